@@ -1,0 +1,155 @@
+# Holt. `make help` lists the targets; CONTRIBUTING.md says how the tree is laid out.
+BUILD ?= release
+PREFIX ?= /usr/local
+VERSION := 0.1.0
+
+# A plain `make` puts the binaries in build/; the other variants keep to themselves below it.
+OUT := $(if $(filter release,$(BUILD)),build,build/$(BUILD))
+OBJ := $(OUT)/obj
+
+WARN := -Wall -Wextra -Wformat=2 -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
+	-Wpointer-arith -Wwrite-strings -Wundef -Wvla -Wimplicit-fallthrough -Wswitch-enum -Wcast-qual \
+	-Wdate-time -Werror=return-type -Werror=int-conversion -Werror=incompatible-pointer-types \
+	-Werror=implicit-function-declaration $(if $(CI),-Werror)
+COMMON := -std=gnu17 -D_GNU_SOURCE -DHOLT_VERSION='"$(VERSION)"' -Isrc -Iinclude -g $(WARN) \
+	-fvisibility=hidden -MMD -MP
+
+CFLAGS_release := -O2 -D_FORTIFY_SOURCE=3 -fstack-protector-strong -fPIE
+LDFLAGS_release := -pie -Wl,-z,relro,-z,now
+CFLAGS_debug := -O0 -fPIE
+LDFLAGS_debug := -pie
+CFLAGS_asan := -O1 -fPIE -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
+LDFLAGS_asan := -pie -fsanitize=address,undefined
+CFLAGS_tsan := -O1 -fPIE -fsanitize=thread
+LDFLAGS_tsan := -pie -fsanitize=thread
+CFLAGS_fuzz := -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
+LDFLAGS_fuzz := -fsanitize=fuzzer,address,undefined
+ifeq ($(BUILD),fuzz)
+CC := clang
+endif
+
+CFLAGS := $(COMMON) $(CFLAGS_$(BUILD))
+LDFLAGS := $(LDFLAGS_$(BUILD))
+LDLIBS_daemon := -lmicrohttpd -ljansson -lseccomp -larchive -lcrypto -lm -lpthread
+LDLIBS_cli := -lhttp_parser -ljansson -lm -lpthread
+
+room = $(patsubst src/%.c,$(OBJ)/%.o,$(wildcard src/$(1)/*.c))
+rooms = $(foreach r,$(1),$(call room,$(r)))
+HOST_ROOMS := base kernel wire store runtime host api
+CLIENT_ROOMS := base client
+
+# holt-init has no glibc: a trapped CPUID costs 7 us on such machines and glibc's start makes 68.
+# Its compiler sees musl's headers and, beside them, only the kernel's own.
+GUEST_CC := musl-gcc
+UAPI := $(OUT)/uapi
+GUEST_SOURCES := $(wildcard src/guest/*.c) $(wildcard src/wire/frame.c src/wire/message.c) \
+	$(addprefix src/base/,buf.c err.c io.c xalloc.c) \
+	$(wildcard $(addprefix src/kernel/,caps.c mount.c netns.c path.c pty.c))
+GUEST_OBJECTS := $(patsubst src/%.c,$(OUT)/obj-guest/%.o,$(GUEST_SOURCES))
+GUEST_CFLAGS := $(COMMON) -isystem $(UAPI) -Os -fno-pie -fno-asynchronous-unwind-tables \
+	-ffunction-sections -fdata-sections
+GUEST_LDFLAGS := -static -no-pie -Wl,--gc-sections -Wl,-z,noexecstack
+
+BINARIES := $(OUT)/holt $(OUT)/holtd $(OUT)/holt-init
+UNIT_TESTS := $(patsubst tests/unit/%.c,$(OUT)/tests/unit/%,$(wildcard tests/unit/*_test.c))
+KERNEL_TESTS := $(patsubst tests/kernel/%.c,$(OUT)/tests/kernel/%,$(wildcard tests/kernel/*_test.c))
+FUZZERS := $(patsubst tests/fuzz/%.c,$(OUT)/fuzz/%,$(wildcard tests/fuzz/*_fuzz.c))
+REPLAYS := $(patsubst tests/fuzz/%_fuzz.c,$(OUT)/tests/replay/%_replay,$(wildcard tests/fuzz/*_fuzz.c))
+BENCHES := $(patsubst bench/%.c,$(OUT)/bench/%,$(wildcard bench/*.c))
+
+.PHONY: all serve setup test tests fuzzers lint format bench install clean help
+.DELETE_ON_ERROR:
+
+all: $(BINARIES) $(OUT)/libholt.a ## build holt, holtd, holt-init and libholt
+
+serve: setup ## install what is missing, build, and start holtd in the foreground
+	@$(MAKE) --no-print-directory all
+	$(OUT)/holtd
+
+setup:
+	@tools/setup build
+
+test: ## install what the tests need, build, run every test
+	@tools/setup test
+	@tools/test
+
+tests: all $(UNIT_TESTS) $(KERNEL_TESTS) $(REPLAYS)
+
+fuzzers: $(FUZZERS) ## build the libFuzzer targets (BUILD=fuzz)
+
+lint: ## formatting, static analysis, room rule, man pages against --help
+	@tools/setup lint
+	@tools/lint
+
+format: ## reformat the tree
+	clang-format -i $$(git ls-files -c -o --exclude-standard '*.c' '*.h')
+
+bench: ## measure against peers in the same run; JSON lines in build/bench.jsonl
+	@tools/setup bench
+	@$(MAKE) --no-print-directory all $(BENCHES)
+	@bench/run
+
+install: all ## install below PREFIX (DESTDIR is honoured)
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/holt $(DESTDIR)$(PREFIX)/lib/pkgconfig \
+		$(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/systemd/system \
+		$(addprefix $(DESTDIR)$(PREFIX)/share/man/,man1 man5 man8)
+	install -m 755 $(OUT)/holt $(OUT)/holtd $(DESTDIR)$(PREFIX)/bin/
+	install -m 755 $(OUT)/holt-init $(DESTDIR)$(PREFIX)/libexec/holt/
+	install -m 644 $(OUT)/libholt.a $(DESTDIR)$(PREFIX)/lib/
+	install -m 644 include/holt.h $(DESTDIR)$(PREFIX)/include/
+	sed 's|@PREFIX@|$(PREFIX)|;s|@VERSION@|$(VERSION)|' tools/libholt.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/libholt.pc
+	sed 's|@PREFIX@|$(PREFIX)|' tools/holt.service.in > $(DESTDIR)$(PREFIX)/lib/systemd/system/holt.service
+	for page in man/*.[158]; do install -m 644 $$page $(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/; done
+
+clean: ## remove build/
+	rm -rf build
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
+
+$(OUT)/holtd: $(call rooms,$(HOST_ROOMS) daemon)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS_daemon)
+
+$(OUT)/holt: $(call rooms,$(CLIENT_ROOMS) cli)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS_cli)
+
+$(OUT)/libholt.a: $(call rooms,$(CLIENT_ROOMS))
+	rm -f $@ && $(AR) rcs $@ $^
+
+$(OUT)/holt-init: $(GUEST_OBJECTS)
+	$(GUEST_CC) $(GUEST_LDFLAGS) -o $@ $^
+
+$(OUT)/obj-guest/%.o: src/%.c | $(UAPI)
+	@mkdir -p $(@D)
+	$(GUEST_CC) $(GUEST_CFLAGS) -c -o $@ $<
+
+$(UAPI):
+	@mkdir -p $@
+	ln -sfn /usr/include/linux $@/linux
+	ln -sfn /usr/include/asm-generic $@/asm-generic
+	ln -sfn /usr/include/$(shell $(CC) -print-multiarch)/asm $@/asm
+
+$(OBJ)/%.o: src/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -c -o $@ $<
+
+# Tests link every room but the mains, so that a test may reach what it is about.
+TEST_OBJECTS := $(call rooms,$(HOST_ROOMS) client)
+$(OUT)/tests/%: tests/%.c $(TEST_OBJECTS)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -Itests $(LDFLAGS) -o $@ $< $(TEST_OBJECTS) $(LDLIBS_daemon) -lhttp_parser
+
+# The corpus of each fuzz target is replayed in the normal tests, without libFuzzer.
+$(OUT)/tests/replay/%_replay: tests/fuzz/%_fuzz.c tests/fuzz/replay.c $(TEST_OBJECTS)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -Itests $(LDFLAGS) -o $@ $< tests/fuzz/replay.c $(TEST_OBJECTS) $(LDLIBS_daemon) -lhttp_parser
+
+$(OUT)/fuzz/%: tests/fuzz/%.c $(TEST_OBJECTS)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< $(TEST_OBJECTS) $(LDLIBS_daemon) -lhttp_parser
+
+$(OUT)/bench/%: bench/%.c $(OUT)/libholt.a
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< $(OUT)/libholt.a $(LDLIBS_cli)
+
+-include $(shell find build -name '*.d' 2>/dev/null)

@@ -1,0 +1,39 @@
+/* Errors that name their noun. Leaf calls return -errno; whoever knows the noun fills a struct err. */
+#pragma once
+
+#include <limits.h>
+
+enum err_kind {
+    ERR_NONE,
+    ERR_INVALID,     /* the request cannot be right */
+    ERR_NOT_FOUND,   /* the thing named does not exist */
+    ERR_EXISTS,      /* the name is taken */
+    ERR_DENIED,      /* not allowed */
+    ERR_EXHAUSTED,   /* a limit is reached */
+    ERR_BUSY,        /* not now; later may work */
+    ERR_UNSUPPORTED, /* this machine or backend cannot */
+    ERR_INTERNAL,    /* a system call failed that should not have */
+    ERR_KINDS
+};
+
+/* Fixed size and without pointers: nothing to free, and a dying child can send it whole. */
+struct err {
+    enum err_kind kind;
+    int errnum;
+    char msg[240];
+};
+
+_Static_assert(sizeof(struct err) <= PIPE_BUF, "a struct err must fit one atomic pipe write");
+
+/* A refusal in the caller's terms. Returns the negative errno that stands for kind. */
+int err_set(struct err *err, enum err_kind kind, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* A failed system call: kind internal, errnum = -r, and the reason behind the message. Returns r. */
+int err_sys(struct err *err, int r, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* Puts context in front of an error that is already set. Returns the errno that err carries. */
+int err_wrap(struct err *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The stable lower-case name of a kind, as configuration, logs and the wire spell it. */
+const char *err_kind_name(enum err_kind kind);

@@ -1,0 +1,25 @@
+/* Whole reads and writes on blocking descriptors; small files; descriptors over a unix socket. */
+#pragma once
+
+#include <stddef.h>
+#include <sys/types.h>
+
+struct buf;
+
+/* Reads until len bytes or end of file: bytes read, or -errno. */
+ssize_t read_full(int fd, void *data, size_t len);
+
+/* Writes all len bytes: 0 or -errno. */
+int write_all(int fd, const void *data, size_t len);
+
+/* Appends the whole of a file, as far as the buffer's limit allows: 0 or -errno. */
+int file_read_at(int dir_fd, const char *path, struct buf *content);
+
+/* Writes text to an existing file in one write(2), as /proc, /sys and cgroup files want it. */
+int file_write_at(int dir_fd, const char *path, const char *text);
+
+/* Creates or replaces a file with text (not atomically): 0 or -errno. */
+int file_create_at(int dir_fd, const char *path, mode_t mode, const char *text);
+
+/* A number that stands alone in a file, as cgroup statistics do: 0 or -errno. */
+int file_read_number_at(int dir_fd, const char *path, long long *ret_value);

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/json.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base64.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/parse.h"
+
+int json_parse_object(const char *text, size_t len, json_t **ret_object, struct err *err)
+{
+    json_error_t why;
+    json_t *value = json_loadb(text, len, JSON_REJECT_DUPLICATES, &why);
+
+    if (!value)
+        return err_set(err, ERR_INVALID, "not valid JSON at byte %d: %s", why.position, why.text);
+    if (!json_is_object(value)) {
+        json_decref(value);
+        return err_set(err, ERR_INVALID, "the message is not a JSON object");
+    }
+    *ret_object = value;
+    return 0;
+}
+
+static int wrong_type(const char *name, const char *wanted, struct err *err)
+{
+    return err_set(err, ERR_INVALID, "field '%s' must be %s", name, wanted);
+}
+
+/* The field, or NULL where it is absent or null (proto3 treats both alike). */
+static json_t *field(const json_t *object, const char *name)
+{
+    json_t *value = json_object_get(object, name);
+
+    return json_is_null(value) ? NULL : value;
+}
+
+int json_get_text(const json_t *object, const char *name, const char **ret, struct err *err)
+{
+    json_t *value = field(object, name);
+
+    if (!value)
+        return 0;
+    if (!json_is_string(value))
+        return wrong_type(name, "text", err);
+    *ret = json_string_value(value);
+    return 0;
+}
+
+int json_get_u64(const json_t *object, const char *name, uint64_t *ret, struct err *err)
+{
+    json_t *value = field(object, name);
+
+    if (!value)
+        return 0;
+    if (json_is_integer(value) && json_integer_value(value) >= 0)
+        *ret = (uint64_t)json_integer_value(value);
+    else if (!json_is_string(value) || parse_u64(json_string_value(value), ret) < 0)
+        return wrong_type(name, "a whole number, not negative", err);
+    return 0;
+}
+
+int json_get_u32(const json_t *object, const char *name, uint32_t *ret, struct err *err)
+{
+    uint64_t wide = *ret;
+    int r = json_get_u64(object, name, &wide, err);
+
+    if (r < 0)
+        return r;
+    if (wide > UINT32_MAX)
+        return err_set(err, ERR_INVALID, "field '%s' is too large", name);
+    *ret = (uint32_t)wide;
+    return 0;
+}
+
+int json_get_bool(const json_t *object, const char *name, bool *ret, struct err *err)
+{
+    json_t *value = field(object, name);
+
+    if (!value)
+        return 0;
+    if (!json_is_boolean(value))
+        return wrong_type(name, "true or false", err);
+    *ret = json_is_true(value);
+    return 0;
+}
+
+int json_get_object(const json_t *object, const char *name, const json_t **ret, struct err *err)
+{
+    json_t *value = field(object, name);
+
+    if (!value)
+        return 0;
+    if (!json_is_object(value))
+        return wrong_type(name, "an object", err);
+    *ret = value;
+    return 0;
+}
+
+int json_get_array(const json_t *object, const char *name, const json_t **ret, struct err *err)
+{
+    json_t *value = field(object, name);
+
+    if (!value)
+        return 0;
+    if (!json_is_array(value))
+        return wrong_type(name, "a list", err);
+    *ret = value;
+    return 0;
+}
+
+int json_get_bytes(const json_t *object, const char *name, struct buf *ret, struct err *err)
+{
+    const char *text = NULL;
+    int r = json_get_text(object, name, &text, err);
+
+    if (r < 0 || !text)
+        return r;
+    r = base64_decode(ret, text, strlen(text));
+    if (r == -ENOBUFS)
+        return err_set(err, ERR_EXHAUSTED, "field '%s' is longer than %zu bytes", name, ret->max);
+    if (r < 0)
+        return wrong_type(name, "base64", err);
+    return 0;
+}
+
+int json_only_fields(const json_t *object, const char *const *names, struct err *err)
+{
+    const char *key;
+    json_t *value;
+
+    json_object_foreach((json_t *)(uintptr_t)object, key, value)
+    {
+        const char *const *name = names;
+
+        (void)value;
+        while (*name && strcmp(*name, key) != 0)
+            name++;
+        if (!*name)
+            return err_set(err, ERR_INVALID, "unknown field '%.100s'", key);
+    }
+    return 0;
+}
+
+json_t *json_u64(uint64_t value)
+{
+    char text[24];
+
+    (void)snprintf(text, sizeof(text), "%" PRIu64, value);
+    return json_string(text);
+}
+
+static int append(const char *text, size_t len, void *out)
+{
+    return buf_add(out, text, len) < 0 ? -1 : 0;
+}
+
+int json_write(const json_t *value, struct buf *out)
+{
+    return json_dump_callback(value, append, out, JSON_COMPACT) < 0 ? -ENOBUFS : 0;
+}

@@ -1,0 +1,39 @@
+/* Reading foreign JSON with the noun in every error, and writing proto3's JSON mapping. */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct buf;
+struct err;
+
+static inline void json_unref_slot(json_t **value)
+{
+    json_decref(*value);
+}
+
+#define cleanup_json cleanup_with(json_unref_slot)
+
+/* Parses one JSON object and nothing behind it. */
+int json_parse_object(const char *text, size_t len, json_t **ret_object, struct err *err);
+
+/* Fields of an object. An absent or null field leaves *ret as it was; a wrong type is ERR_INVALID. */
+int json_get_text(const json_t *object, const char *name, const char **ret, struct err *err);
+int json_get_u64(const json_t *object, const char *name, uint64_t *ret, struct err *err);
+int json_get_u32(const json_t *object, const char *name, uint32_t *ret, struct err *err);
+int json_get_bool(const json_t *object, const char *name, bool *ret, struct err *err);
+int json_get_object(const json_t *object, const char *name, const json_t **ret, struct err *err);
+int json_get_array(const json_t *object, const char *name, const json_t **ret, struct err *err);
+
+/* Decodes a base64 field onto ret. */
+int json_get_bytes(const json_t *object, const char *name, struct buf *ret, struct err *err);
+
+/* Fails with ERR_INVALID if the object has a field that is not in the NULL-terminated list. */
+int json_only_fields(const json_t *object, const char *const *names, struct err *err);
+
+/* proto3 writes 64-bit numbers as strings, so that JavaScript does not round them. */
+json_t *json_u64(uint64_t value);
+
+/* Appends compact text of the value. */
+int json_write(const json_t *value, struct buf *out);

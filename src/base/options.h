@@ -1,0 +1,30 @@
+/* Command lines as a table: one row per option gives parsing, --help and the man page check. */
+#pragma once
+
+#include <stddef.h>
+#include <stdio.h>
+
+struct err;
+
+struct option_row {
+    const char *name;     /* long name without the dashes */
+    char letter;          /* short form, or 0 */
+    const char *argument; /* what --help calls the argument; NULL for a flag */
+    const char *help;
+
+    /* Takes the value (NULL for a flag) into the command's own struct. */
+    int (*set)(void *into, const char *value, struct err *err);
+};
+
+struct option_table {
+    const struct option_row *rows;
+    size_t count;
+};
+
+/* Parses argv up to the first operand or past "--"; ret_next is the index of what follows.
+ * Accepts --name VALUE, --name=VALUE, -n VALUE, -nVALUE and grouped flags. */
+int options_parse(const struct option_table *table, void *into, int argc, char *const *argv,
+                  int *ret_next, struct err *err);
+
+/* One aligned line per option. */
+void options_help(const struct option_table *table, FILE *out);

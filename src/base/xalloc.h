@@ -1,0 +1,8 @@
+/* Small fixed allocations abort when memory is out; what a client sizes goes through struct buf. */
+#pragma once
+
+#include <stddef.h>
+
+void *xcalloc(size_t count, size_t size);
+char *xstrdup(const char *text);
+char *xasprintf(const char *format, ...) __attribute__((format(printf, 1, 2)));

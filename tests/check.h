@@ -1,0 +1,38 @@
+/* The whole test harness: a test is a function named as the claim it checks. */
+#pragma once
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Ends the test program at the first broken claim, with the place and the reason. */
+#define CHECK(claim, ...)                                                                          \
+    do {                                                                                           \
+        if (!(claim)) {                                                                            \
+            (void)printf("not ok: %s:%d: %s", __FILE__, __LINE__, #claim);                         \
+            (void)printf(" " __VA_ARGS__);                                                         \
+            (void)printf("\n");                                                                    \
+            exit(1);                                                                               \
+        }                                                                                          \
+    } while (0)
+
+#define CHECK_TEXT(got, wanted)                                                                    \
+    CHECK(strcmp((got), (wanted)) == 0, "(got '%s', wanted '%s')", (got), (wanted))
+
+/* Says why a test cannot run here; with TESTS_MUST_RUN=1, as in CI, that is a failure. */
+#define SKIP(...)                                                                                  \
+    do {                                                                                           \
+        (void)printf("skip: %s: ", __func__);                                                      \
+        (void)printf(__VA_ARGS__);                                                                 \
+        (void)printf("\n");                                                                        \
+        if (getenv("TESTS_MUST_RUN"))                                                              \
+            exit(1);                                                                               \
+        return;                                                                                    \
+    } while (0)
+
+#define RUN(test)                                                                                  \
+    do {                                                                                           \
+        test();                                                                                    \
+        (void)printf("ok: %s\n", #test);                                                           \
+        (void)fflush(stdout);                                                                      \
+    } while (0)
