@@ -30,8 +30,11 @@ endif
 
 CFLAGS := $(COMMON) $(CFLAGS_$(BUILD))
 LDFLAGS := $(LDFLAGS_$(BUILD))
-LDLIBS_daemon := -lmicrohttpd -ljansson -lseccomp -larchive -lcrypto -lm -lpthread
+LDLIBS_daemon := -lmicrohttpd -ljansson -larchive -lcrypto -lm -lpthread
 LDLIBS_cli := -lhttp_parser -ljansson -lm -lpthread
+
+# One short line a step; V=1 shows the whole command instead.
+step = $(if $(V),,@echo "$(1) $(2)" && )
 
 room = $(patsubst src/%.c,$(OBJ)/%.o,$(wildcard src/$(1)/*.c))
 rooms = $(foreach r,$(1),$(call room,$(r)))
@@ -44,7 +47,7 @@ GUEST_CC := musl-gcc
 UAPI := $(OUT)/uapi
 GUEST_SOURCES := $(wildcard src/guest/*.c) $(wildcard src/wire/frame.c src/wire/message.c) \
 	$(addprefix src/base/,buf.c err.c io.c xalloc.c) \
-	$(wildcard $(addprefix src/kernel/,caps.c mount.c netns.c path.c pty.c))
+	$(wildcard $(addprefix src/kernel/,caps.c mount.c netns.c path.c pty.c vclone.c))
 GUEST_OBJECTS := $(patsubst src/%.c,$(OUT)/obj-guest/%.o,$(GUEST_SOURCES))
 GUEST_CFLAGS := $(COMMON) -isystem $(UAPI) -Os -fno-pie -fno-asynchronous-unwind-tables \
 	-ffunction-sections -fdata-sections
@@ -107,49 +110,58 @@ clean: ## remove build/
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
 
+# The value of a variable, for the linters.
+print-%:
+	@: $(info $($*))
+
 $(OUT)/holtd: $(call rooms,$(HOST_ROOMS) daemon)
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS_daemon)
+	$(call step,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS_daemon)
 
 $(OUT)/holt: $(call rooms,$(CLIENT_ROOMS) cli)
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS_cli)
+	$(call step,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS_cli)
 
 $(OUT)/libholt.a: $(call rooms,$(CLIENT_ROOMS))
-	rm -f $@ && $(AR) rcs $@ $^
+	$(call step,AR,$@)rm -f $@ && $(AR) rcs $@ $^
 
 $(OUT)/holt-init: $(GUEST_OBJECTS)
-	$(GUEST_CC) $(GUEST_LDFLAGS) -o $@ $^
+	$(call step,LD,$@)$(GUEST_CC) $(GUEST_LDFLAGS) -o $@ $^
 
 $(OUT)/obj-guest/%.o: src/%.c | $(UAPI)
 	@mkdir -p $(@D)
-	$(GUEST_CC) $(GUEST_CFLAGS) -c -o $@ $<
+	$(call step,CC,$< (guest))$(GUEST_CC) $(GUEST_CFLAGS) -c -o $@ $<
 
 $(UAPI):
 	@mkdir -p $@
-	ln -sfn /usr/include/linux $@/linux
-	ln -sfn /usr/include/asm-generic $@/asm-generic
-	ln -sfn /usr/include/$(shell $(CC) -print-multiarch)/asm $@/asm
+	@ln -sfn /usr/include/linux $@/linux
+	@ln -sfn /usr/include/asm-generic $@/asm-generic
+	@ln -sfn /usr/include/$(shell $(CC) -print-multiarch)/asm $@/asm
 
 $(OBJ)/%.o: src/%.c
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -c -o $@ $<
+	$(call step,CC,$<)$(CC) $(CFLAGS) -c -o $@ $<
 
 # Tests link every room but the mains, so that a test may reach what it is about.
 TEST_OBJECTS := $(call rooms,$(HOST_ROOMS) client)
 $(OUT)/tests/%: tests/%.c $(TEST_OBJECTS)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -Itests $(LDFLAGS) -o $@ $< $(TEST_OBJECTS) $(LDLIBS_daemon) -lhttp_parser
+	$(call step,LD,$@)$(CC) $(CFLAGS) -Itests $(LDFLAGS) -o $@ $< $(TEST_OBJECTS) $(LDLIBS_daemon) -lhttp_parser
 
 # The corpus of each fuzz target is replayed in the normal tests, without libFuzzer.
 $(OUT)/tests/replay/%_replay: tests/fuzz/%_fuzz.c tests/fuzz/replay.c $(TEST_OBJECTS)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -Itests $(LDFLAGS) -o $@ $< tests/fuzz/replay.c $(TEST_OBJECTS) $(LDLIBS_daemon) -lhttp_parser
+	$(call step,LD,$@)$(CC) $(CFLAGS) -Itests $(LDFLAGS) -o $@ $< tests/fuzz/replay.c $(TEST_OBJECTS) $(LDLIBS_daemon) -lhttp_parser
 
 $(OUT)/fuzz/%: tests/fuzz/%.c $(TEST_OBJECTS)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< $(TEST_OBJECTS) $(LDLIBS_daemon) -lhttp_parser
+	$(call step,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< $(TEST_OBJECTS) $(LDLIBS_daemon) -lhttp_parser
+
+# What every measured sandbox runs: no libc, so that the payload's own start costs next to nothing.
+$(OUT)/bench/true: bench/true.c
+	@mkdir -p $(@D)
+	$(call step,LD,$@)$(CC) -O2 $(WARN) -static -nostdlib -ffreestanding -fno-stack-protector -o $@ $<
 
 $(OUT)/bench/%: bench/%.c $(OUT)/libholt.a
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< $(OUT)/libholt.a $(LDLIBS_cli)
+	$(call step,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< $(OUT)/libholt.a $(LDLIBS_cli)
 
 -include $(shell find build -name '*.d' 2>/dev/null)

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Starts a command COUNT times with vfork and exec and measures each from the start to its end, so
+ * that the harness itself costs next to nothing. Prints one line "total_us first_byte_us" a run;
+ * with -j, one line with the microseconds that all of them took together.
+ *
+ * usage: spawn [-o] [-p PAUSE_MS] [-j PARALLEL] COUNT COMMAND [ARGUMENT...]
+ *
+ * -o reads the command's output and notes when its first byte came. %d in an argument becomes a
+ * number that no other run has. A command that fails ends the measurement. */
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { WORDS_MAX = 64, WORD_BYTES = 256 };
+
+extern char **environ;
+
+struct command {
+    char *const *words; /* as given, with %d */
+    char *argv[WORDS_MAX];
+    char filled[WORDS_MAX][WORD_BYTES];
+    int null_fd;
+};
+
+static double now_us(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
+}
+
+/* Writes the run's own number where a word has %d. */
+static void fill_words(struct command *command, long number)
+{
+    for (int i = 0; command->words[i]; i++) {
+        const char *place = strstr(command->words[i], "%d");
+
+        if (i == WORDS_MAX - 1)
+            errx(2, "more than %d words", WORDS_MAX - 1);
+        command->argv[i] = command->words[i];
+        if (!place)
+            continue;
+        (void)snprintf(command->filled[i], WORD_BYTES, "%.*s%d-%ld%s",
+                       (int)(place - command->words[i]), command->words[i], (int)getpid(), number,
+                       place + 2);
+        command->argv[i] = command->filled[i];
+    }
+}
+
+static pid_t start(struct command *command, long number, int output_fd)
+{
+    pid_t pid;
+
+    fill_words(command, number);
+    pid = vfork();
+    if (pid < 0)
+        err(1, "vfork");
+    if (pid == 0) {
+        if (dup2(command->null_fd, 0) < 0 || dup2(output_fd, 1) < 0)
+            _exit(126);
+        (void)execve(command->argv[0], command->argv, environ);
+        _exit(127);
+    }
+    return pid;
+}
+
+static void expect_success(const struct command *command, int status)
+{
+    if (status != 0)
+        errx(1, "%s ended with status %#x", command->argv[0], (unsigned)status);
+}
+
+/* Reads to the end of the output; returns when its first byte came, or 0. */
+static double drain(int fd)
+{
+    double first = 0;
+    char chunk[4096];
+
+    for (;;) {
+        ssize_t n = read(fd, chunk, sizeof(chunk));
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return first;
+        if (first <= 0)
+            first = now_us();
+    }
+}
+
+static void measure_one(struct command *command, long number, bool reads_output)
+{
+    int output[2] = { -1, command->null_fd }, status;
+    double started, first = 0;
+    pid_t pid;
+
+    if (reads_output && pipe2(output, O_CLOEXEC) < 0)
+        err(1, "pipe");
+    started = now_us();
+    pid = start(command, number, output[1]);
+    if (reads_output) {
+        (void)close(output[1]);
+        first = drain(output[0]);
+    }
+    if (waitpid(pid, &status, 0) < 0)
+        err(1, "waitpid");
+    (void)printf("%.1f %.1f\n", now_us() - started, first > 0 ? first - started : 0);
+    if (reads_output)
+        (void)close(output[0]);
+    expect_success(command, status);
+}
+
+static void measure_parallel(struct command *command, long count, long parallel)
+{
+    double started = now_us();
+    long begun = 0, ended = 0;
+    int status;
+
+    while (ended < count) {
+        if (begun < count && begun - ended < parallel) {
+            (void)start(command, begun++, command->null_fd);
+            continue;
+        }
+        if (wait(&status) < 0)
+            err(1, "wait");
+        expect_success(command, status);
+        ended++;
+    }
+    (void)printf("%.1f\n", now_us() - started);
+}
+
+int main(int argc, char **argv)
+{
+    struct command command = { .null_fd = open("/dev/null", O_RDWR | O_CLOEXEC) };
+    long count, parallel = 0, pause_ms = 0;
+    bool reads_output = false;
+    int option;
+
+    while ((option = getopt(argc, argv, "+oj:p:")) != -1) {
+        if (option == 'o')
+            reads_output = true;
+        else if (option == 'j')
+            parallel = strtol(optarg, NULL, 10);
+        else if (option == 'p')
+            pause_ms = strtol(optarg, NULL, 10);
+        else
+            return 2;
+    }
+    count = argc > optind + 1 ? strtol(argv[optind], NULL, 10) : 0;
+    if (count <= 0)
+        errx(2, "usage: spawn [-o] [-p PAUSE_MS] [-j PARALLEL] COUNT COMMAND [ARGUMENT...]");
+    command.words = argv + optind + 1;
+
+    if (parallel > 0) {
+        measure_parallel(&command, count, parallel);
+        return 0;
+    }
+    for (long i = 0; i < count; i++) {
+        if (pause_ms > 0)
+            (void)usleep((useconds_t)pause_ms * 1000);
+        measure_one(&command, i, reads_output);
+    }
+    return 0;
+}

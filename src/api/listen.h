@@ -1,0 +1,15 @@
+/* Listening sockets, bound by ourselves so that mode, owner and errors are ours. */
+#pragma once
+
+#include <stddef.h>
+
+struct err;
+
+/* A socket at path, mode 0660 and of group "holt" where that exists. Replaces what is there. */
+int listen_unix(const char *path, int *ret_fd, struct err *err);
+
+/* A socket at "ADDR:PORT" or "[ADDR]:PORT"; port 0 lets the kernel choose. */
+int listen_tcp(const char *address, int *ret_fd, struct err *err);
+
+/* Where a TCP socket listens, as "ADDR:PORT". */
+void listen_describe(int fd, char *text, size_t size);

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <errno.h>
+#include <jansson.h>
+#include <microhttpd.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/api.h"
+#include "api/exchange.h"
+#include "api/listen.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/xalloc.h"
+#include "host/config.h"
+
+enum {
+    CONNECTIONS_MAX = 1024, /* on each listener, so that TCP cannot crowd out the unix socket */
+    CONNECTION_BYTES = 32 * 1024, /* header and buffers; zeroed by libmicrohttpd on every request */
+    THREAD_STACK_BYTES = 1024 * 1024,
+};
+
+struct server {
+    struct listener listener;
+    struct MHD_Daemon *daemon;
+};
+
+struct api {
+    struct server local;
+    struct server tcp;
+    char *socket_path;
+};
+
+/* The parameters are libmicrohttpd's. It calls once for the header, then with each piece of the
+ * body, then once more with nothing. */
+static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection,
+                                  const char *path, // NOLINT
+                                  const char *verb, const char *version, const char *data,
+                                  size_t *len, void **slot)
+{
+    struct exchange *exchange = *slot;
+    enum MHD_Result result;
+
+    (void)version;
+    if (!exchange) {
+        result = exchange_begin(cls, connection, path, verb, &exchange);
+        *slot = exchange;
+        return result;
+    }
+    if (*len == 0)
+        return exchange_answer(exchange, connection);
+    result = exchange_receive(exchange, data, *len);
+    *len = 0;
+    return result;
+}
+
+static void on_completed(void *cls, struct MHD_Connection *connection, void **slot,
+                         enum MHD_RequestTerminationCode why)
+{
+    (void)cls, (void)why;
+    (void)MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT,
+                                    (unsigned)EXCHANGE_IDLE_S);
+    exchange_free(*slot);
+    *slot = NULL;
+}
+
+__attribute__((format(printf, 2, 0))) static void on_log(void *cls, const char *format,
+                                                         va_list args)
+{
+    char line[256];
+
+    (void)cls;
+    if (vsnprintf(line, sizeof(line), format, args) < 0)
+        return;
+    line[strcspn(line, "\n")] = '\0';
+    log_debug("http: %s", line);
+}
+
+/* The socket belongs to the server from here on. */
+static int server_start(struct server *server, int fd, struct err *err)
+{
+    const unsigned flags = MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD |
+                           MHD_USE_POLL | MHD_USE_ITC | MHD_USE_ERROR_LOG;
+
+    server->daemon = MHD_start_daemon(
+        flags, 0, NULL, NULL, on_request, &server->listener, MHD_OPTION_EXTERNAL_LOGGER, on_log,
+        NULL, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES, MHD_OPTION_CONNECTION_TIMEOUT,
+        (unsigned)EXCHANGE_IDLE_S, MHD_OPTION_THREAD_STACK_SIZE, (size_t)THREAD_STACK_BYTES,
+        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL,
+        MHD_OPTION_END);
+    if (server->daemon)
+        return 0;
+    (void)fd_close(fd);
+    return err_sys(err, -errno, "start the HTTP server");
+}
+
+static void server_stop(struct server *server)
+{
+    if (server->daemon)
+        MHD_stop_daemon(server->daemon);
+    server->daemon = NULL;
+}
+
+static int local_start(struct api *api, const char *run_dir, struct err *err)
+{
+    cleanup_free char *path = xasprintf("%s/holt.sock", run_dir);
+    int fd;
+    int r = listen_unix(path, &fd, err);
+
+    if (r < 0)
+        return r;
+    api->socket_path = TAKE_PTR(path);
+    api->local.listener.is_local = true;
+    r = server_start(&api->local, fd, err);
+    if (r == 0)
+        log_info("listening on %s", api->socket_path);
+    return r;
+}
+
+static int tcp_start(struct api *api, const struct config *config, struct err *err)
+{
+    char where[64];
+    int fd;
+    int r = token_load(config->state, api->tcp.listener.token, err);
+
+    if (r == 0)
+        r = listen_tcp(config->listen, &fd, err);
+    if (r < 0)
+        return r;
+    listen_describe(fd, where, sizeof(where));
+    r = server_start(&api->tcp, fd, err);
+    if (r == 0)
+        log_info("listening on http://%s, token in %s/token", where, config->state);
+    return r;
+}
+
+static void api_stop_slot(struct api **api)
+{
+    api_stop(*api);
+}
+
+int api_start(const struct config *config, struct host *host, struct api **ret, struct err *err)
+{
+    cleanup_with(api_stop_slot) struct api *api = xcalloc(1, sizeof(*api));
+    int r;
+
+    json_object_seed(0); /* otherwise the first request opens /dev/urandom, without CLOEXEC */
+    api->local.listener.host = host;
+    api->tcp.listener.host = host;
+    r = local_start(api, config->run, err);
+    if (r == 0 && strcmp(config->listen, "none") != 0)
+        r = tcp_start(api, config, err);
+    if (r < 0)
+        return r;
+    *ret = TAKE_PTR(api);
+    return 0;
+}
+
+void api_stop(struct api *api)
+{
+    if (!api)
+        return;
+    server_stop(&api->tcp);
+    server_stop(&api->local);
+    if (api->socket_path)
+        (void)unlink(api->socket_path);
+    free(api->socket_path);
+    free(api);
+}

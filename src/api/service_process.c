@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <string.h>
+
+#include "api/service.h"
+#include "api/terminal_size.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "host/process.h"
+#include "host/sandbox.h"
+
+enum { SIGNAL_MAX = 64 };
+
+static void sandbox_unref_slot(struct sandbox **sandbox)
+{
+    sandbox_unref(*sandbox);
+}
+
+static void process_unref_slot(struct process **process)
+{
+    process_unref(*process);
+}
+
+static int id_get(const json_t *request, const char *name, const char **ret, struct err *err)
+{
+    const char *id = "";
+    int r = json_get_text(request, name, &id, err);
+
+    if (r < 0)
+        return r;
+    if (*id == '\0')
+        return err_set(err, ERR_INVALID, "field '%s' is missing", name);
+    *ret = id;
+    return 0;
+}
+
+/* The process that sandboxId and processId name, with a reference. */
+static int process_of(const struct call *call, const json_t *request, struct process **ret,
+                      struct err *err)
+{
+    cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
+    const char *sandbox_name = NULL, *process_name = NULL;
+    int r = id_get(request, "sandboxId", &sandbox_name, err);
+
+    if (r == 0)
+        r = id_get(request, "processId", &process_name, err);
+    if (r == 0)
+        r = sandbox_find(call->host, sandbox_name, &sandbox, err);
+    if (r < 0)
+        return r;
+    return process_find(sandbox, process_name, ret, err);
+}
+
+/* base64_decode makes room for whole groups of three, so the limit itself is checked behind it. */
+static int data_get(const json_t *request, struct buf *data, struct err *err)
+{
+    int r = json_get_bytes(request, "data", data, err);
+
+    if (r < 0)
+        return r;
+    if (data->len > PROCESS_INPUT_MAX)
+        return err_set(err, ERR_EXHAUSTED, "field 'data' is longer than %d bytes",
+                       PROCESS_INPUT_MAX);
+    return 0;
+}
+
+int process_service_send_input(const struct call *call, const json_t *request, json_t **ret_reply,
+                               struct err *err)
+{
+    static const char *const fields[] = { "sandboxId", "processId", "data", "eof", NULL };
+    cleanup_with(process_unref_slot) struct process *process = NULL;
+    cleanup_with(buf_done) struct buf data = BUF_INIT(PROCESS_INPUT_MAX + 2);
+    bool eof = false;
+    int r = json_only_fields(request, fields, err);
+
+    (void)ret_reply;
+    if (r == 0)
+        r = json_get_bool(request, "eof", &eof, err);
+    if (r == 0)
+        r = data_get(request, &data, err);
+    if (r == 0)
+        r = process_of(call, request, &process, err);
+    if (r < 0 || (data.len == 0 && !eof))
+        return r;
+    return process_send_input(process, data.data, data.len, eof, err);
+}
+
+int process_service_signal(const struct call *call, const json_t *request, json_t **ret_reply,
+                           struct err *err)
+{
+    static const char *const fields[] = { "sandboxId", "processId", "signal", "tree", NULL };
+    cleanup_with(process_unref_slot) struct process *process = NULL;
+    uint32_t signal = 0;
+    bool tree = false;
+    int r = json_only_fields(request, fields, err);
+
+    (void)ret_reply;
+    if (r == 0)
+        r = json_get_u32(request, "signal", &signal, err);
+    if (r == 0 && (signal < 1 || signal > SIGNAL_MAX))
+        r = err_set(err, ERR_INVALID, "field 'signal' must be from 1 to %d", SIGNAL_MAX);
+    if (r == 0)
+        r = json_get_bool(request, "tree", &tree, err);
+    if (r == 0)
+        r = process_of(call, request, &process, err);
+    if (r < 0)
+        return r;
+    return process_signal(process, (int)signal, tree, err);
+}
+
+int process_service_resize(const struct call *call, const json_t *request, json_t **ret_reply,
+                           struct err *err)
+{
+    static const char *const fields[] = { "sandboxId", "processId", "size", NULL };
+    cleanup_with(process_unref_slot) struct process *process = NULL;
+    struct terminal_size size = { 0 };
+    const json_t *object = NULL;
+    int r = json_only_fields(request, fields, err);
+
+    (void)ret_reply;
+    if (r == 0)
+        r = json_get_object(request, "size", &object, err);
+    if (r == 0 && !object)
+        r = err_set(err, ERR_INVALID, "field 'size' is missing");
+    if (r == 0)
+        r = terminal_size_parse(object, &size, err);
+    if (r == 0)
+        r = process_of(call, request, &process, err);
+    if (r < 0)
+        return r;
+    return process_resize(process, size.rows, size.columns, err);
+}

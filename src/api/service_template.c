@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "api/service.h"
+#include "api/stream.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "base/parse.h"
+#include "base/xalloc.h"
+#include "host/host.h"
+#include "store/template.h"
+
+enum { PROGRESS_INTERVAL_NS = 200 * 1000 * 1000, NS_PER_S = 1000 * 1000 * 1000 };
+
+/* An import runs in a thread of its own, because the HTTP side asks for messages while it works. */
+struct import_stream {
+    struct stream stream;
+    struct store *store;
+    char *name;
+    char *path;
+    pthread_t thread;
+
+    pthread_mutex_t lock; /* over everything below */
+    pthread_cond_t over;
+    bool is_over;
+    uint64_t bytes;
+    uint64_t files;
+    int result; /* of template_import, with err or info filled in */
+    struct err err;
+    struct template_info info;
+};
+
+static json_t *template_json(const struct template_info *info)
+{
+    return json_pack("{s:s, s:s, s:o, s:o, s:o}", "name", info->name, "kind",
+                     info->is_host ? "host" : "imported", "sizeBytes", json_u64(info->size_bytes),
+                     "files", json_u64(info->files), "createdAt",
+                     json_u64((uint64_t)info->created_at));
+}
+
+static void import_progress(uint64_t bytes, uint64_t files, void *context)
+{
+    struct import_stream *import = context;
+
+    (void)pthread_mutex_lock(&import->lock);
+    import->bytes = bytes;
+    import->files = files;
+    (void)pthread_mutex_unlock(&import->lock);
+}
+
+static void *import_thread(void *context)
+{
+    struct import_stream *import = context;
+    const struct template_source source = {
+        .name = import->name,
+        .path = import->path,
+        .progress = import_progress,
+        .context = import,
+    };
+    struct template_info info = { 0 };
+    struct err err = { 0 };
+    int r = template_import(import->store, &source, &info, &err);
+
+    (void)pthread_mutex_lock(&import->lock);
+    import->result = r;
+    import->err = err;
+    import->info = info;
+    import->is_over = true;
+    (void)pthread_cond_signal(&import->over);
+    (void)pthread_mutex_unlock(&import->lock);
+    return NULL;
+}
+
+/* Waits until the import is over or it is time to say how far it is. Needs the lock. */
+static bool import_wait(struct import_stream *import)
+{
+    struct timespec until;
+    int r = 0;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += PROGRESS_INTERVAL_NS;
+    if (until.tv_nsec >= NS_PER_S) {
+        until.tv_nsec -= NS_PER_S;
+        until.tv_sec++;
+    }
+    while (!import->is_over && r == 0)
+        r = pthread_cond_timedwait(&import->over, &import->lock, &until);
+    return import->is_over;
+}
+
+/* Progress comes even where nothing has changed: the attempt to send is how a client that has gone
+ * is noticed. */
+static int import_next(struct stream *stream, struct buf *out, struct err *err)
+{
+    struct import_stream *import = (struct import_stream *)stream;
+    bool is_over;
+    int r;
+
+    (void)pthread_mutex_lock(&import->lock);
+    is_over = import_wait(import);
+    if (is_over && import->result < 0) {
+        *err = import->err;
+        r = import->result == -ECANCELED ? -EIO : import->result;
+    } else if (is_over) {
+        r = message_add_take(out, json_pack("{s:o}", "template", template_json(&import->info)));
+    } else {
+        r = message_add_take(out,
+                             json_pack("{s:{s:o, s:o}}", "progress", "bytes",
+                                       json_u64(import->bytes), "files", json_u64(import->files)));
+    }
+    (void)pthread_mutex_unlock(&import->lock);
+    if (r < 0)
+        return err->kind != ERR_NONE ? r : err_sys(err, r, "write a progress message");
+    return is_over ? 0 : 1;
+}
+
+static void import_free(struct import_stream *import)
+{
+    (void)pthread_cond_destroy(&import->over);
+    (void)pthread_mutex_destroy(&import->lock);
+    free(import->name);
+    free(import->path);
+    free(import);
+}
+
+/* An import cannot be stopped half way; whoever asked for it and left finds it finished later. */
+static void import_close(struct stream *stream)
+{
+    struct import_stream *import = (struct import_stream *)stream;
+
+    (void)pthread_join(import->thread, NULL);
+    import_free(import);
+}
+
+static const struct stream_ops import_ops = { import_next, import_close };
+
+static struct import_stream *import_new(struct store *store, const char *name, const char *path)
+{
+    struct import_stream *import = xcalloc(1, sizeof(*import));
+    pthread_condattr_t attr;
+
+    import->stream.ops = &import_ops;
+    import->store = store;
+    import->name = xstrdup(name);
+    import->path = xstrdup(path);
+    (void)pthread_mutex_init(&import->lock, NULL);
+    (void)pthread_condattr_init(&attr);
+    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&import->over, &attr);
+    (void)pthread_condattr_destroy(&attr);
+    return import;
+}
+
+static int name_get(const json_t *request, const char **ret, struct err *err)
+{
+    const char *name = "";
+    int r = json_get_text(request, "name", &name, err);
+
+    if (r < 0)
+        return r;
+    if (!is_name(name))
+        return err_set(err, ERR_INVALID, "'%.100s' is not a valid template name", name);
+    *ret = name;
+    return 0;
+}
+
+static int path_get(const json_t *request, const char **ret, struct err *err)
+{
+    const char *path = "";
+    int r = json_get_text(request, "path", &path, err);
+
+    if (r < 0)
+        return r;
+    if (*path != '/' || strlen(path) >= PATH_MAX)
+        return err_set(err, ERR_INVALID, "field 'path' must be an absolute path");
+    *ret = path;
+    return 0;
+}
+
+int template_service_import(const struct call *call, const json_t *request, struct stream **ret,
+                            struct err *err)
+{
+    static const char *const fields[] = { "name", "path", NULL };
+    struct import_stream *import;
+    const char *name = NULL, *path = NULL;
+    int r;
+
+    if (!call->is_local)
+        return err_set(err, ERR_DENIED,
+                       "import is only allowed over the unix socket, because it "
+                       "reads the daemon's own files");
+    r = json_only_fields(request, fields, err);
+    if (r == 0)
+        r = name_get(request, &name, err);
+    if (r == 0)
+        r = path_get(request, &path, err);
+    if (r < 0)
+        return r;
+    import = import_new(host_store(call->host), name, path);
+    r = pthread_create(&import->thread, NULL, import_thread, import);
+    if (r != 0) {
+        import_free(import);
+        return err_sys(err, -r, "start the import");
+    }
+    *ret = &import->stream;
+    return 0;
+}
+
+int template_service_list(const struct call *call, const json_t *request, json_t **ret_reply,
+                          struct err *err)
+{
+    static const char *const fields[] = { NULL };
+    cleanup_free struct template_info *infos = NULL;
+    cleanup_json json_t *list = json_array();
+    size_t count = 0;
+    int r = json_only_fields(request, fields, err);
+
+    if (r == 0)
+        r = template_list(host_store(call->host), &infos, &count, err);
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < count; i++)
+        if (json_array_append_new(list, template_json(&infos[i])) < 0)
+            return err_sys(err, -ENOMEM, "list templates");
+    *ret_reply = json_pack("{s:O}", "templates", list);
+    return *ret_reply ? 0 : err_sys(err, -ENOMEM, "list templates");
+}
+
+int template_service_remove(const struct call *call, const json_t *request, json_t **ret_reply,
+                            struct err *err)
+{
+    static const char *const fields[] = { "name", NULL };
+    const char *name = NULL;
+    int r = json_only_fields(request, fields, err);
+
+    (void)ret_reply;
+    if (r == 0)
+        r = name_get(request, &name, err);
+    if (r < 0)
+        return r;
+    return template_remove(host_store(call->host), name, err);
+}

@@ -1,0 +1,43 @@
+/* A server stream: messages made one after the other, sent as Connect envelopes. */
+#pragma once
+
+#include <jansson.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct buf;
+struct err;
+struct stream;
+
+struct stream_ops {
+    /* Waits for the next message and appends it to out with message_begin and message_end: 1 when
+     * more may come, 0 when that was the last, -ECANCELED when the client has gone, or another
+     * negative errno with err set, which the client gets as the end of the stream. */
+    int (*next)(struct stream *stream, struct buf *out, struct err *err);
+
+    /* Called once, after the last byte was sent or the client went away. */
+    void (*close)(struct stream *stream);
+};
+
+/* Every stream's own struct has this first. */
+struct stream {
+    const struct stream_ops *ops;
+};
+
+/* A message is appended between these two: begin before its JSON, end(where out->len was before
+ * begin) behind it. So it is built in place and never copied. */
+int message_begin(struct buf *out);
+void message_end(struct buf *out, size_t start);
+
+/* Appends a whole message and drops the value, which may be NULL (-ENOMEM). */
+int message_add_take(struct buf *out, json_t *value);
+
+/* The HTTP side of a stream. Owns it. */
+struct stream_reply;
+
+struct stream_reply *stream_reply_new(struct stream *stream);
+
+/* A libmicrohttpd content reader and its destructor: up to size bytes of the body into data. */
+ssize_t stream_reply_read(void *reply, uint64_t position, char *data, size_t size);
+void stream_reply_free(void *reply);

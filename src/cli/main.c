@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "cli/command.h"
+#include "cli/report.h"
+
+const struct command *const commands[] = {
+    &command_run,    &command_template_import, &command_template_ls, &command_template_rm,
+    &command_doctor, &command_version,         &command_help,        NULL,
+};
+
+struct main_options {
+    struct common_options common;
+    bool wants_version;
+};
+
+static int set_version(void *into, const char *value, struct err *err)
+{
+    struct main_options *options = into;
+
+    (void)value;
+    (void)err;
+    options->wants_version = true;
+    return 0;
+}
+
+static const struct option_row rows[] = {
+    { "version", 'V', NULL, "show the version", set_version },
+    OPTION_HELP,
+};
+
+static const struct option_table options_table = { rows, ARRAY_SIZE(rows) };
+
+/* A shell can start us with 0, 1 or 2 closed; the first socket would then become our stdout. Opened
+ * for reading only, so that a write still fails. */
+static int hold_standard_fds(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDONLY | O_CLOEXEC) != fd)
+            return -1;
+    return 0;
+}
+
+static int print_help(void)
+{
+    int status = commands_help(0, NULL);
+
+    (void)printf("\nOptions:\n");
+    options_help(&options_table, stdout);
+    return fflush(stdout) == 0 ? status : STATUS_HOLT;
+}
+
+int main(int argc, char **argv)
+{
+    struct main_options options = { .wants_version = false };
+    struct err err;
+    int next;
+
+    if (hold_standard_fds() < 0)
+        return STATUS_HOLT;
+    if (options_parse(&options_table, &options, argc, argv, &next, &err) < 0)
+        return report("%s; see 'holt --help'", err.msg);
+    if (options.common.wants_help)
+        return print_help();
+    if (options.wants_version)
+        return command_version.run(1, argv);
+    if (next == argc)
+        return report("no command given; see 'holt --help'");
+    return commands_run(argc - next, argv + next);
+}

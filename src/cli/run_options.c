@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/run_options.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "base/parse.h"
+#include "base/xalloc.h"
+#include "cli/terminal.h"
+
+static int set_template(void *into, const char *value, struct err *err)
+{
+    struct run_options *options = into;
+
+    if (!is_name(value))
+        return err_set(err, ERR_INVALID, "--template '%.100s' is not a name", value);
+    options->template = value;
+    return 0;
+}
+
+static int set_runtime(void *into, const char *value, struct err *err)
+{
+    struct run_options *options = into;
+
+    if (!is_name(value))
+        return err_set(err, ERR_INVALID, "--runtime '%.100s' is not a name", value);
+    options->runtime = value;
+    return 0;
+}
+
+static int set_memory(void *into, const char *value, struct err *err)
+{
+    struct run_options *options = into;
+
+    if (parse_size(value, &options->memory_bytes) < 0 || options->memory_bytes == 0)
+        return err_set(err, ERR_INVALID, "--memory '%.100s' is not a size like 512M", value);
+    return 0;
+}
+
+static int set_cpus(void *into, const char *value, struct err *err)
+{
+    struct run_options *options = into;
+
+    if (parse_cpus(value, &options->cpu_millis) < 0 || options->cpu_millis == 0)
+        return err_set(err, ERR_INVALID, "--cpus '%.100s' is not a number like 1.5", value);
+    return 0;
+}
+
+static int set_pids(void *into, const char *value, struct err *err)
+{
+    struct run_options *options = into;
+    uint64_t pids;
+
+    if (parse_u64(value, &pids) < 0 || pids == 0 || pids > UINT32_MAX)
+        return err_set(err, ERR_INVALID, "--pids '%.100s' is not a number like 256", value);
+    options->pids = (uint32_t)pids;
+    return 0;
+}
+
+static int set_timeout(void *into, const char *value, struct err *err)
+{
+    struct run_options *options = into;
+
+    if (parse_duration_ms(value, &options->timeout_ms) < 0)
+        return err_set(err, ERR_INVALID, "--timeout '%.100s' is not a time like 30s", value);
+    return 0;
+}
+
+static int set_env(void *into, const char *value, struct err *err)
+{
+    struct run_options *options = into;
+    const char *equals = strchr(value, '=');
+    cleanup_free char *name = xasprintf("%.*s", (int)strcspn(value, "="), value);
+    const char *text = equals ? equals + 1 : getenv(value);
+
+    if (*name == '\0')
+        return err_set(err, ERR_INVALID, "--env '%.100s' has no name", value);
+    if (!text)
+        return err_set(err, ERR_INVALID, "--env %.100s: holt itself has no such variable", value);
+    if (json_object_set_new(options->env, name, json_string(text)) < 0)
+        return err_set(err, ERR_INVALID, "--env %.100s: not UTF-8", name);
+    return 0;
+}
+
+static int set_workdir(void *into, const char *value, struct err *err)
+{
+    struct run_options *options = into;
+
+    if (*value != '/')
+        return err_set(err, ERR_INVALID, "--workdir '%.100s' is not an absolute path", value);
+    options->workdir = value;
+    return 0;
+}
+
+static int set_tty(void *into, const char *value, struct err *err)
+{
+    struct run_options *options = into;
+
+    (void)value;
+    (void)err;
+    options->tty = TTY_ALWAYS;
+    return 0;
+}
+
+static int set_no_tty(void *into, const char *value, struct err *err)
+{
+    struct run_options *options = into;
+
+    (void)value;
+    (void)err;
+    options->tty = TTY_NEVER;
+    return 0;
+}
+
+static const struct option_row rows[] = {
+    { "template", 0, "NAME", "the files to start from", set_template },
+    { "runtime", 0, "NAME", "the kind of sandbox: native or bwrap", set_runtime },
+    { "memory", 'm', "SIZE", "most memory the sandbox may use: 512M, 2G", set_memory },
+    { "cpus", 0, "NUMBER", "most CPUs it may use: 1.5", set_cpus },
+    { "pids", 0, "NUMBER", "most processes and threads it may have", set_pids },
+    { "timeout", 0, "TIME", "end everything after this time: 30s, 5m", set_timeout },
+    { "env", 'e', "NAME[=VALUE]", "set a variable, or pass on our own", set_env },
+    { "workdir", 'w', "DIR", "directory to start the command in", set_workdir },
+    { "tty", 't', NULL, "give the command a terminal", set_tty },
+    { "no-tty", 'T', NULL, "give it pipes, even on a terminal", set_no_tty },
+    OPTION_HELP,
+};
+
+const struct option_table run_option_table = { rows, ARRAY_SIZE(rows) };
+
+void run_options_init(struct run_options *options)
+{
+    *options = (struct run_options){ .env = json_object() };
+}
+
+void run_options_done(struct run_options *options)
+{
+    json_decref(options->env);
+    options->env = NULL;
+}
+
+static json_t *make_limits(const struct run_options *options)
+{
+    json_t *limits = json_object();
+
+    if (options->memory_bytes)
+        (void)json_object_set_new(limits, "memoryBytes", json_u64(options->memory_bytes));
+    if (options->cpu_millis)
+        (void)json_object_set_new(limits, "cpuMillis", json_integer(options->cpu_millis));
+    if (options->pids)
+        (void)json_object_set_new(limits, "pids", json_integer(options->pids));
+    return limits;
+}
+
+static json_t *make_sandbox(const struct run_options *options)
+{
+    json_t *sandbox = json_object();
+
+    if (options->template)
+        (void)json_object_set_new(sandbox, "template", json_string(options->template));
+    if (options->runtime)
+        (void)json_object_set_new(sandbox, "runtime", json_string(options->runtime));
+    (void)json_object_set_new(sandbox, "limits", make_limits(options));
+    return sandbox;
+}
+
+static int add_args(json_t *process, char **args, struct err *err)
+{
+    json_t *list = json_array();
+
+    (void)json_object_set_new(process, "args", list);
+    for (size_t i = 0; args[i]; i++)
+        if (json_array_append_new(list, json_string(args[i])) < 0)
+            return err_set(err, ERR_INVALID, "run: word %zu of the command is not UTF-8", i + 1);
+    return 0;
+}
+
+/* The command is to draw for the terminal that we are on, unless it was told otherwise. */
+static void add_terminal(json_t *process, const struct run_options *options)
+{
+    const char *term = getenv("TERM");
+    uint32_t rows_now, columns_now;
+
+    terminal_size(&rows_now, &columns_now);
+    (void)json_object_set_new(
+        process, "terminal",
+        json_pack("{s:I,s:I}", "rows", (json_int_t)rows_now, "columns", (json_int_t)columns_now));
+    if (term && !json_object_get(options->env, "TERM"))
+        (void)json_object_set_new(options->env, "TERM", json_string(term));
+}
+
+static int add_process(json_t *request, const struct run_options *options,
+                       const struct run_plan *plan, struct err *err)
+{
+    json_t *process = json_object();
+    int r;
+
+    (void)json_object_set_new(request, "process", process);
+    r = add_args(process, plan->args, err);
+    if (r < 0)
+        return r;
+    if (plan->has_tty)
+        add_terminal(process, options);
+    if (plan->has_stdin)
+        (void)json_object_set_new(process, "stdin", json_true());
+    if (options->timeout_ms)
+        (void)json_object_set_new(process, "timeoutMs", json_u64(options->timeout_ms));
+    if (options->workdir && json_object_set_new(process, "cwd", json_string(options->workdir)) < 0)
+        return err_set(err, ERR_INVALID, "--workdir is not UTF-8");
+    (void)json_object_set(process, "env", options->env);
+    return 0;
+}
+
+int run_request(const struct run_options *options, const struct run_plan *plan, char **ret_text,
+                struct err *err)
+{
+    cleanup_json json_t *request = json_object();
+    char *text;
+    int r;
+
+    (void)json_object_set_new(request, "sandbox", make_sandbox(options));
+    r = add_process(request, options, plan, err);
+    if (r < 0)
+        return r;
+    text = json_dumps(request, JSON_COMPACT);
+    if (!text)
+        return err_set(err, ERR_EXHAUSTED, "no memory for the request");
+    *ret_text = text;
+    return 0;
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/run_session.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "cli/report.h"
+#include "cli/run_input.h"
+#include "cli/run_outcome.h"
+#include "cli/run_signals.h"
+#include "cli/run_target.h"
+#include "cli/terminal.h"
+#include "holt.h"
+
+enum { OUTPUT_MAX = 1024 * 1024 };
+
+struct session {
+    const struct run_setup *setup;
+    struct run_target target; /* known once the process has started */
+    struct terminal terminal;
+    struct buf output;
+    bool is_started;
+    int status; /* the exit status, once a step has returned -1 */
+};
+
+static int stop(struct session *session, int status)
+{
+    session->status = status;
+    return -1;
+}
+
+/* A terminal turns keys into signals inside the sandbox; what reaches holt itself means holt, and a
+ * shell at the terminal would ignore it. Before the start there is nobody else it could mean. */
+static bool is_for_us(const struct session *session, int number)
+{
+    bool is_ending = number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT;
+
+    return !session->is_started || (session->setup->has_tty && is_ending);
+}
+
+static void resize(struct session *session)
+{
+    struct holt_error ignored;
+    uint32_t rows, columns;
+
+    if (!session->is_started)
+        return;
+    terminal_size(&rows, &columns);
+    (void)run_target_resize(&session->target, rows, columns, &ignored);
+}
+
+static int handle_signals(struct session *session)
+{
+    struct run_signal received;
+    struct holt_error error;
+
+    while (run_signals_next(session->setup->signal_fd, &received)) {
+        if (received.number == SIGWINCH)
+            resize(session);
+        else if (is_for_us(session, received.number))
+            return stop(session, STATUS_SIGNAL + received.number);
+        /* A terminal signals the whole group in front of it, kill(2) only the one it names. */
+        else if (run_target_signal(&session->target, received.number, received.is_from_kernel,
+                                   &error) < 0 &&
+                 strcmp(error.code, "not_found") != 0)
+            (void)report("cannot pass on signal %d: %s", received.number, error.message);
+    }
+    return 0;
+}
+
+/* Waits for fd, and serves signals meanwhile: 0 or -1. */
+static int wait_for(struct session *session, int fd, short events)
+{
+    struct pollfd waits[] = {
+        { .fd = fd, .events = events },
+        { .fd = session->setup->signal_fd, .events = POLLIN },
+    };
+
+    for (;;) {
+        if (poll(waits, ARRAY_SIZE(waits), -1) < 0) {
+            if (errno == EINTR)
+                continue;
+            return stop(session, report("poll: %s", strerror(errno)));
+        }
+        if (waits[1].revents && handle_signals(session) < 0)
+            return -1;
+        if (waits[0].revents)
+            return 0;
+    }
+}
+
+/* A pipe that polls as writable takes PIPE_BUF bytes at once, so this blocks in poll and nowhere
+ * else, where signals are still served. The descriptor is shared with others and is therefore not
+ * made non-blocking. */
+static int write_output(struct session *session, int fd)
+{
+    const struct buf *output = &session->output;
+    size_t done = 0;
+
+    while (done < output->len) {
+        size_t len = output->len - done;
+        ssize_t n;
+
+        if (wait_for(session, fd, POLLOUT) < 0)
+            return -1;
+        n = write(fd, output->data + done, len < PIPE_BUF ? len : PIPE_BUF);
+        if (n < 0 && errno == EPIPE)
+            return stop(session, STATUS_BROKEN_PIPE);
+        if (n < 0 && errno != EINTR && errno != EAGAIN)
+            return stop(session,
+                        report("cannot write to %s: %s", fd == STDOUT_FILENO ? "stdout" : "stderr",
+                               strerror(errno)));
+        done += n > 0 ? (size_t)n : 0;
+    }
+    return 0;
+}
+
+static int handle_output(struct session *session, const json_t *event, const char *name, int fd)
+{
+    struct err err;
+
+    buf_clear(&session->output);
+    if (json_get_bytes(event, name, &session->output, &err) < 0)
+        return stop(session, report("the daemon's answer cannot be read: %s", err.msg));
+    return write_output(session, fd);
+}
+
+static int handle_started(struct session *session, const json_t *started)
+{
+    const char *sandbox_id = "", *process_id = "";
+    struct err err;
+    int r;
+
+    if (json_get_text(started, "sandboxId", &sandbox_id, &err) < 0 ||
+        json_get_text(started, "processId", &process_id, &err) < 0)
+        return stop(session, report("the daemon's answer cannot be read: %s", err.msg));
+    if (session->is_started)
+        return 0;
+    session->is_started = true;
+    session->target = (struct run_target){
+        .host = session->setup->host,
+        .sandbox_id = xstrdup(sandbox_id),
+        .process_id = xstrdup(process_id),
+    };
+    if (session->setup->has_tty)
+        terminal_make_raw(&session->terminal);
+    r = session->setup->has_stdin ? run_input_start(&session->target) : 0;
+    return r < 0 ? stop(session, report("start the thread for stdin: %s", strerror(-r))) : 0;
+}
+
+static int handle_event(struct session *session, const char *message, size_t len)
+{
+    cleanup_json json_t *event = NULL;
+    const json_t *started = NULL, *ended = NULL;
+    struct err err;
+
+    if (json_parse_object(message, len, &event, &err) < 0 ||
+        json_get_object(event, "started", &started, &err) < 0 ||
+        json_get_object(event, "ended", &ended, &err) < 0)
+        return stop(session, report("the daemon's answer cannot be read: %s", err.msg));
+    if (started)
+        return handle_started(session, started);
+    if (ended) {
+        terminal_restore(&session->terminal);
+        return stop(session, run_outcome(ended));
+    }
+    if (handle_output(session, event, "stdout", STDOUT_FILENO) < 0)
+        return -1;
+    return handle_output(session, event, "stderr", STDERR_FILENO);
+}
+
+static int step(struct session *session)
+{
+    int fd = holt_stream_fd(session->setup->stream), r;
+    struct holt_error error;
+    const char *message;
+    size_t len;
+
+    if (fd >= 0 && wait_for(session, fd, POLLIN) < 0)
+        return -1;
+    r = holt_stream_next(session->setup->stream, &message, &len, &error);
+    if (r > 0)
+        return handle_event(session, message, len);
+    terminal_restore(&session->terminal);
+    return stop(session, r < 0 ? report_holt_error(&error)
+                               : report("the daemon ended the run without an outcome"));
+}
+
+int run_session(const struct run_setup *setup)
+{
+    struct session session = { .setup = setup, .output = BUF_INIT(OUTPUT_MAX) };
+
+    while (step(&session) == 0)
+        ;
+    terminal_restore(&session.terminal);
+    run_target_done(&session.target);
+    buf_done(&session.output);
+    return session.status;
+}

@@ -1,0 +1,20 @@
+/* The user's terminal: its size, and raw mode, which must always be undone. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <termios.h>
+
+struct terminal {
+    bool is_raw;
+    struct termios before;
+};
+
+/* Hands every key to us as it is typed, where stdin is a terminal. */
+void terminal_make_raw(struct terminal *terminal);
+
+/* Puts the terminal back as it was; does nothing the second time. */
+void terminal_restore(struct terminal *terminal);
+
+/* The size of the terminal that shows our output; 24 by 80 where there is none. */
+void terminal_size(uint32_t *ret_rows, uint32_t *ret_columns);

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "holt.h"
+
+int error_set(struct holt_error *error, const char *code, const char *format, ...)
+{
+    va_list args;
+
+    (void)snprintf(error->code, sizeof(error->code), "%s", code);
+    va_start(args, format);
+    (void)vsnprintf(error->message, sizeof(error->message), format, args);
+    va_end(args);
+    return -1;
+}
+
+/* What the Connect protocol says a bare HTTP status means. */
+static const char *code_of_status(unsigned status)
+{
+    static const struct {
+        unsigned status;
+        const char *code;
+    } codes[] = {
+        { 400, "internal" },      { 401, "unauthenticated" }, { 403, "permission_denied" },
+        { 404, "unimplemented" }, { 429, "unavailable" },     { 502, "unavailable" },
+        { 503, "unavailable" },   { 504, "unavailable" },
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(codes); i++)
+        if (codes[i].status == status)
+            return codes[i].code;
+    return "unknown";
+}
+
+/* Whether object is an error in Connect's form, which then is in error. */
+static bool take_error(struct holt_error *error, const json_t *object)
+{
+    const char *code = NULL, *message = "the daemon gave no reason";
+    struct err ignored;
+
+    if (json_get_text(object, "code", &code, &ignored) < 0 || !code ||
+        json_get_text(object, "message", &message, &ignored) < 0)
+        return false;
+    (void)error_set(error, code, "%s", message);
+    return true;
+}
+
+int error_from_reply(struct holt_error *error, unsigned status, const char *body, size_t len)
+{
+    cleanup_json json_t *object = NULL;
+    struct err ignored;
+
+    if (len > 0 && json_parse_object(body, len, &object, &ignored) == 0 &&
+        take_error(error, object))
+        return -1;
+    return error_set(error, code_of_status(status), "the daemon answered with HTTP status %u",
+                     status);
+}
+
+int error_from_end(struct holt_error *error, const char *payload, size_t len)
+{
+    cleanup_json json_t *object = NULL;
+    const json_t *inner = NULL;
+    struct err err;
+
+    if (json_parse_object(payload, len, &object, &err) < 0 ||
+        json_get_object(object, "error", &inner, &err) < 0)
+        return error_set(error, "internal", "the end of the stream cannot be read: %s", err.msg);
+    if (!inner)
+        return 0;
+    if (!take_error(error, inner))
+        return error_set(error, "unknown", "the stream ended with an error that cannot be read");
+    return -1;
+}

@@ -1,0 +1,17 @@
+/* Filling the public struct holt_error. */
+#pragma once
+
+#include <stddef.h>
+
+struct holt_error;
+
+/* code is a Connect code. Always returns -1, so that a caller can return it. */
+int error_set(struct holt_error *error, const char *code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Takes {"code":"...","message":"..."} from the daemon, or, where the body is something else, says
+ * what the HTTP status stands for. Always returns -1. */
+int error_from_reply(struct holt_error *error, unsigned status, const char *body, size_t len);
+
+/* Takes the payload of a stream's end: 0 for a good end, else -1. */
+int error_from_end(struct holt_error *error, const char *payload, size_t len);

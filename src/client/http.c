@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/http.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include "base/cleanup.h"
+#include "client/error.h"
+#include "holt.h"
+
+enum {
+    RECEIVE_SIZE = 64 * 1024,
+    REQUEST_HEAD_MAX = 8 * 1024,
+};
+
+/* 100 Continue and its like stand in front of the reply. */
+static bool is_interim(const struct http_parser *parser)
+{
+    return parser->status_code / 100 == 1;
+}
+
+static int on_headers(struct http_parser *parser)
+{
+    struct http *http = parser->data;
+
+    http->has_head = !is_interim(parser);
+    return 0;
+}
+
+static int on_body(struct http_parser *parser, const char *data, size_t len)
+{
+    struct http *http = parser->data;
+
+    http->is_overfull = buf_add(&http->body, data, len) < 0;
+    return http->is_overfull;
+}
+
+static int on_complete(struct http_parser *parser)
+{
+    struct http *http = parser->data;
+
+    if (is_interim(parser))
+        return 0;
+    http->is_complete = true;
+    http->can_reuse = http_should_keep_alive(parser);
+    http_parser_pause(parser, 1);
+    return 0;
+}
+
+static const struct http_parser_settings settings = {
+    .on_headers_complete = on_headers,
+    .on_body = on_body,
+    .on_message_complete = on_complete,
+};
+
+void http_init(struct http *http, int fd)
+{
+    *http = (struct http){ .fd = fd, .is_complete = true, .can_reuse = true };
+}
+
+void http_done(struct http *http)
+{
+    http->fd = fd_close(http->fd);
+    buf_done(&http->body);
+}
+
+bool http_is_idle(const struct http *http)
+{
+    char byte;
+
+    if (http->fd < 0 || !http->is_complete || !http->can_reuse)
+        return false;
+    return recv(http->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
+}
+
+static void begin_reply(struct http *http, size_t reply_max)
+{
+    http_parser_init(&http->parser, HTTP_RESPONSE);
+    http->parser.data = http;
+    buf_clear(&http->body);
+    http->body.max = reply_max;
+    http->has_head = http->is_complete = http->can_reuse = http->is_overfull = false;
+}
+
+static int send_parts(int fd, struct iovec *parts, size_t count)
+{
+    struct msghdr message = { .msg_iov = parts, .msg_iovlen = count };
+
+    while (message.msg_iovlen > 0) {
+        ssize_t n = sendmsg(fd, &message, MSG_NOSIGNAL);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -errno;
+        while (message.msg_iovlen > 0 && (size_t)n >= message.msg_iov->iov_len) {
+            n -= (ssize_t)message.msg_iov->iov_len;
+            message.msg_iov++;
+            message.msg_iovlen--;
+        }
+        if (message.msg_iovlen > 0) {
+            message.msg_iov->iov_base = (char *)message.msg_iov->iov_base + n;
+            message.msg_iov->iov_len -= (size_t)n;
+        }
+    }
+    return 0;
+}
+
+static int write_head(struct buf *head, const struct http_request *request)
+{
+    int r = buf_printf(head,
+                       "POST /%s HTTP/1.1\r\n"
+                       "Host: %s\r\n"
+                       "User-Agent: libholt/" HOLT_VERSION "\r\n"
+                       "Content-Type: %s\r\n"
+                       "Connect-Protocol-Version: 1\r\n"
+                       "Content-Length: %zu\r\n",
+                       request->path, request->authority, request->content_type, request->len);
+
+    if (r == 0 && request->token)
+        r = buf_printf(head, "Authorization: Bearer %s\r\n", request->token);
+    return r < 0 ? r : buf_add_str(head, "\r\n");
+}
+
+int http_send(struct http *http, const struct http_request *request, struct holt_error *error)
+{
+    cleanup_with(buf_done) struct buf head = BUF_INIT(REQUEST_HEAD_MAX);
+    struct iovec parts[2];
+    int r;
+
+    begin_reply(http, request->reply_max);
+    if (write_head(&head, request) < 0)
+        return error_set(error, "invalid_argument", "the request's headers are too long");
+    parts[0] = (struct iovec){ .iov_base = head.data, .iov_len = head.len };
+    parts[1] =
+        (struct iovec){ .iov_base = (void *)(uintptr_t)request->body, .iov_len = request->len };
+    r = send_parts(http->fd, parts, ARRAY_SIZE(parts));
+    if (r < 0 && r != -EPIPE && r != -ECONNRESET)
+        return error_set(error, "unavailable", "send to the daemon: %s", strerror(-r));
+    return 0;
+}
+
+int http_feed(struct http *http, const char *data, size_t len, struct holt_error *error)
+{
+    size_t taken = http_parser_execute(&http->parser, &settings, data, len);
+
+    if (http->is_complete) {
+        /* Nothing was asked yet that more bytes could answer. */
+        http->can_reuse = http->can_reuse && taken == len;
+        return 0;
+    }
+    if (http->is_overfull)
+        return error_set(error, "resource_exhausted", "the daemon's reply is longer than %zu bytes",
+                         http->body.max);
+    if (len == 0)
+        return error_set(error, "unavailable", "the daemon closed the connection %s",
+                         http->has_head ? "in the middle of its reply" : "without a reply");
+    if (HTTP_PARSER_ERRNO(&http->parser) != HPE_OK || taken != len)
+        return error_set(error, "internal", "the daemon's reply is not HTTP: %s",
+                         http_errno_description(HTTP_PARSER_ERRNO(&http->parser)));
+    return 0;
+}
+
+static int receive(struct http *http, struct holt_error *error)
+{
+    char data[RECEIVE_SIZE];
+    ssize_t n;
+
+    do
+        n = recv(http->fd, data, sizeof(data), 0);
+    while (n < 0 && errno == EINTR);
+    if (n < 0 && errno != ECONNRESET)
+        return error_set(error, "unavailable", "receive from the daemon: %s", strerror(errno));
+    return http_feed(http, data, n < 0 ? 0 : (size_t)n, error);
+}
+
+int http_read_head(struct http *http, unsigned *ret_status, struct holt_error *error)
+{
+    while (!http->has_head)
+        if (receive(http, error) < 0)
+            return -1;
+    *ret_status = http->parser.status_code;
+    return 0;
+}
+
+int http_read_body(struct http *http, struct holt_error *error)
+{
+    if (http->is_complete)
+        return 0;
+    return receive(http, error) < 0 ? -1 : 1;
+}

@@ -1,0 +1,54 @@
+/* One HTTP/1.1 connection from the client's side: a request out, a reply in, all of it bounded.
+ *
+ * Replies are parsed by http_parser, which itself stops at 80 KiB of headers; we keep none of them.
+ * The decoded body gathers in a buffer whose limit each request sets. */
+#pragma once
+
+#include <http_parser.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+
+struct holt_error;
+
+struct http {
+    int fd; /* negative: not connected */
+    struct http_parser parser;
+    struct buf body; /* decoded, and left by the caller until now */
+    bool has_head;
+    bool is_complete;
+    bool can_reuse; /* the connection may carry one more request behind this reply */
+    bool is_overfull;
+};
+
+struct http_request {
+    const char *authority;
+    const char *path; /* without the leading slash */
+    const char *content_type;
+    const char *token; /* NULL: none */
+    const void *body;
+    size_t len;
+    size_t reply_max; /* bytes of body that may wait to be taken */
+};
+
+/* Takes fd. */
+void http_init(struct http *http, int fd);
+void http_done(struct http *http);
+
+/* Whether a request may be sent: the last reply has been read whole, and the daemon has not closed
+ * the connection since then. */
+bool http_is_idle(const struct http *http);
+
+/* 0 or -1. A daemon that hangs up while it is sent to has perhaps said why, so that is no error
+ * here: reading the reply tells. */
+int http_send(struct http *http, const struct http_request *request, struct holt_error *error);
+
+/* Waits for the reply's status: 0 with it in ret_status, or -1. */
+int http_read_head(struct http *http, unsigned *ret_status, struct holt_error *error);
+
+/* Waits for more of the body: 1, or 0 when the reply is complete, or -1. */
+int http_read_body(struct http *http, struct holt_error *error);
+
+/* Takes received bytes, or with len 0 the end of the connection: 0 or -1. */
+int http_feed(struct http *http, const char *data, size_t len, struct holt_error *error);

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/command_line.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/options.h"
+#include "base/parse.h"
+#include "base/xalloc.h"
+
+static int set_config(void *into, const char *value, struct err *err)
+{
+    struct command_line *line = into;
+
+    (void)err;
+    line->config_path = value;
+    return 0;
+}
+
+static int set_ready_fd(void *into, const char *value, struct err *err)
+{
+    struct command_line *line = into;
+    uint64_t fd;
+
+    if (parse_u64(value, &fd) < 0 || fd > INT_MAX || fcntl((int)fd, F_GETFD) < 0)
+        return err_set(err, ERR_INVALID, "--ready-fd: '%s' is not an open descriptor", value);
+    line->ready_fd = (int)fd;
+    return 0;
+}
+
+#define DEFINE_FLAG(name)                                                                          \
+    static int set_##name(void *into, const char *value, struct err *err)                          \
+    {                                                                                              \
+        (void)value, (void)err;                                                                    \
+        ((struct command_line *)into)->name = true;                                                \
+        return 0;                                                                                  \
+    }
+
+DEFINE_FLAG(print_config)
+DEFINE_FLAG(doctor)
+DEFINE_FLAG(json)
+DEFINE_FLAG(version)
+DEFINE_FLAG(help)
+
+static const struct option_row own_rows[] = {
+    { "config", 'c', "FILE", "read this file, not /etc/holt/holt.conf", set_config },
+    { "print-config", 0, NULL, "print the configuration in effect and exit", set_print_config },
+    { "doctor", 0, NULL, "say what this machine can and cannot do, and exit", set_doctor },
+    { "json", 0, NULL, "with --doctor: as JSON", set_json },
+    { "ready-fd", 0, "N", "write \"ready\" or \"error: ...\" to descriptor N", set_ready_fd },
+    { "version", 'V', NULL, "print the version and exit", set_version },
+    { "help", 'h', NULL, "print this help and exit", set_help },
+};
+
+/* Our own rows and the configuration's. The caller frees the rows. */
+static struct option_table table_join(struct option_row **ret_rows)
+{
+    struct option_table keys = config_options();
+    struct option_row *rows = xcalloc(ARRAY_SIZE(own_rows) + keys.count, sizeof(*rows));
+
+    memcpy(rows, own_rows, sizeof(own_rows));
+    memcpy(rows + ARRAY_SIZE(own_rows), keys.rows, keys.count * sizeof(*rows));
+    *ret_rows = rows;
+    return (struct option_table){ rows, ARRAY_SIZE(own_rows) + keys.count };
+}
+
+static int words_read(int argc, char *const *argv, struct command_line *line, struct err *err)
+{
+    cleanup_free struct option_row *rows = NULL;
+    struct option_table table = table_join(&rows);
+    int next = 0;
+    int r = options_parse(&table, line, argc, argv, &next, err);
+
+    if (r == 0 && next < argc)
+        r = err_set(err, ERR_INVALID, "unexpected argument '%.100s'", argv[next]);
+    return r;
+}
+
+/* The words are read twice: first to find --config, then over what the file and the environment
+ * say. */
+int command_line_read(int argc, char *const *argv, struct command_line *ret, struct err *err)
+{
+    int r;
+
+    *ret = (struct command_line){ .ready_fd = -1 };
+    r = words_read(argc, argv, ret, err);
+    config_done(&ret->config);
+    if (r < 0 || ret->help || ret->version)
+        return r;
+    r = config_load(ret->config_path, &ret->config, err);
+    if (r < 0)
+        return r;
+    return words_read(argc, argv, ret, err);
+}
+
+void command_line_help(FILE *out)
+{
+    cleanup_free struct option_row *rows = NULL;
+    struct option_table table = table_join(&rows);
+
+    (void)fputs("usage: holtd [OPTIONS]\n\nThe Holt daemon: a sandbox host for AI agents.\n\n",
+                out);
+    options_help(&table, out);
+}
+
+void command_line_done(struct command_line *line)
+{
+    config_done(&line->config);
+}

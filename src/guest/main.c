@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+/* holt-init: process 1 of every sandbox.
+ *
+ * It is started with a connection to the daemon as descriptor 3, makes a blank out of the namespaces
+ * it was born in, takes a root when it is handed one, and from then on owns the sandbox's processes:
+ * it starts and reaps them, and keeps their output until the daemon has acknowledged it. Without a
+ * root it ends with its connection; with one it goes on without the daemon and waits for it to
+ * connect again. It has no signal handlers and no threads. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "guest/guest.h"
+#include "guest/process.h"
+#include "guest/root.h"
+#include "wire/message.h"
+
+enum { CONTROL_FD = 3, EVENTS_PER_TURN = 64 };
+
+static void close_all(const int *fds, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        (void)close(fds[i]);
+}
+
+static void answer_error(struct guest *guest, const struct err *err)
+{
+    const struct message_failed failed = { .errnum = (uint32_t)err->errnum, .text = err->msg };
+
+    (void)message_put_failed(&guest->link.out, 0, &failed);
+}
+
+static bool handle_boot(struct guest *guest, const struct frame *frame)
+{
+    struct message_boot message;
+    struct err err = { 0 };
+
+    if (guest->is_booted || !message_get_boot(frame, &message))
+        return false;
+    if (boot(&message, &guest->base, &err) < 0) {
+        answer_error(guest, &err);
+        return true;
+    }
+    guest->is_booted = true;
+    guest->filter.max = message.filter_len;
+    if (buf_add(&guest->filter, message.filter, message.filter_len) < 0)
+        return false;
+    guest->rules = (struct spawn_rules){
+        .filter = message.filter_len > 0 ? guest->filter.data : NULL,
+        .filter_len = message.filter_len,
+        .capabilities = message.capabilities,
+    };
+    return message_put_numbers(&guest->link.out, FRAME_READY, 0, WIRE_VERSION, 0) == 0;
+}
+
+static bool handle_root(struct guest *guest, const struct frame *frame, const int *fds)
+{
+    struct message_root message;
+    struct err err = { 0 };
+
+    if (!message_get_root(frame, &message))
+        return false;
+    guest->is_rooted = root_enter(&message, fds, &err) == 0;
+    if (guest->is_rooted)
+        return message_put_numbers(&guest->link.out, FRAME_ROOTED, 0, 0, 0) == 0;
+    answer_error(guest, &err);
+    return true;
+}
+
+static bool handle_listen(struct guest *guest, int fd)
+{
+    watch_set(guest->epoll_fd, &guest->listener, 0);
+    guest->listener.fd = fd_close(guest->listener.fd);
+    guest->listener.fd = fcntl(fd, F_DUPFD_CLOEXEC, CONTROL_FD);
+    watch_set(guest->epoll_fd, &guest->listener, EPOLLIN);
+    return guest->listener.fd >= 0;
+}
+
+static bool handle_hello(struct guest *guest, const struct frame *frame)
+{
+    uint64_t version, none;
+
+    if (!message_get_numbers(frame, &version, &none) || version != WIRE_VERSION)
+        return false;
+    process_announce(guest);
+    return message_put_numbers(&guest->link.out, FRAME_READY, 0, WIRE_VERSION, 0) == 0;
+}
+
+/* A frame about a process that is gone is late, not wrong. */
+static bool handle_for_process(struct guest *guest, const struct frame *frame)
+{
+    struct process *process = process_find(guest, frame->process);
+
+    return !process || process_handle(guest, process, frame);
+}
+
+/* False: such a frame cannot come from our daemon, and the connection is to be dropped. */
+static bool handle_frame(struct guest *guest, const struct frame *frame, const int *fds)
+{
+    if (frame->type == FRAME_BOOT)
+        return handle_boot(guest, frame);
+    if (!guest->is_booted)
+        return false;
+    if (frame->type == FRAME_ROOT)
+        return handle_root(guest, frame, fds);
+    if (frame->type == FRAME_LISTEN)
+        return frame->fds == 1 && handle_listen(guest, fds[0]);
+    if (frame->type == FRAME_HELLO)
+        return handle_hello(guest, frame);
+    if (frame->type == FRAME_SPAWN && !guest->is_rooted)
+        return false;
+    if (frame->type == FRAME_SPAWN) {
+        process_spawn(guest, frame, fds);
+        return true;
+    }
+    if (frame->type >= FRAME_READY)
+        return false;
+    return handle_for_process(guest, frame);
+}
+
+static void drop_connection(struct guest *guest)
+{
+    watch_set(guest->epoll_fd, &guest->link.watch, 0);
+    link_drop(&guest->link);
+    if (guest->listener.fd < 0)
+        _exit(0);
+}
+
+static void receive(struct guest *guest)
+{
+    int r = link_receive(&guest->link);
+
+    while (r >= 0) {
+        int fds[FRAME_FDS_MAX];
+        struct frame frame;
+        bool is_ok;
+
+        r = link_next(&guest->link, &frame, fds);
+        if (r == 0)
+            return;
+        if (r < 0)
+            break;
+        is_ok = handle_frame(guest, &frame, fds);
+        /* A spawn owns its descriptor; the others are done with theirs. */
+        if (frame.type != FRAME_SPAWN)
+            close_all(fds, frame.fds);
+        if (!is_ok)
+            break;
+        link_consume(&guest->link, &frame);
+    }
+    drop_connection(guest);
+}
+
+/* The newest connection wins: the daemon that made the old one is dead, whatever its socket says. */
+static void accept_daemon(struct guest *guest)
+{
+    int fd = accept4(guest->listener.fd, NULL, NULL, SOCK_CLOEXEC);
+
+    if (fd < 0)
+        return;
+    if (guest->link.watch.fd >= 0) {
+        watch_set(guest->epoll_fd, &guest->link.watch, 0);
+        link_drop(&guest->link);
+    }
+    link_init(&guest->link, fd);
+}
+
+static void drain_signals(struct guest *guest)
+{
+    struct signalfd_siginfo info[8];
+
+    while (read(guest->signals.fd, info, sizeof(info)) > 0)
+        continue;
+    process_reap(guest);
+}
+
+static void dispatch(struct guest *guest, struct watch *watch, uint32_t events)
+{
+    switch (watch->kind) {
+    case WATCH_LINK:
+        if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
+            receive(guest);
+        break;
+    case WATCH_LISTEN:
+        accept_daemon(guest);
+        break;
+    case WATCH_SIGNAL:
+        drain_signals(guest);
+        break;
+    case WATCH_OUTPUT:
+        if (watch->fd >= 0)
+            process_output_ready(guest, watch->owner, watch->index);
+        break;
+    case WATCH_INPUT:
+        process_input_ready(guest, watch->owner);
+        break;
+    }
+}
+
+static void end_turn(struct guest *guest)
+{
+    while (guest->forgotten) {
+        struct process *process = guest->forgotten;
+
+        guest->forgotten = process->next;
+        free(process);
+    }
+    if (guest->link.watch.fd < 0)
+        return;
+    process_pump(guest);
+    if (link_flush(&guest->link) < 0) {
+        drop_connection(guest);
+        return;
+    }
+    watch_set(guest->epoll_fd, &guest->link.watch,
+              guest->link.out.len > 0 ? EPOLLIN | EPOLLOUT : EPOLLIN);
+}
+
+static int open_signals(void)
+{
+    sigset_t all;
+
+    (void)sigfillset(&all);
+    (void)sigprocmask(SIG_SETMASK, &all, NULL);
+    (void)sigemptyset(&all);
+    (void)sigaddset(&all, SIGCHLD);
+    return signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+/* Started outside the sandbox, to become root of a user namespace whose maps are being written and
+ * then run another program there: holt-init enter PROGRAM ARGS... One byte on descriptor 3 says that
+ * the maps are there. */
+static int enter(char *const *program)
+{
+    char go;
+
+    if (read(CONTROL_FD, &go, 1) != 1)
+        return 1;
+    if (setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0)
+        return 1;
+    (void)execv(program[0], program);
+    return 127;
+}
+
+int main(int argc, char **argv)
+{
+    static struct guest guest; /* zero, and too large for a small stack */
+    struct epoll_event events[EVENTS_PER_TURN];
+
+    if (argc > 2 && strcmp(argv[1], "enter") == 0)
+        return enter(argv + 2);
+    /* What a runtime may have left open on the way here. */
+    (void)syscall(SYS_close_range, CONTROL_FD + 1, ~0U, 0);
+    (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    (void)prctl(PR_SET_NAME, "holt-init", 0, 0, 0);
+    guest.listener = (struct watch){ .kind = WATCH_LISTEN, .fd = -EBADF };
+    guest.signals = (struct watch){ .kind = WATCH_SIGNAL, .fd = open_signals() };
+    guest.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (guest.signals.fd < 0 || guest.epoll_fd < 0 || fcntl(CONTROL_FD, F_SETFD, FD_CLOEXEC) < 0)
+        return 1;
+    watch_set(guest.epoll_fd, &guest.signals, EPOLLIN);
+    link_init(&guest.link, CONTROL_FD);
+    for (;;) {
+        int count;
+
+        end_turn(&guest);
+        count = epoll_wait(guest.epoll_fd, events, EVENTS_PER_TURN, -1);
+        for (int i = 0; i < count; i++)
+            dispatch(&guest, events[i].data.ptr, events[i].events);
+    }
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest/ring.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+
+void ring_init(struct ring *ring, size_t capacity)
+{
+    *ring = (struct ring){ .capacity = capacity };
+}
+
+void ring_done(struct ring *ring)
+{
+    if (ring->data)
+        (void)munmap(ring->data, ring->capacity);
+    ring->data = NULL;
+}
+
+bool ring_is_full(const struct ring *ring)
+{
+    return ring->produced - ring->acked == ring->capacity;
+}
+
+/* Most processes write little or nothing, and a mapping costs a page only where it is touched. */
+static int ensure_mapped(struct ring *ring)
+{
+    void *data;
+
+    if (ring->data)
+        return 0;
+    data = mmap(NULL, ring->capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (data == MAP_FAILED)
+        return -errno;
+    ring->data = data;
+    return 0;
+}
+
+long ring_fill(struct ring *ring, int fd)
+{
+    size_t start = ring->produced % ring->capacity;
+    size_t room = ring->capacity - (size_t)(ring->produced - ring->acked);
+    size_t first = room < ring->capacity - start ? room : ring->capacity - start;
+    struct iovec parts[2];
+    ssize_t n;
+    int r = ensure_mapped(ring);
+
+    if (r < 0)
+        return r;
+    if (room == 0)
+        return -ENOBUFS;
+    parts[0] = (struct iovec){ .iov_base = ring->data + start, .iov_len = first };
+    parts[1] = (struct iovec){ .iov_base = ring->data, .iov_len = room - first };
+    do {
+        n = readv(fd, parts, room > first ? 2 : 1);
+    } while (n < 0 && errno == EINTR);
+    if (n < 0)
+        return -errno;
+    ring->produced += (uint64_t)n;
+    return n;
+}
+
+size_t ring_peek(const struct ring *ring, uint64_t offset, const char **ret_data)
+{
+    size_t start = offset % ring->capacity;
+    size_t len = (size_t)(ring->produced - offset);
+
+    if (offset < ring->acked || offset >= ring->produced)
+        return 0;
+    *ret_data = ring->data + start;
+    return len < ring->capacity - start ? len : ring->capacity - start;
+}
+
+bool ring_ack(struct ring *ring, uint64_t offset)
+{
+    if (offset < ring->acked || offset > ring->produced)
+        return false;
+    ring->acked = offset;
+    return true;
+}

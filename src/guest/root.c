@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest/root.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "kernel/mount.h"
+#include "kernel/path.h"
+#include "wire/message.h"
+
+/* Mounts of ours that move along; a runtime that brought none of that name has nothing to move. */
+static const char *const carried[] = { "proc", "sys", "dev" };
+
+/* The directory below the new root, made where it is missing. A link there would send the mount
+ * somewhere else, so it is refused. */
+static int open_place(int root_fd, const char *name, int *ret_fd, struct err *err)
+{
+    int fd = open_no_links(root_fd, name, O_PATH | O_DIRECTORY, 0);
+
+    if (fd == -ENOENT) {
+        if (mkdirat(root_fd, name, 0755) < 0)
+            return err_sys(err, -errno, "make directory '/%s' in the template", name);
+        fd = open_no_links(root_fd, name, O_PATH | O_DIRECTORY, 0);
+    }
+    if (fd == -ELOOP || fd == -ENOTDIR)
+        return err_set(err, ERR_INVALID, "the template's '/%s' is not a directory", name);
+    if (fd < 0)
+        return err_sys(err, fd, "open '/%s' in the template", name);
+    *ret_fd = fd;
+    return 0;
+}
+
+static int attach_below(int root_fd, const char *target, int mount_fd, struct err *err)
+{
+    cleanup_close int place = -EBADF;
+    int r = open_place(root_fd, target + 1, &place, err);
+
+    if (r < 0)
+        return r;
+    r = mount_attach(mount_fd, place);
+    return r < 0 ? err_sys(err, r, "attach '%s'", target) : 0;
+}
+
+static int carry_over(int old_root_fd, int root_fd, const char *name, struct err *err)
+{
+    cleanup_close int mount_fd = openat(old_root_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    cleanup_close int place = -EBADF;
+    int r;
+
+    if (mount_fd < 0)
+        return errno == ENOENT ? 0 : err_sys(err, -errno, "find the mount of '/%s'", name);
+    r = open_place(root_fd, name, &place, err);
+    if (r < 0)
+        return r;
+    r = mount_attach(mount_fd, place);
+    return r < 0 ? err_sys(err, r, "carry '/%s' over", name) : 0;
+}
+
+int root_enter(const struct message_root *message, const int *fds, struct err *err)
+{
+    cleanup_close int old_root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    cleanup_close int workspace = -EBADF;
+    int root_fd = fds[0], r;
+
+    if (old_root_fd < 0)
+        return err_sys(err, -errno, "open the present root");
+    r = mount_attach(root_fd, old_root_fd);
+    if (r < 0)
+        return err_sys(err, r, "attach the new root");
+    for (size_t i = 1; r == 0 && i < message->mount_count; i++)
+        r = attach_below(root_fd, message->targets[i], fds[i], err);
+    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(carried); i++)
+        r = carry_over(old_root_fd, root_fd, carried[i], err);
+    if (r == 0)
+        r = open_place(root_fd, "workspace", &workspace, err);
+    if (r < 0)
+        return r;
+    r = mount_pivot(root_fd);
+    if (r < 0)
+        return err_sys(err, r, "move to the new root");
+    if (sethostname(message->hostname, strlen(message->hostname)) < 0)
+        return err_sys(err, -errno, "set the host name to '%s'", message->hostname);
+    return 0;
+}

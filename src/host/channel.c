@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/channel.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/cleanup.h"
+
+enum { RECEIVE_CHUNK = 64 * 1024 };
+
+static struct channel *channel_of(struct reactor_source *source)
+{
+    return (struct channel *)(void *)((char *)source - offsetof(struct channel, source));
+}
+
+/* Hands on every whole frame in the buffer. Guests send no descriptors. */
+static bool deliver(struct channel *channel)
+{
+    size_t done = 0;
+    struct frame frame;
+    long used;
+
+    while ((used = frame_parse(channel->in.data + done, channel->in.len - done,
+                               FRAME_FROM_GUEST_MAX, &frame)) > 0) {
+        if (frame.fds != 0 || !channel->events->frame(channel, &frame))
+            return false;
+        done += (size_t)used;
+    }
+    buf_consume(&channel->in, done);
+    return used == 0;
+}
+
+static bool ready(struct reactor_source *source)
+{
+    struct channel *channel = channel_of(source);
+    ssize_t n;
+
+    if (buf_reserve(&channel->in, RECEIVE_CHUNK) < 0)
+        return false;
+    n = recv(source->fd, channel->in.data + channel->in.len, RECEIVE_CHUNK, MSG_DONTWAIT);
+    if (n < 0)
+        return errno == EAGAIN || errno == EINTR;
+    if (n == 0)
+        return false;
+    channel->in.len += (size_t)n;
+    return deliver(channel);
+}
+
+static void gone(struct reactor_source *source)
+{
+    struct channel *channel = channel_of(source);
+
+    /* Whoever is sending now, or will, learns it from the socket. */
+    (void)shutdown(source->fd, SHUT_RDWR);
+    channel->events->gone(channel);
+}
+
+int channel_start(struct channel *channel, struct reactor *reactor, int fd,
+                  const struct channel_events *events)
+{
+    channel->source = (struct reactor_source){ .fd = fd, .ready = ready, .gone = gone };
+    channel->events = events;
+    channel->in = (struct buf)BUF_INIT(FRAME_FROM_GUEST_MAX + FRAME_HEADER_SIZE + RECEIVE_CHUNK);
+    (void)pthread_mutex_init(&channel->send_lock, NULL);
+    return reactor_add(reactor, &channel->source);
+}
+
+static void add_fds(struct msghdr *message, void *control, const int *fds, size_t count)
+{
+    struct cmsghdr *header;
+
+    message->msg_control = control;
+    message->msg_controllen = CMSG_SPACE(sizeof(int) * count);
+    header = CMSG_FIRSTHDR(message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(int) * count);
+    memcpy(CMSG_DATA(header), fds, sizeof(int) * count);
+}
+
+static int send_all(int fd, const struct buf *frames, const int *fds, size_t fd_count)
+{
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int) * FRAME_FDS_MAX)];
+    size_t done = 0;
+
+    while (done < frames->len) {
+        struct iovec part = { .iov_base = frames->data + done, .iov_len = frames->len - done };
+        struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
+        ssize_t n;
+
+        if (done == 0 && fd_count > 0)
+            add_fds(&message, control, fds, fd_count);
+        n = sendmsg(fd, &message, MSG_NOSIGNAL);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -errno;
+        done += (size_t)n;
+    }
+    return 0;
+}
+
+int channel_send(struct channel *channel, const struct buf *frames, const int *fds, size_t fd_count)
+{
+    int r;
+
+    (void)pthread_mutex_lock(&channel->send_lock);
+    r = send_all(channel->source.fd, frames, fds, fd_count);
+    /* After half a frame there is no way to go on; the reactor sees the end and cleans up. */
+    if (r < 0)
+        (void)shutdown(channel->source.fd, SHUT_RDWR);
+    (void)pthread_mutex_unlock(&channel->send_lock);
+    return r;
+}
+
+void channel_done(struct channel *channel)
+{
+    channel->source.fd = fd_close(channel->source.fd);
+    buf_done(&channel->in);
+    (void)pthread_mutex_destroy(&channel->send_lock);
+}

@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The file: lines of `key = value`; # starts a comment at the start of a line or behind a blank;
+ * [section] puts "section." in front of the keys below it. Values may stand in double quotes. */
+#include "host/config.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "base/parse.h"
+#include "base/xalloc.h"
+
+#define DEFAULT_PATH "/etc/holt/holt.conf"
+
+enum { FILE_BYTES_MAX = 64 * 1024, KEY_BYTES_MAX = 64 };
+
+enum kind { KIND_PATH, KIND_ADDRESS, KIND_NAME, KIND_LEVEL, KIND_U32, KIND_SIZE, KIND_CPUS };
+
+/* One row per key: field of struct config, key in the file, long option, kind, what --help calls
+ * the value, default, meaning. The environment's name is the option's: --pool-size, HOLT_POOL_SIZE.
+ */
+#define CONFIG_ROWS(ROW)                                                                           \
+    ROW(state, "state", "state", KIND_PATH, "DIR", "/var/lib/holt",                                \
+        "directory of templates and volumes")                                                      \
+    ROW(run, "run", "run", KIND_PATH, "DIR", "/run/holt", "directory of sockets")                  \
+    ROW(listen, "listen", "listen", KIND_ADDRESS, "ADDR:PORT", "127.0.0.1:7070",                   \
+        "TCP address of the API, or none")                                                         \
+    ROW(runtime, "runtime", "runtime", KIND_NAME, "NAME", "native", "default runtime")             \
+    ROW(template, "template", "template", KIND_NAME, "NAME", "host", "default template")           \
+    ROW(log, "log", "log", KIND_LEVEL, "LEVEL", "info", "error, warn, info or debug")              \
+    ROW(pool_size, "pool.size", "pool-size", KIND_U32, "N", "4", "blank sandboxes kept ready")     \
+    ROW(sandboxes_max, "sandboxes.max", "sandboxes-max", KIND_U32, "N", "1000",                    \
+        "most sandboxes at one time")                                                              \
+    ROW(limit_memory, "limits.memory", "limits-memory", KIND_SIZE, "SIZE", "0",                    \
+        "memory of a sandbox that asks for no limit; 0: none")                                     \
+    ROW(limit_cpus, "limits.cpus", "limits-cpus", KIND_CPUS, "CPUS", "0",                          \
+        "CPUs of a sandbox that asks for no limit; 0: none")                                       \
+    ROW(limit_pids, "limits.pids", "limits-pids", KIND_U32, "N", "1024",                           \
+        "processes of a sandbox that asks for no limit")                                           \
+    ROW(template_bytes_max, "template.max-bytes", "template-max-bytes", KIND_SIZE, "SIZE", "16G",  \
+        "most bytes an import may unpack to")                                                      \
+    ROW(template_files_max, "template.max-files", "template-max-files", KIND_SIZE, "N", "2000000", \
+        "most files an import may unpack to")
+
+#define ENUMERATE(field, ...) ROW_##field,
+enum { CONFIG_ROWS(ENUMERATE) ROW_COUNT };
+
+static const struct row {
+    const char *key;
+    const char *flag;
+    enum kind kind;
+    size_t offset;
+    const char *initial;
+    const char *help;
+} rows[ROW_COUNT] = {
+#define DESCRIBE(field, key, flag, kind, argument, initial, help)                                  \
+    [ROW_##field] = { key, flag, kind, offsetof(struct config, field), initial, help },
+    CONFIG_ROWS(DESCRIBE)
+};
+
+static bool is_text_kind(enum kind kind)
+{
+    return kind <= KIND_LEVEL;
+}
+
+static void *field_of(const struct row *row, const struct config *config)
+{
+    return (char *)(uintptr_t)config + row->offset;
+}
+
+static bool is_level(const char *text)
+{
+    return strcmp(text, "error") == 0 || strcmp(text, "warn") == 0 || strcmp(text, "info") == 0 ||
+           strcmp(text, "debug") == 0;
+}
+
+static bool is_address(const char *text)
+{
+    const char *colon = strrchr(text, ':');
+    uint64_t port;
+
+    if (strcmp(text, "none") == 0)
+        return true;
+    return colon && colon != text && parse_u64(colon + 1, &port) == 0 && port <= UINT16_MAX;
+}
+
+/* Quotes, # and control characters are refused so that config_print always reads back. */
+static bool is_printable(const char *text)
+{
+    for (; *text; text++)
+        if (*text == '"' || *text == '#' || iscntrl((unsigned char)*text))
+            return false;
+    return true;
+}
+
+static int text_check(const struct row *row, const char *value, struct err *err)
+{
+    if (!is_printable(value))
+        return err_set(err, ERR_INVALID, "%s has a character that cannot be written here",
+                       row->key);
+    if (row->kind == KIND_PATH && *value != '/')
+        return err_set(err, ERR_INVALID, "%s must be an absolute path, not '%s'", row->key, value);
+    if (row->kind == KIND_ADDRESS && !is_address(value))
+        return err_set(err, ERR_INVALID, "%s must be ADDR:PORT or none, not '%s'", row->key, value);
+    if (row->kind == KIND_NAME && !is_name(value))
+        return err_set(err, ERR_INVALID, "%s: '%s' is not a valid name", row->key, value);
+    if (row->kind == KIND_LEVEL && !is_level(value))
+        return err_set(err, ERR_INVALID, "%s must be error, warn, info or debug, not '%s'",
+                       row->key, value);
+    return 0;
+}
+
+static int text_set(const struct row *row, char **field, const char *value, struct err *err)
+{
+    int r = text_check(row, value, err);
+
+    if (r < 0)
+        return r;
+    free(*field);
+    *field = xstrdup(value);
+    return 0;
+}
+
+static int number_set(const struct row *row, void *field, const char *value, struct err *err)
+{
+    uint64_t wide;
+    int r;
+
+    if (row->kind == KIND_CPUS)
+        r = parse_cpus(value, field);
+    else if (row->kind == KIND_SIZE)
+        r = parse_size(value, field);
+    else {
+        r = parse_u64(value, &wide);
+        if (r == 0 && wide > UINT32_MAX)
+            r = -ERANGE;
+        if (r == 0)
+            *(uint32_t *)field = (uint32_t)wide;
+    }
+    if (r == -ERANGE)
+        return err_set(err, ERR_INVALID, "%s: '%s' is too large", row->key, value);
+    if (r < 0)
+        return err_set(err, ERR_INVALID, "%s: '%s' is not a valid %s", row->key, value,
+                       row->kind == KIND_SIZE ? "size" : "number");
+    return 0;
+}
+
+static int row_set(const struct row *row, struct config *config, const char *value, struct err *err)
+{
+    void *field = field_of(row, config);
+
+    if (is_text_kind(row->kind))
+        return text_set(row, field, value, err);
+    return number_set(row, field, value, err);
+}
+
+int config_set(struct config *config, const char *key, const char *value, struct err *err)
+{
+    for (size_t i = 0; i < ROW_COUNT; i++)
+        if (strcmp(rows[i].key, key) == 0)
+            return row_set(&rows[i], config, value, err);
+    return err_set(err, ERR_INVALID, "unknown key '%.100s'", key);
+}
+
+/* Both ends without blanks, in place. */
+static char *trim(char *text)
+{
+    size_t len;
+
+    text += strspn(text, " \t\r");
+    len = strlen(text);
+    while (len > 0 && strchr(" \t\r", text[len - 1]))
+        len--;
+    text[len] = '\0';
+    return text;
+}
+
+static void comment_cut(char *line)
+{
+    for (char *c = line; *c; c++) {
+        if (*c == '#' && (c == line || c[-1] == ' ' || c[-1] == '\t')) {
+            *c = '\0';
+            return;
+        }
+    }
+}
+
+static int unquote(char **value, struct err *err)
+{
+    size_t len = strlen(*value);
+
+    if (**value != '"')
+        return 0;
+    if (len < 2 || (*value)[len - 1] != '"')
+        return err_set(err, ERR_INVALID, "missing closing quote");
+    (*value)[len - 1] = '\0';
+    (*value)++;
+    return 0;
+}
+
+static int section_read(char *line, char *section, struct err *err)
+{
+    size_t len = strlen(line);
+
+    if (line[len - 1] != ']' || len < 3 || len > KEY_BYTES_MAX)
+        return err_set(err, ERR_INVALID, "'%.100s' is not a [section]", line);
+    line[len - 1] = '\0';
+    (void)snprintf(section, KEY_BYTES_MAX, "%s", trim(line + 1));
+    return 0;
+}
+
+static int assignment_read(struct config *config, const char *section, char *line, struct err *err)
+{
+    char key[2 * KEY_BYTES_MAX];
+    char *equals = strchr(line, '=');
+    char *value;
+    int r;
+
+    if (!equals)
+        return err_set(err, ERR_INVALID, "'%.100s' is not `key = value`", line);
+    *equals = '\0';
+    value = trim(equals + 1);
+    r = unquote(&value, err);
+    if (r < 0)
+        return r;
+    (void)snprintf(key, sizeof(key), "%s%s%s", section, *section ? "." : "", trim(line));
+    return config_set(config, key, value, err);
+}
+
+static int line_read(struct config *config, char *section, char *line, struct err *err)
+{
+    comment_cut(line);
+    line = trim(line);
+    if (*line == '\0')
+        return 0;
+    if (*line == '[')
+        return section_read(line, section, err);
+    return assignment_read(config, section, line, err);
+}
+
+static int lines_read(struct config *config, const char *path, char *text, struct err *err)
+{
+    char section[KEY_BYTES_MAX] = "";
+    unsigned number = 0;
+
+    for (char *line = text, *next; line; line = next) {
+        next = strchr(line, '\n');
+        if (next)
+            *next++ = '\0';
+        number++;
+        if (line_read(config, section, line, err) < 0)
+            return err_wrap(err, "%s:%u", path, number);
+    }
+    return 0;
+}
+
+static int file_load(struct config *config, const char *path, bool may_miss, struct err *err)
+{
+    cleanup_with(buf_done) struct buf content = BUF_INIT(FILE_BYTES_MAX);
+    int r = file_read_at(AT_FDCWD, path, &content);
+
+    if (r == -ENOENT && may_miss)
+        return 0;
+    if (r == -ENOENT)
+        return err_set(err, ERR_NOT_FOUND, "no configuration file '%s'", path);
+    if (r == -ENOBUFS)
+        return err_set(err, ERR_INVALID, "%s is larger than %d bytes", path, FILE_BYTES_MAX);
+    if (r < 0)
+        return err_sys(err, r, "read %s", path);
+    if (content.len == 0)
+        return 0;
+    if (strlen(content.data) != content.len)
+        return err_set(err, ERR_INVALID, "%s is not a text file", path);
+    return lines_read(config, path, content.data, err);
+}
+
+/* An empty variable counts as unset, as it does for most programs. */
+static int environment_load(struct config *config, struct err *err)
+{
+    for (size_t i = 0; i < ROW_COUNT; i++) {
+        char name[KEY_BYTES_MAX] = "HOLT_";
+        size_t used = strlen(name);
+        const char *value;
+
+        for (const char *c = rows[i].flag; *c && used < sizeof(name) - 1; c++)
+            name[used++] = *c == '-' ? '_' : (char)toupper((unsigned char)*c);
+        value = getenv(name);
+        if (value && *value && row_set(&rows[i], config, value, err) < 0)
+            return err_wrap(err, "%s", name);
+    }
+    return 0;
+}
+
+static int defaults_load(struct config *config, struct err *err)
+{
+    for (size_t i = 0; i < ROW_COUNT; i++) {
+        int r = row_set(&rows[i], config, rows[i].initial, err);
+
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+int config_load(const char *path, struct config *ret, struct err *err)
+{
+    cleanup_with(config_done) struct config config = { 0 };
+    int r = defaults_load(&config, err);
+
+    if (r == 0)
+        r = file_load(&config, path ? path : DEFAULT_PATH, !path, err);
+    if (r == 0)
+        r = environment_load(&config, err);
+    if (r < 0)
+        return r;
+    *ret = config;
+    config = (struct config){ 0 };
+    return 0;
+}
+
+/* The largest unit that loses nothing, so that 16G does not come back as 17179869184. */
+static void size_print(uint64_t bytes, FILE *out)
+{
+    static const char units[] = { 'T', 'G', 'M', 'K' };
+
+    for (size_t i = 0; i < sizeof(units); i++) {
+        uint64_t factor = UINT64_C(1) << (10 * (sizeof(units) - i));
+
+        if (bytes > 0 && bytes % factor == 0) {
+            (void)fprintf(out, "%" PRIu64 "%c\n", bytes / factor, units[i]);
+            return;
+        }
+    }
+    (void)fprintf(out, "%" PRIu64 "\n", bytes);
+}
+
+static void value_print(const struct row *row, const struct config *config, FILE *out)
+{
+    const void *field = field_of(row, config);
+    uint32_t number;
+
+    if (is_text_kind(row->kind)) {
+        (void)fprintf(out, "%s\n", *(char *const *)field);
+        return;
+    }
+    if (row->kind == KIND_SIZE) {
+        size_print(*(const uint64_t *)field, out);
+        return;
+    }
+    number = *(const uint32_t *)field;
+    if (row->kind == KIND_CPUS && number % 1000 != 0)
+        (void)fprintf(out, "%" PRIu32 ".%03" PRIu32 "\n", number / 1000, number % 1000);
+    else
+        (void)fprintf(out, "%" PRIu32 "\n", row->kind == KIND_CPUS ? number / 1000 : number);
+}
+
+void config_print(const struct config *config, FILE *out)
+{
+    for (size_t i = 0; i < ROW_COUNT; i++) {
+        (void)fprintf(out, "%s# %s\n%s = ", i > 0 ? "\n" : "", rows[i].help, rows[i].key);
+        value_print(&rows[i], config, out);
+    }
+}
+
+#define DEFINE_SETTER(field, ...)                                                                  \
+    static int option_##field(void *into, const char *value, struct err *err)                      \
+    {                                                                                              \
+        return row_set(&rows[ROW_##field], into, value, err);                                      \
+    }
+CONFIG_ROWS(DEFINE_SETTER)
+
+struct option_table config_options(void)
+{
+    static const struct option_row options[ROW_COUNT] = {
+#define OFFER(field, key, flag, kind, argument, initial, help)                                     \
+    [ROW_##field] = { flag, 0, argument, help, option_##field },
+        CONFIG_ROWS(OFFER)
+    };
+
+    return (struct option_table){ options, ROW_COUNT };
+}
+
+void config_done(struct config *config)
+{
+    for (size_t i = 0; i < ROW_COUNT; i++)
+        if (is_text_kind(rows[i].kind))
+            free(*(char **)field_of(&rows[i], config));
+    *config = (struct config){ 0 };
+}

@@ -1,0 +1,40 @@
+/* The daemon's configuration: file, overridden by environment, overridden by flags; one table. */
+#pragma once
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/options.h"
+
+struct err;
+
+struct config {
+    char *state;    /* state directory */
+    char *run;      /* directory of sockets */
+    char *listen;   /* ADDR:PORT or "none" */
+    char *runtime;  /* default runtime */
+    char *template; /* default template */
+    char *log;      /* error, warn, info, debug */
+    uint32_t pool_size;
+    uint32_t sandboxes_max;
+    uint64_t limit_memory; /* bytes; 0: none */
+    uint32_t limit_cpus;   /* thousandths of a CPU; 0: none */
+    uint32_t limit_pids;
+    uint64_t template_bytes_max;
+    uint64_t template_files_max;
+};
+
+/* Defaults, then path (or, when path is NULL, /etc/holt/holt.conf where it exists), then HOLT_*
+ * environment. Unknown keys and bad values are ERR_INVALID with file and line. */
+int config_load(const char *path, struct config *ret, struct err *err);
+
+/* Sets one key as written in the file ("pool.size") from text. */
+int config_set(struct config *config, const char *key, const char *value, struct err *err);
+
+/* Writes the whole configuration in the file's own syntax, each key with its meaning as comment. */
+void config_print(const struct config *config, FILE *out);
+
+/* The keys as long options: "pool.size" is --pool-size. Targets a struct config. */
+struct option_table config_options(void);
+
+void config_done(struct config *config);

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/host.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/xalloc.h"
+#include "host/config.h"
+#include "host/host_internal.h"
+#include "host/init_path.h"
+#include "kernel/cgroup.h"
+#include "store/store.h"
+
+enum {
+    UID_FIRST = 524288, /* where ids belong neither to people nor to /etc/subuid by custom */
+    LABEL_BYTES = 32,
+};
+
+/* The same for the same state directory, so that a restarted daemon knows what is its own. */
+static void make_label(const char *state, char *ret)
+{
+    uint32_t hash = 2166136261U; /* FNV-1a */
+
+    for (const char *c = state; *c; c++)
+        hash = (hash ^ (unsigned char)*c) * 16777619U;
+    (void)snprintf(ret, LABEL_BYTES, "holt-%08" PRIx32, hash);
+}
+
+int host_take_uids(struct host *host)
+{
+    int slot = -ENOSPC;
+
+    (void)pthread_mutex_lock(&host->lock);
+    for (uint32_t i = 0; slot < 0 && i < host->sandboxes_max; i++) {
+        uint32_t candidate = (host->next_uid_slot + i) % host->sandboxes_max;
+
+        if (!host->uid_slots[candidate])
+            slot = (int)candidate;
+    }
+    if (slot >= 0) {
+        host->uid_slots[slot] = 1;
+        host->next_uid_slot = (unsigned)slot + 1;
+        host->live++;
+    }
+    (void)pthread_mutex_unlock(&host->lock);
+    return slot;
+}
+
+void host_return_uids(struct host *host, unsigned slot)
+{
+    (void)pthread_mutex_lock(&host->lock);
+    host->uid_slots[slot] = 0;
+    host->live--;
+    (void)pthread_cond_broadcast(&host->changed);
+    (void)pthread_mutex_unlock(&host->lock);
+}
+
+uid_t host_first_uid(unsigned slot)
+{
+    return (uid_t)(UID_FIRST + slot * RUNTIME_IDS_PER_SANDBOX);
+}
+
+void host_reap_later(struct host *host, struct sandbox *sandbox)
+{
+    (void)pthread_mutex_lock(&host->lock);
+    sandbox->next = host->reap_queue;
+    host->reap_queue = sandbox;
+    (void)pthread_cond_broadcast(&host->changed);
+    (void)pthread_mutex_unlock(&host->lock);
+}
+
+/* Waits for processes to end and deletes files, so that no request has to. */
+static void *reaper_main(void *argument)
+{
+    struct host *host = argument;
+
+    (void)pthread_mutex_lock(&host->lock);
+    while (!host->is_stopping || host->live > 0) {
+        struct sandbox *sandbox = host->reap_queue;
+
+        if (!sandbox) {
+            (void)pthread_cond_wait(&host->changed, &host->lock);
+            continue;
+        }
+        host->reap_queue = sandbox->next;
+        (void)pthread_mutex_unlock(&host->lock);
+        sandbox_reap(sandbox);
+        (void)pthread_mutex_lock(&host->lock);
+    }
+    (void)pthread_mutex_unlock(&host->lock);
+    return NULL;
+}
+
+static int open_runtime(struct host *host, const struct config *config, struct err *err)
+{
+    cleanup_free char *init_path = NULL;
+    char label[LABEL_BYTES];
+    int r;
+
+    make_label(config->state, label);
+    r = init_path_find(&init_path, err);
+    if (r == 0)
+        r = runtime_find(config->runtime, &host->default_runtime, err);
+    if (r == 0)
+        r = host->default_runtime->probe(err);
+    if (r == 0)
+        r = cgroup_root_open(label, &host->cgroups, err);
+    if (r == 0)
+        r = cgroup_root_sweep(host->cgroups, err);
+    return r < 0 ? r : runtime_open(host->cgroups, init_path, &host->runtime, err);
+}
+
+static int open_store(struct host *host, const struct config *config, struct err *err)
+{
+    const struct store_options options = {
+        .state_dir = config->state,
+        .template_bytes_max = config->template_bytes_max,
+        .template_files_max = config->template_files_max,
+    };
+
+    return store_open(&options, &host->store, err);
+}
+
+static struct host *host_new(const struct config *config)
+{
+    struct host *host = xcalloc(1, sizeof(*host));
+
+    host->default_template = xstrdup(config->template);
+    host->default_limits = (struct sandbox_limits){
+        .memory_bytes = config->limit_memory,
+        .cpu_millis = config->limit_cpus,
+        .pids = config->limit_pids,
+    };
+    host->sandboxes_max = config->sandboxes_max;
+    host->uid_slots = xcalloc(config->sandboxes_max, 1);
+    host->started_ms = clock_ms();
+    (void)pthread_mutex_init(&host->lock, NULL);
+    (void)pthread_cond_init(&host->changed, NULL);
+    return host;
+}
+
+static void host_free(struct host *host)
+{
+    runtime_close(host->runtime);
+    store_close(host->store);
+    cgroup_root_close(host->cgroups);
+    (void)pthread_cond_destroy(&host->changed);
+    (void)pthread_mutex_destroy(&host->lock);
+    free(host->uid_slots);
+    free(host->default_template);
+    free(host);
+}
+
+int host_open(const struct config *config, struct host **ret, struct err *err)
+{
+    struct host *host = host_new(config);
+    /* Leftover processes go before leftover files: they may be writing them. */
+    int r = open_runtime(host, config, err);
+
+    if (r == 0)
+        r = open_store(host, config, err);
+    if (r == 0)
+        r = reactor_start(&host->reactor, err);
+    if (r == 0) {
+        r = -pthread_create(&host->reaper, NULL, reaper_main, host);
+        if (r < 0)
+            (void)err_sys(err, r, "start the reaper");
+    }
+    if (r < 0) {
+        reactor_stop(host->reactor);
+        host_free(host);
+        return r;
+    }
+    r = pool_start(host, host->default_runtime, config->pool_size, &host->pool, err);
+    if (r < 0) {
+        host_close(host);
+        return r;
+    }
+    *ret = host;
+    return 0;
+}
+
+static void destroy_all(struct host *host)
+{
+    for (;;) {
+        struct sandbox *sandbox;
+
+        (void)pthread_mutex_lock(&host->lock);
+        sandbox = host->sandboxes ? sandbox_ref(host->sandboxes) : NULL;
+        (void)pthread_mutex_unlock(&host->lock);
+        if (!sandbox)
+            return;
+        sandbox_destroy(sandbox);
+        sandbox_unref(sandbox);
+    }
+}
+
+void host_close(struct host *host)
+{
+    if (!host)
+        return;
+    pool_stop(host->pool);
+    destroy_all(host);
+    (void)pthread_mutex_lock(&host->lock);
+    host->is_stopping = true;
+    (void)pthread_cond_broadcast(&host->changed);
+    (void)pthread_mutex_unlock(&host->lock);
+    (void)pthread_join(host->reaper, NULL);
+    reactor_stop(host->reactor);
+    host_free(host);
+}
+
+struct store *host_store(struct host *host)
+{
+    return host->store;
+}
+
+void host_health(struct host *host, struct host_health *ret)
+{
+    ret->pool_ready = pool_ready(host->pool);
+    ret->uptime_ms = clock_ms() - host->started_ms;
+    ret->runtime = host->default_runtime->name;
+    ret->sandboxes = 0;
+    (void)pthread_mutex_lock(&host->lock);
+    for (const struct sandbox *sandbox = host->sandboxes; sandbox; sandbox = sandbox->next)
+        ret->sandboxes++;
+    (void)pthread_mutex_unlock(&host->lock);
+}

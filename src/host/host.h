@@ -1,0 +1,27 @@
+/* The heart of the daemon: everything that lives as long as it does. */
+#pragma once
+
+#include <stdint.h>
+
+struct config;
+struct err;
+struct host;
+struct store;
+
+struct host_health {
+    uint32_t sandboxes;
+    uint32_t pool_ready;
+    uint64_t uptime_ms;
+    const char *runtime;
+};
+
+/* Probes the kernel, removes what an earlier life of this state directory left behind (cgroups,
+ * volumes), opens the store, starts the reactor, the reaper and the warm pool. */
+int host_open(const struct config *config, struct host **ret, struct err *err);
+
+/* Destroys all throw-away sandboxes and stops every thread. Accepts NULL. */
+void host_close(struct host *host);
+
+struct store *host_store(struct host *host);
+
+void host_health(struct host *host, struct host_health *ret);

@@ -1,0 +1,109 @@
+/* What the files of the host share. Lock order: host table -> sandbox; the reactor's timers come
+ * before a sandbox. No lock is held while waiting for a guest or for storage. */
+#pragma once
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "host/channel.h"
+#include "host/host.h"
+#include "host/process.h"
+#include "host/reactor.h"
+#include "host/sandbox.h"
+#include "runtime/runtime.h"
+#include "wire/frame.h"
+
+struct cgroup_root;
+struct pool;
+struct volume;
+
+enum sandbox_state {
+    SANDBOX_BOOTING, /* holt-init makes a blank of itself */
+    SANDBOX_BLANK,   /* waits for a root */
+    SANDBOX_ACTIVE,  /* has a root, or is on the way to it */
+    SANDBOX_FAILED,  /* why is in `failure` */
+    SANDBOX_ENDED,   /* destroyed */
+};
+
+struct sandbox {
+    struct host *host;
+    char id[RUNTIME_ID_MAX];
+    atomic_int refs;
+    unsigned uid_slot;
+    struct runtime_guest guest;
+    struct channel channel; /* holds a reference until it is gone */
+    struct volume *volume;
+    struct sandbox *next; /* in the host's table, or in the reaper's queue */
+
+    pthread_mutex_t lock; /* over all below */
+    pthread_cond_t changed;
+    enum sandbox_state state;
+    struct err failure;
+    bool is_gone; /* nothing comes from the guest any more */
+    struct process *processes;
+    uint32_t last_process;
+};
+
+struct host {
+    struct store *store;
+    struct cgroup_root *cgroups;
+    struct runtime *runtime;
+    const struct runtime_ops *default_runtime;
+    char *default_template;
+    struct sandbox_limits default_limits;
+    struct reactor *reactor;
+    struct pool *pool;
+    uint64_t started_ms;
+    uint32_t sandboxes_max;
+
+    pthread_mutex_t lock; /* over all below */
+    pthread_cond_t changed;
+    struct sandbox *sandboxes; /* those that can be found by id */
+    uint32_t live;             /* all that hold resources: also blanks and those being reaped */
+    struct sandbox *reap_queue;
+    bool is_stopping;
+    pthread_t reaper;
+    uint8_t *uid_slots; /* one byte each: taken or not */
+    unsigned next_uid_slot;
+};
+
+/* Starts a blank, which is in nobody's table yet. */
+int sandbox_start_blank(struct host *host, const struct runtime_ops *ops, struct sandbox **ret,
+                        struct err *err);
+
+/* Waits until a booting sandbox is a blank, or says why it cannot be one. */
+int sandbox_wait_blank(struct sandbox *sandbox, struct err *err);
+
+struct sandbox *sandbox_ref(struct sandbox *sandbox);
+
+/* Releases everything it holds; called by the reaper, which owns the last reference. */
+void sandbox_reap(struct sandbox *sandbox);
+
+/* Queues a killed sandbox for the reaper, which takes over the caller's reference. */
+void host_reap_later(struct host *host, struct sandbox *sandbox);
+
+/* Takes and returns a range of 65,536 uids: the slot, or -ENOSPC. */
+int host_take_uids(struct host *host);
+void host_return_uids(struct host *host, unsigned slot);
+uid_t host_first_uid(unsigned slot);
+
+/* A frame about one process, on the reactor's thread. False: unacceptable. */
+bool process_frame(struct sandbox *sandbox, const struct frame *frame);
+
+/* The guest is gone, or could not take its root: every process that has no end gets one now. The
+ * sandbox is locked. */
+void process_end_all(struct sandbox *sandbox);
+
+/* Takes every process off the sandbox's list; afterwards only their readers know them. */
+void process_drop_all(struct sandbox *sandbox);
+
+/* The warm pool. */
+int pool_start(struct host *host, const struct runtime_ops *ops, uint32_t size, struct pool **ret,
+               struct err *err);
+struct sandbox *pool_take(struct pool *pool, const struct runtime_ops *ops);
+uint32_t pool_ready(struct pool *pool);
+void pool_stop(struct pool *pool); /* accepts NULL */

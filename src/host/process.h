@@ -1,0 +1,82 @@
+/* A process inside a sandbox: its output as a stream of events, and an outcome that is never guessed.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct err;
+struct process;
+struct sandbox;
+
+enum { PROCESS_INPUT_MAX = 64 * 1024, PROCESS_ARGS_MAX = 4096, PROCESS_ARGS_BYTES_MAX = 1 << 20 };
+
+struct process_spec {
+    char *const *args; /* NULL-terminated, at least one */
+    char *const *env;  /* NULL-terminated "NAME=value", or NULL */
+    const char *cwd;   /* NULL: /workspace */
+    bool has_stdin;    /* otherwise stdin is empty */
+    bool has_terminal; /* a PTY instead of pipes */
+    uint16_t rows, columns;
+    uint64_t timeout_ms; /* 0: none */
+};
+
+enum outcome {
+    OUTCOME_NONE,
+    OUTCOME_EXITED,
+    OUTCOME_SIGNALED,
+    OUTCOME_TIMED_OUT,
+    OUTCOME_OOM,
+    OUTCOME_KILLED,
+    OUTCOME_LOST,
+    OUTCOME_NOT_STARTED,
+};
+
+struct process_end {
+    enum outcome outcome;
+    int exit_code; /* 128+n for a signal, 124 timed out, 126/127 not started */
+    int signal;
+    char reason[240]; /* empty unless killed, lost or not started */
+    uint64_t duration_ms;
+    uint64_t cpu_ms;
+    uint64_t memory_peak_bytes;
+};
+
+enum process_event_kind { PROCESS_STDOUT, PROCESS_STDERR, PROCESS_ENDED };
+
+struct process_event {
+    enum process_event_kind kind;
+    size_t len;             /* of stdout or stderr: bytes put into the caller's buffer */
+    struct process_end end; /* of ended */
+};
+
+/* Starts a process; returns before it is known whether the command exists (the end says so). The
+ * caller owns one reference. */
+int process_start(struct sandbox *sandbox, const struct process_spec *spec, struct process **ret,
+                  struct err *err);
+
+/* The process of this sandbox with this id, with a reference, or ERR_NOT_FOUND. */
+int process_find(struct sandbox *sandbox, const char *id, struct process **ret, struct err *err);
+
+const char *process_id(const struct process *process);
+
+/* Waits for the next event. Output goes into data (size bytes) and is acknowledged to the guest
+ * thereby. All output comes before PROCESS_ENDED, and PROCESS_ENDED comes for ever after. Returns
+ * 0, or -ECANCELED once the peer of watch_fd (a connection; -1: none) has hung up. One reader. */
+int process_next(struct process *process, int watch_fd, void *data, size_t size,
+                 struct process_event *ret);
+
+/* Waits until the guest has room, then sends len (at most PROCESS_INPUT_MAX) bytes to stdin and
+ * closes it behind them when eof is set. ERR_BUSY when stdin is closed already, or the process is over. */
+int process_send_input(struct process *process, const void *data, size_t len, bool eof,
+                       struct err *err);
+
+/* With tree, the signal goes to everything the process started. */
+int process_signal(struct process *process, int signal, bool tree, struct err *err);
+
+/* ERR_INVALID for a process without a terminal. */
+int process_resize(struct process *process, uint16_t rows, uint16_t columns, struct err *err);
+
+/* Accepts NULL. */
+void process_unref(struct process *process);

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "base/xalloc.h"
+#include "kernel/cgroup.h"
+#include "kernel/cgroup_internal.h"
+
+static const char *const controller_names[CGROUP_CONTROLLERS] = {
+    [CGROUP_MEMORY] = "memory",
+    [CGROUP_PIDS] = "pids",
+    [CGROUP_CPU] = "cpu",
+};
+
+enum { PROC_TEXT_MAX = 1 << 20, PATH_BYTES = 512 };
+
+/* Whether word is one of the comma-separated words of list. */
+static bool list_has(const char *list, const char *word)
+{
+    size_t len = strlen(word);
+
+    for (const char *at = list; at && *at; at = strchr(at, ',')) {
+        at += *at == ',';
+        if (strncmp(at, word, len) == 0 && (at[len] == ',' || at[len] == '\0'))
+            return true;
+    }
+    return false;
+}
+
+/* Where a hierarchy is mounted: cgroup2 for a NULL controller, else the v1 one that has it. */
+static bool find_mount(const char *mountinfo, const char *controller, char *ret_path, size_t size)
+{
+    cleanup_free char *text = xstrdup(mountinfo);
+    char *save = NULL;
+
+    for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+        char path[PATH_BYTES], type[32], options[256];
+        const char *dash = strstr(line, " - ");
+
+        if (!dash || sscanf(line, "%*s %*s %*s %*s %511s", path) != 1 ||
+            sscanf(dash, " - %31s %*s %255s", type, options) != 2)
+            continue;
+        if (controller ? strcmp(type, "cgroup") == 0 && list_has(options, controller)
+                       : strcmp(type, "cgroup2") == 0) {
+            (void)snprintf(ret_path, size, "%s", path);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* This process's own group in a hierarchy, as /proc/self/cgroup has it ("0::" for cgroup2). */
+static void find_own_group(const char *self_cgroup, const char *controller, char *ret, size_t size)
+{
+    cleanup_free char *text = xstrdup(self_cgroup);
+    char *save = NULL;
+
+    (void)snprintf(ret, size, "/");
+    for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+        char *names = strchr(line, ':');
+        char *path = names ? strchr(names + 1, ':') : NULL;
+
+        if (!path)
+            continue;
+        *path++ = '\0';
+        names++;
+        if (controller ? list_has(names, controller) : *names == '\0')
+            (void)snprintf(ret, size, "%s", path);
+    }
+}
+
+/* Opens the daemon's own group in one hierarchy: 0, or -ENOENT where there is no such hierarchy. */
+static int open_own_group(const char *controller, int *ret_fd, struct err *err)
+{
+    cleanup_with(buf_done) struct buf mounts = BUF_INIT(PROC_TEXT_MAX);
+    cleanup_with(buf_done) struct buf self = BUF_INIT(PROC_TEXT_MAX);
+    char mount_path[PATH_BYTES], group[PATH_BYTES], path[2 * PATH_BYTES];
+    int r, fd;
+
+    r = file_read_at(AT_FDCWD, "/proc/self/mountinfo", &mounts);
+    if (r == 0)
+        r = file_read_at(AT_FDCWD, "/proc/self/cgroup", &self);
+    if (r < 0)
+        return err_sys(err, r, "read this process's mounts and groups");
+    if (!find_mount(mounts.data, controller, mount_path, sizeof(mount_path)))
+        return -ENOENT;
+    find_own_group(self.data, controller, group, sizeof(group));
+    (void)snprintf(path, sizeof(path), "%s%s", mount_path, group);
+    fd = open(path, O_DIRECTORY | O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return err_sys(err, -errno, "open control group '%s'", path);
+    *ret_fd = fd;
+    return 0;
+}
+
+static int make_label_group(int own_fd, const char *label, int *ret_fd, struct err *err)
+{
+    int fd;
+
+    if (mkdirat(own_fd, label, 0755) < 0 && errno != EEXIST)
+        return err_sys(err, -errno, "make control group '%s'", label);
+    fd = openat(own_fd, label, O_DIRECTORY | O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return err_sys(err, -errno, "open control group '%s'", label);
+    *ret_fd = fd;
+    return 0;
+}
+
+/* Lets children of the group have a v2 controller. A group with processes of its own may not, so the
+ * daemon steps aside into a leaf where that is what stands in the way. */
+static int enable_controller(int group_fd, const char *name)
+{
+    char text[32];
+    int r;
+
+    (void)snprintf(text, sizeof(text), "+%s", name);
+    r = file_write_at(group_fd, "cgroup.subtree_control", text);
+    if (r != -EBUSY)
+        return r;
+    if (mkdirat(group_fd, "holtd", 0755) < 0 && errno != EEXIST)
+        return -errno;
+    r = file_write_at(group_fd, "holtd/cgroup.procs", "0");
+    return r < 0 ? r : file_write_at(group_fd, "cgroup.subtree_control", text);
+}
+
+static bool has_controller(int group_fd, const char *name)
+{
+    cleanup_with(buf_done) struct buf text = BUF_INIT(4096);
+
+    if (file_read_at(group_fd, "cgroup.controllers", &text) < 0)
+        return false;
+    for (char *at = text.data; *at; at++)
+        if (*at == ' ' || *at == '\n')
+            *at = ',';
+    return list_has(text.data, name);
+}
+
+static int open_controller(struct cgroup_root *root, enum cgroup_controller which, struct err *err)
+{
+    const char *name = controller_names[which];
+    int r;
+
+    if (has_controller(root->unified_own_fd, name)) {
+        r = enable_controller(root->unified_own_fd, name);
+        if (r == 0)
+            r = enable_controller(root->unified_fd, name);
+        if (r < 0)
+            return err_sys(err, r, "enable cgroup controller '%s'", name);
+        root->has_v2[which] = true;
+        return 0;
+    }
+    r = open_own_group(name, &root->v1_own_fd[which], err);
+    if (r == -ENOENT)
+        return err_set(err, ERR_UNSUPPORTED, "no cgroup controller '%s' on this host", name);
+    if (r < 0)
+        return r;
+    return make_label_group(root->v1_own_fd[which], root->label, &root->v1_fd[which], err);
+}
+
+static struct cgroup_root *root_new(const char *label)
+{
+    struct cgroup_root *root = xcalloc(1, sizeof(*root));
+
+    root->label = xstrdup(label);
+    root->unified_own_fd = root->unified_fd = -EBADF;
+    for (int i = 0; i < CGROUP_CONTROLLERS; i++)
+        root->v1_own_fd[i] = root->v1_fd[i] = -EBADF;
+    return root;
+}
+
+static void root_close_slot(struct cgroup_root **root)
+{
+    cgroup_root_close(*root);
+}
+
+int cgroup_root_open(const char *label, struct cgroup_root **ret, struct err *err)
+{
+    cleanup_with(root_close_slot) struct cgroup_root *root = root_new(label);
+    int r = open_own_group(NULL, &root->unified_own_fd, err);
+
+    if (r == -ENOENT)
+        return err_set(err, ERR_UNSUPPORTED,
+                       "no cgroup2 hierarchy is mounted (usually at /sys/fs/cgroup)");
+    if (r < 0)
+        return r;
+    r = make_label_group(root->unified_own_fd, label, &root->unified_fd, err);
+    for (int i = 0; r == 0 && i < CGROUP_CONTROLLERS; i++)
+        r = open_controller(root, (enum cgroup_controller)i, err);
+    if (r < 0)
+        return r;
+    *ret = TAKE_PTR(root);
+    return 0;
+}
+
+int cgroup_root_sweep(struct cgroup_root *root, struct err *err)
+{
+    int fd = openat(root->unified_fd, ".", O_DIRECTORY | O_RDONLY | O_CLOEXEC), swept = 0, r;
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    struct dirent *entry;
+
+    if (!dir)
+        return err_sys(err, -errno, "list control group '%s'", root->label);
+    while ((entry = readdir(dir))) {
+        if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
+            continue;
+        r = cgroup_kill(root, entry->d_name, NULL);
+        if (r == 0)
+            r = cgroup_wait_empty(root, entry->d_name, NULL);
+        if (r == 0)
+            r = cgroup_remove(root, entry->d_name, NULL);
+        if (r < 0) {
+            swept = err_sys(err, r, "remove control group '%s'", entry->d_name);
+            break;
+        }
+        swept++;
+    }
+    (void)closedir(dir);
+    return swept;
+}
+
+void cgroup_root_close(struct cgroup_root *root)
+{
+    if (!root)
+        return;
+    for (int i = 0; i < CGROUP_CONTROLLERS; i++) {
+        if (root->v1_own_fd[i] >= 0)
+            (void)unlinkat(root->v1_own_fd[i], root->label, AT_REMOVEDIR);
+        root->v1_fd[i] = fd_close(root->v1_fd[i]);
+        root->v1_own_fd[i] = fd_close(root->v1_own_fd[i]);
+    }
+    if (root->unified_own_fd >= 0)
+        (void)unlinkat(root->unified_own_fd, root->label, AT_REMOVEDIR);
+    root->unified_fd = fd_close(root->unified_fd);
+    root->unified_own_fd = fd_close(root->unified_own_fd);
+    free(root->label);
+    free(root);
+}
+
+const char *cgroup_root_kind(const struct cgroup_root *root)
+{
+    return root->v1_fd[CGROUP_MEMORY] >= 0 ? "cgroup v1 (hybrid)" : "cgroup v2";
+}

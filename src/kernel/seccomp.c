@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel/seccomp.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#include "base/cleanup.h"
+
+#if defined(__x86_64__)
+#define NATIVE_ARCH AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define NATIVE_ARCH AUDIT_ARCH_AARCH64
+#endif
+
+enum {
+    LAST_KNOWN = 450, /* set_mempolicy_home_node: all calls of Linux 6.1 were looked at */
+    JUMP_MAX = 255,
+    NAMESPACES = CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID |
+                 CLONE_NEWNET | CLONE_NEWCGROUP,
+    NEWTIME = 0x80, /* CLONE_NEWTIME; in clone(2) the bit is part of the exit signal */
+};
+
+enum action {
+    ALLOW,
+    REFUSE,  /* EPERM */
+    MISSING, /* ENOSYS: callers have another way that works */
+    CHECK_CLONE,
+    CHECK_UNSHARE,
+    CHECK_IOCTL,
+    CHECK_SOCKET,
+    CHECK_PERSONALITY,
+};
+
+static const struct {
+    int number;
+    enum action action;
+} exceptions[] = {
+    /* namespaces and mounts */
+    { SYS_clone, CHECK_CLONE },
+    { SYS_clone3, MISSING }, /* its flags are in memory, out of a filter's sight; libc then uses clone */
+    { SYS_unshare, CHECK_UNSHARE },
+    { SYS_setns, REFUSE },
+    { SYS_mount, REFUSE },
+    { SYS_umount2, REFUSE },
+    { SYS_pivot_root, REFUSE },
+    { SYS_open_tree, REFUSE },
+    { SYS_move_mount, REFUSE },
+    { SYS_mount_setattr, REFUSE },
+    { SYS_fsopen, REFUSE },
+    { SYS_fsconfig, REFUSE },
+    { SYS_fsmount, REFUSE },
+    { SYS_fspick, REFUSE },
+    { SYS_quotactl, REFUSE },
+    { SYS_quotactl_fd, REFUSE },
+    { SYS_swapon, REFUSE },
+    { SYS_swapoff, REFUSE },
+    { SYS_fanotify_init, REFUSE },
+    { SYS_open_by_handle_at, REFUSE },
+    { SYS_lookup_dcookie, REFUSE },
+
+    /* code and probes in the kernel */
+    { SYS_init_module, REFUSE },
+    { SYS_finit_module, REFUSE },
+    { SYS_delete_module, REFUSE },
+    { SYS_kexec_load, REFUSE },
+    { SYS_kexec_file_load, REFUSE },
+    { SYS_bpf, REFUSE },
+    { SYS_perf_event_open, REFUSE },
+    { SYS_userfaultfd, REFUSE },
+    { SYS_io_uring_setup, MISSING },
+    { SYS_io_uring_enter, MISSING },
+    { SYS_io_uring_register, MISSING },
+
+    /* state of the whole machine */
+    { SYS_reboot, REFUSE },
+    { SYS_syslog, REFUSE },
+    { SYS_acct, REFUSE },
+    { SYS_vhangup, REFUSE },
+    { SYS_settimeofday, REFUSE },
+    { SYS_clock_settime, REFUSE },
+    { SYS_clock_adjtime, REFUSE },
+    { SYS_adjtimex, REFUSE },
+    { SYS_sethostname, REFUSE },
+    { SYS_setdomainname, REFUSE },
+    { SYS_nfsservctl, REFUSE },
+    { SYS_kcmp, REFUSE },
+    { SYS_migrate_pages, REFUSE },
+    { SYS_move_pages, REFUSE },
+    { SYS_personality, CHECK_PERSONALITY },
+
+    /* keys are not namespaced */
+    { SYS_add_key, REFUSE },
+    { SYS_request_key, REFUSE },
+    { SYS_keyctl, REFUSE },
+
+    /* devices and sockets with too much behind them */
+    { SYS_ioctl, CHECK_IOCTL },
+    { SYS_socket, CHECK_SOCKET },
+#if defined(__x86_64__)
+    { SYS_ioperm, REFUSE },
+    { SYS_iopl, REFUSE },
+    { SYS_modify_ldt, REFUSE },
+    { SYS_uselib, REFUSE },
+    { SYS_ustat, REFUSE },
+    { SYS_sysfs, REFUSE },
+    { SYS__sysctl, REFUSE },
+    { SYS_create_module, REFUSE },
+    { SYS_get_kernel_syms, REFUSE },
+    { SYS_query_module, REFUSE },
+#endif
+};
+
+static void emit(struct seccomp_program *program, struct sock_filter instruction)
+{
+    assert(program->len < SECCOMP_PROGRAM_MAX);
+    program->code[program->len++] = instruction;
+}
+
+static void emit_load(struct seccomp_program *program, size_t offset)
+{
+    emit(program, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset));
+}
+
+/* The low half is all of a flag word or a 32-bit command that the kernel itself looks at. */
+static void emit_load_argument(struct seccomp_program *program, unsigned number)
+{
+    emit_load(program, offsetof(struct seccomp_data, args) + number * sizeof(uint64_t));
+}
+
+static void emit_return(struct seccomp_program *program, int errnum)
+{
+    uint32_t value = errnum ? SECCOMP_RET_ERRNO | (uint32_t)errnum : SECCOMP_RET_ALLOW;
+
+    emit(program, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, value));
+}
+
+/* Returns errnum if the loaded word passes the test, goes on otherwise. */
+static void emit_return_if(struct seccomp_program *program, uint16_t test, uint32_t operand,
+                           int errnum)
+{
+    emit(program, (struct sock_filter)BPF_JUMP(BPF_JMP | test | BPF_K, operand, 0, 1));
+    emit_return(program, errnum);
+}
+
+static void emit_personality(struct seccomp_program *program)
+{
+    static const uint32_t harmless[] = { 0, 0x8, 0x20000, 0x20008, 0xffffffff };
+
+    emit_load_argument(program, 0);
+    for (size_t i = 0; i < ARRAY_SIZE(harmless); i++)
+        emit_return_if(program, BPF_JEQ, harmless[i], 0);
+    emit_return(program, EPERM);
+}
+
+static void emit_socket(struct seccomp_program *program)
+{
+    static const uint32_t families[] = { AF_KEY, AF_ALG, AF_VSOCK };
+
+    emit_load_argument(program, 0);
+    for (size_t i = 0; i < ARRAY_SIZE(families); i++)
+        emit_return_if(program, BPF_JEQ, families[i], EAFNOSUPPORT);
+    emit_return(program, 0);
+}
+
+/* Both put characters into a terminal's input, as if typed by whoever owns it (CVE-2017-5226). */
+static void emit_ioctl(struct seccomp_program *program)
+{
+    const uint32_t tioclinux = 0x541c;
+
+    emit_load_argument(program, 1);
+    emit_return_if(program, BPF_JEQ, TIOCSTI, EPERM);
+    emit_return_if(program, BPF_JEQ, tioclinux, EPERM);
+    emit_return(program, 0);
+}
+
+static void emit_flags(struct seccomp_program *program, uint32_t forbidden)
+{
+    emit_load_argument(program, 0);
+    emit_return_if(program, BPF_JSET, forbidden, EPERM);
+    emit_return(program, 0);
+}
+
+static void emit_action(struct seccomp_program *program, enum action action)
+{
+    switch (action) {
+    case ALLOW:
+        emit_return(program, 0);
+        break;
+    case REFUSE:
+        emit_return(program, EPERM);
+        break;
+    case MISSING:
+        emit_return(program, ENOSYS);
+        break;
+    case CHECK_CLONE:
+        emit_flags(program, (uint32_t)NAMESPACES);
+        break;
+    case CHECK_UNSHARE:
+        emit_flags(program, (uint32_t)NAMESPACES | NEWTIME);
+        break;
+    case CHECK_IOCTL:
+        emit_ioctl(program);
+        break;
+    case CHECK_SOCKET:
+        emit_socket(program);
+        break;
+    case CHECK_PERSONALITY:
+        emit_personality(program);
+        break;
+    }
+}
+
+/* Consecutive calls with one action: first is the lowest number, the next run begins where it ends. */
+struct run {
+    uint32_t first;
+    enum action action;
+};
+
+/* A binary search for the number in the accumulator over runs[0..count). */
+static void emit_tree(struct seccomp_program *program, const struct run *runs, size_t count)
+{
+    size_t half = count / 2, jump = program->len, distance;
+
+    if (count == 1) {
+        emit_action(program, runs[0].action);
+        return;
+    }
+    emit(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, runs[half].first, 0, 0));
+    emit_tree(program, runs, half);
+    distance = program->len - jump - 1;
+    assert(distance <= JUMP_MAX);
+    program->code[jump].jt = (uint8_t)distance;
+    emit_tree(program, runs + half, count - half);
+}
+
+static size_t find_runs(struct run *ret)
+{
+    enum action actions[LAST_KNOWN + 2];
+    size_t count = 0;
+
+    for (size_t i = 0; i < ARRAY_SIZE(actions); i++)
+        actions[i] = ALLOW;
+    for (size_t i = 0; i < ARRAY_SIZE(exceptions); i++)
+        actions[exceptions[i].number] = exceptions[i].action;
+    actions[LAST_KNOWN + 1] = MISSING; /* and so for all numbers above it, x32's among them */
+    for (uint32_t i = 0; i < ARRAY_SIZE(actions); i++)
+        if (i == 0 || actions[i] != actions[i - 1])
+            ret[count++] = (struct run){ .first = i, .action = actions[i] };
+    return count;
+}
+
+void seccomp_build(struct seccomp_program *ret)
+{
+    struct run runs[LAST_KNOWN + 2];
+
+    memset(ret, 0, sizeof(*ret));
+    emit_load(ret, offsetof(struct seccomp_data, arch));
+    emit(ret, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NATIVE_ARCH, 1, 0));
+    emit_return(ret, ENOSYS);
+    emit_load(ret, offsetof(struct seccomp_data, nr));
+    emit_tree(ret, runs, find_runs(runs));
+}

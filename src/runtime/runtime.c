@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/runtime.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "base/xalloc.h"
+#include "kernel/caps.h"
+#include "kernel/cgroup.h"
+#include "kernel/clone.h"
+#include "kernel/seccomp.h"
+#include "wire/message.h"
+
+static const struct runtime_ops *const backends[] = { &runtime_native, &runtime_bwrap };
+
+enum { PROC_PATH_BYTES = 48, SEND_TIMEOUT_S = 10 };
+
+struct runtime {
+    struct cgroup_root *cgroups;
+    int init_fd; /* holt-init in sealed memory, executable but not readable: see load_init */
+    struct seccomp_program filter;
+};
+
+/* Sealed, so that nobody can write to it through /proc/PID/exe (CVE-2019-5736); without the right to
+ * read, so that the kernel keeps the running image from everyone in the sandbox's user namespace. */
+static int load_init(const char *path, int *ret_fd, struct err *err)
+{
+    const int seals = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
+    cleanup_close int file_fd = open(path, O_RDONLY | O_CLOEXEC);
+    cleanup_close int memory_fd = memfd_create("holt-init", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    struct stat info;
+
+    if (file_fd < 0 || fstat(file_fd, &info) < 0)
+        return err_sys(err, -errno, "open holt-init at '%s'", path);
+    if (memory_fd < 0 || fchmod(memory_fd, 0111) < 0)
+        return err_sys(err, -errno, "make memory for holt-init");
+    for (off_t done = 0; done < info.st_size;) {
+        ssize_t n = sendfile(memory_fd, file_fd, &done, (size_t)(info.st_size - done));
+
+        if (n <= 0)
+            return err_sys(err, n < 0 ? -errno : -EIO, "read holt-init at '%s'", path);
+    }
+    if (fcntl(memory_fd, F_ADD_SEALS, seals) < 0)
+        return err_sys(err, -errno, "seal holt-init");
+    *ret_fd = TAKE_FD(memory_fd);
+    return 0;
+}
+
+int runtime_open(struct cgroup_root *cgroups, const char *init_path, struct runtime **ret,
+                 struct err *err)
+{
+    cleanup_close int init_fd = -EBADF;
+    struct runtime *runtime;
+    int r = load_init(init_path, &init_fd, err);
+
+    if (r < 0)
+        return r;
+    runtime = xcalloc(1, sizeof(*runtime));
+    runtime->cgroups = cgroups;
+    runtime->init_fd = TAKE_FD(init_fd);
+    seccomp_build(&runtime->filter);
+    *ret = runtime;
+    return 0;
+}
+
+void runtime_close(struct runtime *runtime)
+{
+    if (!runtime)
+        return;
+    (void)fd_close(runtime->init_fd);
+    free(runtime);
+}
+
+int runtime_find(const char *name, const struct runtime_ops **ret, struct err *err)
+{
+    char known[64] = "";
+
+    for (size_t i = 0; i < ARRAY_SIZE(backends); i++) {
+        size_t used = strlen(known);
+
+        if (strcmp(backends[i]->name, name) == 0) {
+            *ret = backends[i];
+            return 0;
+        }
+        (void)snprintf(known + used, sizeof(known) - used, "%s%s", used ? ", " : "",
+                       backends[i]->name);
+    }
+    return err_set(err, ERR_INVALID, "no runtime '%.40s' (there are: %s)", name, known);
+}
+
+/* 0..65535 inside are 65,536 ids outside that nobody else has. */
+static int write_maps(pid_t pid, uid_t first)
+{
+    static const char *const files[] = { "uid_map", "gid_map" };
+    char path[PROC_PATH_BYTES], text[64];
+    int r = 0;
+
+    (void)snprintf(text, sizeof(text), "0 %u %d", first, RUNTIME_IDS_PER_SANDBOX);
+    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(files); i++) {
+        (void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, files[i]);
+        r = file_write_at(AT_FDCWD, path, text);
+    }
+    return r;
+}
+
+static int open_userns(pid_t pid)
+{
+    char path[PROC_PATH_BYTES];
+    int fd;
+
+    (void)snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+static int send_boot(const struct runtime *runtime, const struct runtime_guest *guest,
+                     struct err *err)
+{
+    const struct message_boot boot = {
+        .builds_root = guest->ops->builds_root,
+        .filter = (const char *)runtime->filter.code,
+        .filter_len = runtime->filter.len * sizeof(runtime->filter.code[0]),
+        .capabilities = caps_docker_default(),
+    };
+    cleanup_with(buf_done) struct buf out = BUF_INIT(FRAME_FROM_DAEMON_MAX);
+    int r = buf_add_str(&out, guest->ops->go);
+
+    if (r == 0)
+        r = message_put_boot(&out, &boot);
+    if (r == 0)
+        r = write_all(guest->stream_fd, out.data, out.len);
+    return r < 0 ? err_sys(err, r, "send the boot message to '%s'", guest->id) : 0;
+}
+
+/* Clones holt-init (or what starts it) into its control group. It waits for its boot message. */
+static int start_init(struct runtime *runtime, struct runtime_guest *guest, pid_t *ret_pid,
+                      struct err *err)
+{
+    static char *const no_environment[] = { NULL };
+    const struct timeval send_timeout = { .tv_sec = SEND_TIMEOUT_S };
+    cleanup_close int cgroup_fd = -EBADF, theirs = -EBADF;
+    struct clone_exec spec = {
+        .namespaces = guest->ops->namespaces,
+        .program_fd = runtime->init_fd,
+        .args = (char *const *)(uintptr_t)guest->ops->args,
+        .env = no_environment,
+    };
+    int sockets[2], fds[2], r;
+
+    r = cgroup_open_child(runtime->cgroups, guest->id, "init", guest->first_uid, &cgroup_fd, err);
+    if (r < 0)
+        return r;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) < 0)
+        return err_sys(err, -errno, "make a connection to holt-init");
+    guest->stream_fd = sockets[0];
+    theirs = sockets[1];
+    /* A guest that does not read must not hold a thread of ours for ever. */
+    (void)setsockopt(guest->stream_fd, SOL_SOCKET, SO_SNDTIMEO, &send_timeout,
+                     sizeof(send_timeout));
+    fds[0] = theirs;
+    fds[1] = runtime->init_fd;
+    spec.cgroup_fd = cgroup_fd;
+    spec.fds = fds;
+    spec.fd_count = 2;
+    r = clone_exec(&spec, ret_pid, &guest->pidfd);
+    return r < 0 ? err_sys(err, r, "start holt-init in new namespaces") : 0;
+}
+
+static void guest_done_slot(struct runtime_guest *guest)
+{
+    if (guest->ops)
+        (void)runtime_guest_done(guest);
+}
+
+int runtime_start(struct runtime *runtime, const struct runtime_ops *ops, const char *id,
+                  uid_t first_uid, struct runtime_guest *ret, struct err *err)
+{
+    cleanup_with(guest_done_slot) struct runtime_guest guest = {
+        .ops = ops,
+        .cgroups = runtime->cgroups,
+        .first_uid = first_uid,
+        .pidfd = -EBADF,
+        .stream_fd = -EBADF,
+        .userns_fd = -EBADF,
+    };
+    pid_t pid;
+    int r;
+
+    (void)snprintf(guest.id, sizeof(guest.id), "%s", id);
+    r = cgroup_create(runtime->cgroups, guest.id, first_uid, err);
+    if (r == 0)
+        r = start_init(runtime, &guest, &pid, err);
+    if (r < 0)
+        return r;
+    r = write_maps(pid, first_uid);
+    if (r < 0)
+        return err_sys(err, r, "map the user ids of '%s'", id);
+    guest.userns_fd = open_userns(pid);
+    if (guest.userns_fd < 0)
+        return err_sys(err, guest.userns_fd, "open the user namespace of '%s'", id);
+    r = cgroup_attach(runtime->cgroups, guest.id, pid, err);
+    if (r == 0)
+        r = send_boot(runtime, &guest, err);
+    if (r < 0)
+        return r;
+    *ret = guest;
+    guest.ops = NULL; /* handed over */
+    return 0;
+}
+
+void runtime_guest_kill(const struct runtime_guest *guest)
+{
+    (void)cgroup_kill(guest->cgroups, guest->id, NULL);
+}
+
+int runtime_guest_done(struct runtime_guest *guest)
+{
+    siginfo_t info;
+    int r;
+
+    runtime_guest_kill(guest);
+    if (guest->pidfd >= 0)
+        while (waitid(P_PIDFD, (id_t)guest->pidfd, &info, WEXITED | __WALL) < 0 && errno == EINTR)
+            continue;
+    r = cgroup_wait_empty(guest->cgroups, guest->id, NULL);
+    if (r == 0)
+        r = cgroup_remove(guest->cgroups, guest->id, NULL);
+    guest->pidfd = fd_close(guest->pidfd);
+    guest->stream_fd = fd_close(guest->stream_fd);
+    guest->userns_fd = fd_close(guest->userns_fd);
+    return r;
+}

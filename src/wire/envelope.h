@@ -1,0 +1,40 @@
+/* Connect streaming envelopes: how a stream of JSON messages is cut inside an HTTP body.
+ *
+ *   byte 0     flags: 0 a message, 2 the end of the stream; anything else is refused
+ *   bytes 1-4  length of the payload, big-endian
+ *   payload    JSON. The end's payload is {} when all went well, else
+ *              {"error":{"code":"not_found","message":"no template 'x'"}}
+ *
+ * https://connectrpc.com/docs/protocol/#streaming-rpcs; compression (flag 1) is never negotiated.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct buf;
+
+enum {
+    ENVELOPE_HEADER_SIZE = 5,
+    ENVELOPE_PAYLOAD_MAX = 1024 * 1024,
+};
+
+struct envelope {
+    bool is_end;
+    const char *payload; /* inside the bytes that were parsed; not NUL-terminated */
+    size_t len;
+};
+
+/* Appends one message: 0, -EMSGSIZE when the payload is too long, -ENOBUFS or -ENOMEM. */
+int envelope_add(struct buf *out, const void *payload, size_t len);
+
+/* Appends the end of the stream; code is a Connect code such as "not_found", NULL for a good end,
+ * and then message is not looked at. Bytes of message that are not UTF-8 come out as "?". Returns
+ * as envelope_add does. */
+int envelope_add_end(struct buf *out, const char *code, const char *message);
+
+/* Reads the envelope that data starts with: its whole size, 0 when more bytes are needed, -EPROTO
+ * on unknown flags, -EMSGSIZE on a payload beyond ENVELOPE_PAYLOAD_MAX. Refuses as soon as the
+ * header is there, so a caller never buffers for an envelope that it will not get. */
+ssize_t envelope_parse(const void *data, size_t len, struct envelope *ret);

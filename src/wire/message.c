@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "wire/message.h"
+
+#include <string.h>
+
+#include "base/buf.h"
+
+/* Width in bytes of the one or two numbers that make up a small payload. */
+static const struct {
+    uint8_t first, second;
+} numbers[FRAME_TYPES] = {
+    [FRAME_HELLO] = { 4, 0 },  [FRAME_INPUT_EOF] = { 8, 0 }, [FRAME_ACK] = { 1, 8 },
+    [FRAME_SIGNAL] = { 4, 0 }, [FRAME_RESIZE] = { 2, 2 },    [FRAME_READY] = { 4, 0 },
+    [FRAME_STARTED] = { 4, 0 }, [FRAME_INPUT_ACK] = { 8, 0 },
+};
+
+static bool put_number(struct buf *out, uint8_t width, uint64_t value)
+{
+    switch (width) {
+    case 0:
+        return true;
+    case 1:
+        return put_u8(out, (uint8_t)value);
+    case 2:
+        return put_u16(out, (uint16_t)value);
+    case 4:
+        return put_u32(out, (uint32_t)value);
+    default:
+        return put_u64(out, value);
+    }
+}
+
+static uint64_t get_number(struct reader *reader, uint8_t width)
+{
+    switch (width) {
+    case 0:
+        return 0;
+    case 1:
+        return get_u8(reader);
+    case 2:
+        return get_u16(reader);
+    case 4:
+        return get_u32(reader);
+    default:
+        return get_u64(reader);
+    }
+}
+
+int message_put_numbers(struct buf *out, enum frame_type type, uint32_t process, uint64_t first,
+                        uint64_t second)
+{
+    uint16_t fds = type == FRAME_LISTEN ? 1 : 0;
+    size_t start = frame_begin(out, type, process, fds);
+
+    return frame_end(out, start,
+                     put_number(out, numbers[type].first, first) &&
+                         put_number(out, numbers[type].second, second));
+}
+
+bool message_get_numbers(const struct frame *frame, uint64_t *ret_first, uint64_t *ret_second)
+{
+    struct reader reader = reader_of(frame);
+
+    *ret_first = get_number(&reader, numbers[frame->type].first);
+    *ret_second = get_number(&reader, numbers[frame->type].second);
+    return reader_is_done(&reader);
+}
+
+int message_put_boot(struct buf *out, const struct message_boot *boot)
+{
+    size_t start = frame_begin(out, FRAME_BOOT, 0, 0);
+
+    return frame_end(out, start,
+                     put_u8(out, boot->builds_root) && put_u64(out, boot->capabilities) &&
+                         put_bytes(out, boot->filter, boot->filter_len));
+}
+
+bool message_get_boot(const struct frame *frame, struct message_boot *ret)
+{
+    struct reader reader = reader_of(frame);
+
+    ret->builds_root = get_u8(&reader);
+    ret->capabilities = get_u64(&reader);
+    ret->filter = get_bytes(&reader, &ret->filter_len);
+    return reader_is_done(&reader);
+}
+
+int message_put_root(struct buf *out, const struct message_root *root)
+{
+    size_t start = frame_begin(out, FRAME_ROOT, 0, (uint16_t)root->mount_count);
+    bool ok = put_text(out, root->hostname) && put_u32(out, (uint32_t)root->mount_count);
+
+    for (size_t i = 0; i < root->mount_count; i++)
+        ok = ok && put_text(out, root->targets[i]);
+    return frame_end(out, start, ok);
+}
+
+bool message_get_root(const struct frame *frame, struct message_root *ret)
+{
+    struct reader reader = reader_of(frame);
+
+    ret->hostname = get_text(&reader);
+    ret->mount_count = get_u32(&reader);
+    if (ret->mount_count == 0 || ret->mount_count > MESSAGE_MOUNTS_MAX ||
+        ret->mount_count != frame->fds)
+        return false;
+    for (size_t i = 0; i < ret->mount_count; i++)
+        ret->targets[i] = get_text(&reader);
+    return reader_is_done(&reader);
+}
+
+static bool put_words(struct buf *out, const char *const *words, size_t count)
+{
+    bool ok = put_u32(out, (uint32_t)count);
+
+    for (size_t i = 0; ok && i < count; i++)
+        ok = put_text(out, words[i]);
+    return ok;
+}
+
+static void get_words(struct reader *reader, const char **words, size_t *ret_count)
+{
+    size_t count = get_u32(reader);
+
+    if (count > MESSAGE_ARGS_MAX)
+        reader->ok = false;
+    *ret_count = reader->ok ? count : 0;
+    for (size_t i = 0; i < *ret_count; i++)
+        words[i] = get_text(reader);
+    words[*ret_count] = NULL;
+}
+
+static bool put_credentials(struct buf *out, const struct message_spawn *spawn)
+{
+    bool ok = put_u32(out, spawn->uid) && put_u32(out, spawn->gid) &&
+              put_u32(out, (uint32_t)spawn->group_count);
+
+    for (size_t i = 0; ok && i < spawn->group_count; i++)
+        ok = put_u32(out, spawn->groups[i]);
+    ok = ok && put_u32(out, (uint32_t)spawn->rlimit_count);
+    for (size_t i = 0; ok && i < spawn->rlimit_count; i++)
+        ok = put_u32(out, spawn->rlimits[i].resource) && put_u64(out, spawn->rlimits[i].soft) &&
+             put_u64(out, spawn->rlimits[i].hard);
+    return ok;
+}
+
+static void get_credentials(struct reader *reader, struct message_spawn *ret)
+{
+    ret->uid = get_u32(reader);
+    ret->gid = get_u32(reader);
+    ret->group_count = get_u32(reader);
+    if (ret->group_count > MESSAGE_GROUPS_MAX) {
+        reader->ok = false;
+        ret->group_count = 0;
+    }
+    for (size_t i = 0; i < ret->group_count; i++)
+        ret->groups[i] = get_u32(reader);
+    ret->rlimit_count = get_u32(reader);
+    if (ret->rlimit_count > MESSAGE_RLIMITS_MAX) {
+        reader->ok = false;
+        ret->rlimit_count = 0;
+    }
+    for (size_t i = 0; i < ret->rlimit_count; i++) {
+        ret->rlimits[i].resource = get_u32(reader);
+        ret->rlimits[i].soft = get_u64(reader);
+        ret->rlimits[i].hard = get_u64(reader);
+    }
+}
+
+int message_put_spawn(struct buf *out, uint32_t process, uint16_t fds,
+                      const struct message_spawn *spawn)
+{
+    size_t start = frame_begin(out, FRAME_SPAWN, process, fds);
+
+    return frame_end(out, start,
+                     put_words(out, spawn->args, spawn->arg_count) &&
+                         put_words(out, spawn->env, spawn->env_count) &&
+                         put_text(out, spawn->cwd) && put_credentials(out, spawn) &&
+                         put_u8(out, spawn->has_stdin) && put_u8(out, spawn->has_terminal) &&
+                         put_u16(out, spawn->rows) && put_u16(out, spawn->columns));
+}
+
+bool message_get_spawn(const struct frame *frame, struct message_spawn *ret)
+{
+    struct reader reader = reader_of(frame);
+
+    get_words(&reader, ret->args, &ret->arg_count);
+    get_words(&reader, ret->env, &ret->env_count);
+    ret->cwd = get_text(&reader);
+    get_credentials(&reader, ret);
+    ret->has_stdin = get_u8(&reader);
+    ret->has_terminal = get_u8(&reader);
+    ret->rows = get_u16(&reader);
+    ret->columns = get_u16(&reader);
+    return reader_is_done(&reader) && ret->arg_count > 0;
+}
+
+int message_put_failed(struct buf *out, uint32_t process, const struct message_failed *failed)
+{
+    size_t start = frame_begin(out, FRAME_FAILED, process, 0);
+
+    return frame_end(out, start,
+                     put_u8(out, (uint8_t)failed->step) && put_u32(out, failed->errnum) &&
+                         put_text(out, failed->text));
+}
+
+bool message_get_failed(const struct frame *frame, struct message_failed *ret)
+{
+    struct reader reader = reader_of(frame);
+    uint8_t step = get_u8(&reader);
+
+    ret->step = (enum failed_step)step;
+    ret->errnum = get_u32(&reader);
+    ret->text = get_text(&reader);
+    return reader_is_done(&reader) && step <= FAILED_EXEC;
+}
+
+int message_put_exited(struct buf *out, uint32_t process, const struct message_exited *exited)
+{
+    size_t start = frame_begin(out, FRAME_EXITED, process, 0);
+
+    return frame_end(out, start,
+                     put_u32(out, exited->status) && put_u64(out, exited->cpu_us) &&
+                         put_u64(out, exited->end[STREAM_STDOUT]) &&
+                         put_u64(out, exited->end[STREAM_STDERR]));
+}
+
+bool message_get_exited(const struct frame *frame, struct message_exited *ret)
+{
+    struct reader reader = reader_of(frame);
+
+    ret->status = get_u32(&reader);
+    ret->cpu_us = get_u64(&reader);
+    ret->end[STREAM_STDOUT] = get_u64(&reader);
+    ret->end[STREAM_STDERR] = get_u64(&reader);
+    return reader_is_done(&reader);
+}
+
+int message_put_state(struct buf *out, uint32_t process, const struct message_state *state)
+{
+    size_t start = frame_begin(out, FRAME_STATE, process, 0);
+    bool ok = put_u32(out, state->pid) && put_u8(out, state->is_exited) &&
+              put_u64(out, state->input);
+
+    for (int i = 0; i < STREAM_COUNT; i++)
+        ok = ok && put_u64(out, state->acked[i]) && put_u64(out, state->produced[i]);
+    return frame_end(out, start, ok);
+}
+
+bool message_get_state(const struct frame *frame, struct message_state *ret)
+{
+    struct reader reader = reader_of(frame);
+
+    ret->pid = get_u32(&reader);
+    ret->is_exited = get_u8(&reader);
+    ret->input = get_u64(&reader);
+    for (int i = 0; i < STREAM_COUNT; i++) {
+        ret->acked[i] = get_u64(&reader);
+        ret->produced[i] = get_u64(&reader);
+    }
+    return reader_is_done(&reader);
+}
+
+int message_put_stream(struct buf *out, uint32_t process, enum frame_stream stream, uint64_t offset,
+                       const void *data, size_t len)
+{
+    size_t start = frame_begin(out, FRAME_OUTPUT, process, 0);
+
+    return frame_end(out, start,
+                     put_u8(out, (uint8_t)stream) && put_u64(out, offset) &&
+                         put_bytes(out, data, len));
+}
+
+bool message_get_stream(const struct frame *frame, enum frame_stream *ret_stream,
+                        uint64_t *ret_offset, const char **ret_data, size_t *ret_len)
+{
+    struct reader reader = reader_of(frame);
+    uint8_t stream = get_u8(&reader);
+
+    *ret_stream = (enum frame_stream)stream;
+    *ret_offset = get_u64(&reader);
+    *ret_data = get_bytes(&reader, ret_len);
+    return reader_is_done(&reader) && stream < STREAM_COUNT;
+}
+
+int message_put_input(struct buf *out, uint32_t process, uint64_t offset, const void *data,
+                      size_t len)
+{
+    size_t start = frame_begin(out, FRAME_INPUT, process, 0);
+
+    return frame_end(out, start, put_u64(out, offset) && put_bytes(out, data, len));
+}
+
+bool message_get_input(const struct frame *frame, uint64_t *ret_offset, const char **ret_data,
+                       size_t *ret_len)
+{
+    struct reader reader = reader_of(frame);
+
+    *ret_offset = get_u64(&reader);
+    *ret_data = get_bytes(&reader, ret_len);
+    return reader_is_done(&reader);
+}

@@ -1,0 +1,105 @@
+/* Payloads of the frames that carry more than a number or two. Texts point into the frame. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "wire/frame.h"
+
+struct buf;
+
+enum {
+    MESSAGE_ARGS_MAX = 4096, /* words of argv, and as many of the environment */
+    MESSAGE_MOUNTS_MAX = 8,
+    MESSAGE_RLIMITS_MAX = 16,
+    MESSAGE_GROUPS_MAX = 64,
+};
+
+/* What holt-init has to do before it is a blank, ready to take a root. */
+struct message_boot {
+    bool builds_root; /* makes its own blank root, /proc, /dev and /sys; otherwise they are there */
+    const char *filter; /* seccomp program for every process: an array of struct sock_filter */
+    size_t filter_len;
+    uint64_t capabilities; /* what processes keep at most, as a bit set */
+};
+
+/* A root to move to: mounts[0] is "/", the others are attached below it in order. */
+struct message_root {
+    const char *hostname;
+    const char *targets[MESSAGE_MOUNTS_MAX];
+    size_t mount_count;
+};
+
+struct message_rlimit {
+    uint32_t resource;
+    uint64_t soft, hard;
+};
+
+struct message_spawn {
+    const char *args[MESSAGE_ARGS_MAX + 1]; /* NULL-terminated */
+    const char *env[MESSAGE_ARGS_MAX + 1];
+    size_t arg_count, env_count;
+    const char *cwd;
+    uint32_t uid, gid;
+    uint32_t groups[MESSAGE_GROUPS_MAX];
+    size_t group_count;
+    struct message_rlimit rlimits[MESSAGE_RLIMITS_MAX];
+    size_t rlimit_count;
+    bool has_stdin;
+    bool has_terminal;
+    uint16_t rows, columns;
+};
+
+/* Which part of a start failed, because "no such file" means something else in each. */
+enum failed_step { FAILED_SETUP, FAILED_CWD, FAILED_EXEC };
+
+struct message_failed {
+    enum failed_step step;
+    uint32_t errnum;
+    const char *text;
+};
+
+struct message_exited {
+    uint32_t status; /* as from waitpid */
+    uint64_t cpu_us;
+    uint64_t end[STREAM_COUNT]; /* offset behind the last byte written before the end */
+};
+
+struct message_state {
+    uint32_t pid;
+    bool is_exited;
+    uint64_t input; /* offset up to which stdin was taken */
+    uint64_t acked[STREAM_COUNT];
+    uint64_t produced[STREAM_COUNT];
+};
+
+/* Each appends one whole frame or nothing: 0 or -ENOBUFS. */
+int message_put_boot(struct buf *out, const struct message_boot *boot);
+int message_put_root(struct buf *out, const struct message_root *root);
+int message_put_spawn(struct buf *out, uint32_t process, uint16_t fds,
+                      const struct message_spawn *spawn);
+int message_put_failed(struct buf *out, uint32_t process, const struct message_failed *failed);
+int message_put_exited(struct buf *out, uint32_t process, const struct message_exited *exited);
+int message_put_state(struct buf *out, uint32_t process, const struct message_state *state);
+int message_put_stream(struct buf *out, uint32_t process, enum frame_stream stream, uint64_t offset,
+                       const void *data, size_t len);
+int message_put_input(struct buf *out, uint32_t process, uint64_t offset, const void *data,
+                      size_t len);
+
+/* A frame with up to two small numbers, e.g. ACK, RESIZE, SIGNAL: see the table in message.c. */
+int message_put_numbers(struct buf *out, enum frame_type type, uint32_t process, uint64_t first,
+                        uint64_t second);
+
+/* Each returns whether the payload is exactly such a message. */
+bool message_get_boot(const struct frame *frame, struct message_boot *ret);
+bool message_get_root(const struct frame *frame, struct message_root *ret);
+bool message_get_spawn(const struct frame *frame, struct message_spawn *ret);
+bool message_get_failed(const struct frame *frame, struct message_failed *ret);
+bool message_get_exited(const struct frame *frame, struct message_exited *ret);
+bool message_get_state(const struct frame *frame, struct message_state *ret);
+bool message_get_stream(const struct frame *frame, enum frame_stream *ret_stream,
+                        uint64_t *ret_offset, const char **ret_data, size_t *ret_len);
+bool message_get_input(const struct frame *frame, uint64_t *ret_offset, const char **ret_data,
+                       size_t *ret_len);
+bool message_get_numbers(const struct frame *frame, uint64_t *ret_first, uint64_t *ret_second);

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "api/connect.h"
+#include "api/run_request.h"
+#include "api/terminal_size.h"
+#include "api/token.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "check.h"
+
+/* A parsed request with the JSON that it points into. */
+struct parsed {
+    json_t *object;
+    struct run_request request;
+};
+
+static void parsed_done(struct parsed *parsed)
+{
+    run_request_done(&parsed->request);
+    json_decref(parsed->object);
+}
+
+static int parse(const char *text, struct parsed *ret, struct err *err)
+{
+    int r = json_parse_object(text, strlen(text), &ret->object, err);
+
+    return r < 0 ? r : run_request_parse(ret->object, &ret->request, err);
+}
+
+static void refuse(const char *text, enum err_kind kind, const char *reason)
+{
+    cleanup_with(parsed_done) struct parsed parsed = { 0 };
+    struct err err = { 0 };
+
+    CHECK(parse(text, &parsed, &err) < 0, "(%.200s was accepted)", text);
+    CHECK(err.kind == kind, "(%s)", err.msg);
+    CHECK(strstr(err.msg, reason), "(%s)", err.msg);
+}
+
+static void a_full_request_becomes_specs(void)
+{
+    cleanup_with(parsed_done) struct parsed parsed = { 0 };
+    const struct process_spec *process = &parsed.request.process;
+    const struct sandbox_spec *sandbox = &parsed.request.sandbox;
+    struct err err = { 0 };
+
+    CHECK(parse("{\"sandbox\":{\"template\":\"debian\",\"runtime\":\"bwrap\",\"limits\":"
+                "{\"memoryBytes\":\"536870912\",\"cpuMillis\":1500,\"pids\":256}},"
+                "\"process\":{\"args\":[\"sh\",\"-c\",\"\"],\"env\":{\"A\":\"1=2\",\"B\":\"\"},"
+                "\"cwd\":\"/tmp\",\"stdin\":true,\"terminal\":{\"rows\":24,\"columns\":80},"
+                "\"timeoutMs\":30000}}",
+                &parsed, &err) == 0,
+          "(%s)", err.msg);
+    CHECK_TEXT(sandbox->template, "debian");
+    CHECK_TEXT(sandbox->runtime, "bwrap");
+    CHECK(sandbox->limits.memory_bytes == 512 << 20 && sandbox->limits.cpu_millis == 1500);
+    CHECK(sandbox->limits.pids == 256);
+    CHECK_TEXT(process->args[0], "sh");
+    CHECK_TEXT(process->args[1], "-c");
+    CHECK_TEXT(process->args[2], "");
+    CHECK(!process->args[3]);
+    CHECK_TEXT(process->env[0], "A=1=2");
+    CHECK_TEXT(process->env[1], "B=");
+    CHECK(!process->env[2]);
+    CHECK_TEXT(process->cwd, "/tmp");
+    CHECK(process->has_stdin && process->has_terminal && process->timeout_ms == 30000);
+    CHECK(process->rows == 24 && process->columns == 80);
+}
+
+static void the_least_request_leaves_defaults_to_the_host(void)
+{
+    cleanup_with(parsed_done) struct parsed parsed = { 0 };
+    struct err err = { 0 };
+
+    CHECK(
+        parse("{\"sandbox\":{\"template\":\"\",\"runtime\":null},\"process\":{\"args\":[\"true\"],"
+              "\"cwd\":\"\"}}",
+              &parsed, &err) == 0,
+        "(%s)", err.msg);
+    CHECK(!parsed.request.sandbox.template && !parsed.request.sandbox.runtime);
+    CHECK(!parsed.request.process.cwd && !parsed.request.process.has_terminal);
+    CHECK(!parsed.request.process.env[0]);
+}
+
+static void wrong_requests_are_refused_with_the_reason(void)
+{
+    refuse("{}", ERR_INVALID, "'process' is missing");
+    refuse("[]", ERR_INVALID, "not a JSON object");
+    refuse("{\"process\":{}}", ERR_INVALID, "must name a command");
+    refuse("{\"process\":{\"args\":[]}}", ERR_INVALID, "must name a command");
+    refuse("{\"process\":{\"args\":[\"\"]}}", ERR_INVALID, "command is empty");
+    refuse("{\"process\":{\"args\":[1]}}", ERR_INVALID, "list of text");
+    refuse("{\"process\":{\"args\":\"ls\"}}", ERR_INVALID, "must be a list");
+    refuse("{\"process\":{\"args\":[\"a\\u0000b\"]}}", ERR_INVALID, "not valid JSON");
+    refuse("{\"process\":{\"args\":[\"a\"]},\"proces\":1}", ERR_INVALID, "unknown field 'proces'");
+    refuse("{\"process\":{\"args\":[\"a\"],\"timeout_ms\":1}}", ERR_INVALID, "unknown field");
+    refuse("{\"process\":{\"args\":[\"a\"],\"env\":{\"\":\"x\"}}}", ERR_INVALID, "cannot name");
+    refuse("{\"process\":{\"args\":[\"a\"],\"env\":{\"A=B\":\"x\"}}}", ERR_INVALID, "cannot name");
+    refuse("{\"process\":{\"args\":[\"a\"],\"env\":{\"A\":1}}}", ERR_INVALID, "must be text");
+    refuse("{\"process\":{\"args\":[\"a\"],\"cwd\":\"tmp\"}}", ERR_INVALID, "absolute");
+    refuse("{\"process\":{\"args\":[\"a\"],\"terminal\":{}}}", ERR_INVALID, "'rows'");
+    refuse("{\"process\":{\"args\":[\"a\"],\"terminal\":{\"rows\":1,\"columns\":65536}}}",
+           ERR_INVALID, "'columns'");
+    refuse("{\"process\":{\"args\":[\"a\"],\"timeoutMs\":-1}}", ERR_INVALID, "timeoutMs");
+    refuse("{\"process\":{\"args\":[\"a\"],\"timeoutMs\":\"18446744073709551615\"}}", ERR_INVALID,
+           "too large");
+    refuse("{\"process\":{\"args\":[\"a\"]},\"sandbox\":{\"template\":\"../x\"}}", ERR_INVALID,
+           "not a valid name");
+    refuse("{\"process\":{\"args\":[\"a\"]},\"sandbox\":{\"limits\":{\"pids\":4294967296}}}",
+           ERR_INVALID, "too large");
+    refuse("{\"process\":{\"args\":[\"a\"]},\"sandbox\":{\"limits\":{\"disk\":1}}}", ERR_INVALID,
+           "unknown field");
+}
+
+static void counts_and_sizes_are_bounded(void)
+{
+    cleanup_with(buf_done) struct buf text = BUF_INIT(8 << 20);
+
+    CHECK(buf_add_str(&text, "{\"process\":{\"args\":[\"a\"") == 0);
+    for (int i = 0; i < PROCESS_ARGS_MAX; i++)
+        CHECK(buf_add_str(&text, ",\"\"") == 0);
+    CHECK(buf_add_str(&text, "]}}") == 0);
+    refuse(text.data, ERR_EXHAUSTED, "arguments");
+
+    buf_clear(&text);
+    CHECK(buf_add_str(&text, "{\"process\":{\"args\":[\"") == 0);
+    for (int i = 0; i < PROCESS_ARGS_BYTES_MAX; i++)
+        CHECK(buf_add(&text, "x", 1) == 0);
+    CHECK(buf_add_str(&text, "\"]}}") == 0);
+    refuse(text.data, ERR_EXHAUSTED, "longer than");
+}
+
+static void deep_nesting_is_refused(void)
+{
+    cleanup_with(buf_done) struct buf text = BUF_INIT(8 << 20);
+
+    for (int i = 0; i < 100000; i++)
+        CHECK(buf_add_str(&text, "{\"a\":") == 0);
+    refuse(text.data, ERR_INVALID, "not valid JSON");
+}
+
+static void every_kind_has_its_code_and_status(void)
+{
+    static const struct {
+        enum err_kind kind;
+        const char *name;
+        unsigned status;
+    } wanted[] = {
+        { ERR_NONE, "unknown", 500 },
+        { ERR_INVALID, "invalid_argument", 400 },
+        { ERR_NOT_FOUND, "not_found", 404 },
+        { ERR_EXISTS, "already_exists", 409 },
+        { ERR_DENIED, "permission_denied", 403 },
+        { ERR_EXHAUSTED, "resource_exhausted", 429 },
+        { ERR_BUSY, "failed_precondition", 400 },
+        { ERR_UNSUPPORTED, "unimplemented", 501 },
+        { ERR_INTERNAL, "internal", 500 },
+    };
+
+    CHECK(ARRAY_SIZE(wanted) == ERR_KINDS);
+    for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
+        CHECK_TEXT(connect_code_of(wanted[i].kind)->name, wanted[i].name);
+        CHECK(connect_code_of(wanted[i].kind)->http_status == wanted[i].status);
+    }
+}
+
+static void content_types_match_with_parameters_only(void)
+{
+    CHECK(connect_type_is("application/json", CONNECT_UNARY_TYPE));
+    CHECK(connect_type_is("Application/JSON; charset=utf-8", CONNECT_UNARY_TYPE));
+    CHECK(!connect_type_is("application/jsonx", CONNECT_UNARY_TYPE));
+    CHECK(!connect_type_is("application/connect+json", CONNECT_UNARY_TYPE));
+    CHECK(!connect_type_is(NULL, CONNECT_UNARY_TYPE));
+}
+
+static void an_error_body_is_always_valid_json(void)
+{
+    cleanup_with(buf_done) struct buf body = BUF_INIT(4096);
+
+    CHECK(connect_error_write(&body, "internal", "cut off: \xc3") == 0);
+    CHECK_TEXT(body.data, "{\"code\":\"internal\",\"message\":\"cut off: ?\"}");
+    buf_clear(&body);
+    CHECK(connect_error_write(&body, "not_found", "no \"t\xc3\xa4st\"\n") == 0);
+    CHECK_TEXT(body.data, "{\"code\":\"not_found\",\"message\":\"no \\\"t\xc3\xa4st\\\"\\n\"}");
+}
+
+static void only_the_whole_token_matches(void)
+{
+    char token[TOKEN_LEN + 1];
+    cleanup_free char *good = NULL, *longer = NULL, *lower = NULL;
+
+    memset(token, 'a', TOKEN_LEN);
+    token[TOKEN_LEN] = '\0';
+    good = xasprintf("Bearer %s", token);
+    lower = xasprintf("bearer  %s", token);
+    longer = xasprintf("Bearer %sa", token);
+    CHECK(token_matches(good, token) && token_matches(lower, token));
+    CHECK(!token_matches(longer, token));
+    CHECK(!token_matches(NULL, token) && !token_matches("", token));
+    CHECK(!token_matches("Bearer", token) && !token_matches("Bearer ", token));
+    CHECK(!token_matches("Basic x", token) && !token_matches(token, token));
+    for (size_t i = 0; i < TOKEN_LEN; i++) {
+        good[7 + i] = 'b';
+        CHECK(!token_matches(good, token));
+        good[7 + i] = 'a';
+    }
+    good[7 + TOKEN_LEN - 1] = '\0';
+    CHECK(!token_matches(good, token));
+}
+
+static void a_token_is_made_once_and_private(void)
+{
+    char dir[] = "/tmp/holt-token-test-XXXXXX";
+    char first[TOKEN_LEN + 1], second[TOKEN_LEN + 1];
+    struct err err = { 0 };
+    struct stat st;
+
+    CHECK(mkdtemp(dir));
+    CHECK(token_load(dir, first, &err) == 0, "(%s)", err.msg);
+    CHECK(strlen(first) == TOKEN_LEN);
+    CHECK(token_load(dir, second, &err) == 0, "(%s)", err.msg);
+    CHECK_TEXT(second, first);
+    CHECK(chdir(dir) == 0 && stat("token", &st) == 0 && (st.st_mode & 07777) == 0600);
+    CHECK(truncate("token", 10) == 0);
+    CHECK(token_load(dir, second, &err) < 0 && err.kind == ERR_INVALID);
+    CHECK(unlink("token") == 0 && chdir("/") == 0 && rmdir(dir) == 0);
+}
+
+int main(void)
+{
+    RUN(a_full_request_becomes_specs);
+    RUN(the_least_request_leaves_defaults_to_the_host);
+    RUN(wrong_requests_are_refused_with_the_reason);
+    RUN(counts_and_sizes_are_bounded);
+    RUN(deep_nesting_is_refused);
+    RUN(every_kind_has_its_code_and_status);
+    RUN(content_types_match_with_parameters_only);
+    RUN(an_error_body_is_always_valid_json);
+    RUN(only_the_whole_token_matches);
+    RUN(a_token_is_made_once_and_private);
+    return 0;
+}

@@ -1,0 +1,915 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The HTTP server over real sockets, with a host of cardboard: what calls the host is compiled into
+ * this test under other names, so that both can be linked. */
+#define api_start test_api_start
+#define api_stop test_api_stop
+#define exchange_begin test_exchange_begin
+#define exchange_receive test_exchange_receive
+#define exchange_answer test_exchange_answer
+#define exchange_free test_exchange_free
+#define route_find test_route_find
+#define host_service_health test_host_service_health
+#define sandbox_service_run test_sandbox_service_run
+#define process_service_send_input test_process_service_send_input
+#define process_service_signal test_process_service_signal
+#define process_service_resize test_process_service_resize
+#define template_service_import test_template_service_import
+#define template_service_list test_template_service_list
+#define template_service_remove test_template_service_remove
+
+#define host_health stub_host_health
+#define host_store stub_host_store
+#define sandbox_create stub_sandbox_create
+#define sandbox_find stub_sandbox_find
+#define sandbox_id stub_sandbox_id
+#define sandbox_destroy stub_sandbox_destroy
+#define sandbox_unref stub_sandbox_unref
+#define process_start stub_process_start
+#define process_find stub_process_find
+#define process_id stub_process_id
+#define process_next stub_process_next
+#define process_send_input stub_process_send_input
+#define process_signal stub_process_signal
+#define process_resize stub_process_resize
+#define process_unref stub_process_unref
+#define template_list stub_template_list
+#define template_remove stub_template_remove
+#define template_import stub_template_import
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include "../../src/api/exchange.c"         // NOLINT(bugprone-suspicious-include)
+#include "../../src/api/route.c"            // NOLINT(bugprone-suspicious-include)
+#include "../../src/api/server.c"           // NOLINT(bugprone-suspicious-include)
+#include "../../src/api/service_host.c"     // NOLINT(bugprone-suspicious-include)
+#include "../../src/api/service_process.c"  // NOLINT(bugprone-suspicious-include)
+#include "../../src/api/service_sandbox.c"  // NOLINT(bugprone-suspicious-include)
+#include "../../src/api/service_template.c" // NOLINT(bugprone-suspicious-include)
+#include "check.h"
+
+enum { REPLY_BYTES_MAX = 64 << 20, FLOOD_EVENTS = 40 };
+
+struct sandbox {
+    atomic_int references;
+};
+
+struct process {
+    atomic_int references;
+    char command[32];
+    int step;
+};
+
+static atomic_int created, destroyed, freed, inputs, signals, resizes, input_bytes;
+
+void stub_host_health(struct host *host, struct host_health *ret)
+{
+    (void)host;
+    *ret = (struct host_health){ 3, 2, UINT64_C(1) << 60, "native" };
+}
+
+struct store *stub_host_store(struct host *host)
+{
+    return (struct store *)host;
+}
+
+int stub_sandbox_create(struct host *host, const struct sandbox_spec *spec, struct sandbox **ret,
+                        struct err *err)
+{
+    (void)host;
+    if (spec->template)
+        return err_set(err, ERR_NOT_FOUND, "no template '%s'", spec->template);
+    *ret = xcalloc(1, sizeof(**ret));
+    (*ret)->references = 1;
+    created++;
+    return 0;
+}
+
+int stub_sandbox_find(struct host *host, const char *id, struct sandbox **ret, struct err *err)
+{
+    (void)host;
+    if (strcmp(id, "box") != 0)
+        return err_set(err, ERR_NOT_FOUND, "no sandbox '%s'", id);
+    *ret = xcalloc(1, sizeof(**ret));
+    (*ret)->references = 1;
+    return 0;
+}
+
+const char *stub_sandbox_id(const struct sandbox *sandbox)
+{
+    (void)sandbox;
+    return "box";
+}
+
+void stub_sandbox_destroy(struct sandbox *sandbox)
+{
+    CHECK(sandbox->references > 0);
+    destroyed++;
+}
+
+void stub_sandbox_unref(struct sandbox *sandbox)
+{
+    if (sandbox && --sandbox->references == 0)
+        free(sandbox);
+}
+
+int stub_process_start(struct sandbox *sandbox, const struct process_spec *spec,
+                       struct process **ret, struct err *err)
+{
+    (void)sandbox;
+    if (strcmp(spec->args[0], "broken") == 0)
+        return err_set(err, ERR_EXHAUSTED, "no room");
+    *ret = xcalloc(1, sizeof(**ret));
+    (*ret)->references = 1;
+    (void)snprintf((*ret)->command, sizeof((*ret)->command), "%s", spec->args[0]);
+    return 0;
+}
+
+int stub_process_find(struct sandbox *sandbox, const char *id, struct process **ret,
+                      struct err *err)
+{
+    (void)sandbox;
+    if (strcmp(id, "p1") != 0)
+        return err_set(err, ERR_NOT_FOUND, "no process '%s'", id);
+    *ret = xcalloc(1, sizeof(**ret));
+    (*ret)->references = 1;
+    return 0;
+}
+
+const char *stub_process_id(const struct process *process)
+{
+    (void)process;
+    return "p1";
+}
+
+static void process_end(struct process_event *ret)
+{
+    ret->kind = PROCESS_ENDED;
+    ret->end = (struct process_end){ OUTCOME_EXITED, 7, 0, "", 12, 3, UINT64_C(1) << 40 };
+}
+
+/* "wait" lasts until its client goes, "flood" fills the buffer again and again, "talk" says a word
+ * on each stream. */
+int stub_process_next(struct process *process, int watch_fd, void *data, size_t size,
+                      struct process_event *ret)
+{
+    struct pollfd watch = { watch_fd, POLLRDHUP, 0 };
+    bool is_flood = strcmp(process->command, "flood") == 0;
+
+    process->step++;
+    if (strcmp(process->command, "wait") == 0) {
+        CHECK(poll(&watch, 1, 20000) == 1);
+        return -ECANCELED;
+    }
+    if (process->step > (is_flood ? FLOOD_EVENTS : 2) || strcmp(process->command, "true") == 0) {
+        process_end(ret);
+        return 0;
+    }
+    ret->kind = process->step % 2 ? PROCESS_STDOUT : PROCESS_STDERR;
+    ret->len = is_flood ? size : 5;
+    memset(data, process->step % 2 ? 'o' : 'e', ret->len);
+    return 0;
+}
+
+int stub_process_send_input(struct process *process, const void *data, size_t len, bool eof,
+                            struct err *err)
+{
+    (void)process, (void)data, (void)err;
+    input_bytes += (int)len + (eof ? 1000000 : 0);
+    inputs++;
+    return 0;
+}
+
+int stub_process_signal(struct process *process, int signal, bool tree, struct err *err)
+{
+    (void)process, (void)err;
+    signals += signal + (tree ? 1000 : 0);
+    return 0;
+}
+
+int stub_process_resize(struct process *process, uint16_t rows, uint16_t columns, struct err *err)
+{
+    (void)process;
+    if (rows == 1)
+        return err_set(err, ERR_INVALID, "no terminal");
+    resizes += rows * 1000 + columns;
+    return 0;
+}
+
+void stub_process_unref(struct process *process)
+{
+    if (!process || --process->references > 0)
+        return;
+    free(process);
+    freed++;
+}
+
+int stub_template_list(struct store *store, struct template_info **ret, size_t *ret_count,
+                       struct err *err)
+{
+    (void)store, (void)err;
+    *ret = xcalloc(2, sizeof(**ret));
+    (*ret)[0] = (struct template_info){ "debian", false, 5000000000, 12, 1700000000 };
+    (*ret)[1] = (struct template_info){ "host", true, 0, 0, 0 };
+    *ret_count = 2;
+    return 0;
+}
+
+int stub_template_remove(struct store *store, const char *name, struct err *err)
+{
+    (void)store;
+    if (strcmp(name, "host") == 0)
+        return err_set(err, ERR_DENIED, "the host template cannot be removed");
+    return err_set(err, ERR_BUSY, "template '%s' is in use", name);
+}
+
+int stub_template_import(struct store *store, const struct template_source *source,
+                         struct template_info *ret, struct err *err)
+{
+    (void)store;
+    if (strcmp(source->path, "/bomb") == 0)
+        return err_set(err, ERR_EXHAUSTED, "the archive is too large");
+    source->progress(1000, 10, source->context);
+    (void)usleep(300 * 1000);
+    *ret = (struct template_info){ "new", false, 2000, 20, 1 };
+    return 0;
+}
+
+static char dir[] = "/tmp/holt-api-test-XXXXXX";
+static char socket_path[64];
+static uint16_t tcp_port;
+static struct api *api;
+
+static int local_connect(void)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    (void)snprintf(address.sun_path, sizeof(address.sun_path), "%s", socket_path);
+    CHECK(fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0);
+    return fd;
+}
+
+static int tcp_connect(void)
+{
+    struct sockaddr_in address = {
+        .sin_family = AF_INET,
+        .sin_port = htons(tcp_port),
+        .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+    };
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    CHECK(fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0);
+    return fd;
+}
+
+static void text_send(int fd, const char *text, size_t len)
+{
+    while (len > 0) {
+        ssize_t n = send(fd, text, len, MSG_NOSIGNAL);
+
+        if (n <= 0)
+            return; /* refused before its end, which some tests want */
+        text += n;
+        len -= (size_t)n;
+    }
+}
+
+static void reply_read(int fd, struct buf *reply)
+{
+    char piece[65536];
+    ssize_t n;
+
+    while ((n = recv(fd, piece, sizeof(piece), 0)) > 0)
+        CHECK(buf_add(reply, piece, (size_t)n) == 0);
+}
+
+struct request {
+    const char *verb;
+    const char *path;
+    const char *type;
+    const char *headers;
+    const char *body;
+    size_t len;
+};
+
+static void request_send(int fd, const struct request *request)
+{
+    cleanup_free char *head = xasprintf("%s %s HTTP/1.1\r\nHost: holt\r\nContent-Type: %s\r\n"
+                                        "Content-Length: %zu\r\n%s\r\n",
+                                        request->verb, request->path, request->type, request->len,
+                                        request->headers ? request->headers : "");
+
+    text_send(fd, head, strlen(head));
+    text_send(fd, request->body, request->len);
+}
+
+static void exchange_on(int fd, const struct request *request, struct buf *reply)
+{
+    request_send(fd, request);
+    CHECK(shutdown(fd, SHUT_WR) == 0 || errno == ENOTCONN);
+    reply_read(fd, reply);
+    CHECK(close(fd) == 0);
+}
+
+static void call(const char *method, const char *body, struct buf *reply)
+{
+    cleanup_free char *path = xasprintf("/holt.v1.%s", method);
+    struct request request = { "POST", path,        CONNECT_UNARY_TYPE, "Connection: close\r\n",
+                               body,   strlen(body) };
+
+    buf_clear(reply);
+    exchange_on(local_connect(), &request, reply);
+}
+
+static void expect(const char *method, const char *body, const char *status, const char *content)
+{
+    cleanup_with(buf_done) struct buf reply = BUF_INIT(REPLY_BYTES_MAX);
+
+    call(method, body, &reply);
+    CHECK(reply.len > 0 && strncmp(reply.data + 9, status, 3) == 0, "(%s)", reply.data);
+    CHECK(strstr(reply.data, content), "(%s)", reply.data);
+}
+
+/* Undoes chunked transfer coding, in place; returns where the body starts. */
+static char *chunks_join(struct buf *reply, size_t *ret_len)
+{
+    char *body = strstr(reply->data, "\r\n\r\n");
+    char *from, *to;
+
+    CHECK(body, "(%s)", reply->data);
+    body += 4;
+    *ret_len = reply->len - (size_t)(body - reply->data);
+    if (!strcasestr(reply->data, "Transfer-Encoding: chunked"))
+        return body;
+    from = to = body;
+    for (;;) {
+        char *end;
+        size_t len = strtoul(from, &end, 16);
+
+        CHECK(end != from && memcmp(end, "\r\n", 2) == 0);
+        if (len == 0)
+            break;
+        memmove(to, end + 2, len);
+        to += len;
+        from = end + 2 + len + 2;
+    }
+    *ret_len = (size_t)(to - body);
+    return body;
+}
+
+/* Runs a stream and writes its messages, one a line, the end with "end: " in front. */
+static void stream(const char *method, const char *message, struct buf *lines)
+{
+    cleanup_with(buf_done) struct buf reply = BUF_INIT(REPLY_BYTES_MAX),
+                                      body = BUF_INIT(REPLY_BYTES_MAX);
+    cleanup_free char *path = xasprintf("/holt.v1.%s", method);
+    struct request request = {
+        "POST", path, CONNECT_STREAM_TYPE, "Connection: close\r\n", NULL, 0
+    };
+    struct envelope envelope = { 0 };
+    char *at;
+    size_t len;
+    int fd = local_connect();
+
+    CHECK(envelope_add(&body, message, strlen(message)) == 0);
+    request.body = body.data;
+    request.len = body.len;
+    request_send(fd, &request);
+    reply_read(fd, &reply);
+    CHECK(close(fd) == 0);
+    CHECK(reply.len > 12 && strncmp(reply.data, "HTTP/1.1 200", 12) == 0, "(%s)", reply.data);
+    CHECK(strstr(reply.data, "Content-Type: application/connect+json"));
+    at = chunks_join(&reply, &len);
+    buf_clear(lines);
+    while (len > 0) {
+        long size = envelope_parse(at, len, &envelope);
+
+        CHECK(size > 0);
+        CHECK(buf_printf(lines, "%s%.*s\n", envelope.is_end ? "end: " : "", (int)envelope.len,
+                         envelope.payload) == 0);
+        at += size;
+        len -= (size_t)size;
+    }
+    CHECK(envelope.is_end);
+}
+
+static void health_is_answered(void)
+{
+    expect("HostService/Health", "{}", "200",
+           "{\"status\":\"ok\",\"version\":\"" HOLT_VERSION "\",\"sandboxes\":3,\"poolReady\":2,"
+           "\"runtime\":\"native\",\"uptimeMs\":\"1152921504606846976\"}");
+    expect("HostService/Health", "{\"x\":1}", "400", "unknown field 'x'");
+}
+
+static void healthz_is_plain(void)
+{
+    cleanup_with(buf_done) struct buf reply = BUF_INIT(REPLY_BYTES_MAX);
+    struct request request = { "GET", "/healthz", "x/y", "Connection: close\r\n", "", 0 };
+
+    exchange_on(local_connect(), &request, &reply);
+    CHECK(strncmp(reply.data, "HTTP/1.1 200", 12) == 0 && strstr(reply.data, "\r\n\r\nok\n"));
+}
+
+static void what_is_no_call_is_refused_by_status(void)
+{
+    static const struct {
+        struct request request;
+        const char *status;
+        const char *content;
+    } cases[] = {
+        { { "POST", "/holt.v1.HostService/Nope", CONNECT_UNARY_TYPE, NULL, "{}", 2 },
+          "404",
+          "\"code\":\"unimplemented\"" },
+        { { "POST", "/", CONNECT_UNARY_TYPE, NULL, "", 0 }, "404", "unimplemented" },
+        { { "GET", "/holt.v1.HostService/Health", CONNECT_UNARY_TYPE, NULL, "", 0 },
+          "405",
+          "Allow: POST" },
+        { { "POST", "/healthz", CONNECT_UNARY_TYPE, NULL, "", 0 }, "404", "unimplemented" },
+        { { "POST", "/holt.v1.HostService/Health", "text/plain", NULL, "{}", 2 },
+          "415",
+          "Accept-Post: application/json" },
+        { { "POST", "/holt.v1.SandboxService/Run", CONNECT_UNARY_TYPE, NULL, "{}", 2 },
+          "415",
+          "Accept-Post: application/connect+json" },
+        { { "POST", "/holt.v1.HostService/Health", CONNECT_UNARY_TYPE,
+            "Connect-Protocol-Version: 2\r\n", "{}", 2 },
+          "400",
+          "invalid_argument" },
+        { { "POST", "/holt.v1.HostService/Health", CONNECT_UNARY_TYPE, "Content-Encoding: gzip\r\n",
+            "{}", 2 },
+          "501",
+          "only identity" },
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        cleanup_with(buf_done) struct buf reply = BUF_INIT(REPLY_BYTES_MAX);
+
+        exchange_on(local_connect(), &cases[i].request, &reply);
+        CHECK(reply.len > 0 && strncmp(reply.data + 9, cases[i].status, 3) == 0, "(%s)",
+              reply.data);
+        CHECK(strstr(reply.data, cases[i].content), "(%s)", reply.data);
+    }
+}
+
+static void a_body_beyond_the_limit_is_refused(void)
+{
+    cleanup_with(buf_done) struct buf reply = BUF_INIT(REPLY_BYTES_MAX);
+    cleanup_free char *body = xcalloc(1, BODY_MAX + 1);
+    struct request request = { "POST",
+                               "/holt.v1.HostService/Health",
+                               CONNECT_UNARY_TYPE,
+                               "Connection: close\r\n",
+                               body,
+                               BODY_MAX + 1 };
+
+    exchange_on(local_connect(), &request, &reply);
+    CHECK(reply.len > 0 && strncmp(reply.data, "HTTP/1.1 429", 12) == 0, "(%s)", reply.data);
+    CHECK(strstr(reply.data, "\"resource_exhausted\""));
+}
+
+static void a_chunked_body_beyond_the_limit_is_refused(void)
+{
+    cleanup_with(buf_done) struct buf reply = BUF_INIT(REPLY_BYTES_MAX);
+    static const char head[] = "POST /holt.v1.HostService/Health HTTP/1.1\r\nHost: holt\r\n"
+                               "Content-Type: application/json\r\nConnection: close\r\n"
+                               "Transfer-Encoding: chunked\r\n\r\n";
+    cleanup_free char *chunk = xcalloc(1, 65536 + 16);
+    int fd = local_connect();
+
+    (void)snprintf(chunk, 16, "10000\r\n");
+    memset(chunk + 7, ' ', 65536);
+    memcpy(chunk + 7 + 65536, "\r\n", 2);
+    text_send(fd, head, strlen(head));
+    for (int i = 0; i < 65; i++)
+        text_send(fd, chunk, 7 + 65536 + 2);
+    text_send(fd, "0\r\n\r\n", 5);
+    reply_read(fd, &reply);
+    CHECK(close(fd) == 0);
+    CHECK(reply.len > 0 && strncmp(reply.data, "HTTP/1.1 429", 12) == 0, "(%s)", reply.data);
+}
+
+static void a_run_streams_its_events_in_order(void)
+{
+    cleanup_with(buf_done) struct buf lines = BUF_INIT(REPLY_BYTES_MAX);
+
+    stream("SandboxService/Run", "{\"process\":{\"args\":[\"talk\"]}}", &lines);
+    CHECK_TEXT(lines.data, "{\"started\":{\"sandboxId\":\"box\",\"processId\":\"p1\"}}\n"
+                           "{\"stdout\":\"b29vb28=\"}\n"
+                           "{\"stderr\":\"ZWVlZWU=\"}\n"
+                           "{\"ended\":{\"outcome\":\"OUTCOME_EXITED\",\"exitCode\":7,\"signal\":0,"
+                           "\"reason\":\"\",\"durationMs\":\"12\",\"cpuMs\":\"3\","
+                           "\"memoryPeakBytes\":\"1099511627776\"}}\n"
+                           "end: {}\n");
+}
+
+static void much_output_arrives_whole(void)
+{
+    cleanup_with(buf_done) struct buf lines = BUF_INIT(REPLY_BYTES_MAX);
+    size_t letters = 0;
+
+    stream("SandboxService/Run", "{\"process\":{\"args\":[\"flood\"]}}", &lines);
+    for (size_t i = 0; i + 4 <= lines.len; i++)
+        if (memcmp(lines.data + i, "b29v", 4) == 0 || memcmp(lines.data + i, "ZWVl", 4) == 0)
+            letters += 3;
+    CHECK(letters == (size_t)FLOOD_EVENTS * RUN_OUTPUT_BYTES, "(%zu)", letters);
+}
+
+static void counter_wait(const atomic_int *counter, int wanted)
+{
+    for (int i = 0; i < 2000 && *counter != wanted; i++)
+        (void)usleep(5000);
+    CHECK(*counter == wanted, "(%d)", *counter);
+}
+
+static void a_run_that_fails_to_start_ends_with_the_error(void)
+{
+    cleanup_with(buf_done) struct buf lines = BUF_INIT(REPLY_BYTES_MAX);
+
+    stream("SandboxService/Run",
+           "{\"sandbox\":{\"template\":\"gone\"},\"process\":{\"args\":[\"x\"]}}", &lines);
+    CHECK_TEXT(lines.data,
+               "end: {\"error\":{\"code\":\"not_found\",\"message\":\"no template 'gone'\"}}\n");
+    stream("SandboxService/Run", "{\"process\":{\"args\":[\"broken\"]}}", &lines);
+    CHECK(strstr(lines.data, "resource_exhausted"));
+    stream("SandboxService/Run", "{\"process\":{}}", &lines);
+    CHECK(strstr(lines.data, "invalid_argument"));
+    stream("SandboxService/Run", "nonsense", &lines);
+    CHECK(strstr(lines.data, "invalid_argument"));
+    counter_wait(&destroyed, created);
+}
+
+static void a_request_that_is_no_envelope_is_refused(void)
+{
+    static const struct {
+        const char *body;
+        size_t len;
+    } bodies[] = {
+        { "", 0 },
+        { "\0\0\0", 3 },
+        { "\0\0\0\0\0", 5 },
+        { "\0\0\0\0\2{", 6 },
+        { "\1\0\0\0\2{}", 7 },
+        { "\2\0\0\0\2{}", 7 },
+        { "\0\377\377\377\377", 5 },
+        { "\0\0\0\0\2{}x", 8 },
+        { "{}", 2 },
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(bodies); i++) {
+        cleanup_with(buf_done) struct buf reply = BUF_INIT(REPLY_BYTES_MAX);
+        struct request request = { "POST",
+                                   "/holt.v1.SandboxService/Run",
+                                   CONNECT_STREAM_TYPE,
+                                   "Connection: close\r\n",
+                                   bodies[i].body,
+                                   bodies[i].len };
+        struct envelope envelope = { 0 };
+        char *at;
+        size_t len;
+
+        exchange_on(local_connect(), &request, &reply);
+        CHECK(strncmp(reply.data, "HTTP/1.1 200", 12) == 0, "(%zu: %s)", i, reply.data);
+        at = chunks_join(&reply, &len);
+        CHECK(envelope_parse(at, len, &envelope) == (long)len && envelope.is_end);
+        CHECK(memmem(envelope.payload, envelope.len, "\"error\"", 7));
+    }
+}
+
+static int run_open(const char *command)
+{
+    cleanup_with(buf_done) struct buf body = BUF_INIT(4096);
+    cleanup_free char *message = xasprintf("{\"process\":{\"args\":[\"%s\"]}}", command);
+    struct request request = {
+        "POST", "/holt.v1.SandboxService/Run", CONNECT_STREAM_TYPE, NULL, NULL, 0
+    };
+    int fd = local_connect();
+
+    CHECK(envelope_add(&body, message, strlen(message)) == 0);
+    request.body = body.data;
+    request.len = body.len;
+    request_send(fd, &request);
+    return fd;
+}
+
+static void reply_wait(int fd, struct buf *reply, const char *content)
+{
+    size_t len = strlen(content);
+    char piece[4096];
+
+    while (reply->len < len || !memmem(reply->data, reply->len, content, len)) {
+        ssize_t n = recv(fd, piece, sizeof(piece), 0);
+
+        CHECK(n > 0);
+        CHECK(buf_add(reply, piece, (size_t)n) == 0);
+    }
+}
+
+static void a_client_that_vanishes_takes_its_sandbox_along(void)
+{
+    cleanup_with(buf_done) struct buf reply = BUF_INIT(65536);
+    int before = destroyed, released = freed;
+    int fd = run_open("wait");
+
+    reply_wait(fd, &reply, "\"started\"");
+    CHECK(destroyed == before);
+    CHECK(close(fd) == 0);
+    counter_wait(&destroyed, before + 1);
+    counter_wait(&freed, released + 1);
+}
+
+static void a_client_that_stops_reading_and_vanishes_is_noticed(void)
+{
+    int before = destroyed;
+    int fd = run_open("flood");
+
+    (void)usleep(50 * 1000);
+    CHECK(destroyed == before);
+    CHECK(close(fd) == 0);
+    counter_wait(&destroyed, before + 1);
+}
+
+static void a_connection_serves_again_after_a_stream(void)
+{
+    cleanup_with(buf_done) struct buf reply = BUF_INIT(65536);
+    struct request request = {
+        "POST", "/holt.v1.HostService/Health", CONNECT_UNARY_TYPE, NULL, "{}", 2
+    };
+    int fd = run_open("true");
+
+    reply_wait(fd, &reply, "\r\n0\r\n\r\n");
+    buf_clear(&reply);
+    for (int i = 0; i < 3; i++) {
+        request_send(fd, &request);
+        reply_wait(fd, &reply, "\"uptimeMs\":\"1152921504606846976\"}");
+        CHECK(strncmp(reply.data, "HTTP/1.1 200", 12) == 0);
+        buf_clear(&reply);
+    }
+    CHECK(close(fd) == 0);
+}
+
+static void input_signals_and_sizes_reach_the_process(void)
+{
+#define NAMES "\"sandboxId\":\"box\",\"processId\":\"p1\""
+    expect("ProcessService/SendInput", "{" NAMES ",\"data\":\"aGVsbG8=\",\"eof\":true}", "200",
+           "\r\n\r\n{}");
+    CHECK(inputs == 1 && input_bytes == 1000005);
+    expect("ProcessService/Signal", "{" NAMES ",\"signal\":15,\"tree\":true}", "200", "{}");
+    CHECK(signals == 1015);
+    expect("ProcessService/Resize", "{" NAMES ",\"size\":{\"rows\":24,\"columns\":80}}", "200",
+           "{}");
+    CHECK(resizes == 24080);
+    expect("ProcessService/Resize", "{" NAMES ",\"size\":{\"rows\":1,\"columns\":1}}", "400",
+           "no terminal");
+    expect("ProcessService/Resize", "{" NAMES "}", "400", "'size' is missing");
+    expect("ProcessService/Signal", "{" NAMES ",\"signal\":65}", "400", "from 1 to 64");
+    expect("ProcessService/Signal", "{" NAMES "}", "400", "from 1 to 64");
+    expect("ProcessService/SendInput", "{" NAMES ",\"data\":\"a\"}", "400", "base64");
+    expect("ProcessService/SendInput", "{\"processId\":\"p1\",\"eof\":true}", "400",
+           "'sandboxId' is missing");
+    expect("ProcessService/SendInput", "{\"sandboxId\":\"no\",\"processId\":\"p1\",\"eof\":true}",
+           "404", "no sandbox 'no'");
+    expect("ProcessService/Signal", "{\"sandboxId\":\"box\",\"processId\":\"p2\",\"signal\":9}",
+           "404", "no process 'p2'");
+}
+
+static void input_is_bounded_to_the_byte(void)
+{
+    cleanup_with(buf_done) struct buf data = BUF_INIT(1 << 20), body = BUF_INIT(1 << 20);
+    cleanup_free char *zeros = xcalloc(1, PROCESS_INPUT_MAX + 1);
+
+    input_bytes = 0;
+    CHECK(base64_encode(&data, zeros, PROCESS_INPUT_MAX) == 0);
+    CHECK(buf_printf(&body, "{" NAMES ",\"data\":\"%s\"}", data.data) == 0);
+    expect("ProcessService/SendInput", body.data, "200", "{}");
+    CHECK(input_bytes == PROCESS_INPUT_MAX);
+    buf_clear(&data);
+    buf_clear(&body);
+    CHECK(base64_encode(&data, zeros, PROCESS_INPUT_MAX + 1) == 0);
+    CHECK(buf_printf(&body, "{" NAMES ",\"data\":\"%s\"}", data.data) == 0);
+    expect("ProcessService/SendInput", body.data, "429", "longer than 65536");
+}
+
+static void templates_are_listed_and_removed(void)
+{
+    expect(
+        "TemplateService/List", "{}", "200",
+        "{\"templates\":[{\"name\":\"debian\",\"kind\":\"imported\",\"sizeBytes\":\"5000000000\","
+        "\"files\":\"12\",\"createdAt\":\"1700000000\"},{\"name\":\"host\",\"kind\":\"host\"");
+    expect("TemplateService/Remove", "{\"name\":\"host\"}", "403", "permission_denied");
+    expect("TemplateService/Remove", "{\"name\":\"used\"}", "400", "failed_precondition");
+    expect("TemplateService/Remove", "{\"name\":\"../x\"}", "400", "not a valid template name");
+    expect("TemplateService/Remove", "{}", "400", "not a valid template name");
+}
+
+static void an_import_tells_its_progress(void)
+{
+    cleanup_with(buf_done) struct buf lines = BUF_INIT(REPLY_BYTES_MAX);
+
+    stream("TemplateService/Import", "{\"name\":\"new\",\"path\":\"/x.tar\"}", &lines);
+    CHECK_TEXT(lines.data,
+               "{\"progress\":{\"bytes\":\"1000\",\"files\":\"10\"}}\n"
+               "{\"template\":{\"name\":\"new\",\"kind\":\"imported\",\"sizeBytes\":\"2000\","
+               "\"files\":\"20\",\"createdAt\":\"1\"}}\n"
+               "end: {}\n");
+    stream("TemplateService/Import", "{\"name\":\"new\",\"path\":\"/bomb\"}", &lines);
+    CHECK_TEXT(lines.data, "end: {\"error\":{\"code\":\"resource_exhausted\",\"message\":\"the "
+                           "archive is too large\"}}\n");
+    stream("TemplateService/Import", "{\"name\":\"new\",\"path\":\"x.tar\"}", &lines);
+    CHECK(strstr(lines.data, "absolute"));
+}
+
+static void tcp_reply(const char *path, const char *type, const char *token, struct buf *reply)
+{
+    cleanup_free char *headers =
+        token ? xasprintf("Connection: close\r\nAuthorization: Bearer %s\r\n", token)
+              : xstrdup("Connection: close\r\n");
+    static const char message[] = "\0\0\0\0\2{}";
+    bool is_stream = strcmp(type, CONNECT_STREAM_TYPE) == 0;
+    struct request request = { "POST",           path, type, headers, is_stream ? message : "{}",
+                               is_stream ? 7 : 2 };
+
+    buf_clear(reply);
+    exchange_on(tcp_connect(), &request, reply);
+    CHECK(reply->len > 0);
+}
+
+static void tcp_needs_the_token(void)
+{
+    static const char *const paths[] = { "/holt.v1.HostService/Health", "/healthz", "/nothing" };
+    cleanup_with(buf_done) struct buf reply = BUF_INIT(REPLY_BYTES_MAX);
+    char token[TOKEN_LEN + 1], wrong[TOKEN_LEN + 1];
+    struct err err;
+
+    CHECK(token_load(dir, token, &err) == 0);
+    memcpy(wrong, token, sizeof(wrong));
+    wrong[TOKEN_LEN - 1] = token[TOKEN_LEN - 1] == '0' ? '1' : '0';
+    for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+        tcp_reply(paths[i], CONNECT_UNARY_TYPE, NULL, &reply);
+        CHECK(strncmp(reply.data, "HTTP/1.1 401", 12) == 0, "(%s)", reply.data);
+        CHECK(strstr(reply.data, "{\"code\":\"unauthenticated\",\"message\":\"a valid bearer "
+                                 "token is needed\"}"));
+        tcp_reply(paths[i], CONNECT_UNARY_TYPE, wrong, &reply);
+        CHECK(strncmp(reply.data, "HTTP/1.1 401", 12) == 0, "(%s)", reply.data);
+    }
+    tcp_reply(paths[0], CONNECT_UNARY_TYPE, token, &reply);
+    CHECK(strncmp(reply.data, "HTTP/1.1 200", 12) == 0, "(%s)", reply.data);
+}
+
+static void an_import_over_tcp_is_denied(void)
+{
+    cleanup_with(buf_done) struct buf reply = BUF_INIT(REPLY_BYTES_MAX);
+    char token[TOKEN_LEN + 1];
+    struct err err;
+
+    CHECK(token_load(dir, token, &err) == 0);
+    tcp_reply("/holt.v1.TemplateService/Import", CONNECT_STREAM_TYPE, token, &reply);
+    CHECK(memmem(reply.data, reply.len, "permission_denied", 17));
+}
+
+/* Any bytes in the place of JSON: always a typed error, on a connection that stays good. */
+static void malformed_messages_get_typed_errors(void)
+{
+    static const char *const methods[] = { "ProcessService/SendInput", "ProcessService/Signal",
+                                           "TemplateService/Remove", "HostService/Health" };
+    static const char alphabet[] = "{}[]\":,\\u00e19-. tfn\xff\xc3\xa4sandboxId";
+    unsigned seed = 1;
+
+    for (int i = 0; i < 2000; i++) {
+        cleanup_with(buf_done) struct buf reply = BUF_INIT(REPLY_BYTES_MAX);
+        char body[64];
+        size_t len = (size_t)rand_r(&seed) % (sizeof(body) - 1);
+
+        for (size_t j = 0; j < len; j++)
+            body[j] = alphabet[(size_t)rand_r(&seed) % (sizeof(alphabet) - 1)];
+        body[len] = '\0';
+        call(methods[i % 4], body, &reply);
+        CHECK(strstr(reply.data, "{\"code\":\"invalid_argument\",\"message\":\""), "(%s)",
+              reply.data);
+    }
+}
+
+static void the_socket_is_for_owner_and_group(void)
+{
+    struct stat st;
+
+    CHECK(stat(socket_path, &st) == 0 && S_ISSOCK(st.st_mode) && (st.st_mode & 07777) == 0660);
+}
+
+static void a_taken_port_is_named(void)
+{
+    cleanup_free char *address = xasprintf("127.0.0.1:%u", tcp_port);
+    struct err err = { 0 };
+    int fd;
+
+    CHECK(listen_tcp(address, &fd, &err) < 0 && err.kind == ERR_BUSY);
+    CHECK(strstr(err.msg, address), "(%s)", err.msg);
+    CHECK(listen_tcp("127.0.0.1:http:x", &fd, &err) < 0 && err.kind == ERR_INVALID);
+}
+
+static int fds_count(void)
+{
+    DIR *list = opendir("/proc/self/fd");
+    int count = 0;
+
+    CHECK(list);
+    while (readdir(list))
+        count++;
+    CHECK(closedir(list) == 0);
+    return count;
+}
+
+/* A port that was free a moment ago. */
+static uint16_t port_pick(void)
+{
+    struct sockaddr_in address;
+    socklen_t len = sizeof(address);
+    struct err err;
+    int fd;
+
+    CHECK(listen_tcp("127.0.0.1:0", &fd, &err) == 0);
+    CHECK(getsockname(fd, (struct sockaddr *)&address, &len) == 0 && close(fd) == 0);
+    return ntohs(address.sin_port);
+}
+
+static void server_open(void)
+{
+    cleanup_free char *listen = xasprintf("127.0.0.1:%u", tcp_port);
+    struct config config = { .state = dir, .run = dir, .listen = listen };
+    struct err err = { 0 };
+
+    CHECK(api_start(&config, (struct host *)dir, &api, &err) == 0, "(%s)", err.msg);
+}
+
+static void stopping_hangs_up_and_leaves_nothing(void)
+{
+    cleanup_with(buf_done) struct buf reply = BUF_INIT(65536);
+    int before = destroyed;
+    int fd = run_open("wait");
+
+    reply_wait(fd, &reply, "\"started\"");
+    api_stop(TAKE_PTR(api));
+    CHECK(destroyed == before + 1);
+    CHECK(created == destroyed);
+    CHECK(access(socket_path, F_OK) < 0);
+    reply_read(fd, &reply);
+    CHECK(close(fd) == 0);
+}
+
+static void a_stale_socket_is_replaced(void)
+{
+    struct err err = { 0 };
+    int fd;
+
+    CHECK(listen_unix(socket_path, &fd, &err) == 0 && close(fd) == 0);
+    server_open();
+    health_is_answered();
+    api_stop(TAKE_PTR(api));
+}
+
+int main(void)
+{
+    cleanup_free char *token_path = NULL;
+    int fds;
+
+    log_set_level(LOG_ERROR);
+    CHECK(mkdtemp(dir));
+    (void)snprintf(socket_path, sizeof(socket_path), "%s/holt.sock", dir);
+    tcp_port = port_pick();
+    fds = fds_count();
+    server_open();
+    RUN(health_is_answered);
+    RUN(healthz_is_plain);
+    RUN(what_is_no_call_is_refused_by_status);
+    RUN(a_body_beyond_the_limit_is_refused);
+    RUN(a_chunked_body_beyond_the_limit_is_refused);
+    RUN(a_run_streams_its_events_in_order);
+    RUN(much_output_arrives_whole);
+    RUN(a_run_that_fails_to_start_ends_with_the_error);
+    RUN(a_request_that_is_no_envelope_is_refused);
+    RUN(a_client_that_vanishes_takes_its_sandbox_along);
+    RUN(a_client_that_stops_reading_and_vanishes_is_noticed);
+    RUN(a_connection_serves_again_after_a_stream);
+    RUN(input_signals_and_sizes_reach_the_process);
+    RUN(input_is_bounded_to_the_byte);
+    RUN(templates_are_listed_and_removed);
+    RUN(an_import_tells_its_progress);
+    RUN(tcp_needs_the_token);
+    RUN(an_import_over_tcp_is_denied);
+    RUN(malformed_messages_get_typed_errors);
+    RUN(the_socket_is_for_owner_and_group);
+    RUN(a_taken_port_is_named);
+    RUN(stopping_hangs_up_and_leaves_nothing);
+    RUN(a_stale_socket_is_replaced);
+    CHECK(fds_count() == fds, "(%d before, %d after)", fds, fds_count());
+    token_path = xasprintf("%s/token", dir);
+    CHECK(unlink(token_path) == 0 && rmdir(dir) == 0);
+    return 0;
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <errno.h>
+#include <inttypes.h>
+
+#include "base/cleanup.h"
+#include "base/parse.h"
+#include "check.h"
+
+static void sizes_are_powers_of_1024(void)
+{
+    static const struct {
+        const char *text;
+        uint64_t bytes;
+    } good[] = {
+        { "0", 0 },
+        { "4096", 4096 },
+        { "64b", 64 },
+        { "64KiB", 65536 },
+        { "1k", 1024 },
+        { "512M", 512ULL << 20 },
+        { "1.5G", 1536ULL << 20 },
+        { "2TB", 2ULL << 40 },
+    };
+    uint64_t bytes;
+
+    for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
+        CHECK(parse_size(good[i].text, &bytes) == 0, "('%s')", good[i].text);
+        CHECK(bytes == good[i].bytes, "('%s' gave %" PRIu64 ")", good[i].text, bytes);
+    }
+}
+
+static void what_is_not_a_size_is_refused(void)
+{
+    static const char *const bad[] = { "",     "M",   "-1",  "+1",  " 1",  "1 M", "1X",
+                                       "0x10", "nan", "inf", "1MM", "1p3", "1,5", "1M " };
+    uint64_t bytes = 7;
+
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+        CHECK(parse_size(bad[i], &bytes) == -EINVAL, "('%s')", bad[i]);
+    CHECK(bytes == 7, "(a refusal writes nothing)");
+}
+
+static void what_would_overflow_is_out_of_range(void)
+{
+    uint64_t value = 7;
+
+    CHECK(parse_size("99999999999T", &value) == -ERANGE);
+    CHECK(parse_size("1e999", &value) == -ERANGE);
+    CHECK(parse_duration_ms("1e30d", &value) == -ERANGE);
+    CHECK(parse_u64("18446744073709551616", &value) == -ERANGE);
+    CHECK(value == 7);
+}
+
+static void durations_have_units_and_seconds_are_the_default(void)
+{
+    static const struct {
+        const char *text;
+        uint64_t ms;
+    } good[] = {
+        { "30", 30000 },   { "30s", 30000 },  { "250ms", 250 },
+        { "1.5m", 90000 }, { "2h", 7200000 }, { "1d", 86400000 },
+    };
+    uint64_t ms;
+
+    for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
+        CHECK(parse_duration_ms(good[i].text, &ms) == 0, "('%s')", good[i].text);
+        CHECK(ms == good[i].ms, "('%s' gave %" PRIu64 ")", good[i].text, ms);
+    }
+    CHECK(parse_duration_ms("5w", &ms) == -EINVAL);
+    CHECK(parse_duration_ms("-5s", &ms) == -EINVAL);
+}
+
+static void numbers_are_whole_and_decimal(void)
+{
+    uint64_t value;
+
+    CHECK(parse_u64("18446744073709551615", &value) == 0 && value == UINT64_MAX);
+    CHECK(parse_u64("007", &value) == 0 && value == 7);
+    CHECK(parse_u64("", &value) == -EINVAL);
+    CHECK(parse_u64("-1", &value) == -EINVAL);
+    CHECK(parse_u64("1.0", &value) == -EINVAL);
+    CHECK(parse_u64("0x1", &value) == -EINVAL);
+}
+
+static void cpus_are_thousandths(void)
+{
+    uint32_t millis;
+
+    CHECK(parse_cpus("1.5", &millis) == 0 && millis == 1500);
+    CHECK(parse_cpus("0.001", &millis) == 0 && millis == 1);
+    CHECK(parse_cpus("5000000", &millis) == -ERANGE);
+    CHECK(parse_cpus("two", &millis) == -EINVAL);
+}
+
+static void booleans_have_four_spellings_each(void)
+{
+    bool value = false;
+
+    CHECK(parse_bool("Yes", &value) == 0 && value);
+    CHECK(parse_bool("off", &value) == 0 && !value);
+    CHECK(parse_bool("1", &value) == 0 && value);
+    CHECK(parse_bool("false", &value) == 0 && !value);
+    CHECK(parse_bool("", &value) == -EINVAL);
+    CHECK(parse_bool("maybe", &value) == -EINVAL);
+}
+
+static void names_cannot_be_paths(void)
+{
+    static const char *const bad[] = { "",   ".", "..",  "../x", "a/b",     "-a",
+                                       "_a", "A", "a b", "a\n",  "\xc3\xa4" };
+    char longest[66];
+
+    memset(longest, 'a', sizeof(longest));
+    longest[64] = '\0';
+    CHECK(is_name(longest));
+    longest[64] = 'a';
+    longest[65] = '\0';
+    CHECK(!is_name(longest));
+    CHECK(is_name("debian-12.1_x") && is_name("0"));
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+        CHECK(!is_name(bad[i]), "('%s')", bad[i]);
+}
+
+int main(void)
+{
+    RUN(sizes_are_powers_of_1024);
+    RUN(what_is_not_a_size_is_refused);
+    RUN(what_would_overflow_is_out_of_range);
+    RUN(durations_have_units_and_seconds_are_the_default);
+    RUN(numbers_are_whole_and_decimal);
+    RUN(cpus_are_thousandths);
+    RUN(booleans_have_four_spellings_each);
+    RUN(names_cannot_be_paths);
+    return 0;
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "check.h"
+#include "host/config.h"
+
+static char file_path[] = "/tmp/holt-config-test-XXXXXX";
+
+static void file_write(const char *text)
+{
+    FILE *file = fopen(file_path, "we");
+
+    CHECK(file);
+    CHECK(fputs(text, file) >= 0);
+    CHECK(fclose(file) == 0);
+}
+
+static void load(const char *text, struct config *ret)
+{
+    struct err err = { 0 };
+
+    file_write(text);
+    CHECK(config_load(file_path, ret, &err) == 0, "(%s)", err.msg);
+}
+
+static void refuse(const char *text, const char *place, const char *reason)
+{
+    struct config config = { 0 };
+    struct err err = { 0 };
+
+    file_write(text);
+    CHECK(config_load(file_path, &config, &err) < 0, "(%s was accepted)", text);
+    CHECK(err.kind == ERR_INVALID);
+    CHECK(strncmp(err.msg, file_path, strlen(file_path)) == 0, "(%s)", err.msg);
+    CHECK(strstr(err.msg, place), "(%s)", err.msg);
+    CHECK(strstr(err.msg, reason), "(%s)", err.msg);
+}
+
+static void defaults_are_complete(void)
+{
+    cleanup_with(config_done) struct config config = { 0 };
+
+    load("", &config);
+    CHECK_TEXT(config.state, "/var/lib/holt");
+    CHECK_TEXT(config.run, "/run/holt");
+    CHECK_TEXT(config.listen, "127.0.0.1:7070");
+    CHECK_TEXT(config.runtime, "native");
+    CHECK_TEXT(config.template, "host");
+    CHECK_TEXT(config.log, "info");
+    CHECK(config.pool_size == 4 && config.sandboxes_max == 1000 && config.limit_pids == 1024);
+    CHECK(config.limit_memory == 0 && config.limit_cpus == 0);
+    CHECK(config.template_bytes_max == UINT64_C(16) << 30 && config.template_files_max == 2000000);
+}
+
+static void a_file_sets_keys(void)
+{
+    cleanup_with(config_done) struct config config = { 0 };
+
+    load("# a comment\n"
+         "state = /tmp/a  # behind a value\n"
+         "  listen=none\r\n"
+         "run = \"/tmp/with space\"\n"
+         "[limits]\n"
+         "memory = 1.5G\n"
+         "cpus = 1.5\n"
+         "[pool]\n"
+         "size = 0",
+         &config);
+    CHECK_TEXT(config.state, "/tmp/a");
+    CHECK_TEXT(config.run, "/tmp/with space");
+    CHECK_TEXT(config.listen, "none");
+    CHECK(config.limit_memory == UINT64_C(3) << 29);
+    CHECK(config.limit_cpus == 1500);
+    CHECK(config.pool_size == 0);
+}
+
+static void a_bad_line_is_named_with_file_and_line(void)
+{
+    refuse("\n\nspeed = 9\n", ":3:", "unknown key 'speed'");
+    refuse("[pool]\nsize = many\n", ":2:", "'many' is not a valid number");
+    refuse("pool.size = -1\n", ":1:", "not a valid number");
+    refuse("pool.size = 5000000000\n", ":1:", "too large");
+    refuse("limits.memory = lots\n", ":1:", "not a valid size");
+    refuse("limits.cpus = 1,5\n", ":1:", "not a valid number");
+    refuse("state = relative/dir\n", ":1:", "absolute");
+    refuse("run = \n", ":1:", "absolute");
+    refuse("listen = 7070\n", ":1:", "ADDR:PORT");
+    refuse("listen = 127.0.0.1:99999\n", ":1:", "ADDR:PORT");
+    refuse("log = loud\n", ":1:", "error, warn, info or debug");
+    refuse("template = ../etc\n", ":1:", "not a valid name");
+    refuse("just words\n", ":1:", "key = value");
+    refuse("[pool\n", ":1:", "[section]");
+    refuse("run = \"/tmp/x\n", ":1:", "closing quote");
+    refuse("[pool]\npool.size = 1\n", ":2:", "unknown key 'pool.pool.size'");
+}
+
+static void a_missing_file_is_an_error_only_when_named(void)
+{
+    struct config config = { 0 };
+    struct err err = { 0 };
+
+    CHECK(config_load("/nonexistent/holt.conf", &config, &err) < 0);
+    CHECK(err.kind == ERR_NOT_FOUND);
+    if (access("/etc/holt/holt.conf", F_OK) == 0)
+        return;
+    CHECK(config_load(NULL, &config, &err) == 0, "(%s)", err.msg);
+    config_done(&config);
+}
+
+static void environment_overrides_the_file_and_flags_override_both(void)
+{
+    cleanup_with(config_done) struct config config = { 0 };
+    char *argv[] = { (char[]){ "holtd" }, (char[]){ "--pool-size=9" },
+                     (char[]){ "--template-max-files" }, (char[]){ "77" }, NULL };
+    struct option_table table = config_options();
+    struct err err = { 0 };
+    int next = 0;
+
+    CHECK(setenv("HOLT_POOL_SIZE", "7", 1) == 0);
+    CHECK(setenv("HOLT_SANDBOXES_MAX", "8", 1) == 0);
+    CHECK(setenv("HOLT_RUNTIME", "", 1) == 0);
+    CHECK(setenv("HOLT_HOST", "unix:///elsewhere", 1) == 0);
+    CHECK(setenv("HOLT_TOKEN", "secret", 1) == 0);
+    load("pool.size = 5\nsandboxes.max = 6\nlimits.pids = 3\n", &config);
+    CHECK(config.pool_size == 7 && config.sandboxes_max == 8 && config.limit_pids == 3);
+    CHECK_TEXT(config.runtime, "native");
+
+    CHECK(options_parse(&table, &config, 4, argv, &next, &err) == 0, "(%s)", err.msg);
+    CHECK(config.pool_size == 9 && config.sandboxes_max == 8 && config.template_files_max == 77);
+    CHECK(unsetenv("HOLT_SANDBOXES_MAX") == 0);
+}
+
+static void a_bad_variable_is_named(void)
+{
+    struct config config = { 0 };
+    struct err err = { 0 };
+
+    CHECK(setenv("HOLT_POOL_SIZE", "x", 1) == 0);
+    file_write("");
+    CHECK(config_load(file_path, &config, &err) < 0);
+    CHECK(strncmp(err.msg, "HOLT_POOL_SIZE: ", 16) == 0, "(%s)", err.msg);
+    CHECK(unsetenv("HOLT_POOL_SIZE") == 0);
+}
+
+static void printed(const struct config *config, char *text, size_t size)
+{
+    FILE *out = fmemopen(text, size, "w");
+
+    CHECK(out);
+    config_print(config, out);
+    CHECK(fclose(out) == 0);
+}
+
+static void what_is_printed_reads_back_the_same(void)
+{
+    cleanup_with(config_done) struct config first = { 0 }, second = { 0 };
+    char once[4096] = "", twice[4096] = "";
+
+    load("limits.cpus = 2.25\nlimits.memory = 1000\nrun = /tmp/with space\nlisten = [::1]:80\n",
+         &first);
+    printed(&first, once, sizeof(once));
+    CHECK(strstr(once, "template.max-bytes = 16G\n"), "(%s)", once);
+    CHECK(strstr(once, "limits.cpus = 2.250\n"), "(%s)", once);
+    load(once, &second);
+    printed(&second, twice, sizeof(twice));
+    CHECK_TEXT(twice, once);
+    CHECK(second.limit_cpus == 2250 && second.limit_memory == 1000);
+}
+
+static void odd_files_are_refused_or_harmless(void)
+{
+    struct config config = { 0 };
+    struct err err = { 0 };
+    FILE *file = fopen(file_path, "we");
+
+    CHECK(file && fwrite("state = /a\0b\n", 1, 13, file) == 13 && fclose(file) == 0);
+    CHECK(config_load(file_path, &config, &err) < 0);
+    CHECK(config_load("/tmp", &config, &err) < 0);
+    refuse("= 3\n", ":1:", "unknown key");
+    refuse("[]\n", ":1:", "[section]");
+    refuse("[a]]\n]\n", ":2:", "key = value");
+}
+
+int main(void)
+{
+    int fd = mkstemp(file_path);
+
+    CHECK(fd >= 0 && close(fd) == 0);
+    RUN(defaults_are_complete);
+    RUN(a_file_sets_keys);
+    RUN(a_bad_line_is_named_with_file_and_line);
+    RUN(a_missing_file_is_an_error_only_when_named);
+    RUN(environment_overrides_the_file_and_flags_override_both);
+    RUN(a_bad_variable_is_named);
+    RUN(what_is_printed_reads_back_the_same);
+    RUN(odd_files_are_refused_or_harmless);
+    CHECK(unlink(file_path) == 0);
+    return 0;
+}
