@@ -39,7 +39,7 @@ step = $(if $(V),,@echo "$(1) $(2)" && )
 room = $(patsubst src/%.c,$(OBJ)/%.o,$(wildcard src/$(1)/*.c))
 rooms = $(foreach r,$(1),$(call room,$(r)))
 HOST_ROOMS := base kernel wire store runtime host api
-CLIENT_ROOMS := base client
+CLIENT_ROOMS := base wire client
 
 # holt-init has no glibc: a trapped CPUID costs 7 us on such machines and glibc's start makes 68.
 # Its compiler sees musl's headers and, beside them, only the kernel's own.
@@ -47,7 +47,7 @@ GUEST_CC := musl-gcc
 UAPI := $(OUT)/uapi
 GUEST_SOURCES := $(wildcard src/guest/*.c) $(wildcard src/wire/frame.c src/wire/message.c) \
 	$(addprefix src/base/,buf.c err.c io.c xalloc.c) \
-	$(wildcard $(addprefix src/kernel/,caps.c mount.c netns.c path.c pty.c vclone.c))
+	$(wildcard $(addprefix src/kernel/,caps.c clone.c mount.c netns.c path.c pty.c vclone.c))
 GUEST_OBJECTS := $(patsubst src/%.c,$(OUT)/obj-guest/%.o,$(GUEST_SOURCES))
 GUEST_CFLAGS := $(COMMON) -isystem $(UAPI) -Os -fno-pie -fno-asynchronous-unwind-tables \
 	-ffunction-sections -fdata-sections

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/listen.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <grp.h>
 #include <netdb.h>
@@ -122,6 +123,7 @@ int listen_tcp(const char *address, int *ret_fd, struct err *err)
 
     if (r < 0)
         return r;
+    assert(resolved);
     fd = socket(resolved->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return err_sys(err, -errno, "make a socket for %s", address);
@@ -138,7 +140,7 @@ int listen_tcp(const char *address, int *ret_fd, struct err *err)
 
 void listen_describe(int fd, char *text, size_t size)
 {
-    struct sockaddr_storage address;
+    struct sockaddr_storage address = { 0 };
     socklen_t len = sizeof(address);
     char host[INET6_ADDRSTRLEN], port[8];
     bool is_v6;

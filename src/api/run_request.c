@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/run_request.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -156,6 +157,7 @@ static int words_parse(const json_t *object, struct run_request *ret, struct err
         r = env_add(env, &ret->text, err);
     if (r < 0)
         return r;
+    assert(ret->text.data); /* there is a command, so there is text */
     arg_count = json_array_size(args);
     env_count = json_object_size(env);
     ret->words = xcalloc(arg_count + env_count + 2, sizeof(*ret->words));

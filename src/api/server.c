@@ -31,12 +31,13 @@ struct api {
     struct server local;
     struct server tcp;
     char *socket_path;
+    char tcp_address[64];
 };
 
 /* The parameters are libmicrohttpd's. It calls once for the header, then with each piece of the
  * body, then once more with nothing. */
-static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection,
-                                  const char *path, // NOLINT
+// NOLINTNEXTLINE(readability-function-size)
+static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, const char *path,
                                   const char *verb, const char *version, const char *data,
                                   size_t *len, void **slot)
 {
@@ -107,34 +108,27 @@ static void server_stop(struct server *server)
 static int local_start(struct api *api, const char *run_dir, struct err *err)
 {
     cleanup_free char *path = xasprintf("%s/holt.sock", run_dir);
-    int fd;
+    int fd = -EBADF;
     int r = listen_unix(path, &fd, err);
 
     if (r < 0)
         return r;
     api->socket_path = TAKE_PTR(path);
     api->local.listener.is_local = true;
-    r = server_start(&api->local, fd, err);
-    if (r == 0)
-        log_info("listening on %s", api->socket_path);
-    return r;
+    return server_start(&api->local, fd, err);
 }
 
 static int tcp_start(struct api *api, const struct config *config, struct err *err)
 {
-    char where[64];
-    int fd;
+    int fd = -EBADF;
     int r = token_load(config->state, api->tcp.listener.token, err);
 
     if (r == 0)
         r = listen_tcp(config->listen, &fd, err);
     if (r < 0)
         return r;
-    listen_describe(fd, where, sizeof(where));
-    r = server_start(&api->tcp, fd, err);
-    if (r == 0)
-        log_info("listening on http://%s, token in %s/token", where, config->state);
-    return r;
+    listen_describe(fd, api->tcp_address, sizeof(api->tcp_address));
+    return server_start(&api->tcp, fd, err);
 }
 
 static void api_stop_slot(struct api **api)
@@ -155,6 +149,9 @@ int api_start(const struct config *config, struct host *host, struct api **ret, 
         r = tcp_start(api, config, err);
     if (r < 0)
         return r;
+    log_info("listening on %s", api->socket_path);
+    if (api->tcp.daemon)
+        log_info("listening on http://%s, token in %s/token", api->tcp_address, config->state);
     *ret = TAKE_PTR(api);
     return 0;
 }

@@ -244,5 +244,5 @@ int template_service_remove(const struct call *call, const json_t *request, json
         r = name_get(request, &name, err);
     if (r < 0)
         return r;
-    return template_remove(host_store(call->host), name, err);
+    return host_remove_template(call->host, name, err);
 }

@@ -83,9 +83,9 @@ static int reply_fill(struct stream_reply *reply)
     return envelope_add_end(&reply->out, connect_code_of(err.kind)->name, err.msg);
 }
 
-ssize_t stream_reply_read(void *cls, uint64_t position, char *data, size_t size)
+ssize_t stream_reply_read(void *context, uint64_t position, char *data, size_t size)
 {
-    struct stream_reply *reply = cls;
+    struct stream_reply *reply = context;
     size_t len;
 
     (void)position;
@@ -101,9 +101,9 @@ ssize_t stream_reply_read(void *cls, uint64_t position, char *data, size_t size)
     return (ssize_t)len;
 }
 
-void stream_reply_free(void *cls)
+void stream_reply_free(void *context)
 {
-    struct stream_reply *reply = cls;
+    struct stream_reply *reply = context;
 
     reply->stream->ops->close(reply->stream);
     buf_done(&reply->out);

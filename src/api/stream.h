@@ -38,6 +38,7 @@ struct stream_reply;
 
 struct stream_reply *stream_reply_new(struct stream *stream);
 
-/* A libmicrohttpd content reader and its destructor: up to size bytes of the body into data. */
-ssize_t stream_reply_read(void *reply, uint64_t position, char *data, size_t size);
-void stream_reply_free(void *reply);
+/* A libmicrohttpd content reader and its destructor; the context is the struct stream_reply. Puts
+ * up to size bytes of the body into data. */
+ssize_t stream_reply_read(void *context, uint64_t position, char *data, size_t size);
+void stream_reply_free(void *context);

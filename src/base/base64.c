@@ -9,19 +9,27 @@
 static const char alphabet[64] __attribute__((nonstring)) =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-static void encode_group(char out[4], const unsigned char *in, size_t len)
+/* One more than the value of each character; 0 where there is none. A table, because all output of
+ * all processes goes through here. */
+static const unsigned char values[256] = {
+    ['A'] = 1,  ['B'] = 2,  ['C'] = 3,  ['D'] = 4,  ['E'] = 5,  ['F'] = 6,  ['G'] = 7,  ['H'] = 8,
+    ['I'] = 9,  ['J'] = 10, ['K'] = 11, ['L'] = 12, ['M'] = 13, ['N'] = 14, ['O'] = 15, ['P'] = 16,
+    ['Q'] = 17, ['R'] = 18, ['S'] = 19, ['T'] = 20, ['U'] = 21, ['V'] = 22, ['W'] = 23, ['X'] = 24,
+    ['Y'] = 25, ['Z'] = 26, ['a'] = 27, ['b'] = 28, ['c'] = 29, ['d'] = 30, ['e'] = 31, ['f'] = 32,
+    ['g'] = 33, ['h'] = 34, ['i'] = 35, ['j'] = 36, ['k'] = 37, ['l'] = 38, ['m'] = 39, ['n'] = 40,
+    ['o'] = 41, ['p'] = 42, ['q'] = 43, ['r'] = 44, ['s'] = 45, ['t'] = 46, ['u'] = 47, ['v'] = 48,
+    ['w'] = 49, ['x'] = 50, ['y'] = 51, ['z'] = 52, ['0'] = 53, ['1'] = 54, ['2'] = 55, ['3'] = 56,
+    ['4'] = 57, ['5'] = 58, ['6'] = 59, ['7'] = 60, ['8'] = 61, ['9'] = 62, ['+'] = 63, ['/'] = 64,
+};
+
+static void encode_tail(char out[4], const unsigned char *in, size_t len)
 {
-    uint32_t bits = (uint32_t)in[0] << 16 | (len > 1 ? (uint32_t)in[1] << 8 : 0) |
-                    (len > 2 ? (uint32_t)in[2] : 0);
+    uint32_t bits = (uint32_t)in[0] << 16 | (len > 1 ? (uint32_t)in[1] << 8 : 0);
 
     out[0] = alphabet[bits >> 18];
     out[1] = alphabet[bits >> 12 & 63];
-    out[2] = '=';
+    out[2] = len > 1 ? alphabet[bits >> 6 & 63] : '=';
     out[3] = '=';
-    if (len > 1)
-        out[2] = alphabet[bits >> 6 & 63];
-    if (len > 2)
-        out[3] = alphabet[bits & 63];
 }
 
 int base64_encode(struct buf *out, const void *data, size_t len)
@@ -33,66 +41,71 @@ int base64_encode(struct buf *out, const void *data, size_t len)
     if (r < 0)
         return r;
     next = out->data + out->len;
-    for (size_t i = 0; i < len; i += 3, next += 4)
-        encode_group(next, in + i, len - i);
+    for (; len >= 3; len -= 3, in += 3, next += 4) {
+        uint32_t bits = (uint32_t)in[0] << 16 | (uint32_t)in[1] << 8 | in[2];
+
+        next[0] = alphabet[bits >> 18];
+        next[1] = alphabet[bits >> 12 & 63];
+        next[2] = alphabet[bits >> 6 & 63];
+        next[3] = alphabet[bits & 63];
+    }
+    if (len > 0) {
+        encode_tail(next, in, len);
+        next += 4;
+    }
     out->len = (size_t)(next - out->data);
     out->data[out->len] = '\0';
     return 0;
 }
 
-static int value_of(char c)
+/* Four characters without padding to three bytes: false where one of them is none of ours. */
+static int decode_group(const unsigned char *in, unsigned char *out)
 {
-    if (c >= 'A' && c <= 'Z')
-        return c - 'A';
-    if (c >= 'a' && c <= 'z')
-        return c - 'a' + 26;
-    if (c >= '0' && c <= '9')
-        return c - '0' + 52;
-    if (c == '+')
-        return 62;
-    return c == '/' ? 63 : -1;
-}
+    unsigned a = values[in[0]], b = values[in[1]], c = values[in[2]], d = values[in[3]];
+    uint32_t bits = (a - 1) << 18 | (b - 1) << 12 | (c - 1) << 6 | (d - 1);
 
-/* Four characters to one to three bytes; padding only where `last`. */
-static int decode_group(const char *in, int last, unsigned char out[3])
-{
-    int padding = last ? (in[3] == '=') + (in[3] == '=' && in[2] == '=') : 0;
-    uint32_t bits = 0;
-
-    for (int i = 0; i < 4 - padding; i++) {
-        int value = value_of(in[i]);
-
-        if (value < 0)
-            return -EINVAL;
-        bits |= (uint32_t)value << (18 - 6 * i);
-    }
-    if ((padding == 1 && bits & 0xff) || (padding == 2 && bits & 0xffff))
-        return -EINVAL;
     out[0] = (unsigned char)(bits >> 16);
     out[1] = (unsigned char)(bits >> 8);
     out[2] = (unsigned char)bits;
+    return a && b && c && d;
+}
+
+/* The last four characters: how many bytes they are, or -EINVAL. Bits that padding cuts off must be
+ * 0, so that no two texts stand for the same bytes. */
+static int decode_tail(const unsigned char *in, unsigned char *out)
+{
+    int padding = (in[3] == '=') + (in[3] == '=' && in[2] == '=');
+    const unsigned char filled[4] = {
+        in[0],
+        in[1],
+        padding > 1 ? 'A' : in[2],
+        padding > 0 ? 'A' : in[3],
+    };
+
+    if (!decode_group(filled, out) || (padding > 0 && out[2]) || (padding > 1 && out[1]))
+        return -EINVAL;
     return 3 - padding;
 }
 
 int base64_decode(struct buf *out, const char *text, size_t len)
 {
-    size_t start = out->len;
+    const unsigned char *in = (const unsigned char *)text;
+    unsigned char *next;
     int r;
 
     if (len % 4 != 0)
         return -EINVAL;
     r = buf_reserve(out, len / 4 * 3);
+    if (r < 0 || len == 0)
+        return r;
+    next = (unsigned char *)out->data + out->len;
+    for (; len > 4; len -= 4, in += 4, next += 3)
+        if (!decode_group(in, next))
+            return -EINVAL;
+    r = decode_tail(in, next);
     if (r < 0)
         return r;
-    for (size_t i = 0; i < len; i += 4) {
-        unsigned char group[3];
-        int bytes = decode_group(text + i, i + 4 == len, group);
-
-        if (bytes < 0) {
-            out->len = start;
-            return bytes;
-        }
-        (void)buf_add(out, group, (size_t)bytes);
-    }
+    out->len = (size_t)(next + r - (unsigned char *)out->data);
+    out->data[out->len] = '\0';
     return 0;
 }

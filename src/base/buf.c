@@ -37,6 +37,7 @@ int buf_reserve(struct buf *buf, size_t more)
     data = realloc(buf->data, cap);
     if (!data)
         return -ENOMEM;
+    data[buf->len] = '\0';
     buf->data = data;
     buf->cap = cap;
     return 0;

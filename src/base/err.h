@@ -1,4 +1,5 @@
-/* Errors that name their noun. Leaf calls return -errno; whoever knows the noun fills a struct err. */
+/* Errors that name their noun. Leaf calls return -errno; whoever knows the noun fills a struct err.
+ */
 #pragma once
 
 #include <limits.h>
@@ -29,7 +30,8 @@ _Static_assert(sizeof(struct err) <= PIPE_BUF, "a struct err must fit one atomic
 int err_set(struct err *err, enum err_kind kind, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* A failed system call: kind internal, errnum = -r, and the reason behind the message. Returns r. */
+/* A failed system call: kind internal, errnum = -r, and the reason behind the message. Returns r.
+ */
 int err_sys(struct err *err, int r, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* Puts context in front of an error that is already set. Returns the errno that err carries. */

@@ -18,7 +18,8 @@ static inline void json_unref_slot(json_t **value)
 /* Parses one JSON object and nothing behind it. */
 int json_parse_object(const char *text, size_t len, json_t **ret_object, struct err *err);
 
-/* Fields of an object. An absent or null field leaves *ret as it was; a wrong type is ERR_INVALID. */
+/* Fields of an object. An absent or null field leaves *ret as it was; a wrong type is ERR_INVALID.
+ */
 int json_get_text(const json_t *object, const char *name, const char **ret, struct err *err);
 int json_get_u64(const json_t *object, const char *name, uint64_t *ret, struct err *err);
 int json_get_u32(const json_t *object, const char *name, uint32_t *ret, struct err *err);

@@ -19,7 +19,8 @@ void log_set_level(enum log_level level)
 }
 
 /* One write(2) a line, so that lines of several threads never mix. */
-static void log_line(enum log_level level, const char *format, va_list args)
+__attribute__((format(printf, 2, 0))) static void log_line(enum log_level level, const char *format,
+                                                           va_list args)
 {
     static const char *const names[] = { "error", "warn", "info", "debug" };
     char line[LOG_LINE_MAX];

@@ -45,10 +45,10 @@ static int parse_with_unit(const char *text, const struct unit *units, size_t co
 int parse_size(const char *text, uint64_t *ret_bytes)
 {
     static const struct unit units[] = {
-        { "", 1 },           { "b", 1 },          { "k", 0x1p10 },   { "kb", 0x1p10 },
-        { "kib", 0x1p10 },   { "m", 0x1p20 },     { "mb", 0x1p20 },  { "mib", 0x1p20 },
-        { "g", 0x1p30 },     { "gb", 0x1p30 },    { "gib", 0x1p30 }, { "t", 0x1p40 },
-        { "tb", 0x1p40 },    { "tib", 0x1p40 },
+        { "", 1 },         { "b", 1 },        { "k", 0x1p10 },   { "kb", 0x1p10 },
+        { "kib", 0x1p10 }, { "m", 0x1p20 },   { "mb", 0x1p20 },  { "mib", 0x1p20 },
+        { "g", 0x1p30 },   { "gb", 0x1p30 },  { "gib", 0x1p30 }, { "t", 0x1p40 },
+        { "tb", 0x1p40 },  { "tib", 0x1p40 },
     };
 
     return parse_with_unit(text, units, ARRAY_SIZE(units), ret_bytes);

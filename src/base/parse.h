@@ -1,4 +1,5 @@
-/* Text from people to values: sizes, durations, numbers, names. Each returns 0 or -EINVAL/-ERANGE. */
+/* Text from people to values: sizes, durations, numbers, names. Each returns 0 or -EINVAL/-ERANGE.
+ */
 #pragma once
 
 #include <stdbool.h>

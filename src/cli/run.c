@@ -34,7 +34,11 @@ static int call_run(const struct run_plan *plan, const char *request)
 {
     cleanup_with(connection_close) struct connection connection = { .holt = NULL };
     cleanup_close int signal_fd = -EBADF;
-    struct run_setup setup = { .has_tty = plan->has_tty, .has_stdin = plan->has_stdin };
+    struct run_setup setup = {
+        .command = plan->args[0],
+        .has_tty = plan->has_tty,
+        .has_stdin = plan->has_stdin,
+    };
     struct holt_error error;
     int status;
 

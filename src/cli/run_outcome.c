@@ -9,24 +9,25 @@
 #include "base/json.h"
 #include "cli/report.h"
 
-/* An outcome without a line speaks for itself. */
+/* The line is: before 'command' after. An outcome without one speaks for itself. */
 static const struct outcome {
     const char *name;
-    const char *line;
+    const char *before;
+    const char *after;
     int status; /* where the daemon gives none */
 } outcomes[] = {
-    { "OUTCOME_EXITED", NULL, STATUS_OK },
-    { "OUTCOME_SIGNALED", NULL, STATUS_HOLT },
-    { "OUTCOME_TIMED_OUT", "timed out", 124 },
-    { "OUTCOME_OOM", "out of memory", 137 },
-    { "OUTCOME_KILLED", "killed", 137 },
-    { "OUTCOME_LOST", "lost the command", STATUS_HOLT },
-    { "OUTCOME_NOT_STARTED", "cannot start the command", 126 },
+    { "OUTCOME_EXITED", NULL, NULL, STATUS_OK },
+    { "OUTCOME_SIGNALED", NULL, NULL, STATUS_HOLT },
+    { "OUTCOME_TIMED_OUT", "", " timed out", 124 },
+    { "OUTCOME_OOM", "", " ran out of memory", 137 },
+    { "OUTCOME_KILLED", "", " was killed", 137 },
+    { "OUTCOME_LOST", "lost ", "", STATUS_HOLT },
+    { "OUTCOME_NOT_STARTED", "cannot start ", "", 126 },
 };
 
 static const struct outcome *find(const char *name)
 {
-    static const struct outcome unknown = { "", "the daemon gave no outcome", STATUS_HOLT };
+    static const struct outcome unknown = { "", "the daemon gave no outcome of ", "", STATUS_HOLT };
 
     for (size_t i = 0; i < ARRAY_SIZE(outcomes); i++)
         if (strcmp(outcomes[i].name, name) == 0)
@@ -34,7 +35,7 @@ static const struct outcome *find(const char *name)
     return &unknown;
 }
 
-int run_outcome(const json_t *ended)
+int run_outcome(const char *command, const json_t *ended)
 {
     const char *name = "", *reason = "";
     const struct outcome *outcome;
@@ -46,7 +47,8 @@ int run_outcome(const json_t *ended)
         json_get_u32(ended, "exitCode", &exit_code, &err) < 0)
         return report("the daemon's answer cannot be read: %s", err.msg);
     outcome = find(name);
-    if (outcome->line)
-        (void)report("%s%s%s", outcome->line, *reason ? ": " : "", reason);
+    if (outcome->before)
+        (void)report("%s'%.200s'%s%s%s", outcome->before, command, outcome->after,
+                     *reason ? ": " : "", reason);
     return exit_code > 0 ? (int)(exit_code & 0xff) : outcome->status;
 }

@@ -4,4 +4,4 @@
 #include <jansson.h>
 
 /* Says in one line what the exit status alone would hide, and returns the exit status. */
-int run_outcome(const json_t *ended);
+int run_outcome(const char *command, const json_t *ended);

@@ -8,6 +8,7 @@ struct holt_stream;
 struct run_setup {
     struct holt_stream *stream; /* of RunResponse */
     const char *host;
+    const char *command; /* its name, for messages */
     int signal_fd;
     bool has_tty;
     bool has_stdin;

@@ -87,7 +87,7 @@ static int daemon_start(struct daemon *daemon, const struct config *config, stru
     int r;
 
     if (geteuid() != 0)
-        return err_set(err, ERR_DENIED, "holtd must be started by root");
+        return err_set(err, ERR_DENIED, "the daemon must be started by root");
     r = directory_claim(&run, 0755, &daemon->run_lock, err);
     if (r == 0)
         r = directory_claim(&state, 0700, &daemon->state_lock, err);

@@ -33,28 +33,39 @@ static const char *const devices[] = { "null", "zero", "full", "random", "urando
 static const struct {
     const char *name, *target;
 } links[] = {
-    { "fd", "/proc/self/fd" },         { "stdin", "/proc/self/fd/0" },
-    { "stdout", "/proc/self/fd/1" },   { "stderr", "/proc/self/fd/2" },
+    { "fd", "/proc/self/fd" },       { "stdin", "/proc/self/fd/0" },
+    { "stdout", "/proc/self/fd/1" }, { "stderr", "/proc/self/fd/2" },
     { "ptmx", "pts/ptmx" },
 };
 
-/* What a sandbox must not see or touch below /proc and /sys; what a kernel does not have is skipped. */
+/* What a sandbox must not see or touch below /proc and /sys; what a kernel does not have is
+ * skipped. */
 enum cover { COVER_NULL, COVER_EMPTY, COVER_READONLY };
 static const struct {
     const char *path;
     enum cover how;
 } covers[] = {
-    { "proc/kcore", COVER_NULL },        { "proc/keys", COVER_NULL },
-    { "proc/key-users", COVER_NULL },    { "proc/kmsg", COVER_NULL },
-    { "proc/kallsyms", COVER_NULL },     { "proc/latency_stats", COVER_NULL },
-    { "proc/timer_list", COVER_NULL },   { "proc/timer_stats", COVER_NULL },
-    { "proc/sched_debug", COVER_NULL },  { "proc/interrupts", COVER_NULL },
-    { "proc/sysrq-trigger", COVER_NULL }, { "proc/acpi", COVER_EMPTY },
-    { "proc/asound", COVER_EMPTY },      { "proc/scsi", COVER_EMPTY },
-    { "sys/firmware", COVER_EMPTY },     { "sys/kernel", COVER_EMPTY },
+    { "proc/kcore", COVER_NULL },
+    { "proc/keys", COVER_NULL },
+    { "proc/key-users", COVER_NULL },
+    { "proc/kmsg", COVER_NULL },
+    { "proc/kallsyms", COVER_NULL },
+    { "proc/latency_stats", COVER_NULL },
+    { "proc/timer_list", COVER_NULL },
+    { "proc/timer_stats", COVER_NULL },
+    { "proc/sched_debug", COVER_NULL },
+    { "proc/interrupts", COVER_NULL },
+    { "proc/sysrq-trigger", COVER_NULL },
+    { "proc/acpi", COVER_EMPTY },
+    { "proc/asound", COVER_EMPTY },
+    { "proc/scsi", COVER_EMPTY },
+    { "sys/firmware", COVER_EMPTY },
+    { "sys/kernel", COVER_EMPTY },
     { "sys/devices/virtual/powercap", COVER_EMPTY },
-    { "proc/bus", COVER_READONLY },      { "proc/fs", COVER_READONLY },
-    { "proc/irq", COVER_READONLY },      { "proc/sys", COVER_READONLY },
+    { "proc/bus", COVER_READONLY },
+    { "proc/fs", COVER_READONLY },
+    { "proc/irq", COVER_READONLY },
+    { "proc/sys", COVER_READONLY },
 };
 
 /* Everything the steps share; descriptors of mounts that are not attached yet. */
@@ -96,7 +107,8 @@ static int new_tmpfs(const char *mode, const char *size, uint64_t attributes)
     return mount_new("tmpfs", options, ARRAY_SIZE(options), attributes);
 }
 
-/* Still in the host's tree, which is trusted; a procfs is only allowed while another is in sight. */
+/* Still in the host's tree, which is trusted; a procfs is only allowed while another is in sight.
+ */
 static int make_mounts(struct booting *b)
 {
     if (!b->message->builds_root)
@@ -181,11 +193,13 @@ static int attach_mounts(struct booting *b)
 static int attach_new(const char *type, const struct mount_option *options, size_t count,
                       const char *path)
 {
+    /* Terminals are devices. */
+    uint64_t attributes = strcmp(type, "devpts") == 0 ? SAFE & ~(uint64_t)MOUNT_ATTR_NODEV : SAFE;
     cleanup_close int fd = -EBADF;
 
     if (mkdir(path, 0755) < 0 && errno != EEXIST)
         return -errno;
-    fd = mount_new(type, options, count, SAFE);
+    fd = mount_new(type, options, count, attributes);
     return fd < 0 ? fd : attach_at(fd, path);
 }
 

@@ -1,4 +1,5 @@
-/* From a fresh set of namespaces to a blank: an init with /proc, /dev and /sys but nothing to run. */
+/* From a fresh set of namespaces to a blank: an init with /proc, /dev and /sys but nothing to run.
+ */
 #pragma once
 
 struct err;

@@ -95,7 +95,8 @@ void link_consume(struct link *link, const struct frame *frame)
 int link_flush(struct link *link)
 {
     while (link->out.len > 0) {
-        ssize_t n = send(link->watch.fd, link->out.data, link->out.len, MSG_DONTWAIT | MSG_NOSIGNAL);
+        ssize_t n =
+            send(link->watch.fd, link->out.data, link->out.len, MSG_DONTWAIT | MSG_NOSIGNAL);
 
         if (n < 0 && errno == EINTR)
             continue;

@@ -30,8 +30,8 @@ void link_drop(struct link *link);
 /* Receives what there is: 0, or -errno when the connection is over (-EPIPE at its end). */
 int link_receive(struct link *link);
 
-/* The next whole frame, with its descriptors (as many as frame->fds) for the caller to own: 1, 0 when
- * there is none, or -EPROTO. Valid until link_consume. */
+/* The next whole frame, with its descriptors (as many as frame->fds) for the caller to own: 1, 0
+ * when there is none, or -EPROTO. Valid until link_consume. */
 int link_next(struct link *link, struct frame *ret, int *ret_fds);
 void link_consume(struct link *link, const struct frame *frame);
 

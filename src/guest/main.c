@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* holt-init: process 1 of every sandbox.
  *
- * It is started with a connection to the daemon as descriptor 3, makes a blank out of the namespaces
- * it was born in, takes a root when it is handed one, and from then on owns the sandbox's processes:
- * it starts and reaps them, and keeps their output until the daemon has acknowledged it. Without a
- * root it ends with its connection; with one it goes on without the daemon and waits for it to
- * connect again. It has no signal handlers and no threads. */
+ * It is started with a connection to the daemon as descriptor 3, makes a blank out of the
+ * namespaces it was born in, takes a root when it is handed one, and from then on owns the
+ * sandbox's processes: it starts and reaps them, and keeps their output until the daemon has
+ * acknowledged it. Without a root it ends with its connection; with one it goes on without the
+ * daemon and waits for it to connect again. It has no signal handlers and no threads. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -22,9 +22,10 @@
 #include "guest/guest.h"
 #include "guest/process.h"
 #include "guest/root.h"
+#include "guest/seat.h"
 #include "wire/message.h"
 
-enum { CONTROL_FD = 3, EVENTS_PER_TURN = 64 };
+enum { CONTROL_FD = 3, PROGRAM_FD = 4 /* this program */, EVENTS_PER_TURN = 64 };
 
 static void close_all(const int *fds, size_t count)
 {
@@ -160,7 +161,8 @@ static void receive(struct guest *guest)
     drop_connection(guest);
 }
 
-/* The newest connection wins: the daemon that made the old one is dead, whatever its socket says. */
+/* The newest connection wins: the daemon that made the old one is dead, whatever its socket says.
+ */
 static void accept_daemon(struct guest *guest)
 {
     int fd = accept4(guest->listener.fd, NULL, NULL, SOCK_CLOEXEC);
@@ -237,8 +239,8 @@ static int open_signals(void)
 }
 
 /* Started outside the sandbox, to become root of a user namespace whose maps are being written and
- * then run another program there: holt-init enter PROGRAM ARGS... One byte on descriptor 3 says that
- * the maps are there. */
+ * then run another program there: holt-init enter PROGRAM ARGS... One byte on descriptor 3 says
+ * that the maps are there. */
 static int enter(char *const *program)
 {
     char go;
@@ -258,7 +260,9 @@ int main(int argc, char **argv)
 
     if (argc > 2 && strcmp(argv[1], "enter") == 0)
         return enter(argv + 2);
-    /* What a runtime may have left open on the way here. */
+    if (argc == 2 && strcmp(argv[1], "seat") == 0)
+        return seat_main(CONTROL_FD, PROGRAM_FD);
+    /* This program itself, and what a runtime may have left open on the way here. */
     (void)syscall(SYS_close_range, CONTROL_FD + 1, ~0U, 0);
     (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     (void)prctl(PR_SET_NAME, "holt-init", 0, 0, 0);

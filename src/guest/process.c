@@ -112,9 +112,9 @@ static void add_process(struct guest *guest, uint32_t id, pid_t pid, struct ends
 
 static void answer_failed(struct guest *guest, uint32_t id, enum failed_step step, int r)
 {
-    const struct message_failed failed = {
-        .step = step, .errnum = (uint32_t)-r, .text = strerror(-r)
-    };
+    const struct message_failed failed = { .step = step,
+                                           .errnum = (uint32_t)-r,
+                                           .text = strerror(-r) };
 
     (void)message_put_failed(&guest->link.out, id, &failed);
 }
@@ -164,7 +164,8 @@ static void close_watch(struct guest *guest, struct watch *watch)
     watch->fd = fd_close(watch->fd);
 }
 
-/* Reads as much as there is and fits. A terminal whose last user has gone says EIO: its end of file. */
+/* Reads as much as there is and fits. A terminal whose last user has gone says EIO: its end of
+ * file. */
 void process_output_ready(struct guest *guest, struct process *process, int stream)
 {
     struct watch *watch = &process->out[stream].watch;

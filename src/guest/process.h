@@ -25,7 +25,7 @@ struct process {
         bool is_drained; /* after the exit: all that was in the pipe has been read */
     } out[STREAM_COUNT];
 
-    struct watch in; /* fd < 0: stdin is closed */
+    struct watch in;  /* fd < 0: stdin is closed */
     struct buf input; /* not yet taken by the process */
     uint64_t input_received;
     uint64_t input_acked;
@@ -56,5 +56,6 @@ void process_reap(struct guest *guest);
 /* Queues output, ends and acknowledgements as far as the connection takes them. */
 void process_pump(struct guest *guest);
 
-/* A new connection starts: everything not acknowledged is to be sent again. Announces each process. */
+/* A new connection starts: everything not acknowledged is to be sent again. Announces each process.
+ */
 void process_announce(struct guest *guest);

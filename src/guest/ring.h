@@ -23,5 +23,6 @@ long ring_fill(struct ring *ring, int fd);
 /* The bytes from offset on that lie in one piece: how many (0: none). */
 size_t ring_peek(const struct ring *ring, uint64_t offset, const char **ret_data);
 
-/* Lets go of everything below offset. False if that offset was never produced, or is gone already. */
+/* Lets go of everything below offset. False if that offset was never produced, or is gone already.
+ */
 bool ring_ack(struct ring *ring, uint64_t offset);

@@ -114,7 +114,8 @@ static int exec_file(const char *path, const struct message_spawn *message)
     return -errno;
 }
 
-/* As execvpe, but without its memory: a found file that may not be run is reported over one missing. */
+/* As execvpe, but without its memory: a found file that may not be run is reported over one
+ * missing. */
 static int exec_program(const struct message_spawn *message)
 {
     const char *name = message->args[0], *dir, *end;

@@ -12,7 +12,8 @@ struct channel;
 struct reactor;
 
 struct channel_events {
-    /* One frame from the guest, who may be hostile. False: it is not acceptable; the channel ends. */
+    /* One frame from the guest, who may be hostile. False: it is not acceptable; the channel ends.
+     */
     bool (*frame)(struct channel *channel, const struct frame *frame);
     /* Nothing comes any more. The last call. */
     void (*gone)(struct channel *channel);
@@ -31,7 +32,8 @@ int channel_start(struct channel *channel, struct reactor *reactor, int fd,
 
 /* Sends whole frames; fds go with the first byte. 0, or -errno (the guest is gone, or has read
  * nothing for ten seconds, and the channel is shut down). */
-int channel_send(struct channel *channel, const struct buf *frames, const int *fds, size_t fd_count);
+int channel_send(struct channel *channel, const struct buf *frames, const int *fds,
+                 size_t fd_count);
 
 /* Frees what the channel holds, after gone() or a failed start. */
 void channel_done(struct channel *channel);

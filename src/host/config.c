@@ -23,7 +23,16 @@
 
 enum { FILE_BYTES_MAX = 64 * 1024, KEY_BYTES_MAX = 64 };
 
-enum kind { KIND_PATH, KIND_ADDRESS, KIND_NAME, KIND_LEVEL, KIND_U32, KIND_SIZE, KIND_CPUS };
+enum kind {
+    KIND_PATH,
+    KIND_ADDRESS,
+    KIND_NAME,
+    KIND_STORAGE,
+    KIND_LEVEL,
+    KIND_U32,
+    KIND_SIZE,
+    KIND_CPUS
+};
 
 /* One row per key: field of struct config, key in the file, long option, kind, what --help calls
  * the value, default, meaning. The environment's name is the option's: --pool-size, HOLT_POOL_SIZE.
@@ -36,6 +45,8 @@ enum kind { KIND_PATH, KIND_ADDRESS, KIND_NAME, KIND_LEVEL, KIND_U32, KIND_SIZE,
         "TCP address of the API, or none")                                                         \
     ROW(runtime, "runtime", "runtime", KIND_NAME, "NAME", "native", "default runtime")             \
     ROW(template, "template", "template", KIND_NAME, "NAME", "host", "default template")           \
+    ROW(storage, "storage", "storage", KIND_STORAGE, "KIND", "auto",                               \
+        "where volumes are: auto (a btrfs image where needed) or dir")                             \
     ROW(log, "log", "log", KIND_LEVEL, "LEVEL", "info", "error, warn, info or debug")              \
     ROW(pool_size, "pool.size", "pool-size", KIND_U32, "N", "4", "blank sandboxes kept ready")     \
     ROW(sandboxes_max, "sandboxes.max", "sandboxes-max", KIND_U32, "N", "1000",                    \
@@ -113,6 +124,8 @@ static int text_check(const struct row *row, const char *value, struct err *err)
         return err_set(err, ERR_INVALID, "%s must be ADDR:PORT or none, not '%s'", row->key, value);
     if (row->kind == KIND_NAME && !is_name(value))
         return err_set(err, ERR_INVALID, "%s: '%s' is not a valid name", row->key, value);
+    if (row->kind == KIND_STORAGE && strcmp(value, "auto") != 0 && strcmp(value, "dir") != 0)
+        return err_set(err, ERR_INVALID, "%s must be auto or dir, not '%s'", row->key, value);
     if (row->kind == KIND_LEVEL && !is_level(value))
         return err_set(err, ERR_INVALID, "%s must be error, warn, info or debug, not '%s'",
                        row->key, value);
@@ -292,7 +305,7 @@ static int environment_load(struct config *config, struct err *err)
         const char *value;
 
         for (const char *c = rows[i].flag; *c && used < sizeof(name) - 1; c++)
-            name[used++] = *c == '-' ? '_' : (char)toupper((unsigned char)*c);
+            name[used++] = (char)(*c == '-' ? '_' : toupper((unsigned char)*c));
         value = getenv(name);
         if (value && *value && row_set(&rows[i], config, value, err) < 0)
             return err_wrap(err, "%s", name);

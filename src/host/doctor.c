@@ -24,6 +24,7 @@
 #include "host/process.h"
 #include "host/sandbox.h"
 #include "kernel/cgroup.h"
+#include "store/store.h"
 
 enum verdict { VERDICT_OK, VERDICT_WARN, VERDICT_FAIL };
 
@@ -114,8 +115,9 @@ static const char *filesystem_name(const struct statfs *info)
         unsigned long magic;
         const char *name;
     } names[] = {
-        { EXT4_SUPER_MAGIC, "ext4" }, { BTRFS_SUPER_MAGIC, "btrfs" }, { XFS_SUPER_MAGIC, "xfs" },
-        { TMPFS_MAGIC, "tmpfs" },     { OVERLAYFS_SUPER_MAGIC, "overlay" },
+        { EXT4_SUPER_MAGIC, "ext4" },         { BTRFS_SUPER_MAGIC, "btrfs" },
+        { XFS_SUPER_MAGIC, "xfs" },           { TMPFS_MAGIC, "tmpfs" },
+        { OVERLAYFS_SUPER_MAGIC, "overlay" },
     };
 
     for (size_t i = 0; i < ARRAY_SIZE(names); i++)
@@ -177,7 +179,8 @@ static int run_true(struct host *host, struct err *err)
 }
 
 /* A host with its own state, beside the real one and on the same filesystem. */
-static int try_sandbox(const struct config *config, const char *runtime, struct err *err)
+static int try_sandbox(const struct config *config, const char *runtime, struct finding *ret,
+                       struct err *err)
 {
     cleanup_free char *parent = existing_parent(config->state);
     cleanup_free char *state =
@@ -194,6 +197,9 @@ static int try_sandbox(const struct config *config, const char *runtime, struct 
     r = host_open(&trial, &host, err);
     if (r == 0) {
         r = run_true(host, err);
+        ret->verdict = VERDICT_OK;
+        (void)snprintf(ret->detail, sizeof(ret->detail), "ran 'true' in one; volumes: %.200s",
+                       store_storage(host_store(host)));
         host_close(host);
     }
     (void)tree_remove_at(AT_FDCWD, state);
@@ -204,30 +210,26 @@ static void check_sandbox(const struct config *config, struct finding *ret)
 {
     struct err err = { 0 };
 
-    if (try_sandbox(config, "native", &err) < 0)
+    if (try_sandbox(config, "native", ret, &err) < 0)
         found(ret, VERDICT_FAIL,
               "the message names the step; in a container, Holt needs --privileged", err.msg);
-    else
-        found(ret, VERDICT_OK, NULL, "ran 'true' in one");
 }
 
 static void check_bwrap(const struct config *config, struct finding *ret)
 {
     struct err err = { 0 };
 
-    if (try_sandbox(config, "bwrap", &err) < 0)
+    if (try_sandbox(config, "bwrap", ret, &err) < 0)
         found(ret, VERDICT_WARN, "apt-get install bubblewrap; only --runtime bwrap needs it",
               err.msg);
-    else
-        found(ret, VERDICT_OK, NULL, "ran 'true' in one");
 }
 
 static const struct {
     const char *name;
     void (*run)(const struct config *config, struct finding *ret);
 } checks[] = {
-    { "user", check_user },         { "kernel", check_kernel },   { "cgroups", check_cgroups },
-    { "holt-init", check_init },    { "storage", check_storage }, { "sandbox", check_sandbox },
+    { "user", check_user },           { "kernel", check_kernel },   { "cgroups", check_cgroups },
+    { "holt-init", check_init },      { "storage", check_storage }, { "sandbox", check_sandbox },
     { "runtime bwrap", check_bwrap },
 };
 

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/xalloc.h"
@@ -15,7 +16,10 @@
 #include "store/store.h"
 
 enum {
-    UID_FIRST = 524288, /* where ids belong neither to people nor to /etc/subuid by custom */
+    /* By systemd's custom, ids in this range belong neither to people nor to /etc/subuid. */
+    UID_FIRST = 524288,
+    UID_LAST = 1879048191,
+    SANDBOXES_MAX = (UID_LAST - UID_FIRST) / RUNTIME_IDS_PER_SANDBOX,
     LABEL_BYTES = 32,
 };
 
@@ -119,6 +123,7 @@ static int open_store(struct host *host, const struct config *config, struct err
         .state_dir = config->state,
         .template_bytes_max = config->template_bytes_max,
         .template_files_max = config->template_files_max,
+        .storage = config->storage,
     };
 
     return store_open(&options, &host->store, err);
@@ -129,6 +134,7 @@ static struct host *host_new(const struct config *config)
     struct host *host = xcalloc(1, sizeof(*host));
 
     host->default_template = xstrdup(config->template);
+    (void)snprintf(host->warm_template, sizeof(host->warm_template), "%s", config->template);
     host->default_limits = (struct sandbox_limits){
         .memory_bytes = config->limit_memory,
         .cpu_millis = config->limit_cpus,
@@ -156,10 +162,14 @@ static void host_free(struct host *host)
 
 int host_open(const struct config *config, struct host **ret, struct err *err)
 {
-    struct host *host = host_new(config);
-    /* Leftover processes go before leftover files: they may be writing them. */
-    int r = open_runtime(host, config, err);
+    struct host *host;
+    int r;
 
+    if (config->sandboxes_max == 0 || config->sandboxes_max > SANDBOXES_MAX)
+        return err_set(err, ERR_INVALID, "sandboxes.max must be between 1 and %d", SANDBOXES_MAX);
+    host = host_new(config);
+    /* Leftover processes go before leftover files: they may be writing them. */
+    r = open_runtime(host, config, err);
     if (r == 0)
         r = open_store(host, config, err);
     if (r == 0)
@@ -216,6 +226,17 @@ void host_close(struct host *host)
 struct store *host_store(struct host *host)
 {
     return host->store;
+}
+
+int host_remove_template(struct host *host, const char *name, struct err *err)
+{
+    (void)pthread_mutex_lock(&host->lock);
+    if (strcmp(host->warm_template, name) == 0)
+        (void)snprintf(host->warm_template, sizeof(host->warm_template), "%s",
+                       host->default_template);
+    (void)pthread_mutex_unlock(&host->lock);
+    pool_drop_template(host->pool, name);
+    return template_remove(host->store, name, err);
 }
 
 void host_health(struct host *host, struct host_health *ret)

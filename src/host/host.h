@@ -24,4 +24,7 @@ void host_close(struct host *host);
 
 struct store *host_store(struct host *host);
 
+/* Removes a template that no sandbox uses; those in the warm pool do not count. */
+int host_remove_template(struct host *host, const char *name, struct err *err);
+
 void host_health(struct host *host, struct host_health *ret);

@@ -15,6 +15,7 @@
 #include "host/reactor.h"
 #include "host/sandbox.h"
 #include "runtime/runtime.h"
+#include "store/template.h"
 #include "wire/frame.h"
 
 struct cgroup_root;
@@ -24,6 +25,7 @@ struct volume;
 enum sandbox_state {
     SANDBOX_BOOTING, /* holt-init makes a blank of itself */
     SANDBOX_BLANK,   /* waits for a root */
+    SANDBOX_WARM,    /* has one, and waits in the pool for somebody who wants that */
     SANDBOX_ACTIVE,  /* has a root, or is on the way to it */
     SANDBOX_FAILED,  /* why is in `failure` */
     SANDBOX_ENDED,   /* destroyed */
@@ -35,9 +37,11 @@ struct sandbox {
     atomic_int refs;
     unsigned uid_slot;
     struct runtime_guest guest;
-    struct channel channel; /* holds a reference until it is gone */
+    struct channel channel;               /* holds a reference until it is gone */
+    char template[TEMPLATE_NAME_MAX + 1]; /* of its volume; "" before it has one */
     struct volume *volume;
-    struct sandbox *next; /* in the host's table, or in the reaper's queue */
+    struct volume *old_volume; /* of a warm sandbox that was wanted with another template */
+    struct sandbox *next;      /* in the host's table, or in the reaper's queue */
 
     pthread_mutex_t lock; /* over all below */
     pthread_cond_t changed;
@@ -62,8 +66,9 @@ struct host {
 
     pthread_mutex_t lock; /* over all below */
     pthread_cond_t changed;
-    struct sandbox *sandboxes; /* those that can be found by id */
-    uint32_t live;             /* all that hold resources: also blanks and those being reaped */
+    char warm_template[TEMPLATE_NAME_MAX + 1]; /* what the last create wanted, and the next may */
+    struct sandbox *sandboxes;                 /* those that can be found by id */
+    uint32_t live; /* all that hold resources: also blanks and those being reaped */
     struct sandbox *reap_queue;
     bool is_stopping;
     pthread_t reaper;
@@ -75,8 +80,14 @@ struct host {
 int sandbox_start_blank(struct host *host, const struct runtime_ops *ops, struct sandbox **ret,
                         struct err *err);
 
-/* Waits until a booting sandbox is a blank, or says why it cannot be one. */
-int sandbox_wait_blank(struct sandbox *sandbox, struct err *err);
+/* Waits until the sandbox has come to this state, BLANK or WARM, or says why it cannot. */
+int sandbox_wait(struct sandbox *sandbox, enum sandbox_state state, struct err *err);
+
+/* Gives it a new volume on the template as its root; whether that worked comes as a frame. */
+int sandbox_furnish(struct sandbox *sandbox, const char *template, struct err *err);
+
+/* Lets go of the volume of a sandbox that nobody will use. */
+void sandbox_drop_volume(struct sandbox *sandbox);
 
 struct sandbox *sandbox_ref(struct sandbox *sandbox);
 
@@ -104,6 +115,12 @@ void process_drop_all(struct sandbox *sandbox);
 /* The warm pool. */
 int pool_start(struct host *host, const struct runtime_ops *ops, uint32_t size, struct pool **ret,
                struct err *err);
-struct sandbox *pool_take(struct pool *pool, const struct runtime_ops *ops);
+
+/* A warm sandbox with this template if there is one, else with another: NULL when the pool is
+ * empty. */
+struct sandbox *pool_take(struct pool *pool, const struct runtime_ops *ops, const char *template);
+
+/* Ends those that hold the template open. */
+void pool_drop_template(struct pool *pool, const char *template);
 uint32_t pool_ready(struct pool *pool);
 void pool_stop(struct pool *pool); /* accepts NULL */

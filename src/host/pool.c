@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Blank sandboxes that wait for a root, so that a create need not make namespaces.
+/* Warm sandboxes, so that a create need not make namespaces, nor, if it wants the same template as
+ * the last one, a root. With another template they are blanks: the new root replaces the old.
  *
- * One thread keeps the pool full. When a blank cannot be made it tries again a little later: creates
- * meanwhile start cold and report the reason themselves. */
+ * One thread keeps the pool full. When a blank cannot be made it tries again a little later:
+ * creates meanwhile start cold and report the reason themselves. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/cleanup.h"
@@ -21,8 +23,9 @@ struct pool {
 
     pthread_mutex_t lock; /* over all below */
     pthread_cond_t changed;
-    struct sandbox *blanks; /* a list by `next` */
+    struct sandbox *ready; /* a list by `next` */
     uint32_t count;
+    bool is_making;
     bool is_stopping;
 };
 
@@ -32,31 +35,44 @@ static void discard(struct sandbox *sandbox)
     sandbox_unref(sandbox);
 }
 
-static struct sandbox *make_blank(const struct pool *pool)
+static struct sandbox *make_warm(const struct pool *pool)
 {
+    char template[TEMPLATE_NAME_MAX + 1];
     struct sandbox *sandbox;
     struct err err;
+    int r;
 
+    (void)pthread_mutex_lock(&pool->host->lock);
+    memcpy(template, pool->host->warm_template, sizeof(template));
+    (void)pthread_mutex_unlock(&pool->host->lock);
     if (sandbox_start_blank(pool->host, pool->ops, &sandbox, &err) < 0)
         return NULL;
-    if (sandbox_wait_blank(sandbox, &err) == 0)
+    r = sandbox_wait(sandbox, SANDBOX_BLANK, &err);
+    if (r == 0)
+        r = sandbox_furnish(sandbox, template, &err);
+    if (r == 0)
+        r = sandbox_wait(sandbox, SANDBOX_WARM, &err);
+    if (r == 0)
         return sandbox;
     discard(sandbox);
     return NULL;
 }
 
-/* Locked before and after, not while a blank is made. */
+/* Locked before and after, not while a sandbox is made. */
 static void add_one(struct pool *pool)
 {
     struct timespec retry;
-    struct sandbox *blank;
+    struct sandbox *sandbox;
 
+    pool->is_making = true;
     (void)pthread_mutex_unlock(&pool->lock);
-    blank = make_blank(pool);
+    sandbox = make_warm(pool);
     (void)pthread_mutex_lock(&pool->lock);
-    if (blank) {
-        blank->next = pool->blanks;
-        pool->blanks = blank;
+    pool->is_making = false;
+    (void)pthread_cond_broadcast(&pool->changed);
+    if (sandbox) {
+        sandbox->next = pool->ready;
+        pool->ready = sandbox;
         pool->count++;
         return;
     }
@@ -101,43 +117,63 @@ int pool_start(struct host *host, const struct runtime_ops *ops, uint32_t size, 
     return 0;
 }
 
-/* Takes one out of the list. Locked. */
-static struct sandbox *pop(struct pool *pool)
+/* Takes the first out of the list that has this template (NULL: any). Locked. */
+static struct sandbox *pop(struct pool *pool, const char *template)
 {
-    struct sandbox *blank = pool->blanks;
+    struct sandbox **slot = &pool->ready, *found;
 
-    if (blank) {
-        pool->blanks = blank->next;
+    while (*slot && template && strcmp((*slot)->template, template) != 0)
+        slot = &(*slot)->next;
+    found = *slot;
+    if (found) {
+        *slot = found->next;
         pool->count--;
     }
-    return blank;
+    return found;
 }
 
 static bool is_usable(struct sandbox *sandbox)
 {
-    bool is_blank;
+    bool is_warm;
 
     (void)pthread_mutex_lock(&sandbox->lock);
-    is_blank = sandbox->state == SANDBOX_BLANK;
+    is_warm = sandbox->state == SANDBOX_WARM;
     (void)pthread_mutex_unlock(&sandbox->lock);
-    return is_blank;
+    return is_warm;
 }
 
-struct sandbox *pool_take(struct pool *pool, const struct runtime_ops *ops)
+struct sandbox *pool_take(struct pool *pool, const struct runtime_ops *ops, const char *template)
 {
-    struct sandbox *blank;
+    struct sandbox *sandbox;
 
     if (ops != pool->ops)
         return NULL;
-    do {
+    for (;;) {
         (void)pthread_mutex_lock(&pool->lock);
-        blank = pop(pool);
-        (void)pthread_cond_signal(&pool->changed);
+        sandbox = pop(pool, template);
+        if (!sandbox)
+            sandbox = pop(pool, NULL);
+        (void)pthread_cond_broadcast(&pool->changed);
         (void)pthread_mutex_unlock(&pool->lock);
-        if (!blank || is_usable(blank))
-            return blank;
-        discard(blank); /* somebody killed it while it waited */
-    } while (true);
+        if (!sandbox || is_usable(sandbox))
+            return sandbox;
+        discard(sandbox); /* somebody killed it while it waited */
+    }
+}
+
+void pool_drop_template(struct pool *pool, const char *template)
+{
+    struct sandbox *sandbox;
+
+    (void)pthread_mutex_lock(&pool->lock);
+    while (pool->is_making)
+        (void)pthread_cond_wait(&pool->changed, &pool->lock);
+    while ((sandbox = pop(pool, template))) {
+        sandbox_drop_volume(sandbox);
+        discard(sandbox);
+    }
+    (void)pthread_cond_broadcast(&pool->changed);
+    (void)pthread_mutex_unlock(&pool->lock);
 }
 
 uint32_t pool_ready(struct pool *pool)
@@ -152,7 +188,7 @@ uint32_t pool_ready(struct pool *pool)
 
 void pool_stop(struct pool *pool)
 {
-    struct sandbox *blank;
+    struct sandbox *sandbox;
 
     if (!pool)
         return;
@@ -161,8 +197,8 @@ void pool_stop(struct pool *pool)
     (void)pthread_cond_broadcast(&pool->changed);
     (void)pthread_mutex_unlock(&pool->lock);
     (void)pthread_join(pool->thread, NULL);
-    while ((blank = pop(pool)))
-        discard(blank);
+    while ((sandbox = pop(pool, NULL)))
+        discard(sandbox);
     (void)pthread_cond_destroy(&pool->changed);
     (void)pthread_mutex_destroy(&pool->lock);
     free(pool);

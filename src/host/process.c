@@ -77,7 +77,8 @@ static bool was_out_of_memory(const struct process *process)
 {
     const struct sandbox *sandbox = process->sandbox;
 
-    return cgroup_oom_kills(sandbox->host->cgroups, sandbox->id) > process->oom_kills_before;
+    return cgroup_oom_kills(sandbox->host->cgroups, sandbox->guest.limits_group) >
+           process->oom_kills_before;
 }
 
 /* Outcomes are stated, never guessed: the order below is that of certainty. */
@@ -118,7 +119,7 @@ static bool take_failed(struct process *process, const struct frame *frame)
         return false;
     if (failed.step == FAILED_EXEC)
         code = failed.errnum == ENOENT || failed.errnum == ENOTDIR ? EXIT_NOT_FOUND
-                                                                  : EXIT_NOT_EXECUTABLE;
+                                                                   : EXIT_NOT_EXECUTABLE;
     process_explain_failure(&failed, process->end.reason, sizeof(process->end.reason));
     set_over(process, OUTCOME_NOT_STARTED, code);
     return true;
@@ -243,7 +244,8 @@ static struct process *process_new(struct sandbox *sandbox, const struct process
     process->is_input_closed = !spec->has_stdin && !spec->has_terminal;
     process->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     process->started_ms = clock_ms();
-    process->oom_kills_before = cgroup_oom_kills(sandbox->host->cgroups, sandbox->id);
+    process->oom_kills_before =
+        cgroup_oom_kills(sandbox->host->cgroups, sandbox->guest.limits_group);
     process->timer.fire = on_timeout;
     for (int i = 0; i < STREAM_COUNT; i++)
         process->out[i].data.max = FRAME_WINDOW;
@@ -422,7 +424,8 @@ int process_next(struct process *process, int watch_fd, void *data, size_t size,
             return r;
     }
     if (ret->kind == PROCESS_ENDED) {
-        ret->end.memory_peak_bytes = cgroup_memory_peak(sandbox->host->cgroups, sandbox->id);
+        ret->end.memory_peak_bytes =
+            cgroup_memory_peak(sandbox->host->cgroups, sandbox->guest.limits_group);
     } else if (wants_ack) {
         int stream = ret->kind == PROCESS_STDOUT ? STREAM_STDOUT : STREAM_STDERR;
 

@@ -1,4 +1,5 @@
-/* A process inside a sandbox: its output as a stream of events, and an outcome that is never guessed.
+/* A process inside a sandbox: its output as a stream of events, and an outcome that is never
+ * guessed.
  */
 #pragma once
 
@@ -68,7 +69,8 @@ int process_next(struct process *process, int watch_fd, void *data, size_t size,
                  struct process_event *ret);
 
 /* Waits until the guest has room, then sends len (at most PROCESS_INPUT_MAX) bytes to stdin and
- * closes it behind them when eof is set. ERR_BUSY when stdin is closed already, or the process is over. */
+ * closes it behind them when eof is set. ERR_BUSY when stdin is closed already, or the process is
+ * over. */
 int process_send_input(struct process *process, const void *data, size_t len, bool eof,
                        struct err *err);
 

@@ -19,7 +19,7 @@ struct reactor {
     int epoll_fd;
     int wake_fd;
     pthread_t thread;
-    pthread_mutex_t lock; /* over timers and is_stopping; held while a timer fires */
+    pthread_mutex_t lock;         /* over timers and is_stopping; held while a timer fires */
     struct reactor_timer *timers; /* soonest first */
     bool is_stopping;
 };

@@ -7,15 +7,17 @@
 struct err;
 struct reactor;
 
-/* Something with a descriptor. The reactor calls ready() when it can be read; false means that it is
- * over: the descriptor leaves the set and gone() is the last call. All calls come from one thread. */
+/* Something with a descriptor. The reactor calls ready() when it can be read; false means that it
+ * is over: the descriptor leaves the set and gone() is the last call. All calls come from one
+ * thread. */
 struct reactor_source {
     int fd;
     bool (*ready)(struct reactor_source *source);
     void (*gone)(struct reactor_source *source);
 };
 
-/* A moment to be told of. Plain memory of its owner, who keeps it until it fired or was cancelled. */
+/* A moment to be told of. Plain memory of its owner, who keeps it until it fired or was cancelled.
+ */
 struct reactor_timer {
     uint64_t at_ms; /* monotonic */
     void (*fire)(struct reactor_timer *timer);

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "base/parse.h"
 #include "base/xalloc.h"
 #include "host/host_internal.h"
 #include "kernel/cgroup.h"
@@ -17,7 +18,7 @@
 #include "store/volume.h"
 #include "wire/message.h"
 
-enum { BLANK_TIMEOUT_S = 30 };
+enum { ANSWER_TIMEOUT_S = 30 };
 
 static struct sandbox *sandbox_of(struct channel *channel)
 {
@@ -53,6 +54,8 @@ static bool on_frame(struct channel *channel, const struct frame *frame)
     (void)pthread_mutex_lock(&sandbox->lock);
     if (frame->type == FRAME_READY && sandbox->state == SANDBOX_BOOTING)
         set_state(sandbox, SANDBOX_BLANK);
+    else if (frame->type == FRAME_ROOTED && sandbox->state == SANDBOX_BLANK)
+        set_state(sandbox, SANDBOX_WARM);
     else if (frame->type == FRAME_FAILED)
         is_ok = take_failure(sandbox, frame);
     else if (frame->type != FRAME_READY && frame->type != FRAME_ROOTED)
@@ -139,19 +142,19 @@ int sandbox_start_blank(struct host *host, const struct runtime_ops *ops, struct
     return 0;
 }
 
-int sandbox_wait_blank(struct sandbox *sandbox, struct err *err)
+int sandbox_wait(struct sandbox *sandbox, enum sandbox_state state, struct err *err)
 {
     struct timespec deadline;
     int r = 0;
 
     (void)clock_gettime(CLOCK_REALTIME, &deadline);
-    deadline.tv_sec += BLANK_TIMEOUT_S;
+    deadline.tv_sec += ANSWER_TIMEOUT_S;
     (void)pthread_mutex_lock(&sandbox->lock);
-    while (r == 0 && sandbox->state == SANDBOX_BOOTING)
+    while (r == 0 && sandbox->state < state)
         r = -pthread_cond_timedwait(&sandbox->changed, &sandbox->lock, &deadline);
-    if (r == -ETIMEDOUT && sandbox->state == SANDBOX_BOOTING)
-        r = err_set(err, ERR_INTERNAL, "holt-init did not answer within %d s", BLANK_TIMEOUT_S);
-    else if (sandbox->state != SANDBOX_BLANK) {
+    if (r == -ETIMEDOUT && sandbox->state < state)
+        r = err_set(err, ERR_INTERNAL, "holt-init did not answer within %d s", ANSWER_TIMEOUT_S);
+    else if (sandbox->state != state) {
         *err = sandbox->failure;
         r = -EIO;
     } else
@@ -160,22 +163,20 @@ int sandbox_wait_blank(struct sandbox *sandbox, struct err *err)
     return r;
 }
 
-static int prepare_volume(struct sandbox *sandbox, const char *template_name,
-                          struct volume_mounts *ret, struct err *err)
+static int make_volume(struct sandbox *sandbox, const char *template_name, struct volume **ret,
+                       struct err *err)
 {
     struct host *host = sandbox->host;
+    cleanup_free char *name = xasprintf("%s-%s", sandbox->id, template_name);
     struct template *template;
     int r = template_open(host->store, template_name, &template, err);
 
     if (r < 0)
         return r;
-    r = volume_create(host->store, sandbox->id, template, &sandbox->volume, err);
-    if (r < 0) {
+    r = volume_create(host->store, name, template, ret, err);
+    if (r < 0)
         template_close(template);
-        return r;
-    }
-    return volume_mount(sandbox->volume, sandbox->guest.userns_fd, sandbox->guest.first_uid, ret,
-                        err);
+    return r;
 }
 
 /* Sends the root; that it was taken is not awaited, a process may be sent right behind it. */
@@ -201,18 +202,29 @@ static int set_limits(struct sandbox *sandbox, const struct sandbox_limits *limi
         .pids = limits->pids ? limits->pids : defaults->pids,
     };
 
-    return cgroup_set_limits(sandbox->host->cgroups, sandbox->id, &values, err);
+    return cgroup_set_limits(sandbox->host->cgroups, sandbox->guest.limits_group, &values, err);
 }
 
-static int furnish(struct sandbox *sandbox, const struct sandbox_spec *spec, struct err *err)
+int sandbox_furnish(struct sandbox *sandbox, const char *template, struct err *err)
 {
     cleanup_with(volume_mounts_done) struct volume_mounts mounts = { .count = 0 };
-    const char *template = spec->template ? spec->template : sandbox->host->default_template;
-    int r = prepare_volume(sandbox, template, &mounts, err);
+    const struct runtime_guest *guest = &sandbox->guest;
+    struct volume *volume;
+    int r = make_volume(sandbox, template, &volume, err);
 
-    if (r == 0)
-        r = set_limits(sandbox, &spec->limits, err);
-    return r == 0 ? send_root(sandbox, &mounts, err) : r;
+    if (r < 0)
+        return r;
+    sandbox->old_volume = sandbox->volume;
+    sandbox->volume = volume;
+    (void)snprintf(sandbox->template, sizeof(sandbox->template), "%s", template);
+    r = volume_mount(volume, guest->userns_fd, guest->first_uid, &mounts, err);
+    return r < 0 ? r : send_root(sandbox, &mounts, err);
+}
+
+void sandbox_drop_volume(struct sandbox *sandbox)
+{
+    (void)volume_destroy(TAKE_PTR(sandbox->old_volume));
+    (void)volume_destroy(TAKE_PTR(sandbox->volume));
 }
 
 static void enter_table(struct sandbox *sandbox)
@@ -267,33 +279,83 @@ static int find_runtime(const struct host *host, const char *name, const struct 
     return r < 0 ? r : (*ret)->probe(err);
 }
 
-int sandbox_create(struct host *host, const struct sandbox_spec *spec, struct sandbox **ret,
-                   struct err *err)
+/* The template that this create wants, which is also what the pool will have ready next. */
+static int choose_template(struct host *host, const char *wanted, char *ret, struct err *err)
 {
-    const struct runtime_ops *ops;
-    struct sandbox *sandbox;
-    int r = check_limits(&spec->limits, err);
+    const char *name = wanted ? wanted : host->default_template;
 
-    if (r == 0)
-        r = find_runtime(host, spec->runtime, &ops, err);
-    if (r < 0)
-        return r;
-    sandbox = pool_take(host->pool, ops);
+    if (!is_name(name))
+        return err_set(err, ERR_INVALID, "'%.80s' is not a template name", name);
+    (void)snprintf(ret, TEMPLATE_NAME_MAX + 1, "%s", name);
+    return 0;
+}
+
+static void note_warm_template(struct host *host, const char *template)
+{
+    (void)pthread_mutex_lock(&host->lock);
+    (void)snprintf(host->warm_template, sizeof(host->warm_template), "%s", template);
+    (void)pthread_mutex_unlock(&host->lock);
+}
+
+/* From the pool if it has one, made now if not. */
+static int obtain(struct host *host, const struct runtime_ops *ops, const char *template,
+                  struct sandbox **ret, struct err *err)
+{
+    struct sandbox *sandbox = pool_take(host->pool, ops, template);
+    int r = 0;
+
     if (!sandbox)
         r = sandbox_start_blank(host, ops, &sandbox, err);
     if (r < 0)
         return r;
-    r = furnish(sandbox, spec, err);
+    if (strcmp(sandbox->template, template) != 0)
+        r = sandbox_furnish(sandbox, template, err);
     if (r < 0) {
         sandbox_destroy(sandbox);
         sandbox_unref(sandbox);
         return r;
     }
+    *ret = sandbox;
+    return 0;
+}
+
+static int activate(struct sandbox *sandbox, const struct sandbox_limits *limits, struct err *err)
+{
+    int r = set_limits(sandbox, limits, err);
+
+    if (r < 0)
+        return r;
     (void)pthread_mutex_lock(&sandbox->lock);
-    if (sandbox->state == SANDBOX_BOOTING || sandbox->state == SANDBOX_BLANK)
+    if (sandbox->state < SANDBOX_ACTIVE)
         set_state(sandbox, SANDBOX_ACTIVE);
     (void)pthread_mutex_unlock(&sandbox->lock);
     enter_table(sandbox);
+    return 0;
+}
+
+int sandbox_create(struct host *host, const struct sandbox_spec *spec, struct sandbox **ret,
+                   struct err *err)
+{
+    char template[TEMPLATE_NAME_MAX + 1];
+    const struct runtime_ops *ops;
+    struct sandbox *sandbox = NULL;
+    int r = check_limits(&spec->limits, err);
+
+    if (r == 0)
+        r = choose_template(host, spec->template, template, err);
+    if (r == 0)
+        r = find_runtime(host, spec->runtime, &ops, err);
+    if (r == 0)
+        r = obtain(host, ops, template, &sandbox, err);
+    if (r < 0)
+        return r;
+    r = activate(sandbox, &spec->limits, err);
+    if (r < 0) {
+        sandbox_destroy(sandbox);
+        sandbox_unref(sandbox);
+        return r;
+    }
+    note_warm_template(host, template);
     *ret = sandbox;
     return 0;
 }
@@ -346,7 +408,7 @@ void sandbox_reap(struct sandbox *sandbox)
         (void)pthread_cond_wait(&sandbox->changed, &sandbox->lock);
     (void)pthread_mutex_unlock(&sandbox->lock);
     process_drop_all(sandbox);
-    (void)volume_destroy(TAKE_PTR(sandbox->volume));
+    sandbox_drop_volume(sandbox);
     host_return_uids(host, sandbox->uid_slot);
     sandbox_unref(sandbox);
 }

@@ -1,4 +1,5 @@
-/* Capabilities as 64-bit sets, by the raw system calls (holt-init has no libcap). -errno on failure. */
+/* Capabilities as 64-bit sets, by the raw system calls (holt-init has no libcap). -errno on
+ * failure. */
 #pragma once
 
 #include <stdint.h>

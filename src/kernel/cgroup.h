@@ -1,10 +1,17 @@
 /* Control groups, cgroup v2 and hybrid hosts alike.
  *
- * Every sandbox has one group on the unified hierarchy, with a child group for holt-init and one for
- * each process: that is where kill, freeze and "is anybody left" work on whole trees. Limits are set
- * on the sandbox's group: by v2 controllers where the host has them there, otherwise by groups of
- * the same name in the v1 hierarchies (memory, pids, cpu). Everything of one daemon lies in one
- * group that carries its label, and nothing outside it is ever touched.
+ * Every sandbox has one group on the unified hierarchy, with a child group for holt-init and one
+ * for each process: that is where kill, freeze and "is anybody left" work on whole trees. Where the
+ * host has its controllers on that hierarchy, the sandbox's limits are set on the same group.
+ *
+ * On hybrid hosts the controllers (memory, pids, cpu) have v1 hierarchies of their own. To move a
+ * process into a v1 group the kernel waits for a grace period, 5-12 ms in which it makes no other
+ * group and starts no process in one. So limits there are set on a "seat": a group of the same name
+ * in each v1 hierarchy that outlives sandboxes and whose one inhabitant starts them: they are born
+ * in its groups, and nobody is ever moved on the way of a request.
+ *
+ * Everything of one daemon lies in one group that carries its label, and nothing outside it is ever
+ * touched.
  */
 #pragma once
 
@@ -21,7 +28,8 @@ struct cgroup_limits {
     uint32_t pids;
 };
 
-/* Finds the hierarchies of this host and makes the group `label` in each, below the daemon's own. */
+/* Finds the hierarchies of this host and makes the group `label` in each, below the daemon's own.
+ */
 int cgroup_root_open(const char *label, struct cgroup_root **ret, struct err *err);
 
 /* Kills and removes every group below the label that an earlier life left behind: how many. */
@@ -33,7 +41,10 @@ void cgroup_root_close(struct cgroup_root *root);
 /* Where limits come from here: "cgroup v2" or "cgroup v1 (hybrid)", for a person. */
 const char *cgroup_root_kind(const struct cgroup_root *root);
 
-/* Makes the groups of one sandbox, with child "init" on the unified hierarchy. owner is the uid that
+/* Whether limits need a seat here. */
+bool cgroup_root_needs_seats(const struct cgroup_root *root);
+
+/* Makes the group of one sandbox on the unified hierarchy, with child "init". owner is the uid that
  * may start processes in it (the sandbox's own root). */
 int cgroup_create(struct cgroup_root *root, const char *name, uid_t owner, struct err *err);
 
@@ -41,11 +52,26 @@ int cgroup_create(struct cgroup_root *root, const char *name, uid_t owner, struc
 int cgroup_open_child(struct cgroup_root *root, const char *name, const char *child, uid_t owner,
                       int *ret_fd, struct err *err);
 
-/* Puts a process under the limits, where that is not done by birth (v1). */
-int cgroup_attach(struct cgroup_root *root, const char *name, pid_t pid, struct err *err);
+/* Makes the groups of a seat. */
+int cgroup_seat_create(struct cgroup_root *root, const char *seat, struct err *err);
 
+/* Moves a process to a seat: slow, see above. */
+int cgroup_seat_attach(struct cgroup_root *root, const char *seat, pid_t pid, struct err *err);
+
+/* Takes all limits off a seat and what its last user left in the page cache out of its account. */
+void cgroup_seat_reset(struct cgroup_root *root, const char *seat);
+
+int cgroup_seat_remove(struct cgroup_root *root, const char *seat);
+
+/* Limits and accounts are those of a sandbox's own group, or of its seat where it has one. */
 int cgroup_set_limits(struct cgroup_root *root, const char *name,
                       const struct cgroup_limits *limits, struct err *err);
+
+/* How often the kernel has killed in it for want of memory. */
+uint64_t cgroup_oom_kills(struct cgroup_root *root, const char *name);
+
+/* The most memory it has used at one time; 0 where the host does not count. */
+uint64_t cgroup_memory_peak(struct cgroup_root *root, const char *name);
 
 /* Ends every process in the sandbox's group, or in that of one child (NULL: all). 0 or -errno. */
 int cgroup_kill(struct cgroup_root *root, const char *name, const char *child);
@@ -56,11 +82,5 @@ int cgroup_signal(struct cgroup_root *root, const char *name, const char *child,
 /* Waits until no process is left in the group. */
 int cgroup_wait_empty(struct cgroup_root *root, const char *name, const char *child);
 
-/* Removes the group of one child, or (NULL) the sandbox's groups with all children. */
+/* Removes the group of one child, or (NULL) the sandbox's group with all children. */
 int cgroup_remove(struct cgroup_root *root, const char *name, const char *child);
-
-/* How often the kernel has killed in it for want of memory. */
-uint64_t cgroup_oom_kills(struct cgroup_root *root, const char *name);
-
-/* The most memory it has used at one time; 0 where the host does not count. */
-uint64_t cgroup_memory_peak(struct cgroup_root *root, const char *name);

@@ -116,8 +116,8 @@ static int make_label_group(int own_fd, const char *label, int *ret_fd, struct e
     return 0;
 }
 
-/* Lets children of the group have a v2 controller. A group with processes of its own may not, so the
- * daemon steps aside into a leaf where that is what stands in the way. */
+/* Lets children of the group have a v2 controller. A group with processes of its own may not, so
+ * the daemon steps aside into a leaf where that is what stands in the way. */
 static int enable_controller(int group_fd, const char *name)
 {
     char text[32];
@@ -202,30 +202,50 @@ int cgroup_root_open(const char *label, struct cgroup_root **ret, struct err *er
     return 0;
 }
 
-int cgroup_root_sweep(struct cgroup_root *root, struct err *err)
+/* Ends what is in one group of the unified hierarchy and removes it. */
+static int sweep_group(struct cgroup_root *root, const char *name)
 {
-    int fd = openat(root->unified_fd, ".", O_DIRECTORY | O_RDONLY | O_CLOEXEC), swept = 0, r;
+    int r = cgroup_kill(root, name, NULL);
+
+    if (r == 0)
+        r = cgroup_wait_empty(root, name, NULL);
+    return r == 0 ? cgroup_remove(root, name, NULL) : r;
+}
+
+static int sweep_seat(struct cgroup_root *root, const char *name)
+{
+    return cgroup_seat_remove(root, name);
+}
+
+/* Calls sweep for every group below dir_fd: how many, or -errno. */
+static int sweep_each(struct cgroup_root *root, int dir_fd,
+                      int (*sweep)(struct cgroup_root *root, const char *name))
+{
+    int fd = openat(dir_fd, ".", O_DIRECTORY | O_RDONLY | O_CLOEXEC), swept = 0, r = 0;
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
     struct dirent *entry;
 
     if (!dir)
-        return err_sys(err, -errno, "list control group '%s'", root->label);
-    while ((entry = readdir(dir))) {
+        return -errno;
+    while (r == 0 && (entry = readdir(dir))) {
         if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
             continue;
-        r = cgroup_kill(root, entry->d_name, NULL);
-        if (r == 0)
-            r = cgroup_wait_empty(root, entry->d_name, NULL);
-        if (r == 0)
-            r = cgroup_remove(root, entry->d_name, NULL);
-        if (r < 0) {
-            swept = err_sys(err, r, "remove control group '%s'", entry->d_name);
-            break;
-        }
+        r = sweep(root, entry->d_name);
         swept++;
     }
     (void)closedir(dir);
-    return swept;
+    return r < 0 ? r : swept;
+}
+
+int cgroup_root_sweep(struct cgroup_root *root, struct err *err)
+{
+    int swept = sweep_each(root, root->unified_fd, sweep_group), r = swept;
+
+    for (int i = 0; r >= 0 && i < CGROUP_CONTROLLERS; i++)
+        if (root->v1_fd[i] >= 0)
+            r = sweep_each(root, root->v1_fd[i], sweep_seat);
+    return r < 0 ? err_sys(err, r, "remove what was left in control group '%s'", root->label)
+                 : swept;
 }
 
 void cgroup_root_close(struct cgroup_root *root)

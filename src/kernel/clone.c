@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -77,9 +78,10 @@ int clone_exec(const struct clone_exec *spec, pid_t *ret_pid, int *ret_pidfd)
     struct child child = { .spec = spec };
     cleanup_close int pidfd = -EBADF;
     struct clone_args args = {
-        .flags = spec->namespaces | CLONE_PIDFD | (spec->cgroup_fd >= 0 ? CLONE_INTO_CGROUP : 0),
+        .flags = spec->namespaces | CLONE_PIDFD | (spec->cgroup_fd >= 0 ? CLONE_INTO_CGROUP : 0) |
+                 (spec->is_sibling ? CLONE_PARENT : 0),
         .pidfd = (uint64_t)(uintptr_t)&pidfd,
-        .exit_signal = SIGCHLD,
+        .exit_signal = spec->is_sibling ? 0 : SIGCHLD,
         .cgroup = spec->cgroup_fd >= 0 ? (uint64_t)spec->cgroup_fd : 0,
     };
     sigset_t all, before;
@@ -92,7 +94,8 @@ int clone_exec(const struct clone_exec *spec, pid_t *ret_pid, int *ret_pidfd)
     if (pid < 0)
         return pid;
     if (child.result < 0) {
-        (void)waitpid(pid, NULL, __WALL);
+        if (!spec->is_sibling)
+            (void)waitpid(pid, NULL, __WALL);
         return child.result;
     }
     *ret_pid = pid;

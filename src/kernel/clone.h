@@ -1,6 +1,7 @@
 /* Starts a program in new namespaces, from a process of any size and any number of threads. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -15,6 +16,7 @@ struct clone_exec {
     char *const *env;
     const int *fds; /* appear as 3, 4, ... in the program; everything else is closed */
     size_t fd_count;
+    bool is_sibling; /* a child of this process's parent, who is then to wait for it */
 };
 
 /* Runs the program with its capabilities in the new user namespace kept although no uid is mapped

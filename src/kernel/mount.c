@@ -55,8 +55,8 @@ int mount_new(const char *type, const struct mount_option *options, size_t count
 
 int mount_clone(int dir_fd, const char *path, bool recursive)
 {
-    unsigned flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH |
-                     AT_SYMLINK_NOFOLLOW | (recursive ? AT_RECURSIVE : 0);
+    unsigned flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW |
+                     (recursive ? AT_RECURSIVE : 0);
 
     return result(syscall(SYS_open_tree, dir_fd, path, flags));
 }

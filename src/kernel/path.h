@@ -3,7 +3,8 @@
 
 #include <sys/types.h>
 
-/* Opens path below dir_fd; leaving it by "..", an absolute link or a magic link is -EXDEV/-ELOOP. */
+/* Opens path below dir_fd; leaving it by "..", an absolute link or a magic link is -EXDEV/-ELOOP.
+ */
 int open_beneath(int dir_fd, const char *path, int flags, mode_t mode);
 
 /* Opens path as if dir_fd were "/": links and ".." stay inside. Magic links are refused. */

@@ -3,7 +3,8 @@
 
 #include <stdint.h>
 
-/* Opens a new pair. devpts_fd is the root of the devpts mount: /dev/ptmx could be anything by now. */
+/* Opens a new pair. devpts_fd is the root of the devpts mount: /dev/ptmx could be anything by now.
+ */
 int pty_open(int devpts_fd, int *ret_master_fd, int *ret_slave_fd);
 
 /* Sets the size; the foreground process group gets SIGWINCH. */

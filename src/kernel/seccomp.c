@@ -45,7 +45,8 @@ static const struct {
 } exceptions[] = {
     /* namespaces and mounts */
     { SYS_clone, CHECK_CLONE },
-    { SYS_clone3, MISSING }, /* its flags are in memory, out of a filter's sight; libc then uses clone */
+    { SYS_clone3,
+      MISSING }, /* its flags are in memory, out of a filter's sight; libc then uses clone */
     { SYS_unshare, CHECK_UNSHARE },
     { SYS_setns, REFUSE },
     { SYS_mount, REFUSE },
@@ -218,7 +219,8 @@ static void emit_action(struct seccomp_program *program, enum action action)
     }
 }
 
-/* Consecutive calls with one action: first is the lowest number, the next run begins where it ends. */
+/* Consecutive calls with one action: first is the lowest number, the next run begins where it ends.
+ */
 struct run {
     uint32_t first;
     enum action action;

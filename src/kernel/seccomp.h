@@ -1,8 +1,8 @@
 /* The system call filter of every process in a sandbox.
  *
- * It is compiled here and not by libseccomp because the kernel, when a filter is installed, walks it
- * once for every system call it knows: the same policy took 120-190 us a process as libseccomp lays
- * it out and about 45 us as a search tree over ranges, and every exec pays that.
+ * It is compiled here and not by libseccomp because the kernel, when a filter is installed, walks
+ * it once for every system call it knows: the same policy took 120-190 us a process as libseccomp
+ * lays it out and about 45 us as a search tree over ranges, and every exec pays that.
  */
 #pragma once
 

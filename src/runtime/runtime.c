@@ -21,6 +21,7 @@
 #include "kernel/cgroup.h"
 #include "kernel/clone.h"
 #include "kernel/seccomp.h"
+#include "runtime/seat.h"
 #include "wire/message.h"
 
 static const struct runtime_ops *const backends[] = { &runtime_native, &runtime_bwrap };
@@ -29,12 +30,14 @@ enum { PROC_PATH_BYTES = 48, SEND_TIMEOUT_S = 10 };
 
 struct runtime {
     struct cgroup_root *cgroups;
+    struct seats *seats; /* NULL where limits need none */
     int init_fd; /* holt-init in sealed memory, executable but not readable: see load_init */
     struct seccomp_program filter;
 };
 
-/* Sealed, so that nobody can write to it through /proc/PID/exe (CVE-2019-5736); without the right to
- * read, so that the kernel keeps the running image from everyone in the sandbox's user namespace. */
+/* Sealed, so that nobody can write to it through /proc/PID/exe (CVE-2019-5736); without the right
+ * to read, so that the kernel keeps the running image from everyone in the sandbox's user
+ * namespace. */
 static int load_init(const char *path, int *ret_fd, struct err *err)
 {
     const int seals = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
@@ -71,6 +74,12 @@ int runtime_open(struct cgroup_root *cgroups, const char *init_path, struct runt
     runtime->cgroups = cgroups;
     runtime->init_fd = TAKE_FD(init_fd);
     seccomp_build(&runtime->filter);
+    if (cgroup_root_needs_seats(cgroups))
+        r = seats_open(cgroups, runtime->init_fd, &runtime->seats, err);
+    if (r < 0) {
+        runtime_close(runtime);
+        return r;
+    }
     *ret = runtime;
     return 0;
 }
@@ -79,8 +88,14 @@ void runtime_close(struct runtime *runtime)
 {
     if (!runtime)
         return;
+    seats_close(runtime->seats);
     (void)fd_close(runtime->init_fd);
     free(runtime);
+}
+
+struct cgroup_root *runtime_cgroups(struct runtime *runtime)
+{
+    return runtime->cgroups;
 }
 
 int runtime_find(const char *name, const struct runtime_ops **ret, struct err *err)
@@ -144,22 +159,44 @@ static int send_boot(const struct runtime *runtime, const struct runtime_guest *
     return r < 0 ? err_sys(err, r, "send the boot message to '%s'", guest->id) : 0;
 }
 
-/* Clones holt-init (or what starts it) into its control group. It waits for its boot message. */
+/* Born in its control groups, by whichever way is quick here. It waits for its boot message. */
+static int clone_init(struct runtime *runtime, struct runtime_guest *guest, int cgroup_fd,
+                      int stream_fd, pid_t *ret_pid, struct err *err)
+{
+    static char *const no_environment[] = { NULL };
+    const struct runtime_ops *ops = guest->ops;
+    int r;
+
+    if (guest->seat) {
+        const struct seat_start start = {
+            .namespaces = ops->namespaces,
+            .args = ops->args,
+            .cgroup_fd = cgroup_fd,
+            .stream_fd = stream_fd,
+        };
+
+        return seat_start_process(guest->seat, &start, ret_pid, &guest->pidfd, err);
+    }
+    r = clone_exec(&(struct clone_exec){ .namespaces = ops->namespaces,
+                                         .cgroup_fd = cgroup_fd,
+                                         .program_fd = runtime->init_fd,
+                                         .args = (char *const *)(uintptr_t)ops->args,
+                                         .env = no_environment,
+                                         .fds = (const int[]){ stream_fd, runtime->init_fd },
+                                         .fd_count = 2 },
+                   ret_pid, &guest->pidfd);
+    return r < 0 ? err_sys(err, r, "start holt-init in new namespaces") : 0;
+}
+
 static int start_init(struct runtime *runtime, struct runtime_guest *guest, pid_t *ret_pid,
                       struct err *err)
 {
-    static char *const no_environment[] = { NULL };
     const struct timeval send_timeout = { .tv_sec = SEND_TIMEOUT_S };
     cleanup_close int cgroup_fd = -EBADF, theirs = -EBADF;
-    struct clone_exec spec = {
-        .namespaces = guest->ops->namespaces,
-        .program_fd = runtime->init_fd,
-        .args = (char *const *)(uintptr_t)guest->ops->args,
-        .env = no_environment,
-    };
-    int sockets[2], fds[2], r;
+    int sockets[2];
+    int r =
+        cgroup_open_child(runtime->cgroups, guest->id, "init", guest->first_uid, &cgroup_fd, err);
 
-    r = cgroup_open_child(runtime->cgroups, guest->id, "init", guest->first_uid, &cgroup_fd, err);
     if (r < 0)
         return r;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) < 0)
@@ -169,64 +206,63 @@ static int start_init(struct runtime *runtime, struct runtime_guest *guest, pid_
     /* A guest that does not read must not hold a thread of ours for ever. */
     (void)setsockopt(guest->stream_fd, SOL_SOCKET, SO_SNDTIMEO, &send_timeout,
                      sizeof(send_timeout));
-    fds[0] = theirs;
-    fds[1] = runtime->init_fd;
-    spec.cgroup_fd = cgroup_fd;
-    spec.fds = fds;
-    spec.fd_count = 2;
-    r = clone_exec(&spec, ret_pid, &guest->pidfd);
-    return r < 0 ? err_sys(err, r, "start holt-init in new namespaces") : 0;
+    return clone_init(runtime, guest, cgroup_fd, theirs, ret_pid, err);
 }
 
-static void guest_done_slot(struct runtime_guest *guest)
+/* Its groups first, then itself, then its user ids; it waits meanwhile. */
+static int set_up(struct runtime *runtime, struct runtime_guest *guest, struct err *err)
 {
-    if (guest->ops)
-        (void)runtime_guest_done(guest);
+    pid_t pid;
+    int r = 0;
+
+    if (runtime->seats)
+        r = seat_take(runtime->seats, &guest->seat, err);
+    if (r < 0)
+        return r;
+    (void)snprintf(guest->limits_group, sizeof(guest->limits_group), "%s",
+                   guest->seat ? seat_name(guest->seat) : guest->id);
+    r = cgroup_create(runtime->cgroups, guest->id, guest->first_uid, err);
+    if (r == 0)
+        r = start_init(runtime, guest, &pid, err);
+    if (r < 0)
+        return r;
+    r = write_maps(pid, guest->first_uid);
+    if (r < 0)
+        return err_sys(err, r, "map the user ids of '%s'", guest->id);
+    guest->userns_fd = open_userns(pid);
+    if (guest->userns_fd < 0)
+        return err_sys(err, guest->userns_fd, "open the user namespace of '%s'", guest->id);
+    return send_boot(runtime, guest, err);
 }
 
 int runtime_start(struct runtime *runtime, const struct runtime_ops *ops, const char *id,
                   uid_t first_uid, struct runtime_guest *ret, struct err *err)
 {
-    cleanup_with(guest_done_slot) struct runtime_guest guest = {
+    int r;
+
+    *ret = (struct runtime_guest){
         .ops = ops,
-        .cgroups = runtime->cgroups,
+        .runtime = runtime,
         .first_uid = first_uid,
         .pidfd = -EBADF,
         .stream_fd = -EBADF,
         .userns_fd = -EBADF,
     };
-    pid_t pid;
-    int r;
-
-    (void)snprintf(guest.id, sizeof(guest.id), "%s", id);
-    r = cgroup_create(runtime->cgroups, guest.id, first_uid, err);
-    if (r == 0)
-        r = start_init(runtime, &guest, &pid, err);
+    (void)snprintf(ret->id, sizeof(ret->id), "%s", id);
+    r = set_up(runtime, ret, err);
     if (r < 0)
-        return r;
-    r = write_maps(pid, first_uid);
-    if (r < 0)
-        return err_sys(err, r, "map the user ids of '%s'", id);
-    guest.userns_fd = open_userns(pid);
-    if (guest.userns_fd < 0)
-        return err_sys(err, guest.userns_fd, "open the user namespace of '%s'", id);
-    r = cgroup_attach(runtime->cgroups, guest.id, pid, err);
-    if (r == 0)
-        r = send_boot(runtime, &guest, err);
-    if (r < 0)
-        return r;
-    *ret = guest;
-    guest.ops = NULL; /* handed over */
-    return 0;
+        (void)runtime_guest_done(ret);
+    return r;
 }
 
 void runtime_guest_kill(const struct runtime_guest *guest)
 {
-    (void)cgroup_kill(guest->cgroups, guest->id, NULL);
+    (void)cgroup_kill(guest->runtime->cgroups, guest->id, NULL);
 }
 
 int runtime_guest_done(struct runtime_guest *guest)
 {
+    struct cgroup_root *cgroups = guest->runtime->cgroups;
     siginfo_t info;
     int r;
 
@@ -234,9 +270,10 @@ int runtime_guest_done(struct runtime_guest *guest)
     if (guest->pidfd >= 0)
         while (waitid(P_PIDFD, (id_t)guest->pidfd, &info, WEXITED | __WALL) < 0 && errno == EINTR)
             continue;
-    r = cgroup_wait_empty(guest->cgroups, guest->id, NULL);
+    r = cgroup_wait_empty(cgroups, guest->id, NULL);
     if (r == 0)
-        r = cgroup_remove(guest->cgroups, guest->id, NULL);
+        r = cgroup_remove(cgroups, guest->id, NULL);
+    seat_return(guest->runtime->seats, TAKE_PTR(guest->seat));
     guest->pidfd = fd_close(guest->pidfd);
     guest->stream_fd = fd_close(guest->stream_fd);
     guest->userns_fd = fd_close(guest->userns_fd);

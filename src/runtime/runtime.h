@@ -13,15 +13,16 @@
 struct cgroup_root;
 struct err;
 struct runtime;
+struct seat;
 
 enum { RUNTIME_ID_MAX = 32, RUNTIME_IDS_PER_SANDBOX = 65536 };
 
 struct runtime_ops {
-    const char *name;     /* as written in the configuration */
-    bool builds_root;     /* holt-init makes /proc, /dev and /sys itself */
-    uint64_t namespaces;  /* CLONE_NEW* that holt-init, or what starts it, is born in */
+    const char *name;        /* as written in the configuration */
+    bool builds_root;        /* holt-init makes /proc, /dev and /sys itself */
+    uint64_t namespaces;     /* CLONE_NEW* that holt-init, or what starts it, is born in */
     const char *const *args; /* NULL-terminated; what to run, holt-init being the program */
-    const char *go;       /* bytes the program waits for before its first frame */
+    const char *go;          /* bytes the program waits for before its first frame */
 
     /* Whether this machine can: 0, or ERR_UNSUPPORTED with cause and remedy. */
     int (*probe)(struct err *err);
@@ -32,9 +33,11 @@ extern const struct runtime_ops runtime_native, runtime_bwrap;
 /* A running holt-init. Plain data; the owner calls runtime_guest_done. */
 struct runtime_guest {
     const struct runtime_ops *ops;
-    struct cgroup_root *cgroups;
-    char id[RUNTIME_ID_MAX]; /* also the name of its control group */
-    uid_t first_uid;         /* of the 65,536 that are its own */
+    struct runtime *runtime;
+    char id[RUNTIME_ID_MAX];           /* also the name of its control group */
+    struct seat *seat;                 /* NULL where the host needs none */
+    char limits_group[RUNTIME_ID_MAX]; /* the control group that has its limits and accounts */
+    uid_t first_uid;                   /* of the 65,536 that are its own */
     int pidfd;
     int stream_fd; /* frames; the caller may take it (TAKE_FD) */
     int userns_fd; /* its user namespace, for idmapped mounts */
@@ -53,6 +56,9 @@ int runtime_find(const char *name, const struct runtime_ops **ret, struct err *e
 /* Starts a blank: its boot frame is on the way when this returns, its READY is not awaited. */
 int runtime_start(struct runtime *runtime, const struct runtime_ops *ops, const char *id,
                   uid_t first_uid, struct runtime_guest *ret, struct err *err);
+
+/* The control groups of the host. */
+struct cgroup_root *runtime_cgroups(struct runtime *runtime);
 
 /* Ends every process of the sandbox, holt-init first of all. */
 void runtime_guest_kill(const struct runtime_guest *guest);

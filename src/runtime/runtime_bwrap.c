@@ -2,8 +2,8 @@
 /* Debian's bubblewrap builds the wall; holt-init then runs as its process 1, exactly as natively.
  *
  * Holt makes only the user namespace, because bubblewrap can map no more than one uid: the first
- * holt-init becomes root there and runs bwrap, which makes the other namespaces, a blank root, /proc
- * and /dev, and starts the second holt-init from descriptor 4. */
+ * holt-init becomes root there and runs bwrap, which makes the other namespaces, a blank root,
+ * /proc and /dev, and starts the second holt-init from descriptor 4. */
 #include <sched.h>
 #include <stddef.h>
 #include <unistd.h>
@@ -14,11 +14,26 @@
 #define BWRAP "/usr/bin/bwrap"
 
 static const char *const args[] = {
-    "holt-init",      "enter",          BWRAP,           "--unshare-pid",
-    "--unshare-net",  "--unshare-ipc",  "--unshare-uts", "--unshare-cgroup",
-    "--as-pid-1",     "--cap-add",      "ALL",           "--tmpfs",
-    "/",              "--proc",         "/proc",         "--dev",
-    "/dev",           "--",             "/proc/self/fd/4", NULL,
+    "holt-init",
+    "enter",
+    BWRAP,
+    "--unshare-pid",
+    "--unshare-net",
+    "--unshare-ipc",
+    "--unshare-uts",
+    "--unshare-cgroup",
+    "--as-pid-1",
+    "--cap-add",
+    "ALL",
+    "--tmpfs",
+    "/",
+    "--proc",
+    "/proc",
+    "--dev",
+    "/dev",
+    "--",
+    "/proc/self/fd/4",
+    NULL,
 };
 
 static int probe(struct err *err)

@@ -19,8 +19,8 @@ const struct runtime_ops runtime_native = {
     .name = "native",
     .builds_root = true,
     /* The cgroup namespace is taken later, by holt-init: see guest/boot.c. */
-    .namespaces = CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC |
-                  CLONE_NEWUTS,
+    .namespaces =
+        CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS,
     .args = args,
     .go = "",
     .probe = probe,

@@ -4,8 +4,6 @@
 #include <archive.h>
 #include <archive_entry.h>
 #include <errno.h>
-#include <locale.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -32,30 +30,6 @@ static void archive_free_slot(struct archive **archive)
 {
     if (*archive)
         (void)archive_read_free(*archive);
-}
-
-/* libarchive converts names to the thread's locale and loses those that do not fit. A daemon runs
- * in "C", where nothing but ASCII does. */
-struct locale_switch {
-    locale_t before;
-    locale_t utf8;
-};
-
-static struct locale_switch locale_use_utf8(void)
-{
-    struct locale_switch change = { .utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0) };
-
-    if (change.utf8)
-        change.before = uselocale(change.utf8);
-    return change;
-}
-
-static void locale_restore(const struct locale_switch *change)
-{
-    if (!change->utf8)
-        return;
-    (void)uselocale(change->before);
-    freelocale(change->utf8);
 }
 
 static int archive_refuse(struct extract *extract, const char *where, struct err *err)
@@ -258,7 +232,7 @@ static int entry_handle(struct extract *extract, struct archive_entry *entry, st
     int r;
 
     if (!name)
-        return err_set(err, ERR_INVALID, "the entry after '%s' has a name that is not UTF-8",
+        return err_set(err, ERR_INVALID, "the entry after '%s' has no readable name",
                        import_label(extract->path).text);
     r = import_path(name, extract->path, err);
     if (r < 0)
@@ -285,6 +259,7 @@ static int entries_extract(struct extract *extract, struct err *err)
         r = archive_read_next_header(extract->archive, &entry);
         if (r == ARCHIVE_EOF)
             return 0;
+        /* A warning: a name is not in the daemon's character set, and is taken as it is. */
         if (r != ARCHIVE_OK && r != ARCHIVE_WARN)
             return archive_refuse(extract, "after entry", err);
         r = entry_handle(extract, entry, err);
@@ -296,19 +271,12 @@ static int entries_extract(struct extract *extract, struct err *err)
 int extract_archive(int fd, struct import_root *root, const struct extract_options *options,
                     struct err *err)
 {
-    cleanup_with(locale_restore) struct locale_switch utf8 = locale_use_utf8();
     cleanup_with(archive_free_slot) struct archive *archive = NULL;
-    cleanup_free struct extract *extract = NULL;
+    struct extract extract = { .root = root, .options = options };
     int r = archive_open(fd, &archive, err);
 
-    (void)utf8;
     if (r < 0)
         return r;
-    extract = calloc(1, sizeof(*extract));
-    if (!extract)
-        return err_sys(err, -ENOMEM, "read the archive");
-    extract->archive = archive;
-    extract->root = root;
-    extract->options = options;
-    return entries_extract(extract, err);
+    extract.archive = archive;
+    return entries_extract(&extract, err);
 }

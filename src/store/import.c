@@ -156,9 +156,8 @@ int template_import(struct store *store, const struct template_source *source,
         return r;
     import.budget.progress = source->progress;
     import.budget.context = source->context;
-    if ((r = import_begin(&import, err)) < 0 ||
-        (r = source_import(&import, source->path, err)) < 0 ||
-        (r = import_publish(&import, source->name, &meta, err)) < 0)
+    if (import_begin(&import, err) < 0 || source_import(&import, source->path, err) < 0 ||
+        import_publish(&import, source->name, &meta, err) < 0)
         return err_wrap(err, "import '%s'", source->name);
     *ret = (struct template_info){
         .size_bytes = meta.size_bytes,

@@ -60,9 +60,8 @@ static void tags_add(struct buf *names, const json_t *image, const char *config)
         image_names_add(names, config);
 }
 
-/* The only image of the list, and its configuration's path. */
-static int image_choose(const json_t *images, const json_t **ret, const char **ret_config,
-                        struct err *err)
+/* The only image of the list. The same one may be listed twice. */
+static int image_choose(const json_t *images, const json_t **ret, struct err *err)
 {
     cleanup_with(buf_done) struct buf names = BUF_INIT(IMAGE_NAMES_BYTES_MAX);
     const json_t *image;
@@ -84,12 +83,12 @@ static int image_choose(const json_t *images, const json_t **ret, const char **r
         return err_set(err, ERR_INVALID, "manifest.json lists no image");
     if (several)
         return err_set(err, ERR_INVALID, "it holds several images: %s", names.data);
-    *ret_config = first;
     return 0;
 }
 
-static int config_check(int image_fd, const char *path, struct err *err)
+static int config_check(int image_fd, const json_t *image, struct err *err)
 {
+    const char *path = json_string_value(json_object_get(image, "Config"));
     cleanup_json json_t *config = NULL;
     int r = file_json(image_fd, path, &config, err);
 
@@ -134,15 +133,14 @@ int image_apply_docker(int image_fd, struct import_root *root, struct err *err)
 {
     cleanup_json json_t *images = NULL;
     const json_t *image = NULL;
-    const char *config = NULL;
     int r = file_json(image_fd, "manifest.json", &images, err);
 
     if (r < 0)
         return r;
-    r = image_choose(images, &image, &config, err);
+    r = image_choose(images, &image, err);
     if (r < 0)
         return r;
-    r = config_check(image_fd, config, err);
+    r = config_check(image_fd, image, err);
     if (r < 0)
         return r;
     return layers_apply(image_fd, image, root, err);

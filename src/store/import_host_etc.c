@@ -34,7 +34,6 @@ static const struct {
     { ".", "ld.so.conf.d" },    { ".", "locale.alias" },
     { ".", "locale.conf" },     { ".", "localtime" },
     { ".", "magic" },           { ".", "magic.mime" },
-    { ".", "mime.types" },      { ".", "networks" },
     { ".", "os-release" },      { ".", "perl" },
     { ".", "protocols" },       { ".", "python3" },
     { ".", "python3.*" },       { ".", "rpc" },

@@ -100,7 +100,7 @@ int image_blob_open(int image_fd, const char *digest, int *ret_fd, struct err *e
     if (r < 0)
         return r;
     fd = open_no_links(image_fd, path, O_RDONLY | O_NONBLOCK, 0);
-    if (fd == -ENOENT || (fd >= 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))))
+    if (fd == -ENOENT || fd == -ELOOP || (fd >= 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))))
         return err_set(err, ERR_INVALID, "the image lacks its blob %s", digest);
     if (fd < 0)
         return import_fail(err, fd, "open blob", digest);
@@ -150,9 +150,9 @@ int image_json_read(int fd, const char *name, json_t **ret, struct err *err)
 int image_config_check(const json_t *config, struct err *err)
 {
     const char *os = "linux", *arch = image_arch();
-    int r = json_get_text(config, "os", &os, err);
 
-    if (r < 0 || (r = json_get_text(config, "architecture", &arch, err)) < 0)
+    if (json_get_text(config, "os", &os, err) < 0 ||
+        json_get_text(config, "architecture", &arch, err) < 0)
         return err_wrap(err, "image configuration");
     /* Images made by hand often say nothing, and nothing is then held against them. */
     if ((*os == '\0' || strcmp(os, "linux") == 0) &&

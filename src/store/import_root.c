@@ -64,11 +64,10 @@ static int parent_refuse(struct err *err, int r, const char *path)
 /* Makes and opens the one missing directory at the end of path. */
 static int missing_dir_make(struct import_root *root, int above_fd, const char *path)
 {
-    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
     struct stat above;
     int fd;
 
-    if (fstat(above_fd, &above) < 0 || mkdirat(above_fd, base, 0755) < 0)
+    if (fstat(above_fd, &above) < 0 || mkdirat(above_fd, import_root_base(path), 0755) < 0)
         return -errno;
     set_mtime(above_fd, above.st_mtim);
     fd = open_in_root(root->fd, path, DIR_FLAGS, 0);
@@ -132,15 +131,13 @@ static int parent_enter_dir(struct import_root *root, const char *path, bool mak
     return 0;
 }
 
-int import_root_enter(struct import_root *root, const char *path, bool make, const char **ret_base,
-                      struct err *err)
+int import_root_enter(struct import_root *root, const char *path, bool make, struct err *err)
 {
     const char *slash = strrchr(path, '/');
     char parent[PATH_MAX] = "";
 
     if (slash)
         memcpy(parent, path, (size_t)(slash - path));
-    *ret_base = slash ? slash + 1 : path;
     return parent_enter_dir(root, parent, make, err);
 }
 
@@ -150,17 +147,16 @@ int import_root_enter_dir(struct import_root *root, const char *path, struct err
 }
 
 /* Readies the place for a new entry: its directory is there and its name is free. */
-static int place_clear(struct import_root *root, const char *path, const char **ret_base,
-                       struct err *err)
+static int place_clear(struct import_root *root, const char *path, struct err *err)
 {
     int r;
 
     if (*path == '\0')
         return err_set(err, ERR_INVALID, "an entry wants to replace the root directory");
-    r = import_root_enter(root, path, true, ret_base, err);
+    r = import_root_enter(root, path, true, err);
     if (r < 0)
         return r;
-    r = tree_remove_at(root->parent_fd, *ret_base);
+    r = tree_remove_at(root->parent_fd, import_root_base(path));
     return r < 0 ? import_fail(err, r, "replace", path) : 0;
 }
 
@@ -181,8 +177,8 @@ static int written_add(struct import_root *root, int fd, const char *base, struc
 
 static int dir_make(struct import_root *root, const char *path, struct err *err)
 {
+    const char *base = import_root_base(path);
     struct stat st;
-    const char *base;
     int r, fd;
 
     if (*path == '\0') {
@@ -190,11 +186,11 @@ static int dir_make(struct import_root *root, const char *path, struct err *err)
         fd = open_in_root(root->fd, ".", DIR_FLAGS, 0);
         return fd < 0 ? import_fail(err, fd, "open", "/") : fd;
     }
-    r = import_root_enter(root, path, true, &base, err);
+    r = import_root_enter(root, path, true, err);
     if (r < 0)
         return r;
     if (fstatat(root->parent_fd, base, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode)) {
-        r = place_clear(root, path, &base, err);
+        r = place_clear(root, path, err);
         if (r < 0)
             return r;
         if (mkdirat(root->parent_fd, base, 0700) < 0)
@@ -206,8 +202,8 @@ static int dir_make(struct import_root *root, const char *path, struct err *err)
 
 static int file_make(struct import_root *root, const char *path, struct err *err)
 {
-    const char *base;
-    int fd, r = place_clear(root, path, &base, err);
+    const char *base = import_root_base(path);
+    int fd, r = place_clear(root, path, err);
 
     if (r < 0)
         return r;
@@ -272,7 +268,7 @@ static int finish_at(struct import_root *root, const struct import_node *node, c
 int import_root_symlink(struct import_root *root, const struct import_node *node,
                         const char *target, struct err *err)
 {
-    const char *base;
+    const char *base = import_root_base(node->path);
     int r = owner_check(root, node, err);
 
     if (r < 0)
@@ -280,7 +276,7 @@ int import_root_symlink(struct import_root *root, const struct import_node *node
     if (*target == '\0' || strlen(target) >= PATH_MAX)
         return err_set(err, ERR_INVALID, "entry '%s' is a link without a usable target",
                        import_label(node->path).text);
-    r = place_clear(root, node->path, &base, err);
+    r = place_clear(root, node->path, err);
     if (r < 0)
         return r;
     if (symlinkat(target, root->parent_fd, base) < 0)
@@ -290,12 +286,12 @@ int import_root_symlink(struct import_root *root, const struct import_node *node
 
 int import_root_fifo(struct import_root *root, const struct import_node *node, struct err *err)
 {
-    const char *base;
+    const char *base = import_root_base(node->path);
     int r = owner_check(root, node, err);
 
     if (r < 0)
         return r;
-    r = place_clear(root, node->path, &base, err);
+    r = place_clear(root, node->path, err);
     if (r < 0)
         return r;
     /* The umask may take bits away, and a fifo cannot be opened to set them: fchmodat can. */
@@ -321,47 +317,39 @@ int import_root_xattr(struct import_root *root, int fd, const char *name, const 
     return import_fail(err, -errno, "set the attribute", name);
 }
 
-/* The directory and name of a hard link's target. */
-static int target_open(struct import_root *root, const char *target, int *ret_fd,
-                       const char **ret_base)
+/* The directory that a hard link's target is in. */
+static int target_dir_open(struct import_root *root, const char *target)
 {
     const char *slash = strrchr(target, '/');
     char parent[PATH_MAX] = ".";
-    int fd;
 
     if (slash) {
         memcpy(parent, target, (size_t)(slash - target));
         parent[slash - target] = '\0';
     }
-    fd = open_in_root(root->fd, parent, O_PATH | O_DIRECTORY, 0);
-    if (fd < 0)
-        return fd;
-    *ret_base = slash ? slash + 1 : target;
-    *ret_fd = fd;
-    return 0;
+    return open_in_root(root->fd, parent, O_PATH | O_DIRECTORY, 0);
 }
 
 int import_root_hardlink(struct import_root *root, const char *path, const char *target,
                          struct err *err)
 {
-    cleanup_close int target_fd = -EBADF;
-    const char *target_base, *base;
+    cleanup_close int target_fd = target_dir_open(root, target);
+    const char *target_base = import_root_base(target), *base = import_root_base(path);
     struct stat wanted, there;
-    int r = target_open(root, target, &target_fd, &target_base);
+    int r;
 
-    if (r >= 0 && fstatat(target_fd, target_base, &wanted, AT_SYMLINK_NOFOLLOW) < 0)
-        r = -errno;
-    if (r < 0 || S_ISDIR(wanted.st_mode))
+    if (target_fd < 0 || fstatat(target_fd, target_base, &wanted, AT_SYMLINK_NOFOLLOW) < 0 ||
+        S_ISDIR(wanted.st_mode))
         return err_set(err, ERR_INVALID, "entry '%s' is a hard link to '%.60s', which is no file",
                        import_label(path).text, import_label(target).text);
-    r = import_root_enter(root, path, true, &base, err);
+    r = import_root_enter(root, path, true, err);
     if (r < 0)
         return r;
     /* A link to itself is there already; making room for it would lose it. */
     if (fstatat(root->parent_fd, base, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
         there.st_dev == wanted.st_dev && there.st_ino == wanted.st_ino)
         return 0;
-    r = place_clear(root, path, &base, err);
+    r = place_clear(root, path, err);
     if (r < 0)
         return r;
     if (linkat(target_fd, target_base, root->parent_fd, base, 0) < 0)

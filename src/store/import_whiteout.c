@@ -95,14 +95,13 @@ static int lower_clear(const struct import_root *root, int fd, int depth)
 
 int import_root_whiteout(struct import_root *root, const char *path, struct err *err)
 {
-    const char *base;
-    int r = import_root_enter(root, path, false, &base, err);
+    int r = import_root_enter(root, path, false, err);
 
     if (r == -ENOENT)
         return 0;
     if (r < 0)
         return r;
-    r = lower_remove(root, root->parent_fd, base, 0);
+    r = lower_remove(root, root->parent_fd, import_root_base(path), 0);
     return r < 0 ? import_fail(err, r, "remove", path) : 0;
 }
 

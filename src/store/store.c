@@ -5,7 +5,8 @@
  *     templates/NAME/rootfs/   the tree, owners from 0 to 65535 as in the archive
  *     templates/NAME/meta.json struct template_meta
  *     templates/.import-*      being made; renamed into place when complete
- *     volumes/ID/              what sandboxes write
+ *     volumes.img              a btrfs filesystem that holds volumes/, see store/image.h; or
+ *     volumes/NAME/            what sandboxes write
  */
 #include "store/store.h"
 
@@ -13,18 +14,20 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/tree.h"
 #include "base/xalloc.h"
+#include "store/image.h"
 #include "store/store_internal.h"
 
 static void store_close_slot(struct store **store)
@@ -53,16 +56,6 @@ int store_temp_dir(int dir_fd, const char *prefix, char name[static STORE_TEMP_N
     return err_sys(err, -errno, "make a directory in the state directory");
 }
 
-/* Two daemons on one state directory would sweep away each other's volumes. */
-static int state_dir_lock(int fd, const char *path, struct err *err)
-{
-    if (flock(fd, LOCK_EX | LOCK_NB) == 0)
-        return 0;
-    if (errno == EWOULDBLOCK)
-        return err_set(err, ERR_BUSY, "state directory '%s' is in use by another holtd", path);
-    return err_sys(err, -errno, "lock state directory '%s'", path);
-}
-
 static int state_dir_open(const char *path, int *ret_fd, struct err *err)
 {
     cleanup_close int fd = -EBADF;
@@ -82,9 +75,6 @@ static int state_dir_open(const char *path, int *ret_fd, struct err *err)
     if (st.st_uid != geteuid())
         return err_set(err, ERR_DENIED, "state directory '%s' belongs to uid %u, not to us", path,
                        st.st_uid);
-    r = state_dir_lock(fd, path, err);
-    if (r < 0)
-        return r;
     if (fchmod(fd, 0700) < 0)
         return err_sys(err, -errno, "set the mode of state directory '%s'", path);
     *ret_fd = TAKE_FD(fd);
@@ -142,16 +132,45 @@ static int subdir_sweep(int dir_fd, bool (*is_garbage)(const char *name), struct
     return errno ? err_sys(err, -errno, "list the state directory") : 0;
 }
 
-static int store_fill(struct store *store, const char *state_dir, struct err *err)
+/* In an image, unless the state directory is on a filesystem that is as good, or that was asked
+ * for. A host that cannot have an image uses the directory, and says why. */
+static int volumes_open(struct store *store, const struct store_options *options, struct err *err)
 {
-    int r = state_dir_open(state_dir, &store->dir_fd, err);
+    struct statfs info;
+    struct err why = { 0 };
+    int r;
+
+    if (strcmp(options->storage, "dir") == 0) {
+        (void)snprintf(store->storage, sizeof(store->storage), "directory, as configured");
+        return subdir_open(store->dir_fd, "volumes", &store->volumes_fd, err);
+    }
+    if (fstatfs(store->dir_fd, &info) == 0 && info.f_type == BTRFS_SUPER_MAGIC) {
+        (void)snprintf(store->storage, sizeof(store->storage), "directory on btrfs");
+        return subdir_open(store->dir_fd, "volumes", &store->volumes_fd, err);
+    }
+    r = image_mount(store->dir_fd, options->state_dir, &store->image_fd, &why);
+    if (r == 0) {
+        (void)snprintf(store->storage, sizeof(store->storage), "btrfs image");
+        return subdir_open(store->image_fd, "volumes", &store->volumes_fd, err);
+    }
+    if (why.kind != ERR_UNSUPPORTED) {
+        *err = why;
+        return r;
+    }
+    (void)snprintf(store->storage, sizeof(store->storage), "directory, because %s", why.msg);
+    return subdir_open(store->dir_fd, "volumes", &store->volumes_fd, err);
+}
+
+static int store_fill(struct store *store, const struct store_options *options, struct err *err)
+{
+    int r = state_dir_open(options->state_dir, &store->dir_fd, err);
 
     if (r < 0)
         return r;
     r = subdir_open(store->dir_fd, "templates", &store->templates_fd, err);
     if (r < 0)
         return r;
-    r = subdir_open(store->dir_fd, "volumes", &store->volumes_fd, err);
+    r = volumes_open(store, options, err);
     if (r < 0)
         return r;
     r = subdir_sweep(store->volumes_fd, is_anything, err);
@@ -170,13 +189,14 @@ int store_open(const struct store_options *options, struct store **ret, struct e
 
     *store = (struct store){
         .dir_fd = -EBADF,
+        .image_fd = -EBADF,
         .templates_fd = -EBADF,
         .volumes_fd = -EBADF,
         .template_bytes_max = options->template_bytes_max,
         .template_files_max = options->template_files_max,
         .lock = PTHREAD_MUTEX_INITIALIZER,
     };
-    r = store_fill(store, options->state_dir, err);
+    r = store_fill(store, options, err);
     if (r < 0)
         return r;
     *ret = TAKE_PTR(store);
@@ -188,8 +208,14 @@ void store_close(struct store *store)
     if (!store)
         return;
     (void)fd_close(store->volumes_fd);
+    (void)fd_close(store->image_fd);
     (void)fd_close(store->templates_fd);
     (void)fd_close(store->dir_fd);
     (void)pthread_mutex_destroy(&store->lock);
     free(store);
+}
+
+const char *store_storage(const struct store *store)
+{
+    return store->storage;
 }

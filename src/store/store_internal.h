@@ -10,9 +10,11 @@
 struct template_use; /* one name and how many times it is open */
 
 struct store {
-    int dir_fd;       /* the state directory, locked against a second daemon */
-    int templates_fd; /* templates/NAME/{rootfs,meta.json} */
-    int volumes_fd;   /* volumes/ID/... */
+    int dir_fd;        /* the state directory, locked against a second daemon */
+    int templates_fd;  /* templates/NAME/{rootfs,meta.json} */
+    int image_fd;      /* the mount of the image, which ends when this is closed; or -1 */
+    int volumes_fd;    /* volumes/ID/..., here or in the image */
+    char storage[320]; /* what store_storage says */
     uint64_t template_bytes_max;
     uint64_t template_files_max;
 

@@ -115,11 +115,11 @@ int template_meta_read(int template_fd, struct template_meta *ret, struct err *e
 
     if (r < 0)
         return err_sys(err, r, "read meta.json");
-    r = json_parse_object(text.data, text.len, &object, err);
-    if (r < 0 || (r = json_get_u64(object, "size_bytes", &meta.size_bytes, err)) < 0 ||
-        (r = json_get_u64(object, "files", &meta.files, err)) < 0 ||
-        (r = json_get_u64(object, "created_at", &created_at, err)) < 0 ||
-        (r = json_get_text(object, "fingerprint", &fingerprint, err)) < 0)
+    if (json_parse_object(text.data, text.len, &object, err) < 0 ||
+        json_get_u64(object, "size_bytes", &meta.size_bytes, err) < 0 ||
+        json_get_u64(object, "files", &meta.files, err) < 0 ||
+        json_get_u64(object, "created_at", &created_at, err) < 0 ||
+        json_get_text(object, "fingerprint", &fingerprint, err) < 0)
         return err_wrap(err, "meta.json");
     meta.created_at = (int64_t)created_at;
     (void)snprintf(meta.fingerprint, sizeof(meta.fingerprint), "%s", fingerprint);

@@ -4,13 +4,13 @@
  *
  *     u32 size      bytes of payload
  *     u16 type      enum frame_type
- *     u16 fds       descriptors that travel with it (SCM_RIGHTS on its first byte; unix sockets only)
- *     u32 process   which process it is about; 0: the sandbox itself
- *     u8  payload[size]
+ *     u16 fds       descriptors that travel with it (SCM_RIGHTS on its first byte; unix sockets
+ * only) u32 process   which process it is about; 0: the sandbox itself u8  payload[size]
  *
- * in little-endian order. The payloads are in wire/message.h. A receiver gives the parser the largest
- * payload it accepts and drops the connection on anything larger, on an unknown type, and on a
- * payload that does not parse: both ends are built from the same tree, so such bytes are an attack.
+ * in little-endian order. The payloads are in wire/message.h. A receiver gives the parser the
+ * largest payload it accepts and drops the connection on anything larger, on an unknown type, and
+ * on a payload that does not parse: both ends are built from the same tree, so such bytes are an
+ * attack.
  *
  * Flow control. Every byte of a process's stdout, stderr and stdin has an offset, from 0. The guest
  * keeps output until the daemon acknowledges the offset behind it (FRAME_ACK), reads a process's
@@ -28,10 +28,10 @@ struct buf;
 
 enum {
     FRAME_HEADER_SIZE = 12,
-    FRAME_DATA_MAX = 32 * 1024,            /* stream bytes in one frame */
-    FRAME_FROM_GUEST_MAX = 64 * 1024,      /* payload the daemon accepts */
+    FRAME_DATA_MAX = 32 * 1024,              /* stream bytes in one frame */
+    FRAME_FROM_GUEST_MAX = 64 * 1024,        /* payload the daemon accepts */
     FRAME_FROM_DAEMON_MAX = 2 * 1024 * 1024, /* payload the guest accepts: a spawn has a big argv */
-    FRAME_WINDOW = 256 * 1024,             /* unacknowledged bytes of one stream */
+    FRAME_WINDOW = 256 * 1024,               /* unacknowledged bytes of one stream */
     FRAME_FDS_MAX = 16,
     WIRE_VERSION = 1,
 };
@@ -81,10 +81,12 @@ long frame_parse(const void *data, size_t len, size_t payload_max, struct frame 
 /* Appends a header whose size is filled in by frame_end; returns where the frame begins. */
 size_t frame_begin(struct buf *out, enum frame_type type, uint32_t process, uint16_t fds);
 
-/* Closes the frame begun at start: 0, or -ENOBUFS if any append failed since (the frame is undone). */
+/* Closes the frame begun at start: 0, or -ENOBUFS if any append failed since (the frame is undone).
+ */
 int frame_end(struct buf *out, size_t start, bool is_whole);
 
-/* Fields of a payload, in order. Each writer returns whether it fitted, so that they chain with &&. */
+/* Fields of a payload, in order. Each writer returns whether it fitted, so that they chain with &&.
+ */
 bool put_u8(struct buf *out, uint8_t value);
 bool put_u16(struct buf *out, uint16_t value);
 bool put_u32(struct buf *out, uint32_t value);
@@ -92,7 +94,8 @@ bool put_u64(struct buf *out, uint64_t value);
 bool put_bytes(struct buf *out, const void *data, size_t len); /* u32 length, bytes */
 bool put_text(struct buf *out, const char *text);              /* the same, with its NUL */
 
-/* Reads fields in order; after the first that is missing or wrong all are zero and `ok` is false. */
+/* Reads fields in order; after the first that is missing or wrong all are zero and `ok` is false.
+ */
 struct reader {
     const char *next;
     size_t left;

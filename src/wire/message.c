@@ -9,8 +9,8 @@
 static const struct {
     uint8_t first, second;
 } numbers[FRAME_TYPES] = {
-    [FRAME_HELLO] = { 4, 0 },  [FRAME_INPUT_EOF] = { 8, 0 }, [FRAME_ACK] = { 1, 8 },
-    [FRAME_SIGNAL] = { 4, 0 }, [FRAME_RESIZE] = { 2, 2 },    [FRAME_READY] = { 4, 0 },
+    [FRAME_HELLO] = { 4, 0 },   [FRAME_INPUT_EOF] = { 8, 0 }, [FRAME_ACK] = { 1, 8 },
+    [FRAME_SIGNAL] = { 4, 0 },  [FRAME_RESIZE] = { 2, 2 },    [FRAME_READY] = { 4, 0 },
     [FRAME_STARTED] = { 4, 0 }, [FRAME_INPUT_ACK] = { 8, 0 },
 };
 
@@ -239,8 +239,8 @@ bool message_get_exited(const struct frame *frame, struct message_exited *ret)
 int message_put_state(struct buf *out, uint32_t process, const struct message_state *state)
 {
     size_t start = frame_begin(out, FRAME_STATE, process, 0);
-    bool ok = put_u32(out, state->pid) && put_u8(out, state->is_exited) &&
-              put_u64(out, state->input);
+    bool ok =
+        put_u32(out, state->pid) && put_u8(out, state->is_exited) && put_u64(out, state->input);
 
     for (int i = 0; i < STREAM_COUNT; i++)
         ok = ok && put_u64(out, state->acked[i]) && put_u64(out, state->produced[i]);

@@ -147,19 +147,19 @@ static void deep_nesting_is_refused(void)
 static void every_kind_has_its_code_and_status(void)
 {
     static const struct {
-        enum err_kind kind;
         const char *name;
+        enum err_kind kind;
         unsigned status;
     } wanted[] = {
-        { ERR_NONE, "unknown", 500 },
-        { ERR_INVALID, "invalid_argument", 400 },
-        { ERR_NOT_FOUND, "not_found", 404 },
-        { ERR_EXISTS, "already_exists", 409 },
-        { ERR_DENIED, "permission_denied", 403 },
-        { ERR_EXHAUSTED, "resource_exhausted", 429 },
-        { ERR_BUSY, "failed_precondition", 400 },
-        { ERR_UNSUPPORTED, "unimplemented", 501 },
-        { ERR_INTERNAL, "internal", 500 },
+        { "unknown", ERR_NONE, 500 },
+        { "invalid_argument", ERR_INVALID, 400 },
+        { "not_found", ERR_NOT_FOUND, 404 },
+        { "already_exists", ERR_EXISTS, 409 },
+        { "permission_denied", ERR_DENIED, 403 },
+        { "resource_exhausted", ERR_EXHAUSTED, 429 },
+        { "failed_precondition", ERR_BUSY, 400 },
+        { "unimplemented", ERR_UNSUPPORTED, 501 },
+        { "internal", ERR_INTERNAL, 500 },
     };
 
     CHECK(ARRAY_SIZE(wanted) == ERR_KINDS);

@@ -484,9 +484,7 @@ static void a_chunked_body_beyond_the_limit_is_refused(void)
     cleanup_free char *chunk = xcalloc(1, 65536 + 16);
     int fd = local_connect();
 
-    (void)snprintf(chunk, 16, "10000\r\n");
-    memset(chunk + 7, ' ', 65536);
-    memcpy(chunk + 7 + 65536, "\r\n", 2);
+    (void)snprintf(chunk, 65536 + 16, "10000\r\n%65536s\r\n", "");
     text_send(fd, head, strlen(head));
     for (int i = 0; i < 65; i++)
         text_send(fd, chunk, 7 + 65536 + 2);
@@ -807,7 +805,7 @@ static void a_taken_port_is_named(void)
 {
     cleanup_free char *address = xasprintf("127.0.0.1:%u", tcp_port);
     struct err err = { 0 };
-    int fd;
+    int fd = -EBADF;
 
     CHECK(listen_tcp(address, &fd, &err) < 0 && err.kind == ERR_BUSY);
     CHECK(strstr(err.msg, address), "(%s)", err.msg);
@@ -829,10 +827,10 @@ static int fds_count(void)
 /* A port that was free a moment ago. */
 static uint16_t port_pick(void)
 {
-    struct sockaddr_in address;
+    struct sockaddr_in address = { 0 };
     socklen_t len = sizeof(address);
     struct err err;
-    int fd;
+    int fd = -EBADF;
 
     CHECK(listen_tcp("127.0.0.1:0", &fd, &err) == 0);
     CHECK(getsockname(fd, (struct sockaddr *)&address, &len) == 0 && close(fd) == 0);
@@ -866,7 +864,7 @@ static void stopping_hangs_up_and_leaves_nothing(void)
 static void a_stale_socket_is_replaced(void)
 {
     struct err err = { 0 };
-    int fd;
+    int fd = -EBADF;
 
     CHECK(listen_unix(socket_path, &fd, &err) == 0 && close(fd) == 0);
     server_open();

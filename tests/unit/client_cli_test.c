@@ -139,7 +139,7 @@ static void play_timeout(int fd)
 
 static void play_missing(int fd)
 {
-    ended(fd, "NOT_STARTED", 127, "missing: No such file or directory");
+    ended(fd, "NOT_STARTED", 127, "No such file or directory");
 }
 
 static void play_unstarted(int fd)
@@ -473,11 +473,11 @@ static void options_become_the_request(void)
 static void an_outcome_that_the_status_hides_is_told(void)
 {
     HOLT("run", "oom");
-    CHECK_SEEN(137, "", "holt: out of memory: the sandbox may use 8 MiB\n");
+    CHECK_SEEN(137, "", "holt: 'oom' ran out of memory: the sandbox may use 8 MiB\n");
     HOLT("run", "timeout");
-    CHECK_SEEN(124, "", "holt: timed out\n");
+    CHECK_SEEN(124, "", "holt: 'timeout' timed out\n");
     HOLT("run", "missing");
-    CHECK_SEEN(127, "", "holt: cannot start the command: missing: No such file or directory\n");
+    CHECK_SEEN(127, "", "holt: cannot start 'missing': No such file or directory\n");
 }
 
 static void a_refusal_is_one_line_and_125(void)

@@ -46,6 +46,7 @@ static char scratch[64]; /* the directory that everything is in */
 static int scratch_fd = -1;
 static int templates_fd = -1;
 static struct store *store;
+static uint64_t bytes_max = TEST_BYTES_MAX;
 static struct err why; /* of the last import */
 
 static inline void item_write(struct archive *archive, const struct item *item)
@@ -198,7 +199,7 @@ static inline void store_start(void)
 {
     char state[96];
     struct store_options options = { .state_dir = state,
-                                     .template_bytes_max = TEST_BYTES_MAX,
+                                     .template_bytes_max = bytes_max,
                                      .template_files_max = TEST_FILES_MAX };
     struct err err;
 
@@ -216,8 +217,10 @@ static inline void store_stop(void)
 
 static inline void scratch_make(void)
 {
-    (void)snprintf(scratch, sizeof(scratch), "/tmp/holt-store-XXXXXX");
-    CHECK(mkdtemp(scratch));
+    const char *tmp = getenv("TMPDIR");
+
+    (void)snprintf(scratch, sizeof(scratch), "%.40s/holt-store-XXXXXX", tmp ? tmp : "/tmp");
+    CHECK(mkdtemp(scratch), "%s", scratch);
     scratch_fd = open(scratch, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     CHECK(scratch_fd >= 0);
 }

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest/seat.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "kernel/clone.h"
+#include "wire/seat.h"
+
+/* Receives one packet and up to two descriptors: its length, 0 at the end, or -errno. */
+static ssize_t receive(int fd, void *data, size_t size, int fds[2])
+{
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(2 * sizeof(int))];
+    struct iovec part = { .iov_base = data, .iov_len = size };
+    struct msghdr message = {
+        .msg_iov = &part,
+        .msg_iovlen = 1,
+        .msg_control = control,
+        .msg_controllen = sizeof(control),
+    };
+    ssize_t n = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
+    struct cmsghdr *header = n > 0 ? CMSG_FIRSTHDR(&message) : NULL;
+
+    if (n <= 0)
+        return n < 0 ? -errno : 0;
+    if (header && header->cmsg_len == CMSG_LEN(2 * sizeof(int)))
+        memcpy(fds, CMSG_DATA(header), 2 * sizeof(int));
+    return n;
+}
+
+static int reply(int fd, int result, int pidfd)
+{
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+    struct iovec part = { .iov_base = &result, .iov_len = sizeof(result) };
+    struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
+
+    if (pidfd >= 0) {
+        struct cmsghdr *header;
+
+        message.msg_control = control;
+        message.msg_controllen = sizeof(control);
+        header = CMSG_FIRSTHDR(&message);
+        header->cmsg_level = SOL_SOCKET;
+        header->cmsg_type = SCM_RIGHTS;
+        header->cmsg_len = CMSG_LEN(sizeof(int));
+        memcpy(CMSG_DATA(header), &pidfd, sizeof(pidfd));
+    }
+    return sendmsg(fd, &message, MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+/* Points args into the packet: false if it is not what it says. */
+static bool parse_args(char *packet, size_t len, char **args)
+{
+    const struct seat_request *request = (const struct seat_request *)(void *)packet;
+    char *next = packet + sizeof(*request), *end = packet + len;
+
+    if (len <= sizeof(*request) || end[-1] != '\0' || request->arg_count >= SEAT_ARGS_MAX)
+        return false;
+    for (uint32_t i = 0; i < request->arg_count; i++) {
+        if (next >= end)
+            return false;
+        args[i] = next;
+        next += strlen(next) + 1;
+    }
+    args[request->arg_count] = NULL;
+    return true;
+}
+
+static int start(char *packet, size_t len, const int fds[2], int program_fd, int *ret_pidfd)
+{
+    static char *const no_environment[] = { NULL };
+    const struct seat_request *request = (const struct seat_request *)(void *)packet;
+    const int theirs[] = { fds[1], program_fd };
+    char *args[SEAT_ARGS_MAX];
+    struct clone_exec spec = {
+        .cgroup_fd = fds[0],
+        .program_fd = program_fd,
+        .args = args,
+        .env = no_environment,
+        .fds = theirs,
+        .fd_count = ARRAY_SIZE(theirs),
+        .is_sibling = true,
+    };
+    pid_t pid;
+    int r;
+
+    if (fds[0] < 0 || fds[1] < 0 || !parse_args(packet, len, args))
+        return -EPROTO;
+    spec.namespaces = request->namespaces;
+    r = clone_exec(&spec, &pid, ret_pidfd);
+    return r < 0 ? r : (int)pid;
+}
+
+int seat_main(int control_fd, int program_fd)
+{
+    _Alignas(struct seat_request) char packet[SEAT_PACKET_MAX];
+
+    for (;;) {
+        cleanup_close int pidfd = -EBADF;
+        int fds[2] = { -1, -1 }, result;
+        ssize_t n = receive(control_fd, packet, sizeof(packet), fds);
+
+        if (n <= 0)
+            return 0;
+        result = start(packet, (size_t)n, fds, program_fd, &pidfd);
+        cleanup_close_fd(&fds[0]);
+        cleanup_close_fd(&fds[1]);
+        if (reply(control_fd, result, pidfd) < 0)
+            return 1;
+    }
+}

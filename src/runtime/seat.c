@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/seat.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/xalloc.h"
+#include "kernel/cgroup.h"
+#include "kernel/clone.h"
+#include "wire/seat.h"
+
+#define SEATS_GROUP "seats" /* on the unified hierarchy, where all of them live */
+
+enum { FREE_MAX = 64 };
+
+struct seat {
+    struct seat *next;
+    char name[24];
+    int pidfd;
+    int socket_fd;
+};
+
+struct seats {
+    struct cgroup_root *cgroups;
+    int init_fd;
+    int group_fd;
+    pthread_mutex_t lock; /* over all below */
+    struct seat *free;
+    unsigned free_count;
+    unsigned last_number;
+};
+
+int seats_open(struct cgroup_root *cgroups, int init_fd, struct seats **ret, struct err *err)
+{
+    cleanup_close int group_fd = -EBADF;
+    struct seats *seats;
+    int r = cgroup_create(cgroups, SEATS_GROUP, 0, err);
+
+    if (r == 0)
+        r = cgroup_open_child(cgroups, SEATS_GROUP, "init", 0, &group_fd, err);
+    if (r < 0)
+        return r;
+    seats = xcalloc(1, sizeof(*seats));
+    seats->cgroups = cgroups;
+    seats->init_fd = init_fd;
+    seats->group_fd = TAKE_FD(group_fd);
+    (void)pthread_mutex_init(&seats->lock, NULL);
+    *ret = seats;
+    return 0;
+}
+
+/* It ends when its socket closes. */
+static void seat_free(struct seats *seats, struct seat *seat)
+{
+    siginfo_t info;
+
+    seat->socket_fd = fd_close(seat->socket_fd);
+    if (seat->pidfd >= 0)
+        while (waitid(P_PIDFD, (id_t)seat->pidfd, &info, WEXITED | __WALL) < 0 && errno == EINTR)
+            continue;
+    (void)fd_close(seat->pidfd);
+    (void)cgroup_seat_remove(seats->cgroups, seat->name);
+    free(seat);
+}
+
+void seats_close(struct seats *seats)
+{
+    if (!seats)
+        return;
+    while (seats->free) {
+        struct seat *seat = seats->free;
+
+        seats->free = seat->next;
+        seat_free(seats, seat);
+    }
+    (void)fd_close(seats->group_fd);
+    (void)cgroup_remove(seats->cgroups, SEATS_GROUP, NULL);
+    (void)pthread_mutex_destroy(&seats->lock);
+    free(seats);
+}
+
+static int launch(const struct seats *seats, struct seat *seat, struct err *err)
+{
+    static char *const args[] = { (char *)(uintptr_t) "holt-init", (char *)(uintptr_t) "seat",
+                                  NULL };
+    static char *const no_environment[] = { NULL };
+    cleanup_close int theirs = -EBADF;
+    int sockets[2], r;
+    pid_t pid;
+
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0)
+        return err_sys(err, -errno, "make a connection to a seat");
+    seat->socket_fd = sockets[0];
+    theirs = sockets[1];
+    r = clone_exec(&(struct clone_exec){ .cgroup_fd = seats->group_fd,
+                                         .program_fd = seats->init_fd,
+                                         .args = args,
+                                         .env = no_environment,
+                                         .fds = (const int[]){ theirs, seats->init_fd },
+                                         .fd_count = 2 },
+                   &pid, &seat->pidfd);
+    if (r < 0)
+        return err_sys(err, r, "start a seat");
+    return cgroup_seat_attach(seats->cgroups, seat->name, pid, err);
+}
+
+static int seat_new(struct seats *seats, unsigned number, struct seat **ret, struct err *err)
+{
+    struct seat *seat = xcalloc(1, sizeof(*seat));
+    int r;
+
+    seat->pidfd = seat->socket_fd = -EBADF;
+    (void)snprintf(seat->name, sizeof(seat->name), "seat-%u", number);
+    r = cgroup_seat_create(seats->cgroups, seat->name, err);
+    if (r == 0)
+        r = launch(seats, seat, err);
+    if (r < 0) {
+        seat_free(seats, seat);
+        return r;
+    }
+    *ret = seat;
+    return 0;
+}
+
+int seat_take(struct seats *seats, struct seat **ret, struct err *err)
+{
+    struct seat *seat;
+    unsigned number;
+
+    (void)pthread_mutex_lock(&seats->lock);
+    seat = seats->free;
+    if (seat) {
+        seats->free = seat->next;
+        seats->free_count--;
+    }
+    number = seat ? 0 : ++seats->last_number;
+    (void)pthread_mutex_unlock(&seats->lock);
+    if (!seat)
+        return seat_new(seats, number, ret, err);
+    *ret = seat;
+    return 0;
+}
+
+const char *seat_name(const struct seat *seat)
+{
+    return seat->name;
+}
+
+static int send_request(const struct seat *seat, const struct seat_start *start)
+{
+    _Alignas(struct seat_request) char packet[SEAT_PACKET_MAX];
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(2 * sizeof(int))];
+    const int fds[] = { start->cgroup_fd, start->stream_fd };
+    struct seat_request *request = (struct seat_request *)(void *)packet;
+    struct iovec part = { .iov_base = packet, .iov_len = sizeof(*request) };
+    struct msghdr message = {
+        .msg_iov = &part,
+        .msg_iovlen = 1,
+        .msg_control = control,
+        .msg_controllen = sizeof(control),
+    };
+    struct cmsghdr *header;
+
+    *request = (struct seat_request){ .namespaces = start->namespaces };
+    for (const char *const *arg = start->args; *arg; arg++) {
+        size_t len = strlen(*arg) + 1;
+
+        if (part.iov_len + len > sizeof(packet))
+            return -E2BIG;
+        memcpy(packet + part.iov_len, *arg, len);
+        part.iov_len += len;
+        request->arg_count++;
+    }
+    header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(fds));
+    memcpy(CMSG_DATA(header), fds, sizeof(fds));
+    return sendmsg(seat->socket_fd, &message, MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+/* The pid, or -errno. */
+static int receive_reply(const struct seat *seat, int *ret_pidfd)
+{
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+    int result = -EPIPE;
+    struct iovec part = { .iov_base = &result, .iov_len = sizeof(result) };
+    struct msghdr message = {
+        .msg_iov = &part,
+        .msg_iovlen = 1,
+        .msg_control = control,
+        .msg_controllen = sizeof(control),
+    };
+    struct cmsghdr *header;
+    ssize_t n;
+
+    do {
+        n = recvmsg(seat->socket_fd, &message, MSG_CMSG_CLOEXEC);
+    } while (n < 0 && errno == EINTR);
+    if (n != sizeof(result))
+        return n < 0 ? -errno : -EPIPE;
+    header = CMSG_FIRSTHDR(&message);
+    if (result > 0 && (!header || header->cmsg_len != CMSG_LEN(sizeof(int))))
+        return -EPROTO;
+    if (result > 0)
+        memcpy(ret_pidfd, CMSG_DATA(header), sizeof(int));
+    return result;
+}
+
+int seat_start_process(struct seat *seat, const struct seat_start *start, pid_t *ret_pid,
+                       int *ret_pidfd, struct err *err)
+{
+    int r = send_request(seat, start);
+
+    if (r == 0)
+        r = receive_reply(seat, ret_pidfd);
+    if (r < 0)
+        return err_sys(err, r, "start holt-init in new namespaces");
+    *ret_pid = r;
+    return 0;
+}
+
+void seat_return(struct seats *seats, struct seat *seat)
+{
+    bool is_kept;
+
+    if (!seat)
+        return;
+    cgroup_seat_reset(seats->cgroups, seat->name);
+    (void)pthread_mutex_lock(&seats->lock);
+    is_kept = seats->free_count < FREE_MAX;
+    if (is_kept) {
+        seat->next = seats->free;
+        seats->free = seat;
+        seats->free_count++;
+    }
+    (void)pthread_mutex_unlock(&seats->lock);
+    if (!is_kept)
+        seat_free(seats, seat);
+}

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/image.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/loop.h>
+#include <linux/mount.h>
+#include <spawn.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/xalloc.h"
+#include "kernel/mount.h"
+
+#define IMAGE "volumes.img"
+#define NEW_IMAGE "volumes.img.new"
+
+enum { LOOPS_MAX = 1024, LOOP_TRIES = 16, DEVICE_BYTES = 32 };
+
+static const uint64_t size_min = 256ULL << 20, size_max = 256ULL << 30;
+
+/* Runs mkfs without a shell, its words to nobody. */
+static int make_filesystem(const char *path, struct err *err)
+{
+    char *const args[] = { (char *)(uintptr_t) "mkfs.btrfs", (char *)(uintptr_t) "--quiet",
+                           (char *)(uintptr_t)path, NULL };
+    static char *const env[] = { (char *)(uintptr_t) "PATH=/usr/sbin:/usr/bin:/sbin:/bin", NULL };
+    posix_spawn_file_actions_t actions;
+    int r, status = -1;
+    pid_t pid;
+
+    (void)posix_spawn_file_actions_init(&actions);
+    for (int fd = 0; fd <= 2; fd++)
+        (void)posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", O_RDWR, 0);
+    r = posix_spawn(&pid, "/usr/sbin/mkfs.btrfs", &actions, NULL, args, env);
+    if (r != 0)
+        r = posix_spawn(&pid, "/sbin/mkfs.btrfs", &actions, NULL, args, env);
+    (void)posix_spawn_file_actions_destroy(&actions);
+    if (r != 0)
+        return err_set(err, ERR_UNSUPPORTED, "mkfs.btrfs is not there (package btrfs-progs)");
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        continue;
+    if (status != 0)
+        return err_set(err, ERR_INTERNAL, "mkfs.btrfs of '%s' failed", path);
+    return 0;
+}
+
+/* A sparse file that could fill most of what is free, but costs what is written to it. */
+static int make_file(int state_fd, struct err *err)
+{
+    cleanup_close int fd =
+        openat(state_fd, NEW_IMAGE, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    struct statfs info;
+    uint64_t size;
+
+    if (fd < 0 || fstatfs(fd, &info) < 0)
+        return err_sys(err, -errno, "make the volume image");
+    size = (uint64_t)info.f_bavail * (uint64_t)info.f_bsize / 5 * 4;
+    if (size < size_min)
+        return err_set(err, ERR_UNSUPPORTED, "less than %" PRIu64 " MiB are free", size_min >> 20);
+    if (ftruncate(fd, (off_t)(size < size_max ? size : size_max)) < 0)
+        return err_sys(err, -errno, "size the volume image");
+    return 0;
+}
+
+static int make_image(int state_fd, const char *state_dir, struct err *err)
+{
+    cleanup_free char *path = xasprintf("%s/%s", state_dir, NEW_IMAGE);
+    int r = make_file(state_fd, err);
+
+    if (r == 0)
+        r = make_filesystem(path, err);
+    if (r == 0 && renameat(state_fd, NEW_IMAGE, state_fd, IMAGE) < 0)
+        r = err_sys(err, -errno, "put the volume image in place");
+    if (r < 0)
+        (void)unlinkat(state_fd, NEW_IMAGE, 0);
+    return r;
+}
+
+static int open_device(int number)
+{
+    char path[DEVICE_BYTES];
+    int fd;
+
+    (void)snprintf(path, sizeof(path), "/dev/loop%d", number);
+    fd = open(path, O_RDWR | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+/* A loop device that has this very file already: an earlier daemon's, still in use by its
+ * sandboxes. A second one over the same file would be two filesystems in one place. */
+static bool find_attached(const struct stat *file, int *ret_fd, int *ret_number)
+{
+    for (int i = 0; i < LOOPS_MAX; i++) {
+        struct loop_info64 info;
+        int fd = open_device(i);
+
+        if (fd < 0)
+            continue;
+        if (ioctl(fd, LOOP_GET_STATUS64, &info) == 0 && info.lo_inode == file->st_ino &&
+            info.lo_device == file->st_dev) {
+            *ret_fd = fd;
+            *ret_number = i;
+            return true;
+        }
+        (void)close(fd);
+    }
+    return false;
+}
+
+static int attach(int image_fd, int *ret_fd, int *ret_number)
+{
+    cleanup_close int control_fd = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
+    struct loop_config config = {
+        .fd = (uint32_t)image_fd,
+        .info.lo_flags = LO_FLAGS_AUTOCLEAR | LO_FLAGS_DIRECT_IO,
+    };
+
+    if (control_fd < 0)
+        return -errno;
+    /* Between asking for a free one and taking it, somebody else may have. */
+    for (int i = 0; i < LOOP_TRIES; i++) {
+        int number = ioctl(control_fd, LOOP_CTL_GET_FREE);
+        int fd = number < 0 ? -errno : open_device(number);
+
+        if (fd < 0)
+            return fd;
+        if (ioctl(fd, LOOP_CONFIGURE, &config) == 0) {
+            *ret_fd = fd;
+            *ret_number = number;
+            return 0;
+        }
+        (void)close(fd);
+        if (errno == EINVAL && config.info.lo_flags & LO_FLAGS_DIRECT_IO)
+            config.info.lo_flags &= ~(uint32_t)LO_FLAGS_DIRECT_IO; /* tmpfs, for one, cannot */
+        else if (errno != EBUSY)
+            return -errno;
+    }
+    return -EBUSY;
+}
+
+int image_mount(int state_fd, const char *state_dir, int *ret_fd, struct err *err)
+{
+    cleanup_close int image_fd = -EBADF, loop_fd = -EBADF, mount_fd = -EBADF;
+    char device[DEVICE_BYTES];
+    struct mount_option source = { .key = "source", .value = device };
+    struct stat file;
+    int number = -1, r = 0;
+
+    if (faccessat(state_fd, IMAGE, F_OK, 0) < 0)
+        r = make_image(state_fd, state_dir, err);
+    if (r < 0)
+        return r;
+    image_fd = openat(state_fd, IMAGE, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+    if (image_fd < 0 || fstat(image_fd, &file) < 0)
+        return err_sys(err, -errno, "open the volume image");
+    if (!find_attached(&file, &loop_fd, &number))
+        r = attach(image_fd, &loop_fd, &number);
+    if (r < 0)
+        return err_set(err, ERR_UNSUPPORTED, "no loop device can be had: %s", strerror(-r));
+    (void)snprintf(device, sizeof(device), "/dev/loop%d", number);
+    mount_fd = mount_new("btrfs", &source, 1, MOUNT_ATTR_NOATIME);
+    if (mount_fd == -ENODEV)
+        return err_set(err, ERR_UNSUPPORTED, "this kernel has no btrfs");
+    if (mount_fd < 0)
+        return err_sys(err, mount_fd, "mount the volume image on '%s'", device);
+    *ret_fd = TAKE_FD(mount_fd);
+    return 0;
+}

@@ -1,0 +1,212 @@
+# shellcheck shell=bash
+# For every tests/system/*_test: a holtd of its own, claims, and counts of what a sandbox may leave.
+# Sourced, never run.
+#
+#   . "$(dirname "$0")/lib.sh"
+#   start_holtd [FLAGS...]            exports HOLT_HOST; `holt` is on the PATH
+#   claim a_sandbox_has_only_lo       runs that function; prints "ok: NAME" or "not ok: NAME"
+#   finish                            exits 1 if a claim failed
+#
+# The daemon is stopped by its pid when the test ends, and everything it had lies below $tmp.
+set -u
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+build=$(cd "$here/../.." && cd "${HOLT_BUILD_DIR:-build}" && pwd) || exit 1
+export PATH="$build:$PATH"
+export LC_ALL=C
+unset HOLT_HOST HOLT_TOKEN
+
+tmp=$(mktemp -d /tmp/holt-test.XXXXXX) || exit 1
+holtd_pid=
+failures=0
+settle_seconds=60 # a bound for polling, not a speed limit
+
+start_holtd() { # start_holtd [FLAGS...]
+    local line
+    mkdir -p "$tmp/state" "$tmp/run"
+    mkfifo "$tmp/ready"
+    "$build/holtd" --state "$tmp/state" --run "$tmp/run" --listen none --ready-fd 9 "$@" \
+        9<>"$tmp/ready" >"$tmp/holtd.log" 2>&1 </dev/null &
+    holtd_pid=$!
+    IFS= read -r line <"$tmp/ready"
+    rm -f "$tmp/ready"
+    if [ "$line" != ready ]; then
+        echo "not ok: start_holtd: $line"
+        cat "$tmp/holtd.log"
+        exit 1
+    fi
+    export HOLT_HOST=unix://$tmp/run/holt.sock
+}
+
+holtd_is_alive() { kill -0 "$holtd_pid" 2>/dev/null; }
+
+stop_holtd() { # the status is the daemon's own
+    local pid=$holtd_pid
+    [ -n "$pid" ] || return 0
+    holtd_pid=
+    kill -TERM "$pid" 2>/dev/null
+    wait "$pid"
+}
+
+cleanup() {
+    local status=$?
+    stop_holtd
+    rm -rf --one-file-system "$tmp"
+    exit "$status"
+}
+trap cleanup EXIT
+trap 'exit 129' HUP INT TERM
+
+# claim NAME [ARGUMENTS...]: the arguments become part of the printed name.
+claim() {
+    local name=${*// /_}
+    (
+        set -eu
+        trap - EXIT
+        "$@"
+    ) >"$tmp/claim.log" 2>&1 </dev/null
+    if [ $? -eq 0 ]; then
+        echo "ok: $name"
+    else
+        echo "not ok: $name"
+        sed 's/^/    /' "$tmp/claim.log"
+        failures=$((failures + 1))
+    fi
+}
+
+skip() { # skip NAME WHY
+    echo "skip: $1: $2"
+}
+
+finish() {
+    if ! holtd_is_alive; then
+        echo "not ok: holtd_is_alive_at_the_end"
+        tail -n 40 "$tmp/holtd.log"
+        failures=$((failures + 1))
+    fi
+    [ "$failures" -eq 0 ]
+    exit
+}
+
+fail() {
+    echo "$*"
+    exit 1
+}
+
+expect_exit() { # expect_exit CODE COMMAND...
+    local wanted=$1 status=0
+    shift
+    "$@" || status=$?
+    [ "$status" -eq "$wanted" ] || fail "exit $status, not $wanted: $*"
+}
+
+must_fail() { # must_fail COMMAND...: any failure, but not a signal's
+    local status=0
+    "$@" || status=$?
+    [ "$status" -ne 0 ] || fail "succeeded: $*"
+    [ "$status" -lt 128 ] || fail "exit $status: $*"
+}
+
+equal() { # equal WANTED GOT [WHAT]
+    [ "$1" = "$2" ] || fail "${3-value} is '$2', not '$1'"
+}
+
+contains() { # contains TEXT PART
+    case $1 in *"$2"*) ;; *) fail "no '$2' in: $1" ;; esac
+}
+
+# Polls until COMMAND succeeds; fails after settle_seconds.
+eventually() { # eventually COMMAND...
+    local end=$((SECONDS + settle_seconds))
+    until "$@" >/dev/null 2>&1; do
+        [ "$SECONDS" -lt "$end" ] || fail "never came true: $*"
+        sleep 0.05
+    done
+}
+
+# --- counting ---------------------------------------------------------------------------------
+
+# The name all control groups of this daemon carry: FNV-1a of its state directory.
+label() {
+    local hash=2166136261 i path=$tmp/state
+    for ((i = 0; i < ${#path}; i++)); do
+        hash=$(((hash ^ $(printf %d "'${path:i:1}")) * 16777619 & 0xffffffff))
+    done
+    printf 'holt-%08x' "$hash"
+}
+
+label_groups() { # the directories of our control groups, unified hierarchy and v1
+    find /sys/fs/cgroup -mindepth 1 -type d -path "*/$(label)*" 2>/dev/null
+}
+
+count() { grep -c . || true; }
+host_mounts() { count </proc/self/mountinfo; }
+loop_devices() { losetup -a | count; }
+state_files() { find "$tmp/state" "$tmp/run" | count; }
+
+# Seats (see src/runtime/seat.h) are kept for the next sandbox where controllers are v1: each is one
+# process, two descriptors and a group a controller. They are no leak, so they are counted apart.
+seats() { label_groups | sed -n 's,.*/\(seat-[0-9]*\)$,\1,p' | sort -u | count; }
+cgroups() { label_groups | grep -v '/seat' | count; }
+holtd_fds() { echo $(($(ls "/proc/$holtd_pid/fd" | count) - 2 * $(seats))); }
+
+sandbox_processes() { # everything alive in our groups but the seats
+    label_groups | grep -v '/seat' | while read -r group; do
+        cat "$group/cgroup.procs" 2>/dev/null
+    done | sort -u | count
+}
+
+holtd_children() { # direct children, zombies too; without seats
+    echo $(($(cat "/proc/$holtd_pid/task"/*/children | wc -w) - $(seats)))
+}
+
+snapshot_host() { # one "WHAT COUNT" a line
+    local what
+    for what in host_mounts loop_devices state_files cgroups sandbox_processes holtd_children \
+        holtd_fds; do
+        echo "$what $($what)"
+    done
+}
+
+# settle BEFORE: waits until snapshot_host says again what it said in BEFORE.
+settle() {
+    local before=$1 now end=$((SECONDS + settle_seconds))
+    now=$(snapshot_host)
+    until [ "$now" = "$before" ]; do
+        if [ "$SECONDS" -ge "$end" ]; then
+            echo "left behind (before, then now):"
+            diff <(echo "$before") <(echo "$now")
+            return 1
+        fi
+        sleep 0.1
+        now=$(snapshot_host)
+    done
+}
+
+# The same, taken when the pool is full and the daemon at rest: twice equal in a row, twice apart.
+snapshot_at_rest() {
+    local before now end=$((SECONDS + settle_seconds))
+    now=$(snapshot_host)
+    while [ "$SECONDS" -lt "$end" ]; do
+        before=$now
+        sleep 0.3
+        now=$(snapshot_host)
+        if [ "$now" = "$before" ]; then
+            echo "$now"
+            return
+        fi
+    done
+    fail "the daemon never came to rest"
+}
+
+# Runs a claim once for each runtime; $runtime is what `holt run --runtime` takes.
+runtimes=(native bwrap)
+claim_each() { # claim_each NAME
+    for runtime in "${runtimes[@]}"; do
+        claim "$1" "$runtime"
+    done
+}
+
+sandboxed() { # sandboxed COMMAND...: in the runtime of the claim
+    holt run --runtime "$runtime" -- "$@"
+}
