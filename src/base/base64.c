@@ -28,8 +28,10 @@ static void encode_tail(char out[4], const unsigned char *in, size_t len)
 
     out[0] = alphabet[bits >> 18];
     out[1] = alphabet[bits >> 12 & 63];
-    out[2] = len > 1 ? alphabet[bits >> 6 & 63] : '=';
+    out[2] = '=';
     out[3] = '=';
+    if (len > 1)
+        out[2] = alphabet[bits >> 6 & 63];
 }
 
 int base64_encode(struct buf *out, const void *data, size_t len)

@@ -32,18 +32,20 @@ void link_drop(struct link *link)
 /* More descriptors than any frame may carry are closed, and the frame that wanted them fails. */
 static void keep_fds(struct link *link, struct msghdr *message)
 {
-    for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
-        const int *fds = (const int *)(const void *)CMSG_DATA(c);
-        size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    /* One header is all there is room for, and all a unix socket delivers at a time. */
+    const struct cmsghdr *header = CMSG_FIRSTHDR(message);
+    const int *fds;
+    size_t count;
 
-        if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-            continue;
-        for (size_t i = 0; i < count; i++) {
-            if (link->fd_count < LINK_FDS_MAX)
-                link->fds[link->fd_count++] = fds[i];
-            else
-                (void)close(fds[i]);
-        }
+    if (!header || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS)
+        return;
+    fds = (const int *)(const void *)CMSG_DATA(header);
+    count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (size_t i = 0; i < count; i++) {
+        if (link->fd_count < LINK_FDS_MAX)
+            link->fds[link->fd_count++] = fds[i];
+        else
+            (void)close(fds[i]);
     }
 }
 

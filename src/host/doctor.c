@@ -54,11 +54,14 @@ static void check_user(const struct config *config, struct finding *ret)
 static void check_kernel(const struct config *config, struct finding *ret)
 {
     struct utsname name;
-    unsigned major = 0, minor = 0;
+    unsigned long major, minor = 0;
+    char *end;
 
     (void)config;
     (void)uname(&name);
-    (void)sscanf(name.release, "%u.%u", &major, &minor);
+    major = strtoul(name.release, &end, 10);
+    if (*end == '.')
+        minor = strtoul(end + 1, NULL, 10);
     /* Overlay layers by descriptor came with 6.13; 'sandbox' below tries what matters. */
     if (major > 6 || (major == 6 && minor >= 13))
         found(ret, VERDICT_OK, NULL, name.release);

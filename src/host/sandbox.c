@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/sandbox.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -98,6 +99,7 @@ static struct sandbox *sandbox_new(struct host *host, unsigned uid_slot)
     sandbox->host = host;
     sandbox->uid_slot = uid_slot;
     atomic_init(&sandbox->refs, 1);
+    sandbox->channel.source.fd = -EBADF;
     make_id(sandbox->id, sizeof(sandbox->id));
     (void)pthread_mutex_init(&sandbox->lock, NULL);
     (void)pthread_cond_init(&sandbox->changed, NULL);
@@ -134,7 +136,8 @@ int sandbox_start_blank(struct host *host, const struct runtime_ops *ops, struct
     if (r < 0) {
         (void)err_sys(err, r, "watch sandbox '%s'", sandbox->id);
         on_gone(&sandbox->channel);
-        sandbox_destroy(sandbox);
+        sandbox_destroy(
+            sandbox); // NOLINT(clang-analyzer-unix.Malloc): the caller's reference is left
         sandbox_unref(sandbox);
         return r;
     }
@@ -308,6 +311,7 @@ static int obtain(struct host *host, const struct runtime_ops *ops, const char *
         r = sandbox_start_blank(host, ops, &sandbox, err);
     if (r < 0)
         return r;
+    assert(sandbox);
     if (strcmp(sandbox->template, template) != 0)
         r = sandbox_furnish(sandbox, template, err);
     if (r < 0) {
@@ -349,6 +353,7 @@ int sandbox_create(struct host *host, const struct sandbox_spec *spec, struct sa
         r = obtain(host, ops, template, &sandbox, err);
     if (r < 0)
         return r;
+    assert(sandbox);
     r = activate(sandbox, &spec->limits, err);
     if (r < 0) {
         sandbox_destroy(sandbox);

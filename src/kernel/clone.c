@@ -64,7 +64,7 @@ static ON_BORROWED_MEMORY void child_main(void *argument)
 {
     struct child *child = argument;
     const struct clone_exec *spec = child->spec;
-    int program_fd;
+    int program_fd = -EBADF;
 
     child->result = child_prepare(spec, &program_fd);
     if (child->result < 0)

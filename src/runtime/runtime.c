@@ -212,7 +212,7 @@ static int start_init(struct runtime *runtime, struct runtime_guest *guest, pid_
 /* Its groups first, then itself, then its user ids; it waits meanwhile. */
 static int set_up(struct runtime *runtime, struct runtime_guest *guest, struct err *err)
 {
-    pid_t pid;
+    pid_t pid = -1;
     int r = 0;
 
     if (runtime->seats)
