@@ -33,7 +33,7 @@ void link_drop(struct link *link)
 static void keep_fds(struct link *link, struct msghdr *message)
 {
     /* One header is all there is room for, and all a unix socket delivers at a time. */
-    const struct cmsghdr *header = CMSG_FIRSTHDR(message);
+    struct cmsghdr *header = CMSG_FIRSTHDR(message);
     const int *fds;
     size_t count;
 

@@ -527,8 +527,8 @@ void process_drop_all(struct sandbox *sandbox)
         next = process->next;
         if (reactor_cancel_timer(sandbox->host->reactor, &process->timer))
             process_unref(process);
-        process_unref(
-            process); // NOLINT(clang-analyzer-unix.Malloc): the list's, beside the timer's
+        /* The list's, beside the timer's: the analyzer does not count references. */
+        process_unref(process); // NOLINT(clang-analyzer-unix.Malloc)
     }
 }
 

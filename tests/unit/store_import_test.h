@@ -200,7 +200,8 @@ static inline void store_start(void)
     char state[96];
     struct store_options options = { .state_dir = state,
                                      .template_bytes_max = bytes_max,
-                                     .template_files_max = TEST_FILES_MAX };
+                                     .template_files_max = TEST_FILES_MAX,
+                                     .storage = "dir" };
     struct err err;
 
     (void)snprintf(state, sizeof(state), "%s/state", scratch);

@@ -40,7 +40,7 @@ static void the_state_directory_is_private(void)
 static void a_second_daemon_is_refused(void)
 {
     char state[96];
-    struct store_options options = { .state_dir = state };
+    struct store_options options = { .state_dir = state, .storage = "dir" };
     struct store *second;
     struct err err;
 
