@@ -199,11 +199,15 @@ static int send_root(struct sandbox *sandbox, const struct volume_mounts *mounts
 static int set_limits(struct sandbox *sandbox, const struct sandbox_limits *limits, struct err *err)
 {
     const struct sandbox_limits *defaults = &sandbox->host->default_limits;
-    const struct cgroup_limits values = {
+    struct cgroup_limits values = {
         .memory_bytes = limits->memory_bytes ? limits->memory_bytes : defaults->memory_bytes,
         .cpu_millis = limits->cpu_millis ? limits->cpu_millis : defaults->cpu_millis,
         .pids = limits->pids ? limits->pids : defaults->pids,
     };
+
+    /* What Holt itself runs in there is not the sandbox's to count. */
+    if (values.pids)
+        values.pids += runtime_guest_own_processes(&sandbox->guest);
 
     return cgroup_set_limits(sandbox->host->cgroups, sandbox->guest.limits_group, &values, err);
 }
@@ -259,15 +263,13 @@ static bool leave_table(struct sandbox *sandbox)
 
 static int check_limits(const struct sandbox_limits *limits, struct err *err)
 {
-    enum { MEMORY_MIN = 4 << 20, CPU_MIN = 10, PIDS_MIN = 2 };
+    enum { MEMORY_MIN = 4 << 20, CPU_MIN = 10 };
 
     if (limits->memory_bytes && limits->memory_bytes < MEMORY_MIN)
         return err_set(err, ERR_INVALID, "the memory limit must be at least %d MiB",
                        MEMORY_MIN >> 20);
     if (limits->cpu_millis && limits->cpu_millis < CPU_MIN)
         return err_set(err, ERR_INVALID, "the CPU limit must be at least 0.01");
-    if (limits->pids && limits->pids < PIDS_MIN)
-        return err_set(err, ERR_INVALID, "the process limit must be at least %d", PIDS_MIN);
     return 0;
 }
 

@@ -255,6 +255,11 @@ int runtime_start(struct runtime *runtime, const struct runtime_ops *ops, const 
     return r;
 }
 
+unsigned runtime_guest_own_processes(const struct runtime_guest *guest)
+{
+    return guest->ops->own_processes + (guest->seat ? 1 : 0);
+}
+
 void runtime_guest_kill(const struct runtime_guest *guest)
 {
     (void)cgroup_kill(guest->runtime->cgroups, guest->id, NULL);

@@ -24,6 +24,8 @@ struct runtime_ops {
     const char *const *args; /* NULL-terminated; what to run, holt-init being the program */
     const char *go;          /* bytes the program waits for before its first frame */
 
+    unsigned own_processes; /* that live as long as the sandbox, holt-init among them */
+
     /* Whether this machine can: 0, or ERR_UNSUPPORTED with cause and remedy. */
     int (*probe)(struct err *err);
 };
@@ -59,6 +61,9 @@ int runtime_start(struct runtime *runtime, const struct runtime_ops *ops, const 
 
 /* The control groups of the host. */
 struct cgroup_root *runtime_cgroups(struct runtime *runtime);
+
+/* How many processes of Holt and its helpers count against the sandbox's limit. */
+unsigned runtime_guest_own_processes(const struct runtime_guest *guest);
 
 /* Ends every process of the sandbox, holt-init first of all. */
 void runtime_guest_kill(const struct runtime_guest *guest);

@@ -50,5 +50,6 @@ const struct runtime_ops runtime_bwrap = {
     .namespaces = CLONE_NEWUSER,
     .args = args,
     .go = "g",
+    .own_processes = 2, /* the outer bwrap waits for the inner one */
     .probe = probe,
 };

@@ -23,5 +23,6 @@ const struct runtime_ops runtime_native = {
         CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS,
     .args = args,
     .go = "",
+    .own_processes = 1,
     .probe = probe,
 };

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -227,6 +228,15 @@ int seat_start_process(struct seat *seat, const struct seat_start *start, pid_t 
     return 0;
 }
 
+/* A sandbox that runs out of memory may have taken its seat with it. */
+static bool is_alive(const struct seat *seat)
+{
+    siginfo_t info = { 0 };
+
+    return waitid(P_PIDFD, (id_t)seat->pidfd, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0 &&
+           info.si_pid == 0;
+}
+
 void seat_return(struct seats *seats, struct seat *seat)
 {
     bool is_kept;
@@ -234,8 +244,9 @@ void seat_return(struct seats *seats, struct seat *seat)
     if (!seat)
         return;
     cgroup_seat_reset(seats->cgroups, seat->name);
+    is_kept = is_alive(seat);
     (void)pthread_mutex_lock(&seats->lock);
-    is_kept = seats->free_count < FREE_MAX;
+    is_kept = is_kept && seats->free_count < FREE_MAX;
     if (is_kept) {
         seat->next = seats->free;
         seats->free = seat;

@@ -10,7 +10,7 @@
 struct template_use; /* one name and how many times it is open */
 
 struct store {
-    int dir_fd;        /* the state directory, locked against a second daemon */
+    int dir_fd;        /* the state directory */
     int templates_fd;  /* templates/NAME/{rootfs,meta.json} */
     int image_fd;      /* the mount of the image, which ends when this is closed; or -1 */
     int volumes_fd;    /* volumes/ID/..., here or in the image */
