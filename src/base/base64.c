@@ -6,8 +6,7 @@
 
 #include "base/buf.h"
 
-static const char alphabet[64] __attribute__((nonstring)) =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /* One more than the value of each character; 0 where there is none. A table, because all output of
  * all processes goes through here. */

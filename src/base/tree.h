@@ -1,4 +1,4 @@
-/* Directory trees on the host side. No call follows a symbolic link. */
+/* Directory trees on the host side. */
 #pragma once
 
 #include <sys/types.h>
@@ -6,5 +6,6 @@
 /* Creates every missing directory of an absolute path: 0 or -errno. */
 int tree_make(const char *path, mode_t mode);
 
-/* Removes name below dir_fd and everything in it; a missing name is fine. 0 or the first -errno. */
+/* Removes name below dir_fd and everything in it, following no link; a missing name is fine. 0 or
+ * the first -errno. */
 int tree_remove_at(int dir_fd, const char *name);

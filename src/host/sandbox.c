@@ -21,6 +21,10 @@
 
 enum { ANSWER_TIMEOUT_S = 30 };
 
+_Static_assert((int)TEMPLATE_TREES_MAX <= (int)MESSAGE_MOUNTS_MAX &&
+                   (int)MESSAGE_MOUNTS_MAX <= (int)FRAME_FDS_MAX,
+               "every tree of a template must fit a root message");
+
 static struct sandbox *sandbox_of(struct channel *channel)
 {
     return (struct sandbox *)(void *)((char *)channel - offsetof(struct sandbox, channel));

@@ -4,16 +4,17 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "store/template.h"
+
 struct err;
 struct store;
-struct template;
+
 struct volume;
 
 /* Mounts to hand to holt-init, in order; mounts[0] is "/". Plain data. */
-enum { VOLUME_MOUNTS_MAX = 8 };
 struct volume_mounts {
-    const char *targets[VOLUME_MOUNTS_MAX]; /* live as long as the volume */
-    int fds[VOLUME_MOUNTS_MAX];
+    const char *targets[TEMPLATE_TREES_MAX]; /* live as long as the volume */
+    int fds[TEMPLATE_TREES_MAX];
     size_t count;
 };
 

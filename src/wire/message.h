@@ -11,7 +11,7 @@ struct buf;
 
 enum {
     MESSAGE_ARGS_MAX = 4096, /* words of argv, and as many of the environment */
-    MESSAGE_MOUNTS_MAX = 8,
+    MESSAGE_MOUNTS_MAX = 12,
     MESSAGE_RLIMITS_MAX = 16,
     MESSAGE_GROUPS_MAX = 64,
 };
