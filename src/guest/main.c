@@ -227,6 +227,13 @@ static void end_turn(struct guest *guest)
               guest->link.out.len > 0 ? EPOLLIN | EPOLLOUT : EPOLLIN);
 }
 
+/* A signal that whoever started the daemon had ignored would be ignored by everything we start. */
+static void reset_signals(void)
+{
+    for (int i = 1; i < NSIG; i++)
+        (void)signal(i, SIG_DFL);
+}
+
 static int open_signals(void)
 {
     sigset_t all;
@@ -258,6 +265,7 @@ int main(int argc, char **argv)
     static struct guest guest; /* zero, and too large for a small stack */
     struct epoll_event events[EVENTS_PER_TURN];
 
+    reset_signals();
     if (argc > 2 && strcmp(argv[1], "enter") == 0)
         return enter(argv + 2);
     if (argc == 2 && strcmp(argv[1], "seat") == 0)
