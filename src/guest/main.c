@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -230,8 +231,13 @@ static void end_turn(struct guest *guest)
 /* A signal that whoever started the daemon had ignored would be ignored by everything we start. */
 static void reset_signals(void)
 {
+    static const struct {
+        uintptr_t handler, flags, restorer;
+        uint64_t mask;
+    } standard; /* the kernel's own struct: libc refuses the signals it keeps for itself */
+
     for (int i = 1; i < NSIG; i++)
-        (void)signal(i, SIG_DFL);
+        (void)syscall(SYS_rt_sigaction, i, &standard, NULL, sizeof(standard.mask));
 }
 
 static int open_signals(void)

@@ -48,7 +48,7 @@ enum kind {
     ROW(storage, "storage", "storage", KIND_STORAGE, "KIND", "auto",                               \
         "where volumes are: auto (a btrfs image where needed) or dir")                             \
     ROW(log, "log", "log", KIND_LEVEL, "LEVEL", "info", "error, warn, info or debug")              \
-    ROW(pool_size, "pool.size", "pool-size", KIND_U32, "N", "4", "warm sandboxes kept ready")     \
+    ROW(pool_size, "pool.size", "pool-size", KIND_U32, "N", "4", "warm sandboxes kept ready")      \
     ROW(sandboxes_max, "sandboxes.max", "sandboxes-max", KIND_U32, "N", "1000",                    \
         "most sandboxes at one time")                                                              \
     ROW(limit_memory, "limits.memory", "limits-memory", KIND_SIZE, "SIZE", "0",                    \

@@ -157,6 +157,20 @@ int cgroup_seat_attach(struct cgroup_root *root, const char *seat, pid_t pid, st
     return 0;
 }
 
+/* Reclaims what the last user left in the page cache, if it is worth the time that takes: what
+ * stays is given back under pressure anyway, but would be in the next one's account. */
+static void empty_memory(struct cgroup_root *root, const char *seat)
+{
+    const long long worth = 2 << 20;
+    char path[CGROUP_PATH_BYTES];
+    long long usage;
+
+    cgroup_path(path, seat, NULL, "memory.usage_in_bytes");
+    if (root->v1_fd[CGROUP_MEMORY] >= 0 &&
+        file_read_number_at(root->v1_fd[CGROUP_MEMORY], path, &usage) == 0 && usage > worth)
+        (void)write_limit(root, CGROUP_MEMORY, seat, "memory.force_empty", "0");
+}
+
 void cgroup_seat_reset(struct cgroup_root *root, const char *seat)
 {
     static const struct {
@@ -167,10 +181,10 @@ void cgroup_seat_reset(struct cgroup_root *root, const char *seat)
         { CGROUP_CPU, "cpu.cfs_quota_us", "-1" },
         { CGROUP_MEMORY, "memory.memsw.limit_in_bytes", "-1" },
         { CGROUP_MEMORY, "memory.limit_in_bytes", "-1" },
-        { CGROUP_MEMORY, "memory.force_empty", "0" },
         { CGROUP_MEMORY, "memory.max_usage_in_bytes", "0" },
     };
 
+    empty_memory(root, seat);
     for (size_t i = 0; i < ARRAY_SIZE(resets); i++)
         if (root->v1_fd[resets[i].which] >= 0)
             (void)write_limit(root, resets[i].which, seat, resets[i].file, resets[i].text);
