@@ -23,7 +23,6 @@ settle_seconds=60 # a bound for polling, not a speed limit
 
 start_holtd() { # start_holtd [FLAGS...]
     local line
-    mkdir -p "$tmp/state" "$tmp/run"
     mkfifo "$tmp/ready"
     "$build/holtd" --state "$tmp/state" --run "$tmp/run" --listen none --ready-fd 9 "$@" \
         9<>"$tmp/ready" >"$tmp/holtd.log" 2>&1 </dev/null &
@@ -60,12 +59,13 @@ trap 'exit 129' HUP INT TERM
 # claim NAME [ARGUMENTS...]: the arguments become part of the printed name.
 claim() {
     local name=${*// /_}
+    local status=0
     (
         set -eu
         trap - EXIT
         "$@"
-    ) >"$tmp/claim.log" 2>&1 </dev/null
-    if [ $? -eq 0 ]; then
+    ) >"$tmp/claim.log" 2>&1 </dev/null || status=$?
+    if [ "$status" -eq 0 ]; then
         echo "ok: $name"
     else
         echo "not ok: $name"
@@ -144,11 +144,20 @@ host_mounts() { count </proc/self/mountinfo; }
 loop_devices() { losetup -a | count; }
 state_files() { find "$tmp/state" "$tmp/run" | count; }
 
+# Volumes may lie in an image that is mounted nowhere but in the daemon's descriptors.
+volume_dir() {
+    local fd
+    for fd in "/proc/$holtd_pid/fd"/*; do
+        case $(readlink "$fd") in */volumes) echo "$fd/." && return ;; esac
+    done
+}
+volume_files() { find "$(volume_dir)" -mindepth 1 -maxdepth 2 2>/dev/null | count; }
+
 # Seats (see src/runtime/seat.h) are kept for the next sandbox where controllers are v1: each is one
 # process, two descriptors and a group a controller. They are no leak, so they are counted apart.
 seats() { label_groups | sed -n 's,.*/\(seat-[0-9]*\)$,\1,p' | sort -u | count; }
 cgroups() { label_groups | grep -v '/seat' | count; }
-holtd_fds() { echo $(($(ls "/proc/$holtd_pid/fd" | count) - 2 * $(seats))); }
+holtd_fds() { echo $(($(find "/proc/$holtd_pid/fd" -mindepth 1 | count) - 2 * $(seats))); }
 
 sandbox_processes() { # everything alive in our groups but the seats
     label_groups | grep -v '/seat' | while read -r group; do
@@ -162,7 +171,7 @@ holtd_children() { # direct children, zombies too; without seats
 
 snapshot_host() { # one "WHAT COUNT" a line
     local what
-    for what in host_mounts loop_devices state_files cgroups sandbox_processes holtd_children \
+    for what in host_mounts loop_devices state_files volume_files cgroups sandbox_processes holtd_children \
         holtd_fds; do
         echo "$what $($what)"
     done
@@ -209,4 +218,44 @@ claim_each() { # claim_each NAME
 
 sandboxed() { # sandboxed COMMAND...: in the runtime of the claim
     holt run --runtime "$runtime" -- "$@"
+}
+
+# --- probes -----------------------------------------------------------------------------------
+
+# Compiles tests/system/attack/NAME.c, static, to $tmp/NAME.
+compile() { # compile NAME...
+    local name
+    for name; do
+        ${CC:-cc} -O1 -Wall -Wextra -Werror -static -o "$tmp/$name" "$here/attack/$name.c" || exit 1
+    done
+}
+
+probe() { # probe NAME ARGUMENTS...: in the runtime of the claim; the program comes by stdin
+    local name=$1
+    shift
+    sandboxed sh -c 'cat >/tmp/probe && chmod +x /tmp/probe && exec /tmp/probe "$@"' sh "$@" \
+        <"$tmp/$name"
+}
+
+# A probe that goes on until release_held; what it prints is in $tmp/held.out.
+hold_probe() { # hold_probe NAME ARGUMENTS...
+    local name=$1 size
+    size=$(stat -c %s "$tmp/$name")
+    shift
+    hold "head -c $size >/tmp/probe && chmod +x /tmp/probe && exec /tmp/probe $*"
+    cat "$tmp/$name" >&8
+    eventually test -s "$tmp/held.out"
+}
+
+hold() { # hold SCRIPT: runs it in a sandbox in the background; its stdin stays open as 8 here
+    rm -f "$tmp/held.in" "$tmp/held.out"
+    mkfifo "$tmp/held.in"
+    holt run --runtime "$runtime" -- sh -c "$1" <"$tmp/held.in" >"$tmp/held.out" 2>&1 8>&- &
+    held_pid=$!
+    exec 8>"$tmp/held.in"
+}
+
+release_held() { # the status is that of what was held
+    exec 8>&-
+    wait "$held_pid"
 }
