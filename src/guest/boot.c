@@ -19,23 +19,14 @@
 #include "kernel/caps.h"
 #include "kernel/mount.h"
 #include "kernel/netns.h"
-#include "kernel/path.h"
 #include "wire/message.h"
 
 #define SAFE (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC)
 
-enum { PROPAGATE_PRIVATE = 1 << 18 | 1 << 14 /* MS_PRIVATE | MS_REC */ };
-
-/* The device nodes a sandbox has. They are taken from the host by clone: nobody in a user namespace
- * may make one. */
-static const char *const devices[] = { "null", "zero", "full", "random", "urandom", "tty" };
-
-static const struct {
-    const char *name, *target;
-} links[] = {
-    { "fd", "/proc/self/fd" },       { "stdin", "/proc/self/fd/0" },
-    { "stdout", "/proc/self/fd/1" }, { "stderr", "/proc/self/fd/2" },
-    { "ptmx", "pts/ptmx" },
+enum {
+    MOUNT_BIND = 1 << 12 | 1 << 14,                          /* MS_BIND | MS_REC */
+    MOUNT_REBIND_READONLY = 1 << 12 | 1 << 5 | 1 << 0 | 0xe, /* MS_BIND | MS_REMOUNT | MS_RDONLY |
+                                                                MS_NOSUID | MS_NODEV | MS_NOEXEC */
 };
 
 /* What a sandbox must not see or touch below /proc and /sys, as Docker has it; what a kernel does
@@ -45,30 +36,28 @@ static const struct {
     const char *path;
     enum cover how;
 } covers[] = {
-    { "proc/kcore", COVER_NULL },
-    { "proc/keys", COVER_NULL },
-    { "proc/latency_stats", COVER_NULL },
-    { "proc/timer_list", COVER_NULL },
-    { "proc/timer_stats", COVER_NULL },
-    { "proc/sched_debug", COVER_NULL },
-    { "proc/interrupts", COVER_NULL },
-    { "proc/sysrq-trigger", COVER_NULL },
-    { "proc/acpi", COVER_EMPTY },
-    { "proc/asound", COVER_EMPTY },
-    { "proc/scsi", COVER_EMPTY },
-    { "sys/firmware", COVER_EMPTY },
-    { "sys/devices/virtual/powercap", COVER_EMPTY },
-    { "proc/bus", COVER_READONLY },
-    { "proc/fs", COVER_READONLY },
-    { "proc/irq", COVER_READONLY },
-    { "proc/sys", COVER_READONLY },
+    { "/proc/kcore", COVER_NULL },
+    { "/proc/keys", COVER_NULL },
+    { "/proc/latency_stats", COVER_NULL },
+    { "/proc/timer_list", COVER_NULL },
+    { "/proc/timer_stats", COVER_NULL },
+    { "/proc/sched_debug", COVER_NULL },
+    { "/proc/interrupts", COVER_NULL },
+    { "/proc/sysrq-trigger", COVER_NULL },
+    { "/proc/acpi", COVER_EMPTY },
+    { "/proc/asound", COVER_EMPTY },
+    { "/proc/scsi", COVER_EMPTY },
+    { "/sys/firmware", COVER_EMPTY },
+    { "/sys/devices/virtual/powercap", COVER_EMPTY },
+    { "/proc/bus", COVER_READONLY },
+    { "/proc/fs", COVER_READONLY },
+    { "/proc/irq", COVER_READONLY },
+    { "/proc/sys", COVER_READONLY },
 };
 
-/* Everything the steps share; descriptors of mounts that are not attached yet. */
+/* Everything the steps share. */
 struct booting {
     const struct message_boot *message;
-    int root_fd, proc_fd, sys_fd, dev_fd;
-    int device_fds[ARRAY_SIZE(devices)];
     struct boot_result result;
 };
 
@@ -89,190 +78,87 @@ static int own_cgroup_view(struct booting *b)
     return unshare(CLONE_NEWCGROUP) < 0 ? -errno : 0;
 }
 
-static int detach_from_host(struct booting *b)
+/* Lays a new filesystem over a directory of the tree that this process was born with. */
+static int lay(const char *type, const struct mount_option *options, size_t count,
+               uint64_t attributes, const char *path)
 {
-    if (!b->message->builds_root)
-        return 0;
-    return syscall(SYS_mount, NULL, "/", NULL, PROPAGATE_PRIVATE, NULL) < 0 ? -errno : 0;
+    cleanup_close int fd = mount_new(type, options, count, attributes);
+    cleanup_close int place = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+    if (fd < 0)
+        return fd;
+    return place < 0 ? -errno : mount_attach(fd, place);
 }
 
-static int new_tmpfs(const char *mode, const char *size, uint64_t attributes)
-{
-    const struct mount_option options[] = { { "mode", mode }, { "size", size } };
-
-    return mount_new("tmpfs", options, ARRAY_SIZE(options), attributes);
-}
-
-/* Still in the host's tree, which is trusted; a procfs is only allowed while another is in sight.
- */
+/* /dev itself is there, read-only: see guest/seat_root.h. Terminals are devices, so no NODEV. */
 static int make_mounts(struct booting *b)
-{
-    if (!b->message->builds_root)
-        return 0;
-    b->proc_fd = mount_new("proc", NULL, 0, SAFE);
-    if (b->proc_fd < 0)
-        return b->proc_fd;
-    b->sys_fd = mount_new("sysfs", NULL, 0, SAFE | MOUNT_ATTR_RDONLY);
-    if (b->sys_fd < 0)
-        return b->sys_fd;
-    b->dev_fd = new_tmpfs("755", "64k", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
-    if (b->dev_fd < 0)
-        return b->dev_fd;
-    b->root_fd = new_tmpfs("755", "64k", SAFE);
-    return b->root_fd < 0 ? b->root_fd : 0;
-}
-
-static int open_dev(const char *name)
-{
-    cleanup_close int dev_fd = open("/dev", O_PATH | O_DIRECTORY | O_CLOEXEC);
-
-    return dev_fd < 0 ? -errno : open_no_links(dev_fd, name, O_RDWR | O_NOCTTY, 0);
-}
-
-static int take_devices(struct booting *b)
-{
-    struct stat null;
-
-    b->result.null_fd = open_dev("null");
-    if (b->result.null_fd < 0)
-        return b->result.null_fd;
-    /* Whatever is mounted over secrets later must truly be the null device. */
-    if (fstat(b->result.null_fd, &null) < 0 || null.st_rdev != makedev(1, 3))
-        return -ENODEV;
-    for (size_t i = 0; b->message->builds_root && i < ARRAY_SIZE(devices); i++) {
-        cleanup_close int dev_fd = open("/dev", O_PATH | O_DIRECTORY | O_CLOEXEC);
-
-        b->device_fds[i] = dev_fd < 0 ? -errno : mount_clone(dev_fd, devices[i], false);
-        if (b->device_fds[i] < 0)
-            return b->device_fds[i];
-    }
-    return 0;
-}
-
-static int enter_blank_root(struct booting *b)
-{
-    cleanup_close int proc_place = -EBADF;
-    int r;
-
-    if (!b->message->builds_root)
-        return 0;
-    if (mkdirat(b->root_fd, "proc", 0555) < 0 || mkdirat(b->root_fd, "sys", 0555) < 0 ||
-        mkdirat(b->root_fd, "dev", 0755) < 0)
-        return -errno;
-    /* Any directory will do for the moment before the pivot; /proc is on every host. */
-    proc_place = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (proc_place < 0)
-        return -errno;
-    r = mount_attach(b->root_fd, proc_place);
-    return r < 0 ? r : mount_pivot(b->root_fd);
-}
-
-static int attach_at(int mount_fd, const char *path)
-{
-    cleanup_close int place = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-
-    return place < 0 ? -errno : mount_attach(mount_fd, place);
-}
-
-static int attach_mounts(struct booting *b)
-{
-    int r;
-
-    if (!b->message->builds_root)
-        return 0;
-    r = attach_at(b->proc_fd, "/proc");
-    if (r == 0)
-        r = attach_at(b->sys_fd, "/sys");
-    return r == 0 ? attach_at(b->dev_fd, "/dev") : r;
-}
-
-static int attach_new(const char *type, const struct mount_option *options, size_t count,
-                      const char *path)
-{
-    /* Terminals are devices. */
-    uint64_t attributes = strcmp(type, "devpts") == 0 ? SAFE & ~(uint64_t)MOUNT_ATTR_NODEV : SAFE;
-    cleanup_close int fd = -EBADF;
-
-    if (mkdir(path, 0755) < 0 && errno != EEXIST)
-        return -errno;
-    fd = mount_new(type, options, count, attributes);
-    return fd < 0 ? fd : attach_at(fd, path);
-}
-
-static int fill_dev(struct booting *b)
 {
     static const struct mount_option pts[] = {
         { "newinstance", NULL }, { "ptmxmode", "0666" }, { "mode", "0620" }, { "gid", "5" }
     };
     static const struct mount_option shm[] = { { "mode", "1777" } };
+    const uint64_t terminals = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC;
     int r;
 
     if (!b->message->builds_root)
         return 0;
-    for (size_t i = 0; i < ARRAY_SIZE(devices); i++) {
-        cleanup_close int place =
-            openat(b->dev_fd, devices[i], O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
-
-        r = place < 0 ? -errno : mount_attach(b->device_fds[i], place);
-        if (r < 0)
-            return r;
-    }
-    for (size_t i = 0; i < ARRAY_SIZE(links); i++)
-        if (symlinkat(links[i].target, b->dev_fd, links[i].name) < 0)
-            return -errno;
-    r = attach_new("devpts", pts, ARRAY_SIZE(pts), "/dev/pts");
+    r = lay("proc", NULL, 0, SAFE, "/proc");
     if (r == 0)
-        r = attach_new("tmpfs", shm, ARRAY_SIZE(shm), "/dev/shm");
-    return r == 0 ? attach_new("mqueue", NULL, 0, "/dev/mqueue") : r;
+        r = lay("sysfs", NULL, 0, SAFE | MOUNT_ATTR_RDONLY, "/sys");
+    if (r == 0)
+        r = lay("devpts", pts, ARRAY_SIZE(pts), terminals, "/dev/pts");
+    if (r == 0)
+        r = lay("tmpfs", shm, ARRAY_SIZE(shm), SAFE, "/dev/shm");
+    return r == 0 ? lay("mqueue", NULL, 0, SAFE, "/dev/mqueue") : r;
 }
 
-/* A mount to lay over place: the null device, nothing, or place itself made read-only. */
-static int cover_for(enum cover how, int place)
+/* Nobody but us has touched this tree yet, so paths are what they seem. */
+static int bind(const char *source, const char *target, bool is_readonly)
 {
-    cleanup_close int fd = -EBADF;
-    int r;
+    if (syscall(SYS_mount, source, target, NULL, MOUNT_BIND, NULL) < 0)
+        return -errno;
+    if (is_readonly && syscall(SYS_mount, NULL, target, NULL, MOUNT_REBIND_READONLY, NULL) < 0)
+        return -errno;
+    return 0;
+}
+
+static int lay_cover(enum cover how, const char *path)
+{
+    static const struct mount_option nothing[] = { { "mode", "555" }, { "size", "4k" } };
 
     switch (how) {
     case COVER_NULL:
-        return mount_clone(AT_FDCWD, "/dev/null", false);
+        return bind("/dev/null", path, false);
     case COVER_EMPTY:
-        return new_tmpfs("555", "4k", SAFE | MOUNT_ATTR_RDONLY);
+        return lay("tmpfs", nothing, ARRAY_SIZE(nothing), SAFE | MOUNT_ATTR_RDONLY, path);
     case COVER_READONLY:
-        break;
+        return bind(path, path, true);
     }
-    fd = mount_clone(place, "", true);
-    if (fd < 0)
-        return fd;
-    r = mount_set_attributes(fd, SAFE | MOUNT_ATTR_RDONLY, true);
-    return r < 0 ? r : TAKE_FD(fd);
+    return -EINVAL;
 }
 
 static int cover_secrets(struct booting *b)
 {
-    cleanup_close int root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-
     (void)b;
-    if (root_fd < 0)
-        return -errno;
     for (size_t i = 0; i < ARRAY_SIZE(covers); i++) {
-        cleanup_close int place = open_no_links(root_fd, covers[i].path, O_PATH, 0);
-        cleanup_close int cover = -EBADF;
-        int r;
+        int r = lay_cover(covers[i].how, covers[i].path);
 
-        if (place == -ENOENT)
-            continue;
-        if (place < 0)
-            return place;
-        cover = cover_for(covers[i].how, place);
-        r = cover < 0 ? cover : mount_attach(cover, place);
-        if (r < 0)
+        if (r < 0 && r != -ENOENT)
             return r;
     }
     return 0;
 }
 
-static int keep_devpts(struct booting *b)
+/* Whatever covers secrets, and whatever a process gets for stdin, must truly be the null device. */
+static int keep_devices(struct booting *b)
 {
+    struct stat null;
+
+    b->result.null_fd = open("/dev/null", O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+    if (b->result.null_fd < 0 || fstat(b->result.null_fd, &null) < 0)
+        return -errno;
+    if (null.st_rdev != makedev(1, 3))
+        return -ENODEV;
     b->result.devpts_fd = open("/dev/pts", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     return b->result.devpts_fd < 0 ? -errno : 0;
 }
@@ -302,41 +188,20 @@ static const struct {
 } steps[] = {
     { "become root of the sandbox", become_root },
     { "take its own view of control groups", own_cgroup_view },
-    { "detach from the host's mounts", detach_from_host },
     { "make /proc, /sys and /dev", make_mounts },
-    { "take the device nodes", take_devices },
-    { "enter the blank root", enter_blank_root },
-    { "attach /proc, /sys and /dev", attach_mounts },
-    { "fill /dev", fill_dev },
+    { "keep the devices", keep_devices },
     { "cover what is not for sandboxes", cover_secrets },
-    { "keep devpts", keep_devpts },
     { "bring up the loopback device", network },
     { "limit privileges", limit_privileges },
 };
 
-static void booting_done(struct booting *b)
-{
-    b->root_fd = fd_close(b->root_fd);
-    b->proc_fd = fd_close(b->proc_fd);
-    b->sys_fd = fd_close(b->sys_fd);
-    b->dev_fd = fd_close(b->dev_fd);
-    for (size_t i = 0; i < ARRAY_SIZE(devices); i++)
-        b->device_fds[i] = fd_close(b->device_fds[i]);
-}
-
 int boot(const struct message_boot *message, struct boot_result *ret, struct err *err)
 {
-    cleanup_with(booting_done) struct booting b = {
+    struct booting b = {
         .message = message,
-        .root_fd = -EBADF,
-        .proc_fd = -EBADF,
-        .sys_fd = -EBADF,
-        .dev_fd = -EBADF,
         .result = { .null_fd = -EBADF, .devpts_fd = -EBADF },
     };
 
-    for (size_t i = 0; i < ARRAY_SIZE(devices); i++)
-        b.device_fds[i] = -EBADF;
     for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
         int r = steps[i].run(&b);
 

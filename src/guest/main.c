@@ -274,11 +274,11 @@ int main(int argc, char **argv)
     reset_signals();
     if (argc > 2 && strcmp(argv[1], "enter") == 0)
         return enter(argv + 2);
-    if (argc == 2 && strcmp(argv[1], "seat") == 0)
-        return seat_main(CONTROL_FD, PROGRAM_FD);
+    (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    if (argc == 2 && strcmp(argv[1], "seat") == 0 && !seat_serve(CONTROL_FD, PROGRAM_FD))
+        return 0;
     /* This program itself, and what a runtime may have left open on the way here. */
     (void)syscall(SYS_close_range, CONTROL_FD + 1, ~0U, 0);
-    (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     (void)prctl(PR_SET_NAME, "holt-init", 0, 0, 0);
     guest.listener = (struct watch){ .kind = WATCH_LISTEN, .fd = -EBADF };
     guest.signals = (struct watch){ .kind = WATCH_SIGNAL, .fd = open_signals() };

@@ -46,6 +46,14 @@ static int attach_below(int root_fd, const char *target, int mount_fd, struct er
     return r < 0 ? err_sys(err, r, "attach '%s'", target) : 0;
 }
 
+/* What this namespace was born with cannot be moved, but it can be copied. */
+static int attach_copy(int mount_fd, int place)
+{
+    cleanup_close int copy_fd = mount_clone(mount_fd, "", true);
+
+    return copy_fd < 0 ? copy_fd : mount_attach(copy_fd, place);
+}
+
 static int carry_over(int old_root_fd, int root_fd, const char *name, struct err *err)
 {
     cleanup_close int mount_fd = openat(old_root_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
@@ -58,6 +66,8 @@ static int carry_over(int old_root_fd, int root_fd, const char *name, struct err
     if (r < 0)
         return r;
     r = mount_attach(mount_fd, place);
+    if (r == -EINVAL)
+        r = attach_copy(mount_fd, place);
     return r < 0 ? err_sys(err, r, "carry '/%s' over", name) : 0;
 }
 

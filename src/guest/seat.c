@@ -2,12 +2,18 @@
 #include "guest/seat.h"
 
 #include <errno.h>
+#include <linux/sched.h>
+#include <sched.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/types.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/err.h"
+#include "guest/seat_root.h"
 #include "kernel/clone.h"
 #include "wire/seat.h"
 
@@ -70,13 +76,26 @@ static bool parse_args(char *packet, size_t len, char **args)
     return true;
 }
 
-static int start(char *packet, size_t len, const int fds[2], int program_fd, int *ret_pidfd)
+/* Copies this small process into the new namespaces: 0 in the copy, which then is what it says. */
+static int fork_init(const struct seat_request *request, const int fds[2], int *ret_pidfd)
+{
+    struct clone_args args = {
+        .flags = request->namespaces | CLONE_PARENT | CLONE_PIDFD | CLONE_INTO_CGROUP,
+        .pidfd = (uint64_t)(uintptr_t)ret_pidfd,
+        .cgroup = (uint64_t)fds[0],
+    };
+    long pid = syscall(SYS_clone3, &args, sizeof(args));
+
+    return pid < 0 ? -errno : (int)pid;
+}
+
+static int run_program(const struct seat_request *request, char *const *args, const int fds[2],
+                       int program_fd, int *ret_pidfd)
 {
     static char *const no_environment[] = { NULL };
-    const struct seat_request *request = (const struct seat_request *)(void *)packet;
     const int theirs[] = { fds[1], program_fd };
-    char *args[SEAT_ARGS_MAX];
-    struct clone_exec spec = {
+    const struct clone_exec spec = {
+        .namespaces = request->namespaces,
         .cgroup_fd = fds[0],
         .program_fd = program_fd,
         .args = args,
@@ -86,30 +105,53 @@ static int start(char *packet, size_t len, const int fds[2], int program_fd, int
         .is_sibling = true,
     };
     pid_t pid;
-    int r;
+    int r = clone_exec(&spec, &pid, ret_pidfd);
 
-    if (fds[0] < 0 || fds[1] < 0 || !parse_args(packet, len, args))
-        return -EPROTO;
-    spec.namespaces = request->namespaces;
-    r = clone_exec(&spec, &pid, ret_pidfd);
     return r < 0 ? r : (int)pid;
 }
 
-int seat_main(int control_fd, int program_fd)
+static int start(char *packet, size_t len, const int fds[2], int program_fd, int *ret_pidfd)
+{
+    const struct seat_request *request = (const struct seat_request *)(void *)packet;
+    char *args[SEAT_ARGS_MAX];
+
+    if (fds[0] < 0 || fds[1] < 0 || len < sizeof(*request))
+        return -EPROTO;
+    if (request->arg_count == 0)
+        return fork_init(request, fds, ret_pidfd);
+    if (!parse_args(packet, len, args))
+        return -EPROTO;
+    return run_program(request, args, fds, program_fd, ret_pidfd);
+}
+
+/* In the copy: only the stream stays open, where the control socket was. */
+static bool become_init(int control_fd, int stream_fd)
+{
+    (void)setsid();
+    return dup3(stream_fd, control_fd, 0) >= 0 &&
+           syscall(SYS_close_range, control_fd + 1, ~0U, 0) == 0;
+}
+
+bool seat_serve(int control_fd, int program_fd)
 {
     _Alignas(struct seat_request) char packet[SEAT_PACKET_MAX];
+    struct err err = { 0 };
+    int ready = seat_root_enter(&err);
 
     for (;;) {
         cleanup_close int pidfd = -EBADF;
-        int fds[2] = { -1, -1 }, result;
+        int fds[2] = { -1, -1 }, result = ready;
         ssize_t n = receive(control_fd, packet, sizeof(packet), fds);
 
         if (n <= 0)
-            return 0;
-        result = start(packet, (size_t)n, fds, program_fd, &pidfd);
+            return false;
+        if (ready == 0)
+            result = start(packet, (size_t)n, fds, program_fd, &pidfd);
+        if (ready == 0 && result == 0)
+            return become_init(control_fd, fds[1]);
         cleanup_close_fd(&fds[0]);
         cleanup_close_fd(&fds[1]);
         if (reply(control_fd, result, pidfd) < 0)
-            return 1;
+            return false;
     }
 }

@@ -41,8 +41,8 @@ void cgroup_root_close(struct cgroup_root *root);
 /* Where limits come from here: "cgroup v2" or "cgroup v1 (hybrid)", for a person. */
 const char *cgroup_root_kind(const struct cgroup_root *root);
 
-/* Whether limits need a seat here. */
-bool cgroup_root_needs_seats(const struct cgroup_root *root);
+/* Whether limits are set on seats here, and not on the sandboxes' own groups. */
+bool cgroup_root_limits_seats(const struct cgroup_root *root);
 
 /* Makes the group of one sandbox on the unified hierarchy, with child "init". owner is the uid that
  * may start processes in it (the sandbox's own root). */
@@ -52,7 +52,7 @@ int cgroup_create(struct cgroup_root *root, const char *name, uid_t owner, struc
 int cgroup_open_child(struct cgroup_root *root, const char *name, const char *child, uid_t owner,
                       int *ret_fd, struct err *err);
 
-/* Makes the groups of a seat. */
+/* Makes the groups of a seat; on hosts that limit none there is nothing to make, nor to undo. */
 int cgroup_seat_create(struct cgroup_root *root, const char *seat, struct err *err);
 
 /* Moves a process to a seat: slow, see above. */

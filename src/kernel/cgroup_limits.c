@@ -125,7 +125,7 @@ uint64_t cgroup_memory_peak(struct cgroup_root *root, const char *name)
     return (uint64_t)peak;
 }
 
-bool cgroup_root_needs_seats(const struct cgroup_root *root)
+bool cgroup_root_limits_seats(const struct cgroup_root *root)
 {
     for (int i = 0; i < CGROUP_CONTROLLERS; i++)
         if (root->v1_fd[i] >= 0)

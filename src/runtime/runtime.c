@@ -19,7 +19,6 @@
 #include "base/xalloc.h"
 #include "kernel/caps.h"
 #include "kernel/cgroup.h"
-#include "kernel/clone.h"
 #include "kernel/seccomp.h"
 #include "runtime/seat.h"
 #include "wire/message.h"
@@ -30,7 +29,7 @@ enum { PROC_PATH_BYTES = 48, SEND_TIMEOUT_S = 10 };
 
 struct runtime {
     struct cgroup_root *cgroups;
-    struct seats *seats; /* NULL where limits need none */
+    struct seats *seats;
     int init_fd; /* holt-init in sealed memory, executable but not readable: see load_init */
     struct seccomp_program filter;
 };
@@ -74,8 +73,7 @@ int runtime_open(struct cgroup_root *cgroups, const char *init_path, struct runt
     runtime->cgroups = cgroups;
     runtime->init_fd = TAKE_FD(init_fd);
     seccomp_build(&runtime->filter);
-    if (cgroup_root_needs_seats(cgroups))
-        r = seats_open(cgroups, runtime->init_fd, &runtime->seats, err);
+    r = seats_open(cgroups, runtime->init_fd, &runtime->seats, err);
     if (r < 0) {
         runtime_close(runtime);
         return r;
@@ -159,35 +157,6 @@ static int send_boot(const struct runtime *runtime, const struct runtime_guest *
     return r < 0 ? err_sys(err, r, "send the boot message to '%s'", guest->id) : 0;
 }
 
-/* Born in its control groups, by whichever way is quick here. It waits for its boot message. */
-static int clone_init(struct runtime *runtime, struct runtime_guest *guest, int cgroup_fd,
-                      int stream_fd, pid_t *ret_pid, struct err *err)
-{
-    static char *const no_environment[] = { NULL };
-    const struct runtime_ops *ops = guest->ops;
-    int r;
-
-    if (guest->seat) {
-        const struct seat_start start = {
-            .namespaces = ops->namespaces,
-            .args = ops->args,
-            .cgroup_fd = cgroup_fd,
-            .stream_fd = stream_fd,
-        };
-
-        return seat_start_process(guest->seat, &start, ret_pid, &guest->pidfd, err);
-    }
-    r = clone_exec(&(struct clone_exec){ .namespaces = ops->namespaces,
-                                         .cgroup_fd = cgroup_fd,
-                                         .program_fd = runtime->init_fd,
-                                         .args = (char *const *)(uintptr_t)ops->args,
-                                         .env = no_environment,
-                                         .fds = (const int[]){ stream_fd, runtime->init_fd },
-                                         .fd_count = 2 },
-                   ret_pid, &guest->pidfd);
-    return r < 0 ? err_sys(err, r, "start holt-init in new namespaces") : 0;
-}
-
 static int start_init(struct runtime *runtime, struct runtime_guest *guest, pid_t *ret_pid,
                       struct err *err)
 {
@@ -206,21 +175,24 @@ static int start_init(struct runtime *runtime, struct runtime_guest *guest, pid_
     /* A guest that does not read must not hold a thread of ours for ever. */
     (void)setsockopt(guest->stream_fd, SOL_SOCKET, SO_SNDTIMEO, &send_timeout,
                      sizeof(send_timeout));
-    return clone_init(runtime, guest, cgroup_fd, theirs, ret_pid, err);
+    return seat_start_process(guest->seat,
+                              &(struct seat_start){ .namespaces = guest->ops->namespaces,
+                                                    .args = guest->ops->args,
+                                                    .cgroup_fd = cgroup_fd,
+                                                    .stream_fd = theirs },
+                              ret_pid, &guest->pidfd, err);
 }
 
 /* Its groups first, then itself, then its user ids; it waits meanwhile. */
 static int set_up(struct runtime *runtime, struct runtime_guest *guest, struct err *err)
 {
     pid_t pid = -1;
-    int r = 0;
+    int r = seat_take(runtime->seats, &guest->seat, err);
 
-    if (runtime->seats)
-        r = seat_take(runtime->seats, &guest->seat, err);
     if (r < 0)
         return r;
     (void)snprintf(guest->limits_group, sizeof(guest->limits_group), "%s",
-                   guest->seat ? seat_name(guest->seat) : guest->id);
+                   cgroup_root_limits_seats(runtime->cgroups) ? seat_name(guest->seat) : guest->id);
     r = cgroup_create(runtime->cgroups, guest->id, guest->first_uid, err);
     if (r == 0)
         r = start_init(runtime, guest, &pid, err);
@@ -257,7 +229,7 @@ int runtime_start(struct runtime *runtime, const struct runtime_ops *ops, const 
 
 unsigned runtime_guest_own_processes(const struct runtime_guest *guest)
 {
-    return guest->ops->own_processes + (guest->seat ? 1 : 0);
+    return guest->ops->own_processes + (cgroup_root_limits_seats(guest->runtime->cgroups) ? 1 : 0);
 }
 
 void runtime_guest_kill(const struct runtime_guest *guest)

@@ -21,7 +21,7 @@ struct runtime_ops {
     const char *name;        /* as written in the configuration */
     bool builds_root;        /* holt-init makes /proc, /dev and /sys itself */
     uint64_t namespaces;     /* CLONE_NEW* that holt-init, or what starts it, is born in */
-    const char *const *args; /* NULL-terminated; what to run, holt-init being the program */
+    const char *const *args; /* NULL-terminated; what the seat is to run, see wire/seat.h */
     const char *go;          /* bytes the program waits for before its first frame */
 
     unsigned own_processes; /* that live as long as the sandbox, holt-init among them */
@@ -37,7 +37,7 @@ struct runtime_guest {
     const struct runtime_ops *ops;
     struct runtime *runtime;
     char id[RUNTIME_ID_MAX];           /* also the name of its control group */
-    struct seat *seat;                 /* NULL where the host needs none */
+    struct seat *seat;                 /* what started it */
     char limits_group[RUNTIME_ID_MAX]; /* the control group that has its limits and accounts */
     uid_t first_uid;                   /* of the 65,536 that are its own */
     int pidfd;
