@@ -94,19 +94,20 @@ static int lay(const char *type, const struct mount_option *options, size_t coun
 static int make_mounts(struct booting *b)
 {
     static const struct mount_option pts[] = {
-        { "newinstance", NULL }, { "ptmxmode", "0666" }, { "mode", "0620" }, { "gid", "5" }
+        { "newinstance", NULL }, { "ptmxmode", "0666" }, { "mode", "0620" },
+        { "gid", "5" },          { "max", "256" }, /* of the few thousand that the whole machine has
+                                                    */
     };
     static const struct mount_option shm[] = { { "mode", "1777" } };
     const uint64_t terminals = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC;
     int r;
 
-    if (!b->message->builds_root)
-        return 0;
+    r = lay("devpts", pts, ARRAY_SIZE(pts), terminals, "/dev/pts");
+    if (r < 0 || !b->message->builds_root)
+        return r;
     r = lay("proc", NULL, 0, SAFE, "/proc");
     if (r == 0)
         r = lay("sysfs", NULL, 0, SAFE | MOUNT_ATTR_RDONLY, "/sys");
-    if (r == 0)
-        r = lay("devpts", pts, ARRAY_SIZE(pts), terminals, "/dev/pts");
     if (r == 0)
         r = lay("tmpfs", shm, ARRAY_SIZE(shm), SAFE, "/dev/shm");
     return r == 0 ? lay("mqueue", NULL, 0, SAFE, "/dev/mqueue") : r;

@@ -271,6 +271,9 @@ int main(int argc, char **argv)
     static struct guest guest; /* zero, and too large for a small stack */
     struct epoll_event events[EVENTS_PER_TURN];
 
+    /* Run by anybody but the daemon: from inside a sandbox it can be, as /proc/self/exe. */
+    if (fcntl(CONTROL_FD, F_GETFD) < 0)
+        return 1;
     reset_signals();
     if (argc > 2 && strcmp(argv[1], "enter") == 0)
         return enter(argv + 2);

@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <linux/sched.h>
+#include <linux/securebits.h>
 #include <sched.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
@@ -110,18 +112,38 @@ static int run_program(const struct seat_request *request, char *const *args, co
     return r < 0 ? r : (int)pid;
 }
 
+/* The kernel charges what a user namespace uses of its countable things (inotify instances, queued
+ * signals, message queues, ...) to whoever made it. Were that root, one sandbox could use up what
+ * root and all other sandboxes have; so it is the sandbox's own root, a user nobody else is. */
+static int set_maker(uid_t uid)
+{
+    return syscall(SYS_setresuid, -1, uid, -1) < 0 ? -errno : 0;
+}
+
+static int start_as(const struct seat_request *request, char *const *args, const int fds[2],
+                    int program_fd, int *ret_pidfd)
+{
+    int result = set_maker(request->owner);
+
+    if (result < 0)
+        return result;
+    result = request->arg_count == 0 ? fork_init(request, fds, ret_pidfd)
+                                     : run_program(request, args, fds, program_fd, ret_pidfd);
+    if (result != 0 && set_maker(0) < 0)
+        _exit(1);
+    return result;
+}
+
 static int start(char *packet, size_t len, const int fds[2], int program_fd, int *ret_pidfd)
 {
     const struct seat_request *request = (const struct seat_request *)(void *)packet;
-    char *args[SEAT_ARGS_MAX];
+    char *args[SEAT_ARGS_MAX] = { NULL };
 
     if (fds[0] < 0 || fds[1] < 0 || len < sizeof(*request))
         return -EPROTO;
-    if (request->arg_count == 0)
-        return fork_init(request, fds, ret_pidfd);
-    if (!parse_args(packet, len, args))
+    if (request->arg_count > 0 && !parse_args(packet, len, args))
         return -EPROTO;
-    return run_program(request, args, fds, program_fd, ret_pidfd);
+    return start_as(request, args, fds, program_fd, ret_pidfd);
 }
 
 /* In the copy: only the stream stays open, where the control socket was. */
@@ -136,7 +158,10 @@ bool seat_serve(int control_fd, int program_fd)
 {
     _Alignas(struct seat_request) char packet[SEAT_PACKET_MAX];
     struct err err = { 0 };
-    int ready = seat_root_enter(&err);
+    /* Capabilities are to stay when the uid changes. */
+    int ready = prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP, 0, 0, 0) < 0
+                    ? -errno
+                    : seat_root_enter(&err);
 
     for (;;) {
         cleanup_close int pidfd = -EBADF;

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/close_range.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sched.h>
@@ -43,7 +42,19 @@ static int place_fds(const struct spawn *spawn)
     for (int i = 0; i < 3; i++)
         if (dup2(high[i], i) < 0)
             return -errno;
-    return syscall(SYS_close_range, 3, ~0U, CLOSE_RANGE_CLOEXEC) < 0 ? -errno : 0;
+    /* Closed, not marked: the working directory is looked up next, and /proc/self/fd/N must not
+     * lead to what holt-init has open (CVE-2024-21626). */
+    return syscall(SYS_close_range, 3, ~0U, 0) < 0 ? -errno : 0;
+}
+
+static int enter_directory(const char *path)
+{
+    char now[PATH_MAX];
+
+    if (chdir(path) < 0 || syscall(SYS_getcwd, now, sizeof(now)) < 0)
+        return -errno;
+    /* The kernel says "(unreachable)" of a directory outside this root. */
+    return now[0] == '/' ? 0 : -EACCES;
 }
 
 static int set_limits(const struct message_spawn *message)
@@ -159,7 +170,7 @@ static void child_main(void *argument)
         return;
 
     child->step = FAILED_CWD;
-    child->result = chdir(spawn->message->cwd) < 0 ? -errno : 0;
+    child->result = enter_directory(spawn->message->cwd);
     if (child->result < 0)
         return;
 

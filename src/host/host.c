@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/cleanup.h"
 #include "base/xalloc.h"
@@ -21,16 +22,18 @@ enum {
     UID_LAST = 1879048191,
     SANDBOXES_MAX = (UID_LAST - UID_FIRST) / RUNTIME_IDS_PER_SANDBOX,
     LABEL_BYTES = 32,
+    REAP_WAIT_S = 10,
 };
 
-/* The same for the same state directory, so that a restarted daemon knows what is its own. */
-static void make_label(const char *state, char *ret)
+/* A number for the state directory (FNV-1a), so that a restarted daemon knows what is its own and
+ * two daemons hardly ever use the same uids. */
+static uint32_t hash_of(const char *state)
 {
-    uint32_t hash = 2166136261U; /* FNV-1a */
+    uint32_t hash = 2166136261U;
 
     for (const char *c = state; *c; c++)
         hash = (hash ^ (unsigned char)*c) * 16777619U;
-    (void)snprintf(ret, LABEL_BYTES, "holt-%08" PRIx32, hash);
+    return hash;
 }
 
 int host_take_uids(struct host *host)
@@ -38,8 +41,8 @@ int host_take_uids(struct host *host)
     int slot = -ENOSPC;
 
     (void)pthread_mutex_lock(&host->lock);
-    for (uint32_t i = 0; slot < 0 && i < host->sandboxes_max; i++) {
-        uint32_t candidate = (host->next_uid_slot + i) % host->sandboxes_max;
+    for (uint32_t i = 0; slot < 0 && host->live < host->sandboxes_max; i++) {
+        uint32_t candidate = (host->next_uid_slot + i) % SANDBOXES_MAX;
 
         if (!host->uid_slots[candidate])
             slot = (int)candidate;
@@ -72,6 +75,7 @@ void host_reap_later(struct host *host, struct sandbox *sandbox)
     (void)pthread_mutex_lock(&host->lock);
     sandbox->next = host->reap_queue;
     host->reap_queue = sandbox;
+    host->reaping++;
     (void)pthread_cond_broadcast(&host->changed);
     (void)pthread_mutex_unlock(&host->lock);
 }
@@ -93,6 +97,8 @@ static void *reaper_main(void *argument)
         (void)pthread_mutex_unlock(&host->lock);
         sandbox_reap(sandbox);
         (void)pthread_mutex_lock(&host->lock);
+        host->reaping--;
+        (void)pthread_cond_broadcast(&host->changed);
     }
     (void)pthread_mutex_unlock(&host->lock);
     return NULL;
@@ -104,7 +110,7 @@ static int open_runtime(struct host *host, const struct config *config, struct e
     char label[LABEL_BYTES];
     int r;
 
-    make_label(config->state, label);
+    (void)snprintf(label, sizeof(label), "holt-%08" PRIx32, hash_of(config->state));
     r = init_path_find(&init_path, err);
     if (r == 0)
         r = runtime_find(config->runtime, &host->default_runtime, err);
@@ -141,7 +147,8 @@ static struct host *host_new(const struct config *config)
         .pids = config->limit_pids,
     };
     host->sandboxes_max = config->sandboxes_max;
-    host->uid_slots = xcalloc(config->sandboxes_max, 1);
+    host->uid_slots = xcalloc(SANDBOXES_MAX, 1);
+    host->next_uid_slot = hash_of(config->state) % SANDBOXES_MAX;
     host->started_ms = clock_ms();
     (void)pthread_mutex_init(&host->lock, NULL);
     (void)pthread_cond_init(&host->changed, NULL);
@@ -228,15 +235,36 @@ struct store *host_store(struct host *host)
     return host->store;
 }
 
+/* Until what has ended by now holds nothing any more, or for a while. */
+static void wait_reaped(struct host *host)
+{
+    struct timespec deadline;
+    int r = 0;
+
+    (void)clock_gettime(CLOCK_REALTIME, &deadline);
+    deadline.tv_sec += REAP_WAIT_S;
+    (void)pthread_mutex_lock(&host->lock);
+    while (r == 0 && host->reaping > 0)
+        r = pthread_cond_timedwait(&host->changed, &host->lock, &deadline);
+    (void)pthread_mutex_unlock(&host->lock);
+}
+
 int host_remove_template(struct host *host, const char *name, struct err *err)
 {
+    int r;
+
     (void)pthread_mutex_lock(&host->lock);
     if (strcmp(host->warm_template, name) == 0)
         (void)snprintf(host->warm_template, sizeof(host->warm_template), "%s",
                        host->default_template);
     (void)pthread_mutex_unlock(&host->lock);
     pool_drop_template(host->pool, name);
-    return template_remove(host->store, name, err);
+    r = template_remove(host->store, name, err);
+    if (r < 0 && err->kind == ERR_BUSY) {
+        wait_reaped(host);
+        r = template_remove(host->store, name, err);
+    }
+    return r;
 }
 
 void host_health(struct host *host, struct host_health *ret)

@@ -70,6 +70,7 @@ struct host {
     struct sandbox *sandboxes;                 /* those that can be found by id */
     uint32_t live; /* all that hold resources: also blanks and those being reaped */
     struct sandbox *reap_queue;
+    uint32_t reaping; /* ended, but not yet undone */
     bool is_stopping;
     pthread_t reaper;
     uint8_t *uid_slots; /* one byte each: taken or not */

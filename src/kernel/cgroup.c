@@ -23,6 +23,7 @@ enum {
     REMOVE_TRIES = 400,
     REMOVE_PAUSE_NS = 5 * 1000 * 1000,
     EVENTS_RECHECK_MS = 100,
+    FREEZE_TIMEOUT_MS = 2000,
 };
 
 const char *cgroup_path(char *into, const char *name, const char *child, const char *file)
@@ -89,6 +90,31 @@ static int freeze(struct cgroup_root *root, const char *name, const char *child,
                          on ? "1" : "0");
 }
 
+/* Waits until the group's events file says so, or (timeout_ms >= 0) that long. */
+static int wait_event(struct cgroup_root *root, const char *name, const char *child,
+                      const char *event, int timeout_ms)
+{
+    char path[CGROUP_PATH_BYTES], text[256];
+    cleanup_close int fd = openat(root->unified_fd, cgroup_path(path, name, child, "cgroup.events"),
+                                  O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return -errno;
+    for (int waited_ms = 0; timeout_ms < 0 || waited_ms <= timeout_ms;
+         waited_ms += EVENTS_RECHECK_MS) {
+        struct pollfd poll_fd = { .fd = fd, .events = POLLPRI };
+        ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
+
+        if (n < 0)
+            return -errno;
+        text[n] = '\0';
+        if (strstr(text, event))
+            return 0;
+        (void)poll(&poll_fd, 1, EVENTS_RECHECK_MS);
+    }
+    return -ETIMEDOUT;
+}
+
 int cgroup_signal(struct cgroup_root *root, const char *name, const char *child, int signal)
 {
     cleanup_with(buf_done) struct buf pids = BUF_INIT(1 << 20);
@@ -100,6 +126,8 @@ int cgroup_signal(struct cgroup_root *root, const char *name, const char *child,
     /* Frozen processes neither fork nor end, so no pid in the list can become another's. */
     r = freeze(root, name, child, true);
     if (r == 0)
+        r = wait_event(root, name, child, "frozen 1", FREEZE_TIMEOUT_MS);
+    if (r == 0)
         r = file_read_at(root->unified_fd, cgroup_path(path, name, child, "cgroup.procs"), &pids);
     for (char *line = r == 0 ? strtok_r(pids.data, "\n", &save) : NULL; line;
          line = strtok_r(NULL, "\n", &save))
@@ -110,23 +138,9 @@ int cgroup_signal(struct cgroup_root *root, const char *name, const char *child,
 
 int cgroup_wait_empty(struct cgroup_root *root, const char *name, const char *child)
 {
-    char path[CGROUP_PATH_BYTES], text[256];
-    cleanup_close int fd = openat(root->unified_fd, cgroup_path(path, name, child, "cgroup.events"),
-                                  O_RDONLY | O_CLOEXEC);
+    int r = wait_event(root, name, child, "populated 0", -1);
 
-    if (fd < 0)
-        return errno == ENOENT ? 0 : -errno;
-    for (;;) {
-        struct pollfd poll_fd = { .fd = fd, .events = POLLPRI };
-        ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
-
-        if (n < 0)
-            return -errno;
-        text[n] = '\0';
-        if (strstr(text, "populated 0"))
-            return 0;
-        (void)poll(&poll_fd, 1, EVENTS_RECHECK_MS);
-    }
+    return r == -ENOENT ? 0 : r;
 }
 
 int cgroup_remove_dir(int root_fd, const char *path)

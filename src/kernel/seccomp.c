@@ -36,6 +36,7 @@ enum action {
     CHECK_UNSHARE,
     CHECK_IOCTL,
     CHECK_SOCKET,
+    CHECK_PRLIMIT,
     CHECK_PERSONALITY,
 };
 
@@ -102,9 +103,10 @@ static const struct {
     { SYS_request_key, REFUSE },
     { SYS_keyctl, REFUSE },
 
-    /* devices and sockets with too much behind them */
+    /* what is fine but for some arguments */
     { SYS_ioctl, CHECK_IOCTL },
     { SYS_socket, CHECK_SOCKET },
+    { SYS_prlimit64, CHECK_PRLIMIT },
 #if defined(__x86_64__)
     { SYS_ioperm, REFUSE },
     { SYS_iopl, REFUSE },
@@ -163,11 +165,19 @@ static void emit_personality(struct seccomp_program *program)
 
 static void emit_socket(struct seccomp_program *program)
 {
-    static const uint32_t families[] = { AF_KEY, AF_ALG, AF_VSOCK };
+    static const uint32_t families[] = { AF_UNIX, AF_INET, AF_INET6, AF_NETLINK, AF_PACKET };
 
     emit_load_argument(program, 0);
     for (size_t i = 0; i < ARRAY_SIZE(families); i++)
-        emit_return_if(program, BPF_JEQ, families[i], EAFNOSUPPORT);
+        emit_return_if(program, BPF_JEQ, families[i], 0);
+    emit_return(program, EAFNOSUPPORT);
+}
+
+/* Whoever has its uid may set the limits of holt-init, and so cripple it. */
+static void emit_prlimit(struct seccomp_program *program)
+{
+    emit_load_argument(program, 0);
+    emit_return_if(program, BPF_JEQ, 1, EPERM);
     emit_return(program, 0);
 }
 
@@ -212,6 +222,9 @@ static void emit_action(struct seccomp_program *program, enum action action)
         break;
     case CHECK_SOCKET:
         emit_socket(program);
+        break;
+    case CHECK_PRLIMIT:
+        emit_prlimit(program);
         break;
     case CHECK_PERSONALITY:
         emit_personality(program);

@@ -177,6 +177,7 @@ static int start_init(struct runtime *runtime, struct runtime_guest *guest, pid_
                      sizeof(send_timeout));
     return seat_start_process(guest->seat,
                               &(struct seat_start){ .namespaces = guest->ops->namespaces,
+                                                    .owner = guest->first_uid,
                                                     .args = guest->ops->args,
                                                     .cgroup_fd = cgroup_fd,
                                                     .stream_fd = theirs },

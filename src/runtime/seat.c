@@ -169,7 +169,7 @@ static int send_request(const struct seat *seat, const struct seat_start *start)
     };
     struct cmsghdr *header;
 
-    *request = (struct seat_request){ .namespaces = start->namespaces };
+    *request = (struct seat_request){ .namespaces = start->namespaces, .owner = start->owner };
     for (const char *const *arg = start->args; *arg; arg++) {
         size_t len = strlen(*arg) + 1;
 

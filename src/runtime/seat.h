@@ -11,6 +11,7 @@ struct seats;
 
 struct seat_start {
     uint64_t namespaces;
+    uid_t owner;             /* of the new user namespace */
     const char *const *args; /* NULL-terminated */
     int cgroup_fd;
     int stream_fd;

@@ -14,5 +14,6 @@ enum { SEAT_PACKET_MAX = 2048, SEAT_ARGS_MAX = 48 };
 
 struct seat_request {
     uint64_t namespaces; /* CLONE_NEW* */
+    uint32_t owner;      /* uid that the new user namespace belongs to, see guest/seat.c */
     uint32_t arg_count;
 };

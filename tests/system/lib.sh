@@ -59,13 +59,14 @@ trap 'exit 129' HUP INT TERM
 # claim NAME [ARGUMENTS...]: the arguments become part of the printed name.
 claim() {
     local name=${*// /_}
-    local status=0
     (
         set -eu
         trap - EXIT
         "$@"
-    ) >"$tmp/claim.log" 2>&1 </dev/null || status=$?
-    if [ "$status" -eq 0 ]; then
+    ) >"$tmp/claim.log" 2>&1 </dev/null &
+    # Waited for in this way, a signal to the test is handled at once and not when the claim is done;
+    # and inside an `if` or before `||` the -e above would be ignored.
+    if wait $!; then
         echo "ok: $name"
     else
         echo "not ok: $name"
@@ -141,7 +142,7 @@ label_groups() { # the directories of our control groups, unified hierarchy and 
 
 count() { grep -c . || true; }
 host_mounts() { count </proc/self/mountinfo; }
-loop_devices() { losetup -a | count; }
+loop_devices() { losetup -a | grep -F "$tmp/" | count; }
 state_files() { find "$tmp/state" "$tmp/run" | count; }
 
 # Volumes may lie in an image that is mounted nowhere but in the daemon's descriptors.

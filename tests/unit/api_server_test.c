@@ -33,7 +33,7 @@
 #define process_resize stub_process_resize
 #define process_unref stub_process_unref
 #define template_list stub_template_list
-#define template_remove stub_template_remove
+#define host_remove_template stub_host_remove_template
 #define template_import stub_template_import
 
 #include <arpa/inet.h>
@@ -222,9 +222,9 @@ int stub_template_list(struct store *store, struct template_info **ret, size_t *
     return 0;
 }
 
-int stub_template_remove(struct store *store, const char *name, struct err *err)
+int stub_host_remove_template(struct host *host, const char *name, struct err *err)
 {
-    (void)store;
+    (void)host;
     if (strcmp(name, "host") == 0)
         return err_set(err, ERR_DENIED, "the host template cannot be removed");
     return err_set(err, ERR_BUSY, "template '%s' is in use", name);
