@@ -211,6 +211,8 @@ static void dispatch(struct guest *guest, struct watch *watch, uint32_t events)
 
 static void end_turn(struct guest *guest)
 {
+    bool is_more;
+
     while (guest->forgotten) {
         struct process *process = guest->forgotten;
 
@@ -219,11 +221,15 @@ static void end_turn(struct guest *guest)
     }
     if (guest->link.watch.fd < 0)
         return;
-    process_pump(guest);
-    if (link_flush(&guest->link) < 0) {
-        drop_connection(guest);
-        return;
-    }
+    /* Until there is nothing more to send, or the socket takes no more: no other event need come. */
+    do {
+        process_pump(guest);
+        is_more = guest->link.out.len > 0;
+        if (link_flush(&guest->link) < 0) {
+            drop_connection(guest);
+            return;
+        }
+    } while (is_more && guest->link.out.len == 0);
     watch_set(guest->epoll_fd, &guest->link.watch,
               guest->link.out.len > 0 ? EPOLLIN | EPOLLOUT : EPOLLIN);
 }

@@ -1,0 +1,112 @@
+/* What tests on the real kernel share: each test must leave the machine as it found it. */
+#pragma once
+
+#include <dirent.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "check.h"
+
+enum {
+    PATIENCE_MS = 120 * 1000, /* against a test that hangs, not a speed limit */
+    POLL_MS = 5,
+};
+
+/* Entries of a directory without "." and "..". */
+static inline size_t count_entries(const char *path)
+{
+    DIR *dir = opendir(path);
+    size_t count = 0;
+
+    CHECK(dir, "(%s: %s)", path, strerror(errno));
+    while (readdir(dir))
+        count++;
+    (void)closedir(dir);
+    return count - 2;
+}
+
+static inline size_t count_lines(const char *path)
+{
+    FILE *file = fopen(path, "re");
+    size_t count = 0;
+    int c;
+
+    CHECK(file, "(%s: %s)", path, strerror(errno));
+    while ((c = fgetc(file)) != EOF)
+        count += c == '\n';
+    (void)fclose(file);
+    return count;
+}
+
+static inline size_t count_children(void)
+{
+    FILE *file = fopen("/proc/thread-self/children", "re");
+    size_t count = 0;
+    int c;
+
+    CHECK(file, "(/proc/thread-self/children: %s)", strerror(errno));
+    while ((c = fgetc(file)) != EOF)
+        count += c == ' ';
+    (void)fclose(file);
+    return count;
+}
+
+struct host_counts {
+    size_t fds, mounts, children;
+};
+
+static inline struct host_counts host_count(void)
+{
+    return (struct host_counts){
+        .fds = count_entries("/proc/self/fd"),
+        .mounts = count_lines("/proc/self/mountinfo"),
+        .children = count_children(),
+    };
+}
+
+static inline void pause_ms(long ms)
+{
+    const struct timespec pause = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000 };
+
+    (void)nanosleep(&pause, NULL);
+}
+
+/* Polls until the condition holds; ends the test when it never does. */
+#define EVENTUALLY(condition)                                                                      \
+    do {                                                                                           \
+        for (int waited_ = 0; !(condition); waited_ += POLL_MS) {                                  \
+            CHECK(waited_ < PATIENCE_MS, "(never came true: %s)", #condition);                     \
+            pause_ms(POLL_MS);                                                                     \
+        }                                                                                          \
+    } while (0)
+
+/* Runs a test and compares what this process and host have with what they had before. */
+#define RUN_CLEAN(test)                                                                            \
+    do {                                                                                           \
+        struct host_counts before_ = host_count(), after_;                                         \
+        test();                                                                                    \
+        after_ = host_count();                                                                     \
+        CHECK(after_.fds == before_.fds, "(%s: %zu descriptors, then %zu)", #test, before_.fds,    \
+              after_.fds);                                                                         \
+        CHECK(after_.mounts == before_.mounts, "(%s: %zu mounts, then %zu)", #test,                \
+              before_.mounts, after_.mounts);                                                      \
+        CHECK(after_.children == before_.children, "(%s: %zu children, then %zu)", #test,          \
+              before_.children, after_.children);                                                  \
+        (void)printf("ok: %s\n", #test);                                                           \
+        (void)fflush(stdout);                                                                      \
+    } while (0)
+
+static inline void must_be_root(void)
+{
+    if (geteuid() == 0)
+        return;
+    (void)printf("skip: tests on the kernel need root\n");
+    exit(getenv("TESTS_MUST_RUN") ? 1 : 0);
+}
