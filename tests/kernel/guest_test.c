@@ -87,11 +87,23 @@ static void world_open(void)
              &err);
 }
 
+/* After a broken claim: guests that listen would outlive us. */
+static void world_abandon(void)
+{
+    struct err err;
+
+    if (!world.cgroups)
+        return;
+    (void)cgroup_root_sweep(world.cgroups, &err);
+    cgroup_root_close(world.cgroups);
+    (void)tree_remove_at(AT_FDCWD, world.dir);
+}
+
 static void world_close(void)
 {
     store_close(world.store);
     runtime_close(world.runtime);
-    cgroup_root_close(world.cgroups);
+    cgroup_root_close(TAKE_PTR(world.cgroups));
     CHECK(tree_remove_at(AT_FDCWD, world.dir) == 0);
 }
 
@@ -1219,6 +1231,23 @@ static void output_continues_at_the_acknowledged_offset(void)
     end(&guest);
 }
 
+/* Offsets mean nothing to a daemon that has not been told where they begin. */
+static void nothing_is_sent_before_the_hello(void)
+{
+    struct guest guest = start();
+    struct frame frame;
+
+    give_listener(&guest);
+    spawn(&guest, 1, "exec yes");
+    while (receive_for(&guest, QUIET_MS, &frame) == 1)
+        continue;
+    disconnect(&guest);
+    pause_ms(QUIET_MS);
+    guest.fd = connect_to(&guest);
+    CHECK(receive_for(&guest, QUIET_MS, &frame) == -EAGAIN, "(a frame of type %d)", (int)frame.type);
+    end(&guest);
+}
+
 /* Holtd had read it, died before it could acknowledge, and does so first thing in its next life. */
 static void what_an_earlier_connection_read_can_be_acknowledged(void)
 {
@@ -1513,6 +1542,7 @@ int main(void)
 {
     must_be_root();
     (void)signal(SIGPIPE, SIG_IGN);
+    CHECK(atexit(world_abandon) == 0);
     world_open();
     check_boots(&runtime_native); /* the first of all may make what stays */
     check_boots(&runtime_bwrap);
@@ -1561,6 +1591,7 @@ int main(void)
     RUN_CLEAN(frames_may_come_byte_by_byte);
     RUN_CLEAN(an_idle_guest_is_small);
 
+    RUN_CLEAN(nothing_is_sent_before_the_hello);
     RUN_CLEAN(a_window_of_output_needs_no_acknowledgement);
     RUN_CLEAN(a_process_is_heard_beside_an_older_loud_one);
     RUN_CLEAN(a_process_is_heard_beside_a_newer_loud_one);
