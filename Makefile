@@ -47,7 +47,7 @@ GUEST_CC := musl-gcc
 UAPI := $(OUT)/uapi
 GUEST_SOURCES := $(wildcard src/guest/*.c) $(wildcard src/wire/frame.c src/wire/message.c) \
 	$(addprefix src/base/,buf.c err.c io.c xalloc.c) \
-	$(wildcard $(addprefix src/kernel/,caps.c clone.c mount.c netns.c path.c pty.c vclone.c))
+	$(wildcard $(addprefix src/kernel/,caps.c clone.c fds.c mount.c netns.c path.c pty.c vclone.c))
 GUEST_OBJECTS := $(patsubst src/%.c,$(OUT)/obj-guest/%.o,$(GUEST_SOURCES))
 GUEST_CFLAGS := $(COMMON) -isystem $(UAPI) -Os -fno-pie -fno-asynchronous-unwind-tables \
 	-ffunction-sections -fdata-sections

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "kernel/fds.h"
 
 enum { RECEIVE_CHUNK = 64 * 1024 };
 
@@ -30,17 +31,8 @@ void link_drop(struct link *link)
 }
 
 /* More descriptors than any frame may carry are closed, and the frame that wanted them fails. */
-static void keep_fds(struct link *link, struct msghdr *message)
+static void keep_fds(struct link *link, const int *fds, size_t count)
 {
-    /* One header is all there is room for, and all a unix socket delivers at a time. */
-    struct cmsghdr *header = CMSG_FIRSTHDR(message);
-    const int *fds;
-    size_t count;
-
-    if (!header || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS)
-        return;
-    fds = (const int *)(const void *)CMSG_DATA(header);
-    count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
     for (size_t i = 0; i < count; i++) {
         if (link->fd_count < LINK_FDS_MAX)
             link->fds[link->fd_count++] = fds[i];
@@ -51,27 +43,19 @@ static void keep_fds(struct link *link, struct msghdr *message)
 
 int link_receive(struct link *link)
 {
-    char control[CMSG_SPACE(sizeof(int) * FRAME_FDS_MAX)];
-    struct iovec part = { .iov_len = RECEIVE_CHUNK };
-    struct msghdr message = {
-        .msg_iov = &part,
-        .msg_iovlen = 1,
-        .msg_control = control,
-        .msg_controllen = sizeof(control),
-    };
+    int fds[FDS_MAX];
+    size_t count;
     ssize_t n;
     int r = buf_reserve(&link->in, RECEIVE_CHUNK);
 
     if (r < 0)
         return r;
-    part.iov_base = link->in.data + link->in.len;
-    n = recvmsg(link->watch.fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    if (n < 0)
-        return errno == EAGAIN || errno == EINTR ? 0 : -errno;
-    if (n == 0)
-        return -EPIPE;
+    n = fds_receive(link->watch.fd, link->in.data + link->in.len, RECEIVE_CHUNK, MSG_DONTWAIT, fds,
+                    &count);
+    if (n <= 0)
+        return n == -EAGAIN ? 0 : n < 0 ? (int)n : -EPIPE;
     link->in.len += (size_t)n;
-    keep_fds(link, &message);
+    keep_fds(link, fds, count);
     return 0;
 }
 

@@ -221,7 +221,8 @@ static void end_turn(struct guest *guest)
     }
     if (guest->link.watch.fd < 0)
         return;
-    /* Until there is nothing more to send, or the socket takes no more: no other event need come. */
+    /* Until there is nothing more to send, or the socket takes no more: no other event need come.
+     */
     do {
         process_pump(guest);
         is_more = guest->link.out.len > 0;

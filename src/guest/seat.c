@@ -8,7 +8,6 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -17,48 +16,8 @@
 #include "base/err.h"
 #include "guest/seat_root.h"
 #include "kernel/clone.h"
+#include "kernel/fds.h"
 #include "wire/seat.h"
-
-/* Receives one packet and up to two descriptors: its length, 0 at the end, or -errno. */
-static ssize_t receive(int fd, void *data, size_t size, int fds[2])
-{
-    _Alignas(struct cmsghdr) char control[CMSG_SPACE(2 * sizeof(int))];
-    struct iovec part = { .iov_base = data, .iov_len = size };
-    struct msghdr message = {
-        .msg_iov = &part,
-        .msg_iovlen = 1,
-        .msg_control = control,
-        .msg_controllen = sizeof(control),
-    };
-    ssize_t n = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
-    struct cmsghdr *header = n > 0 ? CMSG_FIRSTHDR(&message) : NULL;
-
-    if (n <= 0)
-        return n < 0 ? -errno : 0;
-    if (header && header->cmsg_len == CMSG_LEN(2 * sizeof(int)))
-        memcpy(fds, CMSG_DATA(header), 2 * sizeof(int));
-    return n;
-}
-
-static int reply(int fd, int result, int pidfd)
-{
-    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))];
-    struct iovec part = { .iov_base = &result, .iov_len = sizeof(result) };
-    struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
-
-    if (pidfd >= 0) {
-        struct cmsghdr *header;
-
-        message.msg_control = control;
-        message.msg_controllen = sizeof(control);
-        header = CMSG_FIRSTHDR(&message);
-        header->cmsg_level = SOL_SOCKET;
-        header->cmsg_type = SCM_RIGHTS;
-        header->cmsg_len = CMSG_LEN(sizeof(int));
-        memcpy(CMSG_DATA(header), &pidfd, sizeof(pidfd));
-    }
-    return sendmsg(fd, &message, MSG_NOSIGNAL) < 0 ? -errno : 0;
-}
 
 /* Points args into the packet: false if it is not what it says. */
 static bool parse_args(char *packet, size_t len, char **args)
@@ -139,7 +98,7 @@ static int start(char *packet, size_t len, const int fds[2], int program_fd, int
     const struct seat_request *request = (const struct seat_request *)(void *)packet;
     char *args[SEAT_ARGS_MAX] = { NULL };
 
-    if (fds[0] < 0 || fds[1] < 0 || len < sizeof(*request))
+    if (len < sizeof(*request))
         return -EPROTO;
     if (request->arg_count > 0 && !parse_args(packet, len, args))
         return -EPROTO;
@@ -165,18 +124,19 @@ bool seat_serve(int control_fd, int program_fd)
 
     for (;;) {
         cleanup_close int pidfd = -EBADF;
-        int fds[2] = { -1, -1 }, result = ready;
-        ssize_t n = receive(control_fd, packet, sizeof(packet), fds);
+        int fds[FDS_MAX] = { -1, -1 }, result = ready;
+        size_t fd_count;
+        ssize_t n = fds_receive(control_fd, packet, sizeof(packet), 0, fds, &fd_count);
 
         if (n <= 0)
             return false;
-        if (ready == 0)
+        if (ready == 0 && fd_count == 2)
             result = start(packet, (size_t)n, fds, program_fd, &pidfd);
         if (ready == 0 && result == 0)
             return become_init(control_fd, fds[1]);
         cleanup_close_fd(&fds[0]);
         cleanup_close_fd(&fds[1]);
-        if (reply(control_fd, result, pidfd) < 0)
+        if (fds_send(control_fd, &result, sizeof(result), &pidfd, result > 0 ? 1 : 0) < 0)
             return false;
     }
 }

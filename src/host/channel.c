@@ -2,10 +2,10 @@
 #include "host/channel.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #include "base/cleanup.h"
+#include "kernel/fds.h"
 
 enum { RECEIVE_CHUNK = 64 * 1024 };
 
@@ -66,36 +66,16 @@ int channel_start(struct channel *channel, struct reactor *reactor, int fd,
     return reactor_add(reactor, &channel->source);
 }
 
-static void add_fds(struct msghdr *message, void *control, const int *fds, size_t count)
-{
-    struct cmsghdr *header;
-
-    message->msg_control = control;
-    message->msg_controllen = CMSG_SPACE(sizeof(int) * count);
-    header = CMSG_FIRSTHDR(message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof(int) * count);
-    memcpy(CMSG_DATA(header), fds, sizeof(int) * count);
-}
-
 static int send_all(int fd, const struct buf *frames, const int *fds, size_t fd_count)
 {
-    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int) * FRAME_FDS_MAX)];
     size_t done = 0;
 
     while (done < frames->len) {
-        struct iovec part = { .iov_base = frames->data + done, .iov_len = frames->len - done };
-        struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
-        ssize_t n;
+        ssize_t n =
+            fds_send(fd, frames->data + done, frames->len - done, fds, done == 0 ? fd_count : 0);
 
-        if (done == 0 && fd_count > 0)
-            add_fds(&message, control, fds, fd_count);
-        n = sendmsg(fd, &message, MSG_NOSIGNAL);
-        if (n < 0 && errno == EINTR)
-            continue;
         if (n < 0)
-            return -errno;
+            return (int)n;
         done += (size_t)n;
     }
     return 0;

@@ -15,6 +15,7 @@
 #include "base/xalloc.h"
 #include "kernel/cgroup.h"
 #include "kernel/clone.h"
+#include "kernel/fds.h"
 #include "wire/seat.h"
 
 #define SEATS_GROUP "seats" /* on the unified hierarchy, where all of them live */
@@ -157,61 +158,38 @@ const char *seat_name(const struct seat *seat)
 static int send_request(const struct seat *seat, const struct seat_start *start)
 {
     _Alignas(struct seat_request) char packet[SEAT_PACKET_MAX];
-    _Alignas(struct cmsghdr) char control[CMSG_SPACE(2 * sizeof(int))];
     const int fds[] = { start->cgroup_fd, start->stream_fd };
     struct seat_request *request = (struct seat_request *)(void *)packet;
-    struct iovec part = { .iov_base = packet, .iov_len = sizeof(*request) };
-    struct msghdr message = {
-        .msg_iov = &part,
-        .msg_iovlen = 1,
-        .msg_control = control,
-        .msg_controllen = sizeof(control),
-    };
-    struct cmsghdr *header;
+    size_t used = sizeof(*request);
+    ssize_t n;
 
     *request = (struct seat_request){ .namespaces = start->namespaces, .owner = start->owner };
     for (const char *const *arg = start->args; *arg; arg++) {
         size_t len = strlen(*arg) + 1;
 
-        if (part.iov_len + len > sizeof(packet))
+        if (used + len > sizeof(packet))
             return -E2BIG;
-        memcpy(packet + part.iov_len, *arg, len);
-        part.iov_len += len;
+        memcpy(packet + used, *arg, len);
+        used += len;
         request->arg_count++;
     }
-    header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof(fds));
-    memcpy(CMSG_DATA(header), fds, sizeof(fds));
-    return sendmsg(seat->socket_fd, &message, MSG_NOSIGNAL) < 0 ? -errno : 0;
+    n = fds_send(seat->socket_fd, packet, used, fds, ARRAY_SIZE(fds));
+    return n < 0 ? (int)n : 0;
 }
 
 /* The pid, or -errno. */
 static int receive_reply(const struct seat *seat, int *ret_pidfd)
 {
-    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))];
-    int result = -EPIPE;
-    struct iovec part = { .iov_base = &result, .iov_len = sizeof(result) };
-    struct msghdr message = {
-        .msg_iov = &part,
-        .msg_iovlen = 1,
-        .msg_control = control,
-        .msg_controllen = sizeof(control),
-    };
-    struct cmsghdr *header;
-    ssize_t n;
+    int result, fds[FDS_MAX];
+    size_t count;
+    ssize_t n = fds_receive(seat->socket_fd, &result, sizeof(result), 0, fds, &count);
 
-    do {
-        n = recvmsg(seat->socket_fd, &message, MSG_CMSG_CLOEXEC);
-    } while (n < 0 && errno == EINTR);
     if (n != sizeof(result))
-        return n < 0 ? -errno : -EPIPE;
-    header = CMSG_FIRSTHDR(&message);
-    if (result > 0 && (!header || header->cmsg_len != CMSG_LEN(sizeof(int))))
+        return n < 0 ? (int)n : -EPIPE;
+    if (result > 0 && count != 1)
         return -EPROTO;
     if (result > 0)
-        memcpy(ret_pidfd, CMSG_DATA(header), sizeof(int));
+        *ret_pidfd = fds[0];
     return result;
 }
 

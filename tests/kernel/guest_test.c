@@ -109,7 +109,8 @@ static void world_close(void)
 
 /* --- frames ---------------------------------------------------------------------------------- */
 
-static void send_bytes(struct guest *guest, const void *data, size_t len, const int *fds, size_t count)
+static void send_bytes(struct guest *guest, const void *data, size_t len, const int *fds,
+                       size_t count)
 {
     _Alignas(struct cmsghdr) char control[CMSG_SPACE(FRAME_FDS_MAX * sizeof(int))] = { 0 };
     struct iovec part = { .iov_base = (void *)(uintptr_t)data, .iov_len = len };
@@ -143,8 +144,8 @@ static void send_buf(struct guest *guest, struct buf *out)
     buf_done(out);
 }
 
-static void send_numbers(struct guest *guest, enum frame_type type, uint32_t process, uint64_t first,
-                         uint64_t second)
+static void send_numbers(struct guest *guest, enum frame_type type, uint32_t process,
+                         uint64_t first, uint64_t second)
 {
     struct buf out = BUF_INIT(64);
 
@@ -380,7 +381,8 @@ static void spawn_on_terminal(struct guest *guest, uint32_t id, const char *text
     (void)expect(guest, FRAME_STARTED, id);
 }
 
-static void send_input(struct guest *guest, uint32_t id, uint64_t offset, const void *data, size_t len)
+static void send_input(struct guest *guest, uint32_t id, uint64_t offset, const void *data,
+                       size_t len)
 {
     struct buf out = BUF_INIT(FRAME_FROM_DAEMON_MAX);
 
@@ -403,7 +405,10 @@ static void seen_done(struct seen *seen)
         buf_done(&seen->text[i]);
 }
 
-#define SEEN_INIT { .text = { BUF_INIT(64 << 20), BUF_INIT(64 << 20) } }
+#define SEEN_INIT                                                                                  \
+    {                                                                                              \
+        .text = { BUF_INIT(64 << 20), BUF_INIT(64 << 20) }                                         \
+    }
 
 static uint64_t offset_of(const struct seen *seen, int stream)
 {
@@ -456,7 +461,8 @@ static void read_to_end(struct guest *guest, uint32_t id, struct seen *seen)
 
 static void read_until(struct guest *guest, uint32_t id, struct seen *seen, const char *text)
 {
-    while (!seen->text[0].data || !memmem(seen->text[0].data, seen->text[0].len, text, strlen(text))) {
+    while (!seen->text[0].data ||
+           !memmem(seen->text[0].data, seen->text[0].len, text, strlen(text))) {
         struct frame frame = receive(guest);
 
         CHECK(frame.process == id && !seen->is_ended);
@@ -502,8 +508,8 @@ static void give_listener(struct guest *guest)
     cleanup_with(buf_done) struct buf out = BUF_INIT(64);
 
     guest->address.sun_family = AF_UNIX;
-    (void)snprintf(guest->address.sun_path, sizeof(guest->address.sun_path), "%s/%s.sock", world.dir,
-                   guest->started.id);
+    (void)snprintf(guest->address.sun_path, sizeof(guest->address.sun_path), "%s/%s.sock",
+                   world.dir, guest->started.id);
     guest->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     CHECK(bind(guest->listener, (struct sockaddr *)&guest->address, sizeof(guest->address)) == 0);
     CHECK(listen(guest->listener, 8) == 0);
@@ -644,12 +650,14 @@ static void a_spawn_right_behind_the_root_is_served(void)
 /* The door of rollback: the shell keeps running and sees the new files by absolute path. */
 static void a_second_root_is_seen_by_what_runs(void)
 {
-    static const char first[] = "cat /workspace/file\n", second[] = "cat /workspace/file; echo end\n";
+    static const char first[] = "cat /workspace/file\n",
+                      second[] = "cat /workspace/file; echo end\n";
     cleanup_with(seen_done) struct seen seen = SEEN_INIT;
     struct guest guest = start();
 
-    spawn_with_stdin(&guest, 1, "variable=kept; echo text >/workspace/file; echo ready; "
-                                "while read -r line; do eval \"$line\" 2>&1; echo $variable; done");
+    spawn_with_stdin(&guest, 1,
+                     "variable=kept; echo text >/workspace/file; echo ready; "
+                     "while read -r line; do eval \"$line\" 2>&1; echo $variable; done");
     read_until(&guest, 1, &seen, "ready\n");
     send_input(&guest, 1, 0, first, strlen(first));
     read_until(&guest, 1, &seen, "text\nkept\n");
@@ -675,8 +683,10 @@ static void a_second_root_starts_clean(void)
     send_root(&guest);
     (void)expect(&guest, FRAME_ROOTED, 0);
     check_run(&guest, 2, "ls -A; ls /usr/file /etc/file 2>/dev/null; true", "");
-    check_run(&guest, 3, "ls /proc/self/status /dev/null; test -d /sys/class && echo sys; mount | "
-                         "grep -c ' /proc '", "/dev/null\n/proc/self/status\nsys\n1\n");
+    check_run(&guest, 3,
+              "ls /proc/self/status /dev/null; test -d /sys/class && echo sys; mount | "
+              "grep -c ' /proc '",
+              "/dev/null\n/proc/self/status\nsys\n1\n");
     end(&guest);
 }
 
@@ -765,8 +775,8 @@ static void check_failed(struct guest *guest, uint32_t id, enum failed_step step
     struct message_failed failed;
 
     CHECK(message_get_failed(&frame, &failed));
-    CHECK(failed.step == step && failed.errnum == errnum, "(step %d, error %u: %s)", (int)failed.step,
-          failed.errnum, failed.text);
+    CHECK(failed.step == step && failed.errnum == errnum, "(step %d, error %u: %s)",
+          (int)failed.step, failed.errnum, failed.text);
     CHECK(strlen(failed.text) > 0);
 }
 
@@ -843,8 +853,9 @@ static void a_terminal_is_resized(void)
     cleanup_with(seen_done) struct seen seen = SEEN_INIT;
     struct guest guest = start();
 
-    spawn_on_terminal(&guest, 1, "stty -echo; stty size; trap 'stty size; exit 3' WINCH; echo ready; while "
-                                 ":; do sleep 0.05; done");
+    spawn_on_terminal(&guest, 1,
+                      "stty -echo; stty size; trap 'stty size; exit 3' WINCH; echo ready; while "
+                      ":; do sleep 0.05; done");
     read_until(&guest, 1, &seen, "24 80\r\nready\r\n");
     send_numbers(&guest, FRAME_RESIZE, 1, 50, 132);
     read_to_end(&guest, 1, &seen);
@@ -893,7 +904,9 @@ static void a_hundred_processes_run_at_once(void)
             continue;
         CHECK(message_get_exited(&frame, &exited));
         CHECK(WEXITSTATUS(exited.status) == frame.process, "(process %u)", frame.process);
-        CHECK(exited.end[STREAM_STDOUT] == (frame.process < 10 ? 2u : frame.process < 100 ? 3u : 4u));
+        CHECK(exited.end[STREAM_STDOUT] == (frame.process < 10    ? 2u
+                                            : frame.process < 100 ? 3u
+                                                                  : 4u));
         ended++;
     }
     for (uint32_t id = 1; id <= COUNT; id++)
@@ -907,7 +920,8 @@ static void orphans_are_reaped(void)
     struct guest guest = start();
     char path[64];
 
-    check_run(&guest, 1, "for i in 1 2 3 4 5; do (sh -c 'sleep 0.05 & exit' &); done; echo done", "done\n");
+    check_run(&guest, 1, "for i in 1 2 3 4 5; do (sh -c 'sleep 0.05 & exit' &); done; echo done",
+              "done\n");
     (void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid_of(&guest),
                    (int)pid_of(&guest));
     for (int waited = 0;; waited += POLL_MS) {
@@ -975,7 +989,9 @@ static void output_waits_for_its_acknowledgement(void)
 
     spawn(&guest, 1, "seq 1500000; exit 4");
     while (!is_ended) {
-        int r = receive_for(&guest, received - acked == FRAME_WINDOW && acked == 0 ? QUIET_MS : PATIENCE_MS, &frame);
+        int r = receive_for(&guest,
+                            received - acked == FRAME_WINDOW && acked == 0 ? QUIET_MS : PATIENCE_MS,
+                            &frame);
 
         if (r == -EAGAIN) {
             CHECK(received == FRAME_WINDOW, "(%lu bytes without an acknowledgement)",
@@ -1424,9 +1440,8 @@ static void put_boot(struct buf *out)
 
 static void put_root_without_descriptors(struct buf *out)
 {
-    CHECK(message_put_root(out, &(struct message_root){ .hostname = "h",
-                                                        .targets = { "/" },
-                                                        .mount_count = 1 }) == 0);
+    CHECK(message_put_root(out, &(struct message_root){
+                                    .hostname = "h", .targets = { "/" }, .mount_count = 1 }) == 0);
 }
 
 static void put_listen_without_descriptor(struct buf *out)
@@ -1447,14 +1462,21 @@ static void put_noise(struct buf *out)
 
 static void malformed_frames_end_the_connection_and_nothing_else(void)
 {
-    static void (*const puts[])(struct buf *out) = {
-        put_unknown_type,         put_oversize,
-        put_short_signal,         put_long_signal,
-        put_early_ack,            put_ack_of_no_stream,
-        put_input_with_a_gap,     put_frame_of_a_guest,
-        put_wrong_version,        put_boot,
-        put_root_without_descriptors, put_listen_without_descriptor,
-        put_spawn_without_its_descriptor, put_noise,
+    static void (*const puts[])(struct buf * out) = {
+        put_unknown_type,
+        put_oversize,
+        put_short_signal,
+        put_long_signal,
+        put_early_ack,
+        put_ack_of_no_stream,
+        put_input_with_a_gap,
+        put_frame_of_a_guest,
+        put_wrong_version,
+        put_boot,
+        put_root_without_descriptors,
+        put_listen_without_descriptor,
+        put_spawn_without_its_descriptor,
+        put_noise,
     };
     cleanup_with(seen_done) struct seen seen = SEEN_INIT;
     struct guest guest = start();

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel/fds.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/socket.h>
+
+/* One header is all there is room for, and all a unix socket delivers at a time. */
+union control {
+    struct cmsghdr header;
+    char bytes[CMSG_SPACE(sizeof(int) * FDS_MAX)];
+};
+
+ssize_t fds_send(int socket_fd, const void *data, size_t len, const int *fds, size_t count)
+{
+    union control control;
+    /* The kernel's struct is older than const. */
+    struct iovec part = { .iov_base = (void *)(uintptr_t)data, .iov_len = len };
+    struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
+    ssize_t n;
+
+    if (count > FDS_MAX)
+        return -EINVAL;
+    if (count > 0) {
+        message.msg_control = control.bytes;
+        message.msg_controllen = CMSG_SPACE(sizeof(int) * count);
+        control.header = (struct cmsghdr){
+            .cmsg_level = SOL_SOCKET,
+            .cmsg_type = SCM_RIGHTS,
+            .cmsg_len = CMSG_LEN(sizeof(int) * count),
+        };
+        memcpy(CMSG_DATA(&control.header), fds, sizeof(int) * count);
+    }
+    do {
+        n = sendmsg(socket_fd, &message, MSG_NOSIGNAL);
+    } while (n < 0 && errno == EINTR);
+    return n < 0 ? -errno : n;
+}
+
+ssize_t fds_receive(int socket_fd, void *data, size_t size, int flags, int *ret_fds,
+                    size_t *ret_count)
+{
+    union control control;
+    struct iovec part = { .iov_base = data, .iov_len = size };
+    struct msghdr message = {
+        .msg_iov = &part,
+        .msg_iovlen = 1,
+        .msg_control = control.bytes,
+        .msg_controllen = sizeof(control.bytes),
+    };
+    struct cmsghdr *header;
+    ssize_t n;
+
+    *ret_count = 0;
+    do {
+        n = recvmsg(socket_fd, &message, flags | MSG_CMSG_CLOEXEC);
+    } while (n < 0 && errno == EINTR);
+    if (n < 0)
+        return -errno;
+    header = CMSG_FIRSTHDR(&message);
+    if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS) {
+        *ret_count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        memcpy(ret_fds, CMSG_DATA(header), *ret_count * sizeof(int));
+    }
+    return n;
+}
