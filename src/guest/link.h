@@ -16,6 +16,7 @@ enum {
 
 struct link {
     struct watch watch; /* fd < 0: nobody is connected */
+    bool is_greeted;    /* a daemon that connects again says hello before it is told anything */
     struct buf in;
     struct buf out;
     int fds[LINK_FDS_MAX]; /* arrived, not yet claimed by a frame */

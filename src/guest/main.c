@@ -94,6 +94,7 @@ static bool handle_hello(struct guest *guest, const struct frame *frame)
     if (!message_get_numbers(frame, &version, &none) || version != WIRE_VERSION)
         return false;
     process_announce(guest);
+    guest->link.is_greeted = true;
     return message_put_numbers(&guest->link.out, FRAME_READY, 0, WIRE_VERSION, 0) == 0;
 }
 
@@ -224,7 +225,8 @@ static void end_turn(struct guest *guest)
     /* Until there is nothing more to send, or the socket takes no more: no other event need come.
      */
     do {
-        process_pump(guest);
+        if (guest->link.is_greeted)
+            process_pump(guest);
         is_more = guest->link.out.len > 0;
         if (link_flush(&guest->link) < 0) {
             drop_connection(guest);
@@ -297,6 +299,7 @@ int main(int argc, char **argv)
         return 1;
     watch_set(guest.epoll_fd, &guest.signals, EPOLLIN);
     link_init(&guest.link, CONTROL_FD);
+    guest.link.is_greeted = true;
     for (;;) {
         int count;
 

@@ -36,12 +36,34 @@ static uint32_t hash_of(const char *state)
     return hash;
 }
 
+int host_admit(struct host *host, struct err *err)
+{
+    bool is_full;
+
+    (void)pthread_mutex_lock(&host->lock);
+    is_full = host->active >= host->sandboxes_max;
+    if (!is_full)
+        host->active++;
+    (void)pthread_mutex_unlock(&host->lock);
+    if (is_full)
+        return err_set(err, ERR_EXHAUSTED, "%u sandboxes are the most this host is configured for",
+                       host->sandboxes_max);
+    return 0;
+}
+
+void host_dismiss(struct host *host)
+{
+    (void)pthread_mutex_lock(&host->lock);
+    host->active--;
+    (void)pthread_mutex_unlock(&host->lock);
+}
+
 int host_take_uids(struct host *host)
 {
     int slot = -ENOSPC;
 
     (void)pthread_mutex_lock(&host->lock);
-    for (uint32_t i = 0; slot < 0 && host->live < host->sandboxes_max; i++) {
+    for (uint32_t i = 0; slot < 0 && i < SANDBOXES_MAX; i++) {
         uint32_t candidate = (host->next_uid_slot + i) % SANDBOXES_MAX;
 
         if (!host->uid_slots[candidate])

@@ -68,7 +68,8 @@ struct host {
     pthread_cond_t changed;
     char warm_template[TEMPLATE_NAME_MAX + 1]; /* what the last create wanted, and the next may */
     struct sandbox *sandboxes;                 /* those that can be found by id */
-    uint32_t live; /* all that hold resources: also blanks and those being reaped */
+    uint32_t active; /* created and not destroyed; at most sandboxes_max */
+    uint32_t live;   /* all that hold resources: also warm ones and those being reaped */
     struct sandbox *reap_queue;
     uint32_t reaping; /* ended, but not yet undone */
     bool is_stopping;
@@ -97,6 +98,10 @@ void sandbox_reap(struct sandbox *sandbox);
 
 /* Queues a killed sandbox for the reaper, which takes over the caller's reference. */
 void host_reap_later(struct host *host, struct sandbox *sandbox);
+
+/* Counts a sandbox in, unless there are as many as there may be, and out again. */
+int host_admit(struct host *host, struct err *err);
+void host_dismiss(struct host *host);
 
 /* Takes and returns a range of 65,536 uids: the slot, or -ENOSPC. */
 int host_take_uids(struct host *host);

@@ -125,8 +125,7 @@ int sandbox_start_blank(struct host *host, const struct runtime_ops *ops, struct
     int slot = host_take_uids(host), r;
 
     if (slot < 0)
-        return err_set(err, ERR_EXHAUSTED, "%u sandboxes are the most this host is configured for",
-                       host->sandboxes_max);
+        return err_set(err, ERR_EXHAUSTED, "all ranges of user ids are in use");
     sandbox = sandbox_new(host, (unsigned)slot);
     r = runtime_start(host->runtime, ops, sandbox->id, host_first_uid((unsigned)slot),
                       &sandbox->guest, err);
@@ -343,24 +342,17 @@ static int activate(struct sandbox *sandbox, const struct sandbox_limits *limits
     return 0;
 }
 
-int sandbox_create(struct host *host, const struct sandbox_spec *spec, struct sandbox **ret,
-                   struct err *err)
+static int create_admitted(struct host *host, const struct runtime_ops *ops, const char *template,
+                           const struct sandbox_limits *limits, struct sandbox **ret,
+                           struct err *err)
 {
-    char template[TEMPLATE_NAME_MAX + 1];
-    const struct runtime_ops *ops;
     struct sandbox *sandbox = NULL;
-    int r = check_limits(&spec->limits, err);
+    int r = obtain(host, ops, template, &sandbox, err);
 
-    if (r == 0)
-        r = choose_template(host, spec->template, template, err);
-    if (r == 0)
-        r = find_runtime(host, spec->runtime, &ops, err);
-    if (r == 0)
-        r = obtain(host, ops, template, &sandbox, err);
     if (r < 0)
         return r;
     assert(sandbox);
-    r = activate(sandbox, &spec->limits, err);
+    r = activate(sandbox, limits, err);
     if (r < 0) {
         sandbox_destroy(sandbox);
         sandbox_unref(sandbox);
@@ -369,6 +361,27 @@ int sandbox_create(struct host *host, const struct sandbox_spec *spec, struct sa
     note_warm_template(host, template);
     *ret = sandbox;
     return 0;
+}
+
+int sandbox_create(struct host *host, const struct sandbox_spec *spec, struct sandbox **ret,
+                   struct err *err)
+{
+    char template[TEMPLATE_NAME_MAX + 1];
+    const struct runtime_ops *ops;
+    int r = check_limits(&spec->limits, err);
+
+    if (r == 0)
+        r = choose_template(host, spec->template, template, err);
+    if (r == 0)
+        r = find_runtime(host, spec->runtime, &ops, err);
+    if (r == 0)
+        r = host_admit(host, err);
+    if (r < 0)
+        return r;
+    r = create_admitted(host, ops, template, &spec->limits, ret, err);
+    if (r < 0)
+        host_dismiss(host);
+    return r;
 }
 
 int sandbox_find(struct host *host, const char *id, struct sandbox **ret, struct err *err)
@@ -404,7 +417,9 @@ void sandbox_destroy(struct sandbox *sandbox)
     if (!is_first)
         return;
     runtime_guest_kill(&sandbox->guest);
-    if (!leave_table(sandbox))
+    if (leave_table(sandbox))
+        host_dismiss(sandbox->host);
+    else
         (void)sandbox_ref(sandbox);
     host_reap_later(sandbox->host, sandbox);
 }
