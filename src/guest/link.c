@@ -56,7 +56,7 @@ int link_receive(struct link *link)
         return n == -EAGAIN ? 0 : n < 0 ? (int)n : -EPIPE;
     link->in.len += (size_t)n;
     keep_fds(link, fds, count);
-    return 0;
+    return 1;
 }
 
 int link_next(struct link *link, struct frame *ret, int *ret_fds)

@@ -28,7 +28,8 @@ void link_init(struct link *link, int fd);
 /* Drops the connection and everything half-received or unsent. */
 void link_drop(struct link *link);
 
-/* Receives what there is: 0, or -errno when the connection is over (-EPIPE at its end). */
+/* Receives what there is: 1, 0 when nothing is, or -errno when the connection is over (-EPIPE at
+ * its end). */
 int link_receive(struct link *link);
 
 /* The next whole frame, with its descriptors (as many as frame->fds) for the caller to own: 1, 0

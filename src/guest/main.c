@@ -138,18 +138,21 @@ static void drop_connection(struct guest *guest)
         _exit(0);
 }
 
-static void receive(struct guest *guest)
+/* Whether something came. */
+static bool receive(struct guest *guest)
 {
     int r = link_receive(&guest->link);
 
-    while (r >= 0) {
+    if (r == 0)
+        return false;
+    while (r > 0) {
         int fds[FRAME_FDS_MAX];
         struct frame frame;
         bool is_ok;
 
         r = link_next(&guest->link, &frame, fds);
         if (r == 0)
-            return;
+            return true;
         if (r < 0)
             break;
         is_ok = handle_frame(guest, &frame, fds);
@@ -161,6 +164,16 @@ static void receive(struct guest *guest)
         link_consume(&guest->link, &frame);
     }
     drop_connection(guest);
+    return false;
+}
+
+/* Nobody reads any more; what was sent before that, acknowledgements above all, still counts. */
+static void give_up(struct guest *guest)
+{
+    while (guest->link.watch.fd >= 0 && receive(guest))
+        continue;
+    if (guest->link.watch.fd >= 0)
+        drop_connection(guest);
 }
 
 /* The newest connection wins: the daemon that made the old one is dead, whatever its socket says.
@@ -192,7 +205,7 @@ static void dispatch(struct guest *guest, struct watch *watch, uint32_t events)
     switch (watch->kind) {
     case WATCH_LINK:
         if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
-            receive(guest);
+            (void)receive(guest);
         break;
     case WATCH_LISTEN:
         accept_daemon(guest);
@@ -229,7 +242,7 @@ static void end_turn(struct guest *guest)
             process_pump(guest);
         is_more = guest->link.out.len > 0;
         if (link_flush(&guest->link) < 0) {
-            drop_connection(guest);
+            give_up(guest);
             return;
         }
     } while (is_more && guest->link.out.len == 0);

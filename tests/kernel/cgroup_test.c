@@ -30,7 +30,8 @@ static size_t label_groups(void)
     unsigned long count = 0;
     FILE *pipe;
 
-    (void)snprintf(command, sizeof(command), "find /sys/fs/cgroup -type d -path '*%s*' | wc -l", label);
+    (void)snprintf(command, sizeof(command), "find /sys/fs/cgroup -type d -path '*%s*' | wc -l",
+                   label);
     pipe = popen(command, "re");
     CHECK(pipe && fscanf(pipe, "%lu", &count) == 1);
     (void)pclose(pipe);
@@ -38,9 +39,11 @@ static size_t label_groups(void)
 }
 
 /* A process that was born in a child group of `name`; ignores all it can. */
-static pid_t start_in(struct cgroup_root *root, const char *name, const char *child, const char *script)
+static pid_t start_in(struct cgroup_root *root, const char *name, const char *child,
+                      const char *script)
 {
-    cleanup_close int program_fd = open("/bin/sh", O_PATH | O_CLOEXEC), pidfd = -EBADF, group_fd = -EBADF;
+    cleanup_close int program_fd = open("/bin/sh", O_PATH | O_CLOEXEC), pidfd = -EBADF,
+                      group_fd = -EBADF;
     char *const args[] = { (char *)(uintptr_t) "sh", (char *)(uintptr_t) "-c",
                            (char *)(uintptr_t)script, NULL };
     char *const env[] = { (char *)(uintptr_t) "PATH=/usr/bin:/bin", NULL };
@@ -48,11 +51,10 @@ static pid_t start_in(struct cgroup_root *root, const char *name, const char *ch
     pid_t pid;
 
     CHECK_OK(cgroup_open_child(root, name, child, 0, &group_fd, &err), &err);
-    CHECK(clone_exec(&(struct clone_exec){ .cgroup_fd = group_fd,
-                                           .program_fd = program_fd,
-                                           .args = args,
-                                           .env = env },
-                     &pid, &pidfd) == 0);
+    CHECK(clone_exec(
+              &(struct clone_exec){
+                  .cgroup_fd = group_fd, .program_fd = program_fd, .args = args, .env = env },
+              &pid, &pidfd) == 0);
     return pid;
 }
 
@@ -166,15 +168,15 @@ static void limits_are_taken_and_refused(void)
 
     CHECK_OK(cgroup_create(root, "one", 0, &err), &err);
     CHECK_OK(cgroup_seat_create(root, "seat-1", &err), &err);
-    CHECK_OK(cgroup_set_limits(root, name,
-                               &(struct cgroup_limits){ .memory_bytes = 64 << 20,
-                                                        .cpu_millis = 500,
-                                                        .pids = 16 },
-                               &err),
+    CHECK_OK(cgroup_set_limits(
+                 root, name,
+                 &(struct cgroup_limits){ .memory_bytes = 64 << 20, .cpu_millis = 500, .pids = 16 },
+                 &err),
              &err);
     cgroup_seat_reset(root, "seat-1");
-    CHECK_OK(cgroup_set_limits(root, name, &(struct cgroup_limits){ .memory_bytes = 1 << 30 }, &err),
-             &err);
+    CHECK_OK(
+        cgroup_set_limits(root, name, &(struct cgroup_limits){ .memory_bytes = 1 << 30 }, &err),
+        &err);
     CHECK(cgroup_set_limits(root, "nothing", &(struct cgroup_limits){ .pids = 1 }, &err) < 0);
     CHECK(strlen(err.msg) > 0);
     CHECK(cgroup_seat_remove(root, "seat-1") == 0 && cgroup_remove(root, "one", NULL) == 0);

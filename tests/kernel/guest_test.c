@@ -1260,7 +1260,8 @@ static void nothing_is_sent_before_the_hello(void)
     disconnect(&guest);
     pause_ms(QUIET_MS);
     guest.fd = connect_to(&guest);
-    CHECK(receive_for(&guest, QUIET_MS, &frame) == -EAGAIN, "(a frame of type %d)", (int)frame.type);
+    CHECK(receive_for(&guest, QUIET_MS, &frame) == -EAGAIN, "(a frame of type %d)",
+          (int)frame.type);
     end(&guest);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Detached mounts: each test runs in a mount namespace of its own, so that a failure leaves none. */
+/* Detached mounts: each test runs in a mount namespace of its own, so that a failure leaves none.
+ */
 #include <fcntl.h>
 #include <linux/mount.h>
 #include <sched.h>
@@ -129,7 +130,8 @@ static void an_overlay_writes_to_its_upper_only(void)
 static void an_unknown_filesystem_is_an_error(void)
 {
     CHECK(mount_new("no-such-filesystem", NULL, 0, 0) == -ENODEV);
-    CHECK(mount_new("tmpfs", (const struct mount_option[]){ { "no-such-option", "1" } }, 1, 0) == -EINVAL);
+    CHECK(mount_new("tmpfs", (const struct mount_option[]){ { "no-such-option", "1" } }, 1, 0) ==
+          -EINVAL);
     CHECK(mount_clone(AT_FDCWD, "/no/such/path", false) == -ENOENT);
 }
 

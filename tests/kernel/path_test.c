@@ -18,10 +18,14 @@ static void make_links(void)
     static const struct {
         const char *target, *name;
     } links[] = {
-        { "dir", "inside" },           { "dir/file", "inside_file" },
-        { "/etc", "absolute" },        { "/etc/passwd", "absolute_file" },
-        { "../../../../etc", "above" }, { "/dir", "root_relative" },
-        { "loop", "loop" },            { "/proc/self/root", "magic" },
+        { "dir", "inside" },
+        { "dir/file", "inside_file" },
+        { "/etc", "absolute" },
+        { "/etc/passwd", "absolute_file" },
+        { "../../../../etc", "above" },
+        { "/dir", "root_relative" },
+        { "loop", "loop" },
+        { "/proc/self/root", "magic" },
         { "..", "parent" },
     };
     cleanup_close int file_fd = -EBADF;
@@ -60,12 +64,21 @@ static void beneath_opens_what_is_inside(void)
 
 static void beneath_never_leaves(void)
 {
-    static const char *const ways[] = { "..",          "../..",      "dir/../../etc", "/etc/passwd",
-                                        "absolute",    "above",      "absolute_file", "magic/etc",
-                                        "absolute/passwd", "parent", "root_relative/file" };
+    static const char *const ways[] = { "..",
+                                        "../..",
+                                        "dir/../../etc",
+                                        "/etc/passwd",
+                                        "absolute",
+                                        "above",
+                                        "absolute_file",
+                                        "magic/etc",
+                                        "absolute/passwd",
+                                        "parent",
+                                        "root_relative/file" };
 
     for (size_t i = 0; i < ARRAY_SIZE(ways); i++)
-        CHECK(is_escape(try(open_beneath, ways[i])), "(%s: %d)", ways[i], try(open_beneath, ways[i]));
+        CHECK(is_escape(try(open_beneath, ways[i])), "(%s: %d)", ways[i],
+              try(open_beneath, ways[i]));
 }
 
 static void in_root_stays_inside(void)
@@ -81,7 +94,8 @@ static void in_root_stays_inside(void)
 
 static void no_links_follows_none(void)
 {
-    static const char *const links[] = { "inside", "inside/file", "inside_file", "absolute", "loop", "magic" };
+    static const char *const links[] = { "inside",   "inside/file", "inside_file",
+                                         "absolute", "loop",        "magic" };
 
     CHECK(try(open_no_links, "dir/file") == 0);
     for (size_t i = 0; i < ARRAY_SIZE(links); i++)
@@ -121,7 +135,8 @@ static void a_race_with_a_link_is_never_won(void)
 
         if (fd < 0)
             continue;
-        CHECK(fstat(fd, &info) == 0 && info.st_ino == wanted.st_ino && info.st_ino != outside.st_ino);
+        CHECK(fstat(fd, &info) == 0 && info.st_ino == wanted.st_ino &&
+              info.st_ino != outside.st_ino);
     }
     (void)kill(pid, SIGKILL);
     CHECK(waitpid(pid, NULL, 0) == pid);

@@ -32,10 +32,12 @@ static int errno_behind(long number, const long args[6])
         if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
             syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter) < 0)
             _exit(CHILD_FAILED);
-        _exit(syscall(number, args[0], args[1], args[2], args[3], args[4], args[5]) < 0 ? errno : 0);
+        _exit(syscall(number, args[0], args[1], args[2], args[3], args[4], args[5]) < 0 ? errno
+                                                                                        : 0);
     }
     CHECK(waitpid(pid, &status, 0) == pid);
-    CHECK(WIFEXITED(status) && WEXITSTATUS(status) != CHILD_FAILED, "(call %ld, status %x)", number, status);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) != CHILD_FAILED, "(call %ld, status %x)", number,
+          status);
     return WEXITSTATUS(status);
 }
 
@@ -51,10 +53,12 @@ static void the_filter_fits(void)
 
 static void ordinary_calls_work(void)
 {
-    CHECK(ERRNO_OF(SYS_getpid, 0) == NO_ERROR && ERRNO_OF(SYS_openat, AT_FDCWD, (long)"/", O_RDONLY) == NO_ERROR);
+    CHECK(ERRNO_OF(SYS_getpid, 0) == NO_ERROR &&
+          ERRNO_OF(SYS_openat, AT_FDCWD, (long)"/", O_RDONLY) == NO_ERROR);
     CHECK(ERRNO_OF(SYS_socket, AF_INET, SOCK_STREAM, 0) == NO_ERROR);
     CHECK(ERRNO_OF(SYS_socket, AF_UNIX, SOCK_STREAM, 0) == NO_ERROR);
-    CHECK(ERRNO_OF(SYS_clone, SIGCHLD) == NO_ERROR && ERRNO_OF(SYS_memfd_create, (long)"x", 0) == NO_ERROR);
+    CHECK(ERRNO_OF(SYS_clone, SIGCHLD) == NO_ERROR &&
+          ERRNO_OF(SYS_memfd_create, (long)"x", 0) == NO_ERROR);
     CHECK(ERRNO_OF(SYS_getrandom, 0, 0, 0) == NO_ERROR);
     CHECK(ERRNO_OF(SYS_inotify_init1, 0) == NO_ERROR);
 }
@@ -62,12 +66,36 @@ static void ordinary_calls_work(void)
 static void calls_that_reach_the_kernels_insides_are_refused(void)
 {
     static const long numbers[] = {
-        SYS_mount,        SYS_umount2,     SYS_pivot_root,      SYS_bpf,          SYS_perf_event_open,
-        SYS_init_module,  SYS_finit_module, SYS_delete_module,  SYS_kexec_load,   SYS_kexec_file_load,
-        SYS_add_key,      SYS_keyctl,      SYS_request_key,     SYS_reboot,       SYS_swapon,
-        SYS_swapoff,      SYS_setns,       SYS_open_by_handle_at, SYS_fsopen,     SYS_fsmount,
-        SYS_open_tree,    SYS_move_mount,  SYS_mount_setattr,   SYS_acct,         SYS_quotactl,
-        SYS_userfaultfd,  SYS_settimeofday, SYS_clock_settime,  SYS_iopl,         SYS_ioperm,
+        SYS_mount,
+        SYS_umount2,
+        SYS_pivot_root,
+        SYS_bpf,
+        SYS_perf_event_open,
+        SYS_init_module,
+        SYS_finit_module,
+        SYS_delete_module,
+        SYS_kexec_load,
+        SYS_kexec_file_load,
+        SYS_add_key,
+        SYS_keyctl,
+        SYS_request_key,
+        SYS_reboot,
+        SYS_swapon,
+        SYS_swapoff,
+        SYS_setns,
+        SYS_open_by_handle_at,
+        SYS_fsopen,
+        SYS_fsmount,
+        SYS_open_tree,
+        SYS_move_mount,
+        SYS_mount_setattr,
+        SYS_acct,
+        SYS_quotactl,
+        SYS_userfaultfd,
+        SYS_settimeofday,
+        SYS_clock_settime,
+        SYS_iopl,
+        SYS_ioperm,
     };
 
     for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
@@ -90,7 +118,7 @@ static void io_uring_is_refused(void)
 
 static void no_namespace_is_made(void)
 {
-    static const long flags[] = { CLONE_NEWUSER, CLONE_NEWNS,  CLONE_NEWPID, CLONE_NEWNET,
+    static const long flags[] = { CLONE_NEWUSER, CLONE_NEWNS,  CLONE_NEWPID,   CLONE_NEWNET,
                                   CLONE_NEWIPC,  CLONE_NEWUTS, CLONE_NEWCGROUP };
 
     for (size_t i = 0; i < ARRAY_SIZE(flags); i++) {
@@ -116,7 +144,8 @@ static void other_socket_families_do_not_exist(void)
     static const int families[] = { AF_VSOCK, AF_ALG, AF_BLUETOOTH, AF_TIPC, AF_CAN };
 
     for (size_t i = 0; i < ARRAY_SIZE(families); i++)
-        CHECK(ERRNO_OF(SYS_socket, families[i], SOCK_DGRAM, 0) != NO_ERROR, "(family %d)", families[i]);
+        CHECK(ERRNO_OF(SYS_socket, families[i], SOCK_DGRAM, 0) != NO_ERROR, "(family %d)",
+              families[i]);
 }
 
 static void unknown_calls_do_not_exist(void)
