@@ -71,11 +71,12 @@ static bool handle_root(struct guest *guest, const struct frame *frame, const in
 
     if (!message_get_root(frame, &message))
         return false;
-    guest->is_rooted = root_enter(&message, fds, &err) == 0;
-    if (guest->is_rooted)
-        return message_put_numbers(&guest->link.out, FRAME_ROOTED, 0, 0, 0) == 0;
-    answer_error(guest, &err);
-    return true;
+    if (root_enter(&message, fds, &err) < 0) {
+        answer_error(guest, &err);
+        return true;
+    }
+    guest->is_rooted = true;
+    return message_put_numbers(&guest->link.out, FRAME_ROOTED, 0, 0, 0) == 0;
 }
 
 static bool handle_listen(struct guest *guest, int fd)
@@ -119,8 +120,6 @@ static bool handle_frame(struct guest *guest, const struct frame *frame, const i
         return frame->fds == 1 && handle_listen(guest, fds[0]);
     if (frame->type == FRAME_HELLO)
         return handle_hello(guest, frame);
-    if (frame->type == FRAME_SPAWN && !guest->is_rooted)
-        return false;
     if (frame->type == FRAME_SPAWN) {
         process_spawn(guest, frame, fds);
         return true;

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -130,6 +131,8 @@ void process_spawn(struct guest *guest, const struct frame *frame, const int *fd
 
     if (!message_get_spawn(frame, &message))
         r = -EPROTO;
+    else if (!guest->is_rooted)
+        r = -ENXIO;
     else if (process_find(guest, frame->process))
         r = -EEXIST;
     else if (guest->process_count >= GUEST_PROCESSES_MAX)
@@ -164,6 +167,18 @@ static void close_watch(struct guest *guest, struct watch *watch)
     watch->fd = fd_close(watch->fd);
 }
 
+/* All that was in the pipe when the process ended has been read, or there is no more. */
+static void note_drained(struct process *process, int stream, bool is_empty)
+{
+    uint64_t produced = process->out[stream].ring.produced;
+
+    if (process->out[stream].is_drained)
+        return;
+    if (is_empty && produced < process->end[stream])
+        process->end[stream] = produced;
+    process->out[stream].is_drained = produced >= process->end[stream];
+}
+
 /* Reads as much as there is and fits. A terminal whose last user has gone says EIO: its end of
  * file. */
 void process_output_ready(struct guest *guest, struct process *process, int stream)
@@ -176,10 +191,8 @@ void process_output_ready(struct guest *guest, struct process *process, int stre
         n = ring_fill(ring, watch->fd);
     if (n == 0 || (n < 0 && n != -EAGAIN))
         close_watch(guest, watch);
-    if (process->is_exited && (watch->fd < 0 || n == -EAGAIN) && !process->out[stream].is_drained) {
-        process->out[stream].is_drained = true;
-        process->end[stream] = ring->produced;
-    }
+    if (process->is_exited)
+        note_drained(process, stream, watch->fd < 0 || n == -EAGAIN);
     watch_set(guest->epoll_fd, watch, ring_is_full(ring) ? 0 : EPOLLIN);
 }
 
@@ -266,6 +279,9 @@ static bool handle_ack(struct guest *guest, struct process *process, uint64_t st
 {
     if (stream >= STREAM_COUNT || !ring_ack(&process->out[stream].ring, offset))
         return false;
+    /* After a reconnect this can be ahead of what was sent again. */
+    if (process->out[stream].sent < offset)
+        process->out[stream].sent = offset;
     if (process->out[stream].watch.fd >= 0)
         process_output_ready(guest, process, (int)stream);
     return true;
@@ -294,6 +310,15 @@ bool process_handle(struct guest *guest, struct process *process, const struct f
     return true;
 }
 
+/* What is in the pipe now. Whoever inherited it may go on writing for ever, and the end of the
+ * process must not wait for that. */
+static uint64_t waiting_bytes(const struct watch *watch)
+{
+    int count = 0;
+
+    return watch->fd >= 0 && ioctl(watch->fd, FIONREAD, &count) == 0 ? (uint64_t)count : 0;
+}
+
 static uint64_t micros(struct timeval time)
 {
     return (uint64_t)time.tv_sec * 1000000 + (uint64_t)time.tv_usec;
@@ -316,8 +341,10 @@ void process_reap(struct guest *guest)
         process->is_exited = true;
         process->status = (uint32_t)status;
         process->cpu_us = micros(usage.ru_utime) + micros(usage.ru_stime);
-        for (int i = 0; i < STREAM_COUNT; i++)
+        for (int i = 0; i < STREAM_COUNT; i++) {
+            process->end[i] = process->out[i].ring.produced + waiting_bytes(&process->out[i].watch);
             process_output_ready(guest, process, i);
+        }
     }
 }
 

@@ -47,34 +47,56 @@ static int attach_below(int root_fd, const char *target, int mount_fd, struct er
 }
 
 /* What this namespace was born with cannot be moved, but it can be copied. */
-static int attach_copy(int mount_fd, int place)
+static int attach_or_copy(int mount_fd, int place)
 {
-    cleanup_close int copy_fd = mount_clone(mount_fd, "", true);
+    cleanup_close int copy_fd = -EBADF;
+    int r = mount_attach(mount_fd, place);
 
+    if (r != -EINVAL)
+        return r;
+    copy_fd = mount_clone(mount_fd, "", true);
     return copy_fd < 0 ? copy_fd : mount_attach(copy_fd, place);
 }
 
-static int carry_over(int old_root_fd, int root_fd, const char *name, struct err *err)
+/* Everything about the new root that can be wrong with it, before anything of the old one moves. */
+static int prepare(const struct message_root *message, const int *fds, int *places, struct err *err)
 {
-    cleanup_close int mount_fd = openat(old_root_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-    cleanup_close int place = -EBADF;
-    int r;
+    cleanup_close int workspace = -EBADF;
+    int root_fd = fds[0], r = 0;
 
-    if (mount_fd < 0)
-        return errno == ENOENT ? 0 : err_sys(err, -errno, "find the mount of '/%s'", name);
-    r = open_place(root_fd, name, &place, err);
-    if (r < 0)
-        return r;
-    r = mount_attach(mount_fd, place);
-    if (r == -EINVAL)
-        r = attach_copy(mount_fd, place);
-    return r < 0 ? err_sys(err, r, "carry '/%s' over", name) : 0;
+    for (size_t i = 1; r == 0 && i < message->mount_count; i++)
+        r = attach_below(root_fd, message->targets[i], fds[i], err);
+    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(carried); i++)
+        r = open_place(root_fd, carried[i], &places[i], err);
+    return r == 0 ? open_place(root_fd, "workspace", &workspace, err) : r;
+}
+
+static int carry_over(int old_root_fd, const int *places, struct err *err)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(carried); i++) {
+        cleanup_close int mount_fd =
+            openat(old_root_fd, carried[i], O_PATH | O_NOFOLLOW | O_CLOEXEC);
+        int r;
+
+        if (mount_fd < 0 && errno == ENOENT)
+            continue;
+        r = mount_fd < 0 ? -errno : attach_or_copy(mount_fd, places[i]);
+        if (r < 0)
+            return err_sys(err, r, "carry '/%s' over", carried[i]);
+    }
+    return 0;
+}
+
+static void close_places(int (*places)[ARRAY_SIZE(carried)])
+{
+    for (size_t i = 0; i < ARRAY_SIZE(*places); i++)
+        cleanup_close_fd(&(*places)[i]);
 }
 
 int root_enter(const struct message_root *message, const int *fds, struct err *err)
 {
     cleanup_close int old_root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    cleanup_close int workspace = -EBADF;
+    cleanup_with(close_places) int places[ARRAY_SIZE(carried)] = { -EBADF, -EBADF, -EBADF };
     int root_fd = fds[0], r;
 
     if (old_root_fd < 0)
@@ -82,14 +104,13 @@ int root_enter(const struct message_root *message, const int *fds, struct err *e
     r = mount_attach(root_fd, old_root_fd);
     if (r < 0)
         return err_sys(err, r, "attach the new root");
-    for (size_t i = 1; r == 0 && i < message->mount_count; i++)
-        r = attach_below(root_fd, message->targets[i], fds[i], err);
-    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(carried); i++)
-        r = carry_over(old_root_fd, root_fd, carried[i], err);
+    r = prepare(message, fds, places, err);
     if (r == 0)
-        r = open_place(root_fd, "workspace", &workspace, err);
-    if (r < 0)
+        r = carry_over(old_root_fd, places, err);
+    if (r < 0) {
+        (void)mount_detach(root_fd);
         return r;
+    }
     r = mount_pivot(root_fd);
     if (r < 0)
         return err_sys(err, r, "move to the new root");

@@ -4,12 +4,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/mount.h>
+#include <stdio.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 
-enum { UMOUNT_DETACH = 2 }; /* MNT_DETACH; <sys/mount.h> and <linux/mount.h> exclude each other */
+enum {
+    UMOUNT_DETACH = 2, /* MNT_DETACH; <sys/mount.h> and <linux/mount.h> exclude each other */
+    PROC_FD_BYTES = 32,
+};
 
 static int result(long r)
 {
@@ -85,6 +89,15 @@ int mount_attach(int mount_fd, int target_fd)
 {
     return result(syscall(SYS_move_mount, mount_fd, "", target_fd, "",
                           MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH));
+}
+
+int mount_detach(int mount_fd)
+{
+    char path[PROC_FD_BYTES];
+
+    /* There is no call that takes a descriptor. */
+    (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", mount_fd);
+    return result(syscall(SYS_umount2, path, UMOUNT_DETACH));
 }
 
 int mount_overlay(const struct overlay *overlay)

@@ -28,6 +28,9 @@ int mount_set_idmap(int mount_fd, int userns_fd);
 /* Attaches a mount, detached or not, on the directory or file that target_fd is. */
 int mount_attach(int mount_fd, int target_fd);
 
+/* Takes an attached mount, and all below it, out of this namespace. */
+int mount_detach(int mount_fd);
+
 /* Makes an overlay of lower layers (first is topmost), an upper and its work directory, detached.
  * flag is NULL or one more option, such as "volatile". */
 struct overlay {
