@@ -125,13 +125,12 @@ static int bind(const char *source, const char *target, bool is_readonly)
 
 static int lay_cover(enum cover how, const char *path)
 {
-    static const struct mount_option nothing[] = { { "mode", "555" }, { "size", "4k" } };
-
     switch (how) {
     case COVER_NULL:
         return bind("/dev/null", path, false);
     case COVER_EMPTY:
-        return lay("tmpfs", nothing, ARRAY_SIZE(nothing), SAFE | MOUNT_ATTR_RDONLY, path);
+        return bind("/none", path,
+                    true); /* every runtime's blank root has it, with nothing in it */
     case COVER_READONLY:
         return bind(path, path, true);
     }

@@ -39,6 +39,10 @@ static const struct {
     { "ptmx", "pts/ptmx" },
 };
 
+/* bubblewrap builds its root on a tmpfs that it lays over /tmp; /none covers what is not to be
+ * seen. */
+static const char *const directories[] = { "dev", "tmp", "none" };
+
 static const char *const mount_points[] = { "pts", "shm", "mqueue" };
 
 /* A copy of the host's mount, still detached; or of its link; or nothing where the host has none.
@@ -99,9 +103,8 @@ static int build(int host_fd, int root_fd)
 
     if (r == 0)
         r = mount_attach(root_fd, host_fd);
-    /* bubblewrap builds its own root on a tmpfs that it lays over /tmp. */
-    if (r == 0 && (mkdirat(root_fd, "tmp", 0755) < 0 || mkdirat(root_fd, "dev", 0755) < 0))
-        r = -errno;
+    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(directories); i++)
+        r = mkdirat(root_fd, directories[i], 0755) < 0 ? -errno : 0;
     if (r == 0)
         r = attach_at(root_fd, "dev", dev_fd);
     for (size_t i = 0; r == 0 && i < ARRAY_SIZE(shown); i++) {

@@ -31,6 +31,8 @@ static const char *const args[] = {
     "/proc",
     "--dev",
     "/dev",
+    "--dir",
+    "/none",
     "--",
     "/proc/self/fd/4",
     NULL,
