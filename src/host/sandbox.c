@@ -367,7 +367,7 @@ int sandbox_create(struct host *host, const struct sandbox_spec *spec, struct sa
                    struct err *err)
 {
     char template[TEMPLATE_NAME_MAX + 1];
-    const struct runtime_ops *ops;
+    const struct runtime_ops *ops = NULL;
     int r = check_limits(&spec->limits, err);
 
     if (r == 0)

@@ -227,7 +227,7 @@ sandboxed() { # sandboxed COMMAND...: in the runtime of the claim
 compile() { # compile NAME...
     local name
     for name; do
-        ${CC:-cc} -O1 -Wall -Wextra -Werror -static -o "$tmp/$name" "$here/attack/$name.c" || exit 1
+        ${CC:-cc} -D_GNU_SOURCE -O1 -Wall -Wextra -Werror -static -o "$tmp/$name" "$here/attack/$name.c" || exit 1
     done
 }
 

@@ -2,7 +2,6 @@
 /* usage: hoard inotify|signals|queues|timers|terminals [LIMIT]
  * Takes one kind of kernel object until there are no more (or LIMIT), prints how many it got, and
  * holds them until its standard input ends. */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <mqueue.h>

@@ -4,7 +4,6 @@
  * message queue, all under known names; holds them until its input ends.
  * find: prints the names of those it finds.
  * remove: removes what can outlive its maker. */
-#define _GNU_SOURCE
 #include <fcntl.h>
 #include <mqueue.h>
 #include <stdio.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* usage: open PATH...: prints "PATH WORKED" or "PATH ERROR" for each, having tried to open it. */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

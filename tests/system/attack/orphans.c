@@ -26,7 +26,7 @@ static int processes(void)
 int main(int argc, char **argv)
 {
     const struct timespec pause = { .tv_nsec = 1000000 };
-    int count = argc > 1 ? atoi(argv[1]) : 1, before = processes();
+    int count = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 1, before = processes();
 
     for (int done = 0; done < count; done += BATCH) {
         pid_t middle = fork();

@@ -2,7 +2,6 @@
 /* Tries, inside a sandbox, what must be refused there. Prints "NAME RESULT" a line: the error's
  * name, or "WORKED". Every attempt is made in a child of its own and would be harmless if it did
  * work. */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>
