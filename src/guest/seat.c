@@ -2,6 +2,7 @@
 #include "guest/seat.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/sched.h>
 #include <linux/securebits.h>
 #include <sched.h>
@@ -113,14 +114,32 @@ static bool become_init(int control_fd, int stream_fd)
            syscall(SYS_close_range, control_fd + 1, ~0U, 0) == 0;
 }
 
+/* The daemon's own stdin and stdout are not for whatever comes from here; its log is. */
+static int drop_stdio(void)
+{
+    int fd = open("/dev/null", O_RDWR | O_CLOEXEC), r = 0;
+
+    if (fd < 0 || dup2(fd, STDIN_FILENO) < 0 || dup2(fd, STDOUT_FILENO) < 0)
+        r = -errno;
+    cleanup_close_fd(&fd);
+    return r;
+}
+
+static int prepare(void)
+{
+    struct err err = { 0 };
+    int r = drop_stdio();
+
+    /* Capabilities are to stay when the uid changes. */
+    if (r == 0 && prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP, 0, 0, 0) < 0)
+        r = -errno;
+    return r == 0 ? seat_root_enter(&err) : r;
+}
+
 bool seat_serve(int control_fd, int program_fd)
 {
     _Alignas(struct seat_request) char packet[SEAT_PACKET_MAX];
-    struct err err = { 0 };
-    /* Capabilities are to stay when the uid changes. */
-    int ready = prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP, 0, 0, 0) < 0
-                    ? -errno
-                    : seat_root_enter(&err);
+    int ready = prepare();
 
     for (;;) {
         cleanup_close int pidfd = -EBADF;

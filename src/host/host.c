@@ -29,9 +29,10 @@ enum {
  * two daemons hardly ever use the same uids. */
 static uint32_t hash_of(const char *state)
 {
+    cleanup_free char *real = realpath(state, NULL); /* however it is spelt */
     uint32_t hash = 2166136261U;
 
-    for (const char *c = state; *c; c++)
+    for (const char *c = real ? real : state; *c; c++)
         hash = (hash ^ (unsigned char)*c) * 16777619U;
     return hash;
 }

@@ -1,16 +1,17 @@
 /* Frames between holtd and holt-init.
  *
- * Both sides send frames over one byte stream (a unix socket, or a pair of pipes). A frame is
+ * Both sides send frames over one byte stream (a unix socket, or a pair of pipes). All numbers are
+ * in little-endian order. A frame is, in this order and without gaps:
  *
- *     u32 size      bytes of payload
- *     u16 type      enum frame_type
- *     u16 fds       descriptors that travel with it (SCM_RIGHTS on its first byte; unix sockets
- * only) u32 process   which process it is about; 0: the sandbox itself u8  payload[size]
+ * - u32 size: bytes of payload
+ * - u16 type: enum frame_type
+ * - u16 fds: descriptors that travel with it (SCM_RIGHTS on its first byte; unix sockets only)
+ * - u32 process: which process it is about; 0: the sandbox itself
+ * - the payload, see wire/message.h
  *
- * in little-endian order. The payloads are in wire/message.h. A receiver gives the parser the
- * largest payload it accepts and drops the connection on anything larger, on an unknown type, and
- * on a payload that does not parse: both ends are built from the same tree, so such bytes are an
- * attack.
+ * A receiver gives the parser the largest payload it accepts and drops the connection on anything
+ * larger, on an unknown type, and on a payload that does not parse (but a spawn is answered
+ * FAILED): both ends are built from the same tree, so such bytes are an attack.
  *
  * Flow control. Every byte of a process's stdout, stderr and stdin has an offset, from 0. The guest
  * keeps output until the daemon acknowledges the offset behind it (FRAME_ACK), reads a process's
