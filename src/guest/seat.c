@@ -141,6 +141,7 @@ bool seat_serve(int control_fd, int program_fd)
     _Alignas(struct seat_request) char packet[SEAT_PACKET_MAX];
     int ready = prepare();
 
+    (void)prctl(PR_SET_NAME, "holt-seat", 0, 0, 0);
     for (;;) {
         cleanup_close int pidfd = -EBADF;
         int fds[FDS_MAX] = { -1, -1 }, result = ready;

@@ -250,6 +250,7 @@ void host_close(struct host *host)
     (void)pthread_mutex_unlock(&host->lock);
     (void)pthread_join(host->reaper, NULL);
     reactor_stop(host->reactor);
+    pool_free(host->pool);
     host_free(host);
 }
 

@@ -129,4 +129,10 @@ struct sandbox *pool_take(struct pool *pool, const struct runtime_ops *ops, cons
 /* Ends those that hold the template open. */
 void pool_drop_template(struct pool *pool, const char *template);
 uint32_t pool_ready(struct pool *pool);
-void pool_stop(struct pool *pool); /* accepts NULL */
+
+/* One that waited has died. */
+void pool_note_death(struct pool *pool);
+
+/* Ends the thread and all that wait; the pool itself must outlive the reactor. Both accept NULL. */
+void pool_stop(struct pool *pool);
+void pool_free(struct pool *pool);

@@ -26,6 +26,7 @@ struct pool {
     struct sandbox *ready; /* a list by `next` */
     uint32_t count;
     bool is_making;
+    bool has_dead;
     bool is_stopping;
 };
 
@@ -82,13 +83,44 @@ static void add_one(struct pool *pool)
         (void)pthread_cond_timedwait(&pool->changed, &pool->lock, &retry);
 }
 
+static bool is_usable(struct sandbox *sandbox)
+{
+    bool is_warm;
+
+    (void)pthread_mutex_lock(&sandbox->lock);
+    is_warm = sandbox->state == SANDBOX_WARM;
+    (void)pthread_mutex_unlock(&sandbox->lock);
+    return is_warm;
+}
+
+/* Takes out those that somebody has killed while they waited. Locked. */
+static void remove_dead(struct pool *pool)
+{
+    struct sandbox **slot = &pool->ready;
+
+    pool->has_dead = false;
+    while (*slot) {
+        struct sandbox *sandbox = *slot;
+
+        if (is_usable(sandbox)) {
+            slot = &sandbox->next;
+            continue;
+        }
+        *slot = sandbox->next;
+        pool->count--;
+        discard(sandbox);
+    }
+}
+
 static void *pool_main(void *argument)
 {
     struct pool *pool = argument;
 
     (void)pthread_mutex_lock(&pool->lock);
     while (!pool->is_stopping) {
-        if (pool->count < pool->size)
+        if (pool->has_dead)
+            remove_dead(pool);
+        else if (pool->count < pool->size)
             add_one(pool);
         else
             (void)pthread_cond_wait(&pool->changed, &pool->lock);
@@ -108,12 +140,13 @@ int pool_start(struct host *host, const struct runtime_ops *ops, uint32_t size, 
     pool->size = size;
     (void)pthread_mutex_init(&pool->lock, NULL);
     (void)pthread_cond_init(&pool->changed, NULL);
+    *ret = pool; /* before the thread makes anything that could die and say so */
     r = -pthread_create(&pool->thread, NULL, pool_main, pool);
     if (r < 0) {
+        *ret = NULL;
         free(pool);
         return err_sys(err, r, "start the warm pool");
     }
-    *ret = pool;
     return 0;
 }
 
@@ -130,16 +163,6 @@ static struct sandbox *pop(struct pool *pool, const char *template)
         pool->count--;
     }
     return found;
-}
-
-static bool is_usable(struct sandbox *sandbox)
-{
-    bool is_warm;
-
-    (void)pthread_mutex_lock(&sandbox->lock);
-    is_warm = sandbox->state == SANDBOX_WARM;
-    (void)pthread_mutex_unlock(&sandbox->lock);
-    return is_warm;
 }
 
 struct sandbox *pool_take(struct pool *pool, const struct runtime_ops *ops, const char *template)
@@ -199,6 +222,20 @@ void pool_stop(struct pool *pool)
     (void)pthread_join(pool->thread, NULL);
     while ((sandbox = pop(pool, NULL)))
         discard(sandbox);
+}
+
+void pool_note_death(struct pool *pool)
+{
+    (void)pthread_mutex_lock(&pool->lock);
+    pool->has_dead = true;
+    (void)pthread_cond_broadcast(&pool->changed);
+    (void)pthread_mutex_unlock(&pool->lock);
+}
+
+void pool_free(struct pool *pool)
+{
+    if (!pool)
+        return;
     (void)pthread_cond_destroy(&pool->changed);
     (void)pthread_mutex_destroy(&pool->lock);
     free(pool);

@@ -72,8 +72,10 @@ static bool on_frame(struct channel *channel, const struct frame *frame)
 static void on_gone(struct channel *channel)
 {
     struct sandbox *sandbox = sandbox_of(channel);
+    bool was_warm;
 
     (void)pthread_mutex_lock(&sandbox->lock);
+    was_warm = sandbox->state == SANDBOX_WARM;
     sandbox->is_gone = true;
     if (sandbox->state != SANDBOX_ENDED && sandbox->state != SANDBOX_FAILED) {
         (void)err_set(&sandbox->failure, ERR_INTERNAL, "the sandbox's init ended unexpectedly");
@@ -82,6 +84,8 @@ static void on_gone(struct channel *channel)
     process_end_all(sandbox);
     (void)pthread_cond_broadcast(&sandbox->changed);
     (void)pthread_mutex_unlock(&sandbox->lock);
+    if (was_warm)
+        pool_note_death(sandbox->host->pool);
     sandbox_unref(sandbox);
 }
 
