@@ -94,18 +94,28 @@ static void a_window_of_output_needs_no_acknowledgement(void)
 }
 
 /* Whether a process that answers is heard while the output of another is not acknowledged. */
+/* Starts a process while another may be writing. */
+static void spawn_beside(struct guest *guest, uint32_t id, const char *text, bool has_stdin)
+{
+    struct message_spawn *spec = SHELL(text);
+    struct frame frame;
+
+    spec->has_stdin = has_stdin;
+    spawn_spec(guest, id, spec);
+    do {
+        frame = receive(guest);
+        CHECK(frame.process != id || frame.type == FRAME_STARTED);
+    } while (frame.process != id);
+}
+
 static void check_heard(uint32_t talker, uint32_t loud)
 {
     cleanup_with(seen_done) struct seen seen = SEEN_INIT;
     struct guest guest = start();
     struct frame frame;
 
-    for (uint32_t id = 1; id <= 2; id++) {
-        if (id == talker)
-            spawn_with_stdin(&guest, id, "exec cat");
-        else
-            spawn(&guest, id, "exec yes");
-    }
+    for (uint32_t id = 1; id <= 2; id++)
+        spawn_beside(&guest, id, id == talker ? "exec cat" : "exec yes", id == talker);
     while (receive_for(&guest, QUIET_MS, &frame) == 1)
         CHECK(frame.process == loud);
     send_input(&guest, talker, 0, "hello", 5);
