@@ -91,11 +91,6 @@ void runtime_close(struct runtime *runtime)
     free(runtime);
 }
 
-struct cgroup_root *runtime_cgroups(struct runtime *runtime)
-{
-    return runtime->cgroups;
-}
-
 int runtime_find(const char *name, const struct runtime_ops **ret, struct err *err)
 {
     char known[64] = "";

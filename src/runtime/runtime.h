@@ -59,9 +59,6 @@ int runtime_find(const char *name, const struct runtime_ops **ret, struct err *e
 int runtime_start(struct runtime *runtime, const struct runtime_ops *ops, const char *id,
                   uid_t first_uid, struct runtime_guest *ret, struct err *err);
 
-/* The control groups of the host. */
-struct cgroup_root *runtime_cgroups(struct runtime *runtime);
-
 /* How many processes of Holt and its helpers count against the sandbox's limit. */
 unsigned runtime_guest_own_processes(const struct runtime_guest *guest);
 

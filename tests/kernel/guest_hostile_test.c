@@ -188,11 +188,7 @@ static void an_idle_guest_is_small(void)
 
 int main(void)
 {
-    must_be_root();
-    (void)signal(SIGPIPE, SIG_IGN);
-    CHECK(atexit(world_abandon) == 0);
-    world_open();
-    warm_up();
+    world_begin();
     RUN_CLEAN(malformed_frames_end_the_connection_and_nothing_else);
     RUN_CLEAN(input_beyond_the_window_ends_the_connection);
     RUN_CLEAN(a_malformed_spawn_starts_nothing);

@@ -429,11 +429,7 @@ static void many_connections_leave_no_descriptors(void)
 
 int main(void)
 {
-    must_be_root();
-    (void)signal(SIGPIPE, SIG_IGN);
-    CHECK(atexit(world_abandon) == 0);
-    world_open();
-    warm_up();
+    world_begin();
     RUN_CLEAN(output_waits_for_its_acknowledgement);
     RUN_CLEAN(input_comes_back_through_cat);
     RUN_CLEAN(input_that_is_not_read_is_not_acknowledged);

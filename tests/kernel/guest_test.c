@@ -394,11 +394,7 @@ static void a_forgotten_process_leaves_no_descriptor(void)
 
 int main(void)
 {
-    must_be_root();
-    (void)signal(SIGPIPE, SIG_IGN);
-    CHECK(atexit(world_abandon) == 0);
-    world_open();
-    warm_up();
+    world_begin();
     RUN_CLEAN(a_blank_boots_natively);
     RUN_CLEAN(a_blank_boots_in_bubblewrap);
     RUN_CLEAN(a_blank_ends_with_its_connection);

@@ -569,9 +569,13 @@ static inline void check_boots(const struct runtime_ops *ops)
     end(&guest);
 }
 
-/* The first of all may make what stays. */
-static inline void warm_up(void)
+/* What every main does first. The first boot of all may make what stays. */
+static inline void world_begin(void)
 {
+    must_be_root();
+    (void)signal(SIGPIPE, SIG_IGN);
+    CHECK(atexit(world_abandon) == 0);
+    world_open();
     check_boots(&runtime_native);
     check_boots(&runtime_bwrap);
 }
