@@ -51,7 +51,7 @@ static int limits_parse(const json_t *object, struct sandbox_limits *ret, struct
     return r;
 }
 
-static int sandbox_parse(const json_t *object, struct sandbox_spec *ret, struct err *err)
+static int sandbox_parse(const json_t *object, struct machine_spec *ret, struct err *err)
 {
     static const char *const fields[] = { "template", "runtime", "limits", NULL };
     const json_t *limits = NULL;
@@ -220,16 +220,16 @@ int run_request_parse(const json_t *object, struct run_request *ret, struct err 
 {
     static const char *const fields[] = { "sandbox", "process", NULL };
     cleanup_with(run_request_done) struct run_request request = { 0 };
-    const json_t *sandbox = NULL, *process = NULL;
+    const json_t *machine = NULL, *process = NULL;
     int r = json_only_fields(object, fields, err);
 
     request.text.max = PROCESS_ARGS_BYTES_MAX;
     if (r == 0)
-        r = json_get_object(object, "sandbox", &sandbox, err);
+        r = json_get_object(object, "sandbox", &machine, err);
     if (r == 0)
         r = json_get_object(object, "process", &process, err);
-    if (r == 0 && sandbox)
-        r = sandbox_parse(sandbox, &request.sandbox, err);
+    if (r == 0 && machine)
+        r = sandbox_parse(machine, &request.machine, err);
     if (r == 0 && !process)
         r = err_set(err, ERR_INVALID, "field 'process' is missing");
     if (r == 0)

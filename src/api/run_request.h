@@ -4,11 +4,11 @@
 #include <jansson.h>
 
 #include "base/buf.h"
+#include "host/machine.h"
 #include "host/process.h"
-#include "host/sandbox.h"
 
 struct run_request {
-    struct sandbox_spec sandbox;
+    struct machine_spec machine;
     struct process_spec process;
 
     struct buf text; /* the bytes that args and env point into */

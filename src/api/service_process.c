@@ -7,14 +7,14 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "host/machine.h"
 #include "host/process.h"
-#include "host/sandbox.h"
 
 enum { SIGNAL_MAX = 64 };
 
-static void sandbox_unref_slot(struct sandbox **sandbox)
+static void machine_unref_slot(struct machine **machine)
 {
-    sandbox_unref(*sandbox);
+    machine_unref(*machine);
 }
 
 static void process_unref_slot(struct process **process)
@@ -39,17 +39,17 @@ static int id_get(const json_t *request, const char *name, const char **ret, str
 static int process_of(const struct call *call, const json_t *request, struct process **ret,
                       struct err *err)
 {
-    cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
+    cleanup_with(machine_unref_slot) struct machine *machine = NULL;
     const char *sandbox_name = NULL, *process_name = NULL;
     int r = id_get(request, "sandboxId", &sandbox_name, err);
 
     if (r == 0)
         r = id_get(request, "processId", &process_name, err);
     if (r == 0)
-        r = sandbox_find(call->host, sandbox_name, &sandbox, err);
+        r = machine_find(call->host, sandbox_name, &machine, err);
     if (r < 0)
         return r;
-    return process_find(sandbox, process_name, ret, err);
+    return process_find(machine, process_name, ret, err);
 }
 
 /* base64_decode makes room for whole groups of three, so the limit itself is checked behind it. */

@@ -12,15 +12,15 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "host/machine.h"
 #include "host/process.h"
-#include "host/sandbox.h"
 
 enum { RUN_OUTPUT_BYTES = 48 * 1024 };
 
 /* One throw-away sandbox and its process, for as long as its client listens. */
 struct run_stream {
     struct stream stream;
-    struct sandbox *sandbox;
+    struct machine *machine;
     struct process *process;
     int connection_fd;
     bool is_announced;
@@ -34,7 +34,7 @@ static int started_add(const struct run_stream *run, struct buf *out)
 
     if (r == 0)
         r = buf_printf(out, "{\"started\":{\"sandboxId\":\"%s\",\"processId\":\"%s\"}}",
-                       sandbox_id(run->sandbox), process_id(run->process));
+                       machine_id(run->machine), process_id(run->process));
     if (r == 0)
         message_end(out, start);
     return r;
@@ -115,10 +115,10 @@ static int run_next(struct stream *stream, struct buf *out, struct err *err)
 
 static void run_free(struct run_stream *run)
 {
-    if (run->sandbox)
-        sandbox_destroy(run->sandbox);
+    if (run->machine)
+        machine_destroy(run->machine);
     process_unref(run->process);
-    sandbox_unref(run->sandbox);
+    machine_unref(run->machine);
     buf_done(&run->output);
     free(run);
 }
@@ -160,9 +160,9 @@ int sandbox_service_run(const struct call *call, const json_t *request, struct s
     r = buf_reserve(&run->output, run->output.max);
     if (r < 0)
         return err_sys(err, r, "make room for output");
-    r = sandbox_create(call->host, &wanted.sandbox, &run->sandbox, err);
+    r = machine_create(call->host, &wanted.machine, &run->machine, err);
     if (r == 0)
-        r = process_start(run->sandbox, &wanted.process, &run->process, err);
+        r = process_start(run->machine, &wanted.process, &run->process, err);
     if (r < 0)
         return r;
     *ret = &TAKE_PTR(run)->stream;

@@ -21,21 +21,68 @@ static const struct {
     [ERR_INTERNAL] = { "internal", EIO },
 };
 
+static const struct {
+    const char *name;
+    enum err_kind kind;
+} causes[ERR_CAUSES] = {
+    [CAUSE_SESSION_NOT_FOUND] = { "SessionNotFound", ERR_NOT_FOUND },
+    [CAUSE_SESSION_EXISTS] = { "SessionExists", ERR_EXISTS },
+    [CAUSE_SESSION_PAUSED] = { "SessionPaused", ERR_BUSY },
+    [CAUSE_SESSION_DESTROYING] = { "SessionDestroying", ERR_BUSY },
+    [CAUSE_PROCESS_NOT_FOUND] = { "ProcessNotFound", ERR_NOT_FOUND },
+    [CAUSE_SNAPSHOT_NOT_FOUND] = { "SnapshotNotFound", ERR_NOT_FOUND },
+    [CAUSE_SNAPSHOT_EXISTS] = { "SnapshotExists", ERR_EXISTS },
+    [CAUSE_ROLLBACK_IN_PROGRESS] = { "RollbackInProgress", ERR_BUSY },
+    [CAUSE_INVALID_STATE] = { "InvalidState", ERR_BUSY },
+    [CAUSE_MAX_SESSIONS_REACHED] = { "MaxSessionsReached", ERR_EXHAUSTED },
+    [CAUSE_SNAPSHOTS_NOT_AVAILABLE] = { "SnapshotsNotAvailable", ERR_UNSUPPORTED },
+    [CAUSE_POOL_FULL] = { "PoolFull", ERR_EXHAUSTED },
+    [CAUSE_SHUTTING_DOWN] = { "ShuttingDown", ERR_BUSY },
+};
+
 const char *err_kind_name(enum err_kind kind)
 {
     return kind < ERR_KINDS ? kinds[kind].name : "unknown";
 }
 
+const char *err_cause_name(enum err_cause cause)
+{
+    return cause < ERR_CAUSES ? causes[cause].name : NULL;
+}
+
+static int set(struct err *err, enum err_kind kind, const char *format, va_list args)
+    __attribute__((format(printf, 3, 0)));
+
+static int set(struct err *err, enum err_kind kind, const char *format, va_list args)
+{
+    err->kind = kind;
+    err->cause = CAUSE_NONE;
+    err->errnum = kinds[kind].errnum;
+    (void)vsnprintf(err->msg, sizeof(err->msg), format, args);
+    return -err->errnum;
+}
+
 int err_set(struct err *err, enum err_kind kind, const char *format, ...)
 {
     va_list args;
+    int r;
 
-    err->kind = kind;
-    err->errnum = kinds[kind].errnum;
     va_start(args, format);
-    (void)vsnprintf(err->msg, sizeof(err->msg), format, args);
+    r = set(err, kind, format, args);
     va_end(args);
-    return -err->errnum;
+    return r;
+}
+
+int err_refuse(struct err *err, enum err_cause cause, const char *format, ...)
+{
+    va_list args;
+    int r;
+
+    va_start(args, format);
+    r = set(err, causes[cause].kind, format, args);
+    va_end(args);
+    err->cause = cause;
+    return r;
 }
 
 int err_sys(struct err *err, int r, const char *format, ...)
@@ -45,6 +92,7 @@ int err_sys(struct err *err, int r, const char *format, ...)
     va_list args;
 
     err->kind = ERR_INTERNAL;
+    err->cause = CAUSE_NONE;
     err->errnum = r < 0 ? -r : EIO;
     va_start(args, format);
     (void)vsnprintf(err->msg, sizeof(err->msg), format, args);

@@ -21,8 +21,8 @@
 #include "host/config.h"
 #include "host/host.h"
 #include "host/init_path.h"
+#include "host/machine.h"
 #include "host/process.h"
-#include "host/sandbox.h"
 #include "kernel/cgroup.h"
 #include "store/store.h"
 
@@ -158,17 +158,17 @@ static void check_storage(const struct config *config, struct finding *ret)
 static int run_true(struct host *host, struct err *err)
 {
     static char *const args[] = { (char *)(uintptr_t) "true", NULL };
-    const struct sandbox_spec sandbox_spec = { .template = "host" };
+    const struct machine_spec machine_spec = { .template = "host" };
     const struct process_spec process_spec = { .args = args };
     struct process_event event = { .kind = PROCESS_STDOUT };
-    struct sandbox *sandbox;
+    struct machine *machine;
     struct process *process;
     char output[256];
-    int r = sandbox_create(host, &sandbox_spec, &sandbox, err);
+    int r = machine_create(host, &machine_spec, &machine, err);
 
     if (r < 0)
         return r;
-    r = process_start(sandbox, &process_spec, &process, err);
+    r = process_start(machine, &process_spec, &process, err);
     if (r == 0) {
         while (event.kind != PROCESS_ENDED)
             (void)process_next(process, -1, output, sizeof(output), &event);
@@ -177,8 +177,8 @@ static int run_true(struct host *host, struct err *err)
                         event.end.reason[0] ? event.end.reason : "it ended otherwise");
         process_unref(process);
     }
-    sandbox_destroy(sandbox);
-    sandbox_unref(sandbox);
+    machine_destroy(machine);
+    machine_unref(machine);
     return r;
 }
 

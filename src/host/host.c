@@ -93,11 +93,11 @@ uid_t host_first_uid(unsigned slot)
     return (uid_t)(UID_FIRST + slot * RUNTIME_IDS_PER_SANDBOX);
 }
 
-void host_reap_later(struct host *host, struct sandbox *sandbox)
+void host_reap_later(struct host *host, struct machine *machine)
 {
     (void)pthread_mutex_lock(&host->lock);
-    sandbox->next = host->reap_queue;
-    host->reap_queue = sandbox;
+    machine->next = host->reap_queue;
+    host->reap_queue = machine;
     host->reaping++;
     (void)pthread_cond_broadcast(&host->changed);
     (void)pthread_mutex_unlock(&host->lock);
@@ -110,15 +110,15 @@ static void *reaper_main(void *argument)
 
     (void)pthread_mutex_lock(&host->lock);
     while (!host->is_stopping || host->live > 0) {
-        struct sandbox *sandbox = host->reap_queue;
+        struct machine *machine = host->reap_queue;
 
-        if (!sandbox) {
+        if (!machine) {
             (void)pthread_cond_wait(&host->changed, &host->lock);
             continue;
         }
-        host->reap_queue = sandbox->next;
+        host->reap_queue = machine->next;
         (void)pthread_mutex_unlock(&host->lock);
-        sandbox_reap(sandbox);
+        machine_reap(machine);
         (void)pthread_mutex_lock(&host->lock);
         host->reaping--;
         (void)pthread_cond_broadcast(&host->changed);
@@ -142,7 +142,7 @@ static int open_runtime(struct host *host, const struct config *config, struct e
     if (r == 0)
         r = cgroup_root_open(label, &host->cgroups, err);
     if (r == 0)
-        r = cgroup_root_sweep(host->cgroups, err);
+        r = cgroup_root_sweep(host->cgroups, NULL, NULL, err);
     return r < 0 ? r : runtime_open(host->cgroups, init_path, &host->runtime, err);
 }
 
@@ -226,15 +226,15 @@ int host_open(const struct config *config, struct host **ret, struct err *err)
 static void destroy_all(struct host *host)
 {
     for (;;) {
-        struct sandbox *sandbox;
+        struct machine *machine;
 
         (void)pthread_mutex_lock(&host->lock);
-        sandbox = host->sandboxes ? sandbox_ref(host->sandboxes) : NULL;
+        machine = host->sandboxes ? machine_ref(host->sandboxes) : NULL;
         (void)pthread_mutex_unlock(&host->lock);
-        if (!sandbox)
+        if (!machine)
             return;
-        sandbox_destroy(sandbox);
-        sandbox_unref(sandbox);
+        machine_destroy(machine);
+        machine_unref(machine);
     }
 }
 
@@ -298,7 +298,7 @@ void host_health(struct host *host, struct host_health *ret)
     ret->runtime = host->default_runtime->name;
     ret->sandboxes = 0;
     (void)pthread_mutex_lock(&host->lock);
-    for (const struct sandbox *sandbox = host->sandboxes; sandbox; sandbox = sandbox->next)
+    for (const struct machine *machine = host->sandboxes; machine; machine = machine->next)
         ret->sandboxes++;
     (void)pthread_mutex_unlock(&host->lock);
 }

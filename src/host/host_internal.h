@@ -1,5 +1,5 @@
-/* What the files of the host share. Lock order: host table -> sandbox; the reactor's timers come
- * before a sandbox. No lock is held while waiting for a guest or for storage. */
+/* What the files of the host share. Lock order: host table -> machine; the reactor's timers come
+ * before a machine. No lock is held while waiting for a guest or for storage. */
 #pragma once
 
 #include <pthread.h>
@@ -11,9 +11,9 @@
 #include "base/err.h"
 #include "host/channel.h"
 #include "host/host.h"
+#include "host/machine.h"
 #include "host/process.h"
 #include "host/reactor.h"
-#include "host/sandbox.h"
 #include "runtime/runtime.h"
 #include "store/template.h"
 #include "wire/frame.h"
@@ -22,16 +22,16 @@ struct cgroup_root;
 struct pool;
 struct volume;
 
-enum sandbox_state {
-    SANDBOX_BOOTING, /* holt-init makes a blank of itself */
-    SANDBOX_BLANK,   /* waits for a root */
-    SANDBOX_WARM,    /* has one, and waits in the pool for somebody who wants that */
-    SANDBOX_ACTIVE,  /* has a root, or is on the way to it */
-    SANDBOX_FAILED,  /* why is in `failure` */
-    SANDBOX_ENDED,   /* destroyed */
+enum machine_state {
+    MACHINE_BOOTING, /* holt-init makes a blank of itself */
+    MACHINE_BLANK,   /* waits for a root */
+    MACHINE_WARM,    /* has one, and waits in the pool for somebody who wants that */
+    MACHINE_ACTIVE,  /* has a root, or is on the way to it */
+    MACHINE_FAILED,  /* why is in `failure` */
+    MACHINE_ENDED,   /* destroyed */
 };
 
-struct sandbox {
+struct machine {
     struct host *host;
     char id[RUNTIME_ID_MAX];
     atomic_int refs;
@@ -41,11 +41,11 @@ struct sandbox {
     char template[TEMPLATE_NAME_MAX + 1]; /* of its volume; "" before it has one */
     struct volume *volume;
     struct volume *old_volume; /* of a warm sandbox that was wanted with another template */
-    struct sandbox *next;      /* in the host's table, or in the reaper's queue */
+    struct machine *next;      /* in the host's table, or in the reaper's queue */
 
     pthread_mutex_t lock; /* over all below */
     pthread_cond_t changed;
-    enum sandbox_state state;
+    enum machine_state state;
     struct err failure;
     bool is_gone; /* nothing comes from the guest any more */
     struct process *processes;
@@ -67,10 +67,10 @@ struct host {
     pthread_mutex_t lock; /* over all below */
     pthread_cond_t changed;
     char warm_template[TEMPLATE_NAME_MAX + 1]; /* what the last create wanted, and the next may */
-    struct sandbox *sandboxes;                 /* those that can be found by id */
+    struct machine *sandboxes;                 /* those that can be found by id */
     uint32_t active; /* created and not destroyed; at most sandboxes_max */
     uint32_t live;   /* all that hold resources: also warm ones and those being reaped */
-    struct sandbox *reap_queue;
+    struct machine *reap_queue;
     uint32_t reaping; /* ended, but not yet undone */
     bool is_stopping;
     pthread_t reaper;
@@ -79,25 +79,25 @@ struct host {
 };
 
 /* Starts a blank, which is in nobody's table yet. */
-int sandbox_start_blank(struct host *host, const struct runtime_ops *ops, struct sandbox **ret,
+int machine_start_blank(struct host *host, const struct runtime_ops *ops, struct machine **ret,
                         struct err *err);
 
 /* Waits until the sandbox has come to this state, BLANK or WARM, or says why it cannot. */
-int sandbox_wait(struct sandbox *sandbox, enum sandbox_state state, struct err *err);
+int machine_wait(struct machine *machine, enum machine_state state, struct err *err);
 
 /* Gives it a new volume on the template as its root; whether that worked comes as a frame. */
-int sandbox_furnish(struct sandbox *sandbox, const char *template, struct err *err);
+int machine_furnish(struct machine *machine, const char *template, struct err *err);
 
 /* Lets go of the volume of a sandbox that nobody will use. */
-void sandbox_drop_volume(struct sandbox *sandbox);
+void machine_drop_volume(struct machine *machine);
 
-struct sandbox *sandbox_ref(struct sandbox *sandbox);
+struct machine *machine_ref(struct machine *machine);
 
 /* Releases everything it holds; called by the reaper, which owns the last reference. */
-void sandbox_reap(struct sandbox *sandbox);
+void machine_reap(struct machine *machine);
 
 /* Queues a killed sandbox for the reaper, which takes over the caller's reference. */
-void host_reap_later(struct host *host, struct sandbox *sandbox);
+void host_reap_later(struct host *host, struct machine *machine);
 
 /* Counts a sandbox in, unless there are as many as there may be, and out again. */
 int host_admit(struct host *host, struct err *err);
@@ -109,14 +109,14 @@ void host_return_uids(struct host *host, unsigned slot);
 uid_t host_first_uid(unsigned slot);
 
 /* A frame about one process, on the reactor's thread. False: unacceptable. */
-bool process_frame(struct sandbox *sandbox, const struct frame *frame);
+bool process_frame(struct machine *machine, const struct frame *frame);
 
 /* The guest is gone, or could not take its root: every process that has no end gets one now. The
  * sandbox is locked. */
-void process_end_all(struct sandbox *sandbox);
+void process_end_all(struct machine *machine);
 
 /* Takes every process off the sandbox's list; afterwards only their readers know them. */
-void process_drop_all(struct sandbox *sandbox);
+void process_drop_all(struct machine *machine);
 
 /* The warm pool. */
 int pool_start(struct host *host, const struct runtime_ops *ops, uint32_t size, struct pool **ret,
@@ -124,7 +124,7 @@ int pool_start(struct host *host, const struct runtime_ops *ops, uint32_t size, 
 
 /* A warm sandbox with this template if there is one, else with another: NULL when the pool is
  * empty. */
-struct sandbox *pool_take(struct pool *pool, const struct runtime_ops *ops, const char *template);
+struct machine *pool_take(struct pool *pool, const struct runtime_ops *ops, const char *template);
 
 /* Ends those that hold the template open. */
 void pool_drop_template(struct pool *pool, const char *template);

@@ -23,39 +23,39 @@ struct pool {
 
     pthread_mutex_t lock; /* over all below */
     pthread_cond_t changed;
-    struct sandbox *ready; /* a list by `next` */
+    struct machine *ready; /* a list by `next` */
     uint32_t count;
     bool is_making;
     bool has_dead;
     bool is_stopping;
 };
 
-static void discard(struct sandbox *sandbox)
+static void discard(struct machine *machine)
 {
-    sandbox_destroy(sandbox);
-    sandbox_unref(sandbox);
+    machine_destroy(machine);
+    machine_unref(machine);
 }
 
-static struct sandbox *make_warm(const struct pool *pool)
+static struct machine *make_warm(const struct pool *pool)
 {
     char template[TEMPLATE_NAME_MAX + 1];
-    struct sandbox *sandbox;
+    struct machine *machine;
     struct err err;
     int r;
 
     (void)pthread_mutex_lock(&pool->host->lock);
     memcpy(template, pool->host->warm_template, sizeof(template));
     (void)pthread_mutex_unlock(&pool->host->lock);
-    if (sandbox_start_blank(pool->host, pool->ops, &sandbox, &err) < 0)
+    if (machine_start_blank(pool->host, pool->ops, &machine, &err) < 0)
         return NULL;
-    r = sandbox_wait(sandbox, SANDBOX_BLANK, &err);
+    r = machine_wait(machine, MACHINE_BLANK, &err);
     if (r == 0)
-        r = sandbox_furnish(sandbox, template, &err);
+        r = machine_furnish(machine, template, &err);
     if (r == 0)
-        r = sandbox_wait(sandbox, SANDBOX_WARM, &err);
+        r = machine_wait(machine, MACHINE_WARM, &err);
     if (r == 0)
-        return sandbox;
-    discard(sandbox);
+        return machine;
+    discard(machine);
     return NULL;
 }
 
@@ -63,17 +63,17 @@ static struct sandbox *make_warm(const struct pool *pool)
 static void add_one(struct pool *pool)
 {
     struct timespec retry;
-    struct sandbox *sandbox;
+    struct machine *machine;
 
     pool->is_making = true;
     (void)pthread_mutex_unlock(&pool->lock);
-    sandbox = make_warm(pool);
+    machine = make_warm(pool);
     (void)pthread_mutex_lock(&pool->lock);
     pool->is_making = false;
     (void)pthread_cond_broadcast(&pool->changed);
-    if (sandbox) {
-        sandbox->next = pool->ready;
-        pool->ready = sandbox;
+    if (machine) {
+        machine->next = pool->ready;
+        pool->ready = machine;
         pool->count++;
         return;
     }
@@ -83,32 +83,32 @@ static void add_one(struct pool *pool)
         (void)pthread_cond_timedwait(&pool->changed, &pool->lock, &retry);
 }
 
-static bool is_usable(struct sandbox *sandbox)
+static bool is_usable(struct machine *machine)
 {
     bool is_warm;
 
-    (void)pthread_mutex_lock(&sandbox->lock);
-    is_warm = sandbox->state == SANDBOX_WARM;
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    (void)pthread_mutex_lock(&machine->lock);
+    is_warm = machine->state == MACHINE_WARM;
+    (void)pthread_mutex_unlock(&machine->lock);
     return is_warm;
 }
 
 /* Takes out those that somebody has killed while they waited. Locked. */
 static void remove_dead(struct pool *pool)
 {
-    struct sandbox **slot = &pool->ready;
+    struct machine **slot = &pool->ready;
 
     pool->has_dead = false;
     while (*slot) {
-        struct sandbox *sandbox = *slot;
+        struct machine *machine = *slot;
 
-        if (is_usable(sandbox)) {
-            slot = &sandbox->next;
+        if (is_usable(machine)) {
+            slot = &machine->next;
             continue;
         }
-        *slot = sandbox->next;
+        *slot = machine->next;
         pool->count--;
-        discard(sandbox);
+        discard(machine);
     }
 }
 
@@ -151,9 +151,9 @@ int pool_start(struct host *host, const struct runtime_ops *ops, uint32_t size, 
 }
 
 /* Takes the first out of the list that has this template (NULL: any). Locked. */
-static struct sandbox *pop(struct pool *pool, const char *template)
+static struct machine *pop(struct pool *pool, const char *template)
 {
-    struct sandbox **slot = &pool->ready, *found;
+    struct machine **slot = &pool->ready, *found;
 
     while (*slot && template && strcmp((*slot)->template, template) != 0)
         slot = &(*slot)->next;
@@ -165,35 +165,35 @@ static struct sandbox *pop(struct pool *pool, const char *template)
     return found;
 }
 
-struct sandbox *pool_take(struct pool *pool, const struct runtime_ops *ops, const char *template)
+struct machine *pool_take(struct pool *pool, const struct runtime_ops *ops, const char *template)
 {
-    struct sandbox *sandbox;
+    struct machine *machine;
 
     if (ops != pool->ops)
         return NULL;
     for (;;) {
         (void)pthread_mutex_lock(&pool->lock);
-        sandbox = pop(pool, template);
-        if (!sandbox)
-            sandbox = pop(pool, NULL);
+        machine = pop(pool, template);
+        if (!machine)
+            machine = pop(pool, NULL);
         (void)pthread_cond_broadcast(&pool->changed);
         (void)pthread_mutex_unlock(&pool->lock);
-        if (!sandbox || is_usable(sandbox))
-            return sandbox;
-        discard(sandbox); /* somebody killed it while it waited */
+        if (!machine || is_usable(machine))
+            return machine;
+        discard(machine); /* somebody killed it while it waited */
     }
 }
 
 void pool_drop_template(struct pool *pool, const char *template)
 {
-    struct sandbox *sandbox;
+    struct machine *machine;
 
     (void)pthread_mutex_lock(&pool->lock);
     while (pool->is_making)
         (void)pthread_cond_wait(&pool->changed, &pool->lock);
-    while ((sandbox = pop(pool, template))) {
-        sandbox_drop_volume(sandbox);
-        discard(sandbox);
+    while ((machine = pop(pool, template))) {
+        machine_drop_volume(machine);
+        discard(machine);
     }
     (void)pthread_cond_broadcast(&pool->changed);
     (void)pthread_mutex_unlock(&pool->lock);
@@ -211,7 +211,7 @@ uint32_t pool_ready(struct pool *pool)
 
 void pool_stop(struct pool *pool)
 {
-    struct sandbox *sandbox;
+    struct machine *machine;
 
     if (!pool)
         return;
@@ -220,8 +220,8 @@ void pool_stop(struct pool *pool)
     (void)pthread_cond_broadcast(&pool->changed);
     (void)pthread_mutex_unlock(&pool->lock);
     (void)pthread_join(pool->thread, NULL);
-    while ((sandbox = pop(pool, NULL)))
-        discard(sandbox);
+    while ((machine = pop(pool, NULL)))
+        discard(machine);
 }
 
 void pool_note_death(struct pool *pool)

@@ -29,7 +29,7 @@ enum {
 };
 
 struct process {
-    struct sandbox *sandbox; /* referenced */
+    struct machine *machine; /* referenced */
     struct process *next;    /* in the sandbox's list, which holds a reference */
     uint32_t number;
     char id[16]; /* "p1"; also the name of its control group */
@@ -70,14 +70,14 @@ static void set_over(struct process *process, enum outcome outcome, int exit_cod
     process->end.exit_code = exit_code;
     process->end.duration_ms = clock_ms() - process->started_ms;
     wake_reader(process);
-    (void)pthread_cond_broadcast(&process->sandbox->changed);
+    (void)pthread_cond_broadcast(&process->machine->changed);
 }
 
 static bool was_out_of_memory(const struct process *process)
 {
-    const struct sandbox *sandbox = process->sandbox;
+    const struct machine *machine = process->machine;
 
-    return cgroup_oom_kills(sandbox->host->cgroups, sandbox->guest.limits_group) >
+    return cgroup_oom_kills(machine->host->cgroups, machine->guest.limits_group) >
            process->oom_kills_before;
 }
 
@@ -150,7 +150,7 @@ static bool take_input_ack(struct process *process, const struct frame *frame)
         offset > process->input_sent)
         return false;
     process->input_acked = offset;
-    (void)pthread_cond_broadcast(&process->sandbox->changed);
+    (void)pthread_cond_broadcast(&process->machine->changed);
     return true;
 }
 
@@ -169,52 +169,52 @@ static bool (*const takers[FRAME_TYPES])(struct process *process, const struct f
 };
 
 /* Locked. */
-static struct process *find_number(struct sandbox *sandbox, uint32_t number)
+static struct process *find_number(struct machine *machine, uint32_t number)
 {
-    struct process *process = sandbox->processes;
+    struct process *process = machine->processes;
 
     while (process && process->number != number)
         process = process->next;
     return process;
 }
 
-bool process_frame(struct sandbox *sandbox, const struct frame *frame)
+bool process_frame(struct machine *machine, const struct frame *frame)
 {
     struct process *process;
     bool is_ok = true;
 
-    (void)pthread_mutex_lock(&sandbox->lock);
-    process = find_number(sandbox, frame->process);
+    (void)pthread_mutex_lock(&machine->lock);
+    process = find_number(machine, frame->process);
     /* One that nobody asks about any more may still be writing. */
     if (process)
         is_ok = takers[frame->type] && takers[frame->type](process, frame);
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    (void)pthread_mutex_unlock(&machine->lock);
     return is_ok;
 }
 
 static void end_with_sandbox(struct process *process)
 {
-    const struct sandbox *sandbox = process->sandbox;
+    const struct machine *machine = process->machine;
     struct process_end *end = &process->end;
 
     if (process->is_over)
         return;
     if (process->is_timed_out) {
         set_over(process, OUTCOME_TIMED_OUT, EXIT_TIMED_OUT);
-    } else if (sandbox->state == SANDBOX_ENDED) {
+    } else if (machine->state == MACHINE_ENDED) {
         (void)snprintf(end->reason, sizeof(end->reason), "the sandbox was destroyed");
         set_over(process, OUTCOME_KILLED, EXIT_SIGNAL_BASE + SIGKILL);
     } else if (was_out_of_memory(process)) {
         set_over(process, OUTCOME_OOM, EXIT_SIGNAL_BASE + SIGKILL);
     } else {
-        (void)snprintf(end->reason, sizeof(end->reason), "%.200s", sandbox->failure.msg);
-        set_over(process, sandbox->is_gone ? OUTCOME_LOST : OUTCOME_NOT_STARTED, EXIT_HOLT_FAILED);
+        (void)snprintf(end->reason, sizeof(end->reason), "%.200s", machine->failure.msg);
+        set_over(process, machine->is_gone ? OUTCOME_LOST : OUTCOME_NOT_STARTED, EXIT_HOLT_FAILED);
     }
 }
 
-void process_end_all(struct sandbox *sandbox)
+void process_end_all(struct machine *machine)
 {
-    for (struct process *process = sandbox->processes; process; process = process->next)
+    for (struct process *process = machine->processes; process; process = process->next)
         end_with_sandbox(process);
 }
 
@@ -223,29 +223,29 @@ static void on_timeout(struct reactor_timer *timer)
 {
     struct process *process =
         (struct process *)(void *)((char *)timer - offsetof(struct process, timer));
-    struct sandbox *sandbox = process->sandbox;
+    struct machine *machine = process->machine;
 
-    (void)pthread_mutex_lock(&sandbox->lock);
+    (void)pthread_mutex_lock(&machine->lock);
     if (!process->is_over) {
         process->is_timed_out = true;
-        (void)cgroup_kill(sandbox->host->cgroups, sandbox->id, process->id);
+        (void)cgroup_kill(machine->host->cgroups, machine->id, process->id);
     }
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    (void)pthread_mutex_unlock(&machine->lock);
     process_unref(process); /* the timer's */
 }
 
-static struct process *process_new(struct sandbox *sandbox, const struct process_spec *spec)
+static struct process *process_new(struct machine *machine, const struct process_spec *spec)
 {
     struct process *process = xcalloc(1, sizeof(*process));
 
     atomic_init(&process->refs, 1);
-    process->sandbox = sandbox_ref(sandbox);
+    process->machine = machine_ref(machine);
     process->has_terminal = spec->has_terminal;
     process->is_input_closed = !spec->has_stdin && !spec->has_terminal;
     process->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     process->started_ms = clock_ms();
     process->oom_kills_before =
-        cgroup_oom_kills(sandbox->host->cgroups, sandbox->guest.limits_group);
+        cgroup_oom_kills(machine->host->cgroups, machine->guest.limits_group);
     process->timer.fire = on_timeout;
     for (int i = 0; i < STREAM_COUNT; i++)
         process->out[i].data.max = FRAME_WINDOW;
@@ -255,60 +255,60 @@ static struct process *process_new(struct sandbox *sandbox, const struct process
 /* Gives it a number and puts it where frames find it. */
 static int enlist(struct process *process, struct err *err)
 {
-    struct sandbox *sandbox = process->sandbox;
+    struct machine *machine = process->machine;
     int r = 0;
 
-    (void)pthread_mutex_lock(&sandbox->lock);
-    if (sandbox->state == SANDBOX_FAILED) {
-        *err = sandbox->failure;
+    (void)pthread_mutex_lock(&machine->lock);
+    if (machine->state == MACHINE_FAILED) {
+        *err = machine->failure;
         r = -EIO;
-    } else if (sandbox->state != SANDBOX_ACTIVE) {
-        r = err_set(err, ERR_BUSY, "sandbox '%s' is being destroyed", sandbox->id);
+    } else if (machine->state != MACHINE_ACTIVE) {
+        r = err_set(err, ERR_BUSY, "sandbox '%s' is being destroyed", machine->id);
     } else {
-        process->number = ++sandbox->last_process;
+        process->number = ++machine->last_process;
         (void)snprintf(process->id, sizeof(process->id), "p%u", process->number);
-        process->next = sandbox->processes;
-        sandbox->processes = process;
+        process->next = machine->processes;
+        machine->processes = process;
         atomic_fetch_add(&process->refs, 1);
     }
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    (void)pthread_mutex_unlock(&machine->lock);
     return r;
 }
 
 static void delist(struct process *process)
 {
-    struct sandbox *sandbox = process->sandbox;
-    struct process **slot = &sandbox->processes;
+    struct machine *machine = process->machine;
+    struct process **slot = &machine->processes;
 
-    (void)pthread_mutex_lock(&sandbox->lock);
+    (void)pthread_mutex_lock(&machine->lock);
     while (*slot && *slot != process)
         slot = &(*slot)->next;
     if (*slot)
         *slot = process->next;
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    (void)pthread_mutex_unlock(&machine->lock);
     process_unref(process);
 }
 
 static int send_spawn(struct process *process, const struct process_spec *spec, struct err *err)
 {
-    struct sandbox *sandbox = process->sandbox;
+    struct machine *machine = process->machine;
     cleanup_with(buf_done) struct buf out = BUF_INIT(FRAME_FROM_DAEMON_MAX);
     cleanup_close int cgroup_fd = -EBADF;
-    int r = cgroup_open_child(sandbox->host->cgroups, sandbox->id, process->id,
-                              sandbox->guest.first_uid, &cgroup_fd, err);
+    int r = cgroup_open_child(machine->host->cgroups, machine->id, process->id,
+                              machine->guest.first_uid, &cgroup_fd, err);
 
     if (r == 0)
         r = process_put_spawn(&out, process->number, spec, err);
     if (r < 0)
         return r;
-    r = channel_send(&sandbox->channel, &out, &cgroup_fd, 1);
-    return r < 0 ? err_sys(err, r, "send the process to sandbox '%s'", sandbox->id) : 0;
+    r = channel_send(&machine->channel, &out, &cgroup_fd, 1);
+    return r < 0 ? err_sys(err, r, "send the process to sandbox '%s'", machine->id) : 0;
 }
 
-int process_start(struct sandbox *sandbox, const struct process_spec *spec, struct process **ret,
+int process_start(struct machine *machine, const struct process_spec *spec, struct process **ret,
                   struct err *err)
 {
-    struct process *process = process_new(sandbox, spec);
+    struct process *process = process_new(machine, spec);
     int r = process->event_fd < 0 ? err_sys(err, -errno, "make an event descriptor")
                                   : enlist(process, err);
 
@@ -325,26 +325,26 @@ int process_start(struct sandbox *sandbox, const struct process_spec *spec, stru
     }
     if (spec->timeout_ms > 0) {
         atomic_fetch_add(&process->refs, 1);
-        reactor_set_timer(sandbox->host->reactor, &process->timer,
+        reactor_set_timer(machine->host->reactor, &process->timer,
                           process->started_ms + spec->timeout_ms);
     }
     *ret = process;
     return 0;
 }
 
-int process_find(struct sandbox *sandbox, const char *id, struct process **ret, struct err *err)
+int process_find(struct machine *machine, const char *id, struct process **ret, struct err *err)
 {
     struct process *process;
 
-    (void)pthread_mutex_lock(&sandbox->lock);
-    process = sandbox->processes;
+    (void)pthread_mutex_lock(&machine->lock);
+    process = machine->processes;
     while (process && strcmp(process->id, id) != 0)
         process = process->next;
     if (process)
         atomic_fetch_add(&process->refs, 1);
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    (void)pthread_mutex_unlock(&machine->lock);
     if (!process)
-        return err_set(err, ERR_NOT_FOUND, "no process '%.20s' in sandbox '%s'", id, sandbox->id);
+        return err_set(err, ERR_NOT_FOUND, "no process '%.20s' in sandbox '%s'", id, machine->id);
     *ret = process;
     return 0;
 }
@@ -361,7 +361,7 @@ static int send_numbers(struct process *process, enum frame_type type, uint64_t 
     cleanup_with(buf_done) struct buf out = BUF_INIT(64);
     int r = message_put_numbers(&out, type, process->number, first, second);
 
-    return r < 0 ? r : channel_send(&process->sandbox->channel, &out, NULL, 0);
+    return r < 0 ? r : channel_send(&process->machine->channel, &out, NULL, 0);
 }
 
 /* Locked. Takes what fits; true if there was any. An acknowledgement that is due is in *ret_ack. */
@@ -410,15 +410,15 @@ static int wait_event(const struct process *process, int watch_fd)
 int process_next(struct process *process, int watch_fd, void *data, size_t size,
                  struct process_event *ret)
 {
-    struct sandbox *sandbox = process->sandbox;
+    struct machine *machine = process->machine;
     bool has_event, wants_ack = false;
 
     for (;;) {
         int r;
 
-        (void)pthread_mutex_lock(&sandbox->lock);
+        (void)pthread_mutex_lock(&machine->lock);
         has_event = take_event(process, data, size, ret, &wants_ack);
-        (void)pthread_mutex_unlock(&sandbox->lock);
+        (void)pthread_mutex_unlock(&machine->lock);
         if (has_event)
             break;
         r = wait_event(process, watch_fd);
@@ -427,7 +427,7 @@ int process_next(struct process *process, int watch_fd, void *data, size_t size,
     }
     if (ret->kind == PROCESS_ENDED) {
         ret->end.memory_peak_bytes =
-            cgroup_memory_peak(sandbox->host->cgroups, sandbox->guest.limits_group);
+            cgroup_memory_peak(machine->host->cgroups, machine->guest.limits_group);
     } else if (wants_ack) {
         int stream = ret->kind == PROCESS_STDOUT ? STREAM_STDOUT : STREAM_STDERR;
 
@@ -441,13 +441,13 @@ int process_next(struct process *process, int watch_fd, void *data, size_t size,
 static int claim_input(struct process *process, size_t len, bool eof, uint64_t *ret_offset,
                        struct err *err)
 {
-    struct sandbox *sandbox = process->sandbox;
+    struct machine *machine = process->machine;
     int r = 0;
 
-    (void)pthread_mutex_lock(&sandbox->lock);
+    (void)pthread_mutex_lock(&machine->lock);
     while (!process->is_over && !process->is_input_closed &&
            process->input_sent + len - process->input_acked > FRAME_WINDOW)
-        (void)pthread_cond_wait(&sandbox->changed, &sandbox->lock);
+        (void)pthread_cond_wait(&machine->changed, &machine->lock);
     if (process->is_over) {
         r = err_set(err, ERR_BUSY, "process '%s' has ended", process->id);
     } else if (process->is_input_closed) {
@@ -457,7 +457,7 @@ static int claim_input(struct process *process, size_t len, bool eof, uint64_t *
         process->input_sent += len;
         process->is_input_closed = eof;
     }
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    (void)pthread_mutex_unlock(&machine->lock);
     return r;
 }
 
@@ -475,7 +475,7 @@ int process_send_input(struct process *process, const void *data, size_t len, bo
     if (r == 0 && eof)
         r = message_put_numbers(&out, FRAME_INPUT_EOF, process->number, offset + len, 0);
     if (r == 0 && out.len > 0)
-        r = channel_send(&process->sandbox->channel, &out, NULL, 0);
+        r = channel_send(&process->machine->channel, &out, NULL, 0);
     return r < 0 ? err_sys(err, r, "send input to process '%s'", process->id) : 0;
 }
 
@@ -483,21 +483,21 @@ static int refuse_if_over(struct process *process, struct err *err)
 {
     bool is_over;
 
-    (void)pthread_mutex_lock(&process->sandbox->lock);
+    (void)pthread_mutex_lock(&process->machine->lock);
     is_over = process->is_over;
-    (void)pthread_mutex_unlock(&process->sandbox->lock);
+    (void)pthread_mutex_unlock(&process->machine->lock);
     return is_over ? err_set(err, ERR_BUSY, "process '%s' has ended", process->id) : 0;
 }
 
 int process_signal(struct process *process, int signal, bool tree, struct err *err)
 {
-    struct sandbox *sandbox = process->sandbox;
+    struct machine *machine = process->machine;
     int r = refuse_if_over(process, err);
 
     if (r < 0)
         return r;
     if (tree)
-        r = cgroup_signal(sandbox->host->cgroups, sandbox->id, process->id, signal);
+        r = cgroup_signal(machine->host->cgroups, machine->id, process->id, signal);
     else
         r = send_numbers(process, FRAME_SIGNAL, (uint64_t)signal, 0);
     return r < 0 ? err_sys(err, r, "signal process '%s'", process->id) : 0;
@@ -515,17 +515,17 @@ int process_resize(struct process *process, uint16_t rows, uint16_t columns, str
     return r < 0 ? err_sys(err, r, "resize the terminal of process '%s'", process->id) : 0;
 }
 
-void process_drop_all(struct sandbox *sandbox)
+void process_drop_all(struct machine *machine)
 {
     struct process *process, *next;
 
-    (void)pthread_mutex_lock(&sandbox->lock);
-    process = sandbox->processes;
-    sandbox->processes = NULL;
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    (void)pthread_mutex_lock(&machine->lock);
+    process = machine->processes;
+    machine->processes = NULL;
+    (void)pthread_mutex_unlock(&machine->lock);
     for (; process; process = next) {
         next = process->next;
-        if (reactor_cancel_timer(sandbox->host->reactor, &process->timer))
+        if (reactor_cancel_timer(machine->host->reactor, &process->timer))
             process_unref(process);
         /* The list's, beside the timer's: the analyzer does not count references. */
         process_unref(process); // NOLINT(clang-analyzer-unix.Malloc)
@@ -539,6 +539,6 @@ void process_unref(struct process *process)
     for (int i = 0; i < STREAM_COUNT; i++)
         buf_done(&process->out[i].data);
     (void)fd_close(process->event_fd);
-    sandbox_unref(process->sandbox);
+    machine_unref(process->machine);
     free(process);
 }

@@ -9,7 +9,7 @@
 
 struct err;
 struct process;
-struct sandbox;
+struct machine;
 
 enum { PROCESS_INPUT_MAX = 64 * 1024, PROCESS_ARGS_MAX = 4096, PROCESS_ARGS_BYTES_MAX = 1 << 20 };
 
@@ -54,11 +54,11 @@ struct process_event {
 
 /* Starts a process; returns before it is known whether the command exists (the end says so). The
  * caller owns one reference. */
-int process_start(struct sandbox *sandbox, const struct process_spec *spec, struct process **ret,
+int process_start(struct machine *machine, const struct process_spec *spec, struct process **ret,
                   struct err *err);
 
 /* The process of this sandbox with this id, with a reference, or ERR_NOT_FOUND. */
-int process_find(struct sandbox *sandbox, const char *id, struct process **ret, struct err *err);
+int process_find(struct machine *machine, const char *id, struct process **ret, struct err *err);
 
 const char *process_id(const struct process *process);
 

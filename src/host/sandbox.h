@@ -1,37 +1,125 @@
-/* A sandbox as the daemon knows it: a volume, a guest, limits, processes. Reference counted. */
+/* A sandbox as clients know it: files with a history, and a machine that runs on them while it is
+ * active. It is recorded, so it outlives the daemon. (A throw-away machine, as of `holt run`, is
+ * only a struct machine.) Reference counted.
+ *
+ * What may be done in which state, and the cause (err_cause_name) of a refusal:
+ *
+ *               creating      active  pausing        paused         stopped       rolling-back
+ *   exec        InvalidState  yes     SessionPaused  SessionPaused  InvalidState RollbackInProgress
+ *   turn        InvalidState  yes     SessionPaused  SessionPaused  yes RollbackInProgress snapshot
+ * as turn, but paused is fine rollback    InvalidState  yes     SessionPaused  SessionPaused  yes
+ * RollbackInProgress fork        as snapshot pause       InvalidState  yes     SessionPaused
+ * SessionPaused  InvalidState  RollbackInProgress resume      InvalidState  InvalidState  waits yes
+ * InvalidState  RollbackInProgress stop        InvalidState  yes     waits          yes yes (is)
+ * waits start       InvalidState  InvalidState  ...      InvalidState   yes RollbackInProgress
+ *   destroy     yes, in every state: it waits for what is going on and then wins
+ *   reading     yes, in every state
+ *
+ * A failed sandbox answers InvalidState with the reason, but may be started again, read and
+ * destroyed; a destroying one answers SessionDestroying to everything but destroy (which joins) and
+ * reading; an unknown one SessionNotFound. */
 #pragma once
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+#include "host/sandbox_info.h"
+#include "store/diff.h"
 
 struct err;
 struct host;
+struct process;
+struct process_spec;
 struct sandbox;
 
-/* 0 means the daemon's default. */
-struct sandbox_limits {
-    uint64_t memory_bytes;
-    uint32_t cpu_millis;
-    uint32_t pids;
-};
-
 struct sandbox_spec {
+    const char *name;     /* NULL: none; unique, may be used wherever an id is */
     const char *template; /* NULL: the daemon's default */
     const char *runtime;  /* NULL: the daemon's default */
     struct sandbox_limits limits;
+    uint64_t quota_bytes; /* 0: the daemon's default */
+    const struct label *labels;
+    size_t label_count;
+    uint32_t snapshots_max; /* 0: the daemon's default */
+    uint64_t ttl_ms;        /* 0: none */
+    enum sandbox_action expire_action;
+    uint64_t idle_timeout_ms;
+    enum sandbox_action idle_action;
 };
 
-/* Makes a sandbox, from the warm pool when one is ready. The caller owns one reference. */
+/* Makes a sandbox and starts it. The caller owns one reference. */
 int sandbox_create(struct host *host, const struct sandbox_spec *spec, struct sandbox **ret,
                    struct err *err);
 
-/* The sandbox with this id, with a reference for the caller, or ERR_NOT_FOUND. */
+/* By id or name, with a reference for the caller, or ERR_NOT_FOUND. */
 int sandbox_find(struct host *host, const char *id, struct sandbox **ret, struct err *err);
-
-const char *sandbox_id(const struct sandbox *sandbox);
-
-/* Kills every process in it and takes it out of the table; what is slow to undo is undone in the
- * background. Idempotent. Does not drop the caller's reference. */
-void sandbox_destroy(struct sandbox *sandbox);
 
 /* Accepts NULL. */
 void sandbox_unref(struct sandbox *sandbox);
+
+/* A copy of what is known now; the caller calls sandbox_info_done. With wants_space the storage is
+ * asked what it holds, which may take a moment. */
+void sandbox_get_info(struct sandbox *sandbox, bool wants_space, struct sandbox_info *ret);
+
+/* All sandboxes that have all of these labels, oldest first. */
+int sandbox_list(struct host *host, const struct label *labels, size_t label_count,
+                 struct sandbox_info **ret, size_t *ret_count, struct err *err);
+
+/* Starts a process; the caller owns one reference to it. */
+int sandbox_exec(struct sandbox *sandbox, const struct process_spec *spec, struct process **ret,
+                 struct err *err);
+
+/* The process of this sandbox with this id, with a reference, or ERR_NOT_FOUND (ProcessNotFound).
+ */
+int sandbox_find_process(struct sandbox *sandbox, const char *id, struct process **ret,
+                         struct err *err);
+
+/* A process that a client is attached to keeps its sandbox from being idle. */
+void sandbox_attach(struct sandbox *sandbox);
+void sandbox_detach(struct sandbox *sandbox);
+
+int sandbox_pause(struct sandbox *sandbox, struct err *err);
+int sandbox_resume(struct sandbox *sandbox, struct err *err);
+
+/* Ends all processes and keeps the files; idempotent. */
+int sandbox_stop(struct sandbox *sandbox, struct err *err);
+int sandbox_start(struct sandbox *sandbox, struct err *err);
+
+/* Removes it with all its snapshots; returns when it is gone. A second call joins the first. */
+int sandbox_destroy(struct sandbox *sandbox, struct err *err);
+
+/* The end of a turn: a snapshot named turn-NNNN. Prunes afterwards. */
+int sandbox_turn(struct sandbox *sandbox, struct snapshot_info *ret, struct err *err);
+int sandbox_snapshot(struct sandbox *sandbox, const char *name, enum snapshot_kind kind,
+                     struct snapshot_info *ret, struct err *err);
+
+/* Files become those of the snapshot, processes end; when it returns both has happened. Newer
+ * snapshots stay unless prune_newer is set. */
+int sandbox_rollback(struct sandbox *sandbox, const char *snapshot, bool prune_newer,
+                     struct err *err);
+int sandbox_remove_snapshot(struct sandbox *sandbox, const char *snapshot, struct err *err);
+
+/* Oldest first; the caller frees *ret. */
+int sandbox_list_snapshots(struct sandbox *sandbox, struct snapshot_info **ret, size_t *ret_count,
+                           struct err *err);
+
+/* Makes count new sandboxes with its files, as they are now (from NULL) or in a snapshot; template,
+ * runtime, limits, labels and times are those of the original. All or none. ret has room for count
+ * references. */
+enum { FORK_MAX = 256 };
+int sandbox_fork(struct sandbox *sandbox, const char *from, size_t count, struct sandbox **ret,
+                 struct err *err);
+
+/* What differs between two of its states: snapshots, "" for the template, NULL for now. from NULL
+ * means what the present files go back to (the last snapshot taken or rolled back to). */
+struct sandbox_diff {
+    const char *from, *to;
+    struct diff_options options;
+};
+int sandbox_diff(struct sandbox *sandbox, const struct sandbox_diff *what, diff_fn each,
+                 void *context, struct err *err);
+
+/* Makes a template of its files as they are now. */
+int sandbox_commit(struct sandbox *sandbox, const char *template, struct template_info *ret,
+                   struct err *err);

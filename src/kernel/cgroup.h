@@ -32,8 +32,18 @@ struct cgroup_limits {
  */
 int cgroup_root_open(const char *label, struct cgroup_root **ret, struct err *err);
 
-/* Kills and removes every group below the label that an earlier life left behind: how many. */
-int cgroup_root_sweep(struct cgroup_root *root, struct err *err);
+/* The same, but where an earlier life of the daemon ran in another group and left the label's
+ * groups with something in them there, those are used. home_file remembers the places; it is
+ * written anew.
+ */
+int cgroup_root_open_at(const char *label, const char *home_file, struct cgroup_root **ret,
+                        struct err *err);
+
+/* Kills and removes the groups below the label that an earlier life left behind, on every
+ * hierarchy, but for those that keep (NULL: none) claims: how many. */
+typedef bool (*cgroup_keep_fn)(const char *name, void *context);
+int cgroup_root_sweep(struct cgroup_root *root, cgroup_keep_fn keep, void *context,
+                      struct err *err);
 
 /* Removes the label's own groups when they are empty. Accepts NULL. */
 void cgroup_root_close(struct cgroup_root *root);
@@ -84,3 +94,18 @@ int cgroup_wait_empty(struct cgroup_root *root, const char *name, const char *ch
 
 /* Removes the group of one child, or (NULL) the sandbox's group with all children. */
 int cgroup_remove(struct cgroup_root *root, const char *name, const char *child);
+
+/* Of everything in the sandbox's group but its child "init", which is Holt's own. */
+
+/* Stops (waits until nothing runs any more) or thaws all. On failure nothing stays frozen. */
+int cgroup_freeze(struct cgroup_root *root, const char *name, bool on);
+
+/* Ends all, waits for that and removes their groups. */
+int cgroup_kill_processes(struct cgroup_root *root, const char *name);
+
+/* Gives back what memory it can without harm: page cache, and what swap takes. Best effort. */
+void cgroup_reclaim(struct cgroup_root *root, const char *name);
+
+/* A process in the child "init" of a sandbox: its pid and a pidfd that is surely its own, or -ESRCH
+ * when nobody is there. */
+int cgroup_find_init(struct cgroup_root *root, const char *name, pid_t *ret_pid, int *ret_pidfd);

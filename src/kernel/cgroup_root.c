@@ -217,9 +217,15 @@ static int sweep_seat(struct cgroup_root *root, const char *name)
     return cgroup_seat_remove(root, name);
 }
 
-/* Calls sweep for every group below dir_fd: how many, or -errno. */
-static int sweep_each(struct cgroup_root *root, int dir_fd,
-                      int (*sweep)(struct cgroup_root *root, const char *name))
+struct sweep {
+    struct cgroup_root *root;
+    cgroup_keep_fn keep;
+    void *context;
+};
+
+/* Calls remove for every group below dir_fd that is not kept: how many, or -errno. */
+static int sweep_each(const struct sweep *sweep, int dir_fd,
+                      int (*remove)(struct cgroup_root *root, const char *name))
 {
     int fd = openat(dir_fd, ".", O_DIRECTORY | O_RDONLY | O_CLOEXEC), swept = 0, r = 0;
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -228,22 +234,24 @@ static int sweep_each(struct cgroup_root *root, int dir_fd,
     if (!dir)
         return -errno;
     while (r == 0 && (entry = readdir(dir))) {
-        if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
+        if (entry->d_type != DT_DIR || entry->d_name[0] == '.' ||
+            (sweep->keep && sweep->keep(entry->d_name, sweep->context)))
             continue;
-        r = sweep(root, entry->d_name);
+        r = remove(sweep->root, entry->d_name);
         swept++;
     }
     (void)closedir(dir);
     return r < 0 ? r : swept;
 }
 
-int cgroup_root_sweep(struct cgroup_root *root, struct err *err)
+int cgroup_root_sweep(struct cgroup_root *root, cgroup_keep_fn keep, void *context, struct err *err)
 {
-    int swept = sweep_each(root, root->unified_fd, sweep_group), r = swept;
+    const struct sweep sweep = { root, keep, context };
+    int swept = sweep_each(&sweep, root->unified_fd, sweep_group), r = swept;
 
     for (int i = 0; r >= 0 && i < CGROUP_CONTROLLERS; i++)
         if (root->v1_fd[i] >= 0)
-            r = sweep_each(root, root->v1_fd[i], sweep_seat);
+            r = sweep_each(&sweep, root->v1_fd[i], sweep_seat);
     return r < 0 ? err_sys(err, r, "remove what was left in control group '%s'", root->label)
                  : swept;
 }

@@ -59,6 +59,21 @@ int runtime_find(const char *name, const struct runtime_ops **ret, struct err *e
 int runtime_start(struct runtime *runtime, const struct runtime_ops *ops, const char *id,
                   uid_t first_uid, struct runtime_guest *ret, struct err *err);
 
+/* Takes over a guest that another life of the daemon has started: who it is, as that one noted it,
+ * and a new connection to it (taken on success). Its seat is gone, its groups are not. */
+struct runtime_adoption {
+    const char *id;
+    const char *limits_group;
+    uid_t first_uid;
+    int stream_fd;
+};
+int runtime_adopt(struct runtime *runtime, const struct runtime_ops *ops,
+                  const struct runtime_adoption *adoption, struct runtime_guest *ret,
+                  struct err *err);
+
+/* Ends and removes what is left of a guest that nobody will adopt. */
+int runtime_bury(struct runtime *runtime, const char *id, const char *limits_group);
+
 /* How many processes of Holt and its helpers count against the sandbox's limit. */
 unsigned runtime_guest_own_processes(const struct runtime_guest *guest);
 

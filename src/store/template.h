@@ -8,7 +8,7 @@
 struct err;
 struct store;
 
-enum { TEMPLATE_NAME_MAX = 64, TEMPLATE_TREES_MAX = 12 };
+enum { TEMPLATE_NAME_MAX = 64, TEMPLATE_TREES_MAX = 12, TEMPLATE_LAYERS_MAX = 16 };
 
 struct template_info {
     char name[TEMPLATE_NAME_MAX + 1];
@@ -22,7 +22,9 @@ struct template_info {
 struct template_tree {
     const char *target; /* absolute, e.g. "/", "/usr" */
     const char *name;   /* the same as a file name for the volume's upper, e.g. "root", "usr" */
-    int fd;             /* O_PATH directory */
+    int fd;             /* O_PATH directory: the bottom */
+    int layers[TEMPLATE_LAYERS_MAX]; /* overlay layers above it, topmost first: of committed ones */
+    size_t layer_count;
 };
 
 /* An open template. It cannot be removed while it is open. */
@@ -61,3 +63,10 @@ int template_remove(struct store *store, const char *name, struct err *err);
  * Nothing is left behind on failure. */
 int template_import(struct store *store, const struct template_source *source,
                     struct template_info *ret, struct err *err);
+
+/* Makes a template from one of a volume's snapshots. Of a template that sandboxes can be stacked on
+ * only what was written is copied, and that template cannot be removed before the new one is.
+ * Refuses a name that is taken. */
+struct volume;
+int template_commit(struct store *store, struct volume *volume, const char *snapshot,
+                    const char *name, struct template_info *ret, struct err *err);

@@ -63,8 +63,8 @@ static void volume_destroy_slot(struct volume **volume)
     (void)volume_destroy(*volume);
 }
 
-int volume_create(struct store *store, const char *id, struct template *template,
-                  struct volume **ret, struct err *err)
+int volume_create_scratch(struct store *store, const char *id, struct template *template,
+                          struct volume **ret, struct err *err)
 {
     cleanup_with(volume_destroy_slot) struct volume *volume = xcalloc(1, sizeof(*volume));
     int r;

@@ -147,9 +147,9 @@ static void what_an_earlier_life_left_is_swept(void)
     CHECK(label_groups() > 0);
 
     root = open_root();
-    CHECK(cgroup_root_sweep(root, &err) >= 2, "(%s)", err.msg);
+    CHECK(cgroup_root_sweep(root, NULL, NULL, &err) >= 2, "(%s)", err.msg);
     CHECK(WTERMSIG(status_of(pid)) == SIGKILL);
-    CHECK(cgroup_root_sweep(root, &err) == 0);
+    CHECK(cgroup_root_sweep(root, NULL, NULL, &err) == 0);
     cgroup_root_close(root);
     CHECK(label_groups() == 0, "(%zu groups)", label_groups());
 }
@@ -196,7 +196,7 @@ static void sweep(void)
 
     if (cgroup_root_open(label, &root, &err) < 0)
         return;
-    (void)cgroup_root_sweep(root, &err);
+    (void)cgroup_root_sweep(root, NULL, NULL, &err);
     cgroup_root_close(root);
 }
 

@@ -1,0 +1,40 @@
+/* What the daemon must know after it has died: sandboxes and snapshots, in SQLite (state/holt.db).
+ * One connection, one lock; every call is one transaction, and is on its way to the disk when it
+ * returns (a crash of the daemon loses nothing; one of the machine at most the last moments). */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "host/sandbox_info.h"
+
+struct err;
+struct registry;
+
+/* Opens or makes the file. Never deletes or repairs: ERR_BUSY when another process holds it,
+ * ERR_INTERNAL with the remedy when it is damaged, is not ours, is newer than this program, or
+ * cannot be written. */
+int registry_open(const char *path, struct registry **ret, struct err *err);
+
+/* Accepts NULL. */
+void registry_close(struct registry *registry);
+
+/* Inserts the sandbox, or replaces what is known of it (labels too). ERR_EXISTS when another one
+ * has its name. */
+int registry_put(struct registry *registry, const struct sandbox_info *info, struct err *err);
+
+/* Removes the sandbox with its snapshots. */
+int registry_remove(struct registry *registry, const char *id, struct err *err);
+
+/* Records a snapshot and what it changed of its sandbox together. */
+int registry_put_snapshot(struct registry *registry, const struct sandbox_info *info,
+                          const struct snapshot_info *snapshot, struct err *err);
+int registry_remove_snapshot(struct registry *registry, const char *id, const char *name,
+                             struct err *err);
+
+/* All sandboxes, oldest first; one's snapshots, oldest first. The caller frees the arrays (and each
+ * sandbox_info with sandbox_info_done). */
+int registry_list(struct registry *registry, struct sandbox_info **ret, size_t *ret_count,
+                  struct err *err);
+int registry_list_snapshots(struct registry *registry, const char *id, struct snapshot_info **ret,
+                            size_t *ret_count, struct err *err);
