@@ -96,7 +96,7 @@ static inline void world_abandon(void)
 
     if (!world.cgroups)
         return;
-    (void)cgroup_root_sweep(world.cgroups, &err);
+    (void)cgroup_root_sweep(world.cgroups, NULL, NULL, &err);
     cgroup_root_close(world.cgroups);
     (void)tree_remove_at(AT_FDCWD, world.dir);
 }

@@ -46,7 +46,7 @@ static void a_full_request_becomes_specs(void)
 {
     cleanup_with(parsed_done) struct parsed parsed = { 0 };
     const struct process_spec *process = &parsed.request.process;
-    const struct sandbox_spec *sandbox = &parsed.request.sandbox;
+    const struct machine_spec *sandbox = &parsed.request.machine;
     struct err err = { 0 };
 
     CHECK(parse("{\"sandbox\":{\"template\":\"debian\",\"runtime\":\"bwrap\",\"limits\":"
@@ -82,7 +82,7 @@ static void the_least_request_leaves_defaults_to_the_host(void)
               "\"cwd\":\"\"}}",
               &parsed, &err) == 0,
         "(%s)", err.msg);
-    CHECK(!parsed.request.sandbox.template && !parsed.request.sandbox.runtime);
+    CHECK(!parsed.request.machine.template && !parsed.request.machine.runtime);
     CHECK(!parsed.request.process.cwd && !parsed.request.process.has_terminal);
     CHECK(!parsed.request.process.env[0]);
 }

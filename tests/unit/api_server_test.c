@@ -19,11 +19,11 @@
 
 #define host_health stub_host_health
 #define host_store stub_host_store
-#define sandbox_create stub_sandbox_create
-#define sandbox_find stub_sandbox_find
-#define sandbox_id stub_sandbox_id
-#define sandbox_destroy stub_sandbox_destroy
-#define sandbox_unref stub_sandbox_unref
+#define machine_create stub_machine_create
+#define machine_find stub_machine_find
+#define machine_id stub_machine_id
+#define machine_destroy stub_machine_destroy
+#define machine_unref stub_machine_unref
 #define process_start stub_process_start
 #define process_find stub_process_find
 #define process_id stub_process_id
@@ -57,7 +57,7 @@
 
 enum { REPLY_BYTES_MAX = 64 << 20, FLOOD_EVENTS = 40 };
 
-struct sandbox {
+struct machine {
     atomic_int references;
 };
 
@@ -80,7 +80,7 @@ struct store *stub_host_store(struct host *host)
     return (struct store *)host;
 }
 
-int stub_sandbox_create(struct host *host, const struct sandbox_spec *spec, struct sandbox **ret,
+int stub_machine_create(struct host *host, const struct machine_spec *spec, struct machine **ret,
                         struct err *err)
 {
     (void)host;
@@ -92,7 +92,7 @@ int stub_sandbox_create(struct host *host, const struct sandbox_spec *spec, stru
     return 0;
 }
 
-int stub_sandbox_find(struct host *host, const char *id, struct sandbox **ret, struct err *err)
+int stub_machine_find(struct host *host, const char *id, struct machine **ret, struct err *err)
 {
     (void)host;
     if (strcmp(id, "box") != 0)
@@ -102,25 +102,25 @@ int stub_sandbox_find(struct host *host, const char *id, struct sandbox **ret, s
     return 0;
 }
 
-const char *stub_sandbox_id(const struct sandbox *sandbox)
+const char *stub_machine_id(const struct machine *sandbox)
 {
     (void)sandbox;
     return "box";
 }
 
-void stub_sandbox_destroy(struct sandbox *sandbox)
+void stub_machine_destroy(struct machine *sandbox)
 {
     CHECK(sandbox->references > 0);
     destroyed++;
 }
 
-void stub_sandbox_unref(struct sandbox *sandbox)
+void stub_machine_unref(struct machine *sandbox)
 {
     if (sandbox && --sandbox->references == 0)
         free(sandbox);
 }
 
-int stub_process_start(struct sandbox *sandbox, const struct process_spec *spec,
+int stub_process_start(struct machine *sandbox, const struct process_spec *spec,
                        struct process **ret, struct err *err)
 {
     (void)sandbox;
@@ -132,7 +132,7 @@ int stub_process_start(struct sandbox *sandbox, const struct process_spec *spec,
     return 0;
 }
 
-int stub_process_find(struct sandbox *sandbox, const char *id, struct process **ret,
+int stub_process_find(struct machine *sandbox, const char *id, struct process **ret,
                       struct err *err)
 {
     (void)sandbox;
