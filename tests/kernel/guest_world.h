@@ -243,7 +243,7 @@ static inline void send_root(struct guest *guest)
 
     (void)snprintf(id, sizeof(id), "sb-%012x", ++world.last_volume);
     CHECK_OK(template_open(world.store, "host", &template, &err), &err);
-    CHECK_OK(volume_create(world.store, id, template, &volume, &err), &err);
+    CHECK_OK(volume_create_scratch(world.store, id, template, &volume, &err), &err);
     CHECK(guest->volume_count < ROOTS_MAX);
     guest->volumes[guest->volume_count++] = volume;
     CHECK_OK(volume_mount(volume, guest->started.userns_fd, FIRST_UID, &mounts, &err), &err);
