@@ -2,24 +2,38 @@
 #pragma once
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "store/store.h"
 #include "store/template.h"
 
+struct store_ops;
 struct template_use; /* one name and how many times it is open */
 
 struct store {
-    int dir_fd;        /* the state directory */
-    int templates_fd;  /* templates/NAME/{rootfs,meta.json} */
-    int image_fd;      /* the mount of the image, which ends when this is closed; or -1 */
-    int volumes_fd;    /* volumes/ID/..., here or in the image */
-    char storage[320]; /* what store_storage says */
+    int dir_fd;                  /* the state directory */
+    int templates_fd;            /* templates/NAME/{rootfs,meta.json} */
+    int image_fd;                /* the mount of the image, which ends when this is closed; or -1 */
+    int volumes_fd;              /* volumes/ID/..., here or in the image */
+    const struct store_ops *ops; /* of volumes that stay */
+    void *backend;               /* its own */
+    char storage[320];           /* what store_storage says */
     uint64_t template_bytes_max;
     uint64_t template_files_max;
 
     pthread_mutex_t lock; /* over uses */
     struct template_use *uses;
+};
+
+struct volume {
+    struct store *store;
+    struct template *template; /* owned */
+    char *id;
+    uint32_t generation; /* of the live tree */
+    uint64_t quota_bytes;
+    bool is_scratch;
+    int dir_fd; /* of a layered live tree, while it is open; or -1 */
 };
 
 /* The name of the template that is made from this machine. */

@@ -22,13 +22,6 @@ enum { LAYER_NAME_BYTES = 64 };
 
 /* On disk: volumes/ID/TREE and volumes/ID/TREE.work, the upper and work directories of each tree.
  */
-struct volume {
-    struct store *store;
-    struct template *template;
-    char *id;
-    int dir_fd;
-};
-
 static const char *work_name(char *into, const char *tree)
 {
     (void)snprintf(into, LAYER_NAME_BYTES, "%s.work", tree);
