@@ -23,7 +23,7 @@ enum {
     REMOVE_TRIES = 400,
     REMOVE_PAUSE_NS = 5 * 1000 * 1000,
     EVENTS_RECHECK_MS = 100,
-    FREEZE_TIMEOUT_MS = 2000,
+    SIGNAL_FREEZE_TIMEOUT_MS = 2000,
 };
 
 const char *cgroup_path(char *into, const char *name, const char *child, const char *file)
@@ -82,7 +82,7 @@ int cgroup_kill(struct cgroup_root *root, const char *name, const char *child)
     return file_write_at(root->unified_fd, cgroup_path(path, name, child, "cgroup.kill"), "1");
 }
 
-static int freeze(struct cgroup_root *root, const char *name, const char *child, bool on)
+int cgroup_set_frozen(struct cgroup_root *root, const char *name, const char *child, bool on)
 {
     char path[CGROUP_PATH_BYTES];
 
@@ -90,9 +90,26 @@ static int freeze(struct cgroup_root *root, const char *name, const char *child,
                          on ? "1" : "0");
 }
 
-/* Waits until the group's events file says so, or (timeout_ms >= 0) that long. */
-static int wait_event(struct cgroup_root *root, const char *name, const char *child,
-                      const char *event, int timeout_ms)
+static bool is_to_be_frozen(struct cgroup_root *root, const char *name, const char *child)
+{
+    char path[CGROUP_PATH_BYTES];
+    long long value;
+
+    return file_read_number_at(root->unified_fd, cgroup_path(path, name, child, "cgroup.freeze"),
+                               &value) == 0 &&
+           value == 1;
+}
+
+uint64_t cgroup_clock_ms(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+int cgroup_wait_event(struct cgroup_root *root, const char *name, const char *child,
+                      const char *event, uint64_t deadline_ms)
 {
     char path[CGROUP_PATH_BYTES], text[256];
     cleanup_close int fd = openat(root->unified_fd, cgroup_path(path, name, child, "cgroup.events"),
@@ -100,8 +117,7 @@ static int wait_event(struct cgroup_root *root, const char *name, const char *ch
 
     if (fd < 0)
         return -errno;
-    for (int waited_ms = 0; timeout_ms < 0 || waited_ms <= timeout_ms;
-         waited_ms += EVENTS_RECHECK_MS) {
+    for (;;) {
         struct pollfd poll_fd = { .fd = fd, .events = POLLPRI };
         ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
 
@@ -110,37 +126,47 @@ static int wait_event(struct cgroup_root *root, const char *name, const char *ch
         text[n] = '\0';
         if (strstr(text, event))
             return 0;
+        if (cgroup_clock_ms() >= deadline_ms)
+            return -ETIMEDOUT;
         (void)poll(&poll_fd, 1, EVENTS_RECHECK_MS);
     }
-    return -ETIMEDOUT;
 }
 
 int cgroup_signal(struct cgroup_root *root, const char *name, const char *child, int signal)
 {
     cleanup_with(buf_done) struct buf pids = BUF_INIT(1 << 20);
     char path[CGROUP_PATH_BYTES], *save = NULL;
+    bool was_frozen;
     int r;
 
     if (signal == SIGKILL)
         return cgroup_kill(root, name, child);
+    was_frozen = is_to_be_frozen(root, name, child);
     /* Frozen processes neither fork nor end, so no pid in the list can become another's. */
-    r = freeze(root, name, child, true);
+    r = cgroup_set_frozen(root, name, child, true);
     if (r == 0)
-        r = wait_event(root, name, child, "frozen 1", FREEZE_TIMEOUT_MS);
+        r = cgroup_wait_event(root, name, child, "frozen 1",
+                              cgroup_clock_ms() + SIGNAL_FREEZE_TIMEOUT_MS);
     if (r == 0)
         r = file_read_at(root->unified_fd, cgroup_path(path, name, child, "cgroup.procs"), &pids);
     for (char *line = r == 0 ? strtok_r(pids.data, "\n", &save) : NULL; line;
-         line = strtok_r(NULL, "\n", &save))
-        (void)kill((pid_t)strtol(line, NULL, 10), signal);
-    (void)freeze(root, name, child, false);
+         line = strtok_r(NULL, "\n", &save)) {
+        pid_t pid = (pid_t)strtol(line, NULL, 10);
+
+        if (pid > 0)
+            (void)kill(pid, signal);
+    }
+    if (!was_frozen)
+        (void)cgroup_set_frozen(root, name, child, false);
     return r;
 }
 
 int cgroup_wait_empty(struct cgroup_root *root, const char *name, const char *child)
 {
-    int r = wait_event(root, name, child, "populated 0", -1);
+    int r = cgroup_wait_event(root, name, child, "populated 0", CGROUP_NO_DEADLINE);
 
-    return r == -ENOENT ? 0 : r;
+    /* ENODEV: removed while we looked. */
+    return r == -ENOENT || r == -ENODEV ? 0 : r;
 }
 
 int cgroup_remove_dir(int root_fd, const char *path)

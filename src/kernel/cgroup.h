@@ -62,7 +62,8 @@ int cgroup_create(struct cgroup_root *root, const char *name, uid_t owner, struc
 int cgroup_open_child(struct cgroup_root *root, const char *name, const char *child, uid_t owner,
                       int *ret_fd, struct err *err);
 
-/* Makes the groups of a seat; on hosts that limit none there is nothing to make, nor to undo. */
+/* Makes the groups of a seat, or none of them and -EEXIST when there is one of that name. On hosts
+ * that limit none there is nothing to make, nor to undo. */
 int cgroup_seat_create(struct cgroup_root *root, const char *seat, struct err *err);
 
 /* Moves a process to a seat: slow, see above. */
@@ -86,7 +87,7 @@ uint64_t cgroup_memory_peak(struct cgroup_root *root, const char *name);
 /* Ends every process in the sandbox's group, or in that of one child (NULL: all). 0 or -errno. */
 int cgroup_kill(struct cgroup_root *root, const char *name, const char *child);
 
-/* Sends a signal to every process in the group of a child. */
+/* Sends a signal to every process in the group of a child. What was frozen stays so. */
 int cgroup_signal(struct cgroup_root *root, const char *name, const char *child, int signal);
 
 /* Waits until no process is left in the group. */
@@ -95,15 +96,19 @@ int cgroup_wait_empty(struct cgroup_root *root, const char *name, const char *ch
 /* Removes the group of one child, or (NULL) the sandbox's group with all children. */
 int cgroup_remove(struct cgroup_root *root, const char *name, const char *child);
 
-/* Of everything in the sandbox's group but its child "init", which is Holt's own. */
+/* Everything in the sandbox's group but its child "init", which is Holt's own. holt-init must not be
+ * starting a process meanwhile: a child that is stopped before its exec stops holt-init too. */
 
-/* Stops (waits until nothing runs any more) or thaws all. On failure nothing stays frozen. */
+/* Stops all and waits until nothing runs any more, or lets all run. -ETIMEDOUT when something would
+ * not stop (it waits for a device, say); then nothing stays stopped. */
 int cgroup_freeze(struct cgroup_root *root, const char *name, bool on);
 
-/* Ends all, waits for that and removes their groups. */
+/* Ends all, stopped or not, waits for that and removes their groups. -ETIMEDOUT when something does
+ * not end. */
 int cgroup_kill_processes(struct cgroup_root *root, const char *name);
 
-/* Gives back what memory it can without harm: page cache, and what swap takes. Best effort. */
+/* Gives back what memory it can without harm: page cache, and what swap takes. Best effort. The
+ * name is that of the group with the limits and accounts. */
 void cgroup_reclaim(struct cgroup_root *root, const char *name);
 
 /* A process in the child "init" of a sandbox: its pid and a pidfd that is surely its own, or -ESRCH

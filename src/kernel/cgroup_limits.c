@@ -135,9 +135,17 @@ bool cgroup_root_limits_seats(const struct cgroup_root *root)
 
 int cgroup_seat_create(struct cgroup_root *root, const char *seat, struct err *err)
 {
-    for (int i = 0; i < CGROUP_CONTROLLERS; i++)
-        if (root->v1_fd[i] >= 0 && mkdirat(root->v1_fd[i], seat, 0755) < 0)
-            return err_sys(err, -errno, "make control group '%s'", seat);
+    for (int i = 0; i < CGROUP_CONTROLLERS; i++) {
+        int r = root->v1_fd[i] >= 0 && mkdirat(root->v1_fd[i], seat, 0755) < 0 ? -errno : 0;
+
+        if (r == 0)
+            continue;
+        /* Only what was made here: a group that was there already is another's. */
+        while (i-- > 0)
+            if (root->v1_fd[i] >= 0)
+                (void)cgroup_remove_dir(root->v1_fd[i], seat);
+        return err_sys(err, r, "make control group '%s'", seat);
+    }
     return 0;
 }
 
@@ -188,6 +196,23 @@ void cgroup_seat_reset(struct cgroup_root *root, const char *seat)
     for (size_t i = 0; i < ARRAY_SIZE(resets); i++)
         if (root->v1_fd[resets[i].which] >= 0)
             (void)write_limit(root, resets[i].which, seat, resets[i].file, resets[i].text);
+}
+
+void cgroup_reclaim(struct cgroup_root *root, const char *name)
+{
+    char path[CGROUP_PATH_BYTES], text[24];
+    long long usage;
+
+    if (!root->has_v2[CGROUP_MEMORY]) {
+        (void)write_limit(root, CGROUP_MEMORY, name, "memory.force_empty", "0");
+        return;
+    }
+    cgroup_path(path, name, NULL, "memory.current");
+    if (file_read_number_at(root->unified_fd, path, &usage) < 0)
+        return;
+    /* Fails when not all of it can be had, which is what one expects of a sandbox that lives. */
+    (void)snprintf(text, sizeof(text), "%lld", usage);
+    (void)write_limit(root, CGROUP_MEMORY, name, "memory.reclaim", text);
 }
 
 int cgroup_seat_remove(struct cgroup_root *root, const char *seat)

@@ -15,14 +15,11 @@
 #include "base/xalloc.h"
 #include "kernel/cgroup.h"
 #include "kernel/cgroup_internal.h"
+#include "kernel/path.h"
 
-static const char *const controller_names[CGROUP_CONTROLLERS] = {
-    [CGROUP_MEMORY] = "memory",
-    [CGROUP_PIDS] = "pids",
-    [CGROUP_CPU] = "cpu",
-};
+#define OWN_LEAF "holtd" /* where the daemon itself may have to be: see enable_controller */
 
-enum { PROC_TEXT_MAX = 1 << 20, PATH_BYTES = 512 };
+enum { PROC_TEXT_MAX = 1 << 20, PATH_BYTES = CGROUP_PLACE_BYTES };
 
 /* Whether word is one of the comma-separated words of list. */
 static bool list_has(const char *list, const char *word)
@@ -79,26 +76,69 @@ static void find_own_group(const char *self_cgroup, const char *controller, char
     }
 }
 
-/* Opens the daemon's own group in one hierarchy: 0, or -ENOENT where there is no such hierarchy. */
-static int open_own_group(const char *controller, int *ret_fd, struct err *err)
+/* Out of the leaf into which an earlier life of the daemon, or systemd's DelegateSubgroup=, has put
+ * it: that is no place for groups that have controllers. */
+static void leave_leaf(char *group)
 {
-    cleanup_with(buf_done) struct buf mounts = BUF_INIT(PROC_TEXT_MAX);
-    cleanup_with(buf_done) struct buf self = BUF_INIT(PROC_TEXT_MAX);
-    char mount_path[PATH_BYTES], group[PATH_BYTES], path[2 * PATH_BYTES];
-    int r, fd;
+    size_t len = strlen(group), leaf = strlen("/" OWN_LEAF);
 
-    r = file_read_at(AT_FDCWD, "/proc/self/mountinfo", &mounts);
-    if (r == 0)
-        r = file_read_at(AT_FDCWD, "/proc/self/cgroup", &self);
-    if (r < 0)
-        return err_sys(err, r, "read this process's mounts and groups");
-    if (!find_mount(mounts.data, controller, mount_path, sizeof(mount_path)))
+    if (len >= leaf && strcmp(group + len - leaf, "/" OWN_LEAF) == 0)
+        (void)snprintf(group + len - leaf, leaf + 1, "%s", len == leaf ? "/" : "");
+}
+
+static int open_group(int mount_fd, const char *path)
+{
+    while (*path == '/')
+        path++;
+    return open_beneath(mount_fd, *path ? path : ".", O_DIRECTORY | O_RDONLY, 0);
+}
+
+/* Whether an earlier life left anything below the label in this group. An empty group of that name
+ * is nobody's, and is removed. */
+static bool has_leftovers(int mount_fd, const char *path, const char *label)
+{
+    cleanup_close int fd = open_group(mount_fd, path);
+
+    return fd >= 0 && unlinkat(fd, label, AT_REMOVEDIR) < 0 && errno != ENOENT;
+}
+
+/* Everything that opening a root needs to know. */
+struct opening {
+    struct cgroup_root *root;
+    struct buf mounts, self; /* of this process */
+    struct cgroup_places before, now;
+};
+
+static void opening_done(struct opening *opening)
+{
+    buf_done(&opening->mounts);
+    buf_done(&opening->self);
+}
+
+/* Opens the group below which the label's group is to be in one hierarchy: 0, or -ENOENT where
+ * there is no such hierarchy. */
+static int open_place(struct opening *opening, int which, int *ret_fd, struct err *err)
+{
+    const char *controller = which == CGROUP_UNIFIED ? NULL : cgroup_hierarchy_names[which];
+    const char *before = opening->before.path[which];
+    char mount_path[PATH_BYTES], *place = opening->now.path[which];
+    cleanup_close int mount_fd = -EBADF;
+    int fd;
+
+    if (!find_mount(opening->mounts.data, controller, mount_path, sizeof(mount_path)))
         return -ENOENT;
-    find_own_group(self.data, controller, group, sizeof(group));
-    (void)snprintf(path, sizeof(path), "%s%s", mount_path, group);
-    fd = open(path, O_DIRECTORY | O_RDONLY | O_CLOEXEC);
+    mount_fd = open(mount_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (mount_fd < 0)
+        return err_sys(err, -errno, "open '%s'", mount_path);
+    find_own_group(opening->self.data, controller, place, PATH_BYTES);
+    if (which == CGROUP_UNIFIED)
+        leave_leaf(place);
+    if (*before && strcmp(before, place) != 0 &&
+        has_leftovers(mount_fd, before, opening->root->label))
+        memcpy(place, before, PATH_BYTES);
+    fd = open_group(mount_fd, place);
     if (fd < 0)
-        return err_sys(err, -errno, "open control group '%s'", path);
+        return err_sys(err, fd, "open control group '%s' in '%s'", place, mount_path);
     *ret_fd = fd;
     return 0;
 }
@@ -127,9 +167,9 @@ static int enable_controller(int group_fd, const char *name)
     r = file_write_at(group_fd, "cgroup.subtree_control", text);
     if (r != -EBUSY)
         return r;
-    if (mkdirat(group_fd, "holtd", 0755) < 0 && errno != EEXIST)
+    if (mkdirat(group_fd, OWN_LEAF, 0755) < 0 && errno != EEXIST)
         return -errno;
-    r = file_write_at(group_fd, "holtd/cgroup.procs", "0");
+    r = file_write_at(group_fd, OWN_LEAF "/cgroup.procs", "0");
     return r < 0 ? r : file_write_at(group_fd, "cgroup.subtree_control", text);
 }
 
@@ -145,26 +185,58 @@ static bool has_controller(int group_fd, const char *name)
     return list_has(text.data, name);
 }
 
-static int open_controller(struct cgroup_root *root, enum cgroup_controller which, struct err *err)
+static int open_controller(struct opening *opening, int which, struct err *err)
 {
-    const char *name = controller_names[which];
+    const char *name = cgroup_hierarchy_names[which];
+    struct cgroup_root *root = opening->root;
     int r;
 
-    if (has_controller(root->unified_own_fd, name)) {
-        r = enable_controller(root->unified_own_fd, name);
-        if (r == 0)
-            r = enable_controller(root->unified_fd, name);
-        if (r < 0)
-            return err_sys(err, r, "enable cgroup controller '%s'", name);
-        root->has_v2[which] = true;
+    root->has_v2[which] = has_controller(root->unified_own_fd, name);
+    if (root->has_v2[which])
         return 0;
-    }
-    r = open_own_group(name, &root->v1_own_fd[which], err);
+    r = open_place(opening, which, &root->v1_own_fd[which], err);
     if (r == -ENOENT)
         return err_set(err, ERR_UNSUPPORTED, "no cgroup controller '%s' on this host", name);
+    return r;
+}
+
+static int find_places(struct opening *opening, struct err *err)
+{
+    int r = file_read_at(AT_FDCWD, "/proc/self/mountinfo", &opening->mounts);
+
+    if (r == 0)
+        r = file_read_at(AT_FDCWD, "/proc/self/cgroup", &opening->self);
     if (r < 0)
-        return r;
-    return make_label_group(root->v1_own_fd[which], root->label, &root->v1_fd[which], err);
+        return err_sys(err, r, "read this process's mounts and groups");
+    r = open_place(opening, CGROUP_UNIFIED, &opening->root->unified_own_fd, err);
+    if (r == -ENOENT)
+        return err_set(err, ERR_UNSUPPORTED,
+                       "no cgroup2 hierarchy is mounted (usually at /sys/fs/cgroup)");
+    for (int i = 0; r == 0 && i < CGROUP_CONTROLLERS; i++)
+        r = open_controller(opening, i, err);
+    return r;
+}
+
+static int make_controller(struct cgroup_root *root, int which, struct err *err)
+{
+    const char *name = cgroup_hierarchy_names[which];
+    int r;
+
+    if (!root->has_v2[which])
+        return make_label_group(root->v1_own_fd[which], root->label, &root->v1_fd[which], err);
+    r = enable_controller(root->unified_own_fd, name);
+    if (r == 0)
+        r = enable_controller(root->unified_fd, name);
+    return r < 0 ? err_sys(err, r, "enable cgroup controller '%s'", name) : 0;
+}
+
+static int make_groups(struct cgroup_root *root, struct err *err)
+{
+    int r = make_label_group(root->unified_own_fd, root->label, &root->unified_fd, err);
+
+    for (int i = 0; r == 0 && i < CGROUP_CONTROLLERS; i++)
+        r = make_controller(root, i, err);
+    return r;
 }
 
 static struct cgroup_root *root_new(const char *label)
@@ -185,17 +257,30 @@ static void root_close_slot(struct cgroup_root **root)
 
 int cgroup_root_open(const char *label, struct cgroup_root **ret, struct err *err)
 {
-    cleanup_with(root_close_slot) struct cgroup_root *root = root_new(label);
-    int r = open_own_group(NULL, &root->unified_own_fd, err);
+    return cgroup_root_open_at(label, NULL, ret, err);
+}
 
-    if (r == -ENOENT)
-        return err_set(err, ERR_UNSUPPORTED,
-                       "no cgroup2 hierarchy is mounted (usually at /sys/fs/cgroup)");
+int cgroup_root_open_at(const char *label, const char *home_file, struct cgroup_root **ret,
+                        struct err *err)
+{
+    cleanup_with(root_close_slot) struct cgroup_root *root = root_new(label);
+    cleanup_with(opening_done) struct opening opening = { .root = root,
+                                                          .mounts = BUF_INIT(PROC_TEXT_MAX),
+                                                          .self = BUF_INIT(PROC_TEXT_MAX) };
+    int r;
+
+    if (home_file)
+        cgroup_places_read(home_file, &opening.before);
+    r = find_places(&opening, err);
     if (r < 0)
         return r;
-    r = make_label_group(root->unified_own_fd, label, &root->unified_fd, err);
-    for (int i = 0; r == 0 && i < CGROUP_CONTROLLERS; i++)
-        r = open_controller(root, (enum cgroup_controller)i, err);
+    /* First the note, then the groups: whatever is made can be found again. */
+    if (home_file) {
+        r = cgroup_places_write(home_file, &opening.now);
+        if (r < 0)
+            return err_sys(err, r, "write '%s'", home_file);
+    }
+    r = make_groups(root, err);
     if (r < 0)
         return r;
     *ret = TAKE_PTR(root);

@@ -3,9 +3,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/nsfs.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
@@ -152,10 +155,17 @@ static int send_boot(const struct runtime *runtime, const struct runtime_guest *
     return r < 0 ? err_sys(err, r, "send the boot message to '%s'", guest->id) : 0;
 }
 
+/* A guest that does not read must not hold a thread of ours for ever. */
+static void limit_sending(int stream_fd)
+{
+    const struct timeval timeout = { .tv_sec = SEND_TIMEOUT_S };
+
+    (void)setsockopt(stream_fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
+}
+
 static int start_init(struct runtime *runtime, struct runtime_guest *guest, pid_t *ret_pid,
                       struct err *err)
 {
-    const struct timeval send_timeout = { .tv_sec = SEND_TIMEOUT_S };
     cleanup_close int cgroup_fd = -EBADF, theirs = -EBADF;
     int sockets[2];
     int r =
@@ -167,9 +177,7 @@ static int start_init(struct runtime *runtime, struct runtime_guest *guest, pid_
         return err_sys(err, -errno, "make a connection to holt-init");
     guest->stream_fd = sockets[0];
     theirs = sockets[1];
-    /* A guest that does not read must not hold a thread of ours for ever. */
-    (void)setsockopt(guest->stream_fd, SOL_SOCKET, SO_SNDTIMEO, &send_timeout,
-                     sizeof(send_timeout));
+    limit_sending(guest->stream_fd);
     return seat_start_process(guest->seat,
                               &(struct seat_start){ .namespaces = guest->ops->namespaces,
                                                     .owner = guest->first_uid,
@@ -203,12 +211,10 @@ static int set_up(struct runtime *runtime, struct runtime_guest *guest, struct e
     return send_boot(runtime, guest, err);
 }
 
-int runtime_start(struct runtime *runtime, const struct runtime_ops *ops, const char *id,
-                  uid_t first_uid, struct runtime_guest *ret, struct err *err)
+static struct runtime_guest new_guest(struct runtime *runtime, const struct runtime_ops *ops,
+                                      const char *id, uid_t first_uid)
 {
-    int r;
-
-    *ret = (struct runtime_guest){
+    struct runtime_guest guest = {
         .ops = ops,
         .runtime = runtime,
         .first_uid = first_uid,
@@ -216,16 +222,80 @@ int runtime_start(struct runtime *runtime, const struct runtime_ops *ops, const 
         .stream_fd = -EBADF,
         .userns_fd = -EBADF,
     };
-    (void)snprintf(ret->id, sizeof(ret->id), "%s", id);
+
+    (void)snprintf(guest.id, sizeof(guest.id), "%s", id);
+    return guest;
+}
+
+int runtime_start(struct runtime *runtime, const struct runtime_ops *ops, const char *id,
+                  uid_t first_uid, struct runtime_guest *ret, struct err *err)
+{
+    int r;
+
+    *ret = new_guest(runtime, ops, id, first_uid);
     r = set_up(runtime, ret, err);
     if (r < 0)
         (void)runtime_guest_done(ret);
     return r;
 }
 
+static bool has_ended(int pidfd)
+{
+    struct pollfd wait = { .fd = pidfd, .events = POLLIN };
+
+    return poll(&wait, 1, 0) != 0;
+}
+
+/* Any process of "init" has the right namespace, in every runtime: the one that the seat made. That
+ * it is, its owner says, who is nobody else's. */
+static int adopt_init(struct runtime_guest *guest, struct err *err)
+{
+    uid_t owner = 0;
+    pid_t pid = -1;
+    int r = cgroup_find_init(guest->runtime->cgroups, guest->id, &pid, &guest->pidfd);
+
+    if (r == -ESRCH)
+        return err_set(err, ERR_NOT_FOUND, "nothing of '%s' runs any more", guest->id);
+    if (r < 0)
+        return err_sys(err, r, "find holt-init of '%s'", guest->id);
+    guest->userns_fd = open_userns(pid);
+    /* Until here the pid was its own, if it has not ended since. */
+    if (has_ended(guest->pidfd))
+        return err_set(err, ERR_NOT_FOUND, "nothing of '%s' runs any more", guest->id);
+    if (guest->userns_fd < 0)
+        return err_sys(err, guest->userns_fd, "open the user namespace of '%s'", guest->id);
+    if (ioctl(guest->userns_fd, NS_GET_OWNER_UID, &owner) < 0)
+        return err_sys(err, -errno, "ask for the owner of the user namespace of '%s'", guest->id);
+    if (owner != guest->first_uid)
+        return err_set(err, ERR_INVALID, "the user namespace of '%s' belongs to uid %u, not %u",
+                       guest->id, owner, guest->first_uid);
+    return 0;
+}
+
+int runtime_adopt(struct runtime *runtime, const struct runtime_ops *ops,
+                  const struct runtime_adoption *adoption, struct runtime_guest *ret,
+                  struct err *err)
+{
+    struct runtime_guest guest = new_guest(runtime, ops, adoption->id, adoption->first_uid);
+    int r = adopt_init(&guest, err);
+
+    if (r < 0) {
+        (void)fd_close(guest.pidfd);
+        (void)fd_close(guest.userns_fd);
+        return r;
+    }
+    (void)snprintf(guest.limits_group, sizeof(guest.limits_group), "%s", adoption->limits_group);
+    guest.stream_fd = adoption->stream_fd;
+    limit_sending(guest.stream_fd);
+    *ret = guest;
+    return 0;
+}
+
 unsigned runtime_guest_own_processes(const struct runtime_guest *guest)
 {
-    return guest->ops->own_processes + (cgroup_root_limits_seats(guest->runtime->cgroups) ? 1 : 0);
+    bool has_seat = guest->seat && cgroup_root_limits_seats(guest->runtime->cgroups);
+
+    return guest->ops->own_processes + (has_seat ? 1 : 0);
 }
 
 void runtime_guest_kill(const struct runtime_guest *guest)
@@ -233,22 +303,59 @@ void runtime_guest_kill(const struct runtime_guest *guest)
     (void)cgroup_kill(guest->runtime->cgroups, guest->id, NULL);
 }
 
-int runtime_guest_done(struct runtime_guest *guest)
+/* A child is collected; another daemon's child is only seen to end. */
+static void wait_for_end(int pidfd)
 {
-    struct cgroup_root *cgroups = guest->runtime->cgroups;
+    struct pollfd wait = { .fd = pidfd, .events = POLLIN };
     siginfo_t info;
     int r;
 
+    do {
+        r = waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED | __WALL);
+    } while (r < 0 && errno == EINTR);
+    while (r < 0 && poll(&wait, 1, -1) < 0 && errno == EINTR)
+        continue;
+}
+
+static int remove_group(struct cgroup_root *cgroups, const char *id)
+{
+    int r = cgroup_wait_empty(cgroups, id, NULL);
+
+    return r == 0 ? cgroup_remove(cgroups, id, NULL) : r;
+}
+
+/* Where limits are set on seats, one that nobody sits on any more is only its groups. */
+static int remove_limits(struct cgroup_root *cgroups, const char *limits_group)
+{
+    return *limits_group ? cgroup_seat_remove(cgroups, limits_group) : 0;
+}
+
+int runtime_guest_done(struct runtime_guest *guest)
+{
+    struct cgroup_root *cgroups = guest->runtime->cgroups;
+    int r, limits_r = 0;
+
     runtime_guest_kill(guest);
     if (guest->pidfd >= 0)
-        while (waitid(P_PIDFD, (id_t)guest->pidfd, &info, WEXITED | __WALL) < 0 && errno == EINTR)
-            continue;
-    r = cgroup_wait_empty(cgroups, guest->id, NULL);
-    if (r == 0)
-        r = cgroup_remove(cgroups, guest->id, NULL);
-    seat_return(guest->runtime->seats, TAKE_PTR(guest->seat));
+        wait_for_end(guest->pidfd);
+    r = remove_group(cgroups, guest->id);
+    if (guest->seat)
+        seat_return(guest->runtime->seats, TAKE_PTR(guest->seat));
+    else
+        limits_r = remove_limits(cgroups, guest->limits_group);
+    guest->limits_group[0] = '\0';
     guest->pidfd = fd_close(guest->pidfd);
     guest->stream_fd = fd_close(guest->stream_fd);
     guest->userns_fd = fd_close(guest->userns_fd);
-    return r;
+    return r < 0 ? r : limits_r;
+}
+
+int runtime_bury(struct runtime *runtime, const char *id, const char *limits_group)
+{
+    int limits_r, r = cgroup_kill(runtime->cgroups, id, NULL);
+
+    if (r == 0 || r == -ENOENT)
+        r = remove_group(runtime->cgroups, id);
+    limits_r = remove_limits(runtime->cgroups, limits_group);
+    return r < 0 ? r : limits_r;
 }

@@ -37,7 +37,7 @@ struct runtime_guest {
     const struct runtime_ops *ops;
     struct runtime *runtime;
     char id[RUNTIME_ID_MAX];           /* also the name of its control group */
-    struct seat *seat;                 /* what started it */
+    struct seat *seat;                 /* what started it; NULL: adopted */
     char limits_group[RUNTIME_ID_MAX]; /* the control group that has its limits and accounts */
     uid_t first_uid;                   /* of the 65,536 that are its own */
     int pidfd;
@@ -60,7 +60,8 @@ int runtime_start(struct runtime *runtime, const struct runtime_ops *ops, const 
                   uid_t first_uid, struct runtime_guest *ret, struct err *err);
 
 /* Takes over a guest that another life of the daemon has started: who it is, as that one noted it,
- * and a new connection to it (taken on success). Its seat is gone, its groups are not. */
+ * and a new connection to it (taken on success). Its seat is gone, its groups are not.
+ * ERR_NOT_FOUND when it has ended. */
 struct runtime_adoption {
     const char *id;
     const char *limits_group;
@@ -71,7 +72,8 @@ int runtime_adopt(struct runtime *runtime, const struct runtime_ops *ops,
                   const struct runtime_adoption *adoption, struct runtime_guest *ret,
                   struct err *err);
 
-/* Ends and removes what is left of a guest that nobody will adopt. */
+/* Ends and removes what is left of a guest that nobody will adopt, were it nothing; limits_group
+ * may be "". 0, or -errno when something could not be removed. */
 int runtime_bury(struct runtime *runtime, const char *id, const char *limits_group);
 
 /* How many processes of Holt and its helpers count against the sandbox's limit. */

@@ -39,12 +39,26 @@ struct seats {
     unsigned last_number;
 };
 
+/* Seats of a daemon that was killed end by themselves, but a new one may be quicker. */
+static int remove_old_group(struct cgroup_root *cgroups, struct err *err)
+{
+    int r = cgroup_kill(cgroups, SEATS_GROUP, NULL);
+
+    if (r == 0)
+        r = cgroup_wait_empty(cgroups, SEATS_GROUP, NULL);
+    if (r == 0)
+        r = cgroup_remove(cgroups, SEATS_GROUP, NULL);
+    return r < 0 && r != -ENOENT ? err_sys(err, r, "remove control group '" SEATS_GROUP "'") : 0;
+}
+
 int seats_open(struct cgroup_root *cgroups, int init_fd, struct seats **ret, struct err *err)
 {
     cleanup_close int group_fd = -EBADF;
     struct seats *seats;
-    int r = cgroup_create(cgroups, SEATS_GROUP, 0, err);
+    int r = remove_old_group(cgroups, err);
 
+    if (r == 0)
+        r = cgroup_create(cgroups, SEATS_GROUP, 0, err);
     if (r == 0)
         r = cgroup_open_child(cgroups, SEATS_GROUP, "init", 0, &group_fd, err);
     if (r < 0)
@@ -113,16 +127,39 @@ static int launch(const struct seats *seats, struct seat *seat, struct err *err)
     return cgroup_seat_attach(seats->cgroups, seat->name, pid, err);
 }
 
-static int seat_new(struct seats *seats, unsigned number, struct seat **ret, struct err *err)
+static unsigned next_number(struct seats *seats)
 {
-    struct seat *seat = xcalloc(1, sizeof(*seat));
+    unsigned number;
+
+    (void)pthread_mutex_lock(&seats->lock);
+    number = ++seats->last_number;
+    (void)pthread_mutex_unlock(&seats->lock);
+    return number;
+}
+
+/* Names that are taken are those of sandboxes that outlived another daemon. */
+static int make_groups(struct seats *seats, struct seat *seat, struct err *err)
+{
     int r;
 
+    do {
+        (void)snprintf(seat->name, sizeof(seat->name), "seat-%u", next_number(seats));
+        r = cgroup_seat_create(seats->cgroups, seat->name, err);
+    } while (r == -EEXIST);
+    return r;
+}
+
+static int seat_new(struct seats *seats, struct seat **ret, struct err *err)
+{
+    struct seat *seat = xcalloc(1, sizeof(*seat));
+    int r = make_groups(seats, seat, err);
+
+    if (r < 0) {
+        free(seat);
+        return r;
+    }
     seat->pidfd = seat->socket_fd = -EBADF;
-    (void)snprintf(seat->name, sizeof(seat->name), "seat-%u", number);
-    r = cgroup_seat_create(seats->cgroups, seat->name, err);
-    if (r == 0)
-        r = launch(seats, seat, err);
+    r = launch(seats, seat, err);
     if (r < 0) {
         seat_free(seats, seat);
         return r;
@@ -134,7 +171,6 @@ static int seat_new(struct seats *seats, unsigned number, struct seat **ret, str
 int seat_take(struct seats *seats, struct seat **ret, struct err *err)
 {
     struct seat *seat;
-    unsigned number;
 
     (void)pthread_mutex_lock(&seats->lock);
     seat = seats->free;
@@ -142,10 +178,9 @@ int seat_take(struct seats *seats, struct seat **ret, struct err *err)
         seats->free = seat->next;
         seats->free_count--;
     }
-    number = seat ? 0 : ++seats->last_number;
     (void)pthread_mutex_unlock(&seats->lock);
     if (!seat)
-        return seat_new(seats, number, ret, err);
+        return seat_new(seats, ret, err);
     *ret = seat;
     return 0;
 }
