@@ -8,8 +8,13 @@
 #include "guest/link.h"
 #include "guest/spawn.h"
 #include "guest/watch.h"
+#include "wire/message.h"
 
 enum { GUEST_PROCESSES_MAX = 4096 };
+
+_Static_assert(GUEST_PROCESSES_MAX * (FRAME_HEADER_SIZE + MESSAGE_STATE_SIZE) + LINK_OUT_BUSY <
+                   LINK_OUT_MAX,
+               "a connection takes the states of all processes at once");
 
 struct process;
 
@@ -25,5 +30,6 @@ struct guest {
     bool is_rooted; /* before that there is nothing that may run */
     struct process *processes;
     unsigned process_count;
+    uint32_t last_process;     /* the highest id of all that were ever started */
     struct process *forgotten; /* freed at the end of the turn: events may still name them */
 };

@@ -26,7 +26,12 @@
 #include "guest/seat.h"
 #include "wire/message.h"
 
-enum { CONTROL_FD = 3, PROGRAM_FD = 4 /* this program */, EVENTS_PER_TURN = 64 };
+enum {
+    CONTROL_FD = 3,
+    PROGRAM_FD = 4, /* this program */
+    EVENTS_PER_TURN = 64,
+    LAST_WORDS_MAX = 256, /* receptions */
+};
 
 static void close_all(const int *fds, size_t count)
 {
@@ -79,13 +84,19 @@ static bool handle_root(struct guest *guest, const struct frame *frame, const in
     return message_put_numbers(&guest->link.out, FRAME_ROOTED, 0, 0, 0) == 0;
 }
 
+/* From here on this process may outlive the daemon, and lets go of its log: whoever reads that
+ * waits for the end of all who can write to it. An event of an earlier listener may still be on its
+ * way, so that accept must not wait. */
 static bool handle_listen(struct guest *guest, int fd)
 {
     watch_set(guest->epoll_fd, &guest->listener, 0);
     guest->listener.fd = fd_close(guest->listener.fd);
     guest->listener.fd = fcntl(fd, F_DUPFD_CLOEXEC, CONTROL_FD);
+    if (guest->listener.fd < 0 || fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) < 0 ||
+        dup2(guest->base.null_fd, STDERR_FILENO) < 0)
+        return false;
     watch_set(guest->epoll_fd, &guest->listener, EPOLLIN);
-    return guest->listener.fd >= 0;
+    return true;
 }
 
 static bool handle_hello(struct guest *guest, const struct frame *frame)
@@ -94,9 +105,11 @@ static bool handle_hello(struct guest *guest, const struct frame *frame)
 
     if (!message_get_numbers(frame, &version, &none) || version != WIRE_VERSION)
         return false;
-    process_announce(guest);
+    if (!process_announce(guest))
+        return false;
     guest->link.is_greeted = true;
-    return message_put_numbers(&guest->link.out, FRAME_READY, 0, WIRE_VERSION, 0) == 0;
+    return message_put_numbers(&guest->link.out, FRAME_READY, 0, WIRE_VERSION,
+                               guest->last_process) == 0;
 }
 
 /* A frame about a process that is gone is late, not wrong. */
@@ -166,10 +179,11 @@ static bool receive(struct guest *guest)
     return false;
 }
 
-/* Nobody reads any more; what was sent before that, acknowledgements above all, still counts. */
+/* Nobody reads any more; what was sent before that, acknowledgements above all, still counts. A
+ * living daemon could go on for ever, but what a dead one has sent fits into its socket. */
 static void give_up(struct guest *guest)
 {
-    while (guest->link.watch.fd >= 0 && receive(guest))
+    for (int i = 0; i < LAST_WORDS_MAX && guest->link.watch.fd >= 0 && receive(guest); i++)
         continue;
     if (guest->link.watch.fd >= 0)
         drop_connection(guest);
@@ -183,10 +197,7 @@ static void accept_daemon(struct guest *guest)
 
     if (fd < 0)
         return;
-    if (guest->link.watch.fd >= 0) {
-        watch_set(guest->epoll_fd, &guest->link.watch, 0);
-        link_drop(&guest->link);
-    }
+    give_up(guest);
     link_init(&guest->link, fd);
 }
 

@@ -9,6 +9,7 @@
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -87,6 +88,14 @@ static int open_ends(const struct guest *guest, const struct message_spawn *mess
     return r == 0 ? open_pipe(ends, 2) : r;
 }
 
+static uint64_t clock_ms(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
 /* Takes over our ends and puts the process into the table. */
 static void add_process(struct guest *guest, uint32_t id, pid_t pid, struct ends *ends,
                         bool has_terminal)
@@ -96,6 +105,7 @@ static void add_process(struct guest *guest, uint32_t id, pid_t pid, struct ends
     process->id = id;
     process->pid = pid;
     process->has_terminal = has_terminal;
+    process->started_ms = clock_ms();
     process->in = (struct watch){ .kind = WATCH_INPUT, .fd = TAKE_FD(ends->ours[0]) };
     process->in.owner = process;
     process->input.max = FRAME_WINDOW;
@@ -109,6 +119,8 @@ static void add_process(struct guest *guest, uint32_t id, pid_t pid, struct ends
     process->next = guest->processes;
     guest->processes = process;
     guest->process_count++;
+    if (guest->last_process < id)
+        guest->last_process = id;
 }
 
 static void answer_failed(struct guest *guest, uint32_t id, enum failed_step step, int r)
@@ -339,6 +351,7 @@ void process_reap(struct guest *guest)
         if (!process)
             continue;
         process->is_exited = true;
+        process->ended_ms = clock_ms();
         process->status = (uint32_t)status;
         process->cpu_us = micros(usage.ru_utime) + micros(usage.ru_stime);
         for (int i = 0; i < STREAM_COUNT; i++) {
@@ -378,9 +391,14 @@ static void pump_end(struct guest *guest, struct process *process)
     process->is_end_sent = message_put_exited(&guest->link.out, process->id, &exited) == 0;
 }
 
+static uint64_t input_taken(const struct process *process)
+{
+    return process->input_received - process->input.len;
+}
+
 static void pump_input_ack(struct guest *guest, struct process *process)
 {
-    uint64_t taken = process->input_received - process->input.len;
+    uint64_t taken = input_taken(process);
 
     if (taken != process->input_acked &&
         message_put_numbers(&guest->link.out, FRAME_INPUT_ACK, process->id, taken, 0) == 0)
@@ -397,22 +415,37 @@ void process_pump(struct guest *guest)
     }
 }
 
-void process_announce(struct guest *guest)
+static struct message_state state_of(const struct process *process)
 {
-    for (struct process *process = guest->processes; process; process = process->next) {
-        struct message_state state = {
-            .pid = (uint32_t)process->pid,
-            .is_exited = process->is_exited,
-            .input = process->input_received,
-        };
+    struct message_state state = {
+        .pid = (uint32_t)process->pid,
+        .has_terminal = process->has_terminal,
+        .is_exited = process->is_exited,
+        .is_input_open = process->in.fd >= 0 && !process->input_eof,
+        .input = process->input_received,
+        .input_taken = input_taken(process),
+        .age_ms = (process->is_exited ? process->ended_ms : clock_ms()) - process->started_ms,
+    };
 
-        for (int i = 0; i < STREAM_COUNT; i++) {
-            process->out[i].sent = process->out[i].ring.acked;
-            state.acked[i] = process->out[i].ring.acked;
-            state.produced[i] = process->out[i].ring.produced;
-        }
-        process->is_end_sent = false;
-        process->input_acked = 0;
-        (void)message_put_state(&guest->link.out, process->id, &state);
+    for (int i = 0; i < STREAM_COUNT; i++) {
+        state.acked[i] = process->out[i].ring.acked;
+        state.produced[i] = process->out[i].ring.produced;
     }
+    return state;
+}
+
+bool process_announce(struct guest *guest)
+{
+    bool is_ok = true;
+
+    for (struct process *process = guest->processes; process; process = process->next) {
+        const struct message_state state = state_of(process);
+
+        for (int i = 0; i < STREAM_COUNT; i++)
+            process->out[i].sent = process->out[i].ring.acked;
+        process->is_end_sent = false;
+        process->input_acked = state.input_taken;
+        is_ok = is_ok && message_put_state(&guest->link.out, process->id, &state) == 0;
+    }
+    return is_ok;
 }

@@ -17,6 +17,7 @@ struct process {
     uint32_t id;
     pid_t pid;
     bool has_terminal;
+    uint64_t started_ms, ended_ms; /* of the monotonic clock */
 
     struct {
         struct watch watch; /* fd < 0: closed, or never there */
@@ -56,6 +57,6 @@ void process_reap(struct guest *guest);
 /* Queues output, ends and acknowledgements as far as the connection takes them. */
 void process_pump(struct guest *guest);
 
-/* A new connection starts: everything not acknowledged is to be sent again. Announces each process.
- */
-void process_announce(struct guest *guest);
+/* A new connection starts: everything not acknowledged is to be sent again. Announces each process;
+ * false: the connection cannot take that. */
+bool process_announce(struct guest *guest);

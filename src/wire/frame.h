@@ -34,7 +34,7 @@ enum {
     FRAME_FROM_DAEMON_MAX = 2 * 1024 * 1024, /* payload the guest accepts: a spawn has a big argv */
     FRAME_WINDOW = 256 * 1024,               /* unacknowledged bytes of one stream */
     FRAME_FDS_MAX = 16,
-    WIRE_VERSION = 1,
+    WIRE_VERSION = 2,
 };
 
 enum frame_type {
@@ -43,7 +43,8 @@ enum frame_type {
     /* daemon to guest */
     FRAME_BOOT,      /* message_boot: once, first; answered by READY */
     FRAME_ROOT,      /* message_root + one descriptor per mount; answered by ROOTED or FAILED */
-    FRAME_LISTEN,    /* one descriptor: a listening socket that outlives this connection */
+    FRAME_LISTEN,    /* one descriptor: a listening socket that outlives this connection; it becomes
+                        non-blocking */
     FRAME_HELLO,     /* u32 version: first on every later connection; answered by STATE..., READY */
     FRAME_SPAWN,     /* message_spawn + its cgroup as descriptor, if any; STARTED or FAILED */
     FRAME_INPUT,     /* u64 offset, bytes */
@@ -54,7 +55,7 @@ enum frame_type {
     FRAME_FORGET,    /* the end of a process is known; its record may go */
 
     /* guest to daemon */
-    FRAME_READY,     /* u32 version */
+    FRAME_READY,     /* u32 version, u32 the highest process that it was ever told to start */
     FRAME_ROOTED,    /* empty */
     FRAME_STARTED,   /* u32 pid inside the sandbox */
     FRAME_FAILED,    /* message_failed: the spawn, boot or root that it answers did not work */

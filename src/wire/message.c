@@ -10,7 +10,7 @@ static const struct {
     uint8_t first, second;
 } numbers[FRAME_TYPES] = {
     [FRAME_HELLO] = { 4, 0 },   [FRAME_INPUT_EOF] = { 8, 0 }, [FRAME_ACK] = { 1, 8 },
-    [FRAME_SIGNAL] = { 4, 0 },  [FRAME_RESIZE] = { 2, 2 },    [FRAME_READY] = { 4, 0 },
+    [FRAME_SIGNAL] = { 4, 0 },  [FRAME_RESIZE] = { 2, 2 },    [FRAME_READY] = { 4, 4 },
     [FRAME_STARTED] = { 4, 0 }, [FRAME_INPUT_ACK] = { 8, 0 },
 };
 
@@ -239,12 +239,13 @@ bool message_get_exited(const struct frame *frame, struct message_exited *ret)
 int message_put_state(struct buf *out, uint32_t process, const struct message_state *state)
 {
     size_t start = frame_begin(out, FRAME_STATE, process, 0);
-    bool ok =
-        put_u32(out, state->pid) && put_u8(out, state->is_exited) && put_u64(out, state->input);
+    bool ok = put_u32(out, state->pid) && put_u8(out, state->has_terminal) &&
+              put_u8(out, state->is_exited) && put_u8(out, state->is_input_open) &&
+              put_u64(out, state->input) && put_u64(out, state->input_taken);
 
     for (int i = 0; i < STREAM_COUNT; i++)
         ok = ok && put_u64(out, state->acked[i]) && put_u64(out, state->produced[i]);
-    return frame_end(out, start, ok);
+    return frame_end(out, start, ok && put_u64(out, state->age_ms));
 }
 
 bool message_get_state(const struct frame *frame, struct message_state *ret)
@@ -252,12 +253,16 @@ bool message_get_state(const struct frame *frame, struct message_state *ret)
     struct reader reader = reader_of(frame);
 
     ret->pid = get_u32(&reader);
+    ret->has_terminal = get_u8(&reader);
     ret->is_exited = get_u8(&reader);
+    ret->is_input_open = get_u8(&reader);
     ret->input = get_u64(&reader);
+    ret->input_taken = get_u64(&reader);
     for (int i = 0; i < STREAM_COUNT; i++) {
         ret->acked[i] = get_u64(&reader);
         ret->produced[i] = get_u64(&reader);
     }
+    ret->age_ms = get_u64(&reader);
     return reader_is_done(&reader);
 }
 

@@ -14,6 +14,7 @@ enum {
     MESSAGE_MOUNTS_MAX = 12,
     MESSAGE_RLIMITS_MAX = 16,
     MESSAGE_GROUPS_MAX = 64,
+    MESSAGE_STATE_SIZE = 63, /* payload */
 };
 
 /* What holt-init has to do before it is a blank, ready to take a root. */
@@ -66,12 +67,18 @@ struct message_exited {
     uint64_t end[STREAM_COUNT]; /* offset behind the last byte written before the end */
 };
 
+/* All that a daemon needs to go on with a process that another one has started. Of one that has
+ * ended, the rest of its output and its EXITED follow READY. */
 struct message_state {
     uint32_t pid;
+    bool has_terminal;
     bool is_exited;
-    uint64_t input; /* offset up to which stdin was taken */
+    bool is_input_open;   /* stdin is there, and its end has not been sent */
+    uint64_t input;       /* offset of stdin to go on from */
+    uint64_t input_taken; /* what INPUT_ACK has said, or would say, by now */
     uint64_t acked[STREAM_COUNT];
     uint64_t produced[STREAM_COUNT];
+    uint64_t age_ms; /* since its start; of one that has ended, until its end */
 };
 
 /* Each appends one whole frame or nothing: 0 or -ENOBUFS. */

@@ -262,7 +262,9 @@ static void a_state_comes_back(void)
     struct message_state state;
 
     CHECK(message_get_state(&frame, &state));
-    CHECK(state.pid == 17 && state.is_exited && state.input == 5);
+    CHECK(frame.size == MESSAGE_STATE_SIZE);
+    CHECK(state.pid == 17 && state.has_terminal && !state.is_exited && state.is_input_open);
+    CHECK(state.input == 6 && state.input_taken == 5 && state.age_ms == 0x100000001);
     CHECK(state.acked[0] == 1 && state.acked[1] == 2 && state.produced[0] == 3 &&
           state.produced[1] == 4);
 }
@@ -298,7 +300,7 @@ static void numbers_come_back(void)
         { FRAME_ACK, STREAM_STDERR, 0x0102030405060708 },
         { FRAME_SIGNAL, 15, 0 },
         { FRAME_RESIZE, 24, 0x1234 },
-        { FRAME_READY, WIRE_VERSION, 0 },
+        { FRAME_READY, WIRE_VERSION, 4711 },
         { FRAME_STARTED, 17, 0 },
         { FRAME_INPUT_ACK, 0x0102030405060708, 0 },
         { FRAME_FORGET, 0, 0 },

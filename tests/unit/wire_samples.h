@@ -66,10 +66,16 @@ static inline int put_exited_sample(struct buf *out)
 
 static inline int put_state_sample(struct buf *out)
 {
-    return message_put_state(
-        out, 3,
-        &(struct message_state){
-            .pid = 17, .is_exited = true, .input = 5, .acked = { 1, 2 }, .produced = { 3, 4 } });
+    return message_put_state(out, 3,
+                             &(struct message_state){ .pid = 17,
+                                                      .has_terminal = true,
+                                                      .is_exited = false,
+                                                      .is_input_open = true,
+                                                      .input = 6,
+                                                      .input_taken = 5,
+                                                      .acked = { 1, 2 },
+                                                      .produced = { 3, 4 },
+                                                      .age_ms = 0x100000001 });
 }
 
 static inline int put_output_sample(struct buf *out)
@@ -94,7 +100,7 @@ NUMBERS_SAMPLE(ACK, STREAM_STDERR, 0x0102030405060708)
 NUMBERS_SAMPLE(SIGNAL, 15, 0)
 NUMBERS_SAMPLE(RESIZE, 24, 0x1234)
 NUMBERS_SAMPLE(FORGET, 0, 0)
-NUMBERS_SAMPLE(READY, WIRE_VERSION, 0)
+NUMBERS_SAMPLE(READY, WIRE_VERSION, 4711)
 NUMBERS_SAMPLE(ROOTED, 0, 0)
 NUMBERS_SAMPLE(STARTED, 17, 0)
 NUMBERS_SAMPLE(INPUT_ACK, 0x0102030405060708, 0)
