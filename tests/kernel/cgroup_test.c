@@ -3,15 +3,24 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <stdint.h>
+#include <sys/mount.h>
+#include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/io.h"
+#include "base/tree.h"
 #include "kernel/cgroup.h"
+#include "kernel/cgroup_internal.h"
 #include "kernel/clone.h"
 #include "kernel/harness.h"
 
 static char label[32];
+static char other_label[32]; /* of groups that are somebody else's, for all that `label` knows */
+static char dir[64];         /* for files */
 
 #define CHECK_OK(call, err) CHECK((call) >= 0, "(%s)", (err)->msg)
 
@@ -25,21 +34,28 @@ static struct cgroup_root *open_root(void)
 }
 
 static size_t groups_found;
+static const char *group_word;
 
 static int count_group(const char *path, const struct stat *info, int type, struct FTW *where)
 {
     (void)info, (void)where;
-    if (type == FTW_D && strstr(path, label))
+    if (type == FTW_D && strstr(path, group_word))
         groups_found++;
     return 0;
 }
 
-/* How many directories under /sys/fs/cgroup carry the label. */
-static size_t label_groups(void)
+/* How many directories under /sys/fs/cgroup have the word in their path. */
+static size_t groups_with(const char *word)
 {
+    group_word = word;
     groups_found = 0;
     (void)nftw("/sys/fs/cgroup", count_group, 16, FTW_PHYS);
     return groups_found;
+}
+
+static size_t label_groups(void)
+{
+    return groups_with(label);
 }
 
 /* A process that was born in a child group of `name`; ignores all it can. */
@@ -188,16 +204,497 @@ static void limits_are_taken_and_refused(void)
     CHECK(label_groups() == 0);
 }
 
-/* After a broken claim. */
-static void sweep(void)
+static bool keeps_one(const char *name, void *context)
+{
+    ++*(size_t *)context;
+    return strcmp(name, "one") == 0 || strcmp(name, "seat-1") == 0;
+}
+
+static bool has_group(int dir_fd, const char *name)
+{
+    return faccessat(dir_fd, name, F_OK, 0) == 0;
+}
+
+static void a_sweep_spares_what_is_kept(void)
+{
+    static const char *const names[] = { "one", "two", "seats" };
+    struct cgroup_root *root = open_root();
+    struct err err = { 0 };
+    size_t asked = 0;
+    pid_t pids[3];
+
+    for (int i = 0; i < 3; i++) {
+        CHECK_OK(cgroup_create(root, names[i], 0, &err), &err);
+        pids[i] = start_in(root, names[i], "init", "exec sleep 1000");
+    }
+    CHECK_OK(cgroup_seat_create(root, "seat-1", &err), &err);
+    CHECK_OK(cgroup_seat_create(root, "seat-2", &err), &err);
+    CHECK(cgroup_root_sweep(root, keeps_one, &asked, &err) == 2, "(%s)", err.msg);
+    CHECK(asked >= 3);
+    CHECK(WTERMSIG(status_of(pids[1])) == SIGKILL && WTERMSIG(status_of(pids[2])) == SIGKILL);
+    CHECK(waitpid(pids[0], NULL, WNOHANG | __WALL) == 0, "(killed what was kept)");
+    CHECK(has_group(root->unified_fd, "one") && !has_group(root->unified_fd, "seats"));
+    for (int i = 0; i < CGROUP_CONTROLLERS; i++)
+        if (root->v1_fd[i] >= 0)
+            CHECK(has_group(root->v1_fd[i], "seat-1") && !has_group(root->v1_fd[i], "seat-2"));
+    CHECK(cgroup_root_sweep(root, NULL, NULL, &err) == 1, "(%s)", err.msg);
+    CHECK(WTERMSIG(status_of(pids[0])) == SIGKILL);
+    cgroup_root_close(root);
+    CHECK(label_groups() == 0);
+}
+
+static void a_seat_whose_name_is_taken_is_not_made(void)
+{
+    struct cgroup_root *root = open_root();
+    struct err err = { 0 };
+
+    if (cgroup_root_limits_seats(root)) {
+        /* In one hierarchy only, and not in the first. */
+        CHECK(mkdirat(root->v1_fd[CGROUP_CPU], "seat-1", 0755) == 0);
+        CHECK(cgroup_seat_create(root, "seat-1", &err) == -EEXIST);
+        CHECK(!has_group(root->v1_fd[CGROUP_MEMORY], "seat-1") &&
+              has_group(root->v1_fd[CGROUP_CPU], "seat-1"));
+        CHECK(cgroup_seat_remove(root, "seat-1") == 0);
+    }
+    cgroup_root_close(root);
+    CHECK(label_groups() == 0);
+}
+
+/* --- from another shell ---------------------------------------------------------------------- */
+
+/* Runs it in a process whose own groups are others than ours, and dies there without a word. */
+static void elsewhere(void (*life)(const char *home_file), const char *home_file)
+{
+    cleanup_close int group_fd = -EBADF;
+    struct cgroup_root *other;
+    struct err err = { 0 };
+    pid_t pid;
+
+    CHECK_OK(cgroup_root_open(other_label, &other, &err), &err);
+    if (!has_group(other->unified_fd, "place")) {
+        CHECK_OK(cgroup_create(other, "place", 0, &err), &err);
+        CHECK_OK(cgroup_seat_create(other, "place", &err), &err);
+    }
+    CHECK_OK(cgroup_open_child(other, "place", "init", 0, &group_fd, &err), &err);
+    pid = fork();
+    if (pid == 0) {
+        CHECK(file_write_at(group_fd, "cgroup.procs", "0") == 0);
+        CHECK_OK(cgroup_seat_attach(other, "place", getpid(), &err), &err);
+        life(home_file);
+        _exit(0);
+    }
+    CHECK(status_of(pid) == 0);
+    cgroup_root_close(other);
+}
+
+static void leave_elsewhere(void)
+{
+    struct cgroup_root *other;
+    struct err err = { 0 };
+
+    CHECK_OK(cgroup_root_open(other_label, &other, &err), &err);
+    CHECK(cgroup_root_sweep(other, NULL, NULL, &err) >= 0, "(%s)", err.msg);
+    cgroup_root_close(other);
+    CHECK(label_groups() == 0 && groups_with(other_label) == 0);
+}
+
+static struct cgroup_root *open_at(const char *home_file)
 {
     struct cgroup_root *root;
-    struct err err;
+    struct err err = { 0 };
 
-    if (cgroup_root_open(label, &root, &err) < 0)
-        return;
-    (void)cgroup_root_sweep(root, NULL, NULL, &err);
+    CHECK_OK(cgroup_root_open_at(label, home_file, &root, &err), &err);
+    return root;
+}
+
+static void leaves_a_sandbox(const char *home_file)
+{
+    struct cgroup_root *root = open_at(home_file);
+    struct err err = { 0 };
+
+    CHECK_OK(cgroup_create(root, "one", 0, &err), &err);
+    CHECK_OK(cgroup_seat_create(root, "seat-1", &err), &err);
+    (void)start_in(root, "one", "init", "exec sleep 1000");
+}
+
+static void leaves_nothing(const char *home_file)
+{
+    (void)open_at(home_file);
+}
+
+static bool is_elsewhere(pid_t pid)
+{
+    cleanup_with(buf_done) struct buf text = BUF_INIT(1 << 16);
+    char path[32];
+
+    (void)snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)pid);
+    CHECK(file_read_at(AT_FDCWD, path, &text) == 0);
+    return strstr(text.data, other_label);
+}
+
+static const char *home_path(void)
+{
+    static char path[96];
+
+    (void)snprintf(path, sizeof(path), "%s/home", dir);
+    (void)unlink(path);
+    return path;
+}
+
+static void groups_are_found_again_from_another_shell(void)
+{
+    const char *home = home_path();
+    struct cgroup_root *root;
+    struct err err = { 0 };
+    pid_t pid, init;
+    int pidfd;
+
+    elsewhere(leaves_a_sandbox, home);
+    for (int i = 0; i < 2; i++) { /* and once more */
+        root = open_at(home);
+        CHECK(cgroup_find_init(root, "one", &init, &pidfd) == 0, "(it is not there)");
+        CHECK(is_elsewhere(init) && close(pidfd) == 0);
+        cgroup_root_close(root);
+    }
+    root = open_at(home);
+    pid = start_in(root, "one", "p1", "exec sleep 1000");
+    CHECK_OK(cgroup_seat_attach(root, "seat-1", pid, &err), &err);
+    CHECK(is_elsewhere(pid));
+    CHECK(cgroup_root_sweep(root, NULL, NULL, &err) == 1, "(%s)", err.msg);
+    CHECK(WTERMSIG(status_of(pid)) == SIGKILL);
     cgroup_root_close(root);
+
+    root = open_at(home); /* nothing holds it there any more */
+    CHECK_OK(cgroup_create(root, "one", 0, &err), &err);
+    pid = start_in(root, "one", "p1", "exec sleep 1000");
+    CHECK(!is_elsewhere(pid));
+    CHECK(cgroup_root_sweep(root, NULL, NULL, &err) == 1);
+    CHECK(WTERMSIG(status_of(pid)) == SIGKILL);
+    cgroup_root_close(root);
+    leave_elsewhere();
+}
+
+static void empty_groups_elsewhere_are_let_go(void)
+{
+    const char *home = home_path();
+    struct cgroup_root *root;
+    size_t left;
+
+    elsewhere(leaves_nothing, home);
+    left = label_groups();
+    CHECK(left > 0);
+    root = open_at(home);
+    CHECK(label_groups() == left, "(%zu groups, then %zu)", left, label_groups());
+    cgroup_root_close(root);
+    leave_elsewhere();
+}
+
+static void a_damaged_home_file_is_as_none(void)
+{
+    static const char *const texts[] = {
+        "",
+        "\n",
+        "rubbish\n",
+        "holt control groups 1\nunified",
+        "holt control groups 1\nunified /\n memory /\n",
+        "holt control groups 1\nunified relative\n",
+        "holt control groups 1\nunified /\nunified /\n",
+        "holt control groups 1\nunified /../../../../etc\nmemory /no/such/group\n",
+        "holt control groups 2\nunified /\n",
+    };
+    const char *home = home_path();
+    struct cgroup_places places;
+
+    for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+        CHECK(file_create_at(AT_FDCWD, home, 0600, texts[i]) == 0);
+        cgroup_root_close(open_at(home));
+        CHECK(label_groups() == 0);
+        cgroup_places_read(home, &places);
+        CHECK(places.path[CGROUP_UNIFIED][0] == '/' && !strstr(places.path[CGROUP_UNIFIED], ".."),
+              "(text %zu: '%s')", i, places.path[CGROUP_UNIFIED]);
+    }
+    CHECK(unlink(home) == 0 && mkdir(home, 0700) == 0);
+    {
+        struct cgroup_root *root;
+        struct err err = { 0 };
+
+        CHECK(cgroup_root_open_at(label, home, &root, &err) < 0 && strstr(err.msg, home));
+        CHECK(label_groups() == 0, "(made what nobody would find again)");
+    }
+    CHECK(rmdir(home) == 0);
+}
+
+/* --- all processes of a sandbox -------------------------------------------------------------- */
+
+#define FORKS_WILDLY                                                                               \
+    "f() { while :; do /bin/true & /bin/true & (/bin/true; /bin/true) & wait; done; }; "           \
+    "f & f & f"
+
+/* What had already ended when all was frozen takes a last moment to go. */
+enum { SETTLE_MS = 20 };
+
+static uint64_t cpu_us(struct cgroup_root *root, const char *child)
+{
+    cleanup_with(buf_done) struct buf text = BUF_INIT(4096);
+    cleanup_close int fd = -EBADF;
+    unsigned long long usage = 0;
+    struct err err = { 0 };
+
+    CHECK_OK(cgroup_open_child(root, "one", child, 0, &fd, &err), &err);
+    CHECK(file_read_at(fd, "cpu.stat", &text) == 0);
+    CHECK(sscanf(text.data, "usage_usec %llu", &usage) == 1);
+    return usage;
+}
+
+static bool is_frozen(struct cgroup_root *root, const char *child)
+{
+    cleanup_with(buf_done) struct buf text = BUF_INIT(4096);
+    cleanup_close int fd = -EBADF;
+    struct err err = { 0 };
+
+    CHECK_OK(cgroup_open_child(root, "one", child, 0, &fd, &err), &err);
+    CHECK(file_read_at(fd, "cgroup.events", &text) == 0);
+    return strstr(text.data, "frozen 1");
+}
+
+/* A sandbox whose "init" is busy and whose p1 forks wildly; p2 is empty. */
+static struct cgroup_root *open_busy(pid_t *ret_init, pid_t *ret_pid)
+{
+    struct cgroup_root *root = open_root();
+    cleanup_close int fd = -EBADF;
+    struct err err = { 0 };
+
+    CHECK_OK(cgroup_create(root, "one", 0, &err), &err);
+    CHECK_OK(cgroup_open_child(root, "one", "p2", 0, &fd, &err), &err);
+    *ret_init = start_in(root, "one", "init", "while :; do :; done");
+    *ret_pid = start_in(root, "one", "p1", FORKS_WILDLY);
+    EVENTUALLY(cpu_us(root, "p1") > 20000);
+    return root;
+}
+
+static void close_busy(struct cgroup_root *root, pid_t init)
+{
+    CHECK(cgroup_kill(root, "one", NULL) == 0);
+    CHECK(WTERMSIG(status_of(init)) == SIGKILL);
+    CHECK(cgroup_wait_empty(root, "one", NULL) == 0 && cgroup_remove(root, "one", NULL) == 0);
+    cgroup_root_close(root);
+    CHECK(label_groups() == 0);
+}
+
+static void what_is_frozen_stands_still(void)
+{
+    pid_t init, pid;
+    struct cgroup_root *root = open_busy(&init, &pid);
+
+    for (int i = 0; i < 20; i++) {
+        uint64_t frozen_at, init_at;
+
+        CHECK(cgroup_freeze(root, "one", true) == 0);
+        pause_ms(SETTLE_MS);
+        frozen_at = cpu_us(root, "p1");
+        init_at = cpu_us(root, "init");
+        CHECK(is_frozen(root, "p1") && is_frozen(root, "p2") && !is_frozen(root, "init"));
+        pause_ms(20);
+        CHECK(cpu_us(root, "p1") == frozen_at, "(it ran)");
+        EVENTUALLY(cpu_us(root, "init") > init_at);
+        CHECK(cgroup_freeze(root, "one", true) == 0, "(frozen twice)");
+        CHECK(cgroup_signal(root, "one", "p1", SIGCONT) == 0);
+        CHECK(is_frozen(root, "p1"), "(a signal has thawed it)");
+        CHECK(cgroup_freeze(root, "one", false) == 0);
+        EVENTUALLY(cpu_us(root, "p1") > frozen_at);
+    }
+    CHECK(cgroup_kill(root, "one", "p1") == 0 && WTERMSIG(status_of(pid)) == SIGKILL);
+    close_busy(root, init);
+}
+
+static void what_is_traced_can_be_frozen(void)
+{
+    struct cgroup_root *root = open_root();
+    struct err err = { 0 };
+    pid_t pid;
+
+    CHECK_OK(cgroup_create(root, "one", 0, &err), &err);
+    pid = start_in(root, "one", "p1", "exec sleep 1000");
+    CHECK(ptrace(PTRACE_SEIZE, pid, NULL, NULL) == 0);
+    CHECK(ptrace(PTRACE_INTERRUPT, pid, NULL, NULL) == 0);
+    CHECK(WIFSTOPPED(status_of(pid)));
+    CHECK(cgroup_freeze(root, "one", true) == 0);
+    CHECK(cgroup_freeze(root, "one", false) == 0);
+    CHECK(cgroup_kill_processes(root, "one") == 0);
+    CHECK(WIFSIGNALED(status_of(pid)));
+    CHECK(cgroup_remove(root, "one", NULL) == 0);
+    cgroup_root_close(root);
+}
+
+/* A file server that never answers: who asks it for anything waits where only a kill reaches. */
+static int mount_silence(const char *path)
+{
+    char options[64];
+    int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+
+    if (fd < 0)
+        return -errno;
+    (void)snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0", fd);
+    CHECK(mkdir(path, 0700) == 0 && mount("silence", path, "fuse", 0, options) == 0, "(%s)", strerror(errno));
+    return fd;
+}
+
+static char state_of(pid_t pid)
+{
+    cleanup_with(buf_done) struct buf text = BUF_INIT(4096);
+    char path[32];
+    const char *end;
+
+    (void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    CHECK(file_read_at(AT_FDCWD, path, &text) == 0);
+    end = strrchr(text.data, ')');
+    CHECK(end);
+    return end[2];
+}
+
+static void what_cannot_be_frozen_keeps_nothing_frozen(void)
+{
+    struct cgroup_root *root = open_root();
+    char path[96], script[160];
+    struct err err = { 0 };
+    pid_t stuck, other;
+    int fuse_fd;
+
+    (void)snprintf(path, sizeof(path), "%s/silence", dir);
+    fuse_fd = mount_silence(path);
+    if (fuse_fd < 0) {
+        cgroup_root_close(root);
+        SKIP("no /dev/fuse here");
+    }
+    (void)snprintf(script, sizeof(script), "exec cat %s/file", path);
+    CHECK_OK(cgroup_create(root, "one", 0, &err), &err);
+    stuck = start_in(root, "one", "p1", script);
+    other = start_in(root, "one", "p2", "exec sleep 1000");
+    EVENTUALLY(state_of(stuck) == 'D');
+    CHECK(cgroup_freeze(root, "one", true) == -ETIMEDOUT);
+    CHECK(!is_frozen(root, "p2"), "(left behind, frozen)");
+    CHECK(waitpid(other, NULL, WNOHANG | __WALL) == 0);
+    CHECK(cgroup_kill_processes(root, "one") == 0);
+    CHECK(WIFSIGNALED(status_of(stuck)) && WIFSIGNALED(status_of(other)));
+    CHECK(cgroup_remove(root, "one", NULL) == 0);
+    CHECK(umount2(path, MNT_DETACH) == 0 && close(fuse_fd) == 0 && rmdir(path) == 0);
+    cgroup_root_close(root);
+}
+
+static size_t groups_in(struct cgroup_root *root, const char *name)
+{
+    struct stat info;
+
+    /* A directory has a link for itself, one from above, and one for each below. */
+    CHECK(fstatat(root->unified_fd, name, &info, 0) == 0);
+    return info.st_nlink - 2;
+}
+
+static void check_processes_end(bool is_stopped)
+{
+    pid_t init, pid, found;
+    struct cgroup_root *root = open_busy(&init, &pid);
+    int pidfd;
+
+    if (is_stopped)
+        CHECK(cgroup_freeze(root, "one", true) == 0);
+    CHECK(cgroup_kill_processes(root, "one") == 0);
+    CHECK(WTERMSIG(status_of(pid)) == SIGKILL);
+    CHECK(groups_in(root, "one") == 1, "(%zu)", groups_in(root, "one"));
+    CHECK(cgroup_find_init(root, "one", &found, &pidfd) == 0 && found == init);
+    CHECK(close(pidfd) == 0);
+    CHECK(cgroup_kill_processes(root, "one") == 0, "(nobody is left)");
+    close_busy(root, init);
+}
+
+static void processes_end_but_init_does_not(void)
+{
+    check_processes_end(false);
+}
+
+static void frozen_processes_end_too(void)
+{
+    check_processes_end(true);
+}
+
+static void an_init_is_found_while_it_runs(void)
+{
+    struct cgroup_root *root = open_root();
+    struct err err = { 0 };
+    pid_t pid, found = -1;
+    int pidfd = -1;
+
+    CHECK(cgroup_find_init(root, "one", &found, &pidfd) == -ESRCH);
+    CHECK_OK(cgroup_create(root, "one", 0, &err), &err);
+    CHECK(cgroup_find_init(root, "one", &found, &pidfd) == -ESRCH);
+    pid = start_in(root, "one", "init", "exec sleep 1000");
+    CHECK(cgroup_find_init(root, "one", &found, &pidfd) == 0 && found == pid);
+    CHECK(close(pidfd) == 0);
+    CHECK(kill(pid, SIGKILL) == 0);
+    EVENTUALLY(cgroup_find_init(root, "one", &found, &pidfd) == -ESRCH || close(pidfd) < 0);
+    CHECK(WIFSIGNALED(status_of(pid)));
+    CHECK(cgroup_remove(root, "one", NULL) == 0);
+    cgroup_root_close(root);
+}
+
+static long long memory_used(struct cgroup_root *root, const char *name)
+{
+    bool v2 = root->has_v2[CGROUP_MEMORY];
+    char path[CGROUP_PATH_BYTES];
+    long long usage;
+
+    cgroup_path(path, name, NULL, v2 ? "memory.current" : "memory.usage_in_bytes");
+    CHECK(file_read_number_at(v2 ? root->unified_fd : root->v1_fd[CGROUP_MEMORY], path, &usage) ==
+          0);
+    return usage;
+}
+
+static void page_cache_is_given_back(void)
+{
+    enum { MIB = 1 << 20 };
+    struct cgroup_root *root = open_root();
+    const char *name = cgroup_root_limits_seats(root) ? "seat-1" : "one";
+    struct err err = { 0 };
+    char script[256];
+    pid_t pid;
+
+    CHECK_OK(cgroup_create(root, "one", 0, &err), &err);
+    CHECK_OK(cgroup_seat_create(root, "seat-1", &err), &err);
+    (void)snprintf(script, sizeof(script),
+                   "kill -STOP $$; dd if=/dev/zero of=%s/file bs=1M count=64 conv=fsync 2>/dev/null; "
+                   ">%s/written; exec sleep 1000",
+                   dir, dir);
+    pid = start_in(root, "one", "p1", script);
+    CHECK_OK(cgroup_seat_attach(root, "seat-1", pid, &err), &err);
+    (void)snprintf(script, sizeof(script), "%s/written", dir);
+    do
+        CHECK(kill(pid, SIGCONT) == 0);
+    while (access(script, F_OK) < 0 && (pause_ms(POLL_MS), true));
+    CHECK(memory_used(root, name) > 60 * MIB, "(%lld)", memory_used(root, name));
+    cgroup_reclaim(root, name);
+    CHECK(memory_used(root, name) < 16 * MIB, "(%lld)", memory_used(root, name));
+    CHECK(waitpid(pid, NULL, WNOHANG | __WALL) == 0);
+    CHECK(cgroup_kill_processes(root, "one") == 0 && WIFSIGNALED(status_of(pid)));
+    CHECK(cgroup_seat_remove(root, "seat-1") == 0 && cgroup_remove(root, "one", NULL) == 0);
+    cgroup_root_close(root);
+    CHECK(label_groups() == 0);
+}
+
+/* After a broken claim. The innermost first. */
+static void sweep(void)
+{
+    const char *const labels[] = { label, other_label };
+
+    for (size_t i = 0; i < ARRAY_SIZE(labels); i++) {
+        struct cgroup_root *root;
+        struct err err;
+
+        if (cgroup_root_open(labels[i], &root, &err) < 0)
+            continue;
+        (void)cgroup_root_sweep(root, NULL, NULL, &err);
+        cgroup_root_close(root);
+    }
+    (void)tree_remove_at(AT_FDCWD, dir);
 }
 
 int main(void)
@@ -205,6 +702,10 @@ int main(void)
     must_be_root();
     CHECK(atexit(sweep) == 0);
     (void)snprintf(label, sizeof(label), "holt-cgroup-test-%d", (int)getpid());
+    (void)snprintf(other_label, sizeof(other_label), "holt-other-test-%d", (int)getpid());
+    /* Not /tmp, which is memory on many machines. */
+    (void)snprintf(dir, sizeof(dir), "/var/tmp/holt-cgroup-test-XXXXXX");
+    CHECK(mkdtemp(dir));
     RUN_CLEAN(a_root_comes_and_goes);
     RUN_CLEAN(a_group_is_removed_with_its_children);
     RUN_CLEAN(a_kill_takes_the_whole_tree);
@@ -212,5 +713,17 @@ int main(void)
     RUN_CLEAN(what_an_earlier_life_left_is_swept);
     RUN_CLEAN(waiting_for_what_is_not_there_ends_at_once);
     RUN_CLEAN(limits_are_taken_and_refused);
+    RUN_CLEAN(a_sweep_spares_what_is_kept);
+    RUN_CLEAN(a_seat_whose_name_is_taken_is_not_made);
+    RUN_CLEAN(groups_are_found_again_from_another_shell);
+    RUN_CLEAN(empty_groups_elsewhere_are_let_go);
+    RUN_CLEAN(a_damaged_home_file_is_as_none);
+    RUN_CLEAN(what_is_frozen_stands_still);
+    RUN_CLEAN(what_is_traced_can_be_frozen);
+    RUN_CLEAN(what_cannot_be_frozen_keeps_nothing_frozen);
+    RUN_CLEAN(processes_end_but_init_does_not);
+    RUN_CLEAN(frozen_processes_end_too);
+    RUN_CLEAN(an_init_is_found_while_it_runs);
+    RUN_CLEAN(page_cache_is_given_back);
     return 0;
 }
