@@ -30,7 +30,7 @@ endif
 
 CFLAGS := $(COMMON) $(CFLAGS_$(BUILD))
 LDFLAGS := $(LDFLAGS_$(BUILD))
-LDLIBS_daemon := -lmicrohttpd -ljansson -larchive -lcrypto -lm -lpthread
+LDLIBS_daemon := -lmicrohttpd -ljansson -larchive -lsqlite3 -lcrypto -lm -lpthread
 LDLIBS_cli := -lhttp_parser -ljansson -lm -lpthread
 
 # One short line a step; V=1 shows the whole command instead.

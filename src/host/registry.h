@@ -11,29 +11,35 @@
 struct err;
 struct registry;
 
-/* Opens or makes the file. Never deletes or repairs: ERR_BUSY when another process holds it,
- * ERR_INTERNAL with the remedy when it is damaged, is not ours, is newer than this program, or
- * cannot be written. */
+/* Opens or makes the file, and reads all of it once. Never deletes or repairs: ERR_BUSY when
+ * another process writes to it, ERR_EXHAUSTED when the disk is full, ERR_INTERNAL with the remedy
+ * when it is damaged, is not ours, is newer than this program, or cannot be written. */
 int registry_open(const char *path, struct registry **ret, struct err *err);
 
 /* Accepts NULL. */
 void registry_close(struct registry *registry);
 
-/* Inserts the sandbox, or replaces what is known of it (labels too). ERR_EXISTS when another one
- * has its name. */
+/* Inserts the sandbox, or replaces what is known of it (labels too, snapshots not). ERR_EXISTS
+ * (SessionExists) when another one has its name. This and every other change may be refused with
+ * ERR_EXHAUSTED (the disk is full) or ERR_BUSY (somebody else writes, and has for two seconds); it
+ * has then left nothing behind, and a later one may work. */
 int registry_put(struct registry *registry, const struct sandbox_info *info, struct err *err);
 
-/* Removes the sandbox with its snapshots. */
+/* Removes the sandbox with its snapshots; fine when there is none. */
 int registry_remove(struct registry *registry, const char *id, struct err *err);
 
-/* Records a snapshot and what it changed of its sandbox together. */
+/* Records a snapshot and what it changed of its sandbox together. ERR_EXISTS (SnapshotExists) when
+ * the sandbox has one of that name. */
 int registry_put_snapshot(struct registry *registry, const struct sandbox_info *info,
                           const struct snapshot_info *snapshot, struct err *err);
+
+/* Fine when there is none. */
 int registry_remove_snapshot(struct registry *registry, const char *id, const char *name,
                              struct err *err);
 
-/* All sandboxes, oldest first; one's snapshots, oldest first. The caller frees the arrays (and each
- * sandbox_info with sandbox_info_done). */
+/* All sandboxes, oldest first; one's snapshots, oldest first: by the order in which they were first
+ * recorded, as clocks go back at times. The caller frees the arrays (and each sandbox_info with
+ * sandbox_info_done); an empty one is NULL. */
 int registry_list(struct registry *registry, struct sandbox_info **ret, size_t *ret_count,
                   struct err *err);
 int registry_list_snapshots(struct registry *registry, const char *id, struct snapshot_info **ret,
