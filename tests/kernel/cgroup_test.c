@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Control groups of this machine, v2 or hybrid, under a label that is only ours. */
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdint.h>
 #include <sys/mount.h>
 #include <sys/ptrace.h>
@@ -31,26 +30,6 @@ static struct cgroup_root *open_root(void)
 
     CHECK_OK(cgroup_root_open(label, &root, &err), &err);
     return root;
-}
-
-static size_t groups_found;
-static const char *group_word;
-
-static int count_group(const char *path, const struct stat *info, int type, struct FTW *where)
-{
-    (void)info, (void)where;
-    if (type == FTW_D && strstr(path, group_word))
-        groups_found++;
-    return 0;
-}
-
-/* How many directories under /sys/fs/cgroup have the word in their path. */
-static size_t groups_with(const char *word)
-{
-    group_word = word;
-    groups_found = 0;
-    (void)nftw("/sys/fs/cgroup", count_group, 16, FTW_PHYS);
-    return groups_found;
 }
 
 static size_t label_groups(void)

@@ -2,25 +2,6 @@
 /* Output, input, and connecting again: nothing is lost and nothing is said twice. */
 #include "kernel/guest_world.h"
 
-/* The output of `seq`, as far as it is needed. */
-struct sequence {
-    unsigned long number;
-    char line[24];
-    size_t len, at;
-};
-
-static void check_sequence(struct sequence *sequence, const char *data, size_t len)
-{
-    for (size_t i = 0; i < len; i++) {
-        if (sequence->at == sequence->len) {
-            sequence->len = (size_t)snprintf(sequence->line, sizeof(sequence->line), "%lu\n",
-                                             ++sequence->number);
-            sequence->at = 0;
-        }
-        CHECK(data[i] == sequence->line[sequence->at++], "(in the line of %lu)", sequence->number);
-    }
-}
-
 /* 10 MiB with a reader that acknowledges a little at a time. */
 static void output_waits_for_its_acknowledgement(void)
 {

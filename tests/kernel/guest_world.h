@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/io.h"
 #include "base/tree.h"
 #include "base/xalloc.h"
 #include "kernel/cgroup.h"
@@ -35,7 +36,7 @@ enum {
 
 /* What all tests have in common. */
 static struct {
-    char dir[64];
+    char dir[64], home_file[96], label[32];
     struct cgroup_root *cgroups;
     struct runtime *runtime;
     struct store *store;
@@ -70,17 +71,15 @@ static inline void find_init(char *path, size_t size)
     CHECK((size_t)snprintf(path, size, "%s/holt-init", self) < size);
 }
 
-static inline void world_open(void)
+/* What stays when a daemon goes: its directory and its label. */
+static inline void world_make(void)
 {
     struct err err = { 0 };
-    char label[32], init[PATH_MAX];
 
     (void)snprintf(world.dir, sizeof(world.dir), "/tmp/holt-guest-test-XXXXXX");
     CHECK(mkdtemp(world.dir));
-    (void)snprintf(label, sizeof(label), "holt-guest-test-%d", (int)getpid());
-    find_init(init, sizeof(init));
-    CHECK_OK(cgroup_root_open(label, &world.cgroups, &err), &err);
-    CHECK_OK(runtime_open(world.cgroups, init, &world.runtime, &err), &err);
+    (void)snprintf(world.home_file, sizeof(world.home_file), "%s/groups", world.dir);
+    (void)snprintf(world.label, sizeof(world.label), "holt-guest-test-%d", (int)getpid());
     CHECK_OK(store_open(&(struct store_options){ .state_dir = world.dir,
                                                  .template_bytes_max = UINT64_MAX,
                                                  .template_files_max = UINT64_MAX,
@@ -89,24 +88,49 @@ static inline void world_open(void)
              &err);
 }
 
+/* What a daemon does at its start. */
+static inline void world_start(cgroup_keep_fn keep, void *context)
+{
+    struct err err = { 0 };
+    char init[PATH_MAX];
+
+    find_init(init, sizeof(init));
+    CHECK_OK(cgroup_root_open_at(world.label, world.home_file, &world.cgroups, &err), &err);
+    CHECK_OK(cgroup_root_sweep(world.cgroups, keep, context, &err), &err);
+    CHECK_OK(runtime_open(world.cgroups, init, &world.runtime, &err), &err);
+}
+
+static inline void world_stop(void)
+{
+    runtime_close(TAKE_PTR(world.runtime));
+    cgroup_root_close(TAKE_PTR(world.cgroups));
+}
+
 /* After a broken claim: guests that listen would outlive us. */
 static inline void world_abandon(void)
 {
     struct err err;
 
-    if (!world.cgroups)
+    if (!world.store)
         return;
-    (void)cgroup_root_sweep(world.cgroups, NULL, NULL, &err);
+    if (world.cgroups || cgroup_root_open_at(world.label, world.home_file, &world.cgroups, &err) == 0)
+        (void)cgroup_root_sweep(world.cgroups, NULL, NULL, &err);
     cgroup_root_close(world.cgroups);
     (void)tree_remove_at(AT_FDCWD, world.dir);
 }
 
+static inline void world_unmake(void)
+{
+    store_close(TAKE_PTR(world.store));
+    CHECK(groups_with(world.label) == 0, "(%zu control groups are left)",
+          groups_with(world.label));
+    CHECK(tree_remove_at(AT_FDCWD, world.dir) == 0);
+}
+
 static inline void world_close(void)
 {
-    store_close(world.store);
-    runtime_close(world.runtime);
-    cgroup_root_close(TAKE_PTR(world.cgroups));
-    CHECK(tree_remove_at(AT_FDCWD, world.dir) == 0);
+    world_stop();
+    world_unmake();
 }
 
 /* --- frames ---------------------------------------------------------------------------------- */
@@ -505,6 +529,25 @@ static inline void check_run(struct guest *guest, uint32_t id, const char *comma
     CHECK_TEXT(text, wanted);
 }
 
+/* The output of `seq`, as far as it is needed. */
+struct sequence {
+    unsigned long number;
+    char line[24];
+    size_t len, at;
+};
+
+static inline void check_sequence(struct sequence *sequence, const char *data, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        if (sequence->at == sequence->len) {
+            sequence->len = (size_t)snprintf(sequence->line, sizeof(sequence->line), "%lu\n",
+                                             ++sequence->number);
+            sequence->at = 0;
+        }
+        CHECK(data[i] == sequence->line[sequence->at++], "(in the line of %lu)", sequence->number);
+    }
+}
+
 /* --- connecting again ------------------------------------------------------------------------ */
 
 static inline void give_listener(struct guest *guest)
@@ -543,22 +586,33 @@ static inline void reconnect_silently(struct guest *guest)
     guest->fd = connect_to(guest);
 }
 
-/* Connects again and says hello. The states that come before READY go into the array, by id. */
-static inline size_t reconnect(struct guest *guest, struct message_state *states, size_t max)
+/* Says hello. The states that come before READY go into the array, by id. */
+static inline size_t greet(struct guest *guest, struct message_state *states, size_t max,
+                           uint64_t *ret_last)
 {
     size_t count = 0;
+    uint64_t version;
 
-    reconnect_silently(guest);
     send_numbers(guest, FRAME_HELLO, 0, WIRE_VERSION, 0);
     for (;;) {
         struct frame frame = receive(guest);
 
-        if (frame.type == FRAME_READY)
+        if (frame.type == FRAME_READY) {
+            CHECK(message_get_numbers(&frame, &version, ret_last) && version == WIRE_VERSION);
             return count;
+        }
         CHECK(frame.type == FRAME_STATE, "(type %d before READY)", (int)frame.type);
         CHECK(frame.process < max && message_get_state(&frame, &states[frame.process]));
         count++;
     }
+}
+
+static inline size_t reconnect(struct guest *guest, struct message_state *states, size_t max)
+{
+    uint64_t last;
+
+    reconnect_silently(guest);
+    return greet(guest, states, max, &last);
 }
 
 static inline void check_boots(const struct runtime_ops *ops)
@@ -575,7 +629,8 @@ static inline void world_begin(void)
     must_be_root();
     (void)signal(SIGPIPE, SIG_IGN);
     CHECK(atexit(world_abandon) == 0);
-    world_open();
+    world_make();
+    world_start(NULL, NULL);
     check_boots(&runtime_native);
     check_boots(&runtime_bwrap);
 }

@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <ftw.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -56,6 +57,27 @@ static inline size_t count_children(void)
         count += c == ' ';
     (void)fclose(file);
     return count;
+}
+
+static size_t groups_found;
+static const char *group_word;
+
+static inline int count_group(const char *path, const struct stat *info, int type,
+                              struct FTW *where)
+{
+    (void)info, (void)where;
+    if (type == FTW_D && strstr(path, group_word))
+        groups_found++;
+    return 0;
+}
+
+/* How many control groups have the word in their path. */
+static inline size_t groups_with(const char *word)
+{
+    group_word = word;
+    groups_found = 0;
+    (void)nftw("/sys/fs/cgroup", count_group, 16, FTW_PHYS);
+    return groups_found;
 }
 
 struct host_counts {
