@@ -39,8 +39,7 @@ int diff_path(const struct diff_dir *dir, const char *name, struct buf *path)
         return r;
     names_write(dir, true, path->data + len);
     path->len = len;
-    if (name || len == 0)
-        r = buf_add(path, "/", 1);
+    r = buf_add_str(path, name || len == 0 ? "/" : "");
     if (r == 0 && name)
         r = buf_add_str(path, name);
     return r;
