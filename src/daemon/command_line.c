@@ -46,11 +46,20 @@ DEFINE_FLAG(json)
 DEFINE_FLAG(version)
 DEFINE_FLAG(help)
 
+static int set_stop_all(void *into, const char *value, struct err *err)
+{
+    (void)value, (void)err;
+    ((struct command_line *)into)->config.stop_all = true;
+    return 0;
+}
+
 static const struct option_row own_rows[] = {
     { "config", 'c', "FILE", "read this file, not /etc/holt/holt.conf", set_config },
     { "print-config", 0, NULL, "print the configuration in effect and exit", set_print_config },
     { "doctor", 0, NULL, "say what this machine can and cannot do, and exit", set_doctor },
     { "json", 0, NULL, "with --doctor: as JSON", set_json },
+    { "stop-all", 0, NULL, "at the end, stop sandboxes instead of leaving them running",
+      set_stop_all },
     { "ready-fd", 0, "N", "write \"ready\" or \"error: ...\" to descriptor N", set_ready_fd },
     { "version", 'V', NULL, "print the version and exit", set_version },
     { "help", 'h', NULL, "print this help and exit", set_help },

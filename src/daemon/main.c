@@ -12,6 +12,7 @@
 #include "api/api.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/fault.h"
 #include "base/log.h"
 #include "base/tree.h"
 #include "daemon/command_line.h"
@@ -172,6 +173,7 @@ int main(int argc, char **argv)
 
     signals_block();
     process_prepare();
+    fault_init();
     status = command_line_read(argc, argv, &line, &err) < 0 ? fail(&line, &err) : dispatch(&line);
     command_line_done(&line);
     return status;

@@ -163,6 +163,11 @@ static int keep_devices(struct booting *b)
     return b->result.devpts_fd < 0 ? -errno : 0;
 }
 
+static int take_identity(struct booting *b)
+{
+    return identity_make(&b->result.identity);
+}
+
 static int network(struct booting *b)
 {
     (void)b;
@@ -190,6 +195,7 @@ static const struct {
     { "take its own view of control groups", own_cgroup_view },
     { "make /proc, /sys and /dev", make_mounts },
     { "keep the devices", keep_devices },
+    { "make an identity", take_identity },
     { "cover what is not for sandboxes", cover_secrets },
     { "bring up the loopback device", network },
     { "limit privileges", limit_privileges },
@@ -199,7 +205,7 @@ int boot(const struct message_boot *message, struct boot_result *ret, struct err
 {
     struct booting b = {
         .message = message,
-        .result = { .null_fd = -EBADF, .devpts_fd = -EBADF },
+        .result = { .identity.files_fd = -EBADF, .null_fd = -EBADF, .devpts_fd = -EBADF },
     };
 
     for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {

@@ -2,11 +2,14 @@
  */
 #pragma once
 
+#include "guest/identity.h"
+
 struct err;
 struct message_boot;
 
 /* What later spawns need and nobody in the sandbox can exchange. */
 struct boot_result {
+    struct identity identity;
     int null_fd;   /* the null device */
     int devpts_fd; /* root of the sandbox's own devpts */
 };

@@ -12,7 +12,7 @@
 
 enum { GUEST_PROCESSES_MAX = 4096 };
 
-_Static_assert(GUEST_PROCESSES_MAX * (FRAME_HEADER_SIZE + MESSAGE_STATE_SIZE) + LINK_OUT_BUSY <
+_Static_assert(GUEST_PROCESSES_MAX *(FRAME_HEADER_SIZE + MESSAGE_STATE_SIZE) + LINK_OUT_BUSY <
                    LINK_OUT_MAX,
                "a connection takes the states of all processes at once");
 

@@ -76,7 +76,7 @@ static bool handle_root(struct guest *guest, const struct frame *frame, const in
 
     if (!message_get_root(frame, &message))
         return false;
-    if (root_enter(&message, fds, &err) < 0) {
+    if (root_enter(&message, fds, &guest->base.identity, &err) < 0) {
         answer_error(guest, &err);
         return true;
     }

@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "guest/identity.h"
 #include "kernel/mount.h"
 #include "kernel/path.h"
 #include "wire/message.h"
@@ -93,7 +94,8 @@ static void close_places(int (*places)[ARRAY_SIZE(carried)])
         cleanup_close_fd(&(*places)[i]);
 }
 
-int root_enter(const struct message_root *message, const int *fds, struct err *err)
+int root_enter(const struct message_root *message, const int *fds, const struct identity *identity,
+               struct err *err)
 {
     cleanup_close int old_root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
     cleanup_with(close_places) int places[ARRAY_SIZE(carried)] = { -EBADF, -EBADF, -EBADF };
@@ -105,6 +107,8 @@ int root_enter(const struct message_root *message, const int *fds, struct err *e
     if (r < 0)
         return err_sys(err, r, "attach the new root");
     r = prepare(message, fds, places, err);
+    if (r == 0)
+        r = identity_cover(identity, root_fd, message->hostname, err);
     if (r == 0)
         r = carry_over(old_root_fd, places, err);
     if (r < 0) {

@@ -30,6 +30,7 @@ enum kind {
     KIND_STORAGE,
     KIND_LEVEL,
     KIND_U32,
+    KIND_PERCENT,
     KIND_SIZE,
     KIND_CPUS
 };
@@ -51,6 +52,14 @@ enum kind {
     ROW(pool_size, "pool.size", "pool-size", KIND_U32, "N", "4", "warm sandboxes kept ready")      \
     ROW(sandboxes_max, "sandboxes.max", "sandboxes-max", KIND_U32, "N", "1000",                    \
         "most sandboxes at one time")                                                              \
+    ROW(snapshots_max, "snapshots.max", "snapshots-max", KIND_U32, "N", "0",                       \
+        "turns kept of a sandbox that names no number; 0: all")                                    \
+    ROW(quota, "quota", "quota", KIND_SIZE, "SIZE", "0",                                           \
+        "storage of a sandbox that asks for no quota; 0: no limit")                                \
+    ROW(storage_warn, "storage.warn", "storage-warn", KIND_PERCENT, "PERCENT", "85",               \
+        "how full storage may be before health says so")                                           \
+    ROW(storage_full, "storage.full", "storage-full", KIND_PERCENT, "PERCENT", "95",               \
+        "how full storage may be before creates are refused")                                      \
     ROW(limit_memory, "limits.memory", "limits-memory", KIND_SIZE, "SIZE", "0",                    \
         "memory of a sandbox that asks for no limit; 0: none")                                     \
     ROW(limit_cpus, "limits.cpus", "limits-cpus", KIND_CPUS, "CPUS", "0",                          \
@@ -154,7 +163,7 @@ static int number_set(const struct row *row, void *field, const char *value, str
         r = parse_size(value, field);
     else {
         r = parse_u64(value, &wide);
-        if (r == 0 && wide > UINT32_MAX)
+        if (r == 0 && wide > (row->kind == KIND_PERCENT ? 100 : UINT32_MAX))
             r = -ERANGE;
         if (r == 0)
             *(uint32_t *)field = (uint32_t)wide;

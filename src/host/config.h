@@ -1,6 +1,7 @@
 /* The daemon's configuration: file, overridden by environment, overridden by flags; one table. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -18,6 +19,11 @@ struct config {
     char *log;      /* error, warn, info, debug */
     uint32_t pool_size;
     uint32_t sandboxes_max;
+    uint32_t snapshots_max; /* turns kept of a sandbox that names no number; 0: all */
+    uint64_t quota;         /* bytes of a sandbox that names none; 0: none */
+    uint32_t storage_warn;  /* per cent of the storage in use */
+    uint32_t storage_full;
+    bool stop_all;         /* when the daemon ends, so do its sandboxes */
     uint64_t limit_memory; /* bytes; 0: none */
     uint32_t limit_cpus;   /* thousandths of a CPU; 0: none */
     uint32_t limit_pids;

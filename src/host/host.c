@@ -2,28 +2,28 @@
 #include "host/host.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "base/tree.h"
 #include "base/xalloc.h"
+#include "host/audit.h"
 #include "host/config.h"
-#include "host/host_internal.h"
+#include "host/host_uids.h"
 #include "host/init_path.h"
+#include "host/recover.h"
+#include "host/registry.h"
+#include "host/sandbox_internal.h"
 #include "kernel/cgroup.h"
 #include "store/store.h"
 
-enum {
-    /* By systemd's custom, ids in this range belong neither to people nor to /etc/subuid. */
-    UID_FIRST = 524288,
-    UID_LAST = 1879048191,
-    SANDBOXES_MAX = (UID_LAST - UID_FIRST) / RUNTIME_IDS_PER_SANDBOX,
-    LABEL_BYTES = 32,
-    REAP_WAIT_S = 10,
-};
+enum { LABEL_BYTES = 32, REAP_WAIT_S = 10 };
 
 /* A number for the state directory (FNV-1a), so that a restarted daemon knows what is its own and
  * two daemons hardly ever use the same uids. */
@@ -47,9 +47,27 @@ int host_admit(struct host *host, struct err *err)
         host->active++;
     (void)pthread_mutex_unlock(&host->lock);
     if (is_full)
-        return err_set(err, ERR_EXHAUSTED, "%u sandboxes are the most this host is configured for",
-                       host->sandboxes_max);
+        return err_refuse(err, CAUSE_MAX_SESSIONS_REACHED,
+                          "%u sandboxes are the most this host is configured for",
+                          host->sandboxes_max);
     return 0;
+}
+
+void host_count_in(struct host *host)
+{
+    (void)pthread_mutex_lock(&host->lock);
+    host->active++;
+    (void)pthread_mutex_unlock(&host->lock);
+}
+
+int host_is_open(struct host *host, struct err *err)
+{
+    bool is_stopping;
+
+    (void)pthread_mutex_lock(&host->lock);
+    is_stopping = host->is_closing;
+    (void)pthread_mutex_unlock(&host->lock);
+    return is_stopping ? err_refuse(err, CAUSE_SHUTTING_DOWN, "the daemon is shutting down") : 0;
 }
 
 void host_dismiss(struct host *host)
@@ -57,40 +75,6 @@ void host_dismiss(struct host *host)
     (void)pthread_mutex_lock(&host->lock);
     host->active--;
     (void)pthread_mutex_unlock(&host->lock);
-}
-
-int host_take_uids(struct host *host)
-{
-    int slot = -ENOSPC;
-
-    (void)pthread_mutex_lock(&host->lock);
-    for (uint32_t i = 0; slot < 0 && i < SANDBOXES_MAX; i++) {
-        uint32_t candidate = (host->next_uid_slot + i) % SANDBOXES_MAX;
-
-        if (!host->uid_slots[candidate])
-            slot = (int)candidate;
-    }
-    if (slot >= 0) {
-        host->uid_slots[slot] = 1;
-        host->next_uid_slot = (unsigned)slot + 1;
-        host->live++;
-    }
-    (void)pthread_mutex_unlock(&host->lock);
-    return slot;
-}
-
-void host_return_uids(struct host *host, unsigned slot)
-{
-    (void)pthread_mutex_lock(&host->lock);
-    host->uid_slots[slot] = 0;
-    host->live--;
-    (void)pthread_cond_broadcast(&host->changed);
-    (void)pthread_mutex_unlock(&host->lock);
-}
-
-uid_t host_first_uid(unsigned slot)
-{
-    return (uid_t)(UID_FIRST + slot * RUNTIME_IDS_PER_SANDBOX);
 }
 
 void host_reap_later(struct host *host, struct machine *machine)
@@ -127,9 +111,10 @@ static void *reaper_main(void *argument)
     return NULL;
 }
 
-static int open_runtime(struct host *host, const struct config *config, struct err *err)
+static int open_runtime(struct host *host, const struct config *config, struct recovery *recovery,
+                        struct err *err)
 {
-    cleanup_free char *init_path = NULL;
+    cleanup_free char *init_path = NULL, *home = xasprintf("%s/cgroups", config->state);
     char label[LABEL_BYTES];
     int r;
 
@@ -140,10 +125,35 @@ static int open_runtime(struct host *host, const struct config *config, struct e
     if (r == 0)
         r = host->default_runtime->probe(err);
     if (r == 0)
-        r = cgroup_root_open(label, &host->cgroups, err);
+        r = cgroup_root_open_at(label, home, &host->cgroups, err);
     if (r == 0)
-        r = cgroup_root_sweep(host->cgroups, NULL, NULL, err);
+        r = cgroup_root_sweep(host->cgroups, recover_keeps, recovery, err);
     return r < 0 ? r : runtime_open(host->cgroups, init_path, &host->runtime, err);
+}
+
+static int open_guests(struct host *host, struct err *err)
+{
+    if (mkdirat(host->state_fd, "guests", 0700) < 0 && errno != EEXIST)
+        return err_sys(err, -errno, "make 'guests' in the state directory");
+    host->guests_fd = openat(host->state_fd, "guests", O_DIRECTORY | O_RDONLY | O_CLOEXEC);
+    return host->guests_fd < 0 ? err_sys(err, -errno, "open 'guests' in the state directory") : 0;
+}
+
+/* The daemon's memory of itself. */
+static int open_records(struct host *host, const struct config *config, struct err *err)
+{
+    cleanup_free char *path = xasprintf("%s/holt.db", config->state);
+    int r = tree_make(config->state, 0700);
+
+    if (r < 0)
+        return err_sys(err, r, "make state directory '%s'", config->state);
+    host->state_fd = open(config->state, O_DIRECTORY | O_RDONLY | O_CLOEXEC);
+    if (host->state_fd < 0)
+        return err_sys(err, -errno, "open state directory '%s'", config->state);
+    r = open_guests(host, err);
+    if (r == 0)
+        r = registry_open(path, &host->registry, err);
+    return r == 0 ? audit_open(host->state_fd, &host->audit, err) : r;
 }
 
 static int open_store(struct host *host, const struct config *config, struct err *err)
@@ -170,8 +180,13 @@ static struct host *host_new(const struct config *config)
         .pids = config->limit_pids,
     };
     host->sandboxes_max = config->sandboxes_max;
-    host->uid_slots = xcalloc(SANDBOXES_MAX, 1);
-    host->next_uid_slot = hash_of(config->state) % SANDBOXES_MAX;
+    host->snapshots_max = config->snapshots_max;
+    host->default_quota = config->quota;
+    host->storage_warn = config->storage_warn;
+    host->storage_full = config->storage_full;
+    host->is_stop_all = config->stop_all;
+    host->state_fd = host->guests_fd = -EBADF;
+    host_uids_init(host, hash_of(config->state));
     host->started_ms = clock_ms();
     (void)pthread_mutex_init(&host->lock, NULL);
     (void)pthread_cond_init(&host->changed, NULL);
@@ -183,6 +198,10 @@ static void host_free(struct host *host)
     runtime_close(host->runtime);
     store_close(host->store);
     cgroup_root_close(host->cgroups);
+    audit_close(host->audit);
+    registry_close(host->registry);
+    (void)fd_close(host->guests_fd);
+    (void)fd_close(host->state_fd);
     (void)pthread_cond_destroy(&host->changed);
     (void)pthread_mutex_destroy(&host->lock);
     free(host->uid_slots);
@@ -190,31 +209,54 @@ static void host_free(struct host *host)
     free(host);
 }
 
-int host_open(const struct config *config, struct host **ret, struct err *err)
+static int start_threads(struct host *host, struct err *err)
 {
-    struct host *host;
-    int r;
+    int r = reactor_start(&host->reactor, err);
 
-    if (config->sandboxes_max == 0 || config->sandboxes_max > SANDBOXES_MAX)
-        return err_set(err, ERR_INVALID, "sandboxes.max must be between 1 and %d", SANDBOXES_MAX);
-    host = host_new(config);
-    /* Leftover processes go before leftover files: they may be writing them. */
-    r = open_runtime(host, config, err);
+    if (r == 0)
+        r = janitor_start(&host->janitor, err);
+    if (r < 0)
+        return r;
+    r = -pthread_create(&host->reaper, NULL, reaper_main, host);
+    if (r < 0)
+        return err_sys(err, r, "start the reaper");
+    host->has_reaper = true;
+    return 0;
+}
+
+/* In this order: leftover processes go before leftover files, which they may be writing; sandboxes
+ * are back before anybody can ask for them. */
+static int host_fill(struct host *host, const struct config *config, struct recovery *recovery,
+                     struct err *err)
+{
+    int r = open_records(host, config, err);
+
+    if (r == 0)
+        r = recovery_open(host->registry, recovery, err);
+    if (r == 0)
+        r = open_runtime(host, config, recovery, err);
     if (r == 0)
         r = open_store(host, config, err);
     if (r == 0)
-        r = reactor_start(&host->reactor, err);
-    if (r == 0) {
-        r = -pthread_create(&host->reaper, NULL, reaper_main, host);
-        if (r < 0)
-            (void)err_sys(err, r, "start the reaper");
-    }
-    if (r < 0) {
-        reactor_stop(host->reactor);
-        host_free(host);
+        r = start_threads(host, err);
+    if (r < 0)
         return r;
-    }
+    host_audit(host, "daemon-start", NULL, NULL);
+    recovery_run(recovery, host);
     r = pool_start(host, host->default_runtime, config->pool_size, &host->pool, err);
+    return r == 0 ? keeper_start(host, &host->keeper, err) : r;
+}
+
+int host_open(const struct config *config, struct host **ret, struct err *err)
+{
+    cleanup_with(recovery_done) struct recovery recovery = { .infos = NULL };
+    struct host *host;
+    int r;
+
+    if (config->sandboxes_max == 0 || config->sandboxes_max > HOST_UID_RANGES)
+        return err_set(err, ERR_INVALID, "sandboxes.max must be between 1 and %d", HOST_UID_RANGES);
+    host = host_new(config);
+    r = host_fill(host, config, &recovery, err);
     if (r < 0) {
         host_close(host);
         return r;
@@ -223,13 +265,13 @@ int host_open(const struct config *config, struct host **ret, struct err *err)
     return 0;
 }
 
-static void destroy_all(struct host *host)
+static void destroy_machines(struct host *host)
 {
     for (;;) {
         struct machine *machine;
 
         (void)pthread_mutex_lock(&host->lock);
-        machine = host->sandboxes ? machine_ref(host->sandboxes) : NULL;
+        machine = host->machines ? machine_ref(host->machines) : NULL;
         (void)pthread_mutex_unlock(&host->lock);
         if (!machine)
             return;
@@ -238,18 +280,45 @@ static void destroy_all(struct host *host)
     }
 }
 
+/* Sandboxes go on, unless the daemon was told to take them along. */
+static void part_from_sandboxes(struct host *host)
+{
+    struct err ignored;
+
+    while (host->sandboxes) {
+        struct sandbox *sandbox = host->sandboxes;
+
+        host->sandboxes = sandbox->next;
+        if (host->is_stop_all)
+            (void)sandbox_halt(sandbox, &ignored);
+        if (sandbox->machine)
+            machine_release(TAKE_PTR(sandbox->machine));
+        sandbox_unref(sandbox);
+    }
+}
+
 void host_close(struct host *host)
 {
     if (!host)
         return;
+    (void)pthread_mutex_lock(&host->lock);
+    host->is_closing = true;
+    (void)pthread_mutex_unlock(&host->lock);
+    keeper_stop(host->keeper);
     pool_stop(host->pool);
-    destroy_all(host);
+    janitor_stop(host->janitor);
+    part_from_sandboxes(host);
+    destroy_machines(host);
+    if (host->audit)
+        host_audit(host, "daemon-stop", NULL, NULL);
     (void)pthread_mutex_lock(&host->lock);
     host->is_stopping = true;
     (void)pthread_cond_broadcast(&host->changed);
     (void)pthread_mutex_unlock(&host->lock);
-    (void)pthread_join(host->reaper, NULL);
+    if (host->has_reaper)
+        (void)pthread_join(host->reaper, NULL);
     reactor_stop(host->reactor);
+    keeper_free(host->keeper);
     pool_free(host->pool);
     host_free(host);
 }
@@ -289,16 +358,4 @@ int host_remove_template(struct host *host, const char *name, struct err *err)
         r = template_remove(host->store, name, err);
     }
     return r;
-}
-
-void host_health(struct host *host, struct host_health *ret)
-{
-    ret->pool_ready = pool_ready(host->pool);
-    ret->uptime_ms = clock_ms() - host->started_ms;
-    ret->runtime = host->default_runtime->name;
-    ret->sandboxes = 0;
-    (void)pthread_mutex_lock(&host->lock);
-    for (const struct machine *machine = host->sandboxes; machine; machine = machine->next)
-        ret->sandboxes++;
-    (void)pthread_mutex_unlock(&host->lock);
 }

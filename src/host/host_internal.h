@@ -2,6 +2,7 @@
  * before a machine. No lock is held while waiting for a guest or for storage. */
 #pragma once
 
+#include <jansson.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -16,10 +17,16 @@
 #include "host/reactor.h"
 #include "runtime/runtime.h"
 #include "store/template.h"
+#include "store/volume.h"
 #include "wire/frame.h"
 
+struct audit;
 struct cgroup_root;
+struct janitor;
+struct keeper;
 struct pool;
+struct registry;
+struct sandbox;
 struct volume;
 
 enum machine_state {
@@ -31,48 +38,71 @@ enum machine_state {
     MACHINE_ENDED,   /* destroyed */
 };
 
+/* What a guest said to a root that somebody waits for. */
+enum root_answer { ROOT_NOT_AWAITED, ROOT_AWAITED, ROOT_TAKEN, ROOT_REFUSED };
+
 struct machine {
     struct host *host;
     char id[RUNTIME_ID_MAX];
     atomic_int refs;
     unsigned uid_slot;
+    bool has_shared_uids; /* the slot is not its own */
     struct runtime_guest guest;
     struct channel channel;               /* holds a reference until it is gone */
     char template[TEMPLATE_NAME_MAX + 1]; /* of its volume; "" before it has one */
-    struct volume *volume;
-    struct volume *old_volume; /* of a warm sandbox that was wanted with another template */
+    struct volume *volume;                /* a scratch one, its own */
+    struct volume *old_volume; /* of a warm machine that was wanted with another template */
+    struct volume_mounts root; /* of a sandbox's machine: held open, see machine_enter */
     struct machine *next;      /* in the host's table, or in the reaper's queue */
 
     pthread_mutex_t lock; /* over all below */
     pthread_cond_t changed;
     enum machine_state state;
     struct err failure;
-    bool is_gone; /* nothing comes from the guest any more */
+    bool is_gone;   /* nothing comes from the guest any more */
+    bool is_reaped; /* nothing is left of it */
+    enum root_answer root_answer;
     struct process *processes;
     uint32_t last_process;
 };
 
 struct host {
     struct store *store;
+    struct registry *registry;
+    struct audit *audit;
     struct cgroup_root *cgroups;
     struct runtime *runtime;
+    int state_fd;  /* the state directory */
+    int guests_fd; /* its sockets: guests/MACHINE.sock */
     const struct runtime_ops *default_runtime;
     char *default_template;
     struct sandbox_limits default_limits;
     struct reactor *reactor;
     struct pool *pool;
+    struct janitor *janitor;
+    struct keeper *keeper;
     uint64_t started_ms;
     uint32_t sandboxes_max;
+    uint32_t snapshots_max; /* of a sandbox that names none; 0: no limit */
+    uint64_t default_quota; /* bytes; 0: none */
+    uint32_t storage_warn;  /* per cent */
+    uint32_t storage_full;
+    bool is_stop_all;
 
     pthread_mutex_t lock; /* over all below */
     pthread_cond_t changed;
     char warm_template[TEMPLATE_NAME_MAX + 1]; /* what the last create wanted, and the next may */
-    struct machine *sandboxes;                 /* those that can be found by id */
+    struct machine *machines;                  /* the throw-away ones */
+    struct sandbox *sandboxes;                 /* oldest first */
     uint32_t active; /* created and not destroyed; at most sandboxes_max */
     uint32_t live;   /* all that hold resources: also warm ones and those being reaped */
     struct machine *reap_queue;
     uint32_t reaping; /* ended, but not yet undone */
-    bool is_stopping;
+    bool is_closing;  /* nothing new is begun */
+    bool is_stopping; /* the reaper may end */
+    bool has_reaper;
+    uint32_t audit_failures;
+    char audit_error[240];
     pthread_t reaper;
     uint8_t *uid_slots; /* one byte each: taken or not */
     unsigned next_uid_slot;
@@ -82,30 +112,84 @@ struct host {
 int machine_start_blank(struct host *host, const struct runtime_ops *ops, struct machine **ret,
                         struct err *err);
 
-/* Waits until the sandbox has come to this state, BLANK or WARM, or says why it cannot. */
+/* The same with a range of uids that is not its own. */
+int machine_start_shared(struct host *host, const struct runtime_ops *ops, uid_t first_uid,
+                         struct machine **ret, struct err *err);
+
+/* Takes over a machine that an earlier life of the daemon has started. */
+struct machine_adoption {
+    const struct runtime_ops *ops;
+    const char *id;
+    const char *limits_group;
+    unsigned uid_slot;
+};
+int machine_adopt(struct host *host, const struct machine_adoption *adoption, struct machine **ret,
+                  struct err *err);
+
+/* Waits until the machine has come to this state, BLANK or WARM, or says why it cannot. */
 int machine_wait(struct machine *machine, enum machine_state state, struct err *err);
 
-/* Gives it a new volume on the template as its root; whether that worked comes as a frame. */
+/* From now on it may have processes. */
+void machine_activate(struct machine *machine);
+
+/* 0 means the daemon's default. */
+int machine_check_limits(const struct sandbox_limits *limits, struct err *err);
+int machine_set_limits(struct machine *machine, const struct sandbox_limits *limits,
+                       struct err *err);
+
+/* Gives it a new scratch volume on the template as its root; whether that worked comes as a frame.
+ */
 int machine_furnish(struct machine *machine, const char *template, struct err *err);
 
-/* Lets go of the volume of a sandbox that nobody will use. */
+/* Moves it to the live tree of a volume and returns when it is there; on failure it stays where it
+ * was. What the root before was mounted from is handed back: overlay syncs a whole filesystem when
+ * its last descriptor closes, and that need not happen while somebody waits. */
+int machine_enter(struct machine *machine, struct volume *volume, const char *hostname,
+                  struct volume_mounts *ret_old, struct err *err);
+
+/* Makes it go on when the daemon does not. */
+int machine_listen(struct machine *machine, struct err *err);
+
+/* Lets go of the scratch volume of a machine that does not use it. */
 void machine_drop_volume(struct machine *machine);
 
+/* Ends every process in it; their outcome says why. */
+int machine_end_processes(struct machine *machine, const char *why);
+
 struct machine *machine_ref(struct machine *machine);
+
+/* Whether it was among the throw-away ones; the table's reference is then the caller's. */
+bool machine_leave_table(struct machine *machine);
 
 /* Releases everything it holds; called by the reaper, which owns the last reference. */
 void machine_reap(struct machine *machine);
 
-/* Queues a killed sandbox for the reaper, which takes over the caller's reference. */
+/* After machine_destroy: until nothing is left of it. */
+void machine_wait_reaped(struct machine *machine);
+
+/* Forgets the machine, which goes on without us. Takes the caller's reference. */
+void machine_release(struct machine *machine);
+
+/* Queues a killed machine for the reaper, which takes over the caller's reference. */
 void host_reap_later(struct host *host, struct machine *machine);
 
 /* Counts a sandbox in, unless there are as many as there may be, and out again. */
 int host_admit(struct host *host, struct err *err);
 void host_dismiss(struct host *host);
 
-/* Takes and returns a range of 65,536 uids: the slot, or -ENOSPC. */
-int host_take_uids(struct host *host);
-void host_return_uids(struct host *host, unsigned slot);
+/* The runtime of this name, or the default one (NULL), if it works here. */
+int host_find_runtime(const struct host *host, const char *name, const struct runtime_ops **ret,
+                      struct err *err);
+
+/* The template that a create wants (NULL: the default), TEMPLATE_NAME_MAX + 1 bytes. */
+int host_choose_template(const struct host *host, const char *wanted, char *ret, struct err *err);
+
+/* A machine's range of 65,536 uids: one that is free (-ENOSPC when none is), one that it has
+ * already, or one that it shares. And back. */
+int host_take_uids(struct host *host, struct machine *machine);
+void host_claim_uids(struct host *host, struct machine *machine, unsigned slot);
+void host_share_uids(struct host *host, struct machine *machine, uid_t first_uid);
+void host_return_uids(struct host *host, const struct machine *machine);
 uid_t host_first_uid(unsigned slot);
 
 /* A frame about one process, on the reactor's thread. False: unacceptable. */
@@ -117,6 +201,37 @@ void process_end_all(struct machine *machine);
 
 /* Takes every process off the sandbox's list; afterwards only their readers know them. */
 void process_drop_all(struct machine *machine);
+
+/* Waits until the guest has taken up, or refused, every process that it was sent. */
+void process_settle(struct machine *machine);
+
+/* Every process of the machine that has no end yet will have been killed, for this reason. */
+void process_doom_all(struct machine *machine, const char *why);
+
+/* Forgets those that have ended and that nobody is interested in, as far as nothing of theirs runs
+ * any more: whether some are left for later. */
+bool process_sweep(struct machine *machine);
+
+/* Looks after sandboxes that nobody is looking at: ends what is over its time, notes what has ended
+ * by itself. */
+int keeper_start(struct host *host, struct keeper **ret, struct err *err);
+
+/* Something may have happened. Accepts NULL. */
+void keeper_wake(struct keeper *keeper);
+
+/* Ends the thread; the keeper itself must outlive the reactor. Both accept NULL. */
+void keeper_stop(struct keeper *keeper);
+void keeper_free(struct keeper *keeper);
+
+/* 0, or ShuttingDown. */
+int host_is_open(struct host *host, struct err *err);
+
+/* Counts a sandbox in that is there already. */
+void host_count_in(struct host *host);
+
+/* Appends to the audit log; details (taken) may be NULL. What cannot be written is counted, and
+ * health shows it. */
+void host_audit(struct host *host, const char *event, const char *sandbox, json_t *details);
 
 /* The warm pool. */
 int pool_start(struct host *host, const struct runtime_ops *ops, uint32_t size, struct pool **ret,

@@ -1,29 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/machine.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <time.h>
 
 #include "base/cleanup.h"
-#include "base/parse.h"
 #include "base/xalloc.h"
+#include "host/guest_socket.h"
 #include "host/host_internal.h"
-#include "kernel/cgroup.h"
-#include "store/template.h"
 #include "store/volume.h"
 #include "wire/message.h"
 
 enum { ANSWER_TIMEOUT_S = 30 };
-
-_Static_assert((int)TEMPLATE_TREES_MAX <= (int)MESSAGE_MOUNTS_MAX &&
-                   (int)MESSAGE_MOUNTS_MAX <= (int)FRAME_FDS_MAX,
-               "every tree of a template must fit a root message");
 
 static struct machine *machine_of(struct channel *channel)
 {
@@ -49,22 +43,55 @@ static bool take_failure(struct machine *machine, const struct frame *frame)
     return true;
 }
 
+/* What the guest says to a root that somebody waits for; a refusal leaves it on the old one.
+ * Locked.
+ */
+static bool take_root_answer(struct machine *machine, const struct frame *frame)
+{
+    struct message_failed failed;
+
+    if (frame->type == FRAME_FAILED) {
+        if (!message_get_failed(frame, &failed))
+            return false;
+        (void)err_set(&machine->failure, ERR_INTERNAL, "%.200s", failed.text);
+    }
+    machine->root_answer = frame->type == FRAME_ROOTED ? ROOT_TAKEN : ROOT_REFUSED;
+    (void)pthread_cond_broadcast(&machine->changed);
+    return true;
+}
+
+/* Locked. */
+static bool take_frame(struct machine *machine, const struct frame *frame)
+{
+    switch ((int)frame->type) {
+    case FRAME_READY:
+        if (machine->state == MACHINE_BOOTING)
+            set_state(machine, MACHINE_BLANK);
+        return true;
+    case FRAME_ROOTED:
+        if (machine->root_answer == ROOT_AWAITED)
+            return take_root_answer(machine, frame);
+        if (machine->state == MACHINE_BLANK)
+            set_state(machine, MACHINE_WARM);
+        return true;
+    case FRAME_FAILED:
+        if (machine->root_answer == ROOT_AWAITED && machine->state != MACHINE_BOOTING)
+            return take_root_answer(machine, frame);
+        return take_failure(machine, frame);
+    default:
+        return false;
+    }
+}
+
 static bool on_frame(struct channel *channel, const struct frame *frame)
 {
     struct machine *machine = machine_of(channel);
-    bool is_ok = true;
+    bool is_ok;
 
     if (frame->process != 0)
         return process_frame(machine, frame);
     (void)pthread_mutex_lock(&machine->lock);
-    if (frame->type == FRAME_READY && machine->state == MACHINE_BOOTING)
-        set_state(machine, MACHINE_BLANK);
-    else if (frame->type == FRAME_ROOTED && machine->state == MACHINE_BLANK)
-        set_state(machine, MACHINE_WARM);
-    else if (frame->type == FRAME_FAILED)
-        is_ok = take_failure(machine, frame);
-    else if (frame->type != FRAME_READY && frame->type != FRAME_ROOTED)
-        is_ok = false;
+    is_ok = take_frame(machine, frame);
     (void)pthread_mutex_unlock(&machine->lock);
     return is_ok;
 }
@@ -72,6 +99,7 @@ static bool on_frame(struct channel *channel, const struct frame *frame)
 static void on_gone(struct channel *channel)
 {
     struct machine *machine = machine_of(channel);
+    struct host *host = machine->host;
     bool was_warm;
 
     (void)pthread_mutex_lock(&machine->lock);
@@ -85,7 +113,8 @@ static void on_gone(struct channel *channel)
     (void)pthread_cond_broadcast(&machine->changed);
     (void)pthread_mutex_unlock(&machine->lock);
     if (was_warm)
-        pool_note_death(machine->host->pool);
+        pool_note_death(host->pool);
+    keeper_wake(host->keeper);
     machine_unref(machine);
 }
 
@@ -100,15 +129,13 @@ static void make_id(char *id, size_t size)
                    bytes[4], bytes[5]);
 }
 
-static struct machine *machine_new(struct host *host, unsigned uid_slot)
+static struct machine *machine_new(struct host *host)
 {
     struct machine *machine = xcalloc(1, sizeof(*machine));
 
     machine->host = host;
-    machine->uid_slot = uid_slot;
     atomic_init(&machine->refs, 1);
     machine->channel.source.fd = -EBADF;
-    make_id(machine->id, sizeof(machine->id));
     (void)pthread_mutex_init(&machine->lock, NULL);
     (void)pthread_cond_init(&machine->changed, NULL);
     return machine;
@@ -122,34 +149,125 @@ static void machine_free(struct machine *machine)
     free(machine);
 }
 
-int machine_start_blank(struct host *host, const struct runtime_ops *ops, struct machine **ret,
-                        struct err *err)
+static int watch(struct machine *machine, struct err *err)
 {
-    struct machine *machine;
-    int slot = host_take_uids(host), r;
+    int r;
 
-    if (slot < 0)
-        return err_set(err, ERR_EXHAUSTED, "all ranges of user ids are in use");
-    machine = machine_new(host, (unsigned)slot);
-    r = runtime_start(host->runtime, ops, machine->id, host_first_uid((unsigned)slot),
+    (void)machine_ref(machine); /* the channel's */
+    r = channel_start(&machine->channel, machine->host->reactor, TAKE_FD(machine->guest.stream_fd),
+                      &events);
+    if (r == 0)
+        return 0;
+    (void)err_sys(err, r, "watch machine '%s'", machine->id);
+    on_gone(&machine->channel);
+    /* One reference went with the channel; the analyzer does not count them. */
+    machine_destroy(machine); // NOLINT(clang-analyzer-unix.Malloc)
+    machine_unref(machine);
+    return r;
+}
+
+static int start(struct machine *machine, const struct runtime_ops *ops, struct machine **ret,
+                 struct err *err)
+{
+    struct host *host = machine->host;
+    int r;
+
+    make_id(machine->id, sizeof(machine->id));
+    r = runtime_start(host->runtime, ops, machine->id, host_first_uid(machine->uid_slot),
                       &machine->guest, err);
     if (r < 0) {
-        host_return_uids(host, (unsigned)slot);
+        host_return_uids(host, machine);
         machine_free(machine);
         return r;
     }
-    (void)machine_ref(machine); /* the channel's */
-    r = channel_start(&machine->channel, host->reactor, TAKE_FD(machine->guest.stream_fd), &events);
+    r = watch(machine, err);
+    if (r == 0)
+        *ret = machine;
+    return r;
+}
+
+int machine_start_blank(struct host *host, const struct runtime_ops *ops, struct machine **ret,
+                        struct err *err)
+{
+    struct machine *machine = machine_new(host);
+    int r = host_take_uids(host, machine);
+
     if (r < 0) {
-        (void)err_sys(err, r, "watch sandbox '%s'", machine->id);
-        on_gone(&machine->channel);
-        /* One reference went with the channel; the analyzer does not count them. */
-        machine_destroy(machine); // NOLINT(clang-analyzer-unix.Malloc)
+        machine_free(machine);
+        return err_set(err, ERR_EXHAUSTED, "all ranges of user ids are in use");
+    }
+    return start(machine, ops, ret, err);
+}
+
+int machine_start_shared(struct host *host, const struct runtime_ops *ops, uid_t first_uid,
+                         struct machine **ret, struct err *err)
+{
+    struct machine *machine = machine_new(host);
+
+    host_share_uids(host, machine, first_uid);
+    return start(machine, ops, ret, err);
+}
+
+/* Until the guest has told what runs in it. */
+static int greet(struct machine *machine, struct err *err)
+{
+    cleanup_with(buf_done) struct buf out = BUF_INIT(64);
+    int r = message_put_numbers(&out, FRAME_HELLO, 0, WIRE_VERSION, 0);
+
+    if (r == 0)
+        r = channel_send(&machine->channel, &out, NULL, 0);
+    if (r < 0)
+        return err_sys(err, r, "greet machine '%s'", machine->id);
+    r = machine_wait(machine, MACHINE_BLANK, err);
+    if (r == 0)
+        machine_activate(machine);
+    return r;
+}
+
+int machine_adopt(struct host *host, const struct machine_adoption *adoption, struct machine **ret,
+                  struct err *err)
+{
+    struct machine *machine = machine_new(host);
+    struct runtime_adoption known = {
+        .id = adoption->id,
+        .limits_group = adoption->limits_group,
+        .first_uid = host_first_uid(adoption->uid_slot),
+    };
+    int r;
+
+    (void)snprintf(machine->id, sizeof(machine->id), "%s", adoption->id);
+    host_claim_uids(host, machine, adoption->uid_slot);
+    known.stream_fd = guest_socket_connect(host->guests_fd, machine->id);
+    r = known.stream_fd;
+    if (r < 0)
+        (void)err_sys(err, r, "connect to machine '%s'", machine->id);
+    else
+        r = runtime_adopt(host->runtime, adoption->ops, &known, &machine->guest, err);
+    if (r < 0) {
+        (void)fd_close(known.stream_fd);
+        host_return_uids(host, machine);
+        machine_free(machine);
+        return r;
+    }
+    r = watch(machine, err);
+    if (r < 0)
+        return r;
+    r = greet(machine, err);
+    if (r < 0) {
+        machine_destroy(machine);
         machine_unref(machine);
         return r;
     }
     *ret = machine;
     return 0;
+}
+
+void machine_activate(struct machine *machine)
+{
+    (void)pthread_mutex_lock(&machine->lock);
+    if (machine->state < MACHINE_ACTIVE)
+        set_state(machine, MACHINE_ACTIVE);
+    (void)pthread_mutex_unlock(&machine->lock);
 }
 
 int machine_wait(struct machine *machine, enum machine_state state, struct err *err)
@@ -173,243 +291,6 @@ int machine_wait(struct machine *machine, enum machine_state state, struct err *
     return r;
 }
 
-static int make_volume(struct machine *machine, const char *template_name, struct volume **ret,
-                       struct err *err)
-{
-    struct host *host = machine->host;
-    cleanup_free char *name = xasprintf("%s-%s", machine->id, template_name);
-    struct template *template;
-    int r = template_open(host->store, template_name, &template, err);
-
-    if (r < 0)
-        return r;
-    r = volume_create_scratch(host->store, name, template, ret, err);
-    if (r < 0)
-        template_close(template);
-    return r;
-}
-
-/* Sends the root; that it was taken is not awaited, a process may be sent right behind it. */
-static int send_root(struct machine *machine, const struct volume_mounts *mounts, struct err *err)
-{
-    cleanup_with(buf_done) struct buf out = BUF_INIT(FRAME_FROM_DAEMON_MAX);
-    struct message_root message = { .hostname = machine->id, .mount_count = mounts->count };
-    int r;
-
-    memcpy(message.targets, mounts->targets, sizeof(mounts->targets[0]) * mounts->count);
-    r = message_put_root(&out, &message);
-    if (r == 0)
-        r = channel_send(&machine->channel, &out, mounts->fds, mounts->count);
-    return r < 0 ? err_sys(err, r, "hand the root to sandbox '%s'", machine->id) : 0;
-}
-
-static int set_limits(struct machine *machine, const struct sandbox_limits *limits, struct err *err)
-{
-    const struct sandbox_limits *defaults = &machine->host->default_limits;
-    struct cgroup_limits values = {
-        .memory_bytes = limits->memory_bytes ? limits->memory_bytes : defaults->memory_bytes,
-        .cpu_millis = limits->cpu_millis ? limits->cpu_millis : defaults->cpu_millis,
-        .pids = limits->pids ? limits->pids : defaults->pids,
-    };
-
-    /* What Holt itself runs in there is not the sandbox's to count. */
-    if (values.pids)
-        values.pids += runtime_guest_own_processes(&machine->guest);
-
-    return cgroup_set_limits(machine->host->cgroups, machine->guest.limits_group, &values, err);
-}
-
-int machine_furnish(struct machine *machine, const char *template, struct err *err)
-{
-    cleanup_with(volume_mounts_done) struct volume_mounts mounts = { .count = 0 };
-    const struct runtime_guest *guest = &machine->guest;
-    struct volume *volume;
-    int r = make_volume(machine, template, &volume, err);
-
-    if (r < 0)
-        return r;
-    machine->old_volume = machine->volume;
-    machine->volume = volume;
-    (void)snprintf(machine->template, sizeof(machine->template), "%s", template);
-    r = volume_mount(volume, guest->userns_fd, guest->first_uid, &mounts, err);
-    return r < 0 ? r : send_root(machine, &mounts, err);
-}
-
-void machine_drop_volume(struct machine *machine)
-{
-    (void)volume_destroy(TAKE_PTR(machine->old_volume));
-    (void)volume_destroy(TAKE_PTR(machine->volume));
-}
-
-static void enter_table(struct machine *machine)
-{
-    struct host *host = machine->host;
-
-    (void)pthread_mutex_lock(&host->lock);
-    machine->next = host->sandboxes;
-    host->sandboxes = machine_ref(machine);
-    (void)pthread_mutex_unlock(&host->lock);
-}
-
-/* Whether it was there; the table's reference is then the caller's. */
-static bool leave_table(struct machine *machine)
-{
-    struct host *host = machine->host;
-    struct machine **slot = &host->sandboxes;
-    bool was_there;
-
-    (void)pthread_mutex_lock(&host->lock);
-    while (*slot && *slot != machine)
-        slot = &(*slot)->next;
-    was_there = *slot;
-    if (was_there)
-        *slot = machine->next;
-    (void)pthread_mutex_unlock(&host->lock);
-    return was_there;
-}
-
-static int check_limits(const struct sandbox_limits *limits, struct err *err)
-{
-    enum { MEMORY_MIN = 4 << 20, CPU_MIN = 10 };
-
-    if (limits->memory_bytes && limits->memory_bytes < MEMORY_MIN)
-        return err_set(err, ERR_INVALID, "the memory limit must be at least %d MiB",
-                       MEMORY_MIN >> 20);
-    if (limits->cpu_millis && limits->cpu_millis < CPU_MIN)
-        return err_set(err, ERR_INVALID, "the CPU limit must be at least 0.01");
-    return 0;
-}
-
-static int find_runtime(const struct host *host, const char *name, const struct runtime_ops **ret,
-                        struct err *err)
-{
-    int r = 0;
-
-    *ret = host->default_runtime;
-    if (name)
-        r = runtime_find(name, ret, err);
-    return r < 0 ? r : (*ret)->probe(err);
-}
-
-/* The template that this create wants, which is also what the pool will have ready next. */
-static int choose_template(struct host *host, const char *wanted, char *ret, struct err *err)
-{
-    const char *name = wanted ? wanted : host->default_template;
-
-    if (!is_name(name))
-        return err_set(err, ERR_INVALID, "'%.80s' is not a template name", name);
-    (void)snprintf(ret, TEMPLATE_NAME_MAX + 1, "%s", name);
-    return 0;
-}
-
-static void note_warm_template(struct host *host, const char *template)
-{
-    (void)pthread_mutex_lock(&host->lock);
-    (void)snprintf(host->warm_template, sizeof(host->warm_template), "%s", template);
-    (void)pthread_mutex_unlock(&host->lock);
-}
-
-/* From the pool if it has one, made now if not. */
-static int obtain(struct host *host, const struct runtime_ops *ops, const char *template,
-                  struct machine **ret, struct err *err)
-{
-    struct machine *machine = pool_take(host->pool, ops, template);
-    int r = 0;
-
-    if (!machine)
-        r = machine_start_blank(host, ops, &machine, err);
-    if (r < 0)
-        return r;
-    assert(machine);
-    if (strcmp(machine->template, template) != 0)
-        r = machine_furnish(machine, template, err);
-    if (r < 0) {
-        machine_destroy(machine);
-        machine_unref(machine);
-        return r;
-    }
-    *ret = machine;
-    return 0;
-}
-
-static int activate(struct machine *machine, const struct sandbox_limits *limits, struct err *err)
-{
-    int r = set_limits(machine, limits, err);
-
-    if (r < 0)
-        return r;
-    (void)pthread_mutex_lock(&machine->lock);
-    if (machine->state < MACHINE_ACTIVE)
-        set_state(machine, MACHINE_ACTIVE);
-    (void)pthread_mutex_unlock(&machine->lock);
-    enter_table(machine);
-    return 0;
-}
-
-static int create_admitted(struct host *host, const struct runtime_ops *ops, const char *template,
-                           const struct sandbox_limits *limits, struct machine **ret,
-                           struct err *err)
-{
-    struct machine *machine = NULL;
-    int r = obtain(host, ops, template, &machine, err);
-
-    if (r < 0)
-        return r;
-    assert(machine);
-    r = activate(machine, limits, err);
-    if (r < 0) {
-        machine_destroy(machine);
-        machine_unref(machine);
-        return r;
-    }
-    note_warm_template(host, template);
-    *ret = machine;
-    return 0;
-}
-
-int machine_create(struct host *host, const struct machine_spec *spec, struct machine **ret,
-                   struct err *err)
-{
-    char template[TEMPLATE_NAME_MAX + 1];
-    const struct runtime_ops *ops = NULL;
-    int r = check_limits(&spec->limits, err);
-
-    if (r == 0)
-        r = choose_template(host, spec->template, template, err);
-    if (r == 0)
-        r = find_runtime(host, spec->runtime, &ops, err);
-    if (r == 0)
-        r = host_admit(host, err);
-    if (r < 0)
-        return r;
-    r = create_admitted(host, ops, template, &spec->limits, ret, err);
-    if (r < 0)
-        host_dismiss(host);
-    return r;
-}
-
-int machine_find(struct host *host, const char *id, struct machine **ret, struct err *err)
-{
-    struct machine *machine;
-
-    (void)pthread_mutex_lock(&host->lock);
-    machine = host->sandboxes;
-    while (machine && strcmp(machine->id, id) != 0)
-        machine = machine->next;
-    if (machine)
-        (void)machine_ref(machine);
-    (void)pthread_mutex_unlock(&host->lock);
-    if (!machine)
-        return err_set(err, ERR_NOT_FOUND, "no sandbox '%.40s'", id);
-    *ret = machine;
-    return 0;
-}
-
-const char *machine_id(const struct machine *machine)
-{
-    return machine->id;
-}
-
 void machine_destroy(struct machine *machine)
 {
     bool is_first;
@@ -421,26 +302,59 @@ void machine_destroy(struct machine *machine)
     if (!is_first)
         return;
     runtime_guest_kill(&machine->guest);
-    if (leave_table(machine))
+    if (machine_leave_table(machine))
         host_dismiss(machine->host);
     else
         (void)machine_ref(machine);
     host_reap_later(machine->host, machine);
 }
 
-void machine_reap(struct machine *machine)
+static void wait_gone(struct machine *machine)
 {
-    struct host *host = machine->host;
-
-    (void)runtime_guest_done(&machine->guest);
     (void)pthread_mutex_lock(&machine->lock);
     while (!machine->is_gone)
         (void)pthread_cond_wait(&machine->changed, &machine->lock);
     (void)pthread_mutex_unlock(&machine->lock);
+}
+
+/* Closes what it held, once nobody speaks to it any more. */
+static void let_go(struct machine *machine)
+{
+    wait_gone(machine);
     process_drop_all(machine);
+    volume_mounts_done(&machine->root);
     machine_drop_volume(machine);
-    host_return_uids(host, machine->uid_slot);
+    host_return_uids(machine->host, machine);
+    (void)pthread_mutex_lock(&machine->lock);
+    machine->is_reaped = true;
+    (void)pthread_cond_broadcast(&machine->changed);
+    (void)pthread_mutex_unlock(&machine->lock);
     machine_unref(machine);
+}
+
+void machine_reap(struct machine *machine)
+{
+    (void)runtime_guest_done(&machine->guest);
+    guest_socket_remove(machine->host->guests_fd, machine->id);
+    let_go(machine);
+}
+
+void machine_wait_reaped(struct machine *machine)
+{
+    (void)pthread_mutex_lock(&machine->lock);
+    while (!machine->is_reaped)
+        (void)pthread_cond_wait(&machine->changed, &machine->lock);
+    (void)pthread_mutex_unlock(&machine->lock);
+}
+
+void machine_release(struct machine *machine)
+{
+    (void)pthread_mutex_lock(&machine->lock);
+    set_state(machine, MACHINE_ENDED);
+    (void)pthread_mutex_unlock(&machine->lock);
+    (void)shutdown(machine->channel.source.fd, SHUT_RDWR);
+    runtime_guest_release(&machine->guest);
+    let_go(machine);
 }
 
 struct machine *machine_ref(struct machine *machine)

@@ -14,7 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/xalloc.h"
-#include "host/host_internal.h"
+#include "host/process_internal.h"
 #include "host/process_spawn.h"
 #include "kernel/cgroup.h"
 #include "wire/message.h"
@@ -26,31 +26,6 @@ enum {
     EXIT_HOLT_FAILED = 125,
     EXIT_TIMED_OUT = 124,
     EXIT_SIGNAL_BASE = 128,
-};
-
-struct process {
-    struct machine *machine; /* referenced */
-    struct process *next;    /* in the sandbox's list, which holds a reference */
-    uint32_t number;
-    char id[16]; /* "p1"; also the name of its control group */
-    atomic_int refs;
-    bool has_terminal;
-    int event_fd; /* wakes the reader */
-    uint64_t started_ms;
-    uint64_t oom_kills_before;
-    struct reactor_timer timer;
-
-    /* Under the sandbox's lock. */
-    struct {
-        struct buf data;   /* received, not yet read */
-        uint64_t received; /* offset behind it */
-        uint64_t acked;
-    } out[STREAM_COUNT];
-    uint64_t input_sent, input_acked;
-    bool is_input_closed;
-    bool is_timed_out;
-    bool is_over;
-    struct process_end end;
 };
 
 static void wake_reader(const struct process *process)
@@ -69,8 +44,17 @@ static void set_over(struct process *process, enum outcome outcome, int exit_cod
     process->end.outcome = outcome;
     process->end.exit_code = exit_code;
     process->end.duration_ms = clock_ms() - process->started_ms;
+    process->is_started = true;
     wake_reader(process);
     (void)pthread_cond_broadcast(&process->machine->changed);
+    if (process->is_abandoned)
+        keeper_wake(process->machine->host->keeper);
+}
+
+static void set_doomed(struct process *process)
+{
+    (void)snprintf(process->end.reason, sizeof(process->end.reason), "%s", process->doom);
+    set_over(process, OUTCOME_KILLED, EXIT_SIGNAL_BASE + SIGKILL);
 }
 
 static bool was_out_of_memory(const struct process *process)
@@ -90,6 +74,8 @@ static void set_exited(struct process *process, uint32_t status)
     process->end.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     if (process->is_timed_out)
         set_over(process, OUTCOME_TIMED_OUT, EXIT_TIMED_OUT);
+    else if (is_killed && process->doom)
+        set_doomed(process);
     else if (is_killed && was_out_of_memory(process))
         set_over(process, OUTCOME_OOM, code);
     else
@@ -156,16 +142,26 @@ static bool take_input_ack(struct process *process, const struct frame *frame)
 
 static bool take_started(struct process *process, const struct frame *frame)
 {
-    (void)process;
     (void)frame;
+    process->is_started = true;
+    (void)pthread_cond_broadcast(&process->machine->changed);
     return true;
+}
+
+/* After a reconnect; for one that is known there is nothing new in it. */
+static bool take_state(struct process *process, const struct frame *frame)
+{
+    struct message_state state;
+
+    (void)process;
+    return message_get_state(frame, &state);
 }
 
 /* What a guest may say about a process; anything else is not acceptable. */
 static bool (*const takers[FRAME_TYPES])(struct process *process, const struct frame *frame) = {
     [FRAME_STARTED] = take_started,     [FRAME_FAILED] = take_failed,
     [FRAME_OUTPUT] = take_output,       [FRAME_EXITED] = take_exited,
-    [FRAME_INPUT_ACK] = take_input_ack,
+    [FRAME_INPUT_ACK] = take_input_ack, [FRAME_STATE] = take_state,
 };
 
 /* Locked. */
@@ -185,6 +181,10 @@ bool process_frame(struct machine *machine, const struct frame *frame)
 
     (void)pthread_mutex_lock(&machine->lock);
     process = find_number(machine, frame->process);
+    if (!process && frame->type == FRAME_STATE && machine->state == MACHINE_BOOTING) {
+        process = process_adopt(machine, frame);
+        is_ok = process;
+    }
     /* One that nobody asks about any more may still be writing. */
     if (process)
         is_ok = takers[frame->type] && takers[frame->type](process, frame);
@@ -201,6 +201,8 @@ static void end_with_sandbox(struct process *process)
         return;
     if (process->is_timed_out) {
         set_over(process, OUTCOME_TIMED_OUT, EXIT_TIMED_OUT);
+    } else if (process->doom) {
+        set_doomed(process);
     } else if (machine->state == MACHINE_ENDED) {
         (void)snprintf(end->reason, sizeof(end->reason), "the sandbox was destroyed");
         set_over(process, OUTCOME_KILLED, EXIT_SIGNAL_BASE + SIGKILL);
@@ -234,15 +236,17 @@ static void on_timeout(struct reactor_timer *timer)
     process_unref(process); /* the timer's */
 }
 
-static struct process *process_new(struct machine *machine, const struct process_spec *spec)
+struct process *process_alloc(struct machine *machine)
 {
-    struct process *process = xcalloc(1, sizeof(*process));
+    cleanup_close int event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    struct process *process;
 
+    if (event_fd < 0)
+        return NULL;
+    process = xcalloc(1, sizeof(*process));
     atomic_init(&process->refs, 1);
     process->machine = machine_ref(machine);
-    process->has_terminal = spec->has_terminal;
-    process->is_input_closed = !spec->has_stdin && !spec->has_terminal;
-    process->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    process->event_fd = TAKE_FD(event_fd);
     process->started_ms = clock_ms();
     process->oom_kills_before =
         cgroup_oom_kills(machine->host->cgroups, machine->guest.limits_group);
@@ -308,10 +312,14 @@ static int send_spawn(struct process *process, const struct process_spec *spec, 
 int process_start(struct machine *machine, const struct process_spec *spec, struct process **ret,
                   struct err *err)
 {
-    struct process *process = process_new(machine, spec);
-    int r = process->event_fd < 0 ? err_sys(err, -errno, "make an event descriptor")
-                                  : enlist(process, err);
+    struct process *process = process_alloc(machine);
+    int r;
 
+    if (!process)
+        return err_sys(err, -errno, "make an event descriptor");
+    process->has_terminal = spec->has_terminal;
+    process->is_input_closed = !spec->has_stdin && !spec->has_terminal;
+    r = enlist(process, err);
     if (r == 0) {
         r = send_spawn(process, spec, err);
         if (r < 0)
@@ -344,7 +352,8 @@ int process_find(struct machine *machine, const char *id, struct process **ret, 
         atomic_fetch_add(&process->refs, 1);
     (void)pthread_mutex_unlock(&machine->lock);
     if (!process)
-        return err_set(err, ERR_NOT_FOUND, "no process '%.20s' in sandbox '%s'", id, machine->id);
+        return err_refuse(err, CAUSE_PROCESS_NOT_FOUND, "no process '%.20s' in sandbox '%s'", id,
+                          machine->id);
     *ret = process;
     return 0;
 }
@@ -354,9 +363,8 @@ const char *process_id(const struct process *process)
     return process->id;
 }
 
-/* Sends one small frame about this process. */
-static int send_numbers(struct process *process, enum frame_type type, uint64_t first,
-                        uint64_t second)
+int process_send_numbers(struct process *process, enum frame_type type, uint64_t first,
+                         uint64_t second)
 {
     cleanup_with(buf_done) struct buf out = BUF_INIT(64);
     int r = message_put_numbers(&out, type, process->number, first, second);
@@ -432,7 +440,8 @@ int process_next(struct process *process, int watch_fd, void *data, size_t size,
         int stream = ret->kind == PROCESS_STDOUT ? STREAM_STDOUT : STREAM_STDERR;
 
         /* If the guest is gone its end is on the way, and that is what the reader gets. */
-        (void)send_numbers(process, FRAME_ACK, (uint64_t)stream, process->out[stream].acked);
+        (void)process_send_numbers(process, FRAME_ACK, (uint64_t)stream,
+                                   process->out[stream].acked);
     }
     return 0;
 }
@@ -499,7 +508,7 @@ int process_signal(struct process *process, int signal, bool tree, struct err *e
     if (tree)
         r = cgroup_signal(machine->host->cgroups, machine->id, process->id, signal);
     else
-        r = send_numbers(process, FRAME_SIGNAL, (uint64_t)signal, 0);
+        r = process_send_numbers(process, FRAME_SIGNAL, (uint64_t)signal, 0);
     return r < 0 ? err_sys(err, r, "signal process '%s'", process->id) : 0;
 }
 
@@ -511,25 +520,8 @@ int process_resize(struct process *process, uint16_t rows, uint16_t columns, str
         return r;
     if (!process->has_terminal)
         return err_set(err, ERR_INVALID, "process '%s' has no terminal", process->id);
-    r = send_numbers(process, FRAME_RESIZE, rows, columns);
+    r = process_send_numbers(process, FRAME_RESIZE, rows, columns);
     return r < 0 ? err_sys(err, r, "resize the terminal of process '%s'", process->id) : 0;
-}
-
-void process_drop_all(struct machine *machine)
-{
-    struct process *process, *next;
-
-    (void)pthread_mutex_lock(&machine->lock);
-    process = machine->processes;
-    machine->processes = NULL;
-    (void)pthread_mutex_unlock(&machine->lock);
-    for (; process; process = next) {
-        next = process->next;
-        if (reactor_cancel_timer(machine->host->reactor, &process->timer))
-            process_unref(process);
-        /* The list's, beside the timer's: the analyzer does not count references. */
-        process_unref(process); // NOLINT(clang-analyzer-unix.Malloc)
-    }
 }
 
 void process_unref(struct process *process)

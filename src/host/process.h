@@ -80,5 +80,9 @@ int process_signal(struct process *process, int signal, bool tree, struct err *e
 /* ERR_INVALID for a process without a terminal. */
 int process_resize(struct process *process, uint16_t rows, uint16_t columns, struct err *err);
 
+/* Drops the caller's reference, and nobody will ask for the process again: when it has ended, it is
+ * forgotten. */
+void process_abandon(struct process *process);
+
 /* Accepts NULL. */
 void process_unref(struct process *process);

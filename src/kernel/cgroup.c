@@ -208,3 +208,12 @@ int cgroup_remove(struct cgroup_root *root, const char *name, const char *child)
     r = remove_children(root->unified_fd, name);
     return r < 0 ? r : cgroup_remove_dir(root->unified_fd, name);
 }
+
+int cgroup_try_remove(struct cgroup_root *root, const char *name, const char *child)
+{
+    char path[CGROUP_PATH_BYTES];
+
+    if (unlinkat(root->unified_fd, cgroup_path(path, name, child, NULL), AT_REMOVEDIR) == 0)
+        return 0;
+    return errno == ENOENT ? 0 : -errno;
+}

@@ -96,8 +96,11 @@ int cgroup_wait_empty(struct cgroup_root *root, const char *name, const char *ch
 /* Removes the group of one child, or (NULL) the sandbox's group with all children. */
 int cgroup_remove(struct cgroup_root *root, const char *name, const char *child);
 
-/* Everything in the sandbox's group but its child "init", which is Holt's own. holt-init must not be
- * starting a process meanwhile: a child that is stopped before its exec stops holt-init too. */
+/* Removes the group of one child if nothing is in it now: 0, or -EBUSY. */
+int cgroup_try_remove(struct cgroup_root *root, const char *name, const char *child);
+
+/* Everything in the sandbox's group but its child "init", which is Holt's own. holt-init must not
+ * be starting a process meanwhile: a child that is stopped before its exec stops holt-init too. */
 
 /* Stops all and waits until nothing runs any more, or lets all run. -ETIMEDOUT when something would
  * not stop (it waits for a device, say); then nothing stays stopped. */

@@ -46,8 +46,7 @@ static bool read_text(struct buf *text, struct cgroup_places *places)
 {
     char *save = NULL, *line;
 
-    if (text->len == 0 || text->data[text->len - 1] != '\n' ||
-        memchr(text->data, '\0', text->len))
+    if (text->len == 0 || text->data[text->len - 1] != '\n' || memchr(text->data, '\0', text->len))
         return false;
     line = strtok_r(text->data, "\n", &save);
     if (!line || strcmp(line, TITLE) != 0)

@@ -359,3 +359,12 @@ int runtime_bury(struct runtime *runtime, const char *id, const char *limits_gro
     limits_r = remove_limits(runtime->cgroups, limits_group);
     return r < 0 ? r : limits_r;
 }
+
+void runtime_guest_release(struct runtime_guest *guest)
+{
+    if (guest->seat)
+        seat_release(TAKE_PTR(guest->seat));
+    guest->pidfd = fd_close(guest->pidfd);
+    guest->stream_fd = fd_close(guest->stream_fd);
+    guest->userns_fd = fd_close(guest->userns_fd);
+}

@@ -85,3 +85,6 @@ void runtime_guest_kill(const struct runtime_guest *guest);
 /* Kills, waits until nothing is left, removes its control groups, closes its descriptors. Accepts a
  * half-made guest. 0, or -errno when something could not be removed. */
 int runtime_guest_done(struct runtime_guest *guest);
+
+/* Lets go of a guest that is to go on without this daemon. */
+void runtime_guest_release(struct runtime_guest *guest);

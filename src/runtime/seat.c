@@ -73,7 +73,7 @@ int seats_open(struct cgroup_root *cgroups, int init_fd, struct seats **ret, str
 }
 
 /* It ends when its socket closes. */
-static void seat_free(struct seats *seats, struct seat *seat)
+void seat_release(struct seat *seat)
 {
     siginfo_t info;
 
@@ -82,8 +82,16 @@ static void seat_free(struct seats *seats, struct seat *seat)
         while (waitid(P_PIDFD, (id_t)seat->pidfd, &info, WEXITED | __WALL) < 0 && errno == EINTR)
             continue;
     (void)fd_close(seat->pidfd);
-    (void)cgroup_seat_remove(seats->cgroups, seat->name);
     free(seat);
+}
+
+static void seat_free(struct seats *seats, struct seat *seat)
+{
+    char name[sizeof(seat->name)];
+
+    memcpy(name, seat->name, sizeof(name));
+    seat_release(seat);
+    (void)cgroup_seat_remove(seats->cgroups, name);
 }
 
 void seats_close(struct seats *seats)

@@ -35,3 +35,6 @@ int seat_start_process(struct seat *seat, const struct seat_start *start, pid_t 
 
 /* Whoever sat there has ended. Accepts NULL. */
 void seat_return(struct seats *seats, struct seat *seat);
+
+/* Whoever sits there stays in its groups; the seat itself ends. */
+void seat_release(struct seat *seat);

@@ -250,8 +250,9 @@ static void check_works(struct guest *guest, uint32_t last)
 
     send_root(guest);
     (void)expect(guest, FRAME_ROOTED, 0);
-    check_run(guest, last + 2, "echo text >/workspace/f; chown 7 /workspace/f; "
-                               "stat -c '%u %g' /workspace /workspace/f; cat /workspace/f",
+    check_run(guest, last + 2,
+              "echo text >/workspace/f; chown 7 /workspace/f; "
+              "stat -c '%u %g' /workspace /workspace/f; cat /workspace/f",
               "0 0\n7 0\ntext\n");
 }
 
@@ -291,8 +292,7 @@ static void take_over(const struct runtime_ops *ops, bool is_whole)
 
 static void check_nothing_is_left(void)
 {
-    CHECK(groups_with(world.label) == 0, "(%zu control groups are left)",
-          groups_with(world.label));
+    CHECK(groups_with(world.label) == 0, "(%zu control groups are left)", groups_with(world.label));
 }
 
 static void check_adoption(const struct runtime_ops *ops)

@@ -514,7 +514,8 @@ static int mount_silence(const char *path)
     if (fd < 0)
         return -errno;
     (void)snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0", fd);
-    CHECK(mkdir(path, 0700) == 0 && mount("silence", path, "fuse", 0, options) == 0, "(%s)", strerror(errno));
+    CHECK(mkdir(path, 0700) == 0 && mount("silence", path, "fuse", 0, options) == 0, "(%s)",
+          strerror(errno));
     return fd;
 }
 
@@ -639,10 +640,11 @@ static void page_cache_is_given_back(void)
 
     CHECK_OK(cgroup_create(root, "one", 0, &err), &err);
     CHECK_OK(cgroup_seat_create(root, "seat-1", &err), &err);
-    (void)snprintf(script, sizeof(script),
-                   "kill -STOP $$; dd if=/dev/zero of=%s/file bs=1M count=64 conv=fsync 2>/dev/null; "
-                   ">%s/written; exec sleep 1000",
-                   dir, dir);
+    (void)snprintf(
+        script, sizeof(script),
+        "kill -STOP $$; dd if=/dev/zero of=%s/file bs=1M count=64 conv=fsync 2>/dev/null; "
+        ">%s/written; exec sleep 1000",
+        dir, dir);
     pid = start_in(root, "one", "p1", script);
     CHECK_OK(cgroup_seat_attach(root, "seat-1", pid, &err), &err);
     (void)snprintf(script, sizeof(script), "%s/written", dir);

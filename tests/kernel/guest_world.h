@@ -113,7 +113,8 @@ static inline void world_abandon(void)
 
     if (!world.store)
         return;
-    if (world.cgroups || cgroup_root_open_at(world.label, world.home_file, &world.cgroups, &err) == 0)
+    if (world.cgroups ||
+        cgroup_root_open_at(world.label, world.home_file, &world.cgroups, &err) == 0)
         (void)cgroup_root_sweep(world.cgroups, NULL, NULL, &err);
     cgroup_root_close(world.cgroups);
     (void)tree_remove_at(AT_FDCWD, world.dir);
@@ -122,8 +123,7 @@ static inline void world_abandon(void)
 static inline void world_unmake(void)
 {
     store_close(TAKE_PTR(world.store));
-    CHECK(groups_with(world.label) == 0, "(%zu control groups are left)",
-          groups_with(world.label));
+    CHECK(groups_with(world.label) == 0, "(%zu control groups are left)", groups_with(world.label));
     CHECK(tree_remove_at(AT_FDCWD, world.dir) == 0);
 }
 

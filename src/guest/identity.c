@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest/identity.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/mount.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "kernel/mount.h"
+#include "kernel/path.h"
+
+#define BOOT_ID_PATH "/proc/sys/kernel/random/boot_id"
+#define READ_ONLY (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC)
+
+enum { UUID_TEXT = 40 };
+
+/* A random (version 4) UUID, as the kernel writes its own. */
+static int random_uuid(char *text)
+{
+    uint8_t b[16];
+
+    if (getrandom(b, sizeof(b), 0) != sizeof(b))
+        return -EIO;
+    b[6] = (uint8_t)((b[6] & 0x0f) | 0x40);
+    b[8] = (uint8_t)((b[8] & 0x3f) | 0x80);
+    (void)snprintf(text, UUID_TEXT,
+                   "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x\n", b[0],
+                   b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13],
+                   b[14], b[15]);
+    return 0;
+}
+
+static uint64_t hash(const char *text, uint64_t start)
+{
+    for (; *text; text++)
+        start = (start ^ (unsigned char)*text) * 1099511628211U; /* FNV-1a */
+    return start;
+}
+
+static int write_file(int dir_fd, const char *name, const char *text)
+{
+    (void)unlinkat(dir_fd, name, 0); /* whoever has the old one mounted keeps it */
+    return file_create_at(dir_fd, name, 0444, text);
+}
+
+/* Shows one of our files, read-only, in the place of another. */
+static int cover(const struct identity *identity, const char *name, int place_fd)
+{
+    cleanup_close int mount_fd = mount_clone(identity->files_fd, name, false);
+    int r = mount_fd < 0 ? mount_fd : mount_set_attributes(mount_fd, READ_ONLY, false);
+
+    return r < 0 ? r : mount_attach(mount_fd, place_fd);
+}
+
+int identity_make(struct identity *ret)
+{
+    static const struct mount_option size = { "size", "64k" };
+    cleanup_close int fd = mount_new("tmpfs", &size, 1, MOUNT_ATTR_NOEXEC);
+    cleanup_close int place = open(BOOT_ID_PATH, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    char uuid[UUID_TEXT];
+    int r = fd < 0 ? fd : random_uuid(uuid);
+
+    if (r == 0)
+        r = write_file(fd, "boot-id", uuid);
+    if (r < 0)
+        return r;
+    ret->files_fd = TAKE_FD(fd);
+    return place < 0 ? -errno : cover(ret, "boot-id", place);
+}
+
+int identity_cover(const struct identity *identity, int root_fd, const char *hostname,
+                   struct err *err)
+{
+    cleanup_close int place = open_no_links(root_fd, "etc/machine-id", O_PATH | O_NOFOLLOW, 0);
+    char text[UUID_TEXT];
+    struct stat info;
+    int r;
+
+    if (place < 0 || fstat(place, &info) < 0 || !S_ISREG(info.st_mode))
+        return 0;
+    (void)snprintf(text, sizeof(text), "%016" PRIx64 "%016" PRIx64 "\n",
+                   hash(hostname, 14695981039346656037U), hash(hostname, 590684067820433389U));
+    r = write_file(identity->files_fd, "machine-id", text);
+    if (r == 0)
+        r = cover(identity, "machine-id", place);
+    return r < 0 ? err_sys(err, r, "give the sandbox its machine id") : 0;
+}

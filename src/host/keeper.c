@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+/* One thread that looks after sandboxes when nobody else does: times that are over, machines that
+ * have ended by themselves, processes that nobody waits for. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "base/xalloc.h"
+#include "host/sandbox_internal.h"
+
+enum { SWEEP_AGAIN_MS = 1000, REST_MAX_MS = 60000 };
+
+struct keeper {
+    struct host *host;
+    pthread_t thread;
+    pthread_mutex_t lock; /* over all below */
+    pthread_cond_t changed;
+    bool is_woken;
+    bool is_stopping;
+};
+
+/* What is to be done with a sandbox now, and when to look again. */
+enum duty { DUTY_NONE, DUTY_NOTE_LOSS, DUTY_KILL, DUTY_PAUSE };
+
+static bool is_machine_gone(struct machine *machine)
+{
+    bool is_gone;
+
+    (void)pthread_mutex_lock(&machine->lock);
+    is_gone = machine->is_gone;
+    (void)pthread_mutex_unlock(&machine->lock);
+    return is_gone;
+}
+
+static enum duty duty_of_action(enum sandbox_action action)
+{
+    return action == ACTION_PAUSE ? DUTY_PAUSE : DUTY_KILL;
+}
+
+/* Whether the moment has come; otherwise it is one to look again at. */
+static bool is_due(uint64_t at_ms, uint64_t now_ms, uint64_t *next_ms)
+{
+    if (at_ms <= now_ms)
+        return true;
+    if (at_ms < *next_ms)
+        *next_ms = at_ms;
+    return false;
+}
+
+/* Locked. Losing its machine claims the sandbox, as an operation does. */
+static enum duty find_duty(struct sandbox *sandbox, uint64_t now_ms, uint64_t *next_ms)
+{
+    struct sandbox_info *info = &sandbox->info;
+    bool is_on = info->state == SANDBOX_ACTIVE || info->state == SANDBOX_PAUSED;
+
+    if (sandbox->operation != OPERATION_NONE || info->state == SANDBOX_DESTROYING)
+        return DUTY_NONE;
+    if (is_on && sandbox->machine && is_machine_gone(sandbox->machine)) {
+        sandbox->operation = OPERATION_STOP;
+        info->state = SANDBOX_STOPPED;
+        (void)snprintf(info->reason, sizeof(info->reason), "%.200s", sandbox->machine->failure.msg);
+        return DUTY_NOTE_LOSS;
+    }
+    if (info->expires_ms && (info->expire_action == ACTION_KILL || info->state == SANDBOX_ACTIVE) &&
+        is_due(info->expires_ms, now_ms, next_ms))
+        return duty_of_action(info->expire_action);
+    if (info->idle_timeout_ms && sandbox->attached == 0 && sandbox->starting == 0 &&
+        (info->state == SANDBOX_ACTIVE || (is_on && info->idle_action == ACTION_KILL)) &&
+        is_due(info->last_active_ms + info->idle_timeout_ms, now_ms, next_ms))
+        return duty_of_action(info->idle_action);
+    return DUTY_NONE;
+}
+
+static void fulfil(struct sandbox *sandbox, enum duty duty)
+{
+    struct err err = { 0 };
+
+    if (duty == DUTY_NOTE_LOSS) {
+        sandbox_note_loss(sandbox);
+        sandbox_finish(sandbox, SANDBOX_STOPPED);
+    } else if (duty == DUTY_KILL) {
+        (void)sandbox_destroy(sandbox, &err);
+    } else if (duty == DUTY_PAUSE) {
+        /* Once: whoever resumes it afterwards wants it to run. */
+        (void)pthread_mutex_lock(&sandbox->lock);
+        sandbox->info.expires_ms =
+            sandbox->info.expires_ms <= clock_wall_ms() ? 0 : sandbox->info.expires_ms;
+        (void)pthread_mutex_unlock(&sandbox->lock);
+        (void)sandbox_pause(sandbox, &err);
+    }
+}
+
+static void sweep_processes(struct sandbox *sandbox, uint64_t now_ms, uint64_t *next_ms)
+{
+    struct machine *machine;
+
+    (void)pthread_mutex_lock(&sandbox->lock);
+    machine = sandbox->machine ? machine_ref(sandbox->machine) : NULL;
+    (void)pthread_mutex_unlock(&sandbox->lock);
+    if (machine && process_sweep(machine) && *next_ms > now_ms + SWEEP_AGAIN_MS)
+        *next_ms = now_ms + SWEEP_AGAIN_MS;
+    machine_unref(machine);
+}
+
+static void look_after(struct sandbox *sandbox, uint64_t now_ms, uint64_t *next_ms)
+{
+    enum duty duty;
+
+    (void)pthread_mutex_lock(&sandbox->lock);
+    duty = find_duty(sandbox, now_ms, next_ms);
+    (void)pthread_mutex_unlock(&sandbox->lock);
+    fulfil(sandbox, duty);
+    sweep_processes(sandbox, now_ms, next_ms);
+}
+
+/* All sandboxes, referenced, so that no lock is held while one of them takes its time. */
+static struct sandbox **list_all(struct host *host, size_t *ret_count)
+{
+    struct sandbox **list;
+    size_t count = 0;
+
+    (void)pthread_mutex_lock(&host->lock);
+    for (const struct sandbox *sandbox = host->sandboxes; sandbox; sandbox = sandbox->next)
+        count++;
+    list = xcalloc(count + 1, sizeof(*list));
+    count = 0;
+    for (struct sandbox *sandbox = host->sandboxes; sandbox; sandbox = sandbox->next)
+        list[count++] = sandbox_ref(sandbox);
+    (void)pthread_mutex_unlock(&host->lock);
+    *ret_count = count;
+    return list;
+}
+
+/* When to come again. */
+static uint64_t make_round(struct host *host)
+{
+    uint64_t now_ms = clock_wall_ms(), next_ms = now_ms + REST_MAX_MS;
+    size_t count;
+    cleanup_free struct sandbox **list = list_all(host, &count);
+
+    for (size_t i = 0; i < count; i++) {
+        look_after(list[i], now_ms, &next_ms);
+        sandbox_unref(list[i]);
+    }
+    return next_ms;
+}
+
+static void *keeper_main(void *argument)
+{
+    struct keeper *keeper = argument;
+
+    (void)pthread_mutex_lock(&keeper->lock);
+    while (!keeper->is_stopping) {
+        struct timespec until;
+        uint64_t next_ms;
+        int r = 0;
+
+        keeper->is_woken = false;
+        (void)pthread_mutex_unlock(&keeper->lock);
+        next_ms = make_round(keeper->host);
+        until = (struct timespec){ .tv_sec = (time_t)(next_ms / 1000),
+                                   .tv_nsec = (long)(next_ms % 1000) * 1000000 };
+        (void)pthread_mutex_lock(&keeper->lock);
+        while (r == 0 && !keeper->is_woken && !keeper->is_stopping)
+            r = pthread_cond_timedwait(&keeper->changed, &keeper->lock, &until);
+    }
+    (void)pthread_mutex_unlock(&keeper->lock);
+    return NULL;
+}
+
+int keeper_start(struct host *host, struct keeper **ret, struct err *err)
+{
+    struct keeper *keeper = xcalloc(1, sizeof(*keeper));
+    int r;
+
+    keeper->host = host;
+    (void)pthread_mutex_init(&keeper->lock, NULL);
+    (void)pthread_cond_init(&keeper->changed, NULL);
+    r = -pthread_create(&keeper->thread, NULL, keeper_main, keeper);
+    if (r < 0) {
+        free(keeper);
+        return err_sys(err, r, "start the keeper");
+    }
+    *ret = keeper;
+    return 0;
+}
+
+void keeper_wake(struct keeper *keeper)
+{
+    if (!keeper)
+        return;
+    (void)pthread_mutex_lock(&keeper->lock);
+    keeper->is_woken = true;
+    (void)pthread_cond_broadcast(&keeper->changed);
+    (void)pthread_mutex_unlock(&keeper->lock);
+}
+
+void keeper_stop(struct keeper *keeper)
+{
+    if (!keeper)
+        return;
+    (void)pthread_mutex_lock(&keeper->lock);
+    keeper->is_stopping = true;
+    (void)pthread_cond_broadcast(&keeper->changed);
+    (void)pthread_mutex_unlock(&keeper->lock);
+    (void)pthread_join(keeper->thread, NULL);
+}
+
+void keeper_free(struct keeper *keeper)
+{
+    if (!keeper)
+        return;
+    (void)pthread_cond_destroy(&keeper->changed);
+    (void)pthread_mutex_destroy(&keeper->lock);
+    free(keeper);
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What a machine has as its file tree. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "base/xalloc.h"
+#include "host/guest_socket.h"
+#include "host/host_internal.h"
+#include "store/template.h"
+#include "store/volume.h"
+#include "wire/message.h"
+
+enum { ROOT_TIMEOUT_S = 30 };
+
+_Static_assert((int)TEMPLATE_TREES_MAX <= (int)MESSAGE_MOUNTS_MAX &&
+                   (int)MESSAGE_MOUNTS_MAX <= (int)FRAME_FDS_MAX,
+               "every tree of a template must fit a root message");
+
+static int make_volume(struct machine *machine, const char *template_name, struct volume **ret,
+                       struct err *err)
+{
+    struct host *host = machine->host;
+    cleanup_free char *name = xasprintf("%s-%s", machine->id, template_name);
+    struct template *template;
+    int r = template_open(host->store, template_name, &template, err);
+
+    if (r < 0)
+        return r;
+    r = volume_create_scratch(host->store, name, template, ret, err);
+    if (r < 0)
+        template_close(template);
+    return r;
+}
+
+/* Sends the root; that it was taken is not awaited, a process may be sent right behind it. */
+static int send_root(struct machine *machine, const struct volume_mounts *mounts,
+                     const char *hostname, struct err *err)
+{
+    cleanup_with(buf_done) struct buf out = BUF_INIT(FRAME_FROM_DAEMON_MAX);
+    struct message_root message = { .hostname = hostname, .mount_count = mounts->count };
+    int r;
+
+    memcpy(message.targets, mounts->targets, sizeof(mounts->targets[0]) * mounts->count);
+    r = message_put_root(&out, &message);
+    if (r == 0)
+        r = channel_send(&machine->channel, &out, mounts->fds, mounts->count);
+    return r < 0 ? err_sys(err, r, "hand the root to sandbox '%s'", machine->id) : 0;
+}
+
+int machine_furnish(struct machine *machine, const char *template, struct err *err)
+{
+    cleanup_with(volume_mounts_done) struct volume_mounts mounts = { .count = 0 };
+    const struct runtime_guest *guest = &machine->guest;
+    struct volume *volume;
+    int r = make_volume(machine, template, &volume, err);
+
+    if (r < 0)
+        return r;
+    machine->old_volume = machine->volume;
+    machine->volume = volume;
+    (void)snprintf(machine->template, sizeof(machine->template), "%s", template);
+    r = volume_mount(volume, guest->userns_fd, guest->first_uid, &mounts, err);
+    return r < 0 ? r : send_root(machine, &mounts, machine->id, err);
+}
+
+void machine_drop_volume(struct machine *machine)
+{
+    (void)volume_destroy(TAKE_PTR(machine->old_volume));
+    (void)volume_destroy(TAKE_PTR(machine->volume));
+}
+
+static void set_answer(struct machine *machine, enum root_answer answer)
+{
+    (void)pthread_mutex_lock(&machine->lock);
+    machine->root_answer = answer;
+    (void)pthread_mutex_unlock(&machine->lock);
+}
+
+/* Until the guest has taken or refused the root that it was sent. */
+static int wait_answer(struct machine *machine, struct err *err)
+{
+    struct timespec deadline;
+    int r = 0;
+
+    (void)clock_gettime(CLOCK_REALTIME, &deadline);
+    deadline.tv_sec += ROOT_TIMEOUT_S;
+    (void)pthread_mutex_lock(&machine->lock);
+    while (r == 0 && machine->root_answer == ROOT_AWAITED && machine->state < MACHINE_FAILED)
+        r = -pthread_cond_timedwait(&machine->changed, &machine->lock, &deadline);
+    if (machine->root_answer == ROOT_TAKEN) {
+        r = 0;
+    } else if (machine->root_answer == ROOT_AWAITED && machine->state < MACHINE_FAILED) {
+        r = err_set(err, ERR_INTERNAL, "holt-init did not answer within %d s", ROOT_TIMEOUT_S);
+    } else {
+        *err = machine->failure;
+        r = -EIO;
+    }
+    machine->root_answer = ROOT_NOT_AWAITED;
+    (void)pthread_mutex_unlock(&machine->lock);
+    return r;
+}
+
+int machine_enter(struct machine *machine, struct volume *volume, const char *hostname,
+                  struct volume_mounts *ret_old, struct err *err)
+{
+    cleanup_with(volume_mounts_done) struct volume_mounts mounts = { .count = 0 };
+    const struct runtime_guest *guest = &machine->guest;
+    int r = volume_mount(volume, guest->userns_fd, guest->first_uid, &mounts, err);
+
+    if (r < 0)
+        return r;
+    set_answer(machine, ROOT_AWAITED);
+    r = send_root(machine, &mounts, hostname, err);
+    if (r == 0)
+        r = wait_answer(machine, err);
+    else
+        set_answer(machine, ROOT_NOT_AWAITED);
+    if (r < 0)
+        return err_wrap(err, "move to the new files");
+    *ret_old = machine->root;
+    machine->root = mounts;
+    mounts.count = 0;
+    return 0;
+}
+
+int machine_listen(struct machine *machine, struct err *err)
+{
+    cleanup_with(buf_done) struct buf out = BUF_INIT(64);
+    cleanup_close int fd = guest_socket_listen(machine->host->guests_fd, machine->id);
+    size_t start;
+    int r = fd;
+
+    if (r < 0)
+        return err_sys(err, r, "make the socket of machine '%s'", machine->id);
+    start = frame_begin(&out, FRAME_LISTEN, 0, 1);
+    r = frame_end(&out, start, true);
+    if (r == 0)
+        r = channel_send(&machine->channel, &out, &fd, 1);
+    return r < 0 ? err_sys(err, r, "hand its socket to machine '%s'", machine->id) : 0;
+}

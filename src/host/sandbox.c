@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/sandbox.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "base/xalloc.h"
+#include "host/audit.h"
+#include "host/registry.h"
+#include "host/sandbox_internal.h"
+#include "store/volume.h"
+
+uint64_t clock_wall_ms(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static void make_id(char *id)
+{
+    unsigned char bytes[8] = { 0 };
+    int used = snprintf(id, SANDBOX_ID_MAX, "sb-");
+
+    (void)!getrandom(bytes, sizeof(bytes), 0);
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        used += snprintf(id + used, SANDBOX_ID_MAX - (size_t)used, "%02x", bytes[i]);
+}
+
+struct sandbox *sandbox_new(struct host *host)
+{
+    struct sandbox *sandbox = xcalloc(1, sizeof(*sandbox));
+
+    sandbox->host = host;
+    atomic_init(&sandbox->refs, 1);
+    make_id(sandbox->info.id);
+    sandbox->info.created_ms = sandbox->info.last_active_ms = clock_wall_ms();
+    (void)pthread_mutex_init(&sandbox->lock, NULL);
+    (void)pthread_cond_init(&sandbox->changed, NULL);
+    return sandbox;
+}
+
+struct sandbox *sandbox_ref(struct sandbox *sandbox)
+{
+    atomic_fetch_add(&sandbox->refs, 1);
+    return sandbox;
+}
+
+void sandbox_unref(struct sandbox *sandbox)
+{
+    if (!sandbox || atomic_fetch_sub(&sandbox->refs, 1) != 1)
+        return;
+    volume_close(sandbox->volume);
+    sandbox_info_done(&sandbox->info);
+    (void)pthread_cond_destroy(&sandbox->changed);
+    (void)pthread_mutex_destroy(&sandbox->lock);
+    free(sandbox);
+}
+
+/* Ids and names are one set of words; both are constant while a sandbox is in the table. Locked. */
+static struct sandbox *find(const struct host *host, const char *word)
+{
+    struct sandbox *sandbox = host->sandboxes;
+
+    while (sandbox && strcmp(sandbox->info.id, word) != 0 && strcmp(sandbox->info.name, word) != 0)
+        sandbox = sandbox->next;
+    return sandbox;
+}
+
+int sandbox_enter_table(struct sandbox *sandbox, struct err *err)
+{
+    struct host *host = sandbox->host;
+    struct sandbox **slot = &host->sandboxes;
+    const char *name = sandbox->info.name;
+    bool is_taken;
+
+    (void)pthread_mutex_lock(&host->lock);
+    is_taken = find(host, sandbox->info.id) || (*name && find(host, name));
+    while (*slot)
+        slot = &(*slot)->next;
+    if (!is_taken)
+        *slot = sandbox_ref(sandbox);
+    (void)pthread_mutex_unlock(&host->lock);
+    return is_taken ? err_refuse(err, CAUSE_SESSION_EXISTS, "there is a sandbox '%s' already",
+                                 *name ? name : sandbox->info.id)
+                    : 0;
+}
+
+void sandbox_leave_table(struct sandbox *sandbox)
+{
+    struct host *host = sandbox->host;
+    struct sandbox **slot = &host->sandboxes;
+    bool was_there;
+
+    (void)pthread_mutex_lock(&host->lock);
+    while (*slot && *slot != sandbox)
+        slot = &(*slot)->next;
+    was_there = *slot;
+    if (was_there)
+        *slot = sandbox->next;
+    (void)pthread_mutex_unlock(&host->lock);
+    if (!was_there)
+        return;
+    host_dismiss(host);
+    (void)pthread_mutex_lock(&sandbox->lock);
+    sandbox->is_gone = true;
+    (void)pthread_cond_broadcast(&sandbox->changed);
+    (void)pthread_mutex_unlock(&sandbox->lock);
+    sandbox_unref(sandbox);
+}
+
+int sandbox_find(struct host *host, const char *id, struct sandbox **ret, struct err *err)
+{
+    struct sandbox *sandbox;
+
+    (void)pthread_mutex_lock(&host->lock);
+    sandbox = *id ? find(host, id) : NULL;
+    if (sandbox)
+        (void)sandbox_ref(sandbox);
+    (void)pthread_mutex_unlock(&host->lock);
+    if (!sandbox)
+        return err_refuse(err, CAUSE_SESSION_NOT_FOUND, "no sandbox '%.130s' (see 'holt ls')", id);
+    *ret = sandbox;
+    return 0;
+}
+
+void sandbox_get_info(struct sandbox *sandbox, bool wants_space, struct sandbox_info *ret)
+{
+    struct volume *volume = wants_space ? sandbox_pin(sandbox) : NULL;
+    struct err ignored;
+    uint64_t used = 0;
+
+    if (volume) {
+        (void)volume_usage(volume, &used, &ignored);
+        sandbox_unpin(sandbox);
+    }
+    (void)pthread_mutex_lock(&sandbox->lock);
+    sandbox_info_copy(&sandbox->info, ret);
+    (void)pthread_mutex_unlock(&sandbox->lock);
+    ret->space_used = used;
+}
+
+struct volume *sandbox_pin(struct sandbox *sandbox)
+{
+    struct volume *volume = NULL;
+
+    (void)pthread_mutex_lock(&sandbox->lock);
+    if (sandbox->info.state != SANDBOX_CREATING && sandbox->info.state != SANDBOX_DESTROYING)
+        volume = sandbox->volume;
+    if (volume)
+        sandbox->pins++;
+    (void)pthread_mutex_unlock(&sandbox->lock);
+    return volume;
+}
+
+void sandbox_unpin(struct sandbox *sandbox)
+{
+    (void)pthread_mutex_lock(&sandbox->lock);
+    sandbox->pins--;
+    (void)pthread_cond_broadcast(&sandbox->changed);
+    (void)pthread_mutex_unlock(&sandbox->lock);
+}
+
+int sandbox_open_volume(struct sandbox *sandbox, struct volume **ret, struct err *err)
+{
+    struct store *store = sandbox->host->store;
+    const struct sandbox_info *info = &sandbox->info;
+    struct template *template;
+    int r = template_open(store, info->template, &template, err);
+
+    if (r < 0)
+        return r;
+    r = volume_open(store, info->id, template, info->generation, ret, err);
+    if (r < 0)
+        template_close(template);
+    return r;
+}
+
+static bool has_label(const struct sandbox_info *info, const struct label *wanted)
+{
+    for (size_t i = 0; i < info->label_count; i++)
+        if (strcmp(info->labels[i].key, wanted->key) == 0)
+            return strcmp(info->labels[i].value, wanted->value) == 0;
+    return false;
+}
+
+static bool has_labels(const struct sandbox_info *info, const struct label *labels, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!has_label(info, &labels[i]))
+            return false;
+    return true;
+}
+
+int sandbox_list(struct host *host, const struct label *labels, size_t label_count,
+                 struct sandbox_info **ret, size_t *ret_count, struct err *err)
+{
+    struct sandbox_info *list;
+    size_t count = 0, room = 1;
+
+    (void)err;
+    (void)pthread_mutex_lock(&host->lock);
+    for (const struct sandbox *sandbox = host->sandboxes; sandbox; sandbox = sandbox->next)
+        room++;
+    list = xcalloc(room, sizeof(*list));
+    for (struct sandbox *sandbox = host->sandboxes; sandbox; sandbox = sandbox->next) {
+        if (!has_labels(&sandbox->info, labels, label_count)) /* they never change */
+            continue;
+        sandbox_get_info(sandbox, false, &list[count++]);
+    }
+    (void)pthread_mutex_unlock(&host->lock);
+    *ret = list;
+    *ret_count = count;
+    return 0;
+}
+
+int sandbox_record(struct sandbox *sandbox, enum sandbox_state state, struct err *err)
+{
+    struct sandbox_info info;
+    int r;
+
+    (void)pthread_mutex_lock(&sandbox->lock);
+    sandbox_info_copy(&sandbox->info, &info);
+    (void)pthread_mutex_unlock(&sandbox->lock);
+    if (info.state != SANDBOX_DESTROYING)
+        info.state = state;
+    r = registry_put(sandbox->host->registry, &info, err);
+    sandbox_info_done(&info);
+    return r;
+}
+
+void sandbox_audit(struct sandbox *sandbox, const char *event, json_t *details)
+{
+    host_audit(sandbox->host, event, sandbox->info.id, details);
+}
+
+void sandbox_attach(struct sandbox *sandbox)
+{
+    (void)pthread_mutex_lock(&sandbox->lock);
+    sandbox->attached++;
+    (void)pthread_mutex_unlock(&sandbox->lock);
+}
+
+void sandbox_detach(struct sandbox *sandbox)
+{
+    (void)pthread_mutex_lock(&sandbox->lock);
+    sandbox->attached--;
+    sandbox->info.last_active_ms = clock_wall_ms();
+    (void)pthread_mutex_unlock(&sandbox->lock);
+    keeper_wake(sandbox->host->keeper);
+}

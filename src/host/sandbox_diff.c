@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Looking at a sandbox's files from outside. */
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "host/sandbox_snapshot.h"
+#include "store/diff.h"
+#include "store/volume.h"
+
+static int look(struct sandbox *sandbox, struct volume *volume, const char *snapshot,
+                struct volume_view *ret, struct err *err)
+{
+    if (snapshot && *snapshot && !volume_has_snapshot(volume, snapshot))
+        return err_refuse(err, CAUSE_SNAPSHOT_NOT_FOUND, "sandbox '%s' has no snapshot '%.100s'",
+                          sandbox->info.id, snapshot);
+    return volume_view(volume, snapshot, ret, err);
+}
+
+static int compare(struct sandbox *sandbox, struct volume *volume, const struct sandbox_diff *what,
+                   diff_fn each, void *context, struct err *err)
+{
+    struct volume_view old, new;
+    int r = look(sandbox, volume, what->from, &old, err);
+
+    if (r < 0)
+        return r;
+    r = look(sandbox, volume, what->to, &new, err);
+    if (r == 0) {
+        r = diff_run(&old, &new, &what->options, each, context, err);
+        volume_view_done(volume, &new);
+    }
+    volume_view_done(volume, &old);
+    return r;
+}
+
+int sandbox_diff(struct sandbox *sandbox, const struct sandbox_diff *what, diff_fn each,
+                 void *context, struct err *err)
+{
+    char base[SNAPSHOT_NAME_MAX + 1];
+    struct sandbox_diff wanted = *what;
+    struct volume *volume = sandbox_pin(sandbox);
+    int r;
+
+    if (!volume)
+        return err_refuse(err, CAUSE_INVALID_STATE, "sandbox '%s' has no files now",
+                          sandbox->info.id);
+    if (!wanted.from) {
+        (void)pthread_mutex_lock(&sandbox->lock);
+        memcpy(base, sandbox->info.base, sizeof(base));
+        (void)pthread_mutex_unlock(&sandbox->lock);
+        wanted.from = base;
+    }
+    r = compare(sandbox, volume, &wanted, each, context, err);
+    sandbox_unpin(sandbox);
+    return r;
+}
+
+/* By way of a snapshot, so that it is of one moment. */
+int sandbox_commit(struct sandbox *sandbox, const char *template, struct template_info *ret,
+                   struct err *err)
+{
+    static const char temporary[] = "holt-commit";
+    enum sandbox_state state;
+    struct err ignored;
+    int r = sandbox_begin(sandbox, OPERATION_SNAPSHOT, err);
+
+    if (r < 0)
+        return r;
+    (void)pthread_mutex_lock(&sandbox->lock);
+    state = sandbox->info.state;
+    (void)pthread_mutex_unlock(&sandbox->lock);
+    r = sandbox_still(sandbox, true, err);
+    if (r == 0) {
+        r = volume_snapshot(sandbox->volume, temporary, err);
+        (void)sandbox_still(sandbox, false, &ignored);
+    }
+    if (r == 0) {
+        r = template_commit(sandbox->host->store, sandbox->volume, temporary, template, ret, err);
+        (void)volume_remove_snapshot(sandbox->volume, temporary, &ignored);
+    }
+    sandbox_finish(sandbox, state);
+    if (r == 0)
+        sandbox_audit(sandbox, "commit", json_pack("{s:s}", "template", template));
+    return r;
+}

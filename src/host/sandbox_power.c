@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Pause, resume, stop, start. */
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/fault.h"
+#include "host/sandbox_internal.h"
+#include "kernel/cgroup.h"
+
+static int freeze(const struct sandbox *sandbox, bool on, struct err *err)
+{
+    int r = cgroup_freeze(sandbox->host->cgroups, sandbox->info.machine, on);
+
+    return r < 0 ? err_sys(err, r, "%s the processes of sandbox '%s'", on ? "freeze" : "thaw",
+                           sandbox->info.id)
+                 : 0;
+}
+
+/* New work is refused first, then what runs is frozen, then that is recorded. */
+int sandbox_pause(struct sandbox *sandbox, struct err *err)
+{
+    struct err ignored;
+    int r = sandbox_begin(sandbox, OPERATION_PAUSE, err);
+
+    if (r < 0)
+        return r;
+    sandbox_set_state(sandbox, SANDBOX_PAUSING);
+    sandbox_wait_starting(sandbox);
+    fault_point("pause.gated");
+    r = freeze(sandbox, true, err);
+    if (r == 0) {
+        fault_point("pause.frozen");
+        r = sandbox_record(sandbox, SANDBOX_PAUSED, err);
+        if (r < 0)
+            (void)freeze(sandbox, false, &ignored);
+    }
+    fault_point("pause.recorded");
+    if (r == 0)
+        cgroup_reclaim(sandbox->host->cgroups, sandbox->info.limits_group);
+    sandbox_finish(sandbox, r < 0 ? SANDBOX_ACTIVE : SANDBOX_PAUSED);
+    if (r == 0)
+        sandbox_audit(sandbox, "pause", NULL);
+    return r;
+}
+
+int sandbox_resume(struct sandbox *sandbox, struct err *err)
+{
+    int r = sandbox_begin(sandbox, OPERATION_RESUME, err);
+
+    if (r < 0)
+        return r;
+    r = sandbox_record(sandbox, SANDBOX_ACTIVE, err);
+    fault_point("resume.recorded");
+    if (r == 0)
+        r = freeze(sandbox, false, err);
+    fault_point("resume.thawed");
+    sandbox_finish(sandbox, r < 0 ? SANDBOX_PAUSED : SANDBOX_ACTIVE);
+    if (r == 0)
+        sandbox_audit(sandbox, "resume", NULL);
+    return r;
+}
+
+/* Whoever reads it after a crash must not look for the machine: it is to be ended then. */
+static int record_end(struct sandbox *sandbox, struct err *err)
+{
+    char machine[RUNTIME_ID_MAX];
+    int r;
+
+    (void)pthread_mutex_lock(&sandbox->lock);
+    memcpy(machine, sandbox->info.machine, sizeof(machine));
+    sandbox->info.machine[0] = '\0';
+    (void)pthread_mutex_unlock(&sandbox->lock);
+    r = sandbox_record(sandbox, SANDBOX_STOPPED, err);
+    (void)pthread_mutex_lock(&sandbox->lock);
+    memcpy(sandbox->info.machine, machine, sizeof(machine));
+    (void)pthread_mutex_unlock(&sandbox->lock);
+    return r;
+}
+
+int sandbox_stop(struct sandbox *sandbox, struct err *err)
+{
+    int r = sandbox_begin(sandbox, OPERATION_STOP, err);
+
+    return r < 0 ? r : sandbox_halt(sandbox, err);
+}
+
+int sandbox_halt(struct sandbox *sandbox, struct err *err)
+{
+    enum sandbox_state before;
+    int r;
+
+    (void)pthread_mutex_lock(&sandbox->lock);
+    before = sandbox->info.state;
+    (void)pthread_mutex_unlock(&sandbox->lock);
+    if (before == SANDBOX_STOPPED || before == SANDBOX_FAILED) {
+        sandbox_finish(sandbox, before);
+        return 0;
+    }
+    sandbox_set_state(sandbox, SANDBOX_STOPPED);
+    sandbox_wait_starting(sandbox);
+    r = record_end(sandbox, err);
+    fault_point("stop.recorded");
+    if (r < 0) {
+        sandbox_finish(sandbox, before);
+        return r;
+    }
+    process_doom_all(sandbox->machine, "the sandbox was stopped");
+    sandbox_unboot(sandbox);
+    fault_point("stop.ended");
+    sandbox_finish(sandbox, SANDBOX_STOPPED);
+    sandbox_audit(sandbox, "stop", NULL);
+    return 0;
+}
+
+int sandbox_start(struct sandbox *sandbox, struct err *err)
+{
+    enum sandbox_state before;
+    int r = sandbox_begin(sandbox, OPERATION_START, err);
+
+    if (r < 0)
+        return r;
+    (void)pthread_mutex_lock(&sandbox->lock);
+    before = sandbox->info.state;
+    (void)pthread_mutex_unlock(&sandbox->lock);
+    r = sandbox_boot(sandbox, err);
+    if (r == 0) {
+        r = sandbox_record(sandbox, SANDBOX_ACTIVE, err);
+        if (r < 0)
+            sandbox_unboot(sandbox);
+    }
+    fault_point("start.done");
+    sandbox_finish(sandbox, r < 0 ? before : SANDBOX_ACTIVE);
+    if (r == 0)
+        sandbox_audit(sandbox, "start", NULL);
+    return r;
+}
+
+/* The files are there; whoever wants to may start it again. */
+void sandbox_note_loss(struct sandbox *sandbox)
+{
+    struct err ignored;
+
+    sandbox_unboot(sandbox);
+    (void)sandbox_record(sandbox, SANDBOX_STOPPED, &ignored);
+    sandbox_audit(sandbox, "lost", json_pack("{s:s}", "reason", sandbox->info.reason));
+}
