@@ -155,6 +155,14 @@ json_t *json_u64(uint64_t value)
     return json_string(text);
 }
 
+json_t *json_time(uint64_t ms)
+{
+    char text[TIME_TEXT_SIZE];
+
+    format_time_ms(ms, text);
+    return json_string(text);
+}
+
 static int append(const char *text, size_t len, void *out)
 {
     return buf_add(out, text, len) < 0 ? -1 : 0;

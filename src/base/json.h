@@ -36,5 +36,8 @@ int json_only_fields(const json_t *object, const char *const *names, struct err 
 /* proto3 writes 64-bit numbers as strings, so that JavaScript does not round them. */
 json_t *json_u64(uint64_t value);
 
+/* A moment, in milliseconds since 1970, as a google.protobuf.Timestamp. */
+json_t *json_time(uint64_t ms);
+
 /* Appends compact text of the value. */
 int json_write(const json_t *value, struct buf *out);

@@ -9,17 +9,19 @@
 static const struct option_row *find_long(const struct option_table *table, const char *name,
                                           size_t len)
 {
-    for (size_t i = 0; i < table->count; i++)
-        if (strlen(table->rows[i].name) == len && strncmp(table->rows[i].name, name, len) == 0)
-            return &table->rows[i];
+    for (; table; table = table->more)
+        for (size_t i = 0; i < table->count; i++)
+            if (strlen(table->rows[i].name) == len && strncmp(table->rows[i].name, name, len) == 0)
+                return &table->rows[i];
     return NULL;
 }
 
 static const struct option_row *find_letter(const struct option_table *table, char letter)
 {
-    for (size_t i = 0; i < table->count; i++)
-        if (table->rows[i].letter == letter)
-            return &table->rows[i];
+    for (; table; table = table->more)
+        for (size_t i = 0; i < table->count; i++)
+            if (table->rows[i].letter == letter)
+                return &table->rows[i];
     return NULL;
 }
 
@@ -71,29 +73,78 @@ static int parse_letters(const struct option_table *table, void *into, char *con
     return 0;
 }
 
+/* Takes the option at argv[*position], or "--", which ends them all. */
+static int parse_next(const struct option_table *table, void *into, char *const *argv,
+                      int *position, bool *is_over, struct err *err)
+{
+    char *const *words = argv + *position;
+    int used = 1, r = 0;
+
+    if (strcmp(*words, "--") == 0)
+        *is_over = true;
+    else
+        r = ((*words)[1] == '-' ? parse_long : parse_letters)(table, into, words, &used, err);
+    *position += used;
+    return r;
+}
+
+static bool is_option(const char *word)
+{
+    return word[0] == '-' && word[1] != '\0';
+}
+
 int options_parse(const struct option_table *table, void *into, int argc, char *const *argv,
                   int *ret_next, struct err *err)
 {
+    bool is_over = false;
     int i = 1;
 
-    while (i < argc && argv[i][0] == '-' && argv[i][1] != '\0') {
-        bool is_long = argv[i][1] == '-';
-        int used, r;
+    while (i < argc && !is_over && is_option(argv[i])) {
+        int r = parse_next(table, into, argv, &i, &is_over, err);
 
-        if (strcmp(argv[i], "--") == 0) {
-            i++;
-            break;
-        }
-        r = (is_long ? parse_long : parse_letters)(table, into, argv + i, &used, err);
         if (r < 0)
             return r;
-        i += used;
     }
     *ret_next = i;
     return 0;
 }
 
-void options_help(const struct option_table *table, FILE *out)
+/* Moves the words of argv from `from` on back to `to`, in front of the operands that stand there.
+ */
+static void move_words(char **argv, int to, int from, int end)
+{
+    for (; from < end; from++, to++) {
+        char *word = argv[from];
+
+        memmove(argv + to + 1, argv + to, (size_t)(from - to) * sizeof(*argv));
+        argv[to] = word;
+    }
+}
+
+int options_parse_anywhere(const struct option_table *table, void *into, int argc, char **argv,
+                           int *ret_next, struct err *err)
+{
+    bool is_over = false;
+    int i = 1, first = 1; /* operands found so far stand from first to i */
+
+    while (i < argc && !is_over) {
+        int before = i, r;
+
+        if (!is_option(argv[i])) {
+            i++;
+            continue;
+        }
+        r = parse_next(table, into, argv, &i, &is_over, err);
+        if (r < 0)
+            return r;
+        move_words(argv, first, before, i);
+        first += i - before;
+    }
+    *ret_next = first;
+    return 0;
+}
+
+static void rows_help(const struct option_table *table, FILE *out)
 {
     for (size_t i = 0; i < table->count; i++) {
         const struct option_row *row = &table->rows[i];
@@ -104,4 +155,10 @@ void options_help(const struct option_table *table, FILE *out)
                        row->argument ? " " : "", row->argument ? row->argument : "");
         (void)fprintf(out, "  %-28s %s\n", left, row->help);
     }
+}
+
+void options_help(const struct option_table *table, FILE *out)
+{
+    for (; table; table = table->more)
+        rows_help(table, out);
 }

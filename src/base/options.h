@@ -19,12 +19,18 @@ struct option_row {
 struct option_table {
     const struct option_row *rows;
     size_t count;
+    const struct option_table *more; /* rows that several commands share, or NULL */
 };
 
 /* Parses argv up to the first operand or past "--"; ret_next is the index of what follows.
  * Accepts --name VALUE, --name=VALUE, -n VALUE, -nVALUE and grouped flags. */
 int options_parse(const struct option_table *table, void *into, int argc, char *const *argv,
                   int *ret_next, struct err *err);
+
+/* The same, but options may also stand behind operands, up to "--". Reorders argv so that the
+ * operands come last, in their order. */
+int options_parse_anywhere(const struct option_table *table, void *into, int argc, char **argv,
+                           int *ret_next, struct err *err);
 
 /* One aligned line per option. */
 void options_help(const struct option_table *table, FILE *out);

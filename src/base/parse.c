@@ -4,9 +4,11 @@
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
 
 #include "base/cleanup.h"
 
@@ -54,13 +56,53 @@ int parse_size(const char *text, uint64_t *ret_bytes)
     return parse_with_unit(text, units, ARRAY_SIZE(units), ret_bytes);
 }
 
-int parse_duration_ms(const char *text, uint64_t *ret_ms)
+static int parse_one_duration(const char *text, uint64_t *ret_ms)
 {
     static const struct unit units[] = {
         { "", 1000 }, { "ms", 1 }, { "s", 1000 }, { "m", 60e3 }, { "h", 3600e3 }, { "d", 86400e3 },
     };
 
     return parse_with_unit(text, units, ARRAY_SIZE(units), ret_ms);
+}
+
+/* How much of text is one number with its unit. */
+static size_t duration_length(const char *text)
+{
+    size_t number = strspn(text, "0123456789.");
+
+    return number + strcspn(text + number, "0123456789.");
+}
+
+/* Each part is smaller than the one before it, so "1h30m" is a time and "30m1h" a slip. */
+int parse_duration_ms(const char *text, uint64_t *ret_ms)
+{
+    uint64_t total = 0, last = UINT64_MAX;
+
+    if (duration_length(text) == strlen(text) || strpbrk(text, "eE"))
+        return parse_one_duration(text, ret_ms);
+    while (*text) {
+        size_t len = duration_length(text);
+        char part[32];
+        uint64_t ms;
+        int r;
+
+        if (len >= sizeof(part))
+            return -EINVAL;
+        memcpy(part, text, len);
+        part[len] = '\0';
+        if (isdigit((unsigned char)part[len - 1])) /* without a unit */
+            return -EINVAL;
+        r = parse_one_duration(part, &ms);
+        if (r < 0)
+            return r;
+        if (ms >= last || total + ms > (uint64_t)INT64_MAX)
+            return -EINVAL;
+        total += ms;
+        last = ms;
+        text += len;
+    }
+    *ret_ms = total;
+    return 0;
 }
 
 int parse_u64(const char *text, uint64_t *ret_value)
@@ -107,6 +149,38 @@ int parse_bool(const char *text, bool *ret_value)
     return -EINVAL;
 }
 
+int parse_time_ms(const char *text, uint64_t *ret_ms)
+{
+    struct tm utc = { 0 };
+    const char *end = strptime(text, "%Y-%m-%dT%H:%M:%S", &utc);
+    uint64_t fraction = 0, unit = 100;
+    time_t seconds;
+
+    if (!end)
+        return -EINVAL;
+    if (*end == '.')
+        for (end++; isdigit((unsigned char)*end); end++, unit /= 10)
+            fraction += (uint64_t)(*end - '0') * unit;
+    if (strcmp(end, "Z") != 0)
+        return -EINVAL;
+    seconds = timegm(&utc);
+    if (seconds < 0)
+        return -ERANGE;
+    *ret_ms = (uint64_t)seconds * 1000 + fraction;
+    return 0;
+}
+
+void format_time_ms(uint64_t ms, char ret[TIME_TEXT_SIZE])
+{
+    time_t seconds = (time_t)(ms / 1000);
+    size_t len = 0;
+    struct tm utc;
+
+    if (gmtime_r(&seconds, &utc))
+        len = strftime(ret, TIME_TEXT_SIZE, "%Y-%m-%dT%H:%M:%S", &utc);
+    (void)snprintf(ret + len, TIME_TEXT_SIZE - len, ".%03uZ", (unsigned)(ms % 1000));
+}
+
 bool is_name(const char *text)
 {
     size_t len = strlen(text);
@@ -116,4 +190,13 @@ bool is_name(const char *text)
     if (!islower((unsigned char)*text) && !isdigit((unsigned char)*text))
         return false;
     return strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789._-") == len;
+}
+
+bool is_handle(const char *text, size_t max)
+{
+    size_t len = strlen(text);
+
+    if (len == 0 || len > max || !isalnum((unsigned char)*text))
+        return false;
+    return strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-") == len;
 }

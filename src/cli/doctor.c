@@ -48,7 +48,7 @@ static const struct option_row rows[] = {
     OPTION_HELP,
 };
 
-static const struct option_table table = { rows, ARRAY_SIZE(rows) };
+static const struct option_table table = { rows, ARRAY_SIZE(rows), NULL };
 
 const struct command command_doctor = {
     .name = "doctor",

@@ -32,7 +32,7 @@ static const struct option_row rows[] = {
     OPTION_HELP,
 };
 
-static const struct option_table options_table = { rows, ARRAY_SIZE(rows) };
+static const struct option_table options_table = { rows, ARRAY_SIZE(rows), NULL };
 
 /* A shell can start us with 0, 1 or 2 closed; the first socket would then become our stdout. Opened
  * for reading only, so that a write still fails. */

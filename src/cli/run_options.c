@@ -129,7 +129,7 @@ static const struct option_row rows[] = {
     OPTION_HELP,
 };
 
-const struct option_table run_option_table = { rows, ARRAY_SIZE(rows) };
+const struct option_table run_option_table = { rows, ARRAY_SIZE(rows), NULL };
 
 void run_options_init(struct run_options *options)
 {

@@ -112,7 +112,7 @@ static int template_import_run(int argc, char **argv)
 
 static const struct option_row rows[] = { OPTION_HELP };
 
-static const struct option_table table = { rows, ARRAY_SIZE(rows) };
+static const struct option_table table = { rows, ARRAY_SIZE(rows), NULL };
 
 const struct command command_template_import = {
     .name = "template import",

@@ -154,7 +154,7 @@ static const struct option_row rows[] = {
     OPTION_HELP,
 };
 
-static const struct option_table table = { rows, ARRAY_SIZE(rows) };
+static const struct option_table table = { rows, ARRAY_SIZE(rows), NULL };
 
 const struct command command_template_ls = {
     .name = "template ls",

@@ -47,7 +47,7 @@ static int template_rm_run(int argc, char **argv)
 
 static const struct option_row rows[] = { OPTION_HELP };
 
-static const struct option_table table = { rows, ARRAY_SIZE(rows) };
+static const struct option_table table = { rows, ARRAY_SIZE(rows), NULL };
 
 const struct command command_template_rm = {
     .name = "template rm",

@@ -18,7 +18,7 @@ static int version_run(int argc, char **argv)
 
 static const struct option_row rows[] = { OPTION_HELP };
 
-static const struct option_table table = { rows, ARRAY_SIZE(rows) };
+static const struct option_table table = { rows, ARRAY_SIZE(rows), NULL };
 
 const struct command command_version = {
     .name = "version",

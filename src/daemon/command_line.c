@@ -74,7 +74,7 @@ static struct option_table table_join(struct option_row **ret_rows)
     memcpy(rows, own_rows, sizeof(own_rows));
     memcpy(rows + ARRAY_SIZE(own_rows), keys.rows, keys.count * sizeof(*rows));
     *ret_rows = rows;
-    return (struct option_table){ rows, ARRAY_SIZE(own_rows) + keys.count };
+    return (struct option_table){ .rows = rows, .count = ARRAY_SIZE(own_rows) + keys.count };
 }
 
 static int words_read(int argc, char *const *argv, struct command_line *line, struct err *err)

@@ -408,7 +408,7 @@ struct option_table config_options(void)
         CONFIG_ROWS(OFFER)
     };
 
-    return (struct option_table){ options, ROW_COUNT };
+    return (struct option_table){ .rows = options, .count = ROW_COUNT };
 }
 
 void config_done(struct config *config)

@@ -43,7 +43,7 @@ static const struct option_row rows[] = {
     { "tty", 't', NULL, "give it a terminal", set_tty },
     { "quiet", 0, NULL, "say less", set_quiet },
 };
-static const struct option_table table = { rows, ARRAY_SIZE(rows) };
+static const struct option_table table = { rows, ARRAY_SIZE(rows), NULL };
 
 /* Parses words up to NULL, the first being the command's own name. */
 static int parse(const char *const *words, struct wanted *wanted, int *next, struct err *err)
@@ -131,8 +131,43 @@ static void help_has_one_line_for_each_option(void)
     CHECK(strstr(text, "    --quiet "), "(%s)", text);
 }
 
+static void options_may_stand_behind_operands(void)
+{
+    char words[][8] = { "diff", "a", "-m1", "b", "--tty", "--", "--quiet" };
+    char *argv[ARRAY_SIZE(words) + 1] = { NULL };
+    struct wanted wanted = { 0 };
+    struct err err = { 0 };
+    int next = 0;
+
+    for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+        argv[i] = words[i];
+    CHECK(options_parse_anywhere(&table, &wanted, ARRAY_SIZE(words), argv, &next, &err) == 0);
+    CHECK_TEXT(wanted.memory, "1");
+    CHECK(wanted.tty && !wanted.quiet);
+    CHECK(next == 4);
+    CHECK_TEXT(argv[4], "a");
+    CHECK_TEXT(argv[5], "b");
+    CHECK_TEXT(argv[6], "--quiet");
+}
+
+static void shared_rows_are_options_too(void)
+{
+    static const struct option_row own[] = { { "own", 'o', NULL, "one's own", set_quiet } };
+    static const struct option_table joined = { own, ARRAY_SIZE(own), &table };
+    char name[] = "x", first[] = "-o", second[] = "--tty";
+    char *const argv[] = { name, first, second, NULL };
+    struct wanted wanted = { 0 };
+    struct err err = { 0 };
+    int next = 0;
+
+    CHECK(options_parse(&joined, &wanted, 3, argv, &next, &err) == 0);
+    CHECK(wanted.quiet && wanted.tty && next == 3);
+}
+
 int main(void)
 {
+    RUN(options_may_stand_behind_operands);
+    RUN(shared_rows_are_options_too);
     RUN(a_value_may_follow_or_be_joined);
     RUN(options_end_at_the_first_operand_or_behind_dashes);
     RUN(mistakes_are_named);

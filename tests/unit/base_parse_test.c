@@ -57,8 +57,11 @@ static void durations_have_units_and_seconds_are_the_default(void)
         const char *text;
         uint64_t ms;
     } good[] = {
-        { "30", 30000 },   { "30s", 30000 },  { "250ms", 250 },
-        { "1.5m", 90000 }, { "2h", 7200000 }, { "1d", 86400000 },
+        { "30", 30000 },      { "30s", 30000 },
+        { "250ms", 250 },     { "1.5m", 90000 },
+        { "2h", 7200000 },    { "1d", 86400000 },
+        { "1h30m", 5400000 }, { "90s", 90000 },
+        { "2d", 172800000 },  { "1d2h3m4s5ms", 93784005 },
     };
     uint64_t ms;
 
@@ -68,6 +71,42 @@ static void durations_have_units_and_seconds_are_the_default(void)
     }
     CHECK(parse_duration_ms("5w", &ms) == -EINVAL);
     CHECK(parse_duration_ms("-5s", &ms) == -EINVAL);
+}
+
+static void parts_of_a_duration_have_units_and_grow_smaller(void)
+{
+    static const char *const bad[] = { "1h30", "30m1h", "1h1h",  "1h-30m", "1h 30m",
+                                       "h30m", "1h.",   "1h30x", "1hh",    "1h0x1m" };
+    uint64_t ms = 7;
+
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+        CHECK(parse_duration_ms(bad[i], &ms) < 0, "('%s' gave %" PRIu64 ")", bad[i], ms);
+    CHECK(ms == 7, "(a refusal writes nothing)");
+}
+
+static void moments_survive_the_way_to_text_and_back(void)
+{
+    static const uint64_t moments[] = { 0, 1, 999, 1000, 1763200800123, 253402300799999 };
+    char text[TIME_TEXT_SIZE];
+    uint64_t ms;
+
+    for (size_t i = 0; i < ARRAY_SIZE(moments); i++) {
+        format_time_ms(moments[i], text);
+        CHECK(parse_time_ms(text, &ms) == 0 && ms == moments[i], "('%s')", text);
+    }
+    format_time_ms(86400123, text);
+    CHECK_TEXT(text, "1970-01-02T00:00:00.123Z");
+    CHECK(parse_time_ms("1970-01-02T00:00:00Z", &ms) == 0 && ms == 86400000);
+    CHECK(parse_time_ms("1970-01-02T00:00:00", &ms) == -EINVAL);
+    CHECK(parse_time_ms("yesterday", &ms) == -EINVAL);
+    CHECK(parse_time_ms("1969-01-02T00:00:00Z", &ms) == -ERANGE);
+}
+
+static void handles_begin_with_a_letter_or_digit(void)
+{
+    CHECK(is_handle("a", 1) && is_handle("Turn-1_x.y", 10) && is_handle("0", 8));
+    CHECK(!is_handle("", 8) && !is_handle("ab", 1) && !is_handle(".a", 8) && !is_handle("-a", 8));
+    CHECK(!is_handle("a/b", 8) && !is_handle("a b", 8) && !is_handle("\xc3\xa4", 8));
 }
 
 static void numbers_are_whole_and_decimal(void)
@@ -127,6 +166,9 @@ int main(void)
     RUN(what_is_not_a_size_is_refused);
     RUN(what_would_overflow_is_out_of_range);
     RUN(durations_have_units_and_seconds_are_the_default);
+    RUN(parts_of_a_duration_have_units_and_grow_smaller);
+    RUN(moments_survive_the_way_to_text_and_back);
+    RUN(handles_begin_with_a_letter_or_digit);
     RUN(numbers_are_whole_and_decimal);
     RUN(cpus_are_thousandths);
     RUN(booleans_have_four_spellings_each);
