@@ -21,6 +21,7 @@ struct holt_stream;
 struct holt_error {
     char code[32];     /* a Connect code: "not_found", "invalid_argument", "unavailable", ... */
     char message[480]; /* one line for a person */
+    char cause[32];    /* of refusals that programs tell apart: "SessionNotFound"; "": none */
 };
 
 /* host: "unix:///path/holt.sock" or "http://host:port"; NULL: $HOLT_HOST, else holt.sock in

@@ -9,7 +9,6 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "base/xalloc.h"
 
 /* https://connectrpc.com/docs/protocol/#error-codes */
 static const struct connect_code codes[ERR_KINDS] = {
@@ -29,10 +28,10 @@ const struct connect_code *connect_code_of(enum err_kind kind)
     return &codes[kind < ERR_KINDS ? kind : ERR_NONE];
 }
 
-int connect_error_write(struct buf *out, const char *code, const char *message)
+int connect_error_write(struct buf *out, const char *code, const char *message, const char *cause)
 {
     cleanup_json json_t *error =
-        json_pack("{s:s, s:o}", "code", code, "message", connect_text(message));
+        json_pack("{s:s, s:o, s:s*}", "code", code, "message", json_text(message), "cause", cause);
 
     return error ? json_write(error, out) : -ENOMEM;
 }
@@ -44,18 +43,4 @@ bool connect_type_is(const char *header, const char *type)
     if (!header || strncasecmp(header, type, len) != 0)
         return false;
     return header[len] == '\0' || header[len] == ';' || header[len] == ' ' || header[len] == '\t';
-}
-
-json_t *connect_text(const char *text)
-{
-    json_t *value = json_string(text);
-    cleanup_free char *ascii = NULL;
-
-    if (value)
-        return value;
-    ascii = xstrdup(text);
-    for (char *c = ascii; *c; c++)
-        if ((unsigned char)*c >= 0x80)
-            *c = '?';
-    return json_string(ascii);
 }

@@ -1,7 +1,6 @@
 /* The words of the Connect protocol: codes, HTTP statuses, content types, error bodies. */
 #pragma once
 
-#include <jansson.h>
 #include <stdbool.h>
 
 #include "base/err.h"
@@ -19,12 +18,9 @@ struct connect_code {
 /* How an error of this kind is told to a client. */
 const struct connect_code *connect_code_of(enum err_kind kind);
 
-/* Appends {"code":...,"message":...}: 0, -ENOBUFS or -ENOMEM. */
-int connect_error_write(struct buf *out, const char *code, const char *message);
+/* Appends {"code":...,"message":...,"cause":...}, the last unless it is NULL: 0, -ENOBUFS or
+ * -ENOMEM. */
+int connect_error_write(struct buf *out, const char *code, const char *message, const char *cause);
 
 /* Whether a Content-Type header (NULL: absent) says this type, whatever its parameters. */
 bool connect_type_is(const char *header, const char *type);
-
-/* Text as a JSON string. Messages are cut to size without regard for UTF-8 and may quote foreign
- * bytes: where that is not valid, everything outside ASCII becomes "?". */
-json_t *connect_text(const char *text);

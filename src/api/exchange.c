@@ -89,7 +89,7 @@ static enum MHD_Result refusal_send(struct MHD_Connection *connection,
 {
     cleanup_with(buf_done) struct buf body = BUF_INIT(REPLY_MAX);
 
-    if (connect_error_write(&body, refusal->code, refusal->message) < 0)
+    if (connect_error_write(&body, refusal->code, refusal->message, NULL) < 0)
         return MHD_NO;
     return body_send(connection, refusal->http_status, CONNECT_UNARY_TYPE, &body, refusal);
 }
@@ -109,15 +109,16 @@ static enum MHD_Result err_send(const struct exchange *exchange, struct MHD_Conn
 {
     cleanup_with(buf_done) struct buf body = BUF_INIT(REPLY_MAX);
     const struct connect_code *code = connect_code_of(err->kind);
+    const char *cause = err_cause_name(err->cause);
 
     if (err->kind == ERR_INTERNAL)
         log_warn("%s: %s", exchange->route->path, err->msg);
     if (exchange->route->stream) {
-        if (envelope_add_end(&body, code->name, err->msg) < 0)
+        if (envelope_add_end(&body, code->name, err->msg, cause) < 0)
             return MHD_NO;
         return body_send(connection, MHD_HTTP_OK, CONNECT_STREAM_TYPE, &body, NULL);
     }
-    if (connect_error_write(&body, code->name, err->msg) < 0)
+    if (connect_error_write(&body, code->name, err->msg, cause) < 0)
         return MHD_NO;
     return body_send(connection, code->http_status, CONNECT_UNARY_TYPE, &body, NULL);
 }

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "api/connect.h"
 #include "api/run_request.h"
 #include "api/service.h"
 #include "api/stream.h"
@@ -73,7 +72,7 @@ static int ended_add(struct buf *out, const struct process_end *end)
     return message_add_take(
         out, json_pack("{s:{s:s, s:i, s:i, s:o, s:o, s:o, s:o}}", "ended", "outcome",
                        outcome_name(end->outcome), "exitCode", end->exit_code, "signal",
-                       end->signal, "reason", connect_text(end->reason), "durationMs",
+                       end->signal, "reason", json_text(end->reason), "durationMs",
                        json_u64(end->duration_ms), "cpuMs", json_u64(end->cpu_ms),
                        "memoryPeakBytes", json_u64(end->memory_peak_bytes)));
 }

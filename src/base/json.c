@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/parse.h"
+#include "base/xalloc.h"
 
 int json_parse_object(const char *text, size_t len, json_t **ret_object, struct err *err)
 {
@@ -153,6 +154,20 @@ json_t *json_u64(uint64_t value)
 
     (void)snprintf(text, sizeof(text), "%" PRIu64, value);
     return json_string(text);
+}
+
+json_t *json_text(const char *text)
+{
+    json_t *value = json_string(text);
+    cleanup_free char *ascii = NULL;
+
+    if (value)
+        return value;
+    ascii = xstrdup(text);
+    for (char *next = ascii; *next; next++)
+        if ((unsigned char)*next >= 0x80)
+            *next = '?';
+    return json_string(ascii);
 }
 
 json_t *json_time(uint64_t ms)

@@ -36,6 +36,10 @@ int json_only_fields(const json_t *object, const char *const *names, struct err 
 /* proto3 writes 64-bit numbers as strings, so that JavaScript does not round them. */
 json_t *json_u64(uint64_t value);
 
+/* Text that may quote foreign bytes or have been cut without regard for UTF-8: where it is not
+ * valid, everything outside ASCII becomes "?". */
+json_t *json_text(const char *text);
+
 /* A moment, in milliseconds since 1970, as a google.protobuf.Timestamp. */
 json_t *json_time(uint64_t ms);
 

@@ -8,7 +8,6 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "base/xalloc.h"
 
 enum {
     FLAG_MESSAGE = 0,
@@ -40,22 +39,7 @@ int envelope_add(struct buf *out, const void *payload, size_t len)
     return add(out, FLAG_MESSAGE, payload, len);
 }
 
-/* Messages quote file names and other foreign bytes, and JSON knows only UTF-8. */
-static json_t *text_from_bytes(const char *text)
-{
-    json_t *value = json_string(text);
-    cleanup_free char *ascii = NULL;
-
-    if (value)
-        return value;
-    ascii = xstrdup(text);
-    for (char *next = ascii; *next; next++)
-        if ((unsigned char)*next >= 0x80)
-            *next = '?';
-    return json_string(ascii);
-}
-
-int envelope_add_end(struct buf *out, const char *code, const char *message)
+int envelope_add_end(struct buf *out, const char *code, const char *message, const char *cause)
 {
     cleanup_with(buf_done) struct buf payload = BUF_INIT(ENVELOPE_PAYLOAD_MAX);
     cleanup_json json_t *end = NULL;
@@ -63,7 +47,8 @@ int envelope_add_end(struct buf *out, const char *code, const char *message)
 
     if (!code)
         return add(out, FLAG_END, "{}", 2);
-    end = json_pack("{s:{s:s,s:o}}", "error", "code", code, "message", text_from_bytes(message));
+    end = json_pack("{s:{s:s,s:o,s:s*}}", "error", "code", code, "message", json_text(message),
+                    "cause", cause);
     if (!end)
         return -ENOMEM;
     r = json_write(end, &payload);

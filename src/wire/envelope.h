@@ -3,7 +3,7 @@
  *   byte 0     flags: 0 a message, 2 the end of the stream; anything else is refused
  *   bytes 1-4  length of the payload, big-endian
  *   payload    JSON. The end's payload is {} when all went well, else
- *              {"error":{"code":"not_found","message":"no template 'x'"}}
+ *              {"error":{"code":"not_found","message":"no sandbox 'x'","cause":"SessionNotFound"}}
  *
  * https://connectrpc.com/docs/protocol/#streaming-rpcs; compression (flag 1) is never negotiated.
  */
@@ -30,9 +30,9 @@ struct envelope {
 int envelope_add(struct buf *out, const void *payload, size_t len);
 
 /* Appends the end of the stream; code is a Connect code such as "not_found", NULL for a good end,
- * and then message is not looked at. Bytes of message that are not UTF-8 come out as "?". Returns
- * as envelope_add does. */
-int envelope_add_end(struct buf *out, const char *code, const char *message);
+ * and then nothing else is looked at. Bytes of message that are not UTF-8 come out as "?"; cause
+ * (NULL: none) is for programs, as err_cause_name spells it. Returns as envelope_add does. */
+int envelope_add_end(struct buf *out, const char *code, const char *message, const char *cause);
 
 /* Reads the envelope that data starts with: its whole size, 0 when more bytes are needed, -EPROTO
  * on unknown flags, -EMSGSIZE on a payload beyond ENVELOPE_PAYLOAD_MAX. Refuses as soon as the

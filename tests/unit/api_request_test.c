@@ -182,11 +182,12 @@ static void an_error_body_is_always_valid_json(void)
 {
     cleanup_with(buf_done) struct buf body = BUF_INIT(4096);
 
-    CHECK(connect_error_write(&body, "internal", "cut off: \xc3") == 0);
+    CHECK(connect_error_write(&body, "internal", "cut off: \xc3", NULL) == 0);
     CHECK_TEXT(body.data, "{\"code\":\"internal\",\"message\":\"cut off: ?\"}");
     buf_clear(&body);
-    CHECK(connect_error_write(&body, "not_found", "no \"t\xc3\xa4st\"\n") == 0);
-    CHECK_TEXT(body.data, "{\"code\":\"not_found\",\"message\":\"no \\\"t\xc3\xa4st\\\"\\n\"}");
+    CHECK(connect_error_write(&body, "not_found", "no \"t\xc3\xa4st\"\n", "SessionNotFound") == 0);
+    CHECK_TEXT(body.data, "{\"code\":\"not_found\",\"message\":\"no \\\"t\xc3\xa4st\\\"\\n\","
+                          "\"cause\":\"SessionNotFound\"}");
 }
 
 static void only_the_whole_token_matches(void)

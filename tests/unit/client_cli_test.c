@@ -100,7 +100,7 @@ static void stream_end(int fd, const char *code, const char *message)
 {
     cleanup_with(buf_done) struct buf body = BUF_INIT(REQUEST_MAX);
 
-    CHECK(envelope_add_end(&body, code, message) == 0);
+    CHECK(envelope_add_end(&body, code, message, NULL) == 0);
     send_chunk(fd, &body);
     send_text(fd, "0\r\n\r\n", 5);
 }

@@ -17,7 +17,7 @@ static void an_envelope_comes_back_as_it_went_in(void)
     ssize_t size;
 
     CHECK(envelope_add(&out, "{\"a\":1}", 7) == 0);
-    CHECK(envelope_add_end(&out, NULL, NULL) == 0);
+    CHECK(envelope_add_end(&out, NULL, NULL, NULL) == 0);
     CHECK(memcmp(out.data, "\0\0\0\0\7{\"a\":1}\2\0\0\0\2{}", out.len) == 0);
     size = envelope_parse(out.data, out.len, &envelope);
     CHECK(size == 12 && envelope.len == 7 && !envelope.is_end);
@@ -76,7 +76,7 @@ static int end_to_error(const char *code, const char *message, struct holt_error
     cleanup_with(buf_done) struct buf out = BUF_INIT(STREAM_MAX);
     struct envelope envelope;
 
-    CHECK(envelope_add_end(&out, code, message) == 0);
+    CHECK(envelope_add_end(&out, code, message, NULL) == 0);
     CHECK(envelope_parse(out.data, out.len, &envelope) == (ssize_t)out.len);
     CHECK(envelope.is_end);
     return error_from_end(error, envelope.payload, envelope.len);
@@ -94,6 +94,23 @@ static void an_end_carries_the_error(void)
     CHECK_TEXT(error.message, "\xc3\xbc");
     CHECK(end_to_error("internal", "bad \xff byte", &error) == -1);
     CHECK_TEXT(error.message, "bad ? byte");
+}
+
+static void an_error_has_its_cause_and_forgets_the_last_one(void)
+{
+    static const char body[] = "{\"code\":\"not_found\",\"message\":\"m\",\"cause\":\"Why\"}";
+    cleanup_with(buf_done) struct buf out = BUF_INIT(STREAM_MAX);
+    struct envelope envelope;
+    struct holt_error error;
+
+    CHECK(envelope_add_end(&out, "not_found", "no 'x'", "SessionNotFound") == 0);
+    CHECK(envelope_parse(out.data, out.len, &envelope) == (ssize_t)out.len);
+    CHECK(error_from_end(&error, envelope.payload, envelope.len) == -1);
+    CHECK_TEXT(error.cause, "SessionNotFound");
+    CHECK(end_to_error("not_found", "x", &error) == -1);
+    CHECK_TEXT(error.cause, "");
+    CHECK(error_from_reply(&error, 404, body, strlen(body)) == -1);
+    CHECK_TEXT(error.cause, "Why");
 }
 
 static void an_end_that_cannot_be_read_is_an_error(void)
@@ -116,6 +133,7 @@ int main(void)
     RUN(a_bad_header_is_refused_before_its_payload_comes);
     RUN(too_much_is_refused_and_adds_nothing);
     RUN(an_end_carries_the_error);
+    RUN(an_error_has_its_cause_and_forgets_the_last_one);
     RUN(an_end_that_cannot_be_read_is_an_error);
     return 0;
 }
