@@ -6,14 +6,32 @@
 #include "base/cleanup.h"
 
 static const struct route routes[] = {
+    { "/holt.v1.SandboxService/Create", .unary = sandbox_service_create },
+    { "/holt.v1.SandboxService/Get", .unary = sandbox_service_get },
+    { "/holt.v1.SandboxService/List", .unary = sandbox_service_list },
+    { "/holt.v1.SandboxService/Pause", .unary = sandbox_service_pause },
+    { "/holt.v1.SandboxService/Resume", .unary = sandbox_service_resume },
+    { "/holt.v1.SandboxService/Stop", .unary = sandbox_service_stop },
+    { "/holt.v1.SandboxService/Start", .unary = sandbox_service_start },
+    { "/holt.v1.SandboxService/Destroy", .unary = sandbox_service_destroy },
+    { "/holt.v1.SandboxService/Fork", .unary = sandbox_service_fork },
     { "/holt.v1.SandboxService/Run", .stream = sandbox_service_run },
+    { "/holt.v1.SnapshotService/TurnComplete", .unary = snapshot_service_turn_complete },
+    { "/holt.v1.SnapshotService/Create", .unary = snapshot_service_create },
+    { "/holt.v1.SnapshotService/Rollback", .unary = snapshot_service_rollback },
+    { "/holt.v1.SnapshotService/List", .unary = snapshot_service_list },
+    { "/holt.v1.SnapshotService/Remove", .unary = snapshot_service_remove },
+    { "/holt.v1.SnapshotService/Diff", .stream = snapshot_service_diff },
+    { "/holt.v1.ProcessService/Exec", .stream = process_service_exec },
     { "/holt.v1.ProcessService/SendInput", .unary = process_service_send_input },
     { "/holt.v1.ProcessService/Signal", .unary = process_service_signal },
     { "/holt.v1.ProcessService/Resize", .unary = process_service_resize },
     { "/holt.v1.TemplateService/Import", .stream = template_service_import },
     { "/holt.v1.TemplateService/List", .unary = template_service_list },
     { "/holt.v1.TemplateService/Remove", .unary = template_service_remove },
+    { "/holt.v1.TemplateService/Commit", .unary = template_service_commit },
     { "/holt.v1.HostService/Health", .unary = host_service_health },
+    { "/holt.v1.HostService/Audit", .stream = host_service_audit },
 };
 
 const struct route *route_find(const char *path)

@@ -5,8 +5,8 @@
 
 struct route {
     const char *path;
-    unary_fn unary; /* one of the two */
-    stream_fn stream;
+    unary_fn *unary; /* one of the two */
+    stream_fn *stream;
 };
 
 /* The method at this path, or NULL. */

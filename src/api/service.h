@@ -16,29 +16,27 @@ struct call {
 };
 
 /* Answers one message with one. *ret_reply left NULL stands for an empty message. */
-typedef int (*unary_fn)(const struct call *call, const json_t *request, json_t **ret_reply,
-                        struct err *err);
+typedef int unary_fn(const struct call *call, const json_t *request, json_t **ret_reply,
+                     struct err *err);
 
 /* Answers one message with a stream. The request is gone when the stream is first read. */
-typedef int (*stream_fn)(const struct call *call, const json_t *request, struct stream **ret,
-                         struct err *err);
+typedef int stream_fn(const struct call *call, const json_t *request, struct stream **ret,
+                      struct err *err);
 
-int host_service_health(const struct call *call, const json_t *request, json_t **ret_reply,
-                        struct err *err);
+unary_fn host_service_health;
+stream_fn host_service_audit;
 
-int sandbox_service_run(const struct call *call, const json_t *request, struct stream **ret,
-                        struct err *err);
+unary_fn sandbox_service_create, sandbox_service_get, sandbox_service_list, sandbox_service_pause,
+    sandbox_service_resume, sandbox_service_stop, sandbox_service_start, sandbox_service_destroy,
+    sandbox_service_fork;
+stream_fn sandbox_service_run;
 
-int process_service_send_input(const struct call *call, const json_t *request, json_t **ret_reply,
-                               struct err *err);
-int process_service_signal(const struct call *call, const json_t *request, json_t **ret_reply,
-                           struct err *err);
-int process_service_resize(const struct call *call, const json_t *request, json_t **ret_reply,
-                           struct err *err);
+unary_fn snapshot_service_turn_complete, snapshot_service_create, snapshot_service_rollback,
+    snapshot_service_list, snapshot_service_remove;
+stream_fn snapshot_service_diff;
 
-int template_service_import(const struct call *call, const json_t *request, struct stream **ret,
-                            struct err *err);
-int template_service_list(const struct call *call, const json_t *request, json_t **ret_reply,
-                          struct err *err);
-int template_service_remove(const struct call *call, const json_t *request, json_t **ret_reply,
-                            struct err *err);
+stream_fn process_service_exec;
+unary_fn process_service_send_input, process_service_signal, process_service_resize;
+
+stream_fn template_service_import;
+unary_fn template_service_list, template_service_remove, template_service_commit;

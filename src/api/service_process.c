@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <string.h>
-
+#include "api/fields.h"
+#include "api/process_request.h"
+#include "api/process_stream.h"
+#include "api/sandbox_ref.h"
 #include "api/service.h"
 #include "api/terminal_size.h"
 #include "base/buf.h"
@@ -9,6 +11,7 @@
 #include "base/json.h"
 #include "host/machine.h"
 #include "host/process.h"
+#include "host/sandbox.h"
 
 enum { SIGNAL_MAX = 64 };
 
@@ -22,34 +25,31 @@ static void process_unref_slot(struct process **process)
     process_unref(*process);
 }
 
-static int id_get(const json_t *request, const char *name, const char **ret, struct err *err)
+/* In a throw-away machine, or in a sandbox. */
+static int process_find_anywhere(struct host *host, const char *sandbox_id, const char *id,
+                                 struct process **ret, struct err *err)
 {
-    const char *id = "";
-    int r = json_get_text(request, name, &id, err);
+    cleanup_with(machine_unref_slot) struct machine *machine = NULL;
+    cleanup_with(sandbox_ref_drop) struct sandbox *sandbox = NULL;
+    int r = machine_find(host, sandbox_id, &machine, err);
 
-    if (r < 0)
-        return r;
-    if (*id == '\0')
-        return err_set(err, ERR_INVALID, "field '%s' is missing", name);
-    *ret = id;
-    return 0;
+    if (r == 0)
+        return process_find(machine, id, ret, err);
+    if (err->kind == ERR_NOT_FOUND)
+        r = sandbox_find(host, sandbox_id, &sandbox, err);
+    return r < 0 ? r : sandbox_find_process(sandbox, id, ret, err);
 }
 
 /* The process that sandboxId and processId name, with a reference. */
 static int process_of(const struct call *call, const json_t *request, struct process **ret,
                       struct err *err)
 {
-    cleanup_with(machine_unref_slot) struct machine *machine = NULL;
-    const char *sandbox_name = NULL, *process_name = NULL;
-    int r = id_get(request, "sandboxId", &sandbox_name, err);
+    const char *sandbox_id = NULL, *id = NULL;
+    int r = field_sandbox(request, &sandbox_id, err);
 
     if (r == 0)
-        r = id_get(request, "processId", &process_name, err);
-    if (r == 0)
-        r = machine_find(call->host, sandbox_name, &machine, err);
-    if (r < 0)
-        return r;
-    return process_find(machine, process_name, ret, err);
+        r = field_needed(request, "processId", &id, err);
+    return r < 0 ? r : process_find_anywhere(call->host, sandbox_id, id, ret, err);
 }
 
 /* base64_decode makes room for whole groups of three, so the limit itself is checked behind it. */
@@ -130,4 +130,19 @@ int process_service_resize(const struct call *call, const json_t *request, json_
     if (r < 0)
         return r;
     return process_resize(process, size.rows, size.columns, err);
+}
+
+int process_service_exec(const struct call *call, const json_t *request, struct stream **ret,
+                         struct err *err)
+{
+    static const char *const fields[] = { "sandboxId", "process", NULL };
+    cleanup_with(process_request_done) struct process_request wanted = { 0 };
+    const char *sandbox = NULL;
+    int r = json_only_fields(request, fields, err);
+
+    if (r == 0)
+        r = field_sandbox(request, &sandbox, err);
+    if (r == 0)
+        r = process_request_parse(request, &wanted, err);
+    return r < 0 ? r : process_stream_exec(call, sandbox, &wanted.spec, ret, err);
 }

@@ -2,168 +2,167 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "api/fields.h"
+#include "api/messages.h"
+#include "api/process_stream.h"
 #include "api/run_request.h"
+#include "api/sandbox_ref.h"
+#include "api/sandbox_request.h"
 #include "api/service.h"
-#include "api/stream.h"
-#include "base/base64.h"
-#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json.h"
-#include "base/xalloc.h"
-#include "host/machine.h"
-#include "host/process.h"
-
-enum { RUN_OUTPUT_BYTES = 48 * 1024 };
-
-/* One throw-away sandbox and its process, for as long as its client listens. */
-struct run_stream {
-    struct stream stream;
-    struct machine *machine;
-    struct process *process;
-    int connection_fd;
-    bool is_announced;
-    struct buf output; /* reserved in full, never cleared: a quiet process touches none of it */
-};
-
-static int started_add(const struct run_stream *run, struct buf *out)
-{
-    size_t start = out->len;
-    int r = message_begin(out);
-
-    if (r == 0)
-        r = buf_printf(out, "{\"started\":{\"sandboxId\":\"%s\",\"processId\":\"%s\"}}",
-                       machine_id(run->machine), process_id(run->process));
-    if (r == 0)
-        message_end(out, start);
-    return r;
-}
-
-static int output_add(struct buf *out, const char *field, const void *data, size_t len)
-{
-    size_t start = out->len;
-    int r = message_begin(out);
-
-    if (r == 0)
-        r = buf_printf(out, "{\"%s\":\"", field);
-    if (r == 0)
-        r = base64_encode(out, data, len);
-    if (r == 0)
-        r = buf_add_str(out, "\"}");
-    if (r == 0)
-        message_end(out, start);
-    return r;
-}
-
-static const char *outcome_name(enum outcome outcome)
-{
-    static const char *const names[] = {
-        [OUTCOME_NONE] = "OUTCOME_UNSPECIFIED",  [OUTCOME_EXITED] = "OUTCOME_EXITED",
-        [OUTCOME_SIGNALED] = "OUTCOME_SIGNALED", [OUTCOME_TIMED_OUT] = "OUTCOME_TIMED_OUT",
-        [OUTCOME_OOM] = "OUTCOME_OOM",           [OUTCOME_KILLED] = "OUTCOME_KILLED",
-        [OUTCOME_LOST] = "OUTCOME_LOST",         [OUTCOME_NOT_STARTED] = "OUTCOME_NOT_STARTED",
-    };
-
-    return names[outcome < ARRAY_SIZE(names) ? outcome : OUTCOME_NONE];
-}
-
-static int ended_add(struct buf *out, const struct process_end *end)
-{
-    return message_add_take(
-        out, json_pack("{s:{s:s, s:i, s:i, s:o, s:o, s:o, s:o}}", "ended", "outcome",
-                       outcome_name(end->outcome), "exitCode", end->exit_code, "signal",
-                       end->signal, "reason", json_text(end->reason), "durationMs",
-                       json_u64(end->duration_ms), "cpuMs", json_u64(end->cpu_ms),
-                       "memoryPeakBytes", json_u64(end->memory_peak_bytes)));
-}
-
-static int event_add(struct buf *out, const struct process_event *event, const char *output)
-{
-    switch (event->kind) {
-    case PROCESS_STDOUT:
-        return output_add(out, "stdout", output, event->len);
-    case PROCESS_STDERR:
-        return output_add(out, "stderr", output, event->len);
-    case PROCESS_ENDED:
-        return ended_add(out, &event->end);
-    }
-    return -EINVAL;
-}
-
-static int run_next(struct stream *stream, struct buf *out, struct err *err)
-{
-    struct run_stream *run = (struct run_stream *)stream;
-    struct process_event event = { 0 };
-    int r;
-
-    if (!run->is_announced) {
-        run->is_announced = true;
-        r = started_add(run, out);
-        return r < 0 ? err_sys(err, r, "write an event") : 1;
-    }
-    r = process_next(run->process, run->connection_fd, run->output.data, run->output.max, &event);
-    if (r == -ECANCELED)
-        return r;
-    if (r < 0)
-        return err_sys(err, r, "read the process's output");
-    r = event_add(out, &event, run->output.data);
-    if (r < 0)
-        return err_sys(err, r, "write an event");
-    return event.kind == PROCESS_ENDED ? 0 : 1;
-}
-
-static void run_free(struct run_stream *run)
-{
-    if (run->machine)
-        machine_destroy(run->machine);
-    process_unref(run->process);
-    machine_unref(run->machine);
-    buf_done(&run->output);
-    free(run);
-}
-
-/* The client has its last byte, or has gone; only now may undoing the sandbox take time. */
-static void run_close(struct stream *stream)
-{
-    run_free((struct run_stream *)stream);
-}
-
-static void run_free_slot(struct run_stream **run)
-{
-    if (*run)
-        run_free(*run);
-}
-
-static const struct stream_ops run_ops = { run_next, run_close };
-
-static struct run_stream *run_new(int connection_fd)
-{
-    struct run_stream *run = xcalloc(1, sizeof(*run));
-
-    run->stream.ops = &run_ops;
-    run->connection_fd = connection_fd;
-    run->output.max = RUN_OUTPUT_BYTES;
-    return run;
-}
+#include "host/sandbox.h"
 
 int sandbox_service_run(const struct call *call, const json_t *request, struct stream **ret,
                         struct err *err)
 {
     cleanup_with(run_request_done) struct run_request wanted = { 0 };
-    cleanup_with(run_free_slot) struct run_stream *run = NULL;
     int r = run_request_parse(request, &wanted, err);
 
     if (r < 0)
         return r;
-    run = run_new(call->connection_fd);
-    r = buf_reserve(&run->output, run->output.max);
-    if (r < 0)
-        return err_sys(err, r, "make room for output");
-    r = machine_create(call->host, &wanted.machine, &run->machine, err);
+    return process_stream_run(call, &wanted.machine, &wanted.process.spec, ret, err);
+}
+
+int sandbox_service_create(const struct call *call, const json_t *request, json_t **ret_reply,
+                           struct err *err)
+{
+    cleanup_with(create_request_done) struct create_request wanted = { 0 };
+    cleanup_with(sandbox_ref_drop) struct sandbox *sandbox = NULL;
+    int r = create_request_parse(request, &wanted, err);
+
     if (r == 0)
-        r = process_start(run->machine, &wanted.process, &run->process, err);
+        r = sandbox_create(call->host, &wanted.spec, &sandbox, err);
+    return r < 0 ? r : sandbox_ref_reply(sandbox, false, ret_reply, err);
+}
+
+/* Finds the sandbox of a request that names nothing else. */
+static int find_only(const struct call *call, const json_t *request, struct sandbox **ret,
+                     struct err *err)
+{
+    static const char *const fields[] = { "sandboxId", NULL };
+    int r = json_only_fields(request, fields, err);
+
+    return r < 0 ? r : sandbox_ref_find(call, request, ret, err);
+}
+
+int sandbox_service_get(const struct call *call, const json_t *request, json_t **ret_reply,
+                        struct err *err)
+{
+    cleanup_with(sandbox_ref_drop) struct sandbox *sandbox = NULL;
+    int r = find_only(call, request, &sandbox, err);
+
+    return r < 0 ? r : sandbox_ref_reply(sandbox, true, ret_reply, err);
+}
+
+/* A change of state, answered with what the sandbox has become. */
+static int change(const struct call *call, const json_t *request,
+                  int (*to)(struct sandbox *sandbox, struct err *err), json_t **ret_reply,
+                  struct err *err)
+{
+    cleanup_with(sandbox_ref_drop) struct sandbox *sandbox = NULL;
+    int r = find_only(call, request, &sandbox, err);
+
+    if (r == 0)
+        r = to(sandbox, err);
+    return r < 0 ? r : sandbox_ref_reply(sandbox, false, ret_reply, err);
+}
+
+int sandbox_service_pause(const struct call *call, const json_t *request, json_t **ret_reply,
+                          struct err *err)
+{
+    return change(call, request, sandbox_pause, ret_reply, err);
+}
+
+int sandbox_service_resume(const struct call *call, const json_t *request, json_t **ret_reply,
+                           struct err *err)
+{
+    return change(call, request, sandbox_resume, ret_reply, err);
+}
+
+int sandbox_service_stop(const struct call *call, const json_t *request, json_t **ret_reply,
+                         struct err *err)
+{
+    return change(call, request, sandbox_stop, ret_reply, err);
+}
+
+int sandbox_service_start(const struct call *call, const json_t *request, json_t **ret_reply,
+                          struct err *err)
+{
+    return change(call, request, sandbox_start, ret_reply, err);
+}
+
+int sandbox_service_destroy(const struct call *call, const json_t *request, json_t **ret_reply,
+                            struct err *err)
+{
+    cleanup_with(sandbox_ref_drop) struct sandbox *sandbox = NULL;
+    int r = find_only(call, request, &sandbox, err);
+
+    (void)ret_reply;
+    return r < 0 ? r : sandbox_destroy(sandbox, err);
+}
+
+static void infos_free(struct sandbox_info *infos, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        sandbox_info_done(&infos[i]);
+    free(infos);
+}
+
+int sandbox_service_list(const struct call *call, const json_t *request, json_t **ret_reply,
+                         struct err *err)
+{
+    static const char *const fields[] = { "labels", NULL };
+    cleanup_free struct label *labels = NULL;
+    cleanup_json json_t *list = json_array();
+    struct sandbox_info *infos = NULL;
+    size_t label_count = 0, count = 0;
+    int r = json_only_fields(request, fields, err);
+
+    if (r == 0)
+        r = field_labels(request, &labels, &label_count, err);
+    if (r == 0)
+        r = sandbox_list(call->host, labels, label_count, &infos, &count, err);
     if (r < 0)
         return r;
-    *ret = &TAKE_PTR(run)->stream;
-    return 0;
+    for (size_t i = 0; i < count; i++)
+        (void)json_array_append_new(list, sandbox_json(&infos[i], false));
+    infos_free(infos, count);
+    *ret_reply = json_pack("{s:O}", "sandboxes", list);
+    return *ret_reply && json_array_size(list) == count ? 0
+                                                        : err_sys(err, -ENOMEM, "list sandboxes");
+}
+
+/* Drops the references. */
+static json_t *forks_json(struct sandbox *const *forks, size_t count)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < count; i++) {
+        cleanup_with(sandbox_info_done) struct sandbox_info info = { 0 };
+
+        sandbox_get_info(forks[i], false, &info);
+        (void)json_array_append_new(list, sandbox_json(&info, false));
+        sandbox_unref(forks[i]);
+    }
+    return list;
+}
+
+int sandbox_service_fork(const struct call *call, const json_t *request, json_t **ret_reply,
+                         struct err *err)
+{
+    cleanup_with(sandbox_ref_drop) struct sandbox *sandbox = NULL;
+    struct sandbox *forks[FORK_MAX] = { NULL };
+    struct fork_request wanted = { 0 };
+    int r = fork_request_parse(request, &wanted, err);
+
+    if (r == 0)
+        r = sandbox_find(call->host, wanted.sandbox, &sandbox, err);
+    if (r == 0)
+        r = sandbox_fork(sandbox, wanted.from, wanted.count, forks, err);
+    if (r < 0)
+        return r;
+    *ret_reply = json_pack("{s:o}", "sandboxes", forks_json(forks, wanted.count));
+    return *ret_reply ? 0 : err_sys(err, -ENOMEM, "write the reply");
 }

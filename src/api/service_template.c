@@ -5,6 +5,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "api/messages.h"
+#include "api/sandbox_ref.h"
 #include "api/service.h"
 #include "api/stream.h"
 #include "base/buf.h"
@@ -14,6 +16,7 @@
 #include "base/parse.h"
 #include "base/xalloc.h"
 #include "host/host.h"
+#include "host/sandbox.h"
 #include "store/template.h"
 
 enum { PROGRESS_INTERVAL_NS = 200 * 1000 * 1000, NS_PER_S = 1000 * 1000 * 1000 };
@@ -35,14 +38,6 @@ struct import_stream {
     struct err err;
     struct template_info info;
 };
-
-static json_t *template_json(const struct template_info *info)
-{
-    return json_pack("{s:s, s:s, s:o, s:o, s:o}", "name", info->name, "kind",
-                     info->is_host ? "host" : "imported", "sizeBytes", json_u64(info->size_bytes),
-                     "files", json_u64(info->files), "createdAt",
-                     json_u64((uint64_t)info->created_at));
-}
 
 static void import_progress(uint64_t bytes, uint64_t files, void *context)
 {
@@ -245,4 +240,25 @@ int template_service_remove(const struct call *call, const json_t *request, json
     if (r < 0)
         return r;
     return host_remove_template(call->host, name, err);
+}
+
+int template_service_commit(const struct call *call, const json_t *request, json_t **ret_reply,
+                            struct err *err)
+{
+    static const char *const fields[] = { "sandboxId", "name", NULL };
+    cleanup_with(sandbox_ref_drop) struct sandbox *sandbox = NULL;
+    struct template_info info = { 0 };
+    const char *name = NULL;
+    int r = json_only_fields(request, fields, err);
+
+    if (r == 0)
+        r = name_get(request, &name, err);
+    if (r == 0)
+        r = sandbox_ref_find(call, request, &sandbox, err);
+    if (r == 0)
+        r = sandbox_commit(sandbox, name, &info, err);
+    if (r < 0)
+        return r;
+    *ret_reply = json_pack("{s:o}", "template", template_json(&info));
+    return *ret_reply ? 0 : err_sys(err, -ENOMEM, "write the reply");
 }

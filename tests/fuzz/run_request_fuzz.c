@@ -15,16 +15,16 @@ static void specs_check(const struct run_request *request)
 {
     size_t bytes = 0;
 
-    assert(request->process.args[0] && *request->process.args[0]);
-    for (char *const *arg = request->process.args; *arg; arg++)
+    assert(request->process.spec.args[0] && *request->process.spec.args[0]);
+    for (char *const *arg = request->process.spec.args; *arg; arg++)
         bytes += strlen(*arg) + 1;
-    for (char *const *word = request->process.env; *word; word++) {
+    for (char *const *word = request->process.spec.env; *word; word++) {
         assert(strchr(*word, '=') > *word);
         bytes += strlen(*word) + 1;
     }
     assert(bytes <= PROCESS_ARGS_BYTES_MAX);
-    assert(!request->process.cwd || *request->process.cwd == '/');
-    assert(!request->process.has_terminal || (request->process.rows && request->process.columns));
+    assert(!request->process.spec.cwd || *request->process.spec.cwd == '/');
+    assert(!request->process.spec.has_terminal || (request->process.spec.rows && request->process.spec.columns));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -45,7 +45,7 @@ static void refuse(const char *text, enum err_kind kind, const char *reason)
 static void a_full_request_becomes_specs(void)
 {
     cleanup_with(parsed_done) struct parsed parsed = { 0 };
-    const struct process_spec *process = &parsed.request.process;
+    const struct process_spec *process = &parsed.request.process.spec;
     const struct machine_spec *sandbox = &parsed.request.machine;
     struct err err = { 0 };
 
@@ -83,8 +83,8 @@ static void the_least_request_leaves_defaults_to_the_host(void)
               &parsed, &err) == 0,
         "(%s)", err.msg);
     CHECK(!parsed.request.machine.template && !parsed.request.machine.runtime);
-    CHECK(!parsed.request.process.cwd && !parsed.request.process.has_terminal);
-    CHECK(!parsed.request.process.env[0]);
+    CHECK(!parsed.request.process.spec.cwd && !parsed.request.process.spec.has_terminal);
+    CHECK(!parsed.request.process.spec.env[0]);
 }
 
 static void wrong_requests_are_refused_with_the_reason(void)

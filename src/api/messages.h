@@ -1,0 +1,14 @@
+/* Messages that several services answer with, as JSON. */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+
+struct sandbox_info;
+struct snapshot_info;
+struct template_info;
+
+/* spaceUsed is there only where the storage was asked. */
+json_t *sandbox_json(const struct sandbox_info *info, bool has_space);
+json_t *snapshot_json(const struct snapshot_info *info);
+json_t *template_json(const struct template_info *info);

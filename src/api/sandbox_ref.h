@@ -1,0 +1,20 @@
+/* The sandbox that a request is about. */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+
+struct call;
+struct err;
+struct sandbox;
+
+/* Finds what "sandboxId" names, with a reference. */
+int sandbox_ref_find(const struct call *call, const json_t *request, struct sandbox **ret,
+                     struct err *err);
+
+/* For cleanup_with: drops the reference. */
+void sandbox_ref_drop(struct sandbox **sandbox);
+
+/* {"sandbox": ...}: what is known of it now. 0, or -ENOMEM with err set. */
+int sandbox_ref_reply(struct sandbox *sandbox, bool wants_space, json_t **ret_reply,
+                      struct err *err);

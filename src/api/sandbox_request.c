@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/sandbox_request.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/fields.h"
+#include "api/run_request.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/json.h"
+
+/* In the place of a snapshot's name: the template, before anything was written. */
+static const char template_word[] = "template";
+
+static int action_get(const json_t *object, const char *name, enum sandbox_action *ret,
+                      struct err *err)
+{
+    const char *text = NULL;
+    int r = field_text(object, name, &text, err);
+
+    if (r == 0 && text && !sandbox_action_parse(text, ret))
+        return err_set(err, ERR_INVALID, "field '%s' must be kill or pause", name);
+    return r;
+}
+
+static int times_parse(const json_t *object, struct sandbox_spec *spec, struct err *err)
+{
+    int r = field_duration(object, "ttlMs", &spec->ttl_ms, err);
+
+    if (r == 0)
+        r = action_get(object, "expireAction", &spec->expire_action, err);
+    if (r == 0)
+        r = field_duration(object, "idleTimeoutMs", &spec->idle_timeout_ms, err);
+    if (r == 0)
+        r = action_get(object, "idleAction", &spec->idle_action, err);
+    return r;
+}
+
+int create_request_parse(const json_t *object, struct create_request *ret, struct err *err)
+{
+    static const char *const fields[] = { "name",         "template",      "runtime",      "limits",
+                                          "quotaBytes",   "labels",        "maxSnapshots", "ttlMs",
+                                          "expireAction", "idleTimeoutMs", "idleAction",   NULL };
+    struct sandbox_spec *spec = &ret->spec;
+    struct machine_spec machine = { 0 };
+    int r = json_only_fields(object, fields, err);
+
+    if (r == 0)
+        r = field_sandbox_name(object, &spec->name, err);
+    if (r == 0)
+        r = machine_request_parse(object, &machine, err);
+    if (r == 0)
+        r = json_get_u64(object, "quotaBytes", &spec->quota_bytes, err);
+    if (r == 0)
+        r = json_get_u32(object, "maxSnapshots", &spec->snapshots_max, err);
+    if (r == 0)
+        r = times_parse(object, spec, err);
+    if (r == 0)
+        r = field_labels(object, &ret->labels, &spec->label_count, err);
+    spec->template = machine.template;
+    spec->runtime = machine.runtime;
+    spec->limits = machine.limits;
+    spec->labels = ret->labels;
+    return r;
+}
+
+void create_request_done(struct create_request *request)
+{
+    free(request->labels);
+    request->labels = NULL;
+}
+
+/* One of the sandbox's snapshots, or NULL. */
+static int source_get(const json_t *object, const char *name, const char **ret, struct err *err)
+{
+    int r = field_snapshot(object, name, ret, err);
+
+    if (r == 0 && *ret && strcmp(*ret, template_word) == 0)
+        return err_set(err, ERR_INVALID,
+                       "field '%s': 'template' stands for the template itself; "
+                       "create a sandbox from that instead",
+                       name);
+    return r;
+}
+
+int fork_request_parse(const json_t *object, struct fork_request *ret, struct err *err)
+{
+    static const char *const fields[] = { "sandboxId", "from", "count", NULL };
+    int r = json_only_fields(object, fields, err);
+
+    ret->count = 1;
+    if (r == 0)
+        r = field_sandbox(object, &ret->sandbox, err);
+    if (r == 0)
+        r = source_get(object, "from", &ret->from, err);
+    if (r == 0)
+        r = json_get_u32(object, "count", &ret->count, err);
+    if (r == 0 && (ret->count < 1 || ret->count > FORK_MAX))
+        r = err_set(err, ERR_INVALID, "field 'count' must be from 1 to %d", FORK_MAX);
+    return r;
+}
+
+static int kind_get(const json_t *object, enum snapshot_kind *ret, struct err *err)
+{
+    const char *text = NULL;
+    int r = field_text(object, "kind", &text, err);
+
+    if (r == 0 && text && (!snapshot_kind_parse(text, ret) || *ret == SNAPSHOT_TURN))
+        return err_set(err, ERR_INVALID,
+                       "field 'kind' must be named or tool; a turn is taken with "
+                       "TurnComplete");
+    return r;
+}
+
+int snapshot_request_parse(const json_t *object, struct snapshot_request *ret, struct err *err)
+{
+    static const char *const fields[] = { "sandboxId", "name", "kind", NULL };
+    int r = json_only_fields(object, fields, err);
+
+    ret->kind = SNAPSHOT_NAMED;
+    if (r == 0)
+        r = field_sandbox(object, &ret->sandbox, err);
+    if (r == 0)
+        r = field_snapshot(object, "name", &ret->name, err);
+    if (r == 0 && !ret->name)
+        r = err_set(err, ERR_INVALID, "field 'name' is missing");
+    if (r == 0 && strcmp(ret->name, template_word) == 0)
+        r = err_set(err, ERR_INVALID,
+                    "a snapshot cannot be called 'template': that stands for the template itself");
+    return r < 0 ? r : kind_get(object, &ret->kind, err);
+}
+
+/* The host spells the template "". */
+static int side_get(const json_t *object, const char *name, const char **ret, struct err *err)
+{
+    int r = field_snapshot(object, name, ret, err);
+
+    if (r == 0 && *ret && strcmp(*ret, template_word) == 0)
+        *ret = "";
+    return r;
+}
+
+int diff_request_parse(const json_t *object, struct diff_request *ret, struct err *err)
+{
+    static const char *const fields[] = { "sandboxId", "from", "to", "lines", "patch", NULL };
+    int r = json_only_fields(object, fields, err);
+
+    if (r == 0)
+        r = field_sandbox(object, &ret->sandbox, err);
+    if (r == 0)
+        r = side_get(object, "from", &ret->what.from, err);
+    if (r == 0)
+        r = side_get(object, "to", &ret->what.to, err);
+    if (r == 0)
+        r = json_get_bool(object, "lines", &ret->what.options.wants_lines, err);
+    if (r == 0)
+        r = json_get_bool(object, "patch", &ret->what.options.wants_patch, err);
+    return r;
+}
