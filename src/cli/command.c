@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/err.h"
 #include "cli/report.h"
 
@@ -16,10 +17,40 @@ int option_set_help(void *into, const char *value, struct err *err)
     return 0;
 }
 
-/* The exit status of having printed something on stdout. */
-static int printed(void)
+int option_set_output(void *into, const char *value, struct err *err)
+{
+    struct output_options *options = into;
+
+    if (strcmp(value, "json") != 0 && strcmp(value, "table") != 0)
+        return err_set(err, ERR_INVALID, "--output is 'table' or 'json', not '%.100s'", value);
+    options->wants_json = strcmp(value, "json") == 0;
+    return 0;
+}
+
+int option_set_quiet(void *into, const char *value, struct err *err)
+{
+    struct output_options *options = into;
+
+    (void)value;
+    (void)err;
+    options->is_quiet = true;
+    return 0;
+}
+
+static const struct option_row help_rows[] = { OPTION_HELP };
+
+const struct option_table option_table_help = { help_rows, ARRAY_SIZE(help_rows), NULL };
+
+int command_printed(void)
 {
     return fflush(stdout) == 0 ? STATUS_OK : report("cannot write to stdout");
+}
+
+static bool is_below(const struct command *command, const char *name)
+{
+    size_t len = strlen(name);
+
+    return strncmp(command->name, name, len) == 0 && command->name[len] == ' ';
 }
 
 static int print_command(const struct command *command)
@@ -27,7 +58,10 @@ static int print_command(const struct command *command)
     (void)printf("Usage: holt %s [OPTIONS]%s%s\n\n%s.\n\nOptions:\n", command->name,
                  *command->operands ? " " : "", command->operands, command->summary);
     options_help(command->options, stdout);
-    return printed();
+    for (const struct command *const *next = commands; *next; next++)
+        if (is_below(*next, command->name))
+            (void)printf("\nSee also: holt %s --help\n", (*next)->name);
+    return command_printed();
 }
 
 bool command_parse(const struct command *command, void *into, int argc, char **argv, int *ret_next,
@@ -35,14 +69,39 @@ bool command_parse(const struct command *command, void *into, int argc, char **a
 {
     const struct common_options *options = into;
     struct err err;
+    int r;
 
-    if (options_parse(command->options, into, argc, argv, ret_next, &err) < 0) {
+    if (command->takes_command)
+        r = options_parse(command->options, into, argc, argv, ret_next, &err);
+    else
+        r = options_parse_anywhere(command->options, into, argc, argv, ret_next, &err);
+    if (r < 0) {
         *ret_status = report("%s: %s; see 'holt %s --help'", command->name, err.msg, command->name);
         return false;
     }
     if (options->wants_help)
         *ret_status = print_command(command);
     return !options->wants_help;
+}
+
+bool command_has_operands(const struct command *command, const struct operands *operands, int count)
+{
+    if (count >= operands->least && (operands->most == 0 || count <= operands->most))
+        return true;
+    (void)report("%s: needs %s; see 'holt %s --help'", command->name, operands->needs,
+                 command->name);
+    return false;
+}
+
+bool command_parse_plain(const struct command *command, const struct operands *operands, int argc,
+                         char **argv, int *ret_next, int *ret_status)
+{
+    struct common_options options = { .wants_help = false };
+
+    if (!command_parse(command, &options, argc, argv, ret_next, ret_status))
+        return false;
+    *ret_status = STATUS_HOLT;
+    return command_has_operands(command, operands, argc - *ret_next);
 }
 
 int command_misused(const struct command *command, const char *why)
@@ -63,29 +122,33 @@ static int words_matched(const struct command *command, int count, char **words)
     return count >= 2 && strcmp(words[1], second + 1) == 0 ? 2 : 0;
 }
 
-static bool is_in_group(const struct command *command, const char *group)
+/* One line per command under the heading of its group. */
+static void list_all(void)
 {
-    size_t len = strlen(group);
+    const char *group = "";
 
-    return strncmp(command->name, group, len) == 0 && command->name[len] == ' ';
+    (void)printf("Usage: holt COMMAND [OPTIONS] [ARGUMENTS]\n");
+    for (const struct command *const *next = commands; *next; next++) {
+        if (strcmp((*next)->group, group) != 0)
+            (void)printf("\n%s:\n", (*next)->group);
+        group = (*next)->group;
+        (void)printf("  %-16s %s\n", (*next)->name, (*next)->summary);
+    }
 }
 
-/* One line per command; of one group only where group is not NULL. False when there is none. */
-static bool list_commands(const char *group)
+/* Those whose name begins with this word. False when there are none. */
+static bool list_below(const char *word)
 {
     bool is_found = false;
 
     for (const struct command *const *next = commands; *next; next++) {
-        if (group && !is_in_group(*next, group))
+        if (!is_below(*next, word))
             continue;
         if (!is_found)
-            (void)printf("Usage: holt %s%sCOMMAND [OPTIONS] [ARGUMENTS]\n\nCommands:\n",
-                         group ? group : "", group ? " " : "");
+            (void)printf("Usage: holt %s COMMAND [OPTIONS] [ARGUMENTS]\n\nCommands:\n", word);
         is_found = true;
-        (void)printf("  %-20s %s\n", (*next)->name, (*next)->summary);
+        (void)printf("  %-16s %s\n", (*next)->name, (*next)->summary);
     }
-    if (is_found)
-        (void)printf("\n'holt COMMAND --help' tells more about one of them.\n");
     return is_found;
 }
 
@@ -94,7 +157,7 @@ static int unknown(int count, char **words)
     bool is_pair = count >= 2 && words[1][0] != '-';
 
     for (const struct command *const *next = commands; *next; next++)
-        if (is_in_group(*next, words[0]))
+        if (is_below(*next, words[0]))
             return is_pair ? report("unknown command '%s %s'; see 'holt %s --help'", words[0],
                                     words[1], words[0])
                            : report("'holt %s' needs a command; see 'holt %s --help'", words[0],
@@ -102,25 +165,45 @@ static int unknown(int count, char **words)
     return report("unknown command '%s'; see 'holt --help'", words[0]);
 }
 
+/* The command with the longest name that the words begin with, or NULL. */
+static const struct command *find(int count, char **words, int *ret_used)
+{
+    const struct command *found = NULL;
+
+    *ret_used = 0;
+    for (const struct command *const *next = commands; *next; next++) {
+        int used = words_matched(*next, count, words);
+
+        if (used <= *ret_used)
+            continue;
+        found = *next;
+        *ret_used = used;
+    }
+    return found;
+}
+
 int commands_help(int count, char **words)
 {
-    for (const struct command *const *next = commands; *next; next++)
-        if (count > 0 && words_matched(*next, count, words) == count)
-            return print_command(*next);
-    if (count <= 1 && list_commands(count == 1 ? words[0] : NULL))
-        return printed();
-    return unknown(count, words);
+    int used = 0;
+    const struct command *command = find(count, words, &used);
+
+    if (command && used == count)
+        return print_command(command);
+    if (count == 0)
+        list_all();
+    else if (count > 1 || !list_below(words[0]))
+        return unknown(count, words);
+    (void)printf("\n'holt COMMAND --help' tells more about one of them.\n");
+    return command_printed();
 }
 
 int commands_run(int count, char **words)
 {
     bool is_help = count == 2 && (strcmp(words[1], "--help") == 0 || strcmp(words[1], "-h") == 0);
+    int used;
+    const struct command *command = find(count, words, &used);
 
-    for (const struct command *const *next = commands; *next; next++) {
-        int used = words_matched(*next, count, words);
-
-        if (used > 0)
-            return (*next)->run(count - used + 1, words + used - 1);
-    }
+    if (command)
+        return command->run(count - used + 1, words + used - 1);
     return is_help ? commands_help(1, words) : unknown(count, words);
 }

@@ -8,10 +8,12 @@
 #include "base/options.h"
 
 struct command {
+    const char *group;    /* the heading that --help lists it under */
     const char *name;     /* one word, or two: "template import" */
     const char *operands; /* behind the options, as --help shows them; "" for none */
     const char *summary;
     const struct option_table *options;
+    bool takes_command; /* the operands are another command's words: options end at the first */
 
     /* argv[0] is the last word of the name. Returns the exit status. */
     int (*run)(int argc, char **argv);
@@ -22,6 +24,26 @@ struct common_options {
     bool wants_help;
 };
 
+/* Of commands that show things. */
+struct output_options {
+    struct common_options common;
+    bool wants_json;
+    bool is_quiet;
+};
+
+/* Rows for tables that target a struct which starts with output_options. */
+#define OPTION_OUTPUT                                                                              \
+    {                                                                                              \
+        "output", 'o', "FORMAT", "'table' (the default) or 'json'", option_set_output              \
+    }
+#define OPTION_QUIET                                                                               \
+    {                                                                                              \
+        "quiet", 'q', NULL, "print only ids", option_set_quiet                                     \
+    }
+
+int option_set_output(void *into, const char *value, struct err *err);
+int option_set_quiet(void *into, const char *value, struct err *err);
+
 /* The row that every command's table ends with. */
 #define OPTION_HELP                                                                                \
     {                                                                                              \
@@ -30,8 +52,14 @@ struct common_options {
 
 int option_set_help(void *into, const char *value, struct err *err);
 
-extern const struct command command_run, command_template_import, command_template_ls,
-    command_template_rm, command_doctor, command_version, command_help;
+extern const struct command command_run, command_create, command_exec, command_ls, command_inspect,
+    command_pause, command_resume, command_stop, command_start, command_rm, command_turn,
+    command_snapshot, command_snapshots, command_snapshots_rm, command_rollback, command_fork,
+    command_diff, command_template_import, command_template_commit, command_template_ls,
+    command_template_rm, command_audit, command_doctor, command_version, command_help;
+
+/* The table of a command that has no option but --help. */
+extern const struct option_table option_table_help;
 
 /* All of them, in the order of --help; ends with NULL. */
 extern const struct command *const commands[];
@@ -41,6 +69,22 @@ extern const struct command *const commands[];
  * asked for, or the options are wrong. */
 bool command_parse(const struct command *command, void *into, int argc, char **argv, int *ret_next,
                    int *ret_status);
+
+/* The same for a command without options of its own that takes from least to most operands (most 0:
+ * any number); wrong ones are reported as "needs " and what needs says. */
+struct operands {
+    int least, most;
+    const char *needs; /* "an ID" */
+};
+bool command_parse_plain(const struct command *command, const struct operands *operands, int argc,
+                         char **argv, int *ret_next, int *ret_status);
+
+/* Whether there are as many operands as there must be; false after a report. */
+bool command_has_operands(const struct command *command, const struct operands *operands,
+                          int count);
+
+/* Ends a command that has printed something: the exit status. */
+int command_printed(void);
 
 /* Reports wrong operands. Returns the exit status. */
 int command_misused(const struct command *command, const char *why);

@@ -51,6 +51,7 @@ static const struct option_row rows[] = {
 static const struct option_table table = { rows, ARRAY_SIZE(rows), NULL };
 
 const struct command command_doctor = {
+    .group = "Host",
     .name = "doctor",
     .operands = "",
     .summary = "Say what this machine can and cannot do, with cause and remedy",

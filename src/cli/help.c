@@ -12,14 +12,11 @@ static int help_run(int argc, char **argv)
     return commands_help(argc - next, argv + next);
 }
 
-static const struct option_row rows[] = { OPTION_HELP };
-
-static const struct option_table table = { rows, ARRAY_SIZE(rows), NULL };
-
 const struct command command_help = {
+    .group = "Host",
     .name = "help",
     .operands = "[COMMAND]",
     .summary = "Show what holt or one of its commands can do",
-    .options = &table,
+    .options = &option_table_help,
     .run = help_run,
 };

@@ -8,8 +8,35 @@
 #include "cli/report.h"
 
 const struct command *const commands[] = {
-    &command_run,    &command_template_import, &command_template_ls, &command_template_rm,
-    &command_doctor, &command_version,         &command_help,        NULL,
+    &command_run,
+    &command_create,
+    &command_exec,
+    &command_ls,
+    &command_inspect,
+    &command_pause,
+    &command_resume,
+    &command_stop,
+    &command_start,
+    &command_rm,
+
+    &command_turn,
+    &command_snapshot,
+    &command_snapshots,
+    &command_snapshots_rm,
+    &command_rollback,
+    &command_fork,
+    &command_diff,
+
+    &command_template_import,
+    &command_template_commit,
+    &command_template_ls,
+    &command_template_rm,
+
+    &command_audit,
+    &command_doctor,
+    &command_version,
+    &command_help,
+    NULL,
 };
 
 struct main_options {

@@ -12,9 +12,7 @@
 
 enum { LINE_SIZE = 1024 };
 
-/* Names and reasons come from elsewhere; none of them may move the cursor or start a second line.
- */
-static void drop_controls(char *text)
+void drop_controls(char *text)
 {
     for (; *text; text++)
         if ((unsigned char)*text < ' ' || *text == 0x7f)

@@ -17,3 +17,7 @@ int report(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The same for errors of the rooms below. */
 int report_err(const struct err *err);
 int report_holt_error(const struct holt_error *error);
+
+/* Names and reasons come from elsewhere; none of them may move the cursor or start a second line:
+ * control characters become "?". */
+void drop_controls(char *text);

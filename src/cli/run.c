@@ -1,68 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <string.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
-#include <unistd.h>
-
 #include "base/cleanup.h"
-#include "base/err.h"
 #include "cli/command.h"
-#include "cli/connect.h"
-#include "cli/report.h"
+#include "cli/run_call.h"
 #include "cli/run_options.h"
-#include "cli/run_session.h"
-#include "cli/run_signals.h"
-#include "holt.h"
-
-/* Whether stdin can ever have a byte; /dev/null also stands for a stdin that was closed. */
-static bool has_stdin(void)
-{
-    struct stat stat;
-
-    return fstat(STDIN_FILENO, &stat) == 0 &&
-           !(S_ISCHR(stat.st_mode) && stat.st_rdev == makedev(1, 3));
-}
-
-static bool has_tty(enum run_tty wanted)
-{
-    if (wanted == TTY_AUTO)
-        return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
-    return wanted == TTY_ALWAYS;
-}
-
-static int call_run(const struct run_plan *plan, const char *request)
-{
-    cleanup_with(connection_close) struct connection connection = { .holt = NULL };
-    cleanup_close int signal_fd = -EBADF;
-    struct run_setup setup = {
-        .command = plan->args[0],
-        .has_tty = plan->has_tty,
-        .has_stdin = plan->has_stdin,
-    };
-    struct holt_error error;
-    int status;
-
-    if (connection_open(&connection) < 0)
-        return STATUS_HOLT;
-    signal_fd = run_signals_open(plan->has_tty);
-    if (signal_fd < 0)
-        return report("signalfd: %s", strerror(-signal_fd));
-    if (holt_stream_open(connection.holt, "holt.v1.SandboxService/Run", request, &setup.stream,
-                         &error) < 0)
-        return report_holt_error(&error);
-    setup.host = connection.host;
-    setup.signal_fd = signal_fd;
-    status = run_session(&setup);
-    holt_stream_close(setup.stream);
-    return status;
-}
 
 static int run_run(int argc, char **argv)
 {
     cleanup_with(run_options_done) struct run_options options = { .env = NULL };
-    cleanup_free char *request = NULL;
-    struct run_plan plan;
-    struct err err;
+    struct run_call call = { .command = &command_run, .method = "holt.v1.SandboxService/Run" };
+    json_t *sandbox;
     int next, status;
 
     run_options_init(&options);
@@ -70,20 +16,22 @@ static int run_run(int argc, char **argv)
         return status;
     if (next == argc)
         return command_misused(&command_run, "needs a COMMAND");
-    plan = (struct run_plan){
-        .args = argv + next,
-        .has_tty = has_tty(options.tty),
-        .has_stdin = has_stdin(),
-    };
-    if (run_request(&options, &plan, &request, &err) < 0)
-        return report_err(&err);
-    return call_run(&plan, request);
+    sandbox = json_object();
+    run_add_sandbox(sandbox, &options);
+    call.request = json_pack("{s:o}", "sandbox", sandbox);
+    call.options = &options;
+    call.args = argv + next;
+    return run_call(&call);
 }
 
+static const struct option_table table = { run_sandbox_rows, RUN_SANDBOX_ROWS, &run_process_table };
+
 const struct command command_run = {
+    .group = "Sandboxes",
     .name = "run",
     .operands = "[--] COMMAND [ARGUMENT...]",
     .summary = "Run a command in a throw-away sandbox",
-    .options = &run_option_table,
+    .options = &table,
+    .takes_command = true,
     .run = run_run,
 };

@@ -115,21 +115,25 @@ static int set_no_tty(void *into, const char *value, struct err *err)
     return 0;
 }
 
-static const struct option_row rows[] = {
+const struct option_row run_sandbox_rows[RUN_SANDBOX_ROWS] = {
     { "template", 0, "NAME", "the files to start from", set_template },
     { "runtime", 0, "NAME", "the kind of sandbox: native or bwrap", set_runtime },
     { "memory", 'm', "SIZE", "most memory the sandbox may use: 512M, 2G", set_memory },
     { "cpus", 0, "NUMBER", "most CPUs it may use: 1.5", set_cpus },
     { "pids", 0, "NUMBER", "most processes and threads it may have", set_pids },
+};
+
+static const struct option_row process_rows[] = {
     { "timeout", 0, "TIME", "end everything after this time: 30s, 5m", set_timeout },
     { "env", 'e', "NAME[=VALUE]", "set a variable, or pass on our own", set_env },
     { "workdir", 'w', "DIR", "directory to start the command in", set_workdir },
+    { "cwd", 0, "DIR", "the same as --workdir", set_workdir },
     { "tty", 't', NULL, "give the command a terminal", set_tty },
     { "no-tty", 'T', NULL, "give it pipes, even on a terminal", set_no_tty },
     OPTION_HELP,
 };
 
-const struct option_table run_option_table = { rows, ARRAY_SIZE(rows), NULL };
+const struct option_table run_process_table = { process_rows, ARRAY_SIZE(process_rows), NULL };
 
 void run_options_init(struct run_options *options)
 {
@@ -155,16 +159,13 @@ static json_t *make_limits(const struct run_options *options)
     return limits;
 }
 
-static json_t *make_sandbox(const struct run_options *options)
+void run_add_sandbox(json_t *object, const struct run_options *options)
 {
-    json_t *sandbox = json_object();
-
     if (options->template)
-        (void)json_object_set_new(sandbox, "template", json_string(options->template));
+        (void)json_object_set_new(object, "template", json_string(options->template));
     if (options->runtime)
-        (void)json_object_set_new(sandbox, "runtime", json_string(options->runtime));
-    (void)json_object_set_new(sandbox, "limits", make_limits(options));
-    return sandbox;
+        (void)json_object_set_new(object, "runtime", json_string(options->runtime));
+    (void)json_object_set_new(object, "limits", make_limits(options));
 }
 
 static int add_args(json_t *process, char **args, struct err *err)
@@ -174,7 +175,7 @@ static int add_args(json_t *process, char **args, struct err *err)
     (void)json_object_set_new(process, "args", list);
     for (size_t i = 0; args[i]; i++)
         if (json_array_append_new(list, json_string(args[i])) < 0)
-            return err_set(err, ERR_INVALID, "run: word %zu of the command is not UTF-8", i + 1);
+            return err_set(err, ERR_INVALID, "word %zu of the command is not UTF-8", i + 1);
     return 0;
 }
 
@@ -192,8 +193,8 @@ static void add_terminal(json_t *process, const struct run_options *options)
         (void)json_object_set_new(options->env, "TERM", json_string(term));
 }
 
-static int add_process(json_t *request, const struct run_options *options,
-                       const struct run_plan *plan, struct err *err)
+int run_add_process(json_t *request, const struct run_options *options, const struct run_plan *plan,
+                    struct err *err)
 {
     json_t *process = json_object();
     int r;
@@ -211,23 +212,5 @@ static int add_process(json_t *request, const struct run_options *options,
     if (options->workdir && json_object_set_new(process, "cwd", json_string(options->workdir)) < 0)
         return err_set(err, ERR_INVALID, "--workdir is not UTF-8");
     (void)json_object_set(process, "env", options->env);
-    return 0;
-}
-
-int run_request(const struct run_options *options, const struct run_plan *plan, char **ret_text,
-                struct err *err)
-{
-    cleanup_json json_t *request = json_object();
-    char *text;
-    int r;
-
-    (void)json_object_set_new(request, "sandbox", make_sandbox(options));
-    r = add_process(request, options, plan, err);
-    if (r < 0)
-        return r;
-    text = json_dumps(request, JSON_COMPACT);
-    if (!text)
-        return err_set(err, ERR_EXHAUSTED, "no memory for the request");
-    *ret_text = text;
     return 0;
 }

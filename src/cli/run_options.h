@@ -1,4 +1,4 @@
-/* The options of `holt run`, and the RunRequest they ask for. */
+/* The options of `holt run`, which `holt create` and `holt exec` share, and what they ask for. */
 #pragma once
 
 #include <jansson.h>
@@ -27,7 +27,12 @@ struct run_options {
     json_t *env; /* name to value */
 };
 
-extern const struct option_table run_option_table;
+/* What a sandbox is to be. */
+enum { RUN_SANDBOX_ROWS = 5 };
+extern const struct option_row run_sandbox_rows[RUN_SANDBOX_ROWS];
+
+/* What a process is to get, and --help. Both target what starts with a struct run_options. */
+extern const struct option_table run_process_table;
 
 void run_options_init(struct run_options *options);
 void run_options_done(struct run_options *options);
@@ -39,6 +44,9 @@ struct run_plan {
     bool has_stdin;
 };
 
-/* The text of the RunRequest; the caller frees it. Fails where an argument is not UTF-8. */
-int run_request(const struct run_options *options, const struct run_plan *plan, char **ret_text,
-                struct err *err);
+/* Adds template, runtime and limits, as far as they were given. */
+void run_add_sandbox(json_t *object, const struct run_options *options);
+
+/* Adds "process". Fails where an argument is not UTF-8. */
+int run_add_process(json_t *request, const struct run_options *options, const struct run_plan *plan,
+                    struct err *err);

@@ -13,17 +13,14 @@ static int version_run(int argc, char **argv)
     if (next != argc)
         return command_misused(&command_version, "takes no arguments");
     (void)printf("holt " HOLT_VERSION "\n");
-    return fflush(stdout) == 0 ? STATUS_OK : report("cannot write to stdout");
+    return command_printed();
 }
 
-static const struct option_row rows[] = { OPTION_HELP };
-
-static const struct option_table table = { rows, ARRAY_SIZE(rows), NULL };
-
 const struct command command_version = {
+    .group = "Host",
     .name = "version",
     .operands = "",
     .summary = "Show the version",
-    .options = &table,
+    .options = &option_table_help,
     .run = version_run,
 };

@@ -1,0 +1,29 @@
+/* Columns for people: as wide as their widest cell. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct table {
+    const char *const *titles;
+    size_t columns;
+    unsigned right; /* a bit for each column that is flush right */
+    char **cells;   /* row after row */
+    size_t count;
+};
+
+/* Adds the next cell, control characters as "?". */
+void table_add(struct table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Writes the titles and all rows to stdout. */
+void table_print(const struct table *table);
+
+void table_done(struct table *table);
+
+enum { CELL_SIZE = 40 };
+
+/* "1.5 MiB". */
+void format_size(char cell[CELL_SIZE], uint64_t bytes);
+
+/* How long ago an RFC 3339 moment was: "5m ago"; "-" for what is none. */
+void format_age(char cell[CELL_SIZE], const char *moment);
