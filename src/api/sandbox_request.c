@@ -97,7 +97,7 @@ int fork_request_parse(const json_t *object, struct fork_request *ret, struct er
     if (r == 0)
         r = json_get_u32(object, "count", &ret->count, err);
     if (r == 0 && (ret->count < 1 || ret->count > FORK_MAX))
-        r = err_set(err, ERR_INVALID, "field 'count' must be from 1 to %d", FORK_MAX);
+        r = err_set(err, ERR_INVALID, "the count must be from 1 to %d", FORK_MAX);
     return r;
 }
 

@@ -164,7 +164,7 @@ void diff_print_patch(const struct diff_change *change)
     } else if (is_header_only(change)) {
         print_header(change);
     } else {
-        (void)report("left out of the patch: %.400s, %s", change->path.data,
-                     change->is_binary ? "which is not text" : change->type);
+        (void)report("left out of the patch: %.400s, which is %s%s", change->path.data,
+                     change->is_binary ? "not text" : "a ", change->is_binary ? "" : change->type);
     }
 }
