@@ -9,7 +9,24 @@
 #define exchange_free test_exchange_free
 #define route_find test_route_find
 #define host_service_health test_host_service_health
+#define host_service_audit test_host_service_audit
+#define sandbox_service_create test_sandbox_service_create
+#define sandbox_service_get test_sandbox_service_get
+#define sandbox_service_list test_sandbox_service_list
+#define sandbox_service_pause test_sandbox_service_pause
+#define sandbox_service_resume test_sandbox_service_resume
+#define sandbox_service_stop test_sandbox_service_stop
+#define sandbox_service_start test_sandbox_service_start
+#define sandbox_service_destroy test_sandbox_service_destroy
+#define sandbox_service_fork test_sandbox_service_fork
+#define template_service_commit test_template_service_commit
 #define sandbox_service_run test_sandbox_service_run
+#define sandbox_ref_find test_sandbox_ref_find
+#define sandbox_ref_drop test_sandbox_ref_drop
+#define sandbox_ref_reply test_sandbox_ref_reply
+#define process_stream_run test_process_stream_run
+#define process_stream_exec test_process_stream_exec
+#define process_service_exec test_process_service_exec
 #define process_service_send_input test_process_service_send_input
 #define process_service_signal test_process_service_signal
 #define process_service_resize test_process_service_resize
@@ -26,6 +43,13 @@
 #define machine_unref stub_machine_unref
 #define process_start stub_process_start
 #define process_find stub_process_find
+#define sandbox_find stub_sandbox_find
+#define sandbox_find_process stub_sandbox_find_process
+#define sandbox_exec stub_sandbox_exec
+#define sandbox_attach stub_sandbox_attach
+#define sandbox_detach stub_sandbox_detach
+#define sandbox_get_info stub_sandbox_get_info
+#define sandbox_unref stub_sandbox_unref
 #define process_id stub_process_id
 #define process_next stub_process_next
 #define process_send_input stub_process_send_input
@@ -47,15 +71,18 @@
 #include <sys/un.h>
 
 #include "../../src/api/exchange.c"         // NOLINT(bugprone-suspicious-include)
+#include "../../src/api/process_stream.c"   // NOLINT(bugprone-suspicious-include)
 #include "../../src/api/route.c"            // NOLINT(bugprone-suspicious-include)
+#include "../../src/api/sandbox_ref.c"      // NOLINT(bugprone-suspicious-include)
 #include "../../src/api/server.c"           // NOLINT(bugprone-suspicious-include)
 #include "../../src/api/service_host.c"     // NOLINT(bugprone-suspicious-include)
 #include "../../src/api/service_process.c"  // NOLINT(bugprone-suspicious-include)
 #include "../../src/api/service_sandbox.c"  // NOLINT(bugprone-suspicious-include)
 #include "../../src/api/service_template.c" // NOLINT(bugprone-suspicious-include)
+#include "api_client.h"
 #include "check.h"
 
-enum { REPLY_BYTES_MAX = 64 << 20, FLOOD_EVENTS = 40 };
+enum { FLOOD_EVENTS = 40 };
 
 struct machine {
     atomic_int references;
@@ -67,12 +94,23 @@ struct process {
     int step;
 };
 
+static atomic_int sandbox_refs, attached;
 static atomic_int created, destroyed, freed, inputs, signals, resizes, input_bytes;
 
 void stub_host_health(struct host *host, struct host_health *ret)
 {
     (void)host;
-    *ret = (struct host_health){ 3, 2, UINT64_C(1) << 60, "native" };
+    *ret = (struct host_health){
+        .sandboxes = 3,
+        .pool_ready = 2,
+        .uptime_ms = UINT64_C(1) << 60,
+        .runtime = "native",
+        .storage_backend = "btrfs",
+        .storage_used = UINT64_C(1) << 40,
+        .storage_available = 7,
+        .status = HEALTH_DEGRADED,
+        .errors = "the storage is almost full\nthe pool\xff is empty\n",
+    };
 }
 
 struct store *stub_host_store(struct host *host)
@@ -96,10 +134,46 @@ int stub_machine_find(struct host *host, const char *id, struct machine **ret, s
 {
     (void)host;
     if (strcmp(id, "box") != 0)
-        return err_set(err, ERR_NOT_FOUND, "no sandbox '%s'", id);
+        return err_set(err, ERR_NOT_FOUND, "no machine '%s'", id);
     *ret = xcalloc(1, sizeof(**ret));
     (*ret)->references = 1;
     return 0;
+}
+
+int stub_sandbox_find(struct host *host, const char *id, struct sandbox **ret, struct err *err)
+{
+    (void)host;
+    if (strcmp(id, "stay") != 0)
+        return err_refuse(err, CAUSE_SESSION_NOT_FOUND, "no sandbox '%s'", id);
+    *ret = xcalloc(1, 1);
+    sandbox_refs++;
+    return 0;
+}
+
+void stub_sandbox_unref(struct sandbox *sandbox)
+{
+    if (!sandbox)
+        return;
+    free(sandbox);
+    sandbox_refs--;
+}
+
+void stub_sandbox_attach(struct sandbox *sandbox)
+{
+    (void)sandbox;
+    attached++;
+}
+
+void stub_sandbox_detach(struct sandbox *sandbox)
+{
+    (void)sandbox;
+    attached--;
+}
+
+void stub_sandbox_get_info(struct sandbox *sandbox, bool wants_space, struct sandbox_info *ret)
+{
+    (void)sandbox, (void)wants_space;
+    *ret = (struct sandbox_info){ .id = "sb-1" };
 }
 
 const char *stub_machine_id(const struct machine *sandbox)
@@ -141,6 +215,23 @@ int stub_process_find(struct machine *sandbox, const char *id, struct process **
     *ret = xcalloc(1, sizeof(**ret));
     (*ret)->references = 1;
     return 0;
+}
+
+int stub_sandbox_exec(struct sandbox *sandbox, const struct process_spec *spec,
+                      struct process **ret, struct err *err)
+{
+    (void)sandbox;
+    CHECK(attached == 1, "(a sandbox must not be idle while its process is started)");
+    if (strcmp(spec->args[0], "paused") == 0)
+        return err_refuse(err, CAUSE_SESSION_PAUSED, "it is paused");
+    return stub_process_start(NULL, spec, ret, err);
+}
+
+int stub_sandbox_find_process(struct sandbox *sandbox, const char *id, struct process **ret,
+                              struct err *err)
+{
+    CHECK(sandbox);
+    return stub_process_find(NULL, id, ret, err);
 }
 
 const char *stub_process_id(const struct process *process)
@@ -243,19 +334,8 @@ int stub_template_import(struct store *store, const struct template_source *sour
 }
 
 static char dir[] = "/tmp/holt-api-test-XXXXXX";
-static char socket_path[64];
 static uint16_t tcp_port;
 static struct api *api;
-
-static int local_connect(void)
-{
-    struct sockaddr_un address = { .sun_family = AF_UNIX };
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    (void)snprintf(address.sun_path, sizeof(address.sun_path), "%s", socket_path);
-    CHECK(fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0);
-    return fd;
-}
 
 static int tcp_connect(void)
 {
@@ -270,142 +350,14 @@ static int tcp_connect(void)
     return fd;
 }
 
-static void text_send(int fd, const char *text, size_t len)
-{
-    while (len > 0) {
-        ssize_t n = send(fd, text, len, MSG_NOSIGNAL);
-
-        if (n <= 0)
-            return; /* refused before its end, which some tests want */
-        text += n;
-        len -= (size_t)n;
-    }
-}
-
-static void reply_read(int fd, struct buf *reply)
-{
-    char piece[65536];
-    ssize_t n;
-
-    while ((n = recv(fd, piece, sizeof(piece), 0)) > 0)
-        CHECK(buf_add(reply, piece, (size_t)n) == 0);
-}
-
-struct request {
-    const char *verb;
-    const char *path;
-    const char *type;
-    const char *headers;
-    const char *body;
-    size_t len;
-};
-
-static void request_send(int fd, const struct request *request)
-{
-    cleanup_free char *head = xasprintf("%s %s HTTP/1.1\r\nHost: holt\r\nContent-Type: %s\r\n"
-                                        "Content-Length: %zu\r\n%s\r\n",
-                                        request->verb, request->path, request->type, request->len,
-                                        request->headers ? request->headers : "");
-
-    text_send(fd, head, strlen(head));
-    text_send(fd, request->body, request->len);
-}
-
-static void exchange_on(int fd, const struct request *request, struct buf *reply)
-{
-    request_send(fd, request);
-    CHECK(shutdown(fd, SHUT_WR) == 0 || errno == ENOTCONN);
-    reply_read(fd, reply);
-    CHECK(close(fd) == 0);
-}
-
-static void call(const char *method, const char *body, struct buf *reply)
-{
-    cleanup_free char *path = xasprintf("/holt.v1.%s", method);
-    struct request request = { "POST", path,        CONNECT_UNARY_TYPE, "Connection: close\r\n",
-                               body,   strlen(body) };
-
-    buf_clear(reply);
-    exchange_on(local_connect(), &request, reply);
-}
-
-static void expect(const char *method, const char *body, const char *status, const char *content)
-{
-    cleanup_with(buf_done) struct buf reply = BUF_INIT(REPLY_BYTES_MAX);
-
-    call(method, body, &reply);
-    CHECK(reply.len > 0 && strncmp(reply.data + 9, status, 3) == 0, "(%s)", reply.data);
-    CHECK(strstr(reply.data, content), "(%s)", reply.data);
-}
-
-/* Undoes chunked transfer coding, in place; returns where the body starts. */
-static char *chunks_join(struct buf *reply, size_t *ret_len)
-{
-    char *body = strstr(reply->data, "\r\n\r\n");
-    char *from, *to;
-
-    CHECK(body, "(%s)", reply->data);
-    body += 4;
-    *ret_len = reply->len - (size_t)(body - reply->data);
-    if (!strcasestr(reply->data, "Transfer-Encoding: chunked"))
-        return body;
-    from = to = body;
-    for (;;) {
-        char *end;
-        size_t len = strtoul(from, &end, 16);
-
-        CHECK(end != from && memcmp(end, "\r\n", 2) == 0);
-        if (len == 0)
-            break;
-        memmove(to, end + 2, len);
-        to += len;
-        from = end + 2 + len + 2;
-    }
-    *ret_len = (size_t)(to - body);
-    return body;
-}
-
-/* Runs a stream and writes its messages, one a line, the end with "end: " in front. */
-static void stream(const char *method, const char *message, struct buf *lines)
-{
-    cleanup_with(buf_done) struct buf reply = BUF_INIT(REPLY_BYTES_MAX),
-                                      body = BUF_INIT(REPLY_BYTES_MAX);
-    cleanup_free char *path = xasprintf("/holt.v1.%s", method);
-    struct request request = {
-        "POST", path, CONNECT_STREAM_TYPE, "Connection: close\r\n", NULL, 0
-    };
-    struct envelope envelope = { 0 };
-    char *at;
-    size_t len;
-    int fd = local_connect();
-
-    CHECK(envelope_add(&body, message, strlen(message)) == 0);
-    request.body = body.data;
-    request.len = body.len;
-    request_send(fd, &request);
-    reply_read(fd, &reply);
-    CHECK(close(fd) == 0);
-    CHECK(reply.len > 12 && strncmp(reply.data, "HTTP/1.1 200", 12) == 0, "(%s)", reply.data);
-    CHECK(strstr(reply.data, "Content-Type: application/connect+json"));
-    at = chunks_join(&reply, &len);
-    buf_clear(lines);
-    while (len > 0) {
-        long size = envelope_parse(at, len, &envelope);
-
-        CHECK(size > 0);
-        CHECK(buf_printf(lines, "%s%.*s\n", envelope.is_end ? "end: " : "", (int)envelope.len,
-                         envelope.payload) == 0);
-        at += size;
-        len -= (size_t)size;
-    }
-    CHECK(envelope.is_end);
-}
-
 static void health_is_answered(void)
 {
     expect("HostService/Health", "{}", "200",
-           "{\"status\":\"ok\",\"version\":\"" HOLT_VERSION "\",\"sandboxes\":3,\"poolReady\":2,"
-           "\"runtime\":\"native\",\"uptimeMs\":\"1152921504606846976\"}");
+           "{\"status\":\"degraded\",\"version\":\"" HOLT_VERSION
+           "\",\"sandboxes\":3,\"poolReady\":2,"
+           "\"runtime\":\"native\",\"uptimeMs\":\"1152921504606846976\",\"storage\":{"
+           "\"backend\":\"btrfs\",\"usedBytes\":\"1099511627776\",\"availableBytes\":\"7\"},"
+           "\"errors\":[\"the storage is almost full\",\"the pool? is empty\"]}");
     expect("HostService/Health", "{\"x\":1}", "400", "unknown field 'x'");
 }
 
@@ -520,13 +472,6 @@ static void much_output_arrives_whole(void)
     CHECK(letters == (size_t)FLOOD_EVENTS * RUN_OUTPUT_BYTES, "(%zu)", letters);
 }
 
-static void counter_wait(const atomic_int *counter, int wanted)
-{
-    for (int i = 0; i < 2000 && *counter != wanted; i++)
-        (void)usleep(5000);
-    CHECK(*counter == wanted, "(%d)", *counter);
-}
-
 static void a_run_that_fails_to_start_ends_with_the_error(void)
 {
     cleanup_with(buf_done) struct buf lines = BUF_INIT(REPLY_BYTES_MAX);
@@ -583,31 +528,9 @@ static void a_request_that_is_no_envelope_is_refused(void)
 
 static int run_open(const char *command)
 {
-    cleanup_with(buf_done) struct buf body = BUF_INIT(4096);
     cleanup_free char *message = xasprintf("{\"process\":{\"args\":[\"%s\"]}}", command);
-    struct request request = {
-        "POST", "/holt.v1.SandboxService/Run", CONNECT_STREAM_TYPE, NULL, NULL, 0
-    };
-    int fd = local_connect();
 
-    CHECK(envelope_add(&body, message, strlen(message)) == 0);
-    request.body = body.data;
-    request.len = body.len;
-    request_send(fd, &request);
-    return fd;
-}
-
-static void reply_wait(int fd, struct buf *reply, const char *content)
-{
-    size_t len = strlen(content);
-    char piece[4096];
-
-    while (reply->len < len || !memmem(reply->data, reply->len, content, len)) {
-        ssize_t n = recv(fd, piece, sizeof(piece), 0);
-
-        CHECK(n > 0);
-        CHECK(buf_add(reply, piece, (size_t)n) == 0);
-    }
+    return stream_open("/holt.v1.SandboxService/Run", message);
 }
 
 static void a_client_that_vanishes_takes_its_sandbox_along(void)
@@ -634,6 +557,56 @@ static void a_client_that_stops_reading_and_vanishes_is_noticed(void)
     counter_wait(&destroyed, before + 1);
 }
 
+static void an_exec_streams_as_a_run_does_and_the_sandbox_stays(void)
+{
+    cleanup_with(buf_done) struct buf lines = BUF_INIT(REPLY_BYTES_MAX);
+    int before = destroyed;
+
+    signals = 0;
+    stream("ProcessService/Exec", "{\"sandboxId\":\"stay\",\"process\":{\"args\":[\"talk\"]}}",
+           &lines);
+    CHECK(strstr(lines.data, "{\"started\":{\"sandboxId\":\"sb-1\",\"processId\":\"p1\"}}\n"
+                             "{\"stdout\":\"b29vb28=\"}\n{\"stderr\":\"ZWVlZWU=\"}\n"
+                             "{\"ended\":{\"outcome\":\"OUTCOME_EXITED\",\"exitCode\":7"),
+          "(%s)", lines.data);
+    counter_wait(&sandbox_refs, 0);
+    CHECK(attached == 0 && destroyed == before && signals == 0);
+}
+
+static void an_exec_that_is_refused_says_why_to_programs_too(void)
+{
+    cleanup_with(buf_done) struct buf lines = BUF_INIT(REPLY_BYTES_MAX);
+
+    stream("ProcessService/Exec", "{\"sandboxId\":\"stay\",\"process\":{\"args\":[\"paused\"]}}",
+           &lines);
+    CHECK_TEXT(lines.data, "end: {\"error\":{\"code\":\"failed_precondition\",\"message\":"
+                           "\"it is paused\",\"cause\":\"SessionPaused\"}}\n");
+    CHECK(attached == 0 && sandbox_refs == 0);
+    stream("ProcessService/Exec", "{\"sandboxId\":\"no\",\"process\":{\"args\":[\"x\"]}}", &lines);
+    CHECK(strstr(lines.data, "SessionNotFound"));
+    stream("ProcessService/Exec", "{\"process\":{\"args\":[\"x\"]}}", &lines);
+    CHECK(strstr(lines.data, "'sandboxId' is missing"));
+    stream("ProcessService/Exec", "{\"sandboxId\":\"stay\"}", &lines);
+    CHECK(strstr(lines.data, "'process' is missing"));
+    stream("ProcessService/Exec", "{\"sandboxId\":\"stay\",\"sandbox\":{}}", &lines);
+    CHECK(strstr(lines.data, "unknown field 'sandbox'"));
+}
+
+static void an_exec_that_is_left_is_killed_with_its_tree(void)
+{
+    cleanup_with(buf_done) struct buf reply = BUF_INIT(65536);
+    int before = destroyed;
+    int fd = stream_open("/holt.v1.ProcessService/Exec",
+                         "{\"sandboxId\":\"stay\",\"process\":{\"args\":[\"wait\"]}}");
+
+    signals = 0;
+    reply_wait(fd, &reply, "\"started\"");
+    CHECK(signals == 0 && attached == 1);
+    CHECK(close(fd) == 0);
+    counter_wait(&sandbox_refs, 0);
+    CHECK(signals == 1000 + 9 && attached == 0 && destroyed == before);
+}
+
 static void a_connection_serves_again_after_a_stream(void)
 {
     cleanup_with(buf_done) struct buf reply = BUF_INIT(65536);
@@ -646,7 +619,7 @@ static void a_connection_serves_again_after_a_stream(void)
     buf_clear(&reply);
     for (int i = 0; i < 3; i++) {
         request_send(fd, &request);
-        reply_wait(fd, &reply, "\"uptimeMs\":\"1152921504606846976\"}");
+        reply_wait(fd, &reply, "is empty\"]}");
         CHECK(strncmp(reply.data, "HTTP/1.1 200", 12) == 0);
         buf_clear(&reply);
     }
@@ -659,6 +632,7 @@ static void input_signals_and_sizes_reach_the_process(void)
     expect("ProcessService/SendInput", "{" NAMES ",\"data\":\"aGVsbG8=\",\"eof\":true}", "200",
            "\r\n\r\n{}");
     CHECK(inputs == 1 && input_bytes == 1000005);
+    signals = 0;
     expect("ProcessService/Signal", "{" NAMES ",\"signal\":15,\"tree\":true}", "200", "{}");
     CHECK(signals == 1015);
     expect("ProcessService/Resize", "{" NAMES ",\"size\":{\"rows\":24,\"columns\":80}}", "200",
@@ -673,7 +647,17 @@ static void input_signals_and_sizes_reach_the_process(void)
     expect("ProcessService/SendInput", "{\"processId\":\"p1\",\"eof\":true}", "400",
            "'sandboxId' is missing");
     expect("ProcessService/SendInput", "{\"sandboxId\":\"no\",\"processId\":\"p1\",\"eof\":true}",
-           "404", "no sandbox 'no'");
+           "404",
+           "{\"code\":\"not_found\",\"message\":\"no sandbox 'no'\",\"cause\":"
+           "\"SessionNotFound\"}");
+    signals = 0;
+    expect("ProcessService/Signal", "{\"sandboxId\":\"stay\",\"processId\":\"p1\",\"signal\":2}",
+           "200", "{}");
+    CHECK(signals == 2 && sandbox_refs == 0);
+    expect("ProcessService/Signal", "{\"sandboxId\":\"stay\",\"processId\":\"p2\",\"signal\":2}",
+           "404", "no process 'p2'");
+    expect("ProcessService/Signal", "{\"sandboxId\":\"../x\",\"processId\":\"p1\",\"signal\":2}",
+           "400", "cannot be the id");
     expect("ProcessService/Signal", "{\"sandboxId\":\"box\",\"processId\":\"p2\",\"signal\":9}",
            "404", "no process 'p2'");
 }
@@ -894,6 +878,9 @@ int main(void)
     RUN(a_request_that_is_no_envelope_is_refused);
     RUN(a_client_that_vanishes_takes_its_sandbox_along);
     RUN(a_client_that_stops_reading_and_vanishes_is_noticed);
+    RUN(an_exec_streams_as_a_run_does_and_the_sandbox_stays);
+    RUN(an_exec_that_is_refused_says_why_to_programs_too);
+    RUN(an_exec_that_is_left_is_killed_with_its_tree);
     RUN(a_connection_serves_again_after_a_stream);
     RUN(input_signals_and_sizes_reach_the_process);
     RUN(input_is_bounded_to_the_byte);
