@@ -49,7 +49,7 @@ int snapshot_service_create(const struct call *call, const json_t *request, json
 }
 
 /* The field "snapshot", which must be there. */
-static int name_get(const json_t *request, const char **ret, struct err *err)
+static int snapshot_get(const json_t *request, const char **ret, struct err *err)
 {
     int r = field_snapshot(request, "snapshot", ret, err);
 
@@ -66,7 +66,7 @@ int snapshot_service_rollback(const struct call *call, const json_t *request, js
     int r = json_only_fields(request, fields, err);
 
     if (r == 0)
-        r = name_get(request, &name, err);
+        r = snapshot_get(request, &name, err);
     if (r == 0)
         r = json_get_bool(request, "pruneNewer", &prune_newer, err);
     if (r == 0)
@@ -86,7 +86,7 @@ int snapshot_service_remove(const struct call *call, const json_t *request, json
 
     (void)ret_reply;
     if (r == 0)
-        r = name_get(request, &name, err);
+        r = snapshot_get(request, &name, err);
     if (r == 0)
         r = sandbox_ref_find(call, request, &sandbox, err);
     return r < 0 ? r : sandbox_remove_snapshot(sandbox, name, err);

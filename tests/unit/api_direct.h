@@ -1,0 +1,97 @@
+/* Calls of services without a server: JSON text in, JSON text out. */
+#pragma once
+
+#include "api/service.h"
+#include "api/stream.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "check.h"
+#include "wire/envelope.h"
+
+enum { TEXT_MAX = 32 << 20 };
+
+static const struct call direct_call = { .connection_fd = -1 };
+
+static json_t *request_of(const char *text)
+{
+    struct err err = { 0 };
+    json_t *request = NULL;
+
+    CHECK(json_parse_object(text, strlen(text), &request, &err) == 0, "(%s)", err.msg);
+    return request;
+}
+
+/* The answer must be exactly this. */
+static inline void answers(unary_fn *service, const char *text, const char *wanted)
+{
+    cleanup_with(buf_done) struct buf got = BUF_INIT(TEXT_MAX);
+    cleanup_json json_t *request = request_of(text), *reply = NULL;
+    struct err err = { 0 };
+
+    CHECK(service(&direct_call, request, &reply, &err) == 0, "(%s)", err.msg);
+    CHECK((reply ? json_write(reply, &got) : buf_add_str(&got, "{}")) == 0);
+    CHECK_TEXT(got.data, wanted);
+}
+
+static inline void refuses(unary_fn *service, const char *text, enum err_kind kind,
+                           const char *reason)
+{
+    cleanup_json json_t *request = request_of(text), *reply = NULL;
+    struct err err = { 0 };
+
+    CHECK(service(&direct_call, request, &reply, &err) < 0, "(%.200s was accepted)", text);
+    CHECK(!reply && err.kind == kind, "(%s)", err.msg);
+    CHECK(strstr(err.msg, reason), "(%s)", err.msg);
+}
+
+static inline void refuses_stream(stream_fn *service, const char *text, enum err_kind kind,
+                                  const char *reason)
+{
+    cleanup_json json_t *request = request_of(text);
+    struct stream *stream = NULL;
+    struct err err = { 0 };
+
+    CHECK(service(&direct_call, request, &stream, &err) < 0, "(%.200s was accepted)", text);
+    CHECK(!stream && err.kind == kind, "(%s)", err.msg);
+    CHECK(strstr(err.msg, reason), "(%s)", err.msg);
+}
+
+static inline void lines_add(struct buf *lines, const struct buf *envelopes)
+{
+    const char *at = envelopes->data;
+    size_t len = envelopes->len;
+
+    while (len > 0) {
+        struct envelope envelope;
+        ssize_t size = envelope_parse(at, len, &envelope);
+
+        CHECK(size > 0, "(%zd)", size);
+        CHECK(buf_add(lines, envelope.payload, envelope.len) == 0);
+        CHECK(buf_add_str(lines, "\n") == 0);
+        at += size;
+        len -= (size_t)size;
+    }
+}
+
+/* All messages, one a line; an error as "error: ..." at the end. */
+static inline void streams(stream_fn *service, const char *text, struct buf *lines)
+{
+    cleanup_with(buf_done) struct buf out = BUF_INIT(2 * ENVELOPE_PAYLOAD_MAX);
+    cleanup_json json_t *request = request_of(text);
+    struct stream *stream = NULL;
+    struct err err = { 0 };
+    int r;
+
+    CHECK(service(&direct_call, request, &stream, &err) == 0, "(%s)", err.msg);
+    buf_clear(lines);
+    do {
+        buf_clear(&out);
+        r = stream->ops->next(stream, &out, &err);
+        lines_add(lines, &out);
+    } while (r > 0);
+    if (r < 0)
+        CHECK(buf_printf(lines, "error: %s\n", err.msg) == 0);
+    stream->ops->close(stream);
+}
