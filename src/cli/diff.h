@@ -23,9 +23,11 @@ struct diff_change {
 int diff_change_read(const json_t *message, struct diff_change *ret, struct err *err);
 void diff_change_done(struct diff_change *change);
 
-/* A path as git writes it: in quotes, with escapes, when it has control characters, quotes or
- * backslashes. Prefix (may be "") stands in front, within the quotes. */
-void diff_print_path(const char *prefix, const struct buf *path);
+/* Appends a path as git writes it: in quotes, with escapes, when it has control characters, quotes
+ * or backslashes. Prefix (may be "") stands in front, within the quotes. */
+void diff_path_add(struct buf *out, const char *prefix, const struct buf *path);
+
+enum { DIFF_NAME_MAX = 16 * 1024 * 1024 };
 
 /* "M path", as git status has it. */
 void diff_print_name(const struct diff_change *change);
@@ -39,6 +41,6 @@ struct diff_stat {
     size_t count;
 };
 
-void diff_stat_add(struct diff_stat *stat, struct diff_change *change); /* takes its paths */
+void diff_stat_add(struct diff_stat *stat, const struct diff_change *change);
 void diff_stat_print(const struct diff_stat *stat);
 void diff_stat_done(struct diff_stat *stat);

@@ -71,37 +71,45 @@ static bool needs_quotes(const struct buf *path)
     return false;
 }
 
-static void print_escaped(unsigned char byte)
+static void escaped_add(struct buf *out, unsigned char byte)
 {
     static const char plain[] = "\a\b\t\n\v\f\r\"\\", letters[] = "abtnvfr\"\\";
     const char *at = byte ? strchr(plain, byte) : NULL;
 
     if (at)
-        (void)printf("\\%c", letters[at - plain]);
+        (void)buf_printf(out, "\\%c", letters[at - plain]);
     else if (byte < ' ' || byte == 0x7f)
-        (void)printf("\\%03o", byte);
+        (void)buf_printf(out, "\\%03o", byte);
     else
-        (void)putchar(byte);
+        (void)buf_add(out, &byte, 1);
 }
 
-void diff_print_path(const char *prefix, const struct buf *path)
+void diff_path_add(struct buf *out, const char *prefix, const struct buf *path)
 {
-    bool is_quoted = needs_quotes(path);
+    const char *quote = needs_quotes(path) ? "\"" : "";
 
-    (void)printf("%s%s", is_quoted ? "\"" : "", prefix);
+    (void)buf_printf(out, "%s%s", quote, prefix);
     for (size_t i = 0; i < path->len; i++)
-        print_escaped((unsigned char)path->data[i]);
-    (void)printf("%s", is_quoted ? "\"" : "");
+        escaped_add(out, (unsigned char)path->data[i]);
+    (void)buf_add_str(out, quote);
+}
+
+static void print_path(const char *prefix, const struct buf *path)
+{
+    cleanup_with(buf_done) struct buf text = BUF_INIT(DIFF_NAME_MAX);
+
+    diff_path_add(&text, prefix, path);
+    (void)printf("%s", text.data ? text.data : "");
 }
 
 void diff_print_name(const struct diff_change *change)
 {
     (void)printf("%c ", change->letter);
     if (change->letter == 'R') {
-        diff_print_path("", &change->old_path);
+        print_path("", &change->old_path);
         (void)printf(" -> ");
     }
-    diff_print_path("", &change->path);
+    print_path("", &change->path);
     (void)printf("\n");
 }
 
@@ -113,7 +121,7 @@ static void print_side(const char *prefix, const struct buf *path)
         .len = path->len - (path->len > 0),
     };
 
-    diff_print_path(prefix, &relative);
+    print_path(prefix, &relative);
 }
 
 static bool begins(const struct buf *text, const char *start)

@@ -7,17 +7,20 @@
 #include "base/cleanup.h"
 #include "base/xalloc.h"
 #include "cli/diff.h"
+#include "cli/table.h"
 
 enum { GRAPH_WIDTH = 40, ROWS_STEP = 256 };
 
 struct diff_stat_row {
-    struct buf path, old_path;
+    struct buf name; /* as it is shown */
     bool is_binary;
     uint64_t size, old_size, added, deleted;
 };
 
-void diff_stat_add(struct diff_stat *stat, struct diff_change *change)
+void diff_stat_add(struct diff_stat *stat, const struct diff_change *change)
 {
+    struct diff_stat_row *row;
+
     if (stat->count % ROWS_STEP == 0) {
         struct diff_stat_row *rows = xcalloc(stat->count + ROWS_STEP, sizeof(*rows));
 
@@ -26,16 +29,20 @@ void diff_stat_add(struct diff_stat *stat, struct diff_change *change)
         free(stat->rows);
         stat->rows = rows;
     }
-    stat->rows[stat->count++] = (struct diff_stat_row){
-        change->path,     change->old_path, change->is_binary, change->size,
-        change->old_size, change->added,    change->deleted,
+    row = &stat->rows[stat->count++];
+    *row = (struct diff_stat_row){
+        .name = BUF_INIT(DIFF_NAME_MAX),
+        .is_binary = change->is_binary,
+        .size = change->size,
+        .old_size = change->old_size,
+        .added = change->added,
+        .deleted = change->deleted,
     };
-    change->path = change->old_path = (struct buf){ .max = 0 };
-}
-
-static size_t row_width(const struct diff_stat_row *row)
-{
-    return row->path.len + (row->old_path.len > 0 ? row->old_path.len + strlen(" => ") : 0);
+    if (change->letter == 'R') {
+        diff_path_add(&row->name, "", &change->old_path);
+        (void)buf_add_str(&row->name, " => ");
+    }
+    diff_path_add(&row->name, "", &change->path);
 }
 
 static void print_marks(char mark, uint64_t lines, uint64_t most)
@@ -46,15 +53,9 @@ static void print_marks(char mark, uint64_t lines, uint64_t most)
         (void)putchar(mark);
 }
 
-static void print_row(const struct diff_stat_row *row, size_t width, uint64_t most)
+static void print_row(const struct diff_stat_row *row, int width, uint64_t most)
 {
-    (void)printf(" ");
-    if (row->old_path.len > 0) {
-        diff_print_path("", &row->old_path);
-        (void)printf(" => ");
-    }
-    diff_print_path("", &row->path);
-    (void)printf("%*s | ", (int)(width - row_width(row)), "");
+    (void)printf(" %s%*s | ", row->name.data, width - text_width(row->name.data), "");
     if (row->is_binary) {
         (void)printf("Bin %" PRIu64 " -> %" PRIu64 " bytes\n", row->old_size, row->size);
         return;
@@ -73,12 +74,12 @@ static const char *plural(uint64_t count)
 void diff_stat_print(const struct diff_stat *stat)
 {
     uint64_t most = 0, added = 0, deleted = 0;
-    size_t width = 0;
+    int width = 0;
 
     for (size_t i = 0; i < stat->count; i++) {
         const struct diff_stat_row *row = &stat->rows[i];
 
-        width = row_width(row) > width ? row_width(row) : width;
+        width = text_width(row->name.data) > width ? text_width(row->name.data) : width;
         most = row->added + row->deleted > most ? row->added + row->deleted : most;
         added += row->added;
         deleted += row->deleted;
@@ -91,9 +92,7 @@ void diff_stat_print(const struct diff_stat *stat)
 
 void diff_stat_done(struct diff_stat *stat)
 {
-    for (size_t i = 0; i < stat->count; i++) {
-        buf_done(&stat->rows[i].path);
-        buf_done(&stat->rows[i].old_path);
-    }
+    for (size_t i = 0; i < stat->count; i++)
+        buf_done(&stat->rows[i].name);
     free(stat->rows);
 }

@@ -35,8 +35,7 @@ void table_add(struct table *table, const char *format, ...)
     table->cells[table->count++] = xstrdup(text);
 }
 
-/* Columns of a terminal, where a character is one: bytes that begin one. */
-static int text_width(const char *text)
+int text_width(const char *text)
 {
     int width = 0;
 

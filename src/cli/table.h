@@ -20,6 +20,9 @@ void table_print(const struct table *table);
 
 void table_done(struct table *table);
 
+/* Columns of a terminal, where a character is one: the bytes that begin one. */
+int text_width(const char *text);
+
 enum { CELL_SIZE = 40 };
 
 /* "1.5 MiB". */
