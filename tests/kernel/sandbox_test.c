@@ -5,16 +5,20 @@
 
 #include "kernel/host_world.h"
 
-/* What an operation answered: CAUSE_NONE when it worked. */
-#define CAUSE_OF(call)                                                                             \
-    __extension__({                                                                                \
-        struct err err = { 0 };                                                                    \
-        (call) < 0 ? (CHECK(err.cause != CAUSE_NONE, "(%s)", err.msg), err.cause) : CAUSE_NONE;    \
-    })
+/* Only for checks: every operation gets it. */
+static struct err err;
+
+static enum err_cause cause_of(int result)
+{
+    if (result >= 0)
+        return CAUSE_NONE;
+    CHECK(err.cause != CAUSE_NONE, "(%s)", err.msg);
+    return err.cause;
+}
 
 #define CHECK_CAUSE(call, wanted)                                                                  \
     do {                                                                                           \
-        enum err_cause got = CAUSE_OF(call);                                                       \
+        enum err_cause got = cause_of(call);                                                       \
         CHECK(got == (wanted), "(%s, not %s)", err_cause_name(got), err_cause_name(wanted));       \
     } while (0)
 
@@ -23,7 +27,7 @@ static enum err_cause exec_cause(struct sandbox *sandbox)
     char *args[] = { (char *)(uintptr_t) "/bin/true", NULL };
     struct process_spec spec = { .args = args };
     struct process *process;
-    enum err_cause cause = CAUSE_OF(sandbox_exec(sandbox, &spec, &process, &err));
+    enum err_cause cause = cause_of(sandbox_exec(sandbox, &spec, &process, &err));
 
     if (cause == CAUSE_NONE)
         process_abandon(process);
@@ -34,7 +38,6 @@ static void a_sandbox_keeps_files_over_turns_and_rolls_back(void)
 {
     struct sandbox *sandbox = world_create("turns");
     struct snapshot_info turn;
-    struct err err = { 0 };
 
     CHECK(world_sh(sandbox, "echo one > /workspace/a; rm /etc/origin", NULL) == 0);
     CHECK_OK(sandbox_turn(sandbox, &turn, &err), &err);
@@ -62,7 +65,6 @@ static void a_rollback_ends_processes_and_says_so(void)
     struct process_event event;
     struct snapshot_info turn;
     struct process *process;
-    struct err err = { 0 };
     char data[64];
 
     CHECK_OK(sandbox_turn(sandbox, &turn, &err), &err);
@@ -93,7 +95,6 @@ static void newer_snapshots_stay_unless_they_are_to_go(void)
 {
     struct sandbox *sandbox = world_create(NULL);
     struct snapshot_info turn, *list;
-    struct err err = { 0 };
     size_t count;
 
     for (int i = 0; i < 4; i++)
@@ -116,7 +117,6 @@ static void pruning_spares_what_somebody_has_named(void)
     struct sandbox_spec spec = { .template = "small", .snapshots_max = 3 };
     struct sandbox *sandbox;
     struct snapshot_info turn, *list;
-    struct err err = { 0 };
     size_t count;
 
     CHECK_OK(sandbox_create(world.host, &spec, &sandbox, &err), &err);
@@ -187,7 +187,6 @@ static void a_pause_freezes_and_a_stop_keeps_files(void)
 {
     struct sandbox *sandbox = world_create(NULL);
     char before[32], *now;
-    struct err err = { 0 };
 
     CHECK(world_sh(sandbox,
                    "(i=0; while :; do i=$((i+1)); echo $i > /n.new; mv /n.new /n; done) "
@@ -216,7 +215,6 @@ static void forks_share_nothing_but_the_past(void)
     struct sandbox *sandbox = world_create("parent"), *forks[9];
     char machine_id[64], boot_id[64];
     struct snapshot_info turn;
-    struct err err = { 0 };
 
     CHECK(world_sh(sandbox, "echo 1 > /f", NULL) == 0);
     CHECK_OK(sandbox_turn(sandbox, &turn, &err), &err);
@@ -247,38 +245,38 @@ static void forks_share_nothing_but_the_past(void)
 
 struct racer {
     struct sandbox *sandbox;
-    int (*run)(struct sandbox *sandbox, struct err *err);
+    int (*run)(struct sandbox *sandbox, struct err *why);
     atomic_uint done, busy;
     atomic_bool is_over;
 };
 
-static int run_rollback(struct sandbox *sandbox, struct err *err)
+static int run_rollback(struct sandbox *sandbox, struct err *why)
 {
-    return sandbox_rollback(sandbox, "base", false, err);
+    return sandbox_rollback(sandbox, "base", false, why);
 }
 
-static int run_turn(struct sandbox *sandbox, struct err *err)
+static int run_turn(struct sandbox *sandbox, struct err *why)
 {
     struct snapshot_info turn;
 
-    return sandbox_turn(sandbox, &turn, err);
+    return sandbox_turn(sandbox, &turn, why);
 }
 
-static int run_power(struct sandbox *sandbox, struct err *err)
+static int run_power(struct sandbox *sandbox, struct err *why)
 {
-    int r = sandbox_pause(sandbox, err);
+    int r = sandbox_pause(sandbox, why);
 
-    return r < 0 ? r : sandbox_resume(sandbox, err);
+    return r < 0 ? r : sandbox_resume(sandbox, why);
 }
 
-static int run_exec(struct sandbox *sandbox, struct err *err)
+static int run_exec(struct sandbox *sandbox, struct err *why)
 {
     char *args[] = { (char *)(uintptr_t) "/bin/true", NULL };
     struct process_spec spec = { .args = args };
     struct process_event event = { .kind = PROCESS_STDOUT };
     struct process *process;
     char data[64];
-    int r = sandbox_exec(sandbox, &spec, &process, err);
+    int r = sandbox_exec(sandbox, &spec, &process, why);
 
     while (r >= 0 && event.kind != PROCESS_ENDED)
         CHECK(process_next(process, -1, data, sizeof(data), &event) == 0);
@@ -290,10 +288,10 @@ static int run_exec(struct sandbox *sandbox, struct err *err)
 static void *race(void *argument)
 {
     struct racer *racer = argument;
-    struct err err = { 0 };
+    struct err why = { 0 };
 
     while (!atomic_load(&racer->is_over)) {
-        if (racer->run(racer->sandbox, &err) == 0)
+        if (racer->run(racer->sandbox, &why) == 0)
             atomic_fetch_add(&racer->done, 1);
         else
             atomic_fetch_add(&racer->busy, 1);
@@ -310,7 +308,6 @@ static void operations_that_race_leave_it_whole(void)
     };
     pthread_t threads[ARRAY_SIZE(racers)];
     struct snapshot_info turn;
-    struct err err = { 0 };
 
     CHECK(world_sh(sandbox, "echo base > /f", NULL) == 0);
     CHECK_OK(sandbox_snapshot(sandbox, "base", SNAPSHOT_NAMED, &turn, &err), &err);
@@ -334,13 +331,13 @@ static void operations_that_race_leave_it_whole(void)
 static void *destroy_by_name(void *argument)
 {
     struct sandbox *sandbox;
-    struct err err = { 0 };
+    struct err why = { 0 };
 
     (void)argument;
     for (;;) {
-        if (sandbox_find(world.host, "doomed", &sandbox, &err) < 0)
+        if (sandbox_find(world.host, "doomed", &sandbox, &why) < 0)
             continue;
-        CHECK_OK(sandbox_destroy(sandbox, &err), &err);
+        CHECK_OK(sandbox_destroy(sandbox, &why), &why);
         sandbox_unref(sandbox);
         return NULL;
     }
@@ -351,8 +348,7 @@ static void a_destroy_during_create_wins(void)
     for (int i = 0; i < 20; i++) {
         struct sandbox_spec spec = { .name = "doomed", .template = "small" };
         struct sandbox *sandbox = NULL;
-        struct err err = { 0 };
-        pthread_t thread;
+            pthread_t thread;
 
         CHECK(pthread_create(&thread, NULL, destroy_by_name, NULL) == 0);
         if (sandbox_create(world.host, &spec, &sandbox, &err) < 0)
@@ -370,7 +366,6 @@ static void sandboxes_outlive_the_host(void)
     struct sandbox *running = world_create("running"), *paused = world_create("frozen");
     struct sandbox *stopped = world_create("halted");
     struct snapshot_info turn;
-    struct err err = { 0 };
 
     CHECK(world_sh(running, "echo $$ > /pid; exec sleep 1000 > /dev/null 2>&1 & echo kept > /f",
                    NULL) == 0);
