@@ -4,25 +4,21 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/fs.h>
 #include <linux/limits.h>
 #include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/io.h"
+#include "base/file_copy.h"
 #include "base/xalloc.h"
 #include "store/import.h"
 #include "store/import_root.h"
-
-enum { CHUNK_BYTES = 256 << 10 };
 
 /* Where the first name of a file with several went. */
 struct copied_link {
@@ -90,51 +86,6 @@ static struct import_node node_of(const struct import_copy *copy, const struct s
     return node;
 }
 
-static int range_copy(int from_fd, int to_fd, off_t at, off_t end, char *chunk)
-{
-    while (at < end) {
-        size_t want = end - at < CHUNK_BYTES ? (size_t)(end - at) : CHUNK_BYTES;
-        ssize_t n = pread(from_fd, chunk, want, at);
-        int r;
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return n < 0 ? -errno : 0; /* 0: the file shrank meanwhile */
-        if (lseek(to_fd, at, SEEK_SET) < 0)
-            return -errno;
-        r = write_all(to_fd, chunk, (size_t)n);
-        if (r < 0)
-            return r;
-        at += n;
-    }
-    return 0;
-}
-
-/* Shares the blocks where the filesystem can, else copies what is not a hole. */
-static int content_copy(int from_fd, int to_fd, off_t size)
-{
-    cleanup_free char *chunk = NULL;
-    off_t data = 0, hole;
-    int r;
-
-    if (ioctl(to_fd, FICLONE, from_fd) == 0)
-        return ftruncate(to_fd, size) < 0 ? -errno : 0;
-    chunk = xcalloc(1, CHUNK_BYTES);
-    while (data < size && (data = lseek(from_fd, data, SEEK_DATA)) >= 0) {
-        hole = lseek(from_fd, data, SEEK_HOLE);
-        if (hole < 0 || hole > size)
-            hole = size;
-        r = range_copy(from_fd, to_fd, data, hole, chunk);
-        if (r < 0)
-            return r;
-        data = hole;
-    }
-    if (data < 0 && errno != ENXIO) /* ENXIO: nothing but a hole is left */
-        return -errno;
-    return ftruncate(to_fd, size) < 0 ? -errno : 0;
-}
-
 static int xattr_copy(struct import_copy *copy, int from_fd, int to_fd, const char *name,
                       struct err *err)
 {
@@ -195,7 +146,7 @@ static int file_copy(struct import_copy *copy, int dir_fd, const char *name, str
     r = import_root_make(copy->root, &node, &to_fd, err);
     if (r < 0)
         return r;
-    r = content_copy(from_fd, to_fd, st.st_size);
+    r = file_copy_content(from_fd, to_fd, st.st_size);
     if (r < 0)
         return import_fail(err, r, "copy", copy->path);
     r = import_root_finish(copy->root, &node, to_fd, err);
