@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel/btrfs.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <linux/btrfs.h>
+#include <linux/btrfs_tree.h>
+#include <linux/magic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+/* Linux 6.7; older headers lack them. */
+enum { ENABLE_SIMPLE_QUOTA = 4 };
+static const uint64_t status_simple = 1ULL << 3;
+
+static const uint64_t group_level = 1ULL << 48, group_mask = (1ULL << 48) - 1;
+
+enum { MEMBERS_AT_ONCE = 64 };
+
+/* struct btrfs_qgroup_inherit with room for its one group. */
+union inherit {
+    struct btrfs_qgroup_inherit head;
+    char bytes[sizeof(struct btrfs_qgroup_inherit) + sizeof(uint64_t)];
+};
+
+static int result(int r)
+{
+    return r < 0 ? -errno : 0;
+}
+
+bool is_btrfs(int dir_fd)
+{
+    struct statfs info;
+
+    return fstatfs(dir_fd, &info) == 0 && info.f_type == BTRFS_SUPER_MAGIC;
+}
+
+static int make(int dir_fd, unsigned long request, struct btrfs_ioctl_vol_args_v2 *args,
+                const char *name, uint64_t group)
+{
+    union inherit inherit = { .head.num_qgroups = 1 };
+
+    if (strlen(name) > BTRFS_SUBVOL_NAME_MAX)
+        return -ENAMETOOLONG;
+    memcpy(args->name, name, strlen(name) + 1);
+    if (group) {
+        inherit.head.qgroups[0] = group;
+        args->flags |= BTRFS_SUBVOL_QGROUP_INHERIT;
+        args->size = sizeof(inherit);
+        args->qgroup_inherit = &inherit.head;
+    }
+    return result(ioctl(dir_fd, request, args));
+}
+
+int btrfs_subvolume_make(int dir_fd, const char *name, uint64_t group)
+{
+    struct btrfs_ioctl_vol_args_v2 args = { 0 };
+
+    return make(dir_fd, BTRFS_IOC_SUBVOL_CREATE_V2, &args, name, group);
+}
+
+int btrfs_snapshot_make(const struct btrfs_snapshot *snapshot)
+{
+    struct btrfs_ioctl_vol_args_v2 args = {
+        .fd = snapshot->from_fd,
+        .flags = snapshot->is_read_only ? BTRFS_SUBVOL_RDONLY : 0,
+    };
+
+    return make(snapshot->dir_fd, BTRFS_IOC_SNAP_CREATE_V2, &args, snapshot->name, snapshot->group);
+}
+
+int btrfs_subvolume_remove(int dir_fd, const char *name)
+{
+    struct btrfs_ioctl_vol_args args = { 0 };
+
+    if (strlen(name) > BTRFS_PATH_NAME_MAX)
+        return -ENAMETOOLONG;
+    memcpy(args.name, name, strlen(name) + 1);
+    return result(ioctl(dir_fd, BTRFS_IOC_SNAP_DESTROY, &args));
+}
+
+int btrfs_commit_start(int fd)
+{
+    uint64_t transaction;
+
+    return result(ioctl(fd, BTRFS_IOC_START_SYNC, &transaction));
+}
+
+int btrfs_sync(int fd)
+{
+    return result(ioctl(fd, BTRFS_IOC_SYNC));
+}
+
+static struct btrfs_ioctl_search_key quota_key(uint64_t object, uint32_t type)
+{
+    return (struct btrfs_ioctl_search_key){
+        .tree_id = BTRFS_QUOTA_TREE_OBJECTID,
+        .min_objectid = object,
+        .max_objectid = object,
+        .max_offset = UINT64_MAX,
+        .max_transid = UINT64_MAX,
+        .min_type = type,
+        .max_type = type,
+        .nr_items = 1,
+    };
+}
+
+/* The one item of a key, of at least size bytes. */
+static int item_read(int fd, const struct btrfs_ioctl_search_key *key, void *ret, size_t size)
+{
+    struct btrfs_ioctl_search_args args = { .key = *key };
+    struct btrfs_ioctl_search_header header;
+
+    if (ioctl(fd, BTRFS_IOC_TREE_SEARCH, &args) < 0)
+        return -errno; /* ENOENT: there is no such tree, so quota is off */
+    memcpy(&header, args.buf, sizeof(header));
+    if (args.key.nr_items == 0 || header.len < size)
+        return -ENOENT;
+    memcpy(ret, args.buf + sizeof(header), size);
+    return 0;
+}
+
+int btrfs_quota_state(int fd, enum btrfs_quota *ret)
+{
+    const struct btrfs_ioctl_search_key key = quota_key(0, BTRFS_QGROUP_STATUS_KEY);
+    struct btrfs_qgroup_status_item status;
+    int r = item_read(fd, &key, &status, sizeof(status));
+
+    if (r < 0 && r != -ENOENT)
+        return r;
+    if (r == -ENOENT || !(le64toh(status.flags) & BTRFS_QGROUP_STATUS_FLAG_ON))
+        *ret = BTRFS_QUOTA_OFF;
+    else
+        *ret = le64toh(status.flags) & status_simple ? BTRFS_QUOTA_SIMPLE : BTRFS_QUOTA_FULL;
+    return 0;
+}
+
+bool btrfs_can_simple_quota(void)
+{
+    return access("/sys/fs/btrfs/features/simple_quota", F_OK) == 0;
+}
+
+int btrfs_quota_enable(int fd)
+{
+    struct btrfs_ioctl_quota_ctl_args args = { .cmd = ENABLE_SIMPLE_QUOTA };
+
+    return result(ioctl(fd, BTRFS_IOC_QUOTA_CTL, &args));
+}
+
+uint64_t btrfs_group(uint64_t number)
+{
+    return group_level | (number & group_mask);
+}
+
+int btrfs_group_make(int fd, uint64_t group)
+{
+    struct btrfs_ioctl_qgroup_create_args args = { .create = 1, .qgroupid = group };
+
+    return result(ioctl(fd, BTRFS_IOC_QGROUP_CREATE, &args));
+}
+
+int btrfs_group_remove(int fd, uint64_t group)
+{
+    struct btrfs_ioctl_qgroup_create_args args = { .create = 0, .qgroupid = group };
+
+    return result(ioctl(fd, BTRFS_IOC_QGROUP_CREATE, &args));
+}
+
+int btrfs_group_limit(int fd, uint64_t group, uint64_t bytes)
+{
+    struct btrfs_ioctl_qgroup_limit_args args = {
+        .qgroupid = group,
+        .lim = { .flags = BTRFS_QGROUP_LIMIT_MAX_RFER, .max_rfer = bytes },
+    };
+
+    return result(ioctl(fd, BTRFS_IOC_QGROUP_LIMIT, &args));
+}
+
+int btrfs_group_usage(int fd, uint64_t group, uint64_t *ret_bytes)
+{
+    struct btrfs_ioctl_search_key key = quota_key(0, BTRFS_QGROUP_INFO_KEY);
+    struct btrfs_qgroup_info_item info;
+    int r;
+
+    key.min_offset = key.max_offset = group;
+    r = item_read(fd, &key, &info, sizeof(info));
+    if (r == 0)
+        *ret_bytes = le64toh(info.rfer);
+    return r;
+}
+
+/* Up to MEMBERS_AT_ONCE members of a group, from number `first` on: how many, or -errno. */
+static int members_read(int fd, uint64_t group, uint64_t first, uint64_t members[])
+{
+    struct btrfs_ioctl_search_args args = { .key = quota_key(group, BTRFS_QGROUP_RELATION_KEY) };
+    struct btrfs_ioctl_search_header header;
+    size_t at = 0;
+
+    args.key.min_offset = first;
+    args.key.max_offset = group_mask; /* groups above this one have a level */
+    args.key.nr_items = MEMBERS_AT_ONCE;
+    if (ioctl(fd, BTRFS_IOC_TREE_SEARCH, &args) < 0)
+        return -errno;
+    for (uint32_t i = 0; i < args.key.nr_items; i++) {
+        memcpy(&header, args.buf + at, sizeof(header));
+        members[i] = header.offset;
+        at += sizeof(header) + header.len;
+    }
+    return (int)args.key.nr_items;
+}
+
+int btrfs_group_prune(int fd, uint64_t group)
+{
+    uint64_t members[MEMBERS_AT_ONCE], bytes, next = 0;
+    int count;
+
+    do {
+        count = members_read(fd, group, next, members);
+        for (int i = 0; i < count; i++) {
+            /* The kernel refuses where the subvolume is still there. */
+            if (btrfs_group_usage(fd, members[i], &bytes) == 0 && bytes == 0)
+                (void)btrfs_group_remove(fd, members[i]);
+            next = members[i] + 1;
+        }
+    } while (count == MEMBERS_AT_ONCE);
+    return count < 0 ? count : 0;
+}
