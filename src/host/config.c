@@ -47,7 +47,7 @@ enum kind {
     ROW(runtime, "runtime", "runtime", KIND_NAME, "NAME", "native", "default runtime")             \
     ROW(template, "template", "template", KIND_NAME, "NAME", "host", "default template")           \
     ROW(storage, "storage", "storage", KIND_STORAGE, "KIND", "auto",                               \
-        "where volumes are: auto (a btrfs image where needed) or dir")                             \
+        "where volumes are: auto, btrfs, zfs:POOL/DATASET or dir")                                 \
     ROW(log, "log", "log", KIND_LEVEL, "LEVEL", "info", "error, warn, info or debug")              \
     ROW(pool_size, "pool.size", "pool-size", KIND_U32, "N", "4", "warm sandboxes kept ready")      \
     ROW(sandboxes_max, "sandboxes.max", "sandboxes-max", KIND_U32, "N", "1000",                    \
@@ -113,6 +113,14 @@ static bool is_address(const char *text)
     return colon && colon != text && parse_u64(colon + 1, &port) == 0 && port <= UINT16_MAX;
 }
 
+/* What is behind "zfs:" is for zfs to judge, if only it cannot be taken for an option. */
+static bool is_storage(const char *text)
+{
+    if (strncmp(text, "zfs:", 4) == 0)
+        return isalpha((unsigned char)text[4]);
+    return strcmp(text, "auto") == 0 || strcmp(text, "btrfs") == 0 || strcmp(text, "dir") == 0;
+}
+
 /* Quotes, # and control characters are refused so that config_print always reads back. */
 static bool is_printable(const char *text)
 {
@@ -133,8 +141,10 @@ static int text_check(const struct row *row, const char *value, struct err *err)
         return err_set(err, ERR_INVALID, "%s must be ADDR:PORT or none, not '%s'", row->key, value);
     if (row->kind == KIND_NAME && !is_name(value))
         return err_set(err, ERR_INVALID, "%s: '%s' is not a valid name", row->key, value);
-    if (row->kind == KIND_STORAGE && strcmp(value, "auto") != 0 && strcmp(value, "dir") != 0)
-        return err_set(err, ERR_INVALID, "%s must be auto or dir, not '%s'", row->key, value);
+    if (row->kind == KIND_STORAGE && !is_storage(value))
+        return err_set(err, ERR_INVALID,
+                       "%s must be auto, btrfs, zfs:POOL/DATASET or dir, not '%s'", row->key,
+                       value);
     if (row->kind == KIND_LEVEL && !is_level(value))
         return err_set(err, ERR_INVALID, "%s must be error, warn, info or debug, not '%s'",
                        row->key, value);

@@ -15,7 +15,7 @@ struct config {
     char *listen;   /* ADDR:PORT or "none" */
     char *runtime;  /* default runtime */
     char *template; /* default template */
-    char *storage;  /* of volumes: auto or dir */
+    char *storage;  /* of volumes: auto, btrfs, zfs:POOL/DATASET or dir */
     char *log;      /* error, warn, info, debug */
     uint32_t pool_size;
     uint32_t sandboxes_max;

@@ -202,8 +202,9 @@ static int try_sandbox(const struct config *config, const char *runtime, struct 
     if (r == 0) {
         r = run_true(host, err);
         ret->verdict = VERDICT_OK;
-        (void)snprintf(ret->detail, sizeof(ret->detail), "ran 'true' in one; volumes: %.200s",
-                       store_storage(host_store(host)));
+        (void)snprintf(ret->detail, sizeof(ret->detail), "ran 'true' in one; volumes: %.180s; %s",
+                       store_storage(host_store(host)),
+                       store_has_quota(host_store(host)) ? "with quota" : "no quota");
         host_close(host);
     }
     (void)tree_remove_at(AT_FDCWD, state);

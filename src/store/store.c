@@ -5,8 +5,9 @@
  *     templates/NAME/rootfs/   the tree, owners from 0 to 65535 as in the archive
  *     templates/NAME/meta.json struct template_meta
  *     templates/.import-*      being made; renamed into place when complete
- *     volumes.img              a btrfs filesystem that holds volumes/, see store/image.h; or
- *     volumes/NAME/            what sandboxes write
+ *     volumes.img              a btrfs filesystem with the next two in it, see store/image.h; or
+ *     scratch/ID/              what throw-away sandboxes write: emptied by store_open
+ *     volumes/ID/              what sandboxes write that stay, see store/store_layered.h
  */
 #include "store/store.h"
 
@@ -14,21 +15,25 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <sys/statfs.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/tree.h"
 #include "base/xalloc.h"
+#include "kernel/btrfs.h"
 #include "store/image.h"
 #include "store/store_internal.h"
+#include "store/store_ops.h"
+
+/* Every backend, by the name that the configuration has for it. */
+static const struct store_ops *const backends[] = { &store_btrfs, &store_dir };
 
 static void store_close_slot(struct store **store)
 {
@@ -41,15 +46,20 @@ static void closedir_slot(DIR **dir)
         (void)closedir(*dir);
 }
 
-int store_temp_dir(int dir_fd, const char *prefix, char name[static STORE_TEMP_NAME_MAX],
-                   struct err *err)
+void store_temp_name(const char *prefix, char name[static STORE_TEMP_NAME_MAX])
 {
     uint64_t random;
 
+    if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+        abort(); /* it cannot fail once the machine is up */
+    (void)snprintf(name, STORE_TEMP_NAME_MAX, ".%.10s-%016" PRIx64, prefix, random);
+}
+
+int store_temp_dir(int dir_fd, const char *prefix, char name[static STORE_TEMP_NAME_MAX],
+                   struct err *err)
+{
     do {
-        if (getrandom(&random, sizeof(random), 0) != sizeof(random))
-            return err_sys(err, -errno, "read random bytes");
-        (void)snprintf(name, STORE_TEMP_NAME_MAX, ".%.10s-%016" PRIx64, prefix, random);
+        store_temp_name(prefix, name);
         if (mkdirat(dir_fd, name, 0700) == 0)
             return 0;
     } while (errno == EEXIST);
@@ -81,7 +91,7 @@ static int state_dir_open(const char *path, int *ret_fd, struct err *err)
     return 0;
 }
 
-static int subdir_open(int dir_fd, const char *name, int *ret_fd, struct err *err)
+int store_subdir(int dir_fd, const char *name, int *ret_fd, struct err *err)
 {
     int fd;
 
@@ -94,92 +104,131 @@ static int subdir_open(int dir_fd, const char *name, int *ret_fd, struct err *er
     return 0;
 }
 
-static bool is_dots(const char *name)
-{
-    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
-}
-
-static bool is_half_made(const char *name)
-{
-    return *name == '.';
-}
-
-static bool is_anything(const char *name)
-{
-    return *name != '\0';
-}
-
-/* Removes what an earlier life left behind. */
-static int subdir_sweep(int dir_fd, bool (*is_garbage)(const char *name), struct err *err)
+int store_each_name(int dir_fd, int (*each)(void *context, const char *name), void *context)
 {
     int copy_fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     cleanup_with(closedir_slot) DIR *dir = copy_fd < 0 ? NULL : fdopendir(copy_fd);
     struct dirent *entry;
-    int r;
+    int r = 0;
 
     if (!dir) {
-        r = err_sys(err, -errno, "list the state directory");
+        r = -errno;
         (void)fd_close(copy_fd);
         return r;
     }
-    while ((errno = 0, entry = readdir(dir))) {
-        if (is_dots(entry->d_name) || !is_garbage(entry->d_name))
-            continue;
-        r = tree_remove_at(dir_fd, entry->d_name);
-        if (r < 0)
-            return err_sys(err, r, "remove the left-over '%.100s'", entry->d_name);
+    while (r >= 0 && (errno = 0, entry = readdir(dir))) {
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            r = each(context, entry->d_name);
     }
-    return errno ? err_sys(err, -errno, "list the state directory") : 0;
+    if (r < 0)
+        return r;
+    return errno ? -errno : 0;
 }
 
-/* In an image, unless the state directory is on a filesystem that is as good, or that was asked
- * for. A host that cannot have an image uses the directory, and says why. */
-static int volumes_open(struct store *store, const struct store_options *options, struct err *err)
-{
-    struct statfs info;
-    struct err why = { 0 };
-    int r;
+/* What an earlier life left behind in a directory. */
+struct sweep {
+    int dir_fd;
+    bool is_of_all; /* else of half-made things, whose names begin with a dot */
+};
 
-    if (strcmp(options->storage, "dir") == 0) {
-        (void)snprintf(store->storage, sizeof(store->storage), "directory, as configured");
-        return subdir_open(store->dir_fd, "volumes", &store->volumes_fd, err);
-    }
-    if (fstatfs(store->dir_fd, &info) == 0 && info.f_type == BTRFS_SUPER_MAGIC) {
-        (void)snprintf(store->storage, sizeof(store->storage), "directory on btrfs");
-        return subdir_open(store->dir_fd, "volumes", &store->volumes_fd, err);
-    }
-    r = image_mount(store->dir_fd, options->state_dir, &store->image_fd, &why);
-    if (r == 0) {
-        (void)snprintf(store->storage, sizeof(store->storage), "btrfs image");
-        return subdir_open(store->image_fd, "volumes", &store->volumes_fd, err);
-    }
+static int sweep_one(void *context, const char *name)
+{
+    const struct sweep *sweep = context;
+
+    if (!sweep->is_of_all && *name != '.')
+        return 0;
+    return tree_remove_at(sweep->dir_fd, name);
+}
+
+static int sweep(int dir_fd, bool is_of_all, struct err *err)
+{
+    struct sweep what = { .dir_fd = dir_fd, .is_of_all = is_of_all };
+    int r = store_each_name(dir_fd, sweep_one, &what);
+
+    return r < 0 ? err_sys(err, r, "remove what is left in the state directory") : 0;
+}
+
+int store_image(struct store *store, const struct store_options *options, struct err *err)
+{
+    if (store->image_fd >= 0)
+        return 0;
+    return image_mount(store->dir_fd, options->state_dir, &store->image_fd, err);
+}
+
+static int backend_open(struct store *store, const struct store_ops *ops,
+                        const struct store_options *options, struct err *err)
+{
+    int r = ops->open(store, options, err);
+
+    if (r == 0)
+        store->ops = ops;
+    return r;
+}
+
+/* The best there is: a host that cannot have btrfs uses directories, and says why. */
+static int backend_open_auto(struct store *store, const struct store_options *options,
+                             struct err *err)
+{
+    struct err why = { 0 };
+    int r = backend_open(store, &store_btrfs, options, &why);
+
+    if (r == 0)
+        return 0;
     if (why.kind != ERR_UNSUPPORTED) {
         *err = why;
         return r;
     }
-    (void)snprintf(store->storage, sizeof(store->storage), "directory, because %s", why.msg);
-    return subdir_open(store->dir_fd, "volumes", &store->volumes_fd, err);
+    r = backend_open(store, &store_dir, options, err);
+    if (r == 0)
+        (void)snprintf(store->storage, sizeof(store->storage), "directory, because %s", why.msg);
+    return r;
+}
+
+static int backend_choose(struct store *store, const struct store_options *options, struct err *err)
+{
+    size_t len = strcspn(options->storage, ":");
+
+    if (strcmp(options->storage, "auto") == 0)
+        return backend_open_auto(store, options, err);
+    for (size_t i = 0; i < ARRAY_SIZE(backends); i++) {
+        if (strlen(backends[i]->name) == len &&
+            strncmp(backends[i]->name, options->storage, len) == 0)
+            return backend_open(store, backends[i], options, err);
+    }
+    return err_set(err, ERR_INVALID, "there is no storage '%s'", options->storage);
+}
+
+/* Scratch volumes are where files are made and deleted fastest, whatever the others need. */
+static int scratch_open(struct store *store, const struct store_options *options, struct err *err)
+{
+    struct err why = { 0 };
+    int r = 0;
+
+    if (store->ops != &store_dir && !is_btrfs(store->dir_fd))
+        r = store_image(store, options, &why);
+    if (r < 0 && why.kind != ERR_UNSUPPORTED) {
+        *err = why;
+        return r;
+    }
+    return store_subdir(store->image_fd >= 0 ? store->image_fd : store->dir_fd, "scratch",
+                        &store->scratch_fd, err);
 }
 
 static int store_fill(struct store *store, const struct store_options *options, struct err *err)
 {
     int r = state_dir_open(options->state_dir, &store->dir_fd, err);
 
-    if (r < 0)
-        return r;
-    r = subdir_open(store->dir_fd, "templates", &store->templates_fd, err);
-    if (r < 0)
-        return r;
-    r = volumes_open(store, options, err);
-    if (r < 0)
-        return r;
-    r = subdir_sweep(store->volumes_fd, is_anything, err);
-    if (r < 0)
-        return r;
-    r = subdir_sweep(store->templates_fd, is_half_made, err);
-    if (r < 0)
-        return r;
-    return template_host_refresh(store, err);
+    if (r == 0)
+        r = store_subdir(store->dir_fd, "templates", &store->templates_fd, err);
+    if (r == 0)
+        r = backend_choose(store, options, err);
+    if (r == 0)
+        r = scratch_open(store, options, err);
+    if (r == 0)
+        r = sweep(store->scratch_fd, true, err);
+    if (r == 0)
+        r = sweep(store->templates_fd, false, err);
+    return r == 0 ? template_host_refresh(store, err) : r;
 }
 
 int store_open(const struct store_options *options, struct store **ret, struct err *err)
@@ -191,6 +240,7 @@ int store_open(const struct store_options *options, struct store **ret, struct e
         .dir_fd = -EBADF,
         .image_fd = -EBADF,
         .templates_fd = -EBADF,
+        .scratch_fd = -EBADF,
         .volumes_fd = -EBADF,
         .template_bytes_max = options->template_bytes_max,
         .template_files_max = options->template_files_max,
@@ -207,7 +257,10 @@ void store_close(struct store *store)
 {
     if (!store)
         return;
+    if (store->ops)
+        store->ops->close(store);
     (void)fd_close(store->volumes_fd);
+    (void)fd_close(store->scratch_fd);
     (void)fd_close(store->image_fd);
     (void)fd_close(store->templates_fd);
     (void)fd_close(store->dir_fd);
@@ -218,4 +271,37 @@ void store_close(struct store *store)
 const char *store_storage(const struct store *store)
 {
     return store->storage;
+}
+
+const char *store_backend(const struct store *store)
+{
+    return store->ops->name;
+}
+
+bool store_has_quota(const struct store *store)
+{
+    return store->has_quota;
+}
+
+uid_t store_shared_uid(const struct store *store)
+{
+    return store->shared_uid;
+}
+
+int store_space_of(int dir_fd, struct store_space *ret, struct err *err)
+{
+    struct statvfs info;
+
+    if (fstatvfs(dir_fd, &info) < 0)
+        return err_sys(err, -errno, "ask for the free space of volumes");
+    *ret = (struct store_space){
+        .used = (uint64_t)(info.f_blocks - info.f_bfree) * info.f_frsize,
+        .available = (uint64_t)info.f_bavail * info.f_frsize,
+    };
+    return 0;
+}
+
+int store_space(struct store *store, struct store_space *ret, struct err *err)
+{
+    return store->ops->space(store, ret, err);
 }

@@ -13,12 +13,15 @@ struct template_use; /* one name and how many times it is open */
 
 struct store {
     int dir_fd;                  /* the state directory */
-    int templates_fd;            /* templates/NAME/{rootfs,meta.json} */
+    int templates_fd;            /* templates/NAME/... */
     int image_fd;                /* the mount of the image, which ends when this is closed; or -1 */
-    int volumes_fd;              /* volumes/ID/..., here or in the image */
+    int scratch_fd;              /* scratch/ID/..., here or in the image */
+    int volumes_fd;              /* volumes/ID/..., here or in the image; -1 for a whole backend */
     const struct store_ops *ops; /* of volumes that stay */
     void *backend;               /* its own */
-    char storage[320];           /* what store_storage says */
+    bool has_quota;              /* set by the backend, as is shared_uid */
+    uid_t shared_uid;
+    char storage[320]; /* what store_storage says */
     uint64_t template_bytes_max;
     uint64_t template_files_max;
 
@@ -30,10 +33,12 @@ struct volume {
     struct store *store;
     struct template *template; /* owned */
     char *id;
-    uint32_t generation; /* of the live tree */
+    uint32_t generation;      /* of the live tree: volume_generation reads it */
+    uint32_t last_generation; /* the largest there ever was in this life */
     uint64_t quota_bytes;
     bool is_scratch;
-    int dir_fd; /* of a layered live tree, while it is open; or -1 */
+    int dir_fd;     /* of a scratch volume; else -1 */
+    unsigned drops; /* trees removed in this life */
 };
 
 /* The name of the template that is made from this machine. */
@@ -49,7 +54,23 @@ struct template_meta {
     char fingerprint[TEMPLATE_FINGERPRINT_MAX + 1]; /* of what the host template is made from */
 };
 
-/* Makes a directory ".PREFIX-XXXXXX" (0700), which the next store_open removes. */
+/* Opens, and where it is missing makes (0700), a directory of the store. */
+int store_subdir(int dir_fd, const char *name, int *ret_fd, struct err *err);
+
+/* Mounts the image, unless it is mounted: ERR_UNSUPPORTED where this host cannot. */
+int store_image(struct store *store, const struct store_options *options, struct err *err);
+
+/* Calls each for every name in a directory but "." and "..", until it returns less than 0. 0, that,
+ * or -errno. */
+int store_each_name(int dir_fd, int (*each)(void *context, const char *name), void *context);
+
+/* The space of the filesystem that a directory is on. */
+int store_space_of(int dir_fd, struct store_space *ret, struct err *err);
+
+/* A name ".PREFIX-XXXXXX" that nobody has: what bears one, the next store_open removes. */
+void store_temp_name(const char *prefix, char name[static STORE_TEMP_NAME_MAX]);
+
+/* Makes a directory (0700) of such a name. */
 int store_temp_dir(int dir_fd, const char *prefix, char name[static STORE_TEMP_NAME_MAX],
                    struct err *err);
 

@@ -21,7 +21,8 @@ struct store_ops {
     const char *name;
     bool is_whole;
 
-    /* Fills store->backend and, for layered kinds, store->volumes_fd. */
+    /* Fills store->backend, storage, has_quota, shared_uid and, for layered kinds, volumes_fd.
+     * ERR_UNSUPPORTED when this host cannot; leaves nothing behind on failure. */
     int (*open)(struct store *store, const struct store_options *options, struct err *err);
     void (*close)(struct store *store);
     int (*space)(struct store *store, struct store_space *ret, struct err *err);
@@ -41,7 +42,8 @@ struct store_ops {
      * it is not there. */
     int (*drop)(struct volume *volume, const char *snapshot, uint32_t generation);
 
-    /* Calls each for every tree there is: a snapshot's name, or NULL and a generation. */
+    /* Calls each for every tree there is: a snapshot's name, or NULL and a generation. -ENOENT when
+     * there is no such volume. */
     int (*list)(struct volume *volume,
                 void (*each)(void *context, const char *snapshot, uint32_t generation),
                 void *context);

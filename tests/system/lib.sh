@@ -145,11 +145,12 @@ host_mounts() { count </proc/self/mountinfo; }
 loop_devices() { losetup -a | grep -F "$tmp/" | count; }
 state_files() { find "$tmp/state" "$tmp/run" | count; }
 
-# Volumes may lie in an image that is mounted nowhere but in the daemon's descriptors.
+# Volumes may lie in an image that is mounted nowhere but in the daemon's descriptors. Those of
+# throw-away sandboxes are in scratch/.
 volume_dir() {
     local fd
     for fd in "/proc/$holtd_pid/fd"/*; do
-        case $(readlink "$fd") in */volumes) echo "$fd/." && return ;; esac
+        case $(readlink "$fd") in */scratch) echo "$fd/." && return ;; esac
     done
 }
 volume_files() { find "$(volume_dir)" -mindepth 1 -maxdepth 2 2>/dev/null | count; }

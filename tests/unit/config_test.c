@@ -63,6 +63,7 @@ static void a_file_sets_keys(void)
          "state = /tmp/a  # behind a value\n"
          "  listen=none\r\n"
          "run = \"/tmp/with space\"\n"
+         "storage = zfs:tank/holt\n"
          "[limits]\n"
          "memory = 1.5G\n"
          "cpus = 1.5\n"
@@ -72,6 +73,7 @@ static void a_file_sets_keys(void)
     CHECK_TEXT(config.state, "/tmp/a");
     CHECK_TEXT(config.run, "/tmp/with space");
     CHECK_TEXT(config.listen, "none");
+    CHECK_TEXT(config.storage, "zfs:tank/holt");
     CHECK(config.limit_memory == UINT64_C(3) << 29);
     CHECK(config.limit_cpus == 1500);
     CHECK(config.pool_size == 0);
@@ -89,6 +91,9 @@ static void a_bad_line_is_named_with_file_and_line(void)
     refuse("run = \n", ":1:", "absolute");
     refuse("listen = 7070\n", ":1:", "ADDR:PORT");
     refuse("listen = 127.0.0.1:99999\n", ":1:", "ADDR:PORT");
+    refuse("storage = tape\n", ":1:", "auto, btrfs, zfs:POOL/DATASET or dir");
+    refuse("storage = zfs:\n", ":1:", "auto, btrfs, zfs:POOL/DATASET or dir");
+    refuse("storage = zfs:-o/x\n", ":1:", "auto, btrfs, zfs:POOL/DATASET or dir");
     refuse("log = loud\n", ":1:", "error, warn, info or debug");
     refuse("template = ../etc\n", ":1:", "not a valid name");
     refuse("just words\n", ":1:", "key = value");

@@ -126,15 +126,29 @@ static void leftovers_are_swept_at_start(void)
     store_stop();
     CHECK(mkdirat(scratch_fd, "state/templates/.import-1", 0700) == 0);
     CHECK(mkdirat(scratch_fd, "state/templates/.import-1/rootfs", 0) == 0);
-    CHECK(mkdirat(scratch_fd, "state/volumes/v1", 0700) == 0);
-    file_put("state/volumes/v1/x", "x", 1);
-    CHECK(symlinkat("../../outside", scratch_fd, "state/volumes/link") == 0);
+    CHECK(mkdirat(scratch_fd, "state/scratch/v1", 0700) == 0);
+    file_put("state/scratch/v1/x", "x", 1);
+    CHECK(symlinkat("../../outside", scratch_fd, "state/scratch/link") == 0);
     CHECK(mkdirat(scratch_fd, "outside", 0755) == 0);
     file_put("outside/kept", "x", 1);
     store_start();
-    CHECK(entries_in(scratch_fd, "state/volumes") == 0);
+    CHECK(entries_in(scratch_fd, "state/scratch") == 0);
     CHECK(entries_in(templates_fd, ".") == 1);
     CHECK(entries_in(scratch_fd, "outside") == 1);
+}
+
+static void volumes_that_stay_are_not_swept_unless_half_made(void)
+{
+    store_stop();
+    CHECK(mkdirat(scratch_fd, "state/volumes/half", 0700) == 0);
+    CHECK(mkdirat(scratch_fd, "state/volumes/.gone-1", 0700) == 0);
+    CHECK(mkdirat(scratch_fd, "state/volumes/.gone-1/live-1", 0700) == 0);
+    CHECK(mkdirat(scratch_fd, "state/volumes/v1", 0700) == 0);
+    CHECK(mkdirat(scratch_fd, "state/volumes/v1/live-7", 0700) == 0);
+    file_put("state/volumes/v1/live-7/x", "x", 1);
+    store_start();
+    CHECK(entries_in(scratch_fd, "state/volumes") == 1);
+    CHECK(entries_in(scratch_fd, "state/volumes/v1/live-7") == 1);
 }
 
 static void an_unknown_template_is_named(void)
@@ -267,6 +281,7 @@ int main(void)
     RUN(the_host_template_is_usable);
     RUN(the_host_template_is_remade_only_when_needed);
     RUN(leftovers_are_swept_at_start);
+    RUN(volumes_that_stay_are_not_swept_unless_half_made);
     RUN(an_unknown_template_is_named);
     RUN(a_template_in_use_is_not_removed);
     RUN(templates_are_listed_by_name);
