@@ -305,3 +305,8 @@ int store_space(struct store *store, struct store_space *ret, struct err *err)
 {
     return store->ops->space(store, ret, err);
 }
+
+bool store_is_atomic(const struct store *store)
+{
+    return store->ops->is_atomic;
+}

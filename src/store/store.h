@@ -33,6 +33,9 @@ int store_space(struct store *store, struct store_space *ret, struct err *err);
 
 /* The backend's name as the configuration spells it: btrfs, zfs, dir. */
 const char *store_backend(const struct store *store);
+
+/* Whether a snapshot is of one moment, or copies one file after the other. */
+bool store_is_atomic(const struct store *store);
 bool store_has_quota(const struct store *store);
 
 /* Storage that cannot map owners keeps every volume with the owners of one range of uids, which all

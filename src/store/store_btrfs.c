@@ -311,7 +311,7 @@ static int btrfs_drop(struct volume *volume, const char *snapshot, uint32_t gene
     cleanup_close int fd = -EBADF;
     uint64_t group;
 
-    if (r == 0 && ++volume->drops % DROPS_A_PRUNE == 0) {
+    if (r == 0 && (atomic_fetch_add(&volume->drops, 1) + 1) % DROPS_A_PRUNE == 0) {
         fd = layered_volume_fd(volume);
         if (fd >= 0 && group_read(fd, &group) == 0 && group != 0)
             (void)btrfs_group_prune(fd, group);
@@ -382,6 +382,7 @@ static int btrfs_usage(struct volume *volume, uint64_t *ret_bytes)
 
 const struct store_ops store_btrfs = {
     .name = "btrfs",
+    .is_atomic = true,
     .open = btrfs_open,
     .close = btrfs_close,
     .space = btrfs_space,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -37,8 +38,8 @@ struct volume {
     uint32_t last_generation; /* the largest there ever was in this life */
     uint64_t quota_bytes;
     bool is_scratch;
-    int dir_fd;     /* of a scratch volume; else -1 */
-    unsigned drops; /* trees removed in this life */
+    int dir_fd;        /* of a scratch volume; else -1 */
+    atomic_uint drops; /* trees removed in this life */
 };
 
 /* The name of the template that is made from this machine. */

@@ -20,6 +20,7 @@ struct volume;
 struct store_ops {
     const char *name;
     bool is_whole;
+    bool is_atomic; /* a snapshot is of one moment, whatever is written meanwhile */
 
     /* Fills store->backend, storage, has_quota, shared_uid and, for layered kinds, volumes_fd.
      * ERR_UNSUPPORTED when this host cannot; leaves nothing behind on failure. */

@@ -464,3 +464,11 @@ int volume_usage(struct volume *volume, uint64_t *ret_bytes, struct err *err)
     *ret_bytes = bytes;
     return 0;
 }
+
+int volume_purge(struct store *store, const char *id)
+{
+    struct err ignored;
+    int r = id_check(id, &ignored) < 0 ? -EINVAL : volume_destroy(volume_new(store, id, 1));
+
+    return r == -ENOENT ? 0 : r;
+}

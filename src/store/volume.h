@@ -4,8 +4,8 @@
  * are numbered by generation: a rollback makes the next one from a snapshot, and the one before
  * goes when the sandbox has moved. Which generation is the live one is the caller's to remember.
  *
- * Calls about one volume are made by one thread at a time; volume_usage and volume_view may run
- * beside them.
+ * Calls about one volume are made by one thread at a time; volume_usage, volume_view and
+ * volume_drop may run beside them, and forks of one volume beside each other.
  */
 #pragma once
 
@@ -96,6 +96,9 @@ void volume_close(struct volume *volume);
 /* Deletes everything it ever wrote, and closes it whatever happens. Accepts NULL. 0 or -errno of
  * the deletion. */
 int volume_destroy(struct volume *volume);
+
+/* Deletes whatever there is of a volume that nobody has open, half-made or not. 0 or -errno. */
+int volume_purge(struct store *store, const char *id);
 
 /* One of its states, to look at: each tree as the layers it is merged from, topmost first, by the
  * rules of overlayfs (whiteouts, opaque directories); a tree of one layer is as it stands. Owners

@@ -24,7 +24,8 @@ static void specs_check(const struct run_request *request)
     }
     assert(bytes <= PROCESS_ARGS_BYTES_MAX);
     assert(!request->process.spec.cwd || *request->process.spec.cwd == '/');
-    assert(!request->process.spec.has_terminal || (request->process.spec.rows && request->process.spec.columns));
+    assert(!request->process.spec.has_terminal ||
+           (request->process.spec.rows && request->process.spec.columns));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -81,7 +81,7 @@ static inline void world_close(void)
 /* A small root: busybox, and a file or two. */
 static inline void world_import(const char *name)
 {
-    char dir[128], command[512];
+    char dir[sizeof(world.dir) + 8], command[1024];
     struct template_source source = { .name = name, .path = dir };
     struct template_info info;
     struct err err = { 0 };

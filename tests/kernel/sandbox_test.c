@@ -348,7 +348,7 @@ static void a_destroy_during_create_wins(void)
     for (int i = 0; i < 20; i++) {
         struct sandbox_spec spec = { .name = "doomed", .template = "small" };
         struct sandbox *sandbox = NULL;
-            pthread_t thread;
+        pthread_t thread;
 
         CHECK(pthread_create(&thread, NULL, destroy_by_name, NULL) == 0);
         if (sandbox_create(world.host, &spec, &sandbox, &err) < 0)
