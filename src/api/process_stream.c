@@ -29,7 +29,6 @@ struct process_stream {
     char sandbox_id[SANDBOX_ID_MAX];
     int connection_fd;
     bool is_announced;
-    bool is_over;      /* its end was told */
     struct buf output; /* reserved in full, never cleared: a quiet process touches none of it */
 };
 
@@ -117,18 +116,7 @@ static int events_next(struct stream *stream, struct buf *out, struct err *err)
     r = event_add(out, &event, events->output.data);
     if (r < 0)
         return err_sys(err, r, "write an event");
-    events->is_over = event.kind == PROCESS_ENDED;
-    return events->is_over ? 0 : 1;
-}
-
-/* In a sandbox that stays nobody else would end what its client has left. */
-static void leave_sandbox(struct process_stream *events)
-{
-    struct err ignored;
-
-    if (events->process && !events->is_over)
-        (void)process_signal(events->process, SIGKILL, true, &ignored);
-    sandbox_detach(events->sandbox);
+    return event.kind == PROCESS_ENDED ? 0 : 1;
 }
 
 static void events_free(struct process_stream *events)
@@ -136,7 +124,7 @@ static void events_free(struct process_stream *events)
     if (events->machine)
         machine_destroy(events->machine);
     if (events->sandbox)
-        leave_sandbox(events);
+        sandbox_detach(events->sandbox, TAKE_PTR(events->process));
     process_unref(events->process);
     sandbox_unref(events->sandbox);
     machine_unref(events->machine);

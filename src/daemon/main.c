@@ -114,6 +114,8 @@ static void daemon_wait(void)
 
 static void daemon_stop(struct daemon *daemon)
 {
+    if (daemon->host)
+        host_drain(daemon->host);
     api_stop(daemon->api);
     host_close(daemon->host);
     daemon->state_lock = fd_close(daemon->state_lock);

@@ -297,13 +297,18 @@ static void part_from_sandboxes(struct host *host)
     }
 }
 
+void host_drain(struct host *host)
+{
+    (void)pthread_mutex_lock(&host->lock);
+    host->is_closing = true;
+    (void)pthread_mutex_unlock(&host->lock);
+}
+
 void host_close(struct host *host)
 {
     if (!host)
         return;
-    (void)pthread_mutex_lock(&host->lock);
-    host->is_closing = true;
-    (void)pthread_mutex_unlock(&host->lock);
+    host_drain(host);
     keeper_stop(host->keeper);
     pool_stop(host->pool);
     janitor_stop(host->janitor);

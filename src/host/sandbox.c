@@ -2,6 +2,7 @@
 #include "host/sandbox.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -247,8 +248,19 @@ void sandbox_attach(struct sandbox *sandbox)
     (void)pthread_mutex_unlock(&sandbox->lock);
 }
 
-void sandbox_detach(struct sandbox *sandbox)
+static void leave_process(struct sandbox *sandbox, struct process *process)
 {
+    struct err ignored;
+
+    if (host_is_open(sandbox->host, &ignored) == 0)
+        (void)process_signal(process, SIGKILL, true, &ignored);
+    process_abandon(process);
+}
+
+void sandbox_detach(struct sandbox *sandbox, struct process *process)
+{
+    if (process)
+        leave_process(sandbox, process);
     (void)pthread_mutex_lock(&sandbox->lock);
     sandbox->attached--;
     sandbox->info.last_active_ms = clock_wall_ms();

@@ -77,7 +77,10 @@ int sandbox_find_process(struct sandbox *sandbox, const char *id, struct process
 
 /* A process that a client is attached to keeps its sandbox from being idle. */
 void sandbox_attach(struct sandbox *sandbox);
-void sandbox_detach(struct sandbox *sandbox);
+
+/* The client has gone. Its process (taken; NULL: none) ends with all that it started, unless it is over
+ * or it is the daemon itself that goes. */
+void sandbox_detach(struct sandbox *sandbox, struct process *process);
 
 int sandbox_pause(struct sandbox *sandbox, struct err *err);
 int sandbox_resume(struct sandbox *sandbox, struct err *err);

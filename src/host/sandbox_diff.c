@@ -16,21 +16,32 @@ static int look(struct sandbox *sandbox, struct volume *volume, const char *snap
     return volume_view(volume, snapshot, ret, err);
 }
 
-static int compare(struct sandbox *sandbox, struct volume *volume, const struct sandbox_diff *what,
-                   diff_fn each, void *context, struct err *err)
-{
+/* Both states to compare. */
+struct views {
     struct volume_view old, new;
-    int r = look(sandbox, volume, what->from, &old, err);
+};
+
+static int views_open(struct sandbox *sandbox, struct volume *volume,
+                      const struct sandbox_diff *what, struct views *ret, struct err *err)
+{
+    int r = look(sandbox, volume, what->from, &ret->old, err);
 
     if (r < 0)
         return r;
-    r = look(sandbox, volume, what->to, &new, err);
-    if (r == 0) {
-        r = diff_run(&old, &new, &what->options, each, context, err);
-        volume_view_done(volume, &new);
-    }
-    volume_view_done(volume, &old);
+    r = look(sandbox, volume, what->to, &ret->new, err);
+    if (r < 0)
+        volume_view_done(volume, &ret->old);
     return r;
+}
+
+/* A client may take for ever to read the answer. Where views are mere descriptors, its sandbox can be
+ * destroyed meanwhile. */
+static void unpin_early(struct sandbox *sandbox, const struct views *views, struct volume **volume)
+{
+    if (views->old.temporary || views->new.temporary)
+        return;
+    sandbox_unpin(sandbox);
+    *volume = NULL;
 }
 
 int sandbox_diff(struct sandbox *sandbox, const struct sandbox_diff *what, diff_fn each,
@@ -38,6 +49,7 @@ int sandbox_diff(struct sandbox *sandbox, const struct sandbox_diff *what, diff_
 {
     char base[SNAPSHOT_NAME_MAX + 1];
     struct sandbox_diff wanted = *what;
+    struct views views;
     struct volume *volume = sandbox_pin(sandbox);
     int r;
 
@@ -50,8 +62,15 @@ int sandbox_diff(struct sandbox *sandbox, const struct sandbox_diff *what, diff_
         (void)pthread_mutex_unlock(&sandbox->lock);
         wanted.from = base;
     }
-    r = compare(sandbox, volume, &wanted, each, context, err);
-    sandbox_unpin(sandbox);
+    r = views_open(sandbox, volume, &wanted, &views, err);
+    if (r == 0) {
+        unpin_early(sandbox, &views, &volume);
+        r = diff_run(&views.old, &views.new, &wanted.options, each, context, err);
+        volume_view_done(volume, &views.new);
+        volume_view_done(volume, &views.old);
+    }
+    if (volume)
+        sandbox_unpin(sandbox);
     return r;
 }
 

@@ -117,4 +117,6 @@ struct volume_view {
 /* snapshot NULL: as it is now; "" : as the template is, before anything was written. */
 int volume_view(struct volume *volume, const char *snapshot, struct volume_view *ret,
                 struct err *err);
+
+/* volume may be NULL when the view has nothing temporary. */
 void volume_view_done(struct volume *volume, struct volume_view *view);
