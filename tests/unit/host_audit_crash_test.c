@@ -86,10 +86,35 @@ static void no_line_crosses_a_page_unless_it_is_longer(void)
     }
 }
 
+static void *append_rest(void *rest)
+{
+    static const struct timespec pause = { .tv_nsec = 20 * 1000000L };
+    cleanup_close int fd = openat(state_fd, "audit.jsonl", O_WRONLY | O_APPEND | O_CLOEXEC);
+
+    (void)nanosleep(&pause, NULL);
+    CHECK(fd >= 0 && write_all(fd, rest, strlen(rest)) == 0);
+    return NULL;
+}
+
+/* A write may be seen before all of it is there. */
+static void a_reader_waits_for_the_rest_of_a_line(void)
+{
+    char *begins[11], rest[1024];
+    struct buf *text = ten_lines(begins);
+    pthread_t thread;
+
+    (void)snprintf(rest, sizeof(rest), "%s", begins[9] + 50);
+    begins[9][50] = '\0';
+    set_content(text->data);
+    CHECK(pthread_create(&thread, NULL, append_rest, rest) == 0);
+    CHECK(lines() == 10);
+    CHECK(pthread_join(thread, NULL) == 0);
+}
+
 static void *add_many(void *context)
 {
     for (unsigned i = 0; i < ADDS_PER_THREAD; i++)
-        add(context, "s1", json_pack("{s:i}", "number", (int)i));
+        add(context, "s1", details_of(i % 4 == 0 ? 5 * PAGE_BYTES : 10));
     return NULL;
 }
 
@@ -215,6 +240,7 @@ int main(void)
     RUN(a_long_torn_end_is_moved_aside_too);
     RUN(blanks_at_the_end_are_nothing);
     RUN(no_line_crosses_a_page_unless_it_is_longer);
+    RUN(a_reader_waits_for_the_rest_of_a_line);
     RUN(threads_keep_the_chain_and_readers_see_whole_lines);
     RUN(a_kill_never_leaves_half_a_line);
     RUN(a_full_disk_leaves_whole_lines_and_passes);

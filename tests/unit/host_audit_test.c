@@ -4,6 +4,8 @@
 
 #include <sys/wait.h>
 
+#include "host/audit_internal.h"
+
 static void a_record_says_what_when_and_about_whom(void)
 {
     static const char zeros[] = "0000000000000000000000000000000000000000000000000000000000000000";
@@ -120,6 +122,26 @@ static void an_inserted_line_is_found(void)
         set_content(text.data);
         check_bad_line(5);
     }
+}
+
+/* Well made by somebody who knows how, but for its number. */
+static void a_line_with_another_number_is_found(void)
+{
+    cleanup_with(buf_done) struct buf line = BUF_INIT(LINE_BYTES_MAX);
+    char hash[DIGEST_HEX_LEN + 1];
+
+    clear();
+    CHECK(buf_printf(&line, "{\"seq\":2,\"event\":\"x\",\"prev\":\"%s\"", audit_origin.hash) == 0);
+    CHECK(audit_hash(line.data, line.len, hash) == 0);
+    CHECK(buf_printf(&line, ",\"hash\":\"%s\"}\n", hash) == 0);
+    set_content(line.data);
+    check_bad_line(1);
+    *strchr(line.data, '2') = '1';
+    line.len = (size_t)(strstr(line.data, ",\"hash\"") - line.data);
+    CHECK(audit_hash(line.data, line.len, hash) == 0);
+    CHECK(buf_printf(&line, ",\"hash\":\"%s\"}\n", hash) == 0);
+    set_content(line.data);
+    CHECK(lines() == 1);
 }
 
 static void what_is_no_log_is_refused(void)
@@ -257,6 +279,7 @@ int main(void)
     RUN(a_removed_line_is_found);
     RUN(swapped_lines_are_found);
     RUN(an_inserted_line_is_found);
+    RUN(a_line_with_another_number_is_found);
     RUN(what_is_no_log_is_refused);
     RUN(a_line_that_is_too_long_is_refused);
     RUN(details_cannot_pass_for_the_chain);
