@@ -101,7 +101,7 @@ int registry_damaged(const struct registry *registry, const char *why, struct er
 
     return err_set(err, ERR_INTERNAL,
                    "registry %s is damaged (%.50s); stop holtd, move %s* away, then restore a "
-                   "backup or use 'sqlite3 %s .recover'",
+                   "backup or what 'sqlite3 %s .dump' can read (docs/registry.md)",
                    registry->path, why, file, file);
 }
 

@@ -2,8 +2,7 @@
 /* What is recorded, and how a change to it is found. */
 #include "host_audit_test.h"
 
-#include <sys/wait.h>
-
+#include "doc_script.h"
 #include "host/audit_internal.h"
 
 static void a_record_says_what_when_and_about_whom(void)
@@ -218,38 +217,10 @@ static void a_reader_gets_what_is_about_its_sandbox(void)
     CHECK(audit_read(state_fd, NULL, stop_at_third, &count, &all, &err) == 42 && count == 3);
 }
 
-/* The script of docs/audit.md, which shares no code with us; what it prints. */
+/* It shares no code with us. */
 static const char *check_by_hand(void)
 {
-    static char printed[256];
-    cleanup_with(buf_done) struct buf page = BUF_INIT(FILE_BYTES_MAX);
-    char *script, *end;
-    int out[2];
-    ssize_t n;
-    pid_t pid;
-
-    CHECK(file_read_at(AT_FDCWD, "docs/audit.md", &page) == 0);
-    script = strstr(page.data, "\n```sh\n");
-    CHECK(script);
-    script += strlen("\n```sh\n");
-    end = strstr(script, "```");
-    CHECK(end);
-    *end = '\0';
-    CHECK(pipe2(out, O_CLOEXEC) == 0);
-    pid = fork();
-    CHECK(pid >= 0);
-    if (pid == 0) {
-        if (fchdir(state_fd) == 0 && dup2(out[1], STDOUT_FILENO) >= 0)
-            (void)execlp("sh", "sh", "-c", script, (char *)NULL);
-        _exit(1);
-    }
-    (void)close(out[1]);
-    n = read_full(out[0], printed, sizeof(printed) - 1);
-    CHECK(n > 0);
-    printed[n] = '\0';
-    (void)close(out[0]);
-    CHECK(waitpid(pid, NULL, 0) == pid);
-    return printed;
+    return doc_script_run("docs/audit.md", state_fd);
 }
 
 static void the_documented_script_agrees(void)

@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "base/io.h"
+#include "doc_script.h"
 #include "host_registry_test.h"
 
 enum { PAGE_BYTES = 4096, KILL_ROUNDS = 50, HUGE_TEXT_BYTES = 100 << 20 };
@@ -38,7 +39,7 @@ static void check_damaged(void)
     struct err err = open_refused();
 
     CHECK(err.kind == ERR_INTERNAL);
-    CHECK(strstr(err.msg, "is damaged (") && strstr(err.msg, "sqlite3 holt.db .recover"), "%s",
+    CHECK(strstr(err.msg, "is damaged (") && strstr(err.msg, "sqlite3 holt.db .dump"), "%s",
           err.msg);
 }
 
@@ -123,6 +124,28 @@ static void a_damaged_page_is_found_when_it_is_opened(void)
         CHECK(pwrite(fd, page, sizeof(page), at) == sizeof(page));
     }
     start();
+}
+
+static void the_documented_remedy_saves_what_can_be_read(void)
+{
+    static const char zeros[PAGE_BYTES];
+    cleanup_close int fd = -EBADF, dir_fd = -EBADF;
+    struct stat st;
+    size_t count;
+
+    if (access("/usr/bin/sqlite3", X_OK) < 0)
+        SKIP("no sqlite3");
+    make_large();
+    fd = open(path, O_RDWR | O_CLOEXEC);
+    CHECK(fd >= 0 && fstat(fd, &st) == 0);
+    CHECK(pwrite(fd, zeros, sizeof(zeros), st.st_size / 2 / PAGE_BYTES * PAGE_BYTES) > 0);
+    check_damaged();
+    dir_fd = open(scratch, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    CHECK(dir_fd >= 0);
+    CHECK_TEXT(doc_script_run("docs/registry.md", dir_fd), "");
+    start();
+    (void)list(&count);
+    CHECK(count > 10, "%zu", count);
 }
 
 static void a_truncated_file_is_found_when_it_is_opened(void)
@@ -539,6 +562,7 @@ int main(void)
     RUN(the_file_is_private);
     RUN(an_empty_file_is_a_new_registry);
     RUN(a_damaged_page_is_found_when_it_is_opened);
+    RUN(the_documented_remedy_saves_what_can_be_read);
     RUN(a_truncated_file_is_found_when_it_is_opened);
     RUN(a_file_of_text_is_refused);
     RUN(changes_without_their_file_are_kept);
