@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -36,6 +35,15 @@ static int pid_write(int fd)
     return write_all(fd, text, strlen(text));
 }
 
+/* A lock of the process itself, and not of the open file, which a child that has not come to its
+ * exec yet has too: one whose parent was killed would keep the next daemon from starting. */
+static int file_lock(int fd)
+{
+    struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+
+    return fcntl(fd, F_SETLK, &whole) < 0 ? -errno : 0;
+}
+
 /* The file stays behind: removing it would let two daemons lock two files of the same name. */
 int lock_take(const struct lock_spec *spec, int *ret_fd, struct err *err)
 {
@@ -45,11 +53,11 @@ int lock_take(const struct lock_spec *spec, int *ret_fd, struct err *err)
 
     if (fd < 0)
         return err_sys(err, -errno, "open %s", path);
-    if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
-        if (errno == EWOULDBLOCK)
-            return lock_refuse(fd, spec, err);
-        return err_sys(err, -errno, "lock %s", path);
-    }
+    r = file_lock(fd);
+    if (r == -EAGAIN || r == -EACCES)
+        return lock_refuse(fd, spec, err);
+    if (r < 0)
+        return err_sys(err, r, "lock %s", path);
     r = pid_write(fd);
     if (r < 0)
         return err_sys(err, r, "write %s", path);
