@@ -15,6 +15,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/fault.h"
+#include "host/guest_socket.h"
 #include "host/registry.h"
 #include "host/sandbox_create.h"
 #include "kernel/cgroup.h"
@@ -70,15 +72,16 @@ static bool is_in(char *const *names, size_t count, const char *name)
     return false;
 }
 
-/* In storage but not in the registry: taken, and the daemon died before it could say so. */
-static void add_snapshot(struct sandbox *sandbox, const char *name)
+/* In storage but not in the registry: taken, and the daemon died before it could say so. What is
+ * only for a moment goes. Whether it is part of the sandbox now. */
+static bool add_snapshot(struct sandbox *sandbox, const char *name)
 {
     struct snapshot_info snapshot = { .kind = SNAPSHOT_NAMED, .created_ms = clock_wall_ms() };
     struct err err = { 0 };
 
     if (strncmp(name, "holt-", 5) == 0) {
         (void)volume_remove_snapshot(sandbox->volume, name, &err);
-        return;
+        return false;
     }
     (void)snprintf(snapshot.name, sizeof(snapshot.name), "%s", name);
     memcpy(snapshot.parent, sandbox->info.base, sizeof(snapshot.parent));
@@ -88,6 +91,8 @@ static void add_snapshot(struct sandbox *sandbox, const char *name)
         sandbox->info.turns = snapshot.turn;
     memcpy(sandbox->info.base, snapshot.name, sizeof(snapshot.name));
     (void)registry_put_snapshot(sandbox->host->registry, &sandbox->info, &snapshot, &err);
+    fault_point("recover.snapshot");
+    return true;
 }
 
 static void free_names(char **names, size_t count)
@@ -103,6 +108,7 @@ static int match_snapshots(struct sandbox *sandbox, struct err *err)
     struct registry *registry = sandbox->host->registry;
     cleanup_free struct snapshot_info *known = NULL;
     size_t known_count = 0, count = 0;
+    uint32_t kept = 0;
     char **names = NULL;
     int r = registry_list_snapshots(registry, sandbox->info.id, &known, &known_count, err);
 
@@ -111,12 +117,11 @@ static int match_snapshots(struct sandbox *sandbox, struct err *err)
     if (r < 0)
         return r;
     for (size_t i = 0; i < count; i++)
-        if (!is_among(known, known_count, names[i]))
-            add_snapshot(sandbox, names[i]);
+        kept += is_among(known, known_count, names[i]) || add_snapshot(sandbox, names[i]);
     for (size_t i = 0; i < known_count; i++)
         if (!is_in(names, count, known[i].name))
             (void)registry_remove_snapshot(registry, sandbox->info.id, known[i].name, err);
-    sandbox->info.snapshot_count = (uint32_t)count;
+    sandbox->info.snapshot_count = kept;
     free_names(names, count);
     return 0;
 }
