@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/guest_socket.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -11,11 +13,13 @@
 #include "base/cleanup.h"
 #include "runtime/runtime.h"
 
+#define SUFFIX ".sock"
+
 enum { BACKLOG = 4, NAME_BYTES = RUNTIME_ID_MAX + 8 };
 
 static const char *file_name(char *into, const char *machine)
 {
-    (void)snprintf(into, NAME_BYTES, "%s.sock", machine);
+    (void)snprintf(into, NAME_BYTES, "%s" SUFFIX, machine);
     return into;
 }
 
@@ -61,4 +65,31 @@ void guest_socket_remove(int dir_fd, const char *machine)
     char name[NAME_BYTES];
 
     (void)unlinkat(dir_fd, file_name(name, machine), 0);
+}
+
+/* The machine whose socket has this name, or "". */
+static const char *machine_of(char *into, const char *name)
+{
+    size_t len = strlen(name), suffix = strlen(SUFFIX);
+
+    *into = '\0';
+    if (len > suffix && len - suffix < RUNTIME_ID_MAX && strcmp(name + len - suffix, SUFFIX) == 0)
+        (void)snprintf(into, RUNTIME_ID_MAX, "%.*s", (int)(len - suffix), name);
+    return into;
+}
+
+int guest_socket_sweep(int dir_fd, bool (*keep)(const char *machine, void *context), void *context)
+{
+    int fd = openat(dir_fd, ".", O_DIRECTORY | O_RDONLY | O_CLOEXEC);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    char machine[RUNTIME_ID_MAX];
+    struct dirent *entry;
+
+    if (!dir)
+        return -errno;
+    while ((entry = readdir(dir)))
+        if (*machine_of(machine, entry->d_name) && !keep(machine, context))
+            (void)unlinkat(dir_fd, entry->d_name, 0);
+    (void)closedir(dir);
+    return 0;
 }

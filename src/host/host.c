@@ -16,6 +16,7 @@
 #include "host/audit.h"
 #include "host/config.h"
 #include "host/host_uids.h"
+#include "host/guest_socket.h"
 #include "host/init_path.h"
 #include "host/recover.h"
 #include "host/registry.h"
@@ -131,12 +132,18 @@ static int open_runtime(struct host *host, const struct config *config, struct r
     return r < 0 ? r : runtime_open(host->cgroups, init_path, &host->runtime, err);
 }
 
-static int open_guests(struct host *host, struct err *err)
+/* Sockets of machines that do not go on are of no use to anybody. */
+static int open_guests(struct host *host, struct recovery *recovery, struct err *err)
 {
     if (mkdirat(host->state_fd, "guests", 0700) < 0 && errno != EEXIST)
         return err_sys(err, -errno, "make 'guests' in the state directory");
+    int r;
+
     host->guests_fd = openat(host->state_fd, "guests", O_DIRECTORY | O_RDONLY | O_CLOEXEC);
-    return host->guests_fd < 0 ? err_sys(err, -errno, "open 'guests' in the state directory") : 0;
+    if (host->guests_fd < 0)
+        return err_sys(err, -errno, "open 'guests' in the state directory");
+    r = guest_socket_sweep(host->guests_fd, recover_keeps, recovery);
+    return r < 0 ? err_sys(err, r, "remove sockets in 'guests'") : 0;
 }
 
 /* The daemon's memory of itself. */
@@ -150,9 +157,7 @@ static int open_records(struct host *host, const struct config *config, struct e
     host->state_fd = open(config->state, O_DIRECTORY | O_RDONLY | O_CLOEXEC);
     if (host->state_fd < 0)
         return err_sys(err, -errno, "open state directory '%s'", config->state);
-    r = open_guests(host, err);
-    if (r == 0)
-        r = registry_open(path, &host->registry, err);
+    r = registry_open(path, &host->registry, err);
     return r == 0 ? audit_open(host->state_fd, &host->audit, err) : r;
 }
 
@@ -237,6 +242,8 @@ static int host_fill(struct host *host, const struct config *config, struct reco
         r = open_runtime(host, config, recovery, err);
     if (r == 0)
         r = open_store(host, config, err);
+    if (r == 0)
+        r = open_guests(host, recovery, err);
     if (r == 0)
         r = start_threads(host, err);
     if (r < 0)

@@ -140,6 +140,7 @@ static int adopt(struct sandbox *sandbox, struct err *err)
         r = machine_adopt(sandbox->host, &known, &sandbox->machine, err);
     if (r < 0) {
         (void)runtime_bury(sandbox->host->runtime, info->machine, info->limits_group);
+        guest_socket_remove(sandbox->host->guests_fd, info->machine);
         return r;
     }
     r = cgroup_freeze(sandbox->host->cgroups, info->machine, info->state == SANDBOX_PAUSED);
