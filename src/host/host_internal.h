@@ -238,7 +238,7 @@ int pool_start(struct host *host, const struct runtime_ops *ops, uint32_t size, 
                struct err *err);
 
 /* A warm sandbox with this template if there is one, else with another: NULL when the pool is
- * empty. */
+ * empty, or there is none (NULL) yet. */
 struct machine *pool_take(struct pool *pool, const struct runtime_ops *ops, const char *template);
 
 /* Ends those that hold the template open. */

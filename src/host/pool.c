@@ -169,7 +169,7 @@ struct machine *pool_take(struct pool *pool, const struct runtime_ops *ops, cons
 {
     struct machine *machine;
 
-    if (ops != pool->ops)
+    if (!pool || ops != pool->ops)
         return NULL;
     for (;;) {
         (void)pthread_mutex_lock(&pool->lock);

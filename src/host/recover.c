@@ -191,9 +191,7 @@ static void recover_one(struct sandbox *sandbox)
         set_state(sandbox, SANDBOX_FAILED, err.msg);
         return;
     }
-    if (sandbox->info.state == SANDBOX_ROLLING_BACK)
-        finish_rollback(sandbox);
-    else if (runs(&sandbox->info))
+    if (runs(&sandbox->info))
         recover_running(sandbox);
 }
 
@@ -243,10 +241,15 @@ void recovery_run(struct recovery *recovery, struct host *host)
     for (size_t i = 0; i < recovery->count; i++)
         recover(host, &recovery->infos[i]);
 }
+/* New machines only when every one that goes on has its user ids back: a range that nobody seems to
+ * have would be given away. */
 
 void recovery_done(struct recovery *recovery)
 {
     for (size_t i = 0; i < recovery->count; i++)
+    for (struct sandbox *sandbox = host->sandboxes; sandbox; sandbox = sandbox->next)
+        if (sandbox->info.state == SANDBOX_ROLLING_BACK)
+            finish_rollback(sandbox);
         sandbox_info_done(&recovery->infos[i]);
     free(recovery->infos);
     *recovery = (struct recovery){ .infos = NULL };
