@@ -162,13 +162,21 @@ static int labels_check(const struct sandbox_info *info, struct err *err)
 
 int registry_put(struct registry *registry, const struct sandbox_info *info, struct err *err)
 {
-    int r = labels_check(info, err);
+    return registry_put_all(registry, info, 1, err);
+}
 
+int registry_put_all(struct registry *registry, const struct sandbox_info *infos, size_t count,
+                     struct err *err)
+{
+    int r = 0;
+
+    for (size_t i = 0; r >= 0 && i < count; i++)
+        r = labels_check(&infos[i], err);
     if (r < 0)
         return r;
     r = begin(registry, err);
-    if (r >= 0)
-        r = put_sandbox(registry, info, err);
+    for (size_t i = 0; r >= 0 && i < count; i++)
+        r = put_sandbox(registry, &infos[i], err);
     return end(registry, r, err);
 }
 

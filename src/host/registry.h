@@ -25,6 +25,10 @@ void registry_close(struct registry *registry);
  * has then left nothing behind, and a later one may work. */
 int registry_put(struct registry *registry, const struct sandbox_info *info, struct err *err);
 
+/* The same with several, all or none. */
+int registry_put_all(struct registry *registry, const struct sandbox_info *infos, size_t count,
+                     struct err *err);
+
 /* Removes the sandbox with its snapshots; fine when there is none. */
 int registry_remove(struct registry *registry, const char *id, struct err *err);
 

@@ -223,16 +223,25 @@ int sandbox_list(struct host *host, const struct label *labels, size_t label_cou
 
 int sandbox_record(struct sandbox *sandbox, enum sandbox_state state, struct err *err)
 {
-    struct sandbox_info info;
+    return sandbox_record_all(&sandbox, 1, state, err);
+}
+
+int sandbox_record_all(struct sandbox *const *list, size_t count, enum sandbox_state state,
+                       struct err *err)
+{
+    cleanup_free struct sandbox_info *infos = xcalloc(count, sizeof(*infos));
     int r;
 
-    (void)pthread_mutex_lock(&sandbox->lock);
-    sandbox_info_copy(&sandbox->info, &info);
-    (void)pthread_mutex_unlock(&sandbox->lock);
-    if (info.state != SANDBOX_DESTROYING)
-        info.state = state;
-    r = registry_put(sandbox->host->registry, &info, err);
-    sandbox_info_done(&info);
+    for (size_t i = 0; i < count; i++) {
+        (void)pthread_mutex_lock(&list[i]->lock);
+        sandbox_info_copy(&list[i]->info, &infos[i]);
+        (void)pthread_mutex_unlock(&list[i]->lock);
+        if (infos[i].state != SANDBOX_DESTROYING)
+            infos[i].state = state;
+    }
+    r = registry_put_all(list[0]->host->registry, infos, count, err);
+    for (size_t i = 0; i < count; i++)
+        sandbox_info_done(&infos[i]);
     return r;
 }
 

@@ -113,7 +113,8 @@ void sandbox_unmake(struct sandbox *sandbox)
     sandbox_leave_table(sandbox);
 }
 
-int sandbox_complete(struct sandbox *sandbox, struct err *err)
+/* It has a volume: gives it a machine and records that it is active. */
+static int complete(struct sandbox *sandbox, struct err *err)
 {
     int r = sandbox_boot(sandbox, err);
 
@@ -164,7 +165,7 @@ static int create(struct sandbox *sandbox, struct err *err)
         return r;
     r = make_volume(sandbox, err);
     if (r == 0)
-        r = sandbox_complete(sandbox, err);
+        r = complete(sandbox, err);
     if (r < 0) {
         sandbox_unmake(sandbox);
         return r;

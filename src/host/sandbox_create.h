@@ -6,9 +6,6 @@
 /* Counts a new sandbox in, puts it into the table and records it, all or nothing. */
 int sandbox_admit(struct sandbox *sandbox, struct err *err);
 
-/* It has a volume: gives it a machine and records that it is active. */
-int sandbox_complete(struct sandbox *sandbox, struct err *err);
-
 /* Its maker has done; ERR_BUSY when somebody has destroyed it meanwhile. */
 int sandbox_deliver(struct sandbox *sandbox, struct err *err);
 

@@ -2,7 +2,8 @@
 /* New sandboxes with the files of another.
  *
  * The first is made from the original; the others from the first, which nothing writes to until all
- * have their files: so they are all alike, whatever goes on in the original meanwhile. */
+ * have their files: so they are all alike, whatever goes on in the original meanwhile. That they
+ * are there is recorded of all at once, so a daemon that dies leaves all or none. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,10 +97,10 @@ static int copy_first(struct fork *fork, struct sandbox *sandbox, struct err *er
                        &sandbox->volume, err);
 }
 
-static int complete(struct fork *fork, struct sandbox *sandbox, struct err *err)
+static int boot(struct fork *fork, struct sandbox *sandbox, struct err *err)
 {
     (void)fork;
-    return sandbox_complete(sandbox, err);
+    return sandbox_boot(sandbox, err);
 }
 
 /* The files of the original, as they are now or were. */
@@ -143,10 +144,14 @@ static int make_all(struct fork *fork, struct sandbox *original, const char *fro
     r = each(fork, 1, copy_first);
     fault_point("fork.copied");
     if (r == 0)
-        r = each(fork, 0, complete);
-    fault_point("fork.completed");
-    if (r < 0)
+        r = each(fork, 0, boot);
+    fault_point("fork.booted");
+    if (r < 0) {
         *err = fork->err;
+        return r;
+    }
+    r = sandbox_record_all(fork->made, fork->count, SANDBOX_ACTIVE, err);
+    fault_point("fork.recorded");
     return r;
 }
 

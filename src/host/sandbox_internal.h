@@ -69,6 +69,10 @@ void sandbox_wait_starting(struct sandbox *sandbox);
 /* Writes what is known of it to the registry, with this state (or that it is being destroyed). */
 int sandbox_record(struct sandbox *sandbox, enum sandbox_state state, struct err *err);
 
+/* The same with several (at least one), all or none. */
+int sandbox_record_all(struct sandbox *const *list, size_t count, enum sandbox_state state,
+                       struct err *err);
+
 /* Its volume, for use beside whatever goes on; NULL when there is none. It stays until unpinned. */
 struct volume *sandbox_pin(struct sandbox *sandbox);
 void sandbox_unpin(struct sandbox *sandbox);
