@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/fault.h"
 #include "base/json.h"
 #include "base/parse.h"
 #include "base/xalloc.h"
@@ -62,6 +63,7 @@ static void *import_thread(void *context)
     struct err err = { 0 };
     int r = template_import(import->store, &source, &info, &err);
 
+    fault_point("import.made");
     (void)pthread_mutex_lock(&import->lock);
     import->result = r;
     import->err = err;

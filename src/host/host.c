@@ -11,12 +11,13 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "base/fault.h"
 #include "base/tree.h"
 #include "base/xalloc.h"
 #include "host/audit.h"
 #include "host/config.h"
-#include "host/host_uids.h"
 #include "host/guest_socket.h"
+#include "host/host_uids.h"
 #include "host/init_path.h"
 #include "host/recover.h"
 #include "host/registry.h"
@@ -129,16 +130,17 @@ static int open_runtime(struct host *host, const struct config *config, struct r
         r = cgroup_root_open_at(label, home, &host->cgroups, err);
     if (r == 0)
         r = cgroup_root_sweep(host->cgroups, recover_keeps, recovery, err);
+    fault_point("recover.swept");
     return r < 0 ? r : runtime_open(host->cgroups, init_path, &host->runtime, err);
 }
 
 /* Sockets of machines that do not go on are of no use to anybody. */
 static int open_guests(struct host *host, struct recovery *recovery, struct err *err)
 {
-    if (mkdirat(host->state_fd, "guests", 0700) < 0 && errno != EEXIST)
-        return err_sys(err, -errno, "make 'guests' in the state directory");
     int r;
 
+    if (mkdirat(host->state_fd, "guests", 0700) < 0 && errno != EEXIST)
+        return err_sys(err, -errno, "make 'guests' in the state directory");
     host->guests_fd = openat(host->state_fd, "guests", O_DIRECTORY | O_RDONLY | O_CLOEXEC);
     if (host->guests_fd < 0)
         return err_sys(err, -errno, "open 'guests' in the state directory");
@@ -239,17 +241,18 @@ static int host_fill(struct host *host, const struct config *config, struct reco
     if (r == 0)
         r = recovery_open(host->registry, recovery, err);
     if (r == 0)
+        r = open_guests(host, recovery, err);
+    if (r == 0)
         r = open_runtime(host, config, recovery, err);
     if (r == 0)
         r = open_store(host, config, err);
-    if (r == 0)
-        r = open_guests(host, recovery, err);
     if (r == 0)
         r = start_threads(host, err);
     if (r < 0)
         return r;
     host_audit(host, "daemon-start", NULL, NULL);
     recovery_run(recovery, host);
+    fault_point("recover.done");
     r = pool_start(host, host->default_runtime, config->pool_size, &host->pool, err);
     return r == 0 ? keeper_start(host, &host->keeper, err) : r;
 }
@@ -300,6 +303,7 @@ static void part_from_sandboxes(struct host *host)
             (void)sandbox_halt(sandbox, &ignored);
         if (sandbox->machine)
             machine_release(TAKE_PTR(sandbox->machine));
+        fault_point("close.parting");
         sandbox_unref(sandbox);
     }
 }
@@ -319,8 +323,10 @@ void host_close(struct host *host)
     keeper_stop(host->keeper);
     pool_stop(host->pool);
     janitor_stop(host->janitor);
+    fault_point("close.rested");
     part_from_sandboxes(host);
     destroy_machines(host);
+    fault_point("close.parted");
     if (host->audit)
         host_audit(host, "daemon-stop", NULL, NULL);
     (void)pthread_mutex_lock(&host->lock);

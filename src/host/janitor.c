@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "base/fault.h"
 #include "base/xalloc.h"
 #include "host/sandbox_internal.h"
 #include "store/volume.h"
@@ -28,7 +29,9 @@ struct janitor {
 static void run(struct job *job)
 {
     volume_mounts_done(&job->mounts);
+    fault_point("janitor.closed");
     (void)volume_drop(job->volume, job->generation);
+    fault_point("janitor.dropped");
     sandbox_unpin(job->sandbox);
     sandbox_unref(job->sandbox);
     free(job);

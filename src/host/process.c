@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/fault.h"
 #include "base/xalloc.h"
 #include "host/process_internal.h"
 #include "host/process_spawn.h"
@@ -301,11 +302,13 @@ static int send_spawn(struct process *process, const struct process_spec *spec, 
     int r = cgroup_open_child(machine->host->cgroups, machine->id, process->id,
                               machine->guest.first_uid, &cgroup_fd, err);
 
+    fault_point("exec.grouped");
     if (r == 0)
         r = process_put_spawn(&out, process->number, spec, err);
     if (r < 0)
         return r;
     r = channel_send(&machine->channel, &out, &cgroup_fd, 1);
+    fault_point("exec.sent");
     return r < 0 ? err_sys(err, r, "send the process to sandbox '%s'", machine->id) : 0;
 }
 

@@ -153,6 +153,7 @@ static void recover_running(struct sandbox *sandbox)
     struct err err = { 0 };
 
     if (adopt(sandbox, &err) == 0) {
+        fault_point("recover.adopted");
         sandbox_audit(sandbox, "adopt", NULL);
         return;
     }
@@ -170,6 +171,7 @@ static void finish_rollback(struct sandbox *sandbox)
         set_state(sandbox, SANDBOX_STOPPED, err.msg);
         return;
     }
+    fault_point("recover.rebooted");
     sandbox->info.state = was_running ? SANDBOX_ACTIVE : SANDBOX_STOPPED;
     (void)sandbox_record(sandbox, sandbox->info.state, &err);
     sandbox_audit(sandbox, "rollback",
@@ -183,6 +185,7 @@ static void recover_one(struct sandbox *sandbox)
 
     if (r == 0) {
         (void)volume_tidy(sandbox->volume);
+        fault_point("recover.tidied");
         r = match_snapshots(sandbox, &err);
     }
     if (r < 0) {
@@ -206,7 +209,9 @@ static void remove_one(struct sandbox *sandbox)
         set_state(sandbox, SANDBOX_FAILED, err.msg);
         return;
     }
+    fault_point("recover.emptied");
     (void)registry_remove(sandbox->host->registry, sandbox->info.id, &err);
+    fault_point("recover.forgotten");
     sandbox_audit(sandbox, "destroy", json_pack("{s:b}", "recovered", true));
     sandbox_leave_table(sandbox);
 }
@@ -236,20 +241,20 @@ int recovery_open(struct registry *registry, struct recovery *ret, struct err *e
     return registry_list(registry, &ret->infos, &ret->count, err);
 }
 
+/* New machines only when every one that goes on has its user ids back: a range that nobody seems to
+ * have would be given away. */
 void recovery_run(struct recovery *recovery, struct host *host)
 {
     for (size_t i = 0; i < recovery->count; i++)
         recover(host, &recovery->infos[i]);
+    for (struct sandbox *sandbox = host->sandboxes; sandbox; sandbox = sandbox->next)
+        if (sandbox->info.state == SANDBOX_ROLLING_BACK)
+            finish_rollback(sandbox);
 }
-/* New machines only when every one that goes on has its user ids back: a range that nobody seems to
- * have would be given away. */
 
 void recovery_done(struct recovery *recovery)
 {
     for (size_t i = 0; i < recovery->count; i++)
-    for (struct sandbox *sandbox = host->sandboxes; sandbox; sandbox = sandbox->next)
-        if (sandbox->info.state == SANDBOX_ROLLING_BACK)
-            finish_rollback(sandbox);
         sandbox_info_done(&recovery->infos[i]);
     free(recovery->infos);
     *recovery = (struct recovery){ .infos = NULL };

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/fault.h"
 #include "host/sandbox_snapshot.h"
 #include "store/diff.h"
 #include "store/volume.h"
@@ -34,8 +35,8 @@ static int views_open(struct sandbox *sandbox, struct volume *volume,
     return r;
 }
 
-/* A client may take for ever to read the answer. Where views are mere descriptors, its sandbox can be
- * destroyed meanwhile. */
+/* A client may take for ever to read the answer. Where views are mere descriptors, its sandbox can
+ * be destroyed meanwhile. */
 static void unpin_early(struct sandbox *sandbox, const struct views *views, struct volume **volume)
 {
     if (views->old.temporary || views->new.temporary)
@@ -94,8 +95,11 @@ int sandbox_commit(struct sandbox *sandbox, const char *template, struct templat
         (void)sandbox_still(sandbox, false, &ignored);
     }
     if (r == 0) {
+        fault_point("commit.taken");
         r = template_commit(sandbox->host->store, sandbox->volume, temporary, template, ret, err);
+        fault_point("commit.made");
         (void)volume_remove_snapshot(sandbox->volume, temporary, &ignored);
+        fault_point("commit.tidied");
     }
     sandbox_finish(sandbox, state);
     if (r == 0)

@@ -141,6 +141,8 @@ void sandbox_note_loss(struct sandbox *sandbox)
     struct err ignored;
 
     sandbox_unboot(sandbox);
+    fault_point("loss.ended");
     (void)sandbox_record(sandbox, SANDBOX_STOPPED, &ignored);
+    fault_point("loss.recorded");
     sandbox_audit(sandbox, "lost", json_pack("{s:s}", "reason", sandbox->info.reason));
 }

@@ -114,6 +114,7 @@ int sandbox_forget_snapshot(struct sandbox *sandbox, const char *name, struct er
         r = registry_remove_snapshot(sandbox->host->registry, sandbox->info.id, name, err);
     if (r < 0)
         return r;
+    fault_point("prune.recorded");
     (void)pthread_mutex_lock(&sandbox->lock);
     sandbox->info.snapshot_count--;
     (void)pthread_mutex_unlock(&sandbox->lock);
