@@ -238,6 +238,8 @@ int sandbox_record_all(struct sandbox *const *list, size_t count, enum sandbox_s
         (void)pthread_mutex_unlock(&list[i]->lock);
         if (infos[i].state != SANDBOX_DESTROYING)
             infos[i].state = state;
+        if (state == SANDBOX_ACTIVE) /* whatever was wrong with it is not any more */
+            infos[i].reason[0] = '\0';
     }
     r = registry_put_all(list[0]->host->registry, infos, count, err);
     for (size_t i = 0; i < count; i++)
