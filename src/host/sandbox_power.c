@@ -112,6 +112,23 @@ int sandbox_halt(struct sandbox *sandbox, struct err *err)
     return 0;
 }
 
+/* One that has failed may have lost its volume, or never had it open. */
+static int ensure_volume(struct sandbox *sandbox, struct err *err)
+{
+    struct volume *volume = NULL;
+    int r;
+
+    if (sandbox->volume)
+        return 0;
+    r = sandbox_open_volume(sandbox, &volume, err);
+    if (r < 0)
+        return r;
+    (void)pthread_mutex_lock(&sandbox->lock);
+    sandbox->volume = volume;
+    (void)pthread_mutex_unlock(&sandbox->lock);
+    return 0;
+}
+
 int sandbox_start(struct sandbox *sandbox, struct err *err)
 {
     enum sandbox_state before;
@@ -122,7 +139,9 @@ int sandbox_start(struct sandbox *sandbox, struct err *err)
     (void)pthread_mutex_lock(&sandbox->lock);
     before = sandbox->info.state;
     (void)pthread_mutex_unlock(&sandbox->lock);
-    r = sandbox_boot(sandbox, err);
+    r = ensure_volume(sandbox, err);
+    if (r == 0)
+        r = sandbox_boot(sandbox, err);
     if (r == 0) {
         r = sandbox_record(sandbox, SANDBOX_ACTIVE, err);
         if (r < 0)
