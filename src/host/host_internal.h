@@ -208,6 +208,10 @@ void process_settle(struct machine *machine);
 /* Every process of the machine that has no end yet will have been killed, for this reason. */
 void process_doom_all(struct machine *machine, const char *why);
 
+/* Looks after the groups of processes that the guest of an adopted machine does not know any more:
+ * what they started may go on there. */
+void process_adopt_groups(struct machine *machine);
+
 /* Forgets those that have ended and that nobody is interested in, as far as nothing of theirs runs
  * any more: whether some are left for later. */
 bool process_sweep(struct machine *machine);

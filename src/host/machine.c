@@ -60,14 +60,28 @@ static bool take_root_answer(struct machine *machine, const struct frame *frame)
     return true;
 }
 
+/* One that was adopted says how many processes it has had, so that no number is used again. Locked.
+ */
+static bool take_ready(struct machine *machine, const struct frame *frame)
+{
+    uint64_t version, last;
+
+    if (!message_get_numbers(frame, &version, &last) || last > INT32_MAX)
+        return false;
+    if (machine->state != MACHINE_BOOTING)
+        return true;
+    if (last > machine->last_process)
+        machine->last_process = (uint32_t)last;
+    set_state(machine, MACHINE_BLANK);
+    return true;
+}
+
 /* Locked. */
 static bool take_frame(struct machine *machine, const struct frame *frame)
 {
     switch ((int)frame->type) {
     case FRAME_READY:
-        if (machine->state == MACHINE_BOOTING)
-            set_state(machine, MACHINE_BLANK);
-        return true;
+        return take_ready(machine, frame);
     case FRAME_ROOTED:
         if (machine->root_answer == ROOT_AWAITED)
             return take_root_answer(machine, frame);
@@ -219,9 +233,11 @@ static int greet(struct machine *machine, struct err *err)
     if (r < 0)
         return err_sys(err, r, "greet machine '%s'", machine->id);
     r = machine_wait(machine, MACHINE_BLANK, err);
-    if (r == 0)
-        machine_activate(machine);
-    return r;
+    if (r < 0)
+        return r;
+    process_adopt_groups(machine);
+    machine_activate(machine);
+    return 0;
 }
 
 int machine_adopt(struct host *host, const struct machine_adoption *adoption, struct machine **ret,

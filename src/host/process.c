@@ -165,8 +165,7 @@ static bool (*const takers[FRAME_TYPES])(struct process *process, const struct f
     [FRAME_INPUT_ACK] = take_input_ack, [FRAME_STATE] = take_state,
 };
 
-/* Locked. */
-static struct process *find_number(struct machine *machine, uint32_t number)
+struct process *process_find_number(struct machine *machine, uint32_t number)
 {
     struct process *process = machine->processes;
 
@@ -181,7 +180,7 @@ bool process_frame(struct machine *machine, const struct frame *frame)
     bool is_ok = true;
 
     (void)pthread_mutex_lock(&machine->lock);
-    process = find_number(machine, frame->process);
+    process = process_find_number(machine, frame->process);
     if (!process && frame->type == FRAME_STATE && machine->state == MACHINE_BOOTING) {
         process = process_adopt(machine, frame);
         is_ok = process;

@@ -39,5 +39,8 @@ int process_send_numbers(struct process *process, enum frame_type type, uint64_t
 /* One that the guest has and we have not: an earlier life of the daemon started it. Locked. */
 struct process *process_adopt(struct machine *machine, const struct frame *frame);
 
+/* The process with this number, or NULL. Locked. */
+struct process *process_find_number(struct machine *machine, uint32_t number);
+
 /* A process without anything; refs 1. NULL: no descriptor could be had. */
 struct process *process_alloc(struct machine *machine);

@@ -2,6 +2,7 @@
 /* Processes that outlive whoever asked for them: their client, a rollback, the daemon itself. */
 #include <stdio.h>
 
+#include "base/parse.h"
 #include "host/process_internal.h"
 #include "kernel/cgroup.h"
 #include "wire/message.h"
@@ -14,11 +15,11 @@ struct process *process_adopt(struct machine *machine, const struct frame *frame
 
     if (!process)
         return NULL;
+    process->has_terminal = state.has_terminal;
+    process->is_input_closed = !state.is_input_open;
     process->number = frame->process;
     (void)snprintf(process->id, sizeof(process->id), "p%u", process->number);
     for (int i = 0; i < STREAM_COUNT; i++)
-    process->has_terminal = state.has_terminal;
-    process->is_input_closed = !state.is_input_open;
         process->out[i].received = process->out[i].acked = state.acked[i];
     process->input_sent = state.input;
     process->input_acked = state.input_taken;
@@ -29,6 +30,35 @@ struct process *process_adopt(struct machine *machine, const struct frame *frame
     process->next = machine->processes;
     machine->processes = process;
     return process;
+}
+
+/* Of a process whose end was told and forgotten. */
+static void adopt_group(void *context, const char *group)
+{
+    struct machine *machine = context;
+    struct process *process;
+    uint64_t number;
+
+    if (group[0] != 'p' || parse_u64(group + 1, &number) < 0 || number > INT32_MAX)
+        return;
+    (void)pthread_mutex_lock(&machine->lock);
+    process = process_find_number(machine, (uint32_t)number) ? NULL : process_alloc(machine);
+    if (process) {
+        process->number = (uint32_t)number;
+        (void)snprintf(process->id, sizeof(process->id), "%.15s", group);
+        process->is_started = process->is_over = true;
+        process->is_abandoned = process->is_forgotten = true;
+        process->next = machine->processes;
+        machine->processes = process;
+    }
+    if (number > machine->last_process)
+        machine->last_process = (uint32_t)number;
+    (void)pthread_mutex_unlock(&machine->lock);
+}
+
+void process_adopt_groups(struct machine *machine)
+{
+    (void)cgroup_list_children(machine->host->cgroups, machine->id, adopt_group, machine);
 }
 
 void process_abandon(struct process *process)

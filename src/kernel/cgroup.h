@@ -110,6 +110,10 @@ int cgroup_freeze(struct cgroup_root *root, const char *name, bool on);
  * not end. */
 int cgroup_kill_processes(struct cgroup_root *root, const char *name);
 
+/* Calls each with the name of every child but "init". */
+int cgroup_list_children(struct cgroup_root *root, const char *name,
+                         void (*each)(void *context, const char *child), void *context);
+
 /* Gives back what memory it can without harm: page cache, and what swap takes. Best effort. The
  * name is that of the group with the limits and accounts. */
 void cgroup_reclaim(struct cgroup_root *root, const char *name);

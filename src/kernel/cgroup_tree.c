@@ -28,6 +28,8 @@ struct target {
     struct cgroup_root *root;
     const char *name, *child;
     uint64_t deadline_ms;
+    void (*each)(void *context, const char *child);
+    void *context;
 };
 
 static bool is_gone(int r)
@@ -58,6 +60,20 @@ static int each_child(struct target target, int (*act)(const struct target *targ
     }
     (void)closedir(dir);
     return result;
+}
+
+static int tell_child(const struct target *target)
+{
+    target->each(target->context, target->child);
+    return 0;
+}
+
+int cgroup_list_children(struct cgroup_root *root, const char *name,
+                         void (*each)(void *context, const char *child), void *context)
+{
+    const struct target target = { .root = root, .name = name, .each = each, .context = context };
+
+    return each_child(target, tell_child);
 }
 
 static int freeze_child(const struct target *target)
