@@ -212,8 +212,8 @@ void process_doom_all(struct machine *machine, const char *why);
  * what they started may go on there. */
 void process_adopt_groups(struct machine *machine);
 
-/* Forgets those that have ended and that nobody is interested in, as far as nothing of theirs runs
- * any more: whether some are left for later. */
+/* Lets those that nobody is interested in go on writing, and forgets those of them that have ended,
+ * as far as nothing of theirs runs any more: whether some are left for later. */
 bool process_sweep(struct machine *machine);
 
 /* Looks after sandboxes that nobody is looking at: ends what is over its time, notes what has ended

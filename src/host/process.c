@@ -21,7 +21,6 @@
 #include "wire/message.h"
 
 enum {
-    ACK_EVERY = FRAME_WINDOW / 4, /* bytes read before the guest hears of it */
     EXIT_NOT_FOUND = 127,
     EXIT_NOT_EXECUTABLE = 126,
     EXIT_HOLT_FAILED = 125,
@@ -125,7 +124,10 @@ static bool take_output(struct process *process, const struct frame *frame)
         buf_add(&process->out[stream].data, data, len) < 0)
         return false;
     process->out[stream].received += len;
-    wake_reader(process);
+    if (process->is_abandoned)
+        process_discard(process);
+    else
+        wake_reader(process);
     return true;
 }
 
@@ -389,7 +391,7 @@ static bool take_event(struct process *process, void *data, size_t size, struct 
         memcpy(data, from->data, ret->len);
         buf_consume(from, ret->len);
         read_up_to = process->out[i].received - from->len;
-        *ret_ack = read_up_to - process->out[i].acked >= ACK_EVERY;
+        *ret_ack = read_up_to - process->out[i].acked >= PROCESS_ACK_EVERY;
         if (*ret_ack)
             process->out[i].acked = read_up_to;
         return true;

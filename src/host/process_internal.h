@@ -3,6 +3,8 @@
 
 #include "host/host_internal.h"
 
+enum { PROCESS_ACK_EVERY = FRAME_WINDOW / 4 }; /* bytes read before the guest hears of it */
+
 struct process {
     struct machine *machine; /* referenced */
     struct process *next;    /* in the sandbox's list, which holds a reference */
@@ -38,6 +40,10 @@ int process_send_numbers(struct process *process, enum frame_type type, uint64_t
 
 /* One that the guest has and we have not: an earlier life of the daemon started it. Locked. */
 struct process *process_adopt(struct machine *machine, const struct frame *frame);
+
+/* Drops the output of one that nobody will ask about: its writer must not wait for a reader for
+ * ever. Locked. */
+void process_discard(struct process *process);
 
 /* The process with this number, or NULL. Locked. */
 struct process *process_find_number(struct machine *machine, uint32_t number);

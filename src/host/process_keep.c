@@ -7,6 +7,8 @@
 #include "kernel/cgroup.h"
 #include "wire/message.h"
 
+enum { ACKS_A_SWEEP = 64 };
+
 struct process *process_adopt(struct machine *machine, const struct frame *frame)
 {
     struct message_state state;
@@ -61,12 +63,66 @@ void process_adopt_groups(struct machine *machine)
     (void)cgroup_list_children(machine->host->cgroups, machine->id, adopt_group, machine);
 }
 
+/* Locked. */
+static bool wants_ack(const struct process *process, int stream)
+{
+    return process->is_abandoned && !process->is_over &&
+           process->out[stream].received - process->out[stream].acked >= PROCESS_ACK_EVERY;
+}
+
+/* The keeper acknowledges it: the reactor's thread, which is here at times, must not wait for a
+ * guest. */
+void process_discard(struct process *process)
+{
+    for (int i = 0; i < STREAM_COUNT; i++) {
+        buf_clear(&process->out[i].data);
+        if (wants_ack(process, i))
+            keeper_wake(process->machine->host->keeper);
+    }
+}
+
+/* One whose discarded output the guest is to hear of, referenced; or NULL. */
+static struct process *take_discarded(struct machine *machine, int *ret_stream)
+{
+    struct process *process;
+
+    (void)pthread_mutex_lock(&machine->lock);
+    for (process = machine->processes; process; process = process->next) {
+        *ret_stream = wants_ack(process, STREAM_STDOUT) ? STREAM_STDOUT : STREAM_STDERR;
+        if (wants_ack(process, *ret_stream))
+            break;
+    }
+    if (process) {
+        process->out[*ret_stream].acked = process->out[*ret_stream].received;
+        atomic_fetch_add(&process->refs, 1);
+    }
+    (void)pthread_mutex_unlock(&machine->lock);
+    return process;
+}
+
+/* Whether there may be more: a sandbox that writes without end must not keep the others waiting. */
+static bool acknowledge_discarded(struct machine *machine)
+{
+    for (int i = 0; i < ACKS_A_SWEEP; i++) {
+        int stream;
+        struct process *process = take_discarded(machine, &stream);
+
+        if (!process)
+            return false;
+        (void)process_send_numbers(process, FRAME_ACK, (uint64_t)stream,
+                                   process->out[stream].acked);
+        process_unref(process);
+    }
+    return true;
+}
+
 void process_abandon(struct process *process)
 {
     struct machine *machine = process->machine;
 
     (void)pthread_mutex_lock(&machine->lock);
     process->is_abandoned = true;
+    process_discard(process);
     (void)pthread_mutex_unlock(&machine->lock);
     process_unref(process);
     keeper_wake(machine->host->keeper);
@@ -141,6 +197,7 @@ static bool forget(struct process *process)
 bool process_sweep(struct machine *machine)
 {
     struct process *process, *left = NULL, *last = NULL;
+    bool is_more = acknowledge_discarded(machine);
 
     for (;;) {
         (void)pthread_mutex_lock(&machine->lock);
@@ -162,7 +219,7 @@ bool process_sweep(struct machine *machine)
         machine->processes = left;
         (void)pthread_mutex_unlock(&machine->lock);
     }
-    return left;
+    return left || is_more;
 }
 
 void process_drop_all(struct machine *machine)
