@@ -73,7 +73,7 @@ struct diff_change {
     const struct diff_dir *dir; /* it is in; NULL: it is "/" */
     const struct diff_change *renamed_from;
     uint64_t sizes[DIFF_SIDES];
-    uint64_t inode; /* of what was added or deleted */
+    uint64_t inode; /* of the file that was added or deleted */
     mode_t modes[DIFF_SIDES];
     uid_t uid; /* likewise, as the sandbox sees it */
     gid_t gid;

@@ -108,10 +108,12 @@ static struct diff_change *change_add(struct walk *walk, struct visit *visit, co
         change->modes[side] = found[side].st.st_mode;
         change->sizes[side] = size_of(&found[side].st);
         change->layers[side] = (unsigned char)found[side].layer;
+        change->is_named[side] = !S_ISDIR(found[side].st.st_mode);
+        if (!change->is_named[side])
+            continue;
         change->inode = found[side].st.st_ino;
         change->uid = found[side].st.st_uid - walk->list->owner_shifts[side];
         change->gid = found[side].st.st_gid - walk->list->owner_shifts[side];
-        change->is_named[side] = !S_ISDIR(found[side].st.st_mode);
     }
     change->next = visit->tail->next;
     visit->tail->next = change;
