@@ -21,6 +21,7 @@ struct err;
 struct volume_view;
 
 enum {
+    DIFF_CHAIN_MAX = 16,                             /* directories that are open at a time */
     DIFF_LAYERS_MAX = 2 * (2 + TEMPLATE_LAYERS_MAX), /* of one tree in both views */
     DIFF_PATH_MAX = 256 << 10,                       /* bytes of one path */
     DIFF_LIST_MAX = 256 << 20,                       /* bytes of all that is listed */
@@ -118,6 +119,17 @@ int diff_look_up(const struct diff_dir *dir, const struct diff_open *open, const
                  struct diff_found found[static DIFF_SIDES]);
 /* The root of a tree, which covers whatever the tree around it has there. */
 int diff_look_up_root(const struct diff_tree *tree, struct diff_found found[static DIFF_SIDES]);
+
+/* diff_chain.c: the way down to the directory at hand, as far as it is open. */
+struct diff_chain {
+    const struct diff_dir *dirs[DIFF_CHAIN_MAX];
+    struct diff_open opens[DIFF_CHAIN_MAX];
+    size_t count;
+};
+/* Opens a directory and says where; until the next call. 0 or -errno. */
+int diff_chain_enter(struct diff_chain *chain, const struct diff_dir *dir,
+                     const struct diff_open **ret);
+void diff_chain_done(struct diff_chain *chain);
 
 /* diff_path.c: paths of what was found. */
 /* Of change or, with name NULL, of dir itself. -ENOBUFS when the buffer is too small. */
