@@ -28,6 +28,7 @@ enum {
     DIFF_NAMES_MAX = 64 << 20,                       /* bytes of the names of one directory */
     DIFF_TEXT_MAX = 1 << 20,                         /* a longer file is not text */
     DIFF_PATCH_MAX = 16 << 20,                       /* bytes of the patch of one file */
+    DIFF_CPU_MS_MAX = 60 * 1000,                     /* of diff(1), all together */
 };
 
 enum diff_side { DIFF_OLD, DIFF_NEW, DIFF_SIDES };
@@ -181,11 +182,12 @@ struct diff_text {
     bool is_binary;
     uint64_t added_lines;
     uint64_t deleted_lines;
-    struct buf patch; /* empty where there is nothing to say */
+    struct buf patch;    /* empty where there is nothing to say */
+    int64_t cpu_left_ms; /* for all that is still to be compared */
 };
 #define DIFF_TEXT_INIT                                                                             \
     {                                                                                              \
-        .patch = BUF_INIT(DIFF_PATCH_MAX)                                                          \
+        .patch = BUF_INIT(DIFF_PATCH_MAX), .cpu_left_ms = DIFF_CPU_MS_MAX                          \
     }
 /* Reads and compares the contents of a file; path is where it is in the sandbox. */
 int diff_text_compare(const struct diff_change *change, const char *path, struct diff_text *text,
@@ -193,5 +195,7 @@ int diff_text_compare(const struct diff_change *change, const char *path, struct
 void diff_text_done(struct diff_text *text);
 
 /* diff_command.c: runs diff(1) on two texts and appends the hunks: 1, or 0 if it did not finish
- * within bounds, or -errno. */
-int diff_command_run(const struct buf *old, const struct buf *new, struct buf *ret_hunks);
+ * within bounds, or -errno. A megabyte can keep it busy for many seconds, and there may be any
+ * number of them: what it takes is taken from cpu_left_ms, and without any it is not run. */
+int diff_command_run(const struct buf *old, const struct buf *new, int64_t *cpu_left_ms,
+                     struct buf *ret_hunks);
