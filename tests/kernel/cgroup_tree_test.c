@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* All processes of a sandbox as one: frozen, ended, found, and their memory. */
-#include <sys/mount.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
 
@@ -70,10 +69,10 @@ static void what_is_frozen_stands_still(void)
         uint64_t frozen_at, init_at;
 
         CHECK(cgroup_freeze(root, "one", true) == 0);
+        CHECK(is_frozen(root, "p1") && is_frozen(root, "p2") && !is_frozen(root, "init"));
         pause_ms(SETTLE_MS);
         frozen_at = cpu_us(root, "p1");
         init_at = cpu_us(root, "init");
-        CHECK(is_frozen(root, "p1") && is_frozen(root, "p2") && !is_frozen(root, "init"));
         pause_ms(20);
         CHECK(cpu_us(root, "p1") == frozen_at, "(it ran)");
         EVENTUALLY(cpu_us(root, "init") > init_at);

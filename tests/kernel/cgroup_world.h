@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <stdint.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 
 #include "base/buf.h"
@@ -63,20 +64,24 @@ static inline int status_of(pid_t pid)
     return status;
 }
 
-/* After a broken claim. The innermost first. */
+/* After a broken claim. The innermost first; and nobody may look into what never answers. */
 static inline void sweep(void)
 {
     const char *const labels[] = { label, other_label };
+    char home[96], silence[96];
 
+    (void)snprintf(home, sizeof(home), "%s/home", dir);
+    (void)snprintf(silence, sizeof(silence), "%s/silence", dir);
     for (size_t i = 0; i < ARRAY_SIZE(labels); i++) {
         struct cgroup_root *root;
         struct err err;
 
-        if (cgroup_root_open(labels[i], &root, &err) < 0)
+        if (cgroup_root_open_at(labels[i], i == 0 ? home : NULL, &root, &err) < 0)
             continue;
         (void)cgroup_root_sweep(root, NULL, NULL, &err);
         cgroup_root_close(root);
     }
+    (void)umount2(silence, MNT_DETACH);
     (void)tree_remove_at(AT_FDCWD, dir);
 }
 
