@@ -305,6 +305,7 @@ static void a_reader_that_leaves_stops_a_diff(void)
 
     CHECK(snapshot_service_diff(&direct_call, request, &stream, &err) == 0);
     for (int i = 0; i < 5; i++) {
+        (void)usleep(20 * 1000); /* for as much to wait as may */
         buf_clear(&out);
         CHECK(stream->ops->next(stream, &out, &err) == 1);
         CHECK(out.len > 0 && out.len < 256 * 1024, "(%zu bytes were waiting)", out.len);
