@@ -224,27 +224,36 @@ static int greet(struct machine *machine, struct err *err)
     return r;
 }
 
+static int take_over(struct machine *machine, const struct machine_adoption *adoption,
+                     struct err *err)
+{
+    struct host *host = machine->host;
+    struct runtime_adoption known = {
+        .id = adoption->id,
+        .limits_group = adoption->limits_group,
+        .first_uid = host_first_uid(machine->uid_slot),
+        .stream_fd = guest_socket_connect(host->guests_fd, adoption->id),
+    };
+    int r;
+
+    if (known.stream_fd < 0)
+        return err_sys(err, known.stream_fd, "connect to machine '%s'", adoption->id);
+    r = runtime_adopt(host->runtime, adoption->ops, &known, &machine->guest, err);
+    if (r < 0)
+        (void)fd_close(known.stream_fd);
+    return r;
+}
+
 int machine_adopt(struct host *host, const struct machine_adoption *adoption, struct machine **ret,
                   struct err *err)
 {
     struct machine *machine = machine_new(host);
-    struct runtime_adoption known = {
-        .id = adoption->id,
-        .limits_group = adoption->limits_group,
-        .first_uid = host_first_uid(adoption->uid_slot),
-    };
     int r;
 
     (void)snprintf(machine->id, sizeof(machine->id), "%s", adoption->id);
     host_claim_uids(host, machine, adoption->uid_slot);
-    known.stream_fd = guest_socket_connect(host->guests_fd, machine->id);
-    r = known.stream_fd;
-    if (r < 0)
-        (void)err_sys(err, r, "connect to machine '%s'", machine->id);
-    else
-        r = runtime_adopt(host->runtime, adoption->ops, &known, &machine->guest, err);
+    r = take_over(machine, adoption, err);
     if (r < 0) {
-        (void)fd_close(known.stream_fd);
         host_return_uids(host, machine);
         machine_free(machine);
         return r;
@@ -254,7 +263,7 @@ int machine_adopt(struct host *host, const struct machine_adoption *adoption, st
         return r;
     r = greet(machine, err);
     if (r < 0) {
-        machine_destroy(machine);
+        machine_destroy(machine); // NOLINT(clang-analyzer-unix.Malloc): references, see watch
         machine_unref(machine);
         return r;
     }

@@ -419,10 +419,3 @@ int template_remove(struct store *store, const char *name, struct err *err)
         r = err_sys(err, removed, "remove the files of template '%s'", name);
     return r;
 }
-
-int template_commit(struct store *store, struct volume *volume, const char *snapshot,
-                    const char *name, struct template_info *ret, struct err *err)
-{
-    (void)store, (void)volume, (void)snapshot, (void)name, (void)ret;
-    return err_set(err, ERR_UNSUPPORTED, "not yet");
-}
