@@ -55,17 +55,22 @@ static int list_below(const char *dataset, const char *what, const char *columns
                dataset);
 }
 
-/* The newest snapshot that hangs on a dataset, or NULL; the caller frees it. */
-static char *newest_snapshot(const char *dataset)
+/* The newest snapshot that hangs on a dataset, or NULL; the caller frees it. Whether one of them is
+ * not only there for its clones is told, too. */
+static char *newest_snapshot(const char *dataset, bool *ret_is_wanted)
 {
     cleanup_with(buf_done) struct buf output = BUF_INIT(ZFS_OUTPUT_MAX);
     char *cursor, *line, *last = NULL;
 
-    if (list_below(dataset, "snapshot", "name", &output) < 0)
+    *ret_is_wanted = false;
+    if (list_below(dataset, "snapshot", "name,defer_destroy", &output) < 0)
         return NULL;
     cursor = output.data;
-    while ((line = zfs_next_line(&cursor)))
-        last = line;
+    while ((line = zfs_next_line(&cursor))) {
+        last = strsep(&line, "\t");
+        if (!line || strcmp(line, "off") == 0)
+            *ret_is_wanted = true;
+    }
     return last ? xstrdup(last) : NULL;
 }
 
@@ -86,10 +91,23 @@ static char *parent_of(const char *dataset)
     return xasprintf("%.*s", (int)(zfs_leaf(dataset) - dataset - 1), dataset);
 }
 
+/* Makes a clone the owner of the snapshot it was made from and of all before it. They count twice
+ * meanwhile. */
+static int promote(const char *clone, const char *place)
+{
+    struct err ignored;
+    int r = ZFS(NULL, &ignored, "promote", clone);
+
+    if (r == -ENOSPC && zfs_lift_quota(place) == 0)
+        r = ZFS(NULL, &ignored, "promote", clone);
+    return r;
+}
+
 /* Gives all snapshots of a tree to a clone of the newest, below `to`. */
 static int hand_on_snapshots(const char *tree, const char *to)
 {
-    cleanup_free char *snapshot = newest_snapshot(tree), *place = parent_of(tree);
+    bool is_wanted;
+    cleanup_free char *snapshot = newest_snapshot(tree, &is_wanted), *place = parent_of(tree);
     cleanup_free char *aside = xasprintf("%s/_old-%016" PRIx64, to, zfs_unique());
     struct err ignored;
     int r;
@@ -100,12 +118,45 @@ static int hand_on_snapshots(const char *tree, const char *to)
             aside);
     if (r < 0)
         return r;
-    r = ZFS(NULL, &ignored, "promote", aside);
-    if (r == -ENOSPC && zfs_lift_quota(place) == 0)
-        r = ZFS(NULL, &ignored, "promote", aside);
+    r = promote(aside, place);
     if (r < 0)
         (void)ZFS_PATIENTLY(&ignored, "destroy", aside);
     return r;
+}
+
+/* The tree beside a dataset that was cloned from this snapshot, or NULL; the caller frees it. */
+static char *clone_beside(const char *place, const char *snapshot)
+{
+    cleanup_with(buf_done) struct buf output = BUF_INIT(ZFS_OUTPUT_MAX);
+    char *cursor, *line;
+
+    if (list_below(place, "filesystem", "name,origin", &output) < 0)
+        return NULL;
+    cursor = output.data;
+    while ((line = zfs_next_line(&cursor))) {
+        char *name = strsep(&line, "\t");
+
+        if (line && strcmp(line, snapshot) == 0)
+            return xstrdup(name);
+    }
+    return NULL;
+}
+
+/* What is aside only for the clones of its snapshots gives them to the clone beside it: else every
+ * rollback would leave one more tree for as long as the volume lives. */
+static bool hand_back(const char *dataset, const char *newest)
+{
+    cleanup_free char *place = parent_of(dataset), *clone = clone_beside(place, newest);
+    struct err ignored;
+    int r;
+
+    if (!clone)
+        return false;
+    r = promote(clone, place);
+    if (r == 0)
+        r = ZFS_PATIENTLY(&ignored, "destroy", dataset);
+    zfs_restore_quota(place);
+    return r == 0;
 }
 
 /* What is aside has nothing of its own as long as the newest snapshot is the one it was made from.
@@ -135,11 +186,12 @@ static void settle(char *dataset)
     struct err ignored;
 
     while (dataset && is_aside(dataset)) {
-        cleanup_free char *snapshot = newest_snapshot(dataset);
+        bool is_wanted;
+        cleanup_free char *snapshot = newest_snapshot(dataset, &is_wanted);
         char *origin;
 
         if (snapshot) {
-            if (has_own_data(dataset))
+            if ((is_wanted || !hand_back(dataset, snapshot)) && has_own_data(dataset))
                 hand_on_again(dataset);
             break;
         }
@@ -237,9 +289,10 @@ static int vacate(const struct zfs *zfs, const char *place)
     r = list_below(place, "filesystem", "name", &output);
     cursor = r < 0 ? NULL : output.data;
     while (r == 0 && (tree = zfs_next_line(&cursor))) {
-        cleanup_free char *snapshot = strcmp(tree, place) == 0 ? NULL : newest_snapshot(tree);
+        bool is_wanted;
+        cleanup_free char *snapshot = newest_snapshot(tree, &is_wanted);
 
-        if (snapshot)
+        if (snapshot && strcmp(tree, place) != 0)
             r = hand_on_snapshots(tree, graveyard);
     }
     return r < 0 ? r : ZFS_PATIENTLY(&ignored, "destroy", "-r", place);

@@ -290,6 +290,44 @@ static void a_buried_parent_keeps_only_what_its_forks_need(void)
     CHECK_EMPTY();
 }
 
+static void rolling_back_for_ever_piles_up_nothing(void)
+{
+    struct volume *volume = make_volume("one", 0), *fork = NULL;
+    char text[16];
+
+    for (int i = 0; i < 5; i++) {
+        (void)snprintf(text, sizeof(text), "%d", i);
+        write_live(volume, "state", text);
+        take_snapshot(volume, text);
+        if (i == 2)
+            fork = fork_volume(volume, text, "two");
+        write_live(volume, "state", "discarded");
+        roll_back(volume, text);
+        check_live(volume, "state", text);
+        drop_snapshot(volume, text);
+    }
+    destroy_volume(fork);
+    CHECK(datasets() == 2 + 2); /* the volume and its tree */
+    destroy_volume(volume);
+    CHECK_EMPTY();
+}
+
+static void a_file_closed_a_moment_ago_harms_nobody(void)
+{
+    for (int i = 0; i < 10; i++) {
+        struct volume *volume = make_volume("one", 0);
+        int fd = open_live(volume), held_fds[64];
+
+        for (size_t j = 0; j < ARRAY_SIZE(held_fds); j++)
+            held_fds[j] = openat(fd, "file", O_RDWR | O_CLOEXEC);
+        (void)close(fd);
+        for (size_t j = 0; j < ARRAY_SIZE(held_fds); j++)
+            (void)close(held_fds[j]);
+        destroy_volume(volume);
+    }
+    CHECK_EMPTY();
+}
+
 /* Whatever becomes of what it was cloned from, nobody unmounts what somebody runs in. */
 static void a_fork_in_use_is_left_alone(void)
 {
@@ -556,6 +594,8 @@ int main(void)
     RUN_CLEAN(a_fork_of_a_running_tree_leaves_no_snapshot_to_see);
     RUN_CLEAN(a_fork_outlives_its_parent);
     RUN_CLEAN(a_buried_parent_keeps_only_what_its_forks_need);
+    RUN_CLEAN(rolling_back_for_ever_piles_up_nothing);
+    RUN_CLEAN(a_file_closed_a_moment_ago_harms_nobody);
     RUN_CLEAN(a_fork_in_use_is_left_alone);
     RUN_CLEAN(a_name_has_any_number_of_lives);
     RUN_CLEAN(families_go_in_any_order);
