@@ -61,13 +61,26 @@ static bool take_root_answer(struct machine *machine, const struct frame *frame)
 }
 
 /* Locked. */
+static bool take_ready(struct machine *machine, const struct frame *frame)
+{
+    uint64_t version, last_process;
+
+    if (!message_get_numbers(frame, &version, &last_process) || version != WIRE_VERSION ||
+        last_process > UINT32_MAX)
+        return false;
+    if (machine->state == MACHINE_BOOTING) {
+        machine->last_process = (uint32_t)last_process;
+        set_state(machine, MACHINE_BLANK);
+    }
+    return true;
+}
+
+/* Locked. */
 static bool take_frame(struct machine *machine, const struct frame *frame)
 {
     switch ((int)frame->type) {
     case FRAME_READY:
-        if (machine->state == MACHINE_BOOTING)
-            set_state(machine, MACHINE_BLANK);
-        return true;
+        return take_ready(machine, frame);
     case FRAME_ROOTED:
         if (machine->root_answer == ROOT_AWAITED)
             return take_root_answer(machine, frame);

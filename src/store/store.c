@@ -33,7 +33,7 @@
 #include "store/store_ops.h"
 
 /* Every backend, by the name that the configuration has for it. */
-static const struct store_ops *const backends[] = { &store_btrfs, &store_dir };
+static const struct store_ops *const backends[] = { &store_btrfs, &store_zfs, &store_dir };
 
 static void store_close_slot(struct store **store)
 {

@@ -436,6 +436,7 @@ static int zfs_destroy(struct volume *volume)
 const struct store_ops store_zfs = {
     .name = "zfs",
     .is_whole = true,
+    .is_atomic = true,
     .open = zfs_open,
     .close = zfs_close,
     .space = zfs_space,
