@@ -94,6 +94,13 @@ int field_snapshot(const json_t *object, const char *name, const char **ret, str
     return r;
 }
 
+int field_snapshot_needed(const json_t *object, const char *name, const char **ret, struct err *err)
+{
+    int r = field_needed(object, name, ret, err);
+
+    return r < 0 ? r : field_snapshot(object, name, ret, err);
+}
+
 static bool is_label_key(const char *text)
 {
     static const char letters[] =

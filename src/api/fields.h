@@ -30,5 +30,9 @@ int field_sandbox_name(const json_t *object, const char **ret, struct err *err);
 /* The name of a snapshot, or NULL. */
 int field_snapshot(const json_t *object, const char *name, const char **ret, struct err *err);
 
+/* The same, but it must be there. */
+int field_snapshot_needed(const json_t *object, const char *name, const char **ret,
+                          struct err *err);
+
 /* "labels": an array for the caller to free, NULL when there are none. */
 int field_labels(const json_t *object, struct label **ret, size_t *ret_count, struct err *err);

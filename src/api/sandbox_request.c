@@ -13,6 +13,11 @@
 /* In the place of a snapshot's name: the template, before anything was written. */
 static const char template_word[] = "template";
 
+static bool is_template(const char *name)
+{
+    return name && strcmp(name, template_word) == 0;
+}
+
 static int action_get(const json_t *object, const char *name, enum sandbox_action *ret,
                       struct err *err)
 {
@@ -76,7 +81,7 @@ static int source_get(const json_t *object, const char *name, const char **ret, 
 {
     int r = field_snapshot(object, name, ret, err);
 
-    if (r == 0 && *ret && strcmp(*ret, template_word) == 0)
+    if (r == 0 && is_template(*ret))
         return err_set(err, ERR_INVALID,
                        "field '%s': 'template' stands for the template itself; "
                        "create a sandbox from that instead",
@@ -122,10 +127,8 @@ int snapshot_request_parse(const json_t *object, struct snapshot_request *ret, s
     if (r == 0)
         r = field_sandbox(object, &ret->sandbox, err);
     if (r == 0)
-        r = field_snapshot(object, "name", &ret->name, err);
-    if (r == 0 && !ret->name)
-        r = err_set(err, ERR_INVALID, "field 'name' is missing");
-    if (r == 0 && strcmp(ret->name, template_word) == 0)
+        r = field_snapshot_needed(object, "name", &ret->name, err);
+    if (r == 0 && is_template(ret->name))
         r = err_set(err, ERR_INVALID,
                     "a snapshot cannot be called 'template': that stands for the template itself");
     return r < 0 ? r : kind_get(object, &ret->kind, err);
@@ -136,7 +139,7 @@ static int side_get(const json_t *object, const char *name, const char **ret, st
 {
     int r = field_snapshot(object, name, ret, err);
 
-    if (r == 0 && *ret && strcmp(*ret, template_word) == 0)
+    if (r == 0 && is_template(*ret))
         *ret = "";
     return r;
 }

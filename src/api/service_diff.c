@@ -15,7 +15,7 @@
 #include "host/sandbox.h"
 
 /* Bytes of a patch in one message, which with base64 around them stay below an envelope's limit. */
-enum { PATCH_PIECE = 512 * 1024 };
+enum { PATCH_PIECE = 512 * 1024, PATCH_TEXT_MAX = 2 * PATCH_PIECE };
 
 struct diff_feed {
     struct sandbox *sandbox;
@@ -52,7 +52,7 @@ static const char *type_name(char type)
 
 static json_t *bytes_json(const char *data, size_t len)
 {
-    cleanup_with(buf_done) struct buf text = BUF_INIT(2 * PATCH_PIECE);
+    cleanup_with(buf_done) struct buf text = BUF_INIT(PATCH_TEXT_MAX);
 
     return base64_encode(&text, data, len) < 0 || !text.data ? NULL : json_string(text.data);
 }

@@ -48,14 +48,6 @@ int snapshot_service_create(const struct call *call, const json_t *request, json
     return r < 0 ? r : reply(&info, ret_reply, err);
 }
 
-/* The field "snapshot", which must be there. */
-static int snapshot_get(const json_t *request, const char **ret, struct err *err)
-{
-    int r = field_snapshot(request, "snapshot", ret, err);
-
-    return r == 0 && !*ret ? err_set(err, ERR_INVALID, "field 'snapshot' is missing") : r;
-}
-
 int snapshot_service_rollback(const struct call *call, const json_t *request, json_t **ret_reply,
                               struct err *err)
 {
@@ -66,7 +58,7 @@ int snapshot_service_rollback(const struct call *call, const json_t *request, js
     int r = json_only_fields(request, fields, err);
 
     if (r == 0)
-        r = snapshot_get(request, &name, err);
+        r = field_snapshot_needed(request, "snapshot", &name, err);
     if (r == 0)
         r = json_get_bool(request, "pruneNewer", &prune_newer, err);
     if (r == 0)
@@ -86,7 +78,7 @@ int snapshot_service_remove(const struct call *call, const json_t *request, json
 
     (void)ret_reply;
     if (r == 0)
-        r = snapshot_get(request, &name, err);
+        r = field_snapshot_needed(request, "snapshot", &name, err);
     if (r == 0)
         r = sandbox_ref_find(call, request, &sandbox, err);
     return r < 0 ? r : sandbox_remove_snapshot(sandbox, name, err);

@@ -16,7 +16,7 @@
 #include "base/walk.h"
 #include "base/xalloc.h"
 
-enum { PROC_FD_BYTES = 32, LINK_NAME_BYTES = 48 };
+enum { PROC_FD_BYTES = 32, LINK_NAME_BYTES = 48, BLOCK_BYTES = 512 };
 
 struct work {
     struct tree_copy *copy;
@@ -111,7 +111,7 @@ static int node_attributes_copy(struct work *work, int dir_fd, const char *name,
 static int regular_copy(struct work *work, int dir_fd, const char *name)
 {
     cleanup_close int from_fd =
-        openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+        openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_NOATIME | O_CLOEXEC);
     cleanup_close int to_fd = -EBADF;
     struct stat st;
     int r;
@@ -126,7 +126,7 @@ static int regular_copy(struct work *work, int dir_fd, const char *name)
     if (to_fd < 0)
         return -errno;
     r = file_copy_content(from_fd, to_fd, st.st_size);
-    work->copy->bytes += (uint64_t)st.st_size;
+    work->copy->bytes += (uint64_t)st.st_blocks * BLOCK_BYTES;
     return r < 0 ? r : attributes_copy(work, from_fd, to_fd, &st);
 }
 

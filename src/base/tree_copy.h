@@ -10,7 +10,7 @@ struct tree_copy {
                           remove: there hard links find each other, however many there are */
     uid_t owner_shift; /* taken off every owner and group */
 
-    uint64_t bytes, files; /* copied */
+    uint64_t bytes, files; /* copied; holes are no bytes */
 };
 
 /* Copies a directory, with everything below it, into the empty directory to_fd: modes, owners,

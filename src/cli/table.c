@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/table.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -63,6 +64,7 @@ void table_print(const struct table *table)
 {
     int widths[COLUMNS_MAX] = { 0 };
 
+    assert(table->columns > 0 && table->columns <= COLUMNS_MAX);
     for (size_t i = 0; i < table->columns; i++)
         widths[i] = text_width(table->titles[i]);
     for (size_t i = 0; i < table->count; i++)

@@ -31,8 +31,8 @@ int host_open(const struct config *config, struct host **ret, struct err *err);
 /* Nothing new is begun from now on. */
 void host_drain(struct host *host);
 
-/* Destroys all throw-away sandboxes, leaves the others running (or stops them, as configured) and stops
- * every thread. Accepts NULL. */
+/* Destroys all throw-away sandboxes, leaves the others running (or stops them, as configured) and
+ * stops every thread. Accepts NULL. */
 void host_close(struct host *host);
 
 struct store *host_store(struct host *host);

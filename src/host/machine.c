@@ -60,19 +60,18 @@ static bool take_root_answer(struct machine *machine, const struct frame *frame)
     return true;
 }
 
-/* One that was adopted says how many processes it has had, so that no number is used again. Locked.
- */
+/* Locked. */
 static bool take_ready(struct machine *machine, const struct frame *frame)
 {
-    uint64_t version, last;
+    uint64_t version, last_process;
 
-    if (!message_get_numbers(frame, &version, &last) || last > INT32_MAX)
+    if (!message_get_numbers(frame, &version, &last_process) || version != WIRE_VERSION ||
+        last_process > UINT32_MAX)
         return false;
-    if (machine->state != MACHINE_BOOTING)
-        return true;
-    if (last > machine->last_process)
-        machine->last_process = (uint32_t)last;
-    set_state(machine, MACHINE_BLANK);
+    if (machine->state == MACHINE_BOOTING) {
+        machine->last_process = (uint32_t)last_process;
+        set_state(machine, MACHINE_BLANK);
+    }
     return true;
 }
 
@@ -240,27 +239,36 @@ static int greet(struct machine *machine, struct err *err)
     return 0;
 }
 
+static int take_over(struct machine *machine, const struct machine_adoption *adoption,
+                     struct err *err)
+{
+    struct host *host = machine->host;
+    struct runtime_adoption known = {
+        .id = adoption->id,
+        .limits_group = adoption->limits_group,
+        .first_uid = host_first_uid(machine->uid_slot),
+        .stream_fd = guest_socket_connect(host->guests_fd, adoption->id),
+    };
+    int r;
+
+    if (known.stream_fd < 0)
+        return err_sys(err, known.stream_fd, "connect to machine '%s'", adoption->id);
+    r = runtime_adopt(host->runtime, adoption->ops, &known, &machine->guest, err);
+    if (r < 0)
+        (void)fd_close(known.stream_fd);
+    return r;
+}
+
 int machine_adopt(struct host *host, const struct machine_adoption *adoption, struct machine **ret,
                   struct err *err)
 {
     struct machine *machine = machine_new(host);
-    struct runtime_adoption known = {
-        .id = adoption->id,
-        .limits_group = adoption->limits_group,
-        .first_uid = host_first_uid(adoption->uid_slot),
-    };
     int r;
 
     (void)snprintf(machine->id, sizeof(machine->id), "%s", adoption->id);
     host_claim_uids(host, machine, adoption->uid_slot);
-    known.stream_fd = guest_socket_connect(host->guests_fd, machine->id);
-    r = known.stream_fd;
-    if (r < 0)
-        (void)err_sys(err, r, "connect to machine '%s'", machine->id);
-    else
-        r = runtime_adopt(host->runtime, adoption->ops, &known, &machine->guest, err);
+    r = take_over(machine, adoption, err);
     if (r < 0) {
-        (void)fd_close(known.stream_fd);
         host_return_uids(host, machine);
         machine_free(machine);
         return r;
@@ -270,7 +278,7 @@ int machine_adopt(struct host *host, const struct machine_adoption *adoption, st
         return r;
     r = greet(machine, err);
     if (r < 0) {
-        machine_destroy(machine);
+        machine_destroy(machine); // NOLINT(clang-analyzer-unix.Malloc): references, see watch
         machine_unref(machine);
         return r;
     }

@@ -12,23 +12,21 @@ enum { ACKS_A_SWEEP = 64 };
 struct process *process_adopt(struct machine *machine, const struct frame *frame)
 {
     struct message_state state;
-    bool is_ok = message_get_state(frame, &state) && state.input_taken <= state.input;
-    struct process *process = is_ok ? process_alloc(machine) : NULL;
+    struct process *process = message_get_state(frame, &state) ? process_alloc(machine) : NULL;
 
     if (!process)
         return NULL;
-    process->has_terminal = state.has_terminal;
-    process->is_input_closed = !state.is_input_open;
     process->number = frame->process;
     (void)snprintf(process->id, sizeof(process->id), "p%u", process->number);
     for (int i = 0; i < STREAM_COUNT; i++)
         process->out[i].received = process->out[i].acked = state.acked[i];
     process->input_sent = state.input;
     process->input_acked = state.input_taken;
+    process->is_input_closed = !state.is_input_open;
+    process->has_terminal = state.has_terminal;
+    process->started_ms -= state.age_ms;
     process->is_started = true;
     process->is_abandoned = true;
-    if (process->number > machine->last_process)
-        machine->last_process = process->number;
     process->next = machine->processes;
     machine->processes = process;
     return process;

@@ -79,13 +79,13 @@ static bool add_snapshot(struct sandbox *sandbox, const char *name)
     struct snapshot_info snapshot = { .kind = SNAPSHOT_NAMED, .created_ms = clock_wall_ms() };
     struct err err = { 0 };
 
-    if (strncmp(name, "holt-", 5) == 0) {
+    if (strncmp(name, SNAPSHOT_OWN_PREFIX, strlen(SNAPSHOT_OWN_PREFIX)) == 0) {
         (void)volume_remove_snapshot(sandbox->volume, name, &err);
         return false;
     }
     (void)snprintf(snapshot.name, sizeof(snapshot.name), "%s", name);
     memcpy(snapshot.parent, sandbox->info.base, sizeof(snapshot.parent));
-    if (sscanf(name, "turn-%u", &snapshot.turn) == 1)
+    if (snapshot_turn_parse(name, &snapshot.turn))
         snapshot.kind = SNAPSHOT_TURN;
     if (snapshot.turn > sandbox->info.turns)
         sandbox->info.turns = snapshot.turn;

@@ -78,8 +78,8 @@ int sandbox_find_process(struct sandbox *sandbox, const char *id, struct process
 /* A process that a client is attached to keeps its sandbox from being idle. */
 void sandbox_attach(struct sandbox *sandbox);
 
-/* The client has gone. Its process (taken; NULL: none) ends with all that it started, unless it is over
- * or it is the daemon itself that goes. */
+/* The client has gone. Its process (taken; NULL: none) ends with all that it started, unless it is
+ * over or it is the daemon itself that goes. */
 void sandbox_detach(struct sandbox *sandbox, struct process *process);
 
 int sandbox_pause(struct sandbox *sandbox, struct err *err);
@@ -98,8 +98,8 @@ int sandbox_snapshot(struct sandbox *sandbox, const char *name, enum snapshot_ki
                      struct snapshot_info *ret, struct err *err);
 
 /* Files become those of the snapshot, processes end; when it returns both has happened. Newer
- * snapshots stay unless prune_newer is set. */
-int sandbox_rollback(struct sandbox *sandbox, const char *snapshot, bool prune_newer,
+ * snapshots stay unless they are to go too. */
+int sandbox_rollback(struct sandbox *sandbox, const char *snapshot, bool wants_newer_pruned,
                      struct err *err);
 int sandbox_remove_snapshot(struct sandbox *sandbox, const char *snapshot, struct err *err);
 

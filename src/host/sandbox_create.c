@@ -2,6 +2,7 @@
 /* A sandbox comes to be: recorded first, so that whatever happens somebody knows of it. */
 #include "host/sandbox_create.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,13 +63,14 @@ static int fill(struct sandbox *sandbox, const struct sandbox_spec *spec, struct
 {
     struct host *host = sandbox->host;
     struct sandbox_info *info = &sandbox->info;
-    const struct runtime_ops *ops;
+    const struct runtime_ops *ops = NULL;
     int r = host_choose_template(host, spec->template, info->template, err);
 
     if (r == 0)
         r = host_find_runtime(host, spec->runtime, &ops, err);
     if (r < 0)
         return r;
+    assert(ops);
     (void)snprintf(info->runtime, sizeof(info->runtime), "%s", ops->name);
     (void)snprintf(info->name, sizeof(info->name), "%s", spec->name ? spec->name : "");
     info->limits = spec->limits;

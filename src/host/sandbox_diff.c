@@ -50,7 +50,7 @@ int sandbox_diff(struct sandbox *sandbox, const struct sandbox_diff *what, diff_
 {
     char base[SNAPSHOT_NAME_MAX + 1];
     struct sandbox_diff wanted = *what;
-    struct views views;
+    struct views views = { .old.tree_count = 0 };
     struct volume *volume = sandbox_pin(sandbox);
     int r;
 
@@ -79,7 +79,7 @@ int sandbox_diff(struct sandbox *sandbox, const struct sandbox_diff *what, diff_
 int sandbox_commit(struct sandbox *sandbox, const char *template, struct template_info *ret,
                    struct err *err)
 {
-    static const char temporary[] = "holt-commit";
+    static const char temporary[] = SNAPSHOT_OWN_PREFIX "commit";
     enum sandbox_state state;
     struct err ignored;
     int r = sandbox_begin(sandbox, OPERATION_SNAPSHOT, err);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/parse.h"
 #include "base/xalloc.h"
 
 static const char *const states[SANDBOX_STATES] = {
@@ -101,4 +102,16 @@ void sandbox_info_copy(const struct sandbox_info *info, struct sandbox_info *ret
         return;
     ret->labels = xcalloc(info->label_count, sizeof(*ret->labels));
     memcpy(ret->labels, info->labels, info->label_count * sizeof(*ret->labels));
+}
+
+bool snapshot_turn_parse(const char *name, uint32_t *ret)
+{
+    size_t prefix = strlen(SNAPSHOT_TURN_PREFIX);
+    uint64_t number;
+
+    if (strncmp(name, SNAPSHOT_TURN_PREFIX, prefix) != 0 || parse_u64(name + prefix, &number) < 0 ||
+        number == 0 || number > UINT32_MAX)
+        return false;
+    *ret = (uint32_t)number;
+    return true;
 }

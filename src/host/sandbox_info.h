@@ -88,6 +88,13 @@ enum snapshot_kind { SNAPSHOT_TURN, SNAPSHOT_TOOL, SNAPSHOT_NAMED };
 const char *snapshot_kind_name(enum snapshot_kind kind); /* "turn", "tool", "named" */
 bool snapshot_kind_parse(const char *name, enum snapshot_kind *ret);
 
+/* What names begin with that only Holt gives: those of turns, and of what it needs for a moment. */
+#define SNAPSHOT_TURN_PREFIX "turn-"
+#define SNAPSHOT_OWN_PREFIX "holt-"
+
+/* The number of a turn by its name: false when it is not one. */
+bool snapshot_turn_parse(const char *name, uint32_t *ret);
+
 struct snapshot_info {
     char name[SNAPSHOT_NAME_MAX + 1];
     enum snapshot_kind kind;

@@ -157,7 +157,8 @@ static int snapshot(struct sandbox *sandbox, enum operation operation,
     (void)pthread_mutex_unlock(&sandbox->lock);
     if (snapshot->kind == SNAPSHOT_TURN) {
         snapshot->turn = sandbox->info.turns + 1;
-        (void)snprintf(snapshot->name, sizeof(snapshot->name), "turn-%04u", snapshot->turn);
+        (void)snprintf(snapshot->name, sizeof(snapshot->name), SNAPSHOT_TURN_PREFIX "%04u",
+                       snapshot->turn);
     }
     r = snapshot_now(sandbox, snapshot, err);
     if (r == 0 && snapshot->kind != SNAPSHOT_NAMED)
@@ -178,20 +179,19 @@ int sandbox_turn(struct sandbox *sandbox, struct snapshot_info *ret, struct err 
 int sandbox_snapshot(struct sandbox *sandbox, const char *name, enum snapshot_kind kind,
                      struct snapshot_info *ret, struct err *err)
 {
-    unsigned turn;
-
     *ret = (struct snapshot_info){ .kind = kind };
     if (strlen(name) > SNAPSHOT_NAME_MAX)
         return err_set(err, ERR_INVALID, "a snapshot's name has at most %d characters",
                        SNAPSHOT_NAME_MAX);
-    if (sscanf(name, "turn-%u", &turn) == 1 || strncmp(name, "holt-", 5) == 0)
-        return err_set(err, ERR_INVALID, "'%.40s': names like turn-1 and holt-... are Holt's own",
-                       name);
+    if (strncmp(name, SNAPSHOT_TURN_PREFIX, strlen(SNAPSHOT_TURN_PREFIX)) == 0 ||
+        strncmp(name, SNAPSHOT_OWN_PREFIX, strlen(SNAPSHOT_OWN_PREFIX)) == 0)
+        return err_set(err, ERR_INVALID,
+                       "'%.40s': names that begin with turn- and holt- are Holt's own", name);
     (void)snprintf(ret->name, sizeof(ret->name), "%s", name);
     return snapshot(sandbox, OPERATION_SNAPSHOT, ret, err);
 }
 
-int sandbox_remove_snapshot(struct sandbox *sandbox, const char *name, struct err *err)
+int sandbox_remove_snapshot(struct sandbox *sandbox, const char *snapshot, struct err *err)
 {
     enum sandbox_state state;
     int r = sandbox_begin(sandbox, OPERATION_SNAPSHOT, err);
@@ -201,10 +201,10 @@ int sandbox_remove_snapshot(struct sandbox *sandbox, const char *name, struct er
     (void)pthread_mutex_lock(&sandbox->lock);
     state = sandbox->info.state;
     (void)pthread_mutex_unlock(&sandbox->lock);
-    r = sandbox_forget_snapshot(sandbox, name, err);
+    r = sandbox_forget_snapshot(sandbox, snapshot, err);
     sandbox_finish(sandbox, state);
     if (r == 0)
-        sandbox_audit(sandbox, "remove-snapshot", json_pack("{s:s}", "snapshot", name));
+        sandbox_audit(sandbox, "remove-snapshot", json_pack("{s:s}", "snapshot", snapshot));
     return r;
 }
 

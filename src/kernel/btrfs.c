@@ -84,13 +84,6 @@ int btrfs_subvolume_remove(int dir_fd, const char *name)
     return result(ioctl(dir_fd, BTRFS_IOC_SNAP_DESTROY, &args));
 }
 
-int btrfs_commit_start(int fd)
-{
-    uint64_t transaction;
-
-    return result(ioctl(fd, BTRFS_IOC_START_SYNC, &transaction));
-}
-
 int btrfs_sync(int fd)
 {
     return result(ioctl(fd, BTRFS_IOC_SYNC));

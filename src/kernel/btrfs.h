@@ -14,7 +14,8 @@
 /* Whether the directory is on btrfs. */
 bool is_btrfs(int dir_fd);
 
-/* Makes an empty subvolume, a member of the group (0: of none). */
+/* Makes an empty subvolume, a member of the group (0: of none). It is on disk when something in it
+ * was synced, or half a minute later. */
 int btrfs_subvolume_make(int dir_fd, const char *name, uint64_t group);
 
 struct btrfs_snapshot {
@@ -31,9 +32,6 @@ int btrfs_snapshot_make(const struct btrfs_snapshot *snapshot);
 /* Removes a subvolume, whatever is in it; its space comes back later. -ENOTTY when dir_fd is not on
  * btrfs, -EINVAL when name is no subvolume. */
 int btrfs_subvolume_remove(int dir_fd, const char *name);
-
-/* Starts writing out what was made so far; does not wait. */
-int btrfs_commit_start(int fd);
 
 /* Writes out everything, so that the numbers of groups are those of now. */
 int btrfs_sync(int fd);

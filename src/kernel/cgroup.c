@@ -22,7 +22,8 @@
 enum {
     REMOVE_TRIES = 400,
     REMOVE_PAUSE_NS = 5 * 1000 * 1000,
-    EVENTS_RECHECK_MS = 100,
+    EVENTS_RECHECK_MIN_NS = 50 * 1000,
+    EVENTS_RECHECK_MAX_NS = 100 * 1000 * 1000,
     SIGNAL_FREEZE_TIMEOUT_MS = 2000,
 };
 
@@ -108,6 +109,11 @@ uint64_t cgroup_clock_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
+static long next_pause(long pause_ns)
+{
+    return pause_ns < EVENTS_RECHECK_MAX_NS / 2 ? pause_ns * 2 : EVENTS_RECHECK_MAX_NS;
+}
+
 int cgroup_wait_event(struct cgroup_root *root, const char *name, const char *child,
                       const char *event, uint64_t deadline_ms)
 {
@@ -117,8 +123,11 @@ int cgroup_wait_event(struct cgroup_root *root, const char *name, const char *ch
 
     if (fd < 0)
         return -errno;
-    for (;;) {
+    /* The kernel holds a notification back for 10 ms after another one, so we look for ourselves.
+     */
+    for (long pause_ns = EVENTS_RECHECK_MIN_NS;; pause_ns = next_pause(pause_ns)) {
         struct pollfd poll_fd = { .fd = fd, .events = POLLPRI };
+        struct timespec pause = { .tv_nsec = pause_ns };
         ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
 
         if (n < 0)
@@ -128,7 +137,7 @@ int cgroup_wait_event(struct cgroup_root *root, const char *name, const char *ch
             return 0;
         if (cgroup_clock_ms() >= deadline_ms)
             return -ETIMEDOUT;
-        (void)poll(&poll_fd, 1, EVENTS_RECHECK_MS);
+        (void)ppoll(&poll_fd, 1, &pause, NULL);
     }
 }
 

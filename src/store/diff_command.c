@@ -22,7 +22,7 @@ enum {
     NEW_FD = 3,
     FIRST_OWN_FD = 16, /* above all that it gets */
     TIMEOUT_MS = 10 * 1000,
-    CPU_SECONDS = 10,
+    CPU_SECONDS = 3,
     MEMORY_BYTES = 512 << 20,
     CHUNK_BYTES = 64 << 10,
     HEADER_LINES = 2,
@@ -173,21 +173,30 @@ static int output_read(int fd, struct buf *output)
     }
 }
 
-/* Ends it, if it has not ended: 1 if it had done its work, 0 if not. */
-static int command_end(pid_t pid, int r)
+static int64_t usage_ms(const struct rusage *usage)
 {
+    return (usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) * INT64_C(1000) +
+           (usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) / 1000;
+}
+
+/* Ends it, if it has not ended: 1 if it had done its work, 0 if not. */
+static int command_end(pid_t pid, int r, int64_t *cpu_left_ms)
+{
+    struct rusage usage = { 0 };
     int status = 0;
 
     if (r <= 0)
         (void)kill(pid, SIGKILL);
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+    while (wait4(pid, &status, 0, &usage) < 0 && errno == EINTR)
         ;
+    *cpu_left_ms -= usage_ms(&usage);
     if (r <= 0)
         return r;
     return WIFEXITED(status) && WEXITSTATUS(status) <= 1;
 }
 
-static int command_read(const struct buf *old, const struct buf *new, struct buf *output)
+static int command_read(const struct buf *old, const struct buf *new, int64_t *cpu_left_ms,
+                        struct buf *output)
 {
     cleanup_close int old_fd = text_fd(old), new_fd = text_fd(new);
     cleanup_close int read_fd = -EBADF, write_fd = -EBADF;
@@ -207,7 +216,7 @@ static int command_read(const struct buf *old, const struct buf *new, struct buf
     if (pid < 0)
         return pid;
     (void)fd_close(TAKE_FD(write_fd));
-    return command_end(pid, output_read(read_fd, output));
+    return command_end(pid, output_read(read_fd, output), cpu_left_ms);
 }
 
 /* Its header carries two short names: those of the files may be longer than an argument can be. */
@@ -222,9 +231,10 @@ static void header_drop(struct buf *output)
     buf_consume(output, rest ? (size_t)(rest - output->data) : output->len);
 }
 
-int diff_command_run(const struct buf *old, const struct buf *new, struct buf *ret_hunks)
+int diff_command_run(const struct buf *old, const struct buf *new, int64_t *cpu_left_ms,
+                     struct buf *ret_hunks)
 {
-    int r = command_read(old, new, ret_hunks);
+    int r = *cpu_left_ms > 0 ? command_read(old, new, cpu_left_ms, ret_hunks) : 0;
 
     if (r == 1)
         header_drop(ret_hunks);

@@ -21,12 +21,14 @@ struct err;
 struct volume_view;
 
 enum {
+    DIFF_CHAIN_MAX = 16,                             /* directories that are open at a time */
     DIFF_LAYERS_MAX = 2 * (2 + TEMPLATE_LAYERS_MAX), /* of one tree in both views */
     DIFF_PATH_MAX = 256 << 10,                       /* bytes of one path */
     DIFF_LIST_MAX = 256 << 20,                       /* bytes of all that is listed */
     DIFF_NAMES_MAX = 64 << 20,                       /* bytes of the names of one directory */
     DIFF_TEXT_MAX = 1 << 20,                         /* a longer file is not text */
     DIFF_PATCH_MAX = 16 << 20,                       /* bytes of the patch of one file */
+    DIFF_CPU_MS_MAX = 60 * 1000,                     /* of diff(1), all together */
 };
 
 enum diff_side { DIFF_OLD, DIFF_NEW, DIFF_SIDES };
@@ -73,7 +75,7 @@ struct diff_change {
     const struct diff_dir *dir; /* it is in; NULL: it is "/" */
     const struct diff_change *renamed_from;
     uint64_t sizes[DIFF_SIDES];
-    uint64_t inode; /* of what was added or deleted */
+    uint64_t inode; /* of the file that was added or deleted */
     mode_t modes[DIFF_SIDES];
     uid_t uid; /* likewise, as the sandbox sees it */
     gid_t gid;
@@ -118,6 +120,17 @@ int diff_look_up(const struct diff_dir *dir, const struct diff_open *open, const
                  struct diff_found found[static DIFF_SIDES]);
 /* The root of a tree, which covers whatever the tree around it has there. */
 int diff_look_up_root(const struct diff_tree *tree, struct diff_found found[static DIFF_SIDES]);
+
+/* diff_chain.c: the way down to the directory at hand, as far as it is open. */
+struct diff_chain {
+    const struct diff_dir *dirs[DIFF_CHAIN_MAX];
+    struct diff_open opens[DIFF_CHAIN_MAX];
+    size_t count;
+};
+/* Opens a directory and says where; until the next call. 0 or -errno. */
+int diff_chain_enter(struct diff_chain *chain, const struct diff_dir *dir,
+                     const struct diff_open **ret);
+void diff_chain_done(struct diff_chain *chain);
 
 /* diff_path.c: paths of what was found. */
 /* Of change or, with name NULL, of dir itself. -ENOBUFS when the buffer is too small. */
@@ -169,11 +182,12 @@ struct diff_text {
     bool is_binary;
     uint64_t added_lines;
     uint64_t deleted_lines;
-    struct buf patch; /* empty where there is nothing to say */
+    struct buf patch;    /* empty where there is nothing to say */
+    int64_t cpu_left_ms; /* for all that is still to be compared */
 };
 #define DIFF_TEXT_INIT                                                                             \
     {                                                                                              \
-        .patch = BUF_INIT(DIFF_PATCH_MAX)                                                          \
+        .patch = BUF_INIT(DIFF_PATCH_MAX), .cpu_left_ms = DIFF_CPU_MS_MAX                          \
     }
 /* Reads and compares the contents of a file; path is where it is in the sandbox. */
 int diff_text_compare(const struct diff_change *change, const char *path, struct diff_text *text,
@@ -181,5 +195,7 @@ int diff_text_compare(const struct diff_change *change, const char *path, struct
 void diff_text_done(struct diff_text *text);
 
 /* diff_command.c: runs diff(1) on two texts and appends the hunks: 1, or 0 if it did not finish
- * within bounds, or -errno. */
-int diff_command_run(const struct buf *old, const struct buf *new, struct buf *ret_hunks);
+ * within bounds, or -errno. A megabyte can keep it busy for many seconds, and there may be any
+ * number of them: what it takes is taken from cpu_left_ms, and without any it is not run. */
+int diff_command_run(const struct buf *old, const struct buf *new, int64_t *cpu_left_ms,
+                     struct buf *ret_hunks);

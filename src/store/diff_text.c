@@ -172,12 +172,12 @@ static int both_compare(const struct buf contents[static DIFF_SIDES], const char
                         struct diff_text *text)
 {
     const struct buf *old = &contents[DIFF_OLD], *new = &contents[DIFF_NEW];
-    cleanup_with(buf_done) struct buf hunks = BUF_INIT(DIFF_PATCH_MAX - LABEL_MAX);
+    cleanup_with(buf_done) struct buf hunks = BUF_INIT(DIFF_PATCH_MAX - 2 * LABEL_MAX);
     int r;
 
     if (old->len == new->len && memcmp(old->data, new->data, old->len) == 0)
         return 0;
-    r = diff_command_run(old, new, &hunks);
+    r = diff_command_run(old, new, &text->cpu_left_ms, &hunks);
     if (r < 0)
         return r;
     text->is_binary = r == 0;
@@ -228,6 +228,8 @@ int diff_text_compare(const struct diff_change *change, const char *path, struct
     text->added_lines = text->deleted_lines = 0;
     buf_clear(&text->patch);
     r = contents_compare(change, path, text);
+    if (r == -ENOENT) /* a file that is gone is none */
+        return err_set(err, ERR_UNSUPPORTED, "there is no /usr/bin/diff (package diffutils)");
     return r < 0 ? diff_fail(err, r, change->dir, change->name) : 0;
 }
 

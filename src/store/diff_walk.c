@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The walk over both views at once. Directories wait on a list of their own, so depth costs memory
- * only, and are opened one at a time.
+/* The walk over both views at once. Directories wait in a list of their own, so that depth costs
+ * memory only.
  *
  * The order of paths is not that of names: "a.c" comes before "a/b", as '.' is less than '/'. So
  * what is in a directory is listed when it is met, and what is below its subdirectories later,
@@ -17,9 +17,8 @@
 
 struct walk {
     struct diff_list *list;
-    struct diff_dir *waiting;    /* the next one first */
-    const struct diff_dir *last; /* the directory that was compared before, */
-    struct diff_open last_open;  /* still open: the next one is often in it */
+    struct diff_dir *waiting; /* the next one first */
+    struct diff_chain chain;
     struct err *err;
 };
 
@@ -39,7 +38,7 @@ static void visit_done(struct visit *visit)
 
 static void walk_done(struct walk *walk)
 {
-    diff_open_done(&walk->last_open);
+    diff_chain_done(&walk->chain);
 }
 
 static int list_full(struct walk *walk)
@@ -108,10 +107,12 @@ static struct diff_change *change_add(struct walk *walk, struct visit *visit, co
         change->modes[side] = found[side].st.st_mode;
         change->sizes[side] = size_of(&found[side].st);
         change->layers[side] = (unsigned char)found[side].layer;
+        change->is_named[side] = !S_ISDIR(found[side].st.st_mode);
+        if (!change->is_named[side])
+            continue;
         change->inode = found[side].st.st_ino;
         change->uid = found[side].st.st_uid - walk->list->owner_shifts[side];
         change->gid = found[side].st.st_gid - walk->list->owner_shifts[side];
-        change->is_named[side] = !S_ISDIR(found[side].st.st_mode);
     }
     change->next = visit->tail->next;
     visit->tail->next = change;
@@ -383,16 +384,10 @@ static int dir_compare(struct walk *walk, struct diff_dir *dir, const struct dif
 
 static int dir_enter(struct walk *walk, struct diff_dir *dir)
 {
-    bool is_next = dir->parent && dir->parent == walk->last && !dir->is_tree_root;
-    struct diff_open open;
-    int r = diff_dir_open(dir, is_next ? &walk->last_open : NULL, &open);
+    const struct diff_open *open = NULL;
+    int r = diff_chain_enter(&walk->chain, dir, &open);
 
-    if (r < 0)
-        return diff_fail(walk->err, r, dir, NULL);
-    diff_open_done(&walk->last_open);
-    walk->last_open = open;
-    walk->last = dir;
-    return dir_compare(walk, dir, &walk->last_open);
+    return r < 0 ? diff_fail(walk->err, r, dir, NULL) : dir_compare(walk, dir, open);
 }
 
 static int root_compare(struct walk *walk)

@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <linux/loop.h>
 #include <linux/mount.h>
-#include <spawn.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -15,44 +14,34 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/xalloc.h"
 #include "kernel/mount.h"
+#include "store/command.h"
 
 #define IMAGE "volumes.img"
 #define NEW_IMAGE "volumes.img.new"
 
-enum { LOOPS_MAX = 1024, LOOP_TRIES = 16, DEVICE_BYTES = 32 };
+enum { LOOPS_MAX = 1024, LOOP_TRIES = 16, DEVICE_BYTES = 32, MKFS_MS = 60 * 1000 };
 
 static const uint64_t size_min = 256ULL << 20, size_max = 256ULL << 30;
 
-/* Runs mkfs without a shell, its words to nobody. */
 static int make_filesystem(const char *path, struct err *err)
 {
-    char *const args[] = { (char *)(uintptr_t) "mkfs.btrfs", (char *)(uintptr_t) "--quiet",
-                           (char *)(uintptr_t)path, NULL };
-    static char *const env[] = { (char *)(uintptr_t) "PATH=/usr/sbin:/usr/bin:/sbin:/bin", NULL };
-    posix_spawn_file_actions_t actions;
-    int r, status = -1;
-    pid_t pid;
+    const char *const args[] = { "mkfs.btrfs", "--quiet", path, NULL };
+    struct command_end end;
+    int r = command_run(args, MKFS_MS, NULL, &end);
 
-    (void)posix_spawn_file_actions_init(&actions);
-    for (int fd = 0; fd <= 2; fd++)
-        (void)posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", O_RDWR, 0);
-    r = posix_spawn(&pid, "/usr/sbin/mkfs.btrfs", &actions, NULL, args, env);
-    if (r != 0)
-        r = posix_spawn(&pid, "/sbin/mkfs.btrfs", &actions, NULL, args, env);
-    (void)posix_spawn_file_actions_destroy(&actions);
-    if (r != 0)
+    if (r == -ENOENT)
         return err_set(err, ERR_UNSUPPORTED, "mkfs.btrfs is not there (package btrfs-progs)");
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        continue;
-    if (status != 0)
-        return err_set(err, ERR_INTERNAL, "mkfs.btrfs of '%s' failed", path);
+    if (r < 0)
+        return err_sys(err, r, "run mkfs.btrfs on '%s'", path);
+    if (end.status != 0)
+        return err_set(err, ERR_INTERNAL, "mkfs.btrfs of '%s' failed: %.*s", path,
+                       (int)strcspn(end.complaint, "\n"), end.complaint);
     return 0;
 }
 

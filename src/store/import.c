@@ -18,19 +18,6 @@
 #include "store/import_image.h"
 #include "store/import_work.h"
 
-static int name_check(const struct store *store, const char *name, struct err *err)
-{
-    struct stat st;
-
-    if (!is_name(name))
-        return err_set(err, ERR_INVALID,
-                       "'%.64s' is not a template name (a-z, 0-9, '.', '_', '-', at most %d)", name,
-                       TEMPLATE_NAME_MAX);
-    if (fstatat(store->templates_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
-        return err_set(err, ERR_EXISTS, "there is a template '%s' already", name);
-    return 0;
-}
-
 static int rootfs_import(struct import *import, int fd, struct err *err)
 {
     static const struct extract_options options = { 0 };
@@ -150,7 +137,7 @@ int template_import(struct store *store, const struct template_source *source,
     cleanup_with(import_done) struct import import =
         IMPORT_INIT(store, store->template_bytes_max, store->template_files_max);
     struct template_meta meta = { 0 };
-    int r = name_check(store, source->name, err);
+    int r = template_name_check(store, source->name, err);
 
     if (r < 0)
         return r;

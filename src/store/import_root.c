@@ -246,7 +246,9 @@ int import_root_finish(struct import_root *root, const struct import_node *node,
     if (root->is_plain)
         return 0;
     /* In this order: a change of owner clears the setuid bits. */
-    if (fchown(fd, (uid_t)node->uid, (gid_t)node->gid) < 0 || fchmod(fd, node->mode & 07777) < 0)
+    if (fchown(fd, (uid_t)node->uid + root->owner_shift, (gid_t)node->gid + root->owner_shift) <
+            0 ||
+        fchmod(fd, node->mode & 07777) < 0)
         return import_fail(err, -errno, "set the owner and mode of", node->path);
     set_mtime(fd, node->mtime);
     return 0;
@@ -258,8 +260,8 @@ static int finish_at(struct import_root *root, const struct import_node *node, c
 {
     const struct timespec times[] = { node->mtime, node->mtime };
 
-    if (!root->is_plain && fchownat(root->parent_fd, base, (uid_t)node->uid, (gid_t)node->gid,
-                                    AT_SYMLINK_NOFOLLOW) < 0)
+    if (!root->is_plain && fchownat(root->parent_fd, base, (uid_t)node->uid + root->owner_shift,
+                                    (gid_t)node->gid + root->owner_shift, AT_SYMLINK_NOFOLLOW) < 0)
         return import_fail(err, -errno, "set the owner of", node->path);
     (void)utimensat(root->parent_fd, base, times, AT_SYMLINK_NOFOLLOW);
     return written_add(root, root->parent_fd, base, err);

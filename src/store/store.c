@@ -33,7 +33,7 @@
 #include "store/store_ops.h"
 
 /* Every backend, by the name that the configuration has for it. */
-static const struct store_ops *const backends[] = { &store_btrfs, &store_dir };
+static const struct store_ops *const backends[] = { &store_btrfs, &store_zfs, &store_dir };
 
 static void store_close_slot(struct store **store)
 {
@@ -125,26 +125,29 @@ int store_each_name(int dir_fd, int (*each)(void *context, const char *name), vo
     return errno ? -errno : 0;
 }
 
-/* What an earlier life left behind in a directory. */
-struct sweep {
-    int dir_fd;
-    bool is_of_all; /* else of half-made things, whose names begin with a dot */
-};
-
-static int sweep_one(void *context, const char *name)
+static int sweep_scratch(void *context, const char *name)
 {
-    const struct sweep *sweep = context;
+    const struct store *store = context;
 
-    if (!sweep->is_of_all && *name != '.')
-        return 0;
-    return tree_remove_at(sweep->dir_fd, name);
+    return tree_remove_at(store->scratch_fd, name);
 }
 
-static int sweep(int dir_fd, bool is_of_all, struct err *err)
+static int sweep_template(void *context, const char *name)
 {
-    struct sweep what = { .dir_fd = dir_fd, .is_of_all = is_of_all };
-    int r = store_each_name(dir_fd, sweep_one, &what);
+    const struct store *store = context;
 
+    if (*name != '.' || template_host_is_kept(store, name))
+        return 0;
+    return tree_remove_at(store->templates_fd, name);
+}
+
+/* Removes what an earlier life left behind. */
+static int sweep(struct store *store, struct err *err)
+{
+    int r = store_each_name(store->scratch_fd, sweep_scratch, store);
+
+    if (r == 0)
+        r = store_each_name(store->templates_fd, sweep_template, store);
     return r < 0 ? err_sys(err, r, "remove what is left in the state directory") : 0;
 }
 
@@ -225,9 +228,7 @@ static int store_fill(struct store *store, const struct store_options *options, 
     if (r == 0)
         r = scratch_open(store, options, err);
     if (r == 0)
-        r = sweep(store->scratch_fd, true, err);
-    if (r == 0)
-        r = sweep(store->templates_fd, false, err);
+        r = sweep(store, err);
     return r == 0 ? template_host_refresh(store, err) : r;
 }
 

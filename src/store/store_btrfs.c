@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Volumes on btrfs: every tree is a subvolume.
  *
- * Where quota is on, each volume has a quota group, whose number its directory carries as an
- * extended attribute, and every tree is born a member of it. So the limit is on the volume with all
- * of its snapshots, also after rollbacks, and the group's number is what they hold together. A
+ * Where quota is on, each volume has a quota group, whose number and limit its directory carries as
+ * extended attributes, and every tree is born a member of it. So the limit is on the volume with
+ * all of its snapshots, also after rollbacks, and the group's number is what they hold together. A
  * group outlives its volume while a fork holds something that the volume wrote: the directory
  * waits that long, as volumes/.gone-*, and is looked at again when another volume goes.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,10 +29,12 @@
 #include "store/store_ops.h"
 #include "store/usage.h"
 
-#define GROUP_ATTRIBUTE "trusted.holt.group"
+#define GROUP "trusted.holt.group"
+#define QUOTA "trusted.holt.quota"
 
 enum {
-    GROUP_TEXT_BYTES = 24,
+    NUMBER_BYTES = 24,
+    RELAXED_BYTES = 4 << 20,
     DROPS_A_PRUNE = 16, /* looking for stale groups costs a call for every tree of the volume */
     RETRIES_A_TIME = 2,
 };
@@ -48,25 +51,36 @@ struct btrfs_backend {
     struct waiting *first, **last;
 };
 
-static int group_read(int volume_fd, uint64_t *ret_group)
+/* A number that a volume's directory carries; 0 where it carries none. */
+static int number_read(int volume_fd, const char *attribute, uint64_t *ret_number)
 {
-    char text[GROUP_TEXT_BYTES] = "";
-    ssize_t len = fgetxattr(volume_fd, GROUP_ATTRIBUTE, text, sizeof(text) - 1);
+    char text[NUMBER_BYTES] = "";
+    ssize_t len = fgetxattr(volume_fd, attribute, text, sizeof(text) - 1);
 
     if (len < 0 && errno == ENODATA) {
-        *ret_group = 0;
+        *ret_number = 0;
         return 0;
     }
-    if (len < 0)
-        return -errno;
-    return parse_u64(text, ret_group);
+    return len < 0 ? -errno : parse_u64(text, ret_number);
+}
+
+static int number_write(int volume_fd, const char *attribute, uint64_t number)
+{
+    char text[NUMBER_BYTES];
+    int len = snprintf(text, sizeof(text), "%" PRIu64, number);
+
+    return fsetxattr(volume_fd, attribute, text, (size_t)len, 0) < 0 ? -errno : 0;
+}
+
+static int group_read(int volume_fd, uint64_t *ret_group)
+{
+    return number_read(volume_fd, GROUP, ret_group);
 }
 
 /* Makes a group that nobody has and writes its number down before it exists, so that none can be
  * forgotten. */
 static int group_new(int volume_fd, uint64_t *ret_group)
 {
-    char text[GROUP_TEXT_BYTES];
     uint64_t random, group;
     int r;
 
@@ -74,10 +88,9 @@ static int group_new(int volume_fd, uint64_t *ret_group)
         if (getrandom(&random, sizeof(random), 0) != sizeof(random))
             return -errno;
         group = btrfs_group(random);
-        (void)snprintf(text, sizeof(text), "%llu", (unsigned long long)group);
-        if (fsetxattr(volume_fd, GROUP_ATTRIBUTE, text, strlen(text), 0) < 0)
-            return -errno;
-        r = btrfs_group_make(volume_fd, group);
+        r = number_write(volume_fd, GROUP, group);
+        if (r == 0)
+            r = btrfs_group_make(volume_fd, group);
     } while (r == -EEXIST);
     *ret_group = group;
     return r;
@@ -111,6 +124,8 @@ static int btrfs_prepare(struct volume *volume, int volume_fd, struct err *err)
         return 0;
     r = group_new(volume_fd, &group);
     if (r == 0 && volume->quota_bytes > 0)
+        r = number_write(volume_fd, QUOTA, volume->quota_bytes);
+    if (r == 0 && volume->quota_bytes > 0)
         r = btrfs_group_limit(volume_fd, group, volume->quota_bytes);
     return r < 0 ? err_sys(err, r, "make the quota group of volume '%s'", volume->id) : 0;
 }
@@ -120,11 +135,7 @@ static int subvolume_make(const struct tree_place *place)
     uint64_t group;
     int r = group_read(place->volume_fd, &group);
 
-    if (r == 0)
-        r = btrfs_subvolume_make(place->dir_fd, place->name, group);
-    if (r == 0)
-        (void)btrfs_commit_start(place->dir_fd);
-    return r;
+    return r < 0 ? r : btrfs_subvolume_make(place->dir_fd, place->name, group);
 }
 
 static int subvolume_copy(const struct tree_place *place, int from_fd)
@@ -380,6 +391,18 @@ static int btrfs_usage(struct volume *volume, uint64_t *ret_bytes)
     return r < 0 ? r : btrfs_group_usage(fd, group, ret_bytes);
 }
 
+/* A crash in between leaves it relaxed until the next mount. */
+static void btrfs_relax(struct volume *volume, bool is_relaxed)
+{
+    cleanup_close int fd = layered_volume_fd(volume);
+    uint64_t group = 0, quota = 0;
+
+    if (fd < 0 || group_read(fd, &group) < 0 || number_read(fd, QUOTA, &quota) < 0)
+        return;
+    if (group != 0 && quota != 0)
+        (void)btrfs_group_limit(fd, group, quota + (is_relaxed ? RELAXED_BYTES : 0));
+}
+
 const struct store_ops store_btrfs = {
     .name = "btrfs",
     .is_atomic = true,
@@ -394,5 +417,6 @@ const struct store_ops store_btrfs = {
     .open_tree = layered_open_tree,
     .release = layered_release,
     .usage = btrfs_usage,
+    .relax = btrfs_relax,
     .destroy = btrfs_destroy,
 };

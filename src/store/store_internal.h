@@ -53,6 +53,7 @@ struct template_meta {
     uint64_t files;
     int64_t created_at;
     char fingerprint[TEMPLATE_FINGERPRINT_MAX + 1]; /* of what the host template is made from */
+    char base[TEMPLATE_NAME_MAX + 1]; /* the template that this one's layers lie on; "": none */
 };
 
 /* Opens, and where it is missing makes (0700), a directory of the store. */
@@ -75,12 +76,18 @@ void store_temp_name(const char *prefix, char name[static STORE_TEMP_NAME_MAX]);
 int store_temp_dir(int dir_fd, const char *prefix, char name[static STORE_TEMP_NAME_MAX],
                    struct err *err);
 
+/* Refuses what cannot be the name of a new template, or is one already. */
+int template_name_check(const struct store *store, const char *name, struct err *err);
+
 int template_meta_read(int template_fd, struct template_meta *ret, struct err *err);
 int template_meta_write(int template_fd, const struct template_meta *meta, struct err *err);
 
 /* Makes or refreshes templates/host: a root with a generated /etc; /usr and the like are joined
  * from the host when the template is opened. */
 int template_host_refresh(struct store *store, struct err *err);
+
+/* Whether this directory of templates/ is a host template of old that a volume may have mounted. */
+bool template_host_is_kept(const struct store *store, const char *name);
 
 /* Adds the host's own directories to the open host template. */
 int template_host_open(struct template *template, struct err *err);

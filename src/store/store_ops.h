@@ -55,6 +55,10 @@ struct store_ops {
     void (*release)(struct volume *volume, char *temporary);
 
     int (*usage)(struct volume *volume, uint64_t *ret_bytes);
+
+    /* Lets a volume that is full be mounted, which takes a few blocks, and ends that again. May be
+     * NULL. */
+    void (*relax)(struct volume *volume, bool is_relaxed);
     int (*destroy)(struct volume *volume); /* also of a half-made volume */
 };
 

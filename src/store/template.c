@@ -1,5 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* meta.json: {"created_at": seconds, "size_bytes": n, "files": n, "fingerprint": "..."} */
+/* templates/NAME:
+ *
+ *   rootfs/       the whole root
+ *   layers/TREE/  what a committed one puts over the trees of its base, by the rules of overlayfs
+ *   meta.json     {"created_at": seconds, "size_bytes": n, "files": n, "fingerprint": "...",
+ *                 "base": "NAME"}
+ *
+ * One with layers/ has a base; if it has a rootfs/ too, that takes the place of the base's.
+ */
 #include "store/template.h"
 
 #include <dirent.h>
@@ -61,6 +69,16 @@ static int name_check(const char *name, struct err *err)
                    TEMPLATE_NAME_MAX);
 }
 
+int template_name_check(const struct store *store, const char *name, struct err *err)
+{
+    struct stat st;
+    int r = name_check(name, err);
+
+    if (r == 0 && fstatat(store->templates_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+        r = err_set(err, ERR_EXISTS, "there is a template '%s' already", name);
+    return r;
+}
+
 static int not_found(const char *name, struct err *err)
 {
     return err_set(err, ERR_NOT_FOUND, "no template '%s' (see 'holt template ls')", name);
@@ -109,7 +127,7 @@ int template_meta_read(int template_fd, struct template_meta *ret, struct err *e
     cleanup_with(buf_done) struct buf text = BUF_INIT(META_BYTES_MAX);
     cleanup_json json_t *object = NULL;
     struct template_meta meta = { 0 };
-    const char *fingerprint = "";
+    const char *fingerprint = "", *base = "";
     uint64_t created_at = 0;
     int r = file_read_at(template_fd, "meta.json", &text);
 
@@ -119,10 +137,12 @@ int template_meta_read(int template_fd, struct template_meta *ret, struct err *e
         json_get_u64(object, "size_bytes", &meta.size_bytes, err) < 0 ||
         json_get_u64(object, "files", &meta.files, err) < 0 ||
         json_get_u64(object, "created_at", &created_at, err) < 0 ||
-        json_get_text(object, "fingerprint", &fingerprint, err) < 0)
+        json_get_text(object, "fingerprint", &fingerprint, err) < 0 ||
+        json_get_text(object, "base", &base, err) < 0)
         return err_wrap(err, "meta.json");
     meta.created_at = (int64_t)created_at;
     (void)snprintf(meta.fingerprint, sizeof(meta.fingerprint), "%s", fingerprint);
+    (void)snprintf(meta.base, sizeof(meta.base), "%s", base);
     *ret = meta;
     return 0;
 }
@@ -131,9 +151,9 @@ int template_meta_write(int template_fd, const struct template_meta *meta, struc
 {
     cleanup_with(buf_done) struct buf text = BUF_INIT(META_BYTES_MAX);
     cleanup_json json_t *object =
-        json_pack("{s:I, s:I, s:I, s:s}", "created_at", (json_int_t)meta->created_at, "size_bytes",
-                  (json_int_t)meta->size_bytes, "files", (json_int_t)meta->files, "fingerprint",
-                  meta->fingerprint);
+        json_pack("{s:I, s:I, s:I, s:s, s:s}", "created_at", (json_int_t)meta->created_at,
+                  "size_bytes", (json_int_t)meta->size_bytes, "files", (json_int_t)meta->files,
+                  "fingerprint", meta->fingerprint, "base", meta->base);
     int r = object ? json_write(object, &text) : -ENOMEM;
 
     if (r >= 0)
@@ -141,22 +161,90 @@ int template_meta_write(int template_fd, const struct template_meta *meta, struc
     return r < 0 ? err_sys(err, r, "write meta.json") : 0;
 }
 
-static int template_open_root(struct template *template, struct err *err)
+static int open_dir(int dir_fd, const char *name)
 {
-    cleanup_close int dir_fd =
-        open_no_links(template->store->templates_fd, template->name, O_PATH | O_DIRECTORY, 0);
-    int fd;
+    return open_no_links(dir_fd, name, O_PATH | O_DIRECTORY, 0);
+}
+
+static void tree_close(struct template_tree *tree)
+{
+    for (size_t i = 0; i < tree->layer_count; i++)
+        (void)fd_close(tree->layers[i]);
+    (void)fd_close(tree->fd);
+}
+
+/* Takes fd as the root, in the place of what was there. */
+static void root_set(struct template *template, int fd)
+{
+    if (template->tree_count > 0)
+        tree_close(&template->trees[0]);
+    else
+        template->tree_count = 1;
+    template->trees[0] = (struct template_tree){ .target = "/", .name = "root", .fd = fd };
+}
+
+/* Puts the layers of one template over those that are there. */
+static int layers_add(struct template *template, int layers_fd, const char *name, struct err *err)
+{
+    for (size_t i = 0; i < template->tree_count; i++) {
+        struct template_tree *tree = &template->trees[i];
+        int fd = open_dir(layers_fd, tree->name);
+
+        if (fd == -ENOENT)
+            continue;
+        if (fd < 0)
+            return err_sys(err, fd, "open a layer of template '%s'", name);
+        if (tree->layer_count == TEMPLATE_LAYERS_MAX) {
+            (void)close(fd);
+            return err_set(err, ERR_INTERNAL, "template '%s' has too many layers", name);
+        }
+        memmove(tree->layers + 1, tree->layers, tree->layer_count * sizeof(tree->layers[0]));
+        tree->layers[0] = fd;
+        tree->layer_count++;
+    }
+    return 0;
+}
+
+static int template_fill(struct template *template, const char *name, size_t depth,
+                         struct err *err);
+
+/* What a template with layers stands on. */
+static int base_fill(struct template *template, int dir_fd, const char *name, size_t depth,
+                     struct err *err)
+{
+    struct template_meta meta;
+    int r = template_meta_read(dir_fd, &meta, err);
+
+    if (r < 0)
+        return err_wrap(err, "template '%s'", name);
+    if (depth > TEMPLATE_LAYERS_MAX)
+        return err_set(err, ERR_INTERNAL, "template '%s' stands on too many others", name);
+    return meta.base[0] ? template_fill(template, meta.base, depth + 1, err) : 0;
+}
+
+static int template_fill(struct template *template, const char *name, size_t depth, struct err *err)
+{
+    cleanup_close int dir_fd = open_dir(template->store->templates_fd, name);
+    cleanup_close int layers_fd = -EBADF;
+    int root_fd, r = 0;
 
     if (dir_fd == -ENOENT)
-        return not_found(template->name, err);
+        return not_found(name, err);
     if (dir_fd < 0)
-        return err_sys(err, dir_fd, "open template '%s'", template->name);
-    fd = open_no_links(dir_fd, "rootfs", O_PATH | O_DIRECTORY, 0);
-    if (fd < 0)
-        return err_sys(err, fd, "open the root of template '%s'", template->name);
-    template->trees[0] = (struct template_tree){ .target = "/", .name = "root", .fd = fd };
-    template->tree_count = 1;
-    return 0;
+        return err_sys(err, dir_fd, "open template '%s'", name);
+    layers_fd = open_dir(dir_fd, "layers");
+    if (layers_fd >= 0)
+        r = base_fill(template, dir_fd, name, depth, err);
+    if (r < 0)
+        return r;
+    root_fd = open_dir(dir_fd, "rootfs");
+    if (root_fd >= 0)
+        root_set(template, root_fd);
+    else if (layers_fd < 0 || root_fd != -ENOENT)
+        return err_sys(err, root_fd, "open the root of template '%s'", name);
+    if (strcmp(name, TEMPLATE_HOST) == 0)
+        r = template_host_open(template, err);
+    return r < 0 || layers_fd < 0 ? r : layers_add(template, layers_fd, name, err);
 }
 
 int template_open(struct store *store, const char *name, struct template **ret, struct err *err)
@@ -171,9 +259,7 @@ int template_open(struct store *store, const char *name, struct template **ret, 
     template = xcalloc(1, sizeof(*template));
     template->store = store;
     (void)snprintf(template->name, sizeof(template->name), "%s", name);
-    r = template_open_root(template, err);
-    if (r >= 0 && strcmp(name, TEMPLATE_HOST) == 0)
-        r = template_host_open(template, err);
+    r = template_fill(template, name, 0, err);
     if (r < 0)
         return r;
     *ret = TAKE_PTR(template);
@@ -185,7 +271,7 @@ void template_close(struct template *template)
     if (!template)
         return;
     for (size_t i = 0; i < template->tree_count; i++)
-        (void)fd_close(template->trees[i].fd);
+        tree_close(&template->trees[i]);
     use_drop(template->store, template->name);
     free(template);
 }
@@ -266,6 +352,38 @@ int template_list(struct store *store, struct template_info **ret, size_t *ret_c
     return 0;
 }
 
+/* Whether a template may go that others may stand on. */
+struct base_search {
+    struct store *store;
+    const char *name;
+    struct err *err;
+};
+
+static int base_check_one(void *context, const char *name)
+{
+    const struct base_search *search = context;
+    cleanup_close int fd = is_name(name) ? open_dir(search->store->templates_fd, name) : -ENOENT;
+    struct template_meta meta;
+    struct err ignored;
+
+    /* What says nothing of a base has none that could be missed. */
+    if (fd < 0 || template_meta_read(fd, &meta, &ignored) < 0 ||
+        strcmp(meta.base, search->name) != 0)
+        return 0;
+    return err_set(search->err, ERR_BUSY, "template '%s' stands on '%s': remove that first", name,
+                   search->name);
+}
+
+static int base_check(struct store *store, const char *name, struct err *err)
+{
+    struct base_search search = { .store = store, .name = name, .err = err };
+    int r = 0;
+
+    err->kind = ERR_NONE;
+    r = store_each_name(store->templates_fd, base_check_one, &search);
+    return r < 0 && err->kind == ERR_NONE ? err_sys(err, r, "list templates") : r;
+}
+
 /* Moves an unused template out of sight, over the empty directory that temp names. */
 static int template_unname(struct store *store, const char *name, const char *temp, struct err *err)
 {
@@ -290,7 +408,9 @@ int template_remove(struct store *store, const char *name, struct err *err)
         return r;
     if (strcmp(name, TEMPLATE_HOST) == 0)
         return err_set(err, ERR_DENIED, "the template '%s' cannot be removed", TEMPLATE_HOST);
-    r = store_temp_dir(store->templates_fd, "removed", temp, err);
+    r = base_check(store, name, err);
+    if (r == 0)
+        r = store_temp_dir(store->templates_fd, "removed", temp, err);
     if (r < 0)
         return r;
     r = template_unname(store, name, temp, err);
@@ -298,11 +418,4 @@ int template_remove(struct store *store, const char *name, struct err *err)
     if (r >= 0 && removed < 0)
         r = err_sys(err, removed, "remove the files of template '%s'", name);
     return r;
-}
-
-int template_commit(struct store *store, struct volume *volume, const char *snapshot,
-                    const char *name, struct template_info *ret, struct err *err)
-{
-    (void)store, (void)volume, (void)snapshot, (void)name, (void)ret;
-    return err_set(err, ERR_UNSUPPORTED, "not yet");
 }

@@ -56,7 +56,7 @@ void template_close(struct template *template);
 int template_list(struct store *store, struct template_info **ret, size_t *ret_count,
                   struct err *err);
 
-/* Refuses the host template (ERR_DENIED) and one in use (ERR_BUSY). */
+/* Refuses the host template (ERR_DENIED), and one in use or that another stands on (ERR_BUSY). */
 int template_remove(struct store *store, const char *name, struct err *err);
 
 /* Imports a directory, archive, OCI image layout or `docker save` archive under a new name.
@@ -64,9 +64,10 @@ int template_remove(struct store *store, const char *name, struct err *err);
 int template_import(struct store *store, const struct template_source *source,
                     struct template_info *ret, struct err *err);
 
-/* Makes a template from one of a volume's snapshots. Of a template that sandboxes can be stacked on
- * only what was written is copied, and that template cannot be removed before the new one is.
- * Refuses a name that is taken. */
 struct volume;
+
+/* Makes a template from one of a volume's snapshots. On layered storage only what was written is
+ * copied, and the template below cannot be removed before the new one is; ERR_EXHAUSTED when that
+ * would be more than TEMPLATE_LAYERS_MAX above each other. Nothing is left behind on failure. */
 int template_commit(struct store *store, struct volume *volume, const char *snapshot,
                     const char *name, struct template_info *ret, struct err *err);

@@ -10,13 +10,19 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/io.h"
 #include "base/tree.h"
 #include "kernel/path.h"
 #include "store/import_host.h"
 #include "store/import_work.h"
 #include "store/store_internal.h"
+
+#define KEPT ".host-"
+
+enum { BOOT_ID_BYTES_MAX = 64 };
 
 static void closedir_slot(DIR **dir)
 {
@@ -51,6 +57,51 @@ static int host_swap(struct import *import, struct err *err)
     return 0;
 }
 
+/* A name for a host template of old. It holds until the machine starts anew: no mount is older. */
+static void kept_name(char name[static STORE_TEMP_NAME_MAX], const char *unique)
+{
+    cleanup_with(buf_done) struct buf boot = BUF_INIT(BOOT_ID_BYTES_MAX);
+
+    (void)file_read_at(AT_FDCWD, "/proc/sys/kernel/random/boot_id", &boot);
+    (void)snprintf(name, STORE_TEMP_NAME_MAX, KEPT "%.8s-%.12s", boot.len ? boot.data : "?",
+                   unique);
+}
+
+static int is_volume(void *context, const char *name)
+{
+    (void)context;
+    return *name == '.' ? 0 : -EEXIST;
+}
+
+/* Whether there is a volume that stays, which a sandbox of an earlier daemon may have mounted. */
+static bool has_volumes(const struct store *store)
+{
+    return store->volumes_fd < 0 || store_each_name(store->volumes_fd, is_volume, NULL) < 0;
+}
+
+bool template_host_is_kept(const struct store *store, const char *name)
+{
+    char this_boot[STORE_TEMP_NAME_MAX];
+
+    kept_name(this_boot, "");
+    return strncmp(name, this_boot, strlen(this_boot)) == 0 && has_volumes(store);
+}
+
+/* Leaves the old tree, which is in temp, where it is as long as somebody may be using it. */
+static int host_keep_old(struct import *import, struct err *err)
+{
+    int fd = import->store->templates_fd;
+    char name[STORE_TEMP_NAME_MAX];
+
+    if (!import->temp[0] || !has_volumes(import->store))
+        return 0;
+    kept_name(name, strchr(import->temp, '-') + 1);
+    if (renameat(fd, import->temp, fd, name) < 0)
+        return err_sys(err, -errno, "keep the old host template");
+    import->temp[0] = '\0';
+    return 0;
+}
+
 static int host_build(struct import *import, const char *fingerprint, struct err *err)
 {
     struct template_meta meta = { .created_at = time(NULL) };
@@ -65,7 +116,9 @@ static int host_build(struct import *import, const char *fingerprint, struct err
     meta.files = import->budget.files;
     (void)snprintf(meta.fingerprint, sizeof(meta.fingerprint), "%s", fingerprint);
     r = import_seal(import, &meta, err);
-    return r < 0 ? r : host_swap(import, err);
+    if (r >= 0)
+        r = host_swap(import, err);
+    return r < 0 ? r : host_keep_old(import, err);
 }
 
 int template_host_refresh(struct store *store, struct err *err)

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/mount.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -127,8 +128,12 @@ static int mount_over(const struct template_tree *tree, int upper_root_fd,
 
 static int mount_failed(const struct volume *volume, size_t tree, int r, struct err *err)
 {
-    return err_sys(err, r, "mount '%s' of template '%s'", volume->template->trees[tree].target,
-                   volume->template->name);
+    const char *target = volume->template->trees[tree].target;
+
+    if (r == -ENOSPC || r == -EDQUOT)
+        return err_set(err, ERR_EXHAUSTED, "the storage of volume '%s' is full: %s", volume->id,
+                       strerror(-r));
+    return err_sys(err, r, "mount '%s' of template '%s'", target, volume->template->name);
 }
 
 static void mounts_add(struct volume_mounts *mounts, const struct volume *volume, size_t tree,
@@ -193,6 +198,12 @@ static int mount_whole(struct volume *volume, int tree_fd, const struct view_of 
     return 0;
 }
 
+static void volume_relax(struct volume *volume, bool is_relaxed)
+{
+    if (!volume->is_scratch && volume->store->ops->relax)
+        volume->store->ops->relax(volume, is_relaxed);
+}
+
 int volume_mount(struct volume *volume, int userns_fd, uid_t first_uid, struct volume_mounts *ret,
                  struct err *err)
 {
@@ -203,10 +214,12 @@ int volume_mount(struct volume *volume, int userns_fd, uid_t first_uid, struct v
 
     if (r < 0)
         return err_sys(err, r, "open the live tree of volume '%s'", volume->id);
+    volume_relax(volume, true);
     if (volume_is_whole(volume))
         r = mount_whole(volume, tree.fd, &view, &mounts, err);
     else
         r = mount_layered(volume, tree.fd, &view, &mounts, err);
+    volume_relax(volume, false);
     if (r < 0)
         return r;
     *ret = mounts;

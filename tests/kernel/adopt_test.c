@@ -3,7 +3,7 @@
 #include <sys/mman.h>
 
 #include "kernel/cgroup_internal.h"
-#include "kernel/guest_world.h"
+#include "kernel/guest_again.h"
 
 enum { ROUNDS = 20, LINES = 200000, KILL_AFTER_MS_MAX = 60 };
 

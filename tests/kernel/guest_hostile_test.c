@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Bytes that no daemon of ours would send. */
-#include "kernel/guest_world.h"
+#include "kernel/guest_again.h"
 
 static void add_raw(struct buf *out, enum frame_type type, uint32_t process, uint16_t fds,
                     const void *payload, size_t len)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Output, input, and connecting again: nothing is lost and nothing is said twice. */
-#include "kernel/guest_world.h"
+#include "kernel/guest_again.h"
 
 /* 10 MiB with a reader that acknowledges a little at a time. */
 static void output_waits_for_its_acknowledgement(void)
@@ -408,6 +408,90 @@ static void many_connections_leave_no_descriptors(void)
     end(&guest);
 }
 
+enum { PROCESSES_MAX = 4096 /* GUEST_PROCESSES_MAX */ };
+
+/* The process that has ended. */
+static uint32_t await_end(struct guest *guest)
+{
+    for (;;) {
+        struct frame frame = receive(guest);
+
+        if (frame.type == FRAME_EXITED)
+            return frame.process;
+    }
+}
+
+/* Thousands of control groups would be slow to come by. */
+static void run_without_group(struct guest *guest, uint32_t id, bool is_forgotten)
+{
+    struct buf out = BUF_INIT(FRAME_FROM_DAEMON_MAX);
+
+    CHECK(message_put_spawn(&out, id, 0, spec_of(WORDS("echo", "hi"))) == 0);
+    send_buf(guest, &out);
+    CHECK(await_end(guest) == id);
+    if (is_forgotten)
+        send_numbers(guest, FRAME_FORGET, id, 0, 0);
+}
+
+/* As a client that never tires would have it: ids rise, and nothing else does. */
+static void five_thousand_processes_leave_nothing_behind(void)
+{
+    enum { COUNT = 5000, WARM = 200, GROWTH_MAX_KIB = 32 };
+    struct guest guest = start();
+    long rss = 0;
+    size_t fds = 0;
+
+    for (uint32_t id = 1; id <= COUNT; id++) {
+        run_without_group(&guest, id, true);
+        if (id == WARM) {
+            rss = rss_kib(&guest);
+            fds = fds_of(&guest);
+        }
+    }
+    CHECK(rss_kib(&guest) <= rss + GROWTH_MAX_KIB, "(%ld KiB, then %ld)", rss, rss_kib(&guest));
+    CHECK(fds_of(&guest) == fds, "(%zu descriptors, then %zu)", fds, fds_of(&guest));
+    end(&guest);
+}
+
+/* Until they are forgotten, and all of them are announced. */
+static void there_is_a_limit_to_what_is_remembered(void)
+{
+    static struct message_state states[PROCESSES_MAX + 1];
+    struct guest guest = start();
+
+    give_listener(&guest);
+    for (uint32_t id = 1; id <= PROCESSES_MAX; id++)
+        run_without_group(&guest, id, false);
+    spawn_spec(&guest, PROCESSES_MAX + 1, spec_of(WORDS("true")));
+    (void)expect(&guest, FRAME_FAILED, PROCESSES_MAX + 1);
+    CHECK(reconnect(&guest, states, ARRAY_SIZE(states)) == PROCESSES_MAX);
+    for (int i = 0; i < PROCESSES_MAX; i++) {
+        uint32_t id = await_end(&guest);
+
+        CHECK(states[id].is_exited);
+        send_numbers(&guest, FRAME_FORGET, id, 0, 0);
+    }
+    check_run(&guest, PROCESSES_MAX + 1, "echo room", "room\n");
+    CHECK(reconnect(&guest, states, ARRAY_SIZE(states)) == 0);
+    end(&guest);
+}
+
+static void a_state_says_what_became_of_stdin(void)
+{
+    struct message_state states[4];
+    struct guest guest = start();
+
+    give_listener(&guest);
+    spawn_with_stdin(&guest, 1, "exec sleep 1000");
+    send_input(&guest, 1, 0, "abc", 3);
+    CHECK(reconnect(&guest, states, ARRAY_SIZE(states)) == 1);
+    CHECK(states[1].is_input_open && states[1].input == 3);
+    send_numbers(&guest, FRAME_INPUT_EOF, 1, 3, 0);
+    CHECK(reconnect(&guest, states, ARRAY_SIZE(states)) == 1);
+    CHECK(!states[1].is_input_open && states[1].input == 3);
+    end(&guest);
+}
+
 int main(void)
 {
     world_begin();
@@ -427,6 +511,9 @@ int main(void)
     RUN_CLEAN(a_process_is_heard_beside_a_newer_loud_one);
     RUN_CLEAN(a_busy_heir_of_the_pipe_does_not_hold_the_end);
     RUN_CLEAN(what_an_earlier_connection_read_can_be_acknowledged);
+    RUN_CLEAN(a_state_says_what_became_of_stdin);
+    RUN_CLEAN(five_thousand_processes_leave_nothing_behind);
+    RUN_CLEAN(there_is_a_limit_to_what_is_remembered);
     world_close();
     return 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Blanks, roots and processes. */
-#include "kernel/guest_world.h"
+#include "kernel/guest_again.h"
 
 static void a_blank_boots_natively(void)
 {

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Differences between states of a volume: what is named, what is a rename, and what is never read.
  */
-#include <pthread.h>
-#include <stdatomic.h>
 #include <sys/inotify.h>
-#include <sys/syscall.h>
 
 #include "kernel/diff_world.h"
-
-enum { DEEP = 10000, RACE_ROUNDS = 300, WIDE = 20000 };
 
 static void lower_make(void)
 {
@@ -58,6 +53,18 @@ static void an_opaque_directory_hides_what_is_below(void)
     overlay_umount();
     CHECK(getxattr("upper/dir", "trusted.overlay.opaque", &letter, 1) == 1 && letter == 'y');
     CHECK_TEXT(diff_names("lower", "upper:lower"), "A /dir/new\nD /dir/other\n");
+}
+
+static void a_file_between_ends_the_merge_of_directories(void)
+{
+    lower_make();
+    make_dir("middle");
+    put_file("middle/dir", "a file\n");
+    make_dir("upper");
+    make_dir("upper/dir");
+    put_file("upper/dir/new", "new\n");
+    CHECK_TEXT(diff_names("lower", "upper:middle:lower"),
+               "D /dir/inner\nA /dir/new\nD /dir/other\n");
 }
 
 static void whiteouts_may_be_files_in_a_marked_directory(void)
@@ -180,8 +187,14 @@ static void holes_are_zeros(void)
     put_file("new/b", "");
     CHECK(truncate("new/b", sizeof(zeros)) == 0);
     CHECK_TEXT(diff_names("old", "new"), "R /b < /x\n");
+    put_file("old/c", "");
+    CHECK(truncate("old/c", sizeof(zeros)) == 0);
+    zeros[sizeof(zeros) / 2] = 1;
+    put_bytes("new/c", zeros, sizeof(zeros));
+    CHECK_TEXT(diff_names("old", "new"), "R /b < /x\nM /c\n");
+    CHECK_TEXT(diff_names("new", "old"), "M /c\nR /x < /b\n");
     CHECK(truncate("new/a", sizeof(zeros) - 1) == 0);
-    CHECK_TEXT(diff_names("old", "new"), "M /a\nR /b < /x\n");
+    CHECK_TEXT(diff_names("old", "new"), "M /a\nR /b < /x\nM /c\n");
 }
 
 static void trees_cover_what_is_at_their_target(void)
@@ -317,7 +330,9 @@ static void sizes_and_types_are_told(void)
 static void the_template_is_not_entered(void)
 {
     cleanup_close int watch_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-    char event[4096];
+    char events[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
+    int changed;
+    ssize_t len;
 
     lower_make();
     make_dir("lower/untouched");
@@ -326,15 +341,18 @@ static void the_template_is_not_entered(void)
     put_file("merged/dir/new", "new\n");
     overlay_umount();
     CHECK(watch_fd >= 0 && inotify_add_watch(watch_fd, "lower/untouched", IN_OPEN) >= 0);
-    CHECK(inotify_add_watch(watch_fd, "lower/dir", IN_OPEN | IN_ACCESS | IN_ONLYDIR) >= 0);
+    changed = inotify_add_watch(watch_fd, "lower/dir", IN_OPEN | IN_ACCESS);
+    CHECK(changed >= 0);
     CHECK_TEXT(diff_names("lower", "upper:lower"), "A /dir/new\n");
-    for (ssize_t n; (n = read(watch_fd, event, sizeof(event))) > 0;) {
-        const struct inotify_event *seen = (const void *)event;
+    len = read(watch_fd, events, sizeof(events));
+    for (ssize_t at = 0; at < len;) {
+        const struct inotify_event *seen = (const void *)(events + at);
 
-        /* The changed directory is opened to look up names, but neither listed nor its files read.
-         */
-        CHECK(seen->mask & IN_OPEN && seen->mask & IN_ISDIR && seen->wd == 2 && seen->len == 0,
+        /* The changed directory is opened to look up names, but neither listed nor are its files
+         * read. */
+        CHECK(seen->mask == (IN_OPEN | IN_ISDIR) && seen->wd == changed && seen->len == 0,
               "(%x in %d: %s)", seen->mask, seen->wd, seen->len ? seen->name : "");
+        at += (ssize_t)(sizeof(*seen) + seen->len);
     }
 }
 
@@ -359,206 +377,13 @@ static void what_overlay_does_by_option_is_refused(void)
     CHECK(err.kind == ERR_UNSUPPORTED && strstr(err.msg, "'/kept'"), "(%s)", err.msg);
 }
 
-/* Makes a chain of directories with a file at its end, and one in the middle. */
-static void deep_make(const char *path, const char *text)
-{
-    cleanup_close int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-
-    for (int i = 0; i < DEEP; i++) {
-        int next;
-
-        CHECK(mkdirat(fd, "d", 0755) == 0);
-        next = openat(fd, "d", O_PATH | O_DIRECTORY | O_CLOEXEC);
-        CHECK(next >= 0);
-        (void)close(fd);
-        fd = next;
-        if (i == DEEP / 2 || i == DEEP - 1) {
-            cleanup_close int file_fd = openat(fd, "file", O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
-
-            CHECK(write(file_fd, text, strlen(text)) == (ssize_t)strlen(text));
-            CHECK(mkdirat(fd, "e", 0755) == 0);
-        }
-    }
-}
-
-static void deep_trees_are_compared(void)
-{
-    const char *report;
-    size_t fds;
-
-    make_dir("old");
-    make_dir("new");
-    deep_make("old", "old\n");
-    deep_make("new", "new\n");
-    fds = count_entries("/proc/self/fd");
-    report = diff_lines("old", "new");
-    CHECK(strlen(report) == (size_t)DEEP * 3 + strlen("M /d/file +1 -1\n") * 2 - 2, "(%zu)",
-          strlen(report));
-    CHECK(strncmp(report, "M /d/d/", 7) == 0 && strstr(report, "/d/file +1 -1\nM /d/d/"));
-    CHECK(count_entries("/proc/self/fd") == fds);
-    make_dir("none");
-    report = diff_names("none", "new");
-    CHECK(strncmp(report, "A /d/d/", 7) == 0 && strstr(report, "/d/e\nA ") &&
-          strstr(report, "/d/file\n"));
-}
-
-static void too_deep_a_tree_is_refused(void)
-{
-    char name[NAME_MAX + 1];
-    cleanup_with(view_close) struct volume_view old = { 0 }, new = { 0 };
-    cleanup_close int fd = -EBADF;
-    struct diff_options options = { 0 };
-    struct err err = { 0 };
-
-    (void)memset(name, 'x', NAME_MAX);
-    name[NAME_MAX] = '\0';
-    make_dir("old");
-    make_dir("new");
-    fd = open("new", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    for (int i = 0; i < 1100; i++) {
-        int next;
-
-        CHECK(mkdirat(fd, name, 0755) == 0);
-        next = openat(fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
-        CHECK(next >= 0);
-        (void)close(fd);
-        fd = next;
-    }
-    old = view_open("/", "old", NULL);
-    new = view_open("/", "new", NULL);
-    CHECK(diff_run(&old, &new, &options, entry_print, NULL, &err) < 0);
-    CHECK(err.kind == ERR_EXHAUSTED, "(%s)", err.msg);
-}
-
-static void wide_directories_are_compared(void)
-{
-    char path[64];
-    const char *report;
-    size_t lines = 0;
-
-    make_dir("old");
-    make_dir("new");
-    for (int i = 0; i < WIDE; i++) {
-        (void)snprintf(path, sizeof(path), "%s/%d", i % 2 ? "old" : "new", i);
-        put_file(path, path);
-    }
-    report = diff_names("old", "new");
-    for (const char *c = report; *c; c++)
-        lines += *c == '\n';
-    CHECK(lines == WIDE, "(%zu)", lines);
-}
-
-static void fifos_do_not_stop_anybody(void)
-{
-    make_dir("old");
-    make_dir("new");
-    CHECK(mkfifo("old/same", 0644) == 0 && mkfifo("new/same", 0644) == 0);
-    CHECK(mkfifo("new/new", 0644) == 0 && mkfifo("old/mode", 0600) == 0);
-    CHECK(mkfifo("new/mode", 0644) == 0);
-    put_file("old/file", "text\n");
-    CHECK(mkfifo("new/file", 0644) == 0);
-    CHECK_TEXT(diff_lines("old", "new"), "M /file +0 -1\nM /mode\nA /new\n");
-}
-
-static atomic_bool is_over;
-
-static void *swap_loop(void *unused)
-{
-    (void)unused;
-    while (!is_over) {
-        (void)renameat2(AT_FDCWD, "new/dir", AT_FDCWD, "new/swap", RENAME_EXCHANGE);
-        (void)renameat2(AT_FDCWD, "new/file", AT_FDCWD, "new/link", RENAME_EXCHANGE);
-        (void)renameat2(AT_FDCWD, "new/dir/sub", AT_FDCWD, "new/dir/to", RENAME_EXCHANGE);
-    }
-    return NULL;
-}
-
-/* Each kind of link leads to a secret, whose name and text must show nowhere. */
-static void links_swapped_in_lead_nowhere(void)
-{
-    pthread_t thread;
-    size_t seen = 0;
-
-    make_dir("outside");
-    put_file("outside/secret", "secret\n");
-    make_dir("outside/sub");
-    put_file("outside/sub/secret", "secret\n");
-    make_dir("old");
-    make_dir("new");
-    make_dir("new/dir");
-    put_file("new/dir/plain", "plain\n");
-    make_dir("new/dir/sub");
-    put_file("new/dir/sub/plain", "plain too\n");
-    CHECK(symlink("../../outside", "new/dir/to") == 0 && symlink("../outside", "new/swap") == 0);
-    put_file("new/file", "file\n");
-    CHECK(symlink("../outside/secret", "new/link") == 0);
-    is_over = false;
-    CHECK(pthread_create(&thread, NULL, swap_loop, NULL) == 0);
-    for (int i = 0; i < RACE_ROUNDS; i++) {
-        seen += strstr(diff_patch("old", "new"), "plain") != NULL;
-        CHECK(!strstr(diff_patch("old", "new"), "secret"));
-        CHECK(!strstr(diff_names("old", "new"), "secret"));
-    }
-    is_over = true;
-    CHECK(pthread_join(thread, NULL) == 0 && seen > 0);
-}
-
-static void *write_loop(void *seed)
-{
-    unsigned state = *(unsigned *)seed;
-    char from[32], to[32];
-
-    while (!is_over) {
-        (void)snprintf(from, sizeof(from), "merged/%d", rand_r(&state) % 20);
-        (void)snprintf(to, sizeof(to), "merged/%d/%d", rand_r(&state) % 20, rand_r(&state) % 5);
-        switch (rand_r(&state) % 6) {
-        case 0:
-            (void)mkdir(from, 0755);
-            break;
-        case 1:
-            (void)rename(to, from);
-            break;
-        case 2:
-            (void)rename(from, to);
-            break;
-        case 3:
-            (void)tree_remove_at(AT_FDCWD, from);
-            break;
-        default: {
-            cleanup_close int fd = open(from, O_CREAT | O_APPEND | O_WRONLY | O_CLOEXEC, 0644);
-
-            if (fd >= 0)
-                (void)!write(fd, "more\n", 5);
-        }
-        }
-    }
-    return NULL;
-}
-
-static void a_live_tree_can_be_compared(void)
-{
-    unsigned seeds[2] = { 1, 2 };
-    pthread_t threads[2];
-
-    lower_make();
-    overlay_mount("upper", "lower");
-    is_over = false;
-    for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
-        CHECK(pthread_create(&threads[i], NULL, write_loop, &seeds[i]) == 0);
-    for (int i = 0; i < RACE_ROUNDS / 3; i++)
-        (void)diff_patch("lower", "upper:lower");
-    is_over = true;
-    for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
-        CHECK(pthread_join(threads[i], NULL) == 0);
-    overlay_umount();
-}
-
 int main(void)
 {
     world_begin();
     RUN_STAGED(nothing_differs_from_itself);
     RUN_STAGED(whiteouts_are_deletions);
     RUN_STAGED(an_opaque_directory_hides_what_is_below);
+    RUN_STAGED(a_file_between_ends_the_merge_of_directories);
     RUN_STAGED(whiteouts_may_be_files_in_a_marked_directory);
     RUN_STAGED(modes_owners_and_targets_count_but_times_do_not);
     RUN_STAGED(one_thing_may_become_another);
@@ -574,11 +399,5 @@ int main(void)
     RUN_STAGED(sizes_and_types_are_told);
     RUN_STAGED(the_template_is_not_entered);
     RUN_STAGED(what_overlay_does_by_option_is_refused);
-    RUN_STAGED(deep_trees_are_compared);
-    RUN_STAGED(too_deep_a_tree_is_refused);
-    RUN_STAGED(wide_directories_are_compared);
-    RUN_STAGED(fifos_do_not_stop_anybody);
-    RUN_STAGED(links_swapped_in_lead_nowhere);
-    RUN_STAGED(a_live_tree_can_be_compared);
     return 0;
 }

@@ -208,6 +208,29 @@ static void random_edits_apply(void)
     check_applies();
 }
 
+/* Such texts keep diff(1) busy for many seconds, so it is stopped; on a very fast machine it may
+ * not be. */
+static void texts_that_take_too_long_stop_nothing_else(void)
+{
+    const char *report;
+    struct buf text = BUF_INIT(LONG_TEXT);
+    unsigned state = 1;
+
+    pair_make();
+    for (int side = 0; side < 2; side++) {
+        buf_clear(&text);
+        while (text.len < LONG_TEXT - 2)
+            CHECK(buf_printf(&text, "%d\n", rand_r(&state) % 10) == 0);
+        put_bytes(side ? "new/a" : "old/a", text.data, text.len);
+    }
+    put_file("old/b", "1\n");
+    put_file("new/b", "2\n");
+    buf_done(&text);
+    report = diff_lines("old", "new");
+    CHECK(strstr(report, "M /a binary\n") || strstr(report, "M /a +"));
+    CHECK(strstr(report, "\nM /b +1 -1\n"), "(%s)", report);
+}
+
 static void long_paths_have_patches(void)
 {
     char name[201];
@@ -250,6 +273,7 @@ int main(void)
     RUN_STAGED(strange_names_are_quoted);
     RUN_STAGED(what_became_something_else_is_deleted_as_text);
     RUN_STAGED(random_edits_apply);
+    RUN_STAGED(texts_that_take_too_long_stop_nothing_else);
     RUN_STAGED(long_paths_have_patches);
     return 0;
 }

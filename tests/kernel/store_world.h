@@ -6,10 +6,12 @@
 #pragma once
 
 #include <fcntl.h>
+#include <linux/btrfs.h>
 #include <sched.h>
 #include <spawn.h>
 #include <stdint.h>
 #include <sys/fsuid.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -40,10 +42,10 @@ struct ground {
 };
 
 static const struct ground grounds[] = {
-    { "btrfs image", "/usr/sbin/mkfs.ext4", "-q", "btrfs", 1LL << 30, true },
-    { "btrfs", "/usr/sbin/mkfs.btrfs", "--quiet", "auto", 1LL << 30, true },
-    { "dir on ext4", "/usr/sbin/mkfs.ext4", "-q", "dir", 1LL << 30, false },
-    { "dir on xfs", "/usr/sbin/mkfs.xfs", "-q", "dir", 1LL << 30, false },
+    { "btrfs image", "/usr/sbin/mkfs.ext4", "-q", "btrfs", 400LL << 20, true },
+    { "btrfs", "/usr/sbin/mkfs.btrfs", "--quiet", "auto", 400LL << 20, true },
+    { "dir on ext4", "/usr/sbin/mkfs.ext4", "-q", "dir", 400LL << 20, false },
+    { "dir on xfs", "/usr/sbin/mkfs.xfs", "-q", "dir", 400LL << 20, false },
 };
 
 static struct {
@@ -261,6 +263,31 @@ static inline void run_claims(const struct claim *claims, size_t count)
     }
 }
 
+/* What was written is on disk; on btrfs what was removed begins to go, too. */
+static inline void write_out(void)
+{
+    if (ioctl(world.store->volumes_fd, BTRFS_IOC_SYNC) < 0)
+        CHECK(syncfs(world.store->volumes_fd) == 0);
+}
+
+/* Names in volumes/: whole volumes, and what is on its way out. */
+static inline size_t count_volumes(bool is_of_temporary)
+{
+    char path[64];
+    size_t count = 0;
+    struct dirent *entry;
+    DIR *dir;
+
+    (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", world.store->volumes_fd);
+    dir = opendir(path);
+    CHECK(dir);
+    while ((entry = readdir(dir)))
+        count += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
+                 (entry->d_name[0] == '.') == is_of_temporary;
+    (void)closedir(dir);
+    return count;
+}
+
 /* --- volumes --------------------------------------------------------------------------------- */
 
 static inline struct template *base_open(const char *name)
@@ -383,6 +410,22 @@ static inline void go_back(struct volume *volume, const char *snapshot)
     volume_switch(volume, generation);
     r = volume_drop(volume, old);
     CHECK(r == 0, "(%s)", strerror(-r));
+}
+
+/* Snapshots, by their names with blanks between. */
+static inline void check_snapshots(struct volume *volume, const char *wanted)
+{
+    char **names, text[512] = "";
+    struct err err = { 0 };
+    size_t count, used = 0;
+
+    CHECK_OK(volume_list_snapshots(volume, &names, &count, &err), &err);
+    for (size_t i = 0; i < count; i++) {
+        used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", i ? " " : "", names[i]);
+        free(names[i]);
+    }
+    free(names);
+    CHECK_TEXT(text, wanted);
 }
 
 static inline void destroy(struct volume *volume)

@@ -116,7 +116,15 @@ int stub_sandbox_diff(struct sandbox *sandbox, const struct sandbox_diff *what, 
                       void *context, struct err *err)
 {
     static char patch[3 * PATCH_PIECE + 1];
-    struct diff_entry entry = { DIFF_MODIFIED, "/a", NULL, 'f', 7, 5, false, 2, 1, NULL, 0 };
+    struct diff_entry entry = {
+        .kind = DIFF_MODIFIED,
+        .path = "/a",
+        .type = 'f',
+        .size = 7,
+        .old_size = 5,
+        .added_lines = 2,
+        .deleted_lines = 1,
+    };
     const char *from = what->from ? what->from : "base";
     int r = 0;
 
@@ -138,7 +146,17 @@ int stub_sandbox_diff(struct sandbox *sandbox, const struct sandbox_diff *what, 
         return each(&entry, context);
     }
     r = each(&entry, context);
-    entry = (struct diff_entry){ DIFF_RENAMED, "/n\xff", "/o", 'l', 1, 1, true, 0, 0, "@@\n", 3 };
+    entry = (struct diff_entry){
+        .kind = DIFF_RENAMED,
+        .path = "/n\xff",
+        .old_path = "/o",
+        .type = 'l',
+        .size = 1,
+        .old_size = 1,
+        .is_binary = true,
+        .patch = "@@\n",
+        .patch_len = 3,
+    };
     return r < 0 ? r : each(&entry, context);
 }
 
@@ -287,6 +305,7 @@ static void a_reader_that_leaves_stops_a_diff(void)
 
     CHECK(snapshot_service_diff(&direct_call, request, &stream, &err) == 0);
     for (int i = 0; i < 5; i++) {
+        (void)usleep(20 * 1000); /* for as much to wait as may */
         buf_clear(&out);
         CHECK(stream->ops->next(stream, &out, &err) == 1);
         CHECK(out.len > 0 && out.len < 256 * 1024, "(%zu bytes were waiting)", out.len);

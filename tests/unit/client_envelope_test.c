@@ -111,6 +111,8 @@ static void an_error_has_its_cause_and_forgets_the_last_one(void)
     CHECK_TEXT(error.cause, "");
     CHECK(error_from_reply(&error, 404, body, strlen(body)) == -1);
     CHECK_TEXT(error.cause, "Why");
+    CHECK(error_from_reply(&error, 502, "", 0) == -1);
+    CHECK_TEXT(error.cause, "");
 }
 
 static void an_end_that_cannot_be_read_is_an_error(void)

@@ -312,9 +312,9 @@ static void a_diff_is_shown_as_git_shows_it(void)
     CHECK_SEEN(0, "A /w/a\nM /w/b\nD /w/d\xff\nR /w/old -> \"/w/new\\n\"\n", "");
     HOLT("diff", "s1", "template", "--stat");
     CHECK_SEEN(0,
-               " /w/a                  | 1 +\n"
-               " /w/b                  | Bin 4 -> 9 bytes\n"
-               " /w/d\xff                 | 3 ---\n"
+               " /w/a                 | 1 +\n"
+               " /w/b                 | Bin 4 -> 9 bytes\n"
+               " /w/d\xff                | 3 ---\n"
                " /w/old => \"/w/new\\n\" | 0\n"
                " 4 files changed, 1 insertion(+), 3 deletions(-)\n",
                "");

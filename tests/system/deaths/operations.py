@@ -352,10 +352,11 @@ class Import(Operation):
 
     def apply(self, world, reply):
         """It is whole: a sandbox has all its files."""
-        told = world.daemon.call("SandboxService/Create", template=self.name)["sandbox"]
-        assert world.daemon.execute(told["id"], LIST) == world.pristine
-        world.daemon.call("SandboxService/Destroy", sandboxId=told["id"])
+        assert world.look(self.name) == self.files(world)
         world.daemon.call("TemplateService/Remove", name=self.name)
+
+    def files(self, world):
+        return world.pristine
 
 
 class Commit(Import):
@@ -368,6 +369,9 @@ class Commit(Import):
     def act(self, world):
         self.name = world.new_name()
         return world.daemon.call("TemplateService/Commit", sandboxId=self.box.id, name=self.name)
+
+    def files(self, world):
+        return self.box.files
 
 
 class Close(Operation):
