@@ -189,6 +189,7 @@ static int zfs_open(struct store *store, const struct store_options *options, st
     zfs_template_sweep(zfs, store);
     (void)snprintf(store->storage, sizeof(store->storage), "zfs dataset %s", zfs->dataset);
     store->shared_uid = ZFS_SHARED_UID;
+    store->has_quota = true;
     store->backend = TAKE_PTR(zfs);
     return 0;
 }
@@ -277,6 +278,23 @@ static int branch_from(struct volume *volume, uint32_t generation, const char *s
     return zfs_clone_tree(zfs_of(volume), snapshot, tree, false, err);
 }
 
+/* It may be handed from a dropped tree to another between the two steps. */
+static int branch_from_named(struct volume *volume, uint32_t generation, struct volume *from,
+                             const char *snapshot, struct err *err)
+{
+    int r = -ENOENT;
+
+    for (int i = 0; r == -ENOENT && i < FIND_TRIES; i++) {
+        cleanup_free char *source = NULL;
+
+        r = zfs_find_snapshot(from, snapshot, &source, err);
+        if (r < 0)
+            return r;
+        r = branch_from(volume, generation, source, err);
+    }
+    return r;
+}
+
 static int zfs_branch(struct volume *volume, uint32_t generation, struct volume *from,
                       const char *snapshot, struct err *err)
 {
@@ -288,14 +306,14 @@ static int zfs_branch(struct volume *volume, uint32_t generation, struct volume 
         return refuse_name(volume, NULL, err);
     if (check_names(from, snapshot) < 0)
         return refuse_name(from, snapshot, err);
-    r = snapshot ? zfs_find_snapshot(from, snapshot, &source, err)
-                 : zfs_take_snapshot(from, hidden, &source, err);
+    if (snapshot)
+        return branch_from_named(volume, generation, from, snapshot, err);
+    r = zfs_take_snapshot(from, hidden, &source, err);
     if (r < 0)
         return r;
     r = branch_from(volume, generation, source, err);
     /* From now on it goes with its last clone; at once, if there is none. */
-    if (!snapshot)
-        (void)ZFS_PATIENTLY(&ignored, "destroy", "-d", source);
+    (void)ZFS_PATIENTLY(&ignored, "destroy", "-d", source);
     return r;
 }
 
@@ -334,9 +352,12 @@ static int zfs_list(struct volume *volume,
     struct err ignored;
     int r = check_names(volume, NULL);
 
+    /* A snapshot that is just being handed to another tree must not be overlooked. */
+    zfs_hold(zfs_of(volume));
     if (r == 0)
         r = ZFS(&output, &ignored, "list", "-H", "-r", "-t", "filesystem,snapshot", "-o",
                 "name,defer_destroy", place);
+    zfs_let_go(zfs_of(volume));
     cursor = r < 0 ? NULL : output.data;
     while ((line = zfs_next_line(&cursor))) {
         char *name = strsep(&line, "\t"), *snapshot = strchr(name, '@');

@@ -110,6 +110,10 @@ void zfs_restore_quota(const char *place);
 int zfs_drop_tree(struct zfs *zfs, const char *tree);
 int zfs_drop_snapshot(struct zfs *zfs, const struct volume *volume, const char *name);
 
+/* Keeps removals from moving snapshots about meanwhile. */
+void zfs_hold(struct zfs *zfs);
+void zfs_let_go(struct zfs *zfs);
+
 /* Succeeds for a volume in use, too: it goes later, and zfs_is_gone until then. */
 int zfs_drop_volume(struct zfs *zfs, const struct volume *volume);
 bool zfs_is_gone(const struct volume *volume);

@@ -343,21 +343,26 @@ static void drop_gone(struct zfs *zfs)
 
 /* --- what the others call ------------------------------------------------------------------- */
 
-static void lock(struct zfs *zfs)
+void zfs_hold(struct zfs *zfs)
 {
     (void)pthread_mutex_lock(&zfs->reclaim_lock);
+}
+
+void zfs_let_go(struct zfs *zfs)
+{
+    (void)pthread_mutex_unlock(&zfs->reclaim_lock);
 }
 
 static int unlock(struct zfs *zfs, int r)
 {
     drop_gone(zfs);
-    (void)pthread_mutex_unlock(&zfs->reclaim_lock);
+    zfs_let_go(zfs);
     return r;
 }
 
 int zfs_drop_tree(struct zfs *zfs, const char *tree)
 {
-    lock(zfs);
+    zfs_hold(zfs);
     return unlock(zfs, drop_tree(zfs, tree));
 }
 
@@ -368,7 +373,7 @@ int zfs_drop_snapshot(struct zfs *zfs, const struct volume *volume, const char *
     struct err err;
     int r;
 
-    lock(zfs);
+    zfs_hold(zfs);
     r = zfs_find_snapshot(volume, name, &snapshot, &err);
     if (r < 0)
         return unlock(zfs, r);
@@ -385,12 +390,12 @@ int zfs_drop_volume(struct zfs *zfs, const struct volume *volume)
     struct err ignored;
     int r;
 
-    lock(zfs);
+    zfs_hold(zfs);
     r = drop_place(zfs, place);
     if (r == -EBUSY && ZFS(NULL, &ignored, "set", gone_mark, place) == 0) {
         zfs->has_gone = true;
         /* Not at once again, as unlock would. */
-        (void)pthread_mutex_unlock(&zfs->reclaim_lock);
+        zfs_let_go(zfs);
         return 0;
     }
     return unlock(zfs, r);
@@ -428,7 +433,7 @@ void zfs_sweep(struct zfs *zfs)
     cleanup_free char *volumes = xasprintf("%s/volumes", zfs->dataset);
     cleanup_free char *graveyard = xasprintf("%s/graveyard", zfs->dataset);
 
-    lock(zfs);
+    zfs_hold(zfs);
     destroy_all_later(volumes, true);
     destroy_all_later(graveyard, false);
     sweep_trees(zfs, volumes);
