@@ -47,8 +47,14 @@ stop_holtd() { # the status is the daemon's own
     wait "$pid"
 }
 
+# Sandboxes outlive their daemon: whatever a claim has left must go before it.
+remove_sandboxes() {
+    [ -z "$holtd_pid" ] || holt ls -q 2>/dev/null | xargs -r holt rm -f >/dev/null 2>&1
+}
+
 cleanup() {
     local status=$?
+    remove_sandboxes
     stop_holtd
     rm -rf --one-file-system "$tmp"
     exit "$status"
