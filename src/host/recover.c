@@ -95,6 +95,18 @@ static bool add_snapshot(struct sandbox *sandbox, const char *name)
     return true;
 }
 
+/* In the registry but not in storage: it was being removed. */
+static void drop_snapshot(struct sandbox *sandbox, const char *name)
+{
+    char parent[SNAPSHOT_NAME_MAX + 1];
+    struct err ignored;
+
+    if (registry_remove_snapshot(sandbox->host->registry, sandbox->info.id, name, parent,
+                                 &ignored) == 0 &&
+        strcmp(sandbox->info.base, name) == 0)
+        memcpy(sandbox->info.base, parent, sizeof(parent));
+}
+
 static void free_names(char **names, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -120,7 +132,7 @@ static int match_snapshots(struct sandbox *sandbox, struct err *err)
         kept += is_among(known, known_count, names[i]) || add_snapshot(sandbox, names[i]);
     for (size_t i = 0; i < known_count; i++)
         if (!is_in(names, count, known[i].name))
-            (void)registry_remove_snapshot(registry, sandbox->info.id, known[i].name, err);
+            drop_snapshot(sandbox, known[i].name);
     sandbox->info.snapshot_count = kept;
     free_names(names, count);
     return 0;

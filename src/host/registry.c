@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -195,29 +196,66 @@ int registry_put_snapshot(struct registry *registry, const struct sandbox_info *
     return end(registry, r, err);
 }
 
-static int remove_row(struct registry *registry, enum registry_statement which, const char *id,
-                      const char *name, struct err *err)
+int registry_remove(struct registry *registry, const char *id, struct err *err)
 {
-    sqlite3_stmt *statement = registry->statements[which];
     int r = begin(registry, err);
 
-    if (r >= 0 && (bind_text(statement, 1, id) != SQLITE_OK ||
-                   (name && bind_text(statement, 2, name) != SQLITE_OK)))
+    if (r >= 0 && bind_text(registry->statements[STATEMENT_REMOVE], 1, id) != SQLITE_OK)
         r = registry_explain(registry, "remove", err);
     if (r >= 0)
-        r = run(registry, which, "remove", err);
+        r = run(registry, STATEMENT_REMOVE, "remove", err);
     return end(registry, r, err);
 }
 
-int registry_remove(struct registry *registry, const char *id, struct err *err)
+static int bind_snapshot(struct registry *registry, enum registry_statement which, const char *id,
+                         const char *name, struct err *err)
 {
-    return remove_row(registry, STATEMENT_REMOVE, id, NULL, err);
+    sqlite3_stmt *statement = registry->statements[which];
+
+    if (bind_text(statement, 1, id) != SQLITE_OK || bind_text(statement, 2, name) != SQLITE_OK)
+        return registry_explain(registry, "remove a snapshot", err);
+    return 0;
+}
+
+static int change_snapshot(struct registry *registry, enum registry_statement which, const char *id,
+                           const char *name, struct err *err)
+{
+    int r = bind_snapshot(registry, which, id, name, err);
+
+    return r < 0 ? r : run(registry, which, "remove a snapshot", err);
+}
+
+static int remove_snapshot(struct registry *registry, const char *id, const char *name,
+                           char parent[static SNAPSHOT_NAME_MAX + 1], struct err *err)
+{
+    cleanup_with(reset_slot) sqlite3_stmt *remove = registry->statements[STATEMENT_REMOVE_SNAPSHOT];
+    int rc, r = bind_snapshot(registry, STATEMENT_REMOVE_SNAPSHOT, id, name, err);
+
+    if (r < 0)
+        return r;
+    parent[0] = '\0';
+    while ((rc = sqlite3_step(remove)) == SQLITE_ROW)
+        (void)snprintf(parent, SNAPSHOT_NAME_MAX + 1, "%s",
+                       (const char *)sqlite3_column_text(remove, 0));
+    return rc == SQLITE_DONE ? 0 : registry_explain(registry, "remove a snapshot", err);
 }
 
 int registry_remove_snapshot(struct registry *registry, const char *id, const char *name,
-                             struct err *err)
+                             char ret_parent[static SNAPSHOT_NAME_MAX + 1], struct err *err)
 {
-    return remove_row(registry, STATEMENT_REMOVE_SNAPSHOT, id, name, err);
+    char parent[SNAPSHOT_NAME_MAX + 1];
+    int r = begin(registry, err);
+
+    if (r >= 0)
+        r = change_snapshot(registry, STATEMENT_REPARENT, id, name, err);
+    if (r >= 0)
+        r = change_snapshot(registry, STATEMENT_REBASE, id, name, err);
+    if (r >= 0)
+        r = remove_snapshot(registry, id, name, parent, err);
+    r = end(registry, r, err);
+    if (r >= 0)
+        memcpy(ret_parent, parent, sizeof(parent));
+    return r;
 }
 
 /* Reads all rows of a bound statement onto the list. */

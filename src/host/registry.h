@@ -37,9 +37,10 @@ int registry_remove(struct registry *registry, const char *id, struct err *err);
 int registry_put_snapshot(struct registry *registry, const struct sandbox_info *info,
                           const struct snapshot_info *snapshot, struct err *err);
 
-/* Fine when there is none. */
+/* Fine when there is none. Whatever had it as its parent or base now has its parent there, whose
+ * name is in ret_parent ("" also when there was no such snapshot): names may come again. */
 int registry_remove_snapshot(struct registry *registry, const char *id, const char *name,
-                             struct err *err);
+                             char ret_parent[static SNAPSHOT_NAME_MAX + 1], struct err *err);
 
 /* All sandboxes, oldest first; one's snapshots, oldest first: by the order in which they were first
  * recorded, as clocks go back at times. The caller frees the arrays (and each sandbox_info with

@@ -104,6 +104,7 @@ static int snapshot_now(struct sandbox *sandbox, struct snapshot_info *snapshot,
  * files, which recovery drops, and not files that nobody knows. */
 int sandbox_forget_snapshot(struct sandbox *sandbox, const char *name, struct err *err)
 {
+    char parent[SNAPSHOT_NAME_MAX + 1];
     int r = volume_remove_snapshot(sandbox->volume, name, err);
 
     if (r < 0 && err->kind == ERR_NOT_FOUND)
@@ -111,11 +112,13 @@ int sandbox_forget_snapshot(struct sandbox *sandbox, const char *name, struct er
                           sandbox->info.id, name);
     fault_point("prune.removed");
     if (r == 0)
-        r = registry_remove_snapshot(sandbox->host->registry, sandbox->info.id, name, err);
+        r = registry_remove_snapshot(sandbox->host->registry, sandbox->info.id, name, parent, err);
     if (r < 0)
         return r;
     fault_point("prune.recorded");
     (void)pthread_mutex_lock(&sandbox->lock);
+    if (strcmp(sandbox->info.base, name) == 0)
+        memcpy(sandbox->info.base, parent, sizeof(parent));
     sandbox->info.snapshot_count--;
     (void)pthread_mutex_unlock(&sandbox->lock);
     return 0;

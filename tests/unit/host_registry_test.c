@@ -166,19 +166,50 @@ static void a_snapshot_can_be_removed_and_taken_again(void)
 {
     struct sandbox_info info = numbered(1);
     struct snapshot_info snapshot = { .name = "before" };
+    char parent[SNAPSHOT_NAME_MAX + 1];
     struct err err = { 0 };
     size_t count;
 
     start_anew();
     put_snapshot(&info, &snapshot);
-    CHECK(registry_remove_snapshot(registry, "other", "before", &err) == 0);
-    CHECK(registry_remove_snapshot(registry, info.id, "other", &err) == 0);
+    CHECK(registry_remove_snapshot(registry, "other", "before", parent, &err) == 0);
+    CHECK(registry_remove_snapshot(registry, info.id, "other", parent, &err) == 0);
+    CHECK_TEXT(parent, "");
     (void)list_snapshots(info.id, &count);
     CHECK(count == 1);
-    CHECK(registry_remove_snapshot(registry, info.id, "before", &err) == 0);
+    CHECK(registry_remove_snapshot(registry, info.id, "before", parent, &err) == 0);
     (void)list_snapshots(info.id, &count);
     CHECK(count == 0);
     put_snapshot(&info, &snapshot);
+}
+
+/* Else one that comes later under its name would be its own ancestor. */
+static void what_goes_back_to_a_removed_snapshot_goes_back_to_its_parent(void)
+{
+    struct sandbox_info info = numbered(1), other = numbered(2);
+    struct snapshot_info first = { .name = "first" };
+    struct snapshot_info second = { .name = "second", .parent = "first" };
+    struct snapshot_info third = { .name = "third", .parent = "second" };
+    const struct snapshot_info *list;
+    char parent[SNAPSHOT_NAME_MAX + 1];
+    struct err err = { 0 };
+    size_t count;
+
+    start_anew();
+    put_snapshot(&info, &first);
+    put_snapshot(&info, &second);
+    (void)snprintf(info.base, sizeof(info.base), "second");
+    put_snapshot(&info, &third);
+    put_snapshot(&other, &third);
+    CHECK(registry_remove_snapshot(registry, info.id, "second", parent, &err) == 0);
+    CHECK_TEXT(parent, "first");
+    list = list_snapshots(info.id, &count);
+    CHECK(count == 2);
+    CHECK_TEXT(list[1].parent, "first");
+    list = list_snapshots(other.id, &count);
+    CHECK_TEXT(list[0].parent, "second");
+    CHECK(registry_remove(registry, other.id, &err) == 0);
+    CHECK_TEXT(list_one()->base, "first");
 }
 
 /* The sandbox must not know of a snapshot that is not recorded. */
@@ -291,6 +322,7 @@ int main(void)
     RUN(too_many_labels_are_refused);
     RUN(removing_a_sandbox_takes_labels_and_snapshots);
     RUN(a_snapshot_can_be_removed_and_taken_again);
+    RUN(what_goes_back_to_a_removed_snapshot_goes_back_to_its_parent);
     RUN(a_snapshot_that_exists_is_refused_with_all_that_came_with_it);
     RUN(lists_are_in_the_order_of_arrival);
     RUN(ten_thousand_snapshots_are_listed);
