@@ -88,7 +88,7 @@ static inline void world_import(const char *name)
     pid_t pid;
     int status;
 
-    (void)snprintf(dir, sizeof(dir), "%s/root", world.dir);
+    (void)snprintf(dir, sizeof(dir), "%.64s/root", world.dir);
     (void)snprintf(command, sizeof(command),
                    "mkdir -p %s/bin %s/etc %s/tmp && cp $(command -v busybox) %s/bin/busybox && "
                    "for a in sh cat ls rm mkdir mv ln sleep touch test echo true kill dd sync; do "
