@@ -60,7 +60,7 @@ FUZZERS := $(patsubst tests/fuzz/%.c,$(OUT)/fuzz/%,$(wildcard tests/fuzz/*_fuzz.
 REPLAYS := $(patsubst tests/fuzz/%_fuzz.c,$(OUT)/tests/replay/%_replay,$(wildcard tests/fuzz/*_fuzz.c))
 BENCHES := $(patsubst bench/%.c,$(OUT)/bench/%,$(wildcard bench/*.c))
 
-.PHONY: all serve setup test tests fuzzers lint format bench install clean help
+.PHONY: all serve setup test tests soak fuzzers lint format bench install clean help
 .DELETE_ON_ERROR:
 
 all: $(BINARIES) $(OUT)/libholt.a ## build holt, holtd, holt-init and libholt
@@ -77,6 +77,11 @@ test: ## install what the tests need, build, run every test
 	@tools/test
 
 tests: all $(UNIT_TESTS) $(KERNEL_TESTS) $(REPLAYS)
+
+soak: ## ten thousand sandboxes come and go, and nothing is left
+	@tools/setup test
+	@$(MAKE) --no-print-directory all $(OUT)/tests/kernel/soak_test
+	SOAK_ROUNDS=10000 $(OUT)/tests/kernel/soak_test
 
 fuzzers: $(FUZZERS) ## build the libFuzzer targets (BUILD=fuzz)
 
