@@ -5,6 +5,7 @@
  * PROPERTY_PROGRAMS    how many programs a storage runs
  * PROPERTY_SEED        the seed of the first; the next one has the next number
  * PROPERTY_STORAGE     only this storage, as in the configuration ("dir", "zfs:POOL/DATASET", ...)
+ * HOLT_TEST_ZFS        this one ("zfs:POOL/DATASET") beside the others
  *
  * A program that fails is printed as far as it came, with its seed; PROPERTY_SEED and
  * PROPERTY_PROGRAMS=1 run it alone. */
