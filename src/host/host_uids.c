@@ -6,6 +6,7 @@
 
 #include "base/xalloc.h"
 #include "host/host_internal.h"
+#include "store/store.h"
 
 enum {
     /* By systemd's custom, ids in this range belong neither to people nor to /etc/subuid. */
@@ -51,6 +52,7 @@ int host_take_uids(struct host *host, struct machine *machine)
 
 void host_claim_uids(struct host *host, struct machine *machine, unsigned slot)
 {
+    machine->has_shared_uids = host_first_uid(slot) == store_shared_uid(host->store);
     (void)pthread_mutex_lock(&host->lock);
     take_slot(host, machine, slot % HOST_UID_RANGES);
     (void)pthread_mutex_unlock(&host->lock);
