@@ -95,6 +95,12 @@ class Leaks:
     def volume_names(self):
         return directories(self.volumes())
 
+    def deleted_trees(self):
+        """Those that btrfs still has to clean away: None when there are none."""
+        listed = subprocess.run(["btrfs", "subvolume", "list", "-d", self.volumes()], capture_output=True, text=True,
+                                check=False)
+        return listed.stdout or None
+
     def init_of(self, sandbox):
         """The pid of a sandbox's holt-init on the host."""
         machine = next(row[2] for row in self.records()[0] if row[0] == sandbox)
