@@ -33,7 +33,6 @@ static struct {
     char state[96];
     char pool[32];
     char storage[64];
-    bool is_ours; /* the daemon, so that it may be killed */
 } world;
 
 static struct store store;
@@ -82,6 +81,31 @@ static size_t datasets(void)
     do {                                                                                           \
         cleanup_free char *names_ = inventory();                                                   \
         CHECK(datasets() == 2, "(left:\n%s)", names_);                                             \
+    } while (0)
+
+static size_t mounts_below(const char *dir)
+{
+    cleanup_free char *table = OUTPUT_OF("cat", "/proc/self/mountinfo");
+    size_t count = 0;
+
+    for (const char *at = table; (at = strstr(at, dir)); at++)
+        count++;
+    return count;
+}
+
+/* As RUN_CLEAN, but of mounts only ours count: a namespace also loses what others remove. */
+#define RUN_ON_ZFS(test)                                                                           \
+    do {                                                                                           \
+        struct host_counts before_ = host_count(), after_;                                         \
+        test();                                                                                    \
+        after_ = host_count();                                                                     \
+        CHECK(after_.fds == before_.fds, "(%s: %zu descriptors, then %zu)", #test, before_.fds,    \
+              after_.fds);                                                                         \
+        CHECK(after_.children == before_.children, "(%s: %zu children, then %zu)", #test,          \
+              before_.children, after_.children);                                                  \
+        CHECK(mounts_below(world.dir) == 0, "(%s)", #test);                                        \
+        (void)printf("ok: %s\n", #test);                                                           \
+        (void)fflush(stdout);                                                                      \
     } while (0)
 
 static int try_open(const char *storage, struct err *err)
@@ -335,15 +359,8 @@ static void world_abandon(void)
 
 static void world_start(void)
 {
-    const char *const is_foreign[] = { "bash", "tests/system/zfs.sh", "is-foreign", NULL };
-    struct command_end end;
-
-    CHECK(command_run(is_foreign, SCRIPT_MS, NULL, &end) == 0);
-    world.is_ours = end.status != 0;
-    /* In a namespace of our own no mount can outlive the test; a daemon that runs already mounts
-     * in its own, though. */
-    if (world.is_ours)
-        CHECK(unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_PRIVATE | MS_REC, NULL) == 0);
+    /* No mount can outlive the test there, and a zfs of the machine's own is not touched. */
+    CHECK(unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_PRIVATE | MS_REC, NULL) == 0);
     (void)snprintf(world.dir, sizeof(world.dir), "/tmp/holt-zfs.XXXXXX");
     CHECK(mkdtemp(world.dir));
     (void)snprintf(world.state, sizeof(world.state), "%s/state", world.dir);

@@ -1,63 +1,73 @@
 #!/bin/bash
-# A zfs for tests: zfs-fuse, where none runs on this machine, and a pool in a file.
-# Everything is below DIR, which must exist; what was not there before is gone after `stop`.
+# A zfs for tests: a zfs-fuse of their own and a pool in a file, whatever else runs on the machine.
 #
-#   zfs.sh is-foreign          succeeds when a zfs runs that no test has started
-#   zfs.sh start DIR POOL      starts zfs-fuse if need be (in the caller's mount namespace)
-#   zfs.sh crash DIR           ends that zfs-fuse by SIGKILL
+#   zfs.sh start DIR POOL      DIR must exist, and whoever starts it outlive it
+#   zfs.sh crash DIR           ends the zfs-fuse by SIGKILL
 #   zfs.sh restart DIR         starts it again; it finds the pool by itself
 #   zfs.sh stop DIR POOL
 #
-# There can be one zfs-fuse on a machine. One that a test has started holds a lock as long as it
-# lives, so that other tests wait for its end.
+# A zfs-fuse answers at one place in the filesystem and remembers its pools at another. So the
+# caller must be in a mount namespace of its own, where both are hidden; a shell test gets one by
+#
+#   [ "$(readlink /proc/self/ns/mnt)" != "$(readlink /proc/1/ns/mnt)" ] || exec unshare --mount "$0"
+#
+# Mounts, socket and cache then go with the last process of the namespace.
 set -u
 export LC_ALL=C
 export PATH=/usr/sbin:/sbin:/usr/bin:/bin
-daemon=/usr/sbin/zfs-fuse
-cache=/var/lib/zfs/zpool.cache
 pool_size=2G
-patience=280 # seconds, against a hang
+patience=120 # seconds, against a hang
 
 die() {
     echo "zfs.sh: $*" >&2
     exit 1
 }
 
-answers() { zpool list >/dev/null 2>&1; }
-
-is_foreign() {
-    answers && flock -n "$daemon" true
-}
-
 is_alive() { # is_alive PID: a zombie is not
     [ -e "/proc/$1/stat" ] && [ "$(sed 's/.*) //; s/ .*//' "/proc/$1/stat" 2>/dev/null)" != Z ]
 }
 
+has_ended() { ! is_alive "$1"; }
+answers() { zpool list >/dev/null 2>&1; }
+
 wait_until() { # wait_until COMMAND...
     local end=$((SECONDS + patience))
     until "$@"; do
-        [ "$SECONDS" -lt "$end" ] || die "never came true: $*"
+        [ "$SECONDS" -lt "$end" ] || return 1
         sleep 0.05
     done
 }
 
-has_ended() { ! is_alive "$1"; }
+hide() { # the machine's own zfs-fuse, its socket and its pools
+    [ "$(readlink /proc/self/ns/mnt)" != "$(readlink /proc/1/ns/mnt)" ] ||
+        die "this needs a mount namespace of its own"
+    mount --make-rprivate / || exit 1
+    mount -t tmpfs -o mode=755 run /run || exit 1
+    mount -t tmpfs -o mode=755 zfs /var/lib/zfs || exit 1
+    mkdir -p /run/lock
+}
+
+# When the test dies without a word, its zfs-fuse must not stay.
+watch_owner() { # watch_owner OWNER DIR
+    while is_alive "$1"; do
+        sleep 1
+    done
+    kill -KILL "$(cat "$2/zfs-fuse.pid")"
+}
 
 start_daemon() { # start_daemon DIR
-    exec 9<"$daemon"
-    flock -w "$patience" 9 || die "another test's zfs-fuse does not end"
-    setsid "$daemon" --no-daemon --no-kstat-mount >>"$1/zfs-fuse.log" 2>&1 </dev/null &
+    setsid zfs-fuse --no-daemon --no-kstat-mount >>"$1/zfs-fuse.log" 2>&1 </dev/null &
     echo $! >"$1/zfs-fuse.pid"
-    exec 9<&-
-    wait_until answers
+    wait_until answers || die "zfs-fuse does not answer: $(tail -n 1 "$1/zfs-fuse.log")"
 }
 
 start() { # start DIR POOL
-    [ -x "$daemon" ] || [ -n "$(command -v zpool)" ] || die "neither zfs-fuse nor zpool is there"
-    [ -e "$cache" ] || : >"$1/no-cache"
-    is_foreign || start_daemon "$1"
-    truncate -s "$pool_size" "$1/pool.img" || exit 1
-    zpool create -m none "$2" "$1/pool.img" || exit 1
+    command -v zfs-fuse >/dev/null || die "zfs-fuse is not there (package zfs-fuse)"
+    hide
+    start_daemon "$1"
+    watch_owner "$PPID" "$1" >/dev/null 2>&1 </dev/null &
+    echo $! >"$1/watch.pid"
+    truncate -s "$pool_size" "$1/pool.img" && zpool create -m none "$2" "$1/pool.img" || exit 1
 }
 
 crash() { # crash DIR
@@ -69,34 +79,17 @@ crash() { # crash DIR
 
 stop() { # stop DIR POOL
     local pid
-    grep -F " $1/" /proc/self/mountinfo | cut -d ' ' -f 5 | sort -r | while read -r path; do
-        umount -l "$path"
-    done
-    # A tree that was unmounted just now is busy for a while.
-    for _ in $(seq 100); do
-        zpool destroy -f "$2" 2>/dev/null && break
-        zpool list -H -o name "$2" >/dev/null 2>&1 || break
-        sleep 0.1
-    done
-    rm -f "$1/pool.img"
-    if [ -e "$1/zfs-fuse.pid" ]; then
-        pid=$(cat "$1/zfs-fuse.pid")
-        kill -TERM "$pid" 2>/dev/null
-        for _ in $(seq 200); do
-            has_ended "$pid" && break
-            sleep 0.1
-        done
-        kill -KILL "$pid" 2>/dev/null # only if it has lost itself
-        wait_until has_ended "$pid"
-        [ ! -e "$1/no-cache" ] || rm -f "$cache"
-    fi
-    rm -f "$1/zfs-fuse.pid" "$1/zfs-fuse.log" "$1/no-cache"
+    pid=$(cat "$1/zfs-fuse.pid") || exit 1
+    kill "$(cat "$1/watch.pid")"
+    zpool destroy -f "$2" 2>/dev/null
+    kill -TERM "$pid" 2>/dev/null
+    wait_until has_ended "$pid" || kill -KILL "$pid" # it has lost itself
+    rm -f "$1/pool.img" "$1/zfs-fuse.pid" "$1/watch.pid" "$1/zfs-fuse.log"
 }
 
 case "${1-}" in
-is-foreign) is_foreign ;;
 start | stop) "$1" "${2:?DIR}" "${3:?POOL}" ;;
 crash) crash "${2:?DIR}" ;;
 restart) start_daemon "${2:?DIR}" ;;
-*) die "usage: zfs.sh is-foreign | start DIR POOL | crash DIR | restart DIR | stop DIR POOL" ;;
+*) die "usage: zfs.sh start DIR POOL | crash DIR | restart DIR | stop DIR POOL" ;;
 esac
