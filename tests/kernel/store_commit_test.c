@@ -144,7 +144,7 @@ static void layers_have_an_end(void)
     struct volume *volume;
     struct template_info info;
     struct err err = { 0 };
-    char name[16], below[16] = "base", file[16];
+    char name[32], below[32] = "base", file[32];
 
     for (int i = 0; i <= TEMPLATE_LAYERS_MAX; i++) {
         volume = new_volume_on(below, "v", 0);

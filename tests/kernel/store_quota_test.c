@@ -5,7 +5,7 @@
 #include "kernel/btrfs.h"
 #include "kernel/store_world.h"
 
-enum { MIB = 1 << 20, QUOTA_MIB = 48 };
+enum { MIB = 1 << 20, QUOTA_MIB = 48, CLEANER_MS = 50 };
 
 /* Appends random bytes to a file: how many MiB went in before the quota, or all that were asked
  * for. */
@@ -219,6 +219,9 @@ static void quota_groups_do_not_pile_up(void)
         keep(volume, "s");
         go_back(volume, "s");
         CHECK_OK(volume_remove_snapshot(volume, "s", &err), &err);
+        /* Let the old tree go first, while the new one still holds what it wrote. */
+        write_out();
+        pause_ms(CLEANER_MS);
         take(volume, "file");
     }
     EVENTUALLY((keep(volume, "s"), volume_remove_snapshot(volume, "s", &err)) == 0 &&
