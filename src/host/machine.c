@@ -169,7 +169,7 @@ static int watch(struct machine *machine, struct err *err)
     (void)machine_ref(machine); /* the channel's */
     r = channel_start(&machine->channel, machine->host->reactor, TAKE_FD(machine->guest.stream_fd),
                       &events);
-    if (r == 0)
+    if (r >= 0)
         return 0;
     (void)err_sys(err, r, "watch machine '%s'", machine->id);
     on_gone(&machine->channel);
