@@ -75,17 +75,18 @@ static void levels_close_outer(struct walk *walk)
 /* Takes fd. */
 static int push(struct walk *walk, int fd, const char *name)
 {
+    cleanup_close int dir_fd = fd;
     struct level level = { .dir = NULL };
-    int r = fstat(fd, &level.st) < 0 ? -errno : levels_grow(walk);
+    int r = levels_grow(walk);
 
-    if (r == 0) {
-        level.dir = fdopendir(fd);
-        r = level.dir ? 0 : -errno;
-    }
-    if (r < 0) {
-        (void)close(fd);
+    if (r < 0)
         return r;
-    }
+    if (fstat(dir_fd, &level.st) < 0)
+        return -errno;
+    level.dir = fdopendir(dir_fd);
+    if (!level.dir)
+        return -errno;
+    (void)TAKE_FD(dir_fd);
     walk->levels[walk->depth++] = level;
     levels_close_outer(walk);
     return walk->ops->enter ? walk->ops->enter(walk->context, fd, name, &level.st) : 0;

@@ -121,7 +121,7 @@ static int item_read(int fd, const struct btrfs_ioctl_search_key *key, void *ret
 int btrfs_quota_state(int fd, enum btrfs_quota *ret)
 {
     const struct btrfs_ioctl_search_key key = quota_key(0, BTRFS_QGROUP_STATUS_KEY);
-    struct btrfs_qgroup_status_item status;
+    struct btrfs_qgroup_status_item status = { .flags = 0 };
     int r = item_read(fd, &key, &status, sizeof(status));
 
     if (r < 0 && r != -ENOENT)
@@ -177,7 +177,7 @@ int btrfs_group_limit(int fd, uint64_t group, uint64_t bytes)
 int btrfs_group_usage(int fd, uint64_t group, uint64_t *ret_bytes)
 {
     struct btrfs_ioctl_search_key key = quota_key(0, BTRFS_QGROUP_INFO_KEY);
-    struct btrfs_qgroup_info_item info;
+    struct btrfs_qgroup_info_item info = { .rfer = 0 };
     int r;
 
     key.min_offset = key.max_offset = group;
@@ -209,7 +209,7 @@ static int members_read(int fd, uint64_t group, uint64_t first, uint64_t members
 
 int btrfs_group_prune(int fd, uint64_t group)
 {
-    uint64_t members[MEMBERS_AT_ONCE], bytes, next = 0;
+    uint64_t members[MEMBERS_AT_ONCE] = { 0 }, bytes, next = 0;
     int count;
 
     do {

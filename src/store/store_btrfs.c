@@ -132,7 +132,7 @@ static int btrfs_prepare(struct volume *volume, int volume_fd, struct err *err)
 
 static int subvolume_make(const struct tree_place *place)
 {
-    uint64_t group;
+    uint64_t group = 0;
     int r = group_read(place->volume_fd, &group);
 
     return r < 0 ? r : btrfs_subvolume_make(place->dir_fd, place->name, group);
@@ -163,7 +163,7 @@ static int subvolume_remove(struct store *store, int dir_fd, const char *name)
 /* Whether the volume's group is gone, or there was none. */
 static bool group_forget(int volume_fd)
 {
-    uint64_t group;
+    uint64_t group = 0;
     int r = group_read(volume_fd, &group);
 
     if (r < 0 || group == 0)
@@ -320,7 +320,7 @@ static int btrfs_drop(struct volume *volume, const char *snapshot, uint32_t gene
 {
     int r = layered_drop(volume, snapshot, generation, &trees);
     cleanup_close int fd = -EBADF;
-    uint64_t group;
+    uint64_t group = 0;
 
     if (r == 0 && (atomic_fetch_add(&volume->drops, 1) + 1) % DROPS_A_PRUNE == 0) {
         fd = layered_volume_fd(volume);
@@ -380,7 +380,7 @@ static int usage_walk(struct volume *volume, uint64_t *ret_bytes)
 static int btrfs_usage(struct volume *volume, uint64_t *ret_bytes)
 {
     cleanup_close int fd = layered_volume_fd(volume);
-    uint64_t group;
+    uint64_t group = 0;
     int r = fd < 0 ? fd : group_read(fd, &group);
 
     if (r < 0)

@@ -212,7 +212,7 @@ static int template_fill(struct template *template, const char *name, size_t dep
 static int base_fill(struct template *template, int dir_fd, const char *name, size_t depth,
                      struct err *err)
 {
-    struct template_meta meta;
+    struct template_meta meta = { .base = "" };
     int r = template_meta_read(dir_fd, &meta, err);
 
     if (r < 0)
