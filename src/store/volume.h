@@ -102,7 +102,8 @@ int volume_purge(struct store *store, const char *id);
 
 /* One of its states, to look at: each tree as the layers it is merged from, topmost first, by the
  * rules of overlayfs (whiteouts, opaque directories); a tree of one layer is as it stands. Owners
- * are owner_shift higher on disk than in the sandbox. */
+ * in the first tree are owner_shift higher on disk than in the sandbox; in others they never are.
+ */
 struct volume_view {
     struct {
         const char *target; /* "/", "/usr", ...: lives as long as the volume */
