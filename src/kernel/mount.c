@@ -102,7 +102,6 @@ int mount_detach(int mount_fd)
 
 int mount_overlay(const struct overlay *overlay)
 {
-    const struct mount_option flag = { .key = overlay->flag };
     cleanup_close int fs_fd = fs_open("overlay");
     int r = fs_fd;
 
@@ -112,8 +111,8 @@ int mount_overlay(const struct overlay *overlay)
         r = set_fd(fs_fd, "upperdir", overlay->upper_fd);
     if (r >= 0)
         r = set_fd(fs_fd, "workdir", overlay->work_fd);
-    if (r >= 0 && overlay->flag)
-        r = set_option(fs_fd, &flag);
+    for (size_t i = 0; r >= 0 && i < overlay->option_count; i++)
+        r = set_option(fs_fd, &overlay->options[i]);
     return r < 0 ? r : fs_mount(fs_fd, overlay->attributes);
 }
 

@@ -31,14 +31,15 @@ int mount_attach(int mount_fd, int target_fd);
 /* Takes an attached mount, and all below it, out of this namespace. */
 int mount_detach(int mount_fd);
 
-/* Makes an overlay of lower layers (first is topmost), an upper and its work directory, detached.
- * flag is NULL or one more option, such as "volatile". */
+/* Makes an overlay of lower layers (first is topmost), an upper and its work directory, detached,
+ * with more options such as "volatile". */
 struct overlay {
     const int *lower_fds;
     size_t lower_count;
     int upper_fd;
     int work_fd;
-    const char *flag;
+    const struct mount_option *options;
+    size_t option_count;
     uint64_t attributes;
 };
 int mount_overlay(const struct overlay *overlay);

@@ -23,6 +23,16 @@ enum { LAYER_NAME_BYTES = 64 };
 
 static const uint64_t safe = MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID;
 
+/* What is in an upper is to be whiteouts and opaque directories, and nothing that binds it to the
+ * very files below: a copy of it must be as good, and a template may be made anew. Some kernels are
+ * built with other defaults. */
+static const struct mount_option options[] = {
+    { "index", "off" },
+    { "redirect_dir", "nofollow" },
+    { "metacopy", "off" },
+    { "volatile", NULL }, /* last: of scratch volumes only */
+};
+
 /* The user namespace that a sandbox's files are seen from. */
 struct view_of {
     int userns_fd;
@@ -103,13 +113,16 @@ static int clone_lowers(const struct template_tree *tree, int userns_fd, int fds
 }
 
 static int mount_over(const struct template_tree *tree, int upper_root_fd,
-                      const struct view_of *view, const char *flag)
+                      const struct view_of *view, bool is_scratch)
 {
     char work[LAYER_NAME_BYTES];
     int lowers[TEMPLATE_LAYERS_MAX + 1], r;
     int count = clone_lowers(tree, view->userns_fd, lowers);
     cleanup_close int upper_fd = -EBADF, work_fd = -EBADF;
-    struct overlay overlay = { .lower_fds = lowers, .flag = flag, .attributes = safe };
+    struct overlay overlay = { .lower_fds = lowers,
+                               .options = options,
+                               .option_count = ARRAY_SIZE(options) - (is_scratch ? 0 : 1),
+                               .attributes = safe };
 
     if (count < 0)
         return count;
@@ -156,7 +169,7 @@ static int mount_layered(struct volume *volume, int tree_fd, const struct view_o
         int fd = make_layer(tree_fd, tree->name);
 
         if (fd == 0)
-            fd = mount_over(tree, upper_root_fd, view, volume->is_scratch ? "volatile" : NULL);
+            fd = mount_over(tree, upper_root_fd, view, volume->is_scratch);
         if (fd < 0)
             return mount_failed(volume, i, fd, err);
         mounts_add(mounts, volume, i, fd);
