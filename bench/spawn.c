@@ -3,10 +3,11 @@
  * that the harness itself costs next to nothing. Prints one line "total_us first_byte_us" a run;
  * with -j, one line with the microseconds that all of them took together.
  *
- * usage: spawn [-o] [-p PAUSE_MS] [-j PARALLEL] COUNT COMMAND [ARGUMENT...]
+ * usage: spawn [-o] [-p PAUSE_MS] [-j PARALLEL] [-b SCRIPT] [-a SCRIPT] COUNT COMMAND [ARGUMENT...]
  *
- * -o reads the command's output and notes when its first byte came. %d in an argument becomes a
- * number that no other run has. A command that fails ends the measurement. */
+ * -o reads the command's output and notes when its first byte came. The shell runs the script of -b
+ * before each run and that of -a after it, outside the measured time. Each %d in an argument or a
+ * script becomes a number that no other run has. A command that fails ends the measurement. */
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -18,12 +19,12 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { WORDS_MAX = 64, WORD_BYTES = 256 };
+enum { WORDS_MAX = 64, WORD_BYTES = 1024 };
 
 extern char **environ;
 
 struct command {
-    char *const *words; /* as given, with %d */
+    const char *const *words; /* as given, with %d */
     char *argv[WORDS_MAX];
     char filled[WORDS_MAX][WORD_BYTES];
     int null_fd;
@@ -37,20 +38,30 @@ static double now_us(void)
     return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
 }
 
-/* Writes the run's own number where a word has %d. */
+/* Copies a word with the run's own number in the place of every %d. */
+static void fill_word(char into[static WORD_BYTES], const char *word, long number)
+{
+    size_t used = 0;
+
+    while (*word && used < WORD_BYTES - 1) {
+        if (word[0] != '%' || word[1] != 'd') {
+            into[used++] = *word++;
+            continue;
+        }
+        used += (size_t)snprintf(into + used, WORD_BYTES - used, "%d-%ld", (int)getpid(), number);
+        word += 2;
+    }
+    if (*word || used >= WORD_BYTES)
+        errx(2, "a word is longer than %d bytes", WORD_BYTES - 1);
+    into[used] = '\0';
+}
+
 static void fill_words(struct command *command, long number)
 {
     for (int i = 0; command->words[i]; i++) {
-        const char *place = strstr(command->words[i], "%d");
-
         if (i == WORDS_MAX - 1)
             errx(2, "more than %d words", WORDS_MAX - 1);
-        command->argv[i] = command->words[i];
-        if (!place)
-            continue;
-        (void)snprintf(command->filled[i], WORD_BYTES, "%.*s%d-%ld%s",
-                       (int)(place - command->words[i]), command->words[i], (int)getpid(), number,
-                       place + 2);
+        fill_word(command->filled[i], command->words[i], number);
         command->argv[i] = command->filled[i];
     }
 }
@@ -70,6 +81,25 @@ static pid_t start(struct command *command, long number, int output_fd)
         _exit(127);
     }
     return pid;
+}
+
+/* Runs a script that is not measured, if there is one. */
+static void run_script(const char *script, int null_fd, long number)
+{
+    static struct command shell;
+    const char *const words[] = { "/bin/sh", "-c", script, NULL };
+    int status;
+    pid_t pid;
+
+    if (!script)
+        return;
+    shell.words = words;
+    shell.null_fd = null_fd;
+    pid = start(&shell, number, null_fd);
+    if (waitpid(pid, &status, 0) < 0)
+        err(1, "waitpid");
+    if (status != 0)
+        errx(1, "'%s' ended with status %#x", shell.argv[2], (unsigned)status);
 }
 
 static void expect_success(const struct command *command, int status)
@@ -139,14 +169,20 @@ static void measure_parallel(struct command *command, long count, long parallel)
 
 int main(int argc, char **argv)
 {
-    struct command command = { .null_fd = open("/dev/null", O_RDWR | O_CLOEXEC) };
+    static struct command command;
+    const char *before = NULL, *after = NULL;
     long count, parallel = 0, pause_ms = 0;
     bool reads_output = false;
     int option;
 
-    while ((option = getopt(argc, argv, "+oj:p:")) != -1) {
+    command.null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    while ((option = getopt(argc, argv, "+oa:b:j:p:")) != -1) {
         if (option == 'o')
             reads_output = true;
+        else if (option == 'a')
+            after = optarg;
+        else if (option == 'b')
+            before = optarg;
         else if (option == 'j')
             parallel = strtol(optarg, NULL, 10);
         else if (option == 'p')
@@ -156,8 +192,9 @@ int main(int argc, char **argv)
     }
     count = argc > optind + 1 ? strtol(argv[optind], NULL, 10) : 0;
     if (count <= 0)
-        errx(2, "usage: spawn [-o] [-p PAUSE_MS] [-j PARALLEL] COUNT COMMAND [ARGUMENT...]");
-    command.words = argv + optind + 1;
+        errx(2, "usage: spawn [-o] [-p PAUSE_MS] [-j PARALLEL] [-b SCRIPT] [-a SCRIPT] COUNT "
+                "COMMAND [ARGUMENT...]");
+    command.words = (const char *const *)argv + optind + 1;
 
     if (parallel > 0) {
         measure_parallel(&command, count, parallel);
@@ -166,7 +203,9 @@ int main(int argc, char **argv)
     for (long i = 0; i < count; i++) {
         if (pause_ms > 0)
             (void)usleep((useconds_t)pause_ms * 1000);
+        run_script(before, command.null_fd, i);
         measure_one(&command, i, reads_output);
+        run_script(after, command.null_fd, i);
     }
     return 0;
 }
