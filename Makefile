@@ -92,10 +92,10 @@ lint: ## formatting, static analysis, room rule, man pages against --help
 format: ## reformat the tree
 	clang-format -i $$(git ls-files -c -o --exclude-standard '*.c' '*.h')
 
-bench: ## measure against peers in the same run; JSON lines in build/bench.jsonl
+bench: ## measure against peers in the same run; JSON lines in build/bench*.jsonl
 	@tools/setup bench
 	@$(MAKE) --no-print-directory all $(BENCHES)
-	@bench/run
+	@bench/run; first=$$?; bench/turns && exit $$first
 
 install: all ## install below PREFIX (DESTDIR is honoured)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/holt $(DESTDIR)$(PREFIX)/lib/pkgconfig \

@@ -89,11 +89,12 @@ class Series:
     What the command prints in other columns belongs to the series `beside` it, which are never run
     by themselves."""
 
-    def __init__(self, group, name, argv, column=0, env=None, count=None, beside=(), note=None):
+    def __init__(self, group, name, argv, column=0, env=None, count=None, warm=3, beside=()):
         self.group, self.name, self.argv, self.column, self.env = group, name, argv, column, env
-        self.count, self.beside, self.note = count, beside, note
+        self.count, self.warm, self.beside = count, warm, beside
         self.samples = []
         self.stolen = self.ticks = 0
+        self.seconds = 0  # with all that is not measured
         self.failure = None
 
     def every(self):
@@ -102,10 +103,11 @@ class Series:
     def run(self, count):
         argv = [str(count) if word == "COUNT" else word for word in self.argv]
         time.sleep(0.05)  # what the series before left to do in the background is its own
-        before = cpu_ticks()
+        before, started = cpu_ticks(), time.monotonic()
         done = subprocess.run(argv, env=self.env, stdin=subprocess.DEVNULL, capture_output=True,
                               text=True)
         after = cpu_ticks()
+        self.seconds += time.monotonic() - started
         words = [line.split() for line in done.stdout.splitlines()]
         for each in self.every():
             each.stolen += after[0] - before[0]
@@ -126,16 +128,15 @@ class Series:
         def rank(part):
             return round(ordered[min(len(ordered) - 1, int(len(ordered) * part))], 1)
 
-        found = {
+        return {
             "group": self.group, "name": self.name, "n": len(ordered),
             "p50_us": round(statistics.median(ordered), 1), "p99_us": rank(0.99),
             "min_us": round(ordered[0], 1), "mean_us": round(statistics.fmean(ordered), 1),
             "steal_pct": round(100 * self.stolen / self.ticks, 2) if self.ticks else 0,
         }
-        return {**found, "note": self.note} if self.note else found
 
 
-def measure(series, count, rounds, warm=3):
+def measure(series, count, rounds):
     """Rounds of every series in turn, so that a bad minute hurts all alike."""
     for turn in range(rounds):
         for each in series:
@@ -143,8 +144,8 @@ def measure(series, count, rounds, warm=3):
             part = wanted // rounds + (turn < wanted % rounds)
             if each.failure or part == 0:
                 continue
-            if turn == 0 and warm:
-                each.run(min(warm, part))  # warm caches, not counted
+            if turn == 0 and each.warm:
+                each.run(each.warm)  # warm caches, not counted
                 each.forget()
             if not each.failure:
                 each.run(part)

@@ -1,0 +1,136 @@
+"""The series of bench/turns that are not Holt's."""
+
+from common import SPAWN, Series
+from turns_places import BTRFS_SNAPSHOT, tool
+
+CHANGED_KIB = 10 * 1024
+FEW, SOME = 3, 20  # runs of what needs seconds, and of what needs a good part of one
+
+
+def dd(path):
+    return f"dd if=/dev/zero of={path} bs=1M count={CHANGED_KIB // 1024} 2>/dev/null"
+
+
+def spawn(command, before=None, after=None):
+    """The measured command is one program where it can be, else a script."""
+    words = [SPAWN]
+    if before:
+        words += ["-b", before]
+    if after:
+        words += ["-a", after]
+    return [*words, "COUNT", *(["/bin/sh", "-c", command] if isinstance(command, str) else command)]
+
+
+def bare_series(quota, plain, big):
+    """The kernel's own part, on twins of the filesystem that the daemon has made for itself."""
+    def bare(group, name, btrfs, *options):
+        return Series(group, name, [BTRFS_SNAPSHOT, *options, "COUNT", str(btrfs.place)])
+
+    changed = ("-c", str(CHANGED_KIB))
+    return [
+        bare("snapshot, nothing changed", "bare ioctl", quota),
+        bare("snapshot, nothing changed", "bare ioctl, no quota", plain),
+        bare("snapshot", "bare ioctl", quota, *changed),
+        bare("snapshot", "bare ioctl, no quota", plain, *changed),
+        bare("snapshot", "bare ioctl, no quota, 1 GiB tree", big, *changed),
+        bare("fork", "bare ioctl", quota, "-m", "1"),
+        Series("fork x 100", "bare ioctl x 100",
+               [BTRFS_SNAPSHOT, "-m", "100", "COUNT", str(quota.place)], count=SOME, warm=1),
+    ]
+
+
+def btrfs_series(plain, big):
+    btrfs = tool("btrfs")
+    found = []
+    for name, place in (("btrfs command", plain.place), ("btrfs command, 1 GiB tree", big.place)):
+        live, one = f"{place}/live", f"{place}/one-%d"
+        snapshot = [btrfs, "subvolume", "snapshot", "-r", live, one]
+        found += [
+            Series("snapshot, nothing changed", name, spawn(snapshot)),
+            Series("snapshot", name, spawn(snapshot, before=dd(f"{live}/changed"))),
+            Series("rollback", f"{name}, files only", spawn(
+                f"{btrfs} subvolume delete {live} >&2 && "
+                f"{btrfs} subvolume snapshot {place}/base {live} >&2",
+                before=dd(f"{live}/changed"))),
+            Series("fork", name, spawn([btrfs, "subvolume", "snapshot", live, one],
+                                       after=f"{btrfs} subvolume delete {one} >&2")),
+        ]
+    return found
+
+
+def copy_series(tree, work, big, xfs):
+    """Copies of the whole tree, and of a layer that holds only what has changed."""
+    cp, rm = tool("cp"), "rm -rf"
+    layer = work / "layer"
+    layer.mkdir()
+    found = [
+        Series("snapshot", "cp -a, only the 10 MiB",
+               spawn([cp, "-a", str(layer), str(work / "copy-%d")], before=dd(f"{layer}/changed"),
+                     after=f"{rm} {work}/copy-%d")),
+        Series("snapshot", "cp -a, 1 GiB tree",
+               spawn([cp, "-a", str(tree), str(work / "copy-%d")],
+                     after=f"{rm} {work}/copy-%d"), count=FEW, warm=0),
+    ]
+    for name, filesystem in (("btrfs", big), ("xfs", xfs)):
+        if not filesystem:
+            continue
+        live, one = filesystem.place / "live", filesystem.place / "copy-%d"
+        name = f"cp -a --reflink, {name}, 1 GiB tree"
+        copy = [cp, "-a", "--reflink=always", str(live), str(one)]
+        # A fork is the same copy.
+        found.append(Series("snapshot", name,
+                            spawn(copy, before=dd(f"{live}/changed"), after=f"{rm} {one}"),
+                            count=FEW, warm=0, beside=[Series("fork", name, [])]))
+    return found
+
+
+def docker_series(docker):
+    program = docker.docker
+    sleep = "/bin/sleep 100000"
+    found = []
+
+    def add(group, what, command, before=None, after=None):
+        script = isinstance(command, str)
+        found.append(Series(group, f"docker {what}", spawn(
+            command if script else [program, *command], before, after), env=docker.env, count=SOME, warm=1))
+
+    def change(container):
+        return f"{program} exec {container} {dd('/workspace/changed')} >&2"
+
+    for name, what in (("small", "small image"), ("big", "1 GiB image")):
+        start = f"{docker.RUN} --name {name}-%d {name} {sleep}"
+        remove = f"{program} rm -f {name}-%d"
+        add("create", f"run, {what}", start.split(), after=remove)
+        add("destroy", f"rm, {what}", ["rm", "-f", f"{name}-%d"], before=f"{program} {start}")
+        add("snapshot", f"commit, {what}", ["commit", name, f"{name}-one-%d"],
+            before=change(name), after=f"{program} rmi {name}-one-%d")
+        add("rollback", f"rm, run, {what}",
+            f"{remove} >&2 && {program} {docker.RUN} --name {name}-%d {name}-base {sleep} >&2",
+            before=f"{program} {start} && {change(name + '-%d')}", after=remove)
+    add("pause", "pause", ["pause", "small"], after=f"{program} unpause small")
+    add("resume", "unpause", ["unpause", "small"], before=f"{program} pause small")
+    add("stop", "stop", ["stop", "-t", "0", "small"], after=f"{program} start small")
+    add("start", "start", ["start", "small"], before=f"{program} stop -t 0 small")
+    return found
+
+
+def zfs_series(zfs):
+    """On a small tree: zfs-fuse would need minutes for the big one."""
+    def dataset(name):
+        return f"{zfs.POOL}/{name}"
+
+    def add(group, what, command, before=None, after=None):
+        return Series(group, f"zfs {what}, 64 MiB tree", spawn([zfs.zfs, *command], before, after),
+                      count=SOME, warm=1)
+
+    live = zfs.place("live") / "changed"
+    return [
+        add("snapshot, nothing changed", "snapshot", ["snapshot", f"{dataset('live')}@%d"]),
+        add("snapshot", "snapshot", ["snapshot", f"{dataset('live')}@%d"], before=dd(live)),
+        add("rollback", "rollback, files only", ["rollback", f"{dataset('back')}@base"],
+            before=dd(zfs.place("back") / "changed")),
+        add("fork", "clone", ["clone", f"{dataset('live')}@base", dataset("fork-%d")],
+            after=f"{zfs.zfs} destroy {dataset('fork-%d')}"),
+        add("destroy", "destroy", ["destroy", dataset("fork-%d")],
+            before=f"{zfs.zfs} clone {dataset('live')}@base {dataset('fork-%d')}"),
+    ]
