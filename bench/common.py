@@ -140,7 +140,7 @@ def measure(series, count, rounds):
     """Rounds of every series in turn, so that a bad minute hurts all alike."""
     for turn in range(rounds):
         for each in series:
-            wanted = each.count or count
+            wanted = min(each.count or count, count)
             part = wanted // rounds + (turn < wanted % rounds)
             if each.failure or part == 0:
                 continue
@@ -185,4 +185,4 @@ def run_as_root(bench):
     except KeyboardInterrupt:
         return 130
     finally:
-        shutil.rmtree(work, ignore_errors=True)
+        subprocess.run(["rm", "-rf", str(work)], stderr=subprocess.DEVNULL)

@@ -11,6 +11,7 @@ FILES = 50_000
 FILES_A_DIR = 100
 TREE_BYTES = 1 << 30
 SMALL_DIRS = 30  # for filesystems that would need minutes: 3,000 files, 64 MiB
+BTRFS, XFS = ("mkfs.btrfs", "--quiet"), ("mkfs.xfs", "-q")
 BTRFS_SNAPSHOT = str(BUILD / "bench" / "btrfs_snapshot")
 
 
@@ -65,7 +66,7 @@ def mount_image(work, name, mkfs, filesystem):
     free = os.statvfs(work)
     with open(image, "wb") as file:
         file.truncate(min(free.f_bavail * free.f_frsize // 5 * 4, 256 << 30))
-    run(*mkfs, image)
+    run(tool(mkfs[0]), *mkfs[1:], image)
     place.mkdir()
     device = run("losetup", "--find", "--show", "--direct-io=on", image)
     try:
@@ -87,7 +88,7 @@ class Btrfs(Filesystem):
     """A twin of the daemon's volume image, or with a tree in it, and without quota if wanted."""
 
     def __init__(self, work, name, has_quota, tree=None):
-        super().__init__(work, name, [tool("mkfs.btrfs"), "--quiet"], "btrfs")
+        super().__init__(work, name, BTRFS, "btrfs")
         if has_quota:
             run(BTRFS_SNAPSHOT, "-q", self.place)
         run(tool("btrfs"), "subvolume", "create", self.place / "live")
@@ -99,6 +100,6 @@ class Btrfs(Filesystem):
 
 class Xfs(Filesystem):
     def __init__(self, work, name, tree):
-        super().__init__(work, name, [tool("mkfs.xfs"), "-q"], "xfs")
+        super().__init__(work, name, XFS, "xfs")
         run("cp", "-a", tree, self.place / "live")
         run("sync", "-f", self.place)

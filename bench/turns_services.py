@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from common import stop_process
-from turns_places import copy_small, run, tool
+from turns_places import XFS, Filesystem, copy_small, run, tool
 
 SERVICE_SECONDS = 30
 
@@ -37,13 +37,13 @@ def succeeds(*argv, env=None):
 
 
 class Docker:
-    """A dockerd without networks; containers run `sleep`."""
+    """A dockerd without networks, on a filesystem in a file as the others are; containers sleep."""
 
     RUN = "run -d --network none"
 
     def __init__(self, work, roots):
-        self.directory = work / "docker"
-        self.directory.mkdir()
+        self.filesystem = Filesystem(work, "docker", XFS, "xfs")
+        self.directory = self.filesystem.place
         socket = f"unix://{self.directory}/sock"
         self.docker = tool("docker")
         self.env = {**os.environ, "DOCKER_HOST": socket}
@@ -82,6 +82,7 @@ class Docker:
         if names:
             subprocess.run([self.docker, "rm", "-f", *names], env=self.env, capture_output=True)
         stop_process(self.service.process)
+        self.filesystem.stop()
         for group in self.groups() - self.had_groups:
             try:
                 os.rmdir(group)
