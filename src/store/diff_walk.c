@@ -130,14 +130,15 @@ static bool is_same_meta(const struct diff_list *list, const struct stat *old,
 }
 
 /* A clone or snapshot has the inode numbers of what it was made from, and nobody can set a ctime:
- * what differs in none of these has not been touched since. */
+ * what differs in none of these has not been touched since. But a filesystem that knows only whole
+ * seconds (zfs-fuse) cannot tell. */
 static bool is_untouched(const struct stat *old, const struct stat *new)
 {
     return old->st_ino == new->st_ino && old->st_size == new->st_size &&
            old->st_mtim.tv_sec == new->st_mtim.tv_sec &&
            old->st_mtim.tv_nsec == new->st_mtim.tv_nsec &&
            old->st_ctim.tv_sec == new->st_ctim.tv_sec &&
-           old->st_ctim.tv_nsec == new->st_ctim.tv_nsec;
+           old->st_ctim.tv_nsec == new->st_ctim.tv_nsec &&new->st_ctim.tv_nsec != 0;
 }
 
 static int is_same_link(const int fds[static DIFF_SIDES], const char *name)

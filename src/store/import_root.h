@@ -17,7 +17,7 @@ struct import_budget;
 struct import_root {
     int fd;                       /* borrowed */
     struct import_budget *budget; /* borrowed */
-    uid_t owner_shift;        /* every owner is written this much higher */
+    uid_t owner_shift;            /* every owner is written this much higher */
     bool is_plain;            /* bytes only: owners, modes and attributes are ours, not theirs */
     bool is_layered;          /* remember what is written, for whiteouts to spare */
     struct inode_set written; /* by the layer at hand */

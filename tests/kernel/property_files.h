@@ -72,7 +72,8 @@ static inline bool change_make_dir(struct files *tree, size_t at, struct buf *sc
 
 static inline bool change_mode(struct files *tree, size_t at, struct buf *script)
 {
-    static const unsigned modes[] = { 0644, 0600, 0755, 0444, 0711, 0700, 0755, 0751 };
+    /* All let the owner write: to zfs-fuse a sandbox's root is a user like any other. */
+    static const unsigned modes[] = { 0644, 0600, 0755, 0666, 0711, 0700, 0755, 0751 };
     struct node *node = &tree->nodes[at];
     unsigned mode = modes[(node->kind == NODE_DIR ? 4 : 0) + chance(4)];
     char path[PATH_BYTES];

@@ -248,7 +248,9 @@ static inline int property_main(property_fn run, unsigned operations)
     property_record = mmap(NULL, sizeof(*property_record), PROT_READ | PROT_WRITE,
                            MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     CHECK(property_record != MAP_FAILED);
-    CHECK(unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0);
+    /* What is mounted for the others; a zfs-fuse would mount where we were before. */
+    if (!only.name)
+        CHECK(unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0);
     for (size_t i = 0; i < count; i++) {
         if (!property_try(run, &storages[i], operations))
             return 1;
