@@ -424,7 +424,10 @@ static void op_start(struct box *box)
 static void check_counts(void)
 {
     struct host_counts now = host_count();
-    bool is_zfs = strncmp(world.config.storage, "zfs:", 4) == 0;
+    static bool is_zfs;
+
+    if (world.config.storage) /* the last time there is no configuration any more */
+        is_zfs = strncmp(world.config.storage, "zfs:", 4) == 0;
 
     CHECK(now.fds == counts_before.fds, "(%zu, not %zu)", now.fds, counts_before.fds);
     CHECK(is_zfs || now.mounts <= counts_before.mounts, "(%zu, not %zu)", now.mounts,
