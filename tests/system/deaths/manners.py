@@ -107,8 +107,9 @@ def a_process_that_writes_all_the_time_goes_on(world):
 def what_goes_on_in_the_background_is_not_ended_with_a_later_process(world):
     box = world.add()
     world.restart()
-    world.daemon.stream("ProcessService/Exec", sandboxId=box.id,
-                        process={"args": ["sleep", "1000"], "cwd": "/", "timeoutMs": 10})
+    for _ in range(5):  # more than there were processes before
+        world.daemon.stream("ProcessService/Exec", sandboxId=box.id,
+                            process={"args": ["sleep", "1000"], "cwd": "/", "timeoutMs": 10})
     world.verify()
     world.do(Destroy(box))
 
