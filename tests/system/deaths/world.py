@@ -1,4 +1,5 @@
 """A daemon with sandboxes around it, and a death in the middle of an operation."""
+import atexit
 import copy
 import os
 import random
@@ -53,6 +54,7 @@ class World:
         self.prefix = "a"
         self.pending = None  # what was begun and not answered
         self.daemon.start()
+        atexit.register(self.daemon.end)
         self.daemon.stream("TemplateService/Import", name="box", path=self.tree)
         self.leaks = Leaks(self.daemon, POOL)
         self.pristine = self.look("box")
