@@ -4,7 +4,7 @@ from common import SPAWN, Series
 from turns_places import BTRFS_SNAPSHOT, tool
 
 CHANGED_KIB = 10 * 1024
-FEW, SOME = 3, 20  # runs of what needs seconds, and of what needs a good part of one
+FEW, SOME = 3, 10  # runs of what needs seconds, and of what needs a good part of one
 
 
 def dd(path):

@@ -103,9 +103,9 @@ def groups(results):
 
 def print_tables(results):
     for title, rows in groups(results):
-        print(f"\n{title:42} {'n':>5} {'p50 ms':>9} {'p99 ms':>9} {'min ms':>9} {'steal %':>8}")
+        print(f"\n{title:56} {'n':>5} {'p50 ms':>9} {'p99 ms':>9} {'min ms':>9} {'steal %':>8}")
         for r in rows:
-            print(f"  {r['name']:40} {r['n']:5} {r['p50_us'] / 1e3:9.3f} {r['p99_us'] / 1e3:9.3f} "
+            print(f"  {r['name']:54} {r['n']:5} {r['p50_us'] / 1e3:9.3f} {r['p99_us'] / 1e3:9.3f} "
                   f"{r['min_us'] / 1e3:9.3f} {r['steal_pct']:8.1f}")
             if "slope_us" in r:
                 print(f"    {r['slope_us']:+.2f} us a turn; p50 of the first {r['part']} "
