@@ -80,12 +80,12 @@ static const char *const statement_texts[STATEMENTS] = {
     [STATEMENT_ADD_LABEL] =
         "INSERT INTO labels (sandbox, position, key, value) VALUES (?1, ?2, ?3, ?4)",
     [STATEMENT_REMOVE] = "DELETE FROM sandboxes WHERE id = ?1",
-    [STATEMENT_REPARENT] = "UPDATE snapshots SET parent = coalesce((SELECT parent FROM snapshots"
-                           " WHERE sandbox = ?1 AND name = ?2), '')"
-                           " WHERE sandbox = ?1 AND parent = ?2",
-    [STATEMENT_REBASE] = "UPDATE sandboxes SET base = coalesce((SELECT parent FROM snapshots"
-                         " WHERE sandbox = ?1 AND name = ?2), '')"
-                         " WHERE id = ?1 AND base = ?2",
+    [STATEMENT_REPARENT] = ("UPDATE snapshots SET parent = coalesce((SELECT parent FROM snapshots"
+                            " WHERE sandbox = ?1 AND name = ?2), '')"
+                            " WHERE sandbox = ?1 AND parent = ?2"),
+    [STATEMENT_REBASE] = ("UPDATE sandboxes SET base = coalesce((SELECT parent FROM snapshots"
+                          " WHERE sandbox = ?1 AND name = ?2), '')"
+                          " WHERE id = ?1 AND base = ?2"),
     [STATEMENT_REMOVE_SNAPSHOT] =
         "DELETE FROM snapshots WHERE sandbox = ?1 AND name = ?2 RETURNING parent",
     [STATEMENT_LIST_LABELS] = "SELECT key, value FROM labels WHERE sandbox = ?1 ORDER BY position",
