@@ -300,7 +300,7 @@ static void part_from_sandboxes(struct host *host)
 
         host->sandboxes = sandbox->next;
         if (host->is_stop_all)
-            (void)sandbox_halt(sandbox, &ignored);
+            (void)sandbox_halt(sandbox, sandbox->info.state, &ignored);
         if (sandbox->machine)
             machine_release(TAKE_PTR(sandbox->machine));
         fault_point("close.parting");

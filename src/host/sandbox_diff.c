@@ -82,13 +82,10 @@ int sandbox_commit(struct sandbox *sandbox, const char *template, struct templat
     static const char temporary[] = SNAPSHOT_OWN_PREFIX "commit";
     enum sandbox_state state;
     struct err ignored;
-    int r = sandbox_begin(sandbox, OPERATION_SNAPSHOT, err);
+    int r = sandbox_begin(sandbox, OPERATION_SNAPSHOT, &state, err);
 
     if (r < 0)
         return r;
-    (void)pthread_mutex_lock(&sandbox->lock);
-    state = sandbox->info.state;
-    (void)pthread_mutex_unlock(&sandbox->lock);
     r = sandbox_still(sandbox, true, err);
     if (r == 0) {
         r = volume_snapshot(sandbox->volume, temporary, err);

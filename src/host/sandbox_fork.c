@@ -189,13 +189,10 @@ int sandbox_fork(struct sandbox *sandbox, const char *from, size_t count, struct
 {
     struct fork fork = { .made = ret, .lock = PTHREAD_MUTEX_INITIALIZER };
     enum sandbox_state state;
-    int r = sandbox_begin(sandbox, OPERATION_FORK, err);
+    int r = sandbox_begin(sandbox, OPERATION_FORK, &state, err);
 
     if (r < 0)
         return r;
-    (void)pthread_mutex_lock(&sandbox->lock);
-    state = sandbox->info.state;
-    (void)pthread_mutex_unlock(&sandbox->lock);
     r = check(sandbox, from, count, err);
     if (r == 0)
         r = admit_all(&fork, sandbox, count, err);

@@ -62,7 +62,8 @@ static int pass(struct sandbox *sandbox, enum operation operation, struct err *e
     }
 }
 
-int sandbox_begin(struct sandbox *sandbox, enum operation operation, struct err *err)
+int sandbox_begin(struct sandbox *sandbox, enum operation operation, enum sandbox_state *ret_state,
+                  struct err *err)
 {
     int r = host_is_open(sandbox->host, err);
 
@@ -72,6 +73,7 @@ int sandbox_begin(struct sandbox *sandbox, enum operation operation, struct err 
     r = pass(sandbox, operation, err);
     if (r == 0) {
         sandbox->operation = operation;
+        *ret_state = sandbox->info.state;
         sandbox->info.last_active_ms = clock_wall_ms();
     }
     (void)pthread_mutex_unlock(&sandbox->lock);

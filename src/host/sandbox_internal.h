@@ -56,8 +56,10 @@ uint64_t clock_wall_ms(void);
 int sandbox_enter_table(struct sandbox *sandbox, struct err *err);
 void sandbox_leave_table(struct sandbox *sandbox);
 
-/* Waits for what is going on, and begins this unless the state forbids it. */
-int sandbox_begin(struct sandbox *sandbox, enum operation operation, struct err *err);
+/* Waits for what is going on, and begins this unless the state forbids it; the state is then in
+ * *ret_state. */
+int sandbox_begin(struct sandbox *sandbox, enum operation operation, enum sandbox_state *ret_state,
+                  struct err *err);
 
 /* What was begun is over and the sandbox in this state, unless it is being destroyed. */
 void sandbox_finish(struct sandbox *sandbox, enum sandbox_state state);
@@ -88,8 +90,8 @@ void sandbox_audit(struct sandbox *sandbox, const char *event, json_t *details);
 int sandbox_boot(struct sandbox *sandbox, struct err *err);
 void sandbox_unboot(struct sandbox *sandbox);
 
-/* Stops it for a daemon that takes its sandboxes along. */
-int sandbox_halt(struct sandbox *sandbox, struct err *err);
+/* Stops one that was in this state, within an operation or when nobody else can begin one. */
+int sandbox_halt(struct sandbox *sandbox, enum sandbox_state before, struct err *err);
 
 /* The end of a machine that was not asked for. */
 void sandbox_note_loss(struct sandbox *sandbox);

@@ -20,7 +20,8 @@ static int freeze(const struct sandbox *sandbox, bool on, struct err *err)
 int sandbox_pause(struct sandbox *sandbox, struct err *err)
 {
     struct err ignored;
-    int r = sandbox_begin(sandbox, OPERATION_PAUSE, err);
+    enum sandbox_state state;
+    int r = sandbox_begin(sandbox, OPERATION_PAUSE, &state, err);
 
     if (r < 0)
         return r;
@@ -37,7 +38,7 @@ int sandbox_pause(struct sandbox *sandbox, struct err *err)
     fault_point("pause.recorded");
     if (r == 0)
         cgroup_reclaim(sandbox->host->cgroups, sandbox->info.limits_group);
-    sandbox_finish(sandbox, r < 0 ? SANDBOX_ACTIVE : SANDBOX_PAUSED);
+    sandbox_finish(sandbox, r < 0 ? state : SANDBOX_PAUSED);
     if (r == 0)
         sandbox_audit(sandbox, "pause", NULL);
     return r;
@@ -45,7 +46,8 @@ int sandbox_pause(struct sandbox *sandbox, struct err *err)
 
 int sandbox_resume(struct sandbox *sandbox, struct err *err)
 {
-    int r = sandbox_begin(sandbox, OPERATION_RESUME, err);
+    enum sandbox_state state;
+    int r = sandbox_begin(sandbox, OPERATION_RESUME, &state, err);
 
     if (r < 0)
         return r;
@@ -54,7 +56,7 @@ int sandbox_resume(struct sandbox *sandbox, struct err *err)
     if (r == 0)
         r = freeze(sandbox, false, err);
     fault_point("resume.thawed");
-    sandbox_finish(sandbox, r < 0 ? SANDBOX_PAUSED : SANDBOX_ACTIVE);
+    sandbox_finish(sandbox, r < 0 ? state : SANDBOX_ACTIVE);
     if (r == 0)
         sandbox_audit(sandbox, "resume", NULL);
     return r;
@@ -79,19 +81,16 @@ static int record_end(struct sandbox *sandbox, struct err *err)
 
 int sandbox_stop(struct sandbox *sandbox, struct err *err)
 {
-    int r = sandbox_begin(sandbox, OPERATION_STOP, err);
+    enum sandbox_state state;
+    int r = sandbox_begin(sandbox, OPERATION_STOP, &state, err);
 
-    return r < 0 ? r : sandbox_halt(sandbox, err);
+    return r < 0 ? r : sandbox_halt(sandbox, state, err);
 }
 
-int sandbox_halt(struct sandbox *sandbox, struct err *err)
+int sandbox_halt(struct sandbox *sandbox, enum sandbox_state before, struct err *err)
 {
-    enum sandbox_state before;
     int r;
 
-    (void)pthread_mutex_lock(&sandbox->lock);
-    before = sandbox->info.state;
-    (void)pthread_mutex_unlock(&sandbox->lock);
     if (before == SANDBOX_STOPPED || before == SANDBOX_FAILED) {
         sandbox_finish(sandbox, before);
         return 0;
@@ -132,13 +131,10 @@ static int ensure_volume(struct sandbox *sandbox, struct err *err)
 int sandbox_start(struct sandbox *sandbox, struct err *err)
 {
     enum sandbox_state before;
-    int r = sandbox_begin(sandbox, OPERATION_START, err);
+    int r = sandbox_begin(sandbox, OPERATION_START, &before, err);
 
     if (r < 0)
         return r;
-    (void)pthread_mutex_lock(&sandbox->lock);
-    before = sandbox->info.state;
-    (void)pthread_mutex_unlock(&sandbox->lock);
     r = ensure_volume(sandbox, err);
     if (r == 0)
         r = sandbox_boot(sandbox, err);

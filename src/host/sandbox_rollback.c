@@ -113,13 +113,10 @@ int sandbox_rollback(struct sandbox *sandbox, const char *snapshot, bool wants_n
                      struct err *err)
 {
     enum sandbox_state state;
-    int r = sandbox_begin(sandbox, OPERATION_ROLLBACK, err);
+    int r = sandbox_begin(sandbox, OPERATION_ROLLBACK, &state, err);
 
     if (r < 0)
         return r;
-    (void)pthread_mutex_lock(&sandbox->lock);
-    state = sandbox->info.state;
-    (void)pthread_mutex_unlock(&sandbox->lock);
     r = check(sandbox, snapshot, err);
     if (r == 0) {
         sandbox_set_state(sandbox, SANDBOX_ROLLING_BACK);

@@ -151,13 +151,10 @@ static int snapshot(struct sandbox *sandbox, enum operation operation,
                     struct snapshot_info *snapshot, struct err *err)
 {
     enum sandbox_state state;
-    int r = sandbox_begin(sandbox, operation, err);
+    int r = sandbox_begin(sandbox, operation, &state, err);
 
     if (r < 0)
         return r;
-    (void)pthread_mutex_lock(&sandbox->lock);
-    state = sandbox->info.state;
-    (void)pthread_mutex_unlock(&sandbox->lock);
     if (snapshot->kind == SNAPSHOT_TURN) {
         snapshot->turn = sandbox->info.turns + 1;
         (void)snprintf(snapshot->name, sizeof(snapshot->name), SNAPSHOT_TURN_PREFIX "%04u",
@@ -197,13 +194,10 @@ int sandbox_snapshot(struct sandbox *sandbox, const char *name, enum snapshot_ki
 int sandbox_remove_snapshot(struct sandbox *sandbox, const char *snapshot, struct err *err)
 {
     enum sandbox_state state;
-    int r = sandbox_begin(sandbox, OPERATION_SNAPSHOT, err);
+    int r = sandbox_begin(sandbox, OPERATION_SNAPSHOT, &state, err);
 
     if (r < 0)
         return r;
-    (void)pthread_mutex_lock(&sandbox->lock);
-    state = sandbox->info.state;
-    (void)pthread_mutex_unlock(&sandbox->lock);
     r = sandbox_forget_snapshot(sandbox, snapshot, err);
     sandbox_finish(sandbox, state);
     if (r == 0)
