@@ -27,6 +27,12 @@ int option_set_output(void *into, const char *value, struct err *err)
     return 0;
 }
 
+int option_set_json(void *into, const char *value, struct err *err)
+{
+    (void)value;
+    return option_set_output(into, "json", err);
+}
+
 int option_set_quiet(void *into, const char *value, struct err *err)
 {
     struct output_options *options = into;

@@ -36,12 +36,17 @@ struct output_options {
     {                                                                                              \
         "output", 'o', "FORMAT", "'table' (the default) or 'json'", option_set_output              \
     }
+#define OPTION_JSON                                                                                \
+    {                                                                                              \
+        "json", 0, NULL, "the same as --output json", option_set_json                              \
+    }
 #define OPTION_QUIET                                                                               \
     {                                                                                              \
         "quiet", 'q', NULL, "print only ids", option_set_quiet                                     \
     }
 
 int option_set_output(void *into, const char *value, struct err *err);
+int option_set_json(void *into, const char *value, struct err *err);
 int option_set_quiet(void *into, const char *value, struct err *err);
 
 /* The row that every command's table ends with. */

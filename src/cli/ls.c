@@ -31,6 +31,7 @@ static int set_label(void *into, const char *value, struct err *err)
 static const struct option_row rows[] = {
     { "label", 'l', "KEY=VALUE", "only those with this label; may be repeated", set_label },
     OPTION_OUTPUT,
+    OPTION_JSON,
     OPTION_QUIET,
     OPTION_HELP,
 };
