@@ -25,7 +25,12 @@
 #include "kernel/cgroup.h"
 #include "store/store.h"
 
-enum { LABEL_BYTES = 32, REAP_WAIT_S = 10 };
+enum {
+    LABEL_BYTES = 32,
+    REAP_WAIT_S = 10,
+    STORE_TRIES = 100,
+    STORE_PAUSE_NS = 100 * 1000 * 1000,
+};
 
 /* A number for the state directory (FNV-1a), so that a restarted daemon knows what is its own and
  * two daemons hardly ever use the same uids. */
@@ -113,24 +118,30 @@ static void *reaper_main(void *argument)
     return NULL;
 }
 
-static int open_runtime(struct host *host, const struct config *config, struct recovery *recovery,
+static int open_cgroups(struct host *host, const struct config *config, struct recovery *recovery,
                         struct err *err)
 {
-    cleanup_free char *init_path = NULL, *home = xasprintf("%s/cgroups", config->state);
+    cleanup_free char *home = xasprintf("%s/cgroups", config->state);
     char label[LABEL_BYTES];
     int r;
 
     (void)snprintf(label, sizeof(label), "holt-%08" PRIx32, hash_of(config->state));
-    r = init_path_find(&init_path, err);
+    r = cgroup_root_open_at(label, home, &host->cgroups, err);
+    if (r == 0)
+        r = cgroup_root_sweep(host->cgroups, recover_keeps, recovery, err);
+    fault_point("recover.swept");
+    return r;
+}
+
+static int open_runtime(struct host *host, const struct config *config, struct err *err)
+{
+    cleanup_free char *init_path = NULL;
+    int r = init_path_find(&init_path, err);
+
     if (r == 0)
         r = runtime_find(config->runtime, &host->default_runtime, err);
     if (r == 0)
         r = host->default_runtime->probe(err);
-    if (r == 0)
-        r = cgroup_root_open_at(label, home, &host->cgroups, err);
-    if (r == 0)
-        r = cgroup_root_sweep(host->cgroups, recover_keeps, recovery, err);
-    fault_point("recover.swept");
     return r < 0 ? r : runtime_open(host->cgroups, init_path, &host->runtime, err);
 }
 
@@ -173,6 +184,24 @@ static int open_store(struct host *host, const struct config *config, struct err
     };
 
     return store_open(&options, &host->store, err);
+}
+
+/* Storage that has failed stays so while sandboxes hold it. What they have in memory is lost with
+ * them, but they could not have written it any more; their files are as of the last good moment. */
+static int open_failed_store(struct host *host, const struct config *config, struct err *err)
+{
+    const struct timespec pause = { .tv_nsec = STORE_PAUSE_NS };
+    int r = cgroup_root_sweep(host->cgroups, NULL, NULL, err);
+
+    if (r < 0)
+        return r;
+    for (int i = 0; i < STORE_TRIES; i++) {
+        r = open_store(host, config, err);
+        if (r == 0 || err->kind != ERR_BUSY)
+            return r;
+        (void)nanosleep(&pause, NULL);
+    }
+    return r;
 }
 
 static struct host *host_new(const struct config *config)
@@ -243,9 +272,14 @@ static int host_fill(struct host *host, const struct config *config, struct reco
     if (r == 0)
         r = open_guests(host, recovery, err);
     if (r == 0)
-        r = open_runtime(host, config, recovery, err);
+        r = open_cgroups(host, config, recovery, err);
+    if (r < 0)
+        return r;
+    r = open_store(host, config, err);
+    if (r < 0 && err->kind == ERR_BUSY)
+        r = open_failed_store(host, config, err);
     if (r == 0)
-        r = open_store(host, config, err);
+        r = open_runtime(host, config, err);
     if (r == 0)
         r = start_threads(host, err);
     if (r < 0)

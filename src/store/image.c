@@ -139,18 +139,25 @@ static int attach(int image_fd, int *ret_fd, int *ret_number)
     return -EBUSY;
 }
 
-int image_mount(int state_fd, const char *state_dir, int *ret_fd, struct err *err)
+static int mount_device(int number, struct err *err)
 {
-    cleanup_close int image_fd = -EBADF, loop_fd = -EBADF, mount_fd = -EBADF;
     char device[DEVICE_BYTES];
     struct mount_option source = { .key = "source", .value = device };
+    int fd;
+
+    (void)snprintf(device, sizeof(device), "/dev/loop%d", number);
+    fd = mount_new("btrfs", &source, 1, MOUNT_ATTR_NOATIME);
+    if (fd == -ENODEV)
+        return err_set(err, ERR_UNSUPPORTED, "this kernel has no btrfs");
+    return fd < 0 ? err_sys(err, fd, "mount the volume image on '%s'", device) : fd;
+}
+
+static int mount_image(int state_fd, struct err *err)
+{
+    cleanup_close int image_fd = -EBADF, loop_fd = -EBADF;
     struct stat file;
     int number = -1, r = 0;
 
-    if (faccessat(state_fd, IMAGE, F_OK, 0) < 0)
-        r = make_image(state_fd, state_dir, err);
-    if (r < 0)
-        return r;
     image_fd = openat(state_fd, IMAGE, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
     if (image_fd < 0 || fstat(image_fd, &file) < 0)
         return err_sys(err, -errno, "open the volume image");
@@ -158,12 +165,23 @@ int image_mount(int state_fd, const char *state_dir, int *ret_fd, struct err *er
         r = attach(image_fd, &loop_fd, &number);
     if (r < 0)
         return err_set(err, ERR_UNSUPPORTED, "no loop device can be had: %s", strerror(-r));
-    (void)snprintf(device, sizeof(device), "/dev/loop%d", number);
-    mount_fd = mount_new("btrfs", &source, 1, MOUNT_ATTR_NOATIME);
-    if (mount_fd == -ENODEV)
-        return err_set(err, ERR_UNSUPPORTED, "this kernel has no btrfs");
-    if (mount_fd < 0)
-        return err_sys(err, mount_fd, "mount the volume image on '%s'", device);
-    *ret_fd = TAKE_FD(mount_fd);
+    return mount_device(number, err);
+}
+
+int image_mount(int state_fd, const char *state_dir, int *ret_fd, struct err *err)
+{
+    bool is_new = faccessat(state_fd, IMAGE, F_OK, 0) < 0;
+    int fd = is_new ? make_image(state_fd, state_dir, err) : 0;
+
+    if (fd == 0)
+        fd = mount_image(state_fd, err);
+    /* One that is there has somebody's files, and nothing else will do in its place. It may have
+     * failed: the kernel turns it read-only after an error, and it stays so, and cannot be mounted
+     * again, while a sandbox of an earlier life holds it, and a moment longer. */
+    if (fd < 0 && !is_new)
+        err->kind = ERR_BUSY;
+    if (fd < 0)
+        return fd;
+    *ret_fd = fd;
     return 0;
 }

@@ -9,5 +9,6 @@
 struct err;
 
 /* Makes volumes.img where it is missing and mounts it: a descriptor of its root, or ERR_UNSUPPORTED
- * with what this host lacks, or another error. */
+ * with what this host lacks, ERR_BUSY when one that is there cannot be mounted now, or another
+ * error. */
 int image_mount(int state_fd, const char *state_dir, int *ret_fd, struct err *err);

@@ -295,6 +295,11 @@ int store_space_of(int dir_fd, struct store_space *ret, struct err *err)
 
     if (fstatvfs(dir_fd, &info) < 0)
         return err_sys(err, -errno, "ask for the free space of volumes");
+    if (info.f_flag & ST_RDONLY)
+        return err_set(
+            err, ERR_INTERNAL,
+            "the storage has turned read-only after an error (the kernel's log says which; "
+            "a full disk, mostly): mend that, then restart the daemon");
     *ret = (struct store_space){
         .used = (uint64_t)(info.f_blocks - info.f_bfree) * info.f_frsize,
         .available = (uint64_t)info.f_bavail * info.f_frsize,
