@@ -92,7 +92,7 @@ static int snapshot_now(struct sandbox *sandbox, struct snapshot_info *snapshot,
     fault_point("snapshot.taken");
     snapshot->created_ms = clock_wall_ms();
     memcpy(snapshot->parent, sandbox->info.base, sizeof(snapshot->parent));
-    (void)volume_usage(sandbox->volume, &snapshot->space_used, &ignored);
+    snapshot->space_used = volume_usage_settled(sandbox->volume);
     r = record(sandbox, snapshot, err);
     if (r < 0)
         (void)volume_remove_snapshot(sandbox->volume, snapshot->name, &ignored);

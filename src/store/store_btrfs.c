@@ -377,6 +377,16 @@ static int usage_walk(struct volume *volume, uint64_t *ret_bytes)
     return r;
 }
 
+static int btrfs_usage_settled(struct volume *volume, uint64_t *ret_bytes)
+{
+    cleanup_close int fd = layered_volume_fd(volume);
+    uint64_t group = 0;
+    int r = fd < 0 ? fd : group_read(fd, &group);
+
+    *ret_bytes = 0;
+    return r < 0 || group == 0 ? r : btrfs_group_usage(fd, group, ret_bytes);
+}
+
 static int btrfs_usage(struct volume *volume, uint64_t *ret_bytes)
 {
     cleanup_close int fd = layered_volume_fd(volume);
@@ -417,6 +427,7 @@ const struct store_ops store_btrfs = {
     .open_tree = layered_open_tree,
     .release = layered_release,
     .usage = btrfs_usage,
+    .usage_settled = btrfs_usage_settled,
     .relax = btrfs_relax,
     .destroy = btrfs_destroy,
 };

@@ -56,6 +56,10 @@ struct store_ops {
 
     int (*usage)(struct volume *volume, uint64_t *ret_bytes);
 
+    /* The same right behind a snapshot, when all has been written out; 0 bytes where that would
+     * take a walk. NULL: as usage. */
+    int (*usage_settled)(struct volume *volume, uint64_t *ret_bytes);
+
     /* Lets a volume that is full be mounted, which takes a few blocks, and ends that again. May be
      * NULL. */
     void (*relax)(struct volume *volume, bool is_relaxed);

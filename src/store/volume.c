@@ -453,6 +453,15 @@ static int scratch_usage(const struct volume *volume, uint64_t *ret_bytes)
     return r;
 }
 
+uint64_t volume_usage_settled(struct volume *volume)
+{
+    const struct store_ops *ops = ops_of(volume);
+    uint64_t bytes = 0;
+    int r = ops->usage_settled ? ops->usage_settled(volume, &bytes) : ops->usage(volume, &bytes);
+
+    return r < 0 ? 0 : bytes;
+}
+
 int volume_usage(struct volume *volume, uint64_t *ret_bytes, struct err *err)
 {
     uint64_t bytes;

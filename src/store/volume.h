@@ -90,6 +90,9 @@ int volume_list_snapshots(struct volume *volume, char ***ret_names, size_t *ret_
 /* Bytes that the volume holds in storage, snapshots included, the template not. */
 int volume_usage(struct volume *volume, uint64_t *ret_bytes, struct err *err);
 
+/* The same right behind volume_snapshot, cheaply; 0 where it cannot be known so. */
+uint64_t volume_usage_settled(struct volume *volume);
+
 /* Closes it; everything stays in storage. Accepts NULL. */
 void volume_close(struct volume *volume);
 
