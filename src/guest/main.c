@@ -81,12 +81,7 @@ static bool handle_root(struct guest *guest, const struct frame *frame, const in
         return true;
     }
     guest->is_rooted = true;
-    /* Told at once; the daemon need not wait for the end of the old root. */
-    if (message_put_numbers(&guest->link.out, FRAME_ROOTED, 0, 0, 0) < 0)
-        return false;
-    (void)link_flush(&guest->link);
-    root_leave_old();
-    return true;
+    return message_put_numbers(&guest->link.out, FRAME_ROOTED, 0, 0, 0) == 0;
 }
 
 /* From here on this process may outlive the daemon, and lets go of its log: whoever reads that

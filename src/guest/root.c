@@ -111,19 +111,14 @@ int root_enter(const struct message_root *message, const int *fds, const struct 
         r = identity_cover(identity, root_fd, message->hostname, err);
     if (r == 0)
         r = carry_over(old_root_fd, places, err);
-    if (r == 0 && sethostname(message->hostname, strlen(message->hostname)) < 0)
-        r = err_sys(err, -errno, "set the host name to '%s'", message->hostname);
     if (r < 0) {
         (void)mount_detach(root_fd);
         return r;
     }
     r = mount_pivot(root_fd);
-    return r < 0 ? err_sys(err, r, "move to the new root") : 0;
-}
-
-void root_leave_old(void)
-{
-    /* Without it the sandbox would keep files that it has been moved away from. */
-    if (mount_leave_old() < 0)
-        _exit(1);
+    if (r < 0)
+        return err_sys(err, r, "move to the new root");
+    if (sethostname(message->hostname, strlen(message->hostname)) < 0)
+        return err_sys(err, -errno, "set the host name to '%s'", message->hostname);
+    return 0;
 }

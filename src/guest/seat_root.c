@@ -134,8 +134,6 @@ int seat_root_enter(struct err *err)
     if (r == 0)
         r = mount_pivot(root_fd);
     if (r == 0)
-        r = mount_leave_old();
-    if (r == 0)
         r = mount_set_attributes(root_fd, MOUNT_ATTR_RDONLY, false);
     (void)umask(022);
     return r < 0 ? err_sys(err, r, "build the seat's root") : 0;

@@ -120,12 +120,12 @@ int mount_pivot(int root_fd)
 {
     int r = result(fchdir(root_fd));
 
-    return r == 0 ? result(syscall(SYS_pivot_root, ".", ".")) : r;
-}
-
-int mount_leave_old(void)
-{
-    int r = result(syscall(SYS_umount2, ".", UMOUNT_DETACH));
-
-    return r == 0 ? result(chdir("/")) : r;
+    if (r == 0)
+        r = result(syscall(SYS_pivot_root, ".", "."));
+    /* "." is now the old root, stacked on the new one. */
+    if (r == 0)
+        r = result(syscall(SYS_umount2, ".", UMOUNT_DETACH));
+    if (r == 0)
+        r = result(chdir("/"));
+    return r;
 }

@@ -45,7 +45,5 @@ struct overlay {
 int mount_overlay(const struct overlay *overlay);
 
 /* Makes the mount at fd the root of this mount namespace, for every process in it whose root is the
- * present one. fd must be attached. The old root is then this process's working directory, stacked
- * on the new one, until mount_leave_old drops it: the kernel takes its time over that. */
+ * present one, and drops the old root. fd must be attached. */
 int mount_pivot(int root_fd);
-int mount_leave_old(void);
