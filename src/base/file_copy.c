@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/io.h"
 #include "base/xalloc.h"
 
 enum { CHUNK_BYTES = 256 << 10 };
@@ -17,22 +18,6 @@ struct range {
     off_t at, end;
     char *chunk; /* made when the kernel cannot copy by itself */
 };
-
-static int write_at(int fd, const char *data, size_t len, off_t at)
-{
-    while (len > 0) {
-        ssize_t n = pwrite(fd, data, len, at);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return -errno;
-        data += n;
-        len -= (size_t)n;
-        at += n;
-    }
-    return 0;
-}
 
 /* One step by hand: bytes copied, 0 at the end of the file, or -errno. */
 static ssize_t step_by_hand(struct range *range)
@@ -47,7 +32,7 @@ static ssize_t step_by_hand(struct range *range)
     n = pread(range->from_fd, range->chunk, want, range->at);
     if (n <= 0)
         return n < 0 ? -errno : 0;
-    r = write_at(range->to_fd, range->chunk, (size_t)n, range->at);
+    r = pwrite_all(range->to_fd, range->chunk, (size_t)n, range->at);
     return r < 0 ? r : n;
 }
 

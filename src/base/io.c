@@ -97,3 +97,21 @@ int file_read_number_at(int dir_fd, const char *path, long long *ret_value)
     *ret_value = value;
     return 0;
 }
+
+int pwrite_all(int fd, const void *data, size_t len, off_t offset)
+{
+    const char *next = data;
+
+    while (len > 0) {
+        ssize_t n = pwrite(fd, next, len, offset);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -errno;
+        next += n;
+        len -= (size_t)n;
+        offset += n;
+    }
+    return 0;
+}

@@ -23,3 +23,6 @@ int file_create_at(int dir_fd, const char *path, mode_t mode, const char *text);
 
 /* A number that stands alone in a file, as cgroup statistics do: 0 or -errno. */
 int file_read_number_at(int dir_fd, const char *path, long long *ret_value);
+
+/* Writes everything at an offset of a file: 0 or -errno. */
+int pwrite_all(int fd, const void *data, size_t len, off_t offset);

@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/spawn_signals.h"
 #include "base/tree.h"
 #include "base/xalloc.h"
 
@@ -60,22 +61,6 @@ static int prepare_files(posix_spawn_file_actions_t *files, const char *log_path
     return -r;
 }
 
-static int prepare_attributes(posix_spawnattr_t *attributes)
-{
-    sigset_t none, all;
-    int r;
-
-    (void)sigemptyset(&none);
-    (void)sigfillset(&all);
-    r = posix_spawnattr_setsigmask(attributes, &none);
-    if (r == 0)
-        r = posix_spawnattr_setsigdefault(attributes, &all);
-    if (r == 0)
-        r = posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK |
-                                                     POSIX_SPAWN_SETSIGDEF);
-    return -r;
-}
-
 static void files_done(posix_spawn_file_actions_t *files)
 {
     (void)posix_spawn_file_actions_destroy(files);
@@ -101,7 +86,7 @@ static int spawn(const char *run_dir, const char *log_path, int ready_fd)
     (void)posix_spawnattr_init(&attributes);
     r = prepare_files(&files, log_path, ready_fd);
     if (r == 0)
-        r = prepare_attributes(&attributes);
+        r = spawn_signals_reset(&attributes, POSIX_SPAWN_SETSID);
     if (r < 0)
         return r;
     return -posix_spawnp(&pid, binary, &files, &attributes, argv, environ);

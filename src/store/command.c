@@ -18,6 +18,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/spawn_signals.h"
 
 enum { CHUNK_BYTES = 16 << 10, MS_PER_SECOND = 1000, NS_PER_MS = 1000000 };
 
@@ -49,22 +50,16 @@ static int find_program(const char *name, char ret_path[static PATH_MAX])
     return -ENOENT;
 }
 
-/* Signals as they are for any program, whatever the caller's thread blocks or ignores. */
 static int spawn(const char *path, const char *const args[], const int fds[static 3], pid_t *ret)
 {
     static char *const env[] = { (char *)(uintptr_t) "PATH=/usr/sbin:/usr/bin:/sbin:/bin",
                                  (char *)(uintptr_t) "LC_ALL=C", NULL };
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
-    sigset_t none, all;
     int r;
 
-    (void)sigemptyset(&none);
-    (void)sigfillset(&all);
     (void)posix_spawnattr_init(&attributes);
-    (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    (void)posix_spawnattr_setsigmask(&attributes, &none);
-    (void)posix_spawnattr_setsigdefault(&attributes, &all);
+    (void)spawn_signals_reset(&attributes, 0);
     (void)posix_spawn_file_actions_init(&actions);
     for (int fd = 0; fd < 3; fd++)
         (void)posix_spawn_file_actions_adddup2(&actions, fds[fd], fd);

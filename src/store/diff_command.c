@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "base/spawn_signals.h"
 #include "store/diff_internal.h"
 
 /* Where diff(1) finds the new text; the old one is its input. */
@@ -81,21 +82,6 @@ static int prepare_files(posix_spawn_file_actions_t *files, const int fds[static
     return -r;
 }
 
-static int prepare_attributes(posix_spawnattr_t *attributes)
-{
-    sigset_t none, all;
-    int r;
-
-    (void)sigemptyset(&none);
-    (void)sigfillset(&all);
-    r = posix_spawnattr_setsigmask(attributes, &none);
-    if (r == 0)
-        r = posix_spawnattr_setsigdefault(attributes, &all);
-    if (r == 0)
-        r = posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    return -r;
-}
-
 /* posix_spawn's arguments are not const, though nobody writes to them. */
 static char *const arguments[] = { (char[]){ "diff" },
                                    (char[]){ "-u" },
@@ -126,7 +112,7 @@ static pid_t command_start(const int fds[static DIFF_SIDES], int output_fd)
     (void)posix_spawnattr_init(&attributes);
     r = prepare_files(&files, fds, output_fd);
     if (r == 0)
-        r = prepare_attributes(&attributes);
+        r = spawn_signals_reset(&attributes, 0);
     if (r == 0)
         r = -posix_spawn(&pid, "/usr/bin/diff", &files, &attributes, arguments, environment);
     if (r < 0)

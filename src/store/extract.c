@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/io.h"
 #include "store/import.h"
 #include "store/import_root.h"
 
@@ -54,22 +55,6 @@ static int archive_open(int fd, struct archive **ret, struct err *err)
     if (archive_read_open_fd(archive, fd, BLOCK_BYTES) != ARCHIVE_OK)
         return err_set(err, ERR_INVALID, "not a tar archive (plain, gzip, zstd, xz or bzip2)");
     *ret = TAKE_PTR(archive);
-    return 0;
-}
-
-static int pwrite_all(int fd, const char *data, size_t len, off_t offset)
-{
-    while (len > 0) {
-        ssize_t n = pwrite(fd, data, len, offset);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return -errno;
-        data += n;
-        len -= (size_t)n;
-        offset += n;
-    }
     return 0;
 }
 
