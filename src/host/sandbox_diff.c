@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Looking at a sandbox's files from outside. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/fault.h"
+#include "host/registry.h"
 #include "host/sandbox_snapshot.h"
 #include "store/diff.h"
 #include "store/volume.h"
@@ -35,6 +37,30 @@ static int views_open(struct sandbox *sandbox, struct volume *volume,
     return r;
 }
 
+/* When the earlier of the two was taken; 0: neither is a snapshot. */
+static int find_taken(struct sandbox *sandbox, const struct sandbox_diff *what, uint64_t *ret_ms,
+                      struct err *err)
+{
+    struct snapshot_info *snapshots;
+    size_t count;
+    int r =
+        registry_list_snapshots(sandbox->host->registry, sandbox->info.id, &snapshots, &count, err);
+
+    *ret_ms = 0;
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t taken_ms = snapshots[i].created_ms;
+
+        if ((strcmp(snapshots[i].name, what->from) == 0 ||
+             (what->to && strcmp(snapshots[i].name, what->to) == 0)) &&
+            (*ret_ms == 0 || taken_ms < *ret_ms))
+            *ret_ms = taken_ms;
+    }
+    free(snapshots);
+    return 0;
+}
+
 /* A client may take for ever to read the answer. Where views are mere descriptors, its sandbox can
  * be destroyed meanwhile. */
 static void unpin_early(struct sandbox *sandbox, const struct views *views, struct volume **volume)
@@ -63,7 +89,9 @@ int sandbox_diff(struct sandbox *sandbox, const struct sandbox_diff *what, diff_
         (void)pthread_mutex_unlock(&sandbox->lock);
         wanted.from = base;
     }
-    r = views_open(sandbox, volume, &wanted, &views, err);
+    r = find_taken(sandbox, &wanted, &wanted.options.taken_ms, err);
+    if (r == 0)
+        r = views_open(sandbox, volume, &wanted, &views, err);
     if (r == 0) {
         unpin_early(sandbox, &views, &volume);
         r = diff_run(&views.old, &views.new, &wanted.options, each, context, err);

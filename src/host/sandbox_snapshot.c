@@ -85,12 +85,13 @@ static int record(struct sandbox *sandbox, const struct snapshot_info *snapshot,
 static int snapshot_now(struct sandbox *sandbox, struct snapshot_info *snapshot, struct err *err)
 {
     struct err ignored;
-    int r = take(sandbox, snapshot->name, err);
+    int r;
 
+    snapshot->created_ms = clock_wall_ms(); /* not later than it is taken: see sandbox_diff.c */
+    r = take(sandbox, snapshot->name, err);
     if (r < 0)
         return r;
     fault_point("snapshot.taken");
-    snapshot->created_ms = clock_wall_ms();
     memcpy(snapshot->parent, sandbox->info.base, sizeof(snapshot->parent));
     snapshot->space_used = volume_usage_settled(sandbox->volume);
     r = record(sandbox, snapshot, err);

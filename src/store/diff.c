@@ -122,7 +122,8 @@ static int list_report(const struct diff_list *list, struct report *report, stru
 int diff_run(const struct volume_view *old, const struct volume_view *new,
              const struct diff_options *options, diff_fn each, void *context, struct err *err)
 {
-    cleanup_with(list_done) struct diff_list list = { .arena.left_bytes = DIFF_LIST_MAX };
+    cleanup_with(list_done) struct diff_list list = { .arena.left_bytes = DIFF_LIST_MAX,
+                                                      .taken_ms = options->taken_ms };
     cleanup_with(report_done) struct report report = {
         .options = options,
         .each = each,

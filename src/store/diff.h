@@ -34,6 +34,8 @@ struct diff_entry {
 struct diff_options {
     bool wants_lines;
     bool wants_patch;
+    uint64_t
+        taken_ms; /* when the earlier view was taken, by the wall clock; 0: it is no snapshot */
 };
 
 /* Called in order of paths. Not 0: stop, and diff_run returns that. */
@@ -42,9 +44,10 @@ typedef int (*diff_fn)(const struct diff_entry *entry, void *context);
 /* Compares two views of one volume, which may be written to meanwhile: what vanishes on the way is
  * left out or differs, and no link is followed. Files are equal when type, mode, owner, link target
  * or device and contents are; times and extended attributes do not count. Contents are not read
- * where inode number, size, mtime and ctime are the same, as they are in snapshots. A file or link
- * of some size that went from one path to another unchanged is a rename, unless there are more than
- * 10,000 that might be.
+ * where inode number, size, mtime and ctime are the same, as they are in snapshots, unless it was
+ * written to so shortly before the snapshot that a write after it may bear the same time. A file or
+ * link of some size that went from one path to another unchanged is a rename, unless there are more
+ * than 10,000 that might be.
  *
  * Nothing is reported before everything has been compared. ERR_EXHAUSTED when that takes more than
  * 256 MiB of memory, 64 MiB of names in one directory, or a path of 256 KiB; ERR_INVALID for views

@@ -88,6 +88,7 @@ struct diff_list {
     struct diff_tree trees[TEMPLATE_TREES_MAX];
     size_t tree_count;
     uid_t owner_shifts[DIFF_SIDES];
+    uint64_t taken_ms; /* as in diff_options */
     struct diff_arena arena;
     struct diff_change first; /* stands before the list */
 };

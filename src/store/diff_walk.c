@@ -129,12 +129,23 @@ static bool is_same_meta(const struct diff_list *list, const struct stat *old,
            old->st_gid - old_shift == new->st_gid - new_shift;
 }
 
+/* File times move on by ticks of up to 10 ms, so two writes around a snapshot may bear the same. */
+static bool is_settled(const struct diff_list *list, const struct stat *st)
+{
+    const uint64_t tick_ms = 10;
+    uint64_t changed_ms =
+        (uint64_t)st->st_ctim.tv_sec * 1000 + (uint64_t)st->st_ctim.tv_nsec / 1000000;
+
+    return list->taken_ms == 0 || changed_ms + 2 * tick_ms < list->taken_ms;
+}
+
 /* A clone or snapshot has the inode numbers of what it was made from, and nobody can set a ctime:
  * what differs in none of these has not been touched since. But a filesystem that knows only whole
  * seconds (zfs-fuse) cannot tell. */
-static bool is_untouched(const struct stat *old, const struct stat *new)
+static bool is_untouched(const struct diff_list *list, const struct stat *old,
+                         const struct stat *new)
 {
-    return old->st_ino == new->st_ino && old->st_size == new->st_size &&
+    return is_settled(list, old) && old->st_ino == new->st_ino && old->st_size == new->st_size &&
            old->st_mtim.tv_sec == new->st_mtim.tv_sec &&
            old->st_mtim.tv_nsec == new->st_mtim.tv_nsec &&
            old->st_ctim.tv_sec == new->st_ctim.tv_sec &&
@@ -185,7 +196,7 @@ static int is_same(const struct walk *walk, const struct visit *visit, const cha
     case S_IFREG:
         if (old->st_size != new->st_size)
             return 0;
-        return is_untouched(old, new) ? 1 : is_same_file(visit->dir->tree, fds, name);
+        return is_untouched(walk->list, old, new) ? 1 : is_same_file(visit->dir->tree, fds, name);
     case S_IFLNK:
         return is_same_link(fds, name);
     case S_IFCHR:

@@ -266,6 +266,14 @@ static void print(const char *when, const struct counts *counts)
     (void)printf(" %zu KiB of heap\n", counts->heap_bytes / 1024);
 }
 
+static bool pool_is_full(void)
+{
+    struct host_health health;
+
+    host_health(world.host, &health);
+    return health.pool_ready >= world.config.pool_size;
+}
+
 /* btrfs frees the quota of a volume some time after its files, and Holt sees to that when the next
  * one goes. */
 static struct counts count_again(void)
@@ -273,7 +281,8 @@ static struct counts count_again(void)
     (void)lines_of("btrfs filesystem sync"); /* wakes its cleaner */
     pause_ms(40 * POLL_MS);
     live(0);
-    pause_ms(20 * POLL_MS); /* for the pool */
+    EVENTUALLY(pool_is_full());
+    pause_ms(20 * POLL_MS); /* for what it prepares besides */
     return count();
 }
 
@@ -291,12 +300,13 @@ static struct counts settle(const struct counts *before)
     return now;
 }
 
-/* The counts of a host at rest, which breathes a little: the most of several times. */
+/* The counts of a host at rest, which breathes a little, the more so on a busy machine: the most of
+ * several times. */
 static struct counts rest(void)
 {
     struct counts most = count_again(), now;
 
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 12; i++) {
         now = count_again();
         for (size_t j = 0; j < THINGS; j++)
             if (now.of[j] > most.of[j])
