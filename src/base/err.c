@@ -30,6 +30,8 @@ static const struct {
     [CAUSE_SESSION_PAUSED] = { "SessionPaused", ERR_BUSY },
     [CAUSE_SESSION_DESTROYING] = { "SessionDestroying", ERR_BUSY },
     [CAUSE_PROCESS_NOT_FOUND] = { "ProcessNotFound", ERR_NOT_FOUND },
+    [CAUSE_PROCESS_EXISTS] = { "ProcessExists", ERR_EXISTS },
+    [CAUSE_PROCESS_ENDED] = { "ProcessEnded", ERR_BUSY },
     [CAUSE_SNAPSHOT_NOT_FOUND] = { "SnapshotNotFound", ERR_NOT_FOUND },
     [CAUSE_SNAPSHOT_EXISTS] = { "SnapshotExists", ERR_EXISTS },
     [CAUSE_ROLLBACK_IN_PROGRESS] = { "RollbackInProgress", ERR_BUSY },

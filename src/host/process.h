@@ -8,10 +8,18 @@
 #include <stdint.h>
 
 struct err;
-struct process;
 struct machine;
+struct process;
+struct record;
 
-enum { PROCESS_INPUT_MAX = 64 * 1024, PROCESS_ARGS_MAX = 4096, PROCESS_ARGS_BYTES_MAX = 1 << 20 };
+enum {
+    PROCESS_INPUT_MAX = 64 * 1024,
+    PROCESS_ARGS_MAX = 4096,
+    PROCESS_ARGS_BYTES_MAX = 1 << 20,
+    PROCESS_TAG_MAX = 128, /* bytes of a tag or an idempotency key */
+};
+
+enum output_stream { PROCESS_OUT, PROCESS_ERR, PROCESS_STREAMS };
 
 struct process_spec {
     char *const *args; /* NULL-terminated, at least one */
@@ -21,6 +29,9 @@ struct process_spec {
     bool has_terminal; /* a PTY instead of pipes */
     uint16_t rows, columns;
     uint64_t timeout_ms; /* 0: none */
+    const char *tag;     /* whatever the client wants to find it by; NULL: none */
+    const char *key;     /* idempotency: a second start with it is refused; NULL: none */
+    bool is_detached;    /* nobody listens: it never waits for a reader, and goes on without one */
 };
 
 enum outcome {
@@ -34,14 +45,26 @@ enum outcome {
     OUTCOME_NOT_STARTED,
 };
 
+/* On whose behalf Holt ended a process. */
+enum killer {
+    KILLER_NONE,
+    KILLER_USER,   /* a signal that a client sent */
+    KILLER_CLIENT, /* the client it ran for went away */
+    KILLER_ROLLBACK,
+    KILLER_STOP,
+    KILLER_DESTROY,
+    KILLER_QUOTA,
+};
+
 struct process_end {
     enum outcome outcome;
-    int exit_code; /* 128+n for a signal, 124 timed out, 126/127 not started */
+    enum killer killer; /* of killed */
+    int exit_code;      /* 128+n for a signal, 124 timed out, 126/127 not started */
     int signal;
     char reason[240]; /* empty unless killed, lost or not started */
     uint64_t duration_ms;
     uint64_t cpu_ms;
-    uint64_t memory_peak_bytes;
+    uint64_t memory_peak_bytes; /* the largest that it, or one it waited for, was at a time */
 };
 
 enum process_event_kind { PROCESS_STDOUT, PROCESS_STDERR, PROCESS_ENDED };
@@ -61,6 +84,9 @@ int process_start(struct machine *machine, const struct process_spec *spec, stru
 int process_find(struct machine *machine, const char *id, struct process **ret, struct err *err);
 
 const char *process_id(const struct process *process);
+
+/* What is known of it; lives as long as the process, and longer for who takes a reference. */
+struct record *process_record(struct process *process);
 
 /* Waits for the next event. Output goes into data (size bytes) and is acknowledged to the guest
  * thereby. All output comes before PROCESS_ENDED, and PROCESS_ENDED comes for ever after. Returns

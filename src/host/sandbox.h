@@ -31,6 +31,7 @@ struct err;
 struct host;
 struct process;
 struct process_spec;
+struct record;
 struct sandbox;
 
 struct sandbox_spec {
@@ -66,14 +67,25 @@ void sandbox_get_info(struct sandbox *sandbox, bool wants_space, struct sandbox_
 int sandbox_list(struct host *host, const struct label *labels, size_t label_count,
                  struct sandbox_info **ret, size_t *ret_count, struct err *err);
 
-/* Starts a process; the caller owns one reference to it. */
+/* Starts a process; the caller owns one reference to it. ERR_EXISTS (ProcessExists) when its key
+ * was used already: sandbox_find_key has that process. */
 int sandbox_exec(struct sandbox *sandbox, const struct process_spec *spec, struct process **ret,
                  struct err *err);
 
-/* The process of this sandbox with this id, with a reference, or ERR_NOT_FOUND (ProcessNotFound).
- */
+/* The process of this sandbox with this id, with a reference. ERR_NOT_FOUND (ProcessNotFound), or
+ * ERR_BUSY (ProcessEnded) for one that is over. */
 int sandbox_find_process(struct sandbox *sandbox, const char *id, struct process **ret,
                          struct err *err);
+
+/* What is known of a process, also of one that has ended a while ago, with a reference; by id or by
+ * idempotency key. ERR_NOT_FOUND (ProcessNotFound). */
+int sandbox_find_record(struct sandbox *sandbox, const char *id, struct record **ret,
+                        struct err *err);
+int sandbox_find_key(struct sandbox *sandbox, const char *key, struct record **ret,
+                     struct err *err);
+
+/* All of them, oldest first, each with a reference; the caller frees *ret. */
+void sandbox_list_records(struct sandbox *sandbox, struct record ***ret, size_t *ret_count);
 
 /* A process that a client is attached to keeps its sandbox from being idle. */
 void sandbox_attach(struct sandbox *sandbox);
