@@ -16,6 +16,7 @@
 #include "base/xalloc.h"
 #include "host/machine.h"
 #include "host/process.h"
+#include "host/record.h"
 #include "host/sandbox.h"
 
 enum { RUN_OUTPUT_BYTES = 48 * 1024 };
@@ -83,15 +84,17 @@ static int ended_add(struct buf *out, const struct process_end *end)
                        "memoryPeakBytes", json_u64(end->memory_peak_bytes)));
 }
 
-static int event_add(struct buf *out, const struct process_event *event, const char *output)
+static int event_add(struct buf *out, const struct reader_event *event, const char *output)
 {
     switch (event->kind) {
-    case PROCESS_STDOUT:
-        return output_add(out, "stdout", output, event->len);
-    case PROCESS_STDERR:
-        return output_add(out, "stderr", output, event->len);
-    case PROCESS_ENDED:
+    case READER_DATA:
+        return output_add(out, event->stream == PROCESS_OUT ? "stdout" : "stderr", output,
+                          event->len);
+    case READER_ENDED:
         return ended_add(out, &event->end);
+    case READER_GAP:
+    case READER_UP_TO_DATE:
+        break;
     }
     return -EINVAL;
 }
@@ -99,7 +102,7 @@ static int event_add(struct buf *out, const struct process_event *event, const c
 static int events_next(struct stream *stream, struct buf *out, struct err *err)
 {
     struct process_stream *events = (struct process_stream *)stream;
-    struct process_event event = { 0 };
+    struct reader_event event = { 0 };
     int r;
 
     if (!events->is_announced) {
@@ -116,7 +119,7 @@ static int events_next(struct stream *stream, struct buf *out, struct err *err)
     r = event_add(out, &event, events->output.data);
     if (r < 0)
         return err_sys(err, r, "write an event");
-    return event.kind == PROCESS_ENDED ? 0 : 1;
+    return event.kind == READER_ENDED ? 0 : 1;
 }
 
 static void events_free(struct process_stream *events)

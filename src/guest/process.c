@@ -354,6 +354,7 @@ void process_reap(struct guest *guest)
         process->ended_ms = clock_ms();
         process->status = (uint32_t)status;
         process->cpu_us = micros(usage.ru_utime) + micros(usage.ru_stime);
+        process->peak_bytes = (uint64_t)usage.ru_maxrss * 1024;
         for (int i = 0; i < STREAM_COUNT; i++) {
             process->end[i] = process->out[i].ring.produced + waiting_bytes(&process->out[i].watch);
             process_output_ready(guest, process, i);
@@ -379,7 +380,11 @@ static void pump_stream(struct guest *guest, struct process *process, int stream
 
 static void pump_end(struct guest *guest, struct process *process)
 {
-    struct message_exited exited = { .status = process->status, .cpu_us = process->cpu_us };
+    struct message_exited exited = {
+        .status = process->status,
+        .cpu_us = process->cpu_us,
+        .peak_bytes = process->peak_bytes,
+    };
 
     if (!process->is_exited || process->is_end_sent)
         return;

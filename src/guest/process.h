@@ -36,6 +36,7 @@ struct process {
     bool is_end_sent;
     uint32_t status;
     uint64_t cpu_us;
+    uint64_t peak_bytes;
     uint64_t end[STREAM_COUNT];
 };
 

@@ -32,6 +32,7 @@ enum kind {
     KIND_U32,
     KIND_PERCENT,
     KIND_SIZE,
+    KIND_DURATION,
     KIND_CPUS
 };
 
@@ -60,6 +61,14 @@ enum kind {
         "how full storage may be before health says so")                                           \
     ROW(storage_full, "storage.full", "storage-full", KIND_PERCENT, "PERCENT", "95",               \
         "how full storage may be before creates are refused")                                      \
+    ROW(output_memory, "output.memory", "output-memory", KIND_SIZE, "SIZE", "64K",                 \
+        "bytes of a stream of a process in memory before they go to disk")                         \
+    ROW(output_disk, "output.disk", "output-disk", KIND_SIZE, "SIZE", "64M",                       \
+        "most bytes of a stream of a process on disk")                                             \
+    ROW(processes_keep, "processes.keep", "processes-keep", KIND_DURATION, "TIME", "10m",          \
+        "how long what is known of a process stays after its end")                                 \
+    ROW(processes_max, "processes.max", "processes-max", KIND_U32, "N", "1000",                    \
+        "most processes of a sandbox that are known after their end")                              \
     ROW(limit_memory, "limits.memory", "limits-memory", KIND_SIZE, "SIZE", "0",                    \
         "memory of a sandbox that asks for no limit; 0: none")                                     \
     ROW(limit_cpus, "limits.cpus", "limits-cpus", KIND_CPUS, "CPUS", "0",                          \
@@ -171,6 +180,8 @@ static int number_set(const struct row *row, void *field, const char *value, str
         r = parse_cpus(value, field);
     else if (row->kind == KIND_SIZE)
         r = parse_size(value, field);
+    else if (row->kind == KIND_DURATION)
+        r = parse_duration_ms(value, field);
     else {
         r = parse_u64(value, &wide);
         if (r == 0 && wide > (row->kind == KIND_PERCENT ? 100 : UINT32_MAX))
@@ -182,7 +193,9 @@ static int number_set(const struct row *row, void *field, const char *value, str
         return err_set(err, ERR_INVALID, "%s: '%s' is too large", row->key, value);
     if (r < 0)
         return err_set(err, ERR_INVALID, "%s: '%s' is not a valid %s", row->key, value,
-                       row->kind == KIND_SIZE ? "size" : "number");
+                       row->kind == KIND_SIZE       ? "size"
+                       : row->kind == KIND_DURATION ? "time"
+                                                    : "number");
     return 0;
 }
 
@@ -359,6 +372,19 @@ int config_load(const char *path, struct config *ret, struct err *err)
     return 0;
 }
 
+/* In the largest unit that it is a whole number of. */
+static void duration_print(uint64_t ms, FILE *out)
+{
+    if (ms % 3600000 == 0)
+        (void)fprintf(out, "%" PRIu64 "h\n", ms / 3600000);
+    else if (ms % 60000 == 0)
+        (void)fprintf(out, "%" PRIu64 "m\n", ms / 60000);
+    else if (ms % 1000 == 0)
+        (void)fprintf(out, "%" PRIu64 "s\n", ms / 1000);
+    else
+        (void)fprintf(out, "%" PRIu64 "ms\n", ms);
+}
+
 /* The largest unit that loses nothing, so that 16G does not come back as 17179869184. */
 static void size_print(uint64_t bytes, FILE *out)
 {
@@ -386,6 +412,10 @@ static void value_print(const struct row *row, const struct config *config, FILE
     }
     if (row->kind == KIND_SIZE) {
         size_print(*(const uint64_t *)field, out);
+        return;
+    }
+    if (row->kind == KIND_DURATION) {
+        duration_print(*(const uint64_t *)field, out);
         return;
     }
     number = *(const uint32_t *)field;

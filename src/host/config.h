@@ -23,6 +23,10 @@ struct config {
     uint64_t quota;         /* bytes of a sandbox that names none; 0: none */
     uint32_t storage_warn;  /* per cent of the storage in use */
     uint32_t storage_full;
+    uint64_t output_memory; /* bytes of a process's stream, likewise the next */
+    uint64_t output_disk;
+    uint64_t processes_keep; /* milliseconds */
+    uint32_t processes_max;
     bool stop_all;         /* when the daemon ends, so do its sandboxes */
     uint64_t limit_memory; /* bytes; 0: none */
     uint32_t limit_cpus;   /* thousandths of a CPU; 0: none */

@@ -23,6 +23,7 @@
 #include "host/init_path.h"
 #include "host/machine.h"
 #include "host/process.h"
+#include "host/record.h"
 #include "kernel/cgroup.h"
 #include "store/store.h"
 
@@ -160,7 +161,7 @@ static int run_true(struct host *host, struct err *err)
     static char *const args[] = { (char *)(uintptr_t) "true", NULL };
     const struct machine_spec machine_spec = { .template = "host" };
     const struct process_spec process_spec = { .args = args };
-    struct process_event event = { .kind = PROCESS_STDOUT };
+    struct reader_event event = { .kind = READER_DATA };
     struct machine *machine;
     struct process *process;
     char output[256];
@@ -170,7 +171,7 @@ static int run_true(struct host *host, struct err *err)
         return r;
     r = process_start(machine, &process_spec, &process, err);
     if (r == 0) {
-        while (event.kind != PROCESS_ENDED)
+        while (event.kind != READER_ENDED)
             (void)process_next(process, -1, output, sizeof(output), &event);
         if (event.end.outcome != OUTCOME_EXITED || event.end.exit_code != 0)
             r = err_set(err, ERR_INTERNAL, "'true' did not succeed: %.160s",

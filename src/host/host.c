@@ -19,9 +19,11 @@
 #include "host/guest_socket.h"
 #include "host/host_uids.h"
 #include "host/init_path.h"
+#include "host/journal.h"
 #include "host/recover.h"
 #include "host/registry.h"
 #include "host/sandbox_internal.h"
+#include "host/scribe.h"
 #include "kernel/cgroup.h"
 #include "store/store.h"
 
@@ -159,10 +161,19 @@ static int open_guests(struct host *host, struct recovery *recovery, struct err 
     return r < 0 ? err_sys(err, r, "remove sockets in 'guests'") : 0;
 }
 
+static int open_outputs(struct host *host, struct err *err)
+{
+    if (mkdirat(host->state_fd, "output", 0700) < 0 && errno != EEXIST)
+        return err_sys(err, -errno, "make 'output' in the state directory");
+    host->outputs_fd = openat(host->state_fd, "output", O_DIRECTORY | O_RDONLY | O_CLOEXEC);
+    return host->outputs_fd < 0 ? err_sys(err, -errno, "open 'output' in the state directory") : 0;
+}
+
 /* The daemon's memory of itself. */
 static int open_records(struct host *host, const struct config *config, struct err *err)
 {
     cleanup_free char *path = xasprintf("%s/holt.db", config->state);
+    cleanup_free char *journal = xasprintf("%s/processes.db", config->state);
     int r = tree_make(config->state, 0700);
 
     if (r < 0)
@@ -171,6 +182,10 @@ static int open_records(struct host *host, const struct config *config, struct e
     if (host->state_fd < 0)
         return err_sys(err, -errno, "open state directory '%s'", config->state);
     r = registry_open(path, &host->registry, err);
+    if (r == 0)
+        r = journal_open(journal, &host->journal, err);
+    if (r == 0)
+        r = open_outputs(host, err);
     return r == 0 ? audit_open(host->state_fd, &host->audit, err) : r;
 }
 
@@ -220,8 +235,12 @@ static struct host *host_new(const struct config *config)
     host->default_quota = config->quota;
     host->storage_warn = config->storage_warn;
     host->storage_full = config->storage_full;
+    host->output_memory = config->output_memory;
+    host->output_disk = config->output_disk;
+    host->processes_keep_ms = config->processes_keep;
+    host->processes_max = config->processes_max;
     host->is_stop_all = config->stop_all;
-    host->state_fd = host->guests_fd = -EBADF;
+    host->state_fd = host->guests_fd = host->outputs_fd = -EBADF;
     host_uids_init(host, hash_of(config->state));
     host->started_ms = clock_ms();
     (void)pthread_mutex_init(&host->lock, NULL);
@@ -235,7 +254,9 @@ static void host_free(struct host *host)
     store_close(host->store);
     cgroup_root_close(host->cgroups);
     audit_close(host->audit);
+    journal_close(host->journal);
     registry_close(host->registry);
+    (void)fd_close(host->outputs_fd);
     (void)fd_close(host->guests_fd);
     (void)fd_close(host->state_fd);
     (void)pthread_cond_destroy(&host->changed);
@@ -251,6 +272,8 @@ static int start_threads(struct host *host, struct err *err)
 
     if (r == 0)
         r = janitor_start(&host->janitor, err);
+    if (r == 0)
+        r = scribe_start(host, &host->scribe, err);
     if (r < 0)
         return r;
     r = -pthread_create(&host->reaper, NULL, reaper_main, host);
@@ -291,14 +314,29 @@ static int host_fill(struct host *host, const struct config *config, struct reco
     return r == 0 ? keeper_start(host, &host->keeper, err) : r;
 }
 
+static int check_config(const struct config *config, struct err *err)
+{
+    enum { MEMORY_MIN = 4 << 10, MEMORY_MAX = FRAME_WINDOW / 2, DISK_MIN = 1 << 20 };
+
+    if (config->sandboxes_max == 0 || config->sandboxes_max > HOST_UID_RANGES)
+        return err_set(err, ERR_INVALID, "sandboxes.max must be between 1 and %d", HOST_UID_RANGES);
+    if (config->output_memory < MEMORY_MIN || config->output_memory > MEMORY_MAX)
+        return err_set(err, ERR_INVALID, "output.memory must be between %dK and %dK",
+                       MEMORY_MIN >> 10, MEMORY_MAX >> 10);
+    if (config->output_disk < DISK_MIN)
+        return err_set(err, ERR_INVALID, "output.disk must be at least %dM", DISK_MIN >> 20);
+    return 0;
+}
+
 int host_open(const struct config *config, struct host **ret, struct err *err)
 {
     cleanup_with(recovery_done) struct recovery recovery = { .infos = NULL };
     struct host *host;
     int r;
 
-    if (config->sandboxes_max == 0 || config->sandboxes_max > HOST_UID_RANGES)
-        return err_set(err, ERR_INVALID, "sandboxes.max must be between 1 and %d", HOST_UID_RANGES);
+    r = check_config(config, err);
+    if (r < 0)
+        return r;
     host = host_new(config);
     r = host_fill(host, config, &recovery, err);
     if (r < 0) {
@@ -370,6 +408,7 @@ void host_close(struct host *host)
     if (host->has_reaper)
         (void)pthread_join(host->reaper, NULL);
     reactor_stop(host->reactor);
+    scribe_stop(host->scribe);
     keeper_free(host->keeper);
     pool_free(host->pool);
     host_free(host);

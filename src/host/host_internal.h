@@ -23,10 +23,13 @@
 struct audit;
 struct cgroup_root;
 struct janitor;
+struct journal;
 struct keeper;
+struct ledger;
 struct pool;
 struct registry;
 struct sandbox;
+struct scribe;
 struct volume;
 
 enum machine_state {
@@ -52,6 +55,7 @@ struct machine {
     char template[TEMPLATE_NAME_MAX + 1]; /* of its volume; "" before it has one */
     struct volume *volume;                /* a scratch one, its own */
     struct volume *old_volume; /* of a warm machine that was wanted with another template */
+    struct ledger *ledger;     /* of a sandbox's machine, referenced: what is known of processes */
     struct volume_mounts root; /* of a sandbox's machine: held open, see machine_enter */
     struct machine *next;      /* in the host's table, or in the reaper's queue */
 
@@ -63,17 +67,21 @@ struct machine {
     bool is_reaped; /* nothing is left of it */
     enum root_answer root_answer;
     struct process *processes;
-    uint32_t last_process;
+    uint32_t last_process; /* of a throw-away one; a sandbox's ledger counts its own */
+    bool is_released;      /* it goes on without this daemon */
 };
 
 struct host {
     struct store *store;
     struct registry *registry;
     struct audit *audit;
+    struct journal *journal;
+    struct scribe *scribe;
     struct cgroup_root *cgroups;
     struct runtime *runtime;
-    int state_fd;  /* the state directory */
-    int guests_fd; /* its sockets: guests/MACHINE.sock */
+    int state_fd;   /* the state directory */
+    int guests_fd;  /* its sockets: guests/MACHINE.sock */
+    int outputs_fd; /* what processes have written: output/SANDBOX/p1.out */
     const struct runtime_ops *default_runtime;
     char *default_template;
     struct sandbox_limits default_limits;
@@ -87,6 +95,10 @@ struct host {
     uint64_t default_quota; /* bytes; 0: none */
     uint32_t storage_warn;  /* per cent */
     uint32_t storage_full;
+    uint64_t output_memory; /* bytes of a stream that may wait to be brought to disk */
+    uint64_t output_disk;   /* bytes of a stream on disk */
+    uint64_t processes_keep_ms;
+    uint32_t processes_max; /* ended ones of a sandbox that are kept */
     bool is_stop_all;
 
     pthread_mutex_t lock; /* over all below */
@@ -122,6 +134,7 @@ struct machine_adoption {
     const char *id;
     const char *limits_group;
     unsigned uid_slot;
+    struct ledger *ledger;
 };
 int machine_adopt(struct host *host, const struct machine_adoption *adoption, struct machine **ret,
                   struct err *err);
@@ -154,7 +167,7 @@ int machine_listen(struct machine *machine, struct err *err);
 void machine_drop_volume(struct machine *machine);
 
 /* Ends every process in it; their outcome says why. */
-int machine_end_processes(struct machine *machine, const char *why);
+int machine_end_processes(struct machine *machine, enum killer killer);
 
 struct machine *machine_ref(struct machine *machine);
 
@@ -205,15 +218,15 @@ void process_drop_all(struct machine *machine);
 /* Waits until the guest has taken up, or refused, every process that it was sent. */
 void process_settle(struct machine *machine);
 
-/* Every process of the machine that has no end yet will have been killed, for this reason. */
-void process_doom_all(struct machine *machine, const char *why);
+/* Every process of the machine that has no end yet will have been killed on this behalf. */
+void process_doom_all(struct machine *machine, enum killer killer);
 
 /* Looks after the groups of processes that the guest of an adopted machine does not know any more:
  * what they started may go on there. */
 void process_adopt_groups(struct machine *machine);
 
-/* Lets those that nobody is interested in go on writing, and forgets those of them that have ended,
- * as far as nothing of theirs runs any more: whether some are left for later. */
+/* Lets the guest forget those that have ended, and removes their groups as far as nothing runs in
+ * them any more: whether some are left for later. */
 bool process_sweep(struct machine *machine);
 
 /* Looks after sandboxes that nobody is looking at: ends what is over its time, notes what has ended

@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/xalloc.h"
+#include "host/ledger.h"
 #include "host/sandbox_internal.h"
 
 enum { SWEEP_AGAIN_MS = 1000, REST_MAX_MS = 60000 };
@@ -113,6 +114,7 @@ static void look_after(struct sandbox *sandbox, uint64_t now_ms, uint64_t *next_
     (void)pthread_mutex_unlock(&sandbox->lock);
     fulfil(sandbox, duty);
     sweep_processes(sandbox, now_ms, next_ms);
+    ledger_expire(sandbox->ledger, now_ms, next_ms);
 }
 
 /* All sandboxes, referenced, so that no lock is held while one of them takes its time. */

@@ -14,6 +14,7 @@
 #include "base/xalloc.h"
 #include "host/guest_socket.h"
 #include "host/host_internal.h"
+#include "host/ledger.h"
 #include "store/volume.h"
 #include "wire/message.h"
 
@@ -69,7 +70,8 @@ static bool take_ready(struct machine *machine, const struct frame *frame)
         last_process > UINT32_MAX)
         return false;
     if (machine->state == MACHINE_BOOTING) {
-        machine->last_process = (uint32_t)last_process;
+        if (machine->ledger)
+            ledger_skip(machine->ledger, (uint32_t)last_process);
         set_state(machine, MACHINE_BLANK);
     }
     return true;
@@ -157,6 +159,7 @@ static struct machine *machine_new(struct host *host)
 static void machine_free(struct machine *machine)
 {
     channel_done(&machine->channel);
+    ledger_unref(machine->ledger);
     (void)pthread_cond_destroy(&machine->changed);
     (void)pthread_mutex_destroy(&machine->lock);
     free(machine);
@@ -266,6 +269,7 @@ int machine_adopt(struct host *host, const struct machine_adoption *adoption, st
     int r;
 
     (void)snprintf(machine->id, sizeof(machine->id), "%s", adoption->id);
+    machine->ledger = ledger_ref(adoption->ledger);
     host_claim_uids(host, machine, adoption->uid_slot);
     r = take_over(machine, adoption, err);
     if (r < 0) {
@@ -374,6 +378,7 @@ void machine_wait_reaped(struct machine *machine)
 void machine_release(struct machine *machine)
 {
     (void)pthread_mutex_lock(&machine->lock);
+    machine->is_released = true;
     set_state(machine, MACHINE_ENDED);
     (void)pthread_mutex_unlock(&machine->lock);
     (void)shutdown(machine->channel.source.fd, SHUT_RDWR);

@@ -2,42 +2,37 @@
 #include "host/process.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/fault.h"
 #include "base/xalloc.h"
+#include "host/ledger.h"
 #include "host/process_internal.h"
 #include "host/process_spawn.h"
+#include "host/record_internal.h"
+#include "host/scribe.h"
 #include "kernel/cgroup.h"
 #include "wire/message.h"
 
 enum {
     EXIT_NOT_FOUND = 127,
     EXIT_NOT_EXECUTABLE = 126,
-    EXIT_HOLT_FAILED = 125,
     EXIT_TIMED_OUT = 124,
     EXIT_SIGNAL_BASE = 128,
 };
 
-static void wake_reader(const struct process *process)
-{
-    const uint64_t one = 1;
-
-    (void)!write(process->event_fd, &one, sizeof(one));
-}
-
 /* Locked. The first end is the one that counts. */
 static void set_over(struct process *process, enum outcome outcome, int exit_code)
 {
+    struct machine *machine = process->machine;
+
     if (process->is_over)
         return;
     process->is_over = true;
@@ -45,16 +40,30 @@ static void set_over(struct process *process, enum outcome outcome, int exit_cod
     process->end.exit_code = exit_code;
     process->end.duration_ms = clock_ms() - process->started_ms;
     process->is_started = true;
-    wake_reader(process);
-    (void)pthread_cond_broadcast(&process->machine->changed);
-    if (process->is_abandoned)
-        keeper_wake(process->machine->host->keeper);
+    record_finish(process->record, &process->end, clock_wall_ms());
+    (void)pthread_cond_broadcast(&machine->changed);
+    if (machine->ledger && !machine->is_released)
+        scribe_add(machine->host->scribe, process);
+    else
+        record_set_writer(process->record, NULL);
 }
 
-static void set_doomed(struct process *process)
+static void set_killed(struct process *process, enum killer killer, int signal)
 {
-    (void)snprintf(process->end.reason, sizeof(process->end.reason), "%s", process->doom);
-    set_over(process, OUTCOME_KILLED, EXIT_SIGNAL_BASE + SIGKILL);
+    static const char *const reasons[] = {
+        [KILLER_NONE] = "",
+        [KILLER_USER] = "by a signal that a client sent",
+        [KILLER_CLIENT] = "its client went away",
+        [KILLER_ROLLBACK] = "the sandbox was rolled back",
+        [KILLER_STOP] = "the sandbox was stopped",
+        [KILLER_DESTROY] = "the sandbox was destroyed",
+        [KILLER_QUOTA] = "the time of the sandbox is over",
+    };
+
+    (void)snprintf(process->end.reason, sizeof(process->end.reason), "%s", reasons[killer]);
+    process->end.killer = killer;
+    process->end.signal = signal;
+    set_over(process, OUTCOME_KILLED, EXIT_SIGNAL_BASE + signal);
 }
 
 static bool was_out_of_memory(const struct process *process)
@@ -62,24 +71,33 @@ static bool was_out_of_memory(const struct process *process)
     const struct machine *machine = process->machine;
 
     return cgroup_oom_kills(machine->host->cgroups, machine->guest.limits_group) >
-           process->oom_kills_before;
+           process->record->oom_kills_before;
+}
+
+static bool was_sent(const struct process *process, int signal)
+{
+    return signal > 0 && (process->signals_sent >> (signal - 1) & 1);
 }
 
 /* Outcomes are stated, never guessed: the order below is that of certainty. */
 static void set_exited(struct process *process, uint32_t status)
 {
-    int code = WIFSIGNALED(status) ? EXIT_SIGNAL_BASE + WTERMSIG(status) : WEXITSTATUS(status);
+    int signal = WIFSIGNALED(status) ? (int)WTERMSIG(status) : 0;
+    int code = signal ? EXIT_SIGNAL_BASE + signal : (int)WEXITSTATUS(status);
+    /* A shell whose command was killed says so with its own exit code. */
     bool is_killed = code == EXIT_SIGNAL_BASE + SIGKILL;
 
-    process->end.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    process->end.signal = signal;
     if (process->is_timed_out)
         set_over(process, OUTCOME_TIMED_OUT, EXIT_TIMED_OUT);
     else if (is_killed && process->doom)
-        set_doomed(process);
+        set_killed(process, process->doom, SIGKILL);
+    else if (was_sent(process, signal))
+        set_killed(process, KILLER_USER, signal);
     else if (is_killed && was_out_of_memory(process))
         set_over(process, OUTCOME_OOM, code);
     else
-        set_over(process, WIFSIGNALED(status) ? OUTCOME_SIGNALED : OUTCOME_EXITED, code);
+        set_over(process, signal ? OUTCOME_SIGNALED : OUTCOME_EXITED, code);
 }
 
 static bool take_exited(struct process *process, const struct frame *frame)
@@ -88,10 +106,11 @@ static bool take_exited(struct process *process, const struct frame *frame)
 
     if (!message_get_exited(frame, &exited))
         return false;
-    for (int i = 0; i < STREAM_COUNT; i++)
-        if (exited.end[i] > process->out[i].received)
+    for (int i = 0; i < PROCESS_STREAMS; i++)
+        if (exited.end[i] > record_received(process->record, i))
             return false;
     process->end.cpu_ms = exited.cpu_us / 1000;
+    process->end.memory_peak_bytes = exited.peak_bytes;
     set_exited(process, exited.status);
     return true;
 }
@@ -99,7 +118,7 @@ static bool take_exited(struct process *process, const struct frame *frame)
 static bool take_failed(struct process *process, const struct frame *frame)
 {
     struct message_failed failed;
-    int code = EXIT_HOLT_FAILED;
+    int code = PROCESS_EXIT_HOLT;
 
     if (!message_get_failed(frame, &failed))
         return false;
@@ -114,20 +133,19 @@ static bool take_failed(struct process *process, const struct frame *frame)
 /* The guest may send no more than the window holds, and nothing twice. */
 static bool take_output(struct process *process, const struct frame *frame)
 {
+    const struct machine *machine = process->machine;
     enum frame_stream stream;
     const char *data;
-    uint64_t offset;
+    uint64_t offset, unspooled;
     size_t len;
 
     if (!message_get_stream(frame, &stream, &offset, &data, &len) ||
-        offset != process->out[stream].received ||
-        buf_add(&process->out[stream].data, data, len) < 0)
+        offset != record_received(process->record, (enum output_stream)stream) ||
+        offset + len - atomic_load(&process->acked[stream]) > FRAME_WINDOW ||
+        record_add(process->record, (enum output_stream)stream, data, len, &unspooled) < 0)
         return false;
-    process->out[stream].received += len;
-    if (process->is_abandoned)
-        process_discard(process);
-    else
-        wake_reader(process);
+    if (machine->ledger && unspooled >= machine->host->output_memory)
+        scribe_add(machine->host->scribe, process);
     return true;
 }
 
@@ -145,7 +163,11 @@ static bool take_input_ack(struct process *process, const struct frame *frame)
 
 static bool take_started(struct process *process, const struct frame *frame)
 {
-    (void)frame;
+    uint64_t pid, none;
+
+    if (!message_get_numbers(frame, &pid, &none))
+        return false;
+    record_set_pid(process->record, (uint32_t)pid);
     process->is_started = true;
     (void)pthread_cond_broadcast(&process->machine->changed);
     return true;
@@ -203,16 +225,18 @@ static void end_with_sandbox(struct process *process)
         return;
     if (process->is_timed_out) {
         set_over(process, OUTCOME_TIMED_OUT, EXIT_TIMED_OUT);
+    } else if (machine->is_released) {
+        (void)snprintf(end->reason, sizeof(end->reason), "the daemon stops, the process goes on");
+        set_over(process, OUTCOME_LOST, PROCESS_EXIT_HOLT);
     } else if (process->doom) {
-        set_doomed(process);
+        set_killed(process, process->doom, SIGKILL);
     } else if (machine->state == MACHINE_ENDED) {
-        (void)snprintf(end->reason, sizeof(end->reason), "the sandbox was destroyed");
-        set_over(process, OUTCOME_KILLED, EXIT_SIGNAL_BASE + SIGKILL);
+        set_killed(process, KILLER_DESTROY, SIGKILL);
     } else if (was_out_of_memory(process)) {
         set_over(process, OUTCOME_OOM, EXIT_SIGNAL_BASE + SIGKILL);
     } else {
         (void)snprintf(end->reason, sizeof(end->reason), "%.200s", machine->failure.msg);
-        set_over(process, machine->is_gone ? OUTCOME_LOST : OUTCOME_NOT_STARTED, EXIT_HOLT_FAILED);
+        set_over(process, machine->is_gone ? OUTCOME_LOST : OUTCOME_NOT_STARTED, PROCESS_EXIT_HOLT);
     }
 }
 
@@ -238,27 +262,43 @@ static void on_timeout(struct reactor_timer *timer)
     process_unref(process); /* the timer's */
 }
 
-struct process *process_alloc(struct machine *machine)
+struct process *process_alloc(struct machine *machine, struct record *record)
 {
-    cleanup_close int event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    struct process *process;
+    struct process *process = xcalloc(1, sizeof(*process));
 
-    if (event_fd < 0)
-        return NULL;
-    process = xcalloc(1, sizeof(*process));
     atomic_init(&process->refs, 1);
     process->machine = machine_ref(machine);
-    process->event_fd = TAKE_FD(event_fd);
+    process->number = record->number;
+    memcpy(process->id, record->id, sizeof(process->id));
+    process->record = record;
     process->started_ms = clock_ms();
-    process->oom_kills_before =
-        cgroup_oom_kills(machine->host->cgroups, machine->guest.limits_group);
     process->timer.fire = on_timeout;
-    for (int i = 0; i < STREAM_COUNT; i++)
-        process->out[i].data.max = FRAME_WINDOW;
+    (void)pthread_mutex_init(&process->ack_lock, NULL);
     return process;
 }
 
-/* Gives it a number and puts it where frames find it. */
+/* A record with a number, in the sandbox's ledger if it is one that stays. */
+static int make_record(struct machine *machine, const struct process_spec *spec,
+                       struct record **ret, struct err *err)
+{
+    uint32_t number;
+
+    if (machine->ledger)
+        return ledger_add(machine->ledger, spec, ret, err);
+    (void)pthread_mutex_lock(&machine->lock);
+    number = ++machine->last_process;
+    (void)pthread_mutex_unlock(&machine->lock);
+    *ret = record_new(number, spec, 0);
+    return 0;
+}
+
+static void withdraw_record(struct machine *machine, struct record *record)
+{
+    if (machine->ledger)
+        ledger_withdraw(machine->ledger, record);
+}
+
+/* Puts it where frames find it. */
 static int enlist(struct process *process, struct err *err)
 {
     struct machine *machine = process->machine;
@@ -271,11 +311,8 @@ static int enlist(struct process *process, struct err *err)
     } else if (machine->state != MACHINE_ACTIVE) {
         r = err_set(err, ERR_BUSY, "sandbox '%s' is being destroyed", machine->id);
     } else {
-        process->number = ++machine->last_process;
-        (void)snprintf(process->id, sizeof(process->id), "p%u", process->number);
         process->next = machine->processes;
-        machine->processes = process;
-        atomic_fetch_add(&process->refs, 1);
+        machine->processes = process_ref(process);
     }
     (void)pthread_mutex_unlock(&machine->lock);
     return r;
@@ -313,33 +350,58 @@ static int send_spawn(struct process *process, const struct process_spec *spec, 
     return r < 0 ? err_sys(err, r, "send the process to sandbox '%s'", machine->id) : 0;
 }
 
+void process_set_timeout(struct process *process)
+{
+    uint64_t timeout_ms = process->record->spec->timeout_ms;
+
+    if (timeout_ms > 0)
+        reactor_set_timer(process->machine->host->reactor, &process_ref(process)->timer,
+                          process->started_ms + timeout_ms);
+}
+
+static int launch(struct process *process, const struct process_spec *spec, struct err *err)
+{
+    const struct reader_spec all = { .follows = true, .is_flow = true };
+    int r = 0;
+
+    if (!spec->is_detached)
+        r = reader_open(process->record, &all, &process->reader, err);
+    if (r == 0)
+        r = enlist(process, err);
+    if (r < 0)
+        return r;
+    r = send_spawn(process, spec, err);
+    if (r < 0)
+        delist(process);
+    return r;
+}
+
 int process_start(struct machine *machine, const struct process_spec *spec, struct process **ret,
                   struct err *err)
 {
-    struct process *process = process_alloc(machine);
-    int r;
+    struct process *process;
+    struct record *record;
+    int r = make_record(machine, spec, &record, err);
 
-    if (!process)
-        return err_sys(err, -errno, "make an event descriptor");
+    if (r < 0)
+        return r;
+    record->oom_kills_before =
+        cgroup_oom_kills(machine->host->cgroups, machine->guest.limits_group);
+    process = process_alloc(machine, record);
     process->has_terminal = spec->has_terminal;
     process->is_input_closed = !spec->has_stdin && !spec->has_terminal;
-    r = enlist(process, err);
-    if (r == 0) {
-        r = send_spawn(process, spec, err);
-        if (r < 0)
-            delist(process);
-    }
+    process->is_recorded = spec->is_detached;
+    record_set_writer(record, process);
+    r = launch(process, spec, err);
     if (r < 0) {
-        /* The list has dropped its reference; this is the caller's, which the analyzer cannot
-         * count. */
-        process_unref(process); // NOLINT(clang-analyzer-unix.Malloc)
+        record_set_writer(record, NULL);
+        withdraw_record(machine, record);
+        process_abandon(process);
         return r;
     }
-    if (spec->timeout_ms > 0) {
-        atomic_fetch_add(&process->refs, 1);
-        reactor_set_timer(machine->host->reactor, &process->timer,
-                          process->started_ms + spec->timeout_ms);
-    }
+    process_set_timeout(process);
+    if (machine->ledger && !spec->is_detached)
+        scribe_add_later(machine->host->scribe, process);
     *ret = process;
     return 0;
 }
@@ -376,78 +438,37 @@ int process_send_numbers(struct process *process, enum frame_type type, uint64_t
     return r < 0 ? r : channel_send(&process->machine->channel, &out, NULL, 0);
 }
 
-/* Locked. Takes what fits; true if there was any. An acknowledgement that is due is in *ret_ack. */
-static bool take_event(struct process *process, void *data, size_t size, struct process_event *ret,
-                       bool *ret_ack)
-{
-    for (int i = 0; i < STREAM_COUNT; i++) {
-        struct buf *from = &process->out[i].data;
-        uint64_t read_up_to;
-
-        if (from->len == 0)
-            continue;
-        ret->kind = i == STREAM_STDOUT ? PROCESS_STDOUT : PROCESS_STDERR;
-        ret->len = from->len < size ? from->len : size;
-        memcpy(data, from->data, ret->len);
-        buf_consume(from, ret->len);
-        read_up_to = process->out[i].received - from->len;
-        *ret_ack = read_up_to - process->out[i].acked >= PROCESS_ACK_EVERY;
-        if (*ret_ack)
-            process->out[i].acked = read_up_to;
-        return true;
-    }
-    if (!process->is_over)
-        return false;
-    ret->kind = PROCESS_ENDED;
-    ret->end = process->end;
-    return true;
-}
-
-static int wait_event(const struct process *process, int watch_fd)
-{
-    struct pollfd fds[2] = {
-        { .fd = process->event_fd, .events = POLLIN },
-        { .fd = watch_fd, .events = POLLRDHUP },
-    };
-    uint64_t count;
-
-    if (poll(fds, 2, -1) < 0)
-        return errno == EINTR ? 0 : -errno;
-    if (fds[1].revents)
-        return -ECANCELED;
-    (void)!read(process->event_fd, &count, sizeof(count));
-    return 0;
-}
-
 int process_next(struct process *process, int watch_fd, void *data, size_t size,
-                 struct process_event *ret)
+                 struct reader_event *ret)
 {
-    struct machine *machine = process->machine;
-    bool has_event, wants_ack = false;
+    return reader_next(process->reader, watch_fd, data, size, ret);
+}
 
-    for (;;) {
-        int r;
+struct record *process_record(struct process *process)
+{
+    return process->record;
+}
 
-        (void)pthread_mutex_lock(&machine->lock);
-        has_event = take_event(process, data, size, ret, &wants_ack);
-        (void)pthread_mutex_unlock(&machine->lock);
-        if (has_event)
-            break;
-        r = wait_event(process, watch_fd);
-        if (r < 0)
-            return r;
+void process_acknowledge(struct process *process)
+{
+    bool is_kept = process->machine->ledger;
+
+    (void)pthread_mutex_lock(&process->ack_lock);
+    for (int i = 0; i < PROCESS_STREAMS; i++) {
+        uint64_t settled = record_settled(process->record, i, is_kept);
+
+        if (settled - atomic_load(&process->acked[i]) < PROCESS_ACK_EVERY)
+            continue;
+        atomic_store(&process->acked[i], settled);
+        /* If the guest is gone its end is on the way, and that is what readers get. */
+        (void)process_send_numbers(process, FRAME_ACK, (uint64_t)i, settled);
     }
-    if (ret->kind == PROCESS_ENDED) {
-        ret->end.memory_peak_bytes =
-            cgroup_memory_peak(machine->host->cgroups, machine->guest.limits_group);
-    } else if (wants_ack) {
-        int stream = ret->kind == PROCESS_STDOUT ? STREAM_STDOUT : STREAM_STDERR;
+    (void)pthread_mutex_unlock(&process->ack_lock);
+}
 
-        /* If the guest is gone its end is on the way, and that is what the reader gets. */
-        (void)process_send_numbers(process, FRAME_ACK, (uint64_t)stream,
-                                   process->out[stream].acked);
-    }
-    return 0;
+static int refuse_over(const struct process *process, struct err *err)
+{
+    return err_refuse(err, CAUSE_PROCESS_ENDED, "process '%s' has ended", process->id);
 }
 
 /* Waits for room in the window and claims it: the offset to send at. */
@@ -462,7 +483,7 @@ static int claim_input(struct process *process, size_t len, bool eof, uint64_t *
            process->input_sent + len - process->input_acked > FRAME_WINDOW)
         (void)pthread_cond_wait(&machine->changed, &machine->lock);
     if (process->is_over) {
-        r = err_set(err, ERR_BUSY, "process '%s' has ended", process->id);
+        r = refuse_over(process, err);
     } else if (process->is_input_closed) {
         r = err_set(err, ERR_BUSY, "stdin of process '%s' is closed", process->id);
     } else {
@@ -492,20 +513,32 @@ int process_send_input(struct process *process, const void *data, size_t len, bo
     return r < 0 ? err_sys(err, r, "send input to process '%s'", process->id) : 0;
 }
 
-static int refuse_if_over(struct process *process, struct err *err)
+bool process_is_over(struct process *process)
 {
     bool is_over;
 
     (void)pthread_mutex_lock(&process->machine->lock);
     is_over = process->is_over;
     (void)pthread_mutex_unlock(&process->machine->lock);
-    return is_over ? err_set(err, ERR_BUSY, "process '%s' has ended", process->id) : 0;
+    return is_over;
+}
+
+/* Notes that a client sends this signal, before it has an effect. */
+static int claim_signal(struct process *process, int signal, struct err *err)
+{
+    bool is_over;
+
+    (void)pthread_mutex_lock(&process->machine->lock);
+    is_over = process->is_over;
+    process->signals_sent |= (uint64_t)1 << (signal - 1);
+    (void)pthread_mutex_unlock(&process->machine->lock);
+    return is_over ? refuse_over(process, err) : 0;
 }
 
 int process_signal(struct process *process, int signal, bool tree, struct err *err)
 {
     struct machine *machine = process->machine;
-    int r = refuse_if_over(process, err);
+    int r = claim_signal(process, signal, err);
 
     if (r < 0)
         return r;
@@ -518,23 +551,28 @@ int process_signal(struct process *process, int signal, bool tree, struct err *e
 
 int process_resize(struct process *process, uint16_t rows, uint16_t columns, struct err *err)
 {
-    int r = refuse_if_over(process, err);
+    int r;
 
-    if (r < 0)
-        return r;
+    if (process_is_over(process))
+        return refuse_over(process, err);
     if (!process->has_terminal)
         return err_set(err, ERR_INVALID, "process '%s' has no terminal", process->id);
     r = process_send_numbers(process, FRAME_RESIZE, rows, columns);
     return r < 0 ? err_sys(err, r, "resize the terminal of process '%s'", process->id) : 0;
 }
 
+struct process *process_ref(struct process *process)
+{
+    atomic_fetch_add(&process->refs, 1);
+    return process;
+}
+
 void process_unref(struct process *process)
 {
     if (!process || atomic_fetch_sub(&process->refs, 1) != 1)
         return;
-    for (int i = 0; i < STREAM_COUNT; i++)
-        buf_done(&process->out[i].data);
-    (void)fd_close(process->event_fd);
+    (void)pthread_mutex_destroy(&process->ack_lock);
+    record_unref(process->record);
     machine_unref(process->machine);
     free(process);
 }

@@ -10,13 +10,15 @@
 struct err;
 struct machine;
 struct process;
+struct reader_event;
 struct record;
 
 enum {
     PROCESS_INPUT_MAX = 64 * 1024,
     PROCESS_ARGS_MAX = 4096,
     PROCESS_ARGS_BYTES_MAX = 1 << 20,
-    PROCESS_TAG_MAX = 128, /* bytes of a tag or an idempotency key */
+    PROCESS_TAG_MAX = 128,   /* bytes of a tag or an idempotency key */
+    PROCESS_EXIT_HOLT = 125, /* the exit code of what is not the process's own doing */
 };
 
 enum output_stream { PROCESS_OUT, PROCESS_ERR, PROCESS_STREAMS };
@@ -67,14 +69,6 @@ struct process_end {
     uint64_t memory_peak_bytes; /* the largest that it, or one it waited for, was at a time */
 };
 
-enum process_event_kind { PROCESS_STDOUT, PROCESS_STDERR, PROCESS_ENDED };
-
-struct process_event {
-    enum process_event_kind kind;
-    size_t len;             /* of stdout or stderr: bytes put into the caller's buffer */
-    struct process_end end; /* of ended */
-};
-
 /* Starts a process; returns before it is known whether the command exists (the end says so). The
  * caller owns one reference. */
 int process_start(struct machine *machine, const struct process_spec *spec, struct process **ret,
@@ -88,11 +82,10 @@ const char *process_id(const struct process *process);
 /* What is known of it; lives as long as the process, and longer for who takes a reference. */
 struct record *process_record(struct process *process);
 
-/* Waits for the next event. Output goes into data (size bytes) and is acknowledged to the guest
- * thereby. All output comes before PROCESS_ENDED, and PROCESS_ENDED comes for ever after. Returns
- * 0, or -ECANCELED once the peer of watch_fd (a connection; -1: none) has hung up. One reader. */
+/* The next of what it writes, or its end, for the one who started it and did not detach it: the
+ * process waits for this reader. As reader_next; after process_abandon there is none. */
 int process_next(struct process *process, int watch_fd, void *data, size_t size,
-                 struct process_event *ret);
+                 struct reader_event *ret);
 
 /* Waits until the guest has room, then sends len (at most PROCESS_INPUT_MAX) bytes to stdin and
  * closes it behind them when eof is set. ERR_BUSY when stdin is closed already, or the process is
@@ -103,12 +96,16 @@ int process_send_input(struct process *process, const void *data, size_t len, bo
 /* With tree, the signal goes to everything the process started. */
 int process_signal(struct process *process, int signal, bool tree, struct err *err);
 
+/* Kills it and everything it started, on this behalf. */
+void process_kill(struct process *process, enum killer killer);
+
 /* ERR_INVALID for a process without a terminal. */
 int process_resize(struct process *process, uint16_t rows, uint16_t columns, struct err *err);
 
-/* Drops the caller's reference, and nobody will ask for the process again: when it has ended, it is
- * forgotten. */
+/* Drops the caller's reference; the process goes on, and waits for nobody. */
 void process_abandon(struct process *process);
+
+struct process *process_ref(struct process *process);
 
 /* Accepts NULL. */
 void process_unref(struct process *process);

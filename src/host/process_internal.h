@@ -3,7 +3,10 @@
 
 #include "host/host_internal.h"
 
-enum { PROCESS_ACK_EVERY = FRAME_WINDOW / 4 }; /* bytes read before the guest hears of it */
+enum { PROCESS_ACK_EVERY = FRAME_WINDOW / 4 }; /* bytes settled before the guest hears of it */
+
+_Static_assert((int)PROCESS_OUT == (int)STREAM_STDOUT && (int)PROCESS_ERR == (int)STREAM_STDERR,
+               "streams are numbered alike");
 
 struct process {
     struct machine *machine; /* referenced */
@@ -12,25 +15,33 @@ struct process {
     char id[16]; /* "p1"; also the name of its control group */
     atomic_int refs;
     bool has_terminal;
-    int event_fd; /* wakes the reader */
-    uint64_t started_ms;
-    uint64_t oom_kills_before;
+    uint64_t started_ms; /* of the monotonic clock */
     struct reactor_timer timer;
+    struct record *record;        /* referenced */
+    struct output_reader *reader; /* of whoever started it; NULL: nobody waits for its output */
 
-    /* Under the sandbox's lock. */
-    struct {
-        struct buf data;   /* received, not yet read */
-        uint64_t received; /* offset behind it */
-        uint64_t acked;
-    } out[STREAM_COUNT];
+    pthread_mutex_t ack_lock; /* acknowledgements must not overtake each other */
+    atomic_uint_fast64_t acked[PROCESS_STREAMS];
+
+    /* Under the scribe's lock: its rows. */
+    struct process *next_now, *next_later;
+    uint64_t due_ms;
+    bool is_in_now;
+
+    /* The scribe's alone. */
+    bool is_recorded; /* that it has begun */
+    bool is_ending;
+
+    /* Under the machine's lock. */
     uint64_t input_sent, input_acked;
     bool is_input_closed;
     bool is_timed_out;
-    const char *doom;  /* why it is being killed, in a literal; or NULL */
-    bool is_started;   /* the guest has it, or has said why not */
-    bool is_abandoned; /* no client will ask for it: it goes when it is over */
-    bool is_forgotten; /* the guest has been told so */
+    enum killer doom;      /* on whose behalf it is being killed */
+    uint64_t signals_sent; /* by clients, as a bit set */
+    bool is_started;       /* the guest has it, or has said why not */
+    bool is_forgotten;     /* the guest has been told so */
     bool is_over;
+    bool is_settled; /* it is over, and that is on disk */
     struct process_end end;
 };
 
@@ -41,12 +52,19 @@ int process_send_numbers(struct process *process, enum frame_type type, uint64_t
 /* One that the guest has and we have not: an earlier life of the daemon started it. Locked. */
 struct process *process_adopt(struct machine *machine, const struct frame *frame);
 
-/* Drops the output of one that nobody will ask about: its writer must not wait for a reader for
- * ever. Locked. */
-void process_discard(struct process *process);
-
 /* The process with this number, or NULL. Locked. */
 struct process *process_find_number(struct machine *machine, uint32_t number);
 
-/* A process without anything; refs 1. NULL: no descriptor could be had. */
-struct process *process_alloc(struct machine *machine);
+/* A process with this record (taken) and nothing else; refs 1. */
+struct process *process_alloc(struct machine *machine, struct record *record);
+
+/* Ends it when its time is over. */
+void process_set_timeout(struct process *process);
+
+/* Tells the guest what it need not keep any more, if that is much. */
+void process_acknowledge(struct process *process);
+
+bool process_is_over(struct process *process);
+
+/* That it is over is on disk. */
+void process_note_settled(struct process *process);

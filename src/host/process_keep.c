@@ -1,32 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Processes that outlive whoever asked for them: their client, a rollback, the daemon itself. */
-#include <stdio.h>
-
+#include "base/cleanup.h"
 #include "base/parse.h"
+#include "host/ledger.h"
 #include "host/process_internal.h"
+#include "host/record_internal.h"
 #include "kernel/cgroup.h"
 #include "wire/message.h"
 
-enum { ACKS_A_SWEEP = 64 };
+/* It goes on from where the guest was told that nothing need be kept. */
+static void go_on(struct process *process, const struct message_state *state)
+{
+    for (int i = 0; i < PROCESS_STREAMS; i++)
+        atomic_store(&process->acked[i], state->acked[i]);
+    process->input_sent = state->input;
+    process->input_acked = state->input_taken;
+    process->is_input_closed = !state->is_input_open;
+    process->has_terminal = state->has_terminal;
+    process->started_ms -= state->age_ms;
+    process->is_started = process->is_recorded = true;
+    record_set_pid(process->record, state->pid);
+}
 
 struct process *process_adopt(struct machine *machine, const struct frame *frame)
 {
     struct message_state state;
-    struct process *process = message_get_state(frame, &state) ? process_alloc(machine) : NULL;
+    struct process *process;
 
-    if (!process)
+    if (!machine->ledger || !message_get_state(frame, &state))
         return NULL;
-    process->number = frame->process;
-    (void)snprintf(process->id, sizeof(process->id), "p%u", process->number);
-    for (int i = 0; i < STREAM_COUNT; i++)
-        process->out[i].received = process->out[i].acked = state.acked[i];
-    process->input_sent = state.input;
-    process->input_acked = state.input_taken;
-    process->is_input_closed = !state.is_input_open;
-    process->has_terminal = state.has_terminal;
-    process->started_ms -= state.age_ms;
-    process->is_started = true;
-    process->is_abandoned = true;
+    process = process_alloc(machine, ledger_adopt(machine->ledger, frame->process));
+    ledger_resume(machine->ledger, process->record, state.acked);
+    go_on(process, &state);
+    record_set_writer(process->record, process);
+    /* One that has ended has done so in its time, or is known to have been killed for it. */
+    if (!state.is_exited)
+        process_set_timeout(process);
     process->next = machine->processes;
     machine->processes = process;
     return process;
@@ -35,6 +44,8 @@ struct process *process_adopt(struct machine *machine, const struct frame *frame
 /* Of a process whose end was told and forgotten. */
 static void adopt_group(void *context, const char *group)
 {
+    static char *const no_words[] = { NULL };
+    static const struct process_spec unknown = { .args = no_words };
     struct machine *machine = context;
     struct process *process;
     uint64_t number;
@@ -42,18 +53,17 @@ static void adopt_group(void *context, const char *group)
     if (group[0] != 'p' || parse_u64(group + 1, &number) < 0 || number > INT32_MAX)
         return;
     (void)pthread_mutex_lock(&machine->lock);
-    process = process_find_number(machine, (uint32_t)number) ? NULL : process_alloc(machine);
+    process = process_find_number(machine, (uint32_t)number)
+                  ? NULL
+                  : process_alloc(machine, record_new((uint32_t)number, &unknown, 0));
     if (process) {
-        process->number = (uint32_t)number;
-        (void)snprintf(process->id, sizeof(process->id), "%.15s", group);
         process->is_started = process->is_over = true;
-        process->is_abandoned = process->is_forgotten = true;
+        process->is_settled = process->is_forgotten = true;
         process->next = machine->processes;
         machine->processes = process;
     }
-    if (number > machine->last_process)
-        machine->last_process = (uint32_t)number;
     (void)pthread_mutex_unlock(&machine->lock);
+    ledger_skip(machine->ledger, (uint32_t)number);
 }
 
 void process_adopt_groups(struct machine *machine)
@@ -61,77 +71,43 @@ void process_adopt_groups(struct machine *machine)
     (void)cgroup_list_children(machine->host->cgroups, machine->id, adopt_group, machine);
 }
 
-/* Locked. */
-static bool wants_ack(const struct process *process, int stream)
-{
-    return process->is_abandoned && !process->is_over &&
-           process->out[stream].received - process->out[stream].acked >= PROCESS_ACK_EVERY;
-}
-
-/* The keeper acknowledges it: the reactor's thread, which is here at times, must not wait for a
- * guest. */
-void process_discard(struct process *process)
-{
-    for (int i = 0; i < STREAM_COUNT; i++) {
-        buf_clear(&process->out[i].data);
-        if (wants_ack(process, i))
-            keeper_wake(process->machine->host->keeper);
-    }
-}
-
-/* One whose discarded output the guest is to hear of, referenced; or NULL. */
-static struct process *take_discarded(struct machine *machine, int *ret_stream)
-{
-    struct process *process;
-
-    (void)pthread_mutex_lock(&machine->lock);
-    for (process = machine->processes; process; process = process->next) {
-        *ret_stream = wants_ack(process, STREAM_STDOUT) ? STREAM_STDOUT : STREAM_STDERR;
-        if (wants_ack(process, *ret_stream))
-            break;
-    }
-    if (process) {
-        process->out[*ret_stream].acked = process->out[*ret_stream].received;
-        atomic_fetch_add(&process->refs, 1);
-    }
-    (void)pthread_mutex_unlock(&machine->lock);
-    return process;
-}
-
-/* Whether there may be more: a sandbox that writes without end must not keep the others waiting. */
-static bool acknowledge_discarded(struct machine *machine)
-{
-    for (int i = 0; i < ACKS_A_SWEEP; i++) {
-        int stream;
-        struct process *process = take_discarded(machine, &stream);
-
-        if (!process)
-            return false;
-        (void)process_send_numbers(process, FRAME_ACK, (uint64_t)stream,
-                                   process->out[stream].acked);
-        process_unref(process);
-    }
-    return true;
-}
-
-void process_abandon(struct process *process)
+void process_note_settled(struct process *process)
 {
     struct machine *machine = process->machine;
 
     (void)pthread_mutex_lock(&machine->lock);
-    process->is_abandoned = true;
-    process_discard(process);
+    process->is_settled = true;
     (void)pthread_mutex_unlock(&machine->lock);
-    process_unref(process);
+    record_shrink(process->record);
+    record_set_writer(process->record, NULL);
     keeper_wake(machine->host->keeper);
 }
 
-void process_doom_all(struct machine *machine, const char *why)
+void process_abandon(struct process *process)
+{
+    reader_close(TAKE_PTR(process->reader));
+    process_unref(process);
+}
+
+void process_kill(struct process *process, enum killer killer)
+{
+    struct machine *machine = process->machine;
+    bool is_over;
+
+    (void)pthread_mutex_lock(&machine->lock);
+    is_over = process->is_over;
+    process->doom = killer;
+    (void)pthread_mutex_unlock(&machine->lock);
+    if (!is_over)
+        (void)cgroup_kill(machine->host->cgroups, machine->id, process->id);
+}
+
+void process_doom_all(struct machine *machine, enum killer killer)
 {
     (void)pthread_mutex_lock(&machine->lock);
     for (struct process *process = machine->processes; process; process = process->next)
         if (!process->is_over)
-            process->doom = why;
+            process->doom = killer;
     (void)pthread_mutex_unlock(&machine->lock);
 }
 
@@ -152,20 +128,19 @@ void process_settle(struct machine *machine)
     (void)pthread_mutex_unlock(&machine->lock);
 }
 
-int machine_end_processes(struct machine *machine, const char *why)
+int machine_end_processes(struct machine *machine, enum killer killer)
 {
     process_settle(machine);
-    process_doom_all(machine, why);
+    process_doom_all(machine, killer);
     return cgroup_kill_processes(machine->host->cgroups, machine->id);
 }
 
-/* Takes the first that is over and unwanted off the list, behind those that were looked at. Locked.
- */
+/* Takes the first that is over, on disk too, off the list. Locked. */
 static struct process *take_ended(struct machine *machine)
 {
     struct process **slot = &machine->processes, *found;
 
-    while (*slot && !((*slot)->is_over && (*slot)->is_abandoned))
+    while (*slot && !(*slot)->is_settled)
         slot = &(*slot)->next;
     found = *slot;
     if (found)
@@ -195,7 +170,6 @@ static bool forget(struct process *process)
 bool process_sweep(struct machine *machine)
 {
     struct process *process, *left = NULL, *last = NULL;
-    bool is_more = acknowledge_discarded(machine);
 
     for (;;) {
         (void)pthread_mutex_lock(&machine->lock);
@@ -217,7 +191,7 @@ bool process_sweep(struct machine *machine)
         machine->processes = left;
         (void)pthread_mutex_unlock(&machine->lock);
     }
-    return left || is_more;
+    return left;
 }
 
 void process_drop_all(struct machine *machine)

@@ -40,3 +40,6 @@ bool reactor_cancel_timer(struct reactor *reactor, struct reactor_timer *timer);
 
 /* Milliseconds of the monotonic clock. */
 uint64_t clock_ms(void);
+
+/* Milliseconds since 1970. */
+uint64_t clock_wall_ms(void);

@@ -43,7 +43,7 @@ void record_unref(struct record *record);
 
 /* --- reading --------------------------------------------------------------------------------- */
 
-struct reader;
+struct output_reader;
 
 struct reader_spec {
     uint64_t from[PROCESS_STREAMS]; /* offsets to begin at */
@@ -68,16 +68,16 @@ struct reader_event {
 };
 
 /* ERR_INVALID for an offset that has not been written yet. */
-int reader_open(struct record *record, const struct reader_spec *spec, struct reader **ret,
+int reader_open(struct record *record, const struct reader_spec *spec, struct output_reader **ret,
                 struct err *err);
 
 /* Waits for the next event; data has room for size bytes. 0, or -ECANCELED once the peer of
  * watch_fd (a connection; -1: none) has hung up. One thread at a time. */
-int reader_next(struct reader *reader, int watch_fd, void *data, size_t size,
+int reader_next(struct output_reader *reader, int watch_fd, void *data, size_t size,
                 struct reader_event *ret);
 
 /* Accepts NULL. */
-void reader_close(struct reader *reader);
+void reader_close(struct output_reader *reader);
 
 /* Waits for the end. 0, -ETIMEDOUT after timeout_ms (0: never), or -ECANCELED as above. */
 int record_wait(struct record *record, int watch_fd, uint64_t timeout_ms, struct process_end *ret);

@@ -10,6 +10,7 @@
  */
 #include "host/recover.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 #include "base/cleanup.h"
 #include "base/fault.h"
 #include "host/guest_socket.h"
+#include "host/ledger.h"
 #include "host/registry.h"
 #include "host/sandbox_create.h"
 #include "kernel/cgroup.h"
@@ -145,6 +147,7 @@ static int adopt(struct sandbox *sandbox, struct err *err)
         .id = info->machine,
         .limits_group = info->limits_group,
         .uid_slot = info->uid_slot,
+        .ledger = sandbox->ledger,
     };
     int r = host_find_runtime(sandbox->host, info->runtime, &known.ops, err);
 
@@ -210,6 +213,23 @@ static void recover_one(struct sandbox *sandbox)
         recover_running(sandbox);
 }
 
+/* Those that nobody has any more have ended in a way that only the state of their sandbox tells. */
+static void recover_processes(struct sandbox *sandbox)
+{
+    struct process_end end = { .outcome = OUTCOME_LOST, .exit_code = PROCESS_EXIT_HOLT };
+
+    if (sandbox->info.state == SANDBOX_ROLLING_BACK) {
+        end = (struct process_end){ .outcome = OUTCOME_KILLED,
+                                    .killer = KILLER_ROLLBACK,
+                                    .exit_code = 128 + SIGKILL,
+                                    .signal = SIGKILL };
+        (void)snprintf(end.reason, sizeof(end.reason), "the sandbox was rolled back");
+    } else {
+        (void)snprintf(end.reason, sizeof(end.reason), "it ended while the daemon was away");
+    }
+    ledger_settle(sandbox->ledger, &end);
+}
+
 /* What was never finished, or never finished being destroyed. */
 static void remove_one(struct sandbox *sandbox)
 {
@@ -221,6 +241,7 @@ static void remove_one(struct sandbox *sandbox)
         set_state(sandbox, SANDBOX_FAILED, err.msg);
         return;
     }
+    ledger_purge(sandbox->ledger);
     fault_point("recover.emptied");
     (void)registry_remove(sandbox->host->registry, sandbox->info.id, &err);
     fault_point("recover.forgotten");
@@ -241,7 +262,9 @@ static void recover(struct host *host, struct sandbox_info *info)
     if (sandbox_enter_table(sandbox, &err) < 0) {
         host_dismiss(host);
     } else if (is_wanted) {
+        ledger_load(sandbox->ledger);
         recover_one(sandbox);
+        recover_processes(sandbox);
     } else {
         remove_one(sandbox);
     }

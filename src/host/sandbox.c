@@ -12,17 +12,10 @@
 #include "base/cleanup.h"
 #include "base/xalloc.h"
 #include "host/audit.h"
+#include "host/ledger.h"
 #include "host/registry.h"
 #include "host/sandbox_internal.h"
 #include "store/volume.h"
-
-uint64_t clock_wall_ms(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_REALTIME, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
 
 static void make_id(char *id)
 {
@@ -58,6 +51,7 @@ void sandbox_unref(struct sandbox *sandbox)
     if (!sandbox || atomic_fetch_sub(&sandbox->refs, 1) != 1)
         return;
     volume_close(sandbox->volume);
+    ledger_unref(sandbox->ledger);
     sandbox_info_done(&sandbox->info);
     (void)pthread_cond_destroy(&sandbox->changed);
     (void)pthread_mutex_destroy(&sandbox->lock);
@@ -81,6 +75,7 @@ int sandbox_enter_table(struct sandbox *sandbox, struct err *err)
     const char *name = sandbox->info.name;
     bool is_taken;
 
+    sandbox->ledger = ledger_new(host, sandbox->info.id);
     (void)pthread_mutex_lock(&host->lock);
     is_taken = find(host, sandbox->info.id) || (*name && find(host, name));
     while (*slot)
@@ -264,7 +259,7 @@ static void leave_process(struct sandbox *sandbox, struct process *process)
     struct err ignored;
 
     if (host_is_open(sandbox->host, &ignored) == 0)
-        (void)process_signal(process, SIGKILL, true, &ignored);
+        process_kill(process, KILLER_CLIENT);
     process_abandon(process);
 }
 

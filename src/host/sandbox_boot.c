@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "base/fault.h"
+#include "host/ledger.h"
 #include "host/sandbox_internal.h"
 #include "store/store.h"
 #include "store/volume.h"
@@ -54,6 +55,7 @@ int sandbox_boot(struct sandbox *sandbox, struct err *err)
     if (r < 0)
         return r;
     fault_point("boot.started");
+    machine->ledger = ledger_ref(sandbox->ledger);
     r = furnish(sandbox, machine, err);
     if (r < 0) {
         discard(machine);

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/fault.h"
+#include "host/ledger.h"
 #include "host/registry.h"
 #include "host/sandbox_internal.h"
 #include "store/volume.h"
@@ -84,6 +85,7 @@ int sandbox_destroy(struct sandbox *sandbox, struct err *err)
     sandbox_unboot(sandbox);
     fault_point("destroy.ended");
     r = destroy_files(sandbox, err);
+    ledger_purge(sandbox->ledger);
     fault_point("destroy.emptied");
     if (r == 0)
         r = registry_remove(sandbox->host->registry, sandbox->info.id, err);

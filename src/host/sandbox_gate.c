@@ -138,19 +138,3 @@ int sandbox_exec(struct sandbox *sandbox, const struct process_spec *spec, struc
     (void)pthread_mutex_unlock(&sandbox->lock);
     return r;
 }
-
-int sandbox_find_process(struct sandbox *sandbox, const char *id, struct process **ret,
-                         struct err *err)
-{
-    struct machine *machine;
-    int r;
-
-    (void)pthread_mutex_lock(&sandbox->lock);
-    machine = sandbox->machine ? machine_ref(sandbox->machine) : NULL;
-    (void)pthread_mutex_unlock(&sandbox->lock);
-    if (!machine)
-        return err_refuse(err, CAUSE_PROCESS_NOT_FOUND, "no process '%.20s': nothing runs", id);
-    r = process_find(machine, id, ret, err);
-    machine_unref(machine);
-    return r;
-}

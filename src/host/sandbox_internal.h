@@ -44,13 +44,11 @@ struct sandbox {
     unsigned pins;            /* who else uses the volume, see sandbox_pin */
     struct volume *volume;
     struct machine *machine; /* NULL: none runs */
+    struct ledger *ledger;   /* its processes; since it is in the table */
 };
 
 struct sandbox *sandbox_new(struct host *host);
 struct sandbox *sandbox_ref(struct sandbox *sandbox);
-
-/* Milliseconds since 1970. */
-uint64_t clock_wall_ms(void);
 
 /* Puts it into the table unless its name is taken, and takes it out again, where it is. */
 int sandbox_enter_table(struct sandbox *sandbox, struct err *err);

@@ -103,7 +103,7 @@ int sandbox_halt(struct sandbox *sandbox, enum sandbox_state before, struct err 
         sandbox_finish(sandbox, before);
         return r;
     }
-    process_doom_all(sandbox->machine, "the sandbox was stopped");
+    process_doom_all(sandbox->machine, KILLER_STOP);
     sandbox_unboot(sandbox);
     fault_point("stop.ended");
     sandbox_finish(sandbox, SANDBOX_STOPPED);

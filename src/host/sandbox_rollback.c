@@ -34,7 +34,7 @@ static int move_machine(struct sandbox *sandbox, struct volume_mounts *ret_old, 
 
     if (!machine)
         return 0;
-    r = machine_end_processes(machine, "the sandbox was rolled back");
+    r = machine_end_processes(machine, KILLER_ROLLBACK);
     if (r < 0)
         return err_sys(err, r, "end the processes of sandbox '%s'", sandbox->info.id);
     fault_point("rollback.killed");

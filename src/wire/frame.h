@@ -34,7 +34,7 @@ enum {
     FRAME_FROM_DAEMON_MAX = 2 * 1024 * 1024, /* payload the guest accepts: a spawn has a big argv */
     FRAME_WINDOW = 256 * 1024,               /* unacknowledged bytes of one stream */
     FRAME_FDS_MAX = 16,
-    WIRE_VERSION = 2,
+    WIRE_VERSION = 3,
 };
 
 enum frame_type {

@@ -221,6 +221,7 @@ int message_put_exited(struct buf *out, uint32_t process, const struct message_e
 
     return frame_end(out, start,
                      put_u32(out, exited->status) && put_u64(out, exited->cpu_us) &&
+                         put_u64(out, exited->peak_bytes) &&
                          put_u64(out, exited->end[STREAM_STDOUT]) &&
                          put_u64(out, exited->end[STREAM_STDERR]));
 }
@@ -231,6 +232,7 @@ bool message_get_exited(const struct frame *frame, struct message_exited *ret)
 
     ret->status = get_u32(&reader);
     ret->cpu_us = get_u64(&reader);
+    ret->peak_bytes = get_u64(&reader);
     ret->end[STREAM_STDOUT] = get_u64(&reader);
     ret->end[STREAM_STDERR] = get_u64(&reader);
     return reader_is_done(&reader);

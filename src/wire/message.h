@@ -64,6 +64,7 @@ struct message_failed {
 struct message_exited {
     uint32_t status; /* as from waitpid */
     uint64_t cpu_us;
+    uint64_t peak_bytes; /* of memory: the largest that it, or one that it waited for, ever was */
     uint64_t end[STREAM_COUNT]; /* offset behind the last byte written before the end */
 };
 

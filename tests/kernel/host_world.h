@@ -12,6 +12,7 @@
 #include "host/config.h"
 #include "host/host.h"
 #include "host/process.h"
+#include "host/record.h"
 #include "host/sandbox.h"
 #include "kernel/harness.h"
 #include "store/template.h"
@@ -123,7 +124,7 @@ static inline int world_sh(struct sandbox *sandbox, const char *command, struct 
     char *args[] = { (char *)(uintptr_t) "/bin/sh", (char *)(uintptr_t) "-c",
                      (char *)(uintptr_t)command, NULL };
     struct process_spec spec = { .args = args };
-    struct process_event event = { 0 };
+    struct reader_event event = { 0 };
     struct process *process;
     struct err err = { 0 };
     char data[8192];
@@ -132,9 +133,9 @@ static inline int world_sh(struct sandbox *sandbox, const char *command, struct 
         return -1;
     do {
         CHECK(process_next(process, -1, data, sizeof(data), &event) == 0);
-        if (event.kind != PROCESS_ENDED && ret_output)
+        if (event.kind != READER_ENDED && ret_output)
             CHECK(buf_add(ret_output, data, event.len) == 0);
-    } while (event.kind != PROCESS_ENDED);
+    } while (event.kind != READER_ENDED);
     process_abandon(process);
     return event.end.exit_code;
 }

@@ -215,14 +215,14 @@ static int run_script(struct box *box, const char *script)
     char *args[] = { (char *)(uintptr_t) "/bin/sh", (char *)(uintptr_t) "-c",
                      (char *)(uintptr_t)script, NULL };
     struct process_spec spec = { .args = args };
-    struct process_event event = { .kind = PROCESS_STDOUT };
+    struct reader_event event = { .kind = READER_DATA };
     struct process *process;
     char data[1024];
     int r = sandbox_exec(box->handle, &spec, &process, &err);
 
-    while (r >= 0 && event.kind != PROCESS_ENDED) {
+    while (r >= 0 && event.kind != READER_ENDED) {
         CHECK(process_next(process, -1, data, sizeof(data), &event) == 0);
-        CHECK(event.kind == PROCESS_ENDED || event.len == 0, "(it says: %.*s)", (int)event.len,
+        CHECK(event.kind == READER_ENDED || event.len == 0, "(it says: %.*s)", (int)event.len,
               data);
     }
     if (r >= 0) {

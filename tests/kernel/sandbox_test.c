@@ -62,7 +62,7 @@ static void a_rollback_ends_processes_and_says_so(void)
     struct sandbox *sandbox = world_create(NULL);
     char *args[] = { (char *)(uintptr_t) "/bin/sleep", (char *)(uintptr_t) "1000", NULL };
     struct process_spec spec = { .args = args };
-    struct process_event event;
+    struct reader_event event;
     struct snapshot_info turn;
     struct process *process;
     char data[64];
@@ -71,7 +71,7 @@ static void a_rollback_ends_processes_and_says_so(void)
     CHECK_OK(sandbox_exec(sandbox, &spec, &process, &err), &err);
     CHECK_OK(sandbox_rollback(sandbox, "turn-0001", false, &err), &err);
     CHECK(process_next(process, -1, data, sizeof(data), &event) == 0);
-    CHECK(event.kind == PROCESS_ENDED && event.end.outcome == OUTCOME_KILLED);
+    CHECK(event.kind == READER_ENDED && event.end.outcome == OUTCOME_KILLED);
     CHECK(strstr(event.end.reason, "rolled back"), "(%s)", event.end.reason);
     process_abandon(process);
     CHECK(world_sh(sandbox, "true", NULL) == 0);
@@ -273,12 +273,12 @@ static int run_exec(struct sandbox *sandbox, struct err *why)
 {
     char *args[] = { (char *)(uintptr_t) "/bin/true", NULL };
     struct process_spec spec = { .args = args };
-    struct process_event event = { .kind = PROCESS_STDOUT };
+    struct reader_event event = { .kind = READER_DATA };
     struct process *process;
     char data[64];
     int r = sandbox_exec(sandbox, &spec, &process, why);
 
-    while (r >= 0 && event.kind != PROCESS_ENDED)
+    while (r >= 0 && event.kind != READER_ENDED)
         CHECK(process_next(process, -1, data, sizeof(data), &event) == 0);
     if (r >= 0)
         process_abandon(process);

@@ -193,10 +193,10 @@ static struct process *storm_start(struct sandbox *sandbox, const char *word)
 
 static void storm_wait(struct process *process)
 {
-    struct process_event event = { .kind = PROCESS_STDOUT };
+    struct reader_event event = { .kind = READER_DATA };
     char data[1024];
 
-    while (event.kind != PROCESS_ENDED)
+    while (event.kind != READER_ENDED)
         CHECK(process_next(process, -1, data, sizeof(data), &event) == 0);
     CHECK(event.end.exit_code == 0, "(%d)", event.end.exit_code);
     process_abandon(process);

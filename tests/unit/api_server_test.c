@@ -242,16 +242,20 @@ const char *stub_process_id(const struct process *process)
     return "p1";
 }
 
-static void process_end(struct process_event *ret)
+static void process_end(struct reader_event *ret)
 {
-    ret->kind = PROCESS_ENDED;
-    ret->end = (struct process_end){ OUTCOME_EXITED, 7, 0, "", 12, 3, UINT64_C(1) << 40 };
+    ret->kind = READER_ENDED;
+    ret->end = (struct process_end){ .outcome = OUTCOME_EXITED,
+                                     .exit_code = 7,
+                                     .duration_ms = 12,
+                                     .cpu_ms = 3,
+                                     .memory_peak_bytes = UINT64_C(1) << 40 };
 }
 
 /* "wait" lasts until its client goes, "flood" fills the buffer again and again, "talk" says a word
  * on each stream. */
 int stub_process_next(struct process *process, int watch_fd, void *data, size_t size,
-                      struct process_event *ret)
+                      struct reader_event *ret)
 {
     struct pollfd watch = { watch_fd, POLLRDHUP, 0 };
     bool is_flood = strcmp(process->command, "flood") == 0;
@@ -265,7 +269,8 @@ int stub_process_next(struct process *process, int watch_fd, void *data, size_t 
         process_end(ret);
         return 0;
     }
-    ret->kind = process->step % 2 ? PROCESS_STDOUT : PROCESS_STDERR;
+    ret->kind = READER_DATA;
+    ret->stream = process->step % 2 ? PROCESS_OUT : PROCESS_ERR;
     ret->len = is_flood ? size : 5;
     memset(data, process->step % 2 ? 'o' : 'e', ret->len);
     return 0;

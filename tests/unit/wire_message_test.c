@@ -251,7 +251,7 @@ static void an_end_comes_back(void)
     struct message_exited exited;
 
     CHECK(message_get_exited(&frame, &exited));
-    CHECK(exited.status == 0x0700 && exited.cpu_us == 1234567);
+    CHECK(exited.status == 0x0700 && exited.cpu_us == 1234567 && exited.peak_bytes == 7654321);
     CHECK(exited.end[STREAM_STDOUT] == 100 && exited.end[STREAM_STDERR] == 0x100000000);
 }
 

@@ -61,6 +61,7 @@ static inline int put_exited_sample(struct buf *out)
     return message_put_exited(out, 3,
                               &(struct message_exited){ .status = 0x0700,
                                                         .cpu_us = 1234567,
+                                                        .peak_bytes = 7654321,
                                                         .end = { 100, 0x100000000 } });
 }
 
