@@ -21,7 +21,7 @@ static json_t *words_write(char *const *words)
 
 json_t *journal_spec_write(const struct process_spec *spec)
 {
-    return json_pack("{s:o, s:o, s:s?, s:b, s:b, s:I, s:s?, s:s?, s:b}", "args",
+    return json_pack("{s:o, s:o, s:s*, s:b, s:b, s:I, s:s*, s:s*, s:b}", "args",
                      words_write(spec->args), "env", words_write(spec->env), "cwd", spec->cwd,
                      "stdin", spec->has_stdin, "terminal", spec->has_terminal, "timeout",
                      (json_int_t)spec->timeout_ms, "tag", spec->tag, "key", spec->key, "detached",
@@ -55,7 +55,7 @@ struct process_spec *journal_spec_read(const json_t *value)
     cleanup_free char **arg_words = NULL, **env_words = NULL;
 
     /* The format of jansson takes no const. */
-    if (json_unpack((json_t *)(uintptr_t)value, "{s:o, s:o, s:s?, s:b, s:b, s:I, s:s?, s:s?, s:b}",
+    if (json_unpack((json_t *)(uintptr_t)value, "{s:o, s:o, s?s, s:b, s:b, s:I, s?s, s?s, s:b}",
                     "args", &args, "env", &env, "cwd", &spec.cwd, "stdin", &has_stdin, "terminal",
                     &has_terminal, "timeout", &timeout, "tag", &spec.tag, "key", &spec.key,
                     "detached", &is_detached) < 0)

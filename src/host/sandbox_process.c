@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The processes of a sandbox, also those that are over. */
+#include <errno.h>
+
 #include "base/err.h"
 #include "host/ledger.h"
 #include "host/process.h"
@@ -50,9 +52,12 @@ int sandbox_find_process(struct sandbox *sandbox, const char *id, struct process
                          struct err *err)
 {
     struct record *record = ledger_find(sandbox->ledger, id);
-    int r = record ? find_in_machine(sandbox, id, ret, err) : not_found(sandbox, id, err);
+    int r;
 
-    if (r < 0 && record)
+    if (!record)
+        return not_found(sandbox, id, err);
+    r = record_is_over(record) ? -ESRCH : find_in_machine(sandbox, id, ret, err);
+    if (r < 0)
         r = err_refuse(err, CAUSE_PROCESS_ENDED, "process '%s' has ended", record->id);
     record_unref(record);
     return r;
