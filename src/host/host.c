@@ -242,6 +242,7 @@ static struct host *host_new(const struct config *config)
     host->is_stop_all = config->stop_all;
     host->state_fd = host->guests_fd = host->outputs_fd = -EBADF;
     host_uids_init(host, hash_of(config->state));
+    host->keeper = keeper_new(host);
     host->started_ms = clock_ms();
     (void)pthread_mutex_init(&host->lock, NULL);
     (void)pthread_cond_init(&host->changed, NULL);
@@ -311,7 +312,7 @@ static int host_fill(struct host *host, const struct config *config, struct reco
     recovery_run(recovery, host);
     fault_point("recover.done");
     r = pool_start(host, host->default_runtime, config->pool_size, &host->pool, err);
-    return r == 0 ? keeper_start(host, &host->keeper, err) : r;
+    return r == 0 ? keeper_start(host->keeper, err) : r;
 }
 
 static int check_config(const struct config *config, struct err *err)

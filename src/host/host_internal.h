@@ -231,12 +231,13 @@ bool process_sweep(struct machine *machine);
 
 /* Looks after sandboxes that nobody is looking at: ends what is over its time, notes what has ended
  * by itself. */
-int keeper_start(struct host *host, struct keeper **ret, struct err *err);
+struct keeper *keeper_new(struct host *host);
+int keeper_start(struct keeper *keeper, struct err *err);
 
-/* Something may have happened. Accepts NULL. */
+/* Something may have happened. */
 void keeper_wake(struct keeper *keeper);
 
-/* Ends the thread; the keeper itself must outlive the reactor. Both accept NULL. */
+/* Ends the thread, if it was started; the keeper itself must outlive the reactor. */
 void keeper_stop(struct keeper *keeper);
 void keeper_free(struct keeper *keeper);
 

@@ -16,6 +16,7 @@ enum { SWEEP_AGAIN_MS = 1000, REST_MAX_MS = 60000 };
 struct keeper {
     struct host *host;
     pthread_t thread;
+    bool has_thread;
     pthread_mutex_t lock; /* over all below */
     pthread_cond_t changed;
     bool is_woken;
@@ -172,27 +173,26 @@ static void *keeper_main(void *argument)
     return NULL;
 }
 
-int keeper_start(struct host *host, struct keeper **ret, struct err *err)
+struct keeper *keeper_new(struct host *host)
 {
     struct keeper *keeper = xcalloc(1, sizeof(*keeper));
-    int r;
 
     keeper->host = host;
     (void)pthread_mutex_init(&keeper->lock, NULL);
     (void)pthread_cond_init(&keeper->changed, NULL);
-    r = -pthread_create(&keeper->thread, NULL, keeper_main, keeper);
-    if (r < 0) {
-        free(keeper);
-        return err_sys(err, r, "start the keeper");
-    }
-    *ret = keeper;
-    return 0;
+    return keeper;
+}
+
+int keeper_start(struct keeper *keeper, struct err *err)
+{
+    int r = -pthread_create(&keeper->thread, NULL, keeper_main, keeper);
+
+    keeper->has_thread = r == 0;
+    return r < 0 ? err_sys(err, r, "start the keeper") : 0;
 }
 
 void keeper_wake(struct keeper *keeper)
 {
-    if (!keeper)
-        return;
     (void)pthread_mutex_lock(&keeper->lock);
     keeper->is_woken = true;
     (void)pthread_cond_broadcast(&keeper->changed);
@@ -201,7 +201,7 @@ void keeper_wake(struct keeper *keeper)
 
 void keeper_stop(struct keeper *keeper)
 {
-    if (!keeper)
+    if (!keeper->has_thread)
         return;
     (void)pthread_mutex_lock(&keeper->lock);
     keeper->is_stopping = true;
@@ -212,8 +212,6 @@ void keeper_stop(struct keeper *keeper)
 
 void keeper_free(struct keeper *keeper)
 {
-    if (!keeper)
-        return;
     (void)pthread_cond_destroy(&keeper->changed);
     (void)pthread_mutex_destroy(&keeper->lock);
     free(keeper);

@@ -209,8 +209,8 @@ bool process_frame(struct machine *machine, const struct frame *frame)
         process = process_adopt(machine, frame);
         is_ok = process;
     }
-    /* One that nobody asks about any more may still be writing. */
-    if (process)
+    /* A guest that is yet to forget one may say again what is known. */
+    if (process && !process->is_settled)
         is_ok = takers[frame->type] && takers[frame->type](process, frame);
     (void)pthread_mutex_unlock(&machine->lock);
     return is_ok;

@@ -11,6 +11,7 @@
 /* It goes on from where the guest was told that nothing need be kept. */
 static void go_on(struct process *process, const struct message_state *state)
 {
+    ledger_resume(process->machine->ledger, process->record, state->acked);
     for (int i = 0; i < PROCESS_STREAMS; i++)
         atomic_store(&process->acked[i], state->acked[i]);
     process->input_sent = state->input;
@@ -20,6 +21,10 @@ static void go_on(struct process *process, const struct message_state *state)
     process->started_ms -= state->age_ms;
     process->is_started = process->is_recorded = true;
     record_set_pid(process->record, state->pid);
+    record_set_writer(process->record, process);
+    /* One that has ended has done so in its time, or is known to have been killed for it. */
+    if (!state->is_exited)
+        process_set_timeout(process);
 }
 
 struct process *process_adopt(struct machine *machine, const struct frame *frame)
@@ -30,12 +35,12 @@ struct process *process_adopt(struct machine *machine, const struct frame *frame
     if (!machine->ledger || !message_get_state(frame, &state))
         return NULL;
     process = process_alloc(machine, ledger_adopt(machine->ledger, frame->process));
-    ledger_resume(machine->ledger, process->record, state.acked);
-    go_on(process, &state);
-    record_set_writer(process->record, process);
-    /* One that has ended has done so in its time, or is known to have been killed for it. */
-    if (!state.is_exited)
-        process_set_timeout(process);
+    if (record_is_over(process->record)) {
+        /* All is known of it; only the guest was not told. */
+        process->is_started = process->is_over = process->is_settled = true;
+    } else {
+        go_on(process, &state);
+    }
     process->next = machine->processes;
     machine->processes = process;
     return process;

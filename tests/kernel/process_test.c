@@ -209,6 +209,14 @@ static void check_numbers(const char *data, size_t len, uint64_t offset)
     "i=0; while [ $i -lt " #count " ]; do n=000000$i; echo \"${n:$((${#n} - 7))}\"; "              \
     "i=$((i + 1)); done"
 
+static void check_output(struct sandbox *sandbox, const char *id, uint64_t len)
+{
+    cleanup_with(heard_done) struct heard heard = hear(sandbox, id, PROCESS_OUT, &all);
+
+    CHECK(heard.data.len == len && heard.missing == 0);
+    check_numbers(heard.data.data, len, 0);
+}
+
 /* 5 MiB through 1 MiB of disk. */
 static void of_long_output_head_and_tail_are_kept(void)
 {
@@ -448,7 +456,7 @@ static void what_ended_long_ago_is_forgotten(void)
         (void)wait_end(sandbox, id);
     }
     EVENTUALLY(count_records(sandbox) <= 4);
-    check_numbers(hear(sandbox, id, PROCESS_OUT, &all).data.data, 4000 * 8, 0);
+    check_output(sandbox, id, 4000 * 8);
     sandbox_unref(sandbox);
     host_close(TAKE_PTR(world.host));
     world_set("processes.max", "1000");
@@ -499,6 +507,8 @@ int main(void)
     RUN(what_ended_long_ago_is_forgotten);
     RUN(a_destroyed_sandbox_leaves_no_output);
     world_close();
+    if (host_count().fds != before.fds)
+        system("ls -l /proc/$PPID/fd");
     CHECK(host_count().fds == before.fds, "(%zu, then %zu)", before.fds, host_count().fds);
     CHECK(host_count().mounts == before.mounts);
     return 0;
