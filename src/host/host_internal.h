@@ -68,6 +68,7 @@ struct machine {
     enum root_answer root_answer;
     struct process *processes;
     uint32_t last_process; /* of a throw-away one; a sandbox's ledger counts its own */
+    enum killer doom;      /* all processes are being ended, on this behalf */
     bool is_released;      /* it goes on without this daemon */
 };
 

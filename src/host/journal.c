@@ -20,29 +20,40 @@
 
 enum { SCHEMA_VERSION = 1, BUSY_MS = 10 * 1000 };
 
-static const char schema[] = "CREATE TABLE IF NOT EXISTS processes ("
+/* Columns that are plain numbers. */
+enum number {
+    NUMBER,
+    STARTED_MS,
+    PID,
+    OOM_KILLS, /* that the sandbox had seen before */
+    ENDED_MS,
+    RESTARTS,
+    HOST_PORT,
+    OUT_BYTES,
+    ERR_BYTES,
+    OUT_BASE, /* where the output of its present life begins */
+    ERR_BASE,
+    NUMBERS
+};
+
+#define NUMBER_COLUMNS                                                                             \
+    "number, started_ms, pid, oom_kills, ended_ms, restarts, host_port, out_bytes, err_bytes, "    \
+    "out_base, err_base"
+
+/* Behind them: what was asked for, how it ended (or NULL), and output that is in no file. */
+enum { SPEC = NUMBERS, ENDED, OUT, ERR, SANDBOX };
+
+static const char schema[] = "CREATE TABLE IF NOT EXISTS processes (" NUMBER_COLUMNS
+                             ", spec TEXT NOT NULL, ended TEXT, out BLOB, err BLOB,"
                              " sandbox TEXT NOT NULL,"
-                             " number INTEGER NOT NULL,"
-                             " spec TEXT NOT NULL,"
-                             " started_ms INTEGER NOT NULL,"
-                             " pid INTEGER NOT NULL,"
-                             " oom_kills INTEGER NOT NULL," /* that the sandbox had seen before */
-                             " ended TEXT,"
-                             " ended_ms INTEGER NOT NULL,"
-                             " out_bytes INTEGER NOT NULL,"
-                             " err_bytes INTEGER NOT NULL,"
-                             " out BLOB," /* what is not in a file of its own */
-                             " err BLOB,"
                              " PRIMARY KEY (sandbox, number)) WITHOUT ROWID;";
 
 enum statement { PUT, LOAD, REMOVE, REMOVE_SANDBOX, BEGIN, COMMIT, ROLLBACK, STATEMENTS };
 
 static const char *const texts[STATEMENTS] = {
-    [PUT] = "INSERT OR REPLACE INTO processes VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, "
-            "?11, ?12)",
-    [LOAD] = "SELECT number, spec, started_ms, pid, oom_kills, ended, ended_ms, out_bytes, "
-             "err_bytes, out, "
-             "err FROM processes WHERE sandbox = ?1 ORDER BY number",
+    [PUT] = "INSERT OR REPLACE INTO processes VALUES "
+            "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
+    [LOAD] = "SELECT * FROM processes WHERE sandbox = ?1 ORDER BY number",
     [REMOVE] = "DELETE FROM processes WHERE sandbox = ?1 AND number = ?2",
     [REMOVE_SANDBOX] = "DELETE FROM processes WHERE sandbox = ?1",
     [BEGIN] = "BEGIN IMMEDIATE",
@@ -165,10 +176,8 @@ static int run(struct journal *journal, enum statement which, const char *doing,
 
 /* What a row says, taken from a record at one moment. */
 struct row {
+    uint64_t numbers[NUMBERS];
     char *spec, *ended;
-    uint64_t started_ms, ended_ms;
-    uint32_t pid;
-    uint64_t totals[PROCESS_STREAMS];
     char *data[PROCESS_STREAMS]; /* of a process that is over; NULL: in a file, or nothing */
     size_t lens[PROCESS_STREAMS];
 };
@@ -187,7 +196,8 @@ static void take_output(const struct record *record, int stream, struct row *row
     const struct window *window = &record->streams[stream].window;
     size_t len = (size_t)(window->end - window->start);
 
-    row->totals[stream] = window->end;
+    row->numbers[OUT_BYTES + stream] = window->end;
+    row->numbers[OUT_BASE + stream] = record->base[stream];
     if (!record->is_over || record->streams[stream].spool.fd >= 0 || len == 0)
         return;
     row->data[stream] = malloc(len);
@@ -206,13 +216,33 @@ static void row_take(struct record *record, struct row *ret)
 {
     ret->spec = text_of(journal_spec_write(record->spec));
     (void)pthread_mutex_lock(&record->lock);
-    ret->started_ms = record->started_ms;
-    ret->ended_ms = record->ended_ms;
-    ret->pid = record->pid;
+    ret->numbers[NUMBER] = record->number;
+    ret->numbers[STARTED_MS] = record->started_ms;
+    ret->numbers[PID] = record->pid;
+    ret->numbers[OOM_KILLS] = record->oom_kills_before;
+    ret->numbers[ENDED_MS] = record->ended_ms;
+    ret->numbers[RESTARTS] = record->restarts;
+    ret->numbers[HOST_PORT] = record->host_port;
     ret->ended = record->is_over ? text_of(journal_end_write(&record->end)) : NULL;
     for (int i = 0; i < PROCESS_STREAMS; i++)
         take_output(record, i, ret);
     (void)pthread_mutex_unlock(&record->lock);
+}
+
+/* Columns are counted from 0, parameters from 1. An SQLite result code. */
+static int bind(sqlite3_stmt *put, const char *sandbox, const struct row *row)
+{
+    int rc = SQLITE_OK;
+
+    for (int i = 0; rc == SQLITE_OK && i < NUMBERS; i++)
+        rc = sqlite3_bind_int64(put, i + 1, (sqlite3_int64)row->numbers[i]);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_bind_text(put, SPEC + 1, row->spec, -1, SQLITE_STATIC);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_bind_text(put, ENDED + 1, row->ended, -1, SQLITE_STATIC);
+    for (int i = 0; rc == SQLITE_OK && i < PROCESS_STREAMS; i++)
+        rc = sqlite3_bind_blob64(put, OUT + i + 1, row->data[i], row->lens[i], SQLITE_STATIC);
+    return rc == SQLITE_OK ? sqlite3_bind_text(put, SANDBOX + 1, sandbox, -1, SQLITE_STATIC) : rc;
 }
 
 static int put_one(struct journal *journal, const struct journal_entry *entry, struct err *err)
@@ -223,20 +253,9 @@ static int put_one(struct journal *journal, const struct journal_entry *entry, s
     row_take(entry->record, &row);
     if (!row.spec)
         return err_set(err, ERR_INTERNAL, "no memory to record process '%s'", entry->record->id);
-    if (sqlite3_bind_text(put, 1, entry->sandbox, -1, SQLITE_STATIC) != SQLITE_OK ||
-        sqlite3_bind_int64(put, 2, entry->record->number) != SQLITE_OK ||
-        sqlite3_bind_text(put, 3, row.spec, -1, SQLITE_STATIC) != SQLITE_OK ||
-        sqlite3_bind_int64(put, 4, (sqlite3_int64)row.started_ms) != SQLITE_OK ||
-        sqlite3_bind_int64(put, 5, row.pid) != SQLITE_OK ||
-        sqlite3_bind_int64(put, 6, (sqlite3_int64)entry->record->oom_kills_before) != SQLITE_OK ||
-        sqlite3_bind_text(put, 7, row.ended, -1, SQLITE_STATIC) != SQLITE_OK ||
-        sqlite3_bind_int64(put, 8, (sqlite3_int64)row.ended_ms) != SQLITE_OK)
+    if (bind(put, entry->sandbox, &row) != SQLITE_OK || sqlite3_step(put) != SQLITE_DONE)
         return explain(journal, "record a process", err);
-    for (int i = 0; i < PROCESS_STREAMS; i++)
-        if (sqlite3_bind_int64(put, 9 + i, (sqlite3_int64)row.totals[i]) != SQLITE_OK ||
-            sqlite3_bind_blob64(put, 11 + i, row.data[i], row.lens[i], SQLITE_STATIC) != SQLITE_OK)
-            return explain(journal, "record a process", err);
-    return sqlite3_step(put) == SQLITE_DONE ? 0 : explain(journal, "record a process", err);
+    return 0;
 }
 
 int journal_put(struct journal *journal, const struct journal_entry *entries, size_t count,
@@ -278,9 +297,9 @@ static uint64_t column_u64(sqlite3_stmt *row, int column)
 /* What is in the row stands at the end of the stream. */
 static void read_output(sqlite3_stmt *row, struct record *record, int stream)
 {
-    uint64_t total = column_u64(row, 7 + stream);
-    const void *data = sqlite3_column_blob(row, 9 + stream);
-    size_t len = (size_t)sqlite3_column_bytes(row, 9 + stream);
+    uint64_t total = column_u64(row, OUT_BYTES + stream);
+    const void *data = sqlite3_column_blob(row, OUT + stream);
+    size_t len = (size_t)sqlite3_column_bytes(row, OUT + stream);
     struct window *window = &record->streams[stream].window;
 
     if (len > total)
@@ -293,24 +312,29 @@ static void read_output(sqlite3_stmt *row, struct record *record, int stream)
 /* A new record; NULL for a row that makes no sense. */
 static struct record *read_record(sqlite3_stmt *row, uint64_t disk_bytes)
 {
-    cleanup_json json_t *spec_value = column_json(row, 1);
-    cleanup_json json_t *end_value = column_json(row, 5);
+    cleanup_json json_t *spec_value = column_json(row, SPEC);
+    cleanup_json json_t *end_value = column_json(row, ENDED);
     cleanup_free struct process_spec *spec = spec_value ? journal_spec_read(spec_value) : NULL;
     struct process_end end = { .outcome = OUTCOME_NONE };
     struct record *record;
 
-    if (!spec || column_u64(row, 0) > UINT32_MAX ||
+    if (!spec || column_u64(row, NUMBER) > UINT32_MAX ||
         (end_value && !journal_end_read(end_value, &end)))
         return NULL;
-    record = record_new((uint32_t)column_u64(row, 0), spec, disk_bytes);
-    record->started_ms = column_u64(row, 2);
-    record->pid = (uint32_t)column_u64(row, 3);
-    record->oom_kills_before = column_u64(row, 4);
+    record = record_new((uint32_t)column_u64(row, NUMBER), spec, disk_bytes);
+    record->started_ms = column_u64(row, STARTED_MS);
+    record->pid = (uint32_t)column_u64(row, PID);
+    record->oom_kills_before = column_u64(row, OOM_KILLS);
+    record->ended_ms = column_u64(row, ENDED_MS);
+    record->restarts = (uint32_t)column_u64(row, RESTARTS);
+    record->host_port = (uint16_t)column_u64(row, HOST_PORT);
     record->is_over = end_value;
     record->end = end;
-    record->ended_ms = column_u64(row, 6);
-    for (int i = 0; record->is_over && i < PROCESS_STREAMS; i++)
-        read_output(row, record, i);
+    for (int i = 0; i < PROCESS_STREAMS; i++) {
+        record->base[i] = column_u64(row, OUT_BASE + i);
+        if (record->is_over)
+            read_output(row, record, i);
+    }
     return record;
 }
 

@@ -21,11 +21,11 @@ static json_t *words_write(char *const *words)
 
 json_t *journal_spec_write(const struct process_spec *spec)
 {
-    return json_pack("{s:o, s:o, s:s*, s:b, s:b, s:I, s:s*, s:s*, s:b}", "args",
+    return json_pack("{s:o, s:o, s:s*, s:b, s:b, s:I, s:s*, s:s*, s:b, s:i, s:i}", "args",
                      words_write(spec->args), "env", words_write(spec->env), "cwd", spec->cwd,
                      "stdin", spec->has_stdin, "terminal", spec->has_terminal, "timeout",
                      (json_int_t)spec->timeout_ms, "tag", spec->tag, "key", spec->key, "detached",
-                     spec->is_detached);
+                     spec->is_detached, "restart", (int)spec->restart, "port", (int)spec->port);
 }
 
 /* A NULL-terminated list of texts that belong to the value; NULL when it is none. */
@@ -51,14 +51,16 @@ struct process_spec *journal_spec_read(const json_t *value)
     struct process_spec spec = { .args = NULL };
     json_t *args, *env;
     json_int_t timeout;
-    int has_stdin, has_terminal, is_detached;
+    int has_stdin, has_terminal, is_detached, restart, port;
     cleanup_free char **arg_words = NULL, **env_words = NULL;
 
     /* The format of jansson takes no const. */
-    if (json_unpack((json_t *)(uintptr_t)value, "{s:o, s:o, s?s, s:b, s:b, s:I, s?s, s?s, s:b}",
-                    "args", &args, "env", &env, "cwd", &spec.cwd, "stdin", &has_stdin, "terminal",
-                    &has_terminal, "timeout", &timeout, "tag", &spec.tag, "key", &spec.key,
-                    "detached", &is_detached) < 0)
+    if (json_unpack((json_t *)(uintptr_t)value,
+                    "{s:o, s:o, s?s, s:b, s:b, s:I, s?s, s?s, s:b, s:i, s:i}", "args", &args, "env",
+                    &env, "cwd", &spec.cwd, "stdin", &has_stdin, "terminal", &has_terminal,
+                    "timeout", &timeout, "tag", &spec.tag, "key", &spec.key, "detached",
+                    &is_detached, "restart", &restart, "port", &port) < 0 ||
+        restart < RESTART_NO || restart > RESTART_ALWAYS || port < 0 || port > UINT16_MAX)
         return NULL;
     arg_words = words_read(args);
     env_words = words_read(env);
@@ -70,6 +72,8 @@ struct process_spec *journal_spec_read(const json_t *value)
     spec.has_terminal = has_terminal;
     spec.timeout_ms = (uint64_t)timeout;
     spec.is_detached = is_detached;
+    spec.restart = (enum restart)restart;
+    spec.port = (uint16_t)port;
     return spec_copy(&spec);
 }
 

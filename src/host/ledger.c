@@ -347,13 +347,18 @@ static void erase_if_purged(struct ledger *ledger)
         erase(ledger);
 }
 
-void ledger_spool(struct ledger *ledger, struct record *record, bool is_over)
+void ledger_spool(struct ledger *ledger, struct record *record, enum spool_extent extent)
 {
     const struct host *host = ledger->host;
+    const uint64_t from_bytes[] = {
+        [SPOOL_EXCESS] = host->output_memory,
+        [SPOOL_LONG] = RECORD_INLINE_MAX + 1,
+        [SPOOL_EVERYTHING] = 1,
+    };
 
     for (int i = 0; i < PROCESS_STREAMS; i++)
-        ledger_file_write(host->outputs_fd, ledger->sandbox, record, i,
-                          is_over ? RECORD_INLINE_MAX + 1 : host->output_memory, is_over);
+        ledger_file_write(host->outputs_fd, ledger->sandbox, record, i, from_bytes[extent],
+                          extent != SPOOL_EXCESS);
     erase_if_purged(ledger);
 }
 

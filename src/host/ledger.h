@@ -49,9 +49,10 @@ void ledger_settle(struct ledger *ledger, const struct process_end *end);
 /* No number up to this one will be used again. */
 void ledger_skip(struct ledger *ledger, uint32_t number);
 
-/* Brings output to disk: of a process that is over what is long, else what memory is not to hold.
- * The caller is the only one to do so. */
-void ledger_spool(struct ledger *ledger, struct record *record, bool is_over);
+/* Brings output to disk: what memory is not to hold, of a process that is over what is long, or
+ * everything. The caller is the only one to do so. */
+enum spool_extent { SPOOL_EXCESS, SPOOL_LONG, SPOOL_EVERYTHING };
+void ledger_spool(struct ledger *ledger, struct record *record, enum spool_extent extent);
 
 /* Writes what is known of records (all of which may be of different sandboxes) to disk. */
 struct ledger_entry {

@@ -15,6 +15,7 @@
 #include "base/xalloc.h"
 #include "host/ledger.h"
 #include "host/process_internal.h"
+#include "host/process_restart.h"
 #include "host/process_spawn.h"
 #include "host/record_internal.h"
 #include "host/scribe.h"
@@ -35,7 +36,12 @@ static void set_over(struct process *process, enum outcome outcome, int exit_cod
 
     if (process->is_over)
         return;
+    if (process_wants_restart(process, outcome, exit_code)) {
+        process_rest(process);
+        return;
+    }
     process->is_over = true;
+    process->is_between = false;
     process->end.outcome = outcome;
     process->end.exit_code = exit_code;
     process->end.duration_ms = clock_ms() - process->started_ms;
@@ -48,7 +54,7 @@ static void set_over(struct process *process, enum outcome outcome, int exit_cod
         record_set_writer(process->record, NULL);
 }
 
-static void set_killed(struct process *process, enum killer killer, int signal)
+void process_set_killed(struct process *process, enum killer killer, int signal)
 {
     static const char *const reasons[] = {
         [KILLER_NONE] = "",
@@ -91,9 +97,9 @@ static void set_exited(struct process *process, uint32_t status)
     if (process->is_timed_out)
         set_over(process, OUTCOME_TIMED_OUT, EXIT_TIMED_OUT);
     else if (is_killed && process->doom)
-        set_killed(process, process->doom, SIGKILL);
+        process_set_killed(process, process->doom, SIGKILL);
     else if (was_sent(process, signal))
-        set_killed(process, KILLER_USER, signal);
+        process_set_killed(process, KILLER_USER, signal);
     else if (is_killed && was_out_of_memory(process))
         set_over(process, OUTCOME_OOM, code);
     else
@@ -107,7 +113,7 @@ static bool take_exited(struct process *process, const struct frame *frame)
     if (!message_get_exited(frame, &exited))
         return false;
     for (int i = 0; i < PROCESS_STREAMS; i++)
-        if (exited.end[i] > record_received(process->record, i))
+        if (process->base[i] + exited.end[i] > record_received(process->record, i))
             return false;
     process->end.cpu_ms = exited.cpu_us / 1000;
     process->end.memory_peak_bytes = exited.peak_bytes;
@@ -140,8 +146,10 @@ static bool take_output(struct process *process, const struct frame *frame)
     size_t len;
 
     if (!message_get_stream(frame, &stream, &offset, &data, &len) ||
-        offset != record_received(process->record, (enum output_stream)stream) ||
-        offset + len - atomic_load(&process->acked[stream]) > FRAME_WINDOW ||
+        process->base[stream] + offset !=
+            record_received(process->record, (enum output_stream)stream) ||
+        process->base[stream] + offset + len - atomic_load(&process->acked[stream]) >
+            FRAME_WINDOW ||
         record_add(process->record, (enum output_stream)stream, data, len, &unspooled) < 0)
         return false;
     if (machine->ledger && unspooled >= machine->host->output_memory)
@@ -229,9 +237,9 @@ static void end_with_sandbox(struct process *process)
         (void)snprintf(end->reason, sizeof(end->reason), "the daemon stops, the process goes on");
         set_over(process, OUTCOME_LOST, PROCESS_EXIT_HOLT);
     } else if (process->doom) {
-        set_killed(process, process->doom, SIGKILL);
+        process_set_killed(process, process->doom, SIGKILL);
     } else if (machine->state == MACHINE_ENDED) {
-        set_killed(process, KILLER_DESTROY, SIGKILL);
+        process_set_killed(process, KILLER_DESTROY, SIGKILL);
     } else if (was_out_of_memory(process)) {
         set_over(process, OUTCOME_OOM, EXIT_SIGNAL_BASE + SIGKILL);
     } else {
@@ -254,7 +262,9 @@ static void on_timeout(struct reactor_timer *timer)
     struct machine *machine = process->machine;
 
     (void)pthread_mutex_lock(&machine->lock);
-    if (!process->is_over) {
+    if (process->is_between) {
+        set_over(process, OUTCOME_TIMED_OUT, EXIT_TIMED_OUT);
+    } else if (!process->is_over) {
         process->is_timed_out = true;
         (void)cgroup_kill(machine->host->cgroups, machine->id, process->id);
     }
@@ -271,7 +281,7 @@ struct process *process_alloc(struct machine *machine, struct record *record)
     process->number = record->number;
     memcpy(process->id, record->id, sizeof(process->id));
     process->record = record;
-    process->started_ms = clock_ms();
+    process->started_ms = process->incarnated_ms = clock_ms();
     process->timer.fire = on_timeout;
     (void)pthread_mutex_init(&process->ack_lock, NULL);
     return process;
@@ -332,7 +342,7 @@ static void delist(struct process *process)
     process_unref(process);
 }
 
-static int send_spawn(struct process *process, const struct process_spec *spec, struct err *err)
+int process_send_spawn(struct process *process, const struct process_spec *spec, struct err *err)
 {
     struct machine *machine = process->machine;
     cleanup_with(buf_done) struct buf out = BUF_INIT(FRAME_FROM_DAEMON_MAX);
@@ -370,7 +380,7 @@ static int launch(struct process *process, const struct process_spec *spec, stru
         r = enlist(process, err);
     if (r < 0)
         return r;
-    r = send_spawn(process, spec, err);
+    r = process_send_spawn(process, spec, err);
     if (r < 0)
         delist(process);
     return r;
@@ -457,11 +467,11 @@ void process_acknowledge(struct process *process)
     for (int i = 0; i < PROCESS_STREAMS; i++) {
         uint64_t settled = record_settled(process->record, i, is_kept);
 
-        if (settled - atomic_load(&process->acked[i]) < PROCESS_ACK_EVERY)
+        if (settled < atomic_load(&process->acked[i]) + PROCESS_ACK_EVERY)
             continue;
         atomic_store(&process->acked[i], settled);
         /* If the guest is gone its end is on the way, and that is what readers get. */
-        (void)process_send_numbers(process, FRAME_ACK, (uint64_t)i, settled);
+        (void)process_send_numbers(process, FRAME_ACK, (uint64_t)i, settled - process->base[i]);
     }
     (void)pthread_mutex_unlock(&process->ack_lock);
 }
@@ -531,6 +541,8 @@ static int claim_signal(struct process *process, int signal, struct err *err)
     (void)pthread_mutex_lock(&process->machine->lock);
     is_over = process->is_over;
     process->signals_sent |= (uint64_t)1 << (signal - 1);
+    if (process->is_between) /* there is nobody to take it */
+        process_set_killed(process, KILLER_USER, signal);
     (void)pthread_mutex_unlock(&process->machine->lock);
     return is_over ? refuse_over(process, err) : 0;
 }

@@ -23,6 +23,8 @@ enum {
 
 enum output_stream { PROCESS_OUT, PROCESS_ERR, PROCESS_STREAMS };
 
+enum restart { RESTART_NO, RESTART_ON_FAILURE, RESTART_ALWAYS };
+
 struct process_spec {
     char *const *args; /* NULL-terminated, at least one */
     char *const *env;  /* NULL-terminated "NAME=value", or NULL */
@@ -30,10 +32,12 @@ struct process_spec {
     bool has_stdin;    /* otherwise stdin is empty */
     bool has_terminal; /* a PTY instead of pipes */
     uint16_t rows, columns;
-    uint64_t timeout_ms; /* 0: none */
-    const char *tag;     /* whatever the client wants to find it by; NULL: none */
-    const char *key;     /* idempotency: a second start with it is refused; NULL: none */
-    bool is_detached;    /* nobody listens: it never waits for a reader, and goes on without one */
+    uint64_t timeout_ms;  /* 0: none */
+    const char *tag;      /* whatever the client wants to find it by; NULL: none */
+    const char *key;      /* idempotency: a second start with it is refused; NULL: none */
+    enum restart restart; /* when it has ended by itself */
+    uint16_t port;        /* of a service: where it listens, and what is forwarded; 0: none */
+    bool is_detached;     /* nobody listens: it never waits for a reader, and goes on without one */
 };
 
 enum outcome {

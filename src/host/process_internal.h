@@ -20,8 +20,10 @@ struct process {
     struct record *record;        /* referenced */
     struct output_reader *reader; /* of whoever started it; NULL: nobody waits for its output */
 
-    pthread_mutex_t ack_lock; /* acknowledgements must not overtake each other */
+    pthread_mutex_t
+        ack_lock; /* acknowledgements must not overtake each other; before the machine's */
     atomic_uint_fast64_t acked[PROCESS_STREAMS];
+    uint64_t base[PROCESS_STREAMS]; /* where the present life's output begins; under both locks */
 
     /* Under the scribe's lock: its rows. */
     struct process *next_now, *next_later;
@@ -41,13 +43,21 @@ struct process {
     bool is_started;       /* the guest has it, or has said why not */
     bool is_forgotten;     /* the guest has been told so */
     bool is_over;
-    bool is_settled; /* it is over, and that is on disk */
+    bool is_settled;        /* it is over, and that is on disk */
+    bool is_between;        /* it has ended, and will be started again */
+    bool is_restart_due;    /* now */
+    uint32_t failures;      /* ends in a row, each after a short life */
+    uint64_t incarnated_ms; /* when its present life began */
+    struct reactor_timer restart_timer;
     struct process_end end;
 };
 
 /* Sends one small frame about this process. */
 int process_send_numbers(struct process *process, enum frame_type type, uint64_t first,
                          uint64_t second);
+
+/* Sends it to the guest, to be started. */
+int process_send_spawn(struct process *process, const struct process_spec *spec, struct err *err);
 
 /* One that the guest has and we have not: an earlier life of the daemon started it. Locked. */
 struct process *process_adopt(struct machine *machine, const struct frame *frame);
@@ -65,6 +75,9 @@ void process_set_timeout(struct process *process);
 void process_acknowledge(struct process *process);
 
 bool process_is_over(struct process *process);
+
+/* It was killed on this behalf. Locked. */
+void process_set_killed(struct process *process, enum killer killer, int signal);
 
 /* That it is over is on disk. */
 void process_note_settled(struct process *process);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Processes that outlive whoever asked for them: their client, a rollback, the daemon itself. */
+#include <signal.h>
+
 #include "base/cleanup.h"
 #include "base/parse.h"
 #include "host/ledger.h"
@@ -11,9 +13,14 @@
 /* It goes on from where the guest was told that nothing need be kept. */
 static void go_on(struct process *process, const struct message_state *state)
 {
-    ledger_resume(process->machine->ledger, process->record, state->acked);
-    for (int i = 0; i < PROCESS_STREAMS; i++)
-        atomic_store(&process->acked[i], state->acked[i]);
+    uint64_t acked[PROCESS_STREAMS];
+
+    for (int i = 0; i < PROCESS_STREAMS; i++) {
+        process->base[i] = process->record->base[i];
+        acked[i] = process->base[i] + state->acked[i];
+        atomic_store(&process->acked[i], acked[i]);
+    }
+    ledger_resume(process->machine->ledger, process->record, acked);
     process->input_sent = state->input;
     process->input_acked = state->input_taken;
     process->is_input_closed = !state->is_input_open;
@@ -94,14 +101,24 @@ void process_abandon(struct process *process)
     process_unref(process);
 }
 
+/* Locked. */
+static void doom(struct process *process, enum killer killer)
+{
+    if (process->is_over)
+        return;
+    process->doom = killer;
+    if (process->is_between)
+        process_set_killed(process, killer, SIGKILL);
+}
+
 void process_kill(struct process *process, enum killer killer)
 {
     struct machine *machine = process->machine;
     bool is_over;
 
     (void)pthread_mutex_lock(&machine->lock);
+    doom(process, killer);
     is_over = process->is_over;
-    process->doom = killer;
     (void)pthread_mutex_unlock(&machine->lock);
     if (!is_over)
         (void)cgroup_kill(machine->host->cgroups, machine->id, process->id);
@@ -111,8 +128,7 @@ void process_doom_all(struct machine *machine, enum killer killer)
 {
     (void)pthread_mutex_lock(&machine->lock);
     for (struct process *process = machine->processes; process; process = process->next)
-        if (!process->is_over)
-            process->doom = killer;
+        doom(process, killer);
     (void)pthread_mutex_unlock(&machine->lock);
 }
 
@@ -133,11 +149,23 @@ void process_settle(struct machine *machine)
     (void)pthread_mutex_unlock(&machine->lock);
 }
 
+static void set_machine_doom(struct machine *machine, enum killer killer)
+{
+    (void)pthread_mutex_lock(&machine->lock);
+    machine->doom = killer;
+    (void)pthread_mutex_unlock(&machine->lock);
+}
+
 int machine_end_processes(struct machine *machine, enum killer killer)
 {
+    int r;
+
+    set_machine_doom(machine, killer);
     process_settle(machine);
     process_doom_all(machine, killer);
-    return cgroup_kill_processes(machine->host->cgroups, machine->id);
+    r = cgroup_kill_processes(machine->host->cgroups, machine->id);
+    set_machine_doom(machine, KILLER_NONE);
+    return r;
 }
 
 /* Takes the first that is over, on disk too, off the list. Locked. */
@@ -153,10 +181,14 @@ static struct process *take_ended(struct machine *machine)
     return found;
 }
 
-/* Gives back the references of the list and of the timer. */
+/* Gives back the references of the list and of the timers. */
 static void process_release(struct process *process)
 {
-    if (reactor_cancel_timer(process->machine->host->reactor, &process->timer))
+    struct reactor *reactor = process->machine->host->reactor;
+
+    if (reactor_cancel_timer(reactor, &process->timer))
+        process_unref(process);
+    if (reactor_cancel_timer(reactor, &process->restart_timer))
         process_unref(process);
     process_unref(process); // NOLINT(clang-analyzer-unix.Malloc): it does not count references
 }

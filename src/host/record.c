@@ -106,6 +106,14 @@ void record_set_writer(struct record *record, struct process *writer)
     process_unref(before);
 }
 
+void record_note_restart(struct record *record, const uint64_t base[static PROCESS_STREAMS])
+{
+    (void)pthread_mutex_lock(&record->lock);
+    record->restarts++;
+    memcpy(record->base, base, sizeof(record->base));
+    (void)pthread_mutex_unlock(&record->lock);
+}
+
 void record_set_pid(struct record *record, uint32_t pid)
 {
     (void)pthread_mutex_lock(&record->lock);
@@ -177,6 +185,8 @@ void record_get(struct record *record, struct record_info *ret)
         .id = record->id,
         .spec = record->spec,
         .pid = record->pid,
+        .restarts = record->restarts,
+        .host_port = record->host_port,
         .started_ms = record->started_ms,
         .ended_ms = record->ended_ms,
         .is_over = record->is_over,

@@ -29,6 +29,8 @@ struct record_info {
     uint32_t pid;                    /* inside the sandbox; 0: not known yet, or never started */
     uint64_t started_ms;             /* since 1970, as is ended_ms */
     uint64_t ended_ms;               /* 0: it runs */
+    uint32_t restarts;
+    uint16_t host_port; /* where its port is forwarded; 0: it is not */
     bool is_over;
     struct process_end end; /* once it is */
     struct record_stream streams[PROCESS_STREAMS];

@@ -33,6 +33,9 @@ struct record {
     struct process *writer; /* referenced, while it runs; NULL: nothing more comes */
     struct output_reader *readers;
     uint32_t pid;
+    uint32_t restarts;
+    uint64_t base[PROCESS_STREAMS]; /* what its present life has written begins there */
+    uint16_t host_port;             /* where its port is forwarded; 0: it is not */
     uint64_t ended_ms;
     bool is_over;
     bool is_adopted; /* an earlier life began it, and the guest has it still */
@@ -62,5 +65,7 @@ uint64_t record_settled(struct record *record, enum output_stream stream, bool i
 /* It is over. Wakes all who wait. */
 void record_finish(struct record *record, const struct process_end *end, uint64_t ended_ms);
 
+/* It begins a further life, whose output begins there. */
+void record_note_restart(struct record *record, const uint64_t base[static PROCESS_STREAMS]);
 void record_set_pid(struct record *record, uint32_t pid);
 bool record_is_over(struct record *record);

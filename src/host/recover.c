@@ -19,6 +19,8 @@
 #include "base/fault.h"
 #include "host/guest_socket.h"
 #include "host/ledger.h"
+#include "host/process_restart.h"
+#include "host/record_internal.h"
 #include "host/registry.h"
 #include "host/sandbox_create.h"
 #include "kernel/cgroup.h"
@@ -213,6 +215,22 @@ static void recover_one(struct sandbox *sandbox)
         recover_running(sandbox);
 }
 
+/* Those that were about to be started again. */
+static void revive_services(struct sandbox *sandbox)
+{
+    size_t count;
+    cleanup_free struct record **list = ledger_list(sandbox->ledger, &count);
+
+    for (size_t i = 0; i < count; i++) {
+        if (!record_is_over(list[i]) && !list[i]->is_adopted &&
+            list[i]->spec->restart != RESTART_NO) {
+            list[i]->is_adopted = true;
+            process_revive(sandbox->machine, list[i]);
+        }
+        record_unref(list[i]);
+    }
+}
+
 /* Those that nobody has any more have ended in a way that only the state of their sandbox tells. */
 static void recover_processes(struct sandbox *sandbox)
 {
@@ -227,6 +245,8 @@ static void recover_processes(struct sandbox *sandbox)
     } else {
         (void)snprintf(end.reason, sizeof(end.reason), "it ended while the daemon was away");
     }
+    if (sandbox->machine)
+        revive_services(sandbox);
     ledger_settle(sandbox->ledger, &end);
 }
 

@@ -11,6 +11,7 @@
 #include "base/xalloc.h"
 #include "host/ledger.h"
 #include "host/process_internal.h"
+#include "host/process_restart.h"
 #include "host/record_internal.h"
 
 enum { LATER_MS = 50, BATCH_MAX = 256 };
@@ -115,7 +116,11 @@ static bool wants_record(struct process *process)
 
     if (process->is_settled) /* it was looked at after it had ended */
         return false;
-    ledger_spool(process->machine->ledger, process->record, is_over);
+    if (process_take_restart(process)) {
+        process_respawn(process);
+        return false;
+    }
+    ledger_spool(process->machine->ledger, process->record, is_over ? SPOOL_LONG : SPOOL_EXCESS);
     process_acknowledge(process);
     wants = is_over || !process->is_recorded;
     process->is_recorded = true;

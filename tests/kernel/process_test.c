@@ -428,6 +428,81 @@ static void a_timeout_holds_over_a_restart(void)
     world_destroy(sandbox);
 }
 
+/* --- restarts -------------------------------------------------------------------------------- */
+
+static uint32_t restarts_of(struct sandbox *sandbox, const char *id)
+{
+    struct record *record = find(sandbox, id);
+    struct record_info info;
+
+    record_get(record, &info);
+    record_unref(record);
+    return info.is_over ? UINT32_MAX : info.restarts;
+}
+
+static void check_lives(struct sandbox *sandbox, const char *id, uint32_t lives)
+{
+    cleanup_with(heard_done) struct heard heard = hear(sandbox, id, PROCESS_OUT, &all);
+
+    CHECK(heard.data.len >= lives && heard.data.len <= lives + 1, "(%zu bytes, %d missing at %d)",
+          heard.data.len, (int)heard.missing, (int)heard.gap_at);
+    for (size_t i = 0; i < heard.data.len; i++)
+        CHECK(heard.data.data[i] == 'x');
+}
+
+static void a_service_is_started_again_until_it_is_killed(void)
+{
+    struct sandbox *sandbox = world_create("service");
+    const struct process_spec spec = { .is_detached = true, .restart = RESTART_ON_FAILURE };
+    struct process *process = start(sandbox, "echo -n x; sleep 0.1; exit 1", &spec);
+    struct process_end end;
+    uint32_t lives;
+    char id[16];
+
+    (void)snprintf(id, sizeof(id), "%s", process_id(process));
+    process_abandon(process);
+    EVENTUALLY(restarts_of(sandbox, id) == 2);
+    sandbox_unref(sandbox);
+    restart();
+    sandbox = find_again("service");
+    EVENTUALLY(restarts_of(sandbox, id) == 4);
+    CHECK_OK(sandbox_find_process(sandbox, id, &process, &err), &err);
+    CHECK_OK(process_signal(process, SIGKILL, false, &err), &err);
+    process_abandon(process);
+    end = wait_end(sandbox, id);
+    CHECK(end.outcome == OUTCOME_KILLED && end.killer == KILLER_USER);
+    lives = 5;
+    check_lives(sandbox, id, lives);
+
+    end = wait_end(sandbox, launch(sandbox, "exit 1"));
+    CHECK(end.outcome == OUTCOME_EXITED && end.exit_code == 1, "(others are not)");
+    process = start(sandbox, "exit 0", &spec);
+    end = wait_end(sandbox, process_id(process));
+    CHECK(end.outcome == OUTCOME_EXITED && end.exit_code == 0, "(nor what has not failed)");
+    process_abandon(process);
+    world_destroy(sandbox);
+}
+
+static void a_rollback_ends_services_for_good(void)
+{
+    struct sandbox *sandbox = world_create("rolled");
+    const struct process_spec spec = { .is_detached = true, .restart = RESTART_ALWAYS };
+    struct snapshot_info snapshot;
+    struct process *process;
+    struct process_end end;
+
+    CHECK_OK(sandbox_snapshot(sandbox, "s", SNAPSHOT_NAMED, &snapshot, &err), &err);
+    for (int i = 0; i < 10; i++) {
+        process = start(sandbox, i % 2 ? "exit 0" : "sleep 0.05", &spec);
+        EVENTUALLY(i < 5 || restarts_of(sandbox, process_id(process)) > 0);
+        CHECK_OK(sandbox_rollback(sandbox, "s", false, &err), &err);
+        end = wait_end(sandbox, process_id(process));
+        CHECK(end.outcome == OUTCOME_KILLED && end.killer == KILLER_ROLLBACK);
+        process_abandon(process);
+    }
+    world_destroy(sandbox);
+}
+
 /* --- forgetting ------------------------------------------------------------------------------ */
 
 static size_t count_records(struct sandbox *sandbox)
@@ -504,6 +579,8 @@ int main(void)
     RUN(ended_processes_are_known_to_the_next_daemon);
     RUN(running_processes_go_on_where_they_were);
     RUN(a_timeout_holds_over_a_restart);
+    RUN(a_service_is_started_again_until_it_is_killed);
+    RUN(a_rollback_ends_services_for_good);
     RUN(what_ended_long_ago_is_forgotten);
     RUN(a_destroyed_sandbox_leaves_no_output);
     world_close();
