@@ -16,6 +16,7 @@ _Static_assert(GUEST_PROCESSES_MAX *(FRAME_HEADER_SIZE + MESSAGE_STATE_SIZE) + L
                    LINK_OUT_MAX,
                "a connection takes the states of all processes at once");
 
+struct connection;
 struct process;
 
 struct guest {
@@ -32,4 +33,8 @@ struct guest {
     unsigned process_count;
     uint32_t last_process;     /* the highest id of all that were ever started */
     struct process *forgotten; /* freed at the end of the turn: events may still name them */
+    struct connection *connections[FRAME_CONNECTIONS_MAX]; /* by the remainder of the number */
+    unsigned connection_count;
+    unsigned next_connection;           /* whose turn it is to send */
+    struct connection *old_connections; /* as `forgotten` */
 };

@@ -20,6 +20,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "guest/connection.h"
 #include "guest/guest.h"
 #include "guest/process.h"
 #include "guest/root.h"
@@ -137,6 +138,8 @@ static bool handle_frame(struct guest *guest, const struct frame *frame, const i
         process_spawn(guest, frame, fds);
         return true;
     }
+    if (frame_is_of_connection(frame->type))
+        return connection_handle(guest, frame);
     if (frame->type >= FRAME_READY)
         return false;
     return handle_for_process(guest, frame);
@@ -146,6 +149,7 @@ static void drop_connection(struct guest *guest)
 {
     watch_set(guest->epoll_fd, &guest->link.watch, 0);
     link_drop(&guest->link);
+    connection_end_all(guest);
     if (guest->listener.fd < 0)
         _exit(0);
 }
@@ -230,7 +234,23 @@ static void dispatch(struct guest *guest, struct watch *watch, uint32_t events)
     case WATCH_INPUT:
         process_input_ready(guest, watch->owner);
         break;
+    case WATCH_CONNECTION:
+        connection_ready(guest, watch->owner);
+        break;
     }
+}
+
+/* Whoever comes first may fill the connection, so they take turns. */
+static void pump(struct guest *guest)
+{
+    static bool connections_first;
+
+    connections_first = !connections_first;
+    if (connections_first)
+        connection_pump(guest);
+    process_pump(guest);
+    if (!connections_first)
+        connection_pump(guest);
 }
 
 static void end_turn(struct guest *guest)
@@ -243,13 +263,14 @@ static void end_turn(struct guest *guest)
         guest->forgotten = process->next;
         free(process);
     }
+    connection_free_old(guest);
     if (guest->link.watch.fd < 0)
         return;
     /* Until there is nothing more to send, or the socket takes no more: no other event need come.
      */
     do {
         if (guest->link.is_greeted)
-            process_pump(guest);
+            pump(guest);
         is_more = guest->link.out.len > 0;
         if (link_flush(&guest->link) < 0) {
             give_up(guest);

@@ -2,7 +2,9 @@
 #include "guest/ring.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/uio.h>
 
 void ring_init(struct ring *ring, size_t capacity)
@@ -36,27 +38,70 @@ static int ensure_mapped(struct ring *ring)
     return 0;
 }
 
+/* Where the len bytes from offset on lie: in one piece or two. */
+static int pieces(const struct ring *ring, uint64_t offset, size_t len, struct iovec parts[2])
+{
+    size_t start = offset % ring->capacity;
+    size_t first = len < ring->capacity - start ? len : ring->capacity - start;
+
+    parts[0] = (struct iovec){ .iov_base = ring->data + start, .iov_len = first };
+    parts[1] = (struct iovec){ .iov_base = ring->data, .iov_len = len - first };
+    return len > first ? 2 : 1;
+}
+
 long ring_fill(struct ring *ring, int fd)
 {
-    size_t start = ring->produced % ring->capacity;
     size_t room = ring->capacity - (size_t)(ring->produced - ring->acked);
-    size_t first = room < ring->capacity - start ? room : ring->capacity - start;
     struct iovec parts[2];
+    int count, r = ensure_mapped(ring);
     ssize_t n;
-    int r = ensure_mapped(ring);
 
     if (r < 0)
         return r;
     if (room == 0)
         return -ENOBUFS;
-    parts[0] = (struct iovec){ .iov_base = ring->data + start, .iov_len = first };
-    parts[1] = (struct iovec){ .iov_base = ring->data, .iov_len = room - first };
+    count = pieces(ring, ring->produced, room, parts);
     do {
-        n = readv(fd, parts, room > first ? 2 : 1);
+        n = readv(fd, parts, count);
     } while (n < 0 && errno == EINTR);
     if (n < 0)
         return -errno;
     ring->produced += (uint64_t)n;
+    return n;
+}
+
+int ring_put(struct ring *ring, const char *data, size_t len)
+{
+    struct iovec parts[2];
+    int r = ensure_mapped(ring);
+
+    if (r < 0)
+        return r;
+    if (len > ring->capacity - (size_t)(ring->produced - ring->acked))
+        return -ENOBUFS;
+    (void)pieces(ring, ring->produced, len, parts);
+    memcpy(parts[0].iov_base, data, parts[0].iov_len);
+    memcpy(parts[1].iov_base, data + parts[0].iov_len, parts[1].iov_len);
+    ring->produced += len;
+    return 0;
+}
+
+long ring_drain(struct ring *ring, int fd)
+{
+    size_t len = (size_t)(ring->produced - ring->acked);
+    struct iovec parts[2];
+    struct msghdr message = { .msg_iov = parts };
+    ssize_t n;
+
+    if (len == 0)
+        return 0;
+    message.msg_iovlen = (size_t)pieces(ring, ring->acked, len, parts);
+    do {
+        n = sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    } while (n < 0 && errno == EINTR);
+    if (n < 0)
+        return -errno;
+    ring->acked += (uint64_t)n;
     return n;
 }
 

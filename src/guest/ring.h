@@ -1,4 +1,5 @@
-/* Output that nobody has acknowledged yet: a bounded window [acked, produced) of a byte stream. */
+/* A bounded window [acked, produced) of a byte stream: output that nobody has acknowledged yet, or
+ * input that nobody has taken. */
 #pragma once
 
 #include <stdbool.h>
@@ -19,6 +20,12 @@ bool ring_is_full(const struct ring *ring);
 
 /* Reads what the descriptor has and the ring can take: bytes, 0 at end of file, or -errno. */
 long ring_fill(struct ring *ring, int fd);
+
+/* Adds these bytes: 0, -ENOBUFS when they do not fit, or -errno. */
+int ring_put(struct ring *ring, const char *data, size_t len);
+
+/* Writes what is kept to the socket and lets go of it: bytes, 0 when there are none, or -errno. */
+long ring_drain(struct ring *ring, int fd);
 
 /* The bytes from offset on that lie in one piece: how many (0: none). */
 size_t ring_peek(const struct ring *ring, uint64_t offset, const char **ret_data);

@@ -4,13 +4,20 @@
 #include <stdint.h>
 #include <sys/epoll.h>
 
-enum watch_kind { WATCH_LINK, WATCH_LISTEN, WATCH_SIGNAL, WATCH_OUTPUT, WATCH_INPUT };
+enum watch_kind {
+    WATCH_LINK,
+    WATCH_LISTEN,
+    WATCH_SIGNAL,
+    WATCH_OUTPUT,
+    WATCH_INPUT,
+    WATCH_CONNECTION
+};
 
 struct watch {
     enum watch_kind kind;
     int fd;
     uint32_t events; /* registered now; 0: not in the set */
-    void *owner;     /* of output and input: the process */
+    void *owner;     /* the process, or the connection */
     int index;       /* of output: which stream */
 };
 

@@ -6,7 +6,7 @@
  * - u32 size: bytes of payload
  * - u16 type: enum frame_type
  * - u16 fds: descriptors that travel with it (SCM_RIGHTS on its first byte; unix sockets only)
- * - u32 process: which process it is about; 0: the sandbox itself
+ * - u32 process: which process it is about, or which connection; 0: the sandbox itself
  * - the payload, see wire/message.h
  *
  * A receiver gives the parser the largest payload it accepts and drops the connection on anything
@@ -18,6 +18,14 @@
  * pipe only while its buffer has room, and after a reconnect sends again from the last acknowledged
  * offset. The daemon sends at most FRAME_WINDOW bytes of input ahead of FRAME_INPUT_ACK. Nothing is
  * ever dropped: a full buffer stops the writer.
+ *
+ * Connections to ports of the sandbox have numbers of their own, which the daemon chooses; two that
+ * live at the same time differ in their remainder by FRAME_CONNECTIONS_MAX. CONNECT is answered by
+ * CONNECTED or CONN_END. Then both sides send bytes with offsets, from 0, at most FRAME_CONN_WINDOW
+ * ahead of what the other has acknowledged, and CONN_EOF behind the last; one direction may end
+ * long before the other. CONN_END is the last frame of each side: the guest sends it when both
+ * directions are over or the connection is broken, the daemon when it knows of that or wants no
+ * more. When both have sent it the number is free. Connections do not outlive the byte stream.
  */
 #pragma once
 
@@ -34,6 +42,8 @@ enum {
     FRAME_FROM_DAEMON_MAX = 2 * 1024 * 1024, /* payload the guest accepts: a spawn has a big argv */
     FRAME_WINDOW = 256 * 1024,               /* unacknowledged bytes of one stream */
     FRAME_FDS_MAX = 16,
+    FRAME_CONN_WINDOW = 128 * 1024, /* of one direction of a connection */
+    FRAME_CONNECTIONS_MAX = 512,
     WIRE_VERSION = 3,
 };
 
@@ -64,6 +74,14 @@ enum frame_type {
     FRAME_EXITED,    /* message_exited: after the last byte that the process wrote before its end */
     FRAME_STATE,     /* message_state: one process, as the guest knows it */
 
+    /* about a connection; the first from the daemon, the second from the guest, the others both */
+    FRAME_CONNECT,   /* u16 port of the sandbox's loopback */
+    FRAME_CONNECTED, /* empty */
+    FRAME_CONN_DATA, /* u64 offset, bytes */
+    FRAME_CONN_EOF,  /* u64 offset: nothing comes behind it */
+    FRAME_CONN_ACK,  /* u64 offset: what is below it has been handed on */
+    FRAME_CONN_END,  /* u32 errno: why it is over; 0: nothing was lost */
+
     FRAME_TYPES
 };
 
@@ -76,6 +94,12 @@ struct frame {
     const char *payload; /* inside the buffer it was parsed from */
     size_t size;
 };
+
+/* Whether the number in the header is that of a connection. */
+static inline bool frame_is_of_connection(enum frame_type type)
+{
+    return type >= FRAME_CONNECT && type <= FRAME_CONN_END;
+}
 
 /* Takes the frame at the start of data: bytes it covers, 0 when more are needed, or -EPROTO. */
 long frame_parse(const void *data, size_t len, size_t payload_max, struct frame *ret);

@@ -9,9 +9,10 @@
 static const struct {
     uint8_t first, second;
 } numbers[FRAME_TYPES] = {
-    [FRAME_HELLO] = { 4, 0 },   [FRAME_INPUT_EOF] = { 8, 0 }, [FRAME_ACK] = { 1, 8 },
-    [FRAME_SIGNAL] = { 4, 0 },  [FRAME_RESIZE] = { 2, 2 },    [FRAME_READY] = { 4, 4 },
-    [FRAME_STARTED] = { 4, 0 }, [FRAME_INPUT_ACK] = { 8, 0 },
+    [FRAME_HELLO] = { 4, 0 },    [FRAME_INPUT_EOF] = { 8, 0 }, [FRAME_ACK] = { 1, 8 },
+    [FRAME_SIGNAL] = { 4, 0 },   [FRAME_RESIZE] = { 2, 2 },    [FRAME_READY] = { 4, 4 },
+    [FRAME_STARTED] = { 4, 0 },  [FRAME_INPUT_ACK] = { 8, 0 }, [FRAME_CONNECT] = { 2, 0 },
+    [FRAME_CONN_EOF] = { 8, 0 }, [FRAME_CONN_ACK] = { 8, 0 },  [FRAME_CONN_END] = { 4, 0 },
 };
 
 static bool put_number(struct buf *out, uint8_t width, uint64_t value)
@@ -306,4 +307,12 @@ bool message_get_input(const struct frame *frame, uint64_t *ret_offset, const ch
     *ret_offset = get_u64(&reader);
     *ret_data = get_bytes(&reader, ret_len);
     return reader_is_done(&reader);
+}
+
+int message_put_conn_data(struct buf *out, uint32_t connection, uint64_t offset, const void *data,
+                          size_t len)
+{
+    size_t start = frame_begin(out, FRAME_CONN_DATA, connection, 0);
+
+    return frame_end(out, start, put_u64(out, offset) && put_bytes(out, data, len));
 }

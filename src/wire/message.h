@@ -94,6 +94,8 @@ int message_put_stream(struct buf *out, uint32_t process, enum frame_stream stre
                        const void *data, size_t len);
 int message_put_input(struct buf *out, uint32_t process, uint64_t offset, const void *data,
                       size_t len);
+int message_put_conn_data(struct buf *out, uint32_t connection, uint64_t offset, const void *data,
+                          size_t len);
 
 /* A frame with up to two small numbers, e.g. ACK, RESIZE, SIGNAL: see the table in message.c. */
 int message_put_numbers(struct buf *out, enum frame_type type, uint32_t process, uint64_t first,
@@ -109,5 +111,5 @@ bool message_get_state(const struct frame *frame, struct message_state *ret);
 bool message_get_stream(const struct frame *frame, enum frame_stream *ret_stream,
                         uint64_t *ret_offset, const char **ret_data, size_t *ret_len);
 bool message_get_input(const struct frame *frame, uint64_t *ret_offset, const char **ret_data,
-                       size_t *ret_len);
+                       size_t *ret_len); /* of CONN_DATA too */
 bool message_get_numbers(const struct frame *frame, uint64_t *ret_first, uint64_t *ret_second);

@@ -120,6 +120,18 @@ static bool read_input(const struct frame *frame, struct buf *again)
     return message_put_input(again, frame->process, offset, data, len) == 0;
 }
 
+static bool read_conn_data(const struct frame *frame, struct buf *again)
+{
+    const char *data;
+    uint64_t offset;
+    size_t len;
+
+    if (!message_get_input(frame, &offset, &data, &len))
+        return false;
+    touch(data, len);
+    return message_put_conn_data(again, frame->process, offset, data, len) == 0;
+}
+
 static bool read_numbers(const struct frame *frame, struct buf *again)
 {
     uint64_t first, second;
@@ -131,7 +143,7 @@ static bool read_numbers(const struct frame *frame, struct buf *again)
 static bool (*const readers[FRAME_TYPES])(const struct frame *frame, struct buf *again) = {
     [FRAME_BOOT] = read_boot,     [FRAME_ROOT] = read_root,     [FRAME_SPAWN] = read_spawn,
     [FRAME_FAILED] = read_failed, [FRAME_EXITED] = read_exited, [FRAME_STATE] = read_state,
-    [FRAME_OUTPUT] = read_output, [FRAME_INPUT] = read_input,
+    [FRAME_OUTPUT] = read_output, [FRAME_INPUT] = read_input,   [FRAME_CONN_DATA] = read_conn_data,
 };
 
 /* What was accepted is, when written again, as long as what was there: nothing was passed over. */

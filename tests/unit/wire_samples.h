@@ -89,6 +89,11 @@ static inline int put_input_sample(struct buf *out)
     return message_put_input(out, 3, 0x8877665544332211, "in\0put", 6);
 }
 
+static inline int put_conn_data_sample(struct buf *out)
+{
+    return message_put_conn_data(out, 3, 0x8877665544332211, "by\0tes", 6);
+}
+
 #define NUMBERS_SAMPLE(type, first, second)                                                        \
     static inline int put_##type##_sample(struct buf *out)                                         \
     {                                                                                              \
@@ -105,6 +110,11 @@ NUMBERS_SAMPLE(READY, WIRE_VERSION, 4711)
 NUMBERS_SAMPLE(ROOTED, 0, 0)
 NUMBERS_SAMPLE(STARTED, 17, 0)
 NUMBERS_SAMPLE(INPUT_ACK, 0x0102030405060708, 0)
+NUMBERS_SAMPLE(CONNECT, 8080, 0)
+NUMBERS_SAMPLE(CONNECTED, 0, 0)
+NUMBERS_SAMPLE(CONN_EOF, 0x0102030405060708, 0)
+NUMBERS_SAMPLE(CONN_ACK, 0x0102030405060708, 0)
+NUMBERS_SAMPLE(CONN_END, 111, 0)
 
 /* By type; those that are NULL do not exist. */
 static int (*const samples[FRAME_TYPES])(struct buf *out) = {
@@ -117,7 +127,10 @@ static int (*const samples[FRAME_TYPES])(struct buf *out) = {
     [FRAME_ROOTED] = put_ROOTED_sample,       [FRAME_STARTED] = put_STARTED_sample,
     [FRAME_FAILED] = put_failed_sample,       [FRAME_OUTPUT] = put_output_sample,
     [FRAME_INPUT_ACK] = put_INPUT_ACK_sample, [FRAME_EXITED] = put_exited_sample,
-    [FRAME_STATE] = put_state_sample,
+    [FRAME_STATE] = put_state_sample,         [FRAME_CONNECT] = put_CONNECT_sample,
+    [FRAME_CONNECTED] = put_CONNECTED_sample, [FRAME_CONN_DATA] = put_conn_data_sample,
+    [FRAME_CONN_EOF] = put_CONN_EOF_sample,   [FRAME_CONN_ACK] = put_CONN_ACK_sample,
+    [FRAME_CONN_END] = put_CONN_END_sample,
 };
 
 /* Whether the frame's payload is what its type says. */
@@ -150,6 +163,7 @@ static inline bool is_message(const struct frame *frame)
     case FRAME_OUTPUT:
         return message_get_stream(frame, &stream, &first, &data, &len);
     case FRAME_INPUT:
+    case FRAME_CONN_DATA:
         return message_get_input(frame, &first, &data, &len);
     case FRAME_NONE:
     case FRAME_TYPES:
@@ -165,6 +179,11 @@ static inline bool is_message(const struct frame *frame)
     case FRAME_ROOTED:
     case FRAME_STARTED:
     case FRAME_INPUT_ACK:
+    case FRAME_CONNECT:
+    case FRAME_CONNECTED:
+    case FRAME_CONN_EOF:
+    case FRAME_CONN_ACK:
+    case FRAME_CONN_END:
         return message_get_numbers(frame, &first, &second);
     }
     return false;
