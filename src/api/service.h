@@ -38,5 +38,8 @@ stream_fn snapshot_service_diff;
 stream_fn process_service_exec;
 unary_fn process_service_send_input, process_service_signal, process_service_resize;
 
+stream_fn port_service_forward;
+unary_fn port_service_list;
+
 stream_fn template_service_import;
 unary_fn template_service_list, template_service_remove, template_service_commit;

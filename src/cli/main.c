@@ -11,6 +11,7 @@ const struct command *const commands[] = {
     &command_run,
     &command_create,
     &command_exec,
+    &command_port,
     &command_ls,
     &command_inspect,
     &command_pause,

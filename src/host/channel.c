@@ -62,6 +62,7 @@ int channel_start(struct channel *channel, struct reactor *reactor, int fd,
     channel->source = (struct reactor_source){ .fd = fd, .ready = ready, .gone = gone };
     channel->events = events;
     channel->in = (struct buf)BUF_INIT(FRAME_FROM_GUEST_MAX + FRAME_HEADER_SIZE + RECEIVE_CHUNK);
+    channel->rest = (struct buf)BUF_INIT(FRAME_FROM_DAEMON_MAX);
     (void)pthread_mutex_init(&channel->send_lock, NULL);
     return reactor_add(reactor, &channel->source);
 }
@@ -86,9 +87,61 @@ int channel_send(struct channel *channel, const struct buf *frames, const int *f
     int r;
 
     (void)pthread_mutex_lock(&channel->send_lock);
-    r = send_all(channel->source.fd, frames, fds, fd_count);
+    r = send_all(channel->source.fd, &channel->rest, NULL, 0);
+    buf_clear(&channel->rest);
+    if (r == 0)
+        r = send_all(channel->source.fd, frames, fds, fd_count);
     /* After half a frame there is no way to go on; the reactor sees the end and cleans up. */
     if (r < 0)
+        (void)shutdown(channel->source.fd, SHUT_RDWR);
+    (void)pthread_mutex_unlock(&channel->send_lock);
+    return r;
+}
+
+/* Locked. What is not sent of frames that the guest has begun to read is kept. */
+static int send_now(struct channel *channel, const struct buf *frames)
+{
+    ssize_t n;
+
+    if (frames->len == 0)
+        return 0;
+    do {
+        n = send(channel->source.fd, frames->data, frames->len, MSG_DONTWAIT | MSG_NOSIGNAL);
+    } while (n < 0 && errno == EINTR);
+    if (n < 0)
+        return -errno;
+    return buf_add(&channel->rest, frames->data + n, frames->len - (size_t)n);
+}
+
+static int send_rest(struct channel *channel)
+{
+    struct buf rest = channel->rest;
+    int r;
+
+    if (rest.len == 0)
+        return 0;
+    channel->rest = (struct buf)BUF_INIT(rest.max);
+    r = send_now(channel, &rest);
+    if (r == -EAGAIN) {
+        channel->rest = rest;
+        return r;
+    }
+    buf_done(&rest);
+    return r == 0 && channel->rest.len > 0 ? -EAGAIN : r;
+}
+
+int channel_offer(struct channel *channel, const struct buf *frames)
+{
+    int r;
+
+    if (pthread_mutex_trylock(&channel->send_lock) != 0)
+        return -EAGAIN;
+    r = send_rest(channel);
+    if (r == 0)
+        r = send_now(channel, frames);
+    if (r == 0 && channel->rest.len > 0)
+        r = 1;
+    if (r < 0 && r != -EAGAIN)
         (void)shutdown(channel->source.fd, SHUT_RDWR);
     (void)pthread_mutex_unlock(&channel->send_lock);
     return r;
@@ -98,5 +151,6 @@ void channel_done(struct channel *channel)
 {
     channel->source.fd = fd_close(channel->source.fd);
     buf_done(&channel->in);
+    buf_done(&channel->rest);
     (void)pthread_mutex_destroy(&channel->send_lock);
 }

@@ -23,7 +23,8 @@ struct channel {
     struct reactor_source source;
     const struct channel_events *events;
     pthread_mutex_t send_lock;
-    struct buf in; /* the reactor's alone */
+    struct buf rest; /* under the lock: end of frames that the guest has the beginning of */
+    struct buf in;   /* the reactor's alone */
 };
 
 /* Takes over fd. Until events->gone was called the channel must stay where it is. */
@@ -34,6 +35,11 @@ int channel_start(struct channel *channel, struct reactor *reactor, int fd,
  * nothing for ten seconds, and the channel is shut down). */
 int channel_send(struct channel *channel, const struct buf *frames, const int *fds,
                  size_t fd_count);
+
+/* Sends whole frames without waiting: 0; 1 when the guest has taken only a part of them, and the
+ * others go before anything else, at the latest when this is called again (with no frames);
+ * -EAGAIN when it takes none now, or another thread is sending; or another -errno as above. */
+int channel_offer(struct channel *channel, const struct buf *frames);
 
 /* Frees what the channel holds, after gone() or a failed start. */
 void channel_done(struct channel *channel);

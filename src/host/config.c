@@ -3,6 +3,7 @@
  * [section] puts "section." in front of the keys below it. Values may stand in double quotes. */
 #include "host/config.h"
 
+#include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -21,13 +22,15 @@
 
 #define DEFAULT_PATH "/etc/holt/holt.conf"
 
-enum { FILE_BYTES_MAX = 64 * 1024, KEY_BYTES_MAX = 64 };
+enum { FILE_BYTES_MAX = 64 * 1024, KEY_BYTES_MAX = 64, HOST_NAME_BYTES_MAX = 253 };
 
 enum kind {
     KIND_PATH,
     KIND_ADDRESS,
     KIND_NAME,
     KIND_STORAGE,
+    KIND_IP,
+    KIND_HOST,
     KIND_LEVEL,
     KIND_U32,
     KIND_PERCENT,
@@ -69,6 +72,10 @@ enum kind {
         "how long what is known of a process stays after its end")                                 \
     ROW(processes_max, "processes.max", "processes-max", KIND_U32, "N", "1000",                    \
         "most processes of a sandbox that are known after their end")                              \
+    ROW(ports_listen, "ports.listen", "ports-listen", KIND_IP, "ADDR", "127.0.0.1",                \
+        "address that forwards of sandboxes' ports listen on")                                     \
+    ROW(ports_advertise, "ports.advertise", "ports-advertise", KIND_HOST, "HOST", "",              \
+        "what clients are told in place of ports.listen; empty: that")                             \
     ROW(limit_memory, "limits.memory", "limits-memory", KIND_SIZE, "SIZE", "0",                    \
         "memory of a sandbox that asks for no limit; 0: none")                                     \
     ROW(limit_cpus, "limits.cpus", "limits-cpus", KIND_CPUS, "CPUS", "0",                          \
@@ -130,6 +137,20 @@ static bool is_storage(const char *text)
     return strcmp(text, "auto") == 0 || strcmp(text, "btrfs") == 0 || strcmp(text, "dir") == 0;
 }
 
+static bool is_ip(const char *text)
+{
+    unsigned char address[sizeof(struct in6_addr)];
+
+    return inet_pton(AF_INET, text, address) == 1 || inet_pton(AF_INET6, text, address) == 1;
+}
+
+static bool is_host(const char *text)
+{
+    size_t len = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-");
+
+    return is_ip(text) || (text[len] == '\0' && len <= HOST_NAME_BYTES_MAX);
+}
+
 /* Quotes, # and control characters are refused so that config_print always reads back. */
 static bool is_printable(const char *text)
 {
@@ -154,6 +175,11 @@ static int text_check(const struct row *row, const char *value, struct err *err)
         return err_set(err, ERR_INVALID,
                        "%s must be auto, btrfs, zfs:POOL/DATASET or dir, not '%s'", row->key,
                        value);
+    if (row->kind == KIND_IP && !is_ip(value))
+        return err_set(err, ERR_INVALID, "%s must be an IP address, not '%s'", row->key, value);
+    if (row->kind == KIND_HOST && !is_host(value))
+        return err_set(err, ERR_INVALID, "%s must be a host name or an IP address, not '%s'",
+                       row->key, value);
     if (row->kind == KIND_LEVEL && !is_level(value))
         return err_set(err, ERR_INVALID, "%s must be error, warn, info or debug, not '%s'",
                        row->key, value);

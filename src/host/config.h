@@ -10,13 +10,15 @@
 struct err;
 
 struct config {
-    char *state;    /* state directory */
-    char *run;      /* directory of sockets */
-    char *listen;   /* ADDR:PORT or "none" */
-    char *runtime;  /* default runtime */
-    char *template; /* default template */
-    char *storage;  /* of volumes: auto, btrfs, zfs:POOL/DATASET or dir */
-    char *log;      /* error, warn, info, debug */
+    char *state;           /* state directory */
+    char *run;             /* directory of sockets */
+    char *listen;          /* ADDR:PORT or "none" */
+    char *runtime;         /* default runtime */
+    char *template;        /* default template */
+    char *storage;         /* of volumes: auto, btrfs, zfs:POOL/DATASET or dir */
+    char *log;             /* error, warn, info, debug */
+    char *ports_listen;    /* address that forwards of ports listen on */
+    char *ports_advertise; /* what clients are told in its place; "": the same */
     uint32_t pool_size;
     uint32_t sandboxes_max;
     uint32_t snapshots_max; /* turns kept of a sandbox that names no number; 0: all */

@@ -267,10 +267,12 @@ static void host_free(struct host *host)
     free(host);
 }
 
-static int start_threads(struct host *host, struct err *err)
+static int start_threads(struct host *host, const struct config *config, struct err *err)
 {
     int r = reactor_start(&host->reactor, err);
 
+    if (r == 0)
+        r = ports_start(config, &host->ports, err);
     if (r == 0)
         r = janitor_start(&host->janitor, err);
     if (r == 0)
@@ -305,7 +307,7 @@ static int host_fill(struct host *host, const struct config *config, struct reco
     if (r == 0)
         r = open_runtime(host, config, err);
     if (r == 0)
-        r = start_threads(host, err);
+        r = start_threads(host, config, err);
     if (r < 0)
         return r;
     host_audit(host, "daemon-start", NULL, NULL);
@@ -408,8 +410,10 @@ void host_close(struct host *host)
     (void)pthread_mutex_unlock(&host->lock);
     if (host->has_reaper)
         (void)pthread_join(host->reaper, NULL);
+    ports_stop(host->ports);
     reactor_stop(host->reactor);
     scribe_stop(host->scribe);
+    ports_free(host->ports);
     keeper_free(host->keeper);
     pool_free(host->pool);
     host_free(host);

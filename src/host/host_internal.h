@@ -13,6 +13,7 @@
 #include "host/channel.h"
 #include "host/host.h"
 #include "host/machine.h"
+#include "host/port_table.h"
 #include "host/process.h"
 #include "host/reactor.h"
 #include "runtime/runtime.h"
@@ -22,11 +23,13 @@
 
 struct audit;
 struct cgroup_root;
+struct config;
 struct janitor;
 struct journal;
 struct keeper;
 struct ledger;
 struct pool;
+struct ports;
 struct registry;
 struct sandbox;
 struct scribe;
@@ -57,7 +60,8 @@ struct machine {
     struct volume *old_volume; /* of a warm machine that was wanted with another template */
     struct ledger *ledger;     /* of a sandbox's machine, referenced: what is known of processes */
     struct volume_mounts root; /* of a sandbox's machine: held open, see machine_enter */
-    struct machine *next;      /* in the host's table, or in the reaper's queue */
+    struct port_table ports;
+    struct machine *next; /* in the host's table, or in the reaper's queue */
 
     pthread_mutex_t lock; /* over all below */
     pthread_cond_t changed;
@@ -90,6 +94,7 @@ struct host {
     struct pool *pool;
     struct janitor *janitor;
     struct keeper *keeper;
+    struct ports *ports;
     uint64_t started_ms;
     uint32_t sandboxes_max;
     uint32_t snapshots_max; /* of a sandbox that names none; 0: no limit */
@@ -229,6 +234,19 @@ void process_adopt_groups(struct machine *machine);
 /* Lets the guest forget those that have ended, and removes their groups as far as nothing runs in
  * them any more: whether some are left for later. */
 bool process_sweep(struct machine *machine);
+
+/* A frame about a connection to a port, on the reactor's thread. False: unacceptable. */
+bool port_frame(struct machine *machine, const struct frame *frame);
+
+/* The guest is gone: its connections and forwards end. */
+void port_cut(struct machine *machine);
+void port_table_done(struct port_table *table);
+
+/* The thread of all ports. It outlives every machine's guest; the memory must outlive the reactor.
+ * The last two accept NULL. */
+int ports_start(const struct config *config, struct ports **ret, struct err *err);
+void ports_stop(struct ports *ports);
+void ports_free(struct ports *ports);
 
 /* Looks after sandboxes that nobody is looking at: ends what is over its time, notes what has ended
  * by itself. */

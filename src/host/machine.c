@@ -103,6 +103,8 @@ static bool on_frame(struct channel *channel, const struct frame *frame)
     struct machine *machine = machine_of(channel);
     bool is_ok;
 
+    if (frame_is_of_connection(frame->type))
+        return port_frame(machine, frame);
     if (frame->process != 0)
         return process_frame(machine, frame);
     (void)pthread_mutex_lock(&machine->lock);
@@ -127,6 +129,7 @@ static void on_gone(struct channel *channel)
     process_end_all(machine);
     (void)pthread_cond_broadcast(&machine->changed);
     (void)pthread_mutex_unlock(&machine->lock);
+    port_cut(machine);
     if (was_warm)
         pool_note_death(host->pool);
     keeper_wake(host->keeper);
@@ -160,6 +163,7 @@ static void machine_free(struct machine *machine)
 {
     channel_done(&machine->channel);
     ledger_unref(machine->ledger);
+    port_table_done(&machine->ports);
     (void)pthread_cond_destroy(&machine->changed);
     (void)pthread_mutex_destroy(&machine->lock);
     free(machine);

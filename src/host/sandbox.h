@@ -30,6 +30,8 @@
 struct err;
 struct host;
 struct process;
+struct port_forward;
+struct port_patience;
 struct process_spec;
 struct record;
 struct sandbox;
@@ -93,6 +95,15 @@ void sandbox_attach(struct sandbox *sandbox);
 /* The client has gone. Its process (taken; NULL: none) ends with all that it started, unless it is
  * over or it is the daemon itself that goes. */
 void sandbox_detach(struct sandbox *sandbox, struct process *process);
+
+/* Forwards a port, see host/port.h; needs what exec needs. The sandbox must stay referenced until
+ * the forward is closed. */
+int sandbox_forward(struct sandbox *sandbox, uint16_t port, const char *listen,
+                    struct port_forward **ret, struct err *err);
+
+/* As port_probe, but one that is not active refuses. */
+int sandbox_probe(struct sandbox *sandbox, uint16_t port, const char *http_path,
+                  const struct port_patience *patience, struct err *err);
 
 int sandbox_pause(struct sandbox *sandbox, struct err *err);
 int sandbox_resume(struct sandbox *sandbox, struct err *err);

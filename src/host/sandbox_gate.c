@@ -138,3 +138,19 @@ int sandbox_exec(struct sandbox *sandbox, const struct process_spec *spec, struc
     (void)pthread_mutex_unlock(&sandbox->lock);
     return r;
 }
+
+int sandbox_borrow_machine(struct sandbox *sandbox, struct machine **ret, struct err *err)
+{
+    int r = host_is_open(sandbox->host, err);
+
+    if (r < 0)
+        return r;
+    (void)pthread_mutex_lock(&sandbox->lock);
+    r = pass(sandbox, OPERATION_EXEC, err);
+    if (r == 0) {
+        sandbox->info.last_active_ms = clock_wall_ms();
+        *ret = machine_ref(sandbox->machine);
+    }
+    (void)pthread_mutex_unlock(&sandbox->lock);
+    return r;
+}

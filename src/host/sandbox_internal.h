@@ -66,6 +66,9 @@ void sandbox_finish(struct sandbox *sandbox, enum sandbox_state state);
 void sandbox_set_state(struct sandbox *sandbox, enum sandbox_state state);
 void sandbox_wait_starting(struct sandbox *sandbox);
 
+/* Its machine, with a reference, if a process could be started in it now. */
+int sandbox_borrow_machine(struct sandbox *sandbox, struct machine **ret, struct err *err);
+
 /* Writes what is known of it to the registry, with this state (or that it is being destroyed). */
 int sandbox_record(struct sandbox *sandbox, enum sandbox_state state, struct err *err);
 
