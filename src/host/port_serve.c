@@ -310,8 +310,6 @@ void port_serve(struct port_connection *connection)
     is_sent = send_pending(connection);
     tell_outcome(connection, &view);
     to_client(connection, &view);
-    if (connection->is_hung && connection->is_read_out && !connection->is_shut)
-        connection->is_broken = true;
     if (is_sent && !connection->is_asked) {
         connection->is_asked = true;
         (void)message_put_numbers(&connection->ports->frames, FRAME_CONNECT, connection->number,
@@ -321,6 +319,9 @@ void port_serve(struct port_connection *connection)
         is_more = from_client(connection, &view);
         is_sent = send_frames(connection);
     }
+    /* It takes nothing more, and there is nothing left to be read from it. */
+    if (connection->is_hung && connection->is_read_out && !connection->is_shut)
+        connection->is_broken = true;
     is_done = is_client_done(connection, &view);
     if (is_sent && !is_done)
         put_ack(connection, &view);
