@@ -97,10 +97,10 @@ bool port_connection_remove(struct port_connection *connection)
  * window allows; that is read and forgotten. */
 static bool take_connected(struct port_connection *connection, const struct frame *frame)
 {
-    bool was_connected = connection->is_connected;
-
+    if (connection->is_connected || frame->size != 0)
+        return false;
     connection->is_connected = true;
-    return !was_connected && frame->size == 0;
+    return true;
 }
 
 static void keep(struct port_connection *connection, const char *data, size_t len)
@@ -133,11 +133,12 @@ static bool take_data(struct port_connection *connection, const struct frame *fr
 static bool take_eof(struct port_connection *connection, const struct frame *frame)
 {
     uint64_t offset, none;
-    bool was_eof = connection->is_eof;
 
+    if (!message_get_numbers(frame, &offset, &none) || !connection->is_connected ||
+        connection->is_eof || offset != connection->received)
+        return false;
     connection->is_eof = true;
-    return message_get_numbers(frame, &offset, &none) && connection->is_connected && !was_eof &&
-           offset == connection->received;
+    return true;
 }
 
 static bool take_ack(struct port_connection *connection, const struct frame *frame)

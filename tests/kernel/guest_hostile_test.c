@@ -80,6 +80,61 @@ static void put_spawn_without_its_descriptor(struct buf *out)
     CHECK(message_put_spawn(out, 2, 1, SHELL("true")) == 0);
 }
 
+/* A connection that nobody inside takes: it is there until the daemon has said its last word. */
+static void put_connect(struct buf *out, uint32_t number)
+{
+    CHECK(message_put_numbers(out, FRAME_CONNECT, number, 9, 0) == 0);
+}
+
+static void put_connect_without_number(struct buf *out)
+{
+    put_connect(out, 0);
+}
+
+static void put_connect_in_a_taken_slot(struct buf *out)
+{
+    put_connect(out, 5);
+    put_connect(out, 5 + FRAME_CONNECTIONS_MAX);
+}
+
+static void put_data_of_no_connection(struct buf *out)
+{
+    put_connect(out, 5);
+    CHECK(message_put_conn_data(out, 5 + FRAME_CONNECTIONS_MAX, 0, "x", 1) == 0);
+}
+
+static void put_data_with_a_gap(struct buf *out)
+{
+    put_connect(out, 5);
+    CHECK(message_put_conn_data(out, 5, 1, "x", 1) == 0);
+}
+
+static void put_data_behind_the_end(struct buf *out)
+{
+    put_connect(out, 5);
+    CHECK(message_put_numbers(out, FRAME_CONN_EOF, 5, 0, 0) == 0);
+    CHECK(message_put_conn_data(out, 5, 0, "x", 1) == 0);
+}
+
+static void put_ack_of_what_was_not_sent(struct buf *out)
+{
+    put_connect(out, 5);
+    CHECK(message_put_numbers(out, FRAME_CONN_ACK, 5, 1, 0) == 0);
+}
+
+static void put_word_behind_the_last(struct buf *out)
+{
+    put_connect(out, 5);
+    CHECK(message_put_numbers(out, FRAME_CONN_END, 5, 0, 0) == 0);
+    CHECK(message_put_numbers(out, FRAME_CONN_END, 5, 0, 0) == 0);
+}
+
+static void put_connected(struct buf *out)
+{
+    put_connect(out, 5);
+    CHECK(message_put_numbers(out, FRAME_CONNECTED, 5, 0, 0) == 0);
+}
+
 static void put_noise(struct buf *out)
 {
     for (int i = 0; i < 1000; i++)
@@ -102,6 +157,14 @@ static void malformed_frames_end_the_connection_and_nothing_else(void)
         put_root_without_descriptors,
         put_listen_without_descriptor,
         put_spawn_without_its_descriptor,
+        put_connect_without_number,
+        put_connect_in_a_taken_slot,
+        put_data_of_no_connection,
+        put_data_with_a_gap,
+        put_data_behind_the_end,
+        put_ack_of_what_was_not_sent,
+        put_word_behind_the_last,
+        put_connected,
         put_noise,
     };
     cleanup_with(seen_done) struct seen seen = SEEN_INIT;
