@@ -6,7 +6,7 @@
  *   s  read to the end, then tell how many bytes there were (8 bytes) and what they summed up to
  *   h  say "hello" and end that direction, then read to the end and note the count in /tmp/heard
  *   r  say "x", then break the connection
- *   d  send as many bytes as the next 8 bytes say, number N being (N * 31) / 7 of a byte
+ *   d  send as many bytes as the next 8 bytes say, in blocks of 64 KiB that begin with their offset
  *   q  read nothing more, for ever
  *   G  be a poor HTTP server */
 #include <arpa/inet.h>
@@ -98,11 +98,12 @@ static void download(int fd)
 
     if (read(fd, &size, sizeof(size)) != sizeof(size))
         return;
+    for (size_t i = 0; i < sizeof(data); i++)
+        data[i] = (char)(i * 31 / 7);
     while (done < size) {
         size_t len = size - done < sizeof(data) ? (size_t)(size - done) : sizeof(data);
 
-        for (size_t i = 0; i < len; i++)
-            data[i] = (char)((done + i) * 31 / 7);
+        memcpy(data, &done, sizeof(done));
         if (put(fd, data, len) < 0)
             return;
         done += len;
