@@ -33,7 +33,7 @@ static int ensure_mapped(struct ring *ring)
         return 0;
     data = mmap(NULL, ring->capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (data == MAP_FAILED)
-        return -errno;
+        return -ENOMEM;
     ring->data = data;
     return 0;
 }
@@ -95,7 +95,7 @@ long ring_drain(struct ring *ring, int fd)
 
     if (len == 0)
         return 0;
-    message.msg_iovlen = (size_t)pieces(ring, ring->acked, len, parts);
+    message.msg_iovlen = pieces(ring, ring->acked, len, parts);
     do {
         n = sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
     } while (n < 0 && errno == EINTR);

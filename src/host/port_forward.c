@@ -152,7 +152,7 @@ int port_forward_open(struct machine *machine, const struct port_forward_spec *s
 {
     struct ports *ports = machine->host->ports;
     struct port_forward *forward;
-    struct place place;
+    struct place place = { .port = 0 };
     int fd = -EBADF;
     int r = 0;
 

@@ -393,7 +393,7 @@ static void help_has_headings_and_every_command_has_help(void)
               second);
         count++;
     }
-    CHECK(count == 25, "(%d)", count);
+    CHECK(count == 26, "(%d)", count);
     check_heard("");
 }
 
