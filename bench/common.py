@@ -1,4 +1,4 @@
-"""What bench/run and bench/turns share: a daemon of our own, series that take turns, their results."""
+"""What the benches share: a daemon of our own, series that take turns, their results."""
 
 import json
 import os
@@ -16,6 +16,12 @@ BUILD = TREE / os.environ.get("HOLT_BUILD_DIR", "build")
 ONLY = os.environ.get("BENCH_ONLY", "")
 PAUSE_MS = os.environ.get("BENCH_PAUSE_MS", "10")
 SPAWN = str(BUILD / "bench" / "spawn")
+OWN_NAMESPACE = "HOLT_BENCH_NAMESPACE"
+STARTED = time.monotonic()
+
+
+def note(text):
+    print(f"bench: {time.monotonic() - STARTED:4.0f} s: {text}", file=sys.stderr, flush=True)
 
 
 def make_rootfs(root):
@@ -83,6 +89,21 @@ def cpu_ticks():
     return fields[7], sum(fields)
 
 
+def tree_of(pid):
+    """The processes that descend from pid, itself left out, nearest first."""
+    children = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parent = int(stat.read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            continue
+        children.setdefault(parent, []).append(int(stat.parent.name))
+    found = list(children.get(pid, []))
+    for each in found:
+        found += children.get(each, [])
+    return found
+
+
 class Series:
     """One line of the table: a command that prints samples, run in every round.
 
@@ -136,6 +157,14 @@ class Series:
         }
 
 
+class Failed(Series):
+    """A peer that does not run here, so that its absence is seen."""
+
+    def __init__(self, name, error):
+        super().__init__("peer", name, [])
+        self.failure = str(error).splitlines()[-1]
+
+
 def measure(series, count, rounds):
     """Rounds of every series in turn, so that a bad minute hurts all alike."""
     for turn in range(rounds):
@@ -167,6 +196,14 @@ def print_failed(failed):
     for each in failed:
         print(f"FAILED  {each.group}, {each.name}: {each.failure}")
     return 1 if failed else 0
+
+
+def own_mounts():
+    """Mounts of our own: whatever happens to us, none is left on the machine."""
+    if os.geteuid() == 0 and OWN_NAMESPACE not in os.environ:
+        os.environ[OWN_NAMESPACE] = "1"
+        os.execvp("unshare", ["unshare", "--mount", "--propagation", "private", sys.executable,
+                              *sys.argv])
 
 
 def run_as_root(bench):

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Processes in a running sandbox, through libholt. Prints one line of microseconds a sample.
+ *
+ * usage: exec_holt [-m MIB] [-p PAUSE_MS] WHAT COUNT HOST SANDBOX
+ *
+ * WHAT
+ * true       /bin/true, from the request to the end of its stream, on a kept connection
+ * output     dd writes MIB of zeros to its stdout; every byte is decoded here
+ * input      cat > /dev/null reads MIB from its stdin
+ * echo       one byte to a terminal, until its echo is here
+ * shell      ":" in a shell that stays; exit status 3 where the daemon has none
+ *
+ * Exec's streams keep a connection busy, so input goes over a second one. */
+#include <err.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/base64.h"
+#include "base/buf.h"
+#include "holt.h"
+
+#define EXEC "holt.v1.ProcessService/Exec"
+#define SEND_INPUT "holt.v1.ProcessService/SendInput"
+#define SHELL_RUN "holt.v1.ShellService/Run"
+
+enum {
+    ID_BYTES = 64,
+    MIB = 1024 * 1024,
+    INPUT_BYTES = 64 * 1024, /* what a call may carry */
+    EXIT_NO_SHELLS = 3,
+};
+
+struct bench {
+    struct holt *holt;
+    struct holt *input_holt;
+    struct holt_stream *stream; /* of the terminal */
+    const char *sandbox;
+    long mib;
+    long pause_ms;
+    char process[ID_BYTES]; /* whose stdin is written to */
+};
+
+struct what {
+    const char *name;
+    void (*prepare)(struct bench *bench); /* once, may be NULL */
+    double (*sample)(struct bench *bench);
+};
+
+static double now_us(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
+}
+
+/* Takes the request. */
+static struct holt_stream *stream_open(struct bench *bench, const char *method, json_t *request)
+{
+    char *text = json_dumps(request, JSON_COMPACT);
+    struct holt_stream *stream;
+    struct holt_error error;
+
+    if (!text || holt_stream_open(bench->holt, method, text, &stream, &error) < 0)
+        errx(1, "%s: %s: %s", method, error.code, error.message);
+    free(text);
+    json_decref(request);
+    return stream;
+}
+
+static struct holt_stream *start(struct bench *bench, json_t *process)
+{
+    return stream_open(bench, EXEC,
+                       json_pack("{s:s,s:o}", "sandboxId", bench->sandbox, "process", process));
+}
+
+/* The next message, or false at the good end. */
+static bool next(struct holt_stream *stream, const char **ret_message, size_t *ret_len)
+{
+    struct holt_error error;
+    int r = holt_stream_next(stream, ret_message, ret_len, &error);
+
+    if (r < 0)
+        errx(strcmp(error.code, "unimplemented") == 0 ? EXIT_NO_SHELLS : 1, "%s: %s", error.code,
+             error.message);
+    return r > 0;
+}
+
+static bool contains(const char *message, size_t len, const char *word)
+{
+    return memmem(message, len, word, strlen(word));
+}
+
+/* The string that a message consists of, {"FIELD":"..."}, as it was written; NULL: another field.
+ */
+static const char *only_text(const char *message, size_t len, const char *field, size_t *ret_len)
+{
+    char before[32];
+    size_t skip = (size_t)snprintf(before, sizeof(before), "{\"%s\":\"", field);
+
+    if (len < skip + 2 || memcmp(message, before, skip) != 0)
+        return NULL;
+    *ret_len = len - skip - 2;
+    return message + skip;
+}
+
+/* Reads to the end and counts the bytes on stdout; a command that failed ends the measurement. */
+static size_t drain(struct holt_stream *stream)
+{
+    static struct buf decoded = BUF_INIT(MIB);
+    bool is_well = false;
+    const char *message, *text;
+    size_t len, total = 0;
+
+    while (next(stream, &message, &len)) {
+        text = only_text(message, len, "stdout", &len);
+        if (!text) {
+            is_well = contains(message, len, "\"exitCode\":0");
+            continue;
+        }
+        buf_clear(&decoded);
+        if (base64_decode(&decoded, text, len) < 0)
+            errx(1, "the output cannot be decoded");
+        total += decoded.len;
+    }
+    if (!is_well)
+        errx(1, "the command failed");
+    holt_stream_close(stream);
+    return total;
+}
+
+static double sample_true(struct bench *bench)
+{
+    double started = now_us();
+
+    (void)drain(start(bench, json_pack("{s:[s]}", "args", "/bin/true")));
+    return now_us() - started;
+}
+
+static double sample_output(struct bench *bench)
+{
+    double started = now_us();
+    char count[32];
+    size_t total;
+
+    (void)snprintf(count, sizeof(count), "count=%ld", bench->mib);
+    total = drain(start(
+        bench, json_pack("{s:[s,s,s,s]}", "args", "/bin/dd", "if=/dev/zero", "bs=1024k", count)));
+    if (total != (size_t)bench->mib * MIB)
+        errx(1, "%zu bytes came", total);
+    return now_us() - started;
+}
+
+/* The process that a stream announces first. */
+static void read_process(struct bench *bench, struct holt_stream *stream)
+{
+    const char *message;
+    json_t *event;
+    size_t len;
+
+    if (!next(stream, &message, &len))
+        errx(1, "the process did not start");
+    event = json_loadb(message, len, 0, NULL);
+    if (json_object_get(json_object_get(event, "started"), "processId") == NULL)
+        errx(1, "the first message is not 'started'");
+    (void)snprintf(
+        bench->process, sizeof(bench->process), "%s",
+        json_string_value(json_object_get(json_object_get(event, "started"), "processId")));
+    json_decref(event);
+}
+
+/* A call of SendInput, made once for many. */
+static struct buf input_request(const struct bench *bench, size_t len, bool eof)
+{
+    static const char zeros[INPUT_BYTES];
+    struct buf request = BUF_INIT(2 * INPUT_BYTES);
+
+    if (buf_printf(&request, "{\"sandboxId\":\"%s\",\"processId\":\"%s\",\"eof\":%s,\"data\":\"",
+                   bench->sandbox, bench->process, eof ? "true" : "false") < 0 ||
+        base64_encode(&request, zeros, len) < 0 || buf_add(&request, "\"}", 3) < 0)
+        errx(1, "no memory");
+    return request;
+}
+
+static void send_input(struct bench *bench, const struct buf *request)
+{
+    struct holt_error error;
+    char *reply;
+
+    if (holt_call(bench->input_holt, SEND_INPUT, request->data, &reply, &error) < 0)
+        errx(1, "SendInput: %s: %s", error.code, error.message);
+    free(reply);
+}
+
+static double sample_input(struct bench *bench)
+{
+    double started = now_us();
+    struct holt_stream *stream = start(bench, json_pack("{s:[s,s,s],s:b}", "args", "/bin/sh", "-c",
+                                                        "cat > /dev/null", "stdin", 1));
+    struct buf data, eof;
+
+    read_process(bench, stream);
+    data = input_request(bench, INPUT_BYTES, false);
+    eof = input_request(bench, 0, true);
+    for (long i = 0; i < bench->mib * (MIB / INPUT_BYTES); i++)
+        send_input(bench, &data);
+    send_input(bench, &eof);
+    buf_done(&data);
+    buf_done(&eof);
+    (void)drain(stream);
+    return now_us() - started;
+}
+
+/* The terminal echoes by itself; who reads from it does nothing. */
+static void prepare_echo(struct bench *bench)
+{
+    bench->stream = start(bench, json_pack("{s:[s,s],s:{s:i,s:i}}", "args", "/bin/sleep", "1000",
+                                           "terminal", "rows", 24, "columns", 80));
+    read_process(bench, bench->stream);
+}
+
+static double sample_echo(struct bench *bench)
+{
+    struct buf request = BUF_INIT(1024);
+    const char *message;
+    double started;
+    size_t len;
+
+    if (buf_printf(&request, "{\"sandboxId\":\"%s\",\"processId\":\"%s\",\"data\":\"eA==\"}",
+                   bench->sandbox, bench->process) < 0)
+        errx(1, "no memory");
+    started = now_us();
+    send_input(bench, &request);
+    do
+        if (!next(bench->stream, &message, &len))
+            errx(1, "the terminal is closed");
+    while (!only_text(message, len, "stdout", &len));
+    started = now_us() - started;
+    buf_done(&request);
+    return started;
+}
+
+static double sample_shell(struct bench *bench)
+{
+    json_t *request =
+        json_pack("{s:s,s:s,s:s}", "sandboxId", bench->sandbox, "shell", "bench", "command", ":");
+    double started = now_us();
+
+    (void)drain(stream_open(bench, SHELL_RUN, request));
+    return now_us() - started;
+}
+
+static const struct what whats[] = {
+    { "true", NULL, sample_true },   { "output", NULL, sample_output },
+    { "input", NULL, sample_input }, { "echo", prepare_echo, sample_echo },
+    { "shell", NULL, sample_shell },
+};
+
+static const struct what *what_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof(whats) / sizeof(whats[0]); i++)
+        if (strcmp(whats[i].name, name) == 0)
+            return &whats[i];
+    errx(2, "there is nothing called '%s'", name);
+}
+
+static struct holt *open_host(const char *host)
+{
+    struct holt_error error;
+    struct holt *holt;
+
+    if (holt_open(host, NULL, &holt, &error) < 0)
+        errx(1, "%s: %s", error.code, error.message);
+    return holt;
+}
+
+static void run(struct bench *bench, const struct what *what, long count)
+{
+    if (what->prepare)
+        what->prepare(bench);
+    for (long i = 0; i < count; i++) {
+        if (bench->pause_ms > 0)
+            (void)usleep((useconds_t)bench->pause_ms * 1000);
+        (void)printf("%.1f\n", what->sample(bench));
+    }
+    if (bench->stream)
+        holt_stream_close(bench->stream); /* leaving it kills the process */
+    holt_close(bench->holt);
+    holt_close(bench->input_holt);
+}
+
+int main(int argc, char **argv)
+{
+    struct bench bench = { .mib = 64 };
+    const struct what *what;
+    int option;
+
+    while ((option = getopt(argc, argv, "+m:p:")) != -1) {
+        if (option == 'm')
+            bench.mib = strtol(optarg, NULL, 10);
+        else if (option == 'p')
+            bench.pause_ms = strtol(optarg, NULL, 10);
+        else
+            return 2;
+    }
+    if (argc != optind + 4)
+        errx(2, "usage: exec_holt [-m MIB] [-p PAUSE_MS] WHAT COUNT HOST SANDBOX");
+    what = what_find(argv[optind]);
+    bench.holt = open_host(argv[optind + 2]);
+    bench.input_holt = open_host(argv[optind + 2]);
+    bench.sandbox = argv[optind + 3];
+    run(&bench, what, strtol(argv[optind + 1], NULL, 10));
+    return 0;
+}

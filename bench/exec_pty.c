@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The least that a terminal's echo can cost: a byte written to the master of a pair and read back
+ * from there. Prints one line of microseconds a sample.
+ *
+ * usage: exec_pty COUNT */
+#include <err.h>
+#include <pty.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+static double now_us(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
+}
+
+int main(int argc, char **argv)
+{
+    long count = argc == 2 ? strtol(argv[1], NULL, 10) : 0;
+    int master, slave;
+
+    if (count <= 0)
+        errx(2, "usage: exec_pty COUNT");
+    if (openpty(&master, &slave, NULL, NULL, NULL) < 0)
+        err(1, "openpty");
+    for (long i = 0; i < count; i++) {
+        double start = now_us();
+        char byte = 'x';
+
+        if (write(master, &byte, 1) != 1 || read(master, &byte, 1) != 1)
+            err(1, "the terminal");
+        (void)printf("%.1f\n", now_us() - start);
+    }
+    return 0;
+}
