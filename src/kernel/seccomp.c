@@ -38,6 +38,7 @@ enum action {
     CHECK_SOCKET,
     CHECK_PRLIMIT,
     CHECK_PERSONALITY,
+    ACTIONS,
 };
 
 static const struct {
@@ -121,115 +122,86 @@ static const struct {
 #endif
 };
 
-static void emit(struct seccomp_program *program, struct sock_filter instruction)
+/* The program is written from its end to its beginning: jumps lead forward only, and so their
+ * targets are there already. A place is counted from the end, too. What is written is one path for
+ * each call, and every end of a path once: the kernel compiles all of it for every process. */
+static size_t emit(struct seccomp_program *program, struct sock_filter instruction)
 {
     assert(program->len < SECCOMP_PROGRAM_MAX);
-    program->code[program->len++] = instruction;
+    program->code[program->len] = instruction;
+    return program->len++;
 }
 
-static void emit_load(struct seccomp_program *program, size_t offset)
-{
-    emit(program, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset));
-}
-
-/* The low half is all of a flag word or a 32-bit command that the kernel itself looks at. */
-static void emit_load_argument(struct seccomp_program *program, unsigned number)
-{
-    emit_load(program, offsetof(struct seccomp_data, args) + number * sizeof(uint64_t));
-}
-
-static void emit_return(struct seccomp_program *program, int errnum)
+static size_t emit_return(struct seccomp_program *program, int errnum)
 {
     uint32_t value = errnum ? SECCOMP_RET_ERRNO | (uint32_t)errnum : SECCOMP_RET_ALLOW;
 
-    emit(program, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, value));
+    return emit(program, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, value));
 }
 
-/* Returns errnum if the loaded word passes the test, goes on otherwise. */
-static void emit_return_if(struct seccomp_program *program, uint16_t test, uint32_t operand,
-                           int errnum)
+/* Goes on with what was written last. */
+static size_t emit_load(struct seccomp_program *program, size_t offset)
 {
-    emit(program, (struct sock_filter)BPF_JUMP(BPF_JMP | test | BPF_K, operand, 0, 1));
-    emit_return(program, errnum);
+    return emit(program, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset));
 }
 
-static void emit_personality(struct seccomp_program *program)
+/* The low half is all of a flag word or a 32-bit command that the kernel itself looks at. */
+static size_t emit_load_argument(struct seccomp_program *program, unsigned number)
+{
+    return emit_load(program, offsetof(struct seccomp_data, args) + number * sizeof(uint64_t));
+}
+
+/* Goes on at one of two places, by a test of the loaded word. */
+static size_t emit_test(struct seccomp_program *program, uint16_t test, uint32_t operand,
+                        size_t yes, size_t no)
+{
+    size_t yes_distance = program->len - yes - 1, no_distance = program->len - no - 1;
+
+    assert(yes_distance <= JUMP_MAX && no_distance <= JUMP_MAX);
+    return emit(program, (struct sock_filter)BPF_JUMP(BPF_JMP | test | BPF_K, operand,
+                                                      (uint8_t)yes_distance, (uint8_t)no_distance));
+}
+
+/* Goes on at one of two places, by whether an argument is one of a few values. */
+static size_t emit_one_of(struct seccomp_program *program, unsigned argument,
+                          const uint32_t *values, size_t count, size_t yes, size_t no)
+{
+    size_t next = no;
+
+    while (count-- > 0)
+        next = emit_test(program, BPF_JEQ, values[count], yes, next);
+    return emit_load_argument(program, argument);
+}
+
+static size_t emit_flags(struct seccomp_program *program, uint32_t forbidden, const size_t *places)
+{
+    (void)emit_test(program, BPF_JSET, forbidden, places[REFUSE], places[ALLOW]);
+    return emit_load_argument(program, 0);
+}
+
+/* Where each action begins. */
+static void emit_actions(struct seccomp_program *program, size_t places[ACTIONS])
 {
     static const uint32_t harmless[] = { 0, 0x8, 0x20000, 0x20008, 0xffffffff };
-
-    emit_load_argument(program, 0);
-    for (size_t i = 0; i < ARRAY_SIZE(harmless); i++)
-        emit_return_if(program, BPF_JEQ, harmless[i], 0);
-    emit_return(program, EPERM);
-}
-
-static void emit_socket(struct seccomp_program *program)
-{
     static const uint32_t families[] = { AF_UNIX, AF_INET, AF_INET6, AF_NETLINK, AF_PACKET };
+    /* Whoever has its uid may set the limits of holt-init, and so cripple it. */
+    static const uint32_t init = 1;
+    /* Both put characters into a terminal's input, as if typed by whoever owns it (CVE-2017-5226).
+     */
+    static const uint32_t typing[] = { TIOCSTI, 0x541c /* TIOCLINUX */ };
+    size_t no_family = emit_return(program, EAFNOSUPPORT);
+    size_t allow = places[ALLOW] = emit_return(program, 0);
+    size_t refuse = places[REFUSE] = emit_return(program, EPERM);
 
-    emit_load_argument(program, 0);
-    for (size_t i = 0; i < ARRAY_SIZE(families); i++)
-        emit_return_if(program, BPF_JEQ, families[i], 0);
-    emit_return(program, EAFNOSUPPORT);
-}
-
-/* Whoever has its uid may set the limits of holt-init, and so cripple it. */
-static void emit_prlimit(struct seccomp_program *program)
-{
-    emit_load_argument(program, 0);
-    emit_return_if(program, BPF_JEQ, 1, EPERM);
-    emit_return(program, 0);
-}
-
-/* Both put characters into a terminal's input, as if typed by whoever owns it (CVE-2017-5226). */
-static void emit_ioctl(struct seccomp_program *program)
-{
-    const uint32_t tioclinux = 0x541c;
-
-    emit_load_argument(program, 1);
-    emit_return_if(program, BPF_JEQ, TIOCSTI, EPERM);
-    emit_return_if(program, BPF_JEQ, tioclinux, EPERM);
-    emit_return(program, 0);
-}
-
-static void emit_flags(struct seccomp_program *program, uint32_t forbidden)
-{
-    emit_load_argument(program, 0);
-    emit_return_if(program, BPF_JSET, forbidden, EPERM);
-    emit_return(program, 0);
-}
-
-static void emit_action(struct seccomp_program *program, enum action action)
-{
-    switch (action) {
-    case ALLOW:
-        emit_return(program, 0);
-        break;
-    case REFUSE:
-        emit_return(program, EPERM);
-        break;
-    case MISSING:
-        emit_return(program, ENOSYS);
-        break;
-    case CHECK_CLONE:
-        emit_flags(program, (uint32_t)NAMESPACES);
-        break;
-    case CHECK_UNSHARE:
-        emit_flags(program, (uint32_t)NAMESPACES | NEWTIME);
-        break;
-    case CHECK_IOCTL:
-        emit_ioctl(program);
-        break;
-    case CHECK_SOCKET:
-        emit_socket(program);
-        break;
-    case CHECK_PRLIMIT:
-        emit_prlimit(program);
-        break;
-    case CHECK_PERSONALITY:
-        emit_personality(program);
-        break;
-    }
+    places[MISSING] = emit_return(program, ENOSYS);
+    places[CHECK_CLONE] = emit_flags(program, (uint32_t)NAMESPACES, places);
+    places[CHECK_UNSHARE] = emit_flags(program, (uint32_t)NAMESPACES | NEWTIME, places);
+    places[CHECK_IOCTL] = emit_one_of(program, 1, typing, ARRAY_SIZE(typing), refuse, allow);
+    places[CHECK_SOCKET] =
+        emit_one_of(program, 0, families, ARRAY_SIZE(families), allow, no_family);
+    places[CHECK_PRLIMIT] = emit_one_of(program, 0, &init, 1, refuse, allow);
+    places[CHECK_PERSONALITY] =
+        emit_one_of(program, 0, harmless, ARRAY_SIZE(harmless), allow, refuse);
 }
 
 /* Consecutive calls with one action: first is the lowest number, the next run begins where it ends.
@@ -240,20 +212,16 @@ struct run {
 };
 
 /* A binary search for the number in the accumulator over runs[0..count). */
-static void emit_tree(struct seccomp_program *program, const struct run *runs, size_t count)
+static size_t emit_tree(struct seccomp_program *program, const struct run *runs, size_t count,
+                        const size_t *places)
 {
-    size_t half = count / 2, jump = program->len, distance;
+    size_t half = count / 2, above, below;
 
-    if (count == 1) {
-        emit_action(program, runs[0].action);
-        return;
-    }
-    emit(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, runs[half].first, 0, 0));
-    emit_tree(program, runs, half);
-    distance = program->len - jump - 1;
-    assert(distance <= JUMP_MAX);
-    program->code[jump].jt = (uint8_t)distance;
-    emit_tree(program, runs + half, count - half);
+    if (count == 1)
+        return places[runs[0].action];
+    above = emit_tree(program, runs + half, count - half, places);
+    below = emit_tree(program, runs, half, places);
+    return emit_test(program, BPF_JGE, runs[half].first, above, below);
 }
 
 static size_t find_runs(struct run *ret)
@@ -272,14 +240,26 @@ static size_t find_runs(struct run *ret)
     return count;
 }
 
+static void reverse(struct seccomp_program *program)
+{
+    for (size_t i = 0; i < program->len / 2; i++) {
+        struct sock_filter swapped = program->code[i];
+
+        program->code[i] = program->code[program->len - 1 - i];
+        program->code[program->len - 1 - i] = swapped;
+    }
+}
+
 void seccomp_build(struct seccomp_program *ret)
 {
     struct run runs[LAST_KNOWN + 2];
+    size_t places[ACTIONS], native;
 
     memset(ret, 0, sizeof(*ret));
-    emit_load(ret, offsetof(struct seccomp_data, arch));
-    emit(ret, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NATIVE_ARCH, 1, 0));
-    emit_return(ret, ENOSYS);
-    emit_load(ret, offsetof(struct seccomp_data, nr));
-    emit_tree(ret, runs, find_runs(runs));
+    emit_actions(ret, places);
+    (void)emit_tree(ret, runs, find_runs(runs), places);
+    native = emit_load(ret, offsetof(struct seccomp_data, nr));
+    (void)emit_test(ret, BPF_JEQ, NATIVE_ARCH, native, places[MISSING]);
+    (void)emit_load(ret, offsetof(struct seccomp_data, arch));
+    reverse(ret);
 }

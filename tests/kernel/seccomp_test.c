@@ -43,12 +43,13 @@ static int errno_behind(long number, const long args[6])
 
 #define ERRNO_OF(number, ...) errno_behind(number, (const long[6]){ __VA_ARGS__ })
 
-static void the_filter_fits(void)
+/* The kernel compiles it for every process, so its length is part of what an exec costs. */
+static void the_filter_is_short(void)
 {
     struct seccomp_program program;
 
     seccomp_build(&program);
-    CHECK(program.len > 0 && program.len <= SECCOMP_PROGRAM_MAX);
+    CHECK(program.len > 0 && program.len < 100, "(%zu)", program.len);
 }
 
 static void ordinary_calls_work(void)
@@ -188,7 +189,7 @@ static void the_foreign_door_is_shut(void)
 
 int main(void)
 {
-    RUN_CLEAN(the_filter_fits);
+    RUN_CLEAN(the_filter_is_short);
     RUN_CLEAN(ordinary_calls_work);
     RUN_CLEAN(calls_that_reach_the_kernels_insides_are_refused);
     RUN_CLEAN(io_uring_is_refused);
