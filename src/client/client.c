@@ -84,6 +84,16 @@ static int reconnect(struct holt *holt, struct holt_error *error)
     return 0;
 }
 
+/* What is left of a stream that ended well; without it the connection cannot be used again. */
+static void read_rest(struct holt *holt)
+{
+    struct holt_error ignored;
+
+    if (holt->has_rest)
+        (void)client_read_all(holt, &ignored);
+    holt->has_rest = false;
+}
+
 int client_send(struct holt *holt, const char *method, struct http_request *request,
                 struct holt_error *error)
 {
@@ -91,6 +101,7 @@ int client_send(struct holt *holt, const char *method, struct http_request *requ
         return error_set(error, "failed_precondition", "the connection is busy with a stream");
     if (!is_printable(method))
         return error_set(error, "invalid_argument", "'%.100s' cannot be a method", method);
+    read_rest(holt);
     /* A request is never sent twice: who knows what the first one did. So look before sending. */
     if (!http_is_idle(&holt->http) && reconnect(holt, error) < 0)
         return -1;

@@ -14,6 +14,7 @@ struct holt {
     char *token; /* NULL: none */
     struct http http;
     bool is_streaming; /* a holt_stream owns the connection */
+    bool has_rest;     /* HTTP's own end of the last stream was not read yet */
 };
 
 /* Sends one request, over a new connection where the old one is gone: 0 or -1. */

@@ -86,13 +86,10 @@ static int read_more(struct holt_stream *stream, struct holt_error *error)
 
 static int end(struct holt_stream *stream, const struct envelope *last, struct holt_error *error)
 {
-    struct holt_error ignored;
-    int r = error_from_end(error, last->payload, last->len);
-
-    /* What is left is HTTP's own end; once it is read, the connection can be used again. */
+    /* What is left is HTTP's own end, for which nobody needs to wait now. */
     stream->is_over = true;
-    (void)client_read_all(stream->holt, &ignored);
-    return r;
+    stream->holt->has_rest = !stream->holt->http.is_complete;
+    return error_from_end(error, last->payload, last->len);
 }
 
 int holt_stream_next(struct holt_stream *stream, const char **ret_message, size_t *ret_len,
@@ -131,7 +128,7 @@ void holt_stream_close(struct holt_stream *stream)
 {
     if (!stream)
         return;
-    if (!stream->holt->http.is_complete)
+    if (!stream->holt->http.is_complete && !stream->holt->has_rest)
         http_done(&stream->holt->http);
     stream->holt->is_streaming = false;
     free(stream);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdint.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -19,11 +20,12 @@ enum { REQUEST_SIZE = 16 * 1024 };
 struct reply {
     const char *data;
     size_t len;
+    bool is_rest; /* no request comes before it, but the test's word */
 };
 
 #define REPLY(text)                                                                                \
     {                                                                                              \
-        (text), sizeof(text) - 1                                                                   \
+        (text), sizeof(text) - 1, false                                                            \
     }
 
 struct script {
@@ -31,13 +33,14 @@ struct script {
     size_t count;
     int listen_fd;
     pthread_t thread;
+    sem_t word;
     char host[128];
     char path[108];
 };
 
 static void *play(void *argument)
 {
-    const struct script *script = argument;
+    struct script *script = argument;
     cleanup_close int fd = accept4(script->listen_fd, NULL, NULL, SOCK_CLOEXEC);
     char request[REQUEST_SIZE];
 
@@ -49,7 +52,10 @@ static void *play(void *argument)
             fd = accept4(script->listen_fd, NULL, NULL, SOCK_CLOEXEC);
             continue;
         }
-        CHECK(recv(fd, request, sizeof(request), 0) > 0);
+        if (reply->is_rest)
+            CHECK(sem_wait(&script->word) == 0);
+        else
+            CHECK(recv(fd, request, sizeof(request), 0) > 0);
         CHECK(send(fd, reply->data, reply->len, MSG_NOSIGNAL) == (ssize_t)reply->len);
     }
     /* Until the client goes. */
@@ -70,12 +76,14 @@ static void script_start(struct script *script, const struct reply *replies, siz
     script->listen_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     CHECK(bind(script->listen_fd, (const struct sockaddr *)&name, sizeof(name)) == 0);
     CHECK(listen(script->listen_fd, 4) == 0);
+    CHECK(sem_init(&script->word, 0, 0) == 0);
     CHECK(pthread_create(&script->thread, NULL, play, script) == 0);
 }
 
 static void script_finish(struct script *script)
 {
     CHECK(pthread_join(script->thread, NULL) == 0);
+    (void)sem_destroy(&script->word);
     (void)close(script->listen_fd);
     CHECK(unlink(script->path) == 0);
 }
@@ -115,7 +123,7 @@ static void a_connection_that_was_closed_between_calls_is_replaced(void)
 {
     static const struct reply replies[] = {
         REPLY(OK_HEAD "Connection: close\r\nContent-Length: 2\r\n\r\n{}"),
-        { NULL, 0 },
+        { NULL, 0, false },
         REPLY(OK_EMPTY),
     };
     struct script script;
@@ -127,7 +135,7 @@ static void a_connection_that_was_closed_between_calls_is_replaced(void)
 
 static void check_error(const char *reply_text, const char *code, const char *message)
 {
-    const struct reply replies[] = { { reply_text, strlen(reply_text) } };
+    const struct reply replies[] = { { reply_text, strlen(reply_text), false } };
     struct holt_error error;
     struct script script;
     struct holt *holt;
@@ -214,6 +222,31 @@ static void a_stream_gives_its_messages_and_then_the_connection_back(void)
     script_finish(&script);
 }
 
+static void the_end_of_a_stream_is_not_waited_for_twice(void)
+{
+    static const struct reply replies[] = {
+        REPLY(OK_HEAD "Transfer-Encoding: chunked\r\n\r\n7\r\n\2\0\0\0\2{}\r\n"),
+        { "0\r\n\r\n", 5, true },
+        REPLY(OK_EMPTY),
+    };
+    struct holt_stream *stream;
+    struct holt_error error;
+    struct script script;
+    char *reply = NULL;
+    struct holt *holt;
+    char text[16];
+
+    script_start(&script, replies, ARRAY_SIZE(replies));
+    open_stream(&script, &holt, &stream);
+    CHECK(next(stream, text, sizeof(text), &error) == 0, "(HTTP's own end is still to come)");
+    holt_stream_close(stream);
+    CHECK(sem_post(&script.word) == 0);
+    CHECK(holt_call(holt, "a.B/C", "{}", &reply, &error) == 0, "(%s)", error.message);
+    free(reply);
+    holt_close(holt);
+    script_finish(&script);
+}
+
 static void check_stream_error(const struct reply *reply, const char *code, const char *message)
 {
     struct holt_stream *stream;
@@ -258,7 +291,7 @@ static void a_stream_that_is_left_early_costs_only_its_connection(void)
 {
     static const struct reply replies[] = {
         REPLY(OK_HEAD "Transfer-Encoding: chunked\r\n\r\n8\r\n\0\0\0\0\3{1}\r\n"),
-        { NULL, 0 },
+        { NULL, 0, false },
         REPLY(OK_EMPTY),
     };
     struct holt_stream *stream;
@@ -323,6 +356,7 @@ int main(void)
     RUN(a_connection_that_was_closed_between_calls_is_replaced);
     RUN(errors_of_the_daemon_are_read);
     RUN(a_stream_gives_its_messages_and_then_the_connection_back);
+    RUN(the_end_of_a_stream_is_not_waited_for_twice);
     RUN(a_stream_can_fail_in_every_way);
     RUN(a_stream_that_is_left_early_costs_only_its_connection);
     RUN(nobody_there_is_unavailable);
