@@ -60,6 +60,26 @@ static void what_is_not_canonical_is_refused(void)
     }
 }
 
+static void a_bad_character_is_found_wherever_it_is(void)
+{
+    static const char bad[] = { '=', '-', ' ', '\0', '\x7f', '\x80', '\xff' };
+    char text[] = "QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVphYmNk";
+    cleanup_with(buf_done) struct buf bytes = BUF_INIT(64);
+
+    for (size_t i = 0; i < sizeof(text) - 2; i++) {
+        for (size_t j = 0; j < sizeof(bad); j++) {
+            char good = text[i];
+
+            text[i] = bad[j];
+            CHECK(base64_decode(&bytes, text, sizeof(text) - 1) == -EINVAL, "(%x at %zu)",
+                  (unsigned)bad[j], i);
+            text[i] = good;
+        }
+    }
+    CHECK(base64_decode(&bytes, text, sizeof(text) - 1) == 0);
+    CHECK_TEXT(bytes.data, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcd");
+}
+
 static void a_full_buffer_is_an_error_not_an_overrun(void)
 {
     cleanup_with(buf_done) struct buf small = BUF_INIT(3);
@@ -74,6 +94,7 @@ int main(void)
     RUN(the_vectors_of_rfc_4648_hold);
     RUN(every_byte_survives_the_round_trip);
     RUN(what_is_not_canonical_is_refused);
+    RUN(a_bad_character_is_found_wherever_it_is);
     RUN(a_full_buffer_is_an_error_not_an_overrun);
     return 0;
 }
