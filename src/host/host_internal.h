@@ -16,6 +16,7 @@
 #include "host/port_table.h"
 #include "host/process.h"
 #include "host/reactor.h"
+#include "kernel/cgroup.h"
 #include "runtime/runtime.h"
 #include "store/template.h"
 #include "store/volume.h"
@@ -54,6 +55,7 @@ struct machine {
     unsigned uid_slot;
     bool has_shared_uids; /* the slot is not its own */
     struct runtime_guest guest;
+    struct cgroup_meter meter;            /* of its limits' group */
     struct channel channel;               /* holds a reference until it is gone */
     char template[TEMPLATE_NAME_MAX + 1]; /* of its volume; "" before it has one */
     struct volume *volume;                /* a scratch one, its own */

@@ -154,6 +154,7 @@ static struct machine *machine_new(struct host *host)
     machine->host = host;
     atomic_init(&machine->refs, 1);
     machine->channel.source.fd = -EBADF;
+    machine->meter = (struct cgroup_meter)CGROUP_METER_INIT;
     (void)pthread_mutex_init(&machine->lock, NULL);
     (void)pthread_cond_init(&machine->changed, NULL);
     return machine;
@@ -164,6 +165,7 @@ static void machine_free(struct machine *machine)
     channel_done(&machine->channel);
     ledger_unref(machine->ledger);
     port_table_done(&machine->ports);
+    cgroup_meter_close(&machine->meter);
     (void)pthread_cond_destroy(&machine->changed);
     (void)pthread_mutex_destroy(&machine->lock);
     free(machine);
@@ -173,6 +175,7 @@ static int watch(struct machine *machine, struct err *err)
 {
     int r;
 
+    cgroup_meter_open(machine->host->cgroups, machine->guest.limits_group, &machine->meter);
     (void)machine_ref(machine); /* the channel's */
     r = channel_start(&machine->channel, machine->host->reactor, TAKE_FD(machine->guest.stream_fd),
                       &events);

@@ -76,8 +76,7 @@ static bool was_out_of_memory(const struct process *process)
 {
     const struct machine *machine = process->machine;
 
-    return cgroup_oom_kills(machine->host->cgroups, machine->guest.limits_group) >
-           process->record->oom_kills_before;
+    return cgroup_meter_oom_kills(&machine->meter) > process->record->oom_kills_before;
 }
 
 static bool was_sent(const struct process *process, int signal)
@@ -395,8 +394,7 @@ int process_start(struct machine *machine, const struct process_spec *spec, stru
 
     if (r < 0)
         return r;
-    record->oom_kills_before =
-        cgroup_oom_kills(machine->host->cgroups, machine->guest.limits_group);
+    record->oom_kills_before = cgroup_meter_oom_kills(&machine->meter);
     process = process_alloc(machine, record);
     process->has_terminal = spec->has_terminal;
     process->is_input_closed = !spec->has_stdin && !spec->has_terminal;

@@ -16,7 +16,7 @@
 #include "kernel/cgroup.h"
 #include "kernel/cgroup_internal.h"
 
-enum { CPU_PERIOD_US = 100000 };
+enum { CPU_PERIOD_US = 100000, METER_BYTES = 512 };
 
 static int write_limit(struct cgroup_root *root, enum cgroup_controller which, const char *name,
                        const char *file, const char *text)
@@ -86,43 +86,48 @@ int cgroup_set_limits(struct cgroup_root *root, const char *name,
     return 0;
 }
 
-/* The number behind "key " at the start of a line. */
-static uint64_t keyed_number(int dir_fd, const char *path, const char *key)
-{
-    cleanup_with(buf_done) struct buf text = BUF_INIT(4096);
-    size_t len = strlen(key);
-
-    if (file_read_at(dir_fd, path, &text) < 0)
-        return 0;
-    for (const char *line = text.data; line; line = strchr(line, '\n')) {
-        line += *line == '\n';
-        if (strncmp(line, key, len) == 0 && line[len] == ' ')
-            return strtoull(line + len, NULL, 10);
-    }
-    return 0;
-}
-
-uint64_t cgroup_oom_kills(struct cgroup_root *root, const char *name)
-{
-    char path[CGROUP_PATH_BYTES];
-
-    if (root->has_v2[CGROUP_MEMORY])
-        return keyed_number(root->unified_fd, cgroup_path(path, name, NULL, "memory.events"),
-                            "oom_kill");
-    return keyed_number(root->v1_fd[CGROUP_MEMORY],
-                        cgroup_path(path, name, NULL, "memory.oom_control"), "oom_kill");
-}
-
-uint64_t cgroup_memory_peak(struct cgroup_root *root, const char *name)
+void cgroup_meter_open(struct cgroup_root *root, const char *name, struct cgroup_meter *ret)
 {
     bool v2 = root->has_v2[CGROUP_MEMORY];
+    int root_fd = v2 ? root->unified_fd : root->v1_fd[CGROUP_MEMORY];
     char path[CGROUP_PATH_BYTES];
-    long long peak;
 
+    cgroup_path(path, name, NULL, v2 ? "memory.events" : "memory.oom_control");
+    ret->oom_fd = openat(root_fd, path, O_RDONLY | O_CLOEXEC);
     cgroup_path(path, name, NULL, v2 ? "memory.peak" : "memory.max_usage_in_bytes");
-    if (file_read_number_at(v2 ? root->unified_fd : root->v1_fd[CGROUP_MEMORY], path, &peak) < 0)
-        return 0;
-    return (uint64_t)peak;
+    ret->peak_fd = openat(root_fd, path, O_RDONLY | O_CLOEXEC);
+}
+
+void cgroup_meter_close(struct cgroup_meter *meter)
+{
+    meter->oom_fd = fd_close(meter->oom_fd);
+    meter->peak_fd = fd_close(meter->peak_fd);
+}
+
+/* All of a small file from its beginning; "" when there is none any more. */
+static void read_again(int fd, char text[static METER_BYTES])
+{
+    ssize_t n = fd < 0 ? 0 : pread(fd, text, METER_BYTES - 1, 0);
+
+    text[n < 0 ? 0 : n] = '\0';
+}
+
+uint64_t cgroup_meter_oom_kills(const struct cgroup_meter *meter)
+{
+    static const char key[] = "\noom_kill ";
+    char text[METER_BYTES], *found;
+
+    read_again(meter->oom_fd, text);
+    found = strstr(text, key);
+    return found ? strtoull(found + strlen(key), NULL, 10) : 0;
+}
+
+uint64_t cgroup_meter_memory_peak(const struct cgroup_meter *meter)
+{
+    char text[METER_BYTES];
+
+    read_again(meter->peak_fd, text);
+    return strtoull(text, NULL, 10);
 }
 
 bool cgroup_root_limits_seats(const struct cgroup_root *root)

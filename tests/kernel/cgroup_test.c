@@ -94,7 +94,30 @@ static void waiting_for_what_is_not_there_ends_at_once(void)
 
     CHECK(cgroup_wait_empty(root, "nothing", NULL) == 0);
     CHECK(cgroup_kill(root, "nothing", NULL) == -ENOENT);
-    CHECK(cgroup_oom_kills(root, "nothing") == 0 && cgroup_memory_peak(root, "nothing") == 0);
+    cgroup_root_close(root);
+}
+
+static void accounts_outlive_their_group_and_say_nothing(void)
+{
+    struct cgroup_root *root = open_root();
+    bool v1 = cgroup_root_limits_seats(root);
+    struct cgroup_meter meter = CGROUP_METER_INIT;
+    struct err err = { 0 };
+
+    cgroup_meter_close(&meter);
+    cgroup_meter_open(root, "nothing", &meter);
+    CHECK(cgroup_meter_oom_kills(&meter) == 0 && cgroup_meter_memory_peak(&meter) == 0);
+    cgroup_meter_close(&meter);
+
+    CHECK_OK(cgroup_create(root, "one", 0, &err), &err);
+    CHECK_OK(cgroup_seat_create(root, "seat-1", &err), &err);
+    cgroup_meter_open(root, v1 ? "seat-1" : "one", &meter);
+    CHECK(meter.oom_fd >= 0 && meter.peak_fd >= 0);
+    CHECK(cgroup_meter_oom_kills(&meter) == 0);
+    CHECK(cgroup_seat_remove(root, "seat-1") == 0 && cgroup_remove(root, "one", NULL) == 0,
+          "(an open account keeps no group)");
+    CHECK(cgroup_meter_oom_kills(&meter) == 0 && cgroup_meter_memory_peak(&meter) == 0);
+    cgroup_meter_close(&meter);
     cgroup_root_close(root);
 }
 
@@ -351,6 +374,7 @@ int main(void)
     RUN_CLEAN(a_signal_reaches_each_of_a_child_group);
     RUN_CLEAN(what_an_earlier_life_left_is_swept);
     RUN_CLEAN(waiting_for_what_is_not_there_ends_at_once);
+    RUN_CLEAN(accounts_outlive_their_group_and_say_nothing);
     RUN_CLEAN(limits_are_taken_and_refused);
     RUN_CLEAN(a_sweep_spares_what_is_kept);
     RUN_CLEAN(a_seat_whose_name_is_taken_is_not_made);
