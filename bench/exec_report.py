@@ -77,8 +77,12 @@ def print_tables(results):
         print(f"  {wish:38} {measured:>14} {limit:>14}  {verdict}")
 
 
+def cell(text):
+    return text.replace("|", "\\|")
+
+
 def bold(name):
-    return f"**{name}**" if name.startswith(("holt", "libholt")) else name
+    return f"**{name}**" if name.startswith(("holt", "libholt")) else cell(name)
 
 
 def print_markdown(results):
@@ -96,7 +100,7 @@ def print_markdown(results):
         print()
     print("| wanted | measured | at most | |\n|---|---|---|---|")
     for row in wishes(results):
-        print("| " + " | ".join(row).replace("cat | cat", "cat \\| cat") + " |")
+        print("| " + " | ".join(map(cell, row)) + " |")
 
 
 def main():
