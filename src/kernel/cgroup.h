@@ -81,12 +81,12 @@ int cgroup_set_limits(struct cgroup_root *root, const char *name,
 /* A group's accounts, held open: every process asks at its start and at its end, and opening them
  * costs ten times what reading them does. They outlive the group, and then say 0. */
 struct cgroup_meter {
-    int oom_fd, peak_fd; /* negative: the host does not count */
+    int oom_fd; /* negative: the host does not count */
 };
 
 #define CGROUP_METER_INIT                                                                          \
     {                                                                                              \
-        -1, -1                                                                                     \
+        -1                                                                                         \
     }
 
 void cgroup_meter_open(struct cgroup_root *root, const char *name, struct cgroup_meter *ret);
@@ -96,9 +96,6 @@ void cgroup_meter_close(struct cgroup_meter *meter);
 
 /* How often the kernel has killed in it for want of memory. */
 uint64_t cgroup_meter_oom_kills(const struct cgroup_meter *meter);
-
-/* The most memory it has used at one time. */
-uint64_t cgroup_meter_memory_peak(const struct cgroup_meter *meter);
 
 /* Ends every process in the sandbox's group, or in that of one child (NULL: all). 0 or -errno. */
 int cgroup_kill(struct cgroup_root *root, const char *name, const char *child);

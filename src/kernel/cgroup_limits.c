@@ -94,14 +94,11 @@ void cgroup_meter_open(struct cgroup_root *root, const char *name, struct cgroup
 
     cgroup_path(path, name, NULL, v2 ? "memory.events" : "memory.oom_control");
     ret->oom_fd = openat(root_fd, path, O_RDONLY | O_CLOEXEC);
-    cgroup_path(path, name, NULL, v2 ? "memory.peak" : "memory.max_usage_in_bytes");
-    ret->peak_fd = openat(root_fd, path, O_RDONLY | O_CLOEXEC);
 }
 
 void cgroup_meter_close(struct cgroup_meter *meter)
 {
     meter->oom_fd = fd_close(meter->oom_fd);
-    meter->peak_fd = fd_close(meter->peak_fd);
 }
 
 /* All of a small file from its beginning; "" when there is none any more. */
@@ -120,14 +117,6 @@ uint64_t cgroup_meter_oom_kills(const struct cgroup_meter *meter)
     read_again(meter->oom_fd, text);
     found = strstr(text, key);
     return found ? strtoull(found + strlen(key), NULL, 10) : 0;
-}
-
-uint64_t cgroup_meter_memory_peak(const struct cgroup_meter *meter)
-{
-    char text[METER_BYTES];
-
-    read_again(meter->peak_fd, text);
-    return strtoull(text, NULL, 10);
 }
 
 bool cgroup_root_limits_seats(const struct cgroup_root *root)
