@@ -140,10 +140,26 @@ static int cwd_get(const json_t *object, const char **ret, struct err *err)
     return r;
 }
 
+/* A tag or a key: printed by others, so it must not move their cursor. NULL where it is empty. */
+static int word_get(const json_t *object, const char *name, const char **ret, struct err *err)
+{
+    int r = field_text(object, name, ret, err);
+
+    if (r < 0 || !*ret)
+        return r;
+    if (strlen(*ret) > PROCESS_TAG_MAX)
+        return err_set(err, ERR_INVALID, "field '%s' is longer than %d bytes", name,
+                       PROCESS_TAG_MAX);
+    for (const char *c = *ret; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 0x7f)
+            return err_set(err, ERR_INVALID, "field '%s' has a control character", name);
+    return 0;
+}
+
 static int spec_parse(const json_t *object, struct process_request *ret, struct err *err)
 {
     static const char *const fields[] = { "args",     "env",       "cwd", "stdin",
-                                          "terminal", "timeoutMs", NULL };
+                                          "terminal", "timeoutMs", "tag", NULL };
     struct process_spec *spec = &ret->spec;
     int r = json_only_fields(object, fields, err);
 
@@ -157,6 +173,8 @@ static int spec_parse(const json_t *object, struct process_request *ret, struct 
         r = terminal_parse(object, spec, err);
     if (r == 0)
         r = field_duration(object, "timeoutMs", &spec->timeout_ms, err);
+    if (r == 0)
+        r = word_get(object, "tag", &spec->tag, err);
     return r;
 }
 
@@ -183,4 +201,90 @@ void process_request_done(struct process_request *request)
     buf_done(&request->text);
     free(request->words);
     request->words = NULL;
+}
+
+int start_request_parse(const json_t *object, struct start_request *ret, struct err *err)
+{
+    static const char *const fields[] = { "sandboxId", "process", "idempotencyKey", NULL };
+    const char *key = NULL;
+    int r = json_only_fields(object, fields, err);
+
+    if (r == 0)
+        r = field_sandbox(object, &ret->sandbox, err);
+    if (r == 0)
+        r = word_get(object, "idempotencyKey", &key, err);
+    if (r == 0)
+        r = process_request_parse(object, &ret->process, err);
+    if (r == 0)
+        ret->process.spec.key = key;
+    return r;
+}
+
+void start_request_done(struct start_request *request)
+{
+    process_request_done(&request->process);
+}
+
+int process_name_parse(const json_t *object, struct process_name *ret, struct err *err)
+{
+    int r = field_sandbox(object, &ret->sandbox, err);
+
+    return r < 0 ? r : field_needed(object, "processId", &ret->process, err);
+}
+
+/* Absent is not 0 here: that stands for "nothing but what is new". */
+static int replay_parse(const json_t *object, struct attach_request *ret, struct err *err)
+{
+    const json_t *replay = json_object_get(object, "replayBytes");
+
+    ret->has_replay = replay && !json_is_null(replay);
+    if (ret->has_replay &&
+        (json_object_get(object, "stdoutOffset") || json_object_get(object, "stderrOffset")))
+        return err_set(err, ERR_INVALID, "field 'replayBytes' takes the place of offsets");
+    return json_get_u64(object, "replayBytes", &ret->replay_bytes, err);
+}
+
+int attach_request_parse(const json_t *object, struct attach_request *ret, struct err *err)
+{
+    static const char *const fields[] = { "sandboxId",    "processId", "stdoutOffset",
+                                          "stderrOffset", "follow",    "replayBytes",
+                                          "flow",         NULL };
+    struct reader_spec *reader = &ret->reader;
+    int r = json_only_fields(object, fields, err);
+
+    if (r == 0)
+        r = process_name_parse(object, &ret->name, err);
+    if (r == 0)
+        r = json_get_u64(object, "stdoutOffset", &reader->from[PROCESS_OUT], err);
+    if (r == 0)
+        r = json_get_u64(object, "stderrOffset", &reader->from[PROCESS_ERR], err);
+    if (r == 0)
+        r = replay_parse(object, ret, err);
+    if (r == 0)
+        r = json_get_bool(object, "follow", &reader->follows, err);
+    if (r == 0)
+        r = json_get_bool(object, "flow", &reader->is_flow, err);
+    return r;
+}
+
+int wait_request_parse(const json_t *object, struct wait_request *ret, struct err *err)
+{
+    static const char *const fields[] = { "sandboxId", "processId", "timeoutMs", NULL };
+    int r = json_only_fields(object, fields, err);
+
+    if (r == 0)
+        r = process_name_parse(object, &ret->name, err);
+    if (r == 0)
+        r = field_duration(object, "timeoutMs", &ret->timeout_ms, err);
+    return r;
+}
+
+int list_request_parse(const json_t *object, struct list_request *ret, struct err *err)
+{
+    static const char *const fields[] = { "sandboxId", "tag", NULL };
+    int r = json_only_fields(object, fields, err);
+
+    if (r == 0)
+        r = field_sandbox(object, &ret->sandbox, err);
+    return r < 0 ? r : word_get(object, "tag", &ret->tag, err);
 }

@@ -2,17 +2,18 @@
 #include "api/process_stream.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "api/process_messages.h"
+#include "api/process_request.h"
+#include "api/process_start.h"
 #include "api/service.h"
 #include "api/stream.h"
-#include "base/base64.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/json.h"
 #include "base/xalloc.h"
 #include "host/machine.h"
 #include "host/process.h"
@@ -24,77 +25,51 @@ enum { RUN_OUTPUT_BYTES = 48 * 1024 };
 /* A process in one of two kinds of place, for as long as its client listens. */
 struct process_stream {
     struct stream stream;
-    struct machine *machine; /* thrown away with the stream; or NULL and */
-    struct sandbox *sandbox; /* attached to, and stays */
-    struct process *process;
+    struct machine *machine;      /* thrown away with the stream; or NULL and */
+    struct sandbox *sandbox;      /* attached to, and stays */
+    struct process *process;      /* waits for us, and ends with the stream; or NULL, and */
+    struct output_reader *reader; /* of one that is somebody else's */
+    struct record *record;
+    struct process_started started;
+    uint64_t from[PROCESS_STREAMS];
+    bool has_offsets; /* output says where it is in its stream */
     char sandbox_id[SANDBOX_ID_MAX];
     int connection_fd;
     bool is_announced;
     struct buf output; /* reserved in full, never cleared: a quiet process touches none of it */
 };
 
-static int started_add(const struct process_stream *events, struct buf *out)
+static int event_next(struct process_stream *events, struct reader_event *ret)
 {
-    size_t start = out->len;
-    int r = message_begin(out);
+    void *data = events->output.data;
 
-    if (r == 0)
-        r = buf_printf(out, "{\"started\":{\"sandboxId\":\"%s\",\"processId\":\"%s\"}}",
-                       events->sandbox_id, process_id(events->process));
-    if (r == 0)
-        message_end(out, start);
-    return r;
+    if (events->reader)
+        return reader_next(events->reader, events->connection_fd, data, events->output.max, ret);
+    return process_next(events->process, events->connection_fd, data, events->output.max, ret);
 }
 
-static int output_add(struct buf *out, const char *field, const void *data, size_t len)
+static int ended_add(const struct process_stream *events, const struct reader_event *event,
+                     struct buf *out)
 {
-    size_t start = out->len;
-    int r = message_begin(out);
+    struct process_written written;
 
-    if (r == 0)
-        r = buf_printf(out, "{\"%s\":\"", field);
-    if (r == 0)
-        r = base64_encode(out, data, len);
-    if (r == 0)
-        r = buf_add_str(out, "\"}");
-    if (r == 0)
-        message_end(out, start);
-    return r;
+    process_written_get(events->record, &written);
+    return process_ended_add(out, &event->end, &written);
 }
 
-static const char *outcome_name(enum outcome outcome)
-{
-    static const char *const names[] = {
-        [OUTCOME_NONE] = "OUTCOME_UNSPECIFIED",  [OUTCOME_EXITED] = "OUTCOME_EXITED",
-        [OUTCOME_SIGNALED] = "OUTCOME_SIGNALED", [OUTCOME_TIMED_OUT] = "OUTCOME_TIMED_OUT",
-        [OUTCOME_OOM] = "OUTCOME_OOM",           [OUTCOME_KILLED] = "OUTCOME_KILLED",
-        [OUTCOME_LOST] = "OUTCOME_LOST",         [OUTCOME_NOT_STARTED] = "OUTCOME_NOT_STARTED",
-    };
-
-    return names[outcome < ARRAY_SIZE(names) ? outcome : OUTCOME_NONE];
-}
-
-static int ended_add(struct buf *out, const struct process_end *end)
-{
-    return message_add_take(
-        out, json_pack("{s:{s:s, s:i, s:i, s:o, s:o, s:o, s:o}}", "ended", "outcome",
-                       outcome_name(end->outcome), "exitCode", end->exit_code, "signal",
-                       end->signal, "reason", json_text(end->reason), "durationMs",
-                       json_u64(end->duration_ms), "cpuMs", json_u64(end->cpu_ms),
-                       "memoryPeakBytes", json_u64(end->memory_peak_bytes)));
-}
-
-static int event_add(struct buf *out, const struct reader_event *event, const char *output)
+static int event_add(const struct process_stream *events, const struct reader_event *event,
+                     struct buf *out)
 {
     switch (event->kind) {
     case READER_DATA:
-        return output_add(out, event->stream == PROCESS_OUT ? "stdout" : "stderr", output,
-                          event->len);
-    case READER_ENDED:
-        return ended_add(out, &event->end);
+        return process_output_add(out, event->stream, events->has_offsets ? &event->offset : NULL,
+                                  events->output.data, event->len);
     case READER_GAP:
+        return process_gap_add(out, event);
+    case READER_ENDED:
+        return ended_add(events, event, out);
     case READER_UP_TO_DATE:
-        break;
+        return 0;
     }
     return -EINVAL;
 }
@@ -107,23 +82,24 @@ static int events_next(struct stream *stream, struct buf *out, struct err *err)
 
     if (!events->is_announced) {
         events->is_announced = true;
-        r = started_add(events, out);
+        r = process_started_add(out, &events->started);
         return r < 0 ? err_sys(err, r, "write an event") : 1;
     }
-    r = process_next(events->process, events->connection_fd, events->output.data,
-                     events->output.max, &event);
+    r = event_next(events, &event);
     if (r == -ECANCELED)
         return r;
     if (r < 0)
         return err_sys(err, r, "read the process's output");
-    r = event_add(out, &event, events->output.data);
+    r = event_add(events, &event, out);
     if (r < 0)
         return err_sys(err, r, "write an event");
-    return event.kind == READER_ENDED ? 0 : 1;
+    return event.kind == READER_DATA || event.kind == READER_GAP ? 1 : 0;
 }
 
 static void events_free(struct process_stream *events)
 {
+    reader_close(events->reader);
+    record_unref(events->record);
     if (events->machine)
         machine_destroy(events->machine);
     if (events->sandbox)
@@ -162,9 +138,13 @@ static int events_new(int connection_fd, struct process_stream **ret, struct err
     return r < 0 ? err_sys(err, r, "make room for output") : 0;
 }
 
-static void id_set(struct process_stream *events, const char *id)
+/* What its first event will say; everything lives as long as the stream. */
+static void started_set(struct process_stream *events, const char *sandbox_id,
+                        const char *process_id)
 {
-    (void)snprintf(events->sandbox_id, sizeof(events->sandbox_id), "%s", id);
+    (void)snprintf(events->sandbox_id, sizeof(events->sandbox_id), "%s", sandbox_id);
+    events->started.sandbox_id = events->sandbox_id;
+    events->started.process_id = process_id;
 }
 
 int process_stream_run(const struct call *call, const struct machine_spec *machine,
@@ -179,28 +159,97 @@ int process_stream_run(const struct call *call, const struct machine_spec *machi
         r = process_start(events->machine, process, &events->process, err);
     if (r < 0)
         return r;
-    id_set(events, machine_id(events->machine));
+    events->record = record_ref(process_record(events->process));
+    started_set(events, machine_id(events->machine), process_id(events->process));
     *ret = &TAKE_PTR(events)->stream;
     return 0;
 }
 
-int process_stream_exec(const struct call *call, const char *sandbox,
-                        const struct process_spec *process, struct stream **ret, struct err *err)
+/* Attached before anything else, lest the sandbox be idle at that moment. */
+static int sandbox_enter(const struct call *call, const char *id, struct process_stream *events,
+                         struct err *err)
 {
-    cleanup_with(events_free_slot) struct process_stream *events = NULL;
+    int r = sandbox_find(call->host, id, &events->sandbox, err);
+
+    if (r == 0)
+        sandbox_attach(events->sandbox);
+    return r;
+}
+
+static void started_in_sandbox(struct process_stream *events)
+{
     cleanup_with(sandbox_info_done) struct sandbox_info info = { 0 };
+    struct record_info record;
+
+    sandbox_get_info(events->sandbox, false, &info);
+    record_get(events->record, &record);
+    started_set(events, info.id, record.id);
+}
+
+int process_stream_exec(const struct call *call, const struct start_request *request,
+                        struct stream **ret, struct err *err)
+{
+    static const struct reader_spec all = { .follows = true, .is_flow = true };
+    cleanup_with(events_free_slot) struct process_stream *events = NULL;
+    struct process_started_as started = { .process = NULL };
     int r = events_new(call->connection_fd, &events, err);
 
     if (r == 0)
-        r = sandbox_find(call->host, sandbox, &events->sandbox, err);
+        r = sandbox_enter(call, request->sandbox, events, err);
+    if (r == 0)
+        r = process_start_or_join(events->sandbox, &request->process.spec, &started, err);
     if (r < 0)
         return r;
-    sandbox_attach(events->sandbox); /* before the start, lest it be idle at that moment */
-    r = sandbox_exec(events->sandbox, process, &events->process, err);
+    events->process = started.process;
+    events->record = started.record;
+    events->started.is_joined = !started.process;
+    if (events->started.is_joined) {
+        r = reader_open(events->record, &all, &events->reader, err);
+        if (r < 0)
+            return r;
+    }
+    started_in_sandbox(events);
+    *ret = &TAKE_PTR(events)->stream;
+    return 0;
+}
+
+/* So many bytes before the end; but what is not kept is not worth telling of. */
+static void replay_from(struct record *record, uint64_t bytes, uint64_t ret[PROCESS_STREAMS])
+{
+    struct record_info info;
+
+    record_get(record, &info);
+    for (int i = 0; i < PROCESS_STREAMS; i++) {
+        const struct record_stream *stream = &info.streams[i];
+
+        ret[i] = stream->total > bytes ? stream->total - bytes : 0;
+        if (ret[i] >= stream->head_end && ret[i] < stream->tail_start)
+            ret[i] = stream->tail_start;
+    }
+}
+
+int process_stream_attach(const struct call *call, const struct attach_request *request,
+                          struct stream **ret, struct err *err)
+{
+    cleanup_with(events_free_slot) struct process_stream *events = NULL;
+    struct reader_spec spec = request->reader;
+    int r = events_new(call->connection_fd, &events, err);
+
+    if (r == 0)
+        r = sandbox_enter(call, request->name.sandbox, events, err);
+    if (r == 0)
+        r = sandbox_find_record(events->sandbox, request->name.process, &events->record, err);
     if (r < 0)
         return r;
-    sandbox_get_info(events->sandbox, false, &info);
-    id_set(events, info.id);
+    if (request->has_replay)
+        replay_from(events->record, request->replay_bytes, spec.from);
+    memcpy(events->from, spec.from, sizeof(events->from));
+    events->started.from = events->from;
+    events->has_offsets = true;
+    r = reader_open(events->record, &spec, &events->reader, err);
+    if (r < 0)
+        return r;
+    started_in_sandbox(events);
     *ret = &TAKE_PTR(events)->stream;
     return 0;
 }

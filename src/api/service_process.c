@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/fields.h"
 #include "api/process_request.h"
 #include "api/process_stream.h"
 #include "api/sandbox_ref.h"
@@ -44,12 +43,10 @@ static int process_find_anywhere(struct host *host, const char *sandbox_id, cons
 static int process_of(const struct call *call, const json_t *request, struct process **ret,
                       struct err *err)
 {
-    const char *sandbox_id = NULL, *id = NULL;
-    int r = field_sandbox(request, &sandbox_id, err);
+    struct process_name name;
+    int r = process_name_parse(request, &name, err);
 
-    if (r == 0)
-        r = field_needed(request, "processId", &id, err);
-    return r < 0 ? r : process_find_anywhere(call->host, sandbox_id, id, ret, err);
+    return r < 0 ? r : process_find_anywhere(call->host, name.sandbox, name.process, ret, err);
 }
 
 /* base64_decode makes room for whole groups of three, so the limit itself is checked behind it. */
@@ -135,14 +132,17 @@ int process_service_resize(const struct call *call, const json_t *request, json_
 int process_service_exec(const struct call *call, const json_t *request, struct stream **ret,
                          struct err *err)
 {
-    static const char *const fields[] = { "sandboxId", "process", NULL };
-    cleanup_with(process_request_done) struct process_request wanted = { 0 };
-    const char *sandbox = NULL;
-    int r = json_only_fields(request, fields, err);
+    cleanup_with(start_request_done) struct start_request wanted = { 0 };
+    int r = start_request_parse(request, &wanted, err);
 
-    if (r == 0)
-        r = field_sandbox(request, &sandbox, err);
-    if (r == 0)
-        r = process_request_parse(request, &wanted, err);
-    return r < 0 ? r : process_stream_exec(call, sandbox, &wanted.spec, ret, err);
+    return r < 0 ? r : process_stream_exec(call, &wanted, ret, err);
+}
+
+int process_service_attach(const struct call *call, const json_t *request, struct stream **ret,
+                           struct err *err)
+{
+    struct attach_request wanted = { 0 };
+    int r = attach_request_parse(request, &wanted, err);
+
+    return r < 0 ? r : process_stream_attach(call, &wanted, ret, err);
 }

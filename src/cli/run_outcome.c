@@ -37,17 +37,19 @@ static const struct outcome *find(const char *name)
 
 int run_outcome(const char *command, const json_t *ended)
 {
-    const char *name = "", *reason = "";
+    const char *name = "", *reason = "", *killer = "";
     const struct outcome *outcome;
     uint32_t exit_code = 0;
     struct err err;
 
     if (json_get_text(ended, "outcome", &name, &err) < 0 ||
         json_get_text(ended, "reason", &reason, &err) < 0 ||
+        json_get_text(ended, "killedBy", &killer, &err) < 0 ||
         json_get_u32(ended, "exitCode", &exit_code, &err) < 0)
         return report("the daemon's answer cannot be read: %s", err.msg);
     outcome = find(name);
-    if (outcome->before)
+    /* Who sent a signal knows, and the status says which. */
+    if (outcome->before && strcmp(killer, "KILLED_BY_USER") != 0)
         (void)report("%s'%.200s'%s%s%s", outcome->before, command, outcome->after,
                      *reason ? ": " : "", reason);
     return exit_code > 0 ? (int)(exit_code & 0xff) : outcome->status;

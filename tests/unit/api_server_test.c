@@ -26,7 +26,17 @@
 #define sandbox_ref_reply test_sandbox_ref_reply
 #define process_stream_run test_process_stream_run
 #define process_stream_exec test_process_stream_exec
+#define process_stream_attach test_process_stream_attach
+#define process_start_or_join test_process_start_or_join
+#define process_written_get test_process_written_get
+#define process_ended_json test_process_ended_json
+#define process_info_json test_process_info_json
+#define process_started_add test_process_started_add
+#define process_output_add test_process_output_add
+#define process_gap_add test_process_gap_add
+#define process_ended_add test_process_ended_add
 #define process_service_exec test_process_service_exec
+#define process_service_attach test_process_service_attach
 #define process_service_send_input test_process_service_send_input
 #define process_service_signal test_process_service_signal
 #define process_service_resize test_process_service_resize
@@ -52,6 +62,10 @@
 #define sandbox_unref stub_sandbox_unref
 #define process_id stub_process_id
 #define process_next stub_process_next
+#define process_record stub_process_record
+#define record_ref stub_record_ref
+#define record_unref stub_record_unref
+#define record_get stub_record_get
 #define process_send_input stub_process_send_input
 #define process_signal stub_process_signal
 #define process_resize stub_process_resize
@@ -71,6 +85,8 @@
 #include <sys/un.h>
 
 #include "../../src/api/exchange.c"         // NOLINT(bugprone-suspicious-include)
+#include "../../src/api/process_messages.c" // NOLINT(bugprone-suspicious-include)
+#include "../../src/api/process_start.c"    // NOLINT(bugprone-suspicious-include)
 #include "../../src/api/process_stream.c"   // NOLINT(bugprone-suspicious-include)
 #include "../../src/api/route.c"            // NOLINT(bugprone-suspicious-include)
 #include "../../src/api/sandbox_ref.c"      // NOLINT(bugprone-suspicious-include)
@@ -242,14 +258,45 @@ const char *stub_process_id(const struct process *process)
     return "p1";
 }
 
+/* A process and what is known of it are the same here. */
+struct record *stub_process_record(struct process *process)
+{
+    return (struct record *)process;
+}
+
+struct record *stub_record_ref(struct record *record)
+{
+    ((struct process *)record)->references++;
+    return record;
+}
+
+void stub_record_unref(struct record *record)
+{
+    stub_process_unref((struct process *)record);
+}
+
+void stub_record_get(struct record *record, struct record_info *ret)
+{
+    static const struct process_spec spec = { .args = NULL };
+
+    (void)record;
+    *ret = (struct record_info){
+        .id = "p1",
+        .spec = &spec,
+        .streams = { { .total = 5, .head_end = 5, .tail_start = 5 }, { 6, 2, 4 } },
+    };
+}
+
 static void process_end(struct reader_event *ret)
 {
     ret->kind = READER_ENDED;
-    ret->end = (struct process_end){ .outcome = OUTCOME_EXITED,
-                                     .exit_code = 7,
-                                     .duration_ms = 12,
-                                     .cpu_ms = 3,
-                                     .memory_peak_bytes = UINT64_C(1) << 40 };
+    ret->end = (struct process_end){
+        .outcome = OUTCOME_EXITED,
+        .exit_code = 7,
+        .duration_ms = 12,
+        .cpu_ms = 3,
+        .memory_peak_bytes = UINT64_C(1) << 40,
+    };
 }
 
 /* "wait" lasts until its client goes, "flood" fills the buffer again and again, "talk" says a word
@@ -463,7 +510,9 @@ static void a_run_streams_its_events_in_order(void)
                            "{\"stderr\":\"ZWVlZWU=\"}\n"
                            "{\"ended\":{\"outcome\":\"OUTCOME_EXITED\",\"exitCode\":7,\"signal\":0,"
                            "\"reason\":\"\",\"durationMs\":\"12\",\"cpuMs\":\"3\","
-                           "\"memoryPeakBytes\":\"1099511627776\"}}\n"
+                           "\"memoryPeakBytes\":\"1099511627776\",\"killedBy\":"
+                           "\"KILLED_BY_UNSPECIFIED\",\"stdoutBytes\":\"5\",\"stderrBytes\":\"6\","
+                           "\"truncated\":true}}\n"
                            "end: {}\n");
 }
 
