@@ -57,12 +57,12 @@ int option_set_quiet(void *into, const char *value, struct err *err);
 
 int option_set_help(void *into, const char *value, struct err *err);
 
-extern const struct command command_run, command_create, command_exec, command_port, command_ls,
-    command_inspect, command_pause, command_resume, command_stop, command_start, command_rm,
-    command_turn, command_snapshot, command_snapshots, command_snapshots_rm, command_rollback,
-    command_fork, command_diff, command_template_import, command_template_commit,
-    command_template_ls, command_template_rm, command_audit, command_doctor, command_version,
-    command_help;
+extern const struct command command_run, command_create, command_exec, command_ps, command_logs,
+    command_attach, command_kill, command_wait, command_port, command_ls, command_inspect,
+    command_pause, command_resume, command_stop, command_start, command_rm, command_turn,
+    command_snapshot, command_snapshots, command_snapshots_rm, command_rollback, command_fork,
+    command_diff, command_template_import, command_template_commit, command_template_ls,
+    command_template_rm, command_audit, command_doctor, command_version, command_help;
 
 /* The table of a command that has no option but --help. */
 extern const struct option_table option_table_help;

@@ -2,14 +2,76 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "cli/call.h"
 #include "cli/command.h"
 #include "cli/report.h"
 #include "cli/run_call.h"
 #include "cli/run_options.h"
 
+struct exec_options {
+    struct run_options run;
+    const char *key;
+    bool is_detached;
+    bool is_interactive;
+};
+
+static void options_done(struct exec_options *options)
+{
+    run_options_done(&options->run);
+}
+
+static int set_detach(void *into, const char *value, struct err *err)
+{
+    struct exec_options *options = into;
+
+    (void)value;
+    (void)err;
+    options->is_detached = true;
+    return 0;
+}
+
+static int set_interactive(void *into, const char *value, struct err *err)
+{
+    struct exec_options *options = into;
+
+    (void)value;
+    (void)err;
+    options->is_interactive = true;
+    return 0;
+}
+
+static int set_tag(void *into, const char *value, struct err *err)
+{
+    struct exec_options *options = into;
+
+    (void)err;
+    options->run.tag = value;
+    return 0;
+}
+
+static int set_key(void *into, const char *value, struct err *err)
+{
+    struct exec_options *options = into;
+
+    (void)err;
+    options->key = value;
+    return 0;
+}
+
+static const struct option_row rows[] = {
+    { "detach", 'd', NULL, "do not wait: print the id of the process", set_detach },
+    { "interactive", 'i', NULL, "with -d: keep stdin open, for 'holt attach'", set_interactive },
+    { "tag", 0, "TEXT", "something to find the process by", set_tag },
+    { "key", 0, "TEXT", "start once: a second exec with it joins the first", set_key },
+};
+
+static const struct option_table table = { rows, ARRAY_SIZE(rows), &run_process_table };
+
 /* Options may stand on both sides of the ID, until "--" has ended them. */
-static bool parse(struct run_options *options, int argc, char **argv, int *ret_id, int *ret_command,
-                  int *ret_status)
+static bool parse(struct exec_options *options, int argc, char **argv, int *ret_id,
+                  int *ret_command, int *ret_status)
 {
     int next;
 
@@ -24,31 +86,66 @@ static bool parse(struct run_options *options, int argc, char **argv, int *ret_i
     return true;
 }
 
+/* Takes the request. */
+static int start(json_t *request, const struct exec_options *options, char **args)
+{
+    cleanup_json json_t *owned = request, *reply = NULL;
+    const struct run_plan plan = {
+        .args = args,
+        .has_tty = options->run.tty == TTY_ALWAYS,
+        .has_stdin = options->is_interactive,
+    };
+    const json_t *process;
+    struct err err;
+    int status;
+
+    if (run_add_process(owned, &options->run, &plan, &err) < 0)
+        return report("exec: %s", err.msg);
+    status = call_once("holt.v1.ProcessService/Start", TAKE_PTR(owned), &reply);
+    if (status != STATUS_OK)
+        return status;
+    process = call_object(reply, "process");
+    if (!process)
+        return STATUS_HOLT;
+    (void)printf("%s\n", call_text(process, "id"));
+    return command_printed();
+}
+
+static json_t *make_request(const char *id, const char *key)
+{
+    return key ? json_pack("{s:s, s:s}", "sandboxId", id, "idempotencyKey", key)
+               : json_pack("{s:s}", "sandboxId", id);
+}
+
 static int exec_run(int argc, char **argv)
 {
-    cleanup_with(run_options_done) struct run_options options = { .env = NULL };
+    cleanup_with(options_done) struct exec_options options = { .key = NULL };
     struct run_call call = { .command = &command_exec, .method = "holt.v1.ProcessService/Exec" };
     int id, command, status;
 
-    run_options_init(&options);
+    run_options_init(&options.run);
     if (!parse(&options, argc, argv, &id, &command, &status))
         return status;
     if (command >= argc)
         return command_misused(&command_exec, "needs an ID and a COMMAND");
-    call.request = json_pack("{s:s}", "sandboxId", argv[id]);
+    if (options.is_interactive && !options.is_detached)
+        return command_misused(&command_exec, "--interactive is for --detach");
+    call.request = make_request(argv[id], options.key);
     if (!call.request)
-        return report("exec: the ID is not UTF-8");
-    call.options = &options;
+        return report("exec: the ID or the key is not UTF-8");
+    if (options.is_detached)
+        return start(call.request, &options, argv + command);
+    call.options = &options.run;
     call.args = argv + command;
     return run_call(&call);
 }
 
 const struct command command_exec = {
-    .group = "Sandboxes",
+    .group = "Processes",
     .name = "exec",
     .operands = "ID [--] COMMAND [ARGUMENT...]",
     .summary = "Run a command in a sandbox that stays",
-    .options = &run_process_table,
+    .options = &table,
     .takes_command = true,
     .run = exec_run,
 };

@@ -10,7 +10,6 @@
 const struct command *const commands[] = {
     &command_run,
     &command_create,
-    &command_exec,
     &command_port,
     &command_ls,
     &command_inspect,
@@ -19,6 +18,13 @@ const struct command *const commands[] = {
     &command_stop,
     &command_start,
     &command_rm,
+
+    &command_exec,
+    &command_ps,
+    &command_logs,
+    &command_attach,
+    &command_kill,
+    &command_wait,
 
     &command_turn,
     &command_snapshot,

@@ -3,8 +3,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -13,19 +11,11 @@
 #include "cli/command.h"
 #include "cli/connect.h"
 #include "cli/report.h"
+#include "cli/run_input.h"
 #include "cli/run_options.h"
 #include "cli/run_session.h"
 #include "cli/run_signals.h"
 #include "holt.h"
-
-/* Whether stdin can ever have a byte; /dev/null also stands for a stdin that was closed. */
-static bool has_stdin(void)
-{
-    struct stat stat;
-
-    return fstat(STDIN_FILENO, &stat) == 0 &&
-           !(S_ISCHR(stat.st_mode) && stat.st_rdev == makedev(1, 3));
-}
 
 static bool has_tty(enum run_tty wanted)
 {
@@ -67,7 +57,7 @@ int run_call(const struct run_call *call)
     const struct run_plan plan = {
         .args = call->args,
         .has_tty = has_tty(call->options->tty),
-        .has_stdin = has_stdin(),
+        .has_stdin = run_input_is_possible(),
     };
     struct err err;
 

@@ -211,6 +211,8 @@ int run_add_process(json_t *request, const struct run_options *options, const st
         (void)json_object_set_new(process, "timeoutMs", json_u64(options->timeout_ms));
     if (options->workdir && json_object_set_new(process, "cwd", json_string(options->workdir)) < 0)
         return err_set(err, ERR_INVALID, "--workdir is not UTF-8");
+    if (options->tag && json_object_set_new(process, "tag", json_string(options->tag)) < 0)
+        return err_set(err, ERR_INVALID, "--tag is not UTF-8");
     (void)json_object_set(process, "env", options->env);
     return 0;
 }

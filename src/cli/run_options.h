@@ -24,7 +24,8 @@ struct run_options {
     uint32_t cpu_millis;
     uint32_t pids;
     enum run_tty tty;
-    json_t *env; /* name to value */
+    const char *tag; /* of a process that stays known; NULL: none */
+    json_t *env;     /* name to value */
 };
 
 /* What a sandbox is to be. */

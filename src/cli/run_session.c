@@ -2,17 +2,20 @@
 #include "cli/run_session.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/base64.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/io.h"
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "cli/report.h"
@@ -27,9 +30,11 @@ enum { OUTPUT_MAX = 1024 * 1024 };
 
 struct session {
     const struct run_setup *setup;
+    enum run_role role;
     struct run_target target; /* known once the process has started */
     struct terminal terminal;
     struct buf output;
+    int leave_fd; /* readable once the user has typed the keys to leave; -1: there are none */
     bool is_started;
     int status; /* the exit status, once a step has returned -1 */
 };
@@ -41,12 +46,15 @@ static int stop(struct session *session, int status)
 }
 
 /* A terminal turns keys into signals inside the sandbox; what reaches holt itself means holt, and a
- * shell at the terminal would ignore it. Before the start there is nobody else it could mean. */
+ * shell at the terminal would ignore it. Before the start there is nobody else it could mean. And a
+ * guest is told to go by what is not typed. */
 static bool is_for_us(const struct session *session, int number)
 {
-    bool is_ending = number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT;
+    bool is_order = number == SIGTERM || number == SIGHUP;
+    bool is_key = number == SIGINT || number == SIGQUIT;
 
-    return !session->is_started || (session->setup->has_tty && is_ending);
+    return !session->is_started || (is_order && session->role != RUN_OWNER) ||
+           (session->setup->has_tty && (is_order || is_key));
 }
 
 static void resize(struct session *session)
@@ -58,6 +66,12 @@ static void resize(struct session *session)
         return;
     terminal_size(&rows, &columns);
     (void)run_target_resize(&session->target, rows, columns, &ignored);
+}
+
+/* There is nobody left to signal, and what became of the process is about to be told. */
+static bool is_over(const struct holt_error *error)
+{
+    return strcmp(error->code, "not_found") == 0 || strcmp(error->cause, "ProcessEnded") == 0;
 }
 
 static int handle_signals(struct session *session)
@@ -73,10 +87,17 @@ static int handle_signals(struct session *session)
         /* A terminal signals the whole group in front of it, kill(2) only the one it names. */
         else if (run_target_signal(&session->target, received.number, received.is_from_kernel,
                                    &error) < 0 &&
-                 strcmp(error.code, "not_found") != 0)
+                 !is_over(&error))
             (void)report("cannot pass on signal %d: %s", received.number, error.message);
     }
     return 0;
+}
+
+static int handle_leave(struct session *session)
+{
+    terminal_restore(&session->terminal);
+    (void)report("left process '%s', which goes on", session->target.process_id);
+    return stop(session, STATUS_OK);
 }
 
 /* Waits for fd, and serves signals meanwhile: 0 or -1. */
@@ -85,6 +106,7 @@ static int wait_for(struct session *session, int fd, short events)
     struct pollfd waits[] = {
         { .fd = fd, .events = events },
         { .fd = session->setup->signal_fd, .events = POLLIN },
+        { .fd = session->leave_fd, .events = POLLIN },
     };
 
     for (;;) {
@@ -95,6 +117,8 @@ static int wait_for(struct session *session, int fd, short events)
         }
         if (waits[1].revents && handle_signals(session) < 0)
             return -1;
+        if (waits[2].revents)
+            return handle_leave(session);
         if (waits[0].revents)
             return 0;
     }
@@ -136,14 +160,36 @@ static int handle_output(struct session *session, const json_t *event, const cha
     return write_output(session, fd);
 }
 
+/* Our terminal and our stdin become the process's. */
+static int connect_user(struct session *session)
+{
+    const struct run_setup *setup = session->setup;
+    struct run_input input = { &session->target, setup->keeps_stdin, -1 };
+    int r = 0;
+
+    if (setup->has_tty) {
+        terminal_make_raw(&session->terminal);
+        if (session->role == RUN_GUEST) {
+            resize(session);
+            session->leave_fd = eventfd(0, EFD_CLOEXEC);
+            input.leave_fd = session->leave_fd;
+        }
+    }
+    if (setup->has_stdin)
+        r = run_input_start(&input);
+    return r < 0 ? stop(session, report("start the thread for stdin: %s", strerror(-r))) : 0;
+}
+
+/* A process that an earlier call has started has somebody else's input. */
 static int handle_started(struct session *session, const json_t *started)
 {
     const char *sandbox_id = "", *process_id = "";
+    bool is_joined = false;
     struct err err;
-    int r;
 
     if (json_get_text(started, "sandboxId", &sandbox_id, &err) < 0 ||
-        json_get_text(started, "processId", &process_id, &err) < 0)
+        json_get_text(started, "processId", &process_id, &err) < 0 ||
+        json_get_bool(started, "joined", &is_joined, &err) < 0)
         return stop(session, report("the daemon's answer cannot be read: %s", err.msg));
     if (session->is_started)
         return 0;
@@ -153,46 +199,82 @@ static int handle_started(struct session *session, const json_t *started)
         .sandbox_id = xstrdup(sandbox_id),
         .process_id = xstrdup(process_id),
     };
-    if (session->setup->has_tty)
-        terminal_make_raw(&session->terminal);
-    r = session->setup->has_stdin ? run_input_start(&session->target) : 0;
-    return r < 0 ? stop(session, report("start the thread for stdin: %s", strerror(-r))) : 0;
+    if (is_joined)
+        session->role = RUN_GUEST;
+    return is_joined ? 0 : connect_user(session);
+}
+
+static int handle_gap(struct session *session, const json_t *gap)
+{
+    const char *stream = "";
+    uint64_t offset = 0, missing = 0;
+    struct err err;
+
+    if (json_get_text(gap, "stream", &stream, &err) < 0 ||
+        json_get_u64(gap, "offset", &offset, &err) < 0 ||
+        json_get_u64(gap, "missing", &missing, &err) < 0)
+        return stop(session, report("the daemon's answer cannot be read: %s", err.msg));
+    (void)report("%" PRIu64 " bytes of %s from offset %" PRIu64 " on are not kept", missing,
+                 strcmp(stream, "STREAM_STDERR") == 0 ? "stderr" : "stdout", offset);
+    return 0;
+}
+
+static int handle_ended(struct session *session, const json_t *ended)
+{
+    terminal_restore(&session->terminal);
+    return stop(session, session->role == RUN_VIEWER ? STATUS_OK
+                                                     : run_outcome(session->setup->command, ended));
 }
 
 static int handle_event(struct session *session, const char *message, size_t len)
 {
     cleanup_json json_t *event = NULL;
-    const json_t *started = NULL, *ended = NULL;
+    const json_t *started = NULL, *ended = NULL, *gap = NULL;
     struct err err;
 
     if (json_parse_object(message, len, &event, &err) < 0 ||
         json_get_object(event, "started", &started, &err) < 0 ||
-        json_get_object(event, "ended", &ended, &err) < 0)
+        json_get_object(event, "ended", &ended, &err) < 0 ||
+        json_get_object(event, "gap", &gap, &err) < 0)
         return stop(session, report("the daemon's answer cannot be read: %s", err.msg));
     if (started)
         return handle_started(session, started);
-    if (ended) {
-        terminal_restore(&session->terminal);
-        return stop(session, run_outcome(session->setup->command, ended));
-    }
+    if (ended)
+        return handle_ended(session, ended);
+    if (gap)
+        return handle_gap(session, gap);
     if (handle_output(session, event, "stdout", STDOUT_FILENO) < 0)
         return -1;
     return handle_output(session, event, "stderr", STDERR_FILENO);
 }
 
-/* Whether message is {"name":"BASE64"} and nothing else, which is then decoded. Almost every
- * message of a talkative process is, and a parser of all JSON would cost more than all the rest. */
+/* The length of {"offset":"123", at the beginning of a message, or of the brace alone. */
+static size_t head_length(const char *message, size_t len)
+{
+    static const char start[] = "{\"offset\":\"";
+    size_t at = strlen(start);
+
+    if (len < at || memcmp(message, start, at) != 0)
+        return 1;
+    while (at < len && message[at] >= '0' && message[at] <= '9')
+        at++;
+    return at + 2 < len && memcmp(message + at, "\",", 2) == 0 ? at + 2 : 1;
+}
+
+/* Whether message is {"name":"BASE64"}, perhaps with an offset before the name, and nothing else;
+ * it is then decoded. Almost every message of a talkative process is, and a parser of all JSON
+ * would cost more than all the rest. */
 static bool is_plain_output(struct session *session, const char *name, const char *message,
                             size_t len)
 {
     char start[32];
-    int start_len = snprintf(start, sizeof(start), "{\"%s\":\"", name);
-    size_t around = (size_t)start_len + strlen("\"}");
+    size_t start_len = (size_t)snprintf(start, sizeof(start), "\"%s\":\"", name);
+    size_t head = head_length(message, len), around = head + start_len + strlen("\"}");
 
     buf_clear(&session->output);
-    return len >= around && memcmp(message, start, (size_t)start_len) == 0 &&
+    return len >= around && *message == '{' && memcmp(message + head, start, start_len) == 0 &&
            memcmp(message + len - 2, "\"}", 2) == 0 &&
-           base64_decode(&session->output, message + start_len, len - around) == 0;
+           base64_decode(&session->output, message + head + start_len, len - around) == 0;
 }
 
 static int handle_message(struct session *session, const char *message, size_t len)
@@ -217,18 +299,26 @@ static int step(struct session *session)
     if (r > 0)
         return handle_message(session, message, len);
     terminal_restore(&session->terminal);
+    if (r == 0 && session->role == RUN_VIEWER)
+        return stop(session, STATUS_OK);
     return stop(session, r < 0 ? report_holt_error(&error)
                                : report("the daemon ended the run without an outcome"));
 }
 
 int run_session(const struct run_setup *setup)
 {
-    struct session session = { .setup = setup, .output = BUF_INIT(OUTPUT_MAX) };
+    struct session session = {
+        .setup = setup,
+        .role = setup->role,
+        .output = BUF_INIT(OUTPUT_MAX),
+        .leave_fd = -1,
+    };
 
     while (step(&session) == 0)
         ;
     terminal_restore(&session.terminal);
     run_target_done(&session.target);
+    (void)fd_close(session.leave_fd);
     buf_done(&session.output);
     return session.status;
 }
