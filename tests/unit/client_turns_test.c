@@ -378,8 +378,9 @@ static void help_has_headings_and_every_command_has_help(void)
     HOLT("--help");
     CHECK(seen.status == 0);
     list = xstrdup(seen.out);
-    CHECK(strstr(list, "\nSandboxes:\n") && strstr(list, "\nTurns:\n") &&
-          strstr(list, "\nTemplates:\n") && strstr(list, "\nHost:\n"));
+    CHECK(strstr(list, "\nSandboxes:\n") && strstr(list, "\nProcesses:\n") &&
+          strstr(list, "\nTurns:\n") && strstr(list, "\nTemplates:\n") &&
+          strstr(list, "\nHost:\n"));
     for (char *line = list, *end; (end = strchr(line, '\n')); line = end + 1) {
         char first[32] = "", second[32] = "";
 
@@ -393,7 +394,7 @@ static void help_has_headings_and_every_command_has_help(void)
               second);
         count++;
     }
-    CHECK(count == 26, "(%d)", count);
+    CHECK(count == 31, "(%d)", count);
     check_heard("");
 }
 
