@@ -581,6 +581,7 @@ void process_unref(struct process *process)
 {
     if (!process || atomic_fetch_sub(&process->refs, 1) != 1)
         return;
+    reader_close(process->reader);
     (void)pthread_mutex_destroy(&process->ack_lock);
     record_unref(process->record);
     machine_unref(process->machine);
