@@ -102,13 +102,25 @@ static json_t *text_or_empty(const char *text)
     return json_text(text ? text : "");
 }
 
+static const char *restart_name(enum restart restart)
+{
+    static const char *const names[] = {
+        [RESTART_NO] = "RESTART_NO",
+        [RESTART_ON_FAILURE] = "RESTART_ON_FAILURE",
+        [RESTART_ALWAYS] = "RESTART_ALWAYS",
+    };
+
+    return names[restart];
+}
+
 json_t *process_info_json(const struct record_info *info, bool is_listed)
 {
     const struct process_spec *spec = info->spec;
     bool is_truncated;
     json_t *args = args_json(spec->args, is_listed, &is_truncated);
 
-    return json_pack("{s:s, s:o, s:b, s:o, s:o, s:b, s:b, s:s, s:I, s:o, s:o*, s:o*, s:o, s:o}",
+    return json_pack("{s:s, s:o, s:b, s:o, s:o, s:b, s:b, s:s, s:I, s:o, s:o*, s:o*, s:o, s:o, "
+                     "s:i, s:s*, s:I, s:s}",
                      "id", info->id, "args", args, "argsTruncated", is_truncated, "cwd",
                      text_or_empty(spec->cwd), "tag", text_or_empty(spec->tag), "stdin",
                      spec->has_stdin, "terminal", spec->has_terminal, "state",
@@ -116,7 +128,9 @@ json_t *process_info_json(const struct record_info *info, bool is_listed)
                      (json_int_t)info->pid, "startedAt", json_time(info->started_ms), "endedAt",
                      info->is_over ? json_time(info->ended_ms) : NULL, "ended", end_json(info),
                      "stdout", extent_json(&info->streams[PROCESS_OUT]), "stderr",
-                     extent_json(&info->streams[PROCESS_ERR]));
+                     extent_json(&info->streams[PROCESS_ERR]), "port", (int)spec->port, "address",
+                     info->address, "restarts", (json_int_t)info->restarts, "restart",
+                     restart_name(spec->restart));
 }
 
 int process_started_add(struct buf *out, const struct process_started *started)

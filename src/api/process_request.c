@@ -203,14 +203,11 @@ void process_request_done(struct process_request *request)
     request->words = NULL;
 }
 
-int start_request_parse(const json_t *object, struct start_request *ret, struct err *err)
+int start_fields_parse(const json_t *object, struct start_request *ret, struct err *err)
 {
-    static const char *const fields[] = { "sandboxId", "process", "idempotencyKey", NULL };
     const char *key = NULL;
-    int r = json_only_fields(object, fields, err);
+    int r = field_sandbox(object, &ret->sandbox, err);
 
-    if (r == 0)
-        r = field_sandbox(object, &ret->sandbox, err);
     if (r == 0)
         r = word_get(object, "idempotencyKey", &key, err);
     if (r == 0)
@@ -218,6 +215,14 @@ int start_request_parse(const json_t *object, struct start_request *ret, struct 
     if (r == 0)
         ret->process.spec.key = key;
     return r;
+}
+
+int start_request_parse(const json_t *object, struct start_request *ret, struct err *err)
+{
+    static const char *const fields[] = { "sandboxId", "process", "idempotencyKey", NULL };
+    int r = json_only_fields(object, fields, err);
+
+    return r < 0 ? r : start_fields_parse(object, ret, err);
 }
 
 void start_request_done(struct start_request *request)

@@ -30,6 +30,9 @@ struct start_request {
 
 int start_request_parse(const json_t *object, struct start_request *ret, struct err *err);
 
+/* The same of a request that may have other fields. */
+int start_fields_parse(const json_t *object, struct start_request *ret, struct err *err);
+
 void start_request_done(struct start_request *request);
 
 /* The sandboxId and the processId of a request that may have other fields. */

@@ -24,8 +24,8 @@ static bool is_same(char *const *one, char *const *other)
     return !*one && !*other;
 }
 
-static int join(struct sandbox *sandbox, const struct process_spec *spec, struct record **ret,
-                struct err *err)
+int process_join(struct sandbox *sandbox, const struct process_spec *spec, struct record **ret,
+                 struct err *err)
 {
     cleanup_with(record_unref_slot) struct record *record = NULL;
     struct record_info info;
@@ -51,7 +51,7 @@ int process_start_or_join(struct sandbox *sandbox, const struct process_spec *sp
     if (r == 0)
         started.record = record_ref(process_record(started.process));
     else if (err->cause == CAUSE_PROCESS_EXISTS)
-        r = join(sandbox, spec, &started.record, err);
+        r = process_join(sandbox, spec, &started.record, err);
     if (r == 0)
         *ret = started;
     return r;

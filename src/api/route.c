@@ -24,6 +24,7 @@ static const struct route routes[] = {
     { "/holt.v1.SnapshotService/Diff", .stream = snapshot_service_diff },
     { "/holt.v1.ProcessService/Exec", .stream = process_service_exec },
     { "/holt.v1.ProcessService/Start", .unary = process_service_start },
+    { "/holt.v1.ProcessService/Launch", .unary = process_service_launch },
     { "/holt.v1.ProcessService/Get", .unary = process_service_get },
     { "/holt.v1.ProcessService/List", .unary = process_service_list },
     { "/holt.v1.ProcessService/Attach", .stream = process_service_attach },

@@ -36,8 +36,9 @@ unary_fn snapshot_service_turn_complete, snapshot_service_create, snapshot_servi
 stream_fn snapshot_service_diff;
 
 stream_fn process_service_exec, process_service_attach;
-unary_fn process_service_start, process_service_get, process_service_list, process_service_wait,
-    process_service_send_input, process_service_signal, process_service_resize;
+unary_fn process_service_start, process_service_launch, process_service_get, process_service_list,
+    process_service_wait, process_service_send_input, process_service_signal,
+    process_service_resize;
 
 stream_fn port_service_forward;
 unary_fn port_service_list;

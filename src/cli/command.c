@@ -213,3 +213,19 @@ int commands_run(int count, char **words)
         return command->run(count - used + 1, words + used - 1);
     return is_help ? commands_help(1, words) : unknown(count, words);
 }
+
+bool command_parse_with_id(const struct command *command, void *options, int argc, char **argv,
+                           int *ret_id, int *ret_command, int *ret_status)
+{
+    int next;
+
+    if (!command_parse(command, options, argc, argv, ret_id, ret_status))
+        return false;
+    *ret_command = *ret_id + 1;
+    if (*ret_id >= argc || strcmp(argv[*ret_id - 1], "--") == 0)
+        return true;
+    if (!command_parse(command, options, argc - *ret_id, argv + *ret_id, &next, ret_status))
+        return false;
+    *ret_command = *ret_id + next;
+    return true;
+}

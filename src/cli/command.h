@@ -58,11 +58,12 @@ int option_set_quiet(void *into, const char *value, struct err *err);
 int option_set_help(void *into, const char *value, struct err *err);
 
 extern const struct command command_run, command_create, command_exec, command_ps, command_logs,
-    command_attach, command_kill, command_wait, command_port, command_ls, command_inspect,
-    command_pause, command_resume, command_stop, command_start, command_rm, command_turn,
-    command_snapshot, command_snapshots, command_snapshots_rm, command_rollback, command_fork,
-    command_diff, command_template_import, command_template_commit, command_template_ls,
-    command_template_rm, command_audit, command_doctor, command_version, command_help;
+    command_attach, command_kill, command_wait, command_launch, command_port, command_ls,
+    command_inspect, command_pause, command_resume, command_stop, command_start, command_rm,
+    command_turn, command_snapshot, command_snapshots, command_snapshots_rm, command_rollback,
+    command_fork, command_diff, command_template_import, command_template_commit,
+    command_template_ls, command_template_rm, command_audit, command_doctor, command_version,
+    command_help;
 
 /* The table of a command that has no option but --help. */
 extern const struct option_table option_table_help;
@@ -75,6 +76,11 @@ extern const struct command *const commands[];
  * asked for, or the options are wrong. */
 bool command_parse(const struct command *command, void *into, int argc, char **argv, int *ret_next,
                    int *ret_status);
+
+/* The same for ID [--] COMMAND...: options may stand on both sides of the ID, until "--" has ended
+ * them. Where the ID and the command are (argc: nowhere). */
+bool command_parse_with_id(const struct command *command, void *options, int argc, char **argv,
+                           int *ret_id, int *ret_command, int *ret_status);
 
 /* The same for a command without options of its own that takes from least to most operands (most 0:
  * any number); wrong ones are reported as "needs " and what needs says. */

@@ -69,23 +69,6 @@ static const struct option_row rows[] = {
 
 static const struct option_table table = { rows, ARRAY_SIZE(rows), &run_process_table };
 
-/* Options may stand on both sides of the ID, until "--" has ended them. */
-static bool parse(struct exec_options *options, int argc, char **argv, int *ret_id,
-                  int *ret_command, int *ret_status)
-{
-    int next;
-
-    if (!command_parse(&command_exec, options, argc, argv, ret_id, ret_status))
-        return false;
-    *ret_command = *ret_id + 1;
-    if (*ret_id >= argc || strcmp(argv[*ret_id - 1], "--") == 0)
-        return true;
-    if (!command_parse(&command_exec, options, argc - *ret_id, argv + *ret_id, &next, ret_status))
-        return false;
-    *ret_command = *ret_id + next;
-    return true;
-}
-
 /* Takes the request. */
 static int start(json_t *request, const struct exec_options *options, char **args)
 {
@@ -124,7 +107,7 @@ static int exec_run(int argc, char **argv)
     int id, command, status;
 
     run_options_init(&options.run);
-    if (!parse(&options, argc, argv, &id, &command, &status))
+    if (!command_parse_with_id(&command_exec, &options, argc, argv, &id, &command, &status))
         return status;
     if (command >= argc)
         return command_misused(&command_exec, "needs an ID and a COMMAND");

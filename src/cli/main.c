@@ -10,6 +10,7 @@
 const struct command *const commands[] = {
     &command_run,
     &command_create,
+    &command_launch,
     &command_port,
     &command_ls,
     &command_inspect,

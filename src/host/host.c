@@ -24,6 +24,7 @@
 #include "host/registry.h"
 #include "host/sandbox_internal.h"
 #include "host/scribe.h"
+#include "host/service.h"
 #include "kernel/cgroup.h"
 #include "store/store.h"
 
@@ -376,6 +377,7 @@ static void part_from_sandboxes(struct host *host)
         host->sandboxes = sandbox->next;
         if (host->is_stop_all)
             (void)sandbox_halt(sandbox, sandbox->info.state, &ignored);
+        services_close(sandbox);
         if (sandbox->machine)
             machine_release(TAKE_PTR(sandbox->machine));
         fault_point("close.parting");

@@ -10,6 +10,7 @@
 #include "base/xalloc.h"
 #include "host/ledger.h"
 #include "host/sandbox_internal.h"
+#include "host/service.h"
 
 enum { SWEEP_AGAIN_MS = 1000, REST_MAX_MS = 60000 };
 
@@ -115,6 +116,7 @@ static void look_after(struct sandbox *sandbox, uint64_t now_ms, uint64_t *next_
     (void)pthread_mutex_unlock(&sandbox->lock);
     fulfil(sandbox, duty);
     sweep_processes(sandbox, now_ms, next_ms);
+    services_tend(sandbox);
     ledger_expire(sandbox->ledger, now_ms, next_ms);
 }
 

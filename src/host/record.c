@@ -44,6 +44,7 @@ void record_unref(struct record *record)
         spool_done(&record->streams[i].spool);
     }
     (void)pthread_mutex_destroy(&record->lock);
+    free(record->address);
     free(record->spec);
     free(record);
 }
@@ -111,6 +112,15 @@ void record_note_restart(struct record *record, const uint64_t base[static PROCE
     (void)pthread_mutex_lock(&record->lock);
     record->restarts++;
     memcpy(record->base, base, sizeof(record->base));
+    (void)pthread_mutex_unlock(&record->lock);
+}
+
+void record_set_address(struct record *record, const char *address, uint16_t host_port)
+{
+    (void)pthread_mutex_lock(&record->lock);
+    if (!record->address)
+        record->address = xstrdup(address);
+    record->host_port = host_port;
     (void)pthread_mutex_unlock(&record->lock);
 }
 
@@ -186,7 +196,7 @@ void record_get(struct record *record, struct record_info *ret)
         .spec = record->spec,
         .pid = record->pid,
         .restarts = record->restarts,
-        .host_port = record->host_port,
+        .address = record->address,
         .started_ms = record->started_ms,
         .ended_ms = record->ended_ms,
         .is_over = record->is_over,

@@ -30,7 +30,7 @@ struct record_info {
     uint64_t started_ms;             /* since 1970, as is ended_ms */
     uint64_t ended_ms;               /* 0: it runs */
     uint32_t restarts;
-    uint16_t host_port; /* where its port is forwarded; 0: it is not */
+    const char *address; /* where its port is forwarded, as HOST:PORT; NULL: it is not */
     bool is_over;
     struct process_end end; /* once it is */
     struct record_stream streams[PROCESS_STREAMS];

@@ -36,6 +36,7 @@ struct record {
     uint32_t restarts;
     uint64_t base[PROCESS_STREAMS]; /* what its present life has written begins there */
     uint16_t host_port;             /* where its port is forwarded; 0: it is not */
+    char *address;                  /* the same as clients are told it; set once */
     uint64_t ended_ms;
     bool is_over;
     bool is_adopted; /* an earlier life began it, and the guest has it still */
@@ -67,5 +68,6 @@ void record_finish(struct record *record, const struct process_end *end, uint64_
 
 /* It begins a further life, whose output begins there. */
 void record_note_restart(struct record *record, const uint64_t base[static PROCESS_STREAMS]);
+void record_set_address(struct record *record, const char *address, uint16_t host_port);
 void record_set_pid(struct record *record, uint32_t pid);
 bool record_is_over(struct record *record);

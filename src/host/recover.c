@@ -23,6 +23,7 @@
 #include "host/record_internal.h"
 #include "host/registry.h"
 #include "host/sandbox_create.h"
+#include "host/service.h"
 #include "kernel/cgroup.h"
 #include "store/store.h"
 #include "store/volume.h"
@@ -248,6 +249,8 @@ static void recover_processes(struct sandbox *sandbox)
     if (sandbox->machine)
         revive_services(sandbox);
     ledger_settle(sandbox->ledger, &end);
+    if (sandbox->machine)
+        services_recover(sandbox);
 }
 
 /* What was never finished, or never finished being destroyed. */

@@ -6,6 +6,7 @@
 #include "base/fault.h"
 #include "host/ledger.h"
 #include "host/sandbox_internal.h"
+#include "host/service.h"
 #include "store/store.h"
 #include "store/volume.h"
 
@@ -83,6 +84,7 @@ void sandbox_unboot(struct sandbox *sandbox)
     if (!machine)
         return;
     machine_destroy(machine);
+    services_close(sandbox);
     machine_wait_reaped(machine);
     machine_unref(machine);
 }

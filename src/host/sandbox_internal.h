@@ -44,7 +44,8 @@ struct sandbox {
     unsigned pins;            /* who else uses the volume, see sandbox_pin */
     struct volume *volume;
     struct machine *machine; /* NULL: none runs */
-    struct ledger *ledger;   /* its processes; since it is in the table */
+    struct service *services;
+    struct ledger *ledger; /* its processes; since it is in the table */
 };
 
 struct sandbox *sandbox_new(struct host *host);
