@@ -43,5 +43,8 @@ unary_fn process_service_start, process_service_launch, process_service_get, pro
 stream_fn port_service_forward;
 unary_fn port_service_list;
 
+stream_fn shell_service_run;
+unary_fn shell_service_open, shell_service_list, shell_service_remove;
+
 stream_fn template_service_import;
 unary_fn template_service_list, template_service_remove, template_service_commit;

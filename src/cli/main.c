@@ -27,6 +27,10 @@ const struct command *const commands[] = {
     &command_kill,
     &command_wait,
 
+    &command_sh,
+    &command_shells,
+    &command_shells_rm,
+
     &command_turn,
     &command_snapshot,
     &command_snapshots,

@@ -9,7 +9,7 @@
 #include "wire/frame.h"
 
 enum {
-    LINK_OUT_MAX = 512 * 1024,
+    LINK_OUT_MAX = 640 * 1024,
     LINK_OUT_BUSY = 64 * 1024, /* above this, output waits in its ring */
     LINK_FDS_MAX = 64,
 };

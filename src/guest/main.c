@@ -25,6 +25,7 @@
 #include "guest/process.h"
 #include "guest/root.h"
 #include "guest/seat.h"
+#include "guest/shell.h"
 #include "wire/message.h"
 
 enum {
@@ -237,6 +238,10 @@ static void dispatch(struct guest *guest, struct watch *watch, uint32_t events)
     case WATCH_CONNECTION:
         connection_ready(guest, watch->owner);
         break;
+    case WATCH_SHELL:
+        if (watch->fd >= 0)
+            shell_status_ready(guest, watch->owner);
+        break;
     }
 }
 
@@ -261,6 +266,7 @@ static void end_turn(struct guest *guest)
         struct process *process = guest->forgotten;
 
         guest->forgotten = process->next;
+        shell_free(NULL, process->shell);
         free(process);
     }
     connection_free_old(guest);
@@ -279,6 +285,18 @@ static void end_turn(struct guest *guest)
     } while (is_more && guest->link.out.len == 0);
     watch_set(guest->epoll_fd, &guest->link.watch,
               guest->link.out.len > 0 ? EPOLLIN | EPOLLOUT : EPOLLIN);
+}
+
+/* As epoll_wait, until a shell needs something. */
+static int wait_events(struct guest *guest, struct epoll_event *events)
+{
+    long wait_us = shell_wait_us(guest);
+    struct timespec timeout = { .tv_sec = wait_us / 1000000, .tv_nsec = wait_us % 1000000 * 1000 };
+
+    if (wait_us < 0)
+        return epoll_wait(guest->epoll_fd, events, EVENTS_PER_TURN, -1);
+    return (int)syscall(SYS_epoll_pwait2, guest->epoll_fd, events, EVENTS_PER_TURN, &timeout, NULL,
+                        0);
 }
 
 /* A signal that whoever started the daemon had ignored would be ignored by everything we start. */
@@ -348,8 +366,9 @@ int main(int argc, char **argv)
         int count;
 
         end_turn(&guest);
-        count = epoll_wait(guest.epoll_fd, events, EVENTS_PER_TURN, -1);
+        count = wait_events(&guest, events);
         for (int i = 0; i < count; i++)
             dispatch(&guest, events[i].data.ptr, events[i].events);
+        shell_tick(&guest);
     }
 }

@@ -16,16 +16,24 @@
 #include "base/err.h"
 #include "base/xalloc.h"
 #include "guest/guest.h"
+#include "guest/shell.h"
 #include "guest/spawn.h"
 #include "kernel/pty.h"
 #include "wire/message.h"
 
-enum { TERMINAL_EOF = 4 /* Ctrl-D */ };
+enum { TERMINAL_EOF = 4 /* Ctrl-D */, DISCARD_CHUNK = 4096, DISCARDS_A_TURN = 64 };
 
 /* Both ends of what a process's 0, 1 and 2 will be; -1 where there is none. */
 struct ends {
     int child[3];
     int ours[3]; /* stdin, stdout, stderr; with a terminal stdin and stdout are its master */
+    struct shell_ends shell; /* of a shell */
+};
+
+static const struct ends no_ends = {
+    .child = { -1, -1, -1 },
+    .ours = { -1, -1, -1 },
+    .shell = { .side = { -1, -1, -1, -1, -1, -1 }, .script_fd = -1, .out = { -1, -1 } },
 };
 
 static void ends_done(struct ends *ends)
@@ -34,6 +42,7 @@ static void ends_done(struct ends *ends)
         cleanup_close_fd(&ends->child[i]);
         cleanup_close_fd(&ends->ours[i]);
     }
+    shell_ends_done(&ends->shell);
 }
 
 static int set_nonblocking(int fd)
@@ -70,11 +79,28 @@ static int open_terminal(const struct guest *guest, const struct message_spawn *
     return ends->ours[0] < 0 || ends->child[0] < 0 || ends->child[2] < 0 ? -EMFILE : 0;
 }
 
+/* A plain sh has its script in the terminal's place. */
+static int open_shell(const struct guest *guest, const struct message_spawn *message,
+                      struct ends *ends)
+{
+    int r = open_terminal(guest, message, ends);
+
+    if (r == 0)
+        r = shell_open(message->shell, &ends->shell);
+    if (r == 0 && ends->shell.script_fd >= 0) {
+        cleanup_close_fd(&ends->child[0]);
+        ends->child[0] = TAKE_FD(ends->shell.script_fd);
+    }
+    return r;
+}
+
 static int open_ends(const struct guest *guest, const struct message_spawn *message,
                      struct ends *ends)
 {
     int r;
 
+    if (message->shell != SHELL_NONE)
+        return open_shell(guest, message, ends);
     if (message->has_terminal)
         return open_terminal(guest, message, ends);
     if (message->has_stdin) {
@@ -109,12 +135,19 @@ static void add_process(struct guest *guest, uint32_t id, pid_t pid, struct ends
     process->in = (struct watch){ .kind = WATCH_INPUT, .fd = TAKE_FD(ends->ours[0]) };
     process->in.owner = process;
     process->input.max = FRAME_WINDOW;
-    for (int i = 0; i < STREAM_COUNT; i++) {
+    for (int i = 0; i < STREAM_ALL; i++) {
+        int *end = i < STREAM_COUNT ? &ends->ours[1 + i] : &ends->shell.out[i - STREAM_COUNT];
+
         process->out[i].watch = (struct watch){
-            .kind = WATCH_OUTPUT, .fd = TAKE_FD(ends->ours[1 + i]), .owner = process, .index = i
+            .kind = WATCH_OUTPUT, .fd = TAKE_FD(*end), .owner = process, .index = i
         };
         ring_init(&process->out[i].ring, FRAME_WINDOW);
         watch_set(guest->epoll_fd, &process->out[i].watch, EPOLLIN);
+    }
+    process->shell = TAKE_PTR(ends->shell.shell);
+    if (process->shell) {
+        process->shell->status.owner = process;
+        watch_set(guest->epoll_fd, &process->shell->status, EPOLLIN);
     }
     process->next = guest->processes;
     guest->processes = process;
@@ -135,7 +168,7 @@ static void answer_failed(struct guest *guest, uint32_t id, enum failed_step ste
 void process_spawn(struct guest *guest, const struct frame *frame, const int *fds)
 {
     static struct message_spawn message; /* 64 KiB, and there is one thread */
-    cleanup_with(ends_done) struct ends ends = { { -1, -1, -1 }, { -1, -1, -1 } };
+    cleanup_with(ends_done) struct ends ends = no_ends;
     cleanup_close int cgroup_fd = frame->fds > 0 ? fds[0] : -EBADF;
     enum failed_step step = FAILED_SETUP;
     struct spawn spawn = { .rules = &guest->rules, .message = &message, .cgroup_fd = cgroup_fd };
@@ -154,6 +187,9 @@ void process_spawn(struct guest *guest, const struct frame *frame, const int *fd
     if (r == 0) {
         memcpy(spawn.fds, ends.child, sizeof(spawn.fds));
         spawn.terminal_fd = message.has_terminal ? ends.child[1] : -1;
+        spawn.side_fds = ends.shell.side;
+        spawn.side_first = ends.shell.side_first;
+        spawn.side_count = ends.shell.side_count;
         r = spawn_start(&spawn, &step);
     }
     if (r < 0) {
@@ -191,6 +227,26 @@ static void note_drained(struct process *process, int stream, bool is_empty)
     process->out[stream].is_drained = produced >= process->end[stream];
 }
 
+/* Whether what it is to write is known: the process, or the shell's command, has ended. */
+static bool is_ending(const struct process *process, int stream)
+{
+    return process->is_exited || (stream >= STREAM_COUNT && process->shell->is_ended);
+}
+
+/* Between commands nobody reads what a shell's jobs write, and none of them must wait for that. */
+static void discard_output(struct guest *guest, struct process *process, int stream)
+{
+    struct watch *watch = &process->out[stream].watch;
+    char data[DISCARD_CHUNK];
+    ssize_t n = 1;
+
+    for (int i = 0; i < DISCARDS_A_TURN && watch->fd >= 0 && n > 0; i++)
+        n = read(watch->fd, data, sizeof(data));
+    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+        close_watch(guest, watch);
+    watch_set(guest->epoll_fd, watch, EPOLLIN);
+}
+
 /* Reads as much as there is and fits. A terminal whose last user has gone says EIO: its end of
  * file. */
 void process_output_ready(struct guest *guest, struct process *process, int stream)
@@ -199,13 +255,19 @@ void process_output_ready(struct guest *guest, struct process *process, int stre
     struct ring *ring = &process->out[stream].ring;
     long n = 1;
 
+    if (stream >= STREAM_COUNT && !shell_is_listening(process->shell)) {
+        discard_output(guest, process, stream);
+        return;
+    }
     while (watch->fd >= 0 && n > 0 && !ring_is_full(ring))
         n = ring_fill(ring, watch->fd);
     if (n == 0 || (n < 0 && n != -EAGAIN))
         close_watch(guest, watch);
-    if (process->is_exited)
+    if (is_ending(process, stream))
         note_drained(process, stream, watch->fd < 0 || n == -EAGAIN);
     watch_set(guest->epoll_fd, watch, ring_is_full(ring) ? 0 : EPOLLIN);
+    if (process->shell && stream == STREAM_STDOUT)
+        shell_note_terminal(process);
 }
 
 /* Whoever reads no more gets no more; its writer must not wait for ever. */
@@ -277,10 +339,12 @@ static void forget(struct guest *guest, struct process *process)
     *slot = process->next;
     close_watch(guest, &process->in);
     buf_done(&process->input);
-    for (int i = 0; i < STREAM_COUNT; i++) {
+    for (int i = 0; i < STREAM_ALL; i++) {
         close_watch(guest, &process->out[i].watch);
         ring_done(&process->out[i].ring);
     }
+    if (process->shell)
+        watch_set(guest->epoll_fd, &process->shell->status, 0);
     process->next = guest->forgotten;
     guest->forgotten = process;
     guest->process_count--;
@@ -289,7 +353,8 @@ static void forget(struct guest *guest, struct process *process)
 static bool handle_ack(struct guest *guest, struct process *process, uint64_t stream,
                        uint64_t offset)
 {
-    if (stream >= STREAM_COUNT || !ring_ack(&process->out[stream].ring, offset))
+    if (stream >= (process->shell ? STREAM_ALL : STREAM_COUNT) ||
+        !ring_ack(&process->out[stream].ring, offset))
         return false;
     /* After a reconnect this can be ahead of what was sent again. */
     if (process->out[stream].sent < offset)
@@ -305,6 +370,8 @@ bool process_handle(struct guest *guest, struct process *process, const struct f
 
     if (frame->type == FRAME_INPUT)
         return take_input(guest, process, frame);
+    if (frame->type == FRAME_SHELL_RUN || frame->type == FRAME_SHELL_INTERRUPT)
+        return shell_handle(guest, process, frame);
     if (!message_get_numbers(frame, &first, &second))
         return false;
     if (frame->type == FRAME_ACK)
@@ -331,6 +398,18 @@ static uint64_t waiting_bytes(const struct watch *watch)
     return watch->fd >= 0 && ioctl(watch->fd, FIONREAD, &count) == 0 ? (uint64_t)count : 0;
 }
 
+void process_mark_end(struct guest *guest, struct process *process, int stream)
+{
+    bool is_kept = stream < STREAM_COUNT || (process->shell && shell_is_listening(process->shell));
+
+    process->end[stream] = process->out[stream].ring.produced;
+    process->out[stream].is_drained = !is_kept;
+    if (is_kept)
+        process->end[stream] += waiting_bytes(&process->out[stream].watch);
+    if (stream < STREAM_COUNT || process->shell)
+        process_output_ready(guest, process, stream);
+}
+
 static uint64_t micros(struct timeval time)
 {
     return (uint64_t)time.tv_sec * 1000000 + (uint64_t)time.tv_usec;
@@ -355,10 +434,8 @@ void process_reap(struct guest *guest)
         process->status = (uint32_t)status;
         process->cpu_us = micros(usage.ru_utime) + micros(usage.ru_stime);
         process->peak_bytes = (uint64_t)usage.ru_maxrss * 1024;
-        for (int i = 0; i < STREAM_COUNT; i++) {
-            process->end[i] = process->out[i].ring.produced + waiting_bytes(&process->out[i].watch);
-            process_output_ready(guest, process, i);
-        }
+        for (int i = 0; i < STREAM_ALL; i++)
+            process_mark_end(guest, process, i);
     }
 }
 
@@ -388,10 +465,11 @@ static void pump_end(struct guest *guest, struct process *process)
 
     if (!process->is_exited || process->is_end_sent)
         return;
-    for (int i = 0; i < STREAM_COUNT; i++) {
+    for (int i = 0; i < STREAM_ALL; i++) {
         if (!process->out[i].is_drained || process->out[i].sent < process->end[i])
             return;
-        exited.end[i] = process->end[i];
+        if (i < STREAM_COUNT)
+            exited.end[i] = process->end[i];
     }
     process->is_end_sent = message_put_exited(&guest->link.out, process->id, &exited) == 0;
 }
@@ -413,8 +491,10 @@ static void pump_input_ack(struct guest *guest, struct process *process)
 void process_pump(struct guest *guest)
 {
     for (struct process *process = guest->processes; process; process = process->next) {
-        for (int i = 0; i < STREAM_COUNT; i++)
+        for (int i = 0; i < STREAM_ALL; i++)
             pump_stream(guest, process, i);
+        if (process->shell)
+            shell_pump(guest, process);
         pump_end(guest, process);
         pump_input_ack(guest, process);
     }
@@ -432,6 +512,13 @@ static struct message_state state_of(const struct process *process)
         .age_ms = (process->is_exited ? process->ended_ms : clock_ms()) - process->started_ms,
     };
 
+    if (process->shell) {
+        state.is_shell = true;
+        state.is_shell_busy = process->shell->is_busy;
+        state.shell_command = process->shell->command;
+        for (int i = STREAM_COUNT; i < STREAM_ALL; i++)
+            state.shell_output[i - STREAM_COUNT] = process->out[i].ring.produced;
+    }
     for (int i = 0; i < STREAM_COUNT; i++) {
         state.acked[i] = process->out[i].ring.acked;
         state.produced[i] = process->out[i].ring.produced;
@@ -444,8 +531,11 @@ bool process_announce(struct guest *guest)
     bool is_ok = true;
 
     for (struct process *process = guest->processes; process; process = process->next) {
-        const struct message_state state = state_of(process);
+        struct message_state state;
 
+        if (process->shell)
+            shell_ignore(guest, process);
+        state = state_of(process);
         for (int i = 0; i < STREAM_COUNT; i++)
             process->out[i].sent = process->out[i].ring.acked;
         process->is_end_sent = false;

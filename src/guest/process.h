@@ -11,6 +11,7 @@
 #include "wire/frame.h"
 
 struct guest;
+struct shell;
 
 struct process {
     struct process *next;
@@ -24,7 +25,7 @@ struct process {
         struct ring ring;
         uint64_t sent;   /* offset up to which the present connection has it */
         bool is_drained; /* after the exit: all that was in the pipe has been read */
-    } out[STREAM_COUNT];
+    } out[STREAM_ALL];
 
     struct watch in;  /* fd < 0: stdin is closed */
     struct buf input; /* not yet taken by the process */
@@ -37,7 +38,9 @@ struct process {
     uint32_t status;
     uint64_t cpu_us;
     uint64_t peak_bytes;
-    uint64_t end[STREAM_COUNT];
+    uint64_t end[STREAM_ALL];
+
+    struct shell *shell; /* of a shell; else NULL */
 };
 
 /* Starts a process as a FRAME_SPAWN says and answers STARTED or FAILED. Owns fds. */
@@ -51,6 +54,9 @@ bool process_handle(struct guest *guest, struct process *process, const struct f
 /* A pipe or terminal has something, or room. */
 void process_output_ready(struct guest *guest, struct process *process, int stream);
 void process_input_ready(struct guest *guest, struct process *process);
+
+/* What is in the pipe now is the last of something; see is_drained. */
+void process_mark_end(struct guest *guest, struct process *process, int stream);
 
 /* Collects every child that has ended, ours or inherited. */
 void process_reap(struct guest *guest);

@@ -21,7 +21,7 @@
 #include "kernel/caps.h"
 #include "kernel/vclone.h"
 
-enum { HIGH_FD = 64 };
+enum { HIGH_FD = 256, SIDE_MAX = 8 }; /* above all numbers that anybody asks for */
 
 struct child {
     const struct spawn *spawn;
@@ -29,10 +29,37 @@ struct child {
     enum failed_step step;
 };
 
-/* 0, 1 and 2, and nothing else: the three may overlap with what they replace. */
+/* Closed, not marked: the working directory is looked up next, and /proc/self/fd/N must not lead to
+ * what holt-init has open (CVE-2024-21626). */
+static int close_others(const struct spawn *spawn)
+{
+    unsigned first = (unsigned)spawn->side_first, count = (unsigned)spawn->side_count;
+
+    if (count > 0 && syscall(SYS_close_range, 3, first - 1, 0) < 0)
+        return -errno;
+    return syscall(SYS_close_range, count > 0 ? first + count : 3, ~0U, 0) < 0 ? -errno : 0;
+}
+
+/* Out of the way first: they may overlap with what they replace. */
+static int place_side(const struct spawn *spawn)
+{
+    int high[SIDE_MAX];
+
+    for (int i = 0; i < spawn->side_count && i < SIDE_MAX; i++) {
+        high[i] = fcntl(spawn->side_fds[i], F_DUPFD_CLOEXEC, HIGH_FD);
+        if (high[i] < 0)
+            return -errno;
+    }
+    for (int i = 0; i < spawn->side_count && i < SIDE_MAX; i++)
+        if (dup2(high[i], spawn->side_first + i) < 0)
+            return -errno;
+    return 0;
+}
+
+/* 0, 1 and 2, a shell's own, and nothing else: the three may overlap with what they replace. */
 static int place_fds(const struct spawn *spawn)
 {
-    int high[3];
+    int high[3], r;
 
     for (int i = 0; i < 3; i++) {
         high[i] = fcntl(spawn->fds[i], F_DUPFD_CLOEXEC, HIGH_FD);
@@ -42,9 +69,8 @@ static int place_fds(const struct spawn *spawn)
     for (int i = 0; i < 3; i++)
         if (dup2(high[i], i) < 0)
             return -errno;
-    /* Closed, not marked: the working directory is looked up next, and /proc/self/fd/N must not
-     * lead to what holt-init has open (CVE-2024-21626). */
-    return syscall(SYS_close_range, 3, ~0U, 0) < 0 ? -errno : 0;
+    r = place_side(spawn);
+    return r < 0 ? r : close_others(spawn);
 }
 
 static int enter_directory(const char *path)

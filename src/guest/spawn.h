@@ -19,6 +19,9 @@ struct spawn {
     int fds[3];      /* what becomes 0, 1 and 2 */
     int terminal_fd; /* becomes the controlling terminal; -1: none */
     int cgroup_fd;   /* to be born in; -1: that of holt-init */
+    /* Of a shell: what becomes side_first and the numbers behind it. */
+    const int *side_fds;
+    int side_first, side_count;
 };
 
 /* Returns the pid, or -errno with the step that failed. */

@@ -10,7 +10,8 @@ enum watch_kind {
     WATCH_SIGNAL,
     WATCH_OUTPUT,
     WATCH_INPUT,
-    WATCH_CONNECTION
+    WATCH_CONNECTION,
+    WATCH_SHELL
 };
 
 struct watch {

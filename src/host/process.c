@@ -19,6 +19,7 @@
 #include "host/process_spawn.h"
 #include "host/record_internal.h"
 #include "host/scribe.h"
+#include "host/shell_link.h"
 #include "kernel/cgroup.h"
 #include "wire/message.h"
 
@@ -47,6 +48,7 @@ static void set_over(struct process *process, enum outcome outcome, int exit_cod
     process->end.duration_ms = clock_ms() - process->started_ms;
     process->is_started = true;
     record_finish(process->record, &process->end, clock_wall_ms());
+    shell_link_wake(process->shell);
     (void)pthread_cond_broadcast(&machine->changed);
     if (machine->ledger && !machine->is_released)
         scribe_add(machine->host->scribe, process);
@@ -217,7 +219,9 @@ bool process_frame(struct machine *machine, const struct frame *frame)
         is_ok = process;
     }
     /* A guest that is yet to forget one may say again what is known. */
-    if (process && !process->is_settled)
+    if (process && !process->is_settled && shell_link_wants(frame))
+        is_ok = shell_link_take(process->shell, frame);
+    else if (process && !process->is_settled)
         is_ok = takers[frame->type] && takers[frame->type](process, frame);
     (void)pthread_mutex_unlock(&machine->lock);
     return is_ok;
@@ -400,6 +404,7 @@ int process_start(struct machine *machine, const struct process_spec *spec, stru
     process->is_input_closed = !spec->has_stdin && !spec->has_terminal;
     process->is_recorded = spec->is_detached;
     record_set_writer(record, process);
+    process->shell = spec->shell ? shell_link_new(NULL) : NULL;
     r = launch(process, spec, err);
     if (r < 0) {
         record_set_writer(record, NULL);
@@ -584,6 +589,7 @@ void process_unref(struct process *process)
     reader_close(process->reader);
     (void)pthread_mutex_destroy(&process->ack_lock);
     record_unref(process->record);
+    shell_link_free(process->shell);
     machine_unref(process->machine);
     free(process);
 }

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "wire/shell.h"
+
 struct err;
 struct machine;
 struct process;
@@ -38,6 +40,7 @@ struct process_spec {
     enum restart restart; /* when it has ended by itself */
     uint16_t port;        /* of a service: where it listens, and what is forwarded; 0: none */
     bool is_detached;     /* nobody listens: it never waits for a reader, and goes on without one */
+    enum shell_kind shell; /* it takes commands: see host/shell.h */
 };
 
 enum outcome {

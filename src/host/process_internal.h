@@ -50,6 +50,7 @@ struct process {
     uint64_t incarnated_ms; /* when its present life began */
     struct reactor_timer restart_timer;
     struct process_end end;
+    struct shell_link *shell; /* of a shell; else NULL */
 };
 
 /* Sends one small frame about this process. */

@@ -7,6 +7,7 @@
 #include "host/ledger.h"
 #include "host/process_internal.h"
 #include "host/record_internal.h"
+#include "host/shell_link.h"
 #include "kernel/cgroup.h"
 #include "wire/message.h"
 
@@ -47,6 +48,7 @@ struct process *process_adopt(struct machine *machine, const struct frame *frame
         process->is_started = process->is_over = process->is_settled = true;
     } else {
         go_on(process, &state);
+        process->shell = state.is_shell ? shell_link_new(&state) : NULL;
     }
     process->next = machine->processes;
     machine->processes = process;

@@ -67,6 +67,7 @@ int process_put_spawn(struct buf *out, uint32_t process, const struct process_sp
     spawn->has_terminal = spec->has_terminal;
     spawn->rows = spec->rows;
     spawn->columns = spec->columns;
+    spawn->shell = spec->shell;
     for (char *const *arg = spec->args; r == 0 && *arg; arg++) {
         if (spawn->arg_count == MESSAGE_ARGS_MAX)
             r = -E2BIG;

@@ -112,10 +112,8 @@ void sandbox_wait_starting(struct sandbox *sandbox)
         process_settle(sandbox->machine);
 }
 
-int sandbox_exec(struct sandbox *sandbox, const struct process_spec *spec, struct process **ret,
-                 struct err *err)
+int sandbox_pass(struct sandbox *sandbox, struct machine **ret, struct err *err)
 {
-    struct machine *machine = NULL;
     int r = host_is_open(sandbox->host, err);
 
     if (r < 0)
@@ -125,17 +123,31 @@ int sandbox_exec(struct sandbox *sandbox, const struct process_spec *spec, struc
     if (r == 0) {
         sandbox->starting++;
         sandbox->info.last_active_ms = clock_wall_ms();
-        machine = machine_ref(sandbox->machine);
+        *ret = machine_ref(sandbox->machine);
     }
     (void)pthread_mutex_unlock(&sandbox->lock);
-    if (r < 0)
-        return r;
-    r = process_start(machine, spec, ret, err);
+    return r;
+}
+
+void sandbox_passed(struct sandbox *sandbox, struct machine *machine)
+{
     machine_unref(machine);
     (void)pthread_mutex_lock(&sandbox->lock);
     sandbox->starting--;
     (void)pthread_cond_broadcast(&sandbox->changed);
     (void)pthread_mutex_unlock(&sandbox->lock);
+}
+
+int sandbox_exec(struct sandbox *sandbox, const struct process_spec *spec, struct process **ret,
+                 struct err *err)
+{
+    struct machine *machine;
+    int r = sandbox_pass(sandbox, &machine, err);
+
+    if (r < 0)
+        return r;
+    r = process_start(machine, spec, ret, err);
+    sandbox_passed(sandbox, machine);
     return r;
 }
 

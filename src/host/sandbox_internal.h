@@ -46,6 +46,7 @@ struct sandbox {
     struct machine *machine; /* NULL: none runs */
     struct service *services;
     struct ledger *ledger; /* its processes; since it is in the table */
+    struct shell *shells;  /* see shell_internal.h */
 };
 
 struct sandbox *sandbox_new(struct host *host);
@@ -69,6 +70,11 @@ void sandbox_wait_starting(struct sandbox *sandbox);
 
 /* Its machine, with a reference, if a process could be started in it now. */
 int sandbox_borrow_machine(struct sandbox *sandbox, struct machine **ret, struct err *err);
+
+/* Lets something into its machine (referenced), which is not moved or frozen before it is said to
+ * be there. */
+int sandbox_pass(struct sandbox *sandbox, struct machine **ret, struct err *err);
+void sandbox_passed(struct sandbox *sandbox, struct machine *machine);
 
 /* Writes what is known of it to the registry, with this state (or that it is being destroyed). */
 int sandbox_record(struct sandbox *sandbox, enum sandbox_state state, struct err *err);

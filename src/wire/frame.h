@@ -44,7 +44,7 @@ enum {
     FRAME_FDS_MAX = 16,
     FRAME_CONN_WINDOW = 128 * 1024, /* of one direction of a connection */
     FRAME_CONNECTIONS_MAX = 512,
-    WIRE_VERSION = 3,
+    WIRE_VERSION = 4,
 };
 
 enum frame_type {
@@ -63,6 +63,8 @@ enum frame_type {
     FRAME_SIGNAL,    /* u32 signal */
     FRAME_RESIZE,    /* u16 rows, u16 columns */
     FRAME_FORGET,    /* the end of a process is known; its record may go */
+    FRAME_SHELL_RUN, /* message_shell_run: one command of a shell, which must have none */
+    FRAME_SHELL_INTERRUPT, /* u64 command: to be ended, and the shell kept if that can be */
 
     /* guest to daemon */
     FRAME_READY,     /* u32 version, u32 the highest process that it was ever told to start */
@@ -73,6 +75,7 @@ enum frame_type {
     FRAME_INPUT_ACK, /* u64 offset: the process has taken, or will never take, what is below it */
     FRAME_EXITED,    /* message_exited: after the last byte that the process wrote before its end */
     FRAME_STATE,     /* message_state: one process, as the guest knows it */
+    FRAME_SHELL_DONE, /* message_shell_done: after the last byte that the command wrote */
 
     /* about a connection; the first from the daemon, the second from the guest, the others both */
     FRAME_CONNECT,   /* u16 port of the sandbox's loopback */
@@ -85,7 +88,16 @@ enum frame_type {
     FRAME_TYPES
 };
 
-enum frame_stream { STREAM_STDOUT, STREAM_STDERR, STREAM_COUNT };
+/* Every process has the first two. A shell has its terminal as stdout, and beside it what its
+ * commands write; of that the guest keeps nothing between commands, nor over a reconnect. */
+enum frame_stream {
+    STREAM_STDOUT,
+    STREAM_STDERR,
+    STREAM_COUNT,
+    STREAM_SHELL_STDOUT = STREAM_COUNT,
+    STREAM_SHELL_STDERR,
+    STREAM_ALL
+};
 
 struct frame {
     enum frame_type type;

@@ -9,10 +9,11 @@
 static const struct {
     uint8_t first, second;
 } numbers[FRAME_TYPES] = {
-    [FRAME_HELLO] = { 4, 0 },    [FRAME_INPUT_EOF] = { 8, 0 }, [FRAME_ACK] = { 1, 8 },
-    [FRAME_SIGNAL] = { 4, 0 },   [FRAME_RESIZE] = { 2, 2 },    [FRAME_READY] = { 4, 4 },
-    [FRAME_STARTED] = { 4, 0 },  [FRAME_INPUT_ACK] = { 8, 0 }, [FRAME_CONNECT] = { 2, 0 },
-    [FRAME_CONN_EOF] = { 8, 0 }, [FRAME_CONN_ACK] = { 8, 0 },  [FRAME_CONN_END] = { 4, 0 },
+    [FRAME_HELLO] = { 4, 0 },           [FRAME_INPUT_EOF] = { 8, 0 }, [FRAME_ACK] = { 1, 8 },
+    [FRAME_SIGNAL] = { 4, 0 },          [FRAME_RESIZE] = { 2, 2 },    [FRAME_READY] = { 4, 4 },
+    [FRAME_STARTED] = { 4, 0 },         [FRAME_INPUT_ACK] = { 8, 0 }, [FRAME_CONNECT] = { 2, 0 },
+    [FRAME_CONN_EOF] = { 8, 0 },        [FRAME_CONN_ACK] = { 8, 0 },  [FRAME_CONN_END] = { 4, 0 },
+    [FRAME_SHELL_INTERRUPT] = { 8, 0 },
 };
 
 static bool put_number(struct buf *out, uint8_t width, uint64_t value)
@@ -178,12 +179,14 @@ int message_put_spawn(struct buf *out, uint32_t process, uint16_t fds,
                          put_words(out, spawn->env, spawn->env_count) &&
                          put_text(out, spawn->cwd) && put_credentials(out, spawn) &&
                          put_u8(out, spawn->has_stdin) && put_u8(out, spawn->has_terminal) &&
-                         put_u16(out, spawn->rows) && put_u16(out, spawn->columns));
+                         put_u16(out, spawn->rows) && put_u16(out, spawn->columns) &&
+                         put_u8(out, (uint8_t)spawn->shell));
 }
 
 bool message_get_spawn(const struct frame *frame, struct message_spawn *ret)
 {
     struct reader reader = reader_of(frame);
+    uint8_t shell;
 
     get_words(&reader, ret->args, &ret->arg_count);
     get_words(&reader, ret->env, &ret->env_count);
@@ -193,7 +196,10 @@ bool message_get_spawn(const struct frame *frame, struct message_spawn *ret)
     ret->has_terminal = get_u8(&reader);
     ret->rows = get_u16(&reader);
     ret->columns = get_u16(&reader);
-    return reader_is_done(&reader) && ret->arg_count > 0;
+    shell = get_u8(&reader);
+    ret->shell = (enum shell_kind)shell;
+    return reader_is_done(&reader) && ret->arg_count > 0 && shell < SHELL_KINDS &&
+           (shell == SHELL_NONE || ret->has_terminal);
 }
 
 int message_put_failed(struct buf *out, uint32_t process, const struct message_failed *failed)
@@ -248,7 +254,11 @@ int message_put_state(struct buf *out, uint32_t process, const struct message_st
 
     for (int i = 0; i < STREAM_COUNT; i++)
         ok = ok && put_u64(out, state->acked[i]) && put_u64(out, state->produced[i]);
-    return frame_end(out, start, ok && put_u64(out, state->age_ms));
+    return frame_end(out, start,
+                     ok && put_u64(out, state->age_ms) && put_u8(out, state->is_shell) &&
+                         put_u8(out, state->is_shell_busy) && put_u64(out, state->shell_command) &&
+                         put_u64(out, state->shell_output[0]) &&
+                         put_u64(out, state->shell_output[1]));
 }
 
 bool message_get_state(const struct frame *frame, struct message_state *ret)
@@ -266,7 +276,55 @@ bool message_get_state(const struct frame *frame, struct message_state *ret)
         ret->produced[i] = get_u64(&reader);
     }
     ret->age_ms = get_u64(&reader);
+    ret->is_shell = get_u8(&reader);
+    ret->is_shell_busy = get_u8(&reader);
+    ret->shell_command = get_u64(&reader);
+    ret->shell_output[0] = get_u64(&reader);
+    ret->shell_output[1] = get_u64(&reader);
     return reader_is_done(&reader);
+}
+
+int message_put_shell_run(struct buf *out, uint32_t process, const struct message_shell_run *run)
+{
+    size_t start = frame_begin(out, FRAME_SHELL_RUN, process, 0);
+
+    return frame_end(out, start,
+                     put_u64(out, run->command) && put_u8(out, run->is_hidden) &&
+                         put_bytes(out, run->text, run->text_len));
+}
+
+bool message_get_shell_run(const struct frame *frame, struct message_shell_run *ret)
+{
+    struct reader reader = reader_of(frame);
+
+    ret->command = get_u64(&reader);
+    ret->is_hidden = get_u8(&reader);
+    ret->text = get_bytes(&reader, &ret->text_len);
+    return reader_is_done(&reader) && ret->text_len <= MESSAGE_SHELL_TEXT_MAX;
+}
+
+int message_put_shell_done(struct buf *out, uint32_t process, const struct message_shell_done *done)
+{
+    size_t start = frame_begin(out, FRAME_SHELL_DONE, process, 0);
+
+    return frame_end(out, start,
+                     put_u64(out, done->command) && put_u8(out, (uint8_t)done->how) &&
+                         put_u8(out, done->status) && put_u64(out, done->end[0]) &&
+                         put_u64(out, done->end[1]));
+}
+
+bool message_get_shell_done(const struct frame *frame, struct message_shell_done *ret)
+{
+    struct reader reader = reader_of(frame);
+    uint8_t how;
+
+    ret->command = get_u64(&reader);
+    how = get_u8(&reader);
+    ret->how = (enum shell_end)how;
+    ret->status = get_u8(&reader);
+    ret->end[0] = get_u64(&reader);
+    ret->end[1] = get_u64(&reader);
+    return reader_is_done(&reader) && how < SHELL_ENDS;
 }
 
 int message_put_stream(struct buf *out, uint32_t process, enum frame_stream stream, uint64_t offset,
@@ -288,7 +346,7 @@ bool message_get_stream(const struct frame *frame, enum frame_stream *ret_stream
     *ret_stream = (enum frame_stream)stream;
     *ret_offset = get_u64(&reader);
     *ret_data = get_bytes(&reader, ret_len);
-    return reader_is_done(&reader) && stream < STREAM_COUNT;
+    return reader_is_done(&reader) && stream < STREAM_ALL;
 }
 
 int message_put_input(struct buf *out, uint32_t process, uint64_t offset, const void *data,

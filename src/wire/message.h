@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "wire/frame.h"
+#include "wire/shell.h"
 
 struct buf;
 
@@ -14,7 +15,8 @@ enum {
     MESSAGE_MOUNTS_MAX = 12,
     MESSAGE_RLIMITS_MAX = 16,
     MESSAGE_GROUPS_MAX = 64,
-    MESSAGE_STATE_SIZE = 63, /* payload */
+    MESSAGE_STATE_SIZE = 89, /* payload */
+    MESSAGE_SHELL_TEXT_MAX = 3 * 512 * 1024,
 };
 
 /* What holt-init has to do before it is a blank, ready to take a root. */
@@ -50,6 +52,7 @@ struct message_spawn {
     bool has_stdin;
     bool has_terminal;
     uint16_t rows, columns;
+    enum shell_kind shell; /* of a shell; has_terminal is then set */
 };
 
 /* Which part of a start failed, because "no such file" means something else in each. */
@@ -80,6 +83,32 @@ struct message_state {
     uint64_t acked[STREAM_COUNT];
     uint64_t produced[STREAM_COUNT];
     uint64_t age_ms; /* since its start; of one that has ended, until its end */
+    bool is_shell;
+    bool is_shell_busy;                               /* with the command below */
+    uint64_t shell_command;                           /* the last that it was given; 0: none */
+    uint64_t shell_output[STREAM_ALL - STREAM_COUNT]; /* offsets to go on from */
+};
+
+/* One command of a shell. Numbers of a shell's commands only grow. */
+struct message_shell_run {
+    uint64_t command;
+    bool is_hidden;   /* $? stays what it was */
+    const char *text; /* at most MESSAGE_SHELL_TEXT_MAX bytes */
+    size_t text_len;
+};
+
+enum shell_end {
+    SHELL_FINISHED,
+    SHELL_INTERRUPTED, /* it was asked for, or came from the shell's terminal */
+    SHELL_NOT_RUN,     /* the shell was busy, with another command or at its terminal */
+    SHELL_ENDS
+};
+
+struct message_shell_done {
+    uint64_t command;
+    enum shell_end how;
+    uint8_t status;  /* as $? */
+    uint64_t end[2]; /* of its stdout and stderr */
 };
 
 /* Each appends one whole frame or nothing: 0 or -ENOBUFS. */
@@ -90,6 +119,9 @@ int message_put_spawn(struct buf *out, uint32_t process, uint16_t fds,
 int message_put_failed(struct buf *out, uint32_t process, const struct message_failed *failed);
 int message_put_exited(struct buf *out, uint32_t process, const struct message_exited *exited);
 int message_put_state(struct buf *out, uint32_t process, const struct message_state *state);
+int message_put_shell_run(struct buf *out, uint32_t process, const struct message_shell_run *run);
+int message_put_shell_done(struct buf *out, uint32_t process,
+                           const struct message_shell_done *done);
 int message_put_stream(struct buf *out, uint32_t process, enum frame_stream stream, uint64_t offset,
                        const void *data, size_t len);
 int message_put_input(struct buf *out, uint32_t process, uint64_t offset, const void *data,
@@ -108,6 +140,8 @@ bool message_get_spawn(const struct frame *frame, struct message_spawn *ret);
 bool message_get_failed(const struct frame *frame, struct message_failed *ret);
 bool message_get_exited(const struct frame *frame, struct message_exited *ret);
 bool message_get_state(const struct frame *frame, struct message_state *ret);
+bool message_get_shell_run(const struct frame *frame, struct message_shell_run *ret);
+bool message_get_shell_done(const struct frame *frame, struct message_shell_done *ret);
 bool message_get_stream(const struct frame *frame, enum frame_stream *ret_stream,
                         uint64_t *ret_offset, const char **ret_data, size_t *ret_len);
 bool message_get_input(const struct frame *frame, uint64_t *ret_offset, const char **ret_data,

@@ -93,6 +93,27 @@ static bool read_state(const struct frame *frame, struct buf *again)
            message_put_state(again, frame->process, &state) == 0;
 }
 
+static bool read_shell_run(const struct frame *frame, struct buf *again)
+{
+    struct message_shell_run run;
+
+    if (!message_get_shell_run(frame, &run))
+        return false;
+    touch(run.text, run.text_len);
+    return message_put_shell_run(again, frame->process, &run) == 0;
+}
+
+static bool read_shell_done(const struct frame *frame, struct buf *again)
+{
+    struct message_shell_done done;
+
+    if (!message_get_shell_done(frame, &done))
+        return false;
+    if (done.how >= SHELL_ENDS)
+        abort();
+    return message_put_shell_done(again, frame->process, &done) == 0;
+}
+
 static bool read_output(const struct frame *frame, struct buf *again)
 {
     enum frame_stream stream;
@@ -102,7 +123,7 @@ static bool read_output(const struct frame *frame, struct buf *again)
 
     if (!message_get_stream(frame, &stream, &offset, &data, &len))
         return false;
-    if (stream >= STREAM_COUNT)
+    if (stream >= STREAM_ALL)
         abort();
     touch(data, len);
     return message_put_stream(again, frame->process, stream, offset, data, len) == 0;
@@ -141,9 +162,17 @@ static bool read_numbers(const struct frame *frame, struct buf *again)
 }
 
 static bool (*const readers[FRAME_TYPES])(const struct frame *frame, struct buf *again) = {
-    [FRAME_BOOT] = read_boot,     [FRAME_ROOT] = read_root,     [FRAME_SPAWN] = read_spawn,
-    [FRAME_FAILED] = read_failed, [FRAME_EXITED] = read_exited, [FRAME_STATE] = read_state,
-    [FRAME_OUTPUT] = read_output, [FRAME_INPUT] = read_input,   [FRAME_CONN_DATA] = read_conn_data,
+    [FRAME_BOOT] = read_boot,
+    [FRAME_ROOT] = read_root,
+    [FRAME_SPAWN] = read_spawn,
+    [FRAME_FAILED] = read_failed,
+    [FRAME_EXITED] = read_exited,
+    [FRAME_STATE] = read_state,
+    [FRAME_OUTPUT] = read_output,
+    [FRAME_INPUT] = read_input,
+    [FRAME_CONN_DATA] = read_conn_data,
+    [FRAME_SHELL_RUN] = read_shell_run,
+    [FRAME_SHELL_DONE] = read_shell_done,
 };
 
 /* What was accepted is, when written again, as long as what was there: nothing was passed over. */

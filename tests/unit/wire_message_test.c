@@ -267,6 +267,41 @@ static void a_state_comes_back(void)
     CHECK(state.input == 6 && state.input_taken == 5 && state.age_ms == 0x100000001);
     CHECK(state.acked[0] == 1 && state.acked[1] == 2 && state.produced[0] == 3 &&
           state.produced[1] == 4);
+    CHECK(state.is_shell && state.is_shell_busy && state.shell_command == 0x200000002);
+    CHECK(state.shell_output[0] == 8 && state.shell_output[1] == 9);
+}
+
+static void a_shells_command_and_its_end_come_back(void)
+{
+    cleanup_with(buf_done) struct buf out = BUF_INIT(SAMPLES_MAX);
+    struct frame frame = sample(&out, FRAME_SHELL_RUN);
+    struct message_shell_run run;
+    struct message_shell_done done;
+
+    CHECK(message_get_shell_run(&frame, &run));
+    CHECK(run.command == 0x300000003 && run.is_hidden && run.text_len == 9);
+    CHECK(memcmp(run.text, "echo\n'hi'", 9) == 0);
+
+    frame = sample(&out, FRAME_SHELL_DONE);
+    CHECK(message_get_shell_done(&frame, &done));
+    CHECK(done.command == 0x300000003 && done.how == SHELL_INTERRUPTED && done.status == 130);
+    CHECK(done.end[0] == 100 && done.end[1] == 0x100000000);
+    out.data[FRAME_HEADER_SIZE + 8] = SHELL_ENDS;
+    CHECK(!message_get_shell_done(&frame, &done), "(an unknown end)");
+}
+
+static void a_shell_needs_a_terminal(void)
+{
+    static struct message_spawn spawn;
+    cleanup_with(buf_done) struct buf out = BUF_INIT(SAMPLES_MAX);
+    struct frame frame = sample(&out, FRAME_SPAWN);
+
+    CHECK(message_get_spawn(&frame, &spawn) && spawn.shell == SHELL_BASH);
+    out.data[out.len - 1] = SHELL_KINDS;
+    CHECK(!message_get_spawn(&frame, &spawn), "(an unknown kind)");
+    out.data[out.len - 1] = SHELL_SH;
+    out.data[out.len - 6] = 0;
+    CHECK(!message_get_spawn(&frame, &spawn), "(no terminal)");
 }
 
 static void output_and_input_come_back(void)
@@ -281,7 +316,7 @@ static void output_and_input_come_back(void)
     CHECK(message_get_stream(&frame, &stream, &offset, &data, &len));
     CHECK(stream == STREAM_STDERR && offset == 0x1122334455667788 && len == 7);
     CHECK(memcmp(data, "out\0put", 7) == 0);
-    out.data[FRAME_HEADER_SIZE] = STREAM_COUNT;
+    out.data[FRAME_HEADER_SIZE] = STREAM_ALL;
     CHECK(!message_get_stream(&frame, &stream, &offset, &data, &len), "(an unknown stream)");
 
     frame = sample(&out, FRAME_INPUT);
@@ -360,6 +395,8 @@ int main(void)
     RUN(a_failure_comes_back);
     RUN(an_end_comes_back);
     RUN(a_state_comes_back);
+    RUN(a_shells_command_and_its_end_come_back);
+    RUN(a_shell_needs_a_terminal);
     RUN(output_and_input_come_back);
     RUN(numbers_come_back);
     RUN(a_listen_carries_one_descriptor);

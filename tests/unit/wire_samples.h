@@ -45,6 +45,7 @@ static inline int put_spawn_sample(struct buf *out)
         .has_terminal = true,
         .rows = 24,
         .columns = 80,
+        .shell = SHELL_BASH,
     };
     return message_put_spawn(out, 3, 1, &spawn);
 }
@@ -76,7 +77,28 @@ static inline int put_state_sample(struct buf *out)
                                                       .input_taken = 5,
                                                       .acked = { 1, 2 },
                                                       .produced = { 3, 4 },
-                                                      .age_ms = 0x100000001 });
+                                                      .age_ms = 0x100000001,
+                                                      .is_shell = true,
+                                                      .is_shell_busy = true,
+                                                      .shell_command = 0x200000002,
+                                                      .shell_output = { 8, 9 } });
+}
+
+static inline int put_shell_run_sample(struct buf *out)
+{
+    return message_put_shell_run(
+        out, 3,
+        &(struct message_shell_run){
+            .command = 0x300000003, .is_hidden = true, .text = "echo\n'hi'", .text_len = 9 });
+}
+
+static inline int put_shell_done_sample(struct buf *out)
+{
+    return message_put_shell_done(out, 3,
+                                  &(struct message_shell_done){ .command = 0x300000003,
+                                                                .how = SHELL_INTERRUPTED,
+                                                                .status = 130,
+                                                                .end = { 100, 0x100000000 } });
 }
 
 static inline int put_output_sample(struct buf *out)
@@ -106,6 +128,7 @@ NUMBERS_SAMPLE(ACK, STREAM_STDERR, 0x0102030405060708)
 NUMBERS_SAMPLE(SIGNAL, 15, 0)
 NUMBERS_SAMPLE(RESIZE, 24, 0x1234)
 NUMBERS_SAMPLE(FORGET, 0, 0)
+NUMBERS_SAMPLE(SHELL_INTERRUPT, 0x0102030405060708, 0)
 NUMBERS_SAMPLE(READY, WIRE_VERSION, 4711)
 NUMBERS_SAMPLE(ROOTED, 0, 0)
 NUMBERS_SAMPLE(STARTED, 17, 0)
@@ -118,19 +141,34 @@ NUMBERS_SAMPLE(CONN_END, 111, 0)
 
 /* By type; those that are NULL do not exist. */
 static int (*const samples[FRAME_TYPES])(struct buf *out) = {
-    [FRAME_BOOT] = put_boot_sample,           [FRAME_ROOT] = put_root_sample,
-    [FRAME_LISTEN] = put_LISTEN_sample,       [FRAME_HELLO] = put_HELLO_sample,
-    [FRAME_SPAWN] = put_spawn_sample,         [FRAME_INPUT] = put_input_sample,
-    [FRAME_INPUT_EOF] = put_INPUT_EOF_sample, [FRAME_ACK] = put_ACK_sample,
-    [FRAME_SIGNAL] = put_SIGNAL_sample,       [FRAME_RESIZE] = put_RESIZE_sample,
-    [FRAME_FORGET] = put_FORGET_sample,       [FRAME_READY] = put_READY_sample,
-    [FRAME_ROOTED] = put_ROOTED_sample,       [FRAME_STARTED] = put_STARTED_sample,
-    [FRAME_FAILED] = put_failed_sample,       [FRAME_OUTPUT] = put_output_sample,
-    [FRAME_INPUT_ACK] = put_INPUT_ACK_sample, [FRAME_EXITED] = put_exited_sample,
-    [FRAME_STATE] = put_state_sample,         [FRAME_CONNECT] = put_CONNECT_sample,
-    [FRAME_CONNECTED] = put_CONNECTED_sample, [FRAME_CONN_DATA] = put_conn_data_sample,
-    [FRAME_CONN_EOF] = put_CONN_EOF_sample,   [FRAME_CONN_ACK] = put_CONN_ACK_sample,
+    [FRAME_BOOT] = put_boot_sample,
+    [FRAME_ROOT] = put_root_sample,
+    [FRAME_LISTEN] = put_LISTEN_sample,
+    [FRAME_HELLO] = put_HELLO_sample,
+    [FRAME_SPAWN] = put_spawn_sample,
+    [FRAME_INPUT] = put_input_sample,
+    [FRAME_INPUT_EOF] = put_INPUT_EOF_sample,
+    [FRAME_ACK] = put_ACK_sample,
+    [FRAME_SIGNAL] = put_SIGNAL_sample,
+    [FRAME_RESIZE] = put_RESIZE_sample,
+    [FRAME_FORGET] = put_FORGET_sample,
+    [FRAME_READY] = put_READY_sample,
+    [FRAME_ROOTED] = put_ROOTED_sample,
+    [FRAME_STARTED] = put_STARTED_sample,
+    [FRAME_FAILED] = put_failed_sample,
+    [FRAME_OUTPUT] = put_output_sample,
+    [FRAME_INPUT_ACK] = put_INPUT_ACK_sample,
+    [FRAME_EXITED] = put_exited_sample,
+    [FRAME_STATE] = put_state_sample,
+    [FRAME_CONNECT] = put_CONNECT_sample,
+    [FRAME_CONNECTED] = put_CONNECTED_sample,
+    [FRAME_CONN_DATA] = put_conn_data_sample,
+    [FRAME_CONN_EOF] = put_CONN_EOF_sample,
+    [FRAME_CONN_ACK] = put_CONN_ACK_sample,
     [FRAME_CONN_END] = put_CONN_END_sample,
+    [FRAME_SHELL_RUN] = put_shell_run_sample,
+    [FRAME_SHELL_INTERRUPT] = put_SHELL_INTERRUPT_sample,
+    [FRAME_SHELL_DONE] = put_shell_done_sample,
 };
 
 /* Whether the frame's payload is what its type says. */
@@ -142,6 +180,8 @@ static inline bool is_message(const struct frame *frame)
     struct message_failed failed;
     struct message_exited exited;
     struct message_state state;
+    struct message_shell_run run;
+    struct message_shell_done done;
     enum frame_stream stream;
     uint64_t first, second;
     const char *data;
@@ -160,6 +200,10 @@ static inline bool is_message(const struct frame *frame)
         return message_get_exited(frame, &exited);
     case FRAME_STATE:
         return message_get_state(frame, &state);
+    case FRAME_SHELL_RUN:
+        return message_get_shell_run(frame, &run);
+    case FRAME_SHELL_DONE:
+        return message_get_shell_done(frame, &done);
     case FRAME_OUTPUT:
         return message_get_stream(frame, &stream, &first, &data, &len);
     case FRAME_INPUT:
@@ -175,6 +219,7 @@ static inline bool is_message(const struct frame *frame)
     case FRAME_SIGNAL:
     case FRAME_RESIZE:
     case FRAME_FORGET:
+    case FRAME_SHELL_INTERRUPT:
     case FRAME_READY:
     case FRAME_ROOTED:
     case FRAME_STARTED:
