@@ -14,8 +14,8 @@
 #include "wire/envelope.h"
 
 enum {
-    READY_ENOUGH = 64 * 1024,              /* bytes that may wait before the call waits */
-    READY_MAX = READY_ENOUGH + 1024 * 1024 /* and one message more */
+    READY_ENOUGH = 64 * 1024,                       /* bytes that may wait before the call waits */
+    READY_MAX = READY_ENOUGH + ENVELOPE_PAYLOAD_MAX /* and one message more */
 };
 
 struct feed {

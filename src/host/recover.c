@@ -23,7 +23,11 @@
 #include "host/record_internal.h"
 #include "host/registry.h"
 #include "host/sandbox_create.h"
+<<<<<<< HEAD
 #include "host/service.h"
+=======
+#include "host/shell_state.h"
+>>>>>>> bf3274f (host: snapshots, stops and restarts remember shells)
 #include "kernel/cgroup.h"
 #include "store/store.h"
 #include "store/volume.h"
@@ -190,6 +194,7 @@ static void finish_rollback(struct sandbox *sandbox)
         return;
     }
     fault_point("recover.rebooted");
+    shells_return(sandbox, sandbox->info.base);
     sandbox->info.state = was_running ? SANDBOX_ACTIVE : SANDBOX_STOPPED;
     (void)sandbox_record(sandbox, sandbox->info.state, &err);
     sandbox_audit(sandbox, "rollback",
@@ -266,6 +271,7 @@ static void remove_one(struct sandbox *sandbox)
     }
     ledger_purge(sandbox->ledger);
     fault_point("recover.emptied");
+    shells_remove(sandbox);
     (void)registry_remove(sandbox->host->registry, sandbox->info.id, &err);
     fault_point("recover.forgotten");
     sandbox_audit(sandbox, "destroy", json_pack("{s:b}", "recovered", true));
@@ -288,6 +294,7 @@ static void recover(struct host *host, struct sandbox_info *info)
         ledger_load(sandbox->ledger);
         recover_one(sandbox);
         recover_processes(sandbox);
+        shells_load(sandbox);
     } else {
         remove_one(sandbox);
     }

@@ -15,6 +15,7 @@
 #include "host/ledger.h"
 #include "host/registry.h"
 #include "host/sandbox_internal.h"
+#include "host/shell_state.h"
 #include "store/volume.h"
 
 static void make_id(char *id)
@@ -50,6 +51,7 @@ void sandbox_unref(struct sandbox *sandbox)
 {
     if (!sandbox || atomic_fetch_sub(&sandbox->refs, 1) != 1)
         return;
+    shells_free(sandbox);
     volume_close(sandbox->volume);
     ledger_unref(sandbox->ledger);
     sandbox_info_done(&sandbox->info);

@@ -6,6 +6,7 @@
 #include "host/ledger.h"
 #include "host/registry.h"
 #include "host/sandbox_internal.h"
+#include "host/shell_state.h"
 #include "store/volume.h"
 
 /* From now on everything is refused. Whether it is ours to destroy: otherwise somebody else does.
@@ -87,6 +88,8 @@ int sandbox_destroy(struct sandbox *sandbox, struct err *err)
     r = destroy_files(sandbox, err);
     ledger_purge(sandbox->ledger);
     fault_point("destroy.emptied");
+    if (r == 0)
+        shells_remove(sandbox);
     if (r == 0)
         r = registry_remove(sandbox->host->registry, sandbox->info.id, err);
     if (r < 0)

@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/fault.h"
 #include "host/sandbox_internal.h"
+#include "host/shell_state.h"
 #include "kernel/cgroup.h"
 
 static int freeze(const struct sandbox *sandbox, bool on, struct err *err)
@@ -95,6 +96,7 @@ int sandbox_halt(struct sandbox *sandbox, enum sandbox_state before, struct err 
         sandbox_finish(sandbox, before);
         return 0;
     }
+    shells_remember(sandbox);
     sandbox_set_state(sandbox, SANDBOX_STOPPED);
     sandbox_wait_starting(sandbox);
     r = record_end(sandbox, err);
@@ -105,6 +107,7 @@ int sandbox_halt(struct sandbox *sandbox, enum sandbox_state before, struct err 
     }
     process_doom_all(sandbox->machine, KILLER_STOP);
     sandbox_unboot(sandbox);
+    shells_sleep(sandbox);
     fault_point("stop.ended");
     sandbox_finish(sandbox, SANDBOX_STOPPED);
     sandbox_audit(sandbox, "stop", NULL);
@@ -156,6 +159,7 @@ void sandbox_note_loss(struct sandbox *sandbox)
     struct err ignored;
 
     sandbox_unboot(sandbox);
+    shells_sleep(sandbox);
     fault_point("loss.ended");
     (void)sandbox_record(sandbox, SANDBOX_STOPPED, &ignored);
     fault_point("loss.recorded");

@@ -9,6 +9,7 @@
 #include "base/fault.h"
 #include "host/registry.h"
 #include "host/sandbox_snapshot.h"
+#include "host/shell_state.h"
 #include "store/volume.h"
 
 /* Which files the sandbox has. */
@@ -93,6 +94,7 @@ static int roll_back(struct sandbox *sandbox, const char *snapshot, enum sandbox
         undo(sandbox, &old, state);
         return r;
     }
+    shells_return(sandbox, snapshot);
     /* It has happened; should this fail, the next record says so, or recovery does it again. */
     (void)sandbox_record(sandbox, state, &ignored);
     fault_point("rollback.done");

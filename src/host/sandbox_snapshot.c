@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/fault.h"
 #include "host/registry.h"
+#include "host/shell_state.h"
 #include "kernel/cgroup.h"
 #include "store/store.h"
 #include "store/volume.h"
@@ -87,6 +88,7 @@ static int snapshot_now(struct sandbox *sandbox, struct snapshot_info *snapshot,
     struct err ignored;
     int r;
 
+    shells_remember(sandbox);
     snapshot->created_ms = clock_wall_ms(); /* not later than it is taken: see sandbox_diff.c */
     r = take(sandbox, snapshot->name, err);
     if (r < 0)
@@ -97,6 +99,8 @@ static int snapshot_now(struct sandbox *sandbox, struct snapshot_info *snapshot,
     r = record(sandbox, snapshot, err);
     if (r < 0)
         (void)volume_remove_snapshot(sandbox->volume, snapshot->name, &ignored);
+    else
+        shells_keep(sandbox, snapshot->name);
     fault_point("snapshot.recorded");
     return r;
 }
@@ -117,6 +121,7 @@ int sandbox_forget_snapshot(struct sandbox *sandbox, const char *name, struct er
     if (r < 0)
         return r;
     fault_point("prune.recorded");
+    shells_drop(sandbox, name);
     (void)pthread_mutex_lock(&sandbox->lock);
     if (strcmp(sandbox->info.base, name) == 0)
         memcpy(sandbox->info.base, parent, sizeof(parent));

@@ -64,12 +64,17 @@ void shell_enlist(struct sandbox *sandbox, struct shell *shell)
 struct process *shell_live_process(struct sandbox *sandbox, struct shell *shell)
 {
     struct process *process, *ended = NULL;
+    bool is_gone;
 
     (void)pthread_mutex_lock(&sandbox->lock);
     if (shell->process && process_is_over(shell->process))
         ended = TAKE_PTR(shell->process);
+    /* One that was ended with its sandbox has been put to sleep, if anything was known of it. */
+    is_gone = ended && !shell->is_dormant;
     process = shell->process ? process_ref(shell->process) : NULL;
     (void)pthread_mutex_unlock(&sandbox->lock);
+    if (is_gone)
+        shell_file_forget(sandbox, shell->name);
     process_unref(ended);
     return process;
 }
@@ -108,6 +113,13 @@ int shell_spawn(struct sandbox *sandbox, struct shell *shell, enum shell_kind ki
     return 0;
 }
 
+/* Locked. Whether there is something that the next command would find. */
+static bool is_there(const struct shell *shell)
+{
+    return shell->is_dormant || shell->queued > 0 ||
+           (shell->process && !process_is_over(shell->process));
+}
+
 /* Locked. */
 static void fill_info(struct shell *shell, struct shell_info *ret)
 {
@@ -129,9 +141,10 @@ int shell_list(struct sandbox *sandbox, struct shell_info **ret, size_t *ret_cou
         count++;
     *ret = xcalloc(count + 1, sizeof(**ret));
     for (struct shell *shell = sandbox->shells; shell; shell = shell->next)
-        fill_info(shell, &(*ret)[i++]);
+        if (is_there(shell))
+            fill_info(shell, &(*ret)[i++]);
     (void)pthread_mutex_unlock(&sandbox->lock);
-    *ret_count = count;
+    *ret_count = i;
     return 0;
 }
 

@@ -19,7 +19,7 @@ struct shell {
     struct shell_run *queue; /* the first has its turn */
     unsigned queued;
     uint64_t commands;
-    bool has_state;       /* the next process begins with what is remembered */
+    bool is_dormant;      /* the next process begins with what is remembered */
     bool is_changed;      /* since that was written down */
     uint64_t state_input; /* bytes typed at its terminal by then */
 };

@@ -239,11 +239,21 @@ static int give(struct shell_run *run, const char *text, bool is_hidden, struct 
     return r < 0 ? err_sys(err, r, "send a command to shell '%s'", run->shell->name) : 0;
 }
 
+static bool is_dormant(struct shell_run *run)
+{
+    bool is;
+
+    (void)pthread_mutex_lock(&run->sandbox->lock);
+    is = run->shell->is_dormant;
+    (void)pthread_mutex_unlock(&run->sandbox->lock);
+    return is;
+}
+
 static int begin(struct shell_run *run, struct err *err)
 {
     cleanup_with(buf_done) struct buf state = BUF_INIT(SHELL_STATE_MAX);
 
-    if (!run->has_restored && run->shell->has_state && !run->is_hidden &&
+    if (!run->has_restored && is_dormant(run) &&
         shell_file_read_now(run->sandbox, run->shell->name, &state) == 0) {
         run->state = RUN_RESTORING;
         return give(run, state.data, true, err);
@@ -251,6 +261,7 @@ static int begin(struct shell_run *run, struct err *err)
     run->state = RUN_RUNNING;
     if (!run->is_hidden) {
         (void)pthread_mutex_lock(&run->sandbox->lock);
+        run->shell->is_dormant = false;
         run->shell->commands++;
         run->shell->is_changed = true;
         (void)pthread_mutex_unlock(&run->sandbox->lock);
@@ -282,7 +293,17 @@ static bool is_process_busy(const struct shell_run *run)
 /* The kind that the remembered state is for, or bash, where there is one. */
 static enum shell_kind wanted_kind(const struct shell_run *run)
 {
-    return run->shell->has_state && run->shell->kind == SHELL_SH ? SHELL_SH : SHELL_BASH;
+    return run->shell->is_dormant && run->shell->kind == SHELL_SH ? SHELL_SH : SHELL_BASH;
+}
+
+static bool is_listed(struct shell_run *run)
+{
+    bool is;
+
+    (void)pthread_mutex_lock(&run->sandbox->lock);
+    is = shell_find(run->sandbox, run->shell->name) == run->shell;
+    (void)pthread_mutex_unlock(&run->sandbox->lock);
+    return is;
 }
 
 /* It is our turn. */
@@ -294,6 +315,10 @@ static int take_turn(struct shell_run *run, struct err *err)
 
     if (r < 0)
         return r;
+    if (!is_listed(run)) {
+        sandbox_passed(run->sandbox, machine);
+        return err_set(err, ERR_BUSY, "shell '%s' was removed", run->shell->name);
+    }
     process = shell_live_process(run->sandbox, run->shell);
     if (process) {
         use_process(run, process);

@@ -17,7 +17,7 @@ struct buf;
 
 enum {
     ENVELOPE_HEADER_SIZE = 5,
-    ENVELOPE_PAYLOAD_MAX = 1024 * 1024,
+    ENVELOPE_PAYLOAD_MAX = 3 * 1024 * 1024, /* 1 MiB of a script, as JSON writes it */
 };
 
 struct envelope {

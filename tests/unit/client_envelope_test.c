@@ -8,7 +8,7 @@
 #include "holt.h"
 #include "wire/envelope.h"
 
-enum { STREAM_MAX = 2 * 1024 * 1024 };
+enum { STREAM_MAX = 2 * ENVELOPE_PAYLOAD_MAX };
 
 static void an_envelope_comes_back_as_it_went_in(void)
 {
