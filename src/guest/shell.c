@@ -516,8 +516,11 @@ void shell_pump(struct guest *guest, struct process *process)
     if (message_put_shell_done(&guest->link.out, process->id, &done) < 0)
         return;
     shell->is_busy = false;
-    for (int i = STREAM_SHELL_STDOUT; i < STREAM_ALL; i++)
+    /* The pipe of one that was full is not watched: its jobs must not wait for that. */
+    for (int i = STREAM_SHELL_STDOUT; i < STREAM_ALL; i++) {
         process->out[i].ring.produced = process->out[i].sent;
+        process_output_ready(guest, process, i);
+    }
 }
 
 /* --- ending one ------------------------------------------------------------------------------ */
@@ -541,6 +544,7 @@ static void interrupt(struct guest *guest, struct process *process)
     if (withdraw(guest, process))
         return;
     (void)kill(group == process->pid ? group : -group, SIGINT);
+    shell->interrupted = group;
     shell->interrupted_us = clock_us();
     shell->press_us = shell->interrupted_us + PRESS_EVERY_US / 4;
 }
@@ -556,8 +560,11 @@ static void press(struct process *process, uint64_t now)
         (void)kill(process->pid, SIGKILL);
     else if (since > PRESS_HARD_US && group != process->pid)
         (void)kill(-group, SIGKILL);
+    else if (group != process->pid && group != shell->interrupted)
+        (void)kill(-group, SIGINT);
     else if (may_be_idle(process))
         probe(process);
+    shell->interrupted = group;
 }
 
 bool shell_handle(struct guest *guest, struct process *process, const struct frame *frame)

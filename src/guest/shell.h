@@ -42,6 +42,7 @@ struct shell {
     bool is_probing;
     uint64_t interrupted_us; /* when it was asked to stop; 0: it was not */
     uint64_t press_us;       /* when to ask again */
+    pid_t interrupted;       /* whom that went to */
 };
 
 /* What a new shell has at its end: owned until the shell is made. */
