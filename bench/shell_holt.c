@@ -70,8 +70,8 @@ int main(int argc, char **argv)
         times[i] = now_ms() - start;
     }
     qsort(times, (size_t)count, sizeof(*times), compare);
-    (void)printf("{\"what\":\"shell command\",\"count\":%d,\"p50_ms\":%.3f,\"p99_ms\":%.3f}\n", count,
-                 times[count / 2], times[count * 99 / 100]);
+    (void)printf("{\"what\":\"shell command\",\"count\":%d,\"p50_ms\":%.3f,\"p99_ms\":%.3f}\n",
+                 count, times[count / 2], times[count * 99 / 100]);
     holt_close(holt);
     free(times);
     return 0;
