@@ -31,6 +31,7 @@ struct guest {
     bool is_rooted; /* before that there is nothing that may run */
     struct process *processes;
     unsigned process_count;
+    unsigned shell_count;      /* of them */
     uint32_t last_process;     /* the highest id of all that were ever started */
     struct process *forgotten; /* freed at the end of the turn: events may still name them */
     struct connection *connections[FRAME_CONNECTIONS_MAX]; /* by the remainder of the number */

@@ -146,6 +146,7 @@ static void add_process(struct guest *guest, uint32_t id, pid_t pid, struct ends
     }
     process->shell = TAKE_PTR(ends->shell.shell);
     if (process->shell) {
+        guest->shell_count++;
         process->shell->status.owner = process;
         watch_set(guest->epoll_fd, &process->shell->status, EPOLLIN);
     }
@@ -343,8 +344,10 @@ static void forget(struct guest *guest, struct process *process)
         close_watch(guest, &process->out[i].watch);
         ring_done(&process->out[i].ring);
     }
-    if (process->shell)
+    if (process->shell) {
         watch_set(guest->epoll_fd, &process->shell->status, 0);
+        guest->shell_count--;
+    }
     process->next = guest->forgotten;
     guest->forgotten = process;
     guest->process_count--;

@@ -604,6 +604,8 @@ long shell_wait_us(const struct guest *guest)
 {
     uint64_t due = UINT64_MAX, now;
 
+    if (guest->shell_count == 0)
+        return -1;
     for (const struct process *process = guest->processes; process; process = process->next)
         if (due_us(process) < due)
             due = due_us(process);
@@ -615,8 +617,11 @@ long shell_wait_us(const struct guest *guest)
 
 void shell_tick(struct guest *guest)
 {
-    uint64_t now = clock_us();
+    uint64_t now;
 
+    if (guest->shell_count == 0)
+        return;
+    now = clock_us();
     for (struct process *process = guest->processes; process; process = process->next) {
         struct shell *shell = process->shell;
         uint64_t step;

@@ -61,6 +61,13 @@ void shell_enlist(struct sandbox *sandbox, struct shell *shell)
     *slot = shell;
 }
 
+bool shell_is_gone(const struct process_end *end)
+{
+    return end->outcome == OUTCOME_EXITED || end->outcome == OUTCOME_SIGNALED ||
+           end->outcome == OUTCOME_OOM ||
+           (end->outcome == OUTCOME_KILLED && end->killer == KILLER_USER);
+}
+
 struct process *shell_live_process(struct sandbox *sandbox, struct shell *shell)
 {
     struct process *process, *ended = NULL;
@@ -69,8 +76,7 @@ struct process *shell_live_process(struct sandbox *sandbox, struct shell *shell)
     (void)pthread_mutex_lock(&sandbox->lock);
     if (shell->process && process_is_over(shell->process))
         ended = TAKE_PTR(shell->process);
-    /* One that was ended with its sandbox has been put to sleep, if anything was known of it. */
-    is_gone = ended && !shell->is_dormant;
+    is_gone = ended && shell_is_gone(&ended->end);
     process = shell->process ? process_ref(shell->process) : NULL;
     (void)pthread_mutex_unlock(&sandbox->lock);
     if (is_gone)

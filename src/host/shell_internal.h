@@ -36,6 +36,9 @@ void shell_enlist(struct sandbox *sandbox, struct shell *shell);
 /* A process that the shell may use, referenced, or NULL; one that has ended is let go. */
 struct process *shell_live_process(struct sandbox *sandbox, struct shell *shell);
 
+/* Whether an end was of the shell's own making, or wanted: there is nothing to go on from. */
+bool shell_is_gone(const struct process_end *end);
+
 /* Starts a process of this kind for it; returned referenced. Whether the program exists is said by
  * the end of the process. */
 int shell_spawn(struct sandbox *sandbox, struct shell *shell, enum shell_kind kind,

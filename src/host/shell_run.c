@@ -45,6 +45,7 @@ struct shell_run {
     bool is_told; /* STARTED was given */
     bool has_restored;
     enum run_state state;
+    enum shell_kind kind; /* of a process that was started for it */
     uint64_t deadline_ms; /* 0: none */
     uint64_t started_ms;
     bool is_timed_out; /* and the guest was told */
@@ -272,7 +273,10 @@ static int begin(struct shell_run *run, struct err *err)
 static int spawn(struct shell_run *run, enum shell_kind kind, struct err *err)
 {
     struct process *process;
-    int r = shell_spawn(run->sandbox, run->shell, kind, &process, err);
+    int r;
+
+    run->kind = kind;
+    r = shell_spawn(run->sandbox, run->shell, kind, &process, err);
 
     if (r < 0)
         return r;
@@ -291,9 +295,14 @@ static bool is_process_busy(const struct shell_run *run)
 }
 
 /* The kind that the remembered state is for, or bash, where there is one. */
-static enum shell_kind wanted_kind(const struct shell_run *run)
+static enum shell_kind wanted_kind(struct shell_run *run)
 {
-    return run->shell->is_dormant && run->shell->kind == SHELL_SH ? SHELL_SH : SHELL_BASH;
+    bool is_sh;
+
+    (void)pthread_mutex_lock(&run->sandbox->lock);
+    is_sh = run->shell->is_dormant && run->shell->kind == SHELL_SH;
+    (void)pthread_mutex_unlock(&run->sandbox->lock);
+    return is_sh ? SHELL_SH : SHELL_BASH;
 }
 
 static bool is_listed(struct shell_run *run)
@@ -435,8 +444,7 @@ static int refuse_start(struct shell_run *run, struct err *err)
 static int go_on(struct shell_run *run, enum news news, struct err *err)
 {
     if (news == NEWS_OVER && is_missing(run)) {
-        if (run->shell->kind == SHELL_BASH && run->process->end.exit_code == EXIT_NOT_FOUND &&
-            !run->is_hidden)
+        if (run->kind == SHELL_BASH && run->process->end.exit_code == EXIT_NOT_FOUND)
             return spawn(run, SHELL_SH, err);
         return refuse_start(run, err);
     }
@@ -542,7 +550,7 @@ void shell_run_free(struct shell_run *run)
 {
     if (!run)
         return;
-    if (run->process && run->state != RUN_ENDED && is_process_busy(run))
+    if ((run->state == RUN_RUNNING || run->state == RUN_RESTORING) && is_process_busy(run))
         drain(run);
     let_process_go(run);
     leave_queue(run);

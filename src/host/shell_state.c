@@ -263,8 +263,7 @@ static bool has_ended(struct sandbox *sandbox, uint32_t number)
     if (sandbox_find_record(sandbox, id, &record, &ignored) < 0)
         return false;
     record_get(record, &info);
-    has = info.is_over &&
-          (info.end.outcome == OUTCOME_EXITED || info.end.outcome == OUTCOME_SIGNALED);
+    has = info.is_over && shell_is_gone(&info.end);
     record_unref(record);
     return has;
 }
