@@ -31,7 +31,7 @@ static int command_get(const json_t *request, const char **ret, struct err *err)
     const json_t *value = json_object_get(request, "command");
     int r = json_get_text(request, "command", ret, err);
 
-    if (r == 0 && value && json_is_string(value) && json_string_length(value) != strlen(*ret))
+    if (r == 0 && json_is_string(value) && json_string_length(value) != strlen(*ret))
         return err_set(err, ERR_INVALID, "field 'command' has a NUL inside");
     return r;
 }

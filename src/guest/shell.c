@@ -108,42 +108,47 @@ static int open_files(struct shell *shell, int *control, int *text, int *code)
     return shell->kind == SHELL_BASH ? fill(shell->control_fd, rc, strlen(rc)) : 0;
 }
 
+/* Where the shell finds it under this number. */
+static int *side_of(struct shell_ends *ends, int number)
+{
+    return &ends->side[number - ends->side_first];
+}
+
 static int open_bash(struct shell_ends *ends)
 {
-    int *side = ends->side;
-    int r = open_pipe(&ends->out[0], &side[SHELL_BASH_OUT - SHELL_BASH_OUT], true);
+    int r;
 
     ends->side_first = SHELL_BASH_OUT;
     ends->side_count = SHELL_BASH_END - SHELL_BASH_OUT;
+    r = open_pipe(&ends->out[0], side_of(ends, SHELL_BASH_OUT), true);
     if (r == 0)
-        r = open_pipe(&ends->out[1], &side[SHELL_BASH_ERR - SHELL_BASH_OUT], true);
+        r = open_pipe(&ends->out[1], side_of(ends, SHELL_BASH_ERR), true);
     if (r == 0)
-        r = open_pipe(&ends->shell->status.fd, &side[SHELL_BASH_STATUS - SHELL_BASH_OUT], true);
+        r = open_pipe(&ends->shell->status.fd, side_of(ends, SHELL_BASH_STATUS), true);
     return r < 0 ? r
-                 : open_files(ends->shell, &side[SHELL_BASH_CONTROL - SHELL_BASH_OUT],
-                              &side[SHELL_BASH_TEXT - SHELL_BASH_OUT],
-                              &side[SHELL_BASH_CODE - SHELL_BASH_OUT]);
+                 : open_files(ends->shell, side_of(ends, SHELL_BASH_CONTROL),
+                              side_of(ends, SHELL_BASH_TEXT), side_of(ends, SHELL_BASH_CODE));
 }
 
 static int open_sh(struct shell_ends *ends)
 {
     static const char first[] = "echo 0 0 >&9\n";
-    int *side = ends->side;
-    int r = open_pipe(&ends->out[0], &side[SHELL_SH_OUT - SHELL_SH_CODE], true);
+    int r;
 
     ends->side_first = SHELL_SH_CODE;
     ends->side_count = SHELL_SH_END - SHELL_SH_CODE;
+    r = open_pipe(&ends->out[0], side_of(ends, SHELL_SH_OUT), true);
     if (r == 0)
-        r = open_pipe(&ends->out[1], &side[SHELL_SH_ERR - SHELL_SH_CODE], true);
+        r = open_pipe(&ends->out[1], side_of(ends, SHELL_SH_ERR), true);
     if (r == 0)
-        r = open_pipe(&ends->shell->status.fd, &side[SHELL_SH_STATUS - SHELL_SH_CODE], true);
+        r = open_pipe(&ends->shell->status.fd, side_of(ends, SHELL_SH_STATUS), true);
     if (r == 0)
         r = open_pipe(&ends->shell->script_fd, &ends->script_fd, false);
     if (r == 0 && write(ends->shell->script_fd, first, strlen(first)) < 0)
         r = -errno;
     return r < 0 ? r
-                 : open_files(ends->shell, NULL, &side[SHELL_SH_TEXT - SHELL_SH_CODE],
-                              &side[SHELL_SH_CODE - SHELL_SH_CODE]);
+                 : open_files(ends->shell, NULL, side_of(ends, SHELL_SH_TEXT),
+                              side_of(ends, SHELL_SH_CODE));
 }
 
 int shell_open(enum shell_kind kind, struct shell_ends *ret)
