@@ -33,7 +33,7 @@ struct ends {
 static const struct ends no_ends = {
     .child = { -1, -1, -1 },
     .ours = { -1, -1, -1 },
-    .shell = { .side = { -1, -1, -1, -1, -1, -1 }, .script_fd = -1, .out = { -1, -1 } },
+    .shell = { .side = { -1, -1, -1, -1, -1, -1 }, .out = { -1, -1 } },
 };
 
 static void ends_done(struct ends *ends)
@@ -79,19 +79,12 @@ static int open_terminal(const struct guest *guest, const struct message_spawn *
     return ends->ours[0] < 0 || ends->child[0] < 0 || ends->child[2] < 0 ? -EMFILE : 0;
 }
 
-/* A plain sh has its script in the terminal's place. */
 static int open_shell(const struct guest *guest, const struct message_spawn *message,
                       struct ends *ends)
 {
     int r = open_terminal(guest, message, ends);
 
-    if (r == 0)
-        r = shell_open(message->shell, &ends->shell);
-    if (r == 0 && ends->shell.script_fd >= 0) {
-        cleanup_close_fd(&ends->child[0]);
-        ends->child[0] = TAKE_FD(ends->shell.script_fd);
-    }
-    return r;
+    return r < 0 ? r : shell_open(message->shell, &ends->shell);
 }
 
 static int open_ends(const struct guest *guest, const struct message_spawn *message,

@@ -16,8 +16,8 @@
  * such a trap is lost, so bash is signalled until the file is empty; and it runs what was in there
  * once, however often it is signalled. A resize finds the file empty.
  *
- * A plain sh has no such trap; it reads short lines from stdin, a pipe, and for job control
- * believes itself at a terminal, which it has but cannot be reached over.
+ * A plain sh has no such trap; it reads short lines from a pipe as its script. It is interactive
+ * all the same, so that an error or an interrupt ends a command and not the shell.
  *
  * An interrupt (SIGINT to whoever is in front at the terminal) may throw the shell back to its
  * prompt, without a word about the command. Then it is asked whether it is there: a probe. */
@@ -135,15 +135,15 @@ static int open_sh(struct shell_ends *ends)
     static const char first[] = "echo 0 0 >&9\n";
     int r;
 
-    ends->side_first = SHELL_SH_CODE;
-    ends->side_count = SHELL_SH_END - SHELL_SH_CODE;
+    ends->side_first = SHELL_SH_SCRIPT;
+    ends->side_count = SHELL_SH_END - SHELL_SH_SCRIPT;
     r = open_pipe(&ends->out[0], side_of(ends, SHELL_SH_OUT), true);
     if (r == 0)
         r = open_pipe(&ends->out[1], side_of(ends, SHELL_SH_ERR), true);
     if (r == 0)
         r = open_pipe(&ends->shell->status.fd, side_of(ends, SHELL_SH_STATUS), true);
     if (r == 0)
-        r = open_pipe(&ends->shell->script_fd, &ends->script_fd, false);
+        r = open_pipe(&ends->shell->script_fd, side_of(ends, SHELL_SH_SCRIPT), false);
     if (r == 0 && write(ends->shell->script_fd, first, strlen(first)) < 0)
         r = -errno;
     return r < 0 ? r
@@ -166,7 +166,6 @@ void shell_ends_done(struct shell_ends *ends)
 {
     for (int i = 0; i < SHELL_SIDE_MAX; i++)
         cleanup_close_fd(&ends->side[i]);
-    cleanup_close_fd(&ends->script_fd);
     cleanup_close_fd(&ends->out[0]);
     cleanup_close_fd(&ends->out[1]);
     shell_free(NULL, ends->shell);
@@ -250,12 +249,13 @@ static void give_sh(struct process *process)
 {
     struct shell *shell = process->shell;
     char script[SCRIPT_MAX];
-    int len = snprintf(script, sizeof(script),
-                       "%s\n"
-                       "command . /proc/self/fd/6 </dev/null >&7 2>&8 5<&- 7>&- 8>&- 9>&- && :\n"
-                       "command echo %llu $? >&9\n",
-                       shell->last_status ? "command . /proc/self/fd/5 && :" : ":",
-                       (unsigned long long)shell->command);
+    int len =
+        snprintf(script, sizeof(script),
+                 "%s\n"
+                 "command . /proc/self/fd/6 </dev/null >&7 2>&8 4<&- 5<&- 7>&- 8>&- 9>&- && :\n"
+                 "command echo %llu $? >&9\n",
+                 shell->last_status ? "command . /proc/self/fd/5 && :" : ":",
+                 (unsigned long long)shell->command);
 
     (void)!write(shell->script_fd, script, (size_t)len);
 }

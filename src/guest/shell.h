@@ -20,7 +20,7 @@ struct shell {
     int control_fd;      /* of bash: what its trap reads; empty once it has */
     int text_fd;         /* the command, quoted */
     int code_fd;         /* what sets $? */
-    int script_fd;       /* of a plain sh: its stdin */
+    int script_fd;       /* of a plain sh: what it reads */
     char line[SHELL_LINE_MAX];
     size_t line_len;
 
@@ -50,8 +50,7 @@ struct shell_ends {
     struct shell *shell;
     int side[SHELL_SIDE_MAX]; /* in the order of its numbers; -1: none */
     int side_first, side_count;
-    int script_fd; /* becomes its stdin; -1: the terminal is */
-    int out[2];    /* ours */
+    int out[2]; /* ours */
 };
 
 int shell_open(enum shell_kind kind, struct shell_ends *ret);

@@ -91,7 +91,8 @@ int shell_spawn(struct sandbox *sandbox, struct shell *shell, enum shell_kind ki
     static char *const bash[] = { (char *)(uintptr_t) "bash", (char *)(uintptr_t) "--rcfile",
                                   (char *)(uintptr_t)SHELL_BASH_RC, (char *)(uintptr_t) "-i",
                                   NULL };
-    static char *const sh[] = { (char *)(uintptr_t) "sh", (char *)(uintptr_t) "-i", NULL };
+    static char *const sh[] = { (char *)(uintptr_t) "sh", (char *)(uintptr_t) "-i",
+                                (char *)(uintptr_t)SHELL_SH_SCRIPT_PATH, NULL };
     static char *const sh_env[] = { (char *)(uintptr_t) "PS1=", NULL };
     struct process_spec spec = {
         .args = kind == SHELL_BASH ? bash : sh,

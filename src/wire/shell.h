@@ -19,12 +19,15 @@ enum {
 };
 #define SHELL_BASH_RC "/proc/self/fd/243"
 
-/* Of a plain sh, which knows redirections of one digit only. */
+/* Of a plain sh, which knows redirections of one digit only. Its script is not its stdin: busybox
+ * would take a signal for the end of that. */
 enum {
-    SHELL_SH_CODE = 5,
+    SHELL_SH_SCRIPT = 4,
+    SHELL_SH_CODE,
     SHELL_SH_TEXT,
     SHELL_SH_OUT,
     SHELL_SH_ERR,
     SHELL_SH_STATUS,
     SHELL_SH_END
 };
+#define SHELL_SH_SCRIPT_PATH "/proc/self/fd/4"
