@@ -61,9 +61,9 @@ extern const struct command command_run, command_create, command_exec, command_p
     command_attach, command_kill, command_wait, command_launch, command_port, command_ls,
     command_inspect, command_pause, command_resume, command_stop, command_start, command_rm,
     command_turn, command_snapshot, command_snapshots, command_snapshots_rm, command_rollback,
-    command_fork, command_diff, command_sh, command_shells, command_shells_rm, command_template_import, command_template_commit,
-    command_template_ls, command_template_rm, command_audit, command_doctor, command_version,
-    command_help;
+    command_fork, command_diff, command_shell, command_sh, command_shells, command_shells_rm,
+    command_template_import, command_template_commit, command_template_ls, command_template_rm,
+    command_audit, command_doctor, command_version, command_help;
 
 /* The table of a command that has no option but --help. */
 extern const struct option_table option_table_help;

@@ -27,6 +27,7 @@ const struct command *const commands[] = {
     &command_kill,
     &command_wait,
 
+    &command_shell,
     &command_sh,
     &command_shells,
     &command_shells_rm,

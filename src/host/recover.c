@@ -23,11 +23,8 @@
 #include "host/record_internal.h"
 #include "host/registry.h"
 #include "host/sandbox_create.h"
-<<<<<<< HEAD
 #include "host/service.h"
-=======
 #include "host/shell_state.h"
->>>>>>> bf3274f (host: snapshots, stops and restarts remember shells)
 #include "kernel/cgroup.h"
 #include "store/store.h"
 #include "store/volume.h"
