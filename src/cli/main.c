@@ -10,8 +10,6 @@
 const struct command *const commands[] = {
     &command_run,
     &command_create,
-    &command_launch,
-    &command_port,
     &command_ls,
     &command_inspect,
     &command_pause,
@@ -21,11 +19,13 @@ const struct command *const commands[] = {
     &command_rm,
 
     &command_exec,
+    &command_launch,
     &command_ps,
     &command_logs,
     &command_attach,
     &command_kill,
     &command_wait,
+    &command_port,
 
     &command_shell,
     &command_sh,

@@ -59,7 +59,7 @@ static int port_run(int argc, char **argv)
 }
 
 const struct command command_port = {
-    .group = "Sandboxes",
+    .group = "Processes",
     .name = "port",
     .operands = "ID PORT",
     .summary = "Forward a port of a sandbox until interrupted",

@@ -4,6 +4,7 @@
 #define process_stream_exec test_process_stream_exec
 #define process_stream_attach test_process_stream_attach
 #define process_start_or_join test_process_start_or_join
+#define process_join test_process_join
 #define process_written_get test_process_written_get
 #define process_ended_json test_process_ended_json
 #define process_info_json test_process_info_json
@@ -260,13 +261,14 @@ int stub_process_next(struct process *process, int watch_fd, void *data, size_t 
 #define P2 S1 ",\"processId\":\"p2\""
 #define SH "\"process\":{\"args\":[\"sh\",\"-c\",\"x\"]}"
 
+#define NO_SERVICE ",\"port\":0,\"restarts\":0,\"restart\":\"RESTART_NO\""
 #define INFO_1                                                                                     \
     "{\"id\":\"p1\",\"args\":[\"sh\",\"-c\",\"x\"],\"argsTruncated\":false,\"cwd\":\"/"            \
     "w\",\"tag\":"                                                                                 \
     "\"web\",\"stdin\":true,\"terminal\":false,\"state\":\"PROCESS_STATE_RUNNING\",\"pid\":7,"     \
     "\"startedAt\":\"1970-01-01T00:00:01.000Z\",\"stdout\":{\"total\":\"900\",\"headEnd\":"        \
     "\"100\",\"tailStart\":\"800\"},\"stderr\":{\"total\":\"5\",\"headEnd\":\"5\",\"tailStart\":"  \
-    "\"5\"}}"
+    "\"5\"}" NO_SERVICE "}"
 #define ENDED_WITH(out, err, truncated)                                                            \
     "{\"outcome\":\"OUTCOME_KILLED\",\"exitCode\":137,\"signal\":9,\"reason\":\"rolled back\","    \
     "\"durationMs\":\"1500\",\"cpuMs\":\"3\",\"memoryPeakBytes\":\"4096\",\"killedBy\":"           \
@@ -280,7 +282,7 @@ int stub_process_next(struct process *process, int watch_fd, void *data, size_t 
         "3", "0", "false") ",\"stdout\":{"                                                         \
                            "\"total\":\"3\",\"headEnd\":\"3\",\"tailStart\":\"3\"},\"stderr\":{"   \
                            "\"total\":\"0\","                                                      \
-                           "\"headEnd\":\"0\",\"tailStart\":\"0\"}}"
+                           "\"headEnd\":\"0\",\"tailStart\":\"0\"}" NO_SERVICE "}"
 
 static void check_all_given_back(void)
 {

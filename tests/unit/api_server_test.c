@@ -28,6 +28,7 @@
 #define process_stream_exec test_process_stream_exec
 #define process_stream_attach test_process_stream_attach
 #define process_start_or_join test_process_start_or_join
+#define process_join test_process_join
 #define process_written_get test_process_written_get
 #define process_ended_json test_process_ended_json
 #define process_info_json test_process_info_json

@@ -54,8 +54,8 @@ static void a_bad_header_is_refused_before_its_payload_comes(void)
     CHECK(envelope_parse("\1", 1, &envelope) == -EPROTO, "(compressed)");
     CHECK(envelope_parse("\3\0\0\0\0", 5, &envelope) == -EPROTO);
     CHECK(envelope_parse("H", 1, &envelope) == -EPROTO);
-    CHECK(envelope_parse("\0\0\x10\0\0", 5, &envelope) == 0, "(exactly the limit)");
-    CHECK(envelope_parse("\0\0\x10\0\1", 5, &envelope) == -EMSGSIZE);
+    CHECK(envelope_parse("\0\0\x30\0\0", 5, &envelope) == 0, "(exactly the limit)");
+    CHECK(envelope_parse("\0\0\x30\0\1", 5, &envelope) == -EMSGSIZE);
     CHECK(envelope_parse("\0\xff\xff\xff\xff", 5, &envelope) == -EMSGSIZE);
 }
 
