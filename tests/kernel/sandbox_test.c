@@ -134,6 +134,35 @@ static void pruning_spares_what_somebody_has_named(void)
     world_destroy(sandbox);
 }
 
+static int note_change(const struct diff_entry *entry, void *context)
+{
+    bool *is_seen = context;
+
+    *is_seen = *is_seen || strcmp(entry->path, "/workspace/same") == 0;
+    return 0;
+}
+
+/* Clocks of files stand still for some milliseconds, and size and inode are the same. */
+static void a_write_right_behind_a_snapshot_is_seen(void)
+{
+    struct sandbox *sandbox = world_create(NULL);
+    const struct sandbox_diff since = { .from = NULL };
+
+    for (int i = 0; i < 60; i++) {
+        struct snapshot_info snapshot;
+        bool is_seen = false;
+        char name[16];
+
+        (void)snprintf(name, sizeof(name), "s%d", i);
+        CHECK(world_sh(sandbox, "echo 1 > /workspace/same", NULL) == 0);
+        CHECK_OK(sandbox_snapshot(sandbox, name, SNAPSHOT_NAMED, &snapshot, &err), &err);
+        CHECK(world_sh(sandbox, "echo 2 > /workspace/same", NULL) == 0);
+        CHECK_OK(sandbox_diff(sandbox, &since, note_change, &is_seen, &err), &err);
+        CHECK(is_seen, "(at try %d)", i);
+    }
+    world_destroy(sandbox);
+}
+
 static void every_operation_answers_by_the_state(void)
 {
     struct sandbox *sandbox = world_create("states"), *forks[1], *none;
@@ -414,6 +443,7 @@ int main(void)
     RUN(a_rollback_to_nothing_changes_nothing);
     RUN(newer_snapshots_stay_unless_they_are_to_go);
     RUN(pruning_spares_what_somebody_has_named);
+    RUN(a_write_right_behind_a_snapshot_is_seen);
     RUN(every_operation_answers_by_the_state);
     RUN(a_pause_freezes_and_a_stop_keeps_files);
     RUN(forks_share_nothing_but_the_past);
