@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "api/connect.h"
+#include "api/raw_session.h"
 #include "api/route.h"
 #include "api/stream.h"
 #include "base/buf.h"
@@ -16,6 +17,7 @@
 #include "base/parse.h"
 #include "base/xalloc.h"
 #include "wire/envelope.h"
+#include "wire/raw.h"
 
 enum {
     BODY_MAX = 4 * 1024 * 1024,     /* what a request may hold */
@@ -58,6 +60,8 @@ struct exchange {
     struct buf body;
     size_t discarded;
     bool is_too_large;
+    bool is_raw;               /* the client asks for the connection itself */
+    struct stream *raw_stream; /* that will get it */
 };
 
 static const char *header_get(struct MHD_Connection *connection, const char *name)
@@ -103,7 +107,8 @@ static enum MHD_Result health_send(struct MHD_Connection *connection)
     return body_send(connection, MHD_HTTP_OK, "text/plain", &body, NULL);
 }
 
-/* A unary call fails with an HTTP status, a stream with its last envelope. */
+/* A unary call fails with an HTTP status, and so does one that asked for the connection; a stream
+ * fails with its last envelope. */
 static enum MHD_Result err_send(const struct exchange *exchange, struct MHD_Connection *connection,
                                 const struct err *err)
 {
@@ -113,7 +118,7 @@ static enum MHD_Result err_send(const struct exchange *exchange, struct MHD_Conn
 
     if (err->kind == ERR_INTERNAL)
         log_warn("%s: %s", exchange->route->path, err->msg);
-    if (exchange->route->stream) {
+    if (exchange->route->stream && !exchange->is_raw) {
         if (envelope_add_end(&body, code->name, err->msg, cause) < 0)
             return MHD_NO;
         return body_send(connection, MHD_HTTP_OK, CONNECT_STREAM_TYPE, &body, NULL);
@@ -132,6 +137,16 @@ static bool is_healthz(const char *path, const char *verb)
 {
     return strcmp(path, "/healthz") == 0 &&
            (strcmp(verb, MHD_HTTP_METHOD_GET) == 0 || strcmp(verb, MHD_HTTP_METHOD_HEAD) == 0);
+}
+
+/* A client that asks for what it cannot have is answered as if it had not asked. */
+static bool wants_raw(const struct route *route, struct MHD_Connection *connection)
+{
+    const char *upgrade = header_get(connection, MHD_HTTP_HEADER_UPGRADE);
+    const char *options = header_get(connection, MHD_HTTP_HEADER_CONNECTION);
+
+    return route && route->can_be_raw && upgrade && options &&
+           strcasecmp(upgrade, RAW_PROTOCOL) == 0 && strcasestr(options, "upgrade");
 }
 
 static const struct refusal *request_check(const struct route *route, const char *type,
@@ -172,6 +187,7 @@ enum MHD_Result exchange_begin(const struct listener *listener, struct MHD_Conne
     if (is_healthz(path, verb))
         return MHD_YES;
     exchange->route = route_find(path);
+    exchange->is_raw = wants_raw(exchange->route, connection);
     exchange->refusal =
         request_check(exchange->route, header_get(connection, MHD_HTTP_HEADER_CONTENT_TYPE), verb);
     if (exchange->refusal || !is_announced_too_large(connection))
@@ -285,13 +301,45 @@ static enum MHD_Result stream_answer(const struct exchange *exchange,
     return result;
 }
 
-static enum MHD_Result call_answer(const struct exchange *exchange,
-                                   struct MHD_Connection *connection)
+/* Has the connection's thread to itself. The parameters are libmicrohttpd's. */
+// NOLINTNEXTLINE(readability-function-size)
+static void on_upgrade(void *cls, struct MHD_Connection *connection, void *slot, const char *early,
+                       size_t early_len, MHD_socket fd, struct MHD_UpgradeResponseHandle *handle)
+{
+    struct exchange *exchange = cls;
+
+    (void)connection, (void)slot;
+    raw_session_run(exchange->listener->raw_sessions, TAKE_PTR(exchange->raw_stream), fd, early,
+                    early_len);
+    (void)MHD_upgrade_action(handle, MHD_UPGRADE_ACTION_CLOSE);
+}
+
+/* A client that goes away before it has the answer leaves the stream to exchange_free. */
+static enum MHD_Result raw_answer(struct exchange *exchange, struct MHD_Connection *connection,
+                                  const struct call *call, const json_t *request)
+{
+    struct MHD_Response *response;
+    struct err err = { 0 };
+    enum MHD_Result result;
+
+    if (exchange->route->stream(call, request, &exchange->raw_stream, &err) < 0)
+        return err_send(exchange, connection, &err);
+    response = MHD_create_response_for_upgrade(on_upgrade, exchange);
+    if (!response)
+        return MHD_NO;
+    (void)MHD_add_response_header(response, MHD_HTTP_HEADER_UPGRADE, RAW_PROTOCOL);
+    result = MHD_queue_response(connection, MHD_HTTP_SWITCHING_PROTOCOLS, response);
+    MHD_destroy_response(response);
+    return result;
+}
+
+static enum MHD_Result call_answer(struct exchange *exchange, struct MHD_Connection *connection)
 {
     cleanup_json json_t *request = NULL;
     struct call call = {
         .host = exchange->listener->host,
         .is_local = exchange->listener->is_local,
+        .is_raw = exchange->is_raw,
         .connection_fd =
             MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd,
     };
@@ -300,6 +348,8 @@ static enum MHD_Result call_answer(const struct exchange *exchange,
     if (headers_check(exchange, connection, &err) < 0 ||
         request_parse(exchange, &request, &err) < 0)
         return err_send(exchange, connection, &err);
+    if (exchange->is_raw)
+        return raw_answer(exchange, connection, &call, request);
     if (exchange->route->stream)
         return stream_answer(exchange, connection, &call, request);
     return unary_answer(exchange, connection, &call, request);
@@ -327,6 +377,8 @@ void exchange_free(struct exchange *exchange)
 {
     if (!exchange)
         return;
+    if (exchange->raw_stream)
+        exchange->raw_stream->ops->close(exchange->raw_stream);
     buf_done(&exchange->body);
     free(exchange);
 }

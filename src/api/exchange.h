@@ -9,12 +9,14 @@
 
 struct exchange;
 struct host;
+struct raw_sessions;
 
 /* Where requests come in. */
 struct listener {
     struct host *host;
     bool is_local;             /* the unix socket, which its mode protects: no token */
     char token[TOKEN_LEN + 1]; /* of a listener that is not local */
+    struct raw_sessions *raw_sessions;
 };
 
 /* Seconds that a connection may be silent while we wait for its client. */

@@ -19,8 +19,16 @@
 #include "host/process.h"
 #include "host/record.h"
 #include "host/sandbox.h"
+#include "wire/envelope.h"
+#include "wire/raw.h"
 
-enum { RUN_OUTPUT_BYTES = 48 * 1024 };
+enum {
+    RUN_OUTPUT_BYTES = 48 * 1024,
+    RAW_OUTPUT_BYTES = 192 * 1024,
+    EVENT_BYTES = 8 * 1024, /* of one that is not output */
+};
+
+_Static_assert(RAW_DATA_MAX - RAW_OUTPUT_BYTES >= 0, "what is read at once is one frame");
 
 /* A process in one of two kinds of place, for as long as its client listens. */
 struct process_stream {
@@ -39,13 +47,12 @@ struct process_stream {
     struct buf output; /* reserved in full, never cleared: a quiet process touches none of it */
 };
 
-static int event_next(struct process_stream *events, struct reader_event *ret)
+static int event_next(const struct process_stream *events, void *data, size_t size,
+                      struct reader_event *ret)
 {
-    void *data = events->output.data;
-
     if (events->reader)
-        return reader_next(events->reader, events->connection_fd, data, events->output.max, ret);
-    return process_next(events->process, events->connection_fd, data, events->output.max, ret);
+        return reader_next(events->reader, events->connection_fd, data, size, ret);
+    return process_next(events->process, events->connection_fd, data, size, ret);
 }
 
 static int ended_add(const struct process_stream *events, const struct reader_event *event,
@@ -85,12 +92,70 @@ static int events_next(struct stream *stream, struct buf *out, struct err *err)
         r = process_started_add(out, &events->started);
         return r < 0 ? err_sys(err, r, "write an event") : 1;
     }
-    r = event_next(events, &event);
+    r = event_next(events, events->output.data, events->output.max, &event);
     if (r == -ECANCELED)
         return r;
     if (r < 0)
         return err_sys(err, r, "read the process's output");
     r = event_add(events, &event, out);
+    if (r < 0)
+        return err_sys(err, r, "write an event");
+    return event.kind == READER_DATA || event.kind == READER_GAP ? 1 : 0;
+}
+
+/* What was made as a message of the JSON stream, as a frame. */
+static int raw_event_add(struct buf *out, const struct buf *message)
+{
+    return raw_add(out, RAW_EVENT, message->data + ENVELOPE_HEADER_SIZE,
+                   message->len - ENVELOPE_HEADER_SIZE);
+}
+
+static int raw_started_add(const struct process_stream *events, struct buf *out)
+{
+    cleanup_with(buf_done) struct buf message = BUF_INIT(EVENT_BYTES);
+    int r = process_started_add(&message, &events->started);
+
+    return r < 0 ? r : raw_event_add(out, &message);
+}
+
+/* The bytes of output are behind the room for a header already. */
+static int raw_add_event(const struct process_stream *events, const struct reader_event *event,
+                         struct buf *out)
+{
+    cleanup_with(buf_done) struct buf message = BUF_INIT(EVENT_BYTES);
+    int r;
+
+    if (event->kind == READER_DATA) {
+        raw_header((unsigned char *)out->data,
+                   event->stream == PROCESS_OUT ? RAW_STDOUT : RAW_STDERR, event->len);
+        out->len = RAW_HEADER_SIZE + event->len;
+        return 0;
+    }
+    r = event_add(events, event, &message);
+    return r < 0 || message.len == 0 ? r : raw_event_add(out, &message);
+}
+
+/* As events_next, in frames. Output is read to where it is sent from; out must be empty. */
+static int raw_events_next(struct stream *stream, struct buf *out, struct err *err)
+{
+    struct process_stream *events = (struct process_stream *)stream;
+    struct reader_event event = { 0 };
+    int r;
+
+    if (!events->is_announced) {
+        events->is_announced = true;
+        r = raw_started_add(events, out);
+        return r < 0 ? err_sys(err, r, "write an event") : 1;
+    }
+    r = buf_reserve(out, RAW_HEADER_SIZE + RAW_OUTPUT_BYTES);
+    if (r < 0)
+        return err_sys(err, r, "make room for output");
+    r = event_next(events, out->data + RAW_HEADER_SIZE, RAW_OUTPUT_BYTES, &event);
+    if (r == -ECANCELED)
+        return r;
+    if (r < 0)
+        return err_sys(err, r, "read the process's output");
+    r = raw_add_event(events, &event, out);
     if (r < 0)
         return err_sys(err, r, "write an event");
     return event.kind == READER_DATA || event.kind == READER_GAP ? 1 : 0;
@@ -124,16 +189,26 @@ static void events_free_slot(struct process_stream **events)
 }
 
 static const struct stream_ops events_ops = { events_next, events_close };
+static const struct stream_ops raw_events_ops = { raw_events_next, events_close };
 
-static int events_new(int connection_fd, struct process_stream **ret, struct err *err)
+struct process *process_stream_writer(struct stream *stream)
+{
+    const struct process_stream *events = (const struct process_stream *)stream;
+
+    return events->process ? process_ref(events->process) : NULL;
+}
+
+static int events_new(const struct call *call, struct process_stream **ret, struct err *err)
 {
     struct process_stream *events = xcalloc(1, sizeof(*events));
     int r;
 
-    events->stream.ops = &events_ops;
-    events->connection_fd = connection_fd;
+    events->stream.ops = call->is_raw ? &raw_events_ops : &events_ops;
+    events->connection_fd = call->connection_fd;
     events->output.max = RUN_OUTPUT_BYTES;
     *ret = events;
+    if (call->is_raw)
+        return 0;
     r = buf_reserve(&events->output, events->output.max);
     return r < 0 ? err_sys(err, r, "make room for output") : 0;
 }
@@ -151,7 +226,7 @@ int process_stream_run(const struct call *call, const struct machine_spec *machi
                        const struct process_spec *process, struct stream **ret, struct err *err)
 {
     cleanup_with(events_free_slot) struct process_stream *events = NULL;
-    int r = events_new(call->connection_fd, &events, err);
+    int r = events_new(call, &events, err);
 
     if (r == 0)
         r = machine_create(call->host, machine, &events->machine, err);
@@ -192,7 +267,7 @@ int process_stream_exec(const struct call *call, const struct start_request *req
     static const struct reader_spec all = { .follows = true, .is_flow = true };
     cleanup_with(events_free_slot) struct process_stream *events = NULL;
     struct process_started_as started = { .process = NULL };
-    int r = events_new(call->connection_fd, &events, err);
+    int r = events_new(call, &events, err);
 
     if (r == 0)
         r = sandbox_enter(call, request->sandbox, events, err);
@@ -233,7 +308,7 @@ int process_stream_attach(const struct call *call, const struct attach_request *
 {
     cleanup_with(events_free_slot) struct process_stream *events = NULL;
     struct reader_spec spec = request->reader;
-    int r = events_new(call->connection_fd, &events, err);
+    int r = events_new(call, &events, err);
 
     if (r == 0)
         r = sandbox_enter(call, request->name.sandbox, events, err);

@@ -1,10 +1,12 @@
-/* A process's events as a stream: started, its output, its end. */
+/* A process's events as a stream: started, its output, its end. A call that is raw gets them as
+ * frames (wire/raw.h), any other as messages. */
 #pragma once
 
 struct attach_request;
 struct call;
 struct err;
 struct machine_spec;
+struct process;
 struct process_spec;
 struct start_request;
 struct stream;
@@ -22,3 +24,7 @@ int process_stream_exec(const struct call *call, const struct start_request *req
 /* Of a process that is there already, and does not care who listens. */
 int process_stream_attach(const struct call *call, const struct attach_request *request,
                           struct stream **ret, struct err *err);
+
+/* The process whose stdin is that of the client, with a reference; NULL: somebody else's, or none.
+ */
+struct process *process_stream_writer(struct stream *stream);

@@ -10,6 +10,7 @@
 #include "api/api.h"
 #include "api/exchange.h"
 #include "api/listen.h"
+#include "api/raw_session.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/log.h"
@@ -25,6 +26,7 @@ enum {
 struct server {
     struct listener listener;
     struct MHD_Daemon *daemon;
+    struct raw_sessions raw_sessions;
 };
 
 struct api {
@@ -79,11 +81,18 @@ __attribute__((format(printf, 2, 0))) static void on_log(void *cls, const char *
     log_debug("http: %s", line);
 }
 
+static void server_init(struct server *server, struct host *host)
+{
+    raw_sessions_init(&server->raw_sessions);
+    server->listener.host = host;
+    server->listener.raw_sessions = &server->raw_sessions;
+}
+
 /* The socket belongs to the server from here on. */
 static int server_start(struct server *server, int fd, struct err *err)
 {
     const unsigned flags = MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD |
-                           MHD_USE_POLL | MHD_USE_ITC | MHD_USE_ERROR_LOG;
+                           MHD_USE_POLL | MHD_USE_ITC | MHD_USE_ERROR_LOG | MHD_ALLOW_UPGRADE;
 
     server->daemon = MHD_start_daemon(
         flags, 0, NULL, NULL, on_request, &server->listener, MHD_OPTION_EXTERNAL_LOGGER, on_log,
@@ -100,9 +109,11 @@ static int server_start(struct server *server, int fd, struct err *err)
 
 static void server_stop(struct server *server)
 {
+    raw_sessions_stop(&server->raw_sessions);
     if (server->daemon)
         MHD_stop_daemon(server->daemon);
     server->daemon = NULL;
+    raw_sessions_done(&server->raw_sessions);
 }
 
 static int local_start(struct api *api, const char *run_dir, struct err *err)
@@ -142,8 +153,8 @@ int api_start(const struct config *config, struct host *host, struct api **ret, 
     int r;
 
     json_object_seed(0); /* otherwise the first request opens /dev/urandom, without CLOEXEC */
-    api->local.listener.host = host;
-    api->tcp.listener.host = host;
+    server_init(&api->local, host);
+    server_init(&api->tcp, host);
     r = local_start(api, config->run, err);
     if (r == 0 && strcmp(config->listen, "none") != 0)
         r = tcp_start(api, config, err);

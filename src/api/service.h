@@ -12,6 +12,7 @@ struct stream;
 struct call {
     struct host *host;
     bool is_local;     /* it came over the unix socket */
+    bool is_raw;       /* the connection is handed over to the stream, which makes frames */
     int connection_fd; /* hangs up when the client goes away */
 };
 

@@ -3,6 +3,7 @@
 #define process_stream_run test_process_stream_run
 #define process_stream_exec test_process_stream_exec
 #define process_stream_attach test_process_stream_attach
+#define process_stream_writer test_process_stream_writer
 #define process_start_or_join test_process_start_or_join
 #define process_join test_process_join
 #define process_written_get test_process_written_get
