@@ -16,6 +16,7 @@ extern "C" {
 #define HOLT_API __attribute__((visibility("default")))
 
 struct holt;
+struct holt_input;
 struct holt_stream;
 
 struct holt_error {
@@ -48,8 +49,43 @@ HOLT_API int holt_stream_open(struct holt *holt, const char *method, const char 
 HOLT_API int holt_stream_next(struct holt_stream *stream, const char **ret_message, size_t *ret_len,
                               struct holt_error *error);
 
-/* For event loops: the descriptor to poll for POLLIN before holt_stream_next, or -1 when that would
- * not wait at all. */
+/* As holt_stream_open, for holt.v1.ProcessService/Exec and holt.v1.SandboxService/Run, and asks the
+ * daemon to pass the process's bytes as they are, which is far faster than in JSON. A daemon that
+ * cannot do that answers with messages all the same. Its messages come with holt_stream_next_raw.
+ */
+HOLT_API int holt_stream_open_raw(struct holt *holt, const char *method, const char *request,
+                                  struct holt_stream **ret, struct holt_error *error);
+
+enum holt_piece_kind {
+    HOLT_EVENT,  /* a message as from holt_stream_next; of output only if there is no other way */
+    HOLT_STDOUT, /* bytes that the process has written, cut anywhere */
+    HOLT_STDERR,
+};
+
+struct holt_piece {
+    enum holt_piece_kind kind;
+    const char *data; /* valid until the next call, not NUL-terminated */
+    size_t len;
+};
+
+/* What comes next of a stream that was opened raw: 1, or 0 at the good end, or -1. */
+HOLT_API int holt_stream_next_raw(struct holt_stream *stream, struct holt_piece *ret,
+                                  struct holt_error *error);
+
+/* The stdin of the process of a raw stream, once its first piece is here. It may be used by another
+ * thread than the stream, and closed before or after it. -1 with code "unimplemented" where the
+ * daemon passes no raw bytes: then ProcessService/SendInput is the way. */
+HOLT_API int holt_input_open(const struct holt_stream *stream, struct holt_input **ret,
+                             struct holt_error *error);
+
+/* Waits until the process has room; with is_eof, stdin is closed behind the bytes. What the process
+ * takes no more is dropped. 0, or -1 when the stream is over. */
+HOLT_API int holt_input_send(struct holt_input *input, const void *data, size_t len, bool is_eof,
+                             struct holt_error *error);
+HOLT_API void holt_input_close(struct holt_input *input);
+
+/* For event loops: the descriptor to poll for POLLIN before holt_stream_next or
+ * holt_stream_next_raw, or -1 when that would not wait at all. */
 HOLT_API int holt_stream_fd(const struct holt_stream *stream);
 
 /* Leaving a stream before its end closes the connection, which the daemon notices. */

@@ -26,6 +26,7 @@ enum {
 /* The thread's own copy, since the program may be on its way out while the thread still runs. */
 struct input {
     char *host;
+    struct holt_input *raw; /* NULL: the target is called */
     struct run_target target;
     bool keeps_open;
     int leave_fd;
@@ -36,6 +37,7 @@ struct input {
 
 static void input_free(struct input *input)
 {
+    holt_input_close(input->raw);
     run_target_done(&input->target);
     (void)fd_close(input->leave_fd);
     free(input->host);
@@ -57,11 +59,18 @@ static bool is_alone(void)
     return poll(&wait, 1, HOLD_MS) == 0;
 }
 
-static int send_bytes(struct input *input, const char *data, size_t len)
+static int send_or_end(struct input *input, const char *data, size_t len, bool is_eof)
 {
     struct holt_error ignored;
 
-    return len > 0 ? run_target_send(&input->target, data, len, false, &ignored) : 0;
+    if (input->raw)
+        return holt_input_send(input->raw, data, len, is_eof, &ignored);
+    return run_target_send(&input->target, data, len, is_eof, &ignored);
+}
+
+static int send_bytes(struct input *input, const char *data, size_t len)
+{
+    return len > 0 ? send_or_end(input, data, len, false) : 0;
 }
 
 /* Bytes that were typed; false when that is to be the last of them. */
@@ -86,11 +95,9 @@ static bool pass_keys(struct input *input, size_t len)
 /* What was read, or the end of it; false when nothing more is to be read. */
 static bool pass_on(struct input *input, ssize_t n)
 {
-    struct holt_error ignored;
-
     if (n <= 0) {
         if (!input->keeps_open)
-            (void)run_target_send(&input->target, NULL, 0, true, &ignored);
+            (void)send_or_end(input, NULL, 0, true);
         return false;
     }
     if (input->leave_fd >= 0)
@@ -98,7 +105,7 @@ static bool pass_on(struct input *input, ssize_t n)
     return send_bytes(input, input->typed, (size_t)n) == 0;
 }
 
-/* A call returns when the sandbox has room for more, so a slow process slows the reading. Any error
+/* A send returns when the sandbox has room for more, so a slow process slows the reading. Any error
  * means that the process takes no more input: it is gone or has closed its stdin, and what became
  * of it is told by the stream of its output. */
 static void *input_main(void *argument)
@@ -118,6 +125,7 @@ static void *input_main(void *argument)
 int run_input_start(const struct run_input *what)
 {
     struct input *input = xcalloc(1, sizeof(*input));
+    struct holt_error ignored;
     pthread_t thread;
     int r;
 
@@ -127,6 +135,8 @@ int run_input_start(const struct run_input *what)
         .sandbox_id = xstrdup(what->target->sandbox_id),
         .process_id = xstrdup(what->target->process_id),
     };
+    if (holt_input_open(what->stream, &input->raw, &ignored) < 0)
+        input->raw = NULL;
     input->keeps_open = what->keeps_open;
     input->leave_fd = what->leave_fd < 0 ? -1 : fcntl(what->leave_fd, F_DUPFD_CLOEXEC, 3);
     r = pthread_create(&thread, NULL, input_main, input);

@@ -1,12 +1,15 @@
-/* Passes stdin on to the process, in a thread and over a connection of its own. */
+/* Passes stdin on to the process, in a thread of its own: beside its output where the daemon can do
+ * that, else over a second connection. */
 #pragma once
 
 #include <stdbool.h>
 
+struct holt_stream;
 struct run_target;
 
 struct run_input {
     const struct run_target *target;
+    const struct holt_stream *stream;
     bool keeps_open; /* the end of our stdin is not the end of the process's */
     int leave_fd;    /* an eventfd that is told of the keys to leave (leave_keys.h); -1: none */
 };

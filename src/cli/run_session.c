@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/base64.h"
@@ -36,7 +37,8 @@ struct session {
     struct buf output;
     int leave_fd; /* readable once the user has typed the keys to leave; -1: there are none */
     bool is_started;
-    int status; /* the exit status, once a step has returned -1 */
+    bool cannot_nowait[2]; /* our stdout and stderr can only be written to in pieces */
+    int status;            /* the exit status, once a step has returned -1 */
 };
 
 static int stop(struct session *session, int status)
@@ -124,21 +126,35 @@ static int wait_for(struct session *session, int fd, short events)
     }
 }
 
-/* A pipe that polls as writable takes PIPE_BUF bytes at once, so this blocks in poll and nowhere
- * else, where signals are still served. The descriptor is shared with others and is therefore not
- * made non-blocking. */
-static int write_output(struct session *session, int fd)
+/* As much as the descriptor takes without waiting; 0: nothing. It is shared with others and is
+ * therefore not made non-blocking. Pipes can do that since Linux 6.4, other files and kernels may
+ * not; but a pipe that polls as writable takes PIPE_BUF bytes at once. */
+static ssize_t write_some(struct session *session, int fd, const char *data, size_t len)
 {
-    const struct buf *output = &session->output;
+    const struct iovec part = { .iov_base = (void *)(uintptr_t)data, .iov_len = len };
+    bool *cannot = &session->cannot_nowait[fd == STDOUT_FILENO ? 0 : 1];
+
+    if (!*cannot) {
+        ssize_t n = pwritev2(fd, &part, 1, -1, RWF_NOWAIT);
+
+        *cannot = n < 0 && (errno == EOPNOTSUPP || errno == ENOSYS || errno == EINVAL);
+        if (!*cannot)
+            return n;
+    }
+    return write(fd, data, len < PIPE_BUF ? len : PIPE_BUF);
+}
+
+/* Blocks in poll and nowhere else, where signals are still served. */
+static int write_output(struct session *session, int fd, const char *data, size_t size)
+{
     size_t done = 0;
 
-    while (done < output->len) {
-        size_t len = output->len - done;
+    while (done < size) {
         ssize_t n;
 
         if (wait_for(session, fd, POLLOUT) < 0)
             return -1;
-        n = write(fd, output->data + done, len < PIPE_BUF ? len : PIPE_BUF);
+        n = write_some(session, fd, data + done, size - done);
         if (n < 0 && errno == EPIPE)
             return stop(session, STATUS_BROKEN_PIPE);
         if (n < 0 && errno != EINTR && errno != EAGAIN)
@@ -157,14 +173,19 @@ static int handle_output(struct session *session, const json_t *event, const cha
     buf_clear(&session->output);
     if (json_get_bytes(event, name, &session->output, &err) < 0)
         return stop(session, report("the daemon's answer cannot be read: %s", err.msg));
-    return write_output(session, fd);
+    return write_output(session, fd, session->output.data, session->output.len);
 }
 
 /* Our terminal and our stdin become the process's. */
 static int connect_user(struct session *session)
 {
     const struct run_setup *setup = session->setup;
-    struct run_input input = { &session->target, setup->keeps_stdin, -1 };
+    struct run_input input = {
+        .target = &session->target,
+        .stream = setup->stream,
+        .keeps_open = setup->keeps_stdin,
+        .leave_fd = -1,
+    };
     int r = 0;
 
     if (setup->has_tty) {
@@ -280,24 +301,36 @@ static bool is_plain_output(struct session *session, const char *name, const cha
 static int handle_message(struct session *session, const char *message, size_t len)
 {
     if (is_plain_output(session, "stdout", message, len))
-        return write_output(session, STDOUT_FILENO);
+        return write_output(session, STDOUT_FILENO, session->output.data, session->output.len);
     if (is_plain_output(session, "stderr", message, len))
-        return write_output(session, STDERR_FILENO);
+        return write_output(session, STDERR_FILENO, session->output.data, session->output.len);
     return handle_event(session, message, len);
+}
+
+static int handle_piece(struct session *session, const struct holt_piece *piece)
+{
+    switch (piece->kind) {
+    case HOLT_STDOUT:
+        return write_output(session, STDOUT_FILENO, piece->data, piece->len);
+    case HOLT_STDERR:
+        return write_output(session, STDERR_FILENO, piece->data, piece->len);
+    case HOLT_EVENT:
+        break;
+    }
+    return handle_message(session, piece->data, piece->len);
 }
 
 static int step(struct session *session)
 {
     int fd = holt_stream_fd(session->setup->stream), r;
     struct holt_error error;
-    const char *message;
-    size_t len;
+    struct holt_piece piece;
 
     if (fd >= 0 && wait_for(session, fd, POLLIN) < 0)
         return -1;
-    r = holt_stream_next(session->setup->stream, &message, &len, &error);
+    r = holt_stream_next_raw(session->setup->stream, &piece, &error);
     if (r > 0)
-        return handle_message(session, message, len);
+        return handle_piece(session, &piece);
     terminal_restore(&session->terminal);
     if (r == 0 && session->role == RUN_VIEWER)
         return stop(session, STATUS_OK);

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 
 #include "base/cleanup.h"
 #include "client/error.h"
@@ -15,10 +14,15 @@ enum {
     REQUEST_HEAD_MAX = 8 * 1024,
 };
 
+static bool is_upgrade(const struct http_parser *parser)
+{
+    return parser->status_code == HTTP_STATUS_SWITCHING_PROTOCOLS;
+}
+
 /* 100 Continue and its like stand in front of the reply. */
 static bool is_interim(const struct http_parser *parser)
 {
-    return parser->status_code / 100 == 1;
+    return parser->status_code / 100 == 1 && !is_upgrade(parser);
 }
 
 static int on_headers(struct http_parser *parser)
@@ -44,7 +48,8 @@ static int on_complete(struct http_parser *parser)
     if (is_interim(parser))
         return 0;
     http->is_complete = true;
-    http->can_reuse = http_should_keep_alive(parser);
+    http->is_upgraded = is_upgrade(parser);
+    http->can_reuse = !http->is_upgraded && http_should_keep_alive(parser);
     http_parser_pause(parser, 1);
     return 0;
 }
@@ -82,9 +87,10 @@ static void begin_reply(struct http *http, size_t reply_max)
     buf_clear(&http->body);
     http->body.max = reply_max;
     http->has_head = http->is_complete = http->can_reuse = http->is_overfull = false;
+    http->is_upgraded = false;
 }
 
-static int send_parts(int fd, struct iovec *parts, size_t count)
+int http_send_parts(int fd, struct iovec *parts, size_t count)
 {
     struct msghdr message = { .msg_iov = parts, .msg_iovlen = count };
 
@@ -121,6 +127,8 @@ static int write_head(struct buf *head, const struct http_request *request)
 
     if (r == 0 && request->token)
         r = buf_printf(head, "Authorization: Bearer %s\r\n", request->token);
+    if (r == 0 && request->upgrade)
+        r = buf_printf(head, "Connection: Upgrade\r\nUpgrade: %s\r\n", request->upgrade);
     return r < 0 ? r : buf_add_str(head, "\r\n");
 }
 
@@ -131,12 +139,13 @@ int http_send(struct http *http, const struct http_request *request, struct holt
     int r;
 
     begin_reply(http, request->reply_max);
+    http->can_upgrade = request->upgrade;
     if (write_head(&head, request) < 0)
         return error_set(error, "invalid_argument", "the request's headers are too long");
     parts[0] = (struct iovec){ .iov_base = head.data, .iov_len = head.len };
     parts[1] =
         (struct iovec){ .iov_base = (void *)(uintptr_t)request->body, .iov_len = request->len };
-    r = send_parts(http->fd, parts, ARRAY_SIZE(parts));
+    r = http_send_parts(http->fd, parts, ARRAY_SIZE(parts));
     if (r < 0 && r != -EPIPE && r != -ECONNRESET)
         return error_set(error, "unavailable", "send to the daemon: %s", strerror(-r));
     return 0;
@@ -146,6 +155,13 @@ int http_feed(struct http *http, const char *data, size_t len, struct holt_error
 {
     size_t taken = http_parser_execute(&http->parser, &settings, data, len);
 
+    if (http->is_upgraded && !http->can_upgrade)
+        return error_set(error, "internal", "the daemon changed the protocol unasked");
+    if (http->is_upgraded) {
+        if (buf_add(&http->body, data + taken, len - taken) < 0)
+            return error_set(error, "resource_exhausted", "no memory for what was received");
+        return 0;
+    }
     if (http->is_complete) {
         /* Nothing was asked yet that more bytes could answer. */
         http->can_reuse = http->can_reuse && taken == len;

@@ -7,6 +7,7 @@
 #include <http_parser.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/uio.h>
 
 #include "base/buf.h"
 
@@ -20,13 +21,16 @@ struct http {
     bool is_complete;
     bool can_reuse; /* the connection may carry one more request behind this reply */
     bool is_overfull;
+    bool can_upgrade; /* it was asked for */
+    bool is_upgraded; /* the reply was 101; what came behind it is in body */
 };
 
 struct http_request {
     const char *authority;
     const char *path; /* without the leading slash */
     const char *content_type;
-    const char *token; /* NULL: none */
+    const char *token;   /* NULL: none */
+    const char *upgrade; /* the protocol that the connection is asked for; NULL: none */
     const void *body;
     size_t len;
     size_t reply_max; /* bytes of body that may wait to be taken */
@@ -43,6 +47,9 @@ bool http_is_idle(const struct http *http);
 /* 0 or -1. A daemon that hangs up while it is sent to has perhaps said why, so that is no error
  * here: reading the reply tells. */
 int http_send(struct http *http, const struct http_request *request, struct holt_error *error);
+
+/* Sends all the parts, which are changed: 0 or -errno. */
+int http_send_parts(int fd, struct iovec *parts, size_t count);
 
 /* Waits for the reply's status: 0 with it in ret_status, or -1. */
 int http_read_head(struct http *http, unsigned *ret_status, struct holt_error *error);

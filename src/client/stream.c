@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
 
 #include "base/cleanup.h"
 #include "base/xalloc.h"
@@ -8,25 +13,31 @@
 #include "client/error.h"
 #include "holt.h"
 #include "wire/envelope.h"
+#include "wire/raw.h"
 
 enum {
+    RAW_RECEIVE = 256 * 1024,
     /* The longest envelope that is not whole yet, and what one receive can add to it. */
     WAITING_MAX = ENVELOPE_HEADER_SIZE + ENVELOPE_PAYLOAD_MAX + 64 * 1024,
 };
 
+_Static_assert(RAW_RECEIVE >= RAW_HEADER_SIZE + RAW_WHOLE_MAX, "one frame is received whole");
+
 struct holt_stream {
     struct holt *holt;
     size_t position; /* in the body: behind the message that was handed out last */
+    struct raw_parser parser;
     bool has_status;
     bool is_over;
 };
 
-int holt_stream_open(struct holt *holt, const char *method, const char *request,
-                     struct holt_stream **ret, struct holt_error *error)
+static int stream_open(struct holt *holt, const char *method, const char *request,
+                       const char *upgrade, struct holt_stream **ret, struct holt_error *error)
 {
     cleanup_with(buf_done) struct buf body = BUF_INIT(ENVELOPE_HEADER_SIZE + ENVELOPE_PAYLOAD_MAX);
     struct http_request http_request = {
         .content_type = "application/connect+json",
+        .upgrade = upgrade,
         .reply_max = WAITING_MAX,
     };
     struct holt_stream *stream;
@@ -43,6 +54,18 @@ int holt_stream_open(struct holt *holt, const char *method, const char *request,
     stream->holt = holt;
     *ret = stream;
     return 0;
+}
+
+int holt_stream_open(struct holt *holt, const char *method, const char *request,
+                     struct holt_stream **ret, struct holt_error *error)
+{
+    return stream_open(holt, method, request, NULL, ret, error);
+}
+
+int holt_stream_open_raw(struct holt *holt, const char *method, const char *request,
+                         struct holt_stream **ret, struct holt_error *error)
+{
+    return stream_open(holt, method, request, RAW_PROTOCOL, ret, error);
 }
 
 /* The envelope at the position, as envelope_parse says. */
@@ -63,7 +86,7 @@ static int read_status(struct holt_stream *stream, struct holt_error *error)
     if (http_read_head(http, &status, error) < 0)
         return -1;
     stream->has_status = true;
-    if (status == HTTP_STATUS_OK)
+    if (status == HTTP_STATUS_OK || http->is_upgraded)
         return 0;
     stream->is_over = true;
     if (client_read_all(stream->holt, error) < 0)
@@ -92,16 +115,12 @@ static int end(struct holt_stream *stream, const struct envelope *last, struct h
     return error_from_end(error, last->payload, last->len);
 }
 
-int holt_stream_next(struct holt_stream *stream, const char **ret_message, size_t *ret_len,
-                     struct holt_error *error)
+static int envelope_next(struct holt_stream *stream, const char **ret_message, size_t *ret_len,
+                         struct holt_error *error)
 {
     struct envelope envelope;
     ssize_t size;
 
-    if (stream->is_over)
-        return error_set(error, "failed_precondition", "the stream is over");
-    if (!stream->has_status && read_status(stream, error) < 0)
-        return -1;
     while ((size = parse_waiting(stream, &envelope)) == 0)
         if (read_more(stream, error) < 0)
             return -1;
@@ -116,20 +135,188 @@ int holt_stream_next(struct holt_stream *stream, const char **ret_message, size_
     return 1;
 }
 
+/* The piece at the position, as raw_next says. */
+static ssize_t raw_waiting(struct holt_stream *stream, struct raw_piece *ret)
+{
+    const struct buf *body = &stream->holt->http.body;
+
+    return body->len > stream->position ? raw_next(&stream->parser, body->data + stream->position,
+                                                   body->len - stream->position, ret)
+                                        : 0;
+}
+
+static int raw_read_more(struct holt_stream *stream, struct holt_error *error)
+{
+    struct buf *body = &stream->holt->http.body;
+    ssize_t n;
+
+    buf_consume(body, stream->position);
+    stream->position = 0;
+    if (buf_reserve(body, RAW_RECEIVE) < 0)
+        return error_set(error, "resource_exhausted", "no memory for the stream");
+    do
+        n = recv(stream->holt->http.fd, body->data + body->len, RAW_RECEIVE, 0);
+    while (n < 0 && errno == EINTR);
+    if (n <= 0)
+        return error_set(error, "unavailable", "the daemon broke off the stream");
+    body->len += (size_t)n;
+    return 0;
+}
+
+static int piece_next(struct holt_stream *stream, struct raw_piece *ret, struct holt_error *error)
+{
+    ssize_t size;
+
+    while ((size = raw_waiting(stream, ret)) == 0)
+        if (raw_read_more(stream, error) < 0)
+            return -1;
+    if (size < 0)
+        return error_set(error, "internal", "the daemon's stream cannot be read: %s",
+                         strerror((int)-size));
+    stream->position += (size_t)size;
+    if (ret->type != RAW_END)
+        return 1;
+    stream->is_over = true;
+    return error_from_end(error, ret->data, ret->len);
+}
+
+/* 0 when there is something to read. */
+static int begin_next(struct holt_stream *stream, struct holt_error *error)
+{
+    if (stream->is_over)
+        return error_set(error, "failed_precondition", "the stream is over");
+    return stream->has_status ? 0 : read_status(stream, error);
+}
+
+int holt_stream_next(struct holt_stream *stream, const char **ret_message, size_t *ret_len,
+                     struct holt_error *error)
+{
+    if (begin_next(stream, error) < 0)
+        return -1;
+    if (stream->holt->http.is_upgraded)
+        return error_set(error, "failed_precondition", "the stream is raw");
+    return envelope_next(stream, ret_message, ret_len, error);
+}
+
+int holt_stream_next_raw(struct holt_stream *stream, struct holt_piece *ret,
+                         struct holt_error *error)
+{
+    struct raw_piece piece;
+    int r;
+
+    if (begin_next(stream, error) < 0)
+        return -1;
+    ret->kind = HOLT_EVENT;
+    if (!stream->holt->http.is_upgraded)
+        return envelope_next(stream, &ret->data, &ret->len, error);
+    r = piece_next(stream, &piece, error);
+    if (r <= 0)
+        return r;
+    ret->data = piece.data;
+    ret->len = piece.len;
+    if (piece.type != RAW_EVENT)
+        ret->kind = piece.type == RAW_STDOUT ? HOLT_STDOUT : HOLT_STDERR;
+    return 1;
+}
+
+/* Whether a next call would have to receive first. */
+static bool is_waiting(const struct holt_stream *stream)
+{
+    const struct http *http = &stream->holt->http;
+    struct raw_parser parser = stream->parser;
+    struct raw_piece piece;
+    struct envelope envelope;
+
+    if (!http->is_upgraded)
+        return !http->is_complete && parse_waiting(stream, &envelope) == 0;
+    return !stream->is_over && (http->body.len == stream->position ||
+                                raw_next(&parser, http->body.data + stream->position,
+                                         http->body.len - stream->position, &piece) == 0);
+}
+
 int holt_stream_fd(const struct holt_stream *stream)
 {
-    struct envelope ignored;
-    bool is_waiting = !stream->holt->http.is_complete && parse_waiting(stream, &ignored) == 0;
+    return is_waiting(stream) ? stream->holt->http.fd : -1;
+}
 
-    return is_waiting ? stream->holt->http.fd : -1;
+/* An input may have the connection as well, so that closing it alone would not hang up. */
+static void leave(struct http *http)
+{
+    if (http->is_upgraded)
+        (void)shutdown(http->fd, SHUT_RDWR);
+    http_done(http);
 }
 
 void holt_stream_close(struct holt_stream *stream)
 {
+    struct http *http;
+
     if (!stream)
         return;
-    if (!stream->holt->http.is_complete && !stream->holt->has_rest)
-        http_done(&stream->holt->http);
+    http = &stream->holt->http;
+    if (http->is_upgraded || (!http->is_complete && !stream->holt->has_rest))
+        leave(http);
     stream->holt->is_streaming = false;
     free(stream);
+}
+
+struct holt_input {
+    int fd;
+};
+
+int holt_input_open(const struct holt_stream *stream, struct holt_input **ret,
+                    struct holt_error *error)
+{
+    const struct http *http = &stream->holt->http;
+    struct holt_input *input;
+    int fd;
+
+    if (!http->is_upgraded)
+        return error_set(error, "unimplemented", "the stream carries no input");
+    fd = fcntl(http->fd, F_DUPFD_CLOEXEC, 3);
+    if (fd < 0)
+        return error_set(error, "internal", "duplicate the connection: %s", strerror(errno));
+    input = xcalloc(1, sizeof(*input));
+    input->fd = fd;
+    *ret = input;
+    return 0;
+}
+
+static int input_put(const struct holt_input *input, enum raw_type type, const char *data,
+                     size_t len)
+{
+    unsigned char header[RAW_HEADER_SIZE];
+    struct iovec parts[] = {
+        { .iov_base = header, .iov_len = sizeof(header) },
+        { .iov_base = (void *)(uintptr_t)data, .iov_len = len },
+    };
+
+    raw_header(header, type, len);
+    return http_send_parts(input->fd, parts, ARRAY_SIZE(parts));
+}
+
+int holt_input_send(struct holt_input *input, const void *data, size_t len, bool is_eof,
+                    struct holt_error *error)
+{
+    const char *bytes = data;
+    int r = 0;
+
+    while (r == 0 && len > 0) {
+        size_t part = len < RAW_DATA_MAX ? len : RAW_DATA_MAX;
+
+        r = input_put(input, RAW_STDIN, bytes, part);
+        bytes += part;
+        len -= part;
+    }
+    if (r == 0 && is_eof)
+        r = input_put(input, RAW_STDIN_EOF, NULL, 0);
+    return r < 0 ? error_set(error, "unavailable", "send to the daemon: %s", strerror(-r)) : 0;
+}
+
+void holt_input_close(struct holt_input *input)
+{
+    if (!input)
+        return;
+    (void)fd_close(input->fd);
+    free(input);
 }
