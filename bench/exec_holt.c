@@ -5,12 +5,11 @@
  *
  * WHAT
  * true       /bin/true, from the request to the end of its stream, on a kept connection
- * output     dd writes MIB of zeros to its stdout; every byte is decoded here
- * input      cat > /dev/null reads MIB from its stdin
- * echo       one byte to a terminal, until its echo is here
+ * output     dd writes MIB of zeros to its stdout; raw
+ * input      cat > /dev/null reads MIB from its stdin; raw
+ * echo       one byte to a terminal, until its echo is here; raw
  * shell      ":" in a shell that stays; exit status 3 where the daemon has none
- *
- * Exec's streams keep a connection busy, so input goes over a second one. */
+ */
 #include <err.h>
 #include <jansson.h>
 #include <stdbool.h>
@@ -25,24 +24,21 @@
 #include "holt.h"
 
 #define EXEC "holt.v1.ProcessService/Exec"
-#define SEND_INPUT "holt.v1.ProcessService/SendInput"
 #define SHELL_RUN "holt.v1.ShellService/Run"
 
 enum {
-    ID_BYTES = 64,
     MIB = 1024 * 1024,
-    INPUT_BYTES = 64 * 1024, /* what a call may carry */
+    INPUT_BYTES = 64 * 1024, /* what a pipe holds */
     EXIT_NO_SHELLS = 3,
 };
 
 struct bench {
     struct holt *holt;
-    struct holt *input_holt;
     struct holt_stream *stream; /* of the terminal */
+    struct holt_input *input;
     const char *sandbox;
     long mib;
     long pause_ms;
-    char process[ID_BYTES]; /* whose stdin is written to */
 };
 
 struct what {
@@ -142,6 +138,50 @@ static double sample_true(struct bench *bench)
     return now_us() - started;
 }
 
+/* Raw streams end with their connection, so the next one begins with a new one. */
+static struct holt_stream *start_raw(struct bench *bench, json_t *process)
+{
+    json_t *request = json_pack("{s:s,s:o}", "sandboxId", bench->sandbox, "process", process);
+    char *text = json_dumps(request, JSON_COMPACT);
+    struct holt_stream *stream;
+    struct holt_error error;
+
+    if (!text || holt_stream_open_raw(bench->holt, EXEC, text, &stream, &error) < 0)
+        errx(1, "%s: %s: %s", EXEC, error.code, error.message);
+    free(text);
+    json_decref(request);
+    return stream;
+}
+
+static bool next_raw(struct holt_stream *stream, struct holt_piece *ret)
+{
+    struct holt_error error;
+    int r = holt_stream_next_raw(stream, ret, &error);
+
+    if (r < 0)
+        errx(1, "%s: %s", error.code, error.message);
+    return r > 0;
+}
+
+/* As drain. */
+static size_t drain_raw(struct holt_stream *stream)
+{
+    struct holt_piece piece;
+    bool is_well = false;
+    size_t total = 0;
+
+    while (next_raw(stream, &piece)) {
+        if (piece.kind == HOLT_STDOUT)
+            total += piece.len;
+        else if (piece.kind == HOLT_EVENT)
+            is_well = contains(piece.data, piece.len, "\"exitCode\":0");
+    }
+    if (!is_well)
+        errx(1, "the command failed");
+    holt_stream_close(stream);
+    return total;
+}
+
 static double sample_output(struct bench *bench)
 {
     double started = now_us();
@@ -149,100 +189,70 @@ static double sample_output(struct bench *bench)
     size_t total;
 
     (void)snprintf(count, sizeof(count), "count=%ld", bench->mib);
-    total = drain(start(
+    total = drain_raw(start_raw(
         bench, json_pack("{s:[s,s,s,s]}", "args", "/bin/dd", "if=/dev/zero", "bs=1024k", count)));
     if (total != (size_t)bench->mib * MIB)
         errx(1, "%zu bytes came", total);
     return now_us() - started;
 }
 
-/* The process that a stream announces first. */
-static void read_process(struct bench *bench, struct holt_stream *stream)
+/* The stdin of the process that a stream announces first. */
+static struct holt_input *open_input(struct holt_stream *stream)
 {
-    const char *message;
-    json_t *event;
-    size_t len;
+    struct holt_input *input;
+    struct holt_error error;
+    struct holt_piece piece;
 
-    if (!next(stream, &message, &len))
+    if (!next_raw(stream, &piece) || !contains(piece.data, piece.len, "\"started\""))
         errx(1, "the process did not start");
-    event = json_loadb(message, len, 0, NULL);
-    if (json_object_get(json_object_get(event, "started"), "processId") == NULL)
-        errx(1, "the first message is not 'started'");
-    (void)snprintf(
-        bench->process, sizeof(bench->process), "%s",
-        json_string_value(json_object_get(json_object_get(event, "started"), "processId")));
-    json_decref(event);
+    if (holt_input_open(stream, &input, &error) < 0)
+        errx(1, "%s: %s", error.code, error.message);
+    return input;
 }
 
-/* A call of SendInput, made once for many. */
-static struct buf input_request(const struct bench *bench, size_t len, bool eof)
-{
-    static const char zeros[INPUT_BYTES];
-    struct buf request = BUF_INIT(2 * INPUT_BYTES);
-
-    if (buf_printf(&request, "{\"sandboxId\":\"%s\",\"processId\":\"%s\",\"eof\":%s,\"data\":\"",
-                   bench->sandbox, bench->process, eof ? "true" : "false") < 0 ||
-        base64_encode(&request, zeros, len) < 0 || buf_add(&request, "\"}", 3) < 0)
-        errx(1, "no memory");
-    return request;
-}
-
-static void send_input(struct bench *bench, const struct buf *request)
+static void send_input(struct holt_input *input, const char *data, size_t len, bool is_eof)
 {
     struct holt_error error;
-    char *reply;
 
-    if (holt_call(bench->input_holt, SEND_INPUT, request->data, &reply, &error) < 0)
-        errx(1, "SendInput: %s: %s", error.code, error.message);
-    free(reply);
+    if (holt_input_send(input, data, len, is_eof, &error) < 0)
+        errx(1, "%s: %s", error.code, error.message);
 }
 
 static double sample_input(struct bench *bench)
 {
+    static const char zeros[INPUT_BYTES];
     double started = now_us();
-    struct holt_stream *stream = start(bench, json_pack("{s:[s,s,s],s:b}", "args", "/bin/sh", "-c",
-                                                        "cat > /dev/null", "stdin", 1));
-    struct buf data, eof;
+    struct holt_stream *stream = start_raw(bench, json_pack("{s:[s,s,s],s:b}", "args", "/bin/sh",
+                                                            "-c", "cat > /dev/null", "stdin", 1));
+    struct holt_input *input = open_input(stream);
 
-    read_process(bench, stream);
-    data = input_request(bench, INPUT_BYTES, false);
-    eof = input_request(bench, 0, true);
     for (long i = 0; i < bench->mib * (MIB / INPUT_BYTES); i++)
-        send_input(bench, &data);
-    send_input(bench, &eof);
-    buf_done(&data);
-    buf_done(&eof);
-    (void)drain(stream);
+        send_input(input, zeros, INPUT_BYTES, false);
+    send_input(input, NULL, 0, true);
+    holt_input_close(input);
+    (void)drain_raw(stream);
     return now_us() - started;
 }
 
 /* The terminal echoes by itself; who reads from it does nothing. */
 static void prepare_echo(struct bench *bench)
 {
-    bench->stream = start(bench, json_pack("{s:[s,s],s:{s:i,s:i}}", "args", "/bin/sleep", "1000",
-                                           "terminal", "rows", 24, "columns", 80));
-    read_process(bench, bench->stream);
+    bench->stream = start_raw(bench, json_pack("{s:[s,s],s:{s:i,s:i}}", "args", "/bin/sleep",
+                                               "1000", "terminal", "rows", 24, "columns", 80));
+    bench->input = open_input(bench->stream);
 }
 
 static double sample_echo(struct bench *bench)
 {
-    struct buf request = BUF_INIT(1024);
-    const char *message;
-    double started;
-    size_t len;
+    struct holt_piece piece;
+    double started = now_us();
 
-    if (buf_printf(&request, "{\"sandboxId\":\"%s\",\"processId\":\"%s\",\"data\":\"eA==\"}",
-                   bench->sandbox, bench->process) < 0)
-        errx(1, "no memory");
-    started = now_us();
-    send_input(bench, &request);
+    send_input(bench->input, "x", 1, false);
     do
-        if (!next(bench->stream, &message, &len))
+        if (!next_raw(bench->stream, &piece))
             errx(1, "the terminal is closed");
-    while (!only_text(message, len, "stdout", &len));
-    started = now_us() - started;
-    buf_done(&request);
-    return started;
+    while (piece.kind != HOLT_STDOUT);
+    return now_us() - started;
 }
 
 static double sample_shell(struct bench *bench)
@@ -288,10 +298,10 @@ static void run(struct bench *bench, const struct what *what, long count)
             (void)usleep((useconds_t)bench->pause_ms * 1000);
         (void)printf("%.1f\n", what->sample(bench));
     }
+    holt_input_close(bench->input);
     if (bench->stream)
         holt_stream_close(bench->stream); /* leaving it kills the process */
     holt_close(bench->holt);
-    holt_close(bench->input_holt);
 }
 
 int main(int argc, char **argv)
@@ -312,7 +322,6 @@ int main(int argc, char **argv)
         errx(2, "usage: exec_holt [-m MIB] [-p PAUSE_MS] WHAT COUNT HOST SANDBOX");
     what = what_find(argv[optind]);
     bench.holt = open_host(argv[optind + 2]);
-    bench.input_holt = open_host(argv[optind + 2]);
     bench.sandbox = argv[optind + 3];
     run(&bench, what, strtol(argv[optind + 1], NULL, 10));
     return 0;
