@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "kernel/fds.h"
 
-enum { RECEIVE_CHUNK = 64 * 1024 };
+enum { RECEIVE_CHUNK = 256 * 1024 };
 
 static struct channel *channel_of(struct reactor_source *source)
 {

@@ -320,7 +320,7 @@ static int host_fill(struct host *host, const struct config *config, struct reco
 
 static int check_config(const struct config *config, struct err *err)
 {
-    enum { MEMORY_MIN = 4 << 10, MEMORY_MAX = FRAME_WINDOW / 2, DISK_MIN = 1 << 20 };
+    enum { MEMORY_MIN = 4 << 10, MEMORY_MAX = 128 << 10, DISK_MIN = 1 << 20 };
 
     if (config->sandboxes_max == 0 || config->sandboxes_max > HOST_UID_RANGES)
         return err_set(err, ERR_INVALID, "sandboxes.max must be between 1 and %d", HOST_UID_RANGES);

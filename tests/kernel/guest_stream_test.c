@@ -308,7 +308,7 @@ static void what_an_earlier_connection_read_can_be_acknowledged(void)
     uint64_t received = 0;
 
     give_listener(&guest);
-    spawn(&guest, 1, "seq 100000; exit 4");
+    spawn(&guest, 1, "seq 300000; exit 4");
     while (receive_for(&guest, QUIET_MS, &frame) == 1)
         received += frame.size - 13; /* less stream, offset and length */
     CHECK(received == FRAME_WINDOW);
