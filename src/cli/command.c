@@ -215,17 +215,17 @@ int commands_run(int count, char **words)
 }
 
 bool command_parse_with_id(const struct command *command, void *options, int argc, char **argv,
-                           int *ret_id, int *ret_command, int *ret_status)
+                           struct command_words *ret, int *ret_status)
 {
     int next;
 
-    if (!command_parse(command, options, argc, argv, ret_id, ret_status))
+    if (!command_parse(command, options, argc, argv, &ret->id, ret_status))
         return false;
-    *ret_command = *ret_id + 1;
-    if (*ret_id >= argc || strcmp(argv[*ret_id - 1], "--") == 0)
+    ret->command = ret->id + 1;
+    if (ret->id >= argc || strcmp(argv[ret->id - 1], "--") == 0)
         return true;
-    if (!command_parse(command, options, argc - *ret_id, argv + *ret_id, &next, ret_status))
+    if (!command_parse(command, options, argc - ret->id, argv + ret->id, &next, ret_status))
         return false;
-    *ret_command = *ret_id + next;
+    ret->command = ret->id + next;
     return true;
 }

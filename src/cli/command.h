@@ -79,8 +79,12 @@ bool command_parse(const struct command *command, void *into, int argc, char **a
 
 /* The same for ID [--] COMMAND...: options may stand on both sides of the ID, until "--" has ended
  * them. Where the ID and the command are (argc: nowhere). */
+struct command_words {
+    int id;
+    int command;
+};
 bool command_parse_with_id(const struct command *command, void *options, int argc, char **argv,
-                           int *ret_id, int *ret_command, int *ret_status);
+                           struct command_words *ret, int *ret_status);
 
 /* The same for a command without options of its own that takes from least to most operands (most 0:
  * any number); wrong ones are reported as "needs " and what needs says. */

@@ -104,22 +104,23 @@ static int exec_run(int argc, char **argv)
 {
     cleanup_with(options_done) struct exec_options options = { .key = NULL };
     struct run_call call = { .command = &command_exec, .method = "holt.v1.ProcessService/Exec" };
-    int id, command, status;
+    struct command_words words;
+    int status;
 
     run_options_init(&options.run);
-    if (!command_parse_with_id(&command_exec, &options, argc, argv, &id, &command, &status))
+    if (!command_parse_with_id(&command_exec, &options, argc, argv, &words, &status))
         return status;
-    if (command >= argc)
+    if (words.command >= argc)
         return command_misused(&command_exec, "needs an ID and a COMMAND");
     if (options.is_interactive && !options.is_detached)
         return command_misused(&command_exec, "--interactive is for --detach");
-    call.request = make_request(argv[id], options.key);
+    call.request = make_request(argv[words.id], options.key);
     if (!call.request)
         return report("exec: the ID or the key is not UTF-8");
     if (options.is_detached)
-        return start(call.request, &options, argv + command);
+        return start(call.request, &options, argv + words.command);
     call.options = &options.run;
-    call.args = argv + command;
+    call.args = argv + words.command;
     return run_call(&call);
 }
 

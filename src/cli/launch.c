@@ -149,25 +149,26 @@ static int launch_run(int argc, char **argv)
     cleanup_with(options_done) struct launch_options options = { .key = NULL };
     cleanup_json json_t *request = NULL, *reply = NULL;
     struct run_plan plan = { .has_stdin = false };
-    int id, command, status;
+    struct command_words words;
+    int status;
     struct err err;
 
     run_options_init(&options.run);
-    if (!command_parse_with_id(&command_launch, &options, argc, argv, &id, &command, &status))
+    if (!command_parse_with_id(&command_launch, &options, argc, argv, &words, &status))
         return status;
-    if (command >= argc)
+    if (words.command >= argc)
         return command_misused(&command_launch, "needs an ID and a COMMAND");
     if ((options.ready_path || options.ready_ms) && !options.port)
         return command_misused(&command_launch, "--ready and --ready-timeout need a --port");
-    plan.args = argv + command;
+    plan.args = argv + words.command;
     plan.has_tty = options.run.tty == TTY_ALWAYS;
-    request = make_request(argv[id], &options);
+    request = make_request(argv[words.id], &options);
     if (!request)
         return report("launch: the ID or the key is not UTF-8");
     if (run_add_process(request, &options.run, &plan, &err) < 0)
         return report("launch: %s", err.msg);
     status = call_once("holt.v1.ProcessService/Launch", TAKE_PTR(request), &reply);
-    return status == STATUS_OK ? print_launched(reply, argv[command]) : status;
+    return status == STATUS_OK ? print_launched(reply, argv[words.command]) : status;
 }
 
 const struct command command_launch = {

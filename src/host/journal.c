@@ -51,8 +51,8 @@ static const char schema[] = "CREATE TABLE IF NOT EXISTS processes (" NUMBER_COL
 enum statement { PUT, LOAD, REMOVE, REMOVE_SANDBOX, BEGIN, COMMIT, ROLLBACK, STATEMENTS };
 
 static const char *const texts[STATEMENTS] = {
-    [PUT] = "INSERT OR REPLACE INTO processes VALUES "
-            "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
+    [PUT] = ("INSERT OR REPLACE INTO processes VALUES "
+             "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)"),
     [LOAD] = "SELECT * FROM processes WHERE sandbox = ?1 ORDER BY number",
     [REMOVE] = "DELETE FROM processes WHERE sandbox = ?1 AND number = ?2",
     [REMOVE_SANDBOX] = "DELETE FROM processes WHERE sandbox = ?1",

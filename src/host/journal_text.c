@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/cleanup.h"
 #include "base/json.h"
 #include "host/process.h"
 #include "host/spec_copy.h"
@@ -52,7 +51,8 @@ struct process_spec *journal_spec_read(const json_t *value)
     json_t *args, *env;
     json_int_t timeout;
     int has_stdin, has_terminal, is_detached, restart, port;
-    cleanup_free char **arg_words = NULL, **env_words = NULL;
+    struct process_spec *copy = NULL;
+    char **arg_words, **env_words;
 
     /* The format of jansson takes no const. */
     if (json_unpack((json_t *)(uintptr_t)value,
@@ -64,17 +64,20 @@ struct process_spec *journal_spec_read(const json_t *value)
         return NULL;
     arg_words = words_read(args);
     env_words = words_read(env);
-    if (!arg_words || !env_words)
-        return NULL;
-    spec.args = arg_words;
-    spec.env = env_words;
-    spec.has_stdin = has_stdin;
-    spec.has_terminal = has_terminal;
-    spec.timeout_ms = (uint64_t)timeout;
-    spec.is_detached = is_detached;
-    spec.restart = (enum restart)restart;
-    spec.port = (uint16_t)port;
-    return spec_copy(&spec);
+    if (arg_words && env_words) {
+        spec.args = arg_words;
+        spec.env = env_words;
+        spec.has_stdin = has_stdin;
+        spec.has_terminal = has_terminal;
+        spec.timeout_ms = (uint64_t)timeout;
+        spec.is_detached = is_detached;
+        spec.restart = (enum restart)restart;
+        spec.port = (uint16_t)port;
+        copy = spec_copy(&spec);
+    }
+    free(arg_words);
+    free(env_words);
+    return copy;
 }
 
 json_t *journal_end_write(const struct process_end *end)

@@ -226,7 +226,7 @@ static bool is_over(struct record *record, struct process_end *ret)
 static int wait_over(const struct output_reader *reader, int watch_fd, uint64_t deadline_ms,
                      struct process_end *ret)
 {
-    const uint64_t longest_ms = 60 * 1000;
+    const uint64_t longest_ms = 60000;
 
     while (!is_over(reader->record, ret)) {
         uint64_t now_ms = clock_ms();
@@ -246,11 +246,11 @@ static int wait_over(const struct output_reader *reader, int watch_fd, uint64_t 
 int record_wait(struct record *record, int watch_fd, uint64_t timeout_ms, struct process_end *ret)
 {
     const struct reader_spec spec = { .follows = true };
-    struct output_reader *reader;
+    struct output_reader *reader = NULL;
     struct err ignored;
     int r = reader_open(record, &spec, &reader, &ignored);
 
-    if (r < 0)
+    if (!reader)
         return r;
     r = wait_over(reader, watch_fd, timeout_ms ? clock_ms() + timeout_ms : UINT64_MAX, ret);
     reader_close(reader);

@@ -141,7 +141,7 @@ void sandbox_passed(struct sandbox *sandbox, struct machine *machine)
 int sandbox_exec(struct sandbox *sandbox, const struct process_spec *spec, struct process **ret,
                  struct err *err)
 {
-    struct machine *machine;
+    struct machine *machine = NULL;
     int r = sandbox_pass(sandbox, &machine, err);
 
     if (r < 0)

@@ -154,7 +154,7 @@ int shell_run_new(struct sandbox *sandbox, const struct shell_command *command,
         enqueue(run);
     }
     (void)pthread_mutex_unlock(&sandbox->lock);
-    if (r < 0)
+    if (!run)
         return r;
     sandbox_attach(sandbox);
     run->started_ms = clock_ms();

@@ -23,7 +23,7 @@ enum { ROUNDS = 500, IS_SANITIZED = false };
 enum {
     WARM_UP_ROUNDS = 30,
     WORKERS = 3,
-    REPORTS = 10, /* while it goes on */
+    REPORTS = 3, /* while it goes on */
 
     /* Caches of SQLite and of the allocator breathe a little; a leak grows with the rounds. */
     HEAP_SLACK_BYTES = 192 * 1024,
