@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "api/process_messages.h"
 #include "api/sandbox_ref.h"
 #include "api/service.h"
 #include "api/stream.h"
-#include "base/base64.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -27,22 +27,6 @@ struct shell_stream {
     struct buf output; /* reserved in full */
 };
 
-static int output_add(struct buf *out, const char *field, const void *data, size_t len)
-{
-    size_t start = out->len;
-    int r = message_begin(out);
-
-    if (r == 0)
-        r = buf_printf(out, "{\"%s\":\"", field);
-    if (r == 0)
-        r = base64_encode(out, data, len);
-    if (r == 0)
-        r = buf_add_str(out, "\"}");
-    if (r == 0)
-        message_end(out, start);
-    return r;
-}
-
 static int ended_add(struct buf *out, const struct shell_end_info *end)
 {
     return message_add_take(
@@ -60,9 +44,9 @@ static int event_add(const struct shell_stream *events, struct buf *out,
                                                events->sandbox_id, "processId",
                                                shell_run_process(events->run)));
     case SHELL_EVENT_STDOUT:
-        return output_add(out, "stdout", events->output.data, event->len);
+        return process_output_add(out, PROCESS_OUT, NULL, events->output.data, event->len);
     case SHELL_EVENT_STDERR:
-        return output_add(out, "stderr", events->output.data, event->len);
+        return process_output_add(out, PROCESS_ERR, NULL, events->output.data, event->len);
     case SHELL_EVENT_ENDED:
         return ended_add(out, &event->end);
     }
