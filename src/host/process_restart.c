@@ -3,6 +3,7 @@
  * where the one before has stopped. */
 #include "host/process_restart.h"
 
+#include <signal.h>
 #include <stddef.h>
 
 #include "base/cleanup.h"
@@ -27,8 +28,8 @@ bool process_wants_restart(const struct process *process, enum outcome outcome, 
     bool is_its_own =
         outcome == OUTCOME_EXITED || outcome == OUTCOME_SIGNALED || outcome == OUTCOME_OOM;
 
-    return policy != RESTART_NO && is_its_own && !process->doom && !machine->doom &&
-           machine->state <= MACHINE_ACTIVE && (policy == RESTART_ALWAYS || exit_code != 0);
+    return policy != RESTART_NO && is_its_own && machine->state <= MACHINE_ACTIVE &&
+           (policy == RESTART_ALWAYS || exit_code != 0);
 }
 
 static void on_restart_due(struct reactor_timer *timer)
@@ -54,8 +55,13 @@ static void set_restart_timer(struct process *process, uint64_t pause_ms)
 
 void process_rest(struct process *process)
 {
+    enum killer killer = process->doom ? process->doom : process->machine->doom;
     uint64_t pause_ms = PAUSE_FIRST_MS;
 
+    if (killer) { /* it would have gone on, had it not been for that */
+        process_set_killed(process, killer, SIGKILL);
+        return;
+    }
     if (clock_ms() - process->incarnated_ms >= FAIR_RUN_MS)
         process->failures = 0;
     for (uint32_t i = 0; i < process->failures && pause_ms < PAUSE_MOST_MS; i++)

@@ -9,7 +9,7 @@ struct record;
 /* Whether it runs again after this end. Locked. */
 bool process_wants_restart(const struct process *process, enum outcome outcome, int exit_code);
 
-/* It has ended and will be started again, after a pause. Locked. */
+/* It has ended and will be started again, after a pause, unless it is being killed. Locked. */
 void process_rest(struct process *process);
 
 /* Whether the pause is over; once. */

@@ -70,11 +70,17 @@ int record_add(struct record *record, enum output_stream stream, const void *dat
                uint64_t *ret_unspooled)
 {
     struct window *window = &record->streams[stream].window;
+    const struct spool *spool = &record->streams[stream].spool;
     int r;
 
     (void)pthread_mutex_lock(&record->lock);
+    /* What is on disk can be read there: a thousand talkative processes must not hold a window
+     * each.
+     */
+    if (!window_has_room(window, len) && spool->fd >= 0 && !spool->is_broken)
+        window_forget(window, spool->end);
     r = window_add(window, data, len);
-    *ret_unspooled = window->end - record->streams[stream].spool.end;
+    *ret_unspooled = window->end - spool->end;
     wake_readers(record);
     (void)pthread_mutex_unlock(&record->lock);
     return r;

@@ -84,6 +84,17 @@ int window_add(struct window *window, const void *data, size_t len)
     return 0;
 }
 
+bool window_has_room(const struct window *window, size_t len)
+{
+    return window->end - window->start + len <= window->capacity;
+}
+
+void window_forget(struct window *window, uint64_t offset)
+{
+    if (window->start < offset)
+        window->start = offset < window->end ? offset : window->end;
+}
+
 void window_trim(struct window *window)
 {
     size_t len = (size_t)(window->end - window->start);

@@ -2,6 +2,7 @@
  * oldest. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,6 +19,12 @@ void window_done(struct window *window);
 
 /* Appends; 0 or -ENOMEM, with nothing changed. */
 int window_add(struct window *window, const void *data, size_t len);
+
+/* Whether so many bytes more fit without more memory, and without forgetting. */
+bool window_has_room(const struct window *window, size_t len);
+
+/* Forgets what lies below an offset. */
+void window_forget(struct window *window, uint64_t offset);
 
 /* Copies what there is from an offset in [start, end] on: how many bytes, at most size. */
 size_t window_copy(const struct window *window, uint64_t offset, void *into, size_t size);

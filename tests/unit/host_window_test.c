@@ -81,6 +81,13 @@ static void what_is_trimmed_is_still_there(void)
     CHECK(window_add(&window, data, sizeof(data)) == 0);
     CHECK(window.start == 12345);
     check_window(&window);
+    CHECK(window_has_room(&window, window.capacity - 200) &&
+          !window_has_room(&window, window.capacity - 199));
+    window_forget(&window, 12445);
+    CHECK(window.start == 12445 && window_has_room(&window, window.capacity - 100));
+    check_window(&window);
+    window_forget(&window, 12400);
+    CHECK(window.start == 12445);
     window_drop(&window);
     CHECK(window.start == 12545 && window.end == 12545 && !window.data);
     window_trim(&window);
