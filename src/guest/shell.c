@@ -48,6 +48,9 @@ enum {
     PRESS_EVERY_US = 20 * 1000,
     PRESS_HARD_US = 1000 * 1000, /* after an interrupt that did nothing: kill what is in front */
     PRESS_LAST_US = 3000 * 1000, /* then the shell itself */
+    PRESS_AGAIN = 5,             /* with every so many: one that was early did nothing */
+    PRESS_HARD = 30, /* and not before so many: a machine that stood still proves nothing */
+    PRESS_LAST = 90,
     STATUS_INTERRUPTED = 130,
     SCRIPT_MAX = 512,
 };
@@ -552,6 +555,7 @@ static void interrupt(struct guest *guest, struct process *process)
     shell->interrupted = group;
     shell->interrupted_us = clock_us();
     shell->press_us = shell->interrupted_us + PRESS_EVERY_US / 4;
+    shell->presses = 0;
 }
 
 static void press(struct process *process, uint64_t now)
@@ -561,14 +565,17 @@ static void press(struct process *process, uint64_t now)
     pid_t group = foreground(process);
 
     shell->press_us = now + PRESS_EVERY_US;
-    if (since > PRESS_LAST_US)
+    shell->presses++;
+    if (since > PRESS_LAST_US && shell->presses > PRESS_LAST)
         (void)kill(process->pid, SIGKILL);
-    else if (since > PRESS_HARD_US && group != process->pid)
+    else if (since > PRESS_HARD_US && shell->presses > PRESS_HARD && group != process->pid)
         (void)kill(-group, SIGKILL);
     else if (group != process->pid && group != shell->interrupted)
         (void)kill(-group, SIGINT);
     else if (may_be_idle(process))
         probe(process);
+    else if (group == process->pid && shell->presses % PRESS_AGAIN == 0)
+        (void)kill(process->pid, SIGINT);
     shell->interrupted = group;
 }
 

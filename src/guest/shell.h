@@ -41,6 +41,7 @@ struct shell {
     uint64_t nudge_step_us;
     bool is_probing;
     uint64_t interrupted_us; /* when it was asked to stop; 0: it was not */
+    unsigned presses;        /* since then */
     uint64_t press_us;       /* when to ask again */
     pid_t interrupted;       /* whom that went to */
 };

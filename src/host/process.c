@@ -541,14 +541,18 @@ bool process_is_over(struct process *process)
 /* Notes that a client sends this signal, before it has an effect. */
 static int claim_signal(struct process *process, int signal, struct err *err)
 {
+    struct machine *machine = process->machine;
     bool is_over;
 
-    (void)pthread_mutex_lock(&process->machine->lock);
+    (void)pthread_mutex_lock(&machine->lock);
+    /* One that is just being started again would not be there to take it. */
+    while (!process->is_over && !process->is_started)
+        (void)pthread_cond_wait(&machine->changed, &machine->lock);
     is_over = process->is_over;
     process->signals_sent |= (uint64_t)1 << (signal - 1);
     if (process->is_between) /* there is nobody to take it */
         process_set_killed(process, KILLER_USER, signal);
-    (void)pthread_mutex_unlock(&process->machine->lock);
+    (void)pthread_mutex_unlock(&machine->lock);
     return is_over ? refuse_over(process, err) : 0;
 }
 

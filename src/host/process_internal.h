@@ -43,9 +43,11 @@ struct process {
     bool is_started;       /* the guest has it, or has said why not */
     bool is_forgotten;     /* the guest has been told so */
     bool is_over;
-    bool is_settled;        /* it is over, and that is on disk */
-    bool is_between;        /* it has ended, and will be started again */
-    bool is_restart_due;    /* now */
+    bool is_settled;     /* it is over, and that is on disk */
+    bool is_between;     /* it has ended, and will be started again */
+    bool is_restart_due; /* now */
+    bool wants_timeout;  /* the scribe is to set its timers: whoever decides that holds the lock */
+    uint64_t wants_rest_ms; /* that the reactor takes when one fires */
     uint32_t failures;      /* ends in a row, each after a short life */
     uint64_t incarnated_ms; /* when its present life began */
     struct reactor_timer restart_timer;
@@ -69,7 +71,7 @@ struct process *process_find_number(struct machine *machine, uint32_t number);
 /* A process with this record (taken) and nothing else; refs 1. */
 struct process *process_alloc(struct machine *machine, struct record *record);
 
-/* Ends it when its time is over. */
+/* Ends it when its time is over. No lock may be held, as timers come before all of them. */
 void process_set_timeout(struct process *process);
 
 /* Tells the guest what it need not keep any more, if that is much. */

@@ -7,6 +7,7 @@
 #include "host/ledger.h"
 #include "host/process_internal.h"
 #include "host/record_internal.h"
+#include "host/scribe.h"
 #include "host/shell_link.h"
 #include "kernel/cgroup.h"
 #include "wire/message.h"
@@ -31,8 +32,10 @@ static void go_on(struct process *process, const struct message_state *state)
     record_set_pid(process->record, state->pid);
     record_set_writer(process->record, process);
     /* One that has ended has done so in its time, or is known to have been killed for it. */
-    if (!state->is_exited)
-        process_set_timeout(process);
+    if (!state->is_exited) {
+        process->wants_timeout = true;
+        scribe_add(process->machine->host->scribe, process);
+    }
 }
 
 struct process *process_adopt(struct machine *machine, const struct frame *frame)

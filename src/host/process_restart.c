@@ -21,6 +21,8 @@ enum {
     FAIR_RUN_MS = 10 * 1000, /* who has run that long begins again with a short pause */
 };
 
+#define BIT(signal) ((uint64_t)1 << ((signal)-1))
+
 bool process_wants_restart(const struct process *process, enum outcome outcome, int exit_code)
 {
     const struct machine *machine = process->machine;
@@ -45,17 +47,48 @@ static void on_restart_due(struct reactor_timer *timer)
     process_unref(process);
 }
 
-static void set_restart_timer(struct process *process, uint64_t pause_ms)
+/* Locked. */
+static void rest(struct process *process, uint64_t pause_ms)
 {
     process->is_between = true;
+    process->wants_rest_ms = pause_ms;
+    scribe_add(process->machine->host->scribe, process);
+}
+
+void process_set_timers(struct process *process)
+{
+    struct machine *machine = process->machine;
+    bool wants_timeout;
+    uint64_t rest_ms;
+
+    (void)pthread_mutex_lock(&machine->lock);
+    rest_ms = process->wants_rest_ms;
+    wants_timeout = process->wants_timeout;
+    process->wants_rest_ms = 0;
+    process->wants_timeout = false;
+    (void)pthread_mutex_unlock(&machine->lock);
+    if (wants_timeout)
+        process_set_timeout(process);
+    if (rest_ms == 0)
+        return;
     process->restart_timer.fire = on_restart_due;
-    reactor_set_timer(process->machine->host->reactor, &process_ref(process)->restart_timer,
-                      clock_ms() + pause_ms);
+    reactor_set_timer(machine->host->reactor, &process_ref(process)->restart_timer,
+                      clock_ms() + rest_ms);
+}
+
+/* Locked. Who wants it to end, whatever it did last itself. */
+static enum killer killer_of(const struct process *process)
+{
+    const uint64_t ending = BIT(SIGINT) | BIT(SIGQUIT) | BIT(SIGKILL) | BIT(SIGTERM);
+
+    if (process->doom)
+        return process->doom;
+    return process->signals_sent & ending ? KILLER_USER : process->machine->doom;
 }
 
 void process_rest(struct process *process)
 {
-    enum killer killer = process->doom ? process->doom : process->machine->doom;
+    enum killer killer = killer_of(process);
     uint64_t pause_ms = PAUSE_FIRST_MS;
 
     if (killer) { /* it would have gone on, had it not been for that */
@@ -67,7 +100,7 @@ void process_rest(struct process *process)
     for (uint32_t i = 0; i < process->failures && pause_ms < PAUSE_MOST_MS; i++)
         pause_ms *= 2;
     process->failures++;
-    set_restart_timer(process, pause_ms < PAUSE_MOST_MS ? pause_ms : PAUSE_MOST_MS);
+    rest(process, pause_ms < PAUSE_MOST_MS ? pause_ms : PAUSE_MOST_MS);
 }
 
 bool process_take_restart(struct process *process)
@@ -147,6 +180,6 @@ void process_revive(struct machine *machine, struct record *record)
     (void)pthread_mutex_lock(&machine->lock);
     process->next = machine->processes;
     machine->processes = process;
-    set_restart_timer(process, PAUSE_FIRST_MS);
+    rest(process, PAUSE_FIRST_MS);
     (void)pthread_mutex_unlock(&machine->lock);
 }

@@ -12,6 +12,9 @@ bool process_wants_restart(const struct process *process, enum outcome outcome, 
 /* It has ended and will be started again, after a pause, unless it is being killed. Locked. */
 void process_rest(struct process *process);
 
+/* Sets the timers that somebody wanted while he held a lock. */
+void process_set_timers(struct process *process);
+
 /* Whether the pause is over; once. */
 bool process_take_restart(struct process *process);
 

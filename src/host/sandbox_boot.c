@@ -56,7 +56,9 @@ int sandbox_boot(struct sandbox *sandbox, struct err *err)
     if (r < 0)
         return r;
     fault_point("boot.started");
+    (void)pthread_mutex_lock(&machine->lock); /* its guest may be speaking already */
     machine->ledger = ledger_ref(sandbox->ledger);
+    (void)pthread_mutex_unlock(&machine->lock);
     r = furnish(sandbox, machine, err);
     if (r < 0) {
         discard(machine);

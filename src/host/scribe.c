@@ -114,6 +114,7 @@ static bool wants_record(struct process *process)
 {
     bool is_over = process_is_over(process), wants;
 
+    process_set_timers(process);
     if (process->is_settled) /* it was looked at after it had ended */
         return false;
     if (process_take_restart(process)) {

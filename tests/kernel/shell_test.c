@@ -286,7 +286,9 @@ static void a_timeout_ends_the_command_and_keeps_the_shell(void)
     CHECK_TEXT(text_of(&result.out), "before\n");
     CHECK_RUN(sandbox, "echo $A $?; [ $$ = $(cat /tmp/pid) ]", 0, "kept 130\n");
     CHECK(run_for(sandbox, "w", "while :; do :; done; echo no", 100) == 124);
-    CHECK(result.end.is_timed_out && !result.end.is_shell_ended && result.out.len == 0);
+    CHECK(result.end.is_timed_out && !result.end.is_shell_ended && result.out.len == 0,
+          "(timed out %d, ended %d, %zu bytes: %s)", result.end.is_timed_out,
+          result.end.is_shell_ended, result.out.len, result.end.reason);
     CHECK_RUN(sandbox, "echo $A; [ $$ = $(cat /tmp/pid) ]", 0, "kept\n");
     CHECK(run_for(sandbox, "w", "(trap '' INT; sleep 1000)", 100) == 124);
     CHECK(result.end.is_timed_out && !result.end.is_shell_ended);
