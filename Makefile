@@ -78,10 +78,12 @@ test: ## install what the tests need, build, run every test
 
 tests: all $(UNIT_TESTS) $(KERNEL_TESTS) $(REPLAYS)
 
-soak: ## ten thousand sandboxes come and go, and nothing is left
+soak: ## the long form of some tests: ten thousand sandboxes, 500 random programs, 10 GiB of output
 	@tools/setup test
-	@$(MAKE) --no-print-directory all $(OUT)/tests/kernel/soak_test
+	@$(MAKE) --no-print-directory all $(OUT)/tests/kernel/soak_test $(OUT)/tests/kernel/property_test
 	SOAK_ROUNDS=10000 $(OUT)/tests/kernel/soak_test
+	PROPERTY_PROGRAMS=500 $(OUT)/tests/kernel/property_test
+	SLOW_GIB=10 tests/system/slow_test
 
 fuzzers: $(FUZZERS) ## build the libFuzzer targets (BUILD=fuzz)
 
