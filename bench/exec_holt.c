@@ -258,7 +258,7 @@ static double sample_echo(struct bench *bench)
 static double sample_shell(struct bench *bench)
 {
     json_t *request =
-        json_pack("{s:s,s:s,s:s}", "sandboxId", bench->sandbox, "shell", "bench", "command", ":");
+        json_pack("{s:s,s:s,s:s}", "sandboxId", bench->sandbox, "name", "bench", "command", ":");
     double started = now_us();
 
     (void)drain(stream_open(bench, SHELL_RUN, request));
