@@ -2,278 +2,20 @@
 #include "host/process.h"
 
 #include <errno.h>
-#include <signal.h>
-#include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/fault.h"
 #include "base/xalloc.h"
 #include "host/ledger.h"
 #include "host/process_internal.h"
-#include "host/process_restart.h"
 #include "host/process_spawn.h"
 #include "host/record_internal.h"
 #include "host/scribe.h"
 #include "host/shell_link.h"
 #include "kernel/cgroup.h"
 #include "wire/message.h"
-
-enum {
-    EXIT_NOT_FOUND = 127,
-    EXIT_NOT_EXECUTABLE = 126,
-    EXIT_TIMED_OUT = 124,
-    EXIT_SIGNAL_BASE = 128,
-};
-
-/* Locked. The first end is the one that counts. */
-static void set_over(struct process *process, enum outcome outcome, int exit_code)
-{
-    struct machine *machine = process->machine;
-
-    if (process->is_over)
-        return;
-    if (process_wants_restart(process, outcome, exit_code)) {
-        process_rest(process);
-        return;
-    }
-    process->is_over = true;
-    process->is_between = false;
-    process->end.outcome = outcome;
-    process->end.exit_code = exit_code;
-    process->end.duration_ms = clock_ms() - process->started_ms;
-    process->is_started = true;
-    record_finish(process->record, &process->end, clock_wall_ms());
-    shell_link_wake(process->shell);
-    (void)pthread_cond_broadcast(&machine->changed);
-    if (machine->ledger && !machine->is_released)
-        scribe_add(machine->host->scribe, process);
-    else
-        record_set_writer(process->record, NULL);
-}
-
-void process_set_killed(struct process *process, enum killer killer, int signal)
-{
-    static const char *const reasons[] = {
-        [KILLER_NONE] = "",
-        [KILLER_USER] = "by a signal that a client sent",
-        [KILLER_CLIENT] = "its client went away",
-        [KILLER_ROLLBACK] = "the sandbox was rolled back",
-        [KILLER_STOP] = "the sandbox was stopped",
-        [KILLER_DESTROY] = "the sandbox was destroyed",
-        [KILLER_QUOTA] = "the time of the sandbox is over",
-    };
-
-    (void)snprintf(process->end.reason, sizeof(process->end.reason), "%s", reasons[killer]);
-    process->end.killer = killer;
-    process->end.signal = signal;
-    set_over(process, OUTCOME_KILLED, EXIT_SIGNAL_BASE + signal);
-}
-
-static bool was_out_of_memory(const struct process *process)
-{
-    const struct machine *machine = process->machine;
-
-    return cgroup_meter_oom_kills(&machine->meter) > process->record->oom_kills_before;
-}
-
-static bool was_sent(const struct process *process, int signal)
-{
-    return signal > 0 && (process->signals_sent >> (signal - 1) & 1);
-}
-
-/* Outcomes are stated, never guessed: the order below is that of certainty. */
-static void set_exited(struct process *process, uint32_t status)
-{
-    int signal = WIFSIGNALED(status) ? (int)WTERMSIG(status) : 0;
-    int code = signal ? EXIT_SIGNAL_BASE + signal : (int)WEXITSTATUS(status);
-    /* A shell whose command was killed says so with its own exit code. */
-    bool is_killed = code == EXIT_SIGNAL_BASE + SIGKILL;
-
-    process->end.signal = signal;
-    if (process->is_timed_out)
-        set_over(process, OUTCOME_TIMED_OUT, EXIT_TIMED_OUT);
-    else if (is_killed && process->doom)
-        process_set_killed(process, process->doom, SIGKILL);
-    else if (was_sent(process, signal))
-        process_set_killed(process, KILLER_USER, signal);
-    else if (is_killed && was_out_of_memory(process))
-        set_over(process, OUTCOME_OOM, code);
-    else
-        set_over(process, signal ? OUTCOME_SIGNALED : OUTCOME_EXITED, code);
-}
-
-static bool take_exited(struct process *process, const struct frame *frame)
-{
-    struct message_exited exited;
-
-    if (!message_get_exited(frame, &exited))
-        return false;
-    for (int i = 0; i < PROCESS_STREAMS; i++)
-        if (process->base[i] + exited.end[i] > record_received(process->record, i))
-            return false;
-    process->end.cpu_ms = exited.cpu_us / 1000;
-    process->end.memory_peak_bytes = exited.peak_bytes;
-    set_exited(process, exited.status);
-    return true;
-}
-
-static bool take_failed(struct process *process, const struct frame *frame)
-{
-    struct message_failed failed;
-    int code = PROCESS_EXIT_HOLT;
-
-    if (!message_get_failed(frame, &failed))
-        return false;
-    if (failed.step == FAILED_EXEC)
-        code = failed.errnum == ENOENT || failed.errnum == ENOTDIR ? EXIT_NOT_FOUND
-                                                                   : EXIT_NOT_EXECUTABLE;
-    process_explain_failure(&failed, process->end.reason, sizeof(process->end.reason));
-    set_over(process, OUTCOME_NOT_STARTED, code);
-    return true;
-}
-
-/* The guest may send no more than the window holds, and nothing twice. */
-static bool take_output(struct process *process, const struct frame *frame)
-{
-    const struct machine *machine = process->machine;
-    enum frame_stream stream;
-    const char *data;
-    uint64_t offset, unspooled;
-    size_t len;
-
-    if (!message_get_stream(frame, &stream, &offset, &data, &len) ||
-        process->base[stream] + offset !=
-            record_received(process->record, (enum output_stream)stream) ||
-        process->base[stream] + offset + len - atomic_load(&process->acked[stream]) >
-            FRAME_WINDOW ||
-        record_add(process->record, (enum output_stream)stream, data, len, &unspooled) < 0)
-        return false;
-    if (machine->ledger && unspooled >= machine->host->output_memory)
-        scribe_add(machine->host->scribe, process);
-    return true;
-}
-
-static bool take_input_ack(struct process *process, const struct frame *frame)
-{
-    uint64_t offset, none;
-
-    if (!message_get_numbers(frame, &offset, &none) || offset < process->input_acked ||
-        offset > process->input_sent)
-        return false;
-    process->input_acked = offset;
-    (void)pthread_cond_broadcast(&process->machine->changed);
-    return true;
-}
-
-static bool take_started(struct process *process, const struct frame *frame)
-{
-    uint64_t pid, none;
-
-    if (!message_get_numbers(frame, &pid, &none))
-        return false;
-    record_set_pid(process->record, (uint32_t)pid);
-    process->is_started = true;
-    (void)pthread_cond_broadcast(&process->machine->changed);
-    return true;
-}
-
-/* After a reconnect; for one that is known there is nothing new in it. */
-static bool take_state(struct process *process, const struct frame *frame)
-{
-    struct message_state state;
-
-    (void)process;
-    return message_get_state(frame, &state);
-}
-
-/* What a guest may say about a process; anything else is not acceptable. */
-static bool (*const takers[FRAME_TYPES])(struct process *process, const struct frame *frame) = {
-    [FRAME_STARTED] = take_started,     [FRAME_FAILED] = take_failed,
-    [FRAME_OUTPUT] = take_output,       [FRAME_EXITED] = take_exited,
-    [FRAME_INPUT_ACK] = take_input_ack, [FRAME_STATE] = take_state,
-};
-
-struct process *process_find_number(struct machine *machine, uint32_t number)
-{
-    struct process *process = machine->processes;
-
-    while (process && process->number != number)
-        process = process->next;
-    return process;
-}
-
-bool process_frame(struct machine *machine, const struct frame *frame)
-{
-    struct process *process;
-    bool is_ok = true;
-
-    (void)pthread_mutex_lock(&machine->lock);
-    process = process_find_number(machine, frame->process);
-    if (!process && frame->type == FRAME_STATE && machine->state == MACHINE_BOOTING) {
-        process = process_adopt(machine, frame);
-        is_ok = process;
-    }
-    /* A guest that is yet to forget one may say again what is known. */
-    if (process && !process->is_settled && shell_link_wants(frame))
-        is_ok = shell_link_take(process->shell, frame);
-    else if (process && !process->is_settled)
-        is_ok = takers[frame->type] && takers[frame->type](process, frame);
-    (void)pthread_mutex_unlock(&machine->lock);
-    return is_ok;
-}
-
-static void end_with_sandbox(struct process *process)
-{
-    const struct machine *machine = process->machine;
-    struct process_end *end = &process->end;
-
-    if (process->is_over)
-        return;
-    if (process->is_timed_out) {
-        set_over(process, OUTCOME_TIMED_OUT, EXIT_TIMED_OUT);
-    } else if (machine->is_released) {
-        (void)snprintf(end->reason, sizeof(end->reason), "the daemon stops, the process goes on");
-        set_over(process, OUTCOME_LOST, PROCESS_EXIT_HOLT);
-    } else if (process->doom) {
-        process_set_killed(process, process->doom, SIGKILL);
-    } else if (machine->state == MACHINE_ENDED) {
-        process_set_killed(process, KILLER_DESTROY, SIGKILL);
-    } else if (was_out_of_memory(process)) {
-        set_over(process, OUTCOME_OOM, EXIT_SIGNAL_BASE + SIGKILL);
-    } else {
-        (void)snprintf(end->reason, sizeof(end->reason), "%.200s", machine->failure.msg);
-        set_over(process, machine->is_gone ? OUTCOME_LOST : OUTCOME_NOT_STARTED, PROCESS_EXIT_HOLT);
-    }
-}
-
-void process_end_all(struct machine *machine)
-{
-    for (struct process *process = machine->processes; process; process = process->next)
-        end_with_sandbox(process);
-}
-
-/* On the reactor's thread. The group is killed whole: a setsid or double fork changes nothing. */
-static void on_timeout(struct reactor_timer *timer)
-{
-    struct process *process =
-        (struct process *)(void *)((char *)timer - offsetof(struct process, timer));
-    struct machine *machine = process->machine;
-
-    (void)pthread_mutex_lock(&machine->lock);
-    if (process->is_between) {
-        set_over(process, OUTCOME_TIMED_OUT, EXIT_TIMED_OUT);
-    } else if (!process->is_over) {
-        process->is_timed_out = true;
-        (void)cgroup_kill(machine->host->cgroups, machine->id, process->id);
-    }
-    (void)pthread_mutex_unlock(&machine->lock);
-    process_unref(process); /* the timer's */
-}
 
 struct process *process_alloc(struct machine *machine, struct record *record)
 {
@@ -285,7 +27,7 @@ struct process *process_alloc(struct machine *machine, struct record *record)
     memcpy(process->id, record->id, sizeof(process->id));
     process->record = record;
     process->started_ms = process->incarnated_ms = clock_ms();
-    process->timer.fire = on_timeout;
+    process->timer.fire = process_on_timeout;
     (void)pthread_mutex_init(&process->ack_lock, NULL);
     return process;
 }

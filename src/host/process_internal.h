@@ -71,6 +71,9 @@ struct process *process_find_number(struct machine *machine, uint32_t number);
 /* A process with this record (taken) and nothing else; refs 1. */
 struct process *process_alloc(struct machine *machine, struct record *record);
 
+/* Its time is over: the timer of process_set_timeout. */
+void process_on_timeout(struct reactor_timer *timer);
+
 /* Ends it when its time is over. No lock may be held, as timers come before all of them. */
 void process_set_timeout(struct process *process);
 
