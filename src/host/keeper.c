@@ -76,6 +76,15 @@ static enum duty find_duty(struct sandbox *sandbox, uint64_t now_ms, uint64_t *n
     return DUTY_NONE;
 }
 
+/* They end because the time that their sandbox was given is over. */
+static void doom_processes(struct sandbox *sandbox)
+{
+    (void)pthread_mutex_lock(&sandbox->lock);
+    if (sandbox->machine)
+        process_doom_all(sandbox->machine, KILLER_QUOTA);
+    (void)pthread_mutex_unlock(&sandbox->lock);
+}
+
 static void fulfil(struct sandbox *sandbox, enum duty duty)
 {
     struct err err = { 0 };
@@ -84,6 +93,7 @@ static void fulfil(struct sandbox *sandbox, enum duty duty)
         sandbox_note_loss(sandbox);
         sandbox_finish(sandbox, SANDBOX_STOPPED);
     } else if (duty == DUTY_KILL) {
+        doom_processes(sandbox);
         (void)sandbox_destroy(sandbox, &err);
     } else if (duty == DUTY_PAUSE) {
         /* Once: whoever resumes it afterwards wants it to run. */

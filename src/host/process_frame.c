@@ -170,6 +170,9 @@ static bool take_started(struct process *process, const struct frame *frame)
         return false;
     record_set_pid(process->record, (uint32_t)pid);
     process->is_started = true;
+    /* Its group may have been killed while it was on its way there. */
+    if (process->is_timed_out || process->doom)
+        (void)cgroup_kill(process->machine->host->cgroups, process->machine->id, process->id);
     (void)pthread_cond_broadcast(&process->machine->changed);
     return true;
 }

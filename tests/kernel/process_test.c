@@ -320,6 +320,21 @@ static void outcomes_say_who_did_it(void)
     world_destroy(sandbox);
 }
 
+static void the_end_of_its_sandboxs_time_is_told(void)
+{
+    const struct sandbox_spec spec = { .template = "small", .ttl_ms = 1000 };
+    struct sandbox *sandbox = NULL;
+    struct record *record;
+    struct process_end end;
+
+    CHECK_OK(sandbox_create(world.host, &spec, &sandbox, &err), &err);
+    record = find(sandbox, launch(sandbox, "sleep 1000"));
+    CHECK(record_wait(record, -1, PATIENCE_MS, &end) == 0);
+    CHECK(end.outcome == OUTCOME_KILLED && end.killer == KILLER_QUOTA);
+    record_unref(record);
+    sandbox_unref(sandbox);
+}
+
 static void a_key_is_used_once(void)
 {
     struct sandbox *sandbox = world_create("keys");
@@ -576,6 +591,7 @@ int main(void)
     RUN(of_long_output_head_and_tail_are_kept);
     RUN(a_slow_owner_misses_nothing);
     RUN(outcomes_say_who_did_it);
+    RUN(the_end_of_its_sandboxs_time_is_told);
     RUN(a_key_is_used_once);
     RUN(ended_processes_are_known_to_the_next_daemon);
     RUN(running_processes_go_on_where_they_were);
