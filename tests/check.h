@@ -12,6 +12,7 @@
             (void)printf("not ok: %s:%d: %s", __FILE__, __LINE__, #claim);                         \
             (void)printf(" " __VA_ARGS__);                                                         \
             (void)printf("\n");                                                                    \
+            (void)fflush(stdout); /* who is killed while it cleans up has said why */              \
             exit(1);                                                                               \
         }                                                                                          \
     } while (0)

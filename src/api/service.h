@@ -7,6 +7,7 @@
 struct err;
 struct host;
 struct stream;
+struct upload;
 
 /* What a service may know about the request besides its message. */
 struct call {
@@ -22,6 +23,10 @@ typedef int unary_fn(const struct call *call, const json_t *request, json_t **re
 
 /* Answers one message with a stream. The request is gone when the stream is first read. */
 typedef int stream_fn(const struct call *call, const json_t *request, struct stream **ret,
+                      struct err *err);
+
+/* Takes a stream of messages, of which this is the first, and answers with one (api/upload.h). */
+typedef int upload_fn(const struct call *call, const json_t *first, struct upload **ret,
                       struct err *err);
 
 unary_fn host_service_health;

@@ -110,6 +110,14 @@ static void live(const struct runtime_ops *ops)
     serve(&guest);
 }
 
+static bool has_died(pid_t pid)
+{
+    siginfo_t info = { 0 };
+
+    CHECK(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0);
+    return info.si_pid == pid;
+}
+
 /* A daemon that was killed some time after it had settled, or (any_time) at any time. */
 static void live_and_die(const struct runtime_ops *ops, bool any_time, long after_ms)
 {
@@ -126,7 +134,7 @@ static void live_and_die(const struct runtime_ops *ops, bool any_time, long afte
     }
     world.last_volume++; /* that one's */
     if (!any_time)
-        EVENTUALLY(notes->is_settled || waitpid(pid, &status, WNOHANG | WNOWAIT) == pid);
+        EVENTUALLY(notes->is_settled || has_died(pid));
     pause_ms(after_ms);
     CHECK(kill(pid, SIGKILL) == 0);
     CHECK(waitpid(pid, &status, 0) == pid);
