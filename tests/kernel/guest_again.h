@@ -29,6 +29,7 @@ static inline void give_listener(struct guest *guest)
     guest->address.sun_family = AF_UNIX;
     (void)snprintf(guest->address.sun_path, sizeof(guest->address.sun_path), "%s/%s.sock",
                    world.dir, guest->started.id);
+    (void)unlink(guest->address.sun_path); /* of a daemon that was killed before it told of it */
     guest->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     CHECK(bind(guest->listener, (struct sockaddr *)&guest->address, sizeof(guest->address)) == 0);
     CHECK(listen(guest->listener, 8) == 0);
