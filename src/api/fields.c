@@ -82,6 +82,21 @@ int field_sandbox_name(const json_t *object, const char **ret, struct err *err)
     return r;
 }
 
+int field_word(const json_t *object, const char *name, size_t max, const char **ret,
+               struct err *err)
+{
+    int r = field_text(object, name, ret, err);
+
+    if (r < 0 || !*ret)
+        return r;
+    if (strlen(*ret) > max)
+        return err_set(err, ERR_INVALID, "field '%s' is longer than %zu bytes", name, max);
+    for (const char *c = *ret; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 0x7f)
+            return err_set(err, ERR_INVALID, "field '%s' has a control character", name);
+    return 0;
+}
+
 int field_snapshot(const json_t *object, const char *name, const char **ret, struct err *err)
 {
     int r = field_text(object, name, ret, err);

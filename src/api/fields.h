@@ -27,6 +27,11 @@ int field_sandbox(const json_t *object, const char **ret, struct err *err);
 /* The name that a sandbox is to have, or NULL. */
 int field_sandbox_name(const json_t *object, const char **ret, struct err *err);
 
+/* A tag or a key of at most max bytes: printed by others, so it must not move their cursor. NULL
+ * where it is empty. */
+int field_word(const json_t *object, const char *name, size_t max, const char **ret,
+               struct err *err);
+
 /* The name of a snapshot, or NULL. */
 int field_snapshot(const json_t *object, const char *name, const char **ret, struct err *err);
 

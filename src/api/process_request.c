@@ -140,22 +140,6 @@ static int cwd_get(const json_t *object, const char **ret, struct err *err)
     return r;
 }
 
-/* A tag or a key: printed by others, so it must not move their cursor. NULL where it is empty. */
-static int word_get(const json_t *object, const char *name, const char **ret, struct err *err)
-{
-    int r = field_text(object, name, ret, err);
-
-    if (r < 0 || !*ret)
-        return r;
-    if (strlen(*ret) > PROCESS_TAG_MAX)
-        return err_set(err, ERR_INVALID, "field '%s' is longer than %d bytes", name,
-                       PROCESS_TAG_MAX);
-    for (const char *c = *ret; *c; c++)
-        if ((unsigned char)*c < ' ' || *c == 0x7f)
-            return err_set(err, ERR_INVALID, "field '%s' has a control character", name);
-    return 0;
-}
-
 static int spec_parse(const json_t *object, struct process_request *ret, struct err *err)
 {
     static const char *const fields[] = { "args",     "env",       "cwd", "stdin",
@@ -174,7 +158,7 @@ static int spec_parse(const json_t *object, struct process_request *ret, struct 
     if (r == 0)
         r = field_duration(object, "timeoutMs", &spec->timeout_ms, err);
     if (r == 0)
-        r = word_get(object, "tag", &spec->tag, err);
+        r = field_word(object, "tag", PROCESS_TAG_MAX, &spec->tag, err);
     return r;
 }
 
@@ -209,7 +193,7 @@ int start_fields_parse(const json_t *object, struct start_request *ret, struct e
     int r = field_sandbox(object, &ret->sandbox, err);
 
     if (r == 0)
-        r = word_get(object, "idempotencyKey", &key, err);
+        r = field_word(object, "idempotencyKey", PROCESS_TAG_MAX, &key, err);
     if (r == 0)
         r = process_request_parse(object, &ret->process, err);
     if (r == 0)
@@ -291,5 +275,5 @@ int list_request_parse(const json_t *object, struct list_request *ret, struct er
 
     if (r == 0)
         r = field_sandbox(object, &ret->sandbox, err);
-    return r < 0 ? r : word_get(object, "tag", &ret->tag, err);
+    return r < 0 ? r : field_word(object, "tag", PROCESS_TAG_MAX, &ret->tag, err);
 }

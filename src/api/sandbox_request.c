@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/sandbox_request.h"
 
+#include <errno.h>
+#include <openssl/sha.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,11 +45,41 @@ static int times_parse(const json_t *object, struct sandbox_spec *spec, struct e
     return r;
 }
 
+/* Of everything but the key, whatever the order of its fields. */
+static int digest_make(const json_t *object, char ret[static SANDBOX_DIGEST_LEN + 1],
+                       struct err *err)
+{
+    unsigned char hash[SHA256_DIGEST_LENGTH];
+    cleanup_json json_t *rest = json_copy((json_t *)(uintptr_t)object);
+    cleanup_free char *text = NULL;
+
+    (void)json_object_del(rest, "idempotencyKey");
+    text = json_dumps(rest, JSON_COMPACT | JSON_SORT_KEYS);
+    if (!text)
+        return err_sys(err, -ENOMEM, "read the request");
+    (void)SHA256((const unsigned char *)text, strlen(text), hash);
+    for (size_t i = 0; i < sizeof(hash); i++)
+        (void)snprintf(ret + 2 * i, 3, "%02x", hash[i]);
+    return 0;
+}
+
+static int key_parse(const json_t *object, struct create_request *ret, struct err *err)
+{
+    int r = field_word(object, "idempotencyKey", SANDBOX_KEY_MAX, &ret->spec.key, err);
+
+    if (r < 0 || !ret->spec.key)
+        return r;
+    ret->spec.digest = ret->digest;
+    return digest_make(object, ret->digest, err);
+}
+
 int create_request_parse(const json_t *object, struct create_request *ret, struct err *err)
 {
-    static const char *const fields[] = { "name",         "template",      "runtime",      "limits",
-                                          "quotaBytes",   "labels",        "maxSnapshots", "ttlMs",
-                                          "expireAction", "idleTimeoutMs", "idleAction",   NULL };
+    static const char *const fields[] = {
+        "name",       "template",       "runtime", "limits",       "quotaBytes",
+        "labels",     "maxSnapshots",   "ttlMs",   "expireAction", "idleTimeoutMs",
+        "idleAction", "idempotencyKey", NULL
+    };
     struct sandbox_spec *spec = &ret->spec;
     struct machine_spec machine = { 0 };
     int r = json_only_fields(object, fields, err);
@@ -63,6 +96,8 @@ int create_request_parse(const json_t *object, struct create_request *ret, struc
         r = times_parse(object, spec, err);
     if (r == 0)
         r = field_labels(object, &ret->labels, &spec->label_count, err);
+    if (r == 0)
+        r = key_parse(object, ret, err);
     spec->template = machine.template;
     spec->runtime = machine.runtime;
     spec->limits = machine.limits;

@@ -9,7 +9,8 @@
 
 struct create_request {
     struct sandbox_spec spec;
-    struct label *labels; /* what spec points to */
+    struct label *labels; /* what spec points to, as to the next */
+    char digest[SANDBOX_DIGEST_LEN + 1];
 };
 
 int create_request_parse(const json_t *object, struct create_request *ret, struct err *err);

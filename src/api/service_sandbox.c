@@ -30,11 +30,16 @@ int sandbox_service_create(const struct call *call, const json_t *request, json_
 {
     cleanup_with(create_request_done) struct create_request wanted = { 0 };
     cleanup_with(sandbox_ref_drop) struct sandbox *sandbox = NULL;
+    bool is_joined = false;
     int r = create_request_parse(request, &wanted, err);
 
     if (r == 0)
-        r = sandbox_create(call->host, &wanted.spec, &sandbox, err);
-    return r < 0 ? r : sandbox_ref_reply(sandbox, false, ret_reply, err);
+        r = sandbox_create_once(call->host, &wanted.spec, &sandbox, &is_joined, err);
+    if (r == 0)
+        r = sandbox_ref_reply(sandbox, false, ret_reply, err);
+    if (r == 0 && is_joined)
+        (void)json_object_set_new(*ret_reply, "joined", json_true());
+    return r;
 }
 
 /* Finds the sandbox of a request that names nothing else. */

@@ -97,6 +97,15 @@ static int set_max_snapshots(void *into, const char *value, struct err *err)
     return json_object_set_new(options->request, "maxSnapshots", json_integer((json_int_t)count));
 }
 
+static int set_key(void *into, const char *value, struct err *err)
+{
+    struct create_options *options = into;
+
+    if (json_object_set_new(options->request, "idempotencyKey", json_string(value)) < 0)
+        return err_set(err, ERR_INVALID, "--key is not UTF-8");
+    return 0;
+}
+
 static int set_quiet(void *into, const char *value, struct err *err)
 {
     struct create_options *options = into;
@@ -115,6 +124,7 @@ static const struct option_row rows[] = {
     { "idle-timeout", 0, "TIME[:ACTION]", "kill or pause it when unused for so long: 10m",
       set_idle_timeout },
     { "max-snapshots", 0, "NUMBER", "how many turns to keep", set_max_snapshots },
+    { "key", 0, "KEY", "make nothing if a sandbox was made with this key already", set_key },
     { "quiet", 'q', NULL, "print only the id", set_quiet },
     OPTION_HELP,
 };
@@ -132,6 +142,8 @@ static int print_created(const json_t *reply, bool is_quiet)
         return STATUS_HOLT;
     if (is_quiet)
         (void)printf("%s\n", id);
+    else if (json_is_true(json_object_get(reply, "joined")))
+        (void)printf("sandbox %s was made with this key already\n", id);
     else if (*name)
         (void)printf("created sandbox %s (%s)\n", id, name);
     else

@@ -20,56 +20,64 @@
 
 enum {
     APPLICATION_ID = 0x486f6c74,
-    SCHEMA_VERSION = 1,
+    SCHEMA_VERSION = 2,
     BUSY_MS = 2000,
     VALUE_BYTES_MAX = 64 << 10, /* no row of ours comes near; what a foreign hand wrote may */
     SQL_BYTES_MAX = 8 << 10,
 };
 
-static const char schema[] = "CREATE TABLE sandboxes ("
-                             " number INTEGER PRIMARY KEY,"
-                             " id TEXT NOT NULL UNIQUE,"
-                             " name TEXT UNIQUE,"
-                             " template TEXT NOT NULL,"
-                             " runtime TEXT NOT NULL,"
-                             " state TEXT NOT NULL,"
-                             " reason TEXT NOT NULL,"
-                             " created_ms INTEGER NOT NULL,"
-                             " memory_bytes INTEGER NOT NULL,"
-                             " cpu_millis INTEGER NOT NULL,"
-                             " pids INTEGER NOT NULL,"
-                             " quota_bytes INTEGER NOT NULL,"
-                             " turns INTEGER NOT NULL,"
-                             " snapshots_max INTEGER NOT NULL,"
-                             " base TEXT NOT NULL,"
-                             " expires_ms INTEGER NOT NULL,"
-                             " expire_action TEXT NOT NULL,"
-                             " idle_timeout_ms INTEGER NOT NULL,"
-                             " idle_action TEXT NOT NULL,"
-                             " last_active_ms INTEGER NOT NULL,"
-                             " machine TEXT NOT NULL,"
-                             " limits_group TEXT NOT NULL,"
-                             " uid_slot INTEGER NOT NULL,"
-                             " generation INTEGER NOT NULL"
-                             ") STRICT;"
-                             "CREATE TABLE labels ("
-                             " sandbox TEXT NOT NULL REFERENCES sandboxes (id) ON DELETE CASCADE,"
-                             " position INTEGER NOT NULL,"
-                             " key TEXT NOT NULL,"
-                             " value TEXT NOT NULL,"
-                             " PRIMARY KEY (sandbox, position)"
-                             ") STRICT, WITHOUT ROWID;"
-                             "CREATE TABLE snapshots ("
-                             " number INTEGER PRIMARY KEY,"
-                             " sandbox TEXT NOT NULL REFERENCES sandboxes (id) ON DELETE CASCADE,"
-                             " name TEXT NOT NULL,"
-                             " kind TEXT NOT NULL,"
-                             " turn INTEGER NOT NULL,"
-                             " parent TEXT NOT NULL,"
-                             " created_ms INTEGER NOT NULL,"
-                             " space_used INTEGER NOT NULL,"
-                             " UNIQUE (sandbox, name)"
-                             ") STRICT;";
+static const char schema_1[] = "CREATE TABLE sandboxes ("
+                               " number INTEGER PRIMARY KEY,"
+                               " id TEXT NOT NULL UNIQUE,"
+                               " name TEXT UNIQUE,"
+                               " template TEXT NOT NULL,"
+                               " runtime TEXT NOT NULL,"
+                               " state TEXT NOT NULL,"
+                               " reason TEXT NOT NULL,"
+                               " created_ms INTEGER NOT NULL,"
+                               " memory_bytes INTEGER NOT NULL,"
+                               " cpu_millis INTEGER NOT NULL,"
+                               " pids INTEGER NOT NULL,"
+                               " quota_bytes INTEGER NOT NULL,"
+                               " turns INTEGER NOT NULL,"
+                               " snapshots_max INTEGER NOT NULL,"
+                               " base TEXT NOT NULL,"
+                               " expires_ms INTEGER NOT NULL,"
+                               " expire_action TEXT NOT NULL,"
+                               " idle_timeout_ms INTEGER NOT NULL,"
+                               " idle_action TEXT NOT NULL,"
+                               " last_active_ms INTEGER NOT NULL,"
+                               " machine TEXT NOT NULL,"
+                               " limits_group TEXT NOT NULL,"
+                               " uid_slot INTEGER NOT NULL,"
+                               " generation INTEGER NOT NULL"
+                               ") STRICT;"
+                               "CREATE TABLE labels ("
+                               " sandbox TEXT NOT NULL REFERENCES sandboxes (id) ON DELETE CASCADE,"
+                               " position INTEGER NOT NULL,"
+                               " key TEXT NOT NULL,"
+                               " value TEXT NOT NULL,"
+                               " PRIMARY KEY (sandbox, position)"
+                               ") STRICT, WITHOUT ROWID;"
+                               "CREATE TABLE snapshots ("
+                               " number INTEGER PRIMARY KEY,"
+                               " sandbox TEXT NOT NULL REFERENCES sandboxes (id) ON DELETE CASCADE,"
+                               " name TEXT NOT NULL,"
+                               " kind TEXT NOT NULL,"
+                               " turn INTEGER NOT NULL,"
+                               " parent TEXT NOT NULL,"
+                               " created_ms INTEGER NOT NULL,"
+                               " space_used INTEGER NOT NULL,"
+                               " UNIQUE (sandbox, name)"
+                               ") STRICT;";
+
+/* Keys of requests; a sandbox of before has none. */
+static const char schema_2[] =
+    "ALTER TABLE sandboxes ADD COLUMN request_key TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE sandboxes ADD COLUMN request_digest TEXT NOT NULL DEFAULT '';";
+
+/* What leads from each version to the next. Those of the past never change. */
+static const char *const schema_steps[SCHEMA_VERSION] = { schema_1, schema_2 };
 
 /* Those that name every field of a struct are made from its layout. */
 static const char *const statement_texts[STATEMENTS] = {
@@ -206,8 +214,9 @@ static int read_number(struct registry *registry, const char *sql, int64_t *ret,
     return 0;
 }
 
-/* Whether the file is still empty; an error when it is not a registry that we understand. */
-static int identify(struct registry *registry, bool *ret_is_new, struct err *err)
+/* The version of its schema, 0 when the file is still empty; an error when it is not a registry
+ * that we understand. */
+static int identify(struct registry *registry, int64_t *ret_version, struct err *err)
 {
     int64_t application = 0, version = 0, tables = 0;
 
@@ -215,13 +224,15 @@ static int identify(struct registry *registry, bool *ret_is_new, struct err *err
         read_number(registry, "PRAGMA user_version", &version, err) < 0 ||
         read_number(registry, "SELECT count(*) FROM sqlite_schema", &tables, err) < 0)
         return -err->errnum;
-    *ret_is_new = application == 0 && version == 0 && tables == 0;
-    if (*ret_is_new)
+    *ret_version = version;
+    if (application == 0 && version == 0 && tables == 0)
         return 0;
     if (application != APPLICATION_ID)
         return err_set(err, ERR_INTERNAL,
                        "%s is not a registry of Holt but another program's database; move it away",
                        registry->path);
+    if (version < 1)
+        return registry_damaged(registry, "it has no version", err);
     if (version > SCHEMA_VERSION)
         return err_set(err, ERR_INTERNAL,
                        "registry %s is newer than this program (version %" PRId64 ", known is %d); "
@@ -297,12 +308,10 @@ static int check_rows(struct registry *registry, const struct row_layout *layout
     return rc == SQLITE_DONE ? 0 : registry_explain(registry, "check the rows", err);
 }
 
-static int check_content(struct registry *registry, struct err *err)
+static int check_tables(struct registry *registry, struct err *err)
 {
-    int r = check_pages(registry, err);
+    int r = check_rows(registry, &row_sandbox, "number", err);
 
-    if (r >= 0)
-        r = check_rows(registry, &row_sandbox, "number", err);
     if (r >= 0)
         r = check_rows(registry, &row_label, "sandbox", err);
     if (r >= 0)
@@ -310,20 +319,24 @@ static int check_content(struct registry *registry, struct err *err)
     return r;
 }
 
-/* In one transaction, whose lock also shows that nobody else writes. Looks again whether the file
- * is new, as somebody may have been faster. */
+/* In one transaction, whose lock also shows that nobody else writes. Looks again what the file is,
+ * as somebody may have been faster. */
 static int make_schema(struct registry *registry, struct err *err)
 {
-    cleanup_free char *sql = xasprintf("%s PRAGMA application_id = %d; PRAGMA user_version = %d;",
-                                       schema, APPLICATION_ID, SCHEMA_VERSION);
-    bool is_new = false;
+    cleanup_free char *pragmas = xasprintf("PRAGMA application_id = %d; PRAGMA user_version = %d;",
+                                           APPLICATION_ID, SCHEMA_VERSION);
+    int64_t version = 0;
     int r = run_sql(registry, "BEGIN IMMEDIATE", "begin to write", err);
 
     if (r < 0)
         return r;
-    r = identify(registry, &is_new, err);
-    if (r >= 0 && is_new)
-        r = run_sql(registry, sql, "make the tables", err);
+    r = identify(registry, &version, err);
+    for (; r >= 0 && version < SCHEMA_VERSION; version++)
+        r = run_sql(registry, schema_steps[version], "make the tables", err);
+    if (r >= 0)
+        r = check_tables(registry, err);
+    if (r >= 0)
+        r = run_sql(registry, pragmas, "make the tables", err);
     if (r >= 0)
         r = run_sql(registry, "COMMIT", "make the tables", err);
     return r;
@@ -400,14 +413,16 @@ static int prepare(struct registry *registry, struct err *err)
 /* Nothing is written before the file is known to be ours and whole. */
 static int set_up(struct registry *registry, struct err *err)
 {
-    bool is_new = false;
-    int r = identify(registry, &is_new, err);
+    int64_t version = 0;
+    int r = identify(registry, &version, err);
 
     if (r >= 0)
         r = run_sql(registry, "PRAGMA cell_size_check = ON; PRAGMA temp_store = MEMORY", "set up",
                     err);
-    if (r >= 0 && !is_new)
-        r = check_content(registry, err);
+    if (r >= 0 && version > 0)
+        r = check_pages(registry, err);
+    if (r >= 0 && version == SCHEMA_VERSION)
+        r = check_tables(registry, err);
     if (r >= 0 && chmod(registry->path, 0600) < 0)
         r = err_sys(err, -errno, "make registry %s private", registry->path);
     if (r >= 0)

@@ -37,6 +37,8 @@ static const struct row_field sandbox_fields[] = {
     SANDBOX(ROW_TEXT, limits_group),
     SANDBOX(ROW_U32, uid_slot),
     SANDBOX(ROW_U32, generation),
+    SANDBOX(ROW_TEXT, request_key),
+    SANDBOX(ROW_TEXT, request_digest),
 };
 
 static const struct row_field label_fields[] = {

@@ -70,6 +70,28 @@ static struct sandbox *find(const struct host *host, const char *word)
     return sandbox;
 }
 
+/* Likewise. */
+static struct sandbox *find_key(const struct host *host, const char *key)
+{
+    struct sandbox *sandbox = *key ? host->sandboxes : NULL;
+
+    while (sandbox && strcmp(sandbox->info.request_key, key) != 0)
+        sandbox = sandbox->next;
+    return sandbox;
+}
+
+struct sandbox *sandbox_with_key(struct host *host, const char *key)
+{
+    struct sandbox *sandbox;
+
+    (void)pthread_mutex_lock(&host->lock);
+    sandbox = find_key(host, key);
+    if (sandbox)
+        (void)sandbox_ref(sandbox);
+    (void)pthread_mutex_unlock(&host->lock);
+    return sandbox;
+}
+
 int sandbox_enter_table(struct sandbox *sandbox, struct err *err)
 {
     struct host *host = sandbox->host;
@@ -79,7 +101,8 @@ int sandbox_enter_table(struct sandbox *sandbox, struct err *err)
 
     sandbox->ledger = ledger_new(host, sandbox->info.id);
     (void)pthread_mutex_lock(&host->lock);
-    is_taken = find(host, sandbox->info.id) || (*name && find(host, name));
+    is_taken = find(host, sandbox->info.id) || (*name && find(host, name)) ||
+               find_key(host, sandbox->info.request_key);
     while (*slot)
         slot = &(*slot)->next;
     if (!is_taken)

@@ -2,22 +2,23 @@
  * active. It is recorded, so it outlives the daemon. (A throw-away machine, as of `holt run`, is
  * only a struct machine.) Reference counted.
  *
- * What may be done in which state, and the cause (err_cause_name) of a refusal:
+ * What may be done in which state, and the cause (err_cause_name) of a refusal; ROLLING is
+ * RollbackInProgress, PAUSED SessionPaused, NO InvalidState:
  *
- *               creating      active  pausing        paused         stopped       rolling-back
- *   exec        InvalidState  yes     SessionPaused  SessionPaused  InvalidState RollbackInProgress
- *   turn        InvalidState  yes     SessionPaused  SessionPaused  yes RollbackInProgress snapshot
- * as turn, but paused is fine rollback    InvalidState  yes     SessionPaused  SessionPaused  yes
- * RollbackInProgress fork        as snapshot pause       InvalidState  yes     SessionPaused
- * SessionPaused  InvalidState  RollbackInProgress resume      InvalidState  InvalidState  waits yes
- * InvalidState  RollbackInProgress stop        InvalidState  yes     waits          yes yes (is)
- * waits start       InvalidState  InvalidState  ...      InvalidState   yes RollbackInProgress
- *   destroy     yes, in every state: it waits for what is going on and then wins
- *   reading     yes, in every state
+ *              creating  active  pausing  paused  stopped  rolling-back  failed
+ *   exec       NO        yes     PAUSED   PAUSED  NO       ROLLING       NO
+ *   turn       NO        yes     PAUSED   PAUSED  yes      ROLLING       NO
+ *   snapshot   NO        yes     waits    yes     yes      ROLLING       NO
+ *   fork       NO        yes     waits    yes     yes      ROLLING       NO
+ *   rollback   NO        yes     PAUSED   PAUSED  yes      ROLLING       NO
+ *   pause      NO        yes     PAUSED   PAUSED  NO       ROLLING       NO
+ *   resume     NO        NO      waits    yes     NO       ROLLING       NO
+ *   stop       NO        yes     waits    yes     yes      waits         yes
+ *   start      NO        NO      NO       NO      yes      ROLLING       yes
  *
- * A failed sandbox answers InvalidState with the reason, but may be started again, read and
- * destroyed; a destroying one answers SessionDestroying to everything but destroy (which joins) and
- * reading; an unknown one SessionNotFound. */
+ * Destroy is possible in every state: it waits for what is going on and then wins. So is reading. A
+ * failed sandbox says why in its refusals; a destroying one answers SessionDestroying to everything
+ * but destroy (which joins) and reading; an unknown one SessionNotFound. */
 #pragma once
 
 #include <stdbool.h>
@@ -49,11 +50,19 @@ struct sandbox_spec {
     enum sandbox_action expire_action;
     uint64_t idle_timeout_ms;
     enum sandbox_action idle_action;
+    const char *key;    /* NULL: none; see sandbox_create_once */
+    const char *digest; /* of all else that was asked for, with a key */
 };
 
 /* Makes a sandbox and starts it. The caller owns one reference. */
 int sandbox_create(struct host *host, const struct sandbox_spec *spec, struct sandbox **ret,
                    struct err *err);
+
+/* The same, but a sandbox that was asked for with the same key is joined, also while it is being
+ * made; *ret_is_joined says so. ERR_INVALID when something else was asked for then. A key is known
+ * for as long as its sandbox. */
+int sandbox_create_once(struct host *host, const struct sandbox_spec *spec, struct sandbox **ret,
+                        bool *ret_is_joined, struct err *err);
 
 /* By id or name, with a reference for the caller, or ERR_NOT_FOUND. */
 int sandbox_find(struct host *host, const char *id, struct sandbox **ret, struct err *err);

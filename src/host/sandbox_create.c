@@ -3,6 +3,7 @@
 #include "host/sandbox_create.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,6 +78,10 @@ static int fill(struct sandbox *sandbox, const struct sandbox_spec *spec, struct
     info->quota_bytes = spec->quota_bytes ? spec->quota_bytes : host->default_quota;
     info->snapshots_max = spec->snapshots_max ? spec->snapshots_max : host->snapshots_max;
     info->generation = 1;
+    if (spec->key) {
+        (void)snprintf(info->request_key, sizeof(info->request_key), "%s", spec->key);
+        (void)snprintf(info->request_digest, sizeof(info->request_digest), "%s", spec->digest);
+    }
     fill_times(info, spec);
     if (spec->label_count > 0) {
         info->labels = xcalloc(spec->label_count, sizeof(*info->labels));
@@ -196,4 +201,45 @@ int sandbox_create(struct host *host, const struct sandbox_spec *spec, struct sa
     }
     *ret = sandbox;
     return 0;
+}
+
+/* -ENOENT when there is nothing to join. */
+static int join(struct host *host, const struct sandbox_spec *spec, struct sandbox **ret,
+                struct err *err)
+{
+    struct sandbox *sandbox;
+
+    while ((sandbox = sandbox_with_key(host, spec->key)) && !sandbox_wait_made(sandbox))
+        sandbox_unref(sandbox);
+    if (!sandbox)
+        return -ENOENT;
+    if (strcmp(sandbox->info.request_digest, spec->digest) != 0) {
+        (void)err_set(err, ERR_INVALID,
+                      "the idempotency key belongs to sandbox '%s', which was asked for otherwise",
+                      sandbox->info.id);
+        sandbox_unref(sandbox);
+        return -EINVAL;
+    }
+    *ret = sandbox;
+    return 0;
+}
+
+/* Where a name or a key is taken it looks again: somebody with the same key may have been faster.
+ */
+int sandbox_create_once(struct host *host, const struct sandbox_spec *spec, struct sandbox **ret,
+                        bool *ret_is_joined, struct err *err)
+{
+    int r = -ENOENT;
+
+    *ret_is_joined = false;
+    for (int tries = 0; tries < 2; tries++) {
+        r = spec->key ? join(host, spec, ret, err) : -ENOENT;
+        *ret_is_joined = r == 0;
+        if (r != -ENOENT)
+            return r;
+        r = sandbox_create(host, spec, ret, err);
+        if (r == 0 || !spec->key || err->cause != CAUSE_SESSION_EXISTS)
+            return r;
+    }
+    return r;
 }

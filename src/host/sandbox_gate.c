@@ -102,6 +102,19 @@ void sandbox_finish(struct sandbox *sandbox, enum sandbox_state state)
     keeper_wake(sandbox->host->keeper);
 }
 
+bool sandbox_wait_made(struct sandbox *sandbox)
+{
+    bool is_there;
+
+    (void)pthread_mutex_lock(&sandbox->lock);
+    while (!sandbox->is_gone &&
+           (sandbox->info.state == SANDBOX_CREATING || sandbox->info.state == SANDBOX_DESTROYING))
+        (void)pthread_cond_wait(&sandbox->changed, &sandbox->lock);
+    is_there = !sandbox->is_gone;
+    (void)pthread_mutex_unlock(&sandbox->lock);
+    return is_there;
+}
+
 void sandbox_wait_starting(struct sandbox *sandbox)
 {
     (void)pthread_mutex_lock(&sandbox->lock);

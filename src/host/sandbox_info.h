@@ -17,6 +17,8 @@ enum {
     LABEL_KEY_MAX = 63,
     LABEL_VALUE_MAX = 255,
     SANDBOX_REASON_MAX = 240,
+    SANDBOX_KEY_MAX = 128,
+    SANDBOX_DIGEST_LEN = 64,
 };
 
 enum sandbox_state {
@@ -58,6 +60,8 @@ struct sandbox_info {
     uint64_t quota_bytes;
     struct label *labels; /* owned */
     size_t label_count;
+    char request_key[SANDBOX_KEY_MAX + 1];       /* "": asked for without one */
+    char request_digest[SANDBOX_DIGEST_LEN + 1]; /* of what was asked for with the key */
 
     uint32_t turns;          /* the number of the last one; never goes back */
     uint32_t snapshots_max;  /* turns and tool snapshots beyond it are pruned; 0: no limit */

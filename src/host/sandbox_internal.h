@@ -52,7 +52,13 @@ struct sandbox {
 struct sandbox *sandbox_new(struct host *host);
 struct sandbox *sandbox_ref(struct sandbox *sandbox);
 
-/* Puts it into the table unless its name is taken, and takes it out again, where it is. */
+/* The one that was asked for with this key, with a reference, or NULL. */
+struct sandbox *sandbox_with_key(struct host *host, const char *key);
+
+/* Waits until it is neither being made nor destroyed. Whether it is there then. */
+bool sandbox_wait_made(struct sandbox *sandbox);
+
+/* Puts it into the table unless its name or key is taken, and takes it out again, where it is. */
 int sandbox_enter_table(struct sandbox *sandbox, struct err *err);
 void sandbox_leave_table(struct sandbox *sandbox);
 

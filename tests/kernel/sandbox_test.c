@@ -388,6 +388,91 @@ static void a_destroy_during_create_wins(void)
     }
 }
 
+/* --- keys ------------------------------------------------------------------------------------ */
+
+static struct sandbox *create_once(const char *digest, bool *ret_is_joined)
+{
+    struct sandbox_spec spec = { .template = "small", .key = "key", .digest = digest };
+    struct sandbox *sandbox = NULL;
+    struct err why = { 0 };
+
+    CHECK_OK(sandbox_create_once(world.host, &spec, &sandbox, ret_is_joined, &why), &why);
+    return sandbox;
+}
+
+struct wisher {
+    struct sandbox *sandbox;
+    bool is_joined;
+};
+
+static void *wish(void *argument)
+{
+    struct wisher *wisher = argument;
+
+    wisher->sandbox = create_once("same", &wisher->is_joined);
+    return NULL;
+}
+
+static void many_with_one_key_get_one_sandbox(void)
+{
+    for (int round = 0; round < 10; round++) {
+        struct wisher wishers[8] = { { NULL, false } };
+        pthread_t threads[ARRAY_SIZE(wishers)];
+        size_t made = 0;
+
+        for (size_t i = 0; i < ARRAY_SIZE(wishers); i++)
+            CHECK(pthread_create(&threads[i], NULL, wish, &wishers[i]) == 0);
+        for (size_t i = 0; i < ARRAY_SIZE(wishers); i++)
+            CHECK(pthread_join(threads[i], NULL) == 0);
+        for (size_t i = 0; i < ARRAY_SIZE(wishers); i++) {
+            CHECK(wishers[i].sandbox == wishers[0].sandbox);
+            CHECK(world_state(wishers[i].sandbox) == SANDBOX_ACTIVE);
+            made += !wishers[i].is_joined;
+        }
+        CHECK(made == 1, "(%zu)", made);
+        for (size_t i = 1; i < ARRAY_SIZE(wishers); i++)
+            sandbox_unref(wishers[i].sandbox);
+        world_destroy(wishers[0].sandbox);
+    }
+}
+
+static void a_key_stands_for_one_wish_until_its_sandbox_is_gone(void)
+{
+    struct sandbox_spec other = { .template = "small", .key = "key", .digest = "other" };
+    struct sandbox *sandbox, *again = NULL;
+    bool is_joined = true;
+
+    sandbox = create_once("same", &is_joined);
+    CHECK(!is_joined);
+    CHECK(sandbox_create_once(world.host, &other, &again, &is_joined, &err) < 0);
+    CHECK(err.kind == ERR_INVALID && !is_joined, "(%s)", err.msg);
+    sandbox_unref(sandbox);
+    host_close(TAKE_PTR(world.host));
+    world_start();
+    sandbox = create_once("same", &is_joined);
+    CHECK(is_joined);
+    world_destroy(sandbox);
+    sandbox = create_once("other", &is_joined);
+    CHECK(!is_joined);
+    world_destroy(sandbox);
+}
+
+static void a_key_does_not_hide_that_a_name_is_taken(void)
+{
+    struct sandbox *sandbox = world_create("named"), *other = NULL;
+    struct sandbox_spec spec = {
+        .name = "named", .template = "small", .key = "key", .digest = "same"
+    };
+    bool is_joined;
+
+    CHECK_CAUSE(sandbox_create_once(world.host, &spec, &other, &is_joined, &err),
+                CAUSE_SESSION_EXISTS);
+    world_destroy(sandbox);
+    CHECK_OK(sandbox_create_once(world.host, &spec, &other, &is_joined, &err), &err);
+    CHECK(!is_joined);
+    world_destroy(other);
+}
+
 /* --- restarts -------------------------------------------------------------------------------- */
 
 static void sandboxes_outlive_the_host(void)
@@ -449,6 +534,9 @@ int main(void)
     RUN(forks_share_nothing_but_the_past);
     RUN(operations_that_race_leave_it_whole);
     RUN(a_destroy_during_create_wins);
+    RUN(many_with_one_key_get_one_sandbox);
+    RUN(a_key_stands_for_one_wish_until_its_sandbox_is_gone);
+    RUN(a_key_does_not_hide_that_a_name_is_taken);
     RUN(sandboxes_outlive_the_host);
     world_close();
     CHECK(host_count().fds == before.fds);

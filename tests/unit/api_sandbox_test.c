@@ -14,7 +14,7 @@
 #define sandbox_ref_drop test_sandbox_ref_drop
 #define sandbox_ref_reply test_sandbox_ref_reply
 
-#define sandbox_create stub_sandbox_create
+#define sandbox_create_once stub_sandbox_create_once
 #define sandbox_find stub_sandbox_find
 #define sandbox_unref stub_sandbox_unref
 #define sandbox_get_info stub_sandbox_get_info
@@ -37,6 +37,7 @@ struct sandbox {
 
 static int references;
 static char asked[4096]; /* what the host was asked last */
+static char digest[80];
 
 /* A sandbox with everything that can be known of one. */
 void stub_sandbox_get_info(struct sandbox *sandbox, bool wants_space, struct sandbox_info *ret)
@@ -95,10 +96,12 @@ void stub_sandbox_unref(struct sandbox *sandbox)
     references--;
 }
 
-int stub_sandbox_create(struct host *host, const struct sandbox_spec *spec, struct sandbox **ret,
-                        struct err *err)
+int stub_sandbox_create_once(struct host *host, const struct sandbox_spec *spec,
+                             struct sandbox **ret, bool *ret_is_joined, struct err *err)
 {
     (void)host;
+    *ret_is_joined = spec->key && strcmp(spec->key, "known") == 0;
+    (void)snprintf(digest, sizeof(digest), "%s", spec->key ? spec->digest : "");
     if (spec->name && strcmp(spec->name, "taken") == 0)
         return err_refuse(err, CAUSE_SESSION_EXISTS, "there is a sandbox 'taken'");
     (void)snprintf(asked, sizeof(asked),
@@ -210,6 +213,26 @@ static void the_least_create_leaves_all_to_the_host(void)
     answers(sandbox_service_create, "{\"name\":\"\",\"labels\":{},\"limits\":null}",
             "{\"sandbox\":" SANDBOX("1", "") "}");
     CHECK_TEXT(asked, "- - - memory=0 cpu=0 pids=0 quota=0 labels=0 max=0 ttl=0:0 idle=0:0");
+}
+
+/* The same wish has the same digest, in whatever order and under whatever key it is uttered. */
+static void a_key_comes_with_a_digest_of_the_rest(void)
+{
+    char first[sizeof(digest)];
+
+    answers(sandbox_service_create, "{\"name\":\"a\",\"ttlMs\":5,\"idempotencyKey\":\"new\"}",
+            "{\"sandbox\":" SANDBOX("1", "") "}");
+    CHECK(strlen(digest) == 64);
+    memcpy(first, digest, sizeof(first));
+    answers(sandbox_service_create, "{\"idempotencyKey\":\"known\",\"ttlMs\":5,\"name\":\"a\"}",
+            "{\"sandbox\":" SANDBOX("1", "") ",\"joined\":true}");
+    CHECK_TEXT(digest, first);
+    answers(sandbox_service_create, "{\"name\":\"b\",\"ttlMs\":5,\"idempotencyKey\":\"new\"}",
+            "{\"sandbox\":" SANDBOX("1", "") "}");
+    CHECK(strcmp(digest, first) != 0);
+    refuses(sandbox_service_create, "{\"idempotencyKey\":\"a\\nb\"}", ERR_INVALID, "control");
+    refuses(sandbox_service_create, "{\"idempotencyKey\":7}", ERR_INVALID, "idempotencyKey");
+    CHECK(references == 0);
 }
 
 static void names_of_sandboxes_are_checked_at_the_door(void)
@@ -354,6 +377,7 @@ int main(void)
 {
     RUN(a_full_create_becomes_a_spec);
     RUN(the_least_create_leaves_all_to_the_host);
+    RUN(a_key_comes_with_a_digest_of_the_rest);
     RUN(names_of_sandboxes_are_checked_at_the_door);
     RUN(labels_are_checked_at_the_door);
     RUN(wrong_creates_are_refused_with_the_reason);

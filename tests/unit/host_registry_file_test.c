@@ -194,6 +194,51 @@ static void a_newer_registry_is_refused(void)
           err.msg);
 }
 
+/* Takes away what the second version has brought. */
+static void make_first_version(void)
+{
+    change("ALTER TABLE sandboxes DROP COLUMN request_key;"
+           "ALTER TABLE sandboxes DROP COLUMN request_digest; PRAGMA user_version = 1");
+}
+
+static void an_older_registry_becomes_one_of_today(void)
+{
+    struct sandbox_info info = numbered(7);
+    const struct sandbox_info *kept;
+
+    start_anew();
+    put(&info);
+    stop();
+    make_first_version();
+    start();
+    kept = list_one();
+    CHECK(kept->turns == 7 && !*kept->request_key && !*kept->request_digest);
+    (void)snprintf(info.request_key, sizeof(info.request_key), "key");
+    put(&info);
+    stop();
+    start();
+    CHECK_TEXT(list_one()->request_key, "key");
+}
+
+static void an_older_registry_that_is_damaged_stays_as_it_is(void)
+{
+    struct sandbox_info info = numbered(7);
+    struct err err;
+
+    start_anew();
+    put(&info);
+    stop();
+    make_first_version();
+    change("UPDATE sandboxes SET state = 'sleeping'");
+    for (int i = 0; i < 2; i++) { /* a first attempt must not have changed anything */
+        err = open_refused();
+        CHECK(err.kind == ERR_INTERNAL && strstr(err.msg, "state"), "%s", err.msg);
+    }
+    change("UPDATE sandboxes SET state = 'active'");
+    start();
+    CHECK(list_one()->turns == 7);
+}
+
 static void the_database_of_another_program_is_refused(void)
 {
     struct err err;
@@ -567,6 +612,8 @@ int main(void)
     RUN(a_file_of_text_is_refused);
     RUN(changes_without_their_file_are_kept);
     RUN(a_newer_registry_is_refused);
+    RUN(an_older_registry_becomes_one_of_today);
+    RUN(an_older_registry_that_is_damaged_stays_as_it_is);
     RUN(the_database_of_another_program_is_refused);
     RUN(a_registry_without_its_tables_is_damaged);
     RUN(words_that_nobody_wrote_are_named);

@@ -133,6 +133,8 @@ static inline struct sandbox_info full_info(struct label *labels)
     fill(info.base, sizeof(info.base), 'f');
     fill(info.machine, sizeof(info.machine), 'g');
     fill(info.limits_group, sizeof(info.limits_group), 'h');
+    fill(info.request_key, sizeof(info.request_key), 'i');
+    fill(info.request_digest, sizeof(info.request_digest), 'j');
     fill(labels[0].key, sizeof(labels[0].key), 'z');
     fill(labels[0].value, sizeof(labels[0].value), 'i');
     fill(labels[1].key, sizeof(labels[1].key), 'y');
