@@ -60,7 +60,7 @@ FUZZERS := $(patsubst tests/fuzz/%.c,$(OUT)/fuzz/%,$(wildcard tests/fuzz/*_fuzz.
 REPLAYS := $(patsubst tests/fuzz/%_fuzz.c,$(OUT)/tests/replay/%_replay,$(wildcard tests/fuzz/*_fuzz.c))
 BENCHES := $(patsubst bench/%.c,$(OUT)/bench/%,$(wildcard bench/*.c))
 
-.PHONY: all serve setup test tests soak fuzzers lint format bench install clean help
+.PHONY: all serve setup test tests unit-tests soak fuzzers lint format bench install clean help
 .DELETE_ON_ERROR:
 
 all: $(BINARIES) $(OUT)/libholt.a ## build holt, holtd, holt-init and libholt
@@ -76,7 +76,9 @@ test: ## install what the tests need, build, run every test
 	@tools/setup test
 	@tools/test
 
-tests: all $(UNIT_TESTS) $(KERNEL_TESTS) $(REPLAYS)
+unit-tests: all $(UNIT_TESTS) $(REPLAYS)
+
+tests: unit-tests $(KERNEL_TESTS)
 
 soak: ## the long form of some tests: ten thousand sandboxes, 500 random programs, 10 GiB of output
 	@tools/setup test

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What a guest must not say about a connection: each of these ends the machine's channel. */
+#include "host/port_internal.h"
 #include "kernel/port_world.h"
 #include "wire/message.h"
 
@@ -98,6 +99,18 @@ static uint32_t find_number(void)
     return 0;
 }
 
+/* Whether the daemon has heard from the guest that the server took the connection. */
+static bool is_connected(void)
+{
+    struct port_connection *connection = machine->ports.slots[number];
+    bool is;
+
+    (void)pthread_mutex_lock(&connection->ports->lock);
+    is = connection->is_connected;
+    (void)pthread_mutex_unlock(&connection->ports->lock);
+    return is;
+}
+
 int main(void)
 {
     struct host_counts before = host_count();
@@ -120,6 +133,7 @@ int main(void)
     put(fd, "q", 1);
     EVENTUALLY(world_sh(sandbox, "/bin/busybox grep -q ':1B58 .* 01 ' /proc/net/tcp", NULL) == 0);
     number = find_number();
+    EVENTUALLY(is_connected());
     RUN(numbers_of_no_connection_are_refused);
     RUN(payloads_of_the_wrong_size_are_refused);
     RUN(frames_out_of_order_are_refused);

@@ -17,7 +17,7 @@
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { ROUNDS = 50, IS_SANITIZED = true };
 #else
-enum { ROUNDS = 500, IS_SANITIZED = false };
+enum { ROUNDS = 200, IS_SANITIZED = false };
 #endif
 
 enum {
