@@ -21,8 +21,10 @@ struct holt_stream;
 
 struct holt_error {
     char code[32];     /* a Connect code: "not_found", "invalid_argument", "unavailable", ... */
-    char message[480]; /* one line for a person */
     char cause[32];    /* of refusals that programs tell apart: "SessionNotFound"; "": none */
+    char message[480]; /* what went wrong: one line for a person */
+    char remedy[256];  /* what a person can do about it: one sentence; "": nothing is known */
+    bool is_retryable; /* the same call may succeed later although nobody changes anything */
 };
 
 /* host: "unix:///path/holt.sock" or "http://host:port"; NULL: $HOLT_HOST, else holt.sock in

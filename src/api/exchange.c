@@ -29,27 +29,27 @@ enum {
 /* A request that is no call at all. */
 struct refusal {
     unsigned http_status;
-    const char *code;
+    enum err_kind kind;
     const char *message;
     const char *header; /* that the status asks for, or NULL */
     const char *value;
 };
 
 static const struct refusal refuse_token = {
-    401, "unauthenticated", "a valid bearer token is needed", "WWW-Authenticate", "Bearer",
+    401, ERR_UNAUTHENTICATED, "a valid bearer token is needed", "WWW-Authenticate", "Bearer",
 };
 static const struct refusal refuse_path = {
-    404, "unimplemented", "there is no such method", NULL, NULL,
+    404, ERR_UNSUPPORTED, "there is no such method", NULL, NULL,
 };
 static const struct refusal refuse_verb = {
-    405, "unimplemented", "methods are called with POST", "Allow", "POST",
+    405, ERR_UNSUPPORTED, "methods are called with POST", "Allow", "POST",
 };
 static const struct refusal refuse_unary_type = {
-    415,           "invalid_argument", "the content type must be " CONNECT_UNARY_TYPE,
+    415,           ERR_INVALID,        "the content type must be " CONNECT_UNARY_TYPE,
     "Accept-Post", CONNECT_UNARY_TYPE,
 };
 static const struct refusal refuse_stream_type = {
-    415,           "invalid_argument",  "the content type must be " CONNECT_STREAM_TYPE,
+    415,           ERR_INVALID,         "the content type must be " CONNECT_STREAM_TYPE,
     "Accept-Post", CONNECT_STREAM_TYPE,
 };
 
@@ -92,8 +92,10 @@ static enum MHD_Result refusal_send(struct MHD_Connection *connection,
                                     const struct refusal *refusal)
 {
     cleanup_with(buf_done) struct buf body = BUF_INIT(REPLY_MAX);
+    struct err err;
 
-    if (connect_error_write(&body, refusal->code, refusal->message, NULL) < 0)
+    (void)err_set(&err, refusal->kind, "%s", refusal->message);
+    if (connect_error_write(&body, &err) < 0)
         return MHD_NO;
     return body_send(connection, refusal->http_status, CONNECT_UNARY_TYPE, &body, refusal);
 }
@@ -113,19 +115,18 @@ static enum MHD_Result err_send(const struct exchange *exchange, struct MHD_Conn
                                 const struct err *err)
 {
     cleanup_with(buf_done) struct buf body = BUF_INIT(REPLY_MAX);
-    const struct connect_code *code = connect_code_of(err->kind);
-    const char *cause = err_cause_name(err->cause);
 
     if (err->kind == ERR_INTERNAL)
         log_warn("%s: %s", exchange->route->path, err->msg);
     if (exchange->route->stream && !exchange->is_raw) {
-        if (envelope_add_end(&body, code->name, err->msg, cause) < 0)
+        if (envelope_add_end(&body, err) < 0)
             return MHD_NO;
         return body_send(connection, MHD_HTTP_OK, CONNECT_STREAM_TYPE, &body, NULL);
     }
-    if (connect_error_write(&body, code->name, err->msg, cause) < 0)
+    if (connect_error_write(&body, err) < 0)
         return MHD_NO;
-    return body_send(connection, code->http_status, CONNECT_UNARY_TYPE, &body, NULL);
+    return body_send(connection, err_kind_row(err->kind)->http_status, CONNECT_UNARY_TYPE, &body,
+                     NULL);
 }
 
 static int too_large(struct err *err)

@@ -165,9 +165,7 @@ static void *input_main(void *argument)
 static int end_add(struct buf *out, const struct err *err)
 {
     cleanup_with(buf_done) struct buf end = BUF_INIT(RAW_WHOLE_MAX);
-    const char *code = err ? connect_code_of(err->kind)->name : NULL;
-    int r = envelope_add_end(&end, code, err ? err->msg : NULL,
-                             err ? err_cause_name(err->cause) : NULL);
+    int r = envelope_add_end(&end, err);
 
     return r < 0 ? r
                  : raw_add(out, RAW_END, end.data + ENVELOPE_HEADER_SIZE,

@@ -76,12 +76,11 @@ static int reply_fill(struct stream_reply *reply)
         return r;
     reply->is_over = true;
     if (r == 0)
-        return envelope_add_end(&reply->out, NULL, NULL, NULL);
+        return envelope_add_end(&reply->out, NULL);
     if (err.kind == ERR_INTERNAL)
         log_warn("stream failed: %s", err.msg);
     buf_clear(&reply->out); /* half a message must not precede the error */
-    return envelope_add_end(&reply->out, connect_code_of(err.kind)->name, err.msg,
-                            err_cause_name(err.cause));
+    return envelope_add_end(&reply->out, &err);
 }
 
 ssize_t stream_reply_read(void *context, uint64_t position, char *data, size_t size)

@@ -6,45 +6,107 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct {
-    const char *name;
-    int errnum;
-} kinds[ERR_KINDS] = {
-    [ERR_NONE] = { "none", 0 },
-    [ERR_INVALID] = { "invalid", EINVAL },
-    [ERR_NOT_FOUND] = { "not_found", ENOENT },
-    [ERR_EXISTS] = { "exists", EEXIST },
-    [ERR_DENIED] = { "denied", EACCES },
-    [ERR_EXHAUSTED] = { "exhausted", ENOSPC },
-    [ERR_BUSY] = { "busy", EBUSY },
-    [ERR_UNSUPPORTED] = { "unsupported", EOPNOTSUPP },
-    [ERR_INTERNAL] = { "internal", EIO },
+/* Codes and statuses: https://connectrpc.com/docs/protocol/#error-codes. Exit statuses: holt(1). */
+static const struct err_kind_row kinds[ERR_KINDS] = {
+    [ERR_NONE] = { "none", "unknown", 500, 125, false, 0 },
+    [ERR_INVALID] = { "invalid", "invalid_argument", 400, 2, false, EINVAL },
+    [ERR_NOT_FOUND] = { "not_found", "not_found", 404, 3, false, ENOENT },
+    [ERR_EXISTS] = { "exists", "already_exists", 409, 4, false, EEXIST },
+    [ERR_DENIED] = { "denied", "permission_denied", 403, 5, false, EACCES },
+    [ERR_UNAUTHENTICATED] = { "unauthenticated", "unauthenticated", 401, 6, false, EPERM },
+    [ERR_EXHAUSTED] = { "exhausted", "resource_exhausted", 429, 7, false, ENOSPC },
+    [ERR_BUSY] = { "busy", "failed_precondition", 400, 8, false, EBUSY },
+    [ERR_UNSUPPORTED] = { "unsupported", "unimplemented", 501, 9, false, EOPNOTSUPP },
+    [ERR_UNAVAILABLE] = { "unavailable", "unavailable", 503, 10, true, ESHUTDOWN },
+    [ERR_DEADLINE] = { "deadline", "deadline_exceeded", 504, 11, true, ETIMEDOUT },
+    [ERR_CANCELED] = { "canceled", "canceled", 499, 12, true, ECANCELED },
+    [ERR_INTERNAL] = { "internal", "internal", 500, 125, false, EIO },
+};
+
+/* What a person can do about an error of a kind that has no cause. */
+static const char *const kind_remedies[ERR_KINDS] = {
+    [ERR_UNAUTHENTICATED] = "put the daemon's token into HOLT_TOKEN",
+    [ERR_INTERNAL] = "the daemon's log says more",
+    [ERR_DEADLINE] = "allow more time, and look whether it has happened all the same",
 };
 
 static const struct {
     const char *name;
     enum err_kind kind;
+    bool is_retryable;
+    const char *remedy;
 } causes[ERR_CAUSES] = {
-    [CAUSE_SESSION_NOT_FOUND] = { "SessionNotFound", ERR_NOT_FOUND },
-    [CAUSE_SESSION_EXISTS] = { "SessionExists", ERR_EXISTS },
-    [CAUSE_SESSION_PAUSED] = { "SessionPaused", ERR_BUSY },
-    [CAUSE_SESSION_DESTROYING] = { "SessionDestroying", ERR_BUSY },
-    [CAUSE_PROCESS_NOT_FOUND] = { "ProcessNotFound", ERR_NOT_FOUND },
-    [CAUSE_PROCESS_EXISTS] = { "ProcessExists", ERR_EXISTS },
-    [CAUSE_PROCESS_ENDED] = { "ProcessEnded", ERR_BUSY },
-    [CAUSE_SNAPSHOT_NOT_FOUND] = { "SnapshotNotFound", ERR_NOT_FOUND },
-    [CAUSE_SNAPSHOT_EXISTS] = { "SnapshotExists", ERR_EXISTS },
-    [CAUSE_ROLLBACK_IN_PROGRESS] = { "RollbackInProgress", ERR_BUSY },
-    [CAUSE_INVALID_STATE] = { "InvalidState", ERR_BUSY },
-    [CAUSE_MAX_SESSIONS_REACHED] = { "MaxSessionsReached", ERR_EXHAUSTED },
-    [CAUSE_SNAPSHOTS_NOT_AVAILABLE] = { "SnapshotsNotAvailable", ERR_UNSUPPORTED },
-    [CAUSE_POOL_FULL] = { "PoolFull", ERR_EXHAUSTED },
-    [CAUSE_SHUTTING_DOWN] = { "ShuttingDown", ERR_BUSY },
+    [CAUSE_SESSION_NOT_FOUND] = { "SessionNotFound", ERR_NOT_FOUND, false,
+                                  "see 'holt ls' for the sandboxes that there are" },
+    [CAUSE_SESSION_EXISTS] = { "SessionExists", ERR_EXISTS, false, "choose another name, or none" },
+    [CAUSE_SESSION_PAUSED] = { "SessionPaused", ERR_BUSY, false,
+                               "let it go on with 'holt resume'" },
+    [CAUSE_SESSION_DESTROYING] = { "SessionDestroying", ERR_BUSY, false, "make a new sandbox" },
+    [CAUSE_PROCESS_NOT_FOUND] = { "ProcessNotFound", ERR_NOT_FOUND, false,
+                                  "see 'holt ps --all' for the processes of a sandbox" },
+    [CAUSE_PROCESS_EXISTS] = { "ProcessExists", ERR_EXISTS, false, NULL },
+    [CAUSE_PROCESS_ENDED] = { "ProcessEnded", ERR_BUSY, false,
+                              "'holt logs' has what it has written" },
+    [CAUSE_SNAPSHOT_NOT_FOUND] = { "SnapshotNotFound", ERR_NOT_FOUND, false,
+                                   "see 'holt snapshots' for those of a sandbox" },
+    [CAUSE_SNAPSHOT_EXISTS] = { "SnapshotExists", ERR_EXISTS, false, "choose another name" },
+    [CAUSE_ROLLBACK_IN_PROGRESS] = { "RollbackInProgress", ERR_BUSY, true,
+                                     "try again when the rollback is over" },
+    [CAUSE_INVALID_STATE] = { "InvalidState", ERR_BUSY, false,
+                              "'holt inspect' tells the state of a sandbox and why" },
+    [CAUSE_MAX_SESSIONS_REACHED] = { "MaxSessionsReached", ERR_EXHAUSTED, true,
+                                     "remove sandboxes with 'holt rm', or raise sandboxes.max" },
+    [CAUSE_SNAPSHOTS_NOT_AVAILABLE] = { "SnapshotsNotAvailable", ERR_UNSUPPORTED, false,
+                                        "choose another storage in holt.conf(5)" },
+    [CAUSE_POOL_FULL] = { "PoolFull", ERR_EXHAUSTED, true,
+                          "remove sandboxes or snapshots, or give the storage more room" },
+    [CAUSE_SHUTTING_DOWN] = { "ShuttingDown", ERR_UNAVAILABLE, true,
+                              "try again when the daemon has come back" },
+    [CAUSE_TOOLS_IN_FLIGHT] = { "ToolsInFlight", ERR_BUSY, true,
+                                "wait for the tools that run, or stop them" },
+    [CAUSE_QUOTA_EXCEEDED] = { "QuotaExceeded", ERR_EXHAUSTED, false,
+                               "remove files or snapshots of the sandbox, or make one with a "
+                               "larger quota" },
+    [CAUSE_CAPACITY_EXCEEDED] = { "CapacityExceeded", ERR_EXHAUSTED, true,
+                                  "try again when some of them are over" },
+    [CAUSE_TEMPLATE_NOT_FOUND] = { "TemplateNotFound", ERR_NOT_FOUND, false,
+                                   "see 'holt template ls' for the templates that there are" },
+    [CAUSE_TEMPLATE_IN_USE] = { "TemplateInUse", ERR_BUSY, false,
+                                "remove the sandboxes that are made from it first" },
 };
+
+const struct err_kind_row *err_kind_row(enum err_kind kind)
+{
+    return &kinds[kind < ERR_KINDS ? kind : ERR_NONE];
+}
+
+enum err_kind err_kind_of_code(const char *code)
+{
+    for (enum err_kind kind = ERR_NONE; kind < ERR_KINDS; kind++)
+        if (strcmp(kinds[kind].code, code) == 0)
+            return kind;
+    return ERR_NONE;
+}
 
 const char *err_kind_name(enum err_kind kind)
 {
     return kind < ERR_KINDS ? kinds[kind].name : "unknown";
+}
+
+const char *err_remedy_of(const struct err *err)
+{
+    if (err->remedy[0])
+        return err->remedy;
+    if (err->cause > CAUSE_NONE && err->cause < ERR_CAUSES)
+        return causes[err->cause].remedy;
+    return err->kind < ERR_KINDS ? kind_remedies[err->kind] : NULL;
+}
+
+bool err_is_retryable(const struct err *err)
+{
+    if (err->cause > CAUSE_NONE && err->cause < ERR_CAUSES)
+        return causes[err->cause].is_retryable;
+    return err_kind_row(err->kind)->is_retryable;
 }
 
 const char *err_cause_name(enum err_cause cause)
@@ -59,6 +121,7 @@ static int set(struct err *err, enum err_kind kind, const char *format, va_list 
 {
     err->kind = kind;
     err->cause = CAUSE_NONE;
+    err->remedy[0] = '\0';
     err->errnum = kinds[kind].errnum;
     (void)vsnprintf(err->msg, sizeof(err->msg), format, args);
     return -err->errnum;
@@ -95,6 +158,7 @@ int err_sys(struct err *err, int r, const char *format, ...)
 
     err->kind = ERR_INTERNAL;
     err->cause = CAUSE_NONE;
+    err->remedy[0] = '\0';
     err->errnum = r < 0 ? -r : EIO;
     va_start(args, format);
     (void)vsnprintf(err->msg, sizeof(err->msg), format, args);
@@ -121,5 +185,15 @@ int err_wrap(struct err *err, const char *format, ...)
     va_end(args);
     used = strlen(err->msg);
     (void)snprintf(err->msg + used, sizeof(err->msg) - used, ": %s", inner);
+    return err->errnum > 0 ? -err->errnum : -EIO;
+}
+
+int err_remedy(struct err *err, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(err->remedy, sizeof(err->remedy), format, args);
+    va_end(args);
     return err->errnum > 0 ? -err->errnum : -EIO;
 }

@@ -103,5 +103,6 @@ const struct command command_attach = {
     .operands = "ID PROCESS",
     .summary = "Stay with a process that runs: its output, our input",
     .options = &option_table_help,
+    .passes_status = true,
     .run = command_attach_run,
 };

@@ -24,6 +24,8 @@ int option_set_output(void *into, const char *value, struct err *err)
     if (strcmp(value, "json") != 0 && strcmp(value, "table") != 0)
         return err_set(err, ERR_INVALID, "--output is 'table' or 'json', not '%.100s'", value);
     options->wants_json = strcmp(value, "json") == 0;
+    if (options->wants_json)
+        report_in_json();
     return 0;
 }
 
@@ -82,7 +84,8 @@ bool command_parse(const struct command *command, void *into, int argc, char **a
     else
         r = options_parse_anywhere(command->options, into, argc, argv, ret_next, &err);
     if (r < 0) {
-        *ret_status = report("%s: %s; see 'holt %s --help'", command->name, err.msg, command->name);
+        *ret_status =
+            report_usage("%s: %s; see 'holt %s --help'", command->name, err.msg, command->name);
         return false;
     }
     if (options->wants_help)
@@ -94,8 +97,8 @@ bool command_has_operands(const struct command *command, const struct operands *
 {
     if (count >= operands->least && (operands->most == 0 || count <= operands->most))
         return true;
-    (void)report("%s: needs %s; see 'holt %s --help'", command->name, operands->needs,
-                 command->name);
+    (void)report_usage("%s: needs %s; see 'holt %s --help'", command->name, operands->needs,
+                       command->name);
     return false;
 }
 
@@ -112,7 +115,7 @@ bool command_parse_plain(const struct command *command, const struct operands *o
 
 int command_misused(const struct command *command, const char *why)
 {
-    return report("%s: %s; see 'holt %s --help'", command->name, why, command->name);
+    return report_usage("%s: %s; see 'holt %s --help'", command->name, why, command->name);
 }
 
 /* How many of the words are the command's name; 0 when they name another. */
@@ -164,11 +167,11 @@ static int unknown(int count, char **words)
 
     for (const struct command *const *next = commands; *next; next++)
         if (is_below(*next, words[0]))
-            return is_pair ? report("unknown command '%s %s'; see 'holt %s --help'", words[0],
-                                    words[1], words[0])
-                           : report("'holt %s' needs a command; see 'holt %s --help'", words[0],
-                                    words[0]);
-    return report("unknown command '%s'; see 'holt --help'", words[0]);
+            return is_pair ? report_usage("unknown command '%s %s'; see 'holt %s --help'", words[0],
+                                          words[1], words[0])
+                           : report_usage("'holt %s' needs a command; see 'holt %s --help'",
+                                          words[0], words[0]);
+    return report_usage("unknown command '%s'; see 'holt --help'", words[0]);
 }
 
 /* The command with the longest name that the words begin with, or NULL. */
@@ -209,9 +212,13 @@ int commands_run(int count, char **words)
     int used;
     const struct command *command = find(count, words, &used);
 
+    int status;
+
     if (command)
-        return command->run(count - used + 1, words + used - 1);
-    return is_help ? commands_help(1, words) : unknown(count, words);
+        status = command->run(count - used + 1, words + used - 1);
+    else
+        status = is_help ? commands_help(1, words) : unknown(count, words);
+    return command && command->passes_status ? status : report_exit_status(status);
 }
 
 bool command_parse_with_id(const struct command *command, void *options, int argc, char **argv,

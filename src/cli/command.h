@@ -14,6 +14,7 @@ struct command {
     const char *summary;
     const struct option_table *options;
     bool takes_command; /* the operands are another command's words: options end at the first */
+    bool passes_status; /* exits as a process in a sandbox does; Holt's own failures are all 125 */
 
     /* argv[0] is the last word of the name. Returns the exit status. */
     int (*run)(int argc, char **argv);

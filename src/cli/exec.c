@@ -131,5 +131,6 @@ const struct command command_exec = {
     .summary = "Run a command in a sandbox that stays",
     .options = &table,
     .takes_command = true,
+    .passes_status = true,
     .run = exec_run,
 };

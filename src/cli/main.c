@@ -102,12 +102,12 @@ int main(int argc, char **argv)
     if (hold_standard_fds() < 0)
         return STATUS_HOLT;
     if (options_parse(&options_table, &options, argc, argv, &next, &err) < 0)
-        return report("%s; see 'holt --help'", err.msg);
+        return report_exit_status(report_usage("%s; see 'holt --help'", err.msg));
     if (options.common.wants_help)
         return print_help();
     if (options.wants_version)
         return command_version.run(1, argv);
     if (next == argc)
-        return report("no command given; see 'holt --help'");
+        return report_exit_status(report_usage("no command given; see 'holt --help'"));
     return commands_run(argc - next, argv + next);
 }

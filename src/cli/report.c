@@ -2,12 +2,15 @@
 #include "cli/report.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/err.h"
 #include "base/io.h"
+#include "base/json.h"
 #include "holt.h"
 
 enum { LINE_SIZE = 1024 };
@@ -19,28 +22,92 @@ void drop_controls(char *text)
             *text = '?';
 }
 
-int report(const char *format, ...)
-{
-    char line[LINE_SIZE] = "holt: ";
-    size_t len = strlen(line);
-    va_list args;
+/* holt is one command in one process; what it has to say of itself goes through here. */
+static enum err_kind last_kind;
+static bool is_json;
 
-    va_start(args, format);
+static void write_line(const char *start, const char *format, va_list args)
+    __attribute__((format(printf, 2, 0)));
+
+static void write_line(const char *start, const char *format, va_list args)
+{
+    char line[LINE_SIZE];
+    size_t len = (size_t)snprintf(line, sizeof(line), "%s", start);
+
     (void)vsnprintf(line + len, sizeof(line) - len - 1, format, args);
-    va_end(args);
     drop_controls(line);
     len = strlen(line);
     line[len++] = '\n';
     (void)write_all(STDERR_FILENO, line, len);
+}
+
+int report(const char *format, ...)
+{
+    va_list args;
+
+    last_kind = ERR_NONE;
+    va_start(args, format);
+    write_line("holt: ", format, args);
+    va_end(args);
+    return STATUS_HOLT;
+}
+
+int report_usage(const char *format, ...)
+{
+    va_list args;
+
+    last_kind = ERR_INVALID;
+    va_start(args, format);
+    write_line("holt: ", format, args);
+    va_end(args);
+    return STATUS_HOLT;
+}
+
+static int report_kind(enum err_kind kind, const char *message, const char *remedy)
+{
+    (void)report("%s", message);
+    last_kind = kind;
+    if (remedy && *remedy)
+        (void)dprintf(STDERR_FILENO, "%*s%s\n", (int)strlen("holt: "), "", remedy);
     return STATUS_HOLT;
 }
 
 int report_err(const struct err *err)
 {
-    return report("%s", err->msg);
+    return report_kind(err->kind, err->msg, err_remedy_of(err));
+}
+
+static int report_json(const struct holt_error *error)
+{
+    cleanup_json json_t *object =
+        json_pack("{s:o,s:o,s:o,s:o,s:b}", "code", json_text(error->code), "message",
+                  json_text(error->message), "cause", json_text(error->cause), "remedy",
+                  json_text(error->remedy), "retryable", error->is_retryable);
+    cleanup_free char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
+
+    if (text)
+        (void)dprintf(STDERR_FILENO, "%s\n", text);
+    return STATUS_HOLT;
 }
 
 int report_holt_error(const struct holt_error *error)
 {
-    return report("%s", error->message);
+    char remedy[sizeof(error->remedy)];
+
+    last_kind = err_kind_of_code(error->code);
+    if (is_json)
+        return report_json(error);
+    memcpy(remedy, error->remedy, sizeof(remedy));
+    drop_controls(remedy);
+    return report_kind(last_kind, error->message, remedy);
+}
+
+void report_in_json(void)
+{
+    is_json = true;
+}
+
+int report_exit_status(int status)
+{
+    return status == STATUS_HOLT ? err_kind_row(last_kind)->exit_status : status;
 }

@@ -33,5 +33,6 @@ const struct command command_run = {
     .summary = "Run a command in a throw-away sandbox",
     .options = &table,
     .takes_command = true,
+    .passes_status = true,
     .run = run_run,
 };

@@ -134,5 +134,6 @@ const struct command command_sh = {
     .operands = "ID NAME COMMAND",
     .summary = "Run one command in a shell that stays",
     .options = &table,
+    .passes_status = true,
     .run = sh_run,
 };

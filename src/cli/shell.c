@@ -62,5 +62,6 @@ const struct command command_shell = {
     .operands = "ID",
     .summary = "Attach to the terminal of a shell that stays",
     .options = &table,
+    .passes_status = true,
     .run = shell_run,
 };

@@ -96,5 +96,6 @@ const struct command command_wait = {
     .operands = "ID PROCESS...",
     .summary = "Wait for processes to end; the exit status is that of the last",
     .options = &table,
+    .passes_status = true,
     .run = wait_run,
 };

@@ -13,8 +13,9 @@ int error_set(struct holt_error *error, const char *code, const char *format, ..
 {
     va_list args;
 
+    *error =
+        (struct holt_error){ .is_retryable = err_kind_row(err_kind_of_code(code))->is_retryable };
     (void)snprintf(error->code, sizeof(error->code), "%s", code);
-    error->cause[0] = '\0';
     va_start(args, format);
     (void)vsnprintf(error->message, sizeof(error->message), format, args);
     va_end(args);
@@ -42,16 +43,18 @@ static const char *code_of_status(unsigned status)
 /* Whether object is an error in Connect's form, which then is in error. */
 static bool take_error(struct holt_error *error, const json_t *object)
 {
-    const char *code = NULL, *message = "the daemon gave no reason", *cause = "";
+    const char *code = NULL, *message = "the daemon gave no reason", *cause = "", *remedy = "";
     struct err ignored;
 
     if (json_get_text(object, "code", &code, &ignored) < 0 || !code ||
         json_get_text(object, "message", &message, &ignored) < 0 ||
-        json_get_text(object, "cause", &cause, &ignored) < 0)
+        json_get_text(object, "cause", &cause, &ignored) < 0 ||
+        json_get_text(object, "remedy", &remedy, &ignored) < 0)
         return false;
     (void)error_set(error, code, "%s", message);
     (void)snprintf(error->cause, sizeof(error->cause), "%s", cause);
-    return true;
+    (void)snprintf(error->remedy, sizeof(error->remedy), "%s", remedy);
+    return json_get_bool(object, "retryable", &error->is_retryable, &ignored) == 0;
 }
 
 int error_from_reply(struct holt_error *error, unsigned status, const char *body, size_t len)

@@ -9,8 +9,8 @@ struct holt_error;
 int error_set(struct holt_error *error, const char *code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Takes {"code":"...","message":"...","cause":"..."} from the daemon, or, where the body is
- * something else, says what the HTTP status stands for. Always returns -1. */
+/* Takes an error from the daemon (wire/error.h), or, where the body is something else, says what
+ * the HTTP status stands for. Always returns -1. */
 int error_from_reply(struct holt_error *error, unsigned status, const char *body, size_t len);
 
 /* Takes the payload of a stream's end: 0 for a good end, else -1. */

@@ -217,7 +217,7 @@ int machine_start_blank(struct host *host, const struct runtime_ops *ops, struct
 
     if (r < 0) {
         machine_free(machine);
-        return err_set(err, ERR_EXHAUSTED, "all ranges of user ids are in use");
+        return err_refuse(err, CAUSE_CAPACITY_EXCEEDED, "all ranges of user ids are in use");
     }
     return start(machine, ops, ret, err);
 }

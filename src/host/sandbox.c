@@ -146,7 +146,7 @@ int sandbox_find(struct host *host, const char *id, struct sandbox **ret, struct
         (void)sandbox_ref(sandbox);
     (void)pthread_mutex_unlock(&host->lock);
     if (!sandbox)
-        return err_refuse(err, CAUSE_SESSION_NOT_FOUND, "no sandbox '%.130s' (see 'holt ls')", id);
+        return err_refuse(err, CAUSE_SESSION_NOT_FOUND, "no sandbox '%.130s'", id);
     *ret = sandbox;
     return 0;
 }

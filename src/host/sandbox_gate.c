@@ -33,8 +33,7 @@ static int refuse(const struct sandbox *sandbox, enum answer answer, struct err 
     const char *state = sandbox_state_name(sandbox->info.state);
 
     if (answer == PAUSED)
-        return err_refuse(err, CAUSE_SESSION_PAUSED, "sandbox '%s' is %s (see 'holt resume')", word,
-                          state);
+        return err_refuse(err, CAUSE_SESSION_PAUSED, "sandbox '%s' is %s", word, state);
     if (answer == ROLLING)
         return err_refuse(err, CAUSE_ROLLBACK_IN_PROGRESS, "sandbox '%s' is rolling back", word);
     if (answer == DESTROYING)

@@ -106,8 +106,7 @@ static int check(struct sandbox *sandbox, const char *snapshot, struct err *err)
 {
     if (volume_has_snapshot(sandbox->volume, snapshot))
         return 0;
-    return err_refuse(err, CAUSE_SNAPSHOT_NOT_FOUND,
-                      "sandbox '%s' has no snapshot '%.100s' (see 'holt snapshots')",
+    return err_refuse(err, CAUSE_SNAPSHOT_NOT_FOUND, "sandbox '%s' has no snapshot '%.100s'",
                       sandbox->info.id, snapshot);
 }
 

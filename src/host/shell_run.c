@@ -123,15 +123,15 @@ static int obtain(struct sandbox *sandbox, const char *name, struct shell **ret,
 
     *ret = shell_find(sandbox, name);
     if (*ret && (*ret)->queued >= SHELL_QUEUE_MAX)
-        return err_set(err, ERR_EXHAUSTED, "%d commands wait for shell '%s' already",
-                       SHELL_QUEUE_MAX, name);
+        return err_refuse(err, CAUSE_CAPACITY_EXCEEDED, "%d commands wait for shell '%s' already",
+                          SHELL_QUEUE_MAX, name);
     if (*ret)
         return 0;
     for (const struct shell *shell = sandbox->shells; shell; shell = shell->next)
         count++;
     if (count >= SHELLS_MAX)
-        return err_set(err, ERR_EXHAUSTED, "sandbox '%s' has %u shells already", sandbox->info.id,
-                       count);
+        return err_refuse(err, CAUSE_CAPACITY_EXCEEDED, "sandbox '%s' has %u shells already",
+                          sandbox->info.id, count);
     *ret = shell_new(name);
     shell_enlist(sandbox, *ret);
     return 0;

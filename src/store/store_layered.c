@@ -76,7 +76,8 @@ static int parent_open(const struct volume *volume, const char *snapshot)
 static int fail(struct err *err, int r, const char *what, const struct volume *volume)
 {
     if (r == -ENOSPC || r == -EDQUOT)
-        return err_set(err, ERR_EXHAUSTED, "%s of volume '%s': %s", what, volume->id, strerror(-r));
+        return err_refuse(err, r == -EDQUOT ? CAUSE_QUOTA_EXCEEDED : CAUSE_POOL_FULL,
+                          "%s of volume '%s': %s", what, volume->id, strerror(-r));
     return err_sys(err, r, "%s of volume '%s'", what, volume->id);
 }
 

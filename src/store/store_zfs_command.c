@@ -55,8 +55,8 @@ static int complain(struct err *err, const char *command, const char *complaint)
                            "zfs does not answer (start zfs-fuse, or load the zfs module)");
         (void)err_set(err, reasons[i].kind, "%s: %.*s", command, (int)strcspn(complaint, "\n"),
                       complaint);
-        if (reasons[i].errnum == ENOSPC)
-            err->cause = CAUSE_POOL_FULL;
+        if (reasons[i].kind == ERR_EXHAUSTED)
+            err->cause = reasons[i].errnum == EDQUOT ? CAUSE_QUOTA_EXCEEDED : CAUSE_POOL_FULL;
         err->errnum = reasons[i].errnum;
         return -err->errnum;
     }

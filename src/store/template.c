@@ -81,7 +81,7 @@ int template_name_check(const struct store *store, const char *name, struct err 
 
 static int not_found(const char *name, struct err *err)
 {
-    return err_set(err, ERR_NOT_FOUND, "no template '%s' (see 'holt template ls')", name);
+    return err_refuse(err, CAUSE_TEMPLATE_NOT_FOUND, "no template '%s'", name);
 }
 
 /* The caller holds the lock. The slot that points to the use of name, or to NULL at the end. */
@@ -391,7 +391,7 @@ static int template_unname(struct store *store, const char *name, const char *te
 
     (void)pthread_mutex_lock(&store->lock);
     if (*use_find(store, name))
-        r = err_set(err, ERR_BUSY, "template '%s' is in use", name);
+        r = err_refuse(err, CAUSE_TEMPLATE_IN_USE, "template '%s' is in use", name);
     else if (renameat(store->templates_fd, name, store->templates_fd, temp) < 0)
         r = errno == ENOENT ? not_found(name, err)
                             : err_sys(err, -errno, "remove template '%s'", name);

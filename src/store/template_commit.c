@@ -39,7 +39,7 @@ static void commit_done(struct commit *commit)
 static int fail(struct err *err, int r, const char *what)
 {
     if (r == -ENOSPC || r == -EDQUOT)
-        return err_set(err, ERR_EXHAUSTED, "%s: %s", what, strerror(-r));
+        return err_refuse(err, CAUSE_POOL_FULL, "%s: %s", what, strerror(-r));
     return err_sys(err, r, "%s", what);
 }
 

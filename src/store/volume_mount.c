@@ -144,8 +144,8 @@ static int mount_failed(const struct volume *volume, size_t tree, int r, struct 
     const char *target = volume->template->trees[tree].target;
 
     if (r == -ENOSPC || r == -EDQUOT)
-        return err_set(err, ERR_EXHAUSTED, "the storage of volume '%s' is full: %s", volume->id,
-                       strerror(-r));
+        return err_refuse(err, r == -EDQUOT ? CAUSE_QUOTA_EXCEEDED : CAUSE_POOL_FULL,
+                          "the storage of volume '%s' is full: %s", volume->id, strerror(-r));
     return err_sys(err, r, "mount '%s' of template '%s'", target, volume->template->name);
 }
 

@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "wire/error.h"
 
 enum {
     FLAG_MESSAGE = 0,
@@ -39,16 +40,15 @@ int envelope_add(struct buf *out, const void *payload, size_t len)
     return add(out, FLAG_MESSAGE, payload, len);
 }
 
-int envelope_add_end(struct buf *out, const char *code, const char *message, const char *cause)
+int envelope_add_end(struct buf *out, const struct err *err)
 {
     cleanup_with(buf_done) struct buf payload = BUF_INIT(ENVELOPE_PAYLOAD_MAX);
     cleanup_json json_t *end = NULL;
     int r;
 
-    if (!code)
+    if (!err)
         return add(out, FLAG_END, "{}", 2);
-    end = json_pack("{s:{s:s,s:o,s:s*}}", "error", "code", code, "message", json_text(message),
-                    "cause", cause);
+    end = json_pack("{s:o}", "error", error_object(err));
     if (!end)
         return -ENOMEM;
     r = json_write(end, &payload);

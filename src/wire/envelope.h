@@ -3,7 +3,7 @@
  *   byte 0     flags: 0 a message, 2 the end of the stream; anything else is refused
  *   bytes 1-4  length of the payload, big-endian
  *   payload    JSON. The end's payload is {} when all went well, else
- *              {"error":{"code":"not_found","message":"no sandbox 'x'","cause":"SessionNotFound"}}
+ *              {"error":{"code":"not_found", ...}}, see wire/error.h
  *
  * https://connectrpc.com/docs/protocol/#streaming-rpcs; compression (flag 1) is never negotiated.
  */
@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 struct buf;
+struct err;
 
 enum {
     ENVELOPE_HEADER_SIZE = 5,
@@ -29,10 +30,9 @@ struct envelope {
 /* Appends one message: 0, -EMSGSIZE when the payload is too long, -ENOBUFS or -ENOMEM. */
 int envelope_add(struct buf *out, const void *payload, size_t len);
 
-/* Appends the end of the stream; code is a Connect code such as "not_found", NULL for a good end,
- * and then nothing else is looked at. Bytes of message that are not UTF-8 come out as "?"; cause
- * (NULL: none) is for programs, as err_cause_name spells it. Returns as envelope_add does. */
-int envelope_add_end(struct buf *out, const char *code, const char *message, const char *cause);
+/* Appends the end of the stream, which went wrong unless err is NULL. Returns as envelope_add does.
+ */
+int envelope_add_end(struct buf *out, const struct err *err);
 
 /* Reads the envelope that data starts with: its whole size, 0 when more bytes are needed, -EPROTO
  * on unknown flags, -EMSGSIZE on a payload beyond ENVELOPE_PAYLOAD_MAX. Refuses as soon as the

@@ -122,6 +122,22 @@ contains() { # contains TEXT PART
     case $1 in *"$2"*) ;; *) fail "no '$2' in: $1" ;; esac
 }
 
+is_one_line_and_a_remedy() { # is_one_line_and_a_remedy FILE: what was said, and perhaps what to do about it
+    [ "$(wc -l <"$1")" -le 2 ] || fail "more than two lines: $(cat "$1")"
+    equal 0 "$(tail -n +2 "$1" | grep -vc '^      [^ ]')" "number of lines that are neither"
+}
+
+# refused MESSAGE COMMAND...: a status of Holt's own, nothing on stdout, one line that has this in it.
+refused() {
+    local wanted=$1 status=0
+    shift
+    "$@" >"$tmp/refused.out" 2>"$tmp/refused.err" || status=$?
+    { [ "$status" -ge 2 ] && [ "$status" -le 12 ]; } || equal 125 "$status" "exit status of $*"
+    [ ! -s "$tmp/refused.out" ] || fail "stdout: $(cat "$tmp/refused.out")"
+    is_one_line_and_a_remedy "$tmp/refused.err"
+    contains "$(head -n 1 "$tmp/refused.err")" "$wanted"
+}
+
 # Polls until COMMAND succeeds; fails after settle_seconds.
 eventually() { # eventually COMMAND...
     local end=$((SECONDS + settle_seconds))

@@ -536,8 +536,8 @@ static void a_run_that_fails_to_start_ends_with_the_error(void)
 
     stream("SandboxService/Run",
            "{\"sandbox\":{\"template\":\"gone\"},\"process\":{\"args\":[\"x\"]}}", &lines);
-    CHECK_TEXT(lines.data,
-               "end: {\"error\":{\"code\":\"not_found\",\"message\":\"no template 'gone'\"}}\n");
+    CHECK_TEXT(lines.data, "end: {\"error\":{\"code\":\"not_found\",\"message\":\"no template "
+                           "'gone'\",\"retryable\":false}}\n");
     stream("SandboxService/Run", "{\"process\":{\"args\":[\"broken\"]}}", &lines);
     CHECK(strstr(lines.data, "resource_exhausted"));
     stream("SandboxService/Run", "{\"process\":{}}", &lines);
@@ -637,8 +637,8 @@ static void an_exec_that_is_refused_says_why_to_programs_too(void)
 
     stream("ProcessService/Exec", "{\"sandboxId\":\"stay\",\"process\":{\"args\":[\"paused\"]}}",
            &lines);
-    CHECK_TEXT(lines.data, "end: {\"error\":{\"code\":\"failed_precondition\",\"message\":"
-                           "\"it is paused\",\"cause\":\"SessionPaused\"}}\n");
+    CHECK(strstr(lines.data, "end: {\"error\":{\"code\":\"failed_precondition\",\"message\":"
+                             "\"it is paused\",\"cause\":\"SessionPaused\",\"remedy\":"));
     CHECK(attached == 0 && sandbox_refs == 0);
     stream("ProcessService/Exec", "{\"sandboxId\":\"no\",\"process\":{\"args\":[\"x\"]}}", &lines);
     CHECK(strstr(lines.data, "SessionNotFound"));
@@ -706,7 +706,7 @@ static void input_signals_and_sizes_reach_the_process(void)
     expect("ProcessService/SendInput", "{\"sandboxId\":\"no\",\"processId\":\"p1\",\"eof\":true}",
            "404",
            "{\"code\":\"not_found\",\"message\":\"no sandbox 'no'\",\"cause\":"
-           "\"SessionNotFound\"}");
+           "\"SessionNotFound\",\"remedy\":\"see 'holt ls'");
     signals = 0;
     expect("ProcessService/Signal", "{\"sandboxId\":\"stay\",\"processId\":\"p1\",\"signal\":2}",
            "200", "{}");
@@ -760,7 +760,7 @@ static void an_import_tells_its_progress(void)
                "end: {}\n");
     stream("TemplateService/Import", "{\"name\":\"new\",\"path\":\"/bomb\"}", &lines);
     CHECK_TEXT(lines.data, "end: {\"error\":{\"code\":\"resource_exhausted\",\"message\":\"the "
-                           "archive is too large\"}}\n");
+                           "archive is too large\",\"retryable\":false}}\n");
     stream("TemplateService/Import", "{\"name\":\"new\",\"path\":\"x.tar\"}", &lines);
     CHECK(strstr(lines.data, "absolute"));
 }
@@ -794,7 +794,7 @@ static void tcp_needs_the_token(void)
         tcp_reply(paths[i], CONNECT_UNARY_TYPE, NULL, &reply);
         CHECK(strncmp(reply.data, "HTTP/1.1 401", 12) == 0, "(%s)", reply.data);
         CHECK(strstr(reply.data, "{\"code\":\"unauthenticated\",\"message\":\"a valid bearer "
-                                 "token is needed\"}"));
+                                 "token is needed\",\"remedy\":\"put the daemon's"));
         tcp_reply(paths[i], CONNECT_UNARY_TYPE, wrong, &reply);
         CHECK(strncmp(reply.data, "HTTP/1.1 401", 12) == 0, "(%s)", reply.data);
     }

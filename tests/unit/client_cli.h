@@ -16,6 +16,7 @@
 #include "base/base64.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/err.h"
 #include "base/io.h"
 #include "base/xalloc.h"
 #include "check.h"
@@ -88,11 +89,14 @@ static inline void event_output(int fd, const char *name, const char *data, size
     event(fd, json.data);
 }
 
-static inline void stream_end(int fd, const char *code, const char *message)
+/* ERR_NONE: a good end. */
+static inline void stream_end(int fd, enum err_kind kind, const char *message)
 {
     cleanup_with(buf_done) struct buf body = BUF_INIT(REQUEST_MAX);
+    struct err err;
 
-    CHECK(envelope_add_end(&body, code, message, NULL) == 0);
+    (void)err_set(&err, kind, "%s", message ? message : "");
+    CHECK(envelope_add_end(&body, kind ? &err : NULL) == 0);
     send_chunk(fd, &body);
     send_text(fd, "0\r\n\r\n", 5);
 }

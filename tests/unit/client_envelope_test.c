@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/err.h"
 #include "check.h"
 #include "client/error.h"
 #include "holt.h"
@@ -17,7 +18,7 @@ static void an_envelope_comes_back_as_it_went_in(void)
     ssize_t size;
 
     CHECK(envelope_add(&out, "{\"a\":1}", 7) == 0);
-    CHECK(envelope_add_end(&out, NULL, NULL, NULL) == 0);
+    CHECK(envelope_add_end(&out, NULL) == 0);
     CHECK(memcmp(out.data, "\0\0\0\0\7{\"a\":1}\2\0\0\0\2{}", out.len) == 0);
     size = envelope_parse(out.data, out.len, &envelope);
     CHECK(size == 12 && envelope.len == 7 && !envelope.is_end);
@@ -71,12 +72,12 @@ static void too_much_is_refused_and_adds_nothing(void)
 }
 
 /* Adds an end, parses it and reads it as libholt does. */
-static int end_to_error(const char *code, const char *message, struct holt_error *error)
+static int end_to_error(const struct err *err, struct holt_error *error)
 {
     cleanup_with(buf_done) struct buf out = BUF_INIT(STREAM_MAX);
     struct envelope envelope;
 
-    CHECK(envelope_add_end(&out, code, message, NULL) == 0);
+    CHECK(envelope_add_end(&out, err) == 0);
     CHECK(envelope_parse(out.data, out.len, &envelope) == (ssize_t)out.len);
     CHECK(envelope.is_end);
     return error_from_end(error, envelope.payload, envelope.len);
@@ -85,34 +86,46 @@ static int end_to_error(const char *code, const char *message, struct holt_error
 static void an_end_carries_the_error(void)
 {
     struct holt_error error;
+    struct err err;
 
-    CHECK(end_to_error(NULL, NULL, &error) == 0);
-    CHECK(end_to_error("not_found", "no template \"x\"\n", &error) == -1);
+    CHECK(end_to_error(NULL, &error) == 0);
+    (void)err_set(&err, ERR_NOT_FOUND, "no template \"x\"\n");
+    CHECK(end_to_error(&err, &error) == -1);
     CHECK_TEXT(error.code, "not_found");
     CHECK_TEXT(error.message, "no template \"x\"\n");
-    CHECK(end_to_error("internal", "\xc3\xbc", &error) == -1);
+    CHECK(!error.is_retryable && !*error.cause && !*error.remedy);
+    (void)err_set(&err, ERR_INTERNAL, "\xc3\xbc");
+    CHECK(end_to_error(&err, &error) == -1);
     CHECK_TEXT(error.message, "\xc3\xbc");
-    CHECK(end_to_error("internal", "bad \xff byte", &error) == -1);
+    (void)err_set(&err, ERR_INTERNAL, "bad \xff byte");
+    CHECK(end_to_error(&err, &error) == -1);
     CHECK_TEXT(error.message, "bad ? byte");
 }
 
-static void an_error_has_its_cause_and_forgets_the_last_one(void)
+static void an_error_has_every_field_and_nothing_of_the_last_one(void)
 {
-    static const char body[] = "{\"code\":\"not_found\",\"message\":\"m\",\"cause\":\"Why\"}";
-    cleanup_with(buf_done) struct buf out = BUF_INIT(STREAM_MAX);
-    struct envelope envelope;
+    static const char body[] = "{\"code\":\"not_found\",\"message\":\"m\",\"cause\":\"Why\","
+                               "\"remedy\":\"so\",\"retryable\":true}";
     struct holt_error error;
+    struct err err;
 
-    CHECK(envelope_add_end(&out, "not_found", "no 'x'", "SessionNotFound") == 0);
-    CHECK(envelope_parse(out.data, out.len, &envelope) == (ssize_t)out.len);
-    CHECK(error_from_end(&error, envelope.payload, envelope.len) == -1);
-    CHECK_TEXT(error.cause, "SessionNotFound");
-    CHECK(end_to_error("not_found", "x", &error) == -1);
-    CHECK_TEXT(error.cause, "");
+    (void)err_refuse(&err, CAUSE_SHUTTING_DOWN, "down");
+    CHECK(end_to_error(&err, &error) == -1);
+    CHECK_TEXT(error.code, "unavailable");
+    CHECK_TEXT(error.cause, "ShuttingDown");
+    CHECK_TEXT(error.remedy, err_remedy_of(&err));
+    CHECK(error.is_retryable);
+    (void)err_set(&err, ERR_NOT_FOUND, "x");
+    CHECK(end_to_error(&err, &error) == -1);
+    CHECK(!*error.cause && !*error.remedy && !error.is_retryable);
     CHECK(error_from_reply(&error, 404, body, strlen(body)) == -1);
     CHECK_TEXT(error.cause, "Why");
+    CHECK_TEXT(error.remedy, "so");
+    CHECK(error.is_retryable);
+    CHECK(error_from_reply(&error, 500, "", 0) == -1);
+    CHECK(!*error.cause && !*error.remedy && !error.is_retryable);
     CHECK(error_from_reply(&error, 502, "", 0) == -1);
-    CHECK_TEXT(error.cause, "");
+    CHECK(error.is_retryable, "(unavailable)");
 }
 
 static void an_end_that_cannot_be_read_is_an_error(void)
@@ -135,7 +148,7 @@ int main(void)
     RUN(a_bad_header_is_refused_before_its_payload_comes);
     RUN(too_much_is_refused_and_adds_nothing);
     RUN(an_end_carries_the_error);
-    RUN(an_error_has_its_cause_and_forgets_the_last_one);
+    RUN(an_error_has_every_field_and_nothing_of_the_last_one);
     RUN(an_end_that_cannot_be_read_is_an_error);
     return 0;
 }

@@ -35,7 +35,7 @@ static void serve_diff(int fd, const char *request)
 {
     reply_stream(fd);
     if (strstr(request, "\"from\":\"gone\"")) {
-        stream_end(fd, "not_found", "no snapshot 'gone'");
+        stream_end(fd, ERR_NOT_FOUND, "no snapshot 'gone'");
         return;
     }
     event(fd,
@@ -50,7 +50,7 @@ static void serve_diff(int fd, const char *request)
     event(fd,
           "{\"kind\":\"renamed\",\"path\":\"/w/new\\n\",\"oldPath\":\"/w/old\",\"type\":\"file\","
           "\"size\":\"7\",\"oldSize\":\"7\"}");
-    stream_end(fd, NULL, NULL);
+    stream_end(fd, ERR_NONE, NULL);
 }
 
 static void serve_audit(int fd, const char *request)
@@ -64,20 +64,20 @@ static void serve_audit(int fd, const char *request)
     event(fd, strstr(request, "broken")
                   ? "{\"verdict\":{\"inOrder\":false,\"lines\":\"1\",\"problem\":\"line 2\"}}"
                   : "{\"verdict\":{\"inOrder\":true,\"lines\":\"12\",\"problem\":\"\"}}");
-    stream_end(fd, NULL, NULL);
+    stream_end(fd, ERR_NONE, NULL);
 }
 
 static void serve_exec(int fd, const char *request)
 {
     reply_stream(fd);
     if (strstr(request, "paused")) {
-        stream_end(fd, "failed_precondition", "sandbox 's1' is paused");
+        stream_end(fd, ERR_BUSY, "sandbox 's1' is paused");
         return;
     }
     event(fd, "{\"started\":{\"sandboxId\":\"s1\",\"processId\":\"p1\"}}");
     event_output(fd, "stdout", "hi\n", 3);
     event(fd, "{\"ended\":{\"outcome\":\"OUTCOME_EXITED\",\"exitCode\":7,\"reason\":\"\"}}");
-    stream_end(fd, NULL, NULL);
+    stream_end(fd, ERR_NONE, NULL);
 }
 
 static void serve_stream(int fd, const char *method, const char *body, size_t len)
@@ -126,7 +126,7 @@ static void serve_call(int fd, const char *method, const char *body, size_t len)
     if (memmem(body, len, "\"gone\"", 6)) {
         reply(fd, 404,
               "{\"code\":\"not_found\",\"message\":\"no sandbox 'gone'\",\"cause\":"
-              "\"SessionNotFound\"}");
+              "\"SessionNotFound\",\"remedy\":\"look around\",\"retryable\":false}");
         return;
     }
     for (size_t i = 0; i < ARRAY_SIZE(replies); i++) {
@@ -192,7 +192,8 @@ static void wrong_words_reach_no_daemon(void)
                                       wrong[i].words[3], NULL };
 
         holt_words(words);
-        CHECK(seen.status == 125 && seen.out_len == 0, "(%zu)", i);
+        CHECK(seen.status == (strcmp(words[0], "exec") == 0 ? 125 : 2) && seen.out_len == 0,
+              "(%zu)", i);
         CHECK(strstr(seen.err, wrong[i].why) == seen.err + strlen("holt: "), "(%s)", seen.err);
     }
     check_heard("");
@@ -224,7 +225,7 @@ static void exec_is_as_run_is(void)
 static void verbs_do_all_and_report_each_failure(void)
 {
     HOLT("pause", "s1", "gone", "s2");
-    CHECK_SEEN(125, "", "holt: no sandbox 'gone'\n");
+    CHECK_SEEN(3, "", "holt: no sandbox 'gone'\n      look around\n");
     check_heard("SandboxService/Pause {\"sandboxId\":\"s1\"}\n"
                 "SandboxService/Pause {\"sandboxId\":\"gone\"}\n"
                 "SandboxService/Pause {\"sandboxId\":\"s2\"}\n");
@@ -238,11 +239,11 @@ static void verbs_do_all_and_report_each_failure(void)
                 "SandboxService/Start {\"sandboxId\":\"s1\"}\n"
                 "SandboxService/Destroy {\"sandboxId\":\"s1\"}\n");
     HOLT("rm", "gone");
-    CHECK_SEEN(125, "", "holt: no sandbox 'gone'\n");
+    CHECK_SEEN(3, "", "holt: no sandbox 'gone'\n      look around\n");
     HOLT("rm", "gone", "-f");
     CHECK_SEEN(0, "", "");
     HOLT("rm", "\xff");
-    CHECK_SEEN(125, "", "holt: an argument is not UTF-8\n");
+    CHECK_SEEN(2, "", "holt: an argument is not UTF-8\n");
     check_heard("SandboxService/Destroy {\"sandboxId\":\"gone\"}\n"
                 "SandboxService/Destroy {\"sandboxId\":\"gone\"}\n");
 }
@@ -262,8 +263,8 @@ static void sandboxes_are_listed(void)
                 "SandboxService/List {\"labels\":{\"a\":\"b\",\"c\":\"d\"}}\n"
                 "SandboxService/List {\"labels\":{}}\n");
     HOLT("inspect", "s1", "gone");
-    CHECK_SEEN(125, "{\n  \"id\": \"sb-1\",\n  \"spaceUsed\": \"7\"\n}\n",
-               "holt: no sandbox 'gone'\n");
+    CHECK_SEEN(3, "{\n  \"id\": \"sb-1\",\n  \"spaceUsed\": \"7\"\n}\n",
+               "holt: no sandbox 'gone'\n      look around\n");
     check_heard("SandboxService/Get {\"sandboxId\":\"s1\"}\n"
                 "SandboxService/Get {\"sandboxId\":\"gone\"}\n");
 }
@@ -321,7 +322,7 @@ static void a_diff_is_shown_as_git_shows_it(void)
     HOLT("diff", "s1", "a", "b", "--json");
     CHECK(seen.status == 0 && strncmp(seen.out, "{\"kind\":\"added\",", 16) == 0);
     HOLT("diff", "s1", "gone");
-    CHECK_SEEN(125, "", "holt: no snapshot 'gone'\n");
+    CHECK_SEEN(3, "", "holt: no snapshot 'gone'\n");
     check_heard(
         "SnapshotService/Diff {\"sandboxId\":\"s1\",\"from\":\"\",\"to\":\"\",\"lines\":false,"
         "\"patch\":false}\n"

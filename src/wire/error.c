@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "wire/error.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/base64.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/json.h"
+
+enum {
+    INFO_MAX = 512,
+    FIELD_CAUSE = 1,
+    FIELD_REMEDY = 2,
+    FIELD_RETRYABLE = 3,
+    WIRE_VARINT = 0,
+    WIRE_BYTES = 2,
+};
+
+/* Texts here are shorter than the 16384 bytes whose length two bytes can tell. */
+static int add_text(struct buf *out, unsigned field, const char *text)
+{
+    size_t len = text ? strlen(text) : 0;
+    const unsigned char head[] = {
+        (unsigned char)(field << 3 | WIRE_BYTES),
+        (unsigned char)(len < 0x80 ? len : len | 0x80),
+        (unsigned char)(len >> 7),
+    };
+    int r;
+
+    if (len == 0)
+        return 0;
+    r = buf_add(out, head, len < 0x80 ? 2 : sizeof(head));
+    return r < 0 ? r : buf_add(out, text, len);
+}
+
+static int add_true(struct buf *out, unsigned field, bool value)
+{
+    const unsigned char bytes[] = { (unsigned char)(field << 3 | WIRE_VARINT), 1 };
+
+    return value ? buf_add(out, bytes, sizeof(bytes)) : 0;
+}
+
+/* [{"type":"holt.v1.ErrorInfo", ...}], or NULL where there is nothing to tell. */
+static json_t *details(const char *cause, const char *remedy, bool is_retryable)
+{
+    cleanup_with(buf_done) struct buf info = BUF_INIT(INFO_MAX);
+    cleanup_with(buf_done) struct buf text = BUF_INIT(2 * INFO_MAX);
+
+    if (add_text(&info, FIELD_CAUSE, cause) < 0 || add_text(&info, FIELD_REMEDY, remedy) < 0 ||
+        add_true(&info, FIELD_RETRYABLE, is_retryable) < 0 || info.len == 0 ||
+        base64_encode(&text, info.data, info.len) < 0)
+        return NULL;
+    while (text.data[text.len - 1] == '=')
+        text.len--;
+    return json_pack("[{s:s,s:s%}]", "type", "holt.v1.ErrorInfo", "value", text.data, text.len);
+}
+
+json_t *error_object(const struct err *err)
+{
+    const char *cause = err_cause_name(err->cause), *known = err_remedy_of(err);
+    cleanup_json json_t *remedy = known ? json_text(known) : NULL;
+    bool is_retryable = err_is_retryable(err);
+
+    return json_pack("{s:s,s:o,s:s*,s:O*,s:b,s:o*}", "code", err_kind_row(err->kind)->code,
+                     "message", json_text(err->msg), "cause", cause, "remedy", remedy, "retryable",
+                     is_retryable, "details",
+                     details(cause, json_string_value(remedy), is_retryable));
+}
