@@ -27,7 +27,8 @@ enum MHD_Result exchange_begin(const struct listener *listener, struct MHD_Conne
                                const char *path, const char *verb, struct exchange **ret);
 
 /* Some bytes of the body are here. */
-enum MHD_Result exchange_receive(struct exchange *exchange, const char *data, size_t len);
+enum MHD_Result exchange_receive(struct exchange *exchange, struct MHD_Connection *connection,
+                                 const char *data, size_t len);
 
 /* The whole request is here: answers it. */
 enum MHD_Result exchange_answer(struct exchange *exchange, struct MHD_Connection *connection);

@@ -31,6 +31,7 @@ struct raw_session {
     struct raw_parser parser;
     struct buf in;         /* the input thread's: received, and not handed on */
     atomic_bool is_broken; /* the client does not keep to the protocol */
+    enum err_kind end;
 };
 
 void raw_sessions_init(struct raw_sessions *sessions)
@@ -189,6 +190,7 @@ static int output_pass(struct raw_session *session, struct buf *out)
         return r;
     if (err.kind == ERR_INTERNAL)
         log_warn("stream failed: %s", err.msg);
+    session->end = err.kind;
     if (r < 0)
         buf_clear(out);
     if (r <= 0 && end_add(out, r < 0 ? &err : NULL) < 0)
@@ -232,8 +234,8 @@ static void session_pass(struct raw_session *session)
     (void)pthread_join(input, NULL);
 }
 
-void raw_session_run(struct raw_sessions *sessions, struct stream *stream, int fd,
-                     const char *early, size_t early_len)
+enum err_kind raw_session_run(struct raw_sessions *sessions, struct stream *stream, int fd,
+                              const char *early, size_t early_len)
 {
     struct raw_session session = {
         .stream = stream,
@@ -251,4 +253,5 @@ void raw_session_run(struct raw_sessions *sessions, struct stream *stream, int f
     sessions_remove(sessions, &session);
     process_unref(session.process);
     buf_done(&session.in);
+    return session.end;
 }

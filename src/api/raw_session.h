@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/err.h"
+
 struct raw_session;
 struct stream;
 
@@ -26,6 +28,6 @@ void raw_sessions_done(struct raw_sessions *sessions);
 
 /* Passes bytes both ways until the process has ended or the client has gone. The socket is the
  * caller's, who closes it; early is what was received of it already. Takes the stream, which must
- * be one that was made raw. */
-void raw_session_run(struct raw_sessions *sessions, struct stream *stream, int fd,
-                     const char *early, size_t early_len);
+ * be one that was made raw. Returns how it ended; ERR_NONE also when the client has gone. */
+enum err_kind raw_session_run(struct raw_sessions *sessions, struct stream *stream, int fd,
+                              const char *early, size_t early_len);

@@ -46,10 +46,22 @@ static const struct route routes[] = {
     { "/holt.v1.HostService/Audit", .stream = host_service_audit, .only_looks = true },
 };
 
+_Static_assert(ARRAY_SIZE(routes) <= ROUTES_MAX, "what is counted for each must have room");
+
 const struct route *route_find(const char *path)
 {
     for (size_t i = 0; i < ARRAY_SIZE(routes); i++)
         if (strcmp(routes[i].path, path) == 0)
             return &routes[i];
     return NULL;
+}
+
+const struct route *route_at(size_t index)
+{
+    return index < ARRAY_SIZE(routes) ? &routes[index] : NULL;
+}
+
+size_t route_index(const struct route *route)
+{
+    return (size_t)(route - routes);
 }

@@ -1,6 +1,8 @@
 /* Which path is which method. */
 #pragma once
 
+#include <stddef.h>
+
 #include "api/service.h"
 
 struct route {
@@ -12,5 +14,11 @@ struct route {
     bool only_looks; /* changes nothing: a token that may only read may call it */
 };
 
+enum { ROUTES_MAX = 128 };
+
 /* The method at this path, or NULL. */
 const struct route *route_find(const char *path);
+
+/* All of them in turn, from 0 up to ROUTES_MAX; NULL behind the last. */
+const struct route *route_at(size_t index);
+size_t route_index(const struct route *route);

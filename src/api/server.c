@@ -54,7 +54,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
     }
     if (*len == 0)
         return exchange_answer(exchange, connection);
-    result = exchange_receive(exchange, data, *len);
+    result = exchange_receive(exchange, connection, data, *len);
     *len = 0;
     return result;
 }

@@ -22,6 +22,8 @@ struct stream_reply {
     struct buf out; /* envelopes that were made and not yet handed over */
     size_t sent;    /* bytes of out that were */
     bool is_over;   /* the end of the stream is in out */
+    stream_end_fn *on_end;
+    void *context;
 };
 
 enum { STREAM_BUFFER_MAX = 2 * ENVELOPE_PAYLOAD_MAX };
@@ -54,11 +56,13 @@ int message_add_take(struct buf *out, json_t *value)
     return r;
 }
 
-struct stream_reply *stream_reply_new(struct stream *stream)
+struct stream_reply *stream_reply_new(struct stream *stream, stream_end_fn *on_end, void *context)
 {
     struct stream_reply *reply = xcalloc(1, sizeof(*reply));
 
     reply->stream = stream;
+    reply->on_end = on_end;
+    reply->context = context;
     reply->out.max = STREAM_BUFFER_MAX;
     return reply;
 }
@@ -75,6 +79,7 @@ static int reply_fill(struct stream_reply *reply)
     if (r > 0 || r == -ECANCELED)
         return r;
     reply->is_over = true;
+    reply->on_end(reply->context, r == 0 ? ERR_NONE : err.kind);
     if (r == 0)
         return envelope_add_end(&reply->out, NULL);
     if (err.kind == ERR_INTERNAL)

@@ -6,8 +6,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/err.h"
+
 struct buf;
-struct err;
 struct stream;
 
 struct stream_ops {
@@ -36,7 +37,10 @@ int message_add_take(struct buf *out, json_t *value);
 /* The HTTP side of a stream. Owns it. */
 struct stream_reply;
 
-struct stream_reply *stream_reply_new(struct stream *stream);
+/* Called at most once, when it is known how the stream ends; not when the client goes away. */
+typedef void stream_end_fn(void *context, enum err_kind kind);
+
+struct stream_reply *stream_reply_new(struct stream *stream, stream_end_fn *on_end, void *context);
 
 /* A libmicrohttpd content reader and its destructor; the context is the struct stream_reply. Puts
  * up to size bytes of the body into data. */

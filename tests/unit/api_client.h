@@ -123,29 +123,16 @@ static char *chunks_join(struct buf *reply, size_t *ret_len)
     return body;
 }
 
-/* Runs a stream and writes its messages, one a line, the end with "end: " in front. */
-static void stream(const char *method, const char *message, struct buf *lines)
+/* The messages of a stream, one a line, the end with "end: " in front. */
+static void messages_list(struct buf *reply, struct buf *lines)
 {
-    cleanup_with(buf_done) struct buf reply = BUF_INIT(REPLY_BYTES_MAX),
-                                      body = BUF_INIT(REPLY_BYTES_MAX);
-    cleanup_free char *path = xasprintf("/holt.v1.%s", method);
-    struct request request = {
-        "POST", path, CONNECT_STREAM_TYPE, "Connection: close\r\n", NULL, 0
-    };
     struct envelope envelope = { 0 };
-    char *at;
     size_t len;
-    int fd = local_connect();
+    char *at;
 
-    CHECK(envelope_add(&body, message, strlen(message)) == 0);
-    request.body = body.data;
-    request.len = body.len;
-    request_send(fd, &request);
-    reply_read(fd, &reply);
-    CHECK(close(fd) == 0);
-    CHECK(reply.len > 12 && strncmp(reply.data, "HTTP/1.1 200", 12) == 0, "(%s)", reply.data);
-    CHECK(strstr(reply.data, "Content-Type: application/connect+json"));
-    at = chunks_join(&reply, &len);
+    CHECK(reply->len > 12 && strncmp(reply->data, "HTTP/1.1 200", 12) == 0, "(%s)", reply->data);
+    CHECK(strstr(reply->data, "Content-Type: application/connect+json"));
+    at = chunks_join(reply, &len);
     buf_clear(lines);
     while (len > 0) {
         long size = envelope_parse(at, len, &envelope);
@@ -157,6 +144,25 @@ static void stream(const char *method, const char *message, struct buf *lines)
         len -= (size_t)size;
     }
     CHECK(envelope.is_end);
+}
+
+static void stream(const char *method, const char *message, struct buf *lines)
+{
+    cleanup_with(buf_done) struct buf reply = BUF_INIT(REPLY_BYTES_MAX),
+                                      body = BUF_INIT(REPLY_BYTES_MAX);
+    cleanup_free char *path = xasprintf("/holt.v1.%s", method);
+    struct request request = {
+        "POST", path, CONNECT_STREAM_TYPE, "Connection: close\r\n", NULL, 0
+    };
+    int fd = local_connect();
+
+    CHECK(envelope_add(&body, message, strlen(message)) == 0);
+    request.body = body.data;
+    request.len = body.len;
+    request_send(fd, &request);
+    reply_read(fd, &reply);
+    CHECK(close(fd) == 0);
+    messages_list(&reply, lines);
 }
 
 static void counter_wait(const atomic_int *counter, int wanted)

@@ -7,7 +7,16 @@
 #define exchange_receive test_exchange_receive
 #define exchange_answer test_exchange_answer
 #define exchange_free test_exchange_free
-#define route_find test_route_find
+#define exchange_fail test_exchange_fail
+#define exchange_count test_exchange_count
+#define exchange_answer_stream test_exchange_answer_stream
+#define exchange_answer_raw test_exchange_answer_raw
+#define call_stats_bounds_ns test_call_stats_bounds_ns
+#define call_stats_add test_call_stats_add
+#define call_stats_get test_call_stats_get
+#define route_find table_route_find
+#define route_at test_route_at
+#define route_index table_route_index
 #define host_service_health test_host_service_health
 #define host_service_audit test_host_service_audit
 #define sandbox_service_create test_sandbox_service_create
@@ -86,11 +95,20 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#include "../../src/api/route.c" // NOLINT(bugprone-suspicious-include)
+#include "api_upload.h"
+
+#undef route_find
+#undef route_index
+#define route_find upload_route_find
+#define route_index upload_route_index
+
+#include "../../src/api/call_stats.c"       // NOLINT(bugprone-suspicious-include)
 #include "../../src/api/exchange.c"         // NOLINT(bugprone-suspicious-include)
+#include "../../src/api/exchange_stream.c"  // NOLINT(bugprone-suspicious-include)
 #include "../../src/api/process_messages.c" // NOLINT(bugprone-suspicious-include)
 #include "../../src/api/process_start.c"    // NOLINT(bugprone-suspicious-include)
 #include "../../src/api/process_stream.c"   // NOLINT(bugprone-suspicious-include)
-#include "../../src/api/route.c"            // NOLINT(bugprone-suspicious-include)
 #include "../../src/api/sandbox_ref.c"      // NOLINT(bugprone-suspicious-include)
 #include "../../src/api/server.c"           // NOLINT(bugprone-suspicious-include)
 #include "../../src/api/service_host.c"     // NOLINT(bugprone-suspicious-include)
@@ -98,6 +116,7 @@
 #include "../../src/api/service_sandbox.c"  // NOLINT(bugprone-suspicious-include)
 #include "../../src/api/service_template.c" // NOLINT(bugprone-suspicious-include)
 #include "api_client.h"
+#include "api_counted.h"
 #include "check.h"
 
 enum { FLOOD_EVENTS = 40 };
@@ -939,6 +958,12 @@ int main(void)
     RUN(an_exec_that_is_refused_says_why_to_programs_too);
     RUN(an_exec_that_is_left_is_handed_back_to_its_sandbox);
     RUN(a_connection_serves_again_after_a_stream);
+    RUN(an_upload_is_cut_wherever_it_is_cut);
+    RUN(an_upload_that_fails_says_why_and_is_closed);
+    RUN(an_upload_that_is_no_upload_is_refused);
+    RUN(an_upload_has_no_end_of_its_own_but_its_messages_do);
+    RUN(an_upload_whose_client_vanishes_is_closed_unfinished);
+    RUN(calls_are_counted_by_how_they_ended);
     RUN(input_signals_and_sizes_reach_the_process);
     RUN(input_is_bounded_to_the_byte);
     RUN(templates_are_listed_and_removed);

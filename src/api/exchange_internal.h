@@ -1,0 +1,48 @@
+/* One request on its way, as the files that answer it see it. */
+#pragma once
+
+#include <jansson.h>
+#include <microhttpd.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "api/service.h"
+#include "base/buf.h"
+#include "base/err.h"
+
+struct listener;
+struct page;
+struct refusal;
+struct route;
+struct stream;
+struct upload_intake;
+
+struct exchange {
+    const struct listener *listener;
+    const struct page *page; /* at most one of these three; none: a page that does not exist */
+    const struct route *route;
+    const struct refusal *refusal;
+    struct call call;
+    struct buf body;
+    struct upload_intake *intake; /* of a client stream, in place of the body */
+    size_t discarded;
+    struct err err; /* why the call fails, found before its body was whole */
+    bool is_failed;
+    bool is_raw;               /* the client asks for the connection itself */
+    struct stream *raw_stream; /* that will get it */
+    uint64_t started_ns;
+    bool is_counted;
+};
+
+/* A call has ended, as clients see it. Counts once, whoever calls first. */
+void exchange_count(struct exchange *exchange, enum err_kind kind);
+
+/* Answers a call with an error. */
+enum MHD_Result exchange_fail(struct exchange *exchange, struct MHD_Connection *connection,
+                              const struct err *err);
+
+/* Answer with a stream, or with the connection itself. */
+enum MHD_Result exchange_answer_stream(struct exchange *exchange, struct MHD_Connection *connection,
+                                       const json_t *request);
+enum MHD_Result exchange_answer_raw(struct exchange *exchange, struct MHD_Connection *connection,
+                                    const json_t *request);

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <microhttpd.h>
+
+#include "api/connect.h"
+#include "api/exchange.h"
+#include "api/exchange_internal.h"
+#include "api/raw_session.h"
+#include "api/route.h"
+#include "api/stream.h"
+#include "base/cleanup.h"
+#include "wire/raw.h"
+
+enum { STREAM_BLOCK = 1024 }; /* libmicrohttpd's own buffer, which chunked replies do not use */
+
+static void on_stream_end(void *context, enum err_kind kind)
+{
+    exchange_count(context, kind);
+}
+
+enum MHD_Result exchange_answer_stream(struct exchange *exchange, struct MHD_Connection *connection,
+                                       const json_t *request)
+{
+    struct stream *stream = NULL;
+    struct stream_reply *reply;
+    struct MHD_Response *response;
+    struct err err = { 0 };
+    enum MHD_Result result;
+
+    if (exchange->route->stream(&exchange->call, request, &stream, &err) < 0)
+        return exchange_fail(exchange, connection, &err);
+    reply = stream_reply_new(stream, on_stream_end, exchange);
+    response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK, stream_reply_read,
+                                                 reply, stream_reply_free);
+    if (!response) {
+        stream_reply_free(reply);
+        return MHD_NO;
+    }
+    (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, CONNECT_STREAM_TYPE);
+    result = MHD_queue_response(connection, MHD_HTTP_OK, response);
+    MHD_destroy_response(response);
+    return result;
+}
+
+/* Has the connection's thread to itself. The parameters are libmicrohttpd's. */
+// NOLINTNEXTLINE(readability-function-size)
+static void on_upgrade(void *cls, struct MHD_Connection *connection, void *slot, const char *early,
+                       size_t early_len, MHD_socket fd, struct MHD_UpgradeResponseHandle *handle)
+{
+    struct exchange *exchange = cls;
+
+    (void)connection, (void)slot;
+    exchange_count(exchange, raw_session_run(exchange->listener->raw_sessions,
+                                             TAKE_PTR(exchange->raw_stream), fd, early, early_len));
+    (void)MHD_upgrade_action(handle, MHD_UPGRADE_ACTION_CLOSE);
+}
+
+/* A client that goes away before it has the answer leaves the stream to exchange_free. */
+enum MHD_Result exchange_answer_raw(struct exchange *exchange, struct MHD_Connection *connection,
+                                    const json_t *request)
+{
+    struct MHD_Response *response;
+    struct err err = { 0 };
+    enum MHD_Result result;
+
+    if (exchange->route->stream(&exchange->call, request, &exchange->raw_stream, &err) < 0)
+        return exchange_fail(exchange, connection, &err);
+    response = MHD_create_response_for_upgrade(on_upgrade, exchange);
+    if (!response)
+        return MHD_NO;
+    (void)MHD_add_response_header(response, MHD_HTTP_HEADER_UPGRADE, RAW_PROTOCOL);
+    result = MHD_queue_response(connection, MHD_HTTP_SWITCHING_PROTOCOLS, response);
+    MHD_destroy_response(response);
+    return result;
+}

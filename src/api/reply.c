@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/reply.h"
+
+#include "api/connect.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+
+const struct refusal refuse_token = {
+    401, ERR_UNAUTHENTICATED, "a valid bearer token is needed", "WWW-Authenticate", "Bearer",
+};
+const struct refusal refuse_path = {
+    404, ERR_UNSUPPORTED, "there is no such method", NULL, NULL,
+};
+const struct refusal refuse_verb = {
+    405, ERR_UNSUPPORTED, "methods are called with POST", "Allow", "POST",
+};
+const struct refusal refuse_unary_type = {
+    415,           ERR_INVALID,        "the content type must be " CONNECT_UNARY_TYPE,
+    "Accept-Post", CONNECT_UNARY_TYPE,
+};
+const struct refusal refuse_stream_type = {
+    415,           ERR_INVALID,         "the content type must be " CONNECT_STREAM_TYPE,
+    "Accept-Post", CONNECT_STREAM_TYPE,
+};
+
+static struct MHD_Response *response_take(struct buf *body, const char *type)
+{
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer(body->len, body->data, MHD_RESPMEM_MUST_FREE);
+
+    if (!response)
+        return NULL;
+    *body = (struct buf){ .max = body->max };
+    (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+    return response;
+}
+
+static enum MHD_Result response_queue(struct MHD_Connection *connection, unsigned status,
+                                      struct MHD_Response *response)
+{
+    enum MHD_Result result = MHD_queue_response(connection, status, response);
+
+    MHD_destroy_response(response);
+    return result;
+}
+
+enum MHD_Result reply_send(struct MHD_Connection *connection, unsigned status, const char *type,
+                           struct buf *body)
+{
+    struct MHD_Response *response = response_take(body, type);
+
+    return response ? response_queue(connection, status, response) : MHD_NO;
+}
+
+enum MHD_Result reply_refuse(struct MHD_Connection *connection, const struct refusal *refusal)
+{
+    cleanup_with(buf_done) struct buf body = BUF_INIT(REPLY_MAX);
+    struct MHD_Response *response;
+    struct err err;
+
+    (void)err_set(&err, refusal->kind, "%s", refusal->message);
+    if (connect_error_write(&body, &err) < 0)
+        return MHD_NO;
+    response = response_take(&body, CONNECT_UNARY_TYPE);
+    if (!response)
+        return MHD_NO;
+    if (refusal->header)
+        (void)MHD_add_response_header(response, refusal->header, refusal->value);
+    return response_queue(connection, refusal->http_status, response);
+}

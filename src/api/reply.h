@@ -1,0 +1,28 @@
+/* Whole answers: bodies, and refusals of what is no call at all. */
+#pragma once
+
+#include <microhttpd.h>
+
+#include "base/err.h"
+
+struct buf;
+
+/* Most bytes of an answer that is not a stream. */
+enum { REPLY_MAX = 16 * 1024 * 1024 };
+
+struct refusal {
+    unsigned http_status;
+    enum err_kind kind;
+    const char *message;
+    const char *header; /* that the status asks for, or NULL */
+    const char *value;
+};
+
+extern const struct refusal refuse_token, refuse_path, refuse_verb, refuse_unary_type,
+    refuse_stream_type;
+
+/* Queues a whole body. Takes the bytes out of the buffer without copying them. */
+enum MHD_Result reply_send(struct MHD_Connection *connection, unsigned status, const char *type,
+                           struct buf *body);
+
+enum MHD_Result reply_refuse(struct MHD_Connection *connection, const struct refusal *refusal);
