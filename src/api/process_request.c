@@ -224,11 +224,9 @@ int process_name_parse(const json_t *object, struct process_name *ret, struct er
 /* Absent is not 0 here: that stands for "nothing but what is new". */
 static int replay_parse(const json_t *object, struct attach_request *ret, struct err *err)
 {
-    const json_t *replay = json_object_get(object, "replayBytes");
-
-    ret->has_replay = replay && !json_is_null(replay);
+    ret->has_replay = json_field(object, "replayBytes");
     if (ret->has_replay &&
-        (json_object_get(object, "stdoutOffset") || json_object_get(object, "stderrOffset")))
+        (json_field(object, "stdoutOffset") || json_field(object, "stderrOffset")))
         return err_set(err, ERR_INVALID, "field 'replayBytes' takes the place of offsets");
     return json_get_u64(object, "replayBytes", &ret->replay_bytes, err);
 }

@@ -34,6 +34,7 @@ static void launch_request_done(struct launch_request *request)
     start_request_done(&request->start);
 }
 
+/* An enum is its name or its number. */
 static int restart_get(const json_t *object, enum restart *ret, struct err *err)
 {
     static const char *const names[] = {
@@ -41,9 +42,16 @@ static int restart_get(const json_t *object, enum restart *ret, struct err *err)
         [RESTART_ON_FAILURE] = "RESTART_ON_FAILURE",
         [RESTART_ALWAYS] = "RESTART_ALWAYS",
     };
+    const json_t *number = json_field(object, "restart");
     const char *name = names[RESTART_NO];
-    int r = json_get_text(object, "restart", &name, err);
+    int r;
 
+    if (json_is_integer(number) && json_integer_value(number) >= 0 &&
+        json_integer_value(number) < (json_int_t)ARRAY_SIZE(names)) {
+        *ret = (enum restart)json_integer_value(number);
+        return 0;
+    }
+    r = json_get_text(object, "restart", &name, err);
     if (r < 0)
         return r;
     for (size_t i = 0; i < ARRAY_SIZE(names); i++) {

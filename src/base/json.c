@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -33,17 +34,46 @@ static int wrong_type(const char *name, const char *wanted, struct err *err)
     return err_set(err, ERR_INVALID, "field '%s' must be %s", name, wanted);
 }
 
-/* The field, or NULL where it is absent or null (proto3 treats both alike). */
-static json_t *field(const json_t *object, const char *name)
+/* Whether key is the name as a .proto spells it: sandbox_id for sandboxId. */
+static bool is_proto_name(const char *key, const char *name)
+{
+    for (; *name; name++) {
+        bool is_upper = *name >= 'A' && *name <= 'Z';
+
+        if (is_upper && *key++ != '_')
+            return false;
+        if (*key++ != (is_upper ? *name | 0x20 : *name))
+            return false;
+    }
+    return *key == '\0';
+}
+
+/* The value under the name of the .proto, or NULL. */
+static json_t *find_proto_name(const json_t *object, const char *name)
+{
+    const char *key;
+    json_t *value;
+
+    json_object_foreach((json_t *)(uintptr_t)object, key, value)
+    {
+        if (is_proto_name(key, name))
+            return value;
+    }
+    return NULL;
+}
+
+json_t *json_field(const json_t *object, const char *name)
 {
     json_t *value = json_object_get(object, name);
 
+    if (!value)
+        value = find_proto_name(object, name);
     return json_is_null(value) ? NULL : value;
 }
 
 int json_get_text(const json_t *object, const char *name, const char **ret, struct err *err)
 {
-    json_t *value = field(object, name);
+    json_t *value = json_field(object, name);
 
     if (!value)
         return 0;
@@ -53,14 +83,22 @@ int json_get_text(const json_t *object, const char *name, const char **ret, stru
     return 0;
 }
 
+/* 1.0 and 1e3 are whole numbers too, as far as a double can tell them apart. */
+static bool is_whole(double value)
+{
+    return value >= 0 && value <= (double)(1ULL << 53) && (double)(uint64_t)value == value;
+}
+
 int json_get_u64(const json_t *object, const char *name, uint64_t *ret, struct err *err)
 {
-    json_t *value = field(object, name);
+    json_t *value = json_field(object, name);
 
     if (!value)
         return 0;
     if (json_is_integer(value) && json_integer_value(value) >= 0)
         *ret = (uint64_t)json_integer_value(value);
+    else if (json_is_real(value) && is_whole(json_real_value(value)))
+        *ret = (uint64_t)json_real_value(value);
     else if (!json_is_string(value) || parse_u64(json_string_value(value), ret) < 0)
         return wrong_type(name, "a whole number, not negative", err);
     return 0;
@@ -81,7 +119,7 @@ int json_get_u32(const json_t *object, const char *name, uint32_t *ret, struct e
 
 int json_get_bool(const json_t *object, const char *name, bool *ret, struct err *err)
 {
-    json_t *value = field(object, name);
+    json_t *value = json_field(object, name);
 
     if (!value)
         return 0;
@@ -93,7 +131,7 @@ int json_get_bool(const json_t *object, const char *name, bool *ret, struct err 
 
 int json_get_object(const json_t *object, const char *name, const json_t **ret, struct err *err)
 {
-    json_t *value = field(object, name);
+    json_t *value = json_field(object, name);
 
     if (!value)
         return 0;
@@ -105,7 +143,7 @@ int json_get_object(const json_t *object, const char *name, const json_t **ret, 
 
 int json_get_array(const json_t *object, const char *name, const json_t **ret, struct err *err)
 {
-    json_t *value = field(object, name);
+    json_t *value = json_field(object, name);
 
     if (!value)
         return 0;
@@ -113,6 +151,20 @@ int json_get_array(const json_t *object, const char *name, const json_t **ret, s
         return wrong_type(name, "a list", err);
     *ret = value;
     return 0;
+}
+
+/* The same bytes as our own base64: of the URL's alphabet, or without padding. */
+static int decode_foreign(struct buf *ret, const char *text)
+{
+    size_t len = strlen(text);
+    cleanup_free char *copy = xcalloc(len + 4, 1);
+
+    for (size_t i = 0; i < len; i++)
+        copy[i] = text[i] == '-' ? '+' : text[i] == '_' ? '/' : text[i];
+    if (!strchr(text, '='))
+        while (len % 4 != 0)
+            copy[len++] = '=';
+    return base64_decode(ret, copy, len);
 }
 
 int json_get_bytes(const json_t *object, const char *name, struct buf *ret, struct err *err)
@@ -123,6 +175,8 @@ int json_get_bytes(const json_t *object, const char *name, struct buf *ret, stru
     if (r < 0 || !text)
         return r;
     r = base64_decode(ret, text, strlen(text));
+    if (r == -EINVAL)
+        r = decode_foreign(ret, text);
     if (r == -ENOBUFS)
         return err_set(err, ERR_EXHAUSTED, "field '%s' is longer than %zu bytes", name, ret->max);
     if (r < 0)
@@ -140,7 +194,7 @@ int json_only_fields(const json_t *object, const char *const *names, struct err 
         const char *const *name = names;
 
         (void)value;
-        while (*name && strcmp(*name, key) != 0)
+        while (*name && strcmp(*name, key) != 0 && !is_proto_name(key, *name))
             name++;
         if (!*name)
             return err_set(err, ERR_INVALID, "unknown field '%.100s'", key);

@@ -18,6 +18,10 @@ static inline void json_unref_slot(json_t **value)
 /* Parses one JSON object and nothing behind it. */
 int json_parse_object(const char *text, size_t len, json_t **ret_object, struct err *err);
 
+/* A field by its JSON name ("sandboxId") or the one in the .proto ("sandbox_id"), as proto3 asks of
+ * readers; NULL where it is absent or null, which are alike. */
+json_t *json_field(const json_t *object, const char *name);
+
 /* Fields of an object. An absent or null field leaves *ret as it was; a wrong type is ERR_INVALID.
  */
 int json_get_text(const json_t *object, const char *name, const char **ret, struct err *err);
@@ -27,10 +31,11 @@ int json_get_bool(const json_t *object, const char *name, bool *ret, struct err 
 int json_get_object(const json_t *object, const char *name, const json_t **ret, struct err *err);
 int json_get_array(const json_t *object, const char *name, const json_t **ret, struct err *err);
 
-/* Decodes a base64 field onto ret. */
+/* Decodes a base64 field onto ret: of either alphabet, with padding or without. */
 int json_get_bytes(const json_t *object, const char *name, struct buf *ret, struct err *err);
 
-/* Fails with ERR_INVALID if the object has a field that is not in the NULL-terminated list. */
+/* Fails with ERR_INVALID if the object has a field that is not in the NULL-terminated list, under
+ * either name. */
 int json_only_fields(const json_t *object, const char *const *names, struct err *err);
 
 /* proto3 writes 64-bit numbers as strings, so that JavaScript does not round them. */

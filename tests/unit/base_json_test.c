@@ -120,6 +120,53 @@ static void bytes_beyond_the_buffer_are_exhausted_not_cut(void)
     CHECK(err.kind == ERR_EXHAUSTED && bytes.len == 0);
 }
 
+static void a_field_has_its_json_name_or_that_of_the_proto(void)
+{
+    static const char *const names[] = { "sandboxId", "timeoutMs", NULL };
+    static const char *const others[] = { "{\"sandbox_Id\":1}", "{\"sandboxid\":1}",
+                                          "{\"sandbox_id_\":1}", "{\"_sandbox_id\":1}",
+                                          "{\"sandbox__id\":1}" };
+    cleanup_json json_t *object = object_of("{\"sandbox_id\":\"x\",\"timeoutMs\":7}");
+    const char *text = NULL;
+    uint64_t number = 0;
+    struct err err;
+
+    CHECK(json_get_text(object, "sandboxId", &text, &err) == 0);
+    CHECK_TEXT(text, "x");
+    CHECK(json_get_u64(object, "timeoutMs", &number, &err) == 0 && number == 7);
+    CHECK(json_only_fields(object, names, &err) == 0);
+    for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+        cleanup_json json_t *other = object_of(others[i]);
+
+        CHECK(!json_field(other, "sandboxId"), "(%s)", others[i]);
+        CHECK(json_only_fields(other, names, &err) == -EINVAL, "(%s)", others[i]);
+    }
+}
+
+static void bytes_come_in_every_base64_that_proto3_allows(void)
+{
+    static const char *const good[] = { "{\"b\":\"+/8=\"}", "{\"b\":\"+/8\"}", "{\"b\":\"-_8=\"}",
+                                        "{\"b\":\"-_8\"}" };
+    static const char *const bad[] = { "{\"b\":\"+/8==\"}", "{\"b\":\"+\"}", "{\"b\":\"=\"}",
+                                       "{\"b\":\"+/9\"}", "{\"b\":\"+ /8\"}" };
+    struct err err;
+
+    for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
+        cleanup_with(buf_done) struct buf bytes = BUF_INIT(16);
+        cleanup_json json_t *object = object_of(good[i]);
+
+        CHECK(json_get_bytes(object, "b", &bytes, &err) == 0, "(%s)", good[i]);
+        CHECK(bytes.len == 2 && memcmp(bytes.data, "\xfb\xff", 2) == 0, "(%s)", good[i]);
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+        cleanup_with(buf_done) struct buf bytes = BUF_INIT(16);
+        cleanup_json json_t *object = object_of(bad[i]);
+
+        CHECK(json_get_bytes(object, "b", &bytes, &err) == -EINVAL, "(%s)", bad[i]);
+        CHECK(bytes.len == 0, "(%s)", bad[i]);
+    }
+}
+
 static void an_unknown_field_is_named(void)
 {
     static const char *const known[] = { "a", "b", NULL };
@@ -158,6 +205,8 @@ int main(void)
     RUN(a_wrong_type_is_refused_by_name);
     RUN(numbers_come_as_numbers_or_as_text);
     RUN(bytes_beyond_the_buffer_are_exhausted_not_cut);
+    RUN(a_field_has_its_json_name_or_that_of_the_proto);
+    RUN(bytes_come_in_every_base64_that_proto3_allows);
     RUN(an_unknown_field_is_named);
     RUN(wide_numbers_are_written_as_text);
     RUN(writing_past_the_limit_is_an_error);
