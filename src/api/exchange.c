@@ -27,6 +27,7 @@
 enum {
     BODY_MAX = 4 * 1024 * 1024,     /* what a request of one message may hold */
     DISCARD_MAX = 64 * 1024 * 1024, /* what is read of a refused one before we hang up */
+    STRANGER_MAX = 1024 * 1024,     /* the same where nobody is known to have sent it */
 };
 
 static const char *header_get(struct MHD_Connection *connection, const char *name)
@@ -156,16 +157,17 @@ enum MHD_Result exchange_begin(const struct listener *listener, struct MHD_Conne
                                const char *path, const char *verb, struct exchange **ret)
 {
     const struct page *page = page_find(path, verb);
-    struct exchange *exchange;
+    struct exchange *exchange = xcalloc(1, sizeof(*exchange));
 
-    if (!is_welcome(listener, connection, page))
-        return reply_refuse(connection, &refuse_token);
-    exchange = xcalloc(1, sizeof(*exchange));
     exchange->listener = listener;
-    exchange->page = page;
     exchange->body.max = BODY_MAX;
     exchange->started_ns = now_ns();
     *ret = exchange;
+    if (!is_welcome(listener, connection, page)) {
+        exchange->refusal = &refuse_token;
+        return MHD_YES;
+    }
+    exchange->page = page;
     if (page)
         return MHD_YES;
     exchange->route = route_find(path);
@@ -178,8 +180,10 @@ enum MHD_Result exchange_begin(const struct listener *listener, struct MHD_Conne
  * pipe in place of the reason. */
 static enum MHD_Result discard(struct exchange *exchange, size_t len)
 {
+    size_t most = exchange->refusal == &refuse_token ? STRANGER_MAX : DISCARD_MAX;
+
     exchange->discarded += len;
-    return exchange->discarded <= DISCARD_MAX ? MHD_YES : MHD_NO;
+    return exchange->discarded <= most ? MHD_YES : MHD_NO;
 }
 
 /* The idle time is for slow clients; a call may take as long as it takes. */
