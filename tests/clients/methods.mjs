@@ -1,0 +1,200 @@
+// Every method of every service, by the official client over the unix socket.
+// usage: node methods.mjs SOCKET TREE    (TREE: a root filesystem with a shell, to import)
+import assert from "node:assert/strict";
+import { Code } from "@connectrpc/connect";
+import { timestampDate } from "@bufbuild/protobuf/wkt";
+import { all, claim, enums, eventually, finish, neglected, overUnix, refused, text } from "./lib.mjs";
+
+const [socketPath, tree] = process.argv.slice(2);
+const holt = overUnix(socketPath);
+const { Outcome, ProcessState, Readiness, Restart, Stream } = Object.fromEntries(
+  Object.entries(enums).map(([name, desc]) =>
+    [name, Object.fromEntries(desc.values.map((value) => [value.localName, value.number]))]));
+
+const { sandbox } = await holt.sandbox.create({
+  name: "official", labels: { team: "red" }, limits: { memoryBytes: 256n << 20n, cpuMillis: 1500 },
+});
+const sandboxId = sandbox.id;
+const start = async (script, spec = {}) => (await holt.process.start({
+  sandboxId, process: { args: ["sh", "-c", script], ...spec },
+})).process;
+
+await claim("the_host_is_healthy", async () => {
+  const health = await holt.host.health({});
+  assert.equal(health.status, "ok");
+  assert.equal(health.sandboxes, 1);
+  assert.equal(typeof health.uptimeMs, "bigint");
+  assert.ok(health.storage.availableBytes > 0n);
+});
+
+await claim("a_sandbox_is_what_was_asked_for", async () => {
+  const { sandbox: got } = await holt.sandbox.get({ sandboxId: "official" });
+  assert.equal(got.id, sandboxId);
+  assert.equal(got.state, "active");
+  assert.deepEqual(got.labels, { team: "red" });
+  assert.equal(got.limits.memoryBytes, 256n << 20n);
+  assert.ok(Math.abs(timestampDate(got.createdAt) - Date.now()) < 3600e3);
+  const { sandboxes } = await holt.sandbox.list({ labels: { team: "red" } });
+  assert.deepEqual(sandboxes.map((each) => each.id), [sandboxId]);
+  assert.equal((await holt.sandbox.list({ labels: { team: "blue" } })).sandboxes.length, 0);
+});
+
+await claim("states_change", async () => {
+  assert.equal((await holt.sandbox.pause({ sandboxId })).sandbox.state, "paused");
+  assert.equal((await holt.sandbox.resume({ sandboxId })).sandbox.state, "active");
+  assert.equal((await holt.sandbox.stop({ sandboxId })).sandbox.state, "stopped");
+  assert.equal((await holt.sandbox.start({ sandboxId })).sandbox.state, "active");
+});
+
+await claim("a_run_streams_bytes_and_its_outcome", async () => {
+  const messages = await all(holt.sandbox.run({
+    process: { args: ["sh", "-c", "printf '\\303\\251\\000\\377'; echo no >&2; exit 7"], env: { A: "1" } },
+  }));
+  assert.equal(messages[0].event.case, "started");
+  const out = Buffer.concat(messages.filter((each) => each.event.case === "stdout").map((each) => each.event.value));
+  assert.deepEqual(out, Buffer.from([0xc3, 0xa9, 0, 0xff]));
+  assert.equal(text(messages, "stderr"), "no\n");
+  const { ended } = { ended: messages.at(-1).event.value };
+  assert.equal(ended.outcome, Outcome.EXITED);
+  assert.equal(ended.exitCode, 7);
+  assert.equal(ended.stdoutBytes, 4n);
+});
+
+await claim("an_exec_streams_and_joins_by_its_key", async () => {
+  const request = { sandboxId, process: { args: ["sh", "-c", "echo $A; kill -9 $$"], env: { A: "hi" } }, idempotencyKey: "k" };
+  const first = await all(holt.process.exec(request)), second = await all(holt.process.exec(request));
+  for (const messages of [first, second]) {
+    assert.equal(text(messages, "stdout"), "hi\n");
+    assert.equal(messages.at(-1).event.value.outcome, Outcome.SIGNALED);
+    assert.equal(messages.at(-1).event.value.signal, 9);
+  }
+  assert.equal(second[0].event.value.joined, true);
+  assert.equal(second[0].event.value.processId, first[0].event.value.processId);
+});
+
+await claim("a_process_is_started_fed_and_waited_for", async () => {
+  const process = await start("cat; exit 3", { stdin: true, tag: "cat" });
+  assert.equal(process.state, ProcessState.RUNNING);
+  await holt.process.sendInput({ sandboxId, processId: process.id, data: Buffer.from("fed\xff", "latin1"), eof: true });
+  const { ended } = await holt.process.wait({ sandboxId, processId: process.id });
+  assert.equal(ended.exitCode, 3);
+  const got = (await holt.process.get({ sandboxId, processId: process.id })).process;
+  assert.equal(got.state, ProcessState.ENDED);
+  assert.equal(got.stdout.total, 4n);
+  assert.ok(timestampDate(got.endedAt) >= timestampDate(got.startedAt));
+  assert.deepEqual((await holt.process.list({ sandboxId, tag: "cat" })).processes.map((each) => each.id), [process.id]);
+});
+
+await claim("output_is_read_again_from_any_offset", async () => {
+  const process = await start("printf 0123456789; printf abc >&2");
+  await holt.process.wait({ sandboxId, processId: process.id });
+  const from = await all(holt.process.attach({ sandboxId, processId: process.id, stdoutOffset: 4n, stderrOffset: 1n }));
+  assert.equal(text(from, "stdout"), "456789");
+  assert.equal(text(from, "stderr"), "bc");
+  assert.equal(from.find((each) => each.event.case === "stdout").offset, 4n);
+  const last = await all(holt.process.attach({ sandboxId, processId: process.id, replayBytes: 2n }));
+  assert.equal(text(last, "stdout"), "89");
+  const none = await all(holt.process.attach({ sandboxId, processId: process.id, replayBytes: 0n }));
+  assert.equal(text(none, "stdout"), "");
+});
+
+await claim("what_is_not_kept_is_told_as_a_gap", async () => {
+  const process = await start("head -c 40000000 /dev/zero");
+  await holt.process.wait({ sandboxId, processId: process.id });
+  const messages = await all(holt.process.attach({ sandboxId, processId: process.id }));
+  const gap = messages.find((each) => each.event.case === "gap").event.value;
+  assert.equal(gap.stream, Stream.STDOUT);
+  const bytes = messages.filter((each) => each.event.case === "stdout").reduce((sum, each) => sum + each.event.value.length, 0);
+  assert.equal(BigInt(bytes) + gap.missing, 40000000n);
+});
+
+await claim("a_signal_and_a_new_size_arrive", async () => {
+  const process = await start("trap 'stty size; exit' WINCH; while :; do sleep 0.05; done", { terminal: { rows: 10, columns: 20 } });
+  const out = async () => text(await all(holt.process.attach({ sandboxId, processId: process.id })), "stdout");
+  await eventually(async () => {
+    await holt.process.resize({ sandboxId, processId: process.id, size: { rows: 33, columns: 44 } }).catch(() => {});
+    await holt.process.resize({ sandboxId, processId: process.id, size: { rows: 34, columns: 44 } }).catch(() => {});
+    return / ?3[34] 44/.test(await out());
+  });
+  const other = await start("exec sleep 1000");
+  await holt.process.signal({ sandboxId, processId: other.id, signal: 15, tree: true });
+  assert.equal((await holt.process.wait({ sandboxId, processId: other.id })).ended.signal, 15);
+  assert.equal((await holt.process.wait({ sandboxId, processId: (await start("sleep 1000")).id, timeoutMs: 1n })).timedOut, true);
+});
+
+await claim("a_service_and_a_forward_have_addresses", async () => {
+  const { process, readiness } = await holt.process.launch({
+    sandboxId, process: { args: ["python3", "-m", "http.server", "8000"] }, port: 8000, restart: Restart.ON_FAILURE,
+    ready: { httpPath: "/", timeoutMs: 60000n },
+  });
+  assert.equal(readiness, Readiness.READY);
+  assert.equal(process.restart, Restart.ON_FAILURE);
+  assert.equal((await fetch(`http://${process.address}/`)).status, 200);
+  const over = new AbortController();
+  for await (const forward of holt.port.forward({ sandboxId, port: 8000 }, { signal: over.signal })) {
+    assert.equal((await fetch(`http://${forward.address}/`)).status, 200);
+    const { ports } = await holt.port.list({ sandboxId });
+    assert.ok(ports.some((each) => each.address === forward.address && each.port === 8000));
+    break; // leaving the loop cancels the call
+  }
+  over.abort();
+  await eventually(async () => (await holt.port.list({})).ports.length === 1);
+});
+
+await claim("shells_remember", async () => {
+  assert.equal((await holt.shell.open({ sandboxId, name: "work" })).shell.name, "work");
+  await all(holt.shell.run({ sandboxId, name: "work", command: "cd /tmp; A=1" }));
+  const messages = await all(holt.shell.run({ sandboxId, name: "work", command: "echo $A $PWD; false" }));
+  assert.equal(text(messages, "stdout"), "1 /tmp\n");
+  assert.equal(messages.at(-1).event.value.exitCode, 1);
+  assert.deepEqual((await holt.shell.list({ sandboxId })).shells.map((each) => each.name), ["work"]);
+  await holt.shell.remove({ sandboxId, name: "work" });
+  assert.equal((await holt.shell.list({ sandboxId })).shells.length, 0);
+});
+
+await claim("turns_are_rolled_back_and_compared", async () => {
+  const write = (words) => all(holt.process.exec({ sandboxId, process: { args: ["sh", "-c", `echo ${words} > /workspace/a`] } }));
+  await write("1");
+  const { snapshot } = await holt.snapshot.turnComplete({ sandboxId });
+  assert.equal(snapshot.turn, 1);
+  await write("2");
+  const [change] = await all(holt.snapshot.diff({ sandboxId, lines: true, patch: true }));
+  assert.equal(change.kind, "modified");
+  assert.equal(change.path, "/workspace/a");
+  assert.equal(change.addedLines, 1n);
+  assert.match(Buffer.from(change.patch).toString(), /^\+2$/m);
+  assert.equal((await holt.snapshot.create({ sandboxId, name: "two" })).snapshot.parent, "turn-0001");
+  assert.equal((await holt.snapshot.rollback({ sandboxId, snapshot: "turn-0001" })).sandbox.base, "turn-0001");
+  const { snapshots, base } = await holt.snapshot.list({ sandboxId });
+  assert.deepEqual(snapshots.map((each) => each.name), ["turn-0001", "two"]);
+  assert.equal(base, "turn-0001");
+  await holt.snapshot.remove({ sandboxId, snapshot: "two" });
+  const { sandboxes } = await holt.sandbox.fork({ sandboxId, count: 2 });
+  for (const fork of sandboxes) await holt.sandbox.destroy({ sandboxId: fork.id });
+});
+
+await claim("templates_come_and_go", async () => {
+  const messages = await all(holt.template.import({ name: "tree", path: tree }));
+  const template = messages.at(-1).event.value;
+  assert.equal(template.name, "tree");
+  assert.ok(template.files > 0n);
+  assert.equal((await holt.template.commit({ sandboxId, name: "kept" })).template.name, "kept");
+  const names = (await holt.template.list({})).templates.map((each) => each.name);
+  for (const name of ["host", "tree", "kept"]) assert.ok(names.includes(name), `${name} in ${names}`);
+  for (const name of ["tree", "kept"]) await holt.template.remove({ name });
+});
+
+await claim("the_record_is_whole", async () => {
+  const messages = await all(holt.host.audit({ sandboxId }));
+  assert.equal(messages.at(-1).event.case, "verdict");
+  assert.equal(messages.at(-1).event.value.inOrder, true);
+  assert.equal(JSON.parse(messages[0].event.value).sandbox, sandboxId);
+});
+
+await claim("a_sandbox_is_destroyed_once", async () => {
+  await holt.sandbox.destroy({ sandboxId });
+  await refused(Code.NotFound, holt.sandbox.get({ sandboxId }));
+});
+
+await claim("every_method_of_every_service_was_called", async () => assert.deepEqual(neglected(), []));
+finish();
