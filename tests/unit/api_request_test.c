@@ -98,7 +98,7 @@ static void wrong_requests_are_refused_with_the_reason(void)
     refuse("{\"process\":{\"args\":\"ls\"}}", ERR_INVALID, "must be a list");
     refuse("{\"process\":{\"args\":[\"a\\u0000b\"]}}", ERR_INVALID, "not valid JSON");
     refuse("{\"process\":{\"args\":[\"a\"]},\"proces\":1}", ERR_INVALID, "unknown field 'proces'");
-    refuse("{\"process\":{\"args\":[\"a\"],\"timeout_ms\":1}}", ERR_INVALID, "unknown field");
+    refuse("{\"process\":{\"args\":[\"a\"],\"timeoutms\":1}}", ERR_INVALID, "unknown field");
     refuse("{\"process\":{\"args\":[\"a\"],\"env\":{\"\":\"x\"}}}", ERR_INVALID, "cannot name");
     refuse("{\"process\":{\"args\":[\"a\"],\"env\":{\"A=B\":\"x\"}}}", ERR_INVALID, "cannot name");
     refuse("{\"process\":{\"args\":[\"a\"],\"env\":{\"A\":1}}}", ERR_INVALID, "must be text");

@@ -4,6 +4,7 @@
 #include "api/route.h"
 #include "api/upload.h"
 #include "api_client.h"
+#include "base/err.h"
 #include "base/json.h"
 
 static atomic_int uploads_open, uploads_finished;
@@ -128,12 +129,12 @@ static void an_upload_that_fails_says_why_and_is_closed(void)
         message_put(&body, "{\"number\":\"5\"}");
     upload_gives(&body, 1000,
                  "end: {\"error\":{\"code\":\"failed_precondition\",\"message\":\"13 is not "
-                 "liked\"}}\n");
+                 "liked\",\"retryable\":false}}\n");
     buf_clear(&body);
     message_put(&body, "{}");
     upload_gives(&body, 1000,
                  "end: {\"error\":{\"code\":\"invalid_argument\",\"message\":\"begin is "
-                 "missing\"}}\n");
+                 "missing\",\"retryable\":false}}\n");
     CHECK(uploads_finished == finished);
 }
 
@@ -155,9 +156,10 @@ static void an_upload_that_is_no_upload_is_refused(void)
 
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         cleanup_with(buf_done) struct buf body = BUF_INIT(64);
-        cleanup_free char *wanted =
-            xasprintf("end: {\"error\":{\"code\":\"invalid_argument\",\"message\":\"%s\"}}\n",
-                      cases[i].reason);
+        cleanup_free char *wanted = xasprintf(
+            "end: "
+            "{\"error\":{\"code\":\"invalid_argument\",\"message\":\"%s\",\"retryable\":false}}\n",
+            cases[i].reason);
 
         CHECK(buf_add(&body, cases[i].body, cases[i].len) == 0);
         upload_gives(&body, 3, wanted);
@@ -178,7 +180,7 @@ static void an_upload_has_no_end_of_its_own_but_its_messages_do(void)
     CHECK(buf_add(&body, "\0\0\x30\0\1", 5) == 0); /* 3 MiB and a byte */
     upload_gives(&body, 1 << 16,
                  "end: {\"error\":{\"code\":\"resource_exhausted\",\"message\":\"a message is "
-                 "larger than 3145728 bytes\"}}\n");
+                 "larger than 3145728 bytes\",\"retryable\":false}}\n");
 }
 
 static void an_upload_whose_client_vanishes_is_closed_unfinished(void)
