@@ -4,11 +4,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "api/call_stats.h"
 #include "api/connect.h"
 #include "api/exchange_internal.h"
+#include "api/guard.h"
 #include "api/page.h"
 #include "api/reply.h"
 #include "api/route.h"
@@ -25,7 +25,8 @@
 #include "wire/raw.h"
 
 enum {
-    BODY_MAX = 4 * 1024 * 1024,     /* what a request of one message may hold */
+    BODY_MAX = 4 * 1024 * 1024, /* what a request of one message may hold */
+    TIMEOUT_DIGITS_MAX = 10,
     DISCARD_MAX = 64 * 1024 * 1024, /* what is read of a refused one before we hang up */
     STRANGER_MAX = 1024 * 1024,     /* the same where nobody is known to have sent it */
 };
@@ -35,20 +36,12 @@ static const char *header_get(struct MHD_Connection *connection, const char *nam
     return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 void exchange_count(struct exchange *exchange, enum err_kind kind)
 {
     if (!exchange->route || exchange->is_counted)
         return;
     exchange->is_counted = true;
-    call_stats_add(exchange->route, kind, now_ns() - exchange->started_ns);
+    call_stats_add(exchange->route, kind, guard_clock_ns() - exchange->started_ns);
 }
 
 /* A unary call fails with an HTTP status, and so does one that asked for the connection; a stream
@@ -61,6 +54,7 @@ enum MHD_Result exchange_fail(struct exchange *exchange, struct MHD_Connection *
     if (err->kind == ERR_INTERNAL)
         log_warn("%s: %s", exchange->route->path, err->msg);
     exchange_count(exchange, err->kind);
+    guarded_allow(exchange->guarded, GUARD_IDLE_MS);
     if (!exchange->route->unary && !exchange->is_raw) {
         if (envelope_add_end(&body, err) < 0)
             return MHD_NO;
@@ -69,6 +63,14 @@ enum MHD_Result exchange_fail(struct exchange *exchange, struct MHD_Connection *
     if (connect_error_write(&body, err) < 0)
         return MHD_NO;
     return reply_send(connection, err_kind_row(err->kind)->http_status, CONNECT_UNARY_TYPE, &body);
+}
+
+bool exchange_is_late(const struct exchange *exchange, struct err *err)
+{
+    if (guard_clock_ns() < exchange->deadline_ns)
+        return false;
+    (void)err_set(err, ERR_DEADLINE, "the call has taken longer than the time it was given");
+    return true;
 }
 
 static int too_large(struct err *err)
@@ -125,6 +127,21 @@ static int headers_check(const struct exchange *exchange, struct MHD_Connection 
     return 0;
 }
 
+static int timeout_read(struct exchange *exchange, struct MHD_Connection *connection,
+                        struct err *err)
+{
+    const char *text = header_get(connection, "Connect-Timeout-Ms");
+    uint64_t ms = 0;
+
+    if (!text)
+        return 0;
+    if (strlen(text) > TIMEOUT_DIGITS_MAX || parse_u64(text, &ms) < 0)
+        return err_set(err, ERR_INVALID, "Connect-Timeout-Ms must be a number of at most %d digits",
+                       TIMEOUT_DIGITS_MAX);
+    exchange->deadline_ns = exchange->started_ns + ms * 1000000;
+    return 0;
+}
+
 /* What its header says about a call is known before its body is looked at. */
 static enum MHD_Result call_begin(struct exchange *exchange, struct MHD_Connection *connection)
 {
@@ -140,9 +157,12 @@ static enum MHD_Result call_begin(struct exchange *exchange, struct MHD_Connecti
         (void)too_large(&exchange->err);
         return exchange_fail(exchange, connection, &exchange->err);
     }
-    exchange->is_failed = headers_check(exchange, connection, &exchange->err) < 0;
-    if (exchange->route->upload && !exchange->is_failed)
+    exchange->is_failed = headers_check(exchange, connection, &exchange->err) < 0 ||
+                          timeout_read(exchange, connection, &exchange->err) < 0;
+    if (exchange->route->upload && !exchange->is_failed) {
         exchange->intake = upload_intake_new(exchange->route->upload, &exchange->call);
+        guarded_set_deadline(exchange->guarded, exchange->deadline_ns, true);
+    }
     return MHD_YES;
 }
 
@@ -161,7 +181,11 @@ enum MHD_Result exchange_begin(const struct listener *listener, struct MHD_Conne
 
     exchange->listener = listener;
     exchange->body.max = BODY_MAX;
-    exchange->started_ns = now_ns();
+    exchange->deadline_ns = GUARD_FOREVER;
+    exchange->started_ns = guard_clock_ns();
+    exchange->guarded =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+    guarded_allow(exchange->guarded, GUARD_BODY_MS);
     *ret = exchange;
     if (!is_welcome(listener, connection, page)) {
         exchange->refusal = &refuse_token;
@@ -186,30 +210,24 @@ static enum MHD_Result discard(struct exchange *exchange, size_t len)
     return exchange->discarded <= most ? MHD_YES : MHD_NO;
 }
 
-/* The idle time is for slow clients; a call may take as long as it takes. */
-static void idle_time_set(struct MHD_Connection *connection, unsigned seconds)
-{
-    (void)MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, seconds);
-}
-
-static bool upload_receive(struct exchange *exchange, struct MHD_Connection *connection,
-                           const char *data, size_t len)
+/* The service takes its time; then the client may be silent for some. */
+static bool upload_receive(struct exchange *exchange, const char *data, size_t len)
 {
     bool is_taken;
 
-    idle_time_set(connection, 0);
+    guarded_allow(exchange->guarded, GUARD_FOREVER);
     is_taken = upload_intake_take(exchange->intake, data, len);
-    idle_time_set(connection, EXCHANGE_IDLE_S);
+    guarded_allow(exchange->guarded, GUARD_IDLE_MS);
     return is_taken;
 }
 
-enum MHD_Result exchange_receive(struct exchange *exchange, struct MHD_Connection *connection,
-                                 const char *data, size_t len)
+enum MHD_Result exchange_receive(struct exchange *exchange, const char *data, size_t len)
 {
+    if (exchange->intake)
+        return upload_receive(exchange, data, len) ? MHD_YES : discard(exchange, len);
+    guarded_extend(exchange->guarded, len);
     if (exchange->page || exchange->refusal || exchange->is_failed)
         return discard(exchange, len);
-    if (exchange->intake)
-        return upload_receive(exchange, connection, data, len) ? MHD_YES : discard(exchange, len);
     if (buf_add(&exchange->body, data, len) < 0) {
         exchange->is_failed = true;
         (void)too_large(&exchange->err);
@@ -261,11 +279,17 @@ static enum MHD_Result unary_answer(struct exchange *exchange, struct MHD_Connec
     cleanup_with(buf_done) struct buf body = BUF_INIT(REPLY_MAX);
     cleanup_json json_t *reply = NULL;
     struct err err = { 0 };
+    int r = exchange->route->unary(&exchange->call, request, &reply, &err);
 
-    if (exchange->route->unary(&exchange->call, request, &reply, &err) < 0 ||
-        reply_write(reply, &body, &err) < 0)
+    if (r == -ECANCELED)
+        (void)exchange_is_late(exchange, &err);
+    if (r == 0)
+        r = reply_write(reply, &body, &err);
+    if (r < 0)
         return exchange_fail(exchange, connection, &err);
     exchange_count(exchange, ERR_NONE);
+    guarded_allow(exchange->guarded, GUARD_IDLE_MS);
+    guarded_extend(exchange->guarded, body.len);
     return reply_send(connection, MHD_HTTP_OK, CONNECT_UNARY_TYPE, &body);
 }
 
@@ -277,7 +301,10 @@ static enum MHD_Result upload_answer(struct exchange *exchange, struct MHD_Conne
     struct err err = { 0 };
     int r;
 
-    if (upload_intake_finish(exchange->intake, &reply, &err) < 0)
+    r = upload_intake_finish(exchange->intake, &reply, &err);
+    if (r == -ECANCELED)
+        (void)exchange_is_late(exchange, &err);
+    if (r < 0)
         return exchange_fail(exchange, connection, &err);
     r = message_add_take(&body, reply ? json_incref(reply) : json_object());
     if (r == 0)
@@ -287,6 +314,8 @@ static enum MHD_Result upload_answer(struct exchange *exchange, struct MHD_Conne
         return exchange_fail(exchange, connection, &err);
     }
     exchange_count(exchange, ERR_NONE);
+    guarded_allow(exchange->guarded, GUARD_IDLE_MS);
+    guarded_extend(exchange->guarded, body.len);
     return reply_send(connection, MHD_HTTP_OK, CONNECT_STREAM_TYPE, &body);
 }
 
@@ -295,7 +324,7 @@ static enum MHD_Result call_answer(struct exchange *exchange, struct MHD_Connect
     cleanup_json json_t *request = NULL;
     struct err err = { 0 };
 
-    if (exchange->is_failed)
+    if (exchange->is_failed || exchange_is_late(exchange, &exchange->err))
         return exchange_fail(exchange, connection, &exchange->err);
     if (exchange->intake)
         return upload_answer(exchange, connection);
@@ -318,29 +347,29 @@ static enum MHD_Result page_answer(const struct exchange *exchange,
     return reply_send(connection, MHD_HTTP_OK, exchange->page->type, &body);
 }
 
-/* A stream's connection gets its idle time back when its request is completed. */
+/* The client may take its time for reading what was queued; only a stream that goes on has to
+ * itself how long it lasts. */
 enum MHD_Result exchange_answer(struct exchange *exchange, struct MHD_Connection *connection)
 {
-    enum MHD_Result result;
-
     if (exchange->page)
         return page_answer(exchange, connection);
     if (exchange->refusal)
         return reply_refuse(connection, exchange->refusal);
-    idle_time_set(connection, 0);
-    if (!exchange->intake)
-        exchange->started_ns = now_ns(); /* how slow the client was is not the method's time */
-    result = call_answer(exchange, connection);
-    if (!exchange->route->stream)
-        idle_time_set(connection, EXCHANGE_IDLE_S);
-    return result;
+    guarded_allow(exchange->guarded, GUARD_FOREVER);
+    if (!exchange->intake) {
+        exchange->started_ns = guard_clock_ns(); /* a slow client is not the method's time */
+        guarded_set_deadline(exchange->guarded, exchange->deadline_ns, !exchange->route->unary);
+    }
+    return call_answer(exchange, connection);
 }
 
 void exchange_free(struct exchange *exchange)
 {
     if (!exchange)
         return;
-    exchange_count(exchange, ERR_NONE); /* the client went away, which is no failure of the call */
+    guarded_set_deadline(exchange->guarded, GUARD_FOREVER, false);
+    guarded_allow(exchange->guarded, GUARD_IDLE_MS);
+    exchange_count(exchange, ERR_CANCELED); /* by a client that went away */
     if (exchange->raw_stream)
         exchange->raw_stream->ops->close(exchange->raw_stream);
     upload_intake_free(exchange->intake);

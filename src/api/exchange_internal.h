@@ -4,12 +4,14 @@
 #include <jansson.h>
 #include <microhttpd.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "api/service.h"
 #include "base/buf.h"
 #include "base/err.h"
 
+struct guarded;
 struct listener;
 struct page;
 struct refusal;
@@ -19,6 +21,7 @@ struct upload_intake;
 
 struct exchange {
     const struct listener *listener;
+    struct guarded *guarded; /* its connection */
     const struct page *page; /* at most one of these three; none: a page that does not exist */
     const struct route *route;
     const struct refusal *refusal;
@@ -28,6 +31,7 @@ struct exchange {
     size_t discarded;
     struct err err; /* why the call fails, found before its body was whole */
     bool is_failed;
+    uint64_t deadline_ns;      /* that the client gave the call, or GUARD_FOREVER */
     bool is_raw;               /* the client asks for the connection itself */
     struct stream *raw_stream; /* that will get it */
     uint64_t started_ns;
@@ -40,6 +44,9 @@ void exchange_count(struct exchange *exchange, enum err_kind kind);
 /* Answers a call with an error. */
 enum MHD_Result exchange_fail(struct exchange *exchange, struct MHD_Connection *connection,
                               const struct err *err);
+
+/* Whether the call has taken longer than its client gave it; then sets err. */
+bool exchange_is_late(const struct exchange *exchange, struct err *err);
 
 /* Answer with a stream, or with the connection itself. */
 enum MHD_Result exchange_answer_stream(struct exchange *exchange, struct MHD_Connection *connection,

@@ -12,7 +12,12 @@
 
 enum { STREAM_BLOCK = 1024 }; /* libmicrohttpd's own buffer, which chunked replies do not use */
 
-static void on_stream_end(void *context, enum err_kind kind)
+static bool is_late(void *context, struct err *err)
+{
+    return exchange_is_late(context, err);
+}
+
+static void on_end(void *context, enum err_kind kind)
 {
     exchange_count(context, kind);
 }
@@ -20,6 +25,7 @@ static void on_stream_end(void *context, enum err_kind kind)
 enum MHD_Result exchange_answer_stream(struct exchange *exchange, struct MHD_Connection *connection,
                                        const json_t *request)
 {
+    const struct stream_owner owner = { is_late, on_end, exchange };
     struct stream *stream = NULL;
     struct stream_reply *reply;
     struct MHD_Response *response;
@@ -28,7 +34,7 @@ enum MHD_Result exchange_answer_stream(struct exchange *exchange, struct MHD_Con
 
     if (exchange->route->stream(&exchange->call, request, &stream, &err) < 0)
         return exchange_fail(exchange, connection, &err);
-    reply = stream_reply_new(stream, on_stream_end, exchange);
+    reply = stream_reply_new(stream, &owner);
     response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK, stream_reply_read,
                                                  reply, stream_reply_free);
     if (!response) {
@@ -47,10 +53,12 @@ static void on_upgrade(void *cls, struct MHD_Connection *connection, void *slot,
                        size_t early_len, MHD_socket fd, struct MHD_UpgradeResponseHandle *handle)
 {
     struct exchange *exchange = cls;
+    const struct stream_owner owner = { is_late, on_end, exchange };
+    const struct raw_client client = { fd, early, early_len };
 
     (void)connection, (void)slot;
-    exchange_count(exchange, raw_session_run(exchange->listener->raw_sessions,
-                                             TAKE_PTR(exchange->raw_stream), fd, early, early_len));
+    raw_session_run(exchange->listener->raw_sessions, TAKE_PTR(exchange->raw_stream), &owner,
+                    &client);
     (void)MHD_upgrade_action(handle, MHD_UPGRADE_ACTION_CLOSE);
 }
 

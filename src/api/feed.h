@@ -16,8 +16,9 @@ struct feed_ops {
     void (*free)(void *context);
 };
 
-/* Takes the context, also when it fails. */
-int feed_start(const struct feed_ops *ops, void *context, struct stream **ret, struct err *err);
+/* Takes the context, also when it fails. The stream ends with -ECANCELED when watch_fd hangs up. */
+int feed_start(const struct feed_ops *ops, void *context, int watch_fd, struct stream **ret,
+               struct err *err);
 
 /* Takes one message (NULL: -ENOMEM) and waits until there is room for the next: 0, or a negative
  * errno for run to return. */

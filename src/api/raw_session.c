@@ -26,12 +26,12 @@ enum {
 struct raw_session {
     struct raw_session *next;
     struct stream *stream;
+    const struct stream_owner *owner;
     struct process *process; /* whose stdin is the client's; NULL: nobody's */
     int fd;
     struct raw_parser parser;
     struct buf in;         /* the input thread's: received, and not handed on */
     atomic_bool is_broken; /* the client does not keep to the protocol */
-    enum err_kind end;
 };
 
 void raw_sessions_init(struct raw_sessions *sessions)
@@ -183,16 +183,17 @@ static int output_pass(struct raw_session *session, struct buf *out)
     if (atomic_load(&session->is_broken))
         r = -ECANCELED;
     else
-        r = session->stream->ops->next(session->stream, out, &err);
+        r = stream_next(session->stream, session->owner, out, &err);
     if (r == -ECANCELED && atomic_load(&session->is_broken))
         (void)err_set(&err, ERR_INVALID, "a frame is not as it should be");
     else if (r == -ECANCELED)
         return r;
     if (err.kind == ERR_INTERNAL)
         log_warn("stream failed: %s", err.msg);
-    session->end = err.kind;
     if (r < 0)
         buf_clear(out);
+    if (r <= 0)
+        session->owner->on_end(session->owner->context, r < 0 ? err.kind : ERR_NONE);
     if (r <= 0 && end_add(out, r < 0 ? &err : NULL) < 0)
         return -ENOMEM;
     sent = send_all(session->fd, out->data, out->len);
@@ -234,24 +235,24 @@ static void session_pass(struct raw_session *session)
     (void)pthread_join(input, NULL);
 }
 
-enum err_kind raw_session_run(struct raw_sessions *sessions, struct stream *stream, int fd,
-                              const char *early, size_t early_len)
+void raw_session_run(struct raw_sessions *sessions, struct stream *stream,
+                     const struct stream_owner *owner, const struct raw_client *client)
 {
     struct raw_session session = {
         .stream = stream,
+        .owner = owner,
         .process = process_stream_writer(stream),
-        .fd = fd,
+        .fd = client->fd,
         .parser = { .is_daemon = true },
-        .in = BUF_INIT(PROCESS_INPUT_MAX + early_len),
+        .in = BUF_INIT(PROCESS_INPUT_MAX + client->early_len),
     };
 
     sessions_add(sessions, &session);
-    if (session_init(&session, early, early_len) < 0)
+    if (session_init(&session, client->early, client->early_len) < 0)
         stream->ops->close(stream);
     else
         session_pass(&session);
     sessions_remove(sessions, &session);
     process_unref(session.process);
     buf_done(&session.in);
-    return session.end;
 }

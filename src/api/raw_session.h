@@ -6,10 +6,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/err.h"
-
 struct raw_session;
 struct stream;
+struct stream_owner;
 
 /* All that are running on one listener. */
 struct raw_sessions {
@@ -26,8 +25,14 @@ void raw_sessions_stop(struct raw_sessions *sessions);
 
 void raw_sessions_done(struct raw_sessions *sessions);
 
-/* Passes bytes both ways until the process has ended or the client has gone. The socket is the
- * caller's, who closes it; early is what was received of it already. Takes the stream, which must
- * be one that was made raw. Returns how it ended; ERR_NONE also when the client has gone. */
-enum err_kind raw_session_run(struct raw_sessions *sessions, struct stream *stream, int fd,
-                              const char *early, size_t early_len);
+/* Whom a raw stream is for. The socket is the caller's, who closes it. */
+struct raw_client {
+    int fd;
+    const char *early; /* what was received of it already */
+    size_t early_len;
+};
+
+/* Passes bytes both ways until the process has ended or the client has gone. Takes the stream,
+ * which must be one that was made raw. */
+void raw_session_run(struct raw_sessions *sessions, struct stream *stream,
+                     const struct stream_owner *owner, const struct raw_client *client);

@@ -9,6 +9,7 @@
 
 #include "api/api.h"
 #include "api/exchange.h"
+#include "api/guard.h"
 #include "api/listen.h"
 #include "api/raw_session.h"
 #include "base/cleanup.h"
@@ -26,6 +27,7 @@ enum {
 struct server {
     struct listener listener;
     struct MHD_Daemon *daemon;
+    struct guard *guard;
     struct raw_sessions raw_sessions;
 };
 
@@ -54,7 +56,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
     }
     if (*len == 0)
         return exchange_answer(exchange, connection);
-    result = exchange_receive(exchange, connection, data, *len);
+    result = exchange_receive(exchange, data, *len);
     *len = 0;
     return result;
 }
@@ -62,11 +64,25 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
 static void on_completed(void *cls, struct MHD_Connection *connection, void **slot,
                          enum MHD_RequestTerminationCode why)
 {
-    (void)cls, (void)why;
-    (void)MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT,
-                                    (unsigned)EXCHANGE_IDLE_S);
+    (void)cls, (void)connection, (void)why;
     exchange_free(*slot);
     *slot = NULL;
+}
+
+/* The socket is still open when libmicrohttpd says that the connection is closed. */
+static void on_connection(void *cls, struct MHD_Connection *connection, void **slot,
+                          enum MHD_ConnectionNotificationCode what)
+{
+    struct server *server = cls;
+
+    if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+        *slot = guard_add(
+            server->guard,
+            MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd);
+    } else {
+        guard_remove(server->guard, *slot);
+        *slot = NULL;
+    }
 }
 
 __attribute__((format(printf, 2, 0))) static void on_log(void *cls, const char *format,
@@ -93,14 +109,18 @@ static int server_start(struct server *server, int fd, struct err *err)
 {
     const unsigned flags = MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD |
                            MHD_USE_POLL | MHD_USE_ITC | MHD_USE_ERROR_LOG | MHD_ALLOW_UPGRADE;
+    int r = guard_start(&server->guard, err);
 
+    if (r < 0) {
+        (void)fd_close(fd);
+        return r;
+    }
     server->daemon = MHD_start_daemon(
         flags, 0, NULL, NULL, on_request, &server->listener, MHD_OPTION_EXTERNAL_LOGGER, on_log,
         NULL, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES, MHD_OPTION_CONNECTION_TIMEOUT,
-        (unsigned)EXCHANGE_IDLE_S, MHD_OPTION_THREAD_STACK_SIZE, (size_t)THREAD_STACK_BYTES,
-        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL,
-        MHD_OPTION_END);
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES, MHD_OPTION_THREAD_STACK_SIZE,
+        (size_t)THREAD_STACK_BYTES, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_COMPLETED,
+        on_completed, NULL, MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_END);
     if (server->daemon)
         return 0;
     (void)fd_close(fd);
@@ -113,6 +133,7 @@ static void server_stop(struct server *server)
     if (server->daemon)
         MHD_stop_daemon(server->daemon);
     server->daemon = NULL;
+    guard_stop(TAKE_PTR(server->guard));
     raw_sessions_done(&server->raw_sessions);
 }
 

@@ -145,5 +145,5 @@ int snapshot_service_diff(const struct call *call, const json_t *request, struct
     diff->from = wanted.what.from ? xstrdup(wanted.what.from) : NULL;
     diff->to = wanted.what.to ? xstrdup(wanted.what.to) : NULL;
     diff->what = (struct sandbox_diff){ diff->from, diff->to, wanted.what.options };
-    return feed_start(&diff_ops, diff, ret, err);
+    return feed_start(&diff_ops, diff, call->connection_fd, ret, err);
 }

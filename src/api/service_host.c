@@ -137,5 +137,5 @@ int host_service_audit(const struct call *call, const json_t *request, struct st
     audit->host = call->host;
     audit->sandbox = sandbox ? recorded_id(call->host, sandbox) : NULL;
     audit->is_verdict_only = is_verdict_only;
-    return feed_start(&audit_ops, audit, ret, err);
+    return feed_start(&audit_ops, audit, call->connection_fd, ret, err);
 }

@@ -22,8 +22,7 @@ struct stream_reply {
     struct buf out; /* envelopes that were made and not yet handed over */
     size_t sent;    /* bytes of out that were */
     bool is_over;   /* the end of the stream is in out */
-    stream_end_fn *on_end;
-    void *context;
+    struct stream_owner owner;
 };
 
 enum { STREAM_BUFFER_MAX = 2 * ENVELOPE_PAYLOAD_MAX };
@@ -56,15 +55,26 @@ int message_add_take(struct buf *out, json_t *value)
     return r;
 }
 
-struct stream_reply *stream_reply_new(struct stream *stream, stream_end_fn *on_end, void *context)
+struct stream_reply *stream_reply_new(struct stream *stream, const struct stream_owner *owner)
 {
     struct stream_reply *reply = xcalloc(1, sizeof(*reply));
 
     reply->stream = stream;
-    reply->on_end = on_end;
-    reply->context = context;
+    reply->owner = *owner;
     reply->out.max = STREAM_BUFFER_MAX;
     return reply;
+}
+
+/* A stream that always has something to say is stopped between two messages. */
+int stream_next(struct stream *stream, const struct stream_owner *owner, struct buf *out,
+                struct err *err)
+{
+    int r;
+
+    if (owner->is_late(owner->context, err))
+        return -ETIMEDOUT;
+    r = stream->ops->next(stream, out, err);
+    return r == -ECANCELED && owner->is_late(owner->context, err) ? -ETIMEDOUT : r;
 }
 
 /* The last message and the end go out together, so the client's last bytes wait for nothing. */
@@ -75,11 +85,11 @@ static int reply_fill(struct stream_reply *reply)
 
     buf_clear(&reply->out);
     reply->sent = 0;
-    r = reply->stream->ops->next(reply->stream, &reply->out, &err);
+    r = stream_next(reply->stream, &reply->owner, &reply->out, &err);
     if (r > 0 || r == -ECANCELED)
         return r;
     reply->is_over = true;
-    reply->on_end(reply->context, r == 0 ? ERR_NONE : err.kind);
+    reply->owner.on_end(reply->owner.context, r == 0 ? ERR_NONE : err.kind);
     if (r == 0)
         return envelope_add_end(&reply->out, NULL);
     if (err.kind == ERR_INTERNAL)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -37,10 +38,21 @@ int message_add_take(struct buf *out, json_t *value);
 /* The HTTP side of a stream. Owns it. */
 struct stream_reply;
 
-/* Called at most once, when it is known how the stream ends; not when the client goes away. */
-typedef void stream_end_fn(void *context, enum err_kind kind);
+/* What the HTTP side of a stream asks of the exchange that it belongs to. */
+struct stream_owner {
+    /* Whether its time is over; then sets err. */
+    bool (*is_late)(void *context, struct err *err);
 
-struct stream_reply *stream_reply_new(struct stream *stream, stream_end_fn *on_end, void *context);
+    /* Called at most once, when it is known how the stream ends; not when the client goes away. */
+    void (*on_end)(void *context, enum err_kind kind);
+    void *context;
+};
+
+struct stream_reply *stream_reply_new(struct stream *stream, const struct stream_owner *owner);
+
+/* The next turn of a stream: as its next(), and ERR_DEADLINE once its time is over. */
+int stream_next(struct stream *stream, const struct stream_owner *owner, struct buf *out,
+                struct err *err);
 
 /* A libmicrohttpd content reader and its destructor; the context is the struct stream_reply. Puts
  * up to size bytes of the body into data. */

@@ -9,6 +9,7 @@
 #define exchange_free test_exchange_free
 #define exchange_fail test_exchange_fail
 #define exchange_count test_exchange_count
+#define exchange_is_late test_exchange_is_late
 #define exchange_answer_stream test_exchange_answer_stream
 #define exchange_answer_raw test_exchange_answer_raw
 #define call_stats_bounds_ns test_call_stats_bounds_ns

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/guard.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "base/err.h"
+#include "base/xalloc.h"
+
+#define NS_PER_MS UINT64_C(1000000)
+#define NS_PER_S UINT64_C(1000000000)
+
+enum { TICK_MS = 1000 }; /* how late a cut may be; deadlines are met to the moment */
+
+struct guarded {
+    struct guarded *next, **slot; /* of the list; slot points at us */
+    struct guard *guard;
+    int fd;
+    atomic_uint_fast64_t cut_ns;
+    atomic_uint_fast64_t deadline_ns;
+    atomic_bool is_stream;
+};
+
+struct guard {
+    pthread_t thread;
+    atomic_uint_fast64_t wake_ns; /* when the thread will look again; GUARD_FOREVER: it looks */
+
+    pthread_mutex_t lock; /* over everything below */
+    pthread_cond_t changed;
+    struct guarded *first;
+    bool is_stopping;
+};
+
+uint64_t guard_clock_ns(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+/* Waits see a hang-up (POLLRDHUP) once the reading half is shut down, and the client is none the
+ * wiser. */
+static void deadline_pass(struct guarded *guarded, uint64_t now)
+{
+    atomic_store(&guarded->deadline_ns, GUARD_FOREVER);
+    if (atomic_load(&guarded->is_stream))
+        atomic_store(&guarded->cut_ns, now + GUARD_LATE_MS * NS_PER_MS);
+    (void)shutdown(guarded->fd, SHUT_RD);
+}
+
+/* Looks at one connection; returns its next deadline. */
+static uint64_t look_at(struct guarded *guarded, uint64_t now)
+{
+    if (atomic_load(&guarded->deadline_ns) <= now)
+        deadline_pass(guarded, now);
+    if (atomic_load(&guarded->cut_ns) <= now) {
+        atomic_store(&guarded->cut_ns, GUARD_FOREVER);
+        (void)shutdown(guarded->fd, SHUT_RDWR);
+    }
+    return atomic_load(&guarded->deadline_ns);
+}
+
+/* Locked. Whoever sets a deadline meanwhile finds that we look, and waits for the lock. */
+static uint64_t look_around(struct guard *guard)
+{
+    uint64_t now = guard_clock_ns();
+    uint64_t next = guard->first ? now + TICK_MS * NS_PER_MS : GUARD_FOREVER - 1;
+
+    atomic_store(&guard->wake_ns, GUARD_FOREVER);
+    for (struct guarded *each = guard->first; each; each = each->next) {
+        uint64_t deadline = look_at(each, now);
+
+        if (deadline < next)
+            next = deadline;
+    }
+    atomic_store(&guard->wake_ns, next);
+    return next;
+}
+
+static void *guard_main(void *argument)
+{
+    struct guard *guard = argument;
+
+    (void)pthread_mutex_lock(&guard->lock);
+    while (!guard->is_stopping) {
+        uint64_t wake = look_around(guard);
+        struct timespec until = { .tv_sec = (time_t)(wake / NS_PER_S),
+                                  .tv_nsec = (long)(wake % NS_PER_S) };
+
+        if (guard->first)
+            (void)pthread_cond_timedwait(&guard->changed, &guard->lock, &until);
+        else
+            (void)pthread_cond_wait(&guard->changed, &guard->lock);
+    }
+    (void)pthread_mutex_unlock(&guard->lock);
+    return NULL;
+}
+
+static void guard_free(struct guard *guard)
+{
+    (void)pthread_cond_destroy(&guard->changed);
+    (void)pthread_mutex_destroy(&guard->lock);
+    free(guard);
+}
+
+int guard_start(struct guard **ret, struct err *err)
+{
+    struct guard *guard = xcalloc(1, sizeof(*guard));
+    pthread_condattr_t attr;
+    int r;
+
+    (void)pthread_mutex_init(&guard->lock, NULL);
+    (void)pthread_condattr_init(&attr);
+    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&guard->changed, &attr);
+    (void)pthread_condattr_destroy(&attr);
+    r = pthread_create(&guard->thread, NULL, guard_main, guard);
+    if (r != 0) {
+        guard_free(guard);
+        return err_sys(err, -r, "start a thread that looks after connections");
+    }
+    *ret = guard;
+    return 0;
+}
+
+static void guard_wake(struct guard *guard)
+{
+    (void)pthread_mutex_lock(&guard->lock);
+    (void)pthread_cond_signal(&guard->changed);
+    (void)pthread_mutex_unlock(&guard->lock);
+}
+
+void guard_stop(struct guard *guard)
+{
+    if (!guard)
+        return;
+    (void)pthread_mutex_lock(&guard->lock);
+    guard->is_stopping = true;
+    (void)pthread_cond_signal(&guard->changed);
+    (void)pthread_mutex_unlock(&guard->lock);
+    (void)pthread_join(guard->thread, NULL);
+    guard_free(guard);
+}
+
+struct guarded *guard_add(struct guard *guard, int fd)
+{
+    struct guarded *guarded = xcalloc(1, sizeof(*guarded));
+
+    guarded->guard = guard;
+    guarded->fd = fd;
+    atomic_store(&guarded->deadline_ns, GUARD_FOREVER);
+    guarded_allow(guarded, GUARD_FIRST_MS);
+    (void)pthread_mutex_lock(&guard->lock);
+    guarded->next = guard->first;
+    guarded->slot = &guard->first;
+    if (guard->first)
+        guard->first->slot = &guarded->next;
+    else
+        (void)pthread_cond_signal(&guard->changed);
+    guard->first = guarded;
+    (void)pthread_mutex_unlock(&guard->lock);
+    return guarded;
+}
+
+void guard_remove(struct guard *guard, struct guarded *guarded)
+{
+    if (!guarded)
+        return;
+    (void)pthread_mutex_lock(&guard->lock);
+    *guarded->slot = guarded->next;
+    if (guarded->next)
+        guarded->next->slot = guarded->slot;
+    (void)pthread_mutex_unlock(&guard->lock);
+    free(guarded);
+}
+
+/* Nobody is woken for this: what is allowed is always more than a tick. */
+void guarded_allow(struct guarded *guarded, uint64_t ms)
+{
+    atomic_store(&guarded->cut_ns,
+                 ms == GUARD_FOREVER ? GUARD_FOREVER : guard_clock_ns() + ms * NS_PER_MS);
+}
+
+void guarded_extend(struct guarded *guarded, uint64_t bytes)
+{
+    uint64_t cut = atomic_load(&guarded->cut_ns);
+
+    if (cut != GUARD_FOREVER)
+        atomic_store(&guarded->cut_ns, cut + bytes * (NS_PER_S / GUARD_BYTES_PER_S));
+}
+
+void guarded_set_deadline(struct guarded *guarded, uint64_t deadline_ns, bool is_stream)
+{
+    atomic_store(&guarded->is_stream, is_stream);
+    atomic_store(&guarded->deadline_ns, deadline_ns);
+    if (deadline_ns < atomic_load(&guarded->guard->wake_ns))
+        guard_wake(guarded->guard);
+}
