@@ -22,6 +22,7 @@ enum { ROUNDS = 200, IS_SANITIZED = false };
 
 enum {
     WARM_UP_ROUNDS = 30,
+    CROWD = 70, /* more than the seats that a host keeps for the next sandboxes (runtime/seat.c) */
     WORKERS = 3,
     REPORTS = 3, /* while it goes on */
 
@@ -341,11 +342,23 @@ static void a_sandbox_that_is_there_is_counted(void)
     world_destroy(sandbox);
 }
 
+/* Afterwards the host has all the seats that it will ever keep. */
+static void fill_seats(void)
+{
+    struct sandbox *crowd[CROWD];
+
+    for (size_t i = 0; i < CROWD; i++)
+        crowd[i] = world_create(NULL);
+    for (size_t i = 0; i < CROWD; i++)
+        world_destroy(crowd[i]);
+}
+
 static void sandboxes_that_came_and_went_leave_nothing(void)
 {
     uint64_t rounds = rounds_wanted(), part = (rounds + REPORTS - 1) / REPORTS;
-    struct counts before, now = { .heap_bytes = 0 };
+    struct counts before, at_first = rest(), now = { .heap_bytes = 0 };
 
+    fill_seats();
     run_rounds(WARM_UP_ROUNDS);
     before = rest();
     print("before", &before);
@@ -356,6 +369,10 @@ static void sandboxes_that_came_and_went_leave_nothing(void)
     }
     CHECK(now.heap_bytes < before.heap_bytes + HEAP_SLACK_BYTES, "(%zu bytes, then %zu)",
           before.heap_bytes, now.heap_bytes);
+    /* The storage's cleaner takes its time, so its things are waited for once, at the end. */
+    for (enum thing i = VOLUMES; i <= QUOTAS; i++)
+        before.of[i] = at_first.of[i];
+    (void)settle(&before);
 }
 
 int main(void)
