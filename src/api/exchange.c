@@ -7,12 +7,14 @@
 
 #include "api/call_stats.h"
 #include "api/connect.h"
+#include "api/door.h"
 #include "api/exchange_internal.h"
 #include "api/guard.h"
 #include "api/page.h"
 #include "api/reply.h"
 #include "api/route.h"
 #include "api/stream.h"
+#include "api/token_store.h"
 #include "api/upload_intake.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -62,6 +64,9 @@ enum MHD_Result exchange_fail(struct exchange *exchange, struct MHD_Connection *
     }
     if (connect_error_write(&body, err) < 0)
         return MHD_NO;
+    if (err->kind == ERR_DEADLINE) /* and so nobody reads from it any more */
+        return reply_send_last(connection, err_kind_row(err->kind)->http_status, CONNECT_UNARY_TYPE,
+                               &body);
     return reply_send(connection, err_kind_row(err->kind)->http_status, CONNECT_UNARY_TYPE, &body);
 }
 
@@ -78,14 +83,15 @@ static int too_large(struct err *err)
     return err_set(err, ERR_EXHAUSTED, "the request is larger than %d bytes", BODY_MAX);
 }
 
-/* A client that asks for what it cannot have is answered as if it had not asked. */
-static bool wants_raw(const struct route *route, struct MHD_Connection *connection)
+/* A client that asks for what it cannot have is answered as if it had not asked. Behind TLS the
+ * connection is libmicrohttpd's, which wants its thread back before it passes a byte. */
+static bool wants_raw(const struct exchange *exchange, struct MHD_Connection *connection)
 {
     const char *upgrade = header_get(connection, MHD_HTTP_HEADER_UPGRADE);
     const char *options = header_get(connection, MHD_HTTP_HEADER_CONNECTION);
 
-    return route->can_be_raw && upgrade && options && strcasecmp(upgrade, RAW_PROTOCOL) == 0 &&
-           strcasestr(options, "upgrade");
+    return exchange->route->can_be_raw && !exchange->listener->is_tls && upgrade && options &&
+           strcasecmp(upgrade, RAW_PROTOCOL) == 0 && strcasestr(options, "upgrade");
 }
 
 static const struct refusal *request_check(const struct route *route, const char *type,
@@ -127,6 +133,13 @@ static int headers_check(const struct exchange *exchange, struct MHD_Connection 
     return 0;
 }
 
+static int access_check(const struct exchange *exchange, struct err *err)
+{
+    if (exchange->access == ACCESS_FULL || exchange->route->only_looks)
+        return 0;
+    return err_set(err, ERR_DENIED, "this token may only look");
+}
+
 static int timeout_read(struct exchange *exchange, struct MHD_Connection *connection,
                         struct err *err)
 {
@@ -145,9 +158,10 @@ static int timeout_read(struct exchange *exchange, struct MHD_Connection *connec
 /* What its header says about a call is known before its body is looked at. */
 static enum MHD_Result call_begin(struct exchange *exchange, struct MHD_Connection *connection)
 {
-    exchange->is_raw = wants_raw(exchange->route, connection);
+    exchange->is_raw = wants_raw(exchange, connection);
     exchange->call = (struct call){
         .host = exchange->listener->host,
+        .tokens = exchange->listener->tokens,
         .is_local = exchange->listener->is_local,
         .is_raw = exchange->is_raw,
         .connection_fd =
@@ -157,7 +171,8 @@ static enum MHD_Result call_begin(struct exchange *exchange, struct MHD_Connecti
         (void)too_large(&exchange->err);
         return exchange_fail(exchange, connection, &exchange->err);
     }
-    exchange->is_failed = headers_check(exchange, connection, &exchange->err) < 0 ||
+    exchange->is_failed = access_check(exchange, &exchange->err) < 0 ||
+                          headers_check(exchange, connection, &exchange->err) < 0 ||
                           timeout_read(exchange, connection, &exchange->err) < 0;
     if (exchange->route->upload && !exchange->is_failed) {
         exchange->intake = upload_intake_new(exchange->route->upload, &exchange->call);
@@ -166,11 +181,22 @@ static enum MHD_Result call_begin(struct exchange *exchange, struct MHD_Connecti
     return MHD_YES;
 }
 
-static bool is_welcome(const struct listener *listener, struct MHD_Connection *connection,
-                       const struct page *page)
+/* Why a request is not let in, or NULL. What it asks for plays no part, so that strangers learn
+ * nothing but that they are. */
+static const struct refusal *door_check(struct exchange *exchange,
+                                        struct MHD_Connection *connection, bool is_open)
 {
-    return listener->is_local || (page && page->is_open) ||
-           token_matches(header_get(connection, MHD_HTTP_HEADER_AUTHORIZATION), listener->token);
+    const struct listener *listener = exchange->listener;
+
+    if (!door_knows_host(&listener->door, header_get(connection, MHD_HTTP_HEADER_HOST)))
+        return &refuse_host;
+    if (!door_knows_origin(&listener->door, header_get(connection, MHD_HTTP_HEADER_ORIGIN)))
+        return &refuse_origin;
+    exchange->access = ACCESS_FULL;
+    if (!listener->is_local && !is_open)
+        exchange->access = token_store_match(listener->tokens,
+                                             header_get(connection, MHD_HTTP_HEADER_AUTHORIZATION));
+    return exchange->access == ACCESS_NONE ? &refuse_token : NULL;
 }
 
 enum MHD_Result exchange_begin(const struct listener *listener, struct MHD_Connection *connection,
@@ -187,10 +213,10 @@ enum MHD_Result exchange_begin(const struct listener *listener, struct MHD_Conne
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
     guarded_allow(exchange->guarded, GUARD_BODY_MS);
     *ret = exchange;
-    if (!is_welcome(listener, connection, page)) {
-        exchange->refusal = &refuse_token;
+    exchange->refusal = door_check(exchange, connection, page && page->is_open);
+    exchange->is_stranger = exchange->refusal != NULL;
+    if (exchange->refusal)
         return MHD_YES;
-    }
     exchange->page = page;
     if (page)
         return MHD_YES;
@@ -204,7 +230,7 @@ enum MHD_Result exchange_begin(const struct listener *listener, struct MHD_Conne
  * pipe in place of the reason. */
 static enum MHD_Result discard(struct exchange *exchange, size_t len)
 {
-    size_t most = exchange->refusal == &refuse_token ? STRANGER_MAX : DISCARD_MAX;
+    size_t most = exchange->is_stranger ? STRANGER_MAX : DISCARD_MAX;
 
     exchange->discarded += len;
     return exchange->discarded <= most ? MHD_YES : MHD_NO;

@@ -5,17 +5,20 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "api/token.h"
+#include "api/door.h"
 
 struct exchange;
 struct host;
 struct raw_sessions;
+struct token_store;
 
 /* Where requests come in. */
 struct listener {
     struct host *host;
-    bool is_local;             /* the unix socket, which its mode protects: no token */
-    char token[TOKEN_LEN + 1]; /* of a listener that is not local */
+    bool is_local; /* the unix socket, which its mode protects: no token */
+    bool is_tls;
+    struct door door;
+    struct token_store *tokens;
     struct raw_sessions *raw_sessions;
 };
 

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "api/service.h"
+#include "api/token_store.h"
 #include "base/buf.h"
 #include "base/err.h"
 
@@ -25,6 +26,8 @@ struct exchange {
     const struct page *page; /* at most one of these three; none: a page that does not exist */
     const struct route *route;
     const struct refusal *refusal;
+    enum token_access access;
+    bool is_stranger; /* refused at the door */
     struct call call;
     struct buf body;
     struct upload_intake *intake; /* of a client stream, in place of the body */

@@ -3,22 +3,32 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/parse.h"
 #include "base/xalloc.h"
 
-enum { BACKLOG = 512, GROUP_BYTES_MAX = 4096 };
+enum {
+    BACKLOG = 512,
+    GROUP_BYTES_MAX = 4096,
+    FIRST_GIVEN_FD = 3, /* SD_LISTEN_FDS_START */
+    GIVEN_MAX = 16,
+};
 
 /* -1, which chown takes as "leave it", where there is no such group. */
 static gid_t group_find(const char *name)
@@ -95,22 +105,33 @@ static int address_resolve(const char *text, struct addrinfo **ret, struct err *
     return 0;
 }
 
-/* Accepted sockets inherit the options: no event waits for another, and a dead peer is noticed. */
-static int tcp_bind(int fd, const struct addrinfo *address)
+/* Accepted sockets inherit the options: no event waits for another, and a peer that is dead is
+ * noticed within two minutes. */
+static int tcp_prepare(int fd)
 {
     static const struct {
-        int level, name;
+        int level, name, value;
     } options[] = {
-        { SOL_SOCKET, SO_REUSEADDR },
-        { SOL_SOCKET, SO_KEEPALIVE },
-        { IPPROTO_TCP, TCP_NODELAY },
+        { SOL_SOCKET, SO_KEEPALIVE, 1 },   { IPPROTO_TCP, TCP_NODELAY, 1 },
+        { IPPROTO_TCP, TCP_KEEPIDLE, 60 }, { IPPROTO_TCP, TCP_KEEPINTVL, 15 },
+        { IPPROTO_TCP, TCP_KEEPCNT, 4 },
     };
-    const int on = 1;
 
     for (size_t i = 0; i < ARRAY_SIZE(options); i++)
-        if (setsockopt(fd, options[i].level, options[i].name, &on, sizeof(on)) < 0)
+        if (setsockopt(fd, options[i].level, options[i].name, &options[i].value, sizeof(int)) < 0)
             return -errno;
-    if (bind(fd, address->ai_addr, address->ai_addrlen) < 0 || listen(fd, BACKLOG) < 0)
+    return 0;
+}
+
+static int tcp_bind(int fd, const struct addrinfo *address)
+{
+    const int on = 1;
+    int r = tcp_prepare(fd);
+
+    if (r < 0)
+        return r;
+    if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
+        bind(fd, address->ai_addr, address->ai_addrlen) < 0 || listen(fd, BACKLOG) < 0)
         return -errno;
     return 0;
 }
@@ -152,4 +173,54 @@ void listen_describe(int fd, char *text, size_t size)
         return;
     is_v6 = address.ss_family == AF_INET6;
     (void)snprintf(text, size, "%s%s%s:%s", is_v6 ? "[" : "", host, is_v6 ? "]" : "", port);
+}
+
+static int socket_number(int fd, int name)
+{
+    socklen_t len = sizeof(int);
+    int value = -1;
+
+    return getsockopt(fd, SOL_SOCKET, name, &value, &len) < 0 ? -1 : value;
+}
+
+static int given_add(int fd, struct listen_given *given, struct err *err)
+{
+    int domain = socket_number(fd, SO_DOMAIN);
+    bool is_tcp = domain == AF_INET || domain == AF_INET6;
+    int *slot = is_tcp ? &given->tcp_fd : &given->unix_fd;
+
+    if ((!is_tcp && domain != AF_UNIX) || socket_number(fd, SO_TYPE) != SOCK_STREAM ||
+        socket_number(fd, SO_ACCEPTCONN) != 1)
+        return err_set(err, ERR_INVALID,
+                       "descriptor %d of LISTEN_FDS is not a stream socket that listens", fd);
+    if (*slot >= 0)
+        return err_set(err, ERR_INVALID, "LISTEN_FDS has two %s sockets; one is the most",
+                       is_tcp ? "TCP" : "unix");
+    if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 || fcntl(fd, F_SETFL, O_RDWR | O_NONBLOCK) < 0 ||
+        (is_tcp && tcp_prepare(fd) < 0))
+        return err_sys(err, -errno, "prepare descriptor %d of LISTEN_FDS", fd);
+    *slot = fd;
+    return 0;
+}
+
+/* How many there are for us: whoever we were started by may have had some for itself. */
+static int given_count(void)
+{
+    const char *pid = getenv("LISTEN_PID"), *count = getenv("LISTEN_FDS");
+    uint64_t number;
+
+    if (!pid || parse_u64(pid, &number) < 0 || number != (uint64_t)getpid())
+        return 0;
+    return count && parse_u64(count, &number) == 0 && number <= GIVEN_MAX ? (int)number : 0;
+}
+
+int listen_take_given(struct listen_given *ret, struct err *err)
+{
+    int count = given_count();
+    int r = 0;
+
+    *ret = (struct listen_given){ .unix_fd = -EBADF, .tcp_fd = -EBADF };
+    for (int i = 0; i < count && r == 0; i++)
+        r = given_add(FIRST_GIVEN_FD + i, ret, err);
+    return r;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <microhttpd.h>
+#include <stdbool.h>
 
 #include "base/err.h"
 
@@ -16,13 +17,18 @@ struct refusal {
     const char *message;
     const char *header; /* that the status asks for, or NULL */
     const char *value;
+    bool hangs_up; /* on strangers, who might otherwise stay */
 };
 
-extern const struct refusal refuse_token, refuse_path, refuse_verb, refuse_unary_type,
-    refuse_stream_type;
+extern const struct refusal refuse_host, refuse_origin, refuse_token, refuse_path, refuse_verb,
+    refuse_unary_type, refuse_stream_type;
 
 /* Queues a whole body. Takes the bytes out of the buffer without copying them. */
 enum MHD_Result reply_send(struct MHD_Connection *connection, unsigned status, const char *type,
                            struct buf *body);
+
+/* The same, and says that the connection cannot be used again. */
+enum MHD_Result reply_send_last(struct MHD_Connection *connection, unsigned status,
+                                const char *type, struct buf *body);
 
 enum MHD_Result reply_refuse(struct MHD_Connection *connection, const struct refusal *refusal);

@@ -42,6 +42,9 @@ static const struct route routes[] = {
     { "/holt.v1.TemplateService/List", .unary = template_service_list, .only_looks = true },
     { "/holt.v1.TemplateService/Remove", .unary = template_service_remove },
     { "/holt.v1.TemplateService/Commit", .unary = template_service_commit },
+    { "/holt.v1.TokenService/Create", .unary = token_service_create },
+    { "/holt.v1.TokenService/List", .unary = token_service_list },
+    { "/holt.v1.TokenService/Remove", .unary = token_service_remove },
     { "/holt.v1.HostService/Health", .unary = host_service_health, .only_looks = true },
     { "/holt.v1.HostService/Audit", .stream = host_service_audit, .only_looks = true },
 };

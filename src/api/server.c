@@ -12,14 +12,21 @@
 #include "api/guard.h"
 #include "api/listen.h"
 #include "api/raw_session.h"
+#include "api/tls.h"
+#include "api/token.h"
+#include "api/token_store.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "host/config.h"
 
+/* As GnuTLS spells it. */
+#define TLS_PRIORITIES "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
+
 enum {
     CONNECTIONS_MAX = 1024, /* on each listener, so that TCP cannot crowd out the unix socket */
+    CONNECTIONS_PER_CLIENT = 768, /* of one address on TCP, so that others find room */
     CONNECTION_BYTES = 32 * 1024, /* header and buffers; zeroed by libmicrohttpd on every request */
     THREAD_STACK_BYTES = 1024 * 1024,
 };
@@ -28,13 +35,18 @@ struct server {
     struct listener listener;
     struct MHD_Daemon *daemon;
     struct guard *guard;
+    struct tls tls; /* of a listener that has it */
     struct raw_sessions raw_sessions;
 };
 
 struct api {
     struct server local;
     struct server tcp;
-    char *socket_path;
+    struct token_store *tokens;
+    char *socket_path; /* that we made; NULL where somebody handed us the socket */
+    char *listen;      /* for the doors, which the configuration may not outlive */
+    char *hosts;
+    char *origins;
     char tcp_address[64];
 };
 
@@ -97,18 +109,32 @@ __attribute__((format(printf, 2, 0))) static void on_log(void *cls, const char *
     log_debug("http: %s", line);
 }
 
-static void server_init(struct server *server, struct host *host)
+static void server_init(struct server *server, struct api *api, struct host *host)
 {
     raw_sessions_init(&server->raw_sessions);
     server->listener.host = host;
+    server->listener.tokens = api->tokens;
+    server->listener.door = (struct door){
+        .listen = api->listen,
+        .hosts = api->hosts,
+        .origins = api->origins,
+    };
     server->listener.raw_sessions = &server->raw_sessions;
 }
 
 /* The socket belongs to the server from here on. */
 static int server_start(struct server *server, int fd, struct err *err)
 {
+    const bool is_local = server->listener.is_local, is_tls = server->listener.is_tls;
     const unsigned flags = MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD |
-                           MHD_USE_POLL | MHD_USE_ITC | MHD_USE_ERROR_LOG | MHD_ALLOW_UPGRADE;
+                           MHD_USE_POLL | MHD_USE_ITC | MHD_USE_ERROR_LOG | MHD_ALLOW_UPGRADE |
+                           (is_tls ? MHD_USE_TLS : 0U);
+    struct MHD_OptionItem tls_options[] = {
+        { MHD_OPTION_HTTPS_MEM_CERT, 0, server->tls.cert.data },
+        { MHD_OPTION_HTTPS_MEM_KEY, 0, server->tls.key.data },
+        { MHD_OPTION_HTTPS_PRIORITIES, 0, (char *)(uintptr_t)TLS_PRIORITIES },
+        { MHD_OPTION_END, 0, NULL },
+    };
     int r = guard_start(&server->guard, err);
 
     if (r < 0) {
@@ -118,9 +144,11 @@ static int server_start(struct server *server, int fd, struct err *err)
     server->daemon = MHD_start_daemon(
         flags, 0, NULL, NULL, on_request, &server->listener, MHD_OPTION_EXTERNAL_LOGGER, on_log,
         NULL, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX,
+        MHD_OPTION_PER_IP_CONNECTION_LIMIT, is_local ? 0U : (unsigned)CONNECTIONS_PER_CLIENT,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES, MHD_OPTION_THREAD_STACK_SIZE,
         (size_t)THREAD_STACK_BYTES, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_COMPLETED,
-        on_completed, NULL, MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_END);
+        on_completed, NULL, MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_ARRAY,
+        is_tls ? tls_options : tls_options + ARRAY_SIZE(tls_options) - 1, MHD_OPTION_END);
     if (server->daemon)
         return 0;
     (void)fd_close(fd);
@@ -134,38 +162,86 @@ static void server_stop(struct server *server)
         MHD_stop_daemon(server->daemon);
     server->daemon = NULL;
     guard_stop(TAKE_PTR(server->guard));
+    tls_done(&server->tls);
     raw_sessions_done(&server->raw_sessions);
 }
 
-static int local_start(struct api *api, const char *run_dir, struct err *err)
+static int local_start(struct api *api, const char *run_dir, int given_fd, struct err *err)
 {
     cleanup_free char *path = xasprintf("%s/holt.sock", run_dir);
-    int fd = -EBADF;
-    int r = listen_unix(path, &fd, err);
+    cleanup_close int fd = given_fd;
+    int r = 0;
+
+    api->local.listener.is_local = true;
+    api->local.listener.door.is_local = true;
+    if (fd < 0) {
+        r = listen_unix(path, &fd, err);
+        if (r < 0)
+            return r;
+        api->socket_path = TAKE_PTR(path);
+    }
+    r = server_start(&api->local, TAKE_FD(fd), err);
+    if (r == 0)
+        log_info("listening on %s", api->socket_path ? api->socket_path : "a socket we were given");
+    return r;
+}
+
+static int tls_start(struct server *server, const struct config *config, struct err *err)
+{
+    int r;
+
+    if (*config->tls_cert == '\0' && *config->tls_key == '\0')
+        return 0;
+    if (*config->tls_cert == '\0' || *config->tls_key == '\0')
+        return err_set(err, ERR_INVALID, "TLS needs both tls.cert and tls.key");
+    if (MHD_is_feature_supported(MHD_FEATURE_TLS) != MHD_YES)
+        return err_set(err, ERR_UNSUPPORTED, "this libmicrohttpd was built without TLS");
+    r = tls_load(config->tls_cert, config->tls_key, &server->tls, err);
+    server->listener.is_tls = r == 0;
+    return r;
+}
+
+static int tcp_start(struct api *api, const struct config *config, int given_fd, struct err *err)
+{
+    cleanup_close int fd = given_fd;
+    char token[TOKEN_LEN + 1];
+    int r = token_load(config->state, token, err);
 
     if (r < 0)
         return r;
-    api->socket_path = TAKE_PTR(path);
-    api->local.listener.is_local = true;
-    return server_start(&api->local, fd, err);
-}
-
-static int tcp_start(struct api *api, const struct config *config, struct err *err)
-{
-    int fd = -EBADF;
-    int r = token_load(config->state, api->tcp.listener.token, err);
-
-    if (r == 0)
+    token_store_add_main(api->tokens, token);
+    r = tls_start(&api->tcp, config, err);
+    if (r == 0 && fd < 0)
         r = listen_tcp(config->listen, &fd, err);
     if (r < 0)
         return r;
     listen_describe(fd, api->tcp_address, sizeof(api->tcp_address));
-    return server_start(&api->tcp, fd, err);
+    r = server_start(&api->tcp, TAKE_FD(fd), err);
+    if (r == 0)
+        log_info("listening on %s://%s, token in %s/token",
+                 api->tcp.listener.is_tls ? "https" : "http", api->tcp_address, config->state);
+    return r;
 }
 
 static void api_stop_slot(struct api **api)
 {
     api_stop(*api);
+}
+
+static int listeners_start(struct api *api, const struct config *config, struct err *err)
+{
+    struct listen_given given;
+    int r = listen_take_given(&given, err);
+
+    if (r == 0)
+        r = local_start(api, config->run, given.unix_fd, err);
+    else
+        return r;
+    if (r < 0)
+        (void)fd_close(given.tcp_fd);
+    else if (given.tcp_fd >= 0 || strcmp(config->listen, "none") != 0)
+        r = tcp_start(api, config, given.tcp_fd, err);
+    return r;
 }
 
 int api_start(const struct config *config, struct host *host, struct api **ret, struct err *err)
@@ -174,16 +250,16 @@ int api_start(const struct config *config, struct host *host, struct api **ret, 
     int r;
 
     json_object_seed(0); /* otherwise the first request opens /dev/urandom, without CLOEXEC */
-    server_init(&api->local, host);
-    server_init(&api->tcp, host);
-    r = local_start(api, config->run, err);
-    if (r == 0 && strcmp(config->listen, "none") != 0)
-        r = tcp_start(api, config, err);
+    api->listen = xstrdup(config->listen);
+    api->hosts = xstrdup(config->listen_hosts);
+    api->origins = xstrdup(config->listen_origins);
+    r = token_store_open(config->state, &api->tokens, err);
+    server_init(&api->local, api, host);
+    server_init(&api->tcp, api, host);
+    if (r == 0)
+        r = listeners_start(api, config, err);
     if (r < 0)
         return r;
-    log_info("listening on %s", api->socket_path);
-    if (api->tcp.daemon)
-        log_info("listening on http://%s, token in %s/token", api->tcp_address, config->state);
     *ret = TAKE_PTR(api);
     return 0;
 }
@@ -194,8 +270,12 @@ void api_stop(struct api *api)
         return;
     server_stop(&api->tcp);
     server_stop(&api->local);
+    token_store_close(api->tokens);
     if (api->socket_path)
         (void)unlink(api->socket_path);
     free(api->socket_path);
+    free(api->listen);
+    free(api->hosts);
+    free(api->origins);
     free(api);
 }

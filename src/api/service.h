@@ -7,11 +7,13 @@
 struct err;
 struct host;
 struct stream;
+struct token_store;
 struct upload;
 
 /* What a service may know about the request besides its message. */
 struct call {
     struct host *host;
+    struct token_store *tokens;
     bool is_local;     /* it came over the unix socket */
     bool is_raw;       /* the connection is handed over to the stream, which makes frames */
     int connection_fd; /* hangs up when the client goes away */
@@ -54,3 +56,5 @@ unary_fn shell_service_open, shell_service_list, shell_service_remove;
 
 stream_fn template_service_import;
 unary_fn template_service_list, template_service_remove, template_service_commit;
+
+unary_fn token_service_create, token_service_list, token_service_remove;

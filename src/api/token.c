@@ -3,10 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <openssl/crypto.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/random.h>
 
 #include "base/buf.h"
@@ -83,15 +82,4 @@ int token_load(const char *state_dir, char ret[TOKEN_LEN + 1], struct err *err)
     if (r < 0)
         return err_sys(err, r, "make %s/token", state_dir);
     return 0;
-}
-
-bool token_matches(const char *header, const char token[TOKEN_LEN + 1])
-{
-    static const char scheme[] = "Bearer ";
-
-    if (!header || strncasecmp(header, scheme, strlen(scheme)) != 0)
-        return false;
-    header += strlen(scheme);
-    header += strspn(header, " ");
-    return strlen(header) == TOKEN_LEN && CRYPTO_memcmp(header, token, TOKEN_LEN) == 0;
 }

@@ -64,7 +64,8 @@ extern const struct command command_run, command_create, command_exec, command_p
     command_turn, command_snapshot, command_snapshots, command_snapshots_rm, command_rollback,
     command_fork, command_diff, command_shell, command_sh, command_shells, command_shells_rm,
     command_template_import, command_template_commit, command_template_ls, command_template_rm,
-    command_audit, command_doctor, command_version, command_help;
+    command_token_create, command_token_ls, command_token_rm, command_audit, command_doctor,
+    command_version, command_help;
 
 /* The table of a command that has no option but --help. */
 extern const struct option_table option_table_help;

@@ -45,6 +45,9 @@ const struct command *const commands[] = {
     &command_template_ls,
     &command_template_rm,
 
+    &command_token_create,
+    &command_token_ls,
+    &command_token_rm,
     &command_audit,
     &command_doctor,
     &command_version,

@@ -31,6 +31,8 @@ enum kind {
     KIND_STORAGE,
     KIND_IP,
     KIND_HOST,
+    KIND_WORDS,
+    KIND_FILE,
     KIND_LEVEL,
     KIND_U32,
     KIND_PERCENT,
@@ -48,6 +50,13 @@ enum kind {
     ROW(run, "run", "run", KIND_PATH, "DIR", "/run/holt", "directory of sockets")                  \
     ROW(listen, "listen", "listen", KIND_ADDRESS, "ADDR:PORT", "127.0.0.1:7070",                   \
         "TCP address of the API, or none")                                                         \
+    ROW(listen_hosts, "listen.hosts", "listen-hosts", KIND_WORDS, "NAMES", "",                     \
+        "names, with commas, that clients on TCP may call the daemon by")                          \
+    ROW(listen_origins, "listen.origins", "listen-origins", KIND_WORDS, "ORIGINS", "",             \
+        "origins, with commas, of web pages that may call")                                        \
+    ROW(tls_cert, "tls.cert", "tls-cert", KIND_FILE, "FILE", "",                                   \
+        "certificate (PEM) of the API on TCP; empty: no TLS")                                      \
+    ROW(tls_key, "tls.key", "tls-key", KIND_FILE, "FILE", "", "private key (PEM) of tls.cert")     \
     ROW(runtime, "runtime", "runtime", KIND_NAME, "NAME", "native", "default runtime")             \
     ROW(template, "template", "template", KIND_NAME, "NAME", "host", "default template")           \
     ROW(storage, "storage", "storage", KIND_STORAGE, "KIND", "auto",                               \
@@ -166,6 +175,8 @@ static int text_check(const struct row *row, const char *value, struct err *err)
         return err_set(err, ERR_INVALID, "%s has a character that cannot be written here",
                        row->key);
     if (row->kind == KIND_PATH && *value != '/')
+        return err_set(err, ERR_INVALID, "%s must be an absolute path, not '%s'", row->key, value);
+    if (row->kind == KIND_FILE && *value != '/' && *value != '\0')
         return err_set(err, ERR_INVALID, "%s must be an absolute path, not '%s'", row->key, value);
     if (row->kind == KIND_ADDRESS && !is_address(value))
         return err_set(err, ERR_INVALID, "%s must be ADDR:PORT or none, not '%s'", row->key, value);

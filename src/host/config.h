@@ -10,9 +10,13 @@
 struct err;
 
 struct config {
-    char *state;           /* state directory */
-    char *run;             /* directory of sockets */
-    char *listen;          /* ADDR:PORT or "none" */
+    char *state;          /* state directory */
+    char *run;            /* directory of sockets */
+    char *listen;         /* ADDR:PORT or "none" */
+    char *listen_hosts;   /* names that clients on TCP may call us by, with commas */
+    char *listen_origins; /* whose pages may call */
+    char *tls_cert;       /* file of the certificate; "": no TLS */
+    char *tls_key;
     char *runtime;         /* default runtime */
     char *template;        /* default template */
     char *storage;         /* of volumes: auto, btrfs, zfs:POOL/DATASET or dir */

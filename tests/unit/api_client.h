@@ -60,7 +60,7 @@ struct request {
 
 static void request_send(int fd, const struct request *request)
 {
-    cleanup_free char *head = xasprintf("%s %s HTTP/1.1\r\nHost: holt\r\nContent-Type: %s\r\n"
+    cleanup_free char *head = xasprintf("%s %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: %s\r\n"
                                         "Content-Length: %zu\r\n%s\r\n",
                                         request->verb, request->path, request->type, request->len,
                                         request->headers ? request->headers : "");

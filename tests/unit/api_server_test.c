@@ -901,7 +901,16 @@ static uint16_t port_pick(void)
 static void server_open(void)
 {
     cleanup_free char *listen = xasprintf("127.0.0.1:%u", tcp_port);
-    struct config config = { .state = dir, .run = dir, .listen = listen };
+    char none[] = "";
+    struct config config = {
+        .state = dir,
+        .run = dir,
+        .listen = listen,
+        .listen_hosts = none,
+        .listen_origins = none,
+        .tls_cert = none,
+        .tls_key = none,
+    };
     struct err err = { 0 };
 
     CHECK(api_start(&config, (struct host *)dir, &api, &err) == 0, "(%s)", err.msg);
