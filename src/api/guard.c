@@ -31,6 +31,8 @@ struct guard {
     pthread_mutex_t lock; /* over everything below */
     pthread_cond_t changed;
     struct guarded *first;
+    size_t count;
+    size_t crowd; /* from how many on a new one pushes another out */
     bool is_stopping;
 };
 
@@ -107,12 +109,13 @@ static void guard_free(struct guard *guard)
     free(guard);
 }
 
-int guard_start(struct guard **ret, struct err *err)
+int guard_start(size_t crowd, struct guard **ret, struct err *err)
 {
     struct guard *guard = xcalloc(1, sizeof(*guard));
     pthread_condattr_t attr;
     int r;
 
+    guard->crowd = crowd;
     (void)pthread_mutex_init(&guard->lock, NULL);
     (void)pthread_condattr_init(&attr);
     (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -146,6 +149,27 @@ void guard_stop(struct guard *guard)
     guard_free(guard);
 }
 
+/* Cuts the one that would be cut next anyway: who has not finished a header yet rather than who has
+ * been served, and nobody who is being served. Locked. */
+static void make_room(struct guard *guard)
+{
+    struct guarded *next = NULL;
+    uint64_t earliest = GUARD_FOREVER;
+
+    for (struct guarded *each = guard->first; each; each = each->next) {
+        uint64_t cut = atomic_load(&each->cut_ns);
+
+        if (cut < earliest) {
+            earliest = cut;
+            next = each;
+        }
+    }
+    if (!next)
+        return;
+    atomic_store(&next->cut_ns, GUARD_FOREVER);
+    (void)shutdown(next->fd, SHUT_RDWR);
+}
+
 struct guarded *guard_add(struct guard *guard, int fd)
 {
     struct guarded *guarded = xcalloc(1, sizeof(*guarded));
@@ -155,6 +179,8 @@ struct guarded *guard_add(struct guard *guard, int fd)
     atomic_store(&guarded->deadline_ns, GUARD_FOREVER);
     guarded_allow(guarded, GUARD_FIRST_MS);
     (void)pthread_mutex_lock(&guard->lock);
+    if (++guard->count > guard->crowd)
+        make_room(guard);
     guarded->next = guard->first;
     guarded->slot = &guard->first;
     if (guard->first)
@@ -171,6 +197,7 @@ void guard_remove(struct guard *guard, struct guarded *guarded)
     if (!guarded)
         return;
     (void)pthread_mutex_lock(&guard->lock);
+    guard->count--;
     *guarded->slot = guarded->next;
     if (guarded->next)
         guarded->next->slot = guarded->slot;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct err;
@@ -21,8 +22,9 @@ enum {
 
 #define GUARD_FOREVER UINT64_MAX
 
-/* Starts the thread that looks at all connections of a listener. */
-int guard_start(struct guard **ret, struct err *err);
+/* Starts the thread that looks at all connections of a listener. Where there are more than crowd, a
+ * new one pushes out one that nobody serves, so that the silent keep nobody out. */
+int guard_start(size_t crowd, struct guard **ret, struct err *err);
 
 /* All connections must be gone. Accepts NULL. */
 void guard_stop(struct guard *guard);

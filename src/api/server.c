@@ -25,7 +25,8 @@
 #define TLS_PRIORITIES "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
 
 enum {
-    CONNECTIONS_MAX = 1024, /* on each listener, so that TCP cannot crowd out the unix socket */
+    CONNECTIONS_MAX = 1024,  /* on each listener, so that TCP cannot crowd out the unix socket */
+    CONNECTIONS_SPARE = 128, /* until those that must make room have gone */
     CONNECTIONS_PER_CLIENT = 768, /* of one address on TCP, so that others find room */
     CONNECTION_BYTES = 32 * 1024, /* header and buffers; zeroed by libmicrohttpd on every request */
     THREAD_STACK_BYTES = 1024 * 1024,
@@ -135,7 +136,7 @@ static int server_start(struct server *server, int fd, struct err *err)
         { MHD_OPTION_HTTPS_PRIORITIES, 0, (char *)(uintptr_t)TLS_PRIORITIES },
         { MHD_OPTION_END, 0, NULL },
     };
-    int r = guard_start(&server->guard, err);
+    int r = guard_start(CONNECTIONS_MAX, &server->guard, err);
 
     if (r < 0) {
         (void)fd_close(fd);
@@ -143,11 +144,12 @@ static int server_start(struct server *server, int fd, struct err *err)
     }
     server->daemon = MHD_start_daemon(
         flags, 0, NULL, NULL, on_request, &server->listener, MHD_OPTION_EXTERNAL_LOGGER, on_log,
-        NULL, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX,
-        MHD_OPTION_PER_IP_CONNECTION_LIMIT, is_local ? 0U : (unsigned)CONNECTIONS_PER_CLIENT,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES, MHD_OPTION_THREAD_STACK_SIZE,
-        (size_t)THREAD_STACK_BYTES, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_COMPLETED,
-        on_completed, NULL, MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_ARRAY,
+        NULL, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)CONNECTIONS_MAX + CONNECTIONS_SPARE, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
+        is_local ? 0U : (unsigned)CONNECTIONS_PER_CLIENT, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)CONNECTION_BYTES, MHD_OPTION_THREAD_STACK_SIZE, (size_t)THREAD_STACK_BYTES,
+        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL,
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_ARRAY,
         is_tls ? tls_options : tls_options + ARRAY_SIZE(tls_options) - 1, MHD_OPTION_END);
     if (server->daemon)
         return 0;

@@ -184,6 +184,17 @@ await claim("templates_come_and_go", async () => {
   for (const name of ["tree", "kept"]) await holt.template.remove({ name });
 });
 
+await claim("tokens_come_and_go", async () => {
+  const { token, secret } = await holt.token.create({ label: "node", readOnly: true, ttlMs: 60000n });
+  assert.match(secret, /^holt_[0-9a-f]{64}$/);
+  assert.ok(timestampDate(token.expiresAt) > timestampDate(token.createdAt));
+  const listed = async () => (await holt.token.list({})).tokens.map((each) => each.id);
+  assert.ok((await listed()).includes(token.id));
+  await holt.token.remove({ id: token.id });
+  assert.ok(!(await listed()).includes(token.id));
+  await refused(Code.NotFound, holt.token.remove({ id: token.id }));
+});
+
 await claim("the_record_is_whole", async () => {
   const messages = await all(holt.host.audit({ sandboxId }));
   assert.equal(messages.at(-1).event.case, "verdict");
