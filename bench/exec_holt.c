@@ -61,7 +61,7 @@ static struct holt_stream *stream_open(struct bench *bench, const char *method, 
     struct holt_stream *stream;
     struct holt_error error;
 
-    if (!text || holt_stream_open(bench->holt, method, text, &stream, &error) < 0)
+    if (!text || holt_stream_open(bench->holt, method, text, HOLT_NO_DEADLINE, &stream, &error) < 0)
         errx(1, "%s: %s: %s", method, error.code, error.message);
     free(text);
     json_decref(request);
@@ -144,7 +144,8 @@ static struct holt_stream *start_raw(struct bench *bench, json_t *process)
     struct holt_stream *stream;
     struct holt_error error;
 
-    if (!text || holt_stream_open_raw(bench->holt, EXEC, text, &stream, &error) < 0)
+    if (!text ||
+        holt_stream_open_raw(bench->holt, EXEC, text, HOLT_NO_DEADLINE, &stream, &error) < 0)
         errx(1, "%s: %s: %s", EXEC, error.code, error.message);
     free(text);
     json_decref(request);
@@ -212,7 +213,7 @@ static void send_input(struct holt_input *input, const char *data, size_t len, b
 {
     struct holt_error error;
 
-    if (holt_input_send(input, data, len, is_eof, &error) < 0)
+    if (holt_input_send(input, data, len, is_eof, HOLT_NO_DEADLINE, &error) < 0)
         errx(1, "%s: %s", error.code, error.message);
 }
 
@@ -279,10 +280,12 @@ static const struct what *what_find(const char *name)
 
 static struct holt *open_host(const char *host)
 {
+    struct holt_options options = HOLT_OPTIONS_INIT;
     struct holt_error error;
     struct holt *holt;
 
-    if (holt_open(host, NULL, &holt, &error) < 0)
+    options.host = host;
+    if (holt_open(&options, HOLT_NO_DEADLINE, &holt, &error) < 0)
         errx(1, "%s: %s", error.code, error.message);
     return holt;
 }

@@ -48,7 +48,8 @@ static void run(struct holt *holt, const char *request, struct sample *sample)
     int r;
 
     *sample = (struct sample){ 0 };
-    if (holt_stream_open(holt, "holt.v1.SandboxService/Run", request, &stream, &error) < 0)
+    if (holt_stream_open(holt, "holt.v1.SandboxService/Run", request, HOLT_NO_DEADLINE, &stream,
+                         &error) < 0)
         errx(1, "Run: %s: %s", error.code, error.message);
     while ((r = holt_stream_next(stream, &message, &len, &error)) > 0) {
         if (sample->first_us <= 0 && memmem(message, len, "\"stdout\"", 8))
@@ -77,11 +78,13 @@ static void expect_success(const struct sample *sample)
 static void *run_many(void *argument)
 {
     struct bench *bench = argument;
+    struct holt_options options = HOLT_OPTIONS_INIT;
     struct holt_error error;
     struct holt *holt;
     struct sample sample;
 
-    if (holt_open(bench->host, NULL, &holt, &error) < 0)
+    options.host = bench->host;
+    if (holt_open(&options, HOLT_NO_DEADLINE, &holt, &error) < 0)
         errx(1, "%s: %s", error.code, error.message);
     while (atomic_fetch_sub(&bench->left, 1) > 0) {
         if (bench->pause_ms > 0)

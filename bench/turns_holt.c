@@ -64,7 +64,7 @@ static json_t *call(struct holt *holt, const char *method, json_t *request, doub
     struct holt_error error;
     json_t *answer;
 
-    if (holt_call(holt, method, text, &reply, &error) < 0)
+    if (holt_call(holt, method, text, HOLT_NO_DEADLINE, &reply, &error) < 0)
         errx(1, "%s: %s: %s", method, error.code, error.message);
     *ret_us = now_us() - started;
     answer = json_loads(reply, 0, NULL);
@@ -91,7 +91,7 @@ static struct holt_stream *start(struct holt *holt, const char *sandbox, json_t 
     struct holt_stream *stream;
     struct holt_error error;
 
-    if (holt_stream_open(holt, EXEC, text, &stream, &error) < 0)
+    if (holt_stream_open(holt, EXEC, text, HOLT_NO_DEADLINE, &stream, &error) < 0)
         errx(1, "Exec: %s: %s", error.code, error.message);
     free(text);
     json_decref(request);
@@ -281,10 +281,12 @@ static const struct what *what_find(const char *name)
 
 static struct holt *open_host(const char *host)
 {
+    struct holt_options options = HOLT_OPTIONS_INIT;
     struct holt_error error;
     struct holt *holt;
 
-    if (holt_open(host, NULL, &holt, &error) < 0)
+    options.host = host;
+    if (holt_open(&options, HOLT_NO_DEADLINE, &holt, &error) < 0)
         errx(1, "%s: %s", error.code, error.message);
     return holt;
 }

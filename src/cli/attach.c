@@ -27,8 +27,8 @@ int attach_session(const struct connection *connection, json_t *request, struct 
 
     if (!text)
         return report("an argument is not UTF-8");
-    if (holt_stream_open(connection->holt, "holt.v1.ProcessService/Attach", text, &setup->stream,
-                         &error) < 0)
+    if (holt_stream_open(connection->holt, "holt.v1.ProcessService/Attach", text, HOLT_NO_DEADLINE,
+                         &setup->stream, &error) < 0)
         return report_holt_error(&error);
     setup->host = connection->host;
     status = run_session(setup);

@@ -30,7 +30,7 @@ int call_try(struct holt *holt, const char *method, json_t *request, json_t **re
 
     if (!text)
         return fail(error, "invalid_argument", "an argument is not UTF-8");
-    if (holt_call(holt, method, text, &answer, error) < 0)
+    if (holt_call(holt, method, text, HOLT_NO_DEADLINE, &answer, error) < 0)
         return -1;
     if (json_parse_object(answer, strlen(answer), &reply, &err) < 0)
         return fail(error, "internal", "the daemon's answer cannot be read");
@@ -85,7 +85,7 @@ int call_stream(const char *method, json_t *request, call_fn each, void *context
         return fail(error, "invalid_argument", "an argument is not UTF-8");
     if (connection_open(&connection) < 0)
         return STATUS_HOLT;
-    if (holt_stream_open(connection.holt, method, text, &stream, error) < 0)
+    if (holt_stream_open(connection.holt, method, text, HOLT_NO_DEADLINE, &stream, error) < 0)
         return -1;
     r = follow(stream, each, context, error);
     holt_stream_close(stream);

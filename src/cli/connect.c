@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -27,13 +28,21 @@ static const char *environment(const char *name)
     return value && *value ? value : NULL;
 }
 
+static int open_host(const char *host, struct holt **ret, struct holt_error *error)
+{
+    struct holt_options options = HOLT_OPTIONS_INIT;
+
+    options.host = host;
+    return holt_open(&options, HOLT_NO_DEADLINE, ret, error);
+}
+
 /* The daemon that won the race for the lock may not listen yet. */
 static int open_patiently(const char *host, struct holt **ret, struct holt_error *error)
 {
     const struct timespec delay = { .tv_nsec = RETRY_DELAY_MS * 1000000L };
 
     for (int i = 0; i < RETRY_COUNT; i++) {
-        if (holt_open(host, NULL, ret, error) == 0)
+        if (open_host(host, ret, error) == 0)
             return 0;
         (void)nanosleep(&delay, NULL);
     }
@@ -50,9 +59,18 @@ static int start_and_open(const char *run_dir, const char *host, struct holt **r
         (void)report_err(&err);
         return -1;
     }
-    if ((r < 0 ? open_patiently(host, ret, &error) : holt_open(host, NULL, ret, &error)) == 0)
+    if ((r < 0 ? open_patiently(host, ret, &error) : open_host(host, ret, &error)) == 0)
         return 0;
     (void)report_holt_error(&error);
+    return -1;
+}
+
+/* What a person can do where nobody answers is told by who knows how they came here. */
+static int report_absence(struct holt_error *error, const char *remedy)
+{
+    if (!error->remedy[0])
+        (void)snprintf(error->remedy, sizeof(error->remedy), "%s", remedy);
+    (void)report_holt_error(error);
     return -1;
 }
 
@@ -61,28 +79,30 @@ static int open_local(const char *run_dir, const char *host, struct holt **ret)
     struct holt_error error;
     bool is_absent, is_forbidden;
 
-    if (holt_open(host, NULL, ret, &error) == 0)
+    if (open_host(host, ret, &error) == 0)
         return 0;
     is_absent = strcmp(error.code, "unavailable") == 0;
     is_forbidden = strcmp(error.code, "permission_denied") == 0;
     if (is_absent && geteuid() == 0)
         return start_and_open(run_dir, host, ret);
-    if (is_absent || is_forbidden)
-        (void)report("%s; you must be root to %s, or name another daemon in HOLT_HOST",
-                     error.message, is_absent ? "start one" : "use it");
-    else
-        (void)report_holt_error(&error);
-    return -1;
+    if (is_absent)
+        return report_absence(&error,
+                              "become root to start one, or name another daemon in HOLT_HOST");
+    return report_absence(&error, is_forbidden
+                                      ? "become root or a member of the socket's group, or "
+                                        "name another daemon in HOLT_HOST"
+                                      : "");
 }
 
 static int open_named(const char *host, struct holt **ret)
 {
-    struct holt_error error;
+    struct holt_error error, named;
 
-    if (holt_open(host, NULL, ret, &error) == 0)
+    if (open_host(host, ret, &error) == 0)
         return 0;
-    (void)report("HOLT_HOST: %s", error.message);
-    return -1;
+    named = error;
+    (void)snprintf(named.message, sizeof(named.message), "HOLT_HOST: %.400s", error.message);
+    return report_absence(&named, "");
 }
 
 int connection_open(struct connection *ret)

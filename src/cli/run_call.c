@@ -41,7 +41,8 @@ static int call_text(const char *method, const struct run_plan *plan, const char
     signal_fd = run_signals_open(plan->has_tty);
     if (signal_fd < 0)
         return report("signalfd: %s", strerror(-signal_fd));
-    if (holt_stream_open_raw(connection.holt, method, request, &setup.stream, &error) < 0)
+    if (holt_stream_open_raw(connection.holt, method, request, HOLT_NO_DEADLINE, &setup.stream,
+                             &error) < 0)
         return report_holt_error(&error);
     setup.host = connection.host;
     setup.signal_fd = signal_fd;

@@ -64,7 +64,7 @@ static int send_or_end(struct input *input, const char *data, size_t len, bool i
     struct holt_error ignored;
 
     if (input->raw)
-        return holt_input_send(input->raw, data, len, is_eof, &ignored);
+        return holt_input_send(input->raw, data, len, is_eof, HOLT_NO_DEADLINE, &ignored);
     return run_target_send(&input->target, data, len, is_eof, &ignored);
 }
 

@@ -29,11 +29,13 @@ static int no_memory(struct holt_error *error)
 static int call_text(struct run_target *target, const char *method, const char *request,
                      struct holt_error *error)
 {
+    struct holt_options options = HOLT_OPTIONS_INIT;
     cleanup_free char *reply = NULL;
 
-    if (!target->control && holt_open(target->host, NULL, &target->control, error) < 0)
+    options.host = target->host;
+    if (!target->control && holt_open(&options, HOLT_NO_DEADLINE, &target->control, error) < 0)
         return -1;
-    return holt_call(target->control, method, request, &reply, error);
+    return holt_call(target->control, method, request, HOLT_NO_DEADLINE, &reply, error);
 }
 
 /* The text of a request to the target. Takes the rest of its fields; the caller frees the text. */

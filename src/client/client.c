@@ -1,147 +1,126 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "base/cleanup.h"
-#include "base/xalloc.h"
+#include "base/err.h"
+#include "base/json.h"
 #include "client/client_internal.h"
+#include "client/deadline.h"
 #include "client/error.h"
+#include "client/handle.h"
 #include "holt.h"
 
-enum { REPLY_MAX = 16 * 1024 * 1024 };
+enum {
+    REPLY_MAX = 16 * 1024 * 1024,
+    METHOD_MAX = 128,
+    PAUSE_FIRST_MS = 50, /* between attempts, doubled each time */
+    PAUSE_MAX_MS = 2000,
+};
 
-static void holt_close_slot(struct holt **holt)
+int options_take(void *into, size_t size, const void *given, struct holt_error *error)
 {
-    holt_close(*holt);
-}
+    size_t given_size;
 
-static const char *environment(const char *name)
-{
-    const char *value = getenv(name);
-
-    return value && *value ? value : NULL;
-}
-
-/* The address to use where the caller named none. */
-static char *default_host(void)
-{
-    const char *host = environment("HOLT_HOST"), *run = environment("HOLT_RUN");
-
-    return host ? xstrdup(host) : xasprintf("unix://%s/holt.sock", run ? run : "/run/holt");
-}
-
-/* Whether text can stand in a header without ending it. */
-static bool is_printable(const char *text)
-{
-    for (; *text; text++)
-        if (*text <= ' ' || *text > '~')
-            return false;
-    return true;
-}
-
-int holt_open(const char *host, const char *token, struct holt **ret, struct holt_error *error)
-{
-    cleanup_with(holt_close_slot) struct holt *holt = xcalloc(1, sizeof(*holt));
-    cleanup_free char *fallback = host ? NULL : default_host();
-    int fd;
-
-    http_init(&holt->http, -EBADF);
-    if (!token)
-        token = environment("HOLT_TOKEN");
-    if (token && !is_printable(token))
-        return error_set(error, "invalid_argument", "the token has characters that none can have");
-    if (address_parse(host ? host : fallback, &holt->address, error) < 0)
-        return -1;
-    if (token)
-        holt->token = xstrdup(token);
-    fd = address_connect(&holt->address, error);
-    if (fd < 0)
-        return -1;
-    http_init(&holt->http, fd);
-    *ret = TAKE_PTR(holt);
+    if (!given)
+        return 0;
+    memcpy(&given_size, given, sizeof(given_size));
+    if (given_size < sizeof(given_size))
+        return error_set(error, "invalid_argument", "options must begin with their size");
+    memcpy(into, given, given_size < size ? given_size : size);
     return 0;
 }
 
-void holt_close(struct holt *holt)
+static int take_body(struct connection *connection, char **ret, struct holt_error *error)
 {
-    if (!holt)
-        return;
-    http_done(&holt->http);
-    free(holt->token);
-    free(holt);
-}
+    struct buf *body = &connection->http.body;
 
-static int reconnect(struct holt *holt, struct holt_error *error)
-{
-    int fd = address_connect(&holt->address, error);
-
-    if (fd < 0)
-        return -1;
-    http_done(&holt->http);
-    http_init(&holt->http, fd);
+    if (buf_reserve(body, 0) < 0)
+        return error_set(error, "resource_exhausted", "no memory for the reply");
+    body->data[body->len] = '\0';
+    *ret = TAKE_PTR(body->data);
+    body->len = body->cap = 0;
     return 0;
 }
 
-/* What is left of a stream that ended well; without it the connection cannot be used again. */
-static void read_rest(struct holt *holt)
+static int read_reply(struct connection *connection, char **ret, struct holt_error *error)
 {
-    struct holt_error ignored;
+    const struct buf *body = &connection->http.body;
+    unsigned status;
 
-    if (holt->has_rest)
-        (void)client_read_all(holt, &ignored);
-    holt->has_rest = false;
-}
-
-int client_send(struct holt *holt, const char *method, struct http_request *request,
-                struct holt_error *error)
-{
-    if (holt->is_streaming)
-        return error_set(error, "failed_precondition", "the connection is busy with a stream");
-    if (!is_printable(method))
-        return error_set(error, "invalid_argument", "'%.100s' cannot be a method", method);
-    read_rest(holt);
-    /* A request is never sent twice: who knows what the first one did. So look before sending. */
-    if (!http_is_idle(&holt->http) && reconnect(holt, error) < 0)
+    if (http_read_head(&connection->http, &status, error) < 0 ||
+        connection_read_all(connection, error) < 0)
         return -1;
-    request->authority = holt->address.authority;
-    request->path = method;
-    request->token = holt->token;
-    return http_send(&holt->http, request, error);
+    if (status != HTTP_STATUS_OK)
+        return error_from_reply(error, status, body->data, body->len);
+    return take_body(connection, ret, error);
 }
 
-int client_read_all(struct holt *holt, struct holt_error *error)
-{
-    int r;
-
-    do
-        r = http_read_body(&holt->http, error);
-    while (r > 0);
-    return r;
-}
-
-int holt_call(struct holt *holt, const char *method, const char *request, char **ret_reply,
-              struct holt_error *error)
+int holt_call(struct holt *holt, const char *method, const char *request, int64_t deadline,
+              char **ret_reply, struct holt_error *error)
 {
     struct http_request http_request = {
         .content_type = "application/json",
         .body = request,
         .len = strlen(request),
         .reply_max = REPLY_MAX,
+        .deadline = deadline,
     };
-    struct buf *body = &holt->http.body;
-    unsigned status;
+    struct connection *connection;
+    int r;
 
-    if (client_send(holt, method, &http_request, error) < 0 ||
-        http_read_head(&holt->http, &status, error) < 0 || client_read_all(holt, error) < 0)
+    if (handle_send(holt, method, &http_request, &connection, error) < 0)
         return -1;
-    if (status != HTTP_STATUS_OK)
-        return error_from_reply(error, status, body->data, body->len);
-    if (buf_reserve(body, 0) < 0)
-        return error_set(error, "resource_exhausted", "no memory for the reply");
-    body->data[body->len] = '\0';
-    *ret_reply = TAKE_PTR(body->data);
-    body->len = body->cap = 0;
+    r = read_reply(connection, ret_reply, error);
+    handle_give(connection);
+    return r;
+}
+
+/* Between half and all of the pause, so that clients who failed together do not come back together.
+ */
+static int64_t jitter(int64_t pause_ms)
+{
+    uint32_t random = 0;
+
+    (void)!getrandom(&random, sizeof(random), GRND_NONBLOCK);
+    return pause_ms / 2 + random % (pause_ms / 2 + 1);
+}
+
+/* Whether trying again makes sense; the pause before it is over then. */
+static bool may_repeat(const struct client_call *call, int64_t *pause_ms,
+                       const struct holt_error *error)
+{
+    if (!call->can_be_repeated || strcmp(error->code, "unavailable") != 0 ||
+        deadline_left(call->deadline) == 0)
+        return false;
+    deadline_sleep(jitter(*pause_ms), call->deadline);
+    *pause_ms = *pause_ms < PAUSE_MAX_MS / 2 ? *pause_ms * 2 : PAUSE_MAX_MS;
+    return deadline_left(call->deadline) != 0;
+}
+
+int client_call(struct holt *holt, const struct client_call *call, json_t **ret_reply,
+                struct holt_error *error)
+{
+    cleanup_json json_t *request = call->request;
+    cleanup_free char *text = request ? json_dumps(request, JSON_COMPACT) : NULL, *answer = NULL;
+    int64_t pause_ms = PAUSE_FIRST_MS;
+    char method[METHOD_MAX];
+    struct err err;
+    int r;
+
+    if (!text)
+        return error_set(error, "invalid_argument", "an argument is missing or not UTF-8");
+    (void)snprintf(method, sizeof(method), "holt.v1.%s", call->method);
+    for (unsigned attempt = 1;; attempt++) {
+        r = holt_call(holt, method, text, call->deadline, &answer, error);
+        if (r == 0 || attempt == holt->attempts || !may_repeat(call, &pause_ms, error))
+            break;
+    }
+    if (r < 0)
+        return -1;
+    if (json_parse_object(answer, strlen(answer), ret_reply, &err) < 0)
+        return error_set(error, "internal", "the daemon's answer cannot be read: %s", err.msg);
     return 0;
 }

@@ -1,25 +1,27 @@
-/* What client.c and stream.c share. */
+/* What the files of this room share beside the handle. */
 #pragma once
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
-#include "client/address.h"
-#include "client/http.h"
-
+struct holt;
 struct holt_error;
 
-struct holt {
-    struct address address;
-    char *token; /* NULL: none */
-    struct http http;
-    bool is_streaming; /* a holt_stream owns the connection */
-    bool has_rest;     /* HTTP's own end of the last stream was not read yet */
+/* Copies a caller's options, which begin with their size, over defaults that begin with ours: those
+ * of an older program are shorter. NULL leaves the defaults. 0 or -1. */
+int options_take(void *into, size_t size, const void *given, struct holt_error *error);
+
+/* A call of the typed layer. */
+struct client_call {
+    const char *method;   /* "HostService/Health", of holt.v1 */
+    json_t *request;      /* taken; NULL stands for a text that is not UTF-8, or no memory */
+    bool can_be_repeated; /* it changes nothing, or carries a key */
+    int64_t deadline;
 };
 
-/* Sends one request, over a new connection where the old one is gone: 0 or -1. */
-int client_send(struct holt *holt, const char *method, struct http_request *request,
+/* 0 with the reply, an object for the caller to drop, or -1. Who may is tried again when the daemon
+ * is unavailable. */
+int client_call(struct holt *holt, const struct client_call *call, json_t **ret_reply,
                 struct holt_error *error);
-
-/* Reads the rest of the reply into holt->http.body: 0 or -1. */
-int client_read_all(struct holt *holt, struct holt_error *error);

@@ -2,11 +2,14 @@
 #include "client/http.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
+#include <sys/uio.h>
 
 #include "base/cleanup.h"
+#include "client/deadline.h"
 #include "client/error.h"
+#include "client/link.h"
 #include "holt.h"
 
 enum {
@@ -60,24 +63,26 @@ static const struct http_parser_settings settings = {
     .on_message_complete = on_complete,
 };
 
-void http_init(struct http *http, int fd)
+void http_init(struct http *http, struct link *link)
 {
-    *http = (struct http){ .fd = fd, .is_complete = true, .can_reuse = true };
+    *http = (struct http){
+        .link = link,
+        .deadline = HOLT_NO_DEADLINE,
+        .is_complete = true,
+        .can_reuse = true,
+    };
 }
 
 void http_done(struct http *http)
 {
-    http->fd = fd_close(http->fd);
+    link_unref(http->link);
+    http->link = NULL;
     buf_done(&http->body);
 }
 
 bool http_is_idle(const struct http *http)
 {
-    char byte;
-
-    if (http->fd < 0 || !http->is_complete || !http->can_reuse)
-        return false;
-    return recv(http->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
+    return http->link && http->is_complete && http->can_reuse && link_is_quiet(http->link);
 }
 
 static void begin_reply(struct http *http, size_t reply_max)
@@ -90,41 +95,22 @@ static void begin_reply(struct http *http, size_t reply_max)
     http->is_upgraded = false;
 }
 
-int http_send_parts(int fd, struct iovec *parts, size_t count)
-{
-    struct msghdr message = { .msg_iov = parts, .msg_iovlen = count };
-
-    while (message.msg_iovlen > 0) {
-        ssize_t n = sendmsg(fd, &message, MSG_NOSIGNAL);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return -errno;
-        while (message.msg_iovlen > 0 && (size_t)n >= message.msg_iov->iov_len) {
-            n -= (ssize_t)message.msg_iov->iov_len;
-            message.msg_iov++;
-            message.msg_iovlen--;
-        }
-        if (message.msg_iovlen > 0) {
-            message.msg_iov->iov_base = (char *)message.msg_iov->iov_base + n;
-            message.msg_iov->iov_len -= (size_t)n;
-        }
-    }
-    return 0;
-}
-
 static int write_head(struct buf *head, const struct http_request *request)
 {
+    int left = deadline_left(request->deadline);
     int r = buf_printf(head,
                        "POST /%s HTTP/1.1\r\n"
                        "Host: %s\r\n"
                        "User-Agent: libholt/" HOLT_VERSION "\r\n"
                        "Content-Type: %s\r\n"
-                       "Connect-Protocol-Version: 1\r\n"
-                       "Content-Length: %zu\r\n",
-                       request->path, request->authority, request->content_type, request->len);
+                       "Connect-Protocol-Version: 1\r\n",
+                       request->path, request->authority, request->content_type);
 
+    if (r == 0)
+        r = request->is_chunked ? buf_add_str(head, "Transfer-Encoding: chunked\r\n")
+                                : buf_printf(head, "Content-Length: %zu\r\n", request->len);
+    if (r == 0 && left >= 0)
+        r = buf_printf(head, "Connect-Timeout-Ms: %d\r\n", left > 0 ? left : 1);
     if (r == 0 && request->token)
         r = buf_printf(head, "Authorization: Bearer %s\r\n", request->token);
     if (r == 0 && request->upgrade)
@@ -132,23 +118,48 @@ static int write_head(struct buf *head, const struct http_request *request)
     return r < 0 ? r : buf_add_str(head, "\r\n");
 }
 
+static int send_parts(struct http *http, struct iovec *parts, size_t count,
+                      struct holt_error *error)
+{
+    int r = link_send(http->link, parts, count, http->deadline);
+
+    if (r == -ETIMEDOUT)
+        return error_set(error, "deadline_exceeded", "the daemon did not take the request in time");
+    if (r < 0 && r != -EPIPE && r != -ECONNRESET)
+        return error_set(error, "unavailable", "send to the daemon: %s", strerror(-r));
+    return 0;
+}
+
 int http_send(struct http *http, const struct http_request *request, struct holt_error *error)
 {
     cleanup_with(buf_done) struct buf head = BUF_INIT(REQUEST_HEAD_MAX);
     struct iovec parts[2];
-    int r;
 
     begin_reply(http, request->reply_max);
-    http->can_upgrade = request->upgrade;
+    http->can_upgrade = request->upgrade != NULL;
+    http->deadline = request->deadline;
+    if (!http->link)
+        return error_set(error, "unavailable", "there is no connection");
     if (write_head(&head, request) < 0)
         return error_set(error, "invalid_argument", "the request's headers are too long");
     parts[0] = (struct iovec){ .iov_base = head.data, .iov_len = head.len };
     parts[1] =
         (struct iovec){ .iov_base = (void *)(uintptr_t)request->body, .iov_len = request->len };
-    r = http_send_parts(http->fd, parts, ARRAY_SIZE(parts));
-    if (r < 0 && r != -EPIPE && r != -ECONNRESET)
-        return error_set(error, "unavailable", "send to the daemon: %s", strerror(-r));
-    return 0;
+    return send_parts(http, parts, ARRAY_SIZE(parts), error);
+}
+
+int http_send_chunk(struct http *http, const void *data, size_t len, struct holt_error *error)
+{
+    static const char end[] = "\r\n";
+    char head[32];
+    struct iovec parts[] = {
+        { .iov_base = head },
+        { .iov_base = (void *)(uintptr_t)data, .iov_len = len },
+        { .iov_base = (void *)(uintptr_t)end, .iov_len = strlen(end) },
+    };
+
+    parts[0].iov_len = (size_t)snprintf(head, sizeof(head), "%zx\r\n", len);
+    return send_parts(http, parts, ARRAY_SIZE(parts), error);
 }
 
 int http_feed(struct http *http, const char *data, size_t len, struct holt_error *error)
@@ -182,13 +193,12 @@ int http_feed(struct http *http, const char *data, size_t len, struct holt_error
 static int receive(struct http *http, struct holt_error *error)
 {
     char data[RECEIVE_SIZE];
-    ssize_t n;
+    ssize_t n = link_receive(http->link, data, sizeof(data), http->deadline);
 
-    do
-        n = recv(http->fd, data, sizeof(data), 0);
-    while (n < 0 && errno == EINTR);
-    if (n < 0 && errno != ECONNRESET)
-        return error_set(error, "unavailable", "receive from the daemon: %s", strerror(errno));
+    if (n == -ETIMEDOUT)
+        return error_set(error, "deadline_exceeded", "the daemon has not answered in time");
+    if (n < 0 && n != -ECONNRESET)
+        return error_set(error, "unavailable", "receive from the daemon: %s", strerror((int)-n));
     return http_feed(http, data, n < 0 ? 0 : (size_t)n, error);
 }
 

@@ -7,14 +7,16 @@
 #include <http_parser.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <sys/uio.h>
+#include <stdint.h>
 
 #include "base/buf.h"
 
 struct holt_error;
+struct link;
 
 struct http {
-    int fd; /* negative: not connected */
+    struct link *link; /* NULL: not connected */
+    int64_t deadline;  /* of the request that was sent last */
     struct http_parser parser;
     struct buf body; /* decoded, and left by the caller until now */
     bool has_head;
@@ -33,11 +35,13 @@ struct http_request {
     const char *upgrade; /* the protocol that the connection is asked for; NULL: none */
     const void *body;
     size_t len;
+    bool is_chunked;  /* there is no body yet: it comes with http_send_chunk */
     size_t reply_max; /* bytes of body that may wait to be taken */
+    int64_t deadline; /* of all that follows, up to the end of the reply; told to the daemon */
 };
 
-/* Takes fd. */
-void http_init(struct http *http, int fd);
+/* Takes the link. */
+void http_init(struct http *http, struct link *link);
 void http_done(struct http *http);
 
 /* Whether a request may be sent: the last reply has been read whole, and the daemon has not closed
@@ -48,8 +52,8 @@ bool http_is_idle(const struct http *http);
  * here: reading the reply tells. */
 int http_send(struct http *http, const struct http_request *request, struct holt_error *error);
 
-/* Sends all the parts, which are changed: 0 or -errno. */
-int http_send_parts(int fd, struct iovec *parts, size_t count);
+/* A part of a chunked body; len 0 is its end. As http_send. */
+int http_send_chunk(struct http *http, const void *data, size_t len, struct holt_error *error);
 
 /* Waits for the reply's status: 0 with it in ret_status, or -1. */
 int http_read_head(struct http *http, unsigned *ret_status, struct holt_error *error);

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <errno.h>
-#include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/uio.h>
 
 #include "base/cleanup.h"
 #include "base/xalloc.h"
-#include "client/client_internal.h"
 #include "client/error.h"
+#include "client/handle.h"
+#include "client/link.h"
 #include "holt.h"
 #include "wire/envelope.h"
 #include "wire/raw.h"
@@ -24,7 +23,7 @@ enum {
 _Static_assert(RAW_RECEIVE >= RAW_HEADER_SIZE + RAW_WHOLE_MAX, "one frame is received whole");
 
 struct holt_stream {
-    struct holt *holt;
+    struct connection *connection;
     size_t position; /* in the body: behind the message that was handed out last */
     struct raw_parser parser;
     bool has_status;
@@ -32,46 +31,48 @@ struct holt_stream {
 };
 
 static int stream_open(struct holt *holt, const char *method, const char *request,
-                       const char *upgrade, struct holt_stream **ret, struct holt_error *error)
+                       struct http_request *http_request, struct holt_stream **ret,
+                       struct holt_error *error)
 {
     cleanup_with(buf_done) struct buf body = BUF_INIT(ENVELOPE_HEADER_SIZE + ENVELOPE_PAYLOAD_MAX);
-    struct http_request http_request = {
-        .content_type = "application/connect+json",
-        .upgrade = upgrade,
-        .reply_max = WAITING_MAX,
-    };
+    struct connection *connection;
     struct holt_stream *stream;
 
     if (envelope_add(&body, request, strlen(request)) < 0)
         return error_set(error, "invalid_argument", "the request is longer than %d bytes",
                          ENVELOPE_PAYLOAD_MAX);
-    http_request.body = body.data;
-    http_request.len = body.len;
-    if (client_send(holt, method, &http_request, error) < 0)
+    http_request->content_type = "application/connect+json";
+    http_request->reply_max = WAITING_MAX;
+    http_request->body = body.data;
+    http_request->len = body.len;
+    if (handle_send(holt, method, http_request, &connection, error) < 0)
         return -1;
-    holt->is_streaming = true;
     stream = xcalloc(1, sizeof(*stream));
-    stream->holt = holt;
+    stream->connection = connection;
     *ret = stream;
     return 0;
 }
 
-int holt_stream_open(struct holt *holt, const char *method, const char *request,
+int holt_stream_open(struct holt *holt, const char *method, const char *request, int64_t deadline,
                      struct holt_stream **ret, struct holt_error *error)
 {
-    return stream_open(holt, method, request, NULL, ret, error);
+    struct http_request http_request = { .deadline = deadline };
+
+    return stream_open(holt, method, request, &http_request, ret, error);
 }
 
 int holt_stream_open_raw(struct holt *holt, const char *method, const char *request,
-                         struct holt_stream **ret, struct holt_error *error)
+                         int64_t deadline, struct holt_stream **ret, struct holt_error *error)
 {
-    return stream_open(holt, method, request, RAW_PROTOCOL, ret, error);
+    struct http_request http_request = { .deadline = deadline, .upgrade = RAW_PROTOCOL };
+
+    return stream_open(holt, method, request, &http_request, ret, error);
 }
 
 /* The envelope at the position, as envelope_parse says. */
 static ssize_t parse_waiting(const struct holt_stream *stream, struct envelope *ret)
 {
-    const struct buf *body = &stream->holt->http.body;
+    const struct buf *body = &stream->connection->http.body;
 
     return body->len > stream->position
                ? envelope_parse(body->data + stream->position, body->len - stream->position, ret)
@@ -80,7 +81,7 @@ static ssize_t parse_waiting(const struct holt_stream *stream, struct envelope *
 
 static int read_status(struct holt_stream *stream, struct holt_error *error)
 {
-    struct http *http = &stream->holt->http;
+    struct http *http = &stream->connection->http;
     unsigned status;
 
     if (http_read_head(http, &status, error) < 0)
@@ -89,14 +90,14 @@ static int read_status(struct holt_stream *stream, struct holt_error *error)
     if (status == HTTP_STATUS_OK || http->is_upgraded)
         return 0;
     stream->is_over = true;
-    if (client_read_all(stream->holt, error) < 0)
+    if (connection_read_all(stream->connection, error) < 0)
         return -1;
     return error_from_reply(error, status, http->body.data, http->body.len);
 }
 
 static int read_more(struct holt_stream *stream, struct holt_error *error)
 {
-    struct http *http = &stream->holt->http;
+    struct http *http = &stream->connection->http;
     int r;
 
     buf_consume(&http->body, stream->position);
@@ -111,7 +112,7 @@ static int end(struct holt_stream *stream, const struct envelope *last, struct h
 {
     /* What is left is HTTP's own end, for which nobody needs to wait now. */
     stream->is_over = true;
-    stream->holt->has_rest = !stream->holt->http.is_complete;
+    stream->connection->has_rest = !stream->connection->http.is_complete;
     return error_from_end(error, last->payload, last->len);
 }
 
@@ -138,7 +139,7 @@ static int envelope_next(struct holt_stream *stream, const char **ret_message, s
 /* The piece at the position, as raw_next says. */
 static ssize_t raw_waiting(struct holt_stream *stream, struct raw_piece *ret)
 {
-    const struct buf *body = &stream->holt->http.body;
+    const struct buf *body = &stream->connection->http.body;
 
     return body->len > stream->position ? raw_next(&stream->parser, body->data + stream->position,
                                                    body->len - stream->position, ret)
@@ -147,16 +148,17 @@ static ssize_t raw_waiting(struct holt_stream *stream, struct raw_piece *ret)
 
 static int raw_read_more(struct holt_stream *stream, struct holt_error *error)
 {
-    struct buf *body = &stream->holt->http.body;
+    struct http *http = &stream->connection->http;
+    struct buf *body = &http->body;
     ssize_t n;
 
     buf_consume(body, stream->position);
     stream->position = 0;
     if (buf_reserve(body, RAW_RECEIVE) < 0)
         return error_set(error, "resource_exhausted", "no memory for the stream");
-    do
-        n = recv(stream->holt->http.fd, body->data + body->len, RAW_RECEIVE, 0);
-    while (n < 0 && errno == EINTR);
+    n = link_receive(http->link, body->data + body->len, RAW_RECEIVE, http->deadline);
+    if (n == -ETIMEDOUT)
+        return error_set(error, "deadline_exceeded", "the stream has not ended in time");
     if (n <= 0)
         return error_set(error, "unavailable", "the daemon broke off the stream");
     body->len += (size_t)n;
@@ -193,7 +195,7 @@ int holt_stream_next(struct holt_stream *stream, const char **ret_message, size_
 {
     if (begin_next(stream, error) < 0)
         return -1;
-    if (stream->holt->http.is_upgraded)
+    if (stream->connection->http.is_upgraded)
         return error_set(error, "failed_precondition", "the stream is raw");
     return envelope_next(stream, ret_message, ret_len, error);
 }
@@ -207,7 +209,7 @@ int holt_stream_next_raw(struct holt_stream *stream, struct holt_piece *ret,
     if (begin_next(stream, error) < 0)
         return -1;
     ret->kind = HOLT_EVENT;
-    if (!stream->holt->http.is_upgraded)
+    if (!stream->connection->http.is_upgraded)
         return envelope_next(stream, &ret->data, &ret->len, error);
     r = piece_next(stream, &piece, error);
     if (r <= 0)
@@ -222,7 +224,7 @@ int holt_stream_next_raw(struct holt_stream *stream, struct holt_piece *ret,
 /* Whether a next call would have to receive first. */
 static bool is_waiting(const struct holt_stream *stream)
 {
-    const struct http *http = &stream->holt->http;
+    const struct http *http = &stream->connection->http;
     struct raw_parser parser = stream->parser;
     struct raw_piece piece;
     struct envelope envelope;
@@ -236,15 +238,7 @@ static bool is_waiting(const struct holt_stream *stream)
 
 int holt_stream_fd(const struct holt_stream *stream)
 {
-    return is_waiting(stream) ? stream->holt->http.fd : -1;
-}
-
-/* An input may have the connection as well, so that closing it alone would not hang up. */
-static void leave(struct http *http)
-{
-    if (http->is_upgraded)
-        (void)shutdown(http->fd, SHUT_RDWR);
-    http_done(http);
+    return is_waiting(stream) ? link_poll_fd(stream->connection->http.link) : -1;
 }
 
 void holt_stream_close(struct holt_stream *stream)
@@ -253,50 +247,53 @@ void holt_stream_close(struct holt_stream *stream)
 
     if (!stream)
         return;
-    http = &stream->holt->http;
-    if (http->is_upgraded || (!http->is_complete && !stream->holt->has_rest))
-        leave(http);
-    stream->holt->is_streaming = false;
+    http = &stream->connection->http;
+    /* An input may hold the link as well, so that letting go of it alone would not hang up. */
+    if (http->is_upgraded)
+        link_hang_up(http->link);
+    handle_give(stream->connection);
     free(stream);
 }
 
 struct holt_input {
-    int fd;
+    struct link *link;
+    bool is_broken; /* half a frame was sent */
 };
 
 int holt_input_open(const struct holt_stream *stream, struct holt_input **ret,
                     struct holt_error *error)
 {
-    const struct http *http = &stream->holt->http;
+    const struct http *http = &stream->connection->http;
     struct holt_input *input;
-    int fd;
 
     if (!http->is_upgraded)
         return error_set(error, "unimplemented", "the stream carries no input");
-    fd = fcntl(http->fd, F_DUPFD_CLOEXEC, 3);
-    if (fd < 0)
-        return error_set(error, "internal", "duplicate the connection: %s", strerror(errno));
     input = xcalloc(1, sizeof(*input));
-    input->fd = fd;
+    input->link = link_ref(http->link);
     *ret = input;
     return 0;
 }
 
-static int input_put(const struct holt_input *input, enum raw_type type, const char *data,
-                     size_t len)
+static int input_put(struct holt_input *input, enum raw_type type, const char *data, size_t len,
+                     int64_t deadline)
 {
     unsigned char header[RAW_HEADER_SIZE];
     struct iovec parts[] = {
         { .iov_base = header, .iov_len = sizeof(header) },
         { .iov_base = (void *)(uintptr_t)data, .iov_len = len },
     };
+    int r;
 
+    if (input->is_broken)
+        return -EPIPE;
     raw_header(header, type, len);
-    return http_send_parts(input->fd, parts, ARRAY_SIZE(parts));
+    r = link_send(input->link, parts, ARRAY_SIZE(parts), deadline);
+    input->is_broken = r < 0;
+    return r;
 }
 
 int holt_input_send(struct holt_input *input, const void *data, size_t len, bool is_eof,
-                    struct holt_error *error)
+                    int64_t deadline, struct holt_error *error)
 {
     const char *bytes = data;
     int r = 0;
@@ -304,12 +301,14 @@ int holt_input_send(struct holt_input *input, const void *data, size_t len, bool
     while (r == 0 && len > 0) {
         size_t part = len < RAW_DATA_MAX ? len : RAW_DATA_MAX;
 
-        r = input_put(input, RAW_STDIN, bytes, part);
+        r = input_put(input, RAW_STDIN, bytes, part, deadline);
         bytes += part;
         len -= part;
     }
     if (r == 0 && is_eof)
-        r = input_put(input, RAW_STDIN_EOF, NULL, 0);
+        r = input_put(input, RAW_STDIN_EOF, NULL, 0, deadline);
+    if (r == -ETIMEDOUT)
+        return error_set(error, "deadline_exceeded", "the process has not taken its input in time");
     return r < 0 ? error_set(error, "unavailable", "send to the daemon: %s", strerror(-r)) : 0;
 }
 
@@ -317,6 +316,6 @@ void holt_input_close(struct holt_input *input)
 {
     if (!input)
         return;
-    (void)fd_close(input->fd);
+    link_unref(input->link);
     free(input);
 }

@@ -17,11 +17,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* Feeds a reply in pieces: 0 when it is complete, 1 when it is not, -1 when it was refused. */
 static int feed(struct http *http, const char *data, size_t size, size_t piece)
 {
-    const struct http_request request = { .reply_max = BODY_MAX };
+    const struct http_request request = { .reply_max = BODY_MAX, .deadline = HOLT_NO_DEADLINE };
     struct holt_error error;
 
     /* Without a descriptor nothing is sent, but the reader is ready for a reply. */
-    http_init(http, -1);
+    http_init(http, NULL);
     (void)http_send(http, &request, &error);
     while (size > 0 && !http->is_complete) {
         size_t len = size < piece ? size : piece;

@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "check.h"
 #include "client/http.h"
+#include "client/link.h"
 #include "holt.h"
 
 enum {
@@ -27,6 +28,7 @@ static const struct http_request hello = {
     .body = "{}",
     .len = 2,
     .reply_max = BODY_MAX,
+    .deadline = HOLT_NO_DEADLINE,
 };
 
 static void pair_init(struct pair *pair)
@@ -34,7 +36,7 @@ static void pair_init(struct pair *pair)
     int ends[2];
 
     CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0);
-    http_init(&pair->http, ends[0]);
+    http_init(&pair->http, link_new(ends[0]));
     pair->daemon_fd = ends[1];
 }
 
@@ -288,7 +290,7 @@ static void a_daemon_that_hangs_up_early_is_still_heard(void)
     int ends[2];
 
     CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
-    http_init(&pair.http, ends[0]);
+    http_init(&pair.http, link_new(ends[0]));
     CHECK(send(ends[1], reply, strlen(reply), 0) == (ssize_t)strlen(reply));
     CHECK(close(ends[1]) == 0);
     CHECK(http_send(&pair.http, &hello, &error) == 0);
