@@ -114,6 +114,16 @@ const char *err_cause_name(enum err_cause cause)
     return cause < ERR_CAUSES ? causes[cause].name : NULL;
 }
 
+/* One line, whatever it quotes: a name from outside may hold control characters. */
+__attribute__((format(printf, 2, 0))) static void say(struct err *err, const char *format,
+                                                      va_list args)
+{
+    (void)vsnprintf(err->msg, sizeof(err->msg), format, args);
+    for (char *next = err->msg; *next; next++)
+        if ((unsigned char)*next < ' ' || *next == 0x7f)
+            *next = '?';
+}
+
 static int set(struct err *err, enum err_kind kind, const char *format, va_list args)
     __attribute__((format(printf, 3, 0)));
 
@@ -123,7 +133,7 @@ static int set(struct err *err, enum err_kind kind, const char *format, va_list 
     err->cause = CAUSE_NONE;
     err->remedy[0] = '\0';
     err->errnum = kinds[kind].errnum;
-    (void)vsnprintf(err->msg, sizeof(err->msg), format, args);
+    say(err, format, args);
     return -err->errnum;
 }
 
@@ -161,7 +171,7 @@ int err_sys(struct err *err, int r, const char *format, ...)
     err->remedy[0] = '\0';
     err->errnum = r < 0 ? -r : EIO;
     va_start(args, format);
-    (void)vsnprintf(err->msg, sizeof(err->msg), format, args);
+    say(err, format, args);
     va_end(args);
 
     /* A long noun must not push out the reason. */
@@ -181,7 +191,7 @@ int err_wrap(struct err *err, const char *format, ...)
 
     memcpy(inner, err->msg, sizeof(inner));
     va_start(args, format);
-    (void)vsnprintf(err->msg, sizeof(err->msg), format, args);
+    say(err, format, args);
     va_end(args);
     used = strlen(err->msg);
     (void)snprintf(err->msg + used, sizeof(err->msg) - used, ": %s", inner);

@@ -154,6 +154,18 @@ static void a_cause_knows_better_than_its_kind_whether_to_try_again(void)
     CHECK(err.kind == ERR_UNAVAILABLE && err_is_retryable(&err));
 }
 
+static void a_message_is_one_line_whatever_it_quotes(void)
+{
+    struct err err = { 0 };
+
+    (void)err_set(&err, ERR_INVALID, "no '%s'", "a\nb\033[1m\x7f\xc3\xa9");
+    CHECK_TEXT(err.msg, "no 'a?b?[1m?\xc3\xa9'");
+    (void)err_sys(&err, -ENOENT, "open %s", "x\ty");
+    CHECK_TEXT(err.msg, "open x?y: No such file or directory");
+    (void)err_wrap(&err, "in %s", "\r");
+    CHECK_TEXT(err.msg, "in ?: open x?y: No such file or directory");
+}
+
 int main(void)
 {
     RUN(a_refusal_carries_kind_errno_and_message);
@@ -166,5 +178,6 @@ int main(void)
     RUN(every_cause_has_a_name_and_a_kind);
     RUN(a_remedy_is_of_the_error_its_cause_or_its_kind);
     RUN(a_cause_knows_better_than_its_kind_whether_to_try_again);
+    RUN(a_message_is_one_line_whatever_it_quotes);
     return 0;
 }
