@@ -4,7 +4,10 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/err.h"
+#include "base/near.h"
+#include "base/xalloc.h"
 
 static const struct option_row *find_long(const struct option_table *table, const char *name,
                                           size_t len)
@@ -25,6 +28,26 @@ static const struct option_row *find_letter(const struct option_table *table, ch
     return NULL;
 }
 
+static int unknown_long(const struct option_table *table, const char *name, size_t len,
+                        struct err *err)
+{
+    cleanup_free char *word = xasprintf("%.*s", (int)len, name);
+    const char *near = NULL;
+    int least = NEAR_MAX + 1;
+
+    for (; table; table = table->more) {
+        for (size_t i = 0; i < table->count; i++) {
+            int distance = word_distance(word, table->rows[i].name);
+
+            near = distance < least ? table->rows[i].name : near;
+            least = distance < least ? distance : least;
+        }
+    }
+    if (near)
+        return err_set(err, ERR_INVALID, "unknown option --%s (did you mean --%s?)", word, near);
+    return err_set(err, ERR_INVALID, "unknown option --%s", word);
+}
+
 /* --name, --name=VALUE or --name VALUE; *used is how many words of argv it took. */
 static int parse_long(const struct option_table *table, void *into, char *const *argv, int *used,
                       struct err *err)
@@ -36,7 +59,7 @@ static int parse_long(const struct option_table *table, void *into, char *const 
 
     *used = 1;
     if (!row)
-        return err_set(err, ERR_INVALID, "unknown option --%.*s", (int)len, name);
+        return unknown_long(table, name, len, err);
     if (!row->argument && equals)
         return err_set(err, ERR_INVALID, "option --%s takes no value", row->name);
     if (!row->argument || equals)

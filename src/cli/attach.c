@@ -102,6 +102,7 @@ const struct command command_attach = {
     .name = "attach",
     .operands = "ID PROCESS",
     .summary = "Stay with a process that runs: its output, our input",
+    .example = "holt attach work p4    # ctrl-p ctrl-q leaves it running",
     .options = &option_table_help,
     .passes_status = true,
     .run = command_attach_run,

@@ -156,6 +156,7 @@ const struct command command_audit = {
     .name = "audit",
     .operands = "[ID]",
     .summary = "Show the record of what was done, and check it",
+    .example = "holt audit --verify",
     .options = &table,
     .run = audit_run,
 };

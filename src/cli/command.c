@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/near.h"
 #include "cli/report.h"
 
 int option_set_help(void *into, const char *value, struct err *err)
@@ -54,11 +55,11 @@ int command_printed(void)
     return fflush(stdout) == 0 ? STATUS_OK : report("cannot write to stdout");
 }
 
-static bool is_below(const struct command *command, const char *name)
+bool command_is_below(const struct command *command, const char *word)
 {
-    size_t len = strlen(name);
+    size_t len = strlen(word);
 
-    return strncmp(command->name, name, len) == 0 && command->name[len] == ' ';
+    return strncmp(command->name, word, len) == 0 && command->name[len] == ' ';
 }
 
 static int print_command(const struct command *command)
@@ -66,8 +67,10 @@ static int print_command(const struct command *command)
     (void)printf("Usage: holt %s [OPTIONS]%s%s\n\n%s.\n\nOptions:\n", command->name,
                  *command->operands ? " " : "", command->operands, command->summary);
     options_help(command->options, stdout);
+    if (command->example)
+        (void)printf("\nExample:\n  %s\n", command->example);
     for (const struct command *const *next = commands; *next; next++)
-        if (is_below(*next, command->name))
+        if (command_is_below(*next, command->name))
             (void)printf("\nSee also: holt %s --help\n", (*next)->name);
     return command_printed();
 }
@@ -119,7 +122,7 @@ int command_misused(const struct command *command, const char *why)
 }
 
 /* How many of the words are the command's name; 0 when they name another. */
-static int words_matched(const struct command *command, int count, char **words)
+static int words_matched(const struct command *command, int count, char *const *words)
 {
     size_t first = strcspn(command->name, " ");
     const char *second = command->name + first;
@@ -151,7 +154,7 @@ static bool list_below(const char *word)
     bool is_found = false;
 
     for (const struct command *const *next = commands; *next; next++) {
-        if (!is_below(*next, word))
+        if (!command_is_below(*next, word))
             continue;
         if (!is_found)
             (void)printf("Usage: holt %s COMMAND [OPTIONS] [ARGUMENTS]\n\nCommands:\n", word);
@@ -161,21 +164,41 @@ static bool list_below(const char *word)
     return is_found;
 }
 
+/* What was perhaps meant, or NULL. */
+static const char *nearest_command(const char *word)
+{
+    const char *found = NULL;
+    int least = NEAR_MAX + 1;
+
+    for (const struct command *const *next = commands; *next; next++) {
+        int distance = word_distance(word, (*next)->name);
+
+        if (distance < least) {
+            least = distance;
+            found = (*next)->name;
+        }
+    }
+    return found;
+}
+
 static int unknown(int count, char **words)
 {
     bool is_pair = count >= 2 && words[1][0] != '-';
+    const char *near;
 
     for (const struct command *const *next = commands; *next; next++)
-        if (is_below(*next, words[0]))
+        if (command_is_below(*next, words[0]))
             return is_pair ? report_usage("unknown command '%s %s'; see 'holt %s --help'", words[0],
                                           words[1], words[0])
                            : report_usage("'holt %s' needs a command; see 'holt %s --help'",
                                           words[0], words[0]);
-    return report_usage("unknown command '%s'; see 'holt --help'", words[0]);
+    near = nearest_command(words[0]);
+    return near ? report_usage("unknown command '%s' (did you mean '%s'?); see 'holt --help'",
+                               words[0], near)
+                : report_usage("unknown command '%s'; see 'holt --help'", words[0]);
 }
 
-/* The command with the longest name that the words begin with, or NULL. */
-static const struct command *find(int count, char **words, int *ret_used)
+const struct command *command_find(int count, char *const *words, int *ret_used)
 {
     const struct command *found = NULL;
 
@@ -194,7 +217,7 @@ static const struct command *find(int count, char **words, int *ret_used)
 int commands_help(int count, char **words)
 {
     int used = 0;
-    const struct command *command = find(count, words, &used);
+    const struct command *command = command_find(count, words, &used);
 
     if (command && used == count)
         return print_command(command);
@@ -210,7 +233,7 @@ int commands_run(int count, char **words)
 {
     bool is_help = count == 2 && (strcmp(words[1], "--help") == 0 || strcmp(words[1], "-h") == 0);
     int used;
-    const struct command *command = find(count, words, &used);
+    const struct command *command = command_find(count, words, &used);
 
     int status;
 

@@ -10,8 +10,10 @@
 struct command {
     const char *group;    /* the heading that --help lists it under */
     const char *name;     /* one word, or two: "template import" */
-    const char *operands; /* behind the options, as --help shows them; "" for none */
+    const char *operands; /* behind the options, as --help shows them; "" for none. Completion
+                           * knows what an ID, a TEMPLATE, ... is by these words. */
     const char *summary;
+    const char *example; /* lines for --help, where it is not obvious, or NULL */
     const struct option_table *options;
     bool takes_command; /* the operands are another command's words: options end at the first */
     bool passes_status; /* exits as a process in a sandbox does; Holt's own failures are all 125 */
@@ -45,6 +47,10 @@ struct output_options {
     {                                                                                              \
         "quiet", 'q', NULL, "print only ids", option_set_quiet                                     \
     }
+#define OPTION_QUIET_NAMES                                                                         \
+    {                                                                                              \
+        "quiet", 'q', NULL, "print only names", option_set_quiet                                   \
+    }
 
 int option_set_output(void *into, const char *value, struct err *err);
 int option_set_json(void *into, const char *value, struct err *err);
@@ -58,14 +64,47 @@ int option_set_quiet(void *into, const char *value, struct err *err);
 
 int option_set_help(void *into, const char *value, struct err *err);
 
-extern const struct command command_run, command_create, command_exec, command_ps, command_logs,
-    command_attach, command_kill, command_wait, command_launch, command_port, command_ls,
-    command_inspect, command_pause, command_resume, command_stop, command_start, command_rm,
-    command_turn, command_snapshot, command_snapshots, command_snapshots_rm, command_rollback,
-    command_fork, command_diff, command_shell, command_sh, command_shells, command_shells_rm,
-    command_template_import, command_template_commit, command_template_ls, command_template_rm,
-    command_token_create, command_token_ls, command_token_rm, command_audit, command_doctor,
-    command_version, command_help;
+extern const struct command command_run;
+extern const struct command command_create;
+extern const struct command command_ls;
+extern const struct command command_inspect;
+extern const struct command command_pause;
+extern const struct command command_resume;
+extern const struct command command_stop;
+extern const struct command command_start;
+extern const struct command command_rm;
+extern const struct command command_exec;
+extern const struct command command_launch;
+extern const struct command command_ps;
+extern const struct command command_logs;
+extern const struct command command_attach;
+extern const struct command command_kill;
+extern const struct command command_wait;
+extern const struct command command_port;
+extern const struct command command_port_ls;
+extern const struct command command_shell;
+extern const struct command command_sh;
+extern const struct command command_shells;
+extern const struct command command_shells_rm;
+extern const struct command command_turn;
+extern const struct command command_snapshot;
+extern const struct command command_snapshots;
+extern const struct command command_snapshots_rm;
+extern const struct command command_rollback;
+extern const struct command command_fork;
+extern const struct command command_diff;
+extern const struct command command_template_import;
+extern const struct command command_template_commit;
+extern const struct command command_template_ls;
+extern const struct command command_template_rm;
+extern const struct command command_token_create;
+extern const struct command command_token_ls;
+extern const struct command command_token_rm;
+extern const struct command command_audit;
+extern const struct command command_doctor;
+extern const struct command command_completion;
+extern const struct command command_version;
+extern const struct command command_help;
 
 /* The table of a command that has no option but --help. */
 extern const struct option_table option_table_help;
@@ -106,6 +145,13 @@ int command_printed(void);
 
 /* Reports wrong operands. Returns the exit status. */
 int command_misused(const struct command *command, const char *why);
+
+/* The command with the longest name that the words begin with, and of how many words that is; NULL:
+ * none. */
+const struct command *command_find(int count, char *const *words, int *ret_used);
+
+/* Whether the command's name is of two words, of which this is the first. */
+bool command_is_below(const struct command *command, const char *word);
 
 /* Runs the command that words name, and returns its exit status. */
 int commands_run(int count, char **words);

@@ -105,11 +105,36 @@ static int open_named(const char *host, struct holt **ret)
     return report_absence(&named, "");
 }
 
+static const char *run_directory(void)
+{
+    const char *run = environment("HOLT_RUN");
+
+    return run ? run : "/run/holt";
+}
+
+static char *host_choose(void)
+{
+    const char *named = environment("HOLT_HOST");
+
+    return named ? xstrdup(named) : xasprintf("unix://%s/holt.sock", run_directory());
+}
+
+int connection_open_quietly(struct connection *ret)
+{
+    cleanup_free char *host = host_choose();
+    struct holt *holt = NULL;
+    struct holt_error error;
+
+    if (holt_open(host, NULL, &holt, &error) < 0)
+        return -1;
+    *ret = (struct connection){ .holt = holt, .host = TAKE_PTR(host) };
+    return 0;
+}
+
 int connection_open(struct connection *ret)
 {
-    const char *named = environment("HOLT_HOST"), *run = environment("HOLT_RUN");
-    const char *run_dir = run ? run : "/run/holt";
-    cleanup_free char *host = named ? xstrdup(named) : xasprintf("unix://%s/holt.sock", run_dir);
+    const char *named = environment("HOLT_HOST"), *run_dir = run_directory();
+    cleanup_free char *host = host_choose();
     struct holt *holt = NULL;
 
     if ((named ? open_named(host, &holt) : open_local(run_dir, host, &holt)) < 0)

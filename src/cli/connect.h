@@ -11,4 +11,7 @@ struct connection {
 /* Connects, and starts the daemon of this machine if need be. 0, or -1 after having reported why.
  */
 int connection_open(struct connection *ret);
+
+/* The same with a daemon that is there already, and without a word. */
+int connection_open_quietly(struct connection *ret);
 void connection_close(struct connection *connection);

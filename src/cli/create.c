@@ -173,6 +173,7 @@ const struct command command_create = {
     .name = "create",
     .operands = "",
     .summary = "Make a sandbox that stays",
+    .example = "id=$(holt create --name work --label team=red --ttl 1h -q)",
     .options = &table,
     .run = create_run,
 };

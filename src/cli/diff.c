@@ -12,8 +12,8 @@
 #include "holt.h"
 
 struct diff_options {
-    struct common_options common;
-    bool wants_stat, wants_json, wants_patch;
+    struct output_options output; /* JSON: one change a line */
+    bool wants_stat, wants_patch;
     struct diff_stat stat; /* gathered on the way */
 };
 
@@ -32,16 +32,6 @@ static int set_stat(void *into, const char *value, struct err *err)
     return 0;
 }
 
-static int set_json(void *into, const char *value, struct err *err)
-{
-    struct diff_options *options = into;
-
-    (void)value;
-    (void)err;
-    options->wants_json = true;
-    return 0;
-}
-
 static int set_patch(void *into, const char *value, struct err *err)
 {
     struct diff_options *options = into;
@@ -55,7 +45,8 @@ static int set_patch(void *into, const char *value, struct err *err)
 static const struct option_row rows[] = {
     { "stat", 0, NULL, "count the lines that changed", set_stat },
     { "patch", 'p', NULL, "write a patch that git apply takes", set_patch },
-    { "json", 0, NULL, "write JSON, one change a line", set_json },
+    OPTION_OUTPUT,
+    OPTION_JSON,
     OPTION_HELP,
 };
 
@@ -79,7 +70,7 @@ static int handle_message(const json_t *message, void *context)
     struct diff_options *options = context;
     struct err err;
 
-    if (options->wants_json) {
+    if (options->output.wants_json) {
         (void)json_dumpf(message, stdout, JSON_COMPACT);
         (void)printf("\n");
         return STATUS_OK;
@@ -93,7 +84,7 @@ static int handle_message(const json_t *message, void *context)
 static int diff_run(int argc, char **argv)
 {
     static const struct operands operands = { 1, 3, "an ID and at most FROM and TO" };
-    cleanup_with(options_done) struct diff_options options = { .wants_json = false };
+    cleanup_with(options_done) struct diff_options options = { .wants_stat = false };
     struct holt_error error;
     int next, status;
 
@@ -101,7 +92,7 @@ static int diff_run(int argc, char **argv)
         return status;
     if (!command_has_operands(&command_diff, &operands, argc - next))
         return STATUS_HOLT;
-    if (options.wants_stat && options.wants_patch && !options.wants_json)
+    if (options.wants_stat && options.wants_patch && !options.output.wants_json)
         return command_misused(&command_diff, "shows either --stat or --patch");
     status = call_stream("holt.v1.SnapshotService/Diff",
                          json_pack("{s:s, s:s, s:s, s:b, s:b}", "sandboxId", argv[next], "from",
@@ -109,7 +100,7 @@ static int diff_run(int argc, char **argv)
                                    argc - next > 2 ? argv[next + 2] : "", "lines",
                                    options.wants_stat, "patch", options.wants_patch),
                          handle_message, &options, &error);
-    if (status == 0 && options.wants_stat && !options.wants_json)
+    if (status == 0 && options.wants_stat && !options.output.wants_json)
         diff_stat_print(&options.stat);
     (void)fflush(stdout);
     if (status < 0)
@@ -122,6 +113,7 @@ const struct command command_diff = {
     .name = "diff",
     .operands = "ID [FROM [TO]]",
     .summary = "Show which files changed",
+    .example = "holt diff work turn-0001 --patch | git apply",
     .options = &table,
     .run = diff_run,
 };

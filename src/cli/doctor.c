@@ -8,16 +8,11 @@
 #include "cli/daemon.h"
 #include "cli/report.h"
 
-struct doctor_options {
-    struct common_options common;
-    bool wants_json;
-};
-
 /* The daemon's binary looks itself, because a machine where no daemon can start is the very one
  * that needs a doctor. */
 static int doctor_run(int argc, char **argv)
 {
-    struct doctor_options options = { .wants_json = false };
+    struct output_options options = { .wants_json = false };
     char name[] = "holtd", doctor[] = "--doctor", json[] = "--json";
     char *const words[] = { name, doctor, NULL, NULL };
     char *const json_words[] = { name, doctor, json, NULL };
@@ -33,20 +28,7 @@ static int doctor_run(int argc, char **argv)
                            : report("cannot run %s: %s", binary, strerror(errno));
 }
 
-static int set_json(void *into, const char *value, struct err *err)
-{
-    struct doctor_options *options = into;
-
-    (void)value;
-    (void)err;
-    options->wants_json = true;
-    return 0;
-}
-
-static const struct option_row rows[] = {
-    { "json", 0, NULL, "write JSON instead of lines for people", set_json },
-    OPTION_HELP,
-};
+static const struct option_row rows[] = { OPTION_OUTPUT, OPTION_JSON, OPTION_HELP };
 
 static const struct option_table table = { rows, ARRAY_SIZE(rows), NULL };
 

@@ -129,6 +129,7 @@ const struct command command_exec = {
     .name = "exec",
     .operands = "ID [--] COMMAND [ARGUMENT...]",
     .summary = "Run a command in a sandbox that stays",
+    .example = "holt exec work -- sh -c 'echo 1 >/workspace/a'",
     .options = &table,
     .takes_command = true,
     .passes_status = true,

@@ -67,6 +67,7 @@ const struct command command_fork = {
     .name = "fork",
     .operands = "ID",
     .summary = "Make new sandboxes with the files of one",
+    .example = "holt fork work --from turn-0003 --count 8",
     .options = &table,
     .run = fork_run,
 };

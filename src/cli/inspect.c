@@ -7,6 +7,11 @@
 #include "cli/report.h"
 #include "holt.h"
 
+/* There is no other form, but whoever writes -o json everywhere need not know that. */
+static const struct option_row rows[] = { OPTION_OUTPUT, OPTION_HELP };
+
+static const struct option_table table = { rows, ARRAY_SIZE(rows), NULL };
+
 static int inspect_one(struct holt *holt, const char *id)
 {
     cleanup_json json_t *reply = NULL;
@@ -24,10 +29,15 @@ static int inspect_run(int argc, char **argv)
 {
     static const struct operands operands = { 1, 0, "an ID" };
     cleanup_with(connection_close) struct connection connection = { .holt = NULL };
+    struct output_options options = { .wants_json = true };
     int next, status;
 
-    if (!command_parse_plain(&command_inspect, &operands, argc, argv, &next, &status))
+    if (!command_parse(&command_inspect, &options, argc, argv, &next, &status))
         return status;
+    if (!command_has_operands(&command_inspect, &operands, argc - next))
+        return STATUS_HOLT;
+    if (!options.wants_json)
+        return command_misused(&command_inspect, "has no table to show; 'holt ls' has");
     if (connection_open(&connection) < 0)
         return STATUS_HOLT;
     status = STATUS_OK;
@@ -42,6 +52,6 @@ const struct command command_inspect = {
     .name = "inspect",
     .operands = "ID...",
     .summary = "Show all that is known of sandboxes, as JSON",
-    .options = &option_table_help,
+    .options = &table,
     .run = inspect_run,
 };

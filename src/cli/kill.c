@@ -73,6 +73,7 @@ const struct command command_kill = {
     .name = "kill",
     .operands = "ID PROCESS...",
     .summary = "Send a signal to processes",
+    .example = "holt kill -s INT --tree work p4",
     .options = &table,
     .run = kill_run,
 };

@@ -176,6 +176,7 @@ const struct command command_launch = {
     .name = "launch",
     .operands = "ID [--] COMMAND [ARGUMENT...]",
     .summary = "Start a service in a sandbox and forward its port",
+    .example = "holt launch work --port 8000 --restart always -- python3 -m http.server 8000",
     .options = &table,
     .takes_command = true,
     .run = launch_run,

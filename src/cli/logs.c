@@ -110,6 +110,7 @@ const struct command command_logs = {
     .name = "logs",
     .operands = "ID PROCESS",
     .summary = "Show what a process has written",
+    .example = "holt logs -f --tail 4K work p4",
     .options = &table,
     .run = logs_run,
 };

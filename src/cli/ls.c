@@ -95,6 +95,7 @@ const struct command command_ls = {
     .name = "ls",
     .operands = "",
     .summary = "List the sandboxes",
+    .example = "holt ls --label team=red -q | xargs holt rm",
     .options = &table,
     .run = ls_run,
 };

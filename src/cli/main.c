@@ -26,6 +26,7 @@ const struct command *const commands[] = {
     &command_kill,
     &command_wait,
     &command_port,
+    &command_port_ls,
 
     &command_shell,
     &command_sh,
@@ -50,6 +51,7 @@ const struct command *const commands[] = {
     &command_token_rm,
     &command_audit,
     &command_doctor,
+    &command_completion,
     &command_version,
     &command_help,
     NULL,

@@ -61,7 +61,7 @@ static int shells_rm_run(int argc, char **argv)
 const struct command command_snapshots_rm = {
     .group = "Turns",
     .name = "snapshots rm",
-    .operands = "ID NAME...",
+    .operands = "ID SNAPSHOT...",
     .summary = "Remove turns or snapshots of a sandbox",
     .options = &option_table_help,
     .run = snapshots_rm_run,
@@ -70,7 +70,7 @@ const struct command command_snapshots_rm = {
 const struct command command_shells_rm = {
     .group = "Shells",
     .name = "shells rm",
-    .operands = "ID NAME...",
+    .operands = "ID SHELL...",
     .summary = "End shells of a sandbox and all that they started",
     .options = &option_table_help,
     .run = shells_rm_run,

@@ -63,6 +63,7 @@ const struct command command_port = {
     .name = "port",
     .operands = "ID PORT",
     .summary = "Forward a port of a sandbox until interrupted",
+    .example = "holt port -l :8080 work 8000",
     .options = &table,
     .run = port_run,
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -89,12 +90,13 @@ static void state_format(const json_t *process, char ret[STATE_SIZE])
     }
 }
 
-/* Not more than a line has room for, and no half of a character. */
+/* Not more than a line has room for, and no half of a character; all of it where a program reads.
+ */
 static void line_cut(struct buf *line)
 {
     size_t len = COMMAND_MAX;
 
-    if (line->len <= COMMAND_MAX)
+    if (line->len <= COMMAND_MAX || !isatty(STDOUT_FILENO))
         return;
     while (len > 0 && ((unsigned char)line->data[len] & 0xc0) == 0x80)
         len--;
@@ -111,7 +113,7 @@ static void command_add(struct table *cells, const json_t *process)
         const char *arg = json_string_value(json_array_get(args, i));
 
         if (arg)
-            (void)buf_printf(&line, "%s%.200s", i > 0 ? " " : "", arg);
+            (void)buf_printf(&line, "%s%s", i > 0 ? " " : "", arg);
     }
     if (json_is_true(json_object_get(process, "argsTruncated")))
         (void)buf_add_str(&line, " ...");

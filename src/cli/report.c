@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/json.h"
+#include "cli/terminal.h"
 #include "holt.h"
 
 enum { LINE_SIZE = 1024 };
@@ -31,11 +32,13 @@ static void write_line(const char *start, const char *format, va_list args)
 
 static void write_line(const char *start, const char *format, va_list args)
 {
+    bool is_red = terminal_has_colours(STDERR_FILENO);
     char line[LINE_SIZE];
-    size_t len = (size_t)snprintf(line, sizeof(line), "%s", start);
+    size_t len = (size_t)snprintf(line, sizeof(line), "%s%s%s", is_red ? COLOUR_RED : "", start,
+                                  is_red ? COLOUR_NONE : "");
 
     (void)vsnprintf(line + len, sizeof(line) - len - 1, format, args);
-    drop_controls(line);
+    drop_controls(line + len);
     len = strlen(line);
     line[len++] = '\n';
     (void)write_all(STDERR_FILENO, line, len);

@@ -47,6 +47,7 @@ const struct command command_rollback = {
     .name = "rollback",
     .operands = "ID SNAPSHOT",
     .summary = "Make the files those of a snapshot again; processes end",
+    .example = "holt rollback work turn-0003",
     .options = &table,
     .run = rollback_run,
 };

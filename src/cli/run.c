@@ -31,6 +31,7 @@ const struct command command_run = {
     .name = "run",
     .operands = "[--] COMMAND [ARGUMENT...]",
     .summary = "Run a command in a throw-away sandbox",
+    .example = "holt run --memory 512M --timeout 30s -- python3 -c 'print(\"hi\")'",
     .options = &table,
     .takes_command = true,
     .passes_status = true,

@@ -116,8 +116,8 @@ static int set_no_tty(void *into, const char *value, struct err *err)
 }
 
 const struct option_row run_sandbox_rows[RUN_SANDBOX_ROWS] = {
-    { "template", 0, "NAME", "the files to start from", set_template },
-    { "runtime", 0, "NAME", "the kind of sandbox: native or bwrap", set_runtime },
+    { "template", 0, "TEMPLATE", "the files to start from", set_template },
+    { "runtime", 0, "RUNTIME", "the kind of sandbox: native or bwrap", set_runtime },
     { "memory", 'm', "SIZE", "most memory the sandbox may use: 512M, 2G", set_memory },
     { "cpus", 0, "NUMBER", "most CPUs it may use: 1.5", set_cpus },
     { "pids", 0, "NUMBER", "most processes and threads it may have", set_pids },

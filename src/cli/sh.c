@@ -131,8 +131,9 @@ static int sh_run(int argc, char **argv)
 const struct command command_sh = {
     .group = "Shells",
     .name = "sh",
-    .operands = "ID NAME COMMAND",
+    .operands = "ID SHELL COMMAND",
     .summary = "Run one command in a shell that stays",
+    .example = "holt sh work main 'cd /workspace && make'",
     .options = &table,
     .passes_status = true,
     .run = sh_run,

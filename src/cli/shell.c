@@ -23,7 +23,7 @@ static int set_name(void *into, const char *value, struct err *err)
 }
 
 static const struct option_row rows[] = {
-    { "name", 'n', "NAME", "which shell; 'main' unless it is given", set_name },
+    { "name", 'n', "SHELL", "which shell; 'main' unless it is given", set_name },
     OPTION_HELP,
 };
 
@@ -61,6 +61,7 @@ const struct command command_shell = {
     .name = "shell",
     .operands = "ID",
     .summary = "Attach to the terminal of a shell that stays",
+    .example = "holt shell work -n build",
     .options = &table,
     .passes_status = true,
     .run = shell_run,

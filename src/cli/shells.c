@@ -30,7 +30,8 @@ static int print_table(const json_t *shells)
     return command_printed();
 }
 
-static const struct option_row rows[] = { OPTION_OUTPUT, OPTION_JSON, OPTION_HELP };
+static const struct option_row rows[] = { OPTION_OUTPUT, OPTION_JSON, OPTION_QUIET_NAMES,
+                                          OPTION_HELP };
 
 static const struct option_table table = { rows, ARRAY_SIZE(rows), NULL };
 
@@ -52,6 +53,8 @@ static int shells_run(int argc, char **argv)
         return status;
     if (!call_list(reply, "shells", &shells))
         return STATUS_HOLT;
+    if (options.is_quiet)
+        return print_texts(shells, "name");
     return options.wants_json ? print_json(shells) : print_table(shells);
 }
 

@@ -19,6 +19,7 @@ const struct command command_snapshot = {
     .name = "snapshot",
     .operands = "ID NAME",
     .summary = "Keep the files as they are now under a name",
+    .example = "holt snapshot work before-upgrade",
     .options = &option_table_help,
     .run = snapshot_run,
 };

@@ -56,7 +56,7 @@ static int print_table(const json_t *snapshots, const char *base)
     return command_printed();
 }
 
-static const struct option_row rows[] = { OPTION_OUTPUT, OPTION_HELP };
+static const struct option_row rows[] = { OPTION_OUTPUT, OPTION_QUIET_NAMES, OPTION_HELP };
 
 static const struct option_table table = { rows, ARRAY_SIZE(rows), NULL };
 
@@ -78,6 +78,8 @@ static int snapshots_run(int argc, char **argv)
         return status;
     if (!call_list(reply, "snapshots", &snapshots))
         return STATUS_HOLT;
+    if (options.is_quiet)
+        return print_texts(snapshots, "name");
     return options.wants_json ? print_json(reply)
                               : print_table(snapshots, call_text(reply, "base"));
 }

@@ -8,17 +8,24 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/parse.h"
 #include "base/xalloc.h"
 #include "cli/report.h"
+#include "cli/terminal.h"
 
-enum { COLUMNS_MAX = 16 };
+enum { COLUMNS_MAX = 16, CELL_BYTES_MAX = 8192 };
+
+struct layout {
+    int widths[COLUMNS_MAX];
+    bool has_colours;
+};
 
 void table_add(struct table *table, const char *format, ...)
 {
-    char text[1024];
+    char text[CELL_BYTES_MAX];
     va_list args;
 
     va_start(args, format);
@@ -45,34 +52,69 @@ int text_width(const char *text)
     return width;
 }
 
+/* What a state looks like; NULL: plain. The words are those of sandboxes and processes. */
+static const char *state_colour(const char *state)
+{
+    static const struct {
+        const char *start, *colour;
+    } colours[] = {
+        { "active", COLOUR_GREEN },    { "running", COLOUR_GREEN },
+        { "idle", COLOUR_GREEN },      { "busy", COLOUR_YELLOW },
+        { "paus", COLOUR_YELLOW },     { "creating", COLOUR_YELLOW },
+        { "rolling", COLOUR_YELLOW },  { "destroying", COLOUR_YELLOW },
+        { "failed", COLOUR_RED },      { "stopped", COLOUR_GREY },
+        { "exited 0", COLOUR_GREY },   { "asleep", COLOUR_GREY },
+        { "killed", COLOUR_GREY },     { "exited", COLOUR_RED },
+        { "oom", COLOUR_RED },         { "timed out", COLOUR_RED },
+        { "SIG", COLOUR_RED },         { "lost", COLOUR_RED },
+        { "not started", COLOUR_RED },
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(colours); i++)
+        if (strncmp(state, colours[i].start, strlen(colours[i].start)) == 0)
+            return colours[i].colour;
+    return NULL;
+}
+
+/* A cell in the column STATE has the colour of its state. */
+static void print_cell(const struct layout *layout, const char *title, const char *cell)
+{
+    bool is_state = layout->has_colours && strcmp(title, "STATE") == 0;
+    const char *colour = is_state ? state_colour(cell) : NULL;
+
+    (void)printf("%s%s%s", colour ? colour : "", cell, colour ? COLOUR_NONE : "");
+}
+
 /* Nothing is padded at the end of a line, nor is an empty last cell set off. */
-static void print_row(const struct table *table, const char *const *cells, const int *widths)
+static void print_row(const struct table *table, const char *const *cells,
+                      const struct layout *layout)
 {
     for (size_t i = 0; i < table->columns; i++) {
-        int padding = widths[i] - text_width(cells[i]);
+        int padding = layout->widths[i] - text_width(cells[i]);
         bool is_right = table->right >> i & 1, is_last = i + 1 == table->columns;
 
         if (is_last && *cells[i] == '\0')
             break;
-        (void)printf("%s%*s%s%*s", i > 0 ? "  " : "", is_right ? padding : 0, "", cells[i],
-                     is_right || is_last ? 0 : padding, "");
+        (void)printf("%s%*s", i > 0 ? "  " : "", is_right ? padding : 0, "");
+        print_cell(layout, table->titles[i], cells[i]);
+        (void)printf("%*s", is_right || is_last ? 0 : padding, "");
     }
     (void)printf("\n");
 }
 
 void table_print(const struct table *table)
 {
-    int widths[COLUMNS_MAX] = { 0 };
+    struct layout layout = { .has_colours = terminal_has_colours(STDOUT_FILENO) };
 
     assert(table->columns > 0 && table->columns <= COLUMNS_MAX);
     for (size_t i = 0; i < table->columns; i++)
-        widths[i] = text_width(table->titles[i]);
+        layout.widths[i] = text_width(table->titles[i]);
     for (size_t i = 0; i < table->count; i++)
-        if (text_width(table->cells[i]) > widths[i % table->columns])
-            widths[i % table->columns] = text_width(table->cells[i]);
-    print_row(table, table->titles, widths);
+        if (text_width(table->cells[i]) > layout.widths[i % table->columns])
+            layout.widths[i % table->columns] = text_width(table->cells[i]);
+    print_row(table, table->titles, &layout);
     for (size_t i = 0; i + table->columns <= table->count; i += table->columns)
-        print_row(table, (const char *const *)table->cells + i, widths);
+        print_row(table, (const char *const *)table->cells + i, &layout);
 }
 
 void table_done(struct table *table)

@@ -19,6 +19,7 @@ const struct command command_template_commit = {
     .name = "template commit",
     .operands = "ID NAME",
     .summary = "Make a template of a sandbox's files as they are now",
+    .example = "holt template commit work work-base",
     .options = &option_table_help,
     .run = template_commit_run,
 };

@@ -3,62 +3,65 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json.h"
 #include "cli/call.h"
 #include "cli/command.h"
+#include "cli/progress.h"
 #include "cli/report.h"
 #include "holt.h"
 
-/* One line that is written over and over; only where somebody is looking. */
-static void show_progress(const json_t *progress)
+struct import {
+    struct progress progress;
+    char label[64];
+    bool is_done;
+};
+
+/* The daemon tells how much it has written so far. How much there will be, nobody knows before. */
+static void show_progress(struct import *import, const json_t *progress)
 {
     uint64_t bytes = 0, files = 0;
     struct err ignored;
 
-    if (!isatty(STDERR_FILENO) || json_get_u64(progress, "bytes", &bytes, &ignored) < 0 ||
-        json_get_u64(progress, "files", &files, &ignored) < 0)
+    if (json_get_u64(progress, "bytes", &bytes, &ignored) < 0 ||
+        json_get_u64(progress, "files", &files, &ignored) < 0 || bytes < import->progress.done)
         return;
-    (void)fprintf(stderr, "\r\033[K%" PRIu64 " files, %" PRIu64 " MiB", files, bytes >> 20);
-}
-
-static void clear_progress(void)
-{
-    if (isatty(STDERR_FILENO))
-        (void)fprintf(stderr, "\r\033[K");
+    (void)snprintf(import->label, sizeof(import->label), "%" PRIu64 " files", files);
+    progress_add(&import->progress, bytes - import->progress.done);
 }
 
 static int handle_event(const json_t *event, void *context)
 {
     const json_t *progress = NULL, *template = NULL;
-    bool *is_done = context;
+    struct import *import = context;
     struct err err;
 
     if (json_get_object(event, "progress", &progress, &err) < 0 ||
         json_get_object(event, "template", &template, &err) < 0)
         return report_unreadable(err.msg);
     if (progress)
-        show_progress(progress);
-    *is_done = *is_done || template;
+        show_progress(import, progress);
+    import->is_done = import->is_done || template;
     return STATUS_OK;
 }
 
 /* Follows the import to its end: the exit status. */
-static int import(const char *name, const char *path)
+static int import_follow(const char *name, const char *path)
 {
+    struct import import = { .is_done = false };
     struct holt_error error;
-    bool is_done = false;
-    int r = call_stream("holt.v1.TemplateService/Import",
-                        json_pack("{s:s,s:s}", "name", name, "path", path), handle_event, &is_done,
-                        &error);
+    int r;
 
-    clear_progress();
+    progress_begin(&import.progress, import.label, 0);
+    r = call_stream("holt.v1.TemplateService/Import",
+                    json_pack("{s:s,s:s}", "name", name, "path", path), handle_event, &import,
+                    &error);
+    progress_end(&import.progress);
     if (r < 0)
         return report_holt_error(&error);
-    if (r == 0 && !is_done)
+    if (r == 0 && !import.is_done)
         return report("the daemon ended the import without a template");
     return r;
 }
@@ -74,7 +77,7 @@ static int template_import_run(int argc, char **argv)
     path = realpath(argv[next + 1], NULL);
     if (!path)
         return report("template import: %s: %s", argv[next + 1], strerror(errno));
-    status = import(argv[next], path);
+    status = import_follow(argv[next], path);
     if (status != STATUS_OK)
         return status;
     (void)printf("%s\n", argv[next]);
@@ -86,6 +89,7 @@ const struct command command_template_import = {
     .name = "template import",
     .operands = "NAME PATH",
     .summary = "Make a template from a directory, an archive or an image",
+    .example = "holt template import debian rootfs.tar.zst",
     .options = &option_table_help,
     .run = template_import_run,
 };

@@ -72,10 +72,12 @@ static int template_ls_run(int argc, char **argv)
         return status;
     if (!call_list(reply, "templates", &templates))
         return STATUS_HOLT;
+    if (options.is_quiet)
+        return print_texts(templates, "name");
     return options.wants_json ? print_json(templates) : print_table(templates);
 }
 
-static const struct option_row rows[] = { OPTION_OUTPUT, OPTION_HELP };
+static const struct option_row rows[] = { OPTION_OUTPUT, OPTION_QUIET_NAMES, OPTION_HELP };
 
 static const struct option_table table = { rows, ARRAY_SIZE(rows), NULL };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/terminal.h"
 
+#include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -30,4 +32,18 @@ void terminal_size(uint32_t *ret_rows, uint32_t *ret_columns)
         (void)ioctl(STDIN_FILENO, TIOCGWINSZ, &size);
     *ret_rows = size.ws_row > 0 ? size.ws_row : 24;
     *ret_columns = size.ws_col > 0 ? size.ws_col : 80;
+}
+
+bool terminal_is_dumb(void)
+{
+    const char *term = getenv("TERM");
+
+    return !term || strcmp(term, "dumb") == 0;
+}
+
+bool terminal_has_colours(int fd)
+{
+    const char *none = getenv("NO_COLOR");
+
+    return !(none && *none) && isatty(fd) == 1 && !terminal_is_dumb();
 }

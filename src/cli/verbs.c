@@ -116,7 +116,7 @@ SANDBOX_VERB(rm, "Remove sandboxes with all their snapshots", rm_table);
 const struct command command_template_rm = {
     .group = "Templates",
     .name = "template rm",
-    .operands = "NAME...",
+    .operands = "TEMPLATE...",
     .summary = "Remove templates",
     .options = &option_table_help,
     .run = template_rm_run,

@@ -3,16 +3,21 @@
 #include "cli/command.h"
 #include "cli/report.h"
 
+static const struct option_row rows[] = { OPTION_OUTPUT, OPTION_HELP };
+
+static const struct option_table table = { rows, ARRAY_SIZE(rows), NULL };
+
 static int version_run(int argc, char **argv)
 {
-    struct common_options options = { .wants_help = false };
+    struct output_options options = { .wants_json = false };
     int next, status;
 
     if (!command_parse(&command_version, &options, argc, argv, &next, &status))
         return status;
     if (next != argc)
         return command_misused(&command_version, "takes no arguments");
-    (void)printf("holt " HOLT_VERSION "\n");
+    (void)printf(options.wants_json ? "{\"version\":\"" HOLT_VERSION "\"}\n"
+                                    : "holt " HOLT_VERSION "\n");
     return command_printed();
 }
 
@@ -21,6 +26,6 @@ const struct command command_version = {
     .name = "version",
     .operands = "",
     .summary = "Show the version",
-    .options = &option_table_help,
+    .options = &table,
     .run = version_run,
 };

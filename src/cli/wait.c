@@ -95,6 +95,7 @@ const struct command command_wait = {
     .name = "wait",
     .operands = "ID PROCESS...",
     .summary = "Wait for processes to end; the exit status is that of the last",
+    .example = "holt wait --timeout 5m work p4",
     .options = &table,
     .passes_status = true,
     .run = wait_run,
