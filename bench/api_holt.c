@@ -63,7 +63,7 @@ static void call_once(struct holt *holt)
     struct holt_error error;
     char *reply;
 
-    if (holt_call(holt, "holt.v1.HostService/Health", "{}", &reply, &error) < 0)
+    if (holt_call(holt, "holt.v1.HostService/Health", "{}", HOLT_NO_DEADLINE, &reply, &error) < 0)
         errx(1, "Health: %s", error.message);
     free(reply);
 }
@@ -93,10 +93,12 @@ static void *caller_run(void *context)
 {
     struct caller *caller = context;
     struct bench *bench = caller->bench;
+    struct holt_options options = HOLT_OPTIONS_INIT;
     struct holt_error error;
     struct holt *holt;
 
-    if (holt_open(bench->host, NULL, &holt, &error) < 0)
+    options.host = bench->host;
+    if (holt_open(&options, HOLT_NO_DEADLINE, &holt, &error) < 0)
         errx(1, "connect: %s", error.message);
     call_once(holt);
     (void)pthread_barrier_wait(&bench->ready);

@@ -125,7 +125,7 @@ int connection_open_quietly(struct connection *ret)
     struct holt *holt = NULL;
     struct holt_error error;
 
-    if (holt_open(host, NULL, &holt, &error) < 0)
+    if (open_host(host, &holt, &error) < 0)
         return -1;
     *ret = (struct connection){ .holt = holt, .host = TAKE_PTR(host) };
     return 0;
