@@ -45,8 +45,8 @@ CLIENT_ROOMS := base wire client
 # Its compiler sees musl's headers and, beside them, only the kernel's own.
 GUEST_CC := musl-gcc
 UAPI := $(OUT)/uapi
-GUEST_SOURCES := $(wildcard src/guest/*.c) $(wildcard src/wire/frame.c src/wire/message.c) \
-	$(addprefix src/base/,buf.c err.c io.c xalloc.c) \
+GUEST_SOURCES := $(wildcard src/guest/*.c) $(wildcard src/wire/file.c src/wire/frame.c src/wire/message.c) \
+	$(addprefix src/base/,buf.c err.c file_entry.c io.c tree.c tree_sink.c tree_source.c xalloc.c) \
 	$(wildcard $(addprefix src/kernel/,caps.c clone.c fds.c mount.c netns.c path.c pty.c vclone.c))
 GUEST_OBJECTS := $(patsubst src/%.c,$(OUT)/obj-guest/%.o,$(GUEST_SOURCES))
 GUEST_CFLAGS := $(COMMON) -isystem $(UAPI) -Os -fno-pie -fno-asynchronous-unwind-tables \

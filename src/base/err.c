@@ -73,6 +73,10 @@ static const struct {
                                    "see 'holt template ls' for the templates that there are" },
     [CAUSE_TEMPLATE_IN_USE] = { "TemplateInUse", ERR_BUSY, false,
                                 "remove the sandboxes that are made from it first" },
+    [CAUSE_FILE_NOT_FOUND] = { "FileNotFound", ERR_NOT_FOUND, false, NULL },
+    [CAUSE_FILE_EXISTS] = { "FileExists", ERR_EXISTS, false, NULL },
+    [CAUSE_NO_SPACE] = { "NoSpace", ERR_EXHAUSTED, false,
+                         "remove files in the sandbox, or give it a larger quota" },
 };
 
 const struct err_kind_row *err_kind_row(enum err_kind kind)

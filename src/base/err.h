@@ -56,6 +56,9 @@ enum err_cause {
     CAUSE_CAPACITY_EXCEEDED, /* of the daemon: as many as there can be at one time */
     CAUSE_TEMPLATE_NOT_FOUND,
     CAUSE_TEMPLATE_IN_USE,
+    CAUSE_FILE_NOT_FOUND,
+    CAUSE_FILE_EXISTS,
+    CAUSE_NO_SPACE,
     ERR_CAUSES
 };
 

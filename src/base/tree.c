@@ -5,10 +5,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/fs.h>
+#include <linux/stat.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -79,7 +82,7 @@ static int open_own_dir(int dir_fd, const char *name)
 
     if (fd < 0)
         return -errno;
-    if (statx(fd, "", AT_EMPTY_PATH, STATX_TYPE, &stx) < 0)
+    if (syscall(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_TYPE, &stx) < 0)
         return -errno;
     if (stx.stx_attributes & STATX_ATTR_MOUNT_ROOT)
         return -EBUSY;
@@ -92,7 +95,7 @@ static int move_up(struct removal *removal, int dir_fd, const char *name)
 
     for (;;) {
         (void)snprintf(moved, sizeof(moved), ".deep-%u", removal->moved++);
-        if (renameat2(dir_fd, name, removal->top_fd, moved, RENAME_NOREPLACE) == 0)
+        if (syscall(SYS_renameat2, dir_fd, name, removal->top_fd, moved, RENAME_NOREPLACE) == 0)
             return 0;
         if (errno != EEXIST)
             return -errno;

@@ -21,6 +21,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "guest/connection.h"
+#include "guest/file.h"
 #include "guest/guest.h"
 #include "guest/process.h"
 #include "guest/root.h"
@@ -139,6 +140,10 @@ static bool handle_frame(struct guest *guest, const struct frame *frame, const i
         process_spawn(guest, frame, fds);
         return true;
     }
+    if (frame->type == FRAME_FILES) {
+        file_start(guest, frame, fds);
+        return true;
+    }
     if (frame_is_of_connection(frame->type))
         return connection_handle(guest, frame);
     if (frame->type >= FRAME_READY)
@@ -173,8 +178,8 @@ static bool receive(struct guest *guest)
         if (r < 0)
             break;
         is_ok = handle_frame(guest, &frame, fds);
-        /* A spawn owns its descriptor; the others are done with theirs. */
-        if (frame.type != FRAME_SPAWN)
+        /* What starts somebody owns its descriptors; the others are done with theirs. */
+        if (frame.type != FRAME_SPAWN && frame.type != FRAME_FILES)
             close_all(fds, frame.fds);
         if (!is_ok)
             break;

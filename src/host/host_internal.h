@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "host/channel.h"
+#include "host/file_pool.h"
 #include "host/host.h"
 #include "host/machine.h"
 #include "host/port_table.h"
@@ -63,6 +64,7 @@ struct machine {
     struct ledger *ledger;     /* of a sandbox's machine, referenced: what is known of processes */
     struct volume_mounts root; /* of a sandbox's machine: held open, see machine_enter */
     struct port_table ports;
+    struct file_pool files;
     struct machine *next; /* in the host's table, or in the reaper's queue */
 
     pthread_mutex_t lock; /* over all below */

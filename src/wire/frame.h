@@ -44,7 +44,7 @@ enum {
     FRAME_FDS_MAX = 16,
     FRAME_CONN_WINDOW = 128 * 1024, /* of one direction of a connection */
     FRAME_CONNECTIONS_MAX = 512,
-    WIRE_VERSION = 4,
+    WIRE_VERSION = 5,
 };
 
 enum frame_type {
@@ -65,6 +65,8 @@ enum frame_type {
     FRAME_FORGET,    /* the end of a process is known; its record may go */
     FRAME_SHELL_RUN, /* message_shell_run: one command of a shell, which must have none */
     FRAME_SHELL_INTERRUPT, /* u64 command: to be ended, and the shell kept if that can be */
+    FRAME_FILES, /* empty, with a cgroup and a socket: a file worker, which says HELLO over the
+                    socket (wire/file.h) */
 
     /* guest to daemon */
     FRAME_READY,     /* u32 version, u32 the highest process that it was ever told to start */

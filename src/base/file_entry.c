@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/file_entry.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+static const char *const type_names[ENTRY_TYPES] = {
+    [ENTRY_NONE] = "",
+    [ENTRY_FILE] = "file",
+    [ENTRY_DIRECTORY] = "directory",
+    [ENTRY_LINK] = "link",
+    [ENTRY_PIPE] = "pipe",
+    [ENTRY_SOCKET] = "socket",
+    [ENTRY_CHARACTER_DEVICE] = "character-device",
+    [ENTRY_BLOCK_DEVICE] = "block-device",
+};
+
+static enum entry_type type_of(mode_t mode)
+{
+    switch (mode & S_IFMT) {
+    case S_IFREG:
+        return ENTRY_FILE;
+    case S_IFDIR:
+        return ENTRY_DIRECTORY;
+    case S_IFLNK:
+        return ENTRY_LINK;
+    case S_IFIFO:
+        return ENTRY_PIPE;
+    case S_IFSOCK:
+        return ENTRY_SOCKET;
+    case S_IFCHR:
+        return ENTRY_CHARACTER_DEVICE;
+    case S_IFBLK:
+        return ENTRY_BLOCK_DEVICE;
+    default:
+        return ENTRY_NONE;
+    }
+}
+
+struct file_entry entry_of(const char *path, const struct stat *st)
+{
+    return (struct file_entry){
+        .path = path,
+        .type = type_of(st->st_mode),
+        .mode = (uint32_t)st->st_mode & 07777,
+        .uid = st->st_uid,
+        .gid = st->st_gid,
+        .size = (uint64_t)st->st_size,
+        .inode = st->st_ino,
+        .links = (uint32_t)st->st_nlink,
+        .mtime_s = st->st_mtim.tv_sec,
+        .mtime_ns = (uint32_t)st->st_mtim.tv_nsec,
+        .target = "",
+        .same_as = "",
+        .user_name = "",
+        .group_name = "",
+    };
+}
+
+const char *entry_type_name(enum entry_type type)
+{
+    return type < ENTRY_TYPES ? type_names[type] : "";
+}
+
+enum entry_type entry_type_find(const char *name)
+{
+    for (int i = ENTRY_FILE; i < ENTRY_TYPES; i++)
+        if (strcmp(type_names[i], name) == 0)
+            return (enum entry_type)i;
+    return ENTRY_NONE;
+}
+
+bool entry_path_is_below(const char *path)
+{
+    do {
+        size_t len = strcspn(path, "/");
+
+        if (len == 0 || (len == 1 && path[0] == '.') ||
+            (len == 2 && path[0] == '.' && path[1] == '.'))
+            return false;
+        path += len;
+    } while (*path++ == '/');
+    return true;
+}

@@ -1,0 +1,76 @@
+/* What the files of a file worker share. */
+#pragma once
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "base/buf.h"
+#include "wire/file.h"
+
+/* The users and groups of the sandbox, as its own files have them. */
+struct file_names {
+    struct {
+        char *text;
+        struct stat st; /* of what text was read from */
+    } files[2];         /* passwd, group */
+};
+
+struct worker {
+    int fd;
+    struct buf in;
+    size_t taken; /* of it */
+    struct file_parser parser;
+    struct buf out;
+    struct file_names names;
+    uint32_t uid, gid; /* on whose behalf the present request is */
+    bool has_failed;   /* the present request has */
+};
+
+struct file_user {
+    uint32_t uid, gid;
+    uint32_t groups[64];
+    size_t group_count;
+};
+
+/* The next piece from the daemon: 0, or -errno when there will be none. */
+int worker_next(struct worker *worker, struct file_piece *ret);
+
+/* Sends what is in worker->out: 0 or -errno. */
+int worker_flush(struct worker *worker);
+
+/* The same if it is much. */
+int worker_flush_some(struct worker *worker);
+
+/* Says that the present request has failed. 0, or -errno when the daemon is gone. */
+int worker_fail(struct worker *worker, int r, const char *path, const char *why);
+
+/* An answer, with the names of its owner: 0 or -errno. */
+int worker_put_entry(struct worker *worker, struct file_entry *entry);
+
+/* stat and an answer. */
+int worker_answer_entry(struct worker *worker, const char *full_path, const char *path,
+                        bool follows);
+
+/* The path with the workspace in front of a relative one: 0 or -ENAMETOOLONG. */
+int worker_path(const char *path, char ret[PATH_MAX]);
+
+/* Makes the missing directories above a path: 0 or -errno. */
+int worker_make_parents(const char *full_path, mode_t mode);
+
+/* Looks again whether the files have changed. */
+void file_names_refresh(struct file_names *names);
+
+/* Never NULL; valid until the next call for the same kind. */
+void file_names_of(struct file_names *names, uint32_t uid, uint32_t gid,
+                   char ret_user[FILE_USER_MAX + 1], char ret_group[FILE_USER_MAX + 1]);
+
+/* By name or number: 0 or -ENOENT. */
+int file_names_find(struct file_names *names, const char *user, struct file_user *ret);
+
+/* Each does one request; -errno when the daemon is gone. */
+typedef int file_fn(struct worker *worker, const struct file_request *request);
+
+file_fn file_stat, file_list, file_read, file_write, file_mkdir, file_move, file_remove, file_pull,
+    file_push, file_watch;

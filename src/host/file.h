@@ -1,0 +1,48 @@
+/* Files of a sandbox, through a worker inside it: one request (wire/file.h) and its answers. All of
+ * it blocks, and ends when the caller's client goes away. A worker is lent for one call. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "wire/file.h"
+
+struct err;
+struct file_call;
+struct sandbox;
+
+/* Needs what exec needs, and keeps the sandbox from being idle. The sandbox must stay referenced
+ * until the call is closed. watch_fd hangs up when the client goes away (-1: none). -ECANCELED when
+ * it has. */
+int file_call_open(struct sandbox *sandbox, int watch_fd, struct file_call **ret, struct err *err);
+
+/* Sends the request. What is too long, or has a NUL in it, is refused. */
+int file_call_ask(struct file_call *call, const struct file_request *request, struct err *err);
+
+/* What the worker says; texts and data are valid until the next call. */
+struct file_answer {
+    enum file_message_type type; /* ENTRY, DATA, TROUBLE, EVENT; or END, with a number */
+    struct file_entry entry;
+    struct file_failure trouble;
+    struct file_event event;
+    const char *data;
+    size_t len;
+    uint32_t number;
+};
+
+/* The next answer: 1, or 0 when this was the last, or a negative errno with err set; -ECANCELED
+ * when the client has gone. The last of STAT, MKDIR, MOVE and WRITE is an ENTRY, that of the others
+ * END; a WATCH has none. */
+int file_call_next(struct file_call *call, struct file_answer *ret, struct err *err);
+
+/* Whether the next answer is here already, so that asking for it does not wait. */
+bool file_call_has_next(const struct file_call *call);
+
+/* What goes on behind WRITE and PUSH. When the worker has failed already these say so. */
+int file_call_send_entry(struct file_call *call, const struct file_entry *entry, struct err *err);
+int file_call_send_data(struct file_call *call, const void *data, size_t len, struct err *err);
+int file_call_send_end(struct file_call *call, struct err *err);
+
+/* Gives the worker back, or ends it if it is in the middle of something. Accepts NULL. */
+void file_call_close(struct file_call *call);

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/file_pool.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "host/channel.h"
+#include "host/host_internal.h"
+#include "kernel/cgroup.h"
+#include "wire/file.h"
+#include "wire/frame.h"
+
+/* Linux 6.5; the headers may be older. */
+#ifndef SO_PASSPIDFD
+#define SO_PASSPIDFD 76
+#endif
+#ifndef SCM_PIDFD
+#define SCM_PIDFD 4
+#endif
+
+enum {
+    HELLO_SIZE = FILE_HEADER_SIZE + 4,
+    START_MS = 10 * 1000,
+    SOCKET_BYTES = 1024 * 1024, /* on the way in each direction */
+    WAIT_MS = 50,
+};
+
+#define GROUP "files"
+
+void file_pool_init(struct file_pool *pool)
+{
+    *pool = (struct file_pool){ .idle_count = 0 };
+    (void)pthread_mutex_init(&pool->lock, NULL);
+    (void)pthread_cond_init(&pool->changed, NULL);
+}
+
+/* One that is stopped does not see that its socket is closed. */
+static void worker_kill(struct file_worker *worker)
+{
+    if (worker->pidfd >= 0)
+        (void)pidfd_send_signal(worker->pidfd, SIGKILL, NULL, 0);
+    worker->pidfd = fd_close(worker->pidfd);
+    worker->fd = fd_close(worker->fd);
+}
+
+void file_pool_close(struct file_pool *pool)
+{
+    (void)pthread_mutex_lock(&pool->lock);
+    pool->is_closed = true;
+    while (pool->idle_count > 0) {
+        worker_kill(&pool->idle[--pool->idle_count]);
+        pool->count--;
+    }
+    (void)pthread_cond_broadcast(&pool->changed);
+    (void)pthread_mutex_unlock(&pool->lock);
+}
+
+void file_pool_done(struct file_pool *pool)
+{
+    file_pool_close(pool);
+    (void)pthread_cond_destroy(&pool->changed);
+    (void)pthread_mutex_destroy(&pool->lock);
+}
+
+/* One that says something without having been asked, or nothing ever again, is of no use. */
+static bool is_waiting(const struct file_worker *worker)
+{
+    char byte;
+
+    return recv(worker->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
+}
+
+/* 1 with a worker, 0 when one may be started (and is counted), -EAGAIN when there are too many. */
+static int claim(struct file_pool *pool, struct file_worker *ret)
+{
+    int r = -EAGAIN;
+
+    (void)pthread_mutex_lock(&pool->lock);
+    while (r == -EAGAIN && pool->idle_count > 0) {
+        *ret = pool->idle[--pool->idle_count];
+        if (is_waiting(ret)) {
+            r = 1;
+        } else {
+            worker_kill(ret);
+            pool->count--;
+        }
+    }
+    if (r == -EAGAIN && pool->count < FILE_WORKERS_MAX) {
+        pool->count++;
+        r = 0;
+    }
+    (void)pthread_mutex_unlock(&pool->lock);
+    return r;
+}
+
+static int make_sockets(int ret[2])
+{
+    const int on = 1, bytes = SOCKET_BYTES;
+
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ret) < 0)
+        return -errno;
+    (void)setsockopt(ret[0], SOL_SOCKET, SO_PASSPIDFD, &on, sizeof(on));
+    for (int i = 0; i < 2; i++)
+        (void)setsockopt(ret[i], SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof(bytes));
+    return 0;
+}
+
+static int send_start(struct machine *machine, int socket_fd, struct err *err)
+{
+    cleanup_with(buf_done) struct buf out = BUF_INIT(64);
+    cleanup_close int cgroup_fd = -EBADF;
+    size_t start;
+    int r = cgroup_open_child(machine->host->cgroups, machine->id, GROUP, machine->guest.first_uid,
+                              &cgroup_fd, err);
+
+    if (r < 0)
+        return r;
+    start = frame_begin(&out, FRAME_FILES, 0, 2);
+    r = frame_end(&out, start, true);
+    if (r == 0)
+        r = channel_send(&machine->channel, &out, (int[]){ cgroup_fd, socket_fd }, 2);
+    return r < 0 ? err_sys(err, r, "ask sandbox '%s' for a file worker", machine->id) : 0;
+}
+
+/* The first words, and from the kernel who said them. */
+static ssize_t receive_hello(struct file_worker *worker, char data[HELLO_SIZE])
+{
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control;
+    struct iovec part = { .iov_base = data, .iov_len = HELLO_SIZE };
+    struct msghdr message = {
+        .msg_iov = &part,
+        .msg_iovlen = 1,
+        .msg_control = control.bytes,
+        .msg_controllen = sizeof(control.bytes),
+    };
+    struct pollfd wait = { .fd = worker->fd, .events = POLLIN };
+    const int off = 0;
+    const struct cmsghdr *header;
+    ssize_t n;
+
+    n = poll(&wait, 1, START_MS);
+    if (n <= 0)
+        return n < 0 ? -errno : -ETIMEDOUT;
+    n = recvmsg(worker->fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+    if (n < 0)
+        return -errno;
+    header = CMSG_FIRSTHDR(&message);
+    if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_PIDFD)
+        memcpy(&worker->pidfd, CMSG_DATA(header), sizeof(int));
+    (void)setsockopt(worker->fd, SOL_SOCKET, SO_PASSPIDFD, &off, sizeof(off));
+    return n;
+}
+
+static int wait_hello(struct machine *machine, struct file_worker *worker, struct err *err)
+{
+    struct file_parser parser = { 0 };
+    struct file_piece piece = { 0 };
+    char data[HELLO_SIZE];
+    uint32_t errnum = 0;
+    ssize_t n = receive_hello(worker, data);
+
+    if (n == -ETIMEDOUT)
+        return err_set(err, ERR_BUSY, "sandbox '%s' has started no file worker within %d s",
+                       machine->id, START_MS / 1000);
+    if (n <= 0)
+        return err_set(err, ERR_BUSY, "the file worker of sandbox '%s' has ended at once",
+                       machine->id);
+    if (n != HELLO_SIZE || file_next(&parser, data, (size_t)n, &piece) != n ||
+        piece.type != FILE_HELLO || !file_get_number(&piece, &errnum))
+        return err_set(err, ERR_INTERNAL, "sandbox '%s' does not greet as it should", machine->id);
+    /* What was sent by holt-init itself, because there is no worker, names holt-init. */
+    if (errnum != 0)
+        worker->pidfd = fd_close(worker->pidfd);
+    if (errnum == EAGAIN || errnum == ENOMEM)
+        return err_set(err, ERR_EXHAUSTED,
+                       "sandbox '%s' cannot start a file worker: its limit of processes or memory "
+                       "is reached",
+                       machine->id);
+    if (errnum != 0)
+        return err_sys(err, -(int)(errnum < 4096 ? errnum : EIO), "start a file worker in '%s'",
+                       machine->id);
+    return 0;
+}
+
+static int start(struct machine *machine, struct file_worker *ret, struct err *err)
+{
+    struct file_worker worker = { .fd = -EBADF, .pidfd = -EBADF };
+    cleanup_close int theirs = -EBADF;
+    int sockets[2], r = make_sockets(sockets);
+
+    if (r < 0)
+        return err_sys(err, r, "make a socket for a file worker");
+    worker.fd = sockets[0];
+    theirs = sockets[1];
+    r = send_start(machine, theirs, err);
+    theirs = fd_close(theirs); /* so that the end of the worker is seen */
+    if (r == 0)
+        r = wait_hello(machine, &worker, err);
+    if (r < 0) {
+        worker_kill(&worker);
+        return r;
+    }
+    *ret = worker;
+    return 0;
+}
+
+static void count_down(struct file_pool *pool)
+{
+    (void)pthread_mutex_lock(&pool->lock);
+    pool->count--;
+    (void)pthread_cond_signal(&pool->changed);
+    (void)pthread_mutex_unlock(&pool->lock);
+}
+
+int file_pool_take(struct machine *machine, struct file_worker *ret, struct err *err)
+{
+    int r = claim(&machine->files, ret);
+
+    if (r != 0)
+        return r == 1 ? 1 : 0;
+    r = start(machine, ret, err);
+    if (r == 0)
+        return 1;
+    count_down(&machine->files);
+    return r;
+}
+
+void file_pool_wait(struct file_pool *pool)
+{
+    struct timespec until;
+
+    (void)clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += WAIT_MS * 1000000L;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    (void)pthread_mutex_lock(&pool->lock);
+    if (pool->count >= FILE_WORKERS_MAX && pool->idle_count == 0 && !pool->is_closed)
+        (void)pthread_cond_timedwait(&pool->changed, &pool->lock, &until);
+    (void)pthread_mutex_unlock(&pool->lock);
+}
+
+void file_pool_give(struct file_pool *pool, struct file_worker *worker, bool is_good)
+{
+    (void)pthread_mutex_lock(&pool->lock);
+    if (is_good && !pool->is_closed && pool->idle_count < FILE_IDLE_MAX) {
+        pool->idle[pool->idle_count++] = *worker;
+    } else {
+        worker_kill(worker);
+        pool->count--;
+    }
+    (void)pthread_cond_signal(&pool->changed);
+    (void)pthread_mutex_unlock(&pool->lock);
+}

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "wire/file.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "wire/frame.h"
+
+void file_header(char header[FILE_HEADER_SIZE], enum file_message_type type, size_t size)
+{
+    for (int i = 0; i < 4; i++) {
+        header[i] = (char)(unsigned char)(size >> (8 * i));
+        header[4 + i] = (char)(unsigned char)((unsigned)type >> (8 * i));
+    }
+}
+
+/* Makes room for a header: where the message begins. */
+static size_t begin(struct buf *out)
+{
+    static const char nothing[FILE_HEADER_SIZE];
+    size_t start = out->len;
+
+    return buf_add(out, nothing, sizeof(nothing)) < 0 ? (size_t)-1 : start;
+}
+
+/* Closes the message that begins at start, or takes it back. */
+static int end(struct buf *out, size_t start, enum file_message_type type, bool is_whole)
+{
+    size_t size;
+
+    if (start == (size_t)-1)
+        return -ENOBUFS;
+    size = out->len - start - FILE_HEADER_SIZE;
+    if (!is_whole || size > FILE_WHOLE_MAX) {
+        out->len = start;
+        return is_whole ? -EMSGSIZE : -ENOBUFS;
+    }
+    file_header(out->data + start, type, size);
+    return 0;
+}
+
+static const char *or_nothing(const char *text)
+{
+    return text ? text : "";
+}
+
+int file_put_request(struct buf *out, const struct file_request *request)
+{
+    size_t start = begin(out);
+
+    return end(
+        out, start, request->type,
+        put_u32(out, request->flags) && put_u32(out, request->mode) &&
+            put_u32(out, request->depth) && put_u32(out, request->limit) &&
+            put_u64(out, request->offset) && put_u64(out, request->length) &&
+            put_text(out, or_nothing(request->path)) && put_text(out, or_nothing(request->to)) &&
+            put_text(out, or_nothing(request->after)) && put_text(out, or_nothing(request->user)));
+}
+
+int file_put_entry(struct buf *out, const struct file_entry *entry)
+{
+    size_t start = begin(out);
+
+    return end(out, start, FILE_ENTRY,
+               put_u32(out, entry->type) && put_u32(out, entry->mode) && put_u32(out, entry->uid) &&
+                   put_u32(out, entry->gid) && put_u32(out, entry->links) &&
+                   put_u64(out, entry->size) && put_u64(out, entry->inode) &&
+                   put_u64(out, (uint64_t)entry->mtime_s) && put_u32(out, entry->mtime_ns) &&
+                   put_text(out, entry->path) && put_text(out, entry->target) &&
+                   put_text(out, entry->same_as) && put_text(out, entry->user_name) &&
+                   put_text(out, entry->group_name));
+}
+
+int file_put_failure(struct buf *out, enum file_message_type type,
+                     const struct file_failure *failure)
+{
+    size_t start = begin(out);
+
+    return end(out, start, type,
+               put_u32(out, failure->errnum) && put_text(out, failure->path) &&
+                   put_text(out, or_nothing(failure->why)));
+}
+
+int file_put_event(struct buf *out, const struct file_event *event)
+{
+    size_t start = begin(out);
+
+    return end(out, start, FILE_EVENT, put_u32(out, event->kind) && put_text(out, event->path));
+}
+
+int file_put_number(struct buf *out, enum file_message_type type, uint32_t number)
+{
+    size_t start = begin(out);
+
+    return end(out, start, type, put_u32(out, number));
+}
+
+static uint32_t number_at(const unsigned char *bytes)
+{
+    return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 |
+           (uint32_t)bytes[3] << 24;
+}
+
+static ssize_t take_data(struct file_parser *parser, const char *data, size_t len,
+                         struct file_piece *ret)
+{
+    size_t part = parser->left < len ? parser->left : len;
+
+    *ret = (struct file_piece){ .type = FILE_DATA, .data = data, .len = part };
+    parser->left -= part;
+    return (ssize_t)part;
+}
+
+ssize_t file_next(struct file_parser *parser, const void *data, size_t len, struct file_piece *ret)
+{
+    const char *payload = (const char *)data + FILE_HEADER_SIZE;
+    uint32_t size, type;
+
+    if (len == 0)
+        return 0;
+    if (parser->left > 0)
+        return take_data(parser, data, len, ret);
+    if (len < FILE_HEADER_SIZE)
+        return 0;
+    size = number_at(data);
+    type = number_at((const unsigned char *)data + 4);
+    if (type == FILE_NONE || type >= FILE_MESSAGE_TYPES ||
+        size > (type == FILE_DATA ? (uint32_t)FILE_DATA_MAX : (uint32_t)FILE_WHOLE_MAX))
+        return -EPROTO;
+    len -= FILE_HEADER_SIZE;
+    if (type == FILE_DATA && (len > 0 || size == 0)) {
+        parser->left = size;
+        return FILE_HEADER_SIZE + take_data(parser, payload, len, ret);
+    }
+    if (type == FILE_DATA || len < size)
+        return 0;
+    *ret = (struct file_piece){ .type = type, .data = payload, .len = size };
+    return (ssize_t)(FILE_HEADER_SIZE + size);
+}
+
+static struct reader reader_at(const struct file_piece *piece)
+{
+    return (struct reader){ .next = piece->data, .left = piece->len, .ok = true };
+}
+
+/* A text that is no longer than it may be. */
+static const char *get_short(struct reader *reader, size_t max)
+{
+    const char *text = get_text(reader);
+
+    if (reader->ok && strlen(text) > max)
+        reader->ok = false;
+    return text;
+}
+
+bool file_get_request(const struct file_piece *piece, struct file_request *ret)
+{
+    struct reader reader = reader_at(piece);
+
+    if (piece->type < FILE_STAT || piece->type > FILE_WATCH)
+        return false;
+    *ret = (struct file_request){ .type = piece->type };
+    ret->flags = get_u32(&reader);
+    ret->mode = get_u32(&reader);
+    ret->depth = get_u32(&reader);
+    ret->limit = get_u32(&reader);
+    ret->offset = get_u64(&reader);
+    ret->length = get_u64(&reader);
+    ret->path = get_short(&reader, ENTRY_PATH_MAX);
+    ret->to = get_short(&reader, ENTRY_PATH_MAX);
+    ret->after = get_short(&reader, ENTRY_PATH_MAX);
+    ret->user = get_short(&reader, FILE_USER_MAX);
+    return reader_is_done(&reader) && !(ret->flags & ~(uint32_t)FILE_ALL_FLAGS) &&
+           ret->mode <= 07777 && ret->offset <= INT64_MAX && ret->length <= INT64_MAX;
+}
+
+bool file_get_entry(const struct file_piece *piece, struct file_entry *ret)
+{
+    struct reader reader = reader_at(piece);
+    uint32_t type = get_u32(&reader);
+
+    if (piece->type != FILE_ENTRY || type == ENTRY_NONE || type >= ENTRY_TYPES)
+        return false;
+    *ret = (struct file_entry){ .type = (enum entry_type)type };
+    ret->mode = get_u32(&reader);
+    ret->uid = get_u32(&reader);
+    ret->gid = get_u32(&reader);
+    ret->links = get_u32(&reader);
+    ret->size = get_u64(&reader);
+    ret->inode = get_u64(&reader);
+    ret->mtime_s = (int64_t)get_u64(&reader);
+    ret->mtime_ns = get_u32(&reader);
+    ret->path = get_short(&reader, ENTRY_PATH_MAX);
+    ret->target = get_short(&reader, ENTRY_PATH_MAX);
+    ret->same_as = get_short(&reader, ENTRY_PATH_MAX);
+    ret->user_name = get_short(&reader, FILE_USER_MAX);
+    ret->group_name = get_short(&reader, FILE_USER_MAX);
+    return reader_is_done(&reader) && ret->mode <= 07777 && ret->mtime_ns < 1000000000 &&
+           ret->size <= INT64_MAX;
+}
+
+bool file_get_failure(const struct file_piece *piece, struct file_failure *ret)
+{
+    struct reader reader = reader_at(piece);
+
+    ret->errnum = get_u32(&reader);
+    ret->path = get_short(&reader, ENTRY_PATH_MAX);
+    ret->why = get_short(&reader, FILE_WHY_MAX);
+    return reader_is_done(&reader) && ret->errnum > 0 && ret->errnum < 4096;
+}
+
+bool file_get_event(const struct file_piece *piece, struct file_event *ret)
+{
+    struct reader reader = reader_at(piece);
+    uint32_t kind = get_u32(&reader);
+
+    ret->path = get_short(&reader, ENTRY_PATH_MAX);
+    ret->kind = kind < FILE_EVENT_KINDS ? (enum file_event_kind)kind : FILE_EVENT_NONE;
+    return reader_is_done(&reader) && piece->type == FILE_EVENT && ret->kind != FILE_EVENT_NONE;
+}
+
+bool file_get_number(const struct file_piece *piece, uint32_t *ret)
+{
+    struct reader reader = reader_at(piece);
+
+    *ret = get_u32(&reader);
+    return reader_is_done(&reader);
+}

@@ -1,0 +1,162 @@
+/* Between the daemon and a file worker, which does one thing after the other to files of a sandbox
+ * (guest/file.c). Both send messages over one byte stream, in little-endian order and without gaps:
+ *
+ * - u32 size: bytes of payload
+ * - u32 type: enum file_message_type
+ * - the payload
+ *
+ * A worker says HELLO first. Then the daemon sends a request, the worker answers it, and so on:
+ *
+ *   STAT, MKDIR, MOVE   ENTRY
+ *   REMOVE              END
+ *   LIST                ENTRY..., END (number: 1 if there is more)
+ *   READ                ENTRY, DATA..., END
+ *   PULL                (ENTRY, DATA... | TROUBLE)..., END
+ *   WRITE               the daemon goes on with DATA..., END; then ENTRY
+ *   PUSH                the daemon goes on with (ENTRY, DATA...)..., END; then END
+ *   WATCH               END once it watches, then EVENT... until the daemon hangs up
+ *
+ * Instead of any of these, and behind any ENTRY, DATA or TROUBLE, the worker may say FAILED: then
+ * the request is over; of WRITE and PUSH it still reads what comes until END. The daemon may say
+ * ABORT for END: what was begun is undone, and FAILED is the answer. How bytes are cut into DATA
+ * means nothing. Paths are bytes; relative ones begin at FILE_WORKSPACE.
+ *
+ * Nothing here depends on how the bytes travel: today that is a socket that goes to holt-init with
+ * the order to start a worker. To the daemon a worker is as hostile as its sandbox, so whatever is
+ * not as it should be ends it.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/file_entry.h"
+
+struct buf;
+
+#define FILE_WORKSPACE "/workspace"
+
+enum {
+    FILE_HEADER_SIZE = 8,
+    FILE_DATA_MAX = 256 * 1024,
+    FILE_WHOLE_MAX = 32 * 1024, /* any other payload */
+    FILE_USER_MAX = 64,
+    FILE_WHY_MAX = 120,
+    FILE_WATCHES_MAX = 8192, /* directories that one request watches */
+};
+
+enum file_message_type {
+    FILE_NONE,
+
+    /* daemon to worker */
+    FILE_STAT, /* the first ten: struct file_request */
+    FILE_LIST,
+    FILE_READ,
+    FILE_WRITE,
+    FILE_MKDIR,
+    FILE_MOVE,
+    FILE_REMOVE,
+    FILE_PULL,
+    FILE_PUSH,
+    FILE_WATCH,
+    FILE_ABORT, /* empty */
+
+    /* both */
+    FILE_ENTRY, /* struct file_entry */
+    FILE_DATA,  /* bytes */
+    FILE_END,   /* u32 number */
+
+    /* worker to daemon */
+    FILE_HELLO,   /* u32 errno: 0, or why there is no worker */
+    FILE_FAILED,  /* struct file_failure */
+    FILE_TROUBLE, /* struct file_failure: what could not be read */
+    FILE_EVENT,   /* struct file_event */
+
+    FILE_MESSAGE_TYPES
+};
+
+enum file_flag {
+    FILE_FOLLOW = 1 << 0,     /* stat: of what a link points to */
+    FILE_PARENTS = 1 << 1,    /* missing directories above are made; mkdir: one that is there is
+                                 fine */
+    FILE_REPLACE = 1 << 2,    /* move: what has the new name goes */
+    FILE_RECURSIVE = 1 << 3,  /* remove, watch: with all below */
+    FILE_MISSING_OK = 1 << 4, /* remove */
+    FILE_ATOMIC = 1 << 5, /* write: nobody sees half of it, and what was there stays until then */
+    FILE_EXCLUSIVE = 1 << 6,   /* write: there must be nothing yet */
+    FILE_APPEND = 1 << 7,      /* write: behind what is there */
+    FILE_AT_OFFSET = 1 << 8,   /* write: over what is there, which else is cut off first */
+    FILE_HAS_MODE = 1 << 9,    /* write, mkdir: `mode` counts, also for what is there */
+    FILE_KEEP_OWNER = 1 << 10, /* push */
+    FILE_ALL_FLAGS = (1 << 11) - 1,
+};
+
+struct file_request {
+    enum file_message_type type;
+    uint32_t flags;
+    uint32_t mode;
+    uint32_t depth;          /* list: 0 is 1 */
+    uint32_t limit;          /* list: entries */
+    uint64_t offset, length; /* read: 0 is all; write: where */
+    const char *path;
+    const char *to;    /* move */
+    const char *after; /* list: what is behind this path, from the directory listed; "": all */
+    const char *user;  /* whose rights and files: a name or number; "": root */
+};
+
+struct file_failure {
+    uint32_t errnum;
+    const char *path;
+    const char *why; /* "": what errnum says */
+};
+
+enum file_event_kind {
+    FILE_EVENT_NONE,
+    FILE_EVENT_CREATE,
+    FILE_EVENT_WRITE,
+    FILE_EVENT_REMOVE,
+    FILE_EVENT_RENAME, /* it had this name; what it is called now is told as created */
+    FILE_EVENT_CHMOD,
+    FILE_EVENT_OVERFLOW, /* events were lost */
+    FILE_EVENT_KINDS
+};
+
+struct file_event {
+    enum file_event_kind kind;
+    const char *path; /* from the directory that is watched; "": itself */
+};
+
+/* Each appends one message: 0, -EMSGSIZE, -ENOBUFS or -ENOMEM. */
+int file_put_request(struct buf *out, const struct file_request *request);
+int file_put_entry(struct buf *out, const struct file_entry *entry);
+int file_put_failure(struct buf *out, enum file_message_type type,
+                     const struct file_failure *failure);
+int file_put_event(struct buf *out, const struct file_event *event);
+int file_put_number(struct buf *out, enum file_message_type type, uint32_t number);
+
+/* Fills in the header of a message with so many bytes of payload. */
+void file_header(char header[FILE_HEADER_SIZE], enum file_message_type type, size_t size);
+
+/* Where a receiver is. Zero at the beginning. */
+struct file_parser {
+    size_t left; /* bytes of a DATA that have yet to come */
+};
+
+struct file_piece {
+    enum file_message_type type;
+    const char *data; /* inside the bytes that were parsed */
+    size_t len;
+};
+
+/* Takes what data starts with: a whole message, or some bytes of a DATA. How many bytes that were,
+ * 0 when more are needed (at most FILE_HEADER_SIZE + FILE_WHOLE_MAX at once), or -EPROTO. */
+ssize_t file_next(struct file_parser *parser, const void *data, size_t len, struct file_piece *ret);
+
+/* Each returns whether the piece is exactly such a message. Texts point into it. */
+bool file_get_request(const struct file_piece *piece, struct file_request *ret);
+bool file_get_entry(const struct file_piece *piece, struct file_entry *ret);
+bool file_get_failure(const struct file_piece *piece, struct file_failure *ret);
+bool file_get_event(const struct file_piece *piece, struct file_event *ret);
+bool file_get_number(const struct file_piece *piece, uint32_t *ret);
