@@ -167,6 +167,13 @@ HOLT_API int holt_input_send(struct holt_input *input, const void *data, size_t 
                              int64_t deadline, struct holt_error *error);
 HOLT_API void holt_input_close(struct holt_input *input);
 
+/* A client stream, FileService/Write or Push, may be opened with holt_stream_open_raw too: request
+ * is its first message. When the first piece is here, an empty event, it goes on with input: bytes
+ * by holt_input_send, and this for a message without bytes; is_eof ends it. The next event is the
+ * answer. */
+HOLT_API int holt_input_message(struct holt_input *input, const char *message, int64_t deadline,
+                                struct holt_error *error);
+
 /* A call that takes a stream of messages and answers with one. The deadline is that of all of it.
  */
 HOLT_API int holt_upload_open(struct holt *holt, const char *method, int64_t deadline,

@@ -15,6 +15,7 @@
 #include "api/route.h"
 #include "api/stream.h"
 #include "api/token_store.h"
+#include "api/upload.h"
 #include "api/upload_intake.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -353,7 +354,8 @@ static enum MHD_Result call_answer(struct exchange *exchange, struct MHD_Connect
     if (exchange->is_failed || exchange_is_late(exchange, &exchange->err))
         return exchange_fail(exchange, connection, &exchange->err);
     if (exchange->intake)
-        return upload_answer(exchange, connection);
+        return exchange->is_raw ? exchange_answer_raw(exchange, connection, NULL)
+                                : upload_answer(exchange, connection);
     if (request_parse(exchange, &request, &err) < 0)
         return exchange_fail(exchange, connection, &err);
     if (exchange->is_raw)
@@ -398,6 +400,8 @@ void exchange_free(struct exchange *exchange)
     exchange_count(exchange, ERR_CANCELED); /* by a client that went away */
     if (exchange->raw_stream)
         exchange->raw_stream->ops->close(exchange->raw_stream);
+    if (exchange->raw_upload)
+        exchange->raw_upload->ops->close(exchange->raw_upload);
     upload_intake_free(exchange->intake);
     buf_done(&exchange->body);
     free(exchange);

@@ -18,6 +18,7 @@ struct page;
 struct refusal;
 struct route;
 struct stream;
+struct upload;
 struct upload_intake;
 
 struct exchange {
@@ -36,7 +37,8 @@ struct exchange {
     bool is_failed;
     uint64_t deadline_ns;      /* that the client gave the call, or GUARD_FOREVER */
     bool is_raw;               /* the client asks for the connection itself */
-    struct stream *raw_stream; /* that will get it */
+    struct stream *raw_stream; /* that will get it; or */
+    struct upload *raw_upload;
     uint64_t started_ns;
     bool is_counted;
 };

@@ -7,6 +7,7 @@
 #include "api/raw_session.h"
 #include "api/route.h"
 #include "api/stream.h"
+#include "api/upload_intake.h"
 #include "base/cleanup.h"
 #include "wire/raw.h"
 
@@ -57,20 +58,29 @@ static void on_upgrade(void *cls, struct MHD_Connection *connection, void *slot,
     const struct raw_client client = { fd, early, early_len };
 
     (void)connection, (void)slot;
-    raw_session_run(exchange->listener->raw_sessions, TAKE_PTR(exchange->raw_stream), &owner,
-                    &client);
+    if (exchange->raw_upload)
+        raw_upload_run(exchange->listener->raw_sessions, TAKE_PTR(exchange->raw_upload), &owner,
+                       &client);
+    else
+        raw_session_run(exchange->listener->raw_sessions, TAKE_PTR(exchange->raw_stream), &owner,
+                        &client);
     (void)MHD_upgrade_action(handle, MHD_UPGRADE_ACTION_CLOSE);
 }
 
-/* A client that goes away before it has the answer leaves the stream to exchange_free. */
+/* A client that goes away before it has the answer leaves the stream to exchange_free. Of a client
+ * stream, the body was only the beginning. */
 enum MHD_Result exchange_answer_raw(struct exchange *exchange, struct MHD_Connection *connection,
                                     const json_t *request)
 {
     struct MHD_Response *response;
     struct err err = { 0 };
     enum MHD_Result result;
+    int r;
 
-    if (exchange->route->stream(&exchange->call, request, &exchange->raw_stream, &err) < 0)
+    r = exchange->intake
+            ? upload_intake_begun(exchange->intake, &exchange->raw_upload, &err)
+            : exchange->route->stream(&exchange->call, request, &exchange->raw_stream, &err);
+    if (r < 0)
         return exchange_fail(exchange, connection, &err);
     response = MHD_create_response_for_upgrade(on_upgrade, exchange);
     if (!response)

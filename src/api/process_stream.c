@@ -195,6 +195,8 @@ struct process *process_stream_writer(struct stream *stream)
 {
     const struct process_stream *events = (const struct process_stream *)stream;
 
+    if (stream->ops != &raw_events_ops)
+        return NULL;
     return events->process ? process_ref(events->process) : NULL;
 }
 

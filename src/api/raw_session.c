@@ -9,6 +9,7 @@
 
 #include "api/connect.h"
 #include "api/process_stream.h"
+#include "api/raw_session_internal.h"
 #include "api/stream.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -23,12 +24,11 @@ enum {
     LINGER_MS = 5000, /* how long a client may take to hang up once it was told the end */
 };
 
-struct raw_session {
-    struct raw_session *next;
+struct stream_session {
+    struct raw_session session;
     struct stream *stream;
     const struct stream_owner *owner;
     struct process *process; /* whose stdin is the client's; NULL: nobody's */
-    int fd;
     struct raw_parser parser;
     struct buf in;         /* the input thread's: received, and not handed on */
     atomic_bool is_broken; /* the client does not keep to the protocol */
@@ -58,7 +58,7 @@ void raw_sessions_done(struct raw_sessions *sessions)
     (void)pthread_mutex_destroy(&sessions->lock);
 }
 
-static void sessions_add(struct raw_sessions *sessions, struct raw_session *session)
+void raw_sessions_add(struct raw_sessions *sessions, struct raw_session *session)
 {
     (void)pthread_mutex_lock(&sessions->lock);
     session->next = sessions->first;
@@ -68,7 +68,7 @@ static void sessions_add(struct raw_sessions *sessions, struct raw_session *sess
     (void)pthread_mutex_unlock(&sessions->lock);
 }
 
-static void sessions_remove(struct raw_sessions *sessions, const struct raw_session *session)
+void raw_sessions_remove(struct raw_sessions *sessions, const struct raw_session *session)
 {
     struct raw_session **slot = &sessions->first;
 
@@ -80,22 +80,21 @@ static void sessions_remove(struct raw_sessions *sessions, const struct raw_sess
     (void)pthread_mutex_unlock(&sessions->lock);
 }
 
-/* The socket comes from libmicrohttpd and does not block. */
-static int wait_for(int fd, short events, int timeout_ms)
+int raw_wait(int fd, short events, int timeout_ms)
 {
     struct pollfd wait = { .fd = fd, .events = events };
 
     return poll(&wait, 1, timeout_ms) < 0 && errno != EINTR ? -errno : 0;
 }
 
-static int send_all(int fd, const char *data, size_t len)
+int raw_send_all(int fd, const char *data, size_t len)
 {
     while (len > 0) {
         ssize_t n = send(fd, data, len, MSG_NOSIGNAL);
         int r = 0;
 
         if (n < 0 && errno == EAGAIN)
-            r = wait_for(fd, POLLOUT, -1);
+            r = raw_wait(fd, POLLOUT, -1);
         else if (n < 0 && errno != EINTR)
             r = -errno;
         if (r < 0)
@@ -107,24 +106,25 @@ static int send_all(int fd, const char *data, size_t len)
 }
 
 /* 1, or 0 when nothing more will come. */
-static int receive(struct raw_session *session)
+static int receive(struct stream_session *session)
 {
     for (;;) {
-        ssize_t n = recv(session->fd, session->in.data + session->in.len,
+        ssize_t n = recv(session->session.fd, session->in.data + session->in.len,
                          PROCESS_INPUT_MAX - session->in.len, 0);
 
         if (n > 0) {
             session->in.len += (size_t)n;
             return 1;
         }
-        if (n == 0 || (errno != EAGAIN && errno != EINTR) || wait_for(session->fd, POLLIN, -1) < 0)
+        if (n == 0 || (errno != EAGAIN && errno != EINTR) ||
+            raw_wait(session->session.fd, POLLIN, -1) < 0)
             return 0;
     }
 }
 
 /* Waits until the process has room. What it takes no more is dropped: how it ended is told by its
  * own stream. */
-static void hand_on(const struct raw_session *session, const struct raw_piece *piece)
+static void hand_on(const struct stream_session *session, const struct raw_piece *piece)
 {
     bool is_eof = piece->type == RAW_STDIN_EOF;
     struct err ignored;
@@ -133,7 +133,7 @@ static void hand_on(const struct raw_session *session, const struct raw_piece *p
         (void)process_send_input(session->process, piece->data, piece->len, is_eof, &ignored);
 }
 
-static int take_received(struct raw_session *session)
+static int take_received(struct stream_session *session)
 {
     struct raw_piece piece;
     size_t done = 0;
@@ -150,7 +150,7 @@ static int take_received(struct raw_session *session)
 
 static void *input_main(void *argument)
 {
-    struct raw_session *session = argument;
+    struct stream_session *session = argument;
     int r;
 
     do
@@ -158,12 +158,12 @@ static void *input_main(void *argument)
     while (r == 0 && receive(session) > 0);
     if (r < 0) {
         atomic_store(&session->is_broken, true);
-        (void)shutdown(session->fd, SHUT_RD); /* which whoever waits for the process sees */
+        (void)shutdown(session->session.fd, SHUT_RD); /* which whoever waits for the process sees */
     }
     return NULL;
 }
 
-static int end_add(struct buf *out, const struct err *err)
+int raw_end_add(struct buf *out, const struct err *err)
 {
     cleanup_with(buf_done) struct buf end = BUF_INIT(RAW_WHOLE_MAX);
     int r = envelope_add_end(&end, err);
@@ -174,7 +174,7 @@ static int end_add(struct buf *out, const struct err *err)
 }
 
 /* One turn: 1 when there is more to come. The last event and the end go out together. */
-static int output_pass(struct raw_session *session, struct buf *out)
+static int output_pass(struct stream_session *session, struct buf *out)
 {
     struct err err = { 0 };
     int r, sent;
@@ -194,21 +194,20 @@ static int output_pass(struct raw_session *session, struct buf *out)
         buf_clear(out);
     if (r <= 0)
         session->owner->on_end(session->owner->context, r < 0 ? err.kind : ERR_NONE);
-    if (r <= 0 && end_add(out, r < 0 ? &err : NULL) < 0)
+    if (r <= 0 && raw_end_add(out, r < 0 ? &err : NULL) < 0)
         return -ENOMEM;
-    sent = send_all(session->fd, out->data, out->len);
+    sent = raw_send_all(session->session.fd, out->data, out->len);
     return sent < 0 ? sent : r;
 }
 
-/* What the client has not read yet must not be lost, and what it still sends is read away. */
-static void hang_up(struct raw_session *session)
+void raw_hang_up(int fd)
 {
-    (void)shutdown(session->fd, SHUT_WR);
-    (void)wait_for(session->fd, POLLRDHUP, LINGER_MS);
-    (void)shutdown(session->fd, SHUT_RDWR);
+    (void)shutdown(fd, SHUT_WR);
+    (void)raw_wait(fd, POLLRDHUP, LINGER_MS);
+    (void)shutdown(fd, SHUT_RDWR);
 }
 
-static int session_init(struct raw_session *session, const char *early, size_t early_len)
+static int session_init(struct stream_session *session, const char *early, size_t early_len)
 {
     int r = buf_reserve(&session->in, PROCESS_INPUT_MAX + early_len);
 
@@ -217,7 +216,7 @@ static int session_init(struct raw_session *session, const char *early, size_t e
 
 /* The process is let go of, which ends it unless it has ended, before the input thread is waited
  * for: that may be waiting for the process. */
-static void session_pass(struct raw_session *session)
+static void session_pass(struct stream_session *session)
 {
     cleanup_with(buf_done) struct buf out = BUF_INIT(OUT_MAX);
     pthread_t input;
@@ -231,28 +230,28 @@ static void session_pass(struct raw_session *session)
     while (output_pass(session, &out) > 0)
         ;
     session->stream->ops->close(session->stream);
-    hang_up(session);
+    raw_hang_up(session->session.fd); /* what the client still sends is read away meanwhile */
     (void)pthread_join(input, NULL);
 }
 
 void raw_session_run(struct raw_sessions *sessions, struct stream *stream,
                      const struct stream_owner *owner, const struct raw_client *client)
 {
-    struct raw_session session = {
+    struct stream_session session = {
         .stream = stream,
         .owner = owner,
         .process = process_stream_writer(stream),
-        .fd = client->fd,
+        .session = { .fd = client->fd },
         .parser = { .is_daemon = true },
         .in = BUF_INIT(PROCESS_INPUT_MAX + client->early_len),
     };
 
-    sessions_add(sessions, &session);
+    raw_sessions_add(sessions, &session.session);
     if (session_init(&session, client->early, client->early_len) < 0)
         stream->ops->close(stream);
     else
         session_pass(&session);
-    sessions_remove(sessions, &session);
+    raw_sessions_remove(sessions, &session.session);
     process_unref(session.process);
     buf_done(&session.in);
 }

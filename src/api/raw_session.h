@@ -9,6 +9,7 @@
 struct raw_session;
 struct stream;
 struct stream_owner;
+struct upload;
 
 /* All that are running on one listener. */
 struct raw_sessions {
@@ -36,3 +37,8 @@ struct raw_client {
  * which must be one that was made raw. */
 void raw_session_run(struct raw_sessions *sessions, struct stream *stream,
                      const struct stream_owner *owner, const struct raw_client *client);
+
+/* The same for a client stream that was begun: takes what the client sends and answers it. Takes
+ * the upload. */
+void raw_upload_run(struct raw_sessions *sessions, struct upload *upload,
+                    const struct stream_owner *owner, const struct raw_client *client);

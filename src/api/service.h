@@ -54,6 +54,11 @@ unary_fn port_service_list;
 stream_fn shell_service_run;
 unary_fn shell_service_open, shell_service_list, shell_service_remove;
 
+stream_fn file_service_read, file_service_pull, file_service_watch;
+upload_fn file_service_write, file_service_push;
+unary_fn file_service_stat, file_service_list, file_service_make_dir, file_service_move,
+    file_service_remove;
+
 stream_fn template_service_import;
 unary_fn template_service_list, template_service_remove, template_service_commit;
 

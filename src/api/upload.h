@@ -18,6 +18,9 @@ struct upload_ops {
     /* Called once, whatever has happened; without finish before it, the client went away or one of
      * the two failed, and what was begun is undone. */
     void (*close)(struct upload *upload);
+
+    /* Takes bytes as they are, of a client that has the connection. NULL where none can. */
+    int (*data)(struct upload *upload, const char *data, size_t len, struct err *err);
 };
 
 /* Every upload's own struct has this first. */

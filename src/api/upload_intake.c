@@ -109,7 +109,8 @@ bool upload_intake_take(struct upload_intake *intake, const char *data, size_t l
     return intake->failed == 0;
 }
 
-int upload_intake_finish(struct upload_intake *intake, json_t **ret_reply, struct err *err)
+/* Whether the body was as it should be. */
+static int body_check(const struct upload_intake *intake, struct err *err)
 {
     if (intake->failed < 0) {
         *err = intake->err;
@@ -119,6 +120,24 @@ int upload_intake_finish(struct upload_intake *intake, json_t **ret_reply, struc
         return err_set(err, ERR_INVALID, "the body ends inside a message");
     if (!intake->upload)
         return err_set(err, ERR_INVALID, "the body has no message; one is the least");
+    return 0;
+}
+
+int upload_intake_begun(struct upload_intake *intake, struct upload **ret, struct err *err)
+{
+    int r = body_check(intake, err);
+
+    if (r == 0)
+        *ret = TAKE_PTR(intake->upload);
+    return r;
+}
+
+int upload_intake_finish(struct upload_intake *intake, json_t **ret_reply, struct err *err)
+{
+    int r = body_check(intake, err);
+
+    if (r < 0)
+        return r;
     return intake->upload->ops->finish(intake->upload, ret_reply, err);
 }
 

@@ -20,5 +20,9 @@ bool upload_intake_take(struct upload_intake *intake, const char *data, size_t l
 /* The body has ended: the service's answer, or what went wrong on the way. */
 int upload_intake_finish(struct upload_intake *intake, json_t **ret_reply, struct err *err);
 
+/* The body had the first message and nothing else; the rest comes another way. The upload is the
+ * caller's then. */
+int upload_intake_begun(struct upload_intake *intake, struct upload **ret, struct err *err);
+
 /* Accepts NULL. */
 void upload_intake_free(struct upload_intake *intake);

@@ -73,6 +73,7 @@ extern const struct command command_resume;
 extern const struct command command_stop;
 extern const struct command command_start;
 extern const struct command command_rm;
+extern const struct command command_cp;
 extern const struct command command_exec;
 extern const struct command command_launch;
 extern const struct command command_ps;

@@ -17,6 +17,7 @@ const struct command *const commands[] = {
     &command_stop,
     &command_start,
     &command_rm,
+    &command_cp,
 
     &command_exec,
     &command_launch,

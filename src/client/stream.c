@@ -312,6 +312,17 @@ int holt_input_send(struct holt_input *input, const void *data, size_t len, bool
     return r < 0 ? error_set(error, "unavailable", "send to the daemon: %s", strerror(-r)) : 0;
 }
 
+int holt_input_message(struct holt_input *input, const char *message, int64_t deadline,
+                       struct holt_error *error)
+{
+    size_t len = strlen(message);
+    int r = len > RAW_WHOLE_MAX ? -EMSGSIZE : input_put(input, RAW_MESSAGE, message, len, deadline);
+
+    if (r == -ETIMEDOUT)
+        return error_set(error, "deadline_exceeded", "the daemon has not taken a message in time");
+    return r < 0 ? error_set(error, "unavailable", "send to the daemon: %s", strerror(-r)) : 0;
+}
+
 void holt_input_close(struct holt_input *input)
 {
     if (!input)

@@ -17,6 +17,7 @@ static const struct raw_rule {
     [RAW_END] = { .max = RAW_WHOLE_MAX },
     [RAW_STDIN] = { .is_to_daemon = true, .is_data = true, .max = RAW_DATA_MAX },
     [RAW_STDIN_EOF] = { .is_to_daemon = true },
+    [RAW_MESSAGE] = { .is_to_daemon = true, .max = RAW_WHOLE_MAX },
 };
 
 /* The type of a header that is whole, or RAW_NONE for one that is not as it should be. */
@@ -28,7 +29,8 @@ static enum raw_type header_parse(const struct raw_parser *parser, const unsigne
                  (size_t)header[7] << 24;
 
     if (type == RAW_NONE || rules[type].is_to_daemon != parser->is_daemon || header[1] ||
-        header[2] || header[3] || len > rules[type].max)
+        header[2] || header[3] || len > rules[type].max ||
+        (type == RAW_MESSAGE && !parser->is_upload))
         return RAW_NONE;
     *ret_len = len;
     return type;

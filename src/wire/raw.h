@@ -13,8 +13,12 @@
  * call would have answered with (never one of output), and END is the last frame: {} when all went
  * well, else {"error":{...}} as at the end of a Connect stream. The client sends STDIN, and
  * STDIN_EOF, which is empty, to close the process's stdin. How a stream is cut into frames means
- * nothing. Whoever does not read is not sent to, and whoever's frame is not as it should be is hung
- * up on. A client that closes its side of the connection, and be it only for writing, has left.
+ * nothing. A client stream that was asked for in this way (the body of the request is then its
+ * first message) is answered with an empty EVENT when it has begun. The client goes on with
+ * MESSAGE, which is one JSON message without bytes, STDIN, which are the bytes that belong to it,
+ * and STDIN_EOF behind the last; another EVENT is the answer. Whoever does not read is not sent to,
+ * and whoever's frame is not as it should be is hung up on. A client that closes its side of the
+ * connection, and be it only for writing, has left.
  */
 #pragma once
 
@@ -41,12 +45,14 @@ enum raw_type {
     RAW_END,
     RAW_STDIN,
     RAW_STDIN_EOF,
+    RAW_MESSAGE,
     RAW_TYPES
 };
 
 /* Where a receiver is in what it receives. Zero at the beginning, but for the side. */
 struct raw_parser {
     bool is_daemon; /* which types it accepts */
+    bool is_upload; /* of a client stream: messages too */
     enum raw_type type;
     size_t left; /* bytes of the payload of a data frame that have yet to come */
 };
@@ -57,9 +63,9 @@ struct raw_piece {
     size_t len;
 };
 
-/* Takes what data starts with: a whole EVENT, END or STDIN_EOF, or some bytes of a stream. Returns
- * how many bytes that were, headers included, 0 when more are needed (at most RAW_HEADER_SIZE +
- * RAW_WHOLE_MAX at once), or -EPROTO. */
+/* Takes what data starts with: a whole EVENT, END, MESSAGE or STDIN_EOF, or some bytes of a stream.
+ * Returns how many bytes that were, headers included, 0 when more are needed (at most
+ * RAW_HEADER_SIZE + RAW_WHOLE_MAX at once), or -EPROTO. */
 ssize_t raw_next(struct raw_parser *parser, const void *data, size_t len, struct raw_piece *ret);
 
 /* Fills in the header of a frame. */
