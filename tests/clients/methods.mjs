@@ -46,6 +46,46 @@ await claim("states_change", async () => {
   assert.equal((await holt.sandbox.start({ sandboxId })).sandbox.state, "active");
 });
 
+await claim("files_go_in_and_out", async () => {
+  const bytes = Buffer.from([...Array(70000).keys()].map((each) => each % 251));
+  const written = await holt.file.write((async function* () {
+    yield { sandboxId, path: "files/a", parents: true, atomic: true, mode: 0o640, data: bytes.subarray(0, 10) };
+    yield { data: bytes.subarray(10, 40000) };
+    yield { data: bytes.subarray(40000) };
+  })());
+  assert.equal(written.entry.path, "/workspace/files/a");
+  assert.equal(written.entry.size, 70000n);
+  assert.equal(written.entry.mode, 0o640);
+  const messages = await all(holt.file.read({ sandboxId, path: "files/a" }));
+  assert.equal(messages[0].entry.type, "file");
+  assert.deepEqual(Buffer.concat(messages.map((each) => each.data)), bytes);
+  const { entry } = await holt.file.stat({ sandboxId, path: "/workspace/files/a" });
+  assert.equal(entry.owner, "root");
+  assert.ok(Math.abs(timestampDate(entry.modifiedTime) - Date.now()) < 3600e3);
+  await holt.file.makeDir({ sandboxId, path: "files/d/e", parents: true });
+  await holt.file.move({ sandboxId, path: "files/a", to: "files/d/b" });
+  const { entries } = await holt.file.list({ sandboxId, path: "files", depth: 9 });
+  assert.deepEqual(entries.map((each) => each.path.replace("/workspace/files/", "")), ["d", "d/b", "d/e"]);
+  const pulled = await all(holt.file.pull({ sandboxId, path: "files/d" }));
+  assert.deepEqual(pulled.filter((each) => each.entry).map((each) => each.entry.path), ["", "b", "e"]);
+  await holt.file.push((async function* () {
+    yield { sandboxId, path: "files" };
+    yield { entry: { path: "copy", type: "file", mode: 0o600 }, data: bytes };
+    yield { entry: { path: "link", type: "link", target: "copy" } };
+  })());
+  assert.equal((await holt.file.stat({ sandboxId, path: "files/link", follow: true })).entry.size, 70000n);
+  const gone = new AbortController();
+  const changes = holt.file.watch({ sandboxId, path: "files" }, { signal: gone.signal })[Symbol.asyncIterator]();
+  assert.equal((await changes.next()).value.type, "");
+  await holt.file.remove({ sandboxId, path: "files/copy" });
+  const { value: change } = await changes.next();
+  assert.deepEqual([change.type, change.path], ["remove", "copy"]);
+  gone.abort();
+  await assert.rejects(changes.next());
+  await holt.file.remove({ sandboxId, path: "files", recursive: true });
+  await refused(Code.NotFound, holt.file.stat({ sandboxId, path: "files" }));
+});
+
 await claim("a_run_streams_bytes_and_its_outcome", async () => {
   const messages = await all(holt.sandbox.run({
     process: { args: ["sh", "-c", "printf '\\303\\251\\000\\377'; echo no >&2; exit 7"], env: { A: "1" } },
@@ -205,46 +245,6 @@ await claim("the_record_is_whole", async () => {
 await claim("a_sandbox_is_destroyed_once", async () => {
   await holt.sandbox.destroy({ sandboxId });
   await refused(Code.NotFound, holt.sandbox.get({ sandboxId }));
-});
-
-await claim("files_go_in_and_out", async () => {
-  const bytes = Buffer.from([...Array(70000).keys()].map((each) => each % 251));
-  const written = await holt.file.write((async function* () {
-    yield { sandboxId, path: "files/a", parents: true, atomic: true, mode: 0o640, data: bytes.subarray(0, 10) };
-    yield { data: bytes.subarray(10, 40000) };
-    yield { data: bytes.subarray(40000) };
-  })());
-  assert.equal(written.entry.path, "/workspace/files/a");
-  assert.equal(written.entry.size, 70000n);
-  assert.equal(written.entry.mode, 0o640);
-  const messages = await all(holt.file.read({ sandboxId, path: "files/a" }));
-  assert.equal(messages[0].entry.type, "file");
-  assert.deepEqual(Buffer.concat(messages.map((each) => each.data)), bytes);
-  const { entry } = await holt.file.stat({ sandboxId, path: "/workspace/files/a" });
-  assert.equal(entry.owner, "root");
-  assert.ok(Math.abs(timestampDate(entry.modifiedTime) - Date.now()) < 3600e3);
-  await holt.file.makeDir({ sandboxId, path: "files/d/e", parents: true });
-  await holt.file.move({ sandboxId, path: "files/a", to: "files/d/b" });
-  const { entries } = await holt.file.list({ sandboxId, path: "files", depth: 9 });
-  assert.deepEqual(entries.map((each) => each.path.replace("/workspace/files/", "")), ["d", "d/b", "d/e"]);
-  const pulled = await all(holt.file.pull({ sandboxId, path: "files/d" }));
-  assert.deepEqual(pulled.filter((each) => each.entry).map((each) => each.entry.path), ["", "b", "e"]);
-  await holt.file.push((async function* () {
-    yield { sandboxId, path: "files" };
-    yield { entry: { path: "copy", type: "file", mode: 0o600 }, data: bytes };
-    yield { entry: { path: "link", type: "link", target: "copy" } };
-  })());
-  assert.equal((await holt.file.stat({ sandboxId, path: "files/link", follow: true })).entry.size, 70000n);
-  const gone = new AbortController();
-  const changes = holt.file.watch({ sandboxId, path: "files" }, { signal: gone.signal })[Symbol.asyncIterator]();
-  assert.equal((await changes.next()).value.type, "");
-  await holt.file.remove({ sandboxId, path: "files/copy" });
-  const { value: change } = await changes.next();
-  assert.deepEqual([change.type, change.path], ["remove", "copy"]);
-  gone.abort();
-  await assert.rejects(changes.next());
-  await holt.file.remove({ sandboxId, path: "files", recursive: true });
-  await refused(Code.NotFound, holt.file.stat({ sandboxId, path: "files" }));
 });
 
 await claim("every_method_of_every_service_was_called", async () => assert.deepEqual(neglected(), []));
