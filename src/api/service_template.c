@@ -16,6 +16,7 @@
 #include "base/json.h"
 #include "base/parse.h"
 #include "base/xalloc.h"
+#include "host/event.h"
 #include "host/host.h"
 #include "host/sandbox.h"
 #include "store/template.h"
@@ -25,7 +26,7 @@ enum { PROGRESS_INTERVAL_NS = 200 * 1000 * 1000, NS_PER_S = 1000 * 1000 * 1000 }
 /* An import runs in a thread of its own, because the HTTP side asks for messages while it works. */
 struct import_stream {
     struct stream stream;
-    struct store *store;
+    struct host *host;
     char *name;
     char *path;
     pthread_t thread;
@@ -61,9 +62,12 @@ static void *import_thread(void *context)
     };
     struct template_info info = { 0 };
     struct err err = { 0 };
-    int r = template_import(import->store, &source, &info, &err);
+    int r = template_import(host_store(import->host), &source, &info, &err);
 
     fault_point("import.made");
+    if (r == 0)
+        host_event(import->host, EVENT_TEMPLATE_IMPORTED,
+                   json_pack("{s:s}", "template", info.name));
     (void)pthread_mutex_lock(&import->lock);
     import->result = r;
     import->err = err;
@@ -137,13 +141,13 @@ static void import_close(struct stream *stream)
 
 static const struct stream_ops import_ops = { import_next, import_close };
 
-static struct import_stream *import_new(struct store *store, const char *name, const char *path)
+static struct import_stream *import_new(struct host *host, const char *name, const char *path)
 {
     struct import_stream *import = xcalloc(1, sizeof(*import));
     pthread_condattr_t attr;
 
     import->stream.ops = &import_ops;
-    import->store = store;
+    import->host = host;
     import->name = xstrdup(name);
     import->path = xstrdup(path);
     (void)pthread_mutex_init(&import->lock, NULL);
@@ -199,7 +203,7 @@ int template_service_import(const struct call *call, const json_t *request, stru
         r = path_get(request, &path, err);
     if (r < 0)
         return r;
-    import = import_new(host_store(call->host), name, path);
+    import = import_new(call->host, name, path);
     r = pthread_create(&import->thread, NULL, import_thread, import);
     if (r != 0) {
         import_free(import);

@@ -73,6 +73,8 @@ enum kind {
         "how full storage may be before health says so")                                           \
     ROW(storage_full, "storage.full", "storage-full", KIND_PERCENT, "PERCENT", "95",               \
         "how full storage may be before creates are refused")                                      \
+    ROW(health_interval, "health.interval", "health-interval", KIND_DURATION, "TIME", "30s",       \
+        "how often the storage is looked at when nobody asks")                                     \
     ROW(output_memory, "output.memory", "output-memory", KIND_SIZE, "SIZE", "64K",                 \
         "bytes of a stream of a process in memory before they go to disk")                         \
     ROW(output_disk, "output.disk", "output-disk", KIND_SIZE, "SIZE", "64M",                       \

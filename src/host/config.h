@@ -29,7 +29,8 @@ struct config {
     uint64_t quota;         /* bytes of a sandbox that names none; 0: none */
     uint32_t storage_warn;  /* per cent of the storage in use */
     uint32_t storage_full;
-    uint64_t output_memory; /* bytes of a process's stream, likewise the next */
+    uint64_t health_interval; /* milliseconds */
+    uint64_t output_memory;   /* bytes of a process's stream, likewise the next */
     uint64_t output_disk;
     uint64_t processes_keep; /* milliseconds */
     uint32_t processes_max;

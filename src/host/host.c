@@ -16,10 +16,14 @@
 #include "base/xalloc.h"
 #include "host/audit.h"
 #include "host/config.h"
+#include "host/event_internal.h"
+#include "host/event_ring.h"
 #include "host/guest_socket.h"
 #include "host/host_uids.h"
 #include "host/init_path.h"
 #include "host/journal.h"
+#include "host/metrics_internal.h"
+#include "host/pulse.h"
 #include "host/recover.h"
 #include "host/registry.h"
 #include "host/sandbox_internal.h"
@@ -187,6 +191,8 @@ static int open_records(struct host *host, const struct config *config, struct e
         r = journal_open(journal, &host->journal, err);
     if (r == 0)
         r = open_outputs(host, err);
+    if (r == 0)
+        r = event_ring_open(host->state_fd, &host->events, err);
     return r == 0 ? audit_open(host->state_fd, &host->audit, err) : r;
 }
 
@@ -220,30 +226,37 @@ static int open_failed_store(struct host *host, const struct config *config, str
     return r;
 }
 
+/* What may change while it runs. */
+static void settings_take(struct host *host, const struct config *config)
+{
+    host->limit_memory = config->limit_memory;
+    host->limit_cpus = config->limit_cpus;
+    host->limit_pids = config->limit_pids;
+    host->sandboxes_max = config->sandboxes_max;
+    host->snapshots_max = config->snapshots_max;
+    host->default_quota = config->quota;
+    host->storage_warn = config->storage_warn;
+    host->storage_full = config->storage_full;
+    host->health_interval_ms = config->health_interval;
+    host->output_memory = config->output_memory;
+    host->output_disk = config->output_disk;
+    host->processes_keep_ms = config->processes_keep;
+    host->processes_max = config->processes_max;
+}
+
 static struct host *host_new(const struct config *config)
 {
     struct host *host = xcalloc(1, sizeof(*host));
 
     host->default_template = xstrdup(config->template);
     (void)snprintf(host->warm_template, sizeof(host->warm_template), "%s", config->template);
-    host->default_limits = (struct sandbox_limits){
-        .memory_bytes = config->limit_memory,
-        .cpu_millis = config->limit_cpus,
-        .pids = config->limit_pids,
-    };
-    host->sandboxes_max = config->sandboxes_max;
-    host->snapshots_max = config->snapshots_max;
-    host->default_quota = config->quota;
-    host->storage_warn = config->storage_warn;
-    host->storage_full = config->storage_full;
-    host->output_memory = config->output_memory;
-    host->output_disk = config->output_disk;
-    host->processes_keep_ms = config->processes_keep;
-    host->processes_max = config->processes_max;
+    settings_take(host, config);
     host->is_stop_all = config->stop_all;
     host->state_fd = host->guests_fd = host->outputs_fd = -EBADF;
     host_uids_init(host, hash_of(config->state));
     host->keeper = keeper_new(host);
+    host->pulse = pulse_new();
+    host->metrics = xcalloc(1, sizeof(*host->metrics));
     host->started_ms = clock_ms();
     (void)pthread_mutex_init(&host->lock, NULL);
     (void)pthread_cond_init(&host->changed, NULL);
@@ -256,6 +269,8 @@ static void host_free(struct host *host)
     store_close(host->store);
     cgroup_root_close(host->cgroups);
     audit_close(host->audit);
+    event_ring_close(host->events);
+    free(host->metrics);
     journal_close(host->journal);
     registry_close(host->registry);
     (void)fd_close(host->outputs_fd);
@@ -311,11 +326,13 @@ static int host_fill(struct host *host, const struct config *config, struct reco
         r = start_threads(host, config, err);
     if (r < 0)
         return r;
-    host_audit(host, "daemon-start", NULL, NULL);
+    host_event(host, EVENT_DAEMON_STARTED, json_pack("{s:s}", "version", HOLT_VERSION));
     recovery_run(recovery, host);
     fault_point("recover.done");
     r = pool_start(host, host->default_runtime, config->pool_size, &host->pool, err);
-    return r == 0 ? keeper_start(host->keeper, err) : r;
+    if (r == 0)
+        r = keeper_start(host->keeper, err);
+    return r == 0 ? sentry_start(host, &host->sentry, err) : r;
 }
 
 static int check_config(const struct config *config, struct err *err)
@@ -348,6 +365,19 @@ int host_open(const struct config *config, struct host **ret, struct err *err)
         return r;
     }
     *ret = host;
+    return 0;
+}
+
+int host_reload(struct host *host, const struct config *config, struct err *err)
+{
+    int r = check_config(config, err);
+
+    if (r < 0)
+        return r;
+    settings_take(host, config);
+    pool_resize(host->pool, config->pool_size);
+    sentry_wake(host->sentry);
+    keeper_wake(host->keeper); /* what is kept of processes may be less now */
     return 0;
 }
 
@@ -387,9 +417,16 @@ static void part_from_sandboxes(struct host *host)
 
 void host_drain(struct host *host)
 {
+    bool is_first;
+
     (void)pthread_mutex_lock(&host->lock);
+    is_first = !host->is_closing;
     host->is_closing = true;
     (void)pthread_mutex_unlock(&host->lock);
+    if (!is_first || !host->events)
+        return;
+    host_event(host, EVENT_DAEMON_STOPPING, NULL);
+    event_ring_shut(host->events);
 }
 
 void host_close(struct host *host)
@@ -398,14 +435,15 @@ void host_close(struct host *host)
         return;
     host_drain(host);
     keeper_stop(host->keeper);
+    sentry_stop(host->sentry);
     pool_stop(host->pool);
     janitor_stop(host->janitor);
     fault_point("close.rested");
     part_from_sandboxes(host);
     destroy_machines(host);
     fault_point("close.parted");
-    if (host->audit)
-        host_audit(host, "daemon-stop", NULL, NULL);
+    if (host->audit && host->events)
+        host_event(host, EVENT_DAEMON_STOPPED, NULL);
     (void)pthread_mutex_lock(&host->lock);
     host->is_stopping = true;
     (void)pthread_cond_broadcast(&host->changed);
@@ -417,6 +455,7 @@ void host_close(struct host *host)
     scribe_stop(host->scribe);
     ports_free(host->ports);
     keeper_free(host->keeper);
+    pulse_free(host->pulse);
     pool_free(host->pool);
     host_free(host);
 }
@@ -455,5 +494,7 @@ int host_remove_template(struct host *host, const char *name, struct err *err)
         wait_reaped(host);
         r = template_remove(host->store, name, err);
     }
+    if (r == 0)
+        host_event(host, EVENT_TEMPLATE_REMOVED, json_pack("{s:s}", "template", name));
     return r;
 }

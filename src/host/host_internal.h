@@ -17,6 +17,7 @@
 #include "host/port_table.h"
 #include "host/process.h"
 #include "host/reactor.h"
+#include "host/sandbox_info.h"
 #include "kernel/cgroup.h"
 #include "runtime/runtime.h"
 #include "store/template.h"
@@ -26,15 +27,19 @@
 struct audit;
 struct cgroup_root;
 struct config;
+struct event_ring;
 struct janitor;
 struct journal;
 struct keeper;
 struct ledger;
+struct metrics;
 struct pool;
 struct ports;
+struct pulse;
 struct registry;
 struct sandbox;
 struct scribe;
+struct sentry;
 struct volume;
 
 enum machine_state {
@@ -84,6 +89,8 @@ struct host {
     struct store *store;
     struct registry *registry;
     struct audit *audit;
+    struct event_ring *events;
+    struct metrics *metrics;
     struct journal *journal;
     struct scribe *scribe;
     struct cgroup_root *cgroups;
@@ -93,23 +100,30 @@ struct host {
     int outputs_fd; /* what processes have written: output/SANDBOX/p1.out */
     const struct runtime_ops *default_runtime;
     char *default_template;
-    struct sandbox_limits default_limits;
     struct reactor *reactor;
     struct pool *pool;
     struct janitor *janitor;
     struct keeper *keeper;
+    struct sentry *sentry;
+    struct pulse *pulse;
     struct ports *ports;
     uint64_t started_ms;
-    uint32_t sandboxes_max;
-    uint32_t snapshots_max; /* of a sandbox that names none; 0: no limit */
-    uint64_t default_quota; /* bytes; 0: none */
-    uint32_t storage_warn;  /* per cent */
-    uint32_t storage_full;
-    uint64_t output_memory; /* bytes of a stream that may wait to be brought to disk */
-    uint64_t output_disk;   /* bytes of a stream on disk */
-    uint64_t processes_keep_ms;
-    uint32_t processes_max; /* ended ones of a sandbox that are kept */
     bool is_stop_all;
+
+    /* May change at any time: see host_reload. */
+    _Atomic uint32_t sandboxes_max;
+    _Atomic uint32_t snapshots_max; /* of a sandbox that names none; 0: no limit */
+    _Atomic uint64_t default_quota; /* bytes; 0: none */
+    _Atomic uint64_t limit_memory;  /* of a sandbox that asks for no limit, as are the next two */
+    _Atomic uint32_t limit_cpus;
+    _Atomic uint32_t limit_pids;
+    _Atomic uint32_t storage_warn; /* per cent */
+    _Atomic uint32_t storage_full;
+    _Atomic uint64_t health_interval_ms;
+    _Atomic uint64_t output_memory; /* bytes of a stream that may wait to be brought to disk */
+    _Atomic uint64_t output_disk;   /* bytes of a stream on disk */
+    _Atomic uint64_t processes_keep_ms;
+    _Atomic uint32_t processes_max; /* ended ones of a sandbox that are kept */
 
     pthread_mutex_t lock; /* over all below */
     pthread_cond_t changed;
@@ -155,7 +169,9 @@ int machine_wait(struct machine *machine, enum machine_state state, struct err *
 /* From now on it may have processes. */
 void machine_activate(struct machine *machine);
 
-/* 0 means the daemon's default. */
+/* What a sandbox with these limits gets: 0 means the daemon's default. */
+void host_limits(const struct host *host, const struct sandbox_limits *limits,
+                 struct cgroup_limits *ret);
 int machine_check_limits(const struct sandbox_limits *limits, struct err *err);
 int machine_set_limits(struct machine *machine, const struct sandbox_limits *limits,
                        struct err *err);
@@ -264,15 +280,26 @@ void keeper_wake(struct keeper *keeper);
 void keeper_stop(struct keeper *keeper);
 void keeper_free(struct keeper *keeper);
 
+/* Looks at the storage now and then, and says so when its state changes. */
+int sentry_start(struct host *host, struct sentry **ret, struct err *err);
+void sentry_wake(struct sentry *sentry);
+
+/* Accepts NULL. */
+void sentry_stop(struct sentry *sentry);
+
+/* How many there are of what. */
+struct host_census {
+    uint32_t sandboxes[SANDBOX_STATES];
+    uint32_t runs;      /* throw-away machines */
+    uint32_t processes; /* that run, in both */
+};
+void host_take_census(struct host *host, struct host_census *ret);
+
 /* 0, or ShuttingDown. */
 int host_is_open(struct host *host, struct err *err);
 
 /* Counts a sandbox in that is there already. */
 void host_count_in(struct host *host);
-
-/* Appends to the audit log; details (taken) may be NULL. What cannot be written is counted, and
- * health shows it. */
-void host_audit(struct host *host, const char *event, const char *sandbox, json_t *details);
 
 /* The warm pool. */
 int pool_start(struct host *host, const struct runtime_ops *ops, uint32_t size, struct pool **ret,
@@ -285,6 +312,10 @@ struct machine *pool_take(struct pool *pool, const struct runtime_ops *ops, cons
 /* Ends those that hold the template open. */
 void pool_drop_template(struct pool *pool, const char *template);
 uint32_t pool_ready(struct pool *pool);
+
+/* How many are to be ready, and a new number: those that are too many go. */
+uint32_t pool_size(struct pool *pool);
+void pool_resize(struct pool *pool, uint32_t size);
 
 /* One that waited has died. */
 void pool_note_death(struct pool *pool);

@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/xalloc.h"
+#include "host/event_internal.h"
 #include "host/ledger.h"
 #include "host/sandbox_internal.h"
 #include "host/service.h"
@@ -85,9 +86,25 @@ static void doom_processes(struct sandbox *sandbox)
     (void)pthread_mutex_unlock(&sandbox->lock);
 }
 
+/* Which of its times is over, and what becomes of it. */
+static void tell_expired(struct sandbox *sandbox, enum duty duty)
+{
+    bool is_old;
+
+    (void)pthread_mutex_lock(&sandbox->lock);
+    is_old = sandbox->info.expires_ms && sandbox->info.expires_ms <= clock_wall_ms();
+    (void)pthread_mutex_unlock(&sandbox->lock);
+    sandbox_event(sandbox, EVENT_SANDBOX_EXPIRED,
+                  json_pack("{s:s, s:s}", "time", is_old ? "ttl" : "idle", "action",
+                            sandbox_action_name(duty == DUTY_PAUSE ? ACTION_PAUSE : ACTION_KILL)));
+}
+
 static void fulfil(struct sandbox *sandbox, enum duty duty)
 {
     struct err err = { 0 };
+
+    if (duty == DUTY_KILL || duty == DUTY_PAUSE)
+        tell_expired(sandbox, duty);
 
     if (duty == DUTY_NOTE_LOSS) {
         sandbox_note_loss(sandbox);

@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/tree.h"
 #include "base/xalloc.h"
+#include "host/event_internal.h"
 #include "host/host_internal.h"
 #include "host/journal.h"
 #include "host/ledger_file.h"
@@ -25,6 +26,7 @@
 struct ledger {
     struct host *host;
     char sandbox[SANDBOX_ID_MAX];
+    char name[SANDBOX_NAME_MAX + 1]; /* of the sandbox */
     atomic_int refs;
     atomic_bool is_purged; /* the sandbox is being destroyed */
 
@@ -57,16 +59,27 @@ static bool take_out(struct ledger *ledger, const struct record *record)
     return true;
 }
 
-struct ledger *ledger_new(struct host *host, const char *sandbox)
+struct ledger *ledger_new(struct host *host, const char *sandbox, const char *name)
 {
     struct ledger *ledger = xcalloc(1, sizeof(*ledger));
 
     ledger->host = host;
     atomic_init(&ledger->refs, 1);
     (void)snprintf(ledger->sandbox, sizeof(ledger->sandbox), "%s", sandbox);
+    (void)snprintf(ledger->name, sizeof(ledger->name), "%s", name);
     (void)pthread_mutex_init(&ledger->lock, NULL);
     ledger->last = &ledger->first;
     return ledger;
+}
+
+const char *ledger_sandbox(const struct ledger *ledger)
+{
+    return ledger->sandbox;
+}
+
+const char *ledger_sandbox_name(const struct ledger *ledger)
+{
+    return ledger->name;
 }
 
 static void take_loaded(void *context, struct record *record)
@@ -247,6 +260,8 @@ void ledger_settle(struct ledger *ledger, const struct process_end *end)
         if (!record_is_over(record) && !record->is_adopted) {
             ledger_files_recover(ledger->host->outputs_fd, ledger->sandbox, record);
             record_finish(record, end, clock_wall_ms());
+            ledger_event(ledger, ledger->host, EVENT_PROCESS_EXITED,
+                         process_end_fields(record->id, end));
             ledger_write(ledger->host, &(struct ledger_entry){ ledger, record }, 1);
         }
         record_unref(record);
@@ -289,8 +304,8 @@ static size_t count_ended(const struct ledger *ledger)
 static struct record *take_expired(struct ledger *ledger, uint64_t now_ms, uint64_t *ret_next_ms)
 {
     const struct host *host = ledger->host;
-    size_t ended = count_ended(ledger);
-    size_t excess = ended > host->processes_max ? ended - host->processes_max : 0;
+    size_t ended = count_ended(ledger), most = host->processes_max;
+    size_t excess = ended > most ? ended - most : 0;
     struct record *expired = NULL, *next;
 
     for (struct record *record = ledger->first; record && record->next; record = next) {

@@ -14,7 +14,11 @@ struct ledger;
 struct record;
 
 /* An empty one; refs 1. */
-struct ledger *ledger_new(struct host *host, const char *sandbox);
+struct ledger *ledger_new(struct host *host, const char *sandbox, const char *name);
+
+/* Whose it is: id, and name (""), which never change. */
+const char *ledger_sandbox(const struct ledger *ledger);
+const char *ledger_sandbox_name(const struct ledger *ledger);
 
 /* Reads what an earlier life has left. What cannot be read is as if it had not been. */
 void ledger_load(struct ledger *ledger);

@@ -6,19 +6,26 @@
 
 #include "base/parse.h"
 #include "host/host_internal.h"
+#include "host/metrics_internal.h"
 #include "kernel/cgroup.h"
 #include "store/template.h"
+
+void host_limits(const struct host *host, const struct sandbox_limits *limits,
+                 struct cgroup_limits *ret)
+{
+    *ret = (struct cgroup_limits){
+        .memory_bytes = limits->memory_bytes ? limits->memory_bytes : host->limit_memory,
+        .cpu_millis = limits->cpu_millis ? limits->cpu_millis : host->limit_cpus,
+        .pids = limits->pids ? limits->pids : host->limit_pids,
+    };
+}
 
 int machine_set_limits(struct machine *machine, const struct sandbox_limits *limits,
                        struct err *err)
 {
-    const struct sandbox_limits *defaults = &machine->host->default_limits;
-    struct cgroup_limits values = {
-        .memory_bytes = limits->memory_bytes ? limits->memory_bytes : defaults->memory_bytes,
-        .cpu_millis = limits->cpu_millis ? limits->cpu_millis : defaults->cpu_millis,
-        .pids = limits->pids ? limits->pids : defaults->pids,
-    };
+    struct cgroup_limits values;
 
+    host_limits(machine->host, limits, &values);
     /* What Holt itself runs in there is not the sandbox's to count. */
     if (values.pids)
         values.pids += runtime_guest_own_processes(&machine->guest);
@@ -154,6 +161,7 @@ int machine_create(struct host *host, const struct machine_spec *spec, struct ma
 {
     char template[TEMPLATE_NAME_MAX + 1];
     const struct runtime_ops *ops = NULL;
+    uint64_t began_ns = clock_ns();
     int r = machine_check_limits(&spec->limits, err);
 
     if (r == 0)
@@ -163,11 +171,11 @@ int machine_create(struct host *host, const struct machine_spec *spec, struct ma
     if (r == 0)
         r = host_admit(host, err);
     if (r < 0)
-        return r;
+        return metrics_note(host->metrics, TIMED_RUN, began_ns, r);
     r = create_admitted(host, ops, template, &spec->limits, ret, err);
     if (r < 0)
         host_dismiss(host);
-    return r;
+    return metrics_note(host->metrics, TIMED_RUN, began_ns, r);
 }
 
 int machine_find(struct host *host, const char *id, struct machine **ret, struct err *err)

@@ -12,17 +12,18 @@
 #include "base/cleanup.h"
 #include "base/xalloc.h"
 #include "host/host_internal.h"
+#include "host/metrics_internal.h"
 
 enum { RETRY_S = 1 };
 
 struct pool {
     struct host *host;
     const struct runtime_ops *ops;
-    uint32_t size;
     pthread_t thread;
 
     pthread_mutex_t lock; /* over all below */
     pthread_cond_t changed;
+    uint32_t size;
     struct machine *ready; /* a list by `next` */
     uint32_t count;
     bool is_making;
@@ -112,6 +113,21 @@ static void remove_dead(struct pool *pool)
     }
 }
 
+/* Takes the first out of the list that has this template (NULL: any). Locked. */
+static struct machine *pop(struct pool *pool, const char *template)
+{
+    struct machine **slot = &pool->ready, *found;
+
+    while (*slot && template && strcmp((*slot)->template, template) != 0)
+        slot = &(*slot)->next;
+    found = *slot;
+    if (found) {
+        *slot = found->next;
+        pool->count--;
+    }
+    return found;
+}
+
 static void *pool_main(void *argument)
 {
     struct pool *pool = argument;
@@ -122,6 +138,8 @@ static void *pool_main(void *argument)
             remove_dead(pool);
         else if (pool->count < pool->size)
             add_one(pool);
+        else if (pool->count > pool->size)
+            discard(pop(pool, NULL));
         else
             (void)pthread_cond_wait(&pool->changed, &pool->lock);
     }
@@ -150,21 +168,6 @@ int pool_start(struct host *host, const struct runtime_ops *ops, uint32_t size, 
     return 0;
 }
 
-/* Takes the first out of the list that has this template (NULL: any). Locked. */
-static struct machine *pop(struct pool *pool, const char *template)
-{
-    struct machine **slot = &pool->ready, *found;
-
-    while (*slot && template && strcmp((*slot)->template, template) != 0)
-        slot = &(*slot)->next;
-    found = *slot;
-    if (found) {
-        *slot = found->next;
-        pool->count--;
-    }
-    return found;
-}
-
 struct machine *pool_take(struct pool *pool, const struct runtime_ops *ops, const char *template)
 {
     struct machine *machine;
@@ -178,8 +181,11 @@ struct machine *pool_take(struct pool *pool, const struct runtime_ops *ops, cons
             machine = pop(pool, NULL);
         (void)pthread_cond_broadcast(&pool->changed);
         (void)pthread_mutex_unlock(&pool->lock);
-        if (!machine || is_usable(machine))
+        if (!machine || is_usable(machine)) {
+            metrics_add(machine ? &pool->host->metrics->pool_hits
+                                : &pool->host->metrics->pool_misses);
             return machine;
+        }
         discard(machine); /* somebody killed it while it waited */
     }
 }
@@ -207,6 +213,24 @@ uint32_t pool_ready(struct pool *pool)
     count = pool->count;
     (void)pthread_mutex_unlock(&pool->lock);
     return count;
+}
+
+uint32_t pool_size(struct pool *pool)
+{
+    uint32_t size;
+
+    (void)pthread_mutex_lock(&pool->lock);
+    size = pool->size;
+    (void)pthread_mutex_unlock(&pool->lock);
+    return size;
+}
+
+void pool_resize(struct pool *pool, uint32_t size)
+{
+    (void)pthread_mutex_lock(&pool->lock);
+    pool->size = size;
+    (void)pthread_cond_broadcast(&pool->changed);
+    (void)pthread_mutex_unlock(&pool->lock);
 }
 
 void pool_stop(struct pool *pool)

@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/parse.h"
 #include "base/xalloc.h"
+#include "host/event_internal.h"
 #include "host/port_internal.h"
 
 enum { BACKLOG = 1024 };
@@ -147,6 +148,17 @@ static int enlist(struct port_forward *forward, struct err *err)
     return is_late ? err_set(err, ERR_BUSY, "sandbox '%s' has ended", forward->owner) : 0;
 }
 
+static void tell(const struct port_forward *forward, enum event_type type)
+{
+    json_t *fields =
+        json_pack("{s:i, s:s}", "port", (int)forward->port, "address", forward->address);
+
+    if (forward->sandbox)
+        sandbox_event(forward->sandbox, type, fields);
+    else
+        machine_event(forward->machine, type, fields);
+}
+
 int port_forward_open(struct machine *machine, const struct port_forward_spec *spec,
                       struct port_forward **ret, struct err *err)
 {
@@ -179,6 +191,7 @@ int port_forward_open(struct machine *machine, const struct port_forward_spec *s
         forward_free(forward);
         return r;
     }
+    tell(forward, EVENT_PORT_OPENED);
     *ret = forward;
     return 0;
 }
@@ -230,6 +243,7 @@ void port_forward_close(struct port_forward *forward)
         slot = &(*slot)->next;
     *slot = forward->next;
     (void)pthread_mutex_unlock(&ports->lock);
+    tell(forward, EVENT_PORT_CLOSED);
     forward_free(forward);
 }
 

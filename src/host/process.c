@@ -9,6 +9,7 @@
 #include "base/fault.h"
 #include "base/xalloc.h"
 #include "host/ledger.h"
+#include "host/metrics_internal.h"
 #include "host/process_internal.h"
 #include "host/process_spawn.h"
 #include "host/record_internal.h"
@@ -134,17 +135,19 @@ static int launch(struct process *process, const struct process_spec *spec, stru
 int process_start(struct machine *machine, const struct process_spec *spec, struct process **ret,
                   struct err *err)
 {
+    uint64_t began_ns = clock_ns();
     struct process *process;
     struct record *record;
     int r = make_record(machine, spec, &record, err);
 
     if (r < 0)
-        return r;
+        return metrics_note(machine->host->metrics, TIMED_EXEC, began_ns, r);
     record->oom_kills_before = cgroup_meter_oom_kills(&machine->meter);
     process = process_alloc(machine, record);
     process->has_terminal = spec->has_terminal;
     process->is_input_closed = !spec->has_stdin && !spec->has_terminal;
     process->is_recorded = spec->is_detached;
+    process->began_ns = began_ns;
     record_set_writer(record, process);
     process->shell = spec->shell ? shell_link_new(NULL) : NULL;
     r = launch(process, spec, err);
@@ -154,7 +157,7 @@ int process_start(struct machine *machine, const struct process_spec *spec, stru
         /* The record and the list have dropped theirs; this is the caller's, which the analyzer
          * cannot count. */
         process_abandon(process); // NOLINT(clang-analyzer-unix.Malloc)
-        return r;
+        return metrics_note(machine->host->metrics, TIMED_EXEC, began_ns, r);
     }
     process_set_timeout(process);
     if (machine->ledger && !spec->is_detached)

@@ -54,6 +54,9 @@ enum outcome {
     OUTCOME_NOT_STARTED,
 };
 
+/* "exited", "timed-out", ... */
+const char *outcome_word(enum outcome outcome);
+
 /* On whose behalf Holt ended a process. */
 enum killer {
     KILLER_NONE,

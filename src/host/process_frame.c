@@ -6,6 +6,9 @@
 #include <stdio.h>
 #include <sys/wait.h>
 
+#include "base/json.h"
+#include "host/event_internal.h"
+#include "host/metrics_internal.h"
 #include "host/process_internal.h"
 #include "host/process_restart.h"
 #include "host/process_spawn.h"
@@ -22,6 +25,43 @@ enum {
     EXIT_SIGNAL_BASE = 128,
 };
 
+const char *outcome_word(enum outcome outcome)
+{
+    static const char *const words[] = {
+        [OUTCOME_NONE] = "none",         [OUTCOME_EXITED] = "exited",
+        [OUTCOME_SIGNALED] = "signaled", [OUTCOME_TIMED_OUT] = "timed-out",
+        [OUTCOME_OOM] = "oom",           [OUTCOME_KILLED] = "killed",
+        [OUTCOME_LOST] = "lost",         [OUTCOME_NOT_STARTED] = "not-started",
+    };
+
+    return words[outcome];
+}
+
+/* Locked. */
+static void tell_end(const struct process *process)
+{
+    const struct machine *machine = process->machine;
+
+    metrics_add(&machine->host->metrics->process_ends[process->end.outcome]);
+    machine_event(machine, EVENT_PROCESS_EXITED, process_end_fields(process->id, &process->end));
+}
+
+/* Locked. Of the command no more than its name: arguments may be secrets. */
+static void tell_start(struct process *process, uint32_t pid)
+{
+    enum { COMMAND_MAX = 256 };
+    char *const *args = process->record->spec->args;
+    char command[COMMAND_MAX];
+
+    (void)snprintf(command, sizeof(command), "%s", args && args[0] ? args[0] : "");
+    machine_event(process->machine, EVENT_PROCESS_STARTED,
+                  json_pack("{s:s, s:I, s:o}", "process", process->id, "pid", (json_int_t)pid,
+                            "command", json_text(command)));
+    if (process->began_ns > 0)
+        (void)metrics_note(process->machine->host->metrics, TIMED_EXEC, process->began_ns, 0);
+    process->began_ns = 0;
+}
+
 /* Locked. The first end is the one that counts. */
 static void set_over(struct process *process, enum outcome outcome, int exit_code)
 {
@@ -29,6 +69,8 @@ static void set_over(struct process *process, enum outcome outcome, int exit_cod
 
     if (process->is_over)
         return;
+    if (outcome == OUTCOME_OOM)
+        machine_event(machine, EVENT_PROCESS_OOM, json_pack("{s:s}", "process", process->id));
     if (process_wants_restart(process, outcome, exit_code)) {
         process_rest(process);
         return;
@@ -40,6 +82,8 @@ static void set_over(struct process *process, enum outcome outcome, int exit_cod
     process->end.duration_ms = clock_ms() - process->started_ms;
     process->is_started = true;
     record_finish(process->record, &process->end, clock_wall_ms());
+    if (!machine->is_released)
+        tell_end(process);
     shell_link_wake(process->shell);
     (void)pthread_cond_broadcast(&machine->changed);
     if (machine->ledger && !machine->is_released)
@@ -169,6 +213,8 @@ static bool take_started(struct process *process, const struct frame *frame)
     if (!message_get_numbers(frame, &pid, &none))
         return false;
     record_set_pid(process->record, (uint32_t)pid);
+    if (!process->is_started)
+        tell_start(process, (uint32_t)pid);
     process->is_started = true;
     /* Its group may have been killed while it was on its way there. */
     if (process->is_timed_out || process->doom)

@@ -16,6 +16,7 @@ struct process {
     atomic_int refs;
     bool has_terminal;
     uint64_t started_ms; /* of the monotonic clock */
+    uint64_t began_ns;   /* when it was asked for, until it has been started; 0: not by this life */
     struct reactor_timer timer;
     struct record *record;        /* referenced */
     struct output_reader *reader; /* of whoever started it; NULL: nobody waits for its output */

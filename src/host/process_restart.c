@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "host/event_internal.h"
 #include "host/ledger.h"
 #include "host/process_internal.h"
 #include "host/record_internal.h"
@@ -132,6 +133,7 @@ static bool begin_again(struct process *process)
         process->is_input_closed = !process->record->spec->has_stdin;
         process->incarnated_ms = clock_ms();
         record_note_restart(process->record, process->base);
+        machine_event(machine, EVENT_PROCESS_RESTARTED, json_pack("{s:s}", "process", process->id));
     }
     (void)pthread_mutex_unlock(&machine->lock);
     return goes_on;

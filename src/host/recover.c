@@ -17,6 +17,8 @@
 
 #include "base/cleanup.h"
 #include "base/fault.h"
+#include "base/json.h"
+#include "host/event_internal.h"
 #include "host/guest_socket.h"
 #include "host/ledger.h"
 #include "host/process_restart.h"
@@ -57,9 +59,12 @@ static void set_state(struct sandbox *sandbox, enum sandbox_state state, const c
     sandbox->info.machine[0] = '\0';
     (void)snprintf(sandbox->info.reason, sizeof(sandbox->info.reason), "%.200s", why);
     (void)sandbox_record(sandbox, state, &err);
-    sandbox_audit(sandbox, "recover",
-                  json_pack("{s:s, s:s}", "state", sandbox_state_name(state), "reason",
-                            sandbox->info.reason));
+    sandbox_event(sandbox, EVENT_SANDBOX_RECOVERED,
+                  json_pack("{s:s, s:o}", "state", sandbox_state_name(state), "reason",
+                            json_text(sandbox->info.reason)));
+    if (state == SANDBOX_FAILED)
+        sandbox_event(sandbox, EVENT_SANDBOX_FAILED,
+                      json_pack("{s:o}", "reason", json_text(sandbox->info.reason)));
 }
 
 static bool is_among(const struct snapshot_info *list, size_t count, const char *name)
@@ -173,7 +178,7 @@ static void recover_running(struct sandbox *sandbox)
 
     if (adopt(sandbox, &err) == 0) {
         fault_point("recover.adopted");
-        sandbox_audit(sandbox, "adopt", NULL);
+        sandbox_event(sandbox, EVENT_SANDBOX_ADOPTED, NULL);
         return;
     }
     sandbox_unboot(sandbox);
@@ -194,7 +199,7 @@ static void finish_rollback(struct sandbox *sandbox)
     shells_return(sandbox, sandbox->info.base);
     sandbox->info.state = was_running ? SANDBOX_ACTIVE : SANDBOX_STOPPED;
     (void)sandbox_record(sandbox, sandbox->info.state, &err);
-    sandbox_audit(sandbox, "rollback",
+    sandbox_event(sandbox, EVENT_SANDBOX_ROLLED_BACK,
                   json_pack("{s:s, s:b}", "snapshot", sandbox->info.base, "recovered", true));
 }
 
@@ -271,7 +276,7 @@ static void remove_one(struct sandbox *sandbox)
     shells_remove(sandbox);
     (void)registry_remove(sandbox->host->registry, sandbox->info.id, &err);
     fault_point("recover.forgotten");
-    sandbox_audit(sandbox, "destroy", json_pack("{s:b}", "recovered", true));
+    sandbox_event(sandbox, EVENT_SANDBOX_DESTROYED, json_pack("{s:b}", "recovered", true));
     sandbox_leave_table(sandbox);
 }
 

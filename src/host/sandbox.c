@@ -99,7 +99,7 @@ int sandbox_enter_table(struct sandbox *sandbox, struct err *err)
     const char *name = sandbox->info.name;
     bool is_taken;
 
-    sandbox->ledger = ledger_new(host, sandbox->info.id);
+    sandbox->ledger = ledger_new(host, sandbox->info.id, sandbox->info.name);
     (void)pthread_mutex_lock(&host->lock);
     is_taken = find(host, sandbox->info.id) || (*name && find(host, name)) ||
                find_key(host, sandbox->info.request_key);
@@ -265,11 +265,6 @@ int sandbox_record_all(struct sandbox *const *list, size_t count, enum sandbox_s
     for (size_t i = 0; i < count; i++)
         sandbox_info_done(&infos[i]);
     return r;
-}
-
-void sandbox_audit(struct sandbox *sandbox, const char *event, json_t *details)
-{
-    host_audit(sandbox->host, event, sandbox->info.id, details);
 }
 
 void sandbox_attach(struct sandbox *sandbox)

@@ -11,6 +11,8 @@
 #include "base/cleanup.h"
 #include "base/fault.h"
 #include "base/xalloc.h"
+#include "host/event_internal.h"
+#include "host/metrics_internal.h"
 #include "host/registry.h"
 #include "store/store.h"
 #include "store/template.h"
@@ -177,8 +179,8 @@ static int create(struct sandbox *sandbox, struct err *err)
         sandbox_unmake(sandbox);
         return r;
     }
-    sandbox_audit(
-        sandbox, "create",
+    sandbox_event(
+        sandbox, EVENT_SANDBOX_CREATED,
         json_pack("{s:s, s:s}", "template", sandbox->info.template, "name", sandbox->info.name));
     return sandbox_deliver(sandbox, err);
 }
@@ -186,21 +188,21 @@ static int create(struct sandbox *sandbox, struct err *err)
 int sandbox_create(struct host *host, const struct sandbox_spec *spec, struct sandbox **ret,
                    struct err *err)
 {
+    uint64_t began_ns = clock_ns();
     struct sandbox *sandbox;
     int r = check(host, spec, err);
 
     if (r < 0)
-        return r;
+        return metrics_note(host->metrics, TIMED_CREATE, began_ns, r);
     sandbox = sandbox_new(host);
     r = fill(sandbox, spec, err);
     if (r == 0)
         r = create(sandbox, err);
-    if (r < 0) {
+    if (r < 0)
         sandbox_unref(sandbox);
-        return r;
-    }
-    *ret = sandbox;
-    return 0;
+    else
+        *ret = sandbox;
+    return metrics_note(host->metrics, TIMED_CREATE, began_ns, r);
 }
 
 /* -ENOENT when there is nothing to join. */

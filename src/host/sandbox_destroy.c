@@ -3,7 +3,10 @@
 
 #include "base/cleanup.h"
 #include "base/fault.h"
+#include "base/json.h"
+#include "host/event_internal.h"
 #include "host/ledger.h"
+#include "host/metrics_internal.h"
 #include "host/registry.h"
 #include "host/sandbox_internal.h"
 #include "host/shell_state.h"
@@ -53,6 +56,7 @@ static int fail(struct sandbox *sandbox, const struct err *err)
     (void)pthread_cond_broadcast(&sandbox->changed);
     (void)pthread_mutex_unlock(&sandbox->lock);
     (void)sandbox_record(sandbox, SANDBOX_FAILED, &ignored);
+    sandbox_event(sandbox, EVENT_SANDBOX_FAILED, json_pack("{s:o}", "reason", json_text(err->msg)));
     return err->errnum > 0 ? -err->errnum : -1;
 }
 
@@ -73,13 +77,10 @@ static int destroy_files(struct sandbox *sandbox, struct err *err)
     return r < 0 ? err_sys(err, r, "remove the files of sandbox '%s'", sandbox->info.id) : 0;
 }
 
-int sandbox_destroy(struct sandbox *sandbox, struct err *err)
+static int destroy(struct sandbox *sandbox, struct err *err)
 {
-    int r;
+    int r = sandbox_record(sandbox, SANDBOX_DESTROYING, err);
 
-    if (!claim(sandbox))
-        return join(sandbox, err);
-    r = sandbox_record(sandbox, SANDBOX_DESTROYING, err);
     if (r < 0)
         return fail(sandbox, err);
     fault_point("destroy.recorded");
@@ -95,7 +96,16 @@ int sandbox_destroy(struct sandbox *sandbox, struct err *err)
     if (r < 0)
         return fail(sandbox, err);
     fault_point("destroy.forgotten");
-    sandbox_audit(sandbox, "destroy", NULL);
+    sandbox_event(sandbox, EVENT_SANDBOX_DESTROYED, NULL);
     sandbox_leave_table(sandbox);
     return 0;
+}
+
+int sandbox_destroy(struct sandbox *sandbox, struct err *err)
+{
+    uint64_t began_ns = clock_ns();
+
+    if (!claim(sandbox))
+        return join(sandbox, err);
+    return metrics_note(sandbox->host->metrics, TIMED_DESTROY, began_ns, destroy(sandbox, err));
 }

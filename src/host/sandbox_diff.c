@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/fault.h"
+#include "host/event_internal.h"
 #include "host/registry.h"
 #include "host/sandbox_snapshot.h"
 #include "store/diff.h"
@@ -126,8 +127,8 @@ int sandbox_commit(struct sandbox *sandbox, const char *template, struct templat
         (void)volume_remove_snapshot(sandbox->volume, temporary, &ignored);
         fault_point("commit.tidied");
     }
-    sandbox_finish(sandbox, state);
     if (r == 0)
-        sandbox_audit(sandbox, "commit", json_pack("{s:s}", "template", template));
+        sandbox_event(sandbox, EVENT_TEMPLATE_COMMITTED, json_pack("{s:s}", "template", template));
+    sandbox_finish(sandbox, state);
     return r;
 }

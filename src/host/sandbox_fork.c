@@ -11,6 +11,8 @@
 #include "base/cleanup.h"
 #include "base/fault.h"
 #include "base/xalloc.h"
+#include "host/event_internal.h"
+#include "host/metrics_internal.h"
 #include "host/sandbox_create.h"
 #include "host/sandbox_snapshot.h"
 #include "store/volume.h"
@@ -170,7 +172,8 @@ static void deliver_all(struct fork *fork, const struct sandbox *original)
     struct err ignored;
 
     for (size_t i = 0; i < fork->count; i++) {
-        sandbox_audit(fork->made[i], "fork", json_pack("{s:s}", "from", original->info.id));
+        sandbox_event(fork->made[i], EVENT_SANDBOX_FORKED,
+                      json_pack("{s:s}", "from", original->info.id));
         /* One that was destroyed meanwhile is told as such when it is used. */
         (void)sandbox_deliver(fork->made[i], &ignored);
     }
@@ -188,11 +191,12 @@ int sandbox_fork(struct sandbox *sandbox, const char *from, size_t count, struct
                  struct err *err)
 {
     struct fork fork = { .made = ret, .lock = PTHREAD_MUTEX_INITIALIZER };
+    uint64_t began_ns = clock_ns();
     enum sandbox_state state;
     int r = sandbox_begin(sandbox, OPERATION_FORK, &state, err);
 
     if (r < 0)
-        return r;
+        return metrics_note(sandbox->host->metrics, TIMED_FORK, began_ns, r);
     r = check(sandbox, from, count, err);
     if (r == 0)
         r = admit_all(&fork, sandbox, count, err);
@@ -203,5 +207,5 @@ int sandbox_fork(struct sandbox *sandbox, const char *from, size_t count, struct
     else
         deliver_all(&fork, sandbox);
     sandbox_finish(sandbox, state);
-    return r;
+    return metrics_note(sandbox->host->metrics, TIMED_FORK, began_ns, r);
 }

@@ -96,10 +96,6 @@ void sandbox_unpin(struct sandbox *sandbox);
 /* Opens its volume, which it does not have open. */
 int sandbox_open_volume(struct sandbox *sandbox, struct volume **ret, struct err *err);
 
-/* Appends to the audit log; details (taken) may be NULL. What cannot be written is counted, and
- * health shows it. */
-void sandbox_audit(struct sandbox *sandbox, const char *event, json_t *details);
-
 /* Gives a sandbox that has a volume a machine on it, and undoes that. */
 int sandbox_boot(struct sandbox *sandbox, struct err *err);
 void sandbox_unboot(struct sandbox *sandbox);

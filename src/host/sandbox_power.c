@@ -4,6 +4,9 @@
 
 #include "base/cleanup.h"
 #include "base/fault.h"
+#include "base/json.h"
+#include "host/event_internal.h"
+#include "host/metrics_internal.h"
 #include "host/sandbox_internal.h"
 #include "host/shell_state.h"
 #include "kernel/cgroup.h"
@@ -20,12 +23,13 @@ static int freeze(const struct sandbox *sandbox, bool on, struct err *err)
 /* New work is refused first, then what runs is frozen, then that is recorded. */
 int sandbox_pause(struct sandbox *sandbox, struct err *err)
 {
+    uint64_t began_ns = clock_ns();
     struct err ignored;
     enum sandbox_state state;
     int r = sandbox_begin(sandbox, OPERATION_PAUSE, &state, err);
 
     if (r < 0)
-        return r;
+        return metrics_note(sandbox->host->metrics, TIMED_PAUSE, began_ns, r);
     sandbox_set_state(sandbox, SANDBOX_PAUSING);
     sandbox_wait_starting(sandbox);
     fault_point("pause.gated");
@@ -39,28 +43,29 @@ int sandbox_pause(struct sandbox *sandbox, struct err *err)
     fault_point("pause.recorded");
     if (r == 0)
         cgroup_reclaim(sandbox->host->cgroups, sandbox->info.limits_group);
-    sandbox_finish(sandbox, r < 0 ? state : SANDBOX_PAUSED);
     if (r == 0)
-        sandbox_audit(sandbox, "pause", NULL);
-    return r;
+        sandbox_event(sandbox, EVENT_SANDBOX_PAUSED, NULL);
+    sandbox_finish(sandbox, r < 0 ? state : SANDBOX_PAUSED);
+    return metrics_note(sandbox->host->metrics, TIMED_PAUSE, began_ns, r);
 }
 
 int sandbox_resume(struct sandbox *sandbox, struct err *err)
 {
+    uint64_t began_ns = clock_ns();
     enum sandbox_state state;
     int r = sandbox_begin(sandbox, OPERATION_RESUME, &state, err);
 
     if (r < 0)
-        return r;
+        return metrics_note(sandbox->host->metrics, TIMED_RESUME, began_ns, r);
     r = sandbox_record(sandbox, SANDBOX_ACTIVE, err);
     fault_point("resume.recorded");
     if (r == 0)
         r = freeze(sandbox, false, err);
     fault_point("resume.thawed");
-    sandbox_finish(sandbox, r < 0 ? state : SANDBOX_ACTIVE);
     if (r == 0)
-        sandbox_audit(sandbox, "resume", NULL);
-    return r;
+        sandbox_event(sandbox, EVENT_SANDBOX_RESUMED, NULL);
+    sandbox_finish(sandbox, r < 0 ? state : SANDBOX_ACTIVE);
+    return metrics_note(sandbox->host->metrics, TIMED_RESUME, began_ns, r);
 }
 
 /* Whoever reads it after a crash must not look for the machine: it is to be ended then. */
@@ -82,10 +87,13 @@ static int record_end(struct sandbox *sandbox, struct err *err)
 
 int sandbox_stop(struct sandbox *sandbox, struct err *err)
 {
+    uint64_t began_ns = clock_ns();
     enum sandbox_state state;
     int r = sandbox_begin(sandbox, OPERATION_STOP, &state, err);
 
-    return r < 0 ? r : sandbox_halt(sandbox, state, err);
+    if (r == 0)
+        r = sandbox_halt(sandbox, state, err);
+    return metrics_note(sandbox->host->metrics, TIMED_STOP, began_ns, r);
 }
 
 int sandbox_halt(struct sandbox *sandbox, enum sandbox_state before, struct err *err)
@@ -109,8 +117,8 @@ int sandbox_halt(struct sandbox *sandbox, enum sandbox_state before, struct err 
     sandbox_unboot(sandbox);
     shells_sleep(sandbox);
     fault_point("stop.ended");
+    sandbox_event(sandbox, EVENT_SANDBOX_STOPPED, NULL);
     sandbox_finish(sandbox, SANDBOX_STOPPED);
-    sandbox_audit(sandbox, "stop", NULL);
     return 0;
 }
 
@@ -133,11 +141,12 @@ static int ensure_volume(struct sandbox *sandbox, struct err *err)
 
 int sandbox_start(struct sandbox *sandbox, struct err *err)
 {
+    uint64_t began_ns = clock_ns();
     enum sandbox_state before;
     int r = sandbox_begin(sandbox, OPERATION_START, &before, err);
 
     if (r < 0)
-        return r;
+        return metrics_note(sandbox->host->metrics, TIMED_START, began_ns, r);
     r = ensure_volume(sandbox, err);
     if (r == 0)
         r = sandbox_boot(sandbox, err);
@@ -147,10 +156,10 @@ int sandbox_start(struct sandbox *sandbox, struct err *err)
             sandbox_unboot(sandbox);
     }
     fault_point("start.done");
-    sandbox_finish(sandbox, r < 0 ? before : SANDBOX_ACTIVE);
     if (r == 0)
-        sandbox_audit(sandbox, "start", NULL);
-    return r;
+        sandbox_event(sandbox, EVENT_SANDBOX_STARTED, NULL);
+    sandbox_finish(sandbox, r < 0 ? before : SANDBOX_ACTIVE);
+    return metrics_note(sandbox->host->metrics, TIMED_START, began_ns, r);
 }
 
 /* The files are there; whoever wants to may start it again. */
@@ -163,5 +172,6 @@ void sandbox_note_loss(struct sandbox *sandbox)
     fault_point("loss.ended");
     (void)sandbox_record(sandbox, SANDBOX_STOPPED, &ignored);
     fault_point("loss.recorded");
-    sandbox_audit(sandbox, "lost", json_pack("{s:s}", "reason", sandbox->info.reason));
+    sandbox_event(sandbox, EVENT_SANDBOX_LOST,
+                  json_pack("{s:o}", "reason", json_text(sandbox->info.reason)));
 }

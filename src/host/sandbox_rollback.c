@@ -7,6 +7,8 @@
 
 #include "base/cleanup.h"
 #include "base/fault.h"
+#include "host/event_internal.h"
+#include "host/metrics_internal.h"
 #include "host/registry.h"
 #include "host/sandbox_snapshot.h"
 #include "host/shell_state.h"
@@ -66,8 +68,9 @@ static void prune_newer(struct sandbox *sandbox, const char *than)
                                 &ignored) < 0)
         return;
     for (size_t i = 0; i < count; i++) {
-        if (is_newer)
-            (void)sandbox_forget_snapshot(sandbox, list[i].name, &ignored);
+        if (is_newer && sandbox_forget_snapshot(sandbox, list[i].name, &ignored) == 0)
+            sandbox_event(sandbox, EVENT_SNAPSHOT_PRUNED,
+                          json_pack("{s:s}", "snapshot", list[i].name));
         is_newer = is_newer || strcmp(list[i].name, than) == 0;
     }
 }
@@ -113,21 +116,22 @@ static int check(struct sandbox *sandbox, const char *snapshot, struct err *err)
 int sandbox_rollback(struct sandbox *sandbox, const char *snapshot, bool wants_newer_pruned,
                      struct err *err)
 {
+    uint64_t began_ns = clock_ns();
     enum sandbox_state state;
     int r = sandbox_begin(sandbox, OPERATION_ROLLBACK, &state, err);
 
     if (r < 0)
-        return r;
+        return metrics_note(sandbox->host->metrics, TIMED_ROLLBACK, began_ns, r);
     r = check(sandbox, snapshot, err);
     if (r == 0) {
         sandbox_set_state(sandbox, SANDBOX_ROLLING_BACK);
         sandbox_wait_starting(sandbox);
         r = roll_back(sandbox, snapshot, state, err);
     }
+    if (r == 0)
+        sandbox_event(sandbox, EVENT_SANDBOX_ROLLED_BACK, json_pack("{s:s}", "snapshot", snapshot));
     if (r == 0 && wants_newer_pruned)
         prune_newer(sandbox, snapshot);
     sandbox_finish(sandbox, state);
-    if (r == 0)
-        sandbox_audit(sandbox, "rollback", json_pack("{s:s}", "snapshot", snapshot));
-    return r;
+    return metrics_note(sandbox->host->metrics, TIMED_ROLLBACK, began_ns, r);
 }

@@ -8,6 +8,8 @@
 
 #include "base/cleanup.h"
 #include "base/fault.h"
+#include "host/event_internal.h"
+#include "host/metrics_internal.h"
 #include "host/registry.h"
 #include "host/shell_state.h"
 #include "kernel/cgroup.h"
@@ -149,31 +151,35 @@ static void prune(struct sandbox *sandbox)
             continue;
         unnamed--;
         if (sandbox_forget_snapshot(sandbox, list[i].name, &ignored) == 0)
-            sandbox_audit(sandbox, "prune", json_pack("{s:s}", "snapshot", list[i].name));
+            sandbox_event(sandbox, EVENT_SNAPSHOT_PRUNED,
+                          json_pack("{s:s}", "snapshot", list[i].name));
     }
 }
 
 static int snapshot(struct sandbox *sandbox, enum operation operation,
                     struct snapshot_info *snapshot, struct err *err)
 {
+    uint64_t began_ns = clock_ns();
     enum sandbox_state state;
     int r = sandbox_begin(sandbox, operation, &state, err);
 
     if (r < 0)
-        return r;
+        return metrics_note(sandbox->host->metrics, TIMED_SNAPSHOT, began_ns, r);
     if (snapshot->kind == SNAPSHOT_TURN) {
         snapshot->turn = sandbox->info.turns + 1;
         (void)snprintf(snapshot->name, sizeof(snapshot->name), SNAPSHOT_TURN_PREFIX "%04u",
                        snapshot->turn);
     }
     r = snapshot_now(sandbox, snapshot, err);
+    if (r == 0)
+        sandbox_event(sandbox,
+                      snapshot->kind == SNAPSHOT_TURN ? EVENT_TURN_COMPLETED
+                                                      : EVENT_SNAPSHOT_CREATED,
+                      json_pack("{s:s}", "snapshot", snapshot->name));
     if (r == 0 && snapshot->kind != SNAPSHOT_NAMED)
         prune(sandbox);
     sandbox_finish(sandbox, state);
-    if (r == 0)
-        sandbox_audit(sandbox, snapshot->kind == SNAPSHOT_TURN ? "turn" : "snapshot",
-                      json_pack("{s:s}", "snapshot", snapshot->name));
-    return r;
+    return metrics_note(sandbox->host->metrics, TIMED_SNAPSHOT, began_ns, r);
 }
 
 int sandbox_turn(struct sandbox *sandbox, struct snapshot_info *ret, struct err *err)
@@ -205,9 +211,9 @@ int sandbox_remove_snapshot(struct sandbox *sandbox, const char *snapshot, struc
     if (r < 0)
         return r;
     r = sandbox_forget_snapshot(sandbox, snapshot, err);
-    sandbox_finish(sandbox, state);
     if (r == 0)
-        sandbox_audit(sandbox, "remove-snapshot", json_pack("{s:s}", "snapshot", snapshot));
+        sandbox_event(sandbox, EVENT_SNAPSHOT_REMOVED, json_pack("{s:s}", "snapshot", snapshot));
+    sandbox_finish(sandbox, state);
     return r;
 }
 

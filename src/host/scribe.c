@@ -30,6 +30,7 @@ struct scribe {
     struct row now;
     struct row later; /* each due LATER_MS after it was added */
     bool is_stopping;
+    atomic_bool is_asked;
 };
 
 void scribe_add(struct scribe *scribe, struct process *process)
@@ -56,6 +57,19 @@ void scribe_add_later(struct scribe *scribe, struct process *process)
     if (scribe->later.first == process)
         (void)pthread_cond_signal(&scribe->changed);
     (void)pthread_mutex_unlock(&scribe->lock);
+}
+
+void scribe_ask(struct scribe *scribe)
+{
+    atomic_store(&scribe->is_asked, true);
+    (void)pthread_mutex_lock(&scribe->lock);
+    (void)pthread_cond_signal(&scribe->changed);
+    (void)pthread_mutex_unlock(&scribe->lock);
+}
+
+bool scribe_has_answered(struct scribe *scribe)
+{
+    return !atomic_load(&scribe->is_asked);
 }
 
 /* Locked. The next one that is to be looked at, with the row's reference; or NULL. */
@@ -99,6 +113,7 @@ static size_t take_batch(struct scribe *scribe, struct process *batch[static BAT
 
     (void)pthread_mutex_lock(&scribe->lock);
     for (;;) {
+        atomic_store(&scribe->is_asked, false);
         while (count < BATCH_MAX && (batch[count] = take(scribe, clock_ms())))
             count++;
         if (count > 0 || scribe->is_stopping)

@@ -2,6 +2,8 @@
  * what they need not keep any more. */
 #pragma once
 
+#include <stdbool.h>
+
 struct err;
 struct host;
 struct process;
@@ -16,3 +18,7 @@ void scribe_add_later(struct scribe *scribe, struct process *process);
 
 /* Does what is left to do and ends. Accepts NULL. */
 void scribe_stop(struct scribe *scribe);
+
+/* Asks the thread for a sign of life, and whether it has given one since. */
+void scribe_ask(struct scribe *scribe);
+bool scribe_has_answered(struct scribe *scribe);

@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/xalloc.h"
+#include "host/event_internal.h"
 #include "host/ledger.h"
 #include "host/port.h"
 #include "host/record_internal.h"
@@ -128,6 +129,10 @@ int service_wait_ready(struct sandbox *sandbox, struct record *record,
         int r = probe(sandbox, record, spec, deadline_ms, err);
 
         *ret = r == 0 ? SERVICE_READY : SERVICE_STARTING;
+        if (r == 0)
+            sandbox_event(
+                sandbox, EVENT_PROCESS_READY,
+                json_pack("{s:s, s:i}", "process", record->id, "port", (int)record->spec->port));
         if (r == -EAGAIN && clock_ms() >= deadline_ms)
             return 0;
         /* A sandbox that has ended meanwhile cannot be asked, but its process tells. */

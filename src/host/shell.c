@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/xalloc.h"
+#include "host/event_internal.h"
 #include "host/process_internal.h"
 #include "host/shell_file.h"
 #include "host/shell_internal.h"
@@ -79,8 +80,10 @@ struct process *shell_live_process(struct sandbox *sandbox, struct shell *shell)
     is_gone = ended && shell_is_gone(&ended->end);
     process = shell->process ? process_ref(shell->process) : NULL;
     (void)pthread_mutex_unlock(&sandbox->lock);
-    if (is_gone)
+    if (is_gone) {
         shell_file_forget(sandbox, shell->name);
+        sandbox_event(sandbox, EVENT_SHELL_CLOSED, json_pack("{s:s}", "shell", shell->name));
+    }
     process_unref(ended);
     return process;
 }
@@ -116,6 +119,9 @@ int shell_spawn(struct sandbox *sandbox, struct shell *shell, enum shell_kind ki
     (void)pthread_mutex_unlock(&sandbox->lock);
     process_unref(old);
     shell_file_record(sandbox, shell->name, kind, process);
+    sandbox_event(sandbox, EVENT_SHELL_OPENED,
+                  json_pack("{s:s, s:s, s:s}", "shell", shell->name, "kind", shell_kind_name(kind),
+                            "process", process->id));
     *ret = process;
     return 0;
 }
@@ -200,6 +206,7 @@ int shell_remove(struct sandbox *sandbox, const char *name, struct err *err)
     if (process)
         process_kill(process, KILLER_USER);
     process_unref(process);
+    sandbox_event(sandbox, EVENT_SHELL_CLOSED, json_pack("{s:s}", "shell", shell->name));
     shell_unref(shell);
     return 0;
 }

@@ -51,6 +51,10 @@ void cgroup_root_close(struct cgroup_root *root);
 /* Where limits come from here: "cgroup v2" or "cgroup v1 (hybrid)", for a person. */
 const char *cgroup_root_kind(const struct cgroup_root *root);
 
+/* Whether a limit can be set, and use counted, here. */
+enum cgroup_limit { CGROUP_LIMIT_MEMORY, CGROUP_LIMIT_PIDS, CGROUP_LIMIT_CPU };
+bool cgroup_root_has(const struct cgroup_root *root, enum cgroup_limit limit);
+
 /* Whether limits are set on seats here, and not on the sandboxes' own groups. */
 bool cgroup_root_limits_seats(const struct cgroup_root *root);
 
@@ -93,6 +97,17 @@ void cgroup_meter_open(struct cgroup_root *root, const char *name, struct cgroup
 
 /* Accepts one that was never opened. */
 void cgroup_meter_close(struct cgroup_meter *meter);
+
+/* What the sandbox with this group, and this one with its limits, uses. What the host does not
+ * count is 0. */
+struct cgroup_usage {
+    uint64_t memory_bytes; /* without the next */
+    uint64_t cache_bytes;  /* of files, that the kernel can have back at any time */
+    uint64_t cpu_us;       /* in all its life */
+    uint32_t pids;         /* those of Holt itself among them */
+};
+void cgroup_read_usage(struct cgroup_root *root, const char *name, const char *limits_group,
+                       struct cgroup_usage *ret);
 
 /* How often the kernel has killed in it for want of memory. */
 uint64_t cgroup_meter_oom_kills(const struct cgroup_meter *meter);

@@ -312,6 +312,16 @@ int store_space(struct store *store, struct store_space *ret, struct err *err)
     return store->ops->space(store, ret, err);
 }
 
+int store_state(struct store *store, char ret[static STORE_STATE_SIZE], struct err *err)
+{
+    struct store_space ignored;
+
+    if (store->ops->state)
+        return store->ops->state(store, ret, err);
+    (void)snprintf(ret, STORE_STATE_SIZE, "ONLINE");
+    return store->ops->space(store, &ignored, err);
+}
+
 bool store_is_atomic(const struct store *store)
 {
     return store->ops->is_atomic;

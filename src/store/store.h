@@ -31,6 +31,11 @@ const char *store_storage(const struct store *store);
 
 int store_space(struct store *store, struct store_space *ret, struct err *err);
 
+/* ONLINE, DEGRADED (something has failed, all is there), or, in the backend's own words, why it
+ * cannot be used: FAULTED, OFFLINE, REMOVED, UNAVAIL. An error means that nobody can say. */
+enum { STORE_STATE_SIZE = 16 };
+int store_state(struct store *store, char ret[static STORE_STATE_SIZE], struct err *err);
+
 /* The backend's name as the configuration spells it: btrfs, zfs, dir. */
 const char *store_backend(const struct store *store);
 

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "store/store.h"
+
 struct err;
 struct store;
 struct store_options;
@@ -27,6 +29,9 @@ struct store_ops {
     int (*open)(struct store *store, const struct store_options *options, struct err *err);
     void (*close)(struct store *store);
     int (*space)(struct store *store, struct store_space *ret, struct err *err);
+
+    /* See store_state; NULL: ONLINE whenever space can be asked for. */
+    int (*state)(struct store *store, char ret[static STORE_STATE_SIZE], struct err *err);
 
     /* Makes the volume's place, with its quota, and its live tree of generation 1: empty, or for a
      * whole kind a clone of the template. */

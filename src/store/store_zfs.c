@@ -85,27 +85,50 @@ static int check_dataset(const char *dataset, struct err *err)
                    ZFS_DATASET_MAX);
 }
 
-static int check_pool(const char *dataset, struct err *err)
+/* What zpool calls its state: ONLINE, DEGRADED, FAULTED, ... */
+static int pool_state(const char *pool, char ret[static STORE_STATE_SIZE], struct err *err)
 {
     cleanup_with(buf_done) struct buf output = BUF_INIT(ZFS_OUTPUT_MAX);
-    cleanup_free char *pool = xstrdup(dataset);
-    char *cursor, *health;
-    int r;
+    char *cursor, *state;
+    int r = zfs_run((const char *const[]){ "zpool", "list", "-H", "-o", "health", pool, NULL },
+                    &output, err);
 
-    *strchrnul(pool, '/') = '\0';
-    r = zfs_run((const char *const[]){ "zpool", "list", "-H", "-o", "health", pool, NULL }, &output,
-                err);
     if (r == -ENOENT)
         return err_set(err, ERR_NOT_FOUND, "no zfs pool '%s' (zpool create, or zpool import)",
                        pool);
     if (r < 0)
         return r;
     cursor = output.data;
-    health = zfs_next_line(&cursor);
-    if (health && (strcmp(health, "ONLINE") == 0 || strcmp(health, "DEGRADED") == 0))
-        return 0;
-    return err_set(err, ERR_UNSUPPORTED, "zfs pool '%s' is %s (see 'zpool status')", pool,
-                   health ? health : "in no state");
+    state = zfs_next_line(&cursor);
+    (void)snprintf(ret, STORE_STATE_SIZE, "%s", state ? state : "UNKNOWN");
+    return 0;
+}
+
+static bool is_usable_state(const char *state)
+{
+    return strcmp(state, "ONLINE") == 0 || strcmp(state, "DEGRADED") == 0;
+}
+
+static int check_pool(const char *dataset, struct err *err)
+{
+    cleanup_free char *pool = xstrdup(dataset);
+    char state[STORE_STATE_SIZE];
+    int r;
+
+    *strchrnul(pool, '/') = '\0';
+    r = pool_state(pool, state, err);
+    if (r < 0 || is_usable_state(state))
+        return r;
+    return err_set(err, ERR_UNSUPPORTED, "zfs pool '%s' is %s (see 'zpool status')", pool, state);
+}
+
+static int zfs_state(struct store *store, char ret[static STORE_STATE_SIZE], struct err *err)
+{
+    const struct zfs *zfs = store->backend;
+    cleanup_free char *pool = xstrdup(zfs->dataset);
+
+    *strchrnul(pool, '/') = '\0';
+    return pool_state(pool, ret, err);
 }
 
 static int make_dataset(const char *dataset, struct err *err)
@@ -461,6 +484,7 @@ const struct store_ops store_zfs = {
     .open = zfs_open,
     .close = zfs_close,
     .space = zfs_space,
+    .state = zfs_state,
     .create = zfs_create,
     .branch = zfs_branch,
     .snapshot = zfs_snapshot,

@@ -1,0 +1,74 @@
+/* Everything that happens is said once, here: subscribers get all of it, the audit log what is to
+ * be recorded for good. docs/events.md lists the types with their fields. */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct err;
+struct event_reader;
+struct event_reader_spec;
+struct host;
+
+enum event_type {
+    EVENT_DAEMON_STARTED,
+    EVENT_DAEMON_STOPPING,
+    EVENT_DAEMON_STOPPED,
+    EVENT_CONFIG_RELOADED,
+    EVENT_CONFIG_REFUSED,
+    EVENT_STORAGE_OK,
+    EVENT_STORAGE_DEGRADED,
+    EVENT_STORAGE_FULL,
+    EVENT_STORAGE_FAILED,
+    EVENT_SANDBOX_CREATED,
+    EVENT_SANDBOX_FORKED,
+    EVENT_SANDBOX_STARTED,
+    EVENT_SANDBOX_PAUSED,
+    EVENT_SANDBOX_RESUMED,
+    EVENT_SANDBOX_STOPPED,
+    EVENT_SANDBOX_LOST,
+    EVENT_SANDBOX_FAILED,
+    EVENT_SANDBOX_EXPIRED,
+    EVENT_SANDBOX_ADOPTED,
+    EVENT_SANDBOX_RECOVERED,
+    EVENT_SANDBOX_ROLLED_BACK,
+    EVENT_SANDBOX_DESTROYED,
+    EVENT_TURN_COMPLETED,
+    EVENT_SNAPSHOT_CREATED,
+    EVENT_SNAPSHOT_REMOVED,
+    EVENT_SNAPSHOT_PRUNED,
+    EVENT_TEMPLATE_IMPORTED,
+    EVENT_TEMPLATE_COMMITTED,
+    EVENT_TEMPLATE_REMOVED,
+    EVENT_PROCESS_STARTED,
+    EVENT_PROCESS_EXITED,
+    EVENT_PROCESS_OOM,
+    EVENT_PROCESS_RESTARTED,
+    EVENT_PROCESS_READY,
+    EVENT_PORT_OPENED,
+    EVENT_PORT_CLOSED,
+    EVENT_SHELL_OPENED,
+    EVENT_SHELL_CLOSED,
+    EVENT_TOKEN_CREATED,
+    EVENT_TOKEN_REMOVED,
+    EVENT_TYPES
+};
+
+/* "sandbox.created". */
+const char *event_type_name(enum event_type type);
+
+/* The types whose names match one of the patterns, as of a shell, as bits. */
+uint64_t event_types_matching(const char *pattern);
+
+/* Something about no sandbox has happened. fields (taken; an object) may be NULL. Those that are
+ * recorded are written to the audit log before this returns, so no lock may be held; what cannot be
+ * written is counted, and health shows it. */
+void host_event(struct host *host, enum event_type type, json_t *fields);
+
+/* As event_reader_open, of this host's events; close it before the host is closed. */
+int host_watch(struct host *host, const struct event_reader_spec *spec, struct event_reader **ret,
+               struct err *err);
+
+/* The number of the last event. */
+uint64_t host_last_event(struct host *host);

@@ -1,0 +1,31 @@
+/* Counters and times of the host, and how they are written for Prometheus (text format 0.0.4). */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct buf;
+struct host;
+
+/* Appends everything the host counts: 0, -ENOBUFS or -ENOMEM. */
+int host_metrics_write(struct host *host, struct buf *out);
+
+/* What a metric is; each is begun once, and its samples follow. */
+enum metric_kind { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM };
+int metric_begin(struct buf *out, const char *name, enum metric_kind kind, const char *help);
+
+/* One sample. labels is `a="b",c="d"`, or NULL; whoever makes it knows that its values need no
+ * escapes. */
+int metric_add(struct buf *out, const char *name, const char *labels, uint64_t value);
+int metric_add_seconds(struct buf *out, const char *name, const char *labels, uint64_t ns);
+
+/* The samples of a histogram of times: count bounds, and one bucket more than that, each time
+ * counted in one of them. */
+struct metric_histogram {
+    const uint64_t *bounds_ns;
+    const uint64_t *buckets;
+    size_t count;
+    uint64_t total_ns;
+};
+int metric_add_histogram(struct buf *out, const char *name, const char *labels,
+                         const struct metric_histogram *histogram);
