@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/messages.h"
 
+#include "base/cleanup.h"
 #include "base/json.h"
+#include "host/host.h"
 #include "host/sandbox_info.h"
 #include "store/template.h"
+#include "wire/envelope.h"
 
 static json_t *labels_json(const struct sandbox_info *info)
 {
@@ -57,4 +60,29 @@ json_t *template_json(const struct template_info *info)
                      info->is_host ? "host" : "imported", "sizeBytes", json_u64(info->size_bytes),
                      "files", json_u64(info->files), "createdAt",
                      json_u64((uint64_t)info->created_at));
+}
+
+static json_t *can_json(const struct host_capabilities *can)
+{
+    return json_pack("{s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b}",
+                     "snapshots", can->snapshots, "rollback", can->rollback, "fork", can->fork,
+                     "atomicSnapshots", can->atomic_snapshots, "quota", can->quota, "pause",
+                     can->pause, "deepPause", can->deep_pause, "launch", can->launch,
+                     "streamingProgress", can->streaming_progress, "tierRouting", can->tier_routing,
+                     "memoryLimit", can->memory_limit, "cpuLimit", can->cpu_limit, "pidsLimit",
+                     can->pids_limit);
+}
+
+json_t *capabilities_json(const struct host_capabilities *can)
+{
+    cleanup_json json_t *limits = json_pack(
+        "{s:I, s:o, s:I, s:I, s:o, s:I}", "maxSandboxes", (json_int_t)can->sandboxes_max,
+        "maxSandboxDurationMs", json_u64(can->sandbox_duration_max_ms), "maxSnapshots",
+        (json_int_t)can->snapshots_max, "maxForks", (json_int_t)can->forks_max, "defaultQuotaBytes",
+        json_u64(can->default_quota), "maxMessageBytes", (json_int_t)ENVELOPE_PAYLOAD_MAX);
+    json_t *all = can_json(can);
+
+    if (all && limits)
+        (void)json_object_update(all, limits);
+    return all;
 }

@@ -4,6 +4,8 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+struct host;
+struct host_capabilities;
 struct sandbox_info;
 struct snapshot_info;
 struct template_info;
@@ -12,3 +14,4 @@ struct template_info;
 json_t *sandbox_json(const struct sandbox_info *info, bool has_space);
 json_t *snapshot_json(const struct snapshot_info *info);
 json_t *template_json(const struct template_info *info);
+json_t *capabilities_json(const struct host_capabilities *can);

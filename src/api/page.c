@@ -4,6 +4,7 @@
 #include <microhttpd.h>
 #include <string.h>
 
+#include "api/metrics_page.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 
@@ -15,6 +16,7 @@ static int healthz_fill(struct host *host, struct buf *out)
 }
 
 static const struct page pages[] = {
+    { "/metrics", METRICS_PAGE_TYPE, .fill = metrics_page_fill },
     { "/healthz", "text/plain", .is_open = true, .fill = healthz_fill },
 };
 

@@ -15,6 +15,9 @@ static const struct route routes[] = {
     { "/holt.v1.SandboxService/Start", .unary = sandbox_service_start },
     { "/holt.v1.SandboxService/Destroy", .unary = sandbox_service_destroy },
     { "/holt.v1.SandboxService/Fork", .unary = sandbox_service_fork },
+    { "/holt.v1.SandboxService/Stats", .unary = sandbox_service_stats, .only_looks = true },
+    { "/holt.v1.SandboxService/WatchStats", .stream = sandbox_service_watch_stats,
+      .only_looks = true },
     { "/holt.v1.SandboxService/Run", .stream = sandbox_service_run, .can_be_raw = true },
     { "/holt.v1.SnapshotService/TurnComplete", .unary = snapshot_service_turn_complete },
     { "/holt.v1.SnapshotService/Create", .unary = snapshot_service_create },
@@ -58,6 +61,9 @@ static const struct route routes[] = {
     { "/holt.v1.TokenService/List", .unary = token_service_list },
     { "/holt.v1.TokenService/Remove", .unary = token_service_remove },
     { "/holt.v1.HostService/Health", .unary = host_service_health, .only_looks = true },
+    { "/holt.v1.HostService/Capabilities", .unary = host_service_capabilities, .only_looks = true },
+    { "/holt.v1.HostService/Metrics", .unary = host_service_metrics, .only_looks = true },
+    { "/holt.v1.EventService/Watch", .stream = event_service_watch, .only_looks = true },
     { "/holt.v1.HostService/Audit", .stream = host_service_audit, .only_looks = true },
 };
 

@@ -31,13 +31,16 @@ typedef int stream_fn(const struct call *call, const json_t *request, struct str
 typedef int upload_fn(const struct call *call, const json_t *first, struct upload **ret,
                       struct err *err);
 
-unary_fn host_service_health;
+unary_fn host_service_health, host_service_capabilities, host_service_metrics;
 stream_fn host_service_audit;
+stream_fn event_service_watch;
 
 unary_fn sandbox_service_create, sandbox_service_get, sandbox_service_list, sandbox_service_pause,
     sandbox_service_resume, sandbox_service_stop, sandbox_service_start, sandbox_service_destroy,
     sandbox_service_fork;
 stream_fn sandbox_service_run;
+unary_fn sandbox_service_stats;
+stream_fn sandbox_service_watch_stats;
 
 unary_fn snapshot_service_turn_complete, snapshot_service_create, snapshot_service_rollback,
     snapshot_service_list, snapshot_service_remove;

@@ -40,6 +40,18 @@ static json_t *errors_json(const char *lines)
     return list;
 }
 
+static json_t *storage_json(const struct host_health *health)
+{
+    uint64_t total = health->storage_used + health->storage_available;
+    double share = total == 0 ? 0 : (double)health->storage_used / (double)total;
+
+    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:i}", "backend",
+                     health->storage_backend ? health->storage_backend : "", "state",
+                     health->storage_state, "usedBytes", json_u64(health->storage_used),
+                     "availableBytes", json_u64(health->storage_available), "sizeBytes",
+                     json_u64(total), "usedPercent", (int)(share * 100));
+}
+
 int host_service_health(const struct call *call, const json_t *request, json_t **ret_reply,
                         struct err *err)
 {
@@ -51,13 +63,12 @@ int host_service_health(const struct call *call, const json_t *request, json_t *
         return r;
     host_health(call->host, &health);
     *ret_reply = json_pack(
-        "{s:s, s:s, s:I, s:I, s:s, s:o, s:{s:s, s:o, s:o}, s:o}", "status",
-        status_name(health.status), "version", HOLT_VERSION, "sandboxes",
-        (json_int_t)health.sandboxes, "poolReady", (json_int_t)health.pool_ready, "runtime",
-        health.runtime ? health.runtime : "", "uptimeMs", json_u64(health.uptime_ms), "storage",
-        "backend", health.storage_backend ? health.storage_backend : "", "usedBytes",
-        json_u64(health.storage_used), "availableBytes", json_u64(health.storage_available),
-        "errors", errors_json(health.errors));
+        "{s:s, s:s, s:I, s:I, s:I, s:I, s:s, s:o, s:o, s:o}", "status", status_name(health.status),
+        "version", HOLT_VERSION, "sandboxes", (json_int_t)health.sandboxes, "processes",
+        (json_int_t)health.processes, "poolReady", (json_int_t)health.pool_ready, "poolSize",
+        (json_int_t)health.pool_size, "runtime", health.runtime ? health.runtime : "", "uptimeMs",
+        json_u64(health.uptime_ms), "storage", storage_json(&health), "errors",
+        errors_json(health.errors));
     return *ret_reply ? 0 : err_sys(err, -ENOMEM, "write the reply");
 }
 

@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "host/host.h"
 #include "host/sandbox.h"
 
 int sandbox_service_run(const struct call *call, const json_t *request, struct stream **ret,
@@ -30,6 +31,7 @@ int sandbox_service_create(const struct call *call, const json_t *request, json_
 {
     cleanup_with(create_request_done) struct create_request wanted = { 0 };
     cleanup_with(sandbox_ref_drop) struct sandbox *sandbox = NULL;
+    struct host_capabilities can;
     bool is_joined = false;
     int r = create_request_parse(request, &wanted, err);
 
@@ -37,9 +39,13 @@ int sandbox_service_create(const struct call *call, const json_t *request, json_
         r = sandbox_create_once(call->host, &wanted.spec, &sandbox, &is_joined, err);
     if (r == 0)
         r = sandbox_ref_reply(sandbox, false, ret_reply, err);
-    if (r == 0 && is_joined)
+    if (r < 0)
+        return r;
+    if (is_joined)
         (void)json_object_set_new(*ret_reply, "joined", json_true());
-    return r;
+    host_capabilities(call->host, &can);
+    (void)json_object_set_new(*ret_reply, "capabilities", capabilities_json(&can));
+    return 0;
 }
 
 /* Finds the sandbox of a request that names nothing else. */

@@ -96,7 +96,7 @@ static void look_at_storage(struct host *host, struct host_health *ret)
     }
 }
 
-static uint32_t count_processes(struct machine *machine)
+uint32_t machine_count_processes(struct machine *machine)
 {
     uint32_t count = 0;
 
@@ -113,13 +113,13 @@ void host_take_census(struct host *host, struct host_census *ret)
     (void)pthread_mutex_lock(&host->lock);
     for (struct machine *machine = host->machines; machine; machine = machine->next) {
         ret->runs++;
-        ret->processes += count_processes(machine);
+        ret->processes += machine_count_processes(machine);
     }
     for (struct sandbox *sandbox = host->sandboxes; sandbox; sandbox = sandbox->next) {
         (void)pthread_mutex_lock(&sandbox->lock);
         ret->sandboxes[sandbox->info.state]++;
         if (sandbox->machine)
-            ret->processes += count_processes(sandbox->machine);
+            ret->processes += machine_count_processes(sandbox->machine);
         (void)pthread_mutex_unlock(&sandbox->lock);
     }
     (void)pthread_mutex_unlock(&host->lock);

@@ -35,6 +35,9 @@ struct host_health {
  * volumes), opens the store, starts the reactor, the reaper and the warm pool. */
 int host_open(const struct config *config, struct host **ret, struct err *err);
 
+/* Whether it is not being closed: 0, or ShuttingDown. */
+int host_is_open(struct host *host, struct err *err);
+
 /* Nothing new is begun from now on. */
 void host_drain(struct host *host);
 

@@ -280,6 +280,9 @@ void keeper_wake(struct keeper *keeper);
 void keeper_stop(struct keeper *keeper);
 void keeper_free(struct keeper *keeper);
 
+/* Processes of clients in it that are not over. */
+uint32_t machine_count_processes(struct machine *machine);
+
 /* Looks at the storage now and then, and says so when its state changes. */
 int sentry_start(struct host *host, struct sentry **ret, struct err *err);
 void sentry_wake(struct sentry *sentry);
@@ -294,9 +297,6 @@ struct host_census {
     uint32_t processes; /* that run, in both */
 };
 void host_take_census(struct host *host, struct host_census *ret);
-
-/* 0, or ShuttingDown. */
-int host_is_open(struct host *host, struct err *err);
 
 /* Counts a sandbox in that is there already. */
 void host_count_in(struct host *host);

@@ -147,30 +147,12 @@ static void look_after(struct sandbox *sandbox, uint64_t now_ms, uint64_t *next_
     ledger_expire(sandbox->ledger, now_ms, next_ms);
 }
 
-/* All sandboxes, referenced, so that no lock is held while one of them takes its time. */
-static struct sandbox **list_all(struct host *host, size_t *ret_count)
-{
-    struct sandbox **list;
-    size_t count = 0;
-
-    (void)pthread_mutex_lock(&host->lock);
-    for (const struct sandbox *sandbox = host->sandboxes; sandbox; sandbox = sandbox->next)
-        count++;
-    list = xcalloc(count + 1, sizeof(*list));
-    count = 0;
-    for (struct sandbox *sandbox = host->sandboxes; sandbox; sandbox = sandbox->next)
-        list[count++] = sandbox_ref(sandbox);
-    (void)pthread_mutex_unlock(&host->lock);
-    *ret_count = count;
-    return list;
-}
-
 /* When to come again. */
 static uint64_t make_round(struct host *host)
 {
     uint64_t now_ms = clock_wall_ms(), next_ms = now_ms + REST_MAX_MS;
     size_t count;
-    cleanup_free struct sandbox **list = list_all(host, &count);
+    cleanup_free struct sandbox **list = host_list_sandboxes(host, &count);
 
     for (size_t i = 0; i < count; i++) {
         look_after(list[i], now_ms, &next_ms);

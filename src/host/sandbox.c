@@ -241,6 +241,23 @@ int sandbox_list(struct host *host, const struct label *labels, size_t label_cou
     return 0;
 }
 
+struct sandbox **host_list_sandboxes(struct host *host, size_t *ret_count)
+{
+    struct sandbox **list;
+    size_t count = 0;
+
+    (void)pthread_mutex_lock(&host->lock);
+    for (const struct sandbox *sandbox = host->sandboxes; sandbox; sandbox = sandbox->next)
+        count++;
+    list = xcalloc(count + 1, sizeof(*list));
+    count = 0;
+    for (struct sandbox *sandbox = host->sandboxes; sandbox; sandbox = sandbox->next)
+        list[count++] = sandbox_ref(sandbox);
+    (void)pthread_mutex_unlock(&host->lock);
+    *ret_count = count;
+    return list;
+}
+
 int sandbox_record(struct sandbox *sandbox, enum sandbox_state state, struct err *err)
 {
     return sandbox_record_all(&sandbox, 1, state, err);

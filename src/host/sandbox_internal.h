@@ -106,6 +106,10 @@ int sandbox_halt(struct sandbox *sandbox, enum sandbox_state before, struct err 
 /* The end of a machine that was not asked for. */
 void sandbox_note_loss(struct sandbox *sandbox);
 
+/* All sandboxes, oldest first, each with a reference, so that no lock is held while one of them
+ * takes its time; the caller frees the list. */
+struct sandbox **host_list_sandboxes(struct host *host, size_t *ret_count);
+
 /* Checks that the storage has room for another sandbox. */
 int host_check_space(struct host *host, struct err *err);
 

@@ -14,6 +14,7 @@
 #define sandbox_ref_drop test_sandbox_ref_drop
 #define sandbox_ref_reply test_sandbox_ref_reply
 
+#define host_capabilities stub_host_capabilities
 #define sandbox_create_once stub_sandbox_create_once
 #define sandbox_find stub_sandbox_find
 #define sandbox_unref stub_sandbox_unref
@@ -95,6 +96,26 @@ void stub_sandbox_unref(struct sandbox *sandbox)
     free(sandbox);
     references--;
 }
+
+void stub_host_capabilities(struct host *host, struct host_capabilities *ret)
+{
+    (void)host;
+    *ret = (struct host_capabilities){ .snapshots = true, .sandboxes_max = 12 };
+}
+
+/* What a new sandbox is answered with. */
+#define CREATED_WITH(joined)                                                                       \
+    "{\"sandbox\":" SANDBOX("1", "") joined                                                        \
+        ",\"capabilities\":{\"snapshots\":true,\"rollback\":false,"                                \
+        "\"fork\":false,\"atomicSnapshots\":false,\"quota\":false,"                                \
+        "\"pause\":false,\"deepPause\":false,"                                                     \
+        "\"launch\":false,\"streamingProgress\":false,"                                            \
+        "\"tierRouting\":false,\"memoryLimit\":false,"                                             \
+        "\"cpuLimit\":false,\"pidsLimit\":false,\"maxSandboxes\":12,"                              \
+        "\"maxSandboxDurationMs\":\"0\","                                                          \
+        "\"maxSnapshots\":0,\"maxForks\":0,\"defaultQuotaBytes\":"                                 \
+        "\"0\",\"maxMessageBytes\":3145728}}"
+#define CREATED CREATED_WITH("")
 
 int stub_sandbox_create_once(struct host *host, const struct sandbox_spec *spec,
                              struct sandbox **ret, bool *ret_is_joined, struct err *err)
@@ -202,7 +223,7 @@ static void a_full_create_becomes_a_spec(void)
             "\"labels\":{\"a.b/c-d_E\":\"\",\"team\":\"red \xc3\xa4\"},\"maxSnapshots\":3,"
             "\"ttlMs\":\"60000\",\"expireAction\":\"pause\",\"idleTimeoutMs\":5,"
             "\"idleAction\":\"kill\"}",
-            "{\"sandbox\":" SANDBOX("1", "") "}");
+            CREATED);
     CHECK_TEXT(asked, "My.box_1 debian bwrap memory=1024 cpu=1500 pids=9 quota=2048 labels=2 max=3 "
                       "ttl=60000:1 idle=5:0 a.b/c-d_E= team=red \xc3\xa4");
     CHECK(references == 0);
@@ -210,8 +231,7 @@ static void a_full_create_becomes_a_spec(void)
 
 static void the_least_create_leaves_all_to_the_host(void)
 {
-    answers(sandbox_service_create, "{\"name\":\"\",\"labels\":{},\"limits\":null}",
-            "{\"sandbox\":" SANDBOX("1", "") "}");
+    answers(sandbox_service_create, "{\"name\":\"\",\"labels\":{},\"limits\":null}", CREATED);
     CHECK_TEXT(asked, "- - - memory=0 cpu=0 pids=0 quota=0 labels=0 max=0 ttl=0:0 idle=0:0");
 }
 
@@ -221,14 +241,14 @@ static void a_key_comes_with_a_digest_of_the_rest(void)
     char first[sizeof(digest)];
 
     answers(sandbox_service_create, "{\"name\":\"a\",\"ttlMs\":5,\"idempotencyKey\":\"new\"}",
-            "{\"sandbox\":" SANDBOX("1", "") "}");
+            CREATED);
     CHECK(strlen(digest) == 64);
     memcpy(first, digest, sizeof(first));
     answers(sandbox_service_create, "{\"idempotencyKey\":\"known\",\"ttlMs\":5,\"name\":\"a\"}",
-            "{\"sandbox\":" SANDBOX("1", "") ",\"joined\":true}");
+            CREATED_WITH(",\"joined\":true"));
     CHECK_TEXT(digest, first);
     answers(sandbox_service_create, "{\"name\":\"b\",\"ttlMs\":5,\"idempotencyKey\":\"new\"}",
-            "{\"sandbox\":" SANDBOX("1", "") "}");
+            CREATED);
     CHECK(strcmp(digest, first) != 0);
     refuses(sandbox_service_create, "{\"idempotencyKey\":\"a\\nb\"}", ERR_INVALID, "control");
     refuses(sandbox_service_create, "{\"idempotencyKey\":7}", ERR_INVALID, "idempotencyKey");
@@ -253,7 +273,7 @@ static void names_of_sandboxes_are_checked_at_the_door(void)
         longest[len] = '\0';
         text = xasprintf("{\"name\":\"%s\"}", longest);
         if (len == 128)
-            answers(sandbox_service_create, text, "{\"sandbox\":" SANDBOX("1", "") "}");
+            answers(sandbox_service_create, text, CREATED);
         else
             refuses(sandbox_service_create, text, ERR_INVALID, "cannot name a sandbox");
     }

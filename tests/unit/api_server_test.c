@@ -58,6 +58,7 @@
 
 #define host_health stub_host_health
 #define host_store stub_host_store
+#define host_event stub_host_event
 #define machine_create stub_machine_create
 #define machine_find stub_machine_find
 #define machine_id stub_machine_id
@@ -140,15 +141,25 @@ void stub_host_health(struct host *host, struct host_health *ret)
     (void)host;
     *ret = (struct host_health){
         .sandboxes = 3,
+        .processes = 9,
         .pool_ready = 2,
+        .pool_size = 4,
         .uptime_ms = UINT64_C(1) << 60,
         .runtime = "native",
         .storage_backend = "btrfs",
+        .storage_state = "ONLINE",
         .storage_used = UINT64_C(1) << 40,
         .storage_available = 7,
         .status = HEALTH_DEGRADED,
         .errors = "the storage is almost full\nthe pool\xff is empty\n",
     };
+}
+
+void stub_host_event(struct host *host, enum event_type type, json_t *fields)
+{
+    (void)host;
+    CHECK(type == EVENT_TEMPLATE_IMPORTED);
+    json_decref(fields);
 }
 
 struct store *stub_host_store(struct host *host)
@@ -430,10 +441,11 @@ static void health_is_answered(void)
 {
     expect("HostService/Health", "{}", "200",
            "{\"status\":\"degraded\",\"version\":\"" HOLT_VERSION
-           "\",\"sandboxes\":3,\"poolReady\":2,"
+           "\",\"sandboxes\":3,\"processes\":9,\"poolReady\":2,\"poolSize\":4,"
            "\"runtime\":\"native\",\"uptimeMs\":\"1152921504606846976\",\"storage\":{"
-           "\"backend\":\"btrfs\",\"usedBytes\":\"1099511627776\",\"availableBytes\":\"7\"},"
-           "\"errors\":[\"the storage is almost full\",\"the pool? is empty\"]}");
+           "\"backend\":\"btrfs\",\"state\":\"ONLINE\",\"usedBytes\":\"1099511627776\","
+           "\"availableBytes\":\"7\",\"sizeBytes\":\"1099511627783\",\"usedPercent\":99"
+           "},\"errors\":[\"the storage is almost full\",\"the pool? is empty\"]}");
     expect("HostService/Health", "{\"x\":1}", "400", "unknown field 'x'");
 }
 
