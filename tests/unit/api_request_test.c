@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "api/connect.h"
 #include "api/run_request.h"
 #include "api/terminal_size.h"
-#include "api/token.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json.h"
@@ -184,48 +182,6 @@ static void an_error_body_has_every_field(void)
                           "\"details\":[{\"type\":\"holt.v1.ErrorInfo\",\"value\":\"GAE\"}]}");
 }
 
-static void only_the_whole_token_matches(void)
-{
-    char token[TOKEN_LEN + 1];
-    cleanup_free char *good = NULL, *longer = NULL, *lower = NULL;
-
-    memset(token, 'a', TOKEN_LEN);
-    token[TOKEN_LEN] = '\0';
-    good = xasprintf("Bearer %s", token);
-    lower = xasprintf("bearer  %s", token);
-    longer = xasprintf("Bearer %sa", token);
-    CHECK(token_matches(good, token) && token_matches(lower, token));
-    CHECK(!token_matches(longer, token));
-    CHECK(!token_matches(NULL, token) && !token_matches("", token));
-    CHECK(!token_matches("Bearer", token) && !token_matches("Bearer ", token));
-    CHECK(!token_matches("Basic x", token) && !token_matches(token, token));
-    for (size_t i = 0; i < TOKEN_LEN; i++) {
-        good[7 + i] = 'b';
-        CHECK(!token_matches(good, token));
-        good[7 + i] = 'a';
-    }
-    good[7 + TOKEN_LEN - 1] = '\0';
-    CHECK(!token_matches(good, token));
-}
-
-static void a_token_is_made_once_and_private(void)
-{
-    char dir[] = "/tmp/holt-token-test-XXXXXX";
-    char first[TOKEN_LEN + 1], second[TOKEN_LEN + 1];
-    struct err err = { 0 };
-    struct stat st;
-
-    CHECK(mkdtemp(dir));
-    CHECK(token_load(dir, first, &err) == 0, "(%s)", err.msg);
-    CHECK(strlen(first) == TOKEN_LEN);
-    CHECK(token_load(dir, second, &err) == 0, "(%s)", err.msg);
-    CHECK_TEXT(second, first);
-    CHECK(chdir(dir) == 0 && stat("token", &st) == 0 && (st.st_mode & 07777) == 0600);
-    CHECK(truncate("token", 10) == 0);
-    CHECK(token_load(dir, second, &err) < 0 && err.kind == ERR_INVALID);
-    CHECK(unlink("token") == 0 && chdir("/") == 0 && rmdir(dir) == 0);
-}
-
 int main(void)
 {
     RUN(a_full_request_becomes_specs);
@@ -236,7 +192,5 @@ int main(void)
     RUN(content_types_match_with_parameters_only);
     RUN(an_error_body_is_always_valid_json);
     RUN(an_error_body_has_every_field);
-    RUN(only_the_whole_token_matches);
-    RUN(a_token_is_made_once_and_private);
     return 0;
 }
