@@ -168,10 +168,10 @@ static void an_error_body_has_every_field(void)
     cleanup_with(buf_done) struct buf body = BUF_INIT(4096);
     struct err err;
 
-    (void)err_refuse(&err, CAUSE_SESSION_NOT_FOUND, "no \"t\xc3\xa4st\"\n");
+    (void)err_refuse(&err, CAUSE_SESSION_NOT_FOUND, "no \"t\xc3\xa4st\"");
     (void)err_remedy(&err, "look");
     CHECK(connect_error_write(&body, &err) == 0);
-    CHECK_TEXT(body.data, "{\"code\":\"not_found\",\"message\":\"no \\\"t\xc3\xa4st\\\"\\n\","
+    CHECK_TEXT(body.data, "{\"code\":\"not_found\",\"message\":\"no \\\"t\xc3\xa4st\\\"\","
                           "\"cause\":\"SessionNotFound\",\"remedy\":\"look\",\"retryable\":false,"
                           "\"details\":[{\"type\":\"holt.v1.ErrorInfo\","
                           "\"value\":\"Cg9TZXNzaW9uTm90Rm91bmQSBGxvb2s\"}]}");

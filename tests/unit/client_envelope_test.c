@@ -89,10 +89,10 @@ static void an_end_carries_the_error(void)
     struct err err;
 
     CHECK(end_to_error(NULL, &error) == 0);
-    (void)err_set(&err, ERR_NOT_FOUND, "no template \"x\"\n");
+    (void)err_set(&err, ERR_NOT_FOUND, "no template \"x\"");
     CHECK(end_to_error(&err, &error) == -1);
     CHECK_TEXT(error.code, "not_found");
-    CHECK_TEXT(error.message, "no template \"x\"\n");
+    CHECK_TEXT(error.message, "no template \"x\"");
     CHECK(!error.is_retryable && !*error.cause && !*error.remedy);
     (void)err_set(&err, ERR_INTERNAL, "\xc3\xbc");
     CHECK(end_to_error(&err, &error) == -1);
