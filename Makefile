@@ -14,13 +14,14 @@ WARN := -Wall -Wextra -Wformat=2 -Wshadow -Wstrict-prototypes -Wmissing-prototyp
 COMMON := -std=gnu17 -D_GNU_SOURCE -DHOLT_VERSION='"$(VERSION)"' -Isrc -Iinclude -g $(WARN) \
 	-fvisibility=hidden -MMD -MP
 
-CFLAGS_release := -O2 -D_FORTIFY_SOURCE=3 -fstack-protector-strong -fPIE
+# Objects are -fPIC because some of them go into libholt.so as well.
+CFLAGS_release := -O2 -D_FORTIFY_SOURCE=3 -fstack-protector-strong -fPIC
 LDFLAGS_release := -pie -Wl,-z,relro,-z,now
-CFLAGS_debug := -O0 -fPIE
+CFLAGS_debug := -O0 -fPIC
 LDFLAGS_debug := -pie
-CFLAGS_asan := -O1 -fPIE -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
+CFLAGS_asan := -O1 -fPIC -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 LDFLAGS_asan := -pie -fsanitize=address,undefined
-CFLAGS_tsan := -O1 -fPIE -fsanitize=thread
+CFLAGS_tsan := -O1 -fPIC -fsanitize=thread
 LDFLAGS_tsan := -pie -fsanitize=thread
 CFLAGS_fuzz := -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 LDFLAGS_fuzz := -fsanitize=fuzzer,address,undefined
@@ -32,6 +33,8 @@ CFLAGS := $(COMMON) $(CFLAGS_$(BUILD))
 LDFLAGS := $(LDFLAGS_$(BUILD))
 LDLIBS_daemon := -lmicrohttpd -ljansson -larchive -lsqlite3 -lcrypto -lm -lpthread
 LDLIBS_cli := -lhttp_parser -ljansson -lm -lpthread
+# The first number is that of the ABI, which include/holt.h promises to keep.
+SONAME := libholt.so.$(firstword $(subst ., ,$(VERSION)))
 
 # One short line a step; V=1 shows the whole command instead.
 step = $(if $(V),,@echo "$(1) $(2)" && )
@@ -63,7 +66,7 @@ BENCHES := $(patsubst bench/%.c,$(OUT)/bench/%,$(wildcard bench/*.c))
 .PHONY: all serve setup test tests unit-tests soak fuzzers lint format bench install clean help
 .DELETE_ON_ERROR:
 
-all: $(BINARIES) $(OUT)/libholt.a ## build holt, holtd, holt-init and libholt
+all: $(BINARIES) $(OUT)/libholt.a $(OUT)/libholt.so ## build holt, holtd, holt-init and libholt
 
 serve: setup ## install what is missing, build, and start holtd in the foreground
 	@$(MAKE) --no-print-directory all
@@ -104,14 +107,17 @@ bench: ## measure against peers in the same run; JSON lines in build/bench*.json
 install: all ## install below PREFIX (DESTDIR is honoured)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/holt $(DESTDIR)$(PREFIX)/lib/pkgconfig \
 		$(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/systemd/system \
-		$(addprefix $(DESTDIR)$(PREFIX)/share/man/,man1 man5 man8)
+		$(addprefix $(DESTDIR)$(PREFIX)/share/man/,man1 man3 man5 man8)
 	install -m 755 $(OUT)/holt $(OUT)/holtd $(DESTDIR)$(PREFIX)/bin/
 	install -m 755 $(OUT)/holt-init $(DESTDIR)$(PREFIX)/libexec/holt/
 	install -m 644 $(OUT)/libholt.a $(DESTDIR)$(PREFIX)/lib/
+	install -m 755 $(OUT)/libholt.so $(DESTDIR)$(PREFIX)/lib/libholt.so.$(VERSION)
+	ln -sf libholt.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/$(SONAME)
+	ln -sf $(SONAME) $(DESTDIR)$(PREFIX)/lib/libholt.so
 	install -m 644 include/holt.h $(DESTDIR)$(PREFIX)/include/
 	sed 's|@PREFIX@|$(PREFIX)|;s|@VERSION@|$(VERSION)|' tools/libholt.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/libholt.pc
 	sed 's|@PREFIX@|$(PREFIX)|' tools/holt.service.in > $(DESTDIR)$(PREFIX)/lib/systemd/system/holt.service
-	for page in man/*.[158]; do install -m 644 $$page $(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/; done
+	for page in man/*.[1358]; do install -m 644 $$page $(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/; done
 
 clean: ## remove build/
 	rm -rf build
@@ -129,8 +135,14 @@ $(OUT)/holtd: $(call rooms,$(HOST_ROOMS) daemon)
 $(OUT)/holt: $(call rooms,$(CLIENT_ROOMS) cli)
 	$(call step,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS_cli)
 
+# Both have nothing that a program could see but holt_*: its own names are its own.
 $(OUT)/libholt.a: $(call rooms,$(CLIENT_ROOMS))
-	$(call step,AR,$@)rm -f $@ && $(AR) rcs $@ $^
+	$(call step,AR,$@)rm -f $@ && $(LD) -r -o $(OUT)/libholt.o $^ && \
+		objcopy --localize-hidden $(OUT)/libholt.o && $(AR) rcs $@ $(OUT)/libholt.o
+
+$(OUT)/libholt.so: $(call rooms,$(CLIENT_ROOMS)) tools/libholt.map
+	$(call step,LD,$@)$(CC) $(CFLAGS) $(filter-out -pie,$(LDFLAGS)) -shared -Wl,-soname,$(SONAME) \
+		-Wl,--version-script=tools/libholt.map -o $@ $(filter %.o,$^) $(LDLIBS_cli)
 
 $(OUT)/holt-init: $(GUEST_OBJECTS)
 	$(call step,LD,$@)$(GUEST_CC) $(GUEST_LDFLAGS) -o $@ $^
@@ -169,8 +181,8 @@ $(OUT)/bench/true: bench/true.c
 	@mkdir -p $(@D)
 	$(call step,LD,$@)$(CC) -O2 $(WARN) -static -nostdlib -ffreestanding -fno-stack-protector -o $@ $<
 
-$(OUT)/bench/%: bench/%.c $(OUT)/libholt.a
+$(OUT)/bench/%: bench/%.c $(call rooms,$(CLIENT_ROOMS))
 	@mkdir -p $(@D)
-	$(call step,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< $(OUT)/libholt.a $(LDLIBS_cli)
+	$(call step,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS_cli)
 
 -include $(shell find build -name '*.d' 2>/dev/null)

@@ -280,7 +280,7 @@ static const struct what *what_find(const char *name)
 
 static struct holt *open_host(const char *host)
 {
-    struct holt_options options = HOLT_OPTIONS_INIT;
+    struct holt_options options = HOLT_INIT(holt_options);
     struct holt_error error;
     struct holt *holt;
 

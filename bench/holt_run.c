@@ -78,7 +78,7 @@ static void expect_success(const struct sample *sample)
 static void *run_many(void *argument)
 {
     struct bench *bench = argument;
-    struct holt_options options = HOLT_OPTIONS_INIT;
+    struct holt_options options = HOLT_INIT(holt_options);
     struct holt_error error;
     struct holt *holt;
     struct sample sample;

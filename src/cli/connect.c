@@ -30,7 +30,7 @@ static const char *environment(const char *name)
 
 static int open_host(const char *host, struct holt **ret, struct holt_error *error)
 {
-    struct holt_options options = HOLT_OPTIONS_INIT;
+    struct holt_options options = HOLT_INIT(holt_options);
 
     options.host = host;
     return holt_open(&options, HOLT_NO_DEADLINE, ret, error);

@@ -29,7 +29,7 @@ static int no_memory(struct holt_error *error)
 static int call_text(struct run_target *target, const char *method, const char *request,
                      struct holt_error *error)
 {
-    struct holt_options options = HOLT_OPTIONS_INIT;
+    struct holt_options options = HOLT_INIT(holt_options);
     cleanup_free char *reply = NULL;
 
     options.host = target->host;

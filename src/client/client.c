@@ -124,3 +124,35 @@ int client_call(struct holt *holt, const struct client_call *call, json_t **ret_
         return error_set(error, "internal", "the daemon's answer cannot be read: %s", err.msg);
     return 0;
 }
+
+int client_call_void(struct holt *holt, const struct client_call *call, struct holt_error *error)
+{
+    cleanup_json json_t *reply = NULL;
+
+    return client_call(holt, call, &reply, error);
+}
+
+int client_call_for(struct holt *holt, const struct client_call *call,
+                    const struct client_answer *answer, void *ret, struct holt_error *error)
+{
+    struct reading reading = { .is_wrong = false };
+    cleanup_result void *result = NULL;
+    const json_t *object;
+    json_t *reply;
+
+    if (!ret)
+        return client_call_void(holt, call, error);
+    if (client_call(holt, call, &reply, error) < 0)
+        return -1;
+    reading.result = result = result_new(answer->size, reply);
+    object = answer->field ? read_object(&reading, reply, answer->field) : reply;
+    if (!object && !reading.is_wrong)
+        return error_set(error, "internal", "the daemon's answer has no '%s'", answer->field);
+    if (object)
+        answer->read(&reading, object, result);
+    if (reading_end(&reading, error) < 0)
+        return -1;
+    memcpy(ret, &result, sizeof(result));
+    result = NULL;
+    return 0;
+}

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "client/result.h"
+
 struct holt;
 struct holt_error;
 
@@ -25,3 +27,16 @@ struct client_call {
  * is unavailable. */
 int client_call(struct holt *holt, const struct client_call *call, json_t **ret_reply,
                 struct holt_error *error);
+
+/* The same, for an answer that is one object in a field of the reply. ret is where the caller wants
+ * the pointer to the result; NULL: nobody wants it. */
+struct client_answer {
+    const char *field; /* NULL: the reply itself */
+    size_t size;       /* of the result */
+    read_fn read;
+};
+int client_call_for(struct holt *holt, const struct client_call *call,
+                    const struct client_answer *answer, void *ret, struct holt_error *error);
+
+/* The same for one that says nothing. */
+int client_call_void(struct holt *holt, const struct client_call *call, struct holt_error *error);

@@ -71,7 +71,7 @@ int holt_open(const struct holt_options *options, int64_t deadline, struct holt 
               struct holt_error *error)
 {
     cleanup_with(holt_close_slot) struct holt *holt = xcalloc(1, sizeof(*holt));
-    struct holt_options given = HOLT_OPTIONS_INIT;
+    struct holt_options given = HOLT_INIT(holt_options);
     struct connection *first;
 
     (void)pthread_mutex_init(&holt->lock, NULL);

@@ -90,7 +90,7 @@ static void script_finish(struct script *script)
 
 static int open_at(const char *host, struct holt **ret, struct holt_error *error)
 {
-    struct holt_options options = HOLT_OPTIONS_INIT;
+    struct holt_options options = HOLT_INIT(holt_options);
 
     options.host = host;
     return holt_open(&options, HOLT_NO_DEADLINE, ret, error);
@@ -322,7 +322,7 @@ static void a_stream_that_is_left_early_costs_only_its_connection(void)
 
 static void nobody_there_is_unavailable(void)
 {
-    struct holt_options options = HOLT_OPTIONS_INIT;
+    struct holt_options options = HOLT_INIT(holt_options);
     struct holt_error error;
     struct holt *holt;
 
