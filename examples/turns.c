@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+/* An agent's two turns, what the second one changed, and the way back to the first.
+ *
+ *   cc turns.c -o turns $(pkg-config --cflags --libs libholt) && ./turns
+ */
+#include <err.h>
+#include <holt.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static struct holt_error error;
+
+/* All of this is one program's own sandbox; whatever fails ends it, and the sandbox with its time
+ * to live. */
+static void check(int r)
+{
+    if (r < 0)
+        errx(1, "%s (%s) %s", error.message, error.code, error.remedy);
+}
+
+static void shell(struct holt *holt, const char *sandbox, const char *text)
+{
+    struct holt_shell_command command = HOLT_INIT(holt_shell_command);
+    struct holt_result *result;
+
+    command.shell = "work";
+    command.text = text;
+    check(holt_shell_run(holt, sandbox, &command, holt_after(60000), &result, &error));
+    printf("$ %s\n%s", text, result->stdout_data);
+    if (result->end->exit_code != 0)
+        errx(1, "exit %d: %s", result->end->exit_code, result->stderr_data);
+    holt_free(result);
+}
+
+static int print_change(void *context, const struct holt_change *change)
+{
+    (void)context;
+    if (*change->kind)
+        printf("%s %s\n", change->kind, change->path);
+    return 0;
+}
+
+int main(void)
+{
+    struct holt_sandbox_options options = HOLT_INIT(holt_sandbox_options);
+    struct holt_diff_options diff = HOLT_INIT(holt_diff_options);
+    struct holt_snapshot *first, *second;
+    const char *sandbox;
+    struct holt_env *env;
+    struct holt *holt;
+
+    options.needs = HOLT_NEEDS_SNAPSHOTS | HOLT_NEEDS_ROLLBACK;
+    options.ttl_ms = 10ULL * 60 * 1000;
+    check(holt_open(NULL, holt_after(5000), &holt, &error));
+    check(holt_env_create(holt, &options, holt_after(30000), &env, &error));
+    sandbox = holt_env_id(env);
+
+    shell(holt, sandbox, "cd /workspace && echo one >notes && cat notes");
+    check(holt_env_turn(env, holt_after(30000), &first, &error));
+    shell(holt, sandbox, "echo two >notes && touch more && cat notes");
+    check(holt_env_turn(env, holt_after(30000), &second, &error));
+
+    printf("%s to %s:\n", first->name, second->name);
+    diff.from = first->name;
+    diff.to = second->name;
+    diff.on_change = print_change;
+    check(holt_diff(holt, sandbox, &diff, holt_after(30000), &error));
+
+    check(holt_env_rollback(env, first->name, holt_after(30000), &error));
+    printf("back at %s:\n", first->name);
+    shell(holt, sandbox, "ls; cat notes");
+
+    holt_free(first);
+    holt_free(second);
+    check(holt_env_destroy(env, holt_after(30000), &error));
+    holt_env_free(env);
+    holt_close(holt);
+    return 0;
+}
