@@ -164,11 +164,42 @@ static bool list_below(const char *word)
     return is_found;
 }
 
+/* What the same is called elsewhere. */
+static const struct {
+    const char *word, *name;
+} synonyms[] = {
+    { "list", "ls" },
+    { "delete", "rm" },
+    { "destroy", "rm" },
+    { "remove", "rm" },
+    { "new", "create" },
+    { "connect", "shell" },
+    { "ssh", "shell" },
+    { "images", "template ls" },
+    { "rmi", "template rm" },
+    { "templates", "template ls" },
+    { "import", "template import" },
+    { "commit", "template commit" },
+    { "checkpoint", "snapshot" },
+    { "restore", "rollback" },
+    { "unpause", "resume" },
+    { "freeze", "pause" },
+    { "show", "inspect" },
+    { "describe", "inspect" },
+    { "get", "inspect" },
+    { "ports", "port ls" },
+    { "info", "doctor" },
+};
+
 /* What was perhaps meant, or NULL. */
 static const char *nearest_command(const char *word)
 {
     const char *found = NULL;
     int least = NEAR_MAX + 1;
+
+    for (size_t i = 0; i < ARRAY_SIZE(synonyms); i++)
+        if (strcmp(synonyms[i].word, word) == 0)
+            return synonyms[i].name;
 
     for (const struct command *const *next = commands; *next; next++) {
         int distance = word_distance(word, (*next)->name);

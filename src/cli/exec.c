@@ -62,7 +62,8 @@ static int set_key(void *into, const char *value, struct err *err)
 
 static const struct option_row rows[] = {
     { "detach", 'd', NULL, "do not wait: print the id of the process", set_detach },
-    { "interactive", 'i', NULL, "with -d: keep stdin open, for 'holt attach'", set_interactive },
+    { "interactive", 'i', NULL, "with -d: keep stdin open, for 'holt attach'; else as always",
+      set_interactive },
     { "tag", 0, "TEXT", "something to find the process by", set_tag },
     { "key", 0, "TEXT", "start once: a second exec with it joins the first", set_key },
 };
@@ -112,8 +113,6 @@ static int exec_run(int argc, char **argv)
         return status;
     if (words.command >= argc)
         return command_misused(&command_exec, "needs an ID and a COMMAND");
-    if (options.is_interactive && !options.is_detached)
-        return command_misused(&command_exec, "--interactive is for --detach");
     call.request = make_request(argv[words.id], options.key);
     if (!call.request)
         return report("exec: the ID or the key is not UTF-8");

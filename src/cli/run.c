@@ -24,7 +24,24 @@ static int run_run(int argc, char **argv)
     return run_call(&call);
 }
 
-static const struct option_table table = { run_sandbox_rows, RUN_SANDBOX_ROWS, &run_process_table };
+static int set_nothing(void *into, const char *value, struct err *err)
+{
+    (void)into;
+    (void)value;
+    (void)err;
+    return 0;
+}
+
+/* Fingers that know other tools type run --rm -it. */
+static const struct option_row habit_rows[] = {
+    { "interactive", 'i', NULL, "pass stdin on, as always", set_nothing },
+    { "rm", 0, NULL, "remove the sandbox at the end, as always", set_nothing },
+};
+
+static const struct option_table habit_table = { habit_rows, ARRAY_SIZE(habit_rows),
+                                                 &run_process_table };
+
+static const struct option_table table = { run_sandbox_rows, RUN_SANDBOX_ROWS, &habit_table };
 
 const struct command command_run = {
     .group = "Sandboxes",

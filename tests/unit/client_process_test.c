@@ -269,7 +269,6 @@ static void wrong_words_reach_no_daemon(void)
         { { "kill", "-s", "SIG", "s1", "p1" }, "kill: --signal 'SIG' is not one like TERM or 15" },
         { { "wait", "s1" }, "wait: needs an ID and a PROCESS" },
         { { "wait", "--timeout", "x", "s1", "p1" }, "wait: --timeout 'x' is not a time like 30s" },
-        { { "exec", "-i", "s1", "true" }, "exec: --interactive is for --detach" },
     };
 
     for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
