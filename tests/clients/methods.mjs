@@ -235,6 +235,38 @@ await claim("tokens_come_and_go", async () => {
   await refused(Code.NotFound, holt.token.remove({ id: token.id }));
 });
 
+await claim("what_the_host_can_do_is_told", async () => {
+  const { capabilities, storage, runtimes } = await holt.host.capabilities({});
+  assert.equal(capabilities.snapshots && capabilities.rollback && capabilities.pause && capabilities.launch, true);
+  assert.ok(capabilities.maxSandboxes > 0);
+  assert.ok(["btrfs", "zfs", "dir"].includes(storage), storage);
+  assert.ok(runtimes.some((each) => each.name === "native" && each.works));
+  assert.match((await holt.host.metrics({})).text, /^# TYPE holt_/m);
+});
+
+await claim("use_is_told_once_and_again", async () => {
+  const [once] = (await holt.sandbox.stats({ sandboxIds: ["official"] })).stats;
+  assert.equal(once.sandboxId, sandboxId);
+  assert.equal(once.memoryLimitBytes, 256n << 20n);
+  assert.equal(once.cpuMillis, undefined);
+  const times = [];
+  for await (const { stats } of holt.sandbox.watchStats({ sandboxIds: [sandboxId], intervalMs: 100n })) {
+    times.push(stats[0].cpuUs);
+    if (times.length === 2) break; // which ends the call
+  }
+  assert.ok(times[1] >= times[0]);
+});
+
+await claim("events_come_in_order_with_what_they_say", async () => {
+  const messages = await all(holt.event.watch({ since: 0n, sandboxId, types: ["sandbox.*"], noFollow: true }));
+  const events = messages.filter((each) => each.message.case === "event").map((each) => each.message.value);
+  assert.ok(events.length > 1);
+  assert.ok(events.every((each) => each.sandboxId === sandboxId && each.type.startsWith("sandbox.")));
+  assert.ok(events.every((each, i) => i === 0 || each.seq > events[i - 1].seq));
+  assert.equal(typeof events[0].fields, "object");
+  assert.ok(timestampDate(events[0].time) <= new Date());
+});
+
 await claim("the_record_is_whole", async () => {
   const messages = await all(holt.host.audit({ sandboxId }));
   assert.equal(messages.at(-1).event.case, "verdict");

@@ -208,6 +208,13 @@ class Peer:
             self.socket.connect(address)
         self.socket.settimeout(60)
         self.file = self.socket.makefile("rb")
+        self.address, self.is_over = address, False
+
+    def write(self, data):
+        try:
+            self.socket.sendall(data)
+        except OSError:
+            pass  # whoever reads finds out why
 
     def close(self):
         self.file.close()
@@ -225,6 +232,7 @@ class Peer:
         while (line := self.file.readline()) not in (b"\r\n", b""):
             name, _, value = line.partition(b":")
             headers[name.lower()] = value.strip()
+        self.is_over = headers.get(b"connection", b"").lower() == b"close"
         body = self.file.read(int(headers.get(b"content-length", 0)))
         return int(found[1]), headers.get(b"content-type", b"").decode(), body
 
@@ -246,18 +254,31 @@ def check(answer):
 
 
 def send_batch(peer, requests):
+    """The peer to go on with, and how many were answered: the daemon hangs up after some refusals, and says so."""
     # Who only writes while the daemon wants to be read waits for ever, and rightly so.
-    writer = threading.Thread(target=peer.socket.sendall, args=(b"".join(requests),))
+    writer = threading.Thread(target=peer.write, args=(b"".join(requests),))
     writer.start()
-    for request in requests:
+    for i, request in enumerate(requests):
         try:
             answer = peer.answer()
             if answer is None:
                 raise Failed("no answer")
             check(answer)
-        except (Failed, TimeoutError, ValueError, KeyError, struct.error) as why:
+        except (Failed, OSError, ValueError, KeyError, struct.error) as why:
             raise Failed(f"{why}\nto {request!r:.1500}") from why
+        if peer.is_over:
+            break
+    if peer.is_over:
+        peer.close()
     writer.join()
+    return Peer(peer.address) if peer.is_over else peer, i + 1
+
+
+def send_all(peer, requests):
+    while requests:
+        peer, done = send_batch(peer, requests)
+        requests = requests[done:]
+    return peer
 
 
 def send_broken(address, request):
@@ -301,11 +322,11 @@ def strangers(rng, request):
 def run(count, rng, local, remote):
     peers = {address: Peer(address) for address in (local, remote) if address}
     for sent in range(0, count, BATCH):
-        address = remote if remote and sent // BATCH % 10 == 9 else local
+        address = remote if remote and sent // BATCH % 20 == 19 else local
         batch = [wrong_header(rng) if rng.random() < 0.15 else wrong_message(rng) for _ in range(BATCH - BROKEN)]
         if address == remote:
             batch = [strangers(rng, request) for request in batch]
-        send_batch(peers[address], batch)
+        peers[address] = send_all(peers[address], batch)
         for _ in range(BROKEN):
             send_broken(address, broken(rng))
         if sent % 1000 == 0:
