@@ -130,16 +130,17 @@ static const struct {
 static void offer_kind(const char *kind, const struct place *place, const char *start)
 {
     bool is_state = strcmp(kind, "FROM") == 0 || strcmp(kind, "TO") == 0;
+    bool is_place = strcmp(kind, "SOURCE") == 0 || strcmp(kind, "DESTINATION") == 0;
 
     for (size_t i = 0; i < ARRAY_SIZE(fixed); i++)
         for (size_t j = 0; j < ARRAY_SIZE(fixed[i].words); j++)
             if (strcmp(fixed[i].kind, kind) == 0 && fixed[i].words[j])
                 complete_offer(start, fixed[i].words[j], "");
-    if (strcmp(kind, "PATH") == 0 || strcmp(kind, "FILE") == 0)
+    if (strcmp(kind, "PATH") == 0 || strcmp(kind, "FILE") == 0 || is_place)
         (void)printf(":files\n");
     if (is_state)
         complete_offer(start, "template", "what the sandbox began with");
-    complete_names(is_state ? "SNAPSHOT" : kind, place->sandbox, start);
+    complete_names(is_state ? "SNAPSHOT" : is_place ? "ID:" : kind, place->sandbox, start);
 }
 
 static void complete_command(const struct command *command, int count, char *const *words)

@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/xalloc.h"
 #include "cli/call.h"
 #include "cli/complete.h"
 #include "cli/connect.h"
@@ -25,9 +26,11 @@ struct source {
 
 static const struct source sources[] = {
     { "ID", "holt.v1.SandboxService/List", false, "sandboxes", "id", "name", "state" },
+    { "ID:", "holt.v1.SandboxService/List", false, "sandboxes", "id", "name", "state" },
     { "TEMPLATE", "holt.v1.TemplateService/List", false, "templates", "name", NULL, "kind" },
     { "SNAPSHOT", "holt.v1.SnapshotService/List", true, "snapshots", "name", NULL, "createdAt" },
     { "PROCESS", "holt.v1.ProcessService/List", true, "processes", "id", NULL, "tag" },
+    { "TOKEN", "holt.v1.TokenService/List", false, "tokens", "id", NULL, "label" },
     { "SHELL", "holt.v1.ShellService/List", true, "shells", "name", NULL, "kind" },
 };
 
@@ -38,17 +41,28 @@ static void leave(int number)
     _exit(0);
 }
 
+/* "ID:" is an ID in front of a path. */
+static void offer_one(const char *start, const char *name, const char *what, bool is_place)
+{
+    cleanup_free char *word = xasprintf("%s%s", name, is_place ? ":" : "");
+
+    complete_offer(start, word, what);
+}
+
 static void offer_all(const struct source *source, const json_t *list, const char *start)
 {
+    bool is_place = strcmp(source->kind, "ID:") == 0;
+
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *each = json_array_get(list, i);
         const char *other = source->other ? call_text(each, source->other) : "";
 
         if (*other)
-            complete_offer(start, other, call_text(each, source->what));
+            offer_one(start, other, call_text(each, source->what), is_place);
         /* An id is offered where there is no name, and to who has begun to write one. */
         if (!*other || *start)
-            complete_offer(start, call_text(each, source->name), call_text(each, source->what));
+            offer_one(start, call_text(each, source->name), call_text(each, source->what),
+                      is_place);
     }
 }
 

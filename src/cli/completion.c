@@ -16,6 +16,7 @@ static const char bash_script[] =
     "    while IFS= read -r line; do\n"
     "        case $line in\n"
     "        :files) compopt -o default 2>/dev/null ;;\n"
+    "        *:$'\\t'*) compopt -o nospace 2>/dev/null; COMPREPLY+=(\"${line%%$'\\t'*}\") ;;\n"
     "        *) COMPREPLY+=(\"${line%%$'\\t'*}\") ;;\n"
     "        esac\n"
     "    done < <(\"$1\" completion words -- \"${COMP_WORDS[@]:1:COMP_CWORD}\" 2>/dev/null)\n"

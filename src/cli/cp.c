@@ -137,13 +137,13 @@ int cp_entry_path(const struct cp *cp, const char *path, char ret[ENTRY_PATH_MAX
 void cp_trouble(struct cp *cp, const char *path, const char *why)
 {
     cp->troubles++;
+    progress_end(&cp->progress); /* so that this is a line of its own */
     (void)report("'%s' is left out: %s", path[0] ? path : cp->from.text, why);
 }
 
-/* Where a bar that shows progress is told of it. */
 void cp_moved(struct cp *cp, size_t bytes)
 {
-    (void)cp, (void)bytes;
+    progress_add(&cp->progress, bytes);
 }
 
 int cp_stat_remote(struct holt *holt, const struct cp_place *place, bool follows,
@@ -176,10 +176,12 @@ static int cp_run(int argc, char **argv)
         return command_misused(&command_cp, "needs a sandbox on one side, as ID:PATH");
     cp.keeps_owner = options.keeps_owner;
     cp.follows_link = options.follows_link || ends_with_slash(cp.from.path);
+    progress_begin(&cp.progress, cp.from.text, 0);
     if (!cp.from.sandbox)
         status = cp_up(&cp);
     else
         status = cp.to.sandbox ? cp_across(&cp) : cp_down(&cp);
+    progress_end(&cp.progress);
     return status == 0 && cp.troubles > 0 ? 1 : status;
 }
 
@@ -188,6 +190,7 @@ const struct command command_cp = {
     .name = "cp",
     .operands = "SOURCE DESTINATION",
     .summary = "Copy files and trees into or out of a sandbox (ID:PATH)",
+    .example = "holt cp work:/workspace/out .",
     .options = &table,
     .run = cp_run,
 };

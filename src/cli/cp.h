@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "cli/progress.h"
 #include "client/tree.h"
 
 struct holt_error;
@@ -32,8 +33,9 @@ struct cp {
     char into[PATH_MAX];
     char name[NAME_MAX + 1]; /* "": what is in the source goes there, not the source itself */
 
-    unsigned troubles; /* what was left out */
-    int status;        /* after a report */
+    struct progress progress; /* of a single file its total is known */
+    unsigned troubles;        /* what was left out */
+    int status;               /* after a report */
 };
 
 /* Finds out `into` and `name`: 0, or the exit status after a report. */

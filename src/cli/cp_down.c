@@ -130,6 +130,7 @@ static int copy_down(struct cp *cp, struct holt *holt)
         return report_holt_error(&error);
     target.exists = stat(cp->to.path, &st) == 0;
     target.is_directory = target.exists && S_ISDIR(st.st_mode);
+    cp->progress.total = there.type == ENTRY_FILE ? there.size : 0;
     status = cp_aim(cp, there.type == ENTRY_DIRECTORY, &target);
     if (status != 0)
         return status;

@@ -99,6 +99,8 @@ static int copy(struct cp *cp, struct holt *holt)
         return report_holt_error(&error);
     target.exists = there.type != ENTRY_NONE;
     target.is_directory = there.type == ENTRY_DIRECTORY;
+    if (S_ISREG(st.st_mode))
+        cp->progress.total = (uint64_t)st.st_size;
     status = cp_aim(cp, S_ISDIR(st.st_mode), &target);
     return status != 0 ? status : push_all(cp, holt, S_ISDIR(st.st_mode));
 }

@@ -143,7 +143,7 @@ static int token_ls_run(int argc, char **argv)
 /* Goes on after a failure, as rm(1) does. */
 static int token_rm_run(int argc, char **argv)
 {
-    static const struct operands operands = { 1, 0, "an ID" };
+    static const struct operands operands = { 1, 0, "a TOKEN" };
     cleanup_with(connection_close) struct connection connection = { .holt = NULL };
     struct holt_error error;
     int next, status;
@@ -181,7 +181,7 @@ const struct command command_token_ls = {
 const struct command command_token_rm = {
     .group = "Host",
     .name = "token rm",
-    .operands = "ID...",
+    .operands = "TOKEN...",
     .summary = "Remove tokens",
     .options = &option_table_help,
     .run = token_rm_run,
