@@ -147,7 +147,7 @@ $(OUT)/libholt.so: $(call rooms,$(CLIENT_ROOMS)) tools/libholt.map
 $(OUT)/holt-init: $(GUEST_OBJECTS)
 	$(call step,LD,$@)$(GUEST_CC) $(GUEST_LDFLAGS) -o $@ $^
 
-$(OUT)/obj-guest/%.o: src/%.c | $(UAPI)
+$(OUT)/obj-guest/%.o: src/%.c Makefile | $(UAPI)
 	@mkdir -p $(@D)
 	$(call step,CC,$< (guest))$(GUEST_CC) $(GUEST_CFLAGS) -c -o $@ $<
 
@@ -157,7 +157,8 @@ $(UAPI):
 	@ln -sfn /usr/include/asm-generic $@/asm-generic
 	@ln -sfn /usr/include/$(shell $(CC) -print-multiarch)/asm $@/asm
 
-$(OBJ)/%.o: src/%.c
+# With other flags all of them are others.
+$(OBJ)/%.o: src/%.c Makefile
 	@mkdir -p $(@D)
 	$(call step,CC,$<)$(CC) $(CFLAGS) -c -o $@ $<
 

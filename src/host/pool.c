@@ -5,6 +5,7 @@
  * One thread keeps the pool full. When a blank cannot be made it tries again a little later:
  * creates meanwhile start cold and report the reason themselves. */
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -94,6 +95,14 @@ static bool is_usable(struct machine *machine)
     return is_warm;
 }
 
+/* Asks the kernel, which knows of an end before the reactor has heard of it. */
+static bool is_running(const struct machine *machine)
+{
+    struct pollfd init = { .fd = machine->guest.pidfd, .events = POLLIN };
+
+    return poll(&init, 1, 0) == 0;
+}
+
 /* Takes out those that somebody has killed while they waited. Locked. */
 static void remove_dead(struct pool *pool)
 {
@@ -181,7 +190,7 @@ struct machine *pool_take(struct pool *pool, const struct runtime_ops *ops, cons
             machine = pop(pool, NULL);
         (void)pthread_cond_broadcast(&pool->changed);
         (void)pthread_mutex_unlock(&pool->lock);
-        if (!machine || is_usable(machine)) {
+        if (!machine || (is_usable(machine) && is_running(machine))) {
             metrics_add(machine ? &pool->host->metrics->pool_hits
                                 : &pool->host->metrics->pool_misses);
             return machine;

@@ -40,7 +40,9 @@ static void sum_close(struct upload *upload)
     uploads_open--;
 }
 
-static const struct upload_ops sum_ops = { sum_message, sum_finish, sum_close };
+static const struct upload_ops sum_ops = { .message = sum_message,
+                                           .finish = sum_finish,
+                                           .close = sum_close };
 
 static int sum_begin(const struct call *call, const json_t *first, struct upload **ret,
                      struct err *err)
