@@ -182,10 +182,7 @@ static int local_start(struct api *api, const char *run_dir, int given_fd, struc
             return r;
         api->socket_path = TAKE_PTR(path);
     }
-    r = server_start(&api->local, TAKE_FD(fd), err);
-    if (r == 0)
-        log_info("listening on %s", api->socket_path ? api->socket_path : "a socket we were given");
-    return r;
+    return server_start(&api->local, TAKE_FD(fd), err);
 }
 
 static int tls_start(struct server *server, const struct config *config, struct err *err)
@@ -218,11 +215,7 @@ static int tcp_start(struct api *api, const struct config *config, int given_fd,
     if (r < 0)
         return r;
     listen_describe(fd, api->tcp_address, sizeof(api->tcp_address));
-    r = server_start(&api->tcp, TAKE_FD(fd), err);
-    if (r == 0)
-        log_info("listening on %s://%s, token in %s/token",
-                 api->tcp.listener.is_tls ? "https" : "http", api->tcp_address, config->state);
-    return r;
+    return server_start(&api->tcp, TAKE_FD(fd), err);
 }
 
 static void api_stop_slot(struct api **api)
@@ -246,6 +239,14 @@ static int listeners_start(struct api *api, const struct config *config, struct 
     return r;
 }
 
+static void places_log(const struct api *api, const struct config *config)
+{
+    log_info("listening on %s", api->socket_path ? api->socket_path : "a socket we were given");
+    if (api->tcp.daemon)
+        log_info("listening on %s://%s, token in %s/token",
+                 api->tcp.listener.is_tls ? "https" : "http", api->tcp_address, config->state);
+}
+
 int api_start(const struct config *config, struct host *host, struct api **ret, struct err *err)
 {
     cleanup_with(api_stop_slot) struct api *api = xcalloc(1, sizeof(*api));
@@ -262,6 +263,7 @@ int api_start(const struct config *config, struct host *host, struct api **ret, 
         r = listeners_start(api, config, err);
     if (r < 0)
         return r;
+    places_log(api, config);
     *ret = TAKE_PTR(api);
     return 0;
 }
