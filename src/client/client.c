@@ -74,6 +74,8 @@ int holt_call(struct holt *holt, const char *method, const char *request, int64_
     if (handle_send(holt, method, &http_request, &connection, error) < 0)
         return -1;
     r = read_reply(connection, ret_reply, error);
+    if (r < 0)
+        connection_failed(connection, error);
     handle_give(connection);
     return r;
 }

@@ -115,6 +115,14 @@ int connection_read_all(struct connection *connection, struct holt_error *error)
     return r;
 }
 
+void connection_failed(struct connection *connection, const struct holt_error *error)
+{
+    if (strcmp(error->code, "deadline_exceeded") != 0)
+        return;
+    connection->http.can_reuse = false;
+    connection->has_rest = false;
+}
+
 /* Whether a request may be sent now, once what is left of a stream that ended well has been read.
  */
 static bool is_usable(struct connection *connection)

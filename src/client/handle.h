@@ -47,5 +47,9 @@ void handle_give(struct connection *connection);
 int handle_send(struct holt *holt, const char *method, struct http_request *request,
                 struct connection **ret, struct holt_error *error);
 
+/* The call has failed with error, as the daemon says. One whose deadline the daemon has seen pass
+ * is ended by hanging up on it, so its connection is of no use any more. */
+void connection_failed(struct connection *connection, const struct holt_error *error);
+
 /* Reads the rest of the reply into the connection's body: 0 or -1. */
 int connection_read_all(struct connection *connection, struct holt_error *error);

@@ -113,7 +113,10 @@ static int end(struct holt_stream *stream, const struct envelope *last, struct h
     /* What is left is HTTP's own end, for which nobody needs to wait now. */
     stream->is_over = true;
     stream->connection->has_rest = !stream->connection->http.is_complete;
-    return error_from_end(error, last->payload, last->len);
+    if (error_from_end(error, last->payload, last->len) == 0)
+        return 0;
+    connection_failed(stream->connection, error);
+    return -1;
 }
 
 static int envelope_next(struct holt_stream *stream, const char **ret_message, size_t *ret_len,

@@ -84,14 +84,11 @@ static int read_answer(const struct buf *body, char **ret_reply, struct holt_err
     return *ret_reply ? 0 : error_set(error, "resource_exhausted", "no memory for the reply");
 }
 
-int holt_upload_finish(struct holt_upload *upload, char **ret_reply, struct holt_error *error)
+static int finish(struct holt_upload *upload, char **ret_reply, struct holt_error *error)
 {
     struct http *http = &upload->connection->http;
     unsigned status;
 
-    if (upload->is_over)
-        return error_set(error, "failed_precondition", "the upload is over");
-    upload->is_over = true;
     if ((!upload->is_cut && http_send_chunk(http, NULL, 0, error) < 0) ||
         http_read_head(http, &status, error) < 0 ||
         connection_read_all(upload->connection, error) < 0)
@@ -100,6 +97,17 @@ int holt_upload_finish(struct holt_upload *upload, char **ret_reply, struct holt
     if (status != HTTP_STATUS_OK)
         return error_from_reply(error, status, http->body.data, http->body.len);
     return read_answer(&http->body, ret_reply, error);
+}
+
+int holt_upload_finish(struct holt_upload *upload, char **ret_reply, struct holt_error *error)
+{
+    if (upload->is_over)
+        return error_set(error, "failed_precondition", "the upload is over");
+    upload->is_over = true;
+    if (finish(upload, ret_reply, error) == 0)
+        return 0;
+    connection_failed(upload->connection, error);
+    return -1;
 }
 
 void holt_upload_close(struct holt_upload *upload)
