@@ -456,6 +456,21 @@ static void abandon(struct file_call *call)
     }
 }
 
+/* As sandbox_detach, but most calls are so short that nobody need look whether the sandbox is idle
+ * now; unless it is to be, some time after the last. */
+static void leave(struct sandbox *sandbox)
+{
+    bool has_idle_time;
+
+    (void)pthread_mutex_lock(&sandbox->lock);
+    sandbox->attached--;
+    sandbox->info.last_active_ms = clock_wall_ms();
+    has_idle_time = sandbox->info.idle_timeout_ms > 0;
+    (void)pthread_mutex_unlock(&sandbox->lock);
+    if (has_idle_time)
+        keeper_wake(sandbox->host->keeper);
+}
+
 void file_call_close(struct file_call *call)
 {
     if (!call)
@@ -465,7 +480,7 @@ void file_call_close(struct file_call *call)
         file_pool_give(&call->machine->files, &call->worker, call->stage == STAGE_IDLE);
         machine_unref(call->machine);
     }
-    sandbox_detach(call->sandbox, NULL);
+    leave(call->sandbox);
     buf_done(&call->in);
     buf_done(&call->out);
     free(call);

@@ -250,10 +250,24 @@ void file_pool_wait(struct file_pool *pool)
     (void)pthread_mutex_unlock(&pool->lock);
 }
 
+void file_pool_prune(struct file_pool *pool, uint64_t now_ms)
+{
+    unsigned old = 0;
+
+    (void)pthread_mutex_lock(&pool->lock);
+    while (old < pool->idle_count && pool->idle[old].idle_ms + FILE_IDLE_MS < now_ms)
+        worker_kill(&pool->idle[old++]);
+    pool->idle_count -= old;
+    pool->count -= old;
+    memmove(pool->idle, pool->idle + old, pool->idle_count * sizeof(pool->idle[0]));
+    (void)pthread_mutex_unlock(&pool->lock);
+}
+
 void file_pool_give(struct file_pool *pool, struct file_worker *worker, bool is_good)
 {
     (void)pthread_mutex_lock(&pool->lock);
-    if (is_good && !pool->is_closed && pool->idle_count < FILE_IDLE_MAX) {
+    if (is_good && !pool->is_closed && pool->idle_count < FILE_WORKERS_MAX) {
+        worker->idle_ms = clock_wall_ms();
         pool->idle[pool->idle_count++] = *worker;
     } else {
         worker_kill(worker);

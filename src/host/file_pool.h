@@ -1,28 +1,30 @@
-/* The file workers of one machine (wire/file.h): a few that wait for the next call, and as many as
- * calls go on. Part of a struct machine. */
+/* The file workers of one machine (wire/file.h): as many as calls go on, and those that wait for
+ * the next call a while. Part of a struct machine. */
 #pragma once
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 struct err;
 struct file_worker;
 struct machine;
 
 enum {
-    FILE_IDLE_MAX = 4,
-    FILE_WORKERS_MAX = 16, /* further calls wait */
+    FILE_WORKERS_MAX = 16,    /* further calls wait */
+    FILE_IDLE_MS = 30 * 1000, /* after which one that nobody needs is ended */
 };
 
 struct file_worker {
     int fd;
-    int pidfd; /* the kernel's word for who it is; negative: it would not say */
+    int pidfd;        /* the kernel's word for who it is; negative: it would not say */
+    uint64_t idle_ms; /* of the wall clock: since when it waits */
 };
 
 struct file_pool {
     pthread_mutex_t lock; /* over everything below; nothing is done inside it */
     pthread_cond_t changed;
-    struct file_worker idle[FILE_IDLE_MAX];
+    struct file_worker idle[FILE_WORKERS_MAX]; /* the one that came last is taken first */
     unsigned idle_count;
     unsigned count; /* idle ones included */
     bool is_closed;
@@ -40,6 +42,9 @@ int file_pool_take(struct machine *machine, struct file_worker *ret, struct err 
 
 /* Waits a moment for one to come back. */
 void file_pool_wait(struct file_pool *pool);
+
+/* Ends those that have waited too long. */
+void file_pool_prune(struct file_pool *pool, uint64_t now_ms);
 
 /* Gives it back: one in good order waits for the next call, any other is killed. */
 void file_pool_give(struct file_pool *pool, struct file_worker *worker, bool is_good);
