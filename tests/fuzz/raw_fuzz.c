@@ -14,6 +14,9 @@ enum { CONTENT_MAX = 1 << 20 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+/* Who receives: a client, or the daemon in a stream, or in a client stream. */
+enum side { SIDE_CLIENT, SIDE_STREAM, SIDE_UPLOAD, SIDES };
+
 static void piece_check(const struct raw_piece *piece, bool is_daemon, const uint8_t *data,
                         size_t used)
 {
@@ -28,10 +31,11 @@ static void piece_check(const struct raw_piece *piece, bool is_daemon, const uin
 
 /* Receives at most step bytes at a time; what was said is added to content. The result of the last
  * call is returned. */
-static ssize_t parse(const uint8_t *data, size_t size, bool is_daemon, size_t step,
+static ssize_t parse(const uint8_t *data, size_t size, enum side side, size_t step,
                      struct buf *content)
 {
-    struct raw_parser parser = { .is_daemon = is_daemon };
+    bool is_daemon = side != SIDE_CLIENT;
+    struct raw_parser parser = { .is_daemon = is_daemon, .is_upload = side == SIDE_UPLOAD };
     struct raw_piece piece;
     size_t at = 0, end = step < size ? step : size;
     ssize_t n = 0;
@@ -59,12 +63,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size > CONTENT_MAX)
         return 0;
-    for (int is_daemon = 0; is_daemon < 2; is_daemon++) {
+    for (enum side side = SIDE_CLIENT; side < SIDES; side++) {
         cleanup_with(buf_done) struct buf at_once = BUF_INIT(CONTENT_MAX);
         cleanup_with(buf_done) struct buf in_steps = BUF_INIT(CONTENT_MAX);
 
-        if (parse(data, size, is_daemon, size, &at_once) !=
-                parse(data, size, is_daemon, 1, &in_steps) ||
+        if (parse(data, size, side, size, &at_once) != parse(data, size, side, 1, &in_steps) ||
             at_once.len != in_steps.len ||
             (at_once.len > 0 && memcmp(at_once.data, in_steps.data, at_once.len) != 0))
             abort();
