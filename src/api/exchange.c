@@ -24,6 +24,7 @@
 #include "base/log.h"
 #include "base/parse.h"
 #include "base/xalloc.h"
+#include "host/host.h"
 #include "wire/envelope.h"
 #include "wire/raw.h"
 
@@ -65,7 +66,8 @@ enum MHD_Result exchange_fail(struct exchange *exchange, struct MHD_Connection *
     }
     if (connect_error_write(&body, err) < 0)
         return MHD_NO;
-    if (err->kind == ERR_DEADLINE) /* and so nobody reads from it any more */
+    if (err->kind == ERR_DEADLINE ||
+        err->cause == CAUSE_SHUTTING_DOWN) /* nobody reads from it any more */
         return reply_send_last(connection, err_kind_row(err->kind)->http_status, CONNECT_UNARY_TYPE,
                                &body);
     return reply_send(connection, err_kind_row(err->kind)->http_status, CONNECT_UNARY_TYPE, &body);
@@ -77,6 +79,18 @@ bool exchange_is_late(const struct exchange *exchange, struct err *err)
         return false;
     (void)err_set(err, ERR_DEADLINE, "the call has taken longer than the time it was given");
     return true;
+}
+
+bool exchange_is_stopped(const struct exchange *exchange, struct err *err)
+{
+    return host_is_open(exchange->listener->host, err) < 0;
+}
+
+/* Why a call that waits with an eye on its connection has stopped, if it was not the client. */
+static void explain_cancel(const struct exchange *exchange, struct err *err)
+{
+    if (!exchange_is_stopped(exchange, err))
+        (void)exchange_is_late(exchange, err);
 }
 
 static int too_large(struct err *err)
@@ -309,7 +323,7 @@ static enum MHD_Result unary_answer(struct exchange *exchange, struct MHD_Connec
     int r = exchange->route->unary(&exchange->call, request, &reply, &err);
 
     if (r == -ECANCELED)
-        (void)exchange_is_late(exchange, &err);
+        explain_cancel(exchange, &err);
     if (r == 0)
         r = reply_write(reply, &body, &err);
     if (r < 0)
@@ -330,7 +344,7 @@ static enum MHD_Result upload_answer(struct exchange *exchange, struct MHD_Conne
 
     r = upload_intake_finish(exchange->intake, &reply, &err);
     if (r == -ECANCELED)
-        (void)exchange_is_late(exchange, &err);
+        explain_cancel(exchange, &err);
     if (r < 0)
         return exchange_fail(exchange, connection, &err);
     r = message_add_take(&body, reply ? json_incref(reply) : json_object());
@@ -351,7 +365,8 @@ static enum MHD_Result call_answer(struct exchange *exchange, struct MHD_Connect
     cleanup_json json_t *request = NULL;
     struct err err = { 0 };
 
-    if (exchange->is_failed || exchange_is_late(exchange, &exchange->err))
+    if (exchange->is_failed || exchange_is_stopped(exchange, &exchange->err) ||
+        exchange_is_late(exchange, &exchange->err))
         return exchange_fail(exchange, connection, &exchange->err);
     if (exchange->intake)
         return exchange->is_raw ? exchange_answer_raw(exchange, connection, NULL)

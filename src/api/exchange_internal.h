@@ -53,6 +53,9 @@ enum MHD_Result exchange_fail(struct exchange *exchange, struct MHD_Connection *
 /* Whether the call has taken longer than its client gave it; then sets err. */
 bool exchange_is_late(const struct exchange *exchange, struct err *err);
 
+/* Whether the daemon is shutting down; then sets err. */
+bool exchange_is_stopped(const struct exchange *exchange, struct err *err);
+
 /* Answer with a stream, or with the connection itself. */
 enum MHD_Result exchange_answer_stream(struct exchange *exchange, struct MHD_Connection *connection,
                                        const json_t *request);

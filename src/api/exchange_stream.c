@@ -18,6 +18,11 @@ static bool is_late(void *context, struct err *err)
     return exchange_is_late(context, err);
 }
 
+static bool is_stopped(void *context, struct err *err)
+{
+    return exchange_is_stopped(context, err);
+}
+
 static void on_end(void *context, enum err_kind kind)
 {
     exchange_count(context, kind);
@@ -26,7 +31,7 @@ static void on_end(void *context, enum err_kind kind)
 enum MHD_Result exchange_answer_stream(struct exchange *exchange, struct MHD_Connection *connection,
                                        const json_t *request)
 {
-    const struct stream_owner owner = { is_late, on_end, exchange };
+    const struct stream_owner owner = { is_late, is_stopped, on_end, exchange };
     struct stream *stream = NULL;
     struct stream_reply *reply;
     struct MHD_Response *response;
@@ -54,7 +59,7 @@ static void on_upgrade(void *cls, struct MHD_Connection *connection, void *slot,
                        size_t early_len, MHD_socket fd, struct MHD_UpgradeResponseHandle *handle)
 {
     struct exchange *exchange = cls;
-    const struct stream_owner owner = { is_late, on_end, exchange };
+    const struct stream_owner owner = { is_late, is_stopped, on_end, exchange };
     const struct raw_client client = { fd, early, early_len };
 
     (void)connection, (void)slot;

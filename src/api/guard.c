@@ -170,6 +170,28 @@ static void make_room(struct guard *guard)
     (void)shutdown(next->fd, SHUT_RDWR);
 }
 
+void guard_drain(struct guard *guard)
+{
+    (void)pthread_mutex_lock(&guard->lock);
+    for (const struct guarded *each = guard->first; each; each = each->next)
+        (void)shutdown(each->fd, SHUT_RD);
+    (void)pthread_mutex_unlock(&guard->lock);
+}
+
+void guard_await_empty(struct guard *guard, uint64_t until_ns)
+{
+    const struct timespec pause = { .tv_nsec = 2 * NS_PER_MS };
+    bool is_empty = false;
+
+    while (!is_empty && guard_clock_ns() < until_ns) {
+        (void)pthread_mutex_lock(&guard->lock);
+        is_empty = !guard->first;
+        (void)pthread_mutex_unlock(&guard->lock);
+        if (!is_empty)
+            (void)nanosleep(&pause, NULL);
+    }
+}
+
 struct guarded *guard_add(struct guard *guard, int fd)
 {
     struct guarded *guarded = xcalloc(1, sizeof(*guarded));

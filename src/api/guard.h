@@ -26,6 +26,12 @@ enum {
  * new one pushes out one that nobody serves, so that the silent keep nobody out. */
 int guard_start(size_t crowd, struct guard **ret, struct err *err);
 
+/* Every connection looks as if its client had hung up, but can still be written to. */
+void guard_drain(struct guard *guard);
+
+/* Waits until there is no connection any more, or until this moment of guard_clock_ns. */
+void guard_await_empty(struct guard *guard, uint64_t until_ns);
+
 /* All connections must be gone. Accepts NULL. */
 void guard_stop(struct guard *guard);
 

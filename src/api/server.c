@@ -35,6 +35,7 @@ enum {
 struct server {
     struct listener listener;
     struct MHD_Daemon *daemon;
+    MHD_socket quiet_fd; /* the listener of a server that takes no more; else -1 */
     struct guard *guard;
     struct tls tls; /* of a listener that has it */
     struct raw_sessions raw_sessions;
@@ -113,6 +114,7 @@ __attribute__((format(printf, 2, 0))) static void on_log(void *cls, const char *
 static void server_init(struct server *server, struct api *api, struct host *host)
 {
     raw_sessions_init(&server->raw_sessions);
+    server->quiet_fd = -1;
     server->listener.host = host;
     server->listener.tokens = api->tokens;
     server->listener.door = (struct door){
@@ -157,12 +159,23 @@ static int server_start(struct server *server, int fd, struct err *err)
     return err_sys(err, -errno, "start the HTTP server");
 }
 
+/* The listening socket stays open until the end, also when it was handed to us: who connects
+ * meanwhile is not sent away, and waits for the next daemon. */
+static void server_drain(struct server *server)
+{
+    if (!server->daemon)
+        return;
+    server->quiet_fd = MHD_quiesce_daemon(server->daemon);
+    guard_drain(server->guard);
+}
+
 static void server_stop(struct server *server)
 {
     raw_sessions_stop(&server->raw_sessions);
     if (server->daemon)
         MHD_stop_daemon(server->daemon);
     server->daemon = NULL;
+    server->quiet_fd = fd_close(server->quiet_fd);
     guard_stop(TAKE_PTR(server->guard));
     tls_done(&server->tls);
     raw_sessions_done(&server->raw_sessions);
@@ -266,6 +279,20 @@ int api_start(const struct config *config, struct host *host, struct api **ret, 
     places_log(api, config);
     *ret = TAKE_PTR(api);
     return 0;
+}
+
+void api_drain(struct api *api, unsigned ms)
+{
+    uint64_t until_ns = guard_clock_ns() + (uint64_t)ms * 1000000;
+
+    if (!api)
+        return;
+    server_drain(&api->tcp);
+    server_drain(&api->local);
+    if (api->tcp.daemon)
+        guard_await_empty(api->tcp.guard, until_ns);
+    if (api->local.daemon)
+        guard_await_empty(api->local.guard, until_ns);
 }
 
 void api_stop(struct api *api)

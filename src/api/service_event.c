@@ -114,7 +114,7 @@ static void watch_close(struct stream *stream)
     free(watch);
 }
 
-static const struct stream_ops watch_ops = { watch_next, watch_close };
+static const struct stream_ops watch_ops = { watch_next, watch_close, .ends_itself = true };
 
 int event_service_watch(const struct call *call, const json_t *request, struct stream **ret,
                         struct err *err)

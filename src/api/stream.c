@@ -73,8 +73,14 @@ int stream_next(struct stream *stream, const struct stream_owner *owner, struct 
 
     if (owner->is_late(owner->context, err))
         return -ETIMEDOUT;
+    if (!stream->ops->ends_itself && owner->is_stopped(owner->context, err))
+        return -ESHUTDOWN;
     r = stream->ops->next(stream, out, err);
-    return r == -ECANCELED && owner->is_late(owner->context, err) ? -ETIMEDOUT : r;
+    if (r != -ECANCELED)
+        return r;
+    if (owner->is_stopped(owner->context, err))
+        return -ESHUTDOWN;
+    return owner->is_late(owner->context, err) ? -ETIMEDOUT : r;
 }
 
 /* The last message and the end go out together, so the client's last bytes wait for nothing. */

@@ -20,6 +20,8 @@ struct stream_ops {
 
     /* Called once, after the last byte was sent or the client went away. */
     void (*close)(struct stream *stream);
+
+    bool ends_itself; /* it has something to say before it ends with the daemon, and does so soon */
 };
 
 /* Every stream's own struct has this first. */
@@ -43,6 +45,9 @@ struct stream_owner {
     /* Whether its time is over; then sets err. */
     bool (*is_late)(void *context, struct err *err);
 
+    /* Whether the daemon is shutting down; then sets err. */
+    bool (*is_stopped)(void *context, struct err *err);
+
     /* Called at most once, when it is known how the stream ends; not when the client goes away. */
     void (*on_end)(void *context, enum err_kind kind);
     void *context;
@@ -50,7 +55,9 @@ struct stream_owner {
 
 struct stream_reply *stream_reply_new(struct stream *stream, const struct stream_owner *owner);
 
-/* The next turn of a stream: as its next(), and ERR_DEADLINE once its time is over. */
+/* The next turn of a stream: as its next(), and ERR_DEADLINE once its time is over, or
+ * ShuttingDown.
+ */
 int stream_next(struct stream *stream, const struct stream_owner *owner, struct buf *out,
                 struct err *err);
 

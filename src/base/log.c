@@ -11,7 +11,7 @@
 
 enum { LOG_LINE_MAX = 1024 };
 
-static enum log_level threshold = LOG_INFO;
+static _Atomic enum log_level threshold = LOG_INFO;
 
 void log_set_level(enum log_level level)
 {

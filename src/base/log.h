@@ -3,7 +3,7 @@
 
 enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
-/* What is above this level is dropped; LOG_INFO at first. Set once, before threads start. */
+/* What is above this level is dropped; LOG_INFO at first. */
 void log_set_level(enum log_level level);
 
 void log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));

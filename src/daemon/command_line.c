@@ -26,6 +26,8 @@ static int set_ready_fd(void *into, const char *value, struct err *err)
     struct command_line *line = into;
     uint64_t fd;
 
+    if (line->is_again)
+        return 0;
     if (parse_u64(value, &fd) < 0 || fd > INT_MAX || fcntl((int)fd, F_GETFD) < 0)
         return err_set(err, ERR_INVALID, "--ready-fd: '%s' is not an open descriptor", value);
     line->ready_fd = (int)fd;
@@ -91,12 +93,10 @@ static int words_read(int argc, char *const *argv, struct command_line *line, st
 
 /* The words are read twice: first to find --config, then over what the file and the environment
  * say. */
-int command_line_read(int argc, char *const *argv, struct command_line *ret, struct err *err)
+static int all_read(int argc, char *const *argv, struct command_line *ret, struct err *err)
 {
-    int r;
+    int r = words_read(argc, argv, ret, err);
 
-    *ret = (struct command_line){ .ready_fd = -1 };
-    r = words_read(argc, argv, ret, err);
     config_done(&ret->config);
     if (r < 0 || ret->help || ret->version)
         return r;
@@ -104,6 +104,18 @@ int command_line_read(int argc, char *const *argv, struct command_line *ret, str
     if (r < 0)
         return r;
     return words_read(argc, argv, ret, err);
+}
+
+int command_line_read(int argc, char *const *argv, struct command_line *ret, struct err *err)
+{
+    *ret = (struct command_line){ .ready_fd = -1 };
+    return all_read(argc, argv, ret, err);
+}
+
+int command_line_read_again(int argc, char *const *argv, struct command_line *ret, struct err *err)
+{
+    *ret = (struct command_line){ .ready_fd = -1, .is_again = true };
+    return all_read(argc, argv, ret, err);
 }
 
 void command_line_help(FILE *out)

@@ -18,10 +18,12 @@
 #include "daemon/command_line.h"
 #include "daemon/lock.h"
 #include "daemon/notify.h"
+#include "daemon/reload.h"
+#include "daemon/watchdog.h"
 #include "host/doctor.h"
 #include "host/host.h"
 
-enum { EXIT_REFUSED = 125 };
+enum { EXIT_REFUSED = 125, DRAIN_MS = 5000, START_US = 600 * 1000 * 1000 };
 
 /* In the order in which they come up. */
 struct daemon {
@@ -29,6 +31,7 @@ struct daemon {
     int state_lock;
     struct host *host;
     struct api *api;
+    struct watchdog *watchdog;
 };
 
 /* No handler ever runs: signals are read in daemon_wait, and every thread inherits the mask. Only
@@ -57,20 +60,6 @@ static void process_prepare(void)
     }
 }
 
-static void log_level_apply(const char *name)
-{
-    static const char *const names[] = {
-        [LOG_ERROR] = "error",
-        [LOG_WARN] = "warn",
-        [LOG_INFO] = "info",
-        [LOG_DEBUG] = "debug",
-    };
-
-    for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-        if (strcmp(names[i], name) == 0)
-            log_set_level((enum log_level)i);
-}
-
 static int directory_claim(const struct lock_spec *spec, mode_t mode, int *ret_lock,
                            struct err *err)
 {
@@ -89,6 +78,9 @@ static int daemon_start(struct daemon *daemon, const struct config *config, stru
 
     if (geteuid() != 0)
         return err_set(err, ERR_DENIED, "the daemon must be started by root");
+    /* Sandboxes of an earlier life are taken over one after the other, and storage may have to be
+     * checked. */
+    notify_systemd("EXTEND_TIMEOUT_USEC=%d\nSTATUS=Taking over sandboxes", START_US);
     r = directory_claim(&run, 0755, &daemon->run_lock, err);
     if (r == 0)
         r = directory_claim(&state, 0700, &daemon->state_lock, err);
@@ -96,26 +88,37 @@ static int daemon_start(struct daemon *daemon, const struct config *config, stru
         r = host_open(config, &daemon->host, err);
     if (r == 0)
         r = api_start(config, daemon->host, &daemon->api, err);
-    return r;
+    return r == 0 ? watchdog_start(daemon->host, config->run, &daemon->watchdog, err) : r;
 }
 
-static void daemon_wait(void)
+/* Until it is to end. SIGHUP: the configuration is read again. */
+static void daemon_wait(int argc, char *const *argv, struct command_line *line, struct host *host)
 {
-    sigset_t ends;
+    sigset_t wanted;
     int signal;
 
-    (void)sigemptyset(&ends);
-    (void)sigaddset(&ends, SIGTERM);
-    (void)sigaddset(&ends, SIGINT);
-    while ((signal = sigwaitinfo(&ends, NULL)) < 0 && errno == EINTR)
-        ;
+    (void)sigemptyset(&wanted);
+    (void)sigaddset(&wanted, SIGTERM);
+    (void)sigaddset(&wanted, SIGINT);
+    (void)sigaddset(&wanted, SIGHUP);
+    for (;;) {
+        signal = sigwaitinfo(&wanted, NULL);
+        if (signal == SIGHUP)
+            reload(argc, argv, line, host);
+        else if (signal > 0)
+            break;
+    }
     log_info("%s: stopping", signal == SIGINT ? "interrupted" : "terminated");
 }
 
+/* What goes on is given a moment to end, and whoever listens to something is told why it ends. */
 static void daemon_stop(struct daemon *daemon)
 {
+    notify_systemd("STOPPING=1\nSTATUS=Stopping");
+    watchdog_stop(daemon->watchdog);
     if (daemon->host)
         host_drain(daemon->host);
+    api_drain(daemon->api, DRAIN_MS);
     api_stop(daemon->api);
     host_close(daemon->host);
     daemon->state_lock = fd_close(daemon->state_lock);
@@ -129,7 +132,7 @@ static int fail(const struct command_line *line, const struct err *err)
     return EXIT_REFUSED;
 }
 
-static int serve(struct command_line *line)
+static int serve(int argc, char *const *argv, struct command_line *line)
 {
     struct daemon daemon = { .run_lock = -EBADF, .state_lock = -EBADF };
     struct err err = { 0 };
@@ -139,15 +142,15 @@ static int serve(struct command_line *line)
         status = fail(line, &err);
     } else {
         notify_ready(line->ready_fd);
-        notify_systemd();
-        daemon_wait();
+        notify_systemd("READY=1\nSTATUS=Ready");
+        daemon_wait(argc, argv, line, daemon.host);
     }
     daemon_stop(&daemon);
     return status;
 }
 
 /* Whatever is answered on stdout and needs no daemon; otherwise serves. */
-static int dispatch(struct command_line *line)
+static int dispatch(int argc, char *const *argv, struct command_line *line)
 {
     if (line->help) {
         command_line_help(stdout);
@@ -163,8 +166,8 @@ static int dispatch(struct command_line *line)
     }
     if (line->doctor)
         return doctor_run(&line->config, line->json, stdout);
-    log_level_apply(line->config.log);
-    return serve(line);
+    reload_log_level(line->config.log);
+    return serve(argc, argv, line);
 }
 
 int main(int argc, char **argv)
@@ -176,7 +179,8 @@ int main(int argc, char **argv)
     signals_block();
     process_prepare();
     fault_init();
-    status = command_line_read(argc, argv, &line, &err) < 0 ? fail(&line, &err) : dispatch(&line);
+    status = command_line_read(argc, argv, &line, &err) < 0 ? fail(&line, &err)
+                                                            : dispatch(argc, argv, &line);
     command_line_done(&line);
     return status;
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/notify.h"
 
+#include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -9,12 +11,14 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "base/parse.h"
 #include "base/xalloc.h"
 
+enum { TEXT_MAX = 1024 };
+
 /* sd_notify(3) without libsystemd: one datagram. */
-void notify_systemd(void)
+static void datagram_send(const char *text)
 {
-    static const char ready[] = "READY=1";
     const char *path = getenv("NOTIFY_SOCKET");
     struct sockaddr_un address = { .sun_family = AF_UNIX };
     cleanup_close int fd = -EBADF;
@@ -27,8 +31,32 @@ void notify_systemd(void)
         address.sun_path[0] = '\0';
     fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd >= 0)
-        (void)sendto(fd, ready, strlen(ready), MSG_NOSIGNAL, (struct sockaddr *)&address,
+        (void)sendto(fd, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&address,
                      (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len));
+}
+
+void notify_systemd(const char *format, ...)
+{
+    char text[TEXT_MAX];
+    va_list args;
+
+    va_start(args, format);
+    if (vsnprintf(text, sizeof(text), format, args) > 0)
+        datagram_send(text);
+    va_end(args);
+}
+
+/* Meant for another process when it names one. */
+uint64_t notify_watchdog_us(void)
+{
+    const char *text = getenv("WATCHDOG_USEC"), *pid_text = getenv("WATCHDOG_PID");
+    uint64_t us = 0, pid = 0;
+
+    if (!text || parse_u64(text, &us) < 0)
+        return 0;
+    if (pid_text && (parse_u64(pid_text, &pid) < 0 || pid != (uint64_t)getpid()))
+        return 0;
+    return us;
 }
 
 static void line_write(int fd, const char *line)

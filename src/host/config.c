@@ -114,6 +114,18 @@ static const struct row {
     CONFIG_ROWS(DESCRIBE)
 };
 
+/* What a daemon that runs takes over when it reads its configuration again; all else needs a
+ * restart. */
+static const bool is_live[ROW_COUNT] = {
+    [ROW_log] = true,           [ROW_pool_size] = true,
+    [ROW_sandboxes_max] = true, [ROW_snapshots_max] = true,
+    [ROW_quota] = true,         [ROW_storage_warn] = true,
+    [ROW_storage_full] = true,  [ROW_health_interval] = true,
+    [ROW_output_memory] = true, [ROW_processes_keep] = true,
+    [ROW_processes_max] = true, [ROW_limit_memory] = true,
+    [ROW_limit_cpus] = true,    [ROW_limit_pids] = true,
+};
+
 static bool is_text_kind(enum kind kind)
 {
     return kind <= KIND_LEVEL;
@@ -467,8 +479,47 @@ static void value_print(const struct row *row, const struct config *config, FILE
 void config_print(const struct config *config, FILE *out)
 {
     for (size_t i = 0; i < ROW_COUNT; i++) {
-        (void)fprintf(out, "%s# %s\n%s = ", i > 0 ? "\n" : "", rows[i].help, rows[i].key);
+        (void)fprintf(out, "%s# %s (%s)\n%s = ", i > 0 ? "\n" : "", rows[i].help,
+                      is_live[i] ? "reload" : "restart", rows[i].key);
         value_print(&rows[i], config, out);
+    }
+}
+
+static bool is_wide(enum kind kind)
+{
+    return kind == KIND_SIZE || kind == KIND_DURATION;
+}
+
+static bool is_same(const struct row *row, const struct config *one, const struct config *other)
+{
+    const void *a = field_of(row, one), *b = field_of(row, other);
+
+    if (is_text_kind(row->kind))
+        return strcmp(*(char *const *)a, *(char *const *)b) == 0;
+    return memcmp(a, b, is_wide(row->kind) ? sizeof(uint64_t) : sizeof(uint32_t)) == 0;
+}
+
+void config_compare(const struct config *old, const struct config *new, config_change_fn each,
+                    void *context)
+{
+    for (size_t i = 0; i < ROW_COUNT; i++)
+        if (!is_same(&rows[i], old, new))
+            each(context, rows[i].key, is_live[i]);
+}
+
+void config_take_live(struct config *config, struct config *from)
+{
+    for (size_t i = 0; i < ROW_COUNT; i++) {
+        void *to = field_of(&rows[i], config), *value = field_of(&rows[i], from);
+
+        if (!is_live[i])
+            continue;
+        if (is_text_kind(rows[i].kind)) {
+            free(*(char **)to);
+            *(char **)to = TAKE_PTR(*(char **)value);
+        } else {
+            memcpy(to, value, is_wide(rows[i].kind) ? sizeof(uint64_t) : sizeof(uint32_t));
+        }
     }
 }
 

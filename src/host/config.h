@@ -52,6 +52,15 @@ int config_set(struct config *config, const char *key, const char *value, struct
 /* Writes the whole configuration in the file's own syntax, each key with its meaning as comment. */
 void config_print(const struct config *config, FILE *out);
 
+/* Calls each for every key that has not the same value in both, with whether a daemon that runs can
+ * take the new one. */
+typedef void (*config_change_fn)(void *context, const char *key, bool is_live);
+void config_compare(const struct config *old, const struct config *new, config_change_fn each,
+                    void *context);
+
+/* Takes the values of those that can be taken so. */
+void config_take_live(struct config *config, struct config *from);
+
 /* The keys as long options: "pool.size" is --pool-size. Targets a struct config. */
 struct option_table config_options(void);
 

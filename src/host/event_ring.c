@@ -337,9 +337,11 @@ struct event *event_reader_take(struct event_reader *reader, uint64_t *ret_lost)
 static int fall_asleep(struct event_reader *reader)
 {
     struct event_ring *ring = reader->ring;
+    uint64_t count;
     int r = 0;
 
     (void)pthread_mutex_lock(&ring->lock);
+    (void)!read(reader->event_fd, &count, sizeof(count)); /* of what it has read since */
     if (reader->seq + 1 < oldest_of(ring) || find_next(reader))
         r = 1;
     else if (ring->is_shut)
@@ -356,7 +358,6 @@ int event_reader_wait(struct event_reader *reader, int watch_fd, int timeout_ms)
         { .fd = reader->event_fd, .events = POLLIN },
         { .fd = watch_fd, .events = POLLRDHUP },
     };
-    uint64_t count;
     int r = fall_asleep(reader);
 
     if (r != 0)
@@ -366,8 +367,5 @@ int event_reader_wait(struct event_reader *reader, int watch_fd, int timeout_ms)
         return errno == EINTR ? 0 : -errno;
     if (r == 0)
         return -ETIMEDOUT;
-    if (fds[1].revents)
-        return -ECANCELED;
-    (void)!read(reader->event_fd, &count, sizeof(count));
-    return 0;
+    return fds[0].revents ? 0 : -ECANCELED; /* what has come counts first */
 }

@@ -76,12 +76,9 @@ void host_count_in(struct host *host)
 
 int host_is_open(struct host *host, struct err *err)
 {
-    bool is_stopping;
-
-    (void)pthread_mutex_lock(&host->lock);
-    is_stopping = host->is_closing;
-    (void)pthread_mutex_unlock(&host->lock);
-    return is_stopping ? err_refuse(err, CAUSE_SHUTTING_DOWN, "the daemon is shutting down") : 0;
+    return atomic_load(&host->is_closing)
+               ? err_refuse(err, CAUSE_SHUTTING_DOWN, "the daemon is shutting down")
+               : 0;
 }
 
 void host_dismiss(struct host *host)
@@ -417,13 +414,7 @@ static void part_from_sandboxes(struct host *host)
 
 void host_drain(struct host *host)
 {
-    bool is_first;
-
-    (void)pthread_mutex_lock(&host->lock);
-    is_first = !host->is_closing;
-    host->is_closing = true;
-    (void)pthread_mutex_unlock(&host->lock);
-    if (!is_first || !host->events)
+    if (atomic_exchange(&host->is_closing, true) || !host->events)
         return;
     host_event(host, EVENT_DAEMON_STOPPING, NULL);
     event_ring_shut(host->events);

@@ -133,9 +133,9 @@ struct host {
     uint32_t active; /* created and not destroyed; at most sandboxes_max */
     uint32_t live;   /* all that hold resources: also warm ones and those being reaped */
     struct machine *reap_queue;
-    uint32_t reaping; /* ended, but not yet undone */
-    bool is_closing;  /* nothing new is begun */
-    bool is_stopping; /* the reaper may end */
+    uint32_t reaping;       /* ended, but not yet undone */
+    atomic_bool is_closing; /* nothing new is begun; read without the lock, too */
+    bool is_stopping;       /* the reaper may end */
     bool has_reaper;
     uint32_t audit_failures;
     char audit_error[240];

@@ -3,6 +3,7 @@
  * this test under other names, so that both can be linked. */
 #define api_start test_api_start
 #define api_stop test_api_stop
+#define api_drain test_api_drain
 #define exchange_begin test_exchange_begin
 #define exchange_receive test_exchange_receive
 #define exchange_answer test_exchange_answer
@@ -10,6 +11,7 @@
 #define exchange_fail test_exchange_fail
 #define exchange_count test_exchange_count
 #define exchange_is_late test_exchange_is_late
+#define exchange_is_stopped test_exchange_is_stopped
 #define exchange_answer_stream test_exchange_answer_stream
 #define exchange_answer_raw test_exchange_answer_raw
 #define call_stats_bounds_ns test_call_stats_bounds_ns
@@ -58,6 +60,7 @@
 
 #define host_health stub_host_health
 #define host_store stub_host_store
+#define host_is_open stub_host_is_open
 #define host_event stub_host_event
 #define machine_create stub_machine_create
 #define machine_find stub_machine_find
@@ -160,6 +163,12 @@ void stub_host_event(struct host *host, enum event_type type, json_t *fields)
     (void)host;
     CHECK(type == EVENT_TEMPLATE_IMPORTED);
     json_decref(fields);
+}
+
+int stub_host_is_open(struct host *host, struct err *err)
+{
+    (void)host, (void)err;
+    return 0;
 }
 
 struct store *stub_host_store(struct host *host)

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Before each sign of life the threads that everything goes through are asked for one, and the API
+ * for its /healthz. When one of them does not answer there is no sign, and systemd restarts the
+ * daemon; sandboxes go on meanwhile. */
+#include "daemon/watchdog.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "base/log.h"
+#include "base/xalloc.h"
+#include "daemon/notify.h"
+#include "host/host.h"
+
+enum { US_PER_MS = 1000, PARTS = 4 }; /* a sign, and a wait, in each fourth of the time */
+
+struct watchdog {
+    struct host *host;
+    char *socket_path;
+    uint64_t part_ms;
+    pthread_t thread;
+
+    pthread_mutex_t lock; /* over all below */
+    pthread_cond_t changed;
+    bool is_stopping;
+};
+
+static int ask(int fd, uint64_t patience_ms)
+{
+    static const char request[] =
+        "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    const struct timeval patience = { .tv_sec = (time_t)(patience_ms / 1000),
+                                      .tv_usec = (suseconds_t)(patience_ms % 1000) * 1000 };
+    char answer[16] = "";
+
+    (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+    (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+    if (send(fd, request, strlen(request), MSG_NOSIGNAL) != (ssize_t)strlen(request))
+        return -EIO;
+    if (recv(fd, answer, strlen("HTTP/1.1 200"), MSG_WAITALL) != (ssize_t)strlen("HTTP/1.1 200"))
+        return -EIO;
+    return strcmp(answer, "HTTP/1.1 200") == 0 ? 0 : -EIO;
+}
+
+/* Where the socket was handed to us and lies elsewhere, there is nothing to ask at. */
+static int check_api(const struct watchdog *watchdog, struct err *err)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    cleanup_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (fd < 0)
+        return err_sys(err, -errno, "make a socket");
+    if (strlen(watchdog->socket_path) >= sizeof(address.sun_path))
+        return 0;
+    memcpy(address.sun_path, watchdog->socket_path, strlen(watchdog->socket_path) + 1);
+    if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
+        return errno == ENOENT ? 0 : err_sys(err, -errno, "connect to the API");
+    return ask(fd, watchdog->part_ms) < 0 ? err_set(err, ERR_INTERNAL, "the API does not answer")
+                                          : 0;
+}
+
+static void sign(const struct watchdog *watchdog)
+{
+    struct err err = { 0 };
+    int r = host_pulse(watchdog->host, (unsigned)watchdog->part_ms, &err);
+
+    if (r == 0)
+        r = check_api(watchdog, &err);
+    if (r == 0)
+        notify_systemd("WATCHDOG=1");
+    else
+        log_error("no sign of life for systemd: %s", err.msg);
+}
+
+static void *watchdog_main(void *argument)
+{
+    struct watchdog *watchdog = argument;
+
+    (void)pthread_mutex_lock(&watchdog->lock);
+    while (!watchdog->is_stopping) {
+        struct timespec until;
+
+        (void)pthread_mutex_unlock(&watchdog->lock);
+        sign(watchdog);
+        (void)clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_sec += (time_t)(watchdog->part_ms / 1000);
+        until.tv_nsec += (long)(watchdog->part_ms % 1000) * 1000000;
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        (void)pthread_mutex_lock(&watchdog->lock);
+        if (!watchdog->is_stopping)
+            (void)pthread_cond_timedwait(&watchdog->changed, &watchdog->lock, &until);
+    }
+    (void)pthread_mutex_unlock(&watchdog->lock);
+    return NULL;
+}
+
+static void watchdog_free(struct watchdog *watchdog)
+{
+    (void)pthread_cond_destroy(&watchdog->changed);
+    (void)pthread_mutex_destroy(&watchdog->lock);
+    free(watchdog->socket_path);
+    free(watchdog);
+}
+
+int watchdog_start(struct host *host, const char *run_dir, struct watchdog **ret, struct err *err)
+{
+    uint64_t us = notify_watchdog_us();
+    struct watchdog *watchdog;
+    pthread_condattr_t monotonic;
+    int r;
+
+    *ret = NULL;
+    if (us == 0)
+        return 0;
+    watchdog = xcalloc(1, sizeof(*watchdog));
+    watchdog->host = host;
+    watchdog->socket_path = xasprintf("%s/holt.sock", run_dir);
+    watchdog->part_ms = us / PARTS / US_PER_MS > 0 ? us / PARTS / US_PER_MS : 1;
+    (void)pthread_mutex_init(&watchdog->lock, NULL);
+    (void)pthread_condattr_init(&monotonic);
+    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&watchdog->changed, &monotonic);
+    (void)pthread_condattr_destroy(&monotonic);
+    r = -pthread_create(&watchdog->thread, NULL, watchdog_main, watchdog);
+    if (r < 0) {
+        watchdog_free(watchdog);
+        return err_sys(err, r, "start the watchdog");
+    }
+    *ret = watchdog;
+    return 0;
+}
+
+void watchdog_stop(struct watchdog *watchdog)
+{
+    if (!watchdog)
+        return;
+    (void)pthread_mutex_lock(&watchdog->lock);
+    watchdog->is_stopping = true;
+    (void)pthread_cond_signal(&watchdog->changed);
+    (void)pthread_mutex_unlock(&watchdog->lock);
+    (void)pthread_join(watchdog->thread, NULL);
+    watchdog_free(watchdog);
+}
