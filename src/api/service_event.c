@@ -114,7 +114,7 @@ static void watch_close(struct stream *stream)
     free(watch);
 }
 
-static const struct stream_ops watch_ops = { watch_next, watch_close, .ends_itself = true };
+static const struct stream_ops watch_ops = { watch_next, watch_close };
 
 int event_service_watch(const struct call *call, const json_t *request, struct stream **ret,
                         struct err *err)
@@ -131,6 +131,7 @@ int event_service_watch(const struct call *call, const json_t *request, struct s
         return r;
     watch = xcalloc(1, sizeof(*watch));
     watch->stream.ops = &watch_ops;
+    watch->stream.ends_itself = true;
     watch->host = call->host;
     watch->connection_fd = call->connection_fd;
     watch->follows = wanted.follows;

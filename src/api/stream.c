@@ -73,7 +73,7 @@ int stream_next(struct stream *stream, const struct stream_owner *owner, struct 
 
     if (owner->is_late(owner->context, err))
         return -ETIMEDOUT;
-    if (!stream->ops->ends_itself && owner->is_stopped(owner->context, err))
+    if (!stream->ends_itself && owner->is_stopped(owner->context, err))
         return -ESHUTDOWN;
     r = stream->ops->next(stream, out, err);
     if (r != -ECANCELED)

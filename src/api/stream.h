@@ -20,13 +20,12 @@ struct stream_ops {
 
     /* Called once, after the last byte was sent or the client went away. */
     void (*close)(struct stream *stream);
-
-    bool ends_itself; /* it has something to say before it ends with the daemon, and does so soon */
 };
 
 /* Every stream's own struct has this first. */
 struct stream {
     const struct stream_ops *ops;
+    bool ends_itself; /* it has something to say before it ends with the daemon, and does so soon */
 };
 
 /* A message is appended between these two: begin before its JSON, end(where out->len was before
