@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The JSON bodies about files and events: whatever the bytes, a typed refusal, or what workers and
+ * rings may rely on. The first byte says which method of FileService it is. */
+#include <assert.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "api/event_request.h"
+#include "api/fields.h"
+#include "api/file_request.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "base/parse.h"
+#include "host/sandbox_info.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void refusal_check(int r, const struct err *err)
+{
+    assert(r == 0 || err->kind == ERR_INVALID || err->kind == ERR_EXHAUSTED);
+    assert(r == 0 || (*err->msg && !strpbrk(err->msg, "\n\r\033")));
+}
+
+static void path_check(const char *path)
+{
+    char absolute[ENTRY_PATH_MAX + 1];
+
+    assert(strlen(path) <= ENTRY_PATH_MAX);
+    if (file_wish_absolute(path, absolute) == 0)
+        assert(absolute[0] == '/' && strlen(absolute) <= ENTRY_PATH_MAX);
+}
+
+static void wish_check(const json_t *object, enum file_message_type type)
+{
+    struct file_wish wish = { .sandbox = NULL };
+    struct err err = { 0 };
+    int r = file_wish_parse(object, type, &wish, &err);
+
+    refusal_check(r, &err);
+    if (r < 0)
+        return;
+    assert(wish.sandbox && is_handle(wish.sandbox, SANDBOX_NAME_MAX));
+    path_check(wish.path);
+    path_check(wish.to);
+    assert(strlen(wish.after) <= ENTRY_PATH_MAX);
+}
+
+static void watch_check(const json_t *object)
+{
+    struct watch_request request = { .follows = false };
+    struct err err = { 0 };
+
+    refusal_check(watch_request_parse(object, &request, &err), &err);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    cleanup_json json_t *object = NULL;
+    struct err err = { 0 };
+
+    if (size == 0 || json_parse_object((const char *)data + 1, size - 1, &object, &err) < 0)
+        return 0;
+    wish_check(object, (enum file_message_type)(FILE_STAT + data[0] % (FILE_ABORT - FILE_STAT)));
+    watch_check(object);
+    return 0;
+}
