@@ -65,7 +65,9 @@ static void on_close(struct upload *upload)
 
 static int begin(const struct call *call, const json_t *first, struct upload **ret, struct err *err)
 {
-    static const struct upload_ops ops = { on_message, on_finish, on_close };
+    static const struct upload_ops ops = { .message = on_message,
+                                           .finish = on_finish,
+                                           .close = on_close };
     struct listener *listener = xcalloc(1, sizeof(*listener));
 
     (void)call;

@@ -162,12 +162,15 @@ static void a_listing_is_in_order_and_comes_in_pages(void)
 
 static void a_huge_directory_is_listed(void)
 {
-    const struct file_request request = { .type = FILE_LIST, .path = "/dev/shm/huge", .limit = 1000000 };
+    const struct file_request request = { .type = FILE_LIST,
+                                          .path = "/dev/shm/huge",
+                                          .limit = 1000000 };
     char text[64];
     uint32_t more;
 
     CHECK(world_sh(box,
-                   "mkdir /dev/shm/huge && cd /dev/shm/huge && busybox seq 1 100000 | busybox xargs -n 5000 touch",
+                   "mkdir /dev/shm/huge && cd /dev/shm/huge && busybox seq 1 100000 | busybox "
+                   "xargs -n 5000 touch",
                    NULL) == 0);
     CHECK(list(&request, text, sizeof(text), &more) == 100000 && more == 0);
     CHECK_DONE(ask_path(box, FILE_REMOVE, "/dev/shm/huge", FILE_RECURSIVE));
