@@ -86,8 +86,7 @@ bool exchange_is_stopped(const struct exchange *exchange, struct err *err)
     return host_is_open(exchange->listener->host, err) < 0;
 }
 
-/* Why a call that waits with an eye on its connection has stopped, if it was not the client. */
-static void explain_cancel(const struct exchange *exchange, struct err *err)
+void exchange_explain_cancel(const struct exchange *exchange, struct err *err)
 {
     if (!exchange_is_stopped(exchange, err))
         (void)exchange_is_late(exchange, err);
@@ -251,21 +250,10 @@ static enum MHD_Result discard(struct exchange *exchange, size_t len)
     return exchange->discarded <= most ? MHD_YES : MHD_NO;
 }
 
-/* The service takes its time; then the client may be silent for some. */
-static bool upload_receive(struct exchange *exchange, const char *data, size_t len)
-{
-    bool is_taken;
-
-    guarded_allow(exchange->guarded, GUARD_FOREVER);
-    is_taken = upload_intake_take(exchange->intake, data, len);
-    guarded_allow(exchange->guarded, GUARD_IDLE_MS);
-    return is_taken;
-}
-
 enum MHD_Result exchange_receive(struct exchange *exchange, const char *data, size_t len)
 {
     if (exchange->intake)
-        return upload_receive(exchange, data, len) ? MHD_YES : discard(exchange, len);
+        return exchange_receive_upload(exchange, data, len) ? MHD_YES : discard(exchange, len);
     guarded_extend(exchange->guarded, len);
     if (exchange->page || exchange->refusal || exchange->is_failed)
         return discard(exchange, len);
@@ -323,7 +311,7 @@ static enum MHD_Result unary_answer(struct exchange *exchange, struct MHD_Connec
     int r = exchange->route->unary(&exchange->call, request, &reply, &err);
 
     if (r == -ECANCELED)
-        explain_cancel(exchange, &err);
+        exchange_explain_cancel(exchange, &err);
     if (r == 0)
         r = reply_write(reply, &body, &err);
     if (r < 0)
@@ -332,32 +320,6 @@ static enum MHD_Result unary_answer(struct exchange *exchange, struct MHD_Connec
     guarded_allow(exchange->guarded, GUARD_IDLE_MS);
     guarded_extend(exchange->guarded, body.len);
     return reply_send(connection, MHD_HTTP_OK, CONNECT_UNARY_TYPE, &body);
-}
-
-/* As a stream of one message. */
-static enum MHD_Result upload_answer(struct exchange *exchange, struct MHD_Connection *connection)
-{
-    cleanup_with(buf_done) struct buf body = BUF_INIT(REPLY_MAX);
-    cleanup_json json_t *reply = NULL;
-    struct err err = { 0 };
-    int r;
-
-    r = upload_intake_finish(exchange->intake, &reply, &err);
-    if (r == -ECANCELED)
-        explain_cancel(exchange, &err);
-    if (r < 0)
-        return exchange_fail(exchange, connection, &err);
-    r = message_add_take(&body, reply ? json_incref(reply) : json_object());
-    if (r == 0)
-        r = envelope_add_end(&body, NULL);
-    if (r < 0) {
-        (void)err_sys(&err, r, "write the reply");
-        return exchange_fail(exchange, connection, &err);
-    }
-    exchange_count(exchange, ERR_NONE);
-    guarded_allow(exchange->guarded, GUARD_IDLE_MS);
-    guarded_extend(exchange->guarded, body.len);
-    return reply_send(connection, MHD_HTTP_OK, CONNECT_STREAM_TYPE, &body);
 }
 
 static enum MHD_Result call_answer(struct exchange *exchange, struct MHD_Connection *connection)
@@ -370,7 +332,7 @@ static enum MHD_Result call_answer(struct exchange *exchange, struct MHD_Connect
         return exchange_fail(exchange, connection, &exchange->err);
     if (exchange->intake)
         return exchange->is_raw ? exchange_answer_raw(exchange, connection, NULL)
-                                : upload_answer(exchange, connection);
+                                : exchange_answer_upload(exchange, connection);
     if (request_parse(exchange, &request, &err) < 0)
         return exchange_fail(exchange, connection, &err);
     if (exchange->is_raw)
@@ -394,6 +356,8 @@ static enum MHD_Result page_answer(const struct exchange *exchange,
  * itself how long it lasts. */
 enum MHD_Result exchange_answer(struct exchange *exchange, struct MHD_Connection *connection)
 {
+    if (exchange->is_answered)
+        return MHD_NO;
     if (exchange->page)
         return page_answer(exchange, connection);
     if (exchange->refusal)

@@ -36,6 +36,7 @@ struct exchange {
     struct err err; /* why the call fails, found before its body was whole */
     bool is_failed;
     uint64_t deadline_ns;      /* that the client gave the call, or GUARD_FOREVER */
+    bool is_answered;          /* while its body still came */
     bool is_raw;               /* the client asks for the connection itself */
     struct stream *raw_stream; /* that will get it; or */
     struct upload *raw_upload;
@@ -55,6 +56,15 @@ bool exchange_is_late(const struct exchange *exchange, struct err *err);
 
 /* Whether the daemon is shutting down; then sets err. */
 bool exchange_is_stopped(const struct exchange *exchange, struct err *err);
+
+/* Says why a call that waits with an eye on its connection has stopped, if it was not its client.
+ */
+void exchange_explain_cancel(const struct exchange *exchange, struct err *err);
+
+/* A piece of a client stream: false when it was not looked at, because something has failed. */
+bool exchange_receive_upload(struct exchange *exchange, const char *data, size_t len);
+enum MHD_Result exchange_answer_upload(struct exchange *exchange,
+                                       struct MHD_Connection *connection);
 
 /* Answer with a stream, or with the connection itself. */
 enum MHD_Result exchange_answer_stream(struct exchange *exchange, struct MHD_Connection *connection,

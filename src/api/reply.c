@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/reply.h"
 
+#include <sys/socket.h>
+
 #include "api/connect.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -91,4 +93,16 @@ enum MHD_Result reply_refuse(struct MHD_Connection *connection, const struct ref
     if (refusal->hangs_up)
         close_announce(response);
     return response_queue(connection, refusal->http_status, response);
+}
+
+void reply_early(int fd, const struct buf *body)
+{
+    cleanup_with(buf_done) struct buf whole = BUF_INIT(REPLY_MAX);
+
+    if (buf_printf(&whole,
+                   "HTTP/1.1 200 OK\r\nContent-Type: " CONNECT_STREAM_TYPE "\r\n"
+                   "Content-Length: %zu\r\nConnection: close\r\n\r\n",
+                   body->len) == 0 &&
+        buf_add(&whole, body->data, body->len) == 0)
+        (void)send(fd, whole.data, whole.len, MSG_NOSIGNAL | MSG_DONTWAIT);
 }

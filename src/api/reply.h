@@ -32,3 +32,7 @@ enum MHD_Result reply_send_last(struct MHD_Connection *connection, unsigned stat
                                 const char *type, struct buf *body);
 
 enum MHD_Result reply_refuse(struct MHD_Connection *connection, const struct refusal *refusal);
+
+/* Writes an answer of a stream to the socket itself, while the request still comes: libmicrohttpd
+ * has no words for that. Nothing else may be sent on this connection afterwards. */
+void reply_early(int fd, const struct buf *body);

@@ -11,9 +11,12 @@
 #define exchange_fail test_exchange_fail
 #define exchange_count test_exchange_count
 #define exchange_is_late test_exchange_is_late
+#define exchange_explain_cancel test_exchange_explain_cancel
 #define exchange_is_stopped test_exchange_is_stopped
 #define exchange_answer_stream test_exchange_answer_stream
 #define exchange_answer_raw test_exchange_answer_raw
+#define exchange_receive_upload test_exchange_receive_upload
+#define exchange_answer_upload test_exchange_answer_upload
 #define call_stats_bounds_ns test_call_stats_bounds_ns
 #define call_stats_add test_call_stats_add
 #define call_stats_get test_call_stats_get
@@ -111,6 +114,7 @@
 #include "../../src/api/call_stats.c"       // NOLINT(bugprone-suspicious-include)
 #include "../../src/api/exchange.c"         // NOLINT(bugprone-suspicious-include)
 #include "../../src/api/exchange_stream.c"  // NOLINT(bugprone-suspicious-include)
+#include "../../src/api/exchange_upload.c"  // NOLINT(bugprone-suspicious-include)
 #include "../../src/api/process_messages.c" // NOLINT(bugprone-suspicious-include)
 #include "../../src/api/process_start.c"    // NOLINT(bugprone-suspicious-include)
 #include "../../src/api/process_stream.c"   // NOLINT(bugprone-suspicious-include)
@@ -445,6 +449,8 @@ static int tcp_connect(void)
     CHECK(fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0);
     return fd;
 }
+
+#include "api_tcp.h"
 
 static void health_is_answered(void)
 {
@@ -806,54 +812,6 @@ static void an_import_tells_its_progress(void)
     CHECK(strstr(lines.data, "absolute"));
 }
 
-static void tcp_reply(const char *path, const char *type, const char *token, struct buf *reply)
-{
-    cleanup_free char *headers =
-        token ? xasprintf("Connection: close\r\nAuthorization: Bearer %s\r\n", token)
-              : xstrdup("Connection: close\r\n");
-    static const char message[] = "\0\0\0\0\2{}";
-    bool is_stream = strcmp(type, CONNECT_STREAM_TYPE) == 0;
-    struct request request = { "POST",           path, type, headers, is_stream ? message : "{}",
-                               is_stream ? 7 : 2 };
-
-    buf_clear(reply);
-    exchange_on(tcp_connect(), &request, reply);
-    CHECK(reply->len > 0);
-}
-
-static void tcp_needs_the_token(void)
-{
-    static const char *const paths[] = { "/holt.v1.HostService/Health", "/healthz", "/nothing" };
-    cleanup_with(buf_done) struct buf reply = BUF_INIT(REPLY_BYTES_MAX);
-    char token[TOKEN_LEN + 1], wrong[TOKEN_LEN + 1];
-    struct err err;
-
-    CHECK(token_load(dir, token, &err) == 0);
-    memcpy(wrong, token, sizeof(wrong));
-    wrong[TOKEN_LEN - 1] = token[TOKEN_LEN - 1] == '0' ? '1' : '0';
-    for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
-        tcp_reply(paths[i], CONNECT_UNARY_TYPE, NULL, &reply);
-        CHECK(strncmp(reply.data, "HTTP/1.1 401", 12) == 0, "(%s)", reply.data);
-        CHECK(strstr(reply.data, "{\"code\":\"unauthenticated\",\"message\":\"a valid bearer "
-                                 "token is needed\",\"remedy\":\"put the daemon's"));
-        tcp_reply(paths[i], CONNECT_UNARY_TYPE, wrong, &reply);
-        CHECK(strncmp(reply.data, "HTTP/1.1 401", 12) == 0, "(%s)", reply.data);
-    }
-    tcp_reply(paths[0], CONNECT_UNARY_TYPE, token, &reply);
-    CHECK(strncmp(reply.data, "HTTP/1.1 200", 12) == 0, "(%s)", reply.data);
-}
-
-static void an_import_over_tcp_is_denied(void)
-{
-    cleanup_with(buf_done) struct buf reply = BUF_INIT(REPLY_BYTES_MAX);
-    char token[TOKEN_LEN + 1];
-    struct err err;
-
-    CHECK(token_load(dir, token, &err) == 0);
-    tcp_reply("/holt.v1.TemplateService/Import", CONNECT_STREAM_TYPE, token, &reply);
-    CHECK(memmem(reply.data, reply.len, "permission_denied", 17));
-}
-
 /* Any bytes in the place of JSON: always a typed error, on a connection that stays good. */
 static void malformed_messages_get_typed_errors(void)
 {
@@ -991,6 +949,7 @@ int main(void)
     RUN(a_connection_serves_again_after_a_stream);
     RUN(an_upload_is_cut_wherever_it_is_cut);
     RUN(an_upload_that_fails_says_why_and_is_closed);
+    RUN(an_upload_that_fails_is_answered_before_its_end);
     RUN(an_upload_that_is_no_upload_is_refused);
     RUN(an_upload_has_no_end_of_its_own_but_its_messages_do);
     RUN(an_upload_whose_client_vanishes_is_closed_unfinished);

@@ -140,6 +140,28 @@ static void an_upload_that_fails_says_why_and_is_closed(void)
     CHECK(uploads_finished == finished);
 }
 
+/* The client has announced much more than it sends before it is told. */
+static void an_upload_that_fails_is_answered_before_its_end(void)
+{
+    static const char head[] = "POST /test.SumService/Add HTTP/1.1\r\nHost: holt\r\n"
+                               "Content-Type: application/connect+json\r\n"
+                               "Content-Length: 1000000000\r\n\r\n";
+    cleanup_with(buf_done) struct buf reply = BUF_INIT(REPLY_BYTES_MAX),
+                                      body = BUF_INIT(REPLY_BYTES_MAX);
+    cleanup_free char *more = xcalloc(1, 1 << 20);
+    int fd = local_connect();
+
+    message_put(&body, "{\"begin\":true}");
+    message_put(&body, "{\"number\":\"13\"}");
+    text_send(fd, head, strlen(head));
+    text_send(fd, body.data, body.len);
+    text_send(fd, more, 1 << 20);
+    reply_wait(fd, &reply, "13 is not liked");
+    CHECK(strstr(reply.data, "Connection: close"));
+    CHECK(close(fd) == 0);
+    counter_wait(&uploads_open, 0);
+}
+
 static void an_upload_that_is_no_upload_is_refused(void)
 {
     static const struct {
