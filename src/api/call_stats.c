@@ -11,25 +11,12 @@ struct counters {
     atomic_uint_fast64_t total_ns;
 };
 
-enum { US = 1000, MS = 1000 * US };
+#define US UINT64_C(1000)
+#define MS UINT64_C(1000000)
 
 const uint64_t call_stats_bounds_ns[CALL_STATS_BUCKETS] = {
-    100 * US,
-    250 * US,
-    500 * US,
-    1 * MS,
-    2500 * US,
-    5 * MS,
-    10 * MS,
-    25 * MS,
-    50 * MS,
-    100 * MS,
-    250 * MS,
-    500 * MS,
-    1000 * MS,
-    UINT64_C(2500) * MS,
-    UINT64_C(5000) * MS,
-    UINT64_C(10000) * MS,
+    100 * US, 250 * US, 500 * US, 1 * MS,   2500 * US, 5 * MS,    10 * MS,   25 * MS,
+    50 * MS,  100 * MS, 250 * MS, 500 * MS, 1000 * MS, 2500 * MS, 5000 * MS, 10000 * MS,
 };
 
 /* Of the process, as its routes are. */

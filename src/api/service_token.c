@@ -32,8 +32,8 @@ int token_service_create(const struct call *call, const json_t *request, json_t 
 {
     static const char *const fields[] = { "label", "readOnly", "ttlMs", NULL };
     struct token_spec spec = { 0 };
-    char secret[TOKEN_SECRET_SIZE];
-    struct token_info info;
+    char secret[TOKEN_SECRET_SIZE] = "";
+    struct token_info info = { 0 };
     int r = json_only_fields(request, fields, err);
 
     if (r == 0)

@@ -29,7 +29,8 @@ void token_hex(const unsigned char *bytes, size_t count, char *ret)
 
 static int hash_read(const char *text, unsigned char ret[TOKEN_HASH_BYTES])
 {
-    if (strlen(text) != 2 * TOKEN_HASH_BYTES || strspn(text, "0123456789abcdef") != strlen(text))
+    if (strlen(text) != (size_t)2 * TOKEN_HASH_BYTES ||
+        strspn(text, "0123456789abcdef") != strlen(text))
         return -EINVAL;
     for (size_t i = 0; i < TOKEN_HASH_BYTES; i++) {
         const char pair[3] = { text[2 * i], text[2 * i + 1], '\0' };

@@ -167,16 +167,19 @@ static struct token_row *rows_copy(const struct token_store *store, const char *
 static int rows_set(struct token_store *store, struct token_row *rows, size_t count,
                     struct err *err)
 {
-    cleanup_free struct token_row *old = rows;
+    struct token_row *old;
     int r = token_file_write(store->state_fd, rows, count, err);
 
-    if (r < 0)
+    if (r < 0) {
+        free(rows);
         return r;
+    }
     (void)pthread_rwlock_wrlock(&store->lock);
     old = store->rows;
     store->rows = rows;
     store->count = count;
     (void)pthread_rwlock_unlock(&store->lock);
+    free(old);
     return 0;
 }
 
