@@ -212,6 +212,9 @@ def calls_that_wait_end_at_their_deadline():
     late("ProcessService/Launch", sandboxId=ID, process={"args": ["sleep", "1000"]}, port=99,
          ready={"timeoutMs": "100000"})
     late("PortService/Forward", is_stream=True, sandboxId=ID, port=99)
+    late("EventService/Watch", is_stream=True)
+    late("FileService/Watch", is_stream=True, sandboxId=ID, path="/tmp")
+    late("SandboxService/WatchStats", is_stream=True, intervalMs="3600000")
     # One that never stops talking.
     body = late("ProcessService/Exec", is_stream=True, sandboxId=ID, process={"args": ["yes"]})
     gone(re.search(rb'"processId":"(\w+)"', body)[1].decode())
@@ -350,6 +353,23 @@ def the_slow_are_cut():
         thread.join()
     equal(len(cases), len(results))
     used.call("HostService/Health")  # who has been served may be silent for longer
+
+
+def one_address_cannot_have_all_connections():
+    resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096))
+    greedy = [tcp() for _ in range(800)]
+    closed = 0
+    for sock in greedy[-20:]:  # by then it has had its share
+        try:
+            closed += sock.recv(1) == b""
+        except ConnectionResetError:
+            closed += 1
+    equal(20, closed)
+    other = socket.create_connection(("127.0.0.1", int(os.environ["port"])), source_address=("127.0.0.2", 0))
+    equal(200, ask(other, "/holt.v1.HostService/Health", Authorization="Bearer " + main_token())[0])
+    equal(200, ask(local(), "/holt.v1.HostService/Health")[0])
+    for sock in greedy:
+        sock.close()
 
 
 def at_the_limit_the_silent_make_room():
