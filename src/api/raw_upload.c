@@ -19,6 +19,8 @@ enum {
     RECEIVE_CHUNK = 256 * 1024,
     DISCARD_MAX = 64 * 1024 * 1024, /* what is read behind a failure before we hang up */
     DISCARD_MS = 2000,
+    IN_MAX = 2 * RECEIVE_CHUNK,
+    OUT_MAX = 2 * (RAW_HEADER_SIZE + RAW_WHOLE_MAX),
 };
 
 _Static_assert(RECEIVE_CHUNK >= RAW_HEADER_SIZE + RAW_WHOLE_MAX, "a message is received whole");
@@ -120,7 +122,7 @@ static void discard(struct raw_intake *intake)
 
 static void serve(struct raw_intake *intake, struct err *err)
 {
-    cleanup_with(buf_done) struct buf out = BUF_INIT(2 * (RAW_HEADER_SIZE + RAW_WHOLE_MAX));
+    cleanup_with(buf_done) struct buf out = BUF_INIT(OUT_MAX);
     int r = raw_add(&out, RAW_EVENT, "{}", 2);
 
     if (r == 0)
@@ -152,7 +154,7 @@ void raw_upload_run(struct raw_sessions *sessions, struct upload *upload,
         .session = { .fd = client->fd },
         .upload = upload,
         .parser = { .is_daemon = true, .is_upload = true },
-        .in = BUF_INIT(client->early_len + 2 * RECEIVE_CHUNK),
+        .in = BUF_INIT(client->early_len + IN_MAX),
     };
     struct err err = { 0 };
 

@@ -18,7 +18,10 @@
 #include "host/sandbox.h"
 #include "wire/file_json.h"
 
-enum { LIST_BYTES = 4 * 1024 * 1024 }; /* of paths in one answer, which JSON makes longer */
+enum {
+    LIST_BYTES = 4 * 1024 * 1024, /* of paths in one answer, which JSON makes longer */
+    AFTER_MAX = 2 * (ENTRY_PATH_MAX + 1),
+};
 
 static void call_close_slot(struct file_call **call)
 {
@@ -35,13 +38,13 @@ static int ask(const struct call *call, const struct file_wish *wish, struct san
     return r < 0 ? r : file_call_ask(*ret, &wish->request, err);
 }
 
-static json_t *entry_at(struct file_entry *entry, const char *path)
+static json_t *entry_at(struct file_entry entry, const char *path)
 {
     char absolute[ENTRY_PATH_MAX + 1];
 
     if (file_wish_absolute(path, absolute) == 0)
-        entry->path = absolute;
-    return file_json_of(entry);
+        entry.path = absolute;
+    return file_json_of(&entry);
 }
 
 /* One request with one answer: an entry, or nothing. */
@@ -51,7 +54,7 @@ static int answer_one(const struct call *call, const json_t *message, enum file_
     cleanup_free struct file_wish *wish = xcalloc(1, sizeof(*wish));
     cleanup_with(sandbox_ref_drop) struct sandbox *sandbox = NULL;
     cleanup_with(call_close_slot) struct file_call *files = NULL;
-    struct file_answer answer;
+    struct file_answer answer = { .type = FILE_END };
     int r = file_wish_parse(message, type, wish, err);
 
     if (r == 0)
@@ -61,7 +64,7 @@ static int answer_one(const struct call *call, const json_t *message, enum file_
     if (r < 0 || answer.type == FILE_END)
         return r;
     *ret_reply = json_pack("{s:o}", "entry",
-                           entry_at(&answer.entry, type == FILE_MOVE ? wish->to : wish->path));
+                           entry_at(answer.entry, type == FILE_MOVE ? wish->to : wish->path));
     return *ret_reply ? 0 : err_sys(err, -ENOMEM, "write the reply");
 }
 
@@ -98,15 +101,15 @@ struct listing {
     size_t bytes;
 };
 
-static int listing_add(struct listing *listing, struct file_entry *entry)
+static int listing_add(struct listing *listing, struct file_entry entry)
 {
     char path[2 * ENTRY_PATH_MAX + 2];
 
-    (void)snprintf(listing->last, sizeof(listing->last), "%s", entry->path);
-    (void)snprintf(path, sizeof(path), "%s/%s", listing->base, entry->path);
-    listing->bytes += strlen(path) + strlen(entry->target);
-    entry->path = path;
-    return json_array_append_new(listing->entries, file_json_of(entry)) < 0 ? -ENOMEM : 0;
+    (void)snprintf(listing->last, sizeof(listing->last), "%s", entry.path);
+    (void)snprintf(path, sizeof(path), "%s/%s", listing->base, entry.path);
+    listing->bytes += strlen(path) + strlen(entry.target);
+    entry.path = path;
+    return json_array_append_new(listing->entries, file_json_of(&entry)) < 0 ? -ENOMEM : 0;
 }
 
 /* What does not fit is for the next call; the worker is then not heard to its end. */
@@ -127,7 +130,7 @@ static int listing_fill(struct listing *listing, struct file_call *files, bool *
             *ret_more = true;
             return 0;
         }
-        r = listing_add(listing, &answer.entry);
+        r = listing_add(listing, answer.entry);
         if (r < 0)
             return err_sys(err, r, "write the reply");
     }
@@ -135,7 +138,7 @@ static int listing_fill(struct listing *listing, struct file_call *files, bool *
 
 static int listing_reply(const struct listing *listing, bool has_more, json_t **ret_reply)
 {
-    cleanup_with(buf_done) struct buf after = BUF_INIT(2 * (ENTRY_PATH_MAX + 1));
+    cleanup_with(buf_done) struct buf after = BUF_INIT(AFTER_MAX);
 
     *ret_reply = json_pack("{s:O}", "entries", listing->entries);
     if (!*ret_reply || !has_more)

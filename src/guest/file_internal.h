@@ -47,7 +47,7 @@ int worker_flush_some(struct worker *worker);
 int worker_fail(struct worker *worker, int r, const char *path, const char *why);
 
 /* An answer, with the names of its owner: 0 or -errno. */
-int worker_put_entry(struct worker *worker, struct file_entry *entry);
+int worker_put_entry(struct worker *worker, const struct file_entry *entry);
 
 /* stat and an answer. */
 int worker_answer_entry(struct worker *worker, const char *full_path, const char *path,

@@ -43,14 +43,15 @@ int worker_make_parents(const char *full_path, mode_t mode)
     return 0;
 }
 
-int worker_put_entry(struct worker *worker, struct file_entry *entry)
+int worker_put_entry(struct worker *worker, const struct file_entry *entry)
 {
     char user[FILE_USER_MAX + 1], group[FILE_USER_MAX + 1];
+    struct file_entry named = *entry;
 
     file_names_of(&worker->names, entry->uid, entry->gid, user, group);
-    entry->user_name = user;
-    entry->group_name = group;
-    return file_put_entry(&worker->out, entry);
+    named.user_name = user;
+    named.group_name = group;
+    return file_put_entry(&worker->out, &named);
 }
 
 int worker_answer_entry(struct worker *worker, const char *full_path, const char *path,
@@ -124,13 +125,12 @@ struct telling {
 static int list_entry(void *context, const struct file_entry *entry)
 {
     struct telling *telling = context;
-    struct file_entry named = *entry;
     int r;
 
     if (telling->count == telling->request->limit)
         return LIMIT_REACHED;
     telling->count++;
-    r = worker_put_entry(telling->worker, &named);
+    r = worker_put_entry(telling->worker, entry);
     return r < 0 ? r : worker_flush_some(telling->worker);
 }
 
@@ -174,8 +174,7 @@ int file_list(struct worker *worker, const struct file_request *request)
 static int pull_entry(void *context, const struct file_entry *entry)
 {
     struct telling *telling = context;
-    struct file_entry named = *entry;
-    int r = worker_put_entry(telling->worker, &named);
+    int r = worker_put_entry(telling->worker, entry);
 
     return r < 0 ? r : worker_flush_some(telling->worker);
 }

@@ -204,7 +204,7 @@ static int start(struct machine *machine, struct file_worker *ret, struct err *e
     worker.fd = sockets[0];
     theirs = sockets[1];
     r = send_start(machine, theirs, err);
-    theirs = fd_close(theirs); /* so that the end of the worker is seen */
+    (void)fd_close(TAKE_FD(theirs)); /* so that the end of the worker is seen */
     if (r == 0)
         r = wait_hello(machine, &worker, err);
     if (r < 0) {

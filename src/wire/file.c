@@ -136,7 +136,7 @@ ssize_t file_next(struct file_parser *parser, const void *data, size_t len, stru
     if (type == FILE_DATA || len < size)
         return 0;
     *ret = (struct file_piece){ .type = type, .data = payload, .len = size };
-    return (ssize_t)(FILE_HEADER_SIZE + size);
+    return FILE_HEADER_SIZE + (ssize_t)size;
 }
 
 static struct reader reader_at(const struct file_piece *piece)

@@ -12,7 +12,7 @@
 #include "base/err.h"
 #include "base/json.h"
 
-enum { TIME_SIZE = 48, NS_DIGITS = 9 };
+enum { TIME_SIZE = 48, NS_DIGITS = 9, RAW_MAX = 2 * (ENTRY_PATH_MAX + 1) };
 
 /* What a google.protobuf.Timestamp can say: the years 1 to 9999. */
 static const int64_t time_min = -62135596800, time_max = 253402300799;
@@ -22,7 +22,7 @@ int file_json_set_path(json_t *object, const char *field, const char *raw_field,
     json_t *exact = json_string(text);
 
     if (!exact) {
-        cleanup_with(buf_done) struct buf raw = BUF_INIT(2 * (ENTRY_PATH_MAX + 1));
+        cleanup_with(buf_done) struct buf raw = BUF_INIT(RAW_MAX);
 
         if (base64_encode(&raw, text, strlen(text)) < 0 || !raw.data ||
             json_object_set_new(object, raw_field, json_string(raw.data)) < 0)
@@ -71,17 +71,30 @@ static void time_format(const struct file_entry *entry, char ret[TIME_SIZE])
                    tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, entry->mtime_ns);
 }
 
+/* Takes so many digits and what stands behind them (0: nothing). */
+static bool take_digits(const char **text, int digits, char behind, int *ret)
+{
+    *ret = 0;
+    for (int i = 0; i < digits; i++, (*text)++) {
+        if (**text < '0' || **text > '9')
+            return false;
+        *ret = *ret * 10 + (**text - '0');
+    }
+    if (behind && *(*text)++ != behind)
+        return false;
+    return true;
+}
+
 /* "2026-11-15T10:00:00.123456789Z", with as many digits behind the point as there are. */
 static bool time_parse(const char *text, struct file_entry *ret)
 {
     struct tm tm = { 0 };
-    int used = 0;
     uint32_t ns = 0;
 
-    if (sscanf(text, "%4d-%2d-%2dT%2d:%2d:%2d%n", &tm.tm_year, &tm.tm_mon, &tm.tm_mday, &tm.tm_hour,
-               &tm.tm_min, &tm.tm_sec, &used) != 6)
+    if (!take_digits(&text, 4, '-', &tm.tm_year) || !take_digits(&text, 2, '-', &tm.tm_mon) ||
+        !take_digits(&text, 2, 'T', &tm.tm_mday) || !take_digits(&text, 2, ':', &tm.tm_hour) ||
+        !take_digits(&text, 2, ':', &tm.tm_min) || !take_digits(&text, 2, 0, &tm.tm_sec))
         return false;
-    text += used;
     if (*text == '.') {
         size_t digits = strspn(++text, "0123456789");
 
