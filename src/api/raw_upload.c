@@ -120,7 +120,7 @@ static void discard(struct raw_intake *intake)
     }
 }
 
-static void serve(struct raw_intake *intake, struct err *err)
+static void serve(struct raw_intake *intake, const struct stream_owner *owner, struct err *err)
 {
     cleanup_with(buf_done) struct buf out = BUF_INIT(OUT_MAX);
     int r = raw_add(&out, RAW_EVENT, "{}", 2);
@@ -132,7 +132,8 @@ static void serve(struct raw_intake *intake, struct err *err)
     if (r == 0)
         r = answer(intake, &out, err);
     intake->upload->ops->close(intake->upload);
-    if (r == -ECANCELED)
+    /* To who waits, a call that is late looks like a client that has gone. */
+    if (r == -ECANCELED && !owner->is_late(owner->context, err))
         return;
     if (r < 0)
         buf_clear(&out);
@@ -162,7 +163,7 @@ void raw_upload_run(struct raw_sessions *sessions, struct upload *upload,
     if (buf_add(&intake.in, client->early, client->early_len) < 0)
         upload->ops->close(upload);
     else
-        serve(&intake, &err);
+        serve(&intake, owner, &err);
     raw_sessions_remove(sessions, &intake.session);
     owner->on_end(owner->context, err.kind);
     buf_done(&intake.in);

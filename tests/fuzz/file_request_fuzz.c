@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "base/parse.h"
 #include "host/sandbox_info.h"
+#include "wire/file_json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -54,6 +55,26 @@ static void watch_check(const json_t *object)
     refusal_check(watch_request_parse(object, &request, &err), &err);
 }
 
+/* An entry that is read can be written, and then says the same. */
+static void entry_check(const json_t *object)
+{
+    static struct file_json_texts texts, again_texts;
+    cleanup_json json_t *message = NULL;
+    struct file_entry entry, again;
+    struct err err = { 0 };
+    int r = file_json_get(object, &texts, &entry, &err);
+
+    refusal_check(r, &err);
+    if (r < 0)
+        return;
+    message = file_json_of(&entry);
+    assert(message);
+    assert(file_json_get(message, &again_texts, &again, &err) == 0);
+    assert(strcmp(entry.path, again.path) == 0 && strcmp(entry.target, again.target) == 0 &&
+           strcmp(entry.same_as, again.same_as) == 0);
+    assert(entry.type == again.type && entry.mode == again.mode && entry.size == again.size);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     cleanup_json json_t *object = NULL;
@@ -63,5 +84,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     wish_check(object, (enum file_message_type)(FILE_STAT + data[0] % (FILE_ABORT - FILE_STAT)));
     watch_check(object);
+    entry_check(object);
     return 0;
 }
