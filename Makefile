@@ -66,7 +66,7 @@ BENCHES := $(patsubst bench/%.c,$(OUT)/bench/%,$(wildcard bench/*.c))
 .PHONY: all serve setup test tests unit-tests soak fuzzers lint format bench install clean help
 .DELETE_ON_ERROR:
 
-all: $(BINARIES) $(OUT)/libholt.a $(OUT)/libholt.so ## build holt, holtd, holt-init and libholt
+all: $(BINARIES) $(OUT)/libholt.a $(if $(filter release,$(BUILD)),$(OUT)/libholt.so) ## build holt, holtd, holt-init and libholt
 
 serve: setup ## install what is missing, build, and start holtd in the foreground
 	@$(MAKE) --no-print-directory all

@@ -220,7 +220,7 @@ static void a_request_that_is_not_taken_ends_at_its_deadline(void)
     cleanup_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     struct holt_error error;
     struct holt *holt;
-    char host[80];
+    char host[128];
 
     (void)snprintf(name.sun_path, sizeof(name.sun_path), "/tmp/holt-handle-full.%d", (int)getpid());
     (void)snprintf(host, sizeof(host), "unix://%s", name.sun_path);
