@@ -31,6 +31,7 @@ enum {
 
 /* What we use of libssl and of libcrypto, which it brings. */
 #define FUNCTIONS(FUNCTION)                                                                        \
+    FUNCTION(BIO_ctrl_pending)                                                                     \
     FUNCTION(BIO_new)                                                                              \
     FUNCTION(BIO_read)                                                                             \
     FUNCTION(BIO_s_mem)                                                                            \
@@ -51,6 +52,7 @@ enum {
     FUNCTION(SSL_get_error)                                                                        \
     FUNCTION(SSL_get_verify_result)                                                                \
     FUNCTION(SSL_new)                                                                              \
+    FUNCTION(SSL_peek)                                                                             \
     FUNCTION(SSL_pending)                                                                          \
     FUNCTION(SSL_read)                                                                             \
     FUNCTION(SSL_set1_host)                                                                        \
@@ -259,14 +261,30 @@ ssize_t tls_write(struct tls_session *session, const void *data, size_t len, sho
     return n;
 }
 
+/* What was received may hold records that OpenSSL has not looked at yet, or half of one. */
+static bool has_bytes_locked(struct tls_session *session)
+{
+    const struct functions *call = session->call;
+    char byte;
+    int r;
+
+    if (call->SSL_pending(session->ssl) > 0)
+        return true;
+    if (call->BIO_ctrl_pending(session->received) == 0)
+        return false;
+    call->ERR_clear_error();
+    r = call->SSL_peek(session->ssl, &byte, 1);
+    return r > 0 || call->SSL_get_error(session->ssl, r) != SSL_ERROR_WANT_READ;
+}
+
 bool tls_has_bytes(struct tls_session *session)
 {
-    int pending;
+    bool has_bytes;
 
     (void)pthread_mutex_lock(&session->lock);
-    pending = session->call->SSL_pending(session->ssl);
+    has_bytes = has_bytes_locked(session);
     (void)pthread_mutex_unlock(&session->lock);
-    return pending > 0;
+    return has_bytes;
 }
 
 /* The name that the certificate must have; an IP address is none, and is not told either. */
