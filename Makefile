@@ -117,6 +117,9 @@ install: all ## install below PREFIX (DESTDIR is honoured)
 	install -m 644 include/holt.h $(DESTDIR)$(PREFIX)/include/
 	sed 's|@PREFIX@|$(PREFIX)|;s|@VERSION@|$(VERSION)|' tools/libholt.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/libholt.pc
 	sed 's|@PREFIX@|$(PREFIX)|' tools/holt.service.in > $(DESTDIR)$(PREFIX)/lib/systemd/system/holt.service
+	install -m 644 tools/holt.socket.in $(DESTDIR)$(PREFIX)/lib/systemd/system/holt.socket
+	install -d $(DESTDIR)$(PREFIX)/lib/sysusers.d
+	install -m 644 tools/holt.sysusers.conf $(DESTDIR)$(PREFIX)/lib/sysusers.d/holt.conf
 	for page in man/*.[1358]; do install -m 644 $$page $(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/; done
 
 clean: ## remove build/
