@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "host/event.h"
 
 static json_t *moment_json(uint64_t ms)
 {
@@ -46,6 +47,9 @@ int token_service_create(const struct call *call, const json_t *request, json_t 
         r = token_store_create(call->tokens, &spec, &info, secret, err);
     if (r < 0)
         return r;
+    host_event(call->host, EVENT_TOKEN_CREATED,
+               json_pack("{s:s, s:o, s:b}", "token", info.id, "label", json_text(info.label),
+                         "readOnly", info.is_read_only));
     *ret_reply = json_pack("{s:o, s:s}", "token", token_json(&info), "secret", secret);
     return reply_check(*ret_reply, err);
 }
@@ -79,5 +83,9 @@ int token_service_remove(const struct call *call, const json_t *request, json_t 
     (void)ret_reply;
     if (r == 0)
         r = field_needed(request, "id", &id, err);
-    return r < 0 ? r : token_store_remove(call->tokens, id, err);
+    if (r == 0)
+        r = token_store_remove(call->tokens, id, err);
+    if (r == 0)
+        host_event(call->host, EVENT_TOKEN_REMOVED, json_pack("{s:s}", "token", id));
+    return r;
 }
