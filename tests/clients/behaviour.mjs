@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import http from "node:http";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { fromJson, toJson } from "@bufbuild/protobuf";
+import { ErrorInfoSchema } from "./gen/holt/v1/error_pb.js";
 import { all, claim, eventually, finish, overTcp, overUnix, refused, services, text } from "./lib.mjs";
 
 const [socketPath, address, token] = process.argv.slice(2);
@@ -36,6 +37,22 @@ await claim("errors_have_the_codes_of_the_contract", async () => {
   await refused(Code.NotFound, holt.snapshot.rollback({ sandboxId, snapshot: "turn-0042" }));
 });
 
+await claim("errors_carry_what_a_program_needs_in_their_details", async () => {
+  const isPaused = async () => {
+    await holt.sandbox.pause({ sandboxId });
+    const unary = await refused(Code.FailedPrecondition, holt.process.start({ sandboxId, process: { args: ["true"] } }));
+    const stream = await refused(Code.FailedPrecondition, all(exec("true")));
+    await holt.sandbox.resume({ sandboxId });
+    return [unary, stream];
+  };
+  for (const refusal of await isPaused()) {
+    const [info] = refusal.findDetails(ErrorInfoSchema);
+    assert.equal(info.cause, "SessionPaused");
+    assert.match(info.remedy, /resume/);
+    assert.equal(typeof info.retryable, "boolean");
+  }
+});
+
 await claim("errors_of_streams_come_in_their_end", async () => {
   await refused(Code.NotFound, all(holt.process.exec({ sandboxId: "nobody", process: { args: ["true"] } })));
   await refused(Code.InvalidArgument, all(holt.process.exec({ sandboxId })));
@@ -48,6 +65,16 @@ await claim("a_deadline_ends_a_call", async () => {
   const { process } = await holt.process.start({ sandboxId, process: { args: ["sleep", "1002"] } });
   await refused(Code.DeadlineExceeded, holt.process.wait({ sandboxId, processId: process.id }, { timeoutMs: 200 }));
   assert.equal((await running("1002")).length, 1);
+  await holt.process.signal({ sandboxId, processId: process.id, signal: 9 });
+});
+
+await claim("the_daemon_keeps_deadlines_by_itself", async () => {
+  const { process } = await holt.process.start({ sandboxId, process: { args: ["sleep", "1004"] } });
+  const [response, body] = await raw("ProcessService/Wait", { sandboxId, processId: process.id }, { "Connect-Timeout-Ms": "200" });
+  assert.equal(response.statusCode, 504);
+  assert.equal(JSON.parse(body).code, "deadline_exceeded");
+  const [wrong] = await raw("HostService/Health", {}, { "Connect-Timeout-Ms": "soon" });
+  assert.equal(wrong.statusCode, 400);
   await holt.process.signal({ sandboxId, processId: process.id, signal: 9 });
 });
 
@@ -81,8 +108,23 @@ await claim("tcp_without_a_token_is_unauthenticated", async () => {
   }
 });
 
+await claim("a_read_only_token_changes_nothing", async () => {
+  const { token: made, secret } = await holt.token.create({ readOnly: true });
+  const reader = overTcp(address, secret);
+  assert.equal((await reader.host.health({})).status, "ok");
+  assert.equal((await reader.sandbox.get({ sandboxId })).sandbox.id, sandboxId);
+  await refused(Code.PermissionDenied, reader.sandbox.create({}));
+  await refused(Code.PermissionDenied, reader.sandbox.destroy({ sandboxId }));
+  await refused(Code.PermissionDenied, all(reader.process.exec({ sandboxId, process: { args: ["true"] } })));
+  await refused(Code.PermissionDenied, reader.token.create({}));
+  await holt.token.remove({ id: made.id });
+  await refused(Code.Unauthenticated, reader.host.health({}));
+});
+
 // What is on the wire, read and written again by the library, is the same but for defaults.
 function sameButDefaults(wire, canonical, where) {
+  const isTime = typeof wire === "string" && /^\d{4}-.*T.*Z$/.test(wire); // of which the fraction may end in zeros
+  if (isTime) return assert.equal(canonical, wire.replace(/\.0+Z$/, "Z").replace(/(\.\d{3}|\.\d{6})(000)+Z$/, "$1Z"), where);
   if (wire === null || typeof wire !== "object") return assert.deepEqual(canonical, wire, where);
   for (const [key, value] of Object.entries(wire)) {
     const isDefault = ["", 0, false, "0", null].includes(value) || (typeof value === "object" && Object.keys(value).length === 0);
@@ -98,7 +140,8 @@ await claim("json_is_what_proto3_says", async () => {
   await holt.snapshot.turnComplete({ sandboxId });
   const looks = { "HostService/Health": {}, "SandboxService/Get": { sandboxId }, "SandboxService/List": {},
     "ProcessService/Get": { sandboxId, processId: process.id }, "ProcessService/List": { sandboxId },
-    "SnapshotService/List": { sandboxId }, "TemplateService/List": {}, "PortService/List": {}, "ShellService/List": { sandboxId } };
+    "HostService/Capabilities": {}, "SandboxService/Stats": {}, "TokenService/List": {}, "FileService/Stat": { sandboxId, path: "/" },
+    "FileService/List": { sandboxId, path: "/" }, "SnapshotService/List": { sandboxId }, "TemplateService/List": {}, "PortService/List": {}, "ShellService/List": { sandboxId } };
   for (const [name, message] of Object.entries(looks)) {
     const [service, method] = name.split("/");
     const { output } = services[service].methods.find((each) => each.name === method);
