@@ -188,7 +188,9 @@ static const struct {
     { "describe", "inspect" },
     { "get", "inspect" },
     { "ports", "port ls" },
-    { "info", "doctor" },
+    { "top", "stats" },
+    { "health", "info" },
+    { "status", "info" },
 };
 
 /* What was perhaps meant, or NULL. */

@@ -122,7 +122,7 @@ static const struct {
 } fixed[] = {
     { "FORMAT", { "table", "json" } },
     { "RUNTIME", { "native", "bwrap" } },
-    { "WHEN", { "no", "on-failure", "always" } },
+    { "POLICY", { "no", "on-failure", "always" } },
     { "SIGNAL", { "TERM", "INT", "KILL", "HUP", "USR1", "USR2" } },
     { "bash|zsh|fish", { "bash", "zsh", "fish" } },
 };

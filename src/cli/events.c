@@ -190,7 +190,7 @@ const struct command command_events = {
     .name = "events",
     .operands = "",
     .summary = "Show what has happened, and what happens",
-    .example = "  holt events -f --type 'process.*' -o json | jq .fields.outcome",
+    .example = "holt events -f --type 'process.*' -o json | jq .fields.outcome",
     .options = &table,
     .run = events_run,
 };

@@ -97,7 +97,8 @@ static const struct option_row rows[] = {
     { "port", 'p', "PORT", "where it listens: forwarded to the host, and waited for", set_port },
     { "ready", 0, "PATH", "ready when a GET of this path succeeds", set_ready },
     { "ready-timeout", 0, "TIME", "how long to wait for that; 0: not at all", set_ready_timeout },
-    { "restart", 0, "WHEN", "start it again when it ends: no, on-failure or always", set_restart },
+    { "restart", 0, "POLICY", "start it again when it ends: no, on-failure or always",
+      set_restart },
     { "tag", 0, "TEXT", "something to find the process by", set_tag },
     { "key", 0, "TEXT", "launch once: a second launch with it joins the first", set_key },
 };
