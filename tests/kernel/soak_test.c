@@ -11,6 +11,8 @@
 #include <stdatomic.h>
 
 #include "base/parse.h"
+#include "host/event.h"
+#include "host/event_ring.h"
 #include "kernel/host_world.h"
 #include "store/store_internal.h"
 
@@ -353,12 +355,20 @@ static void fill_seats(void)
         world_destroy(crowd[i]);
 }
 
+/* Afterwards the host remembers as many events as it ever will. */
+static void fill_events(void)
+{
+    for (int i = 0; i < EVENT_RING_COUNT; i++)
+        host_event(world.host, EVENT_PORT_CLOSED, json_pack("{s:i}", "round", i));
+}
+
 static void sandboxes_that_came_and_went_leave_nothing(void)
 {
     uint64_t rounds = rounds_wanted(), part = (rounds + REPORTS - 1) / REPORTS;
     struct counts before, at_first = rest(), now = { .heap_bytes = 0 };
 
     fill_seats();
+    fill_events();
     run_rounds(WARM_UP_ROUNDS);
     before = rest();
     print("before", &before);
