@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/guard.h"
 
+#include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -13,7 +14,10 @@
 #define NS_PER_MS UINT64_C(1000000)
 #define NS_PER_S UINT64_C(1000000000)
 
-enum { TICK_MS = 1000 }; /* how late a cut may be; deadlines are met to the moment */
+enum {
+    TICK_MS = 1000, /* how late a cut may be; deadlines are met to the moment */
+    MANY = 64,      /* connections, that leave memory behind */
+};
 
 struct guarded {
     struct guarded *next, **slot; /* of the list; slot points at us */
@@ -33,6 +37,7 @@ struct guard {
     struct guarded *first;
     size_t count;
     size_t crowd; /* from how many on a new one pushes another out */
+    size_t peak;  /* most at a time since memory was last given back */
     bool is_stopping;
 };
 
@@ -83,6 +88,16 @@ static uint64_t look_around(struct guard *guard)
     return next;
 }
 
+/* When a crowd has gone, its memory goes too: the C library would keep what its threads had used.
+ * Locked. */
+static void tidy_up(struct guard *guard)
+{
+    if (guard->peak < MANY || guard->count > guard->peak / 4)
+        return;
+    guard->peak = guard->count;
+    (void)malloc_trim(0);
+}
+
 static void *guard_main(void *argument)
 {
     struct guard *guard = argument;
@@ -93,6 +108,7 @@ static void *guard_main(void *argument)
         struct timespec until = { .tv_sec = (time_t)(wake / NS_PER_S),
                                   .tv_nsec = (long)(wake % NS_PER_S) };
 
+        tidy_up(guard);
         if (guard->first)
             (void)pthread_cond_timedwait(&guard->changed, &guard->lock, &until);
         else
@@ -203,6 +219,8 @@ struct guarded *guard_add(struct guard *guard, int fd)
     (void)pthread_mutex_lock(&guard->lock);
     if (++guard->count > guard->crowd)
         make_room(guard);
+    if (guard->count > guard->peak)
+        guard->peak = guard->count;
     guarded->next = guard->first;
     guarded->slot = &guard->first;
     if (guard->first)

@@ -275,7 +275,7 @@ def a_crowd_keeps_nobody_out_and_leaves_nothing():
     resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096))
     process = start(ID, "sleep", "1000")["process"]["id"]
     call("HostService/Health")
-    threads, files = daemon("threads"), daemon("files")
+    threads, files, memory = daemon("threads"), daemon("files"), daemon("memory")
     idle = [Connection() for _ in range(500)]
     for connection in idle:
         connection.call("HostService/Health")
@@ -292,6 +292,7 @@ def a_crowd_keeps_nobody_out_and_leaves_nothing():
         sock.close()
     settle("threads", threads)
     settle("files", files)
+    settle("memory", memory + 10 * 1024)
 
 
 def who_never_reads_is_given_no_memory():
