@@ -177,6 +177,7 @@ static enum MHD_Result call_begin(struct exchange *exchange, struct MHD_Connecti
         .host = exchange->listener->host,
         .tokens = exchange->listener->tokens,
         .is_local = exchange->listener->is_local,
+        .only_looks = exchange->access != ACCESS_FULL,
         .is_raw = exchange->is_raw,
         .connection_fd =
             MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd,

@@ -15,6 +15,7 @@ struct call {
     struct host *host;
     struct token_store *tokens;
     bool is_local;     /* it came over the unix socket */
+    bool only_looks;   /* whoever calls may change nothing */
     bool is_raw;       /* the connection is handed over to the stream, which makes frames */
     int connection_fd; /* hangs up when the client goes away */
 };

@@ -140,6 +140,12 @@ def a_token_that_may_only_look_changes_nothing():
         assert "/holt.v1." + path in denied, path
     equal(before[0], call("SandboxService/List"))
     equal(200, ask(tcp(), "/holt.v1.HostService/Health", Authorization="Bearer " + token)[0])
+    process = start(ID, "sleep", "1000")["process"]["id"]
+    for flow, wanted in ((True, "permission_denied"), (False, None)):
+        body = ask(tcp(), "/holt.v1.ProcessService/Attach", kind="application/connect+json",
+                   Authorization="Bearer " + token,
+                   body=envelope({"sandboxId": ID, "processId": process, "flow": flow}))[2]
+        equal(wanted, (last_error(body) or {}).get("code"))
     call("TokenService/Remove", id=before[1])
     equal(401, ask(tcp(), "/holt.v1.HostService/Health", Authorization="Bearer " + token)[0])
 
