@@ -14,7 +14,7 @@ static int print(void *context, enum holt_piece_kind kind, const char *data, siz
     return fwrite(data, 1, len, kind == HOLT_STDOUT ? stdout : stderr) == len ? 0 : -1;
 }
 
-static void fail(const struct holt_error *error)
+_Noreturn static void fail(const struct holt_error *error)
 {
     errx(125, "%s%s%s", error->message, *error->remedy ? ": " : "", error->remedy);
 }
@@ -24,8 +24,8 @@ int main(int argc, char **argv)
     struct holt_command command = HOLT_INIT(holt_command);
     struct holt_result *result = NULL;
     struct holt_error error, ignored;
-    struct holt_env *env;
-    struct holt *holt;
+    struct holt_env *env = NULL;
+    struct holt *holt = NULL;
     int r, status;
 
     if (argc < 2)

@@ -53,8 +53,10 @@ static int read_reply(struct connection *connection, char **ret, struct holt_err
     if (http_read_head(&connection->http, &status, error) < 0 ||
         connection_read_all(connection, error) < 0)
         return -1;
-    if (status != HTTP_STATUS_OK)
-        return error_from_reply(error, status, body->data, body->len);
+    if (status != HTTP_STATUS_OK) {
+        error_from_reply(error, status, body->data, body->len);
+        return -1;
+    }
     return take_body(connection, ret, error);
 }
 

@@ -112,7 +112,7 @@ static int check(const struct holt_env *env, unsigned needs, struct holt_error *
 {
     if (!atomic_load(&env->is_destroyed))
         return check_needs(env->can, needs, error);
-    (void)error_set(error, "failed_precondition", "sandbox '%s' was destroyed", env->id);
+    error_fill(error, "failed_precondition", "sandbox '%s' was destroyed", env->id);
     (void)memcpy(error->cause, "InvalidState", sizeof("InvalidState"));
     return -1;
 }

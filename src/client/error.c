@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "holt.h"
 
-int error_set(struct holt_error *error, const char *code, const char *format, ...)
+void error_fill(struct holt_error *error, const char *code, const char *format, ...)
 {
     va_list args;
 
@@ -19,7 +19,6 @@ int error_set(struct holt_error *error, const char *code, const char *format, ..
     va_start(args, format);
     (void)vsnprintf(error->message, sizeof(error->message), format, args);
     va_end(args);
-    return -1;
 }
 
 /* What the Connect protocol says a bare HTTP status means. */
@@ -51,22 +50,21 @@ static bool take_error(struct holt_error *error, const json_t *object)
         json_get_text(object, "cause", &cause, &ignored) < 0 ||
         json_get_text(object, "remedy", &remedy, &ignored) < 0)
         return false;
-    (void)error_set(error, code, "%s", message);
+    error_fill(error, code, "%s", message);
     (void)snprintf(error->cause, sizeof(error->cause), "%s", cause);
     (void)snprintf(error->remedy, sizeof(error->remedy), "%s", remedy);
     return json_get_bool(object, "retryable", &error->is_retryable, &ignored) == 0;
 }
 
-int error_from_reply(struct holt_error *error, unsigned status, const char *body, size_t len)
+void error_from_reply(struct holt_error *error, unsigned status, const char *body, size_t len)
 {
     cleanup_json json_t *object = NULL;
     struct err ignored;
 
     if (len > 0 && json_parse_object(body, len, &object, &ignored) == 0 &&
         take_error(error, object))
-        return -1;
-    return error_set(error, code_of_status(status), "the daemon answered with HTTP status %u",
-                     status);
+        return;
+    error_fill(error, code_of_status(status), "the daemon answered with HTTP status %u", status);
 }
 
 int error_from_end(struct holt_error *error, const char *payload, size_t len)

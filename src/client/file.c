@@ -267,7 +267,7 @@ int holt_file_write(struct holt *holt, const char *sandbox,
     if (r == 0)
         r = holt_upload_finish(upload, &reply, error);
     holt_upload_close(upload);
-    return r < 0 ? -1 : write_reply(reply, ret, error);
+    return r < 0 || !reply ? -1 : write_reply(reply, ret, error);
 }
 
 int holt_file_mkdir(struct holt *holt, const char *sandbox, const char *path, int64_t deadline,

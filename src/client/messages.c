@@ -11,17 +11,17 @@
 static int take(const struct messages_call *call, const char *text, size_t len,
                 struct holt_error *error)
 {
-    cleanup_result void *memory = NULL;
     struct reading reading = { .is_wrong = false };
     json_t *message;
     struct err err;
+    int r;
 
     if (json_parse_object(text, len, &message, &err) < 0)
         return error_set(error, "internal", "the daemon's answer cannot be read: %s", err.msg);
-    reading.result = memory = result_new(0, message);
-    if (call->each(call->context, &reading, message, error) < 0)
-        return -1;
-    return reading_end(&reading, error);
+    reading.result = result_new(0, message);
+    r = call->each(call->context, &reading, message, error);
+    holt_free(reading.result);
+    return r < 0 ? -1 : reading_end(&reading, error);
 }
 
 static int follow(struct holt_stream *stream, const struct messages_call *call,

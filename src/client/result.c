@@ -37,39 +37,39 @@ static struct result *result_of(void *payload)
     return (struct result *)payload - 1;
 }
 
-void *result_part(void *payload, size_t count, size_t size)
+void *result_part(void *result, size_t count, size_t size)
 {
-    struct result *result = result_of(payload);
+    struct result *owner = result_of(result);
     struct part *part = xcalloc(1, sizeof(*part) + (count ? count : 1) * size);
 
-    part->next = result->parts;
-    result->parts = part;
+    part->next = owner->parts;
+    owner->parts = part;
     return part + 1;
 }
 
-char *result_bytes(void *payload, const void *data, size_t len)
+char *result_bytes(void *result, const void *data, size_t len)
 {
-    char *copy = result_part(payload, len + 1, 1);
+    char *copy = result_part(result, len + 1, 1);
 
     if (len > 0)
         memcpy(copy, data, len);
     return copy;
 }
 
-void holt_free(void *payload)
+void holt_free(void *result)
 {
-    struct result *result;
+    struct result *owner;
     struct part *next;
 
-    if (!payload)
+    if (!result)
         return;
-    result = result_of(payload);
-    for (struct part *part = result->parts; part; part = next) {
+    owner = result_of(result);
+    for (struct part *part = owner->parts; part; part = next) {
         next = part->next;
         free(part);
     }
-    json_decref(result->reply);
-    free(result);
+    json_decref(owner->reply);
+    free(owner);
 }
 
 void result_free_slot(void *slot)

@@ -92,7 +92,8 @@ static int read_status(struct holt_stream *stream, struct holt_error *error)
     stream->is_over = true;
     if (connection_read_all(stream->connection, error) < 0)
         return -1;
-    return error_from_reply(error, status, http->body.data, http->body.len);
+    error_from_reply(error, status, http->body.data, http->body.len);
+    return -1;
 }
 
 static int read_more(struct holt_stream *stream, struct holt_error *error)

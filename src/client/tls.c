@@ -312,8 +312,8 @@ static int handshake_failed(struct tls_session *session, const struct address *a
     if (verdict == X509_V_OK)
         return error_set(error, "unavailable", "no TLS with %s: %s", address->authority,
                          last_reason(call));
-    (void)error_set(error, "unauthenticated", "the certificate of %s is not trusted: %s",
-                    address->authority, call->X509_verify_cert_error_string(verdict));
+    error_fill(error, "unauthenticated", "the certificate of %s is not trusted: %s",
+               address->authority, call->X509_verify_cert_error_string(verdict));
     (void)snprintf(error->remedy, sizeof(error->remedy),
                    "name the file with the daemon's certificate, or its CA's, in HOLT_CACERT");
     return -1;

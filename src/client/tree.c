@@ -219,7 +219,7 @@ static int check_early(struct tree_push *push, struct holt_error *error)
 
     if (wait.fd >= 0 && poll(&wait, 1, 0) <= 0)
         return 0;
-    (void)error_set(error, "internal", "the daemon ended the copy early");
+    error_fill(error, "internal", "the daemon ended the copy early");
     return hear(push, error);
 }
 

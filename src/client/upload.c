@@ -94,8 +94,10 @@ static int finish(struct holt_upload *upload, char **ret_reply, struct holt_erro
         connection_read_all(upload->connection, error) < 0)
         return -1;
     http->can_reuse = http->can_reuse && !upload->is_cut;
-    if (status != HTTP_STATUS_OK)
-        return error_from_reply(error, status, http->body.data, http->body.len);
+    if (status != HTTP_STATUS_OK) {
+        error_from_reply(error, status, http->body.data, http->body.len);
+        return -1;
+    }
     return read_answer(&http->body, ret_reply, error);
 }
 

@@ -12,6 +12,7 @@
 
 enum {
     INFO_MAX = 512,
+    TEXT_MAX = 2 * INFO_MAX, /* of base64 */
     FIELD_CAUSE = 1,
     FIELD_REMEDY = 2,
     FIELD_RETRYABLE = 3,
@@ -47,7 +48,7 @@ static int add_true(struct buf *out, unsigned field, bool value)
 static json_t *details(const char *cause, const char *remedy, bool is_retryable)
 {
     cleanup_with(buf_done) struct buf info = BUF_INIT(INFO_MAX);
-    cleanup_with(buf_done) struct buf text = BUF_INIT(2 * INFO_MAX);
+    cleanup_with(buf_done) struct buf text = BUF_INIT(TEXT_MAX);
 
     if (add_text(&info, FIELD_CAUSE, cause) < 0 || add_text(&info, FIELD_REMEDY, remedy) < 0 ||
         add_true(&info, FIELD_RETRYABLE, is_retryable) < 0 || info.len == 0 ||
