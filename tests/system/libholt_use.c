@@ -508,6 +508,8 @@ static void use_env(void)
     struct holt_sandbox_options options = HOLT_INIT(holt_sandbox_options);
     struct holt_command command = COMMAND("true");
     struct holt_env *env, *second;
+    struct holt_capabilities *can;
+    struct holt_sandbox *made;
     struct holt_result *result;
     enum holt_state state;
 
@@ -536,6 +538,17 @@ static void use_env(void)
     CHECK(holt_env_state(second, soon(), &state, &error) == 0 && state == HOLT_STATE_DESTROYED);
     CHECK(holt_env_destroy(second, soon(), &error) == 0);
     holt_env_free(second);
+    options.needs = HOLT_NEEDS_QUOTA;
+    options.name = "never-made";
+    CHECK(holt_capabilities(holt, soon(), &can, &error) == 0);
+    if (!can->quota) {
+        CHECK(holt_env_create(holt, &options, soon(), &env, &error) == -1);
+        IS(error.code, "unimplemented");
+        CHECK(holt_sandbox_get(holt, "never-made", soon(), &made, &error) == -1);
+        IS(error.cause, "SessionNotFound");
+    }
+    CHECK(can->quota == (strcmp(can->storage, "dir") != 0));
+    holt_free(can);
     options.needs = 0x80000000;
     CHECK(holt_env_create(holt, &options, soon(), &env, &error) == -1);
     IS(error.code, "invalid_argument");
