@@ -93,11 +93,10 @@ static void *caller_run(void *context)
 {
     struct caller *caller = context;
     struct bench *bench = caller->bench;
-    struct holt_options options = HOLT_OPTIONS_INIT;
+    const struct holt_options options = { .size = sizeof(options), .host = bench->host };
     struct holt_error error;
     struct holt *holt;
 
-    options.host = bench->host;
     if (holt_open(&options, HOLT_NO_DEADLINE, &holt, &error) < 0)
         errx(1, "connect: %s", error.message);
     call_once(holt);

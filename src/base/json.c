@@ -159,8 +159,12 @@ static int decode_foreign(struct buf *ret, const char *text)
     size_t len = strlen(text);
     cleanup_free char *copy = xcalloc(len + 4, 1);
 
-    for (size_t i = 0; i < len; i++)
-        copy[i] = text[i] == '-' ? '+' : text[i] == '_' ? '/' : text[i];
+    memcpy(copy, text, len);
+    for (char *next = copy; *next; next++)
+        if (*next == '-')
+            *next = '+';
+        else if (*next == '_')
+            *next = '/';
     if (!strchr(text, '='))
         while (len % 4 != 0)
             copy[len++] = '=';

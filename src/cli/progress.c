@@ -92,8 +92,11 @@ static void bar_format(const struct progress *progress, int room, char *ret)
     width -= 3;
     filled = (int)((double)width * (double)progress->done / (double)progress->total);
     *ret++ = '[';
-    for (int i = 0; i < width; i++)
-        *ret++ = i < filled ? '=' : i == filled ? '>' : ' ';
+    memset(ret, ' ', (size_t)width);
+    memset(ret, '=', (size_t)filled);
+    if (filled < width)
+        ret[filled] = '>';
+    ret += width;
     memcpy(ret, "] ", sizeof("] "));
 }
 
