@@ -441,7 +441,6 @@ struct holt_fork_options {
     size_t size;
     const char *from; /* a snapshot; NULL: the files as they are now */
     uint32_t count;   /* 0: one */
-    const char *idempotency_key;
 };
 
 /* New sandboxes with the files of this one, all or none. options may be NULL. */
@@ -463,7 +462,8 @@ struct holt_command {
     const char *cwd;         /* NULL: /workspace */
     uint64_t timeout_ms;     /* the daemon ends it then, and all that it started; 0: never */
     const char *tag;
-    /* A second call with the same key starts nothing, but joins the process of the first. */
+    /* A second call with the same key starts nothing, but joins the process of the first. Not of
+     * holt_run, which has no sandbox that could remember it. */
     const char *idempotency_key;
     /* A terminal of this size in the place of pipes; 0: none. */
     uint32_t rows;

@@ -142,6 +142,5 @@ int holt_run(struct holt *holt, const struct holt_sandbox_options *options,
         request_value(json_object(), "sandbox", request_sandbox(json_object(), &sandbox));
     call.request =
         request_value(call.request, "process", request_process(&given, given.input != NULL));
-    call.request = request_text(call.request, "idempotencyKey", given.idempotency_key);
     return run(holt, &call, &given, ret, error);
 }

@@ -218,7 +218,5 @@ int holt_sandbox_fork(struct holt *holt, const char *sandbox,
     call.request = request_text(request_for(sandbox), "from", given.from);
     if (given.count)
         call.request = request_value(call.request, "count", json_integer(given.count));
-    call.request = request_text(call.request, "idempotencyKey", given.idempotency_key);
-    call.can_be_repeated = given.idempotency_key != NULL;
     return call_for_list(holt, &call, ret, error);
 }
