@@ -41,6 +41,13 @@ struct guard {
     bool is_stopping;
 };
 
+static atomic_uint connections; /* of the process, as call_stats are */
+
+unsigned guard_count(void)
+{
+    return atomic_load(&connections);
+}
+
 uint64_t guard_clock_ns(void)
 {
     struct timespec now;
@@ -212,6 +219,7 @@ struct guarded *guard_add(struct guard *guard, int fd)
 {
     struct guarded *guarded = xcalloc(1, sizeof(*guarded));
 
+    atomic_fetch_add(&connections, 1);
     guarded->guard = guard;
     guarded->fd = fd;
     atomic_store(&guarded->deadline_ns, GUARD_FOREVER);
@@ -242,6 +250,7 @@ void guard_remove(struct guard *guard, struct guarded *guarded)
     if (guarded->next)
         guarded->next->slot = guarded->slot;
     (void)pthread_mutex_unlock(&guard->lock);
+    atomic_fetch_sub(&connections, 1);
     free(guarded);
 }
 

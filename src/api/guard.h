@@ -41,6 +41,9 @@ struct guarded *guard_add(struct guard *guard, int fd);
 /* To be called before the socket is closed. Accepts NULL. */
 void guard_remove(struct guard *guard, struct guarded *guarded);
 
+/* How many connections there are now, of all listeners. */
+unsigned guard_count(void);
+
 /* The connection is cut in this many milliseconds, or never. */
 void guarded_allow(struct guarded *guarded, uint64_t ms);
 

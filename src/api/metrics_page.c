@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "api/call_stats.h"
+#include "api/guard.h"
 #include "api/route.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -76,6 +77,10 @@ int metrics_page_fill(struct host *host, struct buf *out)
 {
     int r = host_metrics_write(host, out);
 
+    if (r == 0)
+        r = metric_begin(out, "holt_connections", METRIC_GAUGE, "Clients that are connected.");
+    if (r == 0)
+        r = metric_add(out, "holt_connections", NULL, guard_count());
     if (r == 0)
         r = metric_begin(out, "holt_rpc_total", METRIC_COUNTER,
                          "Calls that have ended, by method and Connect code.");

@@ -89,6 +89,15 @@ static json_int_t cpu_millis(const struct sandbox_stats *now, const struct sandb
     return ms == 0 ? 0 : (json_int_t)(used_us / ms);
 }
 
+static int list_stats(struct host *host, const struct stats_request *wanted, bool wants_space,
+                      struct sandbox_stats **ret, size_t *ret_count, struct err *err)
+{
+    const struct stats_query query = { (const char *const *)wanted->ids, wanted->count,
+                                       wants_space };
+
+    return sandbox_list_stats(host, &query, ret, ret_count, err);
+}
+
 int sandbox_service_stats(const struct call *call, const json_t *request, json_t **ret_reply,
                           struct err *err)
 {
@@ -102,8 +111,7 @@ int sandbox_service_stats(const struct call *call, const json_t *request, json_t
     if (r == 0)
         r = ids_parse(request, &wanted, err);
     if (r == 0)
-        r = sandbox_list_stats(call->host, (const char *const *)wanted.ids, wanted.count, true,
-                               &list, &count, err);
+        r = list_stats(call->host, &wanted, true, &list, &count, err);
     if (r < 0)
         return r;
     for (size_t i = 0; i < count; i++)
@@ -149,12 +157,12 @@ static void forget_gone(struct stats_stream *self)
     size_t kept = 0;
 
     for (size_t i = 0; i < self->request.count; i++) {
+        const struct stats_request alone = { .ids = &self->request.ids[i], .count = 1 };
         struct sandbox_stats *one = NULL;
-        const char *id = self->request.ids[i];
         struct err ignored;
         size_t count = 0;
 
-        if (sandbox_list_stats(self->host, &id, 1, false, &one, &count, &ignored) == 0)
+        if (list_stats(self->host, &alone, false, &one, &count, &ignored) == 0)
             self->request.ids[kept++] = self->request.ids[i];
         else
             free(self->request.ids[i]);
@@ -167,16 +175,14 @@ static int look(struct stats_stream *self, bool wants_space, struct sandbox_stat
                 size_t *ret_count, struct err *err)
 {
     bool is_all = self->request.count == 0;
-    int r = sandbox_list_stats(self->host, (const char *const *)self->request.ids,
-                               self->request.count, wants_space, ret, ret_count, err);
+    int r = list_stats(self->host, &self->request, wants_space, ret, ret_count, err);
 
     if (r == 0 || err->cause != CAUSE_SESSION_NOT_FOUND || is_all)
         return r;
     forget_gone(self);
     if (self->request.count == 0)
         return r;
-    return sandbox_list_stats(self->host, (const char *const *)self->request.ids,
-                              self->request.count, wants_space, ret, ret_count, err);
+    return list_stats(self->host, &self->request, wants_space, ret, ret_count, err);
 }
 
 static json_t *list_json(const struct stats_stream *self, struct sandbox_stats *list, size_t count,

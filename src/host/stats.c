@@ -68,23 +68,24 @@ static void free_list(struct sandbox **list, size_t count)
     free(list);
 }
 
-int sandbox_list_stats(struct host *host, const char *const *ids, size_t count, bool wants_space,
+int sandbox_list_stats(struct host *host, const struct stats_query *query,
                        struct sandbox_stats **ret, size_t *ret_count, struct err *err)
 {
     struct sandbox **list;
+    size_t count = query->count;
     int r = 0;
 
     if (count == 0) {
         list = host_list_sandboxes(host, &count);
     } else {
         list = xcalloc(count, sizeof(struct sandbox *));
-        r = find_all(host, ids, count, list, err);
+        r = find_all(host, query->ids, count, list, err);
     }
     if (r == 0) {
         *ret = xcalloc(count + 1, sizeof(**ret));
         *ret_count = count;
         for (size_t i = 0; i < count; i++)
-            fill(list[i], wants_space, &(*ret)[i]);
+            fill(list[i], query->wants_space, &(*ret)[i]);
     }
     free_list(list, count);
     return r;

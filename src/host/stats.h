@@ -27,7 +27,13 @@ struct sandbox_stats {
     uint64_t quota_bytes;         /* 0: none */
 };
 
-/* Those with these ids or names, in this order, or all of them (count 0), oldest first; the caller
- * frees *ret. Storage is asked only with wants_space: that may take a while. ERR_NOT_FOUND. */
-int sandbox_list_stats(struct host *host, const char *const *ids, size_t count, bool wants_space,
+/* Those with these ids or names, in this order, or all of them (count 0), oldest first. */
+struct stats_query {
+    const char *const *ids;
+    size_t count;
+    bool wants_space; /* the storage is asked: that may take a while */
+};
+
+/* The caller frees *ret. ERR_NOT_FOUND. */
+int sandbox_list_stats(struct host *host, const struct stats_query *query,
                        struct sandbox_stats **ret, size_t *ret_count, struct err *err);
