@@ -320,6 +320,8 @@ static enum MHD_Result unary_answer(struct exchange *exchange, struct MHD_Connec
     exchange_count(exchange, ERR_NONE);
     guarded_allow(exchange->guarded, GUARD_IDLE_MS);
     guarded_extend(exchange->guarded, body.len);
+    if (exchange_is_late(exchange, &err)) /* it is well, but the connection is not */
+        return reply_send_last(connection, MHD_HTTP_OK, CONNECT_UNARY_TYPE, &body);
     return reply_send(connection, MHD_HTTP_OK, CONNECT_UNARY_TYPE, &body);
 }
 

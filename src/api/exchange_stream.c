@@ -4,6 +4,7 @@
 #include "api/connect.h"
 #include "api/exchange.h"
 #include "api/exchange_internal.h"
+#include "api/guard.h"
 #include "api/raw_session.h"
 #include "api/route.h"
 #include "api/stream.h"
@@ -48,6 +49,9 @@ enum MHD_Result exchange_answer_stream(struct exchange *exchange, struct MHD_Con
         return MHD_NO;
     }
     (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, CONNECT_STREAM_TYPE);
+    /* At its deadline nobody reads from the connection any more, and its header is long gone. */
+    if (exchange->deadline_ns != GUARD_FOREVER)
+        (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
     result = MHD_queue_response(connection, MHD_HTTP_OK, response);
     MHD_destroy_response(response);
     return result;

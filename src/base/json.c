@@ -159,7 +159,7 @@ static int decode_foreign(struct buf *ret, const char *text)
     size_t len = strlen(text);
     cleanup_free char *copy = xcalloc(len + 4, 1);
 
-    memcpy(copy, text, len);
+    memcpy(copy, text, len + 1);
     for (char *next = copy; *next; next++)
         if (*next == '-')
             *next = '+';
