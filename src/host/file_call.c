@@ -38,6 +38,8 @@ struct file_call {
     enum stage stage;
     enum file_message_type type; /* of the request */
     bool is_watching;            /* of WATCH: it has begun */
+    bool is_torn;                /* a message was not sent to its end */
+    uint32_t entries_left;       /* of LIST: that it may still tell of */
     char path[ENTRY_PATH_MAX + 1];
     struct file_parser parser;
     struct buf in;
@@ -170,6 +172,7 @@ static int send_parts(struct file_call *call, struct iovec *parts, size_t count,
 {
     struct msghdr message = { .msg_iov = parts, .msg_iovlen = count };
 
+    call->is_torn = true;
     while (message.msg_iovlen > 0) {
         ssize_t n = sendmsg(call->worker.fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
         int r = 0;
@@ -192,6 +195,7 @@ static int send_parts(struct file_call *call, struct iovec *parts, size_t count,
             message.msg_iov->iov_len -= (size_t)n;
         }
     }
+    call->is_torn = false;
     return 0;
 }
 
@@ -219,6 +223,7 @@ int file_call_ask(struct file_call *call, const struct file_request *request, st
     (void)snprintf(call->path, sizeof(call->path), "%s", request->path);
     call->type = request->type;
     call->is_watching = false;
+    call->entries_left = request->limit;
     r = file_put_request(&call->out, request);
     if (r < 0)
         return err_sys(err, r, "write a request to a file worker");
@@ -322,6 +327,8 @@ int file_call_next(struct file_call *call, struct file_answer *ret, struct err *
         return take_failure(call, &piece, err);
     if (!may_answer(call, piece.type) || !answer_get(&piece, ret))
         return refuse_broken(call, err);
+    if (call->type == FILE_LIST && piece.type == FILE_ENTRY && call->entries_left-- == 0)
+        return refuse_broken(call, err);
     if (call->type == FILE_WATCH)
         call->is_watching = true;
     if (!is_last(call, piece.type))
@@ -332,15 +339,10 @@ int file_call_next(struct file_call *call, struct file_answer *ret, struct err *
 
 /* --- what goes on behind a request ------------------------------------------------------------ */
 
-static int put_end(struct file_call *call, enum file_message_type type, struct err *err)
+static int put_end(struct file_call *call, struct err *err)
 {
-    int r = type == FILE_END ? file_put_number(&call->out, type, 0) : 0;
-    char header[FILE_HEADER_SIZE];
+    int r = file_put_number(&call->out, FILE_END, 0);
 
-    if (type == FILE_ABORT) {
-        file_header(header, type, 0);
-        r = buf_add(&call->out, header, sizeof(header));
-    }
     return r < 0 ? err_sys(err, r, "write to a file worker") : flush(call, err);
 }
 
@@ -363,7 +365,7 @@ static int take_early(struct file_call *call, struct err *err)
     buf_clear(&call->out);
     r = take_failure(call, &piece, err);
     if (call->stage == STAGE_SENDING)
-        call->stage = put_end(call, FILE_END, &ignored) < 0 ? STAGE_BROKEN : STAGE_IDLE;
+        call->stage = put_end(call, &ignored) < 0 ? STAGE_BROKEN : STAGE_IDLE;
     return r;
 }
 
@@ -434,26 +436,43 @@ int file_call_send_end(struct file_call *call, struct err *err)
 
     if (r < 0)
         return r;
-    r = put_end(call, FILE_END, err);
+    r = put_end(call, err);
     if (r == 0)
         call->stage = STAGE_ANSWERING;
     return r;
 }
 
-/* What was written is to be undone, which the worker does if it is let. */
+/* Whether the worker has said, in one word and in time, how a write ended. */
+static bool has_ended(struct file_call *call)
+{
+    struct file_piece piece;
+    struct err ignored;
+    ssize_t n;
+
+    if (wait_worker(call, POLLIN, ABORT_MS) < 0 || receive(call, &ignored) < 0)
+        return false;
+    n = piece_here(call, &piece);
+    return n > 0 && call->taken + (size_t)n == call->in.len &&
+           (piece.type == FILE_FAILED || may_answer(call, piece.type));
+}
+
+/* What was written is to be undone, and what is all there is to be finished, which the worker does
+ * if it is let. Nobody waits for it without end: it may be stopped, and read nothing. In the middle
+ * of a message it can only be hung up on. */
 static void abandon(struct file_call *call)
 {
-    struct file_answer answer;
-    struct err ignored;
+    bool is_write = call->type == FILE_WRITE || call->type == FILE_PUSH;
+    char header[FILE_HEADER_SIZE];
 
     call->watch_fd = -1;
-    if (call->stage == STAGE_SENDING && call->parser.left == 0) {
-        buf_clear(&call->out);
-        if (put_end(call, FILE_ABORT, &ignored) == 0 && wait_worker(call, POLLIN, ABORT_MS) == 0) {
-            call->stage = STAGE_ANSWERING;
-            (void)file_call_next(call, &answer, &ignored);
-        }
-    }
+    if (!is_write || (call->stage != STAGE_SENDING && call->stage != STAGE_ANSWERING))
+        return;
+    file_header(header, FILE_ABORT, 0);
+    if (call->stage == STAGE_SENDING &&
+        (call->is_torn || send(call->worker.fd, header, sizeof(header),
+                               MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)sizeof(header)))
+        (void)shutdown(call->worker.fd, SHUT_WR);
+    call->stage = has_ended(call) ? STAGE_IDLE : STAGE_BROKEN;
 }
 
 /* As sandbox_detach, but most calls are so short that nobody need look whether the sandbox is idle

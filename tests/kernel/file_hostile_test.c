@@ -147,7 +147,7 @@ static int false_worker(void)
 /* What becomes of a call whose worker says this, and then nothing. */
 static struct outcome_of_file hear(enum file_message_type type, const void *data, size_t len)
 {
-    const struct file_request request = { .type = type, .path = "/", .to = "/x" };
+    const struct file_request request = { .type = type, .path = "/", .to = "/x", .limit = 1 };
     struct outcome_of_file outcome = { .r = 0 };
     int fd = false_worker();
     struct file_call *call = call_open(box);
@@ -214,6 +214,79 @@ static void a_worker_that_says_more_than_it_was_asked_is_ended(void)
     CHECK_DONE(ask_path(box, FILE_STAT, "/", 0));
 }
 
+static void a_listing_is_no_longer_than_was_asked_for(void)
+{
+    cleanup_with(buf_done) struct buf out = BUF_INIT(1 << 16);
+    const struct file_entry entry = { .type = ENTRY_FILE,
+                                      .path = "",
+                                      .target = "",
+                                      .same_as = "",
+                                      .user_name = "",
+                                      .group_name = "" };
+
+    for (int i = 0; i < 2; i++)
+        CHECK(file_put_entry(&out, &entry) == 0);
+    CHECK(file_put_number(&out, FILE_END, 0) == 0);
+    CHECK_REFUSED(hear(FILE_LIST, out.data, out.len), ERR_INTERNAL);
+}
+
+/* A call that sends until its client has gone, since the worker takes no more than fits. */
+static struct file_call *send_until_gone(const struct file_request *request)
+{
+    static const char zeros[FILE_DATA_MAX];
+    struct file_call *call = NULL;
+    struct err err = { 0 };
+    int client[2], r = 0;
+
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, client) == 0);
+    CHECK_OK(file_call_open(box, client[0], &call, &err), &err);
+    CHECK_OK(file_call_ask(call, request, &err), &err);
+    (void)close(client[1]);
+    while (r == 0)
+        r = file_call_send_data(call, zeros, sizeof(zeros), &err);
+    CHECK(r == -ECANCELED);
+    (void)close(client[0]);
+    return call;
+}
+
+static void nobody_waits_for_a_worker_that_does_not_read(void)
+{
+    const struct file_request write = { .type = FILE_WRITE, .path = "w", .flags = FILE_ATOMIC };
+    int fd = false_worker();
+
+    file_call_close(send_until_gone(&write));
+    (void)close(fd);
+}
+
+static void nobody_waits_for_the_rest_of_a_word(void)
+{
+    const struct file_request write = { .type = FILE_WRITE, .path = "w", .flags = FILE_ATOMIC };
+    int fd = false_worker();
+    struct file_call *call = call_open(box);
+    struct err err = { 0 };
+
+    CHECK_OK(file_call_ask(call, &write, &err), &err);
+    CHECK(send(fd, "a", 1, MSG_NOSIGNAL) == 1);
+    file_call_close(call);
+    (void)close(fd);
+}
+
+/* The worker is stopped until the client has gone, so that the last message is not whole. */
+static void a_client_that_goes_away_in_the_middle_of_a_message_leaves_nothing(void)
+{
+    const struct file_request write = { .type = FILE_WRITE, .path = "w", .flags = FILE_ATOMIC };
+    struct file_call *call;
+
+    file_pool_close(&box->machine->files);
+    box->machine->files.is_closed = false;
+    CHECK_DONE(ask_path(box, FILE_STAT, "/", 0));
+    CHECK(world_sh(box, "busybox killall -STOP holt-files", NULL) == 0);
+    call = send_until_gone(&write);
+    CHECK(world_sh(box, "busybox killall -CONT holt-files", NULL) == 0);
+    file_call_close(call);
+    CHECK(world_sh(box, "test -z \"$(ls -A /workspace | busybox grep holt)\"", NULL) == 0);
+}
+
 static void all(void)
 {
     world_open("dir");
@@ -226,6 +299,10 @@ static void all(void)
     RUN(names_that_change_lead_nowhere);
     RUN(answers_that_cannot_be_meant_end_the_worker);
     RUN(a_worker_that_says_more_than_it_was_asked_is_ended);
+    RUN(a_listing_is_no_longer_than_was_asked_for);
+    RUN(nobody_waits_for_a_worker_that_does_not_read);
+    RUN(nobody_waits_for_the_rest_of_a_word);
+    RUN(a_client_that_goes_away_in_the_middle_of_a_message_leaves_nothing);
     world_destroy(box);
     world_close();
 }
