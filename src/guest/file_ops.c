@@ -195,8 +195,9 @@ static int pull_trouble(void *context, const char *path, int errnum)
 {
     struct telling *telling = context;
     const struct file_failure failure = { .errnum = (uint32_t)errnum, .path = path };
+    int r = file_put_failure(&telling->worker->out, FILE_TROUBLE, &failure);
 
-    return file_put_failure(&telling->worker->out, FILE_TROUBLE, &failure);
+    return r < 0 ? r : worker_flush_some(telling->worker);
 }
 
 int file_pull(struct worker *worker, const struct file_request *request)

@@ -245,6 +245,19 @@ static void a_user_has_only_his_own_rights(void)
     CHECK_DONE(ask(box, &request, NULL)); /* the same worker is root again */
 }
 
+/* More troubles than a worker keeps before it sends them. */
+static void a_tree_of_which_nothing_may_be_read_is_copied_all_the_same(void)
+{
+    struct file_request pull = { .type = FILE_PULL, .path = "/shut", .user = "77" };
+
+    CHECK(world_sh(box,
+                   "mkdir /shut && cd /shut && busybox seq 30000 | busybox xargs busybox touch && "
+                   "busybox chmod -R u=rwX,go= . && busybox chmod 755 .",
+                   NULL) == 0);
+    CHECK_DONE(ask(box, &pull, NULL));
+    CHECK(world_sh(box, "rm -r /shut", NULL) == 0);
+}
+
 /* The same worker goes on after a failure, and the sandbox's processes do not know of it. */
 static void workers_are_used_again(void)
 {
@@ -381,6 +394,7 @@ static void all(void)
     RUN(files_of_proc_are_read);
     RUN(paths_at_the_limit_are_refused_with_their_name);
     RUN(a_user_has_only_his_own_rights);
+    RUN(a_tree_of_which_nothing_may_be_read_is_copied_all_the_same);
     RUN(workers_are_used_again);
     RUN(many_bytes_go_both_ways);
     RUN(nothing_is_done_in_a_sandbox_that_is_not_active);
