@@ -196,6 +196,38 @@ static enum MHD_Result call_begin(struct exchange *exchange, struct MHD_Connecti
     return MHD_YES;
 }
 
+/* Headers that say where a request ends and whom it is for. */
+struct framing {
+    unsigned hosts, lengths, encodings;
+    bool is_strange;
+};
+
+static enum MHD_Result framing_note(void *context, enum MHD_ValueKind kind, const char *name,
+                                    const char *value)
+{
+    struct framing *framing = context;
+
+    (void)kind;
+    framing->hosts += strcasecmp(name, MHD_HTTP_HEADER_HOST) == 0;
+    framing->lengths += strcasecmp(name, MHD_HTTP_HEADER_CONTENT_LENGTH) == 0;
+    if (strcasecmp(name, MHD_HTTP_HEADER_TRANSFER_ENCODING) == 0) {
+        framing->encodings++;
+        framing->is_strange |= !value || strcasecmp(value, "chunked") != 0;
+    }
+    return MHD_YES;
+}
+
+/* libmicrohttpd takes one of several lengths. A proxy before us may have taken another, and what it
+ * thought was a body would be a request here, with the rights of whoever is next on the connection.
+ */
+static bool framing_is_plain(struct MHD_Connection *connection)
+{
+    struct framing framing = { 0 };
+
+    (void)MHD_get_connection_values(connection, MHD_HEADER_KIND, framing_note, &framing);
+    return framing.hosts <= 1 && framing.lengths + framing.encodings <= 1 && !framing.is_strange;
+}
+
 /* Why a request is not let in, or NULL. What it asks for plays no part, so that strangers learn
  * nothing but that they are. */
 static const struct refusal *door_check(struct exchange *exchange,
@@ -203,6 +235,8 @@ static const struct refusal *door_check(struct exchange *exchange,
 {
     const struct listener *listener = exchange->listener;
 
+    if (!framing_is_plain(connection))
+        return &refuse_framing;
     if (!door_knows_host(&listener->door, header_get(connection, MHD_HTTP_HEADER_HOST)))
         return &refuse_host;
     if (!door_knows_origin(&listener->door, header_get(connection, MHD_HTTP_HEADER_ORIGIN)))

@@ -7,6 +7,9 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 
+const struct refusal refuse_framing = {
+    400, ERR_INVALID, "it is not clear where the request ends", NULL, NULL, true,
+};
 const struct refusal refuse_host = {
     403, ERR_DENIED, "nobody of this name is here; see listen.hosts", NULL, NULL, true,
 };

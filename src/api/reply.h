@@ -20,8 +20,8 @@ struct refusal {
     bool hangs_up; /* on strangers, who might otherwise stay */
 };
 
-extern const struct refusal refuse_host, refuse_origin, refuse_token, refuse_path, refuse_verb,
-    refuse_unary_type, refuse_stream_type;
+extern const struct refusal refuse_framing, refuse_host, refuse_origin, refuse_token, refuse_path,
+    refuse_verb, refuse_unary_type, refuse_stream_type;
 
 /* Queues a whole body. Takes the bytes out of the buffer without copying them. */
 enum MHD_Result reply_send(struct MHD_Connection *connection, unsigned status, const char *type,

@@ -208,6 +208,18 @@ def gone(process):
         time.sleep(0.02)
 
 
+def where_a_request_ends_is_never_in_doubt():
+    """What one reader takes for a body and another for a request is refused, and nothing behind it is looked at."""
+    behind = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    for doubt in ("Content-Length: 4\r\nTransfer-Encoding: chunked", "Content-Length: 2\r\nContent-Length: 9",
+                  "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked", "Content-Length: 2\r\nHost: other.test"):
+        body = b"2\r\n{}\r\n0\r\n\r\n" if "chunked" in doubt else b"{}"
+        sock = tcp()
+        sock.sendall(f"POST /holt.v1.HostService/Health HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {main_token()}"
+                     f"\r\nContent-Type: application/json\r\n{doubt}\r\n\r\n".encode() + body + behind)
+        equal((doubt, ["400"]), (doubt, re.findall("HTTP/1.1 ([0-9]+) ", read_all(sock).decode())))
+
+
 def calls_that_wait_end_at_their_deadline():
     process = start(ID, "sleep", "1000")["process"]["id"]
     late("ProcessService/Wait", sandboxId=ID, processId=process)
