@@ -187,7 +187,7 @@ static int file_stream_open(const struct call *call, const json_t *request,
     if (r == 0)
         r = sandbox_find(call->host, wish->sandbox, &self->sandbox, err);
     if (r == 0)
-        r = file_call_open(self->sandbox, call->connection_fd, &self->files, err);
+        r = file_call_open(self->sandbox, call->connection_fd, call->only_looks, &self->files, err);
     if (r == 0)
         r = file_call_ask(self->files, &wish->request, err);
     if (r < 0)

@@ -34,7 +34,7 @@ static int ask(const struct call *call, const struct file_wish *wish, struct san
     int r = sandbox_find(call->host, wish->sandbox, ret_sandbox, err);
 
     if (r == 0)
-        r = file_call_open(*ret_sandbox, call->connection_fd, ret, err);
+        r = file_call_open(*ret_sandbox, call->connection_fd, call->only_looks, ret, err);
     return r < 0 ? r : file_call_ask(*ret, &wish->request, err);
 }
 

@@ -14,8 +14,9 @@ struct sandbox;
 
 /* Needs what exec needs, and keeps the sandbox from being idle. The sandbox must stay referenced
  * until the call is closed. watch_fd hangs up when the client goes away (-1: none). -ECANCELED when
- * it has. */
-int file_call_open(struct sandbox *sandbox, int watch_fd, struct file_call **ret, struct err *err);
+ * it has. only_looks: the client may change nothing, and has only a share of the workers. */
+int file_call_open(struct sandbox *sandbox, int watch_fd, bool only_looks, struct file_call **ret,
+                   struct err *err);
 
 /* Sends the request. What is too long, or has a NUL in it, is refused. */
 int file_call_ask(struct file_call *call, const struct file_request *request, struct err *err);

@@ -90,7 +90,7 @@ static bool client_is_gone(int watch_fd)
 
 /* A place in the gate is only held while a worker is on its way: waiting for one to come back may
  * take long, and a pause or a rollback must not wait for that. */
-static int take_worker(struct file_call *call, struct err *err)
+static int take_worker(struct file_call *call, bool only_looks, struct err *err)
 {
     for (;;) {
         struct machine *machine = NULL;
@@ -99,12 +99,12 @@ static int take_worker(struct file_call *call, struct err *err)
         if (r < 0)
             return r;
         (void)machine_ref(machine);
-        r = file_pool_take(machine, &call->worker, err);
+        r = file_pool_take(machine, only_looks, &call->worker, err);
         sandbox_passed(call->sandbox, machine);
         if (r == 1)
             call->machine = machine;
         else if (r == 0)
-            file_pool_wait(&machine->files);
+            file_pool_wait(&machine->files, only_looks);
         if (r != 1)
             machine_unref(machine);
         if (r != 0)
@@ -114,7 +114,8 @@ static int take_worker(struct file_call *call, struct err *err)
     }
 }
 
-int file_call_open(struct sandbox *sandbox, int watch_fd, struct file_call **ret, struct err *err)
+int file_call_open(struct sandbox *sandbox, int watch_fd, bool only_looks, struct file_call **ret,
+                   struct err *err)
 {
     struct file_call *call = xcalloc(1, sizeof(*call));
     int r;
@@ -125,7 +126,7 @@ int file_call_open(struct sandbox *sandbox, int watch_fd, struct file_call **ret
     call->in.max = FILE_HEADER_SIZE + FILE_WHOLE_MAX + RECEIVE_LARGE;
     call->out.max = SEND_AT + 2 * (FILE_HEADER_SIZE + FILE_WHOLE_MAX);
     sandbox_attach(sandbox);
-    r = take_worker(call, err);
+    r = take_worker(call, only_looks, err);
     if (r < 0) {
         file_call_close(call);
         return r;

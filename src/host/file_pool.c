@@ -79,12 +79,14 @@ static bool is_waiting(const struct file_worker *worker)
 }
 
 /* 1 with a worker, 0 when one may be started (and is counted), -EAGAIN when there are too many. */
-static int claim(struct file_pool *pool, struct file_worker *ret)
+static int claim(struct file_pool *pool, bool only_looks, struct file_worker *ret)
 {
+    bool may_be;
     int r = -EAGAIN;
 
     (void)pthread_mutex_lock(&pool->lock);
-    while (r == -EAGAIN && pool->idle_count > 0) {
+    may_be = !only_looks || pool->lookers < FILE_LOOKERS_MAX;
+    while (may_be && r == -EAGAIN && pool->idle_count > 0) {
         *ret = pool->idle[--pool->idle_count];
         if (is_waiting(ret)) {
             r = 1;
@@ -93,10 +95,11 @@ static int claim(struct file_pool *pool, struct file_worker *ret)
             pool->count--;
         }
     }
-    if (r == -EAGAIN && pool->count < FILE_WORKERS_MAX) {
+    if (may_be && r == -EAGAIN && pool->count < FILE_WORKERS_MAX) {
         pool->count++;
         r = 0;
     }
+    pool->lookers += only_looks && r != -EAGAIN;
     (void)pthread_mutex_unlock(&pool->lock);
     return r;
 }
@@ -215,28 +218,40 @@ static int start(struct machine *machine, struct file_worker *ret, struct err *e
     return 0;
 }
 
-static void count_down(struct file_pool *pool)
+static void count_down(struct file_pool *pool, bool only_looks)
 {
     (void)pthread_mutex_lock(&pool->lock);
     pool->count--;
+    pool->lookers -= only_looks;
     (void)pthread_cond_signal(&pool->changed);
     (void)pthread_mutex_unlock(&pool->lock);
 }
 
-int file_pool_take(struct machine *machine, struct file_worker *ret, struct err *err)
+int file_pool_take(struct machine *machine, bool only_looks, struct file_worker *ret,
+                   struct err *err)
 {
-    int r = claim(&machine->files, ret);
+    int r = claim(&machine->files, only_looks, ret);
 
-    if (r != 0)
-        return r == 1 ? 1 : 0;
-    r = start(machine, ret, err);
+    if (r == -EAGAIN)
+        return 0;
     if (r == 0)
-        return 1;
-    count_down(&machine->files);
-    return r;
+        r = start(machine, ret, err);
+    if (r < 0) {
+        count_down(&machine->files, only_looks);
+        return r;
+    }
+    ret->only_looks = only_looks;
+    return 1;
 }
 
-void file_pool_wait(struct file_pool *pool)
+/* Locked. */
+static bool is_full(const struct file_pool *pool, bool only_looks)
+{
+    return (pool->count >= FILE_WORKERS_MAX && pool->idle_count == 0) ||
+           (only_looks && pool->lookers >= FILE_LOOKERS_MAX);
+}
+
+void file_pool_wait(struct file_pool *pool, bool only_looks)
 {
     struct timespec until;
 
@@ -245,7 +260,7 @@ void file_pool_wait(struct file_pool *pool)
     until.tv_sec += until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
     (void)pthread_mutex_lock(&pool->lock);
-    if (pool->count >= FILE_WORKERS_MAX && pool->idle_count == 0 && !pool->is_closed)
+    if (is_full(pool, only_looks) && !pool->is_closed)
         (void)pthread_cond_timedwait(&pool->changed, &pool->lock, &until);
     (void)pthread_mutex_unlock(&pool->lock);
 }
@@ -266,6 +281,8 @@ void file_pool_prune(struct file_pool *pool, uint64_t now_ms)
 void file_pool_give(struct file_pool *pool, struct file_worker *worker, bool is_good)
 {
     (void)pthread_mutex_lock(&pool->lock);
+    pool->lookers -= worker->only_looks;
+    worker->only_looks = false;
     if (is_good && !pool->is_closed && pool->idle_count < FILE_WORKERS_MAX) {
         worker->idle_ms = clock_wall_ms();
         pool->idle[pool->idle_count++] = *worker;

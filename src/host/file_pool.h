@@ -12,6 +12,7 @@ struct machine;
 
 enum {
     FILE_WORKERS_MAX = 16,    /* further calls wait */
+    FILE_LOOKERS_MAX = 8,     /* of these, for callers who may only look */
     FILE_IDLE_MS = 30 * 1000, /* after which one that nobody needs is ended */
 };
 
@@ -19,6 +20,7 @@ struct file_worker {
     int fd;
     int pidfd;        /* the kernel's word for who it is; negative: it would not say */
     uint64_t idle_ms; /* of the wall clock: since when it waits */
+    bool only_looks;  /* lent to a caller who may only look */
 };
 
 struct file_pool {
@@ -27,6 +29,7 @@ struct file_pool {
     struct file_worker idle[FILE_WORKERS_MAX]; /* the one that came last is taken first */
     unsigned idle_count;
     unsigned count; /* idle ones included */
+    unsigned lookers;
     bool is_closed;
 };
 
@@ -37,11 +40,13 @@ void file_pool_close(struct file_pool *pool);
 void file_pool_done(struct file_pool *pool);
 
 /* A worker that waits, or a new one, which takes up to FILE_START_S seconds: 1, 0 when there are as
- * many as there may be, or a negative errno with err set. */
-int file_pool_take(struct machine *machine, struct file_worker *ret, struct err *err);
+ * many as there may be, or a negative errno with err set. Who may only look (only_looks) and never
+ * ends a call leaves some to the others. */
+int file_pool_take(struct machine *machine, bool only_looks, struct file_worker *ret,
+                   struct err *err);
 
 /* Waits a moment for one to come back. */
-void file_pool_wait(struct file_pool *pool);
+void file_pool_wait(struct file_pool *pool, bool only_looks);
 
 /* Ends those that have waited too long. */
 void file_pool_prune(struct file_pool *pool, uint64_t now_ms);

@@ -80,7 +80,7 @@ static void a_sandbox_without_room_for_a_worker_says_so(void)
     CHECK_OK(sandbox_create(world.host, &spec, &narrow, &err), &err);
     CHECK_OK(sandbox_exec(narrow, &command, &process, &err), &err);
     do {
-        r = file_call_open(narrow, -1, &call, &err);
+        r = file_call_open(narrow, -1, false, &call, &err);
         if (r == 0) {
             file_call_close(call); /* the shell has not started its child yet */
             machine_end_processes(narrow->machine, KILLER_USER);
@@ -124,6 +124,28 @@ static void names_that_change_lead_nowhere(void)
     process_kill(process, KILLER_USER);
     process_abandon(process);
     CHECK(ask_path(box, FILE_STAT, "/kept/d", 0).entry.type == ENTRY_DIRECTORY);
+}
+
+/* --- what callers may do to each other -------------------------------------------------------- */
+
+/* Calls that never end, of those who may only look, leave workers to the others. */
+static void who_may_only_look_leaves_room_for_others(void)
+{
+    struct file_call *calls[FILE_LOOKERS_MAX], *call = NULL;
+    struct err err = { 0 };
+    int client[2];
+
+    for (int i = 0; i < FILE_LOOKERS_MAX; i++)
+        CHECK_OK(file_call_open(box, -1, true, &calls[i], &err), &err);
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, client) == 0);
+    (void)close(client[1]);
+    CHECK(file_call_open(box, client[0], true, &call, &err) == -ECANCELED); /* it would wait */
+    CHECK_DONE(ask_path(box, FILE_STAT, "/", 0));
+    for (int i = 0; i < FILE_LOOKERS_MAX; i++)
+        file_call_close(calls[i]);
+    CHECK_OK(file_call_open(box, client[0], true, &call, &err), &err);
+    file_call_close(call);
+    (void)close(client[0]);
 }
 
 /* --- what a worker may say ------------------------------------------------------------------- */
@@ -239,7 +261,7 @@ static struct file_call *send_until_gone(const struct file_request *request)
     int client[2], r = 0;
 
     CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, client) == 0);
-    CHECK_OK(file_call_open(box, client[0], &call, &err), &err);
+    CHECK_OK(file_call_open(box, client[0], false, &call, &err), &err);
     CHECK_OK(file_call_ask(call, request, &err), &err);
     (void)close(client[1]);
     while (r == 0)
@@ -297,6 +319,7 @@ static void all(void)
     RUN(nobody_inside_looks_into_a_worker);
     RUN(a_sandbox_without_room_for_a_worker_says_so);
     RUN(names_that_change_lead_nowhere);
+    RUN(who_may_only_look_leaves_room_for_others);
     RUN(answers_that_cannot_be_meant_end_the_worker);
     RUN(a_worker_that_says_more_than_it_was_asked_is_ended);
     RUN(a_listing_is_no_longer_than_was_asked_for);

@@ -300,11 +300,11 @@ static void nothing_is_done_in_a_sandbox_that_is_not_active(void)
     struct err err = { 0 };
 
     CHECK_OK(sandbox_pause(box, &err), &err);
-    CHECK(file_call_open(box, -1, &call, &err) < 0 && err.cause == CAUSE_SESSION_PAUSED);
+    CHECK(file_call_open(box, -1, false, &call, &err) < 0 && err.cause == CAUSE_SESSION_PAUSED);
     CHECK_OK(sandbox_resume(box, &err), &err);
     CHECK_DONE(ask_path(box, FILE_STAT, "/", 0));
     CHECK_OK(sandbox_stop(box, &err), &err);
-    CHECK(file_call_open(box, -1, &call, &err) < 0 && err.cause == CAUSE_INVALID_STATE);
+    CHECK(file_call_open(box, -1, false, &call, &err) < 0 && err.cause == CAUSE_INVALID_STATE);
     CHECK_OK(sandbox_start(box, &err), &err);
     CHECK_DONE(ask_path(box, FILE_STAT, "/etc/passwd", 0));
 }

@@ -23,7 +23,7 @@ static inline struct file_call *call_open(struct sandbox *sandbox)
     struct file_call *call = NULL;
     struct err err = { 0 };
 
-    CHECK_OK(file_call_open(sandbox, -1, &call, &err), &err);
+    CHECK_OK(file_call_open(sandbox, -1, false, &call, &err), &err);
     return call;
 }
 
