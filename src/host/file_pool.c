@@ -133,7 +133,26 @@ static int send_start(struct machine *machine, int socket_fd, struct err *err)
     return r < 0 ? err_sys(err, r, "ask sandbox '%s' for a file worker", machine->id) : 0;
 }
 
-/* The first words, and from the kernel who said them. */
+/* What came with the first words: from the kernel who said them; descriptors that were sent along
+ * come before that, and nobody has asked for them. */
+static void control_take(const struct cmsghdr *header, struct file_worker *worker)
+{
+    bool has_fds = header && header->cmsg_level == SOL_SOCKET &&
+                   (header->cmsg_type == SCM_PIDFD || header->cmsg_type == SCM_RIGHTS);
+    size_t count = has_fds ? (header->cmsg_len - CMSG_LEN(0)) / sizeof(int) : 0;
+
+    for (size_t i = 0; i < count; i++) {
+        int fd;
+
+        memcpy(&fd, CMSG_DATA(header) + i * sizeof(int), sizeof(int));
+        if (header->cmsg_type == SCM_PIDFD)
+            worker->pidfd = fd;
+        else
+            (void)fd_close(fd);
+    }
+}
+
+/* The first words, and who said them. */
 static ssize_t receive_hello(struct file_worker *worker, char data[HELLO_SIZE])
 {
     union {
@@ -149,7 +168,6 @@ static ssize_t receive_hello(struct file_worker *worker, char data[HELLO_SIZE])
     };
     struct pollfd wait = { .fd = worker->fd, .events = POLLIN };
     const int off = 0;
-    const struct cmsghdr *header;
     ssize_t n;
 
     n = poll(&wait, 1, START_MS);
@@ -158,9 +176,7 @@ static ssize_t receive_hello(struct file_worker *worker, char data[HELLO_SIZE])
     n = recvmsg(worker->fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
     if (n < 0)
         return -errno;
-    header = CMSG_FIRSTHDR(&message);
-    if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_PIDFD)
-        memcpy(&worker->pidfd, CMSG_DATA(header), sizeof(int));
+    control_take(CMSG_FIRSTHDR(&message), worker);
     (void)setsockopt(worker->fd, SOL_SOCKET, SO_PASSPIDFD, &off, sizeof(off));
     return n;
 }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What a sandbox may do to the workers in it, and what a worker may say, if it could be made to. */
+#include <pthread.h>
 #include <sys/socket.h>
 
 #include "host/sandbox_internal.h"
+#include "kernel/fds.h"
 #include "kernel/file_world.h"
 
 static struct sandbox *box;
@@ -309,6 +311,45 @@ static void a_client_that_goes_away_in_the_middle_of_a_message_leaves_nothing(vo
     CHECK(world_sh(box, "test -z \"$(ls -A /workspace | busybox grep holt)\"", NULL) == 0);
 }
 
+/* Greets as a worker does, but with descriptors. */
+static void *greet_with_fds(void *argument)
+{
+    static const unsigned char hello[] = { 4, 0, 0, 0, FILE_HELLO, 0, 0, 0, 0, 0, 0, 0 };
+    const int *order_fd = argument;
+    char order[256];
+    int fds[FDS_MAX];
+    size_t count = 0;
+
+    CHECK(fds_receive(*order_fd, order, sizeof(order), 0, fds, &count) > 0 && count == 2);
+    CHECK(fds_send(fds[1], hello, sizeof(hello), fds, 2) == sizeof(hello));
+    (void)close(fds[0]);
+    (void)close(fds[1]);
+    return NULL;
+}
+
+/* The test ends with as many descriptors as it began. */
+static void descriptors_that_come_with_a_greeting_are_closed(void)
+{
+    int *to_guest = &box->machine->channel.source.fd, guest_fd = *to_guest, order[2];
+    struct file_call *call = NULL;
+    struct err err = { 0 };
+    pthread_t thread;
+
+    file_pool_close(&box->machine->files);
+    box->machine->files.is_closed = false;
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, order) == 0);
+    CHECK(pthread_create(&thread, NULL, greet_with_fds, &order[1]) == 0);
+    *to_guest = order[0];
+    if (file_call_open(box, -1, false, &call, &err) == 0)
+        file_call_close(call);
+    *to_guest = guest_fd;
+    CHECK(pthread_join(thread, NULL) == 0);
+    (void)close(order[0]);
+    (void)close(order[1]);
+    file_pool_close(&box->machine->files);
+    box->machine->files.is_closed = false;
+}
+
 static void all(void)
 {
     world_open("dir");
@@ -326,6 +367,7 @@ static void all(void)
     RUN(nobody_waits_for_a_worker_that_does_not_read);
     RUN(nobody_waits_for_the_rest_of_a_word);
     RUN(a_client_that_goes_away_in_the_middle_of_a_message_leaves_nothing);
+    RUN(descriptors_that_come_with_a_greeting_are_closed);
     world_destroy(box);
     world_close();
 }
