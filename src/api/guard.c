@@ -2,9 +2,11 @@
 #include "api/guard.h"
 
 #include <malloc.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <time.h>
 
@@ -23,6 +25,7 @@ struct guarded {
     struct guarded *next, **slot; /* of the list; slot points at us */
     struct guard *guard;
     int fd;
+    struct in6_addr address; /* of the client; zero where there are none */
     atomic_uint_fast64_t cut_ns;
     atomic_uint_fast64_t deadline_ns;
     atomic_bool is_stream;
@@ -37,6 +40,7 @@ struct guard {
     struct guarded *first;
     size_t count;
     size_t crowd; /* from how many on a new one pushes another out */
+    size_t share; /* the same of one address; 0: any number */
     size_t peak;  /* most at a time since memory was last given back */
     bool is_stopping;
 };
@@ -132,13 +136,14 @@ static void guard_free(struct guard *guard)
     free(guard);
 }
 
-int guard_start(size_t crowd, struct guard **ret, struct err *err)
+int guard_start(size_t crowd, size_t share, struct guard **ret, struct err *err)
 {
     struct guard *guard = xcalloc(1, sizeof(*guard));
     pthread_condattr_t attr;
     int r;
 
     guard->crowd = crowd;
+    guard->share = share;
     (void)pthread_mutex_init(&guard->lock, NULL);
     (void)pthread_condattr_init(&attr);
     (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -172,9 +177,39 @@ void guard_stop(struct guard *guard)
     guard_free(guard);
 }
 
+static struct in6_addr address_of(int fd)
+{
+    struct sockaddr_storage storage = { 0 };
+    socklen_t len = sizeof(storage);
+    struct in6_addr address = { 0 };
+
+    if (getpeername(fd, (struct sockaddr *)&storage, &len) < 0)
+        return address;
+    if (storage.ss_family == AF_INET6)
+        address = ((const struct sockaddr_in6 *)&storage)->sin6_addr;
+    if (storage.ss_family == AF_INET)
+        memcpy(&address, &((const struct sockaddr_in *)&storage)->sin_addr, sizeof(struct in_addr));
+    return address;
+}
+
+static bool is_neighbour(const struct guarded *one, const struct guarded *other)
+{
+    return memcmp(&one->address, &other->address, sizeof(one->address)) == 0;
+}
+
+/* Locked. */
+static bool has_its_share(const struct guard *guard, const struct guarded *new)
+{
+    size_t count = 0;
+
+    for (const struct guarded *each = guard->first; guard->share > 0 && each; each = each->next)
+        count += is_neighbour(each, new);
+    return guard->share > 0 && count >= guard->share;
+}
+
 /* Cuts the one that would be cut next anyway: who has not finished a header yet rather than who has
- * been served, and nobody who is being served. Locked. */
-static void make_room(struct guard *guard)
+ * been served, and nobody who is being served. of: only those of its address. Locked. */
+static void make_room(struct guard *guard, const struct guarded *of)
 {
     struct guarded *next = NULL;
     uint64_t earliest = GUARD_FOREVER;
@@ -182,7 +217,7 @@ static void make_room(struct guard *guard)
     for (struct guarded *each = guard->first; each; each = each->next) {
         uint64_t cut = atomic_load(&each->cut_ns);
 
-        if (cut < earliest) {
+        if (cut < earliest && (!of || is_neighbour(each, of))) {
             earliest = cut;
             next = each;
         }
@@ -222,11 +257,14 @@ struct guarded *guard_add(struct guard *guard, int fd)
     atomic_fetch_add(&connections, 1);
     guarded->guard = guard;
     guarded->fd = fd;
+    guarded->address = address_of(fd);
     atomic_store(&guarded->deadline_ns, GUARD_FOREVER);
     guarded_allow(guarded, GUARD_FIRST_MS);
     (void)pthread_mutex_lock(&guard->lock);
+    if (has_its_share(guard, guarded))
+        make_room(guard, guarded);
     if (++guard->count > guard->crowd)
-        make_room(guard);
+        make_room(guard, NULL);
     if (guard->count > guard->peak)
         guard->peak = guard->count;
     guarded->next = guard->first;

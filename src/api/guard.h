@@ -23,8 +23,9 @@ enum {
 #define GUARD_FOREVER UINT64_MAX
 
 /* Starts the thread that looks at all connections of a listener. Where there are more than crowd, a
- * new one pushes out one that nobody serves, so that the silent keep nobody out. */
-int guard_start(size_t crowd, struct guard **ret, struct err *err);
+ * new one pushes out one that nobody serves, so that the silent keep nobody out; and where there
+ * are more than share of one address (0: any number), one of that address. */
+int guard_start(size_t crowd, size_t share, struct guard **ret, struct err *err);
 
 /* Every connection looks as if its client had hung up, but can still be written to. */
 void guard_drain(struct guard *guard);

@@ -27,7 +27,7 @@
 enum {
     CONNECTIONS_MAX = 1024,  /* on each listener, so that TCP cannot crowd out the unix socket */
     CONNECTIONS_SPARE = 128, /* until those that must make room have gone */
-    CONNECTIONS_PER_CLIENT = 768, /* of one address on TCP, so that others find room */
+    CONNECTIONS_PER_CLIENT = 640, /* of one address on TCP, so that others find room */
     CONNECTION_BYTES = 32 * 1024, /* header and buffers; zeroed by libmicrohttpd on every request */
     THREAD_STACK_BYTES = 1024 * 1024,
 };
@@ -138,7 +138,8 @@ static int server_start(struct server *server, int fd, struct err *err)
         { MHD_OPTION_HTTPS_PRIORITIES, 0, (char *)(uintptr_t)TLS_PRIORITIES },
         { MHD_OPTION_END, 0, NULL },
     };
-    int r = guard_start(CONNECTIONS_MAX, &server->guard, err);
+    int r =
+        guard_start(CONNECTIONS_MAX, is_local ? 0 : CONNECTIONS_PER_CLIENT, &server->guard, err);
 
     if (r < 0) {
         (void)fd_close(fd);
@@ -148,10 +149,10 @@ static int server_start(struct server *server, int fd, struct err *err)
         flags, 0, NULL, NULL, on_request, &server->listener, MHD_OPTION_EXTERNAL_LOGGER, on_log,
         NULL, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
         (unsigned)CONNECTIONS_MAX + CONNECTIONS_SPARE, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
-        is_local ? 0U : (unsigned)CONNECTIONS_PER_CLIENT, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        (size_t)CONNECTION_BYTES, MHD_OPTION_THREAD_STACK_SIZE, (size_t)THREAD_STACK_BYTES,
-        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL,
-        MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_ARRAY,
+        is_local ? 0U : (unsigned)CONNECTIONS_PER_CLIENT + CONNECTIONS_SPARE,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES, MHD_OPTION_THREAD_STACK_SIZE,
+        (size_t)THREAD_STACK_BYTES, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_COMPLETED,
+        on_completed, NULL, MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_ARRAY,
         is_tls ? tls_options : tls_options + ARRAY_SIZE(tls_options) - 1, MHD_OPTION_END);
     if (server->daemon)
         return 0;
