@@ -38,8 +38,8 @@ struct tree_sink {
     struct level levels[DEPTH_MAX];
     int depth; /* levels in use; the first is the top, with the path "" */
 
-    int file_fd; /* of the file that is being written; negative: none */
-    char temporary[TEMPORARY_NAME];
+    int file_fd;                    /* of the file that is being written; negative: none */
+    char temporary[TEMPORARY_NAME]; /* its name meanwhile; "": it has none, as is best */
     char name[NAME_MAX + 1];
     struct attributes file;
 };
@@ -129,6 +129,52 @@ static int make_way(int dir_fd, const char *name)
     return errno == EPERM ? -EISDIR : -errno;
 }
 
+/* -EEXIST when all names are taken that were tried. */
+static int temporary_make(struct tree_sink *sink, int (*make)(struct tree_sink *sink, int dir_fd))
+{
+    int r = -EEXIST;
+
+    for (int i = 0; i < TRIES && r == -EEXIST; i++) {
+        uint64_t random = 0;
+
+        (void)!getrandom(&random, sizeof(random), 0);
+        (void)snprintf(sink->temporary, sizeof(sink->temporary), ".holt-%016llx",
+                       (unsigned long long)random);
+        r = make(sink, innermost(sink)->fd);
+    }
+    if (r < 0)
+        sink->temporary[0] = '\0';
+    return r;
+}
+
+/* Kernels before 6.10 let only the privileged do it without the way through /proc. */
+static int name_give(struct tree_sink *sink, int dir_fd)
+{
+    char path[32];
+
+    if (linkat(sink->file_fd, "", dir_fd, sink->temporary, AT_EMPTY_PATH) == 0)
+        return 0;
+    if (errno != ENOENT)
+        return -errno;
+    (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", sink->file_fd);
+    return linkat(AT_FDCWD, path, dir_fd, sink->temporary, AT_SYMLINK_FOLLOW) < 0 ? -errno : 0;
+}
+
+static int named_open(struct tree_sink *sink, int dir_fd)
+{
+    sink->file_fd =
+        openat(dir_fd, sink->temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    return sink->file_fd < 0 ? -errno : 0;
+}
+
+static void file_abandon(struct tree_sink *sink)
+{
+    if (sink->temporary[0])
+        (void)unlinkat(innermost(sink)->fd, sink->temporary, 0);
+    sink->file_fd = fd_close(sink->file_fd);
+}
+
+/* What has the name stays until the moment in which the new file is whole. */
 static int file_end(struct tree_sink *sink)
 {
     int dir_fd = innermost(sink)->fd, r;
@@ -139,31 +185,27 @@ static int file_end(struct tree_sink *sink)
     r = attributes_set(sink, sink->file_fd, &sink->file);
     if (r == 0 && fstatat(dir_fd, sink->name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode))
         r = -EISDIR;
+    if (r == 0 && !sink->temporary[0])
+        r = temporary_make(sink, name_give);
     if (r == 0 && renameat(dir_fd, sink->temporary, dir_fd, sink->name) < 0)
         r = -errno;
-    if (r < 0)
-        (void)unlinkat(dir_fd, sink->temporary, 0);
-    sink->file_fd = fd_close(sink->file_fd);
+    if (r == 0)
+        sink->temporary[0] = '\0';
+    file_abandon(sink);
     return r;
 }
 
+/* Without a name, where the filesystem can: of that nothing is left, however we end. */
 static int file_begin(struct tree_sink *sink, const char *name, const struct file_entry *entry)
 {
-    int dir_fd = innermost(sink)->fd;
+    int r = 0;
 
-    for (int i = 0; i < TRIES; i++) {
-        uint64_t random = 0;
-
-        (void)!getrandom(&random, sizeof(random), 0);
-        (void)snprintf(sink->temporary, sizeof(sink->temporary), ".holt-%016llx",
-                       (unsigned long long)random);
-        sink->file_fd = openat(dir_fd, sink->temporary,
-                               O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-        if (sink->file_fd >= 0 || errno != EEXIST)
-            break;
-    }
+    sink->temporary[0] = '\0';
+    sink->file_fd = openat(innermost(sink)->fd, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
     if (sink->file_fd < 0)
-        return -errno;
+        r = temporary_make(sink, named_open);
+    if (r < 0)
+        return r;
     (void)snprintf(sink->name, sizeof(sink->name), "%s", name);
     sink->file = attributes_of(sink, entry);
     return 0;
@@ -297,10 +339,8 @@ void tree_sink_free(struct tree_sink *sink)
 {
     if (!sink)
         return;
-    if (sink->file_fd >= 0) {
-        (void)unlinkat(innermost(sink)->fd, sink->temporary, 0);
-        (void)close(sink->file_fd);
-    }
+    if (sink->file_fd >= 0)
+        file_abandon(sink);
     while (sink->depth > 0)
         (void)fd_close(sink->levels[--sink->depth].fd);
     free(sink);

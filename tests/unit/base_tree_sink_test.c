@@ -134,6 +134,22 @@ static void a_file_that_is_not_whole_leaves_nothing(void)
     CHECK(shell(command) == 0);
 }
 
+/* Not even when nobody cleans up behind it: a kill in the middle is no worse than this. */
+static void a_file_has_no_name_before_it_is_whole(void)
+{
+    const struct file_entry file = entry("whole", ENTRY_FILE), next = entry("zz", ENTRY_FILE);
+    struct tree_sink *sink = sink_new();
+    char command[256];
+
+    CHECK(tree_sink_entry(sink, &file) == 0 && tree_sink_data(sink, "text", 4) == 0);
+    (void)snprintf(command, sizeof(command), "cd %s/inside && ! ls -A | grep -E 'holt|whole'", dir);
+    CHECK(shell(command) == 0);
+    CHECK(tree_sink_entry(sink, &next) == 0);
+    (void)snprintf(command, sizeof(command), "cd %s/inside && test \"$(cat whole)\" = text", dir);
+    CHECK(shell(command) == 0);
+    tree_sink_free(sink);
+}
+
 static int copy_entry(void *sink, const struct file_entry *each)
 {
     return tree_sink_entry(sink, each);
@@ -191,6 +207,7 @@ int main(void)
     RUN(nothing_goes_through_a_link);
     RUN(a_directory_is_not_entered_again);
     RUN(a_file_that_is_not_whole_leaves_nothing);
+    RUN(a_file_has_no_name_before_it_is_whole);
     RUN(what_is_told_of_a_tree_makes_the_same_tree);
     RUN(a_listing_is_ordered_as_it_is_walked);
     CHECK(tree_remove_at(AT_FDCWD, dir) == 0);
