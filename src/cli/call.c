@@ -157,3 +157,12 @@ const char *call_text(const json_t *object, const char *name)
 
     return text ? text : "";
 }
+
+uint64_t call_number(const json_t *object, const char *name)
+{
+    uint64_t value = 0;
+    struct err ignored;
+
+    (void)json_get_u64(object, name, &value, &ignored);
+    return value;
+}

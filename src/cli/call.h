@@ -3,6 +3,7 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 struct holt;
 struct holt_error;
@@ -42,3 +43,6 @@ int print_texts(const json_t *list, const char *name);
 
 /* A text of an object; "" where it is absent or something else. */
 const char *call_text(const json_t *object, const char *name);
+
+/* A number of an object; 0 where it is absent or something else. */
+uint64_t call_number(const json_t *object, const char *name);

@@ -16,21 +16,12 @@
 enum { STATUS_DEGRADED = 1, STATUS_UNHEALTHY = 2 };
 
 static const struct option_row rows[] = {
-    { "output", 'o', "FORMAT", "'table' (the default) or 'json'", option_set_output },
+    OPTION_OUTPUT,
     OPTION_JSON,
     OPTION_HELP,
 };
 
 static const struct option_table table = { rows, ARRAY_SIZE(rows), NULL };
-
-static uint64_t number(const json_t *object, const char *name)
-{
-    uint64_t value = 0;
-    struct err ignored;
-
-    (void)json_get_u64(object, name, &value, &ignored);
-    return value;
-}
 
 static void print_health(const json_t *health)
 {
@@ -38,20 +29,20 @@ static void print_health(const json_t *health)
     const json_t *errors = json_object_get(health, "errors");
     char used[CELL_SIZE], size[CELL_SIZE];
 
-    format_size(used, number(storage, "usedBytes"));
-    format_size(size, number(storage, "sizeBytes"));
+    format_size(used, call_number(storage, "usedBytes"));
+    format_size(size, call_number(storage, "sizeBytes"));
     (void)printf("Status:     %s\n", call_text(health, "status"));
     for (size_t i = 0; i < json_array_size(errors); i++)
         (void)printf("            %s\n", json_string_value(json_array_get(errors, i)));
     (void)printf("Version:    %s, up for %" PRIu64 " s\n", call_text(health, "version"),
-                 number(health, "uptimeMs") / 1000);
+                 call_number(health, "uptimeMs") / 1000);
     (void)printf("Sandboxes:  %" PRIu64 ", with %" PRIu64 " processes\n",
-                 number(health, "sandboxes"), number(health, "processes"));
-    (void)printf("Warm pool:  %" PRIu64 " of %" PRIu64 " ready\n", number(health, "poolReady"),
-                 number(health, "poolSize"));
+                 call_number(health, "sandboxes"), call_number(health, "processes"));
+    (void)printf("Warm pool:  %" PRIu64 " of %" PRIu64 " ready\n", call_number(health, "poolReady"),
+                 call_number(health, "poolSize"));
     (void)printf("Storage:    %s, %s, %s of %s used (%" PRIu64 "%%)\n",
                  call_text(storage, "backend"), call_text(storage, "state"), used, size,
-                 number(storage, "usedPercent"));
+                 call_number(storage, "usedPercent"));
 }
 
 static void print_runtimes(const json_t *answer)

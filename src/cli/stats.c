@@ -57,15 +57,6 @@ static const struct option_row rows[] = {
 
 static const struct option_table table = { rows, ARRAY_SIZE(rows), NULL };
 
-static uint64_t number(const json_t *object, const char *name)
-{
-    uint64_t value = 0;
-    struct err ignored;
-
-    (void)json_get_u64(object, name, &value, &ignored);
-    return value;
-}
-
 /* "12.0 MiB / 64.0 MiB", or without a limit the first alone. */
 static void add_share(struct table *cells, uint64_t used, uint64_t limit)
 {
@@ -97,16 +88,16 @@ static void add_age(struct table *cells, uint64_t ms)
 static void add_row(struct table *cells, const json_t *stats)
 {
     const char *name = call_text(stats, "sandboxName");
-    uint64_t cpu = number(stats, "cpuMillis");
+    uint64_t cpu = call_number(stats, "cpuMillis");
 
     table_add(cells, "%s", *name ? name : call_text(stats, "sandboxId"));
     table_add(cells, "%s", call_text(stats, "state"));
     table_add(cells, "%" PRIu64 ".%" PRIu64 "%%", cpu / 10, cpu % 10);
-    add_share(cells, number(stats, "memoryBytes"), number(stats, "memoryLimitBytes"));
-    table_add(cells, "%" PRIu64, number(stats, "pids"));
-    table_add(cells, "%" PRIu64, number(stats, "processes"));
-    add_share(cells, number(stats, "spaceUsed"), number(stats, "quotaBytes"));
-    add_age(cells, number(stats, "ageMs"));
+    add_share(cells, call_number(stats, "memoryBytes"), call_number(stats, "memoryLimitBytes"));
+    table_add(cells, "%" PRIu64, call_number(stats, "pids"));
+    table_add(cells, "%" PRIu64, call_number(stats, "processes"));
+    add_share(cells, call_number(stats, "spaceUsed"), call_number(stats, "quotaBytes"));
+    add_age(cells, call_number(stats, "ageMs"));
 }
 
 /* As many rows as the terminal has room for, where there is one. */
