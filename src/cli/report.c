@@ -27,14 +27,14 @@ void drop_controls(char *text)
 static enum err_kind last_kind;
 static bool is_json;
 
-static void write_line(const char *start, const char *format, va_list args)
+static void write_line(bool is_error, const char *format, va_list args)
     __attribute__((format(printf, 2, 0)));
 
-static void write_line(const char *start, const char *format, va_list args)
+static void write_line(bool is_error, const char *format, va_list args)
 {
-    bool is_red = terminal_has_colours(STDERR_FILENO);
+    bool is_red = is_error && terminal_has_colours(STDERR_FILENO);
     char line[LINE_SIZE];
-    size_t len = (size_t)snprintf(line, sizeof(line), "%s%s%s", is_red ? COLOUR_RED : "", start,
+    size_t len = (size_t)snprintf(line, sizeof(line), "%sholt: %s", is_red ? COLOUR_RED : "",
                                   is_red ? COLOUR_NONE : "");
 
     (void)vsnprintf(line + len, sizeof(line) - len - 1, format, args);
@@ -50,9 +50,18 @@ int report(const char *format, ...)
 
     last_kind = ERR_NONE;
     va_start(args, format);
-    write_line("holt: ", format, args);
+    write_line(true, format, args);
     va_end(args);
     return STATUS_HOLT;
+}
+
+void report_note(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    write_line(false, format, args);
+    va_end(args);
 }
 
 int report_usage(const char *format, ...)
@@ -61,7 +70,7 @@ int report_usage(const char *format, ...)
 
     last_kind = ERR_INVALID;
     va_start(args, format);
-    write_line("holt: ", format, args);
+    write_line(true, format, args);
     va_end(args);
     return STATUS_HOLT;
 }

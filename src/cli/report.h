@@ -14,7 +14,10 @@ enum {
 /* Writes "holt: ..." as one line, whatever bytes the text has. Returns STATUS_HOLT. */
 int report(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The same for a command line that cannot be right. */
+/* The same line for what is no error. */
+void report_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* As report, for a command line that cannot be right. */
 int report_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* The same for errors of the rooms below; what can be done about one is a second line. */

@@ -98,7 +98,7 @@ static int handle_signals(struct session *session)
 static int handle_leave(struct session *session)
 {
     terminal_restore(&session->terminal);
-    (void)report("left process '%s', which goes on", session->target.process_id);
+    report_note("left process '%s', which goes on", session->target.process_id);
     return stop(session, STATUS_OK);
 }
 

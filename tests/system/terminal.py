@@ -20,7 +20,7 @@ class Terminal:
             os.closerange(3, 100)
             for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
                 signal.signal(number, signal.SIG_DFL)
-            os.environ.update(TERM="xterm-256color", **env)
+            os.environ.update(TERM="xterm-256color", NO_COLOR="1", **env)
             os.execvp(args[0], args)
         self.master, self.slave = master, slave
 
