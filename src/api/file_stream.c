@@ -19,7 +19,7 @@
 #include "wire/raw.h"
 
 enum {
-    RAW_FILL = 512 * 1024, /* no more is put into one turn of a raw stream */
+    ENOUGH = 512 * 1024, /* more is not put into one turn of a stream */
     EVENT_MAX = RAW_WHOLE_MAX,
 };
 
@@ -112,18 +112,6 @@ static int answer_add(const struct file_stream *self, struct file_answer *answer
     return message_add_take(out, answer_json(self, answer));
 }
 
-static int file_next_message(struct stream *stream, struct buf *out, struct err *err)
-{
-    struct file_stream *self = (struct file_stream *)stream;
-    struct file_answer answer = { 0 };
-    int r = file_call_next(self->files, &answer, err), added;
-
-    if (r <= 0)
-        return r;
-    added = answer_add(self, &answer, out);
-    return added < 0 ? err_sys(err, added, "write a message") : 1;
-}
-
 static int raw_answer_add(const struct file_stream *self, struct file_answer *answer,
                           struct buf *out)
 {
@@ -138,22 +126,32 @@ static int raw_answer_add(const struct file_stream *self, struct file_answer *an
     return r < 0 ? r : raw_add(out, RAW_EVENT, text.data, text.len);
 }
 
-/* As much as is here already goes together. */
-static int file_next_raw(struct stream *stream, struct buf *out, struct err *err)
-{
-    struct file_stream *self = (struct file_stream *)stream;
+typedef int answer_fn(const struct file_stream *self, struct file_answer *answer, struct buf *out);
 
+/* As much as is here already goes together. */
+static int answers_add(struct file_stream *self, answer_fn *add, struct buf *out, struct err *err)
+{
     do {
         struct file_answer answer = { 0 };
         int r = file_call_next(self->files, &answer, err), added;
 
         if (r <= 0)
             return r;
-        added = raw_answer_add(self, &answer, out);
+        added = add(self, &answer, out);
         if (added < 0)
             return err_sys(err, added, "write a message");
-    } while (out->len < RAW_FILL && file_call_has_next(self->files));
+    } while (out->len < ENOUGH && file_call_has_next(self->files));
     return 1;
+}
+
+static int file_next_messages(struct stream *stream, struct buf *out, struct err *err)
+{
+    return answers_add((struct file_stream *)stream, answer_add, out, err);
+}
+
+static int file_next_raw(struct stream *stream, struct buf *out, struct err *err)
+{
+    return answers_add((struct file_stream *)stream, raw_answer_add, out, err);
 }
 
 static void file_stream_close(struct stream *stream)
@@ -174,7 +172,7 @@ static void file_stream_close_slot(struct file_stream **self)
 static int file_stream_open(const struct call *call, const json_t *request,
                             enum file_message_type type, struct stream **ret, struct err *err)
 {
-    static const struct stream_ops ops = { file_next_message, file_stream_close };
+    static const struct stream_ops ops = { file_next_messages, file_stream_close };
     static const struct stream_ops raw_ops = { file_next_raw, file_stream_close };
     cleanup_with(file_stream_close_slot) struct file_stream *self = xcalloc(1, sizeof(*self));
     cleanup_free struct file_wish *wish = xcalloc(1, sizeof(*wish));
