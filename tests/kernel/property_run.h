@@ -215,7 +215,7 @@ static inline bool property_try(property_fn run, const struct property_storage *
     bool is_good;
 
     what.seed = property_number("PROPERTY_SEED", 1);
-    what.count = property_number("PROPERTY_PROGRAMS", 200);
+    what.count = property_number("PROPERTY_PROGRAMS", 400);
     property_record->digest = 0;
     if (!property_place(storage, dir)) {
         (void)printf("skip: %s: cannot be made or mounted here\n", storage->name);
