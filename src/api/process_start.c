@@ -34,10 +34,12 @@ int process_join(struct sandbox *sandbox, const struct process_spec *spec, struc
     if (r < 0)
         return r;
     record_get(record, &info);
-    if (!info.spec->args || !is_same(info.spec->args, spec->args))
-        return err_set(err, ERR_INVALID,
-                       "the idempotency key belongs to process '%s', which has other arguments",
-                       info.id);
+    if (!info.spec->args || !is_same(info.spec->args, spec->args)) {
+        (void)err_set(err, ERR_INVALID,
+                      "the idempotency key belongs to process '%s', which has other arguments",
+                      info.id);
+        return err_remedy(err, "use a new key for another command");
+    }
     *ret = TAKE_PTR(record);
     return 0;
 }

@@ -128,6 +128,8 @@ static void daemon_stop(struct daemon *daemon)
 static int fail(const struct command_line *line, const struct err *err)
 {
     (void)fprintf(stderr, "holtd: %s\n", err->msg);
+    if (err->remedy[0])
+        (void)fprintf(stderr, "       %s\n", err->remedy);
     notify_error(line->ready_fd, err->msg);
     return EXIT_REFUSED;
 }

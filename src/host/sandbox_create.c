@@ -48,9 +48,11 @@ static int check(struct host *host, const struct sandbox_spec *spec, struct err 
         r = check_name(spec->name, err);
     if (r == 0)
         r = machine_check_limits(&spec->limits, err);
-    if (r == 0 && spec->quota_bytes && !store_has_quota(host->store))
-        r = err_set(err, ERR_UNSUPPORTED, "the '%s' storage has no quota",
-                    store_backend(host->store));
+    if (r == 0 && spec->quota_bytes && !store_has_quota(host->store)) {
+        (void)err_set(err, ERR_UNSUPPORTED, "the '%s' storage has no quota",
+                      store_backend(host->store));
+        r = err_remedy(err, "ask for no quota, or choose btrfs or zfs as storage in holt.conf(5)");
+    }
     return r == 0 ? host_check_space(host, err) : r;
 }
 
@@ -220,7 +222,7 @@ static int join(struct host *host, const struct sandbox_spec *spec, struct sandb
                       "the idempotency key belongs to sandbox '%s', which was asked for otherwise",
                       sandbox->info.id);
         sandbox_unref(sandbox);
-        return -EINVAL;
+        return err_remedy(err, "use a new key for a new wish");
     }
     *ret = sandbox;
     return 0;
