@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/file_ask.h"
 #include "api/file_request.h"
 #include "api/service.h"
 #include "api/stream.h"
@@ -183,11 +184,7 @@ static int file_stream_open(const struct call *call, const json_t *request,
     if (r == 0 && file_wish_absolute(wish->path, self->path) < 0)
         r = err_set(err, ERR_INVALID, "the path is too long");
     if (r == 0)
-        r = sandbox_find(call->host, wish->sandbox, &self->sandbox, err);
-    if (r == 0)
-        r = file_call_open(self->sandbox, call->connection_fd, call->only_looks, &self->files, err);
-    if (r == 0)
-        r = file_call_ask(self->files, &wish->request, err);
+        r = file_ask(call, wish, &self->sandbox, &self->files, err);
     if (r < 0)
         return r;
     *ret = &TAKE_PTR(self)->stream;

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "api/file_ask.h"
 #include "api/file_request.h"
 #include "api/service.h"
 #include "api/upload.h"
@@ -120,11 +121,7 @@ static int upload_open(const struct call *call, const json_t *first, enum file_m
     if (r == 0 && file_wish_absolute(wish->path, self->path) < 0)
         r = err_set(err, ERR_INVALID, "the path is too long");
     if (r == 0)
-        r = sandbox_find(call->host, wish->sandbox, &self->sandbox, err);
-    if (r == 0)
-        r = file_call_open(self->sandbox, call->connection_fd, call->only_looks, &self->files, err);
-    if (r == 0)
-        r = file_call_ask(self->files, &wish->request, err);
+        r = file_ask(call, wish, &self->sandbox, &self->files, err);
     if (r == 0)
         r = take_parts(self, first, err);
     if (r < 0)

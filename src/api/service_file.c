@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/file_ask.h"
 #include "api/file_request.h"
 #include "api/sandbox_ref.h"
 #include "api/service.h"
@@ -28,16 +29,6 @@ static void call_close_slot(struct file_call **call)
     file_call_close(*call);
 }
 
-static int ask(const struct call *call, const struct file_wish *wish, struct sandbox **ret_sandbox,
-               struct file_call **ret, struct err *err)
-{
-    int r = sandbox_find(call->host, wish->sandbox, ret_sandbox, err);
-
-    if (r == 0)
-        r = file_call_open(*ret_sandbox, call->connection_fd, call->only_looks, ret, err);
-    return r < 0 ? r : file_call_ask(*ret, &wish->request, err);
-}
-
 static json_t *entry_at(struct file_entry entry, const char *path)
 {
     char absolute[ENTRY_PATH_MAX + 1];
@@ -58,7 +49,7 @@ static int answer_one(const struct call *call, const json_t *message, enum file_
     int r = file_wish_parse(message, type, wish, err);
 
     if (r == 0)
-        r = ask(call, wish, &sandbox, &files, err);
+        r = file_ask(call, wish, &sandbox, &files, err);
     if (r == 0)
         r = file_call_next(files, &answer, err);
     if (r < 0 || answer.type == FILE_END)
@@ -168,7 +159,7 @@ int file_service_list(const struct call *call, const json_t *request, json_t **r
     if (r == 0 && file_wish_absolute(wish->path, listing->base) < 0)
         r = err_set(err, ERR_INVALID, "the path is too long");
     if (r == 0)
-        r = ask(call, wish, &sandbox, &files, err);
+        r = file_ask(call, wish, &sandbox, &files, err);
     for (size_t len = strlen(listing->base); len > 0 && listing->base[len - 1] == '/'; len--)
         listing->base[len - 1] = '\0';
     if (r == 0)

@@ -111,15 +111,11 @@ int holt_exec(struct holt *holt, const char *sandbox, const struct holt_command 
               int64_t deadline, struct holt_result **ret, struct holt_error *error)
 {
     struct holt_command given = HOLT_INIT(holt_command);
-    struct process_call call = {
-        .method = "holt.v1.ProcessService/Exec",
-        .is_raw = true,
-        .deadline = deadline,
-    };
+    struct process_call call;
 
     if (options_take(&given, sizeof(given), command, error) < 0)
         return -1;
-    call.request = process_request(sandbox, &given, given.input != NULL);
+    call = process_exec_call(sandbox, &given, given.input != NULL, deadline);
     return run(holt, &call, &given, ret, error);
 }
 

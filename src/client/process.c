@@ -54,27 +54,29 @@ int process_open(struct holt *holt, const struct process_call *call, struct holt
     return 0;
 }
 
-json_t *process_request(const char *sandbox, const struct holt_command *command, bool has_stdin)
+struct process_call process_exec_call(const char *sandbox, const struct holt_command *command,
+                                      bool has_stdin, int64_t deadline)
 {
     json_t *request =
         request_value(request_for(sandbox), "process", request_process(command, has_stdin));
 
-    return request_text(request, "idempotencyKey", command->idempotency_key);
+    return (struct process_call){
+        .method = "holt.v1.ProcessService/Exec",
+        .request = request_text(request, "idempotencyKey", command->idempotency_key),
+        .is_raw = true,
+        .deadline = deadline,
+    };
 }
 
 int holt_process_open(struct holt *holt, const char *sandbox, const struct holt_command *command,
                       int64_t deadline, struct holt_process **ret, struct holt_error *error)
 {
     struct holt_command given = HOLT_INIT(holt_command);
-    struct process_call call = {
-        .method = "holt.v1.ProcessService/Exec",
-        .is_raw = true,
-        .deadline = deadline,
-    };
+    struct process_call call;
 
     if (options_take(&given, sizeof(given), command, error) < 0)
         return -1;
-    call.request = process_request(sandbox, &given, given.has_stdin);
+    call = process_exec_call(sandbox, &given, given.has_stdin, deadline);
     return process_open(holt, &call, ret, error);
 }
 

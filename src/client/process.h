@@ -31,5 +31,6 @@ const char *process_sandbox(const struct holt_process *process);
  */
 void process_leave(struct holt_process *process);
 
-/* An ExecRequest for the command. */
-json_t *process_request(const char *sandbox, const struct holt_command *command, bool has_stdin);
+/* The call that runs the command while its client stays. */
+struct process_call process_exec_call(const char *sandbox, const struct holt_command *command,
+                                      bool has_stdin, int64_t deadline);
