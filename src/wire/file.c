@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "wire/frame.h"
+#include "wire/tool.h"
 
 void file_header(char header[FILE_HEADER_SIZE], enum file_message_type type, size_t size)
 {
@@ -94,6 +95,14 @@ int file_put_number(struct buf *out, enum file_message_type type, uint32_t numbe
     size_t start = begin(out);
 
     return end(out, start, type, put_u32(out, number));
+}
+
+int file_put_outcome(struct buf *out, const struct tool_outcome *outcome)
+{
+    size_t start = begin(out);
+
+    return end(out, start, FILE_RESULT,
+               put_u32(out, outcome->flags) && put_text(out, outcome->mime));
 }
 
 static uint32_t number_at(const unsigned char *bytes)
@@ -226,4 +235,23 @@ bool file_get_number(const struct file_piece *piece, uint32_t *ret)
 
     *ret = get_u32(&reader);
     return reader_is_done(&reader);
+}
+
+/* An image, and nothing else, has a type of its own. */
+bool file_get_outcome(const struct file_piece *piece, struct tool_outcome *ret)
+{
+    static const char type_letters[] = "abcdefghijklmnopqrstuvwxyz0123456789/+.-";
+    struct reader reader = reader_at(piece);
+    uint32_t flags = get_u32(&reader);
+    const char *mime = get_short(&reader, TOOL_MIME_MAX);
+    bool is_image = flags & TOOL_IS_IMAGE;
+
+    if (piece->type != FILE_RESULT || !reader_is_done(&reader) ||
+        flags & ~(uint32_t)TOOL_ALL_FLAGS || (is_image && flags & TOOL_IS_ERROR) ||
+        (is_image ? strncmp(mime, "image/", 6) != 0 : mime[0] != '\0') ||
+        mime[strspn(mime, type_letters)])
+        return false;
+    ret->flags = flags;
+    memcpy(ret->mime, mime, strlen(mime) + 1);
+    return true;
 }

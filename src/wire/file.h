@@ -16,6 +16,11 @@
  *   PUSH                the daemon goes on with (ENTRY, DATA...)..., END; then END
  *   WATCH               END once it watches, then EVENT... until the daemon hangs up
  *
+ * A tool worker (src/tools) says HELLO too, but knows one request only, which never fails:
+ *
+ *   TOOL                the daemon goes on with DATA..., END: the values (wire/tool.h); then
+ *                       DATA..., EVENT..., RESULT: the content, what was changed, how it ended
+ *
  * Instead of any of these, and behind any ENTRY, DATA or TROUBLE, the worker may say FAILED: then
  * the request is over; of WRITE and PUSH it still reads what comes until END. The daemon may say
  * ABORT for END: what was begun is undone, and FAILED is the answer. How bytes are cut into DATA
@@ -35,6 +40,7 @@
 #include "base/file_entry.h"
 
 struct buf;
+struct tool_outcome;
 
 #define FILE_WORKSPACE "/workspace"
 
@@ -73,6 +79,10 @@ enum file_message_type {
     FILE_FAILED,  /* struct file_failure */
     FILE_TROUBLE, /* struct file_failure: what could not be read */
     FILE_EVENT,   /* struct file_event */
+
+    /* Numbers never change: a file worker may be older than the daemon. */
+    FILE_TOOL,   /* daemon to worker; u32 enum worker_tool */
+    FILE_RESULT, /* worker to daemon; struct tool_outcome */
 
     FILE_MESSAGE_TYPES
 };
@@ -135,6 +145,7 @@ int file_put_failure(struct buf *out, enum file_message_type type,
                      const struct file_failure *failure);
 int file_put_event(struct buf *out, const struct file_event *event);
 int file_put_number(struct buf *out, enum file_message_type type, uint32_t number);
+int file_put_outcome(struct buf *out, const struct tool_outcome *outcome);
 
 /* Fills in the header of a message with so many bytes of payload. */
 void file_header(char header[FILE_HEADER_SIZE], enum file_message_type type, size_t size);
@@ -160,3 +171,4 @@ bool file_get_entry(const struct file_piece *piece, struct file_entry *ret);
 bool file_get_failure(const struct file_piece *piece, struct file_failure *ret);
 bool file_get_event(const struct file_piece *piece, struct file_event *ret);
 bool file_get_number(const struct file_piece *piece, uint32_t *ret);
+bool file_get_outcome(const struct file_piece *piece, struct tool_outcome *ret);
