@@ -56,7 +56,17 @@ GUEST_CFLAGS := $(COMMON) -isystem $(UAPI) -Os -fno-pie -fno-asynchronous-unwind
 	-ffunction-sections -fdata-sections
 GUEST_LDFLAGS := -static -no-pie -Wl,--gc-sections -Wl,-z,noexecstack
 
-BINARIES := $(OUT)/holt $(OUT)/holtd $(OUT)/holt-init
+# holt-tools is static too, as it runs on the files of a sandbox; but with glibc, whose string functions
+# and threads are what searching is about. It is the same in every variant.
+TOOLS_CC := gcc
+TOOLS_SOURCES := $(wildcard src/tools/*.c) $(addprefix src/wire/,file.c frame.c tool.c) \
+	$(addprefix src/base/,buf.c near.c utf8.c)
+TOOLS_OBJECTS := $(patsubst src/%.c,$(OUT)/obj-tools/%.o,$(TOOLS_SOURCES))
+TOOLS_CFLAGS := $(COMMON) -O2 -D_FORTIFY_SOURCE=3 -fstack-protector-strong -fno-pie \
+	-ffunction-sections -fdata-sections
+TOOLS_LDFLAGS := -static -no-pie -Wl,--gc-sections -Wl,-z,noexecstack
+
+BINARIES := $(OUT)/holt $(OUT)/holtd $(OUT)/holt-init $(OUT)/holt-tools
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(OUT)/tests/unit/%,$(wildcard tests/unit/*_test.c))
 KERNEL_TESTS := $(patsubst tests/kernel/%.c,$(OUT)/tests/kernel/%,$(wildcard tests/kernel/*_test.c))
 FUZZERS := $(patsubst tests/fuzz/%.c,$(OUT)/fuzz/%,$(wildcard tests/fuzz/*_fuzz.c))
@@ -66,7 +76,7 @@ BENCHES := $(patsubst bench/%.c,$(OUT)/bench/%,$(wildcard bench/*.c))
 .PHONY: all serve setup test tests unit-tests soak fuzzers lint format bench install clean help
 .DELETE_ON_ERROR:
 
-all: $(BINARIES) $(OUT)/libholt.a $(if $(filter release,$(BUILD)),$(OUT)/libholt.so) ## build holt, holtd, holt-init and libholt
+all: $(BINARIES) $(OUT)/libholt.a $(if $(filter release,$(BUILD)),$(OUT)/libholt.so) ## build holt, holtd, holt-init, holt-tools and libholt
 
 serve: setup ## install what is missing, build, and start holtd in the foreground
 	@$(MAKE) --no-print-directory all
@@ -109,7 +119,7 @@ install: all ## install below PREFIX (DESTDIR is honoured)
 		$(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/systemd/system \
 		$(addprefix $(DESTDIR)$(PREFIX)/share/man/,man1 man3 man5 man8)
 	install -m 755 $(OUT)/holt $(OUT)/holtd $(DESTDIR)$(PREFIX)/bin/
-	install -m 755 $(OUT)/holt-init $(DESTDIR)$(PREFIX)/libexec/holt/
+	install -m 755 $(OUT)/holt-init $(OUT)/holt-tools $(DESTDIR)$(PREFIX)/libexec/holt/
 	install -m 644 $(OUT)/libholt.a $(DESTDIR)$(PREFIX)/lib/
 	install -m 755 $(OUT)/libholt.so $(DESTDIR)$(PREFIX)/lib/libholt.so.$(VERSION)
 	ln -sf libholt.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/$(SONAME)
@@ -154,6 +164,13 @@ $(OUT)/obj-guest/%.o: src/%.c Makefile | $(UAPI)
 	@mkdir -p $(@D)
 	$(call step,CC,$< (guest))$(GUEST_CC) $(GUEST_CFLAGS) -c -o $@ $<
 
+$(OUT)/holt-tools: $(TOOLS_OBJECTS)
+	$(call step,LD,$@)$(TOOLS_CC) $(TOOLS_LDFLAGS) -o $@ $^ -lpcre2-8 -lpthread
+
+$(OUT)/obj-tools/%.o: src/%.c Makefile
+	@mkdir -p $(@D)
+	$(call step,CC,$< (tools))$(TOOLS_CC) $(TOOLS_CFLAGS) -c -o $@ $<
+
 $(UAPI):
 	@mkdir -p $@
 	@ln -sfn /usr/include/linux $@/linux
@@ -166,19 +183,20 @@ $(OBJ)/%.o: src/%.c Makefile
 	$(call step,CC,$<)$(CC) $(CFLAGS) -c -o $@ $<
 
 # Tests link every room but the mains, so that a test may reach what it is about.
-TEST_OBJECTS := $(call rooms,$(HOST_ROOMS) client)
+TEST_OBJECTS := $(filter-out $(OBJ)/tools/main.o,$(call rooms,$(HOST_ROOMS) client tools))
+TEST_LIBS := $(LDLIBS_daemon) -lhttp_parser -lpcre2-8
 $(OUT)/tests/%: tests/%.c $(TEST_OBJECTS)
 	@mkdir -p $(@D)
-	$(call step,LD,$@)$(CC) $(CFLAGS) -Itests $(LDFLAGS) -o $@ $< $(TEST_OBJECTS) $(LDLIBS_daemon) -lhttp_parser
+	$(call step,LD,$@)$(CC) $(CFLAGS) -Itests $(LDFLAGS) -o $@ $< $(TEST_OBJECTS) $(TEST_LIBS)
 
 # The corpus of each fuzz target is replayed in the normal tests, without libFuzzer.
 $(OUT)/tests/replay/%_replay: tests/fuzz/%_fuzz.c tests/fuzz/replay.c $(TEST_OBJECTS)
 	@mkdir -p $(@D)
-	$(call step,LD,$@)$(CC) $(CFLAGS) -Itests $(LDFLAGS) -o $@ $< tests/fuzz/replay.c $(TEST_OBJECTS) $(LDLIBS_daemon) -lhttp_parser
+	$(call step,LD,$@)$(CC) $(CFLAGS) -Itests $(LDFLAGS) -o $@ $< tests/fuzz/replay.c $(TEST_OBJECTS) $(TEST_LIBS)
 
 $(OUT)/fuzz/%: tests/fuzz/%.c $(TEST_OBJECTS)
 	@mkdir -p $(@D)
-	$(call step,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< $(TEST_OBJECTS) $(LDLIBS_daemon) -lhttp_parser
+	$(call step,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< $(TEST_OBJECTS) $(TEST_LIBS)
 
 # What every measured sandbox runs: no libc, so that the payload's own start costs next to nothing.
 $(OUT)/bench/true: bench/true.c

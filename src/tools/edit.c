@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/edit.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "tools/path.h"
+#include "tools/replace.h"
+#include "tools/text.h"
+
+enum {
+    LINES_NAMED_MAX = 10, /* of those where a text was found */
+    LOCK_TRIES = 1000,
+    LOCK_PAUSE_NS = 1000000,
+    WHICH_MAX = 64,
+    LOAD_TRIES = 100,
+};
+
+/* A file while it is edited. */
+struct editing {
+    const char *path; /* as it was given */
+    char full[PATH_MAX];
+    struct place place;
+    struct buf content;
+    struct buf next; /* what the content becomes */
+    uint64_t replaced;
+    struct buf lines; /* where, for the reply */
+    struct tool_reply *reply;
+};
+
+static void editing_done(struct editing *editing)
+{
+    place_done(&editing->place);
+    buf_done(&editing->content);
+    buf_done(&editing->next);
+    buf_done(&editing->lines);
+}
+
+/* --- the file --------------------------------------------------------------------------------- */
+
+/* Two edits of the same file wait for each other. Whoever else holds such a lock means something of
+ * his own by it, so it is not waited for without end. */
+static void lock(int fd)
+{
+    const struct timespec pause = { .tv_nsec = LOCK_PAUSE_NS };
+
+    for (int i = 0; i < LOCK_TRIES && flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK; i++)
+        (void)nanosleep(&pause, NULL);
+}
+
+static int read_whole(int fd, size_t size, struct buf *out)
+{
+    ssize_t n = 1;
+
+    /* One byte more, so that the end is seen without a second call where nothing has changed. */
+    while (n > 0) {
+        size_t room = size >= out->len ? size - out->len + 1 : 64 * 1024;
+        int r = buf_reserve(out, room);
+
+        if (r < 0)
+            return r;
+        n = read(fd, out->data + out->len, room);
+        if (n < 0 && errno != EINTR)
+            return -errno;
+        out->len += n > 0 ? (size_t)n : 0;
+        if (n > 0 && (size_t)n < room && out->len == size)
+            break;
+        n = n < 0 ? 1 : n;
+    }
+    return 0;
+}
+
+/* 0 with the content, and the file locked as long as *ret_fd is open; -EAGAIN when it was replaced
+ * meanwhile; any other: the reply says why. */
+static int load(struct editing *editing, int *ret_fd)
+{
+    cleanup_close int fd = -EBADF;
+    struct stat st;
+    int r;
+
+    fd = path_open_file(editing->path, editing->full, &st, editing->reply);
+    if (fd < 0)
+        return fd == -EAGAIN ? -EIO : fd;
+    if (st.st_size > EDIT_BYTES_MAX) {
+        tool_refuse(editing->reply,
+                    "'%s' has %" PRIu64 " bytes; files of up to %d can be edited. Use bash with "
+                    "sed instead.",
+                    editing->path, (uint64_t)st.st_size, EDIT_BYTES_MAX);
+        return -EFBIG;
+    }
+    lock(fd);
+    r = place_find(editing->full, &editing->place);
+    if (r < 0)
+        return path_refuse(editing->reply, "edit", editing->path, editing->full, r);
+    if (editing->place.is_new || editing->place.old.st_ino != st.st_ino ||
+        editing->place.old.st_dev != st.st_dev) {
+        place_done(&editing->place);
+        return -EAGAIN;
+    }
+    buf_clear(&editing->content);
+    r = read_whole(fd, (size_t)editing->place.old.st_size, &editing->content);
+    if (r < 0)
+        return path_refuse(editing->reply, "edit", editing->path, editing->full,
+                           r == -ENOBUFS ? -EFBIG : r);
+    if (text_is_binary(editing->content.data, editing->content.len)) {
+        tool_refuse(editing->reply,
+                    "'%s' is a binary file; only text can be edited. Use bash for it.",
+                    editing->path);
+        return -EINVAL;
+    }
+    *ret_fd = TAKE_FD(fd);
+    return 0;
+}
+
+/* --- one edit --------------------------------------------------------------------------------- */
+
+/* Whether lines end with CRLF: *ret_all when all do. */
+static bool has_crlf(const struct buf *content, bool *ret_all)
+{
+    const char *at = content->data, *end = at + content->len;
+    bool has = false, has_other = false;
+
+    while (at && at < end && (at = memchr(at, '\n', (size_t)(end - at)))) {
+        bool is_crlf = at > content->data && at[-1] == '\r';
+
+        has |= is_crlf;
+        has_other |= !is_crlf;
+        if (has && has_other)
+            break;
+        at++;
+    }
+    *ret_all = has && !has_other;
+    return has;
+}
+
+/* The text with CRLF in the place of each LF that has no CR. */
+static int to_crlf(const struct tool_text *text, struct buf *ret)
+{
+    int r = buf_reserve(ret, text->len);
+
+    for (size_t i = 0; r == 0 && i < text->len; i++) {
+        if (text->data[i] == '\n' && (i == 0 || text->data[i - 1] != '\r'))
+            r = buf_add(ret, "\r", 1);
+        if (r == 0)
+            r = buf_add(ret, &text->data[i], 1);
+    }
+    return r;
+}
+
+static const char *find(const struct buf *content, const char *from, const struct tool_text *text)
+{
+    return memmem(from, (size_t)(content->data + content->len - from), text->data, text->len);
+}
+
+static uint64_t count_lines(const char *from, const char *to)
+{
+    uint64_t ret = 0;
+
+    while (from < to && (from = memchr(from, '\n', (size_t)(to - from)))) {
+        ret++;
+        from++;
+    }
+    return ret;
+}
+
+/* How often it occurs; the lines where are noted. */
+static uint64_t count_hits(const struct buf *content, const struct tool_text *text,
+                           struct buf *ret_lines)
+{
+    const char *counted = content->data, *at = content->data;
+    uint64_t count = 0, line = 1;
+
+    buf_clear(ret_lines);
+    while ((at = find(content, at, text))) {
+        if (count < LINES_NAMED_MAX) {
+            line += count_lines(counted, at);
+            counted = at;
+            (void)buf_printf(ret_lines, "%s%" PRIu64, count ? ", " : "", line);
+        } else if (count == LINES_NAMED_MAX) {
+            (void)buf_add_str(ret_lines, ", ...");
+        }
+        count++;
+        at += text->len;
+    }
+    return count;
+}
+
+static int replace(struct editing *editing, const struct tool_text *old_text,
+                   const struct tool_text *new_text)
+{
+    const char *end = editing->content.data + editing->content.len, *at = editing->content.data;
+    struct buf done;
+    int r = 0;
+
+    buf_clear(&editing->next);
+    r = buf_reserve(&editing->next, editing->content.len);
+    while (r == 0) {
+        const char *hit = find(&editing->content, at, old_text);
+
+        r = buf_add(&editing->next, at, (size_t)((hit ? hit : end) - at));
+        if (!hit || r < 0)
+            break;
+        r = buf_add(&editing->next, new_text->data, new_text->len);
+        at = hit + old_text->len;
+        editing->replaced++;
+    }
+    done = editing->content;
+    editing->content = editing->next;
+    editing->next = done;
+    return r;
+}
+
+static int refuse_edit(const struct editing *editing, const char *which, const char *why)
+{
+    tool_refuse(editing->reply, "%s%s Nothing was changed.", which, why);
+    return -EINVAL;
+}
+
+static int replace_found(struct editing *editing, const struct tool_edit *edit, const char *which)
+{
+    uint64_t hits = count_hits(&editing->content, &edit->old_text, &editing->lines);
+    int r;
+
+    if (hits == 0) {
+        const struct tool_text content = { editing->content.data, editing->content.len };
+
+        edit_explain_miss(editing->path, which, &content, &edit->old_text, editing->reply);
+        return -ENOENT;
+    }
+    if (hits > 1 && !edit->all) {
+        tool_refuse(editing->reply,
+                    "%sold_string occurs %" PRIu64 " times in '%s' (lines %s). Give more of the "
+                    "lines around the one that is meant, or set replace_all. Nothing was changed.",
+                    which, hits, editing->path, editing->lines.data);
+        return -EEXIST;
+    }
+    r = replace(editing, &edit->old_text, &edit->new_text);
+    if (r < 0)
+        return refuse_edit(editing, which,
+                           r == -ENOBUFS ? "The file would be larger than 64 MiB."
+                                         : "The sandbox's memory is used up.");
+    return 0;
+}
+
+/* A model sees no difference between LF and CRLF, so it need not make one: what is in a file that
+ * has CRLF is found with LF, and what is put there gets CRLF. */
+static int run_one(struct editing *editing, const struct tool_edit *edit, const char *which)
+{
+    cleanup_with(buf_done) struct buf old_crlf = BUF_INIT(2 * TOOL_PARAMS_MAX);
+    cleanup_with(buf_done) struct buf new_crlf = BUF_INIT(2 * TOOL_PARAMS_MAX);
+    struct tool_edit meant = *edit;
+    bool is_all = false, has_lf = memchr(edit->old_text.data, '\n', edit->old_text.len);
+    bool has_new_lf = memchr(edit->new_text.data, '\n', edit->new_text.len);
+
+    if (edit->old_text.len == 0)
+        return refuse_edit(editing, which,
+                           "old_string is empty. Use write_file to write a whole file.");
+    if (edit->old_text.len == edit->new_text.len &&
+        memcmp(edit->old_text.data, edit->new_text.data, edit->old_text.len) == 0)
+        return refuse_edit(editing, which, "old_string and new_string are the same.");
+    if ((has_lf || has_new_lf) && has_crlf(&editing->content, &is_all)) {
+        bool is_exact = editing->content.len > 0 &&
+                        find(&editing->content, editing->content.data, &edit->old_text);
+
+        if (to_crlf(&edit->old_text, &old_crlf) < 0 || to_crlf(&edit->new_text, &new_crlf) < 0)
+            return refuse_edit(editing, which, "The sandbox's memory is used up.");
+        if (!is_exact)
+            meant.old_text = (struct tool_text){ old_crlf.data, old_crlf.len };
+        if (new_crlf.len > 0 && (is_all || !is_exact))
+            meant.new_text = (struct tool_text){ new_crlf.data, new_crlf.len };
+    }
+    return replace_found(editing, &meant, which);
+}
+
+/* --- all of them ------------------------------------------------------------------------------ */
+
+static int run_all(struct editing *editing, const struct tool_edit *edits, size_t count)
+{
+    char which[WHICH_MAX] = "";
+    int r = 0;
+
+    if (!editing->content.data && buf_add(&editing->content, "", 0) < 0)
+        return refuse_edit(editing, "", "The sandbox's memory is used up.");
+    for (size_t i = 0; r == 0 && i < count; i++) {
+        if (count > 1)
+            (void)snprintf(which, sizeof(which), "Edit %zu of %zu: ", i + 1, count);
+        r = run_one(editing, &edits[i], which);
+    }
+    return r;
+}
+
+static void tell(const struct editing *editing, size_t count)
+{
+    struct buf *out = &editing->reply->content;
+
+    (void)buf_printf(out, "Replaced %s in '%s'", text_count(editing->replaced, "occurrence"),
+                     editing->path);
+    if (count == 1)
+        (void)buf_printf(out, " (line%s %s)", editing->replaced == 1 ? "" : "s",
+                         editing->lines.data);
+    else
+        (void)buf_printf(out, " with %zu edits", count);
+    (void)buf_add_str(out, ".");
+    place_tell(&editing->place, editing->reply);
+}
+
+void edit_run(const struct tool_text *path, const struct tool_edit *edits, size_t count,
+              struct tool_reply *reply)
+{
+    cleanup_with(editing_done) struct editing editing = {
+        .path = path->data,
+        .place.dir_fd = -EBADF,
+        .content.max = EDIT_BYTES_MAX + 1,
+        .next.max = EDIT_BYTES_MAX + 1,
+        .lines.max = 1024,
+        .reply = reply,
+    };
+    cleanup_close int fd = -EBADF;
+    int r = 0;
+
+    if (!path_full(path, editing.full, reply))
+        return;
+    for (int i = 0; i < LOAD_TRIES && (r = load(&editing, &fd)) == -EAGAIN; i++)
+        continue;
+    if (r == -EAGAIN)
+        tool_refuse(reply, "'%s' is being replaced all the time. Nothing was changed.",
+                    editing.path);
+    if (r == 0)
+        r = run_all(&editing, edits, count);
+    if (r < 0)
+        return;
+    r = place_write(&editing.place, editing.content.data, editing.content.len, true);
+    if (r == -ESTALE)
+        tool_refuse(reply,
+                    "'%s' was changed by somebody else meanwhile. Nothing was changed; read "
+                    "it again.",
+                    editing.path);
+    else if (r < 0)
+        (void)path_refuse(reply, "write", editing.path, editing.full, r);
+    else
+        tell(&editing, count);
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+/* holt-tools: a tool worker. holt-init starts it with its socket as descriptor 3 and with nothing
+ * else, already behind the sandbox's filter and with its capabilities. */
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "tools/serve.h"
+
+enum { SOCKET_FD = 3 };
+
+int main(void)
+{
+    /* Run by anybody else: from inside a sandbox it can be, as /proc/PID/exe. */
+    if (fcntl(SOCKET_FD, F_SETFD, FD_CLOEXEC) < 0)
+        return 1;
+    (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    (void)prctl(PR_SET_NAME, "holt-tools", 0, 0, 0);
+    (void)umask(022);
+    return tools_serve(SOCKET_FD) < 0;
+}
