@@ -92,9 +92,9 @@ void exchange_explain_cancel(const struct exchange *exchange, struct err *err)
         (void)exchange_is_late(exchange, err);
 }
 
-static int too_large(struct err *err)
+static int too_large(const struct exchange *exchange, struct err *err)
 {
-    return err_set(err, ERR_EXHAUSTED, "the request is larger than %d bytes", BODY_MAX);
+    return err_set(err, ERR_EXHAUSTED, "the request is larger than %zu bytes", exchange->body.max);
 }
 
 /* A client that asks for what it cannot have is answered as if it had not asked. Behind TLS the
@@ -128,7 +128,8 @@ static bool is_announced_too_large(const struct exchange *exchange,
     const char *text = header_get(connection, MHD_HTTP_HEADER_CONTENT_LENGTH);
     uint64_t len = 0;
 
-    return !exchange->route->upload && text && (parse_u64(text, &len) < 0 || len > BODY_MAX);
+    return !exchange->route->upload && text &&
+           (parse_u64(text, &len) < 0 || len > exchange->body.max);
 }
 
 /* We speak version 1 without compression; a client that insists on more is told so. */
@@ -172,6 +173,8 @@ static int timeout_read(struct exchange *exchange, struct MHD_Connection *connec
 /* What its header says about a call is known before its body is looked at. */
 static enum MHD_Result call_begin(struct exchange *exchange, struct MHD_Connection *connection)
 {
+    if (exchange->route->is_large)
+        exchange->body.max = ENVELOPE_HEADER_SIZE + ENVELOPE_LARGE_MAX;
     exchange->is_raw = wants_raw(exchange, connection);
     exchange->call = (struct call){
         .host = exchange->listener->host,
@@ -183,7 +186,7 @@ static enum MHD_Result call_begin(struct exchange *exchange, struct MHD_Connecti
             MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd,
     };
     if (is_announced_too_large(exchange, connection)) {
-        (void)too_large(&exchange->err);
+        (void)too_large(exchange, &exchange->err);
         return exchange_fail(exchange, connection, &exchange->err);
     }
     exchange->is_failed = access_check(exchange, &exchange->err) < 0 ||
@@ -294,20 +297,20 @@ enum MHD_Result exchange_receive(struct exchange *exchange, const char *data, si
         return discard(exchange, len);
     if (buf_add(&exchange->body, data, len) < 0) {
         exchange->is_failed = true;
-        (void)too_large(&exchange->err);
+        (void)too_large(exchange, &exchange->err);
         buf_done(&exchange->body);
     }
     return MHD_YES;
 }
 
 /* The one message of a stream's request. */
-static int envelope_unwrap(const struct buf *body, struct envelope *ret, struct err *err)
+static int envelope_unwrap(const struct buf *body, size_t max, struct envelope *ret,
+                           struct err *err)
 {
-    long size = envelope_parse(body->data, body->len, ret);
+    long size = envelope_parse_up_to(body->data, body->len, max, ret);
 
     if (size == -EMSGSIZE)
-        return err_set(err, ERR_EXHAUSTED, "the message is larger than %d bytes",
-                       ENVELOPE_PAYLOAD_MAX);
+        return err_set(err, ERR_EXHAUSTED, "the message is larger than %zu bytes", max);
     if (size <= 0 || ret->is_end)
         return err_set(err, ERR_INVALID, "the body is not an enveloped message");
     if ((size_t)size != body->len)
@@ -320,13 +323,17 @@ static int request_parse(const struct exchange *exchange, json_t **ret, struct e
     struct envelope message = { .payload = exchange->body.data, .len = exchange->body.len };
 
     if (exchange->route->stream) {
-        int r = envelope_unwrap(&exchange->body, &message, err);
+        int r = envelope_unwrap(
+            &exchange->body, exchange->route->is_large ? ENVELOPE_LARGE_MAX : ENVELOPE_PAYLOAD_MAX,
+            &message, err);
 
         if (r < 0)
             return r;
     }
     if (message.len == 0)
         return err_set(err, ERR_INVALID, "the message is empty; {} is the least");
+    if (exchange->route->is_large)
+        return json_parse_with_nul(message.payload, message.len, ret, err);
     return json_parse_object(message.payload, message.len, ret, err);
 }
 

@@ -9,7 +9,7 @@
 struct buf;
 
 /* Most bytes of an answer that is not a stream. */
-enum { REPLY_MAX = 16 * 1024 * 1024 };
+enum { REPLY_MAX = 32 * 1024 * 1024 };
 
 struct refusal {
     unsigned http_status;

@@ -25,7 +25,7 @@ struct stream_reply {
     struct stream_owner owner;
 };
 
-enum { STREAM_BUFFER_MAX = 2 * ENVELOPE_PAYLOAD_MAX };
+enum { STREAM_BUFFER_MAX = ENVELOPE_LARGE_MAX + ENVELOPE_PAYLOAD_MAX };
 
 int message_begin(struct buf *out)
 {

@@ -14,10 +14,10 @@
 #include "base/parse.h"
 #include "base/xalloc.h"
 
-int json_parse_object(const char *text, size_t len, json_t **ret_object, struct err *err)
+static int parse(const char *text, size_t len, size_t flags, json_t **ret_object, struct err *err)
 {
     json_error_t why;
-    json_t *value = json_loadb(text, len, JSON_REJECT_DUPLICATES, &why);
+    json_t *value = json_loadb(text, len, flags, &why);
 
     if (!value)
         return err_set(err, ERR_INVALID, "not valid JSON at byte %d: %s", why.position, why.text);
@@ -27,6 +27,16 @@ int json_parse_object(const char *text, size_t len, json_t **ret_object, struct 
     }
     *ret_object = value;
     return 0;
+}
+
+int json_parse_object(const char *text, size_t len, json_t **ret_object, struct err *err)
+{
+    return parse(text, len, JSON_REJECT_DUPLICATES, ret_object, err);
+}
+
+int json_parse_with_nul(const char *text, size_t len, json_t **ret_object, struct err *err)
+{
+    return parse(text, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, ret_object, err);
 }
 
 static int wrong_type(const char *name, const char *wanted, struct err *err)

@@ -18,6 +18,9 @@ static inline void json_unref_slot(json_t **value)
 /* Parses one JSON object and nothing behind it. */
 int json_parse_object(const char *text, size_t len, json_t **ret_object, struct err *err);
 
+/* The same where texts may have a NUL inside: who takes one for a C text must look for it. */
+int json_parse_with_nul(const char *text, size_t len, json_t **ret_object, struct err *err);
+
 /* A field by its JSON name ("sandboxId") or the one in the .proto ("sandbox_id"), as proto3 asks of
  * readers; NULL where it is absent or null, which are alike. */
 json_t *json_field(const json_t *object, const char *name);

@@ -14,7 +14,7 @@
 #include "holt.h"
 
 enum {
-    REPLY_MAX = 16 * 1024 * 1024,
+    REPLY_MAX = 32 * 1024 * 1024,
     METHOD_MAX = 128,
     PAUSE_FIRST_MS = 50, /* between attempts, doubled each time */
     PAUSE_MAX_MS = 2000,
@@ -124,7 +124,7 @@ int client_call(struct holt *holt, const struct client_call *call, json_t **ret_
     }
     if (r < 0)
         return -1;
-    if (json_parse_object(answer, strlen(answer), ret_reply, &err) < 0)
+    if (json_parse_with_nul(answer, strlen(answer), ret_reply, &err) < 0)
         return error_set(error, "internal", "the daemon's answer cannot be read: %s", err.msg);
     return 0;
 }

@@ -16,7 +16,7 @@ static int take(const struct messages_call *call, const char *text, size_t len,
     struct err err;
     int r;
 
-    if (json_parse_object(text, len, &message, &err) < 0)
+    if (json_parse_with_nul(text, len, &message, &err) < 0)
         return error_set(error, "internal", "the daemon's answer cannot be read: %s", err.msg);
     reading.result = result_new(0, message);
     r = call->each(call->context, &reading, message, error);

@@ -177,7 +177,7 @@ const char *const *read_texts(struct reading *reading, const json_t *object, con
 const char *read_bytes(struct reading *reading, const json_t *object, const char *name,
                        size_t *ret_len)
 {
-    cleanup_with(buf_done) struct buf bytes = BUF_INIT(ENVELOPE_PAYLOAD_MAX);
+    cleanup_with(buf_done) struct buf bytes = BUF_INIT(ENVELOPE_LARGE_MAX);
     struct err err;
 
     note(reading, json_get_bytes(object, name, &bytes, &err), &err);

@@ -17,7 +17,7 @@
 enum {
     RAW_RECEIVE = 256 * 1024,
     /* The longest envelope that is not whole yet, and what one receive can add to it. */
-    WAITING_MAX = ENVELOPE_HEADER_SIZE + ENVELOPE_PAYLOAD_MAX + 64 * 1024,
+    WAITING_MAX = ENVELOPE_HEADER_SIZE + ENVELOPE_LARGE_MAX + 64 * 1024,
 };
 
 _Static_assert(RAW_RECEIVE >= RAW_HEADER_SIZE + RAW_WHOLE_MAX, "one frame is received whole");
@@ -34,13 +34,13 @@ static int stream_open(struct holt *holt, const char *method, const char *reques
                        struct http_request *http_request, struct holt_stream **ret,
                        struct holt_error *error)
 {
-    cleanup_with(buf_done) struct buf body = BUF_INIT(ENVELOPE_HEADER_SIZE + ENVELOPE_PAYLOAD_MAX);
+    cleanup_with(buf_done) struct buf body = BUF_INIT(ENVELOPE_HEADER_SIZE + ENVELOPE_LARGE_MAX);
     struct connection *connection;
     struct holt_stream *stream;
 
-    if (envelope_add(&body, request, strlen(request)) < 0)
+    if (envelope_add_large(&body, request, strlen(request)) < 0)
         return error_set(error, "invalid_argument", "the request is longer than %d bytes",
-                         ENVELOPE_PAYLOAD_MAX);
+                         ENVELOPE_LARGE_MAX);
     http_request->content_type = "application/connect+json";
     http_request->reply_max = WAITING_MAX;
     http_request->body = body.data;
@@ -69,13 +69,14 @@ int holt_stream_open_raw(struct holt *holt, const char *method, const char *requ
     return stream_open(holt, method, request, &http_request, ret, error);
 }
 
-/* The envelope at the position, as envelope_parse says. */
+/* The envelope at the position, as envelope_parse_up_to says. */
 static ssize_t parse_waiting(const struct holt_stream *stream, struct envelope *ret)
 {
     const struct buf *body = &stream->connection->http.body;
 
     return body->len > stream->position
-               ? envelope_parse(body->data + stream->position, body->len - stream->position, ret)
+               ? envelope_parse_up_to(body->data + stream->position, body->len - stream->position,
+                                      ENVELOPE_LARGE_MAX, ret)
                : 0;
 }
 

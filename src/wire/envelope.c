@@ -26,8 +26,6 @@ static int add(struct buf *out, unsigned char flags, const void *payload, size_t
     };
     int r;
 
-    if (len > ENVELOPE_PAYLOAD_MAX)
-        return -EMSGSIZE;
     r = buf_reserve(out, sizeof(header) + len);
     if (r < 0)
         return r;
@@ -37,7 +35,12 @@ static int add(struct buf *out, unsigned char flags, const void *payload, size_t
 
 int envelope_add(struct buf *out, const void *payload, size_t len)
 {
-    return add(out, FLAG_MESSAGE, payload, len);
+    return len > ENVELOPE_PAYLOAD_MAX ? -EMSGSIZE : add(out, FLAG_MESSAGE, payload, len);
+}
+
+int envelope_add_large(struct buf *out, const void *payload, size_t len)
+{
+    return len > ENVELOPE_LARGE_MAX ? -EMSGSIZE : add(out, FLAG_MESSAGE, payload, len);
 }
 
 int envelope_add_end(struct buf *out, const struct err *err)
@@ -57,6 +60,11 @@ int envelope_add_end(struct buf *out, const struct err *err)
 
 ssize_t envelope_parse(const void *data, size_t len, struct envelope *ret)
 {
+    return envelope_parse_up_to(data, len, ENVELOPE_PAYLOAD_MAX, ret);
+}
+
+ssize_t envelope_parse_up_to(const void *data, size_t len, size_t max, struct envelope *ret)
+{
     const unsigned char *bytes = data;
     size_t payload;
 
@@ -65,7 +73,7 @@ ssize_t envelope_parse(const void *data, size_t len, struct envelope *ret)
     if (len < ENVELOPE_HEADER_SIZE)
         return 0;
     payload = (size_t)bytes[1] << 24 | (size_t)bytes[2] << 16 | (size_t)bytes[3] << 8 | bytes[4];
-    if (payload > ENVELOPE_PAYLOAD_MAX)
+    if (payload > max)
         return -EMSGSIZE;
     if (len - ENVELOPE_HEADER_SIZE < payload)
         return 0;
