@@ -53,6 +53,13 @@ static const struct route routes[] = {
     { "/holt.v1.FileService/Pull", .stream = file_service_pull, .can_be_raw = true,
       .only_looks = true },
     { "/holt.v1.FileService/Push", .upload = file_service_push, .can_be_raw = true },
+    /* What a tool may do is known when it is: a token that may only read gets those that look. */
+    { "/holt.v1.ToolService/Execute", .unary = tool_service_execute, .only_looks = true,
+      .is_large = true },
+    { "/holt.v1.ToolService/ExecuteStream", .stream = tool_service_execute_stream,
+      .only_looks = true, .is_large = true },
+    { "/holt.v1.ToolService/List", .unary = tool_service_list, .only_looks = true },
+    { "/holt.v1.ToolService/ReadOutput", .unary = tool_service_read_output, .only_looks = true },
     { "/holt.v1.TemplateService/Import", .stream = template_service_import },
     { "/holt.v1.TemplateService/List", .unary = template_service_list, .only_looks = true },
     { "/holt.v1.TemplateService/Remove", .unary = template_service_remove },

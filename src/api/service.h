@@ -63,6 +63,9 @@ upload_fn file_service_write, file_service_push;
 unary_fn file_service_stat, file_service_list, file_service_make_dir, file_service_move,
     file_service_remove;
 
+unary_fn tool_service_execute, tool_service_list, tool_service_read_output;
+stream_fn tool_service_execute_stream;
+
 stream_fn template_service_import;
 unary_fn template_service_list, template_service_remove, template_service_commit;
 

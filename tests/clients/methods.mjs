@@ -192,6 +192,28 @@ await claim("shells_remember", async () => {
   assert.equal((await holt.shell.list({ sandboxId })).shells.length, 0);
 });
 
+await claim("tools_are_listed_and_called", async () => {
+  const { tools } = await holt.tool.list({});
+  assert.ok(tools.length >= 27);
+  const bash = tools.find((each) => each.name === "bash");
+  assert.deepEqual(bash.inputSchema.required, ["cmd"]);
+  assert.deepEqual([bash.tier, bash.readOnly, bash.openWorld], [2, false, true]);
+  const call = { sandboxId, tool: "bash", params: { cmd: "seq 100000; exit 3" }, toolCallId: "once", maxOutputTokens: 100n };
+  const result = await holt.tool.execute(call);
+  assert.deepEqual([result.exitCode, result.tier, result.repeatedCall], [3, 2, false]);
+  assert.ok(result.truncated.total > 588000n && result.truncated.shown < 1000n);
+  const { text: rest, total } = await holt.tool.readOutput({ sandboxId, handle: result.truncated.handle, offset: 2n, limit: 4n });
+  assert.deepEqual([rest, total], ["2\n3\n", result.truncated.total]);
+  const events = (await all(holt.tool.executeStream(call))).map((each) => each.event);
+  assert.equal(events.at(-1).case, "result");
+  assert.equal(events.at(-1).value.repeatedCall, true);
+  assert.deepEqual(events.at(-1).value.content, result.content);
+  const other = (await all(holt.tool.executeStream({ ...call, toolCallId: "", params: { cmd: "echo said" } })))
+    .map((each) => each.event);
+  assert.match(other.filter((each) => each.case === "progress").map((each) => each.value.content).join(""), /said/);
+  await refused(Code.NotFound, holt.tool.execute({ sandboxId, tool: "bsh" }));
+});
+
 await claim("turns_are_rolled_back_and_compared", async () => {
   const write = (words) => all(holt.process.exec({ sandboxId, process: { args: ["sh", "-c", `echo ${words} > /workspace/a`] } }));
   await write("1");
