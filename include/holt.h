@@ -917,7 +917,7 @@ HOLT_API int holt_file_watch(struct holt *holt, const char *sandbox,
 /* --- environments ----------------------------------------------------------------------------- */
 
 /* An environment is bound to one sandbox and knows what can be done with it: what its daemon cannot
- * do fails with "unimplemented", without a call. Running tools in it by name is not there yet. */
+ * do fails with "unimplemented", without a call. */
 struct holt_env;
 
 /* What an environment must be able to do (struct holt_sandbox_options). */
@@ -957,7 +957,7 @@ HOLT_API int holt_env_resume(struct holt_env *env, int64_t deadline, struct holt
 /* Destroys the sandbox. Again, it does nothing. */
 HOLT_API int holt_env_destroy(struct holt_env *env, int64_t deadline, struct holt_error *error);
 
-/* As holt_turn, holt_snapshot_create, holt_rollback and holt_exec. */
+/* As holt_turn, holt_snapshot_create, holt_rollback, holt_exec and holt_tool_execute. */
 HOLT_API int holt_env_turn(struct holt_env *env, int64_t deadline, struct holt_snapshot **ret,
                            struct holt_error *error);
 HOLT_API int holt_env_snapshot(struct holt_env *env, const char *name, int64_t deadline,
@@ -966,7 +966,14 @@ HOLT_API int holt_env_rollback(struct holt_env *env, const char *snapshot, int64
                                struct holt_error *error);
 HOLT_API int holt_env_exec(struct holt_env *env, const struct holt_command *command,
                            int64_t deadline, struct holt_result **ret, struct holt_error *error);
+struct holt_tool_call;
+struct holt_tool_result;
+HOLT_API int holt_env_execute_tool(struct holt_env *env, const struct holt_tool_call *call,
+                                   int64_t deadline, struct holt_tool_result **ret,
+                                   struct holt_error *error);
 
 #ifdef __cplusplus
 }
 #endif
+
+#include "holt_tool.h"

@@ -195,3 +195,11 @@ int holt_env_exec(struct holt_env *env, const struct holt_command *command, int6
         return -1;
     return holt_exec(env->holt, env->id, command, deadline, ret, error);
 }
+
+int holt_env_execute_tool(struct holt_env *env, const struct holt_tool_call *call, int64_t deadline,
+                          struct holt_tool_result **ret, struct holt_error *error)
+{
+    if (check(env, 0, error) < 0)
+        return -1;
+    return holt_tool_execute(env->holt, env->id, call, deadline, ret, error);
+}
