@@ -32,7 +32,7 @@ int call_try(struct holt *holt, const char *method, json_t *request, json_t **re
         return fail(error, "invalid_argument", "an argument is not UTF-8");
     if (holt_call(holt, method, text, HOLT_NO_DEADLINE, &answer, error) < 0)
         return -1;
-    if (json_parse_object(answer, strlen(answer), &reply, &err) < 0)
+    if (json_parse_with_nul(answer, strlen(answer), &reply, &err) < 0)
         return fail(error, "internal", "the daemon's answer cannot be read");
     if (ret_reply)
         *ret_reply = TAKE_PTR(reply);
@@ -63,7 +63,7 @@ static int follow(struct holt_stream *stream, call_fn each, void *context, struc
         struct err err;
         int status;
 
-        if (json_parse_object(text, len, &message, &err) < 0)
+        if (json_parse_with_nul(text, len, &message, &err) < 0)
             return report_unreadable(err.msg);
         status = each(message, context);
         if (status != STATUS_OK)

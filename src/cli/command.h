@@ -88,6 +88,8 @@ extern const struct command command_shell;
 extern const struct command command_sh;
 extern const struct command command_shells;
 extern const struct command command_shells_rm;
+extern const struct command command_tool;
+extern const struct command command_tools;
 extern const struct command command_turn;
 extern const struct command command_snapshot;
 extern const struct command command_snapshots;

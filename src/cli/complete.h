@@ -9,6 +9,6 @@ void complete_words(int count, char *const *words);
 void complete_offer(const char *start, const char *word, const char *what);
 
 /* The names of a kind of thing that the daemon knows: the kind is what operands and arguments are
- * called in --help ("ID", "TEMPLATE", "SNAPSHOT", "PROCESS", "SHELL"), or "ID:"; sandbox is whose,
- * or NULL. Asks a daemon that is there, quickly, and is silent about everything else. */
+ * called in --help ("ID", "TEMPLATE", "SNAPSHOT", "PROCESS", "SHELL", "TOOL"), or "ID:"; sandbox is
+ * whose, or NULL. Asks a daemon that is there, quickly, and is silent about everything else. */
 void complete_names(const char *kind, const char *sandbox, const char *start);

@@ -35,6 +35,9 @@ const struct command *const commands[] = {
     &command_shells,
     &command_shells_rm,
 
+    &command_tool,
+    &command_tools,
+
     &command_turn,
     &command_snapshot,
     &command_snapshots,
