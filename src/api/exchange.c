@@ -270,7 +270,7 @@ enum MHD_Result exchange_begin(const struct listener *listener, struct MHD_Conne
     if (exchange->refusal)
         return MHD_YES;
     exchange->page = page;
-    if (page)
+    if (page || exchange_is_mcp(path, verb, &exchange->mcp_verb))
         return MHD_YES;
     exchange->route = route_find(path);
     exchange->refusal =
@@ -406,6 +406,8 @@ enum MHD_Result exchange_answer(struct exchange *exchange, struct MHD_Connection
         return page_answer(exchange, connection);
     if (exchange->refusal)
         return reply_refuse(connection, exchange->refusal);
+    if (exchange->mcp_verb != MCP_NONE)
+        return exchange_answer_mcp(exchange, connection);
     guarded_allow(exchange->guarded, GUARD_FOREVER);
     if (!exchange->intake) {
         exchange->started_ns = guard_clock_ns(); /* a slow client is not the method's time */

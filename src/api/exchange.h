@@ -9,6 +9,7 @@
 
 struct exchange;
 struct host;
+struct mcp_sessions;
 struct raw_sessions;
 struct token_store;
 
@@ -20,6 +21,7 @@ struct listener {
     struct door door;
     struct token_store *tokens;
     struct raw_sessions *raw_sessions;
+    struct mcp_sessions *mcp;
 };
 
 /* The header is here. Makes *ret, unless the request is refused and answered at once. */

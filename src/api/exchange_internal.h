@@ -21,12 +21,16 @@ struct stream;
 struct upload;
 struct upload_intake;
 
+/* How /mcp is asked; MCP_NONE: the request is to another path. */
+enum mcp_verb { MCP_NONE, MCP_POST, MCP_DELETE, MCP_OTHER };
+
 struct exchange {
     const struct listener *listener;
     struct guarded *guarded; /* its connection */
     const struct page *page; /* at most one of these three; none: a page that does not exist */
     const struct route *route;
     const struct refusal *refusal;
+    enum mcp_verb mcp_verb;
     enum token_access access;
     bool is_stranger; /* refused at the door */
     struct call call;
@@ -71,3 +75,7 @@ enum MHD_Result exchange_answer_stream(struct exchange *exchange, struct MHD_Con
                                        const json_t *request);
 enum MHD_Result exchange_answer_raw(struct exchange *exchange, struct MHD_Connection *connection,
                                     const json_t *request);
+
+/* Whether a request is one of the Model Context Protocol, and its answer. */
+bool exchange_is_mcp(const char *path, const char *verb, enum mcp_verb *ret);
+enum MHD_Result exchange_answer_mcp(struct exchange *exchange, struct MHD_Connection *connection);

@@ -11,6 +11,7 @@
 #include "api/exchange.h"
 #include "api/guard.h"
 #include "api/listen.h"
+#include "api/mcp_session.h"
 #include "api/raw_session.h"
 #include "api/tls.h"
 #include "api/token.h"
@@ -45,8 +46,9 @@ struct api {
     struct server local;
     struct server tcp;
     struct token_store *tokens;
-    char *socket_path; /* that we made; NULL where somebody handed us the socket */
-    char *listen;      /* for the doors, which the configuration may not outlive */
+    struct mcp_sessions *mcp; /* of both */
+    char *socket_path;        /* that we made; NULL where somebody handed us the socket */
+    char *listen;             /* for the doors, which the configuration may not outlive */
     char *hosts;
     char *origins;
     char tcp_address[64];
@@ -117,6 +119,7 @@ static void server_init(struct server *server, struct api *api, struct host *hos
     server->quiet_fd = -1;
     server->listener.host = host;
     server->listener.tokens = api->tokens;
+    server->listener.mcp = api->mcp;
     server->listener.door = (struct door){
         .listen = api->listen,
         .hosts = api->hosts,
@@ -271,6 +274,7 @@ int api_start(const struct config *config, struct host *host, struct api **ret, 
     api->hosts = xstrdup(config->listen_hosts);
     api->origins = xstrdup(config->listen_origins);
     r = token_store_open(config->state, &api->tokens, err);
+    api->mcp = mcp_sessions_new(host);
     server_init(&api->local, api, host);
     server_init(&api->tcp, api, host);
     if (r == 0)
@@ -302,6 +306,7 @@ void api_stop(struct api *api)
         return;
     server_stop(&api->tcp);
     server_stop(&api->local);
+    mcp_sessions_free(api->mcp);
     token_store_close(api->tokens);
     if (api->socket_path)
         (void)unlink(api->socket_path);

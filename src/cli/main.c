@@ -46,6 +46,8 @@ const struct command *const commands[] = {
     &command_fork,
     &command_diff,
 
+    &command_mcp,
+
     &command_template_import,
     &command_template_commit,
     &command_template_ls,

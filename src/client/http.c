@@ -28,6 +28,41 @@ static bool is_interim(const struct http_parser *parser)
     return parser->status_code / 100 == 1 && !is_upgrade(parser);
 }
 
+/* Adds to a text as much as fits, and makes it empty where that is not all. */
+static void text_add(char *text, size_t size, const char *data, size_t len)
+{
+    size_t had = strlen(text);
+
+    if (had + len >= size) {
+        text[0] = '\0';
+        return;
+    }
+    memcpy(text + had, data, len);
+    text[had + len] = '\0';
+}
+
+static int on_field(struct http_parser *parser, const char *data, size_t len)
+{
+    struct http *http = parser->data;
+
+    if (http->has_value)
+        http->field[0] = '\0';
+    http->has_value = false;
+    text_add(http->field, sizeof(http->field), data, len);
+    return 0;
+}
+
+static int on_value(struct http_parser *parser, const char *data, size_t len)
+{
+    struct http *http = parser->data;
+    struct http_wanted *wanted = http->wanted;
+
+    http->has_value = true;
+    if (wanted && strcasecmp(wanted->name, http->field) == 0)
+        text_add(wanted->value, sizeof(wanted->value), data, len);
+    return 0;
+}
+
 static int on_headers(struct http_parser *parser)
 {
     struct http *http = parser->data;
@@ -58,6 +93,8 @@ static int on_complete(struct http_parser *parser)
 }
 
 static const struct http_parser_settings settings = {
+    .on_header_field = on_field,
+    .on_header_value = on_value,
     .on_headers_complete = on_headers,
     .on_body = on_body,
     .on_message_complete = on_complete,
@@ -93,18 +130,21 @@ static void begin_reply(struct http *http, size_t reply_max)
     http->body.max = reply_max;
     http->has_head = http->is_complete = http->can_reuse = http->is_overfull = false;
     http->is_upgraded = false;
+    http->field[0] = '\0';
+    http->has_value = false;
 }
 
 static int write_head(struct buf *head, const struct http_request *request)
 {
     int left = deadline_left(request->deadline);
     int r = buf_printf(head,
-                       "POST /%s HTTP/1.1\r\n"
+                       "%s /%s HTTP/1.1\r\n"
                        "Host: %s\r\n"
                        "User-Agent: libholt/" HOLT_VERSION "\r\n"
                        "Content-Type: %s\r\n"
                        "Connect-Protocol-Version: 1\r\n",
-                       request->path, request->authority, request->content_type);
+                       request->verb ? request->verb : "POST", request->path, request->authority,
+                       request->content_type);
 
     if (r == 0)
         r = request->is_chunked ? buf_add_str(head, "Transfer-Encoding: chunked\r\n")
@@ -115,6 +155,8 @@ static int write_head(struct buf *head, const struct http_request *request)
         r = buf_printf(head, "Authorization: Bearer %s\r\n", request->token);
     if (r == 0 && request->upgrade)
         r = buf_printf(head, "Connection: Upgrade\r\nUpgrade: %s\r\n", request->upgrade);
+    if (r == 0 && request->headers)
+        r = buf_add_str(head, request->headers);
     return r < 0 ? r : buf_add_str(head, "\r\n");
 }
 
@@ -137,6 +179,7 @@ int http_send(struct http *http, const struct http_request *request, struct holt
 
     begin_reply(http, request->reply_max);
     http->can_upgrade = request->upgrade != NULL;
+    http->wanted = request->wanted;
     http->deadline = request->deadline;
     if (!http->link)
         return error_set(error, "unavailable", "there is no connection");

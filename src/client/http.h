@@ -14,6 +14,12 @@
 struct holt_error;
 struct link;
 
+/* A header of the reply that somebody wants; of the others nothing is kept. */
+struct http_wanted {
+    const char *name;
+    char value[128]; /* "": it is not there, or too long */
+};
+
 struct http {
     struct link *link; /* NULL: not connected */
     int64_t deadline;  /* of the request that was sent last */
@@ -25,18 +31,24 @@ struct http {
     bool is_overfull;
     bool can_upgrade; /* it was asked for */
     bool is_upgraded; /* the reply was 101; what came behind it is in body */
+    struct http_wanted *wanted;
+    char field[64]; /* the name of the header that is being parsed, or the beginning of it */
+    bool has_value; /* some of what belongs to it was seen */
 };
 
 struct http_request {
+    const char *verb; /* NULL: POST */
     const char *authority;
-    const char *path; /* without the leading slash */
+    const char *path;    /* without the leading slash */
+    const char *headers; /* further ones, each with its end of line; NULL: none */
     const char *content_type;
     const char *token;   /* NULL: none */
     const char *upgrade; /* the protocol that the connection is asked for; NULL: none */
     const void *body;
     size_t len;
-    bool is_chunked;  /* there is no body yet: it comes with http_send_chunk */
-    size_t reply_max; /* bytes of body that may wait to be taken */
+    bool is_chunked;            /* there is no body yet: it comes with http_send_chunk */
+    size_t reply_max;           /* bytes of body that may wait to be taken */
+    struct http_wanted *wanted; /* must stay until the reply's status was read; NULL: none */
     int64_t deadline; /* of all that follows, up to the end of the reply; told to the daemon */
 };
 

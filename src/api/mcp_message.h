@@ -1,0 +1,57 @@
+/* JSON-RPC 2.0 as the Model Context Protocol uses it: what a message is, and what answers one. */
+#pragma once
+
+#include <jansson.h>
+#include <stddef.h>
+
+struct err;
+
+enum mcp_code {
+    MCP_PARSE_ERROR = -32700,
+    MCP_INVALID_REQUEST = -32600,
+    MCP_NO_METHOD = -32601,
+    MCP_INVALID_PARAMS = -32602,
+    MCP_INTERNAL = -32603,
+    MCP_REFUSED = -32000, /* from here on our own: what Holt itself refuses */
+    MCP_NO_SESSION = -32001,
+};
+
+enum {
+    MCP_TEXT_MAX = 240,
+    MCP_ID_MAX = 256, /* bytes of an id that is a text */
+};
+
+/* Why a message is not answered with a result. */
+struct mcp_fault {
+    enum mcp_code code;
+    char text[MCP_TEXT_MAX];
+};
+
+/* Fills it; -1, so that a caller can return it. */
+int mcp_fault(struct mcp_fault *fault, enum mcp_code code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+enum mcp_kind { MCP_REQUEST, MCP_NOTIFICATION, MCP_RESPONSE };
+
+/* Points into the value it was read from. */
+struct mcp_message {
+    enum mcp_kind kind;
+    json_t *id; /* of a request or response, a text or a number */
+    const char *method;
+    const json_t *params; /* an object; NULL: none */
+};
+
+/* Text to a value, of whatever kind: 0 or -1. */
+int mcp_parse(const char *text, size_t len, json_t **ret, struct mcp_fault *fault);
+
+/* 0 or -1; ret->id is set in any case, where it can be told, so that a refusal reaches whoever
+ * waits for it. */
+int mcp_message_read(const json_t *value, struct mcp_message *ret, struct mcp_fault *fault);
+
+/* Answers to the request with this id (NULL: it is not known); NULL when there is no memory.
+ * mcp_result takes the result. */
+json_t *mcp_result(json_t *id, json_t *result);
+json_t *mcp_failure(json_t *id, const struct mcp_fault *fault);
+
+/* The same for an error of the host, which keeps its cause and its remedy. */
+json_t *mcp_failure_of(json_t *id, const struct err *err);

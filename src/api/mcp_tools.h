@@ -1,0 +1,13 @@
+/* Tools as the Model Context Protocol tells of them. */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+
+struct tool_result;
+
+/* {"tools": [...]}: all, or those that change nothing. NULL: no memory. */
+json_t *mcp_tools_json(bool only_looks);
+
+/* A CallToolResult. */
+json_t *mcp_tool_result_json(const struct tool_result *result);

@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/mcp_bridge.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "cli/mcp_sandbox.h"
+#include "cli/report.h"
+#include "cli/run_signals.h"
+#include "client/mcp.h"
+#include "holt.h"
+
+enum {
+    LINE_MAX_BYTES = 4 * 1024 * 1024, /* as the daemon's */
+    READ_SIZE = 64 * 1024,
+    UNDER_WAY_MAX = 64,
+    CODE_INTERNAL = -32603,
+    CODE_INVALID = -32600,
+    CODE_REFUSED = -32000,
+    STATUS_NO_SESSION = 404,
+};
+
+struct bridge {
+    const struct mcp_bridge_options *options;
+    char *path;
+    int signal_fd;
+    int wake_fd; /* a message was answered, or nobody reads */
+
+    pthread_mutex_t lock; /* over all below, and stdout */
+    struct buf first;     /* the initialize, for when the daemon has forgotten the session */
+    char session[MCP_SESSION_SIZE];
+    unsigned under_way;
+    bool is_broken; /* nobody reads stdout */
+};
+
+/* A message on its way, and the thread that follows it. */
+struct job {
+    struct bridge *bridge;
+    struct buf line;
+    json_t *id; /* that an error has; NULL: it is not known */
+    bool needs_sandbox;
+};
+
+static void job_free(struct job *job)
+{
+    buf_done(&job->line);
+    json_decref(job->id);
+    free(job);
+}
+
+static void wake(struct bridge *bridge)
+{
+    const uint64_t one = 1;
+
+    (void)!write(bridge->wake_fd, &one, sizeof(one));
+}
+
+static void put_line(struct bridge *bridge, const char *text, size_t len)
+{
+    (void)pthread_mutex_lock(&bridge->lock);
+    if (write_all(STDOUT_FILENO, text, len) < 0 || write_all(STDOUT_FILENO, "\n", 1) < 0)
+        bridge->is_broken = true;
+    if (bridge->is_broken)
+        wake(bridge);
+    (void)pthread_mutex_unlock(&bridge->lock);
+}
+
+static void put_error(struct bridge *bridge, json_t *id, int code, const char *text)
+{
+    cleanup_json json_t *message = json_pack("{s:s, s:o, s:{s:i, s:o}}", "jsonrpc", "2.0", "id",
+                                             id ? json_incref(id) : json_null(), "error", "code",
+                                             code, "message", json_text(text));
+    cleanup_free char *line = message ? json_dumps(message, JSON_COMPACT) : NULL;
+
+    if (line)
+        put_line(bridge, line, strlen(line));
+}
+
+/* The session as it is now. */
+static void session_get(struct bridge *bridge, char ret[MCP_SESSION_SIZE])
+{
+    (void)pthread_mutex_lock(&bridge->lock);
+    memcpy(ret, bridge->session, MCP_SESSION_SIZE);
+    (void)pthread_mutex_unlock(&bridge->lock);
+}
+
+static int post(struct bridge *bridge, const struct buf *body, const char *session,
+                struct mcp_post **ret, struct holt_error *error)
+{
+    const struct mcp_post_request request = {
+        .path = bridge->path,
+        .session = *session ? session : NULL,
+        .body = body->data,
+        .len = body->len,
+    };
+
+    return mcp_post_open(bridge->options->holt, &request, ret, error);
+}
+
+/* The daemon has forgotten the session, as one does that was started again: another in its place,
+ * unless somebody was faster. The client needs not know. Locked. */
+static int session_renew(struct bridge *bridge, const char *old, struct holt_error *error)
+{
+    struct mcp_post *reply;
+
+    if (strcmp(bridge->session, old) != 0)
+        return 0;
+    if (post(bridge, &bridge->first, "", &reply, error) < 0)
+        return -1;
+    (void)snprintf(bridge->session, sizeof(bridge->session), "%s", mcp_post_session(reply));
+    mcp_post_close(reply);
+    return 0;
+}
+
+/* Sends a message, once more where the session had to be renewed. */
+static int send_message(struct bridge *bridge, const struct buf *body, struct mcp_post **ret,
+                        struct holt_error *error)
+{
+    char session[MCP_SESSION_SIZE];
+    int r;
+
+    session_get(bridge, session);
+    r = post(bridge, body, session, ret, error);
+    if (r < 0 || mcp_post_status(*ret) != STATUS_NO_SESSION || !*session)
+        return r;
+    mcp_post_close(*ret);
+    (void)pthread_mutex_lock(&bridge->lock);
+    r = session_renew(bridge, session, error);
+    memcpy(session, bridge->session, sizeof(session));
+    (void)pthread_mutex_unlock(&bridge->lock);
+    return r < 0 ? r : post(bridge, body, session, ret, error);
+}
+
+/* Whether it is what the protocol has, and not an error page of somebody on the way. */
+static bool is_message(const char *text, size_t len)
+{
+    cleanup_json json_t *value = json_loadb(text, len, 0, NULL);
+
+    return json_is_array(value) || json_object_get(value, "jsonrpc");
+}
+
+static void error_put(struct bridge *bridge, const struct job *job, const struct holt_error *error)
+{
+    cleanup_free char *text =
+        xasprintf("%s%s%s", error->message, error->remedy[0] ? ": " : "", error->remedy);
+
+    if (job->id)
+        put_error(bridge, job->id, CODE_INTERNAL, text);
+    else
+        (void)report("%s", text);
+}
+
+/* Passes on what is answered. */
+static void reply_follow(const struct job *job, struct mcp_post *reply)
+{
+    struct bridge *bridge = job->bridge;
+    struct holt_error error;
+    const char *text;
+    size_t len;
+    int r;
+
+    while ((r = mcp_post_next(reply, &text, &len, &error)) > 0) {
+        if (mcp_post_status(reply) == 200 || is_message(text, len)) {
+            put_line(bridge, text, len);
+        } else {
+            (void)snprintf(error.message, sizeof(error.message), "the daemon refuses: %.*s",
+                           (int)(len < 300 ? len : 300), text);
+            error.remedy[0] = '\0';
+            error_put(bridge, job, &error);
+        }
+    }
+    if (r < 0)
+        error_put(bridge, job, &error);
+}
+
+static void job_do(struct job *job)
+{
+    struct bridge *bridge = job->bridge;
+    struct mcp_post *reply = NULL;
+    struct holt_error error;
+
+    if ((job->needs_sandbox &&
+         mcp_sandbox_prepare(bridge->options->sandbox, bridge->options->holt, &error) < 0) ||
+        send_message(bridge, &job->line, &reply, &error) < 0)
+        error_put(bridge, job, &error);
+    else
+        reply_follow(job, reply);
+    mcp_post_close(reply);
+}
+
+static void *job_main(void *argument)
+{
+    struct job *job = argument;
+    struct bridge *bridge = job->bridge;
+
+    job_do(job);
+    job_free(job);
+    (void)pthread_mutex_lock(&bridge->lock);
+    bridge->under_way--;
+    wake(bridge);
+    (void)pthread_mutex_unlock(&bridge->lock);
+    return NULL;
+}
+
+static bool is_full(struct bridge *bridge)
+{
+    bool is_full;
+
+    (void)pthread_mutex_lock(&bridge->lock);
+    is_full = bridge->under_way >= UNDER_WAY_MAX;
+    bridge->under_way += !is_full;
+    (void)pthread_mutex_unlock(&bridge->lock);
+    return is_full;
+}
+
+/* Takes the job. */
+static void job_start(struct job *job)
+{
+    struct bridge *bridge = job->bridge;
+    pthread_t thread;
+
+    if (is_full(bridge)) {
+        put_error(bridge, job->id, CODE_REFUSED, "too many requests are under way");
+        job_free(job);
+    } else if (pthread_create(&thread, NULL, job_main, job) != 0) {
+        (void)job_main(job);
+    } else {
+        (void)pthread_detach(thread);
+    }
+}
+
+/* All that comes behind it needs the session, so it is waited for. */
+static void initialize(struct job *job)
+{
+    struct bridge *bridge = job->bridge;
+    struct mcp_post *reply;
+    struct holt_error error;
+
+    if (post(bridge, &job->line, "", &reply, &error) < 0) {
+        error_put(bridge, job, &error);
+        return;
+    }
+    (void)pthread_mutex_lock(&bridge->lock);
+    (void)snprintf(bridge->session, sizeof(bridge->session), "%s", mcp_post_session(reply));
+    buf_clear(&bridge->first);
+    (void)buf_add(&bridge->first, job->line.data, job->line.len);
+    (void)pthread_mutex_unlock(&bridge->lock);
+    reply_follow(job, reply);
+    mcp_post_close(reply);
+}
+
+/* A line that is no message at all is sent like the others: what is wrong with it is for the daemon
+ * to say. Requests may take their time; all else is over in a moment and keeps its order. */
+static void line_take(struct bridge *bridge, const char *line, size_t len)
+{
+    cleanup_json json_t *value = json_loadb(line, len, JSON_DECODE_ANY, NULL);
+    const char *method = json_string_value(json_object_get(value, "method"));
+    json_t *id = json_object_get(value, "id");
+    struct job *job;
+
+    if (strspn(line, " \t\r") >= len)
+        return;
+    job = xcalloc(1, sizeof(*job));
+    job->bridge = bridge;
+    job->line.max = LINE_MAX_BYTES;
+    job->id = json_is_string(id) || json_is_number(id) ? json_incref(id) : NULL;
+    job->needs_sandbox =
+        json_is_array(value) || (method && job->id && strcmp(method, "tools/call") == 0);
+    (void)buf_add(&job->line, line, len);
+    if (method && job->id && strcmp(method, "initialize") == 0) {
+        initialize(job);
+        job_free(job);
+    } else if (job->needs_sandbox || (method && job->id)) {
+        job_start(job);
+    } else {
+        job_do(job);
+        job_free(job);
+    }
+}
+
+/* Takes all whole lines, and at the end what is left. */
+static void lines_take(struct bridge *bridge, struct buf *input, bool is_end, bool *is_skipping)
+{
+    size_t start = 0;
+    char *end;
+
+    while (start < input->len && (end = memchr(input->data + start, '\n', input->len - start))) {
+        size_t len = (size_t)(end - (input->data + start));
+
+        *end = '\0';
+        if (!*is_skipping)
+            line_take(bridge, input->data + start, len);
+        *is_skipping = false;
+        start += len + 1;
+    }
+    buf_consume(input, start);
+    if (is_end && input->len > 0 && !*is_skipping)
+        line_take(bridge, input->data, input->len);
+}
+
+/* 1, or 0 at the end of stdin. */
+static int input_read(struct bridge *bridge, struct buf *input, bool *is_skipping)
+{
+    ssize_t n;
+
+    if (input->len > LINE_MAX_BYTES) {
+        if (!*is_skipping)
+            put_error(bridge, NULL, CODE_INVALID, "a message is longer than 4 MiB");
+        *is_skipping = true;
+        buf_clear(input);
+    }
+    if (buf_reserve(input, READ_SIZE) < 0)
+        return 0;
+    n = read(STDIN_FILENO, input->data + input->len, READ_SIZE);
+    if (n < 0 && (errno == EINTR || errno == EAGAIN))
+        return 1;
+    if (n > 0)
+        input->len += (size_t)n;
+    lines_take(bridge, input, n <= 0, is_skipping);
+    return n > 0;
+}
+
+static bool is_over(struct bridge *bridge, bool has_input)
+{
+    bool is_over;
+
+    (void)pthread_mutex_lock(&bridge->lock);
+    is_over = bridge->is_broken || (!has_input && bridge->under_way == 0);
+    (void)pthread_mutex_unlock(&bridge->lock);
+    return is_over;
+}
+
+/* Returns the number of the signal that ended it, or 0. */
+static int serve(struct bridge *bridge)
+{
+    cleanup_with(buf_done) struct buf input = BUF_INIT(LINE_MAX_BYTES + 2 * READ_SIZE);
+    bool has_input = true, is_skipping = false;
+    struct run_signal signal;
+    uint64_t count;
+
+    while (!is_over(bridge, has_input)) {
+        struct pollfd fds[] = {
+            { .fd = bridge->signal_fd, .events = POLLIN },
+            { .fd = bridge->wake_fd, .events = POLLIN },
+            { .fd = STDOUT_FILENO, .events = 0 },
+            { .fd = has_input ? STDIN_FILENO : -1, .events = POLLIN },
+        };
+
+        if (poll(fds, ARRAY_SIZE(fds), -1) < 0 && errno != EINTR)
+            return 0;
+        if (fds[0].revents && run_signals_next(bridge->signal_fd, &signal) > 0)
+            return signal.number;
+        if (fds[1].revents)
+            (void)!read(bridge->wake_fd, &count, sizeof(count));
+        if (fds[2].revents & (POLLERR | POLLHUP))
+            return 0;
+        if (fds[3].revents)
+            has_input = input_read(bridge, &input, &is_skipping) > 0;
+    }
+    return 0;
+}
+
+/* Ends what is under way in the daemon too. */
+static void session_end(struct bridge *bridge)
+{
+    struct mcp_post_request request = { .verb = "DELETE", .path = bridge->path, .body = "" };
+    char session[MCP_SESSION_SIZE];
+    struct mcp_post *reply;
+    struct holt_error error;
+
+    session_get(bridge, session);
+    request.session = session;
+    if (*session && mcp_post_open(bridge->options->holt, &request, &reply, &error) == 0)
+        mcp_post_close(reply);
+}
+
+/* Threads that are still under way at the end go with the process, so what they use stays. */
+int mcp_bridge_run(const struct mcp_bridge_options *options)
+{
+    struct bridge *bridge = xcalloc(1, sizeof(*bridge));
+    int number;
+
+    bridge->options = options;
+    bridge->first.max = LINE_MAX_BYTES;
+    bridge->path = xasprintf("mcp?sandbox=%s%s", mcp_sandbox_name(options->sandbox),
+                             options->only_looks ? "&read-only=true" : "");
+    (void)pthread_mutex_init(&bridge->lock, NULL);
+    bridge->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    bridge->signal_fd = run_signals_open(false);
+    if (bridge->wake_fd < 0 || bridge->signal_fd < 0)
+        return report("prepare to wait: %s", strerror(errno));
+    number = serve(bridge);
+    session_end(bridge);
+    mcp_sandbox_remove(options->sandbox, options->holt);
+    return number ? STATUS_SIGNAL + number : STATUS_OK;
+}
