@@ -66,6 +66,22 @@ uint64_t record_received(struct record *record, enum output_stream stream)
     return received;
 }
 
+/* Locked. Up to where the window may forget, because it can be read from disk. A reader whom the
+ * process waits for is up to a window behind, and a file that keeps less than that behind its
+ * beginning would lose what he has not read. */
+static uint64_t on_disk(const struct record *record, enum output_stream stream)
+{
+    const struct spool *spool = &record->streams[stream].spool;
+    uint64_t end = spool->fd >= 0 && !spool->is_broken ? spool->end : 0;
+
+    if (spool->half >= FRAME_WINDOW)
+        return end;
+    for (const struct output_reader *reader = record->readers; reader; reader = reader->next)
+        if (reader->is_flow && reader->at[stream] < end)
+            end = reader->at[stream];
+    return end;
+}
+
 int record_add(struct record *record, enum output_stream stream, const void *data, size_t len,
                uint64_t *ret_unspooled)
 {
@@ -77,8 +93,8 @@ int record_add(struct record *record, enum output_stream stream, const void *dat
     /* What is on disk can be read there: a thousand talkative processes must not hold a window
      * each.
      */
-    if (!window_has_room(window, len) && spool->fd >= 0 && !spool->is_broken)
-        window_forget(window, spool->end);
+    if (!window_has_room(window, len))
+        window_forget(window, on_disk(record, stream));
     r = window_add(window, data, len);
     *ret_unspooled = window->end - spool->end;
     wake_readers(record);
@@ -151,12 +167,8 @@ void record_shrink(struct record *record)
 {
     (void)pthread_mutex_lock(&record->lock);
     for (int i = 0; i < PROCESS_STREAMS; i++) {
-        struct window *window = &record->streams[i].window;
-
-        if (record->streams[i].spool.fd >= 0 && record->streams[i].spool.end == window->end)
-            window_drop(window);
-        else
-            window_trim(window);
+        window_forget(&record->streams[i].window, on_disk(record, i));
+        window_trim(&record->streams[i].window);
     }
     (void)pthread_mutex_unlock(&record->lock);
 }

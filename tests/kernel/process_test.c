@@ -5,6 +5,7 @@
 #include <signal.h>
 
 #include "kernel/host_world.h"
+#include "wire/frame.h"
 
 enum { DISK_BYTES = 1 << 20, DATA_BYTES = 64 * 1024 };
 
@@ -248,7 +249,16 @@ static void of_long_output_head_and_tail_are_kept(void)
     world_destroy(sandbox);
 }
 
-/* The process waits for the one who started it, so nothing is missing, however long it is. */
+static uint64_t written_by(struct process *process)
+{
+    struct record_info info;
+
+    record_get(process_record(process), &info);
+    return info.streams[PROCESS_OUT].total;
+}
+
+/* The process waits for the one who started it, so nothing is missing, however long it is, and
+ * however little of it is kept on disk. */
 static void a_slow_owner_misses_nothing(void)
 {
     struct sandbox *sandbox = world_create("slow");
@@ -258,7 +268,7 @@ static void a_slow_owner_misses_nothing(void)
     static char data[4096];
     uint64_t offset = 0;
 
-    pause_ms(40 * POLL_MS); /* let it run into the wall */
+    EVENTUALLY(written_by(process) == FRAME_WINDOW); /* it has run into the wall */
     for (;;) {
         CHECK(process_next(process, -1, data, sizeof(data), &event) == 0);
         if (event.kind == READER_ENDED)
