@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/utf8_clean.h"
+#include "base/utf8.h"
 #include "base/xalloc.h"
 #include "host/record.h"
 #include "host/sandbox.h"
