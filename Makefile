@@ -184,6 +184,8 @@ $(OBJ)/%.o: src/%.c Makefile
 
 # Tests link every room but the mains, so that a test may reach what it is about.
 TEST_OBJECTS := $(filter-out $(OBJ)/tools/main.o,$(call rooms,$(HOST_ROOMS) client tools))
+# Those of tools are in no other program, and are not thrown away for that.
+.SECONDARY: $(TEST_OBJECTS)
 TEST_LIBS := $(LDLIBS_daemon) -lhttp_parser -lpcre2-8
 $(OUT)/tests/%: tests/%.c $(TEST_OBJECTS)
 	@mkdir -p $(@D)

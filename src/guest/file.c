@@ -20,7 +20,7 @@
 #include "guest/guest.h"
 #include "kernel/caps.h"
 
-enum { SOCKET_FD = 3, RECEIVE_CHUNK = 256 * 1024, SEND_AT = 64 * 1024 };
+enum { SOCKET_FD = 3, PROGRAM_FD = 4, RECEIVE_CHUNK = 256 * 1024, SEND_AT = 64 * 1024 };
 
 int worker_next(struct worker *worker, struct file_piece *ret)
 {
@@ -172,24 +172,41 @@ static int apply_filter(const struct spawn_rules *rules)
     return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0 ? -errno : 0;
 }
 
+/* The socket, and the program if there is one (negative: none), to where they belong; nothing else
+ * stays open. */
+static int set_up_fds(const struct guest *guest, int socket_fd, int program_fd)
+{
+    int last = SOCKET_FD;
+
+    for (int fd = 0; fd < SOCKET_FD; fd++)
+        if (dup2(guest->base.null_fd, fd) < 0)
+            return -errno;
+    if (program_fd >= 0) {
+        /* Out of the way of the socket first. */
+        program_fd = fcntl(program_fd, F_DUPFD_CLOEXEC, PROGRAM_FD + 1);
+        if (program_fd < 0)
+            return -errno;
+    }
+    if (socket_fd != SOCKET_FD && dup2(socket_fd, SOCKET_FD) < 0)
+        return -errno;
+    if (program_fd >= 0 && dup3(program_fd, last = PROGRAM_FD, O_CLOEXEC) < 0)
+        return -errno;
+    if (fcntl(SOCKET_FD, F_SETFD, program_fd >= 0 ? 0 : FD_CLOEXEC) < 0 ||
+        syscall(SYS_close_range, last + 1, ~0U, 0) < 0)
+        return -errno;
+    return 0;
+}
+
 /* As spawn.c does it for a program, but for the program. Signals stay blocked. */
-static int set_up(const struct guest *guest, int socket_fd, bool has_cgroup)
+static int set_up(const struct guest *guest)
 {
     uint64_t keep = guest->rules.capabilities;
     int r;
 
     (void)prctl(PR_SET_NAME, "holt-files", 0, 0, 0);
-    if (setsid() < 0 || (has_cgroup && unshare(CLONE_NEWCGROUP) < 0))
-        return -errno;
-    for (int fd = 0; fd < SOCKET_FD; fd++)
-        if (dup2(guest->base.null_fd, fd) < 0)
-            return -errno;
-    if ((socket_fd != SOCKET_FD && dup2(socket_fd, SOCKET_FD) < 0) ||
-        fcntl(SOCKET_FD, F_SETFD, FD_CLOEXEC) < 0 ||
-        syscall(SYS_close_range, SOCKET_FD + 1, ~0U, 0) < 0)
-        return -errno;
     (void)umask(0);
-    if (chdir("/") < 0 || syscall(SYS_setgroups, 0, NULL) < 0)
+    if (setsid() < 0 || unshare(CLONE_NEWCGROUP) < 0 || chdir("/") < 0 ||
+        syscall(SYS_setgroups, 0, NULL) < 0)
         return -errno;
     r = caps_set(keep, keep, 0);
     return r < 0 ? r : apply_filter(&guest->rules);
@@ -204,12 +221,28 @@ static void say_hello(int fd, int r)
     buf_done(&out);
 }
 
-static _Noreturn void worker_main(const struct guest *guest, int socket_fd, bool has_cgroup)
+/* A tool worker is a program of the daemon's, which says hello itself. It can be executed but not
+ * read by anybody here, so the kernel keeps it to itself as it does this one. */
+static int run_program(void)
+{
+    static const char *const args[] = { "holt-tools", NULL }, *const environment[] = { NULL };
+
+    (void)syscall(SYS_execveat, PROGRAM_FD, "", args, environment, AT_EMPTY_PATH);
+    return -errno;
+}
+
+static _Noreturn void worker_main(const struct guest *guest, int socket_fd, int program_fd)
 {
     static struct worker worker;
-    int r = set_up(guest, socket_fd, has_cgroup);
+    int r = set_up_fds(guest, socket_fd, program_fd);
 
-    say_hello(r < 0 ? socket_fd : SOCKET_FD, r);
+    if (r == 0)
+        socket_fd = SOCKET_FD;
+    if (r == 0)
+        r = set_up(guest);
+    if (r == 0 && program_fd >= 0)
+        r = run_program();
+    say_hello(socket_fd, r);
     if (r < 0)
         _exit(1);
     worker.fd = SOCKET_FD;
@@ -222,9 +255,10 @@ static _Noreturn void worker_main(const struct guest *guest, int socket_fd, bool
 
 void file_start(struct guest *guest, const struct frame *frame, const int *fds)
 {
-    bool is_whole = frame->fds == 2;
+    bool is_whole = frame->fds == 2 || frame->fds == 3;
     cleanup_close int cgroup_fd = is_whole ? fds[0] : -EBADF;
     cleanup_close int socket_fd = is_whole ? fds[1] : -EBADF;
+    cleanup_close int program_fd = frame->fds == 3 ? fds[2] : -EBADF;
     struct clone_args args = {
         .flags = CLONE_INTO_CGROUP,
         .exit_signal = SIGCHLD,
@@ -242,7 +276,7 @@ void file_start(struct guest *guest, const struct frame *frame, const int *fds)
     }
     pid = syscall(SYS_clone3, &args, sizeof(args));
     if (pid == 0)
-        worker_main(guest, socket_fd, true);
+        worker_main(guest, socket_fd, program_fd);
     if (pid < 0)
         say_hello(socket_fd, -errno);
 }

@@ -90,11 +90,12 @@ static void check_cgroups(const struct config *config, struct finding *ret)
 
 static void check_init(const struct config *config, struct finding *ret)
 {
-    cleanup_free char *path = NULL;
+    cleanup_free char *path = NULL, *tools_path = NULL;
     struct err err = { 0 };
 
     (void)config;
-    if (init_path_find(&path, &err) < 0)
+    if (init_path_find("holt-init", &path, &err) < 0 ||
+        init_path_find("holt-tools", &tools_path, &err) < 0)
         found(ret, VERDICT_FAIL, "build it with 'make', or install Holt with 'make install'",
               err.msg);
     else

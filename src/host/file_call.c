@@ -11,8 +11,8 @@
 #include "base/xalloc.h"
 #include "host/file.h"
 #include "host/file_error.h"
-#include "host/file_pool.h"
 #include "host/sandbox_internal.h"
+#include "host/worker_loan.h"
 
 enum {
     RECEIVE_SMALL = 32 * 1024,
@@ -31,10 +31,7 @@ enum stage {
 };
 
 struct file_call {
-    struct sandbox *sandbox; /* attached */
-    struct machine *machine; /* a reference */
-    struct file_worker worker;
-    int watch_fd;
+    struct worker_loan loan;
     enum stage stage;
     enum file_message_type type; /* of the request */
     bool is_watching;            /* of WATCH: it has begun */
@@ -81,52 +78,16 @@ static bool is_last(const struct file_call *call, enum file_message_type answer)
                                     call->type == FILE_MOVE || call->type == FILE_WRITE);
 }
 
-static bool client_is_gone(int watch_fd)
-{
-    struct pollfd wait = { .fd = watch_fd, .events = POLLRDHUP };
-
-    return watch_fd >= 0 && poll(&wait, 1, 0) > 0;
-}
-
-/* A place in the gate is only held while a worker is on its way: waiting for one to come back may
- * take long, and a pause or a rollback must not wait for that. */
-static int take_worker(struct file_call *call, bool only_looks, struct err *err)
-{
-    for (;;) {
-        struct machine *machine = NULL;
-        int r = sandbox_pass(call->sandbox, &machine, err);
-
-        if (r < 0)
-            return r;
-        (void)machine_ref(machine);
-        r = file_pool_take(machine, only_looks, &call->worker, err);
-        sandbox_passed(call->sandbox, machine);
-        if (r == 1)
-            call->machine = machine;
-        else if (r == 0)
-            file_pool_wait(&machine->files, only_looks);
-        if (r != 1)
-            machine_unref(machine);
-        if (r != 0)
-            return r < 0 ? r : 0;
-        if (client_is_gone(call->watch_fd))
-            return -ECANCELED;
-    }
-}
-
 int file_call_open(struct sandbox *sandbox, int watch_fd, bool only_looks, struct file_call **ret,
                    struct err *err)
 {
+    const struct worker_wish wish = { .only_looks = only_looks, .watch_fd = watch_fd };
     struct file_call *call = xcalloc(1, sizeof(*call));
     int r;
 
-    call->sandbox = sandbox;
-    call->watch_fd = watch_fd;
-    call->worker = (struct file_worker){ .fd = -EBADF, .pidfd = -EBADF };
     call->in.max = FILE_HEADER_SIZE + FILE_WHOLE_MAX + RECEIVE_LARGE;
     call->out.max = SEND_AT + 2 * (FILE_HEADER_SIZE + FILE_WHOLE_MAX);
-    sandbox_attach(sandbox);
-    r = take_worker(call, only_looks, err);
+    r = loan_begin(&call->loan, sandbox, &wish, err);
     if (r < 0) {
         file_call_close(call);
         return r;
@@ -139,63 +100,24 @@ static int refuse_broken(struct file_call *call, struct err *err)
 {
     call->stage = STAGE_BROKEN;
     return err_set(err, ERR_INTERNAL, "a file worker of sandbox '%s' does not answer as it should",
-                   call->sandbox->info.id);
+                   call->loan.sandbox->info.id);
 }
 
-/* It was killed, from inside or together with all that ran there. */
 static int refuse_dead(struct file_call *call, struct err *err)
 {
     call->stage = STAGE_BROKEN;
-    return err_set(err, ERR_BUSY,
-                   "the file worker in sandbox '%s' has ended; what it was doing may be half done",
-                   call->sandbox->info.id);
-}
-
-/* Waits until the worker's socket is ready: 0, or -ECANCELED when the client has gone, or -errno.
- */
-static int wait_worker(const struct file_call *call, short events, int timeout_ms)
-{
-    struct pollfd fds[] = {
-        { .fd = call->worker.fd, .events = events },
-        { .fd = call->watch_fd, .events = POLLRDHUP },
-    };
-    int n = poll(fds, call->watch_fd >= 0 ? 2 : 1, timeout_ms);
-
-    if (n < 0)
-        return errno == EINTR ? 0 : -errno;
-    if (n == 0)
-        return -ETIMEDOUT;
-    return fds[0].revents == 0 ? -ECANCELED : 0;
+    return loan_refuse(&call->loan, -EPIPE, err);
 }
 
 /* Sends all parts, which are changed. */
 static int send_parts(struct file_call *call, struct iovec *parts, size_t count, struct err *err)
 {
-    struct msghdr message = { .msg_iov = parts, .msg_iovlen = count };
+    int r;
 
     call->is_torn = true;
-    while (message.msg_iovlen > 0) {
-        ssize_t n = sendmsg(call->worker.fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-        int r = 0;
-
-        if (n < 0 && errno == EAGAIN)
-            r = wait_worker(call, POLLOUT, -1);
-        else if (n < 0 && errno != EINTR)
-            return refuse_dead(call, err);
-        if (r < 0)
-            return r == -ECANCELED ? r : err_sys(err, r, "wait for a file worker");
-        if (n < 0)
-            continue;
-        while (message.msg_iovlen > 0 && (size_t)n >= message.msg_iov->iov_len) {
-            n -= (ssize_t)message.msg_iov->iov_len;
-            message.msg_iov++;
-            message.msg_iovlen--;
-        }
-        if (message.msg_iovlen > 0) {
-            message.msg_iov->iov_base = (char *)message.msg_iov->iov_base + n;
-            message.msg_iov->iov_len -= (size_t)n;
-        }
-    }
+    r = loan_send(&call->loan, parts, count);
+    if (r < 0)
+        return r == -EPIPE ? refuse_dead(call, err) : loan_refuse(&call->loan, r, err);
     call->is_torn = false;
     return 0;
 }
@@ -239,26 +161,14 @@ static int receive(struct file_call *call, struct err *err)
 {
     size_t room =
         call->type == FILE_READ || call->type == FILE_PULL ? RECEIVE_LARGE : RECEIVE_SMALL;
+    int r;
 
     buf_consume(&call->in, call->taken);
     call->taken = 0;
-    if (buf_reserve(&call->in, room) < 0)
-        return err_sys(err, -ENOMEM, "make room for an answer");
-    for (;;) {
-        ssize_t n = recv(call->worker.fd, call->in.data + call->in.len, room, MSG_DONTWAIT);
-        int r = 0;
-
-        if (n > 0) {
-            call->in.len += (size_t)n;
-            return 0;
-        }
-        if (n == 0 || (errno != EAGAIN && errno != EINTR))
-            return refuse_dead(call, err);
-        if (errno == EAGAIN)
-            r = wait_worker(call, POLLIN, -1);
-        if (r < 0)
-            return r == -ECANCELED ? r : err_sys(err, r, "wait for a file worker");
-    }
+    r = loan_receive(&call->loan, &call->in, room);
+    if (r < 0)
+        return r == -EPIPE ? refuse_dead(call, err) : loan_refuse(&call->loan, r, err);
+    return 0;
 }
 
 static ssize_t piece_here(struct file_call *call, struct file_piece *ret)
@@ -375,7 +285,7 @@ static bool has_early(const struct file_call *call)
 {
     char byte;
 
-    return recv(call->worker.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+    return recv(call->loan.worker.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
 static int send_check(struct file_call *call, struct err *err)
@@ -450,7 +360,7 @@ static bool has_ended(struct file_call *call)
     struct err ignored;
     ssize_t n;
 
-    if (wait_worker(call, POLLIN, ABORT_MS) < 0 || receive(call, &ignored) < 0)
+    if (loan_wait(&call->loan, POLLIN, ABORT_MS) < 0 || receive(call, &ignored) < 0)
         return false;
     n = piece_here(call, &piece);
     return n > 0 && call->taken + (size_t)n == call->in.len &&
@@ -465,42 +375,24 @@ static void abandon(struct file_call *call)
     bool is_write = call->type == FILE_WRITE || call->type == FILE_PUSH;
     char header[FILE_HEADER_SIZE];
 
-    call->watch_fd = -1;
+    call->loan.watch_fd = -1;
     if (!is_write || (call->stage != STAGE_SENDING && call->stage != STAGE_ANSWERING))
         return;
     file_header(header, FILE_ABORT, 0);
     if (call->stage == STAGE_SENDING &&
-        (call->is_torn || send(call->worker.fd, header, sizeof(header),
+        (call->is_torn || send(call->loan.worker.fd, header, sizeof(header),
                                MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)sizeof(header)))
-        (void)shutdown(call->worker.fd, SHUT_WR);
+        (void)shutdown(call->loan.worker.fd, SHUT_WR);
     call->stage = has_ended(call) ? STAGE_IDLE : STAGE_BROKEN;
-}
-
-/* As sandbox_detach, but most calls are so short that nobody need look whether the sandbox is idle
- * now; unless it is to be, some time after the last. */
-static void leave(struct sandbox *sandbox)
-{
-    bool has_idle_time;
-
-    (void)pthread_mutex_lock(&sandbox->lock);
-    sandbox->attached--;
-    sandbox->info.last_active_ms = clock_wall_ms();
-    has_idle_time = sandbox->info.idle_timeout_ms > 0;
-    (void)pthread_mutex_unlock(&sandbox->lock);
-    if (has_idle_time)
-        keeper_wake(sandbox->host->keeper);
 }
 
 void file_call_close(struct file_call *call)
 {
     if (!call)
         return;
-    if (call->machine) {
+    if (call->loan.machine)
         abandon(call);
-        file_pool_give(&call->machine->files, &call->worker, call->stage == STAGE_IDLE);
-        machine_unref(call->machine);
-    }
-    leave(call->sandbox);
+    loan_end(&call->loan, call->stage == STAGE_IDLE);
     buf_done(&call->in);
     buf_done(&call->out);
     free(call);

@@ -35,11 +35,16 @@ enum {
 
 #define GROUP "files"
 
-void file_pool_init(struct file_pool *pool)
+void file_pool_init(struct file_pool *pool, struct machine *machine, bool is_of_tools)
 {
-    *pool = (struct file_pool){ .idle_count = 0 };
+    *pool = (struct file_pool){ .machine = machine, .is_of_tools = is_of_tools };
     (void)pthread_mutex_init(&pool->lock, NULL);
     (void)pthread_cond_init(&pool->changed, NULL);
+}
+
+const char *file_pool_what(const struct file_pool *pool)
+{
+    return pool->is_of_tools ? "tool worker" : "file worker";
 }
 
 /* One that is stopped does not see that its socket is closed. */
@@ -116,21 +121,25 @@ static int make_sockets(int ret[2])
     return 0;
 }
 
-static int send_start(struct machine *machine, int socket_fd, struct err *err)
+static int send_start(const struct file_pool *pool, int socket_fd, struct err *err)
 {
     cleanup_with(buf_done) struct buf out = BUF_INIT(64);
     cleanup_close int cgroup_fd = -EBADF;
+    struct machine *machine = pool->machine;
+    uint16_t fds = pool->is_of_tools ? 3 : 2;
     size_t start;
     int r = cgroup_open_child(machine->host->cgroups, machine->id, GROUP, machine->guest.first_uid,
                               &cgroup_fd, err);
 
     if (r < 0)
         return r;
-    start = frame_begin(&out, FRAME_FILES, 0, 2);
+    start = frame_begin(&out, FRAME_FILES, 0, fds);
     r = frame_end(&out, start, true);
     if (r == 0)
-        r = channel_send(&machine->channel, &out, (int[]){ cgroup_fd, socket_fd }, 2);
-    return r < 0 ? err_sys(err, r, "ask sandbox '%s' for a file worker", machine->id) : 0;
+        r = channel_send(&machine->channel, &out,
+                         (int[]){ cgroup_fd, socket_fd, machine->host->tools_fd }, fds);
+    return r < 0 ? err_sys(err, r, "ask sandbox '%s' for a %s", machine->id, file_pool_what(pool))
+                 : 0;
 }
 
 /* What came with the first words: from the kernel who said them; descriptors that were sent along
@@ -153,7 +162,8 @@ static void control_take(const struct cmsghdr *header, struct file_worker *worke
 }
 
 /* The first words, and who said them. */
-static ssize_t receive_hello(struct file_worker *worker, char data[HELLO_SIZE])
+static ssize_t receive_hello(struct file_worker *worker, uint64_t deadline_ms,
+                             char data[HELLO_SIZE])
 {
     union {
         struct cmsghdr header;
@@ -167,10 +177,14 @@ static ssize_t receive_hello(struct file_worker *worker, char data[HELLO_SIZE])
         .msg_controllen = sizeof(control.bytes),
     };
     struct pollfd wait = { .fd = worker->fd, .events = POLLIN };
+    uint64_t now_ms = clock_ms();
     const int off = 0;
     ssize_t n;
 
-    n = poll(&wait, 1, START_MS);
+    n = poll(&wait, 1,
+             deadline_ms == 0 || deadline_ms > now_ms + START_MS ? START_MS
+             : deadline_ms > now_ms                              ? (int)(deadline_ms - now_ms)
+                                                                 : 0);
     if (n <= 0)
         return n < 0 ? -errno : -ETIMEDOUT;
     n = recvmsg(worker->fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
@@ -181,51 +195,71 @@ static ssize_t receive_hello(struct file_worker *worker, char data[HELLO_SIZE])
     return n;
 }
 
-static int wait_hello(struct machine *machine, struct file_worker *worker, struct err *err)
+/* Why there is none, as holt-init says it. */
+static int refuse_start(const struct file_pool *pool, uint32_t errnum, struct err *err)
 {
+    const char *id = pool->machine->id, *what = file_pool_what(pool);
+
+    if (errnum == EAGAIN || errnum == ENOMEM)
+        return err_set(err, ERR_EXHAUSTED,
+                       "sandbox '%s' cannot start a %s: its limit of processes or memory is "
+                       "reached",
+                       id, what);
+    return err_sys(err, -(int)(errnum < 4096 ? errnum : EIO), "start a %s in '%s'", what, id);
+}
+
+/* A guest that knows no tool workers hangs up. */
+static int refuse_silent(const struct file_pool *pool, struct err *err)
+{
+    (void)err_set(err, ERR_BUSY, "the %s of sandbox '%s' has ended at once", file_pool_what(pool),
+                  pool->machine->id);
+    if (pool->is_of_tools)
+        (void)err_remedy(err, "stop and start the sandbox, if an older Holt has started it");
+    return -EBUSY;
+}
+
+static int wait_hello(const struct file_pool *pool, struct file_worker *worker,
+                      uint64_t deadline_ms, struct err *err)
+{
+    const char *id = pool->machine->id;
     struct file_parser parser = { 0 };
     struct file_piece piece = { 0 };
     char data[HELLO_SIZE];
     uint32_t errnum = 0;
-    ssize_t n = receive_hello(worker, data);
+    ssize_t n = receive_hello(worker, deadline_ms, data);
 
+    if (n == -ETIMEDOUT && deadline_ms > 0 && clock_ms() >= deadline_ms)
+        return err_set(err, ERR_DEADLINE, "sandbox '%s' has started no %s in time", id,
+                       file_pool_what(pool));
     if (n == -ETIMEDOUT)
-        return err_set(err, ERR_BUSY, "sandbox '%s' has started no file worker within %d s",
-                       machine->id, START_MS / 1000);
+        return err_set(err, ERR_BUSY, "sandbox '%s' has started no %s within %d s", id,
+                       file_pool_what(pool), START_MS / 1000);
     if (n <= 0)
-        return err_set(err, ERR_BUSY, "the file worker of sandbox '%s' has ended at once",
-                       machine->id);
+        return refuse_silent(pool, err);
     if (n != HELLO_SIZE || file_next(&parser, data, (size_t)n, &piece) != n ||
         piece.type != FILE_HELLO || !file_get_number(&piece, &errnum))
-        return err_set(err, ERR_INTERNAL, "sandbox '%s' does not greet as it should", machine->id);
+        return err_set(err, ERR_INTERNAL, "sandbox '%s' does not greet as it should", id);
     /* What was sent by holt-init itself, because there is no worker, names holt-init. */
     if (errnum != 0)
         worker->pidfd = fd_close(worker->pidfd);
-    if (errnum == EAGAIN || errnum == ENOMEM)
-        return err_set(err, ERR_EXHAUSTED,
-                       "sandbox '%s' cannot start a file worker: its limit of processes or memory "
-                       "is reached",
-                       machine->id);
-    if (errnum != 0)
-        return err_sys(err, -(int)(errnum < 4096 ? errnum : EIO), "start a file worker in '%s'",
-                       machine->id);
-    return 0;
+    return errnum == 0 ? 0 : refuse_start(pool, errnum, err);
 }
 
-static int start(struct machine *machine, struct file_worker *ret, struct err *err)
+static int start(const struct file_pool *pool, uint64_t deadline_ms, struct file_worker *ret,
+                 struct err *err)
 {
     struct file_worker worker = { .fd = -EBADF, .pidfd = -EBADF };
     cleanup_close int theirs = -EBADF;
     int sockets[2], r = make_sockets(sockets);
 
     if (r < 0)
-        return err_sys(err, r, "make a socket for a file worker");
+        return err_sys(err, r, "make a socket for a %s", file_pool_what(pool));
     worker.fd = sockets[0];
     theirs = sockets[1];
-    r = send_start(machine, theirs, err);
+    r = send_start(pool, theirs, err);
     (void)fd_close(TAKE_FD(theirs)); /* so that the end of the worker is seen */
     if (r == 0)
-        r = wait_hello(machine, &worker, err);
+        r = wait_hello(pool, &worker, deadline_ms, err);
     if (r < 0) {
         worker_kill(&worker);
         return r;
@@ -243,17 +277,17 @@ static void count_down(struct file_pool *pool, bool only_looks)
     (void)pthread_mutex_unlock(&pool->lock);
 }
 
-int file_pool_take(struct machine *machine, bool only_looks, struct file_worker *ret,
-                   struct err *err)
+int file_pool_take(struct file_pool *pool, bool only_looks, uint64_t deadline_ms,
+                   struct file_worker *ret, struct err *err)
 {
-    int r = claim(&machine->files, only_looks, ret);
+    int r = claim(pool, only_looks, ret);
 
     if (r == -EAGAIN)
         return 0;
     if (r == 0)
-        r = start(machine, ret, err);
+        r = start(pool, deadline_ms, ret, err);
     if (r < 0) {
-        count_down(&machine->files, only_looks);
+        count_down(pool, only_looks);
         return r;
     }
     ret->only_looks = only_looks;

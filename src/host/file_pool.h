@@ -1,5 +1,5 @@
-/* The file workers of one machine (wire/file.h): as many as calls go on, and those that wait for
- * the next call a while. Part of a struct machine. */
+/* The file workers of one machine (wire/file.h), or its tool workers: as many as calls go on, and
+ * those that wait for the next call a while. Part of a struct machine. */
 #pragma once
 
 #include <pthread.h>
@@ -24,7 +24,9 @@ struct file_worker {
 };
 
 struct file_pool {
-    pthread_mutex_t lock; /* over everything below; nothing is done inside it */
+    struct machine *machine;
+    bool is_of_tools;
+    pthread_mutex_t lock; /* over all below; nothing is done inside it */
     pthread_cond_t changed;
     struct file_worker idle[FILE_WORKERS_MAX]; /* the one that came last is taken first */
     unsigned idle_count;
@@ -33,17 +35,20 @@ struct file_pool {
     bool is_closed;
 };
 
-void file_pool_init(struct file_pool *pool);
+void file_pool_init(struct file_pool *pool, struct machine *machine, bool is_of_tools);
+
+/* What its workers are called. */
+const char *file_pool_what(const struct file_pool *pool);
 
 /* Ends those that wait; the others end when they are given back. */
 void file_pool_close(struct file_pool *pool);
 void file_pool_done(struct file_pool *pool);
 
-/* A worker that waits, or a new one, which takes up to FILE_START_S seconds: 1, 0 when there are as
- * many as there may be, or a negative errno with err set. Who may only look (only_looks) and never
- * ends a call leaves some to the others. */
-int file_pool_take(struct machine *machine, bool only_looks, struct file_worker *ret,
-                   struct err *err);
+/* A worker that waits, or a new one, which takes up to ten seconds but not beyond the deadline (of
+ * clock_ms(); 0: none): 1, 0 when there are as many as there may be, or a negative errno with err
+ * set. Who may only look (only_looks) and never ends a call leaves some to the others. */
+int file_pool_take(struct file_pool *pool, bool only_looks, uint64_t deadline_ms,
+                   struct file_worker *ret, struct err *err);
 
 /* Waits a moment for one to come back. */
 void file_pool_wait(struct file_pool *pool, bool only_looks);

@@ -30,6 +30,7 @@
 #include "host/scribe.h"
 #include "host/service.h"
 #include "kernel/cgroup.h"
+#include "runtime/program.h"
 #include "store/store.h"
 
 enum {
@@ -139,9 +140,13 @@ static int open_cgroups(struct host *host, const struct config *config, struct r
 
 static int open_runtime(struct host *host, const struct config *config, struct err *err)
 {
-    cleanup_free char *init_path = NULL;
-    int r = init_path_find(&init_path, err);
+    cleanup_free char *init_path = NULL, *tools_path = NULL;
+    int r = init_path_find("holt-init", &init_path, err);
 
+    if (r == 0)
+        r = init_path_find("holt-tools", &tools_path, err);
+    if (r == 0)
+        r = program_load("holt-tools", tools_path, &host->tools_fd, err);
     if (r == 0)
         r = runtime_find(config->runtime, &host->default_runtime, err);
     if (r == 0)
@@ -249,7 +254,7 @@ static struct host *host_new(const struct config *config)
     (void)snprintf(host->warm_template, sizeof(host->warm_template), "%s", config->template);
     settings_take(host, config);
     host->is_stop_all = config->stop_all;
-    host->state_fd = host->guests_fd = host->outputs_fd = -EBADF;
+    host->state_fd = host->guests_fd = host->outputs_fd = host->tools_fd = -EBADF;
     host_uids_init(host, hash_of(config->state));
     host->keeper = keeper_new(host);
     host->pulse = pulse_new();
@@ -270,6 +275,7 @@ static void host_free(struct host *host)
     free(host->metrics);
     journal_close(host->journal);
     registry_close(host->registry);
+    (void)fd_close(host->tools_fd);
     (void)fd_close(host->outputs_fd);
     (void)fd_close(host->guests_fd);
     (void)fd_close(host->state_fd);

@@ -69,8 +69,9 @@ struct machine {
     struct ledger *ledger;     /* of a sandbox's machine, referenced: what is known of processes */
     struct volume_mounts root; /* of a sandbox's machine: held open, see machine_enter */
     struct port_table ports;
-    struct file_pool files;
-    struct machine *next; /* in the host's table, or in the reaper's queue */
+    struct file_pool files; /* its file workers, */
+    struct file_pool tools; /* and its tool workers */
+    struct machine *next;   /* in the host's table, or in the reaper's queue */
 
     pthread_mutex_t lock; /* over all below */
     pthread_cond_t changed;
@@ -98,6 +99,7 @@ struct host {
     int state_fd;   /* the state directory */
     int guests_fd;  /* its sockets: guests/MACHINE.sock */
     int outputs_fd; /* what processes have written: output/SANDBOX/p1.out */
+    int tools_fd;   /* holt-tools in sealed memory, for tool workers */
     const struct runtime_ops *default_runtime;
     char *default_template;
     struct reactor *reactor;

@@ -11,9 +11,9 @@
 #include "base/err.h"
 #include "base/xalloc.h"
 
-int init_path_find(char **ret, struct err *err)
+int init_path_find(const char *program, char **ret, struct err *err)
 {
-    static const char *const places[] = { "holt-init", "../libexec/holt/holt-init" };
+    static const char *const places[] = { "", "../libexec/holt/" };
     char self[PATH_MAX];
     ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
@@ -22,13 +22,13 @@ int init_path_find(char **ret, struct err *err)
     self[len] = '\0';
     *strrchr(self, '/') = '\0';
     for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
-        cleanup_free char *path = xasprintf("%s/%s", self, places[i]);
+        cleanup_free char *path = xasprintf("%s/%s%s", self, places[i], program);
 
         if (access(path, R_OK) == 0) {
             *ret = TAKE_PTR(path);
             return 0;
         }
     }
-    return err_set(err, ERR_NOT_FOUND, "holt-init is neither in '%.80s' nor in ../libexec/holt",
+    return err_set(err, ERR_NOT_FOUND, "%s is neither in '%.80s' nor in ../libexec/holt", program,
                    self);
 }

@@ -131,8 +131,10 @@ static void sweep_processes(struct sandbox *sandbox, uint64_t now_ms, uint64_t *
     (void)pthread_mutex_unlock(&sandbox->lock);
     if (machine && process_sweep(machine) && *next_ms > now_ms + SWEEP_AGAIN_MS)
         *next_ms = now_ms + SWEEP_AGAIN_MS;
-    if (machine)
+    if (machine) {
         file_pool_prune(&machine->files, now_ms);
+        file_pool_prune(&machine->tools, now_ms);
+    }
     machine_unref(machine);
 }
 

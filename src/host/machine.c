@@ -155,7 +155,8 @@ static struct machine *machine_new(struct host *host)
     atomic_init(&machine->refs, 1);
     machine->channel.source.fd = -EBADF;
     machine->meter = (struct cgroup_meter)CGROUP_METER_INIT;
-    file_pool_init(&machine->files);
+    file_pool_init(&machine->files, machine, false);
+    file_pool_init(&machine->tools, machine, true);
     (void)pthread_mutex_init(&machine->lock, NULL);
     (void)pthread_cond_init(&machine->changed, NULL);
     return machine;
@@ -167,6 +168,7 @@ static void machine_free(struct machine *machine)
     ledger_unref(machine->ledger);
     port_table_done(&machine->ports);
     file_pool_done(&machine->files);
+    file_pool_done(&machine->tools);
     cgroup_meter_close(&machine->meter);
     (void)pthread_cond_destroy(&machine->changed);
     (void)pthread_mutex_destroy(&machine->lock);
@@ -359,6 +361,7 @@ static void let_go(struct machine *machine)
 {
     wait_gone(machine);
     file_pool_close(&machine->files);
+    file_pool_close(&machine->tools);
     process_drop_all(machine);
     volume_mounts_done(&machine->root);
     machine_drop_volume(machine);

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "wire/file.h"
 #include "wire/tool.h"
 
 struct err;
@@ -40,6 +41,17 @@ struct tool_worker_answer {
  * tool_worker_answer_done. */
 int tool_worker_run(struct sandbox *sandbox, const struct tool_worker_job *job,
                     struct tool_worker_answer *ret, struct err *err);
+
+/* What has come of an answer and was not taken yet. */
+struct tool_worker_ear {
+    struct file_parser parser;
+    struct buf in;
+    size_t taken; /* of it */
+};
+
+/* Takes what has come: 1 when the answer is whole, 0 when more must come, -EPROTO when a true
+ * worker would not say that. */
+int tool_worker_hear(struct tool_worker_ear *ear, struct tool_worker_answer *answer);
 
 /* Accepts one of zeros. */
 void tool_worker_answer_done(struct tool_worker_answer *answer);

@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -23,6 +21,7 @@
 #include "kernel/caps.h"
 #include "kernel/cgroup.h"
 #include "kernel/seccomp.h"
+#include "runtime/program.h"
 #include "runtime/seat.h"
 #include "wire/message.h"
 
@@ -33,42 +32,16 @@ enum { PROC_PATH_BYTES = 48, SEND_TIMEOUT_S = 10 };
 struct runtime {
     struct cgroup_root *cgroups;
     struct seats *seats;
-    int init_fd; /* holt-init in sealed memory, executable but not readable: see load_init */
+    int init_fd; /* holt-init in sealed memory, executable but not readable: see program_load */
     struct seccomp_program filter;
 };
-
-/* Sealed, so that nobody can write to it through /proc/PID/exe (CVE-2019-5736); without the right
- * to read, so that the kernel keeps the running image from everyone in the sandbox's user
- * namespace. */
-static int load_init(const char *path, int *ret_fd, struct err *err)
-{
-    const int seals = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
-    cleanup_close int file_fd = open(path, O_RDONLY | O_CLOEXEC);
-    cleanup_close int memory_fd = memfd_create("holt-init", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    struct stat info;
-
-    if (file_fd < 0 || fstat(file_fd, &info) < 0)
-        return err_sys(err, -errno, "open holt-init at '%s'", path);
-    if (memory_fd < 0 || fchmod(memory_fd, 0111) < 0)
-        return err_sys(err, -errno, "make memory for holt-init");
-    for (off_t done = 0; done < info.st_size;) {
-        ssize_t n = sendfile(memory_fd, file_fd, &done, (size_t)(info.st_size - done));
-
-        if (n <= 0)
-            return err_sys(err, n < 0 ? -errno : -EIO, "read holt-init at '%s'", path);
-    }
-    if (fcntl(memory_fd, F_ADD_SEALS, seals) < 0)
-        return err_sys(err, -errno, "seal holt-init");
-    *ret_fd = TAKE_FD(memory_fd);
-    return 0;
-}
 
 int runtime_open(struct cgroup_root *cgroups, const char *init_path, struct runtime **ret,
                  struct err *err)
 {
     cleanup_close int init_fd = -EBADF;
     struct runtime *runtime;
-    int r = load_init(init_path, &init_fd, err);
+    int r = program_load("holt-init", init_path, &init_fd, err);
 
     if (r < 0)
         return r;

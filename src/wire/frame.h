@@ -66,7 +66,8 @@ enum frame_type {
     FRAME_SHELL_RUN, /* message_shell_run: one command of a shell, which must have none */
     FRAME_SHELL_INTERRUPT, /* u64 command: to be ended, and the shell kept if that can be */
     FRAME_FILES, /* empty, with a cgroup and a socket: a file worker, which says HELLO over the
-                    socket (wire/file.h) */
+                    socket (wire/file.h); with a program behind them: a tool worker, where a guest
+                    that is older closes the socket */
 
     /* guest to daemon */
     FRAME_READY,     /* u32 version, u32 the highest process that it was ever told to start */

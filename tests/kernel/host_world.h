@@ -25,17 +25,21 @@ static struct {
     struct host *host;
 } world;
 
-/* The host looks for holt-init beside the running program: build/tests/kernel/ is not build/. */
+/* The host looks for its programs beside the running one: build/tests/kernel/ is not build/. */
 static inline void world_find_init(void)
 {
-    char self[PATH_MAX], link[PATH_MAX];
+    static const char *const names[] = { "holt-init", "holt-tools" };
+    char self[PATH_MAX], link[PATH_MAX], target[64];
     ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 32);
 
     CHECK(len > 0);
     self[len] = '\0';
     *strrchr(self, '/') = '\0';
-    (void)snprintf(link, sizeof(link), "%.*s/holt-init", (int)sizeof(link) - 16, self);
-    CHECK(symlink("../../holt-init", link) == 0 || errno == EEXIST);
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+        (void)snprintf(link, sizeof(link), "%.*s/%s", (int)sizeof(link) - 16, self, names[i]);
+        (void)snprintf(target, sizeof(target), "../../%s", names[i]);
+        CHECK(symlink(target, link) == 0 || errno == EEXIST);
+    }
 }
 
 static inline void world_start(void)

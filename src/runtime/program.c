@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/program.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+
+int program_load(const char *name, const char *path, int *ret_fd, struct err *err)
+{
+    const int seals = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
+    cleanup_close int file_fd = open(path, O_RDONLY | O_CLOEXEC);
+    cleanup_close int memory_fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    struct stat info;
+
+    if (file_fd < 0 || fstat(file_fd, &info) < 0)
+        return err_sys(err, -errno, "open %s at '%s'", name, path);
+    if (memory_fd < 0 || fchmod(memory_fd, 0111) < 0)
+        return err_sys(err, -errno, "make memory for %s", name);
+    for (off_t done = 0; done < info.st_size;) {
+        ssize_t n = sendfile(memory_fd, file_fd, &done, (size_t)(info.st_size - done));
+
+        if (n <= 0)
+            return err_sys(err, n < 0 ? -errno : -EIO, "read %s at '%s'", name, path);
+    }
+    if (fcntl(memory_fd, F_ADD_SEALS, seals) < 0)
+        return err_sys(err, -errno, "seal %s", name);
+    *ret_fd = TAKE_FD(memory_fd);
+    return 0;
+}
