@@ -15,10 +15,10 @@
 
 enum {
     LINES_NAMED_MAX = 10, /* of those where a text was found */
-    LOCK_TRIES = 1000,
+    LOCK_TRIES = 10 * 1000,
     LOCK_PAUSE_NS = 1000000,
     WHICH_MAX = 64,
-    LOAD_TRIES = 100,
+    TRIES = 100, /* of a file that others change meanwhile */
 };
 
 /* A file while it is edited. */
@@ -85,7 +85,7 @@ static int load(struct editing *editing, int *ret_fd)
 
     fd = path_open_file(editing->path, editing->full, &st, editing->reply);
     if (fd < 0)
-        return fd == -EAGAIN ? -EIO : fd;
+        return fd == -EAGAIN ? -EIO : fd; /* the reply says why */
     if (st.st_size > EDIT_BYTES_MAX) {
         tool_refuse(editing->reply,
                     "'%s' has %" PRIu64 " bytes; files of up to %d can be edited. Use bash with "
@@ -240,6 +240,8 @@ static int replace_found(struct editing *editing, const struct tool_edit *edit, 
         return -EEXIST;
     }
     r = replace(editing, &edit->old_text, &edit->new_text);
+    if (r == 0 && editing->content.len > EDIT_BYTES_MAX)
+        r = -ENOBUFS;
     if (r < 0)
         return refuse_edit(editing, which,
                            r == -ENOBUFS ? "The file would be larger than 64 MiB."
@@ -309,39 +311,46 @@ static void tell(const struct editing *editing, size_t count)
     place_tell(&editing->place, editing->reply);
 }
 
+/* From the file as it is now to the file as it is to be: 0, or -EAGAIN when somebody else has
+ * replaced or written it meanwhile; any other: the reply says why. */
+static int try_once(struct editing *editing, const struct tool_edit *edits, size_t count)
+{
+    cleanup_close int fd = -EBADF;
+    int r = load(editing, &fd);
+
+    editing->replaced = 0;
+    if (r == 0)
+        r = run_all(editing, edits, count);
+    if (r < 0)
+        return r;
+    r = place_write(&editing->place, editing->content.data, editing->content.len, true);
+    if (r == -ESTALE) {
+        place_done(&editing->place);
+        return -EAGAIN;
+    }
+    return r < 0 ? path_refuse(editing->reply, "write", editing->path, editing->full, r) : 0;
+}
+
 void edit_run(const struct tool_text *path, const struct tool_edit *edits, size_t count,
               struct tool_reply *reply)
 {
     cleanup_with(editing_done) struct editing editing = {
         .path = path->data,
         .place.dir_fd = -EBADF,
-        .content.max = EDIT_BYTES_MAX + 1,
+        .content.max = EDIT_BYTES_MAX + 1, /* see read_whole */
         .next.max = EDIT_BYTES_MAX + 1,
         .lines.max = 1024,
         .reply = reply,
     };
-    cleanup_close int fd = -EBADF;
-    int r = 0;
+    int r = -EAGAIN;
 
     if (!path_full(path, editing.full, reply))
         return;
-    for (int i = 0; i < LOAD_TRIES && (r = load(&editing, &fd)) == -EAGAIN; i++)
-        continue;
+    for (int i = 0; i < TRIES && r == -EAGAIN; i++)
+        r = try_once(&editing, edits, count);
     if (r == -EAGAIN)
-        tool_refuse(reply, "'%s' is being replaced all the time. Nothing was changed.",
+        tool_refuse(reply, "'%s' is being changed all the time. Nothing was changed; try again.",
                     editing.path);
-    if (r == 0)
-        r = run_all(&editing, edits, count);
-    if (r < 0)
-        return;
-    r = place_write(&editing.place, editing.content.data, editing.content.len, true);
-    if (r == -ESTALE)
-        tool_refuse(reply,
-                    "'%s' was changed by somebody else meanwhile. Nothing was changed; read "
-                    "it again.",
-                    editing.path);
-    else if (r < 0)
-        (void)path_refuse(reply, "write", editing.path, editing.full, r);
-    else
+    else if (r == 0)
         tell(&editing, count);
 }
