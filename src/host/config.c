@@ -38,6 +38,8 @@ enum kind {
     KIND_PERCENT,
     KIND_SIZE,
     KIND_DURATION,
+    KIND_TIMEOUT,
+    KIND_BOOL,
     KIND_CPUS
 };
 
@@ -93,6 +95,16 @@ enum kind {
         "CPUs of a sandbox that asks for no limit; 0: none")                                       \
     ROW(limit_pids, "limits.pids", "limits-pids", KIND_U32, "N", "1024",                           \
         "processes of a sandbox that asks for no limit")                                           \
+    ROW(tool_timeout, "tool.timeout", "tool-timeout", KIND_TIMEOUT, "TIME", "5m",                  \
+        "longest that a tool call takes that names no time, or none")                              \
+    ROW(tool_tokens, "tool.output-tokens", "tool-output-tokens", KIND_U32, "N", "10000",           \
+        "longest result of a tool call that names no length, in tokens of 4 bytes")                \
+    ROW(tool_snapshots, "tool.snapshots", "tool-snapshots", KIND_BOOL, "BOOL", "no",               \
+        "whether a snapshot is taken after each tool call that may change something")              \
+    ROW(tool_memory, "tool.memory", "tool-memory", KIND_SIZE, "SIZE", "0",                         \
+        "memory of what a tool call starts that asks for no limit; 0: the sandbox's")              \
+    ROW(tool_cpus, "tool.cpus", "tool-cpus", KIND_CPUS, "CPUS", "0",                               \
+        "CPUs of what a tool call starts that asks for no limit; 0: the sandbox's")                \
     ROW(template_bytes_max, "template.max-bytes", "template-max-bytes", KIND_SIZE, "SIZE", "16G",  \
         "most bytes an import may unpack to")                                                      \
     ROW(template_files_max, "template.max-files", "template-max-files", KIND_SIZE, "N", "2000000", \
@@ -117,13 +129,25 @@ static const struct row {
 /* What a daemon that runs takes over when it reads its configuration again; all else needs a
  * restart. */
 static const bool is_live[ROW_COUNT] = {
-    [ROW_log] = true,           [ROW_pool_size] = true,
-    [ROW_sandboxes_max] = true, [ROW_snapshots_max] = true,
-    [ROW_quota] = true,         [ROW_storage_warn] = true,
-    [ROW_storage_full] = true,  [ROW_health_interval] = true,
-    [ROW_output_memory] = true, [ROW_processes_keep] = true,
-    [ROW_processes_max] = true, [ROW_limit_memory] = true,
-    [ROW_limit_cpus] = true,    [ROW_limit_pids] = true,
+    [ROW_log] = true,
+    [ROW_pool_size] = true,
+    [ROW_sandboxes_max] = true,
+    [ROW_snapshots_max] = true,
+    [ROW_quota] = true,
+    [ROW_storage_warn] = true,
+    [ROW_storage_full] = true,
+    [ROW_health_interval] = true,
+    [ROW_output_memory] = true,
+    [ROW_processes_keep] = true,
+    [ROW_processes_max] = true,
+    [ROW_limit_memory] = true,
+    [ROW_limit_cpus] = true,
+    [ROW_limit_pids] = true,
+    [ROW_tool_timeout] = true,
+    [ROW_tool_tokens] = true,
+    [ROW_tool_snapshots] = true,
+    [ROW_tool_memory] = true,
+    [ROW_tool_cpus] = true,
 };
 
 static bool is_text_kind(enum kind kind)
@@ -222,6 +246,31 @@ static int text_set(const struct row *row, char **field, const char *value, stru
     return 0;
 }
 
+/* No time means the usual one, so that nobody gets no time at all; for no limit there is a word. */
+static int timeout_parse(const char *value, uint64_t *ret_ms)
+{
+    int r;
+
+    if (strcmp(value, "none") == 0) {
+        *ret_ms = CONFIG_NO_TIMEOUT;
+        return 0;
+    }
+    r = parse_duration_ms(value, ret_ms);
+    if (r == 0 && *ret_ms == 0)
+        *ret_ms = CONFIG_TOOL_TIMEOUT_MS;
+    return r;
+}
+
+static int bool_parse(const char *value, uint32_t *ret)
+{
+    bool is_on;
+    int r = parse_bool(value, &is_on);
+
+    if (r == 0)
+        *ret = is_on;
+    return r;
+}
+
 static int number_set(const struct row *row, void *field, const char *value, struct err *err)
 {
     uint64_t wide;
@@ -233,6 +282,10 @@ static int number_set(const struct row *row, void *field, const char *value, str
         r = parse_size(value, field);
     else if (row->kind == KIND_DURATION)
         r = parse_duration_ms(value, field);
+    else if (row->kind == KIND_TIMEOUT)
+        r = timeout_parse(value, field);
+    else if (row->kind == KIND_BOOL)
+        r = bool_parse(value, field);
     else {
         r = parse_u64(value, &wide);
         if (r == 0 && wide > (row->kind == KIND_PERCENT ? 100 : UINT32_MAX))
@@ -244,9 +297,10 @@ static int number_set(const struct row *row, void *field, const char *value, str
         return err_set(err, ERR_INVALID, "%s: '%s' is too large", row->key, value);
     if (r < 0)
         return err_set(err, ERR_INVALID, "%s: '%s' is not a valid %s", row->key, value,
-                       row->kind == KIND_SIZE       ? "size"
-                       : row->kind == KIND_DURATION ? "time"
-                                                    : "number");
+                       row->kind == KIND_SIZE                                    ? "size"
+                       : row->kind == KIND_DURATION || row->kind == KIND_TIMEOUT ? "time"
+                       : row->kind == KIND_BOOL                                  ? "yes or no"
+                                                                                 : "number");
     return 0;
 }
 
@@ -426,7 +480,9 @@ int config_load(const char *path, struct config *ret, struct err *err)
 /* In the largest unit that it is a whole number of. */
 static void duration_print(uint64_t ms, FILE *out)
 {
-    if (ms % 3600000 == 0)
+    if (ms == CONFIG_NO_TIMEOUT)
+        (void)fprintf(out, "none\n");
+    else if (ms % 3600000 == 0)
         (void)fprintf(out, "%" PRIu64 "h\n", ms / 3600000);
     else if (ms % 60000 == 0)
         (void)fprintf(out, "%" PRIu64 "m\n", ms / 60000);
@@ -465,12 +521,14 @@ static void value_print(const struct row *row, const struct config *config, FILE
         size_print(*(const uint64_t *)field, out);
         return;
     }
-    if (row->kind == KIND_DURATION) {
+    if (row->kind == KIND_DURATION || row->kind == KIND_TIMEOUT) {
         duration_print(*(const uint64_t *)field, out);
         return;
     }
     number = *(const uint32_t *)field;
-    if (row->kind == KIND_CPUS && number % 1000 != 0)
+    if (row->kind == KIND_BOOL)
+        (void)fprintf(out, "%s\n", number ? "yes" : "no");
+    else if (row->kind == KIND_CPUS && number % 1000 != 0)
         (void)fprintf(out, "%" PRIu32 ".%03" PRIu32 "\n", number / 1000, number % 1000);
     else
         (void)fprintf(out, "%" PRIu32 "\n", row->kind == KIND_CPUS ? number / 1000 : number);
@@ -487,7 +545,7 @@ void config_print(const struct config *config, FILE *out)
 
 static bool is_wide(enum kind kind)
 {
-    return kind == KIND_SIZE || kind == KIND_DURATION;
+    return kind == KIND_SIZE || kind == KIND_DURATION || kind == KIND_TIMEOUT;
 }
 
 static bool is_same(const struct row *row, const struct config *one, const struct config *other)

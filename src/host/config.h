@@ -9,6 +9,9 @@
 
 struct err;
 
+#define CONFIG_NO_TIMEOUT UINT64_MAX
+enum { CONFIG_TOOL_TIMEOUT_MS = 5 * 60 * 1000 };
+
 struct config {
     char *state;          /* state directory */
     char *run;            /* directory of sockets */
@@ -38,6 +41,11 @@ struct config {
     uint64_t limit_memory; /* bytes; 0: none */
     uint32_t limit_cpus;   /* thousandths of a CPU; 0: none */
     uint32_t limit_pids;
+    uint64_t tool_timeout; /* milliseconds; CONFIG_NO_TIMEOUT: none */
+    uint32_t tool_tokens;
+    uint32_t tool_snapshots; /* 0 or 1 */
+    uint64_t tool_memory;    /* bytes; 0: no limit of its own */
+    uint32_t tool_cpus;      /* thousandths; 0: likewise */
     uint64_t template_bytes_max;
     uint64_t template_files_max;
 };

@@ -58,6 +58,7 @@ static const struct {
     [EVENT_PORT_CLOSED] = { "port.closed", NULL },
     [EVENT_SHELL_OPENED] = { "shell.opened", NULL },
     [EVENT_SHELL_CLOSED] = { "shell.closed", NULL },
+    [EVENT_TOOL_EXECUTED] = { "tool.executed", NULL },
     [EVENT_TOKEN_CREATED] = { "token.created", "token-create" },
     [EVENT_TOKEN_REMOVED] = { "token.removed", "token-remove" },
 };

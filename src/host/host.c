@@ -29,6 +29,8 @@
 #include "host/sandbox_internal.h"
 #include "host/scribe.h"
 #include "host/service.h"
+#include "host/tool.h"
+#include "host/tool_desk.h"
 #include "kernel/cgroup.h"
 #include "runtime/program.h"
 #include "store/store.h"
@@ -244,6 +246,11 @@ static void settings_take(struct host *host, const struct config *config)
     host->output_disk = config->output_disk;
     host->processes_keep_ms = config->processes_keep;
     host->processes_max = config->processes_max;
+    host->tool_timeout_ms = config->tool_timeout == CONFIG_NO_TIMEOUT ? 0 : config->tool_timeout;
+    host->tool_tokens = config->tool_tokens;
+    host->tool_snapshots = config->tool_snapshots;
+    host->tool_memory = config->tool_memory;
+    host->tool_cpus = config->tool_cpus;
 }
 
 static struct host *host_new(const struct config *config)
@@ -258,6 +265,7 @@ static struct host *host_new(const struct config *config)
     host_uids_init(host, hash_of(config->state));
     host->keeper = keeper_new(host);
     host->pulse = pulse_new();
+    host->desk = tool_desk_new();
     host->metrics = xcalloc(1, sizeof(*host->metrics));
     host->started_ms = clock_ms();
     (void)pthread_mutex_init(&host->lock, NULL);
@@ -349,6 +357,9 @@ static int check_config(const struct config *config, struct err *err)
                        MEMORY_MIN >> 10, MEMORY_MAX >> 10);
     if (config->output_disk < DISK_MIN)
         return err_set(err, ERR_INVALID, "output.disk must be at least %dM", DISK_MIN >> 20);
+    if (config->tool_tokens == 0 || config->tool_tokens > TOOL_OUTPUT_TOKENS_MAX)
+        return err_set(err, ERR_INVALID, "tool.output-tokens must be between 1 and %d",
+                       TOOL_OUTPUT_TOKENS_MAX);
     return 0;
 }
 
@@ -438,6 +449,7 @@ void host_close(struct host *host)
     fault_point("close.rested");
     part_from_sandboxes(host);
     destroy_machines(host);
+    tool_desk_close(host->desk);
     fault_point("close.parted");
     if (host->audit && host->events)
         host_event(host, EVENT_DAEMON_STOPPED, NULL);

@@ -40,6 +40,7 @@ struct registry;
 struct sandbox;
 struct scribe;
 struct sentry;
+struct tool_desk;
 struct volume;
 
 enum machine_state {
@@ -109,6 +110,7 @@ struct host {
     struct sentry *sentry;
     struct pulse *pulse;
     struct ports *ports;
+    struct tool_desk *desk;
     uint64_t started_ms;
     bool is_stop_all;
 
@@ -125,7 +127,12 @@ struct host {
     _Atomic uint64_t output_memory; /* bytes of a stream that may wait to be brought to disk */
     _Atomic uint64_t output_disk;   /* bytes of a stream on disk */
     _Atomic uint64_t processes_keep_ms;
-    _Atomic uint32_t processes_max; /* ended ones of a sandbox that are kept */
+    _Atomic uint32_t processes_max;   /* ended ones of a sandbox that are kept */
+    _Atomic uint64_t tool_timeout_ms; /* 0: none */
+    _Atomic uint32_t tool_tokens;
+    _Atomic uint32_t tool_snapshots; /* 0 or 1 */
+    _Atomic uint64_t tool_memory;
+    _Atomic uint32_t tool_cpus;
 
     pthread_mutex_t lock; /* over all below */
     pthread_cond_t changed;

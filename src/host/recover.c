@@ -27,6 +27,7 @@
 #include "host/sandbox_create.h"
 #include "host/service.h"
 #include "host/shell_state.h"
+#include "host/tool_archive.h"
 #include "kernel/cgroup.h"
 #include "store/store.h"
 #include "store/volume.h"
@@ -272,6 +273,7 @@ static void remove_one(struct sandbox *sandbox)
         return;
     }
     ledger_purge(sandbox->ledger);
+    tool_archive_remove(sandbox);
     fault_point("recover.emptied");
     shells_remove(sandbox);
     (void)registry_remove(sandbox->host->registry, sandbox->info.id, &err);

@@ -16,6 +16,7 @@
 #include "host/registry.h"
 #include "host/sandbox_internal.h"
 #include "host/shell_state.h"
+#include "host/tool_archive.h"
 #include "store/volume.h"
 
 static void make_id(char *id)
@@ -52,6 +53,7 @@ void sandbox_unref(struct sandbox *sandbox)
     if (!sandbox || atomic_fetch_sub(&sandbox->refs, 1) != 1)
         return;
     shells_free(sandbox);
+    tool_archive_free(sandbox->tools);
     volume_close(sandbox->volume);
     ledger_unref(sandbox->ledger);
     sandbox_info_done(&sandbox->info);

@@ -10,6 +10,7 @@
 #include "host/registry.h"
 #include "host/sandbox_internal.h"
 #include "host/shell_state.h"
+#include "host/tool_archive.h"
 #include "store/volume.h"
 
 /* From now on everything is refused. Whether it is ours to destroy: otherwise somebody else does.
@@ -88,6 +89,7 @@ static int destroy(struct sandbox *sandbox, struct err *err)
     fault_point("destroy.ended");
     r = destroy_files(sandbox, err);
     ledger_purge(sandbox->ledger);
+    tool_archive_remove(sandbox);
     fault_point("destroy.emptied");
     if (r == 0)
         shells_remove(sandbox);

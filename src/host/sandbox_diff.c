@@ -90,7 +90,7 @@ int sandbox_diff(struct sandbox *sandbox, const struct sandbox_diff *what, diff_
         (void)pthread_mutex_unlock(&sandbox->lock);
         wanted.from = base;
     }
-    r = find_taken(sandbox, &wanted, &wanted.options.taken_ms, err);
+    r = wanted.options.taken_ms ? 0 : find_taken(sandbox, &wanted, &wanted.options.taken_ms, err);
     if (r == 0)
         r = views_open(sandbox, volume, &wanted, &views, err);
     if (r == 0) {

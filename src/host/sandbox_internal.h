@@ -9,6 +9,7 @@
 #include "host/host_internal.h"
 #include "host/sandbox.h"
 
+struct tool_archive;
 struct volume;
 struct volume_mounts;
 
@@ -45,8 +46,9 @@ struct sandbox {
     struct volume *volume;
     struct machine *machine; /* NULL: none runs */
     struct service *services;
-    struct ledger *ledger; /* its processes; since it is in the table */
-    struct shell *shells;  /* see shell_internal.h */
+    struct ledger *ledger;      /* its processes; since it is in the table */
+    struct shell *shells;       /* see shell_internal.h */
+    struct tool_archive *tools; /* what is kept of tool calls; NULL: nobody has asked yet */
 };
 
 struct sandbox *sandbox_new(struct host *host);

@@ -68,6 +68,9 @@ int shell_run_new(struct sandbox *sandbox, const struct shell_command *command,
 int shell_run_next(struct shell_run *run, int watch_fd, void *data, size_t size,
                    struct shell_event *ret, struct err *err);
 
+/* Makes shell_run_next return -ECANCELED, from any thread that keeps the run from being freed. */
+void shell_run_cancel(struct shell_run *run);
+
 /* The process that the command runs in, from STARTED on. */
 const char *shell_run_process(const struct shell_run *run);
 

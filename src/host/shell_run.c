@@ -22,8 +22,9 @@
 enum {
     EXIT_NOT_FOUND = 127,
     EXIT_TIMED_OUT = 124,
-    HIDDEN_MS = 250,     /* a snapshot does not wait longer for a shell */
-    DRAIN_MS = 10 * 1000 /* more than the guest takes to end a command */
+    HIDDEN_MS = 250,      /* a snapshot does not wait longer for a shell */
+    DRAIN_MS = 10 * 1000, /* more than the guest takes to end a command */
+    NO_CANCEL = -2        /* in place of a descriptor: the command is being ended already */
 };
 
 enum run_state {
@@ -49,6 +50,7 @@ struct shell_run {
     uint64_t deadline_ms; /* 0: none */
     uint64_t started_ms;
     bool is_timed_out; /* and the guest was told */
+    atomic_bool is_canceled;
     struct shell_end_info end;
 };
 
@@ -180,6 +182,8 @@ static int wait_event(const struct shell_run *run, int watch_fd)
     uint64_t now = clock_ms(), count;
     int timeout = -1, n;
 
+    if (watch_fd != NO_CANCEL && atomic_load(&run->is_canceled))
+        return -ECANCELED;
     if (run->deadline_ms && !run->is_timed_out) {
         if (now >= run->deadline_ms)
             return -ETIMEDOUT;
@@ -541,9 +545,15 @@ static void drain(struct shell_run *run)
     run->deadline_ms = clock_ms() + DRAIN_MS;
     while (news == NEWS_OUTPUT || news == NEWS_NONE) {
         news = get_news(run, data, sizeof(data), &event);
-        if (news == NEWS_NONE && wait_event(run, -1) < 0)
+        if (news == NEWS_NONE && wait_event(run, NO_CANCEL) < 0)
             return;
     }
+}
+
+void shell_run_cancel(struct shell_run *run)
+{
+    atomic_store(&run->is_canceled, true);
+    wake(run);
 }
 
 void shell_run_free(struct shell_run *run)

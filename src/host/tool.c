@@ -2,159 +2,34 @@
 #include "host/tool.h"
 
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/near.h"
+#include "base/utf8.h"
 #include "base/xalloc.h"
 #include "host/sandbox_internal.h"
+#include "host/tool_archive.h"
+#include "host/tool_desk.h"
 #include "host/tool_internal.h"
 #include "host/tool_params.h"
-
-#define WORKSPACE "/workspace"
+#include "host/tool_result.h"
 
 /* The client's end of it. */
 struct tool_call {
-    struct tool_job *job;
+    struct tool_job *job; /* referenced */
     int watch_fd;
+    bool is_joined; /* somebody else drives the job */
+    struct tool_waiter waiter;
     struct tool_result result;
 };
 
-/* --- what kinds of tools use ----------------------------------------------------------------- */
-
-void tool_job_refuse(struct tool_job *job, const char *format, ...)
-{
-    char text[1024];
-    va_list args;
-
-    va_start(args, format);
-    (void)vsnprintf(text, sizeof(text), format, args);
-    va_end(args);
-    buf_clear(&job->text);
-    (void)buf_add_str(&job->text, text);
-    job->result.is_error = true;
-}
-
-/* What is wrong with the sandbox or the daemon is for whoever runs the model. */
-static bool is_for_model(const struct err *err)
-{
-    static const bool keeps_from_running[ERR_CAUSES] = {
-        [CAUSE_SESSION_NOT_FOUND] = true,  [CAUSE_SESSION_PAUSED] = true,
-        [CAUSE_SESSION_DESTROYING] = true, [CAUSE_ROLLBACK_IN_PROGRESS] = true,
-        [CAUSE_INVALID_STATE] = true,      [CAUSE_SHUTTING_DOWN] = true,
-    };
-
-    return !keeps_from_running[err->cause] && err->kind != ERR_INTERNAL &&
-           err->kind != ERR_UNAVAILABLE && err->kind != ERR_CANCELED;
-}
-
-int tool_job_fail(struct tool_job *job, int r, struct err *err)
-{
-    const char *remedy = err_remedy_of(err);
-
-    if (r == -ECANCELED || !is_for_model(err))
-        return r;
-    tool_job_refuse(job, "%s%s%s", err->msg, remedy ? "\n" : "", remedy ? remedy : "");
-    return 0;
-}
-
-char *tool_path(const char *path)
-{
-    if (path[0] == '/')
-        return xstrdup(path);
-    if (path[0] == '\0' || strcmp(path, ".") == 0)
-        return xstrdup(WORKSPACE);
-    return xasprintf(WORKSPACE "/%s", path);
-}
-
-uint64_t tool_job_left_ms(const struct tool_job *job, uint64_t most)
-{
-    uint64_t now_ms = clock_ms(), left_ms;
-
-    if (job->deadline_ms == 0)
-        return most;
-    left_ms = job->deadline_ms > now_ms ? job->deadline_ms - now_ms : 1;
-    return most == 0 || left_ms < most ? left_ms : most;
-}
-
-/* --- jobs ------------------------------------------------------------------------------------ */
-
-static int not_yet_next(struct tool_job *job, int watch_fd, struct tool_progress *ret,
-                        struct err *err)
-{
-    (void)watch_fd, (void)ret, (void)err;
-    tool_job_refuse(job, "the tool %s is not there yet.", job->tool->name);
-    return 0;
-}
-
-static const struct tool_kind not_yet = { .next = not_yet_next };
-
-static const struct tool_kind *kind_of(const struct tool *tool)
-{
-    return strcmp(tool->name, "bash") == 0 ? &tool_by_process : &not_yet;
-}
-
-static struct tool_job *job_new(struct sandbox *sandbox, const struct tool *tool,
-                                const struct tool_request *request)
-{
-    enum { DEFAULT_TIMEOUT_MS = 5 * 60 * 1000, DEFAULT_TOKENS = 10000 };
-    struct tool_job *job = xcalloc(1, sizeof(*job));
-    uint64_t tokens = request->max_output_tokens ? request->max_output_tokens : DEFAULT_TOKENS;
-
-    atomic_init(&job->refs, 1);
-    (void)pthread_mutex_init(&job->lock, NULL);
-    job->sandbox = sandbox_ref(sandbox);
-    job->tool = tool;
-    job->kind = kind_of(tool);
-    job->params = json_incref((json_t *)(uintptr_t)request->params);
-    job->began_ms = clock_ms();
-    job->deadline_ms =
-        job->began_ms + (request->timeout_ms ? request->timeout_ms : DEFAULT_TIMEOUT_MS);
-    job->budget = tokens * TOOL_TOKEN_BYTES;
-    job->memory_bytes = request->memory_bytes;
-    job->cpus_milli = request->cpus_milli;
-    job->wants_changed = request->wants_changed;
-    job->wants_snapshot = request->snapshot > 0;
-    job->only_looks = request->only_looks;
-    job->text.max = TOOL_TEXT_MAX;
-    return job;
-}
-
-static void job_unref(struct tool_job *job)
-{
-    if (!job || atomic_fetch_sub(&job->refs, 1) != 1)
-        return;
-    if (job->kind->stop)
-        job->kind->stop(job);
-    tool_params_done(&job->values);
-    buf_done(&job->text);
-    json_decref(job->params);
-    sandbox_unref(job->sandbox);
-    (void)pthread_mutex_destroy(&job->lock);
-    free(job);
-}
-
-static unsigned tier_of(const struct tool *tool)
-{
-    return tool->work == TOOL_BY_HOST ? 0 : tool->work == TOOL_BY_WORKER ? 1 : 2;
-}
-
-static void conclude(struct tool_job *job)
-{
-    job->block = (struct tool_block){ .text = job->text.data ? job->text.data : "",
-                                      .len = job->text.len,
-                                      .mime = job->mime };
-    job->result.blocks = &job->block;
-    job->result.block_count = 1;
-    job->result.duration_ms = clock_ms() - job->began_ms;
-    job->result.tier = tier_of(job->tool);
-    job->is_over = true;
-}
-
-/* --- calls ----------------------------------------------------------------------------------- */
+/* --- opening --------------------------------------------------------------------------------- */
 
 static int refuse_unknown(const char *name, struct err *err)
 {
@@ -191,6 +66,50 @@ static int check(const struct tool_request *request, const struct tool **ret, st
     return 0;
 }
 
+/* Waits for another's job. */
+static int join(struct tool_call *call, struct tool_job *found, struct err *err)
+{
+    struct tool_job *own = call->job;
+    int r = strcmp(found->digest, own->digest) == 0 ? 0 : tool_refuse_other_call(own, err);
+
+    call->job = found;
+    call->is_joined = true;
+    tool_job_unref(own);
+    if (r < 0)
+        return r;
+    call->waiter.event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (call->waiter.event_fd < 0)
+        return err_sys(err, -errno, "make an event descriptor");
+    (void)pthread_mutex_lock(&found->lock);
+    call->waiter.next = found->waiters;
+    found->waiters = &call->waiter;
+    (void)pthread_mutex_unlock(&found->lock);
+    return 0;
+}
+
+/* A call with an id: it goes on already, or is over, or begins now. */
+static int meet(struct tool_call *call, struct err *err)
+{
+    struct tool_job *job = call->job;
+    struct tool_desk *desk = job->sandbox->host->desk;
+    struct tool_job *found = tool_desk_enter(desk, job);
+    int r;
+
+    if (found)
+        return join(call, found, err);
+    /* Only now, so that whoever finishes it meanwhile is seen in one place or the other. */
+    r = tool_archive_find(job, err);
+    if (r == 0)
+        return 0;
+    if (r > 0)
+        tool_result_restore(job);
+    (void)pthread_mutex_lock(&job->lock);
+    job->is_repeated = r > 0;
+    (void)pthread_mutex_unlock(&job->lock);
+    tool_job_settle(job, r < 0 ? r : 0, err);
+    return r < 0 ? r : 0;
+}
+
 int tool_open(struct sandbox *sandbox, const struct tool_request *request, int watch_fd,
               struct tool_call **ret, struct err *err)
 {
@@ -201,58 +120,193 @@ int tool_open(struct sandbox *sandbox, const struct tool_request *request, int w
 
     if (r < 0)
         return r;
-    job = job_new(sandbox, tool, request);
-    if (tool_params_take(tool, job->params, &job->values, &job->text) < 0) {
-        job->result.is_error = true;
-        conclude(job);
-    }
+    job = tool_job_new(sandbox, tool, request);
     call = xcalloc(1, sizeof(*call));
-    *call = (struct tool_call){ .job = job, .watch_fd = watch_fd };
+    *call = (struct tool_call){ .job = job, .watch_fd = watch_fd, .waiter.event_fd = -EBADF };
+    if (tool_params_take(tool, job->params, &job->values, &job->text) < 0) {
+        /* Nothing was done, so nothing is remembered. */
+        job->call_id[0] = '\0';
+        job->result.is_error = true;
+        tool_result_restore(job);
+        tool_job_settle(job, 0, NULL);
+    } else if (job->call_id[0]) {
+        r = meet(call, err);
+    }
+    if (r < 0) {
+        tool_close(call);
+        return r;
+    }
     *ret = call;
+    return 0;
+}
+
+/* --- following ------------------------------------------------------------------------------- */
+
+static int wait_for_other(const struct tool_call *call)
+{
+    struct pollfd fds[2] = {
+        { .fd = call->waiter.event_fd, .events = POLLIN },
+        { .fd = call->watch_fd, .events = POLLRDHUP },
+    };
+
+    while (!tool_job_is_over(call->job)) {
+        if (poll(fds, 2, -1) < 0 && errno != EINTR)
+            return -errno;
+        if (fds[1].revents)
+            return -ECANCELED;
+    }
+    return 0;
+}
+
+static int take_result(struct tool_call *call, struct tool_event *ret, struct err *err)
+{
+    struct tool_job *job = call->job;
+
+    if (job->failure < 0) {
+        *err = job->err;
+        return job->failure;
+    }
+    call->result = job->result;
+    call->result.is_repeated = call->is_joined || job->is_repeated;
+    *ret = (struct tool_event){ .kind = TOOL_RESULT, .result = &call->result };
     return 0;
 }
 
 int tool_next(struct tool_call *call, struct tool_event *ret, struct err *err)
 {
-    struct tool_job *job = call->job;
     struct tool_progress progress = { .text = NULL };
-    int r = job->is_over ? 0 : job->kind->next(job, call->watch_fd, &progress, err);
+    int r = 0;
 
-    if (r < 0)
+    if (call->is_joined)
+        r = wait_for_other(call);
+    else if (!tool_job_is_over(call->job))
+        r = tool_job_drive(call->job, call->watch_fd, &progress);
+    if (r == 0)
+        return take_result(call, ret, err);
+    if (r < 0) {
+        (void)err_set(err, ERR_CANCELED, "the client has gone");
         return r;
-    *ret = (struct tool_event){ .kind = r > 0 ? TOOL_PROGRESS : TOOL_RESULT };
-    if (r > 0) {
-        ret->progress.text = progress.text;
-        ret->progress.len = progress.len;
-        ret->progress.is_stderr = progress.is_stderr;
-        return 0;
     }
-    if (!job->is_over)
-        conclude(job);
-    call->result = job->result;
-    ret->result = &call->result;
+    *ret = (struct tool_event){ .kind = TOOL_PROGRESS,
+                                .progress = { progress.text, progress.len, progress.is_stderr } };
     return 0;
+}
+
+/* --- leaving --------------------------------------------------------------------------------- */
+
+static void leave_waiters(struct tool_call *call)
+{
+    struct tool_waiter **slot;
+
+    if (call->waiter.event_fd < 0)
+        return;
+    (void)pthread_mutex_lock(&call->job->lock);
+    slot = &call->job->waiters;
+    while (*slot && *slot != &call->waiter)
+        slot = &(*slot)->next;
+    if (*slot)
+        *slot = call->waiter.next;
+    (void)pthread_mutex_unlock(&call->job->lock);
+    call->waiter.event_fd = fd_close(call->waiter.event_fd);
+}
+
+/* Whether a job that has begun is in other hands now. */
+static bool hand_over(struct tool_job *job)
+{
+    struct err ignored;
+
+    return job->call_id[0] && job->has_begun && job->kind->can_resume &&
+           !tool_job_is_canceled(job) && host_is_open(job->sandbox->host, &ignored) == 0 &&
+           tool_desk_adopt(job->sandbox->host->desk, job) == 0;
+}
+
+/* The one who drove it has gone before its end. */
+static void abandon(struct tool_job *job)
+{
+    struct err err = { 0 };
+
+    if (hand_over(job))
+        return;
+    (void)err_set(&err, ERR_CANCELED, "whoever made the call has gone");
+    if (job->call_id[0] && job->has_begun && tool_job_is_canceled(job)) {
+        tool_job_refuse(job, "the call was canceled.");
+        tool_job_conclude(job, 0, NULL);
+    } else {
+        tool_job_conclude(job, -ECANCELED, &err);
+    }
+    tool_job_unref(job);
 }
 
 void tool_close(struct tool_call *call)
 {
     if (!call)
         return;
-    job_unref(call->job);
+    leave_waiters(call);
+    if (call->is_joined || tool_job_is_over(call->job))
+        tool_job_unref(call->job);
+    else
+        abandon(call->job);
     free(call);
 }
 
 void tool_cancel(struct tool_call *call)
 {
-    (void)pthread_mutex_lock(&call->job->lock);
-    call->job->is_canceled = true;
-    (void)pthread_mutex_unlock(&call->job->lock);
+    struct tool_job *job = call->job;
+
+    (void)pthread_mutex_lock(&job->lock);
+    job->is_canceled = true;
+    if (!job->is_over && job->kind->cancel)
+        job->kind->cancel(job);
+    (void)pthread_mutex_unlock(&job->lock);
+}
+
+/* --- what a result was cut from -------------------------------------------------------------- */
+
+enum { CHARACTER_MAX = 4 }; /* bytes of UTF-8 */
+
+/* Forward to where a character begins. */
+static size_t skip_rest(const char *text, size_t len)
+{
+    size_t at = 0;
+
+    while (at < len && at < CHARACTER_MAX && ((unsigned char)text[at] & 0xC0) == 0x80)
+        at++;
+    return at;
 }
 
 int tool_read_output(struct sandbox *sandbox, const char *handle, uint64_t offset, uint64_t limit,
                      char **ret, size_t *ret_len, uint64_t *ret_total, struct err *err)
 {
-    (void)offset, (void)limit, (void)ret, (void)ret_len, (void)ret_total;
-    return err_set(err, ERR_NOT_FOUND, "sandbox '%s' has no output '%.40s'", sandbox->info.id,
-                   handle);
+    const uint64_t most = (uint64_t)TOOL_OUTPUT_TOKENS_MAX * TOOL_TOKEN_BYTES;
+    cleanup_close int fd = shelf_open(&tool_archive_of(sandbox)->outputs, handle);
+    cleanup_free char *text = NULL;
+    struct stat info;
+    size_t skip;
+    ssize_t n;
+
+    if (fd < 0 || fstat(fd, &info) < 0)
+        return err_set(err, ERR_NOT_FOUND,
+                       "sandbox '%s' has no output '%.40s' (any more): only the latest are kept",
+                       sandbox->info.id, handle);
+    if (limit == 0)
+        limit = (uint64_t)sandbox->host->tool_tokens * TOOL_TOKEN_BYTES;
+    if (limit > most)
+        limit = most;
+    if (limit > (uint64_t)info.st_size - offset)
+        limit = (uint64_t)info.st_size - offset;
+    if (limit < CHARACTER_MAX) /* one character there must be room for */
+        limit = CHARACTER_MAX;
+    if (offset > (uint64_t)info.st_size)
+        offset = (uint64_t)info.st_size;
+    text = xcalloc(limit + CHARACTER_MAX, 1);
+    n = pread(fd, text, limit + CHARACTER_MAX - 1, (off_t)offset);
+    if (n < 0)
+        return err_sys(err, -errno, "read output '%s' of sandbox '%s'", handle, sandbox->info.id);
+    skip = skip_rest(text, (size_t)n);
+    *ret_len = utf8_cut(text, (size_t)n, limit) - skip;
+    memmove(text, text + skip, *ret_len);
+    text[*ret_len] = '\0';
+    *ret_total = (uint64_t)info.st_size;
+    *ret = TAKE_PTR(text);
+    return 0;
 }

@@ -3,6 +3,8 @@
 #include "host/tool_process.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,30 +12,30 @@
 #include "base/utf8.h"
 #include "base/xalloc.h"
 #include "host/record.h"
-#include "host/sandbox.h"
+#include "host/sandbox_internal.h"
 #include "host/tool_internal.h"
+#include "host/tool_process_text.h"
 
-enum { READ_BYTES = 32 * 1024, EXIT_NOT_FOUND = 127 };
+enum { READ_BYTES = 32 * 1024, EXIT_NOT_FOUND = 127, KEY_SIZE = 80, EXTRA_BYTES = 64 * 1024 };
 
 /* Which value is which. */
 enum { BASH_CMD, BASH_TIMEOUT, BASH_CWD };
 
-/* One stream of it, as text. */
-struct stream_text {
-    struct utf8_cleaner cleaner;
-    struct buf text;
-    bool is_full; /* there is more than we keep */
-};
-
 struct running {
+    const struct tool_recipe *recipe;
     struct tool_command command;
-    struct process *process;
-    struct stream_text streams[PROCESS_STREAMS];
+    struct process *process;      /* referenced; NULL: of an earlier life, and over */
+    struct record *record;        /* referenced */
+    struct output_reader *reader; /* NULL: the process has its own */
+    struct process_text text;
     struct buf progress; /* what was told last */
+    int attempt;
     bool is_attached;
-    bool has_no_bash;
+    bool is_over;
     char data[READ_BYTES];
 };
+
+/* --- what to run ----------------------------------------------------------------------------- */
 
 void tool_command_add(struct tool_command *command, const char *arg)
 {
@@ -57,14 +59,103 @@ void tool_command_done(struct tool_command *command)
     *command = (struct tool_command){ .arg_count = 0 };
 }
 
-static void make_bash(const struct tool_job *job, bool has_bash, struct tool_command *ret)
+static int make_bash(struct tool_job *job, int attempt, struct tool_command *ret, struct err *err)
 {
-    tool_command_done(ret);
-    tool_command_add(ret, has_bash ? "/bin/bash" : "/bin/sh");
+    static const char *const programs[] = { "/bin/bash", "/bin/sh" };
+    const char *text = tool_text_at(job, BASH_CMD);
+
+    (void)err;
+    if (text[strspn(text, " \t\r\n")] == '\0') {
+        tool_job_refuse(job, "the command is empty.");
+        return 0;
+    }
+    tool_command_add(ret, programs[attempt]);
     tool_command_add(ret, "-c");
-    tool_command_add(ret, tool_text_at(job, BASH_CMD));
+    tool_command_add(ret, text);
     ret->cwd = tool_path(tool_text_at(job, BASH_CWD));
     ret->timeout_ms = (uint64_t)tool_number_at(job, BASH_TIMEOUT);
+    return 1;
+}
+
+static const struct tool_recipe bash = {
+    .name = "bash",
+    .make = make_bash,
+    .silence = "(no output)\n",
+    .attempts = 2,
+    .is_shell = true,
+};
+
+/* --- starting it ----------------------------------------------------------------------------- */
+
+static bool is_same(char *const *one, char *const *other)
+{
+    while (*one && *other && strcmp(*one, *other) == 0) {
+        one++;
+        other++;
+    }
+    return !*one && !*other;
+}
+
+/* An earlier life of the daemon began it for the same call. */
+static int rejoin(struct tool_job *job, struct running *running, const struct process_spec *spec,
+                  struct err *err)
+{
+    struct record_info info;
+    struct err ignored;
+    int r = sandbox_find_key(job->sandbox, spec->key, &running->record, err);
+
+    if (r < 0)
+        return r;
+    record_get(running->record, &info);
+    if (!info.spec->args || !is_same(info.spec->args, spec->args))
+        return tool_refuse_other_call(job, err);
+    (void)sandbox_find_process(job->sandbox, info.id, &running->process, &ignored);
+    if (job->has_mark) {
+        sandbox_unmark(job->sandbox, &job->mark);
+        job->has_mark = false;
+        job->result.changed_is_cut = true;
+    }
+    return 0;
+}
+
+/* For a call with an id: whatever becomes of this daemon, the next finds the process by its key. */
+static int start_keyed(struct tool_job *job, struct running *running, struct process_spec *spec,
+                       struct err *err)
+{
+    const struct reader_spec all = { .follows = true, .is_flow = true };
+    char key[KEY_SIZE];
+    int r;
+
+    (void)snprintf(key, sizeof(key), "holt-tool-%" PRIu32 "-%.40s-%d", job->generation,
+                   job->id_hash, running->attempt);
+    spec->key = key;
+    spec->is_detached = true;
+    r = sandbox_exec(job->sandbox, spec, &running->process, err);
+    if (r == 0)
+        running->record = record_ref(process_record(running->process));
+    else if (err->cause == CAUSE_PROCESS_EXISTS)
+        r = rejoin(job, running, spec, err);
+    return r == 0 ? reader_open(running->record, &all, &running->reader, err) : r;
+}
+
+static int start_plain(struct tool_job *job, struct running *running, struct process_spec *spec,
+                       struct err *err)
+{
+    int r = sandbox_exec(job->sandbox, spec, &running->process, err);
+
+    if (r == 0)
+        running->record = record_ref(process_record(running->process));
+    return r;
+}
+
+/* Who cancels finds it, or has been here before. */
+static void offer(struct tool_job *job, struct process *process)
+{
+    (void)pthread_mutex_lock(&job->lock);
+    job->process = process;
+    if (process && job->is_canceled)
+        process_kill(process, KILLER_CLIENT);
+    (void)pthread_mutex_unlock(&job->lock);
 }
 
 static int start(struct tool_job *job, struct running *running, struct err *err)
@@ -80,101 +171,74 @@ static int start(struct tool_job *job, struct running *running, struct err *err)
     if (!running->is_attached)
         sandbox_attach(job->sandbox);
     running->is_attached = true;
-    process_unref(TAKE_PTR(running->process));
-    r = sandbox_exec(job->sandbox, &spec, &running->process, err);
-    return r < 0 ? tool_job_fail(job, r, err) : 1;
+    r = job->call_id[0] ? start_keyed(job, running, &spec, err)
+                        : start_plain(job, running, &spec, err);
+    if (r < 0)
+        return tool_job_fail(job, r, err);
+    offer(job, running->process);
+    return 1;
 }
 
-/* 0 when the job is over already. */
+/* It is over, or somebody wants that. */
+static void end_process(struct tool_job *job, struct running *running)
+{
+    struct err ignored;
+
+    offer(job, NULL);
+    if (running->process && !running->is_over && host_is_open(job->sandbox->host, &ignored) == 0)
+        process_kill(running->process, KILLER_CLIENT);
+    reader_close(TAKE_PTR(running->reader));
+    record_unref(TAKE_PTR(running->record));
+    if (running->process)
+        process_abandon(TAKE_PTR(running->process));
+}
+
+static const struct tool_recipe *recipe_of(const struct tool *tool)
+{
+    return strcmp(tool->name, bash.name) == 0 ? &bash : tool_git_recipe(tool->name);
+}
+
+/* 1, or 0 when the job is over already. */
 static int begin(struct tool_job *job, struct err *err)
 {
-    struct running *running;
+    struct running *running = xcalloc(1, sizeof(*running));
+    int r;
 
-    if (tool_text_at(job, BASH_CMD)[strspn(tool_text_at(job, BASH_CMD), " \t\r\n")] == '\0') {
-        tool_job_refuse(job, "the command is empty.");
-        return 0;
-    }
-    running = xcalloc(1, sizeof(*running));
-    running->progress.max = 4 * READ_BYTES;
-    for (int i = 0; i < PROCESS_STREAMS; i++)
-        running->streams[i].text.max = TOOL_TEXT_MAX / 4;
     job->state = running;
-    make_bash(job, true, &running->command);
-    return start(job, running, err);
+    running->recipe = recipe_of(job->tool);
+    if (running->recipe->text_max > 0 && job->budget > running->recipe->text_max)
+        job->budget = running->recipe->text_max;
+    process_text_init(&running->text, job->budget + EXTRA_BYTES);
+    running->progress.max = (size_t)4 * READ_BYTES;
+    r = running->recipe->make(job, 0, &running->command, err);
+    return r > 0 ? start(job, running, err) : r;
 }
 
-/* Keeps the text of what was read, and tells of it. */
+/* --- following it ---------------------------------------------------------------------------- */
+
 static bool take_data(struct running *running, const struct reader_event *event,
                       struct tool_progress *ret)
 {
-    struct stream_text *stream = &running->streams[event->stream];
-
     buf_clear(&running->progress);
-    (void)utf8_clean(&stream->cleaner, running->data, event->len, &running->progress);
-    if (buf_add(&stream->text, running->progress.data, running->progress.len) < 0)
-        stream->is_full = true;
+    process_text_add(&running->text, event->stream, running->data, event->len, &running->progress);
     *ret = (struct tool_progress){ .text = running->progress.data,
                                    .len = running->progress.len,
                                    .is_stderr = event->stream == PROCESS_ERR };
     return ret->len > 0;
 }
 
-/* --- what is said at the end ----------------------------------------------------------------- */
-
-static void add_stream(struct buf *out, const struct buf *text)
-{
-    if (text->len == 0)
-        return;
-    (void)buf_add(out, text->data, text->len);
-    if (text->data[text->len - 1] != '\n')
-        (void)buf_add_str(out, "\n");
-}
-
-static void add_note(struct buf *out, const struct process_end *end)
-{
-    switch (end->outcome) {
-    case OUTCOME_TIMED_OUT:
-        (void)buf_printf(out,
-                         "[timed out after %llu ms: it was ended with all that it had started]\n",
-                         (unsigned long long)end->duration_ms);
-        break;
-    case OUTCOME_OOM:
-        (void)buf_add_str(out, "[out of memory: the kernel has killed it]\n");
-        break;
-    case OUTCOME_KILLED:
-    case OUTCOME_LOST:
-    case OUTCOME_NOT_STARTED:
-        (void)buf_printf(out, "[%s: %s]\n", outcome_word(end->outcome), end->reason);
-        break;
-    case OUTCOME_SIGNALED:
-        (void)buf_printf(out, "[ended by signal %d]\n", end->signal);
-        break;
-    case OUTCOME_NONE:
-    case OUTCOME_EXITED:
-        break;
-    }
-}
-
 static void conclude(struct tool_job *job, struct running *running, const struct process_end *end)
 {
-    struct buf *out = &job->text;
+    const struct tool_recipe *recipe = running->recipe;
+    struct tool_result *result = &job->result;
 
-    for (int i = 0; i < PROCESS_STREAMS; i++)
-        (void)utf8_clean_end(&running->streams[i].cleaner, &running->streams[i].text);
-    add_stream(out, &running->streams[PROCESS_OUT].text);
-    if (running->streams[PROCESS_ERR].text.len > 0)
-        (void)buf_add_str(out, "[stderr]\n");
-    add_stream(out, &running->streams[PROCESS_ERR].text);
-    if (out->len == 0)
-        (void)buf_add_str(out, "(no output)\n");
-    add_note(out, end);
-    (void)buf_printf(out, "[exit code %d, %llu ms]", end->exit_code,
-                     (unsigned long long)end->duration_ms);
-    job->result.has_exit_code = true;
-    job->result.exit_code = end->exit_code;
-    job->result.timed_out = end->outcome == OUTCOME_TIMED_OUT;
-    job->result.oom = end->outcome == OUTCOME_OOM;
-    job->result.is_error = end->outcome == OUTCOME_NOT_STARTED || end->outcome == OUTCOME_LOST;
+    result->has_exit_code = true;
+    result->exit_code = end->exit_code;
+    result->timed_out = end->outcome == OUTCOME_TIMED_OUT;
+    result->oom = end->outcome == OUTCOME_OOM;
+    result->is_error = end->outcome == OUTCOME_NOT_STARTED || end->outcome == OUTCOME_LOST ||
+                       (recipe->is_failure_error && end->exit_code != 0);
+    process_text_finish(&running->text, job, recipe, running->record, end);
 }
 
 /* The end of the process: 0, or 1 when another one is tried. */
@@ -182,14 +246,28 @@ static int take_end(struct tool_job *job, struct running *running, const struct 
                     struct err *err)
 {
     bool is_missing = end->outcome == OUTCOME_NOT_STARTED && end->exit_code == EXIT_NOT_FOUND;
+    int r;
 
-    if (is_missing && !running->has_no_bash) {
-        running->has_no_bash = true;
-        make_bash(job, false, &running->command);
-        return start(job, running, err);
+    running->is_over = true;
+    /* It goes on, and the next daemon knows how it ends. */
+    if (end->outcome == OUTCOME_LOST && host_is_open(job->sandbox->host, err) < 0)
+        return -ESHUTDOWN;
+    if (!is_missing || running->attempt + 1 >= running->recipe->attempts) {
+        conclude(job, running, end);
+        return 0;
     }
-    conclude(job, running, end);
-    return 0;
+    end_process(job, running);
+    running->is_over = false;
+    tool_command_done(&running->command);
+    r = running->recipe->make(job, ++running->attempt, &running->command, err);
+    return r > 0 ? start(job, running, err) : r;
+}
+
+static int next_event(struct running *running, int watch_fd, struct reader_event *ret)
+{
+    if (running->reader)
+        return reader_next(running->reader, watch_fd, running->data, sizeof(running->data), ret);
+    return process_next(running->process, watch_fd, running->data, sizeof(running->data), ret);
 }
 
 static int process_tool_next(struct tool_job *job, int watch_fd, struct tool_progress *ret,
@@ -201,7 +279,7 @@ static int process_tool_next(struct tool_job *job, int watch_fd, struct tool_pro
         struct running *running = job->state;
         struct reader_event event;
 
-        r = process_next(running->process, watch_fd, running->data, sizeof(running->data), &event);
+        r = next_event(running, watch_fd, &event);
         if (r == -ECANCELED)
             return r;
         if (r < 0)
@@ -209,6 +287,8 @@ static int process_tool_next(struct tool_job *job, int watch_fd, struct tool_pro
         r = 1;
         if (event.kind == READER_DATA && take_data(running, &event, ret))
             return 1;
+        if (event.kind == READER_GAP)
+            running->text.is_full = true;
         if (event.kind == READER_ENDED)
             r = take_end(job, running, &event.end, err);
     }
@@ -221,14 +301,50 @@ static void process_tool_stop(struct tool_job *job)
 
     if (!running)
         return;
+    end_process(job, running);
     if (running->is_attached)
-        sandbox_detach(job->sandbox, TAKE_PTR(running->process));
-    for (int i = 0; i < PROCESS_STREAMS; i++)
-        buf_done(&running->streams[i].text);
+        sandbox_detach(job->sandbox, NULL);
+    process_text_done(&running->text);
     buf_done(&running->progress);
     tool_command_done(&running->command);
     free(running);
     job->state = NULL;
 }
 
-const struct tool_kind tool_by_process = { .next = process_tool_next, .stop = process_tool_stop };
+/* The job is locked, so the process stays. */
+static void process_tool_cancel(struct tool_job *job)
+{
+    if (job->process)
+        process_kill(job->process, KILLER_CLIENT);
+}
+
+const struct tool_kind tool_by_process = { .next = process_tool_next,
+                                           .stop = process_tool_stop,
+                                           .cancel = process_tool_cancel,
+                                           .can_resume = true };
+
+/* --- one that is only asked ------------------------------------------------------------------ */
+
+int tool_capture(struct tool_job *job, const struct tool_command *command, struct buf *out,
+                 struct err *err)
+{
+    struct process_spec spec = { .args = (char *const *)command->args,
+                                 .env = (char *const *)command->env,
+                                 .cwd = command->cwd,
+                                 .timeout_ms = tool_job_left_ms(job, command->timeout_ms) };
+    struct reader_event event = { .kind = READER_DATA };
+    struct process *process = NULL;
+    char data[4096];
+    int r = sandbox_exec(job->sandbox, &spec, &process, err);
+
+    if (r < 0)
+        return r;
+    while (r == 0 && event.kind != READER_ENDED) {
+        r = process_next(process, -1, data, sizeof(data), &event);
+        if (r == 0 && event.kind == READER_DATA && event.stream == PROCESS_OUT)
+            (void)buf_add(out, data, event.len);
+    }
+    process_abandon(process);
+    return r < 0 ? err_sys(err, r, "read what '%s' has written", command->args[0])
+                 : event.end.exit_code;
+}
