@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "wire/file.h"
+#include "wire/tool.h"
 
 enum { CONTENT_MAX = 1 << 20 };
 
@@ -50,6 +51,7 @@ static bool again(const struct file_piece *piece, struct buf *out)
     struct file_request request;
     struct file_entry entry;
     struct file_failure failure;
+    struct tool_outcome outcome;
     struct file_event event;
     uint32_t number;
 
@@ -77,7 +79,10 @@ static bool again(const struct file_piece *piece, struct buf *out)
             return false;
         touch(event.path);
         return file_put_event(out, &event) == 0;
+    case FILE_RESULT:
+        return file_get_outcome(piece, &outcome) && file_put_outcome(out, &outcome) == 0;
     case FILE_END:
+    case FILE_TOOL:
     case FILE_HELLO:
         return file_get_number(piece, &number) && file_put_number(out, piece->type, number) == 0;
     default:
