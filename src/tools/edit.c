@@ -6,15 +6,18 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/uio.h>
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "tools/finder.h"
 #include "tools/path.h"
 #include "tools/replace.h"
 #include "tools/text.h"
 
 enum {
     LINES_NAMED_MAX = 10, /* of those where a text was found */
+    FINDER_MAX = 256,     /* bytes of a text */
     LOCK_TRIES = 10 * 1000,
     LOCK_PAUSE_NS = 1000000,
     WHICH_MAX = 64,
@@ -27,7 +30,10 @@ struct editing {
     char full[PATH_MAX];
     struct place place;
     struct buf content;
-    struct buf next; /* what the content becomes */
+    struct buf next;               /* what the content becomes */
+    struct buf old_crlf, new_crlf; /* of the present edit */
+    struct iovec parts[3];         /* what is to be written at last */
+    size_t part_count;
     uint64_t replaced;
     struct buf lines; /* where, for the reply */
     struct tool_reply *reply;
@@ -38,6 +44,8 @@ static void editing_done(struct editing *editing)
     place_done(&editing->place);
     buf_done(&editing->content);
     buf_done(&editing->next);
+    buf_done(&editing->old_crlf);
+    buf_done(&editing->new_crlf);
     buf_done(&editing->lines);
 }
 
@@ -122,17 +130,18 @@ static int load(struct editing *editing, int *ret_fd)
 /* Whether lines end with CRLF: *ret_all when all do. */
 static bool has_crlf(const struct buf *content, bool *ret_all)
 {
-    const char *at = content->data, *end = at + content->len;
+    const char *start = content->data, *end = start + content->len;
     bool has = false, has_other = false;
 
-    while (at && at < end && (at = memchr(at, '\n', (size_t)(end - at)))) {
-        bool is_crlf = at > content->data && at[-1] == '\r';
+    if (!memchr(start, '\r', content->len))
+        return false;
+    for (const char *at = start; at < end && (at = memchr(at, '\n', (size_t)(end - at))); at++) {
+        bool is_crlf = at > start && at[-1] == '\r';
 
         has |= is_crlf;
         has_other |= !is_crlf;
         if (has && has_other)
             break;
-        at++;
     }
     *ret_all = has && !has_other;
     return has;
@@ -152,66 +161,90 @@ static int to_crlf(const struct tool_text *text, struct buf *ret)
     return r;
 }
 
-static const char *find(const struct buf *content, const char *from, const struct tool_text *text)
+/* Where a text is in the content. */
+struct hits {
+    const struct tool_text *text;
+    struct finder finder; /* of a short text; a long one might be almost there in too many places */
+    const char *first;
+    uint64_t count;
+};
+
+static void hits_done(struct hits *hits)
 {
-    return memmem(from, (size_t)(content->data + content->len - from), text->data, text->len);
+    finder_done(&hits->finder);
 }
 
-static uint64_t count_lines(const char *from, const char *to)
+static const char *hits_find(const struct hits *hits, const struct buf *content, const char *from)
 {
-    uint64_t ret = 0;
+    const char *end = content->data + content->len;
 
-    while (from < to && (from = memchr(from, '\n', (size_t)(to - from)))) {
-        ret++;
-        from++;
-    }
-    return ret;
+    return hits->finder.text
+               ? finder_find(&hits->finder, from, end)
+               : memmem(from, (size_t)(end - from), hits->text->data, hits->text->len);
 }
 
 /* How often it occurs; the lines where are noted. */
-static uint64_t count_hits(const struct buf *content, const struct tool_text *text,
-                           struct buf *ret_lines)
+static void hits_count(struct hits *hits, const struct buf *content, struct buf *ret_lines)
 {
     const char *counted = content->data, *at = content->data;
-    uint64_t count = 0, line = 1;
+    uint64_t line = 1;
 
+    if (hits->text->len <= FINDER_MAX)
+        finder_init(&hits->finder, hits->text->data, hits->text->len, false);
     buf_clear(ret_lines);
-    while ((at = find(content, at, text))) {
-        if (count < LINES_NAMED_MAX) {
-            line += count_lines(counted, at);
+    while ((at = hits_find(hits, content, at))) {
+        if (hits->count == 0)
+            hits->first = at;
+        if (hits->count < LINES_NAMED_MAX) {
+            line += newline_count(counted, at);
             counted = at;
-            (void)buf_printf(ret_lines, "%s%" PRIu64, count ? ", " : "", line);
-        } else if (count == LINES_NAMED_MAX) {
+            (void)buf_printf(ret_lines, "%s%" PRIu64, hits->count ? ", " : "", line);
+        } else if (hits->count == LINES_NAMED_MAX) {
             (void)buf_add_str(ret_lines, ", ...");
         }
-        count++;
-        at += text->len;
+        hits->count++;
+        at += hits->text->len;
     }
-    return count;
 }
 
-static int replace(struct editing *editing, const struct tool_text *old_text,
+/* One hit need not be put in to be written. */
+static void put_together(struct editing *editing, const struct hits *hits,
+                         const struct tool_text *new_text)
+{
+    const char *end = editing->content.data + editing->content.len;
+    const char *rest = hits->first + hits->text->len;
+
+    editing->parts[0] =
+        (struct iovec){ editing->content.data, (size_t)(hits->first - editing->content.data) };
+    editing->parts[1] = (struct iovec){ (void *)(uintptr_t)new_text->data, new_text->len };
+    editing->parts[2] = (struct iovec){ (void *)(uintptr_t)rest, (size_t)(end - rest) };
+    editing->part_count = 3;
+}
+
+static int replace(struct editing *editing, const struct hits *hits,
                    const struct tool_text *new_text)
 {
     const char *end = editing->content.data + editing->content.len, *at = editing->content.data;
     struct buf done;
-    int r = 0;
+    int r;
 
     buf_clear(&editing->next);
     r = buf_reserve(&editing->next, editing->content.len);
-    while (r == 0) {
-        const char *hit = find(&editing->content, at, old_text);
+    for (uint64_t i = 0; r == 0 && i < hits->count; i++) {
+        const char *hit = i == 0 ? hits->first : hits_find(hits, &editing->content, at);
 
-        r = buf_add(&editing->next, at, (size_t)((hit ? hit : end) - at));
-        if (!hit || r < 0)
-            break;
-        r = buf_add(&editing->next, new_text->data, new_text->len);
-        at = hit + old_text->len;
-        editing->replaced++;
+        r = buf_add(&editing->next, at, (size_t)(hit - at));
+        if (r == 0)
+            r = buf_add(&editing->next, new_text->data, new_text->len);
+        at = hit + hits->text->len;
     }
+    if (r == 0)
+        r = buf_add(&editing->next, at, (size_t)(end - at));
     done = editing->content;
     editing->content = editing->next;
     editing->next = done;
+    editing->parts[0] = (struct iovec){ editing->content.data, editing->content.len };
+    editing->part_count = 1;
     return r;
 }
 
@@ -221,40 +254,50 @@ static int refuse_edit(const struct editing *editing, const char *which, const c
     return -EINVAL;
 }
 
-static int replace_found(struct editing *editing, const struct tool_edit *edit, const char *which)
+/* How long the file is to be, or more than it may be. */
+static uint64_t length_after(const struct editing *editing, const struct hits *hits,
+                             const struct tool_text *new_text)
 {
-    uint64_t hits = count_hits(&editing->content, &edit->old_text, &editing->lines);
-    int r;
+    uint64_t left = editing->content.len - hits->count * hits->text->len;
 
-    if (hits == 0) {
+    return left + hits->count * new_text->len;
+}
+
+static int replace_found(struct editing *editing, const struct tool_edit *edit, const char *which,
+                         bool is_last)
+{
+    cleanup_with(hits_done) struct hits hits = { .text = &edit->old_text };
+
+    hits_count(&hits, &editing->content, &editing->lines);
+    if (hits.count == 0) {
         const struct tool_text content = { editing->content.data, editing->content.len };
 
         edit_explain_miss(editing->path, which, &content, &edit->old_text, editing->reply);
         return -ENOENT;
     }
-    if (hits > 1 && !edit->all) {
+    if (hits.count > 1 && !edit->all) {
         tool_refuse(editing->reply,
                     "%sold_string occurs %" PRIu64 " times in '%s' (lines %s). Give more of the "
                     "lines around the one that is meant, or set replace_all. Nothing was changed.",
-                    which, hits, editing->path, editing->lines.data);
+                    which, hits.count, editing->path, editing->lines.data);
         return -EEXIST;
     }
-    r = replace(editing, &edit->old_text, &edit->new_text);
-    if (r == 0 && editing->content.len > EDIT_BYTES_MAX)
-        r = -ENOBUFS;
-    if (r < 0)
-        return refuse_edit(editing, which,
-                           r == -ENOBUFS ? "The file would be larger than 64 MiB."
-                                         : "The sandbox's memory is used up.");
+    if (length_after(editing, &hits, &edit->new_text) > EDIT_BYTES_MAX)
+        return refuse_edit(editing, which, "The file would be larger than 64 MiB.");
+    editing->replaced += hits.count;
+    if (is_last && hits.count == 1)
+        put_together(editing, &hits, &edit->new_text);
+    else if (replace(editing, &hits, &edit->new_text) < 0)
+        return refuse_edit(editing, which, "The sandbox's memory is used up.");
     return 0;
 }
 
 /* A model sees no difference between LF and CRLF, so it need not make one: what is in a file that
  * has CRLF is found with LF, and what is put there gets CRLF. */
-static int run_one(struct editing *editing, const struct tool_edit *edit, const char *which)
+static int run_one(struct editing *editing, const struct tool_edit *edit, const char *which,
+                   bool is_last)
 {
-    cleanup_with(buf_done) struct buf old_crlf = BUF_INIT(2 * TOOL_PARAMS_MAX);
-    cleanup_with(buf_done) struct buf new_crlf = BUF_INIT(2 * TOOL_PARAMS_MAX);
+    struct buf *old_crlf = &editing->old_crlf, *new_crlf = &editing->new_crlf;
     struct tool_edit meant = *edit;
     bool is_all = false, has_lf = memchr(edit->old_text.data, '\n', edit->old_text.len);
     bool has_new_lf = memchr(edit->new_text.data, '\n', edit->new_text.len);
@@ -266,17 +309,19 @@ static int run_one(struct editing *editing, const struct tool_edit *edit, const 
         memcmp(edit->old_text.data, edit->new_text.data, edit->old_text.len) == 0)
         return refuse_edit(editing, which, "old_string and new_string are the same.");
     if ((has_lf || has_new_lf) && has_crlf(&editing->content, &is_all)) {
-        bool is_exact = editing->content.len > 0 &&
-                        find(&editing->content, editing->content.data, &edit->old_text);
+        bool is_exact = memmem(editing->content.data, editing->content.len, edit->old_text.data,
+                               edit->old_text.len);
 
-        if (to_crlf(&edit->old_text, &old_crlf) < 0 || to_crlf(&edit->new_text, &new_crlf) < 0)
+        buf_clear(old_crlf);
+        buf_clear(new_crlf);
+        if (to_crlf(&edit->old_text, old_crlf) < 0 || to_crlf(&edit->new_text, new_crlf) < 0)
             return refuse_edit(editing, which, "The sandbox's memory is used up.");
         if (!is_exact)
-            meant.old_text = (struct tool_text){ old_crlf.data, old_crlf.len };
-        if (new_crlf.len > 0 && (is_all || !is_exact))
-            meant.new_text = (struct tool_text){ new_crlf.data, new_crlf.len };
+            meant.old_text = (struct tool_text){ old_crlf->data, old_crlf->len };
+        if (new_crlf->len > 0 && (is_all || !is_exact))
+            meant.new_text = (struct tool_text){ new_crlf->data, new_crlf->len };
     }
-    return replace_found(editing, &meant, which);
+    return replace_found(editing, &meant, which, is_last);
 }
 
 /* --- all of them ------------------------------------------------------------------------------ */
@@ -291,7 +336,7 @@ static int run_all(struct editing *editing, const struct tool_edit *edits, size_
     for (size_t i = 0; r == 0 && i < count; i++) {
         if (count > 1)
             (void)snprintf(which, sizeof(which), "Edit %zu of %zu: ", i + 1, count);
-        r = run_one(editing, &edits[i], which);
+        r = run_one(editing, &edits[i], which, i + 1 == count);
     }
     return r;
 }
@@ -323,7 +368,7 @@ static int try_once(struct editing *editing, const struct tool_edit *edits, size
         r = run_all(editing, edits, count);
     if (r < 0)
         return r;
-    r = place_write(&editing->place, editing->content.data, editing->content.len, true);
+    r = place_write(&editing->place, editing->parts, editing->part_count, true);
     if (r == -ESTALE) {
         place_done(&editing->place);
         return -EAGAIN;
@@ -339,6 +384,8 @@ void edit_run(const struct tool_text *path, const struct tool_edit *edits, size_
         .place.dir_fd = -EBADF,
         .content.max = EDIT_BYTES_MAX + 1, /* see read_whole */
         .next.max = EDIT_BYTES_MAX + 1,
+        .old_crlf.max = 2 * TOOL_PARAMS_MAX,
+        .new_crlf.max = 2 * TOOL_PARAMS_MAX,
         .lines.max = 1024,
         .reply = reply,
     };

@@ -2,6 +2,7 @@
 /* holt-tools: a tool worker. holt-init starts it with its socket as descriptor 3 and with nothing
  * else, already behind the sandbox's filter and with its capabilities. */
 #include <fcntl.h>
+#include <malloc.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -9,7 +10,10 @@
 
 #include "tools/serve.h"
 
-enum { SOCKET_FD = 3 };
+enum {
+    SOCKET_FD = 3,
+    MEMORY_KEPT = 16 * 1024 * 1024, /* for the next request: new memory costs as much as the work */
+};
 
 int main(void)
 {
@@ -19,5 +23,7 @@ int main(void)
     (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     (void)prctl(PR_SET_NAME, "holt-tools", 0, 0, 0);
     (void)umask(022);
+    (void)mallopt(M_MMAP_THRESHOLD, MEMORY_KEPT);
+    (void)mallopt(M_TRIM_THRESHOLD, MEMORY_KEPT);
     return tools_serve(SOCKET_FD) < 0;
 }

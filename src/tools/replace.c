@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -73,14 +74,22 @@ void place_done(struct place *place)
     place->dir_fd = fd_close(place->dir_fd);
 }
 
-static int write_whole(int fd, const char *data, size_t len)
+static int write_parts(int fd, const struct iovec *parts, size_t count)
 {
-    for (size_t done = 0; done < len;) {
-        ssize_t n = pwrite(fd, data + done, len - done, (off_t)done);
+    struct iovec left[PARTS_MAX], *at = left;
+
+    memcpy(left, parts, count * sizeof(*parts));
+    while (count > 0) {
+        ssize_t n = writev(fd, at, (int)count);
 
         if (n < 0 && errno != EINTR)
             return -errno;
-        done += n > 0 ? (size_t)n : 0;
+        for (; n >= 0 && count > 0 && (size_t)n >= at->iov_len; count--)
+            n -= (ssize_t)at++->iov_len;
+        if (n > 0) {
+            at->iov_base = (char *)at->iov_base + n;
+            at->iov_len -= (size_t)n;
+        }
     }
     return 0;
 }
@@ -132,22 +141,24 @@ static bool is_still(const struct place *place)
 }
 
 /* A file that something is mounted on cannot be replaced, only written. */
-static int write_in_place(const struct place *place, const void *data, size_t len)
+static int write_in_place(const struct place *place, const struct iovec *parts, size_t count)
 {
     cleanup_close int fd = openat(place->dir_fd, place->name,
                                   O_WRONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC);
     struct stat st;
+    off_t len;
     int r;
 
     if (fd < 0 || fstat(fd, &st) < 0)
         return -errno;
     if (!S_ISREG(st.st_mode))
         return -EINVAL;
-    r = write_whole(fd, data, len);
-    return r == 0 && ftruncate(fd, (off_t)len) < 0 ? -errno : r;
+    r = write_parts(fd, parts, count);
+    len = lseek(fd, 0, SEEK_CUR);
+    return r == 0 && ftruncate(fd, len) < 0 ? -errno : r;
 }
 
-int place_write(struct place *place, const void *data, size_t len, bool if_still)
+int place_write(const struct place *place, const struct iovec *parts, size_t count, bool if_still)
 {
     char name[FD_PATH_MAX];
     cleanup_close int fd = open_temporary(place, name);
@@ -155,7 +166,7 @@ int place_write(struct place *place, const void *data, size_t len, bool if_still
 
     if (fd < 0)
         return fd;
-    r = write_whole(fd, data, len);
+    r = write_parts(fd, parts, count);
     if (r == 0)
         r = take_over(place, fd);
     if (r == 0 && if_still && !is_still(place))
@@ -164,7 +175,7 @@ int place_write(struct place *place, const void *data, size_t len, bool if_still
         r = -errno;
     if (r < 0)
         (void)unlinkat(place->dir_fd, name, 0);
-    return r == -EBUSY && !place->is_new ? write_in_place(place, data, len) : r;
+    return r == -EBUSY && !place->is_new ? write_in_place(place, parts, count) : r;
 }
 
 static void tell(struct tool_reply *reply, enum file_event_kind kind, const char *path)

@@ -6,7 +6,10 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
+struct iovec;
 struct tool_reply;
+
+enum { PARTS_MAX = 3 };
 
 /* Where a file is that is to be written, links followed. */
 struct place {
@@ -21,9 +24,10 @@ struct place {
 int place_find(const char *full_path, struct place *ret);
 void place_done(struct place *place);
 
-/* Writes all of it. What was there keeps its mode and owner; a new file gets 0644. if_still:
- * -ESTALE when what is there is not what place.old says any more. 0 or -errno. */
-int place_write(struct place *place, const void *data, size_t len, bool if_still);
+/* Writes the parts, at most PARTS_MAX, one behind the other. What was there keeps its mode and
+ * owner; a new file gets 0644. if_still: -ESTALE when what is there is not what place.old says any
+ * more. 0 or -errno. */
+int place_write(const struct place *place, const struct iovec *parts, size_t count, bool if_still);
 
 /* Notes in the reply that it was created or written. */
 void place_tell(const struct place *place, struct tool_reply *reply);

@@ -2,6 +2,7 @@
 /* write_file: all of a file at once. */
 #include <errno.h>
 #include <string.h>
+#include <sys/uio.h>
 
 #include "base/cleanup.h"
 #include "tools/path.h"
@@ -29,6 +30,7 @@ void tool_write_file(const struct tool_values *values, struct tool_reply *reply)
     cleanup_with(place_done) struct place place = { .dir_fd = -EBADF };
     const struct tool_text *path = &values->at[WRITE_PATH].text;
     const struct tool_text *content = &values->at[WRITE_CONTENT].text;
+    const struct iovec whole = { (void *)(uintptr_t)content->data, content->len };
     char full[PATH_MAX];
     int r;
 
@@ -41,7 +43,7 @@ void tool_write_file(const struct tool_values *values, struct tool_reply *reply)
             r = place_find(full, &place);
     }
     if (r == 0)
-        r = place_write(&place, content->data, content->len, false);
+        r = place_write(&place, &whole, 1, false);
     if (r < 0) {
         refuse(reply, path->data, full, &place, r);
         return;
