@@ -241,6 +241,7 @@ static bool search_lines(struct scan *scan, const char *end)
     struct grep_found *found = scan->found;
     const char *at = reader->data + scan->at;
 
+    regex_begin(reader->search->regex, reader->thread, at, end);
     while (at < end) {
         const char *place, *start, *stop;
         size_t len = 0;

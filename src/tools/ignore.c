@@ -92,10 +92,16 @@ static bool parse_rule(const char *line, size_t len, struct rule *ret)
         return false;
     ret->parts = xcalloc(slashes + 1, sizeof(*ret->parts));
     for (size_t i = 0; i <= len; i++) {
-        if (i < len && line[i] != '/')
-            continue;
-        add_part(ret, line + start, i - start);
-        start = i + 1;
+        size_t bracket = i < len && line[i] == '[' ? wildcard_bracket(line + i, len - i) : 0;
+
+        if (bracket > 0) {
+            i += bracket - 1; /* a slash in there is no end of a name */
+        } else if (i < len && line[i] == '\\') {
+            i += i + 1 < len && line[i + 1] != '/';
+        } else if (i == len || line[i] == '/') {
+            add_part(ret, line + start, i - start);
+            start = i + 1;
+        }
     }
     if (!ret->is_anchored)
         ret->parts[0].is_any = false; /* ** alone is a name like * */

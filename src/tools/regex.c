@@ -9,9 +9,11 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/utf8.h"
 #include "base/xalloc.h"
 #include "tools/finder.h"
 #include "tools/regex_scan.h"
+#include "wire/tool.h"
 
 enum {
     MATCH_STEPS_MAX = 10 * 1000 * 1000,
@@ -19,10 +21,15 @@ enum {
     STACK_BYTES = 32 * 1024,
     STACK_BYTES_MAX = 8 * 1024 * 1024,
     SHOWN_MAX = 200, /* of a pattern in an error */
+    COMPILED = 100,  /* what PCRE2 sets for no error */
 };
 
+/* What is valid UTF-8 is matched by `code`. The other bytes are no characters, so nothing but their
+ * own absence matches them; that takes code of its own, which is not compiled any further: PCRE2's
+ * compiler (10.42) gets \S, \W and \D wrong there. */
 struct regex {
-    pcre2_code *code; /* NULL: the literal is all there is */
+    pcre2_code *code;      /* NULL: the literal is all there is */
+    pcre2_code *for_bytes; /* NULL: the expression does not care */
     bool has_literal;
     struct finder literal; /* in every line that matches */
     bool is_for_lines;
@@ -33,7 +40,9 @@ struct regex_thread {
     pcre2_match_data *data;
     pcre2_match_context *context;
     pcre2_jit_stack *stack;
-    bool is_for_lines; /* many at once were too many */
+    bool is_hard;       /* many lines at once were too many once */
+    bool goes_by_lines; /* what is searched now is searched line by line */
+    bool is_bytes;      /* the line is not UTF-8 */
 };
 
 /* The pattern, and a mark below the place of the error. */
@@ -54,34 +63,38 @@ static void explain(struct buf *why, const char *pattern, size_t len, int error,
                            "before ( ) [ ] { } . * + ? ^ $ | \\.");
 }
 
-static int compile(struct regex *regex, const struct regex_scan *scan, const char *pattern,
-                   size_t len, struct buf *why)
+static int compile(struct regex *regex, const struct regex_scan *scan,
+                   const struct tool_text *given, struct buf *why)
 {
-    const char *text = scan->is_for_lines ? pattern : scan->text.data;
-    size_t text_len = scan->is_for_lines ? len : scan->text.len;
-    uint32_t options = PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C |
-                       (scan->ignore_case ? PCRE2_CASELESS : 0) |
-                       (scan->needs_utf ? PCRE2_UTF | PCRE2_MATCH_INVALID_UTF : 0);
+    bool is_changed = !scan->is_for_lines;
+    PCRE2_SPTR text = (PCRE2_SPTR)(is_changed ? scan->text.data : given->data);
+    size_t len = is_changed ? scan->text.len : given->len;
+    uint32_t options =
+        PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C | (scan->ignore_case ? PCRE2_CASELESS : 0);
     pcre2_compile_context *context = pcre2_compile_context_create(NULL);
     PCRE2_SIZE offset = 0;
     int error = 0;
 
-    if (context)
-        (void)pcre2_set_newline(context, PCRE2_NEWLINE_LF);
+    if (!context)
+        abort();
+    (void)pcre2_set_newline(context, PCRE2_NEWLINE_LF);
     /* Errors are told about what was asked for, not about what became of it. */
-    regex->code =
-        pcre2_compile((PCRE2_SPTR)pattern, len, options | PCRE2_UTF, &error, &offset, context);
-    if (!regex->code) {
-        explain(why, pattern, len, error, offset);
-    } else {
-        pcre2_code_free(regex->code);
-        regex->code = pcre2_compile((PCRE2_SPTR)text, text_len, options, &error, &offset, context);
-        if (!regex->code)
-            explain(why, pattern, len, error, offset);
+    regex->for_bytes =
+        pcre2_compile((PCRE2_SPTR)given->data, given->len,
+                      options | PCRE2_UTF | PCRE2_MATCH_INVALID_UTF, &error, &offset, context);
+    if (regex->for_bytes && !scan->needs_utf) {
+        pcre2_code_free(regex->for_bytes);
+        regex->for_bytes = NULL;
+    } else if (regex->for_bytes) {
+        options |= PCRE2_UTF;
     }
+    if (error == COMPILED)
+        regex->code = pcre2_compile(text, len, options, &error, &offset, context);
     pcre2_compile_context_free(context);
-    if (!regex->code)
+    if (!regex->code) {
+        explain(why, given->data, given->len, error, offset);
         return -EINVAL;
+    }
     /* Where memory cannot be made executable, matches are only slower. */
     (void)pcre2_jit_compile(regex->code, PCRE2_JIT_COMPLETE);
     return 0;
@@ -120,6 +133,7 @@ struct regex *regex_new(const char *pattern, size_t len, const struct regex_opti
     cleanup_with(buf_done) struct buf quoted = BUF_INIT(len * 4);
     cleanup_with(regex_scan_done) struct regex_scan scan = { 0 };
     bool ignore_case = options->ignore_case;
+    struct tool_text given;
     struct regex *regex;
 
     if (options->is_text && !ignore_case)
@@ -144,7 +158,8 @@ struct regex *regex_new(const char *pattern, size_t len, const struct regex_opti
     regex = xcalloc(1, sizeof(*regex));
     regex->is_for_lines = scan.is_for_lines;
     regex->has_newline = scan.has_newline;
-    if (compile(regex, &scan, pattern, len, why) < 0) {
+    given = (struct tool_text){ .data = pattern, .len = len };
+    if (compile(regex, &scan, &given, why) < 0) {
         regex_free(regex);
         return NULL;
     }
@@ -159,6 +174,7 @@ void regex_free(struct regex *regex)
     if (!regex)
         return;
     pcre2_code_free(regex->code);
+    pcre2_code_free(regex->for_bytes);
     finder_done(&regex->literal);
     free(regex);
 }
@@ -196,13 +212,36 @@ void regex_thread_free(struct regex_thread *thread)
     free(thread);
 }
 
+/* ASCII in leaps, the rest by characters. */
+static bool is_utf8(const char *at, const char *end)
+{
+    while (at < end) {
+        uint64_t words[4];
+        size_t size;
+
+        if (end - at >= (ptrdiff_t)sizeof(words)) {
+            memcpy(words, at, sizeof(words));
+            if (((words[0] | words[1] | words[2] | words[3]) & 0x8080808080808080ULL) == 0) {
+                at += sizeof(words);
+                continue;
+            }
+        }
+        size = (unsigned char)*at < 0x80 ? 1 : utf8_char(at, (size_t)(end - at));
+        if (size == 0)
+            return false;
+        at += size;
+    }
+    return true;
+}
+
 /* 1, 0 or -E2BIG. */
 static int match(const struct regex *regex, struct regex_thread *thread, const char *start,
                  const char *end, const char **ret_place, size_t *ret_len)
 {
+    const pcre2_code *code = thread->is_bytes ? regex->for_bytes : regex->code;
     const PCRE2_SIZE *found;
-    int r = pcre2_match(regex->code, (PCRE2_SPTR)start, (size_t)(end - start), 0, 0, thread->data,
-                        thread->context);
+    int r = pcre2_match(code, (PCRE2_SPTR)start, (size_t)(end - start), 0,
+                        thread->is_bytes ? 0 : PCRE2_NO_UTF_CHECK, thread->data, thread->context);
 
     *ret_place = start;
     if (r == PCRE2_ERROR_NOMATCH)
@@ -245,12 +284,20 @@ static int find_in_lines(const struct regex *regex, struct regex_thread *thread,
             start = line_start(start, place);
         }
         stop = line_end(start, end);
+        thread->is_bytes = regex->for_bytes && !is_utf8(start, stop);
         r = match(regex, thread, start, stop, ret_place, ret_len);
         if (r != 0)
             return r;
         start = stop + 1;
     }
     return 0;
+}
+
+void regex_begin(const struct regex *regex, struct regex_thread *thread, const char *start,
+                 const char *end)
+{
+    thread->goes_by_lines = regex->has_literal || regex->is_for_lines || thread->is_hard ||
+                            (regex->for_bytes && !is_utf8(start, end));
 }
 
 int regex_find(const struct regex *regex, struct regex_thread *thread, const char *start,
@@ -263,11 +310,12 @@ int regex_find(const struct regex *regex, struct regex_thread *thread, const cha
         *ret_len = regex->literal.len;
         return *ret_place != NULL;
     }
-    if (regex->has_literal || regex->is_for_lines || thread->is_for_lines)
+    if (thread->goes_by_lines)
         return find_in_lines(regex, thread, start, end, ret_place, ret_len);
+    thread->is_bytes = false;
     r = match(regex, thread, start, end, ret_place, ret_len);
     if (r < 0) {
-        thread->is_for_lines = true;
+        thread->goes_by_lines = thread->is_hard = true;
         return find_in_lines(regex, thread, start, end, ret_place, ret_len);
     }
     if (r > 0 && *ret_place == end && end > start && end[-1] == '\n')

@@ -25,8 +25,13 @@ bool regex_has_newline(const struct regex *regex);
 struct regex_thread *regex_thread_new(const struct regex *regex);
 void regex_thread_free(struct regex_thread *thread);
 
-/* Finds the first line with a match. start is where a line begins, and end behind a newline or the
- * last line: 1 with the place and length of the match, 0 for none, below 0 (-E2BIG) when the
- * pattern takes too many steps on a line, which then begins at *ret_place. */
+/* Lines that are going to be searched: start is where one begins, and end behind a newline or the
+ * last. */
+void regex_begin(const struct regex *regex, struct regex_thread *thread, const char *start,
+                 const char *end);
+
+/* Finds the first of them with a match. start may be where a later one begins: 1 with the place and
+ * length of the match, 0 for none, below 0 (-E2BIG) when the pattern takes too many steps on a
+ * line, which then begins at *ret_place. */
 int regex_find(const struct regex *regex, struct regex_thread *thread, const char *start,
                const char *end, const char **ret_place, size_t *ret_len);

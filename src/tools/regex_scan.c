@@ -149,6 +149,8 @@ static void escape_class(struct reader *reader, char c)
     }
     if (c == 'n')
         reader->scan->has_newline = true;
+    if (!strchr("nAZzGKvVXR", c))
+        reader->no_literal = true; /* what follows may belong to it */
     emit(reader, (char[]){ '\\', c }, 2);
     unknown(reader);
 }
@@ -288,8 +290,7 @@ static void group(struct reader *reader)
     other(reader);
     reader->depth++;
     if (comes(reader, "(?i)") || comes(reader, "(?i:")) {
-        /* Case is then ignored nowhere else, but to overlook it costs little. */
-        reader->scan->ignore_case = reader->scan->needs_utf = true;
+        reader->no_literal = reader->scan->needs_utf = true; /* in whatever case it is */
         size = 3;
     } else if (comes(reader, "(?<") && reader->len - reader->at > 3 &&
                isalpha((unsigned char)reader->text[reader->at + 3])) {
@@ -401,7 +402,7 @@ int regex_scan(struct regex_scan *scan, const char *pattern, size_t len, bool ig
     if (reader.only_literal && reader.run.len > 0)
         scan->is_literal = true;
     end_run(&reader);
-    if (reader.no_literal || (scan->ignore_case && !ignore_case))
+    if (reader.no_literal)
         buf_clear(&scan->literal);
     buf_done(&reader.run);
     if (reader.error < 0)

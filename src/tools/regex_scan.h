@@ -13,10 +13,10 @@
 #include "base/buf.h"
 
 struct regex_scan {
-    struct buf text;    /* the expression, rewritten as above */
-    bool is_for_lines;  /* it has to be shown one line at a time */
-    bool needs_utf;     /* bytes and characters are not the same to it */
-    bool ignore_case;   /* it was to be ignored, or the expression says so somewhere */
+    struct buf text;   /* the expression, rewritten as above */
+    bool is_for_lines; /* it has to be shown one line at a time */
+    bool needs_utf;    /* bytes and characters are not the same to it */
+    bool ignore_case;
     struct buf literal; /* a text that every match contains, if any; perhaps in another case */
     bool is_literal;    /* it is nothing but that text */
     bool has_newline;   /* it names a newline, which no line has */

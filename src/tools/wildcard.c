@@ -194,16 +194,21 @@ bool wildcard_is_plain(const char *text, size_t len)
     return true;
 }
 
+size_t wildcard_bracket(const char *text, size_t len)
+{
+    bool ignored;
+
+    return bracket(WILDCARD_GIT, text, len, 0, &ignored);
+}
+
 static bool has_open_bracket(const char *text, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
-        bool ignored;
-        size_t length;
-
         if (text[i] == '\\') {
             i++;
         } else if (text[i] == '[') {
-            length = bracket(WILDCARD_GIT, text + i, len - i, 0, &ignored);
+            size_t length = wildcard_bracket(text + i, len - i);
+
             if (length == 0)
                 return true;
             i += length - 1;

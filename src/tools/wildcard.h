@@ -36,6 +36,9 @@ bool wildcard_matches(const struct wildcard *wildcard, const char *name, size_t 
 /* Whether the text has no wildcards, escaped ones apart. */
 bool wildcard_is_plain(const char *text, size_t len);
 
+/* The length of the [...] that the text begins with; 0 when nothing closes it. */
+size_t wildcard_bracket(const char *text, size_t len);
+
 /* The character at text: its length, 1 for a byte that is not UTF-8; *ret is then above all
  * characters. len is at least 1. */
 size_t wildcard_char(const char *text, size_t len, unsigned *ret);
