@@ -109,10 +109,14 @@ int process_send_spawn(struct process *process, const struct process_spec *spec,
 void process_set_timeout(struct process *process)
 {
     uint64_t timeout_ms = process->record->spec->timeout_ms;
+    struct reactor *reactor = process->machine->host->reactor;
 
-    if (timeout_ms > 0)
-        reactor_set_timer(process->machine->host->reactor, &process_ref(process)->timer,
-                          process->started_ms + timeout_ms);
+    if (timeout_ms == 0)
+        return;
+    reactor_set_timer(reactor, &process_ref(process)->timer, process->started_ms + timeout_ms);
+    /* One that has ended before this is off every list, and nobody else would cancel it. */
+    if (process_is_over(process) && reactor_cancel_timer(reactor, &process->timer))
+        process_unref(process);
 }
 
 static int launch(struct process *process, const struct process_spec *spec, struct err *err)
