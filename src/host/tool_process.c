@@ -237,6 +237,7 @@ static void conclude(struct tool_job *job, struct running *running, const struct
     result->timed_out = end->outcome == OUTCOME_TIMED_OUT;
     result->oom = end->outcome == OUTCOME_OOM;
     result->is_error = end->outcome == OUTCOME_NOT_STARTED || end->outcome == OUTCOME_LOST ||
+                       (end->outcome == OUTCOME_KILLED && tool_job_is_canceled(job)) ||
                        (recipe->is_failure_error && end->exit_code != 0);
     process_text_finish(&running->text, job, recipe, running->record, end);
 }
