@@ -62,13 +62,14 @@ int host_service_health(const struct call *call, const json_t *request, json_t *
     if (r < 0)
         return r;
     host_health(call->host, &health);
-    *ret_reply = json_pack(
-        "{s:s, s:s, s:I, s:I, s:I, s:I, s:s, s:o, s:o, s:o}", "status", status_name(health.status),
-        "version", HOLT_VERSION, "sandboxes", (json_int_t)health.sandboxes, "processes",
-        (json_int_t)health.processes, "poolReady", (json_int_t)health.pool_ready, "poolSize",
-        (json_int_t)health.pool_size, "runtime", health.runtime ? health.runtime : "", "uptimeMs",
-        json_u64(health.uptime_ms), "storage", storage_json(&health), "errors",
-        errors_json(health.errors));
+    *ret_reply =
+        json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:s, s:o, s:o, s:o}", "status",
+                  status_name(health.status), "version", HOLT_VERSION, "sandboxes",
+                  (json_int_t)health.sandboxes, "processes", (json_int_t)health.processes, "tools",
+                  (json_int_t)health.tools, "poolReady", (json_int_t)health.pool_ready, "poolSize",
+                  (json_int_t)health.pool_size, "runtime", health.runtime ? health.runtime : "",
+                  "uptimeMs", json_u64(health.uptime_ms), "storage", storage_json(&health),
+                  "errors", errors_json(health.errors));
     return *ret_reply ? 0 : err_sys(err, -ENOMEM, "write the reply");
 }
 

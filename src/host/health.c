@@ -9,6 +9,7 @@
 #include "host/audit.h"
 #include "host/process_internal.h"
 #include "host/sandbox_internal.h"
+#include "host/tool_desk.h"
 #include "store/store.h"
 
 /* Per cent of the storage that is in use. */
@@ -138,6 +139,7 @@ void host_health(struct host *host, struct host_health *ret)
     look_at_storage(host, ret);
     host_take_census(host, &census);
     ret->processes = census.processes;
+    ret->tools = tool_desk_active(host->desk);
     (void)pthread_mutex_lock(&host->lock);
     ret->sandboxes = host->active;
     if (host->audit_failures > 0)

@@ -18,6 +18,7 @@ enum storage_condition { STORAGE_OK, STORAGE_DEGRADED, STORAGE_FULL, STORAGE_FAI
 struct host_health {
     uint32_t sandboxes;
     uint32_t processes; /* that run in sandboxes, throw-away ones too */
+    uint32_t tools;     /* calls that are going on */
     uint32_t pool_ready;
     uint32_t pool_size;
     uint64_t uptime_ms;

@@ -13,6 +13,7 @@
 #include "host/event_ring.h"
 #include "host/metrics_internal.h"
 #include "host/sandbox_internal.h"
+#include "host/tool_desk.h"
 
 static const uint64_t bounds_ns[METRICS_BUCKETS] = {
     250000,    500000,    1000000,   2500000,    5000000,    10000000,   25000000,    50000000,
@@ -20,10 +21,20 @@ static const uint64_t bounds_ns[METRICS_BUCKETS] = {
 };
 
 static const char *const timed_names[TIMED_COUNT] = {
-    [TIMED_CREATE] = "create",     [TIMED_RUN] = "run",           [TIMED_EXEC] = "exec",
-    [TIMED_SNAPSHOT] = "snapshot", [TIMED_ROLLBACK] = "rollback", [TIMED_FORK] = "fork",
-    [TIMED_PAUSE] = "pause",       [TIMED_RESUME] = "resume",     [TIMED_STOP] = "stop",
-    [TIMED_START] = "start",       [TIMED_DESTROY] = "destroy",
+    [TIMED_CREATE] = "create",
+    [TIMED_RUN] = "run",
+    [TIMED_EXEC] = "exec",
+    [TIMED_SNAPSHOT] = "snapshot",
+    [TIMED_ROLLBACK] = "rollback",
+    [TIMED_FORK] = "fork",
+    [TIMED_PAUSE] = "pause",
+    [TIMED_RESUME] = "resume",
+    [TIMED_STOP] = "stop",
+    [TIMED_START] = "start",
+    [TIMED_DESTROY] = "destroy",
+    [TIMED_TOOL_HOST] = "tool-host",
+    [TIMED_TOOL_WORKER] = "tool-worker",
+    [TIMED_TOOL_PROCESS] = "tool-process",
 };
 
 uint64_t clock_ns(void)
@@ -172,6 +183,12 @@ static int write_sandboxes(const struct host_census *census, struct buf *out)
     return r;
 }
 
+static int write_tools(const struct host *host, struct buf *out)
+{
+    return write_gauge(out, "holt_tools_running", "Tool calls that are going on.",
+                       tool_desk_active(host->desk));
+}
+
 static int write_pool(struct host *host, struct buf *out)
 {
     int r = write_gauge(out, "holt_pool_size", "Warm sandboxes that are to be ready.",
@@ -283,6 +300,8 @@ int host_metrics_write(struct host *host, struct buf *out)
         r = write_timed(host->metrics, out);
     if (r == 0)
         r = write_ends(host->metrics, out);
+    if (r == 0)
+        r = write_tools(host, out);
     if (r == 0)
         r = write_pool(host, out);
     if (r == 0)

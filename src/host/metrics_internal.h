@@ -20,6 +20,9 @@ enum timed {
     TIMED_STOP,
     TIMED_START,
     TIMED_DESTROY,
+    TIMED_TOOL_HOST, /* calls of tools, by who does the work */
+    TIMED_TOOL_WORKER,
+    TIMED_TOOL_PROCESS,
     TIMED_COUNT
 };
 

@@ -71,6 +71,7 @@ struct tool_job {
     json_t *params;            /* referenced; values point into it */
     struct tool_values values; /* checked */
     uint64_t began_ms;
+    uint64_t began_ns;
     uint64_t deadline_ms; /* of clock_ms(); 0: none */
     uint64_t budget;      /* bytes of text */
     uint64_t memory_bytes;

@@ -145,6 +145,7 @@ struct tool_job *tool_job_new(struct sandbox *sandbox, const struct tool *tool,
     job->kind = kind_of(tool);
     job->params = json_incref((json_t *)(uintptr_t)request->params);
     job->began_ms = clock_ms();
+    job->began_ns = clock_ns();
     job->deadline_ms = deadline_of(job, request->timeout_ms);
     job->budget = (tokens ? tokens : host->tool_tokens) * TOOL_TOKEN_BYTES;
     job->memory_bytes = request->memory_bytes ? request->memory_bytes : host->tool_memory;
@@ -247,6 +248,18 @@ static void forget_mark(struct tool_job *job)
     job->has_mark = false;
 }
 
+static void count_end(const struct tool_job *job, int r)
+{
+    static const enum timed kinds[] = { [TOOL_BY_HOST] = TIMED_TOOL_HOST,
+                                        [TOOL_BY_WORKER] = TIMED_TOOL_WORKER,
+                                        [TOOL_BY_PROCESS] = TIMED_TOOL_PROCESS };
+    struct host *host = job->sandbox->host;
+
+    (void)metrics_note(host->metrics, kinds[job->tool->work], job->began_ns,
+                       r == 0 && job->result.is_error ? -EINVAL : r);
+    tool_desk_count(host->desk, -1);
+}
+
 void tool_job_conclude(struct tool_job *job, int r, const struct err *err)
 {
     if (job->kind->stop)
@@ -259,7 +272,7 @@ void tool_job_conclude(struct tool_job *job, int r, const struct err *err)
     if (r == 0 && job->call_id[0] && job->has_begun && is_lasting(job))
         tool_archive_keep(job);
     if (job->has_begun)
-        tool_desk_count(job->sandbox->host->desk, -1);
+        count_end(job, r);
     tool_job_settle(job, r, err);
 }
 
