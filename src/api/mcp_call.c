@@ -47,7 +47,8 @@ static int meta_parse(const json_t *meta, struct mcp_call_request *ret, struct m
     if (json_string_length(token) > MCP_ID_MAX)
         return mcp_fault(fault, MCP_INVALID_PARAMS, "'progressToken' is longer than %d bytes",
                          MCP_ID_MAX);
-    if (id && (!json_is_string(id) || json_string_length(id) > TOOL_ID_MAX))
+    if (id && (!json_is_string(id) || json_string_length(id) > TOOL_ID_MAX ||
+               strlen(json_string_value(id)) != json_string_length(id)))
         return mcp_fault(fault, MCP_INVALID_PARAMS,
                          "'holt/toolCallId' must be a text of at most %d bytes", TOOL_ID_MAX);
     if (changed && !json_is_boolean(changed))

@@ -23,7 +23,8 @@ int mcp_parse(const char *text, size_t len, json_t **ret, struct mcp_fault *faul
 {
     json_error_t why;
 
-    *ret = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &why);
+    /* A file's content may have a NUL in it. */
+    *ret = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL, &why);
     if (*ret)
         return 0;
     return mcp_fault(fault, MCP_PARSE_ERROR, "not valid JSON at byte %d: %s", why.position,
