@@ -20,6 +20,8 @@ enum {
     FINDER_MAX = 256,     /* bytes of a text */
     LOCK_TRIES = 10 * 1000,
     LOCK_PAUSE_NS = 1000000,
+    READ_MORE = 64 * 1024, /* bytes, of a file that has grown */
+    CRLF_MAX = 2 * TOOL_PARAMS_MAX,
     WHICH_MAX = 64,
     TRIES = 100, /* of a file that others change meanwhile */
 };
@@ -67,7 +69,7 @@ static int read_whole(int fd, size_t size, struct buf *out)
 
     /* One byte more, so that the end is seen without a second call where nothing has changed. */
     while (n > 0) {
-        size_t room = size >= out->len ? size - out->len + 1 : 64 * 1024;
+        size_t room = size >= out->len ? size - out->len + 1 : READ_MORE;
         int r = buf_reserve(out, room);
 
         if (r < 0)
@@ -384,8 +386,8 @@ void edit_run(const struct tool_text *path, const struct tool_edit *edits, size_
         .place.dir_fd = -EBADF,
         .content.max = EDIT_BYTES_MAX + 1, /* see read_whole */
         .next.max = EDIT_BYTES_MAX + 1,
-        .old_crlf.max = 2 * TOOL_PARAMS_MAX,
-        .new_crlf.max = 2 * TOOL_PARAMS_MAX,
+        .old_crlf.max = CRLF_MAX,
+        .new_crlf.max = CRLF_MAX,
         .lines.max = 1024,
         .reply = reply,
     };

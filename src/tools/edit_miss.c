@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/xalloc.h"
 #include "tools/edit.h"
 #include "tools/text.h"
 
@@ -15,7 +16,8 @@ enum {
     SHOWN_LINES_MAX = 40,
     LINES_MAX = 200 * 1000, /* of a file that are looked at */
     WANTED_LINES_MAX = 200,
-    LIKE_LEAST = 40, /* per cent of a line that must be alike */
+    WANTED_MAX = 2 * TOOL_PARAMS_MAX, /* bytes: each LF may have become CRLF */
+    LIKE_LEAST = 40,                  /* per cent of a line that must be alike */
 };
 
 struct line {
@@ -25,13 +27,14 @@ struct line {
 };
 
 struct lines {
-    struct line *at;
+    const struct line *at; /* in memory */
     size_t count;
+    struct buf memory;
 };
 
 static void lines_done(struct lines *lines)
 {
-    free(lines->at);
+    buf_done(&lines->memory);
 }
 
 static uint64_t hash_of(const char *data, size_t len)
@@ -48,22 +51,19 @@ static uint64_t hash_of(const char *data, size_t len)
 static void split(const struct tool_text *text, size_t max, struct lines *ret)
 {
     const char *at = text->data, *end = at + text->len;
-    size_t room = 0;
 
+    ret->memory.max = max * sizeof(struct line);
     while (at < end && ret->count < max) {
         const char *newline = memchr(at, '\n', (size_t)(end - at));
         size_t len = (size_t)((newline ? newline : end) - at);
+        const struct line line = { at, len, hash_of(at, len) };
 
-        if (ret->count == room) {
-            struct line *more = realloc(ret->at, (room = room ? 2 * room : 64) * sizeof(*more));
-
-            if (!more)
-                return;
-            ret->at = more;
-        }
-        ret->at[ret->count++] = (struct line){ at, len, hash_of(at, len) };
+        if (buf_add(&ret->memory, &line, sizeof(line)) < 0)
+            break;
+        ret->count++;
         at += len + 1;
     }
+    ret->at = (const void *)ret->memory.data;
 }
 
 /* All that is not space, in lower case if wanted. */
@@ -100,7 +100,7 @@ static bool find_squeezed(const struct tool_text *content, const struct tool_tex
                           bool lowers, size_t *ret_line)
 {
     cleanup_with(buf_done) struct buf all = BUF_INIT(EDIT_BYTES_MAX + 1);
-    cleanup_with(buf_done) struct buf part = BUF_INIT(2 * TOOL_PARAMS_MAX);
+    cleanup_with(buf_done) struct buf part = BUF_INIT(WANTED_MAX);
     const char *hit;
 
     if (!squeeze(content, lowers, &all) || !squeeze(wanted, lowers, &part) || part.len == 0)
@@ -114,10 +114,10 @@ static bool find_squeezed(const struct tool_text *content, const struct tool_tex
 /* Where most lines are those that are wanted, in the order in which they are. */
 static bool find_votes(const struct lines *lines, const struct lines *wanted, size_t *ret_line)
 {
-    cleanup_free uint16_t *votes = calloc(lines->count + 1, sizeof(*votes));
+    cleanup_free uint16_t *votes = xcalloc(lines->count + 1, sizeof(*votes));
     uint16_t most = 0;
 
-    for (size_t i = 0; votes && i < lines->count; i++)
+    for (size_t i = 0; i < lines->count; i++)
         for (size_t k = 0; lines->at[i].hash && k < wanted->count && k <= i; k++)
             if (lines->at[i].hash == wanted->at[k].hash && ++votes[i - k] > most) {
                 most = votes[i - k];

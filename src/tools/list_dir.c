@@ -14,7 +14,8 @@
 enum {
     NAMES_MAX = 256 * 1024 * 1024, /* bytes of all names of a directory */
     READ_BYTES = 64 * 1024,
-    SHOWN_MAX = 16 * 1024 * 1024, /* bytes of lines */
+    PREFIX_MAX = 64 * (4 * NAME_MAX + 1), /* as deep as it may go, all of it escaped */
+    SHOWN_MAX = 16 * 1024 * 1024,         /* bytes of lines */
 };
 
 /* The kernel's own struct. */
@@ -190,7 +191,7 @@ static int list(struct listing *listing, int dir_fd, struct buf *prefix, int64_t
 
 void tool_list_dir(const struct tool_values *values, struct tool_reply *reply)
 {
-    cleanup_with(buf_done) struct buf prefix = BUF_INIT(4 * 64 * (NAME_MAX + 2));
+    cleanup_with(buf_done) struct buf prefix = BUF_INIT(PREFIX_MAX);
     struct listing listing = { .left = (uint64_t)values->at[LIST_MAX].number, .reply = reply };
     const struct tool_text *path = &values->at[LIST_PATH].text;
     cleanup_close int fd = -EBADF;

@@ -161,6 +161,19 @@ static void a_worker_sees_the_files_of_a_rollback(void)
     CHECK_SAYS(tool_read(box, "turn"), false, "     1\tbefore\n");
 }
 
+/* The next daemon finds the sandbox as it is, with workers that have ended, and starts others. */
+static void an_adopted_sandbox_has_workers(void)
+{
+    struct err err = { 0 };
+
+    CHECK_SAYS(tool_write(box, "adopted", "before", false), false, "Created");
+    sandbox_unref(box);
+    host_close(TAKE_PTR(world.host));
+    world_start();
+    CHECK_OK(sandbox_find(world.host, "tools", &box, &err), &err);
+    CHECK_SAYS(tool_read(box, "adopted"), false, "     1\tbefore\n");
+}
+
 static void the_bwrap_runtime_has_workers_too(void)
 {
     struct sandbox_spec spec = { .name = "bwrap", .template = "small", .runtime = "bwrap" };
@@ -187,6 +200,7 @@ static void all(void)
     RUN(many_callers_get_their_own_answers);
     RUN(nothing_is_done_in_a_sandbox_that_is_not_active);
     RUN(a_worker_sees_the_files_of_a_rollback);
+    RUN(an_adopted_sandbox_has_workers);
     RUN(the_bwrap_runtime_has_workers_too);
     world_destroy(box);
     world_close();
