@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "tools/finder.h"
 #include "tools/path.h"
 #include "tools/text.h"
 
@@ -14,7 +15,7 @@ enum {
     SHOWN_MAX = 10 * 1024 * 1024, /* bytes of lines */
     IMAGE_MAX = 5 * 1024 * 1024,
     CHUNK = 256 * 1024,
-    COUNT_MAX = 256 * 1024 * 1024, /* a larger file is not read to its end to count lines */
+    COUNT_MAX = 64 * 1024 * 1024, /* a larger file is not read to its end to count lines */
 };
 
 /* A line that is longer than a chunk is shown from the part that is kept here. */
@@ -76,10 +77,29 @@ static void keep(struct reading *reading, const char *data, size_t len)
     reading->last_byte = data[len - 1];
 }
 
+/* Whether no line that ends in these bytes, or begins in them, is wanted; then they are counted. */
+static bool skip(struct reading *reading, const char *data, size_t len)
+{
+    bool is_behind = reading->lines + 1 >= reading->last || reading->is_cut;
+    uint64_t lines = newline_count(data, data + len);
+    const char *newline;
+
+    if (!is_behind && reading->lines + lines + 1 >= reading->first)
+        return false;
+    newline = lines > 0 ? memrchr(data, '\n', len) : NULL;
+    reading->lines += lines;
+    reading->line_bytes =
+        newline ? (uint64_t)(data + len - newline - 1) : reading->line_bytes + len;
+    return true;
+}
+
 static int take(struct reading *reading, const char *data, size_t len)
 {
     const char *end = data + len;
     int r = 0;
+
+    if (skip(reading, data, len))
+        return 0;
 
     while (r == 0 && data < end) {
         const char *newline = memchr(data, '\n', (size_t)(end - data));

@@ -70,6 +70,39 @@ static void the_standard_is_2000_lines(void)
                    " 20001\tline 20001\n(lines 20001-20001 of 30720; go on with offset 20001)\n");
 }
 
+/* Whichever lines are wanted, and wherever what is read at once ends. */
+static void any_part_is_found(void)
+{
+    cleanup_with(buf_done) struct buf text = BUF_INIT(4 << 20);
+    char wanted[128];
+    int lines = 0;
+
+    while (text.len < 3 * 256 * 1024) {
+        lines++;
+        CHECK(buf_printf(&text, "%d%.*s%s", lines, lines % 97,
+                         "................................................................"
+                         "................................",
+                         lines % 3 ? "\n" : "\n\n") == 0);
+        lines += lines % 3 == 0;
+    }
+    CHECK(buf_add_str(&text, "the end") == 0);
+    lines++;
+    put_bytes_into("parts", text.data, text.len);
+    for (int64_t offset = 0; offset < lines; offset += 997) {
+        (void)read_part(in_dir("parts"), offset, 1);
+        (void)snprintf(wanted, sizeof(wanted), "%6d\t", (int)offset + 1);
+        CHECK(strncmp(reply.content.data, wanted, strlen(wanted)) == 0);
+        if (reply.content.data[7] != '\n')
+            CHECK(strtol(reply.content.data + 7, NULL, 10) == offset + 1);
+        (void)snprintf(wanted, sizeof(wanted), "(lines %d-%d of %d; go on with offset %d)\n",
+                       (int)offset + 1, (int)offset + 1, lines, (int)offset + 1);
+        CHECK_CONTAINS(reply.content.data, wanted);
+    }
+    (void)snprintf(wanted, sizeof(wanted), "%6d\tthe end\n(lines %d-%d of %d)\n", lines, lines,
+                   lines, lines);
+    CHECK_REPLY(read_part(in_dir("parts"), lines - 1, 10), wanted);
+}
+
 /* The cut is at the end of a character, and says how much is missing. */
 static void long_lines_are_cut(void)
 {
@@ -263,6 +296,7 @@ int main(void)
     RUN(lines_have_numbers);
     RUN(a_part_says_which_part_it_is);
     RUN(the_standard_is_2000_lines);
+    RUN(any_part_is_found);
     RUN(long_lines_are_cut);
     RUN(what_is_returned_is_bounded);
     RUN(a_part_of_a_file_of_any_size_is_read);
