@@ -205,6 +205,11 @@ $(OUT)/bench/true: bench/true.c
 	@mkdir -p $(@D)
 	$(call step,LD,$@)$(CC) -O2 $(WARN) -static -nostdlib -ffreestanding -fno-stack-protector -o $@ $<
 
+# The worker's functions as they are in holt-tools.
+$(OUT)/bench/search_holt: bench/search_holt.c $(filter-out $(OUT)/obj-tools/tools/main.o,$(TOOLS_OBJECTS))
+	@mkdir -p $(@D)
+	$(call step,LD,$@)$(TOOLS_CC) $(TOOLS_CFLAGS) $(TOOLS_LDFLAGS) -o $@ $(filter %.c %.o,$^) -lpcre2-8 -lpthread
+
 $(OUT)/bench/%: bench/%.c $(call rooms,$(CLIENT_ROOMS))
 	@mkdir -p $(@D)
 	$(call step,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS_cli)

@@ -15,7 +15,6 @@
 #include "tools/search_dir.h"
 #include "tools/search_path.h"
 #include "tools/search_walk.h"
-#include "tools/text.h"
 #include "tools/tool.h"
 #include "wire/file.h"
 
@@ -123,10 +122,10 @@ static void add_timed(struct glob *glob, int dir_fd, const char *path,
 static int put_path(struct glob *glob, const char *path)
 {
     size_t before = glob->body.len;
-    int r = text_add_name(&glob->body, glob->prefix);
+    int r = search_path_add(&glob->body, glob->prefix);
 
     if (r == 0)
-        r = text_add_name(&glob->body, path);
+        r = search_path_add(&glob->body, path);
     if (r == 0)
         r = buf_add_str(&glob->body, "\n");
     if (r < 0)

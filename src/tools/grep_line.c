@@ -5,7 +5,7 @@
 
 #include "base/buf.h"
 #include "base/utf8.h"
-#include "tools/text.h"
+#include "tools/search_path.h"
 
 enum { CHARS_BEFORE = 150 }; /* of the match, when the line is cut there */
 
@@ -45,7 +45,7 @@ void grep_line_put(const struct grep_line *line, struct buf *out)
         if (end == len)
             start = back(line->text, len, GREP_LINE_CHARS);
     }
-    if (text_add_name(out, line->path) < 0 ||
+    if (search_path_add(out, line->path) < 0 ||
         buf_printf(out, "%c%" PRIu64 "%c %s", mark, line->number, mark, start > 0 ? "..." : "") <
             0 ||
         utf8_add(out, line->text + start, end - start) < 0)

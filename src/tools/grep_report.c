@@ -10,7 +10,7 @@
 #include "base/utf8.h"
 #include "base/xalloc.h"
 #include "tools/regex.h"
-#include "tools/text.h"
+#include "tools/search_path.h"
 #include "tools/tool.h"
 #include "wire/file.h"
 
@@ -68,7 +68,7 @@ static void add_name(struct grep_report *report, const struct grep_found *found,
     report->is_cut = report->shown == search->max_matches;
     if (report->is_cut)
         return;
-    r = text_add_name(&report->body, path);
+    r = search_path_add(&report->body, path);
     if (r == 0)
         r = search->mode == GREP_COUNT ? buf_printf(&report->body, ":%" PRIu64 "\n", found->matches)
                                        : buf_add_str(&report->body, "\n");

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/xalloc.h"
+#include "tools/text.h"
 #include "wire/file.h"
 
 /* Without doubled slashes and "." components; ends with a slash unless it is empty. */
@@ -40,4 +42,13 @@ char *search_path_prefix(const char *path, const char *more)
     if (strncmp(ret, workspace, len) == 0)
         memmove(ret, ret + len, strlen(ret + len) + 1);
     return ret;
+}
+
+int search_path_add(struct buf *out, const char *path)
+{
+    size_t len = 0;
+
+    while (path[len] > ' ' && path[len] < 0x7f && path[len] != '\\')
+        len++;
+    return path[len] == '\0' ? buf_add(out, path, len) : text_add_name(out, path);
 }
