@@ -2,6 +2,7 @@
 #include "host/tool_worker.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
@@ -125,14 +126,14 @@ static int receive_answer(const struct worker_loan *loan, struct tool_worker_ans
         .in.max = FILE_HEADER_SIZE + FILE_WHOLE_MAX + RECEIVE_LARGE,
     };
     size_t room = RECEIVE_SMALL;
-    int r;
+    int r = loan_wait(loan, POLLIN, -1); /* no worker is so quick that it is there already */
 
-    do {
+    while (r == 0) {
         r = loan_receive(loan, &ear.in, room);
         if (r == 0)
             r = tool_worker_hear(&ear, answer);
         room = RECEIVE_LARGE;
-    } while (r == 0);
+    }
     buf_done(&ear.in);
     return r < 0 ? r : clean(answer);
 }
