@@ -29,6 +29,7 @@ struct process *process_alloc(struct machine *machine, struct record *record)
     process->record = record;
     process->started_ms = process->incarnated_ms = clock_ms();
     process->timer.fire = process_on_timeout;
+    process->meter = (struct cgroup_meter)CGROUP_METER_INIT;
     (void)pthread_mutex_init(&process->ack_lock, NULL);
     return process;
 }
@@ -342,6 +343,7 @@ void process_unref(struct process *process)
     if (!process || atomic_fetch_sub(&process->refs, 1) != 1)
         return;
     reader_close(process->reader);
+    cgroup_meter_close(&process->meter);
     (void)pthread_mutex_destroy(&process->ack_lock);
     record_unref(process->record);
     shell_link_free(process->shell);

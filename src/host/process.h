@@ -109,6 +109,12 @@ int process_signal(struct process *process, int signal, bool tree, struct err *e
 /* Kills it and everything it started, on this behalf. */
 void process_kill(struct process *process, enum killer killer);
 
+/* Limits it, with all that it starts, to so much memory and CPUs (0: no limit of its own), below
+ * the limits of its sandbox. Waits until it has been started; of one that is over there is nothing
+ * to limit. */
+int process_limit(struct process *process, uint64_t memory_bytes, uint32_t cpu_millis,
+                  struct err *err);
+
 /* ERR_INVALID for a process without a terminal. */
 int process_resize(struct process *process, uint16_t rows, uint16_t columns, struct err *err);
 

@@ -114,7 +114,8 @@ static bool was_out_of_memory(const struct process *process)
 {
     const struct machine *machine = process->machine;
 
-    return cgroup_meter_oom_kills(&machine->meter) > process->record->oom_kills_before;
+    return cgroup_meter_oom_kills(&machine->meter) > process->record->oom_kills_before ||
+           cgroup_meter_oom_kills(&process->meter) > 0;
 }
 
 static bool was_sent(const struct process *process, int signal)

@@ -54,6 +54,8 @@ struct process {
     struct reactor_timer restart_timer;
     struct process_end end;
     struct shell_link *shell; /* of a shell; else NULL */
+    bool is_limited;          /* it has limits of its own */
+    struct cgroup_meter meter;
 };
 
 /* Sends one small frame about this process. */
@@ -74,6 +76,9 @@ struct process *process_alloc(struct machine *machine, struct record *record);
 
 /* Its time is over: the timer of process_set_timeout. */
 void process_on_timeout(struct reactor_timer *timer);
+
+/* Removes what process_limit has made, once its group is gone. */
+void process_unlimit(const struct process *process);
 
 /* Ends it when its time is over. No lock may be held, as timers come before all of them. */
 void process_set_timeout(struct process *process);

@@ -206,7 +206,10 @@ static bool forget(struct process *process)
     if (!process->is_forgotten)
         (void)process_send_numbers(process, FRAME_FORGET, 0, 0);
     process->is_forgotten = true;
-    return cgroup_try_remove(machine->host->cgroups, machine->id, process->id) == 0;
+    if (cgroup_try_remove(machine->host->cgroups, machine->id, process->id) < 0)
+        return false;
+    process_unlimit(process);
+    return true;
 }
 
 bool process_sweep(struct machine *machine)

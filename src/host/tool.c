@@ -52,6 +52,8 @@ static int refuse_unknown(const char *name, struct err *err)
 static int check(const struct tool_request *request, const struct tool **ret, struct err *err)
 {
     const struct tool *tool = request->name ? tool_find(request->name) : NULL;
+    const struct sandbox_limits limits = { .memory_bytes = request->memory_bytes,
+                                           .cpu_millis = request->cpus_milli };
 
     if (!tool)
         return refuse_unknown(request->name ? request->name : "", err);
@@ -60,6 +62,8 @@ static int check(const struct tool_request *request, const struct tool **ret, st
                        tool->name);
     if (request->call_id && strlen(request->call_id) > TOOL_ID_MAX)
         return err_set(err, ERR_INVALID, "a tool call id has at most %d bytes", TOOL_ID_MAX);
+    if (machine_check_limits(&limits, err) < 0)
+        return -EINVAL;
     if (request->max_output_tokens > TOOL_OUTPUT_TOKENS_MAX)
         return err_set(err, ERR_INVALID, "max_output_tokens is at most %d", TOOL_OUTPUT_TOKENS_MAX);
     *ret = tool;

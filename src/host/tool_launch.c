@@ -35,6 +35,9 @@ static int launch(struct tool_job *job, const struct process_spec *spec, struct 
     int r = sandbox_exec(job->sandbox, spec, &process, err);
 
     if (r == 0) {
+        r = process_limit(process, job->memory_bytes, job->cpus_milli, err);
+        if (r < 0)
+            process_kill(process, KILLER_CLIENT);
         *ret = record_ref(process_record(process));
         process_abandon(process);
     } else if (spec->key && err->cause == CAUSE_PROCESS_EXISTS) {

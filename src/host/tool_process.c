@@ -173,10 +173,11 @@ static int start(struct tool_job *job, struct running *running, struct err *err)
     running->is_attached = true;
     r = job->call_id[0] ? start_keyed(job, running, &spec, err)
                         : start_plain(job, running, &spec, err);
-    if (r < 0)
-        return tool_job_fail(job, r, err);
-    offer(job, running->process);
-    return 1;
+    if (r == 0)
+        offer(job, running->process);
+    if (r == 0 && running->process)
+        r = process_limit(running->process, job->memory_bytes, job->cpus_milli, err);
+    return r < 0 ? tool_job_fail(job, r, err) : 1;
 }
 
 /* It is over, or somebody wants that. */

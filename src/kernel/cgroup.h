@@ -98,6 +98,19 @@ void cgroup_meter_open(struct cgroup_root *root, const char *name, struct cgroup
 /* Accepts one that was never opened. */
 void cgroup_meter_close(struct cgroup_meter *meter);
 
+/* Limits (memory, CPUs) of one child of a sandbox's group, below the sandbox's own, for all that is
+ * in it now and will be. limits_group is the one with the sandbox's limits. Slow on hybrid hosts,
+ * see above. The meter, of a limit of memory, is the caller's to close. */
+struct cgroup_child {
+    const char *name, *limits_group, *child;
+};
+int cgroup_limit_child(struct cgroup_root *root, const struct cgroup_child *child,
+                       const struct cgroup_limits *limits, struct cgroup_meter *ret_meter,
+                       struct err *err);
+
+/* The child is gone, and what was made for its limits goes too. */
+void cgroup_unlimit_child(struct cgroup_root *root, const struct cgroup_child *child);
+
 /* What the sandbox with this group, and this one with its limits, uses. What the host does not
  * count is 0. */
 struct cgroup_usage {

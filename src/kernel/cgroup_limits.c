@@ -186,6 +186,7 @@ void cgroup_seat_reset(struct cgroup_root *root, const char *seat)
         { CGROUP_MEMORY, "memory.max_usage_in_bytes", "0" },
     };
 
+    cgroup_seat_clear(root, seat);
     empty_memory(root, seat);
     for (size_t i = 0; i < ARRAY_SIZE(resets); i++)
         if (root->v1_fd[resets[i].which] >= 0)
@@ -213,6 +214,7 @@ int cgroup_seat_remove(struct cgroup_root *root, const char *seat)
 {
     int r = 0;
 
+    cgroup_seat_clear(root, seat);
     for (int i = 0; r == 0 && i < CGROUP_CONTROLLERS; i++)
         if (root->v1_fd[i] >= 0)
             r = cgroup_remove_dir(root->v1_fd[i], seat);

@@ -142,6 +142,48 @@ static void out_of_memory_is_told(void)
     world_destroy(sandbox);
 }
 
+/* What it needs is more than it may have, and not too much for its sandbox. */
+#define HUNGRY                                                                                     \
+    "{\"cmd\": \"set -o pipefail; echo begun; until [ -e /tmp/go ]; do sleep 0.01; done; head -c " \
+    "100M /dev/zero | tail -c 100M | wc -c\"}"
+
+static void a_call_may_have_limits_of_its_own(void)
+{
+    struct sandbox *sandbox = make_sandbox("host");
+    struct tool_request request = request_of("bash", NULL);
+    struct tool_call *call;
+
+    request.memory_bytes = 1;
+    CHECK(tool_open(sandbox, &request, -1, &call, &err) < 0 && err.kind == ERR_INVALID);
+    request.memory_bytes = 32 << 20;
+    request.cpus_milli = 500;
+    call = call_open(sandbox, request, HUNGRY, -1);
+    call_await(call, "begun");
+    CHECK(world_sh(sandbox, "echo > /tmp/go", NULL) == 0);
+    {
+        cleanup_done struct done limited = call_finish(call);
+        cleanup_done struct done plain = call_tool(sandbox, "bash", HUNGRY);
+
+        CHECK(limited.result->oom && limited.result->exit_code == 137, "(%s)", limited.text);
+        CHECK(!plain.result->oom, "(%s)", plain.text);
+        CHECK_HAS(plain.text, "104857600\n");
+    }
+    request.name = "process_start";
+    {
+        cleanup_done struct done started = call_with(sandbox, request, HUNGRY);
+        char id[16], params[64];
+
+        CHECK(sscanf(started.text, "process %15s was started", id) == 1, "(%s)", started.text);
+        (void)snprintf(params, sizeof(params), "{\"process_id\": \"%s\"}", id);
+        for (bool is_over = false; !is_over;) {
+            cleanup_done struct done logs = call_tool(sandbox, "process_logs", params);
+
+            is_over = logs.result->has_exit_code;
+        }
+    }
+    world_destroy(sandbox);
+}
+
 /* --- long results ------------------------------------------------------------------------------
  */
 
@@ -569,6 +611,7 @@ int main(void)
     RUN(text_is_utf8_whatever_was_written);
     RUN(a_time_limit_ends_everything_that_was_started);
     RUN(out_of_memory_is_told);
+    RUN(a_call_may_have_limits_of_its_own);
     RUN(long_results_are_cut_and_kept);
     RUN(very_long_results_are_kept_too);
     RUN(git_works_in_a_repository);
