@@ -394,6 +394,67 @@ static void the_next_daemon_knows_what_was_and_what_goes_on(void)
     world_destroy(sandbox);
 }
 
+#define ONCE "{\"cmd\": \"echo x >> /tmp/once; cat /tmp/once\"}"
+
+/* A daemon that has made one call, is in the middle of another, and says so. */
+static void live(int to_parent)
+{
+    struct sandbox_info info;
+    struct sandbox *sandbox;
+
+    world_open("auto");
+    world_import("small");
+    sandbox = make_sandbox("small");
+    {
+        cleanup_done struct done done = call_id(sandbox, "bash", "over", ONCE);
+
+        CHECK(!done.result->is_error);
+    }
+    call_await(call_open(sandbox, request_of("bash", "middle"), WAITING, -1), "begun");
+    sandbox_get_info(sandbox, false, &info);
+    CHECK(write(to_parent, info.id, sizeof(info.id)) == (ssize_t)sizeof(info.id));
+    for (;;)
+        (void)pause();
+}
+
+/* Before anything else, so that the process that is forked has one thread. */
+static char *kill_a_daemon(void)
+{
+    static char id[SANDBOX_ID_MAX];
+    int fds[2];
+    pid_t pid;
+
+    (void)snprintf(world.dir, sizeof(world.dir), "/tmp/holt-host-test-XXXXXX");
+    CHECK(mkdtemp(world.dir) && pipe2(fds, O_CLOEXEC) == 0);
+    pid = fork();
+    CHECK(pid >= 0);
+    if (pid == 0)
+        live(fds[1]);
+    (void)close(fds[1]);
+    CHECK(read(fds[0], id, sizeof(id)) == (ssize_t)sizeof(id));
+    (void)close(fds[0]);
+    CHECK(kill(pid, SIGKILL) == 0 && waitpid(pid, NULL, 0) == pid);
+    return id;
+}
+
+static const char *left_behind; /* the sandbox of the daemon that was killed */
+
+static void a_killed_daemon_is_no_reason_to_do_it_again(void)
+{
+    struct sandbox *sandbox = NULL;
+
+    CHECK_OK(sandbox_find(world.host, left_behind, &sandbox, &err), &err);
+    let_go(sandbox);
+    {
+        cleanup_done struct done over = call_id(sandbox, "bash", "over", ONCE);
+        cleanup_done struct done middle = call_id(sandbox, "bash", "middle", WAITING);
+
+        CHECK(over.result->is_repeated && strncmp(over.text, "x\n[", 3) == 0, "(%s)", over.text);
+        CHECK_HAS(middle.text, "begun\nended x\n[exit code 0");
+    }
+    world_destroy(sandbox);
+}
+
 static void a_destroyed_sandbox_leaves_nothing(void)
 {
     struct sandbox *sandbox = make_sandbox("small");
@@ -417,8 +478,9 @@ int main(void)
 
     must_be_root();
     (void)setvbuf(stdout, NULL, _IOLBF, 0);
+    left_behind = kill_a_daemon();
     world_open("auto");
-    world_import("small");
+    RUN(a_killed_daemon_is_no_reason_to_do_it_again);
     RUN(a_second_call_gets_the_first_ones_result);
     RUN(all_of_a_result_is_there_again);
     RUN(what_is_kept_is_bounded);

@@ -594,6 +594,50 @@ static void a_snapshot_may_follow_each_call(void)
     world_destroy(sandbox);
 }
 
+/* --- tools about files -------------------------------------------------------------------------
+ */
+
+static void tools_about_files_go_through_a_worker(void)
+{
+    struct sandbox *sandbox = make_sandbox("small");
+    struct tool_request request = request_of("write_file", "w1");
+    const char *params =
+        "{\"path\": \"d/f\", \"content\": \"one\\ntwo\\n\", \"create_dirs\": true}";
+
+    request.wants_changed = true;
+    {
+        cleanup_done struct done made = call_with(sandbox, request, params);
+        cleanup_done struct done again = call_with(sandbox, request, params);
+
+        CHECK(!made.result->is_error && made.result->tier == 1, "(%s)", made.text);
+        CHECK(has_changed(made.result, 'A', "/workspace/d/f"));
+        CHECK(again.result->is_repeated && has_changed(again.result, 'A', "/workspace/d/f"));
+    }
+    request = request_of("read_file", NULL);
+    request.only_looks = true;
+    {
+        cleanup_done struct done read = call_with(sandbox, request, "{\"path\": \"d/f\"}");
+        cleanup_done struct done none = call_with(sandbox, request, "{\"path\": \"d/g\"}");
+
+        CHECK_HAS(read.text, "     1\tone\n");
+        CHECK(!read.result->is_error && !read.result->has_exit_code);
+        CHECK(none.result->is_error);
+    }
+    CHECK(world_sh(sandbox,
+                   "cd /workspace; i=0; while [ $i -lt 1500 ]; do echo $i; i=$((i+1)); done "
+                   "> long",
+                   NULL) == 0);
+    request.max_output_tokens = 500;
+    {
+        cleanup_done struct done cut = call_with(sandbox, request, "{\"path\": \"long\"}");
+
+        CHECK(cut.result->is_truncated && cut.result->handle);
+        CHECK_HAS(cut.text, "     1\t0\n");
+        CHECK_HAS(cut.text, "  1500\t1499");
+    }
+    world_destroy(sandbox);
+}
+
 int main(void)
 {
     struct host_counts before = host_count();
@@ -622,6 +666,7 @@ int main(void)
     RUN(turns_are_tools);
     RUN(what_a_call_has_changed_is_told_exactly);
     RUN(a_snapshot_may_follow_each_call);
+    RUN(tools_about_files_go_through_a_worker);
     world_destroy(box);
     world_close();
     CHECK(host_count().fds == before.fds, "(%zu, then %zu)", before.fds, host_count().fds);
