@@ -339,7 +339,7 @@ static int request_parse(const struct exchange *exchange, json_t **ret, struct e
 
 static int reply_write(const json_t *reply, struct buf *out, struct err *err)
 {
-    int r = reply ? json_write(reply, out) : buf_add_str(out, "{}");
+    int r = reply ? json_write(reply, out) : buf_add_str(out, out->len > 0 ? "" : "{}");
 
     return r < 0 ? err_sys(err, r, "write the reply") : 0;
 }
@@ -350,7 +350,10 @@ static enum MHD_Result unary_answer(struct exchange *exchange, struct MHD_Connec
     cleanup_with(buf_done) struct buf body = BUF_INIT(REPLY_MAX);
     cleanup_json json_t *reply = NULL;
     struct err err = { 0 };
-    int r = exchange->route->unary(&exchange->call, request, &reply, &err);
+    int r;
+
+    exchange->call.out = &body;
+    r = exchange->route->unary(&exchange->call, request, &reply, &err);
 
     if (r == -ECANCELED)
         exchange_explain_cancel(exchange, &err);

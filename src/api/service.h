@@ -4,6 +4,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+struct buf;
 struct err;
 struct host;
 struct stream;
@@ -18,9 +19,11 @@ struct call {
     bool only_looks;   /* whoever calls may change nothing */
     bool is_raw;       /* the connection is handed over to the stream, which makes frames */
     int connection_fd; /* hangs up when the client goes away */
+    struct buf *out;   /* of one with one answer: who writes it here as text makes no JSON of it */
 };
 
-/* Answers one message with one. *ret_reply left NULL stands for an empty message. */
+/* Answers one message with one. *ret_reply left NULL stands for what is in call->out, or else for
+ * an empty message. */
 typedef int unary_fn(const struct call *call, const json_t *request, json_t **ret_reply,
                      struct err *err);
 

@@ -42,6 +42,7 @@ int tool_service_execute(const struct call *call, const json_t *request, json_t 
     struct tool_wish wish;
     int r = tool_wish_parse(request, call->only_looks, &wish, err);
 
+    (void)ret_reply;
     if (r == 0)
         r = sandbox_find(call->host, wish.sandbox, &sandbox, err);
     if (r == 0)
@@ -50,8 +51,8 @@ int tool_service_execute(const struct call *call, const json_t *request, json_t 
         r = result_wait(tool, &result, err);
     if (r < 0)
         return r;
-    *ret_reply = tool_result_json(result);
-    return *ret_reply ? 0 : err_sys(err, -ENOMEM, "write the reply");
+    r = tool_result_write(result, call->out);
+    return r < 0 ? err_sys(err, r, "write the reply") : 0;
 }
 
 int tool_service_execute_stream(const struct call *call, const json_t *request, struct stream **ret,

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/tool_messages.h"
 
+#include <errno.h>
+#include <inttypes.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "host/tool.h"
 #include "host/tool_table.h"
+
+enum { RESULT_MAX = 32 * 1024 * 1024 };
 
 /* --- parameters ------------------------------------------------------------------------------- */
 
@@ -143,80 +148,109 @@ json_t *tool_json(const struct tool *tool)
 
 /* --- results ---------------------------------------------------------------------------------- */
 
-static json_t *block_json(const struct tool_block *block)
+/* By hand, because almost all of it is one long text. */
+static int block_write(const struct tool_block *block, struct buf *out)
 {
-    json_t *text = json_stringn(block->text, block->len);
+    int r = buf_add_str(out, block->mime ? "{\"image\":{\"data\":" : "{\"text\":");
 
-    if (!block->mime)
-        return json_pack("{s:o}", "text", text);
-    return json_pack("{s:{s:o, s:s}}", "image", "data", text, "mimeType", block->mime);
+    if (r == 0)
+        r = json_add_text(out, block->text, block->len);
+    if (r == 0 && block->mime)
+        r = buf_printf(out, ",\"mimeType\":\"%s\"}", block->mime);
+    return r < 0 ? r : buf_add_str(out, "}");
 }
 
-static json_t *blocks_json(const struct tool_result *result)
+static int blocks_write(const struct tool_result *result, struct buf *out)
 {
-    cleanup_json json_t *blocks = json_array();
+    int r = buf_add_str(out, "{\"content\":[");
 
-    for (size_t i = 0; i < result->block_count; i++)
-        if (json_array_append_new(blocks, block_json(&result->blocks[i])) < 0)
-            return NULL;
-    return TAKE_PTR(blocks);
-}
-
-static json_t *changed_json(const struct tool_result *result)
-{
-    cleanup_json json_t *changed = json_array();
-
-    for (size_t i = 0; i < result->changed_count; i++) {
-        const char kind[] = { result->changed[i].kind, '\0' };
-
-        if (json_array_append_new(changed, json_pack("{s:s, s:o}", "kind", kind, "path",
-                                                     json_text(result->changed[i].path))) < 0)
-            return NULL;
+    for (size_t i = 0; r == 0 && i < result->block_count; i++) {
+        r = buf_add_str(out, i > 0 ? "," : "");
+        if (r == 0)
+            r = block_write(&result->blocks[i], out);
     }
-    return TAKE_PTR(changed);
+    return r < 0 ? r : buf_add_str(out, "]");
 }
 
-static json_t *truncated_json(const struct tool_result *result)
+/* A text that need not be UTF-8, with its name, behind others. */
+static int field_write(struct buf *out, const char *name, const char *text)
 {
-    return json_pack("{s:o, s:o, s:s*}", "shown", json_u64(result->shown), "total",
-                     json_u64(result->total), "handle", result->handle);
+    cleanup_json json_t *valid = json_text(text);
+    int r = valid ? buf_printf(out, ",\"%s\":", name) : -ENOMEM;
+
+    return r < 0 ? r : json_add_text(out, json_string_value(valid), json_string_length(valid));
 }
 
-static int flags_fill(json_t *object, const struct tool_result *result)
+static int truncated_write(const struct tool_result *result, struct buf *out)
+{
+    int r = buf_printf(out, ",\"truncated\":{\"shown\":\"%" PRIu64 "\",\"total\":\"%" PRIu64 "\"",
+                       result->shown, result->total);
+
+    if (r == 0 && result->handle)
+        r = field_write(out, "handle", result->handle);
+    return r < 0 ? r : buf_add_str(out, "}");
+}
+
+static int changed_write(const struct tool_result *result, struct buf *out)
+{
+    int r = buf_add_str(out, ",\"changed\":[");
+
+    for (size_t i = 0; r == 0 && i < result->changed_count; i++) {
+        r = buf_printf(out, "%s{\"kind\":\"%c\"", i > 0 ? "," : "", result->changed[i].kind);
+        if (r == 0)
+            r = field_write(out, "path", result->changed[i].path);
+        if (r == 0)
+            r = buf_add_str(out, "}");
+    }
+    return r < 0 ? r : buf_add_str(out, "]");
+}
+
+static int flags_write(const struct tool_result *result, struct buf *out)
 {
     const struct {
-        const char *name;
+        const char *text;
         bool is_on;
     } flags[] = {
-        { "timedOut", result->timed_out },
-        { "oom", result->oom },
-        { "changedTruncated", result->changed_is_cut },
-        { "repeatedCall", result->is_repeated },
+        { ",\"timedOut\":true", result->timed_out },
+        { ",\"oom\":true", result->oom },
+        { ",\"changedTruncated\":true", result->changed_is_cut },
+        { ",\"repeatedCall\":true", result->is_repeated },
     };
     int r = 0;
 
-    for (size_t i = 0; i < ARRAY_SIZE(flags); i++)
+    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(flags); i++)
         if (flags[i].is_on)
-            r |= put(object, flags[i].name, json_true());
+            r = buf_add_str(out, flags[i].text);
     return r;
+}
+
+int tool_result_write(const struct tool_result *result, struct buf *out)
+{
+    int r = blocks_write(result, out);
+
+    if (r == 0)
+        r = buf_printf(out, ",\"isError\":%s,\"durationMs\":\"%" PRIu64 "\",\"tier\":%u",
+                       result->is_error ? "true" : "false", result->duration_ms, result->tier);
+    if (r == 0)
+        r = flags_write(result, out);
+    if (r == 0 && result->has_exit_code)
+        r = buf_printf(out, ",\"exitCode\":%d", result->exit_code);
+    if (r == 0 && result->is_truncated)
+        r = truncated_write(result, out);
+    if (r == 0 && result->snapshot_id)
+        r = field_write(out, "snapshotId", result->snapshot_id);
+    if (r == 0 && result->snapshot_error)
+        r = field_write(out, "snapshotError", result->snapshot_error);
+    if (r == 0 && result->changed_count > 0)
+        r = changed_write(result, out);
+    return r < 0 ? r : buf_add_str(out, "}");
 }
 
 json_t *tool_result_json(const struct tool_result *result)
 {
-    cleanup_json json_t *object = json_pack(
-        "{s:o, s:b, s:o, s:i}", "content", blocks_json(result), "isError", result->is_error,
-        "durationMs", json_u64(result->duration_ms), "tier", (int)result->tier);
-    int r = object ? flags_fill(object, result) : -1;
+    cleanup_with(buf_done) struct buf text = BUF_INIT(RESULT_MAX);
 
-    if (result->has_exit_code)
-        r |= put(object, "exitCode", json_integer(result->exit_code));
-    if (result->is_truncated)
-        r |= put(object, "truncated", truncated_json(result));
-    if (result->snapshot_id)
-        r |= put(object, "snapshotId", json_string(result->snapshot_id));
-    if (result->snapshot_error)
-        r |= put(object, "snapshotError", json_text(result->snapshot_error));
-    if (result->changed_count > 0)
-        r |= put(object, "changed", changed_json(result));
-    return r < 0 ? NULL : TAKE_PTR(object);
+    if (tool_result_write(result, &text) < 0)
+        return NULL;
+    return json_loadb(text.data, text.len, JSON_ALLOW_NUL, NULL);
 }

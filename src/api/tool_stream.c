@@ -8,6 +8,7 @@
 #include "api/stream.h"
 #include "api/tool_messages.h"
 #include "api/tool_request.h"
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json.h"
@@ -22,13 +23,32 @@ struct tool_stream {
     struct tool_call *tool;
 };
 
-static json_t *event_json(const struct tool_event *event)
+static int event_write(struct buf *out, const struct tool_event *event)
 {
-    if (event->kind == TOOL_RESULT)
-        return json_pack("{s:o}", "result", tool_result_json(event->result));
-    return json_pack("{s:{s:o, s:b}}", "progress", "content",
-                     json_stringn(event->progress.text, event->progress.len), "isError",
-                     event->progress.is_stderr);
+    int r;
+
+    if (event->kind == TOOL_RESULT) {
+        r = buf_add_str(out, "{\"result\":");
+        if (r == 0)
+            r = tool_result_write(event->result, out);
+        return r < 0 ? r : buf_add_str(out, "}");
+    }
+    r = buf_add_str(out, "{\"progress\":{\"content\":");
+    if (r == 0)
+        r = json_add_text(out, event->progress.text, event->progress.len);
+    return r < 0 ? r : buf_add_str(out, event->progress.is_stderr ? ",\"isError\":true}}" : "}}");
+}
+
+static int event_add(struct buf *out, const struct tool_event *event)
+{
+    size_t start = out->len;
+    int r = message_begin(out);
+
+    if (r == 0)
+        r = event_write(out, event);
+    if (r == 0)
+        message_end(out, start);
+    return r;
 }
 
 static int events_next(struct stream *stream, struct buf *out, struct err *err)
@@ -39,7 +59,7 @@ static int events_next(struct stream *stream, struct buf *out, struct err *err)
 
     if (r < 0)
         return r;
-    r = message_add_take(out, event_json(&event));
+    r = event_add(out, &event);
     if (r < 0)
         return err_sys(err, r, "write an event");
     return event.kind == TOOL_RESULT ? 0 : 1;

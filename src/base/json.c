@@ -246,6 +246,44 @@ json_t *json_time(uint64_t ms)
     return json_string(text);
 }
 
+/* How far nothing has to be escaped. */
+static size_t plain_len(const char *text, size_t len)
+{
+    size_t i = 0;
+
+    while (i < len && (unsigned char)text[i] >= ' ' && text[i] != '"' && text[i] != '\\')
+        i++;
+    return i;
+}
+
+static int add_escaped(struct buf *out, char letter)
+{
+    static const char letters[] = "\"\\\n\t\r", shorts[] = "\"\\ntr";
+    const char *found = letter ? strchr(letters, letter) : NULL;
+    const char escape[] = { '\\', found ? shorts[found - letters] : 'u' };
+    int r = buf_add(out, escape, sizeof(escape));
+
+    return r < 0 || found ? r : buf_printf(out, "%04x", (unsigned char)letter);
+}
+
+int json_add_text(struct buf *out, const char *text, size_t len)
+{
+    int r = buf_reserve(out, len + 2);
+
+    if (r == 0)
+        r = buf_add(out, "\"", 1);
+    while (r == 0 && len > 0) {
+        size_t plain = plain_len(text, len);
+
+        r = buf_add(out, text, plain);
+        if (r == 0 && plain < len)
+            r = add_escaped(out, text[plain++]);
+        text += plain;
+        len -= plain;
+    }
+    return r < 0 ? r : buf_add(out, "\"", 1);
+}
+
 static int append(const char *text, size_t len, void *out)
 {
     return buf_add(out, text, len) < 0 ? -1 : 0;

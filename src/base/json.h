@@ -51,5 +51,9 @@ json_t *json_text(const char *text);
 /* A moment, in milliseconds since 1970, as a google.protobuf.Timestamp. */
 json_t *json_time(uint64_t ms);
 
+/* Appends UTF-8 text as a JSON string: 0, -ENOBUFS or -ENOMEM. For what is long: it is read once.
+ */
+int json_add_text(struct buf *out, const char *text, size_t len);
+
 /* Appends compact text of the value. */
 int json_write(const json_t *value, struct buf *out);

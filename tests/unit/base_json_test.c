@@ -197,8 +197,29 @@ static void writing_past_the_limit_is_an_error(void)
     CHECK(json_write(value, &out) == -ENOBUFS);
 }
 
+static void a_text_that_is_written_is_read_the_same(void)
+{
+    static const char tail[] = "caf\xc3\xa9 \"quoted\" \\ end\x7f";
+    cleanup_with(buf_done) struct buf got = BUF_INIT(4096), small = BUF_INIT(16);
+    char text[128 + sizeof(tail)];
+    cleanup_json json_t *value = NULL;
+
+    for (int i = 0; i < 128; i++)
+        text[i] = (char)i;
+    memcpy(text + 128, tail, sizeof(tail));
+    CHECK(json_add_text(&got, text, sizeof(text) - 1) == 0);
+    value = json_loadb(got.data, got.len, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+    CHECK(value && json_string_length(value) == sizeof(text) - 1);
+    CHECK(memcmp(json_string_value(value), text, sizeof(text) - 1) == 0);
+    CHECK(json_add_text(&small, text, sizeof(text) - 1) == -ENOBUFS);
+    buf_clear(&got);
+    CHECK(json_add_text(&got, "", 0) == 0);
+    CHECK_TEXT(got.data, "\"\"");
+}
+
 int main(void)
 {
+    RUN(a_text_that_is_written_is_read_the_same);
     RUN(only_one_whole_object_is_a_message);
     RUN(deep_nesting_is_refused_not_recursed);
     RUN(absent_and_null_fields_leave_the_default);
