@@ -32,6 +32,21 @@ static void shell(struct holt *holt, const char *sandbox, const char *text)
     holt_free(result);
 }
 
+/* As a model would. */
+static void tool(struct holt_env *env, const char *name, const char *params)
+{
+    struct holt_tool_call call = HOLT_INIT(holt_tool_call);
+    struct holt_tool_result *result;
+
+    call.tool = name;
+    call.params = params;
+    check(holt_env_execute_tool(env, &call, holt_after(60000), &result, &error));
+    printf("%s %s\n%s\n", name, params, result->content);
+    if (result->is_error)
+        errx(1, "the tool could not do it");
+    holt_free(result);
+}
+
 static int print_change(void *context, const struct holt_change *change)
 {
     (void)context;
@@ -57,7 +72,8 @@ int main(void)
 
     shell(holt, sandbox, "cd /workspace && echo one >notes && cat notes");
     check(holt_env_turn(env, holt_after(30000), &first, &error));
-    shell(holt, sandbox, "echo two >notes && touch more && cat notes");
+    tool(env, "edit_file", "{\"path\":\"notes\",\"old_string\":\"one\",\"new_string\":\"two\"}");
+    shell(holt, sandbox, "touch more && cat notes");
     check(holt_env_turn(env, holt_after(30000), &second, &error));
 
     printf("%s to %s:\n", first->name, second->name);

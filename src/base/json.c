@@ -258,12 +258,20 @@ static size_t plain_len(const char *text, size_t len)
 
 static int add_escaped(struct buf *out, char letter)
 {
-    static const char letters[] = "\"\\\n\t\r", shorts[] = "\"\\ntr";
-    const char *found = letter ? strchr(letters, letter) : NULL;
-    const char escape[] = { '\\', found ? shorts[found - letters] : 'u' };
-    int r = buf_add(out, escape, sizeof(escape));
-
-    return r < 0 || found ? r : buf_printf(out, "%04x", (unsigned char)letter);
+    switch (letter) {
+    case '\n':
+        return buf_add(out, "\\n", 2);
+    case '\t':
+        return buf_add(out, "\\t", 2);
+    case '\r':
+        return buf_add(out, "\\r", 2);
+    case '"':
+        return buf_add(out, "\\\"", 2);
+    case '\\':
+        return buf_add(out, "\\\\", 2);
+    default:
+        return buf_printf(out, "\\u%04x", (unsigned char)letter);
+    }
 }
 
 int json_add_text(struct buf *out, const char *text, size_t len)

@@ -86,7 +86,7 @@ static void change_read(struct reading *reading, const json_t *object, void *int
 /* One block of text, which is what almost all have, is the content as it is. */
 static void content_join(struct reading *reading, struct holt_tool_result *result)
 {
-    cleanup_with(buf_done) struct buf all = BUF_INIT(2 * ENVELOPE_LARGE_MAX);
+    cleanup_with(buf_done) struct buf all = BUF_INIT(2UL * ENVELOPE_LARGE_MAX);
     int r = 0;
 
     if (result->block_count == 1 && !*result->blocks[0]->mime_type) {

@@ -502,11 +502,114 @@ static void use_tokens(void)
     holt_free(token);
 }
 
+static int hear(void *context, enum holt_piece_kind kind, const char *data, size_t len)
+{
+    char *heard = context;
+
+    (void)strncat(heard, kind == HOLT_STDERR ? "!" : "", 1);
+    (void)strncat(heard, data, len);
+    return strstr(heard, "stop") ? 1 : 0;
+}
+
+static void use_tool_results(const char *sandbox)
+{
+    struct holt_tool_call call = HOLT_INIT(holt_tool_call);
+    struct holt_tool_part part = HOLT_INIT(holt_tool_part);
+    struct holt_tool_result *result, *again;
+    struct holt_tool_output *output;
+
+    call.tool = "bash";
+    call.params = "{\"cmd\":\"seq 10000; touch tool-made; exit 3\"}";
+    call.id = "libholt";
+    call.max_output_tokens = 100;
+    call.wants_changed = true;
+    call.snapshot = HOLT_TOOL_SNAPSHOT_YES;
+    CHECK(holt_tool_execute(holt, sandbox, &call, soon(), &result, &error) == 0);
+    CHECK(!result->is_error && result->has_exit_code && result->exit_code == 3);
+    CHECK(result->tier == 2 && result->block_count == 1 && !*result->blocks[0]->mime_type);
+    CHECK(strncmp(result->content, "1\n2\n", 4) == 0 &&
+          strlen(result->content) == result->content_len);
+    CHECK(result->is_truncated && result->shown_bytes < 1000 && result->total_bytes > 48000);
+    CHECK(result->changed_count == 1);
+    IS(result->changed[0]->kind, "A");
+    IS(result->changed[0]->path, "/workspace/tool-made");
+    CHECK(*result->snapshot_id && !*result->snapshot_error && !result->is_repeated);
+    CHECK(holt_tool_execute(holt, sandbox, &call, soon(), &again, &error) == 0);
+    CHECK(again->is_repeated);
+    IS(again->content, result->content);
+    holt_free(again);
+    part.handle = result->handle;
+    part.offset = 2;
+    part.limit = 4;
+    CHECK(holt_tool_read_output(holt, sandbox, &part, soon(), &output, &error) == 0);
+    IS(output->text, "2\n3\n");
+    CHECK(output->len == 4 && output->total_bytes == result->total_bytes);
+    holt_free(output);
+    part.handle = "none";
+    CHECK(holt_tool_read_output(holt, sandbox, &part, soon(), &output, &error) == -1);
+    IS(error.code, "not_found");
+    holt_free(result);
+}
+
+static void use_tool_progress(const char *sandbox)
+{
+    struct holt_tool_call call = HOLT_INIT(holt_tool_call);
+    struct holt_tool_result *result;
+    char heard[4096] = "";
+
+    call.tool = "bash";
+    call.params = "{\"cmd\":\"echo out; echo err >&2\"}";
+    call.on_progress = hear;
+    call.context = heard;
+    CHECK(holt_tool_execute(holt, sandbox, &call, soon(), &result, &error) == 0);
+    CHECK(strstr(heard, "out") && strstr(heard, "!err") && strstr(result->content, "out"));
+    holt_free(result);
+    call.params = "{\"cmd\":\"echo stop; sleep 1000\"}";
+    CHECK(holt_tool_execute(holt, sandbox, &call, soon(), &result, &error) == -1);
+    IS(error.code, "canceled");
+    call.on_progress = NULL;
+    call.params = "{\"cmd\":\"sleep 1000\"}";
+    CHECK(holt_tool_execute(holt, sandbox, &call, holt_after(300), &result, &error) == -1);
+    IS(error.code, "deadline_exceeded");
+    call.params = "[]";
+    CHECK(holt_tool_execute(holt, sandbox, &call, soon(), &result, &error) == -1);
+    IS(error.code, "invalid_argument");
+}
+
+static void use_tools(const char *sandbox)
+{
+    struct holt_tool_call call = HOLT_INIT(holt_tool_call);
+    struct holt_tool_result *result;
+    struct holt_tool_list *list;
+    size_t looks = 0;
+
+    CHECK(holt_tool_list(holt, soon(), &list, &error) == 0);
+    CHECK(list->count >= 27);
+    IS(list->items[0]->name, "read_file");
+    CHECK(strstr(list->items[0]->input_schema, "\"required\":[\"path\"]"));
+    for (size_t i = 0; i < list->count; i++)
+        looks += list->items[i]->is_read_only;
+    CHECK(looks > 5 && looks < list->count);
+    holt_free(list);
+    call.tool = "read_file";
+    call.params = "{\"path\":\"nothing\"}";
+    CHECK(holt_tool_execute(holt, sandbox, &call, soon(), &result, &error) == 0);
+    CHECK(result->is_error && strstr(result->content, "nothing") && result->tier == 1);
+    holt_free(result);
+    call.tool = "red_file";
+    CHECK(holt_tool_execute(holt, sandbox, &call, soon(), &result, &error) == -1);
+    IS(error.code, "not_found");
+    use_tool_results(sandbox);
+    use_tool_progress(sandbox);
+}
+
 /* The methods of an environment, in the order of a life. */
 static void use_env(void)
 {
     struct holt_sandbox_options options = HOLT_INIT(holt_sandbox_options);
+    struct holt_tool_call call = HOLT_INIT(holt_tool_call);
     struct holt_command command = COMMAND("true");
+    struct holt_tool_result *answer;
     struct holt_env *env, *second;
     struct holt_capabilities *can;
     struct holt_sandbox *made;
@@ -530,9 +633,14 @@ static void use_env(void)
     CHECK(holt_env_resume(env, soon(), &error) == 0);
     CHECK(holt_env_exec(env, &command, soon(), &result, &error) == 0);
     holt_free(result);
+    call.tool = "list_dir";
+    CHECK(holt_env_execute_tool(env, &call, soon(), &answer, &error) == 0 && !answer->is_error);
+    holt_free(answer);
     CHECK(holt_env_destroy(env, soon(), &error) == 0 && holt_env_destroy(env, soon(), &error) == 0);
     CHECK(holt_env_state(env, soon(), &state, &error) == 0 && state == HOLT_STATE_DESTROYED);
     CHECK(holt_env_exec(env, &command, soon(), &result, &error) == -1);
+    IS(error.code, "failed_precondition");
+    CHECK(holt_env_execute_tool(env, &call, soon(), &answer, &error) == -1);
     IS(error.code, "failed_precondition");
     holt_env_free(env);
     CHECK(holt_env_state(second, soon(), &state, &error) == 0 && state == HOLT_STATE_DESTROYED);
@@ -594,6 +702,7 @@ int main(void)
     use_services(sandbox->id);
     use_shells(sandbox->id);
     use_files(sandbox->id);
+    use_tools(sandbox->id);
     use_threads(sandbox->id);
     CHECK(holt_sandbox_destroy(holt, sandbox->id, soon(), &error) == 0);
     holt_free(sandbox);
