@@ -56,7 +56,7 @@ static size_t common_base(const struct braces *braces)
             break;
         base = at;
     }
-    for (size_t i = 1; i < braces->count; i++) {
+    for (size_t i = 1; i < braces->count && base > 0; i++) {
         size_t same = 0;
 
         while (same < base && same < braces->lens[i] && braces->at[i][same] == text[same])
@@ -80,6 +80,8 @@ static const char *add_parts(struct glob_set *set, const char *text, size_t len)
 {
     size_t first = set->part_count;
 
+    if (len == 0)
+        return NULL; /* as a shell has it, a choice may be nothing */
     for (size_t at = 0; at < len;) {
         size_t size;
         const char *part = component(text, len, &at, &size);
@@ -95,7 +97,7 @@ static const char *add_parts(struct glob_set *set, const char *text, size_t len)
         wildcard_init(&new->wildcard, WILDCARD_SHELL, part, size);
         set->part_count++;
     }
-    if (len > 0 && text[len - 1] == '/')
+    if (text[len - 1] == '/')
         return "The pattern ends with a slash, but only files are found: end it with /* or /**.";
     if (set->part_count == first)
         return "The pattern names no file.";
@@ -140,7 +142,7 @@ static const char *compile(struct glob_set *set, const struct braces *braces)
         if (why)
             return why;
     }
-    return NULL;
+    return set->start_count > 0 ? NULL : "The pattern names no file.";
 }
 
 struct glob_set *glob_set_new(const char *pattern, size_t len, bool hidden, const char **ret_why)

@@ -130,11 +130,11 @@ static void escape_class(struct reader *reader, char c)
 {
     static const struct {
         char c;
-        bool needs_utf; /* it also matches what is not ASCII */
+        bool needs_utf; /* it also matches what is not ASCII, or within it */
         const char *instead;
     } classes[] = {
         { 'd', false, "\\d" },      { 'w', false, "\\w" },      { 'h', true, "\\h" },
-        { 'b', false, "\\b" },      { 'B', false, "\\B" },      { 's', false, "[^\\S\\n]" },
+        { 'b', false, "\\b" },      { 'B', true, "\\B" },      { 's', false, "[^\\S\\n]" },
         { 'D', true, "[^\\d\\n]" }, { 'W', true, "[^\\w\\n]" }, { 'S', true, "\\S" },
         { 'H', true, "[^\\h\\n]" },
     };
@@ -299,6 +299,8 @@ static void group(struct reader *reader)
         for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
             if (comes(reader, known[i]))
                 size = strlen(known[i]);
+        if (comes(reader, "(?!") || comes(reader, "(?<!"))
+            reader->scan->needs_utf = true; /* what is not there is not within a character either */
         if (size == 1) {
             unknown(reader);
             reader->no_literal = true;
