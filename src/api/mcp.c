@@ -72,8 +72,10 @@ json_t *mcp_answer(const struct mcp_message *message, bool only_looks, struct mc
 
 const json_t *mcp_cancelled_id(const struct mcp_message *message)
 {
+    const json_t *id = json_object_get(message->params, "requestId");
+
     if (message->kind != MCP_NOTIFICATION ||
         strcmp(message->method, "notifications/cancelled") != 0)
         return NULL;
-    return json_object_get(message->params, "requestId");
+    return mcp_is_id(id) ? id : NULL;
 }

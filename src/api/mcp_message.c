@@ -31,7 +31,7 @@ int mcp_parse(const char *text, size_t len, json_t **ret, struct mcp_fault *faul
                      why.text);
 }
 
-static bool is_id(const json_t *id)
+bool mcp_is_id(const json_t *id)
 {
     return json_is_number(id) || (json_is_string(id) && json_string_length(id) <= MCP_ID_MAX);
 }
@@ -56,7 +56,7 @@ int mcp_message_read(const json_t *value, struct mcp_message *ret, struct mcp_fa
     const char *version = json_string_value(json_object_get(value, "jsonrpc"));
     json_t *id = json_object_get(value, "id");
 
-    *ret = (struct mcp_message){ .id = is_id(id) ? id : NULL };
+    *ret = (struct mcp_message){ .id = mcp_is_id(id) ? id : NULL };
     if (!json_is_object(value))
         return mcp_fault(fault, MCP_INVALID_REQUEST, "a message must be an object");
     if (!version || strcmp(version, "2.0") != 0)

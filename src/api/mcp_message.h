@@ -2,6 +2,7 @@
 #pragma once
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 struct err;
@@ -40,6 +41,9 @@ struct mcp_message {
     const char *method;
     const json_t *params; /* an object; NULL: none */
 };
+
+/* Whether a value can be the id of a request: a number, or a text of at most MCP_ID_MAX bytes. */
+bool mcp_is_id(const json_t *id);
 
 /* Text to a value, of whatever kind: 0 or -1. */
 int mcp_parse(const char *text, size_t len, json_t **ret, struct mcp_fault *fault);

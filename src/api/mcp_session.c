@@ -18,7 +18,15 @@
 #include "host/sandbox.h"
 #include "host/tool.h"
 
-enum { EARLY_MAX = 16 }; /* cancellations that are remembered until their request comes */
+enum {
+    EARLY_MAX = 16,       /* cancellations that are remembered until their request comes, */
+    EARLY_MS = 60 * 1000, /* for so long: most are late, and an id may come again */
+};
+
+struct early {
+    json_t *id;
+    uint64_t until_ns;
+};
 
 struct mcp_sessions {
     struct host *host;
@@ -41,7 +49,7 @@ struct mcp_session {
     uint64_t used_ns;
     char made[SANDBOX_ID_MAX]; /* the id of the sandbox that was made for it; "": none yet */
     struct mcp_slot *slots;
-    json_t *early[EARLY_MAX];
+    struct early early[EARLY_MAX];
     unsigned early_next;
 };
 
@@ -57,7 +65,7 @@ struct mcp_sessions *mcp_sessions_new(struct host *host)
 static void session_free(struct mcp_session *session)
 {
     for (size_t i = 0; i < EARLY_MAX; i++)
-        json_decref(session->early[i]);
+        json_decref(session->early[i].id);
     (void)pthread_mutex_destroy(&session->making);
     free(session->sandbox);
     free(session->template);
@@ -329,13 +337,28 @@ int mcp_session_sandbox(struct mcp_session *session, bool may_wake, struct sandb
     return 0;
 }
 
+/* Whether the request with this id was cancelled before it came. Locked. */
+static bool early_take(struct mcp_session *session, const json_t *id)
+{
+    uint64_t now = guard_clock_ns();
+    bool is_found = false;
+
+    for (size_t i = 0; i < EARLY_MAX; i++) {
+        struct early *early = &session->early[i];
+
+        if (!early->id || !json_equal(early->id, id))
+            continue;
+        is_found |= now < early->until_ns;
+        json_decref(early->id);
+        early->id = NULL;
+    }
+    return is_found;
+}
+
 void mcp_session_enter(struct mcp_session *session, struct mcp_slot *slot)
 {
     (void)pthread_mutex_lock(&session->sessions->lock);
-    for (size_t i = 0; i < EARLY_MAX; i++)
-        if (session->early[i] && json_equal(session->early[i], slot->id))
-            slot->is_cancelled = true;
-    slot->is_cancelled |= session->is_ended;
+    slot->is_cancelled = early_take(session, slot->id) || session->is_ended;
     slot->next = session->slots;
     session->slots = slot;
     (void)pthread_mutex_unlock(&session->sessions->lock);
@@ -370,10 +393,11 @@ bool mcp_session_leave(struct mcp_session *session, struct mcp_slot *slot)
  * what it cancels. Locked. */
 static void remember_early(struct mcp_session *session, const json_t *id)
 {
-    json_t **place = &session->early[session->early_next++ % EARLY_MAX];
+    struct early *early = &session->early[session->early_next++ % EARLY_MAX];
 
-    json_decref(*place);
-    *place = json_deep_copy(id);
+    json_decref(early->id);
+    early->id = json_deep_copy(id);
+    early->until_ns = guard_clock_ns() + (uint64_t)EARLY_MS * 1000000;
 }
 
 void mcp_session_cancel(struct mcp_session *session, const json_t *id)

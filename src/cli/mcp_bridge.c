@@ -25,10 +25,9 @@
 enum {
     LINE_MAX_BYTES = 4 * 1024 * 1024, /* as the daemon's */
     READ_SIZE = 64 * 1024,
-    UNDER_WAY_MAX = 64,
+    UNDER_WAY_MAX = 256,
     CODE_INTERNAL = -32603,
     CODE_INVALID = -32600,
-    CODE_REFUSED = -32000,
     STATUS_NO_SESSION = 404,
 };
 
@@ -38,8 +37,9 @@ struct bridge {
     int signal_fd;
     int wake_fd; /* a message was answered, or nobody reads */
 
-    pthread_mutex_t lock; /* over all below, and stdout */
-    struct buf first;     /* the initialize, for when the daemon has forgotten the session */
+    pthread_mutex_t out_lock; /* over stdout, which may wait for its reader */
+    pthread_mutex_t lock;     /* over all below */
+    struct buf first;         /* the initialize, for when the daemon has forgotten the session */
     char session[MCP_SESSION_SIZE];
     unsigned under_way;
     bool is_broken; /* nobody reads stdout */
@@ -69,12 +69,17 @@ static void wake(struct bridge *bridge)
 
 static void put_line(struct bridge *bridge, const char *text, size_t len)
 {
+    bool is_broken;
+
+    (void)pthread_mutex_lock(&bridge->out_lock);
+    is_broken = write_all(STDOUT_FILENO, text, len) < 0 || write_all(STDOUT_FILENO, "\n", 1) < 0;
+    (void)pthread_mutex_unlock(&bridge->out_lock);
+    if (!is_broken)
+        return;
     (void)pthread_mutex_lock(&bridge->lock);
-    if (write_all(STDOUT_FILENO, text, len) < 0 || write_all(STDOUT_FILENO, "\n", 1) < 0)
-        bridge->is_broken = true;
-    if (bridge->is_broken)
-        wake(bridge);
+    bridge->is_broken = true;
     (void)pthread_mutex_unlock(&bridge->lock);
+    wake(bridge);
 }
 
 static void put_error(struct bridge *bridge, json_t *id, int code, const char *text)
@@ -214,13 +219,13 @@ static void *job_main(void *argument)
     return NULL;
 }
 
+/* No more is read then. */
 static bool is_full(struct bridge *bridge)
 {
     bool is_full;
 
     (void)pthread_mutex_lock(&bridge->lock);
     is_full = bridge->under_way >= UNDER_WAY_MAX;
-    bridge->under_way += !is_full;
     (void)pthread_mutex_unlock(&bridge->lock);
     return is_full;
 }
@@ -231,14 +236,13 @@ static void job_start(struct job *job)
     struct bridge *bridge = job->bridge;
     pthread_t thread;
 
-    if (is_full(bridge)) {
-        put_error(bridge, job->id, CODE_REFUSED, "too many requests are under way");
-        job_free(job);
-    } else if (pthread_create(&thread, NULL, job_main, job) != 0) {
-        (void)job_main(job);
-    } else {
+    (void)pthread_mutex_lock(&bridge->lock);
+    bridge->under_way++;
+    (void)pthread_mutex_unlock(&bridge->lock);
+    if (pthread_create(&thread, NULL, job_main, job) == 0)
         (void)pthread_detach(thread);
-    }
+    else
+        (void)job_main(job);
 }
 
 /* All that comes behind it needs the session, so it is waited for. */
@@ -261,6 +265,13 @@ static void initialize(struct job *job)
     mcp_post_close(reply);
 }
 
+static bool is_blank(const char *line, size_t len)
+{
+    while (len > 0 && (line[len - 1] == ' ' || line[len - 1] == '\t' || line[len - 1] == '\r'))
+        len--;
+    return len == 0;
+}
+
 /* A line that is no message at all is sent like the others: what is wrong with it is for the daemon
  * to say. Requests may take their time; all else is over in a moment and keeps its order. */
 static void line_take(struct bridge *bridge, const char *line, size_t len)
@@ -270,7 +281,7 @@ static void line_take(struct bridge *bridge, const char *line, size_t len)
     json_t *id = json_object_get(value, "id");
     struct job *job;
 
-    if (strspn(line, " \t\r") >= len)
+    if (is_blank(line, len))
         return;
     job = xcalloc(1, sizeof(*job));
     job->bridge = bridge;
@@ -290,72 +301,81 @@ static void line_take(struct bridge *bridge, const char *line, size_t len)
     }
 }
 
-/* Takes all whole lines, and at the end what is left. */
-static void lines_take(struct bridge *bridge, struct buf *input, bool is_end, bool *is_skipping)
+/* What was read of stdin and not taken yet. */
+struct input {
+    struct buf bytes;
+    bool has_ended;
+    bool is_skipping; /* the line is too long: up to its end nothing is looked at */
+};
+
+/* How long the next line is, or -1 when it is not whole yet. What stdin ends with is one. */
+static ssize_t line_find(const struct input *input)
 {
-    size_t start = 0;
-    char *end;
+    const struct buf *bytes = &input->bytes;
+    const char *end = bytes->len > 0 ? memchr(bytes->data, '\n', bytes->len) : NULL;
 
-    while (start < input->len && (end = memchr(input->data + start, '\n', input->len - start))) {
-        size_t len = (size_t)(end - (input->data + start));
-
-        *end = '\0';
-        if (!*is_skipping)
-            line_take(bridge, input->data + start, len);
-        *is_skipping = false;
-        start += len + 1;
-    }
-    buf_consume(input, start);
-    if (is_end && input->len > 0 && !*is_skipping)
-        line_take(bridge, input->data, input->len);
+    if (end)
+        return end - bytes->data;
+    return input->has_ended && bytes->len > 0 ? (ssize_t)bytes->len : -1;
 }
 
-/* 1, or 0 at the end of stdin. */
-static int input_read(struct bridge *bridge, struct buf *input, bool *is_skipping)
+static void lines_take(struct bridge *bridge, struct input *input)
 {
+    ssize_t len;
+
+    while (!is_full(bridge) && (len = line_find(input)) >= 0) {
+        if (!input->is_skipping)
+            line_take(bridge, input->bytes.data, (size_t)len);
+        input->is_skipping = false;
+        buf_consume(&input->bytes, (size_t)len < input->bytes.len ? (size_t)len + 1 : (size_t)len);
+    }
+}
+
+static void input_read(struct bridge *bridge, struct input *input)
+{
+    struct buf *bytes = &input->bytes;
     ssize_t n;
 
-    if (input->len > LINE_MAX_BYTES) {
-        if (!*is_skipping)
+    if (bytes->len > LINE_MAX_BYTES) {
+        if (!input->is_skipping)
             put_error(bridge, NULL, CODE_INVALID, "a message is longer than 4 MiB");
-        *is_skipping = true;
-        buf_clear(input);
+        input->is_skipping = true;
+        buf_clear(bytes);
     }
-    if (buf_reserve(input, READ_SIZE) < 0)
-        return 0;
-    n = read(STDIN_FILENO, input->data + input->len, READ_SIZE);
-    if (n < 0 && (errno == EINTR || errno == EAGAIN))
-        return 1;
+    if (buf_reserve(bytes, READ_SIZE) < 0) {
+        input->has_ended = true;
+        return;
+    }
+    n = read(STDIN_FILENO, bytes->data + bytes->len, READ_SIZE);
     if (n > 0)
-        input->len += (size_t)n;
-    lines_take(bridge, input, n <= 0, is_skipping);
-    return n > 0;
+        bytes->len += (size_t)n;
+    input->has_ended = n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN);
 }
 
-static bool is_over(struct bridge *bridge, bool has_input)
+static bool is_over(struct bridge *bridge, const struct input *input)
 {
     bool is_over;
 
     (void)pthread_mutex_lock(&bridge->lock);
-    is_over = bridge->is_broken || (!has_input && bridge->under_way == 0);
+    is_over =
+        bridge->is_broken || (input->has_ended && input->bytes.len == 0 && bridge->under_way == 0);
     (void)pthread_mutex_unlock(&bridge->lock);
     return is_over;
 }
 
 /* Returns the number of the signal that ended it, or 0. */
-static int serve(struct bridge *bridge)
+static int serve(struct bridge *bridge, struct input *input)
 {
-    cleanup_with(buf_done) struct buf input = BUF_INIT(LINE_MAX_BYTES + 2 * READ_SIZE);
-    bool has_input = true, is_skipping = false;
     struct run_signal signal;
     uint64_t count;
 
-    while (!is_over(bridge, has_input)) {
+    while (!is_over(bridge, input)) {
+        bool has_room = !input->has_ended && !is_full(bridge);
         struct pollfd fds[] = {
             { .fd = bridge->signal_fd, .events = POLLIN },
             { .fd = bridge->wake_fd, .events = POLLIN },
             { .fd = STDOUT_FILENO, .events = 0 },
-            { .fd = has_input ? STDIN_FILENO : -1, .events = POLLIN },
+            { .fd = has_room ? STDIN_FILENO : -1, .events = POLLIN },
         };
 
         if (poll(fds, ARRAY_SIZE(fds), -1) < 0 && errno != EINTR)
@@ -367,7 +387,8 @@ static int serve(struct bridge *bridge)
         if (fds[2].revents & (POLLERR | POLLHUP))
             return 0;
         if (fds[3].revents)
-            has_input = input_read(bridge, &input, &is_skipping) > 0;
+            input_read(bridge, input);
+        lines_take(bridge, input);
     }
     return 0;
 }
@@ -389,6 +410,7 @@ static void session_end(struct bridge *bridge)
 /* Threads that are still under way at the end go with the process, so what they use stays. */
 int mcp_bridge_run(const struct mcp_bridge_options *options)
 {
+    struct input input = { .bytes = BUF_INIT(LINE_MAX_BYTES + 2 * READ_SIZE) };
     struct bridge *bridge = xcalloc(1, sizeof(*bridge));
     int number;
 
@@ -396,12 +418,14 @@ int mcp_bridge_run(const struct mcp_bridge_options *options)
     bridge->first.max = LINE_MAX_BYTES;
     bridge->path = xasprintf("mcp?sandbox=%s%s", mcp_sandbox_name(options->sandbox),
                              options->only_looks ? "&read-only=true" : "");
+    (void)pthread_mutex_init(&bridge->out_lock, NULL);
     (void)pthread_mutex_init(&bridge->lock, NULL);
     bridge->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     bridge->signal_fd = run_signals_open(false);
     if (bridge->wake_fd < 0 || bridge->signal_fd < 0)
         return report("prepare to wait: %s", strerror(errno));
-    number = serve(bridge);
+    number = serve(bridge, &input);
+    buf_done(&input.bytes);
     session_end(bridge);
     mcp_sandbox_remove(options->sandbox, options->holt);
     return number ? STATUS_SIGNAL + number : STATUS_OK;

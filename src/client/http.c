@@ -28,17 +28,16 @@ static bool is_interim(const struct http_parser *parser)
     return parser->status_code / 100 == 1 && !is_upgrade(parser);
 }
 
-/* Adds to a text as much as fits, and makes it empty where that is not all. */
-static void text_add(char *text, size_t size, const char *data, size_t len)
+/* Adds a piece to a text of this length, which is empty from where it is too long on. */
+static void text_add(char *text, size_t size, size_t *len, const char *data, size_t more)
 {
-    size_t had = strlen(text);
-
-    if (had + len >= size) {
+    if (*len + more < size) {
+        memcpy(text + *len, data, more);
+        text[*len + more] = '\0';
+    } else {
         text[0] = '\0';
-        return;
     }
-    memcpy(text + had, data, len);
-    text[had + len] = '\0';
+    *len += more;
 }
 
 static int on_field(struct http_parser *parser, const char *data, size_t len)
@@ -46,9 +45,9 @@ static int on_field(struct http_parser *parser, const char *data, size_t len)
     struct http *http = parser->data;
 
     if (http->has_value)
-        http->field[0] = '\0';
+        http->field_len = 0;
     http->has_value = false;
-    text_add(http->field, sizeof(http->field), data, len);
+    text_add(http->field, sizeof(http->field), &http->field_len, data, len);
     return 0;
 }
 
@@ -59,7 +58,7 @@ static int on_value(struct http_parser *parser, const char *data, size_t len)
 
     http->has_value = true;
     if (wanted && strcasecmp(wanted->name, http->field) == 0)
-        text_add(wanted->value, sizeof(wanted->value), data, len);
+        text_add(wanted->value, sizeof(wanted->value), &wanted->len, data, len);
     return 0;
 }
 
@@ -68,6 +67,8 @@ static int on_headers(struct http_parser *parser)
     struct http *http = parser->data;
 
     http->has_head = !is_interim(parser);
+    if (http->has_head)
+        http->wanted = NULL; /* whoever wanted it may go now, before a trailer comes */
     return 0;
 }
 
@@ -130,7 +131,7 @@ static void begin_reply(struct http *http, size_t reply_max)
     http->body.max = reply_max;
     http->has_head = http->is_complete = http->can_reuse = http->is_overfull = false;
     http->is_upgraded = false;
-    http->field[0] = '\0';
+    http->field_len = 0;
     http->has_value = false;
 }
 

@@ -18,6 +18,7 @@ struct link;
 struct http_wanted {
     const char *name;
     char value[128]; /* "": it is not there, or too long */
+    size_t len;
 };
 
 struct http {
@@ -32,7 +33,8 @@ struct http {
     bool can_upgrade; /* it was asked for */
     bool is_upgraded; /* the reply was 101; what came behind it is in body */
     struct http_wanted *wanted;
-    char field[64]; /* the name of the header that is being parsed, or the beginning of it */
+    char field[64]; /* the name of the header that is being parsed, as far as it has come */
+    size_t field_len;
     bool has_value; /* some of what belongs to it was seen */
 };
 

@@ -242,6 +242,8 @@ def a_cancellation_may_be_faster_than_its_call():
     status, _, body = ask(connection, tool("early", "bash", {"cmd": "touch /tmp/early"}), session)
     equal((202, b""), (status, body))
     assert "none" in bash(Connection(), session, "test -e /tmp/early || echo none")
+    status, _, reply = ask(Connection(), tool("early", "bash", {"cmd": "echo once"}), session)
+    assert "once" in reply["result"]["content"][0]["text"]
 
 
 def begun(session, name, **meta):
@@ -385,6 +387,16 @@ def stdio_answers_all_before_it_ends():
     out, err = process.communicate(BEGINNING + lines(slow) + lines(tool("quick", "bash", {"cmd": "touch /tmp/quick"})).rstrip(), timeout=600)
     equal((0, b""), (process.returncode, err))
     equal([0, "quick", "slow"], sorted((json.loads(line)["id"] for line in out.splitlines()), key=str))
+
+
+def stdio_reaches_other_machines():
+    there = {**os.environ, "HOLT_HOST": "http://127.0.0.1:" + os.environ["port"]}
+    for secret, expected in [(main_token(), [("result", 0), ("result", 1)]), ("wrong", [("error", 0), ("error", 1)])]:
+        process = bridge("--sandbox", "work", env={**there, "HOLT_TOKEN": secret})
+        out, _ = process.communicate(BEGINNING + lines(tool(1, "bash", {"cmd": "true"}, progressToken=1)), timeout=600)
+        replies = [json.loads(line) for line in out.splitlines()]
+        equal(expected, [("error" if "error" in each else "result", each["id"]) for each in replies])
+        equal(0, process.returncode)
 
 
 def stdio_begun(name):

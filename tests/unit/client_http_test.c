@@ -112,6 +112,62 @@ static void a_request_is_what_connect_asks_for(void)
     pair_done(&pair);
 }
 
+static void verb_and_headers_can_be_others(void)
+{
+    struct http_request request = hello;
+    struct holt_error error;
+    struct pair pair;
+    char text[1024] = "";
+
+    pair_init(&pair);
+    request.verb = "DELETE";
+    request.headers = "Accept: */*\r\nX-Y: z\r\n";
+    CHECK(http_send(&pair.http, &request, &error) == 0);
+    CHECK(recv(pair.daemon_fd, text, sizeof(text) - 1, 0) > 0);
+    CHECK(strncmp(text, "DELETE /holt.v1.", strlen("DELETE /holt.v1.")) == 0);
+    CHECK(strstr(text, "\r\nAccept: */*\r\nX-Y: z\r\n\r\n{}"));
+    pair_done(&pair);
+}
+
+static void header_check(const char *reply, const char *wanted_value)
+{
+    for (size_t cut = 0; cut <= strlen(reply); cut++) {
+        struct http_wanted wanted = { .name = "Mcp-Session-Id" };
+        struct http_request request = hello;
+        struct holt_error error;
+        char ignored[1024];
+        unsigned status;
+        struct pair pair;
+
+        pair_init(&pair);
+        request.wanted = &wanted;
+        CHECK(http_send(&pair.http, &request, &error) == 0);
+        CHECK(recv(pair.daemon_fd, ignored, sizeof(ignored), 0) > 0);
+        answer(&pair, reply, cut);
+        answer(&pair, reply + cut, strlen(reply) - cut);
+        CHECK(read_reply(&pair.http, &status, &error) == 0, "(cut at %zu: %s)", cut, error.message);
+        CHECK_TEXT(wanted.value, wanted_value);
+        pair_done(&pair);
+    }
+}
+
+static void a_header_that_is_wanted_is_kept(void)
+{
+    char reply[512];
+
+    header_check(
+        "HTTP/1.1 200 OK\r\nX: mcp-session-id\r\nmcp-session-ID: abc\r\nMcp-Session-Idea: no\r\n"
+        "Content-Length: 2\r\n\r\n{}",
+        "abc");
+    header_check("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", "");
+    header_check("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n"
+                 "Mcp-Session-Id: late\r\n\r\n",
+                 "");
+    (void)snprintf(reply, sizeof(reply),
+                   "HTTP/1.1 200 OK\r\nMcp-Session-Id: %0200d\r\nContent-Length: 0\r\n\r\n", 1);
+    header_check(reply, "");
+}
+
 static void check_every_split(const char *reply, unsigned wanted_status, const char *wanted_body)
 {
     char request[1024];
@@ -302,6 +358,8 @@ static void a_daemon_that_hangs_up_early_is_still_heard(void)
 int main(void)
 {
     RUN(a_request_is_what_connect_asks_for);
+    RUN(verb_and_headers_can_be_others);
+    RUN(a_header_that_is_wanted_is_kept);
     RUN(a_reply_may_arrive_in_any_two_pieces);
     RUN(chunks_are_put_together);
     RUN(interim_replies_are_passed_over);
