@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <stdlib.h>
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
@@ -84,14 +83,11 @@ static int serve(struct mcp_options *options)
     cleanup_with(connection_close) struct connection connection = { .holt = NULL };
     struct mcp_bridge_options bridge = { .sandbox = &options->sandbox,
                                          .only_looks = options->only_looks };
-    int status;
 
     if (connection_open(&connection) < 0)
         return STATUS_HOLT;
     bridge.holt = connection.holt;
-    status = mcp_bridge_run(&bridge);
-    /* Threads that wait for an answer that nobody wants any more use all this. */
-    exit(report_exit_status(status));
+    return mcp_bridge_run(&bridge);
 }
 
 static int mcp_run(int argc, char **argv)
@@ -108,7 +104,10 @@ static int mcp_run(int argc, char **argv)
         return command_misused(&command_mcp,
                                "--sandbox is there already: no --template, --workspace or --rm");
     status = mcp_sandbox_init(&options.sandbox);
-    return status == STATUS_OK ? serve(&options) : status;
+    if (status == STATUS_OK)
+        status = serve(&options);
+    mcp_sandbox_done(&options.sandbox);
+    return status;
 }
 
 const struct command command_mcp = {

@@ -26,6 +26,7 @@ enum {
     LINE_MAX_BYTES = 4 * 1024 * 1024, /* as the daemon's */
     READ_SIZE = 64 * 1024,
     UNDER_WAY_MAX = 256,
+    LEAVE_MS = 1000,
     CODE_INTERNAL = -32603,
     CODE_INVALID = -32600,
     STATUS_NO_SESSION = 404,
@@ -140,7 +141,7 @@ static int send_message(struct bridge *bridge, const struct buf *body, struct mc
     r = post(bridge, body, session, ret, error);
     if (r < 0 || mcp_post_status(*ret) != STATUS_NO_SESSION || !*session)
         return r;
-    mcp_post_close(*ret);
+    mcp_post_close(TAKE_PTR(*ret));
     (void)pthread_mutex_lock(&bridge->lock);
     r = session_renew(bridge, session, error);
     memcpy(session, bridge->session, sizeof(session));
@@ -256,11 +257,13 @@ static void initialize(struct job *job)
         error_put(bridge, job, &error);
         return;
     }
-    (void)pthread_mutex_lock(&bridge->lock);
-    (void)snprintf(bridge->session, sizeof(bridge->session), "%s", mcp_post_session(reply));
-    buf_clear(&bridge->first);
-    (void)buf_add(&bridge->first, job->line.data, job->line.len);
-    (void)pthread_mutex_unlock(&bridge->lock);
+    if (*mcp_post_session(reply)) { /* else it was refused, and what was agreed on before holds */
+        (void)pthread_mutex_lock(&bridge->lock);
+        (void)snprintf(bridge->session, sizeof(bridge->session), "%s", mcp_post_session(reply));
+        buf_clear(&bridge->first);
+        (void)buf_add(&bridge->first, job->line.data, job->line.len);
+        (void)pthread_mutex_unlock(&bridge->lock);
+    }
     reply_follow(job, reply);
     mcp_post_close(reply);
 }
@@ -363,6 +366,16 @@ static bool is_over(struct bridge *bridge, const struct input *input)
     return is_over;
 }
 
+static bool is_idle(struct bridge *bridge)
+{
+    bool is_idle;
+
+    (void)pthread_mutex_lock(&bridge->lock);
+    is_idle = bridge->under_way == 0;
+    (void)pthread_mutex_unlock(&bridge->lock);
+    return is_idle;
+}
+
 /* Returns the number of the signal that ended it, or 0. */
 static int serve(struct bridge *bridge, struct input *input)
 {
@@ -407,26 +420,52 @@ static void session_end(struct bridge *bridge)
         mcp_post_close(reply);
 }
 
-/* Threads that are still under way at the end go with the process, so what they use stays. */
+/* What is under way has been ended by whoever serves it; but a thread may wait for somebody to read
+ * our stdout, or copy a workspace, and then it goes with the process. */
+static void jobs_await(struct bridge *bridge, int status)
+{
+    struct pollfd fd = { .fd = bridge->wake_fd, .events = POLLIN };
+    uint64_t count;
+
+    while (!is_idle(bridge)) {
+        if (poll(&fd, 1, LEAVE_MS) <= 0)
+            _exit(status);
+        (void)!read(bridge->wake_fd, &count, sizeof(count));
+    }
+}
+
+static void bridge_done(struct bridge *bridge)
+{
+    (void)pthread_mutex_destroy(&bridge->out_lock);
+    (void)pthread_mutex_destroy(&bridge->lock);
+    (void)fd_close(bridge->signal_fd);
+    (void)fd_close(bridge->wake_fd);
+    buf_done(&bridge->first);
+    free(bridge->path);
+}
+
 int mcp_bridge_run(const struct mcp_bridge_options *options)
 {
+    cleanup_with(bridge_done) struct bridge bridge = {
+        .options = options,
+        .first = BUF_INIT(LINE_MAX_BYTES),
+        .path = xasprintf("mcp?sandbox=%s%s", mcp_sandbox_name(options->sandbox),
+                          options->only_looks ? "&read-only=true" : ""),
+        .wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
+        .signal_fd = run_signals_open(false),
+    };
     struct input input = { .bytes = BUF_INIT(LINE_MAX_BYTES + 2 * READ_SIZE) };
-    struct bridge *bridge = xcalloc(1, sizeof(*bridge));
-    int number;
+    int number, status;
 
-    bridge->options = options;
-    bridge->first.max = LINE_MAX_BYTES;
-    bridge->path = xasprintf("mcp?sandbox=%s%s", mcp_sandbox_name(options->sandbox),
-                             options->only_looks ? "&read-only=true" : "");
-    (void)pthread_mutex_init(&bridge->out_lock, NULL);
-    (void)pthread_mutex_init(&bridge->lock, NULL);
-    bridge->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    bridge->signal_fd = run_signals_open(false);
-    if (bridge->wake_fd < 0 || bridge->signal_fd < 0)
+    (void)pthread_mutex_init(&bridge.out_lock, NULL);
+    (void)pthread_mutex_init(&bridge.lock, NULL);
+    if (bridge.wake_fd < 0 || bridge.signal_fd < 0)
         return report("prepare to wait: %s", strerror(errno));
-    number = serve(bridge, &input);
+    number = serve(&bridge, &input);
+    status = number ? STATUS_SIGNAL + number : STATUS_OK;
     buf_done(&input.bytes);
-    session_end(bridge);
+    session_end(&bridge);
     mcp_sandbox_remove(options->sandbox, options->holt);
-    return number ? STATUS_SIGNAL + number : STATUS_OK;
+    jobs_await(&bridge, status);
+    return status;
 }
