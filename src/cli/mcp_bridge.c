@@ -461,6 +461,8 @@ int mcp_bridge_run(const struct mcp_bridge_options *options)
     (void)pthread_mutex_init(&bridge.lock, NULL);
     if (bridge.wake_fd < 0 || bridge.signal_fd < 0)
         return report("prepare to wait: %s", strerror(errno));
+    if (isatty(STDIN_FILENO))
+        report_note("waiting for messages of an agent on stdin; see 'holt mcp --help'");
     number = serve(&bridge, &input);
     status = number ? STATUS_SIGNAL + number : STATUS_OK;
     buf_done(&input.bytes);

@@ -2,7 +2,7 @@
 
 The daemon is at $HOLT_HOST (a unix socket) and at $port on loopback; $state is its state directory, $seed that of
 whatever is random. There is a sandbox named work."""
-import http.client, json, os, random, signal, socket, subprocess, sys, time
+import hashlib, http.client, json, os, random, signal, socket, subprocess, sys, time
 
 from api import Connection, call
 
@@ -233,6 +233,21 @@ def who_may_only_look_gets_nothing_made():
     names = [each["name"] for each in ask(tcp(), message("tools/list", 1), session, **token)[2]["result"]["tools"]]
     assert "list_snapshots" in names and "bash" not in names
     equal(before, sandboxes())
+
+
+def long_answers_come_whole():
+    """Over both transports, in both forms."""
+    connection = Connection()
+    session = opened(connection)
+    bash(connection, session, "(printf '\\211PNG\\r\\n\\032\\n'; head -c 5000000 /dev/urandom) > /tmp/long.png")
+    sum = bash(connection, session, "base64 -w 0 /tmp/long.png | sha256sum").split()[0]
+    asked = [tool(1, "read_file", {"path": "/tmp/long.png"}), tool(2, "read_file", {"path": "/tmp/long.png"}, progressToken=1)]
+    out, _ = bridge("--sandbox", "work").communicate(BEGINNING + lines(*asked), timeout=600)
+    answers = [ask(connection, asked[0], session)[2], *events(ask(connection, asked[1], session)[2]),
+               *(json.loads(line) for line in out.splitlines()[1:])]
+    equal([1, 2, 1, 2], [each["id"] for each in answers[:2]] + sorted(each["id"] for each in answers[2:]))
+    for each in answers:
+        equal(sum, hashlib.sha256(each["result"]["content"][0]["data"].encode()).hexdigest())
 
 
 def a_cancellation_may_be_faster_than_its_call():
