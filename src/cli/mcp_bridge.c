@@ -289,7 +289,7 @@ static void line_take(struct bridge *bridge, const char *line, size_t len)
     job = xcalloc(1, sizeof(*job));
     job->bridge = bridge;
     job->line.max = LINE_MAX_BYTES;
-    job->id = json_is_string(id) || json_is_number(id) ? json_incref(id) : NULL;
+    job->id = json_is_string(id) || json_is_number(id) ? json_deep_copy(id) : NULL;
     job->needs_sandbox =
         json_is_array(value) || (method && job->id && strcmp(method, "tools/call") == 0);
     (void)buf_add(&job->line, line, len);
