@@ -99,7 +99,7 @@ export function text(messages, name) {
 }
 
 export async function eventually(isTrue) {
-  for (let i = 0; i < 600; i++) {
+  for (let i = 0; i < 6000; i++) {
     if (await isTrue()) return;
     await new Promise((resolve) => setTimeout(resolve, 50));
   }

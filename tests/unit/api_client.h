@@ -167,7 +167,7 @@ static void stream(const char *method, const char *message, struct buf *lines)
 
 static void counter_wait(const atomic_int *counter, int wanted)
 {
-    for (int i = 0; i < 2000 && *counter != wanted; i++)
+    for (int i = 0; i < 60000 && *counter != wanted; i++)
         (void)usleep(5000);
     CHECK(*counter == wanted, "(%d)", *counter);
 }

@@ -190,7 +190,7 @@ static int next(struct holt_stream *stream, char *text, size_t size, struct holt
     int r;
 
     if (wait.fd >= 0)
-        CHECK(poll(&wait, 1, 5000) == 1);
+        CHECK(poll(&wait, 1, 300 * 1000) == 1);
     r = holt_stream_next(stream, &message, &len, error);
     if (r == 1)
         (void)snprintf(text, size, "%.*s", (int)len, message);

@@ -9,7 +9,7 @@
 #include "check.h"
 #include "store/command.h"
 
-enum { PATIENT_MS = 60 * 1000, HASTY_MS = 50, OUTPUT_MAX = 64 << 10 };
+enum { PATIENT_MS = 300 * 1000, HASTY_MS = 50, OUTPUT_MAX = 64 << 10 };
 
 static int run(const char *script, int timeout_ms, struct buf *output, struct command_end *ret)
 {
