@@ -22,7 +22,7 @@
 enum {
     EXIT_NOT_FOUND = 127,
     EXIT_TIMED_OUT = 124,
-    HIDDEN_MS = 250,      /* a snapshot does not wait longer for a shell */
+    HIDDEN_MS = 1000, /* a snapshot does not wait longer for a shell, whose terminal is in use */
     DRAIN_MS = 10 * 1000, /* more than the guest takes to end a command */
     NO_CANCEL = -2        /* in place of a descriptor: the command is being ended already */
 };
