@@ -26,9 +26,9 @@
 #include "wire/message.h"
 
 enum {
-    FIRST_UID = 0x70000000, /* far from what a daemon on this machine may use */
-    QUIET_MS = 300,         /* how long silence is listened to */
-    STALLED_MS = 20 * 1000, /* silence that means for ever */
+    FIRST_UID = 0x70000000,  /* far from what a daemon on this machine may use */
+    QUIET_MS = 300,          /* how long silence is listened to */
+    STALLED_MS = 120 * 1000, /* silence that means for ever */
     ROOTS_MAX = 3,
     RSS_MAX_KIB = 4096,
     WORDS_MAX = 8,

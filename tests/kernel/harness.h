@@ -16,7 +16,7 @@
 #include "check.h"
 
 enum {
-    PATIENCE_MS = 120 * 1000, /* against a test that hangs, not a speed limit */
+    PATIENCE_MS = 300 * 1000, /* against a test that hangs, not a speed limit */
     POLL_MS = 5,
 };
 

@@ -431,8 +431,8 @@ int main(void)
     RUN(a_paused_sandbox_keeps_its_clients_waiting);
     RUN(a_closed_forward_takes_its_connections_along);
     RUN(forwards_listen_where_they_are_told);
-    EVENTUALLY(count_entries("/proc/self/fd") == fds);
-    CHECK(thread_count() == threads);
+    EVENTUALLY(count_entries("/proc/self/fd") <= fds);
+    EVENTUALLY(thread_count() <= threads);
     RUN(a_rollback_ends_connections_and_a_stop_the_forward);
     RUN(connections_end_with_the_daemon_and_new_ones_are_made);
     port_forward_close(served);

@@ -6,6 +6,7 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include "base/io.h"
 #include "host/port.h"
 #include "host/reactor.h"
 #include "host/sandbox_internal.h"
@@ -109,9 +110,9 @@ static inline void put(int fd, const void *data, size_t len)
 /* Exactly these bytes. */
 static inline void want(int fd, void *data, size_t len)
 {
-    ssize_t n = recv(fd, data, len, MSG_WAITALL);
+    ssize_t n = read_full(fd, data, len);
 
-    CHECK(n == (ssize_t)len, "(%zd of %zu: %s)", n, len, n < 0 ? strerror(errno) : "end");
+    CHECK(n == (ssize_t)len, "(%zd of %zu: %s)", n, len, n < 0 ? strerror((int)-n) : "end");
 }
 
 static inline void want_text(int fd, const char *wanted)

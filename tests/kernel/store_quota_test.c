@@ -2,6 +2,7 @@
 /* What bounds a volume, and what is left of that when it is gone. */
 #include <linux/btrfs_tree.h>
 
+#include "base/io.h"
 #include "kernel/btrfs.h"
 #include "kernel/store_world.h"
 
@@ -17,7 +18,7 @@ static int fill_at(int fd, const char *path, int mib)
     int done = 0;
 
     CHECK(file >= 0 || errno == EDQUOT, "(%s)", strerror(errno));
-    CHECK(read(random, chunk, sizeof(chunk)) == sizeof(chunk));
+    CHECK(read_full(random, chunk, sizeof(chunk)) == sizeof(chunk));
     while (file >= 0 && done < mib) {
         ssize_t n = write(file, chunk, sizeof(chunk));
 
