@@ -16,7 +16,7 @@ set -u
 export LC_ALL=C
 export PATH=/usr/sbin:/sbin:/usr/bin:/bin
 pool_size=2G
-patience=120 # seconds, against a hang
+patience=300 # seconds, against a hang
 
 die() {
     echo "zfs.sh: $*" >&2

@@ -4,7 +4,7 @@ import os
 import stat
 import time
 
-PATIENCE_SECONDS = 60  # a bound for polling, not a speed limit
+PATIENCE_SECONDS = 300  # a bound for polling, not a speed limit
 TREES = ("workspace", "data")
 
 # The same in the sandbox as listing() is from outside.

@@ -14,7 +14,7 @@ from deaths.operations import (HAPPENED, Close, Commit, Create, Destroy, Execute
                                Resume, Rollback, Snapshot, Start, Stop, StopPaused, Write)
 
 POOL = 1
-DEATH_SECONDS = 30  # how long to wait for one that comes later; only steps that are not reached take it
+DEATH_SECONDS = 60  # how long to wait for one that comes later; only steps that are not reached take it
 APPLETS = ("sh", "cat", "cp", "cut", "dd", "echo", "find", "ln", "ls", "md5sum", "mkdir", "mv", "rm", "sleep",
            "sort", "stat", "chmod", "xargs", "true", "head", "tr")
 
