@@ -2,7 +2,8 @@
 import fcntl, os, pty, select, signal, struct, termios, time
 
 RUN = ["holt", "run", "--runtime", os.environ.get("runtime", "native")]
-PATIENCE = 120  # seconds: against a test that hangs, not a speed limit
+LAST = b"\0the last\0"
+PATIENCE = 300  # seconds: against a test that hangs, not a speed limit
 
 
 class Terminal:
@@ -44,6 +45,15 @@ class Terminal:
     def resize(self, rows, columns):
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
+    def has_ended(self, seconds):
+        """Whether it has, or does within that time."""
+        end = time.monotonic() + seconds
+        while os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+            if time.monotonic() > end:
+                return False
+            self.fill()
+        return True
+
     def wait(self):
         """The exit status; all output is read meanwhile."""
         end = time.monotonic() + PATIENCE
@@ -56,8 +66,11 @@ class Terminal:
                 os.kill(self.pid, signal.SIGKILL)
                 os.waitpid(self.pid, 0)
                 raise AssertionError(f"does not end; read {self.read!r}")
-        while select.select([self.master], [], [], 0.2)[0]:
+        # What we write to the terminal now comes behind all that was written before.
+        os.write(self.slave, LAST)
+        while not self.read.endswith(LAST):
             self.fill()
+        self.read = self.read.removesuffix(LAST)
         return os.waitstatus_to_exitcode(status)
 
     def modes(self):
