@@ -129,6 +129,7 @@ def a_token_that_may_only_look_changes_nothing():
         sock.sendall(request(path, body=b"nonsense", kind=kind, Authorization="Bearer " + token))
         body = read_all(sock).partition(b"\r\n\r\n")[2]
         error = last_error(body) if is_stream else json.loads(body)
+        assert error, (path, body)
         is_denied = (error["code"], error["message"]) == ("permission_denied", "this token may only look")
         assert is_denied or error["code"] in ("invalid_argument", "unimplemented"), (path, error)
         (denied if is_denied else allowed).append(path)
@@ -151,7 +152,7 @@ def a_token_that_may_only_look_changes_nothing():
 
 
 def tokens_are_kept_as_hashes_and_expire():
-    made = call("TokenService/Create", label="short", ttlMs="400")
+    made = call("TokenService/Create", label="long", ttlMs="3600000")
     secret = made["secret"]
     assert re.fullmatch("holt_[0-9a-f]{64}", secret), secret
     equal(200, ask(tcp(), "/holt.v1.HostService/Health", Authorization="Bearer " + secret)[0])
@@ -161,6 +162,8 @@ def tokens_are_kept_as_hashes_and_expire():
     equal(0o600, os.stat(name).st_mode & 0o777)
     text = open(name).read()
     assert secret not in text and secret[5:] not in text and made["token"]["id"] in text
+    made = call("TokenService/Create", label="short", ttlMs="400")
+    secret = made["secret"]
     while any(token["id"] == made["token"]["id"] for token in call("TokenService/List")["tokens"]):
         time.sleep(0.05)
     equal(401, ask(tcp(), "/holt.v1.HostService/Health", Authorization="Bearer " + secret)[0])
@@ -202,6 +205,13 @@ def late(method, ms=200, is_stream=False, **fields):
     return body
 
 
+def late_but_started(method, ms=200, **fields):
+    """The same, with the process that it had begun by then, for which there may have been too little time."""
+    while not (found := re.search(rb'"processId":"(\w+)"', late(method, ms, is_stream=True, **fields))):
+        ms *= 4
+    return found[1].decode()
+
+
 def gone(process):
     while any(each["id"] == process and each["state"].endswith("RUNNING")
               for each in call("ProcessService/List", sandboxId=ID)["processes"]):
@@ -224,8 +234,7 @@ def calls_that_wait_end_at_their_deadline():
     process = start(ID, "sleep", "1000")["process"]["id"]
     late("ProcessService/Wait", sandboxId=ID, processId=process)
     late("ProcessService/Attach", is_stream=True, sandboxId=ID, processId=process, follow=True)
-    body = late("ProcessService/Exec", is_stream=True, sandboxId=ID, process={"args": ["sleep", "1000"]})
-    gone(re.search(rb'"processId":"(\w+)"', body)[1].decode())
+    gone(late_but_started("ProcessService/Exec", sandboxId=ID, process={"args": ["sleep", "1000"]}))
     late("ShellService/Run", is_stream=True, sandboxId=ID, name="main", command="sleep 1000")
     late("ProcessService/Launch", sandboxId=ID, process={"args": ["sleep", "1000"]}, port=99,
          ready={"timeoutMs": "100000"})
@@ -234,19 +243,21 @@ def calls_that_wait_end_at_their_deadline():
     late("FileService/Watch", is_stream=True, sandboxId=ID, path="/tmp")
     late("SandboxService/WatchStats", is_stream=True, intervalMs="3600000")
     # One that never stops talking.
-    body = late("ProcessService/Exec", is_stream=True, sandboxId=ID, process={"args": ["yes"]})
-    gone(re.search(rb'"processId":"(\w+)"', body)[1].decode())
+    gone(late_but_started("ProcessService/Exec", sandboxId=ID, process={"args": ["yes"]}))
     late("SandboxService/Run", ms=400, is_stream=True, process={"args": ["sleep", "1000"]})
     while call("HostService/Health")["sandboxes"] != 1:
         time.sleep(0.02)
 
 
 def a_raw_stream_has_a_deadline_too():
-    body = envelope({"sandboxId": ID, "process": {"args": ["sleep", "1000"]}})
-    status, head, body = ask(local(), "/holt.v1.ProcessService/Exec", body=body, kind="application/connect+json",
-                             Connection="Upgrade", Upgrade="holt-stream/1", Connect_Timeout_Ms="200")
+    message = envelope({"sandboxId": ID, "process": {"args": ["sleep", "1000"]}})
+    status, ms = 504, 200
+    while status == 504:  # it was over before the stream began
+        status, _, body = ask(local(), "/holt.v1.ProcessService/Exec", body=message, kind="application/connect+json",
+                              Connection="Upgrade", Upgrade="holt-stream/1", Connect_Timeout_Ms=str(ms))
+        assert b"deadline_exceeded" in body, body
+        ms *= 4
     equal(101, status)
-    assert b"deadline_exceeded" in body, body
 
 
 def deadlines_are_numbers_and_no_hurry_for_the_quick():
@@ -255,15 +266,19 @@ def deadlines_are_numbers_and_no_hurry_for_the_quick():
         wanted = "deadline_exceeded" if text == "0" else "invalid_argument"
         equal((text, wanted), (text, json.loads(body).get("code")))
     equal(200, ask(local(), "/holt.v1.HostService/Health", Connect_Timeout_Ms="9999999999")[0])
-    connection = Connection()
-    for _ in range(50):  # an old deadline does not reach the next call of its connection
+    served = 0
+    while served < 10:  # an old deadline does not reach the next call of its connection
+        connection = Connection()
         connection.request("POST", "/holt.v1.HostService/Health", "{}",
-                           {"Content-Type": "application/json", "Connect-Timeout-Ms": "30"})
-        equal(200, (response := connection.getresponse()).status)
+                           {"Content-Type": "application/json", "Connect-Timeout-Ms": "100"})
+        response = connection.getresponse()
         response.read()
-        time.sleep(0.002)
-    time.sleep(0.1)
-    connection.call("HostService/Health")
+        if response.status == 504:  # it has been met, on a machine that was busy
+            continue
+        equal(200, response.status)
+        served += 1
+        time.sleep(0.02 * served)
+        connection.call("HostService/Health")
 
 
 # --- crowds and the slow ------------------------------------------------------------------------
