@@ -21,5 +21,6 @@ bool mcp_version_has_batches(const char *version);
 /* The result of a request that needs no time; NULL with fault set. */
 json_t *mcp_answer(const struct mcp_message *message, bool only_looks, struct mcp_fault *fault);
 
-/* The id that a notification cancels, or NULL: it is none that does. */
+/* The id that a notification cancels, or NULL: it is none that does, or no request can have it. Who
+ * remembers it can rely on its being short. */
 const json_t *mcp_cancelled_id(const struct mcp_message *message);
