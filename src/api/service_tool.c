@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <errno.h>
+#include <stdlib.h>
 
 #include "api/fields.h"
 #include "api/sandbox_ref.h"
@@ -87,25 +88,24 @@ int tool_service_read_output(const struct call *call, const json_t *request, jso
 {
     static const char *const fields[] = { "sandboxId", "handle", "offset", "limit", NULL };
     cleanup_with(sandbox_ref_drop) struct sandbox *sandbox = NULL;
-    cleanup_free char *text = NULL;
-    const char *handle = NULL;
-    uint64_t offset = 0, limit = 0, total = 0;
-    size_t len = 0;
+    struct tool_part part = { .handle = NULL };
+    struct tool_output output = { .text = NULL };
     int r = json_only_fields(request, fields, err);
 
     if (r == 0)
-        r = field_needed(request, "handle", &handle, err);
+        r = field_needed(request, "handle", &part.handle, err);
     if (r == 0)
-        r = json_get_u64(request, "offset", &offset, err);
+        r = json_get_u64(request, "offset", &part.offset, err);
     if (r == 0)
-        r = json_get_u64(request, "limit", &limit, err);
+        r = json_get_u64(request, "limit", &part.limit, err);
     if (r == 0)
         r = sandbox_ref_find(call, request, &sandbox, err);
     if (r == 0)
-        r = tool_read_output(sandbox, handle, offset, limit, &text, &len, &total, err);
+        r = tool_read_output(sandbox, &part, &output, err);
     if (r < 0)
         return r;
-    *ret_reply = json_pack("{s:o, s:o}", "text", json_stringn(text ? text : "", len), "total",
-                           json_u64(total));
+    *ret_reply = json_pack("{s:o, s:o}", "text", json_stringn(output.text, output.len), "total",
+                           json_u64(output.total));
+    free(output.text);
     return *ret_reply ? 0 : err_sys(err, -ENOMEM, "write the reply");
 }

@@ -164,9 +164,9 @@ int process_start(struct machine *machine, const struct process_spec *spec, stru
         process_abandon(process); // NOLINT(clang-analyzer-unix.Malloc)
         return metrics_note(machine->host->metrics, TIMED_EXEC, began_ns, r);
     }
-    process_set_timeout(process);
     if (machine->ledger && !spec->is_detached)
         scribe_add_later(machine->host->scribe, process);
+    process_set_timeout(process);
     *ret = process;
     return 0;
 }

@@ -45,6 +45,11 @@ int process_limit(struct process *process, uint64_t memory_bytes, uint32_t cpu_m
         process->meter.oom_fd = TAKE_FD(meter.oom_fd);
     (void)pthread_mutex_unlock(&machine->lock);
     cgroup_meter_close(&meter);
+    /* One that has ended meanwhile needs no limits, and may have lost its groups. */
+    if (process_is_over(process)) {
+        process_unlimit(process);
+        return 0;
+    }
     return r;
 }
 

@@ -278,12 +278,25 @@ static size_t skip_rest(const char *text, size_t len)
     return at;
 }
 
-int tool_read_output(struct sandbox *sandbox, const char *handle, uint64_t offset, uint64_t limit,
-                     char **ret, size_t *ret_len, uint64_t *ret_total, struct err *err)
+/* Of a request for so much at a place, what there is. */
+static uint64_t limit_of(const struct host *host, uint64_t wanted, uint64_t left)
 {
     const uint64_t most = (uint64_t)TOOL_OUTPUT_TOKENS_MAX * TOOL_TOKEN_BYTES;
-    cleanup_close int fd = shelf_open(&tool_archive_of(sandbox)->outputs, handle);
+    uint64_t limit = wanted ? wanted : (uint64_t)host->tool_tokens * TOOL_TOKEN_BYTES;
+
+    if (limit > most)
+        limit = most;
+    if (limit > left)
+        limit = left;
+    return limit < CHARACTER_MAX ? CHARACTER_MAX : limit; /* one there must be room for */
+}
+
+int tool_read_output(struct sandbox *sandbox, const struct tool_part *part, struct tool_output *ret,
+                     struct err *err)
+{
+    cleanup_close int fd = shelf_open(&tool_archive_of(sandbox)->outputs, part->handle);
     cleanup_free char *text = NULL;
+    uint64_t total, offset, limit;
     struct stat info;
     size_t skip;
     ssize_t n;
@@ -291,26 +304,19 @@ int tool_read_output(struct sandbox *sandbox, const char *handle, uint64_t offse
     if (fd < 0 || fstat(fd, &info) < 0)
         return err_set(err, ERR_NOT_FOUND,
                        "sandbox '%s' has no output '%.40s' (any more): only the latest are kept",
-                       sandbox->info.id, handle);
-    if (limit == 0)
-        limit = (uint64_t)sandbox->host->tool_tokens * TOOL_TOKEN_BYTES;
-    if (limit > most)
-        limit = most;
-    if (limit > (uint64_t)info.st_size - offset)
-        limit = (uint64_t)info.st_size - offset;
-    if (limit < CHARACTER_MAX) /* one character there must be room for */
-        limit = CHARACTER_MAX;
-    if (offset > (uint64_t)info.st_size)
-        offset = (uint64_t)info.st_size;
+                       sandbox->info.id, part->handle);
+    total = (uint64_t)info.st_size;
+    offset = part->offset < total ? part->offset : total;
+    limit = limit_of(sandbox->host, part->limit, total - offset);
     text = xcalloc(limit + CHARACTER_MAX, 1);
     n = pread(fd, text, limit + CHARACTER_MAX - 1, (off_t)offset);
     if (n < 0)
-        return err_sys(err, -errno, "read output '%s' of sandbox '%s'", handle, sandbox->info.id);
+        return err_sys(err, -errno, "read output '%s' of sandbox '%s'", part->handle,
+                       sandbox->info.id);
     skip = skip_rest(text, (size_t)n);
-    *ret_len = utf8_cut(text, (size_t)n, limit) - skip;
-    memmove(text, text + skip, *ret_len);
-    text[*ret_len] = '\0';
-    *ret_total = (uint64_t)info.st_size;
-    *ret = TAKE_PTR(text);
+    *ret = (struct tool_output){ .len = utf8_cut(text, (size_t)n, limit) - skip, .total = total };
+    memmove(text, text + skip, ret->len);
+    text[ret->len] = '\0';
+    ret->text = TAKE_PTR(text);
     return 0;
 }

@@ -99,7 +99,16 @@ void tool_close(struct tool_call *call);
 void tool_cancel(struct tool_call *call);
 
 /* What a result was cut from: up to limit bytes (0: as many as fit into a result) from offset on,
- * cut at a character; *ret is the caller's to free. ERR_NOT_FOUND for a handle that is not known
- * (any more). */
-int tool_read_output(struct sandbox *sandbox, const char *handle, uint64_t offset, uint64_t limit,
-                     char **ret, size_t *ret_len, uint64_t *ret_total, struct err *err);
+ * cut at a character; ret->text is the caller's to free. ERR_NOT_FOUND for a handle that is not
+ * known (any more). */
+struct tool_part {
+    const char *handle;
+    uint64_t offset, limit;
+};
+struct tool_output {
+    char *text;
+    size_t len;
+    uint64_t total; /* bytes of the whole */
+};
+int tool_read_output(struct sandbox *sandbox, const struct tool_part *part, struct tool_output *ret,
+                     struct err *err);

@@ -64,7 +64,6 @@ struct tool_waiter {
 };
 
 struct tool_job {
-    atomic_int refs;
     struct sandbox *sandbox; /* referenced */
     const struct tool *tool;
     const struct tool_kind *kind;
@@ -76,33 +75,33 @@ struct tool_job {
     uint64_t budget;      /* bytes of text */
     uint64_t memory_bytes;
     uint32_t cpus_milli;
+    atomic_int refs;
+    void *state;              /* of its kind */
+    struct tool_job *next;    /* in the desk's list, under its lock */
+    uint32_t generation;      /* of the sandbox's files, when it began */
+    uint32_t kept_generation; /* and when it was over: what its result is of */
     bool wants_changed;
     bool wants_snapshot;
     bool only_looks; /* the client may change nothing */
     bool has_begun;
     bool has_fallback; /* of git_commit: who commits was not configured */
-    void *state;       /* of its kind */
-
+    bool has_mark;
     char call_id[TOOL_ID_MAX + 1]; /* "": none */
     char id_hash[TOOL_HASH_SIZE];  /* of it */
     char digest[TOOL_HASH_SIZE];   /* of tool and parameters */
-    uint32_t generation;           /* of the sandbox's files, when it began */
-    uint32_t kept_generation;      /* and when it was over: what its result is of */
-    struct tool_job *next;         /* in the desk's list, under its lock */
     struct sandbox_mark mark;      /* what the files were, if that will be asked */
-    bool has_mark;
 
     /* What comes of it, while it goes on: */
     struct buf text;         /* all that there is to say, or base64 of an image */
     struct shelf_file spill; /* or all that there is, when that is more than is kept in memory */
     const char *mime;        /* of an image, points to mime_text */
-    char mime_text[TOOL_MIME_MAX + 1];
-    struct buf paths; /* those that were changed, each with a NUL behind it */
+    struct buf paths;        /* those that were changed, each with a NUL behind it */
     struct tool_change *changes;
 
     /* and in the end: */
     struct tool_result result;
     struct tool_block block;
+    char mime_text[TOOL_MIME_MAX + 1];
     char handle[TOOL_HANDLE_SIZE];
     char snapshot_id[SNAPSHOT_NAME_MAX + 1];
     char snapshot_error[sizeof(((struct err *)NULL)->msg)];
@@ -110,13 +109,13 @@ struct tool_job {
     pthread_mutex_t lock;    /* over all below; before a machine's */
     struct process *process; /* what it runs now, referenced, for who cancels */
     struct shell_run *shell;
+    struct tool_waiter *waiters;
     int cancel_fd;
+    int failure; /* of a job that could not be done at all: negative, and why is in err */
+    struct err err;
     bool is_canceled;
     bool is_over;
     bool is_repeated; /* an earlier call had this result */
-    int failure;      /* of a job that could not be done at all: negative, and why is in err */
-    struct err err;
-    struct tool_waiter *waiters;
 };
 
 struct tool_job *tool_job_new(struct sandbox *sandbox, const struct tool *tool,

@@ -32,6 +32,7 @@ struct running {
     int attempt;
     bool is_attached;
     bool is_over;
+    char key[KEY_SIZE]; /* of its process, for a call with an id */
     char data[READ_BYTES];
 };
 
@@ -123,12 +124,11 @@ static int start_keyed(struct tool_job *job, struct running *running, struct pro
                        struct err *err)
 {
     const struct reader_spec all = { .follows = true, .is_flow = true };
-    char key[KEY_SIZE];
     int r;
 
-    (void)snprintf(key, sizeof(key), "holt-tool-%" PRIu32 "-%.40s-%d", job->generation,
-                   job->id_hash, running->attempt);
-    spec->key = key;
+    (void)snprintf(running->key, sizeof(running->key), "holt-tool-%" PRIu32 "-%.40s-%d",
+                   job->generation, job->id_hash, running->attempt);
+    spec->key = running->key;
     spec->is_detached = true;
     r = sandbox_exec(job->sandbox, spec, &running->process, err);
     if (r == 0)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/tool_result.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -89,10 +90,7 @@ static void name_snapshot(const struct tool_job *job, uint64_t number, char *int
     size_t used = 0;
 
     for (const char *c = job->call_id; *c && used < ID_PART; c++)
-        part[used++] = strchr("-_.", *c) ? *c
-                                         : (char)((*c | 32) >= 'a' && (*c | 32) <= 'z' ? *c
-                                                  : *c >= '0' && *c <= '9'             ? *c
-                                                                                       : '_');
+        part[used++] = isalnum((unsigned char)*c) || strchr("-_.", *c) ? *c : '_';
     part[used] = '\0';
     (void)snprintf(into, size, "tool-%s%s%" PRIu64, part, used > 0 ? "-" : "", number);
 }
@@ -173,7 +171,7 @@ static void shorten(struct tool_job *job)
 {
     struct tool_shelf *shelf = &tool_archive_of(job->sandbox)->outputs;
     struct shelf_file file = SHELF_FILE_INIT;
-    struct buf cut = BUF_INIT(job->budget + 2 * MARKER_BYTES);
+    struct buf cut = BUF_INIT(job->budget + (size_t)2 * MARKER_BYTES);
 
     if (shelf_create(shelf, &file) == 0) {
         if (write_all(file.fd, job->text.data, job->text.len) == 0)

@@ -156,27 +156,31 @@ static int make_forks(struct tool_job *job, struct err *err)
 
 static int read_output(struct tool_job *job, struct err *err)
 {
-    uint64_t offset = (uint64_t)tool_number_at(job, OUTPUT_OFFSET);
-    uint64_t limit = (uint64_t)tool_number_at(job, OUTPUT_LIMIT), total = 0;
-    cleanup_free char *text = NULL;
-    size_t len = 0;
+    struct tool_part part = {
+        .handle = tool_text_at(job, OUTPUT_HANDLE),
+        .offset = (uint64_t)tool_number_at(job, OUTPUT_OFFSET),
+        .limit = (uint64_t)tool_number_at(job, OUTPUT_LIMIT),
+    };
+    struct tool_output output = { .text = NULL };
+    uint64_t end;
     int r;
 
-    if (limit == 0 || limit > job->budget)
-        limit = job->budget;
+    if (part.limit == 0 || part.limit > job->budget)
+        part.limit = job->budget;
     job->budget = UINT64_MAX; /* it is short enough */
-    r = tool_read_output(job->sandbox, tool_text_at(job, OUTPUT_HANDLE), offset, limit, &text, &len,
-                         &total, err);
+    r = tool_read_output(job->sandbox, &part, &output, err);
     if (r < 0)
         return tool_job_fail(job, r, err);
-    (void)buf_add(&job->text, text, len);
-    if (offset + len < total)
+    (void)buf_add(&job->text, output.text, output.len);
+    free(output.text);
+    end = part.offset + output.len;
+    if (end < output.total)
         (void)buf_printf(&job->text,
                          "\n[%zu bytes from %" PRIu64 " on, of %" PRIu64
                          "; the next begin at offset=%" PRIu64 "]",
-                         len, offset, total, offset + len);
+                         output.len, part.offset, output.total, end);
     else
-        (void)buf_printf(&job->text, "\n[the end: %" PRIu64 " bytes]", total);
+        (void)buf_printf(&job->text, "\n[the end: %" PRIu64 " bytes]", output.total);
     return 0;
 }
 

@@ -372,14 +372,13 @@ static void the_next_daemon_knows_what_was_and_what_goes_on(void)
     restart(&sandbox);
     {
         cleanup_done struct done again = call_id(sandbox, "bash", "done", params);
-        char *text = NULL;
-        size_t len;
-        uint64_t total;
+        const struct tool_part part = { .handle = handle, .offset = 40 };
+        struct tool_output output;
 
         CHECK(again.result->is_repeated && strncmp(again.text, "x\n[", 3) == 0, "(%s)", again.text);
-        CHECK_OK(tool_read_output(sandbox, handle, 40, 0, &text, &len, &total, &err), &err);
-        CHECK(text[0] == 'x' && total > 40);
-        free(text);
+        CHECK_OK(tool_read_output(sandbox, &part, &output, &err), &err);
+        CHECK(output.text[0] == 'x' && output.total > 40);
+        free(output.text);
     }
     let_go(sandbox);
     {
@@ -462,6 +461,7 @@ static void a_destroyed_sandbox_leaves_nothing(void)
     struct sandbox_info info;
     char path[256];
 
+    CHECK(!done.result->is_error);
     sandbox_get_info(sandbox, false, &info);
     (void)snprintf(path, sizeof(path), "%s/state/tools/%s", world.dir, info.id);
     CHECK(access(path, F_OK) == 0);

@@ -199,17 +199,15 @@ static struct done read_rest(struct sandbox *sandbox, const char *handle, uint64
 /* All of it, in as many parts as it takes. */
 static void read_all(struct sandbox *sandbox, const char *handle, struct buf *out)
 {
-    uint64_t total = 1;
+    struct tool_output output = { .total = 1 };
 
-    while (out->len < total) {
-        char *text = NULL;
-        size_t len;
+    while (out->len < output.total) {
+        const struct tool_part part = { .handle = handle, .offset = out->len, .limit = 1 << 20 };
 
-        CHECK_OK(tool_read_output(sandbox, handle, out->len, 1 << 20, &text, &len, &total, &err),
-                 &err);
-        CHECK(len > 0);
-        CHECK(buf_add(out, text, len) == 0);
-        free(text);
+        CHECK_OK(tool_read_output(sandbox, &part, &output, &err), &err);
+        CHECK(output.len > 0);
+        CHECK(buf_add(out, output.text, output.len) == 0);
+        free(output.text);
     }
 }
 
@@ -502,7 +500,7 @@ static void turns_are_tools(void)
     CHECK_HAS(missing.text, "list_snapshots");
     CHECK(!back.result->is_error, "(%s)", back.text);
     CHECK_TEXT(world_cat(sandbox, "/workspace/f"), "1");
-    CHECK(sscanf(forked.text, "%60s", id) == 1);
+    CHECK(sscanf(forked.text, "%31s", id) == 1);
     CHECK_OK(sandbox_find(world.host, id, &fork, &err), &err);
     CHECK_TEXT(world_cat(fork, "/workspace/f"), "1");
     CHECK(!one.result->is_error && !two.result->is_error);
