@@ -23,7 +23,10 @@
 #include "base/parse.h"
 #include "host/sandbox_info.h"
 
-enum { BATCH_MAX = 64 };
+enum {
+    BATCH_MAX = 64,
+    BATCH_BYTES = MCP_REPLY_MAX - BATCH_MAX * 1024, /* of results; refusals must fit too */
+};
 
 /* One request to /mcp. */
 struct visit {
@@ -248,11 +251,29 @@ static json_t *message_answer(struct visit *visit, const struct mcp_message *mes
     return result ? mcp_result(message->id, result) : mcp_failure(message->id, &fault);
 }
 
+/* Appends an answer, or where all together become too long one that says so. */
+static void batch_add(json_t *answers, json_t *reply, size_t *left)
+{
+    size_t len = json_dumpb(reply, NULL, 0, JSON_COMPACT);
+    struct mcp_fault fault;
+
+    if (len <= *left) {
+        *left -= len;
+        (void)json_array_append_new(answers, reply);
+        return;
+    }
+    (void)mcp_fault(&fault, MCP_REFUSED,
+                    "the results of this batch are longer than %d bytes together: ask for less",
+                    BATCH_BYTES);
+    (void)json_array_append_new(answers, mcp_failure(json_object_get(reply, "id"), &fault));
+    json_decref(reply);
+}
+
 /* One after the other. */
 static json_t *batch_answer(struct visit *visit, const json_t *batch)
 {
     json_t *answers = json_array();
-    size_t index;
+    size_t index, left = BATCH_BYTES;
     json_t *value;
 
     json_array_foreach((json_t *)(uintptr_t)batch, index, value)
@@ -264,7 +285,7 @@ static json_t *batch_answer(struct visit *visit, const json_t *batch)
                             : message_answer(visit, &message);
 
         if (reply)
-            (void)json_array_append_new(answers, reply);
+            batch_add(answers, reply, &left);
     }
     return answers;
 }

@@ -166,6 +166,19 @@ def batches_are_for_the_revision_that_has_them():
         equal((400, (None, REQUEST)), (lambda got: (got[0], error_of(got[2])))(ask(connection, wrong, session)))
 
 
+def a_batch_is_answered_as_far_as_it_fits():
+    """What is too long together is refused call by call, and not gathered first."""
+    connection = Connection()
+    session = opened(connection, version="2025-03-26")
+    bash(Connection(), session, "printf '\\211PNG\\r\\n\\032\\n' >big.png && head -c 4000000 /dev/zero >>big.png")
+    status, _, replies = ask(connection, [*(tool(i, "read_file", {"path": "big.png"}) for i in range(3)), message("ping", "end")], session)
+    equal((200, [0, 1, 2, "end"]), (status, [each["id"] for each in replies]))
+    equal("image/png", replies[0]["result"]["content"][0]["mimeType"])
+    assert "longer than" in replies[1]["error"]["message"] and "longer than" in replies[2]["error"]["message"], str(replies[1:])[:500]
+    equal({}, replies[3]["result"])
+    bash(connection, session, "rm big.png")
+
+
 def token_create(**fields):
     return call("TokenService/Create", **fields)["secret"]
 
