@@ -115,6 +115,18 @@ static int post(struct bridge *bridge, const struct buf *body, const char *sessi
     return mcp_post_open(bridge->options->holt, &request, ret, error);
 }
 
+/* The session that an initialize has opened. One that was refused has opened none, and then the one
+ * that there was is still as good as it was. Locked. */
+static bool session_take(struct bridge *bridge, const struct mcp_post *reply)
+{
+    const char *session = mcp_post_session(reply);
+
+    if (*session == '\0')
+        return false;
+    (void)snprintf(bridge->session, sizeof(bridge->session), "%s", session);
+    return true;
+}
+
 /* The daemon has forgotten the session, as one does that was started again: another in its place,
  * unless somebody was faster. The client needs not know. Locked. */
 static int session_renew(struct bridge *bridge, const char *old, struct holt_error *error)
@@ -125,7 +137,7 @@ static int session_renew(struct bridge *bridge, const char *old, struct holt_err
         return 0;
     if (post(bridge, &bridge->first, "", &reply, error) < 0)
         return -1;
-    (void)snprintf(bridge->session, sizeof(bridge->session), "%s", mcp_post_session(reply));
+    (void)session_take(bridge, reply);
     mcp_post_close(reply);
     return 0;
 }
@@ -257,13 +269,12 @@ static void initialize(struct job *job)
         error_put(bridge, job, &error);
         return;
     }
-    if (*mcp_post_session(reply)) { /* else it was refused, and what was agreed on before holds */
-        (void)pthread_mutex_lock(&bridge->lock);
-        (void)snprintf(bridge->session, sizeof(bridge->session), "%s", mcp_post_session(reply));
+    (void)pthread_mutex_lock(&bridge->lock);
+    if (session_take(bridge, reply)) {
         buf_clear(&bridge->first);
         (void)buf_add(&bridge->first, job->line.data, job->line.len);
-        (void)pthread_mutex_unlock(&bridge->lock);
     }
+    (void)pthread_mutex_unlock(&bridge->lock);
     reply_follow(job, reply);
     mcp_post_close(reply);
 }
