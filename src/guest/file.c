@@ -6,6 +6,7 @@
 #include <linux/filter.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -39,6 +40,8 @@ int worker_next(struct worker *worker, struct file_piece *ret)
         worker->taken = 0;
         if (buf_reserve(in, RECEIVE_CHUNK) < 0)
             return -ENOBUFS;
+        /* The daemon's reading wakes who waits in recv; who polls sleeps on. */
+        (void)poll(&(struct pollfd){ .fd = worker->fd, .events = POLLIN }, 1, -1);
         n = recv(worker->fd, in->data + in->len, RECEIVE_CHUNK, 0);
         if (n < 0 && errno == EINTR)
             continue;

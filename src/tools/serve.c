@@ -2,6 +2,7 @@
 #include "tools/serve.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -63,6 +64,8 @@ static int next_piece(struct server *server, struct file_piece *ret)
         server->taken = 0;
         if (buf_reserve(in, RECEIVE_CHUNK) < 0)
             return -ENOMEM;
+        /* The daemon's reading wakes who waits in recv; who polls sleeps on. */
+        (void)poll(&(struct pollfd){ .fd = server->fd, .events = POLLIN }, 1, -1);
         n = recv(server->fd, in->data + in->len, RECEIVE_CHUNK, 0);
         if (n < 0 && errno == EINTR)
             continue;
