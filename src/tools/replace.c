@@ -3,11 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/uio.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -33,16 +35,20 @@ static int look(struct place *place)
     return place->is_new && errno != ENOENT ? -errno : 0;
 }
 
-/* What the link at path points to takes its place. */
+/* What the link at path points to takes its place. Links of /proc say where they lead, but that is
+ * no path. */
 static int follow(struct place *place)
 {
     char target[PATH_MAX];
+    struct statfs fs;
     ssize_t len = readlinkat(place->dir_fd, place->name, target, sizeof(target) - 1);
     size_t dir_len = (size_t)(place->name - place->path), at;
 
-    place->dir_fd = fd_close(place->dir_fd);
     if (len <= 0)
         return len < 0 ? -errno : -ENOENT;
+    if (fstatfs(place->dir_fd, &fs) < 0 || fs.f_type == PROC_SUPER_MAGIC)
+        return -EPERM;
+    place->dir_fd = fd_close(place->dir_fd);
     at = target[0] == '/' ? 0 : dir_len;
     if (at + (size_t)len >= sizeof(place->path))
         return -ENAMETOOLONG;
@@ -140,25 +146,34 @@ static bool is_still(const struct place *place)
            st.st_mtim.tv_nsec == place->old.st_mtim.tv_nsec;
 }
 
-/* A file that something is mounted on cannot be replaced, only written. */
+/* Where a file cannot be replaced: something is mounted on it, or nothing can be made beside it, as
+ * in /proc. */
 static int write_in_place(const struct place *place, const struct iovec *parts, size_t count)
 {
     cleanup_close int fd = openat(place->dir_fd, place->name,
                                   O_WRONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC);
     struct stat st;
-    off_t len;
+    off_t len = 0;
     int r;
 
     if (fd < 0 || fstat(fd, &st) < 0)
         return -errno;
     if (!S_ISREG(st.st_mode))
         return -EINVAL;
+    for (size_t i = 0; i < count; i++)
+        len += (off_t)parts[i].iov_len;
     r = write_parts(fd, parts, count);
-    len = lseek(fd, 0, SEEK_CUR);
-    return r == 0 && ftruncate(fd, len) < 0 ? -errno : r;
+    return r == 0 && st.st_size > len && ftruncate(fd, len) < 0 ? -errno : r;
 }
 
-int place_write(const struct place *place, const struct iovec *parts, size_t count, bool if_still)
+static bool cannot_replace(int r)
+{
+    return r == -EBUSY || r == -ENOENT || r == -EACCES || r == -EPERM || r == -EROFS ||
+           r == -EOPNOTSUPP;
+}
+
+static int write_beside(const struct place *place, const struct iovec *parts, size_t count,
+                        bool if_still)
 {
     char name[FD_PATH_MAX];
     cleanup_close int fd = open_temporary(place, name);
@@ -175,7 +190,14 @@ int place_write(const struct place *place, const struct iovec *parts, size_t cou
         r = -errno;
     if (r < 0)
         (void)unlinkat(place->dir_fd, name, 0);
-    return r == -EBUSY && !place->is_new ? write_in_place(place, parts, count) : r;
+    return r;
+}
+
+int place_write(const struct place *place, const struct iovec *parts, size_t count, bool if_still)
+{
+    int r = write_beside(place, parts, count, if_still);
+
+    return cannot_replace(r) && !place->is_new ? write_in_place(place, parts, count) : r;
 }
 
 static void tell(struct tool_reply *reply, enum file_event_kind kind, const char *path)

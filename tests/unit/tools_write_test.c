@@ -3,6 +3,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -136,6 +137,23 @@ static void what_is_no_file_is_not_written(void)
     CHECK(!has_leftovers());
 }
 
+/* Of /proc, links lead nowhere that has a name, and files are written where they are. */
+static void proc_is_written_as_far_as_it_can_be(void)
+{
+    char name[32] = "";
+
+    CHECK_ERROR(write_path("/proc/self/exe", "x", true),
+                "Cannot write '/proc/self/exe': it is not permitted.");
+    CHECK_ERROR(write_path("/proc/self/fd/0", "x", true),
+                "Cannot write '/proc/self/fd/0': it is not permitted.");
+    CHECK_REPLY(write_path("/proc/self/comm", "renamed", false),
+                "Wrote '/proc/self/comm' (7 bytes).");
+    CHECK(prctl(PR_GET_NAME, name, 0, 0, 0) == 0);
+    CHECK_TEXT(name, "renamed");
+    CHECK_CONTAINS(write_path("/proc/self/nothing", "x", false), "'/proc/self/nothing'");
+    CHECK(is_error());
+}
+
 static void a_write_that_fails_leaves_what_was_there(void)
 {
     const struct rlimit none = { .rlim_cur = 100, .rlim_max = RLIM_INFINITY };
@@ -208,6 +226,7 @@ int main(void)
     RUN(links_are_written_through);
     RUN(directories_are_made_when_wanted);
     RUN(what_is_no_file_is_not_written);
+    RUN(proc_is_written_as_far_as_it_can_be);
     RUN(a_write_that_fails_leaves_what_was_there);
     RUN(other_file_systems_are_written_or_say_why_not);
     world_close();
