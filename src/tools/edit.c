@@ -34,7 +34,7 @@ struct editing {
     struct buf content;
     struct buf next;               /* what the content becomes */
     struct buf old_crlf, new_crlf; /* of the present edit */
-    struct iovec parts[3];         /* what is to be written at last */
+    struct iovec parts[PARTS_MAX]; /* what is to be written at last */
     size_t part_count;
     uint64_t replaced;
     struct buf lines; /* where, for the reply */

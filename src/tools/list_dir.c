@@ -137,22 +137,25 @@ static unsigned char type_of(int dir_fd, const char *entry)
 
 static int list(struct listing *listing, int dir_fd, struct buf *prefix, int64_t depth);
 
+/* What cannot be read is said, and what is gone by now is left out. */
 static int list_below(struct listing *listing, int dir_fd, const char *name, struct buf *prefix,
                       int64_t depth)
 {
     cleanup_close int fd =
         openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    int errnum = errno, r;
+    int found = fd < 0 ? -errno : 0;
     size_t before = prefix->len;
+    int r = text_add_name(prefix, name);
 
-    r = text_add_name(prefix, name);
     if (r == 0)
         r = buf_add_str(prefix, "/");
-    if (r == 0 && fd >= 0)
-        r = list(listing, fd, prefix, depth);
-    else if (r == 0 && errnum != ENOENT)
+    if (r == 0 && found == 0)
+        found = list(listing, fd, prefix, depth);
+    if (r == 0 && (found == -ENOBUFS || found == -ENOMEM))
+        r = found;
+    else if (r == 0 && found < 0 && found != -ENOENT)
         r = buf_printf(&listing->reply->content, "(cannot look into %s: %s)\n", prefix->data,
-                       strerror(errnum));
+                       strerror(-found));
     prefix->len = before;
     if (prefix->data)
         prefix->data[before] = '\0';

@@ -134,7 +134,7 @@ static void escape_class(struct reader *reader, char c)
         const char *instead;
     } classes[] = {
         { 'd', false, "\\d" },      { 'w', false, "\\w" },      { 'h', true, "\\h" },
-        { 'b', false, "\\b" },      { 'B', true, "\\B" },      { 's', false, "[^\\S\\n]" },
+        { 'b', false, "\\b" },      { 'B', true, "\\B" },       { 's', false, "[^\\S\\n]" },
         { 'D', true, "[^\\d\\n]" }, { 'W', true, "[^\\w\\n]" }, { 'S', true, "\\S" },
         { 'H', true, "[^\\h\\n]" },
     };
