@@ -86,6 +86,23 @@ static void what_cannot_be_listed_says_why(void)
         about("Cannot list '%s': something on the way to it is not a directory.", "file/x"));
 }
 
+static void a_directory_that_may_not_be_read_is_named(void)
+{
+    const char *path = in_dir("some");
+    const struct tool_value values[] = { TEXT(path), NUMBER(9), NUMBER(100) };
+
+    if (geteuid() != 0)
+        SKIP("only root can become somebody else");
+    CHECK(mkdir("some", 0755) == 0 && mkdir("some/a", 0700) == 0 && mkdir("some/b", 0755) == 0);
+    put_into("some/a/hidden", "");
+    put_into("some/b/shown", "");
+    CHECK_REPLY(run_as_nobody(tool_list_dir, values, 3),
+                "a/\n(cannot look into a/: Permission denied)\nb/\nb/shown\t0\n");
+    CHECK(chmod("some", 0700) == 0);
+    CHECK_ERROR(run_as_nobody(tool_list_dir, values, 3),
+                about("Cannot list '%s': permission denied.", "some"));
+}
+
 /* In memory, where it is made in no time. */
 static void a_directory_of_100000_entries_is_listed(void)
 {
@@ -121,6 +138,7 @@ int main(void)
     RUN(names_that_cannot_be_shown_are_escaped);
     RUN(what_is_too_much_is_cut);
     RUN(what_cannot_be_listed_says_why);
+    RUN(a_directory_that_may_not_be_read_is_named);
     RUN(a_directory_of_100000_entries_is_listed);
     world_close();
     return 0;

@@ -283,6 +283,19 @@ static void a_miss_names_what_is_there(void)
     CHECK_CONTAINS(read_part("relative-to-nothing/x", 0, 0), "'/workspace");
 }
 
+static void what_may_not_be_read_is_not(void)
+{
+    const char *path = in_dir("secret");
+    const struct tool_value values[] = { TEXT(path), NUMBER(0), NUMBER(0) };
+
+    if (geteuid() != 0)
+        SKIP("only root can become somebody else");
+    put_into("secret", "x");
+    CHECK(chmod("secret", 0600) == 0);
+    CHECK_ERROR(run_as_nobody(tool_read_file, values, 3),
+                about("Cannot read '%s': permission denied.", "secret"));
+}
+
 static void links_are_followed(void)
 {
     put_into("target", "text\n");
@@ -306,6 +319,7 @@ int main(void)
     RUN(images_are_returned_as_they_are);
     RUN(files_without_a_size_are_read);
     RUN(a_miss_names_what_is_there);
+    RUN(what_may_not_be_read_is_not);
     RUN(links_are_followed);
     world_close();
     return 0;

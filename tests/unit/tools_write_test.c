@@ -172,6 +172,19 @@ static void a_write_that_fails_leaves_what_was_there(void)
     CHECK(!has_leftovers());
 }
 
+static void what_may_not_be_written_is_not(void)
+{
+    const char *path = in_dir("mine");
+    const struct tool_value values[] = { TEXT(path), TEXT("x"), FLAG(false) };
+
+    if (geteuid() != 0)
+        SKIP("only root can become somebody else");
+    put_into("mine", "mine");
+    CHECK_ERROR(run_as_nobody(tool_write_file, values, 3),
+                about("Cannot write '%s': permission denied.", "mine"));
+    CHECK_TEXT(content_of("mine"), "mine");
+}
+
 /* In mounts of its own: a full and a read-only file system, and a file that is a mount itself. */
 static int in_mounts(void)
 {
@@ -228,6 +241,7 @@ int main(void)
     RUN(what_is_no_file_is_not_written);
     RUN(proc_is_written_as_far_as_it_can_be);
     RUN(a_write_that_fails_leaves_what_was_there);
+    RUN(what_may_not_be_written_is_not);
     RUN(other_file_systems_are_written_or_say_why_not);
     world_close();
     return 0;
