@@ -3,7 +3,7 @@
  * one:
  *
  *   TOOL    the daemon goes on with DATA..., END: the values, encoded as below;
- *           then (DATA | EVENT)..., RESULT: the content, what was changed, how it ended
+ *           then DATA..., EVENT..., RESULT: the content, what was changed, how it ended
  *
  * The daemon has checked all parameters and put defaults in their places, so a worker finds one
  * value for each, of the type that the table (host/tool_table.c) gives it, in the order of that
