@@ -1,5 +1,5 @@
 """Calls of tools for tests: tool("bash", cmd="true") in the sandbox `box`, by the API of the daemon at $HOLT_HOST."""
-import base64, http.client, json, os, subprocess, sys, threading, time
+import base64, http.client, json, os, re, subprocess, sys, threading, time
 from api import Connection, Refused, call, equal, run, start
 
 box = os.environ.get("box", "")
@@ -18,14 +18,14 @@ def execute(name, params, connection=None, **fields):
                                                     params=params))
 
 
-def tool(name, **params):
+def tool(name, /, **params):
     """A call that must do what was asked."""
     result = execute(name, params)
     assert not result["isError"], f"{name} {str(params)[:200]}: {result.text[:2000]}"
     return result
 
 
-def wrong(name, *parts, **params):
+def wrong(name, /, *parts, **params):
     """A call that must say to the model what was wrong, with these words in it."""
     result = execute(name, params)
     assert result["isError"], f"{name} {params} did it: {result.text[:2000]}"

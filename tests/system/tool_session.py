@@ -17,11 +17,11 @@ shell_at = None
 
 # --- both sides -------------------------------------------------------------------------------------
 
-def tool(name, call_id="", **params):
+def tool(name, call_id="", changed=False, **params):
     global calls
     calls += 1
     result = connection.call("ToolService/Execute", sandboxId=BOX, tool=name, params=params, toolCallId=call_id,
-                             maxOutputTokens=1 << 20)
+                             changed=changed, maxOutputTokens=1 << 20)
     return "".join(block.get("text", "") for block in result["content"]), result["isError"], result
 
 
@@ -98,13 +98,8 @@ def read():
         return
     answer, is_error, _ = tool("read_file", path=rng.choice([path, "/workspace/" + path]))
     assert not is_error, answer
-    lines = content(path).split("\n")
-    if lines[-1] == "":
-        lines.pop()
-    elif lines[-1].endswith("\r"):
-        pass
-    wanted = "".join(f"{number:6d}\t{line.removesuffix(chr(13)) if number < len(lines) or content(path).endswith(chr(10)) else line}\n"
-                     for number, line in enumerate(lines, 1))
+    lines = re.findall(r"(.*?)(\r?\n|$)", content(path), re.DOTALL)
+    wanted = "".join(f"{number:6d}\t{line}\n" for number, (line, end) in enumerate(lines, 1) if line or end)
     assert answer.startswith(wanted), f"{path}: wanted {wanted!r}, got {answer!r}"
 
 
@@ -119,14 +114,14 @@ def a_piece_of(text):
     return piece + "\n" if piece.endswith("\r") else piece
 
 
-def count_of(text, piece):
-    """How often it occurs, also where occurrences overlap."""
-    return sum(text.startswith(piece, start) for start in range(len(text)))
+def overlaps_itself(text, piece):
+    """Which of two that overlap is meant is nobody's promise."""
+    return text.count(piece) != sum(text.startswith(piece, start) for start in range(len(text)))
 
 
 def replaced(text, old, new, everywhere):
     """What an edit makes of a text, or None where it must be refused."""
-    times = count_of(text, old)
+    times = text.count(old)
     if times == 0 or old == new or (times > 1 and not everywhere):
         return None
     return text.replace(old, new)
@@ -142,8 +137,8 @@ def edit():
     if "\r\n" in text and "\r" not in old and "\n" in old:
         return
     everywhere = rng.random() < 0.4
-    if everywhere and count_of(text, old) != text.count(old):
-        return  # which of two that overlap is replaced is nobody's promise
+    if overlaps_itself(text, old):
+        return
     wanted = replaced(text, old, new, everywhere)
     answer, is_error, result = tool("edit_file", path=path, old_string=old, new_string=new, replace_all=everywhere)
     equal((path, old, new, text, wanted is None), (path, old, new, text, is_error))
@@ -158,6 +153,8 @@ def edit_several():
     text, edits = content(path), []
     for _ in range(rng.randrange(1, 4)):
         old = a_piece_of(text or "")
+        if text is not None and overlaps_itself(text, old):
+            return
         edits.append({"old_string": old, "new_string": rng.choice(["one", "two\n", ""])})
         if text is not None:
             text = replaced(text, old, edits[-1]["new_string"], False)
@@ -171,6 +168,7 @@ def edit_several():
 
 def command():
     """Scripts that leave the same wherever they run."""
+    global shell_at
     a, b = some_path(), some_path()
     script = rng.choice([
         f"mkdir -p '{os.path.dirname(a) or 'empty'}' && printf 'made\\n' >>'{a}'",
@@ -186,6 +184,8 @@ def command():
     ])
     answer, _, result = tool("bash", cmd=script)
     status, output = run_plainly(script)
+    if "rm -r" in script or "rmdir" in script:
+        shell_at = None  # a shell stays in a directory that is gone, also when there is a new one of that name
     equal((script, status), (script, result.get("exitCode")))
     assert output.strip() in answer, (script, output, answer)
 
@@ -214,14 +214,18 @@ def in_a_shell():
     run_plainly(script, shell_at)
 
 
+def paths_in(answer):
+    """Those of our files that have a line for themselves."""
+    lines = {line.removeprefix("/workspace/").removeprefix("./") for line in answer.splitlines()}
+    return [path for path in files() if path in lines]
+
+
 def search():
     """Which files have a word in them."""
     word = rng.choice(["alpha", "TODO", "caf\u00e9", "changed", "x = 1"])
     answer, is_error, _ = tool("grep", pattern=word, literal=True, mode="files", hidden=True, max_results=1000)
     assert not is_error, answer
-    wanted = [path for path in files() if word in content(path)]
-    for path in files():
-        equal((word, path, path in wanted), (word, path, bool(re.search(rf"(?m)(^|/){re.escape(path)}$", answer))))
+    equal((word, [path for path in files() if word in content(path)]), (word, paths_in(answer)))
 
 
 def find():
@@ -229,8 +233,7 @@ def find():
     answer, is_error, _ = tool("glob", pattern="**/" + pattern, hidden=True, max_results=1000)
     assert not is_error, answer
     wanted = sorted(path for path in files() if fnmatch.fnmatchcase(os.path.basename(path), pattern))
-    lines = [line.removeprefix("/workspace/") for line in answer.splitlines()]
-    equal((pattern, wanted), (pattern, [line for line in lines if line in files()]))
+    equal((pattern, wanted), (pattern, paths_in(answer)))
 
 
 def look():
@@ -242,10 +245,10 @@ def look():
 
 def told():
     """What a call says it has changed."""
-    path = f"told-{calls}"
-    _, _, result = (lambda: None, None, connection.call("ToolService/Execute", sandboxId=BOX, tool="write_file",
-                                                        params={"path": path, "content": "x"}, changed=True))
-    equal([{"kind": "A", "path": "/workspace/" + path}], result.get("changed"))
+    path = f"told-{rng.randrange(10)}"
+    kind = "M" if os.path.exists(here(path)) else "A"
+    _, _, result = tool("write_file", path=path, content="x", changed=True)
+    equal([{"kind": kind, "path": "/workspace/" + path}], result.get("changed"))
     put(path, "x")
 
 
