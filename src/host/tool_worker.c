@@ -68,11 +68,14 @@ static bool take_event(const struct file_piece *piece, struct tool_worker_answer
     return true;
 }
 
-/* Whether the piece may be said, and has been taken. */
+/* Whether the piece may be said, and has been taken. Of DATA that say nothing there could be as
+ * many as the worker likes, and neither the time nor the client is looked at while there are more.
+ */
 static bool take_piece(const struct file_piece *piece, struct tool_worker_answer *answer)
 {
     if (piece->type == FILE_DATA)
-        return answer->change_count == 0 && buf_add(&answer->content, piece->data, piece->len) == 0;
+        return piece->len > 0 && answer->change_count == 0 &&
+               buf_add(&answer->content, piece->data, piece->len) == 0;
     if (piece->type == FILE_EVENT)
         return take_event(piece, answer);
     return piece->type == FILE_RESULT && file_get_outcome(piece, &answer->outcome);

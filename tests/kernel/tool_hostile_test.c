@@ -394,6 +394,10 @@ static void answers_that_cannot_be_meant_end_the_worker(void)
     CHECK_TOOL_REFUSED(hear("abc", 3, false), ERR_BUSY);
     CHECK_TOOL_REFUSED(hear(huge, sizeof(huge), false), ERR_INTERNAL);
     CHECK_TOOL_REFUSED(hear(end, sizeof(end), false), ERR_INTERNAL);
+    put_data(&out, "", 0);
+    put_result(&out, 0, "");
+    CHECK_TOOL_REFUSED(hear(out.data, out.len, false), ERR_INTERNAL);
+    buf_clear(&out);
     put_event(&out, FILE_EVENT_CREATE, "relative");
     CHECK_TOOL_REFUSED(hear(out.data, out.len, false), ERR_INTERNAL);
     buf_clear(&out);
