@@ -127,6 +127,7 @@ static int make_log(struct tool_job *job, int attempt, struct tool_command *ret,
     begin(job, "log", LOG_REPO, ret);
     tool_command_add(ret, count);
     tool_command_add(ret, "--no-color");
+    tool_command_add(ret, "--no-show-signature");
     tool_command_add(ret, "--date=iso-strict");
     tool_command_add(ret, "--format=%H  %an <%ae>  %ad  %s");
     if (!add_ref(job, LOG_REF, ret))
@@ -140,6 +141,7 @@ static int make_show(struct tool_job *job, int attempt, struct tool_command *ret
     (void)attempt, (void)err;
     begin(job, "show", SHOW_REPO, ret);
     add_diff_options(ret);
+    tool_command_add(ret, "--no-show-signature");
     if (!add_ref(job, SHOW_REF, ret))
         return 0;
     tool_command_add(ret, "--");
