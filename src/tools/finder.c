@@ -31,7 +31,9 @@ static const unsigned char rank[256] = {
 
 static char lower(char c)
 {
-    return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
+    if (c >= 'A' && c <= 'Z')
+        c |= 0x20;
+    return c;
 }
 
 /* In either case, whichever is the commoner. */
@@ -49,8 +51,9 @@ void finder_init(struct finder *finder, const char *text, size_t len, bool ignor
 {
     *finder = (struct finder){ .text = xcalloc(1, len + 1), .len = len };
     finder->ignore_case = ignore_case;
-    for (size_t i = 0; i < len; i++)
-        finder->text[i] = ignore_case ? lower(text[i]) : text[i];
+    memcpy(finder->text, text, len);
+    for (size_t i = 0; i < len && ignore_case; i++)
+        finder->text[i] = lower(text[i]);
     for (size_t i = 1; i < len; i++)
         if (commonness(finder, i) < commonness(finder, finder->rare))
             finder->rare = i;

@@ -15,6 +15,7 @@
 enum {
     BUFFER_BYTES = 256 * 1024,           /* stays in a processor's cache */
     BUFFER_BYTES_MAX = 32 * 1024 * 1024, /* longer lines are searched in pieces */
+    BUFFER_BYTES_KEPT = 4 * 1024 * 1024, /* after a file that needed more */
     CONTEXT_BYTES_MAX = 1024 * 1024,     /* of lines before a match that are still kept */
     BINARY_BYTES = 8192,                 /* a NUL in the first of them makes a file binary */
     ENDLESS_BYTES = 64 * 1024 * 1024,    /* of a file that does not know its size */
@@ -310,7 +311,8 @@ static void forget(struct scan *scan)
 static void make_room(struct scan *scan)
 {
     struct grep_reader *reader = scan->reader;
-    size_t cap = reader->cap * 2 < BUFFER_BYTES_MAX ? reader->cap * 2 : BUFFER_BYTES_MAX;
+    size_t cap =
+        reader->cap < BUFFER_BYTES_MAX / 2 ? BUFFER_BYTES + reader->cap * 2 : BUFFER_BYTES_MAX;
     char *data = realloc(reader->data, cap);
 
     if (!data)
@@ -367,7 +369,7 @@ void grep_file(struct grep_reader *reader, int fd, grep_path_fn *path, void *con
     scan_file(&scan);
     end_match(&scan);
     free(scan.path);
-    if (reader->cap > BUFFER_BYTES * 16) {
+    if (reader->cap > BUFFER_BYTES_KEPT) {
         free(reader->data);
         reader->cap = BUFFER_BYTES;
         reader->data = xcalloc(1, reader->cap);

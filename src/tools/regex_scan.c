@@ -203,10 +203,10 @@ static size_t posix_class(const char *text, size_t len, bool *ret_is_safe)
 }
 
 /* Whether what a backslash and c stand for in a class leaves newlines alone. */
-static bool is_safe_in_class(char c, char next)
+static bool is_safe_in_class(char c, bool is_range)
 {
     if (c == 't')
-        return next != '-';
+        return !is_range;
     return strchr("wdhrfe", c) || (!isalnum((unsigned char)c) && (unsigned char)c < 0x80);
 }
 
@@ -223,7 +223,7 @@ static size_t class_item(struct reader *reader, bool *is_safe)
         return posix;
     }
     if (*text == '\\' && left > 1) {
-        *is_safe &= is_safe_in_class(text[1], left > 2 ? text[2] : '\0');
+        *is_safe &= is_safe_in_class(text[1], left > 2 && text[2] == '-');
         reader->scan->needs_utf |= text[1] == 'h';
         if (isalnum((unsigned char)text[1]) && !strchr("wWdDsShHvVntrfebxpP", text[1])) {
             unknown(reader); /* the class may end somewhere else */

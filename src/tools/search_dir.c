@@ -119,7 +119,7 @@ char *search_dir_path(const struct search_dir *dir, const char *name)
         len += at->name_len + 1;
     ret = xcalloc(1, len + 1);
     len -= name_len;
-    memcpy(ret + len, name, name_len);
+    memcpy(ret + len, name, name_len + 1);
     for (const struct search_dir *at = dir; at && at->parent; at = at->parent) {
         ret[--len] = '/';
         len -= at->name_len;

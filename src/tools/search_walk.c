@@ -250,7 +250,8 @@ static void push(struct walker *walker, struct search_dir *dir, void *data,
         trouble(walker, r); /* what was read counts */
     if (walker->walk->gitignore)
         read_rules(walker, &level);
-    qsort_r(level.found, level.count, sizeof(*level.found), compare, level.names);
+    if (level.count > 0)
+        qsort_r(level.found, level.count, sizeof(*level.found), compare, level.names);
     if (walker->depth > OPEN_DEPTH) {
         struct level *parent = &walker->levels[walker->depth - 1];
 
