@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Tools for agents, on real sandboxes: what they answer, how long, and what is kept of it. */
+#include "host/metrics.h"
 #include "kernel/tool_call_world.h"
 
 static struct sandbox *box; /* on the host's own files, for all that leave it as it was */
@@ -592,6 +593,52 @@ static void a_snapshot_may_follow_each_call(void)
     world_destroy(sandbox);
 }
 
+static void what_a_call_does_not_say_the_daemon_does(void)
+{
+    struct sandbox *sandbox = make_sandbox("small");
+    const char *params = "{\"cmd\": \"echo 0123456789 0123456789 0123456789\"}";
+
+    world_set("tool.snapshots", "yes");
+    world_set("tool.output-tokens", "5");
+    CHECK_OK(host_reload(world.host, &world.config, &err), &err);
+    {
+        cleanup_done struct done done = call_tool(sandbox, "bash", params);
+        struct tool_request request = request_of("bash", NULL);
+        cleanup_done struct done asked = { .call = NULL };
+
+        CHECK(done.result->snapshot_id && done.result->is_truncated);
+        request.snapshot = 0;
+        request.max_output_tokens = 1000;
+        asked = call_with(sandbox, request, params);
+        CHECK(!asked.result->snapshot_id && !asked.result->is_truncated);
+    }
+    world_set("tool.output-tokens", "0");
+    CHECK(host_reload(world.host, &world.config, &err) < 0 && err.kind == ERR_INVALID);
+    world_set("tool.snapshots", "no");
+    world_set("tool.output-tokens", "10000");
+    CHECK_OK(host_reload(world.host, &world.config, &err), &err);
+    world_destroy(sandbox);
+}
+
+static void calls_are_counted(void)
+{
+    cleanup_with(buf_done) struct buf text = BUF_INIT(1 << 20);
+    struct host_health health = { 0 };
+    struct tool_call *call =
+        call_open(box, request_of("bash", NULL), "{\"cmd\": \"echo begun; exec sleep 1000\"}", -1);
+
+    call_await(call, "begun");
+    host_health(world.host, &health);
+    CHECK(health.tools == 1, "(%u)", health.tools);
+    CHECK(host_metrics_write(world.host, &text) == 0);
+    CHECK_HAS(text.data, "\nholt_tools_running 1\n");
+    CHECK_HAS(text.data, "{operation=\"tool-process\"");
+    CHECK_HAS(text.data, "{type=\"tool.executed\"}");
+    tool_close(call);
+    host_health(world.host, &health);
+    CHECK(health.tools == 0, "(%u)", health.tools);
+}
+
 /* --- tools about files -------------------------------------------------------------------------
  */
 
@@ -664,6 +711,8 @@ int main(void)
     RUN(turns_are_tools);
     RUN(what_a_call_has_changed_is_told_exactly);
     RUN(a_snapshot_may_follow_each_call);
+    RUN(what_a_call_does_not_say_the_daemon_does);
+    RUN(calls_are_counted);
     RUN(tools_about_files_go_through_a_worker);
     world_destroy(box);
     world_close();

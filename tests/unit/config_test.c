@@ -175,6 +175,23 @@ static void what_is_printed_reads_back_the_same(void)
     CHECK(second.limit_cpus == 2250 && second.limit_memory == 1000);
 }
 
+static void the_time_of_tools_is_never_nothing(void)
+{
+    cleanup_with(config_done) struct config usual = { 0 }, none = { 0 }, zero = { 0 };
+    char text[16384];
+
+    load("", &usual);
+    CHECK(usual.tool_timeout == 300000 && usual.tool_tokens == 10000 && !usual.tool_snapshots);
+    load("[tool]\ntimeout = 0\nsnapshots = yes\nmemory = 1G\ncpus = 1.5\n", &zero);
+    CHECK(zero.tool_timeout == 300000 && zero.tool_snapshots == 1 && zero.tool_cpus == 1500);
+    load("tool.timeout = none\n", &none);
+    CHECK(none.tool_timeout == CONFIG_NO_TIMEOUT);
+    printed(&none, text, sizeof(text));
+    CHECK(strstr(text, "\ntool.timeout = none\n") && strstr(text, "\ntool.snapshots = no\n"));
+    refuse("tool.snapshots = perhaps\n", ":1", "yes or no");
+    refuse("tool.timeout = soon\n", ":1", "time");
+}
+
 static void odd_files_are_refused_or_harmless(void)
 {
     struct config config = { 0 };
@@ -201,6 +218,7 @@ int main(void)
     RUN(environment_overrides_the_file_and_flags_override_both);
     RUN(a_bad_variable_is_named);
     RUN(what_is_printed_reads_back_the_same);
+    RUN(the_time_of_tools_is_never_nothing);
     RUN(odd_files_are_refused_or_harmless);
     CHECK(unlink(file_path) == 0);
     return 0;
