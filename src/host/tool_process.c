@@ -97,6 +97,29 @@ static bool is_same(char *const *one, char *const *other)
     return !*one && !*other;
 }
 
+static void set_key(const struct tool_job *job, int attempt, char ret[static KEY_SIZE])
+{
+    (void)snprintf(ret, KEY_SIZE, "holt-tool-%" PRIu32 "-%.40s-%d", job->generation, job->id_hash,
+                   attempt);
+}
+
+/* Whether an earlier life of the daemon had gone on to the next program: it knew that this one does
+ * not exist, and died before that was written down. */
+static bool has_gone_on(struct tool_job *job, const struct running *running)
+{
+    char key[KEY_SIZE];
+    struct record *record = NULL;
+    struct err ignored;
+
+    if (!job->call_id[0])
+        return false;
+    set_key(job, running->attempt + 1, key);
+    if (sandbox_find_key(job->sandbox, key, &record, &ignored) < 0)
+        return false;
+    record_unref(record);
+    return true;
+}
+
 /* An earlier life of the daemon began it for the same call. */
 static int rejoin(struct tool_job *job, struct running *running, const struct process_spec *spec,
                   struct err *err)
@@ -126,8 +149,7 @@ static int start_keyed(struct tool_job *job, struct running *running, struct pro
     const struct reader_spec all = { .follows = true, .is_flow = true };
     int r;
 
-    (void)snprintf(running->key, sizeof(running->key), "holt-tool-%" PRIu32 "-%.40s-%d",
-                   job->generation, job->id_hash, running->attempt);
+    set_key(job, running->attempt, running->key);
     spec->key = running->key;
     spec->is_detached = true;
     r = sandbox_exec(job->sandbox, spec, &running->process, err);
@@ -254,6 +276,7 @@ static int take_end(struct tool_job *job, struct running *running, const struct 
     /* It goes on, and the next daemon knows how it ends. */
     if (end->outcome == OUTCOME_LOST && host_is_open(job->sandbox->host, err) < 0)
         return -ESHUTDOWN;
+    is_missing = is_missing || (end->outcome == OUTCOME_LOST && has_gone_on(job, running));
     if (!is_missing || running->attempt + 1 >= running->recipe->attempts) {
         conclude(job, running, end);
         return 0;
