@@ -71,6 +71,21 @@ static void too_much_is_refused_and_adds_nothing(void)
     CHECK(small.len == 0);
 }
 
+static void a_large_one_is_for_who_asks_for_it(void)
+{
+    cleanup_with(buf_done) struct buf out = BUF_INIT(ENVELOPE_HEADER_SIZE + ENVELOPE_LARGE_MAX);
+    cleanup_free char *payload = calloc(1, ENVELOPE_LARGE_MAX + 1);
+    struct envelope envelope;
+
+    CHECK(envelope_add_large(&out, payload, ENVELOPE_LARGE_MAX + 1) == -EMSGSIZE);
+    CHECK(envelope_add_large(&out, payload, ENVELOPE_LARGE_MAX) == 0);
+    CHECK(envelope_parse(out.data, out.len, &envelope) == -EMSGSIZE);
+    CHECK(envelope_parse_up_to(out.data, out.len, ENVELOPE_LARGE_MAX - 1, &envelope) == -EMSGSIZE);
+    CHECK(envelope_parse_up_to(out.data, out.len, ENVELOPE_LARGE_MAX, &envelope) ==
+          (ssize_t)out.len);
+    CHECK(envelope.len == ENVELOPE_LARGE_MAX);
+}
+
 /* Adds an end, parses it and reads it as libholt does. */
 static int end_to_error(const struct err *err, struct holt_error *error)
 {
@@ -147,6 +162,7 @@ int main(void)
     RUN(an_envelope_may_be_empty);
     RUN(a_bad_header_is_refused_before_its_payload_comes);
     RUN(too_much_is_refused_and_adds_nothing);
+    RUN(a_large_one_is_for_who_asks_for_it);
     RUN(an_end_carries_the_error);
     RUN(an_error_has_every_field_and_nothing_of_the_last_one);
     RUN(an_end_that_cannot_be_read_is_an_error);
