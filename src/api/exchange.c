@@ -173,7 +173,8 @@ static int timeout_read(struct exchange *exchange, struct MHD_Connection *connec
 /* What its header says about a call is known before its body is looked at. */
 static enum MHD_Result call_begin(struct exchange *exchange, struct MHD_Connection *connection)
 {
-    if (exchange->route->is_large)
+    /* Who may change nothing has no file to bring, and may not have us hold many. */
+    if (exchange->route->is_large && exchange->access == ACCESS_FULL)
         exchange->body.max = ENVELOPE_HEADER_SIZE + ENVELOPE_LARGE_MAX;
     exchange->is_raw = wants_raw(exchange, connection);
     exchange->call = (struct call){
