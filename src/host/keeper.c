@@ -13,7 +13,11 @@
 #include "host/sandbox_internal.h"
 #include "host/service.h"
 
-enum { SWEEP_AGAIN_MS = 1000, REST_MAX_MS = 60000 };
+enum {
+    SWEEP_AGAIN_MS = 1000,
+    REST_MAX_MS = 60000,
+    GATHER_MS = 20, /* a round looks at every sandbox, and every process that ends asks for one */
+};
 
 struct keeper {
     struct host *host;
@@ -165,24 +169,38 @@ static uint64_t make_round(struct host *host)
     return next_ms;
 }
 
+static struct timespec moment(uint64_t wall_ms)
+{
+    return (struct timespec){ .tv_sec = (time_t)(wall_ms / 1000),
+                              .tv_nsec = (long)(wall_ms % 1000) * 1000000 };
+}
+
+/* Locked. Waits for the moment or for somebody who wakes it, and then a little for others. */
+static void rest(struct keeper *keeper, uint64_t next_ms)
+{
+    struct timespec until = moment(next_ms);
+    int r = 0;
+
+    while (r == 0 && !keeper->is_woken && !keeper->is_stopping)
+        r = pthread_cond_timedwait(&keeper->changed, &keeper->lock, &until);
+    until = moment(clock_wall_ms() + GATHER_MS);
+    for (r = 0; r == 0 && keeper->is_woken && !keeper->is_stopping;)
+        r = pthread_cond_timedwait(&keeper->changed, &keeper->lock, &until);
+}
+
 static void *keeper_main(void *argument)
 {
     struct keeper *keeper = argument;
 
     (void)pthread_mutex_lock(&keeper->lock);
     while (!keeper->is_stopping) {
-        struct timespec until;
         uint64_t next_ms;
-        int r = 0;
 
         keeper->is_woken = false;
         (void)pthread_mutex_unlock(&keeper->lock);
         next_ms = make_round(keeper->host);
-        until = (struct timespec){ .tv_sec = (time_t)(next_ms / 1000),
-                                   .tv_nsec = (long)(next_ms % 1000) * 1000000 };
         (void)pthread_mutex_lock(&keeper->lock);
-        while (r == 0 && !keeper->is_woken && !keeper->is_stopping)
-            r = pthread_cond_timedwait(&keeper->changed, &keeper->lock, &until);
+        rest(keeper, next_ms);
     }
     (void)pthread_mutex_unlock(&keeper->lock);
     return NULL;
@@ -209,8 +227,9 @@ int keeper_start(struct keeper *keeper, struct err *err)
 void keeper_wake(struct keeper *keeper)
 {
     (void)pthread_mutex_lock(&keeper->lock);
+    if (!keeper->is_woken)
+        (void)pthread_cond_broadcast(&keeper->changed);
     keeper->is_woken = true;
-    (void)pthread_cond_broadcast(&keeper->changed);
     (void)pthread_mutex_unlock(&keeper->lock);
 }
 
