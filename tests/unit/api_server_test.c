@@ -456,7 +456,7 @@ static void health_is_answered(void)
 {
     expect("HostService/Health", "{}", "200",
            "{\"status\":\"degraded\",\"version\":\"" HOLT_VERSION
-           "\",\"sandboxes\":3,\"processes\":9,\"poolReady\":2,\"poolSize\":4,"
+           "\",\"sandboxes\":3,\"processes\":9,\"tools\":0,\"poolReady\":2,\"poolSize\":4,"
            "\"runtime\":\"native\",\"uptimeMs\":\"1152921504606846976\",\"storage\":{"
            "\"backend\":\"btrfs\",\"state\":\"ONLINE\",\"usedBytes\":\"1099511627776\","
            "\"availableBytes\":\"7\",\"sizeBytes\":\"1099511627783\",\"usedPercent\":99"
