@@ -40,7 +40,7 @@ void sandbox_unmark(struct sandbox *sandbox, const struct sandbox_mark *mark)
     enum sandbox_state state;
     struct err ignored;
 
-    if (sandbox_begin(sandbox, OPERATION_SNAPSHOT, &state, &ignored) < 0)
+    if (sandbox_begin(sandbox, OPERATION_UNMARK, &state, &ignored) < 0)
         return;
     (void)volume_remove_snapshot(sandbox->volume, mark->snapshot, &ignored);
     sandbox_finish(sandbox, state);

@@ -22,4 +22,6 @@ int sandbox_mark(struct sandbox *sandbox, struct sandbox_mark *ret, struct err *
 int sandbox_diff_mark(struct sandbox *sandbox, const struct sandbox_mark *mark, diff_fn each,
                       void *context, struct err *err);
 
+/* It goes, whatever goes on: also a rollback, which may have ended the call that it was for, is
+ * waited for. */
 void sandbox_unmark(struct sandbox *sandbox, const struct sandbox_mark *mark);

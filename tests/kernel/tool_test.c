@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Tools for agents, on real sandboxes: what they answer, how long, and what is kept of it. */
+#include <pthread.h>
+#include <stdatomic.h>
+
 #include "host/metrics.h"
+#include "host/sandbox_internal.h"
+#include "host/sandbox_mark.h"
 #include "kernel/tool_call_world.h"
 
 static struct sandbox *box; /* on the host's own files, for all that leave it as it was */
@@ -512,6 +517,44 @@ static void turns_are_tools(void)
 /* --- what has changed, snapshots ---------------------------------------------------------------
  */
 
+struct unmarking {
+    struct sandbox *sandbox;
+    struct sandbox_mark mark;
+    atomic_bool has_begun;
+};
+
+static void *unmark(void *argument)
+{
+    struct unmarking *unmarking = argument;
+
+    unmarking->has_begun = true;
+    sandbox_unmark(unmarking->sandbox, &unmarking->mark);
+    return NULL;
+}
+
+/* As when a rollback ends a process, of which it was to be told what it has changed. */
+static void what_was_needed_to_know_goes_also_when_the_sandbox_rolls_back(void)
+{
+    struct unmarking unmarking = { .sandbox = make_sandbox("small") };
+    struct sandbox *sandbox = unmarking.sandbox;
+    enum sandbox_state state;
+    pthread_t thread;
+    char **names = NULL;
+    size_t count = 0;
+
+    CHECK_OK(sandbox_mark(sandbox, &unmarking.mark, &err), &err);
+    CHECK_OK(sandbox_begin(sandbox, OPERATION_ROLLBACK, &state, &err), &err);
+    sandbox_set_state(sandbox, SANDBOX_ROLLING_BACK);
+    CHECK(pthread_create(&thread, NULL, unmark, &unmarking) == 0);
+    EVENTUALLY(unmarking.has_begun);
+    sandbox_finish(sandbox, state);
+    CHECK(pthread_join(thread, NULL) == 0);
+    CHECK_OK(volume_list_snapshots(sandbox->volume, &names, &count, &err), &err);
+    CHECK(count == 0, "(%s)", names[0]);
+    free(names);
+    world_destroy(sandbox);
+}
+
 static void what_a_call_has_changed_is_told_exactly(void)
 {
     struct sandbox *sandbox = make_sandbox("small");
@@ -709,6 +752,7 @@ int main(void)
     RUN(a_shell_stays);
     RUN(processes_are_started_looked_at_and_ended);
     RUN(turns_are_tools);
+    RUN(what_was_needed_to_know_goes_also_when_the_sandbox_rolls_back);
     RUN(what_a_call_has_changed_is_told_exactly);
     RUN(a_snapshot_may_follow_each_call);
     RUN(what_a_call_does_not_say_the_daemon_does);
