@@ -147,6 +147,12 @@ eventually() { # eventually COMMAND...
     done
 }
 
+# What chance is to choose: as asked for, or else something new each time. In CI, where a failure must
+# be the doing of whoever wants to come in, it is always the same.
+seed_or() { # seed_or WANTED
+    echo "${1:-${CI:+1}}" | grep . || echo $((RANDOM * 32768 + RANDOM))
+}
+
 # --- counting ---------------------------------------------------------------------------------
 
 # The name all control groups of this daemon carry: FNV-1a of its state directory.
