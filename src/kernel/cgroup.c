@@ -63,10 +63,11 @@ int cgroup_open_child(struct cgroup_root *root, const char *name, const char *ch
     int fd, r = 0;
 
     cgroup_path(path, name, child, NULL);
-    if (mkdirat(root->unified_fd, path, 0755) == 0)
-        r = give_to_owner(root->unified_fd, name, child, owner);
-    else if (errno != EEXIST)
+    if (mkdirat(root->unified_fd, path, 0755) < 0 && errno != EEXIST)
         r = -errno;
+    /* Whoever has made it in this moment may not have come so far. */
+    if (r == 0)
+        r = give_to_owner(root->unified_fd, name, child, owner);
     if (r < 0)
         return err_sys(err, r, "make control group '%s'", path);
     fd = openat(root->unified_fd, path, O_DIRECTORY | O_RDONLY | O_CLOEXEC);

@@ -62,7 +62,8 @@ bool cgroup_root_limits_seats(const struct cgroup_root *root);
  * may start processes in it (the sandbox's own root). */
 int cgroup_create(struct cgroup_root *root, const char *name, uid_t owner, struct err *err);
 
-/* Opens the group of child for clone3; makes it first where it is missing. */
+/* Opens the group of child for clone3, by owner; makes it first where it is missing. Several may do
+ * so at a time. */
 int cgroup_open_child(struct cgroup_root *root, const char *name, const char *child, uid_t owner,
                       int *ret_fd, struct err *err);
 

@@ -141,8 +141,7 @@ static int start_init(struct runtime *runtime, struct runtime_guest *guest, pid_
 {
     cleanup_close int cgroup_fd = -EBADF, theirs = -EBADF;
     int sockets[2];
-    int r =
-        cgroup_open_child(runtime->cgroups, guest->id, "init", guest->first_uid, &cgroup_fd, err);
+    int r = cgroup_open_child(runtime->cgroups, guest->id, "init", 0, &cgroup_fd, err);
 
     if (r < 0)
         return r;

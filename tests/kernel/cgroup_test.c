@@ -30,6 +30,23 @@ static void a_group_is_removed_with_its_children(void)
     CHECK(label_groups() == 0);
 }
 
+/* As two do who open a group at a time that neither has found. */
+static void a_group_that_somebody_is_making_is_given_to_its_owner(void)
+{
+    enum { OWNER = 4711 };
+    struct cgroup_root *root = open_root();
+    cleanup_close int fd = -EBADF;
+    struct stat st = { 0 };
+    struct err err = { 0 };
+
+    CHECK_OK(cgroup_create(root, "one", 0, &err), &err);
+    CHECK(mkdirat(root->unified_fd, "one/p1", 0755) == 0);
+    CHECK_OK(cgroup_open_child(root, "one", "p1", OWNER, &fd, &err), &err);
+    CHECK(fstatat(fd, "cgroup.procs", &st, 0) == 0 && st.st_uid == OWNER, "(%u)", st.st_uid);
+    CHECK(cgroup_remove(root, "one", "p1") == 0 && cgroup_remove(root, "one", NULL) == 0);
+    cgroup_root_close(root);
+}
+
 static void a_kill_takes_the_whole_tree(void)
 {
     struct cgroup_root *root = open_root();
@@ -370,6 +387,7 @@ int main(void)
     begin();
     RUN_CLEAN(a_root_comes_and_goes);
     RUN_CLEAN(a_group_is_removed_with_its_children);
+    RUN_CLEAN(a_group_that_somebody_is_making_is_given_to_its_owner);
     RUN_CLEAN(a_kill_takes_the_whole_tree);
     RUN_CLEAN(a_signal_reaches_each_of_a_child_group);
     RUN_CLEAN(what_an_earlier_life_left_is_swept);
