@@ -212,6 +212,6 @@ $(OUT)/bench/search_holt: bench/search_holt.c $(filter-out $(OUT)/obj-tools/tool
 
 $(OUT)/bench/%: bench/%.c $(call rooms,$(CLIENT_ROOMS))
 	@mkdir -p $(@D)
-	$(call step,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS_cli)
+	$(call step,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c %.o,$^) $(LDLIBS_cli)
 
 -include $(shell find build -name '*.d' 2>/dev/null)
