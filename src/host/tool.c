@@ -314,7 +314,9 @@ int tool_read_output(struct sandbox *sandbox, const struct tool_part *part, stru
         return err_sys(err, -errno, "read output '%s' of sandbox '%s'", part->handle,
                        sandbox->info.id);
     skip = skip_rest(text, (size_t)n);
-    *ret = (struct tool_output){ .len = utf8_cut(text, (size_t)n, limit) - skip, .total = total };
+    *ret = (struct tool_output){ .len = utf8_cut(text, (size_t)n, limit) - skip,
+                                 .offset = offset + skip,
+                                 .total = total };
     memmove(text, text + skip, ret->len);
     text[ret->len] = '\0';
     ret->text = TAKE_PTR(text);

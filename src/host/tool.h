@@ -108,7 +108,8 @@ struct tool_part {
 struct tool_output {
     char *text;
     size_t len;
-    uint64_t total; /* bytes of the whole */
+    uint64_t offset; /* where it begins: at the first character from where it was wanted */
+    uint64_t total;  /* bytes of the whole */
 };
 int tool_read_output(struct sandbox *sandbox, const struct tool_part *part, struct tool_output *ret,
                      struct err *err);

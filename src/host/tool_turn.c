@@ -173,12 +173,12 @@ static int read_output(struct tool_job *job, struct err *err)
         return tool_job_fail(job, r, err);
     (void)buf_add(&job->text, output.text, output.len);
     free(output.text);
-    end = part.offset + output.len;
+    end = output.offset + output.len;
     if (end < output.total)
         (void)buf_printf(&job->text,
                          "\n[%zu bytes from %" PRIu64 " on, of %" PRIu64
                          "; the next begin at offset=%" PRIu64 "]",
-                         output.len, part.offset, output.total, end);
+                         output.len, output.offset, output.total, end);
     else
         (void)buf_printf(&job->text, "\n[the end: %" PRIu64 " bytes]", output.total);
     return 0;

@@ -252,6 +252,27 @@ static void long_results_are_cut_and_kept(void)
     }
 }
 
+/* Whatever offset somebody makes up: what is named as the next one is where this part ends. */
+static void who_begins_within_a_character_goes_on_behind_the_part(void)
+{
+    struct tool_request request = request_of("bash", NULL);
+
+    request.max_output_tokens = 100;
+    {
+        cleanup_done struct done done = call_with(
+            box, request, "{\"cmd\": \"for i in $(seq 500); do printf 'a\u00e9\u20ac'; done\"}");
+        cleanup_done struct done part = { .call = NULL };
+        char params[128];
+
+        CHECK(done.result->is_truncated && done.result->handle);
+        (void)snprintf(params, sizeof(params), "{\"handle\": \"%s\", \"offset\": 2, \"limit\": 5}",
+                       done.result->handle);
+        part = call_tool(box, "read_output", params);
+        CHECK(strncmp(part.text, "\u20aca\n[4 bytes from 3 on", 22) == 0, "(%s)", part.text);
+        CHECK_HAS(part.text, "the next begin at offset=7]");
+    }
+}
+
 /* Far more than is held in memory, so it comes from the process's record. */
 static void very_long_results_are_kept_too(void)
 {
@@ -745,6 +766,7 @@ int main(void)
     RUN(out_of_memory_is_told);
     RUN(a_call_may_have_limits_of_its_own);
     RUN(long_results_are_cut_and_kept);
+    RUN(who_begins_within_a_character_goes_on_behind_the_part);
     RUN(very_long_results_are_kept_too);
     RUN(git_works_in_a_repository);
     RUN(git_refuses_options_and_explains_what_is_missing);
