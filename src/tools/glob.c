@@ -18,6 +18,8 @@
 #include "tools/tool.h"
 #include "wire/file.h"
 
+enum { NOTES_BYTES = 1024 * 1024 }; /* that are kept for what is said behind the paths */
+
 /* A file, when they are sorted by time. */
 struct timed {
     struct timespec at;
@@ -29,7 +31,7 @@ struct glob {
     enum glob_sort sort;
     size_t max;
     char *prefix;
-    struct buf body;     /* sorted by name */
+    struct buf *out;     /* the reply's */
     struct timed *timed; /* sorted by time: a heap of the latest, the earliest of them on top */
     uint64_t found;
     size_t shown;
@@ -121,15 +123,16 @@ static void add_timed(struct glob *glob, int dir_fd, const char *path,
 
 static int put_path(struct glob *glob, const char *path)
 {
-    size_t before = glob->body.len;
-    int r = search_path_add(&glob->body, glob->prefix);
+    size_t before = glob->out->len;
+    int r = before < TOOL_CONTENT_MAX - NOTES_BYTES ? search_path_add(glob->out, glob->prefix)
+                                                    : -ENOBUFS;
 
     if (r == 0)
-        r = search_path_add(&glob->body, path);
+        r = search_path_add(glob->out, path);
     if (r == 0)
-        r = buf_add_str(&glob->body, "\n");
+        r = buf_add_str(glob->out, "\n");
     if (r < 0)
-        glob->body.len = before;
+        glob->out->len = before;
     return r;
 }
 
@@ -185,8 +188,6 @@ static void write_result(struct glob *glob, const struct tool_values *values,
         if (!strstr(pattern, "**"))
             (void)buf_printf(out, " * stays in one directory: **/%s looks in all below.",
                              *pattern == '/' ? pattern + 1 : pattern);
-    } else {
-        (void)buf_add(out, glob->body.data, glob->body.len);
     }
     if (glob->shown < glob->found) {
         reply->outcome.flags |= TOOL_IS_CUT;
@@ -232,7 +233,7 @@ void tool_glob(const struct tool_values *values, struct tool_reply *reply)
     const struct tool_text *pattern = &values->at[GLOB_PATTERN].text;
     struct glob glob = { .sort = (enum glob_sort)values->at[GLOB_SORT].number,
                          .max = (size_t)values->at[GLOB_MAX].number,
-                         .body = BUF_INIT(TOOL_CONTENT_MAX - 65536) };
+                         .out = &reply->content };
     cleanup_free char *start = NULL;
     char full[PATH_MAX];
     const char *base, *why;
@@ -253,6 +254,5 @@ void tool_glob(const struct tool_values *values, struct tool_reply *reply)
     free(glob.timed);
     free(glob.prefix);
     free(glob.trouble);
-    buf_done(&glob.body);
     glob_set_free(glob.set);
 }
