@@ -47,9 +47,24 @@ static bool is_for_model(const struct err *err)
            err->kind != ERR_UNAVAILABLE && err->kind != ERR_CANCELED;
 }
 
+/* What a model can do about it: it has tools, and no commands of Holt. */
+static const char *remedy_for_model(const struct err *err)
+{
+    static const char *const remedies[ERR_CAUSES] = {
+        [CAUSE_PROCESS_NOT_FOUND] = "process_start tells the id of what it starts",
+        [CAUSE_PROCESS_ENDED] = "process_logs has what it has written",
+        [CAUSE_SNAPSHOT_NOT_FOUND] = "list_snapshots shows those that there are",
+    };
+    const char *remedy = err->cause < ERR_CAUSES ? remedies[err->cause] : NULL;
+
+    if (!remedy)
+        remedy = err_remedy_of(err);
+    return remedy && strstr(remedy, "'holt ") ? NULL : remedy;
+}
+
 int tool_job_fail(struct tool_job *job, int r, struct err *err)
 {
-    const char *remedy = err_remedy_of(err);
+    const char *remedy = remedy_for_model(err);
 
     if (r == -ECANCELED || !is_for_model(err))
         return r;

@@ -48,10 +48,6 @@ static int roll_back(struct tool_job *job, struct err *err)
     const char *name = tool_text_at(job, ROLLBACK_SNAPSHOT);
     int r = sandbox_rollback(job->sandbox, name, false, err);
 
-    if (r < 0 && err->cause == CAUSE_SNAPSHOT_NOT_FOUND) {
-        tool_job_refuse(job, "%s; list_snapshots shows those that there are.", err->msg);
-        return 0;
-    }
     if (r < 0)
         return tool_job_fail(job, r, err);
     (void)buf_printf(&job->text,

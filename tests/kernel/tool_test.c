@@ -535,6 +535,28 @@ static void turns_are_tools(void)
     world_destroy(sandbox);
 }
 
+/* It has no commands of Holt, so it is not sent to them. */
+static void a_model_is_told_of_tools(void)
+{
+    static const struct {
+        const char *tool, *params, *says;
+    } calls[] = {
+        { "process_logs", "{\"process_id\": \"p999\"}", "process_start" },
+        { "process_kill", "{\"process_id\": \"p999\"}", "process_start" },
+        { "rollback", "{\"snapshot\": \"none\"}", "list_snapshots" },
+        { "diff", "{\"from\": \"none\"}", "list_snapshots" },
+        { "fork", "{\"from\": \"none\"}", "list_snapshots" },
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(calls); i++) {
+        cleanup_done struct done done = call_tool(box, calls[i].tool, calls[i].params);
+
+        CHECK(done.result->is_error);
+        CHECK_HAS(done.text, calls[i].says);
+        CHECK(!strstr(done.text, "holt "), "(%s)", done.text);
+    }
+}
+
 /* --- what has changed, snapshots ---------------------------------------------------------------
  */
 
@@ -774,6 +796,7 @@ int main(void)
     RUN(a_shell_stays);
     RUN(processes_are_started_looked_at_and_ended);
     RUN(turns_are_tools);
+    RUN(a_model_is_told_of_tools);
     RUN(what_was_needed_to_know_goes_also_when_the_sandbox_rolls_back);
     RUN(what_a_call_has_changed_is_told_exactly);
     RUN(a_snapshot_may_follow_each_call);
