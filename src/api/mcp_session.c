@@ -103,22 +103,57 @@ static bool is_expired(const struct mcp_session *session, uint64_t now)
     return session->refs == 0 && now - session->used_ns > (uint64_t)MCP_IDLE_MS * 1000000;
 }
 
+/* Who has more than half of all sessions; NULL: nobody. It is who is left when each session of one
+ * owner goes together with one of another. Locked. */
+static const unsigned char *hoarder_find(const struct mcp_sessions *sessions)
+{
+    const unsigned char *most = NULL;
+    unsigned left = 0, own = 0;
+
+    for (const struct mcp_session *each = sessions->first; each; each = each->next) {
+        if (left == 0)
+            most = each->owner;
+        if (memcmp(most, each->owner, MCP_OWNER_BYTES) == 0)
+            left++;
+        else
+            left--;
+    }
+    for (const struct mcp_session *each = sessions->first; each; each = each->next)
+        own += memcmp(most, each->owner, MCP_OWNER_BYTES) == 0;
+    return own > sessions->count / 2 ? most : NULL;
+}
+
+/* The one that nobody has used for longest, of this owner (NULL: of all). Locked. */
+static struct mcp_session *oldest_find(const struct mcp_sessions *sessions,
+                                       const unsigned char *owner)
+{
+    struct mcp_session *oldest = NULL;
+
+    for (struct mcp_session *each = sessions->first; each; each = each->next)
+        if (each->refs == 0 && (!owner || memcmp(owner, each->owner, MCP_OWNER_BYTES) == 0) &&
+            (!oldest || each->used_ns < oldest->used_ns))
+            oldest = each;
+    return oldest;
+}
+
 /* Makes room: those whose time is over go, and where that is not enough, the one that nobody has
- * used for longest. False when all are in use. Locked. */
+ * used for longest; of whoever has most of them, so that one client cannot drive out all others.
+ * False when all are in use. Locked. */
 static bool make_room(struct mcp_sessions *sessions)
 {
     uint64_t now = guard_clock_ns();
-    struct mcp_session *next, *oldest = NULL;
+    struct mcp_session *next, *oldest;
 
     for (struct mcp_session *each = sessions->first; each; each = next) {
         next = each->next;
         if (is_expired(each, now))
             forget(each);
-        else if (each->refs == 0 && (!oldest || each->used_ns < oldest->used_ns))
-            oldest = each;
     }
     if (sessions->count < MCP_SESSIONS_MAX)
         return true;
+    oldest = oldest_find(sessions, hoarder_find(sessions));
+    if (!oldest)
+        oldest = oldest_find(sessions, NULL);
     if (oldest)
         forget(oldest);
     return oldest != NULL;
