@@ -33,6 +33,7 @@ enum operation {
 struct sandbox {
     struct host *host;
     atomic_int refs;
+    atomic_int lookers;   /* tools that are processes, of clients that may only look */
     struct sandbox *next; /* in the host's table, which holds a reference; under the host's lock */
 
     pthread_mutex_t lock; /* over all below */

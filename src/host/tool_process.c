@@ -16,7 +16,12 @@
 #include "host/tool_internal.h"
 #include "host/tool_process_text.h"
 
-enum { READ_BYTES = 32 * 1024, EXIT_NOT_FOUND = 127, KEY_SIZE = 80, EXTRA_BYTES = 64 * 1024 };
+enum {
+    READ_BYTES = 32 * 1024,
+    EXIT_NOT_FOUND = 127,
+    KEY_SIZE = 80,
+    EXTRA_BYTES = 64 * 1024,
+};
 
 /* Which value is which. */
 enum { BASH_CMD, BASH_TIMEOUT, BASH_CWD };
@@ -31,6 +36,7 @@ struct running {
     struct buf progress; /* what was told last */
     int attempt;
     bool is_attached;
+    bool is_looker; /* it is counted */
     bool is_over;
     char key[KEY_SIZE]; /* of its process, for a call with an id */
     char data[READ_BYTES];
@@ -221,6 +227,23 @@ static const struct tool_recipe *recipe_of(const struct tool *tool)
     return strcmp(tool->name, bash.name) == 0 ? &bash : tool_git_recipe(tool->name);
 }
 
+/* Who may only look takes no process from those who may more. */
+static int count_looker(const struct tool_job *job, struct running *running, struct err *err)
+{
+    struct sandbox *sandbox = job->sandbox;
+
+    if (!job->only_looks)
+        return 0;
+    if (atomic_fetch_add(&sandbox->lookers, 1) < TOOL_LOOKERS_MAX) {
+        running->is_looker = true;
+        return 0;
+    }
+    atomic_fetch_sub(&sandbox->lookers, 1);
+    return err_refuse(err, CAUSE_CAPACITY_EXCEEDED,
+                      "%d such calls of clients that may only look go on in sandbox '%s'",
+                      TOOL_LOOKERS_MAX, sandbox->info.id);
+}
+
 /* 1, or 0 when the job is over already. */
 static int begin(struct tool_job *job, struct err *err)
 {
@@ -233,7 +256,9 @@ static int begin(struct tool_job *job, struct err *err)
         job->budget = running->recipe->text_max;
     process_text_init(&running->text, job->budget + EXTRA_BYTES);
     running->progress.max = (size_t)4 * READ_BYTES;
-    r = running->recipe->make(job, 0, &running->command, err);
+    r = count_looker(job, running, err);
+    if (r == 0)
+        r = running->recipe->make(job, 0, &running->command, err);
     return r > 0 ? start(job, running, err) : r;
 }
 
@@ -329,6 +354,8 @@ static void process_tool_stop(struct tool_job *job)
     end_process(job, running);
     if (running->is_attached)
         sandbox_detach(job->sandbox, NULL);
+    if (running->is_looker)
+        atomic_fetch_sub(&job->sandbox->lookers, 1);
     process_text_done(&running->text);
     buf_done(&running->progress);
     tool_command_done(&running->command);

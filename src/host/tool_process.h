@@ -9,7 +9,11 @@ struct err;
 struct process_end;
 struct tool_job;
 
-enum { TOOL_ARGS_MAX = 1100, TOOL_ENV_MAX = 32 };
+enum {
+    TOOL_ARGS_MAX = 1100,
+    TOOL_ENV_MAX = 32,
+    TOOL_LOOKERS_MAX = 8, /* at a time in a sandbox, for clients that may only look */
+};
 
 /* What to run. Texts belong to it. */
 struct tool_command {

@@ -6,6 +6,7 @@
 #include "host/metrics.h"
 #include "host/sandbox_internal.h"
 #include "host/sandbox_mark.h"
+#include "host/tool_process.h"
 #include "kernel/tool_call_world.h"
 
 static struct sandbox *box; /* on the host's own files, for all that leave it as it was */
@@ -557,6 +558,34 @@ static void a_model_is_told_of_tools(void)
     }
 }
 
+/* However many calls somebody makes who may only look, there are processes left for others. */
+static void who_may_only_look_gets_so_many_processes(void)
+{
+    struct tool_request request = request_of("git_status", NULL);
+    struct tool_event event;
+    struct tool_call *call;
+
+    request.only_looks = true;
+    box->lookers = TOOL_LOOKERS_MAX;
+    call = call_open(box, request, "{}", -1);
+    CHECK(tool_next(call, &event, &err) < 0 && err.cause == CAUSE_CAPACITY_EXCEEDED);
+    tool_close(call);
+    {
+        cleanup_done struct done other = call_tool(box, "git_status", "{}");
+
+        CHECK(other.result->has_exit_code);
+    }
+    CHECK(box->lookers == TOOL_LOOKERS_MAX);
+    box->lookers = TOOL_LOOKERS_MAX - 1;
+    {
+        cleanup_done struct done last = call_with(box, request, "{}");
+
+        CHECK(last.result->has_exit_code);
+    }
+    CHECK(box->lookers == TOOL_LOOKERS_MAX - 1);
+    box->lookers = 0;
+}
+
 /* --- what has changed, snapshots ---------------------------------------------------------------
  */
 
@@ -797,6 +826,7 @@ int main(void)
     RUN(processes_are_started_looked_at_and_ended);
     RUN(turns_are_tools);
     RUN(a_model_is_told_of_tools);
+    RUN(who_may_only_look_gets_so_many_processes);
     RUN(what_was_needed_to_know_goes_also_when_the_sandbox_rolls_back);
     RUN(what_a_call_has_changed_is_told_exactly);
     RUN(a_snapshot_may_follow_each_call);
