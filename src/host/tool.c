@@ -166,6 +166,10 @@ static int take_result(struct tool_call *call, struct tool_event *ret, struct er
 {
     struct tool_job *job = call->job;
 
+    /* It is not the client of this call who has gone. */
+    if (job->failure == -ECANCELED && call->is_joined)
+        return err_set(err, ERR_UNAVAILABLE,
+                       "the call was given up by the client that had made it; make it again");
     if (job->failure < 0) {
         *err = job->err;
         return job->failure;

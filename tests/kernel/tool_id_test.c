@@ -235,6 +235,22 @@ static void a_call_without_one_ends_with_its_client(void)
     world_destroy(sandbox);
 }
 
+/* Then nothing was done; but who has joined is there, and must not be taken for one who has gone.
+ */
+static void a_joined_call_is_answered_when_the_other_never_began(void)
+{
+    struct sandbox *sandbox = make_sandbox("small");
+    struct tool_call *first = call_open(sandbox, request_of("bash", "never"), WAITING, -1);
+    struct tool_call *joined = call_open(sandbox, request_of("bash", "never"), WAITING, -1);
+    struct tool_event event;
+
+    tool_close(first);
+    CHECK(tool_next(joined, &event, &err) < 0);
+    CHECK(err.kind == ERR_UNAVAILABLE && err_is_retryable(&err), "(%s)", err.msg);
+    tool_close(joined);
+    world_destroy(sandbox);
+}
+
 static void a_joined_call_outlives_the_one_that_began_it(void)
 {
     struct sandbox *sandbox = make_sandbox("small");
@@ -488,6 +504,7 @@ int main(void)
     RUN(racing_calls_run_once_each);
     RUN(a_call_with_an_id_goes_on_without_its_client);
     RUN(a_call_without_one_ends_with_its_client);
+    RUN(a_joined_call_is_answered_when_the_other_never_began);
     RUN(a_joined_call_outlives_the_one_that_began_it);
     RUN(a_canceled_call_ends_at_once_and_for_good);
     RUN(a_rollback_forgets_what_it_has_undone);
