@@ -67,8 +67,13 @@ class Terminal:
                 os.waitpid(self.pid, 0)
                 raise AssertionError(f"does not end; read {self.read!r}")
         # What we write to the terminal now comes behind all that was written before.
-        os.write(self.slave, LAST)
-        while not self.read.endswith(LAST):
+        os.set_blocking(self.slave, False)  # it may be full
+        left = LAST
+        while left or not self.read.endswith(LAST):
+            try:
+                left = left[os.write(self.slave, left):]
+            except BlockingIOError:
+                pass
             self.fill()
         self.read = self.read.removesuffix(LAST)
         return os.waitstatus_to_exitcode(status)
