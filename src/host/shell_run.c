@@ -241,6 +241,9 @@ static int give(struct shell_run *run, const char *text, bool is_hidden, struct 
     r = message_put_shell_run(&out, run->process->number, &message);
     if (r == 0)
         r = channel_send(&machine->channel, &out, NULL, 0);
+    if (r == -EPIPE || r == -ECONNRESET)
+        return err_set(err, ERR_UNAVAILABLE, "shell '%s' has ended with the machine it ran on",
+                       run->shell->name);
     return r < 0 ? err_sys(err, r, "send a command to shell '%s'", run->shell->name) : 0;
 }
 
