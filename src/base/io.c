@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -114,4 +115,17 @@ int pwrite_all(int fd, const void *data, size_t len, off_t offset)
         offset += n;
     }
     return 0;
+}
+
+void iov_advance(struct msghdr *message, size_t n)
+{
+    while (message->msg_iovlen > 0 && n >= message->msg_iov->iov_len) {
+        n -= message->msg_iov->iov_len;
+        message->msg_iov++;
+        message->msg_iovlen--;
+    }
+    if (message->msg_iovlen > 0) {
+        message->msg_iov->iov_base = (char *)message->msg_iov->iov_base + n;
+        message->msg_iov->iov_len -= n;
+    }
 }

@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 struct buf;
+struct msghdr;
 
 /* Reads until len bytes or end of file: bytes read, or -errno. */
 ssize_t read_full(int fd, void *data, size_t len);
@@ -26,3 +27,6 @@ int file_read_number_at(int dir_fd, const char *path, long long *ret_value);
 
 /* Writes everything at an offset of a file: 0 or -errno. */
 int pwrite_all(int fd, const void *data, size_t len, off_t offset);
+
+/* Takes n bytes that were sent off the front of a message's parts, which are changed. */
+void iov_advance(struct msghdr *message, size_t n);

@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/io.h"
 #include "host/sandbox_internal.h"
 
 static bool client_is_gone(int watch_fd)
@@ -113,15 +114,7 @@ int loan_send(const struct worker_loan *loan, struct iovec *parts, size_t count)
             return r;
         if (n < 0)
             continue;
-        while (message.msg_iovlen > 0 && (size_t)n >= message.msg_iov->iov_len) {
-            n -= (ssize_t)message.msg_iov->iov_len;
-            message.msg_iov++;
-            message.msg_iovlen--;
-        }
-        if (message.msg_iovlen > 0) {
-            message.msg_iov->iov_base = (char *)message.msg_iov->iov_base + n;
-            message.msg_iov->iov_len -= (size_t)n;
-        }
+        iov_advance(&message, (size_t)n);
     }
     return 0;
 }

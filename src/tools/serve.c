@@ -8,6 +8,7 @@
 #include <sys/uio.h>
 
 #include "base/cleanup.h"
+#include "base/io.h"
 #include "tools/tool.h"
 #include "wire/file.h"
 
@@ -86,15 +87,7 @@ static int send_parts(int fd, struct iovec *parts, size_t count)
             continue;
         if (n < 0)
             return -errno;
-        while (message.msg_iovlen > 0 && (size_t)n >= message.msg_iov->iov_len) {
-            n -= (ssize_t)message.msg_iov->iov_len;
-            message.msg_iov++;
-            message.msg_iovlen--;
-        }
-        if (message.msg_iovlen > 0) {
-            message.msg_iov->iov_base = (char *)message.msg_iov->iov_base + n;
-            message.msg_iov->iov_len -= (size_t)n;
-        }
+        iov_advance(&message, (size_t)n);
     }
     return 0;
 }

@@ -2,7 +2,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -112,6 +114,22 @@ static void remove_scratch(void)
     (void)rmdir(scratch);
 }
 
+static void parts_that_were_sent_are_taken_off(void)
+{
+    char data[] = "abcdef";
+
+    for (size_t n = 0; n <= 6; n++) {
+        struct iovec parts[] = { { data, 2 }, { data + 2, 0 }, { data + 2, 4 } };
+        struct msghdr message = { .msg_iov = parts, .msg_iovlen = ARRAY_SIZE(parts) };
+        char left[8] = "";
+
+        iov_advance(&message, n);
+        for (size_t i = 0; i < message.msg_iovlen; i++)
+            (void)strncat(left, message.msg_iov[i].iov_base, message.msg_iov[i].iov_len);
+        CHECK_TEXT(left, data + n);
+    }
+}
+
 int main(void)
 {
     CHECK(mkdtemp(scratch));
@@ -125,6 +143,7 @@ int main(void)
     RUN(a_file_longer_than_the_buffer_is_refused);
     RUN(an_empty_file_reads_as_empty_text);
     RUN(a_symlink_is_not_written_through);
+    RUN(parts_that_were_sent_are_taken_off);
     RUN(a_number_alone_in_a_file_is_read);
     return 0;
 }
