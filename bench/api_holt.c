@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "holt.h"
 
 enum { CALLS_MAX = 4 * 1000 * 1000, CONNECTIONS_MAX = 1000 };
@@ -38,14 +39,6 @@ struct caller {
     size_t count, max;
     float *samples; /* us */
 };
-
-static double now_us(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
-}
 
 static void sleep_until(double moment_us)
 {

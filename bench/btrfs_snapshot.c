@@ -17,8 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "clock.h"
 
 enum { ENABLE_SIMPLE_QUOTA = 4, BLOCK_BYTES = 1 << 20 };
 
@@ -28,14 +29,6 @@ struct bench {
     long changed_kib;
     long many; /* 0: one, which stays */
 };
-
-static double now_us(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
-}
 
 static void enable_quota(int dir_fd)
 {

@@ -16,11 +16,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/base64.h"
 #include "base/buf.h"
+#include "clock.h"
 #include "holt.h"
 
 #define EXEC "holt.v1.ProcessService/Exec"
@@ -45,14 +45,6 @@ struct what {
     void (*prepare)(struct bench *bench); /* once, may be NULL */
     double (*sample)(struct bench *bench);
 };
-
-static double now_us(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
-}
 
 /* Takes the request. */
 static struct holt_stream *stream_open(struct bench *bench, const char *method, json_t *request)

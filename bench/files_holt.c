@@ -14,9 +14,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "holt.h"
 
 enum { CALLERS_MAX = 64, FILE_BYTES = 1024, TEXT_MAX = 4096 };
@@ -26,14 +26,6 @@ static struct {
     const char *sandbox;
     char stat[TEXT_MAX], read[TEXT_MAX], write[TEXT_MAX];
 } bench;
-
-static double now_us(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
-}
 
 static void check(int r, const struct holt_error *error)
 {

@@ -17,18 +17,11 @@
 #include <sys/mount.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
+
 enum { EXIT_NO_MAP = 120, EXIT_NO_ROOT, EXIT_NO_PIVOT, EXIT_NO_EXEC };
-
-static double now_us(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
-}
 
 static void write_file(const char *path, const char *text)
 {

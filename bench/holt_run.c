@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "holt.h"
 
 enum { REQUEST_BYTES = 1024, LAST_BYTES = 1024, THREADS_MAX = 64 };
@@ -29,14 +29,6 @@ struct sample {
     double first_us;
     char last[LAST_BYTES]; /* the stream's last message */
 };
-
-static double now_us(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
-}
 
 static void run(struct holt *holt, const char *request, struct sample *sample)
 {

@@ -16,8 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "clock.h"
 
 enum { WORDS_MAX = 64, WORD_BYTES = 1024 };
 
@@ -29,14 +30,6 @@ struct command {
     char filled[WORDS_MAX][WORD_BYTES];
     int null_fd;
 };
-
-static double now_us(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
-}
 
 /* Copies a word with the run's own number in the place of every %d. */
 static void fill_word(char into[static WORD_BYTES], const char *word, long number)

@@ -19,9 +19,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "holt.h"
 
 enum { CALLERS_MAX = 64, LINE_BYTES = 64, SMALL_LINES = 16, LARGE_LINES = 16384 };
@@ -33,14 +33,6 @@ static struct {
     struct holt *holt;
     const char *sandbox;
 } bench;
-
-static double now_us(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
-}
 
 static void check(int r, const struct holt_error *error)
 {

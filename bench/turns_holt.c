@@ -20,9 +20,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "holt.h"
 
 #define SANDBOX "holt.v1.SandboxService/"
@@ -47,14 +47,6 @@ struct what {
     void (*prepare)(struct bench *bench); /* once, may be NULL */
     void (*sample)(struct bench *bench);
 };
-
-static double now_us(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
-}
 
 /* One call; takes the request. What it took is in *ret_us, without the JSON on this side. */
 static json_t *call(struct holt *holt, const char *method, json_t *request, double *ret_us)
