@@ -27,17 +27,6 @@ static void empty_pool(void)
     box->machine->tools.is_closed = false;
 }
 
-static unsigned idle_workers(void)
-{
-    struct file_pool *pool = &box->machine->tools;
-    unsigned count;
-
-    (void)pthread_mutex_lock(&pool->lock);
-    count = pool->idle_count;
-    (void)pthread_mutex_unlock(&pool->lock);
-    return count;
-}
-
 static struct outcome_of_tool read_until(uint64_t deadline_ms, int watch_fd)
 {
     const struct tool_value values[] = { TEXT_VALUE("/etc/origin"), NUMBER_VALUE(0),
@@ -102,7 +91,7 @@ static void a_worker_that_is_killed_ends_its_call_alone(void)
 
     stop_the_worker();
     CHECK(pthread_create(&thread, NULL, read_in_thread, &outcome) == 0);
-    EVENTUALLY(idle_workers() == 0);
+    EVENTUALLY(tool_idle_workers(box) == 0);
     CHECK(world_sh(box, "busybox killall -9 holt-tools", NULL) == 0);
     CHECK(pthread_join(thread, NULL) == 0);
     CHECK_TOOL_REFUSED(outcome, ERR_BUSY);

@@ -85,28 +85,17 @@ static void parameters_that_are_too_much_are_refused(void)
     CHECK_TOOL_REFUSED(tool_write(box, "f", text, false), ERR_INVALID);
 }
 
-static unsigned idle_workers(void)
-{
-    struct file_pool *pool = &box->machine->tools;
-    unsigned count;
-
-    (void)pthread_mutex_lock(&pool->lock);
-    count = pool->idle_count;
-    (void)pthread_mutex_unlock(&pool->lock);
-    return count;
-}
-
 static void workers_are_used_again_and_end_when_idle(void)
 {
     file_pool_prune(&box->machine->tools, UINT64_MAX);
-    CHECK(idle_workers() == 0);
+    CHECK(tool_idle_workers(box) == 0);
     for (int i = 0; i < 20; i++)
         CHECK_SAYS(tool_read(box, "/etc/origin"), false, "template");
-    CHECK(idle_workers() == 1);
+    CHECK(tool_idle_workers(box) == 1);
     file_pool_prune(&box->machine->tools, clock_wall_ms());
-    CHECK(idle_workers() == 1);
+    CHECK(tool_idle_workers(box) == 1);
     file_pool_prune(&box->machine->tools, clock_wall_ms() + 2 * FILE_IDLE_MS);
-    CHECK(idle_workers() == 0);
+    CHECK(tool_idle_workers(box) == 0);
 }
 
 enum { CALLERS = 24, CALLS_EACH = 20 }; /* more than there are workers */
@@ -136,7 +125,7 @@ static void many_callers_get_their_own_answers(void)
     }
     for (int i = 0; i < CALLERS; i++)
         CHECK(pthread_join(threads[i], NULL) == 0);
-    CHECK(idle_workers() <= FILE_WORKERS_MAX);
+    CHECK(tool_idle_workers(box) <= FILE_WORKERS_MAX);
 }
 
 static void nothing_is_done_in_a_sandbox_that_is_not_active(void)

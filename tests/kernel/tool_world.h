@@ -2,6 +2,7 @@
 #pragma once
 
 #include "host/reactor.h"
+#include "host/sandbox_internal.h"
 #include "host/tool_worker.h"
 #include "kernel/host_world.h"
 
@@ -21,6 +22,17 @@
     {                                                                                              \
         .type = TOOL_FLAG, .number = (given)                                                       \
     }
+
+static inline unsigned tool_idle_workers(struct sandbox *sandbox)
+{
+    struct file_pool *pool = &sandbox->machine->tools;
+    unsigned count;
+
+    (void)pthread_mutex_lock(&pool->lock);
+    count = pool->idle_count;
+    (void)pthread_mutex_unlock(&pool->lock);
+    return count;
+}
 
 /* What a call came to; the caller ends the answer. */
 struct outcome_of_tool {
