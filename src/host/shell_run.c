@@ -14,9 +14,8 @@
 #include "base/cleanup.h"
 #include "base/xalloc.h"
 #include "host/process_internal.h"
-#include "host/shell_file.h"
-#include "host/shell_internal.h"
 #include "host/shell_link.h"
+#include "host/shell_turn.h"
 #include "wire/message.h"
 
 enum {
@@ -26,38 +25,6 @@ enum {
     DRAIN_MS = 10 * 1000, /* more than the guest takes to end a command */
     NO_CANCEL = -2        /* in place of a descriptor: the command is being ended already */
 };
-
-enum run_state {
-    RUN_QUEUED,
-    RUN_WAITING, /* it is its turn, but the process has a command of an earlier life */
-    RUN_RESTORING,
-    RUN_RUNNING,
-    RUN_ENDED,
-};
-
-struct shell_run {
-    struct sandbox *sandbox; /* referenced, attached */
-    struct shell *shell;     /* referenced */
-    struct shell_run *next;
-    struct process *process; /* referenced, from its turn on */
-    int event_fd;
-    char *text;
-    bool is_hidden;
-    bool is_told; /* STARTED was given */
-    bool has_restored;
-    enum run_state state;
-    enum shell_kind kind; /* of a process that was started for it */
-    uint64_t deadline_ms; /* 0: none */
-    uint64_t started_ms;
-    bool is_timed_out; /* and the guest was told */
-    atomic_bool is_canceled;
-    struct shell_end_info end;
-};
-
-static struct shell_link *link_of(const struct shell_run *run)
-{
-    return run->process->shell;
-}
 
 /* --- queue ----------------------------------------------------------------------------------- */
 
@@ -198,154 +165,7 @@ static int wait_event(const struct shell_run *run, int watch_fd)
     return 0;
 }
 
-/* --- the process ----------------------------------------------------------------------------- */
-
-static void use_process(struct shell_run *run, struct process *process)
-{
-    process_unref(run->process);
-    run->process = process;
-    (void)pthread_mutex_lock(&process->machine->lock);
-    link_of(run)->event_fd = run->event_fd;
-    (void)pthread_mutex_unlock(&process->machine->lock);
-}
-
-static void let_process_go(struct shell_run *run)
-{
-    if (!run->process)
-        return;
-    (void)pthread_mutex_lock(&run->process->machine->lock);
-    link_of(run)->event_fd = -EBADF;
-    (void)pthread_mutex_unlock(&run->process->machine->lock);
-    process_unref(TAKE_PTR(run->process));
-}
-
-/* Gives the process a command, while it cannot be moved or frozen. */
-static int give(struct shell_run *run, const char *text, bool is_hidden, struct err *err)
-{
-    cleanup_with(buf_done) struct buf out = BUF_INIT(FRAME_FROM_DAEMON_MAX);
-    struct message_shell_run message = { .is_hidden = is_hidden,
-                                         .text = text,
-                                         .text_len = strlen(text) };
-    struct machine *machine = run->process->machine;
-    struct shell_link *link = link_of(run);
-    int r;
-
-    (void)pthread_mutex_lock(&machine->lock);
-    message.command = ++link->command;
-    link->is_busy = true;
-    for (int i = 0; i < SHELL_STREAMS; i++) {
-        buf_clear(&link->out[i].data);
-        link->out[i].acked = link->out[i].received;
-    }
-    (void)pthread_mutex_unlock(&machine->lock);
-    r = message_put_shell_run(&out, run->process->number, &message);
-    if (r == 0)
-        r = channel_send(&machine->channel, &out, NULL, 0);
-    if (r == -EPIPE || r == -ECONNRESET)
-        return err_set(err, ERR_UNAVAILABLE, "shell '%s' has ended with the machine it ran on",
-                       run->shell->name);
-    return r < 0 ? err_sys(err, r, "send a command to shell '%s'", run->shell->name) : 0;
-}
-
-static bool is_dormant(struct shell_run *run)
-{
-    bool is;
-
-    (void)pthread_mutex_lock(&run->sandbox->lock);
-    is = run->shell->is_dormant;
-    (void)pthread_mutex_unlock(&run->sandbox->lock);
-    return is;
-}
-
-static int begin(struct shell_run *run, struct err *err)
-{
-    cleanup_with(buf_done) struct buf state = BUF_INIT(SHELL_STATE_MAX);
-
-    if (!run->has_restored && is_dormant(run) &&
-        shell_file_read_now(run->sandbox, run->shell->name, &state) == 0) {
-        run->state = RUN_RESTORING;
-        return give(run, state.data, true, err);
-    }
-    run->state = RUN_RUNNING;
-    if (!run->is_hidden) {
-        (void)pthread_mutex_lock(&run->sandbox->lock);
-        run->shell->is_dormant = false;
-        run->shell->commands++;
-        run->shell->is_changed = true;
-        (void)pthread_mutex_unlock(&run->sandbox->lock);
-    }
-    return give(run, run->text, run->is_hidden, err);
-}
-
-static int spawn(struct shell_run *run, enum shell_kind kind, struct err *err)
-{
-    struct process *process;
-    int r;
-
-    run->kind = kind;
-    r = shell_spawn(run->sandbox, run->shell, kind, &process, err);
-
-    if (r < 0)
-        return r;
-    use_process(run, process);
-    return begin(run, err);
-}
-
-static bool is_process_busy(const struct shell_run *run)
-{
-    bool is;
-
-    (void)pthread_mutex_lock(&run->process->machine->lock);
-    is = link_of(run)->is_busy && !run->process->is_over;
-    (void)pthread_mutex_unlock(&run->process->machine->lock);
-    return is;
-}
-
-/* The kind that the remembered state is for, or bash, where there is one. */
-static enum shell_kind wanted_kind(struct shell_run *run)
-{
-    bool is_sh;
-
-    (void)pthread_mutex_lock(&run->sandbox->lock);
-    is_sh = run->shell->is_dormant && run->shell->kind == SHELL_SH;
-    (void)pthread_mutex_unlock(&run->sandbox->lock);
-    return is_sh ? SHELL_SH : SHELL_BASH;
-}
-
-static bool is_listed(struct shell_run *run)
-{
-    bool is;
-
-    (void)pthread_mutex_lock(&run->sandbox->lock);
-    is = shell_find(run->sandbox, run->shell->name) == run->shell;
-    (void)pthread_mutex_unlock(&run->sandbox->lock);
-    return is;
-}
-
-/* It is our turn. */
-static int take_turn(struct shell_run *run, struct err *err)
-{
-    struct machine *machine = NULL;
-    struct process *process;
-    int r = sandbox_pass(run->sandbox, &machine, err);
-
-    if (r < 0)
-        return r;
-    if (!is_listed(run)) {
-        sandbox_passed(run->sandbox, machine);
-        return err_set(err, ERR_BUSY, "shell '%s' was removed", run->shell->name);
-    }
-    process = shell_live_process(run->sandbox, run->shell);
-    if (process) {
-        use_process(run, process);
-        run->has_restored = true;
-        run->state = RUN_WAITING;
-        if (!is_process_busy(run))
-            r = begin(run, err);
-    }
-    sandbox_passed(run->sandbox, machine);
-    return process ? r : spawn(run, wanted_kind(run), err);
-}
+/* --- events ---------------------------------------------------------------------------------- */
 
 static int send_numbers(struct shell_run *run, enum frame_type type, uint64_t first,
                         uint64_t second)
@@ -355,16 +175,14 @@ static int send_numbers(struct shell_run *run, enum frame_type type, uint64_t fi
 
 static void interrupt(struct shell_run *run)
 {
-    (void)send_numbers(run, FRAME_SHELL_INTERRUPT, link_of(run)->command, 0);
+    (void)send_numbers(run, FRAME_SHELL_INTERRUPT, shell_run_link(run)->command, 0);
 }
-
-/* --- events ---------------------------------------------------------------------------------- */
 
 /* Locked. Takes what fits; true if there was any. The stream to acknowledge is in *ret_ack. */
 static bool take_output(struct shell_run *run, void *data, size_t size, struct shell_event *ret,
                         int *ret_ack)
 {
-    struct shell_link *link = link_of(run);
+    struct shell_link *link = shell_run_link(run);
 
     for (int i = 0; i < SHELL_STREAMS; i++) {
         struct buf *from = &link->out[i].data;
@@ -390,11 +208,11 @@ static bool take_output(struct shell_run *run, void *data, size_t size, struct s
 static void set_end(struct shell_run *run)
 {
     const struct process_end *end = &run->process->end;
-    const struct message_shell_done *done = &link_of(run)->done;
+    const struct message_shell_done *done = &shell_run_link(run)->done;
 
     run->end = (struct shell_end_info){ .is_timed_out = run->is_timed_out,
                                         .duration_ms = clock_ms() - run->started_ms };
-    run->end.is_shell_ended = run->process->is_over && link_of(run)->is_busy;
+    run->end.is_shell_ended = run->process->is_over && shell_run_link(run)->is_busy;
     if (!run->end.is_shell_ended) {
         run->end.exit_code = run->is_timed_out ? EXIT_TIMED_OUT : done->status;
         return;
@@ -415,15 +233,15 @@ static enum news get_news(struct shell_run *run, void *data, size_t size, struct
     (void)pthread_mutex_lock(&machine->lock);
     if (take_output(run, data, size, ret, &ack)) {
         news = NEWS_OUTPUT;
-    } else if (!link_of(run)->is_busy || run->process->is_over) {
-        news = link_of(run)->is_busy ? NEWS_OVER : NEWS_DONE;
+    } else if (!shell_run_link(run)->is_busy || run->process->is_over) {
+        news = shell_run_link(run)->is_busy ? NEWS_OVER : NEWS_DONE;
         set_end(run);
     }
     (void)pthread_mutex_unlock(&machine->lock);
     /* If the guest is gone its end is on the way. */
     if (ack >= 0)
         (void)send_numbers(run, FRAME_ACK, (uint64_t)ack,
-                           link_of(run)->out[ack - STREAM_SHELL_STDOUT].acked);
+                           shell_run_link(run)->out[ack - STREAM_SHELL_STDOUT].acked);
     return news;
 }
 
@@ -452,21 +270,21 @@ static int go_on(struct shell_run *run, enum news news, struct err *err)
 {
     if (news == NEWS_OVER && is_missing(run)) {
         if (run->kind == SHELL_BASH && run->process->end.exit_code == EXIT_NOT_FOUND)
-            return spawn(run, SHELL_SH, err);
+            return turn_spawn(run, SHELL_SH, err);
         return refuse_start(run, err);
     }
     if (run->state == RUN_RUNNING) {
-        if (news == NEWS_DONE && link_of(run)->done.how == SHELL_NOT_RUN)
+        if (news == NEWS_DONE && shell_run_link(run)->done.how == SHELL_NOT_RUN)
             return err_set(err, ERR_BUSY, "shell '%s' is busy at its terminal", run->shell->name);
         return 1;
     }
     if (news == NEWS_OVER && run->state == RUN_WAITING)
-        return spawn(run, wanted_kind(run), err);
+        return turn_spawn(run, turn_wanted_kind(run), err);
     if (news == NEWS_OVER)
         return err_set(err, ERR_BUSY, "shell '%s' ended while it was restored: %.100s",
                        run->shell->name, run->end.reason);
     run->has_restored = true;
-    return begin(run, err);
+    return turn_begin(run, err);
 }
 
 /* At the deadline: a command that runs is interrupted, and its end comes soon. */
@@ -497,7 +315,7 @@ static int advance_queue(struct shell_run *run, int watch_fd, struct err *err)
         if (r < 0)
             return r;
     }
-    return take_turn(run, err);
+    return turn_take(run, err);
 }
 
 int shell_run_next(struct shell_run *run, int watch_fd, void *data, size_t size,
@@ -563,9 +381,9 @@ void shell_run_free(struct shell_run *run)
 {
     if (!run)
         return;
-    if ((run->state == RUN_RUNNING || run->state == RUN_RESTORING) && is_process_busy(run))
+    if ((run->state == RUN_RUNNING || run->state == RUN_RESTORING) && turn_is_process_busy(run))
         drain(run);
-    let_process_go(run);
+    turn_let_process_go(run);
     leave_queue(run);
     sandbox_detach(run->sandbox, NULL);
     shell_unref(run->shell);
@@ -616,16 +434,16 @@ int shell_run_hidden(struct sandbox *sandbox, struct shell *shell, const char *t
         return -EBUSY;
     }
     sandbox_attach(sandbox);
-    use_process(run, process);
+    turn_use_process(run, process);
     run->has_restored = true;
     run->state = RUN_WAITING;
     r = run->event_fd < 0 ? -EMFILE : 0;
-    if (r == 0 && is_process_busy(run))
+    if (r == 0 && turn_is_process_busy(run))
         r = -EBUSY;
     if (r == 0) {
         struct err ignored;
 
-        r = begin(run, &ignored);
+        r = turn_begin(run, &ignored);
     }
     if (r == 0)
         r = follow_hidden(run, output);
