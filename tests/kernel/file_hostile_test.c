@@ -9,16 +9,6 @@
 
 static struct sandbox *box;
 
-/* How many workers the sandbox itself sees. */
-static int workers(void)
-{
-    cleanup_with(buf_done) struct buf said = BUF_INIT(4096);
-
-    CHECK(world_sh(box, "busybox pidof holt-files | busybox wc -w", &said) == 0);
-    CHECK(buf_add(&said, "", 1) == 0);
-    return (int)strtol(said.data, NULL, 10);
-}
-
 /* --- what happens to workers ------------------------------------------------------------------ */
 
 static void a_worker_that_is_killed_ends_its_call_alone(void)
@@ -47,12 +37,12 @@ static void a_worker_that_is_stopped_goes_with_its_call(void)
     const struct file_request stat = { .type = FILE_STAT, .path = "/" };
     struct file_call *call = call_open(box);
     struct err err = { 0 };
-    int before = workers();
+    int before = world_running(box, "holt-files");
 
     CHECK(world_sh(box, "busybox killall -STOP holt-files", NULL) == 0);
     CHECK_OK(file_call_ask(call, &stat, &err), &err);
     file_call_close(call);
-    EVENTUALLY(workers() < before);
+    EVENTUALLY(world_running(box, "holt-files") < before);
     CHECK(world_sh(box, "busybox killall -9 holt-files; true", NULL) == 0);
 }
 

@@ -144,6 +144,18 @@ static inline int world_sh(struct sandbox *sandbox, const char *command, struct 
     return event.end.exit_code;
 }
 
+/* How many processes of this name the sandbox itself sees. */
+static inline int world_running(struct sandbox *sandbox, const char *name)
+{
+    cleanup_with(buf_done) struct buf said = BUF_INIT(4096);
+    char command[128];
+
+    (void)snprintf(command, sizeof(command), "busybox pidof %s | busybox wc -w", name);
+    CHECK(world_sh(sandbox, command, &said) == 0);
+    CHECK(buf_add(&said, "", 1) == 0);
+    return (int)strtol(said.data, NULL, 10);
+}
+
 /* What a file of the sandbox says, without the newline; "" when it is not there. */
 static inline const char *world_cat(struct sandbox *sandbox, const char *path)
 {

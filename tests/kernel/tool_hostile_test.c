@@ -11,15 +11,6 @@
 
 static struct sandbox *box;
 
-static int workers(void)
-{
-    cleanup_with(buf_done) struct buf said = BUF_INIT(4096);
-
-    CHECK(world_sh(box, "busybox pidof holt-tools | busybox wc -w", &said) == 0);
-    CHECK(buf_add(&said, "", 1) == 0);
-    return (int)strtol(said.data, NULL, 10);
-}
-
 /* All workers go, and new ones may come. */
 static void empty_pool(void)
 {
@@ -55,7 +46,7 @@ static void stop_the_worker(void)
 static void nobody_inside_looks_into_a_worker(void)
 {
     CHECK_SAYS(tool_read(box, "/etc/origin"), false, "template");
-    CHECK(workers() > 0);
+    CHECK(world_running(box, "holt-tools") > 0);
     CHECK(world_sh(box,
                    "for p in $(busybox pidof holt-tools); do "
                    "cat /proc/$p/environ && exit 1; cat /proc/$p/maps && exit 1; "
@@ -102,7 +93,7 @@ static void a_worker_that_was_killed_while_it_waited_is_not_missed(void)
 {
     CHECK_SAYS(tool_read(box, "/etc/origin"), false, "template");
     CHECK(world_sh(box, "busybox killall -9 holt-tools", NULL) == 0);
-    EVENTUALLY(workers() == 0);
+    EVENTUALLY(world_running(box, "holt-tools") == 0);
     CHECK_SAYS(tool_read(box, "/etc/origin"), false, "template");
 }
 
@@ -114,7 +105,7 @@ static void a_worker_that_is_stopped_is_killed_when_time_is_over(void)
     outcome = read_until(clock_ms() + 100, -1);
     CHECK(outcome.r == -ETIMEDOUT, "(%d)", outcome.r);
     CHECK_TOOL_REFUSED(outcome, ERR_DEADLINE);
-    EVENTUALLY(workers() == 0);
+    EVENTUALLY(world_running(box, "holt-tools") == 0);
     CHECK_SAYS(tool_read(box, "/etc/origin"), false, "template");
 }
 
@@ -126,7 +117,7 @@ static void a_worker_that_is_stopped_is_killed_when_the_client_goes(void)
     (void)close(client[1]);
     stop_the_worker();
     CHECK(read_until(0, client[0]).r == -ECANCELED);
-    EVENTUALLY(workers() == 0);
+    EVENTUALLY(world_running(box, "holt-tools") == 0);
     (void)close(client[0]);
 }
 
