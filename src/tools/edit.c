@@ -275,6 +275,9 @@ static int replace_found(struct editing *editing, const struct tool_edit *edit, 
         const struct tool_text content = { editing->content.data, editing->content.len };
 
         edit_explain_miss(editing->path, which, &content, &edit->old_text, editing->reply);
+        if (editing->replaced > 0)
+            (void)buf_add_str(&editing->reply->content,
+                              "(shown as the edits before it would have left it)\n");
         return -ENOENT;
     }
     if (hits.count > 1 && !edit->all) {

@@ -247,6 +247,9 @@ static void all_edits_are_made_or_none(void)
     (void)edit_all("m", edits, ARRAY_SIZE(edits));
     CHECK(is_error());
     CHECK(strncmp(reply.content.data, "Edit 2 of 3: old_string was not found in '", 42) == 0);
+    CHECK_CONTAINS(reply.content.data, "     1\t1\n     2\ttwo\n     3\tthree\n"
+                                       "(shown as the edits before it would have left it)\n");
+    CHECK(!strstr(edit_all("m", edits + 1, 2), "before it"));
     CHECK_CONTAINS(edit_all("m", twice, ARRAY_SIZE(twice)),
                    "Edit 2 of 2: old_string occurs 2 times in '");
     CHECK_CONTAINS(edit_all("m", same, ARRAY_SIZE(same)),
