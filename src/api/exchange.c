@@ -155,8 +155,8 @@ static int access_check(const struct exchange *exchange, struct err *err)
     return err_set(err, ERR_DENIED, "this token may only look");
 }
 
-static int timeout_read(struct exchange *exchange, struct MHD_Connection *connection,
-                        struct err *err)
+int exchange_read_timeout(struct exchange *exchange, struct MHD_Connection *connection,
+                          struct err *err)
 {
     const char *text = header_get(connection, "Connect-Timeout-Ms");
     uint64_t ms = 0;
@@ -192,7 +192,7 @@ static enum MHD_Result call_begin(struct exchange *exchange, struct MHD_Connecti
     }
     exchange->is_failed = access_check(exchange, &exchange->err) < 0 ||
                           headers_check(exchange, connection, &exchange->err) < 0 ||
-                          timeout_read(exchange, connection, &exchange->err) < 0;
+                          exchange_read_timeout(exchange, connection, &exchange->err) < 0;
     if (exchange->route->upload && !exchange->is_failed) {
         exchange->intake = upload_intake_new(exchange->route->upload, &exchange->call);
         guarded_set_deadline(exchange->guarded, exchange->deadline_ns, true);
@@ -232,19 +232,32 @@ static bool framing_is_plain(struct MHD_Connection *connection)
     return framing.hosts <= 1 && framing.lengths + framing.encodings <= 1 && !framing.is_strange;
 }
 
+const struct refusal *exchange_check_door(const struct exchange *exchange,
+                                          struct MHD_Connection *connection, const char *host,
+                                          bool is_anybody)
+{
+    const struct door *door = &exchange->listener->door;
+
+    if (!framing_is_plain(connection))
+        return &refuse_framing;
+    if (!door_knows_host(door, host))
+        return &refuse_host;
+    if (!is_anybody && !door_knows_origin(door, header_get(connection, MHD_HTTP_HEADER_ORIGIN)))
+        return &refuse_origin;
+    return NULL;
+}
+
 /* Why a request is not let in, or NULL. What it asks for plays no part, so that strangers learn
  * nothing but that they are. */
 static const struct refusal *door_check(struct exchange *exchange,
                                         struct MHD_Connection *connection, bool is_open)
 {
     const struct listener *listener = exchange->listener;
+    const struct refusal *refusal = exchange_check_door(
+        exchange, connection, header_get(connection, MHD_HTTP_HEADER_HOST), false);
 
-    if (!framing_is_plain(connection))
-        return &refuse_framing;
-    if (!door_knows_host(&listener->door, header_get(connection, MHD_HTTP_HEADER_HOST)))
-        return &refuse_host;
-    if (!door_knows_origin(&listener->door, header_get(connection, MHD_HTTP_HEADER_ORIGIN)))
-        return &refuse_origin;
+    if (refusal)
+        return refusal;
     exchange->access = ACCESS_FULL;
     if (!listener->is_local && !is_open)
         exchange->access = token_store_match(listener->tokens,
@@ -252,20 +265,36 @@ static const struct refusal *door_check(struct exchange *exchange,
     return exchange->access == ACCESS_NONE ? &refuse_token : NULL;
 }
 
-enum MHD_Result exchange_begin(const struct listener *listener, struct MHD_Connection *connection,
-                               const char *path, const char *verb, struct exchange **ret)
+struct exchange *exchange_new(const struct listener *listener, const char *target)
 {
-    const struct page *page = page_find(path, verb);
     struct exchange *exchange = xcalloc(1, sizeof(*exchange));
 
     exchange->listener = listener;
+    exchange->target = xstrdup(target);
+    return exchange;
+}
+
+bool exchange_is_new(const struct exchange *exchange)
+{
+    return !exchange->is_begun;
+}
+
+enum MHD_Result exchange_begin(struct exchange *exchange, struct MHD_Connection *connection,
+                               const char *path, const char *verb)
+{
+    const struct page *page = page_find(path, verb);
+
+    exchange->is_begun = true;
     exchange->body.max = BODY_MAX;
     exchange->deadline_ns = GUARD_FOREVER;
     exchange->started_ns = guard_clock_ns();
     exchange->guarded =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
     guarded_allow(exchange->guarded, GUARD_BODY_MS);
-    *ret = exchange;
+    if (exchange_is_e2b(exchange, connection, path, verb)) {
+        exchange_begin_e2b(exchange);
+        return MHD_YES;
+    }
     exchange->refusal = door_check(exchange, connection, page && page->is_open);
     exchange->is_stranger = exchange->refusal != NULL;
     if (exchange->refusal)
@@ -281,7 +310,7 @@ enum MHD_Result exchange_begin(const struct listener *listener, struct MHD_Conne
 
 /* A refused body is read to its end all the same: a client that is still writing would see a broken
  * pipe in place of the reason. */
-static enum MHD_Result discard(struct exchange *exchange, size_t len)
+enum MHD_Result exchange_discard(struct exchange *exchange, size_t len)
 {
     size_t most = exchange->is_stranger ? STRANGER_MAX : DISCARD_MAX;
 
@@ -291,11 +320,14 @@ static enum MHD_Result discard(struct exchange *exchange, size_t len)
 
 enum MHD_Result exchange_receive(struct exchange *exchange, const char *data, size_t len)
 {
+    if (exchange->e2b)
+        return exchange_receive_e2b(exchange, data, len);
     if (exchange->intake)
-        return exchange_receive_upload(exchange, data, len) ? MHD_YES : discard(exchange, len);
+        return exchange_receive_upload(exchange, data, len) ? MHD_YES
+                                                            : exchange_discard(exchange, len);
     guarded_extend(exchange->guarded, len);
     if (exchange->page || exchange->refusal || exchange->is_failed)
-        return discard(exchange, len);
+        return exchange_discard(exchange, len);
     if (buf_add(&exchange->body, data, len) < 0) {
         exchange->is_failed = true;
         (void)too_large(exchange, &exchange->err);
@@ -304,10 +336,10 @@ enum MHD_Result exchange_receive(struct exchange *exchange, const char *data, si
     return MHD_YES;
 }
 
-/* The one message of a stream's request. */
-static int envelope_unwrap(const struct buf *body, size_t max, struct envelope *ret,
-                           struct err *err)
+int exchange_unwrap(const struct exchange *exchange, size_t max, struct envelope *ret,
+                    struct err *err)
 {
+    const struct buf *body = &exchange->body;
     long size = envelope_parse_up_to(body->data, body->len, max, ret);
 
     if (size == -EMSGSIZE)
@@ -324,8 +356,8 @@ static int request_parse(const struct exchange *exchange, json_t **ret, struct e
     struct envelope message = { .payload = exchange->body.data, .len = exchange->body.len };
 
     if (exchange->route->stream) {
-        int r = envelope_unwrap(
-            &exchange->body, exchange->route->is_large ? ENVELOPE_LARGE_MAX : ENVELOPE_PAYLOAD_MAX,
+        int r = exchange_unwrap(
+            exchange, exchange->route->is_large ? ENVELOPE_LARGE_MAX : ENVELOPE_PAYLOAD_MAX,
             &message, err);
 
         if (r < 0)
@@ -406,6 +438,8 @@ enum MHD_Result exchange_answer(struct exchange *exchange, struct MHD_Connection
 {
     if (exchange->is_answered)
         return MHD_NO;
+    if (exchange->e2b)
+        return exchange_answer_e2b(exchange);
     if (exchange->page)
         return page_answer(exchange, connection);
     if (exchange->refusal)
@@ -424,8 +458,11 @@ void exchange_free(struct exchange *exchange)
 {
     if (!exchange)
         return;
-    guarded_set_deadline(exchange->guarded, GUARD_FOREVER, false);
-    guarded_allow(exchange->guarded, GUARD_IDLE_MS);
+    if (exchange->guarded) {
+        guarded_set_deadline(exchange->guarded, GUARD_FOREVER, false);
+        guarded_allow(exchange->guarded, GUARD_IDLE_MS);
+    }
+    exchange_free_e2b(exchange);
     exchange_count(exchange, ERR_CANCELED); /* by a client that went away */
     if (exchange->raw_stream)
         exchange->raw_stream->ops->close(exchange->raw_stream);
@@ -433,5 +470,6 @@ void exchange_free(struct exchange *exchange)
         exchange->raw_upload->ops->close(exchange->raw_upload);
     upload_intake_free(exchange->intake);
     buf_done(&exchange->body);
+    free(exchange->target);
     free(exchange);
 }

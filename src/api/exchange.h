@@ -24,9 +24,15 @@ struct listener {
     struct mcp_sessions *mcp;
 };
 
-/* The header is here. Makes *ret, unless the request is refused and answered at once. */
-enum MHD_Result exchange_begin(const struct listener *listener, struct MHD_Connection *connection,
-                               const char *path, const char *verb, struct exchange **ret);
+/* The first line is here; target is what it asks for, as the client wrote it. */
+struct exchange *exchange_new(const struct listener *listener, const char *target);
+
+/* Whether its header was not yet seen. */
+bool exchange_is_new(const struct exchange *exchange);
+
+/* The header is here. */
+enum MHD_Result exchange_begin(struct exchange *exchange, struct MHD_Connection *connection,
+                               const char *path, const char *verb);
 
 /* Some bytes of the body are here. */
 enum MHD_Result exchange_receive(struct exchange *exchange, const char *data, size_t len);

@@ -12,6 +12,8 @@
 #include "base/buf.h"
 #include "base/err.h"
 
+struct e2b_request;
+struct envelope;
 struct guarded;
 struct listener;
 struct page;
@@ -26,11 +28,14 @@ enum mcp_verb { MCP_NONE, MCP_POST, MCP_DELETE, MCP_OTHER };
 
 struct exchange {
     const struct listener *listener;
+    char *target; /* as the client wrote it */
+    bool is_begun;
     struct guarded *guarded; /* its connection */
     const struct page *page; /* at most one of these three; none: a page that does not exist */
     const struct route *route;
     const struct refusal *refusal;
     enum mcp_verb mcp_verb;
+    struct e2b_request *e2b; /* NULL: it is none of E2B's */
     enum token_access access;
     bool is_stranger; /* refused at the door */
     struct call call;
@@ -75,6 +80,31 @@ enum MHD_Result exchange_answer_stream(struct exchange *exchange, struct MHD_Con
                                        const json_t *request);
 enum MHD_Result exchange_answer_raw(struct exchange *exchange, struct MHD_Connection *connection,
                                     const json_t *request);
+
+/* Why a request is not let in whatever it asks for, or NULL. host is the name it says it is for,
+ * and a web page that it comes from must be known unless anybody's may call. */
+const struct refusal *exchange_check_door(const struct exchange *exchange,
+                                          struct MHD_Connection *connection, const char *host,
+                                          bool is_anybody);
+
+/* Takes the client's Connect-Timeout-Ms, from when the request came. */
+int exchange_read_timeout(struct exchange *exchange, struct MHD_Connection *connection,
+                          struct err *err);
+
+/* A piece of a body that nobody wants. */
+enum MHD_Result exchange_discard(struct exchange *exchange, size_t len);
+
+/* The one message of a stream's request. */
+int exchange_unwrap(const struct exchange *exchange, size_t max, struct envelope *ret,
+                    struct err *err);
+
+/* Whether a request is one of E2B's, and then its life. */
+bool exchange_is_e2b(struct exchange *exchange, struct MHD_Connection *connection, const char *path,
+                     const char *verb);
+void exchange_begin_e2b(struct exchange *exchange);
+enum MHD_Result exchange_receive_e2b(struct exchange *exchange, const char *data, size_t len);
+enum MHD_Result exchange_answer_e2b(struct exchange *exchange);
+void exchange_free_e2b(struct exchange *exchange);
 
 /* Whether a request is one of the Model Context Protocol, and its answer. */
 bool exchange_is_mcp(const char *path, const char *verb, enum mcp_verb *ret);

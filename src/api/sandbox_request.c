@@ -28,7 +28,7 @@ static int action_get(const json_t *object, const char *name, enum sandbox_actio
     int r = field_text(object, name, &text, err);
 
     if (r == 0 && text && !sandbox_action_parse(text, ret))
-        return err_set(err, ERR_INVALID, "field '%s' must be kill or pause", name);
+        return err_set(err, ERR_INVALID, "field '%s' must be kill, pause or stop", name);
     return r;
 }
 

@@ -54,6 +54,12 @@ struct api {
     char tcp_address[64];
 };
 
+static void *on_target(void *cls, const char *target, struct MHD_Connection *connection)
+{
+    (void)connection;
+    return exchange_new(cls, target);
+}
+
 /* The parameters are libmicrohttpd's. It calls once for the header, then with each piece of the
  * body, then once more with nothing. */
 // NOLINTNEXTLINE(readability-function-size)
@@ -64,12 +70,9 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
     struct exchange *exchange = *slot;
     enum MHD_Result result;
 
-    (void)version;
-    if (!exchange) {
-        result = exchange_begin(cls, connection, path, verb, &exchange);
-        *slot = exchange;
-        return result;
-    }
+    (void)cls, (void)version;
+    if (exchange_is_new(exchange))
+        return exchange_begin(exchange, connection, path, verb);
     if (*len == 0)
         return exchange_answer(exchange, connection);
     result = exchange_receive(exchange, data, *len);
@@ -155,7 +158,8 @@ static int server_start(struct server *server, int fd, struct err *err)
         is_local ? 0U : (unsigned)CONNECTIONS_PER_CLIENT + CONNECTIONS_SPARE,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES, MHD_OPTION_THREAD_STACK_SIZE,
         (size_t)THREAD_STACK_BYTES, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_COMPLETED,
-        on_completed, NULL, MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_ARRAY,
+        on_completed, NULL, MHD_OPTION_URI_LOG_CALLBACK, on_target, &server->listener,
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_ARRAY,
         is_tls ? tls_options : tls_options + ARRAY_SIZE(tls_options) - 1, MHD_OPTION_END);
     if (server->daemon)
         return 0;

@@ -21,6 +21,7 @@
 _Static_assert((int)TOKEN_HASH_BYTES == (int)SHA256_DIGEST_LENGTH, "tokens are kept as SHA-256");
 
 #define SECRET_PREFIX "holt_"
+#define E2B_PREFIX "e2b_"
 
 enum { SECRET_BYTES = 32 };
 
@@ -128,16 +129,37 @@ static enum token_access match(struct token_store *store, const unsigned char *h
     return access;
 }
 
-enum token_access token_store_match(struct token_store *store, const char *header)
+static enum token_access match_text(struct token_store *store, const char *token)
 {
     unsigned char hash[TOKEN_HASH_BYTES];
     enum token_access access;
 
-    hash_text(bearer_of(header), hash);
+    hash_text(token, hash);
     (void)pthread_rwlock_rdlock(&store->lock);
     access = match(store, hash, now_ms());
     (void)pthread_rwlock_unlock(&store->lock);
     return access;
+}
+
+enum token_access token_store_match(struct token_store *store, const char *header)
+{
+    return match_text(store, bearer_of(header));
+}
+
+/* The digits may be those of the main token, which has no prefix, or of any other. */
+enum token_access token_store_match_key(struct token_store *store, const char *key)
+{
+    char secret[TOKEN_SECRET_SIZE];
+    enum token_access access;
+
+    if (strncmp(key, E2B_PREFIX, strlen(E2B_PREFIX)) != 0)
+        return match_text(store, key);
+    key += strlen(E2B_PREFIX);
+    (void)snprintf(secret, sizeof(secret), SECRET_PREFIX "%.64s", key);
+    access = match_text(store, key);
+    return access != ACCESS_NONE || strlen(key) != 2 * (size_t)SECRET_BYTES
+               ? access
+               : match_text(store, secret);
 }
 
 /* A list of our own, without those that have expired and without this id (NULL: with all). Nobody

@@ -52,6 +52,10 @@ void token_store_add_main(struct token_store *store, const char *token);
  * fits: how long it takes says nothing about any of them. */
 enum token_access token_store_match(struct token_store *store, const char *header);
 
+/* The same for a bare token, also in the form that E2B's clients insist on: "e2b_" and its
+ * hexadecimal digits. */
+enum token_access token_store_match_key(struct token_store *store, const char *key);
+
 struct token_spec {
     const char *label; /* NULL: none */
     bool is_read_only;

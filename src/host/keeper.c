@@ -30,7 +30,7 @@ struct keeper {
 };
 
 /* What is to be done with a sandbox now, and when to look again. */
-enum duty { DUTY_NONE, DUTY_NOTE_LOSS, DUTY_KILL, DUTY_PAUSE };
+enum duty { DUTY_NONE, DUTY_NOTE_LOSS, DUTY_KILL, DUTY_PAUSE, DUTY_STOP };
 
 static bool is_machine_gone(struct machine *machine)
 {
@@ -44,6 +44,8 @@ static bool is_machine_gone(struct machine *machine)
 
 static enum duty duty_of_action(enum sandbox_action action)
 {
+    if (action == ACTION_STOP)
+        return DUTY_STOP;
     return action == ACTION_PAUSE ? DUTY_PAUSE : DUTY_KILL;
 }
 
@@ -93,21 +95,24 @@ static void doom_processes(struct sandbox *sandbox)
 /* Which of its times is over, and what becomes of it. */
 static void tell_expired(struct sandbox *sandbox, enum duty duty)
 {
+    enum sandbox_action action = ACTION_KILL;
     bool is_old;
 
+    if (duty != DUTY_KILL)
+        action = duty == DUTY_PAUSE ? ACTION_PAUSE : ACTION_STOP;
     (void)pthread_mutex_lock(&sandbox->lock);
     is_old = sandbox->info.expires_ms && sandbox->info.expires_ms <= clock_wall_ms();
     (void)pthread_mutex_unlock(&sandbox->lock);
     sandbox_event(sandbox, EVENT_SANDBOX_EXPIRED,
                   json_pack("{s:s, s:s}", "time", is_old ? "ttl" : "idle", "action",
-                            sandbox_action_name(duty == DUTY_PAUSE ? ACTION_PAUSE : ACTION_KILL)));
+                            sandbox_action_name(action)));
 }
 
 static void fulfil(struct sandbox *sandbox, enum duty duty)
 {
     struct err err = { 0 };
 
-    if (duty == DUTY_KILL || duty == DUTY_PAUSE)
+    if (duty == DUTY_KILL || duty == DUTY_PAUSE || duty == DUTY_STOP)
         tell_expired(sandbox, duty);
 
     if (duty == DUTY_NOTE_LOSS) {
@@ -116,13 +121,13 @@ static void fulfil(struct sandbox *sandbox, enum duty duty)
     } else if (duty == DUTY_KILL) {
         doom_processes(sandbox);
         (void)sandbox_destroy(sandbox, &err);
-    } else if (duty == DUTY_PAUSE) {
+    } else if (duty == DUTY_PAUSE || duty == DUTY_STOP) {
         /* Once: whoever resumes it afterwards wants it to run. */
         (void)pthread_mutex_lock(&sandbox->lock);
         sandbox->info.expires_ms =
             sandbox->info.expires_ms <= clock_wall_ms() ? 0 : sandbox->info.expires_ms;
         (void)pthread_mutex_unlock(&sandbox->lock);
-        (void)sandbox_pause(sandbox, &err);
+        (void)(duty == DUTY_PAUSE ? sandbox_pause(sandbox, &err) : sandbox_stop(sandbox, &err));
     }
 }
 

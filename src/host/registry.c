@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/xalloc.h"
 #include "host/registry_internal.h"
 
 /* Items of one size that grow as rows come. */
@@ -137,6 +138,15 @@ static int put_sandbox(struct registry *registry, const struct sandbox_info *inf
     return put_labels(registry, info, err);
 }
 
+static int put_note(struct registry *registry, const char *id, const char *note, struct err *err)
+{
+    sqlite3_stmt *put = registry->statements[STATEMENT_PUT_NOTE];
+
+    if (bind_text(put, 1, id) != SQLITE_OK || bind_text(put, 2, note) != SQLITE_OK)
+        return registry_explain(registry, "record a note", err);
+    return run(registry, STATEMENT_PUT_NOTE, "record a note", err);
+}
+
 static int put_snapshot(struct registry *registry, const char *id,
                         const struct snapshot_info *snapshot, struct err *err)
 {
@@ -176,8 +186,35 @@ int registry_put_all(struct registry *registry, const struct sandbox_info *infos
     if (r < 0)
         return r;
     r = begin(registry, err);
-    for (size_t i = 0; r >= 0 && i < count; i++)
+    for (size_t i = 0; r >= 0 && i < count; i++) {
         r = put_sandbox(registry, &infos[i], err);
+        if (r >= 0 && infos[i].note && infos[i].state == SANDBOX_CREATING)
+            r = put_note(registry, infos[i].id, infos[i].note, err);
+    }
+    return end(registry, r, err);
+}
+
+int registry_put_note(struct registry *registry, const char *id, const char *note, struct err *err)
+{
+    int r = begin(registry, err);
+
+    if (r >= 0)
+        r = put_note(registry, id, note, err);
+    return end(registry, r, err);
+}
+
+int registry_put_expiry(struct registry *registry, const char *id, uint64_t expires_ms,
+                        enum sandbox_action action, struct err *err)
+{
+    int r = begin(registry, err);
+    sqlite3_stmt *put = registry->statements[STATEMENT_PUT_EXPIRY];
+
+    if (r >= 0 && (bind_text(put, 1, id) != SQLITE_OK ||
+                   sqlite3_bind_int64(put, 2, (sqlite3_int64)expires_ms) != SQLITE_OK ||
+                   bind_text(put, 3, sandbox_action_name(action)) != SQLITE_OK))
+        r = registry_explain(registry, "record a time", err);
+    if (r >= 0)
+        r = run(registry, STATEMENT_PUT_EXPIRY, "record a time", err);
     return end(registry, r, err);
 }
 
@@ -294,6 +331,23 @@ static int read_labels(struct registry *registry, struct sandbox_info *info, str
     return 0;
 }
 
+static int read_note(struct registry *registry, struct sandbox_info *info, struct err *err)
+{
+    cleanup_with(reset_slot) sqlite3_stmt *statement = registry->statements[STATEMENT_GET_NOTE];
+    int rc;
+
+    if (bind_text(statement, 1, info->id) != SQLITE_OK)
+        return registry_explain(registry, "read a note", err);
+    rc = sqlite3_step(statement);
+    if (rc == SQLITE_ROW) {
+        if (sqlite3_column_bytes(statement, 0) > SANDBOX_NOTE_MAX)
+            return registry_damaged(registry, "bad note", err);
+        info->note = xstrdup((const char *)sqlite3_column_text(statement, 0));
+        rc = SQLITE_DONE;
+    }
+    return rc == SQLITE_DONE ? 0 : registry_explain(registry, "read a note", err);
+}
+
 int registry_list(struct registry *registry, struct sandbox_info **ret, size_t *ret_count,
                   struct err *err)
 {
@@ -304,8 +358,11 @@ int registry_list(struct registry *registry, struct sandbox_info **ret, size_t *
 
     (void)pthread_mutex_lock(lock);
     r = read_rows(registry, statement, &row_sandbox, &list, err);
-    for (size_t i = 0; r >= 0 && i < list.count; i++)
+    for (size_t i = 0; r >= 0 && i < list.count; i++) {
         r = read_labels(registry, (struct sandbox_info *)(void *)list.items + i, err);
+        if (r >= 0)
+            r = read_note(registry, (struct sandbox_info *)(void *)list.items + i, err);
+    }
     if (r < 0)
         return r;
     *ret_count = list.count;

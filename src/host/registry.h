@@ -19,7 +19,8 @@ int registry_open(const char *path, struct registry **ret, struct err *err);
 /* Accepts NULL. */
 void registry_close(struct registry *registry);
 
-/* Inserts the sandbox, or replaces what is known of it (labels too, snapshots not). ERR_EXISTS
+/* Inserts the sandbox, or replaces what is known of it (labels too, snapshots not; its note only
+ * while it is being made). ERR_EXISTS
  * (SessionExists) when another one has its name. This and every other change may be refused with
  * ERR_EXHAUSTED (the disk is full) or ERR_BUSY (somebody else writes, and has for two seconds); it
  * has then left nothing behind, and a later one may work. */
@@ -28,6 +29,13 @@ int registry_put(struct registry *registry, const struct sandbox_info *info, str
 /* The same with several, all or none. */
 int registry_put_all(struct registry *registry, const struct sandbox_info *infos, size_t count,
                      struct err *err);
+
+/* Replaces the note of a sandbox that is recorded. */
+int registry_put_note(struct registry *registry, const char *id, const char *note, struct err *err);
+
+/* Replaces when the time of a sandbox is over, and what happens then. */
+int registry_put_expiry(struct registry *registry, const char *id, uint64_t expires_ms,
+                        enum sandbox_action action, struct err *err);
 
 /* Removes the sandbox with its snapshots; fine when there is none. */
 int registry_remove(struct registry *registry, const char *id, struct err *err);

@@ -20,7 +20,7 @@
 
 enum {
     APPLICATION_ID = 0x486f6c74,
-    SCHEMA_VERSION = 2,
+    SCHEMA_VERSION = 3,
     BUSY_MS = 2000,
     VALUE_BYTES_MAX = 64 << 10, /* no row of ours comes near; what a foreign hand wrote may */
     SQL_BYTES_MAX = 8 << 10,
@@ -76,8 +76,15 @@ static const char schema_2[] =
     "ALTER TABLE sandboxes ADD COLUMN request_key TEXT NOT NULL DEFAULT '';"
     "ALTER TABLE sandboxes ADD COLUMN request_digest TEXT NOT NULL DEFAULT '';";
 
+/* What a face of the daemon keeps of a sandbox. */
+static const char schema_3[] =
+    "CREATE TABLE notes ("
+    " sandbox TEXT PRIMARY KEY REFERENCES sandboxes (id) ON DELETE CASCADE,"
+    " note TEXT NOT NULL"
+    ") STRICT, WITHOUT ROWID;";
+
 /* What leads from each version to the next. Those of the past never change. */
-static const char *const schema_steps[SCHEMA_VERSION] = { schema_1, schema_2 };
+static const char *const schema_steps[SCHEMA_VERSION] = { schema_1, schema_2, schema_3 };
 
 /* Those that name every field of a struct are made from its layout. */
 static const char *const statement_texts[STATEMENTS] = {
@@ -87,6 +94,11 @@ static const char *const statement_texts[STATEMENTS] = {
     [STATEMENT_DROP_LABELS] = "DELETE FROM labels WHERE sandbox = ?1",
     [STATEMENT_ADD_LABEL] =
         "INSERT INTO labels (sandbox, position, key, value) VALUES (?1, ?2, ?3, ?4)",
+    [STATEMENT_PUT_NOTE] = ("INSERT INTO notes (sandbox, note) VALUES (?1, ?2)"
+                            " ON CONFLICT (sandbox) DO UPDATE SET note = excluded.note"),
+    [STATEMENT_PUT_EXPIRY] =
+        "UPDATE sandboxes SET expires_ms = ?2, expire_action = ?3 WHERE id = ?1",
+    [STATEMENT_GET_NOTE] = "SELECT note FROM notes WHERE sandbox = ?1",
     [STATEMENT_REMOVE] = "DELETE FROM sandboxes WHERE id = ?1",
     [STATEMENT_REPARENT] = ("UPDATE snapshots SET parent = coalesce((SELECT parent FROM snapshots"
                             " WHERE sandbox = ?1 AND name = ?2), '')"

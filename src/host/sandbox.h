@@ -52,6 +52,7 @@ struct sandbox_spec {
     enum sandbox_action idle_action;
     const char *key;    /* NULL: none; see sandbox_create_once */
     const char *digest; /* of all else that was asked for, with a key */
+    const char *note;   /* NULL: none; see sandbox_get_note */
 };
 
 /* Makes a sandbox and starts it. The caller owns one reference. */
@@ -73,6 +74,15 @@ void sandbox_unref(struct sandbox *sandbox);
 /* A copy of what is known now; the caller calls sandbox_info_done. With wants_space the storage is
  * asked what it holds, which may take a moment. */
 void sandbox_get_info(struct sandbox *sandbox, bool wants_space, struct sandbox_info *ret);
+
+/* A text of at most SANDBOX_NOTE_MAX bytes that a face of the daemon keeps with it, for the caller
+ * to free; NULL: none. A fork has none. */
+char *sandbox_get_note(struct sandbox *sandbox);
+int sandbox_set_note(struct sandbox *sandbox, const char *note, struct err *err);
+
+/* When its time is over (since 1970; 0: never), and what happens then. */
+int sandbox_set_expiry(struct sandbox *sandbox, uint64_t expires_ms, enum sandbox_action action,
+                       struct err *err);
 
 /* All sandboxes that have all of these labels, oldest first. */
 int sandbox_list(struct host *host, const struct label *labels, size_t label_count,

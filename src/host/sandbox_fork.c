@@ -47,6 +47,8 @@ static struct sandbox *sandbox_like(struct sandbox *original)
     info->name[0] = info->machine[0] = info->base[0] = info->reason[0] = '\0';
     info->turns = info->snapshot_count = 0;
     info->generation = 1;
+    free(info->note);
+    info->note = NULL;
     return sandbox;
 }
 

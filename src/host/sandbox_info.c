@@ -18,6 +18,7 @@ static const char *const states[SANDBOX_STATES] = {
 static const char *const actions[] = {
     [ACTION_KILL] = "kill",
     [ACTION_PAUSE] = "pause",
+    [ACTION_STOP] = "stop",
 };
 
 static const char *const kinds[] = {
@@ -90,7 +91,9 @@ bool snapshot_kind_parse(const char *name, enum snapshot_kind *ret)
 void sandbox_info_done(struct sandbox_info *info)
 {
     free(info->labels);
+    free(info->note);
     info->labels = NULL;
+    info->note = NULL;
     info->label_count = 0;
 }
 
@@ -98,6 +101,7 @@ void sandbox_info_copy(const struct sandbox_info *info, struct sandbox_info *ret
 {
     *ret = *info;
     ret->labels = NULL;
+    ret->note = info->note ? xstrdup(info->note) : NULL;
     if (info->label_count == 0)
         return;
     ret->labels = xcalloc(info->label_count, sizeof(*ret->labels));

@@ -19,6 +19,7 @@ enum {
     SANDBOX_REASON_MAX = 240,
     SANDBOX_KEY_MAX = 128,
     SANDBOX_DIGEST_LEN = 64,
+    SANDBOX_NOTE_MAX = 32 * 1024,
 };
 
 enum sandbox_state {
@@ -38,9 +39,9 @@ const char *sandbox_state_name(enum sandbox_state state);
 bool sandbox_state_parse(const char *name, enum sandbox_state *ret);
 
 /* What happens when a time is over. */
-enum sandbox_action { ACTION_KILL, ACTION_PAUSE };
+enum sandbox_action { ACTION_KILL, ACTION_PAUSE, ACTION_STOP };
 
-const char *sandbox_action_name(enum sandbox_action action); /* "kill", "pause" */
+const char *sandbox_action_name(enum sandbox_action action); /* "kill", "pause", "stop" */
 bool sandbox_action_parse(const char *name, enum sandbox_action *ret);
 
 struct label {
@@ -60,6 +61,7 @@ struct sandbox_info {
     uint64_t quota_bytes;
     struct label *labels; /* owned */
     size_t label_count;
+    char *note; /* owned; whatever a face of the daemon keeps of it; NULL: nothing */
     char request_key[SANDBOX_KEY_MAX + 1];       /* "": asked for without one */
     char request_digest[SANDBOX_DIGEST_LEN + 1]; /* of what was asked for with the key */
 

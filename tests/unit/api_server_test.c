@@ -4,7 +4,13 @@
 #define api_start test_api_start
 #define api_stop test_api_stop
 #define api_drain test_api_drain
+#define exchange_new test_exchange_new
+#define exchange_is_new test_exchange_is_new
 #define exchange_begin test_exchange_begin
+#define exchange_check_door test_exchange_check_door
+#define exchange_read_timeout test_exchange_read_timeout
+#define exchange_discard test_exchange_discard
+#define exchange_unwrap test_exchange_unwrap
 #define exchange_receive test_exchange_receive
 #define exchange_answer test_exchange_answer
 #define exchange_free test_exchange_free

@@ -1,0 +1,39 @@
+/* What is kept of a sandbox for clients of E2B, beside what Holt knows of it: one JSON object in
+ * the registry. Its fields, all of which may be absent:
+ *
+ *   accessToken    that envd wants to see; made with the note, and never changed
+ *   trafficToken   that ports want to see; absent: they are public
+ *   templateID     as it was asked for, and resolved
+ *   alias          the name of that template
+ *   envVars        {name: value}, for every process
+ *   metadata       {name: value}
+ *   network        as asked for, without secrets
+ *   internet       whether access to the internet was asked for
+ *   timeout        seconds, last asked for
+ *   autoPause      bool: what its timeout does; autoPauseMemory: whether with its memory
+ *   autoResume     bool: requests wake it
+ *   volumeMounts   [{name, path}]
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+
+struct err;
+struct sandbox;
+
+enum { E2B_TOKEN_SIZE = 2 * 32 + 1 };
+
+/* Random, in hexadecimal. */
+int e2b_token_make(char ret[E2B_TOKEN_SIZE], struct err *err);
+
+/* A copy, for the caller; that of a sandbox that no client of E2B has asked for is an empty object.
+ */
+json_t *e2b_note_read(struct sandbox *sandbox);
+
+/* Replaces it. */
+int e2b_note_write(struct sandbox *sandbox, const json_t *note, struct err *err);
+
+/* A field, or NULL or false where it is absent. */
+const char *e2b_note_text(const json_t *note, const char *field);
+bool e2b_note_bool(const json_t *note, const char *field);

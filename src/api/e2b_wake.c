@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/e2b_wake.h"
+
+#include "api/e2b_note.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "host/reactor.h"
+#include "host/sandbox.h"
+
+static enum sandbox_state state_of(struct sandbox *sandbox)
+{
+    cleanup_with(sandbox_info_done) struct sandbox_info info = { 0 };
+
+    sandbox_get_info(sandbox, false, &info);
+    return info.state;
+}
+
+bool e2b_is_awake(struct sandbox *sandbox)
+{
+    return state_of(sandbox) == SANDBOX_ACTIVE;
+}
+
+int e2b_set_timeout(struct sandbox *sandbox, const json_t *note, uint64_t timeout_s,
+                    struct err *err)
+{
+    enum sandbox_action action = ACTION_KILL;
+
+    if (e2b_note_bool(note, "autoPause"))
+        action =
+            json_is_false(json_object_get(note, "autoPauseMemory")) ? ACTION_STOP : ACTION_PAUSE;
+    return sandbox_set_expiry(sandbox, clock_wall_ms() + timeout_s * 1000, action, err);
+}
+
+/* Somebody else may do the same at the same time: whoever comes second finds it awake. */
+int e2b_wake(struct sandbox *sandbox, const json_t *note, uint64_t timeout_s, bool *ret_was_awake,
+             struct err *err)
+{
+    enum sandbox_state state = state_of(sandbox);
+    int r = 0;
+
+    *ret_was_awake = state == SANDBOX_ACTIVE;
+    if (*ret_was_awake)
+        return 0;
+    r = e2b_set_timeout(sandbox, note, timeout_s, err);
+    if (r == 0)
+        r = state == SANDBOX_STOPPED || state == SANDBOX_FAILED ? sandbox_start(sandbox, err)
+                                                                : sandbox_resume(sandbox, err);
+    if (r < 0 && e2b_is_awake(sandbox)) {
+        *ret_was_awake = true;
+        return 0;
+    }
+    return r;
+}
+
+int e2b_wake_for_traffic(struct sandbox *sandbox, const json_t *note, struct err *err)
+{
+    uint64_t timeout_s = (uint64_t)json_integer_value(json_object_get(note, "timeout"));
+    bool was_awake;
+
+    if (!e2b_note_bool(note, "autoResume"))
+        return err_refuse(err, CAUSE_SESSION_PAUSED, "the sandbox is paused");
+    if (timeout_s < E2B_TIMEOUT_DEFAULT_S)
+        timeout_s = E2B_TIMEOUT_DEFAULT_S;
+    return e2b_wake(sandbox, note, timeout_s, &was_awake, err);
+}

@@ -1,0 +1,25 @@
+/* How long sandboxes that clients of E2B have asked for go on, and how they go on again. */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct err;
+struct sandbox;
+
+enum { E2B_TIMEOUT_DEFAULT_S = 300, E2B_TIMEOUT_MAX_S = 30 * 24 * 3600 };
+
+/* Whether its processes run. */
+bool e2b_is_awake(struct sandbox *sandbox);
+
+/* From now on it has this many seconds, after which happens what its note says. */
+int e2b_set_timeout(struct sandbox *sandbox, const json_t *note, uint64_t timeout_s,
+                    struct err *err);
+
+/* Resumes or starts it for so many seconds; *ret_was_awake: it ran already. */
+int e2b_wake(struct sandbox *sandbox, const json_t *note, uint64_t timeout_s, bool *ret_was_awake,
+             struct err *err);
+
+/* The same for a request to one that wants to be woken by requests; others refuse. */
+int e2b_wake_for_traffic(struct sandbox *sandbox, const json_t *note, struct err *err);

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The life of a request of E2B's, from its header to its answer. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/connect.h"
+#include "api/e2b.h"
+#include "api/e2b_gate.h"
+#include "api/e2b_route.h"
+#include "api/exchange.h"
+#include "api/exchange_internal.h"
+#include "api/guard.h"
+#include "api/reply.h"
+#include "api/stream.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "host/sandbox.h"
+#include "wire/envelope.h"
+
+enum { STREAM_BLOCK = 1024 }; /* libmicrohttpd's own buffer, which chunked replies do not use */
+
+/* A request, and what is found about it before its body was whole. */
+struct visit {
+    struct e2b_request request; /* first: it is what others see */
+    unsigned refusal;           /* a status with exchange->err; 0: none */
+};
+
+static struct visit *visit_of(const struct exchange *exchange)
+{
+    return (struct visit *)exchange->e2b;
+}
+
+static const char *header_get(struct MHD_Connection *connection, const char *name)
+{
+    return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
+}
+
+static void request_fill(struct e2b_request *request, struct exchange *exchange,
+                         struct MHD_Connection *connection, const char *verb)
+{
+    request->exchange = exchange;
+    request->connection = connection;
+    request->connection_fd =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+    request->host = exchange->listener->host;
+    request->verb = verb;
+    request->target = exchange->target;
+    request->path = xasprintf("%.*s", (int)strcspn(exchange->target, "?#"), exchange->target);
+}
+
+bool exchange_is_e2b(struct exchange *exchange, struct MHD_Connection *connection, const char *path,
+                     const char *verb)
+{
+    const struct e2b_signs signs = {
+        .path = path,
+        .sandbox_header = header_get(connection, "E2b-Sandbox-Id"),
+        .port_header = header_get(connection, "E2b-Sandbox-Port"),
+        .host = header_get(connection, MHD_HTTP_HEADER_HOST),
+        .has_signature =
+            MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "signature") != NULL,
+    };
+    struct e2b_place place;
+    struct visit *visit;
+    bool is_clear = e2b_place_find(&signs, &place);
+
+    if (is_clear && place.kind == E2B_NONE)
+        return false;
+    visit = xcalloc(1, sizeof(*visit));
+    visit->request.place = place;
+    request_fill(&visit->request, exchange, connection, verb);
+    exchange->e2b = &visit->request;
+    if (!is_clear) {
+        (void)err_set(&exchange->err, ERR_INVALID, "E2b-Sandbox-Port must be a port");
+        visit->refusal = MHD_HTTP_BAD_REQUEST;
+    }
+    return true;
+}
+
+/* Whom the request says it is for, without what says which of our sandboxes. */
+static const char *host_of(const struct e2b_request *request)
+{
+    const char *host = e2b_header(request, MHD_HTTP_HEADER_HOST);
+    char sandbox[SANDBOX_ID_MAX];
+    uint16_t port;
+    const char *rest = host ? e2b_host_parse(host, &port, sandbox) : NULL;
+
+    return rest ? rest : host;
+}
+
+static unsigned door_check(struct exchange *exchange)
+{
+    struct e2b_request *request = exchange->e2b;
+    const struct refusal *refusal = exchange_check_door(
+        exchange, request->connection, host_of(request), request->place.kind == E2B_PORT);
+
+    if (!refusal)
+        return 0;
+    exchange->is_stranger = true;
+    (void)err_set(&exchange->err, refusal->kind, "%s", refusal->message);
+    return refusal->http_status;
+}
+
+static unsigned route_check(struct e2b_request *request, struct err *err)
+{
+    bool has_path;
+
+    request->route = e2b_route_find(request, &has_path);
+    if (request->route)
+        return 0;
+    (void)err_set(err, has_path ? ERR_UNSUPPORTED : ERR_NOT_FOUND, "there is no %s %.150s here",
+                  request->verb, request->path);
+    return has_path ? MHD_HTTP_METHOD_NOT_ALLOWED : MHD_HTTP_NOT_FOUND;
+}
+
+/* A handler's refusal of what it was given so far. */
+static void fail(struct exchange *exchange)
+{
+    exchange->is_failed = true;
+    buf_done(&exchange->body);
+}
+
+/* Who may not come in learns nothing of what there is. */
+void exchange_begin_e2b(struct exchange *exchange)
+{
+    struct visit *visit = visit_of(exchange);
+    struct e2b_request *request = &visit->request;
+    unsigned unrouted;
+    struct err why = { 0 };
+
+    if (visit->refusal == 0)
+        visit->refusal = door_check(exchange);
+    if (visit->refusal != 0)
+        return;
+    unrouted = route_check(request, &why);
+    visit->refusal = e2b_gate_pass(request, &exchange->err);
+    exchange->is_stranger = visit->refusal == MHD_HTTP_UNAUTHORIZED;
+    if (visit->refusal == 0 && unrouted != 0) {
+        visit->refusal = unrouted;
+        exchange->err = why;
+    }
+    if (visit->refusal != 0)
+        return;
+    if ((request->route->unary || request->route->stream) &&
+        exchange_read_timeout(exchange, request->connection, &exchange->err) < 0)
+        fail(exchange);
+    else if (request->route->body && request->route->body->begin(request, &exchange->err) < 0)
+        fail(exchange);
+}
+
+enum MHD_Result exchange_receive_e2b(struct exchange *exchange, const char *data, size_t len)
+{
+    struct visit *visit = visit_of(exchange);
+
+    guarded_extend(exchange->guarded, len);
+    if (visit->refusal != 0 || exchange->is_failed)
+        return exchange_discard(exchange, len);
+    if (visit->request.route->body) {
+        if (visit->request.route->body->receive(&visit->request, data, len, &exchange->err) < 0)
+            fail(exchange);
+    } else if (buf_add(&exchange->body, data, len) < 0) {
+        (void)err_set(&exchange->err, ERR_EXHAUSTED, "the request is larger than %zu bytes",
+                      exchange->body.max);
+        fail(exchange);
+    }
+    return MHD_YES;
+}
+
+/* --- answers ---------------------------------------------------------------------------------- */
+
+static enum MHD_Result connect_fail(struct e2b_request *request, const struct err *err)
+{
+    cleanup_with(buf_done) struct buf body = BUF_INIT(REPLY_MAX);
+
+    guarded_allow(request->exchange->guarded, GUARD_IDLE_MS);
+    if (request->route->stream) {
+        if (envelope_add_end(&body, err) < 0)
+            return MHD_NO;
+        return reply_send(request->connection, MHD_HTTP_OK, CONNECT_STREAM_TYPE, &body);
+    }
+    if (connect_error_write(&body, err) < 0)
+        return MHD_NO;
+    return reply_send(request->connection, err_kind_row(err->kind)->http_status, CONNECT_UNARY_TYPE,
+                      &body);
+}
+
+/* The one message of a Connect call; an object in any case. */
+static int message_parse(struct e2b_request *request, struct err *err)
+{
+    struct exchange *exchange = request->exchange;
+    struct envelope message = { .payload = exchange->body.data, .len = exchange->body.len };
+    int r = 0;
+
+    if (request->route->stream)
+        r = exchange_unwrap(exchange, ENVELOPE_PAYLOAD_MAX, &message, err);
+    if (r < 0)
+        return r;
+    if (message.len == 0)
+        request->body = json_object();
+    else
+        r = json_parse_with_nul(message.payload, message.len, &request->body, err);
+    return r;
+}
+
+static enum MHD_Result unary_answer(struct e2b_request *request)
+{
+    json_t *reply = NULL;
+    struct err err = { 0 };
+    int r = request->route->unary(request, &reply, &err);
+
+    if (r == -ECANCELED)
+        exchange_explain_cancel(request->exchange, &err);
+    if (r < 0)
+        return connect_fail(request, &err);
+    return e2b_reply_json(request, MHD_HTTP_OK, reply ? reply : json_object());
+}
+
+static bool is_late(void *context, struct err *err)
+{
+    return exchange_is_late(context, err);
+}
+
+static bool is_stopped(void *context, struct err *err)
+{
+    return exchange_is_stopped(context, err);
+}
+
+static void on_end(void *context, enum err_kind kind)
+{
+    (void)context, (void)kind;
+}
+
+static enum MHD_Result stream_answer(struct e2b_request *request)
+{
+    const struct stream_owner owner = { is_late, is_stopped, on_end, request->exchange };
+    struct MHD_Response *response;
+    struct stream *stream = NULL;
+    struct stream_reply *reply;
+    struct err err = { 0 };
+
+    if (request->route->stream(request, &stream, &err) < 0)
+        return connect_fail(request, &err);
+    reply = stream_reply_new(stream, &owner);
+    response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK, stream_reply_read,
+                                                 reply, stream_reply_free);
+    if (!response) {
+        stream_reply_free(reply);
+        return MHD_NO;
+    }
+    (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, CONNECT_STREAM_TYPE);
+    if (request->exchange->deadline_ns != GUARD_FOREVER)
+        (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
+    return e2b_reply_response(request, MHD_HTTP_OK, response);
+}
+
+static enum MHD_Result connect_answer(struct e2b_request *request)
+{
+    struct exchange *exchange = request->exchange;
+    struct err err = { 0 };
+
+    if (exchange->is_failed)
+        return connect_fail(request, &exchange->err);
+    if (message_parse(request, &err) < 0)
+        return connect_fail(request, &err);
+    guarded_set_deadline(exchange->guarded, exchange->deadline_ns, request->route->stream != NULL);
+    return request->route->stream ? stream_answer(request) : unary_answer(request);
+}
+
+/* A client of an old SDK sends no body where a new one sends {}. */
+static enum MHD_Result rest_answer(struct e2b_request *request)
+{
+    struct exchange *exchange = request->exchange;
+    struct err err = { 0 };
+
+    if (exchange->is_failed)
+        return e2b_reply_err(request, &exchange->err);
+    if (exchange->body.len > 0 &&
+        json_parse_object(exchange->body.data, exchange->body.len, &request->body, &err) < 0)
+        return e2b_reply_error(request, MHD_HTTP_BAD_REQUEST, "%s", err.msg);
+    return request->route->answer(request);
+}
+
+static enum MHD_Result refuse(struct visit *visit)
+{
+    struct e2b_request *request = &visit->request;
+
+    if (request->exchange->is_stranger)
+        e2b_header_add(request, MHD_HTTP_HEADER_CONNECTION, "close");
+    if (visit->refusal == MHD_HTTP_BAD_GATEWAY)
+        return e2b_reply_gone(request);
+    return e2b_reply_error(request, visit->refusal, "%s", request->exchange->err.msg);
+}
+
+enum MHD_Result exchange_answer_e2b(struct exchange *exchange)
+{
+    struct visit *visit = visit_of(exchange);
+    struct e2b_request *request = &visit->request;
+
+    if (visit->refusal != 0)
+        return refuse(visit);
+    if (exchange_is_stopped(exchange, &exchange->err)) {
+        e2b_header_add(request, MHD_HTTP_HEADER_CONNECTION, "close");
+        return e2b_reply_error(request, MHD_HTTP_SERVICE_UNAVAILABLE, "%s", exchange->err.msg);
+    }
+    guarded_allow(exchange->guarded, GUARD_FOREVER);
+    return request->route->answer ? rest_answer(request) : connect_answer(request);
+}
+
+void exchange_free_e2b(struct exchange *exchange)
+{
+    struct visit *visit = visit_of(exchange);
+    struct e2b_request *request = &visit->request;
+
+    if (!visit)
+        return;
+    if (request->state && request->route && request->route->close)
+        request->route->close(request);
+    for (size_t i = 0; i < E2B_PARAMS_MAX; i++)
+        free(request->params[i]);
+    for (size_t i = 0; i < request->header_count; i++)
+        free(request->headers[i].value);
+    sandbox_unref(request->sandbox);
+    json_decref(request->note);
+    json_decref(request->body);
+    free(request->path);
+    free(visit);
+    exchange->e2b = NULL;
+}
