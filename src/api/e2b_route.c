@@ -11,6 +11,9 @@
 
 /* Whoever adds a file of routes adds a line here. */
 static const struct e2b_routes *const control_tables[] = {
+    &e2b_list_routes,
+    &e2b_metrics_routes,
+    &e2b_log_routes,
     &e2b_sandbox_routes,
 };
 

@@ -20,15 +20,17 @@ bool e2b_is_awake(struct sandbox *sandbox)
     return state_of(sandbox) == SANDBOX_ACTIVE;
 }
 
+enum sandbox_action e2b_action(const json_t *note)
+{
+    if (!e2b_note_bool(note, "autoPause"))
+        return ACTION_KILL;
+    return json_is_false(json_object_get(note, "autoPauseMemory")) ? ACTION_STOP : ACTION_PAUSE;
+}
+
 int e2b_set_timeout(struct sandbox *sandbox, const json_t *note, uint64_t timeout_s,
                     struct err *err)
 {
-    enum sandbox_action action = ACTION_KILL;
-
-    if (e2b_note_bool(note, "autoPause"))
-        action =
-            json_is_false(json_object_get(note, "autoPauseMemory")) ? ACTION_STOP : ACTION_PAUSE;
-    return sandbox_set_expiry(sandbox, clock_wall_ms() + timeout_s * 1000, action, err);
+    return sandbox_set_expiry(sandbox, clock_wall_ms() + timeout_s * 1000, e2b_action(note), err);
 }
 
 /* Somebody else may do the same at the same time: whoever comes second finds it awake. */

@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "host/sandbox_info.h"
+
 struct err;
 struct sandbox;
 
@@ -12,6 +14,9 @@ enum { E2B_TIMEOUT_DEFAULT_S = 300, E2B_TIMEOUT_MAX_S = 30 * 24 * 3600 };
 
 /* Whether its processes run. */
 bool e2b_is_awake(struct sandbox *sandbox);
+
+/* What its note wants to happen when its time is over. */
+enum sandbox_action e2b_action(const json_t *note);
 
 /* From now on it has this many seconds, after which happens what its note says. */
 int e2b_set_timeout(struct sandbox *sandbox, const json_t *note, uint64_t timeout_s,

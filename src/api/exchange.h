@@ -7,6 +7,7 @@
 
 #include "api/door.h"
 
+struct e2b_shelf;
 struct exchange;
 struct host;
 struct mcp_sessions;
@@ -22,6 +23,7 @@ struct listener {
     struct token_store *tokens;
     struct raw_sessions *raw_sessions;
     struct mcp_sessions *mcp;
+    struct e2b_shelf *shelf;
 };
 
 /* The first line is here; target is what it asks for, as the client wrote it. */

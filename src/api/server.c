@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "api/api.h"
+#include "api/e2b_shelf.h"
 #include "api/exchange.h"
 #include "api/guard.h"
 #include "api/listen.h"
@@ -47,6 +48,7 @@ struct api {
     struct server tcp;
     struct token_store *tokens;
     struct mcp_sessions *mcp; /* of both */
+    struct e2b_shelf *shelf;
     char *socket_path;        /* that we made; NULL where somebody handed us the socket */
     char *listen;             /* for the doors, which the configuration may not outlive */
     char *hosts;
@@ -123,6 +125,7 @@ static void server_init(struct server *server, struct api *api, struct host *hos
     server->listener.host = host;
     server->listener.tokens = api->tokens;
     server->listener.mcp = api->mcp;
+    server->listener.shelf = api->shelf;
     server->listener.door = (struct door){
         .listen = api->listen,
         .hosts = api->hosts,
@@ -278,6 +281,8 @@ int api_start(const struct config *config, struct host *host, struct api **ret, 
     api->hosts = xstrdup(config->listen_hosts);
     api->origins = xstrdup(config->listen_origins);
     r = token_store_open(config->state, &api->tokens, err);
+    if (r == 0)
+        r = e2b_shelf_open(config->state, &api->shelf, err);
     api->mcp = mcp_sessions_new(host);
     server_init(&api->local, api, host);
     server_init(&api->tcp, api, host);
@@ -311,6 +316,7 @@ void api_stop(struct api *api)
     server_stop(&api->tcp);
     server_stop(&api->local);
     mcp_sessions_free(api->mcp);
+    e2b_shelf_close(api->shelf);
     token_store_close(api->tokens);
     if (api->socket_path)
         (void)unlink(api->socket_path);

@@ -27,6 +27,11 @@ struct sandbox_stats {
     uint64_t quota_bytes;         /* 0: none */
 };
 
+/* What a sandbox that was asked for with these limits may use: the daemon's defaults and what the
+ * machine has are among it. */
+void sandbox_limits_in_force(struct host *host, const struct sandbox_limits *asked,
+                             struct sandbox_limits *ret);
+
 /* Those with these ids or names, in this order, or all of them (count 0), oldest first. */
 struct stats_query {
     const char *const *ids;

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The control API: logs of a sandbox, which are what is known of its processes: when each was
+ * started, and how it ended. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/e2b.h"
+#include "api/e2b_ref.h"
+#include "api/e2b_sandbox_json.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "base/parse.h"
+#include "base/xalloc.h"
+#include "host/record.h"
+#include "host/sandbox.h"
+
+enum { LIMIT_DEFAULT = 1000, LINE_MAX_BYTES = 4096 };
+
+struct entry {
+    uint64_t at_ms;
+    const char *level;
+    char *message;
+    char pid[16];
+};
+
+struct log {
+    struct entry *entries;
+    size_t count;
+};
+
+static void log_done(struct log *log)
+{
+    for (size_t i = 0; i < log->count; i++)
+        free(log->entries[i].message);
+    free(log->entries);
+}
+
+static char *command_text(const struct process_spec *spec)
+{
+    cleanup_with(buf_done) struct buf text = BUF_INIT(LINE_MAX_BYTES);
+
+    for (char *const *arg = spec->args; arg && *arg; arg++)
+        if (buf_printf(&text, "%s%s", text.len ? " " : "", *arg) < 0)
+            break;
+    return xstrdup(text.data ? text.data : "");
+}
+
+static void log_add(struct log *log, const struct record_info *info)
+{
+    struct entry *entry = &log->entries[log->count++];
+    cleanup_free char *command = command_text(info->spec);
+
+    *entry = (struct entry){ .at_ms = info->started_ms, .level = "info" };
+    entry->message = xasprintf("process started: %s", command);
+    (void)snprintf(entry->pid, sizeof(entry->pid), "%u", info->pid);
+    if (!info->is_over)
+        return;
+    entry = &log->entries[log->count++];
+    *entry = (struct entry){ .at_ms = info->ended_ms };
+    entry->level = info->end.exit_code == 0 ? "info" : "warn";
+    entry->message = xasprintf("process %s with %d: %s", outcome_word(info->end.outcome),
+                               info->end.exit_code, command);
+    (void)snprintf(entry->pid, sizeof(entry->pid), "%u", info->pid);
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct entry *left = a, *right = b;
+
+    return (left->at_ms > right->at_ms) - (left->at_ms < right->at_ms);
+}
+
+static void log_read(struct sandbox *sandbox, struct log *ret)
+{
+    struct record **records = NULL;
+    size_t count = 0;
+
+    sandbox_list_records(sandbox, &records, &count);
+    ret->entries = xcalloc(2 * count + 1, sizeof(*ret->entries));
+    for (size_t i = 0; i < count; i++) {
+        struct record_info info;
+
+        record_get(records[i], &info);
+        log_add(ret, &info);
+        record_unref(records[i]);
+    }
+    free(records);
+    qsort(ret->entries, ret->count, sizeof(*ret->entries), compare);
+}
+
+struct query {
+    uint64_t from_ms, limit;
+    bool is_backward;
+    const char *level, *search;
+};
+
+static int query_parse(const struct e2b_request *request, const char *from, struct query *ret,
+                       struct err *err)
+{
+    const char *start = e2b_query(request, from), *limit = e2b_query(request, "limit");
+    const char *direction = e2b_query(request, "direction");
+
+    *ret = (struct query){ .limit = LIMIT_DEFAULT };
+    if (start && parse_u64(start, &ret->from_ms) < 0)
+        return err_set(err, ERR_INVALID, "%s must be milliseconds since 1970", from);
+    if (limit && (parse_u64(limit, &ret->limit) < 0 || ret->limit > LIMIT_DEFAULT))
+        return err_set(err, ERR_INVALID, "limit must be at most %d", LIMIT_DEFAULT);
+    ret->is_backward = direction && strcmp(direction, "backward") == 0;
+    ret->level = e2b_query(request, "level");
+    ret->search = e2b_query(request, "search");
+    return 0;
+}
+
+static bool is_wanted(const struct query *query, const struct entry *entry)
+{
+    bool fits = !query->is_backward || query->from_ms == 0 ? entry->at_ms >= query->from_ms
+                                                           : entry->at_ms <= query->from_ms;
+
+    return fits &&
+           (!query->level || strcmp(query->level, "debug") == 0 ||
+            strcmp(query->level, "info") == 0 || strcmp(query->level, entry->level) == 0) &&
+           (!query->search || strstr(entry->message, query->search));
+}
+
+static json_t *entry_json(const struct entry *entry)
+{
+    return json_pack("{s:o, s:s, s:o, s:{s:s}}", "timestamp", e2b_time_json(entry->at_ms), "level",
+                     entry->level, "message", json_text(entry->message), "fields", "pid",
+                     entry->pid);
+}
+
+static json_t *entries_json(const struct log *log, const struct query *query)
+{
+    json_t *array = json_array();
+
+    for (size_t i = 0; i < log->count && json_array_size(array) < query->limit; i++) {
+        size_t at = query->is_backward ? log->count - 1 - i : i;
+
+        if (is_wanted(query, &log->entries[at]))
+            (void)json_array_append_new(array, entry_json(&log->entries[at]));
+    }
+    return array;
+}
+
+static json_t *lines_json(const json_t *entries)
+{
+    json_t *array = json_array();
+    size_t index;
+    json_t *entry;
+
+    json_array_foreach((json_t *)(uintptr_t)entries, index, entry)
+    {
+        (void)json_array_append_new(array, json_pack("{s:O, s:O}", "timestamp",
+                                                     json_object_get(entry, "timestamp"), "line",
+                                                     json_object_get(entry, "message")));
+    }
+    return array;
+}
+
+static enum MHD_Result answer(struct e2b_request *request, bool is_v1)
+{
+    cleanup_with(log_done) struct log log = { 0 };
+    struct query query;
+    struct err err = { 0 };
+    json_t *entries;
+
+    if (query_parse(request, is_v1 ? "start" : "cursor", &query, &err) < 0 ||
+        e2b_ref_find(request, &err) < 0)
+        return e2b_reply_err(request, &err);
+    log_read(request->sandbox, &log);
+    entries = entries_json(&log, &query);
+    if (!is_v1)
+        return e2b_reply_json(request, MHD_HTTP_OK, json_pack("{s:o}", "logs", entries));
+    return e2b_reply_json(
+        request, MHD_HTTP_OK,
+        json_pack("{s:o, s:o}", "logs", lines_json(entries), "logEntries", entries));
+}
+
+static enum MHD_Result logs_v1(struct e2b_request *request)
+{
+    return answer(request, true);
+}
+
+static enum MHD_Result logs_v2(struct e2b_request *request)
+{
+    return answer(request, false);
+}
+
+static const struct e2b_route routes[] = {
+    { "GET", "/sandboxes/{}/logs", .answer = logs_v1 },
+    { "GET", "/v2/sandboxes/{}/logs", .answer = logs_v2 },
+};
+
+const struct e2b_routes e2b_log_routes = { routes, ARRAY_SIZE(routes) };

@@ -1,0 +1,31 @@
+/* What clients of E2B keep here that is no sandbox: small objects, each with an "id", in one file a
+ * kind below the state directory. */
+#pragma once
+
+#include <jansson.h>
+
+struct e2b_shelf;
+struct err;
+
+enum e2b_shelf_kind { SHELF_SNAPSHOTS, SHELF_SECRETS, SHELF_VOLUMES, SHELF_KINDS };
+
+int e2b_shelf_open(const char *state_dir, struct e2b_shelf **ret, struct err *err);
+
+/* Accepts NULL. */
+void e2b_shelf_close(struct e2b_shelf *shelf);
+
+/* A copy of all of a kind, oldest first. */
+json_t *e2b_shelf_list(struct e2b_shelf *shelf, enum e2b_shelf_kind kind);
+
+/* A copy of the one whose field has this value, or NULL. */
+json_t *e2b_shelf_find(struct e2b_shelf *shelf, enum e2b_shelf_kind kind, const char *field,
+                       const char *value);
+
+/* Adds an object, in the place of the one with its id. With a unique field, ERR_EXISTS when another
+ * has the same there. On disk when it returns. */
+int e2b_shelf_put(struct e2b_shelf *shelf, enum e2b_shelf_kind kind, const json_t *object,
+                  const char *unique, struct err *err);
+
+/* ERR_NOT_FOUND. */
+int e2b_shelf_remove(struct e2b_shelf *shelf, enum e2b_shelf_kind kind, const char *id,
+                     struct err *err);

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/e2b_template_ref.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "api/e2b.h"
+#include "api/e2b_shelf.h"
+#include "api/exchange.h"
+#include "api/exchange_internal.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "base/parse.h"
+#include "host/host.h"
+
+/* Without a namespace in front and a tag behind. */
+static bool bare_name(const char *asked, char ret[TEMPLATE_NAME_MAX + 1])
+{
+    const char *slash = strrchr(asked, '/');
+    const char *name = slash ? slash + 1 : asked;
+    size_t len = strcspn(name, ":");
+
+    if (len == 0 || len > TEMPLATE_NAME_MAX)
+        return false;
+    (void)snprintf(ret, TEMPLATE_NAME_MAX + 1, "%.*s", (int)len, name);
+    return is_name(ret);
+}
+
+/* A snapshot by its name or by that of its template. */
+static bool snapshot_find(const struct e2b_request *request, const char *name,
+                          struct e2b_template_ref *ret)
+{
+    struct e2b_shelf *shelf = request->exchange->listener->shelf;
+    cleanup_json json_t *found = e2b_shelf_find(shelf, SHELF_SNAPSHOTS, "name", name);
+
+    if (!found)
+        found = e2b_shelf_find(shelf, SHELF_SNAPSHOTS, "id", name);
+    if (!found)
+        return false;
+    (void)snprintf(ret->name, sizeof(ret->name), "%s",
+                   json_string_value(json_object_get(found, "id")));
+    (void)snprintf(ret->id, sizeof(ret->id), "%s", ret->name);
+    (void)snprintf(ret->alias, sizeof(ret->alias), "%s",
+                   json_string_value(json_object_get(found, "name")));
+    return true;
+}
+
+int e2b_template_find(const struct e2b_request *request, const char *asked,
+                      struct e2b_template_ref *ret, struct err *err)
+{
+    char name[TEMPLATE_NAME_MAX + 1];
+    struct template *template = NULL;
+    struct err ignored;
+
+    *ret = (struct e2b_template_ref){ .name = "" };
+    if (!bare_name(asked, name))
+        return err_set(err, ERR_NOT_FOUND, "template '%.100s' not found", asked);
+    if (snapshot_find(request, name, ret))
+        return 0;
+    if (template_open(host_store(request->host), name, &template, &ignored) < 0)
+        return err_set(err, ERR_NOT_FOUND,
+                       "template '%.100s' not found; 'holt template ls' lists those of this host",
+                       asked);
+    template_close(template);
+    (void)snprintf(ret->name, sizeof(ret->name), "%s", name);
+    (void)snprintf(ret->id, sizeof(ret->id), "%s", name);
+    (void)snprintf(ret->alias, sizeof(ret->alias), "%s", name);
+    return 0;
+}
