@@ -18,7 +18,7 @@
 #include "host/sandbox.h"
 #include "host/stats.h"
 
-enum { LOOK_MS = 50, IDS_MAX = 100 };
+enum { LOOK_MS = 50, IDS_MAX = 100, SLACK_S = 5 };
 
 /* Two looks: what a processor did is known only between two moments. */
 struct sample {
@@ -102,7 +102,7 @@ static enum MHD_Result one(struct e2b_request *request)
     if (e2b_ref_find(request, &err) < 0)
         return e2b_reply_err(request, &err);
     /* Clocks of clients and ours differ a little, and so does the moment that they wrote down. */
-    if (now_s > end_s + 5 || start_s > now_s + 5)
+    if (now_s - SLACK_S > end_s || start_s > now_s + SLACK_S)
         return e2b_reply_json(request, MHD_HTTP_OK, json_array());
     sandbox_get_info(request->sandbox, false, &info);
     id = info.id;

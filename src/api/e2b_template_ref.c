@@ -27,23 +27,27 @@ static bool bare_name(const char *asked, char ret[TEMPLATE_NAME_MAX + 1])
     return is_name(ret);
 }
 
-/* A snapshot by its name or by that of its template. */
-static bool snapshot_find(const struct e2b_request *request, const char *name,
-                          struct e2b_template_ref *ret)
+/* A snapshot by its name or by that of its template: 1, 0: it is none, or ERR_NOT_FOUND: it was
+ * deleted. */
+static int snapshot_find(const struct e2b_request *request, const char *name,
+                         struct e2b_template_ref *ret, struct err *err)
 {
     struct e2b_shelf *shelf = request->exchange->listener->shelf;
     cleanup_json json_t *found = e2b_shelf_find(shelf, SHELF_SNAPSHOTS, "name", name);
+    const char *alias;
 
     if (!found)
         found = e2b_shelf_find(shelf, SHELF_SNAPSHOTS, "id", name);
     if (!found)
-        return false;
+        return 0;
+    if (json_is_true(json_object_get(found, "deleted")))
+        return err_set(err, ERR_NOT_FOUND, "snapshot '%s' not found", name);
+    alias = json_string_value(json_object_get(found, "name"));
     (void)snprintf(ret->name, sizeof(ret->name), "%s",
                    json_string_value(json_object_get(found, "id")));
     (void)snprintf(ret->id, sizeof(ret->id), "%s", ret->name);
-    (void)snprintf(ret->alias, sizeof(ret->alias), "%s",
-                   json_string_value(json_object_get(found, "name")));
-    return true;
+    (void)snprintf(ret->alias, sizeof(ret->alias), "%s", alias ? alias : "");
+    return 1;
 }
 
 int e2b_template_find(const struct e2b_request *request, const char *asked,
@@ -52,12 +56,14 @@ int e2b_template_find(const struct e2b_request *request, const char *asked,
     char name[TEMPLATE_NAME_MAX + 1];
     struct template *template = NULL;
     struct err ignored;
+    int r;
 
     *ret = (struct e2b_template_ref){ .name = "" };
     if (!bare_name(asked, name))
         return err_set(err, ERR_NOT_FOUND, "template '%.100s' not found", asked);
-    if (snapshot_find(request, name, ret))
-        return 0;
+    r = snapshot_find(request, name, ret, err);
+    if (r != 0)
+        return r < 0 ? r : 0;
     if (template_open(host_store(request->host), name, &template, &ignored) < 0)
         return err_set(err, ERR_NOT_FOUND,
                        "template '%.100s' not found; 'holt template ls' lists those of this host",

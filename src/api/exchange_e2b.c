@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "api/connect.h"
 #include "api/e2b.h"
@@ -79,14 +80,18 @@ bool exchange_is_e2b(struct exchange *exchange, struct MHD_Connection *connectio
     return true;
 }
 
-/* Whom the request says it is for, without what says which of our sandboxes. */
+/* Whom the request says it is for, without what says which of our places. */
 static const char *host_of(const struct e2b_request *request)
 {
+    static const char *const places[] = { "api.", "sandbox." };
     const char *host = e2b_header(request, MHD_HTTP_HEADER_HOST);
     char sandbox[SANDBOX_ID_MAX];
     uint16_t port;
     const char *rest = host ? e2b_host_parse(host, &port, sandbox) : NULL;
 
+    for (size_t i = 0; host && !rest && i < ARRAY_SIZE(places); i++)
+        if (strncasecmp(host, places[i], strlen(places[i])) == 0)
+            rest = host + strlen(places[i]);
     return rest ? rest : host;
 }
 

@@ -49,8 +49,8 @@ struct api {
     struct token_store *tokens;
     struct mcp_sessions *mcp; /* of both */
     struct e2b_shelf *shelf;
-    char *socket_path;        /* that we made; NULL where somebody handed us the socket */
-    char *listen;             /* for the doors, which the configuration may not outlive */
+    char *socket_path; /* that we made; NULL where somebody handed us the socket */
+    char *listen;      /* for the doors, which the configuration may not outlive */
     char *hosts;
     char *origins;
     char tcp_address[64];

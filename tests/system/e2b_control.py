@@ -1,0 +1,542 @@
+"""The claims of e2b_control_test: `e2b_control.py CLAIM`.
+
+The daemon is at $HOLT_HOST (a unix socket) and at $port on loopback; $state is its state directory."""
+import base64, hashlib, http.client, json, os, subprocess, sys, time
+from urllib.parse import quote, urlencode
+
+TEMPLATE = "host"
+
+
+def equal(wanted, got, of=""):
+    assert wanted == got, f"wanted {wanted!r:.2000}, got {got!r:.2000} {of!s:.2000}"
+
+
+def main_token():
+    return open(os.path.join(os.environ["state"], "token")).read().strip()
+
+
+def ask(verb, path, body=None, key="e2b_" + main_token(), **headers):
+    """Status, headers and body (parsed) of one request, its body in chunks as fetch writes it."""
+    connection = http.client.HTTPConnection("127.0.0.1", int(os.environ["port"]))
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    if key is not None:
+        named["X-API-KEY"] = key
+    chunks = None
+    if body is not None:
+        text = (body if isinstance(body, str) else json.dumps(body)).encode()
+        named["Content-Type"] = "application/json"
+        chunks = iter([text[:5], text[5:]] if len(text) > 5 else [text])
+    connection.request(verb, path, chunks, named, encode_chunked=body is not None)
+    response = connection.getresponse()
+    data = response.read()
+    connection.close()
+    is_json = response.headers.get("Content-Type") == "application/json"
+    return response.status, response.headers, json.loads(data) if is_json and data else data
+
+
+def expect(status, *request, **headers):
+    got, head, body = ask(*request, **headers)
+    equal(status, got, body)
+    if status == 204:
+        equal(b"", body)
+    if status >= 400 and status != 502:
+        equal(status, body["code"])
+        assert isinstance(body["message"], str) and body["message"], body
+    return body
+
+
+def create(version="/v2", **fields):
+    return expect(201, "POST", version + "/sandboxes", {"templateID": TEMPLATE, **fields})
+
+
+def kill(sandbox):
+    expect(204, "DELETE", "/sandboxes/" + sandbox["sandboxID"])
+
+
+def detail(sandbox):
+    return expect(200, "GET", "/sandboxes/" + sandbox["sandboxID"])
+
+
+def holt_id(sandbox):
+    assert sandbox["sandboxID"].startswith("sb"), sandbox
+    return "sb-" + sandbox["sandboxID"][2:]
+
+
+def holt(*args):
+    return subprocess.run(["holt", *args], check=True, capture_output=True, text=True).stdout
+
+
+def run(sandbox, command):
+    return holt("exec", holt_id(sandbox), "--", "sh", "-c", command)
+
+
+def until(what, seconds=120):
+    end = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < end, "it never came"
+        time.sleep(0.05)
+
+
+def envd(sandbox, verb="GET", path="/health", token=True, **headers):
+    if token:
+        headers["X_Access_Token"] = sandbox["envdAccessToken"] if token is True else token
+    return ask(verb, path, None, None, E2b_Sandbox_Id=sandbox["sandboxID"], E2b_Sandbox_Port="49983", **headers)
+
+
+def moment(text):
+    from datetime import datetime
+    return datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+
+
+# --- who ---------------------------------------------------------------------------------------------
+
+def keys_are_tokens():
+    secret = holt("token", "create", "--label", "sdk").strip().splitlines()[-1].split()[-1]
+    assert secret.startswith("holt_"), secret
+    for key in (main_token(), "e2b_" + main_token(), secret, "e2b_" + secret[5:]):
+        expect(200, "GET", "/v2/sandboxes", key=key)
+    for key in (None, "", "e2b_", "e2b_" + "0" * 64, "holt_" + "0" * 64, main_token()[:-1]):
+        expect(401, "GET", "/v2/sandboxes", key=key)
+        expect(401, "POST", "/v2/sandboxes", {"templateID": TEMPLATE}, key=key)
+    expect(200, "GET", "/v2/sandboxes", key=None, Authorization="Bearer " + main_token())
+    expect(204, "GET", "/health", key=None)
+    team = expect(200, "GET", "/teams")
+    equal([True], [each["isDefault"] for each in team])
+    equal("e2b_" + main_token(), team[0]["apiKey"])
+
+
+def a_token_that_may_only_look_changes_nothing():
+    looker = holt("token", "create", "--read-only").strip().splitlines()[-1].split()[-1]
+    sandbox = create()
+    path = "/sandboxes/" + sandbox["sandboxID"]
+    shown = expect(200, "GET", path, key=looker)
+    assert "envdAccessToken" not in shown, shown
+    equal(sandbox["envdAccessToken"], detail(sandbox)["envdAccessToken"])
+    expect(403, "DELETE", path, key=looker)
+    expect(403, "POST", path + "/connect", {}, key=looker)
+    expect(403, "POST", "/v2/sandboxes", {"templateID": TEMPLATE}, key=looker)
+    kill(sandbox)
+
+
+def errors_have_their_code_in_them():
+    for verb, path, body in [("GET", "/sandboxes/nosuch", None), ("DELETE", "/sandboxes/sb0000", None),
+                             ("POST", "/sandboxes/sb0000/pause", {}), ("POST", "/v2/sandboxes/sb0000/connect", {}),
+                             ("POST", "/sandboxes/sb0000/timeout", {"timeout": 1}), ("PUT", "/sandboxes/sb0000/network", {}),
+                             ("GET", "/sandboxes/sb0000/metrics", None), ("POST", "/sandboxes/sb0000/snapshots", {}),
+                             ("POST", "/sandboxes/sb0000/fork", {}), ("GET", "/sandboxes/sb0000/logs", None),
+                             ("DELETE", "/templates/nosuch%3Adefault", None), ("GET", "/v2/nothing", None),
+                             ("GET", "/sandboxes/..%2F..%2Fetc", None), ("GET", "/sandboxes/%00", None),
+                             ("POST", "/v2/sandboxes", {"templateID": "nosuch"})]:
+        expect(404, verb, path, body)
+    expect(405, "PATCH", "/v2/sandboxes", {})
+    for body in ("{", "[]", '"text"', "null", "{}", '{"templateID":3}', '{"templateID":""}'):
+        expect(400, "POST", "/v2/sandboxes", body)
+
+
+def what_is_not_e2bs_stays_holts():
+    equal((200, b"ok\n"), (lambda r: (r[0], r[2]))(ask("GET", "/healthz", key=None)))
+    status, head, body = ask("POST", "/holt.v1.HostService/Health", {}, key=None, Authorization="Bearer " + main_token())
+    equal(200, status, body)
+    status, head, body = ask("GET", "/metrics", key=None, Authorization="Bearer " + main_token())
+    equal(200, status)
+    assert b"holt_" in body
+    equal(404, ask("GET", "/nothing", key=None, Authorization="Bearer " + main_token())[0])
+    equal(401, ask("GET", "/nothing")[0])
+
+
+# --- create ------------------------------------------------------------------------------------------
+
+def a_sandbox_is_made_as_asked():
+    before = time.time()
+    sandbox = create(timeout=77, metadata={"k": "v", "ü": "ß"}, envVars={"A": "1"}, unknown={"x": 1})
+    assert sandbox["sandboxID"].isalnum() and sandbox["sandboxID"].islower(), sandbox
+    assert len(sandbox["envdAccessToken"]) >= 32
+    equal((TEMPLATE, TEMPLATE, None, None), (sandbox["templateID"], sandbox["alias"], sandbox["trafficAccessToken"], sandbox["domain"]))
+    equal([0, 6], [int(n) for n in sandbox["envdVersion"].split(".")[:2]])
+    got = detail(sandbox)
+    equal({"k": "v", "ü": "ß"}, got["metadata"])
+    equal("running", got["state"])
+    equal({"onTimeout": "kill", "autoResume": False}, got["lifecycle"])
+    equal(False, got["allowInternetAccess"], "nothing gets out, whatever was asked for")
+    equal([], got["volumeMounts"])
+    for name in ("cpuCount", "memoryMB"):
+        assert isinstance(got[name], int) and got[name] > 0, (name, got)
+    assert isinstance(got["diskSizeMB"], int), got
+    started, ends = moment(got["startedAt"]), moment(got["endAt"])
+    assert before - 1 <= started <= time.time() + 1 and abs(ends - started - 77) < 1, got
+    equal("hi\n", run(sandbox, "echo hi"))
+    old = create("", timeout=60, secure=True, allow_internet_access=False)
+    assert old["envdAccessToken"] != sandbox["envdAccessToken"]
+    private = create(network={"allowPublicTraffic": False})
+    assert len(private["trafficAccessToken"]) >= 32 and private["trafficAccessToken"] != private["envdAccessToken"]
+    status, head, named = ask("GET", "/sandboxes/" + sandbox["sandboxID"], Host="api.sbx.test:3443")
+    equal((200, "sbx.test:3443"), (status, named["domain"]))
+    for each in (sandbox, old, private):
+        kill(each)
+
+
+def what_cannot_be_is_refused():
+    for fields in ({"timeout": 10**9}, {"timeout": -1}, {"timeout": "5"}, {"metadata": {"a": 1}}, {"envVars": {"A=B": "1"}},
+                   {"envVars": ["A"]}, {"autoPauseMemory": False}, {"metadata": {"a": "x" * 40000}},
+                   {"autoPause": True, "autoPauseMemory": False, "autoResume": {"enabled": True}},
+                   {"network": {"denyOut": ["example.org"]}}, {"network": {"allowOut": ["example.org"]}}, {"network": []}):
+        expect(400, "POST", "/v2/sandboxes", {"templateID": TEMPLATE, **fields})
+    expect(400, "POST", "/sandboxes", {"templateID": TEMPLATE, "network": {"allowPublicTraffic": False}})
+    kill(create(network={"denyOut": ["0.0.0.0/0"], "allowOut": ["example.org", "10.0.0.0/8", "fd00::/8"]}))
+    equal([], expect(200, "GET", "/v2/sandboxes"))
+
+
+def a_killed_one_is_gone():
+    sandbox = create()
+    equal(204, envd(sandbox)[0])
+    kill(sandbox)
+    expect(404, "DELETE", "/sandboxes/" + sandbox["sandboxID"])
+    expect(404, "GET", "/sandboxes/" + sandbox["sandboxID"])
+    status, head, body = envd(sandbox)
+    equal((502, {"sandboxId": sandbox["sandboxID"], "message": "The sandbox was not found", "code": 502}), (status, body))
+    paused = create()
+    expect(204, "POST", f"/sandboxes/{paused['sandboxID']}/pause", {})
+    kill(paused)
+    expect(404, "GET", "/sandboxes/" + paused["sandboxID"])
+
+
+# --- lifecycle ---------------------------------------------------------------------------------------
+
+def pause_and_connect():
+    sandbox = create(timeout=600)
+    path = "/sandboxes/" + sandbox["sandboxID"]
+    run(sandbox, "echo kept > /tmp/f; sleep 1000 >/dev/null 2>&1 & echo $! > /tmp/pid")
+    expect(200, "POST", path + "/connect", {"timeout": 30})
+    assert moment(detail(sandbox)["endAt"]) - time.time() > 500, "connecting shortens nothing"
+    expect(200, "POST", "/v2" + path + "/connect", {"timeout": 1000})
+    assert moment(detail(sandbox)["endAt"]) - time.time() > 900
+    expect(409, "POST", path + "/resume", {"timeout": 10})
+    expect(204, "POST", path + "/pause", {})
+    equal("paused", detail(sandbox)["state"])
+    equal(502, envd(sandbox)[0])
+    expect(409, "POST", path + "/pause", {})
+    expect(404, "POST", path + "/timeout", {"timeout": 10})
+    again = expect(201, "POST", "/v2" + path + "/connect", {"timeout": 40})
+    for name in ("sandboxID", "envdAccessToken", "templateID"):
+        equal(sandbox[name], again[name], name)
+    left = moment(detail(sandbox)["endAt"]) - time.time()
+    assert 20 < left < 45, left
+    equal("kept\n", run(sandbox, "kill -0 $(cat /tmp/pid) && cat /tmp/f"))
+    expect(204, "POST", path + "/pause", None)
+    expect(201, "POST", path + "/resume", {"timeout": 50, "autoPause": True})
+    equal("pause", detail(sandbox)["lifecycle"]["onTimeout"])
+    kill(sandbox)
+
+
+def a_pause_without_memory_is_a_new_start():
+    sandbox = create()
+    path = "/sandboxes/" + sandbox["sandboxID"]
+    run(sandbox, "echo kept > /root/f; sleep 1000 >/dev/null 2>&1 &")
+    boot = run(sandbox, "cat /proc/sys/kernel/random/boot_id")
+    expect(204, "POST", path + "/pause", {"memory": False})
+    equal("paused", detail(sandbox)["state"])
+    expect(409, "POST", path + "/pause", {})
+    equal(sandbox["envdAccessToken"], expect(201, "POST", path + "/connect", {"timeout": 100})["envdAccessToken"])
+    equal("kept\n", run(sandbox, "cat /root/f"))
+    assert boot != run(sandbox, "cat /proc/sys/kernel/random/boot_id")
+    expect(204, "POST", path + "/pause", {})
+    expect(201, "POST", "/v2" + path + "/connect", {"memory": False})
+    equal("kept\n", run(sandbox, "cat /root/f"))
+    kill(sandbox)
+
+
+def timeouts_are_set_anew():
+    sandbox = create(timeout=1000)
+    path = "/sandboxes/" + sandbox["sandboxID"]
+    expect(204, "POST", path + "/timeout", {"timeout": 60})
+    left = moment(detail(sandbox)["endAt"]) - time.time()
+    assert 40 < left < 61, left
+    expect(204, "POST", path + "/refreshes", {"duration": 10})
+    assert moment(detail(sandbox)["endAt"]) - time.time() > 30
+    expect(204, "POST", path + "/refreshes", {"duration": 3600})
+    assert moment(detail(sandbox)["endAt"]) - time.time() > 3000
+    expect(400, "POST", path + "/refreshes", {"duration": 3601})
+    expect(400, "POST", path + "/timeout", {})
+    expect(400, "POST", path + "/timeout", {"timeout": 10**8})
+    expect(204, "POST", path + "/timeout", {"timeout": 0})
+    until(lambda: ask("GET", path)[0] == 404)
+
+
+def a_timeout_kills_or_pauses():
+    dying, pausing, stopping = create(timeout=1), create(timeout=1, autoPause=True), create(timeout=1, autoPause=True, autoPauseMemory=False)
+    until(lambda: ask("GET", "/sandboxes/" + dying["sandboxID"])[0] == 404)
+    for each, state in ((pausing, "paused"), (stopping, "stopped")):
+        until(lambda: detail(each)["state"] == "paused")
+        equal(state, json.loads(holt("inspect", holt_id(each)))["state"])
+        expect(201, "POST", "/v2/sandboxes/" + each["sandboxID"] + "/connect", {"timeout": 100})
+        equal("running", detail(each)["state"])
+        kill(each)
+
+
+def requests_wake_who_wants_that():
+    sandbox = create(autoPause=True, autoResume={"enabled": True}, timeout=600)
+    path = "/sandboxes/" + sandbox["sandboxID"]
+    equal({"onTimeout": "pause", "autoResume": True}, detail(sandbox)["lifecycle"])
+    expect(204, "POST", path + "/pause", {})
+    equal(502, envd(sandbox, token="0" * 64)[0], "a stranger wakes nobody")
+    equal("paused", detail(sandbox)["state"])
+    equal(204, envd(sandbox)[0])
+    equal("running", detail(sandbox)["state"])
+    assert moment(detail(sandbox)["endAt"]) - time.time() > 500
+    kill(sandbox)
+
+
+# --- lists -------------------------------------------------------------------------------------------
+
+def lists_have_filters_order_and_pages():
+    made = []
+    for i in range(5):
+        made.append(create(metadata={"n": str(i), "all": "yes"})["sandboxID"])
+        time.sleep(0.01)
+    expect(204, "POST", f"/sandboxes/{made[1]}/pause", {})
+
+    def ids(query=""):
+        return [each["sandboxID"] for each in expect(200, "GET", "/v2/sandboxes" + query)]
+
+    equal(made[::-1], ids())
+    equal(made, ids("?order=asc"))
+    equal([made[1]], ids("?state=paused"))
+    equal([made[i] for i in (4, 3, 2, 0)], ids("?state=running"))
+    equal(made[::-1], ids("?state=running,paused"))
+    equal([made[3]], ids("?metadata=" + quote("n=3&all=yes")))
+    equal([], ids("?metadata=n%3D9"))
+    equal(made[::-1], ids("?template=" + TEMPLATE))
+    equal([], ids("?template=nosuch"))
+    since = expect(200, "GET", "/sandboxes/" + made[2])["startedAt"]
+    equal(made[:1:-1], ids("?startedAfter=" + quote(since)))
+    for order in ("asc", "desc"):
+        got, token, pages = [], "", 0
+        while True:
+            status, head, body = ask("GET", f"/v2/sandboxes?limit=2&order={order}" + (f"&nextToken={quote(token)}" if token else ""))
+            equal(200, status, body)
+            equal("4", head["X-Total-Running"])
+            got += [each["sandboxID"] for each in body]
+            pages += 1
+            token = head["X-Next-Token"]
+            if token is None:
+                break
+        equal((made if order == "asc" else made[::-1], 3), (got, pages))
+    equal(None, ask("GET", "/v2/sandboxes?limit=5")[1]["X-Next-Token"])
+    equal([made[i] for i in (4, 3, 2, 0)], [each["sandboxID"] for each in expect(200, "GET", "/sandboxes")])
+    for query in ("?limit=0", "?limit=101", "?limit=x", "?state=dead", "?order=up", "?startedAfter=then"):
+        expect(400, "GET", "/v2/sandboxes" + query)
+    for each in made:
+        expect(204, "DELETE", "/sandboxes/" + each)
+
+
+def metadata_is_encoded_three_times():
+    odd = {"a b&c=d": "e+f %20", "ü/?#": "1=2&3"}
+    sandbox, other = create(metadata=odd), create(metadata={"a b&c=d": "other"})
+    for wanted in (odd, {"a b&c=d": "e+f %20"}):
+        form = urlencode({quote(key, safe=""): quote(value, safe="") for key, value in wanted.items()})
+        got = expect(200, "GET", "/v2/sandboxes?metadata=" + quote(form, safe=""))
+        equal([sandbox["sandboxID"]], [each["sandboxID"] for each in got])
+    kill(sandbox)
+    kill(other)
+
+
+# --- others ------------------------------------------------------------------------------------------
+
+def metrics_and_logs():
+    sandbox = create()
+    path = "/sandboxes/" + sandbox["sandboxID"]
+    run(sandbox, "echo one")
+    [metric] = expect(200, "GET", path + "/metrics")
+    for name in ("timestamp", "timestampUnix", "cpuCount", "cpuUsedPct", "memUsed", "memTotal", "memCache", "diskUsed", "diskTotal"):
+        assert name in metric, metric
+    assert metric["memTotal"] > 0 and metric["diskTotal"] > 0 and metric["cpuUsedPct"] >= 0, metric
+    now = int(time.time())
+    equal(1, len(expect(200, "GET", f"{path}/metrics?start={now - 60}&end={now + 1}")))
+    equal([], expect(200, "GET", f"{path}/metrics?start={now - 7200}&end={now - 3600}"))
+    expect(400, "GET", f"{path}/metrics?start={now}&end={now - 60}")
+    both = expect(200, "GET", "/sandboxes/metrics?sandbox_ids=" + sandbox["sandboxID"] + ",sb00")
+    equal([sandbox["sandboxID"]], list(both["sandboxes"]))
+    until(lambda: len(expect(200, "GET", path + "/logs")["logs"]) == 2)
+    logs = expect(200, "GET", path + "/logs")
+    assert "echo one" in logs["logs"][0]["line"] and logs["logEntries"][0]["level"] == "info", logs
+    equal(1, len(expect(200, "GET", path + "/logs?limit=1")["logs"]))
+    equal([], expect(200, "GET", "/v2" + path + f"/logs?cursor={(now + 3600) * 1000}")["logs"])
+    backward = expect(200, "GET", "/v2" + path + "/logs?direction=backward&limit=1")["logs"]
+    equal(logs["logEntries"][1], backward[0])
+    kill(sandbox)
+
+
+def a_network_is_replaced_and_keeps_no_password():
+    proxy = {"address": "10.0.0.1:1080", "username": "u", "password": "hunter2"}
+    sandbox = create(network={"denyOut": ["10.0.0.0/8"], "maskRequestHost": "x.test:${PORT}", "egressProxy": proxy})
+    path = "/sandboxes/" + sandbox["sandboxID"]
+    network = detail(sandbox)["network"]
+    equal(["10.0.0.0/8"], network["denyOut"])
+    equal({"address": "10.0.0.1:1080", "username": "u"}, network["egressProxy"])
+    expect(204, "PUT", path + "/network", {"allowOut": ["192.0.2.1"]})
+    equal({"allowOut": ["192.0.2.1"], "maskRequestHost": "x.test:${PORT}"}, detail(sandbox)["network"])
+    expect(400, "PUT", path + "/network", {"denyOut": ["nowhere"]})
+    expect(204, "PUT", path + "/network", {})
+    equal({"maskRequestHost": "x.test:${PORT}"}, detail(sandbox)["network"])
+    kill(sandbox)
+
+
+def snapshots_outlive_their_sandbox():
+    sandbox = create(metadata={"a": "b"})
+    path = "/sandboxes/" + sandbox["sandboxID"]
+    run(sandbox, "echo one > /root/f")
+    first = expect(201, "POST", path + "/snapshots", {})
+    named = expect(201, "POST", path + "/snapshots", {"name": "snap1"})
+    assert "snap1" in named["names"][0] and named["snapshotID"].endswith(":default"), named
+    run(sandbox, "echo two > /root/f")
+    equal("running", detail(sandbox)["state"])
+    kill(sandbox)
+    listed = expect(200, "GET", "/snapshots?sandboxID=" + sandbox["sandboxID"])
+    equal([named, first], listed)
+    equal([named], expect(200, "GET", "/snapshots?name=snap1"))
+    status, head, body = ask("GET", "/snapshots?limit=1")
+    equal([named], body)
+    equal([first], expect(200, "GET", "/snapshots?limit=1&nextToken=" + quote(head["X-Next-Token"])))
+    copies = [create(templateID=each["snapshotID"]) for each in (first, named)]
+    for each in copies:
+        equal("one\n", run(each, "cat /root/f"))
+    again = expect(201, "POST", f"/sandboxes/{copies[0]['sandboxID']}/snapshots", {"name": "snap1"})
+    equal(named["snapshotID"], again["snapshotID"])
+    expect(400, "POST", f"/sandboxes/{copies[0]['sandboxID']}/snapshots", {"name": "Not a name"})
+    expect(409, "POST", f"/sandboxes/{copies[0]['sandboxID']}/snapshots", {"name": TEMPLATE})
+    for each in (first, named):
+        expect(204, "DELETE", "/templates/" + quote(each["snapshotID"], safe=""))
+        expect(404, "DELETE", "/templates/" + quote(each["snapshotID"], safe=""))
+        expect(404, "POST", "/v2/sandboxes", {"templateID": each["snapshotID"]})
+    equal([], expect(200, "GET", "/snapshots"))
+    equal("one\n", run(copies[1], "cat /root/f"))
+    for each in copies:
+        kill(each)
+    # What stood on them is gone: the next deletion takes their templates along.
+    last = create()
+    gone = expect(201, "POST", f"/sandboxes/{last['sandboxID']}/snapshots", {})
+    expect(204, "DELETE", "/templates/" + quote(gone["snapshotID"], safe=""))
+    kill(last)
+    assert "snapshot-" not in holt("template", "ls"), holt("template", "ls")
+
+
+def forks_have_tokens_of_their_own():
+    sandbox = create(metadata={"a": "b"}, envVars={"A": "1"}, timeout=900)
+    path = "/sandboxes/" + sandbox["sandboxID"]
+    run(sandbox, "echo one > /root/f")
+    forks = [each["sandbox"] for each in expect(201, "POST", path + "/fork", {"count": 3, "timeout": 60})]
+    equal(4, len({each["envdAccessToken"] for each in forks + [sandbox]}))
+    run(sandbox, "echo two > /root/f")
+    for each in forks:
+        got = detail(each)
+        equal({"a": "b"}, got["metadata"])
+        assert moment(got["endAt"]) - time.time() < 61, got
+        equal("one\n", run(each, "cat /root/f"))
+        kill(each)
+    equal(1, len(expect(201, "POST", path + "/fork", None)))
+    for count in (0, 101, -1, "2"):
+        expect(400, "POST", path + "/fork", {"count": count})
+    for each in expect(200, "GET", "/v2/sandboxes"):
+        expect(204, "DELETE", "/sandboxes/" + each["sandboxID"])
+
+
+def secrets_are_never_told():
+    made = expect(201, "POST", "/secrets", {"name": "Api-Key", "value": "hunter2", "metadata": {"a": "b"}})
+    equal(("api-key", 1, {"a": "b"}), (made["name"], made["currentVersion"], made["metadata"]))
+    expect(409, "POST", "/secrets", {"name": "api-key", "value": "x"})
+    for body in ({"name": "x"}, {"value": "x"}, {"name": "sec_1", "value": "x"}, {"name": "a b", "value": "x"}):
+        expect(400, "POST", "/secrets", body)
+    equal(2, expect(200, "POST", "/secrets/" + made["secretID"], {"value": "hunter3"})["currentVersion"])
+    for path in ("/secrets", "/secrets/api-key", "/secrets/" + made["secretID"]):
+        assert "hunter" not in json.dumps(expect(200, "GET", path))
+    equal(0o600, os.stat(os.path.join(os.environ["state"], "e2b-secrets.json")).st_mode & 0o777)
+    expect(204, "DELETE", "/secrets/api-key")
+    expect(404, "GET", "/secrets/api-key")
+    expect(404, "DELETE", "/secrets/" + made["secretID"])
+    equal([], expect(200, "GET", "/secrets"))
+
+
+# --- routing -----------------------------------------------------------------------------------------
+
+def where_a_request_belongs():
+    sandbox = create()
+    id, token = sandbox["sandboxID"], sandbox["envdAccessToken"]
+    equal(204, envd(sandbox, token=None)[0], "whether it runs may be asked by all")
+    equal(401, envd(sandbox, path="/nothing", token=None)[0])
+    equal(401, envd(sandbox, path="/nothing", token="x" * 64)[0])
+    equal(404, envd(sandbox, path="/nothing")[0])
+    equal(204, ask("GET", "/health", key=None, E2b_Sandbox_Id=id)[0], "envd's port is what is meant without one")
+    equal(204, ask("GET", "/health", key=None, Host=f"49983-{id}.localhost:7070")[0])
+    equal(204, ask("GET", "/health", key=None, Host=f"49983-{id}.sbx.test")[0])
+    equal(403, ask("GET", "/health", key=None, Host=f"49983-{id}.evil.test")[0])
+    equal(403, ask("GET", "/health", key=None, Host="evil.test")[0])
+    equal(403, envd(sandbox, Origin="https://evil.test")[0])
+    equal(400, ask("GET", "/health", key=None, E2b_Sandbox_Id=id, E2b_Sandbox_Port="70000")[0])
+    for port in ("3000", "49999"):
+        status, head, body = ask("GET", "/", key=None, E2b_Sandbox_Id=id, E2b_Sandbox_Port=port)
+        equal((502, int(port)), (status, body["port"]))
+    for wrong in ("nosuch", "..", "sb-" + id[2:], "x" * 500):
+        equal(502, ask("GET", "/health", key=None, E2b_Sandbox_Id=wrong)[0])
+    equal(502, ask("GET", "/", key=None, Host="3000-nosuch.localhost")[0])
+    kill(sandbox)
+
+
+def signature(token, path, operation="read", user="", expiration=None):
+    text = f"{path}:{operation}:{user}:{token}" + ("" if expiration is None else f":{expiration}")
+    return "v1_" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode().rstrip("=")
+
+
+def a_signature_finds_its_sandbox():
+    sandbox, other = create(), create()
+    good = signature(sandbox["envdAccessToken"], "/tmp/a b")
+    path = "/files?path=" + quote("/tmp/a b") + "&signature="
+    status, head, body = ask("GET", path + quote(good, safe=""), key=None)
+    assert status not in (403, 502) and "invalid signature" not in str(body), (status, body)
+    for bad in (signature("0" * 64, "/tmp/a b"), signature(sandbox["envdAccessToken"], "/tmp/b"), "v1_", ""):
+        equal((401, "invalid signature"), (lambda r: (r[0], r[2]["message"]))(ask("GET", path + quote(bad, safe=""), key=None)))
+    expect(204, "POST", f"/sandboxes/{sandbox['sandboxID']}/pause", {})
+    equal(502, ask("GET", path + quote(good, safe=""), key=None)[0])
+    kill(sandbox)
+    kill(other)
+
+
+def sandboxes_of_holt_can_be_connected_to():
+    holt("create", "--name", "own", "-q")
+    [listed] = expect(200, "GET", "/v2/sandboxes")
+    equal((TEMPLATE, {}, "running"), (listed["templateID"], listed["metadata"], listed["state"]))
+    equal(401, envd({**listed, "envdAccessToken": ""}, path="/envs", token="x")[0])
+    connected = expect(200, "POST", f"/v2/sandboxes/{listed['sandboxID']}/connect", {"timeout": 5})
+    equal(204, envd(connected)[0])
+    equal(connected["envdAccessToken"], expect(200, "POST", f"/sandboxes/{listed['sandboxID']}/connect", {})["envdAccessToken"])
+    assert json.loads(holt("inspect", "own")).get("expiresAt") is None, "it was given no time"
+    kill(connected)
+
+
+def remember_one():
+    sandbox = create(metadata={"old": "yes"}, autoPause=True, timeout=500)
+    expect(204, "POST", f"/sandboxes/{sandbox['sandboxID']}/timeout", {"timeout": 4000})
+    run(sandbox, "echo kept > /root/f")
+    expect(201, "POST", f"/sandboxes/{sandbox['sandboxID']}/snapshots", {"name": "kept"})
+    expect(201, "POST", "/secrets", {"name": "kept", "value": "v"})
+    json.dump(sandbox, open(os.path.join(os.environ["tmp"], "remembered"), "w"))
+
+
+def what_was_remembered_is_there():
+    sandbox = json.load(open(os.path.join(os.environ["tmp"], "remembered")))
+    got = expect(200, "POST", f"/v2/sandboxes/{sandbox['sandboxID']}/connect", {"timeout": 10})
+    equal(sandbox["envdAccessToken"], got["envdAccessToken"])
+    shown = detail(sandbox)
+    equal(({"old": "yes"}, "pause"), (shown["metadata"], shown["lifecycle"]["onTimeout"]))
+    assert moment(shown["endAt"]) - time.time() > 3000, shown
+    equal("kept\n", run(sandbox, "cat /root/f"))
+    expect(200, "GET", "/secrets/kept")
+    copy = create(templateID="kept")
+    equal("kept\n", run(copy, "cat /root/f"))
+    kill(copy)
+    kill(sandbox)
+    expect(204, "DELETE", "/templates/kept%3Adefault")
+    expect(204, "DELETE", "/secrets/kept")
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]]()
