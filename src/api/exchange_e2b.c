@@ -315,10 +315,9 @@ enum MHD_Result exchange_answer_e2b(struct exchange *exchange)
 
 void exchange_free_e2b(struct exchange *exchange)
 {
-    struct visit *visit = visit_of(exchange);
-    struct e2b_request *request = &visit->request;
+    struct e2b_request *request = exchange->e2b;
 
-    if (!visit)
+    if (!request)
         return;
     if (request->state && request->route && request->route->close)
         request->route->close(request);
@@ -330,6 +329,6 @@ void exchange_free_e2b(struct exchange *exchange)
     json_decref(request->note);
     json_decref(request->body);
     free(request->path);
-    free(visit);
+    free(visit_of(exchange));
     exchange->e2b = NULL;
 }

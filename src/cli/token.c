@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The commands about tokens, which clients on TCP show. */
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -17,6 +18,7 @@
 struct create_options {
     struct output_options output;
     json_t *request;
+    bool is_e2b;
 };
 
 static void options_done(struct create_options *options)
@@ -30,6 +32,15 @@ static int set_read_only(void *into, const char *value, struct err *err)
 
     (void)value, (void)err;
     return json_object_set_new(options->request, "readOnly", json_true());
+}
+
+static int set_e2b(void *into, const char *value, struct err *err)
+{
+    struct create_options *options = into;
+
+    (void)value, (void)err;
+    options->is_e2b = true;
+    return 0;
 }
 
 static int set_label(void *into, const char *value, struct err *err)
@@ -55,6 +66,7 @@ static const struct option_row create_rows[] = {
     { "read-only", 0, NULL, "let it look at everything and change nothing", set_read_only },
     { "label", 0, "TEXT", "what it is for", set_label },
     { "ttl", 0, "TIME", "how long it is good for: 12h, 30d; for ever by default", set_ttl },
+    { "e2b", 0, NULL, "print it in the form of an E2B API key", set_e2b },
     OPTION_OUTPUT,
     OPTION_HELP,
 };
@@ -62,11 +74,16 @@ static const struct option_row create_rows[] = {
 static const struct option_table create_table = { create_rows, ARRAY_SIZE(create_rows), NULL };
 
 /* The secret alone is on stdout, for a shell to keep; a person is told that it is the only time. */
-static int print_created(const json_t *reply, bool wants_json)
+static int print_created(const json_t *reply, const struct create_options *options)
 {
-    if (wants_json)
+    const char *secret = call_text(reply, "secret"), *digits = strchr(secret, '_');
+
+    if (options->output.wants_json)
         return print_json(reply);
-    (void)printf("%s\n", call_text(reply, "secret"));
+    if (options->is_e2b && digits)
+        (void)printf("e2b%s\n", digits);
+    else
+        (void)printf("%s\n", secret);
     if (isatty(STDERR_FILENO))
         (void)fprintf(stderr, "This is the only time that token %s is shown.\n",
                       call_text(json_object_get(reply, "token"), "id"));
@@ -84,7 +101,7 @@ static int token_create_run(int argc, char **argv)
     if (next != argc)
         return command_misused(&command_token_create, "takes no arguments");
     status = call_once("holt.v1.TokenService/Create", json_incref(options.request), &reply);
-    return status == STATUS_OK ? print_created(reply, options.output.wants_json) : status;
+    return status == STATUS_OK ? print_created(reply, &options) : status;
 }
 
 static void row_add(struct table *cells, const json_t *token)

@@ -98,6 +98,9 @@ def keys_are_tokens():
     for key in (None, "", "e2b_", "e2b_" + "0" * 64, "holt_" + "0" * 64, main_token()[:-1]):
         expect(401, "GET", "/v2/sandboxes", key=key)
         expect(401, "POST", "/v2/sandboxes", {"templateID": TEMPLATE}, key=key)
+    printed = holt("token", "create", "--e2b").strip()
+    assert printed.startswith("e2b_") and len(printed) == 68, printed
+    expect(200, "GET", "/v2/sandboxes", key=printed)
     expect(200, "GET", "/v2/sandboxes", key=None, Authorization="Bearer " + main_token())
     expect(204, "GET", "/health", key=None)
     team = expect(200, "GET", "/teams")

@@ -194,10 +194,10 @@ static void a_newer_registry_is_refused(void)
           err.msg);
 }
 
-/* Takes away what the second version has brought. */
+/* Takes away what later versions have brought. */
 static void make_first_version(void)
 {
-    change("ALTER TABLE sandboxes DROP COLUMN request_key;"
+    change("DROP TABLE notes; ALTER TABLE sandboxes DROP COLUMN request_key;"
            "ALTER TABLE sandboxes DROP COLUMN request_digest; PRAGMA user_version = 1");
 }
 
@@ -212,12 +212,40 @@ static void an_older_registry_becomes_one_of_today(void)
     make_first_version();
     start();
     kept = list_one();
-    CHECK(kept->turns == 7 && !*kept->request_key && !*kept->request_digest);
+    CHECK(kept->turns == 7 && !*kept->request_key && !*kept->request_digest && !kept->note);
     (void)snprintf(info.request_key, sizeof(info.request_key), "key");
     put(&info);
     stop();
     start();
     CHECK_TEXT(list_one()->request_key, "key");
+}
+
+static void a_note_stays_until_its_sandbox_goes(void)
+{
+    static char first[] = "{\"a\":1}";
+    struct sandbox_info info = numbered(7);
+    struct err err = { 0 };
+
+    start_anew();
+    info.state = SANDBOX_CREATING;
+    info.note = first;
+    put(&info);
+    info.state = SANDBOX_ACTIVE;
+    info.note = NULL;
+    put(&info);
+    stop();
+    start();
+    CHECK_TEXT(list_one()->note, first);
+    CHECK(registry_put_note(registry, info.id, "second", &err) == 0, "%s", err.msg);
+    CHECK(registry_put_expiry(registry, info.id, 4711, ACTION_STOP, &err) == 0, "%s", err.msg);
+    stop();
+    start();
+    CHECK_TEXT(list_one()->note, "second");
+    CHECK(list_one()->expires_ms == 4711 && list_one()->expire_action == ACTION_STOP);
+    CHECK(registry_remove(registry, info.id, &err) == 0, "%s", err.msg);
+    put(&info);
+    CHECK(!list_one()->note);
+    CHECK(registry_put_note(registry, "nobody", "text", &err) < 0);
 }
 
 static void an_older_registry_that_is_damaged_stays_as_it_is(void)
@@ -613,6 +641,7 @@ int main(void)
     RUN(changes_without_their_file_are_kept);
     RUN(a_newer_registry_is_refused);
     RUN(an_older_registry_becomes_one_of_today);
+    RUN(a_note_stays_until_its_sandbox_goes);
     RUN(an_older_registry_that_is_damaged_stays_as_it_is);
     RUN(the_database_of_another_program_is_refused);
     RUN(a_registry_without_its_tables_is_damaged);

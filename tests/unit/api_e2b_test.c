@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Where requests of the E2B protocol belong, and who answers them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/e2b.h"
+#include "api/e2b_network.h"
+#include "api/e2b_place.h"
+#include "api/e2b_route.h"
+#include "api/e2b_sandbox_request.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "check.h"
+
+static void ids_are_mapped_without_loss(void)
+{
+    static const char *const bad_holt[] = { "", "sb", "sb-", "work", "sb-A", "sb-1.2", "xb-12" };
+    static const char *const bad_e2b[] = { "", "sb", "s", "sb-12", "SB12", "i123", "sb1/", "sb 1" };
+    char there[SANDBOX_ID_MAX], back[SANDBOX_ID_MAX];
+
+    CHECK(e2b_id_from("sb-0123456789abcdef", there) && e2b_id_to(there, back));
+    CHECK_TEXT(there, "sb0123456789abcdef");
+    CHECK_TEXT(back, "sb-0123456789abcdef");
+    for (size_t i = 0; i < ARRAY_SIZE(bad_holt); i++)
+        CHECK(!e2b_id_from(bad_holt[i], there), "%s", bad_holt[i]);
+    for (size_t i = 0; i < ARRAY_SIZE(bad_e2b); i++)
+        CHECK(!e2b_id_to(bad_e2b[i], there), "%s", bad_e2b[i]);
+    CHECK(!e2b_id_to("sb01234567890123456789012345678901234567890", there));
+}
+
+static void host_names_say_which_port_of_which_sandbox(void)
+{
+    static const char *const bad[] = {
+        "",           "localhost",    "3000",
+        "3000-sb1",   "-sb1.x",       "0-sb1.x",
+        "65536-s.x",  "99999999-s.x", "3000-.x",
+        "3000-SB.x",  "3000--sb.x",   "3000-sb-1.x",
+        "a3000-sb.x", " 3000-sb1.x",  "3000-0123456789012345678901234567890123.x",
+    };
+    char sandbox[SANDBOX_ID_MAX];
+    uint16_t port = 0;
+    const char *rest = e2b_host_parse("3000-sb12.sbx.test:3443", &port, sandbox);
+
+    CHECK(rest && port == 3000);
+    CHECK_TEXT(rest, "sbx.test:3443");
+    CHECK_TEXT(sandbox, "sb12");
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+        CHECK(!e2b_host_parse(bad[i], &port, sandbox), "%s", bad[i]);
+}
+
+static enum e2b_kind kind_of(const struct e2b_signs *signs)
+{
+    struct e2b_place place;
+
+    CHECK(e2b_place_find(signs, &place));
+    return place.kind;
+}
+
+static void a_request_has_one_place(void)
+{
+    struct e2b_place place;
+    static const struct e2b_signs wrong = { .path = "/",
+                                            .sandbox_header = "sb1",
+                                            .port_header = "http" };
+
+    CHECK(kind_of(&(struct e2b_signs){ .path = "/metrics" }) == E2B_NONE);
+    CHECK(kind_of(&(struct e2b_signs){ .path = "/healthz" }) == E2B_NONE);
+    CHECK(kind_of(&(struct e2b_signs){ .path = "/mcp", .host = "localhost" }) == E2B_NONE);
+    CHECK(kind_of(&(struct e2b_signs){ .path = "/holt.v1.HostService/Health" }) == E2B_NONE);
+    CHECK(kind_of(&(struct e2b_signs){ .path = "/sandboxesx" }) == E2B_NONE);
+    CHECK(kind_of(&(struct e2b_signs){ .path = "/files" }) == E2B_NONE);
+    CHECK(kind_of(&(struct e2b_signs){ .path = "/health" }) == E2B_CONTROL);
+    CHECK(kind_of(&(struct e2b_signs){ .path = "/sandboxes/sb1/pause" }) == E2B_CONTROL);
+    CHECK(kind_of(&(struct e2b_signs){ .path = "/files", .has_signature = true }) == E2B_SIGNED);
+    CHECK(kind_of(&(struct e2b_signs){ .path = "/metrics", .sandbox_header = "sb1" }) == E2B_ENVD);
+    CHECK(kind_of(&(struct e2b_signs){ .path = "/", .host = "8000-sb1.x" }) == E2B_PORT);
+    CHECK(e2b_place_find(&(struct e2b_signs){ .path = "/sandboxes",
+                                              .host = "8000-sb1.x",
+                                              .sandbox_header = "sb2",
+                                              .port_header = "49983" },
+                         &place));
+    CHECK(place.kind == E2B_ENVD);
+    CHECK_TEXT(place.sandbox, "sb2");
+    CHECK(!e2b_place_find(&wrong, &place));
+}
+
+static void escapes_are_undone(void)
+{
+    static const char *const cases[][2] = {
+        { "a%20b", "a b" }, { "a+b", "a+b" },   { "%", "%" },       { "%4", "%4" },
+        { "%zz", "%zz" },   { "%41%42", "AB" }, { "%2520", "%20" }, { "%c3%bc", "\xc3\xbc" },
+    };
+    cleanup_free char *blank = e2b_unescape("a+b", 3, true);
+
+    CHECK_TEXT(blank, "a b");
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        cleanup_free char *text = e2b_unescape(cases[i][0], strlen(cases[i][0]), false);
+
+        CHECK_TEXT(text, cases[i][1]);
+    }
+    CHECK(!e2b_unescape("%00", 3, false));
+    CHECK(!e2b_unescape("%ff", 3, false));
+}
+
+struct found {
+    struct e2b_request request;
+    const struct e2b_route *route;
+    bool has_path;
+};
+
+static struct found find(enum e2b_kind kind, const char *verb, const char *path)
+{
+    struct found found = { .request = { .verb = verb, .place.kind = kind } };
+
+    found.request.path = xstrdup(path);
+    found.route = e2b_route_find(&found.request, &found.has_path);
+    free(found.request.path);
+    return found;
+}
+
+static void found_done(struct found *found)
+{
+    for (size_t i = 0; i < E2B_PARAMS_MAX; i++)
+        free(found->request.params[i]);
+}
+
+static void paths_lead_to_their_handlers(void)
+{
+    static const char *const nowhere[] = {
+        "",         "/", "/sandboxes/", "/sandboxes/a/b/c", "/sandboxes//pause", "/sandboxes/%00",
+        "sandboxes"
+    };
+    cleanup_with(found_done) struct found pause =
+        find(E2B_CONTROL, "POST", "/sandboxes/a%2Fb/pause");
+    cleanup_with(found_done) struct found many = find(E2B_CONTROL, "GET", "/sandboxes/metrics");
+    cleanup_with(found_done) struct found one = find(E2B_CONTROL, "GET", "/sandboxes/abc");
+    cleanup_with(found_done) struct found head = find(E2B_CONTROL, "HEAD", "/health");
+    cleanup_with(found_done) struct found other = find(E2B_CONTROL, "PATCH", "/sandboxes/abc");
+    cleanup_with(found_done) struct found rest = find(E2B_CONTROL, "DELETE", "/templates/ns/n%3At");
+
+    CHECK(pause.route);
+    CHECK_TEXT(pause.request.params[0], "a/b");
+    CHECK(many.route && many.route != one.route && !many.request.params[0]);
+    CHECK(one.route);
+    CHECK(head.route && head.route->is_open);
+    CHECK(!other.route && other.has_path && !other.request.params[0]);
+    CHECK_TEXT(rest.request.params[0], "ns/n:t");
+    for (size_t i = 0; i < ARRAY_SIZE(nowhere); i++) {
+        cleanup_with(found_done) struct found lost = find(E2B_CONTROL, "POST", nowhere[i]);
+
+        CHECK(!lost.route, "%s", nowhere[i]);
+    }
+}
+
+static int create_parse(const char *text, bool is_v1, struct e2b_create *ret)
+{
+    cleanup_json json_t *body = json_loads(text, 0, NULL);
+    struct err err = { 0 };
+    int r = e2b_create_parse(body, is_v1, ret, &err);
+
+    ret->template_id = NULL; /* it was in the body */
+    return r;
+}
+
+static void wishes_are_taken_or_refused(void)
+{
+    static const char *const bad[] = {
+        "{}",
+        "{\"templateID\":1}",
+        "{\"templateID\":\"t\",\"timeout\":1.5}",
+        "{\"templateID\":\"t\",\"metadata\":{\"a\":null}}",
+        "{\"templateID\":\"t\",\"envVars\":{\"\":\"x\"}}",
+        "{\"templateID\":\"t\",\"autoPause\":1}",
+        "{\"templateID\":\"t\",\"autoResume\":true}",
+        "{\"templateID\":\"t\",\"autoPauseMemory\":false}",
+        "{\"templateID\":\"t\",\"network\":{\"denyOut\":[1]}}",
+        "{\"templateID\":\"t\",\"network\":{\"denyOut\":[\"1.2.3.4/33\"]}}",
+        "{\"templateID\":\"t\",\"volumeMounts\":[{\"name\":\"v\",\"path\":\"/v\"}]}",
+    };
+    struct e2b_create wish = { 0 };
+
+    CHECK(create_parse("{\"templateID\":\"t\",\"metadata\":null,\"new\":[]}", false, &wish) == 0);
+    CHECK(wish.timeout_s == 300 && !json_object_get(wish.note, "trafficToken"));
+    e2b_create_done(&wish);
+    CHECK(create_parse("{\"templateID\":\"t\"}", true, &wish) == 0 && wish.timeout_s == 15);
+    e2b_create_done(&wish);
+    CHECK(create_parse("{\"templateID\":\"t\",\"network\":{\"allowPublicTraffic\":false}}", false,
+                       &wish) == 0 &&
+          json_object_get(wish.note, "trafficToken"));
+    e2b_create_done(&wish);
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+        CHECK(create_parse(bad[i], false, &wish) < 0, "%s", bad[i]);
+        e2b_create_done(&wish);
+    }
+}
+
+int main(void)
+{
+    RUN(ids_are_mapped_without_loss);
+    RUN(host_names_say_which_port_of_which_sandbox);
+    RUN(a_request_has_one_place);
+    RUN(escapes_are_undone);
+    RUN(paths_lead_to_their_handlers);
+    RUN(wishes_are_taken_or_refused);
+    return 0;
+}
