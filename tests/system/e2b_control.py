@@ -459,6 +459,68 @@ def secrets_are_never_told():
     equal([], expect(200, "GET", "/secrets"))
 
 
+def content(volume, verb, what, path, body=None, token=None, **query):
+    """The content of a volume, asked with its own token; a body is bytes, or JSON."""
+    connection = http.client.HTTPConnection("127.0.0.1", int(os.environ["port"]))
+    text = body if isinstance(body, (bytes, type(None))) else json.dumps(body).encode()
+    connection.request(verb, f"/volumecontent/{volume['volumeID']}/{what}?" + urlencode({"path": path, **query}), text,
+                       {"Authorization": "Bearer " + (token or volume["token"])})
+    response = connection.getresponse()
+    data = response.read()
+    connection.close()
+    is_json = response.headers.get("Content-Type") == "application/json"
+    return response.status, json.loads(data) if is_json and data else data
+
+
+def volumes_hold_files():
+    volume = expect(201, "POST", "/volumes", {"name": "data"})
+    expect(409, "POST", "/volumes", {"name": "data"})
+    expect(400, "POST", "/volumes", {"name": "../data"})
+    equal(volume, expect(200, "GET", "/volumes/" + volume["volumeID"]))
+    equal([{"volumeID": volume["volumeID"], "name": "data"}], expect(200, "GET", "/volumes"))
+    for token in ("wrong", main_token(), "0" * 64):
+        equal(401, content(volume, "GET", "path", "/", token=token)[0])
+        equal(401, content(volume, "PUT", "file", "/f", b"x", token=token)[0])
+    status, made = content(volume, "POST", "dir", "/d/e", mode=0o750, force="true")
+    equal((201, "directory", "/d/e", "e", 0o750), (status, made["type"], made["path"], made["name"], made["mode"]))
+    equal(404, content(volume, "POST", "dir", "/x/y")[0])
+    equal(409, content(volume, "POST", "dir", "/d")[0])
+    status, written = content(volume, "PUT", "file", "/d/f", b"text", mode=0o600, uid=1000, gid=1001)
+    equal((201, 4, 0o600, 1000, 1001), (status, *(written[name] for name in ("size", "mode", "uid", "gid"))))
+    equal(409, content(volume, "PUT", "file", "/d/f", b"other")[0])
+    equal((200, b"text"), content(volume, "GET", "file", "/d/f"))
+    large = os.urandom(3 << 20)
+    equal(201, content(volume, "PUT", "file", "d/f", large, force="true")[0])
+    equal((200, large), content(volume, "GET", "file", "/d/f"))
+    equal((201, 0), (lambda r: (r[0], r[1]["size"]))(content(volume, "PUT", "file", "/empty", b"")))
+    equal((200, b""), content(volume, "GET", "file", "/empty"))
+    equal(["/d", "/empty"], [each["path"] for each in content(volume, "GET", "dir", "/")[1]])
+    equal(["/d", "/d/e", "/d/f", "/empty"], [each["path"] for each in content(volume, "GET", "dir", "/", depth=2)[1]])
+    changed = content(volume, "PATCH", "path", "/d/f", {"mode": 0o644, "uid": 0})[1]
+    equal((0o644, 0, 1001), (changed["mode"], changed["uid"], changed["gid"]))
+    # Neither dots nor links lead out of it.
+    top = os.path.join(os.environ["state"], "depots", volume["volumeID"])
+    os.symlink("/etc", os.path.join(top, "out"))
+    os.symlink("../../../../token", os.path.join(top, "up"))
+    os.mkfifo(os.path.join(top, "pipe"))
+    for path in ("/../../token", "/out/passwd", "/up", "/d/../../../../../../../etc/passwd"):
+        equal(404, content(volume, "GET", "file", path)[0], path)
+    equal(404, content(volume, "PUT", "file", "/out/new", b"x")[0])
+    equal(400, content(volume, "GET", "file", "/pipe")[0])
+    equal(400, content(volume, "GET", "file", "/d")[0])
+    equal(("symlink", "/etc"), (lambda e: (e["type"], e["target"]))(content(volume, "GET", "path", "/out")[1]))
+    equal(204, content(volume, "DELETE", "path", "/out")[0])
+    assert os.path.exists("/etc/passwd")
+    equal(204, content(volume, "DELETE", "path", "/d")[0])
+    equal(404, content(volume, "GET", "path", "/d/f")[0])
+    equal(404, content(volume, "DELETE", "path", "/d")[0])
+    equal(400, content(volume, "DELETE", "path", "/")[0])
+    expect(204, "DELETE", "/volumes/" + volume["volumeID"])
+    expect(404, "DELETE", "/volumes/" + volume["volumeID"])
+    assert not os.path.exists(top)
+    equal(401, content(volume, "GET", "path", "/")[0])
+
+
 # --- routing -----------------------------------------------------------------------------------------
 
 def where_a_request_belongs():
