@@ -401,7 +401,7 @@ struct holt_sandbox_options {
     const char *const *labels; /* "key=value", ends with NULL */
     uint32_t max_snapshots;
     uint64_t ttl_ms;           /* what becomes of it then: */
-    const char *expire_action; /* "kill" or "pause" */
+    const char *expire_action; /* "kill", "pause" or "stop" */
     uint64_t idle_timeout_ms;
     const char *idle_action;
     /* A second create with the same key joins the first, also while that is going on. */

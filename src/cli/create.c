@@ -61,7 +61,8 @@ static int set_time(json_t *request, const char *value, const char *time_field,
     uint64_t ms;
 
     if (parse_duration_ms(time, &ms) < 0 || ms == 0 ||
-        (strcmp(action, "kill") != 0 && strcmp(action, "pause") != 0))
+        (strcmp(action, "kill") != 0 && strcmp(action, "pause") != 0 &&
+         strcmp(action, "stop") != 0))
         return -EINVAL;
     (void)json_object_set_new(request, time_field, json_u64(ms));
     (void)json_object_set_new(request, action_field, json_string(action));
@@ -120,8 +121,9 @@ static const struct option_row rows[] = {
     { "name", 0, "NAME", "a name to use in place of the id", set_name },
     { "label", 'l', "KEY=VALUE", "something to find it by; may be repeated", set_label },
     { "quota", 0, "SIZE", "most its files and snapshots may hold: 2G", set_quota },
-    { "ttl", 0, "TIME[:ACTION]", "kill or pause it when it is so old: 1h, 1h:pause", set_ttl },
-    { "idle-timeout", 0, "TIME[:ACTION]", "kill or pause it when unused for so long: 10m",
+    { "ttl", 0, "TIME[:ACTION]", "kill, pause or stop it when it is so old: 1h, 1h:pause",
+      set_ttl },
+    { "idle-timeout", 0, "TIME[:ACTION]", "kill, pause or stop it when unused for so long",
       set_idle_timeout },
     { "max-snapshots", 0, "NUMBER", "how many turns to keep", set_max_snapshots },
     { "key", 0, "KEY", "make nothing if a sandbox was made with this key already", set_key },
