@@ -127,6 +127,16 @@ static void fail(struct exchange *exchange)
     buf_done(&exchange->body);
 }
 
+static int body_begin(struct e2b_request *request, struct err *err)
+{
+    const struct e2b_route *route = request->route;
+    int r = 0;
+
+    if (route->unary || route->stream)
+        r = exchange_read_timeout(request->exchange, request->connection, err);
+    return r == 0 && route->body ? route->body->begin(request, err) : r;
+}
+
 /* Who may not come in learns nothing of what there is. */
 void exchange_begin_e2b(struct exchange *exchange)
 {
@@ -148,10 +158,7 @@ void exchange_begin_e2b(struct exchange *exchange)
     }
     if (visit->refusal != 0)
         return;
-    if ((request->route->unary || request->route->stream) &&
-        exchange_read_timeout(exchange, request->connection, &exchange->err) < 0)
-        fail(exchange);
-    else if (request->route->body && request->route->body->begin(request, &exchange->err) < 0)
+    if (body_begin(request, &exchange->err) < 0)
         fail(exchange);
 }
 
@@ -279,6 +286,8 @@ static enum MHD_Result rest_answer(struct e2b_request *request)
     struct exchange *exchange = request->exchange;
     struct err err = { 0 };
 
+    if (exchange->is_failed && !request->route->body)
+        return e2b_reply_error(request, MHD_HTTP_CONTENT_TOO_LARGE, "%s", exchange->err.msg);
     if (exchange->is_failed)
         return e2b_reply_err(request, &exchange->err);
     if (exchange->body.len > 0 &&

@@ -179,7 +179,6 @@ static int list_entry(struct listing *listing, int dir_fd, const char *below, co
 }
 
 /* As deep as DEPOT_DEPTH_MAX at most. */
-// NOLINTNEXTLINE(misc-no-recursion)
 static int list_dir(struct listing *listing, int dir_fd, const char *below, unsigned depth)
 {
     struct dirent **entries = NULL;

@@ -132,6 +132,7 @@ def errors_have_their_code_in_them():
                              ("POST", "/v2/sandboxes", {"templateID": "nosuch"})]:
         expect(404, verb, path, body)
     expect(405, "PATCH", "/v2/sandboxes", {})
+    expect(413, "POST", "/v2/sandboxes", {"templateID": "x" * (5 << 20)})
     for body in ("{", "[]", '"text"', "null", "{}", '{"templateID":3}', '{"templateID":""}'):
         expect(400, "POST", "/v2/sandboxes", body)
 
