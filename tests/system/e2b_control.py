@@ -217,6 +217,7 @@ def pause_and_connect():
     expect(409, "POST", path + "/resume", {"timeout": 10})
     expect(204, "POST", path + "/pause", {})
     equal("paused", detail(sandbox)["state"])
+    assert json.loads(holt("inspect", holt_id(sandbox))).get("expiresAt") is None, "its time goes on"
     equal(502, envd(sandbox)[0])
     expect(409, "POST", path + "/pause", {})
     expect(404, "POST", path + "/timeout", {"timeout": 10})
