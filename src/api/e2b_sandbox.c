@@ -116,6 +116,7 @@ static int note_ensure(struct e2b_request *request, struct err *err)
 {
     int r = 0;
 
+    json_decref(request->note);
     request->note = e2b_note_read(request->sandbox);
     if (!e2b_note_text(request->note, "accessToken")) {
         r = e2b_note_add_tokens(request->note, err);
