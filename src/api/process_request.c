@@ -142,8 +142,8 @@ static int cwd_get(const json_t *object, const char **ret, struct err *err)
 
 static int spec_parse(const json_t *object, struct process_request *ret, struct err *err)
 {
-    static const char *const fields[] = { "args",     "env",       "cwd", "stdin",
-                                          "terminal", "timeoutMs", "tag", NULL };
+    static const char *const fields[] = { "args",      "env", "cwd",  "stdin", "terminal",
+                                          "timeoutMs", "tag", "user", NULL };
     struct process_spec *spec = &ret->spec;
     int r = json_only_fields(object, fields, err);
 
@@ -159,6 +159,8 @@ static int spec_parse(const json_t *object, struct process_request *ret, struct 
         r = field_duration(object, "timeoutMs", &spec->timeout_ms, err);
     if (r == 0)
         r = field_word(object, "tag", PROCESS_TAG_MAX, &spec->tag, err);
+    if (r == 0)
+        r = field_word(object, "user", PROCESS_USER_MAX, &spec->user, err);
     return r;
 }
 

@@ -93,8 +93,8 @@ static file_fn *const functions[FILE_MESSAGE_TYPES] = {
  * as effective user there are no capabilities either. */
 static int become(struct worker *worker, const char *user)
 {
-    struct file_user who = { 0 };
-    int r = user[0] ? file_names_find(&worker->names, user, &who) : 0;
+    struct names_user who = { 0 };
+    int r = user[0] ? names_find(&worker->names, user, &who) : 0;
 
     if (r < 0)
         return r;
@@ -148,7 +148,7 @@ static int serve_one(struct worker *worker)
         r = -EPROTO;
     worker->has_failed = false;
     if (r == 0) {
-        file_names_refresh(&worker->names);
+        names_refresh(&worker->names);
         r = become(worker, request.user);
         if (r < 0) {
             r = worker_fail(worker, r, request.path, r == -ENOENT ? "no such user" : NULL);

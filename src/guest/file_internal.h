@@ -7,15 +7,8 @@
 #include <sys/stat.h>
 
 #include "base/buf.h"
+#include "guest/names.h"
 #include "wire/file.h"
-
-/* The users and groups of the sandbox, as its own files have them. */
-struct file_names {
-    struct {
-        char *text;
-        struct stat st; /* of what text was read from */
-    } files[2];         /* passwd, group */
-};
 
 struct worker {
     int fd;
@@ -23,15 +16,9 @@ struct worker {
     size_t taken; /* of it */
     struct file_parser parser;
     struct buf out;
-    struct file_names names;
+    struct names names;
     uint32_t uid, gid; /* on whose behalf the present request is */
     bool has_failed;   /* the present request has */
-};
-
-struct file_user {
-    uint32_t uid, gid;
-    uint32_t groups[64];
-    size_t group_count;
 };
 
 /* The next piece from the daemon: 0, or -errno when there will be none. */
@@ -58,16 +45,6 @@ int worker_path(const char *path, char ret[PATH_MAX]);
 
 /* Makes the missing directories above a path: 0 or -errno. */
 int worker_make_parents(const char *full_path, mode_t mode);
-
-/* Looks again whether the files have changed. */
-void file_names_refresh(struct file_names *names);
-
-/* Never NULL; valid until the next call for the same kind. */
-void file_names_of(struct file_names *names, uint32_t uid, uint32_t gid,
-                   char ret_user[FILE_USER_MAX + 1], char ret_group[FILE_USER_MAX + 1]);
-
-/* By name or number: 0 or -ENOENT. */
-int file_names_find(struct file_names *names, const char *user, struct file_user *ret);
 
 /* Each does one request; -errno when the daemon is gone. */
 typedef int file_fn(struct worker *worker, const struct file_request *request);

@@ -48,7 +48,7 @@ int worker_put_entry(struct worker *worker, const struct file_entry *entry)
     char user[FILE_USER_MAX + 1], group[FILE_USER_MAX + 1];
     struct file_entry named = *entry;
 
-    file_names_of(&worker->names, entry->uid, entry->gid, user, group);
+    names_of(&worker->names, entry->uid, entry->gid, user, group);
     named.user_name = user;
     named.group_name = group;
     return file_put_entry(&worker->out, &named);

@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "guest/boot.h"
 #include "guest/link.h"
+#include "guest/names.h"
 #include "guest/spawn.h"
 #include "guest/watch.h"
 #include "wire/message.h"
@@ -27,6 +28,7 @@ struct guest {
     struct boot_result base;
     struct spawn_rules rules;
     struct buf filter; /* memory of rules.filter */
+    struct names names;
     bool is_booted;
     bool is_rooted; /* before that there is nothing that may run */
     struct process *processes;

@@ -18,6 +18,7 @@
 #include "guest/guest.h"
 #include "guest/shell.h"
 #include "guest/spawn.h"
+#include "guest/user.h"
 #include "kernel/pty.h"
 #include "wire/message.h"
 
@@ -107,6 +108,16 @@ static int open_ends(const struct guest *guest, const struct message_spawn *mess
     return r == 0 ? open_pipe(ends, 2) : r;
 }
 
+/* What it could open anew by /dev/stdout or /dev/tty must be its user's own. */
+static int give_away(const struct message_spawn *message, const struct ends *ends)
+{
+    for (int i = 0; i < 3 && message->uid != 0; i++)
+        if ((i > 0 || message->has_stdin || message->has_terminal) &&
+            fchown(ends->child[i], message->uid, (gid_t)-1) < 0)
+            return -errno;
+    return 0;
+}
+
 static uint64_t clock_ms(void)
 {
     struct timespec now;
@@ -176,8 +187,16 @@ void process_spawn(struct guest *guest, const struct frame *frame, const int *fd
         r = -EEXIST;
     else if (guest->process_count >= GUEST_PROCESSES_MAX)
         r = -EAGAIN;
-    if (r == 0)
+    if (r == 0 && message.user[0]) {
+        step = FAILED_USER;
+        r = user_resolve(guest, &message);
+    }
+    if (r == 0) {
+        step = FAILED_SETUP;
         r = open_ends(guest, &message, &ends);
+    }
+    if (r == 0)
+        r = give_away(&message, &ends);
     if (r == 0) {
         memcpy(spawn.fds, ends.child, sizeof(spawn.fds));
         spawn.terminal_fd = message.has_terminal ? ends.child[1] : -1;

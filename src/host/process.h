@@ -19,7 +19,8 @@ enum {
     PROCESS_INPUT_MAX = 64 * 1024,
     PROCESS_ARGS_MAX = 4096,
     PROCESS_ARGS_BYTES_MAX = 1 << 20,
-    PROCESS_TAG_MAX = 128,   /* bytes of a tag or an idempotency key */
+    PROCESS_TAG_MAX = 128, /* bytes of a tag or an idempotency key */
+    PROCESS_USER_MAX = 64,
     PROCESS_EXIT_HOLT = 125, /* the exit code of what is not the process's own doing */
 };
 
@@ -30,7 +31,9 @@ enum restart { RESTART_NO, RESTART_ON_FAILURE, RESTART_ALWAYS };
 struct process_spec {
     char *const *args; /* NULL-terminated, at least one */
     char *const *env;  /* NULL-terminated "NAME=value", or NULL */
-    const char *cwd;   /* NULL: /workspace */
+    const char *cwd;   /* NULL: /workspace; with a user, "~" and relative ones begin at its home */
+    const char *user;  /* a name or number of the sandbox's own, or several with ':' between: the
+                          first that there is; NULL: root */
     bool has_stdin;    /* otherwise stdin is empty */
     bool has_terminal; /* a PTY instead of pipes */
     uint16_t rows, columns;
@@ -68,10 +71,14 @@ enum killer {
     KILLER_QUOTA,
 };
 
+/* What was not to be had, of a process that was not started. */
+enum obstacle { OBSTACLE_OTHER, OBSTACLE_CWD, OBSTACLE_COMMAND, OBSTACLE_USER };
+
 struct process_end {
     enum outcome outcome;
-    enum killer killer; /* of killed */
-    int exit_code;      /* 128+n for a signal, 124 timed out, 126/127 not started */
+    enum obstacle obstacle; /* of not started; known to this life of the daemon only */
+    enum killer killer;     /* of killed */
+    int exit_code;          /* 128+n for a signal, 124 timed out, 126/127 not started */
     int signal;
     char reason[240]; /* empty unless killed, lost or not started */
     uint64_t duration_ms;

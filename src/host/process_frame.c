@@ -161,6 +161,11 @@ static bool take_exited(struct process *process, const struct frame *frame)
 
 static bool take_failed(struct process *process, const struct frame *frame)
 {
+    static const enum obstacle obstacles[FAILED_STEPS] = {
+        [FAILED_CWD] = OBSTACLE_CWD,
+        [FAILED_EXEC] = OBSTACLE_COMMAND,
+        [FAILED_USER] = OBSTACLE_USER,
+    };
     struct message_failed failed;
     int code = PROCESS_EXIT_HOLT;
 
@@ -169,6 +174,7 @@ static bool take_failed(struct process *process, const struct frame *frame)
     if (failed.step == FAILED_EXEC)
         code = failed.errnum == ENOENT || failed.errnum == ENOTDIR ? EXIT_NOT_FOUND
                                                                    : EXIT_NOT_EXECUTABLE;
+    process->end.obstacle = obstacles[failed.step];
     process_explain_failure(&failed, process->end.reason, sizeof(process->end.reason));
     set_over(process, OUTCOME_NOT_STARTED, code);
     return true;

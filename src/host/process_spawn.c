@@ -16,9 +16,8 @@
 #define DEFAULT_CWD "/workspace"
 
 static const char *const default_env[] = {
-    "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-    "HOME=/root",
-    "LANG=C.UTF-8",
+    "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8",
+    "HOME=/root", /* the last: of a user that is named the guest says it */
 };
 
 /* Whether two "NAME=value" have the same name. */
@@ -48,7 +47,7 @@ static int fill_env(struct message_spawn *spawn, const struct process_spec *spec
 {
     int r = 0;
 
-    for (size_t i = 0; i < ARRAY_SIZE(default_env); i++)
+    for (size_t i = 0; i < ARRAY_SIZE(default_env) - (spec->user ? 1 : 0); i++)
         (void)add_env(spawn, default_env[i]);
     (void)add_env(spawn, spec->has_terminal ? "TERM=xterm-256color" : "TERM=dumb");
     for (char *const *variable = spec->env; r == 0 && variable && *variable; variable++)
@@ -63,6 +62,7 @@ int process_put_spawn(struct buf *out, uint32_t process, const struct process_sp
     int r = fill_env(spawn, spec);
 
     spawn->cwd = spec->cwd ? spec->cwd : DEFAULT_CWD;
+    spawn->user = spec->user;
     spawn->has_stdin = spec->has_stdin;
     spawn->has_terminal = spec->has_terminal;
     spawn->rows = spec->rows;
@@ -87,6 +87,7 @@ void process_explain_failure(const struct message_failed *failed, char *into, si
         [FAILED_SETUP] = "the process could not be set up",
         [FAILED_CWD] = "the working directory cannot be entered",
         [FAILED_EXEC] = "the command cannot be executed",
+        [FAILED_USER] = "the user cannot be found",
     };
     bool is_missing = failed->errnum == ENOENT || failed->errnum == ENOTDIR;
 
@@ -94,6 +95,8 @@ void process_explain_failure(const struct message_failed *failed, char *into, si
         (void)snprintf(into, size, "command not found");
     else if (failed->step == FAILED_CWD && failed->errnum == ENOENT)
         (void)snprintf(into, size, "the working directory does not exist");
+    else if (failed->step == FAILED_USER && failed->errnum == ENOENT)
+        (void)snprintf(into, size, "the sandbox knows no such user");
     else
         (void)snprintf(into, size, "%s: %.160s", what[failed->step], failed->text);
 }

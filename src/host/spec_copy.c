@@ -55,7 +55,7 @@ struct process_spec *spec_copy(const struct process_spec *spec)
 {
     size_t slots = count_words(spec->args) + count_words(spec->env) + 2;
     size_t bytes = words_size(spec->args) + words_size(spec->env) + text_size(spec->cwd) +
-                   text_size(spec->tag) + text_size(spec->key);
+                   text_size(spec->tag) + text_size(spec->key) + text_size(spec->user);
     struct process_spec *copy = xcalloc(1, sizeof(*copy) + slots * sizeof(char *) + bytes);
     char **lists = (char **)(void *)(copy + 1);
     char *room = (char *)(lists + slots);
@@ -64,6 +64,7 @@ struct process_spec *spec_copy(const struct process_spec *spec)
     copy->args = take_words(&lists, &room, spec->args);
     copy->env = take_words(&lists, &room, spec->env);
     copy->cwd = take_text(&room, spec->cwd);
+    copy->user = take_text(&room, spec->user);
     copy->tag = take_text(&room, spec->tag);
     copy->key = take_text(&room, spec->key);
     return copy;

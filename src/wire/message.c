@@ -169,6 +169,12 @@ static void get_credentials(struct reader *reader, struct message_spawn *ret)
     }
 }
 
+/* Nothing at all for nobody: a guest that is older knows all else. */
+static bool put_user(struct buf *out, const char *user)
+{
+    return !user || user[0] == '\0' || put_text(out, user);
+}
+
 int message_put_spawn(struct buf *out, uint32_t process, uint16_t fds,
                       const struct message_spawn *spawn)
 {
@@ -180,7 +186,7 @@ int message_put_spawn(struct buf *out, uint32_t process, uint16_t fds,
                          put_text(out, spawn->cwd) && put_credentials(out, spawn) &&
                          put_u8(out, spawn->has_stdin) && put_u8(out, spawn->has_terminal) &&
                          put_u16(out, spawn->rows) && put_u16(out, spawn->columns) &&
-                         put_u8(out, (uint8_t)spawn->shell));
+                         put_u8(out, (uint8_t)spawn->shell) && put_user(out, spawn->user));
 }
 
 bool message_get_spawn(const struct frame *frame, struct message_spawn *ret)
@@ -198,8 +204,9 @@ bool message_get_spawn(const struct frame *frame, struct message_spawn *ret)
     ret->columns = get_u16(&reader);
     shell = get_u8(&reader);
     ret->shell = (enum shell_kind)shell;
-    return reader_is_done(&reader) && ret->arg_count > 0 && shell < SHELL_KINDS &&
-           (shell == SHELL_NONE || ret->has_terminal);
+    ret->user = reader.left > 0 ? get_text(&reader) : "";
+    return reader_is_done(&reader) && strlen(ret->user) <= MESSAGE_USER_MAX && ret->arg_count > 0 &&
+           shell < SHELL_KINDS && (shell == SHELL_NONE || ret->has_terminal);
 }
 
 int message_put_failed(struct buf *out, uint32_t process, const struct message_failed *failed)
@@ -219,7 +226,7 @@ bool message_get_failed(const struct frame *frame, struct message_failed *ret)
     ret->step = (enum failed_step)step;
     ret->errnum = get_u32(&reader);
     ret->text = get_text(&reader);
-    return reader_is_done(&reader) && step <= FAILED_EXEC;
+    return reader_is_done(&reader) && step < FAILED_STEPS;
 }
 
 int message_put_exited(struct buf *out, uint32_t process, const struct message_exited *exited)

@@ -15,6 +15,7 @@ enum {
     MESSAGE_MOUNTS_MAX = 12,
     MESSAGE_RLIMITS_MAX = 16,
     MESSAGE_GROUPS_MAX = 64,
+    MESSAGE_USER_MAX = 64,
     MESSAGE_STATE_SIZE = 89, /* payload */
     MESSAGE_SHELL_TEXT_MAX = 3 * 512 * 1024,
 };
@@ -44,6 +45,10 @@ struct message_spawn {
     const char *env[MESSAGE_ARGS_MAX + 1];
     size_t arg_count, env_count;
     const char *cwd;
+    /* As whom: a name or number that the sandbox itself knows (see guest/names.h), which then
+     * stands for all of the ids below, for a home that other working directories than absolute ones
+     * begin at, and for HOME, USER and LOGNAME where env has none. "": the ids are given. */
+    const char *user;
     uint32_t uid, gid;
     uint32_t groups[MESSAGE_GROUPS_MAX];
     size_t group_count;
@@ -56,7 +61,7 @@ struct message_spawn {
 };
 
 /* Which part of a start failed, because "no such file" means something else in each. */
-enum failed_step { FAILED_SETUP, FAILED_CWD, FAILED_EXEC };
+enum failed_step { FAILED_SETUP, FAILED_CWD, FAILED_EXEC, FAILED_USER, FAILED_STEPS };
 
 struct message_failed {
     enum failed_step step;

@@ -72,7 +72,7 @@ static bool read_failed(const struct frame *frame, struct buf *again)
     if (!message_get_failed(frame, &failed))
         return false;
     touch_text(failed.text);
-    if (failed.step > FAILED_EXEC)
+    if (failed.step >= FAILED_STEPS)
         abort();
     return message_put_failed(again, frame->process, &failed) == 0;
 }

@@ -216,6 +216,56 @@ static void check_failed(struct guest *guest, uint32_t id, enum failed_step step
     CHECK(strlen(failed.text) > 0);
 }
 
+/* What a user who is named in the sandbox's own files gets. */
+static void a_user_is_who_the_sandbox_says(void)
+{
+    cleanup_with(seen_done) struct seen seen = SEEN_INIT, other = SEEN_INIT;
+    struct guest guest = start();
+    struct message_spawn *spec;
+
+    check_run(&guest, 1,
+              "echo 'jane:x:1234:2345:,,,:/home/jane:/bin/sh' >> /etc/passwd && "
+              "echo 'crew:x:77:bob,jane' >> /etc/group && mkdir -p /home/jane/sub && echo made",
+              "made\n");
+    spec = SHELL("id -u; id -g; id -G; echo $HOME $USER $LOGNAME; pwd; echo new > /dev/stdout; "
+                 "grep CapEff /proc/self/status | cut -f2");
+    spec->user = "nobody-here:jane:0";
+    spec->cwd = "~/sub";
+    spawn_spec(&guest, 2, spec);
+    (void)expect(&guest, FRAME_STARTED, 2);
+    read_to_end(&guest, 2, &seen);
+    check_text(
+        &seen, STREAM_STDOUT,
+        "1234\n2345\n2345 77\n/home/jane jane jane\n/home/jane/sub\nnew\n0000000000000000\n");
+    spec = SHELL("echo $HOME $USER; pwd");
+    spec->user = "no-such-user:0";
+    spec->env[spec->env_count++] = "USER=me";
+    spec->cwd = "../tmp";
+    spawn_spec(&guest, 3, spec);
+    (void)expect(&guest, FRAME_STARTED, 3);
+    read_to_end(&guest, 3, &other);
+    check_text(&other, STREAM_STDOUT, "/root me\n/tmp\n");
+    end(&guest);
+}
+
+static void a_terminal_belongs_to_its_user(void)
+{
+    cleanup_with(seen_done) struct seen seen = SEEN_INIT;
+    struct guest guest = start();
+    struct message_spawn *spec = SHELL("stat -c %u $(tty); : > /dev/tty && echo own");
+
+    spec->user = "1234";
+    spec->cwd = "/";
+    spec->has_terminal = true;
+    spec->rows = 24;
+    spec->columns = 80;
+    spawn_spec(&guest, 1, spec);
+    (void)expect(&guest, FRAME_STARTED, 1);
+    read_to_end(&guest, 1, &seen);
+    check_text(&seen, STREAM_STDOUT, "1234\r\nown\r\n");
+    end(&guest);
+}
+
 static void what_cannot_start_says_which_step_failed(void)
 {
     struct guest guest = start();
@@ -234,6 +284,10 @@ static void what_cannot_start_says_which_step_failed(void)
     spec->rlimits[spec->rlimit_count++] = (struct message_rlimit){ .resource = 999 };
     spawn_spec(&guest, 1, spec);
     check_failed(&guest, 1, FAILED_SETUP, EINVAL);
+    spec = SHELL("true");
+    spec->user = "no-such-user";
+    spawn_spec(&guest, 1, spec);
+    check_failed(&guest, 1, FAILED_USER, ENOENT);
     spec = SHELL("true");
     spec->uid = 70000; /* has no meaning in a range of 65,536 */
     spawn_spec(&guest, 1, spec);
@@ -410,6 +464,8 @@ int main(void)
     RUN_CLEAN(the_same_in_bubblewrap);
     RUN_CLEAN(a_process_needs_no_group_of_its_own);
     RUN_CLEAN(credentials_and_limits_are_as_asked);
+    RUN_CLEAN(a_user_is_who_the_sandbox_says);
+    RUN_CLEAN(a_terminal_belongs_to_its_user);
     RUN_CLEAN(what_cannot_start_says_which_step_failed);
     RUN_CLEAN(an_id_that_is_taken_is_refused);
     RUN_CLEAN(signals_arrive);

@@ -167,6 +167,26 @@ static void a_spawn_comes_back(void)
     CHECK(spawn.rlimits[0].resource == 7 && spawn.rlimits[0].soft == 1024);
     CHECK(spawn.rlimits[1].hard == UINT64_MAX);
     CHECK(spawn.has_stdin && spawn.has_terminal && spawn.rows == 24 && spawn.columns == 80);
+    CHECK_TEXT(spawn.user, "");
+}
+
+static void a_spawn_may_name_a_user(void)
+{
+    static struct message_spawn spawn, back;
+    char name[MESSAGE_USER_MAX + 2];
+
+    for (size_t len = MESSAGE_USER_MAX; len <= MESSAGE_USER_MAX + 1; len++) {
+        cleanup_with(buf_done) struct buf out = BUF_INIT(SAMPLES_MAX);
+        struct frame frame;
+
+        memset(name, 'u', len);
+        name[len] = '\0';
+        spawn = (struct message_spawn){ .args = { "a" }, .arg_count = 1, .cwd = "~", .user = name };
+        CHECK(message_put_spawn(&out, 1, 0, &spawn) == 0);
+        CHECK(frame_parse(out.data, out.len, SAMPLES_MAX, &frame) == (long)out.len);
+        CHECK(message_get_spawn(&frame, &back) == (len == MESSAGE_USER_MAX));
+        CHECK_TEXT(back.user, name);
+    }
 }
 
 /* Puts a spawn with these counts and says whether it is accepted. */
@@ -240,7 +260,7 @@ static void a_failure_comes_back(void)
     CHECK(message_get_failed(&frame, &failed));
     CHECK(failed.step == FAILED_EXEC && failed.errnum == 2);
     CHECK_TEXT(failed.text, "No such file");
-    out.data[FRAME_HEADER_SIZE] = FAILED_EXEC + 1;
+    out.data[FRAME_HEADER_SIZE] = FAILED_STEPS;
     CHECK(!message_get_failed(&frame, &failed), "(an unknown step)");
 }
 
@@ -390,6 +410,7 @@ int main(void)
     RUN(a_root_needs_a_descriptor_for_each_mount);
     RUN(a_root_has_from_one_to_eight_mounts);
     RUN(a_spawn_comes_back);
+    RUN(a_spawn_may_name_a_user);
     RUN(a_spawn_needs_a_command_and_knows_its_limits);
     RUN(counts_beyond_the_limits_are_refused);
     RUN(a_failure_comes_back);

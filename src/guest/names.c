@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Names of users and groups, from the sandbox's own files, which anybody in it may have written. */
+#include "guest/names.h"
+
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +11,6 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
-#include "guest/file_internal.h"
 
 enum { PASSWD, GROUP, TEXT_MAX = 1 << 20 };
 
@@ -41,7 +42,7 @@ static char *text_read(const char *path)
     return TAKE_PTR(text);
 }
 
-void file_names_refresh(struct file_names *names)
+void names_refresh(struct names *names)
 {
     for (int i = PASSWD; i <= GROUP; i++) {
         struct stat st = { 0 };
@@ -91,7 +92,7 @@ static const char *next_line(const char *line)
     return line && line[1] ? line + 1 : NULL;
 }
 
-static void name_of(const char *text, uint32_t id, char ret[FILE_USER_MAX + 1])
+static void name_of(const char *text, uint32_t id, char ret[NAMES_TEXT_MAX + 1])
 {
     ret[0] = '\0';
     for (const char *line = text; line; line = next_line(line)) {
@@ -102,7 +103,7 @@ static void name_of(const char *text, uint32_t id, char ret[FILE_USER_MAX + 1])
         if (!field_number(line, 2, &number) || number != id)
             continue;
         len = field(line, 0, &name);
-        if (len == 0 || len > FILE_USER_MAX)
+        if (len == 0 || len > NAMES_TEXT_MAX)
             return;
         memcpy(ret, name, len);
         ret[len] = '\0';
@@ -110,8 +111,8 @@ static void name_of(const char *text, uint32_t id, char ret[FILE_USER_MAX + 1])
     }
 }
 
-void file_names_of(struct file_names *names, uint32_t uid, uint32_t gid,
-                   char ret_user[FILE_USER_MAX + 1], char ret_group[FILE_USER_MAX + 1])
+void names_of(const struct names *names, uint32_t uid, uint32_t gid,
+              char ret_user[NAMES_TEXT_MAX + 1], char ret_group[NAMES_TEXT_MAX + 1])
 {
     name_of(names->files[PASSWD].text, uid, ret_user);
     name_of(names->files[GROUP].text, gid, ret_group);
@@ -134,7 +135,7 @@ static bool has_member(const char *list, size_t len, const char *name)
     return false;
 }
 
-static void groups_of(const struct file_names *names, const char *name, struct file_user *user)
+static void groups_of(const struct names *names, const char *name, struct names_user *user)
 {
     const size_t max = sizeof(user->groups) / sizeof(user->groups[0]);
 
@@ -150,33 +151,72 @@ static void groups_of(const struct file_names *names, const char *name, struct f
     }
 }
 
-int file_names_find(struct file_names *names, const char *user, struct file_user *ret)
+/* The part of a line that is a path from the root, or where somebody without one is at home. */
+static void home_of(const char *line, uint32_t uid, char ret[NAMES_HOME_MAX + 1])
+{
+    const char *home = NULL;
+    size_t len = line ? field(line, 5, &home) : 0;
+
+    if (len == 0 || len > NAMES_HOME_MAX || home[0] != '/') {
+        home = uid == 0 ? "/root" : "/";
+        len = strlen(home);
+    }
+    memcpy(ret, home, len);
+    ret[len] = '\0';
+}
+
+/* The user of a line, if it is whole. */
+static bool user_of(const char *line, struct names_user *ret)
+{
+    const char *name = NULL;
+    size_t len = field(line, 0, &name);
+
+    *ret = (struct names_user){ .group_count = 0 };
+    if (len == 0 || len > NAMES_TEXT_MAX || !field_number(line, 2, &ret->uid) ||
+        !field_number(line, 3, &ret->gid))
+        return false;
+    memcpy(ret->name, name, len);
+    ret->name[len] = '\0';
+    return true;
+}
+
+static int find_one(const struct names *names, const char *user, struct names_user *ret)
 {
     bool is_number = user[strspn(user, "0123456789")] == '\0';
-    uint32_t wanted = 0, uid;
+    uint32_t wanted = 0;
 
-    *ret = (struct file_user){ .group_count = 0 };
     if (is_number && !field_number(user, 0, &wanted))
         return -EINVAL;
     for (const char *line = names->files[PASSWD].text; line; line = next_line(line)) {
-        char found[FILE_USER_MAX + 1];
-        const char *name = NULL;
-        size_t len = field(line, 0, &name);
-
-        if (len == 0 || len > FILE_USER_MAX || !field_number(line, 2, &uid) ||
-            !field_number(line, 3, &ret->gid))
+        if (!user_of(line, ret) || (is_number ? ret->uid != wanted : strcmp(ret->name, user) != 0))
             continue;
-        memcpy(found, name, len);
-        found[len] = '\0';
-        if (is_number ? uid != wanted : strcmp(found, user) != 0)
-            continue;
-        ret->uid = uid;
-        groups_of(names, found, ret);
+        groups_of(names, ret->name, ret);
+        home_of(line, ret->uid, ret->home);
         return 0;
     }
     if (!is_number)
         return -ENOENT;
-    ret->uid = ret->gid = wanted;
-    ret->groups[ret->group_count++] = wanted;
+    *ret = (struct names_user){ .uid = wanted, .gid = wanted, .group_count = 1 };
+    ret->groups[0] = wanted;
+    (void)snprintf(ret->name, sizeof(ret->name), "%s", wanted == 0 ? "root" : user);
+    home_of(NULL, wanted, ret->home);
     return 0;
+}
+
+int names_find(const struct names *names, const char *users, struct names_user *ret)
+{
+    int r;
+
+    do {
+        size_t len = strcspn(users, ":");
+        char one[NAMES_TEXT_MAX + 1];
+
+        if (len > NAMES_TEXT_MAX)
+            return -EINVAL;
+        memcpy(one, users, len);
+        one[len] = '\0';
+        r = find_one(names, one, ret);
+        users += len;
+    } while (r == -ENOENT && *users++ == ':');
+    return r;
 }
