@@ -54,6 +54,7 @@ struct file_entry entry_of(const char *path, const struct stat *st)
         .same_as = "",
         .user_name = "",
         .group_name = "",
+        .end_path = "",
     };
 }
 

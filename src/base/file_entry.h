@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum entry_type {
@@ -35,6 +36,13 @@ struct file_entry {
     const char *same_as;   /* of a further name of a file: the path it had before in this tree */
     const char *user_name; /* as the sandbox itself knows them */
     const char *group_name;
+
+    /* Details, where they were asked for. */
+    enum entry_type end_type; /* of a link: what it leads to at last; ENTRY_NONE: nothing */
+    uint32_t end_mode;
+    const char *end_path; /* of that, without any link in it */
+    const char *meta;     /* names and values in turn, each with its NUL; NULL: not asked for */
+    size_t meta_len;
 };
 
 /* All that stat says; path is kept, not copied. */

@@ -86,22 +86,35 @@ static file_fn *const functions[FILE_MESSAGE_TYPES] = {
     [FILE_STAT] = file_stat,     [FILE_LIST] = file_list,   [FILE_READ] = file_read,
     [FILE_WRITE] = file_write,   [FILE_MKDIR] = file_mkdir, [FILE_MOVE] = file_move,
     [FILE_REMOVE] = file_remove, [FILE_PULL] = file_pull,   [FILE_PUSH] = file_push,
-    [FILE_WATCH] = file_watch,
+    [FILE_WATCH] = file_watch,   [FILE_WHO] = file_who,
 };
+
+/* What is made belongs to the ids for files; a change of those takes capabilities away, which are
+ * then had again. */
+static int become_giver(const struct worker *worker)
+{
+    (void)syscall(SYS_setfsgid, worker->gid);
+    (void)syscall(SYS_setfsuid, worker->uid);
+    return caps_raise(worker->capabilities);
+}
 
 /* The effective ids decide what may be done to files; the real ones are the way back. Without root
  * as effective user there are no capabilities either. */
-static int become(struct worker *worker, const char *user)
+static int become(struct worker *worker, const struct file_request *request)
 {
     struct names_user who = { 0 };
-    int r = user[0] ? names_find(&worker->names, user, &who) : 0;
+    int r = request->user[0] ? names_find(&worker->names, request->user, &who) : 0;
 
     if (r < 0)
         return r;
     worker->uid = who.uid;
     worker->gid = who.gid;
-    if (who.uid == 0)
+    worker->gives = request->flags & FILE_GIVE;
+    worker->wants_details = request->flags & FILE_DETAILS;
+    if (who.uid == 0 || request->type == FILE_WHO)
         return 0;
+    if (worker->gives)
+        return become_giver(worker);
     if (syscall(SYS_setgroups, who.group_count, who.groups) < 0 ||
         syscall(SYS_setresgid, -1, who.gid, -1) < 0 || syscall(SYS_setresuid, -1, who.uid, -1) < 0)
         return -errno;
@@ -112,6 +125,8 @@ static void become_root(struct worker *worker)
 {
     if (worker->uid == 0)
         return;
+    (void)syscall(SYS_setfsuid, 0);
+    (void)syscall(SYS_setfsgid, 0);
     if (syscall(SYS_setresuid, -1, 0, -1) < 0 || syscall(SYS_setresgid, -1, 0, -1) < 0 ||
         syscall(SYS_setgroups, 0, NULL) < 0)
         _exit(1);
@@ -149,7 +164,7 @@ static int serve_one(struct worker *worker)
     worker->has_failed = false;
     if (r == 0) {
         names_refresh(&worker->names);
-        r = become(worker, request.user);
+        r = become(worker, &request);
         if (r < 0) {
             r = worker_fail(worker, r, request.path, r == -ENOENT ? "no such user" : NULL);
             if (r == 0)
@@ -249,6 +264,7 @@ static _Noreturn void worker_main(const struct guest *guest, int socket_fd, int 
     if (r < 0)
         _exit(1);
     worker.fd = SOCKET_FD;
+    worker.capabilities = guest->rules.capabilities;
     worker.in.max = FILE_HEADER_SIZE + FILE_DATA_MAX + FILE_WHOLE_MAX + RECEIVE_CHUNK;
     worker.out.max = 2 * (FILE_HEADER_SIZE + FILE_DATA_MAX) + SEND_AT;
     while (serve_one(&worker) == 0)

@@ -17,8 +17,11 @@ struct worker {
     struct file_parser parser;
     struct buf out;
     struct names names;
-    uint32_t uid, gid; /* on whose behalf the present request is */
-    bool has_failed;   /* the present request has */
+    uint64_t capabilities; /* that it has as root */
+    uint32_t uid, gid;     /* on whose behalf the present request is */
+    bool has_failed;       /* the present request has */
+    bool wants_details;    /* in the entries of its answer */
+    bool gives;            /* it acts as root, for another */
 };
 
 /* The next piece from the daemon: 0, or -errno when there will be none. */
@@ -33,8 +36,8 @@ int worker_flush_some(struct worker *worker);
 /* Says that the present request has failed. 0, or -errno when the daemon is gone. */
 int worker_fail(struct worker *worker, int r, const char *path, const char *why);
 
-/* An answer, with the names of its owner: 0 or -errno. */
-int worker_put_entry(struct worker *worker, const struct file_entry *entry);
+/* An answer, with the names of its owner and with details if they are wanted: 0 or -errno. */
+int worker_put_entry(struct worker *worker, const char *full_path, const struct file_entry *entry);
 
 /* stat and an answer. */
 int worker_answer_entry(struct worker *worker, const char *full_path, const char *path,
@@ -46,8 +49,15 @@ int worker_path(const char *path, char ret[PATH_MAX]);
 /* Makes the missing directories above a path: 0 or -errno. */
 int worker_make_parents(const char *full_path, mode_t mode);
 
+/* The metadata of what is at a path, as wire/file.h has it: how many bytes, at most size. What does
+ * not fit, or has a NUL in it, is left out. */
+size_t meta_read(const char *full_path, bool follows, char *ret, size_t size);
+
+/* The file has this metadata from now on, and no other: 0 or -errno. */
+int meta_replace(int fd, const char *meta, size_t len);
+
 /* Each does one request; -errno when the daemon is gone. */
 typedef int file_fn(struct worker *worker, const struct file_request *request);
 
 file_fn file_stat, file_list, file_read, file_write, file_mkdir, file_move, file_remove, file_pull,
-    file_push, file_watch;
+    file_push, file_watch, file_who;

@@ -43,10 +43,29 @@ int worker_make_parents(const char *full_path, mode_t mode)
     return 0;
 }
 
-int worker_put_entry(struct worker *worker, const struct file_entry *entry)
+/* What a link leads to at last. */
+static void find_end(const char *full_path, struct file_entry *entry, char ret_path[PATH_MAX])
 {
-    char user[FILE_USER_MAX + 1], group[FILE_USER_MAX + 1];
+    struct stat st;
+
+    if (stat(full_path, &st) < 0 || !realpath(full_path, ret_path))
+        return;
+    entry->end_type = entry_of("", &st).type;
+    entry->end_mode = (uint32_t)st.st_mode & 07777;
+    entry->end_path = ret_path;
+}
+
+int worker_put_entry(struct worker *worker, const char *full_path, const struct file_entry *entry)
+{
+    char user[FILE_USER_MAX + 1], group[FILE_USER_MAX + 1], end[PATH_MAX], meta[FILE_META_MAX];
     struct file_entry named = *entry;
+
+    if (worker->wants_details) {
+        if (entry->type == ENTRY_LINK)
+            find_end(full_path, &named, end);
+        named.meta = meta;
+        named.meta_len = meta_read(full_path, true, meta, sizeof(meta));
+    }
 
     names_of(&worker->names, entry->uid, entry->gid, user, group);
     named.user_name = user;
@@ -73,7 +92,26 @@ int worker_answer_entry(struct worker *worker, const char *full_path, const char
         target[len] = '\0';
         entry.target = target;
     }
-    r = worker_put_entry(worker, &entry);
+    r = worker_put_entry(worker, full_path, &entry);
+    return r < 0 ? r : worker_flush(worker);
+}
+
+int file_who(struct worker *worker, const struct file_request *request)
+{
+    char user[FILE_USER_MAX + 1], group[FILE_USER_MAX + 1];
+    struct file_entry entry = { .type = ENTRY_DIRECTORY, .target = "", .same_as = "" };
+    struct names_user who;
+    int r = names_find(&worker->names, request->user[0] ? request->user : "0", &who);
+
+    if (r < 0)
+        return worker_fail(worker, r, request->path, NULL);
+    names_of(&worker->names, who.uid, who.gid, user, group);
+    entry.path = who.home;
+    entry.uid = who.uid;
+    entry.gid = who.gid;
+    entry.user_name = who.name;
+    entry.group_name = group;
+    r = file_put_entry(&worker->out, &entry);
     return r < 0 ? r : worker_flush(worker);
 }
 
@@ -118,6 +156,7 @@ int file_mkdir(struct worker *worker, const struct file_request *request)
 struct telling {
     struct worker *worker;
     const struct file_request *request;
+    const char *top; /* of a listing: the directory */
     uint32_t count;
     int top_error; /* of what was asked for itself */
 };
@@ -125,12 +164,15 @@ struct telling {
 static int list_entry(void *context, const struct file_entry *entry)
 {
     struct telling *telling = context;
+    char path[PATH_MAX];
     int r;
 
     if (telling->count == telling->request->limit)
         return LIMIT_REACHED;
     telling->count++;
-    r = worker_put_entry(telling->worker, entry);
+    if (snprintf(path, sizeof(path), "%s/%s", telling->top, entry->path) >= (int)sizeof(path))
+        path[0] = '\0';
+    r = worker_put_entry(telling->worker, path, entry);
     return r < 0 ? r : worker_flush_some(telling->worker);
 }
 
@@ -152,8 +194,8 @@ int file_list(struct worker *worker, const struct file_request *request)
         .skips_top = true,
         .after = request->after[0] ? request->after : NULL,
     };
-    struct telling telling = { .worker = worker, .request = request };
     char path[PATH_MAX];
+    struct telling telling = { .worker = worker, .request = request, .top = path };
     struct stat st;
     int r = worker_path(request->path, path);
 
@@ -174,7 +216,7 @@ int file_list(struct worker *worker, const struct file_request *request)
 static int pull_entry(void *context, const struct file_entry *entry)
 {
     struct telling *telling = context;
-    int r = worker_put_entry(telling->worker, entry);
+    int r = worker_put_entry(telling->worker, "", entry);
 
     return r < 0 ? r : worker_flush_some(telling->worker);
 }
@@ -419,7 +461,7 @@ int file_read(struct worker *worker, const struct file_request *request)
         return worker_fail(worker, r, request->path,
                            r == -EINVAL || r == -EISDIR ? why_not_regular(st.st_mode) : NULL);
     entry = entry_of(request->path, &st);
-    r = worker_put_entry(worker, &entry);
+    r = worker_put_entry(worker, path, &entry);
     if (r < 0)
         return r;
     r = send_data(worker, fd, request->offset, request->length);

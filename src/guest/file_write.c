@@ -132,8 +132,12 @@ static int finish(struct writing *writing, const struct file_request *request)
                   : writing->is_new              ? 0644
                                                  : writing->old.st_mode & 07777;
 
-    if (writing->temporary[0] == '\0')
-        return 0;
+    int r = request->flags & FILE_HAS_META
+                ? meta_replace(writing->fd, request->meta, request->meta_len)
+                : 0;
+
+    if (r < 0 || writing->temporary[0] == '\0')
+        return r;
     if (!writing->is_new && fchown(writing->fd, writing->old.st_uid, writing->old.st_gid) < 0 &&
         errno != EPERM)
         return -errno;
@@ -182,7 +186,10 @@ int file_write(struct worker *worker, const struct file_request *request)
         return broken;
     if (piece.type == FILE_ABORT)
         return worker_fail(worker, -ECANCELED, request->path, NULL);
-    r = finish(&writing, request);
+    if (worker->gives && fchown(writing.fd, worker->uid, worker->gid) < 0)
+        r = -errno;
+    if (r == 0)
+        r = finish(&writing, request);
     if (r < 0)
         return worker_fail(worker, r, request->path, NULL);
     return worker_answer_entry(worker, writing.path, request->path, true);

@@ -52,6 +52,7 @@ static bool may_answer(const struct file_call *call, enum file_message_type answ
     case FILE_MKDIR:
     case FILE_MOVE:
     case FILE_WRITE:
+    case FILE_WHO:
         return answer == FILE_ENTRY;
     case FILE_REMOVE:
     case FILE_PUSH:
@@ -74,8 +75,9 @@ static bool is_last(const struct file_call *call, enum file_message_type answer)
 {
     if (answer == FILE_END)
         return call->type != FILE_WATCH;
-    return answer == FILE_ENTRY && (call->type == FILE_STAT || call->type == FILE_MKDIR ||
-                                    call->type == FILE_MOVE || call->type == FILE_WRITE);
+    return answer == FILE_ENTRY &&
+           (call->type == FILE_STAT || call->type == FILE_MKDIR || call->type == FILE_MOVE ||
+            call->type == FILE_WRITE || call->type == FILE_WHO);
 }
 
 int file_call_open(struct sandbox *sandbox, int watch_fd, bool only_looks, struct file_call **ret,
@@ -143,6 +145,9 @@ int file_call_ask(struct file_call *call, const struct file_request *request, st
         return err_set(err, ERR_INVALID, "a path is longer than %d bytes", ENTRY_PATH_MAX);
     if (request->user && strlen(request->user) > FILE_USER_MAX)
         return err_set(err, ERR_INVALID, "a user's name is longer than %d bytes", FILE_USER_MAX);
+    if (request->meta_len > FILE_META_MAX)
+        return err_set(err, ERR_INVALID, "a file's metadata is longer than %d bytes",
+                       FILE_META_MAX);
     (void)snprintf(call->path, sizeof(call->path), "%s", request->path);
     call->type = request->type;
     call->is_watching = false;

@@ -46,17 +46,31 @@ static const char *or_nothing(const char *text)
     return text ? text : "";
 }
 
+/* Nothing at all where there is none: a worker that is older knows all else. */
+static bool put_meta(struct buf *out, const struct file_request *request)
+{
+    return !(request->flags & FILE_HAS_META) || put_bytes(out, request->meta, request->meta_len);
+}
+
+static bool put_details(struct buf *out, const struct file_entry *entry)
+{
+    return !entry->meta ||
+           (put_u32(out, entry->end_type) && put_u32(out, entry->end_mode) &&
+            put_text(out, entry->end_path) && put_bytes(out, entry->meta, entry->meta_len));
+}
+
 int file_put_request(struct buf *out, const struct file_request *request)
 {
     size_t start = begin(out);
 
-    return end(
-        out, start, request->type,
-        put_u32(out, request->flags) && put_u32(out, request->mode) &&
-            put_u32(out, request->depth) && put_u32(out, request->limit) &&
-            put_u64(out, request->offset) && put_u64(out, request->length) &&
-            put_text(out, or_nothing(request->path)) && put_text(out, or_nothing(request->to)) &&
-            put_text(out, or_nothing(request->after)) && put_text(out, or_nothing(request->user)));
+    return end(out, start, request->type,
+               put_u32(out, request->flags) && put_u32(out, request->mode) &&
+                   put_u32(out, request->depth) && put_u32(out, request->limit) &&
+                   put_u64(out, request->offset) && put_u64(out, request->length) &&
+                   put_text(out, or_nothing(request->path)) &&
+                   put_text(out, or_nothing(request->to)) &&
+                   put_text(out, or_nothing(request->after)) &&
+                   put_text(out, or_nothing(request->user)) && put_meta(out, request));
 }
 
 int file_put_entry(struct buf *out, const struct file_entry *entry)
@@ -70,7 +84,7 @@ int file_put_entry(struct buf *out, const struct file_entry *entry)
                    put_u64(out, (uint64_t)entry->mtime_s) && put_u32(out, entry->mtime_ns) &&
                    put_text(out, entry->path) && put_text(out, entry->target) &&
                    put_text(out, entry->same_as) && put_text(out, entry->user_name) &&
-                   put_text(out, entry->group_name));
+                   put_text(out, entry->group_name) && put_details(out, entry));
 }
 
 int file_put_failure(struct buf *out, enum file_message_type type,
@@ -163,11 +177,36 @@ static const char *get_short(struct reader *reader, size_t max)
     return text;
 }
 
+/* Names and values in turn: an even number of texts. */
+static const char *get_meta(struct reader *reader, size_t *ret_len)
+{
+    const char *meta = get_bytes(reader, ret_len);
+    size_t texts = 0;
+
+    for (size_t i = 0; reader->ok && i < *ret_len; i++)
+        texts += meta[i] == '\0';
+    if (*ret_len > FILE_META_MAX || texts % 2 != 0 || (*ret_len > 0 && meta[*ret_len - 1] != '\0'))
+        reader->ok = false;
+    return reader->ok ? meta : "";
+}
+
+static void get_details(struct reader *reader, struct file_entry *ret)
+{
+    uint32_t type = get_u32(reader);
+
+    ret->end_mode = get_u32(reader);
+    ret->end_path = get_short(reader, ENTRY_PATH_MAX);
+    ret->meta = get_meta(reader, &ret->meta_len);
+    ret->end_type = type < ENTRY_TYPES ? (enum entry_type)type : ENTRY_NONE;
+    if (type >= ENTRY_TYPES || ret->end_mode > 07777)
+        reader->ok = false;
+}
+
 bool file_get_request(const struct file_piece *piece, struct file_request *ret)
 {
     struct reader reader = reader_at(piece);
 
-    if (piece->type < FILE_STAT || piece->type > FILE_WATCH)
+    if ((piece->type < FILE_STAT || piece->type > FILE_WATCH) && piece->type != FILE_WHO)
         return false;
     *ret = (struct file_request){ .type = piece->type };
     ret->flags = get_u32(&reader);
@@ -180,6 +219,8 @@ bool file_get_request(const struct file_piece *piece, struct file_request *ret)
     ret->to = get_short(&reader, ENTRY_PATH_MAX);
     ret->after = get_short(&reader, ENTRY_PATH_MAX);
     ret->user = get_short(&reader, FILE_USER_MAX);
+    if (ret->flags & FILE_HAS_META)
+        ret->meta = get_meta(&reader, &ret->meta_len);
     return reader_is_done(&reader) && !(ret->flags & ~(uint32_t)FILE_ALL_FLAGS) &&
            ret->mode <= 07777 && ret->offset <= INT64_MAX && ret->length <= INT64_MAX;
 }
@@ -191,7 +232,7 @@ bool file_get_entry(const struct file_piece *piece, struct file_entry *ret)
 
     if (piece->type != FILE_ENTRY || type == ENTRY_NONE || type >= ENTRY_TYPES)
         return false;
-    *ret = (struct file_entry){ .type = (enum entry_type)type };
+    *ret = (struct file_entry){ .type = (enum entry_type)type, .end_path = "" };
     ret->mode = get_u32(&reader);
     ret->uid = get_u32(&reader);
     ret->gid = get_u32(&reader);
@@ -205,6 +246,8 @@ bool file_get_entry(const struct file_piece *piece, struct file_entry *ret)
     ret->same_as = get_short(&reader, ENTRY_PATH_MAX);
     ret->user_name = get_short(&reader, FILE_USER_MAX);
     ret->group_name = get_short(&reader, FILE_USER_MAX);
+    if (reader.left > 0)
+        get_details(&reader, ret);
     return reader_is_done(&reader) && ret->mode <= 07777 && ret->mtime_ns < 1000000000 &&
            ret->size <= INT64_MAX;
 }

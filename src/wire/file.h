@@ -14,6 +14,7 @@
  *   PULL                (ENTRY, DATA... | TROUBLE)..., END
  *   WRITE               the daemon goes on with DATA..., END; then ENTRY
  *   PUSH                the daemon goes on with (ENTRY, DATA...)..., END; then END
+ *   WHO                 ENTRY: the home of `user`, with its name, ids and group
  *   WATCH               END once it watches, then EVENT... until the daemon hangs up
  *
  * A tool worker (src/tools) says HELLO too, but knows one request only, which never fails:
@@ -44,20 +45,24 @@ struct tool_outcome;
 
 #define FILE_WORKSPACE "/workspace"
 
+/* What a user says of a file is in its extended attributes of this name. */
+#define FILE_META_PREFIX "user.e2b."
+
 enum {
     FILE_HEADER_SIZE = 8,
     FILE_DATA_MAX = 256 * 1024,
     FILE_WHOLE_MAX = 32 * 1024, /* any other payload */
     FILE_USER_MAX = 64,
     FILE_WHY_MAX = 120,
-    FILE_WATCHES_MAX = 8192, /* directories that one request watches */
+    FILE_META_MAX = 8 * 1024, /* names and values of one file together */
+    FILE_WATCHES_MAX = 8192,  /* directories that one request watches */
 };
 
 enum file_message_type {
     FILE_NONE,
 
     /* daemon to worker */
-    FILE_STAT, /* the first ten: struct file_request */
+    FILE_STAT, /* the first ten, and WHO: struct file_request */
     FILE_LIST,
     FILE_READ,
     FILE_WRITE,
@@ -83,6 +88,7 @@ enum file_message_type {
     /* Numbers never change: a file worker may be older than the daemon. */
     FILE_TOOL,   /* daemon to worker; u32 enum worker_tool */
     FILE_RESULT, /* worker to daemon; struct tool_outcome */
+    FILE_WHO,    /* daemon to worker */
 
     FILE_MESSAGE_TYPES
 };
@@ -100,7 +106,10 @@ enum file_flag {
     FILE_AT_OFFSET = 1 << 8,   /* write: over what is there, which else is cut off first */
     FILE_HAS_MODE = 1 << 9,    /* write, mkdir: `mode` counts, also for what is there */
     FILE_KEEP_OWNER = 1 << 10, /* push */
-    FILE_ALL_FLAGS = (1 << 11) - 1,
+    FILE_GIVE = 1 << 11,     /* with the rights of root; what is made, or written, is the user's */
+    FILE_DETAILS = 1 << 12,  /* entries of the answer have their details */
+    FILE_HAS_META = 1 << 13, /* write: `meta` takes the place of what the file has */
+    FILE_ALL_FLAGS = (1 << 14) - 1,
 };
 
 struct file_request {
@@ -114,6 +123,8 @@ struct file_request {
     const char *to;    /* move */
     const char *after; /* list: what is behind this path, from the directory listed; "": all */
     const char *user;  /* whose rights and files: a name or number; "": root */
+    const char *meta;  /* with FILE_HAS_META: names and values in turn, each with its NUL */
+    size_t meta_len;
 };
 
 struct file_failure {

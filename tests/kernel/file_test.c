@@ -245,6 +245,79 @@ static void a_user_has_only_his_own_rights(void)
     CHECK_DONE(ask(box, &request, NULL)); /* the same worker is root again */
 }
 
+static void who_somebody_is_can_be_asked(void)
+{
+    struct file_request request = { .type = FILE_WHO, .path = "/", .user = "hedgehog" };
+    struct outcome_of_file who;
+
+    CHECK_REFUSED(ask(box, &request, NULL), ERR_NOT_FOUND);
+    request.user = "mouse";
+    CHECK(world_sh(box,
+                   "echo 'mouse:x:77:78::/home/mouse:/bin/sh' > /etc/passwd && "
+                   "echo 'mice:x:78:' > /etc/group",
+                   NULL) == 0);
+    who = ask(box, &request, NULL);
+    CHECK(who.r == 0 && who.entry.uid == 77 && who.entry.gid == 78, "(%s)", who.err.msg);
+    CHECK(strcmp(who.path, "/home/mouse") == 0 && strcmp(who.user_name, "mouse") == 0 &&
+          strcmp(who.group_name, "mice") == 0);
+    request.user = "cat:dog:0";
+    who = ask(box, &request, NULL);
+    CHECK(who.r == 0 && who.entry.uid == 0 && strcmp(who.path, "/root") == 0);
+}
+
+/* With FILE_GIVE a user's rights do not count, but what is made is theirs. */
+static void what_is_given_belongs_to_the_user(void)
+{
+    struct file_request request = {
+        .type = FILE_WRITE, .path = "/shut/new/f", .user = "88", .flags = FILE_GIVE | FILE_PARENTS
+    };
+    struct outcome_of_file done;
+
+    CHECK(world_sh(box, "mkdir /shut && busybox chmod 700 /shut && echo old > /shut/old", NULL) ==
+          0);
+    done = put(box, &request, "x", 1);
+    CHECK(done.r == 0 && done.entry.uid == 88 && done.entry.gid == 88, "(%s)", done.err.msg);
+    CHECK(ask_path(box, FILE_STAT, "/shut/new", 0).entry.uid == 88);
+    CHECK(ask_path(box, FILE_STAT, "/shut", 0).entry.uid == 0);
+    request.path = "/shut/old";
+    CHECK(put(box, &request, "x", 1).entry.uid == 88);
+    request.flags = FILE_PARENTS;
+    CHECK_REFUSED(put(box, &request, "x", 1), ERR_DENIED);
+    /* The next request is nobody's but root's again. */
+    CHECK(file_put_text(box, "/shut/mine", "x", 0).entry.uid == 0);
+    CHECK(world_sh(box, "rm -r /shut", NULL) == 0);
+}
+
+static void what_is_said_of_a_file_stays_with_it(void)
+{
+    static const char meta[] = "kind\0a b\0owner\0me";
+    struct file_request request = { .type = FILE_WRITE,
+                                    .path = "m",
+                                    .flags = FILE_DETAILS | FILE_HAS_META,
+                                    .meta = meta,
+                                    .meta_len = sizeof(meta) };
+    struct outcome_of_file done = put(box, &request, "x", 1);
+
+    CHECK(done.r == 0 && done.entry.meta_len == sizeof(meta), "(%s)", done.err.msg);
+    CHECK(memcmp(done.meta, meta, sizeof(meta)) == 0);
+    CHECK(world_sh(box,
+                   "busybox ln -s m /workspace/to-m && busybox ln -s nowhere /workspace/dangling",
+                   NULL) == 0);
+    done = ask_path(box, FILE_STAT, "to-m", FILE_DETAILS);
+    CHECK(done.entry.type == ENTRY_LINK && done.entry.end_type == ENTRY_FILE);
+    CHECK(done.entry.end_mode == 0644 && strcmp(done.end_path, "/workspace/m") == 0);
+    CHECK(done.entry.meta_len == sizeof(meta));
+    done = ask_path(box, FILE_STAT, "dangling", FILE_DETAILS);
+    CHECK(done.entry.end_type == ENTRY_NONE && done.entry.meta_len == 0);
+    /* Every write replaces all of it, and one that says nothing keeps it. */
+    CHECK_DONE(file_put_text(box, "m", "y", 0));
+    CHECK(ask_path(box, FILE_STAT, "m", FILE_DETAILS).entry.meta_len == sizeof(meta));
+    request.meta = "";
+    request.meta_len = 0;
+    CHECK(put(box, &request, "z", 1).entry.meta_len == 0);
+    CHECK(!ask_path(box, FILE_STAT, "m", 0).entry.meta);
+}
+
 /* More troubles than a worker keeps before it sends them. */
 static void a_tree_of_which_nothing_may_be_read_is_copied_all_the_same(void)
 {
@@ -394,6 +467,9 @@ static void all(void)
     RUN(files_of_proc_are_read);
     RUN(paths_at_the_limit_are_refused_with_their_name);
     RUN(a_user_has_only_his_own_rights);
+    RUN(who_somebody_is_can_be_asked);
+    RUN(what_is_given_belongs_to_the_user);
+    RUN(what_is_said_of_a_file_stays_with_it);
     RUN(a_tree_of_which_nothing_may_be_read_is_copied_all_the_same);
     RUN(workers_are_used_again);
     RUN(many_bytes_go_both_ways);

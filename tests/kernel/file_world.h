@@ -16,6 +16,9 @@ struct outcome_of_file {
     char target[256];
     char user_name[64];
     char group_name[64];
+    char end_path[256];
+    char path[256];
+    char meta[256];
 };
 
 static inline struct file_call *call_open(struct sandbox *sandbox)
@@ -33,6 +36,11 @@ static inline void outcome_keep(struct outcome_of_file *outcome, const struct fi
     (void)snprintf(outcome->target, sizeof(outcome->target), "%s", entry->target);
     (void)snprintf(outcome->user_name, sizeof(outcome->user_name), "%s", entry->user_name);
     (void)snprintf(outcome->group_name, sizeof(outcome->group_name), "%s", entry->group_name);
+    (void)snprintf(outcome->end_path, sizeof(outcome->end_path), "%s", entry->end_path);
+    (void)snprintf(outcome->path, sizeof(outcome->path), "%s", entry->path);
+    CHECK(entry->meta_len <= sizeof(outcome->meta));
+    if (entry->meta_len > 0)
+        memcpy(outcome->meta, entry->meta, entry->meta_len);
 }
 
 /* A request with at most one answer that matters, the last; data is collected where wanted. */
