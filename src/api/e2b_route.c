@@ -18,6 +18,7 @@ static const struct e2b_routes *const control_tables[] = {
 
 static const struct e2b_routes *const envd_tables[] = {
     &e2b_envd_routes,
+    &e2b_process_routes,
 };
 
 static const struct e2b_routes *const port_tables[] = {

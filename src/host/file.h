@@ -37,6 +37,10 @@ struct file_answer {
  * END; a WATCH has none. */
 int file_call_next(struct file_call *call, struct file_answer *ret, struct err *err);
 
+/* Waits until the next answer, or the first part of it, is here: 1, or 0 after so long, or a
+ * negative errno with err set; -ECANCELED when the client has gone. */
+int file_call_wait(struct file_call *call, int timeout_ms, struct err *err);
+
 /* Whether the next answer is here already, so that asking for it does not wait. */
 bool file_call_has_next(const struct file_call *call);
 

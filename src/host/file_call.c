@@ -211,6 +211,18 @@ static bool answer_get(const struct file_piece *piece, struct file_answer *ret)
     }
 }
 
+int file_call_wait(struct file_call *call, int timeout_ms, struct err *err)
+{
+    int r;
+
+    if (file_call_has_next(call))
+        return 1;
+    r = loan_wait(&call->loan, POLLIN, timeout_ms);
+    if (r == -ETIMEDOUT)
+        return 0;
+    return r < 0 ? loan_refuse(&call->loan, r, err) : 1;
+}
+
 /* The request is over, and the worker ready for the next, unless it goes on reading this one. */
 static int take_failure(struct file_call *call, const struct file_piece *piece, struct err *err)
 {

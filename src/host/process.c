@@ -209,6 +209,24 @@ int process_next(struct process *process, int watch_fd, void *data, size_t size,
     return reader_next(process->reader, watch_fd, data, size, ret);
 }
 
+struct output_reader *process_reader(struct process *process)
+{
+    return process->reader;
+}
+
+bool process_await_start(struct process *process)
+{
+    struct machine *machine = process->machine;
+    bool is_started;
+
+    (void)pthread_mutex_lock(&machine->lock);
+    while (!process->is_over && !process->is_started)
+        (void)pthread_cond_wait(&machine->changed, &machine->lock);
+    is_started = !process->is_over || process->end.outcome != OUTCOME_NOT_STARTED;
+    (void)pthread_mutex_unlock(&machine->lock);
+    return is_started;
+}
+
 struct record *process_record(struct process *process)
 {
     return process->record;

@@ -11,6 +11,7 @@
 
 struct err;
 struct machine;
+struct output_reader;
 struct process;
 struct reader_event;
 struct record;
@@ -98,6 +99,12 @@ const char *process_id(const struct process *process);
 
 /* What is known of it; lives as long as the process, and longer for who takes a reference. */
 struct record *process_record(struct process *process);
+
+/* Waits until the sandbox has started it, or has said why not: whether it was. */
+bool process_await_start(struct process *process);
+
+/* What process_next reads with; NULL: it was started detached. */
+struct output_reader *process_reader(struct process *process);
 
 /* The next of what it writes, or its end, for the one who started it and did not detach it: the
  * process waits for this reader. As reader_next; after process_abandon there is none. */

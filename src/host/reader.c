@@ -171,19 +171,39 @@ static int wait_event(const struct output_reader *reader, int watch_fd, int time
     return 0;
 }
 
-int reader_next(struct output_reader *reader, int watch_fd, void *data, size_t size,
-                struct reader_event *ret)
+/* How long is left, as poll takes it, which is at most a minute at a time. */
+static int left_of(uint64_t deadline_ms)
 {
+    const uint64_t longest_ms = 60000;
+    uint64_t now_ms = clock_ms();
+    uint64_t left_ms = now_ms < deadline_ms ? deadline_ms - now_ms : 0;
+
+    return (int)(left_ms < longest_ms ? left_ms : longest_ms);
+}
+
+int reader_next_within(struct output_reader *reader, int watch_fd, uint64_t timeout_ms, void *data,
+                       size_t size, struct reader_event *ret)
+{
+    uint64_t deadline_ms = timeout_ms ? clock_ms() + timeout_ms : UINT64_MAX;
+
     for (;;) {
         int r = try_next(reader, data, size, ret);
 
         if (r > 0)
             return 0;
         if (r == 0)
-            r = wait_event(reader, watch_fd, -1);
+            r = wait_event(reader, watch_fd, left_of(deadline_ms));
+        if (r == -ETIMEDOUT && left_of(deadline_ms) > 0)
+            continue;
         if (r < 0 && r != -EAGAIN)
             return r;
     }
+}
+
+int reader_next(struct output_reader *reader, int watch_fd, void *data, size_t size,
+                struct reader_event *ret)
+{
+    return reader_next_within(reader, watch_fd, 0, data, size, ret);
 }
 
 void reader_close(struct output_reader *reader)
@@ -226,16 +246,12 @@ static bool is_over(struct record *record, struct process_end *ret)
 static int wait_over(const struct output_reader *reader, int watch_fd, uint64_t deadline_ms,
                      struct process_end *ret)
 {
-    const uint64_t longest_ms = 60000;
-
     while (!is_over(reader->record, ret)) {
-        uint64_t now_ms = clock_ms();
-        uint64_t left_ms = now_ms < deadline_ms ? deadline_ms - now_ms : 0;
-        int r;
+        int left_ms = left_of(deadline_ms), r;
 
         if (left_ms == 0)
             return -ETIMEDOUT;
-        r = wait_event(reader, watch_fd, (int)(left_ms < longest_ms ? left_ms : longest_ms));
+        r = wait_event(reader, watch_fd, left_ms);
         if (r < 0 && r != -ETIMEDOUT)
             return r;
     }

@@ -78,6 +78,10 @@ int reader_open(struct record *record, const struct reader_spec *spec, struct ou
 int reader_next(struct output_reader *reader, int watch_fd, void *data, size_t size,
                 struct reader_event *ret);
 
+/* The same, but -ETIMEDOUT when there was no event for so long (0: for ever). */
+int reader_next_within(struct output_reader *reader, int watch_fd, uint64_t timeout_ms, void *data,
+                       size_t size, struct reader_event *ret);
+
 /* Accepts NULL. */
 void reader_close(struct output_reader *reader);
 
