@@ -31,7 +31,7 @@ endif
 
 CFLAGS := $(COMMON) $(CFLAGS_$(BUILD))
 LDFLAGS := $(LDFLAGS_$(BUILD))
-LDLIBS_daemon := -lmicrohttpd -ljansson -larchive -lsqlite3 -lcrypto -lm -lpthread
+LDLIBS_daemon := -lmicrohttpd -ljansson -larchive -lsqlite3 -lcrypto -lz -lm -lpthread
 LDLIBS_cli := -lhttp_parser -ljansson -lm -lpthread
 # The first number is that of the ABI, which include/holt.h promises to keep.
 SONAME := libholt.so.$(firstword $(subst ., ,$(VERSION)))

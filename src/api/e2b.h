@@ -72,7 +72,7 @@ struct e2b_routes {
 extern const struct e2b_routes e2b_sandbox_routes, e2b_list_routes, e2b_metrics_routes,
     e2b_log_routes, e2b_snapshot_routes, e2b_team_routes, e2b_secret_routes, e2b_volume_routes,
     e2b_volume_content_routes, e2b_envd_routes, e2b_port_routes;
-extern const struct e2b_routes e2b_process_routes;
+extern const struct e2b_routes e2b_process_routes, e2b_filesystem_routes, e2b_files_routes;
 
 /* One request. */
 struct e2b_request {

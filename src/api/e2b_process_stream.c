@@ -102,13 +102,18 @@ static int event_add(struct process_events *events, struct buf *out, struct err 
 static int events_next(struct stream *stream, struct buf *out, struct err *err)
 {
     struct process_events *events = (struct process_events *)stream;
+    size_t before = out->len;
     int r;
 
-    if (events->is_announced)
-        return event_add(events, out, err);
-    events->is_announced = true;
-    r = e2b_event_start(out, events->pid);
-    return r < 0 ? err_sys(err, r, "write an event") : 1;
+    if (!events->is_announced) {
+        events->is_announced = true;
+        r = e2b_event_start(out, events->pid);
+        return r < 0 ? err_sys(err, r, "write an event") : 1;
+    }
+    do /* of a gap there is nothing to say */
+        r = event_add(events, out, err);
+    while (r > 0 && out->len == before);
+    return r;
 }
 
 static void events_close(struct stream *stream)

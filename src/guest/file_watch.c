@@ -141,6 +141,8 @@ static int enter_entry(void *context, const struct file_entry *entry)
         return 0;
     if (entering->tells)
         r = tell(entering->watching, FILE_EVENT_CREATE, path);
+    if (r == 0 && entering->tells && entry->type == ENTRY_FILE && entry->size > 0)
+        r = tell(entering->watching, FILE_EVENT_WRITE, path);
     if (r == 0 && entry->type == ENTRY_DIRECTORY && entering->watching->is_recursive)
         r = place_add(entering->watching, path);
     return r;

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/e2b_file.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "api/e2b.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "host/file.h"
+
+int e2b_files_open(const struct e2b_request *request, bool is_rest, struct e2b_files *ret,
+                   struct err *err)
+{
+    int r = is_rest ? e2b_user_of_query(request, &ret->user, err)
+                    : e2b_user_of_call(request, &ret->user, err);
+
+    ret->call = NULL;
+    if (r == 0)
+        r = file_call_open(request->sandbox, request->connection_fd, false, &ret->call, err);
+    if (r == 0)
+        r = e2b_user_look(ret->call, &ret->user, err);
+    if (r < 0 && is_rest && err->kind == ERR_UNAUTHENTICATED)
+        return err_set(err, ERR_UNAUTHENTICATED,
+                       "error looking up user '%s': the sandbox has none of this name",
+                       ret->user.name);
+    return r;
+}
+
+void e2b_files_close(struct e2b_files *files)
+{
+    file_call_close(files->call);
+    files->call = NULL;
+}
+
+int e2b_files_path(const struct e2b_request *request, const char *field,
+                   const struct e2b_files *files, char ret[ENTRY_PATH_MAX + 1], struct err *err)
+{
+    const json_t *value = json_field(request->body, field);
+    const char *path = value ? json_string_value(value) : "";
+
+    if (!path || strlen(path) != (value ? json_string_length(value) : 0))
+        return err_set(err, ERR_INVALID, "field '%s' must be text", field);
+    return e2b_user_path(&files->user, path, ret, err);
+}
+
+int e2b_files_ask(struct e2b_files *files, struct file_request *request, struct err *err)
+{
+    request->user = files->user.name;
+    request->flags |= FILE_GIVE | FILE_DETAILS;
+    return file_call_ask(files->call, request, err);
+}
+
+int e2b_files_explain(int r, const char *path, struct err *err)
+{
+    if (r < 0 && err->kind == ERR_NOT_FOUND && err->cause == CAUSE_FILE_NOT_FOUND)
+        return err_set(err, ERR_NOT_FOUND, "path '%.180s' does not exist", path);
+    return r;
+}
+
+int e2b_files_ask_one(struct e2b_files *files, struct file_request *request, struct file_entry *ret,
+                      struct err *err)
+{
+    struct file_answer answer;
+    int r = e2b_files_ask(files, request, err);
+
+    if (r == 0)
+        r = file_call_next(files->call, &answer, err);
+    if (r == 0)
+        *ret = answer.entry;
+    return e2b_files_explain(r, request->path, err);
+}

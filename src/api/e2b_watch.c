@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/e2b_watch.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/e2b.h"
+#include "api/e2b_entry.h"
+#include "api/e2b_file.h"
+#include "api/e2b_process_stream.h"
+#include "api/e2b_wake.h"
+#include "api/stream.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "host/file.h"
+#include "host/sandbox.h"
+
+struct watch_stream {
+    struct stream stream;
+    struct sandbox *sandbox;
+    struct e2b_files files;
+    struct e2b_files looks; /* at what has changed; without a call: nobody asks for that */
+    bool is_announced;
+    bool is_deaf; /* the directory is gone, and with it whatever could happen in it */
+    int connection_fd;
+    int keepalive_ms;
+    char path[ENTRY_PATH_MAX + 1];
+};
+
+static const char *const kinds[FILE_EVENT_KINDS] = {
+    [FILE_EVENT_CREATE] = "EVENT_TYPE_CREATE", [FILE_EVENT_WRITE] = "EVENT_TYPE_WRITE",
+    [FILE_EVENT_REMOVE] = "EVENT_TYPE_REMOVE", [FILE_EVENT_RENAME] = "EVENT_TYPE_RENAME",
+    [FILE_EVENT_CHMOD] = "EVENT_TYPE_CHMOD",
+};
+
+/* What is there now; NULL when it is gone already. */
+static json_t *entry_look(struct watch_stream *self, const struct file_event *event)
+{
+    bool may_be_there = event->kind == FILE_EVENT_CREATE || event->kind == FILE_EVENT_WRITE ||
+                        event->kind == FILE_EVENT_CHMOD;
+    char path[ENTRY_PATH_MAX + 1];
+    struct file_request wish = { .type = FILE_STAT, .path = path };
+    struct file_entry entry;
+    struct err ignored;
+
+    if (!self->looks.call || !may_be_there ||
+        snprintf(path, sizeof(path), "%s/%s", self->path[1] ? self->path : "", event->path) >=
+            (int)sizeof(path) ||
+        e2b_files_ask_one(&self->looks, &wish, &entry, &ignored) < 0)
+        return NULL;
+    return e2b_entry_json(path, &entry);
+}
+
+static int event_add(struct watch_stream *self, const struct file_event *event, struct buf *out)
+{
+    if (!kinds[event->kind] || event->path[0] == '\0')
+        return 0;
+    return message_add_take(out, json_pack("{s:{s:o, s:s, s:o*}}", "filesystem", "name",
+                                           json_text(event->path), "type", kinds[event->kind],
+                                           "entry", entry_look(self, event)));
+}
+
+/* 1 when there is an event, 0 when the client wants to hear that we are still there. */
+static int wait_event(const struct watch_stream *self, struct err *err)
+{
+    struct pollfd client = { .fd = self->connection_fd, .events = POLLRDHUP };
+
+    if (!self->is_deaf)
+        return file_call_wait(self->files.call, self->keepalive_ms, err);
+    return poll(&client, 1, self->keepalive_ms) > 0 ? -ECANCELED : 0;
+}
+
+/* A sandbox that ends takes its streams with it without a word; a directory that does not. */
+static int worker_lost(struct watch_stream *self, int r)
+{
+    if (r == -ECANCELED || !e2b_is_awake(self->sandbox))
+        return -ECANCELED;
+    self->is_deaf = true;
+    return 1;
+}
+
+/* As watch_next, but may have nothing to say. */
+static int watch_turn(struct watch_stream *self, struct buf *out, struct err *err)
+{
+    struct file_answer answer;
+    int r;
+
+    r = wait_event(self, err);
+    if (r < 0)
+        return r;
+    if (r == 0) {
+        r = message_add_take(out, json_pack("{s:{}}", "keepalive"));
+        return r < 0 ? err_sys(err, r, "write an event") : 1;
+    }
+    r = file_call_next(self->files.call, &answer, err);
+    if (r < 0)
+        return worker_lost(self, r);
+    r = event_add(self, &answer.event, out);
+    return r < 0 ? err_sys(err, r, "write an event") : 1;
+}
+
+static int watch_next(struct stream *stream, struct buf *out, struct err *err)
+{
+    struct watch_stream *self = (struct watch_stream *)stream;
+    size_t before = out->len;
+    int r;
+
+    if (!self->is_announced) {
+        self->is_announced = true;
+        r = message_add_take(out, json_pack("{s:{}}", "start"));
+        return r < 0 ? err_sys(err, r, "write an event") : 1;
+    }
+    do
+        r = watch_turn(self, out, err);
+    while (r > 0 && out->len == before);
+    return r;
+}
+
+static void watch_close(struct stream *stream)
+{
+    struct watch_stream *self = (struct watch_stream *)stream;
+
+    e2b_files_close(&self->files);
+    e2b_files_close(&self->looks);
+    sandbox_unref(self->sandbox);
+    free(self);
+}
+
+/* Returns when it watches. */
+static int watch_begin(struct e2b_request *request, struct watch_stream *self, struct err *err)
+{
+    struct file_request wish = { .type = FILE_WATCH, .path = self->path };
+    bool is_recursive = false, wants_entries = false;
+    struct file_answer answer;
+    int r = json_get_bool(request->body, "recursive", &is_recursive, err);
+
+    if (r == 0)
+        r = json_get_bool(request->body, "includeEntry", &wants_entries, err);
+    if (r == 0)
+        r = e2b_files_open(request, false, &self->files, err);
+    if (r == 0)
+        r = e2b_files_path(request, "path", &self->files, self->path, err);
+    if (r == 0 && wants_entries)
+        r = e2b_files_open(request, false, &self->looks, err);
+    if (r < 0)
+        return r;
+    wish.flags = is_recursive ? FILE_RECURSIVE : 0;
+    r = e2b_files_ask(&self->files, &wish, err);
+    if (r == 0)
+        r = file_call_next(self->files.call, &answer, err);
+    return e2b_files_explain(r, self->path, err);
+}
+
+int e2b_watch(struct e2b_request *request, struct stream **ret, struct err *err)
+{
+    static const struct stream_ops ops = { watch_next, watch_close };
+    struct watch_stream *self = xcalloc(1, sizeof(*self));
+    int r = watch_begin(request, self, err);
+
+    self->stream.ops = &ops;
+    self->connection_fd = request->connection_fd;
+    self->keepalive_ms = (int)e2b_keepalive_ms(request);
+    if (r < 0) {
+        watch_close(&self->stream);
+        return r;
+    }
+    self->sandbox = TAKE_PTR(request->sandbox); /* a stream may outlive its request */
+    *ret = &self->stream;
+    return 0;
+}
