@@ -26,7 +26,7 @@ struct watch_stream {
     struct stream stream;
     struct sandbox *sandbox;
     struct e2b_files files;
-    struct e2b_files looks; /* at what has changed; without a call: nobody asks for that */
+    bool wants_entries;
     bool is_announced;
     bool is_deaf; /* the directory is gone, and with it whatever could happen in it */
     int connection_fd;
@@ -43,6 +43,7 @@ static const char *const kinds[FILE_EVENT_KINDS] = {
 /* What is there now; NULL when it is gone already. */
 static json_t *entry_look(struct watch_stream *self, const struct file_event *event)
 {
+    cleanup_with(e2b_files_close) struct e2b_files looks = { .user = self->files.user };
     bool may_be_there = event->kind == FILE_EVENT_CREATE || event->kind == FILE_EVENT_WRITE ||
                         event->kind == FILE_EVENT_CHMOD;
     char path[ENTRY_PATH_MAX + 1];
@@ -50,10 +51,12 @@ static json_t *entry_look(struct watch_stream *self, const struct file_event *ev
     struct file_entry entry;
     struct err ignored;
 
-    if (!self->looks.call || !may_be_there ||
+    /* Workers are few: this one is had for a moment only. */
+    if (!self->wants_entries || !may_be_there ||
         snprintf(path, sizeof(path), "%s/%s", self->path[1] ? self->path : "", event->path) >=
             (int)sizeof(path) ||
-        e2b_files_ask_one(&self->looks, &wish, &entry, &ignored) < 0)
+        file_call_open(self->sandbox, self->connection_fd, false, &looks.call, &ignored) < 0 ||
+        e2b_files_ask_one(&looks, &wish, &entry, &ignored) < 0)
         return NULL;
     return e2b_entry_json(path, &entry);
 }
@@ -128,7 +131,6 @@ static void watch_close(struct stream *stream)
     struct watch_stream *self = (struct watch_stream *)stream;
 
     e2b_files_close(&self->files);
-    e2b_files_close(&self->looks);
     sandbox_unref(self->sandbox);
     free(self);
 }
@@ -137,18 +139,16 @@ static void watch_close(struct stream *stream)
 static int watch_begin(struct e2b_request *request, struct watch_stream *self, struct err *err)
 {
     struct file_request wish = { .type = FILE_WATCH, .path = self->path };
-    bool is_recursive = false, wants_entries = false;
+    bool is_recursive = false;
     struct file_answer answer;
     int r = json_get_bool(request->body, "recursive", &is_recursive, err);
 
     if (r == 0)
-        r = json_get_bool(request->body, "includeEntry", &wants_entries, err);
+        r = json_get_bool(request->body, "includeEntry", &self->wants_entries, err);
     if (r == 0)
         r = e2b_files_open(request, false, &self->files, err);
     if (r == 0)
         r = e2b_files_path(request, "path", &self->files, self->path, err);
-    if (r == 0 && wants_entries)
-        r = e2b_files_open(request, false, &self->looks, err);
     if (r < 0)
         return r;
     wish.flags = is_recursive ? FILE_RECURSIVE : 0;

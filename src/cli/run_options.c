@@ -95,6 +95,16 @@ static int set_workdir(void *into, const char *value, struct err *err)
     return 0;
 }
 
+static int set_user(void *into, const char *value, struct err *err)
+{
+    struct run_options *options = into;
+
+    if (*value == '\0')
+        return err_set(err, ERR_INVALID, "--user is empty");
+    options->user = value;
+    return 0;
+}
+
 static int set_tty(void *into, const char *value, struct err *err)
 {
     struct run_options *options = into;
@@ -128,6 +138,7 @@ static const struct option_row process_rows[] = {
     { "env", 'e', "NAME[=VALUE]", "set a variable, or pass on our own", set_env },
     { "workdir", 'w', "DIR", "directory to start the command in", set_workdir },
     { "cwd", 0, "DIR", "the same as --workdir", set_workdir },
+    { "user", 'u', "USER", "whom to run the command as: a name or number", set_user },
     { "tty", 't', NULL, "give the command a terminal", set_tty },
     { "no-tty", 'T', NULL, "give it pipes, even on a terminal", set_no_tty },
     OPTION_HELP,
@@ -211,6 +222,8 @@ int run_add_process(json_t *request, const struct run_options *options, const st
         (void)json_object_set_new(process, "timeoutMs", json_u64(options->timeout_ms));
     if (options->workdir && json_object_set_new(process, "cwd", json_string(options->workdir)) < 0)
         return err_set(err, ERR_INVALID, "--workdir is not UTF-8");
+    if (options->user && json_object_set_new(process, "user", json_string(options->user)) < 0)
+        return err_set(err, ERR_INVALID, "--user is not UTF-8");
     if (options->tag && json_object_set_new(process, "tag", json_string(options->tag)) < 0)
         return err_set(err, ERR_INVALID, "--tag is not UTF-8");
     (void)json_object_set(process, "env", options->env);

@@ -19,6 +19,7 @@ struct run_options {
     const char *template;
     const char *runtime;
     const char *workdir;
+    const char *user;
     uint64_t memory_bytes;
     uint64_t timeout_ms;
     uint32_t cpu_millis;

@@ -330,6 +330,58 @@ static void outcomes_say_who_did_it(void)
     world_destroy(sandbox);
 }
 
+/* What it says as a user, and why it does not start where there is none. */
+static void a_process_runs_as_a_user_of_its_sandbox(void)
+{
+    struct sandbox *box = world_create("users");
+    const struct process_spec mouse = { .user = "cat:mouse", .cwd = "~", .is_detached = true };
+    const struct process_spec nobody = { .user = "nobody-here", .is_detached = true };
+    const struct process_spec nowhere = { .user = "mouse", .cwd = "no", .is_detached = true };
+    struct process *process;
+    char id[16];
+
+    CHECK(world_sh(box, "echo 'mouse:x:77:78::/tmp:' > /etc/passwd", NULL) == 0);
+    process = start(box, "busybox id -u; busybox id -g; echo $HOME $USER; pwd", &mouse);
+    CHECK(process_await_start(process));
+    CHECK(!process_reader(process));
+    (void)snprintf(id, sizeof(id), "%s", process_id(process));
+    process_abandon(process);
+    CHECK(wait_end(box, id).exit_code == 0);
+    check_text(box, id, PROCESS_OUT, "77\n78\n/tmp mouse\n/tmp\n");
+
+    process = start(box, "true", &nobody);
+    CHECK(!process_await_start(process));
+    CHECK(wait_end(box, process_id(process)).obstacle == OBSTACLE_USER);
+    process_abandon(process);
+    process = start(box, "true", &nowhere);
+    CHECK(!process_await_start(process));
+    CHECK(wait_end(box, process_id(process)).obstacle == OBSTACLE_CWD);
+    process_abandon(process);
+    world_destroy(box);
+}
+
+/* A reader who waits only so long hears of that, and misses nothing. */
+static void a_reader_may_wait_for_a_while(void)
+{
+    struct sandbox *box = world_create("patience");
+    const struct process_spec spec = { .has_stdin = true };
+    struct process *process = start(box, "read line; echo $line", &spec);
+    struct reader_event event = { 0 };
+    char data[64];
+
+    CHECK(process_await_start(process));
+    CHECK(reader_next_within(process_reader(process), -1, 20, data, sizeof(data), &event) ==
+          -ETIMEDOUT);
+    CHECK_OK(process_send_input(process, "hi\n", 3, true, &err), &err);
+    CHECK(reader_next_within(process_reader(process), -1, PATIENCE_MS, data, sizeof(data),
+                             &event) == 0);
+    CHECK(event.kind == READER_DATA && event.len == 3 && memcmp(data, "hi\n", 3) == 0);
+    CHECK(process_next(process, -1, data, sizeof(data), &event) == 0);
+    CHECK(event.kind == READER_ENDED && event.end.exit_code == 0);
+    process_abandon(process);
+    world_destroy(box);
+}
+
 static void the_end_of_its_sandboxs_time_is_told(void)
 {
     const struct sandbox_spec spec = { .template = "small", .ttl_ms = 1000 };
@@ -601,6 +653,8 @@ int main(void)
     RUN(of_long_output_head_and_tail_are_kept);
     RUN(a_slow_owner_misses_nothing);
     RUN(outcomes_say_who_did_it);
+    RUN(a_process_runs_as_a_user_of_its_sandbox);
+    RUN(a_reader_may_wait_for_a_while);
     RUN(the_end_of_its_sandboxs_time_is_told);
     RUN(a_key_is_used_once);
     RUN(ended_processes_are_known_to_the_next_daemon);
