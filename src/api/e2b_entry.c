@@ -39,9 +39,11 @@ static void permissions_write(const struct file_entry *entry, char ret[PERMISSIO
 
     if (len == 0)
         ret[len++] = '-';
+    memset(ret + len, '-', 9);
     for (int i = 0; i < 9; i++)
-        ret[len++] = entry->mode & (0400U >> i) ? bits[i] : '-';
-    ret[len] = '\0';
+        if (entry->mode & (0400U >> i))
+            ret[len + i] = bits[i];
+    ret[len + 9] = '\0';
 }
 
 static void time_write(const struct file_entry *entry, char ret[TIME_SIZE])

@@ -70,7 +70,8 @@ static enum MHD_Result meta_note(void *context, enum MHD_ValueKind kind, const c
         return MHD_NO;
     }
     for (char *c = reading->meta->data + start; *c; c++)
-        *c = *c >= 'A' && *c <= 'Z' ? (char)(*c - 'A' + 'a') : *c;
+        if (*c >= 'A' && *c <= 'Z')
+            *c = (char)(unsigned char)(*c | 0x20);
     return MHD_YES;
 }
 

@@ -9,6 +9,7 @@
 #include "api/e2b_entry.h"
 #include "api/e2b_file.h"
 #include "api/e2b_watch.h"
+#include "api/e2b_watcher.h"
 #include "api/reply.h"
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -172,6 +173,9 @@ static const struct e2b_route routes[] = {
     { "POST", FILESYSTEM "ListDir", .unary = list_dir },
     { "POST", FILESYSTEM "Remove", .unary = remove_path },
     { "POST", FILESYSTEM "WatchDir", .stream = e2b_watch },
+    { "POST", FILESYSTEM "CreateWatcher", .unary = e2b_watcher_create },
+    { "POST", FILESYSTEM "GetWatcherEvents", .unary = e2b_watcher_events },
+    { "POST", FILESYSTEM "RemoveWatcher", .unary = e2b_watcher_remove },
 };
 
 const struct e2b_routes e2b_filesystem_routes = { routes, ARRAY_SIZE(routes) };

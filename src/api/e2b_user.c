@@ -68,7 +68,7 @@ int e2b_user_refuse(const struct e2b_user *user, struct err *err)
 int e2b_user_look(struct file_call *files, struct e2b_user *user, struct err *err)
 {
     const struct file_request who = { .type = FILE_WHO, .path = "/", .user = user->name };
-    struct file_answer answer;
+    struct file_answer answer = { 0 };
     int r = file_call_ask(files, &who, err);
 
     if (r == 0)
@@ -76,7 +76,8 @@ int e2b_user_look(struct file_call *files, struct e2b_user *user, struct err *er
     if (r < 0)
         return err->kind == ERR_NOT_FOUND || err->kind == ERR_INVALID ? e2b_user_refuse(user, err)
                                                                       : r;
-    (void)snprintf(user->home, sizeof(user->home), "%s", answer.entry.path);
+    (void)snprintf(user->home, sizeof(user->home), "%s",
+                   answer.entry.path ? answer.entry.path : "/");
     return 0;
 }
 

@@ -24,14 +24,10 @@
 
 struct watch_stream {
     struct stream stream;
-    struct sandbox *sandbox;
-    struct e2b_files files;
-    bool wants_entries;
+    struct e2b_watched watched;
     bool is_announced;
     bool is_deaf; /* the directory is gone, and with it whatever could happen in it */
-    int connection_fd;
     int keepalive_ms;
-    char path[ENTRY_PATH_MAX + 1];
 };
 
 static const char *const kinds[FILE_EVENT_KINDS] = {
@@ -41,9 +37,9 @@ static const char *const kinds[FILE_EVENT_KINDS] = {
 };
 
 /* What is there now; NULL when it is gone already. */
-static json_t *entry_look(struct watch_stream *self, const struct file_event *event)
+static json_t *entry_look(const struct e2b_watched *watched, const struct file_event *event)
 {
-    cleanup_with(e2b_files_close) struct e2b_files looks = { .user = self->files.user };
+    cleanup_with(e2b_files_close) struct e2b_files looks = { .user = watched->files.user };
     bool may_be_there = event->kind == FILE_EVENT_CREATE || event->kind == FILE_EVENT_WRITE ||
                         event->kind == FILE_EVENT_CHMOD;
     char path[ENTRY_PATH_MAX + 1];
@@ -52,38 +48,75 @@ static json_t *entry_look(struct watch_stream *self, const struct file_event *ev
     struct err ignored;
 
     /* Workers are few: this one is had for a moment only. */
-    if (!self->wants_entries || !may_be_there ||
-        snprintf(path, sizeof(path), "%s/%s", self->path[1] ? self->path : "", event->path) >=
+    if (!watched->wants_entries || !may_be_there ||
+        snprintf(path, sizeof(path), "%s/%s", watched->path[1] ? watched->path : "", event->path) >=
             (int)sizeof(path) ||
-        file_call_open(self->sandbox, self->connection_fd, false, &looks.call, &ignored) < 0 ||
+        file_call_open(watched->sandbox, watched->watch_fd, false, &looks.call, &ignored) < 0 ||
         e2b_files_ask_one(&looks, &wish, &entry, &ignored) < 0)
         return NULL;
     return e2b_entry_json(path, &entry);
 }
 
-static int event_add(struct watch_stream *self, const struct file_event *event, struct buf *out)
+json_t *e2b_watched_event(struct e2b_watched *watched, const struct file_event *event)
 {
     if (!kinds[event->kind] || event->path[0] == '\0')
-        return 0;
-    return message_add_take(out, json_pack("{s:{s:o, s:s, s:o*}}", "filesystem", "name",
-                                           json_text(event->path), "type", kinds[event->kind],
-                                           "entry", entry_look(self, event)));
+        return NULL;
+    return json_pack("{s:o, s:s, s:o*}", "name", json_text(event->path), "type", kinds[event->kind],
+                     "entry", entry_look(watched, event));
 }
+
+int e2b_watched_begin(struct e2b_request *request, int watch_fd, struct e2b_watched *ret,
+                      struct err *err)
+{
+    struct file_request wish = { .type = FILE_WATCH, .path = ret->path };
+    bool is_recursive = false;
+    struct file_answer answer;
+    int r = json_get_bool(request->body, "recursive", &is_recursive, err);
+
+    *ret = (struct e2b_watched){ .watch_fd = watch_fd };
+    ret->sandbox = TAKE_PTR(request->sandbox); /* a watch may outlive its request */
+    if (r == 0)
+        r = json_get_bool(request->body, "includeEntry", &ret->wants_entries, err);
+    if (r == 0)
+        r = e2b_user_of_call(request, &ret->files.user, err);
+    if (r == 0)
+        r = file_call_open(ret->sandbox, watch_fd, false, &ret->files.call, err);
+    if (r == 0)
+        r = e2b_user_look(ret->files.call, &ret->files.user, err);
+    if (r == 0)
+        r = e2b_files_path(request, "path", &ret->files, ret->path, err);
+    if (r < 0)
+        return r;
+    wish.flags = is_recursive ? FILE_RECURSIVE : 0;
+    r = e2b_files_ask(&ret->files, &wish, err);
+    if (r == 0)
+        r = file_call_next(ret->files.call, &answer, err);
+    return r < 0 ? e2b_files_explain(r, ret->path, err) : 0;
+}
+
+void e2b_watched_done(struct e2b_watched *watched)
+{
+    e2b_files_close(&watched->files);
+    sandbox_unref(watched->sandbox);
+    watched->sandbox = NULL;
+}
+
+/* --- WatchDir --------------------------------------------------------------------------------- */
 
 /* 1 when there is an event, 0 when the client wants to hear that we are still there. */
 static int wait_event(const struct watch_stream *self, struct err *err)
 {
-    struct pollfd client = { .fd = self->connection_fd, .events = POLLRDHUP };
+    struct pollfd client = { .fd = self->watched.watch_fd, .events = POLLRDHUP };
 
     if (!self->is_deaf)
-        return file_call_wait(self->files.call, self->keepalive_ms, err);
+        return file_call_wait(self->watched.files.call, self->keepalive_ms, err);
     return poll(&client, 1, self->keepalive_ms) > 0 ? -ECANCELED : 0;
 }
 
 /* A sandbox that ends takes its streams with it without a word; a directory that does not. */
 static int worker_lost(struct watch_stream *self, int r)
 {
-    if (r == -ECANCELED || !e2b_is_awake(self->sandbox))
+    if (r == -ECANCELED || !e2b_is_awake(self->watched.sandbox))
         return -ECANCELED;
     self->is_deaf = true;
     return 1;
@@ -93,19 +126,21 @@ static int worker_lost(struct watch_stream *self, int r)
 static int watch_turn(struct watch_stream *self, struct buf *out, struct err *err)
 {
     struct file_answer answer;
-    int r;
+    json_t *event;
+    int r = wait_event(self, err);
 
-    r = wait_event(self, err);
     if (r < 0)
         return r;
     if (r == 0) {
         r = message_add_take(out, json_pack("{s:{}}", "keepalive"));
         return r < 0 ? err_sys(err, r, "write an event") : 1;
     }
-    r = file_call_next(self->files.call, &answer, err);
+    r = file_call_next(self->watched.files.call, &answer, err);
     if (r < 0)
         return worker_lost(self, r);
-    r = event_add(self, &answer.event, out);
+    event = e2b_watched_event(&self->watched, &answer.event);
+    if (event)
+        r = message_add_take(out, json_pack("{s:o}", "filesystem", event));
     return r < 0 ? err_sys(err, r, "write an event") : 1;
 }
 
@@ -130,48 +165,22 @@ static void watch_close(struct stream *stream)
 {
     struct watch_stream *self = (struct watch_stream *)stream;
 
-    e2b_files_close(&self->files);
-    sandbox_unref(self->sandbox);
+    e2b_watched_done(&self->watched);
     free(self);
-}
-
-/* Returns when it watches. */
-static int watch_begin(struct e2b_request *request, struct watch_stream *self, struct err *err)
-{
-    struct file_request wish = { .type = FILE_WATCH, .path = self->path };
-    bool is_recursive = false;
-    struct file_answer answer;
-    int r = json_get_bool(request->body, "recursive", &is_recursive, err);
-
-    if (r == 0)
-        r = json_get_bool(request->body, "includeEntry", &self->wants_entries, err);
-    if (r == 0)
-        r = e2b_files_open(request, false, &self->files, err);
-    if (r == 0)
-        r = e2b_files_path(request, "path", &self->files, self->path, err);
-    if (r < 0)
-        return r;
-    wish.flags = is_recursive ? FILE_RECURSIVE : 0;
-    r = e2b_files_ask(&self->files, &wish, err);
-    if (r == 0)
-        r = file_call_next(self->files.call, &answer, err);
-    return e2b_files_explain(r, self->path, err);
 }
 
 int e2b_watch(struct e2b_request *request, struct stream **ret, struct err *err)
 {
     static const struct stream_ops ops = { watch_next, watch_close };
     struct watch_stream *self = xcalloc(1, sizeof(*self));
-    int r = watch_begin(request, self, err);
+    int r = e2b_watched_begin(request, request->connection_fd, &self->watched, err);
 
     self->stream.ops = &ops;
-    self->connection_fd = request->connection_fd;
     self->keepalive_ms = (int)e2b_keepalive_ms(request);
     if (r < 0) {
         watch_close(&self->stream);
         return r;
     }
-    self->sandbox = TAKE_PTR(request->sandbox); /* a stream may outlive its request */
     *ret = &self->stream;
     return 0;
 }

@@ -1,8 +1,36 @@
-/* WatchDir of E2B's envd: what changes below a directory, as it happens. */
+/* What changes below a directory of a sandbox, as filesystem.Filesystem of E2B's envd tells of it.
+ */
 #pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "api/e2b_file.h"
+#include "base/file_entry.h"
 
 struct e2b_request;
 struct err;
+struct file_event;
+struct sandbox;
 struct stream;
 
+/* A directory that is watched. */
+struct e2b_watched {
+    struct sandbox *sandbox;
+    struct e2b_files files;
+    bool wants_entries;
+    int watch_fd; /* hangs up when nobody wants to know any more */
+    char path[ENTRY_PATH_MAX + 1];
+};
+
+/* As the request's message has it; takes the sandbox out of the request. Returns when it is
+ * watched. The caller calls e2b_watched_done, also when it fails. */
+int e2b_watched_begin(struct e2b_request *request, int watch_fd, struct e2b_watched *ret,
+                      struct err *err);
+void e2b_watched_done(struct e2b_watched *watched);
+
+/* A FilesystemEvent; NULL: it is none that clients know. */
+json_t *e2b_watched_event(struct e2b_watched *watched, const struct file_event *event);
+
+/* WatchDir. */
 int e2b_watch(struct e2b_request *request, struct stream **ret, struct err *err);

@@ -8,6 +8,7 @@
 #include "api/door.h"
 
 struct e2b_shelf;
+struct e2b_watchers;
 struct exchange;
 struct host;
 struct mcp_sessions;
@@ -24,6 +25,7 @@ struct listener {
     struct raw_sessions *raw_sessions;
     struct mcp_sessions *mcp;
     struct e2b_shelf *shelf;
+    struct e2b_watchers *watchers;
 };
 
 /* The first line is here; target is what it asks for, as the client wrote it. */

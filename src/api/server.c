@@ -9,6 +9,7 @@
 
 #include "api/api.h"
 #include "api/e2b_shelf.h"
+#include "api/e2b_watcher.h"
 #include "api/exchange.h"
 #include "api/guard.h"
 #include "api/listen.h"
@@ -48,6 +49,7 @@ struct api {
     struct server tcp;
     struct token_store *tokens;
     struct mcp_sessions *mcp; /* of both */
+    struct e2b_watchers *watchers;
     struct e2b_shelf *shelf;
     char *socket_path; /* that we made; NULL where somebody handed us the socket */
     char *listen;      /* for the doors, which the configuration may not outlive */
@@ -125,6 +127,7 @@ static void server_init(struct server *server, struct api *api, struct host *hos
     server->listener.host = host;
     server->listener.tokens = api->tokens;
     server->listener.mcp = api->mcp;
+    server->listener.watchers = api->watchers;
     server->listener.shelf = api->shelf;
     server->listener.door = (struct door){
         .listen = api->listen,
@@ -284,6 +287,7 @@ int api_start(const struct config *config, struct host *host, struct api **ret, 
     if (r == 0)
         r = e2b_shelf_open(config->state, &api->shelf, err);
     api->mcp = mcp_sessions_new(host);
+    api->watchers = e2b_watchers_new();
     server_init(&api->local, api, host);
     server_init(&api->tcp, api, host);
     if (r == 0)
@@ -316,6 +320,7 @@ void api_stop(struct api *api)
     server_stop(&api->tcp);
     server_stop(&api->local);
     mcp_sessions_free(api->mcp);
+    e2b_watchers_free(api->watchers);
     e2b_shelf_close(api->shelf);
     token_store_close(api->tokens);
     if (api->socket_path)
