@@ -6,6 +6,7 @@
 
 #include "api/e2b.h"
 #include "api/e2b_process_message.h"
+#include "api/e2b_user.h"
 #include "api/stream.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -153,7 +154,7 @@ static int refuse_start(const struct record_info *info, struct err *err)
 
     switch (info->end.obstacle) {
     case OBSTACLE_USER:
-        return err_set(err, ERR_UNAUTHENTICATED, "invalid username: '%s'", spec->user);
+        return e2b_user_refuse(spec->user, err);
     case OBSTACLE_CWD:
         return err_set(err, ERR_INVALID, "cwd '%.150s' does not exist", spec->cwd);
     case OBSTACLE_COMMAND:

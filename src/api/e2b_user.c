@@ -16,10 +16,16 @@
 /* The user of a sandbox that has the usual one; else root, whom each has. */
 #define DEFAULT_USER "user:0"
 
+int e2b_user_refuse(const char *name, struct err *err)
+{
+    (void)err_set(err, ERR_UNAUTHENTICATED, "invalid username: '%.80s'", name);
+    return err_remedy(err, "name a user of the sandbox");
+}
+
 static int set_name(struct e2b_user *user, const char *name, struct err *err)
 {
     if (strchr(name, ':') || strlen(name) > PROCESS_USER_MAX)
-        return err_set(err, ERR_UNAUTHENTICATED, "invalid username: '%.80s'", name);
+        return e2b_user_refuse(name, err);
     (void)snprintf(user->name, sizeof(user->name), "%s", name);
     user->is_named = true;
     return 0;
@@ -60,11 +66,6 @@ int e2b_user_of_query(const struct e2b_request *request, struct e2b_user *ret, s
     return name && name[0] ? set_name(ret, name, err) : set_default(request, ret, err);
 }
 
-int e2b_user_refuse(const struct e2b_user *user, struct err *err)
-{
-    return err_set(err, ERR_UNAUTHENTICATED, "invalid username: '%s'", user->name);
-}
-
 int e2b_user_look(struct file_call *files, struct e2b_user *user, struct err *err)
 {
     const struct file_request who = { .type = FILE_WHO, .path = "/", .user = user->name };
@@ -74,8 +75,9 @@ int e2b_user_look(struct file_call *files, struct e2b_user *user, struct err *er
     if (r == 0)
         r = file_call_next(files, &answer, err);
     if (r < 0)
-        return err->kind == ERR_NOT_FOUND || err->kind == ERR_INVALID ? e2b_user_refuse(user, err)
-                                                                      : r;
+        return err->kind == ERR_NOT_FOUND || err->kind == ERR_INVALID
+                   ? e2b_user_refuse(user->name, err)
+                   : r;
     (void)snprintf(user->home, sizeof(user->home), "%s",
                    answer.entry.path ? answer.entry.path : "/");
     return 0;

@@ -29,4 +29,4 @@ int e2b_user_path(const struct e2b_user *user, const char *path, char ret[ENTRY_
                   struct err *err);
 
 /* The error of a name that the sandbox does not know. */
-int e2b_user_refuse(const struct e2b_user *user, struct err *err);
+int e2b_user_refuse(const char *name, struct err *err);
