@@ -31,7 +31,7 @@ endif
 
 CFLAGS := $(COMMON) $(CFLAGS_$(BUILD))
 LDFLAGS := $(LDFLAGS_$(BUILD))
-LDLIBS_daemon := -lmicrohttpd -ljansson -larchive -lsqlite3 -lcrypto -lz -lm -lpthread
+LDLIBS_daemon := -lmicrohttpd -lhttp_parser -ljansson -larchive -lsqlite3 -lcrypto -lz -lm -lpthread
 LDLIBS_cli := -lhttp_parser -ljansson -lm -lpthread
 # The first number is that of the ABI, which include/holt.h promises to keep.
 SONAME := libholt.so.$(firstword $(subst ., ,$(VERSION)))
@@ -186,7 +186,7 @@ $(OBJ)/%.o: src/%.c Makefile
 TEST_OBJECTS := $(filter-out $(OBJ)/tools/main.o,$(call rooms,$(HOST_ROOMS) client tools))
 # Those of tools are in no other program, and are not thrown away for that.
 .SECONDARY: $(TEST_OBJECTS)
-TEST_LIBS := $(LDLIBS_daemon) -lhttp_parser -lpcre2-8
+TEST_LIBS := $(LDLIBS_daemon) -lpcre2-8
 $(OUT)/tests/%: tests/%.c $(TEST_OBJECTS)
 	@mkdir -p $(@D)
 	$(call step,LD,$@)$(CC) $(CFLAGS) -Itests $(LDFLAGS) -o $@ $< $(TEST_OBJECTS) $(TEST_LIBS)

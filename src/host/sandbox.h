@@ -124,6 +124,10 @@ int sandbox_forward(struct sandbox *sandbox, uint16_t port, const char *listen,
 int sandbox_probe(struct sandbox *sandbox, uint16_t port, const char *http_path,
                   const struct port_patience *patience, struct err *err);
 
+/* As port_dial, but one that is not active refuses. */
+int sandbox_dial(struct sandbox *sandbox, uint16_t port, const struct port_patience *patience,
+                 int *ret_fd, struct err *err);
+
 int sandbox_pause(struct sandbox *sandbox, struct err *err);
 int sandbox_resume(struct sandbox *sandbox, struct err *err);
 

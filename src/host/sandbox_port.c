@@ -34,3 +34,16 @@ int sandbox_probe(struct sandbox *sandbox, uint16_t port, const char *http_path,
     machine_unref(machine);
     return r;
 }
+
+int sandbox_dial(struct sandbox *sandbox, uint16_t port, const struct port_patience *patience,
+                 int *ret_fd, struct err *err)
+{
+    struct machine *machine = NULL;
+    int r = sandbox_borrow_machine(sandbox, &machine, err);
+
+    if (r < 0)
+        return r;
+    r = port_dial(machine, port, patience, ret_fd, err);
+    machine_unref(machine);
+    return r;
+}

@@ -1,0 +1,38 @@
+/* Headers on their way through: which of them are between two neighbours only and stay behind, and
+ * the head of a request as a server inside a sandbox gets it. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct buf;
+
+struct port_header {
+    const char *name, *value;
+};
+
+/* Whether it is a token, as names of headers are. */
+bool port_header_is_name(const char *name);
+
+/* Whether this word is in a list with commas, as in the header Connection. Case does not matter. */
+bool port_header_lists(const char *list, const char *word);
+
+/* Whether a header is for the next neighbour only: one of those that always are. (The header
+ * Connection may name others.) */
+bool port_header_is_hop(const char *name);
+
+struct port_request {
+    const char *verb;
+    const char *target; /* as it stood in the request line */
+    uint16_t port;
+    const char *mask_host; /* for the header Host, with ${PORT} in it; NULL: as the client said */
+    bool is_upgrade;       /* it asks for another protocol, and may get it */
+    bool is_chunked;       /* its body has no length yet */
+    const struct port_header *headers;
+    size_t header_count;
+};
+
+/* The request line and all headers that go on, in their order and as they are spelled, with the
+ * empty line. 0, -EINVAL when a part of it cannot stand in a request, or as buf_add. */
+int port_request_write(const struct port_request *request, struct buf *out);
