@@ -113,15 +113,21 @@ static int pump(struct way *up, struct way *down)
     return 0;
 }
 
-int port_pump(int client_fd, int server_fd, const struct port_early *early)
+static void way_init(struct way *way, const struct port_side *from, const struct port_side *to)
+{
+    way->from = from->fd;
+    way->to = to->fd;
+    way->early = from->early_len > 0 ? from->early : NULL;
+    way->end = from->early_len;
+}
+
+int port_pump(const struct port_side *client, const struct port_side *server)
 {
     struct way *ways = xcalloc(2, sizeof(*ways));
     int r;
 
-    ways[0].from = ways[1].to = client_fd;
-    ways[0].to = ways[1].from = server_fd;
-    ways[0].early = early->len > 0 ? early->data : NULL;
-    ways[0].end = early->len;
+    way_init(&ways[0], client, server);
+    way_init(&ways[1], server, client);
     r = pump(&ways[0], &ways[1]);
     free(ways);
     return r;

@@ -18,12 +18,13 @@
 #include "host/event_ring.h"
 
 struct e2b_resets {
-    struct event_reader *reader;
-    pthread_t thread;
-    bool has_thread;
+    struct host *host;
     int stop_fds[2]; /* a pair; the thread's end hangs up when it is to stop */
 
     pthread_mutex_t lock; /* over what is below */
+    struct event_reader *reader;
+    pthread_t thread;
+    bool has_thread;
     struct e2b_reset *first;
 };
 
@@ -72,12 +73,18 @@ static void *resets_main(void *argument)
     return NULL;
 }
 
-static void resets_stop_slot(struct e2b_resets **resets)
+struct e2b_resets *e2b_resets_new(struct host *host)
 {
-    e2b_resets_stop(*resets);
+    struct e2b_resets *resets = xcalloc(1, sizeof(*resets));
+
+    resets->host = host;
+    resets->stop_fds[0] = resets->stop_fds[1] = -EBADF;
+    (void)pthread_mutex_init(&resets->lock, NULL);
+    return resets;
 }
 
-int e2b_resets_start(struct host *host, struct e2b_resets **ret, struct err *err)
+/* Locked. */
+static int resets_start(struct e2b_resets *resets, struct err *err)
 {
     const struct event_reader_spec spec = {
         .start = EVENT_FROM_NOW,
@@ -85,29 +92,26 @@ int e2b_resets_start(struct host *host, struct e2b_resets **ret, struct err *err
                  UINT64_C(1) << EVENT_SANDBOX_LOST | UINT64_C(1) << EVENT_SANDBOX_FAILED |
                  UINT64_C(1) << EVENT_SANDBOX_ROLLED_BACK | UINT64_C(1) << EVENT_SANDBOX_DESTROYED,
     };
-    cleanup_with(resets_stop_slot) struct e2b_resets *resets = xcalloc(1, sizeof(*resets));
     int r;
 
-    (void)pthread_mutex_init(&resets->lock, NULL);
-    resets->stop_fds[0] = resets->stop_fds[1] = -EBADF;
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, resets->stop_fds) < 0)
+    if (resets->stop_fds[0] < 0 &&
+        socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, resets->stop_fds) < 0)
         return err_sys(err, -errno, "make a socket");
-    r = host_watch(host, &spec, &resets->reader, err);
+    r = resets->reader ? 0 : host_watch(resets->host, &spec, &resets->reader, err);
     if (r < 0)
         return r;
     r = pthread_create(&resets->thread, NULL, resets_main, resets);
     if (r != 0)
         return err_sys(err, -r, "start a thread that resets connections");
     resets->has_thread = true;
-    *ret = TAKE_PTR(resets);
     return 0;
 }
 
-void e2b_resets_stop(struct e2b_resets *resets)
+void e2b_resets_free(struct e2b_resets *resets)
 {
     if (!resets)
         return;
-    resets->stop_fds[0] = fd_close(resets->stop_fds[0]);
+    (void)fd_close(resets->stop_fds[0]);
     if (resets->has_thread)
         (void)pthread_join(resets->thread, NULL);
     (void)fd_close(resets->stop_fds[1]);
@@ -118,9 +122,13 @@ void e2b_resets_stop(struct e2b_resets *resets)
 
 void e2b_reset_add(struct e2b_resets *resets, struct e2b_reset *reset, const char *sandbox, int fd)
 {
+    struct err err = { 0 };
+
     (void)snprintf(reset->sandbox, sizeof(reset->sandbox), "%s", sandbox);
     reset->fd = fd;
     (void)pthread_mutex_lock(&resets->lock);
+    if (!resets->has_thread && resets_start(resets, &err) < 0)
+        log_warn("connections to sandboxes will not be reset: %s", err.msg);
     reset->next = resets->first;
     reset->slot = &resets->first;
     if (resets->first)

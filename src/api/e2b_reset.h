@@ -6,7 +6,6 @@
 #include "host/sandbox_info.h"
 
 struct e2b_resets;
-struct err;
 struct host;
 
 /* Part of whoever answers. */
@@ -16,11 +15,11 @@ struct e2b_reset {
     int fd;
 };
 
-/* Starts the thread that hears of what happens to sandboxes. */
-int e2b_resets_start(struct host *host, struct e2b_resets **ret, struct err *err);
+/* With the first connection a thread begins that hears of what happens to sandboxes. */
+struct e2b_resets *e2b_resets_new(struct host *host);
 
-/* No connection may be noted any more. Accepts NULL. */
-void e2b_resets_stop(struct e2b_resets *resets);
+/* No connection may be noted any more; the host must still be open. Accepts NULL. */
+void e2b_resets_free(struct e2b_resets *resets);
 
 /* From now on the connection is reset when this sandbox is paused, stops, is rolled back or
  * destroyed. To be called before the sandbox is asked for anything: one that is paused already

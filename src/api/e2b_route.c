@@ -23,10 +23,6 @@ static const struct e2b_routes *const envd_tables[] = {
     &e2b_files_routes,
 };
 
-static const struct e2b_routes *const port_tables[] = {
-    &e2b_port_routes,
-};
-
 static int hex_digit(char c)
 {
     if (c >= '0' && c <= '9')
@@ -127,12 +123,11 @@ const struct e2b_route *e2b_route_find(struct e2b_request *request, bool *ret_ha
     const struct e2b_route *route = NULL;
 
     *ret_has_path = false;
+    if (request->place.kind == E2B_PORT) /* paths of a server inside may be anything */
+        return e2b_port_routes.routes;
     if (request->place.kind == E2B_ENVD || request->place.kind == E2B_SIGNED) {
         tables = envd_tables;
         count = ARRAY_SIZE(envd_tables);
-    } else if (request->place.kind == E2B_PORT) {
-        tables = port_tables;
-        count = ARRAY_SIZE(port_tables);
     }
     for (size_t i = 0; i < count && !route; i++)
         route = table_find(request, tables[i], ret_has_path);

@@ -7,6 +7,7 @@
 
 #include "api/door.h"
 
+struct e2b_resets;
 struct e2b_shelf;
 struct e2b_watchers;
 struct exchange;
@@ -24,6 +25,7 @@ struct listener {
     struct token_store *tokens;
     struct raw_sessions *raw_sessions;
     struct mcp_sessions *mcp;
+    struct e2b_resets *resets;
     struct e2b_shelf *shelf;
     struct e2b_watchers *watchers;
 };

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "api/api.h"
+#include "api/e2b_reset.h"
 #include "api/e2b_shelf.h"
 #include "api/e2b_watcher.h"
 #include "api/exchange.h"
@@ -50,6 +51,7 @@ struct api {
     struct token_store *tokens;
     struct mcp_sessions *mcp; /* of both */
     struct e2b_watchers *watchers;
+    struct e2b_resets *resets;
     struct e2b_shelf *shelf;
     char *socket_path; /* that we made; NULL where somebody handed us the socket */
     char *listen;      /* for the doors, which the configuration may not outlive */
@@ -128,6 +130,7 @@ static void server_init(struct server *server, struct api *api, struct host *hos
     server->listener.tokens = api->tokens;
     server->listener.mcp = api->mcp;
     server->listener.watchers = api->watchers;
+    server->listener.resets = api->resets;
     server->listener.shelf = api->shelf;
     server->listener.door = (struct door){
         .listen = api->listen,
@@ -288,6 +291,7 @@ int api_start(const struct config *config, struct host *host, struct api **ret, 
         r = e2b_shelf_open(config->state, &api->shelf, err);
     api->mcp = mcp_sessions_new(host);
     api->watchers = e2b_watchers_new();
+    api->resets = e2b_resets_new(host);
     server_init(&api->local, api, host);
     server_init(&api->tcp, api, host);
     if (r == 0)
@@ -319,6 +323,7 @@ void api_stop(struct api *api)
         return;
     server_stop(&api->tcp);
     server_stop(&api->local);
+    e2b_resets_free(api->resets);
     mcp_sessions_free(api->mcp);
     e2b_watchers_free(api->watchers);
     e2b_shelf_close(api->shelf);

@@ -311,7 +311,7 @@ static void nothing_is_smuggled_into_a_request(void)
 /* client <-> [inner_client, inner_server] <-> server, with a pump in the middle. */
 struct line {
     int client, inner_client, inner_server, server;
-    struct port_early early;
+    const char *early;
     pthread_t thread;
     int result;
 };
@@ -320,7 +320,10 @@ static void *line_main(void *argument)
 {
     struct line *line = argument;
 
-    line->result = port_pump(line->inner_client, line->inner_server, &line->early);
+    const struct port_side client = { line->inner_client, line->early, strlen(line->early) };
+    const struct port_side server = { line->inner_server, "hello ", 6 };
+
+    line->result = port_pump(&client, &server);
     (void)close(line->inner_client);
     (void)close(line->inner_server);
     return NULL;
@@ -336,7 +339,7 @@ static void line_start(struct line *line, const char *early)
                            .inner_client = one[1],
                            .inner_server = other[0],
                            .server = other[1],
-                           .early = { early, strlen(early) } };
+                           .early = early };
     CHECK(pthread_create(&line->thread, NULL, line_main, line) == 0);
 }
 
@@ -374,7 +377,7 @@ static void bytes_pass_both_ways_and_each_ends_alone(void)
     say(line.client, "late");
     check_received(line.server, "early late");
     say(line.server, "answer");
-    check_received(line.client, "answer");
+    check_received(line.client, "hello answer");
     CHECK(shutdown(line.client, SHUT_WR) == 0);
     check_end(line.server);
     say(line.server, "still here");
@@ -392,6 +395,7 @@ static void a_side_that_goes_ends_the_other(void)
 
     line_start(&line, "");
     (void)close(line.server);
+    check_received(line.client, "hello ");
     check_end(line.client);
     CHECK(line_end(&line) < 0);
     (void)close(line.client);
