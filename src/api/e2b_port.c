@@ -81,7 +81,10 @@ static int head_write(struct e2b_request *request, struct port_visit *visit, str
     head.headers = headers->list;
     head.header_count = headers->count;
     head.is_chunked = visit->is_chunked = headers->is_chunked;
-    head.is_upgrade = visit->reply.can_upgrade = headers->has_upgrade && headers->wants_upgrade;
+    /* Behind TLS libmicrohttpd passes such a connection on by a few bytes at a time, and may spin:
+     * a client that asks for what it cannot have is answered as if it had not asked. */
+    head.is_upgrade = visit->reply.can_upgrade =
+        headers->has_upgrade && headers->wants_upgrade && !request->exchange->listener->is_tls;
     visit->reply.is_head = strcmp(request->verb, MHD_HTTP_METHOD_HEAD) == 0;
     if (headers->is_overfull || port_request_write(&head, out) < 0)
         return err_set(err, ERR_INVALID, "the header of the request is not as it should be");
@@ -96,9 +99,9 @@ static int hear_early(struct port_visit *visit)
     char bytes[16 * 1024];
     ssize_t n = recv(visit->server_fd, bytes, sizeof(bytes), MSG_DONTWAIT);
 
-    if (n < 0)
-        return errno == EAGAIN || errno == EINTR ? 0 : -errno;
-    if (n == 0)
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return 0;
+    if (n <= 0)
         return -EPIPE;
     return buf_add(&visit->early, bytes, (size_t)n);
 }
@@ -118,7 +121,7 @@ static int await_room(struct port_visit *visit)
     return fds[0].revents & POLLIN ? hear_early(visit) : 0;
 }
 
-/* 0, or -EPIPE when the server takes no more, which may have said why. */
+/* 0, or -EPIPE when the server takes no more, which may have said why; or another -errno. */
 static int send_all(struct port_visit *visit, const char *data, size_t len)
 {
     while (len > 0) {
@@ -160,10 +163,10 @@ static int dial(struct e2b_request *request, struct port_visit *visit, struct er
         .deadline_ms = clock_ms() + CONNECT_MS,
         .cancel_fd = -1,
     };
-    int r = sandbox_dial(request->sandbox, request->place.port, &patience, &visit->server_fd, err);
+    int r = sandbox_dial(visit->sandbox, request->place.port, &patience, &visit->server_fd, err);
 
     visit->is_closed = r < 0 && err->kind == ERR_BUSY && err->cause == CAUSE_NONE;
-    if (r < 0 && err->kind == ERR_INTERNAL && !e2b_is_awake(request->sandbox))
+    if (r < 0 && err->kind == ERR_INTERNAL && !e2b_is_awake(visit->sandbox))
         return err_refuse(err, CAUSE_SESSION_DESTROYING, "the sandbox has ended");
     return visit->is_closed ? 0 : r;
 }
@@ -176,14 +179,15 @@ static int begin(struct e2b_request *request, struct err *err)
     int r;
 
     request->state = visit;
+    visit->sandbox = request->sandbox;
+    visit->resets = request->exchange->listener->resets;
     visit->server_fd = -EBADF;
     visit->client_fd = request->connection_fd;
     visit->early.max = visit->body.max = PORT_EARLY_MAX;
-    sandbox_attach(request->sandbox);
-    sandbox_get_info(request->sandbox, false, &info);
+    sandbox_attach(visit->sandbox);
+    sandbox_get_info(visit->sandbox, false, &info);
     guarded_allow(request->exchange->guarded, PORT_IDLE_MS);
-    e2b_reset_add(request->exchange->listener->resets, &visit->reset, info.id,
-                  request->connection_fd);
+    e2b_reset_add(visit->resets, &visit->reset, info.id, visit->client_fd);
     r = head_write(request, visit, &head, err);
     port_reply_init(&visit->reply);
     if (r == 0)
@@ -235,8 +239,8 @@ static void close_visit(struct e2b_request *request)
 {
     struct port_visit *visit = request->state;
 
-    e2b_reset_remove(request->exchange->listener->resets, &visit->reset);
-    sandbox_detach(request->sandbox, NULL);
+    e2b_reset_remove(visit->resets, &visit->reset);
+    sandbox_detach(visit->sandbox, NULL);
     (void)fd_close(visit->server_fd);
     port_reply_done(&visit->reply);
     buf_done(&visit->early);

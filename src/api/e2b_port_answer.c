@@ -2,8 +2,6 @@
 /* Ports of programs in sandboxes: answers on their way out. */
 #include <errno.h>
 #include <poll.h>
-#include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
@@ -20,8 +18,6 @@
 #include "api/raw_session_internal.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/log.h"
-#include "base/xalloc.h"
 
 enum { BLOCK_BYTES = 32 * 1024 };
 
@@ -35,17 +31,27 @@ enum MHD_Result port_visit_fail(struct e2b_request *request, const char *message
 
 /* --- receiving -------------------------------------------------------------------------------- */
 
+/* Whether the server has not ended what it said but was ended: it is killed with its sandbox, which
+ * has another state by then. */
+static bool is_cut(void *context)
+{
+    struct port_visit *visit = context;
+
+    return !e2b_is_awake(visit->sandbox);
+}
+
 /* An orderly end closes one half of the server's connection; what closes it whole is the end of the
- * server's machine, or a reset. */
-static ssize_t receive_end(const struct port_visit *visit)
+ * machine, or a reset. */
+static ssize_t receive_end(struct port_visit *visit)
 {
     struct pollfd wait = { .fd = visit->server_fd };
+    bool is_hung = poll(&wait, 1, 0) > 0 && wait.revents & (POLLHUP | POLLERR);
 
-    return poll(&wait, 1, 0) > 0 && wait.revents & (POLLHUP | POLLERR) ? -ECONNRESET : 0;
+    return is_hung || is_cut(visit) ? -ECONNRESET : 0;
 }
 
 /* Waits for bytes of the server: how many, 0 at their end, or -errno. */
-static ssize_t receive(const struct port_visit *visit, char *data, size_t size)
+static ssize_t receive(struct port_visit *visit, char *data, size_t size)
 {
     for (;;) {
         struct pollfd fds[2] = {
@@ -167,85 +173,40 @@ static uint64_t size_of(const struct port_reply *reply)
 
 /* --- other protocols -------------------------------------------------------------------------- */
 
-/* A connection that was handed over, with all that is needed to serve it. */
-struct tunnel {
-    struct raw_session session;
-    struct raw_sessions *sessions;
-    struct port_visit *visit;
-    struct MHD_UpgradeResponseHandle *handle;
-    char *early; /* of the client */
-    size_t early_len;
-};
-
-/* The request and all of its goes when the handle is closed; the daemon may end when the session is
- * removed. */
-static void tunnel_free(struct tunnel *tunnel)
-{
-    (void)MHD_upgrade_action(tunnel->handle, MHD_UPGRADE_ACTION_CLOSE);
-    raw_sessions_remove(tunnel->sessions, &tunnel->session);
-    free(tunnel->early);
-    free(tunnel);
-}
-
-static void *tunnel_run(void *argument)
-{
-    struct tunnel *tunnel = argument;
-    const struct port_visit *visit = tunnel->visit;
-    const struct port_side client = { tunnel->session.fd, tunnel->early, tunnel->early_len };
-    const struct port_side server = { visit->server_fd, visit->body.data, visit->body.len };
-
-    if (port_pump(&client, &server) < 0)
-        e2b_connection_reset(visit->client_fd);
-    tunnel_free(tunnel);
-    return NULL;
-}
-
-/* Behind TLS libmicrohttpd wants its thread back before it passes a byte. */
-static void tunnel_detach(struct tunnel *tunnel)
-{
-    pthread_t thread;
-    int r = pthread_create(&thread, NULL, tunnel_run, tunnel);
-
-    if (r == 0) {
-        (void)pthread_detach(thread);
-        return;
-    }
-    log_warn("start a thread for a connection: %s", strerror(r));
-    tunnel_free(tunnel);
-}
-
-/* The parameters are libmicrohttpd's. */
+/* Has the connection's thread to itself. The parameters are libmicrohttpd's. */
 // NOLINTNEXTLINE(readability-function-size)
 static void on_upgrade(void *cls, struct MHD_Connection *connection, void *slot, const char *early,
                        size_t early_len, MHD_socket fd, struct MHD_UpgradeResponseHandle *handle)
 {
     struct e2b_request *request = cls;
-    const struct listener *listener = request->exchange->listener;
-    struct tunnel *tunnel = xcalloc(1, sizeof(*tunnel));
+    struct port_visit *visit = request->state;
+    struct raw_sessions *sessions = request->exchange->listener->raw_sessions;
+    struct raw_session session = { .fd = fd };
+    const struct port_side client = { .fd = fd, .early = early, .early_len = early_len };
+    const struct port_side server = {
+        .fd = visit->server_fd,
+        .early = visit->body.data,
+        .early_len = visit->body.len,
+        .is_cut = is_cut,
+        .context = visit,
+    };
 
     (void)connection, (void)slot;
-    tunnel->session.fd = fd;
-    tunnel->sessions = listener->raw_sessions;
-    tunnel->visit = request->state;
-    tunnel->handle = handle;
-    tunnel->early = xcalloc(1, early_len + 1);
-    tunnel->early_len = early_len;
-    memcpy(tunnel->early, early, early_len);
     guarded_allow(request->exchange->guarded, GUARD_FOREVER);
-    raw_sessions_add(tunnel->sessions, &tunnel->session);
-    if (listener->is_tls)
-        tunnel_detach(tunnel);
-    else
-        (void)tunnel_run(tunnel);
+    raw_sessions_add(sessions, &session);
+    if (port_pump(&client, &server) < 0)
+        e2b_connection_reset(fd);
+    raw_sessions_remove(sessions, &session);
+    (void)MHD_upgrade_action(handle, MHD_UPGRADE_ACTION_CLOSE);
 }
 
 /* --- the whole -------------------------------------------------------------------------------- */
 
-static enum MHD_Result fail(struct e2b_request *request, int r)
+static enum MHD_Result fail(struct e2b_request *request, struct port_visit *visit, int r)
 {
     if (r == -ECANCELED)
         return MHD_NO;
-    if (!e2b_is_awake(request->sandbox))
+    if (is_cut(visit))
         return e2b_reply_gone(request);
     return port_visit_fail(request, r == -EBADMSG
                                         ? "The server at the port does not answer in HTTP"
@@ -261,7 +222,7 @@ enum MHD_Result port_visit_answer(struct e2b_request *request, struct port_visit
     guarded_allow(request->exchange->guarded, PORT_IDLE_MS);
     r = read_head(visit);
     if (r < 0)
-        return fail(request, r);
+        return fail(request, visit, r);
     if (reply->is_upgraded)
         response = MHD_create_response_for_upgrade(on_upgrade, request);
     else

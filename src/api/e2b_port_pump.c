@@ -14,10 +14,11 @@ enum { PUMP_BYTES = 32 * 1024 };
 /* One direction. */
 struct way {
     int from, to;
-    const char *early; /* to be written before anything is read */
-    size_t start, end; /* in bytes, or in early while there is some */
-    bool is_read_out;  /* from has said its end of file */
-    bool is_over;      /* and to has been told */
+    const struct port_side *side; /* from */
+    const char *early;            /* to be written before anything is read */
+    size_t start, end;            /* in bytes, or in early while there is some */
+    bool is_read_out;             /* from has said its end of file */
+    bool is_over;                 /* and to has been told */
     char bytes[PUMP_BYTES];
 };
 
@@ -65,6 +66,8 @@ static int way_go(struct way *way)
         r = way_write(way);
     if (r < 0 || is_full(way) || !way->is_read_out)
         return r;
+    if (way->side->is_cut && way->side->is_cut(way->side->context))
+        return -ECONNRESET;
     way->is_over = true;
     /* One who has gone altogether needs no telling. */
     return shutdown(way->to, SHUT_WR) < 0 && errno != ENOTCONN ? -errno : 0;
@@ -115,6 +118,7 @@ static int pump(struct way *up, struct way *down)
 
 static void way_init(struct way *way, const struct port_side *from, const struct port_side *to)
 {
+    way->side = from;
     way->from = from->fd;
     way->to = to->fd;
     way->early = from->early_len > 0 ? from->early : NULL;

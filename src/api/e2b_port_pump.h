@@ -1,12 +1,15 @@
 /* Bytes both ways between two connected stream sockets, as long as either has something to say. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct port_side {
     int fd;
     const char *early; /* what was received from it already */
     size_t early_len;
+    bool (*is_cut)(void *context); /* asked at its end of file: whether that is none of its own */
+    void *context;                 /* NULL, both: it always is */
 };
 
 /* Returns when both sides have said their end of file, or one is broken or goes away. A side that

@@ -12,6 +12,7 @@
 #include "base/buf.h"
 
 struct e2b_request;
+struct sandbox;
 
 enum {
     /* How long nothing may happen on a connection that was not upgraded. */
@@ -22,6 +23,8 @@ enum {
 };
 
 struct port_visit {
+    struct sandbox *sandbox; /* the request's, attached */
+    struct e2b_resets *resets;
     int server_fd;  /* the server's connection; -EBADF: there is none */
     int client_fd;  /* where it is seen that the client has gone */
     bool is_closed; /* nobody listens at the port */

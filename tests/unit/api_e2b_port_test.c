@@ -320,8 +320,10 @@ static void *line_main(void *argument)
 {
     struct line *line = argument;
 
-    const struct port_side client = { line->inner_client, line->early, strlen(line->early) };
-    const struct port_side server = { line->inner_server, "hello ", 6 };
+    const struct port_side client = { .fd = line->inner_client,
+                                      .early = line->early,
+                                      .early_len = strlen(line->early) };
+    const struct port_side server = { .fd = line->inner_server, .early = "hello ", .early_len = 6 };
 
     line->result = port_pump(&client, &server);
     (void)close(line->inner_client);
