@@ -403,6 +403,7 @@ static void a_side_that_goes_ends_the_other(void)
     (void)close(line.client);
 
     line_start(&line, "");
+    check_received(line.client, "hello ");
     say(line.client, "last words");
     (void)close(line.client);
     check_received(line.server, "last words");
