@@ -1,4 +1,4 @@
-"""A WebSocket's two ends, as little of RFC 6455 as will do: `server PORT` or `client HOST:PORT`.
+"""A WebSocket's two ends, as little of RFC 6455 as will do: `server PORT` or `client HOST:PORT [NAME]`.
 The client sends messages of several sizes, masked as they must be; the server sends each back."""
 
 import base64
@@ -66,12 +66,12 @@ def serve(port):
                 send(stream, opcode, data)
 
 
-def ask(address):
+def ask(address, name):
     host, port = address.rsplit(":", 1)
     with socket.create_connection((host, int(port))) as connection, \
             connection.makefile("rwb") as stream:
         key = base64.b64encode(os.urandom(16))
-        stream.write(b"GET /chat HTTP/1.1\r\nHost: " + address.encode() +
+        stream.write(b"GET /chat HTTP/1.1\r\nHost: " + name.encode() +
                      b"\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: " + key +
                      b"\r\nSec-WebSocket-Version: 13\r\n\r\n")
         stream.flush()
@@ -90,4 +90,4 @@ def ask(address):
 if sys.argv[1] == "server":
     serve(int(sys.argv[2]))
 else:
-    ask(sys.argv[2])
+    ask(sys.argv[2], sys.argv[-1])
