@@ -8,7 +8,9 @@
 #include "api/connect.h"
 #include "api/e2b.h"
 #include "api/e2b_gate.h"
+#include "api/e2b_reset.h"
 #include "api/e2b_route.h"
+#include "api/e2b_wake.h"
 #include "api/exchange.h"
 #include "api/exchange_internal.h"
 #include "api/guard.h"
@@ -27,6 +29,7 @@ enum { STREAM_BLOCK = 1024 }; /* libmicrohttpd's own buffer, which chunked repli
 struct visit {
     struct e2b_request request; /* first: it is what others see */
     unsigned refusal;           /* a status with exchange->err; 0: none */
+    struct e2b_reset reset;     /* of a stream */
 };
 
 static struct visit *visit_of(const struct exchange *exchange)
@@ -244,21 +247,75 @@ static void on_end(void *context, enum err_kind kind)
     (void)context, (void)kind;
 }
 
+/* A stream whose client must see that the sandbox, and not the stream, has ended. */
+struct watched {
+    struct stream_reply *reply;
+    struct sandbox *sandbox; /* a reference: the stream may have taken the request's */
+    int fd;
+};
+
+/* What a process says at its end is not passed on where it was its sandbox that ended: clients
+ * would take it for the process's own. */
+static ssize_t watched_read(void *context, uint64_t position, char *data, size_t size)
+{
+    struct watched *watched = context;
+    ssize_t n = stream_reply_read(watched->reply, position, data, size);
+
+    if (e2b_is_awake(watched->sandbox))
+        return n;
+    e2b_connection_reset(watched->fd);
+    return MHD_CONTENT_READER_END_WITH_ERROR;
+}
+
+static void watched_free(void *context)
+{
+    struct watched *watched = context;
+
+    if (watched->reply)
+        stream_reply_free(watched->reply);
+    sandbox_unref(watched->sandbox);
+    free(watched);
+}
+
+/* Before the stream is begun, so that no pause is missed. */
+static int watched_new(struct e2b_request *request, struct watched **ret, struct err *err)
+{
+    struct visit *visit = visit_of(request->exchange);
+    struct watched *watched = xcalloc(1, sizeof(*watched));
+    char id[SANDBOX_ID_MAX] = "";
+    int r;
+
+    (void)e2b_id_to(request->place.sandbox, id);
+    r = sandbox_find(request->host, id, &watched->sandbox, err);
+    if (r < 0) {
+        watched_free(watched);
+        return r;
+    }
+    watched->fd = request->connection_fd;
+    e2b_reset_add(request->exchange->listener->resets, &visit->reset, id, watched->fd);
+    *ret = watched;
+    return 0;
+}
+
 static enum MHD_Result stream_answer(struct e2b_request *request)
 {
     const struct stream_owner owner = { is_late, is_stopped, on_end, request->exchange };
     struct MHD_Response *response;
     struct stream *stream = NULL;
-    struct stream_reply *reply;
+    struct watched *watched;
     struct err err = { 0 };
 
-    if (request->route->stream(request, &stream, &err) < 0)
+    if (watched_new(request, &watched, &err) < 0)
+        return e2b_reply_gone(request);
+    if (request->route->stream(request, &stream, &err) < 0) {
+        watched_free(watched);
         return connect_fail(request, &err);
-    reply = stream_reply_new(stream, &owner);
-    response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK, stream_reply_read,
-                                                 reply, stream_reply_free);
+    }
+    watched->reply = stream_reply_new(stream, &owner);
+    response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK, watched_read,
+                                                 watched, watched_free);
     if (!response) {
-        stream_reply_free(reply);
+        watched_free(watched);
         return MHD_NO;
     }
     (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, CONNECT_STREAM_TYPE);
@@ -328,6 +385,7 @@ void exchange_free_e2b(struct exchange *exchange)
 
     if (!request)
         return;
+    e2b_reset_remove(exchange->listener->resets, &visit_of(exchange)->reset);
     if (request->state && request->route && request->route->close)
         request->route->close(request);
     for (size_t i = 0; i < E2B_PARAMS_MAX; i++)
