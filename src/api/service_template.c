@@ -20,6 +20,7 @@
 #include "host/host.h"
 #include "host/sandbox.h"
 #include "store/template.h"
+#include "store/template_settings.h"
 
 enum { PROGRESS_INTERVAL_NS = 200 * 1000 * 1000, NS_PER_S = 1000 * 1000 * 1000 };
 
@@ -29,6 +30,7 @@ struct import_stream {
     struct host *host;
     char *name;
     char *path;
+    struct template_settings settings;
     pthread_t thread;
 
     pthread_mutex_t lock; /* over everything below */
@@ -57,6 +59,7 @@ static void *import_thread(void *context)
     const struct template_source source = {
         .name = import->name,
         .path = import->path,
+        .settings = import->settings.object ? &import->settings : NULL,
         .progress = import_progress,
         .context = import,
     };
@@ -127,6 +130,7 @@ static void import_free(struct import_stream *import)
     (void)pthread_mutex_destroy(&import->lock);
     free(import->name);
     free(import->path);
+    template_settings_done(&import->settings);
     free(import);
 }
 
@@ -184,10 +188,19 @@ static int path_get(const json_t *request, const char **ret, struct err *err)
     return 0;
 }
 
+static int settings_get(const json_t *request, struct template_settings *ret, struct err *err)
+{
+    const json_t *settings = NULL;
+    int r = json_get_object(request, "settings", &settings, err);
+
+    return r < 0 || !settings ? r : template_settings_parse(settings, ret, err);
+}
+
 int template_service_import(const struct call *call, const json_t *request, struct stream **ret,
                             struct err *err)
 {
-    static const char *const fields[] = { "name", "path", NULL };
+    static const char *const fields[] = { "name", "path", "settings", NULL };
+    cleanup_with(template_settings_done) struct template_settings settings = { .object = NULL };
     struct import_stream *import;
     const char *name = NULL, *path = NULL;
     int r;
@@ -201,9 +214,13 @@ int template_service_import(const struct call *call, const json_t *request, stru
         r = name_get(request, &name, err);
     if (r == 0)
         r = path_get(request, &path, err);
+    if (r == 0)
+        r = settings_get(request, &settings, err);
     if (r < 0)
         return r;
     import = import_new(call->host, name, path);
+    import->settings = settings;
+    settings.object = NULL;
     r = pthread_create(&import->thread, NULL, import_thread, import);
     if (r != 0) {
         import_free(import);

@@ -174,13 +174,12 @@ static int network(struct booting *b)
     return netns_loopback_up();
 }
 
-/* holt-init keeps its own capabilities for the next root, but nothing it starts can have more. */
+/* holt-init keeps its own capabilities for the next root, but nothing it starts can have more.
+ * Whether that may gain by exec is a matter of the root: see spawn.c. */
 static int limit_privileges(struct booting *b)
 {
     int r = caps_limit(b->message->capabilities);
 
-    if (r == 0)
-        r = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : 0;
     /* setresuid made this process dumpable again or not, as it pleased the kernel. */
     if (r == 0)
         r = prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ? -errno : 0;

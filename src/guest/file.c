@@ -185,6 +185,8 @@ static int apply_filter(const struct spawn_rules *rules)
         .filter = (struct sock_filter *)(uintptr_t)rules->filter,
     };
 
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+        return -errno;
     if (!rules->filter)
         return 0;
     return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0 ? -errno : 0;

@@ -84,6 +84,7 @@ static bool handle_root(struct guest *guest, const struct frame *frame, const in
         return true;
     }
     guest->is_rooted = true;
+    guest->rules.allows_setuid = message.allows_setuid;
     return message_put_numbers(&guest->link.out, FRAME_ROOTED, 0, 0, 0) == 0;
 }
 

@@ -124,6 +124,10 @@ static int become_user(const struct spawn *spawn)
     return caps_set(keep, keep, 0);
 }
 
+/* While this is still holt-init's power: without no_new_privs only CAP_SYS_ADMIN may lay a filter.
+ * Of what comes after it (user, capabilities, directory, exec) the filter forbids nothing. A setuid
+ * program then gains what the bounding set has left of root in this user namespace, which is what
+ * every process of user 0 has here anyway, and stays behind the same filter. */
 static int apply_filter(const struct spawn_rules *rules)
 {
     struct sock_fprog program = {
@@ -132,6 +136,8 @@ static int apply_filter(const struct spawn_rules *rules)
         .filter = (struct sock_filter *)(uintptr_t)rules->filter,
     };
 
+    if (!rules->allows_setuid && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+        return -errno;
     if (!rules->filter)
         return 0;
     return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0 ? -errno : 0;
@@ -191,17 +197,14 @@ static void child_main(void *argument)
     if (child->result == 0)
         child->result = set_limits(spawn->message);
     if (child->result == 0)
+        child->result = apply_filter(spawn->rules);
+    if (child->result == 0)
         child->result = become_user(spawn);
     if (child->result < 0)
         return;
 
     child->step = FAILED_CWD;
     child->result = enter_directory(spawn->message->cwd);
-    if (child->result < 0)
-        return;
-
-    child->step = FAILED_SETUP;
-    child->result = apply_filter(spawn->rules);
     if (child->result < 0)
         return;
 

@@ -1,6 +1,7 @@
 /* Starts one process of the sandbox. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -11,6 +12,7 @@ struct spawn_rules {
     const void *filter; /* array of struct sock_filter, or NULL */
     size_t filter_len;  /* in bytes */
     uint64_t capabilities;
+    bool allows_setuid; /* else whatever is executed has no more rights than who executes it */
 };
 
 struct spawn {

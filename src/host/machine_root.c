@@ -40,7 +40,9 @@ static int send_root(struct machine *machine, const struct volume_mounts *mounts
                      const char *hostname, struct err *err)
 {
     cleanup_with(buf_done) struct buf out = BUF_INIT(FRAME_FROM_DAEMON_MAX);
-    struct message_root message = { .hostname = hostname, .mount_count = mounts->count };
+    struct message_root message = { .hostname = hostname,
+                                    .allows_setuid = mounts->allows_setuid,
+                                    .mount_count = mounts->count };
     int r;
 
     memcpy(message.targets, mounts->targets, sizeof(mounts->targets[0]) * mounts->count);

@@ -78,6 +78,13 @@ int mount_set_attributes(int mount_fd, uint64_t attributes, bool recursive)
     return set_attr(mount_fd, &attr, recursive ? AT_RECURSIVE : 0);
 }
 
+int mount_clear_attributes(int mount_fd, uint64_t attributes)
+{
+    struct mount_attr attr = { .attr_clr = attributes };
+
+    return set_attr(mount_fd, &attr, 0);
+}
+
 int mount_set_idmap(int mount_fd, int userns_fd)
 {
     struct mount_attr attr = { .attr_set = MOUNT_ATTR_IDMAP, .userns_fd = (uint64_t)userns_fd };

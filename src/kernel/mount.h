@@ -22,6 +22,9 @@ int mount_clone(int dir_fd, const char *path, bool recursive);
 /* Sets attributes on a mount, or with recursive on all mounts below it too. */
 int mount_set_attributes(int mount_fd, uint64_t attributes, bool recursive);
 
+/* Takes attributes of one mount away. */
+int mount_clear_attributes(int mount_fd, uint64_t attributes);
+
 /* Maps the owners of files of a detached mount through a user namespace. */
 int mount_set_idmap(int mount_fd, int userns_fd);
 

@@ -107,20 +107,24 @@ static int source_import(struct import *import, const char *path, struct err *er
 }
 
 /* Gives the complete template its name. */
-static int import_publish(struct import *import, const char *name, struct template_meta *ret_meta,
-                          struct err *err)
+static int import_publish(struct import *import, const struct template_source *source,
+                          struct template_meta *ret_meta, struct err *err)
 {
+    const char *name = source->name;
     int templates_fd = import->store->templates_fd;
     struct template_meta meta = {
         .size_bytes = import->budget.bytes,
         .files = import->budget.files,
         .created_at = time(NULL),
     };
-    int r;
+    int r = 0;
 
     if (meta.files == 0)
         return err_set(err, ERR_INVALID, "it is empty");
-    r = import_seal(import, &meta, err);
+    if (source->settings)
+        r = template_settings_write_at(import->fd, source->settings, err);
+    if (r == 0)
+        r = import_seal(import, &meta, err);
     if (r < 0)
         return r;
     if (renameat2(templates_fd, import->temp, templates_fd, name, RENAME_NOREPLACE) < 0)
@@ -144,7 +148,7 @@ int template_import(struct store *store, const struct template_source *source,
     import.budget.progress = source->progress;
     import.budget.context = source->context;
     if (import_begin(&import, err) < 0 || source_import(&import, source->path, err) < 0 ||
-        import_publish(&import, source->name, &meta, err) < 0)
+        import_publish(&import, source, &meta, err) < 0)
         return err_wrap(err, "import '%s'", source->name);
     *ret = (struct template_info){
         .size_bytes = meta.size_bytes,

@@ -82,6 +82,12 @@ int template_name_check(const struct store *store, const char *name, struct err 
 int template_meta_read(int template_fd, struct template_meta *ret, struct err *err);
 int template_meta_write(int template_fd, const struct template_meta *meta, struct err *err);
 
+/* Settings by the template's directory: see store/template_settings.h. */
+struct template_settings;
+int template_settings_read_at(int template_fd, struct template_settings *ret, struct err *err);
+int template_settings_write_at(int template_fd, const struct template_settings *settings,
+                               struct err *err);
+
 /* Makes or refreshes templates/host: a root with a generated /etc; /usr and the like are joined
  * from the host when the template is opened. */
 int template_host_refresh(struct store *store, struct err *err);

@@ -5,6 +5,7 @@
  *   layers/TREE/  what a committed one puts over the trees of its base, by the rules of overlayfs
  *   meta.json     {"created_at": seconds, "size_bytes": n, "files": n, "fingerprint": "...",
  *                 "base": "NAME"}
+ *   settings.json see store/template_settings.h; may be missing
  *
  * One with layers/ has a base; if it has a rootfs/ too, that takes the place of the base's.
  */
@@ -29,6 +30,7 @@
 #include "base/xalloc.h"
 #include "kernel/path.h"
 #include "store/store_internal.h"
+#include "store/template_settings.h"
 
 enum { META_BYTES_MAX = 4096 };
 
@@ -247,6 +249,15 @@ static int template_fill(struct template *template, const char *name, size_t dep
     return r < 0 || layers_fd < 0 ? r : layers_add(template, layers_fd, name, err);
 }
 
+static int settings_apply(struct template *template, struct err *err)
+{
+    cleanup_with(template_settings_done) struct template_settings settings = { .object = NULL };
+    int r = template_settings_read(template->store, template->name, &settings, err);
+
+    template->allows_setuid = settings.allows_setuid;
+    return r;
+}
+
 int template_open(struct store *store, const char *name, struct template **ret, struct err *err)
 {
     cleanup_with(template_close_slot) struct template *template = NULL;
@@ -260,6 +271,8 @@ int template_open(struct store *store, const char *name, struct template **ret, 
     template->store = store;
     (void)snprintf(template->name, sizeof(template->name), "%s", name);
     r = template_fill(template, name, 0, err);
+    if (r == 0)
+        r = settings_apply(template, err);
     if (r < 0)
         return r;
     *ret = TAKE_PTR(template);

@@ -32,6 +32,7 @@ struct template
 {
     struct store *store;
     char name[TEMPLATE_NAME_MAX + 1];
+    bool allows_setuid; /* see store/template_settings.h */
     struct template_tree trees[TEMPLATE_TREES_MAX];
     size_t tree_count;
 };
@@ -40,9 +41,10 @@ typedef void (*template_progress_fn)(uint64_t bytes, uint64_t files, void *conte
 
 /* What to import. */
 struct template_source {
-    const char *name;              /* of the new template */
-    const char *path;              /* absolute, on this machine */
-    template_progress_fn progress; /* may be NULL; called from the importing thread */
+    const char *name;                         /* of the new template */
+    const char *path;                         /* absolute, on this machine */
+    const struct template_settings *settings; /* NULL: none */
+    template_progress_fn progress;            /* may be NULL; called from the importing thread */
     void *context;
 };
 
@@ -66,8 +68,9 @@ int template_import(struct store *store, const struct template_source *source,
 
 struct volume;
 
-/* Makes a template from one of a volume's snapshots. On layered storage only what was written is
- * copied, and the template below cannot be removed before the new one is; ERR_EXHAUSTED when that
- * would be more than TEMPLATE_LAYERS_MAX above each other. Nothing is left behind on failure. */
+/* Makes a template from one of a volume's snapshots, with the settings of the volume's own. On
+ * layered storage only what was written is copied, and the template below cannot be removed before
+ * the new one is; ERR_EXHAUSTED when that would be more than TEMPLATE_LAYERS_MAX above each other.
+ * Nothing is left behind on failure. */
 int template_commit(struct store *store, struct volume *volume, const char *snapshot,
                     const char *name, struct template_info *ret, struct err *err);

@@ -15,6 +15,7 @@
 #include "kernel/path.h"
 #include "store/store_internal.h"
 #include "store/store_ops.h"
+#include "store/template_settings.h"
 #include "store/volume.h"
 #include "store/volume_internal.h"
 
@@ -152,12 +153,23 @@ static int copy_root(struct commit *commit, int tree_fd)
     return r;
 }
 
+/* Whoever is made from the new one is to be as those of the old one are. */
+static int copy_settings(const struct commit *commit, struct err *err)
+{
+    cleanup_with(template_settings_done) struct template_settings settings = { .object = NULL };
+    int r = template_settings_read(commit->store, commit->template->name, &settings, err);
+
+    return r < 0 ? r : template_settings_write_at(commit->fd, &settings, err);
+}
+
 /* On disk first, then named: a name without its files would be taken for a good template. */
 static int commit_publish(struct commit *commit, const char *name, struct err *err)
 {
     int templates_fd = commit->store->templates_fd;
     int r = template_meta_write(commit->fd, &commit->meta, err);
 
+    if (r == 0)
+        r = copy_settings(commit, err);
     if (r < 0)
         return r;
     if (syncfs(commit->fd) < 0)

@@ -28,6 +28,7 @@ struct volume_mounts {
     const char *targets[TEMPLATE_TREES_MAX]; /* live as long as the volume */
     int fds[TEMPLATE_TREES_MAX];
     size_t count;
+    bool allows_setuid; /* as the template says; the mounts are nosuid otherwise */
 };
 
 /* An empty volume that the next store_open removes: fsync costs nothing in it and it has neither

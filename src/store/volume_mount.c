@@ -21,7 +21,12 @@
 
 enum { LAYER_NAME_BYTES = 64 };
 
-static const uint64_t safe = MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID;
+/* A setuid file of the sandbox belongs to an owner of its own range, so it can only make somebody
+ * of the sandbox out of whoever executes it there; nobody else sees these mounts. */
+static uint64_t safe(const struct template *template)
+{
+    return MOUNT_ATTR_NODEV | (template->allows_setuid ? 0 : MOUNT_ATTR_NOSUID);
+}
 
 /* What is in an upper is to be whiteouts and opaque directories, and nothing that binds it to the
  * very files below: a copy of it must be as good, and a template may be made anew. Some kernels are
@@ -112,8 +117,8 @@ static int clone_lowers(const struct template_tree *tree, int userns_fd, int fds
     return (int)count;
 }
 
-static int mount_over(const struct template_tree *tree, int upper_root_fd,
-                      const struct view_of *view, bool is_scratch)
+static int mount_over(const struct volume *volume, const struct template_tree *tree,
+                      int upper_root_fd, const struct view_of *view)
 {
     char work[LAYER_NAME_BYTES];
     int lowers[TEMPLATE_LAYERS_MAX + 1], r;
@@ -121,8 +126,8 @@ static int mount_over(const struct template_tree *tree, int upper_root_fd,
     cleanup_close int upper_fd = -EBADF, work_fd = -EBADF;
     struct overlay overlay = { .lower_fds = lowers,
                                .options = options,
-                               .option_count = ARRAY_SIZE(options) - (is_scratch ? 0 : 1),
-                               .attributes = safe };
+                               .option_count = ARRAY_SIZE(options) - (volume->is_scratch ? 0 : 1),
+                               .attributes = safe(volume->template) };
 
     if (count < 0)
         return count;
@@ -169,7 +174,7 @@ static int mount_layered(struct volume *volume, int tree_fd, const struct view_o
         int fd = make_layer(tree_fd, tree->name);
 
         if (fd == 0)
-            fd = mount_over(tree, upper_root_fd, view, volume->is_scratch);
+            fd = mount_over(volume, tree, upper_root_fd, view);
         if (fd < 0)
             return mount_failed(volume, i, fd, err);
         mounts_add(mounts, volume, i, fd);
@@ -182,17 +187,21 @@ static int mount_layered(struct volume *volume, int tree_fd, const struct view_o
 static int mount_root(const struct volume *volume, int tree_fd, const struct view_of *view)
 {
     cleanup_close int fd = mount_clone(tree_fd, "", false);
-    int r = fd < 0 ? fd : mount_set_attributes(fd, safe, false);
+    int r = fd < 0 ? fd : mount_set_attributes(fd, safe(volume->template), false);
 
+    /* The clone is as strict as the mount that the volume lies on. */
+    if (r == 0 && volume->template->allows_setuid)
+        r = mount_clear_attributes(fd, MOUNT_ATTR_NOSUID);
     if (r == 0 && volume->store->shared_uid == 0)
         r = mount_set_idmap(fd, view->userns_fd);
     return r < 0 ? r : TAKE_FD(fd);
 }
 
-static int mount_read_only(const struct template_tree *tree, const struct view_of *view)
+static int mount_read_only(const struct volume *volume, size_t tree, const struct view_of *view)
 {
-    cleanup_close int fd = clone_mapped(tree->fd, view->userns_fd);
-    int r = fd < 0 ? fd : mount_set_attributes(fd, safe | MOUNT_ATTR_RDONLY, false);
+    const struct template *template = volume->template;
+    cleanup_close int fd = clone_mapped(template->trees[tree].fd, view->userns_fd);
+    int r = fd < 0 ? fd : mount_set_attributes(fd, safe(template) | MOUNT_ATTR_RDONLY, false);
 
     return r < 0 ? r : TAKE_FD(fd);
 }
@@ -201,8 +210,7 @@ static int mount_whole(struct volume *volume, int tree_fd, const struct view_of 
                        struct volume_mounts *mounts, struct err *err)
 {
     for (size_t i = 0; i < volume->template->tree_count; i++) {
-        int fd = i == 0 ? mount_root(volume, tree_fd, view)
-                        : mount_read_only(&volume->template->trees[i], view);
+        int fd = i == 0 ? mount_root(volume, tree_fd, view) : mount_read_only(volume, i, view);
 
         if (fd < 0)
             return mount_failed(volume, i, fd, err);
@@ -235,6 +243,7 @@ int volume_mount(struct volume *volume, int userns_fd, uid_t first_uid, struct v
     volume_relax(volume, false);
     if (r < 0)
         return r;
+    mounts.allows_setuid = volume->template->allows_setuid;
     *ret = mounts;
     mounts.count = 0;
     return 0;

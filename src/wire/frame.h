@@ -44,7 +44,7 @@ enum {
     FRAME_FDS_MAX = 16,
     FRAME_CONN_WINDOW = 128 * 1024, /* of one direction of a connection */
     FRAME_CONNECTIONS_MAX = 512,
-    WIRE_VERSION = 5,
+    WIRE_VERSION = 6,
 };
 
 enum frame_type {

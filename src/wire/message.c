@@ -90,7 +90,8 @@ bool message_get_boot(const struct frame *frame, struct message_boot *ret)
 int message_put_root(struct buf *out, const struct message_root *root)
 {
     size_t start = frame_begin(out, FRAME_ROOT, 0, (uint16_t)root->mount_count);
-    bool ok = put_text(out, root->hostname) && put_u32(out, (uint32_t)root->mount_count);
+    bool ok = put_text(out, root->hostname) && put_u8(out, root->allows_setuid) &&
+              put_u32(out, (uint32_t)root->mount_count);
 
     for (size_t i = 0; i < root->mount_count; i++)
         ok = ok && put_text(out, root->targets[i]);
@@ -102,6 +103,7 @@ bool message_get_root(const struct frame *frame, struct message_root *ret)
     struct reader reader = reader_of(frame);
 
     ret->hostname = get_text(&reader);
+    ret->allows_setuid = get_u8(&reader);
     ret->mount_count = get_u32(&reader);
     if (ret->mount_count == 0 || ret->mount_count > MESSAGE_MOUNTS_MAX ||
         ret->mount_count != frame->fds)

@@ -31,6 +31,7 @@ struct message_boot {
 /* A root to move to: mounts[0] is "/", the others are attached below it in order. */
 struct message_root {
     const char *hostname;
+    bool allows_setuid; /* programs may become the sandbox's root by their set-user-ID bit */
     const char *targets[MESSAGE_MOUNTS_MAX];
     size_t mount_count;
 };

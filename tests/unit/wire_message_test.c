@@ -143,7 +143,7 @@ static void a_root_has_from_one_to_eight_mounts(void)
         if (count < MESSAGE_MOUNTS_MAX)
             continue;
         /* One more than there is room for, in the count and in the descriptors. */
-        out.data[FRAME_HEADER_SIZE + 6] = MESSAGE_MOUNTS_MAX + 1;
+        out.data[FRAME_HEADER_SIZE + 7] = MESSAGE_MOUNTS_MAX + 1;
         frame.fds = MESSAGE_MOUNTS_MAX + 1;
         CHECK(!message_get_root(&frame, &root));
     }
