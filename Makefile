@@ -182,6 +182,8 @@ $(OBJ)/%.o: src/%.c Makefile
 	@mkdir -p $(@D)
 	$(call step,CC,$<)$(CC) $(CFLAGS) -c -o $@ $<
 
+$(OBJ)/cli/template_build.o: $(wildcard templates/build templates/*/*)
+
 # Tests link every room but the mains, so that a test may reach what it is about.
 TEST_OBJECTS := $(filter-out $(OBJ)/tools/main.o,$(call rooms,$(HOST_ROOMS) client tools))
 # Those of tools are in no other program, and are not thrown away for that.

@@ -97,6 +97,7 @@ extern const struct command command_snapshots_rm;
 extern const struct command command_rollback;
 extern const struct command command_fork;
 extern const struct command command_diff;
+extern const struct command command_template_build;
 extern const struct command command_template_import;
 extern const struct command command_template_commit;
 extern const struct command command_template_ls;

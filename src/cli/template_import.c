@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cli/template_import.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -47,8 +49,7 @@ static int handle_event(const json_t *event, void *context)
     return STATUS_OK;
 }
 
-/* Follows the import to its end: the exit status. */
-static int import_follow(const char *name, const char *path)
+int template_import_follow(const char *name, const char *path, json_t *settings)
 {
     struct import import = { .is_done = false };
     struct holt_error error;
@@ -56,8 +57,8 @@ static int import_follow(const char *name, const char *path)
 
     progress_begin(&import.progress, import.label, 0);
     r = call_stream("holt.v1.TemplateService/Import",
-                    json_pack("{s:s,s:s}", "name", name, "path", path), handle_event, &import,
-                    &error);
+                    json_pack("{s:s, s:s, s:o*}", "name", name, "path", path, "settings", settings),
+                    handle_event, &import, &error);
     progress_end(&import.progress);
     if (r < 0)
         return report_holt_error(&error);
@@ -77,7 +78,7 @@ static int template_import_run(int argc, char **argv)
     path = realpath(argv[next + 1], NULL);
     if (!path)
         return report("template import: %s: %s", argv[next + 1], strerror(errno));
-    status = import_follow(argv[next], path);
+    status = template_import_follow(argv[next], path, NULL);
     if (status != STATUS_OK)
         return status;
     (void)printf("%s\n", argv[next]);
