@@ -1,0 +1,48 @@
+/* A template in the making: a sandbox of another template, steps that change it, and a commit. Runs
+ * in a thread of its own; what it says meanwhile is kept with it. Reference counted, for the thread
+ * and for the caller. */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+
+struct build;
+struct host;
+
+enum { BUILD_LOGS_MAX = 10000, BUILD_LOG_BYTES_MAX = 4096, BUILD_STEPS_MAX = 256 };
+
+enum build_status { BUILD_RUNS, BUILD_IS_READY, BUILD_HAS_FAILED };
+
+struct build_spec {
+    const char *from;    /* a template's name */
+    const char *name;    /* of the new one */
+    const json_t *steps; /* [{"type", "args": [], "filesHash", "force"}], see build_step.c */
+    const char *start_command, *ready_command; /* "": as of the template it is made from */
+    bool is_forced;    /* steps are run although they have been run before */
+    const char *files; /* absolute: where HASH.tar.gz of COPY is */
+};
+
+struct build_state {
+    enum build_status status;
+    struct err err; /* of a failed one */
+    size_t step;    /* where it is, or failed: from 1; 0: before the first, or behind the last */
+};
+
+/* Checks what can be checked, then starts. Takes what it needs of the spec. */
+int build_start(struct host *host, const struct build_spec *spec, struct build **ret,
+                struct err *err);
+
+void build_get(struct build *build, struct build_state *ret);
+
+/* Log entries from the offset-th on, at most so many:
+ * [{"timestamp", "level", "message", "step"}]. */
+json_t *build_logs(struct build *build, size_t offset, size_t limit);
+
+/* It fails soon. */
+void build_cancel(struct build *build);
+
+/* Waits for the end. Accepts NULL. */
+void build_free(struct build *build);

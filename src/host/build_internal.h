@@ -1,0 +1,67 @@
+/* What the files of a build share. */
+#pragma once
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "host/build.h"
+#include "store/template.h"
+
+struct process;
+struct sandbox;
+
+enum { BUILD_HASH_BYTES = 65 };
+
+struct build {
+    struct host *host;
+    pthread_t thread;
+    atomic_bool is_cancelled;
+
+    /* The thread's own. */
+    char from[TEMPLATE_NAME_MAX + 1], name[TEMPLATE_NAME_MAX + 1];
+    char *files;
+    json_t *steps;
+    bool is_forced;
+    char hash[BUILD_HASH_BYTES]; /* of what the sandbox is: its origin and the steps so far */
+    struct sandbox *sandbox;     /* NULL: not needed yet */
+    char origin[TEMPLATE_NAME_MAX + 1]; /* what it is to be made from */
+    json_t *env;
+    char *user, *workdir, *start_command, *ready_command;
+
+    pthread_mutex_t lock; /* over what follows */
+    struct build_state state;
+    struct process *process; /* that a cancel has to end */
+    json_t *logs;
+};
+
+/* One line for whoever follows. */
+void build_log(struct build *build, const char *level, const char *text, size_t len);
+
+/* Makes sure that there is a sandbox with everything so far. */
+int build_need_sandbox(struct build *build, struct err *err);
+
+/* Runs a command of bash in it and logs what it writes. input (NULL: none) is a file for its stdin.
+ * An exit code other than 0 is an error, unless ret_code takes it. */
+struct build_command {
+    const char *text;
+    char *const *args; /* "$1" and so on; NULL: none */
+    const char *user, *cwd;
+    int input_fd;     /* -1: none */
+    bool is_detached; /* goes on by itself */
+    int *ret_code;
+};
+int build_run(struct build *build, const struct build_command *command, struct err *err);
+
+/* build_step.c: whether the step is known and has what it needs. */
+int build_step_check(const json_t *step, struct err *err);
+
+/* Whether it changes files, and not only what comes after it. */
+bool build_step_writes(const json_t *step);
+
+int build_step_run(struct build *build, const json_t *step, struct err *err);
+
+/* What it means for the steps behind it, also of one that was run before. */
+void build_step_apply(struct build *build, const json_t *step);
+
+/* In one line. */
+void build_step_describe(const json_t *step, char *into, size_t size);
