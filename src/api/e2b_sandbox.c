@@ -9,6 +9,7 @@
 #include "api/e2b_ref.h"
 #include "api/e2b_sandbox_json.h"
 #include "api/e2b_sandbox_request.h"
+#include "api/e2b_start.h"
 #include "api/e2b_template_ref.h"
 #include "api/e2b_wake.h"
 #include "base/buf.h"
@@ -40,6 +41,9 @@ static int create(const struct e2b_request *request, const struct e2b_create *wi
     (void)json_object_set_new(wish->note, "templateID", json_string(template.id));
     if (template.alias[0])
         (void)json_object_set_new(wish->note, "alias", json_string(template.alias));
+    r = e2b_start_note(request->host, template.name, wish->note, err);
+    if (r < 0)
+        return r;
     if (json_write(wish->note, &text) < 0)
         return err_set(err, ERR_INVALID, "metadata and envVars are longer than %d bytes",
                        SANDBOX_NOTE_MAX);
@@ -59,6 +63,13 @@ static enum MHD_Result create_answer(struct e2b_request *request, bool is_v1)
     if (e2b_create_parse(request->body, is_v1, &wish, &err) < 0 ||
         create(request, &wish, &sandbox, &err) < 0)
         return e2b_reply_err(request, &err);
+    if (e2b_start_run(request->host, sandbox, wish.note, request->connection_fd, &err) < 0) {
+        struct err ignored;
+
+        (void)sandbox_destroy(sandbox, &ignored);
+        sandbox_unref(sandbox);
+        return e2b_reply_err(request, &err);
+    }
     sandbox_get_info(sandbox, false, &info);
     sandbox_unref(sandbox);
     return e2b_reply_json(request, MHD_HTTP_CREATED, e2b_sandbox_json(request, &info, wish.note));

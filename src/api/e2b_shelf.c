@@ -25,6 +25,7 @@ static const char *const names[SHELF_KINDS] = {
     [SHELF_SNAPSHOTS] = "e2b-snapshots.json",
     [SHELF_SECRETS] = "e2b-secrets.json",
     [SHELF_VOLUMES] = "e2b-volumes.json",
+    [SHELF_TEMPLATES] = "e2b-templates.json",
 };
 
 struct e2b_shelf {

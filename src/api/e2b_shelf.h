@@ -7,7 +7,7 @@
 struct e2b_shelf;
 struct err;
 
-enum e2b_shelf_kind { SHELF_SNAPSHOTS, SHELF_SECRETS, SHELF_VOLUMES, SHELF_KINDS };
+enum e2b_shelf_kind { SHELF_SNAPSHOTS, SHELF_SECRETS, SHELF_VOLUMES, SHELF_TEMPLATES, SHELF_KINDS };
 
 int e2b_shelf_open(const char *state_dir, struct e2b_shelf **ret, struct err *err);
 

@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "api/e2b.h"
+#include "api/e2b_build.h"
 #include "api/e2b_shelf.h"
+#include "api/e2b_tag.h"
 #include "api/exchange.h"
 #include "api/exchange_internal.h"
 #include "base/cleanup.h"
@@ -50,6 +52,30 @@ static int snapshot_find(const struct e2b_request *request, const char *name,
     return 1;
 }
 
+/* One that a client has built, by name or id, with a tag or without: 1, 0: it is none, or
+ * ERR_NOT_FOUND: there is no such build of it. */
+static int built_find(const struct e2b_request *request, const char *asked,
+                      struct e2b_template_ref *ret, struct err *err)
+{
+    char name[TEMPLATE_NAME_MAX + 1], tag[TEMPLATE_NAME_MAX + 1];
+    cleanup_json json_t *found = NULL;
+    struct err ignored;
+    const char *build;
+
+    if (e2b_tag_split(asked, name, tag, &ignored) == 0)
+        found = e2b_builds_find(request->exchange->listener->builds, name);
+    if (!found)
+        return 0;
+    build = e2b_tag_build(found, tag);
+    if (!build)
+        return err_set(err, ERR_NOT_FOUND, "template '%.100s' has no build with that tag", asked);
+    e2b_build_template(build, ret->name);
+    (void)snprintf(ret->id, sizeof(ret->id), "%s", json_string_value(json_object_get(found, "id")));
+    (void)snprintf(ret->alias, sizeof(ret->alias), "%s",
+                   json_string_value(json_object_get(found, "name")));
+    return 1;
+}
+
 int e2b_template_find(const struct e2b_request *request, const char *asked,
                       struct e2b_template_ref *ret, struct err *err)
 {
@@ -61,7 +87,9 @@ int e2b_template_find(const struct e2b_request *request, const char *asked,
     *ret = (struct e2b_template_ref){ .name = "" };
     if (!bare_name(asked, name))
         return err_set(err, ERR_NOT_FOUND, "template '%.100s' not found", asked);
-    r = snapshot_find(request, name, ret, err);
+    r = built_find(request, asked, ret, err);
+    if (r == 0)
+        r = snapshot_find(request, name, ret, err);
     if (r != 0)
         return r < 0 ? r : 0;
     if (template_open(host_store(request->host), name, &template, &ignored) < 0)

@@ -8,6 +8,7 @@
 #include "api/door.h"
 
 struct e2b_resets;
+struct e2b_builds;
 struct e2b_shelf;
 struct e2b_watchers;
 struct exchange;
@@ -28,6 +29,7 @@ struct listener {
     struct e2b_resets *resets;
     struct e2b_shelf *shelf;
     struct e2b_watchers *watchers;
+    struct e2b_builds *builds;
 };
 
 /* The first line is here; target is what it asks for, as the client wrote it. */

@@ -9,6 +9,7 @@
 
 #include "api/api.h"
 #include "api/e2b_reset.h"
+#include "api/e2b_build.h"
 #include "api/e2b_shelf.h"
 #include "api/e2b_watcher.h"
 #include "api/exchange.h"
@@ -53,6 +54,7 @@ struct api {
     struct e2b_watchers *watchers;
     struct e2b_resets *resets;
     struct e2b_shelf *shelf;
+    struct e2b_builds *builds;
     char *socket_path; /* that we made; NULL where somebody handed us the socket */
     char *listen;      /* for the doors, which the configuration may not outlive */
     char *hosts;
@@ -132,6 +134,7 @@ static void server_init(struct server *server, struct api *api, struct host *hos
     server->listener.watchers = api->watchers;
     server->listener.resets = api->resets;
     server->listener.shelf = api->shelf;
+    server->listener.builds = api->builds;
     server->listener.door = (struct door){
         .listen = api->listen,
         .hosts = api->hosts,
@@ -289,6 +292,8 @@ int api_start(const struct config *config, struct host *host, struct api **ret, 
     r = token_store_open(config->state, &api->tokens, err);
     if (r == 0)
         r = e2b_shelf_open(config->state, &api->shelf, err);
+    if (r == 0)
+        r = e2b_builds_open(host, api->shelf, config->state, &api->builds, err);
     api->mcp = mcp_sessions_new(host);
     api->watchers = e2b_watchers_new();
     api->resets = e2b_resets_new(host);
@@ -326,6 +331,7 @@ void api_stop(struct api *api)
     e2b_resets_free(api->resets);
     mcp_sessions_free(api->mcp);
     e2b_watchers_free(api->watchers);
+    e2b_builds_close(api->builds);
     e2b_shelf_close(api->shelf);
     token_store_close(api->tokens);
     if (api->socket_path)

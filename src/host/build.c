@@ -124,10 +124,10 @@ void build_log(struct build *build, const char *level, const char *text, size_t 
 
     (void)pthread_mutex_lock(&build->lock);
     if (json_array_size(build->logs) < BUILD_LOGS_MAX)
-        (void)json_array_append_new(
-            build->logs, json_pack("{s:o, s:s, s:o, s:o}", "timestamp", json_time(clock_wall_ms()),
-                                   "level", level, "message", json_text(line), "step",
-                                   json_sprintf("%zu", build->state.step)));
+        (void)json_array_append_new(build->logs, json_pack("{s:o, s:s, s:o, s:o}", "timestamp",
+                                                           json_time(clock_wall_ms()), "level",
+                                                           level, "message", json_text(line),
+                                                           "step", json_string(build->state.step)));
     (void)pthread_mutex_unlock(&build->lock);
 }
 
@@ -317,7 +317,10 @@ int build_run(struct build *build, const struct build_command *command, struct e
 static void set_step(struct build *build, size_t step)
 {
     (void)pthread_mutex_lock(&build->lock);
-    build->state.step = step;
+    if (step > json_array_size(build->steps))
+        (void)snprintf(build->state.step, sizeof(build->state.step), "finalize");
+    else
+        (void)snprintf(build->state.step, sizeof(build->state.step), "%zu", step);
     (void)pthread_mutex_unlock(&build->lock);
 }
 
@@ -356,7 +359,7 @@ static int run_steps(struct build *build, struct err *err)
         if (i >= kept && build_step_writes(step))
             keep_step(build);
     }
-    set_step(build, 0);
+    set_step(build, count + 1);
     return 0;
 }
 
@@ -510,6 +513,7 @@ int build_start(struct host *host, const struct build_spec *spec, struct build *
     (void)pthread_mutex_init(&build->lock, NULL);
     build->host = host;
     build->logs = json_array();
+    (void)snprintf(build->state.step, sizeof(build->state.step), "base");
     build->files = xstrdup(spec->files);
     build->steps = spec->steps ? json_deep_copy(spec->steps) : json_array();
     build->is_forced = spec->is_forced;

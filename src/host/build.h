@@ -28,7 +28,8 @@ struct build_spec {
 struct build_state {
     enum build_status status;
     struct err err; /* of a failed one */
-    size_t step;    /* where it is, or failed: from 1; 0: before the first, or behind the last */
+    char step[16];  /* where it is, or failed: its number from 1, or "base" and "finalize" for what
+                     * comes before and behind all steps */
 };
 
 /* Checks what can be checked, then starts. Takes what it needs of the spec. */

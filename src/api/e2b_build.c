@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/e2b_build.h"
+
+#include <errno.h>
+#include <openssl/evp.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+
+#include "api/e2b_shelf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "host/build.h"
+#include "host/reactor.h"
+
+enum { KEPT_MAX = 64, SECRET_BYTES = 32 };
+
+/* Newest first. */
+struct entry {
+    struct entry *next;
+    struct build *build;
+    char id[E2B_ID_BYTES], template_id[E2B_ID_BYTES];
+    bool is_settled; /* the shelf knows how it ended */
+};
+
+struct e2b_builds {
+    struct host *host;
+    struct e2b_shelf *shelf;
+    char *files;
+    unsigned char secret[SECRET_BYTES];
+    pthread_mutex_t lock; /* over the entries, and over changes to the shelf's templates by them */
+    struct entry *entries;
+};
+
+void e2b_build_template(const char *id, char into[TEMPLATE_NAME_MAX + 1])
+{
+    (void)snprintf(into, TEMPLATE_NAME_MAX + 1, "build-%.40s", id);
+}
+
+int e2b_id_new(char into[E2B_ID_BYTES], struct err *err)
+{
+    unsigned char bytes[E2B_ID_BYTES / 2];
+
+    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+        return err_sys(err, -EIO, "get random bytes");
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        (void)snprintf(into + 2 * i, 3, "%02x", bytes[i]);
+    return 0;
+}
+
+const char *e2b_builds_files(const struct e2b_builds *builds)
+{
+    return builds->files;
+}
+
+void e2b_builds_ticket(const struct e2b_builds *builds, const char *hash, char into[65])
+{
+    cleanup_free char *text = xcalloc(1, SECRET_BYTES + strlen(hash) + 1);
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    unsigned len = 0;
+
+    memcpy(text, builds->secret, SECRET_BYTES);
+    memcpy(text + SECRET_BYTES, hash, strlen(hash));
+    (void)EVP_Digest(text, SECRET_BYTES + strlen(hash), digest, &len, EVP_sha256(), NULL);
+    for (unsigned i = 0; i < len && i < 32; i++)
+        (void)snprintf(into + 2 * i, 3, "%02x", digest[i]);
+}
+
+/* --- what the shelf knows ----------------------------------------------------------------------
+ */
+
+static void tags_move(json_t *template, const json_t *build, const char *id)
+{
+    const json_t *tag;
+    size_t i;
+
+    json_array_foreach(json_object_get(build, "tags"), i, tag)(void) json_object_set_new(
+        json_object_get(template, "tags"), json_string_value(tag),
+        json_pack("{s:s, s:o}", "build", id, "createdAt", json_time(clock_wall_ms())));
+}
+
+static void outcome_note(json_t *template, const char *id, const struct build_state *state)
+{
+    json_t *build = json_object_get(json_object_get(template, "builds"), id);
+
+    if (!build)
+        return;
+    (void)json_object_set_new(build, "status",
+                              json_string(state->status == BUILD_IS_READY ? "ready" : "error"));
+    if (state->status == BUILD_IS_READY) {
+        tags_move(template, build, id);
+    } else {
+        (void)json_object_set_new(build, "message", json_text(state->err.msg));
+        (void)json_object_set_new(build, "step", json_string(state->step));
+    }
+    (void)json_object_set_new(template, "updatedAt", json_time(clock_wall_ms()));
+}
+
+/* Who reads the shelf settles first, so that nobody has to wait for the end of a build. Needs the
+ * lock. */
+static void settle(struct e2b_builds *builds)
+{
+    for (struct entry *entry = builds->entries; entry; entry = entry->next) {
+        cleanup_json json_t *template = NULL;
+        struct build_state state;
+        struct err ignored;
+
+        build_get(entry->build, &state);
+        if (entry->is_settled || state.status == BUILD_RUNS)
+            continue;
+        entry->is_settled = true;
+        template = e2b_shelf_find(builds->shelf, SHELF_TEMPLATES, "id", entry->template_id);
+        if (!template)
+            continue;
+        outcome_note(template, entry->id, &state);
+        (void)e2b_shelf_put(builds->shelf, SHELF_TEMPLATES, template, NULL, &ignored);
+    }
+}
+
+json_t *e2b_builds_find(struct e2b_builds *builds, const char *word)
+{
+    json_t *found;
+
+    (void)pthread_mutex_lock(&builds->lock);
+    settle(builds);
+    found = e2b_shelf_find(builds->shelf, SHELF_TEMPLATES, "id", word);
+    if (!found)
+        found = e2b_shelf_find(builds->shelf, SHELF_TEMPLATES, "name", word);
+    (void)pthread_mutex_unlock(&builds->lock);
+    return found;
+}
+
+json_t *e2b_builds_list(struct e2b_builds *builds)
+{
+    json_t *list;
+
+    (void)pthread_mutex_lock(&builds->lock);
+    settle(builds);
+    list = e2b_shelf_list(builds->shelf, SHELF_TEMPLATES);
+    (void)pthread_mutex_unlock(&builds->lock);
+    return list;
+}
+
+/* --- builds that go on -------------------------------------------------------------------------
+ */
+
+/* Drops the oldest of those that are over, beyond so many. Needs the lock. */
+static void entries_trim(struct e2b_builds *builds)
+{
+    struct entry **slot = &builds->entries;
+
+    for (size_t count = 0; *slot; count++) {
+        struct entry *entry = *slot;
+
+        if (count < KEPT_MAX || !entry->is_settled) {
+            slot = &entry->next;
+            continue;
+        }
+        *slot = entry->next;
+        build_free(entry->build);
+        free(entry);
+    }
+}
+
+/* Needs the lock. */
+static size_t running(const struct e2b_builds *builds)
+{
+    size_t count = 0;
+
+    for (const struct entry *entry = builds->entries; entry; entry = entry->next)
+        count += !entry->is_settled;
+    return count;
+}
+
+static int begin(struct e2b_builds *builds, json_t *template, const char *id,
+                 struct build_spec *spec, struct err *err)
+{
+    json_t *build = json_object_get(json_object_get(template, "builds"), id);
+    const char *status = json_string_value(json_object_get(build, "status"));
+    struct entry *entry;
+    int r;
+
+    if (!build || !status)
+        return err_set(err, ERR_NOT_FOUND, "build '%.40s' not found", id);
+    if (strcmp(status, "waiting") != 0)
+        return err_set(err, ERR_INVALID, "build '%s' was started already", id);
+    if (running(builds) >= E2B_BUILDS_MAX)
+        return err_set(err, ERR_EXHAUSTED, "%d builds go on already", E2B_BUILDS_MAX);
+    entry = xcalloc(1, sizeof(*entry));
+    r = build_start(builds->host, spec, &entry->build, err);
+    if (r < 0) {
+        free(entry);
+        return r;
+    }
+    (void)snprintf(entry->id, sizeof(entry->id), "%s", id);
+    (void)snprintf(entry->template_id, sizeof(entry->template_id), "%s",
+                   json_string_value(json_object_get(template, "id")));
+    entry->next = builds->entries;
+    builds->entries = entry;
+    (void)json_object_set_new(build, "status", json_string("building"));
+    return e2b_shelf_put(builds->shelf, SHELF_TEMPLATES, template, NULL, err);
+}
+
+int e2b_builds_begin(struct e2b_builds *builds, const char *template_id, const char *id,
+                     struct build_spec *spec, struct err *err)
+{
+    cleanup_json json_t *template = NULL;
+    char name[TEMPLATE_NAME_MAX + 1];
+    int r;
+
+    e2b_build_template(id, name);
+    spec->name = name;
+    spec->files = builds->files;
+    (void)pthread_mutex_lock(&builds->lock);
+    settle(builds);
+    entries_trim(builds);
+    template = e2b_shelf_find(builds->shelf, SHELF_TEMPLATES, "id", template_id);
+    r = template ? begin(builds, template, id, spec, err)
+                 : err_set(err, ERR_NOT_FOUND, "template '%.40s' not found", template_id);
+    (void)pthread_mutex_unlock(&builds->lock);
+    return r;
+}
+
+json_t *e2b_builds_logs(struct e2b_builds *builds, const char *id, size_t offset, size_t limit)
+{
+    struct entry *entry;
+    json_t *logs;
+
+    (void)pthread_mutex_lock(&builds->lock);
+    for (entry = builds->entries; entry && strcmp(entry->id, id) != 0;)
+        entry = entry->next;
+    logs = entry ? build_logs(entry->build, offset, limit) : json_array();
+    (void)pthread_mutex_unlock(&builds->lock);
+    return logs;
+}
+
+void e2b_builds_cancel(struct e2b_builds *builds, const char *template_id)
+{
+    (void)pthread_mutex_lock(&builds->lock);
+    for (struct entry *entry = builds->entries; entry; entry = entry->next)
+        if (strcmp(entry->template_id, template_id) == 0)
+            build_cancel(entry->build);
+    (void)pthread_mutex_unlock(&builds->lock);
+}
+
+/* Whatever the last daemon had begun has ended with it. */
+static int mark_lost(struct e2b_shelf *shelf, struct err *err)
+{
+    cleanup_json json_t *list = e2b_shelf_list(shelf, SHELF_TEMPLATES);
+    json_t *template, *build;
+    const char *id;
+    size_t i;
+    int r = 0;
+
+    json_array_foreach(list, i, template)
+    {
+        bool is_changed = false;
+
+        json_object_foreach(json_object_get(template, "builds"), id, build)
+        {
+            const char *status = json_string_value(json_object_get(build, "status"));
+
+            if (!status || strcmp(status, "building") != 0)
+                continue;
+            (void)json_object_set_new(build, "status", json_string("error"));
+            (void)json_object_set_new(build, "message",
+                                      json_string("the daemon ended during the build"));
+            is_changed = true;
+        }
+        if (is_changed && r == 0)
+            r = e2b_shelf_put(shelf, SHELF_TEMPLATES, template, NULL, err);
+    }
+    return r;
+}
+
+int e2b_builds_open(struct host *host, struct e2b_shelf *shelf, const char *state_dir,
+                    struct e2b_builds **ret, struct err *err)
+{
+    struct e2b_builds *builds = xcalloc(1, sizeof(*builds));
+    int r = mark_lost(shelf, err);
+
+    (void)pthread_mutex_init(&builds->lock, NULL);
+    builds->host = host;
+    builds->shelf = shelf;
+    builds->files = xasprintf("%s/e2b-files", state_dir);
+    if (r == 0 && mkdir(builds->files, 0700) < 0 && errno != EEXIST)
+        r = err_sys(err, -errno, "make '%s'", builds->files);
+    if (r == 0 &&
+        getrandom(builds->secret, sizeof(builds->secret), 0) != (ssize_t)sizeof(builds->secret))
+        r = err_sys(err, -EIO, "get random bytes");
+    if (r < 0) {
+        e2b_builds_close(builds);
+        return r;
+    }
+    *ret = builds;
+    return 0;
+}
+
+void e2b_builds_close(struct e2b_builds *builds)
+{
+    if (!builds)
+        return;
+    for (struct entry *entry = builds->entries; entry; entry = entry->next)
+        build_cancel(entry->build);
+    while (builds->entries) {
+        struct entry *entry = builds->entries;
+
+        builds->entries = entry->next;
+        build_free(entry->build);
+        free(entry);
+    }
+    (void)pthread_mutex_destroy(&builds->lock);
+    free(builds->files);
+    free(builds);
+}

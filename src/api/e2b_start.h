@@ -1,0 +1,18 @@
+/* What a template says of its sandboxes, and E2B's clients take for granted. */
+#pragma once
+
+#include <jansson.h>
+
+struct err;
+struct host;
+struct sandbox;
+
+/* Puts the template's environment (below what the client asked for), user and working directory
+ * into the note of a sandbox to be. */
+int e2b_start_note(struct host *host, const char *template, json_t *note, struct err *err);
+
+/* Starts the template's start command in a new sandbox, with the note's environment, and waits
+ * until it is ready, as far as the template says how to know. watch_fd hangs up when the client
+ * goes. */
+int e2b_start_run(struct host *host, struct sandbox *sandbox, const json_t *note, int watch_fd,
+                  struct err *err);

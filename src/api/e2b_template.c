@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Templates of E2B: what clients have built, and beside it whatever templates this host has. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/e2b.h"
+#include "api/e2b_build.h"
+#include "api/e2b_shelf.h"
+#include "api/e2b_snapshot.h"
+#include "api/e2b_tag.h"
+#include "api/e2b_template_ref.h"
+#include "api/exchange.h"
+#include "api/exchange_internal.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "base/parse.h"
+#include "host/build.h"
+#include "host/host.h"
+#include "host/reactor.h"
+
+enum { CPUS_DEFAULT = 2, MEMORY_DEFAULT_MB = 1024, LOGS_PER_ANSWER = 100 };
+
+static struct e2b_builds *builds_of(const struct e2b_request *request)
+{
+    return request->exchange->listener->builds;
+}
+
+static struct e2b_shelf *shelf_of(const struct e2b_request *request)
+{
+    return request->exchange->listener->shelf;
+}
+
+static enum MHD_Result not_found(struct e2b_request *request)
+{
+    return e2b_reply_error(request, MHD_HTTP_NOT_FOUND, "template '%.100s' not found",
+                           request->params[0]);
+}
+
+/* --- making one --------------------------------------------------------------------------------
+ */
+
+static json_t *template_new(const char *id, const char *name)
+{
+    return json_pack("{s:s, s:s, s:b, s:o, s:o, s:{}, s:{}}", "id", id, "name", name, "public",
+                     false, "createdAt", json_time(clock_wall_ms()), "updatedAt",
+                     json_time(clock_wall_ms()), "tags", "builds");
+}
+
+/* What stands behind the name, what stands beside it, or else the usual one. */
+static int tags_of(const json_t *body, const char *tag, json_t **ret, struct err *err)
+{
+    cleanup_json json_t *tags = json_array();
+    const json_t *more = NULL, *each;
+    size_t i;
+    int r = json_get_array(body, "tags", &more, err);
+
+    if (r < 0)
+        return r;
+    if (*tag)
+        (void)json_array_append_new(tags, json_string(tag));
+    json_array_foreach(more, i, each)
+    {
+        if (!e2b_tag_is_valid(json_string_value(each)))
+            return err_set(err, ERR_INVALID, "invalid tag");
+        (void)json_array_append(tags, (json_t *)(uintptr_t)each);
+    }
+    if (json_array_size(tags) == 0)
+        (void)json_array_append_new(tags, json_string(E2B_TAG_DEFAULT));
+    *ret = TAKE_PTR(tags);
+    return 0;
+}
+
+static int size_take(const json_t *body, json_t *template, struct err *err)
+{
+    uint32_t cpus = CPUS_DEFAULT, memory_mb = MEMORY_DEFAULT_MB;
+
+    if (json_get_u32(body, "cpuCount", &cpus, err) < 0 ||
+        json_get_u32(body, "memoryMB", &memory_mb, err) < 0)
+        return err_wrap(err, "template");
+    (void)json_object_set_new(template, "cpuCount", json_integer(cpus));
+    (void)json_object_set_new(template, "memoryMB", json_integer(memory_mb));
+    return 0;
+}
+
+/* The template with this name, and a build of it that waits for its steps. */
+static int create(struct e2b_request *request, json_t **ret_template, char build[E2B_ID_BYTES],
+                  json_t **ret_tags, struct err *err)
+{
+    char name[TEMPLATE_NAME_MAX + 1], tag[TEMPLATE_NAME_MAX + 1], id[E2B_ID_BYTES];
+    cleanup_json json_t *template = NULL, *tags = NULL;
+    const char *asked = "";
+    int r = json_get_text(request->body, "name", &asked, err);
+
+    if (r == 0 && *asked == '\0')
+        r = json_get_text(request->body, "alias", &asked, err);
+    if (r == 0)
+        r = e2b_tag_split(asked, name, tag, err);
+    if (r == 0)
+        r = tags_of(request->body, tag, &tags, err);
+    if (r == 0)
+        r = e2b_id_new(build, err);
+    if (r == 0)
+        r = e2b_id_new(id, err);
+    if (r < 0)
+        return r;
+    template = e2b_builds_find(builds_of(request), name);
+    if (!template)
+        template = template_new(id, name);
+    r = size_take(request->body, template, err);
+    (void)json_object_set_new(json_object_get(template, "builds"), build,
+                              json_pack("{s:s, s:O, s:o}", "status", "waiting", "tags", tags,
+                                        "createdAt", json_time(clock_wall_ms())));
+    if (r == 0)
+        r = e2b_shelf_put(shelf_of(request), SHELF_TEMPLATES, template, "name", err);
+    if (r < 0)
+        return r;
+    *ret_template = TAKE_PTR(template);
+    *ret_tags = TAKE_PTR(tags);
+    return 0;
+}
+
+static enum MHD_Result create_answer(struct e2b_request *request)
+{
+    cleanup_json json_t *template = NULL, *tags = NULL;
+    char build[E2B_ID_BYTES];
+    struct err err = { 0 };
+
+    if (create(request, &template, build, &tags, &err) < 0)
+        return e2b_reply_err(request, &err);
+    return e2b_reply_json(request, MHD_HTTP_ACCEPTED,
+                          json_pack("{s:O, s:s, s:O, s:[O], s:O, s:[O]}", "templateID",
+                                    json_object_get(template, "id"), "buildID", build, "public",
+                                    json_object_get(template, "public"), "names",
+                                    json_object_get(template, "name"), "tags", tags, "aliases",
+                                    json_object_get(template, "name")));
+}
+
+/* --- building ----------------------------------------------------------------------------------
+ */
+
+/* An image by a name of elsewhere is what this host has under that name, or else the base. */
+static int image_find(const struct e2b_request *request, const char *image,
+                      struct e2b_template_ref *ret, struct err *err)
+{
+    struct err ignored;
+
+    if (e2b_template_find(request, image, ret, &ignored) == 0 ||
+        e2b_template_find(request, "base", ret, &ignored) == 0)
+        return 0;
+    return err_set(err, ERR_NOT_FOUND,
+                   "there is neither '%.60s' nor 'base' here: make one with 'holt template build "
+                   "base'",
+                   image);
+}
+
+static int origin_find(const struct e2b_request *request, struct e2b_template_ref *ret,
+                       struct err *err)
+{
+    const char *template = "", *image = "";
+
+    if (json_get_text(request->body, "fromTemplate", &template, err) < 0 ||
+        json_get_text(request->body, "fromImage", &image, err) < 0)
+        return err_wrap(err, "build");
+    return *template ? e2b_template_find(request, template, ret, err)
+                     : image_find(request, *image ? image : "base", ret, err);
+}
+
+static int build(const struct e2b_request *request, struct err *err)
+{
+    struct build_spec spec = { .start_command = "", .ready_command = "" };
+    struct e2b_template_ref from;
+    int r = origin_find(request, &from, err);
+
+    if (r < 0)
+        return r;
+    spec.from = from.name;
+    if (json_get_array(request->body, "steps", &spec.steps, err) < 0 ||
+        json_get_bool(request->body, "force", &spec.is_forced, err) < 0 ||
+        json_get_text(request->body, "startCmd", &spec.start_command, err) < 0 ||
+        json_get_text(request->body, "readyCmd", &spec.ready_command, err) < 0)
+        return err_wrap(err, "build");
+    return e2b_builds_begin(builds_of(request), request->params[0], request->params[1], &spec, err);
+}
+
+static enum MHD_Result build_answer(struct e2b_request *request)
+{
+    struct err err = { 0 };
+
+    if (build(request, &err) < 0)
+        return e2b_reply_err(request, &err);
+    return e2b_reply_empty(request, MHD_HTTP_ACCEPTED);
+}
+
+static json_t *reason_of(const json_t *build)
+{
+    const char *step = json_string_value(json_object_get(build, "step"));
+
+    if (!json_object_get(build, "message"))
+        return NULL;
+    return json_pack("{s:O, s:s*, s:[]}", "message", json_object_get(build, "message"), "step",
+                     step && *step ? step : NULL, "logEntries");
+}
+
+static json_t *lines_of(const json_t *entries)
+{
+    json_t *lines = json_array();
+    const json_t *entry;
+    size_t i;
+
+    json_array_foreach(entries, i, entry)(void)
+        json_array_append(lines, json_object_get(entry, "message"));
+    return lines;
+}
+
+static enum MHD_Result status(struct e2b_request *request)
+{
+    cleanup_json json_t *template = e2b_builds_find(builds_of(request), request->params[0]);
+    const json_t *found = json_object_get(json_object_get(template, "builds"), request->params[1]);
+    const char *offset = e2b_query(request, "logsOffset");
+    uint64_t from = 0;
+    json_t *entries;
+
+    if (!template || !found)
+        return e2b_reply_error(request, MHD_HTTP_NOT_FOUND, "build '%.40s' not found",
+                               request->params[1]);
+    if (offset && !parse_u64(offset, &from))
+        return e2b_reply_error(request, MHD_HTTP_BAD_REQUEST, "logsOffset is not a number");
+    entries = e2b_builds_logs(builds_of(request), request->params[1], from, LOGS_PER_ANSWER);
+    return e2b_reply_json(
+        request, MHD_HTTP_OK,
+        json_pack("{s:O, s:s, s:O, s:o, s:o, s:o*}", "templateID", json_object_get(template, "id"),
+                  "buildID", request->params[1], "status", json_object_get(found, "status"), "logs",
+                  lines_of(entries), "logEntries", entries, "reason", reason_of(found)));
+}
+
+/* --- looking -----------------------------------------------------------------------------------
+ */
+
+static const char *last_build(const json_t *template, const json_t **ret)
+{
+    const char *id, *last = "";
+    json_t *build;
+
+    *ret = NULL;
+    json_object_foreach(json_object_get(template, "builds"), id, build)
+    {
+        last = id;
+        *ret = build;
+    }
+    return last;
+}
+
+static json_t *template_json(const json_t *template)
+{
+    const json_t *build = NULL, *state;
+    const char *id = last_build(template, &build);
+
+    state = json_object_get(build, "status");
+    return json_pack(
+        "{s:O, s:s, s:O, s:O, s:i, s:O, s:[O], s:[O], s:O, s:O, s:n, s:n, s:i, s:i, s:s, s:s}",
+        "templateID", json_object_get(template, "id"), "buildID", id, "cpuCount",
+        json_object_get(template, "cpuCount"), "memoryMB", json_object_get(template, "memoryMB"),
+        "diskSizeMB", 0, "public", json_object_get(template, "public"), "aliases",
+        json_object_get(template, "name"), "names", json_object_get(template, "name"), "createdAt",
+        json_object_get(template, "createdAt"), "updatedAt", json_object_get(template, "updatedAt"),
+        "createdBy", "lastSpawnedAt", "spawnCount", 0, "buildCount",
+        (int)json_object_size(json_object_get(template, "builds")), "envdVersion", E2B_ENVD_VERSION,
+        "buildStatus", state ? json_string_value(state) : "waiting");
+}
+
+/* Those that are Holt's own doing behind a build or a snapshot have another name here. */
+static bool is_behind(const char *name)
+{
+    return strncmp(name, "build-", 6) == 0 || strncmp(name, "step-", 5) == 0 ||
+           strncmp(name, "snapshot-", 9) == 0;
+}
+
+static json_t *local_json(const struct template_info *info)
+{
+    return json_pack("{s:s, s:s, s:i, s:i, s:I, s:b, s:[s], s:[s], s:o, s:o, s:n, s:n, s:i, s:i, "
+                     "s:s, s:s}",
+                     "templateID", info->name, "buildID", info->name, "cpuCount", CPUS_DEFAULT,
+                     "memoryMB", MEMORY_DEFAULT_MB, "diskSizeMB",
+                     (json_int_t)(info->size_bytes >> 20), "public", true, "aliases", info->name,
+                     "names", info->name, "createdAt", json_time((uint64_t)info->created_at * 1000),
+                     "updatedAt", json_time((uint64_t)info->created_at * 1000), "createdBy",
+                     "lastSpawnedAt", "spawnCount", 0, "buildCount", 1, "envdVersion",
+                     E2B_ENVD_VERSION, "buildStatus", "ready");
+}
+
+static enum MHD_Result list(struct e2b_request *request)
+{
+    cleanup_json json_t *built = e2b_builds_list(builds_of(request));
+    cleanup_free struct template_info *infos = NULL;
+    json_t *all = json_array(), *template;
+    struct err err = { 0 };
+    size_t count = 0, i;
+
+    json_array_foreach(built, i, template)(void)
+        json_array_append_new(all, template_json(template));
+    if (template_list(host_store(request->host), &infos, &count, &err) < 0) {
+        json_decref(all);
+        return e2b_reply_err(request, &err);
+    }
+    for (i = 0; i < count; i++)
+        if (!is_behind(infos[i].name))
+            (void)json_array_append_new(all, local_json(&infos[i]));
+    return e2b_reply_json(request, MHD_HTTP_OK, all);
+}
+
+static json_t *builds_json(const json_t *template)
+{
+    json_t *list_of = json_array(), *build;
+    const char *id;
+
+    json_object_foreach(json_object_get(template, "builds"), id, build)(void) json_array_append_new(
+        list_of, json_pack("{s:s, s:O, s:O, s:O, s:O, s:O}", "buildID", id, "status",
+                           json_object_get(build, "status"), "createdAt",
+                           json_object_get(build, "createdAt"), "updatedAt",
+                           json_object_get(template, "updatedAt"), "cpuCount",
+                           json_object_get(template, "cpuCount"), "memoryMB",
+                           json_object_get(template, "memoryMB")));
+    return list_of;
+}
+
+static enum MHD_Result get(struct e2b_request *request)
+{
+    cleanup_json json_t *template = e2b_builds_find(builds_of(request), request->params[0]);
+    json_t *body;
+
+    if (!template)
+        return not_found(request);
+    body = template_json(template);
+    (void)json_object_set_new(body, "builds", builds_json(template));
+    return e2b_reply_json(request, MHD_HTTP_OK, body);
+}
+
+static enum MHD_Result alias(struct e2b_request *request)
+{
+    cleanup_json json_t *template = e2b_builds_find(builds_of(request), request->params[0]);
+    struct e2b_template_ref ref;
+    struct err err = { 0 };
+
+    if (template)
+        return e2b_reply_json(request, MHD_HTTP_OK,
+                              json_pack("{s:O, s:O}", "templateID", json_object_get(template, "id"),
+                                        "public", json_object_get(template, "public")));
+    if (e2b_template_find(request, request->params[0], &ref, &err) < 0)
+        return not_found(request);
+    return e2b_reply_json(request, MHD_HTTP_OK,
+                          json_pack("{s:s, s:b}", "templateID", ref.id, "public", true));
+}
+
+/* --- changing, removing ------------------------------------------------------------------------
+ */
+
+static enum MHD_Result patch(struct e2b_request *request)
+{
+    cleanup_json json_t *template = e2b_builds_find(builds_of(request), request->params[0]);
+    struct err err = { 0 };
+    bool is_public = false;
+
+    if (!template)
+        return not_found(request);
+    if (json_get_bool(request->body, "public", &is_public, &err) < 0)
+        return e2b_reply_err(request, &err);
+    (void)json_object_set_new(template, "public", json_boolean(is_public));
+    if (e2b_shelf_put(shelf_of(request), SHELF_TEMPLATES, template, NULL, &err) < 0)
+        return e2b_reply_err(request, &err);
+    return e2b_reply_json(request, MHD_HTTP_OK,
+                          json_pack("{s:[O]}", "names", json_object_get(template, "name")));
+}
+
+/* The files of builds that a sandbox still stands on stay until somebody removes that template by
+ * its own name. */
+static enum MHD_Result remove_answer(struct e2b_request *request)
+{
+    cleanup_json json_t *template = e2b_builds_find(builds_of(request), request->params[0]);
+    const char *id = json_string_value(json_object_get(template, "id")), *build;
+    struct err err = { 0 }, ignored;
+    json_t *each;
+
+    if (!template && e2b_snapshot_delete(request, request->params[0], &err) < 0)
+        return e2b_reply_err(request, &err);
+    if (!template)
+        return e2b_reply_empty(request, MHD_HTTP_NO_CONTENT);
+    e2b_builds_cancel(builds_of(request), id);
+    if (e2b_shelf_remove(shelf_of(request), SHELF_TEMPLATES, id, &err) < 0)
+        return e2b_reply_err(request, &err);
+    json_object_foreach(json_object_get(template, "builds"), build, each)
+    {
+        char name[TEMPLATE_NAME_MAX + 1];
+
+        e2b_build_template(build, name);
+        (void)host_remove_template(request->host, name, &ignored);
+    }
+    return e2b_reply_empty(request, MHD_HTTP_NO_CONTENT);
+}
+
+static const struct e2b_route routes[] = {
+    { "POST", "/v3/templates", .answer = create_answer },
+    { "POST", "/v2/templates", .answer = create_answer },
+    { "POST", "/v2/templates/{}/builds/{}", .answer = build_answer },
+    { "GET", "/templates/{}/builds/{}/status", .answer = status },
+    { "GET", "/templates/aliases/{}", .answer = alias },
+    { "GET", "/templates", .answer = list },
+    { "GET", "/v2/templates", .answer = list },
+    { "GET", "/templates/{}", .answer = get },
+    { "PATCH", "/v2/templates/{}", .answer = patch },
+    { "PATCH", "/templates/{}", .answer = patch },
+    { "DELETE", "/templates/{}", .answer = remove_answer },
+};
+
+const struct e2b_routes e2b_template_routes = { routes, ARRAY_SIZE(routes) };
