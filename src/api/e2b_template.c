@@ -225,7 +225,7 @@ static enum MHD_Result status(struct e2b_request *request)
     if (!template || !found)
         return e2b_reply_error(request, MHD_HTTP_NOT_FOUND, "build '%.40s' not found",
                                request->params[1]);
-    if (offset && !parse_u64(offset, &from))
+    if (offset && parse_u64(offset, &from) < 0)
         return e2b_reply_error(request, MHD_HTTP_BAD_REQUEST, "logsOffset is not a number");
     entries = e2b_builds_logs(builds_of(request), request->params[1], from, LOGS_PER_ANSWER);
     return e2b_reply_json(
