@@ -284,6 +284,8 @@ int e2b_builds_open(struct host *host, struct e2b_shelf *shelf, const char *stat
     struct e2b_builds *builds = xcalloc(1, sizeof(*builds));
     int r = mark_lost(shelf, err);
 
+    if (r == 0)
+        r = build_sweep(host, err);
     (void)pthread_mutex_init(&builds->lock, NULL);
     builds->host = host;
     builds->shelf = shelf;

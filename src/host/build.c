@@ -166,9 +166,14 @@ static int cancelled(struct build *build, struct err *err)
     return err_set(err, ERR_CANCELED, "the build was cancelled");
 }
 
+/* By which those that a daemon has left behind are found. */
+static const struct label label_of_builds = { "holt.build", "1" };
+
 int build_need_sandbox(struct build *build, struct err *err)
 {
-    const struct sandbox_spec spec = { .template = build->origin };
+    const struct sandbox_spec spec = { .template = build->origin,
+                                       .labels = &label_of_builds,
+                                       .label_count = 1 };
 
     if (build->sandbox)
         return 0;
@@ -427,6 +432,24 @@ static int build_all(struct build *build, struct err *err)
     if (r == 0)
         r = cancelled(build, err);
     return r == 0 ? publish(build, err) : r;
+}
+
+int build_sweep(struct host *host, struct err *err)
+{
+    cleanup_free struct sandbox_info *infos = NULL;
+    size_t count = 0;
+    int r = sandbox_list(host, &label_of_builds, 1, &infos, &count, err);
+
+    for (size_t i = 0; i < count; i++) {
+        struct sandbox *sandbox = NULL;
+        struct err ignored;
+
+        if (sandbox_find(host, infos[i].id, &sandbox, &ignored) == 0)
+            (void)sandbox_destroy(sandbox, &ignored);
+        sandbox_unref(sandbox);
+        sandbox_info_done(&infos[i]);
+    }
+    return r;
 }
 
 static void *build_thread(void *context)

@@ -36,6 +36,10 @@ struct build_state {
 int build_start(struct host *host, const struct build_spec *spec, struct build **ret,
                 struct err *err);
 
+/* Removes the sandboxes of builds that ended with an earlier daemon. Before any build is started.
+ */
+int build_sweep(struct host *host, struct err *err);
+
 void build_get(struct build *build, struct build_state *ret);
 
 /* Log entries from the offset-th on, at most so many:
