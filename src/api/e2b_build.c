@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 
 #include "api/e2b_shelf.h"
 #include "base/cleanup.h"
@@ -290,8 +289,6 @@ int e2b_builds_open(struct host *host, struct e2b_shelf *shelf, const char *stat
     builds->host = host;
     builds->shelf = shelf;
     builds->files = xasprintf("%s/e2b-files", state_dir);
-    if (r == 0 && mkdir(builds->files, 0700) < 0 && errno != EEXIST)
-        r = err_sys(err, -errno, "make '%s'", builds->files);
     if (r == 0 &&
         getrandom(builds->secret, sizeof(builds->secret), 0) != (ssize_t)sizeof(builds->secret))
         r = err_sys(err, -EIO, "get random bytes");

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "api/e2b.h"
@@ -67,13 +68,16 @@ static enum MHD_Result ask(struct e2b_request *request)
 
 static int put_begin(struct e2b_request *request, struct err *err)
 {
+    const struct e2b_builds *builds = request->exchange->listener->builds;
     struct upload *upload;
     char ticket[65];
 
-    e2b_builds_ticket(request->exchange->listener->builds, request->params[1], ticket);
+    e2b_builds_ticket(builds, request->params[1], ticket);
     if (!is_hash(request->params[1]) || strlen(request->params[2]) != sizeof(ticket) - 1 ||
         CRYPTO_memcmp(ticket, request->params[2], sizeof(ticket) - 1) != 0)
         return err_set(err, ERR_DENIED, "this address is not valid");
+    if (mkdir(e2b_builds_files(builds), 0700) < 0 && errno != EEXIST)
+        return err_sys(err, -errno, "make the directory of uploaded files");
     upload = xcalloc(1, sizeof(*upload));
     request->state = upload;
     upload->path = path_of(request);
