@@ -24,7 +24,10 @@
 #include "host/sandbox.h"
 #include "store/template_settings.h"
 
+#define STEP_PREFIX "step-"
+
 enum {
+    STEPS_KEPT_MAX = 64,
     STEP_NAME_HASH = 32, /* digits of it in the name of a template */
     STEP_TEXT_MAX = 512,
     READY_TRIES = 300,
@@ -36,7 +39,7 @@ enum {
 
 static void step_template(const char *hash, char into[TEMPLATE_NAME_MAX + 1])
 {
-    (void)snprintf(into, TEMPLATE_NAME_MAX + 1, "step-%.*s", STEP_NAME_HASH, hash);
+    (void)snprintf(into, TEMPLATE_NAME_MAX + 1, STEP_PREFIX "%.*s", STEP_NAME_HASH, hash);
 }
 
 /* hash becomes that of itself and the text behind it. */
@@ -329,6 +332,31 @@ static void set_step(struct build *build, size_t step)
     (void)pthread_mutex_unlock(&build->lock);
 }
 
+/* Removes the oldest of what steps have left, beyond so many; but not what others stand on. */
+static void prune_steps(struct build *build)
+{
+    cleanup_free struct template_info *infos = NULL;
+    size_t count = 0, kept = 0;
+    struct err ignored;
+
+    if (template_list(host_store(build->host), &infos, &count, &ignored) < 0)
+        return;
+    for (size_t i = 0; i < count; i++)
+        kept += strncmp(infos[i].name, STEP_PREFIX, strlen(STEP_PREFIX)) == 0;
+    for (; kept > STEPS_KEPT_MAX; kept--) {
+        struct template_info *oldest = NULL;
+
+        for (size_t i = 0; i < count; i++)
+            if (strncmp(infos[i].name, STEP_PREFIX, strlen(STEP_PREFIX)) == 0 &&
+                (!oldest || infos[i].created_at < oldest->created_at))
+                oldest = &infos[i];
+        if (!oldest)
+            return;
+        (void)host_remove_template(build->host, oldest->name, &ignored);
+        oldest->name[0] = '\0';
+    }
+}
+
 /* That a template with this hash is there already is no trouble: somebody else was faster. */
 static void keep_step(struct build *build)
 {
@@ -338,6 +366,7 @@ static void keep_step(struct build *build)
 
     step_template(build->hash, name);
     (void)sandbox_commit(build->sandbox, name, &info, &ignored);
+    prune_steps(build);
 }
 
 static int run_steps(struct build *build, struct err *err)
