@@ -17,7 +17,7 @@
 #include "host/build.h"
 #include "host/reactor.h"
 
-enum { KEPT_MAX = 64, SECRET_BYTES = 32 };
+enum { KEPT_MAX = 64 };
 
 /* Newest first. */
 struct entry {
@@ -31,7 +31,7 @@ struct e2b_builds {
     struct host *host;
     struct e2b_shelf *shelf;
     char *files;
-    unsigned char secret[SECRET_BYTES];
+    char secret[2 * E2B_ID_BYTES];
     pthread_mutex_t lock; /* over the entries, and over changes to the shelf's templates by them */
     struct entry *entries;
 };
@@ -59,14 +59,12 @@ const char *e2b_builds_files(const struct e2b_builds *builds)
 
 void e2b_builds_ticket(const struct e2b_builds *builds, const char *hash, char into[65])
 {
-    cleanup_free char *text = xcalloc(1, SECRET_BYTES + strlen(hash) + 1);
+    cleanup_free char *text = xasprintf("%s%s", builds->secret, hash);
     unsigned char digest[EVP_MAX_MD_SIZE];
     unsigned len = 0;
 
-    memcpy(text, builds->secret, SECRET_BYTES);
-    memcpy(text + SECRET_BYTES, hash, strlen(hash));
-    (void)EVP_Digest(text, SECRET_BYTES + strlen(hash), digest, &len, EVP_sha256(), NULL);
-    for (unsigned i = 0; i < len && i < 32; i++)
+    (void)EVP_Digest(text, strlen(text), digest, &len, EVP_sha256(), NULL);
+    for (size_t i = 0; i < len && i < 32; i++)
         (void)snprintf(into + 2 * i, 3, "%02x", digest[i]);
 }
 
@@ -289,9 +287,10 @@ int e2b_builds_open(struct host *host, struct e2b_shelf *shelf, const char *stat
     builds->host = host;
     builds->shelf = shelf;
     builds->files = xasprintf("%s/e2b-files", state_dir);
-    if (r == 0 &&
-        getrandom(builds->secret, sizeof(builds->secret), 0) != (ssize_t)sizeof(builds->secret))
-        r = err_sys(err, -EIO, "get random bytes");
+    if (r == 0)
+        r = e2b_id_new(builds->secret, err);
+    if (r == 0)
+        r = e2b_id_new(builds->secret + strlen(builds->secret), err);
     if (r < 0) {
         e2b_builds_close(builds);
         return r;

@@ -92,7 +92,7 @@ static int store(struct e2b_request *request, const json_t *template, struct err
 static enum MHD_Result assign(struct e2b_request *request)
 {
     cleanup_json json_t *template = NULL;
-    char tag[TEMPLATE_NAME_MAX + 1];
+    char tag[TEMPLATE_NAME_MAX + 1] = "";
     const json_t *tags = NULL, *each;
     struct err err = { 0 };
     const char *build;

@@ -88,7 +88,7 @@ static int run_program(const char *const *args)
 {
     posix_spawnattr_t attributes;
     int status = 0, r;
-    pid_t pid;
+    pid_t pid = -1;
 
     (void)posix_spawnattr_init(&attributes);
     r = spawn_signals_reset(&attributes, 0);

@@ -50,7 +50,7 @@ static void hash_add(char hash[BUILD_HASH_BYTES], const char *text)
     unsigned len = 0;
 
     (void)EVP_Digest(both, strlen(both), digest, &len, EVP_sha256(), NULL);
-    for (unsigned i = 0; i < len && 2 * i + 2 < BUILD_HASH_BYTES; i++)
+    for (size_t i = 0; i < len && 2 * i + 2 < BUILD_HASH_BYTES; i++)
         (void)snprintf(hash + 2 * i, 3, "%02x", digest[i]);
 }
 
@@ -305,7 +305,7 @@ int build_run(struct build *build, const struct build_command *command, struct e
         process_kill(process, KILLER_USER);
     /* Who does not read all of its input is asked for its status, not for why. */
     if (command->input_fd >= 0)
-        r = send_file(process, command->input_fd, &ignored);
+        (void)send_file(process, command->input_fd, &ignored);
     end = follow(build, process);
     set_process(build, NULL);
     process_unref(process);
