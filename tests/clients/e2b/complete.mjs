@@ -6,8 +6,6 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 
 const exceptions = {
-  "Template#fromAWSRegistry": "needs a registry of Amazon's",
-  "Template#fromGCPRegistry": "needs a registry of Google's",
   "Template#addMcpServer": "only for the template mcp-gateway, which pulls images",
   "Template#betaDevContainerPrebuild": "only for the template devcontainer, which pulls images",
   "Template#betaSetDevContainerStart": "as above",

@@ -21,7 +21,7 @@ await claim("a_file_is_written_and_read_in_every_form", async () => {
   assert.ok(box.sandboxId);
   const text = "zwölf\n€\0end";
   const bytes = pattern(300000);
-  assert.deepEqual(await files.write("a.txt", text), { name: "a.txt", path: "/home/user/a.txt", type: FileType.FILE });
+  assert.deepEqual(await files.write("a.txt", text), { name: "a.txt", path: "/home/user/a.txt", type: FileType.FILE, metadata: undefined });
   assert.equal(await files.read("a.txt"), text);
   assert.equal(await files.read("/home/user/a.txt", { format: "text" }), text);
   for (const data of [bytes.buffer, new Blob([bytes]), streamOf(bytes)]) {

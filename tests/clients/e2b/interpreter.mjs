@@ -1,0 +1,158 @@
+// The code interpreter: results, streams, errors, contexts, languages, environment, timeouts.
+import assert from "node:assert/strict";
+import { NotFoundError, TimeoutError } from "e2b";
+import { callSandbox, claim, eventually, finish, Interpreter, longMs, refused, sandbox } from "./lib.mjs";
+
+const interpreter = (opts) => sandbox({ from: Interpreter, ...opts });
+const code = (box, text, opts = {}) => box.runCode(text, { timeoutMs: 0, requestTimeoutMs: 0, ...opts });
+
+await claim("code_gives_its_last_value_and_its_output", async () => {
+  const box = await interpreter();
+  const execution = await box.runCode("import sys\nprint('out')\nprint('err', file=sys.stderr)\nx = 6\nx * 7");
+  assert.equal(execution.text, "42");
+  assert.equal(execution.logs.stdout.join(""), "out\n");
+  assert.equal(execution.logs.stderr.join(""), "err\n");
+  assert.equal(execution.error, undefined);
+  assert.equal(execution.results.length, 1);
+  assert.equal(execution.results[0].isMainResult, true);
+  assert.deepEqual(execution.results[0].formats(), ["text"]);
+  assert.equal(typeof execution.executionCount, "number");
+  assert.equal((await code(box, "x + 1")).text, "7"); // state stays
+  assert.equal((await code(box, "y = 1")).text, undefined);
+  assert.equal((await code(box, "'a\\u00fc'")).text, "'aü'");
+});
+
+await claim("an_error_is_a_result", async () => {
+  const box = await interpreter();
+  const errors = [];
+  const execution = await code(box, "print('before')\n1 / 0", { onError: (error) => { errors.push(error); } });
+  assert.deepEqual([execution.error.name, execution.error.value], ["ZeroDivisionError", "division by zero"]);
+  assert.match(execution.error.traceback, /ZeroDivisionError/);
+  assert.equal(execution.logs.stdout.join(""), "before\n");
+  assert.equal(errors.length, 1);
+  assert.equal((await code(box, "def f(:")).error.name, "SyntaxError");
+  assert.equal((await code(box, "raise SystemExit(3)")).error?.name ?? "SystemExit", "SystemExit");
+  assert.equal((await code(box, "1 + 1")).text, "2"); // and no end
+});
+
+await claim("output_streams_while_the_code_runs", async () => {
+  const box = await interpreter();
+  const heard = { out: [], err: [], results: [] };
+  const running = code(box, `
+import os, sys, time
+print("first", flush=True)
+print("warned", file=sys.stderr, flush=True)
+while not os.path.exists("/tmp/go"): time.sleep(0.02)
+print("second")
+"done"`, {
+    onStdout: (message) => { heard.out.push(message); },
+    onStderr: (message) => { heard.err.push(message); },
+    onResult: (result) => { heard.results.push(result); },
+  });
+  await eventually(() => heard.out.length > 0 && heard.err.length > 0);
+  assert.match(heard.out[0].line, /first/);
+  assert.equal(heard.out[0].error, false);
+  assert.equal(heard.err[0].error, true);
+  assert.ok(heard.out[0].timestamp > 0);
+  await box.files.write("/tmp/go", "");
+  assert.equal((await running).text, "'done'");
+  assert.equal(heard.results.length, 1);
+});
+
+await claim("contexts_are_apart", async () => {
+  const box = await interpreter();
+  const known = (await box.listCodeContexts()).map((each) => each.id);
+  const one = await box.createCodeContext({ cwd: "/tmp" });
+  const two = await box.createCodeContext({ language: "python" });
+  assert.deepEqual([one.language, one.cwd], ["python", "/tmp"]);
+  await code(box, "x = 1", { context: one });
+  await code(box, "x = 2", { context: two });
+  assert.equal((await code(box, "x", { context: one })).text, "1");
+  assert.equal((await code(box, "x", { context: two })).text, "2");
+  assert.equal((await code(box, "x")).error.name, "NameError");
+  assert.equal((await code(box, "import os; os.getcwd()", { context: one })).text, "'/tmp'");
+  const listed = (await box.listCodeContexts()).map((each) => each.id);
+  assert.ok([...known, one.id, two.id].every((each) => listed.includes(each)));
+  await box.restartCodeContext(one);
+  assert.equal((await code(box, "x", { context: one })).error.name, "NameError");
+  await box.restartCodeContext(two.id);
+  await box.removeCodeContext(one);
+  await box.removeCodeContext(two.id);
+  assert.ok(!(await box.listCodeContexts()).some((each) => [one.id, two.id].includes(each.id)));
+  await refused(NotFoundError, code(box, "1", { context: one }));
+  await assert.rejects(box.removeCodeContext(one));
+});
+
+await claim("two_contexts_run_at_once", async () => {
+  const box = await interpreter();
+  const [one, two] = [await box.createCodeContext(), await box.createCodeContext()];
+  const meet = (mine, other) => `
+import os, time
+open("/tmp/${mine}", "w").close()
+while not os.path.exists("/tmp/${other}"): time.sleep(0.02)
+"met"`;
+  const both = await Promise.all([code(box, meet("a", "b"), { context: one }), code(box, meet("b", "a"), { context: two })]);
+  assert.deepEqual(both.map((each) => each.text), ["'met'", "'met'"]);
+});
+
+await claim("environment_is_for_one_run", async () => {
+  const box = await interpreter({ envs: { GLOBAL: "g" } });
+  const seen = "import os; os.environ.get('GLOBAL', '-') + os.environ.get('RUN', '-')";
+  assert.equal((await code(box, seen, { envs: { RUN: "r" } })).text, "'gr'");
+  assert.equal((await code(box, seen)).text, "'g-'");
+});
+
+await claim("other_languages_run_or_are_refused_by_name", async () => {
+  const box = await interpreter();
+  assert.equal((await code(box, "echo hi", { language: "bash" })).logs.stdout.join(""), "hi\n");
+  await assert.rejects(code(box, "1", { language: "cobol" }));
+});
+
+await claim("much_output_is_whole", async () => {
+  const box = await interpreter();
+  const execution = await code(box, "for i in range(100000): print(i)");
+  const out = execution.logs.stdout.join("");
+  assert.equal(out.length, 588890);
+  assert.ok(out.endsWith("99998\n99999\n"));
+});
+
+await claim("rich_results_carry_their_forms", async () => {
+  const box = await interpreter();
+  const execution = await code(box, `
+class Rich:
+    def _repr_html_(self): return "<b>x</b>"
+    def _repr_markdown_(self): return "**x**"
+    def _repr_svg_(self): return "<svg/>"
+    def __repr__(self): return "plain"
+Rich()`);
+  const [result] = execution.results;
+  assert.deepEqual([result.text, result.html, result.markdown, result.svg], ["plain", "<b>x</b>", "**x**", "<svg/>"]);
+  assert.ok(["text", "html", "markdown", "svg"].every((each) => result.formats().includes(each)));
+});
+
+await claim("code_that_takes_too_long_is_given_up", async () => {
+  const box = await interpreter();
+  await refused(TimeoutError, box.runCode("import time; time.sleep(100000)", { timeoutMs: 1000 }));
+});
+
+await claim("the_rest_of_a_sandbox_is_there_too", async () => {
+  const box = await interpreter();
+  await code(box, "open('/home/user/made', 'w').write('by code')");
+  assert.equal(await box.files.read("made"), "by code");
+  assert.equal((await box.commands.run("cat made")).stdout, "by code");
+  assert.equal((await box.getInfo()).name, "code-interpreter-v1");
+  const health = await callSandbox(box, "GET", "/health", { port: 49999 });
+  assert.match(await health.text(), /OK/);
+  await box.pause();
+  const again = await Interpreter.connect(box.sandboxId, { timeoutMs: longMs });
+  await eventually(async () => (await callSandbox(box, "GET", "/health", { port: 49999 })).status === 200);
+  assert.equal((await code(again, "1 + 2")).text, "3");
+});
+
+await claim("code_on_a_killed_sandbox_says_so", async () => {
+  const box = await interpreter();
+  await box.kill();
+  await assert.rejects(code(box, "1"));
+});
+
+finish();
