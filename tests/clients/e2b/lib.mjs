@@ -114,7 +114,7 @@ export function callSandbox(box, method, path, { port = 49983, headers = {}, tok
 
 // --- claims --------------------------------------------------------------------------------------
 
-const only = process.env.E2B_ONLY ?? "";
+const only = process.env.TEST_ONLY ?? "";
 let failures = 0;
 
 export async function claim(name, body) {
