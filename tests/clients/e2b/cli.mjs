@@ -40,8 +40,7 @@ const json = async (...args) => {
 };
 
 await claim("sandboxes_are_created_listed_shown_and_killed", async () => {
-  const out = await works("sandbox", "create", "-d", "base");
-  const id = /\b([a-z0-9]{15,})\b/.exec(out.replaceAll("base", ""))[1];
+  const id = (await works("sandbox", "create", "-d", "base")).trim();
   keep({ sandboxId: id });
   assert.ok((await json("sandbox", "list", "-f", "json")).some((each) => each.sandboxId === id || each.sandboxID === id));
   assert.ok((await works("sandbox", "list")).includes(id));
@@ -56,8 +55,7 @@ await claim("sandboxes_are_created_listed_shown_and_killed", async () => {
 });
 
 await claim("options_of_create_and_list_arrive", async () => {
-  const out = await works("sandbox", "create", "-d", "--timeout", "900", "--lifecycle.ontimeout", "pause", "--lifecycle.autoresume", "base");
-  const id = /\b([a-z0-9]{15,})\b/.exec(out)[1];
+  const id = (await works("sandbox", "create", "-d", "--timeout", "900", "--lifecycle.ontimeout", "pause", "--lifecycle.autoresume", "base")).trim();
   keep({ sandboxId: id });
   assert.deepEqual((await Sandbox.getInfo(id)).lifecycle, { onTimeout: "pause", autoResume: true });
   const marked = await sandbox({ metadata: { cli: String(process.pid) } });

@@ -1,5 +1,5 @@
 // A sandbox's life: create, connect, info, list with filters and pages, timeouts, pause and resume with
-// and without memory, auto-pause and auto-resume, snapshots, forks, network, metrics, host names, MCP.
+// and without memory, auto-pause and auto-resume, snapshots, forks, network, metrics, MCP.
 import assert from "node:assert/strict";
 import { ALL_TRAFFIC, Sandbox as Plain, SandboxError, SandboxNotFoundError, TimeoutError } from "e2b";
 import { apiKey, apiUrl, call, callSandbox, claim, eventually, finish, keep, longMs, refused, run, sandbox, Sandbox, start, stdout }
@@ -309,30 +309,6 @@ await claim("metrics_have_figures_that_can_be", async () => {
   const many = await call("GET", `/sandboxes/metrics?sandbox_ids=${box.sandboxId}`);
   assert.equal(many.status, 200);
   assert.ok(many.json.sandboxes[box.sandboxId].memTotal > 0);
-});
-
-await claim("ports_are_reached_by_header_and_by_host_name", async () => {
-  const box = await sandbox();
-  await box.files.write("www/a.txt", "served");
-  await start(box, "python3 -m http.server 8000 --directory www");
-  await eventually(async () => (await callSandbox(box, "GET", "/a.txt", { port: 8000 })).status === 200);
-  assert.equal(await (await callSandbox(box, "GET", "/a.txt", { port: 8000 })).text(), "served");
-  assert.match(box.getHost(8000), new RegExp(`^8000-${box.sandboxId}\\.`));
-  const closed = await callSandbox(box, "GET", "/", { port: 8001 });
-  assert.deepEqual([closed.status, await closed.json()], [502, {
-    sandboxId: box.sandboxId, message: "The sandbox is running but port is not open", port: 8001, code: 502,
-  }]);
-});
-
-await claim("private_traffic_needs_its_token", async () => {
-  const box = await sandbox({ network: { allowPublicTraffic: false } });
-  assert.equal(typeof box.trafficAccessToken, "string");
-  await start(box, "python3 -m http.server 8000");
-  const status = async (headers) => (await callSandbox(box, "GET", "/", { port: 8000, headers })).status;
-  const token = { "e2b-traffic-access-token": box.trafficAccessToken };
-  await eventually(async () => await status(token) === 200);
-  assert.equal(await status({}), 403);
-  assert.equal(await status({ "e2b-traffic-access-token": "wrong" }), 403);
 });
 
 await claim("what_waits_is_told_when_the_sandbox_is_killed", async () => {
