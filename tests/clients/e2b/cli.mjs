@@ -5,14 +5,14 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { apiKey, call, claim, eventually, finish, keep, run, Sandbox, sandbox, stdout, Template } from "./lib.mjs";
+import { call, claim, e2bKey, eventually, finish, keep, run, Sandbox, sandbox, stdout, Template } from "./lib.mjs";
 
 const program = createRequire(import.meta.url).resolve("@e2b/cli/dist/index.js");
 const home = mkdtempSync(join(tmpdir(), "holt-e2b-cli."));
 process.on("exit", () => rmSync(home, { recursive: true }));
 const environment = {
   ...process.env, HOME: home, NO_UPDATE_NOTIFIER: "1", NO_COLOR: "1", FORCE_COLOR: "0", TERM: "dumb",
-  E2B_API_KEY: apiKey.replace(/^holt_/, "e2b_"),
+  E2B_API_KEY: e2bKey,
 };
 
 // What a command prints and how it ends. `input` is its stdin, or nothing.

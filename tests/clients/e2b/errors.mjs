@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { request } from "node:http";
 import { AuthenticationError, Sandbox as Plain, SandboxError, SandboxNotFoundError } from "e2b";
-import { apiKey, apiUrl, call, callSandbox, claim, finish, refused, sandbox, Sandbox } from "./lib.mjs";
+import { apiKey, apiUrl, call, callSandbox, claim, e2bKey, finish, refused, sandbox, Sandbox } from "./lib.mjs";
 
 const none = "inosuchsandbox0000000";
 
@@ -22,8 +22,8 @@ await claim("a_wrong_key_is_refused_everywhere", async () => {
 });
 
 await claim("a_key_in_either_form_is_accepted", async () => {
-  const hex = apiKey.replace(/^(holt|e2b)_/, "");
-  for (const key of [`holt_${hex}`, `e2b_${hex}`]) assert.ok(Array.isArray(await Plain.list({ apiKey: key }).nextItems()));
+  assert.match(e2bKey, /^e2b_[0-9a-f]+$/);
+  for (const key of [apiKey, e2bKey]) assert.ok(Array.isArray(await Plain.list({ apiKey: key }).nextItems()));
 });
 
 await claim("a_sandbox_that_is_not_there_has_its_error", async () => {
@@ -111,7 +111,7 @@ await claim("both_generations_of_create_work", async () => {
 await claim("bad_requests_are_400_with_a_reason", async () => {
   const bad = [["POST", "/v2/sandboxes", {}], ["POST", "/v2/sandboxes", { templateID: 5 }], ["POST", "/v2/sandboxes", { templateID: "base", timeout: -1 }],
     ["POST", "/v2/sandboxes", { templateID: "base", timeout: 1e12 }], ["POST", "/v2/sandboxes", { templateID: "base", metadata: { a: 1 } }],
-    ["POST", "/v2/sandboxes", []], ["GET", "/v2/sandboxes?limit=0"], ["GET", "/v2/sandboxes?limit=101"], ["GET", "/v2/sandboxes?nextToken=%00"],
+    ["POST", "/v2/sandboxes", []], ["GET", "/v2/sandboxes?limit=0"], ["GET", "/v2/sandboxes?limit=101"],
     ["GET", "/v2/sandboxes?order=sideways"], ["GET", "/v2/sandboxes?state=asleep"]];
   for (const [method, path, body] of bad) {
     const { status, json } = await call(method, path, body);

@@ -64,6 +64,7 @@ export const { Sandbox, Template, Volume, Secret } = new sdk.E2B(patient);
 export const { Sandbox: Interpreter } = new InterpreterClient(patient);
 export const apiUrl = process.env.E2B_API_URL;
 export const apiKey = process.env.E2B_API_KEY;
+export const e2bKey = apiKey.replace(/^holt_/, "e2b_"); // the same, as older SDKs insist on it
 export const longMs = 3600e3;
 
 const made = new Set();

@@ -57,8 +57,8 @@ function get(path, headers) {
 await claim("a_port_is_reached_by_header_and_by_host_name", async () => {
   const box = await serving();
   assert.match(box.getHost(8000), new RegExp(`^8000-${box.sandboxId}\\.`));
-  for (const headers of [{ "E2b-Sandbox-Id": box.sandboxId, "E2b-Sandbox-Port": "8000" }, { Host: `8000-${box.sandboxId}.sandbox.test` },
-    { Host: `8000-${box.sandboxId}.sandbox.test:${daemonPort}` }]) {
+  for (const headers of [{ "E2b-Sandbox-Id": box.sandboxId, "E2b-Sandbox-Port": "8000" }, { Host: `8000-${box.sandboxId}.localhost` },
+    { Host: `8000-${box.sandboxId}.localhost:${daemonPort}` }]) {
     const { status, text } = await get("/a/path?q=1%202", headers);
     assert.equal(status, 200);
     assert.match(text, /^GET \/a\/path\?q=1%202 HTTP\/1\.1/);
@@ -67,7 +67,7 @@ await claim("a_port_is_reached_by_header_and_by_host_name", async () => {
 
 await claim("headers_keep_their_case", async () => {
   const box = await serving();
-  const { raw, text } = await get("/", { Host: `8000-${box.sandboxId}.sandbox.test`, "X-MiXeD-Case": "Value" });
+  const { raw, text } = await get("/", { Host: `8000-${box.sandboxId}.localhost`, "X-MiXeD-Case": "Value" });
   assert.match(text, /^X-MiXeD-Case: Value$/m);
   assert.ok(raw.includes("X-Own-CASE"), `${raw}`);
 });
@@ -86,7 +86,7 @@ await claim("an_upgraded_connection_goes_both_ways", async () => {
   const socket = connect(Number(daemonPort), hostname);
   let heard = "";
   socket.setEncoding("latin1").on("data", (part) => { heard += part; });
-  socket.write(`GET /echo HTTP/1.1\r\nHost: 8000-${box.sandboxId}.sandbox.test\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n`);
+  socket.write(`GET /echo HTTP/1.1\r\nHost: 8000-${box.sandboxId}.localhost\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n`);
   await eventually(() => heard.includes("\r\n\r\n"));
   assert.match(heard, /^HTTP\/1\.1 101 /);
   socket.write("there and back");

@@ -2,7 +2,7 @@
 // and without memory, auto-pause and auto-resume, snapshots, forks, network, metrics, MCP.
 import assert from "node:assert/strict";
 import { ALL_TRAFFIC, Sandbox as Plain, SandboxError, SandboxNotFoundError, TimeoutError } from "e2b";
-import { apiKey, apiUrl, call, callSandbox, claim, eventually, finish, keep, longMs, refused, run, sandbox, Sandbox, start, stdout }
+import { apiUrl, call, callSandbox, claim, e2bKey, eventually, finish, keep, longMs, refused, run, sandbox, Sandbox, start, stdout }
   from "./lib.mjs";
 
 const everything = async (paginator) => {
@@ -328,7 +328,7 @@ await claim("where_mcp_is_and_its_token", async () => {
 
 await claim("another_client_of_the_same_process_has_its_own_options", async () => {
   const box = await sandbox();
-  const info = await Plain.getInfo(box.sandboxId, { apiKey: apiKey.replace(/^holt_/, "e2b_") });
+  const info = await Plain.getInfo(box.sandboxId, { apiKey: e2bKey });
   assert.equal(info.sandboxId, box.sandboxId);
 });
 
