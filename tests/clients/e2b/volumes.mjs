@@ -73,9 +73,9 @@ await claim("a_volume_needs_its_own_token", () => withVolume("token", async (vol
 }));
 
 await claim("secrets_are_kept_and_not_told", async () => {
-  const name = fresh("secret");
+  const name = fresh("SECRET");
   const made = await Secret.create(name, "hidden-value", { metadata: { use: "test" } });
-  assert.deepEqual([made.name, made.metadata], [name, { use: "test" }]);
+  assert.deepEqual([made.name, made.metadata], [name.toLowerCase(), { use: "test" }]);
   assert.equal(await Secret.exists(made.secretId), true);
   const updated = await Secret.update(made.secretId, "another-value");
   assert.ok(updated.version > made.version);
