@@ -37,6 +37,13 @@ start_holtd() { # start_holtd [FLAGS...]
     export HOLT_HOST=unix://$tmp/run/holt.sock
 }
 
+# Its root is made once for all tests, and kept: whoever comes second waits for the first.
+base_template() { # base_template NAME: base, or another that is made of the same root
+    local kept=$here/../../build/templates
+    mkdir -p "$kept"
+    flock "$kept/lock" "$build/holt" template build "$1" --archive "$kept/base.tar"
+}
+
 holtd_is_alive() { kill -0 "$holtd_pid" 2>/dev/null; }
 
 stop_holtd() { # the status is the daemon's own

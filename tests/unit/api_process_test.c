@@ -78,7 +78,14 @@ static struct record records[] = {
         .started_ms = 1000,
         .ended_ms = 2500,
         .is_over = true,
-        .end = { OUTCOME_KILLED, KILLER_ROLLBACK, 137, 9, "rolled back", 1500, 3, 4096 },
+        .end = { .outcome = OUTCOME_KILLED,
+                 .killer = KILLER_ROLLBACK,
+                 .exit_code = 137,
+                 .signal = 9,
+                 .reason = "rolled back",
+                 .duration_ms = 1500,
+                 .cpu_ms = 3,
+                 .memory_peak_bytes = 4096 },
         .streams = { { 3, 3, 3 }, { 0, 0, 0 } } } },
 };
 

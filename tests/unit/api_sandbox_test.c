@@ -315,8 +315,10 @@ static void wrong_creates_are_refused_with_the_reason(void)
             "'ttlMs' is too large");
     refuses(sandbox_service_create, "{\"idleTimeoutMs\":\"18446744073709551615\"}", ERR_INVALID,
             "'idleTimeoutMs' is too large");
-    refuses(sandbox_service_create, "{\"expireAction\":\"stop\"}", ERR_INVALID, "kill or pause");
-    refuses(sandbox_service_create, "{\"idleAction\":\"KILL\"}", ERR_INVALID, "kill or pause");
+    refuses(sandbox_service_create, "{\"expireAction\":\"explode\"}", ERR_INVALID,
+            "kill, pause or stop");
+    refuses(sandbox_service_create, "{\"idleAction\":\"KILL\"}", ERR_INVALID,
+            "kill, pause or stop");
     refuses(sandbox_service_create, "{\"maxSnapshots\":4294967296}", ERR_INVALID, "too large");
     CHECK(references == 0);
 }
