@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "api/api.h"
-#include "api/e2b_reset.h"
 #include "api/e2b_build.h"
+#include "api/e2b_reset.h"
 #include "api/e2b_shelf.h"
 #include "api/e2b_watcher.h"
 #include "api/exchange.h"
