@@ -203,20 +203,30 @@ static struct mcp_call *call_begin(const struct visit *visit, json_t *id,
     return mcp_call_new(&caller, id, request);
 }
 
-/* Waits for the answer, which is NULL where none is wanted or nobody is there to read it. */
+/* Waits for the answer: 0 with it, or with NULL where none is wanted or nobody is there to read it;
+ * 1 if it is not there after a silence. */
+static int call_next(struct visit *visit, struct mcp_call *call, json_t *id, json_t **ret)
+{
+    struct err err = { 0 };
+    int r = mcp_call_next(call, ret, &err);
+
+    if (r > 0)
+        return r;
+    visit->is_broken |= !*ret;
+    if (r == -ECANCELED && exchange_is_stopped(visit->exchange, &err))
+        *ret = mcp_failure_of(id, &err);
+    return 0;
+}
+
+/* However long it takes. */
 static json_t *call_wait(struct visit *visit, json_t *id, const struct mcp_call_request *request)
 {
     struct mcp_call *call = call_begin(visit, id, request);
     json_t *reply = NULL;
-    struct err err = { 0 };
-    int r;
 
-    while ((r = mcp_call_next(call, &reply, &err)) > 0)
+    while (call_next(visit, call, id, &reply) > 0)
         json_decref(reply);
     mcp_call_free(call);
-    visit->is_broken |= !reply;
-    if (r == -ECANCELED && exchange_is_stopped(visit->exchange, &err))
-        return mcp_failure_of(id, &err);
     return reply;
 }
 
@@ -310,12 +320,23 @@ static enum MHD_Result batch_take(struct visit *visit, const json_t *batch)
     return answer(visit, MHD_HTTP_OK, TAKE_PTR(answers));
 }
 
-static enum MHD_Result stream_answer(struct visit *visit, json_t *id,
-                                     const struct mcp_call_request *request)
+/* As a stream if somebody wants to hear of progress, or if it takes so long that the connection
+ * would look dead. */
+static enum MHD_Result call_answer(struct visit *visit, json_t *id,
+                                   const struct mcp_call_request *request)
 {
     struct mcp_call *call = call_begin(visit, id, request);
-    const struct mcp_stream stream = { visit->exchange, call, TAKE_PTR(visit->session), id };
+    struct mcp_stream stream = { .exchange = visit->exchange, .call = call, .id = id };
+    json_t *reply = NULL;
+    int r = 1;
 
+    if (!request->progress_token)
+        r = call_next(visit, call, id, &reply);
+    if (r <= 0) {
+        mcp_call_free(call);
+        return answer(visit, reply ? MHD_HTTP_OK : MHD_HTTP_ACCEPTED, reply);
+    }
+    stream.session = TAKE_PTR(visit->session);
     return mcp_stream_send(visit->connection, &stream);
 }
 
@@ -331,9 +352,8 @@ static enum MHD_Result message_take(struct visit *visit, const struct mcp_messag
     status = session_find(visit, &fault);
     if (status != 0)
         return refuse(visit, status, message->id, &fault);
-    if (is_tool_call(message) && mcp_call_request_parse(message->params, &request, &fault) == 0 &&
-        request.progress_token)
-        return stream_answer(visit, message->id, &request);
+    if (is_tool_call(message) && mcp_call_request_parse(message->params, &request, &fault) == 0)
+        return call_answer(visit, message->id, &request);
     reply = message_answer(visit, message);
     return answer(visit, reply ? MHD_HTTP_OK : MHD_HTTP_ACCEPTED, reply);
 }

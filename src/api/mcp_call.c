@@ -133,19 +133,19 @@ static json_t *last_line(const char *text, size_t len)
     return line ? line : json_string("");
 }
 
-/* NULL: nobody wants it, or not so often. */
+/* NULL: nobody wants it, or not so often. A sign of life counts as a byte: progress has to grow. */
 static json_t *progress_json(struct mcp_call *call, const char *text, size_t len)
 {
     uint64_t now = guard_clock_ns();
 
-    call->progress += len;
-    if (!call->progress_token || len == 0 ||
-        (call->told_ns != 0 && now - call->told_ns < PROGRESS_NS))
+    call->progress += len > 0 ? len : 1;
+    if (!call->progress_token || (call->told_ns != 0 && now - call->told_ns < PROGRESS_NS))
         return NULL;
     call->told_ns = now;
     return json_pack("{s:s, s:s, s:{s:O, s:I, s:o}}", "jsonrpc", "2.0", "method",
                      "notifications/progress", "params", "progressToken", call->progress_token,
-                     "progress", (json_int_t)call->progress, "message", last_line(text, len));
+                     "progress", (json_int_t)call->progress, "message",
+                     len > 0 ? last_line(text, len) : json_string("still running"));
 }
 
 static bool is_cancelled(struct mcp_call *call)
@@ -169,7 +169,7 @@ int mcp_call_next(struct mcp_call *call, json_t **ret, struct err *err)
         return fail(call, &call->err, ret);
     while ((r = tool_next(call->call, &event, err)) == 0 && event.kind == TOOL_PROGRESS) {
         *ret = progress_json(call, event.progress.text, event.progress.len);
-        if (*ret)
+        if (*ret || event.progress.len == 0)
             return 1;
     }
     if (r == -ECANCELED && !is_cancelled(call))

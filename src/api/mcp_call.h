@@ -38,9 +38,10 @@ struct mcp_caller {
 struct mcp_call *mcp_call_new(const struct mcp_caller *caller, json_t *id,
                               const struct mcp_call_request *request);
 
-/* Waits for what is to be sent next: 1 with a notification of progress, 0 with the answer (NULL
- * when the client has cancelled it and wants none), or -ECANCELED when the connection is of no use
- * any more, because the client has gone or the daemon goes. */
+/* Waits for what is to be sent next: 1 with a notification of progress (NULL: there is none, but
+ * the call is alive after a silence), 0 with the answer (NULL when the client has cancelled it and
+ * wants none), or -ECANCELED when the connection is of no use any more, because the client has gone
+ * or the daemon goes. */
 int mcp_call_next(struct mcp_call *call, json_t **ret, struct err *err);
 
 /* Accepts NULL. */

@@ -80,9 +80,13 @@ struct events {
     bool is_over;   /* the answer is in out */
 };
 
+/* NULL: a comment, which keeps the connection from looking dead. */
 static int event_add(struct events *events, json_t *message)
 {
-    int r = buf_add_str(&events->out, "event: message\ndata: ");
+    int r = buf_add_str(&events->out, message ? "event: message\ndata: " : ": still running\n\n");
+
+    if (!message)
+        return r;
 
     if (r < 0) {
         json_decref(message);
@@ -109,7 +113,7 @@ static int fill(struct events *events)
     events->is_over = r <= 0;
     if (r < 0)
         return r;
-    return message ? event_add(events, message) : 0;
+    return message || !events->is_over ? event_add(events, message) : 0;
 }
 
 static ssize_t events_read(void *context, uint64_t position, char *data, size_t size)

@@ -49,6 +49,8 @@ static int event_add(const struct shell_stream *events, struct buf *out,
         return process_output_add(out, PROCESS_ERR, NULL, events->output.data, event->len);
     case SHELL_EVENT_ENDED:
         return ended_add(out, &event->end);
+    case SHELL_EVENT_SILENCE: /* was not asked for */
+        break;
     }
     return -EINVAL;
 }

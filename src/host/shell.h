@@ -43,6 +43,7 @@ enum shell_event_kind {
     SHELL_EVENT_STARTED,
     SHELL_EVENT_STDOUT,
     SHELL_EVENT_STDERR,
+    SHELL_EVENT_SILENCE, /* for whoever has asked for it */
     SHELL_EVENT_ENDED
 };
 
@@ -56,6 +57,7 @@ struct shell_command {
     const char *name;    /* of the shell, which is made if need be */
     const char *text;    /* copied */
     uint64_t timeout_ms; /* of waiting and running together; 0: none */
+    uint64_t silence_ms; /* without another event, after which that is one; 0: never */
 };
 
 /* Puts a command behind those that wait for the shell. */

@@ -128,6 +128,7 @@ int shell_run_new(struct sandbox *sandbox, const struct shell_command *command,
     sandbox_attach(sandbox);
     run->started_ms = clock_ms();
     run->deadline_ms = command->timeout_ms ? run->started_ms + command->timeout_ms : 0;
+    run->silence_ms = command->silence_ms;
     *ret = run;
     if (run->event_fd < 0) {
         shell_run_free(run);
@@ -138,27 +139,30 @@ int shell_run_new(struct sandbox *sandbox, const struct shell_command *command,
 
 /* --- waiting --------------------------------------------------------------------------------- */
 
-/* 0 when something may have happened, -ETIMEDOUT at the deadline, -ECANCELED when the peer has hung
- * up. */
+/* 0 when something may have happened, -ETIMEDOUT at the deadline, -EAGAIN after a silence,
+ * -ECANCELED when the peer has hung up. */
 static int wait_event(const struct shell_run *run, int watch_fd)
 {
     struct pollfd fds[2] = {
         { .fd = run->event_fd, .events = POLLIN },
         { .fd = watch_fd, .events = POLLRDHUP },
     };
-    uint64_t now = clock_ms(), count;
-    int timeout = -1, n;
+    uint64_t now = clock_ms(), wait_ms = run->silence_ms ? run->silence_ms : UINT64_MAX, count;
+    int n;
 
     if (watch_fd != NO_CANCEL && atomic_load(&run->is_canceled))
         return -ECANCELED;
     if (run->deadline_ms && !run->is_timed_out) {
         if (now >= run->deadline_ms)
             return -ETIMEDOUT;
-        timeout = run->deadline_ms - now < INT_MAX ? (int)(run->deadline_ms - now) : INT_MAX;
+        if (run->deadline_ms - now < wait_ms)
+            wait_ms = run->deadline_ms - now;
     }
-    n = poll(fds, 2, timeout);
+    n = poll(fds, 2, wait_ms == UINT64_MAX ? -1 : (int)(wait_ms < INT_MAX ? wait_ms : INT_MAX));
     if (n < 0)
         return errno == EINTR ? 0 : -errno;
+    if (n == 0)
+        return wait_ms == run->silence_ms ? -EAGAIN : 0;
     if (fds[1].revents)
         return -ECANCELED;
     (void)!read(run->event_fd, &count, sizeof(count));
@@ -304,7 +308,9 @@ static int wait_more(struct shell_run *run, int watch_fd, struct err *err)
 
     if (r == -ETIMEDOUT)
         return time_out(run, err);
-    return r < 0 && r != -ECANCELED ? err_sys(err, r, "wait for shell '%s'", run->shell->name) : r;
+    if (r < 0 && r != -ECANCELED && r != -EAGAIN)
+        return err_sys(err, r, "wait for shell '%s'", run->shell->name);
+    return r;
 }
 
 static int advance_queue(struct shell_run *run, int watch_fd, struct err *err)
@@ -341,6 +347,10 @@ int shell_run_next(struct shell_run *run, int watch_fd, void *data, size_t size,
             r = wait_more(run, watch_fd, err);
         else if (news != NEWS_OUTPUT)
             r = go_on(run, news, err);
+    }
+    if (r == -EAGAIN) {
+        ret->kind = SHELL_EVENT_SILENCE;
+        return 0;
     }
     if (r < 0)
         return r;

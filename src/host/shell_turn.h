@@ -28,6 +28,7 @@ struct shell_run {
     enum run_state state;
     enum shell_kind kind; /* of a process that was started for it */
     uint64_t deadline_ms; /* 0: none */
+    uint64_t silence_ms;  /* as in struct shell_command */
     uint64_t started_ms;
     bool is_timed_out; /* and the guest was told */
     atomic_bool is_canceled;

@@ -146,6 +146,7 @@ int tool_open(struct sandbox *sandbox, const struct tool_request *request, int w
 
 /* --- following ------------------------------------------------------------------------------- */
 
+/* 0 when it is over, 1 after a silence. */
 static int wait_for_other(const struct tool_call *call)
 {
     struct pollfd fds[2] = {
@@ -154,8 +155,12 @@ static int wait_for_other(const struct tool_call *call)
     };
 
     while (!tool_job_is_over(call->job)) {
-        if (poll(fds, 2, -1) < 0 && errno != EINTR)
+        int n = poll(fds, 2, TOOL_SILENCE_MS);
+
+        if (n < 0 && errno != EINTR)
             return -errno;
+        if (n == 0)
+            return 1;
         if (fds[1].revents)
             return -ECANCELED;
     }

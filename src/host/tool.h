@@ -23,6 +23,7 @@ enum {
     TOOL_ID_MAX = 128,                    /* bytes of a call id */
     TOOL_TOKEN_BYTES = 4,                 /* about */
     TOOL_OUTPUT_TOKENS_MAX = 1024 * 1024, /* that a result can be asked to have */
+    TOOL_SILENCE_MS = 10 * 1000,          /* after which a sign of life is an event */
 };
 
 struct tool_request {
@@ -88,7 +89,8 @@ struct tool_event {
 int tool_open(struct sandbox *sandbox, const struct tool_request *request, int watch_fd,
               struct tool_call **ret, struct err *err);
 
-/* Waits for the next event; the last is the result. -ECANCELED when the client has gone. */
+/* Waits for the next event; the last is the result. Progress without text says that a command, or
+ * somebody else's call, goes on in silence. -ECANCELED when the client has gone. */
 int tool_next(struct tool_call *call, struct tool_event *ret, struct err *err);
 
 /* Ends what it started, unless it is over or has an id: then it goes on by itself. Accepts NULL. */

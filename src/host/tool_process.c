@@ -315,9 +315,11 @@ static int take_end(struct tool_job *job, struct running *running, const struct 
 
 static int next_event(struct running *running, int watch_fd, struct reader_event *ret)
 {
-    if (running->reader)
-        return reader_next(running->reader, watch_fd, running->data, sizeof(running->data), ret);
-    return process_next(running->process, watch_fd, running->data, sizeof(running->data), ret);
+    struct output_reader *reader =
+        running->reader ? running->reader : process_reader(running->process);
+
+    return reader_next_within(reader, watch_fd, TOOL_SILENCE_MS, running->data,
+                              sizeof(running->data), ret);
 }
 
 static int process_tool_next(struct tool_job *job, int watch_fd, struct tool_progress *ret,
@@ -330,6 +332,8 @@ static int process_tool_next(struct tool_job *job, int watch_fd, struct tool_pro
         struct reader_event event;
 
         r = next_event(running, watch_fd, &event);
+        if (r == -ETIMEDOUT)
+            return 1;
         if (r == -ECANCELED)
             return r;
         if (r < 0)

@@ -45,6 +45,7 @@ static int begin(struct tool_job *job, struct err *err)
         .name = tool_text_at(job, SHELL_NAME),
         .text = tool_text_at(job, SHELL_CMD),
         .timeout_ms = tool_job_left_ms(job, (uint64_t)tool_number_at(job, SHELL_TIMEOUT)),
+        .silence_ms = TOOL_SILENCE_MS,
     };
     struct shelled *shelled;
     int r;
@@ -141,7 +142,8 @@ static int shell_tool_next(struct tool_job *job, int watch_fd, struct tool_progr
             conclude(job, shelled, &event.end);
             return 0;
         }
-        if (event.kind != SHELL_EVENT_STARTED && take_output(shelled, &event, ret))
+        if (event.kind == SHELL_EVENT_SILENCE ||
+            (event.kind != SHELL_EVENT_STARTED && take_output(shelled, &event, ret)))
             return 1;
     }
     return r;

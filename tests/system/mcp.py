@@ -2,7 +2,7 @@
 
 The daemon is at $HOLT_HOST (a unix socket) and at $port on loopback; $state is its state directory, $seed that of
 whatever is random. There is a sandbox named work."""
-import hashlib, http.client, json, os, random, signal, socket, subprocess, sys, time
+import concurrent.futures, hashlib, http.client, json, os, random, signal, socket, subprocess, sys, time
 
 from api import Connection, call
 
@@ -54,6 +54,8 @@ def tool(id, name, arguments, **meta):
 def bash(connection, session, cmd):
     status, _, reply = ask(connection, tool("bash", "bash", {"cmd": cmd}), session)
     equal(200, status)
+    if isinstance(reply, bytes):  # it took long enough to become a stream
+        reply = events(reply)[-1]
     return reply["result"]["content"][0]["text"]
 
 
@@ -320,8 +322,33 @@ def a_cancelled_call_is_not_answered():
         assert not is_gone(session, name)
         equal(202, ask(Connection(), message("notifications/cancelled", requestId=name, reason="tired"), session)[0])
         response = connection.getresponse()
-        equal(expected, (response.status, response.read()), name)
+        said = response.status, response.read()
+        if said[1].strip() == b"":
+            equal(expected, said, name)
+        else:  # it took long enough to need a sign of life
+            equal((200, []), (said[0], events(said[1])), name)
         eventually(lambda: is_gone(session, name))
+
+
+def a_silent_call_gives_signs_of_life():
+    """Of which a client without interest in progress need know nothing."""
+    session = opened(Connection())
+    silent = {"cmd": "sleep 11; echo done"}
+    asked = [tool(1, "bash", {"cmd": "sleep 21; echo done"}), tool(2, "bash", silent, progressToken="t"), tool(3, "shell", silent, progressToken="s"),
+             tool(4, "bash", silent, **{"holt/toolCallId": "silent"}), tool(5, "bash", silent, **{"holt/toolCallId": "silent"})]
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        answers = list(pool.map(lambda each: ask(Connection(), each, session), asked))
+    for request, (status, headers, body) in zip(asked, answers):
+        equal((200, "text/event-stream"), (status, headers["Content-Type"]))
+        *told, last = events(body)
+        assert "done" in last["result"]["content"][0]["text"], last
+        if "progressToken" in request["params"].get("_meta", {}):
+            assert "still running" in [each["params"]["message"] for each in told], told
+            numbers = [each["params"]["progress"] for each in told]
+            equal(sorted(set(numbers)), numbers)
+        else:
+            equal([], told)
+    assert answers[0][2].startswith(b": still running\n\n"), answers[0]
 
 
 def the_end_of_a_session_ends_its_calls():
