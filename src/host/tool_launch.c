@@ -27,7 +27,8 @@ static void record_unref_slot(struct record **record)
 
 /* --- process_start --------------------------------------------------------------------------- */
 
-/* Starts it, or finds the one that the same call has started in an earlier life. */
+/* Starts it, or finds the one that the same call has started in an earlier life. Whether the
+ * sandbox could is known afterwards. */
 static int launch(struct tool_job *job, const struct process_spec *spec, struct record **ret,
                   struct err *err)
 {
@@ -38,6 +39,7 @@ static int launch(struct tool_job *job, const struct process_spec *spec, struct 
         r = process_limit(process, job->memory_bytes, job->cpus_milli, err);
         if (r < 0)
             process_kill(process, KILLER_CLIENT);
+        (void)process_await_start(process);
         *ret = record_ref(process_record(process));
         process_abandon(process);
     } else if (spec->key && err->cause == CAUSE_PROCESS_EXISTS) {
@@ -70,6 +72,10 @@ static int start(struct tool_job *job, struct err *err)
     if (r < 0)
         return tool_job_fail(job, r, err);
     record_get(record, &info);
+    if (info.is_over && info.end.outcome == OUTCOME_NOT_STARTED) {
+        tool_job_refuse(job, "the command was not started: %s", info.end.reason);
+        return 0;
+    }
     (void)buf_printf(&job->text,
                      "process %s was started. process_logs process_id=%s shows what it writes and "
                      "whether it runs; process_kill ends it.",

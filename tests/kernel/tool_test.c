@@ -544,6 +544,8 @@ static void a_model_is_told_of_tools(void)
     } calls[] = {
         { "process_logs", "{\"process_id\": \"p999\"}", "process_start" },
         { "process_kill", "{\"process_id\": \"p999\"}", "process_start" },
+        { "process_start", "{\"cmd\": \"true\", \"cwd\": \"/nowhere\"}",
+          "the working directory does not exist" },
         { "rollback", "{\"snapshot\": \"none\"}", "list_snapshots" },
         { "diff", "{\"from\": \"none\"}", "list_snapshots" },
         { "fork", "{\"from\": \"none\"}", "list_snapshots" },
