@@ -10,9 +10,11 @@
 #include <sys/random.h>
 #include <sys/uio.h>
 #include <sys/vfs.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/xalloc.h"
 #include "tools/tool.h"
 #include "wire/file.h"
 
@@ -118,7 +120,47 @@ static int open_temporary(const struct place *place, char name[FD_PATH_MAX])
     return -EEXIST;
 }
 
-/* The owner before the mode, of which it takes bits away. */
+/* Capabilities are left: they were those of another content. */
+static bool is_kept(const char *name)
+{
+    return strncmp(name, "user.", 5) == 0 || strcmp(name, "system.posix_acl_access") == 0;
+}
+
+static int copy_attribute(int from, int to, const char *name)
+{
+    cleanup_free char *value = NULL;
+    ssize_t len = fgetxattr(from, name, NULL, 0);
+
+    if (len < 0)
+        return -errno;
+    value = xcalloc(1, (size_t)len + 1);
+    len = fgetxattr(from, name, value, (size_t)len);
+    return len < 0 || fsetxattr(to, name, value, (size_t)len, 0) < 0 ? -errno : 0;
+}
+
+/* Attributes and the list of who may what, of which most files have none. */
+static int copy_attributes(const struct place *place, int to)
+{
+    cleanup_close int from = openat(place->dir_fd, place->name,
+                                    O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC);
+    cleanup_free char *names = NULL;
+    ssize_t len = from < 0 ? -1 : flistxattr(from, NULL, 0);
+    int r = 0;
+
+    if (len <= 0)
+        return len < 0 && errno != EOPNOTSUPP ? -errno : 0;
+    names = xcalloc(1, (size_t)len + 1);
+    len = flistxattr(from, names, (size_t)len);
+    if (len < 0)
+        return -errno;
+    for (ssize_t at = 0; r == 0 && at < len; at += (ssize_t)strlen(names + at) + 1)
+        if (is_kept(names + at))
+            r = copy_attribute(from, to, names + at);
+    return r;
+}
+
+/* The owner before the mode, of which it takes bits away; the mode before a list, which has it too.
+ */
 static int take_over(const struct place *place, int fd)
 {
     struct stat st;
@@ -133,7 +175,7 @@ static int take_over(const struct place *place, int fd)
     if ((st.st_mode & 07777) != (place->old.st_mode & 07777) &&
         fchmod(fd, place->old.st_mode & 07777) < 0)
         return -errno;
-    return 0;
+    return copy_attributes(place, fd);
 }
 
 static bool is_still(const struct place *place)

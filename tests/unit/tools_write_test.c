@@ -6,6 +6,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 
 #include "unit/tools_world.h"
 
@@ -61,6 +62,30 @@ static void a_file_is_replaced_with_its_mode_and_owner(void)
     CHECK((stat_of("old").st_mode & 07777) == 0400);
     if (geteuid() == 0)
         CHECK(stat_of("old").st_uid == 1234 && stat_of("old").st_gid == 5678);
+}
+
+static void a_file_is_replaced_with_its_attributes(void)
+{
+    /* Of version 2: tag, permissions and id of the owner, user 1234, the group, the mask, others.
+     */
+    static const char acl[] =
+        "\2\0\0\0\1\0\6\0\xff\xff\xff\xff\2\0\4\0\xd2\4\0\0\4\0\4\0"
+        "\xff\xff\xff\xff\x10\0\4\0\xff\xff\xff\xff\x20\0\0\0\xff\xff\xff\xff";
+    static const char acl_name[] = "system.posix_acl_access";
+    char value[sizeof(acl)];
+
+    put_into("tagged", "old");
+    CHECK(setxattr("tagged", "user.note", "kept\0too", 8, 0) == 0);
+    CHECK(setxattr("tagged", "user.empty", "", 0, 0) == 0);
+    CHECK(setxattr("tagged", acl_name, acl, sizeof(acl) - 1, 0) == 0);
+    CHECK_REPLY(write_name("tagged", "new"), about("Wrote '%s' (3 bytes).", "tagged"));
+    CHECK_TEXT(content_of("tagged"), "new");
+    CHECK(getxattr("tagged", "user.note", value, sizeof(value)) == 8);
+    CHECK(memcmp(value, "kept\0too", 8) == 0);
+    CHECK(getxattr("tagged", "user.empty", value, sizeof(value)) == 0);
+    CHECK(getxattr("tagged", acl_name, value, sizeof(value)) == sizeof(acl) - 1);
+    CHECK(memcmp(value, acl, sizeof(acl) - 1) == 0);
+    CHECK(!has_leftovers());
 }
 
 static void nul_and_any_byte_are_written(void)
@@ -235,6 +260,7 @@ int main(void)
     world_open();
     RUN(a_new_file_is_written);
     RUN(a_file_is_replaced_with_its_mode_and_owner);
+    RUN(a_file_is_replaced_with_its_attributes);
     RUN(nul_and_any_byte_are_written);
     RUN(links_are_written_through);
     RUN(directories_are_made_when_wanted);
