@@ -188,6 +188,8 @@ static int begin(struct e2b_builds *builds, json_t *template, const char *id,
         return err_set(err, ERR_INVALID, "build '%s' was started already", id);
     if (running(builds) >= E2B_BUILDS_MAX)
         return err_set(err, ERR_EXHAUSTED, "%d builds go on already", E2B_BUILDS_MAX);
+    spec->cpus = (unsigned)json_integer_value(json_object_get(build, "cpuCount"));
+    spec->memory_bytes = (uint64_t)json_integer_value(json_object_get(build, "memoryMB")) << 20;
     entry = xcalloc(1, sizeof(*entry));
     r = build_start(builds->host, spec, &entry->build, err);
     if (r < 0) {

@@ -2,7 +2,8 @@
  *
  *   {"id", "name", "public", "createdAt", "updatedAt", "cpuCount", "memoryMB",
  *    "tags": {TAG: {"build", "createdAt"}},
- *    "builds": {BUILD: {"status", "tags": [], "createdAt", "message", "step"}}}
+ *    "builds": {BUILD: {"status", "tags": [], "createdAt", "cpuCount", "memoryMB", "message",
+ *                       "step"}}}
  *
  * The files of a build are Holt's template build-BUILD. What a build has said is known until the
  * daemon ends or many others have ended since; one that was going on then has failed. */

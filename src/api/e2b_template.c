@@ -20,7 +20,14 @@
 #include "host/host.h"
 #include "host/reactor.h"
 
-enum { CPUS_DEFAULT = 2, MEMORY_DEFAULT_MB = 1024, LOGS_PER_ANSWER = 100 };
+enum {
+    CPUS_DEFAULT = 2,
+    CPUS_MAX = 1024,
+    MEMORY_DEFAULT_MB = 1024,
+    MEMORY_MIN_MB = 128,
+    MEMORY_MAX_MB = 64 << 20,
+    LOGS_PER_ANSWER = 100,
+};
 
 static struct e2b_builds *builds_of(const struct e2b_request *request)
 {
@@ -72,15 +79,23 @@ static int tags_of(const json_t *body, const char *tag, json_t **ret, struct err
     return 0;
 }
 
-static int size_take(const json_t *body, json_t *template, struct err *err)
+/* Of a build; the template is told to be as large as the last one. */
+static int size_take(const json_t *body, json_t *template, json_t *build, struct err *err)
 {
     uint32_t cpus = CPUS_DEFAULT, memory_mb = MEMORY_DEFAULT_MB;
 
     if (json_get_u32(body, "cpuCount", &cpus, err) < 0 ||
         json_get_u32(body, "memoryMB", &memory_mb, err) < 0)
         return err_wrap(err, "template");
+    if (cpus < 1 || cpus > CPUS_MAX)
+        return err_set(err, ERR_INVALID, "cpuCount is not between 1 and %d", CPUS_MAX);
+    if (memory_mb < MEMORY_MIN_MB || memory_mb > MEMORY_MAX_MB)
+        return err_set(err, ERR_INVALID, "memoryMB is not between %d and %d", MEMORY_MIN_MB,
+                       MEMORY_MAX_MB);
     (void)json_object_set_new(template, "cpuCount", json_integer(cpus));
     (void)json_object_set_new(template, "memoryMB", json_integer(memory_mb));
+    (void)json_object_set_new(build, "cpuCount", json_integer(cpus));
+    (void)json_object_set_new(build, "memoryMB", json_integer(memory_mb));
     return 0;
 }
 
@@ -91,6 +106,7 @@ static int create(struct e2b_request *request, json_t **ret_template, char build
     char name[TEMPLATE_NAME_MAX + 1], tag[TEMPLATE_NAME_MAX + 1], id[E2B_ID_BYTES];
     cleanup_json json_t *template = NULL, *tags = NULL;
     const char *asked = "";
+    json_t *begun;
     int r = json_get_text(request->body, "name", &asked, err);
 
     if (r == 0 && *asked == '\0')
@@ -108,10 +124,10 @@ static int create(struct e2b_request *request, json_t **ret_template, char build
     template = e2b_builds_find(builds_of(request), name);
     if (!template)
         template = template_new(id, name);
-    r = size_take(request->body, template, err);
-    (void)json_object_set_new(json_object_get(template, "builds"), build,
-                              json_pack("{s:s, s:O, s:o}", "status", "waiting", "tags", tags,
-                                        "createdAt", json_time(clock_wall_ms())));
+    begun = json_pack("{s:s, s:O, s:o}", "status", "waiting", "tags", tags, "createdAt",
+                      json_time(clock_wall_ms()));
+    (void)json_object_set_new(json_object_get(template, "builds"), build, begun);
+    r = size_take(request->body, template, begun, err);
     if (r == 0)
         r = e2b_shelf_put(shelf_of(request), SHELF_TEMPLATES, template, "name", err);
     if (r < 0)
@@ -320,8 +336,8 @@ static json_t *builds_json(const json_t *template)
                            json_object_get(build, "status"), "createdAt",
                            json_object_get(build, "createdAt"), "updatedAt",
                            json_object_get(template, "updatedAt"), "cpuCount",
-                           json_object_get(template, "cpuCount"), "memoryMB",
-                           json_object_get(template, "memoryMB")));
+                           json_object_get(build, "cpuCount"), "memoryMB",
+                           json_object_get(build, "memoryMB")));
     return list_of;
 }
 

@@ -439,9 +439,11 @@ static int publish(struct build *build, struct err *err)
         r = sandbox_commit(build->sandbox, build->name, &info, err);
     if (r < 0)
         return r;
-    object = json_pack("{s:O, s:s, s:s, s:s, s:s, s:b}", "env", build->env, "workdir",
-                       build->workdir, "user", build->user, "startCommand", build->start_command,
-                       "readyCommand", build->ready_command, "allowSetuid", old.allows_setuid);
+    object =
+        json_pack("{s:O, s:s, s:s, s:s, s:s, s:b, s:I, s:I}", "env", build->env, "workdir",
+                  build->workdir, "user", build->user, "startCommand", build->start_command,
+                  "readyCommand", build->ready_command, "allowSetuid", old.allows_setuid, "cpus",
+                  (json_int_t)build->cpus, "memoryBytes", (json_int_t)build->memory_bytes);
     r = template_settings_parse(object, &new, err);
     if (r == 0)
         r = template_settings_write(host_store(build->host), build->name, &new, err);
@@ -553,6 +555,8 @@ static int settings_take(struct build *build, const struct build_spec *spec, str
     build->start_command = xstrdup(*spec->start_command ? spec->start_command : old.start_command);
     build->ready_command = xstrdup(
         *spec->start_command || *spec->ready_command ? spec->ready_command : old.ready_command);
+    build->cpus = spec->cpus ? spec->cpus : old.cpus;
+    build->memory_bytes = spec->memory_bytes ? spec->memory_bytes : old.memory_bytes;
     return 0;
 }
 

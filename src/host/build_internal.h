@@ -27,6 +27,8 @@ struct build {
     char origin[TEMPLATE_NAME_MAX + 1]; /* what it is to be made from */
     json_t *env;
     char *user, *workdir, *start_command, *ready_command;
+    unsigned cpus;
+    uint64_t memory_bytes;
 
     pthread_mutex_t lock; /* over what follows */
     struct build_state state;

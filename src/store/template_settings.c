@@ -18,6 +18,9 @@
 #include "store/store_internal.h"
 
 #define FILE_NAME "settings.json"
+#define MEMORY_BYTES_MAX (1ULL << 50)
+
+enum { CPUS_MAX = 4096 };
 
 static int env_check(const json_t *env, struct err *err)
 {
@@ -36,8 +39,9 @@ static int env_check(const json_t *env, struct err *err)
 
 int template_settings_parse(const json_t *object, struct template_settings *ret, struct err *err)
 {
-    static const char *const fields[] = { "env",          "workdir",     "user", "startCommand",
-                                          "readyCommand", "allowSetuid", NULL };
+    static const char *const fields[] = { "env",          "workdir",      "user",
+                                          "startCommand", "readyCommand", "allowSetuid",
+                                          "cpus",         "memoryBytes",  NULL };
     struct template_settings settings = {
         .workdir = "", .user = "", .start_command = "", .ready_command = ""
     };
@@ -49,11 +53,16 @@ int template_settings_parse(const json_t *object, struct template_settings *ret,
         json_get_text(object, "startCommand", &settings.start_command, err) < 0 ||
         json_get_text(object, "readyCommand", &settings.ready_command, err) < 0 ||
         json_get_bool(object, "allowSetuid", &settings.allows_setuid, err) < 0 ||
+        json_get_u32(object, "cpus", &settings.cpus, err) < 0 ||
+        json_get_u64(object, "memoryBytes", &settings.memory_bytes, err) < 0 ||
         (settings.env && env_check(settings.env, err) < 0))
         return err_wrap(err, "settings");
     if (settings.workdir[0] != '\0' && settings.workdir[0] != '/')
         return err_set(err, ERR_INVALID, "settings: the workdir '%.100s' is not absolute",
                        settings.workdir);
+    if (settings.cpus > CPUS_MAX || settings.memory_bytes > MEMORY_BYTES_MAX)
+        return err_set(err, ERR_INVALID, "settings: more than %d processors or %llu bytes",
+                       CPUS_MAX, MEMORY_BYTES_MAX);
     settings.object = json_incref((json_t *)(uintptr_t)object);
     *ret = settings;
     return 0;

@@ -1,9 +1,11 @@
 /* What a template says of the sandboxes made from it besides their files: whose processes they run,
- * where, with which environment, what is started in them, and whether setuid programs work. */
+ * where, with which environment, what is started in them, how much they may use, and whether setuid
+ * programs work. */
 #pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 struct err;
 struct store;
@@ -19,10 +21,12 @@ struct template_settings {
     const char *start_command; /* of bash: what runs in every sandbox from its beginning on */
     const char *ready_command; /* succeeds when that is ready */
     bool allows_setuid;        /* no_new_privs is off, and the root not nosuid */
+    unsigned cpus;             /* 0: not said; so is the memory */
+    uint64_t memory_bytes;
 };
 
 /* Takes what a client wrote as settings: {"env": {}, "workdir", "user", "startCommand",
- * "readyCommand", "allowSetuid"}. */
+ * "readyCommand", "allowSetuid", "cpus", "memoryBytes"}. */
 int template_settings_parse(const json_t *object, struct template_settings *ret, struct err *err);
 
 /* Of the template with this name; those of one that says nothing are empty. */
