@@ -37,11 +37,17 @@ start_holtd() { # start_holtd [FLAGS...]
     export HOLT_HOST=unix://$tmp/run/holt.sock
 }
 
-# Its root is made once for all tests, and kept: whoever comes second waits for the first.
+# Its root is made once for all tests, and kept until its recipe changes: whoever comes second waits for
+# the first.
 base_template() { # base_template NAME: base, or another that is made of the same root
-    local kept=$here/../../build/templates
+    local kept=$here/../../build/templates recipe=$here/../../templates/build
     mkdir -p "$kept"
-    flock "$kept/lock" "$build/holt" template build "$1" --archive "$kept/base.tar"
+    (
+        flock 8
+        cmp -s "$recipe" "$kept/recipe" || rm -f "$kept/base.tar"
+        "$build/holt" template build "$1" --archive "$kept/base.tar" || exit
+        cp "$recipe" "$kept/recipe"
+    ) 8>"$kept/lock"
 }
 
 holtd_is_alive() { kill -0 "$holtd_pid" 2>/dev/null; }
