@@ -9,15 +9,24 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "api/e2b_archive.h"
 #include "api/e2b_shelf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "host/build.h"
+#include "host/build_queue.h"
+#include "host/host.h"
 #include "host/reactor.h"
 
-enum { KEPT_MAX = 64 };
+enum {
+    LOGS_KEPT_MAX = 32,
+    LIMIT_MS = 3600 * 1000,
+    READY_MS = 60 * 1000,
+};
+
+#define TEMPLATE_PREFIX "build-"
 
 /* Newest first. */
 struct entry {
@@ -30,6 +39,7 @@ struct entry {
 struct e2b_builds {
     struct host *host;
     struct e2b_shelf *shelf;
+    struct build_queue *queue;
     char *files;
     char secret[2 * E2B_ID_BYTES];
     pthread_mutex_t lock; /* over the entries, and over changes to the shelf's templates by them */
@@ -38,7 +48,7 @@ struct e2b_builds {
 
 void e2b_build_template(const char *id, char into[TEMPLATE_NAME_MAX + 1])
 {
-    (void)snprintf(into, TEMPLATE_NAME_MAX + 1, "build-%.40s", id);
+    (void)snprintf(into, TEMPLATE_NAME_MAX + 1, TEMPLATE_PREFIX "%.40s", id);
 }
 
 int e2b_id_new(char into[E2B_ID_BYTES], struct err *err)
@@ -108,7 +118,7 @@ static void settle(struct e2b_builds *builds)
         struct err ignored;
 
         build_get(entry->build, &state);
-        if (entry->is_settled || state.status == BUILD_RUNS)
+        if (entry->is_settled || state.status == BUILD_RUNS || state.status == BUILD_WAITS)
             continue;
         entry->is_settled = true;
         template = e2b_shelf_find(builds->shelf, SHELF_TEMPLATES, "id", entry->template_id);
@@ -119,15 +129,22 @@ static void settle(struct e2b_builds *builds)
     }
 }
 
+/* Needs the lock. */
+static json_t *find(struct e2b_builds *builds, const char *word)
+{
+    json_t *found;
+
+    settle(builds);
+    found = e2b_shelf_find(builds->shelf, SHELF_TEMPLATES, "id", word);
+    return found ? found : e2b_shelf_find(builds->shelf, SHELF_TEMPLATES, "name", word);
+}
+
 json_t *e2b_builds_find(struct e2b_builds *builds, const char *word)
 {
     json_t *found;
 
     (void)pthread_mutex_lock(&builds->lock);
-    settle(builds);
-    found = e2b_shelf_find(builds->shelf, SHELF_TEMPLATES, "id", word);
-    if (!found)
-        found = e2b_shelf_find(builds->shelf, SHELF_TEMPLATES, "name", word);
+    found = find(builds, word);
     (void)pthread_mutex_unlock(&builds->lock);
     return found;
 }
@@ -143,6 +160,106 @@ json_t *e2b_builds_list(struct e2b_builds *builds)
     return list;
 }
 
+/* --- what nobody needs ------------------------------------------------------------------------
+ */
+
+static bool has_tag(const json_t *template, const char *id)
+{
+    const char *tag;
+    json_t *each;
+
+    json_object_foreach(json_object_get(template, "tags"), tag, each)
+    {
+        const char *build = json_string_value(json_object_get(each, "build"));
+
+        if (build && strcmp(build, id) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool is_going_on(const json_t *build)
+{
+    const char *status = json_string_value(json_object_get(build, "status"));
+
+    return status && strcmp(status, "building") == 0;
+}
+
+/* Forgets the oldest builds that no tag leads to, beyond so many. */
+static void builds_trim(json_t *template)
+{
+    json_t *all = json_object_get(template, "builds"), *build;
+    size_t surplus = json_object_size(all);
+    const char *id;
+    void *next;
+
+    surplus = surplus > E2B_BUILDS_KEPT ? surplus - E2B_BUILDS_KEPT : 0;
+    json_object_foreach_safe(all, next, id, build)
+    {
+        if (surplus == 0)
+            return;
+        if (has_tag(template, id) || is_going_on(build))
+            continue;
+        (void)json_object_del(all, id);
+        surplus--;
+    }
+}
+
+int e2b_builds_change(struct e2b_builds *builds, const char *word, const json_t *fallback,
+                      e2b_change_fn change, void *context, struct err *err)
+{
+    cleanup_json json_t *template = NULL;
+    int r;
+
+    (void)pthread_mutex_lock(&builds->lock);
+    template = find(builds, word);
+    if (!template)
+        template = json_deep_copy(fallback);
+    r = template ? change(template, context, err)
+                 : err_set(err, ERR_NOT_FOUND, "template '%.100s' not found", word);
+    if (r == 0) {
+        builds_trim(template);
+        r = e2b_shelf_put(builds->shelf, SHELF_TEMPLATES, template, "name", err);
+    }
+    (void)pthread_mutex_unlock(&builds->lock);
+    return r;
+}
+
+static bool is_known(const json_t *templates, const char *id)
+{
+    const json_t *template;
+    size_t i;
+
+    json_array_foreach(templates, i, template)
+    {
+        const json_t *build = json_object_get(json_object_get(template, "builds"), id);
+        const char *status = json_string_value(json_object_get(build, "status"));
+
+        if (status && strcmp(status, "error") != 0)
+            return true;
+    }
+    return false;
+}
+
+/* Removes the files of builds that have failed or that no template has any more; of those that a
+ * sandbox stands on, the next time. */
+static void sweep(struct e2b_builds *builds)
+{
+    cleanup_free struct template_info *infos = NULL;
+    cleanup_json json_t *templates = NULL;
+    size_t count = 0, prefix = strlen(TEMPLATE_PREFIX);
+    struct err ignored;
+
+    /* In this order: what is made meanwhile is on the shelf, but not in the list. */
+    if (template_list(host_store(builds->host), &infos, &count, &ignored) < 0)
+        return;
+    templates = e2b_builds_list(builds);
+    for (size_t i = 0; i < count; i++)
+        if (strncmp(infos[i].name, TEMPLATE_PREFIX, prefix) == 0 &&
+            !is_known(templates, infos[i].name + prefix))
+            (void)host_remove_template(builds->host, infos[i].name, &ignored);
+}
+
 /* --- builds that go on -------------------------------------------------------------------------
  */
 
@@ -154,7 +271,7 @@ static void entries_trim(struct e2b_builds *builds)
     for (size_t count = 0; *slot; count++) {
         struct entry *entry = *slot;
 
-        if (count < KEPT_MAX || !entry->is_settled) {
+        if (count < LOGS_KEPT_MAX || !entry->is_settled) {
             slot = &entry->next;
             continue;
         }
@@ -187,7 +304,10 @@ static int begin(struct e2b_builds *builds, json_t *template, const char *id,
     if (strcmp(status, "waiting") != 0)
         return err_set(err, ERR_INVALID, "build '%s' was started already", id);
     if (running(builds) >= E2B_BUILDS_MAX)
-        return err_set(err, ERR_EXHAUSTED, "%d builds go on already", E2B_BUILDS_MAX);
+        return err_set(err, ERR_EXHAUSTED, "%d builds go on or wait already", E2B_BUILDS_MAX);
+    spec->queue = builds->queue;
+    spec->limit_ms = LIMIT_MS;
+    spec->ready_ms = READY_MS;
     spec->cpus = (unsigned)json_integer_value(json_object_get(build, "cpuCount"));
     spec->memory_bytes = (uint64_t)json_integer_value(json_object_get(build, "memoryMB")) << 20;
     entry = xcalloc(1, sizeof(*entry));
@@ -222,11 +342,14 @@ int e2b_builds_begin(struct e2b_builds *builds, const char *template_id, const c
     r = template ? begin(builds, template, id, spec, err)
                  : err_set(err, ERR_NOT_FOUND, "template '%.40s' not found", template_id);
     (void)pthread_mutex_unlock(&builds->lock);
+    sweep(builds);
     return r;
 }
 
-json_t *e2b_builds_logs(struct e2b_builds *builds, const char *id, size_t offset, size_t limit)
+json_t *e2b_builds_logs(struct e2b_builds *builds, const char *id, size_t offset, size_t limit,
+                        bool *ret_waits)
 {
+    struct build_state state = { .status = BUILD_RUNS };
     struct entry *entry;
     json_t *logs;
 
@@ -234,17 +357,26 @@ json_t *e2b_builds_logs(struct e2b_builds *builds, const char *id, size_t offset
     for (entry = builds->entries; entry && strcmp(entry->id, id) != 0;)
         entry = entry->next;
     logs = entry ? build_logs(entry->build, offset, limit) : json_array();
+    if (entry)
+        build_get(entry->build, &state);
     (void)pthread_mutex_unlock(&builds->lock);
+    *ret_waits = state.status == BUILD_WAITS;
     return logs;
 }
 
-void e2b_builds_cancel(struct e2b_builds *builds, const char *template_id)
+int e2b_builds_remove(struct e2b_builds *builds, const char *id, struct err *err)
 {
+    int r;
+
     (void)pthread_mutex_lock(&builds->lock);
-    for (struct entry *entry = builds->entries; entry; entry = entry->next)
-        if (strcmp(entry->template_id, template_id) == 0)
+    r = e2b_shelf_remove(builds->shelf, SHELF_TEMPLATES, id, err);
+    for (struct entry *entry = builds->entries; r == 0 && entry; entry = entry->next)
+        if (strcmp(entry->template_id, id) == 0)
             build_cancel(entry->build);
     (void)pthread_mutex_unlock(&builds->lock);
+    if (r == 0)
+        sweep(builds);
+    return r;
 }
 
 /* Whatever the last daemon had begun has ended with it. */
@@ -262,9 +394,7 @@ static int mark_lost(struct e2b_shelf *shelf, struct err *err)
 
         json_object_foreach(json_object_get(template, "builds"), id, build)
         {
-            const char *status = json_string_value(json_object_get(build, "status"));
-
-            if (!status || strcmp(status, "building") != 0)
+            if (!is_going_on(build))
                 continue;
             (void)json_object_set_new(build, "status", json_string("error"));
             (void)json_object_set_new(build, "message",
@@ -288,7 +418,12 @@ int e2b_builds_open(struct host *host, struct e2b_shelf *shelf, const char *stat
     (void)pthread_mutex_init(&builds->lock, NULL);
     builds->host = host;
     builds->shelf = shelf;
+    builds->queue = build_queue_new(E2B_BUILDS_RUNNING_MAX);
     builds->files = xasprintf("%s/e2b-files", state_dir);
+    if (r == 0) {
+        r = e2b_archives_prune(builds->files);
+        r = r < 0 ? err_sys(err, r, "look at the uploaded files") : 0;
+    }
     if (r == 0)
         r = e2b_id_new(builds->secret, err);
     if (r == 0)
@@ -297,6 +432,7 @@ int e2b_builds_open(struct host *host, struct e2b_shelf *shelf, const char *stat
         e2b_builds_close(builds);
         return r;
     }
+    sweep(builds);
     *ret = builds;
     return 0;
 }
@@ -315,6 +451,7 @@ void e2b_builds_close(struct e2b_builds *builds)
         free(entry);
     }
     (void)pthread_mutex_destroy(&builds->lock);
+    build_queue_free(builds->queue);
     free(builds->files);
     free(builds);
 }

@@ -6,10 +6,12 @@
  *                       "step"}}}
  *
  * The files of a build are Holt's template build-BUILD. What a build has said is known until the
- * daemon ends or many others have ended since; one that was going on then has failed. */
+ * daemon ends or many others have ended since; one that was going on then has failed. Of a template
+ * the newest builds are kept, and those that have a tag. */
 #pragma once
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "store/template.h"
@@ -20,7 +22,12 @@ struct e2b_shelf;
 struct err;
 struct host;
 
-enum { E2B_BUILDS_MAX = 8, E2B_ID_BYTES = 21 };
+enum {
+    E2B_BUILDS_RUNNING_MAX = 4,
+    E2B_BUILDS_MAX = 64,  /* with those that wait for their turn */
+    E2B_BUILDS_KEPT = 32, /* of one template, besides those with a tag */
+    E2B_ID_BYTES = 21,
+};
 
 int e2b_builds_open(struct host *host, struct e2b_shelf *shelf, const char *state_dir,
                     struct e2b_builds **ret, struct err *err);
@@ -37,16 +44,24 @@ json_t *e2b_builds_find(struct e2b_builds *builds, const char *word);
 /* All of them. */
 json_t *e2b_builds_list(struct e2b_builds *builds);
 
+/* Changes a template on the shelf, by id or name, while nobody else does; where there is none, the
+ * fallback becomes it (NULL: ERR_NOT_FOUND). A change that fails is none. */
+typedef int (*e2b_change_fn)(json_t *template, void *context, struct err *err);
+int e2b_builds_change(struct e2b_builds *builds, const char *word, const json_t *fallback,
+                      e2b_change_fn change, void *context, struct err *err);
+
+/* Takes a template from the shelf, by id, and ends what goes on for it. The files of builds that a
+ * sandbox still stands on go later. */
+int e2b_builds_remove(struct e2b_builds *builds, const char *id, struct err *err);
+
 /* Begins a build that the template, by id, has already as "waiting". ERR_EXHAUSTED when too many go
  * on. */
 int e2b_builds_begin(struct e2b_builds *builds, const char *template_id, const char *id,
                      struct build_spec *spec, struct err *err);
 
-/* What one has said, from the offset-th on. */
-json_t *e2b_builds_logs(struct e2b_builds *builds, const char *id, size_t offset, size_t limit);
-
-/* Ends what goes on for a template. */
-void e2b_builds_cancel(struct e2b_builds *builds, const char *template_id);
+/* What one has said, from the offset-th on; and whether it still waits for its turn. */
+json_t *e2b_builds_logs(struct e2b_builds *builds, const char *id, size_t offset, size_t limit,
+                        bool *ret_waits);
 
 /* Where uploaded files are, absolute. */
 const char *e2b_builds_files(const struct e2b_builds *builds);

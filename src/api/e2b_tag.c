@@ -6,7 +6,6 @@
 
 #include "api/e2b.h"
 #include "api/e2b_build.h"
-#include "api/e2b_shelf.h"
 #include "api/exchange.h"
 #include "api/exchange_internal.h"
 #include "base/cleanup.h"
@@ -64,71 +63,87 @@ static int tags_check(const json_t *tags, struct err *err)
     return 0;
 }
 
-/* The template that a field of the body names, with the tags to be changed. */
-static int target_find(struct e2b_request *request, const char *field, json_t **ret_template,
-                       char tag[TEMPLATE_NAME_MAX + 1], const json_t **ret_tags, struct err *err)
+static int tags_count_check(const json_t *template, struct err *err)
 {
-    char name[TEMPLATE_NAME_MAX + 1];
-    const char *asked = "";
-    int r = json_get_text(request->body, field, &asked, err);
-
-    if (r == 0)
-        r = e2b_tag_split(asked, name, tag, err);
-    if (r == 0)
-        r = json_get_array(request->body, "tags", ret_tags, err);
-    if (r == 0)
-        r = tags_check(*ret_tags, err);
-    if (r < 0)
-        return r;
-    *ret_template = e2b_builds_find(request->exchange->listener->builds, name);
-    return *ret_template ? 0 : err_set(err, ERR_NOT_FOUND, "template '%s' not found", name);
+    if (json_object_size(json_object_get(template, "tags")) <= E2B_TAGS_MAX)
+        return 0;
+    return err_set(err, ERR_EXHAUSTED, "a template has at most %d tags", E2B_TAGS_MAX);
 }
 
-static int store(struct e2b_request *request, const json_t *template, struct err *err)
+/* What is asked of a template's tags. */
+struct asked {
+    char name[TEMPLATE_NAME_MAX + 1], tag[TEMPLATE_NAME_MAX + 1];
+    char build[E2B_ID_BYTES]; /* what was assigned */
+    const json_t *tags;
+};
+
+static int asked_get(const struct e2b_request *request, const char *field, struct asked *ret,
+                     struct err *err)
 {
-    return e2b_shelf_put(request->exchange->listener->shelf, SHELF_TEMPLATES, template, NULL, err);
+    const char *word = "";
+    int r = json_get_text(request->body, field, &word, err);
+
+    if (r == 0)
+        r = e2b_tag_split(word, ret->name, ret->tag, err);
+    if (r == 0)
+        r = json_get_array(request->body, "tags", &ret->tags, err);
+    return r == 0 ? tags_check(ret->tags, err) : r;
+}
+
+static int tags_add(json_t *template, void *context, struct err *err)
+{
+    struct asked *asked = context;
+    const char *build = e2b_tag_build(template, asked->tag);
+    const json_t *each;
+    size_t i;
+
+    if (!build)
+        return err_set(err, ERR_NOT_FOUND, "tag '%s' not found",
+                       *asked->tag ? asked->tag : E2B_TAG_DEFAULT);
+    (void)snprintf(asked->build, sizeof(asked->build), "%s", build);
+    json_array_foreach(asked->tags, i, each)(void) json_object_set_new(
+        json_object_get(template, "tags"), json_string_value(each),
+        json_pack("{s:s, s:o}", "build", asked->build, "createdAt", json_time(clock_wall_ms())));
+    return tags_count_check(template, err);
+}
+
+static int tags_remove(json_t *template, void *context, struct err *err)
+{
+    const struct asked *asked = context;
+    const json_t *each;
+    size_t i;
+
+    json_array_foreach(asked->tags, i, each)
+    {
+        const char *tag = json_string_value(each);
+
+        if (json_object_del(json_object_get(template, "tags"), tag) < 0)
+            return err_set(err, ERR_NOT_FOUND, "tag '%s' not found", tag);
+    }
+    return 0;
 }
 
 static enum MHD_Result assign(struct e2b_request *request)
 {
-    cleanup_json json_t *template = NULL;
-    char tag[TEMPLATE_NAME_MAX + 1] = "";
-    const json_t *tags = NULL, *each;
+    struct e2b_builds *builds = request->exchange->listener->builds;
+    struct asked asked = { .tags = NULL };
     struct err err = { 0 };
-    const char *build;
-    size_t i;
 
-    if (target_find(request, "target", &template, tag, &tags, &err) < 0)
-        return e2b_reply_err(request, &err);
-    build = e2b_tag_build(template, tag);
-    if (!build)
-        return e2b_reply_error(request, MHD_HTTP_NOT_FOUND, "tag '%s' not found",
-                               *tag ? tag : E2B_TAG_DEFAULT);
-    json_array_foreach(tags, i, each)(void) json_object_set_new(
-        json_object_get(template, "tags"), json_string_value(each),
-        json_pack("{s:s, s:o}", "build", build, "createdAt", json_time(clock_wall_ms())));
-    if (store(request, template, &err) < 0)
+    if (asked_get(request, "target", &asked, &err) < 0 ||
+        e2b_builds_change(builds, asked.name, NULL, tags_add, &asked, &err) < 0)
         return e2b_reply_err(request, &err);
     return e2b_reply_json(request, MHD_HTTP_CREATED,
-                          json_pack("{s:s, s:O}", "buildID", build, "tags", tags));
+                          json_pack("{s:s, s:O}", "buildID", asked.build, "tags", asked.tags));
 }
 
 static enum MHD_Result remove_tags(struct e2b_request *request)
 {
-    cleanup_json json_t *template = NULL;
-    char tag[TEMPLATE_NAME_MAX + 1];
-    const json_t *tags = NULL, *each;
+    struct e2b_builds *builds = request->exchange->listener->builds;
+    struct asked asked = { .tags = NULL };
     struct err err = { 0 };
-    size_t i;
 
-    if (target_find(request, "name", &template, tag, &tags, &err) < 0)
-        return e2b_reply_err(request, &err);
-    json_array_foreach(tags, i, each) if (json_object_del(json_object_get(template, "tags"),
-                                                          json_string_value(each)) <
-                                          0) return e2b_reply_error(request, MHD_HTTP_NOT_FOUND,
-                                                                    "tag '%s' not found",
-                                                                    json_string_value(each));
-    if (store(request, template, &err) < 0)
+    if (asked_get(request, "name", &asked, &err) < 0 ||
+        e2b_builds_change(builds, asked.name, NULL, tags_remove, &asked, &err) < 0)
         return e2b_reply_err(request, &err);
     return e2b_reply_empty(request, MHD_HTTP_NO_CONTENT);
 }

@@ -10,6 +10,8 @@ struct err;
 
 #define E2B_TAG_DEFAULT "default"
 
+enum { E2B_TAGS_MAX = 256 }; /* of one template */
+
 bool e2b_tag_is_valid(const char *tag);
 
 /* "name", "name:tag" or "namespace/name:tag"; the tag is "" where there is none. ERR_INVALID. */

@@ -6,7 +6,7 @@
 
 #include "api/e2b.h"
 #include "api/e2b_build.h"
-#include "api/e2b_shelf.h"
+#include "api/e2b_image.h"
 #include "api/e2b_snapshot.h"
 #include "api/e2b_tag.h"
 #include "api/e2b_template_ref.h"
@@ -32,11 +32,6 @@ enum {
 static struct e2b_builds *builds_of(const struct e2b_request *request)
 {
     return request->exchange->listener->builds;
-}
-
-static struct e2b_shelf *shelf_of(const struct e2b_request *request)
-{
-    return request->exchange->listener->shelf;
 }
 
 static enum MHD_Result not_found(struct e2b_request *request)
@@ -99,14 +94,34 @@ static int size_take(const json_t *body, json_t *template, json_t *build, struct
     return 0;
 }
 
-/* The template with this name, and a build of it that waits for its steps. */
+/* A build that waits for its steps. */
+struct begun {
+    const json_t *body, *tags;
+    const char *build;
+};
+
+static int build_add(json_t *template, void *context, struct err *err)
+{
+    const struct begun *begun = context;
+    json_t *build;
+
+    if (json_object_size(json_object_get(template, "tags")) + json_array_size(begun->tags) >
+        E2B_TAGS_MAX)
+        return err_set(err, ERR_EXHAUSTED, "a template has at most %d tags", E2B_TAGS_MAX);
+    build = json_pack("{s:s, s:O, s:o}", "status", "waiting", "tags", begun->tags, "createdAt",
+                      json_time(clock_wall_ms()));
+    (void)json_object_set_new(json_object_get(template, "builds"), begun->build, build);
+    return size_take(begun->body, template, build, err);
+}
+
+/* The template with this name, and a build of it. */
 static int create(struct e2b_request *request, json_t **ret_template, char build[E2B_ID_BYTES],
                   json_t **ret_tags, struct err *err)
 {
     char name[TEMPLATE_NAME_MAX + 1], tag[TEMPLATE_NAME_MAX + 1], id[E2B_ID_BYTES];
-    cleanup_json json_t *template = NULL, *tags = NULL;
+    cleanup_json json_t *new = NULL, *tags = NULL;
+    struct begun begun = { .body = request->body, .build = build };
     const char *asked = "";
-    json_t *begun;
     int r = json_get_text(request->body, "name", &asked, err);
 
     if (r == 0 && *asked == '\0')
@@ -121,20 +136,14 @@ static int create(struct e2b_request *request, json_t **ret_template, char build
         r = e2b_id_new(id, err);
     if (r < 0)
         return r;
-    template = e2b_builds_find(builds_of(request), name);
-    if (!template)
-        template = template_new(id, name);
-    begun = json_pack("{s:s, s:O, s:o}", "status", "waiting", "tags", tags, "createdAt",
-                      json_time(clock_wall_ms()));
-    (void)json_object_set_new(json_object_get(template, "builds"), build, begun);
-    r = size_take(request->body, template, begun, err);
-    if (r == 0)
-        r = e2b_shelf_put(shelf_of(request), SHELF_TEMPLATES, template, "name", err);
+    new = template_new(id, name);
+    begun.tags = tags;
+    r = e2b_builds_change(builds_of(request), name, new, build_add, &begun, err);
     if (r < 0)
         return r;
-    *ret_template = TAKE_PTR(template);
+    *ret_template = e2b_builds_find(builds_of(request), name);
     *ret_tags = TAKE_PTR(tags);
-    return 0;
+    return *ret_template ? 0 : err_set(err, ERR_NOT_FOUND, "template '%s' was deleted", name);
 }
 
 static enum MHD_Result create_answer(struct e2b_request *request)
@@ -156,42 +165,31 @@ static enum MHD_Result create_answer(struct e2b_request *request)
 /* --- building ----------------------------------------------------------------------------------
  */
 
-/* An image by a name of elsewhere is what this host has under that name, or else the base. */
-static int image_find(const struct e2b_request *request, const char *image,
-                      struct e2b_template_ref *ret, struct err *err)
-{
-    struct err ignored;
-
-    if (e2b_template_find(request, image, ret, &ignored) == 0 ||
-        e2b_template_find(request, "base", ret, &ignored) == 0)
-        return 0;
-    return err_set(err, ERR_NOT_FOUND,
-                   "there is neither '%.60s' nor 'base' here: make one with 'holt template build "
-                   "base'",
-                   image);
-}
-
+/* One of both; neither means the usual image. */
 static int origin_find(const struct e2b_request *request, struct e2b_template_ref *ret,
-                       struct err *err)
+                       char notice[E2B_IMAGE_NOTICE_BYTES], struct err *err)
 {
     const char *template = "", *image = "";
 
+    notice[0] = '\0';
     if (json_get_text(request->body, "fromTemplate", &template, err) < 0 ||
         json_get_text(request->body, "fromImage", &image, err) < 0)
         return err_wrap(err, "build");
     return *template ? e2b_template_find(request, template, ret, err)
-                     : image_find(request, *image ? image : "base", ret, err);
+                     : e2b_image_find(request, *image ? image : "e2bdev/base", ret, notice, err);
 }
 
 static int build(const struct e2b_request *request, struct err *err)
 {
     struct build_spec spec = { .start_command = "", .ready_command = "" };
+    char notice[E2B_IMAGE_NOTICE_BYTES];
     struct e2b_template_ref from;
-    int r = origin_find(request, &from, err);
+    int r = origin_find(request, &from, notice, err);
 
     if (r < 0)
         return r;
     spec.from = from.name;
+    spec.notice = *notice ? notice : NULL;
     if (json_get_array(request->body, "steps", &spec.steps, err) < 0 ||
         json_get_bool(request->body, "force", &spec.is_forced, err) < 0 ||
         json_get_text(request->body, "startCmd", &spec.start_command, err) < 0 ||
@@ -235,20 +233,23 @@ static enum MHD_Result status(struct e2b_request *request)
     cleanup_json json_t *template = e2b_builds_find(builds_of(request), request->params[0]);
     const json_t *found = json_object_get(json_object_get(template, "builds"), request->params[1]);
     const char *offset = e2b_query(request, "logsOffset");
+    json_t *entries, *state;
     uint64_t from = 0;
-    json_t *entries;
+    bool waits = false;
 
     if (!template || !found)
         return e2b_reply_error(request, MHD_HTTP_NOT_FOUND, "build '%.40s' not found",
                                request->params[1]);
     if (offset && parse_u64(offset, &from) < 0)
         return e2b_reply_error(request, MHD_HTTP_BAD_REQUEST, "logsOffset is not a number");
-    entries = e2b_builds_logs(builds_of(request), request->params[1], from, LOGS_PER_ANSWER);
-    return e2b_reply_json(
-        request, MHD_HTTP_OK,
-        json_pack("{s:O, s:s, s:O, s:o, s:o, s:o*}", "templateID", json_object_get(template, "id"),
-                  "buildID", request->params[1], "status", json_object_get(found, "status"), "logs",
-                  lines_of(entries), "logEntries", entries, "reason", reason_of(found)));
+    entries =
+        e2b_builds_logs(builds_of(request), request->params[1], from, LOGS_PER_ANSWER, &waits);
+    state = waits ? json_string("waiting") : json_incref(json_object_get(found, "status"));
+    return e2b_reply_json(request, MHD_HTTP_OK,
+                          json_pack("{s:O, s:s, s:o, s:o, s:o, s:o*}", "templateID",
+                                    json_object_get(template, "id"), "buildID", request->params[1],
+                                    "status", state, "logs", lines_of(entries), "logEntries",
+                                    entries, "reason", reason_of(found)));
 }
 
 /* --- looking -----------------------------------------------------------------------------------
@@ -372,47 +373,36 @@ static enum MHD_Result alias(struct e2b_request *request)
 /* --- changing, removing ------------------------------------------------------------------------
  */
 
+static int publish(json_t *template, void *context, struct err *err)
+{
+    bool is_public = false;
+
+    if (json_get_bool(context, "public", &is_public, err) < 0)
+        return err_wrap(err, "template");
+    return json_object_set_new(template, "public", json_boolean(is_public));
+}
+
 static enum MHD_Result patch(struct e2b_request *request)
 {
     cleanup_json json_t *template = e2b_builds_find(builds_of(request), request->params[0]);
     struct err err = { 0 };
-    bool is_public = false;
 
-    if (!template)
-        return not_found(request);
-    if (json_get_bool(request->body, "public", &is_public, &err) < 0)
-        return e2b_reply_err(request, &err);
-    (void)json_object_set_new(template, "public", json_boolean(is_public));
-    if (e2b_shelf_put(shelf_of(request), SHELF_TEMPLATES, template, NULL, &err) < 0)
+    if (e2b_builds_change(builds_of(request), request->params[0], NULL, publish, request->body,
+                          &err) < 0)
         return e2b_reply_err(request, &err);
     return e2b_reply_json(request, MHD_HTTP_OK,
                           json_pack("{s:[O]}", "names", json_object_get(template, "name")));
 }
 
-/* The files of builds that a sandbox still stands on stay until somebody removes that template by
- * its own name. */
 static enum MHD_Result remove_answer(struct e2b_request *request)
 {
     cleanup_json json_t *template = e2b_builds_find(builds_of(request), request->params[0]);
-    const char *id = json_string_value(json_object_get(template, "id")), *build;
-    struct err err = { 0 }, ignored;
-    json_t *each;
+    struct err err = { 0 };
+    int r = template ? e2b_builds_remove(builds_of(request),
+                                         json_string_value(json_object_get(template, "id")), &err)
+                     : e2b_snapshot_delete(request, request->params[0], &err);
 
-    if (!template && e2b_snapshot_delete(request, request->params[0], &err) < 0)
-        return e2b_reply_err(request, &err);
-    if (!template)
-        return e2b_reply_empty(request, MHD_HTTP_NO_CONTENT);
-    e2b_builds_cancel(builds_of(request), id);
-    if (e2b_shelf_remove(shelf_of(request), SHELF_TEMPLATES, id, &err) < 0)
-        return e2b_reply_err(request, &err);
-    json_object_foreach(json_object_get(template, "builds"), build, each)
-    {
-        char name[TEMPLATE_NAME_MAX + 1];
-
-        e2b_build_template(build, name);
-        (void)host_remove_template(request->host, name, &ignored);
-    }
-    return e2b_reply_empty(request, MHD_HTTP_NO_CONTENT);
+    return r < 0 ? e2b_reply_err(request, &err) : e2b_reply_empty(request, MHD_HTTP_NO_CONTENT);
 }
 
 static const struct e2b_route routes[] = {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The files of a build's COPY steps, by their hash. Whether they are here is asked with a key; they
- * are brought to an address that carries its own leave, as clients put no key there. */
+ * are brought to an address that carries its own leave, as clients put no key there. Who has them
+ * here already is told the address too: some bring them anew. */
 #include <errno.h>
 #include <fcntl.h>
 #include <openssl/crypto.h>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include "api/e2b.h"
+#include "api/e2b_archive.h"
 #include "api/e2b_build.h"
 #include "api/exchange.h"
 #include "api/exchange_internal.h"
@@ -19,8 +21,6 @@
 #include "base/io.h"
 #include "base/json.h"
 #include "base/xalloc.h"
-
-#define BYTES_MAX (4ULL << 30)
 
 struct upload {
     char *path, *part;
@@ -48,6 +48,7 @@ static enum MHD_Result ask(struct e2b_request *request)
     cleanup_json json_t *template = e2b_builds_find(listener->builds, request->params[0]);
     cleanup_free char *path = NULL;
     char ticket[65];
+    bool is_present;
 
     if (!is_hash(hash))
         return e2b_reply_error(request, MHD_HTTP_BAD_REQUEST, "'%.64s' is not a hash", hash);
@@ -55,12 +56,11 @@ static enum MHD_Result ask(struct e2b_request *request)
         return e2b_reply_error(request, MHD_HTTP_NOT_FOUND, "template '%.100s' not found",
                                request->params[0]);
     path = path_of(request);
-    if (access(path, R_OK) == 0)
-        return e2b_reply_json(request, MHD_HTTP_CREATED, json_pack("{s:b}", "present", true));
+    is_present = e2b_archive_use(path);
     e2b_builds_ticket(listener->builds, hash, ticket);
     return e2b_reply_json(
         request, MHD_HTTP_CREATED,
-        json_pack("{s:b, s:o}", "present", false, "url",
+        json_pack("{s:b, s:o}", "present", is_present, "url",
                   json_sprintf("%s://%s/templates/%s/files/%s/%s",
                                listener->is_tls ? "https" : "http", host ? host : "localhost",
                                request->params[0], hash, ticket)));
@@ -71,13 +71,15 @@ static int put_begin(struct e2b_request *request, struct err *err)
     const struct e2b_builds *builds = request->exchange->listener->builds;
     struct upload *upload;
     char ticket[65];
+    int r;
 
     e2b_builds_ticket(builds, request->params[1], ticket);
     if (!is_hash(request->params[1]) || strlen(request->params[2]) != sizeof(ticket) - 1 ||
         CRYPTO_memcmp(ticket, request->params[2], sizeof(ticket) - 1) != 0)
         return err_set(err, ERR_DENIED, "this address is not valid");
-    if (mkdir(e2b_builds_files(builds), 0700) < 0 && errno != EEXIST)
-        return err_sys(err, -errno, "make the directory of uploaded files");
+    r = e2b_archives_prune(e2b_builds_files(builds));
+    if (r < 0)
+        return err_sys(err, r, "make the directory of uploaded files");
     upload = xcalloc(1, sizeof(*upload));
     request->state = upload;
     upload->path = path_of(request);
@@ -92,8 +94,9 @@ static int put_receive(struct e2b_request *request, const char *data, size_t len
     int r;
 
     upload->bytes += len;
-    if (upload->bytes > BYTES_MAX)
-        return err_set(err, ERR_EXHAUSTED, "the files have more than %llu bytes", BYTES_MAX);
+    if (upload->bytes > E2B_ARCHIVE_BYTES_MAX)
+        return err_set(err, ERR_EXHAUSTED, "the files have more than %llu bytes",
+                       E2B_ARCHIVE_BYTES_MAX);
     r = write_all(upload->fd, data, len);
     return r < 0 ? err_sys(err, r, "write the uploaded file") : 0;
 }

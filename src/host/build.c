@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What has been run before is not run again: every step has a hash over its origin and all steps up
- * to it, and after one that writes files the sandbox is committed as the template step-HASH. A
- * build begins from the last of these that there is. Nothing of a build survives the daemon but
- * these. */
+/* Nothing of a build survives the daemon but what it has kept of its steps. */
 #include "host/build.h"
 
 #include <errno.h>
-#include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +13,7 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "host/build_internal.h"
+#include "host/build_queue.h"
 #include "host/host.h"
 #include "host/process.h"
 #include "host/reactor.h"
@@ -24,101 +21,30 @@
 #include "host/sandbox.h"
 #include "store/template_settings.h"
 
-#define STEP_PREFIX "step-"
-
 enum {
-    STEPS_KEPT_MAX = 64,
-    STEP_NAME_HASH = 32, /* digits of it in the name of a template */
     STEP_TEXT_MAX = 512,
-    READY_TRIES = 300,
-    READY_PAUSE_US = 200 * 1000,
+    READY_PAUSE_US = 100 * 1000,
 };
-
-/* --- what is kept ------------------------------------------------------------------------------
- */
-
-static void step_template(const char *hash, char into[TEMPLATE_NAME_MAX + 1])
-{
-    (void)snprintf(into, TEMPLATE_NAME_MAX + 1, STEP_PREFIX "%.*s", STEP_NAME_HASH, hash);
-}
-
-/* hash becomes that of itself and the text behind it. */
-static void hash_add(char hash[BUILD_HASH_BYTES], const char *text)
-{
-    cleanup_free char *both = xasprintf("%s\n%s", hash, text);
-    unsigned char digest[EVP_MAX_MD_SIZE];
-    unsigned len = 0;
-
-    (void)EVP_Digest(both, strlen(both), digest, &len, EVP_sha256(), NULL);
-    for (size_t i = 0; i < len && 2 * i + 2 < BUILD_HASH_BYTES; i++)
-        (void)snprintf(hash + 2 * i, 3, "%02x", digest[i]);
-}
-
-static void hash_add_step(char hash[BUILD_HASH_BYTES], const json_t *step)
-{
-    cleanup_json json_t *known =
-        json_pack("{s:O?, s:O?, s:O?}", "type", json_object_get(step, "type"), "args",
-                  json_object_get(step, "args"), "filesHash", json_object_get(step, "filesHash"));
-    char *text = json_dumps(known, JSON_COMPACT | JSON_SORT_KEYS);
-
-    hash_add(hash, text ? text : "");
-    free(text);
-}
-
-/* A template that was removed and made anew is another origin. */
-static int hash_origin(struct build *build, struct err *err)
-{
-    cleanup_free struct template_info *infos = NULL;
-    size_t count = 0;
-    int r = template_list(host_store(build->host), &infos, &count, err);
-
-    for (size_t i = 0; r == 0 && i < count; i++) {
-        if (strcmp(infos[i].name, build->from) == 0) {
-            cleanup_free char *text =
-                xasprintf("%s %lld", build->from, (long long)infos[i].created_at);
-
-            hash_add(build->hash, text);
-            return 0;
-        }
-    }
-    return r < 0 ? r : err_set(err, ERR_NOT_FOUND, "no template '%s'", build->from);
-}
-
-static bool template_is_there(struct build *build, const char *name)
-{
-    struct template *template = NULL;
-    struct err ignored;
-
-    if (template_open(host_store(build->host), name, &template, &ignored) < 0)
-        return false;
-    template_close(template);
-    return true;
-}
-
-/* How many steps need not be run; the sandbox is then made from what they left. */
-static size_t steps_kept(struct build *build)
-{
-    char hash[BUILD_HASH_BYTES], name[TEMPLATE_NAME_MAX + 1];
-    size_t kept = 0, i;
-    json_t *step;
-
-    memcpy(hash, build->hash, sizeof(hash));
-    json_array_foreach(build->steps, i, step)
-    {
-        if (build->is_forced || json_is_true(json_object_get(step, "force")))
-            break;
-        hash_add_step(hash, step);
-        step_template(hash, name);
-        if (!build_step_writes(step) || !template_is_there(build, name))
-            continue;
-        kept = i + 1;
-        memcpy(build->origin, name, sizeof(name));
-    }
-    return kept;
-}
 
 /* --- the log -----------------------------------------------------------------------------------
  */
+
+/* Needs the lock. */
+static bool log_is_full(const struct build *build)
+{
+    return json_array_size(build->logs) >= BUILD_LOGS_MAX ||
+           build->log_bytes >= BUILD_LOGS_BYTES_MAX;
+}
+
+/* Needs the lock. */
+static void log_append(struct build *build, const char *level, const char *line)
+{
+    build->log_bytes += strlen(line);
+    (void)json_array_append_new(build->logs,
+                                json_pack("{s:o, s:s, s:o, s:o}", "timestamp",
+                                          json_time(clock_wall_ms()), "level", level, "message",
+                                          json_text(line), "step", json_string(build->state.step)));
+}
 
 void build_log(struct build *build, const char *level, const char *text, size_t len)
 {
@@ -126,11 +52,21 @@ void build_log(struct build *build, const char *level, const char *text, size_t 
         xasprintf("%.*s", (int)(len < BUILD_LOG_BYTES_MAX ? len : BUILD_LOG_BYTES_MAX), text);
 
     (void)pthread_mutex_lock(&build->lock);
-    if (json_array_size(build->logs) < BUILD_LOGS_MAX)
-        (void)json_array_append_new(build->logs, json_pack("{s:o, s:s, s:o, s:o}", "timestamp",
-                                                           json_time(clock_wall_ms()), "level",
-                                                           level, "message", json_text(line),
-                                                           "step", json_string(build->state.step)));
+    if (log_is_full(build)) {
+        (void)pthread_mutex_unlock(&build->lock);
+        return;
+    }
+    log_append(build, level, line);
+    if (log_is_full(build))
+        log_append(build, "warn", "the log is full: what comes now is left out");
+    (void)pthread_mutex_unlock(&build->lock);
+}
+
+/* What has become of it is told in any case. */
+static void log_end(struct build *build, const char *level, const char *text)
+{
+    (void)pthread_mutex_lock(&build->lock);
+    log_append(build, level, text);
     (void)pthread_mutex_unlock(&build->lock);
 }
 
@@ -205,11 +141,15 @@ static void set_process(struct build *build, struct process *process)
     (void)pthread_mutex_unlock(&build->lock);
 }
 
-static int explain(const struct build_command *command, const struct process_end *end,
-                   struct err *err)
+static int explain(const struct build *build, const struct build_command *command,
+                   const struct process_end *end, struct err *err)
 {
     const char *what = command->args ? "the step's own command" : command->text;
 
+    if (end->outcome == OUTCOME_TIMED_OUT)
+        return err_set(err, ERR_DEADLINE,
+                       "failed to run command '%.60s': the build took longer than %llu s", what,
+                       (unsigned long long)build->limit_ms / 1000);
     if (end->outcome == OUTCOME_NOT_STARTED && end->obstacle == OBSTACLE_USER)
         return err_set(err, ERR_INVALID,
                        "failed to run command '%.60s': command failed: unauthenticated: invalid "
@@ -262,6 +202,14 @@ static void free_words(char ***words)
     free(*words);
 }
 
+/* At least one: none would be no limit. */
+static uint64_t ms_until(uint64_t end_ms)
+{
+    uint64_t now = clock_ms();
+
+    return now < end_ms ? end_ms - now : 1;
+}
+
 static int start(struct build *build, const struct build_command *command, struct process **ret,
                  struct err *err)
 {
@@ -278,6 +226,8 @@ static int start(struct build *build, const struct build_command *command, struc
         .is_detached = command->is_detached,
     };
 
+    if (!command->is_detached)
+        spec.timeout_ms = ms_until(command->until_ms ? command->until_ms : build->end_ms);
     for (size_t i = 0; command->args && command->args[i] && i < 10; i++)
         args[5 + i] = command->args[i];
     return sandbox_exec(build->sandbox, &spec, ret, err);
@@ -316,7 +266,8 @@ int build_run(struct build *build, const struct build_command *command, struct e
         *command->ret_code = end.exit_code;
         return 0;
     }
-    return end.outcome == OUTCOME_EXITED && end.exit_code == 0 ? 0 : explain(command, &end, err);
+    return end.outcome == OUTCOME_EXITED && end.exit_code == 0 ? 0
+                                                               : explain(build, command, &end, err);
 }
 
 /* --- the build ---------------------------------------------------------------------------------
@@ -332,46 +283,9 @@ static void set_step(struct build *build, size_t step)
     (void)pthread_mutex_unlock(&build->lock);
 }
 
-/* Removes the oldest of what steps have left, beyond so many; but not what others stand on. */
-static void prune_steps(struct build *build)
-{
-    cleanup_free struct template_info *infos = NULL;
-    size_t count = 0, kept = 0;
-    struct err ignored;
-
-    if (template_list(host_store(build->host), &infos, &count, &ignored) < 0)
-        return;
-    for (size_t i = 0; i < count; i++)
-        kept += strncmp(infos[i].name, STEP_PREFIX, strlen(STEP_PREFIX)) == 0;
-    for (; kept > STEPS_KEPT_MAX; kept--) {
-        struct template_info *oldest = NULL;
-
-        for (size_t i = 0; i < count; i++)
-            if (strncmp(infos[i].name, STEP_PREFIX, strlen(STEP_PREFIX)) == 0 &&
-                (!oldest || infos[i].created_at < oldest->created_at))
-                oldest = &infos[i];
-        if (!oldest)
-            return;
-        (void)host_remove_template(build->host, oldest->name, &ignored);
-        oldest->name[0] = '\0';
-    }
-}
-
-/* That a template with this hash is there already is no trouble: somebody else was faster. */
-static void keep_step(struct build *build)
-{
-    char name[TEMPLATE_NAME_MAX + 1];
-    struct template_info info;
-    struct err ignored;
-
-    step_template(build->hash, name);
-    (void)sandbox_commit(build->sandbox, name, &info, &ignored);
-    prune_steps(build);
-}
-
 static int run_steps(struct build *build, struct err *err)
 {
-    size_t kept = steps_kept(build), count = json_array_size(build->steps), i;
+    size_t kept = build_steps_kept(build), count = json_array_size(build->steps), i;
     char text[STEP_TEXT_MAX], line[STEP_TEXT_MAX + 64];
     json_t *step;
 
@@ -384,14 +298,15 @@ static int run_steps(struct build *build, struct err *err)
         (void)snprintf(line, sizeof(line), "[builder %zu/%zu] %s%s", i + 1, count,
                        i < kept ? "CACHED " : "", text);
         log_text(build, line);
-        hash_add_step(build->hash, step);
+        build_hash_step(build->hash, step);
+        build->is_forced = build->is_forced || json_is_true(json_object_get(step, "force"));
         if (i >= kept)
             r = build_step_run(build, step, err);
         if (r < 0)
             return r;
         build_step_apply(build, step);
         if (i >= kept && build_step_writes(step))
-            keep_step(build);
+            build_keep_step(build);
     }
     set_step(build, count + 1);
     return 0;
@@ -415,16 +330,19 @@ static int try_start(struct build *build, struct err *err)
                                       .user = build->user,
                                       .cwd = build->workdir,
                                       .input_fd = -1,
-                                      .ret_code = &code };
+                                      .ret_code = &code,
+                                      .until_ms = clock_ms() + build->ready_ms };
     if (r < 0 || !*build->ready_command)
         return r;
-    for (int i = 0; i < READY_TRIES; i++) {
+    while (clock_ms() < command.until_ms) {
         r = build_run(build, &command, err);
         if (r < 0 || code == 0)
             return r;
         (void)usleep(READY_PAUSE_US);
     }
-    return err_set(err, ERR_DEADLINE, "the start command was not ready in time");
+    return err_set(err, ERR_DEADLINE,
+                   "the start command was not ready in %llu s: '%.100s' has not succeeded",
+                   (unsigned long long)build->ready_ms / 1000, build->ready_command);
 }
 
 static int publish(struct build *build, struct err *err)
@@ -452,7 +370,8 @@ static int publish(struct build *build, struct err *err)
 
 static int build_all(struct build *build, struct err *err)
 {
-    int r = hash_origin(build, err);
+    struct err ignored;
+    int r = build_hash_origin(build, err);
 
     if (r == 0)
         r = run_steps(build, err);
@@ -462,7 +381,14 @@ static int build_all(struct build *build, struct err *err)
         r = try_start(build, err);
     if (r == 0)
         r = cancelled(build, err);
-    return r == 0 ? publish(build, err) : r;
+    if (r == 0)
+        r = publish(build, err);
+    /* Who cancels removes what there is by then; what came later nobody else knows of. */
+    if (r == 0 && cancelled(build, err) < 0) {
+        (void)host_remove_template(build->host, build->name, &ignored);
+        return -ECANCELED;
+    }
+    return r;
 }
 
 int build_sweep(struct host *host, struct err *err)
@@ -483,24 +409,47 @@ int build_sweep(struct host *host, struct err *err)
     return r;
 }
 
-static void *build_thread(void *context)
+static void set_status(struct build *build, enum build_status status, const struct err *err)
 {
-    struct build *build = context;
-    struct err err = { 0 }, ignored;
-    int r = build_all(build, &err);
+    (void)pthread_mutex_lock(&build->lock);
+    build->state.status = status;
+    build->state.err = *err;
+    (void)pthread_mutex_unlock(&build->lock);
+}
 
+/* Its turn has come. */
+static int build_in_turn(struct build *build, struct err *err)
+{
+    struct err ignored;
+    int r;
+
+    set_status(build, BUILD_RUNS, err);
+    build->end_ms = clock_ms() + build->limit_ms;
+    r = build_all(build, err);
     if (build->sandbox) {
         (void)sandbox_destroy(build->sandbox, &ignored);
         sandbox_unref(build->sandbox);
     }
+    return r;
+}
+
+static void *build_thread(void *context)
+{
+    struct build *build = context;
+    struct err err = { 0 };
+    int r;
+
+    if (build_queue_enter(build->queue, &build->is_cancelled)) {
+        r = build_in_turn(build, &err);
+        build_queue_leave(build->queue);
+    } else {
+        r = cancelled(build, &err);
+    }
     if (r < 0)
-        build_log(build, "error", err.msg, strlen(err.msg));
+        log_end(build, "error", err.msg);
     else
-        log_text(build, "the template is ready");
-    (void)pthread_mutex_lock(&build->lock);
-    build->state.status = r < 0 ? BUILD_HAS_FAILED : BUILD_IS_READY;
-    build->state.err = err;
-    (void)pthread_mutex_unlock(&build->lock);
+        log_end(build, "info", "the template is ready");
+    set_status(build, r < 0 ? BUILD_HAS_FAILED : BUILD_IS_READY, &err);
     return NULL;
 }
 
@@ -573,6 +522,9 @@ int build_start(struct host *host, const struct build_spec *spec, struct build *
     build->files = xstrdup(spec->files);
     build->steps = spec->steps ? json_deep_copy(spec->steps) : json_array();
     build->is_forced = spec->is_forced;
+    build->queue = spec->queue;
+    build->limit_ms = spec->limit_ms;
+    build->ready_ms = spec->ready_ms;
     (void)snprintf(build->from, sizeof(build->from), "%s", spec->from);
     (void)snprintf(build->origin, sizeof(build->origin), "%s", spec->from);
     (void)snprintf(build->name, sizeof(build->name), "%s", spec->name);
@@ -581,6 +533,8 @@ int build_start(struct host *host, const struct build_spec *spec, struct build *
         r = settings_take(build, spec, err);
     if (r < 0)
         return r;
+    if (spec->notice)
+        log_text(build, spec->notice);
     r = pthread_create(&build->thread, NULL, build_thread, build);
     if (r != 0)
         return err_sys(err, -r, "start the build");
@@ -613,6 +567,7 @@ void build_cancel(struct build *build)
     if (build->process)
         process_kill(build->process, KILLER_USER);
     (void)pthread_mutex_unlock(&build->lock);
+    build_queue_wake(build->queue);
 }
 
 void build_free(struct build *build)

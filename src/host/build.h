@@ -11,11 +11,17 @@
 #include "base/err.h"
 
 struct build;
+struct build_queue;
 struct host;
 
-enum { BUILD_LOGS_MAX = 10000, BUILD_LOG_BYTES_MAX = 4096, BUILD_STEPS_MAX = 256 };
+enum {
+    BUILD_LOGS_MAX = 10000,
+    BUILD_LOG_BYTES_MAX = 4096,     /* of one line */
+    BUILD_LOGS_BYTES_MAX = 4 << 20, /* of all */
+    BUILD_STEPS_MAX = 256,
+};
 
-enum build_status { BUILD_RUNS, BUILD_IS_READY, BUILD_HAS_FAILED };
+enum build_status { BUILD_WAITS, BUILD_RUNS, BUILD_IS_READY, BUILD_HAS_FAILED };
 
 struct build_spec {
     const char *from;    /* a template's name */
@@ -24,8 +30,12 @@ struct build_spec {
     const char *start_command, *ready_command; /* "": as of the template it is made from */
     unsigned cpus; /* of sandboxes made from it; 0: as above. So is the memory. */
     uint64_t memory_bytes;
-    bool is_forced;    /* steps are run although they have been run before */
-    const char *files; /* absolute: where HASH.tar.gz of COPY is */
+    bool is_forced;            /* steps are run although they have been run before */
+    const char *files;         /* absolute: where HASH.tar.gz of COPY is */
+    const char *notice;        /* the first line of the log; NULL: none */
+    struct build_queue *queue; /* lives longer than the build */
+    uint64_t limit_ms;         /* for all of it, from its turn on */
+    uint64_t ready_ms;         /* for the start command to be ready */
 };
 
 struct build_state {
@@ -49,7 +59,7 @@ void build_get(struct build *build, struct build_state *ret);
  * [{"timestamp", "level", "message", "step"}]. */
 json_t *build_logs(struct build *build, size_t offset, size_t limit);
 
-/* It fails soon. */
+/* It fails soon, and leaves no template. */
 void build_cancel(struct build *build);
 
 /* Waits for the end. Accepts NULL. */

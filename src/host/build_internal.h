@@ -22,6 +22,8 @@ struct build {
     char *files;
     json_t *steps;
     bool is_forced;
+    struct build_queue *queue;
+    uint64_t limit_ms, ready_ms, end_ms; /* end_ms by clock_ms() */
     char hash[BUILD_HASH_BYTES]; /* of what the sandbox is: its origin and the steps so far */
     struct sandbox *sandbox;     /* NULL: not needed yet */
     char origin[TEMPLATE_NAME_MAX + 1]; /* what it is to be made from */
@@ -34,6 +36,7 @@ struct build {
     struct build_state state;
     struct process *process; /* that a cancel has to end */
     json_t *logs;
+    size_t log_bytes;
 };
 
 /* One line for whoever follows. */
@@ -48,8 +51,9 @@ struct build_command {
     const char *text;
     char *const *args; /* "$1" and so on; NULL: none */
     const char *user, *cwd;
-    int input_fd;     /* -1: none */
-    bool is_detached; /* goes on by itself */
+    int input_fd;      /* -1: none */
+    bool is_detached;  /* goes on by itself */
+    uint64_t until_ms; /* by clock_ms(), when before the end of the build; 0: that */
     int *ret_code;
 };
 int build_run(struct build *build, const struct build_command *command, struct err *err);
@@ -67,3 +71,15 @@ void build_step_apply(struct build *build, const json_t *step);
 
 /* In one line. */
 void build_step_describe(const json_t *step, char *into, size_t size);
+
+/* build_cache.c: begins the hash with the template that the build is made from. */
+int build_hash_origin(struct build *build, struct err *err);
+
+/* hash becomes that of itself and the step behind it. */
+void build_hash_step(char hash[BUILD_HASH_BYTES], const json_t *step);
+
+/* How many steps need not be run; the sandbox is then made from what they left. */
+size_t build_steps_kept(struct build *build);
+
+/* Keeps what the sandbox is after a step, and of all steps only the newest. */
+void build_keep_step(struct build *build);

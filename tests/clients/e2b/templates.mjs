@@ -76,25 +76,38 @@ await claim("a_template_is_built_upon_another", async () => {
 });
 
 await claim("the_images_people_start_from_are_the_local_root", async () => {
-  for (const template of [builder().fromUbuntuImage("22.04"), builder().fromDebianImage(), builder().fromImage("ubuntu:22.04"),
+  for (const template of [builder().fromUbuntuImage("22.04"), builder().fromDebianImage(), builder().fromPythonImage("3.12"),
+    builder().fromImage("docker.io/library/ubuntu:22.04"),
     builder().fromDockerfile("FROM e2bdev/base\nENV A=b\nRUN echo $A > /tmp/made\nWORKDIR /tmp\nUSER user\n")]) {
-    const { name } = await build(template.runCmd("echo ok > /tmp/ok"));
+    const { fromImage } = JSON.parse(await Template.toJSON(template));
+    const { name, logs } = await build(template.runCmd("echo ok > /tmp/ok"));
+    const said = logs.map((each) => each.message).find((each) => each.startsWith("image "));
+    assert.equal(said, `image '${fromImage}' is not fetched: the template 'base' is used instead`);
     const box = await sandbox({ template: name });
     assert.equal(await stdout(box, "cat /tmp/ok"), "ok\n");
     await box.kill();
   }
 });
 
+await claim("an_image_with_the_name_of_a_template_is_that", async () => {
+  const { name } = await build(builder().fromTemplate("base").runCmd("echo mine > /tmp/mine"));
+  const { name: above, text } = await build(builder().fromImage(name).runCmd("cat /tmp/mine > /tmp/seen"));
+  assert.doesNotMatch(text, /not fetched/);
+  const box = await sandbox({ template: above });
+  assert.equal(await stdout(box, "cat /tmp/seen"), "mine\n");
+});
+
 await claim("images_that_are_not_here_are_refused_by_name", async () => {
   const credentials = { username: "u", password: "secret" };
   const elsewhere = [builder().fromFedoraImage(), builder().fromAlpineImage(), builder().fromArchImage(), builder().fromNodeImage(),
-    builder().fromBunImage(), builder().fromPythonImage(), builder().fromImage("registry.invalid/none:1", credentials),
+    builder().fromBunImage(), builder().fromImage("registry.invalid/none:1", credentials),
     builder().fromAWSRegistry("registry.invalid/aws:1", { accessKeyId: "a", secretAccessKey: "b", region: "c" }),
     builder().fromGCPRegistry("registry.invalid/gcp:1", { serviceAccountJSON: {} })];
   for (const template of elsewhere) {
     const { fromImage } = JSON.parse(await Template.toJSON(template));
     const { error } = await fails(template.runCmd("true"));
     assert.ok(error.message.includes(fromImage), error.message);
+    assert.match(error.message, /holt template import/);
     assert.ok(!error.message.includes("secret"));
   }
   await fails(builder().fromTemplate("no-such-template").runCmd("true"), /no-such-template/);
