@@ -67,7 +67,7 @@ static int tags_count_check(const json_t *template, struct err *err)
 {
     if (json_object_size(json_object_get(template, "tags")) <= E2B_TAGS_MAX)
         return 0;
-    return err_set(err, ERR_EXHAUSTED, "a template has at most %d tags", E2B_TAGS_MAX);
+    return err_set(err, ERR_INVALID, "a template has at most %d tags", E2B_TAGS_MAX);
 }
 
 /* What is asked of a template's tags. */

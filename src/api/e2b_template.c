@@ -107,7 +107,7 @@ static int build_add(json_t *template, void *context, struct err *err)
 
     if (json_object_size(json_object_get(template, "tags")) + json_array_size(begun->tags) >
         E2B_TAGS_MAX)
-        return err_set(err, ERR_EXHAUSTED, "a template has at most %d tags", E2B_TAGS_MAX);
+        return err_set(err, ERR_INVALID, "a template has at most %d tags", E2B_TAGS_MAX);
     build = json_pack("{s:s, s:O, s:o}", "status", "waiting", "tags", begun->tags, "createdAt",
                       json_time(clock_wall_ms()));
     (void)json_object_set_new(json_object_get(template, "builds"), begun->build, build);
@@ -342,13 +342,33 @@ static json_t *builds_json(const json_t *template)
     return list_of;
 }
 
+/* One that no client has built. */
+static enum MHD_Result get_local(struct e2b_request *request)
+{
+    cleanup_free struct template_info *infos = NULL;
+    struct err err = { 0 };
+    size_t count = 0;
+    json_t *body;
+
+    if (template_list(host_store(request->host), &infos, &count, &err) < 0)
+        return e2b_reply_err(request, &err);
+    for (size_t i = 0; i < count; i++) {
+        if (is_behind(infos[i].name) || strcmp(infos[i].name, request->params[0]) != 0)
+            continue;
+        body = local_json(&infos[i]);
+        (void)json_object_set_new(body, "builds", json_array());
+        return e2b_reply_json(request, MHD_HTTP_OK, body);
+    }
+    return not_found(request);
+}
+
 static enum MHD_Result get(struct e2b_request *request)
 {
     cleanup_json json_t *template = e2b_builds_find(builds_of(request), request->params[0]);
     json_t *body;
 
     if (!template)
-        return not_found(request);
+        return get_local(request);
     body = template_json(template);
     (void)json_object_set_new(body, "builds", builds_json(template));
     return e2b_reply_json(request, MHD_HTTP_OK, body);

@@ -144,7 +144,7 @@ static void set_process(struct build *build, struct process *process)
 static int explain(const struct build *build, const struct build_command *command,
                    const struct process_end *end, struct err *err)
 {
-    const char *what = command->args ? "the step's own command" : command->text;
+    const char *what = command->what ? command->what : command->text;
 
     if (end->outcome == OUTCOME_TIMED_OUT)
         return err_set(err, ERR_DEADLINE,
@@ -479,7 +479,7 @@ static int steps_check(const json_t *steps, struct err *err)
     size_t i;
 
     if (json_array_size(steps) > BUILD_STEPS_MAX)
-        return err_set(err, ERR_EXHAUSTED, "there are more than %d steps", BUILD_STEPS_MAX);
+        return err_set(err, ERR_INVALID, "there are more than %d steps", BUILD_STEPS_MAX);
     json_array_foreach(steps, i, step)
     {
         int r = build_step_check(step, err);

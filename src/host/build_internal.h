@@ -49,6 +49,7 @@ int build_need_sandbox(struct build *build, struct err *err);
  * An exit code other than 0 is an error, unless ret_code takes it. */
 struct build_command {
     const char *text;
+    const char *what;  /* it is called if it fails; NULL: by its text */
     char *const *args; /* "$1" and so on; NULL: none */
     const char *user, *cwd;
     int input_fd;      /* -1: none */

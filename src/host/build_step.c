@@ -104,8 +104,10 @@ static int run_copy(struct build *build, const json_t *step, struct err *err)
 
     if (fd < 0)
         return err_set(err, ERR_NOT_FOUND, "the files of '%.100s' were not uploaded", source);
-    return build_run(
-        build, &(struct build_command){ .text = copy_script, .args = args, .input_fd = fd }, err);
+    return build_run(build,
+                     &(struct build_command){
+                         .text = copy_script, .what = "COPY", .args = args, .input_fd = fd },
+                     err);
 }
 
 static void apply_env(struct build *build, const json_t *step)
@@ -127,9 +129,10 @@ static int run_workdir(struct build *build, const json_t *step, struct err *err)
     cleanup_free char *path = workdir_of(build, step), *owner = xstrdup(build->user);
     char *const args[] = { path, owner, NULL };
 
-    return build_run(
-        build, &(struct build_command){ .text = workdir_script, .args = args, .input_fd = -1 },
-        err);
+    return build_run(build,
+                     &(struct build_command){
+                         .text = workdir_script, .what = "WORKDIR", .args = args, .input_fd = -1 },
+                     err);
 }
 
 static void apply_workdir(struct build *build, const json_t *step)
