@@ -42,8 +42,9 @@ struct e2b_builds {
     struct build_queue *queue;
     char *files;
     char secret[2 * E2B_ID_BYTES];
-    pthread_mutex_t lock; /* over the entries, and over changes to the shelf's templates by them */
+    pthread_mutex_t lock; /* over what follows, and over changes to the shelf's templates */
     struct entry *entries;
+    bool is_closing;
 };
 
 void e2b_build_template(const char *id, char into[TEMPLATE_NAME_MAX + 1])
@@ -108,8 +109,8 @@ static void outcome_note(json_t *template, const char *id, const struct build_st
     (void)json_object_set_new(template, "updatedAt", json_time(clock_wall_ms()));
 }
 
-/* Who reads the shelf settles first, so that nobody has to wait for the end of a build. Needs the
- * lock. */
+/* Puts on the shelf what has become of builds. That some fail because the daemon ends is for the
+ * next one to say. Needs the lock. */
 static void settle(struct e2b_builds *builds)
 {
     for (struct entry *entry = builds->entries; entry; entry = entry->next) {
@@ -117,16 +118,28 @@ static void settle(struct e2b_builds *builds)
         struct build_state state;
         struct err ignored;
 
+        if (entry->is_settled)
+            continue;
         build_get(entry->build, &state);
-        if (entry->is_settled || state.status == BUILD_RUNS || state.status == BUILD_WAITS)
+        if (state.status == BUILD_RUNS || state.status == BUILD_WAITS)
             continue;
         entry->is_settled = true;
         template = e2b_shelf_find(builds->shelf, SHELF_TEMPLATES, "id", entry->template_id);
-        if (!template)
+        if (!template || (builds->is_closing && state.status == BUILD_HAS_FAILED))
             continue;
         outcome_note(template, entry->id, &state);
         (void)e2b_shelf_put(builds->shelf, SHELF_TEMPLATES, template, NULL, &ignored);
     }
+}
+
+/* Called by a build's thread. */
+static void on_ended(void *context)
+{
+    struct e2b_builds *builds = context;
+
+    (void)pthread_mutex_lock(&builds->lock);
+    settle(builds);
+    (void)pthread_mutex_unlock(&builds->lock);
 }
 
 /* Needs the lock. */
@@ -263,10 +276,23 @@ static void sweep(struct e2b_builds *builds)
 /* --- builds that go on -------------------------------------------------------------------------
  */
 
-/* Drops the oldest of those that are over, beyond so many. Needs the lock. */
-static void entries_trim(struct e2b_builds *builds)
+/* Waits for their threads, which may need the lock. */
+static void entries_free(struct entry *entries)
 {
-    struct entry **slot = &builds->entries;
+    for (struct entry *entry = entries; entry; entry = entry->next)
+        build_free(entry->build);
+    while (entries) {
+        struct entry *entry = entries;
+
+        entries = entry->next;
+        free(entry);
+    }
+}
+
+/* Takes out the oldest of those that are over, beyond so many. Needs the lock. */
+static struct entry *entries_trim(struct e2b_builds *builds)
+{
+    struct entry **slot = &builds->entries, *surplus = NULL;
 
     for (size_t count = 0; *slot; count++) {
         struct entry *entry = *slot;
@@ -276,9 +302,10 @@ static void entries_trim(struct e2b_builds *builds)
             continue;
         }
         *slot = entry->next;
-        build_free(entry->build);
-        free(entry);
+        entry->next = surplus;
+        surplus = entry;
     }
+    return surplus;
 }
 
 /* Needs the lock. */
@@ -306,6 +333,8 @@ static int begin(struct e2b_builds *builds, json_t *template, const char *id,
     if (running(builds) >= E2B_BUILDS_MAX)
         return err_set(err, ERR_EXHAUSTED, "%d builds go on or wait already", E2B_BUILDS_MAX);
     spec->queue = builds->queue;
+    spec->ended = on_ended;
+    spec->context = builds;
     spec->limit_ms = LIMIT_MS;
     spec->ready_ms = READY_MS;
     spec->cpus = (unsigned)json_integer_value(json_object_get(build, "cpuCount"));
@@ -330,6 +359,7 @@ int e2b_builds_begin(struct e2b_builds *builds, const char *template_id, const c
 {
     cleanup_json json_t *template = NULL;
     char name[TEMPLATE_NAME_MAX + 1];
+    struct entry *surplus;
     int r;
 
     e2b_build_template(id, name);
@@ -337,11 +367,12 @@ int e2b_builds_begin(struct e2b_builds *builds, const char *template_id, const c
     spec->files = builds->files;
     (void)pthread_mutex_lock(&builds->lock);
     settle(builds);
-    entries_trim(builds);
+    surplus = entries_trim(builds);
     template = e2b_shelf_find(builds->shelf, SHELF_TEMPLATES, "id", template_id);
     r = template ? begin(builds, template, id, spec, err)
                  : err_set(err, ERR_NOT_FOUND, "template '%.40s' not found", template_id);
     (void)pthread_mutex_unlock(&builds->lock);
+    entries_free(surplus);
     sweep(builds);
     return r;
 }
@@ -441,15 +472,12 @@ void e2b_builds_close(struct e2b_builds *builds)
 {
     if (!builds)
         return;
+    (void)pthread_mutex_lock(&builds->lock);
+    builds->is_closing = true;
     for (struct entry *entry = builds->entries; entry; entry = entry->next)
         build_cancel(entry->build);
-    while (builds->entries) {
-        struct entry *entry = builds->entries;
-
-        builds->entries = entry->next;
-        build_free(entry->build);
-        free(entry);
-    }
+    (void)pthread_mutex_unlock(&builds->lock);
+    entries_free(builds->entries);
     (void)pthread_mutex_destroy(&builds->lock);
     build_queue_free(builds->queue);
     free(builds->files);

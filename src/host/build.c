@@ -450,6 +450,8 @@ static void *build_thread(void *context)
     else
         log_end(build, "info", "the template is ready");
     set_status(build, r < 0 ? BUILD_HAS_FAILED : BUILD_IS_READY, &err);
+    if (build->ended)
+        build->ended(build->context);
     return NULL;
 }
 
@@ -523,6 +525,8 @@ int build_start(struct host *host, const struct build_spec *spec, struct build *
     build->steps = spec->steps ? json_deep_copy(spec->steps) : json_array();
     build->is_forced = spec->is_forced;
     build->queue = spec->queue;
+    build->ended = spec->ended;
+    build->context = spec->context;
     build->limit_ms = spec->limit_ms;
     build->ready_ms = spec->ready_ms;
     (void)snprintf(build->from, sizeof(build->from), "%s", spec->from);

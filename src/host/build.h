@@ -34,8 +34,11 @@ struct build_spec {
     const char *files;         /* absolute: where HASH.tar.gz of COPY is */
     const char *notice;        /* the first line of the log; NULL: none */
     struct build_queue *queue; /* lives longer than the build */
-    uint64_t limit_ms;         /* for all of it, from its turn on */
-    uint64_t ready_ms;         /* for the start command to be ready */
+    /* Called at the end by the build's own thread, when build_get knows it; may be NULL. */
+    void (*ended)(void *context);
+    void *context;
+    uint64_t limit_ms; /* for all of it, from its turn on */
+    uint64_t ready_ms; /* for the start command to be ready */
 };
 
 struct build_state {

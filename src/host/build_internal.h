@@ -23,6 +23,8 @@ struct build {
     json_t *steps;
     bool is_forced;
     struct build_queue *queue;
+    void (*ended)(void *context);
+    void *context;
     uint64_t limit_ms, ready_ms, end_ms; /* end_ms by clock_ms() */
     char hash[BUILD_HASH_BYTES]; /* of what the sandbox is: its origin and the steps so far */
     struct sandbox *sandbox;     /* NULL: not needed yet */
