@@ -52,6 +52,16 @@ void e2b_build_template(const char *id, char into[TEMPLATE_NAME_MAX + 1])
     (void)snprintf(into, TEMPLATE_NAME_MAX + 1, TEMPLATE_PREFIX "%.40s", id);
 }
 
+const char *e2b_build_of(const char *template)
+{
+    const char *id = template + strlen(TEMPLATE_PREFIX);
+
+    if (strncmp(template, TEMPLATE_PREFIX, strlen(TEMPLATE_PREFIX)) != 0 ||
+        strlen(id) != E2B_ID_BYTES - 1 || strspn(id, "0123456789abcdef") != E2B_ID_BYTES - 1)
+        return NULL;
+    return id;
+}
+
 int e2b_id_new(char into[E2B_ID_BYTES], struct err *err)
 {
     unsigned char bytes[E2B_ID_BYTES / 2];
@@ -260,17 +270,19 @@ static void sweep(struct e2b_builds *builds)
 {
     cleanup_free struct template_info *infos = NULL;
     cleanup_json json_t *templates = NULL;
-    size_t count = 0, prefix = strlen(TEMPLATE_PREFIX);
     struct err ignored;
+    size_t count = 0;
 
     /* In this order: what is made meanwhile is on the shelf, but not in the list. */
     if (template_list(host_store(builds->host), &infos, &count, &ignored) < 0)
         return;
     templates = e2b_builds_list(builds);
-    for (size_t i = 0; i < count; i++)
-        if (strncmp(infos[i].name, TEMPLATE_PREFIX, prefix) == 0 &&
-            !is_known(templates, infos[i].name + prefix))
+    for (size_t i = 0; i < count; i++) {
+        const char *id = e2b_build_of(infos[i].name);
+
+        if (id && !is_known(templates, id))
             (void)host_remove_template(builds->host, infos[i].name, &ignored);
+    }
 }
 
 /* --- builds that go on -------------------------------------------------------------------------

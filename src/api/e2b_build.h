@@ -71,3 +71,6 @@ void e2b_builds_ticket(const struct e2b_builds *builds, const char *hash, char i
 
 /* The name of Holt's own template with a build's files. */
 void e2b_build_template(const char *id, char into[TEMPLATE_NAME_MAX + 1]);
+
+/* The build whose files such a template has, by its name, or NULL: it is somebody's own. */
+const char *e2b_build_of(const char *template);

@@ -290,8 +290,7 @@ static json_t *template_json(const json_t *template)
 /* Those that are Holt's own doing behind a build or a snapshot have another name here. */
 static bool is_behind(const char *name)
 {
-    return strncmp(name, "build-", 6) == 0 || strncmp(name, "step-", 5) == 0 ||
-           strncmp(name, "snapshot-", 9) == 0;
+    return e2b_build_of(name) || build_is_step(name) || strncmp(name, "snapshot-", 9) == 0;
 }
 
 static json_t *local_json(const struct template_info *info)

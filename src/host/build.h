@@ -56,6 +56,9 @@ int build_start(struct host *host, const struct build_spec *spec, struct build *
  */
 int build_sweep(struct host *host, struct err *err);
 
+/* Whether a template is what a step of a build has left, by its name. */
+bool build_is_step(const char *template);
+
 void build_get(struct build *build, struct build_state *ret);
 
 /* Log entries from the offset-th on, at most so many:

@@ -33,6 +33,15 @@ static void step_template(const char *hash, int version, char into[TEMPLATE_NAME
                        version);
 }
 
+bool build_is_step(const char *template)
+{
+    size_t prefix = strlen(STEP_PREFIX);
+
+    return strncmp(template, STEP_PREFIX, prefix) == 0 &&
+           strspn(template + prefix, "0123456789abcdef") == STEP_NAME_HASH &&
+           (template[prefix + STEP_NAME_HASH] == '\0' || template[prefix + STEP_NAME_HASH] == '.');
+}
+
 /* hash becomes that of itself and the text behind it. */
 static void hash_add(char hash[BUILD_HASH_BYTES], const char *text)
 {
@@ -129,12 +138,12 @@ static void prune_steps(struct build *build)
     if (template_list(host_store(build->host), &infos, &count, &ignored) < 0)
         return;
     for (size_t i = 0; i < count; i++)
-        kept += strncmp(infos[i].name, STEP_PREFIX, strlen(STEP_PREFIX)) == 0;
+        kept += build_is_step(infos[i].name);
     for (; kept > STEPS_KEPT_MAX; kept--) {
         struct template_info *oldest = NULL;
 
         for (size_t i = 0; i < count; i++)
-            if (strncmp(infos[i].name, STEP_PREFIX, strlen(STEP_PREFIX)) == 0 &&
+            if (build_is_step(infos[i].name) &&
                 (!oldest || infos[i].created_at < oldest->created_at))
                 oldest = &infos[i];
         if (!oldest)
