@@ -71,8 +71,8 @@ struct e2b_routes {
 /* Those of the control API and of envd; a port has one for everything. */
 extern const struct e2b_routes e2b_template_routes, e2b_tag_routes, e2b_upload_routes;
 extern const struct e2b_routes e2b_sandbox_routes, e2b_list_routes, e2b_metrics_routes,
-    e2b_log_routes, e2b_snapshot_routes, e2b_team_routes, e2b_secret_routes, e2b_volume_routes,
-    e2b_volume_content_routes, e2b_envd_routes, e2b_port_routes;
+    e2b_log_routes, e2b_snapshot_routes, e2b_fork_routes, e2b_team_routes, e2b_secret_routes,
+    e2b_volume_routes, e2b_volume_content_routes, e2b_envd_routes, e2b_port_routes;
 extern const struct e2b_routes e2b_process_routes, e2b_filesystem_routes, e2b_files_routes;
 
 /* One request. */
@@ -124,6 +124,9 @@ enum MHD_Result e2b_reply_error(struct e2b_request *request, unsigned status, co
 /* What an error of the host is to clients; about a sandbox that is not there (any more), to a
  * client of envd or a port, e2b_reply_gone. */
 enum MHD_Result e2b_reply_err(struct e2b_request *request, const struct err *err);
+
+/* The status of such an answer, of the control API. */
+unsigned e2b_status_of(const struct err *err);
 
 /* 502, by which clients know that a sandbox does not run. */
 enum MHD_Result e2b_reply_gone(struct e2b_request *request);

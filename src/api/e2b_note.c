@@ -50,3 +50,8 @@ bool e2b_note_bool(const json_t *note, const char *field)
 {
     return json_is_true(json_object_get(note, field));
 }
+
+bool e2b_note_is_open(const json_t *note)
+{
+    return json_is_false(json_object_get(note, "secure"));
+}

@@ -2,6 +2,7 @@
  * the registry. Its fields, all of which may be absent:
  *
  *   accessToken    that envd wants to see; made with the note, and never changed
+ *   secure         false: it has no such token, and envd asks for none
  *   trafficToken   that ports want to see; absent: they are public
  *   templateID     as it was asked for, and resolved
  *   alias          the name of that template
@@ -37,3 +38,6 @@ int e2b_note_write(struct sandbox *sandbox, const json_t *note, struct err *err)
 /* A field, or NULL or false where it is absent. */
 const char *e2b_note_text(const json_t *note, const char *field);
 bool e2b_note_bool(const json_t *note, const char *field);
+
+/* Whether envd lets in whoever knows the sandbox. */
+bool e2b_note_is_open(const json_t *note);

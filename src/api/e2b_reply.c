@@ -102,7 +102,7 @@ static bool is_gone(const struct err *err)
            err->cause == CAUSE_SESSION_DESTROYING || err->cause == CAUSE_INVALID_STATE;
 }
 
-static unsigned status_of(const struct err *err)
+unsigned e2b_status_of(const struct err *err)
 {
     if (err->cause == CAUSE_NO_SPACE || err->cause == CAUSE_QUOTA_EXCEEDED)
         return MHD_HTTP_INSUFFICIENT_STORAGE;
@@ -113,11 +113,22 @@ static unsigned status_of(const struct err *err)
     return err_kind_row(err->kind)->http_status;
 }
 
+/* Clients try again by themselves what they are told when to try again. */
+static void tell_when(struct e2b_request *request, unsigned status, const struct err *err)
+{
+    if ((status == MHD_HTTP_TOO_MANY_REQUESTS || status == MHD_HTTP_SERVICE_UNAVAILABLE) &&
+        err_is_retryable(err))
+        e2b_header_add(request, MHD_HTTP_HEADER_RETRY_AFTER, "1");
+}
+
 enum MHD_Result e2b_reply_err(struct e2b_request *request, const struct err *err)
 {
+    unsigned status = e2b_status_of(err);
+
     if (request->place.kind != E2B_CONTROL && is_gone(err))
         return e2b_reply_gone(request);
     if (err->kind == ERR_INTERNAL)
         log_warn("e2b: %s %s: %s", request->verb, request->path, err->msg);
-    return e2b_reply_error(request, status_of(err), "%s", err->msg);
+    tell_when(request, status, err);
+    return e2b_reply_error(request, status, "%s", err->msg);
 }

@@ -129,7 +129,7 @@ static int note_ensure(struct e2b_request *request, struct err *err)
 
     json_decref(request->note);
     request->note = e2b_note_read(request->sandbox);
-    if (!e2b_note_text(request->note, "accessToken")) {
+    if (!e2b_note_text(request->note, "accessToken") && !e2b_note_is_open(request->note)) {
         r = e2b_note_add_tokens(request->note, err);
         if (r == 0)
             r = e2b_note_write(request->sandbox, request->note, err);
@@ -161,7 +161,7 @@ static int connect_it(struct e2b_request *request, uint64_t timeout_s, bool *ret
     if (r == 0 && !with_memory)
         r = forget_memory(request->sandbox, err);
     if (r == 0)
-        r = e2b_wake(request->sandbox, request->note, timeout_s, ret_was_awake, err);
+        r = e2b_wake(request, timeout_s, ret_was_awake, err);
     if (r == 0 && *ret_was_awake)
         r = extend(request->sandbox, request->note, timeout_s, err);
     return r;
@@ -256,7 +256,7 @@ static enum MHD_Result refresh(struct e2b_request *request)
 
 /* --- pause ------------------------------------------------------------------------------------ */
 
-/* A paused sandbox stays until somebody ends it. */
+/* A paused sandbox stays until somebody ends it; its time is recorded with its state. */
 static int pause_it(struct sandbox *sandbox, bool with_memory, struct err *err)
 {
     cleanup_with(sandbox_info_done) struct sandbox_info before = { 0 };
@@ -264,12 +264,12 @@ static int pause_it(struct sandbox *sandbox, bool with_memory, struct err *err)
     int r;
 
     sandbox_get_info(sandbox, false, &before);
-    r = sandbox_set_expiry(sandbox, 0, before.expire_action, err);
+    r = sandbox_plan_expiry(sandbox, 0, before.expire_action, err);
     if (r < 0)
         return r;
     r = with_memory ? sandbox_pause(sandbox, err) : sandbox_stop(sandbox, err);
     if (r < 0)
-        (void)sandbox_set_expiry(sandbox, before.expires_ms, before.expire_action, &ignored);
+        (void)sandbox_plan_expiry(sandbox, before.expires_ms, before.expire_action, &ignored);
     return r;
 }
 

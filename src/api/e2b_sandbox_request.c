@@ -104,8 +104,11 @@ int e2b_note_add_tokens(json_t *note, struct err *err)
 {
     const json_t *network = json_object_get(note, "network");
     char token[E2B_TOKEN_SIZE];
-    int r = e2b_token_make(token, err);
+    int r;
 
+    if (e2b_note_is_open(note))
+        return 0;
+    r = e2b_token_make(token, err);
     if (r < 0)
         return r;
     (void)json_object_set_new(note, "accessToken", json_string(token));
@@ -133,6 +136,8 @@ int e2b_create_parse(const json_t *body, bool is_v1, struct e2b_create *ret, str
     if (r < 0)
         return r;
     ret->note = json_pack("{s:I}", "timeout", (json_int_t)ret->timeout_s);
+    if (!is_secure)
+        (void)json_object_set_new(ret->note, "secure", json_false());
     r = texts_take(body, "metadata", ret->note, err);
     if (r == 0)
         r = texts_take(body, "envVars", ret->note, err);

@@ -42,14 +42,24 @@ static json_t *secret_json(const json_t *stored)
 }
 
 /* By id or name. */
+static json_t *pick(const json_t *list, const char *word)
+{
+    json_t *stored = e2b_shelf_pick(list, "id", word);
+
+    return stored ? stored : e2b_shelf_pick(list, "name", word);
+}
+
+static int refuse_missing(const struct e2b_request *request, struct err *err)
+{
+    return err_set(err, ERR_NOT_FOUND, "secret '%.100s' not found", request->params[0]);
+}
+
 static int find(const struct e2b_request *request, json_t **ret, struct err *err)
 {
-    const char *word = request->params[0];
+    cleanup_json json_t *all = e2b_shelf_list(shelf_of(request), SHELF_SECRETS);
 
-    *ret = e2b_shelf_find(shelf_of(request), SHELF_SECRETS, "id", word);
-    if (!*ret)
-        *ret = e2b_shelf_find(shelf_of(request), SHELF_SECRETS, "name", word);
-    return *ret ? 0 : err_set(err, ERR_NOT_FOUND, "secret '%.100s' not found", word);
+    *ret = json_incref(pick(all, request->params[0]));
+    return *ret ? 0 : refuse_missing(request, err);
 }
 
 /* The value and the metadata of a new version. */
@@ -126,19 +136,39 @@ static enum MHD_Result get(struct e2b_request *request)
     return e2b_reply_json(request, MHD_HTTP_OK, secret_json(stored));
 }
 
+/* A new version of one; nobody's is lost when two come at once. */
+struct update {
+    const struct e2b_request *request;
+    json_t *stored; /* as it is afterwards */
+};
+
+static int update_in(json_t *list, void *context, struct err *err)
+{
+    struct update *update = context;
+    json_t *stored = pick(list, update->request->params[0]);
+    json_int_t version = json_integer_value(json_object_get(stored, "version")) + 1;
+    int r = stored ? version_take(update->request->body, stored, err)
+                   : refuse_missing(update->request, err);
+
+    if (r == 0)
+        r = json_object_set_new(stored, "version", json_integer(version));
+    if (r == 0)
+        update->stored = json_incref(stored);
+    return r;
+}
+
 static enum MHD_Result update(struct e2b_request *request)
 {
-    cleanup_json json_t *stored = NULL;
+    struct update update = { .request = request };
     struct err err = { 0 };
-    json_int_t version;
+    enum MHD_Result result;
 
-    if (find(request, &stored, &err) < 0 || version_take(request->body, stored, &err) < 0)
-        return e2b_reply_err(request, &err);
-    version = json_integer_value(json_object_get(stored, "version")) + 1;
-    (void)json_object_set_new(stored, "version", json_integer(version));
-    if (e2b_shelf_put(shelf_of(request), SHELF_SECRETS, stored, NULL, &err) < 0)
-        return e2b_reply_err(request, &err);
-    return e2b_reply_json(request, MHD_HTTP_OK, secret_json(stored));
+    if (e2b_shelf_change(shelf_of(request), SHELF_SECRETS, update_in, &update, &err) < 0)
+        result = e2b_reply_err(request, &err);
+    else
+        result = e2b_reply_json(request, MHD_HTTP_OK, secret_json(update.stored));
+    json_decref(update.stored);
+    return result;
 }
 
 static enum MHD_Result delete (struct e2b_request *request) {

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -142,14 +143,18 @@ static size_t index_of(const json_t *list, const char *field, const char *value)
     return i;
 }
 
+json_t *e2b_shelf_pick(const json_t *list, const char *field, const char *value)
+{
+    return json_array_get(list, index_of(list, field, value));
+}
+
 json_t *e2b_shelf_find(struct e2b_shelf *shelf, enum e2b_shelf_kind kind, const char *field,
                        const char *value)
 {
     json_t *copy;
 
     (void)pthread_mutex_lock(&shelf->lock);
-    copy = json_deep_copy(
-        json_array_get(shelf->lists[kind], index_of(shelf->lists[kind], field, value)));
+    copy = json_deep_copy(e2b_shelf_pick(shelf->lists[kind], field, value));
     (void)pthread_mutex_unlock(&shelf->lock);
     return copy;
 }
@@ -158,8 +163,11 @@ json_t *e2b_shelf_find(struct e2b_shelf *shelf, enum e2b_shelf_kind kind, const 
 static int list_set(struct e2b_shelf *shelf, enum e2b_shelf_kind kind, json_t *list,
                     struct err *err)
 {
-    int r = list ? file_write(shelf->state_fd, names[kind], list, err)
-                 : err_sys(err, -ENOMEM, "copy %s", names[kind]);
+    bool is_full = json_array_size(list) > OBJECTS_MAX &&
+                   json_array_size(list) > json_array_size(shelf->lists[kind]);
+    int r = is_full ? err_set(err, ERR_EXHAUSTED, "there are %d of these, which is the most",
+                              OBJECTS_MAX)
+                    : file_write(shelf->state_fd, names[kind], list, err);
 
     if (r < 0) {
         json_decref(list);
@@ -182,8 +190,6 @@ static int put(struct e2b_shelf *shelf, enum e2b_shelf_kind kind, const json_t *
 
     if (same < json_array_size(old) && same != at)
         return err_set(err, ERR_EXISTS, "'%.100s' is there already", word);
-    if (json_array_size(old) >= OBJECTS_MAX)
-        return err_set(err, ERR_EXHAUSTED, "there are %d of these, which is the most", OBJECTS_MAX);
     list = json_copy(shelf->lists[kind]);
     if (at < json_array_size(old))
         (void)json_array_set_new(list, at, json_deep_copy(object));
@@ -199,6 +205,21 @@ int e2b_shelf_put(struct e2b_shelf *shelf, enum e2b_shelf_kind kind, const json_
 
     (void)pthread_mutex_lock(&shelf->lock);
     r = put(shelf, kind, object, unique, err);
+    (void)pthread_mutex_unlock(&shelf->lock);
+    return r;
+}
+
+int e2b_shelf_change(struct e2b_shelf *shelf, enum e2b_shelf_kind kind, e2b_shelf_fn change,
+                     void *context, struct err *err)
+{
+    cleanup_json json_t *list = NULL;
+    int r;
+
+    (void)pthread_mutex_lock(&shelf->lock);
+    list = json_deep_copy(shelf->lists[kind]);
+    r = change(list, context, err);
+    if (r == 0)
+        r = list_set(shelf, kind, TAKE_PTR(list), err);
     (void)pthread_mutex_unlock(&shelf->lock);
     return r;
 }

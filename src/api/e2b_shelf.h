@@ -26,6 +26,15 @@ json_t *e2b_shelf_find(struct e2b_shelf *shelf, enum e2b_shelf_kind kind, const 
 int e2b_shelf_put(struct e2b_shelf *shelf, enum e2b_shelf_kind kind, const json_t *object,
                   const char *unique, struct err *err);
 
+/* Changes what is there, with nobody in between: change gets a copy of all of a kind, oldest first,
+ * which takes their place unless it fails. On disk when it returns. */
+typedef int (*e2b_shelf_fn)(json_t *list, void *context, struct err *err);
+int e2b_shelf_change(struct e2b_shelf *shelf, enum e2b_shelf_kind kind, e2b_shelf_fn change,
+                     void *context, struct err *err);
+
+/* The one of a list whose field has this value, or NULL. */
+json_t *e2b_shelf_pick(const json_t *list, const char *field, const char *value);
+
 /* ERR_NOT_FOUND. */
 int e2b_shelf_remove(struct e2b_shelf *shelf, enum e2b_shelf_kind kind, const char *id,
                      struct err *err);

@@ -2,8 +2,13 @@
 #pragma once
 
 struct e2b_request;
+struct e2b_shelf;
 struct err;
+struct host;
 
-/* By name or id, without a tag. It is gone at once, and its template when nothing stands on it.
- * ERR_NOT_FOUND. */
+/* What was being made when the last daemon ended never was. */
+int e2b_snapshots_recover(struct host *host, struct e2b_shelf *shelf, struct err *err);
+
+/* By name or id, as clients write it: with a tag or without. It is gone at once, and its template
+ * when nothing stands on it. ERR_NOT_FOUND. */
 int e2b_snapshot_delete(struct e2b_request *request, const char *word, struct err *err);

@@ -92,21 +92,35 @@ static int try_ready(struct sandbox *sandbox, const struct template_settings *se
     return end.outcome == OUTCOME_EXITED && end.exit_code == 0;
 }
 
-int e2b_start_run(struct host *host, struct sandbox *sandbox, const json_t *note, int watch_fd,
-                  struct err *err)
+static int settings_of(struct host *host, struct sandbox *sandbox, struct template_settings *ret,
+                       struct err *err)
 {
-    cleanup_with(template_settings_done) struct template_settings settings = { .object = NULL };
     cleanup_with(sandbox_info_done) struct sandbox_info info = { 0 };
-    struct process *process = NULL;
-    int r;
 
     sandbox_get_info(sandbox, false, &info);
-    r = template_settings_read(host_store(host), info.template, &settings, err);
+    return template_settings_read(host_store(host), info.template, ret, err);
+}
+
+int e2b_start_begin(struct host *host, struct sandbox *sandbox, const json_t *note, struct err *err)
+{
+    cleanup_with(template_settings_done) struct template_settings settings = { .object = NULL };
+    struct process *process = NULL;
+    int r = settings_of(host, sandbox, &settings, err);
+
     if (r < 0 || !*settings.start_command)
         return r;
     r = run(sandbox, &settings, note, true, &process, err);
     process_unref(process);
-    if (r < 0 || !*settings.ready_command)
+    return r;
+}
+
+int e2b_start_await(struct host *host, struct sandbox *sandbox, const json_t *note, int watch_fd,
+                    struct err *err)
+{
+    cleanup_with(template_settings_done) struct template_settings settings = { .object = NULL };
+    int r = settings_of(host, sandbox, &settings, err);
+
+    if (r < 0 || !*settings.start_command || !*settings.ready_command)
         return r;
     for (int i = 0; i < READY_TRIES; i++) {
         r = try_ready(sandbox, &settings, note, watch_fd, err);
@@ -115,4 +129,12 @@ int e2b_start_run(struct host *host, struct sandbox *sandbox, const json_t *note
         (void)usleep(READY_PAUSE_US);
     }
     return err_set(err, ERR_DEADLINE, "the start command of the template is not ready");
+}
+
+int e2b_start_run(struct host *host, struct sandbox *sandbox, const json_t *note, int watch_fd,
+                  struct err *err)
+{
+    int r = e2b_start_begin(host, sandbox, note, err);
+
+    return r == 0 ? e2b_start_await(host, sandbox, note, watch_fd, err) : r;
 }

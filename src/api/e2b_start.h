@@ -11,8 +11,16 @@ struct sandbox;
  * into the note of a sandbox to be. */
 int e2b_start_note(struct host *host, const char *template, json_t *note, struct err *err);
 
-/* Starts the template's start command in a new sandbox, with the note's environment, and waits
- * until it is ready, as far as the template says how to know. watch_fd hangs up when the client
- * goes. */
+/* Starts the template's start command in a sandbox that has just been booted, with the note's
+ * environment. */
+int e2b_start_begin(struct host *host, struct sandbox *sandbox, const json_t *note,
+                    struct err *err);
+
+/* Waits until that is ready, as far as the template says how to know. watch_fd hangs up when the
+ * client goes. */
+int e2b_start_await(struct host *host, struct sandbox *sandbox, const json_t *note, int watch_fd,
+                    struct err *err);
+
+/* One after the other. */
 int e2b_start_run(struct host *host, struct sandbox *sandbox, const json_t *note, int watch_fd,
                   struct err *err);

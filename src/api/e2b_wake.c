@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/e2b_wake.h"
 
+#include "api/e2b.h"
 #include "api/e2b_note.h"
+#include "api/e2b_start.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "host/reactor.h"
@@ -33,35 +35,55 @@ int e2b_set_timeout(struct sandbox *sandbox, const json_t *note, uint64_t timeou
     return sandbox_set_expiry(sandbox, clock_wall_ms() + timeout_s * 1000, e2b_action(note), err);
 }
 
+/* Its time is recorded with its state, so that a daemon that dies leaves none that runs for ever or
+ * that is killed in its sleep. */
+static int wake(struct sandbox *sandbox, const json_t *note, uint64_t timeout_s, bool is_cold,
+                struct err *err)
+{
+    cleanup_with(sandbox_info_done) struct sandbox_info before = { 0 };
+    uint64_t expires_ms = clock_wall_ms() + timeout_s * 1000;
+    struct err ignored;
+    int r;
+
+    sandbox_get_info(sandbox, false, &before);
+    r = sandbox_plan_expiry(sandbox, expires_ms, e2b_action(note), err);
+    if (r == 0)
+        r = is_cold ? sandbox_start(sandbox, err) : sandbox_resume(sandbox, err);
+    if (r < 0 && !e2b_is_awake(sandbox))
+        (void)sandbox_plan_expiry(sandbox, before.expires_ms, before.expire_action, &ignored);
+    return r;
+}
+
 /* Somebody else may do the same at the same time: whoever comes second finds it awake. */
-int e2b_wake(struct sandbox *sandbox, const json_t *note, uint64_t timeout_s, bool *ret_was_awake,
+int e2b_wake(const struct e2b_request *request, uint64_t timeout_s, bool *ret_was_awake,
              struct err *err)
 {
-    enum sandbox_state state = state_of(sandbox);
-    int r = 0;
+    enum sandbox_state state = state_of(request->sandbox);
+    bool is_cold = state == SANDBOX_STOPPED || state == SANDBOX_FAILED;
+    int r;
 
     *ret_was_awake = state == SANDBOX_ACTIVE;
     if (*ret_was_awake)
         return 0;
-    r = e2b_set_timeout(sandbox, note, timeout_s, err);
-    if (r == 0)
-        r = state == SANDBOX_STOPPED || state == SANDBOX_FAILED ? sandbox_start(sandbox, err)
-                                                                : sandbox_resume(sandbox, err);
-    if (r < 0 && e2b_is_awake(sandbox)) {
+    r = wake(request->sandbox, request->note, timeout_s, is_cold, err);
+    if (r < 0 && e2b_is_awake(request->sandbox)) {
         *ret_was_awake = true;
-        return 0;
+        return e2b_set_timeout(request->sandbox, request->note, timeout_s, err);
     }
+    if (r == 0 && is_cold)
+        r = e2b_start_run(request->host, request->sandbox, request->note, request->connection_fd,
+                          err);
     return r;
 }
 
-int e2b_wake_for_traffic(struct sandbox *sandbox, const json_t *note, struct err *err)
+int e2b_wake_for_traffic(const struct e2b_request *request, struct err *err)
 {
-    uint64_t timeout_s = (uint64_t)json_integer_value(json_object_get(note, "timeout"));
+    uint64_t timeout_s = (uint64_t)json_integer_value(json_object_get(request->note, "timeout"));
     bool was_awake;
 
-    if (!e2b_note_bool(note, "autoResume"))
+    if (!e2b_note_bool(request->note, "autoResume"))
         return err_refuse(err, CAUSE_SESSION_PAUSED, "the sandbox is paused");
     if (timeout_s < E2B_TIMEOUT_DEFAULT_S)
         timeout_s = E2B_TIMEOUT_DEFAULT_S;
-    return e2b_wake(sandbox, note, timeout_s, &was_awake, err);
+    return e2b_wake(request, timeout_s, &was_awake, err);
 }

@@ -7,6 +7,7 @@
 
 #include "host/sandbox_info.h"
 
+struct e2b_request;
 struct err;
 struct sandbox;
 
@@ -22,9 +23,10 @@ enum sandbox_action e2b_action(const json_t *note);
 int e2b_set_timeout(struct sandbox *sandbox, const json_t *note, uint64_t timeout_s,
                     struct err *err);
 
-/* Resumes or starts it for so many seconds; *ret_was_awake: it ran already. */
-int e2b_wake(struct sandbox *sandbox, const json_t *note, uint64_t timeout_s, bool *ret_was_awake,
+/* Resumes the request's sandbox for so many seconds, or starts it, and what its template starts;
+ * *ret_was_awake: it ran already. */
+int e2b_wake(const struct e2b_request *request, uint64_t timeout_s, bool *ret_was_awake,
              struct err *err);
 
 /* The same for a request to one that wants to be woken by requests; others refuse. */
-int e2b_wake_for_traffic(struct sandbox *sandbox, const json_t *note, struct err *err);
+int e2b_wake_for_traffic(const struct e2b_request *request, struct err *err);

@@ -11,6 +11,7 @@
 #include "api/e2b_build.h"
 #include "api/e2b_reset.h"
 #include "api/e2b_shelf.h"
+#include "api/e2b_snapshot.h"
 #include "api/e2b_watcher.h"
 #include "api/exchange.h"
 #include "api/guard.h"
@@ -292,6 +293,8 @@ int api_start(const struct config *config, struct host *host, struct api **ret, 
     r = token_store_open(config->state, &api->tokens, err);
     if (r == 0)
         r = e2b_shelf_open(config->state, &api->shelf, err);
+    if (r == 0)
+        r = e2b_snapshots_recover(host, api->shelf, err);
     if (r == 0)
         r = e2b_builds_open(host, api->shelf, config->state, &api->builds, err);
     api->mcp = mcp_sessions_new(host);

@@ -84,6 +84,11 @@ int sandbox_set_note(struct sandbox *sandbox, const char *note, struct err *err)
 int sandbox_set_expiry(struct sandbox *sandbox, uint64_t expires_ms, enum sandbox_action action,
                        struct err *err);
 
+/* The same, but recorded with its next state, both or neither: for who is about to pause, stop,
+ * resume or start it. */
+int sandbox_plan_expiry(struct sandbox *sandbox, uint64_t expires_ms, enum sandbox_action action,
+                        struct err *err);
+
 /* All sandboxes that have all of these labels, oldest first. */
 int sandbox_list(struct host *host, const struct label *labels, size_t label_count,
                  struct sandbox_info **ret, size_t *ret_count, struct err *err);

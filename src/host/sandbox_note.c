@@ -52,10 +52,9 @@ int sandbox_set_note(struct sandbox *sandbox, const char *note, struct err *err)
     return 0;
 }
 
-/* The time counts from here on. An operation that goes on may still write the old one behind us:
- * the next record, or the next daemon without one, is as late as that. */
-int sandbox_set_expiry(struct sandbox *sandbox, uint64_t expires_ms, enum sandbox_action action,
-                       struct err *err)
+/* The time counts from here on. */
+int sandbox_plan_expiry(struct sandbox *sandbox, uint64_t expires_ms, enum sandbox_action action,
+                        struct err *err)
 {
     int r;
 
@@ -66,8 +65,19 @@ int sandbox_set_expiry(struct sandbox *sandbox, uint64_t expires_ms, enum sandbo
         sandbox->info.expire_action = action;
     }
     (void)pthread_mutex_unlock(&sandbox->lock);
+    if (r == 0)
+        keeper_wake(sandbox->host->keeper);
+    return r;
+}
+
+/* An operation that goes on may still write the old time behind us: the next record, or the next
+ * daemon without one, is as late as that. */
+int sandbox_set_expiry(struct sandbox *sandbox, uint64_t expires_ms, enum sandbox_action action,
+                       struct err *err)
+{
+    int r = sandbox_plan_expiry(sandbox, expires_ms, action, err);
+
     if (r < 0)
         return r;
-    keeper_wake(sandbox->host->keeper);
     return registry_put_expiry(sandbox->host->registry, sandbox->info.id, expires_ms, action, err);
 }

@@ -179,6 +179,20 @@ def a_sandbox_is_made_as_asked():
         kill(each)
 
 
+def an_open_one_needs_no_token():
+    sandbox = create("", timeout=60)
+    assert "envdAccessToken" not in sandbox and "envdAccessToken" not in detail(sandbox), sandbox
+    equal(200, envd(sandbox, path="/envs", token=None)[0])
+    again = expect(200, "POST", f"/sandboxes/{sandbox['sandboxID']}/connect", {})
+    assert "envdAccessToken" not in again, again
+    [fork] = expect(201, "POST", f"/sandboxes/{sandbox['sandboxID']}/fork", {})
+    assert "envdAccessToken" not in fork["sandbox"], fork
+    closed = create("", secure=True)
+    equal(401, envd(closed, path="/envs", token=None)[0])
+    for each in (sandbox, fork["sandbox"], closed):
+        kill(each)
+
+
 def what_cannot_be_is_refused():
     for fields in ({"timeout": 10**9}, {"timeout": -1}, {"timeout": "5"}, {"metadata": {"a": 1}}, {"envVars": {"A=B": "1"}},
                    {"envVars": ["A"]}, {"autoPauseMemory": False}, {"metadata": {"a": "x" * 40000}},
@@ -363,7 +377,13 @@ def metrics_and_logs():
     equal([sandbox["sandboxID"]], list(both["sandboxes"]))
     until(lambda: len(expect(200, "GET", path + "/logs")["logs"]) == 2)
     logs = expect(200, "GET", path + "/logs")
-    assert "echo one" in logs["logs"][0]["line"] and logs["logEntries"][0]["level"] == "info", logs
+    line = json.loads(logs["logs"][0]["line"])
+    equal(("info", "process", logs["logEntries"][0]["message"]), (line["level"], line["logger"], line["message"]))
+    assert "echo one" in line["message"] and logs["logEntries"][0]["level"] == "info", logs
+    for query, count in (("level=debug", 2), ("level=info", 2), ("level=warn", 0), ("search=one", 2), ("search=two", 0), ("direction=forward", 2)):
+        equal(count, len(expect(200, "GET", f"/v2{path}/logs?{query}")["logs"]), query)
+    for query in ("level=loud", "direction=up", "limit=1001", "cursor=now"):
+        expect(400, "GET", f"/v2{path}/logs?{query}")
     equal(1, len(expect(200, "GET", path + "/logs?limit=1")["logs"]))
     equal([], expect(200, "GET", "/v2" + path + f"/logs?cursor={(now + 3600) * 1000}")["logs"])
     backward = expect(200, "GET", "/v2" + path + "/logs?direction=backward&limit=1")["logs"]
@@ -443,6 +463,92 @@ def forks_have_tokens_of_their_own():
         expect(400, "POST", path + "/fork", {"count": count})
     for each in expect(200, "GET", "/v2/sandboxes"):
         expect(204, "DELETE", "/sandboxes/" + each["sandboxID"])
+
+
+def built(name, **build):
+    """A template of that name, built."""
+    made = expect(202, "POST", "/v3/templates", {"name": name})
+    path = f"/templates/{made['templateID']}/builds/{made['buildID']}"
+    expect(202, "POST", "/v2" + path, {"fromTemplate": TEMPLATE, "steps": [{"type": "USER", "args": ["root"]}], **build})
+    until(lambda: expect(200, "GET", path + "/status")["status"] not in ("waiting", "building"))
+    status = expect(200, "GET", path + "/status")
+    equal("ready", status["status"], status)
+    return made
+
+
+def what_a_template_starts_is_started_wherever_one_begins():
+    template = built("starts", startCmd="echo began >> /root/began; exec sleep 1000", readyCmd="grep -qx sleep /proc/[0-9]*/comm")
+    sandbox = create(templateID="starts", timeout=900)
+    path = "/sandboxes/" + sandbox["sandboxID"]
+
+    def begins(times, each):  # and once where it was built
+        equal("began\n" * (times + 1), run(each, "cat /root/began"))
+        assert "sleep 1000" in holt("ps", holt_id(each)), holt("ps", holt_id(each))
+
+    begins(1, sandbox)
+    expect(204, "POST", path + "/pause", {"memory": False})
+    expect(201, "POST", path + "/connect", {})
+    begins(2, sandbox)
+    expect(204, "POST", path + "/pause", {})
+    expect(201, "POST", path + "/connect", {})
+    begins(2, sandbox)
+    forks = [each["sandbox"] for each in expect(201, "POST", path + "/fork", {"count": 2})]
+    snapshot = expect(201, "POST", path + "/snapshots", {})
+    copy = create(templateID=snapshot["snapshotID"])
+    for each in forks + [copy]:
+        begins(3, each)
+    for each in forks + [copy, sandbox]:
+        kill(each)
+    expect(204, "DELETE", "/templates/" + quote(snapshot["snapshotID"], safe=""))
+    expect(204, "DELETE", "/templates/" + template["templateID"])
+
+
+def a_full_host_says_when_to_come_again():
+    """Of a daemon that has room for three."""
+    sandbox = create()
+    forks = expect(201, "POST", f"/sandboxes/{sandbox['sandboxID']}/fork", {"count": 4})
+    equal([True, True, False, False], ["sandbox" in each for each in forks])
+    for each in forks[2:]:
+        equal(429, each["error"]["code"])
+        assert "most" in each["error"]["message"], each
+    for verb, path, body in (("POST", "/v2/sandboxes", {"templateID": TEMPLATE}), ("POST", f"/sandboxes/{sandbox['sandboxID']}/fork", {})):
+        status, head, body = ask(verb, path, body)
+        equal((429, 429, "1"), (status, body["code"], head["Retry-After"]))
+    for each in forks[:2]:
+        equal("hi\n", run(each["sandbox"], "echo hi"))
+        kill(each["sandbox"])
+    kill(sandbox)
+
+
+def all_at_once(works):
+    """What the works say, in their order; they run at the same time."""
+    from concurrent.futures import ThreadPoolExecutor
+    with ThreadPoolExecutor(len(works)) as pool:
+        return [each.result() for each in [pool.submit(work) for work in works]]
+
+
+def many_at_once_lose_nothing():
+    secret = expect(201, "POST", "/secrets", {"name": "shared", "value": "v"})
+    versions = all_at_once([lambda: expect(200, "POST", "/secrets/shared", {"value": "w"})["currentVersion"]] * 16)
+    equal(list(range(2, 18)), sorted(versions))
+    names = [f"many-{i}" for i in range(16)]
+    all_at_once([lambda name=name: expect(201, "POST", "/secrets", {"name": name, "value": "v"}) for name in names])
+    equal(sorted(names + ["shared"]), sorted(each["name"] for each in expect(200, "GET", "/secrets")))
+    equal([201] + [409] * 7, sorted(all_at_once([lambda: ask("POST", "/secrets", {"name": "same", "value": "v"})[0]] * 8)))
+    equal([204] + [404] * 7, sorted(all_at_once([lambda: ask("DELETE", "/secrets/same")[0]] * 8)))
+    all_at_once([lambda name=name: expect(204, "DELETE", "/secrets/" + name) for name in names + [secret["secretID"]]])
+    equal([], expect(200, "GET", "/secrets"))
+    sandbox = create()
+    path = f"/sandboxes/{sandbox['sandboxID']}/snapshots"
+    # One name is one snapshot's, whoever comes last; those without one are all there.
+    made = all_at_once([lambda: expect(201, "POST", path, {"name": "moving"})] * 4 + [lambda: expect(201, "POST", path, {})] * 4)
+    equal(sorted({each["snapshotID"] for each in made}), sorted(each["snapshotID"] for each in expect(200, "GET", "/snapshots")))
+    ids = sorted({each["snapshotID"] for each in made})
+    equal(5, len(ids))
+    for each in ids:
+        equal([204] + [404] * 3, sorted(all_at_once([lambda: ask("DELETE", "/templates/" + quote(each, safe=""))[0]] * 4)))
+    kill(sandbox)
+    assert "snapshot-" not in holt("template", "ls"), holt("template", "ls")
 
 
 def secrets_are_never_told():
