@@ -17,11 +17,22 @@
 #include "host/record.h"
 #include "host/sandbox.h"
 
+#define LOGGER "process"
+
 enum { LIMIT_DEFAULT = 1000, LINE_MAX_BYTES = 4096 };
+
+enum level { LEVEL_DEBUG, LEVEL_INFO, LEVEL_WARN, LEVEL_ERROR };
+
+static const char *const levels[] = {
+    [LEVEL_DEBUG] = "debug",
+    [LEVEL_INFO] = "info",
+    [LEVEL_WARN] = "warn",
+    [LEVEL_ERROR] = "error",
+};
 
 struct entry {
     uint64_t at_ms;
-    const char *level;
+    enum level level;
     char *message;
     char pid[16];
 };
@@ -53,14 +64,14 @@ static void log_add(struct log *log, const struct record_info *info)
     struct entry *entry = &log->entries[log->count++];
     cleanup_free char *command = command_text(info->spec);
 
-    *entry = (struct entry){ .at_ms = info->started_ms, .level = "info" };
+    *entry = (struct entry){ .at_ms = info->started_ms, .level = LEVEL_INFO };
     entry->message = xasprintf("process started: %s", command);
     (void)snprintf(entry->pid, sizeof(entry->pid), "%u", info->pid);
     if (!info->is_over)
         return;
     entry = &log->entries[log->count++];
     *entry = (struct entry){ .at_ms = info->ended_ms };
-    entry->level = info->end.exit_code == 0 ? "info" : "warn";
+    entry->level = info->end.exit_code == 0 ? LEVEL_INFO : LEVEL_WARN;
     entry->message = xasprintf("process %s with %d: %s", outcome_word(info->end.outcome),
                                info->end.exit_code, command);
     (void)snprintf(entry->pid, sizeof(entry->pid), "%u", info->pid);
@@ -94,24 +105,44 @@ static void log_read(struct sandbox *sandbox, struct log *ret)
 struct query {
     uint64_t from_ms, limit;
     bool is_backward;
-    const char *level, *search;
+    enum level level; /* at least this */
+    const char *search;
 };
+
+static int level_parse(const char *text, enum level *ret, struct err *err)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(levels); i++) {
+        if (strcmp(text, levels[i]) != 0)
+            continue;
+        *ret = (enum level)i;
+        return 0;
+    }
+    return err_set(err, ERR_INVALID, "level must be debug, info, warn or error");
+}
+
+static int direction_parse(const char *text, bool *ret_is_backward, struct err *err)
+{
+    *ret_is_backward = strcmp(text, "backward") == 0;
+    if (!*ret_is_backward && strcmp(text, "forward") != 0)
+        return err_set(err, ERR_INVALID, "direction must be forward or backward");
+    return 0;
+}
 
 static int query_parse(const struct e2b_request *request, const char *from, struct query *ret,
                        struct err *err)
 {
     const char *start = e2b_query(request, from), *limit = e2b_query(request, "limit");
-    const char *direction = e2b_query(request, "direction");
+    const char *direction = e2b_query(request, "direction"), *level = e2b_query(request, "level");
 
     *ret = (struct query){ .limit = LIMIT_DEFAULT };
     if (start && parse_u64(start, &ret->from_ms) < 0)
         return err_set(err, ERR_INVALID, "%s must be milliseconds since 1970", from);
     if (limit && (parse_u64(limit, &ret->limit) < 0 || ret->limit > LIMIT_DEFAULT))
         return err_set(err, ERR_INVALID, "limit must be at most %d", LIMIT_DEFAULT);
-    ret->is_backward = direction && strcmp(direction, "backward") == 0;
-    ret->level = e2b_query(request, "level");
     ret->search = e2b_query(request, "search");
-    return 0;
+    if (direction && direction_parse(direction, &ret->is_backward, err) < 0)
+        return err_wrap(err, "logs");
+    return level ? level_parse(level, &ret->level, err) : 0;
 }
 
 static bool is_wanted(const struct query *query, const struct entry *entry)
@@ -119,16 +150,14 @@ static bool is_wanted(const struct query *query, const struct entry *entry)
     bool fits = !query->is_backward || query->from_ms == 0 ? entry->at_ms >= query->from_ms
                                                            : entry->at_ms <= query->from_ms;
 
-    return fits &&
-           (!query->level || strcmp(query->level, "debug") == 0 ||
-            strcmp(query->level, "info") == 0 || strcmp(query->level, entry->level) == 0) &&
+    return fits && entry->level >= query->level &&
            (!query->search || strstr(entry->message, query->search));
 }
 
 static json_t *entry_json(const struct entry *entry)
 {
     return json_pack("{s:o, s:s, s:o, s:{s:s}}", "timestamp", e2b_time_json(entry->at_ms), "level",
-                     entry->level, "message", json_text(entry->message), "fields", "pid",
+                     levels[entry->level], "message", json_text(entry->message), "fields", "pid",
                      entry->pid);
 }
 
@@ -145,6 +174,19 @@ static json_t *entries_json(const struct log *log, const struct query *query)
     return array;
 }
 
+/* The older form: a line is a JSON object itself, as text. */
+static json_t *line_json(const json_t *entry)
+{
+    cleanup_json json_t *object =
+        json_pack("{s:O, s:s, s:O}", "level", json_object_get(entry, "level"), "logger", LOGGER,
+                  "message", json_object_get(entry, "message"));
+    cleanup_free char *line = NULL;
+
+    (void)json_object_update(object, json_object_get(entry, "fields"));
+    line = json_dumps(object, JSON_COMPACT);
+    return json_pack("{s:O, s:s}", "timestamp", json_object_get(entry, "timestamp"), "line", line);
+}
+
 static json_t *lines_json(const json_t *entries)
 {
     json_t *array = json_array();
@@ -153,9 +195,7 @@ static json_t *lines_json(const json_t *entries)
 
     json_array_foreach((json_t *)(uintptr_t)entries, index, entry)
     {
-        (void)json_array_append_new(array, json_pack("{s:O, s:O}", "timestamp",
-                                                     json_object_get(entry, "timestamp"), "line",
-                                                     json_object_get(entry, "message")));
+        (void)json_array_append_new(array, line_json(entry));
     }
     return array;
 }
