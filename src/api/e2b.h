@@ -94,8 +94,9 @@ struct e2b_request {
     bool only_looks;         /* whoever calls may change nothing */
     bool has_token;          /* the sandbox's own was shown, or none is needed here */
 
-    json_t *body; /* an object; NULL: the request has none */
-    void *state;  /* the handler's own */
+    json_t *body;           /* an object; NULL: the request has none */
+    void *state;            /* the handler's own */
+    uint64_t storage_bytes; /* see e2b_disk_bytes */
 
     struct {
         const char *name;

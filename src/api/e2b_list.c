@@ -151,7 +151,7 @@ static int compare_reverse(const void *a, const void *b)
 }
 
 /* One of the list, if it belongs to this page; NULL: it does not. */
-static json_t *item_json(const struct e2b_request *request, const struct filter *filter,
+static json_t *item_json(struct e2b_request *request, const struct filter *filter,
                          const char *after, const struct sandbox_info *info)
 {
     cleanup_json json_t *note = NULL;

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The control API: what sandboxes use. E2B keeps a sample for every five seconds; here there is the
- * present one. */
+/* The control API: what sandboxes use, and have used. */
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/e2b.h"
+#include "api/e2b_history.h"
 #include "api/e2b_ref.h"
 #include "api/e2b_sandbox_json.h"
+#include "api/exchange.h"
+#include "api/exchange_internal.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json.h"
@@ -18,22 +20,22 @@
 #include "host/sandbox.h"
 #include "host/stats.h"
 
-enum { LOOK_MS = 50, IDS_MAX = 100, SLACK_S = 5 };
+enum { LOOK_MS = 50, IDS_MAX = 100, SLACK_S = E2B_HISTORY_STEP_S };
 
 /* Two looks: what a processor did is known only between two moments. */
-struct sample {
+struct looks {
     struct sandbox_stats *first, *second;
     size_t count;
 };
 
-static void sample_done(struct sample *sample)
+static void looks_done(struct looks *looks)
 {
-    free(sample->first);
-    free(sample->second);
+    free(looks->first);
+    free(looks->second);
 }
 
-static int sample_take(struct host *host, const char *const *ids, size_t count, struct sample *ret,
-                       struct err *err)
+static int looks_take(struct host *host, const char *const *ids, size_t count, struct looks *ret,
+                      struct err *err)
 {
     struct stats_query query = { .ids = ids, .count = count };
     int r = sandbox_list_stats(host, &query, &ret->first, &ret->count, err);
@@ -45,34 +47,58 @@ static int sample_take(struct host *host, const char *const *ids, size_t count, 
     return sandbox_list_stats(host, &query, &ret->second, &ret->count, err);
 }
 
-static double cpu_percent(const struct sandbox_stats *first, const struct sandbox_stats *second)
+static uint64_t cpu_percent(const struct sandbox_stats *first, const struct sandbox_stats *second)
 {
     uint64_t ms = second->taken_ms - first->taken_ms;
 
-    if (ms == 0 || second->cpu_us < first->cpu_us)
-        return 0;
-    return (double)(second->cpu_us - first->cpu_us) / (double)ms / 10;
+    return ms == 0 || second->cpu_us < first->cpu_us ? 0
+                                                     : (second->cpu_us - first->cpu_us) * 10 / ms;
 }
 
-static json_t *metric_json(struct host *host, const struct sample *sample, size_t index)
-{
-    const struct sandbox_stats *stats = &sample->second[index];
+/* What the metrics of a sandbox are measured against. */
+struct whole {
     struct sandbox_limits limits;
-    struct host_health health;
-    uint64_t now_ms = clock_wall_ms(), disk = stats->quota_bytes;
+    uint64_t disk_bytes;
+};
 
-    sandbox_limits_in_force(host, &stats->limits, &limits);
-    if (disk == 0) {
-        host_health(host, &health);
-        disk = health.storage_used + health.storage_available;
-    }
+static struct whole whole_of(struct e2b_request *request, const struct sandbox_limits *asked,
+                             uint64_t quota_bytes)
+{
+    struct whole whole = { .disk_bytes = e2b_disk_bytes(request, quota_bytes) };
+
+    sandbox_limits_in_force(request->host, asked, &whole.limits);
+    return whole;
+}
+
+/* As E2B counts, 100 % are all processors that the sandbox has. */
+static json_t *metric_json(const struct whole *whole, const struct e2b_sample *sample)
+{
+    unsigned cpus = (whole->limits.cpu_millis + 999) / 1000;
+    uint64_t hundredths = sample->cpu_percent / (cpus ? cpus : 1);
+
     return json_pack("{s:o, s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:I}", "timestamp",
-                     e2b_time_json(now_ms), "timestampUnix", (json_int_t)(now_ms / 1000),
-                     "cpuCount", (json_int_t)((limits.cpu_millis + 999) / 1000), "cpuUsedPct",
-                     cpu_percent(&sample->first[index], stats), "memUsed",
-                     (json_int_t)stats->memory_bytes, "memTotal", (json_int_t)limits.memory_bytes,
-                     "memCache", (json_int_t)stats->cache_bytes, "diskUsed",
-                     (json_int_t)stats->space_used, "diskTotal", (json_int_t)disk);
+                     e2b_time_json(sample->at_s * 1000), "timestampUnix", (json_int_t)sample->at_s,
+                     "cpuCount", (json_int_t)cpus, "cpuUsedPct", (double)hundredths / 100,
+                     "memUsed", (json_int_t)sample->memory_bytes, "memTotal",
+                     (json_int_t)whole->limits.memory_bytes, "memCache",
+                     (json_int_t)sample->cache_bytes, "diskUsed", (json_int_t)sample->disk_bytes,
+                     "diskTotal", (json_int_t)whole->disk_bytes);
+}
+
+/* The present. */
+static json_t *now_json(struct e2b_request *request, const struct looks *looks, size_t index)
+{
+    const struct sandbox_stats *stats = &looks->second[index];
+    const struct e2b_sample sample = {
+        .at_s = clock_wall_ms() / 1000,
+        .cpu_percent = cpu_percent(&looks->first[index], stats),
+        .memory_bytes = stats->memory_bytes,
+        .cache_bytes = stats->cache_bytes,
+        .disk_bytes = stats->space_used,
+    };
+    struct whole whole = whole_of(request, &stats->limits, stats->quota_bytes);
+
+    return metric_json(&whole, &sample);
 }
 
 /* Seconds since 1970; absent: as it was. */
@@ -86,32 +112,65 @@ static int moment_parse(const struct e2b_request *request, const char *name, uin
     return 0;
 }
 
+/* The seconds that are asked about. */
+struct range {
+    uint64_t start_s, end_s;
+};
+
+static int range_parse(const struct e2b_request *request, struct range *ret, struct err *err)
+{
+    *ret = (struct range){ .end_s = UINT64_MAX };
+    if (moment_parse(request, "start", &ret->start_s, err) < 0 ||
+        moment_parse(request, "end", &ret->end_s, err) < 0)
+        return err_wrap(err, "metrics");
+    return ret->start_s > ret->end_s ? err_set(err, ERR_INVALID, "start must not be after end") : 0;
+}
+
+static json_t *history_json(struct e2b_request *request, const struct sandbox_info *info,
+                            const struct range *range)
+{
+    struct whole whole = whole_of(request, &info->limits, info->quota_bytes);
+    json_t *array = json_array();
+    size_t count = 0;
+    cleanup_free struct e2b_sample *samples = e2b_history_read(
+        request->exchange->listener->history, info->id, range->start_s, range->end_s, &count);
+
+    for (size_t i = 0; i < count; i++)
+        (void)json_array_append_new(array, metric_json(&whole, &samples[i]));
+    return array;
+}
+
+/* Whether the present is among it. Clocks of clients and ours differ a little, and so does the
+ * moment that they wrote down. */
+static bool has_now(const struct range *range)
+{
+    uint64_t now_s = clock_wall_ms() / 1000;
+
+    return now_s - SLACK_S <= range->end_s && range->start_s <= now_s + SLACK_S;
+}
+
+/* What was written down; of one that runs and of which nothing was yet, the present. */
 static enum MHD_Result one(struct e2b_request *request)
 {
-    cleanup_with(sample_done) struct sample sample = { 0 };
+    cleanup_with(looks_done) struct looks looks = { 0 };
     cleanup_with(sandbox_info_done) struct sandbox_info info = { 0 };
-    uint64_t start_s = 0, end_s = UINT64_MAX, now_s = clock_wall_ms() / 1000;
+    cleanup_json json_t *array = NULL;
     const char *id;
+    struct range range;
     struct err err = { 0 };
 
-    if (moment_parse(request, "start", &start_s, &err) < 0 ||
-        moment_parse(request, "end", &end_s, &err) < 0)
+    if (range_parse(request, &range, &err) < 0 || e2b_ref_find(request, &err) < 0)
         return e2b_reply_err(request, &err);
-    if (start_s > end_s)
-        return e2b_reply_error(request, MHD_HTTP_BAD_REQUEST, "start must not be after end");
-    if (e2b_ref_find(request, &err) < 0)
-        return e2b_reply_err(request, &err);
-    /* Clocks of clients and ours differ a little, and so does the moment that they wrote down. */
-    if (now_s - SLACK_S > end_s || start_s > now_s + SLACK_S)
-        return e2b_reply_json(request, MHD_HTTP_OK, json_array());
+    e2b_history_begin(request->exchange->listener->history);
     sandbox_get_info(request->sandbox, false, &info);
-    id = info.id;
-    if (!e2b_is_running(&info))
-        return e2b_reply_json(request, MHD_HTTP_OK, json_array());
-    if (sample_take(request->host, &id, 1, &sample, &err) < 0)
-        return e2b_reply_err(request, &err);
-    return e2b_reply_json(request, MHD_HTTP_OK,
-                          json_pack("[o]", metric_json(request->host, &sample, 0)));
+    array = history_json(request, &info, &range);
+    if (json_array_size(array) == 0 && e2b_is_running(&info) && has_now(&range)) {
+        id = info.id;
+        if (looks_take(request->host, &id, 1, &looks, &err) < 0)
+            return e2b_reply_err(request, &err);
+        (void)json_array_append_new(array, now_json(request, &looks, 0));
+    }
+    return e2b_reply_json(request, MHD_HTTP_OK, TAKE_PTR(array));
 }
 
 /* Those of a list that are there, as Holt knows them; the number of them. */
@@ -139,7 +198,7 @@ static size_t ids_parse(const struct e2b_request *request, char ids[][SANDBOX_ID
 
 static enum MHD_Result many(struct e2b_request *request)
 {
-    cleanup_with(sample_done) struct sample sample = { 0 };
+    cleanup_with(looks_done) struct looks looks = { 0 };
     char ids[IDS_MAX][SANDBOX_ID_MAX], id[SANDBOX_ID_MAX];
     const char *list[IDS_MAX];
     size_t count = ids_parse(request, ids);
@@ -148,13 +207,13 @@ static enum MHD_Result many(struct e2b_request *request)
 
     for (size_t i = 0; i < count; i++)
         list[i] = ids[i];
-    if (count > 0 && sample_take(request->host, list, count, &sample, &err) < 0) {
+    if (count > 0 && looks_take(request->host, list, count, &looks, &err) < 0) {
         json_decref(object);
         return e2b_reply_err(request, &err);
     }
-    for (size_t i = 0; i < sample.count; i++)
-        if (e2b_id_from(sample.second[i].id, id))
-            (void)json_object_set_new(object, id, metric_json(request->host, &sample, i));
+    for (size_t i = 0; i < looks.count; i++)
+        if (e2b_id_from(looks.second[i].id, id))
+            (void)json_object_set_new(object, id, now_json(request, &looks, i));
     return e2b_reply_json(request, MHD_HTTP_OK, json_pack("{s:o}", "sandboxes", object));
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/e2b.h"
+#include "api/e2b_history.h"
 #include "api/e2b_network.h"
 #include "api/e2b_note.h"
 #include "api/e2b_ref.h"
@@ -12,6 +13,8 @@
 #include "api/e2b_start.h"
 #include "api/e2b_template_ref.h"
 #include "api/e2b_wake.h"
+#include "api/exchange.h"
+#include "api/exchange_internal.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -41,7 +44,7 @@ static int create(const struct e2b_request *request, const struct e2b_create *wi
     (void)json_object_set_new(wish->note, "templateID", json_string(template.id));
     if (template.alias[0])
         (void)json_object_set_new(wish->note, "alias", json_string(template.alias));
-    r = e2b_start_note(request->host, template.name, wish->note, err);
+    r = e2b_start_note(request->host, template.name, wish->note, &spec.limits, err);
     if (r < 0)
         return r;
     if (json_write(wish->note, &text) < 0)
@@ -60,6 +63,7 @@ static enum MHD_Result create_answer(struct e2b_request *request, bool is_v1)
     struct sandbox *sandbox = NULL;
     struct err err = { 0 };
 
+    e2b_history_begin(request->exchange->listener->history);
     if (e2b_create_parse(request->body, is_v1, &wish, &err) < 0 ||
         create(request, &wish, &sandbox, &err) < 0)
         return e2b_reply_err(request, &err);

@@ -11,10 +11,13 @@
 #include "api/e2b_note.h"
 #include "api/e2b_wake.h"
 #include "base/cleanup.h"
+#include "base/err.h"
 #include "base/json.h"
+#include "host/host.h"
 #include "host/reactor.h"
 #include "host/sandbox_info.h"
 #include "host/stats.h"
+#include "store/store.h"
 
 enum { DOMAIN_SIZE = 256, MIB = 1024 * 1024 };
 
@@ -91,6 +94,20 @@ json_t *e2b_sandbox_json(const struct e2b_request *request, const struct sandbox
                      traffic ? traffic : json_null(), "domain", domain_of(request, domain));
 }
 
+/* Storage may have to start a program to say it, so a long list asks once. */
+uint64_t e2b_disk_bytes(struct e2b_request *request, uint64_t quota_bytes)
+{
+    struct store_space space = { 0 };
+    struct err ignored;
+
+    if (quota_bytes > 0)
+        return quota_bytes;
+    if (request->storage_bytes == 0 &&
+        store_space(host_store(request->host), &space, &ignored) == 0)
+        request->storage_bytes = space.used + space.available;
+    return request->storage_bytes;
+}
+
 /* One that goes on until somebody ends it is said to end as late as any could. */
 static uint64_t end_of(const struct sandbox_info *info)
 {
@@ -106,7 +123,7 @@ static json_t *or_object(const json_t *note, const char *field)
     return value ? json_incref(value) : json_object();
 }
 
-json_t *e2b_listed_json(const struct e2b_request *request, const struct sandbox_info *info,
+json_t *e2b_listed_json(struct e2b_request *request, const struct sandbox_info *info,
                         const json_t *note)
 {
     char id[SANDBOX_ID_MAX] = "";
@@ -114,18 +131,18 @@ json_t *e2b_listed_json(const struct e2b_request *request, const struct sandbox_
 
     (void)e2b_id_from(info->id, id);
     sandbox_limits_in_force(request->host, &info->limits, &limits);
-    return json_pack("{s:s, s:s, s:s*, s:s, s:o, s:o, s:I, s:I, s:I, s:o, s:s, s:s, s:[]}",
-                     "sandboxID", id, "templateID", template_of(info, note), "alias",
-                     e2b_note_text(note, "alias"), "clientID", "holt", "startedAt",
-                     e2b_time_json(info->created_ms), "endAt", e2b_time_json(end_of(info)),
-                     "cpuCount", (json_int_t)((limits.cpu_millis + 999) / 1000), "memoryMB",
-                     (json_int_t)(limits.memory_bytes / MIB), "diskSizeMB",
-                     (json_int_t)(info->quota_bytes / MIB), "metadata", or_object(note, "metadata"),
-                     "state", e2b_is_running(info) ? "running" : "paused", "envdVersion",
-                     E2B_ENVD_VERSION, "volumeMounts");
+    return json_pack(
+        "{s:s, s:s, s:s*, s:s, s:o, s:o, s:I, s:I, s:I, s:o, s:s, s:s, s:[]}", "sandboxID", id,
+        "templateID", template_of(info, note), "alias", e2b_note_text(note, "alias"), "clientID",
+        "holt", "startedAt", e2b_time_json(info->created_ms), "endAt", e2b_time_json(end_of(info)),
+        "cpuCount", (json_int_t)((limits.cpu_millis + 999) / 1000), "memoryMB",
+        (json_int_t)(limits.memory_bytes / MIB), "diskSizeMB",
+        (json_int_t)(e2b_disk_bytes(request, info->quota_bytes) / MIB), "metadata",
+        or_object(note, "metadata"), "state", e2b_is_running(info) ? "running" : "paused",
+        "envdVersion", E2B_ENVD_VERSION, "volumeMounts");
 }
 
-json_t *e2b_detail_json(const struct e2b_request *request, const struct sandbox_info *info,
+json_t *e2b_detail_json(struct e2b_request *request, const struct sandbox_info *info,
                         const json_t *note)
 {
     cleanup_json json_t *detail = e2b_listed_json(request, info, note);

@@ -18,7 +18,8 @@
 enum { READY_TRIES = 600, READY_PAUSE_US = 50 * 1000 };
 
 /* A host template has no such user; there everybody is who the client says. */
-int e2b_start_note(struct host *host, const char *template, json_t *note, struct err *err)
+int e2b_start_note(struct host *host, const char *template, json_t *note,
+                   struct sandbox_limits *limits, struct err *err)
 {
     cleanup_with(template_settings_done) struct template_settings settings = { .object = NULL };
     json_t *env;
@@ -35,6 +36,8 @@ int e2b_start_note(struct host *host, const char *template, json_t *note, struct
         (void)json_object_set_new(note, "user", json_string(settings.user));
     if (*settings.workdir)
         (void)json_object_set_new(note, "workdir", json_string(settings.workdir));
+    limits->cpu_millis = settings.cpus * 1000;
+    limits->memory_bytes = settings.memory_bytes;
     return 0;
 }
 

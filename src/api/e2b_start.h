@@ -6,10 +6,12 @@
 struct err;
 struct host;
 struct sandbox;
+struct sandbox_limits;
 
 /* Puts the template's environment (below what the client asked for), user and working directory
- * into the note of a sandbox to be. */
-int e2b_start_note(struct host *host, const char *template, json_t *note, struct err *err);
+ * into the note of a sandbox to be, and what it may use into its limits. */
+int e2b_start_note(struct host *host, const char *template, json_t *note,
+                   struct sandbox_limits *limits, struct err *err);
 
 /* Starts the template's start command in a sandbox that has just been booted, with the note's
  * environment. */

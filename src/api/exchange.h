@@ -9,6 +9,7 @@
 
 struct e2b_resets;
 struct e2b_builds;
+struct e2b_history;
 struct e2b_shelf;
 struct e2b_watchers;
 struct exchange;
@@ -30,6 +31,7 @@ struct listener {
     struct e2b_shelf *shelf;
     struct e2b_watchers *watchers;
     struct e2b_builds *builds;
+    struct e2b_history *history;
 };
 
 /* The first line is here; target is what it asks for, as the client wrote it. */

@@ -9,6 +9,7 @@
 
 #include "api/api.h"
 #include "api/e2b_build.h"
+#include "api/e2b_history.h"
 #include "api/e2b_reset.h"
 #include "api/e2b_shelf.h"
 #include "api/e2b_snapshot.h"
@@ -56,6 +57,7 @@ struct api {
     struct e2b_resets *resets;
     struct e2b_shelf *shelf;
     struct e2b_builds *builds;
+    struct e2b_history *history;
     char *socket_path; /* that we made; NULL where somebody handed us the socket */
     char *listen;      /* for the doors, which the configuration may not outlive */
     char *hosts;
@@ -136,6 +138,7 @@ static void server_init(struct server *server, struct api *api, struct host *hos
     server->listener.resets = api->resets;
     server->listener.shelf = api->shelf;
     server->listener.builds = api->builds;
+    server->listener.history = api->history;
     server->listener.door = (struct door){
         .listen = api->listen,
         .hosts = api->hosts,
@@ -300,6 +303,7 @@ int api_start(const struct config *config, struct host *host, struct api **ret, 
     api->mcp = mcp_sessions_new(host);
     api->watchers = e2b_watchers_new();
     api->resets = e2b_resets_new(host);
+    api->history = e2b_history_new(host);
     server_init(&api->local, api, host);
     server_init(&api->tcp, api, host);
     if (r == 0)
@@ -332,6 +336,7 @@ void api_stop(struct api *api)
     server_stop(&api->tcp);
     server_stop(&api->local);
     e2b_resets_free(api->resets);
+    e2b_history_free(api->history);
     mcp_sessions_free(api->mcp);
     e2b_watchers_free(api->watchers);
     e2b_builds_close(api->builds);

@@ -53,14 +53,16 @@ static void fill(struct sandbox *sandbox, bool wants_space, struct sandbox_stats
 void sandbox_limits_in_force(struct host *host, const struct sandbox_limits *asked,
                              struct sandbox_limits *ret)
 {
+    uint32_t cpu_millis = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN) * 1000;
+    uint64_t memory_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
     struct cgroup_limits limits;
 
     host_limits(host, asked, &limits);
     *ret = (struct sandbox_limits){ limits.memory_bytes, limits.cpu_millis, limits.pids };
-    if (ret->cpu_millis == 0)
-        ret->cpu_millis = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN) * 1000;
-    if (ret->memory_bytes == 0)
-        ret->memory_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    if (ret->cpu_millis == 0 || ret->cpu_millis > cpu_millis)
+        ret->cpu_millis = cpu_millis;
+    if (ret->memory_bytes == 0 || ret->memory_bytes > memory_bytes)
+        ret->memory_bytes = memory_bytes;
 }
 
 static int find_all(struct host *host, const char *const *ids, size_t count, struct sandbox **ret,

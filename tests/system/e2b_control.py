@@ -365,12 +365,12 @@ def metrics_and_logs():
     sandbox = create()
     path = "/sandboxes/" + sandbox["sandboxID"]
     run(sandbox, "echo one")
-    [metric] = expect(200, "GET", path + "/metrics")
+    metric = expect(200, "GET", path + "/metrics")[-1]
     for name in ("timestamp", "timestampUnix", "cpuCount", "cpuUsedPct", "memUsed", "memTotal", "memCache", "diskUsed", "diskTotal"):
         assert name in metric, metric
     assert metric["memTotal"] > 0 and metric["diskTotal"] > 0 and metric["cpuUsedPct"] >= 0, metric
     now = int(time.time())
-    equal(1, len(expect(200, "GET", f"{path}/metrics?start={now - 60}&end={now + 1}")))
+    assert expect(200, "GET", f"{path}/metrics?start={now - 60}&end={now + 1}")
     equal([], expect(200, "GET", f"{path}/metrics?start={now - 7200}&end={now - 3600}"))
     expect(400, "GET", f"{path}/metrics?start={now}&end={now - 60}")
     both = expect(200, "GET", "/sandboxes/metrics?sandbox_ids=" + sandbox["sandboxID"] + ",sb00")
@@ -389,6 +389,32 @@ def metrics_and_logs():
     backward = expect(200, "GET", "/v2" + path + "/logs?direction=backward&limit=1")["logs"]
     equal(logs["logEntries"][1], backward[0])
     kill(sandbox)
+
+
+def metrics_have_a_past():
+    sandbox = create()
+    path = f"/sandboxes/{sandbox['sandboxID']}/metrics"
+    born = int(moment(detail(sandbox)["startedAt"]))
+    load = subprocess.Popen(["holt", "exec", holt_id(sandbox), "--", "sh", "-c", "while :; do :; done"])
+    until(lambda: len(expect(200, "GET", path)) >= 2)
+    load.kill()
+    load.wait()
+    past = expect(200, "GET", path)
+    times = [each["timestampUnix"] for each in past]
+    equal(sorted(set(times)), times, "oldest first, each once")
+    for each in past:
+        equal(0, each["timestampUnix"] % 5)
+        equal(each["timestampUnix"], moment(each["timestamp"]))
+        assert born - 5 <= each["timestampUnix"] <= time.time() and 0 <= each["cpuUsedPct"] <= 110, each
+        assert each["memUsed"] > 0 and each["diskTotal"] > 0, each
+    assert past[-1]["cpuUsedPct"] > 0, past
+    equal(past[:1], expect(200, "GET", f"{path}?start={times[0]}&end={times[0]}"))
+    equal(past[1:], [each for each in expect(200, "GET", f"{path}?start={times[0] + 1}") if each["timestampUnix"] <= times[-1]])
+    equal([], expect(200, "GET", f"{path}?start={born - 100}&end={born - 50}"))
+    expect(204, "POST", f"/sandboxes/{sandbox['sandboxID']}/pause", {})
+    equal(past, expect(200, "GET", f"{path}?end={times[-1]}"), "one that sleeps has one too")
+    kill(sandbox)
+    expect(404, "GET", path)
 
 
 def a_network_is_replaced_and_keeps_no_password():
@@ -465,15 +491,37 @@ def forks_have_tokens_of_their_own():
         expect(204, "DELETE", "/sandboxes/" + each["sandboxID"])
 
 
-def built(name, **build):
+def built(name, size={}, **build):
     """A template of that name, built."""
-    made = expect(202, "POST", "/v3/templates", {"name": name})
+    made = expect(202, "POST", "/v3/templates", {"name": name, **size})
     path = f"/templates/{made['templateID']}/builds/{made['buildID']}"
     expect(202, "POST", "/v2" + path, {"fromTemplate": TEMPLATE, "steps": [{"type": "USER", "args": ["root"]}], **build})
     until(lambda: expect(200, "GET", path + "/status")["status"] not in ("waiting", "building"))
     status = expect(200, "GET", path + "/status")
     equal("ready", status["status"], status)
     return made
+
+
+def sandboxes_are_as_large_as_their_template():
+    template = built("small", {"cpuCount": 1, "memoryMB": 192})
+    sandbox = create(templateID="small", timeout=600)
+    path = "/sandboxes/" + sandbox["sandboxID"]
+    snapshot = expect(201, "POST", path + "/snapshots", {})
+    others = [expect(201, "POST", path + "/fork", {})[0]["sandbox"], create(templateID=snapshot["snapshotID"])]
+    for each in [sandbox] + others:
+        got = detail(each)
+        equal((1, 192), (got["cpuCount"], got["memoryMB"]))
+        assert got["diskSizeMB"] > 0, got
+        [metric] = expect(200, "GET", f"/sandboxes/{each['sandboxID']}/metrics")
+        equal((1, 192 << 20), (metric["cpuCount"], metric["memTotal"]))
+        stats = json.loads(holt("inspect", holt_id(each)))
+        equal((str(192 << 20), 1000), (str(stats["limits"]["memoryBytes"]), stats["limits"]["cpuMillis"]))
+        # What is told is what holds.
+        done = subprocess.run(["holt", "exec", holt_id(each), "--", "python3", "-c", "b'x' * (400 << 20)"], capture_output=True, text=True)
+        assert done.returncode != 0, done
+        kill(each)
+    expect(204, "DELETE", "/templates/" + quote(snapshot["snapshotID"], safe=""))
+    expect(204, "DELETE", "/templates/" + template["templateID"])
 
 
 def what_a_template_starts_is_started_wherever_one_begins():
