@@ -108,12 +108,15 @@ uint64_t e2b_disk_bytes(struct e2b_request *request, uint64_t quota_bytes)
     return request->storage_bytes;
 }
 
-/* One that goes on until somebody ends it is said to end as late as any could. */
+/* One that goes on until somebody ends it is said to end as late as any could; one that sleeps, to
+ * have ended when it last did something. */
 static uint64_t end_of(const struct sandbox_info *info)
 {
     if (info->expires_ms)
         return info->expires_ms;
-    return clock_wall_ms() + (e2b_is_running(info) ? (uint64_t)E2B_TIMEOUT_MAX_S * 1000 : 0);
+    if (!e2b_is_running(info))
+        return info->last_active_ms;
+    return clock_wall_ms() + (uint64_t)E2B_TIMEOUT_MAX_S * 1000;
 }
 
 static json_t *or_object(const json_t *note, const char *field)
