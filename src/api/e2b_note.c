@@ -2,6 +2,7 @@
 #include "api/e2b_note.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <sys/random.h>
 
@@ -39,6 +40,25 @@ int e2b_note_write(struct sandbox *sandbox, const json_t *note, struct err *err)
                        "what is to be kept of the sandbox is longer than %d bytes",
                        SANDBOX_NOTE_MAX);
     return sandbox_set_note(sandbox, text.data, err);
+}
+
+int e2b_note_change(struct sandbox *sandbox, e2b_note_fn change, const void *context, json_t **ret,
+                    struct err *err)
+{
+    /* One for all sandboxes: notes are changed seldom. Nobody waits for a sandbox with it. */
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    cleanup_json json_t *note = NULL;
+    int r;
+
+    (void)pthread_mutex_lock(&lock);
+    note = e2b_note_read(sandbox);
+    r = change(note, context, err);
+    if (r > 0)
+        r = e2b_note_write(sandbox, note, err);
+    (void)pthread_mutex_unlock(&lock);
+    if (r == 0)
+        *ret = TAKE_PTR(note);
+    return r;
 }
 
 const char *e2b_note_text(const json_t *note, const char *field)

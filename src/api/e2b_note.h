@@ -32,8 +32,14 @@ int e2b_token_make(char ret[E2B_TOKEN_SIZE], struct err *err);
  */
 json_t *e2b_note_read(struct sandbox *sandbox);
 
-/* Replaces it. */
+/* Replaces it, of a sandbox that nobody else knows yet. */
 int e2b_note_write(struct sandbox *sandbox, const json_t *note, struct err *err);
+
+/* Changes it, with nobody in between. The function says whether it has changed anything (1, 0, or a
+ * negative errno with err set). *ret is the note as it is then, for the caller. */
+typedef int (*e2b_note_fn)(json_t *note, const void *context, struct err *err);
+int e2b_note_change(struct sandbox *sandbox, e2b_note_fn change, const void *context, json_t **ret,
+                    struct err *err);
 
 /* A field, or NULL or false where it is absent. */
 const char *e2b_note_text(const json_t *note, const char *field);

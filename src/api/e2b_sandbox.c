@@ -127,18 +127,35 @@ static int extend(struct sandbox *sandbox, const json_t *note, uint64_t timeout_
 }
 
 /* A sandbox that E2B's clients did not make gets its tokens when one first connects. */
-static int note_ensure(struct e2b_request *request, struct err *err)
+static int tokens_in(json_t *note, const void *context, struct err *err)
 {
     int r = 0;
 
+    (void)context;
+    if (e2b_note_text(note, "accessToken") || e2b_note_is_open(note))
+        return 0;
+    r = e2b_note_add_tokens(note, err);
+    return r < 0 ? r : 1;
+}
+
+static int pauses_in(json_t *note, const void *context, struct err *err)
+{
+    int r = tokens_in(note, context, err);
+
+    return r < 0 ? r : json_object_set_new(note, "autoPause", json_true()) + 1;
+}
+
+static int note_take(struct e2b_request *request, e2b_note_fn change, const void *context,
+                     struct err *err)
+{
+    json_t *note = NULL;
+    int r = e2b_note_change(request->sandbox, change, context, &note, err);
+
+    if (r < 0)
+        return r;
     json_decref(request->note);
-    request->note = e2b_note_read(request->sandbox);
-    if (!e2b_note_text(request->note, "accessToken") && !e2b_note_is_open(request->note)) {
-        r = e2b_note_add_tokens(request->note, err);
-        if (r == 0)
-            r = e2b_note_write(request->sandbox, request->note, err);
-    }
-    return r;
+    request->note = note;
+    return 0;
 }
 
 /* What a paused sandbox kept in memory is given up. */
@@ -161,7 +178,7 @@ static int connect_it(struct e2b_request *request, uint64_t timeout_s, bool *ret
     if (r == 0)
         r = e2b_ref_find(request, err);
     if (r == 0)
-        r = note_ensure(request, err);
+        r = note_take(request, tokens_in, NULL, err);
     if (r == 0 && !with_memory)
         r = forget_memory(request->sandbox, err);
     if (r == 0)
@@ -201,14 +218,8 @@ static enum MHD_Result resume(struct e2b_request *request)
     if (e2b_is_awake(request->sandbox))
         return e2b_reply_error(request, MHD_HTTP_CONFLICT, "sandbox '%s' is already running",
                                request->params[0]);
-    if (note_ensure(request, &err) < 0)
-        return e2b_reply_err(request, &err);
-    if (pauses) {
-        (void)json_object_set_new(request->note, "autoPause", json_true());
-        if (e2b_note_write(request->sandbox, request->note, &err) < 0)
-            return e2b_reply_err(request, &err);
-    }
-    if (connect_it(request, E2B_TIMEOUT_DEFAULT_S, &was_awake, &err) < 0)
+    if ((pauses && note_take(request, pauses_in, NULL, &err) < 0) ||
+        connect_it(request, E2B_TIMEOUT_DEFAULT_S, &was_awake, &err) < 0)
         return e2b_reply_err(request, &err);
     return connect_answer(request, MHD_HTTP_CREATED);
 }
@@ -296,11 +307,13 @@ static enum MHD_Result pause_answer(struct e2b_request *request)
 /* --- network ---------------------------------------------------------------------------------- */
 
 /* What is about traffic that comes in is no part of what is replaced. */
-static json_t *network_merge(const json_t *old, const json_t *wanted)
+static int network_in(json_t *note, const void *wanted, struct err *err)
 {
     static const char *const kept[] = { "allowPublicTraffic", "maskRequestHost", "httpsPorts" };
+    const json_t *old = json_object_get(note, "network");
     json_t *network = e2b_network_copy(wanted);
 
+    (void)err;
     for (size_t i = 0; i < ARRAY_SIZE(kept); i++) {
         json_t *value = json_object_get(old, kept[i]);
 
@@ -308,22 +321,18 @@ static json_t *network_merge(const json_t *old, const json_t *wanted)
         if (value)
             (void)json_object_set(network, kept[i], value);
     }
-    return network;
+    return json_object_set_new(note, "network", network) + 1;
 }
 
 static enum MHD_Result set_network(struct e2b_request *request)
 {
     struct err err = { 0 };
-    json_t *network;
 
     if (e2b_network_check(request->body, &err) < 0 || e2b_ref_find(request, &err) < 0)
         return e2b_reply_err(request, &err);
     if (!e2b_is_awake(request->sandbox))
         return not_running(request);
-    request->note = e2b_note_read(request->sandbox);
-    network = network_merge(json_object_get(request->note, "network"), request->body);
-    if (json_object_set_new(request->note, "network", network) < 0 ||
-        e2b_note_write(request->sandbox, request->note, &err) < 0)
+    if (note_take(request, network_in, request->body, &err) < 0)
         return e2b_reply_err(request, &err);
     return e2b_reply_empty(request, MHD_HTTP_NO_CONTENT);
 }

@@ -586,6 +586,12 @@ def many_at_once_lose_nothing():
     equal([204] + [404] * 7, sorted(all_at_once([lambda: ask("DELETE", "/secrets/same")[0]] * 8)))
     all_at_once([lambda name=name: expect(204, "DELETE", "/secrets/" + name) for name in names + [secret["secretID"]]])
     equal([], expect(200, "GET", "/secrets"))
+    holt("create", "--name", "unknown", "-q")
+    [listed] = expect(200, "GET", "/v2/sandboxes")
+    tokens = all_at_once([lambda: expect(200, "POST", f"/sandboxes/{listed['sandboxID']}/connect", {})["envdAccessToken"]] * 16)
+    equal(1, len(set(tokens)), "each was told the token that it has")
+    equal(200, envd({**listed, "envdAccessToken": tokens[0]}, path="/envs")[0])
+    kill(listed)
     sandbox = create()
     path = f"/sandboxes/{sandbox['sandboxID']}/snapshots"
     # One name is one snapshot's, whoever comes last; those without one are all there.
