@@ -194,6 +194,17 @@ int e2b_snapshot_delete(struct e2b_request *request, const char *word, struct er
     return r;
 }
 
+/* As templates, which is what clients take them for, but with a namespace that nobody has encoded.
+ */
+static enum MHD_Result delete_spaced(struct e2b_request *request)
+{
+    struct err err = { 0 };
+
+    if (e2b_snapshot_delete(request, request->params[0] ? request->params[0] : "", &err) < 0)
+        return e2b_reply_err(request, &err);
+    return e2b_reply_empty(request, MHD_HTTP_NO_CONTENT);
+}
+
 int e2b_snapshots_recover(struct host *host, struct e2b_shelf *shelf, struct err *err)
 {
     cleanup_json json_t *list = e2b_shelf_list(shelf, SHELF_SNAPSHOTS);
@@ -259,6 +270,7 @@ static enum MHD_Result list(struct e2b_request *request)
 static const struct e2b_route routes[] = {
     { "POST", "/sandboxes/{}/snapshots", .answer = create },
     { "GET", "/snapshots", .answer = list },
+    { "DELETE", "/templates/*", .answer = delete_spaced },
 };
 
 const struct e2b_routes e2b_snapshot_routes = { routes, ARRAY_SIZE(routes) };

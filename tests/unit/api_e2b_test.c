@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Where requests of the E2B protocol belong, and who answers them. */
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "api/e2b.h"
 #include "api/e2b_network.h"
 #include "api/e2b_place.h"
 #include "api/e2b_route.h"
 #include "api/e2b_sandbox_request.h"
+#include "api/e2b_shelf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json.h"
@@ -185,6 +189,13 @@ static void wishes_are_taken_or_refused(void)
     CHECK(wish.timeout_s == 300 && !json_object_get(wish.note, "trafficToken"));
     e2b_create_done(&wish);
     CHECK(create_parse("{\"templateID\":\"t\"}", true, &wish) == 0 && wish.timeout_s == 15);
+    CHECK(!json_object_get(wish.note, "accessToken"));
+    e2b_create_done(&wish);
+    CHECK(create_parse("{\"templateID\":\"t\",\"secure\":true}", true, &wish) == 0);
+    CHECK(json_object_get(wish.note, "accessToken"));
+    e2b_create_done(&wish);
+    CHECK(create_parse("{\"templateID\":\"t\",\"network\":{\"allowPublicTraffic\":false}}", true,
+                       &wish) < 0);
     e2b_create_done(&wish);
     CHECK(create_parse("{\"templateID\":\"t\",\"network\":{\"allowPublicTraffic\":false}}", false,
                        &wish) == 0 &&
@@ -196,6 +207,84 @@ static void wishes_are_taken_or_refused(void)
     }
 }
 
+static void errors_have_the_statuses_that_clients_know(void)
+{
+    static const struct {
+        enum err_cause cause;
+        unsigned status;
+    } wanted[] = {
+        { CAUSE_SESSION_NOT_FOUND, 404 },
+        { CAUSE_SESSION_PAUSED, 409 },
+        { CAUSE_MAX_SESSIONS_REACHED, 429 },
+        { CAUSE_SHUTTING_DOWN, 503 },
+        { CAUSE_NO_SPACE, 507 },
+        { CAUSE_QUOTA_EXCEEDED, 507 },
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
+        struct err err = { 0 };
+
+        (void)err_refuse(&err, wanted[i].cause, "no");
+        CHECK(e2b_status_of(&err) == wanted[i].status, "%u", e2b_status_of(&err));
+    }
+}
+
+static int add_one(json_t *list, void *context, struct err *err)
+{
+    json_t *count = json_object_get(e2b_shelf_pick(list, "id", "a"), "count");
+
+    (void)err;
+    if (!count)
+        return json_array_append_new(list, json_pack("{s:s, s:i}", "id", "a", "count", 0));
+    if (context)
+        return err_set(err, ERR_INVALID, "not this time");
+    return json_integer_set(count, json_integer_value(count) + 1);
+}
+
+static void *add_many(void *shelf)
+{
+    struct err err = { 0 };
+
+    for (int i = 0; i < 20; i++)
+        CHECK(e2b_shelf_change(shelf, SHELF_SECRETS, add_one, NULL, &err) == 0);
+    return NULL;
+}
+
+static json_int_t count_on(const char *dir)
+{
+    struct e2b_shelf *shelf = NULL;
+    struct err err = { 0 };
+    json_int_t count;
+    json_t *object;
+
+    CHECK(e2b_shelf_open(dir, &shelf, &err) == 0);
+    object = e2b_shelf_find(shelf, SHELF_SECRETS, "id", "a");
+    count = json_integer_value(json_object_get(object, "count"));
+    json_decref(object);
+    e2b_shelf_close(shelf);
+    return count;
+}
+
+static void a_shelf_is_changed_by_one_at_a_time(void)
+{
+    char dir[] = "/tmp/holt-shelf.XXXXXX", file[64];
+    struct e2b_shelf *shelf = NULL;
+    struct err err = { 0 };
+    pthread_t threads[4];
+
+    CHECK(mkdtemp(dir) && e2b_shelf_open(dir, &shelf, &err) == 0);
+    CHECK(e2b_shelf_change(shelf, SHELF_SECRETS, add_one, NULL, &err) == 0);
+    for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
+        CHECK(pthread_create(&threads[i], NULL, add_many, shelf) == 0);
+    for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
+        CHECK(pthread_join(threads[i], NULL) == 0);
+    CHECK(e2b_shelf_change(shelf, SHELF_SECRETS, add_one, dir, &err) < 0);
+    e2b_shelf_close(shelf);
+    CHECK(count_on(dir) == 80, "%lld", (long long)count_on(dir));
+    (void)snprintf(file, sizeof(file), "%s/e2b-secrets.json", dir);
+    CHECK(unlink(file) == 0 && rmdir(dir) == 0);
+}
+
 int main(void)
 {
     RUN(ids_are_mapped_without_loss);
@@ -204,5 +293,7 @@ int main(void)
     RUN(escapes_are_undone);
     RUN(paths_lead_to_their_handlers);
     RUN(wishes_are_taken_or_refused);
+    RUN(errors_have_the_statuses_that_clients_know);
+    RUN(a_shelf_is_changed_by_one_at_a_time);
     return 0;
 }
