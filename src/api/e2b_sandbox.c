@@ -241,11 +241,10 @@ static enum MHD_Result set_timeout(struct e2b_request *request)
         return e2b_reply_error(request, MHD_HTTP_BAD_REQUEST, "timeout is missing");
     if (e2b_ref_find(request, &err) < 0)
         return e2b_reply_err(request, &err);
-    if (!e2b_is_awake(request->sandbox))
-        return not_running(request);
     request->note = e2b_note_read(request->sandbox);
     if (e2b_set_timeout(request->sandbox, request->note, timeout_s, &err) < 0)
-        return e2b_reply_err(request, &err);
+        return err.cause == CAUSE_SESSION_PAUSED ? not_running(request)
+                                                 : e2b_reply_err(request, &err);
     return e2b_reply_empty(request, MHD_HTTP_NO_CONTENT);
 }
 

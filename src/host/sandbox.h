@@ -80,7 +80,8 @@ void sandbox_get_info(struct sandbox *sandbox, bool wants_space, struct sandbox_
 char *sandbox_get_note(struct sandbox *sandbox);
 int sandbox_set_note(struct sandbox *sandbox, const char *note, struct err *err);
 
-/* When its time is over (since 1970; 0: never), and what happens then. */
+/* When its time is over (since 1970; 0: never), and what happens then. One that sleeps refuses
+ * (SessionPaused): who has put it to sleep has said that it stays. */
 int sandbox_set_expiry(struct sandbox *sandbox, uint64_t expires_ms, enum sandbox_action action,
                        struct err *err);
 

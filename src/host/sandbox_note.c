@@ -52,14 +52,24 @@ int sandbox_set_note(struct sandbox *sandbox, const char *note, struct err *err)
     return 0;
 }
 
+/* Locked. */
+static bool is_asleep(const struct sandbox *sandbox)
+{
+    enum sandbox_state state = sandbox->info.state;
+
+    return state == SANDBOX_PAUSING || state == SANDBOX_PAUSED || state == SANDBOX_STOPPED;
+}
+
 /* The time counts from here on. */
-int sandbox_plan_expiry(struct sandbox *sandbox, uint64_t expires_ms, enum sandbox_action action,
-                        struct err *err)
+static int expiry_set(struct sandbox *sandbox, uint64_t expires_ms, enum sandbox_action action,
+                      bool may_sleep, struct err *err)
 {
     int r;
 
     (void)pthread_mutex_lock(&sandbox->lock);
     r = check_there(sandbox, err);
+    if (r == 0 && !may_sleep && is_asleep(sandbox))
+        r = err_refuse(err, CAUSE_SESSION_PAUSED, "sandbox '%s' does not run", sandbox->info.id);
     if (r == 0) {
         sandbox->info.expires_ms = expires_ms;
         sandbox->info.expire_action = action;
@@ -70,12 +80,18 @@ int sandbox_plan_expiry(struct sandbox *sandbox, uint64_t expires_ms, enum sandb
     return r;
 }
 
+int sandbox_plan_expiry(struct sandbox *sandbox, uint64_t expires_ms, enum sandbox_action action,
+                        struct err *err)
+{
+    return expiry_set(sandbox, expires_ms, action, true, err);
+}
+
 /* An operation that goes on may still write the old time behind us: the next record, or the next
  * daemon without one, is as late as that. */
 int sandbox_set_expiry(struct sandbox *sandbox, uint64_t expires_ms, enum sandbox_action action,
                        struct err *err)
 {
-    int r = sandbox_plan_expiry(sandbox, expires_ms, action, err);
+    int r = expiry_set(sandbox, expires_ms, action, false, err);
 
     if (r < 0)
         return r;
