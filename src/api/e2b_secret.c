@@ -181,32 +181,22 @@ static enum MHD_Result delete (struct e2b_request *request) {
     return e2b_reply_empty(request, MHD_HTTP_NO_CONTENT);
 }
 
+static json_t *item_json(const json_t *stored, const void *context)
+{
+    (void)context;
+    return secret_json(stored);
+}
+
 static enum MHD_Result list(struct e2b_request *request)
 {
     cleanup_json json_t *all = e2b_shelf_list(shelf_of(request), SHELF_SECRETS);
-    json_t *array;
     struct e2b_page page;
     struct err err = { 0 };
-    bool is_begun;
 
     if (e2b_page_parse(request, &page, &err) < 0)
         return e2b_reply_err(request, &err);
-    array = json_array();
-    is_begun = !page.after;
-    for (size_t i = 0; i < json_array_size(all); i++) {
-        const json_t *stored = json_array_get(all, i);
-        const char *id = json_string_value(json_object_get(stored, "id"));
-
-        if (is_begun && json_array_size(array) == page.limit) {
-            e2b_page_more(request,
-                          json_string_value(json_object_get(json_array_get(all, i - 1), "id")));
-            break;
-        }
-        if (is_begun)
-            (void)json_array_append_new(array, secret_json(stored));
-        is_begun = is_begun || strcmp(id, page.after) == 0;
-    }
-    return e2b_reply_json(request, MHD_HTTP_OK, array);
+    return e2b_reply_json(request, MHD_HTTP_OK,
+                          e2b_page_list(request, &page, all, false, item_json, NULL));
 }
 
 static const struct e2b_route routes[] = {

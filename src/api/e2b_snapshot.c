@@ -224,47 +224,37 @@ int e2b_snapshots_recover(struct host *host, struct e2b_shelf *shelf, struct err
     return r;
 }
 
-static bool is_wanted(const json_t *stored, const char *sandbox, const char *name)
+struct filter {
+    const char *sandbox, *name; /* NULL: any */
+};
+
+static json_t *item_json(const json_t *stored, const void *context)
 {
+    const struct filter *filter = context;
     const char *from = json_string_value(json_object_get(stored, "sandbox"));
     const char *own = json_string_value(json_object_get(stored, "name"));
+    size_t len = filter->name ? strcspn(filter->name, ":") : 0;
+    bool is_wanted = !has(stored, "deleted") && !has(stored, "making");
 
-    return !has(stored, "deleted") && !has(stored, "making") &&
-           (!sandbox || strcmp(sandbox, from) == 0) &&
-           (!name || (own && strncmp(own, name, strcspn(name, ":")) == 0 &&
-                      strlen(own) == strcspn(name, ":")));
+    if (is_wanted && filter->sandbox)
+        is_wanted = strcmp(filter->sandbox, from) == 0;
+    if (is_wanted && filter->name)
+        is_wanted = own && strlen(own) == len && strncmp(own, filter->name, len) == 0;
+    return is_wanted ? snapshot_json(stored) : NULL;
 }
 
-/* Newest first. */
 static enum MHD_Result list(struct e2b_request *request)
 {
     cleanup_json json_t *all = e2b_shelf_list(shelf_of(request), SHELF_SNAPSHOTS);
-    const char *sandbox = e2b_query(request, "sandboxID"), *name = e2b_query(request, "name");
-    const char *last = NULL;
-    json_t *array;
+    const struct filter filter = { .sandbox = e2b_query(request, "sandboxID"),
+                                   .name = e2b_query(request, "name") };
     struct e2b_page page;
     struct err err = { 0 };
-    bool is_begun;
 
     if (e2b_page_parse(request, &page, &err) < 0)
         return e2b_reply_err(request, &err);
-    array = json_array();
-    is_begun = !page.after;
-    for (size_t i = json_array_size(all); i-- > 0;) {
-        const json_t *stored = json_array_get(all, i);
-        const char *id = json_string_value(json_object_get(stored, "id"));
-
-        if (is_begun && is_wanted(stored, sandbox, name)) {
-            if (json_array_size(array) == page.limit) {
-                e2b_page_more(request, last);
-                break;
-            }
-            (void)json_array_append_new(array, snapshot_json(stored));
-            last = id;
-        }
-        is_begun = is_begun || strcmp(id, page.after) == 0;
-    }
-    return e2b_reply_json(request, MHD_HTTP_OK, array);
+    return e2b_reply_json(request, MHD_HTTP_OK,
+                          e2b_page_list(request, &page, all, true, item_json, &filter));
 }
 
 static const struct e2b_route routes[] = {

@@ -575,6 +575,28 @@ def all_at_once(works):
         return [each.result() for each in [pool.submit(work) for work in works]]
 
 
+def pages_go_on_behind_what_is_gone():
+    sandbox = create()
+    ids = [expect(201, "POST", f"/sandboxes/{sandbox['sandboxID']}/snapshots", {})["snapshotID"] for _ in range(3)][::-1]
+    status, head, body = ask("GET", "/snapshots?limit=1")
+    equal(ids[:1], [each["snapshotID"] for each in body])
+    expect(204, "DELETE", "/templates/" + quote(ids[0], safe=""))
+    equal(ids[1:], [each["snapshotID"] for each in expect(200, "GET", "/snapshots?nextToken=" + quote(head["X-Next-Token"]))])
+    names = ["first", "second", "third"]
+    for name in names:
+        expect(201, "POST", "/secrets", {"name": name, "value": "v"})
+    status, head, body = ask("GET", "/secrets?limit=2")
+    equal(names[:2], [each["name"] for each in body])
+    expect(204, "DELETE", "/secrets/second")
+    equal(names[2:], [each["name"] for each in expect(200, "GET", "/secrets?nextToken=" + quote(head["X-Next-Token"]))])
+    equal(None, ask("GET", "/secrets?limit=2")[1]["X-Next-Token"])
+    for name in ("first", "third"):
+        expect(204, "DELETE", "/secrets/" + name)
+    for each in ids[1:]:
+        expect(204, "DELETE", "/templates/" + quote(each, safe=""))
+    kill(sandbox)
+
+
 def many_at_once_lose_nothing():
     secret = expect(201, "POST", "/secrets", {"name": "shared", "value": "v"})
     versions = all_at_once([lambda: expect(200, "POST", "/secrets/shared", {"value": "w"})["currentVersion"]] * 16)
