@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <linux/audit.h>
+#include <linux/btrfs.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <stdint.h>
@@ -186,9 +187,20 @@ static void emit_actions(struct seccomp_program *program, size_t places[ACTIONS]
     static const uint32_t families[] = { AF_UNIX, AF_INET, AF_INET6, AF_NETLINK, AF_PACKET };
     /* Whoever has its uid may set the limits of holt-init, and so cripple it. */
     static const uint32_t init = 1;
-    /* Both put characters into a terminal's input, as if typed by whoever owns it (CVE-2017-5226).
-     */
-    static const uint32_t typing[] = { TIOCSTI, 0x541c /* TIOCLINUX */ };
+    static const uint32_t commands[] = {
+        /* Both put characters into a terminal's input, as if typed by whoever owns it
+         * (CVE-2017-5226). */
+        TIOCSTI,
+        0x541c, /* TIOCLINUX */
+        /* What anybody may do who owns a directory of btrfs, as that of a volume: subvolumes in it
+         * could not be removed as files are, and others have it mounted who want to write. */
+        BTRFS_IOC_SUBVOL_CREATE,
+        BTRFS_IOC_SUBVOL_CREATE_V2,
+        BTRFS_IOC_SNAP_CREATE,
+        BTRFS_IOC_SNAP_CREATE_V2,
+        BTRFS_IOC_SUBVOL_SETFLAGS,
+        BTRFS_IOC_SET_RECEIVED_SUBVOL,
+    };
     size_t no_family = emit_return(program, EAFNOSUPPORT);
     size_t allow = places[ALLOW] = emit_return(program, 0);
     size_t refuse = places[REFUSE] = emit_return(program, EPERM);
@@ -196,7 +208,7 @@ static void emit_actions(struct seccomp_program *program, size_t places[ACTIONS]
     places[MISSING] = emit_return(program, ENOSYS);
     places[CHECK_CLONE] = emit_flags(program, (uint32_t)NAMESPACES, places);
     places[CHECK_UNSHARE] = emit_flags(program, (uint32_t)NAMESPACES | NEWTIME, places);
-    places[CHECK_IOCTL] = emit_one_of(program, 1, typing, ARRAY_SIZE(typing), refuse, allow);
+    places[CHECK_IOCTL] = emit_one_of(program, 1, commands, ARRAY_SIZE(commands), refuse, allow);
     places[CHECK_SOCKET] =
         emit_one_of(program, 0, families, ARRAY_SIZE(families), allow, no_family);
     places[CHECK_PRLIMIT] = emit_one_of(program, 0, &init, 1, refuse, allow);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The filter on the real kernel: each call is made in a child that has it. */
 #include <fcntl.h>
+#include <linux/btrfs.h>
+#include <linux/fs.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <stdint.h>
@@ -140,6 +142,18 @@ static void characters_are_not_pushed_into_a_terminal(void)
     CHECK(ERRNO_OF(SYS_ioctl, 0, TIOCSTI | 1L << 32, (long)"x") == EPERM);
 }
 
+static void no_subvolumes_are_made(void)
+{
+    static const long commands[] = { BTRFS_IOC_SUBVOL_CREATE,   BTRFS_IOC_SUBVOL_CREATE_V2,
+                                     BTRFS_IOC_SNAP_CREATE,     BTRFS_IOC_SNAP_CREATE_V2,
+                                     BTRFS_IOC_SUBVOL_SETFLAGS, BTRFS_IOC_SET_RECEIVED_SUBVOL };
+
+    for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+        CHECK(ERRNO_OF(SYS_ioctl, 0, commands[i], 0) == EPERM, "(command %zu)", i);
+    /* Copies that share blocks are fine. */
+    CHECK(ERRNO_OF(SYS_ioctl, 0, FICLONE, -1) != EPERM);
+}
+
 static void other_socket_families_do_not_exist(void)
 {
     static const int families[] = { AF_VSOCK, AF_ALG, AF_BLUETOOTH, AF_TIPC, AF_CAN };
@@ -195,6 +209,7 @@ int main(void)
     RUN_CLEAN(io_uring_is_refused);
     RUN_CLEAN(no_namespace_is_made);
     RUN_CLEAN(characters_are_not_pushed_into_a_terminal);
+    RUN_CLEAN(no_subvolumes_are_made);
     RUN_CLEAN(other_socket_families_do_not_exist);
     RUN_CLEAN(unknown_calls_do_not_exist);
 #ifdef __x86_64__
