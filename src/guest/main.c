@@ -42,9 +42,12 @@ static void close_all(const int *fds, size_t count)
         (void)close(fds[i]);
 }
 
+/* A refusal has no number: what was asked for was wrong, not a system call. */
 static void answer_error(struct guest *guest, const struct err *err)
 {
-    const struct message_failed failed = { .errnum = (uint32_t)err->errnum, .text = err->msg };
+    const struct message_failed failed = {
+        .errnum = err->kind == ERR_INTERNAL ? (uint32_t)err->errnum : 0, .text = err->msg
+    };
 
     (void)message_put_failed(&guest->link.out, 0, &failed);
 }

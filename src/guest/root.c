@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "guest/identity.h"
+#include "guest/place.h"
 #include "kernel/mount.h"
 #include "kernel/path.h"
 #include "wire/message.h"
@@ -47,6 +48,26 @@ static int attach_below(int root_fd, const char *target, int mount_fd, struct er
     return r < 0 ? err_sys(err, r, "attach '%s'", target) : 0;
 }
 
+/* What the sandbox itself left on the way to the place may lead it anywhere in the root, but not
+ * where it would be covered, or cover what holt-init relies on. */
+static int attach_volume(int root_fd, const char *target, int mount_fd, const int *places,
+                         struct err *err)
+{
+    cleanup_close int place = -EBADF;
+    int r = place_open(root_fd, target, &place, err);
+
+    if (r < 0)
+        return r;
+    if (place_is_within(place, root_fd, root_fd))
+        return err_set(err, ERR_INVALID, "volume path '%.150s' leads to '/'", target);
+    for (size_t i = 0; i < ARRAY_SIZE(carried); i++)
+        if (place_is_within(place, places[i], root_fd))
+            return err_set(err, ERR_INVALID, "volume path '%.150s' leads into '/%s'", target,
+                           carried[i]);
+    r = mount_attach(mount_fd, place);
+    return r < 0 ? err_sys(err, r, "attach volume '%.150s'", target) : 0;
+}
+
 /* What this namespace was born with cannot be moved, but it can be copied. */
 static int attach_or_copy(int mount_fd, int place)
 {
@@ -63,13 +84,18 @@ static int attach_or_copy(int mount_fd, int place)
 static int prepare(const struct message_root *message, const int *fds, int *places, struct err *err)
 {
     cleanup_close int workspace = -EBADF;
+    size_t own = message->mount_count - message->volume_count;
     int root_fd = fds[0], r = 0;
 
-    for (size_t i = 1; r == 0 && i < message->mount_count; i++)
+    for (size_t i = 1; r == 0 && i < own; i++)
         r = attach_below(root_fd, message->targets[i], fds[i], err);
     for (size_t i = 0; r == 0 && i < ARRAY_SIZE(carried); i++)
         r = open_place(root_fd, carried[i], &places[i], err);
-    return r == 0 ? open_place(root_fd, "workspace", &workspace, err) : r;
+    if (r == 0)
+        r = open_place(root_fd, "workspace", &workspace, err);
+    for (size_t i = own; r == 0 && i < message->mount_count; i++)
+        r = attach_volume(root_fd, message->targets[i], fds[i], places, err);
+    return r;
 }
 
 static int carry_over(int old_root_fd, const int *places, struct err *err)

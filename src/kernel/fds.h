@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-enum { FDS_MAX = 16 };
+enum { FDS_MAX = 20 };
 
 /* Sends bytes, and count descriptors with the first of them: bytes sent, or -errno. Never SIGPIPE.
  */

@@ -41,7 +41,7 @@ enum {
     FRAME_FROM_GUEST_MAX = 64 * 1024,        /* payload the daemon accepts */
     FRAME_FROM_DAEMON_MAX = 2 * 1024 * 1024, /* payload the guest accepts: a spawn has a big argv */
     FRAME_WINDOW = 1024 * 1024,              /* unacknowledged bytes of one stream */
-    FRAME_FDS_MAX = 16,
+    FRAME_FDS_MAX = 20,
     FRAME_CONN_WINDOW = 128 * 1024, /* of one direction of a connection */
     FRAME_CONNECTIONS_MAX = 512,
     WIRE_VERSION = 6,

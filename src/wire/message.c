@@ -91,7 +91,8 @@ int message_put_root(struct buf *out, const struct message_root *root)
 {
     size_t start = frame_begin(out, FRAME_ROOT, 0, (uint16_t)root->mount_count);
     bool ok = put_text(out, root->hostname) && put_u8(out, root->allows_setuid) &&
-              put_u32(out, (uint32_t)root->mount_count);
+              put_u32(out, (uint32_t)root->mount_count) &&
+              put_u32(out, (uint32_t)root->volume_count);
 
     for (size_t i = 0; i < root->mount_count; i++)
         ok = ok && put_text(out, root->targets[i]);
@@ -105,8 +106,9 @@ bool message_get_root(const struct frame *frame, struct message_root *ret)
     ret->hostname = get_text(&reader);
     ret->allows_setuid = get_u8(&reader);
     ret->mount_count = get_u32(&reader);
+    ret->volume_count = get_u32(&reader);
     if (ret->mount_count == 0 || ret->mount_count > MESSAGE_MOUNTS_MAX ||
-        ret->mount_count != frame->fds)
+        ret->mount_count != frame->fds || ret->volume_count >= ret->mount_count)
         return false;
     for (size_t i = 0; i < ret->mount_count; i++)
         ret->targets[i] = get_text(&reader);

@@ -12,7 +12,7 @@ struct buf;
 
 enum {
     MESSAGE_ARGS_MAX = 4096, /* words of argv, and as many of the environment */
-    MESSAGE_MOUNTS_MAX = 12,
+    MESSAGE_MOUNTS_MAX = 20,
     MESSAGE_RLIMITS_MAX = 16,
     MESSAGE_GROUPS_MAX = 64,
     MESSAGE_USER_MAX = 64,
@@ -28,12 +28,14 @@ struct message_boot {
     uint64_t capabilities; /* what processes keep at most, as a bit set */
 };
 
-/* A root to move to: mounts[0] is "/", the others are attached below it in order. */
+/* A root to move to: mounts[0] is "/", the others are attached below it in order. The last few are
+ * not parts of it but volumes, at whatever path somebody wished. */
 struct message_root {
     const char *hostname;
     bool allows_setuid; /* programs may become the sandbox's root by their set-user-ID bit */
     const char *targets[MESSAGE_MOUNTS_MAX];
     size_t mount_count;
+    size_t volume_count; /* of these */
 };
 
 struct message_rlimit {

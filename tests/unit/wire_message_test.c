@@ -110,7 +110,7 @@ static void a_root_comes_back(void)
     struct message_root root;
 
     CHECK(message_get_root(&frame, &root));
-    CHECK(frame.fds == 3 && root.mount_count == 3);
+    CHECK(frame.fds == 3 && root.mount_count == 3 && root.volume_count == 1);
     CHECK_TEXT(root.hostname, "sb-0123456789ab");
     CHECK_TEXT(root.targets[0], "/");
     CHECK_TEXT(root.targets[2], "/opt");
@@ -128,7 +128,22 @@ static void a_root_needs_a_descriptor_for_each_mount(void)
     CHECK(!message_get_root(&frame, &root));
 }
 
-static void a_root_has_from_one_to_eight_mounts(void)
+static void volumes_are_not_all_of_a_root(void)
+{
+    for (size_t count = 0; count <= 3; count++) {
+        cleanup_with(buf_done) struct buf out = BUF_INIT(SAMPLES_MAX);
+        struct message_root root = {
+            .hostname = "h", .targets = { "/", "/a" }, .mount_count = 2, .volume_count = count
+        };
+        struct frame frame;
+
+        CHECK(message_put_root(&out, &root) == 0);
+        frame = only_frame(&out);
+        CHECK(message_get_root(&frame, &root) == (count < 2));
+    }
+}
+
+static void a_root_has_as_many_mounts_as_there_is_room_for(void)
 {
     for (size_t count = 0; count <= MESSAGE_MOUNTS_MAX; count++) {
         cleanup_with(buf_done) struct buf out = BUF_INIT(SAMPLES_MAX);
@@ -408,7 +423,8 @@ int main(void)
     RUN(a_boot_without_a_filter_comes_back);
     RUN(a_root_comes_back);
     RUN(a_root_needs_a_descriptor_for_each_mount);
-    RUN(a_root_has_from_one_to_eight_mounts);
+    RUN(volumes_are_not_all_of_a_root);
+    RUN(a_root_has_as_many_mounts_as_there_is_room_for);
     RUN(a_spawn_comes_back);
     RUN(a_spawn_may_name_a_user);
     RUN(a_spawn_needs_a_command_and_knows_its_limits);

@@ -22,7 +22,8 @@ static inline int put_root_sample(struct buf *out)
 {
     return message_put_root(out, &(struct message_root){ .hostname = "sb-0123456789ab",
                                                          .targets = { "/", "/usr", "/opt" },
-                                                         .mount_count = 3 });
+                                                         .mount_count = 3,
+                                                         .volume_count = 1 });
 }
 
 static inline int put_spawn_sample(struct buf *out)
