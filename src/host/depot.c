@@ -15,9 +15,9 @@
 #include "base/tree.h"
 #include "base/xalloc.h"
 #include "host/host_internal.h"
+#include "host/sandbox_mount.h"
 #include "kernel/path.h"
-
-#define PLACE "depots"
+#include "store/plain.h"
 
 /* What a failed call is to the client. */
 static int explain(int r, const char *doing, const char *path, struct err *err)
@@ -34,14 +34,6 @@ static int explain(int r, const char *doing, const char *path, struct err *err)
     return err_sys(err, r, "%s '%.150s'", doing, path);
 }
 
-static int place_open(struct host *host, int *ret_fd, struct err *err)
-{
-    if (mkdirat(host->state_fd, PLACE, 0700) < 0 && errno != EEXIST)
-        return err_sys(err, -errno, "make " PLACE " in the state directory");
-    *ret_fd = openat(host->state_fd, PLACE, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    return *ret_fd < 0 ? err_sys(err, -errno, "open " PLACE " in the state directory") : 0;
-}
-
 static int id_check(const char *id, struct err *err)
 {
     return is_handle(id, DEPOT_ID_MAX) ? 0 : err_set(err, ERR_NOT_FOUND, "no volume '%.60s'", id);
@@ -49,39 +41,32 @@ static int id_check(const char *id, struct err *err)
 
 int depot_create(struct host *host, const char *id, struct err *err)
 {
-    cleanup_close int place_fd = -EBADF;
     int r = id_check(id, err);
 
-    if (r == 0)
-        r = place_open(host, &place_fd, err);
-    if (r < 0)
-        return r;
-    return mkdirat(place_fd, id, 0755) < 0 ? err_sys(err, -errno, "make volume '%s'", id) : 0;
+    return r == 0 ? plain_create(host->store, id, host->default_quota, err) : r;
 }
 
 int depot_destroy(struct host *host, const char *id, struct err *err)
 {
-    cleanup_close int place_fd = -EBADF;
+    struct depot_doom doom = { .depot = id };
     int r = id_check(id, err);
 
     if (r == 0)
-        r = place_open(host, &place_fd, err);
+        r = depot_doom_begin(host, &doom, err);
     if (r < 0)
         return r;
-    r = tree_remove_at(place_fd, id);
+    r = plain_destroy(host->store, id);
+    depot_doom_end(host, &doom);
     return r < 0 ? err_sys(err, r, "remove volume '%s'", id) : 0;
 }
 
 static int top_open(struct host *host, const char *id, int *ret_fd, struct err *err)
 {
-    cleanup_close int place_fd = -EBADF;
     int r = id_check(id, err);
 
-    if (r == 0)
-        r = place_open(host, &place_fd, err);
     if (r < 0)
         return r;
-    *ret_fd = open_no_links(place_fd, id, O_RDONLY | O_DIRECTORY, 0);
+    *ret_fd = plain_open(host->store, id);
     return *ret_fd < 0 ? err_set(err, ERR_NOT_FOUND, "no volume '%s'", id) : 0;
 }
 
@@ -155,9 +140,47 @@ struct listing {
     unsigned left; /* entries that may still be told of */
 };
 
-static int is_real(const struct dirent *entry)
+/* Names of one directory, as many as may still be told of. */
+struct names {
+    char **list;
+    size_t count;
+};
+
+static void names_done(struct names *names)
 {
-    return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+    while (names->count > 0)
+        free(names->list[--names->count]);
+    free(names->list);
+}
+
+static void dir_close_slot(DIR **dir)
+{
+    if (*dir)
+        (void)closedir(*dir);
+}
+
+static int names_read(int dir_fd, size_t max, struct names *ret)
+{
+    int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    cleanup_with(dir_close_slot) DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    const struct dirent *entry;
+
+    if (!dir)
+        return -errno;
+    ret->list = xcalloc(max + 1, sizeof(*ret->list));
+    while ((entry = readdir(dir))) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        if (ret->count == max)
+            return -E2BIG;
+        ret->list[ret->count++] = xstrdup(entry->d_name);
+    }
+    return 0;
+}
+
+static int name_compare(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
 static int list_dir(struct listing *listing, int dir_fd, const char *below, unsigned depth);
@@ -181,16 +204,13 @@ static int list_entry(struct listing *listing, int dir_fd, const char *below, co
 /* As deep as DEPOT_DEPTH_MAX at most. */
 static int list_dir(struct listing *listing, int dir_fd, const char *below, unsigned depth)
 {
-    struct dirent **entries = NULL;
-    int count = scandirat(dir_fd, ".", &entries, is_real, alphasort);
-    int r = count < 0 ? -errno : 0;
+    cleanup_with(names_done) struct names names = { 0 };
+    int r = names_read(dir_fd, listing->left, &names);
 
-    for (int i = 0; i < count; i++) {
-        if (r == 0)
-            r = list_entry(listing, dir_fd, below, entries[i]->d_name, depth);
-        free(entries[i]);
-    }
-    free(entries);
+    if (r == 0 && names.count > 1)
+        qsort(names.list, names.count, sizeof(*names.list), name_compare);
+    for (size_t i = 0; r == 0 && i < names.count; i++)
+        r = list_entry(listing, dir_fd, below, names.list[i], depth);
     return r;
 }
 
@@ -224,6 +244,22 @@ static int apply(int fd, const struct depot_file *file)
     return 0;
 }
 
+/* Whoever runs commands in a sandbox is to be able to change what was put there for it. */
+static int adopt(int fd)
+{
+    return fchown(fd, DEPOT_OWNER, DEPOT_OWNER) < 0 ? -errno : 0;
+}
+
+static int make_one(int parent_fd, const char *name)
+{
+    cleanup_close int fd = -EBADF;
+
+    if (mkdirat(parent_fd, name, 0755) < 0)
+        return -errno;
+    fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return fd < 0 ? -errno : adopt(fd);
+}
+
 static int make_parents(int top_fd, const char *path)
 {
     cleanup_free char *copy = xstrdup(path);
@@ -238,10 +274,10 @@ static int make_parents(int top_fd, const char *path)
         was = *at;
         *at = '\0';
         r = parent_open(top_fd, copy, &fd, name);
-        if (r == 0 && mkdirat(fd, name, 0755) < 0 && errno != EEXIST)
-            r = -errno;
+        if (r == 0)
+            r = make_one(fd, name);
         *at = was;
-        if (r < 0)
+        if (r < 0 && r != -EEXIST)
             return r;
     }
     return 0;
@@ -258,8 +294,8 @@ int depot_make_dir(struct host *host, const struct depot_file *file, bool parent
     r = parents ? make_parents(top_fd, file->path) : 0;
     if (r == 0)
         r = parent_open(top_fd, file->path, &parent_fd, name);
-    if (r == 0 && !parents && mkdirat(parent_fd, name, 0755) < 0)
-        r = -errno;
+    if (r == 0 && !parents)
+        r = make_one(parent_fd, name);
     if (r == 0) {
         fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         r = fd < 0 ? -errno : apply(fd, file);
@@ -333,9 +369,12 @@ int depot_open_write(struct host *host, const struct depot_file *file, bool repl
 
     if (r < 0)
         return r;
-    fd = open_in_root(top_fd, file->path, O_WRONLY | O_CREAT | O_NONBLOCK | (replaces ? 0 : O_EXCL),
-                      0644);
-    r = fd < 0 ? fd : check_plain(fd);
+    fd = open_in_root(top_fd, file->path, O_WRONLY | O_CREAT | O_NONBLOCK | O_EXCL, 0644);
+    r = fd < 0 ? fd : adopt(fd);
+    if (r == -EEXIST && replaces)
+        r = fd = open_in_root(top_fd, file->path, O_WRONLY | O_CREAT | O_NONBLOCK, 0644);
+    if (r >= 0)
+        r = check_plain(fd);
     if (r == 0 && ftruncate(fd, 0) < 0)
         r = -errno;
     if (r == 0)

@@ -1,6 +1,7 @@
-/* Files that clients keep on the host beside sandboxes, in trees with an id each: below depots/ in
- * the state directory. Paths are taken as if the tree's top were "/", so that nothing in one, not
- * even a link, leads out of it. Owners and modes are kept as told and mean nothing to the host. */
+/* Files that clients keep on the host beside sandboxes, in trees with an id each. Sandboxes may
+ * have them mounted (host/sandbox_mount.h) and write what they like. So paths are taken as if the
+ * tree's top were "/", and nothing in one, not even a link, leads out of it. Owners and modes are
+ * those in sandboxes, and mean nothing to the host. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,7 +13,9 @@ struct host;
 
 enum { DEPOT_ID_MAX = 64, DEPOT_PATH_MAX = 4096, DEPOT_ENTRIES_MAX = 10000, DEPOT_DEPTH_MAX = 32 };
 
-#define DEPOT_KEEP UINT32_MAX /* of an owner or a mode: as it is */
+enum { DEPOT_OWNER = 1000 }; /* of what is made and not told whose it is */
+
+#define DEPOT_KEEP UINT32_MAX /* of an owner or a mode: as it is, or as what is new is */
 
 struct depot_file {
     const char *depot;
@@ -23,7 +26,10 @@ struct depot_file {
 /* Every call: ERR_NOT_FOUND (FileNotFound) where there is no such path, ERR_INVALID where it is not
  * of the right kind, NoSpace where the disk is full. */
 
+/* With the quota that a sandbox has who asks for none, where the storage has any. */
 int depot_create(struct host *host, const char *id, struct err *err);
+
+/* ERR_BUSY while a sandbox has it mounted. */
 int depot_destroy(struct host *host, const char *id, struct err *err);
 
 /* What is at the path itself; target has DEPOT_PATH_MAX bytes, "" for what is no link. */

@@ -54,7 +54,9 @@ static bool take_root_answer(struct machine *machine, const struct frame *frame)
     if (frame->type == FRAME_FAILED) {
         if (!message_get_failed(frame, &failed))
             return false;
-        (void)err_set(&machine->failure, ERR_INTERNAL, "%.200s", failed.text);
+        /* What no system call failed at was wrong with what was asked for. */
+        (void)err_set(&machine->failure, failed.errnum ? ERR_INTERNAL : ERR_INVALID, "%.200s",
+                      failed.text);
     }
     machine->root_answer = frame->type == FRAME_ROOTED ? ROOT_TAKEN : ROOT_REFUSED;
     (void)pthread_cond_broadcast(&machine->changed);

@@ -4,20 +4,75 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/xalloc.h"
 #include "host/guest_socket.h"
 #include "host/host_internal.h"
+#include "kernel/fds.h"
+#include "store/plain.h"
 #include "store/template.h"
 #include "store/volume.h"
 #include "wire/message.h"
 
 enum { ROOT_TIMEOUT_S = 30 };
 
-_Static_assert((int)TEMPLATE_TREES_MAX <= (int)MESSAGE_MOUNTS_MAX &&
-                   (int)MESSAGE_MOUNTS_MAX <= (int)FRAME_FDS_MAX,
-               "every tree of a template must fit a root message");
+_Static_assert((int)TEMPLATE_TREES_MAX + (int)SANDBOX_MOUNTS_MAX <= (int)MESSAGE_MOUNTS_MAX &&
+                   (int)MESSAGE_MOUNTS_MAX <= (int)FRAME_FDS_MAX &&
+                   (int)FRAME_FDS_MAX <= (int)FDS_MAX,
+               "every tree of a template, and every mount on top, must fit a root message");
+
+/* What a root is put together from, in order; the descriptors are somebody else's. */
+struct root_parts {
+    const char *targets[MESSAGE_MOUNTS_MAX];
+    int fds[MESSAGE_MOUNTS_MAX];
+    size_t count;
+    size_t volume_count; /* of these, the last */
+    bool allows_setuid;
+};
+
+static void parts_add(struct root_parts *parts, const char *target, int fd)
+{
+    parts->targets[parts->count] = target;
+    parts->fds[parts->count++] = fd;
+}
+
+static struct root_parts parts_of(const struct volume_mounts *mounts)
+{
+    struct root_parts parts = { .allows_setuid = mounts->allows_setuid };
+
+    for (size_t i = 0; i < mounts->count; i++)
+        parts_add(&parts, mounts->targets[i], mounts->fds[i]);
+    return parts;
+}
+
+static void close_volumes(struct root_parts *parts)
+{
+    while (parts->volume_count > 0) {
+        parts->volume_count--;
+        (void)close(parts->fds[--parts->count]);
+    }
+}
+
+static int parts_add_volumes(struct root_parts *parts, struct machine *machine,
+                             const struct machine_files *files, struct err *err)
+{
+    struct store *store = machine->host->store;
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < files->mount_count; i++) {
+        const struct sandbox_mount *mount = &files->mounts[i];
+        int fd = -EBADF;
+
+        r = plain_mount(store, mount->depot, machine->guest.userns_fd, &fd, err);
+        if (r < 0)
+            return r;
+        parts_add(parts, mount->path, fd);
+        parts->volume_count++;
+    }
+    return r;
+}
 
 static int make_volume(struct machine *machine, const char *template_name, struct volume **ret,
                        struct err *err)
@@ -36,19 +91,20 @@ static int make_volume(struct machine *machine, const char *template_name, struc
 }
 
 /* Sends the root; that it was taken is not awaited, a process may be sent right behind it. */
-static int send_root(struct machine *machine, const struct volume_mounts *mounts,
-                     const char *hostname, struct err *err)
+static int send_root(struct machine *machine, const struct root_parts *parts, const char *hostname,
+                     struct err *err)
 {
     cleanup_with(buf_done) struct buf out = BUF_INIT(FRAME_FROM_DAEMON_MAX);
     struct message_root message = { .hostname = hostname,
-                                    .allows_setuid = mounts->allows_setuid,
-                                    .mount_count = mounts->count };
+                                    .allows_setuid = parts->allows_setuid,
+                                    .mount_count = parts->count,
+                                    .volume_count = parts->volume_count };
     int r;
 
-    memcpy(message.targets, mounts->targets, sizeof(mounts->targets[0]) * mounts->count);
+    memcpy(message.targets, parts->targets, sizeof(parts->targets[0]) * parts->count);
     r = message_put_root(&out, &message);
     if (r == 0)
-        r = channel_send(&machine->channel, &out, mounts->fds, mounts->count);
+        r = channel_send(&machine->channel, &out, parts->fds, parts->count);
     return r < 0 ? err_sys(err, r, "hand the root to sandbox '%s'", machine->id) : 0;
 }
 
@@ -56,6 +112,7 @@ int machine_furnish(struct machine *machine, const char *template, struct err *e
 {
     cleanup_with(volume_mounts_done) struct volume_mounts mounts = { .count = 0 };
     const struct runtime_guest *guest = &machine->guest;
+    struct root_parts parts;
     struct volume *volume;
     int r = make_volume(machine, template, &volume, err);
 
@@ -65,7 +122,10 @@ int machine_furnish(struct machine *machine, const char *template, struct err *e
     machine->volume = volume;
     (void)snprintf(machine->template, sizeof(machine->template), "%s", template);
     r = volume_mount(volume, guest->userns_fd, guest->first_uid, &mounts, err);
-    return r < 0 ? r : send_root(machine, &mounts, machine->id, err);
+    if (r < 0)
+        return r;
+    parts = parts_of(&mounts);
+    return send_root(machine, &parts, machine->id, err);
 }
 
 void machine_drop_volume(struct machine *machine)
@@ -105,17 +165,22 @@ static int wait_answer(struct machine *machine, struct err *err)
     return r;
 }
 
-int machine_enter(struct machine *machine, struct volume *volume, const char *hostname,
+int machine_enter(struct machine *machine, const struct machine_files *files,
                   struct volume_mounts *ret_old, struct err *err)
 {
     cleanup_with(volume_mounts_done) struct volume_mounts mounts = { .count = 0 };
+    cleanup_with(close_volumes) struct root_parts parts = { .count = 0 };
     const struct runtime_guest *guest = &machine->guest;
-    int r = volume_mount(volume, guest->userns_fd, guest->first_uid, &mounts, err);
+    int r = volume_mount(files->volume, guest->userns_fd, guest->first_uid, &mounts, err);
 
     if (r < 0)
         return r;
+    parts = parts_of(&mounts);
+    r = parts_add_volumes(&parts, machine, files, err);
+    if (r < 0)
+        return r;
     set_answer(machine, ROOT_AWAITED);
-    r = send_root(machine, &mounts, hostname, err);
+    r = send_root(machine, &parts, files->hostname, err);
     if (r == 0)
         r = wait_answer(machine, err);
     else

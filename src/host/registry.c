@@ -147,6 +147,28 @@ static int put_note(struct registry *registry, const char *id, const char *note,
     return run(registry, STATEMENT_PUT_NOTE, "record a note", err);
 }
 
+static int put_mounts(struct registry *registry, const struct sandbox_info *info, struct err *err)
+{
+    sqlite3_stmt *add = registry->statements[STATEMENT_ADD_MOUNT];
+    int r = 0;
+
+    for (size_t i = 0; r >= 0 && i < info->mount_count; i++) {
+        if (bind_text(add, 1, info->id) != SQLITE_OK ||
+            row_bind(add, 2, &row_mount, &info->mounts[i]) != SQLITE_OK)
+            return registry_explain(registry, "record mounts", err);
+        r = run(registry, STATEMENT_ADD_MOUNT, "record mounts", err);
+    }
+    return r;
+}
+
+/* What a sandbox is born with; the note changes in ways of its own. */
+static int put_birth(struct registry *registry, const struct sandbox_info *info, struct err *err)
+{
+    int r = put_mounts(registry, info, err);
+
+    return r >= 0 && info->note ? put_note(registry, info->id, info->note, err) : r;
+}
+
 static int put_snapshot(struct registry *registry, const char *id,
                         const struct snapshot_info *snapshot, struct err *err)
 {
@@ -188,8 +210,8 @@ int registry_put_all(struct registry *registry, const struct sandbox_info *infos
     r = begin(registry, err);
     for (size_t i = 0; r >= 0 && i < count; i++) {
         r = put_sandbox(registry, &infos[i], err);
-        if (r >= 0 && infos[i].note && infos[i].state == SANDBOX_CREATING)
-            r = put_note(registry, infos[i].id, infos[i].note, err);
+        if (r >= 0 && infos[i].state == SANDBOX_CREATING)
+            r = put_birth(registry, &infos[i], err);
     }
     return end(registry, r, err);
 }
@@ -315,19 +337,40 @@ static int read_rows(struct registry *registry, sqlite3_stmt *statement,
     return rc == SQLITE_DONE ? 0 : registry_explain(registry, "list", err);
 }
 
+/* What a sandbox has several of: whatever the list had room for is then the caller's. */
+static int read_parts(struct registry *registry, enum registry_statement which, const char *id,
+                      const struct row_layout *layout, struct list *list, struct err *err)
+{
+    cleanup_with(reset_slot) sqlite3_stmt *statement = registry->statements[which];
+
+    if (bind_text(statement, 1, id) != SQLITE_OK)
+        return registry_explain(registry, "list", err);
+    return read_rows(registry, statement, layout, list, err);
+}
+
 static int read_labels(struct registry *registry, struct sandbox_info *info, struct err *err)
 {
-    cleanup_with(reset_slot) sqlite3_stmt *statement = registry->statements[STATEMENT_LIST_LABELS];
     cleanup_with(list_done) struct list list = { .item_size = sizeof(struct label) };
-    int r;
+    int r = read_parts(registry, STATEMENT_LIST_LABELS, info->id, &row_label, &list, err);
 
-    if (bind_text(statement, 1, info->id) != SQLITE_OK)
-        return registry_explain(registry, "list labels", err);
-    r = read_rows(registry, statement, &row_label, &list, err);
     if (r < 0)
         return r;
     info->label_count = list.count;
     info->labels = (struct label *)(void *)TAKE_PTR(list.items);
+    return 0;
+}
+
+static int read_mounts(struct registry *registry, struct sandbox_info *info, struct err *err)
+{
+    cleanup_with(list_done) struct list list = { .item_size = sizeof(struct sandbox_mount) };
+    int r = read_parts(registry, STATEMENT_LIST_MOUNTS, info->id, &row_mount, &list, err);
+
+    if (r < 0)
+        return r;
+    if (list.count > SANDBOX_MOUNTS_MAX)
+        return registry_damaged(registry, "too many mounts", err);
+    info->mount_count = list.count;
+    info->mounts = (struct sandbox_mount *)(void *)TAKE_PTR(list.items);
     return 0;
 }
 
@@ -360,6 +403,8 @@ int registry_list(struct registry *registry, struct sandbox_info **ret, size_t *
     r = read_rows(registry, statement, &row_sandbox, &list, err);
     for (size_t i = 0; r >= 0 && i < list.count; i++) {
         r = read_labels(registry, (struct sandbox_info *)(void *)list.items + i, err);
+        if (r >= 0)
+            r = read_mounts(registry, (struct sandbox_info *)(void *)list.items + i, err);
         if (r >= 0)
             r = read_note(registry, (struct sandbox_info *)(void *)list.items + i, err);
     }

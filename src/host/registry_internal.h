@@ -18,6 +18,7 @@ enum registry_statement {
     STATEMENT_PUT,
     STATEMENT_DROP_LABELS,
     STATEMENT_ADD_LABEL,
+    STATEMENT_ADD_MOUNT,
     STATEMENT_PUT_NOTE,
     STATEMENT_PUT_EXPIRY,
     STATEMENT_REMOVE,
@@ -27,6 +28,7 @@ enum registry_statement {
     STATEMENT_REMOVE_SNAPSHOT,
     STATEMENT_LIST,
     STATEMENT_LIST_LABELS,
+    STATEMENT_LIST_MOUNTS,
     STATEMENT_GET_NOTE,
     STATEMENT_LIST_SNAPSHOTS,
     STATEMENTS
@@ -71,7 +73,7 @@ struct row_layout {
     size_t count;
 };
 
-extern const struct row_layout row_sandbox, row_label, row_snapshot;
+extern const struct row_layout row_sandbox, row_label, row_mount, row_snapshot;
 
 /* Appends "a, b, c", "?2, ?3, ?4" (first = 2) or "b = excluded.b, c = excluded.c". The last leaves
  * out the key, which comes first: were it set, even to itself, all that refers to it would be

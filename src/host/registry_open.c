@@ -76,11 +76,17 @@ static const char schema_2[] =
     "ALTER TABLE sandboxes ADD COLUMN request_key TEXT NOT NULL DEFAULT '';"
     "ALTER TABLE sandboxes ADD COLUMN request_digest TEXT NOT NULL DEFAULT '';";
 
-/* What a face of the daemon keeps of a sandbox. */
+/* What a face of the daemon keeps of a sandbox, and which depots are mounted in it. */
 static const char schema_3[] =
     "CREATE TABLE notes ("
     " sandbox TEXT PRIMARY KEY REFERENCES sandboxes (id) ON DELETE CASCADE,"
     " note TEXT NOT NULL"
+    ") STRICT, WITHOUT ROWID;"
+    "CREATE TABLE mounts ("
+    " sandbox TEXT NOT NULL REFERENCES sandboxes (id) ON DELETE CASCADE,"
+    " path TEXT NOT NULL,"
+    " depot TEXT NOT NULL,"
+    " PRIMARY KEY (sandbox, path)" /* first, or quick_check of SQLite 3.40 finds NULL in depot */
     ") STRICT, WITHOUT ROWID;";
 
 /* What leads from each version to the next. Those of the past never change. */
@@ -94,6 +100,7 @@ static const char *const statement_texts[STATEMENTS] = {
     [STATEMENT_DROP_LABELS] = "DELETE FROM labels WHERE sandbox = ?1",
     [STATEMENT_ADD_LABEL] =
         "INSERT INTO labels (sandbox, position, key, value) VALUES (?1, ?2, ?3, ?4)",
+    [STATEMENT_ADD_MOUNT] = "INSERT INTO mounts (sandbox, path, depot) VALUES (?1, ?2, ?3)",
     [STATEMENT_PUT_NOTE] = ("INSERT INTO notes (sandbox, note) VALUES (?1, ?2)"
                             " ON CONFLICT (sandbox) DO UPDATE SET note = excluded.note"),
     [STATEMENT_PUT_EXPIRY] =
@@ -109,6 +116,7 @@ static const char *const statement_texts[STATEMENTS] = {
     [STATEMENT_REMOVE_SNAPSHOT] =
         "DELETE FROM snapshots WHERE sandbox = ?1 AND name = ?2 RETURNING parent",
     [STATEMENT_LIST_LABELS] = "SELECT key, value FROM labels WHERE sandbox = ?1 ORDER BY position",
+    [STATEMENT_LIST_MOUNTS] = "SELECT path, depot FROM mounts WHERE sandbox = ?1 ORDER BY path",
 };
 
 static void registry_close_slot(struct registry **registry)
@@ -299,6 +307,7 @@ static int check_rows(struct registry *registry, const struct row_layout *layout
     union {
         struct sandbox_info sandbox;
         struct label label;
+        struct sandbox_mount mount;
         struct snapshot_info snapshot;
     } row;
     int r = write_select(layout, &sql);
@@ -326,6 +335,8 @@ static int check_tables(struct registry *registry, struct err *err)
 
     if (r >= 0)
         r = check_rows(registry, &row_label, "sandbox", err);
+    if (r >= 0)
+        r = check_rows(registry, &row_mount, "sandbox", err);
     if (r >= 0)
         r = check_rows(registry, &row_snapshot, "sandbox", err);
     return r;

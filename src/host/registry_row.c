@@ -46,6 +46,11 @@ static const struct row_field label_fields[] = {
     FIELD(label, ROW_TEXT, "value", value),
 };
 
+static const struct row_field mount_fields[] = {
+    FIELD(sandbox_mount, ROW_TEXT, "path", path),
+    FIELD(sandbox_mount, ROW_TEXT, "depot", depot),
+};
+
 static const struct row_field snapshot_fields[] = {
     SNAPSHOT(ROW_TEXT, name),   SNAPSHOT(ROW_KIND, kind),      SNAPSHOT(ROW_U32, turn),
     SNAPSHOT(ROW_TEXT, parent), SNAPSHOT(ROW_U64, created_ms), SNAPSHOT(ROW_U64, space_used),
@@ -53,6 +58,7 @@ static const struct row_field snapshot_fields[] = {
 
 const struct row_layout row_sandbox = { "sandboxes", sandbox_fields, ARRAY_SIZE(sandbox_fields) };
 const struct row_layout row_label = { "labels", label_fields, ARRAY_SIZE(label_fields) };
+const struct row_layout row_mount = { "mounts", mount_fields, ARRAY_SIZE(mount_fields) };
 const struct row_layout row_snapshot = { "snapshots", snapshot_fields,
                                          ARRAY_SIZE(snapshot_fields) };
 

@@ -15,6 +15,7 @@
 #include "host/ledger.h"
 #include "host/registry.h"
 #include "host/sandbox_internal.h"
+#include "host/sandbox_mount.h"
 #include "host/shell_state.h"
 #include "host/tool_archive.h"
 #include "store/volume.h"
@@ -99,17 +100,21 @@ int sandbox_enter_table(struct sandbox *sandbox, struct err *err)
     struct host *host = sandbox->host;
     struct sandbox **slot = &host->sandboxes;
     const char *name = sandbox->info.name;
-    bool is_taken;
+    bool is_taken, is_doomed;
 
     sandbox->ledger = ledger_new(host, sandbox->info.id, sandbox->info.name);
     (void)pthread_mutex_lock(&host->lock);
     is_taken = find(host, sandbox->info.id) || (*name && find(host, name)) ||
                find_key(host, sandbox->info.request_key);
+    is_doomed = sandbox_mounts_are_doomed(host, &sandbox->info);
     while (*slot)
         slot = &(*slot)->next;
-    if (!is_taken)
+    if (!is_taken && !is_doomed)
         *slot = sandbox_ref(sandbox);
     (void)pthread_mutex_unlock(&host->lock);
+    if (is_doomed)
+        return err_set(err, ERR_NOT_FOUND, "a volume of sandbox '%s' is being removed",
+                       sandbox->info.id);
     return is_taken ? err_refuse(err, CAUSE_SESSION_EXISTS, "there is a sandbox '%s' already",
                                  *name ? name : sandbox->info.id)
                     : 0;

@@ -50,9 +50,11 @@ struct sandbox_spec {
     enum sandbox_action expire_action;
     uint64_t idle_timeout_ms;
     enum sandbox_action idle_action;
-    const char *key;    /* NULL: none; see sandbox_create_once */
-    const char *digest; /* of all else that was asked for, with a key */
-    const char *note;   /* NULL: none; see sandbox_get_note */
+    const char *key;                    /* NULL: none; see sandbox_create_once */
+    const char *digest;                 /* of all else that was asked for, with a key */
+    const char *note;                   /* NULL: none; see sandbox_get_note */
+    const struct sandbox_mount *mounts; /* checked, see host/sandbox_mount.h */
+    size_t mount_count;
 };
 
 /* Makes a sandbox and starts it. The caller owns one reference. */

@@ -32,13 +32,26 @@ static int obtain(struct sandbox *sandbox, struct machine **ret, struct err *err
     return *ret ? 0 : machine_start_blank(host, ops, ret, err);
 }
 
+int sandbox_enter(const struct sandbox *sandbox, struct machine *machine,
+                  struct volume_mounts *ret_old, struct err *err)
+{
+    const struct machine_files files = {
+        .volume = sandbox->volume,
+        .hostname = sandbox->info.id,
+        .mounts = sandbox->info.mounts,
+        .mount_count = sandbox->info.mount_count,
+    };
+
+    return machine_enter(machine, &files, ret_old, err);
+}
+
 static int furnish(struct sandbox *sandbox, struct machine *machine, struct err *err)
 {
     struct volume_mounts old = { .count = 0 };
     int r = machine_set_limits(machine, &sandbox->info.limits, err);
 
     if (r == 0)
-        r = machine_enter(machine, sandbox->volume, sandbox->info.id, &old, err);
+        r = sandbox_enter(sandbox, machine, &old, err);
     if (r < 0)
         return r;
     volume_mounts_done(&old);

@@ -93,6 +93,11 @@ static int fill(struct sandbox *sandbox, const struct sandbox_spec *spec, struct
         memcpy(info->labels, spec->labels, spec->label_count * sizeof(*info->labels));
         info->label_count = spec->label_count;
     }
+    if (spec->mount_count > 0) {
+        info->mounts = xcalloc(spec->mount_count, sizeof(*info->mounts));
+        memcpy(info->mounts, spec->mounts, spec->mount_count * sizeof(*info->mounts));
+        info->mount_count = spec->mount_count;
+    }
     return 0;
 }
 

@@ -91,21 +91,29 @@ bool snapshot_kind_parse(const char *name, enum snapshot_kind *ret)
 void sandbox_info_done(struct sandbox_info *info)
 {
     free(info->labels);
+    free(info->mounts);
     free(info->note);
     info->labels = NULL;
+    info->mounts = NULL;
     info->note = NULL;
-    info->label_count = 0;
+    info->label_count = info->mount_count = 0;
+}
+
+static void *items_copy(const void *items, size_t count, size_t size)
+{
+    void *copy = count > 0 ? xcalloc(count, size) : NULL;
+
+    if (copy)
+        memcpy(copy, items, count * size);
+    return copy;
 }
 
 void sandbox_info_copy(const struct sandbox_info *info, struct sandbox_info *ret)
 {
     *ret = *info;
-    ret->labels = NULL;
+    ret->labels = items_copy(info->labels, info->label_count, sizeof(*ret->labels));
+    ret->mounts = items_copy(info->mounts, info->mount_count, sizeof(*ret->mounts));
     ret->note = info->note ? xstrdup(info->note) : NULL;
-    if (info->label_count == 0)
-        return;
-    ret->labels = xcalloc(info->label_count, sizeof(*ret->labels));
-    memcpy(ret->labels, info->labels, info->label_count * sizeof(*ret->labels));
 }
 
 bool snapshot_turn_parse(const char *name, uint32_t *ret)

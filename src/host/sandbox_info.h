@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "host/depot.h"
 #include "host/limits.h"
 #include "runtime/runtime.h"
 #include "store/template.h"
@@ -20,6 +21,8 @@ enum {
     SANDBOX_KEY_MAX = 128,
     SANDBOX_DIGEST_LEN = 64,
     SANDBOX_NOTE_MAX = 32 * 1024,
+    SANDBOX_MOUNTS_MAX = 8,
+    MOUNT_PATH_MAX = 255,
 };
 
 enum sandbox_state {
@@ -49,6 +52,12 @@ struct label {
     char value[LABEL_VALUE_MAX + 1];
 };
 
+/* A depot (host/depot.h) that is part of the sandbox's files, but not of its snapshots. */
+struct sandbox_mount {
+    char depot[DEPOT_ID_MAX + 1];
+    char path[MOUNT_PATH_MAX + 1];
+};
+
 struct sandbox_info {
     char id[SANDBOX_ID_MAX];
     char name[SANDBOX_NAME_MAX + 1]; /* "": none */
@@ -61,6 +70,8 @@ struct sandbox_info {
     uint64_t quota_bytes;
     struct label *labels; /* owned */
     size_t label_count;
+    struct sandbox_mount *mounts; /* owned; never changes */
+    size_t mount_count;
     char *note; /* owned; whatever a face of the daemon keeps of it; NULL: nothing */
     char request_key[SANDBOX_KEY_MAX + 1];       /* "": asked for without one */
     char request_digest[SANDBOX_DIGEST_LEN + 1]; /* of what was asked for with the key */
@@ -86,7 +97,7 @@ struct sandbox_info {
 
 void sandbox_info_done(struct sandbox_info *info);
 
-/* A copy with labels of its own. */
+/* A copy with labels, mounts and note of its own. */
 void sandbox_info_copy(const struct sandbox_info *info, struct sandbox_info *ret);
 
 enum snapshot_kind { SNAPSHOT_TURN, SNAPSHOT_TOOL, SNAPSHOT_NAMED };

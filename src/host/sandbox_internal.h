@@ -100,6 +100,10 @@ void sandbox_unpin(struct sandbox *sandbox);
 /* Opens its volume, which it does not have open. */
 int sandbox_open_volume(struct sandbox *sandbox, struct volume **ret, struct err *err);
 
+/* Moves a machine to the sandbox's files: see machine_enter. */
+int sandbox_enter(const struct sandbox *sandbox, struct machine *machine,
+                  struct volume_mounts *ret_old, struct err *err);
+
 /* Gives a sandbox that has a volume a machine on it, and undoes that. */
 int sandbox_boot(struct sandbox *sandbox, struct err *err);
 void sandbox_unboot(struct sandbox *sandbox);

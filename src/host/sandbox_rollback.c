@@ -41,7 +41,7 @@ static int move_machine(struct sandbox *sandbox, struct volume_mounts *ret_old, 
     if (r < 0)
         return err_sys(err, r, "end the processes of sandbox '%s'", sandbox->info.id);
     fault_point("rollback.killed");
-    r = machine_enter(machine, sandbox->volume, sandbox->info.id, ret_old, err);
+    r = sandbox_enter(sandbox, machine, ret_old, err);
     fault_point("rollback.rooted");
     return r;
 }

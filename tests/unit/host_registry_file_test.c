@@ -197,7 +197,7 @@ static void a_newer_registry_is_refused(void)
 /* Takes away what later versions have brought. */
 static void make_first_version(void)
 {
-    change("DROP TABLE notes; ALTER TABLE sandboxes DROP COLUMN request_key;"
+    change("DROP TABLE notes; DROP TABLE mounts; ALTER TABLE sandboxes DROP COLUMN request_key;"
            "ALTER TABLE sandboxes DROP COLUMN request_digest; PRAGMA user_version = 1");
 }
 
@@ -218,6 +218,32 @@ static void an_older_registry_becomes_one_of_today(void)
     stop();
     start();
     CHECK_TEXT(list_one()->request_key, "key");
+}
+
+static void mounts_stay_until_their_sandbox_goes(void)
+{
+    struct sandbox_mount mounts[] = { { "vol1", "/a" }, { "vol2", "/a/b" } };
+    struct sandbox_info info = numbered(7);
+    const struct sandbox_info *kept;
+    struct err err = { 0 };
+
+    start_anew();
+    info.state = SANDBOX_CREATING;
+    info.mounts = mounts;
+    info.mount_count = ARRAY_SIZE(mounts);
+    put(&info);
+    info.state = SANDBOX_ACTIVE;
+    put(&info);
+    stop();
+    start();
+    kept = list_one();
+    CHECK(kept->mount_count == 2);
+    CHECK_TEXT(kept->mounts[0].depot, "vol1");
+    CHECK_TEXT(kept->mounts[1].depot, "vol2");
+    CHECK_TEXT(kept->mounts[1].path, "/a/b");
+    CHECK(registry_remove(registry, info.id, &err) == 0, "%s", err.msg);
+    put(&info);
+    CHECK(list_one()->mount_count == 0);
 }
 
 static void a_note_stays_until_its_sandbox_goes(void)
@@ -641,6 +667,7 @@ int main(void)
     RUN(changes_without_their_file_are_kept);
     RUN(a_newer_registry_is_refused);
     RUN(an_older_registry_becomes_one_of_today);
+    RUN(mounts_stay_until_their_sandbox_goes);
     RUN(a_note_stays_until_its_sandbox_goes);
     RUN(an_older_registry_that_is_damaged_stays_as_it_is);
     RUN(the_database_of_another_program_is_refused);

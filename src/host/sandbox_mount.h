@@ -1,0 +1,33 @@
+/* Depots that are mounted in sandboxes. A mount is the sandbox's for life: it is there again
+ * whenever the sandbox gets a root, and a fork has it too. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct err;
+struct host;
+struct sandbox_info;
+struct sandbox_mount;
+
+/* Fills one in. ERR_INVALID for a path that is not absolute, has "." or ".." in it, is too long, or
+ * is where Holt has mounts of its own. The path is kept without needless slashes. */
+int sandbox_mount_init(struct sandbox_mount *mount, const char *depot, const char *path,
+                       struct err *err);
+
+/* Checks several together, and sorts them so that none covers one before it. ERR_INVALID when there
+ * are too many, or two at one path. */
+int sandbox_mounts_check(struct sandbox_mount *mounts, size_t count, struct err *err);
+
+/* While a depot is being removed nobody gets it mounted. */
+struct depot_doom {
+    const char *depot;
+    struct depot_doom *next;
+};
+
+/* ERR_BUSY when some sandbox, in whatever state, has it mounted. */
+int depot_doom_begin(struct host *host, struct depot_doom *doom, struct err *err);
+void depot_doom_end(struct host *host, struct depot_doom *doom);
+
+/* Whether one of its mounts is being removed. The host is locked. */
+bool sandbox_mounts_are_doomed(const struct host *host, const struct sandbox_info *info);
