@@ -12,6 +12,7 @@
 #include "api/e2b_sandbox_request.h"
 #include "api/e2b_start.h"
 #include "api/e2b_template_ref.h"
+#include "api/e2b_volume.h"
 #include "api/e2b_wake.h"
 #include "api/exchange.h"
 #include "api/exchange_internal.h"
@@ -35,6 +36,7 @@ static int create(const struct e2b_request *request, const struct e2b_create *wi
                   struct sandbox **ret, struct err *err)
 {
     cleanup_with(buf_done) struct buf text = BUF_INIT(SANDBOX_NOTE_MAX);
+    struct sandbox_mount mounts[SANDBOX_MOUNTS_MAX];
     struct e2b_template_ref template;
     struct sandbox_spec spec = { .template = template.name };
     int r = e2b_template_find(request, wish->template_id, &template, err);
@@ -45,6 +47,10 @@ static int create(const struct e2b_request *request, const struct e2b_create *wi
     if (template.alias[0])
         (void)json_object_set_new(wish->note, "alias", json_string(template.alias));
     r = e2b_start_note(request->host, template.name, wish->note, &spec.limits, err);
+    if (r < 0)
+        return r;
+    spec.mounts = mounts;
+    r = e2b_volume_mounts(request, template.name, wish->note, mounts, &spec.mount_count, err);
     if (r < 0)
         return r;
     if (json_write(wish->note, &text) < 0)

@@ -8,6 +8,7 @@
 #include "api/e2b_wake.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "host/sandbox_info.h"
 
 enum { TIMEOUT_V1_S = 15 };
 
@@ -90,14 +91,30 @@ static int network_take(const json_t *body, bool is_secure, json_t *note, struct
     return json_object_set_new(note, "internet", json_boolean(wants_internet));
 }
 
-static int mounts_check(const json_t *body, struct err *err)
+/* Which volumes they are is looked up later. */
+static int mounts_take(const json_t *body, json_t *note, struct err *err)
 {
-    const json_t *mounts = NULL;
+    const json_t *mounts = NULL, *mount;
+    json_t *kept;
+    size_t index;
     int r = json_get_array(body, "volumeMounts", &mounts, err);
 
-    if (r == 0 && json_array_size(mounts) > 0)
-        return err_set(err, ERR_UNSUPPORTED, "volumes cannot be mounted in sandboxes here yet");
-    return r;
+    if (r < 0 || !mounts)
+        return r;
+    if (json_array_size(mounts) > SANDBOX_MOUNTS_MAX)
+        return err_set(err, ERR_INVALID, "a sandbox has at most %d volumes", SANDBOX_MOUNTS_MAX);
+    kept = json_array();
+    (void)json_object_set_new(note, "volumeMounts", kept);
+    json_array_foreach(mounts, index, mount)
+    {
+        const char *name = json_string_value(json_object_get(mount, "name"));
+        const char *path = json_string_value(json_object_get(mount, "path"));
+
+        if (!name || !path)
+            return err_set(err, ERR_INVALID, "volumeMounts must have a name and a path each");
+        (void)json_array_append_new(kept, json_pack("{s:s, s:s}", "name", name, "path", path));
+    }
+    return 0;
 }
 
 int e2b_note_add_tokens(json_t *note, struct err *err)
@@ -146,7 +163,7 @@ int e2b_create_parse(const json_t *body, bool is_v1, struct e2b_create *ret, str
     if (r == 0)
         r = network_take(body, is_secure, ret->note, err);
     if (r == 0)
-        r = mounts_check(body, err);
+        r = mounts_take(body, ret->note, err);
     return r == 0 ? e2b_note_add_tokens(ret->note, err) : r;
 }
 

@@ -17,6 +17,7 @@
 #include "api/e2b_page.h"
 #include "api/e2b_ref.h"
 #include "api/e2b_shelf.h"
+#include "api/e2b_volume.h"
 #include "api/exchange.h"
 #include "api/exchange_internal.h"
 #include "base/cleanup.h"
@@ -135,6 +136,7 @@ static int snapshot_make(struct e2b_request *request, const char *name, json_t *
         return r;
     *ret = json_pack("{s:s, s:s*, s:s, s:I}", "id", id, "name", name, "sandbox", request->params[0],
                      "createdMs", (json_int_t)clock_wall_ms());
+    e2b_volume_remember(request->sandbox, *ret);
     making = json_pack("{s:s, s:s, s:b}", "id", id, "sandbox", request->params[0], "making", 1);
     r = e2b_shelf_put(shelf_of(request), SHELF_SNAPSHOTS, making, NULL, err);
     if (r < 0)

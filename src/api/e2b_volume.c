@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The control API: volumes and, with a token of each, their content. They are not mounted in
- * sandboxes so far. */
+/* The control API: volumes. */
+#include "api/e2b_volume.h"
+
 #include <openssl/crypto.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -14,28 +13,16 @@
 #include "api/e2b_volume_internal.h"
 #include "api/exchange.h"
 #include "api/exchange_internal.h"
+#include "api/named_volume.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json.h"
-#include "base/parse.h"
-#include "host/depot.h"
-
-enum { NAME_MAX_BYTES = 128 };
+#include "host/sandbox_info.h"
+#include "host/sandbox_mount.h"
 
 static struct e2b_shelf *shelf_of(const struct e2b_request *request)
 {
     return request->exchange->listener->shelf;
-}
-
-/* By id or name. */
-static int find(const struct e2b_request *request, json_t **ret, struct err *err)
-{
-    const char *word = request->params[0];
-
-    *ret = e2b_shelf_find(shelf_of(request), SHELF_VOLUMES, "id", word);
-    if (!*ret)
-        *ret = e2b_shelf_find(shelf_of(request), SHELF_VOLUMES, "name", word);
-    return *ret ? 0 : err_set(err, ERR_NOT_FOUND, "volume '%.100s' not found", word);
 }
 
 static json_t *volume_json(const struct e2b_request *request, const json_t *stored, bool has_token)
@@ -49,26 +36,12 @@ static json_t *volume_json(const struct e2b_request *request, const json_t *stor
 static enum MHD_Result create(struct e2b_request *request)
 {
     cleanup_json json_t *stored = NULL;
-    char token[E2B_TOKEN_SIZE], id[32];
     const char *name = NULL;
-    struct err err = { 0 }, ignored;
+    struct err err = { 0 };
 
-    if (json_get_text(request->body, "name", &name, &err) < 0 || e2b_token_make(token, &err) < 0)
+    if (json_get_text(request->body, "name", &name, &err) < 0 ||
+        named_volume_create(request->host, shelf_of(request), name, &stored, &err) < 0)
         return e2b_reply_err(request, &err);
-    if (!name || !is_handle(name, NAME_MAX_BYTES))
-        return e2b_reply_error(request, MHD_HTTP_BAD_REQUEST,
-                               "name must be 1 to %d letters, digits, '.', '_' or '-'",
-                               NAME_MAX_BYTES);
-    (void)snprintf(id, sizeof(id), "vol%.20s", token);
-    if (e2b_token_make(token, &err) < 0)
-        return e2b_reply_err(request, &err);
-    stored = json_pack("{s:s, s:s, s:s}", "id", id, "name", name, "token", token);
-    if (depot_create(request->host, id, &err) < 0)
-        return e2b_reply_err(request, &err);
-    if (e2b_shelf_put(shelf_of(request), SHELF_VOLUMES, stored, "name", &err) < 0) {
-        (void)depot_destroy(request->host, id, &ignored);
-        return e2b_reply_err(request, &err);
-    }
     return e2b_reply_json(request, MHD_HTTP_CREATED, volume_json(request, stored, true));
 }
 
@@ -77,7 +50,7 @@ static enum MHD_Result get(struct e2b_request *request)
     cleanup_json json_t *stored = NULL;
     struct err err = { 0 };
 
-    if (find(request, &stored, &err) < 0)
+    if (named_volume_find(shelf_of(request), request->params[0], &stored, &err) < 0)
         return e2b_reply_err(request, &err);
     return e2b_reply_json(request, MHD_HTTP_OK, volume_json(request, stored, true));
 }
@@ -96,15 +69,12 @@ static enum MHD_Result list(struct e2b_request *request)
     return e2b_reply_json(request, MHD_HTTP_OK, array);
 }
 
-/* Its files go first: what is not on the shelf is never looked for again. */
-static enum MHD_Result delete (struct e2b_request *request) {
-    cleanup_json json_t *stored = NULL; const char * id; struct err err = { 0 };
+static enum MHD_Result remove_it(struct e2b_request *request)
+{
+    struct err err = { 0 };
 
-    if (find(request, &stored, &err) < 0) return e2b_reply_err(request, &err);
-    id = json_string_value(json_object_get(stored, "id"));
-    if (depot_destroy(request->host, id, &err) < 0 ||
-        e2b_shelf_remove(shelf_of(request), SHELF_VOLUMES, id, &err) <
-            0) return e2b_reply_err(request, &err);
+    if (named_volume_remove(request->host, shelf_of(request), request->params[0], &err) < 0)
+        return e2b_reply_err(request, &err);
     return e2b_reply_empty(request, MHD_HTTP_NO_CONTENT);
 }
 
@@ -122,11 +92,64 @@ bool e2b_volume_opens(const struct e2b_request *request)
     return strlen(shown) == strlen(wanted) && CRYPTO_memcmp(shown, wanted, strlen(wanted)) == 0;
 }
 
+/* --- in sandboxes ----------------------------------------------------------------------------- */
+
+void e2b_volume_remember(struct sandbox *sandbox, json_t *snapshot)
+{
+    cleanup_json json_t *note = e2b_note_read(sandbox);
+    json_t *mounts = json_object_get(note, "volumeMounts");
+
+    if (mounts)
+        (void)json_object_set(snapshot, "volumeMounts", mounts);
+}
+
+/* What a snapshot had mounted is mounted in what is made from it, but for volumes that have gone.
+ */
+static json_t *snapshot_mounts(const struct e2b_request *request, const char *template)
+{
+    cleanup_json json_t *snapshot =
+        e2b_shelf_find(shelf_of(request), SHELF_SNAPSHOTS, "id", template);
+    json_t *mounts = json_array(), *mount;
+    size_t index;
+
+    json_array_foreach(json_object_get(snapshot, "volumeMounts"), index, mount)
+    {
+        const char *name = json_string_value(json_object_get(mount, "name"));
+        cleanup_json json_t *stored = NULL;
+        struct err ignored;
+
+        if (name && named_volume_find(shelf_of(request), name, &stored, &ignored) == 0)
+            (void)json_array_append(mounts, mount);
+    }
+    return mounts;
+}
+
+int e2b_volume_mounts(const struct e2b_request *request, const char *template, json_t *note,
+                      struct sandbox_mount *ret, size_t *ret_count, struct err *err)
+{
+    json_t *mount;
+    size_t index;
+
+    if (!json_object_get(note, "volumeMounts"))
+        (void)json_object_set_new(note, "volumeMounts", snapshot_mounts(request, template));
+    json_array_foreach(json_object_get(note, "volumeMounts"), index, mount)
+    {
+        const char *name = json_string_value(json_object_get(mount, "name"));
+        const char *path = json_string_value(json_object_get(mount, "path"));
+        int r = named_volume_mount(shelf_of(request), name, path, &ret[index], err);
+
+        if (r < 0)
+            return r;
+    }
+    *ret_count = json_array_size(json_object_get(note, "volumeMounts"));
+    return sandbox_mounts_check(ret, *ret_count, err);
+}
+
 static const struct e2b_route routes[] = {
     { "POST", "/volumes", .answer = create },
     { "GET", "/volumes", .answer = list },
     { "GET", "/volumes/{}", .answer = get },
-    { "DELETE", "/volumes/{}", .answer = delete },
+    { "DELETE", "/volumes/{}", .answer = remove_it },
 };
 
 const struct e2b_routes e2b_volume_routes = { routes, ARRAY_SIZE(routes) };

@@ -682,26 +682,16 @@ def volumes_hold_files():
     equal(["/d", "/d/e", "/d/f", "/empty"], [each["path"] for each in content(volume, "GET", "dir", "/", depth=2)[1]])
     changed = content(volume, "PATCH", "path", "/d/f", {"mode": 0o644, "uid": 0})[1]
     equal((0o644, 0, 1001), (changed["mode"], changed["uid"], changed["gid"]))
-    # Neither dots nor links lead out of it.
-    top = os.path.join(os.environ["state"], "depots", volume["volumeID"])
-    os.symlink("/etc", os.path.join(top, "out"))
-    os.symlink("../../../../token", os.path.join(top, "up"))
-    os.mkfifo(os.path.join(top, "pipe"))
-    for path in ("/../../token", "/out/passwd", "/up", "/d/../../../../../../../etc/passwd"):
+    # Links are what sandboxes leave in it: see e2b_volume_test.
+    for path in ("/../../token", "/d/../../../../../../../etc/passwd"):
         equal(404, content(volume, "GET", "file", path)[0], path)
-    equal(404, content(volume, "PUT", "file", "/out/new", b"x")[0])
-    equal(400, content(volume, "GET", "file", "/pipe")[0])
     equal(400, content(volume, "GET", "file", "/d")[0])
-    equal(("symlink", "/etc"), (lambda e: (e["type"], e["target"]))(content(volume, "GET", "path", "/out")[1]))
-    equal(204, content(volume, "DELETE", "path", "/out")[0])
-    assert os.path.exists("/etc/passwd")
     equal(204, content(volume, "DELETE", "path", "/d")[0])
     equal(404, content(volume, "GET", "path", "/d/f")[0])
     equal(404, content(volume, "DELETE", "path", "/d")[0])
     equal(400, content(volume, "DELETE", "path", "/")[0])
     expect(204, "DELETE", "/volumes/" + volume["volumeID"])
     expect(404, "DELETE", "/volumes/" + volume["volumeID"])
-    assert not os.path.exists(top)
     equal(401, content(volume, "GET", "path", "/")[0])
 
 

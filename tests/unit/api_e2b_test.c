@@ -181,7 +181,7 @@ static void wishes_are_taken_or_refused(void)
         "{\"templateID\":\"t\",\"autoPauseMemory\":false}",
         "{\"templateID\":\"t\",\"network\":{\"denyOut\":[1]}}",
         "{\"templateID\":\"t\",\"network\":{\"denyOut\":[\"1.2.3.4/33\"]}}",
-        "{\"templateID\":\"t\",\"volumeMounts\":[{\"name\":\"v\",\"path\":\"/v\"}]}",
+        "{\"templateID\":\"t\",\"volumeMounts\":[{\"name\":\"v\"}]}",
     };
     struct e2b_create wish = { 0 };
 

@@ -58,11 +58,17 @@ await claim("a_volume_is_mounted_in_sandboxes", () => withVolume("mounted", asyn
   assert.equal(await stdout(box, "cat /mnt/v/f"), "from outside");
   await run(box, "echo inside > /mnt/v/g", { user: "root" });
   assert.equal(await volume.readFile("/g"), "inside\n");
+  await box.files.write("/mnt/v/h", "of the user");
+  assert.deepEqual([await volume.readFile("/h"), (await volume.getInfo("/h")).uid], ["of the user", 1000]);
+  await volume.writeFile("/h", "of the client", { force: true });
+  await box.files.write("/mnt/v/h", await box.files.read("/mnt/v/h") + ", too");
+  await assert.rejects(Volume.destroy(volume.volumeId), /mounted in sandbox/);
   const other = await sandbox({ volumeMounts: { "/data": volume.name } });
   assert.equal(await stdout(other, "cat /data/g"), "inside\n");
   await box.kill();
   await other.kill();
   assert.equal(await volume.readFile("/g"), "inside\n");
+  assert.equal(await volume.readFile("/h"), "of the client, too");
 }));
 
 await claim("a_volume_needs_its_own_token", () => withVolume("token", async (volume) => {

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/named_volume.h"
+
+#include <stdio.h>
+
+#include "api/e2b_note.h"
+#include "api/e2b_shelf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "base/parse.h"
+#include "host/depot.h"
+#include "host/sandbox_info.h"
+#include "host/sandbox_mount.h"
+
+enum { NAME_MAX_BYTES = 128 };
+
+static const char *id_of(const json_t *stored)
+{
+    return json_string_value(json_object_get(stored, "id"));
+}
+
+int named_volume_create(struct host *host, struct e2b_shelf *shelf, const char *name, json_t **ret,
+                        struct err *err)
+{
+    cleanup_json json_t *stored = NULL;
+    char token[E2B_TOKEN_SIZE], id[32];
+    struct err ignored;
+    int r;
+
+    if (!name || !is_handle(name, NAME_MAX_BYTES))
+        return err_set(err, ERR_INVALID, "name must be 1 to %d letters, digits, '.', '_' or '-'",
+                       NAME_MAX_BYTES);
+    r = e2b_token_make(token, err);
+    (void)snprintf(id, sizeof(id), "vol%.20s", r == 0 ? token : "");
+    if (r == 0)
+        r = e2b_token_make(token, err);
+    if (r == 0)
+        r = depot_create(host, id, err);
+    if (r < 0)
+        return r;
+    stored = json_pack("{s:s, s:s, s:s}", "id", id, "name", name, "token", token);
+    r = e2b_shelf_put(shelf, SHELF_VOLUMES, stored, "name", err);
+    if (r < 0) {
+        (void)depot_destroy(host, id, &ignored);
+        return r;
+    }
+    *ret = TAKE_PTR(stored);
+    return 0;
+}
+
+int named_volume_find(struct e2b_shelf *shelf, const char *word, json_t **ret, struct err *err)
+{
+    json_t *stored = e2b_shelf_find(shelf, SHELF_VOLUMES, "id", word);
+
+    if (!stored)
+        stored = e2b_shelf_find(shelf, SHELF_VOLUMES, "name", word);
+    if (!stored)
+        return err_set(err, ERR_NOT_FOUND, "volume '%.100s' not found", word);
+    *ret = stored;
+    return 0;
+}
+
+/* Its files go first: what is not on the shelf is never looked for again. */
+int named_volume_remove(struct host *host, struct e2b_shelf *shelf, const char *word,
+                        struct err *err)
+{
+    cleanup_json json_t *stored = NULL;
+    int r = named_volume_find(shelf, word, &stored, err);
+
+    if (r == 0)
+        r = depot_destroy(host, id_of(stored), err);
+    return r == 0 ? e2b_shelf_remove(shelf, SHELF_VOLUMES, id_of(stored), err) : r;
+}
+
+int named_volume_mount(struct e2b_shelf *shelf, const char *word, const char *path,
+                       struct sandbox_mount *ret, struct err *err)
+{
+    cleanup_json json_t *stored = NULL;
+    int r = named_volume_find(shelf, word, &stored, err);
+
+    return r == 0 ? sandbox_mount_init(ret, id_of(stored), path, err) : r;
+}
