@@ -17,6 +17,17 @@ static json_t *labels_json(const struct sandbox_info *info)
     return map;
 }
 
+/* What it has none of is left out. */
+static json_t *mounts_json(const struct sandbox_info *info)
+{
+    json_t *list = info->mount_count > 0 ? json_array() : NULL;
+
+    for (size_t i = 0; i < info->mount_count; i++)
+        (void)json_array_append_new(list, json_pack("{s:s, s:o}", "volume", info->mounts[i].depot,
+                                                    "path", json_text(info->mounts[i].path)));
+    return list;
+}
+
 static json_t *limits_json(const struct sandbox_limits *limits)
 {
     return json_pack("{s:o, s:I, s:I}", "memoryBytes", json_u64(limits->memory_bytes), "cpuMillis",
@@ -33,7 +44,7 @@ json_t *sandbox_json(const struct sandbox_info *info, bool has_space)
 {
     return json_pack(
         "{s:s, s:s, s:s, s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:s, s:o*, s:o*, s:s, "
-        "s:o, s:s, s:o*}",
+        "s:o, s:s, s:o*, s:o*}",
         "id", info->id, "name", info->name, "state", sandbox_state_name(info->state), "reason",
         json_text(info->reason), "template", info->template, "runtime", info->runtime, "createdAt",
         json_time(info->created_ms), "labels", labels_json(info), "limits",
@@ -43,7 +54,7 @@ json_t *sandbox_json(const struct sandbox_info *info, bool has_space)
         has_space ? json_u64(info->space_used) : NULL, "expiresAt", moment_json(info->expires_ms),
         "expireAction", sandbox_action_name(info->expire_action), "idleTimeoutMs",
         json_u64(info->idle_timeout_ms), "idleAction", sandbox_action_name(info->idle_action),
-        "lastActiveAt", moment_json(info->last_active_ms));
+        "lastActiveAt", moment_json(info->last_active_ms), "volumes", mounts_json(info));
 }
 
 json_t *snapshot_json(const struct snapshot_info *info)

@@ -73,13 +73,40 @@ static int key_parse(const json_t *object, struct create_request *ret, struct er
     return digest_make(object, ret->digest, err);
 }
 
+static int volumes_parse(const json_t *object, const json_t **ret, struct err *err)
+{
+    static const char *const fields[] = { "volume", "path", NULL };
+    const json_t *mount;
+    size_t index;
+    int r = json_get_array(object, "volumes", ret, err);
+
+    if (r == 0 && json_array_size(*ret) > SANDBOX_MOUNTS_MAX)
+        return err_set(err, ERR_INVALID, "a sandbox has at most %d volumes", SANDBOX_MOUNTS_MAX);
+    if (r < 0 || !*ret)
+        return r;
+    json_array_foreach(*ret, index, mount)
+    {
+        const char *word;
+
+        r = json_is_object(mount) ? json_only_fields(mount, fields, err)
+                                  : err_set(err, ERR_INVALID, "field 'volumes' must have objects");
+        if (r == 0)
+            r = field_needed(mount, "volume", &word, err);
+        if (r == 0)
+            r = field_needed(mount, "path", &word, err);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
 int create_request_parse(const json_t *object, struct create_request *ret, struct err *err)
 {
-    static const char *const fields[] = {
-        "name",       "template",       "runtime", "limits",       "quotaBytes",
-        "labels",     "maxSnapshots",   "ttlMs",   "expireAction", "idleTimeoutMs",
-        "idleAction", "idempotencyKey", NULL
-    };
+    static const char *const fields[] = { "name",          "template",   "runtime",
+                                          "limits",        "quotaBytes", "labels",
+                                          "maxSnapshots",  "ttlMs",      "expireAction",
+                                          "idleTimeoutMs", "idleAction", "idempotencyKey",
+                                          "volumes",       NULL };
     struct sandbox_spec *spec = &ret->spec;
     struct machine_spec machine = { 0 };
     int r = json_only_fields(object, fields, err);
@@ -96,6 +123,8 @@ int create_request_parse(const json_t *object, struct create_request *ret, struc
         r = times_parse(object, spec, err);
     if (r == 0)
         r = field_labels(object, &ret->labels, &spec->label_count, err);
+    if (r == 0)
+        r = volumes_parse(object, &ret->volumes, err);
     if (r == 0)
         r = key_parse(object, ret, err);
     spec->template = machine.template;

@@ -9,7 +9,8 @@
 
 struct create_request {
     struct sandbox_spec spec;
-    struct label *labels; /* what spec points to, as to the next */
+    struct label *labels;  /* what spec points to, as to the next */
+    const json_t *volumes; /* [{volume, path}], to be looked up; NULL: none */
     char digest[SANDBOX_DIGEST_LEN + 1];
 };
 

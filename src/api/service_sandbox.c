@@ -4,6 +4,7 @@
 
 #include "api/fields.h"
 #include "api/messages.h"
+#include "api/named_volume.h"
 #include "api/process_stream.h"
 #include "api/run_request.h"
 #include "api/sandbox_ref.h"
@@ -14,6 +15,7 @@
 #include "base/json.h"
 #include "host/host.h"
 #include "host/sandbox.h"
+#include "host/sandbox_mount.h"
 
 int sandbox_service_run(const struct call *call, const json_t *request, struct stream **ret,
                         struct err *err)
@@ -26,15 +28,39 @@ int sandbox_service_run(const struct call *call, const json_t *request, struct s
     return process_stream_run(call, &wanted.machine, &wanted.process.spec, ret, err);
 }
 
+/* What a sandbox is to have mounted, into room for SANDBOX_MOUNTS_MAX. */
+static int mounts_find(const struct call *call, const struct create_request *wanted,
+                       struct sandbox_mount *ret, size_t *ret_count, struct err *err)
+{
+    const json_t *mount;
+    size_t index;
+
+    json_array_foreach(wanted->volumes, index, mount)
+    {
+        const char *word = json_string_value(json_object_get(mount, "volume"));
+        const char *path = json_string_value(json_object_get(mount, "path"));
+        int r = named_volume_mount(call->shelf, word, path, &ret[index], err);
+
+        if (r < 0)
+            return r;
+    }
+    *ret_count = json_array_size(wanted->volumes);
+    return sandbox_mounts_check(ret, *ret_count, err);
+}
+
 int sandbox_service_create(const struct call *call, const json_t *request, json_t **ret_reply,
                            struct err *err)
 {
     cleanup_with(create_request_done) struct create_request wanted = { 0 };
     cleanup_with(sandbox_ref_drop) struct sandbox *sandbox = NULL;
+    struct sandbox_mount mounts[SANDBOX_MOUNTS_MAX];
     struct host_capabilities can;
     bool is_joined = false;
     int r = create_request_parse(request, &wanted, err);
 
+    if (r == 0)
+        r = mounts_find(call, &wanted, mounts, &wanted.spec.mount_count, err);
+    wanted.spec.mounts = mounts;
     if (r == 0)
         r = sandbox_create_once(call->host, &wanted.spec, &sandbox, &is_joined, err);
     if (r == 0)

@@ -30,6 +30,7 @@ static const struct source sources[] = {
     { "TEMPLATE", "holt.v1.TemplateService/List", false, "templates", "name", NULL, "kind" },
     { "SNAPSHOT", "holt.v1.SnapshotService/List", true, "snapshots", "name", NULL, "createdAt" },
     { "PROCESS", "holt.v1.ProcessService/List", true, "processes", "id", NULL, "tag" },
+    { "VOLUME", "holt.v1.VolumeService/List", false, "volumes", "name", NULL, "id" },
     { "TOKEN", "holt.v1.TokenService/List", false, "tokens", "id", NULL, "label" },
     { "TOOL", "holt.v1.ToolService/List", false, "tools", "name", NULL, "title" },
     { "SHELL", "holt.v1.ShellService/List", true, "shells", "name", NULL, "kind" },

@@ -88,6 +88,24 @@ static int set_idle_timeout(void *into, const char *value, struct err *err)
     return 0;
 }
 
+/* A path has slashes and a name has none, so the first colon is the one between them. */
+static int set_volume(void *into, const char *value, struct err *err)
+{
+    struct create_options *options = into;
+    size_t len = strcspn(value, ":");
+    cleanup_free char *name = xasprintf("%.*s", (int)len, value);
+    json_t *mount = NULL;
+
+    if (len > 0 && value[len] && value[len + 1] == '/')
+        mount = json_pack("{s:s, s:s}", "volume", name, "path", value + len + 1);
+    if (!mount)
+        return err_set(err, ERR_INVALID, "--volume '%.100s' is not NAME:PATH, as data:/mnt/data",
+                       value);
+    if (!json_object_get(options->request, "volumes"))
+        (void)json_object_set_new(options->request, "volumes", json_array());
+    return json_array_append_new(json_object_get(options->request, "volumes"), mount);
+}
+
 static int set_max_snapshots(void *into, const char *value, struct err *err)
 {
     struct create_options *options = into;
@@ -121,6 +139,7 @@ static const struct option_row rows[] = {
     { "name", 0, "NAME", "a name to use in place of the id", set_name },
     { "label", 'l', "KEY=VALUE", "something to find it by; may be repeated", set_label },
     { "quota", 0, "SIZE", "most its files and snapshots may hold: 2G", set_quota },
+    { "volume", 'v', "NAME:PATH", "a volume to mount at a path; may be repeated", set_volume },
     { "ttl", 0, "TIME[:ACTION]", "kill, pause or stop it when it is so old: 1h, 1h:pause",
       set_ttl },
     { "idle-timeout", 0, "TIME[:ACTION]", "kill, pause or stop it when unused for so long",

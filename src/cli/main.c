@@ -54,6 +54,9 @@ const struct command *const commands[] = {
     &command_template_ls,
     &command_template_rm,
 
+    &command_volume_create,
+    &command_volume_ls,
+    &command_volume_rm,
     &command_token_create,
     &command_token_ls,
     &command_token_rm,

@@ -140,7 +140,7 @@ await claim("json_is_what_proto3_says", async () => {
   await holt.snapshot.turnComplete({ sandboxId });
   const looks = { "HostService/Health": {}, "SandboxService/Get": { sandboxId }, "SandboxService/List": {},
     "ProcessService/Get": { sandboxId, processId: process.id }, "ProcessService/List": { sandboxId },
-    "HostService/Capabilities": {}, "SandboxService/Stats": {}, "TokenService/List": {}, "FileService/Stat": { sandboxId, path: "/" },
+    "HostService/Capabilities": {}, "SandboxService/Stats": {}, "TokenService/List": {}, "VolumeService/List": {}, "FileService/Stat": { sandboxId, path: "/" },
     "FileService/List": { sandboxId, path: "/" }, "SnapshotService/List": { sandboxId }, "TemplateService/List": {}, "PortService/List": {}, "ShellService/List": { sandboxId } };
   for (const [name, message] of Object.entries(looks)) {
     const [service, method] = name.split("/");

@@ -246,6 +246,20 @@ await claim("templates_come_and_go", async () => {
   for (const name of ["tree", "kept"]) await holt.template.remove({ name });
 });
 
+await claim("volumes_are_shared", async () => {
+  const { volume } = await holt.volume.create({ name: "official" });
+  await refused(Code.AlreadyExists, holt.volume.create({ name: "official" }));
+  assert.deepEqual((await holt.volume.list({})).volumes.map((each) => [each.id, each.name]), [[volume.id, "official"]]);
+  const { sandbox: one } = await holt.sandbox.create({ volumes: [{ volume: "official", path: "/mnt//v/" }] });
+  assert.deepEqual(one.volumes.map((each) => [each.volume, each.path]), [[volume.id, "/mnt/v"]]);
+  await refused(Code.FailedPrecondition, holt.volume.remove({ volume: "official" }));
+  await holt.sandbox.destroy({ sandboxId: one.id });
+  await refused(Code.NotFound, holt.sandbox.create({ volumes: [{ volume: "nobody's", path: "/mnt/v" }] }));
+  await refused(Code.InvalidArgument, holt.sandbox.create({ volumes: [{ volume: volume.id, path: "/proc" }] }));
+  await holt.volume.remove({ volume: volume.id });
+  await refused(Code.NotFound, holt.volume.remove({ volume: volume.id }));
+});
+
 await claim("tokens_come_and_go", async () => {
   const { token, secret } = await holt.token.create({ label: "node", readOnly: true, ttlMs: 60000n });
   assert.match(secret, /^holt_[0-9a-f]{64}$/);
