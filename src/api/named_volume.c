@@ -20,6 +20,7 @@ static const char *id_of(const json_t *stored)
     return json_string_value(json_object_get(stored, "id"));
 }
 
+/* Its name comes first: a daemon that dies in between leaves nothing that nobody can remove. */
 int named_volume_create(struct host *host, struct e2b_shelf *shelf, const char *name, json_t **ret,
                         struct err *err)
 {
@@ -35,14 +36,15 @@ int named_volume_create(struct host *host, struct e2b_shelf *shelf, const char *
     (void)snprintf(id, sizeof(id), "vol%.20s", r == 0 ? token : "");
     if (r == 0)
         r = e2b_token_make(token, err);
-    if (r == 0)
-        r = depot_create(host, id, err);
     if (r < 0)
         return r;
     stored = json_pack("{s:s, s:s, s:s}", "id", id, "name", name, "token", token);
     r = e2b_shelf_put(shelf, SHELF_VOLUMES, stored, "name", err);
+    if (r < 0)
+        return r;
+    r = depot_create(host, id, err);
     if (r < 0) {
-        (void)depot_destroy(host, id, &ignored);
+        (void)e2b_shelf_remove(shelf, SHELF_VOLUMES, id, &ignored);
         return r;
     }
     *ret = TAKE_PTR(stored);
