@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/parse.h"
 #include "host/depot.h"
+#include "host/event.h"
 #include "host/sandbox_info.h"
 #include "host/sandbox_mount.h"
 
@@ -18,6 +19,13 @@ enum { NAME_MAX_BYTES = 128 };
 static const char *id_of(const json_t *stored)
 {
     return json_string_value(json_object_get(stored, "id"));
+}
+
+static void tell(struct host *host, enum event_type type, const json_t *stored)
+{
+    host_event(host, type,
+               json_pack("{s:O, s:O}", "volume", json_object_get(stored, "id"), "name",
+                         json_object_get(stored, "name")));
 }
 
 /* Its name comes first: a daemon that dies in between leaves nothing that nobody can remove. */
@@ -47,6 +55,7 @@ int named_volume_create(struct host *host, struct e2b_shelf *shelf, const char *
         (void)e2b_shelf_remove(shelf, SHELF_VOLUMES, id, &ignored);
         return r;
     }
+    tell(host, EVENT_VOLUME_CREATED, stored);
     *ret = TAKE_PTR(stored);
     return 0;
 }
@@ -72,7 +81,11 @@ int named_volume_remove(struct host *host, struct e2b_shelf *shelf, const char *
 
     if (r == 0)
         r = depot_destroy(host, id_of(stored), err);
-    return r == 0 ? e2b_shelf_remove(shelf, SHELF_VOLUMES, id_of(stored), err) : r;
+    if (r == 0)
+        r = e2b_shelf_remove(shelf, SHELF_VOLUMES, id_of(stored), err);
+    if (r == 0)
+        tell(host, EVENT_VOLUME_REMOVED, stored);
+    return r;
 }
 
 int named_volume_mount(struct e2b_shelf *shelf, const char *word, const char *path,

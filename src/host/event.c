@@ -61,6 +61,8 @@ static const struct {
     [EVENT_TOOL_EXECUTED] = { "tool.executed", NULL },
     [EVENT_TOKEN_CREATED] = { "token.created", "token-create" },
     [EVENT_TOKEN_REMOVED] = { "token.removed", "token-remove" },
+    [EVENT_VOLUME_CREATED] = { "volume.created", "volume-create" },
+    [EVENT_VOLUME_REMOVED] = { "volume.removed", "volume-remove" },
 };
 
 _Static_assert(EVENT_TYPES <= 64, "a bit for each");
