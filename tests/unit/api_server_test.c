@@ -67,6 +67,7 @@
 #define template_service_list test_template_service_list
 #define template_service_remove test_template_service_remove
 
+#define e2b_builds_open stub_e2b_builds_open
 #define host_health stub_host_health
 #define host_store stub_host_store
 #define host_is_open stub_host_is_open
@@ -178,6 +179,14 @@ void stub_host_event(struct host *host, enum event_type type, json_t *fields)
 int stub_host_is_open(struct host *host, struct err *err)
 {
     (void)host, (void)err;
+    return 0;
+}
+
+int stub_e2b_builds_open(struct host *host, struct e2b_shelf *shelf, const char *state_dir,
+                         struct e2b_builds **ret, struct err *err)
+{
+    (void)host, (void)shelf, (void)state_dir, (void)err;
+    *ret = NULL;
     return 0;
 }
 
