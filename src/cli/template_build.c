@@ -145,8 +145,7 @@ static int add_file(const struct recipe *recipe, const char *dir, const char *ar
 
 static json_t *settings_of(const struct recipe *recipe)
 {
-    json_t *settings =
-        json_pack("{s:s, s:s, s:b}", "user", "user", "workdir", "/home/user", "allowSetuid", true);
+    json_t *settings = json_pack("{s:s, s:b}", "user", "user", "allowSetuid", true);
 
     if (recipe->start) {
         (void)json_object_set_new(settings, "startCommand", json_string(recipe->start));
