@@ -152,6 +152,7 @@ int e2b_start_parse(const json_t *message, const struct e2b_surroundings *around
         return r;
     spec->user = around->user;
     spec->timeout_ms = around->timeout_ms;
+    spec->waits_for_writers = true;
     spec->has_stdin = true; /* of clients that are older than the field */
     r = env_fill(process, around, &ret->env, err);
     if (r == 0)

@@ -128,13 +128,14 @@ static uint64_t clock_ms(void)
 
 /* Takes over our ends and puts the process into the table. */
 static void add_process(struct guest *guest, uint32_t id, pid_t pid, struct ends *ends,
-                        bool has_terminal)
+                        const struct message_spawn *message)
 {
     struct process *process = xcalloc(1, sizeof(*process));
 
     process->id = id;
     process->pid = pid;
-    process->has_terminal = has_terminal;
+    process->has_terminal = message->has_terminal;
+    process->waits_for_writers = message->waits_for_writers;
     process->started_ms = clock_ms();
     process->in = (struct watch){ .kind = WATCH_INPUT, .fd = TAKE_FD(ends->ours[0]) };
     process->in.owner = process;
@@ -209,7 +210,7 @@ void process_spawn(struct guest *guest, const struct frame *frame, const int *fd
         answer_failed(guest, frame->process, step, r);
         return;
     }
-    add_process(guest, frame->process, r, &ends, message.has_terminal);
+    add_process(guest, frame->process, r, &ends, &message);
     (void)message_put_numbers(&guest->link.out, FRAME_STARTED, frame->process, (uint64_t)r, 0);
 }
 
@@ -246,6 +247,12 @@ static bool is_ending(const struct process *process, int stream)
     return process->is_exited || (stream >= STREAM_COUNT && process->shell->is_ended);
 }
 
+/* Whether an empty pipe is not the end of it: others have it too and may write more. */
+static bool waits_for_others(const struct process *process)
+{
+    return process->waits_for_writers && !process->is_cut;
+}
+
 /* Between commands nobody reads what a shell's jobs write, and none of them must wait for that. */
 static void discard_output(struct guest *guest, struct process *process, int stream)
 {
@@ -277,7 +284,8 @@ void process_output_ready(struct guest *guest, struct process *process, int stre
     if (n == 0 || (n < 0 && n != -EAGAIN))
         close_watch(guest, watch);
     if (is_ending(process, stream))
-        note_drained(process, stream, watch->fd < 0 || n == -EAGAIN);
+        note_drained(process, stream,
+                     watch->fd < 0 || (n == -EAGAIN && !waits_for_others(process)));
     watch_set(guest->epoll_fd, watch, ring_is_full(ring) ? 0 : EPOLLIN);
     if (process->shell && stream == STREAM_STDOUT)
         shell_note_terminal(process);
@@ -379,6 +387,46 @@ static bool handle_ack(struct guest *guest, struct process *process, uint64_t st
     return true;
 }
 
+/* What is in the pipe now. Whoever inherited it may go on writing for ever, and the end of the
+ * process does not wait for that unless it is asked to. */
+static uint64_t waiting_bytes(const struct watch *watch)
+{
+    int count = 0;
+
+    return watch->fd >= 0 && ioctl(watch->fd, FIONREAD, &count) == 0 ? (uint64_t)count : 0;
+}
+
+void process_mark_end(struct guest *guest, struct process *process, int stream)
+{
+    bool is_kept = stream < STREAM_COUNT || (process->shell && shell_is_listening(process->shell));
+
+    process->end[stream] = process->out[stream].ring.produced;
+    process->out[stream].is_drained = !is_kept;
+    if (is_kept && process->is_exited && waits_for_others(process))
+        process->end[stream] = UINT64_MAX;
+    else if (is_kept)
+        process->end[stream] += waiting_bytes(&process->out[stream].watch);
+    if (stream < STREAM_COUNT || process->shell)
+        process_output_ready(guest, process, stream);
+}
+
+static void mark_ends(struct guest *guest, struct process *process)
+{
+    for (int i = 0; i < STREAM_ALL; i++)
+        process_mark_end(guest, process, i);
+}
+
+static void take_signal(struct guest *guest, struct process *process, int signal)
+{
+    if (!process->is_exited)
+        (void)kill(process->pid, signal);
+    if (process->is_cut || (signal != SIGKILL && signal != SIGTERM))
+        return;
+    process->is_cut = true;
+    if (process->is_exited)
+        mark_ends(guest, process);
+}
+
 bool process_handle(struct guest *guest, struct process *process, const struct frame *frame)
 {
     uint64_t first, second;
@@ -394,35 +442,14 @@ bool process_handle(struct guest *guest, struct process *process, const struct f
     if (frame->type == FRAME_INPUT_EOF) {
         process->input_eof = true;
         process_input_ready(guest, process);
-    } else if (frame->type == FRAME_SIGNAL && !process->is_exited) {
-        (void)kill(process->pid, (int)first);
+    } else if (frame->type == FRAME_SIGNAL) {
+        take_signal(guest, process, (int)first);
     } else if (frame->type == FRAME_RESIZE && process->has_terminal) {
         (void)pty_resize(process->out[STREAM_STDOUT].watch.fd, (uint16_t)first, (uint16_t)second);
     } else if (frame->type == FRAME_FORGET) {
         forget(guest, process);
     }
     return true;
-}
-
-/* What is in the pipe now. Whoever inherited it may go on writing for ever, and the end of the
- * process must not wait for that. */
-static uint64_t waiting_bytes(const struct watch *watch)
-{
-    int count = 0;
-
-    return watch->fd >= 0 && ioctl(watch->fd, FIONREAD, &count) == 0 ? (uint64_t)count : 0;
-}
-
-void process_mark_end(struct guest *guest, struct process *process, int stream)
-{
-    bool is_kept = stream < STREAM_COUNT || (process->shell && shell_is_listening(process->shell));
-
-    process->end[stream] = process->out[stream].ring.produced;
-    process->out[stream].is_drained = !is_kept;
-    if (is_kept)
-        process->end[stream] += waiting_bytes(&process->out[stream].watch);
-    if (stream < STREAM_COUNT || process->shell)
-        process_output_ready(guest, process, stream);
 }
 
 static uint64_t micros(struct timeval time)
@@ -449,8 +476,7 @@ void process_reap(struct guest *guest)
         process->status = (uint32_t)status;
         process->cpu_us = micros(usage.ru_utime) + micros(usage.ru_stime);
         process->peak_bytes = (uint64_t)usage.ru_maxrss * 1024;
-        for (int i = 0; i < STREAM_ALL; i++)
-            process_mark_end(guest, process, i);
+        mark_ends(guest, process);
     }
 }
 

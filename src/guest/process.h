@@ -18,6 +18,8 @@ struct process {
     uint32_t id;
     pid_t pid;
     bool has_terminal;
+    bool waits_for_writers;
+    bool is_cut; /* it was sent a signal after which nobody waits for who else may write */
     uint64_t started_ms, ended_ms; /* of the monotonic clock */
 
     struct {

@@ -44,7 +44,9 @@ struct process_spec {
     enum restart restart; /* when it has ended by itself */
     uint16_t port;        /* of a service: where it listens, and what is forwarded; 0: none */
     bool is_detached;     /* nobody listens: it never waits for a reader, and goes on without one */
-    enum shell_kind shell; /* it takes commands: see host/shell.h */
+    enum shell_kind shell;  /* it takes commands: see host/shell.h */
+    bool waits_for_writers; /* it has not ended while anybody can write its output, unless it was
+                               sent SIGKILL or SIGTERM */
 };
 
 enum outcome {

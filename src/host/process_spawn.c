@@ -16,9 +16,14 @@
 #define DEFAULT_CWD "/workspace"
 
 static const char *const default_env[] = {
-    "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8",
-    "HOME=/root", /* the last: of a user that is named the guest says it */
+    "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    /* Not of a user that is named: its home is known to the guest, and its language is its own
+     * affair; C.UTF-8 is a dozen files for every shell that starts. */
+    "LANG=C.UTF-8",
+    "HOME=/root",
 };
+
+enum { USER_DEFAULTS = 1 }; /* of these, of a user that is named */
 
 /* Whether two "NAME=value" have the same name. */
 static bool same_name(const char *one, const char *other)
@@ -47,7 +52,7 @@ static int fill_env(struct message_spawn *spawn, const struct process_spec *spec
 {
     int r = 0;
 
-    for (size_t i = 0; i < ARRAY_SIZE(default_env) - (spec->user ? 1 : 0); i++)
+    for (size_t i = 0; i < (spec->user ? USER_DEFAULTS : ARRAY_SIZE(default_env)); i++)
         (void)add_env(spawn, default_env[i]);
     (void)add_env(spawn, spec->has_terminal ? "TERM=xterm-256color" : "TERM=dumb");
     for (char *const *variable = spec->env; r == 0 && variable && *variable; variable++)
@@ -68,6 +73,7 @@ int process_put_spawn(struct buf *out, uint32_t process, const struct process_sp
     spawn->rows = spec->rows;
     spawn->columns = spec->columns;
     spawn->shell = spec->shell;
+    spawn->waits_for_writers = spec->waits_for_writers;
     for (char *const *arg = spec->args; r == 0 && *arg; arg++) {
         if (spawn->arg_count == MESSAGE_ARGS_MAX)
             r = -E2BIG;

@@ -173,10 +173,14 @@ static void get_credentials(struct reader *reader, struct message_spawn *ret)
     }
 }
 
-/* Nothing at all for nobody: a guest that is older knows all else. */
-static bool put_user(struct buf *out, const char *user)
+/* Nothing at all where nothing is asked for: a guest that is older knows all else. */
+static bool put_manners(struct buf *out, const struct message_spawn *spawn)
 {
-    return !user || user[0] == '\0' || put_text(out, user);
+    const char *user = spawn->user ? spawn->user : "";
+
+    if (user[0] == '\0' && !spawn->waits_for_writers)
+        return true;
+    return put_text(out, user) && put_u8(out, spawn->waits_for_writers);
 }
 
 int message_put_spawn(struct buf *out, uint32_t process, uint16_t fds,
@@ -190,12 +194,13 @@ int message_put_spawn(struct buf *out, uint32_t process, uint16_t fds,
                          put_text(out, spawn->cwd) && put_credentials(out, spawn) &&
                          put_u8(out, spawn->has_stdin) && put_u8(out, spawn->has_terminal) &&
                          put_u16(out, spawn->rows) && put_u16(out, spawn->columns) &&
-                         put_u8(out, (uint8_t)spawn->shell) && put_user(out, spawn->user));
+                         put_u8(out, (uint8_t)spawn->shell) && put_manners(out, spawn));
 }
 
 bool message_get_spawn(const struct frame *frame, struct message_spawn *ret)
 {
     struct reader reader = reader_of(frame);
+    bool has_manners;
     uint8_t shell;
 
     get_words(&reader, ret->args, &ret->arg_count);
@@ -208,7 +213,9 @@ bool message_get_spawn(const struct frame *frame, struct message_spawn *ret)
     ret->columns = get_u16(&reader);
     shell = get_u8(&reader);
     ret->shell = (enum shell_kind)shell;
-    ret->user = reader.left > 0 ? get_text(&reader) : "";
+    has_manners = reader.left > 0;
+    ret->user = has_manners ? get_text(&reader) : "";
+    ret->waits_for_writers = has_manners && get_u8(&reader);
     return reader_is_done(&reader) && strlen(ret->user) <= MESSAGE_USER_MAX && ret->arg_count > 0 &&
            shell < SHELL_KINDS && (shell == SHELL_NONE || ret->has_terminal);
 }

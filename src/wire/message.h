@@ -60,7 +60,9 @@ struct message_spawn {
     bool has_stdin;
     bool has_terminal;
     uint16_t rows, columns;
-    enum shell_kind shell; /* of a shell; has_terminal is then set */
+    enum shell_kind shell;  /* of a shell; has_terminal is then set */
+    bool waits_for_writers; /* it has ended when nobody can write its output any more, or it was
+                               sent SIGKILL or SIGTERM */
 };
 
 /* Which part of a start failed, because "no such file" means something else in each. */
