@@ -60,7 +60,8 @@ struct e2b_route {
      * has been sent or the client has gone; not when state is NULL. */
     void (*close)(struct e2b_request *request);
 
-    bool is_open; /* whoever calls need not show a token */
+    bool is_open;     /* whoever calls need not show a token */
+    bool is_transfer; /* REST: breaks off with the sandbox, as streams do (api/e2b_reset.h) */
 };
 
 struct e2b_routes {

@@ -8,7 +8,9 @@
 
 #include "api/e2b_file.h"
 #include "api/e2b_note.h"
+#include "api/e2b_reset.h"
 #include "api/e2b_signature.h"
+#include "api/e2b_wake.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -93,6 +95,7 @@ int e2b_meta_read(const struct e2b_request *request, struct buf *ret, struct err
 struct download {
     struct e2b_files files;
     struct sandbox *sandbox;
+    int connection_fd;
     const char *data; /* what the worker has said and was not sent yet */
     size_t len;
     bool is_over;
@@ -127,6 +130,14 @@ static int download_next(struct download *download, struct err *err)
     return 0;
 }
 
+/* Clients tell by a reset that it was the sandbox that has ended. */
+static ssize_t download_break(const struct download *download)
+{
+    if (!e2b_is_awake(download->sandbox))
+        e2b_connection_reset(download->connection_fd);
+    return MHD_CONTENT_READER_END_WITH_ERROR;
+}
+
 /* A file that has become shorter than was announced ends as a broken connection. */
 static ssize_t download_read(void *context, uint64_t position, char *data, size_t size)
 {
@@ -139,7 +150,7 @@ static ssize_t download_read(void *context, uint64_t position, char *data, size_
         if (download->is_over)
             return MHD_CONTENT_READER_END_OF_STREAM;
         if (download_next(download, &ignored) < 0)
-            return MHD_CONTENT_READER_END_WITH_ERROR;
+            return download_break(download);
     }
     len = download->len < size ? download->len : size;
     memcpy(data, download->data, len);
@@ -185,6 +196,7 @@ static enum MHD_Result download_answer(struct e2b_request *request)
                                                  download_read, download, download_free);
     if (!response)
         return MHD_NO;
+    download->connection_fd = request->connection_fd;
     TAKE_PTR(download)->sandbox = TAKE_PTR(request->sandbox);
     (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE,
                                   "application/octet-stream");
@@ -192,10 +204,10 @@ static enum MHD_Result download_answer(struct e2b_request *request)
 }
 
 static const struct e2b_route routes[] = {
-    { "GET", "/files", .answer = download_answer, .is_open = true },
+    { "GET", "/files", .answer = download_answer, .is_open = true, .is_transfer = true },
     { "HEAD", "/files", .answer = download_answer, .is_open = true },
     { "POST", "/files", .answer = e2b_upload_answer, .body = &e2b_upload_body,
-      .close = e2b_upload_close, .is_open = true },
+      .close = e2b_upload_close, .is_open = true, .is_transfer = true },
 };
 
 const struct e2b_routes e2b_files_routes = { routes, ARRAY_SIZE(routes) };

@@ -29,7 +29,7 @@ enum { STREAM_BLOCK = 1024 }; /* libmicrohttpd's own buffer, which chunked repli
 struct visit {
     struct e2b_request request; /* first: it is what others see */
     unsigned refusal;           /* a status with exchange->err; 0: none */
-    struct e2b_reset reset;     /* of a stream */
+    struct e2b_reset reset;     /* of a stream or a transfer */
 };
 
 static struct visit *visit_of(const struct exchange *exchange)
@@ -130,11 +130,23 @@ static void fail(struct exchange *exchange)
     buf_done(&exchange->body);
 }
 
+/* Before the sandbox is asked for anything, so that no pause is missed. */
+static void reset_note(struct e2b_request *request)
+{
+    char id[SANDBOX_ID_MAX] = "";
+
+    (void)e2b_id_to(request->place.sandbox, id);
+    e2b_reset_add(request->exchange->listener->resets, &visit_of(request->exchange)->reset, id,
+                  request->connection_fd);
+}
+
 static int body_begin(struct e2b_request *request, struct err *err)
 {
     const struct e2b_route *route = request->route;
     int r = 0;
 
+    if (route->is_transfer)
+        reset_note(request);
     if (route->unary || route->stream)
         r = exchange_read_timeout(request->exchange, request->connection, err);
     return r == 0 && route->body ? route->body->begin(request, err) : r;
@@ -277,10 +289,8 @@ static void watched_free(void *context)
     free(watched);
 }
 
-/* Before the stream is begun, so that no pause is missed. */
 static int watched_new(struct e2b_request *request, struct watched **ret, struct err *err)
 {
-    struct visit *visit = visit_of(request->exchange);
     struct watched *watched = xcalloc(1, sizeof(*watched));
     char id[SANDBOX_ID_MAX] = "";
     int r;
@@ -292,7 +302,7 @@ static int watched_new(struct e2b_request *request, struct watched **ret, struct
         return r;
     }
     watched->fd = request->connection_fd;
-    e2b_reset_add(request->exchange->listener->resets, &visit->reset, id, watched->fd);
+    reset_note(request);
     *ret = watched;
     return 0;
 }
@@ -319,8 +329,6 @@ static enum MHD_Result stream_answer(struct e2b_request *request)
         return MHD_NO;
     }
     (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, CONNECT_STREAM_TYPE);
-    if (request->exchange->deadline_ns != GUARD_FOREVER)
-        (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
     return e2b_reply_response(request, MHD_HTTP_OK, response);
 }
 

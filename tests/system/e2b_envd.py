@@ -1,9 +1,9 @@
 """The claims of e2b_envd_test: `e2b_envd.py CLAIM`. See e2b_control.py for where the daemon is."""
-import base64, gzip, http.client, json, os, struct, sys, time
+import base64, gzip, http.client, json, os, socket, struct, sys, time
 from contextlib import contextmanager
 from urllib.parse import urlencode
 
-from e2b_control import create, envd, equal, kill, run, signature, until
+from e2b_control import create, envd, equal, expect, kill, run, signature, until
 
 
 @contextmanager
@@ -145,6 +145,7 @@ def an_environment_is_put_together():
         equal(f"sandbox own x true {sandbox['sandboxID']} user user /home/user\n",
               start(sandbox, f"echo {names}", envs={"B": "own", "C": "x"})[0])
         equal("sandbox sandbox\n", start(sandbox, "echo $A $B $C")[0])
+        equal("none\n", start(sandbox, "echo ${LANG-none}")[0])
 
 
 def users_are_the_sandboxes_own():
@@ -181,6 +182,45 @@ def what_cannot_start_says_why():
             equal((404, "not_found", "process with pid 99999 not found"),
                   (status, error["code"], error["message"]))
         equal(501, call(sandbox, "process.Process/StreamInput", {})[0])
+
+
+def an_end_waits_for_whoever_can_write():
+    """A process that has left its pipes to another ends with that one, or at once when it is told to."""
+    with box() as sandbox:
+        def leave():
+            stream = Stream(sandbox, "process.Process/Start", shell("sleep 1000 & echo $!; exit 4"))
+            pid = stream.next()["event"]["start"]["pid"]
+            left = int(base64.b64decode(stream.next()["event"]["data"]["stdout"]))
+            until(lambda: start(sandbox, f"test -e /proc/{pid} || echo gone")[0] == "gone\n")
+            equal([pid], [each["pid"] for each in well(sandbox, "process.Process/List", {})["processes"]])
+            return stream, pid, left
+        stream, pid, left = leave()
+        equal("", start(sandbox, f"kill {left}")[1])
+        equal(({}, 4), (lambda wrote, end: (wrote, end["exitCode"]))(*output(stream)))
+        for signal in ("SIGNAL_SIGTERM", "SIGNAL_SIGKILL"):
+            stream, pid, left = leave()
+            well(sandbox, "process.Process/SendSignal", {"process": {"pid": pid}, "signal": signal})
+            equal(({}, 4), (lambda wrote, end: (wrote, end["exitCode"]))(*output(stream)))
+            equal("", start(sandbox, f"kill {left}")[1])
+        equal("quiet\n", start(sandbox, "sleep 1000 >/dev/null 2>&1 & echo quiet")[0])
+        late = Stream(sandbox, "process.Process/Connect", {"process": {"pid": pid}})
+        equal((pid, 4), (late.next()["event"]["start"]["pid"], output(late)[1]["exitCode"]))
+
+
+def a_connection_serves_one_command_after_the_other():
+    """Also where a command has a deadline, which is what every SDK asks for."""
+    with box() as sandbox:
+        connection = connect_to()
+        text = json.dumps(shell("true")).encode()
+        ports = set()
+        for _ in range(3):
+            connection.request("POST", "/process.Process/Start", struct.pack(">BI", 0, len(text)) + text,
+                               headers_of(sandbox, Content_Type="application/connect+json",
+                                          Connect_Timeout_Ms="60000"))
+            ports.add(connection.sock.getsockname())
+            assert b'"exited":true' in connection.getresponse().read()
+        equal(1, len(ports))
+        connection.close()
 
 
 def time_that_is_given_is_kept():
@@ -444,6 +484,54 @@ def a_kill_breaks_what_is_streamed():
     equal(502, envd(sandbox)[0])
     equal(502, call(sandbox, "process.Process/List", {})[0])
     equal(502, files(sandbox, "GET", {"path": "x"})[0])
+
+
+def torn(connection):
+    """Whether a connection ends without a word, in the middle of whatever it had to say."""
+    try:
+        while connection.recv(1 << 20):
+            pass
+        return False
+    except ConnectionResetError:
+        return True
+
+
+def transfers_break_with_their_sandbox():
+    def begin(sandbox, verb, body):
+        connection = socket.create_connection(("127.0.0.1", int(os.environ["port"])))
+        head = headers_of(sandbox, Host="localhost", Content_Type="application/octet-stream",
+                          **({"Transfer_Encoding": "chunked"} if body else {}))
+        connection.sendall((f"{verb} /files?path=/tmp/{verb} HTTP/1.1\r\n" + "".join(
+            f"{name}: {value}\r\n" for name, value in head.items()) + "\r\n").encode() + body)
+        return connection
+
+    for end in (kill, lambda sandbox: expect(204, "POST", f"/sandboxes/{sandbox['sandboxID']}/pause", {})):
+        sandbox = create()
+        run(sandbox, "head -c 64M /dev/zero > /tmp/GET")
+        down, up = begin(sandbox, "GET", b""), begin(sandbox, "POST", b"40000\r\n" + bytes(0x40000))
+        assert down.recv(9, socket.MSG_WAITALL) == b"HTTP/1.1 "
+        until(lambda: run(sandbox, "ls /tmp | grep POST || true"))
+        end(sandbox)
+        equal((True, True), (torn(down), torn(up)))
+        if end is not kill:
+            kill(sandbox)
+
+
+def a_full_disk_is_507():
+    """Also by what is small on the way: a bomb fills the disk it is told to fill, and nothing else."""
+    big = os.urandom(1 << 20) * 40  # more than the quota
+    body, headers = form((b"file", b"form", big))
+    for data, named in ((big, BYTES), (body, headers),
+                        (gzip.compress(bytes(1 << 20), 9) * 100, {"Content_Encoding": "gzip", **BYTES})):
+        sandbox = create()
+        try:
+            status, error = files(sandbox, "POST", {"path": "/tmp/big"}, data, **named)
+            equal((507, 507), (status, error["code"]), error)
+            equal(204, envd(sandbox)[0])
+            run(sandbox, "rm /tmp/big")
+            until(lambda: files(sandbox, "POST", {"path": "/tmp/small"}, b"fits", **BYTES)[0] == 200)
+        finally:
+            kill(sandbox)
 
 
 if __name__ == "__main__":
