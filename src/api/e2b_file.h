@@ -13,6 +13,7 @@ struct file_request;
 struct e2b_files {
     struct file_call *call;
     struct e2b_user user;
+    bool is_rest;
 };
 
 /* For the user of a Connect call, or of a REST call. The caller calls e2b_files_close, also when it
@@ -21,17 +22,18 @@ int e2b_files_open(const struct e2b_request *request, bool is_rest, struct e2b_f
                    struct err *err);
 void e2b_files_close(struct e2b_files *files);
 
-/* The path of a field of the message, from the root. */
-int e2b_files_path(const struct e2b_request *request, const char *field,
-                   const struct e2b_files *files, char ret[ENTRY_PATH_MAX + 1], struct err *err);
+/* The path of a field of the message as it stands there, which is part of the request. */
+int e2b_files_path(const struct e2b_request *request, const char *field, const char **ret,
+                   struct err *err);
 
-/* Asks for something with the rights of root, for the user; entries have their details. */
+/* Asks for something with the rights of root, for the user; paths may begin at the user's home, and
+ * are told from the root; entries have their details. */
 int e2b_files_ask(struct e2b_files *files, struct file_request *request, struct err *err);
 
-/* The same, and the one entry that is the answer. Its texts are valid until the next call. What is
- * not there is said so in E2B's words. */
+/* The same, and the one entry that is the answer. Its texts are valid until the next call. */
 int e2b_files_ask_one(struct e2b_files *files, struct file_request *request, struct file_entry *ret,
                       struct err *err);
 
-/* What is not there, said in E2B's words; any other error as it is. Returns r. */
-int e2b_files_explain(int r, const char *path, struct err *err);
+/* What the sandbox has refused, in E2B's words: a path that is not there, a user that it does not
+ * know; any other error as it is. Returns r, or what stands for it. */
+int e2b_files_explain(const struct e2b_files *files, int r, struct err *err);

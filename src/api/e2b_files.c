@@ -20,6 +20,7 @@
 
 enum {
     BLOCK = 256 * 1024,
+    SMALL = 64 * 1024,
     META_NAME_MAX = 246,
     META_MAX = 4096,
 };
@@ -96,6 +97,7 @@ struct download {
     struct e2b_files files;
     struct sandbox *sandbox;
     int connection_fd;
+    uint64_t size;    /* as it was announced */
     const char *data; /* what the worker has said and was not sent yet */
     size_t len;
     bool is_over;
@@ -145,7 +147,6 @@ static ssize_t download_read(void *context, uint64_t position, char *data, size_
     struct err ignored;
     size_t len;
 
-    (void)position;
     while (download->len == 0) {
         if (download->is_over)
             return MHD_CONTENT_READER_END_OF_STREAM;
@@ -156,51 +157,86 @@ static ssize_t download_read(void *context, uint64_t position, char *data, size_
     memcpy(data, download->data, len);
     download->data += len;
     download->len -= len;
+    /* Nobody asks for more: if the worker has said that this is all, it is ready for the next. */
+    if (position + len == download->size && file_call_has_next(download->files.call))
+        (void)download_next(download, &ignored);
     return (ssize_t)len;
 }
 
 /* Up to its size, or to whatever its end is where it has none: a file of /proc. */
-static int download_begin(struct e2b_request *request, struct download *download,
-                          uint64_t *ret_size, struct err *err)
+static int download_begin(struct e2b_request *request, struct download *download, struct err *err)
 {
-    const char *wanted = e2b_query(request, "path");
-    char path[ENTRY_PATH_MAX + 1];
-    struct file_request wish = { .type = FILE_READ, .path = path };
+    const char *path = e2b_query(request, "path");
+    struct file_request wish = { .type = FILE_READ, .path = path && *path ? path : "~" };
     struct file_answer answer = { 0 };
     int r = e2b_files_open(request, true, &download->files, err);
 
     if (r == 0)
-        r = e2b_user_path(&download->files.user, wanted ? wanted : "", path, err);
-    if (r == 0)
         r = e2b_files_ask(&download->files, &wish, err);
-    if (r == 0)
-        r = file_call_next(download->files.call, &answer, err);
     if (r < 0)
-        return e2b_files_explain(r, path, err);
-    *ret_size = answer.entry.size;
-    return *ret_size == 0 ? download_next(download, err) : 0;
+        return r;
+    r = file_call_next(download->files.call, &answer, err);
+    if (r < 0)
+        return e2b_files_explain(&download->files, r, err);
+    download->size = answer.entry.size;
+    return download->size == 0 ? download_next(download, err) : 0;
+}
+
+/* A small file is here as a whole, or nearly: then it goes out together with its header, and the
+ * worker is free. *ret NULL: it has become shorter meanwhile. */
+static int download_small(struct download *download, struct MHD_Response **ret, struct err *err)
+{
+    cleanup_with(buf_done) struct buf all = BUF_INIT(SMALL);
+
+    while (!download->is_over) {
+        size_t left = (size_t)download->size - all.len;
+        int r = download_next(download, err);
+
+        if (r == 0 &&
+            buf_add(&all, download->data, download->len < left ? download->len : left) < 0)
+            r = err_sys(err, -ENOMEM, "make room for a file");
+        if (r < 0)
+            return r;
+    }
+    download->len = 0;
+    if (all.len < download->size)
+        return err_set(err, ERR_BUSY, "the file has changed while it was read");
+    *ret = MHD_create_response_from_buffer(all.len, all.data, MHD_RESPMEM_MUST_COPY);
+    return 0;
+}
+
+static enum MHD_Result download_send(struct e2b_request *request, struct MHD_Response *response)
+{
+    if (!response)
+        return MHD_NO;
+    (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE,
+                                  "application/octet-stream");
+    return e2b_reply_response(request, MHD_HTTP_OK, response);
 }
 
 static enum MHD_Result download_answer(struct e2b_request *request)
 {
     cleanup_with(download_free_slot) struct download *download = xcalloc(1, sizeof(*download));
-    struct MHD_Response *response;
+    struct MHD_Response *response = NULL;
     struct err err = { 0 };
-    uint64_t size = 0;
+    bool is_small;
 
-    if (e2b_files_may(request, &err) < 0 || download_begin(request, download, &size, &err) < 0)
+    if (e2b_files_may(request, &err) < 0 || download_begin(request, download, &err) < 0)
         return e2b_reply_err(request, &err);
-    if (size == 0 && download->is_over)
+    if (download->size == 0 && download->is_over)
         return e2b_reply_empty(request, MHD_HTTP_OK);
-    response = MHD_create_response_from_callback(size ? size : MHD_SIZE_UNKNOWN, BLOCK,
-                                                 download_read, download, download_free);
+    is_small = download->size > 0 && download->size <= SMALL;
+    if (is_small && download_small(download, &response, &err) < 0)
+        return e2b_reply_err(request, &err);
+    if (is_small)
+        return download_send(request, response);
+    response = MHD_create_response_from_callback(download->size ? download->size : MHD_SIZE_UNKNOWN,
+                                                 BLOCK, download_read, download, download_free);
     if (!response)
         return MHD_NO;
     download->connection_fd = request->connection_fd;
     TAKE_PTR(download)->sandbox = TAKE_PTR(request->sandbox);
-    (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE,
-                                  "application/octet-stream");
-    return e2b_reply_response(request, MHD_HTTP_OK, response);
+    return download_send(request, response);
 }
 
 static const struct e2b_route routes[] = {

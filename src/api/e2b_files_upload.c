@@ -32,7 +32,6 @@ struct upload {
     struct multipart form;
     struct inflater *inflater; /* NULL: it comes as it is */
     bool is_open;              /* a file is being written */
-    char target[ENTRY_PATH_MAX + 1];
     json_t *written;
 };
 
@@ -42,17 +41,16 @@ static int file_begin(struct upload *upload, const char *path, struct err *err)
 {
     struct file_request wish = {
         .type = FILE_WRITE,
-        .path = upload->target,
+        .path = path,
         .flags = FILE_PARENTS | FILE_HAS_META,
         .meta = upload->meta.len > 0 ? upload->meta.data : "",
         .meta_len = upload->meta.len,
     };
-    int r = e2b_user_path(&upload->files.user, path, upload->target, err);
+    int r;
 
-    if (r == 0 && json_array_size(upload->written) == FILES_MAX)
-        r = err_set(err, ERR_EXHAUSTED, "a form has at most %d files", FILES_MAX);
-    if (r == 0)
-        r = e2b_files_ask(&upload->files, &wish, err);
+    if (json_array_size(upload->written) == FILES_MAX)
+        return err_set(err, ERR_EXHAUSTED, "a form has at most %d files", FILES_MAX);
+    r = e2b_files_ask(&upload->files, &wish, err);
     upload->is_open = r == 0;
     return r;
 }
@@ -61,12 +59,15 @@ static int file_data(void *context, const void *data, size_t len, struct err *er
 {
     struct upload *upload = context;
 
-    return upload->is_open ? file_call_send_data(upload->files.call, data, len, err) : 0;
+    if (!upload->is_open)
+        return 0;
+    return e2b_files_explain(&upload->files,
+                             file_call_send_data(upload->files.call, data, len, err), err);
 }
 
-static json_t *file_json(const char *path, const struct file_entry *entry)
+static json_t *file_json(const struct file_entry *entry)
 {
-    const char *slash = strrchr(path, '/');
+    const char *path = entry->path ? entry->path : "", *slash = strrchr(path, '/');
     json_t *file = json_pack("{s:o, s:o, s:s}", "name", json_text(slash ? slash + 1 : path), "path",
                              json_text(path), "type", "file");
 
@@ -88,8 +89,8 @@ static int file_end(void *context, struct err *err)
     if (r == 0)
         r = file_call_next(upload->files.call, &answer, err);
     if (r < 0)
-        return r;
-    r = json_array_append_new(upload->written, file_json(upload->target, &answer.entry));
+        return e2b_files_explain(&upload->files, r, err);
+    r = json_array_append_new(upload->written, file_json(&answer.entry));
     return r < 0 ? err_sys(err, -ENOMEM, "write the reply") : 0;
 }
 

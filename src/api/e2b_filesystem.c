@@ -22,93 +22,88 @@ enum {
     ENTRY_BYTES = 512,     /* of one, beside its path, as it is written */
 };
 
-static int entry_reply(const char *path, const struct file_entry *entry, json_t **ret_reply)
+static int entry_reply(const struct file_entry *entry, json_t **ret_reply)
 {
-    *ret_reply = json_pack("{s:o}", "entry", e2b_entry_json(path, entry));
+    *ret_reply = json_pack("{s:o}", "entry", e2b_entry_json(entry->path, entry));
     return *ret_reply ? 0 : -ENOMEM;
 }
 
 static int stat_path(struct e2b_request *request, json_t **ret_reply, struct err *err)
 {
     cleanup_with(e2b_files_close) struct e2b_files files = { .call = NULL };
-    char path[ENTRY_PATH_MAX + 1];
-    struct file_request wish = { .type = FILE_STAT, .path = path };
-    struct file_entry entry;
-    int r = e2b_files_open(request, false, &files, err);
+    struct file_request wish = { .type = FILE_STAT };
+    struct file_entry entry = { .path = "" };
+    int r = e2b_files_path(request, "path", &wish.path, err);
 
     if (r == 0)
-        r = e2b_files_path(request, "path", &files, path, err);
+        r = e2b_files_open(request, false, &files, err);
     if (r == 0)
         r = e2b_files_ask_one(&files, &wish, &entry, err);
-    return r < 0 ? r : entry_reply(path, &entry, ret_reply);
+    return r < 0 ? r : entry_reply(&entry, ret_reply);
 }
 
 /* What is there already is refused, in one way or the other. */
 static int refuse_taken(struct e2b_files *files, const char *path, struct err *err)
 {
     struct file_request wish = { .type = FILE_STAT, .path = path, .flags = FILE_FOLLOW };
-    struct file_entry entry;
+    struct file_entry entry = { .path = "" };
     int r = e2b_files_ask_one(files, &wish, &entry, err);
 
     if (r < 0)
         return err->kind == ERR_NOT_FOUND ? 0 : r;
     if (entry.type == ENTRY_DIRECTORY)
-        return err_set(err, ERR_EXISTS, "directory already exists: %.180s", path);
-    return err_set(err, ERR_INVALID, "path already exists but it is not a directory: %.150s", path);
+        return err_set(err, ERR_EXISTS, "directory already exists: %.180s", entry.path);
+    return err_set(err, ERR_INVALID, "path already exists but it is not a directory: %.150s",
+                   entry.path);
 }
 
 static int make_dir(struct e2b_request *request, json_t **ret_reply, struct err *err)
 {
     cleanup_with(e2b_files_close) struct e2b_files files = { .call = NULL };
-    char path[ENTRY_PATH_MAX + 1];
-    struct file_request wish = { .type = FILE_MKDIR, .path = path, .flags = FILE_PARENTS };
-    struct file_entry entry;
-    int r = e2b_files_open(request, false, &files, err);
+    struct file_request wish = { .type = FILE_MKDIR, .flags = FILE_PARENTS };
+    struct file_entry entry = { .path = "" };
+    int r = e2b_files_path(request, "path", &wish.path, err);
 
     if (r == 0)
-        r = e2b_files_path(request, "path", &files, path, err);
+        r = e2b_files_open(request, false, &files, err);
     if (r == 0)
-        r = refuse_taken(&files, path, err);
+        r = refuse_taken(&files, wish.path, err);
     if (r == 0)
         r = e2b_files_ask_one(&files, &wish, &entry, err);
-    return r < 0 ? r : entry_reply(path, &entry, ret_reply);
+    return r < 0 ? r : entry_reply(&entry, ret_reply);
 }
 
 static int move(struct e2b_request *request, json_t **ret_reply, struct err *err)
 {
     cleanup_with(e2b_files_close) struct e2b_files files = { .call = NULL };
-    char from[ENTRY_PATH_MAX + 1], to[ENTRY_PATH_MAX + 1];
-    struct file_request wish = {
-        .type = FILE_MOVE, .path = from, .to = to, .flags = FILE_PARENTS | FILE_REPLACE
-    };
-    struct file_entry entry;
-    int r = e2b_files_open(request, false, &files, err);
+    struct file_request wish = { .type = FILE_MOVE, .flags = FILE_PARENTS | FILE_REPLACE };
+    struct file_entry entry = { .path = "" };
+    int r = e2b_files_path(request, "source", &wish.path, err);
 
     if (r == 0)
-        r = e2b_files_path(request, "source", &files, from, err);
+        r = e2b_files_path(request, "destination", &wish.to, err);
     if (r == 0)
-        r = e2b_files_path(request, "destination", &files, to, err);
+        r = e2b_files_open(request, false, &files, err);
     if (r == 0)
         r = e2b_files_ask_one(&files, &wish, &entry, err);
-    return r < 0 ? r : entry_reply(to, &entry, ret_reply);
+    return r < 0 ? r : entry_reply(&entry, ret_reply);
 }
 
 static int remove_path(struct e2b_request *request, json_t **ret_reply, struct err *err)
 {
     cleanup_with(e2b_files_close) struct e2b_files files = { .call = NULL };
-    char path[ENTRY_PATH_MAX + 1];
-    struct file_request wish = { .type = FILE_REMOVE,
-                                 .path = path,
-                                 .flags = FILE_RECURSIVE | FILE_MISSING_OK };
+    struct file_request wish = { .type = FILE_REMOVE, .flags = FILE_RECURSIVE | FILE_MISSING_OK };
     struct file_answer answer;
-    int r = e2b_files_open(request, false, &files, err);
+    int r = e2b_files_path(request, "path", &wish.path, err);
 
     (void)ret_reply;
     if (r == 0)
-        r = e2b_files_path(request, "path", &files, path, err);
+        r = e2b_files_open(request, false, &files, err);
     if (r == 0)
         r = e2b_files_ask(&files, &wish, err);
-    return r == 0 ? file_call_next(files.call, &answer, err) : r;
+    if (r < 0)
+        return r;
+    return e2b_files_explain(&files, file_call_next(files.call, &answer, err), err);
 }
 
 /* --- listing ---------------------------------------------------------------------------------- */
@@ -120,44 +115,59 @@ static int list_add(json_t *entries, const char *top, const struct file_entry *e
     return json_array_append_new(entries, e2b_entry_json(path, entry)) < 0 ? -ENOMEM : 0;
 }
 
-static int list_fill(struct e2b_files *files, const char *path, json_t *entries, struct err *err)
+/* The first entry is the directory itself. */
+static int list_top(struct e2b_files *files, char ret[ENTRY_PATH_MAX + 1], struct err *err)
 {
+    struct file_answer answer = { 0 };
+    int r = file_call_next(files->call, &answer, err);
+
+    if (r < 0)
+        return e2b_files_explain(files, r, err);
+    if (answer.type != FILE_ENTRY)
+        return err_set(err, ERR_INTERNAL, "the sandbox lists nothing");
+    (void)snprintf(ret, ENTRY_PATH_MAX + 1, "%s", answer.entry.path);
+    return 0;
+}
+
+static int list_fill(struct e2b_files *files, json_t *entries, struct err *err)
+{
+    char top[ENTRY_PATH_MAX + 1] = "";
     size_t bytes = 0;
+    int r = list_top(files, top, err);
 
-    for (;;) {
+    while (r == 0) {
         struct file_answer answer = { 0 };
-        int r = file_call_next(files->call, &answer, err);
 
+        r = file_call_next(files->call, &answer, err);
         if (r == 0 && answer.number == 0)
             return 0;
         if (r < 0)
-            return e2b_files_explain(r, path, err);
-        bytes +=
-            ENTRY_BYTES + strlen(path) + 2 * strlen(answer.entry.path ? answer.entry.path : "");
+            return e2b_files_explain(files, r, err);
+        bytes += ENTRY_BYTES + strlen(top) + 2 * strlen(answer.entry.path ? answer.entry.path : "");
         if (r == 0 || bytes > REPLY_MAX)
             return err_set(err, ERR_EXHAUSTED, "there are too many entries for one answer");
-        r = list_add(entries, path, &answer.entry);
+        r = list_add(entries, top, &answer.entry);
         if (r < 0)
             return err_sys(err, r, "write the reply");
     }
+    return r;
 }
 
 static int list_dir(struct e2b_request *request, json_t **ret_reply, struct err *err)
 {
     cleanup_with(e2b_files_close) struct e2b_files files = { .call = NULL };
     cleanup_json json_t *entries = json_array();
-    char path[ENTRY_PATH_MAX + 1];
-    struct file_request wish = { .type = FILE_LIST, .path = path, .limit = LIST_MAX };
+    struct file_request wish = { .type = FILE_LIST, .limit = LIST_MAX };
     int r = json_get_u32(request->body, "depth", &wish.depth, err);
 
     if (r == 0)
-        r = e2b_files_open(request, false, &files, err);
+        r = e2b_files_path(request, "path", &wish.path, err);
     if (r == 0)
-        r = e2b_files_path(request, "path", &files, path, err);
+        r = e2b_files_open(request, false, &files, err);
     if (r == 0)
         r = e2b_files_ask(&files, &wish, err);
     if (r == 0)
-        r = list_fill(&files, path, entries, err);
+        r = list_fill(&files, entries, err);
     if (r < 0)
         return r;
     *ret_reply = json_pack("{s:O}", "entries", entries);

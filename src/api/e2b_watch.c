@@ -65,10 +65,23 @@ json_t *e2b_watched_event(struct e2b_watched *watched, const struct file_event *
                      "entry", entry_look(watched, event));
 }
 
+/* The directory, from the root. */
+static int top_find(struct e2b_watched *watched, const char *path, struct err *err)
+{
+    struct file_request wish = { .type = FILE_STAT, .path = path };
+    struct file_entry entry;
+    int r = e2b_files_ask_one(&watched->files, &wish, &entry, err);
+
+    if (r == 0)
+        (void)snprintf(watched->path, sizeof(watched->path), "%s", entry.path);
+    return r;
+}
+
 int e2b_watched_begin(struct e2b_request *request, int watch_fd, struct e2b_watched *ret,
                       struct err *err)
 {
     struct file_request wish = { .type = FILE_WATCH, .path = ret->path };
+    const char *path = NULL;
     bool is_recursive = false;
     struct file_answer answer;
     int r = json_get_bool(request->body, "recursive", &is_recursive, err);
@@ -80,18 +93,18 @@ int e2b_watched_begin(struct e2b_request *request, int watch_fd, struct e2b_watc
     if (r == 0)
         r = e2b_user_of_call(request, &ret->files.user, err);
     if (r == 0)
+        r = e2b_files_path(request, "path", &path, err);
+    if (r == 0)
         r = file_call_open(ret->sandbox, watch_fd, false, &ret->files.call, err);
     if (r == 0)
-        r = e2b_user_look(ret->files.call, &ret->files.user, err);
-    if (r == 0)
-        r = e2b_files_path(request, "path", &ret->files, ret->path, err);
+        r = top_find(ret, path, err);
     if (r < 0)
         return r;
     wish.flags = is_recursive ? FILE_RECURSIVE : 0;
     r = e2b_files_ask(&ret->files, &wish, err);
     if (r == 0)
         r = file_call_next(ret->files.call, &answer, err);
-    return r < 0 ? e2b_files_explain(r, ret->path, err) : 0;
+    return r < 0 ? e2b_files_explain(&ret->files, r, err) : 0;
 }
 
 void e2b_watched_done(struct e2b_watched *watched)

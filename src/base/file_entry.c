@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/file_entry.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -82,4 +83,45 @@ bool entry_path_is_below(const char *path)
         path += len;
     } while (*path++ == '/');
     return true;
+}
+
+/* Appends a path's parts, of which none is empty, "." or "..". */
+static int add_parts(char ret[ENTRY_PATH_MAX + 1], const char *path)
+{
+    size_t used = strlen(ret);
+
+    for (; *path; path += strspn(path, "/")) {
+        size_t len = strcspn(path, "/");
+
+        if (len == 2 && path[0] == '.' && path[1] == '.') {
+            char *slash = strrchr(ret, '/');
+
+            used = slash ? (size_t)(slash - ret) : 0;
+        } else if (len > 0 && !(len == 1 && path[0] == '.')) {
+            if (used + 1 + len > ENTRY_PATH_MAX)
+                return -ENAMETOOLONG;
+            ret[used++] = '/';
+            memcpy(ret + used, path, len);
+            used += len;
+        }
+        ret[used] = '\0';
+        path += len;
+    }
+    return 0;
+}
+
+int entry_path_from(const char *home, const char *path, char ret[ENTRY_PATH_MAX + 1])
+{
+    int r = 0;
+
+    ret[0] = '\0';
+    if (path[0] != '/')
+        r = add_parts(ret, home);
+    if (path[0] == '~' && (path[1] == '/' || path[1] == '\0'))
+        path++;
+    if (r == 0)
+        r = add_parts(ret, path);
+    if (r == 0 && ret[0] == '\0')
+        memcpy(ret, "/", 2);
+    return r;
 }

@@ -58,3 +58,7 @@ enum entry_type entry_type_find(const char *name);
 /* Whether a path names something below where it starts: not empty, not absolute, no empty part, no
  * "." and no "..". */
 bool entry_path_is_below(const char *path);
+
+/* A path from the root: others than absolute ones begin at home, with "~" in front or without.
+ * Without "." and "..", and without a slash at its end: 0 or -ENAMETOOLONG. */
+int entry_path_from(const char *home, const char *path, char ret[ENTRY_PATH_MAX + 1]);

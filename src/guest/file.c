@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -86,7 +87,7 @@ static file_fn *const functions[FILE_MESSAGE_TYPES] = {
     [FILE_STAT] = file_stat,     [FILE_LIST] = file_list,   [FILE_READ] = file_read,
     [FILE_WRITE] = file_write,   [FILE_MKDIR] = file_mkdir, [FILE_MOVE] = file_move,
     [FILE_REMOVE] = file_remove, [FILE_PULL] = file_pull,   [FILE_PUSH] = file_push,
-    [FILE_WATCH] = file_watch,   [FILE_WHO] = file_who,
+    [FILE_WATCH] = file_watch,
 };
 
 /* What is made belongs to the ids for files; a change of those takes capabilities away, which are
@@ -102,16 +103,16 @@ static int become_giver(const struct worker *worker)
  * as effective user there are no capabilities either. */
 static int become(struct worker *worker, const struct file_request *request)
 {
-    struct names_user who = { 0 };
-    int r = request->user[0] ? names_find(&worker->names, request->user, &who) : 0;
+    struct names_user who = { .home = "/root" };
 
-    if (r < 0)
-        return r;
+    if (request->user[0] && names_find(&worker->names, request->user, &who) < 0)
+        return -ESRCH;
+    (void)snprintf(worker->home, sizeof(worker->home), "%s", who.home);
     worker->uid = who.uid;
     worker->gid = who.gid;
     worker->gives = request->flags & FILE_GIVE;
     worker->wants_details = request->flags & FILE_DETAILS;
-    if (who.uid == 0 || request->type == FILE_WHO)
+    if (who.uid == 0)
         return 0;
     if (worker->gives)
         return become_giver(worker);
@@ -131,6 +132,24 @@ static void become_root(struct worker *worker)
         syscall(SYS_setgroups, 0, NULL) < 0)
         _exit(1);
     worker->uid = worker->gid = 0;
+}
+
+/* Paths that begin at the user's home, from the root. */
+static int find_home(const struct worker *worker, struct file_request *request)
+{
+    static char path[ENTRY_PATH_MAX + 1], to[ENTRY_PATH_MAX + 1];
+    int r;
+
+    if (!(request->flags & FILE_FROM_HOME))
+        return 0;
+    r = entry_path_from(worker->home, request->path, path);
+    if (r == 0)
+        r = entry_path_from(worker->home, request->to, to);
+    if (r < 0)
+        return r;
+    request->path = path;
+    request->to = to;
+    return 0;
 }
 
 /* What a request that failed at once may have sent behind it. */
@@ -165,8 +184,10 @@ static int serve_one(struct worker *worker)
     if (r == 0) {
         names_refresh(&worker->names);
         r = become(worker, &request);
+        if (r == 0)
+            r = find_home(worker, &request);
         if (r < 0) {
-            r = worker_fail(worker, r, request.path, r == -ENOENT ? "no such user" : NULL);
+            r = worker_fail(worker, r, request.path, r == -ESRCH ? "no such user" : NULL);
             if (r == 0)
                 r = skip_rest(worker, &request);
         } else {

@@ -19,9 +19,10 @@ struct worker {
     struct names names;
     uint64_t capabilities; /* that it has as root */
     uint32_t uid, gid;     /* on whose behalf the present request is */
-    bool has_failed;       /* the present request has */
-    bool wants_details;    /* in the entries of its answer */
-    bool gives;            /* it acts as root, for another */
+    char home[NAMES_HOME_MAX + 1];
+    bool has_failed;    /* the present request has */
+    bool wants_details; /* in the entries of its answer */
+    bool gives;         /* it acts as root, for another */
 };
 
 /* The next piece from the daemon: 0, or -errno when there will be none. */
@@ -60,4 +61,4 @@ int meta_replace(int fd, const char *meta, size_t len);
 typedef int file_fn(struct worker *worker, const struct file_request *request);
 
 file_fn file_stat, file_list, file_read, file_write, file_mkdir, file_move, file_remove, file_pull,
-    file_push, file_watch, file_who;
+    file_push, file_watch;

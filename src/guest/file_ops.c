@@ -96,25 +96,6 @@ int worker_answer_entry(struct worker *worker, const char *full_path, const char
     return r < 0 ? r : worker_flush(worker);
 }
 
-int file_who(struct worker *worker, const struct file_request *request)
-{
-    char user[FILE_USER_MAX + 1], group[FILE_USER_MAX + 1];
-    struct file_entry entry = { .type = ENTRY_DIRECTORY, .target = "", .same_as = "" };
-    struct names_user who;
-    int r = names_find(&worker->names, request->user[0] ? request->user : "0", &who);
-
-    if (r < 0)
-        return worker_fail(worker, r, request->path, NULL);
-    names_of(&worker->names, who.uid, who.gid, user, group);
-    entry.path = who.home;
-    entry.uid = who.uid;
-    entry.gid = who.gid;
-    entry.user_name = who.name;
-    entry.group_name = group;
-    r = file_put_entry(&worker->out, &entry);
-    return r < 0 ? r : worker_flush(worker);
-}
-
 static int answer_end(struct worker *worker, uint32_t number)
 {
     int r = file_put_number(&worker->out, FILE_END, number);
@@ -205,6 +186,13 @@ int file_list(struct worker *worker, const struct file_request *request)
         r = -ENOTDIR;
     if (r < 0)
         return worker_fail(worker, r, request->path, NULL);
+    if (request->flags & FILE_FROM_HOME) {
+        const struct file_entry top = entry_of(request->path, &st);
+
+        r = worker_put_entry(worker, path, &top);
+        if (r < 0)
+            return r;
+    }
     r = tree_source_run(AT_FDCWD, path, &options, &ops, &telling);
     if (telling.top_error < 0)
         return worker_fail(worker, telling.top_error, request->path, NULL);

@@ -37,6 +37,9 @@ struct file_answer {
  * END; a WATCH has none. */
 int file_call_next(struct file_call *call, struct file_answer *ret, struct err *err);
 
+/* Why the worker has refused the last request, and of which path: an errno, 0 if it has not. */
+int file_call_failed(const struct file_call *call, const char **ret_path);
+
 /* Waits until the next answer, or the first part of it, is here: 1, or 0 after so long, or a
  * negative errno with err set; -ECANCELED when the client has gone. */
 int file_call_wait(struct file_call *call, int timeout_ms, struct err *err);

@@ -37,7 +37,8 @@ struct file_call {
     bool is_watching;            /* of WATCH: it has begun */
     bool is_torn;                /* a message was not sent to its end */
     uint32_t entries_left;       /* of LIST: that it may still tell of */
-    char path[ENTRY_PATH_MAX + 1];
+    int failed_errnum;
+    char failed_path[ENTRY_PATH_MAX + 1];
     struct file_parser parser;
     struct buf in;
     size_t taken; /* of it */
@@ -52,7 +53,6 @@ static bool may_answer(const struct file_call *call, enum file_message_type answ
     case FILE_MKDIR:
     case FILE_MOVE:
     case FILE_WRITE:
-    case FILE_WHO:
         return answer == FILE_ENTRY;
     case FILE_REMOVE:
     case FILE_PUSH:
@@ -75,9 +75,8 @@ static bool is_last(const struct file_call *call, enum file_message_type answer)
 {
     if (answer == FILE_END)
         return call->type != FILE_WATCH;
-    return answer == FILE_ENTRY &&
-           (call->type == FILE_STAT || call->type == FILE_MKDIR || call->type == FILE_MOVE ||
-            call->type == FILE_WRITE || call->type == FILE_WHO);
+    return answer == FILE_ENTRY && (call->type == FILE_STAT || call->type == FILE_MKDIR ||
+                                    call->type == FILE_MOVE || call->type == FILE_WRITE);
 }
 
 int file_call_open(struct sandbox *sandbox, int watch_fd, bool only_looks, struct file_call **ret,
@@ -148,10 +147,10 @@ int file_call_ask(struct file_call *call, const struct file_request *request, st
     if (request->meta_len > FILE_META_MAX)
         return err_set(err, ERR_INVALID, "a file's metadata is longer than %d bytes",
                        FILE_META_MAX);
-    (void)snprintf(call->path, sizeof(call->path), "%s", request->path);
+    call->failed_errnum = 0;
     call->type = request->type;
     call->is_watching = false;
-    call->entries_left = request->limit;
+    call->entries_left = request->limit + (request->flags & FILE_FROM_HOME ? 1 : 0);
     r = file_put_request(&call->out, request);
     if (r < 0)
         return err_sys(err, r, "write a request to a file worker");
@@ -232,7 +231,15 @@ static int take_failure(struct file_call *call, const struct file_piece *piece, 
         return refuse_broken(call, err);
     if (call->stage == STAGE_ANSWERING)
         call->stage = STAGE_IDLE;
+    call->failed_errnum = (int)failure.errnum;
+    (void)snprintf(call->failed_path, sizeof(call->failed_path), "%s", failure.path);
     return file_error_set(err, call->type, &failure);
+}
+
+int file_call_failed(const struct file_call *call, const char **ret_path)
+{
+    *ret_path = call->failed_path;
+    return call->failed_errnum;
 }
 
 int file_call_next(struct file_call *call, struct file_answer *ret, struct err *err)

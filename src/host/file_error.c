@@ -8,10 +8,10 @@
 #include "base/err.h"
 
 static const char *const verbs[FILE_MESSAGE_TYPES] = {
-    [FILE_STAT] = "look at",  [FILE_LIST] = "list",   [FILE_READ] = "read",
-    [FILE_WRITE] = "write",   [FILE_MKDIR] = "make",  [FILE_MOVE] = "move to",
-    [FILE_REMOVE] = "remove", [FILE_PULL] = "copy",   [FILE_PUSH] = "copy to",
-    [FILE_WATCH] = "watch",   [FILE_WHO] = "look up",
+    [FILE_STAT] = "look at",  [FILE_LIST] = "list",  [FILE_READ] = "read",
+    [FILE_WRITE] = "write",   [FILE_MKDIR] = "make", [FILE_MOVE] = "move to",
+    [FILE_REMOVE] = "remove", [FILE_PULL] = "copy",  [FILE_PUSH] = "copy to",
+    [FILE_WATCH] = "watch",
 };
 
 /* Those that are the caller's affair; any other is an internal error. */
@@ -21,6 +21,7 @@ static const struct {
     enum err_cause cause;
 } kinds[] = {
     { ENOENT, ERR_NOT_FOUND, CAUSE_FILE_NOT_FOUND },
+    { ESRCH, ERR_NOT_FOUND, CAUSE_NONE },
     { EEXIST, ERR_EXISTS, CAUSE_FILE_EXISTS },
     { ENOSPC, ERR_EXHAUSTED, CAUSE_NO_SPACE },
     { EDQUOT, ERR_EXHAUSTED, CAUSE_NO_SPACE },

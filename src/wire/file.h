@@ -9,12 +9,12 @@
  *
  *   STAT, MKDIR, MOVE   ENTRY
  *   REMOVE              END
- *   LIST                ENTRY..., END (number: 1 if there is more)
+ *   LIST                ENTRY..., END (number: 1 if there is more); with FILE_FROM_HOME the first
+ *                       ENTRY is the directory itself
  *   READ                ENTRY, DATA..., END
  *   PULL                (ENTRY, DATA... | TROUBLE)..., END
  *   WRITE               the daemon goes on with DATA..., END; then ENTRY
  *   PUSH                the daemon goes on with (ENTRY, DATA...)..., END; then END
- *   WHO                 ENTRY: the home of `user`, with its name, ids and group
  *   WATCH               END once it watches, then EVENT... until the daemon hangs up
  *
  * A tool worker (src/tools) says HELLO too, but knows one request only, which never fails:
@@ -62,7 +62,7 @@ enum file_message_type {
     FILE_NONE,
 
     /* daemon to worker */
-    FILE_STAT, /* the first ten, and WHO: struct file_request */
+    FILE_STAT, /* the first ten: struct file_request */
     FILE_LIST,
     FILE_READ,
     FILE_WRITE,
@@ -88,7 +88,6 @@ enum file_message_type {
     /* Numbers never change: a file worker may be older than the daemon. */
     FILE_TOOL,   /* daemon to worker; u32 enum worker_tool */
     FILE_RESULT, /* worker to daemon; struct tool_outcome */
-    FILE_WHO,    /* daemon to worker */
 
     FILE_MESSAGE_TYPES
 };
@@ -106,10 +105,11 @@ enum file_flag {
     FILE_AT_OFFSET = 1 << 8,   /* write: over what is there, which else is cut off first */
     FILE_HAS_MODE = 1 << 9,    /* write, mkdir: `mode` counts, also for what is there */
     FILE_KEEP_OWNER = 1 << 10, /* push */
-    FILE_GIVE = 1 << 11,     /* with the rights of root; what is made, or written, is the user's */
-    FILE_DETAILS = 1 << 12,  /* entries of the answer have their details */
-    FILE_HAS_META = 1 << 13, /* write: `meta` takes the place of what the file has */
-    FILE_ALL_FLAGS = (1 << 14) - 1,
+    FILE_GIVE = 1 << 11,      /* with the rights of root; what is made, or written, is the user's */
+    FILE_DETAILS = 1 << 12,   /* entries of the answer have their details */
+    FILE_HAS_META = 1 << 13,  /* write: `meta` takes the place of what the file has */
+    FILE_FROM_HOME = 1 << 14, /* paths begin at the user's home, and are told from the root */
+    FILE_ALL_FLAGS = (1 << 15) - 1,
 };
 
 struct file_request {
@@ -128,7 +128,7 @@ struct file_request {
 };
 
 struct file_failure {
-    uint32_t errnum;
+    uint32_t errnum; /* ESRCH: there is no such user */
     const char *path;
     const char *why; /* "": what errnum says */
 };

@@ -245,24 +245,34 @@ static void a_user_has_only_his_own_rights(void)
     CHECK_DONE(ask(box, &request, NULL)); /* the same worker is root again */
 }
 
-static void who_somebody_is_can_be_asked(void)
+static void paths_begin_at_a_users_home(void)
 {
-    struct file_request request = { .type = FILE_WHO, .path = "/", .user = "hedgehog" };
-    struct outcome_of_file who;
+    struct file_request request = {
+        .type = FILE_WRITE, .path = "a/../b", .user = "hedgehog", .flags = FILE_FROM_HOME
+    };
+    struct outcome_of_file done;
 
-    CHECK_REFUSED(ask(box, &request, NULL), ERR_NOT_FOUND);
+    CHECK_REFUSED(put(box, &request, "x", 1), ERR_NOT_FOUND);
     request.user = "mouse";
     CHECK(world_sh(box,
                    "echo 'mouse:x:77:78::/home/mouse:/bin/sh' > /etc/passwd && "
-                   "echo 'mice:x:78:' > /etc/group",
+                   "mkdir -p /root /home/mouse && busybox chown 77 /home/mouse",
                    NULL) == 0);
-    who = ask(box, &request, NULL);
-    CHECK(who.r == 0 && who.entry.uid == 77 && who.entry.gid == 78, "(%s)", who.err.msg);
-    CHECK(strcmp(who.path, "/home/mouse") == 0 && strcmp(who.user_name, "mouse") == 0 &&
-          strcmp(who.group_name, "mice") == 0);
-    request.user = "cat:dog:0";
-    who = ask(box, &request, NULL);
-    CHECK(who.r == 0 && who.entry.uid == 0 && strcmp(who.path, "/root") == 0);
+    done = put(box, &request, "x", 1);
+    CHECK(done.r == 0 && done.entry.uid == 77, "(%s)", done.err.msg);
+    CHECK(strcmp(done.path, "/home/mouse/b") == 0);
+    /* Who moves is at home elsewhere at once. */
+    CHECK(world_sh(box, "echo 'mouse:x:77:78::/tmp:/bin/sh' > /etc/passwd", NULL) == 0);
+    request.type = FILE_STAT;
+    request.path = "~/../home/mouse/b";
+    done = ask(box, &request, NULL);
+    CHECK(done.r == 0 && strcmp(done.path, "/home/mouse/b") == 0, "(%s)", done.err.msg);
+    request.path = "b";
+    CHECK_REFUSED(ask(box, &request, NULL), ERR_NOT_FOUND);
+    request = (struct file_request){
+        .type = FILE_STAT, .path = ".", .user = "cat:dog:0", .flags = FILE_FROM_HOME
+    };
+    CHECK(strcmp(ask(box, &request, NULL).path, "/root") == 0);
 }
 
 /* With FILE_GIVE a user's rights do not count, but what is made is theirs. */
@@ -467,7 +477,7 @@ static void all(void)
     RUN(files_of_proc_are_read);
     RUN(paths_at_the_limit_are_refused_with_their_name);
     RUN(a_user_has_only_his_own_rights);
-    RUN(who_somebody_is_can_be_asked);
+    RUN(paths_begin_at_a_users_home);
     RUN(what_is_given_belongs_to_the_user);
     RUN(what_is_said_of_a_file_stays_with_it);
     RUN(a_tree_of_which_nothing_may_be_read_is_copied_all_the_same);

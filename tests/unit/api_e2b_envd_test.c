@@ -7,7 +7,6 @@
 #include "api/e2b_inflate.h"
 #include "api/e2b_multipart.h"
 #include "api/e2b_process_message.h"
-#include "api/e2b_user.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/file_entry.h"
@@ -382,40 +381,6 @@ static void an_entry_is_told_as_clients_know_it(void)
     check_field(root, "permissions", "dtrwxrwxrwx");
 }
 
-static void paths_begin_at_home(void)
-{
-    static const struct {
-        const char *path, *wanted;
-    } cases[] = {
-        { "", "/home/me" },
-        { ".", "/home/me" },
-        { "~", "/home/me" },
-        { "~/a//b/", "/home/me/a/b" },
-        { "~a", "/home/me/~a" },
-        { "a/./b", "/home/me/a/b" },
-        { "../../..", "/" },
-        { "../../../etc", "/etc" },
-        { "/", "/" },
-        { "//a/../b", "/b" },
-        { "/..a/b..", "/..a/b.." },
-    };
-    struct e2b_user user = { .home = "/home/me" };
-    char path[ENTRY_PATH_MAX + 1];
-    static char large[ENTRY_PATH_MAX + 2];
-    struct err err = { 0 };
-
-    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        CHECK(e2b_user_path(&user, cases[i].path, path, &err) == 0, "(%s)", err.msg);
-        CHECK_TEXT(path, cases[i].wanted);
-    }
-    memset(large, 'a', sizeof(large) - 1);
-    large[0] = '/';
-    CHECK(e2b_user_path(&user, large, path, &err) < 0 && err.kind == ERR_INVALID);
-    large[ENTRY_PATH_MAX] = '\0';
-    CHECK(e2b_user_path(&user, large, path, &err) == 0);
-    CHECK_TEXT(path, large);
-}
-
 int main(void)
 {
     RUN(a_form_comes_apart_however_it_is_cut);
@@ -428,6 +393,5 @@ int main(void)
     RUN(a_signal_goes_by_name_or_number);
     RUN(an_end_says_how);
     RUN(an_entry_is_told_as_clients_know_it);
-    RUN(paths_begin_at_home);
     return 0;
 }
