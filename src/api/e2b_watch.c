@@ -39,7 +39,7 @@ static const char *const kinds[FILE_EVENT_KINDS] = {
 /* What is there now; NULL when it is gone already. */
 static json_t *entry_look(const struct e2b_watched *watched, const struct file_event *event)
 {
-    cleanup_with(e2b_files_close) struct e2b_files looks = { .user = watched->files.user };
+    cleanup_with(e2b_files_close) struct e2b_files looks = { .user = watched->user };
     bool may_be_there = event->kind == FILE_EVENT_CREATE || event->kind == FILE_EVENT_WRITE ||
                         event->kind == FILE_EVENT_CHMOD;
     char path[ENTRY_PATH_MAX + 1];
@@ -65,25 +65,41 @@ json_t *e2b_watched_event(struct e2b_watched *watched, const struct file_event *
                      "entry", entry_look(watched, event));
 }
 
-/* The directory, from the root. */
+/* The directory, from the root, if the sandbox has such a user. */
 static int top_find(struct e2b_watched *watched, const char *path, struct err *err)
 {
+    cleanup_with(e2b_files_close) struct e2b_files looks = { .user = watched->user };
     struct file_request wish = { .type = FILE_STAT, .path = path };
     struct file_entry entry;
-    int r = e2b_files_ask_one(&watched->files, &wish, &entry, err);
+    int r = file_call_open(watched->sandbox, watched->watch_fd, false, &looks.call, err);
 
+    if (r == 0)
+        r = e2b_files_ask_one(&looks, &wish, &entry, err);
     if (r == 0)
         (void)snprintf(watched->path, sizeof(watched->path), "%s", entry.path);
     return r;
 }
 
+static int watch_ask(struct e2b_watched *watched, bool is_recursive, struct err *err)
+{
+    const struct file_request wish = { .type = FILE_WATCH,
+                                       .path = watched->path,
+                                       .flags = is_recursive ? FILE_RECURSIVE : 0 };
+    struct file_answer answer;
+    int r = file_call_open_watch(watched->sandbox, watched->watch_fd, &watched->call, err);
+
+    if (r == 0)
+        r = file_call_ask(watched->call, &wish, err);
+    if (r == 0)
+        r = file_call_next(watched->call, &answer, err);
+    return r < 0 ? r : 0;
+}
+
 int e2b_watched_begin(struct e2b_request *request, int watch_fd, struct e2b_watched *ret,
                       struct err *err)
 {
-    struct file_request wish = { .type = FILE_WATCH, .path = ret->path };
     const char *path = NULL;
     bool is_recursive = false;
-    struct file_answer answer;
     int r = json_get_bool(request->body, "recursive", &is_recursive, err);
 
     *ret = (struct e2b_watched){ .watch_fd = watch_fd };
@@ -91,25 +107,18 @@ int e2b_watched_begin(struct e2b_request *request, int watch_fd, struct e2b_watc
     if (r == 0)
         r = json_get_bool(request->body, "includeEntry", &ret->wants_entries, err);
     if (r == 0)
-        r = e2b_user_of_call(request, &ret->files.user, err);
+        r = e2b_user_of_call(request, &ret->user, err);
     if (r == 0)
         r = e2b_files_path(request, "path", &path, err);
     if (r == 0)
-        r = file_call_open(ret->sandbox, watch_fd, false, &ret->files.call, err);
-    if (r == 0)
         r = top_find(ret, path, err);
-    if (r < 0)
-        return r;
-    wish.flags = is_recursive ? FILE_RECURSIVE : 0;
-    r = e2b_files_ask(&ret->files, &wish, err);
-    if (r == 0)
-        r = file_call_next(ret->files.call, &answer, err);
-    return r < 0 ? e2b_files_explain(&ret->files, r, err) : 0;
+    return r == 0 ? watch_ask(ret, is_recursive, err) : r;
 }
 
 void e2b_watched_done(struct e2b_watched *watched)
 {
-    e2b_files_close(&watched->files);
+    file_call_close(watched->call);
+    watched->call = NULL;
     sandbox_unref(watched->sandbox);
     watched->sandbox = NULL;
 }
@@ -122,7 +131,7 @@ static int wait_event(const struct watch_stream *self, struct err *err)
     struct pollfd client = { .fd = self->watched.watch_fd, .events = POLLRDHUP };
 
     if (!self->is_deaf)
-        return file_call_wait(self->watched.files.call, self->keepalive_ms, err);
+        return file_call_wait(self->watched.call, self->keepalive_ms, err);
     return poll(&client, 1, self->keepalive_ms) > 0 ? -ECANCELED : 0;
 }
 
@@ -148,7 +157,7 @@ static int watch_turn(struct watch_stream *self, struct buf *out, struct err *er
         r = message_add_take(out, json_pack("{s:{}}", "keepalive"));
         return r < 0 ? err_sys(err, r, "write an event") : 1;
     }
-    r = file_call_next(self->watched.files.call, &answer, err);
+    r = file_call_next(self->watched.call, &answer, err);
     if (r < 0)
         return worker_lost(self, r);
     event = e2b_watched_event(&self->watched, &answer.event);

@@ -5,7 +5,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "api/e2b_file.h"
+#include "api/e2b_user.h"
 #include "base/file_entry.h"
 
 struct e2b_request;
@@ -17,7 +17,8 @@ struct stream;
 /* A directory that is watched. */
 struct e2b_watched {
     struct sandbox *sandbox;
-    struct e2b_files files;
+    struct file_call *call;
+    struct e2b_user user;
     bool wants_entries;
     int watch_fd; /* hangs up when nobody wants to know any more */
     char path[ENTRY_PATH_MAX + 1];

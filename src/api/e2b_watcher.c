@@ -67,7 +67,7 @@ static void *watcher_main(void *argument)
     struct file_answer answer;
     struct err ignored;
 
-    while (file_call_next(watcher->watched.files.call, &answer, &ignored) > 0) {
+    while (file_call_next(watcher->watched.call, &answer, &ignored) > 0) {
         json_t *event = e2b_watched_event(&watcher->watched, &answer.event);
 
         if (event)

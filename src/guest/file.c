@@ -87,7 +87,7 @@ static file_fn *const functions[FILE_MESSAGE_TYPES] = {
     [FILE_STAT] = file_stat,     [FILE_LIST] = file_list,   [FILE_READ] = file_read,
     [FILE_WRITE] = file_write,   [FILE_MKDIR] = file_mkdir, [FILE_MOVE] = file_move,
     [FILE_REMOVE] = file_remove, [FILE_PULL] = file_pull,   [FILE_PUSH] = file_push,
-    [FILE_WATCH] = file_watch,
+    [FILE_WATCH] = file_watch,   [FILE_HUB] = file_hub,
 };
 
 /* What is made belongs to the ids for files; a change of those takes capabilities away, which are

@@ -61,4 +61,4 @@ int meta_replace(int fd, const char *meta, size_t len);
 typedef int file_fn(struct worker *worker, const struct file_request *request);
 
 file_fn file_stat, file_list, file_read, file_write, file_mkdir, file_move, file_remove, file_pull,
-    file_push, file_watch;
+    file_push, file_watch, file_hub;

@@ -2,6 +2,8 @@
 /* Tells of changes below a directory until the daemon hangs up. The kernel watches directories one
  * by one; so a directory that comes to be is watched too, and what was made in it before that is
  * told as if it had been seen. */
+#include "guest/file_watch.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -27,24 +29,31 @@ struct place {
     char *path; /* from the top; "" of the top itself */
 };
 
-struct watching {
-    struct worker *worker;
-    int fd; /* inotify */
-    bool is_recursive;
-    bool is_over; /* the top is gone */
-    char top[PATH_MAX];
-    struct place *places;
-    size_t count;
-    enum file_event_kind last_kind; /* of the event that was told last */
-    char last_path[ENTRY_PATH_MAX + 1];
-};
-
-static void watching_done(struct watching *watching)
+/* Whether somebody else of the same queue watches it too. */
+static bool is_shared(const struct watching *watching, int wd)
 {
-    for (size_t i = 0; i < watching->count; i++)
+    for (const struct watching *each = *watching->all; each; each = each->next)
+        for (size_t i = 0; each != watching && i < each->count; i++)
+            if (each->places[i].wd == wd)
+                return true;
+    return false;
+}
+
+static void place_leave(const struct watching *watching, int wd)
+{
+    if (!is_shared(watching, wd))
+        (void)inotify_rm_watch(watching->fd, wd);
+}
+
+void watching_done(struct watching *watching)
+{
+    for (size_t i = 0; i < watching->count; i++) {
+        place_leave(watching, watching->places[i].wd);
         free(watching->places[i].path);
+    }
     free(watching->places);
-    watching->fd = fd_close(watching->fd);
+    watching->places = NULL;
+    watching->count = 0;
 }
 
 static int tell(struct watching *watching, enum file_event_kind kind, const char *path)
@@ -58,8 +67,13 @@ static int tell(struct watching *watching, enum file_event_kind kind, const char
         return 0;
     watching->last_kind = kind;
     (void)snprintf(watching->last_path, sizeof(watching->last_path), "%s", path);
+    if (watching->has_forgotten)
+        return 0;
     r = file_put_event(&watching->worker->out, &event);
-    return r < 0 ? r : worker_flush_some(watching->worker);
+    if (!watching->may_forget)
+        return r < 0 ? r : worker_flush_some(watching->worker);
+    watching->has_forgotten = r == -ENOBUFS;
+    return watching->has_forgotten ? 0 : r;
 }
 
 static struct place *place_find(struct watching *watching, int wd)
@@ -87,7 +101,7 @@ static void places_leave(struct watching *watching, const char *path)
         if (strncmp(place->path, path, len) != 0 ||
             (place->path[len] != '/' && place->path[len] != '\0'))
             continue;
-        (void)inotify_rm_watch(watching->fd, place->wd);
+        place_leave(watching, place->wd);
         place_remove(watching, place);
     }
 }
@@ -114,7 +128,7 @@ static int place_add(struct watching *watching, const char *path)
     if (place_find(watching, wd))
         return 0;
     if (watching->count == FILE_WATCHES_MAX) {
-        (void)inotify_rm_watch(watching->fd, wd);
+        place_leave(watching, wd);
         return -ENOSPC;
     }
     if (!watching->places)
@@ -224,22 +238,42 @@ static int take_event(struct watching *watching, const struct inotify_event *eve
     return r;
 }
 
-static int take_events(struct watching *watching)
+int watching_take(struct watching *first)
 {
     static char data[READ_BYTES] __attribute__((aligned(__alignof__(struct inotify_event))));
-    ssize_t n = read(watching->fd, data, sizeof(data));
+    ssize_t n = read(first->fd, data, sizeof(data));
     int r = 0;
 
     if (n < 0)
         return errno == EAGAIN || errno == EINTR ? 0 : -errno;
-    watching->last_kind = FILE_EVENT_NONE;
+    for (struct watching *each = first; each; each = each->next)
+        each->last_kind = FILE_EVENT_NONE;
     for (ssize_t at = 0; r == 0 && at < n;) {
         const struct inotify_event *event = (const void *)(data + at);
 
-        r = take_event(watching, event);
+        for (struct watching *each = first; r == 0 && each; each = each->next)
+            r = take_event(each, event);
         at += (ssize_t)(sizeof(*event) + event->len);
     }
-    return r < 0 ? r : worker_flush(watching->worker);
+    return r;
+}
+
+int watching_begin(struct watching *watching, const struct file_request *request)
+{
+    struct stat st;
+    int r = worker_path(request->path, watching->top);
+
+    watching->is_recursive = request->flags & FILE_RECURSIVE;
+    if (r == 0 && stat(watching->top, &st) < 0)
+        r = -errno;
+    if (r == 0 && !S_ISDIR(st.st_mode))
+        r = -ENOTDIR;
+    return r == 0 ? enter(watching, "", false) : r;
+}
+
+const char *watching_why(int r)
+{
+    return r == -ENOSPC ? "there are more directories than can be watched" : NULL;
 }
 
 /* The daemon says nothing more but by hanging up. */
@@ -258,7 +292,9 @@ static int watch_on(struct watching *watching)
         if (fds[1].revents)
             return -EPIPE;
         if (fds[0].revents)
-            r = take_events(watching);
+            r = watching_take(watching);
+        if (r == 0)
+            r = worker_flush(watching->worker);
         if (r == 0 && watching->is_over)
             return -EPIPE;
     }
@@ -267,25 +303,23 @@ static int watch_on(struct watching *watching)
 
 int file_watch(struct worker *worker, const struct file_request *request)
 {
-    cleanup_with(watching_done) struct watching watching = {
-        .worker = worker,
-        .is_recursive = request->flags & FILE_RECURSIVE,
-        .fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK),
-    };
-    struct stat st;
-    int r = watching.fd < 0 ? -errno : worker_path(request->path, watching.top);
+    static struct watching watching; /* there is one at a time, and its worker goes with it */
+    struct watching *const only = &watching;
+    cleanup_close int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    int r = fd < 0 ? -errno : 0;
 
-    if (r == 0 && stat(watching.top, &st) < 0)
-        r = -errno;
-    if (r == 0 && !S_ISDIR(st.st_mode))
-        r = -ENOTDIR;
+    watching = (struct watching){ .worker = worker, .fd = fd, .all = &only };
     if (r == 0)
-        r = enter(&watching, "", false);
-    if (r < 0)
-        return worker_fail(worker, r, request->path,
-                           r == -ENOSPC ? "there are more directories than can be watched" : NULL);
+        r = watching_begin(&watching, request);
+    if (r < 0) {
+        watching_done(&watching);
+        return worker_fail(worker, r, request->path, watching_why(r));
+    }
     r = file_put_number(&worker->out, FILE_END, 0);
     if (r == 0)
         r = worker_flush(worker);
-    return r < 0 ? r : watch_on(&watching);
+    if (r == 0)
+        r = watch_on(&watching);
+    watching_done(&watching);
+    return r;
 }

@@ -18,6 +18,11 @@ struct sandbox;
 int file_call_open(struct sandbox *sandbox, int watch_fd, bool only_looks, struct file_call **ret,
                    struct err *err);
 
+/* The same for one FILE_WATCH, with the rights of root, which takes no worker from the others: a
+ * sandbox has up to FILE_HUB_MAX of these at once. */
+int file_call_open_watch(struct sandbox *sandbox, int watch_fd, struct file_call **ret,
+                         struct err *err);
+
 /* Sends the request. What is too long, or has a NUL in it, is refused. */
 int file_call_ask(struct file_call *call, const struct file_request *request, struct err *err);
 

@@ -79,22 +79,37 @@ static bool is_last(const struct file_call *call, enum file_message_type answer)
                                     call->type == FILE_MOVE || call->type == FILE_WRITE);
 }
 
-int file_call_open(struct sandbox *sandbox, int watch_fd, bool only_looks, struct file_call **ret,
-                   struct err *err)
+static int open_call(struct sandbox *sandbox, const struct worker_wish *wish,
+                     struct file_call **ret, struct err *err)
 {
-    const struct worker_wish wish = { .only_looks = only_looks, .watch_fd = watch_fd };
     struct file_call *call = xcalloc(1, sizeof(*call));
     int r;
 
     call->in.max = FILE_HEADER_SIZE + FILE_WHOLE_MAX + RECEIVE_LARGE;
     call->out.max = SEND_AT + 2 * (FILE_HEADER_SIZE + FILE_WHOLE_MAX);
-    r = loan_begin(&call->loan, sandbox, &wish, err);
+    r = loan_begin(&call->loan, sandbox, wish, err);
     if (r < 0) {
         file_call_close(call);
         return r;
     }
     *ret = call;
     return 0;
+}
+
+int file_call_open(struct sandbox *sandbox, int watch_fd, bool only_looks, struct file_call **ret,
+                   struct err *err)
+{
+    const struct worker_wish wish = { .only_looks = only_looks, .watch_fd = watch_fd };
+
+    return open_call(sandbox, &wish, ret, err);
+}
+
+int file_call_open_watch(struct sandbox *sandbox, int watch_fd, struct file_call **ret,
+                         struct err *err)
+{
+    const struct worker_wish wish = { .is_watch = true, .watch_fd = watch_fd };
+
+    return open_call(sandbox, &wish, ret, err);
 }
 
 static int refuse_broken(struct file_call *call, struct err *err)

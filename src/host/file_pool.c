@@ -37,7 +37,11 @@ enum {
 
 void file_pool_init(struct file_pool *pool, struct machine *machine, bool is_of_tools)
 {
-    *pool = (struct file_pool){ .machine = machine, .is_of_tools = is_of_tools };
+    *pool = (struct file_pool){
+        .machine = machine,
+        .is_of_tools = is_of_tools,
+        .hub = { .fd = -EBADF, .pidfd = -EBADF },
+    };
     (void)pthread_mutex_init(&pool->lock, NULL);
     (void)pthread_cond_init(&pool->changed, NULL);
 }
@@ -47,8 +51,13 @@ const char *file_pool_what(const struct file_pool *pool)
     return pool->is_of_tools ? "tool worker" : "file worker";
 }
 
+const char *file_pool_id(const struct file_pool *pool)
+{
+    return pool->machine->id;
+}
+
 /* One that is stopped does not see that its socket is closed. */
-static void worker_kill(struct file_worker *worker)
+void file_worker_kill(struct file_worker *worker)
 {
     if (worker->pidfd >= 0)
         (void)pidfd_send_signal(worker->pidfd, SIGKILL, NULL, 0);
@@ -56,14 +65,23 @@ static void worker_kill(struct file_worker *worker)
     worker->fd = fd_close(worker->fd);
 }
 
+/* Locked. */
+static void hub_end(struct file_pool *pool)
+{
+    struct file_worker hub = { .fd = TAKE_FD(pool->hub.fd), .pidfd = TAKE_FD(pool->hub.pidfd) };
+
+    file_worker_kill(&hub);
+}
+
 void file_pool_close(struct file_pool *pool)
 {
     (void)pthread_mutex_lock(&pool->lock);
     pool->is_closed = true;
     while (pool->idle_count > 0) {
-        worker_kill(&pool->idle[--pool->idle_count]);
+        file_worker_kill(&pool->idle[--pool->idle_count]);
         pool->count--;
     }
+    hub_end(pool);
     (void)pthread_cond_broadcast(&pool->changed);
     (void)pthread_mutex_unlock(&pool->lock);
 }
@@ -96,7 +114,7 @@ static int claim(struct file_pool *pool, bool only_looks, struct file_worker *re
         if (is_waiting(ret)) {
             r = 1;
         } else {
-            worker_kill(ret);
+            file_worker_kill(ret);
             pool->count--;
         }
     }
@@ -245,8 +263,8 @@ static int wait_hello(const struct file_pool *pool, struct file_worker *worker,
     return errnum == 0 ? 0 : refuse_start(pool, errnum, err);
 }
 
-static int start(const struct file_pool *pool, uint64_t deadline_ms, struct file_worker *ret,
-                 struct err *err)
+int file_worker_start(const struct file_pool *pool, uint64_t deadline_ms, struct file_worker *ret,
+                      struct err *err)
 {
     struct file_worker worker = { .fd = -EBADF, .pidfd = -EBADF };
     cleanup_close int theirs = -EBADF;
@@ -261,7 +279,7 @@ static int start(const struct file_pool *pool, uint64_t deadline_ms, struct file
     if (r == 0)
         r = wait_hello(pool, &worker, deadline_ms, err);
     if (r < 0) {
-        worker_kill(&worker);
+        file_worker_kill(&worker);
         return r;
     }
     *ret = worker;
@@ -285,7 +303,7 @@ int file_pool_take(struct file_pool *pool, bool only_looks, uint64_t deadline_ms
     if (r == -EAGAIN)
         return 0;
     if (r == 0)
-        r = start(pool, deadline_ms, ret, err);
+        r = file_worker_start(pool, deadline_ms, ret, err);
     if (r < 0) {
         count_down(pool, only_looks);
         return r;
@@ -301,7 +319,7 @@ static bool is_full(const struct file_pool *pool, bool only_looks)
            (only_looks && pool->lookers >= FILE_LOOKERS_MAX);
 }
 
-void file_pool_wait(struct file_pool *pool, bool only_looks)
+void file_pool_sleep(struct file_pool *pool)
 {
     struct timespec until;
 
@@ -309,9 +327,14 @@ void file_pool_wait(struct file_pool *pool, bool only_looks)
     until.tv_nsec += WAIT_MS * 1000000L;
     until.tv_sec += until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
+    (void)pthread_cond_timedwait(&pool->changed, &pool->lock, &until);
+}
+
+void file_pool_wait(struct file_pool *pool, bool only_looks)
+{
     (void)pthread_mutex_lock(&pool->lock);
     if (is_full(pool, only_looks) && !pool->is_closed)
-        (void)pthread_cond_timedwait(&pool->changed, &pool->lock, &until);
+        file_pool_sleep(pool);
     (void)pthread_mutex_unlock(&pool->lock);
 }
 
@@ -321,9 +344,11 @@ void file_pool_prune(struct file_pool *pool, uint64_t now_ms)
 
     (void)pthread_mutex_lock(&pool->lock);
     while (old < pool->idle_count && pool->idle[old].idle_ms + FILE_IDLE_MS < now_ms)
-        worker_kill(&pool->idle[old++]);
+        file_worker_kill(&pool->idle[old++]);
     pool->idle_count -= old;
     pool->count -= old;
+    if (pool->hub.count == 0 && pool->hub.idle_ms + FILE_IDLE_MS < now_ms)
+        hub_end(pool);
     memmove(pool->idle, pool->idle + old, pool->idle_count * sizeof(pool->idle[0]));
     (void)pthread_mutex_unlock(&pool->lock);
 }
@@ -337,7 +362,7 @@ void file_pool_give(struct file_pool *pool, struct file_worker *worker, bool is_
         worker->idle_ms = clock_wall_ms();
         pool->idle[pool->idle_count++] = *worker;
     } else {
-        worker_kill(worker);
+        file_worker_kill(worker);
         pool->count--;
     }
     (void)pthread_cond_signal(&pool->changed);

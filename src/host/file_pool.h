@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "host/file_hub.h"
+
 struct err;
 struct file_worker;
 struct machine;
@@ -32,6 +34,7 @@ struct file_pool {
     unsigned idle_count;
     unsigned count; /* idle ones included */
     unsigned lookers;
+    struct file_hub hub; /* not one of them */
     bool is_closed;
 };
 
@@ -39,6 +42,9 @@ void file_pool_init(struct file_pool *pool, struct machine *machine, bool is_of_
 
 /* What its workers are called. */
 const char *file_pool_what(const struct file_pool *pool);
+
+/* Of which machine they are. */
+const char *file_pool_id(const struct file_pool *pool);
 
 /* Ends those that wait; the others end when they are given back. */
 void file_pool_close(struct file_pool *pool);
@@ -58,3 +64,11 @@ void file_pool_prune(struct file_pool *pool, uint64_t now_ms);
 
 /* Gives it back: one in good order waits for the next call, any other is killed. */
 void file_pool_give(struct file_pool *pool, struct file_worker *worker, bool is_good);
+
+/* Starts one that the pool does not count; kills one. For what is beside the pool. */
+int file_worker_start(const struct file_pool *pool, uint64_t deadline_ms, struct file_worker *ret,
+                      struct err *err);
+void file_worker_kill(struct file_worker *worker);
+
+/* Waits a moment for something to change. Locked. */
+void file_pool_sleep(struct file_pool *pool);

@@ -37,14 +37,18 @@ static int take_worker(struct worker_loan *loan, const struct worker_wish *wish,
             return r;
         (void)machine_ref(machine);
         pool = wish->is_of_tools ? &machine->tools : &machine->files;
-        r = file_pool_take(pool, wish->only_looks, loan->deadline_ms, &loan->worker, err);
+        r = wish->is_watch
+                ? file_hub_take(pool, loan->deadline_ms, &loan->worker, err)
+                : file_pool_take(pool, wish->only_looks, loan->deadline_ms, &loan->worker, err);
         sandbox_passed(loan->sandbox, machine);
         if (r == 1) {
             loan->machine = machine;
             loan->pool = pool;
             return 0;
         }
-        if (r == 0)
+        if (r == 0 && wish->is_watch)
+            file_hub_wait(pool);
+        else if (r == 0)
             file_pool_wait(pool, wish->only_looks);
         machine_unref(machine);
         if (r < 0)
@@ -62,6 +66,7 @@ int loan_begin(struct worker_loan *loan, struct sandbox *sandbox, const struct w
     *loan = (struct worker_loan){
         .sandbox = sandbox,
         .worker = { .fd = -EBADF, .pidfd = -EBADF },
+        .is_watch = wish->is_watch,
         .watch_fd = wish->watch_fd,
         .deadline_ms = wish->deadline_ms,
     };
@@ -173,7 +178,10 @@ static void leave(struct sandbox *sandbox)
 void loan_end(struct worker_loan *loan, bool is_good)
 {
     if (loan->machine) {
-        file_pool_give(loan->pool, &loan->worker, is_good);
+        if (loan->is_watch)
+            file_hub_give(loan->pool, &loan->worker);
+        else
+            file_pool_give(loan->pool, &loan->worker, is_good);
         machine_unref(loan->machine);
     }
     leave(loan->sandbox);

@@ -20,6 +20,7 @@ struct worker_loan {
     struct machine *machine; /* a reference; NULL: there is no worker */
     struct file_pool *pool;  /* of the machine */
     struct file_worker worker;
+    bool is_watch;
     int watch_fd;         /* -1: none */
     uint64_t deadline_ms; /* of clock_ms(); 0: none */
 };
@@ -27,6 +28,7 @@ struct worker_loan {
 struct worker_wish {
     bool is_of_tools;
     bool only_looks;
+    bool is_watch; /* for one WATCH, as root: it takes no worker from the others */
     int watch_fd;
     uint64_t deadline_ms;
 };

@@ -206,7 +206,7 @@ bool file_get_request(const struct file_piece *piece, struct file_request *ret)
 {
     struct reader reader = reader_at(piece);
 
-    if (piece->type < FILE_STAT || piece->type > FILE_WATCH)
+    if ((piece->type < FILE_STAT || piece->type > FILE_WATCH) && piece->type != FILE_HUB)
         return false;
     *ret = (struct file_request){ .type = piece->type };
     ret->flags = get_u32(&reader);

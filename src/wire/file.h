@@ -16,6 +16,8 @@
  *   WRITE               the daemon goes on with DATA..., END; then ENTRY
  *   PUSH                the daemon goes on with (ENTRY, DATA...)..., END; then END
  *   WATCH               END once it watches, then EVENT... until the daemon hangs up
+ *   HUB                 END; from then on the daemon sends single bytes, each with a socket over
+ *                       which one WATCH is asked for and answered, until that is hung up
  *
  * A tool worker (src/tools) says HELLO too, but knows one request only, which never fails:
  *
@@ -56,13 +58,14 @@ enum {
     FILE_WHY_MAX = 120,
     FILE_META_MAX = 8 * 1024, /* names and values of one file together */
     FILE_WATCHES_MAX = 8192,  /* directories that one request watches */
+    FILE_HUB_MAX = 256,       /* requests that one hub serves */
 };
 
 enum file_message_type {
     FILE_NONE,
 
     /* daemon to worker */
-    FILE_STAT, /* the first ten: struct file_request */
+    FILE_STAT, /* the first ten, and HUB: struct file_request */
     FILE_LIST,
     FILE_READ,
     FILE_WRITE,
@@ -88,6 +91,7 @@ enum file_message_type {
     /* Numbers never change: a file worker may be older than the daemon. */
     FILE_TOOL,   /* daemon to worker; u32 enum worker_tool */
     FILE_RESULT, /* worker to daemon; struct tool_outcome */
+    FILE_HUB,    /* daemon to worker; struct file_request, of which nothing counts */
 
     FILE_MESSAGE_TYPES
 };

@@ -366,6 +366,42 @@ def watchers_keep_what_happens():
         equal(200, fs("CreateWatcher", path="/etc")[0])
 
 
+def many_watch_and_files_are_served_all_the_same():
+    with box() as sandbox:
+        def fs(method, **message):
+            return call(sandbox, "filesystem.Filesystem/" + method, message)
+        run(sandbox, "mkdir -p /tmp/w/sub /tmp/other")
+        streams = [Stream(sandbox, "filesystem.Filesystem/WatchDir", {"path": "/tmp/w", "recursive": True})
+                   for _ in range(20)]
+        for stream in streams:
+            equal({"start": {}}, stream.next())
+        watchers = [fs("CreateWatcher", path="/tmp/w" if i % 2 else "/tmp/other")[1]["watcherId"]
+                    for i in range(236)]
+        status, error = fs("CreateWatcher", path="/tmp/w")
+        equal((429, "resource_exhausted"), (status, error["code"]))
+        equal(200, files(sandbox, "POST", {"path": "/tmp/w/new"}, b"x", **BYTES)[0])
+        equal((200, b"x"), files(sandbox, "GET", {"path": "/tmp/w/new"}))
+        for stream in streams:
+            equal({"name": "new", "type": "EVENT_TYPE_CREATE"}, stream.next()["filesystem"])
+        def heard(i):
+            found = []
+            until(lambda: found.extend(fs("GetWatcherEvents", watcherId=watchers[i])[1]["events"]) or found)
+            return found[0]
+        equal("new", heard(1)["name"])
+        equal("new", heard(235)["name"])
+        equal([], fs("GetWatcherEvents", watcherId=watchers[0])[1]["events"])
+        # Who goes takes nothing from those who watch the same.
+        for each in watchers[1:]:
+            equal(200, fs("RemoveWatcher", watcherId=each)[0])
+        for stream in streams[1:]:
+            stream.close()
+        until(lambda: fs("CreateWatcher", path="/tmp/w")[0] == 200)
+        run(sandbox, "mkdir /tmp/w/sub/deep; echo x > /tmp/w/sub/deep/file; echo y > /tmp/other/o")
+        until(lambda: streams[0].next()["filesystem"]["name"] == "sub/deep/file")
+        equal("o", heard(0)["name"])
+        streams[0].close()
+
+
 def files(sandbox, verb, query, body=None, signed=False, **headers):
     connection = connect_to()
     named = headers_of(sandbox, **headers)
