@@ -464,7 +464,12 @@ def what_is_said_of_a_file_comes_back():
         equal([{"name": "m", "path": "/home/user/m", "type": "file"}],
               files(sandbox, "POST", {"path": "m"}, b"x", **BYTES)[1])
         equal({}, look())
-        equal(400, files(sandbox, "POST", {"path": "m"}, b"x", X_Metadata_Long="v" * 5000, **BYTES)[0])
+        longest = {"X_Metadata_" + "k" * 246: "v"}
+        equal(200, files(sandbox, "POST", {"path": "m"}, b"x", **longest, **BYTES)[0])
+        equal({"k" * 246: "v"}, look())
+        for name, value in (("Long", "v" * 5000), ("k" * 247, "v"), ("Bytes", "\xe9"), ("", "v")):
+            status, error = files(sandbox, "POST", {"path": "m"}, b"x", **{"X_Metadata_" + name: value}, **BYTES)
+            equal((400, 400), (status, error["code"]), name)
 
 
 def files_that_cannot_be_are_refused():
@@ -568,6 +573,118 @@ def a_full_disk_is_507():
             until(lambda: files(sandbox, "POST", {"path": "/tmp/small"}, b"fits", **BYTES)[0] == 200)
         finally:
             kill(sandbox)
+
+
+def raw(sandbox, method, body, kind="application/connect+json", **headers):
+    """Status and body of a call that is written by hand."""
+    connection = connect_to()
+    connection.request("POST", "/" + method, body, headers_of(sandbox, Content_Type=kind, **headers))
+    response = connection.getresponse()
+    data = response.read()
+    connection.close()
+    return response.status, data
+
+
+def refused_in_stream(answer):
+    status, data = answer
+    flags, size = struct.unpack(">BI", data[:5])
+    equal((200, 2, len(data) - 5), (status, flags, size), data)
+    return json.loads(data[5:])["error"]["code"]
+
+
+def what_is_malformed_is_refused():
+    with box() as sandbox:
+        text = json.dumps(shell("true")).encode()
+        def envelope(flags, size, data):
+            return struct.pack(">BI", flags, size) + data
+        for body, code in (
+                (envelope(0, len(text) + 1, text), "invalid_argument"),        # the length lies
+                (envelope(0, len(text) - 1, text), "invalid_argument"),
+                (envelope(0, 0xffffffff, text), "resource_exhausted"),
+                (envelope(1, len(text), gzip.compress(text)), "invalid_argument"),  # packed
+                (envelope(2, len(text), text), "invalid_argument"),            # an end
+                (envelope(0, len(text), text) * 2, "invalid_argument"),        # two
+                (b"", "invalid_argument"), (b"\0\0", "invalid_argument"), (text, "invalid_argument"),
+                (envelope(0, 3, b"{]}"), "invalid_argument"), (envelope(0, 2, b"[]"), "invalid_argument"),
+                (envelope(0, 4, b"\xff\xfe{}"), "invalid_argument"),
+                (envelope(0, 20000, b'{"a":' * 4000), "invalid_argument")):
+            equal(code, refused_in_stream(raw(sandbox, "process.Process/Start", body)), body[:60])
+        equal("invalid_argument", refused_in_stream(raw(
+            sandbox, "process.Process/Start", envelope(0, len(text), text), Connect_Timeout_Ms="soon")))
+        for process in ({"cmd": "a\0b"}, {"cmd": ""}, {"cmd": 7}, {"cmd": "/bin/true", "args": ["a\0"]},
+                        {"cmd": "/bin/true", "args": "x"}, {"cmd": "/bin/true", "envs": {"A=B": "x"}},
+                        {"cmd": "/bin/true", "envs": {"A": 1}}, {"cmd": "/bin/true", "cwd": "\0"}):
+            stream = Stream(sandbox, "process.Process/Start", {"process": process})
+            equal(([], "invalid_argument"), (list(stream), stream.error["code"]), process)
+        for method, body in (("process.Process/List", b"{"), ("process.Process/List", b"[]"),
+                             ("filesystem.Filesystem/Stat", b'{"path": 7}'),
+                             ("filesystem.Filesystem/Stat", b'{"path": "a\\u0000b"}'),
+                             ("filesystem.Filesystem/Stat", json.dumps({"path": "x" * 5000}).encode()),
+                             ("filesystem.Filesystem/ListDir", b'{"path": "/", "depth": -1}'),
+                             ("process.Process/SendSignal", b'{"process": {"pid": 1}, "signal": "SIGNAL_HUP"}'),
+                             ("process.Process/SendInput", b'{"process": {"pid": 1}}'),
+                             ("process.Process/SendInput", b'{"process": {"pid": 1}, "input": {"stdin": "?"}}'),
+                             ("process.Process/Update", b'{"process": {"pid": 1}, "pty": {"size": {"rows": 70000}}}')):
+            status, data = raw(sandbox, method, body, "application/json")
+            equal((400, "invalid_argument"), (status, json.loads(data)["code"]), (method, body[:60]))
+        # What is not known is passed over, and names may be written as in the definition.
+        equal(200, call(sandbox, "process.Process/List", {"more": {"of": ["it"]}})[0])
+        made = well(sandbox, "filesystem.Filesystem/CreateWatcher", {"path": "/tmp", "include_entry": True, "x": 1})
+        equal({"events": []}, well(sandbox, "filesystem.Filesystem/GetWatcherEvents", {"watcher_id": made["watcherId"]}))
+        equal([], well(sandbox, "process.Process/List", {})["processes"])
+
+
+def descriptors():
+    return len(os.listdir(f"/proc/{os.environ['pid']}/fd"))
+
+
+def who_leaves_in_the_middle_leaves_nothing():
+    with box() as sandbox:
+        def cut(verb, target, body, **more):
+            connection = socket.create_connection(("127.0.0.1", int(os.environ["port"])))
+            head = headers_of(sandbox, Host="localhost", **more)
+            connection.sendall((f"{verb} {target} HTTP/1.1\r\n" + "".join(
+                f"{name}: {value}\r\n" for name, value in head.items()) + "\r\n").encode() + body)
+            connection.close()
+        files(sandbox, "POST", {"path": "/tmp/big"}, bytes(1 << 22), **BYTES)
+        before = descriptors()
+        part, headers = form((b"file", b"/tmp/cut", bytes(300000)))
+        for _ in range(20):
+            cut("POST", "/process.Process/Start", b"\0\0\0\0\x50{", Content_Length="85",
+                Content_Type="application/connect+json")
+            cut("POST", "/files?path=/tmp/half", bytes(200000), Content_Length="400000", **BYTES)
+            cut("POST", "/files", part[:200000], Content_Length=str(len(part)), **headers)
+            cut("POST", "/files?path=/tmp/zip", gzip.compress(bytes(1 << 20))[:500], Content_Length="900",
+                Content_Encoding="gzip", **BYTES)
+            cut("GET", "/files?path=/tmp/big", b"")
+        equal((400, "the form has no end"), (lambda r: (r[0], r[1]["message"]))(
+            files(sandbox, "POST", {}, part[:-8], **headers)))
+        # Workers that wait for the next call are no loss.
+        until(lambda: descriptors() <= before + 2 * 16)
+        equal((200, bytes(1 << 22)), files(sandbox, "GET", {"path": "/tmp/big"}))
+        equal([], well(sandbox, "process.Process/List", {})["processes"])
+
+
+def large_files_pass_without_being_kept():
+    """A hundred mebibytes each way, in less memory than that."""
+    def peak():
+        with open(f"/proc/{os.environ['pid']}/status") as status:
+            return int(next(line for line in status if line.startswith("VmHWM")).split()[1]) // 1024
+    block, count = os.urandom(1 << 20), 100
+    with box() as sandbox:
+        before = peak()
+        connection = connect_to()
+        connection.request("POST", "/files?path=/tmp/large", (block for _ in range(count)),
+                           headers_of(sandbox, **BYTES), encode_chunked=True)
+        equal(200, (lambda response: response.read() and response.status)(connection.getresponse()))
+        connection.request("GET", "/files?path=/tmp/large", headers=headers_of(sandbox))
+        response = connection.getresponse()
+        equal(str(count << 20), response.headers["Content-Length"])
+        for _ in range(count):
+            assert response.read(1 << 20) == block
+        equal(b"", response.read())
+        connection.close()
+        assert peak() - before < 32, (before, peak())
 
 
 if __name__ == "__main__":
