@@ -334,6 +334,17 @@ await claim("a_watch_ends_with_its_sandbox_or_its_time", async () => {
   assert.ok(exits[1].error instanceof Error);
 });
 
+await claim("a_hundred_watches_leave_files_alone", async () => {
+  const { files } = await sandbox();
+  await files.makeDir("many");
+  let heard = 0;
+  const watches = await Promise.all(Array.from({ length: 100 }, () => files.watchDir("many", () => { heard++; }, { timeoutMs: 0 })));
+  await files.write("many/f", "seen");
+  assert.equal(await files.read("many/f"), "seen");
+  await eventually(() => heard >= 100);
+  await Promise.all(watches.map((each) => each.stop()));
+});
+
 await claim("the_polled_watch_of_other_clients_works", async () => {
   const box = await sandbox();
   await box.files.makeDir("w");
