@@ -98,22 +98,32 @@ static unsigned refuse_gone(struct err *err)
     return MHD_HTTP_BAD_GATEWAY;
 }
 
-/* Only who may use it wakes a sandbox. Not a path that is open to all: it looks whether one runs.
- */
+/* One that sleeps is as good as not there, unless requests wake it: then who may not use it is told
+ * so, and it sleeps on. Whether it runs is a question too, so that no path is open to all then. */
+static unsigned pass_sleeping(struct e2b_request *request, struct err *err)
+{
+    if (!e2b_note_bool(request->note, "autoResume"))
+        return refuse_gone(err);
+    if (!request->has_token) {
+        (void)refuse_token(request, err);
+        return MHD_HTTP_FORBIDDEN;
+    }
+    return e2b_wake_for_traffic(request, err) < 0 ? refuse_gone(err) : 0;
+}
+
 static unsigned pass_sandbox(struct e2b_request *request, struct err *err)
 {
     char id[SANDBOX_ID_MAX];
-    bool may_use;
 
     if (!e2b_id_to(request->place.sandbox, id) ||
         sandbox_find(request->host, id, &request->sandbox, err) < 0)
         return refuse_gone(err);
     request->note = e2b_note_read(request->sandbox);
-    may_use = request->place.kind == E2B_PORT ? traffic_fits(request) : access_fits(request);
-    request->has_token = may_use;
-    if (!e2b_is_awake(request->sandbox) && (!may_use || e2b_wake_for_traffic(request, err) < 0))
-        return refuse_gone(err);
-    if (!may_use && !(request->route && request->route->is_open))
+    request->has_token =
+        request->place.kind == E2B_PORT ? traffic_fits(request) : access_fits(request);
+    if (!e2b_is_awake(request->sandbox))
+        return pass_sleeping(request, err);
+    if (!request->has_token && !(request->route && request->route->is_open))
         return refuse_token(request, err);
     return 0;
 }

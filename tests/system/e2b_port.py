@@ -308,6 +308,12 @@ def a_request_wakes_who_wants_that():
         equal("paused", control("GET", "/sandboxes/" + owned.id)["state"])
         equal(200, owned.ask("/").status)
         equal("running", control("GET", "/sandboxes/" + owned.id)["state"])
+    with Owned(autoPause=True, autoResume={"enabled": True}, network={"allowPublicTraffic": False}) as owned:
+        control("POST", f"/sandboxes/{owned.id}/pause")
+        equal(403, owned.ask("/").status)
+        equal(403, owned.ask("/", E2B_Traffic_Access_Token="x").status)
+        equal("paused", control("GET", "/sandboxes/" + owned.id)["state"])
+        equal(200, owned.ask("/", E2B_Traffic_Access_Token=owned.made["trafficAccessToken"]).status)
     with Owned(autoPause=True) as owned:
         control("POST", f"/sandboxes/{owned.id}/pause")
         equal(502, owned.ask("/").status)
