@@ -3,8 +3,6 @@
 
 #include <stdatomic.h>
 
-#include "api/route.h"
-
 struct counters {
     atomic_uint_fast64_t by_kind[ERR_KINDS];
     atomic_uint_fast64_t buckets[CALL_STATS_BUCKETS + 1];
@@ -20,7 +18,7 @@ const uint64_t call_stats_bounds_ns[CALL_STATS_BUCKETS] = {
 };
 
 /* Of the process, as its routes are. */
-static struct counters counted[ROUTES_MAX];
+static struct counters counted[CALL_STATS_METHODS];
 
 static void count(atomic_uint_fast64_t *counter, uint64_t more)
 {
@@ -32,9 +30,9 @@ static uint64_t read_count(const atomic_uint_fast64_t *counter)
     return atomic_load_explicit(counter, memory_order_relaxed);
 }
 
-void call_stats_add(const struct route *route, enum err_kind kind, uint64_t ns)
+void call_stats_add(size_t method, enum err_kind kind, uint64_t ns)
 {
-    struct counters *counters = &counted[route_index(route)];
+    struct counters *counters = &counted[method];
     size_t bucket = 0;
 
     while (bucket < CALL_STATS_BUCKETS && ns > call_stats_bounds_ns[bucket])
@@ -44,9 +42,9 @@ void call_stats_add(const struct route *route, enum err_kind kind, uint64_t ns)
     count(&counters->total_ns, ns);
 }
 
-void call_stats_get(const struct route *route, struct call_stats *ret)
+void call_stats_get(size_t method, struct call_stats *ret)
 {
-    const struct counters *counters = &counted[route_index(route)];
+    const struct counters *counters = &counted[method];
 
     for (size_t i = 0; i < ERR_KINDS; i++)
         ret->by_kind[i] = read_count(&counters->by_kind[i]);

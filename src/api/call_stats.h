@@ -6,9 +6,10 @@
 
 #include "base/err.h"
 
-struct route;
-
-enum { CALL_STATS_BUCKETS = 16 };
+enum {
+    CALL_STATS_BUCKETS = 16,
+    CALL_STATS_METHODS = 256, /* Holt's, which have their route_index, and behind them E2B's */
+};
 
 /* What one method's calls were like. A reader may see a call in one field and not yet in another.
  */
@@ -22,7 +23,6 @@ struct call_stats {
 extern const uint64_t call_stats_bounds_ns[CALL_STATS_BUCKETS];
 
 /* A call has ended. */
-void call_stats_add(const struct route *route, enum err_kind kind, uint64_t ns);
+void call_stats_add(size_t method, enum err_kind kind, uint64_t ns);
 
-/* Of one method, all of them being route_at(0) and so on. */
-void call_stats_get(const struct route *route, struct call_stats *ret);
+void call_stats_get(size_t method, struct call_stats *ret);

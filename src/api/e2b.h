@@ -16,9 +16,9 @@
 #include <stdint.h>
 
 #include "api/e2b_place.h"
+#include "base/err.h"
 
 struct e2b_request;
-struct err;
 struct exchange;
 struct host;
 struct sandbox;
@@ -104,6 +104,8 @@ struct e2b_request {
         char *value;
     } headers[E2B_HEADERS_MAX]; /* of the answer */
     size_t header_count;
+
+    enum err_kind outcome; /* for the counters: ERR_CANCELED until there is an answer */
 };
 
 /* A header, or NULL; a parameter of the query (decoded once), or NULL. */

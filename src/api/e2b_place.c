@@ -7,7 +7,8 @@
 #include "base/cleanup.h"
 #include "base/parse.h"
 
-/* First segments of the control API's paths. Everything else is Holt's, whatever comes with it. */
+/* First segments of the control API's paths. Everything else is Holt's, unless it comes with a key
+ * and Holt has no such path. */
 static const char *const control_paths[] = {
     "/sandboxes", "/snapshots", "/templates", "/teams", "/secrets", "/volumes",  "/v2",
     "/v3",        "/health",    "/api-keys",  "/nodes", "/events",  "/webhooks", "/volumecontent",
@@ -102,7 +103,7 @@ bool e2b_place_find(const struct e2b_signs *signs, struct e2b_place *ret)
     } else if (strcmp(signs->path, "/files") == 0 && signs->has_signature) {
         ret->kind = E2B_SIGNED;
         ret->port = E2B_ENVD_PORT;
-    } else if (is_control(signs->path)) {
+    } else if (is_control(signs->path) || signs->has_key) {
         ret->kind = E2B_CONTROL;
     }
     return true;

@@ -27,6 +27,7 @@ struct e2b_signs {
     const char *port_header;
     const char *host;
     bool has_signature; /* in the query */
+    bool has_key;       /* of the control API, at a path that is none of Holt's */
 };
 
 /* False where the headers contradict themselves: a port that is none. */

@@ -217,6 +217,7 @@ enum MHD_Result port_visit_answer(struct e2b_request *request, struct port_visit
 {
     const struct port_reply *reply = &visit->reply;
     struct MHD_Response *response;
+    enum MHD_Result result;
     int r;
 
     guarded_allow(request->exchange->guarded, PORT_IDLE_MS);
@@ -231,5 +232,7 @@ enum MHD_Result port_visit_answer(struct e2b_request *request, struct port_visit
     if (!response)
         return MHD_NO;
     add_headers(response, reply);
-    return e2b_reply_response(request, reply->status, response);
+    result = e2b_reply_response(request, reply->status, response);
+    request->outcome = ERR_NONE; /* whatever the server says: it was passed on */
+    return result;
 }

@@ -33,6 +33,21 @@ void e2b_header_add(struct e2b_request *request, const char *name, const char *v
     request->headers[request->header_count++].value = xstrdup(value);
 }
 
+/* Several kinds have the same status, and some statuses have none. */
+static enum err_kind kind_of(unsigned status)
+{
+    if (status < MHD_HTTP_BAD_REQUEST)
+        return ERR_NONE;
+    if (status == MHD_HTTP_BAD_GATEWAY)
+        return ERR_UNAVAILABLE;
+    if (status == MHD_HTTP_CONTENT_TOO_LARGE || status == MHD_HTTP_INSUFFICIENT_STORAGE)
+        return ERR_EXHAUSTED;
+    for (enum err_kind kind = ERR_INVALID; kind < ERR_KINDS; kind++)
+        if (err_kind_row(kind)->http_status == status)
+            return kind;
+    return status < MHD_HTTP_INTERNAL_SERVER_ERROR ? ERR_INVALID : ERR_INTERNAL;
+}
+
 enum MHD_Result e2b_reply_response(struct e2b_request *request, unsigned status,
                                    struct MHD_Response *response)
 {
@@ -40,6 +55,7 @@ enum MHD_Result e2b_reply_response(struct e2b_request *request, unsigned status,
 
     if (!response)
         return MHD_NO;
+    request->outcome = kind_of(status);
     for (size_t i = 0; i < request->header_count; i++)
         (void)MHD_add_response_header(response, request->headers[i].name,
                                       request->headers[i].value);

@@ -24,6 +24,18 @@ static const struct e2b_routes *const envd_tables[] = {
     &e2b_files_routes,
 };
 
+static const struct e2b_routes *const port_tables[] = { &e2b_port_routes };
+
+static const struct place {
+    const char *name;
+    const struct e2b_routes *const *tables;
+    size_t count;
+} control = { "control", control_tables, ARRAY_SIZE(control_tables) },
+  envd = { "envd", envd_tables, ARRAY_SIZE(envd_tables) },
+  port = { "port", port_tables, ARRAY_SIZE(port_tables) };
+
+static const struct place *const places[] = { &control, &envd, &port };
+
 static int hex_digit(char c)
 {
     if (c >= '0' && c <= '9')
@@ -117,20 +129,47 @@ static const struct e2b_route *table_find(struct e2b_request *request,
     return NULL;
 }
 
+static const struct place *place_of(enum e2b_kind kind)
+{
+    if (kind == E2B_PORT)
+        return &port;
+    return kind == E2B_ENVD || kind == E2B_SIGNED ? &envd : &control;
+}
+
 const struct e2b_route *e2b_route_find(struct e2b_request *request, bool *ret_has_path)
 {
-    const struct e2b_routes *const *tables = control_tables;
-    size_t count = ARRAY_SIZE(control_tables);
+    const struct place *place = place_of(request->place.kind);
     const struct e2b_route *route = NULL;
 
     *ret_has_path = false;
-    if (request->place.kind == E2B_PORT) /* paths of a server inside may be anything */
+    if (place == &port) /* paths of a server inside may be anything */
         return e2b_port_routes.routes;
-    if (request->place.kind == E2B_ENVD || request->place.kind == E2B_SIGNED) {
-        tables = envd_tables;
-        count = ARRAY_SIZE(envd_tables);
-    }
-    for (size_t i = 0; i < count && !route; i++)
-        route = table_find(request, tables[i], ret_has_path);
+    for (size_t i = 0; i < place->count && !route; i++)
+        route = table_find(request, place->tables[i], ret_has_path);
     return route;
+}
+
+const struct e2b_route *e2b_route_at(size_t index, const char **ret_place)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(places); i++)
+        for (size_t j = 0; j < places[i]->count; j++) {
+            const struct e2b_routes *table = places[i]->tables[j];
+
+            if (index < table->count) {
+                *ret_place = places[i]->name;
+                return &table->routes[index];
+            }
+            index -= table->count;
+        }
+    return NULL;
+}
+
+size_t e2b_route_index(const struct e2b_route *route)
+{
+    const char *ignored;
+    size_t index = 0;
+
+    while (e2b_route_at(index, &ignored) != route)
+        index++;
+    return index;
 }

@@ -45,7 +45,7 @@ void exchange_count(struct exchange *exchange, enum err_kind kind)
     if (!exchange->route || exchange->is_counted)
         return;
     exchange->is_counted = true;
-    call_stats_add(exchange->route, kind, guard_clock_ns() - exchange->started_ns);
+    call_stats_add(route_index(exchange->route), kind, guard_clock_ns() - exchange->started_ns);
 }
 
 /* A unary call fails with an HTTP status, and so does one that asked for the connection; a stream
@@ -461,7 +461,8 @@ void exchange_free(struct exchange *exchange)
         return;
     if (exchange->guarded) {
         guarded_set_deadline(exchange->guarded, GUARD_FOREVER, false);
-        guarded_allow(exchange->guarded, GUARD_IDLE_MS);
+        guarded_allow(exchange->guarded,
+                      exchange_is_kept(exchange) ? GUARD_KEPT_MS : GUARD_IDLE_MS);
     }
     exchange_free_e2b(exchange);
     exchange_count(exchange, ERR_CANCELED); /* by a client that went away */

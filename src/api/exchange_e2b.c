@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "api/call_stats.h"
 #include "api/connect.h"
 #include "api/e2b.h"
 #include "api/e2b_gate.h"
@@ -14,7 +15,9 @@
 #include "api/exchange.h"
 #include "api/exchange_internal.h"
 #include "api/guard.h"
+#include "api/page.h"
 #include "api/reply.h"
+#include "api/route.h"
 #include "api/stream.h"
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -53,6 +56,14 @@ static void request_fill(struct e2b_request *request, struct exchange *exchange,
     request->verb = verb;
     request->target = exchange->target;
     request->path = xasprintf("%.*s", (int)strcspn(exchange->target, "?#"), exchange->target);
+    request->outcome = ERR_CANCELED;
+}
+
+static bool is_holts(const char *path, const char *verb)
+{
+    enum mcp_verb ignored;
+
+    return page_find(path, verb) || route_find(path) || exchange_is_mcp(path, verb, &ignored);
 }
 
 bool exchange_is_e2b(struct exchange *exchange, struct MHD_Connection *connection, const char *path,
@@ -65,6 +76,7 @@ bool exchange_is_e2b(struct exchange *exchange, struct MHD_Connection *connectio
         .host = header_get(connection, MHD_HTTP_HEADER_HOST),
         .has_signature =
             MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "signature") != NULL,
+        .has_key = header_get(connection, "X-API-KEY") && !is_holts(path, verb),
     };
     struct e2b_place place;
     struct visit *visit;
@@ -177,6 +189,12 @@ void exchange_begin_e2b(struct exchange *exchange)
         fail(exchange);
 }
 
+/* Only of those who have shown that they may come. */
+bool exchange_is_kept(const struct exchange *exchange)
+{
+    return exchange->e2b && (exchange->access != ACCESS_NONE || exchange->e2b->has_token);
+}
+
 enum MHD_Result exchange_receive_e2b(struct exchange *exchange, const char *data, size_t len)
 {
     struct visit *visit = visit_of(exchange);
@@ -202,6 +220,7 @@ static enum MHD_Result connect_fail(struct e2b_request *request, const struct er
     cleanup_with(buf_done) struct buf body = BUF_INIT(REPLY_MAX);
 
     guarded_allow(request->exchange->guarded, GUARD_IDLE_MS);
+    request->outcome = err->kind;
     if (request->route->stream) {
         if (envelope_add_end(&body, err) < 0)
             return MHD_NO;
@@ -256,7 +275,9 @@ static bool is_stopped(void *context, struct err *err)
 
 static void on_end(void *context, enum err_kind kind)
 {
-    (void)context, (void)kind;
+    const struct exchange *exchange = context;
+
+    exchange->e2b->outcome = kind;
 }
 
 /* A stream whose client must see that the sandbox, and not the stream, has ended. */
@@ -311,6 +332,7 @@ static enum MHD_Result stream_answer(struct e2b_request *request)
 {
     const struct stream_owner owner = { is_late, is_stopped, on_end, request->exchange };
     struct MHD_Response *response;
+    enum MHD_Result result;
     struct stream *stream = NULL;
     struct watched *watched;
     struct err err = { 0 };
@@ -329,7 +351,9 @@ static enum MHD_Result stream_answer(struct e2b_request *request)
         return MHD_NO;
     }
     (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, CONNECT_STREAM_TYPE);
-    return e2b_reply_response(request, MHD_HTTP_OK, response);
+    result = e2b_reply_response(request, MHD_HTTP_OK, response);
+    request->outcome = ERR_CANCELED; /* until its end, which is later */
+    return result;
 }
 
 static enum MHD_Result connect_answer(struct e2b_request *request)
@@ -384,6 +408,8 @@ enum MHD_Result exchange_answer_e2b(struct exchange *exchange)
         return e2b_reply_error(request, MHD_HTTP_SERVICE_UNAVAILABLE, "%s", exchange->err.msg);
     }
     guarded_allow(exchange->guarded, GUARD_FOREVER);
+    if (!request->route->body)
+        exchange->started_ns = guard_clock_ns(); /* a slow client is not the method's time */
     return request->route->answer ? rest_answer(request) : connect_answer(request);
 }
 
@@ -393,6 +419,9 @@ void exchange_free_e2b(struct exchange *exchange)
 
     if (!request)
         return;
+    if (request->route)
+        call_stats_add(ROUTES_MAX + e2b_route_index(request->route), request->outcome,
+                       guard_clock_ns() - exchange->started_ns);
     e2b_reset_remove(exchange->listener->resets, &visit_of(exchange)->reset);
     if (request->state && request->route && request->route->close)
         request->route->close(request);

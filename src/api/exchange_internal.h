@@ -102,6 +102,7 @@ int exchange_unwrap(const struct exchange *exchange, size_t max, struct envelope
 bool exchange_is_e2b(struct exchange *exchange, struct MHD_Connection *connection, const char *path,
                      const char *verb);
 void exchange_begin_e2b(struct exchange *exchange);
+bool exchange_is_kept(const struct exchange *exchange); /* its connection, for longer than others */
 enum MHD_Result exchange_receive_e2b(struct exchange *exchange, const char *data, size_t len);
 enum MHD_Result exchange_answer_e2b(struct exchange *exchange);
 void exchange_free_e2b(struct exchange *exchange);

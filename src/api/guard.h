@@ -15,6 +15,8 @@ enum {
     GUARD_FIRST_MS = 10 * 1000, /* from the connection to the end of its first header */
     GUARD_IDLE_MS = 120 * 1000, /* from an answer to the end of the next header, and for reading
                                    an answer */
+    GUARD_KEPT_MS = 640 * 1000, /* the same of E2B's clients, which send no request again that met
+                                   the end of a connection */
     GUARD_BODY_MS = 10 * 1000,  /* for the body, and a second more for each of these bytes */
     GUARD_BYTES_PER_S = 16 * 1024,
     GUARD_LATE_MS = 5 * 1000, /* that a stream whose time is over may take for its last words */

@@ -5,21 +5,36 @@
 #include <string.h>
 
 #include "api/call_stats.h"
+#include "api/e2b.h"
+#include "api/e2b_route.h"
 #include "api/guard.h"
 #include "api/route.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "host/metrics.h"
 
-enum { LABEL_SIZE = 160 };
+enum { NAME_SIZE = 120, LABEL_SIZE = 160 };
+
+_Static_assert((int)CALL_STATS_METHODS > (int)ROUTES_MAX, "E2B's methods are behind Holt's");
 
 /* "/holt.v1.SandboxService/Create" without what is the same everywhere. */
-static const char *method_of(const struct route *route)
+static void name_write(const struct route *route, char ret[NAME_SIZE])
 {
     static const char prefix[] = "/holt.v1.";
+    bool has_prefix = strncmp(route->path, prefix, strlen(prefix)) == 0;
 
-    return strncmp(route->path, prefix, strlen(prefix)) == 0 ? route->path + strlen(prefix)
-                                                             : route->path;
+    (void)snprintf(ret, NAME_SIZE, "%s", route->path + (has_prefix ? strlen(prefix) : 0));
+}
+
+/* "e2b.control GET /sandboxes/{}", as the table has it: what clients write is in no name. */
+static bool e2b_name_write(size_t index, char ret[NAME_SIZE])
+{
+    const char *place;
+    const struct e2b_route *route = e2b_route_at(index, &place);
+
+    if (route)
+        (void)snprintf(ret, NAME_SIZE, "e2b.%s %s %s", place, route->verb, route->path);
+    return route != NULL;
 }
 
 static const char *code_of(enum err_kind kind)
@@ -27,7 +42,7 @@ static const char *code_of(enum err_kind kind)
     return kind == ERR_NONE ? "ok" : err_kind_row(kind)->code;
 }
 
-static int write_codes(const struct route *route, const struct call_stats *stats, struct buf *out)
+static int write_codes(const char *name, const struct call_stats *stats, struct buf *out)
 {
     char label[LABEL_SIZE];
     int r = 0;
@@ -35,14 +50,13 @@ static int write_codes(const struct route *route, const struct call_stats *stats
     for (enum err_kind kind = ERR_NONE; r == 0 && kind < ERR_KINDS; kind++) {
         if (stats->by_kind[kind] == 0)
             continue;
-        (void)snprintf(label, sizeof(label), "method=\"%s\",code=\"%s\"", method_of(route),
-                       code_of(kind));
+        (void)snprintf(label, sizeof(label), "method=\"%s\",code=\"%s\"", name, code_of(kind));
         r = metric_add(out, "holt_rpc_total", label, stats->by_kind[kind]);
     }
     return r;
 }
 
-static int write_times(const struct route *route, const struct call_stats *stats, struct buf *out)
+static int write_times(const char *name, const struct call_stats *stats, struct buf *out)
 {
     const struct metric_histogram histogram = { call_stats_bounds_ns, stats->buckets,
                                                 CALL_STATS_BUCKETS, stats->total_ns };
@@ -53,22 +67,28 @@ static int write_times(const struct route *route, const struct call_stats *stats
         count += stats->buckets[i];
     if (count == 0)
         return 0;
-    (void)snprintf(label, sizeof(label), "method=\"%s\"", method_of(route));
+    (void)snprintf(label, sizeof(label), "method=\"%s\"", name);
     return metric_add_histogram(out, "holt_rpc_duration_seconds", label, &histogram);
 }
 
 /* Methods that nobody has called are left out. */
 static int write_each(struct buf *out,
-                      int (*write)(const struct route *route, const struct call_stats *stats,
+                      int (*write)(const char *name, const struct call_stats *stats,
                                    struct buf *out))
 {
     const struct route *route;
+    char name[NAME_SIZE];
     struct call_stats stats;
     int r = 0;
 
     for (size_t i = 0; r == 0 && (route = route_at(i)); i++) {
-        call_stats_get(route, &stats);
-        r = write(route, &stats, out);
+        name_write(route, name);
+        call_stats_get(i, &stats);
+        r = write(name, &stats, out);
+    }
+    for (size_t i = 0; r == 0 && e2b_name_write(i, name); i++) {
+        call_stats_get(ROUTES_MAX + i, &stats);
+        r = write(name, &stats, out);
     }
     return r;
 }

@@ -2,6 +2,7 @@
 
 The daemon is at $HOLT_HOST (a unix socket) and at $port on loopback; $state is its state directory."""
 import base64, hashlib, http.client, json, os, subprocess, sys, time
+from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import quote, urlencode
 
 TEMPLATE = "host"
@@ -77,6 +78,12 @@ def until(what, seconds=120):
         time.sleep(0.05)
 
 
+def metric(name):
+    """The value of one that may have labels, 0 if it is not there."""
+    page = ask("GET", "/metrics", key=None, Authorization="Bearer " + main_token())[2].decode()
+    return sum(float(line.rsplit(" ", 1)[1]) for line in page.splitlines() if line.rsplit(" ", 1)[0] == name)
+
+
 def envd(sandbox, verb="GET", path="/health", token=True, **headers):
     if token:
         headers["X_Access_Token"] = sandbox["envdAccessToken"] if token is True else token
@@ -145,7 +152,12 @@ def what_is_not_e2bs_stays_holts():
     equal(200, status)
     assert b"holt_" in body
     equal(404, ask("GET", "/nothing", key=None, Authorization="Bearer " + main_token())[0])
-    equal(401, ask("GET", "/nothing")[0])
+    for path in ("/nothing", "/no/such/endpoint", "/v1/sandboxes"):
+        expect(404, "GET", path)
+        expect(401, "GET", path, key="e2b_" + "0" * 64)
+    equal(b"ok\n", ask("GET", "/healthz")[2], "a key makes nothing of Holt's E2B's")
+    equal(401, ask("GET", "/metrics")[0])
+    equal("unauthenticated", ask("POST", "/holt.v1.HostService/Health", {})[2]["code"])
 
 
 # --- create ------------------------------------------------------------------------------------------
@@ -297,11 +309,24 @@ def requests_wake_who_wants_that():
     path = "/sandboxes/" + sandbox["sandboxID"]
     equal({"onTimeout": "pause", "autoResume": True}, detail(sandbox)["lifecycle"])
     expect(204, "POST", path + "/pause", {})
-    equal(502, envd(sandbox, token="0" * 64)[0], "a stranger wakes nobody")
+    for path in ("/health", "/envs", "/files?path=a", "/nothing"):
+        for token in (None, "", "0" * 64):
+            status, head, body = envd(sandbox, path=path, token=token)
+            equal((403, 403), (status, body["code"]), "a stranger wakes nobody")
+    url = "/files?path=/etc/hostname&signature=" + quote(signature(sandbox["envdAccessToken"], "/etc/hostname"))
+    equal(403, ask("GET", url, key=None)[0], "nor does a signature")
     equal("paused", detail(sandbox)["state"])
-    equal(204, envd(sandbox)[0])
+    resumed = metric("holt_sandboxes_resumed_total")
+    with ThreadPoolExecutor(20) as pool:
+        equal([204] * 20, [each[0] for each in pool.map(lambda _: envd(sandbox), range(20))])
     equal("running", detail(sandbox)["state"])
+    equal(resumed + 1, metric("holt_sandboxes_resumed_total"), "times that it was woken")
     assert moment(detail(sandbox)["endAt"]) - time.time() > 500
+    kill(sandbox)
+    sandbox = create(autoPause=True, autoResume={"enabled": True}, timeout=20)
+    expect(204, "POST", f"/sandboxes/{sandbox['sandboxID']}/pause", {})
+    equal(204, envd(sandbox)[0])
+    assert 290 < moment(detail(sandbox)["endAt"]) - time.time() <= 300, detail(sandbox)
     kill(sandbox)
 
 

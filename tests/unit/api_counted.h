@@ -10,8 +10,8 @@
 static void calls_are_counted_by_how_they_ended(void)
 {
     cleanup_with(buf_done) struct buf lines = BUF_INIT(REPLY_BYTES_MAX);
-    const struct route *health = route_find("/holt.v1.HostService/Health");
-    const struct route *run = route_find("/holt.v1.SandboxService/Run");
+    const size_t health = route_index(route_find("/holt.v1.HostService/Health"));
+    const size_t run = route_index(route_find("/holt.v1.SandboxService/Run"));
     struct call_stats before, after, streams[2];
     uint64_t calls = 0;
 

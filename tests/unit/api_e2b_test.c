@@ -6,12 +6,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/call_stats.h"
 #include "api/e2b.h"
 #include "api/e2b_network.h"
 #include "api/e2b_place.h"
 #include "api/e2b_route.h"
 #include "api/e2b_sandbox_request.h"
 #include "api/e2b_shelf.h"
+#include "api/route.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json.h"
@@ -75,6 +77,7 @@ static void a_request_has_one_place(void)
     CHECK(kind_of(&(struct e2b_signs){ .path = "/holt.v1.HostService/Health" }) == E2B_NONE);
     CHECK(kind_of(&(struct e2b_signs){ .path = "/sandboxesx" }) == E2B_NONE);
     CHECK(kind_of(&(struct e2b_signs){ .path = "/files" }) == E2B_NONE);
+    CHECK(kind_of(&(struct e2b_signs){ .path = "/nothing", .has_key = true }) == E2B_CONTROL);
     CHECK(kind_of(&(struct e2b_signs){ .path = "/health" }) == E2B_CONTROL);
     CHECK(kind_of(&(struct e2b_signs){ .path = "/sandboxes/sb1/pause" }) == E2B_CONTROL);
     CHECK(kind_of(&(struct e2b_signs){ .path = "/files", .has_signature = true }) == E2B_SIGNED);
@@ -106,6 +109,18 @@ static void escapes_are_undone(void)
     }
     CHECK(!e2b_unescape("%00", 3, false));
     CHECK(!e2b_unescape("%ff", 3, false));
+}
+
+static void every_route_has_its_counter(void)
+{
+    const struct e2b_route *route;
+    const char *place = "";
+    size_t count = 0;
+
+    for (; (route = e2b_route_at(count, &place)); count++)
+        CHECK(e2b_route_index(route) == count);
+    CHECK(count > 60 && ROUTES_MAX + count <= CALL_STATS_METHODS, "(%zu)", count);
+    CHECK_TEXT(place, "port");
 }
 
 struct found {
@@ -291,6 +306,7 @@ int main(void)
     RUN(host_names_say_which_port_of_which_sandbox);
     RUN(a_request_has_one_place);
     RUN(escapes_are_undone);
+    RUN(every_route_has_its_counter);
     RUN(paths_lead_to_their_handlers);
     RUN(wishes_are_taken_or_refused);
     RUN(errors_have_the_statuses_that_clients_know);
