@@ -172,15 +172,17 @@ static int update(struct e2b_request *request, json_t **ret_reply, struct err *e
     return r < 0 || !has_pty ? r : process_resize(process, rows, columns, err);
 }
 
-static int input_send(struct process *process, const struct buf *data, struct err *err)
+/* One that does not read keeps its client waiting, but nobody who has gone. */
+static int input_send(const struct e2b_request *request, struct process *process,
+                      const struct buf *data, struct err *err)
 {
     int r = 0;
 
     for (size_t at = 0; r == 0 && at < data->len; at += PROCESS_INPUT_MAX) {
         size_t left = data->len - at;
 
-        r = process_send_input(process, data->data + at,
-                               left < PROCESS_INPUT_MAX ? left : PROCESS_INPUT_MAX, false, err);
+        r = process_offer_input(process, request->connection_fd, data->data + at,
+                                left < PROCESS_INPUT_MAX ? left : PROCESS_INPUT_MAX, false, err);
     }
     return r;
 }
@@ -201,7 +203,7 @@ static int send_input(struct e2b_request *request, json_t **ret_reply, struct er
     record_get(process_record(process), &info);
     if (is_pty != info.spec->has_terminal)
         return err_set(err, ERR_BUSY, "tty %s assigned to process", is_pty ? "not" : "is");
-    return input_send(process, &data, err);
+    return input_send(request, process, &data, err);
 }
 
 static int close_stdin(struct e2b_request *request, json_t **ret_reply, struct err *err)

@@ -80,7 +80,7 @@ int process_service_send_input(const struct call *call, const json_t *request, j
         r = process_of(call, request, &process, err);
     if (r < 0 || (data.len == 0 && !eof))
         return r;
-    return process_send_input(process, data.data, data.len, eof, err);
+    return process_offer_input(process, call->connection_fd, data.data, data.len, eof, err);
 }
 
 int process_service_signal(const struct call *call, const json_t *request, json_t **ret_reply,

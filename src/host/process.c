@@ -2,6 +2,7 @@
 #include "host/process.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,8 @@
 #include "host/shell_link.h"
 #include "kernel/cgroup.h"
 #include "wire/message.h"
+
+enum { WATCH_EVERY_S = 1 }; /* whether a client is still there who waits with us */
 
 struct process *process_alloc(struct machine *machine, struct record *record)
 {
@@ -254,18 +257,40 @@ static int refuse_over(const struct process *process, struct err *err)
     return err_refuse(err, CAUSE_PROCESS_ENDED, "process '%s' has ended", process->id);
 }
 
+/* Locked. Waits until something has changed, or for a moment where somebody may hang up: -ECANCELED
+ * when that has happened. */
+static int wait_change(struct machine *machine, int watch_fd)
+{
+    struct pollfd hang_up = { .fd = watch_fd, .events = POLLRDHUP };
+    struct timespec until;
+
+    if (watch_fd < 0) {
+        (void)pthread_cond_wait(&machine->changed, &machine->lock);
+        return 0;
+    }
+    if (poll(&hang_up, 1, 0) > 0)
+        return -ECANCELED;
+    (void)clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += WATCH_EVERY_S;
+    (void)pthread_cond_timedwait(&machine->changed, &machine->lock, &until);
+    return 0;
+}
+
 /* Waits for room in the window and claims it: the offset to send at. */
-static int claim_input(struct process *process, size_t len, bool eof, uint64_t *ret_offset,
-                       struct err *err)
+static int claim_input(struct process *process, int watch_fd, size_t len, bool eof,
+                       uint64_t *ret_offset, struct err *err)
 {
     struct machine *machine = process->machine;
     int r = 0;
 
     (void)pthread_mutex_lock(&machine->lock);
-    while (!process->is_over && !process->is_input_closed &&
+    while (r == 0 && !process->is_over && !process->is_input_closed &&
            process->input_sent + len - process->input_acked > FRAME_WINDOW)
-        (void)pthread_cond_wait(&machine->changed, &machine->lock);
-    if (process->is_over) {
+        r = wait_change(machine, watch_fd);
+    if (r < 0) {
+        (void)err_set(err, ERR_CANCELED, "nobody waits for process '%s' to read any more",
+                      process->id);
+    } else if (process->is_over) {
         r = refuse_over(process, err);
     } else if (process->is_input_closed) {
         r = err_set(err, ERR_BUSY, "stdin of process '%s' is closed", process->id);
@@ -281,9 +306,15 @@ static int claim_input(struct process *process, size_t len, bool eof, uint64_t *
 int process_send_input(struct process *process, const void *data, size_t len, bool eof,
                        struct err *err)
 {
+    return process_offer_input(process, -1, data, len, eof, err);
+}
+
+int process_offer_input(struct process *process, int watch_fd, const void *data, size_t len,
+                        bool eof, struct err *err)
+{
     cleanup_with(buf_done) struct buf out = BUF_INIT(PROCESS_INPUT_MAX + 4096);
     uint64_t offset = 0;
-    int r = claim_input(process, len, eof, &offset, err);
+    int r = claim_input(process, watch_fd, len, eof, &offset, err);
 
     if (r < 0)
         return r;

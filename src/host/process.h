@@ -119,6 +119,11 @@ int process_next(struct process *process, int watch_fd, void *data, size_t size,
 int process_send_input(struct process *process, const void *data, size_t len, bool eof,
                        struct err *err);
 
+/* The same, for a client who may go meanwhile: -ECANCELED, and nothing sent, when watch_fd hangs up
+ * before there is room. */
+int process_offer_input(struct process *process, int watch_fd, const void *data, size_t len,
+                        bool eof, struct err *err);
+
 /* With tree, the signal goes to everything the process started. */
 int process_signal(struct process *process, int signal, bool tree, struct err *err);
 

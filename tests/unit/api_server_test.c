@@ -93,6 +93,7 @@
 #define record_unref stub_record_unref
 #define record_get stub_record_get
 #define process_send_input stub_process_send_input
+#define process_offer_input stub_process_offer_input
 #define process_signal stub_process_signal
 #define process_resize stub_process_resize
 #define process_unref stub_process_unref
@@ -391,6 +392,14 @@ int stub_process_send_input(struct process *process, const void *data, size_t le
     input_bytes += (int)len + (eof ? 1000000 : 0);
     inputs++;
     return 0;
+}
+
+// NOLINTNEXTLINE(readability-function-size)
+int stub_process_offer_input(struct process *process, int watch_fd, const void *data, size_t len,
+                             bool eof, struct err *err)
+{
+    (void)watch_fd;
+    return stub_process_send_input(process, data, len, eof, err);
 }
 
 int stub_process_signal(struct process *process, int signal, bool tree, struct err *err)
