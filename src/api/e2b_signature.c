@@ -37,13 +37,18 @@ bool e2b_signature_fits(const struct e2b_request *request, const char *token)
 {
     const char *given = or_empty(e2b_query(request, "signature"));
     const char *expires = e2b_query(request, "signature_expiration");
+    const char *user = or_empty(e2b_query(request, "username"));
     bool reads = strcmp(request->verb, MHD_HTTP_METHOD_GET) == 0 ||
                  strcmp(request->verb, MHD_HTTP_METHOD_HEAD) == 0;
-    cleanup_free char *text = xasprintf(
-        "%s:%s:%s:%s%s%s", or_empty(e2b_query(request, "path")), reads ? "read" : "write",
-        or_empty(e2b_query(request, "username")), token, expires ? ":" : "", or_empty(expires));
+    cleanup_free char *text =
+        xasprintf("%s:%s:%s:%s%s%s", or_empty(e2b_query(request, "path")), reads ? "read" : "write",
+                  user, token, expires ? ":" : "", or_empty(expires));
     char wanted[SIGNATURE_SIZE];
 
+    /* A colon in a name would move the border between the fields: what was signed as a path could
+     * be used as another one, with another verb. */
+    if (strchr(user, ':'))
+        return false;
     sign(text, wanted);
     return strlen(given) == strlen(wanted) && CRYPTO_memcmp(given, wanted, strlen(wanted)) == 0;
 }

@@ -203,7 +203,7 @@ static enum MHD_Result call_begin(struct exchange *exchange, struct MHD_Connecti
 
 /* Headers that say where a request ends and whom it is for. */
 struct framing {
-    unsigned hosts, lengths, encodings;
+    unsigned hosts, lengths, encodings, sandboxes, ports;
     bool is_strange;
 };
 
@@ -215,6 +215,8 @@ static enum MHD_Result framing_note(void *context, enum MHD_ValueKind kind, cons
     (void)kind;
     framing->hosts += strcasecmp(name, MHD_HTTP_HEADER_HOST) == 0;
     framing->lengths += strcasecmp(name, MHD_HTTP_HEADER_CONTENT_LENGTH) == 0;
+    framing->sandboxes += strcasecmp(name, "E2b-Sandbox-Id") == 0;
+    framing->ports += strcasecmp(name, "E2b-Sandbox-Port") == 0;
     if (strcasecmp(name, MHD_HTTP_HEADER_TRANSFER_ENCODING) == 0) {
         framing->encodings++;
         framing->is_strange |= !value || strcasecmp(value, "chunked") != 0;
@@ -230,7 +232,8 @@ static bool framing_is_plain(struct MHD_Connection *connection)
     struct framing framing = { 0 };
 
     (void)MHD_get_connection_values(connection, MHD_HEADER_KIND, framing_note, &framing);
-    return framing.hosts <= 1 && framing.lengths + framing.encodings <= 1 && !framing.is_strange;
+    return framing.hosts <= 1 && framing.lengths + framing.encodings <= 1 && !framing.is_strange &&
+           framing.sandboxes <= 1 && framing.ports <= 1;
 }
 
 const struct refusal *exchange_check_door(const struct exchange *exchange,

@@ -361,7 +361,7 @@ static enum MHD_Result connect_answer(struct e2b_request *request)
     struct exchange *exchange = request->exchange;
     struct err err = { 0 };
 
-    if (exchange->is_failed)
+    if (exchange->is_failed || exchange_is_late(exchange, &exchange->err))
         return connect_fail(request, &exchange->err);
     if (message_parse(request, &err) < 0)
         return connect_fail(request, &err);

@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 
 const struct refusal refuse_framing = {
-    400, ERR_INVALID, "it is not clear where the request ends", NULL, NULL, true,
+    400, ERR_INVALID, "it is not clear where the request ends or whom it is for", NULL, NULL, true,
 };
 const struct refusal refuse_host = {
     403, ERR_DENIED, "nobody of this name is here; see listen.hosts", NULL, NULL, true,

@@ -1,7 +1,8 @@
 """The claims of e2b_guard_test: `e2b_guard.py CLAIM`. The daemon is as e2b_control.py has it."""
-import http.client, json, os, sys
+import base64, http.client, json, os, re, socket, struct, sys
+from urllib.parse import urlencode
 
-from e2b_control import ask, create, detail, envd, equal, expect, holt, kill, main_token
+from e2b_control import ask, create, detail, envd, equal, expect, holt, kill, main_token, run, signature, until
 
 
 def kept():
@@ -103,6 +104,113 @@ def one_client_may_have_many_connections():
     assert all(a is b for a, b in zip(*sockets)), "some were cut"
     for each in connections:
         each.close()
+    kill(sandbox)
+
+
+# --- whom it is for ----------------------------------------------------------------------------------
+
+def raw(*lines):
+    """The status of a request whose header is exactly this."""
+    with socket.create_connection(("127.0.0.1", int(os.environ["port"]))) as sock, sock.makefile("rb") as stream:
+        sock.sendall("\r\n".join([*lines, "Connection: close", "", ""]).encode())
+        return int(stream.readline().split()[1])
+
+
+def a_request_is_for_one_sandbox():
+    mine, other = create(), create()
+    line, host, token = "GET /envs HTTP/1.1", "Host: localhost", "X-Access-Token: " + mine["envdAccessToken"]
+    ids = ["E2b-Sandbox-Id: " + each["sandboxID"] for each in (mine, other)]
+    equal(200, raw(line, host, ids[0], token))
+    equal(401, raw(line, host, ids[1], token), "the token of another sandbox")
+    equal(400, raw(line, host, *ids, token))
+    equal(400, raw(line, host, *ids[::-1], token))
+    equal(400, raw(line, host, ids[0], "E2b-Sandbox-Port: 49983", "e2b-sandbox-port: 22", token))
+    for port in ("0", "-1", "+49983", "65536", "", "0x50", "49983,22"):
+        equal(400, raw(line, host, ids[0], "E2b-Sandbox-Port: " + port, token), port)
+    equal(502, raw(line, host, ids[0], "E2b-Sandbox-Port: " + os.environ["port"]), "the daemon's own port is not inside")
+    equal(401, raw("GET /v2/sandboxes HTTP/1.1", host, "X-API-KEY: " + mine["envdAccessToken"]))
+    kill(mine)
+    kill(other)
+
+
+def a_signature_is_for_what_was_signed():
+    sandbox = create()
+    token = sandbox["envdAccessToken"]
+
+    def get(path, signed, **query):
+        return ask("GET", "/files?" + urlencode({"path": path, "signature": signed, **query}), key=None)[0]
+
+    equal(200, get("/etc/hostname", signature(token, "/etc/hostname")))
+    equal(401, get("/etc/passwd", signature(token, "/etc/hostname")))
+    for gone in ("1", "-1", "+99999999999", "9" * 30, "soon", ""):
+        equal(401, get("/etc/hostname", signature(token, "/etc/hostname", expiration=gone), signature_expiration=gone), gone)
+    equal(401, get("/etc/hostname", signature(token, "/etc/hostname", expiration="1")), "its end was taken away")
+    # A leave to read "/tmp/a:write:root" is none to write "/tmp/a".
+    query = urlencode({"path": "/tmp/a", "username": "root:read:", "signature": signature(token, "/tmp/a:write:root")})
+    status, _, body = ask("POST", "/files?" + query, "x", key=None)
+    equal((401, "invalid signature"), (status, body["message"]))
+    kill(sandbox)
+
+
+def pages_of_browsers_stay_outside():
+    sandbox = create()
+    key, id = "X-API-KEY: e2b_" + main_token(), "E2b-Sandbox-Id: " + sandbox["sandboxID"]
+    for origin in ("http://evil.test", "null", "http://localhost", "http://127.0.0.1:" + os.environ["port"]):
+        equal(403, raw("GET /v2/sandboxes HTTP/1.1", "Host: localhost", key, "Origin: " + origin), origin)
+        equal(403, raw("GET /health HTTP/1.1", "Host: localhost", id, "Origin: " + origin), origin)
+    for host in ("evil.test", "api.evil.test", f"49983-{sandbox['sandboxID']}.evil.test", "localhost.evil.test"):
+        equal(403, raw("GET /v2/sandboxes HTTP/1.1", "Host: " + host, key), host)
+        equal(403, raw("GET /health HTTP/1.1", "Host: " + host, id), host)
+        equal(403, raw("GET / HTTP/1.1", "Host: " + host, id, "E2b-Sandbox-Port: 3000"), host)
+    kill(sandbox)
+
+
+# --- those who stay ----------------------------------------------------------------------------------
+
+def start(sandbox, command, *headers):
+    """A process, on a connection that is read up to its start or its error."""
+    message = json.dumps({"process": {"cmd": "/bin/sh", "args": ["-c", command]}, "stdin": True}).encode()
+    sock = socket.create_connection(("127.0.0.1", int(os.environ["port"])))
+    sock.sendall("\r\n".join(["POST /process.Process/Start HTTP/1.1", "Host: localhost", "E2b-Sandbox-Id: " + sandbox["sandboxID"],
+                              "X-Access-Token: " + sandbox["envdAccessToken"], "Content-Type: application/connect+json",
+                              f"Content-Length: {len(message) + 5}", *headers, "", ""]).encode())
+    sock.sendall(b"\0" + struct.pack(">I", len(message)) + message)
+    received = b""
+    while b'{"start"' not in received and b'"error"' not in received:
+        data = sock.recv(65536)
+        assert data, received
+        received += data
+    return sock, received
+
+
+def a_late_call_starts_nothing():
+    sandbox = create()
+    sock, received = start(sandbox, "touch /tmp/started", "Connect-Timeout-Ms: 0")
+    assert b'"deadline_exceeded"' in received, received
+    sock.close()
+    equal("no\n", run(sandbox, "test -e /tmp/started || echo no"))
+    kill(sandbox)
+
+
+def threads():
+    return len(os.listdir(f"/proc/{os.environ['holtd_pid']}/task"))
+
+
+def input_that_nobody_reads_keeps_nobody():
+    sandbox = create()
+    process, received = start(sandbox, "exec sleep 1000000")
+    pid = int(re.search(rb'"pid":(\d+)', received)[1])
+    before = threads()
+    body = json.dumps({"process": {"pid": pid}, "input": {"stdin": base64.b64encode(bytes(2000000)).decode()}})
+    waiting = [kept() for _ in range(10)]
+    for each in waiting:
+        each.request("POST", "/process.Process/SendInput", body, {"E2b-Sandbox-Id": sandbox["sandboxID"],
+                     "X-Access-Token": sandbox["envdAccessToken"], "Content-Type": "application/json"})
+    until(lambda: threads() >= before + 10)
+    for each in waiting:
+        each.close()
+    until(lambda: threads() <= before)
+    process.close()
     kill(sandbox)
 
 
