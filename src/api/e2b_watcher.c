@@ -4,6 +4,7 @@
 #include "api/e2b_watcher.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,13 +62,22 @@ static void keep(struct watcher *watcher, json_t *event)
     (void)pthread_mutex_unlock(&watcher->watchers->lock);
 }
 
+/* Who has many events left would tell of each before it looks whether it is to stop. */
+static bool is_stopped(const struct watcher *watcher)
+{
+    struct pollfd wait = { .fd = watcher->stop_fds[1], .events = POLLRDHUP };
+
+    return poll(&wait, 1, 0) > 0;
+}
+
 static void *watcher_main(void *argument)
 {
     struct watcher *watcher = argument;
     struct file_answer answer;
     struct err ignored;
 
-    while (file_call_next(watcher->watched.call, &answer, &ignored) > 0) {
+    while (!is_stopped(watcher) &&
+           file_call_next(watcher->watched.call, &answer, &ignored) > 0) {
         json_t *event = e2b_watched_event(&watcher->watched, &answer.event);
 
         if (event)
@@ -85,14 +95,14 @@ static void watcher_free(struct watcher *watcher)
 {
     e2b_watched_done(&watcher->watched);
     for (int i = 0; i < 2; i++)
-        cleanup_close_fd(&watcher->stop_fds[i]);
+        watcher->stop_fds[i] = fd_close(watcher->stop_fds[i]);
     json_decref(watcher->events);
     free(watcher);
 }
 
 static void watcher_stop(struct watcher *watcher)
 {
-    cleanup_close_fd(&watcher->stop_fds[0]);
+    watcher->stop_fds[0] = fd_close(watcher->stop_fds[0]);
     (void)pthread_join(watcher->thread, NULL);
     watcher_free(watcher);
 }

@@ -1,5 +1,6 @@
 """The claims of e2b_guard_test: `e2b_guard.py CLAIM`. The daemon is as e2b_control.py has it."""
-import base64, http.client, json, os, re, socket, struct, sys
+import base64, http.client, json, os, re, socket, struct, sys, threading
+from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlencode
 
 from e2b_control import ask, create, detail, envd, equal, expect, holt, kill, main_token, run, signature, until
@@ -211,6 +212,36 @@ def input_that_nobody_reads_keeps_nobody():
         each.close()
     until(lambda: threads() <= before)
     process.close()
+    kill(sandbox)
+
+
+def call(sandbox, method, message):
+    status, _, body = ask("POST", "/filesystem.Filesystem/" + method, message, None, E2b_Sandbox_Id=sandbox["sandboxID"],
+                          X_Access_Token=sandbox["envdAccessToken"])
+    return status, body
+
+
+def a_watcher_that_goes_takes_nobody_with_it():
+    """Others open and close descriptors of the daemon meanwhile, and keep theirs."""
+    sandbox, is_over = create(), threading.Event()
+
+    def come_and_go():
+        while not is_over.is_set():
+            equal(204, envd(sandbox)[0])
+            equal(200, call(sandbox, "Stat", {"path": "/"})[0])
+
+    with ThreadPoolExecutor(8) as pool:
+        others = [pool.submit(come_and_go) for _ in range(4)]
+        try:
+            for _ in range(100):
+                made = [call(sandbox, "CreateWatcher", {"path": "/tmp", "recursive": True}) for _ in range(3)]
+                for status, body in made:
+                    equal(200, status, body)
+                    equal(200, call(sandbox, "RemoveWatcher", {"watcherId": body["watcherId"]})[0])
+        finally:
+            is_over.set()
+        for each in others:
+            each.result()
     kill(sandbox)
 
 
