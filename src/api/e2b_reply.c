@@ -55,7 +55,8 @@ enum MHD_Result e2b_reply_response(struct e2b_request *request, unsigned status,
 
     if (!response)
         return MHD_NO;
-    request->outcome = kind_of(status);
+    if (status != MHD_HTTP_OK || !request->route || !request->route->stream) /* which ends later */
+        request->outcome = kind_of(status);
     for (size_t i = 0; i < request->header_count; i++)
         (void)MHD_add_response_header(response, request->headers[i].name,
                                       request->headers[i].value);

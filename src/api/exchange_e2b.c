@@ -332,7 +332,6 @@ static enum MHD_Result stream_answer(struct e2b_request *request)
 {
     const struct stream_owner owner = { is_late, is_stopped, on_end, request->exchange };
     struct MHD_Response *response;
-    enum MHD_Result result;
     struct stream *stream = NULL;
     struct watched *watched;
     struct err err = { 0 };
@@ -351,9 +350,7 @@ static enum MHD_Result stream_answer(struct e2b_request *request)
         return MHD_NO;
     }
     (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, CONNECT_STREAM_TYPE);
-    result = e2b_reply_response(request, MHD_HTTP_OK, response);
-    request->outcome = ERR_CANCELED; /* until its end, which is later */
-    return result;
+    return e2b_reply_response(request, MHD_HTTP_OK, response);
 }
 
 static enum MHD_Result connect_answer(struct e2b_request *request)

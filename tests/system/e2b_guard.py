@@ -70,6 +70,8 @@ def requests_are_counted_by_what_they_ask():
         ("e2b.control GET /sandboxes/{}", "not_found"): 2,
         ("e2b.envd GET /health", "ok"): 1,
         ("e2b.envd POST /filesystem.Filesystem/Stat", "not_found"): 1,
+        ("e2b.envd POST /process.Process/Start", "ok"): 1,
+        ("e2b.envd POST /process.Process/Start", "invalid_argument"): 1,
         ("e2b.port * /*", "unavailable"): 1,
     }
     before = {each: counted(*each) for each in wanted}
@@ -82,6 +84,11 @@ def requests_are_counted_by_what_they_ask():
     status, _, body = ask("POST", "/filesystem.Filesystem/Stat", {"path": "/nosuch"}, None, E2b_Sandbox_Id=sandbox["sandboxID"],
                           X_Access_Token=sandbox["envdAccessToken"])
     equal((404, "not_found"), (status, body["code"]))
+    for wishes in ({}, {"cwd": "/nosuch"}):
+        sock, _ = start(sandbox, "true", "Connection: close", **wishes)
+        while sock.recv(65536):
+            pass
+        sock.close()
     equal(502, ask("GET", "/", None, None, E2b_Sandbox_Id=sandbox["sandboxID"], E2b_Sandbox_Port="3000")[0])
     kill(sandbox)
     equal({each: before[each] + wanted[each] for each in wanted}, {each: counted(*each) for each in wanted})
@@ -168,9 +175,9 @@ def pages_of_browsers_stay_outside():
 
 # --- those who stay ----------------------------------------------------------------------------------
 
-def start(sandbox, command, *headers):
+def start(sandbox, command, *headers, **wishes):
     """A process, on a connection that is read up to its start or its error."""
-    message = json.dumps({"process": {"cmd": "/bin/sh", "args": ["-c", command]}, "stdin": True}).encode()
+    message = json.dumps({"process": {"cmd": "/bin/sh", "args": ["-c", command], **wishes}, "stdin": True}).encode()
     sock = socket.create_connection(("127.0.0.1", int(os.environ["port"])))
     sock.sendall("\r\n".join(["POST /process.Process/Start HTTP/1.1", "Host: localhost", "E2b-Sandbox-Id: " + sandbox["sandboxID"],
                               "X-Access-Token: " + sandbox["envdAccessToken"], "Content-Type: application/connect+json",
