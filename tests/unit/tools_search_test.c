@@ -183,7 +183,7 @@ static void context_ends_where_the_cut_is(void)
     CHECK_HAS(grep("x", "{\"context_lines\": 2, \"max_results\": 1, \"path\": \"a\"}"),
               text("Found 2 matches in 1 file; showing 1. Raise max_results, or narrow the search "
                    "with path or include\n@/a-1- 1\n@/a-2- 2\n@/a:3: x3\n@/a-4- 4\n@/a-5- 5\n"));
-    CHECK(!strstr(reply.content.data, "6"));
+    CHECK(!strstr(reply.content.data, "/a-6-")); /* the directory may have a 6 in its name */
     end();
 }
 
