@@ -135,15 +135,16 @@ json_t *e2b_listed_json(struct e2b_request *request, const struct sandbox_info *
 
     (void)e2b_id_from(info->id, id);
     sandbox_limits_in_force(request->host, &info->limits, &limits);
-    return json_pack(
-        "{s:s, s:s, s:s*, s:s, s:o, s:o, s:I, s:I, s:I, s:o, s:s, s:s, s:o}", "sandboxID", id,
-        "templateID", template_of(info, note), "alias", e2b_note_text(note, "alias"), "clientID",
-        "holt", "startedAt", e2b_time_json(info->created_ms), "endAt", e2b_time_json(end_of(info)),
-        "cpuCount", (json_int_t)((limits.cpu_millis + 999) / 1000), "memoryMB",
-        (json_int_t)(limits.memory_bytes / MIB), "diskSizeMB",
-        (json_int_t)(e2b_disk_bytes(request, info->quota_bytes) / MIB), "metadata",
-        or_object(note, "metadata"), "state", e2b_is_running(info) ? "running" : "paused",
-        "envdVersion", E2B_ENVD_VERSION, "volumeMounts", mounts ? json_incref(mounts) : json_array());
+    return json_pack("{s:s, s:s, s:s*, s:s, s:o, s:o, s:I, s:I, s:I, s:o, s:s, s:s, s:o}",
+                     "sandboxID", id, "templateID", template_of(info, note), "alias",
+                     e2b_note_text(note, "alias"), "clientID", "holt", "startedAt",
+                     e2b_time_json(info->created_ms), "endAt", e2b_time_json(end_of(info)),
+                     "cpuCount", (json_int_t)((limits.cpu_millis + 999) / 1000), "memoryMB",
+                     (json_int_t)(limits.memory_bytes / MIB), "diskSizeMB",
+                     (json_int_t)(e2b_disk_bytes(request, info->quota_bytes) / MIB), "metadata",
+                     or_object(note, "metadata"), "state",
+                     e2b_is_running(info) ? "running" : "paused", "envdVersion", E2B_ENVD_VERSION,
+                     "volumeMounts", mounts ? json_incref(mounts) : json_array());
 }
 
 json_t *e2b_detail_json(struct e2b_request *request, const struct sandbox_info *info,

@@ -76,8 +76,7 @@ static void *watcher_main(void *argument)
     struct file_answer answer;
     struct err ignored;
 
-    while (!is_stopped(watcher) &&
-           file_call_next(watcher->watched.call, &answer, &ignored) > 0) {
+    while (!is_stopped(watcher) && file_call_next(watcher->watched.call, &answer, &ignored) > 0) {
         json_t *event = e2b_watched_event(&watcher->watched, &answer.event);
 
         if (event)
