@@ -19,7 +19,7 @@ enum {
                                    the end of a connection */
     GUARD_BODY_MS = 10 * 1000,  /* for the body, and a second more for each of these bytes */
     GUARD_BYTES_PER_S = 16 * 1024,
-    GUARD_LATE_MS = 5 * 1000, /* that a stream whose time is over may take for its last words */
+    GUARD_LATE_MS = 30 * 1000, /* that a stream whose time is over may take for its last words */
 };
 
 #define GUARD_FOREVER UINT64_MAX
