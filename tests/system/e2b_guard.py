@@ -91,6 +91,8 @@ def requests_are_counted_by_what_they_ask():
         sock.close()
     equal(502, ask("GET", "/", None, None, E2b_Sandbox_Id=sandbox["sandboxID"], E2b_Sandbox_Port="3000")[0])
     kill(sandbox)
+    # A request is counted when it is over, which may be after its client has read all of the answer.
+    until(lambda: all(counted(*each) >= before[each] + wanted[each] for each in wanted))
     equal({each: before[each] + wanted[each] for each in wanted}, {each: counted(*each) for each in wanted})
     page = ask("GET", "/metrics", key=None, Authorization="Bearer " + main_token())[2].decode()
     assert 'holt_rpc_duration_seconds_count{method="e2b.control POST /v2/sandboxes"}' in page
@@ -208,9 +210,9 @@ def input_that_nobody_reads_keeps_nobody():
     sandbox = create()
     process, received = start(sandbox, "exec sleep 1000000")
     pid = int(re.search(rb'"pid":(\d+)', received)[1])
-    before = threads()
+    before = threads()  # and whoever has not quite gone yet
     body = json.dumps({"process": {"pid": pid}, "input": {"stdin": base64.b64encode(bytes(2000000)).decode()}})
-    waiting = [kept() for _ in range(10)]
+    waiting = [kept() for _ in range(20)]
     for each in waiting:
         each.request("POST", "/process.Process/SendInput", body, {"E2b-Sandbox-Id": sandbox["sandboxID"],
                      "X-Access-Token": sandbox["envdAccessToken"], "Content-Type": "application/json"})
