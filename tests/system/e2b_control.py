@@ -71,7 +71,7 @@ def run(sandbox, command):
     return holt("exec", holt_id(sandbox), "--", "sh", "-c", command)
 
 
-def until(what, seconds=120):
+def until(what, seconds=300):
     end = time.monotonic() + seconds
     while not what():
         assert time.monotonic() < end, "it never came"
