@@ -21,42 +21,44 @@ enum { FORKS_MAX = 100 };
 struct fork {
     struct sandbox *sandbox; /* NULL: it failed */
     json_t *note;
+    char *text; /* of the note */
     struct err err;
 };
+
+/* It is what its original is, with a time and tokens of its own. */
+static int note_make(struct fork *fork, const json_t *original, uint64_t timeout_s, struct err *err)
+{
+    int r;
+
+    fork->note = json_deep_copy(original);
+    (void)json_object_set_new(fork->note, "timeout", json_integer((json_int_t)timeout_s));
+    r = e2b_note_add_tokens(fork->note, err);
+    return r == 0 ? e2b_note_print(fork->note, &fork->text, err) : r;
+}
 
 /* All at once, so that they are alike. Where that cannot be, as many as can be: those after the
  * first have its files, which nothing has written to yet. The number of them. */
 static size_t forks_make(struct sandbox *original, struct fork *forks, size_t count)
 {
     struct sandbox *made[FORKS_MAX], *source = original;
+    const char *notes[FORKS_MAX];
     struct err err = { 0 };
     size_t stand = 0;
 
-    if (sandbox_fork(original, NULL, count, made, &err) == 0) {
+    for (size_t i = 0; i < count; i++)
+        notes[i] = forks[i].text;
+    if (sandbox_fork(original, NULL, count, notes, made, &err) == 0) {
         for (size_t i = 0; i < count; i++)
             forks[i].sandbox = made[i];
         return count;
     }
     for (size_t i = 0; i < count; i++) {
-        if (sandbox_fork(source, NULL, 1, &forks[i].sandbox, &forks[i].err) < 0)
+        if (sandbox_fork(source, NULL, 1, &notes[i], &forks[i].sandbox, &forks[i].err) < 0)
             continue;
         stand++;
         source = source == original ? forks[i].sandbox : source;
     }
     return stand;
-}
-
-/* It is what its original is, with a time and tokens of its own. */
-static int fork_note(struct fork *fork, const json_t *original, uint64_t timeout_s)
-{
-    int r;
-
-    fork->note = json_deep_copy(original);
-    (void)json_object_set_new(fork->note, "timeout", json_integer((json_int_t)timeout_s));
-    r = e2b_note_add_tokens(fork->note, &fork->err);
-    if (r == 0)
-        r = e2b_note_write(fork->sandbox, fork->note, &fork->err);
-    return r == 0 ? e2b_set_timeout(fork->sandbox, fork->note, timeout_s, &fork->err) : r;
 }
 
 static void fork_fail(struct fork *fork)
@@ -76,7 +78,7 @@ static void forks_start(const struct e2b_request *request, struct fork *forks, s
         struct fork *fork = &forks[i];
 
         if (fork->sandbox &&
-            (fork_note(fork, request->note, timeout_s) < 0 ||
+            (e2b_set_timeout(fork->sandbox, fork->note, timeout_s, &fork->err) < 0 ||
              e2b_start_begin(request->host, fork->sandbox, fork->note, &fork->err) < 0))
             fork_fail(fork);
     }
@@ -105,6 +107,7 @@ static void forks_free(struct fork *forks, size_t count)
     for (size_t i = 0; i < count; i++) {
         sandbox_unref(forks[i].sandbox);
         json_decref(forks[i].note);
+        free(forks[i].text);
     }
     free(forks);
 }
@@ -146,6 +149,7 @@ static enum MHD_Result fork_answer(struct e2b_request *request)
     uint32_t count = 1;
     struct err err = { 0 };
     enum MHD_Result result;
+    int r = 0;
     struct fork *forks;
     json_t *answer;
 
@@ -156,7 +160,9 @@ static enum MHD_Result fork_answer(struct e2b_request *request)
                                request->params[0]);
     request->note = e2b_note_read(request->sandbox);
     forks = xcalloc(count, sizeof(*forks));
-    if (forks_make(request->sandbox, forks, count) > 0)
+    for (uint32_t i = 0; i < count && r == 0; i++)
+        r = note_make(&forks[i], request->note, timeout_s, &forks[0].err);
+    if (r == 0 && forks_make(request->sandbox, forks, count) > 0)
         forks_start(request, forks, count, timeout_s);
     answer = forks_json(request, forks, count);
     result = answer ? e2b_reply_json(request, MHD_HTTP_CREATED, answer)

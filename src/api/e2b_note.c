@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "base/xalloc.h"
 #include "host/sandbox.h"
 
 int e2b_token_make(char ret[E2B_TOKEN_SIZE], struct err *err)
@@ -31,7 +32,7 @@ json_t *e2b_note_read(struct sandbox *sandbox)
     return note ? note : json_object();
 }
 
-int e2b_note_write(struct sandbox *sandbox, const json_t *note, struct err *err)
+int e2b_note_print(const json_t *note, char **ret, struct err *err)
 {
     cleanup_with(buf_done) struct buf text = BUF_INIT(SANDBOX_NOTE_MAX);
 
@@ -39,7 +40,16 @@ int e2b_note_write(struct sandbox *sandbox, const json_t *note, struct err *err)
         return err_set(err, ERR_EXHAUSTED,
                        "what is to be kept of the sandbox is longer than %d bytes",
                        SANDBOX_NOTE_MAX);
-    return sandbox_set_note(sandbox, text.data, err);
+    *ret = xstrdup(text.data);
+    return 0;
+}
+
+static int note_write(struct sandbox *sandbox, const json_t *note, struct err *err)
+{
+    cleanup_free char *text = NULL;
+    int r = e2b_note_print(note, &text, err);
+
+    return r == 0 ? sandbox_set_note(sandbox, text, err) : r;
 }
 
 int e2b_note_change(struct sandbox *sandbox, e2b_note_fn change, const void *context, json_t **ret,
@@ -54,7 +64,7 @@ int e2b_note_change(struct sandbox *sandbox, e2b_note_fn change, const void *con
     note = e2b_note_read(sandbox);
     r = change(note, context, err);
     if (r > 0)
-        r = e2b_note_write(sandbox, note, err);
+        r = note_write(sandbox, note, err);
     (void)pthread_mutex_unlock(&lock);
     if (r == 0)
         *ret = TAKE_PTR(note);

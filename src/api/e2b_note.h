@@ -32,8 +32,8 @@ int e2b_token_make(char ret[E2B_TOKEN_SIZE], struct err *err);
  */
 json_t *e2b_note_read(struct sandbox *sandbox);
 
-/* Replaces it, of a sandbox that nobody else knows yet. */
-int e2b_note_write(struct sandbox *sandbox, const json_t *note, struct err *err);
+/* As it is recorded, for the caller to free; ERR_EXHAUSTED: it is too long. */
+int e2b_note_print(const json_t *note, char **ret, struct err *err);
 
 /* Changes it, with nobody in between. The function says whether it has changed anything (1, 0, or a
  * negative errno with err set). *ret is the note as it is then, for the caller. */

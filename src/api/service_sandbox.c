@@ -197,7 +197,7 @@ int sandbox_service_fork(const struct call *call, const json_t *request, json_t 
     if (r == 0)
         r = sandbox_find(call->host, wanted.sandbox, &sandbox, err);
     if (r == 0)
-        r = sandbox_fork(sandbox, wanted.from, wanted.count, forks, err);
+        r = sandbox_fork(sandbox, wanted.from, wanted.count, NULL, forks, err);
     if (r < 0)
         return r;
     *ret_reply = json_pack("{s:o}", "sandboxes", forks_json(forks, wanted.count));

@@ -78,7 +78,7 @@ void sandbox_unref(struct sandbox *sandbox);
 void sandbox_get_info(struct sandbox *sandbox, bool wants_space, struct sandbox_info *ret);
 
 /* A text of at most SANDBOX_NOTE_MAX bytes that a face of the daemon keeps with it, for the caller
- * to free; NULL: none. A fork has none. */
+ * to free; NULL: none. A fork has none but that it is born with. */
 char *sandbox_get_note(struct sandbox *sandbox);
 int sandbox_set_note(struct sandbox *sandbox, const char *note, struct err *err);
 
@@ -162,11 +162,11 @@ int sandbox_list_snapshots(struct sandbox *sandbox, struct snapshot_info **ret, 
                            struct err *err);
 
 /* Makes count new sandboxes with its files, as they are now (from NULL) or in a snapshot; template,
- * runtime, limits, labels and times are those of the original. All or none. ret has room for count
- * references. */
+ * runtime, limits, labels and times are those of the original. notes (NULL: none) has one for each,
+ * which is recorded with it. All or none. ret has room for count references. */
 enum { FORK_MAX = 256 };
-int sandbox_fork(struct sandbox *sandbox, const char *from, size_t count, struct sandbox **ret,
-                 struct err *err);
+int sandbox_fork(struct sandbox *sandbox, const char *from, size_t count, const char *const *notes,
+                 struct sandbox **ret, struct err *err);
 
 /* What differs between two of its states: snapshots, "" for the template, NULL for now. from NULL
  * means what the present files go back to (the last snapshot taken or rolled back to). */

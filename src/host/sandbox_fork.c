@@ -21,6 +21,7 @@ enum { WORKERS_MAX = 8 };
 
 /* What all forks of one call share. */
 struct fork {
+    const char *const *notes; /* NULL: none */
     struct sandbox **made;
     size_t count;
     atomic_size_t next; /* to be worked on */
@@ -30,7 +31,7 @@ struct fork {
     int (*step)(struct fork *fork, struct sandbox *sandbox, struct err *err);
 };
 
-static struct sandbox *sandbox_like(struct sandbox *original)
+static struct sandbox *sandbox_like(struct sandbox *original, const char *note)
 {
     struct sandbox *sandbox = sandbox_new(original->host);
     struct sandbox_info *info = &sandbox->info;
@@ -48,7 +49,7 @@ static struct sandbox *sandbox_like(struct sandbox *original)
     info->turns = info->snapshot_count = 0;
     info->generation = 1;
     free(info->note);
-    info->note = NULL;
+    info->note = note ? xstrdup(note) : NULL;
     return sandbox;
 }
 
@@ -127,7 +128,8 @@ static int copy_original(struct sandbox *original, const char *from, struct sand
 static int admit_all(struct fork *fork, struct sandbox *original, size_t count, struct err *err)
 {
     while (fork->count < count) {
-        struct sandbox *sandbox = sandbox_like(original);
+        const char *note = fork->notes ? fork->notes[fork->count] : NULL;
+        struct sandbox *sandbox = sandbox_like(original, note);
         int r = sandbox_admit(sandbox, err);
 
         if (r < 0) {
@@ -189,10 +191,10 @@ static void unmake_all(struct fork *fork)
     }
 }
 
-int sandbox_fork(struct sandbox *sandbox, const char *from, size_t count, struct sandbox **ret,
-                 struct err *err)
+int sandbox_fork(struct sandbox *sandbox, const char *from, size_t count, const char *const *notes,
+                 struct sandbox **ret, struct err *err)
 {
-    struct fork fork = { .made = ret, .lock = PTHREAD_MUTEX_INITIALIZER };
+    struct fork fork = { .notes = notes, .made = ret, .lock = PTHREAD_MUTEX_INITIALIZER };
     uint64_t began_ns = clock_ns();
     enum sandbox_state state;
     int r = sandbox_begin(sandbox, OPERATION_FORK, &state, err);

@@ -135,7 +135,7 @@ static int make_forks(struct tool_job *job, struct err *err)
 {
     size_t count = (size_t)tool_number_at(job, FORK_COUNT);
     cleanup_free struct sandbox **forks = xcalloc(count, sizeof(struct sandbox *));
-    int r = sandbox_fork(job->sandbox, given(job, FORK_FROM), count, forks, err);
+    int r = sandbox_fork(job->sandbox, given(job, FORK_FROM), count, NULL, forks, err);
 
     if (r < 0)
         return tool_job_fail(job, r, err);

@@ -351,7 +351,7 @@ static void op_fork(struct box *box)
     if (wanted == CAUSE_NONE && from && !box_find(box, from))
         wanted = CAUSE_SNAPSHOT_NOT_FOUND;
     SAY("%zu: fork of %zu as %s", number_of(into), number_of(box), from ? from : "it is");
-    if (!expect(sandbox_fork(box->handle, from, 1, &handle, &err), wanted))
+    if (!expect(sandbox_fork(box->handle, from, 1, NULL, &handle, &err), wanted))
         return;
     box_forget(into);
     box_fill(into, handle);

@@ -186,7 +186,7 @@ static void every_operation_answers_by_the_state(void)
     CHECK_CAUSE(sandbox_rollback(sandbox, "s", false, &err), CAUSE_SESSION_PAUSED);
     CHECK_CAUSE(sandbox_start(sandbox, &err), CAUSE_INVALID_STATE);
     CHECK_CAUSE(sandbox_snapshot(sandbox, "paused", SNAPSHOT_NAMED, &turn, &err), CAUSE_NONE);
-    CHECK_CAUSE(sandbox_fork(sandbox, NULL, 1, forks, &err), CAUSE_NONE);
+    CHECK_CAUSE(sandbox_fork(sandbox, NULL, 1, NULL, forks, &err), CAUSE_NONE);
     CHECK(world_state(forks[0]) == SANDBOX_ACTIVE);
     world_destroy(forks[0]);
     CHECK_CAUSE(sandbox_resume(sandbox, &err), CAUSE_NONE);
@@ -248,8 +248,8 @@ static void forks_share_nothing_but_the_past(void)
     CHECK(world_sh(sandbox, "echo 1 > /f", NULL) == 0);
     CHECK_OK(sandbox_turn(sandbox, &turn, &err), &err);
     CHECK(world_sh(sandbox, "echo 2 > /f", NULL) == 0);
-    CHECK_OK(sandbox_fork(sandbox, NULL, 8, forks, &err), &err);
-    CHECK_OK(sandbox_fork(sandbox, "turn-0001", 1, &forks[8], &err), &err);
+    CHECK_OK(sandbox_fork(sandbox, NULL, 8, NULL, forks, &err), &err);
+    CHECK_OK(sandbox_fork(sandbox, "turn-0001", 1, NULL, &forks[8], &err), &err);
     CHECK(world_sh(sandbox, "echo 3 > /f", NULL) == 0);
     (void)snprintf(machine_id, sizeof(machine_id), "%.60s", world_cat(sandbox, "/etc/machine-id"));
     (void)snprintf(boot_id, sizeof(boot_id), "%.60s",

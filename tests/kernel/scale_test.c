@@ -242,8 +242,8 @@ static void forks_and_their_origin_never_see_each_other(void)
     struct process *storms[3];
 
     CHECK(world_sh(sandboxes[0], "mkdir /shared; echo x > /shared/x", NULL) == 0);
-    CHECK_OK(sandbox_fork(sandboxes[0], NULL, 1, &sandboxes[1], &err), &err);
-    CHECK_OK(sandbox_fork(sandboxes[1], NULL, 1, &sandboxes[2], &err), &err);
+    CHECK_OK(sandbox_fork(sandboxes[0], NULL, 1, NULL, &sandboxes[1], &err), &err);
+    CHECK_OK(sandbox_fork(sandboxes[1], NULL, 1, NULL, &sandboxes[2], &err), &err);
     for (size_t i = 0; i < ARRAY_SIZE(storms); i++)
         storms[i] = storm_start(sandboxes[i], words[i]);
     for (size_t i = 0; i < ARRAY_SIZE(storms); i++)

@@ -128,6 +128,32 @@ def snapshots_are_as_told(told):
         expect(204, "DELETE", "/templates/" + quote(each, safe=""))
 
 
+def it_dies_behind_a_fork():
+    """The daemon ends when the forks are on disk and nobody was told ($HOLT_FAULT)."""
+    source = create(timeout=3000, metadata={"of": "source"}, network={"allowPublicTraffic": False})
+    json.dump(source, open(NOTES, "w"))
+    try:
+        expect(201, "POST", f"/sandboxes/{source['sandboxID']}/fork", {"count": 3, "timeout": 600})
+    except (OSError, http.client.HTTPException):
+        return
+    raise AssertionError("it did not die")
+
+
+def forks_that_nobody_was_told_of_can_be_used():
+    source = json.load(open(NOTES))
+    listed = expect(200, "GET", "/v2/sandboxes?metadata=of%3Dsource")
+    equal(4, len(listed))
+    tokens = set()
+    for each in listed:
+        shown = expect(200, "POST", f"/sandboxes/{each['sandboxID']}/connect", {"timeout": 60})
+        tokens |= {shown["envdAccessToken"], shown["trafficAccessToken"]}
+        equal(shown["envdAccessToken"], detail(each)["envdAccessToken"])
+        equal(204, envd(shown)[0])
+        kill(each)
+    equal(8, len(tokens))
+    assert source["envdAccessToken"] in tokens, tokens
+
+
 def what_was_told_is_true():
     told = json.load(open(NOTES))
     sleepers_are_as_told(told)

@@ -203,10 +203,10 @@ int stub_sandbox_destroy(struct sandbox *sandbox, struct err *err)
     return noted("destroy");
 }
 
-int stub_sandbox_fork(struct sandbox *sandbox, const char *from, size_t count, struct sandbox **ret,
-                      struct err *err)
+int stub_sandbox_fork(struct sandbox *sandbox, const char *from, size_t count,
+                      const char *const *notes, struct sandbox **ret, struct err *err)
 {
-    (void)sandbox;
+    (void)sandbox, (void)notes;
     if (from && strcmp(from, "gone") == 0)
         return err_refuse(err, CAUSE_SNAPSHOT_NOT_FOUND, "no snapshot 'gone'");
     (void)snprintf(asked, sizeof(asked), "fork %zu from %s", count, from ? from : "now");
