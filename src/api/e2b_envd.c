@@ -2,9 +2,9 @@
 /* What envd answers by itself. */
 #include <stdlib.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "api/e2b.h"
+#include "api/e2b_usage.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "host/reactor.h"
@@ -37,34 +37,11 @@ static int stats_take(const struct e2b_request *request, bool wants_space,
     return r;
 }
 
-/* Of one CPU, in percent, between two looks. */
-static double cpu_percent(const struct sandbox_stats *before, const struct sandbox_stats *after)
-{
-    uint64_t ms = after->taken_ms - before->taken_ms;
-
-    if (ms == 0 || after->cpu_us < before->cpu_us)
-        return 0;
-    return (double)(after->cpu_us - before->cpu_us) / (double)ms / 10.0;
-}
-
-static uint64_t cpu_count(const struct sandbox_stats *stats)
-{
-    if (stats->limits.cpu_millis > 0)
-        return (stats->limits.cpu_millis + 999) / 1000;
-    return (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
-}
-
-static uint64_t memory_total(const struct sandbox_stats *stats)
-{
-    if (stats->limits.memory_bytes > 0)
-        return stats->limits.memory_bytes;
-    return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
 static enum MHD_Result metrics(struct e2b_request *request)
 {
     const struct timespec pause = { .tv_nsec = CPU_SAMPLE_MS * 1000000L };
     struct sandbox_stats before = { 0 }, now = { 0 };
+    struct e2b_whole whole;
     struct err err = { 0 };
     int r = stats_take(request, false, &before, &err);
 
@@ -74,14 +51,16 @@ static enum MHD_Result metrics(struct e2b_request *request)
     }
     if (r < 0)
         return e2b_reply_err(request, &err);
+    whole = e2b_whole_of(request, &now.limits, now.quota_bytes);
     return e2b_reply_json(
         request, MHD_HTTP_OK,
         json_pack("{s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:I}", "ts",
-                  (json_int_t)(clock_wall_ms() / 1000), "cpu_count", (json_int_t)cpu_count(&now),
-                  "cpu_used_pct", cpu_percent(&before, &now), "mem_total",
-                  (json_int_t)memory_total(&now), "mem_used", (json_int_t)now.memory_bytes,
+                  (json_int_t)(clock_wall_ms() / 1000), "cpu_count",
+                  (json_int_t)e2b_cpu_count(&whole), "cpu_used_pct",
+                  e2b_cpu_share(&whole, e2b_cpu_between(&before, &now)), "mem_total",
+                  (json_int_t)whole.limits.memory_bytes, "mem_used", (json_int_t)now.memory_bytes,
                   "mem_cache", (json_int_t)now.cache_bytes, "disk_used", (json_int_t)now.space_used,
-                  "disk_total", (json_int_t)now.quota_bytes));
+                  "disk_total", (json_int_t)whole.disk_bytes));
 }
 
 /* What every process gets. */

@@ -8,6 +8,7 @@
 #include "api/e2b_history.h"
 #include "api/e2b_ref.h"
 #include "api/e2b_sandbox_json.h"
+#include "api/e2b_usage.h"
 #include "api/exchange.h"
 #include "api/exchange_internal.h"
 #include "base/cleanup.h"
@@ -47,42 +48,15 @@ static int looks_take(struct host *host, const char *const *ids, size_t count, s
     return sandbox_list_stats(host, &query, &ret->second, &ret->count, err);
 }
 
-static uint64_t cpu_percent(const struct sandbox_stats *first, const struct sandbox_stats *second)
+static json_t *metric_json(const struct e2b_whole *whole, const struct e2b_sample *sample)
 {
-    uint64_t ms = second->taken_ms - first->taken_ms;
-
-    return ms == 0 || second->cpu_us < first->cpu_us ? 0
-                                                     : (second->cpu_us - first->cpu_us) * 10 / ms;
-}
-
-/* What the metrics of a sandbox are measured against. */
-struct whole {
-    struct sandbox_limits limits;
-    uint64_t disk_bytes;
-};
-
-static struct whole whole_of(struct e2b_request *request, const struct sandbox_limits *asked,
-                             uint64_t quota_bytes)
-{
-    struct whole whole = { .disk_bytes = e2b_disk_bytes(request, quota_bytes) };
-
-    sandbox_limits_in_force(request->host, asked, &whole.limits);
-    return whole;
-}
-
-/* As E2B counts, 100 % are all processors that the sandbox has. */
-static json_t *metric_json(const struct whole *whole, const struct e2b_sample *sample)
-{
-    unsigned cpus = (whole->limits.cpu_millis + 999) / 1000;
-    uint64_t hundredths = sample->cpu_percent / (cpus ? cpus : 1);
-
-    return json_pack("{s:o, s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:I}", "timestamp",
-                     e2b_time_json(sample->at_s * 1000), "timestampUnix", (json_int_t)sample->at_s,
-                     "cpuCount", (json_int_t)cpus, "cpuUsedPct", (double)hundredths / 100,
-                     "memUsed", (json_int_t)sample->memory_bytes, "memTotal",
-                     (json_int_t)whole->limits.memory_bytes, "memCache",
-                     (json_int_t)sample->cache_bytes, "diskUsed", (json_int_t)sample->disk_bytes,
-                     "diskTotal", (json_int_t)whole->disk_bytes);
+    return json_pack(
+        "{s:o, s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:I}", "timestamp",
+        e2b_time_json(sample->at_s * 1000), "timestampUnix", (json_int_t)sample->at_s, "cpuCount",
+        (json_int_t)e2b_cpu_count(whole), "cpuUsedPct", e2b_cpu_share(whole, sample->cpu_percent),
+        "memUsed", (json_int_t)sample->memory_bytes, "memTotal",
+        (json_int_t)whole->limits.memory_bytes, "memCache", (json_int_t)sample->cache_bytes,
+        "diskUsed", (json_int_t)sample->disk_bytes, "diskTotal", (json_int_t)whole->disk_bytes);
 }
 
 /* The present. */
@@ -91,12 +65,12 @@ static json_t *now_json(struct e2b_request *request, const struct looks *looks, 
     const struct sandbox_stats *stats = &looks->second[index];
     const struct e2b_sample sample = {
         .at_s = clock_wall_ms() / 1000,
-        .cpu_percent = cpu_percent(&looks->first[index], stats),
+        .cpu_percent = e2b_cpu_between(&looks->first[index], stats),
         .memory_bytes = stats->memory_bytes,
         .cache_bytes = stats->cache_bytes,
         .disk_bytes = stats->space_used,
     };
-    struct whole whole = whole_of(request, &stats->limits, stats->quota_bytes);
+    struct e2b_whole whole = e2b_whole_of(request, &stats->limits, stats->quota_bytes);
 
     return metric_json(&whole, &sample);
 }
@@ -129,7 +103,7 @@ static int range_parse(const struct e2b_request *request, struct range *ret, str
 static json_t *history_json(struct e2b_request *request, const struct sandbox_info *info,
                             const struct range *range)
 {
-    struct whole whole = whole_of(request, &info->limits, info->quota_bytes);
+    struct e2b_whole whole = e2b_whole_of(request, &info->limits, info->quota_bytes);
     json_t *array = json_array();
     size_t count = 0;
     cleanup_free struct e2b_sample *samples = e2b_history_read(

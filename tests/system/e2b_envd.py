@@ -120,6 +120,7 @@ def envd_wants_its_token():
         metrics = envd(sandbox, "GET", "/metrics")[2]
         for field in ("ts", "cpu_count", "mem_total", "mem_used", "mem_cache", "disk_used", "disk_total"):
             assert isinstance(metrics[field], int), metrics
+        assert 0 <= metrics["cpu_used_pct"] <= 100, metrics
         for path in ("/init", "/freeze"):
             equal(404, envd(sandbox, "POST", path)[0])
     equal((502, sandbox["sandboxID"]), (lambda r: (r[0], r[2]["sandboxId"]))(envd(sandbox)))
