@@ -111,6 +111,8 @@ static const struct label label_of_builds = { "holt.build", "1" };
 int build_need_sandbox(struct build *build, struct err *err)
 {
     const struct sandbox_spec spec = { .template = build->origin,
+                                       .limits = { .memory_bytes = build->memory_bytes,
+                                                   .cpu_millis = build->cpus * 1000 },
                                        .labels = &label_of_builds,
                                        .label_count = 1 };
 

@@ -28,7 +28,8 @@ struct build_spec {
     const char *name;    /* of the new one */
     const json_t *steps; /* [{"type", "args": [], "filesHash", "force"}], see build_step.c */
     const char *start_command, *ready_command; /* "": as of the template it is made from */
-    unsigned cpus; /* of sandboxes made from it; 0: as above. So is the memory. */
+    /* Of the sandbox that it is made in and of those made from it; 0: as above. */
+    unsigned cpus;
     uint64_t memory_bytes;
     bool is_forced;            /* steps are run although they have been run before */
     const char *files;         /* absolute: where HASH.tar.gz of COPY is */
