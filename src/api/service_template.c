@@ -5,6 +5,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "api/e2b_build.h"
+#include "api/e2b_shelf.h"
 #include "api/messages.h"
 #include "api/sandbox_ref.h"
 #include "api/service.h"
@@ -16,6 +18,7 @@
 #include "base/json.h"
 #include "base/parse.h"
 #include "base/xalloc.h"
+#include "host/build.h"
 #include "host/event.h"
 #include "host/host.h"
 #include "host/sandbox.h"
@@ -230,23 +233,65 @@ int template_service_import(const struct call *call, const json_t *request, stru
     return 0;
 }
 
+/* In words, or NULL: it is somebody's own. */
+static json_t *owner_json(const char *name, const json_t *built)
+{
+    const char *build = e2b_build_of(name);
+    const json_t *template;
+    size_t i;
+
+    if (build_is_step(name))
+        return json_string("the cache of builds");
+    if (!build)
+        return NULL;
+    json_array_foreach(built, i, template)
+    {
+        if (json_object_get(json_object_get(template, "builds"), build))
+            return json_sprintf("template %s",
+                                json_string_value(json_object_get(template, "name")));
+    }
+    return json_string("a template that was removed");
+}
+
+/* built: those that E2B's clients have built; NULL: only what is somebody's own is asked for. */
+static json_t *list_json(const struct template_info *infos, size_t count, const json_t *built)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < count; i++) {
+        json_t *owner = owner_json(infos[i].name, built), *template;
+
+        if (owner && !built) {
+            json_decref(owner);
+            continue;
+        }
+        template = template_json(&infos[i]);
+        if (owner)
+            (void)json_object_set_new(template, "owner", owner);
+        (void)json_array_append_new(list, template);
+    }
+    return list;
+}
+
 int template_service_list(const struct call *call, const json_t *request, json_t **ret_reply,
                           struct err *err)
 {
-    static const char *const fields[] = { NULL };
+    static const char *const fields[] = { "all", NULL };
     cleanup_free struct template_info *infos = NULL;
-    cleanup_json json_t *list = json_array();
+    cleanup_json json_t *built = NULL;
+    bool wants_all = false;
     size_t count = 0;
     int r = json_only_fields(request, fields, err);
 
     if (r == 0)
+        r = json_get_bool(request, "all", &wants_all, err);
+    if (r == 0)
         r = template_list(host_store(call->host), &infos, &count, err);
     if (r < 0)
         return r;
-    for (size_t i = 0; i < count; i++)
-        if (json_array_append_new(list, template_json(&infos[i])) < 0)
-            return err_sys(err, -ENOMEM, "list templates");
-    *ret_reply = json_pack("{s:O}", "templates", list);
+    if (wants_all)
+        built = e2b_shelf_list(call->shelf, SHELF_TEMPLATES);
+    *ret_reply = json_pack("{s:o}", "templates", list_json(infos, count, built));
     return *ret_reply ? 0 : err_sys(err, -ENOMEM, "list templates");
 }
 

@@ -10,6 +10,11 @@
 #include "cli/report.h"
 #include "cli/table.h"
 
+struct ls_options {
+    struct output_options output;
+    bool wants_all;
+};
+
 /* What was never created, as the template of the host itself, has no time. */
 static void format_time(char *cell, uint64_t seconds)
 {
@@ -21,10 +26,11 @@ static void format_time(char *cell, uint64_t seconds)
         (void)snprintf(cell, CELL_SIZE, "-");
 }
 
-static int row_add(struct table *table, const json_t *template)
+static int row_add(struct table *table, const json_t *template, bool wants_owner)
 {
     char size[CELL_SIZE] = "-", count[CELL_SIZE] = "-", created[CELL_SIZE];
     uint64_t size_bytes = 0, files = 0, created_at = 0;
+    const char *owner = call_text(template, "owner");
     struct err err;
 
     if (json_get_u64(template, "sizeBytes", &size_bytes, &err) < 0 ||
@@ -41,16 +47,19 @@ static int row_add(struct table *table, const json_t *template)
     table_add(table, "%s", size);
     table_add(table, "%s", count);
     table_add(table, "%s", created);
+    if (wants_owner)
+        table_add(table, "%s", *owner ? owner : "-");
     return STATUS_OK;
 }
 
-static int print_table(const json_t *templates)
+static int print_table(const json_t *templates, bool wants_owner)
 {
-    static const char *const titles[] = { "NAME", "KIND", "SIZE", "FILES", "CREATED" };
-    cleanup_with(table_done) struct table table = { titles, ARRAY_SIZE(titles), 0x0c, NULL, 0 };
+    static const char *const titles[] = { "NAME", "KIND", "SIZE", "FILES", "CREATED", "OWNER" };
+    const size_t columns = ARRAY_SIZE(titles) - !wants_owner;
+    cleanup_with(table_done) struct table table = { titles, columns, 0x0c, NULL, 0 };
 
     for (size_t i = 0; i < json_array_size(templates); i++)
-        if (row_add(&table, json_array_get(templates, i)) != STATUS_OK)
+        if (row_add(&table, json_array_get(templates, i), wants_owner) != STATUS_OK)
             return STATUS_HOLT;
     table_print(&table);
     return command_printed();
@@ -58,7 +67,7 @@ static int print_table(const json_t *templates)
 
 static int template_ls_run(int argc, char **argv)
 {
-    struct output_options options = { .wants_json = false };
+    struct ls_options options = { .wants_all = false };
     cleanup_json json_t *reply = NULL;
     const json_t *templates = NULL;
     int next, status;
@@ -67,17 +76,34 @@ static int template_ls_run(int argc, char **argv)
         return status;
     if (next != argc)
         return command_misused(&command_template_ls, "takes no arguments");
-    status = call_once("holt.v1.TemplateService/List", json_object(), &reply);
+    status = call_once("holt.v1.TemplateService/List", json_pack("{s:b}", "all", options.wants_all),
+                       &reply);
     if (status != STATUS_OK)
         return status;
     if (!call_list(reply, "templates", &templates))
         return STATUS_HOLT;
-    if (options.is_quiet)
+    if (options.output.is_quiet)
         return print_texts(templates, "name");
-    return options.wants_json ? print_json(templates) : print_table(templates);
+    return options.output.wants_json ? print_json(templates)
+                                     : print_table(templates, options.wants_all);
 }
 
-static const struct option_row rows[] = { OPTION_OUTPUT, OPTION_QUIET_NAMES, OPTION_HELP };
+static int set_all(void *into, const char *value, struct err *err)
+{
+    struct ls_options *options = into;
+
+    (void)value;
+    (void)err;
+    options->wants_all = true;
+    return 0;
+}
+
+static const struct option_row rows[] = {
+    { "all", 'a', NULL, "also those that builds have made for themselves", set_all },
+    OPTION_OUTPUT,
+    OPTION_QUIET_NAMES,
+    OPTION_HELP,
+};
 
 static const struct option_table table = { rows, ARRAY_SIZE(rows), NULL };
 

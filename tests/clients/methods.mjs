@@ -243,6 +243,8 @@ await claim("templates_come_and_go", async () => {
   assert.equal((await holt.template.commit({ sandboxId, name: "kept" })).template.name, "kept");
   const names = (await holt.template.list({})).templates.map((each) => each.name);
   for (const name of ["host", "tree", "kept"]) assert.ok(names.includes(name), `${name} in ${names}`);
+  const owners = (await holt.template.list({ all: true })).templates.map((each) => each.owner);
+  assert.deepEqual([...new Set(owners)], [""]);
   for (const name of ["tree", "kept"]) await holt.template.remove({ name });
 });
 

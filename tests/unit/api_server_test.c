@@ -430,10 +430,11 @@ int stub_template_list(struct store *store, struct template_info **ret, size_t *
                        struct err *err)
 {
     (void)store, (void)err;
-    *ret = xcalloc(2, sizeof(**ret));
+    *ret = xcalloc(3, sizeof(**ret));
     (*ret)[0] = (struct template_info){ "debian", false, 5000000000, 12, 1700000000 };
-    (*ret)[1] = (struct template_info){ "host", true, 0, 0, 0 };
-    *ret_count = 2;
+    (*ret)[1] = (struct template_info){ "step-0123456789abcdef0123456789abcdef", false, 1, 1, 1 };
+    (*ret)[2] = (struct template_info){ "host", true, 0, 0, 0 };
+    *ret_count = 3;
     return 0;
 }
 
@@ -813,6 +814,7 @@ static void templates_are_listed_and_removed(void)
         "TemplateService/List", "{}", "200",
         "{\"templates\":[{\"name\":\"debian\",\"kind\":\"imported\",\"sizeBytes\":\"5000000000\","
         "\"files\":\"12\",\"createdAt\":\"1700000000\"},{\"name\":\"host\",\"kind\":\"host\"");
+    expect("TemplateService/List", "{\"all\":true}", "200", "\"owner\":\"the cache of builds\"");
     expect("TemplateService/Remove", "{\"name\":\"host\"}", "403", "permission_denied");
     expect("TemplateService/Remove", "{\"name\":\"used\"}", "400", "failed_precondition");
     expect("TemplateService/Remove", "{\"name\":\"../x\"}", "400", "not a valid template name");
