@@ -356,6 +356,12 @@ struct holt_label {
     const char *value;
 };
 
+/* A volume in a sandbox, by id. Its size never changes. */
+struct holt_mount {
+    const char *volume;
+    const char *path;
+};
+
 /* Times are milliseconds since 1970; 0: none. */
 struct holt_sandbox {
     const char *id;
@@ -381,6 +387,8 @@ struct holt_sandbox {
     uint64_t idle_timeout_ms;
     const char *idle_action;
     int64_t last_active_ms;
+    const struct holt_mount *mounts;
+    size_t mount_count;
 };
 
 struct holt_sandbox_list {
@@ -406,7 +414,8 @@ struct holt_sandbox_options {
     const char *idle_action;
     /* A second create with the same key joins the first, also while that is going on. */
     const char *idempotency_key;
-    unsigned needs; /* of holt_env_create: HOLT_NEEDS_..., or'ed */
+    unsigned needs;             /* of holt_env_create: HOLT_NEEDS_..., or'ed */
+    const char *const *volumes; /* "name:/path", by name or id, ends with NULL */
 };
 
 /* Wherever a sandbox is asked for, its id or its name will do. options may be NULL. */
@@ -780,6 +789,7 @@ struct holt_template {
     uint64_t size_bytes;
     uint64_t files;
     int64_t created_ms;
+    const char *owner; /* what it was made for without being asked for; "": nothing */
 };
 
 struct holt_template_list {
@@ -798,8 +808,11 @@ struct holt_import_options {
     void *context;
 };
 
+/* Those without an owner; and all of them. */
 HOLT_API int holt_template_list(struct holt *holt, int64_t deadline,
                                 struct holt_template_list **ret, struct holt_error *error);
+HOLT_API int holt_template_list_all(struct holt *holt, int64_t deadline,
+                                    struct holt_template_list **ret, struct holt_error *error);
 HOLT_API int holt_template_import(struct holt *holt, const struct holt_import_options *options,
                                   int64_t deadline, struct holt_template **ret,
                                   struct holt_error *error);
@@ -977,3 +990,4 @@ HOLT_API int holt_env_execute_tool(struct holt_env *env, const struct holt_tool_
 #endif
 
 #include "holt_tool.h"
+#include "holt_volume.h"

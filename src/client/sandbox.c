@@ -49,6 +49,20 @@ static void labels_read(struct reading *reading, const json_t *object, struct ho
         (struct holt_label){ .key = key, .value = read_text(reading, map, key) };
 }
 
+static void mounts_read(struct reading *reading, const json_t *object, struct holt_sandbox *sandbox)
+{
+    const json_t *list = read_array(reading, object, "volumes");
+    struct holt_mount *mounts =
+        result_part(reading->result, json_array_size(list), sizeof(*mounts));
+
+    sandbox->mounts = mounts;
+    sandbox->mount_count = json_array_size(list);
+    for (size_t i = 0; i < sandbox->mount_count; i++) {
+        mounts[i].volume = read_text(reading, json_array_get(list, i), "volume");
+        mounts[i].path = read_text(reading, json_array_get(list, i), "path");
+    }
+}
+
 void sandbox_read(struct reading *reading, const json_t *object, void *into)
 {
     const json_t *limits = read_object(reading, object, "limits");
@@ -78,6 +92,7 @@ void sandbox_read(struct reading *reading, const json_t *object, void *into)
     sandbox->idle_timeout_ms = read_u64(reading, object, "idleTimeoutMs");
     sandbox->idle_action = read_text(reading, object, "idleAction");
     sandbox->last_active_ms = read_time(reading, object, "lastActiveAt");
+    mounts_read(reading, object, sandbox);
 }
 
 /* A call that is answered with one sandbox; ret may be NULL. */
@@ -109,6 +124,25 @@ static int call_for_list(struct holt *holt, const struct client_call *call,
     return 0;
 }
 
+/* A list of VolumeMount from "name:/path" texts, which end with NULL. A name has no colon; what has
+ * none at all is for the daemon to refuse. */
+static json_t *volumes_list(const char *const *texts)
+{
+    json_t *list = json_array();
+
+    for (; *texts && list; texts++) {
+        size_t len = strcspn(*texts, ":");
+        json_t *mount = json_pack("{s:s%, s:s}", "volume", *texts, len, "path",
+                                  (*texts)[len] ? *texts + len + 1 : "");
+
+        if (json_array_append_new(list, mount) < 0) {
+            json_decref(list);
+            list = NULL;
+        }
+    }
+    return list;
+}
+
 int holt_sandbox_create(struct holt *holt, const struct holt_sandbox_options *options,
                         int64_t deadline, struct holt_sandbox **ret, struct holt_error *error)
 {
@@ -124,6 +158,8 @@ int holt_sandbox_create(struct holt *holt, const struct holt_sandbox_options *op
         request = request_value(request, "labels", request_map(given.labels));
     if (given.max_snapshots)
         request = request_value(request, "maxSnapshots", json_integer(given.max_snapshots));
+    if (given.volumes)
+        request = request_value(request, "volumes", volumes_list(given.volumes));
     request = request_u64(request, "ttlMs", given.ttl_ms);
     request = request_text(request, "expireAction", given.expire_action);
     request = request_u64(request, "idleTimeoutMs", given.idle_timeout_ms);

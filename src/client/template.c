@@ -18,6 +18,7 @@ static void template_read(struct reading *reading, const json_t *object, void *i
     template->size_bytes = read_u64(reading, object, "sizeBytes");
     template->files = read_u64(reading, object, "files");
     template->created_ms = (int64_t)read_u64(reading, object, "createdAt") * 1000;
+    template->owner = read_text(reading, object, "owner");
 }
 
 static void list_read(struct reading *reading, const json_t *object, void *into)
@@ -35,6 +36,16 @@ int holt_template_list(struct holt *holt, int64_t deadline, struct holt_template
 {
     const struct client_answer answer = { NULL, sizeof(**ret), list_read };
     const struct client_call call = { "TemplateService/List", json_object(), true, deadline };
+
+    return client_call_for(holt, &call, &answer, ret, error);
+}
+
+int holt_template_list_all(struct holt *holt, int64_t deadline, struct holt_template_list **ret,
+                           struct holt_error *error)
+{
+    const struct client_answer answer = { NULL, sizeof(**ret), list_read };
+    const struct client_call call = { "TemplateService/List",
+                                      request_true(json_object(), "all", true), true, deadline };
 
     return client_call_for(holt, &call, &answer, ret, error);
 }

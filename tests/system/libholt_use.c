@@ -447,6 +447,10 @@ static void use_history(const char *sandbox)
     holt_free(template);
     CHECK(holt_template_list(holt, soon(), &templates, &error) == 0);
     CHECK(templates->count >= 2);
+    IS(templates->items[0]->owner, "");
+    holt_free(templates);
+    CHECK(holt_template_list_all(holt, soon(), &templates, &error) == 0);
+    CHECK(templates->count >= 2);
     holt_free(templates);
     CHECK(holt_template_remove(holt, "committed", soon(), &error) == 0);
     CHECK(holt_template_remove(holt, "committed", soon(), &error) == -1);
@@ -500,6 +504,56 @@ static void use_tokens(void)
     CHECK(holt_token_remove(holt, token->id, soon(), &error) == -1);
     IS(error.code, "not_found");
     holt_free(token);
+}
+
+static void use_volumes(void)
+{
+    struct holt_sandbox_options options = HOLT_INIT(holt_sandbox_options);
+    struct holt_command write = COMMAND("sh", "-c", "printf seen >/srv/f");
+    struct holt_command command = COMMAND("cat", "/mnt/v/f");
+    struct holt_sandbox *writer, *reader;
+    struct holt_volume_list *list;
+    struct holt_volume *volume;
+    struct holt_result *result;
+    char mount[128];
+
+    CHECK(holt_volume_create(holt, "shared", soon(), &volume, &error) == 0);
+    IS(volume->name, "shared");
+    CHECK(holt_volume_create(holt, "shared", soon(), NULL, &error) == -1);
+    IS(error.code, "already_exists");
+    CHECK(holt_volume_list(holt, soon(), &list, &error) == 0);
+    CHECK(list->count == 1 && strcmp(list->items[0]->id, volume->id) == 0);
+    holt_free(list);
+    options.volumes = (const char *const[]){ "shared:/srv", NULL };
+    CHECK(holt_sandbox_create(holt, &options, soon(), &writer, &error) == 0);
+    CHECK(writer->mount_count == 1);
+    IS(writer->mounts[0].volume, volume->id);
+    IS(writer->mounts[0].path, "/srv");
+    CHECK(holt_exec(holt, writer->id, &write, soon(), &result, &error) == 0);
+    holt_free(result);
+    (void)snprintf(mount, sizeof(mount), "%s:/mnt/v", volume->id);
+    options.volumes = (const char *const[]){ mount, NULL };
+    CHECK(holt_sandbox_create(holt, &options, soon(), &reader, &error) == 0);
+    CHECK(holt_exec(holt, reader->id, &command, soon(), &result, &error) == 0);
+    IS(result->stdout_data, "seen");
+    holt_free(result);
+    CHECK(holt_volume_remove(holt, "shared", soon(), &error) == -1);
+    IS(error.code, "failed_precondition");
+    CHECK(holt_sandbox_destroy(holt, reader->id, soon(), &error) == 0);
+    CHECK(holt_sandbox_destroy(holt, writer->id, soon(), &error) == 0);
+    for (const char *const *wrong =
+             (const char *const[]){ "shared", "shared:srv", ":/srv", "none:/srv", NULL };
+         *wrong; wrong++) {
+        options.volumes = (const char *const[]){ *wrong, NULL };
+        CHECK(holt_sandbox_create(holt, &options, soon(), NULL, &error) == -1);
+        CHECK(strcmp(error.code, "invalid_argument") == 0 || strcmp(error.code, "not_found") == 0);
+    }
+    CHECK(holt_volume_remove(holt, "shared", soon(), &error) == 0);
+    CHECK(holt_volume_remove(holt, volume->id, soon(), &error) == -1);
+    IS(error.code, "not_found");
+    holt_free(volume);
+    holt_free(reader);
+    holt_free(writer);
 }
 
 static int hear(void *context, enum holt_piece_kind kind, const char *data, size_t len)
@@ -712,6 +766,7 @@ int main(void)
     holt_free(sandbox);
     use_events();
     use_tokens();
+    use_volumes();
     use_env();
     holt_close(holt);
     return 0;
