@@ -32,7 +32,8 @@ static bool token_fits(const char *shown, const char *wanted)
 static unsigned refuse_control(struct err *err)
 {
     (void)err_set(err, ERR_UNAUTHENTICATED,
-                  "a valid API key is needed: a token of this host, in the header X-API-KEY");
+                  "a valid API key is needed: a token of this host, as 'holt token create' prints "
+                  "it, in the header X-API-KEY");
     return MHD_HTTP_UNAUTHORIZED;
 }
 

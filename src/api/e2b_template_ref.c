@@ -76,6 +76,19 @@ static int built_find(const struct e2b_request *request, const char *asked,
     return 1;
 }
 
+/* Whoever is new here asks for one of those that have to be made first. */
+static int not_found(const char *asked, const char *name, struct err *err)
+{
+    if (strcmp(name, "base") == 0 || strcmp(name, "code-interpreter-v1") == 0)
+        return err_set(err, ERR_NOT_FOUND,
+                       "template '%.100s' not found: make it with 'holt template build %s'", asked,
+                       name);
+    return err_set(err, ERR_NOT_FOUND,
+                   "template '%.100s' not found: 'holt template ls' lists those of this host, and "
+                   "Template.build makes one",
+                   asked);
+}
+
 int e2b_template_find(const struct e2b_request *request, const char *asked,
                       struct e2b_template_ref *ret, struct err *err)
 {
@@ -93,9 +106,7 @@ int e2b_template_find(const struct e2b_request *request, const char *asked,
     if (r != 0)
         return r < 0 ? r : 0;
     if (template_open(host_store(request->host), name, &template, &ignored) < 0)
-        return err_set(err, ERR_NOT_FOUND,
-                       "template '%.100s' not found; 'holt template ls' lists those of this host",
-                       asked);
+        return not_found(asked, name, err);
     template_close(template);
     (void)snprintf(ret->name, sizeof(ret->name), "%s", name);
     (void)snprintf(ret->id, sizeof(ret->id), "%s", name);

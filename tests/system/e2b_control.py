@@ -103,7 +103,7 @@ def keys_are_tokens():
     for key in (main_token(), "e2b_" + main_token(), secret, "e2b_" + secret[5:]):
         expect(200, "GET", "/v2/sandboxes", key=key)
     for key in (None, "", "e2b_", "e2b_" + "0" * 64, "holt_" + "0" * 64, main_token()[:-1]):
-        expect(401, "GET", "/v2/sandboxes", key=key)
+        assert "holt token create" in expect(401, "GET", "/v2/sandboxes", key=key)["message"]
         expect(401, "POST", "/v2/sandboxes", {"templateID": TEMPLATE}, key=key)
     printed = holt("token", "create", "--e2b").strip()
     assert printed.startswith("e2b_") and len(printed) == 68, printed
@@ -212,6 +212,10 @@ def what_cannot_be_is_refused():
                    {"network": {"denyOut": ["example.org"]}}, {"network": {"allowOut": ["example.org"]}}, {"network": []}):
         expect(400, "POST", "/v2/sandboxes", {"templateID": TEMPLATE, **fields})
     expect(400, "POST", "/sandboxes", {"templateID": TEMPLATE, "network": {"allowPublicTraffic": False}})
+    for name, remedy in (("base", "make it with 'holt template build base'"), ("base:v2", "holt template build base"),
+                         ("code-interpreter-v1", "holt template build code-interpreter-v1"), ("mine", "holt template ls")):
+        told = expect(404, "POST", "/v2/sandboxes", {"templateID": name})["message"]
+        assert f"template '{name}' not found: " in told and remedy in told, told
     kill(create(network={"denyOut": ["0.0.0.0/0"], "allowOut": ["example.org", "10.0.0.0/8", "fd00::/8"]}))
     equal([], expect(200, "GET", "/v2/sandboxes"))
 
