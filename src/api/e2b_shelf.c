@@ -8,11 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/file_replace.h"
 #include "base/io.h"
 #include "base/json.h"
 #include "base/xalloc.h"
@@ -57,24 +57,6 @@ static int file_read(int state_fd, const char *name, json_t **ret, struct err *e
     return 0;
 }
 
-/* By way of another name, so that a crash leaves the old file or the new one. */
-static int content_write(int state_fd, const char *name, const struct buf *content)
-{
-    cleanup_free char *new_name = xasprintf("%s.new", name);
-    cleanup_close int fd =
-        openat(state_fd, new_name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-    int r;
-
-    if (fd < 0)
-        return -errno;
-    r = write_all(fd, content->data, content->len);
-    if (r < 0)
-        return r;
-    if (fsync(fd) < 0 || renameat(state_fd, new_name, state_fd, name) < 0 || fsync(state_fd) < 0)
-        return -errno;
-    return 0;
-}
-
 static int file_write(int state_fd, const char *name, json_t *list, struct err *err)
 {
     cleanup_with(buf_done) struct buf content = BUF_INIT(FILE_BYTES_MAX);
@@ -82,7 +64,7 @@ static int file_write(int state_fd, const char *name, json_t *list, struct err *
     int r = file ? json_write(file, &content) : -ENOMEM;
 
     if (r == 0)
-        r = content_write(state_fd, name, &content);
+        r = file_replace_at(state_fd, name, content.data, content.len);
     return r < 0 ? err_sys(err, r, "write %s in the state directory", name) : 0;
 }
 

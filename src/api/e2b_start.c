@@ -41,31 +41,12 @@ int e2b_start_note(struct host *host, const char *template, json_t *note,
     return 0;
 }
 
-static void words_free(char ***words)
-{
-    for (char **word = *words; word && *word; word++)
-        free(*word);
-    free(*words);
-}
-
-static char **env_words(const json_t *note)
-{
-    json_t *env = json_object_get(note, "envVars"), *value;
-    char **words = xcalloc(json_object_size(env) + 1, sizeof(*words));
-    size_t count = 0;
-    const char *name;
-
-    json_object_foreach(env, name, value) words[count++] =
-        xasprintf("%s=%s", name, json_string_value(value));
-    return words;
-}
-
 static int run(struct sandbox *sandbox, const struct template_settings *settings,
                const json_t *note, bool is_start, struct process **ret, struct err *err)
 {
     char bash[] = "/bin/bash", login[] = "-l", flag[] = "-c";
     cleanup_free char *text = xstrdup(is_start ? settings->start_command : settings->ready_command);
-    cleanup_with(words_free) char **env = env_words(note);
+    cleanup_with(json_words_free) char **env = json_words(json_object_get(note, "envVars"));
     char *const args[] = { bash, login, flag, text, NULL };
     const struct process_spec spec = {
         .args = args,

@@ -2,7 +2,6 @@
 #include "api/token_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +11,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/file_replace.h"
 #include "base/io.h"
 #include "base/json.h"
 #include "base/parse.h"
@@ -114,23 +114,6 @@ static json_t *row_json(const struct token_row *row)
                      (json_int_t)row->info.expires_ms);
 }
 
-/* By way of another name, so that a crash leaves the old file or the new one. */
-static int content_write(int dir_fd, const struct buf *content)
-{
-    cleanup_close int fd =
-        openat(dir_fd, NAME ".new", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-    int r;
-
-    if (fd < 0)
-        return -errno;
-    r = write_all(fd, content->data, content->len);
-    if (r < 0)
-        return r;
-    if (fsync(fd) < 0 || renameat(dir_fd, NAME ".new", dir_fd, NAME) < 0 || fsync(dir_fd) < 0)
-        return -errno;
-    return 0;
-}
-
 int token_file_write(int dir_fd, const struct token_row *rows, size_t count, struct err *err)
 {
     cleanup_with(buf_done) struct buf content = BUF_INIT(FILE_BYTES_MAX);
@@ -141,6 +124,6 @@ int token_file_write(int dir_fd, const struct token_row *rows, size_t count, str
         r = json_array_append_new(json_object_get(file, "tokens"), row_json(&rows[i]));
     r = r < 0 ? -ENOMEM : json_write(file, &content);
     if (r == 0)
-        r = content_write(dir_fd, &content);
+        r = file_replace_at(dir_fd, NAME, content.data, content.len);
     return r < 0 ? err_sys(err, r, "write " NAME " in the state directory") : 0;
 }

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/base64.h"
@@ -300,4 +301,23 @@ static int append(const char *text, size_t len, void *out)
 int json_write(const json_t *value, struct buf *out)
 {
     return json_dump_callback(value, append, out, JSON_COMPACT) < 0 ? -ENOBUFS : 0;
+}
+
+char **json_words(const json_t *object)
+{
+    char **words = xcalloc(json_object_size(object) + 1, sizeof(*words));
+    size_t count = 0;
+    const char *name;
+    json_t *value;
+
+    json_object_foreach((json_t *)(uintptr_t)object, name, value) words[count++] =
+        xasprintf("%s=%s", name, json_string_value(value));
+    return words;
+}
+
+void json_words_free(char ***words)
+{
+    for (char **word = *words; word && *word; word++)
+        free(*word);
+    free(*words);
 }

@@ -57,3 +57,8 @@ int json_add_text(struct buf *out, const char *text, size_t len);
 
 /* Appends compact text of the value. */
 int json_write(const json_t *value, struct buf *out);
+
+/* "name=value" of each text in an object (NULL: none), with NULL behind the last; cleaned up with
+ * cleanup_with(json_words_free). */
+char **json_words(const json_t *object);
+void json_words_free(char ***words);

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/xalloc.h"
@@ -26,85 +25,6 @@ enum {
     READY_PAUSE_US = 100 * 1000,
 };
 
-/* --- the log -----------------------------------------------------------------------------------
- */
-
-/* Needs the lock. */
-static bool log_is_full(const struct build *build)
-{
-    return json_array_size(build->logs) >= BUILD_LOGS_MAX ||
-           build->log_bytes >= BUILD_LOGS_BYTES_MAX;
-}
-
-/* Needs the lock. */
-static void log_append(struct build *build, const char *level, const char *line)
-{
-    build->log_bytes += strlen(line);
-    (void)json_array_append_new(build->logs,
-                                json_pack("{s:o, s:s, s:o, s:o}", "timestamp",
-                                          json_time(clock_wall_ms()), "level", level, "message",
-                                          json_text(line), "step", json_string(build->state.step)));
-}
-
-void build_log(struct build *build, const char *level, const char *text, size_t len)
-{
-    cleanup_free char *line =
-        xasprintf("%.*s", (int)(len < BUILD_LOG_BYTES_MAX ? len : BUILD_LOG_BYTES_MAX), text);
-
-    (void)pthread_mutex_lock(&build->lock);
-    if (log_is_full(build)) {
-        (void)pthread_mutex_unlock(&build->lock);
-        return;
-    }
-    log_append(build, level, line);
-    if (log_is_full(build))
-        log_append(build, "warn", "the log is full: what comes now is left out");
-    (void)pthread_mutex_unlock(&build->lock);
-}
-
-/* What has become of it is told in any case. */
-static void log_end(struct build *build, const char *level, const char *text)
-{
-    (void)pthread_mutex_lock(&build->lock);
-    log_append(build, level, text);
-    (void)pthread_mutex_unlock(&build->lock);
-}
-
-static void log_text(struct build *build, const char *text)
-{
-    build_log(build, "info", text, strlen(text));
-}
-
-/* Whole lines; the last is what is left at the end. */
-static void log_output(struct build *build, struct buf *pending, enum output_stream stream,
-                       bool is_last)
-{
-    const char *level = stream == PROCESS_ERR ? "warn" : "info";
-    size_t start = 0;
-
-    for (size_t i = 0; i < pending->len; i++) {
-        if (pending->data[i] != '\n' && i - start < BUILD_LOG_BYTES_MAX)
-            continue;
-        build_log(build, level, pending->data + start, i - start);
-        start = i + (pending->data[i] == '\n');
-    }
-    if (is_last && start < pending->len) {
-        build_log(build, level, pending->data + start, pending->len - start);
-        start = pending->len;
-    }
-    buf_consume(pending, start);
-}
-
-/* --- commands ----------------------------------------------------------------------------------
- */
-
-static int cancelled(struct build *build, struct err *err)
-{
-    if (!atomic_load(&build->is_cancelled))
-        return 0;
-    return err_set(err, ERR_CANCELED, "the build was cancelled");
-}
-
 /* By which those that a daemon has left behind are found. */
 static const struct label label_of_builds = { "holt.build", "1" };
 
@@ -120,160 +40,6 @@ int build_need_sandbox(struct build *build, struct err *err)
         return 0;
     return sandbox_create(build->host, &spec, &build->sandbox, err);
 }
-
-static int send_file(struct process *process, int fd, struct err *err)
-{
-    cleanup_free char *data = xcalloc(1, PROCESS_INPUT_MAX);
-    ssize_t n;
-    int r;
-
-    do {
-        n = read(fd, data, PROCESS_INPUT_MAX);
-        if (n < 0)
-            return err_sys(err, -errno, "read the uploaded files");
-        r = process_send_input(process, data, (size_t)n, n == 0, err);
-    } while (r == 0 && n > 0);
-    return r;
-}
-
-static void set_process(struct build *build, struct process *process)
-{
-    (void)pthread_mutex_lock(&build->lock);
-    build->process = process;
-    (void)pthread_mutex_unlock(&build->lock);
-}
-
-static int explain(const struct build *build, const struct build_command *command,
-                   const struct process_end *end, struct err *err)
-{
-    const char *what = command->what ? command->what : command->text;
-
-    if (end->outcome == OUTCOME_TIMED_OUT)
-        return err_set(err, ERR_DEADLINE,
-                       "failed to run command '%.60s': the build took longer than %llu s", what,
-                       (unsigned long long)build->limit_ms / 1000);
-    if (end->outcome == OUTCOME_NOT_STARTED && end->obstacle == OBSTACLE_USER)
-        return err_set(err, ERR_INVALID,
-                       "failed to run command '%.60s': command failed: unauthenticated: invalid "
-                       "username: '%.60s'",
-                       what, command->user);
-    if (end->outcome == OUTCOME_EXITED)
-        return err_set(err, ERR_INVALID, "failed to run command '%.100s': exit status %d", what,
-                       end->exit_code);
-    return err_set(err, ERR_INVALID, "failed to run command '%.60s': %s %.100s", what,
-                   outcome_word(end->outcome), end->reason);
-}
-
-/* Reads to the end, which it returns. */
-static struct process_end follow(struct build *build, struct process *process)
-{
-    cleanup_with(buf_done) struct buf out = BUF_INIT(1 << 20), errors = BUF_INIT(1 << 20);
-    struct buf *pending[] = { [PROCESS_OUT] = &out, [PROCESS_ERR] = &errors };
-    struct reader_event event = { .kind = READER_DATA };
-    char data[16 * 1024];
-
-    while (process_next(process, -1, data, sizeof(data), &event) == 0 &&
-           event.kind != READER_ENDED) {
-        if (event.kind != READER_DATA)
-            continue;
-        (void)buf_add(pending[event.stream], data, event.len);
-        log_output(build, pending[event.stream], event.stream, false);
-    }
-    log_output(build, &out, PROCESS_OUT, true);
-    log_output(build, &errors, PROCESS_ERR, true);
-    return event.end;
-}
-
-/* "NAME=value" of each variable, for free_words. */
-static char **env_words(const json_t *env)
-{
-    char **words = xcalloc(json_object_size(env) + 1, sizeof(*words));
-    size_t count = 0;
-    const char *name;
-    json_t *value;
-
-    json_object_foreach((json_t *)(uintptr_t)env, name, value) words[count++] =
-        xasprintf("%s=%s", name, json_string_value(value));
-    return words;
-}
-
-static void free_words(char ***words)
-{
-    for (char **word = *words; word && *word; word++)
-        free(*word);
-    free(*words);
-}
-
-/* At least one: none would be no limit. */
-static uint64_t ms_until(uint64_t end_ms)
-{
-    uint64_t now = clock_ms();
-
-    return now < end_ms ? end_ms - now : 1;
-}
-
-static int start(struct build *build, const struct build_command *command, struct process **ret,
-                 struct err *err)
-{
-    char bash[] = "/bin/bash", login[] = "-l", flag[] = "-c", zero[] = "step";
-    cleanup_free char *text = xstrdup(command->text);
-    cleanup_with(free_words) char **env = env_words(build->env);
-    char *args[16] = { bash, login, flag, text, zero };
-    struct process_spec spec = {
-        .args = args,
-        .env = env,
-        .cwd = command->cwd ? command->cwd : "/",
-        .user = command->user,
-        .has_stdin = command->input_fd >= 0,
-        .is_detached = command->is_detached,
-    };
-
-    if (!command->is_detached)
-        spec.timeout_ms = ms_until(command->until_ms ? command->until_ms : build->end_ms);
-    for (size_t i = 0; command->args && command->args[i] && i < 10; i++)
-        args[5 + i] = command->args[i];
-    return sandbox_exec(build->sandbox, &spec, ret, err);
-}
-
-int build_run(struct build *build, const struct build_command *command, struct err *err)
-{
-    struct process *process = NULL;
-    struct process_end end = { .outcome = OUTCOME_NONE };
-    struct err ignored;
-    int r = cancelled(build, err);
-
-    if (r == 0)
-        r = build_need_sandbox(build, err);
-    if (r == 0)
-        r = start(build, command, &process, err);
-    if (r < 0)
-        return r;
-    if (command->is_detached) {
-        process_unref(process);
-        return 0;
-    }
-    set_process(build, process);
-    if (cancelled(build, &ignored) < 0)
-        process_kill(process, KILLER_USER);
-    /* Who does not read all of its input is asked for its status, not for why. */
-    if (command->input_fd >= 0)
-        (void)send_file(process, command->input_fd, &ignored);
-    end = follow(build, process);
-    set_process(build, NULL);
-    process_unref(process);
-    r = cancelled(build, err);
-    if (r < 0)
-        return r;
-    if (command->ret_code) {
-        *command->ret_code = end.exit_code;
-        return 0;
-    }
-    return end.outcome == OUTCOME_EXITED && end.exit_code == 0 ? 0
-                                                               : explain(build, command, &end, err);
-}
-
-/* --- the build ---------------------------------------------------------------------------------
- */
 
 static void set_step(struct build *build, size_t step)
 {
@@ -299,7 +65,7 @@ static int run_steps(struct build *build, struct err *err)
         build_step_describe(step, text, sizeof(text));
         (void)snprintf(line, sizeof(line), "[builder %zu/%zu] %s%s", i + 1, count,
                        i < kept ? "CACHED " : "", text);
-        log_text(build, line);
+        build_log_text(build, line);
         build_hash_step(build->hash, step);
         build->is_forced = build->is_forced || json_is_true(json_object_get(step, "force"));
         if (i >= kept)
@@ -326,7 +92,7 @@ static int try_start(struct build *build, struct err *err)
 
     if (!*build->start_command)
         return 0;
-    log_text(build, "starting the start command");
+    build_log_text(build, "starting the start command");
     r = build_run(build, &command, err);
     command = (struct build_command){ .text = build->ready_command,
                                       .user = build->user,
@@ -382,11 +148,11 @@ static int build_all(struct build *build, struct err *err)
     if (r == 0)
         r = try_start(build, err);
     if (r == 0)
-        r = cancelled(build, err);
+        r = build_check_cancel(build, err);
     if (r == 0)
         r = publish(build, err);
     /* Who cancels removes what there is by then; what came later nobody else knows of. */
-    if (r == 0 && cancelled(build, err) < 0) {
+    if (r == 0 && build_check_cancel(build, err) < 0) {
         (void)host_remove_template(build->host, build->name, &ignored);
         return -ECANCELED;
     }
@@ -445,12 +211,12 @@ static void *build_thread(void *context)
         r = build_in_turn(build, &err);
         build_queue_leave(build->queue);
     } else {
-        r = cancelled(build, &err);
+        r = build_check_cancel(build, &err);
     }
     if (r < 0)
-        log_end(build, "error", err.msg);
+        build_log_end(build, "error", err.msg);
     else
-        log_end(build, "info", "the template is ready");
+        build_log_end(build, "info", "the template is ready");
     set_status(build, r < 0 ? BUILD_HAS_FAILED : BUILD_IS_READY, &err);
     if (build->ended)
         build->ended(build->context);
@@ -540,7 +306,7 @@ int build_start(struct host *host, const struct build_spec *spec, struct build *
     if (r < 0)
         return r;
     if (spec->notice)
-        log_text(build, spec->notice);
+        build_log_text(build, spec->notice);
     r = pthread_create(&build->thread, NULL, build_thread, build);
     if (r != 0)
         return err_sys(err, -r, "start the build");
@@ -553,17 +319,6 @@ void build_get(struct build *build, struct build_state *ret)
     (void)pthread_mutex_lock(&build->lock);
     *ret = build->state;
     (void)pthread_mutex_unlock(&build->lock);
-}
-
-json_t *build_logs(struct build *build, size_t offset, size_t limit)
-{
-    json_t *list = json_array();
-
-    (void)pthread_mutex_lock(&build->lock);
-    for (size_t i = offset; i < json_array_size(build->logs) && i - offset < limit; i++)
-        (void)json_array_append_new(list, json_deep_copy(json_array_get(build->logs, i)));
-    (void)pthread_mutex_unlock(&build->lock);
-    return list;
 }
 
 void build_cancel(struct build *build)

@@ -5,9 +5,10 @@
 #include <stdatomic.h>
 
 #include "host/build.h"
+#include "host/process.h"
 #include "store/template.h"
 
-struct process;
+struct buf;
 struct sandbox;
 
 enum { BUILD_HASH_BYTES = 65 };
@@ -41,11 +42,22 @@ struct build {
     size_t log_bytes;
 };
 
-/* One line for whoever follows. */
+/* build_log.c: one line for whoever follows. */
 void build_log(struct build *build, const char *level, const char *text, size_t len);
+void build_log_text(struct build *build, const char *text);
+
+/* What has become of it, which is told in any case. */
+void build_log_end(struct build *build, const char *level, const char *text);
+
+/* Takes whole lines from what a command has written; at its end, what is left too. */
+void build_log_output(struct build *build, struct buf *pending, enum output_stream stream,
+                      bool is_last);
 
 /* Makes sure that there is a sandbox with everything so far. */
 int build_need_sandbox(struct build *build, struct err *err);
+
+/* build_command.c: 0, or ERR_CANCELED. */
+int build_check_cancel(struct build *build, struct err *err);
 
 /* Runs a command of bash in it and logs what it writes. input (NULL: none) is a file for its stdin.
  * An exit code other than 0 is an error, unless ret_code takes it. */
