@@ -70,7 +70,8 @@ struct e2b_routes {
 };
 
 /* Those of the control API and of envd; a port has one for everything. */
-extern const struct e2b_routes e2b_template_routes, e2b_tag_routes, e2b_upload_routes;
+extern const struct e2b_routes e2b_template_routes, e2b_template_build_routes, e2b_tag_routes,
+    e2b_upload_routes;
 extern const struct e2b_routes e2b_sandbox_routes, e2b_list_routes, e2b_metrics_routes,
     e2b_log_routes, e2b_snapshot_routes, e2b_fork_routes, e2b_team_routes, e2b_secret_routes,
     e2b_volume_routes, e2b_volume_content_routes, e2b_envd_routes, e2b_port_routes;

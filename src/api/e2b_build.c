@@ -10,6 +10,7 @@
 #include <sys/random.h>
 
 #include "api/e2b_archive.h"
+#include "api/e2b_build_state.h"
 #include "api/e2b_shelf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -92,33 +93,6 @@ void e2b_builds_ticket(const struct e2b_builds *builds, const char *hash, char i
 /* --- what the shelf knows ----------------------------------------------------------------------
  */
 
-static void tags_move(json_t *template, const json_t *build, const char *id)
-{
-    const json_t *tag;
-    size_t i;
-
-    json_array_foreach(json_object_get(build, "tags"), i, tag)(void) json_object_set_new(
-        json_object_get(template, "tags"), json_string_value(tag),
-        json_pack("{s:s, s:o}", "build", id, "createdAt", json_time(clock_wall_ms())));
-}
-
-static void outcome_note(json_t *template, const char *id, const struct build_state *state)
-{
-    json_t *build = json_object_get(json_object_get(template, "builds"), id);
-
-    if (!build)
-        return;
-    (void)json_object_set_new(build, "status",
-                              json_string(state->status == BUILD_IS_READY ? "ready" : "error"));
-    if (state->status == BUILD_IS_READY) {
-        tags_move(template, build, id);
-    } else {
-        (void)json_object_set_new(build, "message", json_text(state->err.msg));
-        (void)json_object_set_new(build, "step", json_string(state->step));
-    }
-    (void)json_object_set_new(template, "updatedAt", json_time(clock_wall_ms()));
-}
-
 /* Puts on the shelf what has become of builds. That some fail because the daemon ends is for the
  * next one to say. Needs the lock. */
 static void settle(struct e2b_builds *builds)
@@ -137,7 +111,7 @@ static void settle(struct e2b_builds *builds)
         template = e2b_shelf_find(builds->shelf, SHELF_TEMPLATES, "id", entry->template_id);
         if (!template || (builds->is_closing && state.status == BUILD_HAS_FAILED))
             continue;
-        outcome_note(template, entry->id, &state);
+        e2b_build_settle(template, entry->id, &state);
         (void)e2b_shelf_put(builds->shelf, SHELF_TEMPLATES, template, NULL, &ignored);
     }
 }
@@ -183,51 +157,6 @@ json_t *e2b_builds_list(struct e2b_builds *builds)
     return list;
 }
 
-/* --- what nobody needs ------------------------------------------------------------------------
- */
-
-static bool has_tag(const json_t *template, const char *id)
-{
-    const char *tag;
-    json_t *each;
-
-    json_object_foreach(json_object_get(template, "tags"), tag, each)
-    {
-        const char *build = json_string_value(json_object_get(each, "build"));
-
-        if (build && strcmp(build, id) == 0)
-            return true;
-    }
-    return false;
-}
-
-static bool is_going_on(const json_t *build)
-{
-    const char *status = json_string_value(json_object_get(build, "status"));
-
-    return status && strcmp(status, "building") == 0;
-}
-
-/* Forgets the oldest builds that no tag leads to, beyond so many. */
-static void builds_trim(json_t *template)
-{
-    json_t *all = json_object_get(template, "builds"), *build;
-    size_t surplus = json_object_size(all);
-    const char *id;
-    void *next;
-
-    surplus = surplus > E2B_BUILDS_KEPT ? surplus - E2B_BUILDS_KEPT : 0;
-    json_object_foreach_safe(all, next, id, build)
-    {
-        if (surplus == 0)
-            return;
-        if (has_tag(template, id) || is_going_on(build))
-            continue;
-        (void)json_object_del(all, id);
-        surplus--;
-    }
-}
-
 int e2b_builds_change(struct e2b_builds *builds, const char *word, const json_t *fallback,
                       e2b_change_fn change, void *context, struct err *err)
 {
@@ -241,27 +170,11 @@ int e2b_builds_change(struct e2b_builds *builds, const char *word, const json_t 
     r = template ? change(template, context, err)
                  : err_set(err, ERR_NOT_FOUND, "template '%.100s' not found", word);
     if (r == 0) {
-        builds_trim(template);
+        e2b_builds_trim(template);
         r = e2b_shelf_put(builds->shelf, SHELF_TEMPLATES, template, "name", err);
     }
     (void)pthread_mutex_unlock(&builds->lock);
     return r;
-}
-
-static bool is_known(const json_t *templates, const char *id)
-{
-    const json_t *template;
-    size_t i;
-
-    json_array_foreach(templates, i, template)
-    {
-        const json_t *build = json_object_get(json_object_get(template, "builds"), id);
-        const char *status = json_string_value(json_object_get(build, "status"));
-
-        if (status && strcmp(status, "error") != 0)
-            return true;
-    }
-    return false;
 }
 
 /* Removes the files of builds that have failed or that no template has any more; of those that a
@@ -280,7 +193,7 @@ static void sweep(struct e2b_builds *builds)
     for (size_t i = 0; i < count; i++) {
         const char *id = e2b_build_of(infos[i].name);
 
-        if (id && !is_known(templates, id))
+        if (id && !e2b_build_is_known(templates, id))
             (void)host_remove_template(builds->host, infos[i].name, &ignored);
     }
 }
@@ -422,39 +335,11 @@ int e2b_builds_remove(struct e2b_builds *builds, const char *id, struct err *err
     return r;
 }
 
-/* Whatever the last daemon had begun has ended with it. */
-static int mark_lost(struct e2b_shelf *shelf, struct err *err)
-{
-    cleanup_json json_t *list = e2b_shelf_list(shelf, SHELF_TEMPLATES);
-    json_t *template, *build;
-    const char *id;
-    size_t i;
-    int r = 0;
-
-    json_array_foreach(list, i, template)
-    {
-        bool is_changed = false;
-
-        json_object_foreach(json_object_get(template, "builds"), id, build)
-        {
-            if (!is_going_on(build))
-                continue;
-            (void)json_object_set_new(build, "status", json_string("error"));
-            (void)json_object_set_new(build, "message",
-                                      json_string("the daemon ended during the build"));
-            is_changed = true;
-        }
-        if (is_changed && r == 0)
-            r = e2b_shelf_put(shelf, SHELF_TEMPLATES, template, NULL, err);
-    }
-    return r;
-}
-
 int e2b_builds_open(struct host *host, struct e2b_shelf *shelf, const char *state_dir,
                     struct e2b_builds **ret, struct err *err)
 {
     struct e2b_builds *builds = xcalloc(1, sizeof(*builds));
-    int r = mark_lost(shelf, err);
+    int r = e2b_builds_mark_lost(shelf, err);
 
     if (r == 0)
         r = build_sweep(host, err);

@@ -27,6 +27,8 @@ enum {
     E2B_BUILDS_MAX = 64,  /* with those that wait for their turn */
     E2B_BUILDS_KEPT = 32, /* of one template, besides those with a tag */
     E2B_ID_BYTES = 21,
+    E2B_CPUS_DEFAULT = 2,
+    E2B_MEMORY_DEFAULT_MB = 1024,
 };
 
 int e2b_builds_open(struct host *host, struct e2b_shelf *shelf, const char *state_dir,

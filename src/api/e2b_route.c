@@ -11,9 +11,19 @@
 
 /* Whoever adds a file of routes adds a line here. */
 static const struct e2b_routes *const control_tables[] = {
-    &e2b_tag_routes,     &e2b_upload_routes, &e2b_template_routes, &e2b_list_routes,
-    &e2b_metrics_routes, &e2b_log_routes,    &e2b_snapshot_routes, &e2b_fork_routes,
-    &e2b_team_routes,    &e2b_secret_routes, &e2b_volume_routes,   &e2b_volume_content_routes,
+    &e2b_tag_routes,
+    &e2b_upload_routes,
+    &e2b_template_routes,
+    &e2b_template_build_routes,
+    &e2b_list_routes,
+    &e2b_metrics_routes,
+    &e2b_log_routes,
+    &e2b_snapshot_routes,
+    &e2b_fork_routes,
+    &e2b_team_routes,
+    &e2b_secret_routes,
+    &e2b_volume_routes,
+    &e2b_volume_content_routes,
     &e2b_sandbox_routes,
 };
 
