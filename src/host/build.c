@@ -12,7 +12,6 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "host/build_internal.h"
-#include "host/build_queue.h"
 #include "host/host.h"
 #include "host/process.h"
 #include "host/reactor.h"
@@ -207,7 +206,7 @@ static void *build_thread(void *context)
     struct err err = { 0 };
     int r;
 
-    if (build_queue_enter(build->queue, &build->is_cancelled)) {
+    if (build_queue_enter(build->queue, &build->turn, &build->is_cancelled)) {
         r = build_in_turn(build, &err);
         build_queue_leave(build->queue);
     } else {
@@ -307,9 +306,12 @@ int build_start(struct host *host, const struct build_spec *spec, struct build *
         return r;
     if (spec->notice)
         build_log_text(build, spec->notice);
+    build_queue_join(build->queue, &build->turn);
     r = pthread_create(&build->thread, NULL, build_thread, build);
-    if (r != 0)
+    if (r != 0) {
+        build_queue_quit(build->queue, &build->turn);
         return err_sys(err, -r, "start the build");
+    }
     *ret = TAKE_PTR(build);
     return 0;
 }

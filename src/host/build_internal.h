@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 
 #include "host/build.h"
+#include "host/build_queue.h"
 #include "host/process.h"
 #include "store/template.h"
 
@@ -24,6 +25,7 @@ struct build {
     json_t *steps;
     bool is_forced;
     struct build_queue *queue;
+    struct build_turn turn;
     void (*ended)(void *context);
     void *context;
     uint64_t limit_ms, ready_ms, end_ms; /* end_ms by clock_ms() */

@@ -6,15 +6,10 @@
 
 #include "base/xalloc.h"
 
-/* On the stack of who waits. */
-struct waiter {
-    struct waiter *next;
-};
-
 struct build_queue {
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    struct waiter *first;
+    struct build_turn *first;
     size_t running, running_max;
 };
 
@@ -38,29 +33,49 @@ void build_queue_free(struct build_queue *queue)
 }
 
 /* Where the pointer to it is; to one that is not in the queue yet, its end. */
-static struct waiter **slot_of(struct build_queue *queue, const struct waiter *waiter)
+static struct build_turn **slot_of(struct build_queue *queue, const struct build_turn *turn)
 {
-    struct waiter **slot = &queue->first;
+    struct build_turn **slot = &queue->first;
 
-    while (*slot && *slot != waiter)
+    while (*slot && *slot != turn)
         slot = &(*slot)->next;
     return slot;
 }
 
-bool build_queue_enter(struct build_queue *queue, const atomic_bool *is_cancelled)
+void build_queue_join(struct build_queue *queue, struct build_turn *turn)
 {
-    struct waiter own = { .next = NULL };
+    turn->next = NULL;
+    (void)pthread_mutex_lock(&queue->lock);
+    *slot_of(queue, turn) = turn;
+    (void)pthread_mutex_unlock(&queue->lock);
+}
+
+/* Locked. */
+static void give_up(struct build_queue *queue, struct build_turn *turn)
+{
+    *slot_of(queue, turn) = turn->next;
+    (void)pthread_cond_broadcast(&queue->changed);
+}
+
+void build_queue_quit(struct build_queue *queue, struct build_turn *turn)
+{
+    (void)pthread_mutex_lock(&queue->lock);
+    give_up(queue, turn);
+    (void)pthread_mutex_unlock(&queue->lock);
+}
+
+bool build_queue_enter(struct build_queue *queue, struct build_turn *turn,
+                       const atomic_bool *is_cancelled)
+{
     bool may_run;
 
     (void)pthread_mutex_lock(&queue->lock);
-    *slot_of(queue, &own) = &own;
     while (!atomic_load(is_cancelled) &&
-           (queue->first != &own || queue->running >= queue->running_max))
+           (queue->first != turn || queue->running >= queue->running_max))
         (void)pthread_cond_wait(&queue->changed, &queue->lock);
-    *slot_of(queue, &own) = own.next;
     may_run = !atomic_load(is_cancelled);
     queue->running += may_run;
-    (void)pthread_cond_broadcast(&queue->changed);
+    give_up(queue, turn);
     (void)pthread_mutex_unlock(&queue->lock);
     return may_run;
 }
