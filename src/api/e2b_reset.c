@@ -126,6 +126,7 @@ void e2b_reset_add(struct e2b_resets *resets, struct e2b_reset *reset, const cha
 
     (void)snprintf(reset->sandbox, sizeof(reset->sandbox), "%s", sandbox);
     reset->fd = fd;
+    reset->is_noted = true;
     (void)pthread_mutex_lock(&resets->lock);
     if (!resets->has_thread && resets_start(resets, &err) < 0)
         log_warn("connections to sandboxes will not be reset: %s", err.msg);
@@ -139,12 +140,12 @@ void e2b_reset_add(struct e2b_resets *resets, struct e2b_reset *reset, const cha
 
 void e2b_reset_remove(struct e2b_resets *resets, struct e2b_reset *reset)
 {
-    if (!reset->slot)
+    if (!reset->is_noted)
         return;
     (void)pthread_mutex_lock(&resets->lock);
     *reset->slot = reset->next;
     if (reset->next)
         reset->next->slot = reset->slot;
     (void)pthread_mutex_unlock(&resets->lock);
-    reset->slot = NULL;
+    reset->is_noted = false;
 }

@@ -3,6 +3,8 @@
  * whole. Whoever answers with such a stream notes its connection here meanwhile. */
 #pragma once
 
+#include <stdbool.h>
+
 #include "host/sandbox_info.h"
 
 struct e2b_resets;
@@ -10,8 +12,9 @@ struct host;
 
 /* Part of whoever answers. */
 struct e2b_reset {
-    struct e2b_reset *next, **slot; /* slot points at us; NULL: not noted */
-    char sandbox[SANDBOX_ID_MAX];   /* Holt's id */
+    struct e2b_reset *next, **slot; /* slot points at us; under the lock of all */
+    bool is_noted;
+    char sandbox[SANDBOX_ID_MAX]; /* Holt's id */
     int fd;
 };
 
