@@ -11,6 +11,8 @@
 #include "api/e2b_reset.h"
 #include "api/e2b_signature.h"
 #include "api/e2b_wake.h"
+#include "api/exchange_internal.h"
+#include "api/guard.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -96,6 +98,7 @@ int e2b_meta_read(const struct e2b_request *request, struct buf *ret, struct err
 struct download {
     struct e2b_files files;
     struct sandbox *sandbox;
+    struct guarded *guarded;
     int connection_fd;
     uint64_t size;    /* as it was announced */
     const char *data; /* what the worker has said and was not sent yet */
@@ -153,6 +156,8 @@ static ssize_t download_read(void *context, uint64_t position, char *data, size_
         if (download_next(download, &ignored) < 0)
             return download_break(download);
     }
+    /* Workers are few: nobody has one who does not read. */
+    guarded_allow(download->guarded, GUARD_IDLE_MS);
     len = download->len < size ? download->len : size;
     memcpy(data, download->data, len);
     download->data += len;
@@ -209,6 +214,7 @@ static enum MHD_Result download_send(struct e2b_request *request, struct MHD_Res
 {
     if (!response)
         return MHD_NO;
+    guarded_allow(request->exchange->guarded, GUARD_IDLE_MS);
     (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE,
                                   "application/octet-stream");
     return e2b_reply_response(request, MHD_HTTP_OK, response);
@@ -235,6 +241,7 @@ static enum MHD_Result download_answer(struct e2b_request *request)
     if (!response)
         return MHD_NO;
     download->connection_fd = request->connection_fd;
+    download->guarded = request->exchange->guarded;
     TAKE_PTR(download)->sandbox = TAKE_PTR(request->sandbox);
     return download_send(request, response);
 }

@@ -115,6 +115,12 @@ int e2b_watched_begin(struct e2b_request *request, int watch_fd, struct e2b_watc
     return r == 0 ? watch_ask(ret, is_recursive, err) : r;
 }
 
+void e2b_watched_outlive(struct e2b_watched *watched, int watch_fd)
+{
+    watched->watch_fd = watch_fd;
+    file_call_set_watch_fd(watched->call, watch_fd);
+}
+
 void e2b_watched_done(struct e2b_watched *watched)
 {
     file_call_close(watched->call);

@@ -28,6 +28,9 @@ struct e2b_watched {
  * watched. The caller calls e2b_watched_done, also when it fails. */
 int e2b_watched_begin(struct e2b_request *request, int watch_fd, struct e2b_watched *ret,
                       struct err *err);
+/* It goes on without the request, until this hangs up. */
+void e2b_watched_outlive(struct e2b_watched *watched, int watch_fd);
+
 void e2b_watched_done(struct e2b_watched *watched);
 
 /* A FilesystemEvent; NULL: it is none that clients know. */

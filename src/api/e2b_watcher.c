@@ -15,6 +15,7 @@
 #include "api/e2b_watch.h"
 #include "api/exchange.h"
 #include "api/exchange_internal.h"
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json.h"
@@ -22,7 +23,12 @@
 #include "host/file.h"
 #include "host/sandbox_info.h"
 
-enum { WATCHERS_MAX = 1024, EVENTS_MAX = 4096 };
+enum {
+    WATCHERS_MAX = 1024,
+    EVENTS_MAX = 4096,
+    KEPT_MAX = 4 * 1024 * 1024, /* bytes of events, of all watchers of one sandbox */
+    EVENT_MAX = 256 * 1024,
+};
 
 struct watcher {
     struct watcher *next;
@@ -33,7 +39,8 @@ struct watcher {
     int stop_fds[2]; /* who watches hears on the second that the first is closed */
     struct e2b_watched watched;
     /* Under the lock of all. */
-    json_t *events;
+    struct buf events; /* as text, which takes a tenth of the memory: "{...},{...}" */
+    size_t event_count;
     bool is_over; /* its directory or its sandbox is gone */
 };
 
@@ -51,14 +58,32 @@ struct e2b_watchers *e2b_watchers_new(void)
     return watchers;
 }
 
+/* Locked. Of all watchers of its sandbox. */
+static size_t kept_bytes(const struct watcher *watcher)
+{
+    size_t bytes = 0;
+
+    for (const struct watcher *each = watcher->watchers->first; each; each = each->next)
+        if (strcmp(each->sandbox, watcher->sandbox) == 0)
+            bytes += each->events.len;
+    return bytes;
+}
+
 /* What is too much is forgotten: a client who never asks must not fill the memory. */
 static void keep(struct watcher *watcher, json_t *event)
 {
+    cleanup_with(buf_done) struct buf text = BUF_INIT(EVENT_MAX);
+    cleanup_json json_t *owned = event;
+
+    if (json_write(owned, &text) < 0)
+        return;
     (void)pthread_mutex_lock(&watcher->watchers->lock);
-    if (json_array_size(watcher->events) < EVENTS_MAX)
-        (void)json_array_append_new(watcher->events, event);
-    else
-        json_decref(event);
+    if (watcher->event_count < EVENTS_MAX && kept_bytes(watcher) + 1 + text.len <= KEPT_MAX &&
+        buf_reserve(&watcher->events, 1 + text.len) == 0) {
+        if (watcher->event_count++ > 0)
+            (void)buf_add_str(&watcher->events, ",");
+        (void)buf_add(&watcher->events, text.data, text.len);
+    }
     (void)pthread_mutex_unlock(&watcher->watchers->lock);
 }
 
@@ -95,7 +120,7 @@ static void watcher_free(struct watcher *watcher)
     e2b_watched_done(&watcher->watched);
     for (int i = 0; i < 2; i++)
         watcher->stop_fds[i] = fd_close(watcher->stop_fds[i]);
-    json_decref(watcher->events);
+    buf_done(&watcher->events);
     free(watcher);
 }
 
@@ -200,13 +225,15 @@ int e2b_watcher_create(struct e2b_request *request, json_t **ret_reply, struct e
 
     watcher->watchers = watchers_of(request);
     watcher->stop_fds[0] = watcher->stop_fds[1] = -EBADF;
-    watcher->events = json_array();
+    watcher->events.max = KEPT_MAX;
     memcpy(watcher->sandbox, request->place.sandbox, sizeof(watcher->sandbox));
     r = e2b_token_make(watcher->id, err);
     if (r == 0 && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, watcher->stop_fds) < 0)
         r = err_sys(err, -errno, "make a pair of sockets");
     if (r == 0)
-        r = e2b_watched_begin(request, watcher->stop_fds[1], &watcher->watched, err);
+        r = e2b_watched_begin(request, request->connection_fd, &watcher->watched, err);
+    if (r == 0)
+        e2b_watched_outlive(&watcher->watched, watcher->stop_fds[1]);
     /* Once it is on the list another request may end it. */
     if (r == 0)
         reply = json_pack("{s:s}", "watcherId", watcher->id);
@@ -222,17 +249,25 @@ int e2b_watcher_create(struct e2b_request *request, json_t **ret_reply, struct e
 
 int e2b_watcher_events(struct e2b_request *request, json_t **ret_reply, struct err *err)
 {
+    cleanup_with(buf_done) struct buf text = BUF_INIT(KEPT_MAX + 64);
+    cleanup_with(buf_done) struct buf events = BUF_INIT(KEPT_MAX);
     struct e2b_watchers *watchers = watchers_of(request);
     struct watcher **slot;
 
     (void)pthread_mutex_lock(&watchers->lock);
     slot = slot_find(request);
     if (slot) {
-        *ret_reply = json_pack("{s:o}", "events", (*slot)->events);
-        (*slot)->events = json_array();
+        events = (*slot)->events;
+        (*slot)->events = (struct buf){ .max = KEPT_MAX };
+        (*slot)->event_count = 0;
     }
     (void)pthread_mutex_unlock(&watchers->lock);
-    return slot ? 0 : refuse_unknown(request, err);
+    if (!slot)
+        return refuse_unknown(request, err);
+    if (buf_add_str(&text, "{\"events\":[") < 0 || buf_add(&text, events.data, events.len) < 0 ||
+        buf_add_str(&text, "]}") < 0)
+        return err_sys(err, -ENOMEM, "make room for events");
+    return json_parse_object(text.data, text.len, ret_reply, err);
 }
 
 int e2b_watcher_remove(struct e2b_request *request, json_t **ret_reply, struct err *err)

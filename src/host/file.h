@@ -49,6 +49,9 @@ int file_call_failed(const struct file_call *call, const char **ret_path);
  * negative errno with err set; -ECANCELED when the client has gone. */
 int file_call_wait(struct file_call *call, int timeout_ms, struct err *err);
 
+/* From now on it is this that hangs up when nobody wants the answers any more. */
+void file_call_set_watch_fd(struct file_call *call, int watch_fd);
+
 /* Whether the next answer is here already, so that asking for it does not wait. */
 bool file_call_has_next(const struct file_call *call);
 

@@ -112,6 +112,11 @@ int file_call_open_watch(struct sandbox *sandbox, int watch_fd, struct file_call
     return open_call(sandbox, &wish, ret, err);
 }
 
+void file_call_set_watch_fd(struct file_call *call, int watch_fd)
+{
+    call->loan.watch_fd = watch_fd;
+}
+
 static int refuse_broken(struct file_call *call, struct err *err)
 {
     call->stage = STAGE_BROKEN;

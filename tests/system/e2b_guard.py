@@ -254,5 +254,66 @@ def a_watcher_that_goes_takes_nobody_with_it():
     kill(sandbox)
 
 
+# --- what is kept for those who do not read ------------------------------------------------------------
+
+def who_does_not_read_a_file_is_cut_before_those_who_wait():
+    """Who is in a call is never cut; this one is, as its time runs out before that of who has been served."""
+    sandbox = create()
+    run(sandbox, "truncate -s 100M /tmp/big")
+    stalled = kept()
+    stalled.request("GET", "/files?path=/tmp/big", None, {"E2b-Sandbox-Id": sandbox["sandboxID"],
+                    "X-Access-Token": sandbox["envdAccessToken"]})
+    response = stalled.getresponse()
+    equal(200, response.status)
+    others = []
+    for _ in range(650):
+        others.append(kept())
+        equal(200, ask_on(others[-1], "GET", "/v2/sandboxes", X_API_KEY="e2b_" + main_token()))
+    received = 0
+    try:
+        while data := response.read(1 << 20):
+            received += len(data)
+    except ConnectionResetError:
+        pass
+    assert received < 100 << 20, "it was not cut"
+    for each in others:
+        each.close()
+    kill(sandbox)
+
+
+def events_that_nobody_asks_for_are_bounded():
+    sandbox = create()
+    run(sandbox, "mkdir /tmp/w")
+    made = [call(sandbox, "CreateWatcher", {"path": "/tmp/w"})[1]["watcherId"] for _ in range(12)]
+    # More than 12 MiB in all.
+    run(sandbox, "cd /tmp/w; name=$(printf 'x%.0s' $(seq 240)); for i in $(seq 2000); do : >$name$i; done")
+    last = call(sandbox, "CreateWatcher", {"path": "/tmp/w"})[1]["watcherId"]
+    bytes = [len(json.dumps(call(sandbox, "GetWatcherEvents", {"watcherId": each})[1])) for each in made]
+    assert 3 << 20 < sum(bytes) < 6 << 20, bytes
+    # What was asked for makes room again.
+    run(sandbox, "touch /tmp/w/last")
+    seen = []
+    until(lambda: seen.extend(call(sandbox, "GetWatcherEvents", {"watcherId": last})[1]["events"]) or
+          {"name": "last", "type": "EVENT_TYPE_CREATE"} in seen)
+    kill(sandbox)
+
+
+def a_watch_that_cannot_begin_ends_with_its_client():
+    """Its worker is stopped from inside, so that it never answers."""
+    sandbox = create()
+    call(sandbox, "CreateWatcher", {"path": "/tmp"})
+    run(sandbox, "for p in /proc/[0-9]*; do [ ${p#/proc/} = 1 ] || [ ${p#/proc/} = $$ ] || kill -STOP ${p#/proc/}; done 2>/dev/null; :")
+    before = threads()
+    waiting = [kept() for _ in range(5)]
+    for each in waiting:
+        each.request("POST", "/filesystem.Filesystem/CreateWatcher", '{"path": "/tmp"}', {"E2b-Sandbox-Id": sandbox["sandboxID"],
+                     "X-Access-Token": sandbox["envdAccessToken"], "Content-Type": "application/json"})
+    until(lambda: threads() >= before + 5)
+    for each in waiting:
+        each.close()
+    until(lambda: threads() <= before)
+    kill(sandbox)
+
+
 if __name__ == "__main__":
     globals()[sys.argv[1]]()
