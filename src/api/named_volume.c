@@ -29,12 +29,27 @@ static void tell(struct host *host, enum event_type type, const json_t *stored)
 }
 
 /* Its name comes first: a daemon that dies in between leaves nothing that nobody can remove. */
+static int make(struct host *host, struct e2b_shelf *shelf, const json_t *stored, struct err *err)
+{
+    struct err ignored;
+    int r = e2b_shelf_put(shelf, SHELF_VOLUMES, stored, "name", err);
+
+    if (r < 0)
+        return r;
+    r = depot_create(host, id_of(stored), err);
+    if (r < 0)
+        (void)e2b_shelf_remove(shelf, SHELF_VOLUMES, id_of(stored), &ignored);
+    return r;
+}
+
+/* Who sees the name before there are files finds the volume as if it were doomed: a removal would
+ * meet nothing, and leave what is made then to nobody. */
 int named_volume_create(struct host *host, struct e2b_shelf *shelf, const char *name, json_t **ret,
                         struct err *err)
 {
     cleanup_json json_t *stored = NULL;
     char token[E2B_TOKEN_SIZE], id[32];
-    struct err ignored;
+    struct depot_doom doom = { .depot = id };
     int r;
 
     if (!name || !is_handle(name, NAME_MAX_BYTES))
@@ -47,14 +62,13 @@ int named_volume_create(struct host *host, struct e2b_shelf *shelf, const char *
     if (r < 0)
         return r;
     stored = json_pack("{s:s, s:s, s:s}", "id", id, "name", name, "token", token);
-    r = e2b_shelf_put(shelf, SHELF_VOLUMES, stored, "name", err);
+    r = depot_doom_begin(host, &doom, err);
     if (r < 0)
         return r;
-    r = depot_create(host, id, err);
-    if (r < 0) {
-        (void)e2b_shelf_remove(shelf, SHELF_VOLUMES, id, &ignored);
+    r = make(host, shelf, stored, err);
+    depot_doom_end(host, &doom);
+    if (r < 0)
         return r;
-    }
     tell(host, EVENT_VOLUME_CREATED, stored);
     *ret = TAKE_PTR(stored);
     return 0;

@@ -97,6 +97,9 @@ int depot_doom_begin(struct host *host, struct depot_doom *doom, struct err *err
     for (const struct sandbox *each = host->sandboxes; r == 0 && each; each = each->next)
         if (has_depot(&each->info, doom->depot))
             r = err_set(err, ERR_BUSY, "the volume is mounted in sandbox '%s'", each->info.id);
+    for (const struct depot_doom *each = host->dooms; r == 0 && each; each = each->next)
+        if (strcmp(each->depot, doom->depot) == 0)
+            r = err_set(err, ERR_BUSY, "the volume is being made or removed");
     if (r == 0) {
         doom->next = host->dooms;
         host->dooms = doom;

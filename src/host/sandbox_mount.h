@@ -19,13 +19,13 @@ int sandbox_mount_init(struct sandbox_mount *mount, const char *depot, const cha
  * are too many, or two at one path. */
 int sandbox_mounts_check(struct sandbox_mount *mounts, size_t count, struct err *err);
 
-/* While a depot is being removed nobody gets it mounted. */
+/* While a depot is being made or removed nobody gets it mounted, and nobody else removes it. */
 struct depot_doom {
     const char *depot;
     struct depot_doom *next;
 };
 
-/* ERR_BUSY when some sandbox, in whatever state, has it mounted. */
+/* ERR_BUSY when some sandbox, in whatever state, has it mounted, or it is doomed already. */
 int depot_doom_begin(struct host *host, struct depot_doom *doom, struct err *err);
 void depot_doom_end(struct host *host, struct depot_doom *doom);
 
