@@ -153,7 +153,7 @@ static int update_in(json_t *list, void *context, struct err *err)
     if (r == 0)
         r = json_object_set_new(stored, "version", json_integer(version));
     if (r == 0)
-        update->stored = json_incref(stored);
+        update->stored = json_deep_copy(stored); /* the list is for whoever has the lock */
     return r;
 }
 

@@ -107,7 +107,8 @@ static void sweep(struct host *host, struct e2b_shelf *shelf)
 /* Its template is there. A name that is used again moves to the new snapshot. */
 static int finish_in(json_t *list, void *context, struct err *err)
 {
-    json_t *made = context;
+    cleanup_json json_t *copy = NULL;
+    const json_t *made = context;
     const char *name = json_string_value(json_object_get(made, "name"));
     json_t *stored = e2b_shelf_pick(list, "id", json_string_value(json_object_get(made, "id")));
     json_t *old = name ? e2b_shelf_pick(list, "name", name) : NULL;
@@ -117,7 +118,8 @@ static int finish_in(json_t *list, void *context, struct err *err)
     if (old)
         forget(old);
     (void)json_object_del(stored, "making");
-    return json_object_update(stored, made);
+    copy = json_deep_copy(made); /* the list is for whoever has the lock */
+    return json_object_update(stored, copy);
 }
 
 /* Says under which id. */
