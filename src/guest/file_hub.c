@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/inotify.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -14,6 +13,7 @@
 #include "base/xalloc.h"
 #include "guest/file_internal.h"
 #include "guest/file_watch.h"
+#include "kernel/fds.h"
 
 enum { CLIENT_OUT_MAX = 256 * 1024, CLIENT_CHUNK = 16 * 1024 };
 
@@ -76,30 +76,16 @@ static void client_add(struct hub *hub, int fd)
 /* A byte with a socket: 0, or -errno when the daemon has gone. */
 static int hub_receive(struct hub *hub)
 {
-    union {
-        struct cmsghdr header;
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } control;
+    int fds[FDS_MAX];
+    size_t count;
     char byte;
-    struct iovec part = { .iov_base = &byte, .iov_len = 1 };
-    struct msghdr message = {
-        .msg_iov = &part,
-        .msg_iovlen = 1,
-        .msg_control = control.bytes,
-        .msg_controllen = sizeof(control.bytes),
-    };
-    ssize_t n = recvmsg(hub->fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-    struct cmsghdr *header;
-    int fd;
+    ssize_t n = fds_receive(hub->fd, &byte, 1, MSG_DONTWAIT, fds, &count);
 
     if (n < 0)
-        return errno == EAGAIN || errno == EINTR ? 0 : -errno;
-    header = CMSG_FIRSTHDR(&message);
-    if (n == 0 || !header || header->cmsg_type != SCM_RIGHTS ||
-        header->cmsg_len != CMSG_LEN(sizeof(int)))
+        return n == -EAGAIN ? 0 : (int)n;
+    if (n == 0 || count != 1)
         return -EPIPE;
-    memcpy(&fd, CMSG_DATA(header), sizeof(fd));
-    client_add(hub, fd);
+    client_add(hub, fds[0]);
     return 0;
 }
 

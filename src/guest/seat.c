@@ -156,7 +156,7 @@ bool seat_serve(int control_fd, int program_fd)
             return become_init(control_fd, fds[1]);
         cleanup_close_fd(&fds[0]);
         cleanup_close_fd(&fds[1]);
-        if (fds_send(control_fd, &result, sizeof(result), &pidfd, result > 0 ? 1 : 0) < 0)
+        if (fds_send(control_fd, &result, sizeof(result), 0, &pidfd, result > 0 ? 1 : 0) < 0)
             return false;
     }
 }

@@ -73,7 +73,7 @@ static int send_all(int fd, const struct buf *frames, const int *fds, size_t fd_
 
     while (done < frames->len) {
         ssize_t n =
-            fds_send(fd, frames->data + done, frames->len - done, fds, done == 0 ? fd_count : 0);
+            fds_send(fd, frames->data + done, frames->len - done, 0, fds, done == 0 ? fd_count : 0);
 
         if (n < 0)
             return (int)n;

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #include "base/buf.h"
@@ -12,6 +11,7 @@
 #include "host/file_error.h"
 #include "host/file_pool.h"
 #include "host/host_internal.h"
+#include "kernel/fds.h"
 #include "wire/file.h"
 
 enum { BEGIN_MS = 10 * 1000 };
@@ -68,25 +68,11 @@ static int hub_start(struct file_pool *pool, uint64_t deadline_ms, struct err *e
 /* Locked. 0, -EPIPE when the worker is gone, or another -errno. */
 static int hub_send(const struct file_hub *hub, int fd)
 {
-    union {
-        struct cmsghdr header;
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } control = { .header = { .cmsg_len = CMSG_LEN(sizeof(int)),
-                              .cmsg_level = SOL_SOCKET,
-                              .cmsg_type = SCM_RIGHTS } };
-    char byte = 0;
-    struct iovec part = { .iov_base = &byte, .iov_len = 1 };
-    struct msghdr message = {
-        .msg_iov = &part,
-        .msg_iovlen = 1,
-        .msg_control = control.bytes,
-        .msg_controllen = sizeof(control.bytes),
-    };
+    ssize_t n = fds_send(hub->fd, "", 1, MSG_DONTWAIT, &fd, 1);
 
-    memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
-    if (sendmsg(hub->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == 1)
+    if (n == 1)
         return 0;
-    return errno == EAGAIN || errno == ENOBUFS || errno == ETOOMANYREFS ? -EAGAIN : -EPIPE;
+    return n == -EAGAIN || n == -ENOBUFS || n == -ETOOMANYREFS ? -EAGAIN : -EPIPE;
 }
 
 /* Locked. 1 with a socket, 0 when there is no worker that takes one, -EAGAIN, -EDQUOT or another

@@ -12,7 +12,8 @@ union control {
     char bytes[CMSG_SPACE(sizeof(int) * FDS_MAX)];
 };
 
-ssize_t fds_send(int socket_fd, const void *data, size_t len, const int *fds, size_t count)
+ssize_t fds_send(int socket_fd, const void *data, size_t len, int flags, const int *fds,
+                 size_t count)
 {
     union control control;
     /* The kernel's struct is older than const. */
@@ -33,7 +34,7 @@ ssize_t fds_send(int socket_fd, const void *data, size_t len, const int *fds, si
         memcpy(CMSG_DATA(&control.header), fds, sizeof(int) * count);
     }
     do {
-        n = sendmsg(socket_fd, &message, MSG_NOSIGNAL);
+        n = sendmsg(socket_fd, &message, flags | MSG_NOSIGNAL);
     } while (n < 0 && errno == EINTR);
     return n < 0 ? -errno : n;
 }

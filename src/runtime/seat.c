@@ -216,7 +216,7 @@ static int send_request(const struct seat *seat, const struct seat_start *start)
         used += len;
         request->arg_count++;
     }
-    n = fds_send(seat->socket_fd, packet, used, fds, ARRAY_SIZE(fds));
+    n = fds_send(seat->socket_fd, packet, used, 0, fds, ARRAY_SIZE(fds));
     return n < 0 ? (int)n : 0;
 }
 

@@ -314,7 +314,7 @@ static void *greet_with_fds(void *argument)
         CHECK(fds_receive(*order_fd, order, sizeof(order), 0, fds, &count) > 0);
     while (count == 0);
     CHECK(count == 2);
-    CHECK(fds_send(fds[1], hello, sizeof(hello), fds, 2) == sizeof(hello));
+    CHECK(fds_send(fds[1], hello, sizeof(hello), 0, fds, 2) == sizeof(hello));
     (void)close(fds[0]);
     (void)close(fds[1]);
     return NULL;
