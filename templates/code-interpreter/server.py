@@ -71,25 +71,56 @@ class Display:
                 kinds[kind] = self.plain(made)
         return kinds
 
+    @staticmethod
+    def columns(frame):
+        """The values of a table of pandas by column, each as JSON has it."""
+        return {str(name): json.loads(frame.iloc[:, i].to_json(orient="values", date_format="iso"))
+                for i, name in enumerate(frame.columns)}
+
+    def picture(self, figure):
+        """A figure of matplotlib, which is then done with."""
+        import io
+        into = io.BytesIO()
+        figure.savefig(into, format="png", bbox_inches="tight")
+        sys.modules["matplotlib.pyplot"].close(figure)
+        return self.plain(into.getvalue())
+
     def result(self, value, is_main):
         kinds = self.bundle(value)
         kinds.setdefault("text", repr(value))
-        frame = sys.modules.get("pandas")
-        if frame and isinstance(value, frame.DataFrame):
-            kinds["data"] = json.loads(value.to_json(orient="split"))
+        pandas, plot = sys.modules.get("pandas"), sys.modules.get("matplotlib.pyplot")
+        if pandas and isinstance(value, pandas.DataFrame):
+            kinds["data"] = self.columns(value)
+        if plot and isinstance(value, plot.Figure):
+            kinds["png"] = self.picture(value)
         return {"type": "result", "is_main_result": is_main, **kinds}
 
     def figures(self):
         """What is drawn with matplotlib and not shown yet."""
         plot = sys.modules.get("matplotlib.pyplot")
         for number in plot.get_fignums() if plot else []:
-            import base64
-            import io
-            figure, into = plot.figure(number), io.BytesIO()
-            figure.savefig(into, format="png", bbox_inches="tight")
-            plot.close(figure)
-            yield {"type": "result", "is_main_result": False, "text": repr(figure),
-                   "png": base64.b64encode(into.getvalue()).decode()}
+            yield self.result(plot.figure(number), False)
+
+
+class Backend:
+    """Made for matplotlib when it asks for it: draws as its own agg does, and shows where we say."""
+
+    name = "holt_display"
+
+    def __init__(self, show):
+        self.show = show
+
+    def find_spec(self, name, _path=None, _target=None):
+        from importlib.machinery import ModuleSpec
+        return ModuleSpec(name, self) if name == self.name else None
+
+    def create_module(self, _spec):
+        return None
+
+    def exec_module(self, module):
+        from matplotlib.backends import backend_agg
+        module.__dict__.update({name: each for name, each in vars(backend_agg).items() if not name.startswith("__")})
+        module.show = lambda *_, **__: self.show()
 
 
 class Python:
@@ -103,11 +134,16 @@ class Python:
         sys.modules["__main__"] = module
         self.names = module.__dict__
         self.names.update(__builtins__=__builtins__, display=self.show)
-        os.environ.setdefault("MPLBACKEND", "agg")
+        sys.meta_path.append(Backend(self.show_figures))
+        os.environ.setdefault("MPLBACKEND", "module://" + Backend.name)
 
     def show(self, *values):
         for value in values:
             self.emit(self.display.result(value, False))
+
+    def show_figures(self):
+        for figure in self.display.figures():
+            self.emit(figure)
 
     def compile(self, code, name):
         import ast
@@ -159,8 +195,7 @@ class Python:
             if value is not None:
                 self.names["_"] = value
                 self.emit(self.display.result(value, True))
-            for figure in self.display.figures():
-                self.emit(figure)
+            self.show_figures()
         except BaseException as error:  # also SystemExit and KeyboardInterrupt: the context goes on
             self.fail(error, name)
 
