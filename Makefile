@@ -67,10 +67,12 @@ TOOLS_CFLAGS := $(COMMON) -O2 -D_FORTIFY_SOURCE=3 -fstack-protector-strong -fno-
 TOOLS_LDFLAGS := -static -no-pie -Wl,--gc-sections -Wl,-z,noexecstack
 
 BINARIES := $(OUT)/holt $(OUT)/holtd $(OUT)/holt-init $(OUT)/holt-tools
-UNIT_TESTS := $(patsubst tests/unit/%.c,$(OUT)/tests/unit/%,$(wildcard tests/unit/*_test.c))
-KERNEL_TESTS := $(patsubst tests/kernel/%.c,$(OUT)/tests/kernel/%,$(wildcard tests/kernel/*_test.c))
-FUZZERS := $(patsubst tests/fuzz/%.c,$(OUT)/fuzz/%,$(wildcard tests/fuzz/*_fuzz.c))
-REPLAYS := $(patsubst tests/fuzz/%_fuzz.c,$(OUT)/tests/replay/%_replay,$(wildcard tests/fuzz/*_fuzz.c))
+# Below each kind of test, folders mirror src/.
+FUZZ_SOURCES := $(sort $(shell find tests/fuzz -name '*_fuzz.c'))
+UNIT_TESTS := $(patsubst %.c,$(OUT)/%,$(sort $(shell find tests/unit -name '*_test.c')))
+KERNEL_TESTS := $(patsubst %.c,$(OUT)/%,$(sort $(shell find tests/kernel -name '*_test.c')))
+FUZZERS := $(patsubst tests/fuzz/%.c,$(OUT)/fuzz/%,$(FUZZ_SOURCES))
+REPLAYS := $(patsubst tests/fuzz/%_fuzz.c,$(OUT)/tests/replay/%_replay,$(FUZZ_SOURCES))
 BENCHES := $(patsubst bench/%.c,$(OUT)/bench/%,$(wildcard bench/*.c))
 
 .PHONY: all serve setup test tests unit-tests soak fuzzers lint format bench install clean help
@@ -95,10 +97,10 @@ tests: unit-tests $(KERNEL_TESTS)
 
 soak: ## the long form of some tests: ten thousand sandboxes, 500 random programs, 10 GiB of output
 	@tools/setup test
-	@$(MAKE) --no-print-directory all $(OUT)/tests/kernel/soak_test $(OUT)/tests/kernel/property_test
-	SOAK_ROUNDS=10000 $(OUT)/tests/kernel/soak_test
-	PROPERTY_PROGRAMS=500 $(OUT)/tests/kernel/property_test
-	SLOW_GIB=10 tests/system/slow_test
+	@$(MAKE) --no-print-directory all $(filter %/soak_test %/property_test,$(KERNEL_TESTS))
+	SOAK_ROUNDS=10000 $(filter %/soak_test,$(KERNEL_TESTS))
+	PROPERTY_PROGRAMS=500 $(filter %/property_test,$(KERNEL_TESTS))
+	SLOW_GIB=10 $(shell find tests/system -name slow_test)
 
 fuzzers: $(FUZZERS) ## build the libFuzzer targets (BUILD=fuzz)
 

@@ -1,9 +1,11 @@
 /* The whole test harness: a test is a function named as the claim it checks. */
 #pragma once
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Ends the test program at the first broken claim, with the place and the reason. */
 #define CHECK(claim, ...)                                                                          \
@@ -37,3 +39,20 @@
         (void)printf("ok: %s\n", #test);                                                           \
         (void)fflush(stdout);                                                                      \
     } while (0)
+
+/* Returns the path of `name` in the directory that the programs were built into: build/, for
+ * build/tests/unit/MODULE/..._test. Valid until the next call. */
+static inline const char *build_path(const char *name)
+{
+    static char path[PATH_MAX];
+    ssize_t len = readlink("/proc/self/exe", path, sizeof(path) - 1);
+    char *tests = NULL;
+
+    CHECK(len > 0);
+    path[len] = '\0';
+    for (char *at = path; (at = strstr(at, "/tests/")); at++)
+        tests = at;
+    CHECK(tests, "(%s)", path);
+    (void)snprintf(tests + 1, sizeof(path) - (size_t)(tests + 1 - path), "%s", name);
+    return path;
+}

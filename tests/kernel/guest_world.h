@@ -58,19 +58,6 @@ struct guest {
 
 /* --- the world ------------------------------------------------------------------------------- */
 
-/* Beside the directory of tests: build/tests/kernel/guest_test, build/holt-init. */
-static inline void find_init(char *path, size_t size)
-{
-    char self[PATH_MAX];
-    ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
-
-    CHECK(len > 0);
-    self[len] = '\0';
-    for (int i = 0; i < 3; i++)
-        *strrchr(self, '/') = '\0';
-    CHECK((size_t)snprintf(path, size, "%s/holt-init", self) < size);
-}
-
 /* What stays when a daemon goes: its directory and its label. */
 static inline void world_make(void)
 {
@@ -92,12 +79,10 @@ static inline void world_make(void)
 static inline void world_start(cgroup_keep_fn keep, void *context)
 {
     struct err err = { 0 };
-    char init[PATH_MAX];
 
-    find_init(init, sizeof(init));
     CHECK_OK(cgroup_root_open_at(world.label, world.home_file, &world.cgroups, &err), &err);
     CHECK_OK(cgroup_root_sweep(world.cgroups, keep, context, &err), &err);
-    CHECK_OK(runtime_open(world.cgroups, init, &world.runtime, &err), &err);
+    CHECK_OK(runtime_open(world.cgroups, build_path("holt-init"), &world.runtime, &err), &err);
 }
 
 static inline void world_stop(void)

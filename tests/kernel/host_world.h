@@ -29,15 +29,18 @@ static struct {
 static inline void world_find_init(void)
 {
     static const char *const names[] = { "holt-init", "holt-tools" };
-    char self[PATH_MAX], link[PATH_MAX], target[64];
+    char self[PATH_MAX], up[64] = "", link[PATH_MAX], target[sizeof(up) + 16];
     ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 32);
 
     CHECK(len > 0);
     self[len] = '\0';
     *strrchr(self, '/') = '\0';
+    /* Relative, as the tree may be moved. */
+    for (const char *at = self + strlen(build_path("")) - 1; at; at = strchr(at + 1, '/'))
+        (void)snprintf(up + strlen(up), sizeof(up) - strlen(up), "../");
     for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
         (void)snprintf(link, sizeof(link), "%.*s/%s", (int)sizeof(link) - 16, self, names[i]);
-        (void)snprintf(target, sizeof(target), "../../%s", names[i]);
+        (void)snprintf(target, sizeof(target), "%s%s", up, names[i]);
         CHECK(symlink(target, link) == 0 || errno == EEXIST);
     }
 }

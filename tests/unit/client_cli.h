@@ -257,17 +257,9 @@ static inline void holt_words(const char *const *words)
         CHECK(seen.status == (wanted_status), "(got %d)", seen.status);                            \
     } while (0)
 
-/* holt lies two directories above the tests. */
 static void find_binary(void)
 {
-    char self[PATH_MAX];
-    ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
-
-    CHECK(len > 0);
-    self[len] = '\0';
-    for (int i = 0; i < 3; i++)
-        *strrchr(self, '/') = '\0';
-    binary = xasprintf("%s/holt", self);
+    binary = xstrdup(build_path("holt"));
     CHECK(access(binary, X_OK) == 0, "(%s is not built)", binary);
 }
 
