@@ -39,17 +39,18 @@ SONAME := libholt.so.$(firstword $(subst ., ,$(VERSION)))
 # One short line a step; V=1 shows the whole command instead.
 step = $(if $(V),,@echo "$(1) $(2)" && )
 
-room = $(patsubst src/%.c,$(OBJ)/%.o,$(wildcard src/$(1)/*.c))
-rooms = $(foreach r,$(1),$(call room,$(r)))
-HOST_ROOMS := base kernel wire store runtime host api
-CLIENT_ROOMS := base wire client
+sources = $(wildcard $(foreach m,$(1),src/$(m)/*.c src/$(m)/*/*.c))
+modules = $(patsubst src/%.c,$(OBJ)/%.o,$(call sources,$(1)))
+HOST_MODULES := base kernel wire store runtime host toolbox builder auth http api e2b mcp
+CLIENT_MODULES := base wire client
 
 # holt-init has no glibc: a trapped CPUID costs 7 us on such machines and glibc's start makes 68.
 # Its compiler sees musl's headers and, beside them, only the kernel's own.
 GUEST_CC := musl-gcc
 UAPI := $(OUT)/uapi
-GUEST_SOURCES := $(wildcard src/guest/*.c) $(wildcard src/wire/file.c src/wire/frame.c src/wire/message.c) \
-	$(addprefix src/base/,buf.c err.c file_entry.c io.c tree.c tree_sink.c tree_source.c xalloc.c) \
+GUEST_SOURCES := $(call sources,guest) $(wildcard src/wire/file.c src/wire/frame.c src/wire/message.c) \
+	$(addprefix src/base/,buf.c err.c io.c xalloc.c \
+		files/file_entry.c files/tree.c files/tree_sink.c files/tree_source.c) \
 	$(wildcard $(addprefix src/kernel/,caps.c clone.c fds.c mount.c netns.c path.c pty.c vclone.c))
 GUEST_OBJECTS := $(patsubst src/%.c,$(OUT)/obj-guest/%.o,$(GUEST_SOURCES))
 GUEST_CFLAGS := $(COMMON) -isystem $(UAPI) -Os -fno-pie -fno-asynchronous-unwind-tables \
@@ -59,8 +60,8 @@ GUEST_LDFLAGS := -static -no-pie -Wl,--gc-sections -Wl,-z,noexecstack
 # holt-tools is static too, as it runs on the files of a sandbox; but with glibc, whose string functions
 # and threads are what searching is about. It is the same in every variant.
 TOOLS_CC := gcc
-TOOLS_SOURCES := $(wildcard src/tools/*.c) $(addprefix src/wire/,file.c frame.c tool.c) \
-	$(addprefix src/base/,buf.c io.c near.c utf8.c xalloc.c)
+TOOLS_SOURCES := $(call sources,tools) $(addprefix src/wire/,file.c frame.c tool.c) \
+	$(addprefix src/base/,buf.c io.c xalloc.c text/near.c text/utf8.c)
 TOOLS_OBJECTS := $(patsubst src/%.c,$(OUT)/obj-tools/%.o,$(TOOLS_SOURCES))
 TOOLS_CFLAGS := $(COMMON) -O2 -D_FORTIFY_SOURCE=3 -fstack-protector-strong -fno-pie \
 	-ffunction-sections -fdata-sections
@@ -104,7 +105,7 @@ soak: ## the long form of some tests: ten thousand sandboxes, 500 random program
 
 fuzzers: $(FUZZERS) ## build the libFuzzer targets (BUILD=fuzz)
 
-lint: ## formatting, static analysis, room rule, man pages against --help
+lint: ## formatting, static analysis, module rule, man pages against --help
 	@tools/setup lint
 	@tools/lint
 
@@ -144,18 +145,18 @@ help: ## this list
 print-%:
 	@: $(info $($*))
 
-$(OUT)/holtd: $(call rooms,$(HOST_ROOMS) daemon)
+$(OUT)/holtd: $(call modules,$(HOST_MODULES) daemon)
 	$(call step,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS_daemon)
 
-$(OUT)/holt: $(call rooms,$(CLIENT_ROOMS) cli)
+$(OUT)/holt: $(call modules,$(CLIENT_MODULES) cli)
 	$(call step,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS_cli)
 
 # Both have nothing that a program could see but holt_*: its own names are its own.
-$(OUT)/libholt.a: $(call rooms,$(CLIENT_ROOMS))
+$(OUT)/libholt.a: $(call modules,$(CLIENT_MODULES))
 	$(call step,AR,$@)rm -f $@ && $(LD) -r -o $(OUT)/libholt.o $^ && \
 		objcopy --localize-hidden $(OUT)/libholt.o && $(AR) rcs $@ $(OUT)/libholt.o
 
-$(OUT)/libholt.so: $(call rooms,$(CLIENT_ROOMS)) tools/libholt.map
+$(OUT)/libholt.so: $(call modules,$(CLIENT_MODULES)) tools/libholt.map
 	$(call step,LD,$@)$(CC) $(CFLAGS) $(filter-out -pie,$(LDFLAGS)) -shared -Wl,-soname,$(SONAME) \
 		-Wl,--version-script=tools/libholt.map -o $@ $(filter %.o,$^) $(LDLIBS_cli)
 
@@ -184,10 +185,10 @@ $(OBJ)/%.o: src/%.c Makefile
 	@mkdir -p $(@D)
 	$(call step,CC,$<)$(CC) $(CFLAGS) -c -o $@ $<
 
-$(OBJ)/cli/template_build.o: $(wildcard templates/build templates/*/*)
+$(OBJ)/cli/commands/template_build.o: $(wildcard templates/build templates/*/*)
 
-# Tests link every room but the mains, so that a test may reach what it is about.
-TEST_OBJECTS := $(filter-out $(OBJ)/tools/main.o,$(call rooms,$(HOST_ROOMS) client tools))
+# Tests link every module but the mains, so that a test may reach what it is about.
+TEST_OBJECTS := $(filter-out $(OBJ)/tools/main.o,$(call modules,$(HOST_MODULES) client tools))
 # Those of tools are in no other program, and are not thrown away for that.
 .SECONDARY: $(TEST_OBJECTS)
 TEST_LIBS := $(LDLIBS_daemon) -lpcre2-8
@@ -214,7 +215,7 @@ $(OUT)/bench/search_holt: bench/search_holt.c $(filter-out $(OUT)/obj-tools/tool
 	@mkdir -p $(@D)
 	$(call step,LD,$@)$(TOOLS_CC) $(TOOLS_CFLAGS) $(TOOLS_LDFLAGS) -o $@ $(filter %.c %.o,$^) -lpcre2-8 -lpthread
 
-$(OUT)/bench/%: bench/%.c $(call rooms,$(CLIENT_ROOMS))
+$(OUT)/bench/%: bench/%.c $(call modules,$(CLIENT_MODULES))
 	@mkdir -p $(@D)
 	$(call step,LD,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c %.o,$^) $(LDLIBS_cli)
 

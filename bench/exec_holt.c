@@ -18,8 +18,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/base64.h"
 #include "base/buf.h"
+#include "base/text/base64.h"
 #include "clock.h"
 #include "holt.h"
 

@@ -4,14 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/call_stats.h"
-#include "api/e2b.h"
-#include "api/e2b_route.h"
-#include "api/guard.h"
 #include "api/route.h"
 #include "base/buf.h"
 #include "base/err.h"
-#include "host/metrics.h"
+#include "e2b/core/e2b.h"
+#include "e2b/core/route.h"
+#include "host/observe/metrics.h"
+#include "http/call_stats.h"
+#include "http/limits.h"
 
 enum { NAME_SIZE = 120, LABEL_SIZE = 160 };
 

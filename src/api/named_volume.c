@@ -3,16 +3,16 @@
 
 #include <stdio.h>
 
-#include "api/e2b_note.h"
-#include "api/e2b_shelf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json.h"
-#include "base/parse.h"
-#include "host/depot.h"
-#include "host/event.h"
-#include "host/sandbox_info.h"
-#include "host/sandbox_mount.h"
+#include "base/text/parse.h"
+#include "e2b/core/metadata.h"
+#include "e2b/core/object_store.h"
+#include "host/observe/event.h"
+#include "host/sandbox/info.h"
+#include "host/sandbox/mount.h"
+#include "host/volume/shared_volume.h"
 
 enum { NAME_MAX_BYTES = 128 };
 

@@ -33,7 +33,7 @@ typedef int unary_fn(const struct call *call, const json_t *request, json_t **re
 typedef int stream_fn(const struct call *call, const json_t *request, struct stream **ret,
                       struct err *err);
 
-/* Takes a stream of messages, of which this is the first, and answers with one (api/upload.h). */
+/* Takes a stream of messages, of which this is the first, and answers with one (http/upload.h). */
 typedef int upload_fn(const struct call *call, const json_t *first, struct upload **ret,
                       struct err *err);
 

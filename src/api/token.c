@@ -1,85 +1,91 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/token.h"
-
 #include <errno.h>
-#include <fcntl.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/random.h>
+#include <stdlib.h>
 
-#include "base/buf.h"
+#include "api/message/fields.h"
+#include "api/service.h"
+#include "auth/token_store.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/io.h"
+#include "base/json.h"
+#include "host/observe/event.h"
 
-enum { TOKEN_FILE_MAX = 4096 };
-
-static bool is_token(const char *text, size_t len)
+static json_t *moment_json(uint64_t ms)
 {
-    return len == TOKEN_LEN && strspn(text, "0123456789abcdef") == TOKEN_LEN;
+    return ms ? json_time(ms) : NULL;
 }
 
-static int token_read(int dir_fd, char ret[TOKEN_LEN + 1])
+static json_t *token_json(const struct token_info *info)
 {
-    cleanup_with(buf_done) struct buf content = BUF_INIT(TOKEN_FILE_MAX);
-    int r = file_read_at(dir_fd, "token", &content);
+    return json_pack("{s:s, s:s, s:b, s:o, s:o*, s:o*}", "id", info->id, "label", info->label,
+                     "readOnly", info->is_read_only, "createdAt", json_time(info->created_ms),
+                     "expiresAt", moment_json(info->expires_ms), "lastUsedAt",
+                     moment_json(info->used_ms));
+}
+
+static int reply_check(const json_t *reply, struct err *err)
+{
+    return reply ? 0 : err_sys(err, -ENOMEM, "write the reply");
+}
+
+int token_service_create(const struct call *call, const json_t *request, json_t **ret_reply,
+                         struct err *err)
+{
+    static const char *const fields[] = { "label", "readOnly", "ttlMs", NULL };
+    struct token_spec spec = { 0 };
+    char secret[TOKEN_SECRET_SIZE] = "";
+    struct token_info info = { 0 };
+    int r = json_only_fields(request, fields, err);
+
+    if (r == 0)
+        r = field_word(request, "label", TOKEN_LABEL_MAX, &spec.label, err);
+    if (r == 0)
+        r = json_get_bool(request, "readOnly", &spec.is_read_only, err);
+    if (r == 0)
+        r = field_duration(request, "ttlMs", &spec.ttl_ms, err);
+    if (r == 0)
+        r = token_store_create(call->tokens, &spec, &info, secret, err);
+    if (r < 0)
+        return r;
+    host_event(call->host, EVENT_TOKEN_CREATED,
+               json_pack("{s:s, s:o, s:b}", "token", info.id, "label", json_text(info.label),
+                         "readOnly", info.is_read_only));
+    *ret_reply = json_pack("{s:o, s:s}", "token", token_json(&info), "secret", secret);
+    return reply_check(*ret_reply, err);
+}
+
+int token_service_list(const struct call *call, const json_t *request, json_t **ret_reply,
+                       struct err *err)
+{
+    static const char *const fields[] = { NULL };
+    cleanup_free struct token_info *tokens = NULL;
+    size_t count = 0;
+    json_t *list;
+    int r = json_only_fields(request, fields, err);
 
     if (r < 0)
         return r;
-    if (content.len > 0 && content.data[content.len - 1] == '\n')
-        content.data[--content.len] = '\0';
-    if (!content.data || !is_token(content.data, content.len))
-        return -EBADMSG;
-    memcpy(ret, content.data, TOKEN_LEN + 1);
-    return 0;
+    token_store_list(call->tokens, &tokens, &count);
+    list = json_array();
+    for (size_t i = 0; i < count; i++)
+        (void)json_array_append_new(list, token_json(&tokens[i]));
+    *ret_reply = json_pack("{s:o}", "tokens", list);
+    return reply_check(*ret_reply, err);
 }
 
-static int token_generate(char ret[TOKEN_LEN + 1])
+int token_service_remove(const struct call *call, const json_t *request, json_t **ret_reply,
+                         struct err *err)
 {
-    unsigned char bytes[TOKEN_BYTES];
+    static const char *const fields[] = { "id", NULL };
+    const char *id = NULL;
+    int r = json_only_fields(request, fields, err);
 
-    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
-        return -EIO;
-    for (size_t i = 0; i < sizeof(bytes); i++)
-        (void)snprintf(ret + 2 * i, 3, "%02x", bytes[i]);
-    return 0;
-}
-
-/* By way of another name, so that a crash never leaves half a token. */
-static int token_write(int dir_fd, const char *token)
-{
-    char line[TOKEN_LEN + 2];
-    int r;
-
-    (void)snprintf(line, sizeof(line), "%s\n", token);
-    (void)unlinkat(dir_fd, "token.new", 0);
-    r = file_create_at(dir_fd, "token.new", 0600, line);
-    if (r < 0)
-        return r;
-    return renameat(dir_fd, "token.new", dir_fd, "token") < 0 ? -errno : 0;
-}
-
-int token_load(const char *state_dir, char ret[TOKEN_LEN + 1], struct err *err)
-{
-    cleanup_close int dir_fd = open(state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int r;
-
-    if (dir_fd < 0)
-        return err_sys(err, -errno, "open %s", state_dir);
-    r = token_read(dir_fd, ret);
-    if (r == -EBADMSG)
-        return err_set(err, ERR_INVALID,
-                       "%s/token does not hold %d hexadecimal digits; remove it to get a new one",
-                       state_dir, TOKEN_LEN);
-    if (r < 0 && r != -ENOENT)
-        return err_sys(err, r, "read %s/token", state_dir);
+    (void)ret_reply;
     if (r == 0)
-        return 0;
-    r = token_generate(ret);
+        r = field_needed(request, "id", &id, err);
     if (r == 0)
-        r = token_write(dir_fd, ret);
-    if (r < 0)
-        return err_sys(err, r, "make %s/token", state_dir);
-    return 0;
+        r = token_store_remove(call->tokens, id, err);
+    if (r == 0)
+        host_event(call->host, EVENT_TOKEN_REMOVED, json_pack("{s:s}", "token", id));
+    return r;
 }

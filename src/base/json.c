@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/base64.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/parse.h"
+#include "base/text/base64.h"
+#include "base/text/parse.h"
 #include "base/xalloc.h"
 
 static int parse(const char *text, size_t len, size_t flags, json_t **ret_object, struct err *err)

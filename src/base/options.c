@@ -6,7 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/near.h"
+#include "base/text/near.h"
 #include "base/xalloc.h"
 
 static const struct option_row *find_long(const struct option_table *table, const char *name,

@@ -4,8 +4,8 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "cli/command.h"
-#include "cli/report.h"
+#include "cli/core/command.h"
+#include "cli/core/report.h"
 
 const struct command *const commands[] = {
     &command_run,

@@ -8,9 +8,9 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "client/client_internal.h"
-#include "client/deadline.h"
 #include "client/error.h"
-#include "client/handle.h"
+#include "client/transport/deadline.h"
+#include "client/transport/handle.h"
 #include "holt.h"
 
 enum {

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "client/result.h"
+#include "client/typed/result.h"
 
 struct holt;
 struct holt_error;

@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/options.h"
-#include "base/parse.h"
+#include "base/text/parse.h"
 #include "base/xalloc.h"
 
 static int set_config(void *into, const char *value, struct err *err)

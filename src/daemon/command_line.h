@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "host/config.h"
+#include "host/core/config.h"
 
 struct command_line {
     struct config config; /* first: the rows of config_options set fields of it */

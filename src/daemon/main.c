@@ -13,15 +13,15 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/fault.h"
+#include "base/files/tree.h"
 #include "base/log.h"
-#include "base/tree.h"
 #include "daemon/command_line.h"
 #include "daemon/lock.h"
 #include "daemon/notify.h"
 #include "daemon/reload.h"
 #include "daemon/watchdog.h"
-#include "host/doctor.h"
-#include "host/host.h"
+#include "host/core/host.h"
+#include "host/observe/doctor.h"
 
 enum { EXIT_REFUSED = 125, DRAIN_MS = 5000, START_US = 600 * 1000 * 1000 };
 

@@ -11,7 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
-#include "base/parse.h"
+#include "base/text/parse.h"
 #include "base/xalloc.h"
 
 enum { TEXT_MAX = 1024 };

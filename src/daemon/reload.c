@@ -12,8 +12,8 @@
 #include "base/log.h"
 #include "daemon/command_line.h"
 #include "daemon/notify.h"
-#include "host/event.h"
-#include "host/host.h"
+#include "host/core/host.h"
+#include "host/observe/event.h"
 
 void reload_log_level(const char *name)
 {

@@ -19,7 +19,7 @@
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "daemon/notify.h"
-#include "host/host.h"
+#include "host/core/host.h"
 
 enum { US_PER_MS = 1000, PARTS = 4 }; /* a sign, and a wait, in each fourth of the time */
 

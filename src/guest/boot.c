@@ -90,7 +90,7 @@ static int lay(const char *type, const struct mount_option *options, size_t coun
     return place < 0 ? -errno : mount_attach(fd, place);
 }
 
-/* /dev itself is there, read-only: see guest/seat_root.h. Terminals are devices, so no NODEV. */
+/* /dev itself is there, read-only: see guest/zygote_root.h. Terminals are devices, so no NODEV. */
 static int make_mounts(struct booting *b)
 {
     static const struct mount_option pts[] = {

@@ -6,8 +6,8 @@
 #include "base/buf.h"
 #include "guest/boot.h"
 #include "guest/link.h"
-#include "guest/names.h"
-#include "guest/spawn.h"
+#include "guest/process/names.h"
+#include "guest/process/spawn.h"
 #include "guest/watch.h"
 #include "wire/message.h"
 

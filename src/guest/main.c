@@ -20,13 +20,13 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "guest/connection.h"
-#include "guest/file.h"
+#include "guest/files/file.h"
 #include "guest/guest.h"
-#include "guest/process.h"
+#include "guest/net/connection.h"
+#include "guest/process/process.h"
 #include "guest/root.h"
-#include "guest/seat.h"
-#include "guest/shell.h"
+#include "guest/shell/shell.h"
+#include "guest/zygote.h"
 #include "wire/message.h"
 
 enum {

@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "guest/identity.h"
-#include "guest/place.h"
+#include "guest/mount_point.h"
 #include "kernel/mount.h"
 #include "kernel/path.h"
 #include "wire/message.h"

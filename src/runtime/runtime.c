@@ -19,10 +19,10 @@
 #include "base/io.h"
 #include "base/xalloc.h"
 #include "kernel/caps.h"
-#include "kernel/cgroup.h"
+#include "kernel/cgroup/cgroup.h"
 #include "kernel/seccomp.h"
 #include "runtime/program.h"
-#include "runtime/seat.h"
+#include "runtime/zygote.h"
 #include "wire/message.h"
 
 static const struct runtime_ops *const backends[] = { &runtime_native, &runtime_bwrap };

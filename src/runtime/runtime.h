@@ -21,7 +21,7 @@ struct runtime_ops {
     const char *name;        /* as written in the configuration */
     bool builds_root;        /* holt-init makes /proc, /dev and /sys itself */
     uint64_t namespaces;     /* CLONE_NEW* that holt-init, or what starts it, is born in */
-    const char *const *args; /* NULL-terminated; what the seat is to run, see wire/seat.h */
+    const char *const *args; /* NULL-terminated; what the seat is to run, see wire/zygote.h */
     const char *go;          /* bytes the program waits for before its first frame */
 
     unsigned own_processes; /* that live as long as the sandbox, holt-init among them */

@@ -5,9 +5,10 @@
  *     templates/NAME/rootfs/   the tree, owners from 0 to 65535 as in the archive
  *     templates/NAME/meta.json struct template_meta
  *     templates/.import-*      being made; renamed into place when complete
- *     volumes.img              a btrfs filesystem with the next two in it, see store/image.h; or
- *     scratch/ID/              what throw-away sandboxes write: emptied by store_open
- *     volumes/ID/              what sandboxes write that stay, see store/store_layered.h
+ *     volumes.img              a btrfs filesystem with the next two in it, see
+ * store/backend/btrfs_image.h; or scratch/ID/              what throw-away sandboxes write: emptied
+ * by store_open volumes/ID/              what sandboxes write that stay, see
+ * store/backend/layered.h
  */
 #include "store/store.h"
 
@@ -25,12 +26,12 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/tree.h"
+#include "base/files/tree.h"
 #include "base/xalloc.h"
 #include "kernel/btrfs.h"
-#include "store/image.h"
+#include "store/backend/backend.h"
+#include "store/backend/btrfs_image.h"
 #include "store/store_internal.h"
-#include "store/store_ops.h"
 
 /* Every backend, by the name that the configuration has for it. */
 static const struct store_ops *const backends[] = { &store_btrfs, &store_zfs, &store_dir };

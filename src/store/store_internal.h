@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "store/store.h"
-#include "store/template.h"
+#include "store/template/template.h"
 
 struct store_ops;
 struct template_use; /* one name and how many times it is open */
@@ -82,7 +82,7 @@ int template_name_check(const struct store *store, const char *name, struct err 
 int template_meta_read(int template_fd, struct template_meta *ret, struct err *err);
 int template_meta_write(int template_fd, const struct template_meta *meta, struct err *err);
 
-/* Settings by the template's directory: see store/template_settings.h. */
+/* Settings by the template's directory: see store/template/settings.h. */
 struct template_settings;
 int template_settings_read_at(int template_fd, struct template_settings *ret, struct err *err);
 int template_settings_write_at(int template_fd, const struct template_settings *settings,

@@ -9,7 +9,7 @@
 #include <strings.h>
 
 #include "base/cleanup.h"
-#include "base/near.h"
+#include "base/text/near.h"
 #include "wire/file.h"
 
 bool path_full(const struct tool_text *path, char ret[PATH_MAX], struct tool_reply *reply)

@@ -9,7 +9,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "tools/tool.h"
 
 enum { NUMBER_WIDTH = 6, REFUSAL_MAX = 3 * PATH_MAX + 1024, TEXTS = 4 };

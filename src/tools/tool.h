@@ -1,7 +1,7 @@
 /* A tool worker: a program of Holt's own that runs inside a sandbox, as a file worker does
- * (guest/file.h), and does what the tools about files do. It is executed from a sealed file in
- * memory, with one socket, and looks at the sandbox as any of its processes: a path means what it
- * means to them, and the kernel keeps it inside. */
+ * (guest/files/file.h), and does what the tools about files do. It is executed from a sealed file
+ * in memory, with one socket, and looks at the sandbox as any of its processes: a path means what
+ * it means to them, and the kernel keeps it inside. */
 #pragma once
 
 #include "base/buf.h"

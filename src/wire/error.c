@@ -4,11 +4,11 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/base64.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "base/text/base64.h"
 
 enum {
     INFO_MAX = 512,

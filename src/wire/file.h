@@ -1,5 +1,6 @@
 /* Between the daemon and a file worker, which does one thing after the other to files of a sandbox
- * (guest/file.c). Both send messages over one byte stream, in little-endian order and without gaps:
+ * (guest/files/file.c). Both send messages over one byte stream, in little-endian order and without
+ * gaps:
  *
  * - u32 size: bytes of payload
  * - u32 type: enum file_message_type
@@ -40,7 +41,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/file_entry.h"
+#include "base/files/file_entry.h"
 
 struct buf;
 struct tool_outcome;

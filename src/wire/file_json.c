@@ -6,11 +6,11 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/base64.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "base/text/base64.h"
 
 enum { TIME_SIZE = 48, NS_DIGITS = 9, RAW_MAX = 2 * (ENTRY_PATH_MAX + 1) };
 

@@ -4,7 +4,7 @@
 #include <jansson.h>
 #include <stddef.h>
 
-#include "base/file_entry.h"
+#include "base/files/file_entry.h"
 
 struct err;
 

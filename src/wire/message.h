@@ -48,9 +48,9 @@ struct message_spawn {
     const char *env[MESSAGE_ARGS_MAX + 1];
     size_t arg_count, env_count;
     const char *cwd;
-    /* As whom: a name or number that the sandbox itself knows (see guest/names.h), which then
-     * stands for all of the ids below, for a home that other working directories than absolute ones
-     * begin at, and for HOME, USER and LOGNAME where env has none. "": the ids are given. */
+    /* As whom: a name or number that the sandbox itself knows (see guest/process/names.h), which
+     * then stands for all of the ids below, for a home that other working directories than absolute
+     * ones begin at, and for HOME, USER and LOGNAME where env has none. "": the ids are given. */
     const char *user;
     uint32_t uid, gid;
     uint32_t groups[MESSAGE_GROUPS_MAX];

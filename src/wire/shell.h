@@ -1,5 +1,5 @@
 /* Where a shell has its side of the channel that its commands go over: descriptors that it
- * inherits. See guest/shell.c. */
+ * inherits. See guest/shell/shell.c. */
 #pragma once
 
 /* bash reads commands in a trap and has a terminal beside that; a plain sh (dash, busybox) reads

@@ -6,7 +6,7 @@
  *           then DATA..., EVENT..., RESULT: the content, what was changed, how it ended
  *
  * The daemon has checked all parameters and put defaults in their places, so a worker finds one
- * value for each, of the type that the table (host/tool_table.c) gives it, in the order of that
+ * value for each, of the type that the table (toolbox/table.c) gives it, in the order of that
  * table. */
 #pragma once
 

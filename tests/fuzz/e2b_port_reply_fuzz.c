@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/e2b_port_header.h"
-#include "api/e2b_port_reply.h"
 #include "base/buf.h"
+#include "e2b/port/header.h"
+#include "e2b/port/reply.h"
 
 enum { BODY_MAX = 1 << 20, IS_HEAD = 1, CAN_UPGRADE = 2, PIECE_SHIFT = 2 };
 

@@ -5,14 +5,14 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "api/event_request.h"
-#include "api/fields.h"
-#include "api/file_request.h"
+#include "api/message/event_request.h"
+#include "api/message/fields.h"
+#include "api/message/file_request.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json.h"
-#include "base/parse.h"
-#include "host/sandbox_info.h"
+#include "base/text/parse.h"
+#include "host/sandbox/info.h"
 #include "wire/file_json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -7,8 +7,8 @@
 
 #include "base/cleanup.h"
 #include "base/xalloc.h"
-#include "tools/glob_set.h"
-#include "tools/ignore.h"
+#include "tools/search/glob_set.h"
+#include "tools/search/ignore.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,14 +7,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "api/connect.h"
-#include "api/door.h"
-#include "api/token_store.h"
+#include "auth/token_store.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/parse.h"
-#include "base/tree.h"
+#include "base/files/tree.h"
+#include "base/text/parse.h"
 #include "base/xalloc.h"
+#include "http/connect.h"
+#include "http/origin.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

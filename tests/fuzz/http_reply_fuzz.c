@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 #include "client/error.h"
-#include "client/http.h"
+#include "client/transport/http.h"
 #include "holt.h"
 
 enum { BODY_MAX = 64 * 1024 };

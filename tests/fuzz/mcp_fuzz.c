@@ -5,15 +5,15 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "api/mcp.h"
-#include "api/mcp_call.h"
-#include "api/mcp_message.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json.h"
-#include "host/tool.h"
-#include "host/tool_table.h"
+#include "mcp/call.h"
+#include "mcp/mcp.h"
+#include "mcp/message.h"
+#include "toolbox/table.h"
+#include "toolbox/tool.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

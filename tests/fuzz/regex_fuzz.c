@@ -11,8 +11,8 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/utf8.h"
-#include "tools/regex.h"
+#include "base/text/utf8.h"
+#include "tools/search/regex.h"
 
 enum { STEPS_MAX = 10000 };
 

@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "api/run_request.h"
+#include "api/message/run_request.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json.h"

@@ -5,13 +5,13 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "api/fields.h"
-#include "api/process_request.h"
-#include "api/sandbox_request.h"
+#include "api/message/fields.h"
+#include "api/message/process_request.h"
+#include "api/message/sandbox_request.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json.h"
-#include "base/parse.h"
+#include "base/text/parse.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

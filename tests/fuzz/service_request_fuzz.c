@@ -8,20 +8,20 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "api/fields.h"
-#include "api/sandbox_ref.h"
+#include "api/message/fields.h"
+#include "api/message/sandbox_ref.h"
 #include "api/service.h"
-#include "api/shell_stream.h"
+#include "api/stream/shell_stream.h"
 #include "base/err.h"
 #include "base/json.h"
-#include "base/parse.h"
-#include "host/host.h"
-#include "host/port.h"
-#include "host/record.h"
-#include "host/sandbox.h"
-#include "host/service.h"
-#include "host/shell.h"
-#include "store/template.h"
+#include "base/text/parse.h"
+#include "host/core/host.h"
+#include "host/port/port.h"
+#include "host/process/record.h"
+#include "host/process/service.h"
+#include "host/sandbox/sandbox.h"
+#include "host/shell/shell.h"
+#include "store/template/template.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -213,13 +213,13 @@ unary_fn fuzz_launch, fuzz_shell_open, fuzz_shell_list, fuzz_shell_remove, fuzz_
 stream_fn fuzz_shell_run, fuzz_port_forward, fuzz_template_import;
 
 #define port_get launch_port_get
-#include "../../src/api/service_launch.c" // NOLINT(bugprone-suspicious-include)
+#include "../../src/api/launch.c" // NOLINT(bugprone-suspicious-include)
 #undef port_get
 #define name_get shell_name_get
-#include "../../src/api/service_shell.c" // NOLINT(bugprone-suspicious-include)
+#include "../../src/api/shell.c" // NOLINT(bugprone-suspicious-include)
 #undef name_get
-#include "../../src/api/service_port.c"     // NOLINT(bugprone-suspicious-include)
-#include "../../src/api/service_template.c" // NOLINT(bugprone-suspicious-include)
+#include "../../src/api/port.c"     // NOLINT(bugprone-suspicious-include)
+#include "../../src/api/template.c" // NOLINT(bugprone-suspicious-include)
 
 /* --------------------------------------------------------------------------------------------- */
 

@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "host/tool_worker.h"
+#include "toolbox/worker.h"
 #include "wire/tool.h"
 
 enum { INPUT_MAX = 1 << 20 };

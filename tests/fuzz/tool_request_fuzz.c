@@ -5,13 +5,13 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "api/fields.h"
-#include "api/tool_request.h"
+#include "api/message/fields.h"
+#include "api/message/tool_request.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json.h"
-#include "base/parse.h"
-#include "host/sandbox_info.h"
+#include "base/text/parse.h"
+#include "host/sandbox/info.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

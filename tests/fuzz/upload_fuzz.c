@@ -6,13 +6,13 @@
 #include <string.h>
 
 #include "api/service.h"
-#include "api/upload.h"
-#include "api/upload_intake.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "http/upload.h"
+#include "http/upload_intake.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

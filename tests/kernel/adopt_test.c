@@ -2,7 +2,7 @@
 /* A daemon is killed at any moment, and the next one takes over what it has started. */
 #include <sys/mman.h>
 
-#include "kernel/cgroup_internal.h"
+#include "kernel/cgroup/cgroup_internal.h"
 #include "kernel/guest_again.h"
 
 enum { ROUNDS = 20, LINES = 200000, KILL_AFTER_MS_MAX = 60 };

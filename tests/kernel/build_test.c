@@ -2,8 +2,8 @@
 /* The ends of builds that do not come by themselves: of time, by a cancel, and of those that wait.
  */
 #include "base/json.h"
-#include "host/build.h"
-#include "host/build_queue.h"
+#include "builder/build.h"
+#include "builder/queue.h"
 #include "kernel/host_world.h"
 
 enum { LONG_MS = 3600 * 1000, SHORT_MS = 300 };

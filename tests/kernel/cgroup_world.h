@@ -9,10 +9,10 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/files/tree.h"
 #include "base/io.h"
-#include "base/tree.h"
-#include "kernel/cgroup.h"
-#include "kernel/cgroup_internal.h"
+#include "kernel/cgroup/cgroup.h"
+#include "kernel/cgroup/cgroup_internal.h"
 #include "kernel/clone.h"
 #include "kernel/harness.h"
 

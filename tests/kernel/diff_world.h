@@ -14,11 +14,11 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/tree.h"
+#include "base/files/tree.h"
 #include "base/xalloc.h"
 #include "kernel/harness.h"
-#include "store/diff.h"
-#include "store/volume.h"
+#include "store/diff/diff.h"
+#include "store/volume/volume.h"
 
 enum { REPORT_MAX = 64 << 20, LAYERS_MAX = 4 };
 

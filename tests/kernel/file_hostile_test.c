@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <sys/socket.h>
 
-#include "host/sandbox_internal.h"
+#include "host/sandbox/sandbox_internal.h"
 #include "kernel/fds.h"
 #include "kernel/file_world.h"
 

@@ -3,7 +3,7 @@
 
 #include <sys/stat.h>
 
-#include "host/file.h"
+#include "host/worker/file.h"
 #include "kernel/host_world.h"
 
 enum { CONTENT_MAX = 64 * 1024 * 1024 };

@@ -8,14 +8,14 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/tree.h"
-#include "host/config.h"
-#include "host/host.h"
-#include "host/process.h"
-#include "host/record.h"
-#include "host/sandbox.h"
+#include "base/files/tree.h"
+#include "host/core/config.h"
+#include "host/core/host.h"
+#include "host/process/process.h"
+#include "host/process/record.h"
+#include "host/sandbox/sandbox.h"
 #include "kernel/harness.h"
-#include "store/template.h"
+#include "store/template/template.h"
 
 #define CHECK_OK(call, err) CHECK((call) >= 0, "(%s)", (err)->msg)
 

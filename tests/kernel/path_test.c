@@ -5,7 +5,7 @@
 #include <sys/wait.h>
 
 #include "base/cleanup.h"
-#include "base/tree.h"
+#include "base/files/tree.h"
 #include "kernel/harness.h"
 #include "kernel/path.h"
 

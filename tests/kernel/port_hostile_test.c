@@ -2,7 +2,7 @@
 /* What a guest must not say about a connection: each of these ends the machine's channel. */
 #include <sys/pidfd.h>
 
-#include "host/port_internal.h"
+#include "host/port/port_internal.h"
 #include "kernel/port_world.h"
 #include "wire/message.h"
 

@@ -7,9 +7,9 @@
 #include <sys/socket.h>
 
 #include "base/io.h"
-#include "host/port.h"
-#include "host/reactor.h"
-#include "host/sandbox_internal.h"
+#include "host/core/reactor.h"
+#include "host/port/port.h"
+#include "host/sandbox/sandbox_internal.h"
 #include "kernel/host_world.h"
 
 enum { SERVER_PORT = 7000, IPV6_PORT = 7001, NOBODY_PORT = 7002, LATER_PORT = 7003 };

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "kernel/property_node.h"
-#include "store/diff.h"
+#include "store/diff/diff.h"
 
 struct difference {
     const struct files *old, *new;

@@ -1,7 +1,7 @@
 /* What a sandbox should be: state, files and history, in plain data; and a program's own chance. */
 #pragma once
 
-#include "host/sandbox.h"
+#include "host/sandbox/sandbox.h"
 #include "kernel/property_node.h"
 
 enum { BOXES = 4, SNAPSHOTS = 40, WORD_BYTES = 24 };

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 
-#include "base/parse.h"
+#include "base/text/parse.h"
 #include "kernel/host_world.h"
 
 enum { LOG_BYTES = 256 * 1024, HANG_SECONDS = 60 };

@@ -2,7 +2,7 @@
 /* Shells of a sandbox, of both kinds: the host's bash and busybox's sh. */
 #include <pthread.h>
 
-#include "host/shell.h"
+#include "host/shell/shell.h"
 #include "kernel/host_world.h"
 
 enum { OUTPUT_MAX = 4 << 20, TRIES_MAX = 20 };

@@ -10,9 +10,9 @@
 #include <sqlite3.h>
 #include <stdatomic.h>
 
-#include "base/parse.h"
-#include "host/event.h"
-#include "host/event_ring.h"
+#include "base/text/parse.h"
+#include "host/observe/event.h"
+#include "host/observe/event_ring.h"
 #include "kernel/host_world.h"
 #include "store/store_internal.h"
 
@@ -24,7 +24,8 @@ enum { ROUNDS = 200, IS_SANITIZED = false };
 
 enum {
     WARM_UP_ROUNDS = 30,
-    CROWD = 70, /* more than the seats that a host keeps for the next sandboxes (runtime/seat.c) */
+    CROWD =
+        70, /* more than the seats that a host keeps for the next sandboxes (runtime/zygote.c) */
     WORKERS = 3,
     REPORTS = 3, /* while it goes on */
 

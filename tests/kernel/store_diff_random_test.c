@@ -9,7 +9,7 @@
 #include "kernel/diff_oracle.h"
 #include "kernel/diff_world.h"
 #include "kernel/mount.h"
-#include "store/image.h"
+#include "store/backend/btrfs_image.h"
 
 enum {
     PROGRAMS = 400,

@@ -18,13 +18,13 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/tree.h"
+#include "base/files/tree.h"
 #include "kernel/caps.h"
 #include "kernel/harness.h"
 #include "store/store.h"
 #include "store/store_internal.h"
-#include "store/template.h"
-#include "store/volume.h"
+#include "store/template/template.h"
+#include "store/volume/volume.h"
 
 #define CHECK_OK(call, err) CHECK((call) == 0, "(%s)", (err)->msg)
 #define CHECK_KIND(call, err, wanted)                                                              \

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "base/json.h"
-#include "host/tool.h"
 #include "kernel/host_world.h"
+#include "toolbox/tool.h"
 
 #define CHECK_HAS(text, part) CHECK(strstr((text), (part)), "(got '%s')", (text))
 

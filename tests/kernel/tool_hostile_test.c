@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <sys/socket.h>
 
-#include "host/sandbox_internal.h"
+#include "host/sandbox/sandbox_internal.h"
 #include "kernel/fds.h"
 #include "kernel/tool_world.h"
 

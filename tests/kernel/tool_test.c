@@ -3,11 +3,11 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "host/metrics.h"
-#include "host/sandbox_internal.h"
-#include "host/sandbox_mark.h"
-#include "host/tool_process.h"
+#include "host/observe/metrics.h"
+#include "host/sandbox/mark.h"
+#include "host/sandbox/sandbox_internal.h"
 #include "kernel/tool_call_world.h"
+#include "toolbox/process.h"
 
 static struct sandbox *box; /* on the host's own files, for all that leave it as it was */
 

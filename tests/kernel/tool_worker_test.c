@@ -2,7 +2,7 @@
 /* Tools done by true workers inside true sandboxes. */
 #include <pthread.h>
 
-#include "host/sandbox_internal.h"
+#include "host/sandbox/sandbox_internal.h"
 #include "kernel/tool_world.h"
 
 static struct sandbox *box;

@@ -1,10 +1,10 @@
 /* Tools of a sandbox, given to its tool workers as the engine does it: what the tests share. */
 #pragma once
 
-#include "host/reactor.h"
-#include "host/sandbox_internal.h"
-#include "host/tool_worker.h"
+#include "host/core/reactor.h"
+#include "host/sandbox/sandbox_internal.h"
 #include "kernel/host_world.h"
+#include "toolbox/worker.h"
 
 /* Values in the order of the tool's parameters. */
 #define TEXT_VALUE(given)                                                                          \

@@ -11,13 +11,13 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/tree.h"
+#include "base/files/tree.h"
 #include "base/xalloc.h"
 #include "kernel/harness.h"
+#include "store/backend/backend.h"
 #include "store/command.h"
 #include "store/store_internal.h"
-#include "store/store_ops.h"
-#include "store/volume.h"
+#include "store/volume/volume.h"
 
 enum {
     SCRIPT_MS = 300 * 1000,

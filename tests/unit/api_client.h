@@ -7,11 +7,11 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include "api/connect.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/xalloc.h"
 #include "check.h"
+#include "http/connect.h"
 #include "wire/envelope.h"
 
 enum { REPLY_BYTES_MAX = 64 << 20 };

@@ -3,9 +3,9 @@
 
 #include <inttypes.h>
 
-#include "api/call_stats.h"
 #include "api/route.h"
 #include "api_client.h"
+#include "http/call_stats.h"
 
 static void calls_are_counted_by_how_they_ended(void)
 {

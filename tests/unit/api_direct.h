@@ -2,12 +2,12 @@
 #pragma once
 
 #include "api/service.h"
-#include "api/stream.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json.h"
 #include "check.h"
+#include "http/stream.h"
 #include "wire/envelope.h"
 
 enum { TEXT_MAX = 32 << 20 };

@@ -3,15 +3,15 @@
 #include <signal.h>
 #include <zlib.h>
 
-#include "api/e2b_entry.h"
-#include "api/e2b_inflate.h"
-#include "api/e2b_multipart.h"
-#include "api/e2b_process_message.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/file_entry.h"
+#include "base/files/file_entry.h"
 #include "base/json.h"
 #include "check.h"
+#include "e2b/envd/entry.h"
+#include "e2b/envd/inflate.h"
+#include "e2b/envd/multipart.h"
+#include "e2b/envd/process_message.h"
 #include "wire/envelope.h"
 
 enum { TEXT_MAX = 1 << 20 };

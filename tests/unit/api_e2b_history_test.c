@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "../../src/api/e2b_history.c" // NOLINT(bugprone-suspicious-include)
+#include "../../src/e2b/control/history.c" // NOLINT(bugprone-suspicious-include)
 #include "check.h"
 
 static struct sandbox_stats stats_of(const char *id, uint64_t round)

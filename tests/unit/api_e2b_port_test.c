@@ -6,13 +6,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "api/e2b_port_header.h"
-#include "api/e2b_port_pump.h"
-#include "api/e2b_port_reply.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/xalloc.h"
 #include "check.h"
+#include "e2b/port/header.h"
+#include "e2b/port/pump.h"
+#include "e2b/port/reply.h"
 
 enum { TEXT_MAX = 256 * 1024, LARGE = 8 * 1024 * 1024 };
 

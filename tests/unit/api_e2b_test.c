@@ -6,19 +6,19 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "api/call_stats.h"
-#include "api/e2b.h"
-#include "api/e2b_network.h"
-#include "api/e2b_place.h"
-#include "api/e2b_route.h"
-#include "api/e2b_sandbox_request.h"
-#include "api/e2b_shelf.h"
 #include "api/route.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "check.h"
+#include "e2b/control/network.h"
+#include "e2b/control/sandbox_request.h"
+#include "e2b/core/e2b.h"
+#include "e2b/core/object_store.h"
+#include "e2b/core/route.h"
+#include "e2b/core/target.h"
+#include "http/call_stats.h"
 
 static void ids_are_mapped_without_loss(void)
 {

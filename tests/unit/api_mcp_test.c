@@ -2,11 +2,11 @@
 /* What a message of MCP is taken for. */
 #include <string.h>
 
-#include "api/mcp.h"
-#include "api/mcp_message.h"
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "check.h"
+#include "mcp/mcp.h"
+#include "mcp/message.h"
 
 /* Whether a notification with this id cancels something. */
 static bool cancels(const char *method, json_t *id)

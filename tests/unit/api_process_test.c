@@ -46,12 +46,12 @@
 #define reader_next stub_reader_next
 #define reader_close stub_reader_close
 
-#include "../../src/api/process_messages.c" // NOLINT(bugprone-suspicious-include)
-#include "../../src/api/process_start.c"    // NOLINT(bugprone-suspicious-include)
-#include "../../src/api/process_stream.c"   // NOLINT(bugprone-suspicious-include)
-#include "../../src/api/sandbox_ref.c"      // NOLINT(bugprone-suspicious-include)
-#include "../../src/api/service_process.c"  // NOLINT(bugprone-suspicious-include)
-#include "../../src/api/service_record.c"   // NOLINT(bugprone-suspicious-include)
+#include "../../src/api/message/process_messages.c" // NOLINT(bugprone-suspicious-include)
+#include "../../src/api/message/process_start.c"    // NOLINT(bugprone-suspicious-include)
+#include "../../src/api/message/sandbox_ref.c"      // NOLINT(bugprone-suspicious-include)
+#include "../../src/api/process.c"                  // NOLINT(bugprone-suspicious-include)
+#include "../../src/api/record.c"                   // NOLINT(bugprone-suspicious-include)
+#include "../../src/api/stream/process_stream.c"    // NOLINT(bugprone-suspicious-include)
 #include "api_direct.h"
 
 enum { LONG_ARG = 2000 };

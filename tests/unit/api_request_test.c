@@ -2,14 +2,14 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "api/connect.h"
-#include "api/run_request.h"
-#include "api/terminal_size.h"
+#include "api/message/run_request.h"
+#include "api/message/terminal_size.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "check.h"
+#include "http/connect.h"
 
 /* A parsed request with the JSON that it points into. */
 struct parsed {

@@ -27,8 +27,8 @@
 #define sandbox_destroy stub_sandbox_destroy
 #define sandbox_fork stub_sandbox_fork
 
-#include "../../src/api/sandbox_ref.c"     // NOLINT(bugprone-suspicious-include)
-#include "../../src/api/service_sandbox.c" // NOLINT(bugprone-suspicious-include)
+#include "../../src/api/message/sandbox_ref.c" // NOLINT(bugprone-suspicious-include)
+#include "../../src/api/sandbox.c"             // NOLINT(bugprone-suspicious-include)
 #include "api_direct.h"
 #include "base/xalloc.h"
 

@@ -119,19 +119,19 @@
 #define route_find upload_route_find
 #define route_index upload_route_index
 
-#include "../../src/api/call_stats.c"       // NOLINT(bugprone-suspicious-include)
-#include "../../src/api/exchange.c"         // NOLINT(bugprone-suspicious-include)
-#include "../../src/api/exchange_stream.c"  // NOLINT(bugprone-suspicious-include)
-#include "../../src/api/exchange_upload.c"  // NOLINT(bugprone-suspicious-include)
-#include "../../src/api/process_messages.c" // NOLINT(bugprone-suspicious-include)
-#include "../../src/api/process_start.c"    // NOLINT(bugprone-suspicious-include)
-#include "../../src/api/process_stream.c"   // NOLINT(bugprone-suspicious-include)
-#include "../../src/api/sandbox_ref.c"      // NOLINT(bugprone-suspicious-include)
-#include "../../src/api/server.c"           // NOLINT(bugprone-suspicious-include)
-#include "../../src/api/service_host.c"     // NOLINT(bugprone-suspicious-include)
-#include "../../src/api/service_process.c"  // NOLINT(bugprone-suspicious-include)
-#include "../../src/api/service_sandbox.c"  // NOLINT(bugprone-suspicious-include)
-#include "../../src/api/service_template.c" // NOLINT(bugprone-suspicious-include)
+#include "../../src/api/host.c"                     // NOLINT(bugprone-suspicious-include)
+#include "../../src/api/message/process_messages.c" // NOLINT(bugprone-suspicious-include)
+#include "../../src/api/message/process_start.c"    // NOLINT(bugprone-suspicious-include)
+#include "../../src/api/message/sandbox_ref.c"      // NOLINT(bugprone-suspicious-include)
+#include "../../src/api/process.c"                  // NOLINT(bugprone-suspicious-include)
+#include "../../src/api/sandbox.c"                  // NOLINT(bugprone-suspicious-include)
+#include "../../src/api/stream/process_stream.c"    // NOLINT(bugprone-suspicious-include)
+#include "../../src/api/template.c"                 // NOLINT(bugprone-suspicious-include)
+#include "../../src/http/call_stats.c"              // NOLINT(bugprone-suspicious-include)
+#include "../../src/http/exchange.c"                // NOLINT(bugprone-suspicious-include)
+#include "../../src/http/exchange_stream.c"         // NOLINT(bugprone-suspicious-include)
+#include "../../src/http/exchange_upload.c"         // NOLINT(bugprone-suspicious-include)
+#include "../../src/http/server.c"                  // NOLINT(bugprone-suspicious-include)
 #include "api_client.h"
 #include "api_counted.h"
 #include "check.h"

@@ -30,11 +30,11 @@
 
 #include <stdatomic.h>
 
-#include "../../src/api/sandbox_ref.c"      // NOLINT(bugprone-suspicious-include)
-#include "../../src/api/service_diff.c"     // NOLINT(bugprone-suspicious-include)
-#include "../../src/api/service_host.c"     // NOLINT(bugprone-suspicious-include)
-#include "../../src/api/service_snapshot.c" // NOLINT(bugprone-suspicious-include)
-#include "../../src/api/service_template.c" // NOLINT(bugprone-suspicious-include)
+#include "../../src/api/diff.c"                // NOLINT(bugprone-suspicious-include)
+#include "../../src/api/host.c"                // NOLINT(bugprone-suspicious-include)
+#include "../../src/api/message/sandbox_ref.c" // NOLINT(bugprone-suspicious-include)
+#include "../../src/api/snapshot.c"            // NOLINT(bugprone-suspicious-include)
+#include "../../src/api/template.c"            // NOLINT(bugprone-suspicious-include)
 #include "api_direct.h"
 
 struct sandbox {

@@ -1,8 +1,8 @@
 /* What the server's test wants of its TCP side. */
 #pragma once
 
-#include "api/token.h"
 #include "api_client.h"
+#include "auth/token.h"
 
 static void tcp_reply(const char *path, const char *type, const char *token, struct buf *reply)
 {

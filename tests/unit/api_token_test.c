@@ -3,8 +3,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "api/token.h"
-#include "api/token_store.h"
+#include "auth/token.h"
+#include "auth/token_store.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"

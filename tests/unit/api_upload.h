@@ -2,10 +2,10 @@
 #pragma once
 
 #include "api/route.h"
-#include "api/upload.h"
 #include "api_client.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "http/upload.h"
 
 static atomic_int uploads_open, uploads_finished;
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <errno.h>
 
-#include "base/base64.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/text/base64.h"
 #include "check.h"
 
 static void the_vectors_of_rfc_4648_hold(void)

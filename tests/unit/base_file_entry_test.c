@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/file_entry.h"
+#include "base/files/file_entry.h"
 #include "check.h"
 
 static void paths_begin_at_home(void)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/near.h"
+#include "base/text/near.h"
 #include "check.h"
 
 static void a_slip_of_the_pen_is_near(void)

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 
 #include "base/cleanup.h"
-#include "base/parse.h"
+#include "base/text/parse.h"
 #include "check.h"
 
 static void sizes_are_powers_of_1024(void)

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/tree.h"
-#include "base/tree_copy.h"
+#include "base/files/tree.h"
+#include "base/files/tree_copy.h"
 #include "check.h"
 #include "kernel/path.h"
 

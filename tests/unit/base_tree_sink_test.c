@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/file_entry.h"
-#include "base/tree.h"
-#include "base/tree_sink.h"
-#include "base/tree_source.h"
+#include "base/files/file_entry.h"
+#include "base/files/tree.h"
+#include "base/files/tree_sink.h"
+#include "base/files/tree_source.h"
 #include "check.h"
 
 static char dir[64];

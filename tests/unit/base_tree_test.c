@@ -5,8 +5,8 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
+#include "base/files/tree.h"
 #include "base/io.h"
-#include "base/tree.h"
 #include "base/xalloc.h"
 #include "check.h"
 

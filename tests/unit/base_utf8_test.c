@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "check.h"
 
 static void characters_are_what_the_standard_says(void)

@@ -11,7 +11,7 @@
 
 #include "base/cleanup.h"
 #include "check.h"
-#include "client/address.h"
+#include "client/transport/address.h"
 #include "holt.h"
 
 enum { REQUEST_SIZE = 16 * 1024 };

@@ -13,11 +13,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/base64.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/io.h"
+#include "base/text/base64.h"
 #include "base/xalloc.h"
 #include "check.h"
 #include "wire/envelope.h"

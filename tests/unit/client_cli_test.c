@@ -17,12 +17,12 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "base/base64.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "base/json.h"
+#include "base/text/base64.h"
 #include "base/xalloc.h"
 #include "check.h"
 #include "client_cli.h"

@@ -5,8 +5,8 @@
 
 #include "base/cleanup.h"
 #include "check.h"
-#include "client/http.h"
-#include "client/link.h"
+#include "client/transport/http.h"
+#include "client/transport/link.h"
 #include "holt.h"
 
 enum {

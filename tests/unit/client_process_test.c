@@ -2,8 +2,8 @@
 /* The commands for processes against a daemon that is played by this test. */
 #include <signal.h>
 
-#include "../../src/cli/leave_keys.c"  // NOLINT(bugprone-suspicious-include)
-#include "../../src/cli/signal_name.c" // NOLINT(bugprone-suspicious-include)
+#include "../../src/cli/core/signal_name.c" // NOLINT(bugprone-suspicious-include)
+#include "../../src/cli/run/leave_keys.c"   // NOLINT(bugprone-suspicious-include)
 #include "base/err.h"
 #include "base/json.h"
 #include "client_cli.h"

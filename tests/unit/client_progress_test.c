@@ -4,10 +4,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../src/cli/progress.c" // NOLINT(bugprone-suspicious-include)
-#include "../../src/cli/report.c"   // NOLINT(bugprone-suspicious-include)
-#include "../../src/cli/table.c"    // NOLINT(bugprone-suspicious-include)
-#include "../../src/cli/terminal.c" // NOLINT(bugprone-suspicious-include)
+#include "../../src/cli/core/progress.c" // NOLINT(bugprone-suspicious-include)
+#include "../../src/cli/core/report.c"   // NOLINT(bugprone-suspicious-include)
+#include "../../src/cli/core/table.c"    // NOLINT(bugprone-suspicious-include)
+#include "../../src/cli/core/terminal.c" // NOLINT(bugprone-suspicious-include)
 #include "check.h"
 
 enum { SEEN_SIZE = 4096, MIB = 1024 * 1024 };

@@ -5,7 +5,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "check.h"
-#include "host/config.h"
+#include "host/core/config.h"
 
 static char file_path[] = "/tmp/holt-config-test-XXXXXX";
 

@@ -3,7 +3,7 @@
 #include "host_audit_test.h"
 
 #include "doc_script.h"
-#include "host/audit_internal.h"
+#include "host/observe/audit_internal.h"
 
 static void a_record_says_what_when_and_about_whom(void)
 {

@@ -10,10 +10,10 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/files/tree.h"
 #include "base/io.h"
-#include "base/tree.h"
 #include "check.h"
-#include "host/audit.h"
+#include "host/observe/audit.h"
 
 enum { FILE_BYTES_MAX = 64 << 20, LINE_BYTES_MAX = 64 << 10, PAGE_BYTES = 4096 };
 

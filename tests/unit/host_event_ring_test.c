@@ -14,7 +14,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "check.h"
-#include "host/event_ring.h"
+#include "host/observe/event_ring.h"
 
 enum { WRITERS = 4, EACH = 20000, READERS = 3 };
 

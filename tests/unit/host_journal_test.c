@@ -11,8 +11,8 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "check.h"
-#include "host/journal.h"
-#include "host/record_internal.h"
+#include "host/process/journal.h"
+#include "host/process/record_internal.h"
 
 enum { DISK = 1 << 20, LIST_MAX = 8 };
 

@@ -6,10 +6,10 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/tree.h"
+#include "base/files/tree.h"
 #include "base/xalloc.h"
 #include "check.h"
-#include "host/registry.h"
+#include "host/core/registry.h"
 
 static char scratch[] = "/tmp/holt-registry-test.XXXXXX";
 static char *path; /* of the registry, in the scratch directory */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/cleanup.h"
 #include "check.h"
-#include "host/sandbox_info.h"
+#include "host/sandbox/info.h"
 
 static void every_state_has_a_name_that_reads_back(void)
 {

@@ -7,11 +7,11 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/files/tree.h"
 #include "base/io.h"
-#include "base/tree.h"
 #include "check.h"
-#include "host/tool_cut.h"
-#include "host/tool_shelf.h"
+#include "toolbox/bounded_dir.h"
+#include "toolbox/cut.h"
 
 static void lines_stay_whole(void)
 {

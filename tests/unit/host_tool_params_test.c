@@ -4,8 +4,8 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "check.h"
-#include "host/tool_params.h"
-#include "host/tool_table.h"
+#include "toolbox/params.h"
+#include "toolbox/table.h"
 
 struct taken {
     json_t *object;

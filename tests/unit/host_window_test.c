@@ -8,8 +8,8 @@
 
 #include "base/cleanup.h"
 #include "check.h"
-#include "host/spool.h"
-#include "host/window.h"
+#include "host/process/spool.h"
+#include "host/process/window.h"
 
 enum { MAX = 4096, HALF = 1000, DATA = 20000 };
 

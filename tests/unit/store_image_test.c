@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Importing layered images: OCI layouts and `docker save` archives, good ones and bad ones. */
-#include "store/import_digest.h"
-#include "store/import_image_internal.h"
+#include "store/import/digest.h"
+#include "store/import/image_internal.h"
 #include "store_import_test.h"
 
 enum { FILES_MAX = 16, JSON_MAX = 2048 };

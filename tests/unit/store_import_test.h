@@ -15,11 +15,11 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/files/tree.h"
 #include "base/io.h"
-#include "base/tree.h"
 #include "check.h"
 #include "store/store.h"
-#include "store/template.h"
+#include "store/template/template.h"
 
 enum { TEST_BYTES_MAX = 4 << 20, TEST_FILES_MAX = 200, BLOB_BYTES_MAX = 1 << 20 };
 

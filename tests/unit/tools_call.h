@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "check.h"
-#include "host/tool_table.h"
+#include "toolbox/table.h"
 #include "tools/tool.h"
 
 static int64_t tools_number(const struct tool_param *param, const json_t *given)

@@ -11,7 +11,7 @@
 
 #include "base/io.h"
 #include "base/xalloc.h"
-#include "tools/search_path.h"
+#include "tools/search/search_path.h"
 #include "unit/tools_call.h"
 
 enum {

@@ -9,7 +9,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/tree.h"
+#include "base/files/tree.h"
 #include "check.h"
 #include "tools/tool.h"
 #include "wire/file.h"

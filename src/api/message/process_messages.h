@@ -1,0 +1,48 @@
+/* What is told of processes: the events of a stream, and ProcessInfo. */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "host/process/process.h"
+
+struct buf;
+struct reader_event;
+struct record;
+struct record_info;
+
+/* What a process has written, as far as its end tells of it. */
+struct process_written {
+    uint64_t bytes[PROCESS_STREAMS];
+    bool is_truncated;
+};
+
+/* What the record says of it now. */
+void process_written_get(struct record *record, struct process_written *ret);
+
+/* The Ended message. */
+json_t *process_ended_json(const struct process_end *end, const struct process_written *written);
+
+/* The ProcessInfo message. As one of a list it has no more than the beginning of args, which may be
+ * long. */
+json_t *process_info_json(const struct record_info *info, bool is_listed);
+
+/* Each appends one event as a message: 0, -ENOBUFS or -ENOMEM. */
+
+/* from: the offsets of an Attach, or NULL. */
+struct process_started {
+    const char *sandbox_id;
+    const char *process_id;
+    bool is_joined;
+    const uint64_t *from;
+};
+int process_started_add(struct buf *out, const struct process_started *started);
+
+/* offset: where the bytes begin, or NULL to say nothing of that. */
+int process_output_add(struct buf *out, enum output_stream stream, const uint64_t *offset,
+                       const void *data, size_t len);
+int process_gap_add(struct buf *out, const struct reader_event *gap);
+int process_ended_add(struct buf *out, const struct process_end *end,
+                      const struct process_written *written);

@@ -1,0 +1,18 @@
+/* What clients ask of tools. */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "toolbox/tool.h"
+
+struct err;
+
+struct tool_wish {
+    const char *sandbox; /* inside the message, as all texts */
+    struct tool_request request;
+};
+
+/* A holt.v1.ExecuteToolRequest. Parameters are left as they are: what is wrong with them is for the
+ * model to read. */
+int tool_wish_parse(const json_t *message, bool only_looks, struct tool_wish *ret, struct err *err);

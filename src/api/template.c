@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/template/template.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "api/message/messages.h"
+#include "api/message/sandbox_ref.h"
+#include "api/service.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/fault.h"
+#include "base/json.h"
+#include "base/text/parse.h"
+#include "base/xalloc.h"
+#include "builder/build.h"
+#include "e2b/core/object_store.h"
+#include "e2b/template/build.h"
+#include "host/core/host.h"
+#include "host/observe/event.h"
+#include "host/sandbox/sandbox.h"
+#include "http/stream.h"
+#include "store/template/settings.h"
+
+enum { PROGRESS_INTERVAL_NS = 200 * 1000 * 1000, NS_PER_S = 1000 * 1000 * 1000 };
+
+/* An import runs in a thread of its own, because the HTTP side asks for messages while it works. */
+struct import_stream {
+    struct stream stream;
+    struct host *host;
+    char *name;
+    char *path;
+    struct template_settings settings;
+    pthread_t thread;
+
+    pthread_mutex_t lock; /* over everything below */
+    pthread_cond_t over;
+    bool is_over;
+    uint64_t bytes;
+    uint64_t files;
+    int result; /* of template_import, with err or info filled in */
+    struct err err;
+    struct template_info info;
+};
+
+static void import_progress(uint64_t bytes, uint64_t files, void *context)
+{
+    struct import_stream *import = context;
+
+    (void)pthread_mutex_lock(&import->lock);
+    import->bytes = bytes;
+    import->files = files;
+    (void)pthread_mutex_unlock(&import->lock);
+}
+
+static void *import_thread(void *context)
+{
+    struct import_stream *import = context;
+    const struct template_source source = {
+        .name = import->name,
+        .path = import->path,
+        .settings = import->settings.object ? &import->settings : NULL,
+        .progress = import_progress,
+        .context = import,
+    };
+    struct template_info info = { 0 };
+    struct err err = { 0 };
+    int r = template_import(host_store(import->host), &source, &info, &err);
+
+    fault_point("import.made");
+    if (r == 0)
+        host_event(import->host, EVENT_TEMPLATE_IMPORTED,
+                   json_pack("{s:s}", "template", info.name));
+    (void)pthread_mutex_lock(&import->lock);
+    import->result = r;
+    import->err = err;
+    import->info = info;
+    import->is_over = true;
+    (void)pthread_cond_signal(&import->over);
+    (void)pthread_mutex_unlock(&import->lock);
+    return NULL;
+}
+
+/* Waits until the import is over or it is time to say how far it is. Needs the lock. */
+static bool import_wait(struct import_stream *import)
+{
+    struct timespec until;
+    int r = 0;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += PROGRESS_INTERVAL_NS;
+    if (until.tv_nsec >= NS_PER_S) {
+        until.tv_nsec -= NS_PER_S;
+        until.tv_sec++;
+    }
+    while (!import->is_over && r == 0)
+        r = pthread_cond_timedwait(&import->over, &import->lock, &until);
+    return import->is_over;
+}
+
+/* Progress comes even where nothing has changed: the attempt to send is how a client that has gone
+ * is noticed. */
+static int import_next(struct stream *stream, struct buf *out, struct err *err)
+{
+    struct import_stream *import = (struct import_stream *)stream;
+    bool is_over;
+    int r;
+
+    (void)pthread_mutex_lock(&import->lock);
+    is_over = import_wait(import);
+    if (is_over && import->result < 0) {
+        *err = import->err;
+        r = import->result == -ECANCELED ? -EIO : import->result;
+    } else if (is_over) {
+        r = message_add_take(out, json_pack("{s:o}", "template", template_json(&import->info)));
+    } else {
+        r = message_add_take(out,
+                             json_pack("{s:{s:o, s:o}}", "progress", "bytes",
+                                       json_u64(import->bytes), "files", json_u64(import->files)));
+    }
+    (void)pthread_mutex_unlock(&import->lock);
+    if (r < 0)
+        return err->kind != ERR_NONE ? r : err_sys(err, r, "write a progress message");
+    return is_over ? 0 : 1;
+}
+
+static void import_free(struct import_stream *import)
+{
+    (void)pthread_cond_destroy(&import->over);
+    (void)pthread_mutex_destroy(&import->lock);
+    free(import->name);
+    free(import->path);
+    template_settings_done(&import->settings);
+    free(import);
+}
+
+/* An import cannot be stopped half way; whoever asked for it and left finds it finished later. */
+static void import_close(struct stream *stream)
+{
+    struct import_stream *import = (struct import_stream *)stream;
+
+    (void)pthread_join(import->thread, NULL);
+    import_free(import);
+}
+
+static const struct stream_ops import_ops = { import_next, import_close };
+
+static struct import_stream *import_new(struct host *host, const char *name, const char *path)
+{
+    struct import_stream *import = xcalloc(1, sizeof(*import));
+    pthread_condattr_t attr;
+
+    import->stream.ops = &import_ops;
+    import->host = host;
+    import->name = xstrdup(name);
+    import->path = xstrdup(path);
+    (void)pthread_mutex_init(&import->lock, NULL);
+    (void)pthread_condattr_init(&attr);
+    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&import->over, &attr);
+    (void)pthread_condattr_destroy(&attr);
+    return import;
+}
+
+static int name_get(const json_t *request, const char **ret, struct err *err)
+{
+    const char *name = "";
+    int r = json_get_text(request, "name", &name, err);
+
+    if (r < 0)
+        return r;
+    if (!is_name(name))
+        return err_set(err, ERR_INVALID, "'%.100s' is not a valid template name", name);
+    *ret = name;
+    return 0;
+}
+
+static int path_get(const json_t *request, const char **ret, struct err *err)
+{
+    const char *path = "";
+    int r = json_get_text(request, "path", &path, err);
+
+    if (r < 0)
+        return r;
+    if (*path != '/' || strlen(path) >= PATH_MAX)
+        return err_set(err, ERR_INVALID, "field 'path' must be an absolute path");
+    *ret = path;
+    return 0;
+}
+
+static int settings_get(const json_t *request, struct template_settings *ret, struct err *err)
+{
+    const json_t *settings = NULL;
+    int r = json_get_object(request, "settings", &settings, err);
+
+    return r < 0 || !settings ? r : template_settings_parse(settings, ret, err);
+}
+
+int template_service_import(const struct call *call, const json_t *request, struct stream **ret,
+                            struct err *err)
+{
+    static const char *const fields[] = { "name", "path", "settings", NULL };
+    cleanup_with(template_settings_done) struct template_settings settings = { .object = NULL };
+    struct import_stream *import;
+    const char *name = NULL, *path = NULL;
+    int r;
+
+    if (!call->is_local)
+        return err_set(err, ERR_DENIED,
+                       "import is only allowed over the unix socket, because it "
+                       "reads the daemon's own files");
+    r = json_only_fields(request, fields, err);
+    if (r == 0)
+        r = name_get(request, &name, err);
+    if (r == 0)
+        r = path_get(request, &path, err);
+    if (r == 0)
+        r = settings_get(request, &settings, err);
+    if (r < 0)
+        return r;
+    import = import_new(call->host, name, path);
+    import->settings = settings;
+    settings.object = NULL;
+    r = pthread_create(&import->thread, NULL, import_thread, import);
+    if (r != 0) {
+        import_free(import);
+        return err_sys(err, -r, "start the import");
+    }
+    *ret = &import->stream;
+    return 0;
+}
+
+/* In words, or NULL: it is somebody's own. */
+static json_t *owner_json(const char *name, const json_t *built)
+{
+    const char *build = e2b_build_of(name);
+    const json_t *template;
+    size_t i;
+
+    if (build_is_step(name))
+        return json_string("the cache of builds");
+    if (!build)
+        return NULL;
+    json_array_foreach(built, i, template)
+    {
+        if (json_object_get(json_object_get(template, "builds"), build))
+            return json_sprintf("template %s",
+                                json_string_value(json_object_get(template, "name")));
+    }
+    return json_string("a template that was removed");
+}
+
+/* built: those that E2B's clients have built; NULL: only what is somebody's own is asked for. */
+static json_t *list_json(const struct template_info *infos, size_t count, const json_t *built)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < count; i++) {
+        json_t *owner = owner_json(infos[i].name, built), *template;
+
+        if (owner && !built) {
+            json_decref(owner);
+            continue;
+        }
+        template = template_json(&infos[i]);
+        if (owner)
+            (void)json_object_set_new(template, "owner", owner);
+        (void)json_array_append_new(list, template);
+    }
+    return list;
+}
+
+int template_service_list(const struct call *call, const json_t *request, json_t **ret_reply,
+                          struct err *err)
+{
+    static const char *const fields[] = { "all", NULL };
+    cleanup_free struct template_info *infos = NULL;
+    cleanup_json json_t *built = NULL;
+    bool wants_all = false;
+    size_t count = 0;
+    int r = json_only_fields(request, fields, err);
+
+    if (r == 0)
+        r = json_get_bool(request, "all", &wants_all, err);
+    if (r == 0)
+        r = template_list(host_store(call->host), &infos, &count, err);
+    if (r < 0)
+        return r;
+    if (wants_all)
+        built = e2b_shelf_list(call->shelf, SHELF_TEMPLATES);
+    *ret_reply = json_pack("{s:o}", "templates", list_json(infos, count, built));
+    return *ret_reply ? 0 : err_sys(err, -ENOMEM, "list templates");
+}
+
+int template_service_remove(const struct call *call, const json_t *request, json_t **ret_reply,
+                            struct err *err)
+{
+    static const char *const fields[] = { "name", NULL };
+    const char *name = NULL;
+    int r = json_only_fields(request, fields, err);
+
+    (void)ret_reply;
+    if (r == 0)
+        r = name_get(request, &name, err);
+    if (r < 0)
+        return r;
+    return host_remove_template(call->host, name, err);
+}
+
+int template_service_commit(const struct call *call, const json_t *request, json_t **ret_reply,
+                            struct err *err)
+{
+    static const char *const fields[] = { "sandboxId", "name", NULL };
+    cleanup_with(sandbox_ref_drop) struct sandbox *sandbox = NULL;
+    struct template_info info = { 0 };
+    const char *name = NULL;
+    int r = json_only_fields(request, fields, err);
+
+    if (r == 0)
+        r = name_get(request, &name, err);
+    if (r == 0)
+        r = sandbox_ref_find(call, request, &sandbox, err);
+    if (r == 0)
+        r = sandbox_commit(sandbox, name, &info, err);
+    if (r < 0)
+        return r;
+    *ret_reply = json_pack("{s:o}", "template", template_json(&info));
+    return *ret_reply ? 0 : err_sys(err, -ENOMEM, "write the reply");
+}

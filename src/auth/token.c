@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "auth/token.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/io.h"
+
+enum { TOKEN_FILE_MAX = 4096 };
+
+static bool is_token(const char *text, size_t len)
+{
+    return len == TOKEN_LEN && strspn(text, "0123456789abcdef") == TOKEN_LEN;
+}
+
+static int token_read(int dir_fd, char ret[TOKEN_LEN + 1])
+{
+    cleanup_with(buf_done) struct buf content = BUF_INIT(TOKEN_FILE_MAX);
+    int r = file_read_at(dir_fd, "token", &content);
+
+    if (r < 0)
+        return r;
+    if (content.len > 0 && content.data[content.len - 1] == '\n')
+        content.data[--content.len] = '\0';
+    if (!content.data || !is_token(content.data, content.len))
+        return -EBADMSG;
+    memcpy(ret, content.data, TOKEN_LEN + 1);
+    return 0;
+}
+
+static int token_generate(char ret[TOKEN_LEN + 1])
+{
+    unsigned char bytes[TOKEN_BYTES];
+
+    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+        return -EIO;
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        (void)snprintf(ret + 2 * i, 3, "%02x", bytes[i]);
+    return 0;
+}
+
+/* By way of another name, so that a crash never leaves half a token. */
+static int token_write(int dir_fd, const char *token)
+{
+    char line[TOKEN_LEN + 2];
+    int r;
+
+    (void)snprintf(line, sizeof(line), "%s\n", token);
+    (void)unlinkat(dir_fd, "token.new", 0);
+    r = file_create_at(dir_fd, "token.new", 0600, line);
+    if (r < 0)
+        return r;
+    return renameat(dir_fd, "token.new", dir_fd, "token") < 0 ? -errno : 0;
+}
+
+int token_load(const char *state_dir, char ret[TOKEN_LEN + 1], struct err *err)
+{
+    cleanup_close int dir_fd = open(state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int r;
+
+    if (dir_fd < 0)
+        return err_sys(err, -errno, "open %s", state_dir);
+    r = token_read(dir_fd, ret);
+    if (r == -EBADMSG)
+        return err_set(err, ERR_INVALID,
+                       "%s/token does not hold %d hexadecimal digits; remove it to get a new one",
+                       state_dir, TOKEN_LEN);
+    if (r < 0 && r != -ENOENT)
+        return err_sys(err, r, "read %s/token", state_dir);
+    if (r == 0)
+        return 0;
+    r = token_generate(ret);
+    if (r == 0)
+        r = token_write(dir_fd, ret);
+    if (r < 0)
+        return err_sys(err, r, "make %s/token", state_dir);
+    return 0;
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/files/file_copy.h"
+
+#include <errno.h>
+#include <linux/fs.h>
+#include <stdbool.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "base/xalloc.h"
+
+enum { CHUNK_BYTES = 256 << 10 };
+
+struct range {
+    int from_fd, to_fd;
+    off_t at, end;
+    char *chunk; /* made when the kernel cannot copy by itself */
+};
+
+/* One step by hand: bytes copied, 0 at the end of the file, or -errno. */
+static ssize_t step_by_hand(struct range *range)
+{
+    size_t want =
+        range->end - range->at < CHUNK_BYTES ? (size_t)(range->end - range->at) : CHUNK_BYTES;
+    ssize_t n;
+    int r;
+
+    if (!range->chunk)
+        range->chunk = xcalloc(1, CHUNK_BYTES);
+    n = pread(range->from_fd, range->chunk, want, range->at);
+    if (n <= 0)
+        return n < 0 ? -errno : 0;
+    r = pwrite_all(range->to_fd, range->chunk, (size_t)n, range->at);
+    return r < 0 ? r : n;
+}
+
+/* One step by the kernel, which cannot between all filesystems. */
+static ssize_t step(struct range *range)
+{
+    off_t from = range->at, to = range->at;
+    ssize_t n;
+
+    if (range->chunk)
+        return step_by_hand(range);
+    n = copy_file_range(range->from_fd, &from, range->to_fd, &to, (size_t)(range->end - range->at),
+                        0);
+    if (n > 0)
+        return n;
+    /* 0 is also what some filesystems say instead of refusing. */
+    if (n == 0 || errno == EXDEV || errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP)
+        return step_by_hand(range);
+    return -errno;
+}
+
+static int range_copy(struct range *range)
+{
+    while (range->at < range->end) {
+        ssize_t n = step(range);
+
+        if (n == -EINTR)
+            continue;
+        if (n <= 0)
+            return (int)n;
+        range->at += n;
+    }
+    return 0;
+}
+
+int file_copy_content(int from_fd, int to_fd, off_t size)
+{
+    struct range range = { .from_fd = from_fd, .to_fd = to_fd };
+    off_t data = 0;
+    int r = 0;
+
+    if (ioctl(to_fd, FICLONE, from_fd) == 0)
+        return ftruncate(to_fd, size) < 0 ? -errno : 0;
+    while (r == 0 && data < size && (data = lseek(from_fd, data, SEEK_DATA)) >= 0 && data < size) {
+        range.at = data;
+        range.end = lseek(from_fd, data, SEEK_HOLE);
+        if (range.end < 0 || range.end > size)
+            range.end = size;
+        data = range.end;
+        r = range_copy(&range);
+    }
+    if (data < 0 && errno != ENXIO) /* ENXIO: nothing but a hole is left */
+        r = -errno;
+    free(range.chunk);
+    if (r == 0 && ftruncate(to_fd, size) < 0)
+        r = -errno;
+    return r;
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/files/tree.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/fs.h>
+#include <linux/stat.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+/* A sandbox may nest directories without end. What lies deeper than this is moved up to the top
+ * first, so that neither descriptors nor the stack grow with the tree. */
+enum { DEPTH_MAX = 32 };
+
+struct removal {
+    int top_fd;
+    unsigned moved; /* directories moved up so far; makes their names unique */
+    int first_error;
+};
+
+static int make_one(const char *path, mode_t mode)
+{
+    struct stat st;
+
+    if (mkdir(path, mode) == 0)
+        return 0;
+    if (errno != EEXIST)
+        return -errno;
+    /* A link among the operator's own directories (/var/run) is as good as what it names. */
+    if (stat(path, &st) < 0)
+        return -errno;
+    return S_ISDIR(st.st_mode) ? 0 : -ENOTDIR;
+}
+
+int tree_make(const char *path, mode_t mode)
+{
+    char prefix[PATH_MAX];
+    size_t len = strlen(path);
+    int r;
+
+    if (*path != '/')
+        return -EINVAL;
+    if (len >= sizeof(prefix))
+        return -ENAMETOOLONG;
+    memcpy(prefix, path, len + 1);
+    for (char *slash = prefix + 1; (slash = strchr(slash, '/')); slash++) {
+        *slash = '\0';
+        r = make_one(prefix, mode);
+        if (r < 0)
+            return r;
+        *slash = '/';
+    }
+    return make_one(prefix, mode);
+}
+
+static void closedir_slot(DIR **dir)
+{
+    if (*dir)
+        (void)closedir(*dir);
+}
+
+static void note_error(struct removal *removal, int r)
+{
+    if (removal->first_error == 0)
+        removal->first_error = r;
+}
+
+/* Opens a directory to empty it. One that something is mounted on is not ours to empty. */
+static int open_own_dir(int dir_fd, const char *name)
+{
+    cleanup_close int fd =
+        openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    struct statx stx;
+
+    if (fd < 0)
+        return -errno;
+    if (syscall(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_TYPE, &stx) < 0)
+        return -errno;
+    if (stx.stx_attributes & STATX_ATTR_MOUNT_ROOT)
+        return -EBUSY;
+    return TAKE_FD(fd);
+}
+
+static int move_up(struct removal *removal, int dir_fd, const char *name)
+{
+    char moved[32];
+
+    for (;;) {
+        (void)snprintf(moved, sizeof(moved), ".deep-%u", removal->moved++);
+        if (syscall(SYS_renameat2, dir_fd, name, removal->top_fd, moved, RENAME_NOREPLACE) == 0)
+            return 0;
+        if (errno != EEXIST)
+            return -errno;
+    }
+}
+
+static int empty_dir(struct removal *removal, int fd, int depth);
+
+/* Whether name is gone afterwards. */
+static bool remove_one(struct removal *removal, int dir_fd, const char *name, int depth)
+{
+    cleanup_close int fd = -EBADF;
+    int r = 0;
+
+    if (unlinkat(dir_fd, name, 0) == 0)
+        return true;
+    if (errno != EISDIR && errno != EPERM) {
+        note_error(removal, -errno);
+        return false;
+    }
+    /* Most directories in a dead tree are met empty: try before opening. */
+    if (unlinkat(dir_fd, name, AT_REMOVEDIR) == 0)
+        return true;
+    if (depth >= DEPTH_MAX)
+        r = move_up(removal, dir_fd, name);
+    else {
+        fd = open_own_dir(dir_fd, name);
+        r = fd < 0 ? fd : empty_dir(removal, fd, depth + 1);
+        if (r >= 0 && unlinkat(dir_fd, name, AT_REMOVEDIR) < 0)
+            r = -errno;
+    }
+    if (r < 0)
+        note_error(removal, r);
+    return r >= 0;
+}
+
+/* One pass over a directory; *ret_removed says whether another may find more to remove. */
+static int empty_dir_once(struct removal *removal, int fd, int depth, bool *ret_removed)
+{
+    int copy_fd = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    cleanup_with(closedir_slot) DIR *dir = copy_fd < 0 ? NULL : fdopendir(copy_fd);
+    struct dirent *entry;
+
+    if (!dir) {
+        int r = -errno;
+
+        (void)fd_close(copy_fd);
+        return r;
+    }
+    while ((errno = 0, entry = readdir(dir))) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        if (remove_one(removal, fd, entry->d_name, depth))
+            *ret_removed = true;
+    }
+    return -errno;
+}
+
+/* readdir may miss entries while others are removed, so passes go on until one removes nothing. */
+static int empty_dir(struct removal *removal, int fd, int depth)
+{
+    bool removed;
+    int r;
+
+    do {
+        removed = false;
+        r = empty_dir_once(removal, fd, depth, &removed);
+    } while (r == 0 && removed);
+    return r;
+}
+
+int tree_remove_at(int dir_fd, const char *name)
+{
+    struct removal removal = { 0 };
+    cleanup_close int fd = -EBADF;
+    int r;
+
+    if (unlinkat(dir_fd, name, 0) == 0 || errno == ENOENT)
+        return 0;
+    if (errno != EISDIR && errno != EPERM)
+        return -errno;
+    fd = open_own_dir(dir_fd, name);
+    if (fd < 0)
+        return fd;
+    removal.top_fd = fd;
+    r = empty_dir(&removal, fd, 0);
+    if (unlinkat(dir_fd, name, AT_REMOVEDIR) == 0)
+        return 0;
+    if (removal.first_error < 0)
+        return removal.first_error;
+    return r < 0 ? r : -errno;
+}

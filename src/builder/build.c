@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Nothing of a build survives the daemon but what it has kept of its steps. */
+#include "builder/build.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "builder/build_internal.h"
+#include "host/core/host.h"
+#include "host/core/reactor.h"
+#include "host/process/process.h"
+#include "host/process/record.h"
+#include "host/sandbox/sandbox.h"
+#include "store/template/settings.h"
+
+enum {
+    STEP_TEXT_MAX = 512,
+    READY_PAUSE_US = 100 * 1000,
+};
+
+/* By which those that a daemon has left behind are found. */
+static const struct label label_of_builds = { "holt.build", "1" };
+
+int build_need_sandbox(struct build *build, struct err *err)
+{
+    const struct sandbox_spec spec = { .template = build->origin,
+                                       .limits = { .memory_bytes = build->memory_bytes,
+                                                   .cpu_millis = build->cpus * 1000 },
+                                       .labels = &label_of_builds,
+                                       .label_count = 1 };
+
+    if (build->sandbox)
+        return 0;
+    return sandbox_create(build->host, &spec, &build->sandbox, err);
+}
+
+static void set_step(struct build *build, size_t step)
+{
+    (void)pthread_mutex_lock(&build->lock);
+    if (step > json_array_size(build->steps))
+        (void)snprintf(build->state.step, sizeof(build->state.step), "finalize");
+    else
+        (void)snprintf(build->state.step, sizeof(build->state.step), "%zu", step);
+    (void)pthread_mutex_unlock(&build->lock);
+}
+
+static int run_steps(struct build *build, struct err *err)
+{
+    size_t kept = build_steps_kept(build), count = json_array_size(build->steps), i;
+    char text[STEP_TEXT_MAX], line[STEP_TEXT_MAX + 64];
+    json_t *step;
+
+    json_array_foreach(build->steps, i, step)
+    {
+        int r = 0;
+
+        set_step(build, i + 1);
+        build_step_describe(step, text, sizeof(text));
+        (void)snprintf(line, sizeof(line), "[builder %zu/%zu] %s%s", i + 1, count,
+                       i < kept ? "CACHED " : "", text);
+        build_log_text(build, line);
+        build_hash_step(build->hash, step);
+        build->is_forced = build->is_forced || json_is_true(json_object_get(step, "force"));
+        if (i >= kept)
+            r = build_step_run(build, step, err);
+        if (r < 0)
+            return r;
+        build_step_apply(build, step);
+        if (i >= kept && build_step_writes(step))
+            build_keep_step(build);
+    }
+    set_step(build, count + 1);
+    return 0;
+}
+
+/* The start command is run here too, so that one that never is ready fails now. */
+static int try_start(struct build *build, struct err *err)
+{
+    struct build_command command = { .text = build->start_command,
+                                     .user = build->user,
+                                     .cwd = build->workdir,
+                                     .input_fd = -1,
+                                     .is_detached = true };
+    int code = 0, r;
+
+    if (!*build->start_command)
+        return 0;
+    build_log_text(build, "starting the start command");
+    r = build_run(build, &command, err);
+    command = (struct build_command){ .text = build->ready_command,
+                                      .user = build->user,
+                                      .cwd = build->workdir,
+                                      .input_fd = -1,
+                                      .ret_code = &code,
+                                      .until_ms = clock_ms() + build->ready_ms };
+    if (r < 0 || !*build->ready_command)
+        return r;
+    while (clock_ms() < command.until_ms) {
+        r = build_run(build, &command, err);
+        if (r < 0 || code == 0)
+            return r;
+        (void)usleep(READY_PAUSE_US);
+    }
+    return err_set(err, ERR_DEADLINE,
+                   "the start command was not ready in %llu s: '%.100s' has not succeeded",
+                   (unsigned long long)build->ready_ms / 1000, build->ready_command);
+}
+
+static int publish(struct build *build, struct err *err)
+{
+    cleanup_with(template_settings_done) struct template_settings old = { .object = NULL },
+                                                                  new = { .object = NULL };
+    cleanup_json json_t *object = NULL;
+    struct template_info info;
+    int r = template_settings_read(host_store(build->host), build->from, &old, err);
+
+    if (r == 0)
+        r = sandbox_commit(build->sandbox, build->name, &info, err);
+    if (r < 0)
+        return r;
+    object =
+        json_pack("{s:O, s:s, s:s, s:s, s:s, s:b, s:I, s:I}", "env", build->env, "workdir",
+                  build->workdir, "user", build->user, "startCommand", build->start_command,
+                  "readyCommand", build->ready_command, "allowSetuid", old.allows_setuid, "cpus",
+                  (json_int_t)build->cpus, "memoryBytes", (json_int_t)build->memory_bytes);
+    r = template_settings_parse(object, &new, err);
+    if (r == 0)
+        r = template_settings_write(host_store(build->host), build->name, &new, err);
+    return r;
+}
+
+static int build_all(struct build *build, struct err *err)
+{
+    struct err ignored;
+    int r = build_hash_origin(build, err);
+
+    if (r == 0)
+        r = run_steps(build, err);
+    if (r == 0)
+        r = build_need_sandbox(build, err);
+    if (r == 0)
+        r = try_start(build, err);
+    if (r == 0)
+        r = build_check_cancel(build, err);
+    if (r == 0)
+        r = publish(build, err);
+    /* Who cancels removes what there is by then; what came later nobody else knows of. */
+    if (r == 0 && build_check_cancel(build, err) < 0) {
+        (void)host_remove_template(build->host, build->name, &ignored);
+        return -ECANCELED;
+    }
+    return r;
+}
+
+int build_sweep(struct host *host, struct err *err)
+{
+    cleanup_free struct sandbox_info *infos = NULL;
+    size_t count = 0;
+    int r = sandbox_list(host, &label_of_builds, 1, &infos, &count, err);
+
+    for (size_t i = 0; i < count; i++) {
+        struct sandbox *sandbox = NULL;
+        struct err ignored;
+
+        if (sandbox_find(host, infos[i].id, &sandbox, &ignored) == 0)
+            (void)sandbox_destroy(sandbox, &ignored);
+        sandbox_unref(sandbox);
+        sandbox_info_done(&infos[i]);
+    }
+    return r;
+}
+
+static void set_status(struct build *build, enum build_status status, const struct err *err)
+{
+    (void)pthread_mutex_lock(&build->lock);
+    build->state.status = status;
+    build->state.err = *err;
+    (void)pthread_mutex_unlock(&build->lock);
+}
+
+/* Its turn has come. */
+static int build_in_turn(struct build *build, struct err *err)
+{
+    struct err ignored;
+    int r;
+
+    set_status(build, BUILD_RUNS, err);
+    build->end_ms = clock_ms() + build->limit_ms;
+    r = build_all(build, err);
+    if (build->sandbox) {
+        (void)sandbox_destroy(build->sandbox, &ignored);
+        sandbox_unref(build->sandbox);
+    }
+    return r;
+}
+
+static void *build_thread(void *context)
+{
+    struct build *build = context;
+    struct err err = { 0 };
+    int r;
+
+    if (build_queue_enter(build->queue, &build->turn, &build->is_cancelled)) {
+        r = build_in_turn(build, &err);
+        build_queue_leave(build->queue);
+    } else {
+        r = build_check_cancel(build, &err);
+    }
+    if (r < 0)
+        build_log_end(build, "error", err.msg);
+    else
+        build_log_end(build, "info", "the template is ready");
+    set_status(build, r < 0 ? BUILD_HAS_FAILED : BUILD_IS_READY, &err);
+    if (build->ended)
+        build->ended(build->context);
+    return NULL;
+}
+
+static void build_drop(struct build *build)
+{
+    json_decref(build->steps);
+    json_decref(build->env);
+    json_decref(build->logs);
+    free(build->files);
+    free(build->user);
+    free(build->workdir);
+    free(build->start_command);
+    free(build->ready_command);
+    (void)pthread_mutex_destroy(&build->lock);
+    free(build);
+}
+
+static void build_drop_slot(struct build **build)
+{
+    if (*build)
+        build_drop(*build);
+}
+
+static int steps_check(const json_t *steps, struct err *err)
+{
+    const json_t *step;
+    size_t i;
+
+    if (json_array_size(steps) > BUILD_STEPS_MAX)
+        return err_set(err, ERR_INVALID, "there are more than %d steps", BUILD_STEPS_MAX);
+    json_array_foreach(steps, i, step)
+    {
+        int r = build_step_check(step, err);
+
+        if (r < 0)
+            return err_wrap(err, "step %zu", i + 1);
+    }
+    return 0;
+}
+
+/* What the steps begin with is what sandboxes of the origin have. */
+static int settings_take(struct build *build, const struct build_spec *spec, struct err *err)
+{
+    cleanup_with(template_settings_done) struct template_settings old = { .object = NULL };
+    int r = template_settings_read(host_store(build->host), spec->from, &old, err);
+
+    if (r < 0)
+        return r;
+    build->env = old.env ? json_deep_copy(old.env) : json_object();
+    build->user = xstrdup(*old.user ? old.user : "user");
+    build->workdir = xstrdup(*old.workdir ? old.workdir : "/home/user");
+    build->start_command = xstrdup(*spec->start_command ? spec->start_command : old.start_command);
+    build->ready_command = xstrdup(
+        *spec->start_command || *spec->ready_command ? spec->ready_command : old.ready_command);
+    build->cpus = spec->cpus ? spec->cpus : old.cpus;
+    build->memory_bytes = spec->memory_bytes ? spec->memory_bytes : old.memory_bytes;
+    return 0;
+}
+
+int build_start(struct host *host, const struct build_spec *spec, struct build **ret,
+                struct err *err)
+{
+    cleanup_with(build_drop_slot) struct build *build = xcalloc(1, sizeof(*build));
+    int r;
+
+    (void)pthread_mutex_init(&build->lock, NULL);
+    build->host = host;
+    build->logs = json_array();
+    (void)snprintf(build->state.step, sizeof(build->state.step), "base");
+    build->files = xstrdup(spec->files);
+    build->steps = spec->steps ? json_deep_copy(spec->steps) : json_array();
+    build->is_forced = spec->is_forced;
+    build->queue = spec->queue;
+    build->ended = spec->ended;
+    build->context = spec->context;
+    build->limit_ms = spec->limit_ms;
+    build->ready_ms = spec->ready_ms;
+    (void)snprintf(build->from, sizeof(build->from), "%s", spec->from);
+    (void)snprintf(build->origin, sizeof(build->origin), "%s", spec->from);
+    (void)snprintf(build->name, sizeof(build->name), "%s", spec->name);
+    r = steps_check(build->steps, err);
+    if (r == 0)
+        r = settings_take(build, spec, err);
+    if (r < 0)
+        return r;
+    if (spec->notice)
+        build_log_text(build, spec->notice);
+    build_queue_join(build->queue, &build->turn);
+    r = pthread_create(&build->thread, NULL, build_thread, build);
+    if (r != 0) {
+        build_queue_quit(build->queue, &build->turn);
+        return err_sys(err, -r, "start the build");
+    }
+    *ret = TAKE_PTR(build);
+    return 0;
+}
+
+void build_get(struct build *build, struct build_state *ret)
+{
+    (void)pthread_mutex_lock(&build->lock);
+    *ret = build->state;
+    (void)pthread_mutex_unlock(&build->lock);
+}
+
+void build_cancel(struct build *build)
+{
+    atomic_store(&build->is_cancelled, true);
+    (void)pthread_mutex_lock(&build->lock);
+    if (build->process)
+        process_kill(build->process, KILLER_USER);
+    (void)pthread_mutex_unlock(&build->lock);
+    build_queue_wake(build->queue);
+}
+
+void build_free(struct build *build)
+{
+    if (!build)
+        return;
+    (void)pthread_join(build->thread, NULL);
+    build_drop(build);
+}

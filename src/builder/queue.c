@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "builder/queue.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/xalloc.h"
+
+struct build_queue {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct build_turn *first;
+    size_t running, running_max;
+};
+
+struct build_queue *build_queue_new(size_t running_max)
+{
+    struct build_queue *queue = xcalloc(1, sizeof(*queue));
+
+    (void)pthread_mutex_init(&queue->lock, NULL);
+    (void)pthread_cond_init(&queue->changed, NULL);
+    queue->running_max = running_max;
+    return queue;
+}
+
+void build_queue_free(struct build_queue *queue)
+{
+    if (!queue)
+        return;
+    (void)pthread_cond_destroy(&queue->changed);
+    (void)pthread_mutex_destroy(&queue->lock);
+    free(queue);
+}
+
+/* Where the pointer to it is; to one that is not in the queue yet, its end. */
+static struct build_turn **slot_of(struct build_queue *queue, const struct build_turn *turn)
+{
+    struct build_turn **slot = &queue->first;
+
+    while (*slot && *slot != turn)
+        slot = &(*slot)->next;
+    return slot;
+}
+
+void build_queue_join(struct build_queue *queue, struct build_turn *turn)
+{
+    turn->next = NULL;
+    (void)pthread_mutex_lock(&queue->lock);
+    *slot_of(queue, turn) = turn;
+    (void)pthread_mutex_unlock(&queue->lock);
+}
+
+/* Locked. */
+static void give_up(struct build_queue *queue, struct build_turn *turn)
+{
+    *slot_of(queue, turn) = turn->next;
+    (void)pthread_cond_broadcast(&queue->changed);
+}
+
+void build_queue_quit(struct build_queue *queue, struct build_turn *turn)
+{
+    (void)pthread_mutex_lock(&queue->lock);
+    give_up(queue, turn);
+    (void)pthread_mutex_unlock(&queue->lock);
+}
+
+bool build_queue_enter(struct build_queue *queue, struct build_turn *turn,
+                       const atomic_bool *is_cancelled)
+{
+    bool may_run;
+
+    (void)pthread_mutex_lock(&queue->lock);
+    while (!atomic_load(is_cancelled) &&
+           (queue->first != turn || queue->running >= queue->running_max))
+        (void)pthread_cond_wait(&queue->changed, &queue->lock);
+    may_run = !atomic_load(is_cancelled);
+    queue->running += may_run;
+    give_up(queue, turn);
+    (void)pthread_mutex_unlock(&queue->lock);
+    return may_run;
+}
+
+void build_queue_leave(struct build_queue *queue)
+{
+    (void)pthread_mutex_lock(&queue->lock);
+    queue->running--;
+    (void)pthread_cond_broadcast(&queue->changed);
+    (void)pthread_mutex_unlock(&queue->lock);
+}
+
+void build_queue_wake(struct build_queue *queue)
+{
+    (void)pthread_mutex_lock(&queue->lock);
+    (void)pthread_cond_broadcast(&queue->changed);
+    (void)pthread_mutex_unlock(&queue->lock);
+}

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Makes the templates that Holt knows by name. The root is made here and not by the daemon: that
+ * takes minutes, a mirror and tools of the distribution, and ends with whoever waits for it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/files/tree.h"
+#include "base/io.h"
+#include "base/json.h"
+#include "base/spawn_signals.h"
+#include "base/xalloc.h"
+#include "cli/commands/template_import.h"
+#include "cli/core/call.h"
+#include "cli/core/command.h"
+#include "cli/core/report.h"
+#include "holt.h"
+
+/* Files of templates/, as they are. */
+#define EMBED(symbol, path)                                                                        \
+    __asm__(".section .rodata\n" #symbol ": .incbin \"" path "\"\n.byte 0\n.previous\n");          \
+    extern const char symbol[]
+
+EMBED(template_build_script, "templates/build");
+EMBED(template_code_interpreter, "templates/code-interpreter/server.py");
+
+#define INTERPRETER "/opt/code-interpreter/server.py"
+
+/* What is made of the one root. */
+struct recipe {
+    const char *name;
+    const char *file;    /* to add to it, absolute; NULL: none */
+    const char *content; /* of that */
+    const char *start, *ready;
+};
+
+static const struct recipe recipes[] = {
+    { .name = "base" },
+    {
+        .name = "code-interpreter-v1",
+        .file = INTERPRETER,
+        .content = template_code_interpreter,
+        .start = "exec python3 " INTERPRETER,
+        .ready = "curl --silent --fail http://127.0.0.1:49999/health",
+    },
+};
+
+struct build_options {
+    struct common_options common;
+    const char *archive;
+    const char *packages;
+};
+
+static int set_archive(void *into, const char *value, struct err *err)
+{
+    (void)err;
+    ((struct build_options *)into)->archive = value;
+    return 0;
+}
+
+static int set_packages(void *into, const char *value, struct err *err)
+{
+    if (value[strspn(value, "abcdefghijklmnopqrstuvwxyz0123456789+-.,")] || *value == '-')
+        return err_set(err, ERR_INVALID, "'%.100s' is not a list of packages", value);
+    ((struct build_options *)into)->packages = value;
+    return 0;
+}
+
+static const struct recipe *recipe_find(const char *name)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(recipes); i++)
+        if (strcmp(recipes[i].name, name) == 0)
+            return &recipes[i];
+    return NULL;
+}
+
+/* Runs a program with our own output and waits for its end: its exit status. */
+static int run_program(const char *const *args)
+{
+    posix_spawnattr_t attributes;
+    int status = 0, r;
+    pid_t pid = -1;
+
+    (void)posix_spawnattr_init(&attributes);
+    r = spawn_signals_reset(&attributes, 0);
+    if (r == 0)
+        r = -posix_spawnp(&pid, args[0], NULL, &attributes, (char *const *)(uintptr_t)args,
+                          environ);
+    (void)posix_spawnattr_destroy(&attributes);
+    if (r < 0)
+        return report("template build: %s: %s", args[0], strerror(-r));
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        continue;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : STATUS_HOLT;
+}
+
+/* An archive that is there is taken as it is: it is what another build has kept. */
+static int make_archive(const char *dir, const char *archive, const char *packages)
+{
+    cleanup_free char *script = xasprintf("%s/build", dir);
+    int r;
+
+    if (access(archive, R_OK) == 0)
+        return STATUS_OK;
+    r = file_create_at(AT_FDCWD, script, 0700, template_build_script);
+    if (r < 0)
+        return report("template build: %s: %s", script, strerror(-r));
+    return run_program((const char *const[]){ "sh", script, archive, packages, NULL });
+}
+
+/* A copy of the archive with one more file, which the original is left without. */
+static int add_file(const struct recipe *recipe, const char *dir, const char *archive)
+{
+    cleanup_free char *root = xasprintf("%s/root", dir), *copy = xasprintf("%s/root.tar", dir);
+    cleanup_free char *file = xasprintf("%s%s", root, recipe->file);
+    int r, status;
+
+    for (char *slash = strchr(file + strlen(dir) + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        r = mkdir(file, 0755) < 0 && errno != EEXIST ? -errno : 0;
+        *slash = '/';
+        if (r < 0)
+            return report("template build: %s: %s", file, strerror(-r));
+    }
+    r = file_create_at(AT_FDCWD, file, 0755, recipe->content);
+    if (r < 0)
+        return report("template build: %s: %s", file, strerror(-r));
+    status =
+        run_program((const char *const[]){ "cp", "--reflink=auto", "--", archive, copy, NULL });
+    if (status != STATUS_OK)
+        return status;
+    return run_program((const char *const[]){ "tar", "--append", "--owner=0", "--group=0",
+                                              "--mode=u=rwX,go=rX", "-f", copy, "-C", root,
+                                              recipe->file + 1, NULL });
+}
+
+static json_t *settings_of(const struct recipe *recipe)
+{
+    json_t *settings = json_pack("{s:s, s:b}", "user", "user", "allowSetuid", true);
+
+    if (recipe->start) {
+        (void)json_object_set_new(settings, "startCommand", json_string(recipe->start));
+        (void)json_object_set_new(settings, "readyCommand", json_string(recipe->ready));
+    }
+    return settings;
+}
+
+/* Before minutes are spent on what the daemon would refuse. */
+static int check_name(const char *name)
+{
+    cleanup_json json_t *reply = NULL;
+    const json_t *list = NULL, *each;
+    size_t i;
+    int status = call_once("holt.v1.TemplateService/List", json_object(), &reply);
+
+    if (status != STATUS_OK)
+        return status;
+    if (!call_list(reply, "templates", &list))
+        return STATUS_HOLT;
+    json_array_foreach(list, i, each)
+    {
+        if (strcmp(call_text(each, "name"), name) == 0) {
+            struct err err;
+
+            (void)err_set(&err, ERR_EXISTS, "there is a template '%s' already", name);
+            return report_err(&err);
+        }
+    }
+    return STATUS_OK;
+}
+
+static int build_in(const char *dir, const struct recipe *recipe,
+                    const struct build_options *options)
+{
+    cleanup_free char *own = xasprintf("%s/base.tar", dir), *with = xasprintf("%s/root.tar", dir);
+    const char *archive = options->archive ? options->archive : own;
+    cleanup_free char *path = NULL;
+    int status = make_archive(dir, archive, options->packages);
+
+    if (status == STATUS_OK && recipe->file) {
+        status = add_file(recipe, dir, archive);
+        archive = with;
+    }
+    if (status != STATUS_OK)
+        return status;
+    path = realpath(archive, NULL);
+    if (!path)
+        return report("template build: %s: %s", archive, strerror(errno));
+    return template_import_follow(recipe->name, path, settings_of(recipe));
+}
+
+static int template_build_run(int argc, char **argv)
+{
+    static const struct operands operands = { 1, 1, "a NAME" };
+    char dir[] = "/tmp/holt-build.XXXXXX";
+    struct build_options options = { .archive = NULL };
+    const struct recipe *recipe;
+    int next, status;
+
+    if (!command_parse(&command_template_build, &options, argc, argv, &next, &status))
+        return status;
+    if (!command_has_operands(&command_template_build, &operands, argc - next))
+        return STATUS_HOLT;
+    recipe = recipe_find(argv[next]);
+    if (!recipe)
+        return report_usage("template build: there is no recipe '%s' (there are: base, "
+                            "code-interpreter-v1)",
+                            argv[next]);
+    status = check_name(recipe->name);
+    if (status != STATUS_OK)
+        return status;
+    if (!mkdtemp(dir))
+        return report("template build: %s: %s", dir, strerror(errno));
+    status = build_in(dir, recipe, &options);
+    (void)tree_remove_at(AT_FDCWD, dir);
+    if (status != STATUS_OK)
+        return status;
+    (void)printf("%s\n", recipe->name);
+    return command_printed();
+}
+
+static const struct option_row rows[] = {
+    { "archive", 0, "FILE", "keep the root as this archive, or take it from there", set_archive },
+    { "packages", 0, "NAMES", "more packages, with commas between them", set_packages },
+    OPTION_HELP,
+};
+
+static const struct option_table table = { rows, ARRAY_SIZE(rows), NULL };
+
+const struct command command_template_build = {
+    .group = "Templates",
+    .name = "template build",
+    .operands = "NAME",
+    .summary = "Make one of Holt's own templates: base or code-interpreter-v1",
+    .example = "holt template build base",
+    .options = &table,
+    .run = template_build_run,
+};

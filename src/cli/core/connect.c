@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/core/connect.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/xalloc.h"
+#include "cli/core/daemon.h"
+#include "cli/core/report.h"
+#include "holt.h"
+
+enum {
+    RETRY_DELAY_MS = 10,
+    RETRY_COUNT = 1000,
+};
+
+static const char *environment(const char *name)
+{
+    const char *value = getenv(name);
+
+    return value && *value ? value : NULL;
+}
+
+static int open_host(const char *host, struct holt **ret, struct holt_error *error)
+{
+    struct holt_options options = HOLT_INIT(holt_options);
+
+    options.host = host;
+    return holt_open(&options, HOLT_NO_DEADLINE, ret, error);
+}
+
+/* The daemon that won the race for the lock may not listen yet. */
+static int open_patiently(const char *host, struct holt **ret, struct holt_error *error)
+{
+    const struct timespec delay = { .tv_nsec = RETRY_DELAY_MS * 1000000L };
+
+    for (int i = 0; i < RETRY_COUNT; i++) {
+        if (open_host(host, ret, error) == 0)
+            return 0;
+        (void)nanosleep(&delay, NULL);
+    }
+    return -1;
+}
+
+static int start_and_open(const char *run_dir, const char *host, struct holt **ret)
+{
+    struct holt_error error;
+    struct err err;
+    int r = daemon_start(run_dir, &err);
+
+    if (r < 0 && err.kind != ERR_EXISTS) {
+        (void)report_err(&err);
+        return -1;
+    }
+    if ((r < 0 ? open_patiently(host, ret, &error) : open_host(host, ret, &error)) == 0)
+        return 0;
+    (void)report_holt_error(&error);
+    return -1;
+}
+
+/* What a person can do where nobody answers is told by who knows how they came here. */
+static int report_absence(struct holt_error *error, const char *remedy)
+{
+    if (!error->remedy[0])
+        (void)snprintf(error->remedy, sizeof(error->remedy), "%s", remedy);
+    (void)report_holt_error(error);
+    return -1;
+}
+
+static int open_local(const char *run_dir, const char *host, struct holt **ret)
+{
+    struct holt_error error;
+    bool is_absent, is_forbidden;
+
+    if (open_host(host, ret, &error) == 0)
+        return 0;
+    is_absent = strcmp(error.code, "unavailable") == 0;
+    is_forbidden = strcmp(error.code, "permission_denied") == 0;
+    if (is_absent && geteuid() == 0)
+        return start_and_open(run_dir, host, ret);
+    if (is_absent)
+        return report_absence(&error,
+                              "become root to start one, or name another daemon in HOLT_HOST");
+    return report_absence(&error, is_forbidden
+                                      ? "become root or a member of the socket's group, or "
+                                        "name another daemon in HOLT_HOST"
+                                      : "");
+}
+
+static int open_named(const char *host, struct holt **ret)
+{
+    struct holt_error error, named;
+
+    if (open_host(host, ret, &error) == 0)
+        return 0;
+    named = error;
+    (void)snprintf(named.message, sizeof(named.message), "HOLT_HOST: %.400s", error.message);
+    return report_absence(&named, "");
+}
+
+static const char *run_directory(void)
+{
+    const char *run = environment("HOLT_RUN");
+
+    return run ? run : "/run/holt";
+}
+
+static char *host_choose(void)
+{
+    const char *named = environment("HOLT_HOST");
+
+    return named ? xstrdup(named) : xasprintf("unix://%s/holt.sock", run_directory());
+}
+
+int connection_open_quietly(struct connection *ret)
+{
+    cleanup_free char *host = host_choose();
+    struct holt *holt = NULL;
+    struct holt_error error;
+
+    if (open_host(host, &holt, &error) < 0)
+        return -1;
+    *ret = (struct connection){ .holt = holt, .host = TAKE_PTR(host) };
+    return 0;
+}
+
+int connection_open(struct connection *ret)
+{
+    const char *named = environment("HOLT_HOST"), *run_dir = run_directory();
+    cleanup_free char *host = host_choose();
+    struct holt *holt = NULL;
+
+    if ((named ? open_named(host, &holt) : open_local(run_dir, host, &holt)) < 0)
+        return -1;
+    *ret = (struct connection){ .holt = holt, .host = TAKE_PTR(host) };
+    return 0;
+}
+
+void connection_close(struct connection *connection)
+{
+    holt_close(connection->holt);
+    free(connection->host);
+    *connection = (struct connection){ .holt = NULL };
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/core/table.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/text/parse.h"
+#include "base/xalloc.h"
+#include "cli/core/report.h"
+#include "cli/core/terminal.h"
+
+enum { COLUMNS_MAX = 16, CELL_BYTES_MAX = 8192 };
+
+struct layout {
+    int widths[COLUMNS_MAX];
+    bool has_colours;
+};
+
+void table_add(struct table *table, const char *format, ...)
+{
+    char text[CELL_BYTES_MAX];
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    drop_controls(text);
+    if (table->count % 64 == 0) {
+        char **cells = xcalloc(table->count + 64, sizeof(*cells));
+
+        if (table->count > 0)
+            memcpy(cells, table->cells, table->count * sizeof(*cells));
+        free(table->cells);
+        table->cells = cells;
+    }
+    table->cells[table->count++] = xstrdup(text);
+}
+
+int text_width(const char *text)
+{
+    int width = 0;
+
+    for (; *text; text++)
+        width += ((unsigned char)*text & 0xc0) != 0x80;
+    return width;
+}
+
+/* What a state looks like; NULL: plain. The words are those of sandboxes and processes. */
+static const char *state_colour(const char *state)
+{
+    static const struct {
+        const char *start, *colour;
+    } colours[] = {
+        { "active", COLOUR_GREEN },    { "running", COLOUR_GREEN },
+        { "idle", COLOUR_GREEN },      { "busy", COLOUR_YELLOW },
+        { "paus", COLOUR_YELLOW },     { "creating", COLOUR_YELLOW },
+        { "rolling", COLOUR_YELLOW },  { "destroying", COLOUR_YELLOW },
+        { "failed", COLOUR_RED },      { "stopped", COLOUR_GREY },
+        { "exited 0", COLOUR_GREY },   { "asleep", COLOUR_GREY },
+        { "killed", COLOUR_GREY },     { "exited", COLOUR_RED },
+        { "oom", COLOUR_RED },         { "timed out", COLOUR_RED },
+        { "SIG", COLOUR_RED },         { "lost", COLOUR_RED },
+        { "not started", COLOUR_RED },
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(colours); i++)
+        if (strncmp(state, colours[i].start, strlen(colours[i].start)) == 0)
+            return colours[i].colour;
+    return NULL;
+}
+
+/* A cell in the column STATE has the colour of its state. */
+static void print_cell(const struct layout *layout, const char *title, const char *cell)
+{
+    bool is_state = layout->has_colours && strcmp(title, "STATE") == 0;
+    const char *colour = is_state ? state_colour(cell) : NULL;
+
+    (void)printf("%s%s%s", colour ? colour : "", cell, colour ? COLOUR_NONE : "");
+}
+
+/* Nothing is padded at the end of a line, nor is an empty last cell set off. */
+static void print_row(const struct table *table, const char *const *cells,
+                      const struct layout *layout)
+{
+    for (size_t i = 0; i < table->columns; i++) {
+        int padding = layout->widths[i] - text_width(cells[i]);
+        bool is_right = table->right >> i & 1, is_last = i + 1 == table->columns;
+
+        if (is_last && *cells[i] == '\0')
+            break;
+        (void)printf("%s%*s", i > 0 ? "  " : "", is_right ? padding : 0, "");
+        print_cell(layout, table->titles[i], cells[i]);
+        (void)printf("%*s", is_right || is_last ? 0 : padding, "");
+    }
+    (void)printf("\n");
+}
+
+void table_print(const struct table *table)
+{
+    struct layout layout = { .has_colours = terminal_has_colours(STDOUT_FILENO) };
+
+    assert(table->columns > 0 && table->columns <= COLUMNS_MAX);
+    for (size_t i = 0; i < table->columns; i++)
+        layout.widths[i] = text_width(table->titles[i]);
+    for (size_t i = 0; i < table->count; i++)
+        if (text_width(table->cells[i]) > layout.widths[i % table->columns])
+            layout.widths[i % table->columns] = text_width(table->cells[i]);
+    print_row(table, table->titles, &layout);
+    for (size_t i = 0; i + table->columns <= table->count; i += table->columns)
+        print_row(table, (const char *const *)table->cells + i, &layout);
+}
+
+void table_done(struct table *table)
+{
+    for (size_t i = 0; i < table->count; i++)
+        free(table->cells[i]);
+    free(table->cells);
+    table->cells = NULL;
+}
+
+void format_size(char cell[CELL_SIZE], uint64_t bytes)
+{
+    static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
+    double value = (double)bytes;
+    size_t unit = 0;
+
+    while (value >= 1024 && unit + 1 < ARRAY_SIZE(units)) {
+        value /= 1024;
+        unit++;
+    }
+    (void)snprintf(cell, CELL_SIZE, unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
+}
+
+void format_age(char cell[CELL_SIZE], const char *moment)
+{
+    static const struct {
+        uint64_t seconds;
+        const char *letter;
+    } units[] = { { 86400, "d" }, { 3600, "h" }, { 60, "m" }, { 1, "s" } };
+    uint64_t then_ms, now = (uint64_t)time(NULL), age;
+    size_t i = 0;
+
+    if (parse_time_ms(moment, &then_ms) < 0) {
+        (void)snprintf(cell, CELL_SIZE, "-");
+        return;
+    }
+    age = now > then_ms / 1000 ? now - then_ms / 1000 : 0;
+    while (i + 1 < ARRAY_SIZE(units) && age < units[i].seconds)
+        i++;
+    (void)snprintf(cell, CELL_SIZE, "%" PRIu64 "%s ago", age / units[i].seconds, units[i].letter);
+}

@@ -1,0 +1,484 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/mcp/bridge.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "cli/core/report.h"
+#include "cli/mcp/sandbox.h"
+#include "cli/run/signals.h"
+#include "client/transport/mcp.h"
+#include "holt.h"
+
+enum {
+    LINE_MAX_BYTES = 4 * 1024 * 1024, /* as the daemon's */
+    READ_SIZE = 64 * 1024,
+    UNDER_WAY_MAX = 256,
+    LEAVE_MS = 1000,
+    CODE_INTERNAL = -32603,
+    CODE_INVALID = -32600,
+    STATUS_NO_SESSION = 404,
+};
+
+struct bridge {
+    const struct mcp_bridge_options *options;
+    char *path;
+    int signal_fd;
+    int wake_fd; /* a message was answered, or nobody reads */
+
+    pthread_mutex_t out_lock; /* over stdout, which may wait for its reader */
+    pthread_mutex_t lock;     /* over all below */
+    struct buf first;         /* the initialize, for when the daemon has forgotten the session */
+    char session[MCP_SESSION_SIZE];
+    unsigned under_way;
+    bool is_broken; /* nobody reads stdout */
+};
+
+/* A message on its way, and the thread that follows it. */
+struct job {
+    struct bridge *bridge;
+    struct buf line;
+    json_t *id; /* that an error has; NULL: it is not known */
+    bool needs_sandbox;
+};
+
+static void job_free(struct job *job)
+{
+    buf_done(&job->line);
+    json_decref(job->id);
+    free(job);
+}
+
+static void wake(struct bridge *bridge)
+{
+    const uint64_t one = 1;
+
+    (void)!write(bridge->wake_fd, &one, sizeof(one));
+}
+
+static void put_line(struct bridge *bridge, const char *text, size_t len)
+{
+    bool is_broken;
+
+    (void)pthread_mutex_lock(&bridge->out_lock);
+    is_broken = write_all(STDOUT_FILENO, text, len) < 0 || write_all(STDOUT_FILENO, "\n", 1) < 0;
+    (void)pthread_mutex_unlock(&bridge->out_lock);
+    if (!is_broken)
+        return;
+    (void)pthread_mutex_lock(&bridge->lock);
+    bridge->is_broken = true;
+    (void)pthread_mutex_unlock(&bridge->lock);
+    wake(bridge);
+}
+
+static void put_error(struct bridge *bridge, json_t *id, int code, const char *text)
+{
+    cleanup_json json_t *message = json_pack("{s:s, s:o, s:{s:i, s:o}}", "jsonrpc", "2.0", "id",
+                                             id ? json_incref(id) : json_null(), "error", "code",
+                                             code, "message", json_text(text));
+    cleanup_free char *line = message ? json_dumps(message, JSON_COMPACT) : NULL;
+
+    if (line)
+        put_line(bridge, line, strlen(line));
+}
+
+/* The session as it is now. */
+static void session_get(struct bridge *bridge, char ret[MCP_SESSION_SIZE])
+{
+    (void)pthread_mutex_lock(&bridge->lock);
+    memcpy(ret, bridge->session, MCP_SESSION_SIZE);
+    (void)pthread_mutex_unlock(&bridge->lock);
+}
+
+static int post(struct bridge *bridge, const struct buf *body, const char *session,
+                struct mcp_post **ret, struct holt_error *error)
+{
+    const struct mcp_post_request request = {
+        .path = bridge->path,
+        .session = *session ? session : NULL,
+        .body = body->data,
+        .len = body->len,
+    };
+
+    return mcp_post_open(bridge->options->holt, &request, ret, error);
+}
+
+/* The session that an initialize has opened. One that was refused has opened none, and then the one
+ * that there was is still as good as it was. Locked. */
+static bool session_take(struct bridge *bridge, const struct mcp_post *reply)
+{
+    const char *session = mcp_post_session(reply);
+
+    if (*session == '\0')
+        return false;
+    (void)snprintf(bridge->session, sizeof(bridge->session), "%s", session);
+    return true;
+}
+
+/* The daemon has forgotten the session, as one does that was started again: another in its place,
+ * unless somebody was faster. The client needs not know. Locked. */
+static int session_renew(struct bridge *bridge, const char *old, struct holt_error *error)
+{
+    struct mcp_post *reply;
+
+    if (strcmp(bridge->session, old) != 0)
+        return 0;
+    if (post(bridge, &bridge->first, "", &reply, error) < 0)
+        return -1;
+    (void)session_take(bridge, reply);
+    mcp_post_close(reply);
+    return 0;
+}
+
+/* Sends a message, once more where the session had to be renewed. */
+static int send_message(struct bridge *bridge, const struct buf *body, struct mcp_post **ret,
+                        struct holt_error *error)
+{
+    char session[MCP_SESSION_SIZE];
+    int r;
+
+    session_get(bridge, session);
+    r = post(bridge, body, session, ret, error);
+    if (r < 0 || mcp_post_status(*ret) != STATUS_NO_SESSION || !*session)
+        return r;
+    mcp_post_close(TAKE_PTR(*ret));
+    (void)pthread_mutex_lock(&bridge->lock);
+    r = session_renew(bridge, session, error);
+    memcpy(session, bridge->session, sizeof(session));
+    (void)pthread_mutex_unlock(&bridge->lock);
+    return r < 0 ? r : post(bridge, body, session, ret, error);
+}
+
+/* Whether it is what the protocol has, and not an error page of somebody on the way. */
+static bool is_message(const char *text, size_t len)
+{
+    cleanup_json json_t *value = json_loadb(text, len, 0, NULL);
+
+    return json_is_array(value) || json_object_get(value, "jsonrpc");
+}
+
+static void error_put(struct bridge *bridge, const struct job *job, const struct holt_error *error)
+{
+    cleanup_free char *text =
+        xasprintf("%s%s%s", error->message, error->remedy[0] ? ": " : "", error->remedy);
+
+    if (job->id)
+        put_error(bridge, job->id, CODE_INTERNAL, text);
+    else
+        (void)report("%s", text);
+}
+
+/* Passes on what is answered. */
+static void reply_follow(const struct job *job, struct mcp_post *reply)
+{
+    struct bridge *bridge = job->bridge;
+    struct holt_error error;
+    const char *text;
+    size_t len;
+    int r;
+
+    while ((r = mcp_post_next(reply, &text, &len, &error)) > 0) {
+        if (mcp_post_status(reply) == 200 || is_message(text, len)) {
+            put_line(bridge, text, len);
+        } else {
+            (void)snprintf(error.message, sizeof(error.message), "the daemon refuses: %.*s",
+                           (int)(len < 300 ? len : 300), text);
+            error.remedy[0] = '\0';
+            error_put(bridge, job, &error);
+        }
+    }
+    if (r < 0)
+        error_put(bridge, job, &error);
+}
+
+static void job_do(struct job *job)
+{
+    struct bridge *bridge = job->bridge;
+    struct mcp_post *reply = NULL;
+    struct holt_error error;
+
+    if ((job->needs_sandbox &&
+         mcp_sandbox_prepare(bridge->options->sandbox, bridge->options->holt, &error) < 0) ||
+        send_message(bridge, &job->line, &reply, &error) < 0)
+        error_put(bridge, job, &error);
+    else
+        reply_follow(job, reply);
+    mcp_post_close(reply);
+}
+
+static void *job_main(void *argument)
+{
+    struct job *job = argument;
+    struct bridge *bridge = job->bridge;
+
+    job_do(job);
+    job_free(job);
+    (void)pthread_mutex_lock(&bridge->lock);
+    bridge->under_way--;
+    wake(bridge);
+    (void)pthread_mutex_unlock(&bridge->lock);
+    return NULL;
+}
+
+/* No more is read then. */
+static bool is_full(struct bridge *bridge)
+{
+    bool is_full;
+
+    (void)pthread_mutex_lock(&bridge->lock);
+    is_full = bridge->under_way >= UNDER_WAY_MAX;
+    (void)pthread_mutex_unlock(&bridge->lock);
+    return is_full;
+}
+
+/* Takes the job. */
+static void job_start(struct job *job)
+{
+    struct bridge *bridge = job->bridge;
+    pthread_t thread;
+
+    (void)pthread_mutex_lock(&bridge->lock);
+    bridge->under_way++;
+    (void)pthread_mutex_unlock(&bridge->lock);
+    if (pthread_create(&thread, NULL, job_main, job) == 0)
+        (void)pthread_detach(thread);
+    else
+        (void)job_main(job);
+}
+
+/* All that comes behind it needs the session, so it is waited for. */
+static void initialize(struct job *job)
+{
+    struct bridge *bridge = job->bridge;
+    struct mcp_post *reply;
+    struct holt_error error;
+
+    if (post(bridge, &job->line, "", &reply, &error) < 0) {
+        error_put(bridge, job, &error);
+        return;
+    }
+    (void)pthread_mutex_lock(&bridge->lock);
+    if (session_take(bridge, reply)) {
+        buf_clear(&bridge->first);
+        (void)buf_add(&bridge->first, job->line.data, job->line.len);
+    }
+    (void)pthread_mutex_unlock(&bridge->lock);
+    reply_follow(job, reply);
+    mcp_post_close(reply);
+}
+
+static bool is_blank(const char *line, size_t len)
+{
+    while (len > 0 && (line[len - 1] == ' ' || line[len - 1] == '\t' || line[len - 1] == '\r'))
+        len--;
+    return len == 0;
+}
+
+/* A line that is no message at all is sent like the others: what is wrong with it is for the daemon
+ * to say. Requests may take their time; all else is over in a moment and keeps its order. */
+static void line_take(struct bridge *bridge, const char *line, size_t len)
+{
+    cleanup_json json_t *value = json_loadb(line, len, JSON_DECODE_ANY, NULL);
+    const char *method = json_string_value(json_object_get(value, "method"));
+    json_t *id = json_object_get(value, "id");
+    struct job *job;
+
+    if (is_blank(line, len))
+        return;
+    job = xcalloc(1, sizeof(*job));
+    job->bridge = bridge;
+    job->line.max = LINE_MAX_BYTES;
+    job->id = json_is_string(id) || json_is_number(id) ? json_deep_copy(id) : NULL;
+    job->needs_sandbox =
+        json_is_array(value) || (method && job->id && strcmp(method, "tools/call") == 0);
+    (void)buf_add(&job->line, line, len);
+    if (method && job->id && strcmp(method, "initialize") == 0) {
+        initialize(job);
+        job_free(job);
+    } else if (job->needs_sandbox || (method && job->id)) {
+        job_start(job);
+    } else {
+        job_do(job);
+        job_free(job);
+    }
+}
+
+/* What was read of stdin and not taken yet. */
+struct input {
+    struct buf bytes;
+    bool has_ended;
+    bool is_skipping; /* the line is too long: up to its end nothing is looked at */
+};
+
+/* How long the next line is, or -1 when it is not whole yet. What stdin ends with is one. */
+static ssize_t line_find(const struct input *input)
+{
+    const struct buf *bytes = &input->bytes;
+    const char *end = bytes->len > 0 ? memchr(bytes->data, '\n', bytes->len) : NULL;
+
+    if (end)
+        return end - bytes->data;
+    return input->has_ended && bytes->len > 0 ? (ssize_t)bytes->len : -1;
+}
+
+static void lines_take(struct bridge *bridge, struct input *input)
+{
+    ssize_t len;
+
+    while (!is_full(bridge) && (len = line_find(input)) >= 0) {
+        if (!input->is_skipping)
+            line_take(bridge, input->bytes.data, (size_t)len);
+        input->is_skipping = false;
+        buf_consume(&input->bytes, (size_t)len < input->bytes.len ? (size_t)len + 1 : (size_t)len);
+    }
+}
+
+static void input_read(struct bridge *bridge, struct input *input)
+{
+    struct buf *bytes = &input->bytes;
+    ssize_t n;
+
+    if (bytes->len > LINE_MAX_BYTES) {
+        if (!input->is_skipping)
+            put_error(bridge, NULL, CODE_INVALID, "a message is longer than 4 MiB");
+        input->is_skipping = true;
+        buf_clear(bytes);
+    }
+    if (buf_reserve(bytes, READ_SIZE) < 0) {
+        input->has_ended = true;
+        return;
+    }
+    n = read(STDIN_FILENO, bytes->data + bytes->len, READ_SIZE);
+    if (n > 0)
+        bytes->len += (size_t)n;
+    input->has_ended = n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN);
+}
+
+static bool is_over(struct bridge *bridge, const struct input *input)
+{
+    bool is_over;
+
+    (void)pthread_mutex_lock(&bridge->lock);
+    is_over =
+        bridge->is_broken || (input->has_ended && input->bytes.len == 0 && bridge->under_way == 0);
+    (void)pthread_mutex_unlock(&bridge->lock);
+    return is_over;
+}
+
+static bool is_idle(struct bridge *bridge)
+{
+    bool is_idle;
+
+    (void)pthread_mutex_lock(&bridge->lock);
+    is_idle = bridge->under_way == 0;
+    (void)pthread_mutex_unlock(&bridge->lock);
+    return is_idle;
+}
+
+/* Returns the number of the signal that ended it, or 0. */
+static int serve(struct bridge *bridge, struct input *input)
+{
+    struct run_signal signal;
+    uint64_t count;
+
+    while (!is_over(bridge, input)) {
+        bool has_room = !input->has_ended && !is_full(bridge);
+        struct pollfd fds[] = {
+            { .fd = bridge->signal_fd, .events = POLLIN },
+            { .fd = bridge->wake_fd, .events = POLLIN },
+            { .fd = STDOUT_FILENO, .events = 0 },
+            { .fd = has_room ? STDIN_FILENO : -1, .events = POLLIN },
+        };
+
+        if (poll(fds, ARRAY_SIZE(fds), -1) < 0 && errno != EINTR)
+            return 0;
+        if (fds[0].revents && run_signals_next(bridge->signal_fd, &signal) > 0)
+            return signal.number;
+        if (fds[1].revents)
+            (void)!read(bridge->wake_fd, &count, sizeof(count));
+        if (fds[2].revents & (POLLERR | POLLHUP))
+            return 0;
+        if (fds[3].revents)
+            input_read(bridge, input);
+        lines_take(bridge, input);
+    }
+    return 0;
+}
+
+/* Ends what is under way in the daemon too. */
+static void session_end(struct bridge *bridge)
+{
+    struct mcp_post_request request = { .verb = "DELETE", .path = bridge->path, .body = "" };
+    char session[MCP_SESSION_SIZE];
+    struct mcp_post *reply;
+    struct holt_error error;
+
+    session_get(bridge, session);
+    request.session = session;
+    if (*session && mcp_post_open(bridge->options->holt, &request, &reply, &error) == 0)
+        mcp_post_close(reply);
+}
+
+/* What is under way has been ended by whoever serves it; but a thread may wait for somebody to read
+ * our stdout, or copy a workspace, and then it goes with the process. */
+static void jobs_await(struct bridge *bridge, int status)
+{
+    struct pollfd fd = { .fd = bridge->wake_fd, .events = POLLIN };
+    uint64_t count;
+
+    while (!is_idle(bridge)) {
+        if (poll(&fd, 1, LEAVE_MS) <= 0)
+            _exit(status);
+        (void)!read(bridge->wake_fd, &count, sizeof(count));
+    }
+}
+
+static void bridge_done(struct bridge *bridge)
+{
+    (void)pthread_mutex_destroy(&bridge->out_lock);
+    (void)pthread_mutex_destroy(&bridge->lock);
+    (void)fd_close(bridge->signal_fd);
+    (void)fd_close(bridge->wake_fd);
+    buf_done(&bridge->first);
+    free(bridge->path);
+}
+
+int mcp_bridge_run(const struct mcp_bridge_options *options)
+{
+    cleanup_with(bridge_done) struct bridge bridge = {
+        .options = options,
+        .first = BUF_INIT(LINE_MAX_BYTES),
+        .path = xasprintf("mcp?sandbox=%s%s", mcp_sandbox_name(options->sandbox),
+                          options->only_looks ? "&read-only=true" : ""),
+        .wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
+        .signal_fd = run_signals_open(false),
+    };
+    struct input input = { .bytes = BUF_INIT(LINE_MAX_BYTES + 2 * READ_SIZE) };
+    int number, status;
+
+    (void)pthread_mutex_init(&bridge.out_lock, NULL);
+    (void)pthread_mutex_init(&bridge.lock, NULL);
+    if (bridge.wake_fd < 0 || bridge.signal_fd < 0)
+        return report("prepare to wait: %s", strerror(errno));
+    if (isatty(STDIN_FILENO))
+        report_note("waiting for messages of an agent on stdin; see 'holt mcp --help'");
+    number = serve(&bridge, &input);
+    status = number ? STATUS_SIGNAL + number : STATUS_OK;
+    buf_done(&input.bytes);
+    session_end(&bridge);
+    mcp_sandbox_remove(options->sandbox, options->holt);
+    jobs_await(&bridge, status);
+    return status;
+}

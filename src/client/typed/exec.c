@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "client/client_internal.h"
+#include "client/error.h"
+#include "client/typed/gather.h"
+#include "client/typed/process.h"
+#include "client/typed/request.h"
+#include "holt.h"
+
+/* Input goes its own way, so that a process that writes before it has read all does not wait for
+ * us, who wait for it. */
+struct feeder {
+    struct holt_process *process;
+    const void *data;
+    size_t len;
+    int64_t deadline;
+    pthread_t thread;
+    bool is_running;
+};
+
+/* What cannot be sent is not wanted: the process has ended or closed its stdin, and its end tells
+ * the rest. */
+static void *feeder_main(void *argument)
+{
+    struct feeder *feeder = argument;
+    struct holt_error ignored;
+
+    (void)holt_process_send(feeder->process, feeder->data, feeder->len, true, feeder->deadline,
+                            &ignored);
+    return NULL;
+}
+
+static int feeder_start(struct feeder *feeder, struct holt_error *error)
+{
+    sigset_t all, before;
+    int r;
+
+    if (!feeder->data || feeder->is_running)
+        return 0;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_BLOCK, &all, &before);
+    r = pthread_create(&feeder->thread, NULL, feeder_main, feeder);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (r != 0)
+        return error_set(error, "resource_exhausted", "start a thread for input: %s", strerror(r));
+    feeder->is_running = true;
+    return 0;
+}
+
+/* Follows the process to its end: 0 or -1. */
+static int follow(struct holt_process *process, struct gather *gather, struct feeder *feeder,
+                  struct holt_error *error)
+{
+    const struct holt_process_event *event;
+    int r;
+
+    while ((r = holt_process_next(process, &event, error)) > 0) {
+        if (event->kind == HOLT_PROCESS_STARTED)
+            r = feeder_start(feeder, error);
+        else if (event->kind == HOLT_PROCESS_STDOUT || event->kind == HOLT_PROCESS_STDERR)
+            r = gather_take(gather, event->kind == HOLT_PROCESS_STDOUT ? HOLT_STDOUT : HOLT_STDERR,
+                            event->data, event->len, error);
+        else if (event->kind == HOLT_PROCESS_ENDED)
+            gather_end(gather, event->end);
+        else
+            gather->is_cut = true;
+        if (r < 0)
+            return -1;
+    }
+    return r;
+}
+
+static int run(struct holt *holt, const struct process_call *call,
+               const struct holt_command *command, struct holt_result **ret,
+               struct holt_error *error)
+{
+    cleanup_with(gather_done) struct gather gather;
+    struct feeder feeder = {
+        .data = command->input,
+        .len = command->input_len,
+        .deadline = call->deadline,
+    };
+    struct holt_process *process;
+    int r;
+
+    gather_init(&gather, command->on_output, command->context, command->output_max);
+    if (process_open(holt, call, &process, error) < 0)
+        return -1;
+    feeder.process = process;
+    r = follow(process, &gather, &feeder, error);
+    if (r == 0)
+        r = gather_result(&gather, process_sandbox(process), holt_process_id(process), ret, error);
+    if (r == 0)
+        (*ret)->is_joined = process_is_joined(process);
+    /* The stream first: its end is the end of a feeder that waits for the process. */
+    process_leave(process);
+    if (feeder.is_running)
+        (void)pthread_join(feeder.thread, NULL);
+    holt_process_close(process);
+    return r;
+}
+
+int holt_exec(struct holt *holt, const char *sandbox, const struct holt_command *command,
+              int64_t deadline, struct holt_result **ret, struct holt_error *error)
+{
+    struct holt_command given = HOLT_INIT(holt_command);
+    struct process_call call;
+
+    if (options_take(&given, sizeof(given), command, error) < 0)
+        return -1;
+    call = process_exec_call(sandbox, &given, given.input != NULL, deadline);
+    return run(holt, &call, &given, ret, error);
+}
+
+int holt_run(struct holt *holt, const struct holt_sandbox_options *options,
+             const struct holt_command *command, int64_t deadline, struct holt_result **ret,
+             struct holt_error *error)
+{
+    struct holt_sandbox_options sandbox = HOLT_INIT(holt_sandbox_options);
+    struct holt_command given = HOLT_INIT(holt_command);
+    struct process_call call = {
+        .method = "holt.v1.SandboxService/Run",
+        .is_raw = true,
+        .deadline = deadline,
+    };
+
+    if (options_take(&sandbox, sizeof(sandbox), options, error) < 0 ||
+        options_take(&given, sizeof(given), command, error) < 0)
+        return -1;
+    call.request =
+        request_value(json_object(), "sandbox", request_sandbox(json_object(), &sandbox));
+    call.request =
+        request_value(call.request, "process", request_process(&given, given.input != NULL));
+    return run(holt, &call, &given, ret, error);
+}

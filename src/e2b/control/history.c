@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "e2b/control/history.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/xalloc.h"
+#include "host/core/reactor.h"
+#include "host/observe/stats.h"
+
+enum {
+    KEPT = 3600 / E2B_HISTORY_STEP_S,
+    KEPT_AT_FIRST = 12,
+    SPACE_ROUNDS = 60 / E2B_HISTORY_STEP_S, /* the storage may take a while to answer */
+    KIB = 1024,
+};
+
+/* Small, because there are many. */
+struct slot {
+    uint32_t at_s;
+    uint32_t cpu_percent;
+    uint32_t memory_kib, cache_kib, disk_kib;
+};
+
+/* Of one sandbox. */
+struct ring {
+    char id[SANDBOX_ID_MAX];
+    bool was_seen;   /* in this round */
+    bool has_cpu;    /* what a processor did is known only between two looks */
+    uint64_t cpu_us; /* at the last look */
+    uint64_t taken_ms;
+    uint32_t disk_kib;
+    size_t count, next, room; /* in slots; next is the oldest where all are used */
+    struct slot *slots;
+};
+
+struct e2b_history {
+    struct host *host;
+    pthread_mutex_t lock; /* over all below */
+    pthread_cond_t changed;
+    pthread_t thread;
+    bool has_thread;
+    bool is_stopping;
+    struct ring **rings; /* by id */
+    size_t count;
+};
+
+static void ring_free(struct ring *ring)
+{
+    free(ring->slots);
+    free(ring);
+}
+
+static int compare_rings(const void *a, const void *b)
+{
+    const struct ring *const *left = a, *const *right = b;
+
+    return strcmp((*left)->id, (*right)->id);
+}
+
+/* Locked. */
+static struct ring *ring_find(const struct e2b_history *history, size_t count, const char *id)
+{
+    struct ring wanted = { .id = "" }, *key = &wanted, **found;
+
+    (void)memccpy(wanted.id, id, '\0', sizeof(wanted.id) - 1);
+    if (count == 0)
+        return NULL;
+    found = bsearch(&key, history->rings, count, sizeof(*history->rings), compare_rings);
+    return found ? *found : NULL;
+}
+
+static void ring_grow(struct ring *ring)
+{
+    size_t room = ring->room ? 2 * ring->room : KEPT_AT_FIRST;
+    struct slot *slots;
+
+    room = room < KEPT ? room : KEPT;
+    slots = xcalloc(room, sizeof(*slots));
+    if (ring->count > 0)
+        memcpy(slots, ring->slots, ring->count * sizeof(*slots));
+    free(ring->slots);
+    ring->slots = slots;
+    ring->room = room;
+}
+
+/* A ring that is not full yet has its slots in order and next at its end. */
+static void ring_add(struct ring *ring, struct slot slot)
+{
+    if (ring->next == ring->room && ring->room < KEPT)
+        ring_grow(ring);
+    if (ring->next == ring->room)
+        ring->next = 0;
+    ring->slots[ring->next++] = slot;
+    if (ring->count < ring->room)
+        ring->count++;
+}
+
+static uint32_t kib(uint64_t bytes)
+{
+    return bytes / KIB < UINT32_MAX ? (uint32_t)(bytes / KIB) : UINT32_MAX;
+}
+
+static void ring_take(struct ring *ring, const struct sandbox_stats *stats, uint64_t now_s,
+                      bool has_space)
+{
+    bool had_cpu = ring->has_cpu && stats->cpu_us >= ring->cpu_us;
+    uint64_t ms = stats->taken_ms - ring->taken_ms, us = stats->cpu_us - ring->cpu_us;
+
+    ring->was_seen = true;
+    ring->has_cpu = stats->state == SANDBOX_ACTIVE;
+    ring->cpu_us = stats->cpu_us;
+    ring->taken_ms = stats->taken_ms;
+    if (has_space)
+        ring->disk_kib = kib(stats->space_used);
+    if (!ring->has_cpu || !had_cpu || ms == 0)
+        return;
+    ring_add(ring, (struct slot){ .at_s = (uint32_t)now_s,
+                                  .cpu_percent = (uint32_t)(us * 10 / ms),
+                                  .memory_kib = kib(stats->memory_bytes),
+                                  .cache_kib = kib(stats->cache_bytes),
+                                  .disk_kib = ring->disk_kib });
+}
+
+/* Locked. What is not there any more is forgotten. */
+static void rings_prune(struct e2b_history *history)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < history->count; i++) {
+        struct ring *ring = history->rings[i];
+
+        if (!ring->was_seen) {
+            ring_free(ring);
+            continue;
+        }
+        ring->was_seen = false;
+        history->rings[kept++] = ring;
+    }
+    history->count = kept;
+}
+
+/* Locked. */
+static void rings_take(struct e2b_history *history, const struct sandbox_stats *stats, size_t count,
+                       bool has_space)
+{
+    uint64_t now_s = clock_wall_ms() / 1000;
+    size_t known = history->count;
+    struct ring **rings = xcalloc(known + count + 1, sizeof(struct ring *));
+
+    now_s -= now_s % E2B_HISTORY_STEP_S;
+    if (known > 0)
+        memcpy(rings, history->rings, known * sizeof(struct ring *));
+    free(history->rings);
+    history->rings = rings;
+    for (size_t i = 0; i < count; i++) {
+        struct ring *ring = ring_find(history, known, stats[i].id);
+
+        if (!ring) {
+            ring = xcalloc(1, sizeof(*ring));
+            memcpy(ring->id, stats[i].id, sizeof(ring->id));
+            ring->disk_kib = kib(stats[i].space_used);
+            history->rings[history->count++] = ring;
+        }
+        ring_take(ring, &stats[i], now_s, has_space);
+    }
+    rings_prune(history);
+    if (history->count > 0)
+        qsort(history->rings, history->count, sizeof(struct ring *), compare_rings);
+}
+
+static void look(struct e2b_history *history, bool wants_space)
+{
+    const struct stats_query query = { .wants_space = wants_space };
+    cleanup_free struct sandbox_stats *stats = NULL;
+    size_t count = 0;
+    struct err ignored;
+
+    if (sandbox_list_stats(history->host, &query, &stats, &count, &ignored) < 0)
+        return;
+    (void)pthread_mutex_lock(&history->lock);
+    rings_take(history, stats, count, wants_space);
+    (void)pthread_mutex_unlock(&history->lock);
+}
+
+/* Locked. Until the next full five seconds. */
+static void rest(struct e2b_history *history)
+{
+    uint64_t now_s = clock_wall_ms() / 1000;
+    struct timespec until = { .tv_sec = (time_t)(now_s - now_s % E2B_HISTORY_STEP_S +
+                                                 E2B_HISTORY_STEP_S) };
+    int r = 0;
+
+    while (r == 0 && !history->is_stopping)
+        r = pthread_cond_timedwait(&history->changed, &history->lock, &until);
+}
+
+static void *history_main(void *argument)
+{
+    struct e2b_history *history = argument;
+
+    (void)pthread_mutex_lock(&history->lock);
+    for (unsigned round = 0; !history->is_stopping; round++) {
+        (void)pthread_mutex_unlock(&history->lock);
+        look(history, round % SPACE_ROUNDS == 0);
+        (void)pthread_mutex_lock(&history->lock);
+        rest(history);
+    }
+    (void)pthread_mutex_unlock(&history->lock);
+    return NULL;
+}
+
+struct e2b_history *e2b_history_new(struct host *host)
+{
+    struct e2b_history *history = xcalloc(1, sizeof(*history));
+
+    history->host = host;
+    (void)pthread_mutex_init(&history->lock, NULL);
+    (void)pthread_cond_init(&history->changed, NULL);
+    return history;
+}
+
+void e2b_history_begin(struct e2b_history *history)
+{
+    int r = 0;
+
+    (void)pthread_mutex_lock(&history->lock);
+    if (!history->has_thread && !history->is_stopping) {
+        r = pthread_create(&history->thread, NULL, history_main, history);
+        history->has_thread = r == 0;
+    }
+    (void)pthread_mutex_unlock(&history->lock);
+    if (r > 0)
+        log_warn("what sandboxes use is not written down: %s", strerror(r));
+}
+
+void e2b_history_free(struct e2b_history *history)
+{
+    if (!history)
+        return;
+    (void)pthread_mutex_lock(&history->lock);
+    history->is_stopping = true;
+    (void)pthread_cond_broadcast(&history->changed);
+    (void)pthread_mutex_unlock(&history->lock);
+    if (history->has_thread)
+        (void)pthread_join(history->thread, NULL);
+    for (size_t i = 0; i < history->count; i++)
+        ring_free(history->rings[i]);
+    free(history->rings);
+    (void)pthread_cond_destroy(&history->changed);
+    (void)pthread_mutex_destroy(&history->lock);
+    free(history);
+}
+
+static struct e2b_sample sample_of(const struct slot *slot)
+{
+    return (struct e2b_sample){ .at_s = slot->at_s,
+                                .cpu_percent = slot->cpu_percent,
+                                .memory_bytes = (uint64_t)slot->memory_kib * KIB,
+                                .cache_bytes = (uint64_t)slot->cache_kib * KIB,
+                                .disk_bytes = (uint64_t)slot->disk_kib * KIB };
+}
+
+struct e2b_sample *e2b_history_read(struct e2b_history *history, const char *sandbox,
+                                    uint64_t start_s, uint64_t end_s, size_t *ret_count)
+{
+    struct e2b_sample *samples = xcalloc(KEPT, sizeof(*samples));
+    const struct ring *ring;
+    size_t count = 0;
+
+    (void)pthread_mutex_lock(&history->lock);
+    ring = ring_find(history, history->count, sandbox);
+    for (size_t i = 0; ring && i < ring->count; i++) {
+        const struct slot *slot =
+            &ring->slots[(ring->next + ring->room - ring->count + i) % ring->room];
+
+        if (slot->at_s >= start_s && slot->at_s <= end_s)
+            samples[count++] = sample_of(slot);
+    }
+    (void)pthread_mutex_unlock(&history->lock);
+    *ret_count = count;
+    return samples;
+}

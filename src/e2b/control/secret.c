@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The control API: secrets. Values are kept and never told again; nothing uses them so far, as
+ * sandboxes have no way out that one could be put into. */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "base/text/parse.h"
+#include "base/xalloc.h"
+#include "e2b/control/sandbox_json.h"
+#include "e2b/core/e2b.h"
+#include "e2b/core/metadata.h"
+#include "e2b/core/object_store.h"
+#include "e2b/core/page.h"
+#include "host/core/reactor.h"
+#include "http/exchange.h"
+#include "http/exchange_internal.h"
+
+#define ID_PREFIX "sec_"
+
+enum { NAME_MAX_BYTES = 128, VALUE_MAX_BYTES = 64 * 1024 };
+
+static struct e2b_shelf *shelf_of(const struct e2b_request *request)
+{
+    return request->exchange->listener->shelf;
+}
+
+static json_t *secret_json(const json_t *stored)
+{
+    uint64_t created_ms = (uint64_t)json_integer_value(json_object_get(stored, "createdMs"));
+    uint64_t updated_ms = (uint64_t)json_integer_value(json_object_get(stored, "updatedMs"));
+
+    return json_pack("{s:O, s:O, s:O, s:O, s:o, s:o}", "secretID", json_object_get(stored, "id"),
+                     "name", json_object_get(stored, "name"), "currentVersion",
+                     json_object_get(stored, "version"), "metadata",
+                     json_object_get(stored, "metadata"), "createdAt", e2b_time_json(created_ms),
+                     "updatedAt", e2b_time_json(updated_ms));
+}
+
+/* By id or name. */
+static json_t *pick(const json_t *list, const char *word)
+{
+    json_t *stored = e2b_shelf_pick(list, "id", word);
+
+    return stored ? stored : e2b_shelf_pick(list, "name", word);
+}
+
+static int refuse_missing(const struct e2b_request *request, struct err *err)
+{
+    return err_set(err, ERR_NOT_FOUND, "secret '%.100s' not found", request->params[0]);
+}
+
+static int find(const struct e2b_request *request, json_t **ret, struct err *err)
+{
+    cleanup_json json_t *all = e2b_shelf_list(shelf_of(request), SHELF_SECRETS);
+
+    *ret = json_incref(pick(all, request->params[0]));
+    return *ret ? 0 : refuse_missing(request, err);
+}
+
+/* The value and the metadata of a new version. */
+static int version_take(const json_t *body, json_t *stored, struct err *err)
+{
+    const char *value = NULL, *key;
+    const json_t *metadata = NULL;
+    json_t *each;
+    int r = json_get_text(body, "value", &value, err);
+
+    if (r == 0)
+        r = json_get_object(body, "metadata", &metadata, err);
+    if (r < 0)
+        return r;
+    if (!value || strlen(value) > VALUE_MAX_BYTES)
+        return err_set(err, ERR_INVALID, "value must be a text of at most %d bytes",
+                       VALUE_MAX_BYTES);
+    json_object_foreach((json_t *)(uintptr_t)metadata, key, each)
+    {
+        if (!json_is_string(each))
+            return err_set(err, ERR_INVALID, "metadata must have texts as values");
+    }
+    (void)json_object_set_new(stored, "value", json_string(value));
+    if (metadata)
+        (void)json_object_set(stored, "metadata", (json_t *)(uintptr_t)metadata);
+    return json_object_set_new(stored, "updatedMs", json_integer((json_int_t)clock_wall_ms()));
+}
+
+/* Lower-case, as E2B keeps them. */
+static int name_take(const json_t *body, json_t *stored, struct err *err)
+{
+    const char *given = NULL;
+    cleanup_free char *name = NULL;
+    int r = json_get_text(body, "name", &given, err);
+
+    if (r < 0)
+        return r;
+    name = xstrdup(given ? given : "");
+    for (char *c = name; *c; c++)
+        *c = (char)tolower((unsigned char)*c);
+    if (!is_handle(name, NAME_MAX_BYTES) || strncmp(name, ID_PREFIX, strlen(ID_PREFIX)) == 0)
+        return err_set(err, ERR_INVALID,
+                       "name must be 1 to %d letters, digits, '.', '_' or '-', not beginning with "
+                       "'" ID_PREFIX "'",
+                       NAME_MAX_BYTES);
+    return json_object_set_new(stored, "name", json_string(name));
+}
+
+static enum MHD_Result create(struct e2b_request *request)
+{
+    cleanup_json json_t *stored = NULL;
+    char token[E2B_TOKEN_SIZE], id[sizeof(ID_PREFIX) + 20];
+    struct err err = { 0 };
+
+    if (e2b_token_make(token, &err) < 0)
+        return e2b_reply_err(request, &err);
+    (void)snprintf(id, sizeof(id), ID_PREFIX "%.20s", token);
+    stored = json_pack("{s:s, s:i, s:{}, s:I}", "id", id, "version", 1, "metadata", "createdMs",
+                       (json_int_t)clock_wall_ms());
+    if (name_take(request->body, stored, &err) < 0 ||
+        version_take(request->body, stored, &err) < 0 ||
+        e2b_shelf_put(shelf_of(request), SHELF_SECRETS, stored, "name", &err) < 0)
+        return e2b_reply_err(request, &err);
+    return e2b_reply_json(request, MHD_HTTP_CREATED, secret_json(stored));
+}
+
+static enum MHD_Result get(struct e2b_request *request)
+{
+    cleanup_json json_t *stored = NULL;
+    struct err err = { 0 };
+
+    if (find(request, &stored, &err) < 0)
+        return e2b_reply_err(request, &err);
+    return e2b_reply_json(request, MHD_HTTP_OK, secret_json(stored));
+}
+
+/* A new version of one; nobody's is lost when two come at once. */
+struct update {
+    const struct e2b_request *request;
+    json_t *stored; /* as it is afterwards */
+};
+
+static int update_in(json_t *list, void *context, struct err *err)
+{
+    struct update *update = context;
+    json_t *stored = pick(list, update->request->params[0]);
+    json_int_t version = json_integer_value(json_object_get(stored, "version")) + 1;
+    int r = stored ? version_take(update->request->body, stored, err)
+                   : refuse_missing(update->request, err);
+
+    if (r == 0)
+        r = json_object_set_new(stored, "version", json_integer(version));
+    if (r == 0)
+        update->stored = json_deep_copy(stored); /* the list is for whoever has the lock */
+    return r;
+}
+
+static enum MHD_Result update(struct e2b_request *request)
+{
+    struct update update = { .request = request };
+    struct err err = { 0 };
+    enum MHD_Result result;
+
+    if (e2b_shelf_change(shelf_of(request), SHELF_SECRETS, update_in, &update, &err) < 0)
+        result = e2b_reply_err(request, &err);
+    else
+        result = e2b_reply_json(request, MHD_HTTP_OK, secret_json(update.stored));
+    json_decref(update.stored);
+    return result;
+}
+
+static enum MHD_Result delete (struct e2b_request *request) {
+    cleanup_json json_t *stored = NULL; struct err err = { 0 };
+
+    if (find(request, &stored, &err) < 0 ||
+        e2b_shelf_remove(shelf_of(request), SHELF_SECRETS,
+                         json_string_value(json_object_get(stored, "id")),
+                         &err) < 0) return e2b_reply_err(request, &err);
+    return e2b_reply_empty(request, MHD_HTTP_NO_CONTENT);
+}
+
+static json_t *item_json(const json_t *stored, const void *context)
+{
+    (void)context;
+    return secret_json(stored);
+}
+
+static enum MHD_Result list(struct e2b_request *request)
+{
+    cleanup_json json_t *all = e2b_shelf_list(shelf_of(request), SHELF_SECRETS);
+    struct e2b_page page;
+    struct err err = { 0 };
+
+    if (e2b_page_parse(request, &page, &err) < 0)
+        return e2b_reply_err(request, &err);
+    return e2b_reply_json(request, MHD_HTTP_OK,
+                          e2b_page_list(request, &page, all, false, item_json, NULL));
+}
+
+static const struct e2b_route routes[] = {
+    { "POST", "/secrets", .answer = create },      { "GET", "/secrets", .answer = list },
+    { "GET", "/secrets/{}", .answer = get },       { "POST", "/secrets/{}", .answer = update },
+    { "DELETE", "/secrets/{}", .answer = delete },
+};
+
+const struct e2b_routes e2b_secret_routes = { routes, ARRAY_SIZE(routes) };

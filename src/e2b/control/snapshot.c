@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The control API: snapshots. They carry files, not memory.
+ *
+ * A snapshot outlives its sandbox and others are made from it, so it is a template of Holt's, named
+ * snapshot-HEX; the shelf has its name and where it came from. It is there before its template is,
+ * "making", so that a daemon that dies leaves no template that nobody knows of. One that is deleted
+ * while a sandbox stands on it is gone to clients at once, and its template when that can go. */
+#include "e2b/control/snapshot.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "base/text/parse.h"
+#include "e2b/control/volume.h"
+#include "e2b/core/e2b.h"
+#include "e2b/core/metadata.h"
+#include "e2b/core/object_store.h"
+#include "e2b/core/page.h"
+#include "e2b/core/ref.h"
+#include "e2b/template/build.h"
+#include "host/core/host.h"
+#include "host/core/reactor.h"
+#include "host/sandbox/sandbox.h"
+#include "http/exchange.h"
+#include "http/exchange_internal.h"
+
+#define TAG ":default"
+
+static struct e2b_shelf *shelf_of(const struct e2b_request *request)
+{
+    return request->exchange->listener->shelf;
+}
+
+/* --- create ----------------------------------------------------------------------------------- */
+
+static json_t *snapshot_json(const json_t *stored)
+{
+    const char *id = json_string_value(json_object_get(stored, "id"));
+    const char *name = json_string_value(json_object_get(stored, "name"));
+    char text[TEMPLATE_NAME_MAX + sizeof(TAG)];
+
+    (void)snprintf(text, sizeof(text), "%s" TAG, name ? name : id);
+    return json_pack("{s:s, s:[s]}", "snapshotID", text, "names", text);
+}
+
+static int make_id(char ret[TEMPLATE_NAME_MAX + 1], struct err *err)
+{
+    char token[E2B_TOKEN_SIZE];
+    int r = e2b_token_make(token, err);
+
+    (void)snprintf(ret, TEMPLATE_NAME_MAX + 1, "snapshot-%.16s", r == 0 ? token : "");
+    return r;
+}
+
+/* A name of a template is free for a snapshot only if no template has it. */
+static int name_check(const struct e2b_request *request, const char *name, struct err *err)
+{
+    cleanup_json json_t *built = NULL;
+    struct template *template;
+    struct err ignored;
+
+    if (!is_name(name))
+        return err_set(err, ERR_INVALID,
+                       "'%.60s' is not a name: lower-case letters, digits, '.', '_' and '-'", name);
+    built = e2b_builds_find(request->exchange->listener->builds, name);
+    if (!built && template_open(host_store(request->host), name, &template, &ignored) < 0)
+        return 0;
+    if (!built)
+        template_close(template);
+    return err_set(err, ERR_EXISTS, "there is a template '%s'", name);
+}
+
+static bool has(const json_t *stored, const char *mark)
+{
+    return json_is_true(json_object_get(stored, mark));
+}
+
+static void forget(json_t *stored)
+{
+    (void)json_object_del(stored, "name");
+    (void)json_object_del(stored, "making");
+    (void)json_object_set_new(stored, "deleted", json_true());
+}
+
+/* Templates that were in use when their snapshots were deleted. */
+static void sweep(struct host *host, struct e2b_shelf *shelf)
+{
+    cleanup_json json_t *list = e2b_shelf_list(shelf, SHELF_SNAPSHOTS);
+    struct err ignored;
+    size_t index;
+    json_t *stored;
+
+    json_array_foreach(list, index, stored)
+    {
+        const char *id = json_string_value(json_object_get(stored, "id"));
+
+        if (has(stored, "deleted") &&
+            (host_remove_template(host, id, &ignored) == 0 || ignored.kind == ERR_NOT_FOUND))
+            (void)e2b_shelf_remove(shelf, SHELF_SNAPSHOTS, id, &ignored);
+    }
+}
+
+/* Its template is there. A name that is used again moves to the new snapshot. */
+static int finish_in(json_t *list, void *context, struct err *err)
+{
+    cleanup_json json_t *copy = NULL;
+    const json_t *made = context;
+    const char *name = json_string_value(json_object_get(made, "name"));
+    json_t *stored = e2b_shelf_pick(list, "id", json_string_value(json_object_get(made, "id")));
+    json_t *old = name ? e2b_shelf_pick(list, "name", name) : NULL;
+
+    if (!stored)
+        return err_set(err, ERR_NOT_FOUND, "the snapshot is gone");
+    if (old)
+        forget(old);
+    (void)json_object_del(stored, "making");
+    copy = json_deep_copy(made); /* the list is for whoever has the lock */
+    return json_object_update(stored, copy);
+}
+
+/* Says under which id. */
+static int snapshot_make(struct e2b_request *request, const char *name, json_t **ret,
+                         struct err *err)
+{
+    cleanup_json json_t *making = NULL;
+    char id[TEMPLATE_NAME_MAX + 1];
+    struct template_info info;
+    struct err ignored;
+    int r = make_id(id, err);
+
+    if (r == 0 && name)
+        r = name_check(request, name, err);
+    if (r < 0)
+        return r;
+    *ret = json_pack("{s:s, s:s*, s:s, s:I}", "id", id, "name", name, "sandbox", request->params[0],
+                     "createdMs", (json_int_t)clock_wall_ms());
+    e2b_volume_remember(request->sandbox, *ret);
+    making = json_pack("{s:s, s:s, s:b}", "id", id, "sandbox", request->params[0], "making", 1);
+    r = e2b_shelf_put(shelf_of(request), SHELF_SNAPSHOTS, making, NULL, err);
+    if (r < 0)
+        return r;
+    r = sandbox_commit(request->sandbox, id, &info, err);
+    if (r == 0) {
+        r = e2b_shelf_change(shelf_of(request), SHELF_SNAPSHOTS, finish_in, *ret, err);
+        if (r < 0)
+            (void)host_remove_template(request->host, id, &ignored);
+    }
+    if (r < 0)
+        (void)e2b_shelf_remove(shelf_of(request), SHELF_SNAPSHOTS, id, &ignored);
+    else
+        sweep(request->host, shelf_of(request));
+    return r;
+}
+
+static enum MHD_Result create(struct e2b_request *request)
+{
+    cleanup_json json_t *stored = NULL;
+    const char *name = NULL;
+    struct err err = { 0 };
+
+    if (json_get_text(request->body, "name", &name, &err) < 0 || e2b_ref_find(request, &err) < 0 ||
+        snapshot_make(request, name && *name ? name : NULL, &stored, &err) < 0)
+        return e2b_reply_err(request, &err);
+    return e2b_reply_json(request, MHD_HTTP_CREATED, snapshot_json(stored));
+}
+
+/* --- delete, list ----------------------------------------------------------------------------- */
+
+/* By name or id, with a namespace in front or a tag behind. */
+static int delete_in(json_t *list, void *context, struct err *err)
+{
+    const char *asked = context, *slash = strrchr(asked, '/');
+    char word[TEMPLATE_NAME_MAX + 1];
+    json_t *stored;
+
+    asked = slash ? slash + 1 : asked;
+    (void)snprintf(word, sizeof(word), "%.*s", (int)strcspn(asked, ":"), asked);
+    stored = e2b_shelf_pick(list, "name", word);
+    if (!stored)
+        stored = e2b_shelf_pick(list, "id", word);
+    if (!stored || has(stored, "deleted") || has(stored, "making"))
+        return err_set(err, ERR_NOT_FOUND, "snapshot '%.100s' not found", asked);
+    forget(stored);
+    return 0;
+}
+
+int e2b_snapshot_delete(struct e2b_request *request, const char *word, struct err *err)
+{
+    int r = e2b_shelf_change(shelf_of(request), SHELF_SNAPSHOTS, delete_in, (char *)(uintptr_t)word,
+                             err);
+
+    if (r == 0)
+        sweep(request->host, shelf_of(request));
+    return r;
+}
+
+/* As templates, which is what clients take them for, but with a namespace that nobody has encoded.
+ */
+static enum MHD_Result delete_spaced(struct e2b_request *request)
+{
+    struct err err = { 0 };
+
+    if (e2b_snapshot_delete(request, request->params[0] ? request->params[0] : "", &err) < 0)
+        return e2b_reply_err(request, &err);
+    return e2b_reply_empty(request, MHD_HTTP_NO_CONTENT);
+}
+
+int e2b_snapshots_recover(struct host *host, struct e2b_shelf *shelf, struct err *err)
+{
+    cleanup_json json_t *list = e2b_shelf_list(shelf, SHELF_SNAPSHOTS);
+    size_t index;
+    json_t *stored;
+    int r = 0;
+
+    json_array_foreach(list, index, stored)
+    {
+        if (r < 0 || !has(stored, "making"))
+            continue;
+        forget(stored);
+        r = e2b_shelf_put(shelf, SHELF_SNAPSHOTS, stored, NULL, err);
+    }
+    if (r == 0)
+        sweep(host, shelf);
+    return r;
+}
+
+struct filter {
+    const char *sandbox, *name; /* NULL: any */
+};
+
+static json_t *item_json(const json_t *stored, const void *context)
+{
+    const struct filter *filter = context;
+    const char *from = json_string_value(json_object_get(stored, "sandbox"));
+    const char *own = json_string_value(json_object_get(stored, "name"));
+    size_t len = filter->name ? strcspn(filter->name, ":") : 0;
+    bool is_wanted = !has(stored, "deleted") && !has(stored, "making");
+
+    if (is_wanted && filter->sandbox)
+        is_wanted = strcmp(filter->sandbox, from) == 0;
+    if (is_wanted && filter->name)
+        is_wanted = own && strlen(own) == len && strncmp(own, filter->name, len) == 0;
+    return is_wanted ? snapshot_json(stored) : NULL;
+}
+
+static enum MHD_Result list(struct e2b_request *request)
+{
+    cleanup_json json_t *all = e2b_shelf_list(shelf_of(request), SHELF_SNAPSHOTS);
+    const struct filter filter = { .sandbox = e2b_query(request, "sandboxID"),
+                                   .name = e2b_query(request, "name") };
+    struct e2b_page page;
+    struct err err = { 0 };
+
+    if (e2b_page_parse(request, &page, &err) < 0)
+        return e2b_reply_err(request, &err);
+    return e2b_reply_json(request, MHD_HTTP_OK,
+                          e2b_page_list(request, &page, all, true, item_json, &filter));
+}
+
+static const struct e2b_route routes[] = {
+    { "POST", "/sandboxes/{}/snapshots", .answer = create },
+    { "GET", "/snapshots", .answer = list },
+    { "DELETE", "/templates/*", .answer = delete_spaced },
+};
+
+const struct e2b_routes e2b_snapshot_routes = { routes, ARRAY_SIZE(routes) };

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The control API: volumes. */
+#include "e2b/control/volume.h"
+
+#include <openssl/crypto.h>
+#include <string.h>
+#include <strings.h>
+
+#include "api/named_volume.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "e2b/control/sandbox_json.h"
+#include "e2b/control/volume_internal.h"
+#include "e2b/core/e2b.h"
+#include "e2b/core/metadata.h"
+#include "e2b/core/object_store.h"
+#include "host/sandbox/info.h"
+#include "host/sandbox/mount.h"
+#include "http/exchange.h"
+#include "http/exchange_internal.h"
+
+static struct e2b_shelf *shelf_of(const struct e2b_request *request)
+{
+    return request->exchange->listener->shelf;
+}
+
+static json_t *volume_json(const struct e2b_request *request, const json_t *stored, bool has_token)
+{
+    json_t *token = has_token && !request->only_looks ? json_object_get(stored, "token") : NULL;
+
+    return json_pack("{s:O, s:O, s:O*}", "volumeID", json_object_get(stored, "id"), "name",
+                     json_object_get(stored, "name"), "token", token);
+}
+
+static enum MHD_Result create(struct e2b_request *request)
+{
+    cleanup_json json_t *stored = NULL;
+    const char *name = NULL;
+    struct err err = { 0 };
+
+    if (json_get_text(request->body, "name", &name, &err) < 0 ||
+        named_volume_create(request->host, shelf_of(request), name, &stored, &err) < 0)
+        return e2b_reply_err(request, &err);
+    return e2b_reply_json(request, MHD_HTTP_CREATED, volume_json(request, stored, true));
+}
+
+static enum MHD_Result get(struct e2b_request *request)
+{
+    cleanup_json json_t *stored = NULL;
+    struct err err = { 0 };
+
+    if (named_volume_find(shelf_of(request), request->params[0], &stored, &err) < 0)
+        return e2b_reply_err(request, &err);
+    return e2b_reply_json(request, MHD_HTTP_OK, volume_json(request, stored, true));
+}
+
+static enum MHD_Result list(struct e2b_request *request)
+{
+    cleanup_json json_t *all = e2b_shelf_list(shelf_of(request), SHELF_VOLUMES);
+    json_t *array = json_array();
+    size_t index;
+    json_t *stored;
+
+    json_array_foreach(all, index, stored)
+    {
+        (void)json_array_append_new(array, volume_json(request, stored, false));
+    }
+    return e2b_reply_json(request, MHD_HTTP_OK, array);
+}
+
+static enum MHD_Result remove_it(struct e2b_request *request)
+{
+    struct err err = { 0 };
+
+    if (named_volume_remove(request->host, shelf_of(request), request->params[0], &err) < 0)
+        return e2b_reply_err(request, &err);
+    return e2b_reply_empty(request, MHD_HTTP_NO_CONTENT);
+}
+
+bool e2b_volume_opens(const struct e2b_request *request)
+{
+    static const char scheme[] = "Bearer ";
+    const char *shown = e2b_header(request, MHD_HTTP_HEADER_AUTHORIZATION);
+    cleanup_json json_t *stored =
+        e2b_shelf_find(shelf_of(request), SHELF_VOLUMES, "id", request->params[0]);
+    const char *wanted = json_string_value(json_object_get(stored, "token"));
+
+    if (!wanted || !shown || strncasecmp(shown, scheme, strlen(scheme)) != 0)
+        return false;
+    shown += strlen(scheme);
+    return strlen(shown) == strlen(wanted) && CRYPTO_memcmp(shown, wanted, strlen(wanted)) == 0;
+}
+
+/* --- in sandboxes ----------------------------------------------------------------------------- */
+
+void e2b_volume_remember(struct sandbox *sandbox, json_t *snapshot)
+{
+    cleanup_json json_t *note = e2b_note_read(sandbox);
+    json_t *mounts = json_object_get(note, "volumeMounts");
+
+    if (mounts)
+        (void)json_object_set(snapshot, "volumeMounts", mounts);
+}
+
+/* What a snapshot had mounted is mounted in what is made from it, but for volumes that have gone.
+ */
+static json_t *snapshot_mounts(const struct e2b_request *request, const char *template)
+{
+    cleanup_json json_t *snapshot =
+        e2b_shelf_find(shelf_of(request), SHELF_SNAPSHOTS, "id", template);
+    json_t *mounts = json_array(), *mount;
+    size_t index;
+
+    json_array_foreach(json_object_get(snapshot, "volumeMounts"), index, mount)
+    {
+        const char *name = json_string_value(json_object_get(mount, "name"));
+        cleanup_json json_t *stored = NULL;
+        struct err ignored;
+
+        if (name && named_volume_find(shelf_of(request), name, &stored, &ignored) == 0)
+            (void)json_array_append(mounts, mount);
+    }
+    return mounts;
+}
+
+int e2b_volume_mounts(const struct e2b_request *request, const char *template, json_t *note,
+                      struct sandbox_mount *ret, size_t *ret_count, struct err *err)
+{
+    json_t *mount;
+    size_t index;
+
+    if (!json_object_get(note, "volumeMounts"))
+        (void)json_object_set_new(note, "volumeMounts", snapshot_mounts(request, template));
+    json_array_foreach(json_object_get(note, "volumeMounts"), index, mount)
+    {
+        const char *name = json_string_value(json_object_get(mount, "name"));
+        const char *path = json_string_value(json_object_get(mount, "path"));
+        int r = named_volume_mount(shelf_of(request), name, path, &ret[index], err);
+
+        if (r < 0)
+            return r;
+    }
+    *ret_count = json_array_size(json_object_get(note, "volumeMounts"));
+    return sandbox_mounts_check(ret, *ret_count, err);
+}
+
+static const struct e2b_route routes[] = {
+    { "POST", "/volumes", .answer = create },
+    { "GET", "/volumes", .answer = list },
+    { "GET", "/volumes/{}", .answer = get },
+    { "DELETE", "/volumes/{}", .answer = remove_it },
+};
+
+const struct e2b_routes e2b_volume_routes = { routes, ARRAY_SIZE(routes) };

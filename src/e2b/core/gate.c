@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "e2b/core/gate.h"
+
+#include <openssl/crypto.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "auth/token_store.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "e2b/core/e2b.h"
+#include "e2b/core/metadata.h"
+#include "e2b/core/signature.h"
+#include "e2b/core/wake.h"
+#include "host/sandbox/sandbox.h"
+#include "http/exchange.h"
+#include "http/exchange_internal.h"
+
+static bool is_local(const struct e2b_request *request)
+{
+    return request->exchange->listener->is_local;
+}
+
+/* How long it takes says nothing about how much of a guess was right. */
+static bool token_fits(const char *shown, const char *wanted)
+{
+    size_t len = strlen(wanted);
+
+    return shown && strlen(shown) == len && CRYPTO_memcmp(shown, wanted, len) == 0;
+}
+
+static unsigned refuse_control(struct err *err)
+{
+    (void)err_set(err, ERR_UNAUTHENTICATED,
+                  "a valid API key is needed: a token of this host, as 'holt token create' prints "
+                  "it, in the header X-API-KEY");
+    return MHD_HTTP_UNAUTHORIZED;
+}
+
+/* A token that may only look may ask, and nothing else. */
+static unsigned pass_control(struct e2b_request *request, struct err *err)
+{
+    struct exchange *exchange = request->exchange;
+    const char *key = e2b_header(request, "X-API-KEY");
+
+    if (is_local(request))
+        exchange->access = ACCESS_FULL;
+    else if (key)
+        exchange->access = token_store_match_key(exchange->listener->tokens, key);
+    else
+        exchange->access = token_store_match(exchange->listener->tokens,
+                                             e2b_header(request, MHD_HTTP_HEADER_AUTHORIZATION));
+    request->only_looks = exchange->access != ACCESS_FULL;
+    if (request->route && request->route->is_open)
+        return 0;
+    if (exchange->access == ACCESS_NONE)
+        return refuse_control(err);
+    if (exchange->access == ACCESS_READ && strcmp(request->verb, MHD_HTTP_METHOD_GET) != 0 &&
+        strcmp(request->verb, MHD_HTTP_METHOD_HEAD) != 0) {
+        (void)err_set(err, ERR_DENIED, "this token may only look");
+        return MHD_HTTP_FORBIDDEN;
+    }
+    return 0;
+}
+
+/* Of envd. */
+static bool access_fits(const struct e2b_request *request)
+{
+    const char *wanted = e2b_note_text(request->note, "accessToken");
+
+    return is_local(request) || e2b_note_is_open(request->note) ||
+           (wanted && token_fits(e2b_header(request, "X-Access-Token"), wanted));
+}
+
+/* Of a port. */
+static bool traffic_fits(const struct e2b_request *request)
+{
+    const char *wanted = e2b_note_text(request->note, "trafficToken");
+
+    return is_local(request) || !wanted ||
+           token_fits(e2b_header(request, "e2b-traffic-access-token"), wanted);
+}
+
+static unsigned refuse_token(const struct e2b_request *request, struct err *err)
+{
+    if (request->place.kind == E2B_PORT) {
+        (void)err_set(err, ERR_DENIED, "a valid traffic access token is needed for this port");
+        return MHD_HTTP_FORBIDDEN;
+    }
+    (void)err_set(err, ERR_UNAUTHENTICATED,
+                  "unauthorized access, please provide a valid access token or method signing if "
+                  "supported");
+    return MHD_HTTP_UNAUTHORIZED;
+}
+
+static unsigned refuse_gone(struct err *err)
+{
+    (void)err_set(err, ERR_NOT_FOUND, "The sandbox was not found");
+    return MHD_HTTP_BAD_GATEWAY;
+}
+
+/* One that sleeps is as good as not there, unless requests wake it: then who may not use it is told
+ * so, and it sleeps on. Whether it runs is a question too, so that no path is open to all then. */
+static unsigned pass_sleeping(struct e2b_request *request, struct err *err)
+{
+    if (!e2b_note_bool(request->note, "autoResume"))
+        return refuse_gone(err);
+    if (!request->has_token) {
+        (void)refuse_token(request, err);
+        return MHD_HTTP_FORBIDDEN;
+    }
+    return e2b_wake_for_traffic(request, err) < 0 ? refuse_gone(err) : 0;
+}
+
+static unsigned pass_sandbox(struct e2b_request *request, struct err *err)
+{
+    char id[SANDBOX_ID_MAX];
+
+    if (!e2b_id_to(request->place.sandbox, id) ||
+        sandbox_find(request->host, id, &request->sandbox, err) < 0)
+        return refuse_gone(err);
+    request->note = e2b_note_read(request->sandbox);
+    request->has_token =
+        request->place.kind == E2B_PORT ? traffic_fits(request) : access_fits(request);
+    if (!e2b_is_awake(request->sandbox))
+        return pass_sleeping(request, err);
+    if (!request->has_token && !(request->route && request->route->is_open))
+        return refuse_token(request, err);
+    return 0;
+}
+
+/* A signed URL names no sandbox: it is the one whose token makes the same signature. */
+static void find_signed(struct e2b_request *request)
+{
+    struct sandbox_info *list = NULL;
+    size_t count = 0;
+    struct err ignored;
+
+    if (sandbox_list(request->host, NULL, 0, &list, &count, &ignored) < 0)
+        return;
+    for (size_t i = 0; i < count; i++) {
+        json_t *note = list[i].note ? json_loads(list[i].note, 0, NULL) : NULL;
+        const char *token = e2b_note_text(note, "accessToken");
+
+        if (token && e2b_signature_fits(request, token))
+            (void)e2b_id_from(list[i].id, request->place.sandbox);
+        json_decref(note);
+        sandbox_info_done(&list[i]);
+    }
+    free(list);
+    request->place.kind = E2B_ENVD;
+}
+
+/* Nobody's signature: as of a sandbox that is there and has another token. */
+static unsigned refuse_signature(struct err *err)
+{
+    (void)err_set(err, ERR_UNAUTHENTICATED, "invalid signature");
+    return MHD_HTTP_UNAUTHORIZED;
+}
+
+unsigned e2b_gate_pass(struct e2b_request *request, struct err *err)
+{
+    if (request->place.kind == E2B_CONTROL)
+        return pass_control(request, err);
+    if (request->place.kind == E2B_SIGNED) {
+        find_signed(request);
+        if (request->place.sandbox[0] == '\0')
+            return refuse_signature(err);
+    }
+    return pass_sandbox(request, err);
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "e2b/core/metadata.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/random.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "host/sandbox/sandbox.h"
+
+int e2b_token_make(char ret[E2B_TOKEN_SIZE], struct err *err)
+{
+    unsigned char bytes[(E2B_TOKEN_SIZE - 1) / 2];
+
+    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+        return err_sys(err, -EIO, "get random bytes");
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        (void)snprintf(ret + 2 * i, 3, "%02x", bytes[i]);
+    return 0;
+}
+
+json_t *e2b_note_read(struct sandbox *sandbox)
+{
+    cleanup_free char *text = sandbox_get_note(sandbox);
+    json_t *note = text ? json_loads(text, 0, NULL) : NULL;
+
+    return note ? note : json_object();
+}
+
+int e2b_note_print(const json_t *note, char **ret, struct err *err)
+{
+    cleanup_with(buf_done) struct buf text = BUF_INIT(SANDBOX_NOTE_MAX);
+
+    if (json_write(note, &text) < 0)
+        return err_set(err, ERR_EXHAUSTED,
+                       "what is to be kept of the sandbox is longer than %d bytes",
+                       SANDBOX_NOTE_MAX);
+    *ret = xstrdup(text.data);
+    return 0;
+}
+
+static int note_write(struct sandbox *sandbox, const json_t *note, struct err *err)
+{
+    cleanup_free char *text = NULL;
+    int r = e2b_note_print(note, &text, err);
+
+    return r == 0 ? sandbox_set_note(sandbox, text, err) : r;
+}
+
+int e2b_note_change(struct sandbox *sandbox, e2b_note_fn change, const void *context, json_t **ret,
+                    struct err *err)
+{
+    /* One for all sandboxes: notes are changed seldom. Nobody waits for a sandbox with it. */
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    cleanup_json json_t *note = NULL;
+    int r;
+
+    (void)pthread_mutex_lock(&lock);
+    note = e2b_note_read(sandbox);
+    r = change(note, context, err);
+    if (r > 0)
+        r = note_write(sandbox, note, err);
+    (void)pthread_mutex_unlock(&lock);
+    if (r == 0)
+        *ret = TAKE_PTR(note);
+    return r;
+}
+
+const char *e2b_note_text(const json_t *note, const char *field)
+{
+    return json_string_value(json_object_get(note, field));
+}
+
+bool e2b_note_bool(const json_t *note, const char *field)
+{
+    return json_is_true(json_object_get(note, field));
+}
+
+bool e2b_note_is_open(const json_t *note)
+{
+    return json_is_false(json_object_get(note, "secure"));
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "e2b/core/reset.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/xalloc.h"
+#include "host/observe/event.h"
+#include "host/observe/event_ring.h"
+
+struct e2b_resets {
+    struct host *host;
+    int stop_fds[2]; /* a pair; the thread's end hangs up when it is to stop */
+
+    pthread_mutex_t lock; /* over what is below */
+    struct event_reader *reader;
+    pthread_t thread;
+    bool has_thread;
+    struct e2b_reset *first;
+};
+
+void e2b_connection_reset(int fd)
+{
+    const struct sockaddr nobody = { .sa_family = AF_UNSPEC };
+
+    /* TCP's way of leaving without a word about it in SO_LINGER, which would send the end of the
+     * stream first if somebody shuts the socket down before it is closed. */
+    if (connect(fd, &nobody, sizeof(nobody)) < 0)
+        (void)shutdown(fd, SHUT_RDWR);
+}
+
+/* sandbox NULL: of all. */
+static void reset_all(struct e2b_resets *resets, const char *sandbox)
+{
+    (void)pthread_mutex_lock(&resets->lock);
+    for (const struct e2b_reset *each = resets->first; each; each = each->next)
+        if (!sandbox || strcmp(each->sandbox, sandbox) == 0)
+            e2b_connection_reset(each->fd);
+    (void)pthread_mutex_unlock(&resets->lock);
+}
+
+static void take_events(struct e2b_resets *resets)
+{
+    struct event *event;
+    uint64_t lost = 0;
+
+    while ((event = event_reader_take(resets->reader, &lost))) {
+        /* Whose sandbox it was that something happened to is not known any more. */
+        if (lost > 0)
+            log_warn("%llu events were missed: connections to sandboxes are reset",
+                     (unsigned long long)lost);
+        reset_all(resets, lost > 0 ? NULL : event->sandbox);
+        event_unref(event);
+        lost = 0;
+    }
+}
+
+static void *resets_main(void *argument)
+{
+    struct e2b_resets *resets = argument;
+
+    while (event_reader_wait(resets->reader, resets->stop_fds[1], -1) == 0)
+        take_events(resets);
+    return NULL;
+}
+
+struct e2b_resets *e2b_resets_new(struct host *host)
+{
+    struct e2b_resets *resets = xcalloc(1, sizeof(*resets));
+
+    resets->host = host;
+    resets->stop_fds[0] = resets->stop_fds[1] = -EBADF;
+    (void)pthread_mutex_init(&resets->lock, NULL);
+    return resets;
+}
+
+/* Locked. */
+static int resets_start(struct e2b_resets *resets, struct err *err)
+{
+    const struct event_reader_spec spec = {
+        .start = EVENT_FROM_NOW,
+        .types = UINT64_C(1) << EVENT_SANDBOX_PAUSED | UINT64_C(1) << EVENT_SANDBOX_STOPPED |
+                 UINT64_C(1) << EVENT_SANDBOX_LOST | UINT64_C(1) << EVENT_SANDBOX_FAILED |
+                 UINT64_C(1) << EVENT_SANDBOX_ROLLED_BACK | UINT64_C(1) << EVENT_SANDBOX_DESTROYED,
+    };
+    int r;
+
+    if (resets->stop_fds[0] < 0 &&
+        socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, resets->stop_fds) < 0)
+        return err_sys(err, -errno, "make a socket");
+    r = resets->reader ? 0 : host_watch(resets->host, &spec, &resets->reader, err);
+    if (r < 0)
+        return r;
+    r = pthread_create(&resets->thread, NULL, resets_main, resets);
+    if (r != 0)
+        return err_sys(err, -r, "start a thread that resets connections");
+    resets->has_thread = true;
+    return 0;
+}
+
+void e2b_resets_free(struct e2b_resets *resets)
+{
+    if (!resets)
+        return;
+    (void)fd_close(resets->stop_fds[0]);
+    if (resets->has_thread)
+        (void)pthread_join(resets->thread, NULL);
+    (void)fd_close(resets->stop_fds[1]);
+    event_reader_close(resets->reader);
+    (void)pthread_mutex_destroy(&resets->lock);
+    free(resets);
+}
+
+void e2b_reset_add(struct e2b_resets *resets, struct e2b_reset *reset, const char *sandbox, int fd)
+{
+    struct err err = { 0 };
+
+    (void)snprintf(reset->sandbox, sizeof(reset->sandbox), "%s", sandbox);
+    reset->fd = fd;
+    reset->is_noted = true;
+    (void)pthread_mutex_lock(&resets->lock);
+    if (!resets->has_thread && resets_start(resets, &err) < 0)
+        log_warn("connections to sandboxes will not be reset: %s", err.msg);
+    reset->next = resets->first;
+    reset->slot = &resets->first;
+    if (resets->first)
+        resets->first->slot = &reset->next;
+    resets->first = reset;
+    (void)pthread_mutex_unlock(&resets->lock);
+}
+
+void e2b_reset_remove(struct e2b_resets *resets, struct e2b_reset *reset)
+{
+    if (!reset->is_noted)
+        return;
+    (void)pthread_mutex_lock(&resets->lock);
+    *reset->slot = reset->next;
+    if (reset->next)
+        reset->next->slot = reset->slot;
+    (void)pthread_mutex_unlock(&resets->lock);
+    reset->is_noted = false;
+}

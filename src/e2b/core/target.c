@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "e2b/core/target.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/text/parse.h"
+
+/* First segments of the control API's paths. Everything else is Holt's, unless it comes with a key
+ * and Holt has no such path. */
+static const char *const control_paths[] = {
+    "/sandboxes", "/snapshots", "/templates", "/teams", "/secrets", "/volumes",  "/v2",
+    "/v3",        "/health",    "/api-keys",  "/nodes", "/events",  "/webhooks", "/volumecontent",
+};
+
+static bool is_below(const char *path, const char *first)
+{
+    size_t len = strlen(first);
+
+    return strncmp(path, first, len) == 0 && (path[len] == '\0' || path[len] == '/');
+}
+
+static bool is_control(const char *path)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(control_paths); i++)
+        if (is_below(path, control_paths[i]))
+            return true;
+    return false;
+}
+
+static bool is_id_char(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+}
+
+/* The length of what may be an id at the beginning of text; 0: nothing. */
+static size_t id_length(const char *text)
+{
+    size_t len = 0;
+
+    while (is_id_char(text[len]))
+        len++;
+    return len < SANDBOX_ID_MAX ? len : 0;
+}
+
+static bool port_parse(const char *text, size_t len, uint16_t *ret)
+{
+    char digits[6];
+    uint64_t number;
+
+    if (len == 0 || len >= sizeof(digits))
+        return false;
+    (void)snprintf(digits, sizeof(digits), "%.*s", (int)len, text);
+    if (strspn(digits, "0123456789") != len || parse_u64(digits, &number) < 0 || number == 0 ||
+        number > UINT16_MAX)
+        return false;
+    *ret = (uint16_t)number;
+    return true;
+}
+
+const char *e2b_host_parse(const char *host, uint16_t *ret_port, char ret_sandbox[SANDBOX_ID_MAX])
+{
+    size_t digits = strspn(host, "0123456789"), len;
+
+    if (host[digits] != '-' || !port_parse(host, digits, ret_port))
+        return NULL;
+    host += digits + 1;
+    len = id_length(host);
+    if (len == 0 || host[len] != '.')
+        return NULL;
+    (void)snprintf(ret_sandbox, SANDBOX_ID_MAX, "%.*s", (int)len, host);
+    return host + len + 1;
+}
+
+static enum e2b_kind kind_of_port(uint16_t port)
+{
+    return port == E2B_ENVD_PORT ? E2B_ENVD : E2B_PORT;
+}
+
+static bool place_by_header(const struct e2b_signs *signs, struct e2b_place *ret)
+{
+    const char *id = signs->sandbox_header;
+
+    ret->port = E2B_ENVD_PORT;
+    if (signs->port_header &&
+        !port_parse(signs->port_header, strlen(signs->port_header), &ret->port))
+        return false;
+    ret->kind = kind_of_port(ret->port);
+    /* What can be no id is nobody's: it is answered as any other unknown one. */
+    if (id_length(id) == strlen(id))
+        (void)snprintf(ret->sandbox, sizeof(ret->sandbox), "%s", id);
+    return true;
+}
+
+bool e2b_place_find(const struct e2b_signs *signs, struct e2b_place *ret)
+{
+    *ret = (struct e2b_place){ .kind = E2B_NONE };
+    if (signs->sandbox_header)
+        return place_by_header(signs, ret);
+    if (signs->host && e2b_host_parse(signs->host, &ret->port, ret->sandbox)) {
+        ret->kind = kind_of_port(ret->port);
+    } else if (strcmp(signs->path, "/files") == 0 && signs->has_signature) {
+        ret->kind = E2B_SIGNED;
+        ret->port = E2B_ENVD_PORT;
+    } else if (is_control(signs->path) || signs->has_key) {
+        ret->kind = E2B_CONTROL;
+    }
+    return true;
+}
+
+#define HOLT_PREFIX "sb-"
+#define E2B_PREFIX "sb"
+
+bool e2b_id_from(const char *holt, char ret[SANDBOX_ID_MAX])
+{
+    const char *rest = holt + strlen(HOLT_PREFIX);
+
+    if (strncmp(holt, HOLT_PREFIX, strlen(HOLT_PREFIX)) != 0 || id_length(rest) == 0 ||
+        rest[id_length(rest)] != '\0')
+        return false;
+    (void)snprintf(ret, SANDBOX_ID_MAX, E2B_PREFIX "%s", rest);
+    return true;
+}
+
+bool e2b_id_to(const char *e2b, char ret[SANDBOX_ID_MAX])
+{
+    const char *rest = e2b + strlen(E2B_PREFIX);
+
+    if (strncmp(e2b, E2B_PREFIX, strlen(E2B_PREFIX)) != 0 || id_length(rest) == 0 ||
+        rest[id_length(rest)] != '\0' || strlen(rest) + strlen(HOLT_PREFIX) >= SANDBOX_ID_MAX)
+        return false;
+    (void)snprintf(ret, SANDBOX_ID_MAX, HOLT_PREFIX "%s", rest);
+    return true;
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "e2b/core/wake.h"
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "e2b/control/start.h"
+#include "e2b/core/e2b.h"
+#include "e2b/core/metadata.h"
+#include "host/core/reactor.h"
+#include "host/sandbox/sandbox.h"
+
+static enum sandbox_state state_of(struct sandbox *sandbox)
+{
+    cleanup_with(sandbox_info_done) struct sandbox_info info = { 0 };
+
+    sandbox_get_info(sandbox, false, &info);
+    return info.state;
+}
+
+bool e2b_is_awake(struct sandbox *sandbox)
+{
+    return state_of(sandbox) == SANDBOX_ACTIVE;
+}
+
+enum sandbox_action e2b_action(const json_t *note)
+{
+    if (!e2b_note_bool(note, "autoPause"))
+        return ACTION_KILL;
+    return json_is_false(json_object_get(note, "autoPauseMemory")) ? ACTION_STOP : ACTION_PAUSE;
+}
+
+int e2b_set_timeout(struct sandbox *sandbox, const json_t *note, uint64_t timeout_s,
+                    struct err *err)
+{
+    return sandbox_set_expiry(sandbox, clock_wall_ms() + timeout_s * 1000, e2b_action(note), err);
+}
+
+/* Its time is recorded with its state, so that a daemon that dies leaves none that runs for ever or
+ * that is killed in its sleep. */
+static int wake(struct sandbox *sandbox, const json_t *note, uint64_t timeout_s, bool is_cold,
+                struct err *err)
+{
+    cleanup_with(sandbox_info_done) struct sandbox_info before = { 0 };
+    uint64_t expires_ms = clock_wall_ms() + timeout_s * 1000;
+    struct err ignored;
+    int r;
+
+    sandbox_get_info(sandbox, false, &before);
+    r = sandbox_plan_expiry(sandbox, expires_ms, e2b_action(note), err);
+    if (r == 0)
+        r = is_cold ? sandbox_start(sandbox, err) : sandbox_resume(sandbox, err);
+    if (r < 0 && !e2b_is_awake(sandbox))
+        (void)sandbox_plan_expiry(sandbox, before.expires_ms, before.expire_action, &ignored);
+    return r;
+}
+
+/* Somebody else may do the same at the same time: whoever comes second finds it awake. */
+int e2b_wake(const struct e2b_request *request, uint64_t timeout_s, bool *ret_was_awake,
+             struct err *err)
+{
+    enum sandbox_state state = state_of(request->sandbox);
+    bool is_cold = state == SANDBOX_STOPPED || state == SANDBOX_FAILED;
+    int r;
+
+    *ret_was_awake = state == SANDBOX_ACTIVE;
+    if (*ret_was_awake)
+        return 0;
+    r = wake(request->sandbox, request->note, timeout_s, is_cold, err);
+    if (r < 0 && e2b_is_awake(request->sandbox)) {
+        *ret_was_awake = true;
+        return e2b_set_timeout(request->sandbox, request->note, timeout_s, err);
+    }
+    if (r == 0 && is_cold)
+        r = e2b_start_run(request->host, request->sandbox, request->note, request->connection_fd,
+                          err);
+    return r;
+}
+
+int e2b_wake_for_traffic(const struct e2b_request *request, struct err *err)
+{
+    uint64_t timeout_s = (uint64_t)json_integer_value(json_object_get(request->note, "timeout"));
+    bool was_awake;
+
+    if (!e2b_note_bool(request->note, "autoResume"))
+        return err_refuse(err, CAUSE_SESSION_PAUSED, "the sandbox is paused");
+    if (timeout_s < E2B_TIMEOUT_DEFAULT_S)
+        timeout_s = E2B_TIMEOUT_DEFAULT_S;
+    return e2b_wake(request, timeout_s, &was_awake, err);
+}

@@ -1,0 +1,39 @@
+/* A file of a sandbox, as a request of E2B's names it. */
+#pragma once
+
+#include "base/files/file_entry.h"
+#include "e2b/core/user.h"
+
+struct e2b_request;
+struct err;
+struct file_call;
+struct file_request;
+
+/* A worker of the sandbox, and for whom it works. */
+struct e2b_files {
+    struct file_call *call;
+    struct e2b_user user;
+    bool is_rest;
+};
+
+/* For the user of a Connect call, or of a REST call. The caller calls e2b_files_close, also when it
+ * fails. */
+int e2b_files_open(const struct e2b_request *request, bool is_rest, struct e2b_files *ret,
+                   struct err *err);
+void e2b_files_close(struct e2b_files *files);
+
+/* The path of a field of the message as it stands there, which is part of the request. */
+int e2b_files_path(const struct e2b_request *request, const char *field, const char **ret,
+                   struct err *err);
+
+/* Asks for something with the rights of root, for the user; paths may begin at the user's home, and
+ * are told from the root; entries have their details. */
+int e2b_files_ask(struct e2b_files *files, struct file_request *request, struct err *err);
+
+/* The same, and the one entry that is the answer. Its texts are valid until the next call. */
+int e2b_files_ask_one(struct e2b_files *files, struct file_request *request, struct file_entry *ret,
+                      struct err *err);
+
+/* What the sandbox has refused, in E2B's words: a path that is not there, a user that it does not
+ * know; any other error as it is. Returns r, or what stands for it. */
+int e2b_files_explain(const struct e2b_files *files, int r, struct err *err);

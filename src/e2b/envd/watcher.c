@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Each watcher has a thread, which ends with the watcher or with its sandbox, and then lets go of
+ * the latter at once. */
+#include "e2b/envd/watcher.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "e2b/core/e2b.h"
+#include "e2b/core/metadata.h"
+#include "e2b/envd/watch.h"
+#include "host/sandbox/info.h"
+#include "host/worker/file.h"
+#include "http/exchange.h"
+#include "http/exchange_internal.h"
+
+enum {
+    WATCHERS_MAX = 1024,
+    EVENTS_MAX = 4096,
+    KEPT_MAX = 4 * 1024 * 1024, /* bytes of events, of all watchers of one sandbox */
+    EVENT_MAX = 256 * 1024,
+};
+
+struct watcher {
+    struct watcher *next;
+    struct e2b_watchers *watchers;
+    char id[E2B_TOKEN_SIZE];
+    char sandbox[SANDBOX_ID_MAX]; /* as the request has it */
+    pthread_t thread;
+    int stop_fds[2]; /* who watches hears on the second that the first is closed */
+    struct e2b_watched watched;
+    /* Under the lock of all. */
+    struct buf events; /* as text, which takes a tenth of the memory: "{...},{...}" */
+    size_t event_count;
+    bool is_over; /* its directory or its sandbox is gone */
+};
+
+struct e2b_watchers {
+    pthread_mutex_t lock;
+    struct watcher *first;
+    size_t count;
+};
+
+struct e2b_watchers *e2b_watchers_new(void)
+{
+    struct e2b_watchers *watchers = xcalloc(1, sizeof(*watchers));
+
+    (void)pthread_mutex_init(&watchers->lock, NULL);
+    return watchers;
+}
+
+/* Locked. Of all watchers of its sandbox. */
+static size_t kept_bytes(const struct watcher *watcher)
+{
+    size_t bytes = 0;
+
+    for (const struct watcher *each = watcher->watchers->first; each; each = each->next)
+        if (strcmp(each->sandbox, watcher->sandbox) == 0)
+            bytes += each->events.len;
+    return bytes;
+}
+
+/* What is too much is forgotten: a client who never asks must not fill the memory. */
+static void keep(struct watcher *watcher, json_t *event)
+{
+    cleanup_with(buf_done) struct buf text = BUF_INIT(EVENT_MAX);
+    cleanup_json json_t *owned = event;
+
+    if (json_write(owned, &text) < 0)
+        return;
+    (void)pthread_mutex_lock(&watcher->watchers->lock);
+    if (watcher->event_count < EVENTS_MAX && kept_bytes(watcher) + 1 + text.len <= KEPT_MAX &&
+        buf_reserve(&watcher->events, 1 + text.len) == 0) {
+        if (watcher->event_count++ > 0)
+            (void)buf_add_str(&watcher->events, ",");
+        (void)buf_add(&watcher->events, text.data, text.len);
+    }
+    (void)pthread_mutex_unlock(&watcher->watchers->lock);
+}
+
+/* Who has many events left would tell of each before it looks whether it is to stop. */
+static bool is_stopped(const struct watcher *watcher)
+{
+    struct pollfd wait = { .fd = watcher->stop_fds[1], .events = POLLRDHUP };
+
+    return poll(&wait, 1, 0) > 0;
+}
+
+static void *watcher_main(void *argument)
+{
+    struct watcher *watcher = argument;
+    struct file_answer answer;
+    struct err ignored;
+
+    while (!is_stopped(watcher) && file_call_next(watcher->watched.call, &answer, &ignored) > 0) {
+        json_t *event = e2b_watched_event(&watcher->watched, &answer.event);
+
+        if (event)
+            keep(watcher, event);
+    }
+    e2b_watched_done(&watcher->watched);
+    (void)pthread_mutex_lock(&watcher->watchers->lock);
+    watcher->is_over = true;
+    (void)pthread_mutex_unlock(&watcher->watchers->lock);
+    return NULL;
+}
+
+/* Off the list already, or never on it. */
+static void watcher_free(struct watcher *watcher)
+{
+    e2b_watched_done(&watcher->watched);
+    for (int i = 0; i < 2; i++)
+        watcher->stop_fds[i] = fd_close(watcher->stop_fds[i]);
+    buf_done(&watcher->events);
+    free(watcher);
+}
+
+static void watcher_stop(struct watcher *watcher)
+{
+    watcher->stop_fds[0] = fd_close(watcher->stop_fds[0]);
+    (void)pthread_join(watcher->thread, NULL);
+    watcher_free(watcher);
+}
+
+void e2b_watchers_free(struct e2b_watchers *watchers)
+{
+    if (!watchers)
+        return;
+    while (watchers->first) {
+        struct watcher *watcher = watchers->first;
+
+        watchers->first = watcher->next;
+        watcher_stop(watcher);
+    }
+    (void)pthread_mutex_destroy(&watchers->lock);
+    free(watchers);
+}
+
+static struct e2b_watchers *watchers_of(const struct e2b_request *request)
+{
+    return request->exchange->listener->watchers;
+}
+
+/* Locked. Where the request's watcher is on the list; NULL: it has none of this name. */
+static struct watcher **slot_find(const struct e2b_request *request)
+{
+    const char *id = json_string_value(json_field(request->body, "watcherId"));
+    struct watcher **slot = &watchers_of(request)->first;
+
+    while (*slot && id &&
+           (strcmp((*slot)->id, id) != 0 || strcmp((*slot)->sandbox, request->place.sandbox) != 0))
+        slot = &(*slot)->next;
+    return *slot && id ? slot : NULL;
+}
+
+static int refuse_unknown(const struct e2b_request *request, struct err *err)
+{
+    const char *id = json_string_value(json_field(request->body, "watcherId"));
+
+    return err_set(err, ERR_NOT_FOUND, "watcher with id %.100s not found", id ? id : "");
+}
+
+/* Locked. Takes those off the list whose client may have forgotten them. */
+static struct watcher *sweep(struct e2b_watchers *watchers)
+{
+    struct watcher *old = NULL, **slot = &watchers->first;
+
+    while (*slot) {
+        struct watcher *watcher = *slot;
+
+        if (!watcher->is_over) {
+            slot = &watcher->next;
+            continue;
+        }
+        *slot = watcher->next;
+        watcher->next = old;
+        old = watcher;
+        watchers->count--;
+    }
+    return old;
+}
+
+static int enlist(struct watcher *watcher, struct err *err)
+{
+    struct e2b_watchers *watchers = watcher->watchers;
+    struct watcher *old = NULL;
+    int r = 0;
+
+    (void)pthread_mutex_lock(&watchers->lock);
+    if (watchers->count == WATCHERS_MAX)
+        old = sweep(watchers);
+    if (watchers->count == WATCHERS_MAX) {
+        r = err_set(err, ERR_EXHAUSTED, "there are %d watchers already", WATCHERS_MAX);
+    } else if (pthread_create(&watcher->thread, NULL, watcher_main, watcher) != 0) {
+        r = err_sys(err, -EAGAIN, "start a thread that watches");
+    } else {
+        watchers->count++;
+        watcher->next = watchers->first;
+        watchers->first = watcher;
+    }
+    (void)pthread_mutex_unlock(&watchers->lock);
+    while (old) {
+        struct watcher *next = old->next;
+
+        watcher_stop(old);
+        old = next;
+    }
+    return r;
+}
+
+int e2b_watcher_create(struct e2b_request *request, json_t **ret_reply, struct err *err)
+{
+    struct watcher *watcher = xcalloc(1, sizeof(*watcher));
+    cleanup_json json_t *reply = NULL;
+    int r;
+
+    watcher->watchers = watchers_of(request);
+    watcher->stop_fds[0] = watcher->stop_fds[1] = -EBADF;
+    watcher->events.max = KEPT_MAX;
+    memcpy(watcher->sandbox, request->place.sandbox, sizeof(watcher->sandbox));
+    r = e2b_token_make(watcher->id, err);
+    if (r == 0 && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, watcher->stop_fds) < 0)
+        r = err_sys(err, -errno, "make a pair of sockets");
+    if (r == 0)
+        r = e2b_watched_begin(request, request->connection_fd, &watcher->watched, err);
+    if (r == 0)
+        e2b_watched_outlive(&watcher->watched, watcher->stop_fds[1]);
+    /* Once it is on the list another request may end it. */
+    if (r == 0)
+        reply = json_pack("{s:s}", "watcherId", watcher->id);
+    if (r == 0)
+        r = enlist(watcher, err);
+    if (r < 0) {
+        watcher_free(watcher);
+        return r;
+    }
+    *ret_reply = TAKE_PTR(reply);
+    return 0;
+}
+
+int e2b_watcher_events(struct e2b_request *request, json_t **ret_reply, struct err *err)
+{
+    cleanup_with(buf_done) struct buf text = BUF_INIT(KEPT_MAX + 64);
+    cleanup_with(buf_done) struct buf events = BUF_INIT(KEPT_MAX);
+    struct e2b_watchers *watchers = watchers_of(request);
+    struct watcher **slot;
+
+    (void)pthread_mutex_lock(&watchers->lock);
+    slot = slot_find(request);
+    if (slot) {
+        events = (*slot)->events;
+        (*slot)->events = (struct buf){ .max = KEPT_MAX };
+        (*slot)->event_count = 0;
+    }
+    (void)pthread_mutex_unlock(&watchers->lock);
+    if (!slot)
+        return refuse_unknown(request, err);
+    if (buf_add_str(&text, "{\"events\":[") < 0 || buf_add(&text, events.data, events.len) < 0 ||
+        buf_add_str(&text, "]}") < 0)
+        return err_sys(err, -ENOMEM, "make room for events");
+    return json_parse_object(text.data, text.len, ret_reply, err);
+}
+
+int e2b_watcher_remove(struct e2b_request *request, json_t **ret_reply, struct err *err)
+{
+    struct e2b_watchers *watchers = watchers_of(request);
+    struct watcher **slot, *watcher = NULL;
+
+    (void)ret_reply;
+    (void)pthread_mutex_lock(&watchers->lock);
+    slot = slot_find(request);
+    if (slot) {
+        watcher = *slot;
+        *slot = watcher->next;
+        watchers->count--;
+    }
+    (void)pthread_mutex_unlock(&watchers->lock);
+    if (!watcher)
+        return refuse_unknown(request, err);
+    watcher_stop(watcher);
+    return 0;
+}

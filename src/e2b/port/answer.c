@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Ports of programs in sandboxes: answers on their way out. */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+
+#include "api/stream/raw_session.h"
+#include "api/stream/raw_session_internal.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "e2b/core/e2b.h"
+#include "e2b/core/wake.h"
+#include "e2b/port/header.h"
+#include "e2b/port/proxied_request.h"
+#include "e2b/port/pump.h"
+#include "http/exchange.h"
+#include "http/exchange_internal.h"
+#include "http/limits.h"
+
+enum { BLOCK_BYTES = 32 * 1024 };
+
+enum MHD_Result port_visit_fail(struct e2b_request *request, const char *message)
+{
+    return e2b_reply_json(request, MHD_HTTP_BAD_GATEWAY,
+                          json_pack("{s:s, s:s, s:i, s:i}", "sandboxId", request->place.sandbox,
+                                    "message", message, "port", (int)request->place.port, "code",
+                                    MHD_HTTP_BAD_GATEWAY));
+}
+
+/* --- receiving -------------------------------------------------------------------------------- */
+
+/* Whether the server has not ended what it said but was ended: it is killed with its sandbox, which
+ * has another state by then. */
+static bool is_cut(void *context)
+{
+    struct port_visit *visit = context;
+
+    return !e2b_is_awake(visit->sandbox);
+}
+
+/* An orderly end closes one half of the server's connection; what closes it whole is the end of the
+ * machine, or a reset. */
+static ssize_t receive_end(struct port_visit *visit)
+{
+    struct pollfd wait = { .fd = visit->server_fd };
+    bool is_hung = poll(&wait, 1, 0) > 0 && wait.revents & (POLLHUP | POLLERR);
+
+    return is_hung || is_cut(visit) ? -ECONNRESET : 0;
+}
+
+/* Waits for bytes of the server: how many, 0 at their end, or -errno. */
+static ssize_t receive(struct port_visit *visit, char *data, size_t size)
+{
+    for (;;) {
+        struct pollfd fds[2] = {
+            { .fd = visit->server_fd, .events = POLLIN },
+            { .fd = visit->client_fd, .events = POLLRDHUP },
+        };
+        ssize_t n = recv(visit->server_fd, data, size, MSG_DONTWAIT);
+
+        if (n > 0)
+            return n;
+        if (n == 0)
+            return receive_end(visit);
+        if (errno != EAGAIN && errno != EINTR)
+            return -errno;
+        if (poll(fds, 2, -1) < 0 && errno != EINTR)
+            return -errno;
+        if (fds[1].revents)
+            return -ECANCELED;
+    }
+}
+
+/* The same, beginning with what was received before. */
+static ssize_t take(struct port_visit *visit, char *data, size_t size)
+{
+    size_t len = visit->early.len < size ? visit->early.len : size;
+
+    if (len == 0)
+        return receive(visit, data, size);
+    memcpy(data, visit->early.data, len);
+    buf_consume(&visit->early, len);
+    return (ssize_t)len;
+}
+
+/* Takes bytes and decodes them in their place: how many are left, which may be none; or -errno. */
+static ssize_t take_body(struct port_visit *visit, char *data, size_t size)
+{
+    ssize_t n = take(visit, data, size);
+
+    return n < 0 ? n : port_reply_feed(&visit->reply, data, (size_t)n);
+}
+
+static int read_head(struct port_visit *visit)
+{
+    char data[BLOCK_BYTES];
+
+    while (!visit->reply.has_head) {
+        ssize_t n = take_body(visit, data, sizeof(data));
+
+        if (n < 0)
+            return (int)n;
+        if (buf_add(&visit->body, data, (size_t)n) < 0)
+            return -ENOBUFS;
+    }
+    return 0;
+}
+
+/* --- the answer ------------------------------------------------------------------------------- */
+
+/* The signature is libmicrohttpd's. */
+static ssize_t read_some(void *context, uint64_t position, char *data, size_t size)
+{
+    struct e2b_request *request = context;
+    struct port_visit *visit = request->state;
+    size_t len = visit->body.len < size ? visit->body.len : size;
+    ssize_t n = 0;
+
+    (void)position;
+    guarded_allow(request->exchange->guarded, PORT_IDLE_MS);
+    if (len > 0) {
+        memcpy(data, visit->body.data, len);
+        buf_consume(&visit->body, len);
+        return (ssize_t)len;
+    }
+    while (n == 0 && !visit->reply.is_complete)
+        n = take_body(visit, data, size);
+    if (n > 0)
+        return n;
+    if (n == 0)
+        return MHD_CONTENT_READER_END_OF_STREAM;
+    e2b_connection_reset(visit->client_fd);
+    return MHD_CONTENT_READER_END_WITH_ERROR;
+}
+
+static bool is_named(const struct port_reply *reply, const char *name)
+{
+    for (size_t i = 0; i < reply->header_count; i++)
+        if (strcasecmp(port_reply_name(reply, i), MHD_HTTP_HEADER_CONNECTION) == 0 &&
+            port_header_lists(port_reply_value(reply, i), name))
+            return true;
+    return false;
+}
+
+/* How long it is and how it is told apart from the next is said by libmicrohttpd, for this
+ * connection. */
+static bool stays(const struct port_reply *reply, const char *name)
+{
+    if (reply->is_upgraded && strcasecmp(name, MHD_HTTP_HEADER_UPGRADE) == 0)
+        return false;
+    return port_header_is_hop(name) || strcasecmp(name, MHD_HTTP_HEADER_CONTENT_LENGTH) == 0 ||
+           is_named(reply, name);
+}
+
+static void add_headers(struct MHD_Response *response, const struct port_reply *reply)
+{
+    for (size_t i = 0; i < reply->header_count; i++)
+        if (!stays(reply, port_reply_name(reply, i)))
+            (void)MHD_add_response_header(response, port_reply_name(reply, i),
+                                          port_reply_value(reply, i));
+}
+
+static uint64_t size_of(const struct port_reply *reply)
+{
+    if (reply->length != PORT_REPLY_UNTIL_END)
+        return reply->length;
+    if (reply->status == MHD_HTTP_NO_CONTENT || reply->status == MHD_HTTP_NOT_MODIFIED)
+        return 0;
+    return MHD_SIZE_UNKNOWN;
+}
+
+/* --- other protocols -------------------------------------------------------------------------- */
+
+/* Has the connection's thread to itself. The parameters are libmicrohttpd's. */
+// NOLINTNEXTLINE(readability-function-size)
+static void on_upgrade(void *cls, struct MHD_Connection *connection, void *slot, const char *early,
+                       size_t early_len, MHD_socket fd, struct MHD_UpgradeResponseHandle *handle)
+{
+    struct e2b_request *request = cls;
+    struct port_visit *visit = request->state;
+    struct raw_sessions *sessions = request->exchange->listener->raw_sessions;
+    struct raw_session session = { .fd = fd };
+    const struct port_side client = { .fd = fd, .early = early, .early_len = early_len };
+    const struct port_side server = {
+        .fd = visit->server_fd,
+        .early = visit->body.data,
+        .early_len = visit->body.len,
+        .is_cut = is_cut,
+        .context = visit,
+    };
+
+    (void)connection, (void)slot;
+    guarded_allow(request->exchange->guarded, GUARD_FOREVER);
+    raw_sessions_add(sessions, &session);
+    if (port_pump(&client, &server) < 0)
+        e2b_connection_reset(fd);
+    raw_sessions_remove(sessions, &session);
+    (void)MHD_upgrade_action(handle, MHD_UPGRADE_ACTION_CLOSE);
+}
+
+/* --- the whole -------------------------------------------------------------------------------- */
+
+static enum MHD_Result fail(struct e2b_request *request, struct port_visit *visit, int r)
+{
+    if (r == -ECANCELED)
+        return MHD_NO;
+    if (is_cut(visit))
+        return e2b_reply_gone(request);
+    return port_visit_fail(request, r == -EBADMSG
+                                        ? "The server at the port does not answer in HTTP"
+                                        : "The server at the port has closed the connection");
+}
+
+enum MHD_Result port_visit_answer(struct e2b_request *request, struct port_visit *visit)
+{
+    const struct port_reply *reply = &visit->reply;
+    struct MHD_Response *response;
+    enum MHD_Result result;
+    int r;
+
+    guarded_allow(request->exchange->guarded, PORT_IDLE_MS);
+    r = read_head(visit);
+    if (r < 0)
+        return fail(request, visit, r);
+    if (reply->is_upgraded)
+        response = MHD_create_response_for_upgrade(on_upgrade, request);
+    else
+        response = MHD_create_response_from_callback(size_of(reply), BLOCK_BYTES, read_some,
+                                                     request, NULL);
+    if (!response)
+        return MHD_NO;
+    add_headers(response, reply);
+    result = e2b_reply_response(request, reply->status, response);
+    request->outcome = ERR_NONE; /* whatever the server says: it was passed on */
+    return result;
+}

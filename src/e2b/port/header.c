@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "e2b/port/header.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+
+#define PORT_WORD "${PORT}"
+
+bool port_header_is_name(const char *name)
+{
+    if (!*name)
+        return false;
+    for (; *name; name++)
+        if (!isalnum((unsigned char)*name) && !strchr("!#$%&'*+-.^_`|~", *name))
+            return false;
+    return true;
+}
+
+bool port_header_lists(const char *list, const char *word)
+{
+    size_t len = strlen(word);
+
+    while (*(list += strspn(list, ", \t"))) {
+        size_t each = strcspn(list, ", \t");
+
+        if (each == len && strncasecmp(list, word, len) == 0)
+            return true;
+        list += each;
+    }
+    return false;
+}
+
+bool port_header_is_hop(const char *name)
+{
+    static const char *const names[] = {
+        "Connection",
+        "Keep-Alive",
+        "Proxy-Connection",
+        "Proxy-Authenticate",
+        "Proxy-Authorization",
+        "TE",
+        "Trailer",
+        "Transfer-Encoding",
+        "Upgrade",
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+        if (strcasecmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Whether some header Connection names it. The length and the host cannot be taken away so. */
+static bool is_named(const struct port_request *request, const char *name)
+{
+    if (strcasecmp(name, "Content-Length") == 0 || strcasecmp(name, "Host") == 0)
+        return false;
+    for (size_t i = 0; i < request->header_count; i++)
+        if (strcasecmp(request->headers[i].name, "Connection") == 0 &&
+            port_header_lists(request->headers[i].value, name))
+            return true;
+    return false;
+}
+
+/* What only we are to know or have answered already: 100 Continue is said by us. */
+static bool is_ours(const char *name)
+{
+    return strcasecmp(name, "Expect") == 0 || strcasecmp(name, "E2b-Traffic-Access-Token") == 0;
+}
+
+static bool stays(const struct port_request *request, const char *name)
+{
+    if (request->is_upgrade && strcasecmp(name, "Upgrade") == 0)
+        return false;
+    return port_header_is_hop(name) || is_ours(name) || is_named(request, name);
+}
+
+static bool is_value(const char *value)
+{
+    for (; *value; value++)
+        if (((unsigned char)*value < ' ' && *value != '\t') || *value == 0x7f)
+            return false;
+    return true;
+}
+
+static bool is_target(const char *target)
+{
+    if (!*target)
+        return false;
+    for (; *target; target++)
+        if ((unsigned char)*target <= ' ' || *target == 0x7f)
+            return false;
+    return true;
+}
+
+static int add_host(const struct port_request *request, const char *name, struct buf *out)
+{
+    const char *mask = request->mask_host, *word;
+    int r = buf_printf(out, "%s: ", name);
+
+    if (!is_value(mask))
+        return -EINVAL;
+    while (r == 0 && (word = strstr(mask, PORT_WORD))) {
+        r = buf_printf(out, "%.*s%u", (int)(word - mask), mask, request->port);
+        mask = word + strlen(PORT_WORD);
+    }
+    return r < 0 ? r : buf_printf(out, "%s\r\n", mask);
+}
+
+static int add_header(const struct port_request *request, const struct port_header *header,
+                      struct buf *out)
+{
+    if (stays(request, header->name))
+        return 0;
+    if (!port_header_is_name(header->name) || !is_value(header->value))
+        return -EINVAL;
+    if (request->mask_host && strcasecmp(header->name, "Host") == 0)
+        return add_host(request, header->name, out);
+    return buf_printf(out, "%s: %s\r\n", header->name, header->value);
+}
+
+/* Of a server that keeps connections open we would not know whether it has said all. */
+int port_request_write(const struct port_request *request, struct buf *out)
+{
+    int r;
+
+    if (!port_header_is_name(request->verb) || !is_target(request->target))
+        return -EINVAL;
+    r = buf_printf(out, "%s %s HTTP/1.1\r\n", request->verb, request->target);
+    for (size_t i = 0; r == 0 && i < request->header_count; i++)
+        r = add_header(request, &request->headers[i], out);
+    if (r == 0 && request->is_chunked)
+        r = buf_add_str(out, "Transfer-Encoding: chunked\r\n");
+    if (r == 0)
+        r = buf_add_str(out, request->is_upgrade ? "Connection: Upgrade\r\n\r\n"
+                                                 : "Connection: close\r\n\r\n");
+    return r;
+}

@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "e2b/template/build.h"
+
+#include <errno.h>
+#include <openssl/evp.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "builder/build.h"
+#include "builder/queue.h"
+#include "e2b/core/object_store.h"
+#include "e2b/template/archive.h"
+#include "e2b/template/build_state.h"
+#include "host/core/host.h"
+#include "host/core/reactor.h"
+
+enum {
+    LOGS_KEPT_MAX = 32,
+    LIMIT_MS = 3600 * 1000,
+    READY_MS = 60 * 1000,
+};
+
+#define TEMPLATE_PREFIX "build-"
+
+/* Newest first. */
+struct entry {
+    struct entry *next;
+    struct build *build;
+    char id[E2B_ID_BYTES], template_id[E2B_ID_BYTES];
+    bool is_settled; /* the shelf knows how it ended */
+};
+
+struct e2b_builds {
+    struct host *host;
+    struct e2b_shelf *shelf;
+    struct build_queue *queue;
+    char *files;
+    char secret[2 * E2B_ID_BYTES];
+    pthread_mutex_t lock; /* over what follows, and over changes to the shelf's templates */
+    struct entry *entries;
+    bool is_closing;
+};
+
+void e2b_build_template(const char *id, char into[TEMPLATE_NAME_MAX + 1])
+{
+    (void)snprintf(into, TEMPLATE_NAME_MAX + 1, TEMPLATE_PREFIX "%.40s", id);
+}
+
+const char *e2b_build_of(const char *template)
+{
+    const char *id = template + strlen(TEMPLATE_PREFIX);
+
+    if (strncmp(template, TEMPLATE_PREFIX, strlen(TEMPLATE_PREFIX)) != 0 ||
+        strlen(id) != E2B_ID_BYTES - 1 || strspn(id, "0123456789abcdef") != E2B_ID_BYTES - 1)
+        return NULL;
+    return id;
+}
+
+int e2b_id_new(char into[E2B_ID_BYTES], struct err *err)
+{
+    unsigned char bytes[E2B_ID_BYTES / 2];
+
+    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+        return err_sys(err, -EIO, "get random bytes");
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        (void)snprintf(into + 2 * i, 3, "%02x", bytes[i]);
+    return 0;
+}
+
+const char *e2b_builds_files(const struct e2b_builds *builds)
+{
+    return builds->files;
+}
+
+void e2b_builds_ticket(const struct e2b_builds *builds, const char *hash, char into[65])
+{
+    cleanup_free char *text = xasprintf("%s%s", builds->secret, hash);
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    unsigned len = 0;
+
+    (void)EVP_Digest(text, strlen(text), digest, &len, EVP_sha256(), NULL);
+    for (size_t i = 0; i < len && i < 32; i++)
+        (void)snprintf(into + 2 * i, 3, "%02x", digest[i]);
+}
+
+/* --- what the shelf knows ----------------------------------------------------------------------
+ */
+
+/* Puts on the shelf what has become of builds. That some fail because the daemon ends is for the
+ * next one to say. Needs the lock. */
+static void settle(struct e2b_builds *builds)
+{
+    for (struct entry *entry = builds->entries; entry; entry = entry->next) {
+        cleanup_json json_t *template = NULL;
+        struct build_state state;
+        struct err ignored;
+
+        if (entry->is_settled)
+            continue;
+        build_get(entry->build, &state);
+        if (state.status == BUILD_RUNS || state.status == BUILD_WAITS)
+            continue;
+        entry->is_settled = true;
+        template = e2b_shelf_find(builds->shelf, SHELF_TEMPLATES, "id", entry->template_id);
+        if (!template || (builds->is_closing && state.status == BUILD_HAS_FAILED))
+            continue;
+        e2b_build_settle(template, entry->id, &state);
+        (void)e2b_shelf_put(builds->shelf, SHELF_TEMPLATES, template, NULL, &ignored);
+    }
+}
+
+/* Called by a build's thread. */
+static void on_ended(void *context)
+{
+    struct e2b_builds *builds = context;
+
+    (void)pthread_mutex_lock(&builds->lock);
+    settle(builds);
+    (void)pthread_mutex_unlock(&builds->lock);
+}
+
+/* Needs the lock. */
+static json_t *find(struct e2b_builds *builds, const char *word)
+{
+    json_t *found;
+
+    settle(builds);
+    found = e2b_shelf_find(builds->shelf, SHELF_TEMPLATES, "id", word);
+    return found ? found : e2b_shelf_find(builds->shelf, SHELF_TEMPLATES, "name", word);
+}
+
+json_t *e2b_builds_find(struct e2b_builds *builds, const char *word)
+{
+    json_t *found;
+
+    (void)pthread_mutex_lock(&builds->lock);
+    found = find(builds, word);
+    (void)pthread_mutex_unlock(&builds->lock);
+    return found;
+}
+
+json_t *e2b_builds_list(struct e2b_builds *builds)
+{
+    json_t *list;
+
+    (void)pthread_mutex_lock(&builds->lock);
+    settle(builds);
+    list = e2b_shelf_list(builds->shelf, SHELF_TEMPLATES);
+    (void)pthread_mutex_unlock(&builds->lock);
+    return list;
+}
+
+int e2b_builds_change(struct e2b_builds *builds, const char *word, const json_t *fallback,
+                      e2b_change_fn change, void *context, struct err *err)
+{
+    cleanup_json json_t *template = NULL;
+    int r;
+
+    (void)pthread_mutex_lock(&builds->lock);
+    template = find(builds, word);
+    if (!template)
+        template = json_deep_copy(fallback);
+    r = template ? change(template, context, err)
+                 : err_set(err, ERR_NOT_FOUND, "template '%.100s' not found", word);
+    if (r == 0) {
+        e2b_builds_trim(template);
+        r = e2b_shelf_put(builds->shelf, SHELF_TEMPLATES, template, "name", err);
+    }
+    (void)pthread_mutex_unlock(&builds->lock);
+    return r;
+}
+
+/* Removes the files of builds that have failed or that no template has any more; of those that a
+ * sandbox stands on, the next time. */
+static void sweep(struct e2b_builds *builds)
+{
+    cleanup_free struct template_info *infos = NULL;
+    cleanup_json json_t *templates = NULL;
+    struct err ignored;
+    size_t count = 0;
+
+    /* In this order: what is made meanwhile is on the shelf, but not in the list. */
+    if (template_list(host_store(builds->host), &infos, &count, &ignored) < 0)
+        return;
+    templates = e2b_builds_list(builds);
+    for (size_t i = 0; i < count; i++) {
+        const char *id = e2b_build_of(infos[i].name);
+
+        if (id && !e2b_build_is_known(templates, id))
+            (void)host_remove_template(builds->host, infos[i].name, &ignored);
+    }
+}
+
+/* --- builds that go on -------------------------------------------------------------------------
+ */
+
+/* Waits for their threads, which may need the lock. */
+static void entries_free(struct entry *entries)
+{
+    for (struct entry *entry = entries; entry; entry = entry->next)
+        build_free(entry->build);
+    while (entries) {
+        struct entry *entry = entries;
+
+        entries = entry->next;
+        free(entry);
+    }
+}
+
+/* Takes out the oldest of those that are over, beyond so many. Needs the lock. */
+static struct entry *entries_trim(struct e2b_builds *builds)
+{
+    struct entry **slot = &builds->entries, *surplus = NULL;
+
+    for (size_t count = 0; *slot; count++) {
+        struct entry *entry = *slot;
+
+        if (count < LOGS_KEPT_MAX || !entry->is_settled) {
+            slot = &entry->next;
+            continue;
+        }
+        *slot = entry->next;
+        entry->next = surplus;
+        surplus = entry;
+    }
+    return surplus;
+}
+
+/* Needs the lock. */
+static size_t running(const struct e2b_builds *builds)
+{
+    size_t count = 0;
+
+    for (const struct entry *entry = builds->entries; entry; entry = entry->next)
+        count += !entry->is_settled;
+    return count;
+}
+
+static int begin(struct e2b_builds *builds, json_t *template, const char *id,
+                 struct build_spec *spec, struct err *err)
+{
+    json_t *build = json_object_get(json_object_get(template, "builds"), id);
+    const char *status = json_string_value(json_object_get(build, "status"));
+    struct entry *entry;
+    int r;
+
+    if (!build || !status)
+        return err_set(err, ERR_NOT_FOUND, "build '%.40s' not found", id);
+    if (strcmp(status, "waiting") != 0)
+        return err_set(err, ERR_INVALID, "build '%s' was started already", id);
+    if (running(builds) >= E2B_BUILDS_MAX)
+        return err_set(err, ERR_EXHAUSTED, "%d builds go on or wait already", E2B_BUILDS_MAX);
+    spec->queue = builds->queue;
+    spec->ended = on_ended;
+    spec->context = builds;
+    spec->limit_ms = LIMIT_MS;
+    spec->ready_ms = READY_MS;
+    spec->cpus = (unsigned)json_integer_value(json_object_get(build, "cpuCount"));
+    spec->memory_bytes = (uint64_t)json_integer_value(json_object_get(build, "memoryMB")) << 20;
+    entry = xcalloc(1, sizeof(*entry));
+    r = build_start(builds->host, spec, &entry->build, err);
+    if (r < 0) {
+        free(entry);
+        return r;
+    }
+    (void)snprintf(entry->id, sizeof(entry->id), "%s", id);
+    (void)snprintf(entry->template_id, sizeof(entry->template_id), "%s",
+                   json_string_value(json_object_get(template, "id")));
+    entry->next = builds->entries;
+    builds->entries = entry;
+    (void)json_object_set_new(build, "status", json_string("building"));
+    return e2b_shelf_put(builds->shelf, SHELF_TEMPLATES, template, NULL, err);
+}
+
+int e2b_builds_begin(struct e2b_builds *builds, const char *template_id, const char *id,
+                     struct build_spec *spec, struct err *err)
+{
+    cleanup_json json_t *template = NULL;
+    char name[TEMPLATE_NAME_MAX + 1];
+    struct entry *surplus;
+    int r;
+
+    e2b_build_template(id, name);
+    spec->name = name;
+    spec->files = builds->files;
+    (void)pthread_mutex_lock(&builds->lock);
+    settle(builds);
+    surplus = entries_trim(builds);
+    template = e2b_shelf_find(builds->shelf, SHELF_TEMPLATES, "id", template_id);
+    r = template ? begin(builds, template, id, spec, err)
+                 : err_set(err, ERR_NOT_FOUND, "template '%.40s' not found", template_id);
+    (void)pthread_mutex_unlock(&builds->lock);
+    entries_free(surplus);
+    sweep(builds);
+    return r;
+}
+
+json_t *e2b_builds_logs(struct e2b_builds *builds, const char *id, size_t offset, size_t limit,
+                        bool *ret_waits)
+{
+    struct build_state state = { .status = BUILD_RUNS };
+    struct entry *entry;
+    json_t *logs;
+
+    (void)pthread_mutex_lock(&builds->lock);
+    for (entry = builds->entries; entry && strcmp(entry->id, id) != 0;)
+        entry = entry->next;
+    logs = entry ? build_logs(entry->build, offset, limit) : json_array();
+    if (entry)
+        build_get(entry->build, &state);
+    (void)pthread_mutex_unlock(&builds->lock);
+    *ret_waits = state.status == BUILD_WAITS;
+    return logs;
+}
+
+int e2b_builds_remove(struct e2b_builds *builds, const char *id, struct err *err)
+{
+    int r;
+
+    (void)pthread_mutex_lock(&builds->lock);
+    r = e2b_shelf_remove(builds->shelf, SHELF_TEMPLATES, id, err);
+    for (struct entry *entry = builds->entries; r == 0 && entry; entry = entry->next)
+        if (strcmp(entry->template_id, id) == 0)
+            build_cancel(entry->build);
+    (void)pthread_mutex_unlock(&builds->lock);
+    if (r == 0)
+        sweep(builds);
+    return r;
+}
+
+int e2b_builds_open(struct host *host, struct e2b_shelf *shelf, const char *state_dir,
+                    struct e2b_builds **ret, struct err *err)
+{
+    struct e2b_builds *builds = xcalloc(1, sizeof(*builds));
+    int r = e2b_builds_mark_lost(shelf, err);
+
+    if (r == 0)
+        r = build_sweep(host, err);
+    (void)pthread_mutex_init(&builds->lock, NULL);
+    builds->host = host;
+    builds->shelf = shelf;
+    builds->queue = build_queue_new(E2B_BUILDS_RUNNING_MAX);
+    builds->files = xasprintf("%s/e2b-files", state_dir);
+    if (r == 0) {
+        r = e2b_archives_prune(builds->files);
+        r = r < 0 ? err_sys(err, r, "look at the uploaded files") : 0;
+    }
+    if (r == 0)
+        r = e2b_id_new(builds->secret, err);
+    if (r == 0)
+        r = e2b_id_new(builds->secret + strlen(builds->secret), err);
+    if (r < 0) {
+        e2b_builds_close(builds);
+        return r;
+    }
+    sweep(builds);
+    *ret = builds;
+    return 0;
+}
+
+void e2b_builds_close(struct e2b_builds *builds)
+{
+    if (!builds)
+        return;
+    (void)pthread_mutex_lock(&builds->lock);
+    builds->is_closing = true;
+    for (struct entry *entry = builds->entries; entry; entry = entry->next)
+        build_cancel(entry->build);
+    (void)pthread_mutex_unlock(&builds->lock);
+    entries_free(builds->entries);
+    (void)pthread_mutex_destroy(&builds->lock);
+    build_queue_free(builds->queue);
+    free(builds->files);
+    free(builds);
+}

@@ -1,9 +1,0 @@
-/* holt-init seat: see wire/seat.h. */
-#pragma once
-
-#include <stdbool.h>
-
-/* Serves requests on control_fd until the daemon closes it. program_fd is holt-init, for requests
- * that run it again. Returns true in a child that is to go on as holt-init, with its stream in
- * control_fd's place; false when all is over. */
-bool seat_serve(int control_fd, int program_fd);

@@ -1,0 +1,533 @@
+// SPDX-License-Identifier: Apache-2.0
+/* How a shell is given a command, and how it says that the command has ended.
+ *
+ * The shell inherits, at the numbers of wire/shell.h: the pipes that a command's stdout and stderr
+ * are, a pipe for lines "COMMAND STATUS", and files in memory. The text of a command is put into
+ * one as
+ *
+ *     eval -- 'TEXT' 244<&-
+ *
+ * and read by the shell with all these descriptors closed for whatever the text starts. So there is
+ * nothing in the output but output, the text needs no end that it could swallow, and syntax errors
+ * and `return` end the text alone. $? is brought back by reading a file that says `return N`.
+ *
+ * bash is at its prompt, with a terminal as stdin. It runs a trap for SIGWINCH at once even there;
+ * the trap reads the control file, whose first line empties it. A signal that comes at the end of
+ * such a trap is lost, so bash is signalled until the file is empty; and it runs what was in there
+ * once, however often it is signalled. A resize finds the file empty.
+ *
+ * A plain sh has no such trap; it reads short lines from a pipe as its script. It is interactive
+ * all the same, so that an error or an interrupt ends a command and not the shell.
+ *
+ * An interrupt (SIGINT to whoever is in front at the terminal) may throw the shell back to its
+ * prompt, without a word about the command. Then it is asked whether it is there: a probe. */
+#include "guest/shell/shell.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "guest/guest.h"
+#include "guest/process/process.h"
+
+enum {
+    READY_US = 10 * 1000, /* from the end of the first commands to the first prompt */
+    NUDGE_FIRST_US = 200,
+    NUDGE_MOST_US = 50 * 1000,
+    PRESS_EVERY_US = 20 * 1000,
+    PRESS_HARD_US = 1000 * 1000, /* after an interrupt that did nothing: kill what is in front */
+    PRESS_LAST_US = 3000 * 1000, /* then the shell itself */
+    PRESS_AGAIN = 5,             /* with every so many: one that was early did nothing */
+    PRESS_HARD = 30, /* and not before so many: a machine that stood still proves nothing */
+    PRESS_LAST = 90,
+    STATUS_INTERRUPTED = 130,
+    SCRIPT_MAX = 512,
+};
+
+static uint64_t clock_us(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+static int fill(int fd, const char *text, size_t len)
+{
+    return ftruncate(fd, 0) < 0 ? -errno : pwrite_all(fd, text, len, 0);
+}
+
+/* --- giving it a command --------------------------------------------------------------------- */
+
+/* The text as one word, read by the shell in one piece. */
+static int put_quoted(struct buf *out, const char *text, size_t len)
+{
+    int r = buf_add_str(out, "'");
+
+    while (r == 0 && len > 0) {
+        const char *quote = memchr(text, '\'', len);
+        size_t part = quote ? (size_t)(quote - text) : len;
+
+        r = buf_add(out, text, part);
+        if (r == 0 && quote)
+            r = buf_add_str(out, "'\\''");
+        part += quote ? 1 : 0;
+        text += part;
+        len -= part;
+    }
+    return r == 0 ? buf_add_str(out, "'") : r;
+}
+
+static int fill_text(struct shell *shell, const struct message_shell_run *run)
+{
+    cleanup_with(buf_done) struct buf out = BUF_INIT(4 * MESSAGE_SHELL_TEXT_MAX + 64);
+    bool is_bash = shell->kind == SHELL_BASH;
+    int r = buf_add_str(&out, is_bash ? "\\eval -- " : "eval ");
+
+    if (r == 0)
+        r = put_quoted(&out, run->text, run->text_len);
+    if (r == 0)
+        r = buf_printf(&out, " %d<&-\n", is_bash ? SHELL_BASH_TEXT : SHELL_SH_TEXT);
+    return r == 0 ? fill(shell->text_fd, out.data, out.len) : r;
+}
+
+static void nudge(struct process *process, uint64_t step_us)
+{
+    struct shell *shell = process->shell;
+
+    (void)kill(process->pid, SIGWINCH);
+    shell->nudge_step_us = step_us;
+    shell->nudge_us = clock_us() + step_us;
+}
+
+static void give_bash(struct process *process)
+{
+    struct shell *shell = process->shell;
+    char script[SCRIPT_MAX];
+    int len = snprintf(script, sizeof(script),
+                       ">| /proc/self/fd/243\n"
+                       "%s\n"
+                       ". /proc/self/fd/244 </dev/null >&240 2>&241 240>&- 241>&- 242>&- 243<&- "
+                       "245<&-\n"
+                       "\\builtin echo %llu $? >&242\n",
+                       shell->last_status ? ". /proc/self/fd/245 && \\:" : "\\:",
+                       (unsigned long long)shell->command);
+
+    (void)fill(shell->control_fd, script, (size_t)len);
+    nudge(process, NUDGE_FIRST_US);
+}
+
+static void give_sh(struct process *process)
+{
+    struct shell *shell = process->shell;
+    char script[SCRIPT_MAX];
+    int len =
+        snprintf(script, sizeof(script),
+                 "%s\n"
+                 "command . /proc/self/fd/6 </dev/null >&7 2>&8 4<&- 5<&- 7>&- 8>&- 9>&- && :\n"
+                 "command echo %llu $? >&9\n",
+                 shell->last_status ? "command . /proc/self/fd/5 && :" : ":",
+                 (unsigned long long)shell->command);
+
+    (void)!write(shell->script_fd, script, (size_t)len);
+}
+
+static void give(struct process *process)
+{
+    struct shell *shell = process->shell;
+    char code[32];
+    int len = snprintf(code, sizeof(code), "return %u\n", shell->last_status);
+
+    shell->is_given = true;
+    (void)fill(shell->code_fd, code, (size_t)len);
+    if (shell->kind == SHELL_BASH)
+        give_bash(process);
+    else
+        give_sh(process);
+}
+
+static void refuse(struct guest *guest, const struct process *process, uint64_t command)
+{
+    const struct message_shell_done done = {
+        .command = command,
+        .how = SHELL_NOT_RUN,
+        .end = { process->out[STREAM_SHELL_STDOUT].ring.produced,
+                 process->out[STREAM_SHELL_STDERR].ring.produced },
+    };
+
+    (void)message_put_shell_done(&guest->link.out, process->id, &done);
+}
+
+/* What came between commands belongs to none; and whoever gives the next one has read the last. */
+static void begin_output(struct guest *guest, struct process *process)
+{
+    for (int i = STREAM_SHELL_STDOUT; i < STREAM_ALL; i++) {
+        process_output_ready(guest, process, i);
+        (void)ring_ack(&process->out[i].ring, process->out[i].ring.produced);
+        process->out[i].sent = process->out[i].ring.produced;
+        process->out[i].is_drained = false;
+    }
+}
+
+static bool handle_run(struct guest *guest, struct process *process, const struct frame *frame)
+{
+    struct shell *shell = process->shell;
+    struct message_shell_run run;
+
+    if (!message_get_shell_run(frame, &run) || run.command == 0)
+        return false;
+    if (shell->is_busy || process->is_exited || fill_text(shell, &run) < 0) {
+        refuse(guest, process, run.command);
+        return true;
+    }
+    begin_output(guest, process);
+    shell->command = run.command;
+    shell->is_hidden = run.is_hidden;
+    shell->is_busy = true;
+    shell->is_given = shell->is_ended = shell->is_ignored = shell->is_probing = false;
+    shell->interrupted_us = 0;
+    if (shell->is_ready)
+        give(process);
+    return true;
+}
+
+/* --- hearing of its end ---------------------------------------------------------------------- */
+
+static bool is_taken(const struct shell *shell)
+{
+    struct stat stat;
+
+    return shell->kind != SHELL_BASH || fstat(shell->control_fd, &stat) < 0 || stat.st_size == 0;
+}
+
+/* As at the end of a process: what is in the pipes now is the command's, and what comes later is
+ * not. */
+static void end_command(struct guest *guest, struct process *process, enum shell_end how,
+                        uint8_t status)
+{
+    struct shell *shell = process->shell;
+
+    shell->is_ended = true;
+    shell->how = how;
+    shell->end_status = status;
+    shell->nudge_us = 0;
+    shell->interrupted_us = 0;
+    if (!shell->is_hidden)
+        shell->last_status = status;
+    if (shell->kind == SHELL_BASH)
+        (void)!ftruncate(shell->control_fd, 0);
+    (void)!ftruncate(shell->text_fd, 0);
+    for (int i = STREAM_SHELL_STDOUT; i < STREAM_ALL; i++)
+        process_mark_end(guest, process, i);
+}
+
+/* Who is in front at its terminal; the shell itself where that cannot be said. */
+static pid_t foreground(const struct process *process)
+{
+    pid_t group = 0;
+
+    if (ioctl(process->out[STREAM_STDOUT].watch.fd, TIOCGPGRP, &group) < 0 || group <= 1)
+        return process->pid;
+    return group;
+}
+
+/* Whether it may be waiting at its prompt: a trap that comes while it works is not only useless, it
+ * keeps bash from hearing an interrupt. */
+static bool may_be_idle(const struct process *process)
+{
+    char path[32], line[512];
+    cleanup_close int fd = -EBADF;
+    const char *state;
+    ssize_t len;
+
+    if (foreground(process) != process->pid)
+        return false;
+    (void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)process->pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    len = fd < 0 ? -1 : read(fd, line, sizeof(line) - 1);
+    if (len <= 0)
+        return false;
+    line[len] = '\0';
+    state = strrchr(line, ')');
+    return state && state[1] == ' ' && state[2] == 'S';
+}
+
+/* Answered with how many scripts deep the shell is: 1 from its prompt, more within a command. */
+static void probe(struct process *process)
+{
+    struct shell *shell = process->shell;
+    char script[SCRIPT_MAX];
+    int len;
+
+    if (shell->kind == SHELL_SH) {
+        len = snprintf(script, sizeof(script), "command echo %llu p1 >&9\n",
+                       (unsigned long long)shell->command);
+        (void)!write(shell->script_fd, script, (size_t)len);
+        return;
+    }
+    if (shell->is_probing && !is_taken(shell))
+        return;
+    shell->is_probing = true;
+    len = snprintf(script, sizeof(script),
+                   ">| /proc/self/fd/243\n\\builtin echo %llu p${#BASH_SOURCE[@]} >&242\n",
+                   (unsigned long long)shell->command);
+    (void)fill(shell->control_fd, script, (size_t)len);
+    nudge(process, NUDGE_FIRST_US);
+}
+
+/* A trap that comes before the first prompt cannot be interrupted well. */
+static void set_ready(struct process *process)
+{
+    struct shell *shell = process->shell;
+
+    shell->is_ready = true;
+    shell->ready_us = 0;
+    if (shell->is_busy)
+        give(process);
+}
+
+void shell_note_terminal(struct process *process)
+{
+    struct shell *shell = process->shell;
+
+    if (shell->ready_us)
+        set_ready(process);
+
+    if (shell->kind == SHELL_BASH && shell->is_busy && shell->is_given && !shell->is_ended &&
+        !shell->is_probing && is_taken(shell) && may_be_idle(process))
+        probe(process);
+}
+
+/* One line: "COMMAND STATUS", or "COMMAND pDEPTH" in answer to a probe. */
+static void take_line(struct guest *guest, struct process *process, const char *line)
+{
+    struct shell *shell = process->shell;
+    char *end;
+    unsigned long long command = strtoull(line, &end, 10);
+    unsigned long status;
+
+    if (*end != ' ')
+        return;
+    if (command == 0 && !shell->is_ready) {
+        if (shell->kind == SHELL_SH)
+            set_ready(process);
+        else
+            shell->ready_us = clock_us() + READY_US;
+        return;
+    }
+    if (!shell->is_busy || shell->is_ended || !shell->is_given || command != shell->command)
+        return;
+    if (end[1] == 'p') {
+        shell->is_probing = false;
+        if (strcmp(end + 2, "1") == 0)
+            end_command(guest, process, SHELL_INTERRUPTED, STATUS_INTERRUPTED);
+        return;
+    }
+    status = strtoul(end + 1, &end, 10);
+    if (*end == '\0' && status <= UINT8_MAX)
+        end_command(guest, process, shell->interrupted_us ? SHELL_INTERRUPTED : SHELL_FINISHED,
+                    (uint8_t)status);
+}
+
+void shell_status_ready(struct guest *guest, struct process *process)
+{
+    struct shell *shell = process->shell;
+    char data[256];
+    ssize_t n = read(shell->status.fd, data, sizeof(data));
+
+    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
+        watch_set(guest->epoll_fd, &shell->status, 0);
+        shell->status.fd = fd_close(shell->status.fd);
+    }
+    for (ssize_t i = 0; i < n; i++) {
+        if (data[i] != '\n') {
+            /* Too long to be one of ours: what is left of it is not either. */
+            shell->line[shell->line_len] = data[i];
+            shell->line_len += shell->line_len < SHELL_LINE_MAX - 1;
+            continue;
+        }
+        shell->line[shell->line_len] = '\0';
+        shell->line_len = 0;
+        take_line(guest, process, shell->line);
+    }
+}
+
+bool shell_is_listening(const struct shell *shell)
+{
+    return shell->is_busy && !shell->is_ignored;
+}
+
+void shell_ignore(struct guest *guest, struct process *process)
+{
+    for (int i = STREAM_SHELL_STDOUT; i < STREAM_ALL; i++) {
+        struct ring *ring = &process->out[i].ring;
+
+        (void)ring_ack(ring, ring->produced);
+        process->out[i].sent = ring->produced;
+        process->out[i].is_drained = process->out[i].is_drained || process->is_exited;
+        process->end[i] = ring->produced;
+    }
+    process->shell->is_ignored = true;
+    for (int i = STREAM_SHELL_STDOUT; i < STREAM_ALL; i++)
+        process_output_ready(guest, process, i);
+}
+
+void shell_pump(struct guest *guest, struct process *process)
+{
+    struct shell *shell = process->shell;
+    struct message_shell_done done = {
+        .command = shell->command,
+        .how = shell->how,
+        .status = shell->end_status,
+    };
+
+    if (!shell->is_busy || !shell->is_ended)
+        return;
+    for (int i = 0; i < STREAM_ALL - STREAM_SHELL_STDOUT; i++) {
+        int stream = STREAM_SHELL_STDOUT + i;
+
+        if (!process->out[stream].is_drained || process->out[stream].sent < process->end[stream])
+            return;
+        done.end[i] = process->out[stream].sent;
+    }
+    if (message_put_shell_done(&guest->link.out, process->id, &done) < 0)
+        return;
+    shell->is_busy = false;
+    /* The pipe of one that was full is not watched: its jobs must not wait for that. */
+    for (int i = STREAM_SHELL_STDOUT; i < STREAM_ALL; i++) {
+        process->out[i].ring.produced = process->out[i].sent;
+        process_output_ready(guest, process, i);
+    }
+}
+
+/* --- ending one ------------------------------------------------------------------------------ */
+
+/* Whether the command is over, or will be, without having begun. */
+static bool withdraw(struct guest *guest, struct process *process)
+{
+    struct shell *shell = process->shell;
+
+    if (shell->is_given && is_taken(shell))
+        return false;
+    end_command(guest, process, SHELL_NOT_RUN, 0);
+    return true;
+}
+
+static void interrupt(struct guest *guest, struct process *process)
+{
+    struct shell *shell = process->shell;
+    pid_t group = foreground(process);
+
+    if (withdraw(guest, process))
+        return;
+    (void)kill(group == process->pid ? group : -group, SIGINT);
+    shell->interrupted = group;
+    shell->interrupted_us = clock_us();
+    shell->press_us = shell->interrupted_us + PRESS_EVERY_US / 4;
+    shell->presses = 0;
+}
+
+static void press(struct process *process, uint64_t now)
+{
+    struct shell *shell = process->shell;
+    uint64_t since = now - shell->interrupted_us;
+    pid_t group = foreground(process);
+
+    shell->press_us = now + PRESS_EVERY_US;
+    shell->presses++;
+    if (since > PRESS_LAST_US && shell->presses > PRESS_LAST)
+        (void)kill(process->pid, SIGKILL);
+    else if (since > PRESS_HARD_US && shell->presses > PRESS_HARD && group != process->pid)
+        (void)kill(-group, SIGKILL);
+    else if (group != process->pid && group != shell->interrupted)
+        (void)kill(-group, SIGINT);
+    else if (may_be_idle(process))
+        probe(process);
+    else if (group == process->pid && shell->presses % PRESS_AGAIN == 0)
+        (void)kill(process->pid, SIGINT);
+    shell->interrupted = group;
+}
+
+bool shell_handle(struct guest *guest, struct process *process, const struct frame *frame)
+{
+    const struct shell *shell = process->shell;
+    uint64_t command, none;
+
+    if (!shell)
+        return false;
+    if (frame->type == FRAME_SHELL_RUN)
+        return handle_run(guest, process, frame);
+    if (!message_get_numbers(frame, &command, &none))
+        return false;
+    if (shell->is_busy && !shell->is_ended && !process->is_exited && command == shell->command &&
+        shell->interrupted_us == 0)
+        interrupt(guest, process);
+    return true;
+}
+
+static uint64_t due_us(const struct process *process)
+{
+    const struct shell *shell = process->shell;
+    uint64_t due = UINT64_MAX;
+
+    if (!shell || process->is_exited)
+        return due;
+    if (shell->ready_us)
+        due = shell->ready_us;
+    if (shell->nudge_us && shell->nudge_us < due)
+        due = shell->nudge_us;
+    if (shell->interrupted_us && shell->press_us < due)
+        due = shell->press_us;
+    return due;
+}
+
+long shell_wait_us(const struct guest *guest)
+{
+    uint64_t due = UINT64_MAX, now;
+
+    if (guest->shell_count == 0)
+        return -1;
+    for (const struct process *process = guest->processes; process; process = process->next)
+        if (due_us(process) < due)
+            due = due_us(process);
+    if (due == UINT64_MAX)
+        return -1;
+    now = clock_us();
+    return due > now ? (long)(due - now) : 0;
+}
+
+void shell_tick(struct guest *guest)
+{
+    uint64_t now;
+
+    if (guest->shell_count == 0)
+        return;
+    now = clock_us();
+    for (struct process *process = guest->processes; process; process = process->next) {
+        struct shell *shell = process->shell;
+        uint64_t step;
+
+        if (due_us(process) > now)
+            continue;
+        if (shell->ready_us && shell->ready_us <= now)
+            set_ready(process);
+        if (shell->nudge_us && shell->nudge_us <= now) {
+            step = shell->nudge_step_us * 2;
+            if (is_taken(shell))
+                shell->nudge_us = 0;
+            else
+                nudge(process, step < NUDGE_MOST_US ? step : NUDGE_MOST_US);
+        }
+        if (shell->interrupted_us && shell->press_us <= now)
+            press(process, now);
+    }
+}

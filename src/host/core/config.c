@@ -1,0 +1,492 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/core/config.h"
+
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/text/parse.h"
+#include "base/xalloc.h"
+#include "host/core/config_file.h"
+
+#define DEFAULT_PATH "/etc/holt/holt.conf"
+
+enum { HOST_NAME_BYTES_MAX = 253 };
+
+enum kind {
+    KIND_PATH,
+    KIND_ADDRESS,
+    KIND_NAME,
+    KIND_STORAGE,
+    KIND_IP,
+    KIND_HOST,
+    KIND_WORDS,
+    KIND_FILE,
+    KIND_LEVEL,
+    KIND_U32,
+    KIND_PERCENT,
+    KIND_SIZE,
+    KIND_DURATION,
+    KIND_TIMEOUT,
+    KIND_BOOL,
+    KIND_CPUS
+};
+
+/* One row per key: field of struct config, key in the file, long option, kind, what --help calls
+ * the value, default, meaning. The environment's name is the option's: --pool-size, HOLT_POOL_SIZE.
+ */
+#define CONFIG_ROWS(ROW)                                                                           \
+    ROW(state, "state", "state", KIND_PATH, "DIR", "/var/lib/holt",                                \
+        "directory of templates and volumes")                                                      \
+    ROW(run, "run", "run", KIND_PATH, "DIR", "/run/holt", "directory of sockets")                  \
+    ROW(listen, "listen", "listen", KIND_ADDRESS, "ADDR:PORT", "127.0.0.1:7070",                   \
+        "TCP address of the API, or none")                                                         \
+    ROW(listen_hosts, "listen.hosts", "listen-hosts", KIND_WORDS, "NAMES", "",                     \
+        "names, with commas, that clients on TCP may call the daemon by")                          \
+    ROW(listen_origins, "listen.origins", "listen-origins", KIND_WORDS, "ORIGINS", "",             \
+        "origins, with commas, of web pages that may call")                                        \
+    ROW(tls_cert, "tls.cert", "tls-cert", KIND_FILE, "FILE", "",                                   \
+        "certificate (PEM) of the API on TCP; empty: no TLS")                                      \
+    ROW(tls_key, "tls.key", "tls-key", KIND_FILE, "FILE", "", "private key (PEM) of tls.cert")     \
+    ROW(runtime, "runtime", "runtime", KIND_NAME, "NAME", "native", "default runtime")             \
+    ROW(template, "template", "template", KIND_NAME, "NAME", "host", "default template")           \
+    ROW(storage, "storage", "storage", KIND_STORAGE, "KIND", "auto",                               \
+        "where volumes are: auto, btrfs, zfs:POOL/DATASET or dir")                                 \
+    ROW(log, "log", "log", KIND_LEVEL, "LEVEL", "info", "error, warn, info or debug")              \
+    ROW(pool_size, "pool.size", "pool-size", KIND_U32, "N", "4", "warm sandboxes kept ready")      \
+    ROW(sandboxes_max, "sandboxes.max", "sandboxes-max", KIND_U32, "N", "1000",                    \
+        "most sandboxes at one time")                                                              \
+    ROW(snapshots_max, "snapshots.max", "snapshots-max", KIND_U32, "N", "0",                       \
+        "turns kept of a sandbox that names no number; 0: all")                                    \
+    ROW(quota, "quota", "quota", KIND_SIZE, "SIZE", "0",                                           \
+        "storage of a sandbox that asks for no quota; 0: no limit")                                \
+    ROW(storage_warn, "storage.warn", "storage-warn", KIND_PERCENT, "PERCENT", "85",               \
+        "how full storage may be before health says so")                                           \
+    ROW(storage_full, "storage.full", "storage-full", KIND_PERCENT, "PERCENT", "95",               \
+        "how full storage may be before creates are refused")                                      \
+    ROW(health_interval, "health.interval", "health-interval", KIND_DURATION, "TIME", "30s",       \
+        "how often the storage is looked at when nobody asks")                                     \
+    ROW(output_memory, "output.memory", "output-memory", KIND_SIZE, "SIZE", "64K",                 \
+        "bytes of a stream of a process in memory before they go to disk")                         \
+    ROW(output_disk, "output.disk", "output-disk", KIND_SIZE, "SIZE", "64M",                       \
+        "most bytes of a stream of a process on disk")                                             \
+    ROW(processes_keep, "processes.keep", "processes-keep", KIND_DURATION, "TIME", "10m",          \
+        "how long what is known of a process stays after its end")                                 \
+    ROW(processes_max, "processes.max", "processes-max", KIND_U32, "N", "1000",                    \
+        "most processes of a sandbox that are known after their end")                              \
+    ROW(ports_listen, "ports.listen", "ports-listen", KIND_IP, "ADDR", "127.0.0.1",                \
+        "address that forwards of sandboxes' ports listen on")                                     \
+    ROW(ports_advertise, "ports.advertise", "ports-advertise", KIND_HOST, "HOST", "",              \
+        "what clients are told in place of ports.listen; empty: that")                             \
+    ROW(limit_memory, "limits.memory", "limits-memory", KIND_SIZE, "SIZE", "0",                    \
+        "memory of a sandbox that asks for no limit; 0: none")                                     \
+    ROW(limit_cpus, "limits.cpus", "limits-cpus", KIND_CPUS, "CPUS", "0",                          \
+        "CPUs of a sandbox that asks for no limit; 0: none")                                       \
+    ROW(limit_pids, "limits.pids", "limits-pids", KIND_U32, "N", "1024",                           \
+        "processes of a sandbox that asks for no limit")                                           \
+    ROW(tool_timeout, "tool.timeout", "tool-timeout", KIND_TIMEOUT, "TIME", "5m",                  \
+        "longest that a tool call takes that names no time, or none")                              \
+    ROW(tool_tokens, "tool.output-tokens", "tool-output-tokens", KIND_U32, "N", "10000",           \
+        "longest result of a tool call that names no length, in tokens of 4 bytes")                \
+    ROW(tool_snapshots, "tool.snapshots", "tool-snapshots", KIND_BOOL, "BOOL", "no",               \
+        "whether a snapshot is taken after each tool call that may change something")              \
+    ROW(tool_memory, "tool.memory", "tool-memory", KIND_SIZE, "SIZE", "0",                         \
+        "memory of what a tool call starts that asks for no limit; 0: the sandbox's")              \
+    ROW(tool_cpus, "tool.cpus", "tool-cpus", KIND_CPUS, "CPUS", "0",                               \
+        "CPUs of what a tool call starts that asks for no limit; 0: the sandbox's")                \
+    ROW(template_bytes_max, "template.max-bytes", "template-max-bytes", KIND_SIZE, "SIZE", "16G",  \
+        "most bytes an import may unpack to")                                                      \
+    ROW(template_files_max, "template.max-files", "template-max-files", KIND_SIZE, "N", "2000000", \
+        "most files an import may unpack to")
+
+#define ENUMERATE(field, ...) ROW_##field,
+enum { CONFIG_ROWS(ENUMERATE) ROW_COUNT };
+
+static const struct row {
+    const char *key;
+    const char *flag;
+    enum kind kind;
+    size_t offset;
+    const char *initial;
+    const char *help;
+} rows[ROW_COUNT] = {
+#define DESCRIBE(field, key, flag, kind, argument, initial, help)                                  \
+    [ROW_##field] = { key, flag, kind, offsetof(struct config, field), initial, help },
+    CONFIG_ROWS(DESCRIBE)
+};
+
+/* What a daemon that runs takes over when it reads its configuration again; all else needs a
+ * restart. */
+static const bool is_live[ROW_COUNT] = {
+    [ROW_log] = true,
+    [ROW_pool_size] = true,
+    [ROW_sandboxes_max] = true,
+    [ROW_snapshots_max] = true,
+    [ROW_quota] = true,
+    [ROW_storage_warn] = true,
+    [ROW_storage_full] = true,
+    [ROW_health_interval] = true,
+    [ROW_output_memory] = true,
+    [ROW_processes_keep] = true,
+    [ROW_processes_max] = true,
+    [ROW_limit_memory] = true,
+    [ROW_limit_cpus] = true,
+    [ROW_limit_pids] = true,
+    [ROW_tool_timeout] = true,
+    [ROW_tool_tokens] = true,
+    [ROW_tool_snapshots] = true,
+    [ROW_tool_memory] = true,
+    [ROW_tool_cpus] = true,
+};
+
+static bool is_text_kind(enum kind kind)
+{
+    return kind <= KIND_LEVEL;
+}
+
+static void *field_of(const struct row *row, const struct config *config)
+{
+    return (char *)(uintptr_t)config + row->offset;
+}
+
+static bool is_level(const char *text)
+{
+    return strcmp(text, "error") == 0 || strcmp(text, "warn") == 0 || strcmp(text, "info") == 0 ||
+           strcmp(text, "debug") == 0;
+}
+
+static bool is_address(const char *text)
+{
+    const char *colon = strrchr(text, ':');
+    uint64_t port;
+
+    if (strcmp(text, "none") == 0)
+        return true;
+    return colon && colon != text && parse_u64(colon + 1, &port) == 0 && port <= UINT16_MAX;
+}
+
+/* What is behind "zfs:" is for zfs to judge, if only it cannot be taken for an option. */
+static bool is_storage(const char *text)
+{
+    if (strncmp(text, "zfs:", 4) == 0)
+        return isalpha((unsigned char)text[4]);
+    return strcmp(text, "auto") == 0 || strcmp(text, "btrfs") == 0 || strcmp(text, "dir") == 0;
+}
+
+static bool is_ip(const char *text)
+{
+    unsigned char address[sizeof(struct in6_addr)];
+
+    return inet_pton(AF_INET, text, address) == 1 || inet_pton(AF_INET6, text, address) == 1;
+}
+
+static bool is_host(const char *text)
+{
+    size_t len = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-");
+
+    return is_ip(text) || (text[len] == '\0' && len <= HOST_NAME_BYTES_MAX);
+}
+
+/* Quotes, # and control characters are refused so that config_print always reads back. */
+static bool is_printable(const char *text)
+{
+    for (; *text; text++)
+        if (*text == '"' || *text == '#' || iscntrl((unsigned char)*text))
+            return false;
+    return true;
+}
+
+static int text_check(const struct row *row, const char *value, struct err *err)
+{
+    if (!is_printable(value))
+        return err_set(err, ERR_INVALID, "%s has a character that cannot be written here",
+                       row->key);
+    if (row->kind == KIND_PATH && *value != '/')
+        return err_set(err, ERR_INVALID, "%s must be an absolute path, not '%s'", row->key, value);
+    if (row->kind == KIND_FILE && *value != '/' && *value != '\0')
+        return err_set(err, ERR_INVALID, "%s must be an absolute path, not '%s'", row->key, value);
+    if (row->kind == KIND_ADDRESS && !is_address(value))
+        return err_set(err, ERR_INVALID, "%s must be ADDR:PORT or none, not '%s'", row->key, value);
+    if (row->kind == KIND_NAME && !is_name(value))
+        return err_set(err, ERR_INVALID, "%s: '%s' is not a valid name", row->key, value);
+    if (row->kind == KIND_STORAGE && !is_storage(value))
+        return err_set(err, ERR_INVALID,
+                       "%s must be auto, btrfs, zfs:POOL/DATASET or dir, not '%s'", row->key,
+                       value);
+    if (row->kind == KIND_IP && !is_ip(value))
+        return err_set(err, ERR_INVALID, "%s must be an IP address, not '%s'", row->key, value);
+    if (row->kind == KIND_HOST && !is_host(value))
+        return err_set(err, ERR_INVALID, "%s must be a host name or an IP address, not '%s'",
+                       row->key, value);
+    if (row->kind == KIND_LEVEL && !is_level(value))
+        return err_set(err, ERR_INVALID, "%s must be error, warn, info or debug, not '%s'",
+                       row->key, value);
+    return 0;
+}
+
+static int text_set(const struct row *row, char **field, const char *value, struct err *err)
+{
+    int r = text_check(row, value, err);
+
+    if (r < 0)
+        return r;
+    free(*field);
+    *field = xstrdup(value);
+    return 0;
+}
+
+/* No time means the usual one, so that nobody gets no time at all; for no limit there is a word. */
+static int timeout_parse(const char *value, uint64_t *ret_ms)
+{
+    int r;
+
+    if (strcmp(value, "none") == 0) {
+        *ret_ms = CONFIG_NO_TIMEOUT;
+        return 0;
+    }
+    r = parse_duration_ms(value, ret_ms);
+    if (r == 0 && *ret_ms == 0)
+        *ret_ms = CONFIG_TOOL_TIMEOUT_MS;
+    return r;
+}
+
+static int bool_parse(const char *value, uint32_t *ret)
+{
+    bool is_on;
+    int r = parse_bool(value, &is_on);
+
+    if (r == 0)
+        *ret = is_on;
+    return r;
+}
+
+static int number_set(const struct row *row, void *field, const char *value, struct err *err)
+{
+    uint64_t wide;
+    int r;
+
+    if (row->kind == KIND_CPUS)
+        r = parse_cpus(value, field);
+    else if (row->kind == KIND_SIZE)
+        r = parse_size(value, field);
+    else if (row->kind == KIND_DURATION)
+        r = parse_duration_ms(value, field);
+    else if (row->kind == KIND_TIMEOUT)
+        r = timeout_parse(value, field);
+    else if (row->kind == KIND_BOOL)
+        r = bool_parse(value, field);
+    else {
+        r = parse_u64(value, &wide);
+        if (r == 0 && wide > (row->kind == KIND_PERCENT ? 100 : UINT32_MAX))
+            r = -ERANGE;
+        if (r == 0)
+            *(uint32_t *)field = (uint32_t)wide;
+    }
+    if (r == -ERANGE)
+        return err_set(err, ERR_INVALID, "%s: '%s' is too large", row->key, value);
+    if (r < 0)
+        return err_set(err, ERR_INVALID, "%s: '%s' is not a valid %s", row->key, value,
+                       row->kind == KIND_SIZE                                    ? "size"
+                       : row->kind == KIND_DURATION || row->kind == KIND_TIMEOUT ? "time"
+                       : row->kind == KIND_BOOL                                  ? "yes or no"
+                                                                                 : "number");
+    return 0;
+}
+
+static int row_set(const struct row *row, struct config *config, const char *value, struct err *err)
+{
+    void *field = field_of(row, config);
+
+    if (is_text_kind(row->kind))
+        return text_set(row, field, value, err);
+    return number_set(row, field, value, err);
+}
+
+int config_set(struct config *config, const char *key, const char *value, struct err *err)
+{
+    for (size_t i = 0; i < ROW_COUNT; i++)
+        if (strcmp(rows[i].key, key) == 0)
+            return row_set(&rows[i], config, value, err);
+    return err_set(err, ERR_INVALID, "unknown key '%.100s'", key);
+}
+
+/* An empty variable counts as unset, as it does for most programs. */
+static int environment_load(struct config *config, struct err *err)
+{
+    for (size_t i = 0; i < ROW_COUNT; i++) {
+        char name[KEY_BYTES_MAX] = "HOLT_";
+        size_t used = strlen(name);
+        const char *value;
+
+        for (const char *c = rows[i].flag; *c && used < sizeof(name) - 1; c++)
+            name[used++] = (char)(*c == '-' ? '_' : toupper((unsigned char)*c));
+        value = getenv(name);
+        if (value && *value && row_set(&rows[i], config, value, err) < 0)
+            return err_wrap(err, "%s", name);
+    }
+    return 0;
+}
+
+static int defaults_load(struct config *config, struct err *err)
+{
+    for (size_t i = 0; i < ROW_COUNT; i++) {
+        int r = row_set(&rows[i], config, rows[i].initial, err);
+
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+int config_load(const char *path, struct config *ret, struct err *err)
+{
+    cleanup_with(config_done) struct config config = { 0 };
+    int r = defaults_load(&config, err);
+
+    if (r == 0)
+        r = config_file_load(&config, path ? path : DEFAULT_PATH, !path, err);
+    if (r == 0)
+        r = environment_load(&config, err);
+    if (r < 0)
+        return r;
+    *ret = config;
+    config = (struct config){ 0 };
+    return 0;
+}
+
+/* In the largest unit that it is a whole number of. */
+static void duration_print(uint64_t ms, FILE *out)
+{
+    if (ms == CONFIG_NO_TIMEOUT)
+        (void)fprintf(out, "none\n");
+    else if (ms % 3600000 == 0)
+        (void)fprintf(out, "%" PRIu64 "h\n", ms / 3600000);
+    else if (ms % 60000 == 0)
+        (void)fprintf(out, "%" PRIu64 "m\n", ms / 60000);
+    else if (ms % 1000 == 0)
+        (void)fprintf(out, "%" PRIu64 "s\n", ms / 1000);
+    else
+        (void)fprintf(out, "%" PRIu64 "ms\n", ms);
+}
+
+/* The largest unit that loses nothing, so that 16G does not come back as 17179869184. */
+static void size_print(uint64_t bytes, FILE *out)
+{
+    static const char units[] = { 'T', 'G', 'M', 'K' };
+
+    for (size_t i = 0; i < sizeof(units); i++) {
+        uint64_t factor = UINT64_C(1) << (10 * (sizeof(units) - i));
+
+        if (bytes > 0 && bytes % factor == 0) {
+            (void)fprintf(out, "%" PRIu64 "%c\n", bytes / factor, units[i]);
+            return;
+        }
+    }
+    (void)fprintf(out, "%" PRIu64 "\n", bytes);
+}
+
+static void value_print(const struct row *row, const struct config *config, FILE *out)
+{
+    const void *field = field_of(row, config);
+    uint32_t number;
+
+    if (is_text_kind(row->kind)) {
+        (void)fprintf(out, "%s\n", *(char *const *)field);
+        return;
+    }
+    if (row->kind == KIND_SIZE) {
+        size_print(*(const uint64_t *)field, out);
+        return;
+    }
+    if (row->kind == KIND_DURATION || row->kind == KIND_TIMEOUT) {
+        duration_print(*(const uint64_t *)field, out);
+        return;
+    }
+    number = *(const uint32_t *)field;
+    if (row->kind == KIND_BOOL)
+        (void)fprintf(out, "%s\n", number ? "yes" : "no");
+    else if (row->kind == KIND_CPUS && number % 1000 != 0)
+        (void)fprintf(out, "%" PRIu32 ".%03" PRIu32 "\n", number / 1000, number % 1000);
+    else
+        (void)fprintf(out, "%" PRIu32 "\n", row->kind == KIND_CPUS ? number / 1000 : number);
+}
+
+void config_print(const struct config *config, FILE *out)
+{
+    for (size_t i = 0; i < ROW_COUNT; i++) {
+        (void)fprintf(out, "%s# %s (%s)\n%s = ", i > 0 ? "\n" : "", rows[i].help,
+                      is_live[i] ? "reload" : "restart", rows[i].key);
+        value_print(&rows[i], config, out);
+    }
+}
+
+static bool is_wide(enum kind kind)
+{
+    return kind == KIND_SIZE || kind == KIND_DURATION || kind == KIND_TIMEOUT;
+}
+
+static bool is_same(const struct row *row, const struct config *one, const struct config *other)
+{
+    const void *a = field_of(row, one), *b = field_of(row, other);
+
+    if (is_text_kind(row->kind))
+        return strcmp(*(char *const *)a, *(char *const *)b) == 0;
+    return memcmp(a, b, is_wide(row->kind) ? sizeof(uint64_t) : sizeof(uint32_t)) == 0;
+}
+
+void config_compare(const struct config *old, const struct config *new, config_change_fn each,
+                    void *context)
+{
+    for (size_t i = 0; i < ROW_COUNT; i++)
+        if (!is_same(&rows[i], old, new))
+            each(context, rows[i].key, is_live[i]);
+}
+
+void config_take_live(struct config *config, struct config *from)
+{
+    for (size_t i = 0; i < ROW_COUNT; i++) {
+        void *to = field_of(&rows[i], config), *value = field_of(&rows[i], from);
+
+        if (!is_live[i])
+            continue;
+        if (is_text_kind(rows[i].kind)) {
+            free(*(char **)to);
+            *(char **)to = TAKE_PTR(*(char **)value);
+        } else {
+            memcpy(to, value, is_wide(rows[i].kind) ? sizeof(uint64_t) : sizeof(uint32_t));
+        }
+    }
+}
+
+#define DEFINE_SETTER(field, ...)                                                                  \
+    static int option_##field(void *into, const char *value, struct err *err)                      \
+    {                                                                                              \
+        return row_set(&rows[ROW_##field], into, value, err);                                      \
+    }
+CONFIG_ROWS(DEFINE_SETTER)
+
+struct option_table config_options(void)
+{
+    static const struct option_row options[ROW_COUNT] = {
+#define OFFER(field, key, flag, kind, argument, initial, help)                                     \
+    [ROW_##field] = { flag, 0, argument, help, option_##field },
+        CONFIG_ROWS(OFFER)
+    };
+
+    return (struct option_table){ .rows = options, .count = ROW_COUNT };
+}
+
+void config_done(struct config *config)
+{
+    for (size_t i = 0; i < ROW_COUNT; i++)
+        if (is_text_kind(rows[i].kind))
+            free(*(char **)field_of(&rows[i], config));
+    *config = (struct config){ 0 };
+}

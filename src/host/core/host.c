@@ -1,0 +1,509 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/core/host.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "base/fault.h"
+#include "base/files/tree.h"
+#include "base/xalloc.h"
+#include "host/core/config.h"
+#include "host/core/program_path.h"
+#include "host/core/recover.h"
+#include "host/core/registry.h"
+#include "host/core/uids.h"
+#include "host/machine/guest_socket.h"
+#include "host/observe/audit.h"
+#include "host/observe/event_internal.h"
+#include "host/observe/event_ring.h"
+#include "host/observe/metrics_internal.h"
+#include "host/observe/thread_check.h"
+#include "host/process/journal.h"
+#include "host/process/service.h"
+#include "host/process/writer.h"
+#include "host/sandbox/sandbox_internal.h"
+#include "kernel/cgroup/cgroup.h"
+#include "runtime/program.h"
+#include "store/store.h"
+#include "toolbox/job_table.h"
+#include "toolbox/tool.h"
+
+enum {
+    LABEL_BYTES = 32,
+    REAP_WAIT_S = 10,
+    STORE_TRIES = 100,
+    STORE_PAUSE_NS = 100 * 1000 * 1000,
+};
+
+/* A number for the state directory (FNV-1a), so that a restarted daemon knows what is its own and
+ * two daemons hardly ever use the same uids. */
+static uint32_t hash_of(const char *state)
+{
+    cleanup_free char *real = realpath(state, NULL); /* however it is spelt */
+    uint32_t hash = 2166136261U;
+
+    for (const char *c = real ? real : state; *c; c++)
+        hash = (hash ^ (unsigned char)*c) * 16777619U;
+    return hash;
+}
+
+int host_admit(struct host *host, struct err *err)
+{
+    bool is_full;
+
+    (void)pthread_mutex_lock(&host->lock);
+    is_full = host->active >= host->sandboxes_max;
+    if (!is_full)
+        host->active++;
+    (void)pthread_mutex_unlock(&host->lock);
+    if (is_full)
+        return err_refuse(err, CAUSE_MAX_SESSIONS_REACHED,
+                          "%u sandboxes are the most this host is configured for",
+                          host->sandboxes_max);
+    return 0;
+}
+
+void host_count_in(struct host *host)
+{
+    (void)pthread_mutex_lock(&host->lock);
+    host->active++;
+    (void)pthread_mutex_unlock(&host->lock);
+}
+
+int host_is_open(struct host *host, struct err *err)
+{
+    return atomic_load(&host->is_closing)
+               ? err_refuse(err, CAUSE_SHUTTING_DOWN, "the daemon is shutting down")
+               : 0;
+}
+
+void host_dismiss(struct host *host)
+{
+    (void)pthread_mutex_lock(&host->lock);
+    host->active--;
+    (void)pthread_mutex_unlock(&host->lock);
+}
+
+void host_reap_later(struct host *host, struct machine *machine)
+{
+    (void)pthread_mutex_lock(&host->lock);
+    machine->next = host->reap_queue;
+    host->reap_queue = machine;
+    host->reaping++;
+    (void)pthread_cond_broadcast(&host->changed);
+    (void)pthread_mutex_unlock(&host->lock);
+}
+
+/* Waits for processes to end and deletes files, so that no request has to. */
+static void *reaper_main(void *argument)
+{
+    struct host *host = argument;
+
+    (void)pthread_mutex_lock(&host->lock);
+    while (!host->is_stopping || host->live > 0) {
+        struct machine *machine = host->reap_queue;
+
+        if (!machine) {
+            (void)pthread_cond_wait(&host->changed, &host->lock);
+            continue;
+        }
+        host->reap_queue = machine->next;
+        (void)pthread_mutex_unlock(&host->lock);
+        machine_reap(machine);
+        (void)pthread_mutex_lock(&host->lock);
+        host->reaping--;
+        (void)pthread_cond_broadcast(&host->changed);
+    }
+    (void)pthread_mutex_unlock(&host->lock);
+    return NULL;
+}
+
+static int open_cgroups(struct host *host, const struct config *config, struct recovery *recovery,
+                        struct err *err)
+{
+    cleanup_free char *home = xasprintf("%s/cgroups", config->state);
+    char label[LABEL_BYTES];
+    int r;
+
+    (void)snprintf(label, sizeof(label), "holt-%08" PRIx32, hash_of(config->state));
+    r = cgroup_root_open_at(label, home, &host->cgroups, err);
+    if (r == 0)
+        r = cgroup_root_sweep(host->cgroups, recover_keeps, recovery, err);
+    fault_point("recover.swept");
+    return r;
+}
+
+static int open_runtime(struct host *host, const struct config *config, struct err *err)
+{
+    cleanup_free char *init_path = NULL, *tools_path = NULL;
+    int r = init_path_find("holt-init", &init_path, err);
+
+    if (r == 0)
+        r = init_path_find("holt-tools", &tools_path, err);
+    if (r == 0)
+        r = program_load("holt-tools", tools_path, &host->tools_fd, err);
+    if (r == 0)
+        r = runtime_find(config->runtime, &host->default_runtime, err);
+    if (r == 0)
+        r = host->default_runtime->probe(err);
+    return r < 0 ? r : runtime_open(host->cgroups, init_path, &host->runtime, err);
+}
+
+/* Sockets of machines that do not go on are of no use to anybody. */
+static int open_guests(struct host *host, struct recovery *recovery, struct err *err)
+{
+    int r;
+
+    if (mkdirat(host->state_fd, "guests", 0700) < 0 && errno != EEXIST)
+        return err_sys(err, -errno, "make 'guests' in the state directory");
+    host->guests_fd = openat(host->state_fd, "guests", O_DIRECTORY | O_RDONLY | O_CLOEXEC);
+    if (host->guests_fd < 0)
+        return err_sys(err, -errno, "open 'guests' in the state directory");
+    r = guest_socket_sweep(host->guests_fd, recover_keeps, recovery);
+    return r < 0 ? err_sys(err, r, "remove sockets in 'guests'") : 0;
+}
+
+static int open_outputs(struct host *host, struct err *err)
+{
+    if (mkdirat(host->state_fd, "output", 0700) < 0 && errno != EEXIST)
+        return err_sys(err, -errno, "make 'output' in the state directory");
+    host->outputs_fd = openat(host->state_fd, "output", O_DIRECTORY | O_RDONLY | O_CLOEXEC);
+    return host->outputs_fd < 0 ? err_sys(err, -errno, "open 'output' in the state directory") : 0;
+}
+
+/* The daemon's memory of itself. */
+static int open_records(struct host *host, const struct config *config, struct err *err)
+{
+    cleanup_free char *path = xasprintf("%s/holt.db", config->state);
+    cleanup_free char *journal = xasprintf("%s/processes.db", config->state);
+    int r = tree_make(config->state, 0700);
+
+    if (r < 0)
+        return err_sys(err, r, "make state directory '%s'", config->state);
+    host->state_fd = open(config->state, O_DIRECTORY | O_RDONLY | O_CLOEXEC);
+    if (host->state_fd < 0)
+        return err_sys(err, -errno, "open state directory '%s'", config->state);
+    r = registry_open(path, &host->registry, err);
+    if (r == 0)
+        r = journal_open(journal, &host->journal, err);
+    if (r == 0)
+        r = open_outputs(host, err);
+    if (r == 0)
+        r = event_ring_open(host->state_fd, &host->events, err);
+    return r == 0 ? audit_open(host->state_fd, &host->audit, err) : r;
+}
+
+static int open_store(struct host *host, const struct config *config, struct err *err)
+{
+    const struct store_options options = {
+        .state_dir = config->state,
+        .template_bytes_max = config->template_bytes_max,
+        .template_files_max = config->template_files_max,
+        .storage = config->storage,
+    };
+
+    return store_open(&options, &host->store, err);
+}
+
+/* Storage that has failed stays so while sandboxes hold it. What they have in memory is lost with
+ * them, but they could not have written it any more; their files are as of the last good moment. */
+static int open_failed_store(struct host *host, const struct config *config, struct err *err)
+{
+    const struct timespec pause = { .tv_nsec = STORE_PAUSE_NS };
+    int r = cgroup_root_sweep(host->cgroups, NULL, NULL, err);
+
+    if (r < 0)
+        return r;
+    for (int i = 0; i < STORE_TRIES; i++) {
+        r = open_store(host, config, err);
+        if (r == 0 || err->kind != ERR_BUSY)
+            return r;
+        (void)nanosleep(&pause, NULL);
+    }
+    return r;
+}
+
+/* What may change while it runs. */
+static void settings_take(struct host *host, const struct config *config)
+{
+    host->limit_memory = config->limit_memory;
+    host->limit_cpus = config->limit_cpus;
+    host->limit_pids = config->limit_pids;
+    host->sandboxes_max = config->sandboxes_max;
+    host->snapshots_max = config->snapshots_max;
+    host->default_quota = config->quota;
+    host->storage_warn = config->storage_warn;
+    host->storage_full = config->storage_full;
+    host->health_interval_ms = config->health_interval;
+    host->output_memory = config->output_memory;
+    host->output_disk = config->output_disk;
+    host->processes_keep_ms = config->processes_keep;
+    host->processes_max = config->processes_max;
+    host->tool_timeout_ms = config->tool_timeout == CONFIG_NO_TIMEOUT ? 0 : config->tool_timeout;
+    host->tool_tokens = config->tool_tokens;
+    host->tool_snapshots = config->tool_snapshots;
+    host->tool_memory = config->tool_memory;
+    host->tool_cpus = config->tool_cpus;
+}
+
+static struct host *host_new(const struct config *config)
+{
+    struct host *host = xcalloc(1, sizeof(*host));
+
+    host->default_template = xstrdup(config->template);
+    (void)snprintf(host->warm_template, sizeof(host->warm_template), "%s", config->template);
+    settings_take(host, config);
+    host->is_stop_all = config->stop_all;
+    host->state_fd = host->guests_fd = host->outputs_fd = host->tools_fd = -EBADF;
+    host_uids_init(host, hash_of(config->state));
+    host->keeper = keeper_new(host);
+    host->pulse = pulse_new();
+    host->desk = tool_desk_new();
+    host->metrics = xcalloc(1, sizeof(*host->metrics));
+    host->started_ms = clock_ms();
+    (void)pthread_mutex_init(&host->lock, NULL);
+    (void)pthread_cond_init(&host->changed, NULL);
+    return host;
+}
+
+static void host_free(struct host *host)
+{
+    runtime_close(host->runtime);
+    store_close(host->store);
+    cgroup_root_close(host->cgroups);
+    audit_close(host->audit);
+    event_ring_close(host->events);
+    free(host->metrics);
+    journal_close(host->journal);
+    registry_close(host->registry);
+    (void)fd_close(host->tools_fd);
+    (void)fd_close(host->outputs_fd);
+    (void)fd_close(host->guests_fd);
+    (void)fd_close(host->state_fd);
+    (void)pthread_cond_destroy(&host->changed);
+    (void)pthread_mutex_destroy(&host->lock);
+    free(host->uid_slots);
+    free(host->default_template);
+    free(host);
+}
+
+static int start_threads(struct host *host, const struct config *config, struct err *err)
+{
+    int r = reactor_start(&host->reactor, err);
+
+    if (r == 0)
+        r = ports_start(config, &host->ports, err);
+    if (r == 0)
+        r = janitor_start(&host->janitor, err);
+    if (r == 0)
+        r = scribe_start(host, &host->scribe, err);
+    if (r < 0)
+        return r;
+    r = -pthread_create(&host->reaper, NULL, reaper_main, host);
+    if (r < 0)
+        return err_sys(err, r, "start the reaper");
+    host->has_reaper = true;
+    return 0;
+}
+
+/* In this order: leftover processes go before leftover files, which they may be writing; sandboxes
+ * are back before anybody can ask for them. */
+static int host_fill(struct host *host, const struct config *config, struct recovery *recovery,
+                     struct err *err)
+{
+    int r = open_records(host, config, err);
+
+    if (r == 0)
+        r = recovery_open(host->registry, recovery, err);
+    if (r == 0)
+        r = open_guests(host, recovery, err);
+    if (r == 0)
+        r = open_cgroups(host, config, recovery, err);
+    if (r < 0)
+        return r;
+    r = open_store(host, config, err);
+    if (r < 0 && err->kind == ERR_BUSY)
+        r = open_failed_store(host, config, err);
+    if (r == 0)
+        r = open_runtime(host, config, err);
+    if (r == 0)
+        r = start_threads(host, config, err);
+    if (r < 0)
+        return r;
+    host_event(host, EVENT_DAEMON_STARTED, json_pack("{s:s}", "version", HOLT_VERSION));
+    recovery_run(recovery, host);
+    fault_point("recover.done");
+    r = pool_start(host, host->default_runtime, config->pool_size, &host->pool, err);
+    if (r == 0)
+        r = keeper_start(host->keeper, err);
+    return r == 0 ? sentry_start(host, &host->sentry, err) : r;
+}
+
+static int check_config(const struct config *config, struct err *err)
+{
+    enum { MEMORY_MIN = 4 << 10, MEMORY_MAX = 128 << 10, DISK_MIN = 1 << 20 };
+
+    if (config->sandboxes_max == 0 || config->sandboxes_max > HOST_UID_RANGES)
+        return err_set(err, ERR_INVALID, "sandboxes.max must be between 1 and %d", HOST_UID_RANGES);
+    if (config->output_memory < MEMORY_MIN || config->output_memory > MEMORY_MAX)
+        return err_set(err, ERR_INVALID, "output.memory must be between %dK and %dK",
+                       MEMORY_MIN >> 10, MEMORY_MAX >> 10);
+    if (config->output_disk < DISK_MIN)
+        return err_set(err, ERR_INVALID, "output.disk must be at least %dM", DISK_MIN >> 20);
+    if (config->tool_tokens == 0 || config->tool_tokens > TOOL_OUTPUT_TOKENS_MAX)
+        return err_set(err, ERR_INVALID, "tool.output-tokens must be between 1 and %d",
+                       TOOL_OUTPUT_TOKENS_MAX);
+    return 0;
+}
+
+int host_open(const struct config *config, struct host **ret, struct err *err)
+{
+    cleanup_with(recovery_done) struct recovery recovery = { .infos = NULL };
+    struct host *host;
+    int r;
+
+    r = check_config(config, err);
+    if (r < 0)
+        return r;
+    host = host_new(config);
+    r = host_fill(host, config, &recovery, err);
+    if (r < 0) {
+        host_close(host);
+        return r;
+    }
+    *ret = host;
+    return 0;
+}
+
+int host_reload(struct host *host, const struct config *config, struct err *err)
+{
+    int r = check_config(config, err);
+
+    if (r < 0)
+        return r;
+    settings_take(host, config);
+    pool_resize(host->pool, config->pool_size);
+    sentry_wake(host->sentry);
+    keeper_wake(host->keeper); /* what is kept of processes may be less now */
+    return 0;
+}
+
+static void destroy_machines(struct host *host)
+{
+    for (;;) {
+        struct machine *machine;
+
+        (void)pthread_mutex_lock(&host->lock);
+        machine = host->machines ? machine_ref(host->machines) : NULL;
+        (void)pthread_mutex_unlock(&host->lock);
+        if (!machine)
+            return;
+        machine_destroy(machine);
+        machine_unref(machine);
+    }
+}
+
+/* Sandboxes go on, unless the daemon was told to take them along. */
+static void part_from_sandboxes(struct host *host)
+{
+    struct err ignored;
+
+    while (host->sandboxes) {
+        struct sandbox *sandbox = host->sandboxes;
+
+        host->sandboxes = sandbox->next;
+        if (host->is_stop_all)
+            (void)sandbox_halt(sandbox, sandbox->info.state, &ignored);
+        services_close(sandbox);
+        if (sandbox->machine)
+            machine_release(TAKE_PTR(sandbox->machine));
+        fault_point("close.parting");
+        sandbox_unref(sandbox);
+    }
+}
+
+void host_drain(struct host *host)
+{
+    if (atomic_exchange(&host->is_closing, true) || !host->events)
+        return;
+    host_event(host, EVENT_DAEMON_STOPPING, NULL);
+    event_ring_shut(host->events);
+}
+
+void host_close(struct host *host)
+{
+    if (!host)
+        return;
+    host_drain(host);
+    keeper_stop(host->keeper);
+    sentry_stop(host->sentry);
+    pool_stop(host->pool);
+    janitor_stop(host->janitor);
+    fault_point("close.rested");
+    part_from_sandboxes(host);
+    destroy_machines(host);
+    tool_desk_close(host->desk);
+    fault_point("close.parted");
+    if (host->audit && host->events)
+        host_event(host, EVENT_DAEMON_STOPPED, NULL);
+    (void)pthread_mutex_lock(&host->lock);
+    host->is_stopping = true;
+    (void)pthread_cond_broadcast(&host->changed);
+    (void)pthread_mutex_unlock(&host->lock);
+    if (host->has_reaper)
+        (void)pthread_join(host->reaper, NULL);
+    ports_stop(host->ports);
+    reactor_stop(host->reactor);
+    scribe_stop(host->scribe);
+    ports_free(host->ports);
+    keeper_free(host->keeper);
+    pulse_free(host->pulse);
+    pool_free(host->pool);
+    host_free(host);
+}
+
+struct store *host_store(struct host *host)
+{
+    return host->store;
+}
+
+/* Until what has ended by now holds nothing any more, or for a while. */
+static void wait_reaped(struct host *host)
+{
+    struct timespec deadline;
+    int r = 0;
+
+    (void)clock_gettime(CLOCK_REALTIME, &deadline);
+    deadline.tv_sec += REAP_WAIT_S;
+    (void)pthread_mutex_lock(&host->lock);
+    while (r == 0 && host->reaping > 0)
+        r = pthread_cond_timedwait(&host->changed, &host->lock, &deadline);
+    (void)pthread_mutex_unlock(&host->lock);
+}
+
+int host_remove_template(struct host *host, const char *name, struct err *err)
+{
+    int r;
+
+    (void)pthread_mutex_lock(&host->lock);
+    if (strcmp(host->warm_template, name) == 0)
+        (void)snprintf(host->warm_template, sizeof(host->warm_template), "%s",
+                       host->default_template);
+    (void)pthread_mutex_unlock(&host->lock);
+    pool_drop_template(host->pool, name);
+    r = template_remove(host->store, name, err);
+    if (r < 0 && err->kind == ERR_BUSY) {
+        wait_reaped(host);
+        r = template_remove(host->store, name, err);
+    }
+    if (r == 0)
+        host_event(host, EVENT_TEMPLATE_REMOVED, json_pack("{s:s}", "template", name));
+    return r;
+}

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What an earlier life of the daemon has left, however it ended.
+ *
+ *   creating       was never answered: undone
+ *   active         its holt-init is asked; if it answers all goes on, else the sandbox is stopped
+ *   paused         the same, and its processes are frozen (again)
+ *   rolling-back   the new files were recorded: the sandbox starts on them
+ *   destroying     finished
+ *   stopped, failed  are what they are
+ */
+#include "host/core/recover.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/fault.h"
+#include "base/json.h"
+#include "host/core/registry.h"
+#include "host/machine/guest_socket.h"
+#include "host/observe/event_internal.h"
+#include "host/process/record_internal.h"
+#include "host/process/restart.h"
+#include "host/process/service.h"
+#include "host/process/table.h"
+#include "host/sandbox/create.h"
+#include "host/shell/state.h"
+#include "kernel/cgroup/cgroup.h"
+#include "store/store.h"
+#include "store/volume/volume.h"
+#include "toolbox/archive.h"
+
+static bool runs(const struct sandbox_info *info)
+{
+    return info->machine[0] && (info->state == SANDBOX_ACTIVE || info->state == SANDBOX_PAUSED);
+}
+
+bool recover_keeps(const char *group, void *context)
+{
+    const struct recovery *recovery = context;
+
+    for (size_t i = 0; i < recovery->count; i++) {
+        const struct sandbox_info *info = &recovery->infos[i];
+
+        if (runs(info) &&
+            (strcmp(info->machine, group) == 0 || strcmp(info->limits_group, group) == 0))
+            return true;
+    }
+    return false;
+}
+
+/* A state it did not choose, and why. */
+static void set_state(struct sandbox *sandbox, enum sandbox_state state, const char *why)
+{
+    struct err err = { 0 };
+
+    sandbox->info.state = state;
+    sandbox->info.machine[0] = '\0';
+    (void)snprintf(sandbox->info.reason, sizeof(sandbox->info.reason), "%.200s", why);
+    (void)sandbox_record(sandbox, state, &err);
+    sandbox_event(sandbox, EVENT_SANDBOX_RECOVERED,
+                  json_pack("{s:s, s:o}", "state", sandbox_state_name(state), "reason",
+                            json_text(sandbox->info.reason)));
+    if (state == SANDBOX_FAILED)
+        sandbox_event(sandbox, EVENT_SANDBOX_FAILED,
+                      json_pack("{s:o}", "reason", json_text(sandbox->info.reason)));
+}
+
+static bool is_among(const struct snapshot_info *list, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(list[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+static bool is_in(char *const *names, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* In storage but not in the registry: taken, and the daemon died before it could say so. What is
+ * only for a moment goes. Whether it is part of the sandbox now. */
+static bool add_snapshot(struct sandbox *sandbox, const char *name)
+{
+    struct snapshot_info snapshot = { .kind = SNAPSHOT_NAMED, .created_ms = clock_wall_ms() };
+    struct err err = { 0 };
+
+    if (strncmp(name, SNAPSHOT_OWN_PREFIX, strlen(SNAPSHOT_OWN_PREFIX)) == 0) {
+        (void)volume_remove_snapshot(sandbox->volume, name, &err);
+        return false;
+    }
+    (void)snprintf(snapshot.name, sizeof(snapshot.name), "%s", name);
+    memcpy(snapshot.parent, sandbox->info.base, sizeof(snapshot.parent));
+    if (snapshot_turn_parse(name, &snapshot.turn))
+        snapshot.kind = SNAPSHOT_TURN;
+    if (snapshot.turn > sandbox->info.turns)
+        sandbox->info.turns = snapshot.turn;
+    memcpy(sandbox->info.base, snapshot.name, sizeof(snapshot.name));
+    (void)registry_put_snapshot(sandbox->host->registry, &sandbox->info, &snapshot, &err);
+    fault_point("recover.snapshot");
+    return true;
+}
+
+/* In the registry but not in storage: it was being removed. */
+static void drop_snapshot(struct sandbox *sandbox, const char *name)
+{
+    char parent[SNAPSHOT_NAME_MAX + 1];
+    struct err ignored;
+
+    if (registry_remove_snapshot(sandbox->host->registry, sandbox->info.id, name, parent,
+                                 &ignored) == 0 &&
+        strcmp(sandbox->info.base, name) == 0)
+        memcpy(sandbox->info.base, parent, sizeof(parent));
+}
+
+static void free_names(char **names, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        free(names[i]);
+    free(names);
+}
+
+/* Makes the registry and the storage agree; the storage is right. */
+static int match_snapshots(struct sandbox *sandbox, struct err *err)
+{
+    struct registry *registry = sandbox->host->registry;
+    cleanup_free struct snapshot_info *known = NULL;
+    size_t known_count = 0, count = 0;
+    uint32_t kept = 0;
+    char **names = NULL;
+    int r = registry_list_snapshots(registry, sandbox->info.id, &known, &known_count, err);
+
+    if (r == 0)
+        r = volume_list_snapshots(sandbox->volume, &names, &count, err);
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < count; i++)
+        kept += is_among(known, known_count, names[i]) || add_snapshot(sandbox, names[i]);
+    for (size_t i = 0; i < known_count; i++)
+        if (!is_in(names, count, known[i].name))
+            drop_snapshot(sandbox, known[i].name);
+    sandbox->info.snapshot_count = kept;
+    free_names(names, count);
+    return 0;
+}
+
+static int adopt(struct sandbox *sandbox, struct err *err)
+{
+    struct sandbox_info *info = &sandbox->info;
+    struct machine_adoption known = {
+        .id = info->machine,
+        .limits_group = info->limits_group,
+        .uid_slot = info->uid_slot,
+        .ledger = sandbox->ledger,
+    };
+    int r = host_find_runtime(sandbox->host, info->runtime, &known.ops, err);
+
+    if (r == 0)
+        r = machine_adopt(sandbox->host, &known, &sandbox->machine, err);
+    if (r < 0) {
+        (void)runtime_bury(sandbox->host->runtime, info->machine, info->limits_group);
+        guest_socket_remove(sandbox->host->guests_fd, info->machine);
+        return r;
+    }
+    r = cgroup_freeze(sandbox->host->cgroups, info->machine, info->state == SANDBOX_PAUSED);
+    return r < 0 ? err_sys(err, r, "freeze or thaw its processes") : 0;
+}
+
+static void recover_running(struct sandbox *sandbox)
+{
+    char why[SANDBOX_REASON_MAX];
+    struct err err = { 0 };
+
+    if (adopt(sandbox, &err) == 0) {
+        fault_point("recover.adopted");
+        sandbox_event(sandbox, EVENT_SANDBOX_ADOPTED, NULL);
+        return;
+    }
+    sandbox_unboot(sandbox);
+    (void)snprintf(why, sizeof(why), "did not survive the restart of the daemon: %.180s", err.msg);
+    set_state(sandbox, SANDBOX_STOPPED, why);
+}
+
+static void finish_rollback(struct sandbox *sandbox)
+{
+    bool was_running = sandbox->info.machine[0];
+    struct err err = { 0 };
+
+    if (was_running && sandbox_boot(sandbox, &err) < 0) {
+        set_state(sandbox, SANDBOX_STOPPED, err.msg);
+        return;
+    }
+    fault_point("recover.rebooted");
+    shells_return(sandbox, sandbox->info.base);
+    sandbox->info.state = was_running ? SANDBOX_ACTIVE : SANDBOX_STOPPED;
+    (void)sandbox_record(sandbox, sandbox->info.state, &err);
+    sandbox_event(sandbox, EVENT_SANDBOX_ROLLED_BACK,
+                  json_pack("{s:s, s:b}", "snapshot", sandbox->info.base, "recovered", true));
+}
+
+static void recover_one(struct sandbox *sandbox)
+{
+    struct err err = { 0 };
+    int r = sandbox_open_volume(sandbox, &sandbox->volume, &err);
+
+    if (r == 0) {
+        (void)volume_tidy(sandbox->volume);
+        fault_point("recover.tidied");
+        r = match_snapshots(sandbox, &err);
+    }
+    if (r < 0) {
+        (void)runtime_bury(sandbox->host->runtime, sandbox->info.machine,
+                           sandbox->info.limits_group);
+        set_state(sandbox, SANDBOX_FAILED, err.msg);
+        return;
+    }
+    if (runs(&sandbox->info))
+        recover_running(sandbox);
+}
+
+/* Those that were about to be started again. */
+static void revive_services(struct sandbox *sandbox)
+{
+    size_t count;
+    cleanup_free struct record **list = ledger_list(sandbox->ledger, &count);
+
+    for (size_t i = 0; i < count; i++) {
+        if (!record_is_over(list[i]) && !list[i]->is_adopted &&
+            list[i]->spec->restart != RESTART_NO) {
+            list[i]->is_adopted = true;
+            process_revive(sandbox->machine, list[i]);
+        }
+        record_unref(list[i]);
+    }
+}
+
+/* Those that nobody has any more have ended in a way that only the state of their sandbox tells. */
+static void recover_processes(struct sandbox *sandbox)
+{
+    struct process_end end = { .outcome = OUTCOME_LOST, .exit_code = PROCESS_EXIT_HOLT };
+
+    if (sandbox->info.state == SANDBOX_ROLLING_BACK) {
+        end = (struct process_end){ .outcome = OUTCOME_KILLED,
+                                    .killer = KILLER_ROLLBACK,
+                                    .exit_code = 128 + SIGKILL,
+                                    .signal = SIGKILL };
+        (void)snprintf(end.reason, sizeof(end.reason), "the sandbox was rolled back");
+    } else {
+        (void)snprintf(end.reason, sizeof(end.reason), "it ended while the daemon was away");
+    }
+    if (sandbox->machine)
+        revive_services(sandbox);
+    ledger_settle(sandbox->ledger, &end);
+    if (sandbox->machine)
+        services_recover(sandbox);
+}
+
+/* What was never finished, or never finished being destroyed. */
+static void remove_one(struct sandbox *sandbox)
+{
+    int r = volume_purge(sandbox->host->store, sandbox->info.id);
+    struct err err = { 0 };
+
+    if (r < 0) {
+        (void)err_sys(&err, r, "remove the files of sandbox '%s'", sandbox->info.id);
+        set_state(sandbox, SANDBOX_FAILED, err.msg);
+        return;
+    }
+    ledger_purge(sandbox->ledger);
+    tool_archive_remove(sandbox);
+    fault_point("recover.emptied");
+    shells_remove(sandbox);
+    (void)registry_remove(sandbox->host->registry, sandbox->info.id, &err);
+    fault_point("recover.forgotten");
+    sandbox_event(sandbox, EVENT_SANDBOX_DESTROYED, json_pack("{s:b}", "recovered", true));
+    sandbox_leave_table(sandbox);
+}
+
+static void recover(struct host *host, struct sandbox_info *info)
+{
+    struct sandbox *sandbox = sandbox_new(host);
+    bool is_wanted = info->state != SANDBOX_CREATING && info->state != SANDBOX_DESTROYING;
+    struct err err = { 0 };
+
+    sandbox->info = *info;
+    *info = (struct sandbox_info){ .labels = NULL };
+    sandbox->info.last_active_ms = clock_wall_ms();
+    host_count_in(host);
+    if (sandbox_enter_table(sandbox, &err) < 0) {
+        host_dismiss(host);
+    } else if (is_wanted) {
+        ledger_load(sandbox->ledger);
+        recover_one(sandbox);
+        recover_processes(sandbox);
+        shells_load(sandbox);
+    } else {
+        remove_one(sandbox);
+    }
+    sandbox_unref(sandbox);
+}
+
+int recovery_open(struct registry *registry, struct recovery *ret, struct err *err)
+{
+    return registry_list(registry, &ret->infos, &ret->count, err);
+}
+
+/* New machines only when every one that goes on has its user ids back: a range that nobody seems to
+ * have would be given away. */
+void recovery_run(struct recovery *recovery, struct host *host)
+{
+    for (size_t i = 0; i < recovery->count; i++)
+        recover(host, &recovery->infos[i]);
+    for (struct sandbox *sandbox = host->sandboxes; sandbox; sandbox = sandbox->next)
+        if (sandbox->info.state == SANDBOX_ROLLING_BACK)
+            finish_rollback(sandbox);
+}
+
+void recovery_done(struct recovery *recovery)
+{
+    for (size_t i = 0; i < recovery->count; i++)
+        sandbox_info_done(&recovery->infos[i]);
+    free(recovery->infos);
+    *recovery = (struct recovery){ .infos = NULL };
+}

@@ -1,0 +1,437 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/core/registry.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/xalloc.h"
+#include "host/core/registry_internal.h"
+
+/* Items of one size that grow as rows come. */
+struct list {
+    char *items;
+    size_t item_size;
+    size_t count;
+    size_t capacity;
+};
+
+static void list_done(struct list *list)
+{
+    free(list->items);
+}
+
+static void sandbox_list_done(struct list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        sandbox_info_done((struct sandbox_info *)(void *)list->items + i);
+    list_done(list);
+}
+
+/* A zeroed place at the end, not yet counted. NULL when memory is out. */
+static void *list_next(struct list *list)
+{
+    void *next;
+
+    if (list->count == list->capacity) {
+        size_t capacity = list->capacity ? list->capacity * 2 : 8;
+        char *items = reallocarray(list->items, capacity, list->item_size);
+
+        if (!items)
+            return NULL;
+        list->items = items;
+        list->capacity = capacity;
+    }
+    next = list->items + list->count * list->item_size;
+    memset(next, 0, list->item_size);
+    return next;
+}
+
+static void unlock_slot(pthread_mutex_t **lock)
+{
+    (void)pthread_mutex_unlock(*lock);
+}
+
+/* Makes a statement ready for its next use, whatever has become of this one. */
+static void reset_slot(sqlite3_stmt **statement)
+{
+    (void)sqlite3_reset(*statement);
+    (void)sqlite3_clear_bindings(*statement);
+}
+
+static int bind_text(sqlite3_stmt *statement, int index, const char *text)
+{
+    return sqlite3_bind_text(statement, index, text, -1, SQLITE_STATIC);
+}
+
+/* Runs a statement that is bound and has no rows. */
+static int run(struct registry *registry, enum registry_statement which, const char *doing,
+               struct err *err)
+{
+    cleanup_with(reset_slot) sqlite3_stmt *statement = registry->statements[which];
+
+    if (sqlite3_step(statement) != SQLITE_DONE)
+        return registry_explain(registry, doing, err);
+    return 0;
+}
+
+static int begin(struct registry *registry, struct err *err)
+{
+    (void)pthread_mutex_lock(&registry->lock);
+    return run(registry, STATEMENT_BEGIN, "begin to write", err);
+}
+
+/* Commits when all went well (r), else undoes all of it, so that the next call finds the connection
+ * as it was. */
+static int end(struct registry *registry, int r, struct err *err)
+{
+    struct err ignored;
+
+    if (r >= 0)
+        r = run(registry, STATEMENT_COMMIT, "write", err);
+    if (r < 0 && !sqlite3_get_autocommit(registry->db))
+        (void)run(registry, STATEMENT_ROLLBACK, "undo", &ignored);
+    (void)pthread_mutex_unlock(&registry->lock);
+    return r;
+}
+
+static int put_labels(struct registry *registry, const struct sandbox_info *info, struct err *err)
+{
+    static const char *const doing = "record labels";
+    int r;
+
+    if (bind_text(registry->statements[STATEMENT_DROP_LABELS], 1, info->id) != SQLITE_OK)
+        return registry_explain(registry, doing, err);
+    r = run(registry, STATEMENT_DROP_LABELS, doing, err);
+    for (size_t i = 0; r >= 0 && i < info->label_count; i++) {
+        sqlite3_stmt *add = registry->statements[STATEMENT_ADD_LABEL];
+
+        if (bind_text(add, 1, info->id) != SQLITE_OK ||
+            sqlite3_bind_int64(add, 2, (sqlite3_int64)i) != SQLITE_OK ||
+            row_bind(add, 3, &row_label, &info->labels[i]) != SQLITE_OK)
+            return registry_explain(registry, doing, err);
+        r = run(registry, STATEMENT_ADD_LABEL, doing, err);
+    }
+    return r;
+}
+
+/* Whether a statement failed because what must be unique is there already. */
+static bool is_taken(const struct registry *registry)
+{
+    return sqlite3_extended_errcode(registry->db) == SQLITE_CONSTRAINT_UNIQUE;
+}
+
+static int put_sandbox(struct registry *registry, const struct sandbox_info *info, struct err *err)
+{
+    cleanup_with(reset_slot) sqlite3_stmt *put = registry->statements[STATEMENT_PUT];
+
+    if (row_bind(put, 1, &row_sandbox, info) != SQLITE_OK || sqlite3_step(put) != SQLITE_DONE) {
+        if (is_taken(registry))
+            return err_refuse(err, CAUSE_SESSION_EXISTS, "there is already a sandbox '%s'",
+                              info->name);
+        return registry_explain(registry, "record a sandbox", err);
+    }
+    return put_labels(registry, info, err);
+}
+
+static int put_note(struct registry *registry, const char *id, const char *note, struct err *err)
+{
+    sqlite3_stmt *put = registry->statements[STATEMENT_PUT_NOTE];
+
+    if (bind_text(put, 1, id) != SQLITE_OK || bind_text(put, 2, note) != SQLITE_OK)
+        return registry_explain(registry, "record a note", err);
+    return run(registry, STATEMENT_PUT_NOTE, "record a note", err);
+}
+
+static int put_mounts(struct registry *registry, const struct sandbox_info *info, struct err *err)
+{
+    sqlite3_stmt *add = registry->statements[STATEMENT_ADD_MOUNT];
+    int r = 0;
+
+    for (size_t i = 0; r >= 0 && i < info->mount_count; i++) {
+        if (bind_text(add, 1, info->id) != SQLITE_OK ||
+            row_bind(add, 2, &row_mount, &info->mounts[i]) != SQLITE_OK)
+            return registry_explain(registry, "record mounts", err);
+        r = run(registry, STATEMENT_ADD_MOUNT, "record mounts", err);
+    }
+    return r;
+}
+
+/* What a sandbox is born with; the note changes in ways of its own. */
+static int put_birth(struct registry *registry, const struct sandbox_info *info, struct err *err)
+{
+    int r = put_mounts(registry, info, err);
+
+    return r >= 0 && info->note ? put_note(registry, info->id, info->note, err) : r;
+}
+
+static int put_snapshot(struct registry *registry, const char *id,
+                        const struct snapshot_info *snapshot, struct err *err)
+{
+    cleanup_with(reset_slot) sqlite3_stmt *add = registry->statements[STATEMENT_ADD_SNAPSHOT];
+
+    if (bind_text(add, 1, id) != SQLITE_OK ||
+        row_bind(add, 2, &row_snapshot, snapshot) != SQLITE_OK ||
+        sqlite3_step(add) != SQLITE_DONE) {
+        if (is_taken(registry))
+            return err_refuse(err, CAUSE_SNAPSHOT_EXISTS,
+                              "sandbox '%s' has already a snapshot '%.100s'", id, snapshot->name);
+        return registry_explain(registry, "record a snapshot", err);
+    }
+    return 0;
+}
+
+static int labels_check(const struct sandbox_info *info, struct err *err)
+{
+    if (info->label_count <= SANDBOX_LABELS_MAX)
+        return 0;
+    return err_set(err, ERR_INVALID, "sandbox '%s' has %zu labels, more than %d", info->id,
+                   info->label_count, SANDBOX_LABELS_MAX);
+}
+
+int registry_put(struct registry *registry, const struct sandbox_info *info, struct err *err)
+{
+    return registry_put_all(registry, info, 1, err);
+}
+
+int registry_put_all(struct registry *registry, const struct sandbox_info *infos, size_t count,
+                     struct err *err)
+{
+    int r = 0;
+
+    for (size_t i = 0; r >= 0 && i < count; i++)
+        r = labels_check(&infos[i], err);
+    if (r < 0)
+        return r;
+    r = begin(registry, err);
+    for (size_t i = 0; r >= 0 && i < count; i++) {
+        r = put_sandbox(registry, &infos[i], err);
+        if (r >= 0 && infos[i].state == SANDBOX_CREATING)
+            r = put_birth(registry, &infos[i], err);
+    }
+    return end(registry, r, err);
+}
+
+int registry_put_note(struct registry *registry, const char *id, const char *note, struct err *err)
+{
+    int r = begin(registry, err);
+
+    if (r >= 0)
+        r = put_note(registry, id, note, err);
+    return end(registry, r, err);
+}
+
+int registry_put_expiry(struct registry *registry, const char *id, uint64_t expires_ms,
+                        enum sandbox_action action, struct err *err)
+{
+    int r = begin(registry, err);
+    sqlite3_stmt *put = registry->statements[STATEMENT_PUT_EXPIRY];
+
+    if (r >= 0 && (bind_text(put, 1, id) != SQLITE_OK ||
+                   sqlite3_bind_int64(put, 2, (sqlite3_int64)expires_ms) != SQLITE_OK ||
+                   bind_text(put, 3, sandbox_action_name(action)) != SQLITE_OK))
+        r = registry_explain(registry, "record a time", err);
+    if (r >= 0)
+        r = run(registry, STATEMENT_PUT_EXPIRY, "record a time", err);
+    return end(registry, r, err);
+}
+
+int registry_put_snapshot(struct registry *registry, const struct sandbox_info *info,
+                          const struct snapshot_info *snapshot, struct err *err)
+{
+    int r = labels_check(info, err);
+
+    if (r < 0)
+        return r;
+    r = begin(registry, err);
+    if (r >= 0)
+        r = put_sandbox(registry, info, err);
+    if (r >= 0)
+        r = put_snapshot(registry, info->id, snapshot, err);
+    return end(registry, r, err);
+}
+
+int registry_remove(struct registry *registry, const char *id, struct err *err)
+{
+    int r = begin(registry, err);
+
+    if (r >= 0 && bind_text(registry->statements[STATEMENT_REMOVE], 1, id) != SQLITE_OK)
+        r = registry_explain(registry, "remove", err);
+    if (r >= 0)
+        r = run(registry, STATEMENT_REMOVE, "remove", err);
+    return end(registry, r, err);
+}
+
+static int bind_snapshot(struct registry *registry, enum registry_statement which, const char *id,
+                         const char *name, struct err *err)
+{
+    sqlite3_stmt *statement = registry->statements[which];
+
+    if (bind_text(statement, 1, id) != SQLITE_OK || bind_text(statement, 2, name) != SQLITE_OK)
+        return registry_explain(registry, "remove a snapshot", err);
+    return 0;
+}
+
+static int change_snapshot(struct registry *registry, enum registry_statement which, const char *id,
+                           const char *name, struct err *err)
+{
+    int r = bind_snapshot(registry, which, id, name, err);
+
+    return r < 0 ? r : run(registry, which, "remove a snapshot", err);
+}
+
+static int remove_snapshot(struct registry *registry, const char *id, const char *name,
+                           char parent[static SNAPSHOT_NAME_MAX + 1], struct err *err)
+{
+    cleanup_with(reset_slot) sqlite3_stmt *remove = registry->statements[STATEMENT_REMOVE_SNAPSHOT];
+    int rc, r = bind_snapshot(registry, STATEMENT_REMOVE_SNAPSHOT, id, name, err);
+
+    if (r < 0)
+        return r;
+    parent[0] = '\0';
+    while ((rc = sqlite3_step(remove)) == SQLITE_ROW)
+        (void)snprintf(parent, SNAPSHOT_NAME_MAX + 1, "%s",
+                       (const char *)sqlite3_column_text(remove, 0));
+    return rc == SQLITE_DONE ? 0 : registry_explain(registry, "remove a snapshot", err);
+}
+
+int registry_remove_snapshot(struct registry *registry, const char *id, const char *name,
+                             char ret_parent[static SNAPSHOT_NAME_MAX + 1], struct err *err)
+{
+    char parent[SNAPSHOT_NAME_MAX + 1];
+    int r = begin(registry, err);
+
+    if (r >= 0)
+        r = change_snapshot(registry, STATEMENT_REPARENT, id, name, err);
+    if (r >= 0)
+        r = change_snapshot(registry, STATEMENT_REBASE, id, name, err);
+    if (r >= 0)
+        r = remove_snapshot(registry, id, name, parent, err);
+    r = end(registry, r, err);
+    if (r >= 0)
+        memcpy(ret_parent, parent, sizeof(parent));
+    return r;
+}
+
+/* Reads all rows of a bound statement onto the list. */
+static int read_rows(struct registry *registry, sqlite3_stmt *statement,
+                     const struct row_layout *layout, struct list *list, struct err *err)
+{
+    int rc;
+
+    while ((rc = sqlite3_step(statement)) == SQLITE_ROW) {
+        void *item = list_next(list);
+        const char *bad;
+
+        if (!item)
+            return err_sys(err, -ENOMEM, "list registry %s", registry->path);
+        bad = row_read(statement, layout, item);
+        if (bad)
+            return registry_bad_value(registry, layout, bad, err);
+        list->count++;
+    }
+    return rc == SQLITE_DONE ? 0 : registry_explain(registry, "list", err);
+}
+
+/* What a sandbox has several of: whatever the list had room for is then the caller's. */
+static int read_parts(struct registry *registry, enum registry_statement which, const char *id,
+                      const struct row_layout *layout, struct list *list, struct err *err)
+{
+    cleanup_with(reset_slot) sqlite3_stmt *statement = registry->statements[which];
+
+    if (bind_text(statement, 1, id) != SQLITE_OK)
+        return registry_explain(registry, "list", err);
+    return read_rows(registry, statement, layout, list, err);
+}
+
+static int read_labels(struct registry *registry, struct sandbox_info *info, struct err *err)
+{
+    cleanup_with(list_done) struct list list = { .item_size = sizeof(struct label) };
+    int r = read_parts(registry, STATEMENT_LIST_LABELS, info->id, &row_label, &list, err);
+
+    if (r < 0)
+        return r;
+    info->label_count = list.count;
+    info->labels = (struct label *)(void *)TAKE_PTR(list.items);
+    return 0;
+}
+
+static int read_mounts(struct registry *registry, struct sandbox_info *info, struct err *err)
+{
+    cleanup_with(list_done) struct list list = { .item_size = sizeof(struct sandbox_mount) };
+    int r = read_parts(registry, STATEMENT_LIST_MOUNTS, info->id, &row_mount, &list, err);
+
+    if (r < 0)
+        return r;
+    if (list.count > SANDBOX_MOUNTS_MAX)
+        return registry_damaged(registry, "too many mounts", err);
+    info->mount_count = list.count;
+    info->mounts = (struct sandbox_mount *)(void *)TAKE_PTR(list.items);
+    return 0;
+}
+
+static int read_note(struct registry *registry, struct sandbox_info *info, struct err *err)
+{
+    cleanup_with(reset_slot) sqlite3_stmt *statement = registry->statements[STATEMENT_GET_NOTE];
+    int rc;
+
+    if (bind_text(statement, 1, info->id) != SQLITE_OK)
+        return registry_explain(registry, "read a note", err);
+    rc = sqlite3_step(statement);
+    if (rc == SQLITE_ROW) {
+        if (sqlite3_column_bytes(statement, 0) > SANDBOX_NOTE_MAX)
+            return registry_damaged(registry, "bad note", err);
+        info->note = xstrdup((const char *)sqlite3_column_text(statement, 0));
+        rc = SQLITE_DONE;
+    }
+    return rc == SQLITE_DONE ? 0 : registry_explain(registry, "read a note", err);
+}
+
+int registry_list(struct registry *registry, struct sandbox_info **ret, size_t *ret_count,
+                  struct err *err)
+{
+    cleanup_with(unlock_slot) pthread_mutex_t *lock = &registry->lock;
+    cleanup_with(reset_slot) sqlite3_stmt *statement = registry->statements[STATEMENT_LIST];
+    cleanup_with(sandbox_list_done) struct list list = { .item_size = sizeof(struct sandbox_info) };
+    int r;
+
+    (void)pthread_mutex_lock(lock);
+    r = read_rows(registry, statement, &row_sandbox, &list, err);
+    for (size_t i = 0; r >= 0 && i < list.count; i++) {
+        r = read_labels(registry, (struct sandbox_info *)(void *)list.items + i, err);
+        if (r >= 0)
+            r = read_mounts(registry, (struct sandbox_info *)(void *)list.items + i, err);
+        if (r >= 0)
+            r = read_note(registry, (struct sandbox_info *)(void *)list.items + i, err);
+    }
+    if (r < 0)
+        return r;
+    *ret_count = list.count;
+    *ret = (struct sandbox_info *)(void *)TAKE_PTR(list.items);
+    list.count = 0;
+    return 0;
+}
+
+int registry_list_snapshots(struct registry *registry, const char *id, struct snapshot_info **ret,
+                            size_t *ret_count, struct err *err)
+{
+    cleanup_with(unlock_slot) pthread_mutex_t *lock = &registry->lock;
+    cleanup_with(reset_slot) sqlite3_stmt *statement =
+        registry->statements[STATEMENT_LIST_SNAPSHOTS];
+    cleanup_with(list_done) struct list list = { .item_size = sizeof(struct snapshot_info) };
+    int r;
+
+    (void)pthread_mutex_lock(lock);
+    if (bind_text(statement, 1, id) != SQLITE_OK)
+        return registry_explain(registry, "list snapshots", err);
+    r = read_rows(registry, statement, &row_snapshot, &list, err);
+    if (r < 0)
+        return r;
+    *ret_count = list.count;
+    *ret = (struct snapshot_info *)(void *)TAKE_PTR(list.items);
+    return 0;
+}

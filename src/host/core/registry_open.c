@@ -1,0 +1,490 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The file: application_id "Holt", user_version the version of the schema below. Times are
+ * milliseconds since 1970; words are spelled as clients see them. `number` is the order of arrival.
+ *
+ * SQLite keeps recent changes in holt.db-wal beside it. A restored holt.db next to the -wal of
+ * another would be damaged by it, so all of holt.db* goes or stays together. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/xalloc.h"
+#include "host/core/registry_internal.h"
+
+enum {
+    APPLICATION_ID = 0x486f6c74,
+    SCHEMA_VERSION = 3,
+    BUSY_MS = 2000,
+    VALUE_BYTES_MAX = 64 << 10, /* no row of ours comes near; what a foreign hand wrote may */
+    SQL_BYTES_MAX = 8 << 10,
+};
+
+static const char schema_1[] = "CREATE TABLE sandboxes ("
+                               " number INTEGER PRIMARY KEY,"
+                               " id TEXT NOT NULL UNIQUE,"
+                               " name TEXT UNIQUE,"
+                               " template TEXT NOT NULL,"
+                               " runtime TEXT NOT NULL,"
+                               " state TEXT NOT NULL,"
+                               " reason TEXT NOT NULL,"
+                               " created_ms INTEGER NOT NULL,"
+                               " memory_bytes INTEGER NOT NULL,"
+                               " cpu_millis INTEGER NOT NULL,"
+                               " pids INTEGER NOT NULL,"
+                               " quota_bytes INTEGER NOT NULL,"
+                               " turns INTEGER NOT NULL,"
+                               " snapshots_max INTEGER NOT NULL,"
+                               " base TEXT NOT NULL,"
+                               " expires_ms INTEGER NOT NULL,"
+                               " expire_action TEXT NOT NULL,"
+                               " idle_timeout_ms INTEGER NOT NULL,"
+                               " idle_action TEXT NOT NULL,"
+                               " last_active_ms INTEGER NOT NULL,"
+                               " machine TEXT NOT NULL,"
+                               " limits_group TEXT NOT NULL,"
+                               " uid_slot INTEGER NOT NULL,"
+                               " generation INTEGER NOT NULL"
+                               ") STRICT;"
+                               "CREATE TABLE labels ("
+                               " sandbox TEXT NOT NULL REFERENCES sandboxes (id) ON DELETE CASCADE,"
+                               " position INTEGER NOT NULL,"
+                               " key TEXT NOT NULL,"
+                               " value TEXT NOT NULL,"
+                               " PRIMARY KEY (sandbox, position)"
+                               ") STRICT, WITHOUT ROWID;"
+                               "CREATE TABLE snapshots ("
+                               " number INTEGER PRIMARY KEY,"
+                               " sandbox TEXT NOT NULL REFERENCES sandboxes (id) ON DELETE CASCADE,"
+                               " name TEXT NOT NULL,"
+                               " kind TEXT NOT NULL,"
+                               " turn INTEGER NOT NULL,"
+                               " parent TEXT NOT NULL,"
+                               " created_ms INTEGER NOT NULL,"
+                               " space_used INTEGER NOT NULL,"
+                               " UNIQUE (sandbox, name)"
+                               ") STRICT;";
+
+/* Keys of requests; a sandbox of before has none. */
+static const char schema_2[] =
+    "ALTER TABLE sandboxes ADD COLUMN request_key TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE sandboxes ADD COLUMN request_digest TEXT NOT NULL DEFAULT '';";
+
+/* What a face of the daemon keeps of a sandbox, and which depots are mounted in it. */
+static const char schema_3[] =
+    "CREATE TABLE notes ("
+    " sandbox TEXT PRIMARY KEY REFERENCES sandboxes (id) ON DELETE CASCADE,"
+    " note TEXT NOT NULL"
+    ") STRICT, WITHOUT ROWID;"
+    "CREATE TABLE mounts ("
+    " sandbox TEXT NOT NULL REFERENCES sandboxes (id) ON DELETE CASCADE,"
+    " path TEXT NOT NULL,"
+    " depot TEXT NOT NULL,"
+    " PRIMARY KEY (sandbox, path)" /* first, or quick_check of SQLite 3.40 finds NULL in depot */
+    ") STRICT, WITHOUT ROWID;";
+
+/* What leads from each version to the next. Those of the past never change. */
+static const char *const schema_steps[SCHEMA_VERSION] = { schema_1, schema_2, schema_3 };
+
+/* Those that name every field of a struct are made from its layout. */
+static const char *const statement_texts[STATEMENTS] = {
+    [STATEMENT_BEGIN] = "BEGIN IMMEDIATE",
+    [STATEMENT_COMMIT] = "COMMIT",
+    [STATEMENT_ROLLBACK] = "ROLLBACK",
+    [STATEMENT_DROP_LABELS] = "DELETE FROM labels WHERE sandbox = ?1",
+    [STATEMENT_ADD_LABEL] =
+        "INSERT INTO labels (sandbox, position, key, value) VALUES (?1, ?2, ?3, ?4)",
+    [STATEMENT_ADD_MOUNT] = "INSERT INTO mounts (sandbox, path, depot) VALUES (?1, ?2, ?3)",
+    [STATEMENT_PUT_NOTE] = ("INSERT INTO notes (sandbox, note) VALUES (?1, ?2)"
+                            " ON CONFLICT (sandbox) DO UPDATE SET note = excluded.note"),
+    [STATEMENT_PUT_EXPIRY] =
+        "UPDATE sandboxes SET expires_ms = ?2, expire_action = ?3 WHERE id = ?1",
+    [STATEMENT_GET_NOTE] = "SELECT note FROM notes WHERE sandbox = ?1",
+    [STATEMENT_REMOVE] = "DELETE FROM sandboxes WHERE id = ?1",
+    [STATEMENT_REPARENT] = ("UPDATE snapshots SET parent = coalesce((SELECT parent FROM snapshots"
+                            " WHERE sandbox = ?1 AND name = ?2), '')"
+                            " WHERE sandbox = ?1 AND parent = ?2"),
+    [STATEMENT_REBASE] = ("UPDATE sandboxes SET base = coalesce((SELECT parent FROM snapshots"
+                          " WHERE sandbox = ?1 AND name = ?2), '')"
+                          " WHERE id = ?1 AND base = ?2"),
+    [STATEMENT_REMOVE_SNAPSHOT] =
+        "DELETE FROM snapshots WHERE sandbox = ?1 AND name = ?2 RETURNING parent",
+    [STATEMENT_LIST_LABELS] = "SELECT key, value FROM labels WHERE sandbox = ?1 ORDER BY position",
+    [STATEMENT_LIST_MOUNTS] = "SELECT path, depot FROM mounts WHERE sandbox = ?1 ORDER BY path",
+};
+
+static void registry_close_slot(struct registry **registry)
+{
+    registry_close(*registry);
+}
+
+static void finalize_slot(sqlite3_stmt **statement)
+{
+    (void)sqlite3_finalize(*statement);
+}
+
+int registry_damaged(const struct registry *registry, const char *why, struct err *err)
+{
+    const char *slash = strrchr(registry->path, '/');
+    const char *file = slash ? slash + 1 : registry->path;
+
+    return err_set(err, ERR_INTERNAL,
+                   "registry %s is damaged (%.50s); stop holtd, move %s* away, then restore a "
+                   "backup or what 'sqlite3 %s .dump' can read (docs/registry.md)",
+                   registry->path, why, file, file);
+}
+
+int registry_bad_value(const struct registry *registry, const struct row_layout *layout,
+                       const char *column, struct err *err)
+{
+    char why[64];
+
+    (void)snprintf(why, sizeof(why), "bad %s in %s", column, layout->table);
+    return registry_damaged(registry, why, err);
+}
+
+static int read_only(const struct registry *registry, struct err *err)
+{
+    return err_set(err, ERR_INTERNAL,
+                   "registry %s cannot be written; make the file and its directory writable",
+                   registry->path);
+}
+
+int registry_explain(const struct registry *registry, const char *doing, struct err *err)
+{
+    int code = sqlite3_errcode(registry->db) & 0xff;
+    bool has_errno = code == SQLITE_IOERR || code == SQLITE_CANTOPEN;
+    int errnum = has_errno ? sqlite3_system_errno(registry->db) : 0;
+    const char *why = sqlite3_errmsg(registry->db);
+
+    if (code == SQLITE_BUSY || code == SQLITE_LOCKED)
+        return err_set(err, ERR_BUSY, "registry %s is locked by another process", registry->path);
+    if (code == SQLITE_FULL || errnum == ENOSPC || errnum == EDQUOT)
+        return err_set(err, ERR_EXHAUSTED, "%s in registry %s: the disk is full", doing,
+                       registry->path);
+    if (code == SQLITE_READONLY || errnum == EROFS)
+        return read_only(registry, err);
+    if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB || code == SQLITE_TOOBIG)
+        return registry_damaged(registry, why, err);
+    if (errnum > 0)
+        return err_sys(err, -errnum, "%s in registry %s: %.60s", doing, registry->path, why);
+    return err_set(err, ERR_INTERNAL, "%s in registry %s: %.100s", doing, registry->path, why);
+}
+
+/* Makes an empty file that only root may read, unless there is one. SQLite would throw away a -wal
+ * that lies beside an empty file: what it holds may be all that is left. */
+static int make_file(const char *path, struct err *err)
+{
+    cleanup_free char *wal = xasprintf("%s-wal", path);
+    cleanup_close int fd = -EBADF;
+    struct stat st;
+
+    if (stat(path, &st) == 0 && (!S_ISREG(st.st_mode) || st.st_size > 0))
+        return 0;
+    if (stat(wal, &st) == 0 && st.st_size > 0)
+        return err_set(err, ERR_INTERNAL,
+                       "registry %s is missing or empty, but there are changes to it in %s; "
+                       "restore the file, or move both away",
+                       path, wal);
+    fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0 && errno != EEXIST)
+        return err_sys(err, -errno, "make registry %s", path);
+    return 0;
+}
+
+static int connect_file(struct registry *registry, struct err *err)
+{
+    /* Our own lock serves all threads; SQLite's would be a second one. */
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+
+    if (sqlite3_open_v2(registry->path, &registry->db, flags, NULL) != SQLITE_OK)
+        return registry_explain(registry, "open the file", err);
+    /* SQLite is content with a file that it can only read. */
+    if (sqlite3_db_readonly(registry->db, "main"))
+        return read_only(registry, err);
+    (void)sqlite3_limit(registry->db, SQLITE_LIMIT_LENGTH, VALUE_BYTES_MAX);
+    (void)sqlite3_db_config(registry->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    (void)sqlite3_db_config(registry->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    (void)sqlite3_busy_timeout(registry->db, BUSY_MS);
+    return 0;
+}
+
+static int run_sql(struct registry *registry, const char *sql, const char *doing, struct err *err)
+{
+    if (sqlite3_exec(registry->db, sql, NULL, NULL, NULL) != SQLITE_OK)
+        return registry_explain(registry, doing, err);
+    return 0;
+}
+
+/* The one value that a query has. */
+static int read_number(struct registry *registry, const char *sql, int64_t *ret, struct err *err)
+{
+    cleanup_with(finalize_slot) sqlite3_stmt *statement = NULL;
+
+    if (sqlite3_prepare_v2(registry->db, sql, -1, &statement, NULL) != SQLITE_OK ||
+        sqlite3_step(statement) != SQLITE_ROW)
+        return registry_explain(registry, "read", err);
+    *ret = sqlite3_column_int64(statement, 0);
+    return 0;
+}
+
+/* The version of its schema, 0 when the file is still empty; an error when it is not a registry
+ * that we understand. */
+static int identify(struct registry *registry, int64_t *ret_version, struct err *err)
+{
+    int64_t application = 0, version = 0, tables = 0;
+
+    if (read_number(registry, "PRAGMA application_id", &application, err) < 0 ||
+        read_number(registry, "PRAGMA user_version", &version, err) < 0 ||
+        read_number(registry, "SELECT count(*) FROM sqlite_schema", &tables, err) < 0)
+        return -err->errnum;
+    *ret_version = version;
+    if (application == 0 && version == 0 && tables == 0)
+        return 0;
+    if (application != APPLICATION_ID)
+        return err_set(err, ERR_INTERNAL,
+                       "%s is not a registry of Holt but another program's database; move it away",
+                       registry->path);
+    if (version < 1)
+        return registry_damaged(registry, "it has no version", err);
+    if (version > SCHEMA_VERSION)
+        return err_set(err, ERR_INTERNAL,
+                       "registry %s is newer than this program (version %" PRId64 ", known is %d); "
+                       "use the Holt that wrote it, or restore an older backup",
+                       registry->path, version, SCHEMA_VERSION);
+    return 0;
+}
+
+static int check_pages(struct registry *registry, struct err *err)
+{
+    static const char *const heading = "*** in database main ***\n";
+    cleanup_with(finalize_slot) sqlite3_stmt *statement = NULL;
+    const char *verdict;
+
+    if (sqlite3_prepare_v2(registry->db, "PRAGMA quick_check(1)", -1, &statement, NULL) !=
+            SQLITE_OK ||
+        sqlite3_step(statement) != SQLITE_ROW)
+        return registry_explain(registry, "check the pages", err);
+    verdict = (const char *)sqlite3_column_text(statement, 0);
+    if (verdict && strcmp(verdict, "ok") == 0)
+        return 0;
+    if (verdict && strncmp(verdict, heading, strlen(heading)) == 0)
+        verdict += strlen(heading);
+    return registry_damaged(registry, verdict ? verdict : "no verdict", err);
+}
+
+static int write_select(const struct row_layout *layout, struct buf *sql)
+{
+    int r = buf_add_str(sql, "SELECT ");
+
+    return r >= 0 ? row_sql_columns(layout, sql) : r;
+}
+
+/* A statement that cannot be compiled misses a table or a column. */
+static int compile(struct registry *registry, const char *sql, unsigned flags, sqlite3_stmt **ret,
+                   struct err *err)
+{
+    if (sqlite3_prepare_v3(registry->db, sql, -1, flags, ret, NULL) == SQLITE_OK)
+        return 0;
+    if ((sqlite3_errcode(registry->db) & 0xff) == SQLITE_ERROR)
+        return registry_damaged(registry, sqlite3_errmsg(registry->db), err);
+    return registry_explain(registry, "prepare statements", err);
+}
+
+/* Reads every value once. SQLite compares keys whole, however long they are, so a text that is too
+ * long must be found before anything is looked up. `key` is the column that is in no struct. */
+static int check_rows(struct registry *registry, const struct row_layout *layout, const char *key,
+                      struct err *err)
+{
+    cleanup_with(buf_done) struct buf sql = BUF_INIT(SQL_BYTES_MAX);
+    cleanup_with(finalize_slot) sqlite3_stmt *statement = NULL;
+    union {
+        struct sandbox_info sandbox;
+        struct label label;
+        struct sandbox_mount mount;
+        struct snapshot_info snapshot;
+    } row;
+    int r = write_select(layout, &sql);
+    int rc;
+
+    if (r >= 0)
+        r = buf_printf(&sql, ", %s FROM %s", key, layout->table);
+    if (r < 0)
+        return err_sys(err, r, "check registry %s", registry->path);
+    r = compile(registry, sql.data, 0, &statement, err);
+    if (r < 0)
+        return r;
+    while ((rc = sqlite3_step(statement)) == SQLITE_ROW) {
+        const char *bad = row_read(statement, layout, &row);
+
+        if (bad)
+            return registry_bad_value(registry, layout, bad, err);
+    }
+    return rc == SQLITE_DONE ? 0 : registry_explain(registry, "check the rows", err);
+}
+
+static int check_tables(struct registry *registry, struct err *err)
+{
+    int r = check_rows(registry, &row_sandbox, "number", err);
+
+    if (r >= 0)
+        r = check_rows(registry, &row_label, "sandbox", err);
+    if (r >= 0)
+        r = check_rows(registry, &row_mount, "sandbox", err);
+    if (r >= 0)
+        r = check_rows(registry, &row_snapshot, "sandbox", err);
+    return r;
+}
+
+/* In one transaction, whose lock also shows that nobody else writes. Looks again what the file is,
+ * as somebody may have been faster. */
+static int make_schema(struct registry *registry, struct err *err)
+{
+    cleanup_free char *pragmas = xasprintf("PRAGMA application_id = %d; PRAGMA user_version = %d;",
+                                           APPLICATION_ID, SCHEMA_VERSION);
+    int64_t version = 0;
+    int r = run_sql(registry, "BEGIN IMMEDIATE", "begin to write", err);
+
+    if (r < 0)
+        return r;
+    r = identify(registry, &version, err);
+    for (; r >= 0 && version < SCHEMA_VERSION; version++)
+        r = run_sql(registry, schema_steps[version], "make the tables", err);
+    if (r >= 0)
+        r = check_tables(registry, err);
+    if (r >= 0)
+        r = run_sql(registry, pragmas, "make the tables", err);
+    if (r >= 0)
+        r = run_sql(registry, "COMMIT", "make the tables", err);
+    return r;
+}
+
+static int write_put(struct buf *sql)
+{
+    int r = buf_add_str(sql, "INSERT INTO sandboxes (");
+
+    if (r >= 0)
+        r = row_sql_columns(&row_sandbox, sql);
+    if (r >= 0)
+        r = buf_add_str(sql, ") VALUES (");
+    if (r >= 0)
+        r = row_sql_values(&row_sandbox, 1, sql);
+    if (r >= 0)
+        r = buf_add_str(sql, ") ON CONFLICT (id) DO UPDATE SET ");
+    if (r >= 0)
+        r = row_sql_updates(&row_sandbox, sql);
+    return r;
+}
+
+static int write_add_snapshot(struct buf *sql)
+{
+    int r = buf_add_str(sql, "INSERT INTO snapshots (sandbox, ");
+
+    if (r >= 0)
+        r = row_sql_columns(&row_snapshot, sql);
+    if (r >= 0)
+        r = buf_add_str(sql, ") VALUES (?1, ");
+    if (r >= 0)
+        r = row_sql_values(&row_snapshot, 2, sql);
+    return r >= 0 ? buf_add_str(sql, ")") : r;
+}
+
+static int write_list(const struct row_layout *layout, const char *where, struct buf *sql)
+{
+    int r = write_select(layout, sql);
+
+    return r >= 0 ? buf_printf(sql, " FROM %s %s ORDER BY number", layout->table, where) : r;
+}
+
+static int write_statement(enum registry_statement which, struct buf *sql)
+{
+    if (which == STATEMENT_PUT)
+        return write_put(sql);
+    if (which == STATEMENT_ADD_SNAPSHOT)
+        return write_add_snapshot(sql);
+    if (which == STATEMENT_LIST)
+        return write_list(&row_sandbox, "", sql);
+    if (which == STATEMENT_LIST_SNAPSHOTS)
+        return write_list(&row_snapshot, "WHERE sandbox = ?1", sql);
+    return buf_add_str(sql, statement_texts[which]);
+}
+
+static int prepare(struct registry *registry, struct err *err)
+{
+    cleanup_with(buf_done) struct buf sql = BUF_INIT(SQL_BYTES_MAX);
+
+    for (unsigned i = 0; i < STATEMENTS; i++) {
+        int r;
+
+        buf_clear(&sql);
+        r = write_statement(i, &sql);
+        if (r < 0)
+            return err_sys(err, r, "prepare registry %s", registry->path);
+        r = compile(registry, sql.data, SQLITE_PREPARE_PERSISTENT, &registry->statements[i], err);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+/* Nothing is written before the file is known to be ours and whole. */
+static int set_up(struct registry *registry, struct err *err)
+{
+    int64_t version = 0;
+    int r = identify(registry, &version, err);
+
+    if (r >= 0)
+        r = run_sql(registry, "PRAGMA cell_size_check = ON; PRAGMA temp_store = MEMORY", "set up",
+                    err);
+    if (r >= 0 && version > 0)
+        r = check_pages(registry, err);
+    if (r >= 0 && version == SCHEMA_VERSION)
+        r = check_tables(registry, err);
+    if (r >= 0 && chmod(registry->path, 0600) < 0)
+        r = err_sys(err, -errno, "make registry %s private", registry->path);
+    if (r >= 0)
+        r = run_sql(registry,
+                    "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"
+                    "PRAGMA foreign_keys = ON",
+                    "set up", err);
+    if (r >= 0)
+        r = make_schema(registry, err);
+    return r >= 0 ? prepare(registry, err) : r;
+}
+
+int registry_open(const char *path, struct registry **ret, struct err *err)
+{
+    cleanup_with(registry_close_slot) struct registry *registry = NULL;
+    int r = make_file(path, err);
+
+    if (r < 0)
+        return r;
+    registry = xcalloc(1, sizeof(*registry));
+    registry->path = xstrdup(path);
+    (void)pthread_mutex_init(&registry->lock, NULL);
+    r = connect_file(registry, err);
+    if (r >= 0)
+        r = set_up(registry, err);
+    if (r < 0)
+        return r;
+    *ret = TAKE_PTR(registry);
+    return 0;
+}
+
+void registry_close(struct registry *registry)
+{
+    if (!registry)
+        return;
+    for (size_t i = 0; i < STATEMENTS; i++)
+        (void)sqlite3_finalize(registry->statements[i]);
+    (void)sqlite3_close(registry->db);
+    (void)pthread_mutex_destroy(&registry->lock);
+    free(registry->path);
+    free(registry);
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <stdint.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "host/core/registry_internal.h"
+
+#define FIELD(of, type, column, member)                                                            \
+    {                                                                                              \
+        column, type, offsetof(struct of, member), sizeof(((struct of *)0)->member)                \
+    }
+#define SANDBOX(type, member) FIELD(sandbox_info, type, #member, member)
+#define SNAPSHOT(type, member) FIELD(snapshot_info, type, #member, member)
+
+static const struct row_field sandbox_fields[] = {
+    SANDBOX(ROW_TEXT, id),
+    SANDBOX(ROW_TEXT_OR_NULL, name),
+    SANDBOX(ROW_TEXT, template),
+    SANDBOX(ROW_TEXT, runtime),
+    SANDBOX(ROW_STATE, state),
+    SANDBOX(ROW_TEXT, reason),
+    SANDBOX(ROW_U64, created_ms),
+    FIELD(sandbox_info, ROW_U64, "memory_bytes", limits.memory_bytes),
+    FIELD(sandbox_info, ROW_U32, "cpu_millis", limits.cpu_millis),
+    FIELD(sandbox_info, ROW_U32, "pids", limits.pids),
+    SANDBOX(ROW_U64, quota_bytes),
+    SANDBOX(ROW_U32, turns),
+    SANDBOX(ROW_U32, snapshots_max),
+    SANDBOX(ROW_TEXT, base),
+    SANDBOX(ROW_U64, expires_ms),
+    SANDBOX(ROW_ACTION, expire_action),
+    SANDBOX(ROW_U64, idle_timeout_ms),
+    SANDBOX(ROW_ACTION, idle_action),
+    SANDBOX(ROW_U64, last_active_ms),
+    SANDBOX(ROW_TEXT, machine),
+    SANDBOX(ROW_TEXT, limits_group),
+    SANDBOX(ROW_U32, uid_slot),
+    SANDBOX(ROW_U32, generation),
+    SANDBOX(ROW_TEXT, request_key),
+    SANDBOX(ROW_TEXT, request_digest),
+};
+
+static const struct row_field label_fields[] = {
+    FIELD(label, ROW_TEXT, "key", key),
+    FIELD(label, ROW_TEXT, "value", value),
+};
+
+static const struct row_field mount_fields[] = {
+    FIELD(sandbox_mount, ROW_TEXT, "path", path),
+    FIELD(sandbox_mount, ROW_TEXT, "depot", depot),
+};
+
+static const struct row_field snapshot_fields[] = {
+    SNAPSHOT(ROW_TEXT, name),   SNAPSHOT(ROW_KIND, kind),      SNAPSHOT(ROW_U32, turn),
+    SNAPSHOT(ROW_TEXT, parent), SNAPSHOT(ROW_U64, created_ms), SNAPSHOT(ROW_U64, space_used),
+};
+
+const struct row_layout row_sandbox = { "sandboxes", sandbox_fields, ARRAY_SIZE(sandbox_fields) };
+const struct row_layout row_label = { "labels", label_fields, ARRAY_SIZE(label_fields) };
+const struct row_layout row_mount = { "mounts", mount_fields, ARRAY_SIZE(mount_fields) };
+const struct row_layout row_snapshot = { "snapshots", snapshot_fields,
+                                         ARRAY_SIZE(snapshot_fields) };
+
+int row_sql_columns(const struct row_layout *layout, struct buf *sql)
+{
+    int r = 0;
+
+    for (size_t i = 0; r >= 0 && i < layout->count; i++)
+        r = buf_printf(sql, "%s%s", i ? ", " : "", layout->fields[i].column);
+    return r;
+}
+
+int row_sql_values(const struct row_layout *layout, int first, struct buf *sql)
+{
+    int r = 0;
+
+    for (size_t i = 0; r >= 0 && i < layout->count; i++)
+        r = buf_printf(sql, "%s?%d", i ? ", " : "", first + (int)i);
+    return r;
+}
+
+int row_sql_updates(const struct row_layout *layout, struct buf *sql)
+{
+    int r = 0;
+
+    for (size_t i = 1; r >= 0 && i < layout->count; i++) {
+        const char *column = layout->fields[i].column;
+
+        r = buf_printf(sql, "%s%s = excluded.%s", i > 1 ? ", " : "", column, column);
+    }
+    return r;
+}
+
+static int bind_text(sqlite3_stmt *statement, int index, const char *text)
+{
+    return sqlite3_bind_text(statement, index, text, -1, SQLITE_STATIC);
+}
+
+static int bind_field(sqlite3_stmt *statement, int index, const struct row_field *field,
+                      const void *value)
+{
+    switch (field->type) {
+    case ROW_TEXT_OR_NULL:
+        if (*(const char *)value == '\0')
+            return sqlite3_bind_null(statement, index);
+        return bind_text(statement, index, value);
+    case ROW_TEXT:
+        return bind_text(statement, index, value);
+    case ROW_U32:
+        return sqlite3_bind_int64(statement, index, *(const uint32_t *)value);
+    case ROW_U64:
+        return sqlite3_bind_int64(statement, index, (sqlite3_int64) * (const uint64_t *)value);
+    case ROW_STATE:
+        return bind_text(statement, index, sandbox_state_name(*(const enum sandbox_state *)value));
+    case ROW_ACTION:
+        return bind_text(statement, index,
+                         sandbox_action_name(*(const enum sandbox_action *)value));
+    case ROW_KIND:
+        return bind_text(statement, index, snapshot_kind_name(*(const enum snapshot_kind *)value));
+    }
+    return SQLITE_MISUSE;
+}
+
+int row_bind(sqlite3_stmt *statement, int first, const struct row_layout *layout, const void *from)
+{
+    int rc = SQLITE_OK;
+
+    for (size_t i = 0; rc == SQLITE_OK && i < layout->count; i++) {
+        const struct row_field *field = &layout->fields[i];
+
+        rc = bind_field(statement, first + (int)i, field, (const char *)from + field->offset);
+    }
+    return rc;
+}
+
+static bool read_text(sqlite3_stmt *statement, int column, char *into, size_t size)
+{
+    const unsigned char *text = sqlite3_column_text(statement, column);
+    size_t len = (size_t)sqlite3_column_bytes(statement, column);
+
+    if (!text || len >= size || memchr(text, '\0', len))
+        return false;
+    memcpy(into, text, len + 1);
+    return true;
+}
+
+static bool read_u32(sqlite3_stmt *statement, int column, uint32_t *into)
+{
+    sqlite3_int64 value = sqlite3_column_int64(statement, column);
+
+    if (value < 0 || value > UINT32_MAX)
+        return false;
+    *into = (uint32_t)value;
+    return true;
+}
+
+static bool read_field(sqlite3_stmt *statement, int column, const struct row_field *field,
+                       void *into)
+{
+    char word[32];
+
+    switch (field->type) {
+    case ROW_TEXT_OR_NULL:
+        if (sqlite3_column_type(statement, column) == SQLITE_NULL) {
+            *(char *)into = '\0';
+            return true;
+        }
+        return read_text(statement, column, into, field->size);
+    case ROW_TEXT:
+        return read_text(statement, column, into, field->size);
+    case ROW_U32:
+        return read_u32(statement, column, into);
+    case ROW_U64:
+        *(uint64_t *)into = (uint64_t)sqlite3_column_int64(statement, column);
+        return true;
+    case ROW_STATE:
+        return read_text(statement, column, word, sizeof(word)) && sandbox_state_parse(word, into);
+    case ROW_ACTION:
+        return read_text(statement, column, word, sizeof(word)) && sandbox_action_parse(word, into);
+    case ROW_KIND:
+        return read_text(statement, column, word, sizeof(word)) && snapshot_kind_parse(word, into);
+    }
+    return false;
+}
+
+const char *row_read(sqlite3_stmt *statement, const struct row_layout *layout, void *into)
+{
+    for (size_t i = 0; i < layout->count; i++) {
+        const struct row_field *field = &layout->fields[i];
+
+        if (!read_field(statement, (int)i, field, (char *)into + field->offset))
+            return field->column;
+    }
+    return NULL;
+}

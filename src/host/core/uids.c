@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Ranges of 65,536 user ids, one for each machine. */
+#include "host/core/uids.h"
+
+#include <errno.h>
+
+#include "base/xalloc.h"
+#include "host/core/host_internal.h"
+#include "store/store.h"
+
+enum {
+    /* By systemd's custom, ids in this range belong neither to people nor to /etc/subuid. */
+    UID_FIRST = 524288,
+    UID_LAST = 1879048191,
+};
+
+_Static_assert(HOST_UID_RANGES == (UID_LAST - UID_FIRST) / RUNTIME_IDS_PER_SANDBOX,
+               "every range lies between the first and the last uid");
+
+void host_uids_init(struct host *host, uint32_t seed)
+{
+    host->uid_slots = xcalloc(HOST_UID_RANGES, 1);
+    host->next_uid_slot = seed % HOST_UID_RANGES;
+}
+
+/* Locked. */
+static void take_slot(struct host *host, struct machine *machine, unsigned slot)
+{
+    machine->uid_slot = slot;
+    host->uid_slots[slot] = 1;
+    host->live++;
+}
+
+int host_take_uids(struct host *host, struct machine *machine)
+{
+    int slot = -ENOSPC;
+
+    (void)pthread_mutex_lock(&host->lock);
+    for (uint32_t i = 0; slot < 0 && i < HOST_UID_RANGES; i++) {
+        uint32_t candidate = (host->next_uid_slot + i) % HOST_UID_RANGES;
+
+        if (!host->uid_slots[candidate])
+            slot = (int)candidate;
+    }
+    if (slot >= 0) {
+        take_slot(host, machine, (unsigned)slot);
+        host->next_uid_slot = (unsigned)slot + 1;
+    }
+    (void)pthread_mutex_unlock(&host->lock);
+    return slot < 0 ? slot : 0;
+}
+
+void host_claim_uids(struct host *host, struct machine *machine, unsigned slot)
+{
+    machine->has_shared_uids = host_first_uid(slot) == store_shared_uid(host->store);
+    (void)pthread_mutex_lock(&host->lock);
+    take_slot(host, machine, slot % HOST_UID_RANGES);
+    (void)pthread_mutex_unlock(&host->lock);
+}
+
+void host_share_uids(struct host *host, struct machine *machine, uid_t first_uid)
+{
+    machine->has_shared_uids = true;
+    (void)pthread_mutex_lock(&host->lock);
+    take_slot(host, machine, (first_uid - UID_FIRST) / RUNTIME_IDS_PER_SANDBOX);
+    (void)pthread_mutex_unlock(&host->lock);
+}
+
+/* A shared range stays taken: nobody is to have it as its own. */
+void host_return_uids(struct host *host, const struct machine *machine)
+{
+    (void)pthread_mutex_lock(&host->lock);
+    if (!machine->has_shared_uids)
+        host->uid_slots[machine->uid_slot] = 0;
+    host->live--;
+    (void)pthread_cond_broadcast(&host->changed);
+    (void)pthread_mutex_unlock(&host->lock);
+}
+
+uid_t host_first_uid(unsigned slot)
+{
+    return (uid_t)(UID_FIRST + slot * RUNTIME_IDS_PER_SANDBOX);
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/machine/channel.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+
+#include "base/cleanup.h"
+#include "kernel/fds.h"
+
+enum { RECEIVE_CHUNK = 256 * 1024 };
+
+static struct channel *channel_of(struct reactor_source *source)
+{
+    return (struct channel *)(void *)((char *)source - offsetof(struct channel, source));
+}
+
+/* Hands on every whole frame in the buffer. Guests send no descriptors. */
+static bool deliver(struct channel *channel)
+{
+    size_t done = 0;
+    struct frame frame;
+    long used;
+
+    while ((used = frame_parse(channel->in.data + done, channel->in.len - done,
+                               FRAME_FROM_GUEST_MAX, &frame)) > 0) {
+        if (frame.fds != 0 || !channel->events->frame(channel, &frame))
+            return false;
+        done += (size_t)used;
+    }
+    buf_consume(&channel->in, done);
+    return used == 0;
+}
+
+static bool ready(struct reactor_source *source)
+{
+    struct channel *channel = channel_of(source);
+    ssize_t n;
+
+    if (buf_reserve(&channel->in, RECEIVE_CHUNK) < 0)
+        return false;
+    n = recv(source->fd, channel->in.data + channel->in.len, RECEIVE_CHUNK, MSG_DONTWAIT);
+    if (n < 0)
+        return errno == EAGAIN || errno == EINTR;
+    if (n == 0)
+        return false;
+    channel->in.len += (size_t)n;
+    return deliver(channel);
+}
+
+static void gone(struct reactor_source *source)
+{
+    struct channel *channel = channel_of(source);
+
+    /* Whoever is sending now, or will, learns it from the socket. */
+    (void)shutdown(source->fd, SHUT_RDWR);
+    channel->events->gone(channel);
+}
+
+int channel_start(struct channel *channel, struct reactor *reactor, int fd,
+                  const struct channel_events *events)
+{
+    channel->source = (struct reactor_source){ .fd = fd, .ready = ready, .gone = gone };
+    channel->events = events;
+    channel->in = (struct buf)BUF_INIT(FRAME_FROM_GUEST_MAX + FRAME_HEADER_SIZE + RECEIVE_CHUNK);
+    channel->rest = (struct buf)BUF_INIT(FRAME_FROM_DAEMON_MAX);
+    (void)pthread_mutex_init(&channel->send_lock, NULL);
+    return reactor_add(reactor, &channel->source);
+}
+
+static int send_all(int fd, const struct buf *frames, const int *fds, size_t fd_count)
+{
+    size_t done = 0;
+
+    while (done < frames->len) {
+        ssize_t n =
+            fds_send(fd, frames->data + done, frames->len - done, 0, fds, done == 0 ? fd_count : 0);
+
+        if (n < 0)
+            return (int)n;
+        done += (size_t)n;
+    }
+    return 0;
+}
+
+int channel_send(struct channel *channel, const struct buf *frames, const int *fds, size_t fd_count)
+{
+    int r;
+
+    (void)pthread_mutex_lock(&channel->send_lock);
+    r = send_all(channel->source.fd, &channel->rest, NULL, 0);
+    buf_clear(&channel->rest);
+    if (r == 0)
+        r = send_all(channel->source.fd, frames, fds, fd_count);
+    /* After half a frame there is no way to go on; the reactor sees the end and cleans up. */
+    if (r < 0)
+        (void)shutdown(channel->source.fd, SHUT_RDWR);
+    (void)pthread_mutex_unlock(&channel->send_lock);
+    return r;
+}
+
+/* Locked. What is not sent of frames that the guest has begun to read is kept. */
+static int send_now(struct channel *channel, const struct buf *frames)
+{
+    ssize_t n;
+
+    if (frames->len == 0)
+        return 0;
+    do {
+        n = send(channel->source.fd, frames->data, frames->len, MSG_DONTWAIT | MSG_NOSIGNAL);
+    } while (n < 0 && errno == EINTR);
+    if (n < 0)
+        return -errno;
+    return buf_add(&channel->rest, frames->data + n, frames->len - (size_t)n);
+}
+
+static int send_rest(struct channel *channel)
+{
+    struct buf rest = channel->rest;
+    int r;
+
+    if (rest.len == 0)
+        return 0;
+    channel->rest = (struct buf)BUF_INIT(rest.max);
+    r = send_now(channel, &rest);
+    if (r == -EAGAIN) {
+        channel->rest = rest;
+        return r;
+    }
+    buf_done(&rest);
+    return r == 0 && channel->rest.len > 0 ? -EAGAIN : r;
+}
+
+int channel_offer(struct channel *channel, const struct buf *frames)
+{
+    int r;
+
+    if (pthread_mutex_trylock(&channel->send_lock) != 0)
+        return -EAGAIN;
+    r = send_rest(channel);
+    if (r == 0)
+        r = send_now(channel, frames);
+    if (r == 0 && channel->rest.len > 0)
+        r = 1;
+    if (r < 0 && r != -EAGAIN)
+        (void)shutdown(channel->source.fd, SHUT_RDWR);
+    (void)pthread_mutex_unlock(&channel->send_lock);
+    return r;
+}
+
+void channel_done(struct channel *channel)
+{
+    channel->source.fd = fd_close(channel->source.fd);
+    buf_done(&channel->in);
+    buf_done(&channel->rest);
+    (void)pthread_mutex_destroy(&channel->send_lock);
+}

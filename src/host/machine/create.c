@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Throw-away machines: made for one process, known by their id while it runs. */
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text/parse.h"
+#include "host/core/host_internal.h"
+#include "host/observe/metrics_internal.h"
+#include "kernel/cgroup/cgroup.h"
+#include "store/template/template.h"
+
+void host_limits(const struct host *host, const struct sandbox_limits *limits,
+                 struct cgroup_limits *ret)
+{
+    *ret = (struct cgroup_limits){
+        .memory_bytes = limits->memory_bytes ? limits->memory_bytes : host->limit_memory,
+        .cpu_millis = limits->cpu_millis ? limits->cpu_millis : host->limit_cpus,
+        .pids = limits->pids ? limits->pids : host->limit_pids,
+    };
+}
+
+int machine_set_limits(struct machine *machine, const struct sandbox_limits *limits,
+                       struct err *err)
+{
+    struct cgroup_limits values;
+
+    host_limits(machine->host, limits, &values);
+    /* What Holt itself runs in there is not the sandbox's to count. */
+    if (values.pids)
+        values.pids += runtime_guest_own_processes(&machine->guest);
+
+    return cgroup_set_limits(machine->host->cgroups, machine->guest.limits_group, &values, err);
+}
+
+static void enter_table(struct machine *machine)
+{
+    struct host *host = machine->host;
+
+    (void)pthread_mutex_lock(&host->lock);
+    machine->next = host->machines;
+    host->machines = machine_ref(machine);
+    (void)pthread_mutex_unlock(&host->lock);
+}
+
+/* Whether it was there; the table's reference is then the caller's. */
+bool machine_leave_table(struct machine *machine)
+{
+    struct host *host = machine->host;
+    struct machine **slot = &host->machines;
+    bool was_there;
+
+    (void)pthread_mutex_lock(&host->lock);
+    while (*slot && *slot != machine)
+        slot = &(*slot)->next;
+    was_there = *slot;
+    if (was_there)
+        *slot = machine->next;
+    (void)pthread_mutex_unlock(&host->lock);
+    return was_there;
+}
+
+int machine_check_limits(const struct sandbox_limits *limits, struct err *err)
+{
+    enum { MEMORY_MIN = 4 << 20, CPU_MIN = 10 };
+
+    if (limits->memory_bytes && limits->memory_bytes < MEMORY_MIN)
+        return err_set(err, ERR_INVALID, "the memory limit must be at least %d MiB",
+                       MEMORY_MIN >> 20);
+    if (limits->cpu_millis && limits->cpu_millis < CPU_MIN)
+        return err_set(err, ERR_INVALID, "the CPU limit must be at least 0.01");
+    return 0;
+}
+
+int host_find_runtime(const struct host *host, const char *name, const struct runtime_ops **ret,
+                      struct err *err)
+{
+    int r = 0;
+
+    *ret = host->default_runtime;
+    if (name)
+        r = runtime_find(name, ret, err);
+    return r < 0 ? r : (*ret)->probe(err);
+}
+
+/* The template that this create wants, which is also what the pool will have ready next. */
+int host_choose_template(const struct host *host, const char *wanted, char *ret, struct err *err)
+{
+    const char *name = wanted ? wanted : host->default_template;
+
+    if (!is_name(name))
+        return err_set(err, ERR_INVALID, "'%.80s' is not a template name", name);
+    (void)snprintf(ret, TEMPLATE_NAME_MAX + 1, "%s", name);
+    return 0;
+}
+
+static void note_warm_template(struct host *host, const char *template)
+{
+    (void)pthread_mutex_lock(&host->lock);
+    (void)snprintf(host->warm_template, sizeof(host->warm_template), "%s", template);
+    (void)pthread_mutex_unlock(&host->lock);
+}
+
+/* From the pool if it has one, made now if not. */
+static int obtain(struct host *host, const struct runtime_ops *ops, const char *template,
+                  struct machine **ret, struct err *err)
+{
+    struct machine *machine = pool_take(host->pool, ops, template);
+    int r = 0;
+
+    if (!machine)
+        r = machine_start_blank(host, ops, &machine, err);
+    if (r < 0)
+        return r;
+    assert(machine);
+    if (strcmp(machine->template, template) != 0)
+        r = machine_furnish(machine, template, err);
+    if (r < 0) {
+        machine_destroy(machine);
+        machine_unref(machine);
+        return r;
+    }
+    *ret = machine;
+    return 0;
+}
+
+static int activate(struct machine *machine, const struct sandbox_limits *limits, struct err *err)
+{
+    int r = machine_set_limits(machine, limits, err);
+
+    if (r < 0)
+        return r;
+    machine_activate(machine);
+    enter_table(machine);
+    return 0;
+}
+
+static int create_admitted(struct host *host, const struct runtime_ops *ops, const char *template,
+                           const struct sandbox_limits *limits, struct machine **ret,
+                           struct err *err)
+{
+    struct machine *machine = NULL;
+    int r = obtain(host, ops, template, &machine, err);
+
+    if (r < 0)
+        return r;
+    assert(machine);
+    r = activate(machine, limits, err);
+    if (r < 0) {
+        machine_destroy(machine);
+        machine_unref(machine);
+        return r;
+    }
+    note_warm_template(host, template);
+    *ret = machine;
+    return 0;
+}
+
+int machine_create(struct host *host, const struct machine_spec *spec, struct machine **ret,
+                   struct err *err)
+{
+    char template[TEMPLATE_NAME_MAX + 1];
+    const struct runtime_ops *ops = NULL;
+    uint64_t began_ns = clock_ns();
+    int r = machine_check_limits(&spec->limits, err);
+
+    if (r == 0)
+        r = host_choose_template(host, spec->template, template, err);
+    if (r == 0)
+        r = host_find_runtime(host, spec->runtime, &ops, err);
+    if (r == 0)
+        r = host_admit(host, err);
+    if (r < 0)
+        return metrics_note(host->metrics, TIMED_RUN, began_ns, r);
+    r = create_admitted(host, ops, template, &spec->limits, ret, err);
+    if (r < 0)
+        host_dismiss(host);
+    return metrics_note(host->metrics, TIMED_RUN, began_ns, r);
+}
+
+int machine_find(struct host *host, const char *id, struct machine **ret, struct err *err)
+{
+    struct machine *machine;
+
+    (void)pthread_mutex_lock(&host->lock);
+    machine = host->machines;
+    while (machine && strcmp(machine->id, id) != 0)
+        machine = machine->next;
+    if (machine)
+        (void)machine_ref(machine);
+    (void)pthread_mutex_unlock(&host->lock);
+    if (!machine)
+        return err_refuse(err, CAUSE_SESSION_NOT_FOUND, "no sandbox '%.40s'", id);
+    *ret = machine;
+    return 0;
+}
+
+const char *machine_id(const struct machine *machine)
+{
+    return machine->id;
+}

@@ -1,0 +1,414 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/machine/machine.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "base/xalloc.h"
+#include "host/core/host_internal.h"
+#include "host/machine/guest_socket.h"
+#include "host/process/table.h"
+#include "store/volume/volume.h"
+#include "wire/message.h"
+
+enum { ANSWER_TIMEOUT_S = 30 };
+
+static struct machine *machine_of(struct channel *channel)
+{
+    return (struct machine *)(void *)((char *)channel - offsetof(struct machine, channel));
+}
+
+static void set_state(struct machine *machine, enum machine_state state)
+{
+    machine->state = state;
+    (void)pthread_cond_broadcast(&machine->changed);
+}
+
+/* The guest could not boot or take its root. Locked. */
+static bool take_failure(struct machine *machine, const struct frame *frame)
+{
+    struct message_failed failed;
+
+    if (!message_get_failed(frame, &failed))
+        return false;
+    (void)err_set(&machine->failure, ERR_INTERNAL, "sandbox set-up: %.200s", failed.text);
+    set_state(machine, MACHINE_FAILED);
+    process_end_all(machine);
+    return true;
+}
+
+/* What the guest says to a root that somebody waits for; a refusal leaves it on the old one.
+ * Locked.
+ */
+static bool take_root_answer(struct machine *machine, const struct frame *frame)
+{
+    struct message_failed failed;
+
+    if (frame->type == FRAME_FAILED) {
+        if (!message_get_failed(frame, &failed))
+            return false;
+        /* What no system call failed at was wrong with what was asked for. */
+        (void)err_set(&machine->failure, failed.errnum ? ERR_INTERNAL : ERR_INVALID, "%.200s",
+                      failed.text);
+    }
+    machine->root_answer = frame->type == FRAME_ROOTED ? ROOT_TAKEN : ROOT_REFUSED;
+    (void)pthread_cond_broadcast(&machine->changed);
+    return true;
+}
+
+/* Locked. */
+static bool take_ready(struct machine *machine, const struct frame *frame)
+{
+    uint64_t version, last_process;
+
+    if (!message_get_numbers(frame, &version, &last_process) || version != WIRE_VERSION ||
+        last_process > UINT32_MAX)
+        return false;
+    if (machine->state == MACHINE_BOOTING) {
+        if (machine->ledger)
+            ledger_skip(machine->ledger, (uint32_t)last_process);
+        set_state(machine, MACHINE_BLANK);
+    }
+    return true;
+}
+
+/* Locked. */
+static bool take_frame(struct machine *machine, const struct frame *frame)
+{
+    switch ((int)frame->type) {
+    case FRAME_READY:
+        return take_ready(machine, frame);
+    case FRAME_ROOTED:
+        if (machine->root_answer == ROOT_AWAITED)
+            return take_root_answer(machine, frame);
+        if (machine->state == MACHINE_BLANK)
+            set_state(machine, MACHINE_WARM);
+        return true;
+    case FRAME_FAILED:
+        if (machine->root_answer == ROOT_AWAITED && machine->state != MACHINE_BOOTING)
+            return take_root_answer(machine, frame);
+        return take_failure(machine, frame);
+    default:
+        return false;
+    }
+}
+
+static bool on_frame(struct channel *channel, const struct frame *frame)
+{
+    struct machine *machine = machine_of(channel);
+    bool is_ok;
+
+    if (frame_is_of_connection(frame->type))
+        return port_frame(machine, frame);
+    if (frame->process != 0)
+        return process_frame(machine, frame);
+    (void)pthread_mutex_lock(&machine->lock);
+    is_ok = take_frame(machine, frame);
+    (void)pthread_mutex_unlock(&machine->lock);
+    return is_ok;
+}
+
+static void on_gone(struct channel *channel)
+{
+    struct machine *machine = machine_of(channel);
+    struct host *host = machine->host;
+    bool was_warm;
+
+    (void)pthread_mutex_lock(&machine->lock);
+    was_warm = machine->state == MACHINE_WARM;
+    machine->is_gone = true;
+    if (machine->state != MACHINE_ENDED && machine->state != MACHINE_FAILED) {
+        (void)err_set(&machine->failure, ERR_INTERNAL, "the sandbox's init ended unexpectedly");
+        set_state(machine, MACHINE_FAILED);
+    }
+    process_end_all(machine);
+    (void)pthread_cond_broadcast(&machine->changed);
+    (void)pthread_mutex_unlock(&machine->lock);
+    port_cut(machine);
+    if (was_warm)
+        pool_note_death(host->pool);
+    keeper_wake(host->keeper);
+    machine_unref(machine);
+}
+
+static const struct channel_events events = { .frame = on_frame, .gone = on_gone };
+
+static void make_id(char *id, size_t size)
+{
+    unsigned char bytes[6] = { 0 };
+
+    (void)!getrandom(bytes, sizeof(bytes), 0);
+    (void)snprintf(id, size, "sb-%02x%02x%02x%02x%02x%02x", bytes[0], bytes[1], bytes[2], bytes[3],
+                   bytes[4], bytes[5]);
+}
+
+static struct machine *machine_new(struct host *host)
+{
+    struct machine *machine = xcalloc(1, sizeof(*machine));
+
+    machine->host = host;
+    atomic_init(&machine->refs, 1);
+    machine->channel.source.fd = -EBADF;
+    machine->meter = (struct cgroup_meter)CGROUP_METER_INIT;
+    file_pool_init(&machine->files, machine, false);
+    file_pool_init(&machine->tools, machine, true);
+    (void)pthread_mutex_init(&machine->lock, NULL);
+    (void)pthread_cond_init(&machine->changed, NULL);
+    return machine;
+}
+
+static void machine_free(struct machine *machine)
+{
+    channel_done(&machine->channel);
+    ledger_unref(machine->ledger);
+    port_table_done(&machine->ports);
+    file_pool_done(&machine->files);
+    file_pool_done(&machine->tools);
+    cgroup_meter_close(&machine->meter);
+    (void)pthread_cond_destroy(&machine->changed);
+    (void)pthread_mutex_destroy(&machine->lock);
+    free(machine);
+}
+
+static int watch(struct machine *machine, struct err *err)
+{
+    int r;
+
+    cgroup_meter_open(machine->host->cgroups, machine->guest.limits_group, &machine->meter);
+    (void)machine_ref(machine); /* the channel's */
+    r = channel_start(&machine->channel, machine->host->reactor, TAKE_FD(machine->guest.stream_fd),
+                      &events);
+    if (r >= 0)
+        return 0;
+    (void)err_sys(err, r, "watch machine '%s'", machine->id);
+    on_gone(&machine->channel);
+    /* One reference went with the channel; the analyzer does not count them. */
+    machine_destroy(machine); // NOLINT(clang-analyzer-unix.Malloc)
+    machine_unref(machine);
+    return r;
+}
+
+static int start(struct machine *machine, const struct runtime_ops *ops, struct machine **ret,
+                 struct err *err)
+{
+    struct host *host = machine->host;
+    int r;
+
+    make_id(machine->id, sizeof(machine->id));
+    r = runtime_start(host->runtime, ops, machine->id, host_first_uid(machine->uid_slot),
+                      &machine->guest, err);
+    if (r < 0) {
+        host_return_uids(host, machine);
+        machine_free(machine);
+        return r;
+    }
+    r = watch(machine, err);
+    if (r == 0)
+        *ret = machine;
+    return r;
+}
+
+int machine_start_blank(struct host *host, const struct runtime_ops *ops, struct machine **ret,
+                        struct err *err)
+{
+    struct machine *machine = machine_new(host);
+    int r = host_take_uids(host, machine);
+
+    if (r < 0) {
+        machine_free(machine);
+        return err_refuse(err, CAUSE_CAPACITY_EXCEEDED, "all ranges of user ids are in use");
+    }
+    return start(machine, ops, ret, err);
+}
+
+int machine_start_shared(struct host *host, const struct runtime_ops *ops, uid_t first_uid,
+                         struct machine **ret, struct err *err)
+{
+    struct machine *machine = machine_new(host);
+
+    host_share_uids(host, machine, first_uid);
+    return start(machine, ops, ret, err);
+}
+
+/* Until the guest has told what runs in it. */
+static int greet(struct machine *machine, struct err *err)
+{
+    cleanup_with(buf_done) struct buf out = BUF_INIT(64);
+    int r = message_put_numbers(&out, FRAME_HELLO, 0, WIRE_VERSION, 0);
+
+    if (r == 0)
+        r = channel_send(&machine->channel, &out, NULL, 0);
+    if (r < 0)
+        return err_sys(err, r, "greet machine '%s'", machine->id);
+    r = machine_wait(machine, MACHINE_BLANK, err);
+    if (r < 0)
+        return r;
+    process_adopt_groups(machine);
+    machine_activate(machine);
+    return 0;
+}
+
+static int take_over(struct machine *machine, const struct machine_adoption *adoption,
+                     struct err *err)
+{
+    struct host *host = machine->host;
+    struct runtime_adoption known = {
+        .id = adoption->id,
+        .limits_group = adoption->limits_group,
+        .first_uid = host_first_uid(machine->uid_slot),
+        .stream_fd = guest_socket_connect(host->guests_fd, adoption->id),
+    };
+    int r;
+
+    if (known.stream_fd < 0)
+        return err_sys(err, known.stream_fd, "connect to machine '%s'", adoption->id);
+    r = runtime_adopt(host->runtime, adoption->ops, &known, &machine->guest, err);
+    if (r < 0)
+        (void)fd_close(known.stream_fd);
+    return r;
+}
+
+int machine_adopt(struct host *host, const struct machine_adoption *adoption, struct machine **ret,
+                  struct err *err)
+{
+    struct machine *machine = machine_new(host);
+    int r;
+
+    (void)snprintf(machine->id, sizeof(machine->id), "%s", adoption->id);
+    machine->ledger = ledger_ref(adoption->ledger);
+    host_claim_uids(host, machine, adoption->uid_slot);
+    r = take_over(machine, adoption, err);
+    if (r < 0) {
+        host_return_uids(host, machine);
+        machine_free(machine);
+        return r;
+    }
+    r = watch(machine, err);
+    if (r < 0)
+        return r;
+    r = greet(machine, err);
+    if (r < 0) {
+        machine_destroy(machine); // NOLINT(clang-analyzer-unix.Malloc): references, see watch
+        machine_unref(machine);
+        return r;
+    }
+    *ret = machine;
+    return 0;
+}
+
+void machine_activate(struct machine *machine)
+{
+    (void)pthread_mutex_lock(&machine->lock);
+    if (machine->state < MACHINE_ACTIVE)
+        set_state(machine, MACHINE_ACTIVE);
+    (void)pthread_mutex_unlock(&machine->lock);
+}
+
+int machine_wait(struct machine *machine, enum machine_state state, struct err *err)
+{
+    struct timespec deadline;
+    int r = 0;
+
+    (void)clock_gettime(CLOCK_REALTIME, &deadline);
+    deadline.tv_sec += ANSWER_TIMEOUT_S;
+    (void)pthread_mutex_lock(&machine->lock);
+    while (r == 0 && machine->state < state)
+        r = -pthread_cond_timedwait(&machine->changed, &machine->lock, &deadline);
+    if (r == -ETIMEDOUT && machine->state < state)
+        r = err_set(err, ERR_INTERNAL, "holt-init did not answer within %d s", ANSWER_TIMEOUT_S);
+    else if (machine->state != state) {
+        *err = machine->failure;
+        r = -EIO;
+    } else
+        r = 0;
+    (void)pthread_mutex_unlock(&machine->lock);
+    return r;
+}
+
+void machine_destroy(struct machine *machine)
+{
+    bool is_first;
+
+    (void)pthread_mutex_lock(&machine->lock);
+    is_first = machine->state != MACHINE_ENDED;
+    set_state(machine, MACHINE_ENDED);
+    (void)pthread_mutex_unlock(&machine->lock);
+    if (!is_first)
+        return;
+    runtime_guest_kill(&machine->guest);
+    if (machine_leave_table(machine))
+        host_dismiss(machine->host);
+    else
+        (void)machine_ref(machine);
+    host_reap_later(machine->host, machine);
+}
+
+static void wait_gone(struct machine *machine)
+{
+    (void)pthread_mutex_lock(&machine->lock);
+    while (!machine->is_gone)
+        (void)pthread_cond_wait(&machine->changed, &machine->lock);
+    (void)pthread_mutex_unlock(&machine->lock);
+}
+
+/* Closes what it held, once nobody speaks to it any more. */
+static void let_go(struct machine *machine)
+{
+    wait_gone(machine);
+    file_pool_close(&machine->files);
+    file_pool_close(&machine->tools);
+    process_drop_all(machine);
+    volume_mounts_done(&machine->root);
+    machine_drop_volume(machine);
+    host_return_uids(machine->host, machine);
+    (void)pthread_mutex_lock(&machine->lock);
+    machine->is_reaped = true;
+    (void)pthread_cond_broadcast(&machine->changed);
+    (void)pthread_mutex_unlock(&machine->lock);
+    machine_unref(machine);
+}
+
+void machine_reap(struct machine *machine)
+{
+    (void)runtime_guest_done(&machine->guest);
+    guest_socket_remove(machine->host->guests_fd, machine->id);
+    let_go(machine);
+}
+
+void machine_wait_reaped(struct machine *machine)
+{
+    (void)pthread_mutex_lock(&machine->lock);
+    while (!machine->is_reaped)
+        (void)pthread_cond_wait(&machine->changed, &machine->lock);
+    (void)pthread_mutex_unlock(&machine->lock);
+}
+
+void machine_release(struct machine *machine)
+{
+    (void)pthread_mutex_lock(&machine->lock);
+    machine->is_released = true;
+    set_state(machine, MACHINE_ENDED);
+    (void)pthread_mutex_unlock(&machine->lock);
+    (void)shutdown(machine->channel.source.fd, SHUT_RDWR);
+    runtime_guest_release(&machine->guest);
+    let_go(machine);
+}
+
+struct machine *machine_ref(struct machine *machine)
+{
+    atomic_fetch_add(&machine->refs, 1);
+    return machine;
+}
+
+void machine_unref(struct machine *machine)
+{
+    if (machine && atomic_fetch_sub(&machine->refs, 1) == 1)
+        machine_free(machine);
+}

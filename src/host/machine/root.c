@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What a machine has as its file tree. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/xalloc.h"
+#include "host/core/host_internal.h"
+#include "host/machine/guest_socket.h"
+#include "kernel/fds.h"
+#include "store/template/template.h"
+#include "store/volume/plain.h"
+#include "store/volume/volume.h"
+#include "wire/message.h"
+
+enum { ROOT_TIMEOUT_S = 30 };
+
+_Static_assert((int)TEMPLATE_TREES_MAX + (int)SANDBOX_MOUNTS_MAX <= (int)MESSAGE_MOUNTS_MAX &&
+                   (int)MESSAGE_MOUNTS_MAX <= (int)FRAME_FDS_MAX &&
+                   (int)FRAME_FDS_MAX <= (int)FDS_MAX,
+               "every tree of a template, and every mount on top, must fit a root message");
+
+/* What a root is put together from, in order; the descriptors are somebody else's. */
+struct root_parts {
+    const char *targets[MESSAGE_MOUNTS_MAX];
+    int fds[MESSAGE_MOUNTS_MAX];
+    size_t count;
+    size_t volume_count; /* of these, the last */
+    bool allows_setuid;
+};
+
+static void parts_add(struct root_parts *parts, const char *target, int fd)
+{
+    parts->targets[parts->count] = target;
+    parts->fds[parts->count++] = fd;
+}
+
+static struct root_parts parts_of(const struct volume_mounts *mounts)
+{
+    struct root_parts parts = { .allows_setuid = mounts->allows_setuid };
+
+    for (size_t i = 0; i < mounts->count; i++)
+        parts_add(&parts, mounts->targets[i], mounts->fds[i]);
+    return parts;
+}
+
+static void close_volumes(struct root_parts *parts)
+{
+    while (parts->volume_count > 0) {
+        parts->volume_count--;
+        (void)close(parts->fds[--parts->count]);
+    }
+}
+
+static int parts_add_volumes(struct root_parts *parts, struct machine *machine,
+                             const struct machine_files *files, struct err *err)
+{
+    struct store *store = machine->host->store;
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < files->mount_count; i++) {
+        const struct sandbox_mount *mount = &files->mounts[i];
+        int fd = -EBADF;
+
+        r = plain_mount(store, mount->depot, machine->guest.userns_fd, &fd, err);
+        if (r < 0)
+            return r;
+        parts_add(parts, mount->path, fd);
+        parts->volume_count++;
+    }
+    return r;
+}
+
+static int make_volume(struct machine *machine, const char *template_name, struct volume **ret,
+                       struct err *err)
+{
+    struct host *host = machine->host;
+    cleanup_free char *name = xasprintf("%s-%s", machine->id, template_name);
+    struct template *template;
+    int r = template_open(host->store, template_name, &template, err);
+
+    if (r < 0)
+        return r;
+    r = volume_create_scratch(host->store, name, template, ret, err);
+    if (r < 0)
+        template_close(template);
+    return r;
+}
+
+/* Sends the root; that it was taken is not awaited, a process may be sent right behind it. */
+static int send_root(struct machine *machine, const struct root_parts *parts, const char *hostname,
+                     struct err *err)
+{
+    cleanup_with(buf_done) struct buf out = BUF_INIT(FRAME_FROM_DAEMON_MAX);
+    struct message_root message = { .hostname = hostname,
+                                    .allows_setuid = parts->allows_setuid,
+                                    .mount_count = parts->count,
+                                    .volume_count = parts->volume_count };
+    int r;
+
+    memcpy(message.targets, parts->targets, sizeof(parts->targets[0]) * parts->count);
+    r = message_put_root(&out, &message);
+    if (r == 0)
+        r = channel_send(&machine->channel, &out, parts->fds, parts->count);
+    return r < 0 ? err_sys(err, r, "hand the root to sandbox '%s'", machine->id) : 0;
+}
+
+int machine_furnish(struct machine *machine, const char *template, struct err *err)
+{
+    cleanup_with(volume_mounts_done) struct volume_mounts mounts = { .count = 0 };
+    const struct runtime_guest *guest = &machine->guest;
+    struct root_parts parts;
+    struct volume *volume;
+    int r = make_volume(machine, template, &volume, err);
+
+    if (r < 0)
+        return r;
+    machine->old_volume = machine->volume;
+    machine->volume = volume;
+    (void)snprintf(machine->template, sizeof(machine->template), "%s", template);
+    r = volume_mount(volume, guest->userns_fd, guest->first_uid, &mounts, err);
+    if (r < 0)
+        return r;
+    parts = parts_of(&mounts);
+    return send_root(machine, &parts, machine->id, err);
+}
+
+void machine_drop_volume(struct machine *machine)
+{
+    (void)volume_destroy(TAKE_PTR(machine->old_volume));
+    (void)volume_destroy(TAKE_PTR(machine->volume));
+}
+
+static void set_answer(struct machine *machine, enum root_answer answer)
+{
+    (void)pthread_mutex_lock(&machine->lock);
+    machine->root_answer = answer;
+    (void)pthread_mutex_unlock(&machine->lock);
+}
+
+/* Until the guest has taken or refused the root that it was sent. */
+static int wait_answer(struct machine *machine, struct err *err)
+{
+    struct timespec deadline;
+    int r = 0;
+
+    (void)clock_gettime(CLOCK_REALTIME, &deadline);
+    deadline.tv_sec += ROOT_TIMEOUT_S;
+    (void)pthread_mutex_lock(&machine->lock);
+    while (r == 0 && machine->root_answer == ROOT_AWAITED && machine->state < MACHINE_FAILED)
+        r = -pthread_cond_timedwait(&machine->changed, &machine->lock, &deadline);
+    if (machine->root_answer == ROOT_TAKEN) {
+        r = 0;
+    } else if (machine->root_answer == ROOT_AWAITED && machine->state < MACHINE_FAILED) {
+        r = err_set(err, ERR_INTERNAL, "holt-init did not answer within %d s", ROOT_TIMEOUT_S);
+    } else {
+        *err = machine->failure;
+        r = -EIO;
+    }
+    machine->root_answer = ROOT_NOT_AWAITED;
+    (void)pthread_mutex_unlock(&machine->lock);
+    return r;
+}
+
+int machine_enter(struct machine *machine, const struct machine_files *files,
+                  struct volume_mounts *ret_old, struct err *err)
+{
+    cleanup_with(volume_mounts_done) struct volume_mounts mounts = { .count = 0 };
+    cleanup_with(close_volumes) struct root_parts parts = { .count = 0 };
+    const struct runtime_guest *guest = &machine->guest;
+    int r = volume_mount(files->volume, guest->userns_fd, guest->first_uid, &mounts, err);
+
+    if (r < 0)
+        return r;
+    parts = parts_of(&mounts);
+    r = parts_add_volumes(&parts, machine, files, err);
+    if (r < 0)
+        return r;
+    set_answer(machine, ROOT_AWAITED);
+    r = send_root(machine, &parts, files->hostname, err);
+    if (r == 0)
+        r = wait_answer(machine, err);
+    else
+        set_answer(machine, ROOT_NOT_AWAITED);
+    if (r < 0)
+        return err_wrap(err, "move to the new files");
+    *ret_old = machine->root;
+    machine->root = mounts;
+    mounts.count = 0;
+    return 0;
+}
+
+int machine_listen(struct machine *machine, struct err *err)
+{
+    cleanup_with(buf_done) struct buf out = BUF_INIT(64);
+    cleanup_close int fd = guest_socket_listen(machine->host->guests_fd, machine->id);
+    size_t start;
+    int r = fd;
+
+    if (r < 0)
+        return err_sys(err, r, "make the socket of machine '%s'", machine->id);
+    start = frame_begin(&out, FRAME_LISTEN, 0, 1);
+    r = frame_end(&out, start, true);
+    if (r == 0)
+        r = channel_send(&machine->channel, &out, &fd, 1);
+    return r < 0 ? err_sys(err, r, "hand its socket to machine '%s'", machine->id) : 0;
+}

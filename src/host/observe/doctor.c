@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/observe/doctor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/files/tree.h"
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "host/core/config.h"
+#include "host/core/host.h"
+#include "host/core/program_path.h"
+#include "host/machine/machine.h"
+#include "host/process/process.h"
+#include "host/process/record.h"
+#include "kernel/cgroup/cgroup.h"
+#include "store/store.h"
+
+enum verdict { VERDICT_OK, VERDICT_WARN, VERDICT_FAIL };
+
+struct finding {
+    enum verdict verdict;
+    char detail[256];
+    const char *remedy; /* NULL when all is well */
+};
+
+static void found(struct finding *finding, enum verdict verdict, const char *remedy,
+                  const char *detail)
+{
+    finding->verdict = verdict;
+    finding->remedy = remedy;
+    (void)snprintf(finding->detail, sizeof(finding->detail), "%s", detail);
+}
+
+static void check_user(const struct config *config, struct finding *ret)
+{
+    (void)config;
+    if (geteuid() == 0)
+        found(ret, VERDICT_OK, NULL, "root");
+    else
+        found(ret, VERDICT_FAIL, "run holtd as root, or use sudo", "holtd needs root");
+}
+
+static void check_kernel(const struct config *config, struct finding *ret)
+{
+    struct utsname name;
+    unsigned long major, minor = 0;
+    char *end;
+
+    (void)config;
+    (void)uname(&name);
+    major = strtoul(name.release, &end, 10);
+    if (*end == '.')
+        minor = strtoul(end + 1, NULL, 10);
+    /* Overlay layers by descriptor came with 6.13, clones of detached mounts with 6.15; the check
+     * of a sandbox below tries what matters. */
+    if (major > 6 || (major == 6 && minor >= 15))
+        found(ret, VERDICT_OK, NULL, name.release);
+    else
+        found(ret, VERDICT_WARN, "Holt is made for Linux 6.15 or newer", name.release);
+}
+
+static void check_cgroups(const struct config *config, struct finding *ret)
+{
+    struct cgroup_root *root;
+    struct err err = { 0 };
+    char label[32];
+
+    (void)config;
+    (void)snprintf(label, sizeof(label), "holt-doctor-%d", (int)getpid());
+    if (cgroup_root_open(label, &root, &err) < 0) {
+        found(ret, VERDICT_FAIL,
+              "mount cgroup2 at /sys/fs/cgroup, with memory, pids and cpu there or as v1", err.msg);
+        return;
+    }
+    found(ret, VERDICT_OK, NULL, cgroup_root_kind(root));
+    cgroup_root_close(root);
+}
+
+static void check_init(const struct config *config, struct finding *ret)
+{
+    cleanup_free char *path = NULL, *tools_path = NULL;
+    struct err err = { 0 };
+
+    (void)config;
+    if (init_path_find("holt-init", &path, &err) < 0 ||
+        init_path_find("holt-tools", &tools_path, &err) < 0)
+        found(ret, VERDICT_FAIL, "build it with 'make', or install Holt with 'make install'",
+              err.msg);
+    else
+        found(ret, VERDICT_OK, NULL, path);
+}
+
+/* The directory itself, or the nearest one above it that exists: they share a filesystem. */
+static char *existing_parent(const char *path)
+{
+    char *parent = xstrdup(path);
+    struct stat info;
+
+    while (stat(parent, &info) < 0 && strrchr(parent, '/') != parent)
+        *strrchr(parent, '/') = '\0';
+    if (stat(parent, &info) < 0)
+        (void)snprintf(parent, strlen(parent) + 1, "/");
+    return parent;
+}
+
+static const char *filesystem_name(const struct statfs *info)
+{
+    static const struct {
+        unsigned long magic;
+        const char *name;
+    } names[] = {
+        { EXT4_SUPER_MAGIC, "ext4" },         { BTRFS_SUPER_MAGIC, "btrfs" },
+        { XFS_SUPER_MAGIC, "xfs" },           { TMPFS_MAGIC, "tmpfs" },
+        { OVERLAYFS_SUPER_MAGIC, "overlay" },
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+        if (names[i].magic == (unsigned long)info->f_type)
+            return names[i].name;
+    return "another filesystem";
+}
+
+static void check_storage(const struct config *config, struct finding *ret)
+{
+    const uint64_t little = 1ULL << 30;
+    cleanup_free char *path = existing_parent(config->state);
+    cleanup_free char *detail = NULL;
+    struct statfs info;
+    uint64_t free_bytes;
+
+    if (statfs(path, &info) < 0) {
+        found(ret, VERDICT_FAIL, "choose another directory with --state", strerror(errno));
+        return;
+    }
+    free_bytes = (uint64_t)info.f_bavail * (uint64_t)info.f_bsize;
+    detail = xasprintf("%s on %s, %" PRIu64 " MiB free", config->state, filesystem_name(&info),
+                       free_bytes >> 20);
+    if (info.f_type == OVERLAYFS_SUPER_MAGIC)
+        found(ret, VERDICT_FAIL, "choose with --state a directory that is not on an overlay",
+              detail);
+    else if (free_bytes < little)
+        found(ret, VERDICT_WARN, "make room, or choose another directory with --state", detail);
+    else
+        found(ret, VERDICT_OK, NULL, detail);
+}
+
+/* Runs `true` in a sandbox on a host of its own: what works here works in the daemon. */
+static int run_true(struct host *host, struct err *err)
+{
+    static char *const args[] = { (char *)(uintptr_t) "true", NULL };
+    const struct machine_spec machine_spec = { .template = "host" };
+    const struct process_spec process_spec = { .args = args };
+    struct reader_event event = { .kind = READER_DATA };
+    struct machine *machine;
+    struct process *process;
+    char output[256];
+    int r = machine_create(host, &machine_spec, &machine, err);
+
+    if (r < 0)
+        return r;
+    r = process_start(machine, &process_spec, &process, err);
+    if (r == 0) {
+        while (event.kind != READER_ENDED)
+            (void)process_next(process, -1, output, sizeof(output), &event);
+        if (event.end.outcome != OUTCOME_EXITED || event.end.exit_code != 0)
+            r = err_set(err, ERR_INTERNAL, "'true' did not succeed: %.160s",
+                        event.end.reason[0] ? event.end.reason : "it ended otherwise");
+        process_unref(process);
+    }
+    machine_destroy(machine);
+    machine_unref(machine);
+    return r;
+}
+
+/* A host with its own state, beside the real one and on the same filesystem. */
+static int try_sandbox(const struct config *config, const char *runtime, struct finding *ret,
+                       struct err *err)
+{
+    cleanup_free char *parent = existing_parent(config->state);
+    cleanup_free char *state =
+        xasprintf("%s/.holt-doctor-XXXXXX", strcmp(parent, "/") == 0 ? "" : parent);
+    struct config trial = *config;
+    struct host *host;
+    int r;
+
+    if (!mkdtemp(state))
+        return err_sys(err, -errno, "make a directory in '%s'", parent);
+    trial.state = state;
+    trial.runtime = (char *)(uintptr_t)runtime;
+    trial.pool_size = 0;
+    r = host_open(&trial, &host, err);
+    if (r == 0) {
+        r = run_true(host, err);
+        ret->verdict = VERDICT_OK;
+        (void)snprintf(ret->detail, sizeof(ret->detail), "ran 'true' in one; volumes: %.180s; %s",
+                       store_storage(host_store(host)),
+                       store_has_quota(host_store(host)) ? "with quota" : "no quota");
+        host_close(host);
+    }
+    (void)tree_remove_at(AT_FDCWD, state);
+    return r;
+}
+
+static void check_sandbox(const struct config *config, struct finding *ret)
+{
+    struct err err = { 0 };
+
+    if (try_sandbox(config, "native", ret, &err) < 0)
+        found(ret, VERDICT_FAIL,
+              "the message names the step; in a container, Holt needs --privileged", err.msg);
+}
+
+static void check_bwrap(const struct config *config, struct finding *ret)
+{
+    struct err err = { 0 };
+
+    if (try_sandbox(config, "bwrap", ret, &err) < 0)
+        found(ret, VERDICT_WARN, "apt-get install bubblewrap; only --runtime bwrap needs it",
+              err.msg);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(const struct config *config, struct finding *ret);
+} checks[] = {
+    { "user", check_user },           { "kernel", check_kernel },   { "cgroups", check_cgroups },
+    { "holt-init", check_init },      { "storage", check_storage }, { "sandbox", check_sandbox },
+    { "runtime bwrap", check_bwrap },
+};
+
+static const char *const verdict_names[] = { "ok", "warn", "fail" };
+
+static void print_text(const struct finding *findings, FILE *out)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(checks); i++) {
+        (void)fprintf(out, "%-5s %-14s %s\n", verdict_names[findings[i].verdict], checks[i].name,
+                      findings[i].detail);
+        if (findings[i].remedy)
+            (void)fprintf(out, "%-20s remedy: %s\n", "", findings[i].remedy);
+    }
+}
+
+static void print_json(const struct finding *findings, bool can_run, FILE *out)
+{
+    cleanup_json json_t *list = json_array();
+    cleanup_json json_t *report = NULL;
+
+    for (size_t i = 0; i < ARRAY_SIZE(checks); i++)
+        (void)json_array_append_new(
+            list, json_pack("{s:s, s:s, s:s, s:s?}", "check", checks[i].name, "verdict",
+                            verdict_names[findings[i].verdict], "detail", findings[i].detail,
+                            "remedy", findings[i].remedy));
+    report = json_pack("{s:b, s:O}", "can_run", can_run, "checks", list);
+    (void)json_dumpf(report, out, JSON_INDENT(2));
+    (void)fputc('\n', out);
+}
+
+int doctor_run(const struct config *config, bool as_json, FILE *out)
+{
+    struct finding findings[ARRAY_SIZE(checks)] = { 0 };
+    bool can_run = true;
+
+    for (size_t i = 0; i < ARRAY_SIZE(checks); i++) {
+        checks[i].run(config, &findings[i]);
+        can_run = can_run && findings[i].verdict != VERDICT_FAIL;
+    }
+    if (as_json)
+        print_json(findings, can_run, out);
+    else
+        print_text(findings, out);
+    return can_run ? 0 : 1;
+}

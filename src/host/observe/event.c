@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/observe/event.h"
+
+#include <assert.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "host/observe/audit.h"
+#include "host/observe/event_internal.h"
+#include "host/observe/event_ring.h"
+#include "host/observe/metrics_internal.h"
+#include "host/process/table.h"
+#include "host/sandbox/sandbox_internal.h"
+
+/* What subscribers and the audit log call it; NULL: it is not recorded. */
+static const struct {
+    const char *name;
+    const char *record;
+} types[EVENT_TYPES] = {
+    [EVENT_DAEMON_STARTED] = { "daemon.started", "daemon-start" },
+    [EVENT_DAEMON_STOPPING] = { "daemon.stopping", NULL },
+    [EVENT_DAEMON_STOPPED] = { "daemon.stopped", "daemon-stop" },
+    [EVENT_CONFIG_RELOADED] = { "config.reloaded", "config-reload" },
+    [EVENT_CONFIG_REFUSED] = { "config.refused", NULL },
+    [EVENT_STORAGE_OK] = { "storage.ok", NULL },
+    [EVENT_STORAGE_DEGRADED] = { "storage.degraded", NULL },
+    [EVENT_STORAGE_FULL] = { "storage.full", NULL },
+    [EVENT_STORAGE_FAILED] = { "storage.failed", NULL },
+    [EVENT_SANDBOX_CREATED] = { "sandbox.created", "create" },
+    [EVENT_SANDBOX_FORKED] = { "sandbox.forked", "fork" },
+    [EVENT_SANDBOX_STARTED] = { "sandbox.started", "start" },
+    [EVENT_SANDBOX_PAUSED] = { "sandbox.paused", "pause" },
+    [EVENT_SANDBOX_RESUMED] = { "sandbox.resumed", "resume" },
+    [EVENT_SANDBOX_STOPPED] = { "sandbox.stopped", "stop" },
+    [EVENT_SANDBOX_LOST] = { "sandbox.lost", "lost" },
+    [EVENT_SANDBOX_FAILED] = { "sandbox.failed", NULL },
+    [EVENT_SANDBOX_EXPIRED] = { "sandbox.expired", NULL },
+    [EVENT_SANDBOX_ADOPTED] = { "sandbox.adopted", "adopt" },
+    [EVENT_SANDBOX_RECOVERED] = { "sandbox.recovered", "recover" },
+    [EVENT_SANDBOX_ROLLED_BACK] = { "sandbox.rolled-back", "rollback" },
+    [EVENT_SANDBOX_DESTROYED] = { "sandbox.destroyed", "destroy" },
+    [EVENT_TURN_COMPLETED] = { "turn.completed", "turn" },
+    [EVENT_SNAPSHOT_CREATED] = { "snapshot.created", "snapshot" },
+    [EVENT_SNAPSHOT_REMOVED] = { "snapshot.removed", "remove-snapshot" },
+    [EVENT_SNAPSHOT_PRUNED] = { "snapshot.pruned", "prune" },
+    [EVENT_TEMPLATE_IMPORTED] = { "template.imported", NULL },
+    [EVENT_TEMPLATE_COMMITTED] = { "template.committed", "commit" },
+    [EVENT_TEMPLATE_REMOVED] = { "template.removed", NULL },
+    [EVENT_PROCESS_STARTED] = { "process.started", NULL },
+    [EVENT_PROCESS_EXITED] = { "process.exited", NULL },
+    [EVENT_PROCESS_OOM] = { "process.oom", NULL },
+    [EVENT_PROCESS_RESTARTED] = { "process.restarted", NULL },
+    [EVENT_PROCESS_READY] = { "process.ready", NULL },
+    [EVENT_PORT_OPENED] = { "port.opened", NULL },
+    [EVENT_PORT_CLOSED] = { "port.closed", NULL },
+    [EVENT_SHELL_OPENED] = { "shell.opened", NULL },
+    [EVENT_SHELL_CLOSED] = { "shell.closed", NULL },
+    [EVENT_TOOL_EXECUTED] = { "tool.executed", NULL },
+    [EVENT_TOKEN_CREATED] = { "token.created", "token-create" },
+    [EVENT_TOKEN_REMOVED] = { "token.removed", "token-remove" },
+    [EVENT_VOLUME_CREATED] = { "volume.created", "volume-create" },
+    [EVENT_VOLUME_REMOVED] = { "volume.removed", "volume-remove" },
+};
+
+_Static_assert(EVENT_TYPES <= 64, "a bit for each");
+
+const char *event_type_name(enum event_type type)
+{
+    return type < EVENT_TYPES ? types[type].name : "";
+}
+
+uint64_t event_types_matching(const char *pattern)
+{
+    uint64_t found = 0;
+
+    for (unsigned i = 0; i < EVENT_TYPES; i++)
+        if (fnmatch(pattern, types[i].name, 0) == 0)
+            found |= UINT64_C(1) << i;
+    return found;
+}
+
+/* Tells subscribers. */
+static void publish(struct host *host, enum event_type type, const char *sandbox, const char *name,
+                    const json_t *fields)
+{
+    cleanup_free char *text = fields ? json_dumps(fields, JSON_COMPACT) : NULL;
+    const struct event_news news = {
+        .type = type, .sandbox = sandbox, .name = name, .fields = text
+    };
+
+    metrics_count_event(host->metrics, type);
+    event_ring_add(host->events, &news);
+}
+
+static void note_missing(struct host *host, const struct err *err)
+{
+    (void)pthread_mutex_lock(&host->lock);
+    host->audit_failures++;
+    (void)snprintf(host->audit_error, sizeof(host->audit_error), "%s", err->msg);
+    (void)pthread_mutex_unlock(&host->lock);
+}
+
+/* On record first: who is told of it can look there. Takes the fields. */
+static void tell(struct host *host, enum event_type type, const struct sandbox_info *about,
+                 json_t *fields)
+{
+    cleanup_json json_t *owned = fields;
+    const char *id = about ? about->id : NULL;
+    struct err err = { 0 };
+
+    if (types[type].record &&
+        audit_add(host->audit, types[type].record, id, json_incref(owned), &err) < 0)
+        note_missing(host, &err);
+    publish(host, type, id, about ? about->name : NULL, owned);
+}
+
+void host_event(struct host *host, enum event_type type, json_t *fields)
+{
+    tell(host, type, NULL, fields);
+}
+
+void sandbox_event(struct sandbox *sandbox, enum event_type type, json_t *fields)
+{
+    tell(sandbox->host, type, &sandbox->info, fields); /* id and name never change */
+}
+
+void ledger_event(const struct ledger *ledger, struct host *host, enum event_type type,
+                  json_t *fields)
+{
+    cleanup_json json_t *owned = fields;
+
+    assert(!types[type].record);
+    publish(host, type, ledger_sandbox(ledger), ledger_sandbox_name(ledger), owned);
+}
+
+void machine_event(const struct machine *machine, enum event_type type, json_t *fields)
+{
+    cleanup_json json_t *owned = fields;
+
+    assert(!types[type].record);
+    if (machine->ledger)
+        ledger_event(machine->ledger, machine->host, type, TAKE_PTR(owned));
+    else
+        publish(machine->host, type, machine->id, NULL, owned);
+}
+
+json_t *process_end_fields(const char *process, const struct process_end *end)
+{
+    json_t *fields =
+        json_pack("{s:s, s:s, s:i, s:I}", "process", process, "outcome", outcome_word(end->outcome),
+                  "exitCode", end->exit_code, "durationMs", (json_int_t)end->duration_ms);
+
+    if (fields && end->reason[0])
+        (void)json_object_set_new(fields, "reason", json_text(end->reason));
+    return fields;
+}
+
+int host_watch(struct host *host, const struct event_reader_spec *spec, struct event_reader **ret,
+               struct err *err)
+{
+    return event_reader_open(host->events, spec, ret, err);
+}
+
+uint64_t host_last_event(struct host *host)
+{
+    return event_ring_last(host->events);
+}

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+/* How the host is doing, and whether it has room for more. */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "host/observe/audit.h"
+#include "host/process/process_internal.h"
+#include "host/sandbox/sandbox_internal.h"
+#include "store/store.h"
+#include "toolbox/job_table.h"
+
+/* Per cent of the storage that is in use. */
+static unsigned fullness(const struct store_space *space)
+{
+    uint64_t total = space->used + space->available;
+
+    return total == 0 ? 100 : (unsigned)((double)space->used * 100 / (double)total);
+}
+
+int host_check_space(struct host *host, struct err *err)
+{
+    struct store_space space;
+    int r = store_space(host->store, &space, err);
+
+    if (r < 0)
+        return r;
+    if (fullness(&space) < host->storage_full)
+        return 0;
+    return err_refuse(err, CAUSE_POOL_FULL,
+                      "the storage is %u %% full (%" PRIu64 " MiB are left): remove sandboxes or "
+                      "snapshots, or give it more room",
+                      fullness(&space), space.available >> 20);
+}
+
+static void worsen(struct host_health *health, enum health_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void worsen(struct host_health *health, enum health_status status, const char *format, ...)
+{
+    size_t used = strlen(health->errors);
+    va_list args;
+
+    if (status > health->status)
+        health->status = status;
+    if (used > 0 && used + 1 < sizeof(health->errors))
+        health->errors[used++] = '\n';
+    va_start(args, format);
+    (void)vsnprintf(health->errors + used, sizeof(health->errors) - used, format, args);
+    va_end(args);
+}
+
+static void look_at_space(struct host *host, struct host_health *ret)
+{
+    struct store_space space = { 0 };
+    struct err err = { 0 };
+
+    if (store_space(host->store, &space, &err) < 0) {
+        ret->storage_condition = STORAGE_FAILED;
+        worsen(ret, HEALTH_UNHEALTHY, "%s", err.msg);
+        return;
+    }
+    ret->storage_used = space.used;
+    ret->storage_available = space.available;
+    if (fullness(&space) >= host->storage_full) {
+        ret->storage_condition = STORAGE_FULL;
+        worsen(ret, HEALTH_UNHEALTHY, "the storage is %u %% full: no sandbox can be created",
+               fullness(&space));
+    } else if (fullness(&space) >= host->storage_warn) {
+        ret->storage_condition = STORAGE_DEGRADED;
+        worsen(ret, HEALTH_DEGRADED, "the storage is %u %% full", fullness(&space));
+    }
+}
+
+/* Whatever is not known to be good is not. */
+static void look_at_storage(struct host *host, struct host_health *ret)
+{
+    struct err err = { 0 };
+
+    ret->storage_backend = store_backend(host->store);
+    if (store_state(host->store, ret->storage_state, &err) < 0) {
+        (void)snprintf(ret->storage_state, sizeof(ret->storage_state), "UNAVAIL");
+        ret->storage_condition = STORAGE_FAILED;
+        worsen(ret, HEALTH_UNHEALTHY, "%s", err.msg);
+        return;
+    }
+    look_at_space(host, ret);
+    if (strcmp(ret->storage_state, "DEGRADED") == 0) {
+        if (ret->storage_condition < STORAGE_DEGRADED)
+            ret->storage_condition = STORAGE_DEGRADED;
+        worsen(ret, HEALTH_DEGRADED, "a part of the storage has failed (see 'zpool status')");
+    } else if (strcmp(ret->storage_state, "ONLINE") != 0) {
+        ret->storage_condition = STORAGE_FAILED;
+        worsen(ret, HEALTH_UNHEALTHY, "the storage is %s", ret->storage_state);
+    }
+}
+
+uint32_t machine_count_processes(struct machine *machine)
+{
+    uint32_t count = 0;
+
+    (void)pthread_mutex_lock(&machine->lock);
+    for (const struct process *process = machine->processes; process; process = process->next)
+        count += !process->is_over;
+    (void)pthread_mutex_unlock(&machine->lock);
+    return count;
+}
+
+void host_take_census(struct host *host, struct host_census *ret)
+{
+    *ret = (struct host_census){ .runs = 0 };
+    (void)pthread_mutex_lock(&host->lock);
+    for (struct machine *machine = host->machines; machine; machine = machine->next) {
+        ret->runs++;
+        ret->processes += machine_count_processes(machine);
+    }
+    for (struct sandbox *sandbox = host->sandboxes; sandbox; sandbox = sandbox->next) {
+        (void)pthread_mutex_lock(&sandbox->lock);
+        ret->sandboxes[sandbox->info.state]++;
+        if (sandbox->machine)
+            ret->processes += machine_count_processes(sandbox->machine);
+        (void)pthread_mutex_unlock(&sandbox->lock);
+    }
+    (void)pthread_mutex_unlock(&host->lock);
+}
+
+void host_health(struct host *host, struct host_health *ret)
+{
+    struct host_census census;
+
+    *ret = (struct host_health){
+        .pool_ready = pool_ready(host->pool),
+        .pool_size = pool_size(host->pool),
+        .uptime_ms = clock_ms() - host->started_ms,
+        .runtime = host->default_runtime->name,
+    };
+    look_at_storage(host, ret);
+    host_take_census(host, &census);
+    ret->processes = census.processes;
+    ret->tools = tool_desk_active(host->desk);
+    (void)pthread_mutex_lock(&host->lock);
+    ret->sandboxes = host->active;
+    if (host->audit_failures > 0)
+        worsen(ret, HEALTH_DEGRADED, "%u events are missing from the audit log: %.160s",
+               host->audit_failures, host->audit_error);
+    (void)pthread_mutex_unlock(&host->lock);
+}
+
+/* Every backend has histories; they differ in what a snapshot costs and in quota. */
+void host_capabilities(struct host *host, struct host_capabilities *ret)
+{
+    *ret = (struct host_capabilities){
+        .snapshots = true,
+        .rollback = true,
+        .fork = true,
+        .quota = store_has_quota(host->store),
+        .atomic_snapshots = store_is_atomic(host->store),
+        .pause = true,
+        .launch = true,
+        .streaming_progress = true,
+        .memory_limit = cgroup_root_has(host->cgroups, CGROUP_LIMIT_MEMORY),
+        .cpu_limit = cgroup_root_has(host->cgroups, CGROUP_LIMIT_CPU),
+        .pids_limit = cgroup_root_has(host->cgroups, CGROUP_LIMIT_PIDS),
+        .sandboxes_max = host->sandboxes_max,
+        .snapshots_max = host->snapshots_max,
+        .forks_max = FORK_MAX,
+        .default_quota = host->default_quota,
+        .storage_backend = store_backend(host->store),
+        .default_runtime = host->default_runtime->name,
+        .limits_from = cgroup_root_kind(host->cgroups),
+    };
+}
+
+bool host_runtime_at(struct host *host, size_t index, struct host_runtime *ret)
+{
+    static const struct runtime_ops *const all[] = { &runtime_native, &runtime_bwrap };
+
+    (void)host;
+    if (index >= ARRAY_SIZE(all))
+        return false;
+    *ret = (struct host_runtime){ .name = all[index]->name };
+    ret->result = all[index]->probe(&ret->problem);
+    return true;
+}
+
+int host_read_audit(struct host *host, const char *sandbox, audit_fn each, void *context,
+                    uint64_t *ret_lines, struct err *err)
+{
+    return audit_read(host->state_fd, sandbox, each, context, ret_lines, err);
+}

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Labels have few values, all known here: never an id or a name that a client gives. */
+#include "host/observe/metrics.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "host/observe/event_ring.h"
+#include "host/observe/metrics_internal.h"
+#include "host/sandbox/sandbox_internal.h"
+#include "toolbox/job_table.h"
+
+static const uint64_t bounds_ns[METRICS_BUCKETS] = {
+    250000,    500000,    1000000,   2500000,    5000000,    10000000,   25000000,    50000000,
+    100000000, 250000000, 500000000, 1000000000, 2500000000, 5000000000, 10000000000, 30000000000,
+};
+
+static const char *const timed_names[TIMED_COUNT] = {
+    [TIMED_CREATE] = "create",
+    [TIMED_RUN] = "run",
+    [TIMED_EXEC] = "exec",
+    [TIMED_SNAPSHOT] = "snapshot",
+    [TIMED_ROLLBACK] = "rollback",
+    [TIMED_FORK] = "fork",
+    [TIMED_PAUSE] = "pause",
+    [TIMED_RESUME] = "resume",
+    [TIMED_STOP] = "stop",
+    [TIMED_START] = "start",
+    [TIMED_DESTROY] = "destroy",
+    [TIMED_TOOL_HOST] = "tool-host",
+    [TIMED_TOOL_WORKER] = "tool-worker",
+    [TIMED_TOOL_PROCESS] = "tool-process",
+};
+
+uint64_t clock_ns(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+int metrics_note(struct metrics *metrics, enum timed what, uint64_t began_ns, int result)
+{
+    uint64_t ns = clock_ns() - began_ns;
+    size_t i = 0;
+
+    if (result < 0) {
+        metrics_add(&metrics->timed[what].failures);
+        return result;
+    }
+    while (i < METRICS_BUCKETS && ns > bounds_ns[i])
+        i++;
+    metrics_add(&metrics->timed[what].buckets[i]);
+    atomic_fetch_add_explicit(&metrics->timed[what].total_ns, ns, memory_order_relaxed);
+    return result;
+}
+
+static uint64_t get(const atomic_uint_fast64_t *counter)
+{
+    return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+/* The totals that a control plane asks for, by the events that they are. */
+static int write_totals(const struct metrics *metrics, struct buf *out)
+{
+    static const struct {
+        const char *name;
+        enum event_type type;
+        const char *help;
+    } totals[] = {
+        { "holt_sandboxes_created_total", EVENT_SANDBOX_CREATED, "Sandboxes created." },
+        { "holt_sandboxes_forked_total", EVENT_SANDBOX_FORKED, "Sandboxes made by forks." },
+        { "holt_sandboxes_paused_total", EVENT_SANDBOX_PAUSED, "Pauses." },
+        { "holt_sandboxes_resumed_total", EVENT_SANDBOX_RESUMED, "Resumes." },
+        { "holt_sandboxes_destroyed_total", EVENT_SANDBOX_DESTROYED, "Sandboxes destroyed." },
+        { "holt_turns_total", EVENT_TURN_COMPLETED, "Turns completed." },
+        { "holt_rollbacks_total", EVENT_SANDBOX_ROLLED_BACK, "Rollbacks." },
+    };
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(totals); i++) {
+        r = metric_begin(out, totals[i].name, METRIC_COUNTER, totals[i].help);
+        if (r == 0)
+            r = metric_add(out, totals[i].name, NULL, get(&metrics->events[totals[i].type]));
+    }
+    if (r == 0)
+        r = metric_begin(out, "holt_snapshots_total", METRIC_COUNTER,
+                         "Snapshots taken, those of turns among them.");
+    if (r == 0)
+        r = metric_add(out, "holt_snapshots_total", NULL,
+                       get(&metrics->events[EVENT_TURN_COMPLETED]) +
+                           get(&metrics->events[EVENT_SNAPSHOT_CREATED]));
+    return r;
+}
+
+static int write_events(const struct metrics *metrics, struct buf *out)
+{
+    char label[64];
+    int r = metric_begin(out, "holt_events_total", METRIC_COUNTER, "Events, by their type.");
+
+    for (unsigned i = 0; r == 0 && i < EVENT_TYPES; i++) {
+        (void)snprintf(label, sizeof(label), "type=\"%s\"", event_type_name(i));
+        r = metric_add(out, "holt_events_total", label, get(&metrics->events[i]));
+    }
+    return r;
+}
+
+static int write_timed(const struct metrics *metrics, struct buf *out)
+{
+    static const char name[] = "holt_operation_duration_seconds";
+    uint64_t buckets[METRICS_BUCKETS + 1];
+    char label[64];
+    int r = metric_begin(out, name, METRIC_HISTOGRAM,
+                         "How long operations took that succeeded; an exec until it was started.");
+
+    for (unsigned i = 0; r == 0 && i < TIMED_COUNT; i++) {
+        const struct metric_histogram histogram = { bounds_ns, buckets, METRICS_BUCKETS,
+                                                    get(&metrics->timed[i].total_ns) };
+
+        for (size_t k = 0; k <= METRICS_BUCKETS; k++)
+            buckets[k] = get(&metrics->timed[i].buckets[k]);
+        (void)snprintf(label, sizeof(label), "operation=\"%s\"", timed_names[i]);
+        r = metric_add_histogram(out, name, label, &histogram);
+    }
+    if (r == 0)
+        r = metric_begin(out, "holt_operation_failures_total", METRIC_COUNTER,
+                         "Operations that failed or were refused.");
+    for (unsigned i = 0; r == 0 && i < TIMED_COUNT; i++) {
+        (void)snprintf(label, sizeof(label), "operation=\"%s\"", timed_names[i]);
+        r = metric_add(out, "holt_operation_failures_total", label,
+                       get(&metrics->timed[i].failures));
+    }
+    return r;
+}
+
+static int write_ends(const struct metrics *metrics, struct buf *out)
+{
+    char label[64];
+    int r = metric_begin(out, "holt_processes_ended_total", METRIC_COUNTER,
+                         "Processes that have ended, by their outcome.");
+
+    for (unsigned i = OUTCOME_EXITED; r == 0 && i <= OUTCOME_NOT_STARTED; i++) {
+        (void)snprintf(label, sizeof(label), "outcome=\"%s\"", outcome_word(i));
+        r = metric_add(out, "holt_processes_ended_total", label, get(&metrics->process_ends[i]));
+    }
+    return r;
+}
+
+static int write_gauge(struct buf *out, const char *name, const char *help, uint64_t value)
+{
+    int r = metric_begin(out, name, METRIC_GAUGE, help);
+
+    return r < 0 ? r : metric_add(out, name, NULL, value);
+}
+
+static int write_counter(struct buf *out, const char *name, const char *help, uint64_t value)
+{
+    int r = metric_begin(out, name, METRIC_COUNTER, help);
+
+    return r < 0 ? r : metric_add(out, name, NULL, value);
+}
+
+static int write_sandboxes(const struct host_census *census, struct buf *out)
+{
+    char label[64];
+    int r = metric_begin(out, "holt_sandboxes", METRIC_GAUGE, "Sandboxes, by their state.");
+
+    for (unsigned i = 0; r == 0 && i < SANDBOX_STATES; i++) {
+        (void)snprintf(label, sizeof(label), "state=\"%s\"", sandbox_state_name(i));
+        r = metric_add(out, "holt_sandboxes", label, census->sandboxes[i]);
+    }
+    if (r == 0)
+        r = write_gauge(out, "holt_runs", "Throw-away sandboxes that run now.", census->runs);
+    if (r == 0)
+        r = write_gauge(out, "holt_processes_running", "Processes that run in all sandboxes.",
+                        census->processes);
+    return r;
+}
+
+static int write_tools(const struct host *host, struct buf *out)
+{
+    return write_gauge(out, "holt_tools_running", "Tool calls that are going on.",
+                       tool_desk_active(host->desk));
+}
+
+static int write_pool(struct host *host, struct buf *out)
+{
+    int r = write_gauge(out, "holt_pool_size", "Warm sandboxes that are to be ready.",
+                        pool_size(host->pool));
+
+    if (r == 0)
+        r = write_gauge(out, "holt_pool_ready", "Warm sandboxes that are ready.",
+                        pool_ready(host->pool));
+    if (r == 0)
+        r = write_counter(out, "holt_pool_hits_total", "Sandboxes that came from the warm pool.",
+                          get(&host->metrics->pool_hits));
+    if (r == 0)
+        r = write_counter(out, "holt_pool_misses_total",
+                          "Sandboxes that were started cold, as the pool had none.",
+                          get(&host->metrics->pool_misses));
+    return r;
+}
+
+static int write_health(const struct host_health *health, struct buf *out)
+{
+    char label[160];
+    int r = write_gauge(out, "holt_storage_used_bytes", "Storage that is in use.",
+                        health->storage_used);
+
+    if (r == 0)
+        r = write_gauge(out, "holt_storage_available_bytes", "Storage that is left.",
+                        health->storage_available);
+    if (r == 0)
+        r = write_gauge(out, "holt_health", "0: ok, 1: degraded, 2: unhealthy.", health->status);
+    if (r == 0)
+        r = metric_begin(out, "holt_uptime_seconds", METRIC_GAUGE, "Since the daemon started.");
+    if (r == 0)
+        r = metric_add_seconds(out, "holt_uptime_seconds", NULL, health->uptime_ms * 1000000);
+    if (r == 0)
+        r = metric_begin(out, "holt_build_info", METRIC_GAUGE, "What this daemon is.");
+    (void)snprintf(label, sizeof(label), "version=\"%s\",storage=\"%s\",runtime=\"%s\"",
+                   HOLT_VERSION, health->storage_backend, health->runtime);
+    return r < 0 ? r : metric_add(out, "holt_build_info", label, 1);
+}
+
+/* How many entries a directory of /proc/self has. */
+static uint64_t count_entries(const char *path)
+{
+    DIR *dir = opendir(path);
+    const struct dirent *entry;
+    uint64_t count = 0;
+
+    if (!dir)
+        return 0;
+    while ((entry = readdir(dir)))
+        count += entry->d_name[0] != '.';
+    (void)closedir(dir);
+    return count;
+}
+
+static uint64_t resident_bytes(void)
+{
+    unsigned long size = 0, resident = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+
+    if (!file)
+        return 0;
+    if (fscanf(file, "%lu %lu", &size, &resident) != 2) /* NOLINT(cert-err34-c): the kernel's own */
+        resident = 0;
+    (void)fclose(file);
+    return (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* By the names that Prometheus' own libraries use. */
+static int write_process(struct buf *out)
+{
+    struct rusage usage = { 0 };
+    struct rlimit files = { 0 };
+    uint64_t cpu_us;
+    int r;
+
+    (void)getrusage(RUSAGE_SELF, &usage);
+    (void)getrlimit(RLIMIT_NOFILE, &files);
+    cpu_us = (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 +
+             (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+    r = write_gauge(out, "process_resident_memory_bytes", "Memory of the daemon.",
+                    resident_bytes());
+    if (r == 0)
+        r = write_gauge(out, "process_open_fds", "Descriptors that the daemon has open.",
+                        count_entries("/proc/self/fd"));
+    if (r == 0)
+        r = write_gauge(out, "process_max_fds", "The most it may have.", files.rlim_cur);
+    if (r == 0)
+        r = write_gauge(out, "process_threads", "Threads of the daemon.",
+                        count_entries("/proc/self/task"));
+    if (r == 0)
+        r = metric_begin(out, "process_cpu_seconds_total", METRIC_COUNTER,
+                         "Time on processors that the daemon has used.");
+    return r < 0 ? r : metric_add_seconds(out, "process_cpu_seconds_total", NULL, cpu_us * 1000);
+}
+
+int host_metrics_write(struct host *host, struct buf *out)
+{
+    struct host_health health = { 0 };
+    struct host_census census = { 0 };
+    int r;
+
+    host_health(host, &health);
+    host_take_census(host, &census);
+    r = write_sandboxes(&census, out);
+    if (r == 0)
+        r = write_totals(host->metrics, out);
+    if (r == 0)
+        r = write_timed(host->metrics, out);
+    if (r == 0)
+        r = write_ends(host->metrics, out);
+    if (r == 0)
+        r = write_tools(host, out);
+    if (r == 0)
+        r = write_pool(host, out);
+    if (r == 0)
+        r = write_health(&health, out);
+    if (r == 0)
+        r = write_events(host->metrics, out);
+    return r < 0 ? r : write_process(out);
+}

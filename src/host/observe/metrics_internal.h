@@ -1,0 +1,56 @@
+/* Counting, on the way of requests: no lock, a few nanoseconds. */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "host/observe/event.h"
+#include "host/observe/metrics.h"
+
+/* Operations whose time is taken. */
+enum timed {
+    TIMED_CREATE,
+    TIMED_RUN,  /* a throw-away machine is made */
+    TIMED_EXEC, /* from the call until the guest has started it */
+    TIMED_SNAPSHOT,
+    TIMED_ROLLBACK,
+    TIMED_FORK,
+    TIMED_PAUSE,
+    TIMED_RESUME,
+    TIMED_STOP,
+    TIMED_START,
+    TIMED_DESTROY,
+    TIMED_TOOL_HOST, /* calls of tools, by who does the work */
+    TIMED_TOOL_WORKER,
+    TIMED_TOOL_PROCESS,
+    TIMED_COUNT
+};
+
+enum { METRICS_BUCKETS = 16 };
+
+struct metrics {
+    atomic_uint_fast64_t events[EVENT_TYPES];
+    struct {
+        atomic_uint_fast64_t buckets[METRICS_BUCKETS + 1];
+        atomic_uint_fast64_t total_ns;
+        atomic_uint_fast64_t failures;
+    } timed[TIMED_COUNT];
+    atomic_uint_fast64_t pool_hits, pool_misses;
+    atomic_uint_fast64_t process_ends[8]; /* by enum outcome */
+};
+
+/* Nanoseconds of the monotonic clock. */
+uint64_t clock_ns(void);
+
+/* An operation that began then is over: returns the result, so that it can stand at the end. */
+int metrics_note(struct metrics *metrics, enum timed what, uint64_t began_ns, int result);
+
+static inline void metrics_add(atomic_uint_fast64_t *counter)
+{
+    atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
+}
+
+static inline void metrics_count_event(struct metrics *metrics, enum event_type type)
+{
+    metrics_add(&metrics->events[type]);
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Whether the threads that everything goes through still do. Nothing here waits for a lock that one
+ * of them could hold for long; what was asked and not answered stays asked. */
+#include "host/observe/thread_check.h"
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/xalloc.h"
+#include "host/core/host_internal.h"
+#include "host/process/writer.h"
+
+enum { LOOK_NS = 5 * 1000 * 1000 };
+
+struct pulse {
+    struct reactor_timer timer;
+    atomic_bool is_asked; /* the timer is the reactor's until it fires */
+};
+
+struct pulse *pulse_new(void)
+{
+    return xcalloc(1, sizeof(struct pulse));
+}
+
+void pulse_free(struct pulse *pulse)
+{
+    free(pulse);
+}
+
+static void answer(struct reactor_timer *timer)
+{
+    struct pulse *pulse = (struct pulse *)(void *)((char *)timer - offsetof(struct pulse, timer));
+
+    atomic_store(&pulse->is_asked, false);
+}
+
+static void ask(struct host *host)
+{
+    if (atomic_exchange(&host->pulse->is_asked, true))
+        return;
+    host->pulse->timer.fire = answer;
+    reactor_set_timer(host->reactor, &host->pulse->timer, clock_ms());
+}
+
+int host_pulse(struct host *host, unsigned patience_ms, struct err *err)
+{
+    const struct timespec pause = { .tv_nsec = LOOK_NS };
+    uint64_t until_ms = clock_ms() + patience_ms;
+    bool has_reactor = false, has_scribe = false;
+
+    ask(host);
+    scribe_ask(host->scribe);
+    for (;;) {
+        has_reactor = !atomic_load(&host->pulse->is_asked);
+        has_scribe = scribe_has_answered(host->scribe);
+        if ((has_reactor && has_scribe) || clock_ms() >= until_ms)
+            break;
+        (void)nanosleep(&pause, NULL);
+    }
+    if (!has_reactor)
+        return err_set(err, ERR_INTERNAL, "the reactor does not answer");
+    if (!has_scribe)
+        return err_set(err, ERR_INTERNAL, "the scribe does not answer");
+    return 0;
+}

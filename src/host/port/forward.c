@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+
+#include "base/cleanup.h"
+#include "base/text/parse.h"
+#include "base/xalloc.h"
+#include "host/observe/event_internal.h"
+#include "host/port/port_internal.h"
+
+enum { BACKLOG = 1024 };
+
+/* Where to listen. */
+struct place {
+    char host[INET6_ADDRSTRLEN];
+    uint16_t port;
+    union {
+        struct sockaddr any;
+        struct sockaddr_in ipv4;
+        struct sockaddr_in6 ipv6;
+    } address;
+    socklen_t size;
+};
+
+static bool set_host(struct place *place, const char *host, size_t len)
+{
+    if (len >= 2 && host[0] == '[' && host[len - 1] == ']') {
+        host++;
+        len -= 2;
+    }
+    if (len >= sizeof(place->host))
+        return false;
+    memcpy(place->host, host, len);
+    place->host[len] = '\0';
+    if (inet_pton(AF_INET, place->host, &place->address.ipv4.sin_addr) == 1) {
+        place->address.ipv4.sin_family = AF_INET;
+        place->address.ipv4.sin_port = htons(place->port);
+        place->size = sizeof(place->address.ipv4);
+        return true;
+    }
+    if (inet_pton(AF_INET6, place->host, &place->address.ipv6.sin6_addr) != 1)
+        return false;
+    place->address.ipv6.sin6_family = AF_INET6;
+    place->address.ipv6.sin6_port = htons(place->port);
+    place->size = sizeof(place->address.ipv6);
+    return true;
+}
+
+/* "ADDR:PORT", ":PORT" or nothing; the rest is as configured. */
+static int place_parse(const struct ports *ports, const char *text, struct place *ret,
+                       struct err *err)
+{
+    const char *colon = text ? strrchr(text, ':') : NULL;
+    const char *host = text && colon != text ? text : ports->listen;
+    uint64_t port = 0;
+
+    *ret = (struct place){ .port = 0 };
+    if (!text || *text == '\0') {
+        (void)set_host(ret, ports->listen, strlen(ports->listen));
+        return 0;
+    }
+    if (!colon || parse_u64(colon + 1, &port) < 0 || port > UINT16_MAX)
+        return err_set(err, ERR_INVALID, "'%.100s' is not ADDR:PORT or :PORT", text);
+    ret->port = (uint16_t)port;
+    if (!set_host(ret, host, host == text ? (size_t)(colon - text) : strlen(host)))
+        return err_set(err, ERR_INVALID, "'%.*s' is not an IP address",
+                       (int)(colon - text < 100 ? colon - text : 100), text);
+    return 0;
+}
+
+static int refuse_listen(const struct place *place, int r, struct err *err)
+{
+    enum err_kind kind = r == -EADDRINUSE      ? ERR_EXISTS
+                         : r == -EACCES        ? ERR_DENIED
+                         : r == -EADDRNOTAVAIL ? ERR_INVALID
+                                               : ERR_INTERNAL;
+    bool is_ipv6 = place->address.any.sa_family == AF_INET6;
+
+    return err_set(err, kind, "cannot listen on %s%s%s:%u: %s", is_ipv6 ? "[" : "", place->host,
+                   is_ipv6 ? "]" : "", place->port, strerror(-r));
+}
+
+/* Listens, and fills in the port when any would do. */
+static int place_listen(struct place *place, int *ret_fd, struct err *err)
+{
+    cleanup_close int fd =
+        socket(place->address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    socklen_t size = place->size;
+
+    if (fd < 0)
+        return err_sys(err, -errno, "make a socket");
+    /* So that a port can be had again while old connections are still ending. */
+    (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){ 1 }, sizeof(int));
+    if (bind(fd, &place->address.any, place->size) < 0 || listen(fd, BACKLOG) < 0 ||
+        getsockname(fd, &place->address.any, &size) < 0)
+        return refuse_listen(place, -errno, err);
+    place->port = ntohs(place->address.any.sa_family == AF_INET6 ? place->address.ipv6.sin6_port
+                                                                 : place->address.ipv4.sin_port);
+    *ret_fd = TAKE_FD(fd);
+    return 0;
+}
+
+/* What is advertised stands for the configured address, not for one that somebody asked for. */
+static void describe(struct port_forward *forward, const struct place *place)
+{
+    const struct ports *ports = forward->ports;
+    bool is_configured = strcmp(place->host, ports->listen) == 0;
+    const char *host = is_configured && *ports->advertise ? ports->advertise : place->host;
+    bool needs_brackets = strchr(host, ':');
+
+    forward->host_port = place->port;
+    (void)snprintf(forward->host, sizeof(forward->host), "%s", host);
+    (void)snprintf(forward->address, sizeof(forward->address), "%s%s%s:%u",
+                   needs_brackets ? "[" : "", host, needs_brackets ? "]" : "", place->port);
+}
+
+static void forward_free(struct port_forward *forward)
+{
+    (void)fd_close(forward->source.fd);
+    (void)fd_close(forward->ended_fd);
+    machine_unref(forward->machine);
+    free(forward);
+}
+
+static int enlist(struct port_forward *forward, struct err *err)
+{
+    struct ports *ports = forward->ports;
+    struct port_forward **slot = &ports->forwards;
+    bool is_late;
+
+    (void)pthread_mutex_lock(&ports->lock);
+    is_late = forward->machine->ports.is_cut || ports->is_stopping;
+    while (*slot)
+        slot = &(*slot)->next;
+    if (!is_late) {
+        *slot = forward;
+        ports->has_changed = true;
+        port_wake(ports);
+    }
+    (void)pthread_mutex_unlock(&ports->lock);
+    return is_late ? err_set(err, ERR_BUSY, "sandbox '%s' has ended", forward->owner) : 0;
+}
+
+static void tell(const struct port_forward *forward, enum event_type type)
+{
+    json_t *fields =
+        json_pack("{s:i, s:s}", "port", (int)forward->port, "address", forward->address);
+
+    if (forward->sandbox)
+        sandbox_event(forward->sandbox, type, fields);
+    else
+        machine_event(forward->machine, type, fields);
+}
+
+int port_forward_open(struct machine *machine, const struct port_forward_spec *spec,
+                      struct port_forward **ret, struct err *err)
+{
+    struct ports *ports = machine->host->ports;
+    struct port_forward *forward;
+    struct place place = { .port = 0 };
+    int fd = -EBADF;
+    int r = 0;
+
+    if (spec->port == 0)
+        r = err_set(err, ERR_INVALID, "a port is from 1 to %d", UINT16_MAX);
+    if (r == 0)
+        r = place_parse(ports, spec->listen, &place, err);
+    if (r == 0)
+        r = place_listen(&place, &fd, err);
+    if (r < 0)
+        return r;
+    forward = xcalloc(1, sizeof(*forward));
+    forward->source = (struct port_source){ .kind = PORT_LISTENER, .fd = fd };
+    forward->ports = ports;
+    forward->machine = machine_ref(machine);
+    forward->sandbox = spec->sandbox;
+    forward->port = spec->port;
+    forward->ended_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    (void)snprintf(forward->owner, sizeof(forward->owner), "%s", spec->owner);
+    describe(forward, &place);
+    r = forward->ended_fd < 0 ? err_sys(err, -errno, "make an event descriptor")
+                              : enlist(forward, err);
+    if (r < 0) {
+        forward_free(forward);
+        return r;
+    }
+    tell(forward, EVENT_PORT_OPENED);
+    *ret = forward;
+    return 0;
+}
+
+const char *port_forward_address(const struct port_forward *forward)
+{
+    return forward->address;
+}
+
+const char *port_forward_host(const struct port_forward *forward)
+{
+    return forward->host;
+}
+
+uint16_t port_forward_port(const struct port_forward *forward)
+{
+    return forward->host_port;
+}
+
+int port_forward_wait(const struct port_forward *forward, int watch_fd)
+{
+    struct pollfd fds[2] = {
+        { .fd = forward->ended_fd, .events = POLLIN },
+        { .fd = watch_fd, .events = POLLRDHUP },
+    };
+
+    while (poll(fds, 2, -1) < 0)
+        if (errno != EINTR)
+            return -errno;
+    return fds[0].revents ? 0 : -ECANCELED;
+}
+
+void port_forward_close(struct port_forward *forward)
+{
+    struct ports *ports;
+    struct port_forward **slot;
+
+    if (!forward)
+        return;
+    ports = forward->ports;
+    slot = &ports->forwards;
+    (void)pthread_mutex_lock(&ports->lock);
+    forward->is_unwanted = true;
+    ports->has_changed = true;
+    port_wake(ports);
+    while (!forward->is_over)
+        (void)pthread_cond_wait(&ports->changed, &ports->lock);
+    while (*slot != forward)
+        slot = &(*slot)->next;
+    *slot = forward->next;
+    (void)pthread_mutex_unlock(&ports->lock);
+    tell(forward, EVENT_PORT_CLOSED);
+    forward_free(forward);
+}
+
+void port_list(struct host *host, const char *owner, struct port_info **ret, size_t *ret_count)
+{
+    struct ports *ports = host->ports;
+    size_t count = 0;
+
+    (void)pthread_mutex_lock(&ports->lock);
+    for (const struct port_forward *forward = ports->forwards; forward; forward = forward->next)
+        count++;
+    *ret = xcalloc(count + 1, sizeof(**ret));
+    *ret_count = 0;
+    for (const struct port_forward *forward = ports->forwards; forward; forward = forward->next) {
+        struct port_info *info = &(*ret)[*ret_count];
+
+        if (forward->is_over || (owner && strcmp(forward->owner, owner) != 0))
+            continue;
+        info->port = forward->port;
+        info->connections = forward->connections;
+        memcpy(info->owner, forward->owner, sizeof(info->owner));
+        memcpy(info->address, forward->address, sizeof(info->address));
+        (*ret_count)++;
+    }
+    (void)pthread_mutex_unlock(&ports->lock);
+}

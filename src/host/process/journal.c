@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/process/journal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/xalloc.h"
+#include "host/process/journal_text.h"
+#include "host/process/record_internal.h"
+#include "wire/frame.h"
+
+enum { SCHEMA_VERSION = 1, BUSY_MS = 10 * 1000 };
+
+/* Columns that are plain numbers. */
+enum number {
+    NUMBER,
+    STARTED_MS,
+    PID,
+    OOM_KILLS, /* that the sandbox had seen before */
+    ENDED_MS,
+    RESTARTS,
+    HOST_PORT,
+    OUT_BYTES,
+    ERR_BYTES,
+    OUT_BASE, /* where the output of its present life begins */
+    ERR_BASE,
+    NUMBERS
+};
+
+#define NUMBER_COLUMNS                                                                             \
+    "number, started_ms, pid, oom_kills, ended_ms, restarts, host_port, out_bytes, err_bytes, "    \
+    "out_base, err_base"
+
+/* Behind them: what was asked for, how it ended (or NULL), and output that is in no file. */
+enum { SPEC = NUMBERS, ENDED, OUT, ERR, SANDBOX };
+
+static const char schema[] = "CREATE TABLE IF NOT EXISTS processes (" NUMBER_COLUMNS
+                             ", spec TEXT NOT NULL, ended TEXT, out BLOB, err BLOB,"
+                             " sandbox TEXT NOT NULL,"
+                             " PRIMARY KEY (sandbox, number)) WITHOUT ROWID;";
+
+enum statement { PUT, LOAD, REMOVE, REMOVE_SANDBOX, BEGIN, COMMIT, ROLLBACK, STATEMENTS };
+
+static const char *const texts[STATEMENTS] = {
+    [PUT] = ("INSERT OR REPLACE INTO processes VALUES "
+             "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)"),
+    [LOAD] = "SELECT * FROM processes WHERE sandbox = ?1 ORDER BY number",
+    [REMOVE] = "DELETE FROM processes WHERE sandbox = ?1 AND number = ?2",
+    [REMOVE_SANDBOX] = "DELETE FROM processes WHERE sandbox = ?1",
+    [BEGIN] = "BEGIN IMMEDIATE",
+    [COMMIT] = "COMMIT",
+    [ROLLBACK] = "ROLLBACK",
+};
+
+struct journal {
+    char *path;
+    sqlite3 *db;
+    pthread_mutex_t lock; /* over the connection and its statements */
+    sqlite3_stmt *statements[STATEMENTS];
+};
+
+static int explain(const struct journal *journal, const char *doing, struct err *err)
+{
+    return err_set(err, ERR_INTERNAL, "%s in journal %s: %.100s", doing, journal->path,
+                   sqlite3_errmsg(journal->db));
+}
+
+static void reset_slot(sqlite3_stmt **statement)
+{
+    (void)sqlite3_reset(*statement);
+    (void)sqlite3_clear_bindings(*statement);
+}
+
+static void unlock_slot(pthread_mutex_t **lock)
+{
+    (void)pthread_mutex_unlock(*lock);
+}
+
+/* --- opening --------------------------------------------------------------------------------- */
+
+static int set_up(struct journal *journal, struct err *err)
+{
+    cleanup_free char *version = xasprintf("PRAGMA user_version = %d", SCHEMA_VERSION);
+    /* Only root may read it: an environment holds secrets. */
+    cleanup_close int fd = open(journal->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+    if (fd < 0)
+        return err_sys(err, -errno, "make journal %s", journal->path);
+    if (sqlite3_open_v2(journal->path, &journal->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX,
+                        NULL) != SQLITE_OK)
+        return explain(journal, "open the file", err);
+    (void)sqlite3_busy_timeout(journal->db, BUSY_MS);
+    if (sqlite3_exec(journal->db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF", NULL, NULL,
+                     NULL) != SQLITE_OK ||
+        sqlite3_exec(journal->db, schema, NULL, NULL, NULL) != SQLITE_OK ||
+        sqlite3_exec(journal->db, version, NULL, NULL, NULL) != SQLITE_OK)
+        return explain(journal, "make the table", err);
+    for (int i = 0; i < STATEMENTS; i++)
+        if (sqlite3_prepare_v3(journal->db, texts[i], -1, SQLITE_PREPARE_PERSISTENT,
+                               &journal->statements[i], NULL) != SQLITE_OK)
+            return explain(journal, "prepare statements", err);
+    return 0;
+}
+
+static void close_file(struct journal *journal)
+{
+    for (int i = 0; i < STATEMENTS; i++) {
+        (void)sqlite3_finalize(journal->statements[i]);
+        journal->statements[i] = NULL;
+    }
+    (void)sqlite3_close(journal->db);
+    journal->db = NULL;
+}
+
+static void put_aside(const struct journal *journal)
+{
+    static const char *const endings[] = { "", "-wal", "-shm" };
+
+    for (size_t i = 0; i < ARRAY_SIZE(endings); i++) {
+        cleanup_free char *from = xasprintf("%s%s", journal->path, endings[i]);
+        cleanup_free char *to = xasprintf("%s.bad%s", journal->path, endings[i]);
+
+        (void)rename(from, to);
+    }
+}
+
+int journal_open(const char *path, struct journal **ret, struct err *err)
+{
+    struct journal *journal = xcalloc(1, sizeof(*journal));
+    int r;
+
+    journal->path = xstrdup(path);
+    (void)pthread_mutex_init(&journal->lock, NULL);
+    r = set_up(journal, err);
+    if (r < 0) {
+        log_warn("%s; it is begun anew, the old one is kept as %s.bad", err->msg, path);
+        close_file(journal);
+        put_aside(journal);
+        r = set_up(journal, err);
+    }
+    if (r < 0)
+        journal_close(journal);
+    else
+        *ret = journal;
+    return r;
+}
+
+void journal_close(struct journal *journal)
+{
+    if (!journal)
+        return;
+    close_file(journal);
+    (void)pthread_mutex_destroy(&journal->lock);
+    free(journal->path);
+    free(journal);
+}
+
+/* --- writing --------------------------------------------------------------------------------- */
+
+/* Runs a statement that is bound and has no rows. */
+static int run(struct journal *journal, enum statement which, const char *doing, struct err *err)
+{
+    cleanup_with(reset_slot) sqlite3_stmt *statement = journal->statements[which];
+
+    return sqlite3_step(statement) == SQLITE_DONE ? 0 : explain(journal, doing, err);
+}
+
+/* What a row says, taken from a record at one moment. */
+struct row {
+    uint64_t numbers[NUMBERS];
+    char *spec, *ended;
+    char *data[PROCESS_STREAMS]; /* of a process that is over; NULL: in a file, or nothing */
+    size_t lens[PROCESS_STREAMS];
+};
+
+static void row_done(struct row *row)
+{
+    free(row->spec);
+    free(row->ended);
+    for (int i = 0; i < PROCESS_STREAMS; i++)
+        free(row->data[i]);
+}
+
+/* Locked. */
+static void take_output(const struct record *record, int stream, struct row *row)
+{
+    const struct window *window = &record->streams[stream].window;
+    size_t len = (size_t)(window->end - window->start);
+
+    row->numbers[OUT_BYTES + stream] = window->end;
+    row->numbers[OUT_BASE + stream] = record->base[stream];
+    if (!record->is_over || record->streams[stream].spool.fd >= 0 || len == 0)
+        return;
+    row->data[stream] = malloc(len);
+    if (row->data[stream])
+        row->lens[stream] = window_copy(window, window->start, row->data[stream], len);
+}
+
+static char *text_of(json_t *value)
+{
+    cleanup_json json_t *owned = value;
+
+    return owned ? json_dumps(owned, JSON_COMPACT) : NULL;
+}
+
+static void row_take(struct record *record, struct row *ret)
+{
+    ret->spec = text_of(journal_spec_write(record->spec));
+    (void)pthread_mutex_lock(&record->lock);
+    ret->numbers[NUMBER] = record->number;
+    ret->numbers[STARTED_MS] = record->started_ms;
+    ret->numbers[PID] = record->pid;
+    ret->numbers[OOM_KILLS] = record->oom_kills_before;
+    ret->numbers[ENDED_MS] = record->ended_ms;
+    ret->numbers[RESTARTS] = record->restarts;
+    ret->numbers[HOST_PORT] = record->host_port;
+    ret->ended = record->is_over ? text_of(journal_end_write(&record->end)) : NULL;
+    for (int i = 0; i < PROCESS_STREAMS; i++)
+        take_output(record, i, ret);
+    (void)pthread_mutex_unlock(&record->lock);
+}
+
+/* Columns are counted from 0, parameters from 1. An SQLite result code. */
+static int bind(sqlite3_stmt *put, const char *sandbox, const struct row *row)
+{
+    int rc = SQLITE_OK;
+
+    for (int i = 0; rc == SQLITE_OK && i < NUMBERS; i++)
+        rc = sqlite3_bind_int64(put, i + 1, (sqlite3_int64)row->numbers[i]);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_bind_text(put, SPEC + 1, row->spec, -1, SQLITE_STATIC);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_bind_text(put, ENDED + 1, row->ended, -1, SQLITE_STATIC);
+    for (int i = 0; rc == SQLITE_OK && i < PROCESS_STREAMS; i++)
+        rc = sqlite3_bind_blob64(put, OUT + i + 1, row->data[i], row->lens[i], SQLITE_STATIC);
+    return rc == SQLITE_OK ? sqlite3_bind_text(put, SANDBOX + 1, sandbox, -1, SQLITE_STATIC) : rc;
+}
+
+static int put_one(struct journal *journal, const struct journal_entry *entry, struct err *err)
+{
+    cleanup_with(row_done) struct row row = { .spec = NULL };
+    cleanup_with(reset_slot) sqlite3_stmt *put = journal->statements[PUT];
+
+    row_take(entry->record, &row);
+    if (!row.spec)
+        return err_set(err, ERR_INTERNAL, "no memory to record process '%s'", entry->record->id);
+    if (bind(put, entry->sandbox, &row) != SQLITE_OK || sqlite3_step(put) != SQLITE_DONE)
+        return explain(journal, "record a process", err);
+    return 0;
+}
+
+int journal_put(struct journal *journal, const struct journal_entry *entries, size_t count,
+                struct err *err)
+{
+    cleanup_with(unlock_slot) pthread_mutex_t *lock = &journal->lock;
+    struct err ignored;
+    int r;
+
+    (void)pthread_mutex_lock(lock);
+    r = run(journal, BEGIN, "begin to write", err);
+    if (r < 0)
+        return r;
+    for (size_t i = 0; r == 0 && i < count; i++)
+        r = put_one(journal, &entries[i], err);
+    if (r == 0)
+        r = run(journal, COMMIT, "write", err);
+    if (r < 0 && !sqlite3_get_autocommit(journal->db))
+        (void)run(journal, ROLLBACK, "undo", &ignored);
+    return r;
+}
+
+/* --- reading --------------------------------------------------------------------------------- */
+
+static json_t *column_json(sqlite3_stmt *row, int column)
+{
+    const char *text = (const char *)sqlite3_column_text(row, column);
+
+    return text ? json_loads(text, 0, NULL) : NULL;
+}
+
+static uint64_t column_u64(sqlite3_stmt *row, int column)
+{
+    sqlite3_int64 value = sqlite3_column_int64(row, column);
+
+    return value > 0 ? (uint64_t)value : 0;
+}
+
+/* What is in the row stands at the end of the stream. */
+static void read_output(sqlite3_stmt *row, struct record *record, int stream)
+{
+    uint64_t total = column_u64(row, OUT_BYTES + stream);
+    const void *data = sqlite3_column_blob(row, OUT + stream);
+    size_t len = (size_t)sqlite3_column_bytes(row, OUT + stream);
+    struct window *window = &record->streams[stream].window;
+
+    if (len > total)
+        len = 0;
+    window_init(window, FRAME_WINDOW, total - len);
+    if (len > 0 && window_add(window, data, len) == 0)
+        window_trim(window);
+}
+
+/* A new record; NULL for a row that makes no sense. */
+static struct record *read_record(sqlite3_stmt *row, uint64_t disk_bytes)
+{
+    cleanup_json json_t *spec_value = column_json(row, SPEC);
+    cleanup_json json_t *end_value = column_json(row, ENDED);
+    cleanup_free struct process_spec *spec = spec_value ? journal_spec_read(spec_value) : NULL;
+    struct process_end end = { .outcome = OUTCOME_NONE };
+    struct record *record;
+
+    if (!spec || column_u64(row, NUMBER) > UINT32_MAX ||
+        (end_value && !journal_end_read(end_value, &end)))
+        return NULL;
+    record = record_new((uint32_t)column_u64(row, NUMBER), spec, disk_bytes);
+    record->started_ms = column_u64(row, STARTED_MS);
+    record->pid = (uint32_t)column_u64(row, PID);
+    record->oom_kills_before = column_u64(row, OOM_KILLS);
+    record->ended_ms = column_u64(row, ENDED_MS);
+    record->restarts = (uint32_t)column_u64(row, RESTARTS);
+    record->host_port = (uint16_t)column_u64(row, HOST_PORT);
+    record->is_over = end_value;
+    record->end = end;
+    for (int i = 0; i < PROCESS_STREAMS; i++) {
+        record->base[i] = column_u64(row, OUT_BASE + i);
+        if (record->is_over)
+            read_output(row, record, i);
+    }
+    return record;
+}
+
+int journal_load(struct journal *journal, const char *sandbox, uint64_t disk_bytes, journal_fn each,
+                 void *context, struct err *err)
+{
+    cleanup_with(unlock_slot) pthread_mutex_t *lock = &journal->lock;
+    cleanup_with(reset_slot) sqlite3_stmt *load = journal->statements[LOAD];
+    int rc;
+
+    (void)pthread_mutex_lock(lock);
+    if (sqlite3_bind_text(load, 1, sandbox, -1, SQLITE_STATIC) != SQLITE_OK)
+        return explain(journal, "read processes", err);
+    while ((rc = sqlite3_step(load)) == SQLITE_ROW) {
+        struct record *record = read_record(load, disk_bytes);
+
+        if (record)
+            each(context, record);
+    }
+    return rc == SQLITE_DONE ? 0 : explain(journal, "read processes", err);
+}
+
+/* --- forgetting ------------------------------------------------------------------------------ */
+
+int journal_remove(struct journal *journal, const char *sandbox, uint32_t number, struct err *err)
+{
+    cleanup_with(unlock_slot) pthread_mutex_t *lock = &journal->lock;
+    sqlite3_stmt *statement = journal->statements[REMOVE];
+
+    (void)pthread_mutex_lock(lock);
+    if (sqlite3_bind_text(statement, 1, sandbox, -1, SQLITE_STATIC) != SQLITE_OK ||
+        sqlite3_bind_int64(statement, 2, number) != SQLITE_OK)
+        return explain(journal, "forget a process", err);
+    return run(journal, REMOVE, "forget a process", err);
+}
+
+int journal_remove_sandbox(struct journal *journal, const char *sandbox, struct err *err)
+{
+    cleanup_with(unlock_slot) pthread_mutex_t *lock = &journal->lock;
+
+    (void)pthread_mutex_lock(lock);
+    if (sqlite3_bind_text(journal->statements[REMOVE_SANDBOX], 1, sandbox, -1, SQLITE_STATIC) !=
+        SQLITE_OK)
+        return explain(journal, "forget processes", err);
+    return run(journal, REMOVE_SANDBOX, "forget processes", err);
+}

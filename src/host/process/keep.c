@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Processes that outlive whoever asked for them: their client, a rollback, the daemon itself. */
+#include <signal.h>
+
+#include "base/cleanup.h"
+#include "base/text/parse.h"
+#include "host/process/process_internal.h"
+#include "host/process/record_internal.h"
+#include "host/process/table.h"
+#include "host/process/writer.h"
+#include "host/shell/link.h"
+#include "kernel/cgroup/cgroup.h"
+#include "wire/message.h"
+
+/* It goes on from where the guest was told that nothing need be kept. */
+static void go_on(struct process *process, const struct message_state *state)
+{
+    uint64_t acked[PROCESS_STREAMS];
+
+    for (int i = 0; i < PROCESS_STREAMS; i++) {
+        process->base[i] = process->record->base[i];
+        acked[i] = process->base[i] + state->acked[i];
+        atomic_store(&process->acked[i], acked[i]);
+    }
+    ledger_resume(process->machine->ledger, process->record, acked);
+    process->input_sent = state->input;
+    process->input_acked = state->input_taken;
+    process->is_input_closed = !state->is_input_open;
+    process->has_terminal = state->has_terminal;
+    process->started_ms -= state->age_ms;
+    process->is_started = process->is_recorded = true;
+    record_set_pid(process->record, state->pid);
+    record_set_writer(process->record, process);
+    /* One that has ended has done so in its time, or is known to have been killed for it. */
+    if (!state->is_exited) {
+        process->wants_timeout = true;
+        scribe_add(process->machine->host->scribe, process);
+    }
+}
+
+struct process *process_adopt(struct machine *machine, const struct frame *frame)
+{
+    struct message_state state;
+    struct process *process;
+
+    if (!machine->ledger || !message_get_state(frame, &state))
+        return NULL;
+    process = process_alloc(machine, ledger_adopt(machine->ledger, frame->process));
+    if (record_is_over(process->record)) {
+        /* All is known of it; only the guest was not told. */
+        process->is_started = process->is_over = process->is_settled = true;
+    } else {
+        go_on(process, &state);
+        process->shell = state.is_shell ? shell_link_new(&state) : NULL;
+    }
+    process->next = machine->processes;
+    machine->processes = process;
+    return process;
+}
+
+/* Of a process whose end was told and forgotten. */
+static void adopt_group(void *context, const char *group)
+{
+    static char *const no_words[] = { NULL };
+    static const struct process_spec unknown = { .args = no_words };
+    struct machine *machine = context;
+    struct process *process;
+    uint64_t number;
+
+    if (group[0] != 'p' || parse_u64(group + 1, &number) < 0 || number > INT32_MAX)
+        return;
+    (void)pthread_mutex_lock(&machine->lock);
+    process = process_find_number(machine, (uint32_t)number)
+                  ? NULL
+                  : process_alloc(machine, record_new((uint32_t)number, &unknown, 0));
+    if (process) {
+        process->is_started = process->is_over = true;
+        process->is_settled = process->is_forgotten = true;
+        process->next = machine->processes;
+        machine->processes = process;
+    }
+    (void)pthread_mutex_unlock(&machine->lock);
+    ledger_skip(machine->ledger, (uint32_t)number);
+}
+
+void process_adopt_groups(struct machine *machine)
+{
+    (void)cgroup_list_children(machine->host->cgroups, machine->id, adopt_group, machine);
+}
+
+void process_note_settled(struct process *process)
+{
+    struct machine *machine = process->machine;
+
+    (void)pthread_mutex_lock(&machine->lock);
+    process->is_settled = true;
+    (void)pthread_mutex_unlock(&machine->lock);
+    record_shrink(process->record);
+    record_set_writer(process->record, NULL);
+    keeper_wake(machine->host->keeper);
+}
+
+void process_abandon(struct process *process)
+{
+    reader_close(TAKE_PTR(process->reader));
+    process_unref(process);
+}
+
+/* Locked. */
+static void doom(struct process *process, enum killer killer)
+{
+    if (process->is_over)
+        return;
+    process->doom = killer;
+    if (process->is_between)
+        process_set_killed(process, killer, SIGKILL);
+}
+
+void process_kill(struct process *process, enum killer killer)
+{
+    struct machine *machine = process->machine;
+    bool is_over;
+
+    (void)pthread_mutex_lock(&machine->lock);
+    doom(process, killer);
+    is_over = process->is_over;
+    (void)pthread_mutex_unlock(&machine->lock);
+    if (!is_over)
+        (void)cgroup_kill(machine->host->cgroups, machine->id, process->id);
+}
+
+void process_doom_all(struct machine *machine, enum killer killer)
+{
+    (void)pthread_mutex_lock(&machine->lock);
+    for (struct process *process = machine->processes; process; process = process->next)
+        doom(process, killer);
+    (void)pthread_mutex_unlock(&machine->lock);
+}
+
+/* Locked. */
+static bool has_unstarted(const struct machine *machine)
+{
+    for (const struct process *process = machine->processes; process; process = process->next)
+        if (!process->is_started)
+            return true;
+    return false;
+}
+
+void process_settle(struct machine *machine)
+{
+    (void)pthread_mutex_lock(&machine->lock);
+    while (!machine->is_gone && has_unstarted(machine))
+        (void)pthread_cond_wait(&machine->changed, &machine->lock);
+    (void)pthread_mutex_unlock(&machine->lock);
+}
+
+static void set_machine_doom(struct machine *machine, enum killer killer)
+{
+    (void)pthread_mutex_lock(&machine->lock);
+    machine->doom = killer;
+    (void)pthread_mutex_unlock(&machine->lock);
+}
+
+int machine_end_processes(struct machine *machine, enum killer killer)
+{
+    int r;
+
+    set_machine_doom(machine, killer);
+    process_settle(machine);
+    process_doom_all(machine, killer);
+    r = cgroup_kill_processes(machine->host->cgroups, machine->id);
+    set_machine_doom(machine, KILLER_NONE);
+    return r;
+}
+
+/* Takes the first that is over, on disk too, off the list. Locked. */
+static struct process *take_ended(struct machine *machine)
+{
+    struct process **slot = &machine->processes, *found;
+
+    while (*slot && !(*slot)->is_settled)
+        slot = &(*slot)->next;
+    found = *slot;
+    if (found)
+        *slot = found->next;
+    return found;
+}
+
+/* Gives back the references of the list and of the timers. */
+static void process_release(struct process *process)
+{
+    struct reactor *reactor = process->machine->host->reactor;
+
+    if (reactor_cancel_timer(reactor, &process->timer))
+        process_unref(process);
+    if (reactor_cancel_timer(reactor, &process->restart_timer))
+        process_unref(process);
+    process_unref(process); // NOLINT(clang-analyzer-unix.Malloc): it does not count references
+}
+
+/* Whether nothing is left of it: what it started in the background may go on in its group. */
+static bool forget(struct process *process)
+{
+    const struct machine *machine = process->machine;
+
+    if (!process->is_forgotten)
+        (void)process_send_numbers(process, FRAME_FORGET, 0, 0);
+    process->is_forgotten = true;
+    if (cgroup_try_remove(machine->host->cgroups, machine->id, process->id) < 0)
+        return false;
+    process_unlimit(process);
+    return true;
+}
+
+bool process_sweep(struct machine *machine)
+{
+    struct process *process, *left = NULL, *last = NULL;
+
+    for (;;) {
+        (void)pthread_mutex_lock(&machine->lock);
+        process = take_ended(machine);
+        (void)pthread_mutex_unlock(&machine->lock);
+        if (!process)
+            break;
+        if (forget(process)) {
+            process_release(process);
+            continue;
+        }
+        last = left ? last : process;
+        process->next = left;
+        left = process;
+    }
+    if (left) {
+        (void)pthread_mutex_lock(&machine->lock);
+        last->next = machine->processes;
+        machine->processes = left;
+        (void)pthread_mutex_unlock(&machine->lock);
+    }
+    return left;
+}
+
+void process_drop_all(struct machine *machine)
+{
+    struct process *process, *next;
+
+    (void)pthread_mutex_lock(&machine->lock);
+    process = machine->processes;
+    machine->processes = NULL;
+    (void)pthread_mutex_unlock(&machine->lock);
+    for (; process; process = next) {
+        next = process->next;
+        process_release(process);
+    }
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Limits of one process. */
+#include "base/cleanup.h"
+#include "host/process/process_internal.h"
+#include "kernel/cgroup/cgroup.h"
+
+static struct cgroup_child child_of(const struct process *process)
+{
+    const struct machine *machine = process->machine;
+
+    return (struct cgroup_child){ .name = machine->id,
+                                  .limits_group = machine->guest.limits_group,
+                                  .child = process->id };
+}
+
+/* Until it is in its group, or never will be: whether it is to be limited. */
+static bool await_start(struct process *process)
+{
+    struct machine *machine = process->machine;
+    bool is_there;
+
+    (void)pthread_mutex_lock(&machine->lock);
+    while (!process->is_over && !process->is_started)
+        (void)pthread_cond_wait(&machine->changed, &machine->lock);
+    is_there = !process->is_over;
+    process->is_limited = process->is_limited || is_there;
+    (void)pthread_mutex_unlock(&machine->lock);
+    return is_there;
+}
+
+int process_limit(struct process *process, uint64_t memory_bytes, uint32_t cpu_millis,
+                  struct err *err)
+{
+    const struct cgroup_limits limits = { .memory_bytes = memory_bytes, .cpu_millis = cpu_millis };
+    const struct cgroup_child child = child_of(process);
+    struct machine *machine = process->machine;
+    struct cgroup_meter meter = CGROUP_METER_INIT;
+    int r;
+
+    if ((memory_bytes == 0 && cpu_millis == 0) || !await_start(process))
+        return 0;
+    r = cgroup_limit_child(machine->host->cgroups, &child, &limits, &meter, err);
+    (void)pthread_mutex_lock(&machine->lock);
+    if (process->meter.oom_fd < 0)
+        process->meter.oom_fd = TAKE_FD(meter.oom_fd);
+    (void)pthread_mutex_unlock(&machine->lock);
+    cgroup_meter_close(&meter);
+    /* One that has ended meanwhile needs no limits, and may have lost its groups. */
+    if (process_is_over(process)) {
+        process_unlimit(process);
+        return 0;
+    }
+    return r;
+}
+
+void process_unlimit(const struct process *process)
+{
+    const struct cgroup_child child = child_of(process);
+
+    if (process->is_limited)
+        cgroup_unlimit_child(process->machine->host->cgroups, &child);
+}

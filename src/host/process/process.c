@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/process/process.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/fault.h"
+#include "base/xalloc.h"
+#include "host/observe/metrics_internal.h"
+#include "host/process/process_internal.h"
+#include "host/process/record_internal.h"
+#include "host/process/spawn.h"
+#include "host/process/table.h"
+#include "host/process/writer.h"
+#include "host/shell/link.h"
+#include "kernel/cgroup/cgroup.h"
+#include "wire/message.h"
+
+enum { WATCH_EVERY_S = 1 }; /* whether a client is still there who waits with us */
+
+struct process *process_alloc(struct machine *machine, struct record *record)
+{
+    struct process *process = xcalloc(1, sizeof(*process));
+
+    atomic_init(&process->refs, 1);
+    process->machine = machine_ref(machine);
+    process->number = record->number;
+    memcpy(process->id, record->id, sizeof(process->id));
+    process->record = record;
+    process->started_ms = process->incarnated_ms = clock_ms();
+    process->timer.fire = process_on_timeout;
+    process->meter = (struct cgroup_meter)CGROUP_METER_INIT;
+    (void)pthread_mutex_init(&process->ack_lock, NULL);
+    return process;
+}
+
+/* A record with a number, in the sandbox's ledger if it is one that stays. */
+static int make_record(struct machine *machine, const struct process_spec *spec,
+                       struct record **ret, struct err *err)
+{
+    uint32_t number;
+
+    if (machine->ledger)
+        return ledger_add(machine->ledger, spec, ret, err);
+    (void)pthread_mutex_lock(&machine->lock);
+    number = ++machine->last_process;
+    (void)pthread_mutex_unlock(&machine->lock);
+    *ret = record_new(number, spec, 0);
+    return 0;
+}
+
+static void withdraw_record(struct machine *machine, struct record *record)
+{
+    if (machine->ledger)
+        ledger_withdraw(machine->ledger, record);
+}
+
+/* Puts it where frames find it. */
+static int enlist(struct process *process, struct err *err)
+{
+    struct machine *machine = process->machine;
+    int r = 0;
+
+    (void)pthread_mutex_lock(&machine->lock);
+    if (machine->state == MACHINE_FAILED) {
+        *err = machine->failure;
+        r = -EIO;
+    } else if (machine->state != MACHINE_ACTIVE) {
+        r = err_set(err, ERR_BUSY, "sandbox '%s' is being destroyed", machine->id);
+    } else {
+        process->next = machine->processes;
+        machine->processes = process_ref(process);
+    }
+    (void)pthread_mutex_unlock(&machine->lock);
+    return r;
+}
+
+static void delist(struct process *process)
+{
+    struct machine *machine = process->machine;
+    struct process **slot = &machine->processes;
+
+    (void)pthread_mutex_lock(&machine->lock);
+    while (*slot && *slot != process)
+        slot = &(*slot)->next;
+    if (*slot)
+        *slot = process->next;
+    (void)pthread_mutex_unlock(&machine->lock);
+    process_unref(process);
+}
+
+int process_send_spawn(struct process *process, const struct process_spec *spec, struct err *err)
+{
+    struct machine *machine = process->machine;
+    cleanup_with(buf_done) struct buf out = BUF_INIT(FRAME_FROM_DAEMON_MAX);
+    cleanup_close int cgroup_fd = -EBADF;
+    int r = cgroup_open_child(machine->host->cgroups, machine->id, process->id,
+                              machine->guest.first_uid, &cgroup_fd, err);
+
+    fault_point("exec.grouped");
+    if (r == 0)
+        r = process_put_spawn(&out, process->number, spec, err);
+    if (r < 0)
+        return r;
+    r = channel_send(&machine->channel, &out, &cgroup_fd, 1);
+    fault_point("exec.sent");
+    return r < 0 ? err_sys(err, r, "send the process to sandbox '%s'", machine->id) : 0;
+}
+
+void process_set_timeout(struct process *process)
+{
+    uint64_t timeout_ms = process->record->spec->timeout_ms;
+    struct reactor *reactor = process->machine->host->reactor;
+
+    if (timeout_ms == 0)
+        return;
+    reactor_set_timer(reactor, &process_ref(process)->timer, process->started_ms + timeout_ms);
+    /* One that has ended before this is off every list, and nobody else would cancel it. */
+    if (process_is_over(process) && reactor_cancel_timer(reactor, &process->timer))
+        process_unref(process);
+}
+
+static int launch(struct process *process, const struct process_spec *spec, struct err *err)
+{
+    const struct reader_spec all = { .follows = true, .is_flow = true };
+    int r = 0;
+
+    if (!spec->is_detached)
+        r = reader_open(process->record, &all, &process->reader, err);
+    if (r == 0)
+        r = enlist(process, err);
+    if (r < 0)
+        return r;
+    r = process_send_spawn(process, spec, err);
+    if (r < 0)
+        delist(process);
+    return r;
+}
+
+int process_start(struct machine *machine, const struct process_spec *spec, struct process **ret,
+                  struct err *err)
+{
+    uint64_t began_ns = clock_ns();
+    struct process *process;
+    struct record *record;
+    int r = make_record(machine, spec, &record, err);
+
+    if (r < 0)
+        return metrics_note(machine->host->metrics, TIMED_EXEC, began_ns, r);
+    record->oom_kills_before = cgroup_meter_oom_kills(&machine->meter);
+    process = process_alloc(machine, record);
+    process->has_terminal = spec->has_terminal;
+    process->is_input_closed = !spec->has_stdin && !spec->has_terminal;
+    process->is_recorded = spec->is_detached;
+    process->began_ns = began_ns;
+    record_set_writer(record, process);
+    process->shell = spec->shell ? shell_link_new(NULL) : NULL;
+    r = launch(process, spec, err);
+    if (r < 0) {
+        record_set_writer(record, NULL);
+        withdraw_record(machine, record);
+        /* The record and the list have dropped theirs; this is the caller's, which the analyzer
+         * cannot count. */
+        process_abandon(process); // NOLINT(clang-analyzer-unix.Malloc)
+        return metrics_note(machine->host->metrics, TIMED_EXEC, began_ns, r);
+    }
+    if (machine->ledger && !spec->is_detached)
+        scribe_add_later(machine->host->scribe, process);
+    process_set_timeout(process);
+    *ret = process;
+    return 0;
+}
+
+int process_find(struct machine *machine, const char *id, struct process **ret, struct err *err)
+{
+    struct process *process;
+
+    (void)pthread_mutex_lock(&machine->lock);
+    process = machine->processes;
+    while (process && strcmp(process->id, id) != 0)
+        process = process->next;
+    if (process)
+        atomic_fetch_add(&process->refs, 1);
+    (void)pthread_mutex_unlock(&machine->lock);
+    if (!process)
+        return err_refuse(err, CAUSE_PROCESS_NOT_FOUND, "no process '%.20s' in sandbox '%s'", id,
+                          machine->id);
+    *ret = process;
+    return 0;
+}
+
+const char *process_id(const struct process *process)
+{
+    return process->id;
+}
+
+int process_send_numbers(struct process *process, enum frame_type type, uint64_t first,
+                         uint64_t second)
+{
+    cleanup_with(buf_done) struct buf out = BUF_INIT(64);
+    int r = message_put_numbers(&out, type, process->number, first, second);
+
+    return r < 0 ? r : channel_send(&process->machine->channel, &out, NULL, 0);
+}
+
+int process_next(struct process *process, int watch_fd, void *data, size_t size,
+                 struct reader_event *ret)
+{
+    return reader_next(process->reader, watch_fd, data, size, ret);
+}
+
+struct output_reader *process_reader(struct process *process)
+{
+    return process->reader;
+}
+
+bool process_await_start(struct process *process)
+{
+    struct machine *machine = process->machine;
+    bool is_started;
+
+    (void)pthread_mutex_lock(&machine->lock);
+    while (!process->is_over && !process->is_started)
+        (void)pthread_cond_wait(&machine->changed, &machine->lock);
+    is_started = !process->is_over || process->end.outcome != OUTCOME_NOT_STARTED;
+    (void)pthread_mutex_unlock(&machine->lock);
+    return is_started;
+}
+
+struct record *process_record(struct process *process)
+{
+    return process->record;
+}
+
+void process_acknowledge(struct process *process)
+{
+    bool is_kept = process->machine->ledger;
+
+    (void)pthread_mutex_lock(&process->ack_lock);
+    for (int i = 0; i < PROCESS_STREAMS; i++) {
+        uint64_t settled = record_settled(process->record, i, is_kept);
+
+        if (settled < atomic_load(&process->acked[i]) + PROCESS_ACK_EVERY)
+            continue;
+        atomic_store(&process->acked[i], settled);
+        /* If the guest is gone its end is on the way, and that is what readers get. */
+        (void)process_send_numbers(process, FRAME_ACK, (uint64_t)i, settled - process->base[i]);
+    }
+    (void)pthread_mutex_unlock(&process->ack_lock);
+}
+
+static int refuse_over(const struct process *process, struct err *err)
+{
+    return err_refuse(err, CAUSE_PROCESS_ENDED, "process '%s' has ended", process->id);
+}
+
+/* Locked. Waits until something has changed, or for a moment where somebody may hang up: -ECANCELED
+ * when that has happened. */
+static int wait_change(struct machine *machine, int watch_fd)
+{
+    struct pollfd hang_up = { .fd = watch_fd, .events = POLLRDHUP };
+    struct timespec until;
+
+    if (watch_fd < 0) {
+        (void)pthread_cond_wait(&machine->changed, &machine->lock);
+        return 0;
+    }
+    if (poll(&hang_up, 1, 0) > 0)
+        return -ECANCELED;
+    (void)clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += WATCH_EVERY_S;
+    (void)pthread_cond_timedwait(&machine->changed, &machine->lock, &until);
+    return 0;
+}
+
+/* Waits for room in the window and claims it: the offset to send at. */
+static int claim_input(struct process *process, int watch_fd, size_t len, bool eof,
+                       uint64_t *ret_offset, struct err *err)
+{
+    struct machine *machine = process->machine;
+    int r = 0;
+
+    (void)pthread_mutex_lock(&machine->lock);
+    while (r == 0 && !process->is_over && !process->is_input_closed &&
+           process->input_sent + len - process->input_acked > FRAME_WINDOW)
+        r = wait_change(machine, watch_fd);
+    if (r < 0) {
+        (void)err_set(err, ERR_CANCELED, "nobody waits for process '%s' to read any more",
+                      process->id);
+    } else if (process->is_over) {
+        r = refuse_over(process, err);
+    } else if (process->is_input_closed) {
+        r = err_set(err, ERR_BUSY, "stdin of process '%s' is closed", process->id);
+    } else {
+        *ret_offset = process->input_sent;
+        process->input_sent += len;
+        process->is_input_closed = eof;
+    }
+    (void)pthread_mutex_unlock(&machine->lock);
+    return r;
+}
+
+int process_send_input(struct process *process, const void *data, size_t len, bool eof,
+                       struct err *err)
+{
+    return process_offer_input(process, -1, data, len, eof, err);
+}
+
+int process_offer_input(struct process *process, int watch_fd, const void *data, size_t len,
+                        bool eof, struct err *err)
+{
+    cleanup_with(buf_done) struct buf out = BUF_INIT(PROCESS_INPUT_MAX + 4096);
+    uint64_t offset = 0;
+    int r = claim_input(process, watch_fd, len, eof, &offset, err);
+
+    if (r < 0)
+        return r;
+    if (len > 0)
+        r = message_put_input(&out, process->number, offset, data, len);
+    if (r == 0 && eof)
+        r = message_put_numbers(&out, FRAME_INPUT_EOF, process->number, offset + len, 0);
+    if (r == 0 && out.len > 0)
+        r = channel_send(&process->machine->channel, &out, NULL, 0);
+    return r < 0 ? err_sys(err, r, "send input to process '%s'", process->id) : 0;
+}
+
+bool process_is_over(struct process *process)
+{
+    bool is_over;
+
+    (void)pthread_mutex_lock(&process->machine->lock);
+    is_over = process->is_over;
+    (void)pthread_mutex_unlock(&process->machine->lock);
+    return is_over;
+}
+
+/* Notes that a client sends this signal, before it has an effect. */
+static int claim_signal(struct process *process, int signal, struct err *err)
+{
+    struct machine *machine = process->machine;
+    bool is_over;
+
+    (void)pthread_mutex_lock(&machine->lock);
+    /* One that is just being started again would not be there to take it. */
+    while (!process->is_over && !process->is_started)
+        (void)pthread_cond_wait(&machine->changed, &machine->lock);
+    is_over = process->is_over;
+    process->signals_sent |= (uint64_t)1 << (signal - 1);
+    if (process->is_between) /* there is nobody to take it */
+        process_set_killed(process, KILLER_USER, signal);
+    (void)pthread_mutex_unlock(&machine->lock);
+    return is_over ? refuse_over(process, err) : 0;
+}
+
+int process_signal(struct process *process, int signal, bool tree, struct err *err)
+{
+    struct machine *machine = process->machine;
+    int r = claim_signal(process, signal, err);
+
+    if (r < 0)
+        return r;
+    if (tree)
+        r = cgroup_signal(machine->host->cgroups, machine->id, process->id, signal);
+    else
+        r = process_send_numbers(process, FRAME_SIGNAL, (uint64_t)signal, 0);
+    return r < 0 ? err_sys(err, r, "signal process '%s'", process->id) : 0;
+}
+
+int process_resize(struct process *process, uint16_t rows, uint16_t columns, struct err *err)
+{
+    int r;
+
+    if (process_is_over(process))
+        return refuse_over(process, err);
+    if (!process->has_terminal)
+        return err_set(err, ERR_INVALID, "process '%s' has no terminal", process->id);
+    r = process_send_numbers(process, FRAME_RESIZE, rows, columns);
+    return r < 0 ? err_sys(err, r, "resize the terminal of process '%s'", process->id) : 0;
+}
+
+struct process *process_ref(struct process *process)
+{
+    atomic_fetch_add(&process->refs, 1);
+    return process;
+}
+
+void process_unref(struct process *process)
+{
+    if (!process || atomic_fetch_sub(&process->refs, 1) != 1)
+        return;
+    reader_close(process->reader);
+    cgroup_meter_close(&process->meter);
+    (void)pthread_mutex_destroy(&process->ack_lock);
+    record_unref(process->record);
+    shell_link_free(process->shell);
+    machine_unref(process->machine);
+    free(process);
+}

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Reading a process's output: what is in memory from there, what is older from disk. */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/xalloc.h"
+#include "host/process/process_internal.h"
+#include "host/process/reader_internal.h"
+#include "host/process/record_internal.h"
+
+void reader_wake(const struct output_reader *reader)
+{
+    const uint64_t one = 1;
+
+    (void)!write(reader->event_fd, &one, sizeof(one));
+}
+
+/* Locked. */
+static int check_offsets(const struct record *record, const uint64_t *from, struct err *err)
+{
+    for (int i = 0; i < PROCESS_STREAMS; i++)
+        if (from[i] > record->streams[i].window.end)
+            return err_set(
+                err, ERR_INVALID, "%s of process '%s' has only %llu bytes, so none at offset %llu",
+                i == PROCESS_OUT ? "stdout" : "stderr", record->id,
+                (unsigned long long)record->streams[i].window.end, (unsigned long long)from[i]);
+    return 0;
+}
+
+int reader_open(struct record *record, const struct reader_spec *spec, struct output_reader **ret,
+                struct err *err)
+{
+    cleanup_close int event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    struct output_reader *reader;
+    int r;
+
+    if (event_fd < 0)
+        return err_sys(err, -errno, "make an event descriptor");
+    (void)pthread_mutex_lock(&record->lock);
+    r = check_offsets(record, spec->from, err);
+    if (r == 0) {
+        reader = xcalloc(1, sizeof(*reader));
+        *reader = (struct output_reader){
+            .record = record_ref(record),
+            .next = record->readers,
+            .follows = spec->follows,
+            .is_flow = spec->is_flow,
+            .event_fd = TAKE_FD(event_fd),
+            .at = { spec->from[PROCESS_OUT], spec->from[PROCESS_ERR] },
+        };
+        record->readers = reader;
+        *ret = reader;
+    }
+    (void)pthread_mutex_unlock(&record->lock);
+    return r;
+}
+
+/* What is done while the record is not locked: a file may keep one waiting. */
+struct read_job {
+    const struct spool *spool; /* NULL: there is nothing to do */
+    uint64_t end;
+};
+
+/* Locked. Whether the stream has something for the reader: data, a gap, or a job that gets it. */
+static bool look(const struct output_reader *reader, int stream, void *data, size_t size,
+                 struct reader_event *ret, struct read_job *job)
+{
+    const struct window *window = &reader->record->streams[stream].window;
+    const struct spool *spool = &reader->record->streams[stream].spool;
+    uint64_t at = reader->at[stream];
+
+    if (at >= window->end)
+        return false;
+    *ret = (struct reader_event){ .kind = READER_DATA, .stream = stream, .offset = at };
+    if (at >= window->start) {
+        ret->len = window_copy(window, at, data, size);
+    } else if (spool_has(spool, at)) {
+        *job = (struct read_job){ spool, spool->end };
+    } else {
+        uint64_t next = spool_has(spool, spool_tail_start(spool)) && at < spool_tail_start(spool)
+                            ? spool_tail_start(spool)
+                            : window->start;
+
+        ret->kind = READER_GAP;
+        ret->missing = next - at;
+    }
+    return true;
+}
+
+/* Reads from disk; what was overwritten meanwhile counts as not there, and is looked for again. */
+static int do_job(const struct output_reader *reader, const struct read_job *job, void *data,
+                  size_t size, struct reader_event *event)
+{
+    ssize_t n = spool_read(job->spool, event->offset, job->end, data, size);
+
+    if (n <= 0)
+        return n < 0 ? (int)n : -EIO;
+    (void)pthread_mutex_lock(&reader->record->lock);
+    event->len = spool_has(job->spool, event->offset) ? (size_t)n : 0;
+    (void)pthread_mutex_unlock(&reader->record->lock);
+    return 0;
+}
+
+static void advance(struct output_reader *reader, const struct reader_event *event)
+{
+    struct process *writer;
+
+    (void)pthread_mutex_lock(&reader->record->lock);
+    reader->at[event->stream] += event->kind == READER_GAP ? event->missing : event->len;
+    writer = reader->is_flow ? reader->record->writer : NULL;
+    if (writer)
+        process_ref(writer);
+    (void)pthread_mutex_unlock(&reader->record->lock);
+    if (!writer)
+        return;
+    process_acknowledge(writer);
+    process_unref(writer);
+}
+
+/* 1 with an event, 0 when there is none yet, -EAGAIN when it is to be tried again, or -errno. */
+static int try_next(struct output_reader *reader, void *data, size_t size, struct reader_event *ret)
+{
+    struct record *record = reader->record;
+    struct read_job job = { .spool = NULL };
+    bool has_event = false;
+    int r = 0;
+
+    (void)pthread_mutex_lock(&record->lock);
+    for (int i = 0; i < PROCESS_STREAMS && !has_event; i++)
+        has_event = look(reader, i, data, size, ret, &job);
+    if (!has_event && (record->is_over || !reader->follows)) {
+        *ret = (struct reader_event){ .kind = record->is_over ? READER_ENDED : READER_UP_TO_DATE,
+                                      .end = record->end };
+        (void)pthread_mutex_unlock(&record->lock);
+        return 1;
+    }
+    (void)pthread_mutex_unlock(&record->lock);
+    if (!has_event)
+        return 0;
+    if (job.spool)
+        r = do_job(reader, &job, data, size, ret);
+    if (r < 0)
+        return r;
+    if (ret->kind == READER_DATA && ret->len == 0)
+        return -EAGAIN;
+    advance(reader, ret);
+    return 1;
+}
+
+static int wait_event(const struct output_reader *reader, int watch_fd, int timeout_ms)
+{
+    struct pollfd fds[2] = {
+        { .fd = reader->event_fd, .events = POLLIN },
+        { .fd = watch_fd, .events = POLLRDHUP },
+    };
+    uint64_t count;
+    int r = poll(fds, 2, timeout_ms);
+
+    if (r < 0)
+        return errno == EINTR ? 0 : -errno;
+    if (r == 0)
+        return -ETIMEDOUT;
+    if (fds[1].revents)
+        return -ECANCELED;
+    (void)!read(reader->event_fd, &count, sizeof(count));
+    return 0;
+}
+
+/* How long is left, as poll takes it, which is at most a minute at a time. */
+static int left_of(uint64_t deadline_ms)
+{
+    const uint64_t longest_ms = 60000;
+    uint64_t now_ms = clock_ms();
+    uint64_t left_ms = now_ms < deadline_ms ? deadline_ms - now_ms : 0;
+
+    return (int)(left_ms < longest_ms ? left_ms : longest_ms);
+}
+
+int reader_next_within(struct output_reader *reader, int watch_fd, uint64_t timeout_ms, void *data,
+                       size_t size, struct reader_event *ret)
+{
+    uint64_t deadline_ms = timeout_ms ? clock_ms() + timeout_ms : UINT64_MAX;
+
+    for (;;) {
+        int r = try_next(reader, data, size, ret);
+
+        if (r > 0)
+            return 0;
+        if (r == 0)
+            r = wait_event(reader, watch_fd, left_of(deadline_ms));
+        if (r == -ETIMEDOUT && left_of(deadline_ms) > 0)
+            continue;
+        if (r < 0 && r != -EAGAIN)
+            return r;
+    }
+}
+
+int reader_next(struct output_reader *reader, int watch_fd, void *data, size_t size,
+                struct reader_event *ret)
+{
+    return reader_next_within(reader, watch_fd, 0, data, size, ret);
+}
+
+void reader_close(struct output_reader *reader)
+{
+    struct output_reader **slot;
+    struct process *writer;
+
+    if (!reader)
+        return;
+    (void)pthread_mutex_lock(&reader->record->lock);
+    slot = &reader->record->readers;
+    while (*slot != reader)
+        slot = &(*slot)->next;
+    *slot = reader->next;
+    writer = reader->is_flow ? reader->record->writer : NULL;
+    if (writer)
+        process_ref(writer);
+    (void)pthread_mutex_unlock(&reader->record->lock);
+    /* Nobody waits for this reader any more. */
+    if (writer) {
+        process_acknowledge(writer);
+        process_unref(writer);
+    }
+    (void)fd_close(reader->event_fd);
+    record_unref(reader->record);
+    free(reader);
+}
+
+static bool is_over(struct record *record, struct process_end *ret)
+{
+    bool over;
+
+    (void)pthread_mutex_lock(&record->lock);
+    over = record->is_over;
+    *ret = record->end;
+    (void)pthread_mutex_unlock(&record->lock);
+    return over;
+}
+
+static int wait_over(const struct output_reader *reader, int watch_fd, uint64_t deadline_ms,
+                     struct process_end *ret)
+{
+    while (!is_over(reader->record, ret)) {
+        int left_ms = left_of(deadline_ms), r;
+
+        if (left_ms == 0)
+            return -ETIMEDOUT;
+        r = wait_event(reader, watch_fd, left_ms);
+        if (r < 0 && r != -ETIMEDOUT)
+            return r;
+    }
+    return 0;
+}
+
+/* A reader that reads nothing is woken all the same. */
+int record_wait(struct record *record, int watch_fd, uint64_t timeout_ms, struct process_end *ret)
+{
+    const struct reader_spec spec = { .follows = true };
+    struct output_reader *reader = NULL;
+    struct err ignored;
+    int r = reader_open(record, &spec, &reader, &ignored);
+
+    if (!reader)
+        return r;
+    r = wait_over(reader, watch_fd, timeout_ms ? clock_ms() + timeout_ms : UINT64_MAX, ret);
+    reader_close(reader);
+    return r;
+}

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/process/record.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+#include "host/process/process_internal.h"
+#include "host/process/reader_internal.h"
+#include "host/process/record_internal.h"
+#include "host/process/spec_copy.h"
+#include "wire/frame.h"
+
+struct record *record_new(uint32_t number, const struct process_spec *spec, uint64_t disk_bytes)
+{
+    struct record *record = xcalloc(1, sizeof(*record));
+
+    atomic_init(&record->refs, 1);
+    record->number = number;
+    (void)snprintf(record->id, sizeof(record->id), "p%u", number);
+    record->spec = spec_copy(spec);
+    (void)pthread_mutex_init(&record->lock, NULL);
+    for (int i = 0; i < PROCESS_STREAMS; i++) {
+        window_init(&record->streams[i].window, FRAME_WINDOW, 0);
+        spool_init(&record->streams[i].spool, disk_bytes);
+    }
+    return record;
+}
+
+struct record *record_ref(struct record *record)
+{
+    atomic_fetch_add(&record->refs, 1);
+    return record;
+}
+
+void record_unref(struct record *record)
+{
+    if (!record || atomic_fetch_sub(&record->refs, 1) != 1)
+        return;
+    for (int i = 0; i < PROCESS_STREAMS; i++) {
+        window_done(&record->streams[i].window);
+        spool_done(&record->streams[i].spool);
+    }
+    (void)pthread_mutex_destroy(&record->lock);
+    free(record->address);
+    free(record->spec);
+    free(record);
+}
+
+/* Locked. */
+static void wake_readers(const struct record *record)
+{
+    for (const struct output_reader *reader = record->readers; reader; reader = reader->next)
+        reader_wake(reader);
+}
+
+uint64_t record_received(struct record *record, enum output_stream stream)
+{
+    uint64_t received;
+
+    (void)pthread_mutex_lock(&record->lock);
+    received = record->streams[stream].window.end;
+    (void)pthread_mutex_unlock(&record->lock);
+    return received;
+}
+
+/* Locked. Up to where the window may forget, because it can be read from disk. A reader whom the
+ * process waits for is up to a window behind, and a file that keeps less than that behind its
+ * beginning would lose what he has not read. */
+static uint64_t on_disk(const struct record *record, enum output_stream stream)
+{
+    const struct spool *spool = &record->streams[stream].spool;
+    uint64_t end = spool->fd >= 0 && !spool->is_broken ? spool->end : 0;
+
+    if (spool->half >= FRAME_WINDOW)
+        return end;
+    for (const struct output_reader *reader = record->readers; reader; reader = reader->next)
+        if (reader->is_flow && reader->at[stream] < end)
+            end = reader->at[stream];
+    return end;
+}
+
+int record_add(struct record *record, enum output_stream stream, const void *data, size_t len,
+               uint64_t *ret_unspooled)
+{
+    struct window *window = &record->streams[stream].window;
+    const struct spool *spool = &record->streams[stream].spool;
+    int r;
+
+    (void)pthread_mutex_lock(&record->lock);
+    /* What is on disk can be read there: a thousand talkative processes must not hold a window
+     * each.
+     */
+    if (!window_has_room(window, len))
+        window_forget(window, on_disk(record, stream));
+    r = window_add(window, data, len);
+    *ret_unspooled = window->end - spool->end;
+    wake_readers(record);
+    (void)pthread_mutex_unlock(&record->lock);
+    return r;
+}
+
+uint64_t record_settled(struct record *record, enum output_stream stream, bool is_kept)
+{
+    const struct spool *spool = &record->streams[stream].spool;
+    uint64_t settled;
+
+    (void)pthread_mutex_lock(&record->lock);
+    settled = record->streams[stream].window.end;
+    if (is_kept && !spool->is_broken)
+        settled = spool->end;
+    for (const struct output_reader *reader = record->readers; reader; reader = reader->next)
+        if (reader->is_flow && reader->at[stream] < settled)
+            settled = reader->at[stream];
+    (void)pthread_mutex_unlock(&record->lock);
+    return settled;
+}
+
+void record_set_writer(struct record *record, struct process *writer)
+{
+    struct process *before;
+
+    (void)pthread_mutex_lock(&record->lock);
+    before = record->writer;
+    record->writer = writer ? process_ref(writer) : NULL;
+    (void)pthread_mutex_unlock(&record->lock);
+    process_unref(before);
+}
+
+void record_note_restart(struct record *record, const uint64_t base[static PROCESS_STREAMS])
+{
+    (void)pthread_mutex_lock(&record->lock);
+    record->restarts++;
+    memcpy(record->base, base, sizeof(record->base));
+    (void)pthread_mutex_unlock(&record->lock);
+}
+
+void record_set_address(struct record *record, const char *address, uint16_t host_port)
+{
+    (void)pthread_mutex_lock(&record->lock);
+    if (!record->address)
+        record->address = xstrdup(address);
+    record->host_port = host_port;
+    (void)pthread_mutex_unlock(&record->lock);
+}
+
+void record_set_pid(struct record *record, uint32_t pid)
+{
+    (void)pthread_mutex_lock(&record->lock);
+    record->pid = pid;
+    (void)pthread_mutex_unlock(&record->lock);
+}
+
+bool record_is_over(struct record *record)
+{
+    bool is_over;
+
+    (void)pthread_mutex_lock(&record->lock);
+    is_over = record->is_over;
+    (void)pthread_mutex_unlock(&record->lock);
+    return is_over;
+}
+
+void record_shrink(struct record *record)
+{
+    (void)pthread_mutex_lock(&record->lock);
+    for (int i = 0; i < PROCESS_STREAMS; i++) {
+        window_forget(&record->streams[i].window, on_disk(record, i));
+        window_trim(&record->streams[i].window);
+    }
+    (void)pthread_mutex_unlock(&record->lock);
+}
+
+void record_finish(struct record *record, const struct process_end *end, uint64_t ended_ms)
+{
+    (void)pthread_mutex_lock(&record->lock);
+    record->is_over = true;
+    record->end = *end;
+    record->ended_ms = ended_ms;
+    wake_readers(record);
+    (void)pthread_mutex_unlock(&record->lock);
+}
+
+/* Locked. What is in memory may reach further back than what is on disk, and the other way round.
+ */
+static struct record_stream extent(const struct record *record, int stream)
+{
+    const struct window *window = &record->streams[stream].window;
+    const struct spool *spool = &record->streams[stream].spool;
+    struct record_stream ret = {
+        .total = window->end,
+        .head_end = window->start == 0 ? window->end : 0,
+        .tail_start = window->start,
+    };
+
+    if (spool->fd < 0)
+        return ret;
+    if (ret.head_end < spool_head_end(spool))
+        ret.head_end = spool_head_end(spool);
+    if (spool->end >= window->start && spool_tail_start(spool) < ret.tail_start)
+        ret.tail_start = spool_tail_start(spool);
+    if (ret.tail_start < ret.head_end)
+        ret.tail_start = ret.head_end;
+    return ret;
+}
+
+void record_get(struct record *record, struct record_info *ret)
+{
+    (void)pthread_mutex_lock(&record->lock);
+    *ret = (struct record_info){
+        .id = record->id,
+        .spec = record->spec,
+        .pid = record->pid,
+        .restarts = record->restarts,
+        .address = record->address,
+        .started_ms = record->started_ms,
+        .ended_ms = record->ended_ms,
+        .is_over = record->is_over,
+        .end = record->end,
+    };
+    for (int i = 0; i < PROCESS_STREAMS; i++)
+        ret->streams[i] = extent(record, i);
+    (void)pthread_mutex_unlock(&record->lock);
+}

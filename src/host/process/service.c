@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/process/service.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/xalloc.h"
+#include "host/observe/event_internal.h"
+#include "host/port/port.h"
+#include "host/process/record_internal.h"
+#include "host/process/table.h"
+#include "host/sandbox/sandbox_internal.h"
+
+enum { PROBE_PAUSE_MIN_MS = 5, PROBE_PAUSE_MAX_MS = 200 };
+
+struct service {
+    struct service *next;
+    struct record *record;        /* referenced */
+    struct port_forward *forward; /* its own */
+};
+
+static void service_free(struct service *service)
+{
+    port_forward_close(service->forward);
+    record_unref(service->record);
+    free(service);
+}
+
+/* Takes the forward. */
+static void add(struct sandbox *sandbox, struct record *record, struct port_forward *forward)
+{
+    struct service *service = xcalloc(1, sizeof(*service));
+
+    service->record = record_ref(record);
+    service->forward = forward;
+    (void)pthread_mutex_lock(&sandbox->lock);
+    service->next = sandbox->services;
+    sandbox->services = service;
+    (void)pthread_mutex_unlock(&sandbox->lock);
+}
+
+/* Takes one off the list that is over, or any; NULL when there is none. */
+static struct service *take(struct sandbox *sandbox, bool wants_any)
+{
+    struct service **slot = &sandbox->services, *found;
+
+    (void)pthread_mutex_lock(&sandbox->lock);
+    while (*slot && !wants_any && !record_is_over((*slot)->record))
+        slot = &(*slot)->next;
+    found = *slot;
+    if (found)
+        *slot = found->next;
+    (void)pthread_mutex_unlock(&sandbox->lock);
+    return found;
+}
+
+void services_tend(struct sandbox *sandbox)
+{
+    struct service *service;
+
+    while ((service = take(sandbox, false)))
+        service_free(service);
+}
+
+void services_close(struct sandbox *sandbox)
+{
+    struct service *service;
+
+    while ((service = take(sandbox, true)))
+        service_free(service);
+}
+
+static int start(struct sandbox *sandbox, const struct process_spec *spec,
+                 const struct port_forward *forward, struct record **ret, struct err *err)
+{
+    struct process *process = NULL;
+    int r = sandbox_exec(sandbox, spec, &process, err);
+
+    if (r < 0)
+        return r;
+    *ret = record_ref(process_record(process));
+    process_abandon(process);
+    if (!forward)
+        return 0;
+    record_set_address(*ret, port_forward_address(forward), port_forward_port(forward));
+    ledger_write(sandbox->host, &(struct ledger_entry){ sandbox->ledger, *ret }, 1);
+    return 0;
+}
+
+int service_launch(struct sandbox *sandbox, const struct process_spec *spec, struct record **ret,
+                   struct err *err)
+{
+    struct port_forward *forward = NULL;
+    int r = spec->port ? sandbox_forward(sandbox, spec->port, NULL, &forward, err) : 0;
+
+    if (r < 0)
+        return r;
+    r = start(sandbox, spec, forward, ret, err);
+    if (r < 0)
+        port_forward_close(forward);
+    else if (forward)
+        add(sandbox, *ret, forward);
+    return r;
+}
+
+/* 0 once it answers, -EAGAIN when it does not yet, or another -errno. */
+static int probe(struct sandbox *sandbox, const struct record *record,
+                 const struct readiness_spec *spec, uint64_t deadline_ms, struct err *err)
+{
+    const struct port_patience patience = { deadline_ms, spec->watch_fd };
+    int r = sandbox_probe(sandbox, record->spec->port, spec->http_path, &patience, err);
+
+    return r < 0 && r != -ECANCELED && err->kind == ERR_BUSY ? -EAGAIN : r;
+}
+
+int service_wait_ready(struct sandbox *sandbox, struct record *record,
+                       const struct readiness_spec *spec, enum readiness *ret, struct err *err)
+{
+    uint64_t deadline_ms = clock_ms() + spec->timeout_ms;
+    int pause_ms = PROBE_PAUSE_MIN_MS;
+
+    while (!record_is_over(record)) {
+        struct pollfd hang_up = { .fd = spec->watch_fd, .events = POLLRDHUP };
+        int r = probe(sandbox, record, spec, deadline_ms, err);
+
+        *ret = r == 0 ? SERVICE_READY : SERVICE_STARTING;
+        if (r == 0)
+            sandbox_event(
+                sandbox, EVENT_PROCESS_READY,
+                json_pack("{s:s, s:i}", "process", record->id, "port", (int)record->spec->port));
+        if (r == -EAGAIN && clock_ms() >= deadline_ms)
+            return 0;
+        /* A sandbox that has ended meanwhile cannot be asked, but its process tells. */
+        if (r != -EAGAIN && (r == 0 || !record_is_over(record)))
+            return r;
+        if (poll(&hang_up, 1, pause_ms) > 0)
+            return -ECANCELED;
+        pause_ms = pause_ms < PROBE_PAUSE_MAX_MS ? 2 * pause_ms : PROBE_PAUSE_MAX_MS;
+    }
+    *ret = SERVICE_ENDED;
+    return 0;
+}
+
+static void recover(struct sandbox *sandbox, struct record *record)
+{
+    char listen[16];
+    struct port_forward_spec spec = {
+        .port = record->spec->port,
+        .listen = listen,
+        .sandbox = sandbox,
+        .owner = sandbox->info.id,
+    };
+    struct port_forward *forward = NULL;
+    struct err err = { 0 };
+    int r;
+
+    (void)snprintf(listen, sizeof(listen), ":%u", record->host_port);
+    r = port_forward_open(sandbox->machine, &spec, &forward, &err);
+    if (r < 0) { /* somebody else has it now */
+        spec.listen = NULL;
+        r = port_forward_open(sandbox->machine, &spec, &forward, &err);
+    }
+    if (r < 0) {
+        log_warn("the port of process '%s' is not forwarded: %s", record->id, err.msg);
+        return;
+    }
+    record_set_address(record, port_forward_address(forward), port_forward_port(forward));
+    add(sandbox, record, forward);
+}
+
+void services_recover(struct sandbox *sandbox)
+{
+    size_t count;
+    cleanup_free struct record **list = ledger_list(sandbox->ledger, &count);
+
+    for (size_t i = 0; i < count; i++) {
+        if (!record_is_over(list[i]) && list[i]->host_port > 0)
+            recover(sandbox, list[i]);
+        record_unref(list[i]);
+    }
+}

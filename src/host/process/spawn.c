@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/process/spawn.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/xalloc.h"
+#include "host/process/process.h"
+#include "wire/message.h"
+
+#define DEFAULT_CWD "/workspace"
+
+static const char *const default_env[] = {
+    "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    /* Not of a user that is named: its home is known to the guest, and its language is its own
+     * affair; C.UTF-8 is a dozen files for every shell that starts. */
+    "LANG=C.UTF-8",
+    "HOME=/root",
+};
+
+enum { USER_DEFAULTS = 1 }; /* of these, of a user that is named */
+
+/* Whether two "NAME=value" have the same name. */
+static bool same_name(const char *one, const char *other)
+{
+    size_t len = strcspn(one, "=");
+
+    return strncmp(one, other, len) == 0 && other[len] == '=';
+}
+
+/* Adds a variable, or replaces the value of one that is there. */
+static int add_env(struct message_spawn *spawn, const char *variable)
+{
+    for (size_t i = 0; i < spawn->env_count; i++) {
+        if (same_name(spawn->env[i], variable)) {
+            spawn->env[i] = variable;
+            return 0;
+        }
+    }
+    if (spawn->env_count == MESSAGE_ARGS_MAX)
+        return -E2BIG;
+    spawn->env[spawn->env_count++] = variable;
+    return 0;
+}
+
+static int fill_env(struct message_spawn *spawn, const struct process_spec *spec)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < (spec->user ? USER_DEFAULTS : ARRAY_SIZE(default_env)); i++)
+        (void)add_env(spawn, default_env[i]);
+    (void)add_env(spawn, spec->has_terminal ? "TERM=xterm-256color" : "TERM=dumb");
+    for (char *const *variable = spec->env; r == 0 && variable && *variable; variable++)
+        r = add_env(spawn, *variable);
+    return r;
+}
+
+int process_put_spawn(struct buf *out, uint32_t process, const struct process_spec *spec,
+                      struct err *err)
+{
+    cleanup_free struct message_spawn *spawn = xcalloc(1, sizeof(*spawn));
+    int r = fill_env(spawn, spec);
+
+    spawn->cwd = spec->cwd ? spec->cwd : DEFAULT_CWD;
+    spawn->user = spec->user;
+    spawn->has_stdin = spec->has_stdin;
+    spawn->has_terminal = spec->has_terminal;
+    spawn->rows = spec->rows;
+    spawn->columns = spec->columns;
+    spawn->shell = spec->shell;
+    spawn->waits_for_writers = spec->waits_for_writers;
+    for (char *const *arg = spec->args; r == 0 && *arg; arg++) {
+        if (spawn->arg_count == MESSAGE_ARGS_MAX)
+            r = -E2BIG;
+        else
+            spawn->args[spawn->arg_count++] = *arg;
+    }
+    if (r == 0)
+        r = message_put_spawn(out, process, 1, spawn);
+    if (r < 0)
+        return err_set(err, ERR_EXHAUSTED, "the arguments and environment are too large");
+    return 0;
+}
+
+void process_explain_failure(const struct message_failed *failed, char *into, size_t size)
+{
+    static const char *const what[] = {
+        [FAILED_SETUP] = "the process could not be set up",
+        [FAILED_CWD] = "the working directory cannot be entered",
+        [FAILED_EXEC] = "the command cannot be executed",
+        [FAILED_USER] = "the user cannot be found",
+    };
+    bool is_missing = failed->errnum == ENOENT || failed->errnum == ENOTDIR;
+
+    if (failed->step == FAILED_EXEC && is_missing)
+        (void)snprintf(into, size, "command not found");
+    else if (failed->step == FAILED_CWD && failed->errnum == ENOENT)
+        (void)snprintf(into, size, "the working directory does not exist");
+    else if (failed->step == FAILED_USER && failed->errnum == ENOENT)
+        (void)snprintf(into, size, "the sandbox knows no such user");
+    else
+        (void)snprintf(into, size, "%s: %.160s", what[failed->step], failed->text);
+}

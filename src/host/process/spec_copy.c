@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/process/spec_copy.h"
+
+#include <string.h>
+
+#include "base/xalloc.h"
+#include "host/process/process.h"
+
+static size_t count_words(char *const *words)
+{
+    size_t count = 0;
+
+    while (words && words[count])
+        count++;
+    return count;
+}
+
+static size_t text_size(const char *text)
+{
+    return text ? strlen(text) + 1 : 0;
+}
+
+static size_t words_size(char *const *words)
+{
+    size_t size = 0;
+
+    for (; words && *words; words++)
+        size += text_size(*words);
+    return size;
+}
+
+static char *take_text(char **room, const char *text)
+{
+    char *copy = *room;
+
+    if (!text)
+        return NULL;
+    memcpy(copy, text, text_size(text));
+    *room += text_size(text);
+    return copy;
+}
+
+/* Puts a list at *slots, which has room for it and the NULL behind it. */
+static char **take_words(char ***slots, char **room, char *const *words)
+{
+    char **list = *slots;
+
+    for (; words && *words; words++)
+        *(*slots)++ = take_text(room, *words);
+    *(*slots)++ = NULL;
+    return list;
+}
+
+struct process_spec *spec_copy(const struct process_spec *spec)
+{
+    size_t slots = count_words(spec->args) + count_words(spec->env) + 2;
+    size_t bytes = words_size(spec->args) + words_size(spec->env) + text_size(spec->cwd) +
+                   text_size(spec->tag) + text_size(spec->key) + text_size(spec->user);
+    struct process_spec *copy = xcalloc(1, sizeof(*copy) + slots * sizeof(char *) + bytes);
+    char **lists = (char **)(void *)(copy + 1);
+    char *room = (char *)(lists + slots);
+
+    *copy = *spec;
+    copy->args = take_words(&lists, &room, spec->args);
+    copy->env = take_words(&lists, &room, spec->env);
+    copy->cwd = take_text(&room, spec->cwd);
+    copy->user = take_text(&room, spec->user);
+    copy->tag = take_text(&room, spec->tag);
+    copy->key = take_text(&room, spec->key);
+    return copy;
+}

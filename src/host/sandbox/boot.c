@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A sandbox's machine: how it comes to have one, and how it loses it. */
+#include <stdio.h>
+
+#include "base/cleanup.h"
+#include "base/fault.h"
+#include "host/process/service.h"
+#include "host/process/table.h"
+#include "host/sandbox/sandbox_internal.h"
+#include "store/store.h"
+#include "store/volume/volume.h"
+
+static void discard(struct machine *machine)
+{
+    machine_destroy(machine);
+    machine_unref(machine);
+}
+
+/* A warm one will do with any root; storage that cannot map owners wants certain uids. */
+static int obtain(struct sandbox *sandbox, struct machine **ret, struct err *err)
+{
+    struct host *host = sandbox->host;
+    uid_t shared_uid = store_shared_uid(host->store);
+    const struct runtime_ops *ops;
+    int r = host_find_runtime(host, sandbox->info.runtime, &ops, err);
+
+    if (r < 0)
+        return r;
+    if (shared_uid != 0)
+        return machine_start_shared(host, ops, shared_uid, ret, err);
+    *ret = pool_take(host->pool, ops, sandbox->info.template);
+    return *ret ? 0 : machine_start_blank(host, ops, ret, err);
+}
+
+int sandbox_enter(const struct sandbox *sandbox, struct machine *machine,
+                  struct volume_mounts *ret_old, struct err *err)
+{
+    const struct machine_files files = {
+        .volume = sandbox->volume,
+        .hostname = sandbox->info.id,
+        .mounts = sandbox->info.mounts,
+        .mount_count = sandbox->info.mount_count,
+    };
+
+    return machine_enter(machine, &files, ret_old, err);
+}
+
+static int furnish(struct sandbox *sandbox, struct machine *machine, struct err *err)
+{
+    struct volume_mounts old = { .count = 0 };
+    int r = machine_set_limits(machine, &sandbox->info.limits, err);
+
+    if (r == 0)
+        r = sandbox_enter(sandbox, machine, &old, err);
+    if (r < 0)
+        return r;
+    volume_mounts_done(&old);
+    fault_point("boot.rooted");
+    machine_drop_volume(machine);
+    machine_activate(machine);
+    return machine_listen(machine, err);
+}
+
+int sandbox_boot(struct sandbox *sandbox, struct err *err)
+{
+    struct machine *machine = NULL;
+    int r = obtain(sandbox, &machine, err);
+
+    if (r < 0)
+        return r;
+    fault_point("boot.started");
+    (void)pthread_mutex_lock(&machine->lock); /* its guest may be speaking already */
+    machine->ledger = ledger_ref(sandbox->ledger);
+    (void)pthread_mutex_unlock(&machine->lock);
+    r = furnish(sandbox, machine, err);
+    if (r < 0) {
+        discard(machine);
+        return r;
+    }
+    fault_point("boot.listening");
+    (void)pthread_mutex_lock(&sandbox->lock);
+    sandbox->machine = machine;
+    sandbox->info.uid_slot = machine->uid_slot;
+    (void)snprintf(sandbox->info.machine, sizeof(sandbox->info.machine), "%s", machine->id);
+    (void)snprintf(sandbox->info.limits_group, sizeof(sandbox->info.limits_group), "%s",
+                   machine->guest.limits_group);
+    (void)pthread_mutex_unlock(&sandbox->lock);
+    return 0;
+}
+
+void sandbox_unboot(struct sandbox *sandbox)
+{
+    struct machine *machine;
+
+    (void)pthread_mutex_lock(&sandbox->lock);
+    machine = TAKE_PTR(sandbox->machine);
+    sandbox->info.machine[0] = '\0';
+    (void)pthread_mutex_unlock(&sandbox->lock);
+    if (!machine)
+        return;
+    machine_destroy(machine);
+    services_close(sandbox);
+    machine_wait_reaped(machine);
+    machine_unref(machine);
+}

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A sandbox comes to be: recorded first, so that whatever happens somebody knows of it. */
+#include "host/sandbox/create.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/fault.h"
+#include "base/xalloc.h"
+#include "host/core/registry.h"
+#include "host/observe/event_internal.h"
+#include "host/observe/metrics_internal.h"
+#include "store/store.h"
+#include "store/template/template.h"
+#include "store/volume/volume.h"
+
+static bool is_name_char(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+static int check_name(const char *name, struct err *err)
+{
+    size_t len = strlen(name);
+
+    if (len < 1 || len > SANDBOX_NAME_MAX || !is_name_char(name[0]) || strstr(name, ".."))
+        len = 0;
+    for (size_t i = 1; i < len; i++)
+        if (!is_name_char(name[i]) && !strchr("._-", name[i]))
+            len = 0;
+    if (len == 0)
+        return err_set(err, ERR_INVALID,
+                       "'%.40s' is not a name: 1 to %d letters, digits, '.', '_' or '-', the first "
+                       "a letter or digit, no '..'",
+                       name, SANDBOX_NAME_MAX);
+    return 0;
+}
+
+static int check(struct host *host, const struct sandbox_spec *spec, struct err *err)
+{
+    int r = host_is_open(host, err);
+
+    if (r == 0 && spec->name)
+        r = check_name(spec->name, err);
+    if (r == 0)
+        r = machine_check_limits(&spec->limits, err);
+    if (r == 0 && spec->quota_bytes && !store_has_quota(host->store)) {
+        (void)err_set(err, ERR_UNSUPPORTED, "the '%s' storage has no quota",
+                      store_backend(host->store));
+        r = err_remedy(err, "ask for no quota, or choose btrfs or zfs as storage in holt.conf(5)");
+    }
+    return r == 0 ? host_check_space(host, err) : r;
+}
+
+static void fill_times(struct sandbox_info *info, const struct sandbox_spec *spec)
+{
+    info->expires_ms = spec->ttl_ms ? info->created_ms + spec->ttl_ms : 0;
+    info->expire_action = spec->expire_action;
+    info->idle_timeout_ms = spec->idle_timeout_ms;
+    info->idle_action = spec->idle_action;
+}
+
+static int fill(struct sandbox *sandbox, const struct sandbox_spec *spec, struct err *err)
+{
+    struct host *host = sandbox->host;
+    struct sandbox_info *info = &sandbox->info;
+    const struct runtime_ops *ops = NULL;
+    int r = host_choose_template(host, spec->template, info->template, err);
+
+    if (r == 0)
+        r = host_find_runtime(host, spec->runtime, &ops, err);
+    if (r < 0)
+        return r;
+    assert(ops);
+    (void)snprintf(info->runtime, sizeof(info->runtime), "%s", ops->name);
+    (void)snprintf(info->name, sizeof(info->name), "%s", spec->name ? spec->name : "");
+    info->limits = spec->limits;
+    info->quota_bytes = spec->quota_bytes ? spec->quota_bytes : host->default_quota;
+    info->snapshots_max = spec->snapshots_max ? spec->snapshots_max : host->snapshots_max;
+    info->generation = 1;
+    if (spec->key) {
+        (void)snprintf(info->request_key, sizeof(info->request_key), "%s", spec->key);
+        (void)snprintf(info->request_digest, sizeof(info->request_digest), "%s", spec->digest);
+    }
+    fill_times(info, spec);
+    info->note = spec->note ? xstrdup(spec->note) : NULL;
+    if (spec->label_count > 0) {
+        info->labels = xcalloc(spec->label_count, sizeof(*info->labels));
+        memcpy(info->labels, spec->labels, spec->label_count * sizeof(*info->labels));
+        info->label_count = spec->label_count;
+    }
+    if (spec->mount_count > 0) {
+        info->mounts = xcalloc(spec->mount_count, sizeof(*info->mounts));
+        memcpy(info->mounts, spec->mounts, spec->mount_count * sizeof(*info->mounts));
+        info->mount_count = spec->mount_count;
+    }
+    return 0;
+}
+
+int sandbox_admit(struct sandbox *sandbox, struct err *err)
+{
+    int r = host_admit(sandbox->host, err);
+
+    if (r < 0)
+        return r;
+    sandbox->operation = OPERATION_CREATE;
+    r = sandbox_enter_table(sandbox, err);
+    if (r < 0) {
+        host_dismiss(sandbox->host);
+        return r;
+    }
+    r = sandbox_record(sandbox, SANDBOX_CREATING, err);
+    if (r < 0)
+        sandbox_leave_table(sandbox);
+    fault_point("create.recorded");
+    return r;
+}
+
+void sandbox_unmake(struct sandbox *sandbox)
+{
+    struct err ignored;
+
+    sandbox_unboot(sandbox);
+    (void)volume_destroy(TAKE_PTR(sandbox->volume));
+    (void)registry_remove(sandbox->host->registry, sandbox->info.id, &ignored);
+    sandbox_leave_table(sandbox);
+}
+
+/* It has a volume: gives it a machine and records that it is active. */
+static int complete(struct sandbox *sandbox, struct err *err)
+{
+    int r = sandbox_boot(sandbox, err);
+
+    if (r < 0)
+        return r;
+    fault_point("create.booted");
+    r = sandbox_record(sandbox, SANDBOX_ACTIVE, err);
+    fault_point("create.done");
+    return r;
+}
+
+static int make_volume(struct sandbox *sandbox, struct err *err)
+{
+    struct store *store = sandbox->host->store;
+    const struct sandbox_info *info = &sandbox->info;
+    struct template *template;
+    int r = template_open(store, info->template, &template, err);
+
+    if (r < 0)
+        return r;
+    r = volume_create(store, info->id, template, info->quota_bytes, &sandbox->volume, err);
+    if (r < 0)
+        template_close(template);
+    fault_point("create.volume");
+    return r;
+}
+
+/* Somebody may have destroyed it while it was made: then it is theirs to undo. */
+int sandbox_deliver(struct sandbox *sandbox, struct err *err)
+{
+    bool is_destroyed;
+
+    (void)pthread_mutex_lock(&sandbox->lock);
+    is_destroyed = sandbox->info.state == SANDBOX_DESTROYING;
+    (void)pthread_mutex_unlock(&sandbox->lock);
+    sandbox_finish(sandbox, SANDBOX_ACTIVE);
+    if (is_destroyed)
+        return err_refuse(err, CAUSE_SESSION_DESTROYING,
+                          "sandbox '%s' was destroyed while it was made", sandbox->info.id);
+    return 0;
+}
+
+static int create(struct sandbox *sandbox, struct err *err)
+{
+    int r = sandbox_admit(sandbox, err);
+
+    if (r < 0)
+        return r;
+    r = make_volume(sandbox, err);
+    if (r == 0)
+        r = complete(sandbox, err);
+    if (r < 0) {
+        sandbox_unmake(sandbox);
+        return r;
+    }
+    sandbox_event(
+        sandbox, EVENT_SANDBOX_CREATED,
+        json_pack("{s:s, s:s}", "template", sandbox->info.template, "name", sandbox->info.name));
+    return sandbox_deliver(sandbox, err);
+}
+
+int sandbox_create(struct host *host, const struct sandbox_spec *spec, struct sandbox **ret,
+                   struct err *err)
+{
+    uint64_t began_ns = clock_ns();
+    struct sandbox *sandbox;
+    int r = check(host, spec, err);
+
+    if (r < 0)
+        return metrics_note(host->metrics, TIMED_CREATE, began_ns, r);
+    sandbox = sandbox_new(host);
+    r = fill(sandbox, spec, err);
+    if (r == 0)
+        r = create(sandbox, err);
+    if (r < 0)
+        sandbox_unref(sandbox);
+    else
+        *ret = sandbox;
+    return metrics_note(host->metrics, TIMED_CREATE, began_ns, r);
+}
+
+/* -ENOENT when there is nothing to join. */
+static int join(struct host *host, const struct sandbox_spec *spec, struct sandbox **ret,
+                struct err *err)
+{
+    struct sandbox *sandbox;
+
+    while ((sandbox = sandbox_with_key(host, spec->key)) && !sandbox_wait_made(sandbox))
+        sandbox_unref(sandbox);
+    if (!sandbox)
+        return -ENOENT;
+    if (strcmp(sandbox->info.request_digest, spec->digest) != 0) {
+        (void)err_set(err, ERR_INVALID,
+                      "the idempotency key belongs to sandbox '%s', which was asked for otherwise",
+                      sandbox->info.id);
+        sandbox_unref(sandbox);
+        return err_remedy(err, "use a new key for a new wish");
+    }
+    *ret = sandbox;
+    return 0;
+}
+
+/* Where a name or a key is taken it looks again: somebody with the same key may have been faster.
+ */
+int sandbox_create_once(struct host *host, const struct sandbox_spec *spec, struct sandbox **ret,
+                        bool *ret_is_joined, struct err *err)
+{
+    int r = -ENOENT;
+
+    *ret_is_joined = false;
+    for (int tries = 0; tries < 2; tries++) {
+        r = spec->key ? join(host, spec, ret, err) : -ENOENT;
+        *ret_is_joined = r == 0;
+        if (r != -ENOENT)
+            return r;
+        r = sandbox_create(host, spec, ret, err);
+        if (r == 0 || !spec->key || err->cause != CAUSE_SESSION_EXISTS)
+            return r;
+    }
+    return r;
+}

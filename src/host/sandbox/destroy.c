@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <stdio.h>
+
+#include "base/cleanup.h"
+#include "base/fault.h"
+#include "base/json.h"
+#include "host/core/registry.h"
+#include "host/observe/event_internal.h"
+#include "host/observe/metrics_internal.h"
+#include "host/process/table.h"
+#include "host/sandbox/sandbox_internal.h"
+#include "host/shell/state.h"
+#include "store/volume/volume.h"
+#include "toolbox/archive.h"
+
+/* From now on everything is refused. Whether it is ours to destroy: otherwise somebody else does.
+ */
+static bool claim(struct sandbox *sandbox)
+{
+    bool is_ours;
+
+    (void)pthread_mutex_lock(&sandbox->lock);
+    is_ours = sandbox->info.state != SANDBOX_DESTROYING && !sandbox->is_gone;
+    if (is_ours)
+        sandbox->info.state = SANDBOX_DESTROYING;
+    (void)pthread_cond_broadcast(&sandbox->changed);
+    while (is_ours && !sandbox->is_gone &&
+           (sandbox->operation != OPERATION_NONE || sandbox->starting > 0 || sandbox->pins > 0))
+        (void)pthread_cond_wait(&sandbox->changed, &sandbox->lock);
+    /* What was going on may have been its making, and that may have failed. */
+    is_ours = is_ours && !sandbox->is_gone;
+    (void)pthread_mutex_unlock(&sandbox->lock);
+    return is_ours;
+}
+
+static int join(struct sandbox *sandbox, struct err *err)
+{
+    int r = 0;
+
+    (void)pthread_mutex_lock(&sandbox->lock);
+    while (!sandbox->is_gone && sandbox->info.state == SANDBOX_DESTROYING)
+        (void)pthread_cond_wait(&sandbox->changed, &sandbox->lock);
+    if (!sandbox->is_gone)
+        r = err_set(err, ERR_INTERNAL, "%.200s", sandbox->info.reason);
+    (void)pthread_mutex_unlock(&sandbox->lock);
+    return r;
+}
+
+/* It stays, with the reason, and may be destroyed again. */
+static int fail(struct sandbox *sandbox, const struct err *err)
+{
+    struct err ignored;
+
+    (void)pthread_mutex_lock(&sandbox->lock);
+    sandbox->info.state = SANDBOX_FAILED;
+    (void)snprintf(sandbox->info.reason, sizeof(sandbox->info.reason), "%.200s", err->msg);
+    (void)pthread_cond_broadcast(&sandbox->changed);
+    (void)pthread_mutex_unlock(&sandbox->lock);
+    (void)sandbox_record(sandbox, SANDBOX_FAILED, &ignored);
+    sandbox_event(sandbox, EVENT_SANDBOX_FAILED, json_pack("{s:o}", "reason", json_text(err->msg)));
+    return err->errnum > 0 ? -err->errnum : -1;
+}
+
+/* The volume's own handle goes with it, so a second try needs a new one. */
+static int destroy_files(struct sandbox *sandbox, struct err *err)
+{
+    struct volume *volume;
+    int r = 0;
+
+    (void)pthread_mutex_lock(&sandbox->lock);
+    volume = TAKE_PTR(sandbox->volume);
+    (void)pthread_mutex_unlock(&sandbox->lock);
+    if (!volume)
+        r = sandbox_open_volume(sandbox, &volume, err);
+    if (r < 0)
+        return err->kind == ERR_NOT_FOUND ? 0 : r;
+    r = volume_destroy(volume);
+    return r < 0 ? err_sys(err, r, "remove the files of sandbox '%s'", sandbox->info.id) : 0;
+}
+
+static int destroy(struct sandbox *sandbox, struct err *err)
+{
+    int r = sandbox_record(sandbox, SANDBOX_DESTROYING, err);
+
+    if (r < 0)
+        return fail(sandbox, err);
+    fault_point("destroy.recorded");
+    sandbox_unboot(sandbox);
+    fault_point("destroy.ended");
+    r = destroy_files(sandbox, err);
+    ledger_purge(sandbox->ledger);
+    tool_archive_remove(sandbox);
+    fault_point("destroy.emptied");
+    if (r == 0)
+        shells_remove(sandbox);
+    if (r == 0)
+        r = registry_remove(sandbox->host->registry, sandbox->info.id, err);
+    if (r < 0)
+        return fail(sandbox, err);
+    fault_point("destroy.forgotten");
+    sandbox_event(sandbox, EVENT_SANDBOX_DESTROYED, NULL);
+    sandbox_leave_table(sandbox);
+    return 0;
+}
+
+int sandbox_destroy(struct sandbox *sandbox, struct err *err)
+{
+    uint64_t began_ns = clock_ns();
+
+    if (!claim(sandbox))
+        return join(sandbox, err);
+    return metrics_note(sandbox->host->metrics, TIMED_DESTROY, began_ns, destroy(sandbox, err));
+}

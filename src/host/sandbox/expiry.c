@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+/* One thread that looks after sandboxes when nobody else does: times that are over, machines that
+ * have ended by themselves, processes that nobody waits for. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "base/xalloc.h"
+#include "host/observe/event_internal.h"
+#include "host/process/service.h"
+#include "host/process/table.h"
+#include "host/sandbox/sandbox_internal.h"
+
+enum {
+    SWEEP_AGAIN_MS = 1000,
+    REST_MAX_MS = 60000,
+    GATHER_MS = 20, /* a round looks at every sandbox, and every process that ends asks for one */
+};
+
+struct keeper {
+    struct host *host;
+    pthread_t thread;
+    bool has_thread;
+    pthread_mutex_t lock; /* over all below */
+    pthread_cond_t changed;
+    bool is_woken;
+    bool is_stopping;
+};
+
+/* What is to be done with a sandbox now, and when to look again. */
+enum duty { DUTY_NONE, DUTY_NOTE_LOSS, DUTY_KILL, DUTY_PAUSE, DUTY_STOP };
+
+static bool is_machine_gone(struct machine *machine)
+{
+    bool is_gone;
+
+    (void)pthread_mutex_lock(&machine->lock);
+    is_gone = machine->is_gone;
+    (void)pthread_mutex_unlock(&machine->lock);
+    return is_gone;
+}
+
+static enum duty duty_of_action(enum sandbox_action action)
+{
+    if (action == ACTION_STOP)
+        return DUTY_STOP;
+    return action == ACTION_PAUSE ? DUTY_PAUSE : DUTY_KILL;
+}
+
+/* Whether the moment has come; otherwise it is one to look again at. */
+static bool is_due(uint64_t at_ms, uint64_t now_ms, uint64_t *next_ms)
+{
+    if (at_ms <= now_ms)
+        return true;
+    if (at_ms < *next_ms)
+        *next_ms = at_ms;
+    return false;
+}
+
+/* Locked. Losing its machine claims the sandbox, as an operation does. */
+static enum duty find_duty(struct sandbox *sandbox, uint64_t now_ms, uint64_t *next_ms)
+{
+    struct sandbox_info *info = &sandbox->info;
+    bool is_on = info->state == SANDBOX_ACTIVE || info->state == SANDBOX_PAUSED;
+
+    if (sandbox->operation != OPERATION_NONE || info->state == SANDBOX_DESTROYING)
+        return DUTY_NONE;
+    if (is_on && sandbox->machine && is_machine_gone(sandbox->machine)) {
+        sandbox->operation = OPERATION_STOP;
+        info->state = SANDBOX_STOPPED;
+        (void)snprintf(info->reason, sizeof(info->reason), "%.200s", sandbox->machine->failure.msg);
+        return DUTY_NOTE_LOSS;
+    }
+    if (info->expires_ms && (info->expire_action == ACTION_KILL || info->state == SANDBOX_ACTIVE) &&
+        is_due(info->expires_ms, now_ms, next_ms))
+        return duty_of_action(info->expire_action);
+    if (info->idle_timeout_ms && sandbox->attached == 0 && sandbox->starting == 0 &&
+        (info->state == SANDBOX_ACTIVE || (is_on && info->idle_action == ACTION_KILL)) &&
+        is_due(info->last_active_ms + info->idle_timeout_ms, now_ms, next_ms))
+        return duty_of_action(info->idle_action);
+    return DUTY_NONE;
+}
+
+/* They end because the time that their sandbox was given is over. */
+static void doom_processes(struct sandbox *sandbox)
+{
+    (void)pthread_mutex_lock(&sandbox->lock);
+    if (sandbox->machine)
+        process_doom_all(sandbox->machine, KILLER_QUOTA);
+    (void)pthread_mutex_unlock(&sandbox->lock);
+}
+
+/* Which of its times is over, and what becomes of it. */
+static void tell_expired(struct sandbox *sandbox, enum duty duty)
+{
+    enum sandbox_action action = ACTION_KILL;
+    bool is_old;
+
+    if (duty != DUTY_KILL)
+        action = duty == DUTY_PAUSE ? ACTION_PAUSE : ACTION_STOP;
+    (void)pthread_mutex_lock(&sandbox->lock);
+    is_old = sandbox->info.expires_ms && sandbox->info.expires_ms <= clock_wall_ms();
+    (void)pthread_mutex_unlock(&sandbox->lock);
+    sandbox_event(sandbox, EVENT_SANDBOX_EXPIRED,
+                  json_pack("{s:s, s:s}", "time", is_old ? "ttl" : "idle", "action",
+                            sandbox_action_name(action)));
+}
+
+static void fulfil(struct sandbox *sandbox, enum duty duty)
+{
+    struct err err = { 0 };
+
+    if (duty == DUTY_KILL || duty == DUTY_PAUSE || duty == DUTY_STOP)
+        tell_expired(sandbox, duty);
+
+    if (duty == DUTY_NOTE_LOSS) {
+        sandbox_note_loss(sandbox);
+        sandbox_finish(sandbox, SANDBOX_STOPPED);
+    } else if (duty == DUTY_KILL) {
+        doom_processes(sandbox);
+        (void)sandbox_destroy(sandbox, &err);
+    } else if (duty == DUTY_PAUSE || duty == DUTY_STOP) {
+        /* Once: whoever resumes it afterwards wants it to run. */
+        (void)pthread_mutex_lock(&sandbox->lock);
+        sandbox->info.expires_ms =
+            sandbox->info.expires_ms <= clock_wall_ms() ? 0 : sandbox->info.expires_ms;
+        (void)pthread_mutex_unlock(&sandbox->lock);
+        (void)(duty == DUTY_PAUSE ? sandbox_pause(sandbox, &err) : sandbox_stop(sandbox, &err));
+    }
+}
+
+static void sweep_processes(struct sandbox *sandbox, uint64_t now_ms, uint64_t *next_ms)
+{
+    struct machine *machine;
+
+    (void)pthread_mutex_lock(&sandbox->lock);
+    machine = sandbox->machine ? machine_ref(sandbox->machine) : NULL;
+    (void)pthread_mutex_unlock(&sandbox->lock);
+    if (machine && process_sweep(machine) && *next_ms > now_ms + SWEEP_AGAIN_MS)
+        *next_ms = now_ms + SWEEP_AGAIN_MS;
+    if (machine) {
+        file_pool_prune(&machine->files, now_ms);
+        file_pool_prune(&machine->tools, now_ms);
+    }
+    machine_unref(machine);
+}
+
+static void look_after(struct sandbox *sandbox, uint64_t now_ms, uint64_t *next_ms)
+{
+    enum duty duty;
+
+    (void)pthread_mutex_lock(&sandbox->lock);
+    duty = find_duty(sandbox, now_ms, next_ms);
+    (void)pthread_mutex_unlock(&sandbox->lock);
+    fulfil(sandbox, duty);
+    sweep_processes(sandbox, now_ms, next_ms);
+    services_tend(sandbox);
+    ledger_expire(sandbox->ledger, now_ms, next_ms);
+}
+
+/* When to come again. */
+static uint64_t make_round(struct host *host)
+{
+    uint64_t now_ms = clock_wall_ms(), next_ms = now_ms + REST_MAX_MS;
+    size_t count;
+    cleanup_free struct sandbox **list = host_list_sandboxes(host, &count);
+
+    for (size_t i = 0; i < count; i++) {
+        look_after(list[i], now_ms, &next_ms);
+        sandbox_unref(list[i]);
+    }
+    return next_ms;
+}
+
+static struct timespec moment(uint64_t wall_ms)
+{
+    return (struct timespec){ .tv_sec = (time_t)(wall_ms / 1000),
+                              .tv_nsec = (long)(wall_ms % 1000) * 1000000 };
+}
+
+/* Locked. Waits for the moment or for somebody who wakes it, and then a little for others. */
+static void rest(struct keeper *keeper, uint64_t next_ms)
+{
+    struct timespec until = moment(next_ms);
+    int r = 0;
+
+    while (r == 0 && !keeper->is_woken && !keeper->is_stopping)
+        r = pthread_cond_timedwait(&keeper->changed, &keeper->lock, &until);
+    until = moment(clock_wall_ms() + GATHER_MS);
+    for (r = 0; r == 0 && keeper->is_woken && !keeper->is_stopping;)
+        r = pthread_cond_timedwait(&keeper->changed, &keeper->lock, &until);
+}
+
+static void *keeper_main(void *argument)
+{
+    struct keeper *keeper = argument;
+
+    (void)pthread_mutex_lock(&keeper->lock);
+    while (!keeper->is_stopping) {
+        uint64_t next_ms;
+
+        keeper->is_woken = false;
+        (void)pthread_mutex_unlock(&keeper->lock);
+        next_ms = make_round(keeper->host);
+        (void)pthread_mutex_lock(&keeper->lock);
+        rest(keeper, next_ms);
+    }
+    (void)pthread_mutex_unlock(&keeper->lock);
+    return NULL;
+}
+
+struct keeper *keeper_new(struct host *host)
+{
+    struct keeper *keeper = xcalloc(1, sizeof(*keeper));
+
+    keeper->host = host;
+    (void)pthread_mutex_init(&keeper->lock, NULL);
+    (void)pthread_cond_init(&keeper->changed, NULL);
+    return keeper;
+}
+
+int keeper_start(struct keeper *keeper, struct err *err)
+{
+    int r = -pthread_create(&keeper->thread, NULL, keeper_main, keeper);
+
+    keeper->has_thread = r == 0;
+    return r < 0 ? err_sys(err, r, "start the keeper") : 0;
+}
+
+void keeper_wake(struct keeper *keeper)
+{
+    (void)pthread_mutex_lock(&keeper->lock);
+    if (!keeper->is_woken)
+        (void)pthread_cond_broadcast(&keeper->changed);
+    keeper->is_woken = true;
+    (void)pthread_mutex_unlock(&keeper->lock);
+}
+
+void keeper_stop(struct keeper *keeper)
+{
+    if (!keeper->has_thread)
+        return;
+    (void)pthread_mutex_lock(&keeper->lock);
+    keeper->is_stopping = true;
+    (void)pthread_cond_broadcast(&keeper->changed);
+    (void)pthread_mutex_unlock(&keeper->lock);
+    (void)pthread_join(keeper->thread, NULL);
+}
+
+void keeper_free(struct keeper *keeper)
+{
+    (void)pthread_cond_destroy(&keeper->changed);
+    (void)pthread_mutex_destroy(&keeper->lock);
+    free(keeper);
+}

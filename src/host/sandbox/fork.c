@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+/* New sandboxes with the files of another.
+ *
+ * The first is made from the original; the others from the first, which nothing writes to until all
+ * have their files: so they are all alike, whatever goes on in the original meanwhile. That they
+ * are there is recorded of all at once, so a daemon that dies leaves all or none. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/fault.h"
+#include "base/xalloc.h"
+#include "host/observe/event_internal.h"
+#include "host/observe/metrics_internal.h"
+#include "host/sandbox/create.h"
+#include "host/sandbox/snapshot.h"
+#include "store/volume/volume.h"
+
+enum { WORKERS_MAX = 8 };
+
+/* What all forks of one call share. */
+struct fork {
+    const char *const *notes; /* NULL: none */
+    struct sandbox **made;
+    size_t count;
+    atomic_size_t next; /* to be worked on */
+    pthread_mutex_t lock;
+    int result; /* 0, or the first failure, with its err */
+    struct err err;
+    int (*step)(struct fork *fork, struct sandbox *sandbox, struct err *err);
+};
+
+static struct sandbox *sandbox_like(struct sandbox *original, const char *note)
+{
+    struct sandbox *sandbox = sandbox_new(original->host);
+    struct sandbox_info *info = &sandbox->info;
+    struct sandbox_info own = *info;
+
+    (void)pthread_mutex_lock(&original->lock);
+    sandbox_info_copy(&original->info, info);
+    (void)pthread_mutex_unlock(&original->lock);
+    memcpy(info->id, own.id, sizeof(info->id));
+    if (info->expires_ms)
+        info->expires_ms = own.created_ms + (info->expires_ms - info->created_ms);
+    info->created_ms = info->last_active_ms = own.created_ms;
+    info->state = SANDBOX_CREATING;
+    info->name[0] = info->machine[0] = info->base[0] = info->reason[0] = '\0';
+    info->turns = info->snapshot_count = 0;
+    info->generation = 1;
+    free(info->note);
+    info->note = note ? xstrdup(note) : NULL;
+    return sandbox;
+}
+
+static void note_failure(struct fork *fork, int r, const struct err *err)
+{
+    (void)pthread_mutex_lock(&fork->lock);
+    if (fork->result == 0) {
+        fork->result = r;
+        fork->err = *err;
+    }
+    (void)pthread_mutex_unlock(&fork->lock);
+}
+
+static void *work(void *argument)
+{
+    struct fork *fork = argument;
+    struct err err = { 0 };
+    size_t i;
+
+    while ((i = atomic_fetch_add(&fork->next, 1)) < fork->count) {
+        int r = fork->step(fork, fork->made[i], &err);
+
+        if (r < 0)
+            note_failure(fork, r, &err);
+    }
+    return NULL;
+}
+
+/* Takes the step with every fork from the first-th on, several at a time. */
+static int each(struct fork *fork, size_t first,
+                int (*step)(struct fork *fork, struct sandbox *sandbox, struct err *err))
+{
+    pthread_t threads[WORKERS_MAX];
+    size_t started = 0, wanted = fork->count - first;
+
+    atomic_store(&fork->next, first);
+    fork->step = step;
+    while (started + 1 < wanted && started < WORKERS_MAX &&
+           pthread_create(&threads[started], NULL, work, fork) == 0)
+        started++;
+    (void)work(fork);
+    while (started > 0)
+        (void)pthread_join(threads[--started], NULL);
+    return fork->result;
+}
+
+static int copy_first(struct fork *fork, struct sandbox *sandbox, struct err *err)
+{
+    return volume_fork(fork->made[0]->volume, NULL, sandbox->info.id, sandbox->info.quota_bytes,
+                       &sandbox->volume, err);
+}
+
+static int boot(struct fork *fork, struct sandbox *sandbox, struct err *err)
+{
+    (void)fork;
+    return sandbox_boot(sandbox, err);
+}
+
+/* The files of the original, as they are now or were. */
+static int copy_original(struct sandbox *original, const char *from, struct sandbox *first,
+                         struct err *err)
+{
+    struct err ignored;
+    int r = from ? 0 : sandbox_still(original, true, err);
+
+    if (r < 0)
+        return r;
+    r = volume_fork(original->volume, from, first->info.id, first->info.quota_bytes, &first->volume,
+                    err);
+    if (!from)
+        (void)sandbox_still(original, false, &ignored);
+    fault_point("fork.first");
+    return r;
+}
+
+static int admit_all(struct fork *fork, struct sandbox *original, size_t count, struct err *err)
+{
+    while (fork->count < count) {
+        const char *note = fork->notes ? fork->notes[fork->count] : NULL;
+        struct sandbox *sandbox = sandbox_like(original, note);
+        int r = sandbox_admit(sandbox, err);
+
+        if (r < 0) {
+            sandbox_unref(sandbox);
+            return r;
+        }
+        fork->made[fork->count++] = sandbox;
+    }
+    return 0;
+}
+
+static int make_all(struct fork *fork, struct sandbox *original, const char *from, struct err *err)
+{
+    int r = copy_original(original, from, fork->made[0], err);
+
+    if (r < 0)
+        return r;
+    r = each(fork, 1, copy_first);
+    fault_point("fork.copied");
+    if (r == 0)
+        r = each(fork, 0, boot);
+    fault_point("fork.booted");
+    if (r < 0) {
+        *err = fork->err;
+        return r;
+    }
+    r = sandbox_record_all(fork->made, fork->count, SANDBOX_ACTIVE, err);
+    fault_point("fork.recorded");
+    return r;
+}
+
+static int check(struct sandbox *original, const char *from, size_t count, struct err *err)
+{
+    if (count == 0 || count > FORK_MAX)
+        return err_set(err, ERR_INVALID, "from 1 to %d forks can be made at once", FORK_MAX);
+    if (from && !volume_has_snapshot(original->volume, from))
+        return err_refuse(err, CAUSE_SNAPSHOT_NOT_FOUND, "sandbox '%s' has no snapshot '%.100s'",
+                          original->info.id, from);
+    return host_check_space(original->host, err);
+}
+
+static void deliver_all(struct fork *fork, const struct sandbox *original)
+{
+    struct err ignored;
+
+    for (size_t i = 0; i < fork->count; i++) {
+        sandbox_event(fork->made[i], EVENT_SANDBOX_FORKED,
+                      json_pack("{s:s}", "from", original->info.id));
+        /* One that was destroyed meanwhile is told as such when it is used. */
+        (void)sandbox_deliver(fork->made[i], &ignored);
+    }
+}
+
+static void unmake_all(struct fork *fork)
+{
+    for (size_t i = 0; i < fork->count; i++) {
+        sandbox_unmake(fork->made[i]);
+        sandbox_unref(fork->made[i]);
+    }
+}
+
+int sandbox_fork(struct sandbox *sandbox, const char *from, size_t count, const char *const *notes,
+                 struct sandbox **ret, struct err *err)
+{
+    struct fork fork = { .notes = notes, .made = ret, .lock = PTHREAD_MUTEX_INITIALIZER };
+    uint64_t began_ns = clock_ns();
+    enum sandbox_state state;
+    int r = sandbox_begin(sandbox, OPERATION_FORK, &state, err);
+
+    if (r < 0)
+        return metrics_note(sandbox->host->metrics, TIMED_FORK, began_ns, r);
+    r = check(sandbox, from, count, err);
+    if (r == 0)
+        r = admit_all(&fork, sandbox, count, err);
+    if (r == 0)
+        r = make_all(&fork, sandbox, from, err);
+    if (r < 0)
+        unmake_all(&fork);
+    else
+        deliver_all(&fork, sandbox);
+    sandbox_finish(sandbox, state);
+    return metrics_note(sandbox->host->metrics, TIMED_FORK, began_ns, r);
+}

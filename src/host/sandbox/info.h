@@ -1,0 +1,123 @@
+/* What is known of a sandbox and of a snapshot: plain data, as clients and the registry see it. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "host/core/limits.h"
+#include "host/volume/shared_volume.h"
+#include "runtime/runtime.h"
+#include "store/template/template.h"
+#include "store/volume/volume.h"
+
+enum {
+    SANDBOX_ID_MAX = RUNTIME_ID_MAX,
+    SANDBOX_NAME_MAX = 128,
+    SANDBOX_LABELS_MAX = 64,
+    LABEL_KEY_MAX = 63,
+    LABEL_VALUE_MAX = 255,
+    SANDBOX_REASON_MAX = 240,
+    SANDBOX_KEY_MAX = 128,
+    SANDBOX_DIGEST_LEN = 64,
+    SANDBOX_NOTE_MAX = 32 * 1024,
+    SANDBOX_MOUNTS_MAX = 8,
+    MOUNT_PATH_MAX = 255,
+};
+
+enum sandbox_state {
+    SANDBOX_CREATING,
+    SANDBOX_ACTIVE,
+    SANDBOX_PAUSING,
+    SANDBOX_PAUSED,
+    SANDBOX_STOPPED,
+    SANDBOX_ROLLING_BACK,
+    SANDBOX_DESTROYING,
+    SANDBOX_FAILED,
+    SANDBOX_STATES
+};
+
+/* "creating", "rolling-back", ...: as clients, the registry and people spell it. */
+const char *sandbox_state_name(enum sandbox_state state);
+bool sandbox_state_parse(const char *name, enum sandbox_state *ret);
+
+/* What happens when a time is over. */
+enum sandbox_action { ACTION_KILL, ACTION_PAUSE, ACTION_STOP };
+
+const char *sandbox_action_name(enum sandbox_action action); /* "kill", "pause", "stop" */
+bool sandbox_action_parse(const char *name, enum sandbox_action *ret);
+
+struct label {
+    char key[LABEL_KEY_MAX + 1];
+    char value[LABEL_VALUE_MAX + 1];
+};
+
+/* A depot (host/volume/shared_volume.h) that is part of the sandbox's files, but not of its
+ * snapshots. */
+struct sandbox_mount {
+    char depot[DEPOT_ID_MAX + 1];
+    char path[MOUNT_PATH_MAX + 1];
+};
+
+struct sandbox_info {
+    char id[SANDBOX_ID_MAX];
+    char name[SANDBOX_NAME_MAX + 1]; /* "": none */
+    char template[TEMPLATE_NAME_MAX + 1];
+    char runtime[16];
+    enum sandbox_state state;
+    char reason[SANDBOX_REASON_MAX]; /* why it failed or stopped by itself; else "" */
+    uint64_t created_ms;             /* since 1970, as all times here */
+    struct sandbox_limits limits;
+    uint64_t quota_bytes;
+    struct label *labels; /* owned */
+    size_t label_count;
+    struct sandbox_mount *mounts; /* owned; never changes */
+    size_t mount_count;
+    char *note; /* owned; whatever a face of the daemon keeps of it; NULL: nothing */
+    char request_key[SANDBOX_KEY_MAX + 1];       /* "": asked for without one */
+    char request_digest[SANDBOX_DIGEST_LEN + 1]; /* of what was asked for with the key */
+
+    uint32_t turns;          /* the number of the last one; never goes back */
+    uint32_t snapshots_max;  /* turns and tool snapshots beyond it are pruned; 0: no limit */
+    uint32_t snapshot_count; /* filled in for clients; not stored */
+    char base[SNAPSHOT_NAME_MAX + 1]; /* the snapshot that its files go back to; "": the template */
+    uint64_t space_used;              /* filled in for clients; not stored */
+
+    uint64_t expires_ms; /* 0: never */
+    enum sandbox_action expire_action;
+    uint64_t idle_timeout_ms; /* 0: none */
+    enum sandbox_action idle_action;
+    uint64_t last_active_ms;
+
+    /* How a restarted daemon finds what runs and what is stored. */
+    char machine[RUNTIME_ID_MAX];      /* "": none runs */
+    char limits_group[RUNTIME_ID_MAX]; /* of the machine */
+    uint32_t uid_slot;
+    uint32_t generation; /* of the live tree */
+};
+
+void sandbox_info_done(struct sandbox_info *info);
+
+/* A copy with labels, mounts and note of its own. */
+void sandbox_info_copy(const struct sandbox_info *info, struct sandbox_info *ret);
+
+enum snapshot_kind { SNAPSHOT_TURN, SNAPSHOT_TOOL, SNAPSHOT_NAMED };
+
+const char *snapshot_kind_name(enum snapshot_kind kind); /* "turn", "tool", "named" */
+bool snapshot_kind_parse(const char *name, enum snapshot_kind *ret);
+
+/* What names begin with that only Holt gives: those of turns, and of what it needs for a moment. */
+#define SNAPSHOT_TURN_PREFIX "turn-"
+#define SNAPSHOT_OWN_PREFIX "holt-"
+
+/* The number of a turn by its name: false when it is not one. */
+bool snapshot_turn_parse(const char *name, uint32_t *ret);
+
+struct snapshot_info {
+    char name[SNAPSHOT_NAME_MAX + 1];
+    enum snapshot_kind kind;
+    uint32_t turn;                      /* of a turn: its number; else 0 */
+    char parent[SNAPSHOT_NAME_MAX + 1]; /* the snapshot before it; "": the template */
+    uint64_t created_ms;
+    uint64_t space_used; /* what the whole volume held when it was taken */
+};

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/sandbox/mount.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "host/sandbox/sandbox_internal.h"
+
+/* Where holt-init puts mounts of its own over whatever is there. */
+static const char *const reserved[] = { "/proc", "/sys", "/dev" };
+
+static bool is_below(const char *path, const char *dir)
+{
+    size_t len = strlen(dir);
+
+    return strncmp(path, dir, len) == 0 && (path[len] == '\0' || path[len] == '/');
+}
+
+static bool is_dots(const char *name, size_t len)
+{
+    return (len == 1 && name[0] == '.') || (len == 2 && name[0] == '.' && name[1] == '.');
+}
+
+/* The same path with one slash before each name, and none behind. */
+static int path_clean(const char *path, char ret[MOUNT_PATH_MAX + 1], struct err *err)
+{
+    size_t used = 0;
+
+    if (*path != '/')
+        return err_set(err, ERR_INVALID, "volume path '%.100s' is not absolute", path);
+    for (path += strspn(path, "/"); *path; path += strspn(path, "/")) {
+        size_t len = strcspn(path, "/");
+
+        if (is_dots(path, len))
+            return err_set(err, ERR_INVALID, "a volume path must have no '.' or '..' in it");
+        if (used + 1 + len > MOUNT_PATH_MAX)
+            return err_set(err, ERR_INVALID, "a volume path must be at most %d bytes",
+                           MOUNT_PATH_MAX);
+        ret[used++] = '/';
+        memcpy(ret + used, path, len);
+        used += len;
+        path += len;
+    }
+    ret[used] = '\0';
+    return used > 0 ? 0 : err_set(err, ERR_INVALID, "a volume cannot be mounted at '/'");
+}
+
+int sandbox_mount_init(struct sandbox_mount *mount, const char *depot, const char *path,
+                       struct err *err)
+{
+    int r = path_clean(path, mount->path, err);
+
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < ARRAY_SIZE(reserved); i++)
+        if (is_below(mount->path, reserved[i]))
+            return err_set(err, ERR_INVALID, "a volume cannot be mounted in '%s'", reserved[i]);
+    (void)snprintf(mount->depot, sizeof(mount->depot), "%s", depot);
+    return 0;
+}
+
+static int by_path(const void *a, const void *b)
+{
+    return strcmp(((const struct sandbox_mount *)a)->path, ((const struct sandbox_mount *)b)->path);
+}
+
+int sandbox_mounts_check(struct sandbox_mount *mounts, size_t count, struct err *err)
+{
+    if (count > SANDBOX_MOUNTS_MAX)
+        return err_set(err, ERR_INVALID, "a sandbox has at most %d volumes", SANDBOX_MOUNTS_MAX);
+    if (count > 1)
+        qsort(mounts, count, sizeof(*mounts), by_path);
+    for (size_t i = 1; i < count; i++)
+        if (strcmp(mounts[i - 1].path, mounts[i].path) == 0)
+            return err_set(err, ERR_INVALID, "two volumes are to be mounted at '%.150s'",
+                           mounts[i].path);
+    return 0;
+}
+
+static bool has_depot(const struct sandbox_info *info, const char *depot)
+{
+    for (size_t i = 0; i < info->mount_count; i++)
+        if (strcmp(info->mounts[i].depot, depot) == 0)
+            return true;
+    return false;
+}
+
+/* A sandbox is in the table with its mounts before it looks for the depot, and until it is gone.
+ * So whoever comes while a depot goes sees the doom, or is seen. */
+int depot_doom_begin(struct host *host, struct depot_doom *doom, struct err *err)
+{
+    int r = 0;
+
+    (void)pthread_mutex_lock(&host->lock);
+    for (const struct sandbox *each = host->sandboxes; r == 0 && each; each = each->next)
+        if (has_depot(&each->info, doom->depot))
+            r = err_set(err, ERR_BUSY, "the volume is mounted in sandbox '%s'", each->info.id);
+    for (const struct depot_doom *each = host->dooms; r == 0 && each; each = each->next)
+        if (strcmp(each->depot, doom->depot) == 0)
+            r = err_set(err, ERR_BUSY, "the volume is being made or removed");
+    if (r == 0) {
+        doom->next = host->dooms;
+        host->dooms = doom;
+    }
+    (void)pthread_mutex_unlock(&host->lock);
+    return r;
+}
+
+void depot_doom_end(struct host *host, struct depot_doom *doom)
+{
+    struct depot_doom **slot = &host->dooms;
+
+    (void)pthread_mutex_lock(&host->lock);
+    while (*slot != doom)
+        slot = &(*slot)->next;
+    *slot = doom->next;
+    (void)pthread_mutex_unlock(&host->lock);
+}
+
+bool sandbox_mounts_are_doomed(const struct host *host, const struct sandbox_info *info)
+{
+    for (const struct depot_doom *doom = host->dooms; doom; doom = doom->next)
+        if (has_depot(info, doom->depot))
+            return true;
+    return false;
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Pause, resume, stop, start. */
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/fault.h"
+#include "base/json.h"
+#include "host/observe/event_internal.h"
+#include "host/observe/metrics_internal.h"
+#include "host/sandbox/sandbox_internal.h"
+#include "host/shell/state.h"
+#include "kernel/cgroup/cgroup.h"
+
+static int freeze(const struct sandbox *sandbox, bool on, struct err *err)
+{
+    int r = cgroup_freeze(sandbox->host->cgroups, sandbox->info.machine, on);
+
+    return r < 0 ? err_sys(err, r, "%s the processes of sandbox '%s'", on ? "freeze" : "thaw",
+                           sandbox->info.id)
+                 : 0;
+}
+
+/* New work is refused first, then what runs is frozen, then that is recorded. */
+int sandbox_pause(struct sandbox *sandbox, struct err *err)
+{
+    uint64_t began_ns = clock_ns();
+    struct err ignored;
+    enum sandbox_state state;
+    int r = sandbox_begin(sandbox, OPERATION_PAUSE, &state, err);
+
+    if (r < 0)
+        return metrics_note(sandbox->host->metrics, TIMED_PAUSE, began_ns, r);
+    sandbox_set_state(sandbox, SANDBOX_PAUSING);
+    sandbox_wait_starting(sandbox);
+    fault_point("pause.gated");
+    r = freeze(sandbox, true, err);
+    if (r == 0) {
+        fault_point("pause.frozen");
+        r = sandbox_record(sandbox, SANDBOX_PAUSED, err);
+        if (r < 0)
+            (void)freeze(sandbox, false, &ignored);
+    }
+    fault_point("pause.recorded");
+    if (r == 0)
+        cgroup_reclaim(sandbox->host->cgroups, sandbox->info.limits_group);
+    if (r == 0)
+        sandbox_event(sandbox, EVENT_SANDBOX_PAUSED, NULL);
+    sandbox_finish(sandbox, r < 0 ? state : SANDBOX_PAUSED);
+    return metrics_note(sandbox->host->metrics, TIMED_PAUSE, began_ns, r);
+}
+
+int sandbox_resume(struct sandbox *sandbox, struct err *err)
+{
+    uint64_t began_ns = clock_ns();
+    enum sandbox_state state;
+    int r = sandbox_begin(sandbox, OPERATION_RESUME, &state, err);
+
+    if (r < 0)
+        return metrics_note(sandbox->host->metrics, TIMED_RESUME, began_ns, r);
+    r = sandbox_record(sandbox, SANDBOX_ACTIVE, err);
+    fault_point("resume.recorded");
+    if (r == 0)
+        r = freeze(sandbox, false, err);
+    fault_point("resume.thawed");
+    if (r == 0)
+        sandbox_event(sandbox, EVENT_SANDBOX_RESUMED, NULL);
+    sandbox_finish(sandbox, r < 0 ? state : SANDBOX_ACTIVE);
+    return metrics_note(sandbox->host->metrics, TIMED_RESUME, began_ns, r);
+}
+
+/* Whoever reads it after a crash must not look for the machine: it is to be ended then. */
+static int record_end(struct sandbox *sandbox, struct err *err)
+{
+    char machine[RUNTIME_ID_MAX];
+    int r;
+
+    (void)pthread_mutex_lock(&sandbox->lock);
+    memcpy(machine, sandbox->info.machine, sizeof(machine));
+    sandbox->info.machine[0] = '\0';
+    (void)pthread_mutex_unlock(&sandbox->lock);
+    r = sandbox_record(sandbox, SANDBOX_STOPPED, err);
+    (void)pthread_mutex_lock(&sandbox->lock);
+    memcpy(sandbox->info.machine, machine, sizeof(machine));
+    (void)pthread_mutex_unlock(&sandbox->lock);
+    return r;
+}
+
+int sandbox_stop(struct sandbox *sandbox, struct err *err)
+{
+    uint64_t began_ns = clock_ns();
+    enum sandbox_state state;
+    int r = sandbox_begin(sandbox, OPERATION_STOP, &state, err);
+
+    if (r == 0)
+        r = sandbox_halt(sandbox, state, err);
+    return metrics_note(sandbox->host->metrics, TIMED_STOP, began_ns, r);
+}
+
+int sandbox_halt(struct sandbox *sandbox, enum sandbox_state before, struct err *err)
+{
+    int r;
+
+    if (before == SANDBOX_STOPPED || before == SANDBOX_FAILED) {
+        sandbox_finish(sandbox, before);
+        return 0;
+    }
+    shells_remember(sandbox);
+    sandbox_set_state(sandbox, SANDBOX_STOPPED);
+    sandbox_wait_starting(sandbox);
+    r = record_end(sandbox, err);
+    fault_point("stop.recorded");
+    if (r < 0) {
+        sandbox_finish(sandbox, before);
+        return r;
+    }
+    process_doom_all(sandbox->machine, KILLER_STOP);
+    sandbox_unboot(sandbox);
+    shells_sleep(sandbox);
+    fault_point("stop.ended");
+    sandbox_event(sandbox, EVENT_SANDBOX_STOPPED, NULL);
+    sandbox_finish(sandbox, SANDBOX_STOPPED);
+    return 0;
+}
+
+/* One that has failed may have lost its volume, or never had it open. */
+static int ensure_volume(struct sandbox *sandbox, struct err *err)
+{
+    struct volume *volume = NULL;
+    int r;
+
+    if (sandbox->volume)
+        return 0;
+    r = sandbox_open_volume(sandbox, &volume, err);
+    if (r < 0)
+        return r;
+    (void)pthread_mutex_lock(&sandbox->lock);
+    sandbox->volume = volume;
+    (void)pthread_mutex_unlock(&sandbox->lock);
+    return 0;
+}
+
+int sandbox_start(struct sandbox *sandbox, struct err *err)
+{
+    uint64_t began_ns = clock_ns();
+    enum sandbox_state before;
+    int r = sandbox_begin(sandbox, OPERATION_START, &before, err);
+
+    if (r < 0)
+        return metrics_note(sandbox->host->metrics, TIMED_START, began_ns, r);
+    r = ensure_volume(sandbox, err);
+    if (r == 0)
+        r = sandbox_boot(sandbox, err);
+    if (r == 0) {
+        r = sandbox_record(sandbox, SANDBOX_ACTIVE, err);
+        if (r < 0)
+            sandbox_unboot(sandbox);
+    }
+    fault_point("start.done");
+    if (r == 0)
+        sandbox_event(sandbox, EVENT_SANDBOX_STARTED, NULL);
+    sandbox_finish(sandbox, r < 0 ? before : SANDBOX_ACTIVE);
+    return metrics_note(sandbox->host->metrics, TIMED_START, began_ns, r);
+}
+
+/* The files are there; whoever wants to may start it again. */
+void sandbox_note_loss(struct sandbox *sandbox)
+{
+    struct err ignored;
+
+    sandbox_unboot(sandbox);
+    shells_sleep(sandbox);
+    fault_point("loss.ended");
+    (void)sandbox_record(sandbox, SANDBOX_STOPPED, &ignored);
+    fault_point("loss.recorded");
+    sandbox_event(sandbox, EVENT_SANDBOX_LOST,
+                  json_pack("{s:o}", "reason", json_text(sandbox->info.reason)));
+}

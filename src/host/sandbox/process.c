@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The processes of a sandbox, also those that are over. */
+#include "host/process/process.h"
+
+#include <errno.h>
+
+#include "base/err.h"
+#include "host/process/record_internal.h"
+#include "host/process/table.h"
+#include "host/sandbox/sandbox_internal.h"
+
+static int not_found(const struct sandbox *sandbox, const char *what, struct err *err)
+{
+    return err_refuse(err, CAUSE_PROCESS_NOT_FOUND, "no process '%.40s' in sandbox '%s'", what,
+                      sandbox->info.id);
+}
+
+int sandbox_find_record(struct sandbox *sandbox, const char *id, struct record **ret,
+                        struct err *err)
+{
+    *ret = ledger_find(sandbox->ledger, id);
+    return *ret ? 0 : not_found(sandbox, id, err);
+}
+
+int sandbox_find_key(struct sandbox *sandbox, const char *key, struct record **ret, struct err *err)
+{
+    *ret = ledger_find_key(sandbox->ledger, key);
+    return *ret ? 0 : not_found(sandbox, key, err);
+}
+
+void sandbox_list_records(struct sandbox *sandbox, struct record ***ret, size_t *ret_count)
+{
+    *ret = ledger_list(sandbox->ledger, ret_count);
+}
+
+static int find_in_machine(struct sandbox *sandbox, const char *id, struct process **ret,
+                           struct err *err)
+{
+    struct machine *machine;
+    int r;
+
+    (void)pthread_mutex_lock(&sandbox->lock);
+    machine = sandbox->machine ? machine_ref(sandbox->machine) : NULL;
+    (void)pthread_mutex_unlock(&sandbox->lock);
+    if (!machine)
+        return not_found(sandbox, id, err);
+    r = process_find(machine, id, ret, err);
+    machine_unref(machine);
+    return r;
+}
+
+int sandbox_find_process(struct sandbox *sandbox, const char *id, struct process **ret,
+                         struct err *err)
+{
+    struct record *record = ledger_find(sandbox->ledger, id);
+    int r;
+
+    if (!record)
+        return not_found(sandbox, id, err);
+    r = record_is_over(record) ? -ESRCH : find_in_machine(sandbox, id, ret, err);
+    if (r < 0)
+        r = err_refuse(err, CAUSE_PROCESS_ENDED, "process '%s' has ended", record->id);
+    record_unref(record);
+    return r;
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Back to a snapshot: a new live tree is made from it beside the old one, recorded, and only then
+ * does the machine move. Until the record nothing has happened; after it, a daemon that dies
+ * finishes the rollback when it comes back. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/fault.h"
+#include "host/core/registry.h"
+#include "host/observe/event_internal.h"
+#include "host/observe/metrics_internal.h"
+#include "host/sandbox/snapshot.h"
+#include "host/shell/state.h"
+#include "store/volume/volume.h"
+
+/* Which files the sandbox has. */
+struct place {
+    uint32_t generation;
+    char base[SNAPSHOT_NAME_MAX + 1];
+};
+
+static void move(struct sandbox *sandbox, const struct place *to)
+{
+    volume_switch(sandbox->volume, to->generation);
+    (void)pthread_mutex_lock(&sandbox->lock);
+    sandbox->info.generation = to->generation;
+    memcpy(sandbox->info.base, to->base, sizeof(to->base));
+    (void)pthread_mutex_unlock(&sandbox->lock);
+}
+
+/* The machine loses its processes and gets the new root; one that is stopped has neither. */
+static int move_machine(struct sandbox *sandbox, struct volume_mounts *ret_old, struct err *err)
+{
+    struct machine *machine = sandbox->machine;
+    int r;
+
+    if (!machine)
+        return 0;
+    r = machine_end_processes(machine, KILLER_ROLLBACK);
+    if (r < 0)
+        return err_sys(err, r, "end the processes of sandbox '%s'", sandbox->info.id);
+    fault_point("rollback.killed");
+    r = sandbox_enter(sandbox, machine, ret_old, err);
+    fault_point("rollback.rooted");
+    return r;
+}
+
+/* Back on the old files, as if nothing had been. */
+static void undo(struct sandbox *sandbox, const struct place *old, enum sandbox_state state)
+{
+    uint32_t generation = volume_generation(sandbox->volume);
+    struct err ignored;
+
+    move(sandbox, old);
+    (void)sandbox_record(sandbox, state, &ignored);
+    (void)volume_drop(sandbox->volume, generation);
+}
+
+static void prune_newer(struct sandbox *sandbox, const char *than)
+{
+    cleanup_free struct snapshot_info *list = NULL;
+    size_t count = 0;
+    bool is_newer = false;
+    struct err ignored;
+
+    if (registry_list_snapshots(sandbox->host->registry, sandbox->info.id, &list, &count,
+                                &ignored) < 0)
+        return;
+    for (size_t i = 0; i < count; i++) {
+        if (is_newer && sandbox_forget_snapshot(sandbox, list[i].name, &ignored) == 0)
+            sandbox_event(sandbox, EVENT_SNAPSHOT_PRUNED,
+                          json_pack("{s:s}", "snapshot", list[i].name));
+        is_newer = is_newer || strcmp(list[i].name, than) == 0;
+    }
+}
+
+static int roll_back(struct sandbox *sandbox, const char *snapshot, enum sandbox_state state,
+                     struct err *err)
+{
+    struct volume_mounts old_root = { .count = 0 };
+    struct place old = { .generation = sandbox->info.generation }, new;
+    struct err ignored;
+    int r = volume_branch(sandbox->volume, snapshot, &new.generation, err);
+
+    if (r < 0)
+        return r;
+    fault_point("rollback.branched");
+    memcpy(old.base, sandbox->info.base, sizeof(old.base));
+    (void)snprintf(new.base, sizeof(new.base), "%s", snapshot);
+    move(sandbox, &new);
+    r = sandbox_record(sandbox, SANDBOX_ROLLING_BACK, err);
+    fault_point("rollback.recorded");
+    if (r == 0)
+        r = move_machine(sandbox, &old_root, err);
+    if (r < 0) {
+        undo(sandbox, &old, state);
+        return r;
+    }
+    shells_return(sandbox, snapshot);
+    /* It has happened; should this fail, the next record says so, or recovery does it again. */
+    (void)sandbox_record(sandbox, state, &ignored);
+    fault_point("rollback.done");
+    janitor_add(sandbox, &old_root, old.generation);
+    return 0;
+}
+
+static int check(struct sandbox *sandbox, const char *snapshot, struct err *err)
+{
+    if (volume_has_snapshot(sandbox->volume, snapshot))
+        return 0;
+    return err_refuse(err, CAUSE_SNAPSHOT_NOT_FOUND, "sandbox '%s' has no snapshot '%.100s'",
+                      sandbox->info.id, snapshot);
+}
+
+int sandbox_rollback(struct sandbox *sandbox, const char *snapshot, bool wants_newer_pruned,
+                     struct err *err)
+{
+    uint64_t began_ns = clock_ns();
+    enum sandbox_state state;
+    int r = sandbox_begin(sandbox, OPERATION_ROLLBACK, &state, err);
+
+    if (r < 0)
+        return metrics_note(sandbox->host->metrics, TIMED_ROLLBACK, began_ns, r);
+    r = check(sandbox, snapshot, err);
+    if (r == 0) {
+        sandbox_set_state(sandbox, SANDBOX_ROLLING_BACK);
+        sandbox_wait_starting(sandbox);
+        r = roll_back(sandbox, snapshot, state, err);
+    }
+    if (r == 0)
+        sandbox_event(sandbox, EVENT_SANDBOX_ROLLED_BACK, json_pack("{s:s}", "snapshot", snapshot));
+    if (r == 0 && wants_newer_pruned)
+        prune_newer(sandbox, snapshot);
+    sandbox_finish(sandbox, state);
+    return metrics_note(sandbox->host->metrics, TIMED_ROLLBACK, began_ns, r);
+}

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/sandbox/sandbox.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "base/xalloc.h"
+#include "host/core/registry.h"
+#include "host/observe/audit.h"
+#include "host/process/table.h"
+#include "host/sandbox/mount.h"
+#include "host/sandbox/sandbox_internal.h"
+#include "host/shell/state.h"
+#include "store/volume/volume.h"
+#include "toolbox/archive.h"
+
+static void make_id(char *id)
+{
+    unsigned char bytes[8] = { 0 };
+    int used = snprintf(id, SANDBOX_ID_MAX, "sb-");
+
+    (void)!getrandom(bytes, sizeof(bytes), 0);
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        used += snprintf(id + used, SANDBOX_ID_MAX - (size_t)used, "%02x", bytes[i]);
+}
+
+struct sandbox *sandbox_new(struct host *host)
+{
+    struct sandbox *sandbox = xcalloc(1, sizeof(*sandbox));
+
+    sandbox->host = host;
+    atomic_init(&sandbox->refs, 1);
+    make_id(sandbox->info.id);
+    sandbox->info.created_ms = sandbox->info.last_active_ms = clock_wall_ms();
+    (void)pthread_mutex_init(&sandbox->lock, NULL);
+    (void)pthread_cond_init(&sandbox->changed, NULL);
+    return sandbox;
+}
+
+struct sandbox *sandbox_ref(struct sandbox *sandbox)
+{
+    atomic_fetch_add(&sandbox->refs, 1);
+    return sandbox;
+}
+
+void sandbox_unref(struct sandbox *sandbox)
+{
+    if (!sandbox || atomic_fetch_sub(&sandbox->refs, 1) != 1)
+        return;
+    shells_free(sandbox);
+    tool_archive_free(sandbox->tools);
+    volume_close(sandbox->volume);
+    ledger_unref(sandbox->ledger);
+    sandbox_info_done(&sandbox->info);
+    (void)pthread_cond_destroy(&sandbox->changed);
+    (void)pthread_mutex_destroy(&sandbox->lock);
+    free(sandbox);
+}
+
+/* Ids and names are one set of words; both are constant while a sandbox is in the table. Locked. */
+static struct sandbox *find(const struct host *host, const char *word)
+{
+    struct sandbox *sandbox = host->sandboxes;
+
+    while (sandbox && strcmp(sandbox->info.id, word) != 0 && strcmp(sandbox->info.name, word) != 0)
+        sandbox = sandbox->next;
+    return sandbox;
+}
+
+/* Likewise. */
+static struct sandbox *find_key(const struct host *host, const char *key)
+{
+    struct sandbox *sandbox = *key ? host->sandboxes : NULL;
+
+    while (sandbox && strcmp(sandbox->info.request_key, key) != 0)
+        sandbox = sandbox->next;
+    return sandbox;
+}
+
+struct sandbox *sandbox_with_key(struct host *host, const char *key)
+{
+    struct sandbox *sandbox;
+
+    (void)pthread_mutex_lock(&host->lock);
+    sandbox = find_key(host, key);
+    if (sandbox)
+        (void)sandbox_ref(sandbox);
+    (void)pthread_mutex_unlock(&host->lock);
+    return sandbox;
+}
+
+int sandbox_enter_table(struct sandbox *sandbox, struct err *err)
+{
+    struct host *host = sandbox->host;
+    struct sandbox **slot = &host->sandboxes;
+    const char *name = sandbox->info.name;
+    bool is_taken, is_doomed;
+
+    sandbox->ledger = ledger_new(host, sandbox->info.id, sandbox->info.name);
+    (void)pthread_mutex_lock(&host->lock);
+    is_taken = find(host, sandbox->info.id) || (*name && find(host, name)) ||
+               find_key(host, sandbox->info.request_key);
+    is_doomed = sandbox_mounts_are_doomed(host, &sandbox->info);
+    while (*slot)
+        slot = &(*slot)->next;
+    if (!is_taken && !is_doomed)
+        *slot = sandbox_ref(sandbox);
+    (void)pthread_mutex_unlock(&host->lock);
+    if (is_doomed)
+        return err_set(err, ERR_NOT_FOUND, "a volume of sandbox '%s' is being removed",
+                       sandbox->info.id);
+    return is_taken ? err_refuse(err, CAUSE_SESSION_EXISTS, "there is a sandbox '%s' already",
+                                 *name ? name : sandbox->info.id)
+                    : 0;
+}
+
+void sandbox_leave_table(struct sandbox *sandbox)
+{
+    struct host *host = sandbox->host;
+    struct sandbox **slot = &host->sandboxes;
+    bool was_there;
+
+    (void)pthread_mutex_lock(&host->lock);
+    while (*slot && *slot != sandbox)
+        slot = &(*slot)->next;
+    was_there = *slot;
+    if (was_there)
+        *slot = sandbox->next;
+    (void)pthread_mutex_unlock(&host->lock);
+    if (!was_there)
+        return;
+    host_dismiss(host);
+    (void)pthread_mutex_lock(&sandbox->lock);
+    sandbox->is_gone = true;
+    (void)pthread_cond_broadcast(&sandbox->changed);
+    (void)pthread_mutex_unlock(&sandbox->lock);
+    sandbox_unref(sandbox);
+}
+
+int sandbox_find(struct host *host, const char *id, struct sandbox **ret, struct err *err)
+{
+    struct sandbox *sandbox;
+
+    (void)pthread_mutex_lock(&host->lock);
+    sandbox = *id ? find(host, id) : NULL;
+    if (sandbox)
+        (void)sandbox_ref(sandbox);
+    (void)pthread_mutex_unlock(&host->lock);
+    if (!sandbox)
+        return err_refuse(err, CAUSE_SESSION_NOT_FOUND, "no sandbox '%.130s'", id);
+    *ret = sandbox;
+    return 0;
+}
+
+void sandbox_get_info(struct sandbox *sandbox, bool wants_space, struct sandbox_info *ret)
+{
+    struct volume *volume = wants_space ? sandbox_pin(sandbox) : NULL;
+    struct err ignored;
+    uint64_t used = 0;
+
+    if (volume) {
+        (void)volume_usage(volume, &used, &ignored);
+        sandbox_unpin(sandbox);
+    }
+    (void)pthread_mutex_lock(&sandbox->lock);
+    sandbox_info_copy(&sandbox->info, ret);
+    (void)pthread_mutex_unlock(&sandbox->lock);
+    ret->space_used = used;
+}
+
+struct volume *sandbox_pin(struct sandbox *sandbox)
+{
+    struct volume *volume = NULL;
+
+    (void)pthread_mutex_lock(&sandbox->lock);
+    if (sandbox->info.state != SANDBOX_CREATING && sandbox->info.state != SANDBOX_DESTROYING)
+        volume = sandbox->volume;
+    if (volume)
+        sandbox->pins++;
+    (void)pthread_mutex_unlock(&sandbox->lock);
+    return volume;
+}
+
+void sandbox_unpin(struct sandbox *sandbox)
+{
+    (void)pthread_mutex_lock(&sandbox->lock);
+    sandbox->pins--;
+    (void)pthread_cond_broadcast(&sandbox->changed);
+    (void)pthread_mutex_unlock(&sandbox->lock);
+}
+
+int sandbox_open_volume(struct sandbox *sandbox, struct volume **ret, struct err *err)
+{
+    struct store *store = sandbox->host->store;
+    const struct sandbox_info *info = &sandbox->info;
+    struct template *template;
+    int r = template_open(store, info->template, &template, err);
+
+    if (r < 0)
+        return r;
+    r = volume_open(store, info->id, template, info->generation, ret, err);
+    if (r < 0)
+        template_close(template);
+    return r;
+}
+
+static bool has_label(const struct sandbox_info *info, const struct label *wanted)
+{
+    for (size_t i = 0; i < info->label_count; i++)
+        if (strcmp(info->labels[i].key, wanted->key) == 0)
+            return strcmp(info->labels[i].value, wanted->value) == 0;
+    return false;
+}
+
+static bool has_labels(const struct sandbox_info *info, const struct label *labels, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!has_label(info, &labels[i]))
+            return false;
+    return true;
+}
+
+int sandbox_list(struct host *host, const struct label *labels, size_t label_count,
+                 struct sandbox_info **ret, size_t *ret_count, struct err *err)
+{
+    struct sandbox_info *list;
+    size_t count = 0, room = 1;
+
+    (void)err;
+    (void)pthread_mutex_lock(&host->lock);
+    for (const struct sandbox *sandbox = host->sandboxes; sandbox; sandbox = sandbox->next)
+        room++;
+    list = xcalloc(room, sizeof(*list));
+    for (struct sandbox *sandbox = host->sandboxes; sandbox; sandbox = sandbox->next) {
+        if (!has_labels(&sandbox->info, labels, label_count)) /* they never change */
+            continue;
+        sandbox_get_info(sandbox, false, &list[count++]);
+    }
+    (void)pthread_mutex_unlock(&host->lock);
+    *ret = list;
+    *ret_count = count;
+    return 0;
+}
+
+struct sandbox **host_list_sandboxes(struct host *host, size_t *ret_count)
+{
+    struct sandbox **list;
+    size_t count = 0;
+
+    (void)pthread_mutex_lock(&host->lock);
+    for (const struct sandbox *sandbox = host->sandboxes; sandbox; sandbox = sandbox->next)
+        count++;
+    list = xcalloc(count + 1, sizeof(*list));
+    count = 0;
+    for (struct sandbox *sandbox = host->sandboxes; sandbox; sandbox = sandbox->next)
+        list[count++] = sandbox_ref(sandbox);
+    (void)pthread_mutex_unlock(&host->lock);
+    *ret_count = count;
+    return list;
+}
+
+int sandbox_record(struct sandbox *sandbox, enum sandbox_state state, struct err *err)
+{
+    return sandbox_record_all(&sandbox, 1, state, err);
+}
+
+int sandbox_record_all(struct sandbox *const *list, size_t count, enum sandbox_state state,
+                       struct err *err)
+{
+    cleanup_free struct sandbox_info *infos = xcalloc(count, sizeof(*infos));
+    int r;
+
+    for (size_t i = 0; i < count; i++) {
+        (void)pthread_mutex_lock(&list[i]->lock);
+        sandbox_info_copy(&list[i]->info, &infos[i]);
+        (void)pthread_mutex_unlock(&list[i]->lock);
+        if (infos[i].state != SANDBOX_DESTROYING)
+            infos[i].state = state;
+        if (state == SANDBOX_ACTIVE) /* whatever was wrong with it is not any more */
+            infos[i].reason[0] = '\0';
+    }
+    r = registry_put_all(list[0]->host->registry, infos, count, err);
+    for (size_t i = 0; i < count; i++)
+        sandbox_info_done(&infos[i]);
+    return r;
+}
+
+void sandbox_attach(struct sandbox *sandbox)
+{
+    (void)pthread_mutex_lock(&sandbox->lock);
+    sandbox->attached++;
+    (void)pthread_mutex_unlock(&sandbox->lock);
+}
+
+static void leave_process(struct sandbox *sandbox, struct process *process)
+{
+    struct err ignored;
+
+    if (host_is_open(sandbox->host, &ignored) == 0)
+        process_kill(process, KILLER_CLIENT);
+    process_abandon(process);
+}
+
+void sandbox_detach(struct sandbox *sandbox, struct process *process)
+{
+    if (process)
+        leave_process(sandbox, process);
+    (void)pthread_mutex_lock(&sandbox->lock);
+    sandbox->attached--;
+    sandbox->info.last_active_ms = clock_wall_ms();
+    (void)pthread_mutex_unlock(&sandbox->lock);
+    keeper_wake(sandbox->host->keeper);
+}

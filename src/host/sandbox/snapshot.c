@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Turns and other snapshots. */
+#include "host/sandbox/snapshot.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/fault.h"
+#include "host/core/registry.h"
+#include "host/observe/event_internal.h"
+#include "host/observe/metrics_internal.h"
+#include "host/shell/state.h"
+#include "kernel/cgroup/cgroup.h"
+#include "store/store.h"
+#include "store/volume/volume.h"
+
+static void set_still(struct sandbox *sandbox, bool on)
+{
+    (void)pthread_mutex_lock(&sandbox->lock);
+    sandbox->is_still = on;
+    (void)pthread_cond_broadcast(&sandbox->changed);
+    (void)pthread_mutex_unlock(&sandbox->lock);
+}
+
+/* Storage that copies file by file would catch a process between two writes that belong together,
+ * so processes stand still meanwhile. Those of a paused sandbox do already. */
+int sandbox_still(struct sandbox *sandbox, bool on, struct err *err)
+{
+    int r;
+
+    if (store_is_atomic(sandbox->host->store) || !sandbox->machine ||
+        sandbox->info.state != SANDBOX_ACTIVE)
+        return 0;
+    set_still(sandbox, on);
+    if (on)
+        sandbox_wait_starting(sandbox);
+    r = cgroup_freeze(sandbox->host->cgroups, sandbox->info.machine, on);
+    if (r < 0)
+        set_still(sandbox, false);
+    return r < 0 ? err_sys(err, r, "freeze the processes of sandbox '%s'", sandbox->info.id) : 0;
+}
+
+static int take(struct sandbox *sandbox, const char *name, struct err *err)
+{
+    struct err ignored;
+    int r = sandbox_still(sandbox, true, err);
+
+    if (r < 0)
+        return r;
+    r = volume_snapshot(sandbox->volume, name, err);
+    (void)sandbox_still(sandbox, false, &ignored);
+    if (r < 0 && err->kind == ERR_EXISTS)
+        return err_refuse(err, CAUSE_SNAPSHOT_EXISTS, "sandbox '%s' has a snapshot '%s' already",
+                          sandbox->info.id, name);
+    return r;
+}
+
+/* The sandbox as it is once the snapshot is part of its history. */
+static void follow(struct sandbox_info *info, const struct snapshot_info *snapshot)
+{
+    memcpy(info->base, snapshot->name, sizeof(info->base));
+    if (snapshot->turn > info->turns)
+        info->turns = snapshot->turn;
+    info->snapshot_count++;
+}
+
+static int record(struct sandbox *sandbox, const struct snapshot_info *snapshot, struct err *err)
+{
+    struct sandbox_info info;
+    int r;
+
+    (void)pthread_mutex_lock(&sandbox->lock);
+    sandbox_info_copy(&sandbox->info, &info);
+    (void)pthread_mutex_unlock(&sandbox->lock);
+    follow(&info, snapshot);
+    r = registry_put_snapshot(sandbox->host->registry, &info, snapshot, err);
+    sandbox_info_done(&info);
+    if (r < 0)
+        return r;
+    (void)pthread_mutex_lock(&sandbox->lock);
+    follow(&sandbox->info, snapshot);
+    (void)pthread_mutex_unlock(&sandbox->lock);
+    return 0;
+}
+
+static int snapshot_now(struct sandbox *sandbox, struct snapshot_info *snapshot, struct err *err)
+{
+    struct err ignored;
+    int r;
+
+    shells_remember(sandbox);
+    snapshot->created_ms = clock_wall_ms(); /* not later than it is taken: see sandbox_diff.c */
+    r = take(sandbox, snapshot->name, err);
+    if (r < 0)
+        return r;
+    fault_point("snapshot.taken");
+    memcpy(snapshot->parent, sandbox->info.base, sizeof(snapshot->parent));
+    snapshot->space_used = volume_usage_settled(sandbox->volume);
+    r = record(sandbox, snapshot, err);
+    if (r < 0)
+        (void)volume_remove_snapshot(sandbox->volume, snapshot->name, &ignored);
+    else
+        shells_keep(sandbox, snapshot->name);
+    fault_point("snapshot.recorded");
+    return r;
+}
+
+/* From storage first: what is left of a removal that was interrupted is then a record without
+ * files, which recovery drops, and not files that nobody knows. */
+int sandbox_forget_snapshot(struct sandbox *sandbox, const char *name, struct err *err)
+{
+    char parent[SNAPSHOT_NAME_MAX + 1];
+    int r = volume_remove_snapshot(sandbox->volume, name, err);
+
+    if (r < 0 && err->kind == ERR_NOT_FOUND)
+        return err_refuse(err, CAUSE_SNAPSHOT_NOT_FOUND, "sandbox '%s' has no snapshot '%s'",
+                          sandbox->info.id, name);
+    fault_point("prune.removed");
+    if (r == 0)
+        r = registry_remove_snapshot(sandbox->host->registry, sandbox->info.id, name, parent, err);
+    if (r < 0)
+        return r;
+    fault_point("prune.recorded");
+    shells_drop(sandbox, name);
+    (void)pthread_mutex_lock(&sandbox->lock);
+    if (strcmp(sandbox->info.base, name) == 0)
+        memcpy(sandbox->info.base, parent, sizeof(parent));
+    sandbox->info.snapshot_count--;
+    (void)pthread_mutex_unlock(&sandbox->lock);
+    return 0;
+}
+
+/* Keeps the newest snapshots_max of those that nobody has named. What cannot be removed now is
+ * tried again after the next turn. */
+static void prune(struct sandbox *sandbox)
+{
+    cleanup_free struct snapshot_info *list = NULL;
+    uint32_t keep = sandbox->info.snapshots_max, unnamed = 0;
+    size_t count = 0;
+    struct err ignored;
+
+    if (keep == 0 || registry_list_snapshots(sandbox->host->registry, sandbox->info.id, &list,
+                                             &count, &ignored) < 0)
+        return;
+    for (size_t i = 0; i < count; i++)
+        unnamed += list[i].kind != SNAPSHOT_NAMED;
+    for (size_t i = 0; i < count && unnamed > keep; i++) {
+        if (list[i].kind == SNAPSHOT_NAMED)
+            continue;
+        unnamed--;
+        if (sandbox_forget_snapshot(sandbox, list[i].name, &ignored) == 0)
+            sandbox_event(sandbox, EVENT_SNAPSHOT_PRUNED,
+                          json_pack("{s:s}", "snapshot", list[i].name));
+    }
+}
+
+static int snapshot(struct sandbox *sandbox, enum operation operation,
+                    struct snapshot_info *snapshot, struct err *err)
+{
+    uint64_t began_ns = clock_ns();
+    enum sandbox_state state;
+    int r = sandbox_begin(sandbox, operation, &state, err);
+
+    if (r < 0)
+        return metrics_note(sandbox->host->metrics, TIMED_SNAPSHOT, began_ns, r);
+    if (snapshot->kind == SNAPSHOT_TURN) {
+        snapshot->turn = sandbox->info.turns + 1;
+        (void)snprintf(snapshot->name, sizeof(snapshot->name), SNAPSHOT_TURN_PREFIX "%04u",
+                       snapshot->turn);
+    }
+    r = snapshot_now(sandbox, snapshot, err);
+    if (r == 0)
+        sandbox_event(sandbox,
+                      snapshot->kind == SNAPSHOT_TURN ? EVENT_TURN_COMPLETED
+                                                      : EVENT_SNAPSHOT_CREATED,
+                      json_pack("{s:s}", "snapshot", snapshot->name));
+    if (r == 0 && snapshot->kind != SNAPSHOT_NAMED)
+        prune(sandbox);
+    sandbox_finish(sandbox, state);
+    return metrics_note(sandbox->host->metrics, TIMED_SNAPSHOT, began_ns, r);
+}
+
+int sandbox_turn(struct sandbox *sandbox, struct snapshot_info *ret, struct err *err)
+{
+    *ret = (struct snapshot_info){ .kind = SNAPSHOT_TURN };
+    return snapshot(sandbox, OPERATION_TURN, ret, err);
+}
+
+int sandbox_snapshot(struct sandbox *sandbox, const char *name, enum snapshot_kind kind,
+                     struct snapshot_info *ret, struct err *err)
+{
+    *ret = (struct snapshot_info){ .kind = kind };
+    if (strlen(name) > SNAPSHOT_NAME_MAX)
+        return err_set(err, ERR_INVALID, "a snapshot's name has at most %d characters",
+                       SNAPSHOT_NAME_MAX);
+    if (strncmp(name, SNAPSHOT_TURN_PREFIX, strlen(SNAPSHOT_TURN_PREFIX)) == 0 ||
+        strncmp(name, SNAPSHOT_OWN_PREFIX, strlen(SNAPSHOT_OWN_PREFIX)) == 0)
+        return err_set(err, ERR_INVALID,
+                       "'%.40s': names that begin with turn- and holt- are Holt's own", name);
+    (void)snprintf(ret->name, sizeof(ret->name), "%s", name);
+    return snapshot(sandbox, OPERATION_SNAPSHOT, ret, err);
+}
+
+int sandbox_remove_snapshot(struct sandbox *sandbox, const char *snapshot, struct err *err)
+{
+    enum sandbox_state state;
+    int r = sandbox_begin(sandbox, OPERATION_SNAPSHOT, &state, err);
+
+    if (r < 0)
+        return r;
+    r = sandbox_forget_snapshot(sandbox, snapshot, err);
+    if (r == 0)
+        sandbox_event(sandbox, EVENT_SNAPSHOT_REMOVED, json_pack("{s:s}", "snapshot", snapshot));
+    sandbox_finish(sandbox, state);
+    return r;
+}
+
+int sandbox_list_snapshots(struct sandbox *sandbox, struct snapshot_info **ret, size_t *ret_count,
+                           struct err *err)
+{
+    return registry_list_snapshots(sandbox->host->registry, sandbox->info.id, ret, ret_count, err);
+}

@@ -1,0 +1,462 @@
+// SPDX-License-Identifier: Apache-2.0
+/* One command of a shell, from the queue to its end. All of it happens on the thread of whoever
+ * asks for the next event; the reactor only fills the process's shell_link and wakes that thread.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/xalloc.h"
+#include "host/process/process_internal.h"
+#include "host/shell/link.h"
+#include "host/shell/turn.h"
+#include "wire/message.h"
+
+enum {
+    EXIT_NOT_FOUND = 127,
+    EXIT_TIMED_OUT = 124,
+    HIDDEN_MS = 1000, /* a snapshot does not wait longer for a shell, whose terminal is in use */
+    DRAIN_MS = 10 * 1000, /* more than the guest takes to end a command */
+    NO_CANCEL = -2        /* in place of a descriptor: the command is being ended already */
+};
+
+/* --- queue ----------------------------------------------------------------------------------- */
+
+static void wake(const struct shell_run *run)
+{
+    const uint64_t one = 1;
+
+    (void)!write(run->event_fd, &one, sizeof(one));
+}
+
+/* Locked. */
+static void enqueue(struct shell_run *run)
+{
+    struct shell_run **slot = &run->shell->queue;
+
+    while (*slot)
+        slot = &(*slot)->next;
+    *slot = run;
+    run->shell->queued++;
+}
+
+static void leave_queue(struct shell_run *run)
+{
+    struct shell_run **slot;
+
+    (void)pthread_mutex_lock(&run->sandbox->lock);
+    slot = &run->shell->queue;
+    while (*slot && *slot != run)
+        slot = &(*slot)->next;
+    if (*slot) {
+        *slot = run->next;
+        run->shell->queued--;
+    }
+    if (run->shell->queue)
+        wake(run->shell->queue);
+    (void)pthread_mutex_unlock(&run->sandbox->lock);
+}
+
+static bool has_turn(struct shell_run *run)
+{
+    bool has;
+
+    (void)pthread_mutex_lock(&run->sandbox->lock);
+    has = run->shell->queue == run;
+    (void)pthread_mutex_unlock(&run->sandbox->lock);
+    return has;
+}
+
+static struct shell_run *run_new(struct sandbox *sandbox, struct shell *shell, const char *text)
+{
+    struct shell_run *run = xcalloc(1, sizeof(*run));
+
+    run->sandbox = sandbox_ref(sandbox);
+    run->shell = shell;
+    atomic_fetch_add(&shell->refs, 1);
+    run->text = xstrdup(text);
+    run->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return run;
+}
+
+/* Locked. The shell of this name, made if there is none. */
+static int obtain(struct sandbox *sandbox, const char *name, struct shell **ret, struct err *err)
+{
+    unsigned count = 0;
+
+    *ret = shell_find(sandbox, name);
+    if (*ret && (*ret)->queued >= SHELL_QUEUE_MAX)
+        return err_refuse(err, CAUSE_CAPACITY_EXCEEDED, "%d commands wait for shell '%s' already",
+                          SHELL_QUEUE_MAX, name);
+    if (*ret)
+        return 0;
+    for (const struct shell *shell = sandbox->shells; shell; shell = shell->next)
+        count++;
+    if (count >= SHELLS_MAX)
+        return err_refuse(err, CAUSE_CAPACITY_EXCEEDED, "sandbox '%s' has %u shells already",
+                          sandbox->info.id, count);
+    *ret = shell_new(name);
+    shell_enlist(sandbox, *ret);
+    return 0;
+}
+
+int shell_run_new(struct sandbox *sandbox, const struct shell_command *command,
+                  struct shell_run **ret, struct err *err)
+{
+    struct shell_run *run = NULL;
+    struct shell *shell;
+    int r;
+
+    if (strlen(command->text) > SHELL_TEXT_MAX)
+        return err_set(err, ERR_EXHAUSTED, "a command of a shell has at most %d bytes",
+                       SHELL_TEXT_MAX);
+    (void)pthread_mutex_lock(&sandbox->lock);
+    r = obtain(sandbox, command->name, &shell, err);
+    if (r == 0) {
+        run = run_new(sandbox, shell, command->text);
+        enqueue(run);
+    }
+    (void)pthread_mutex_unlock(&sandbox->lock);
+    if (!run)
+        return r;
+    sandbox_attach(sandbox);
+    run->started_ms = clock_ms();
+    run->deadline_ms = command->timeout_ms ? run->started_ms + command->timeout_ms : 0;
+    run->silence_ms = command->silence_ms;
+    *ret = run;
+    if (run->event_fd < 0) {
+        shell_run_free(run);
+        return err_sys(err, -errno, "make an event descriptor");
+    }
+    return 0;
+}
+
+/* --- waiting --------------------------------------------------------------------------------- */
+
+/* 0 when something may have happened, -ETIMEDOUT at the deadline, -EAGAIN after a silence,
+ * -ECANCELED when the peer has hung up. */
+static int wait_event(const struct shell_run *run, int watch_fd)
+{
+    struct pollfd fds[2] = {
+        { .fd = run->event_fd, .events = POLLIN },
+        { .fd = watch_fd, .events = POLLRDHUP },
+    };
+    uint64_t now = clock_ms(), wait_ms = run->silence_ms ? run->silence_ms : UINT64_MAX, count;
+    int n;
+
+    if (watch_fd != NO_CANCEL && atomic_load(&run->is_canceled))
+        return -ECANCELED;
+    if (run->deadline_ms && !run->is_timed_out) {
+        if (now >= run->deadline_ms)
+            return -ETIMEDOUT;
+        if (run->deadline_ms - now < wait_ms)
+            wait_ms = run->deadline_ms - now;
+    }
+    n = poll(fds, 2, wait_ms == UINT64_MAX ? -1 : (int)(wait_ms < INT_MAX ? wait_ms : INT_MAX));
+    if (n < 0)
+        return errno == EINTR ? 0 : -errno;
+    if (n == 0)
+        return wait_ms == run->silence_ms ? -EAGAIN : 0;
+    if (fds[1].revents)
+        return -ECANCELED;
+    (void)!read(run->event_fd, &count, sizeof(count));
+    return 0;
+}
+
+/* --- events ---------------------------------------------------------------------------------- */
+
+static int send_numbers(struct shell_run *run, enum frame_type type, uint64_t first,
+                        uint64_t second)
+{
+    return process_send_numbers(run->process, type, first, second);
+}
+
+static void interrupt(struct shell_run *run)
+{
+    (void)send_numbers(run, FRAME_SHELL_INTERRUPT, shell_run_link(run)->command, 0);
+}
+
+/* Locked. Takes what fits; true if there was any. The stream to acknowledge is in *ret_ack. */
+static bool take_output(struct shell_run *run, void *data, size_t size, struct shell_event *ret,
+                        int *ret_ack)
+{
+    struct shell_link *link = shell_run_link(run);
+
+    for (int i = 0; i < SHELL_STREAMS; i++) {
+        struct buf *from = &link->out[i].data;
+        uint64_t read_up_to;
+
+        if (from->len == 0)
+            continue;
+        ret->kind = i == 0 ? SHELL_EVENT_STDOUT : SHELL_EVENT_STDERR;
+        ret->len = from->len < size ? from->len : size;
+        memcpy(data, from->data, ret->len);
+        buf_consume(from, ret->len);
+        read_up_to = link->out[i].received - from->len;
+        if (read_up_to - link->out[i].acked >= PROCESS_ACK_EVERY && link->is_busy) {
+            link->out[i].acked = read_up_to;
+            *ret_ack = STREAM_SHELL_STDOUT + i;
+        }
+        return true;
+    }
+    return false;
+}
+
+/* Locked. */
+static void set_end(struct shell_run *run)
+{
+    const struct process_end *end = &run->process->end;
+    const struct message_shell_done *done = &shell_run_link(run)->done;
+
+    run->end = (struct shell_end_info){ .is_timed_out = run->is_timed_out,
+                                        .duration_ms = clock_ms() - run->started_ms };
+    run->end.is_shell_ended = run->process->is_over && shell_run_link(run)->is_busy;
+    if (!run->end.is_shell_ended) {
+        run->end.exit_code = run->is_timed_out ? EXIT_TIMED_OUT : done->status;
+        return;
+    }
+    run->end.exit_code = run->is_timed_out ? EXIT_TIMED_OUT : end->exit_code;
+    (void)snprintf(run->end.reason, sizeof(run->end.reason), "%s", end->reason);
+}
+
+/* What the guest has said so far. */
+enum news { NEWS_NONE, NEWS_OUTPUT, NEWS_DONE, NEWS_OVER };
+
+static enum news get_news(struct shell_run *run, void *data, size_t size, struct shell_event *ret)
+{
+    struct machine *machine = run->process->machine;
+    enum news news = NEWS_NONE;
+    int ack = -1;
+
+    (void)pthread_mutex_lock(&machine->lock);
+    if (take_output(run, data, size, ret, &ack)) {
+        news = NEWS_OUTPUT;
+    } else if (!shell_run_link(run)->is_busy || run->process->is_over) {
+        news = shell_run_link(run)->is_busy ? NEWS_OVER : NEWS_DONE;
+        set_end(run);
+    }
+    (void)pthread_mutex_unlock(&machine->lock);
+    /* If the guest is gone its end is on the way. */
+    if (ack >= 0)
+        (void)send_numbers(run, FRAME_ACK, (uint64_t)ack,
+                           shell_run_link(run)->out[ack - STREAM_SHELL_STDOUT].acked);
+    return news;
+}
+
+/* The program that the process was to be does not exist. */
+static bool is_missing(struct shell_run *run)
+{
+    bool is;
+
+    (void)pthread_mutex_lock(&run->process->machine->lock);
+    is = run->process->is_over && run->process->end.outcome == OUTCOME_NOT_STARTED;
+    (void)pthread_mutex_unlock(&run->process->machine->lock);
+    return is;
+}
+
+static int refuse_start(struct shell_run *run, struct err *err)
+{
+    struct process_end *end = &run->process->end;
+
+    if (end->exit_code == EXIT_NOT_FOUND)
+        return err_set(err, ERR_UNSUPPORTED, "the sandbox has neither bash nor sh");
+    return err_set(err, ERR_BUSY, "shell '%s' cannot start: %.150s", run->shell->name, end->reason);
+}
+
+/* The process, or the command before ours, has ended: what comes next. 1: our command has ended. */
+static int go_on(struct shell_run *run, enum news news, struct err *err)
+{
+    if (news == NEWS_OVER && is_missing(run)) {
+        if (run->kind == SHELL_BASH && run->process->end.exit_code == EXIT_NOT_FOUND)
+            return turn_spawn(run, SHELL_SH, err);
+        return refuse_start(run, err);
+    }
+    if (run->state == RUN_RUNNING) {
+        if (news == NEWS_DONE && shell_run_link(run)->done.how == SHELL_NOT_RUN)
+            return err_set(err, ERR_BUSY, "shell '%s' is busy at its terminal", run->shell->name);
+        return 1;
+    }
+    if (news == NEWS_OVER && run->state == RUN_WAITING)
+        return turn_spawn(run, turn_wanted_kind(run), err);
+    if (news == NEWS_OVER)
+        return err_set(err, ERR_BUSY, "shell '%s' ended while it was restored: %.100s",
+                       run->shell->name, run->end.reason);
+    run->has_restored = true;
+    return turn_begin(run, err);
+}
+
+/* At the deadline: a command that runs is interrupted, and its end comes soon. */
+static int time_out(struct shell_run *run, struct err *err)
+{
+    if (run->state != RUN_RUNNING)
+        return err_set(err, ERR_BUSY, "shell '%s' was busy for all of the time given",
+                       run->shell->name);
+    run->is_timed_out = true;
+    interrupt(run);
+    return 0;
+}
+
+static int wait_more(struct shell_run *run, int watch_fd, struct err *err)
+{
+    int r = wait_event(run, watch_fd);
+
+    if (r == -ETIMEDOUT)
+        return time_out(run, err);
+    if (r < 0 && r != -ECANCELED && r != -EAGAIN)
+        return err_sys(err, r, "wait for shell '%s'", run->shell->name);
+    return r;
+}
+
+static int advance_queue(struct shell_run *run, int watch_fd, struct err *err)
+{
+    while (!has_turn(run)) {
+        int r = wait_more(run, watch_fd, err);
+
+        if (r < 0)
+            return r;
+    }
+    return turn_take(run, err);
+}
+
+int shell_run_next(struct shell_run *run, int watch_fd, void *data, size_t size,
+                   struct shell_event *ret, struct err *err)
+{
+    int r = 0;
+
+    *ret = (struct shell_event){ .kind = SHELL_EVENT_ENDED };
+    if (run->state == RUN_QUEUED)
+        r = advance_queue(run, watch_fd, err);
+    while (r == 0 && run->state != RUN_ENDED) {
+        enum news news;
+
+        if (run->state == RUN_RUNNING && !run->is_told) {
+            run->is_told = true;
+            ret->kind = SHELL_EVENT_STARTED;
+            return 0;
+        }
+        news = get_news(run, data, size, ret);
+        if (news == NEWS_OUTPUT && run->state == RUN_RUNNING)
+            return 0;
+        if (news == NEWS_NONE)
+            r = wait_more(run, watch_fd, err);
+        else if (news != NEWS_OUTPUT)
+            r = go_on(run, news, err);
+    }
+    if (r == -EAGAIN) {
+        ret->kind = SHELL_EVENT_SILENCE;
+        return 0;
+    }
+    if (r < 0)
+        return r;
+    run->state = RUN_ENDED;
+    *ret = (struct shell_event){ .kind = SHELL_EVENT_ENDED, .end = run->end };
+    return 0;
+}
+
+const char *shell_run_process(const struct shell_run *run)
+{
+    return run->process ? process_id(run->process) : "";
+}
+
+/* Until the guest has ended the command that nobody waits for any more. */
+static void drain(struct shell_run *run)
+{
+    struct shell_event event;
+    char data[4096];
+    enum news news = NEWS_OUTPUT;
+
+    interrupt(run);
+    run->is_timed_out = false;
+    run->deadline_ms = clock_ms() + DRAIN_MS;
+    while (news == NEWS_OUTPUT || news == NEWS_NONE) {
+        news = get_news(run, data, sizeof(data), &event);
+        if (news == NEWS_NONE && wait_event(run, NO_CANCEL) < 0)
+            return;
+    }
+}
+
+void shell_run_cancel(struct shell_run *run)
+{
+    atomic_store(&run->is_canceled, true);
+    wake(run);
+}
+
+void shell_run_free(struct shell_run *run)
+{
+    if (!run)
+        return;
+    if ((run->state == RUN_RUNNING || run->state == RUN_RESTORING) && turn_is_process_busy(run))
+        drain(run);
+    turn_let_process_go(run);
+    leave_queue(run);
+    sandbox_detach(run->sandbox, NULL);
+    shell_unref(run->shell);
+    sandbox_unref(run->sandbox);
+    (void)fd_close(run->event_fd);
+    free(run->text);
+    free(run);
+}
+
+/* --- hidden ---------------------------------------------------------------------------------- */
+
+static int follow_hidden(struct shell_run *run, struct buf *output)
+{
+    struct shell_event event = { .kind = SHELL_EVENT_STARTED };
+    struct err ignored;
+    char data[16 * 1024];
+    int r = 0;
+
+    while (r == 0 && event.kind != SHELL_EVENT_ENDED) {
+        r = shell_run_next(run, -1, data, sizeof(data), &event, &ignored);
+        if (r == 0 && event.kind == SHELL_EVENT_STDOUT && output)
+            r = buf_add(output, data, event.len);
+    }
+    if (r == 0 && (event.end.is_timed_out || event.end.is_shell_ended || event.end.exit_code))
+        r = -EIO;
+    return r;
+}
+
+int shell_run_hidden(struct sandbox *sandbox, struct shell *shell, const char *text,
+                     struct buf *output)
+{
+    struct process *process = shell_live_process(sandbox, shell);
+    struct shell_run *run = NULL;
+    int r;
+
+    if (!process)
+        return -ESRCH;
+    (void)pthread_mutex_lock(&sandbox->lock);
+    if (!shell->queue) {
+        run = run_new(sandbox, shell, text);
+        run->is_hidden = true;
+        run->deadline_ms = clock_ms() + HIDDEN_MS;
+        enqueue(run);
+    }
+    (void)pthread_mutex_unlock(&sandbox->lock);
+    if (!run) {
+        process_unref(process);
+        return -EBUSY;
+    }
+    sandbox_attach(sandbox);
+    turn_use_process(run, process);
+    run->has_restored = true;
+    run->state = RUN_WAITING;
+    r = run->event_fd < 0 ? -EMFILE : 0;
+    if (r == 0 && turn_is_process_busy(run))
+        r = -EBUSY;
+    if (r == 0) {
+        struct err ignored;
+
+        r = turn_begin(run, &ignored);
+    }
+    if (r == 0)
+        r = follow_hidden(run, output);
+    shell_run_free(run);
+    return r;
+}

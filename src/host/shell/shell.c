@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The shells of a sandbox, and the processes that they are. */
+#include "host/shell/shell.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/xalloc.h"
+#include "host/observe/event_internal.h"
+#include "host/process/process_internal.h"
+#include "host/shell/file.h"
+#include "host/shell/link.h"
+#include "host/shell/shell_internal.h"
+
+enum { ROWS = 24, COLUMNS = 80 };
+
+const char *shell_kind_name(enum shell_kind kind)
+{
+    static const char *const names[] = {
+        [SHELL_NONE] = "", [SHELL_BASH] = "bash", [SHELL_SH] = "sh"
+    };
+
+    return names[kind];
+}
+
+struct shell *shell_new(const char *name)
+{
+    struct shell *shell = xcalloc(1, sizeof(*shell));
+
+    atomic_init(&shell->refs, 1);
+    (void)snprintf(shell->name, sizeof(shell->name), "%s", name);
+    return shell;
+}
+
+void shell_unref(struct shell *shell)
+{
+    if (!shell || atomic_fetch_sub(&shell->refs, 1) != 1)
+        return;
+    process_unref(shell->process);
+    free(shell);
+}
+
+struct shell *shell_find(struct sandbox *sandbox, const char *name)
+{
+    struct shell *shell = sandbox->shells;
+
+    while (shell && strcmp(shell->name, name) != 0)
+        shell = shell->next;
+    return shell;
+}
+
+void shell_enlist(struct sandbox *sandbox, struct shell *shell)
+{
+    struct shell **slot = &sandbox->shells;
+
+    while (*slot && strcmp((*slot)->name, shell->name) < 0)
+        slot = &(*slot)->next;
+    shell->next = *slot;
+    *slot = shell;
+}
+
+bool shell_is_gone(const struct process_end *end)
+{
+    return end->outcome == OUTCOME_EXITED || end->outcome == OUTCOME_SIGNALED ||
+           end->outcome == OUTCOME_OOM ||
+           (end->outcome == OUTCOME_KILLED && end->killer == KILLER_USER);
+}
+
+struct process *shell_live_process(struct sandbox *sandbox, struct shell *shell)
+{
+    struct process *process, *ended = NULL;
+    bool is_gone;
+
+    (void)pthread_mutex_lock(&sandbox->lock);
+    if (shell->process && process_is_over(shell->process))
+        ended = TAKE_PTR(shell->process);
+    is_gone = ended && shell_is_gone(&ended->end);
+    process = shell->process ? process_ref(shell->process) : NULL;
+    (void)pthread_mutex_unlock(&sandbox->lock);
+    if (is_gone) {
+        shell_file_forget(sandbox, shell->name);
+        sandbox_event(sandbox, EVENT_SHELL_CLOSED, json_pack("{s:s}", "shell", shell->name));
+    }
+    process_unref(ended);
+    return process;
+}
+
+int shell_spawn(struct sandbox *sandbox, struct shell *shell, enum shell_kind kind,
+                struct process **ret, struct err *err)
+{
+    static char *const bash[] = { (char *)(uintptr_t) "bash", (char *)(uintptr_t) "--rcfile",
+                                  (char *)(uintptr_t)SHELL_BASH_RC, (char *)(uintptr_t) "-i",
+                                  NULL };
+    static char *const sh[] = { (char *)(uintptr_t) "sh", (char *)(uintptr_t) "-i",
+                                (char *)(uintptr_t)SHELL_SH_SCRIPT_PATH, NULL };
+    static char *const sh_env[] = { (char *)(uintptr_t) "PS1=", NULL };
+    struct process_spec spec = {
+        .args = kind == SHELL_BASH ? bash : sh,
+        .env = kind == SHELL_BASH ? NULL : sh_env,
+        .has_terminal = true,
+        .rows = ROWS,
+        .columns = COLUMNS,
+        .shell = kind,
+        .is_detached = true,
+    };
+    struct process *process, *old;
+    int r = sandbox_exec(sandbox, &spec, &process, err);
+
+    if (r < 0)
+        return r;
+    (void)process_ref(process); /* the shell's */
+    (void)pthread_mutex_lock(&sandbox->lock);
+    old = shell->process;
+    shell->process = process;
+    shell->kind = kind;
+    (void)pthread_mutex_unlock(&sandbox->lock);
+    process_unref(old);
+    shell_file_record(sandbox, shell->name, kind, process);
+    sandbox_event(sandbox, EVENT_SHELL_OPENED,
+                  json_pack("{s:s, s:s, s:s}", "shell", shell->name, "kind", shell_kind_name(kind),
+                            "process", process->id));
+    *ret = process;
+    return 0;
+}
+
+/* Locked. Whether there is something that the next command would find. */
+static bool is_there(const struct shell *shell)
+{
+    return shell->is_dormant || shell->queued > 0 ||
+           (shell->process && !process_is_over(shell->process));
+}
+
+/* Locked. */
+static void fill_info(struct shell *shell, struct shell_info *ret)
+{
+    *ret = (struct shell_info){ .kind = shell->kind, .commands = shell->commands };
+    (void)snprintf(ret->name, sizeof(ret->name), "%s", shell->name);
+    if (shell->process && !process_is_over(shell->process))
+        (void)snprintf(ret->process, sizeof(ret->process), "%s", process_id(shell->process));
+    ret->is_busy = shell->queued > 0;
+    ret->waiting = shell->queued > 0 ? shell->queued - 1 : 0;
+}
+
+int shell_list(struct sandbox *sandbox, struct shell_info **ret, size_t *ret_count, struct err *err)
+{
+    size_t count = 0, i = 0;
+
+    (void)err;
+    (void)pthread_mutex_lock(&sandbox->lock);
+    for (const struct shell *shell = sandbox->shells; shell; shell = shell->next)
+        count++;
+    *ret = xcalloc(count + 1, sizeof(**ret));
+    for (struct shell *shell = sandbox->shells; shell; shell = shell->next)
+        if (is_there(shell))
+            fill_info(shell, &(*ret)[i++]);
+    (void)pthread_mutex_unlock(&sandbox->lock);
+    *ret_count = i;
+    return 0;
+}
+
+/* An empty command starts it, if need be. */
+int shell_open(struct sandbox *sandbox, const char *name, struct shell_info *ret, struct err *err)
+{
+    const struct shell_command command = { .name = name, .text = "" };
+    struct shell_event event = { .kind = SHELL_EVENT_STARTED };
+    struct shell_run *run = NULL;
+    struct shell *shell;
+    char data[64];
+    int r = shell_run_new(sandbox, &command, &run, err);
+
+    while (r == 0 && event.kind != SHELL_EVENT_ENDED)
+        r = shell_run_next(run, -1, data, sizeof(data), &event, err);
+    shell_run_free(run);
+    if (r < 0)
+        return r;
+    (void)pthread_mutex_lock(&sandbox->lock);
+    shell = shell_find(sandbox, name);
+    if (shell)
+        fill_info(shell, ret);
+    (void)pthread_mutex_unlock(&sandbox->lock);
+    return shell ? 0 : err_set(err, ERR_BUSY, "shell '%s' was removed", name);
+}
+
+int shell_remove(struct sandbox *sandbox, const char *name, struct err *err)
+{
+    struct process *process = NULL;
+    struct shell **slot, *shell;
+
+    (void)pthread_mutex_lock(&sandbox->lock);
+    slot = &sandbox->shells;
+    while (*slot && strcmp((*slot)->name, name) != 0)
+        slot = &(*slot)->next;
+    shell = *slot;
+    if (shell) {
+        *slot = shell->next;
+        process = TAKE_PTR(shell->process);
+    }
+    (void)pthread_mutex_unlock(&sandbox->lock);
+    if (!shell)
+        return err_set(err, ERR_NOT_FOUND, "sandbox '%s' has no shell '%.70s'", sandbox->info.id,
+                       name);
+    shell_file_forget(sandbox, name);
+    if (process)
+        process_kill(process, KILLER_USER);
+    process_unref(process);
+    sandbox_event(sandbox, EVENT_SHELL_CLOSED, json_pack("{s:s}", "shell", shell->name));
+    shell_unref(shell);
+    return 0;
+}

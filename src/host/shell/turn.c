@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/shell/turn.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "host/shell/file.h"
+#include "host/shell/link.h"
+#include "wire/message.h"
+
+void turn_use_process(struct shell_run *run, struct process *process)
+{
+    process_unref(run->process);
+    run->process = process;
+    (void)pthread_mutex_lock(&process->machine->lock);
+    shell_run_link(run)->event_fd = run->event_fd;
+    (void)pthread_mutex_unlock(&process->machine->lock);
+}
+
+void turn_let_process_go(struct shell_run *run)
+{
+    if (!run->process)
+        return;
+    (void)pthread_mutex_lock(&run->process->machine->lock);
+    shell_run_link(run)->event_fd = -EBADF;
+    (void)pthread_mutex_unlock(&run->process->machine->lock);
+    process_unref(TAKE_PTR(run->process));
+}
+
+/* Gives the process a command, while it cannot be moved or frozen. */
+static int give(struct shell_run *run, const char *text, bool is_hidden, struct err *err)
+{
+    cleanup_with(buf_done) struct buf out = BUF_INIT(FRAME_FROM_DAEMON_MAX);
+    struct message_shell_run message = { .is_hidden = is_hidden,
+                                         .text = text,
+                                         .text_len = strlen(text) };
+    struct machine *machine = run->process->machine;
+    struct shell_link *link = shell_run_link(run);
+    int r;
+
+    (void)pthread_mutex_lock(&machine->lock);
+    message.command = ++link->command;
+    link->is_busy = true;
+    for (int i = 0; i < SHELL_STREAMS; i++) {
+        buf_clear(&link->out[i].data);
+        link->out[i].acked = link->out[i].received;
+    }
+    (void)pthread_mutex_unlock(&machine->lock);
+    r = message_put_shell_run(&out, run->process->number, &message);
+    if (r == 0)
+        r = channel_send(&machine->channel, &out, NULL, 0);
+    if (r == -EPIPE || r == -ECONNRESET)
+        return err_set(err, ERR_UNAVAILABLE, "shell '%s' has ended with the machine it ran on",
+                       run->shell->name);
+    return r < 0 ? err_sys(err, r, "send a command to shell '%s'", run->shell->name) : 0;
+}
+
+static bool is_dormant(struct shell_run *run)
+{
+    bool is;
+
+    (void)pthread_mutex_lock(&run->sandbox->lock);
+    is = run->shell->is_dormant;
+    (void)pthread_mutex_unlock(&run->sandbox->lock);
+    return is;
+}
+
+int turn_begin(struct shell_run *run, struct err *err)
+{
+    cleanup_with(buf_done) struct buf state = BUF_INIT(SHELL_STATE_MAX);
+
+    if (!run->has_restored && is_dormant(run) &&
+        shell_file_read_now(run->sandbox, run->shell->name, &state) == 0) {
+        run->state = RUN_RESTORING;
+        return give(run, state.data, true, err);
+    }
+    run->state = RUN_RUNNING;
+    if (!run->is_hidden) {
+        (void)pthread_mutex_lock(&run->sandbox->lock);
+        run->shell->is_dormant = false;
+        run->shell->commands++;
+        run->shell->is_changed = true;
+        (void)pthread_mutex_unlock(&run->sandbox->lock);
+    }
+    return give(run, run->text, run->is_hidden, err);
+}
+
+int turn_spawn(struct shell_run *run, enum shell_kind kind, struct err *err)
+{
+    struct process *process;
+    int r;
+
+    run->kind = kind;
+    r = shell_spawn(run->sandbox, run->shell, kind, &process, err);
+
+    if (r < 0)
+        return r;
+    turn_use_process(run, process);
+    return turn_begin(run, err);
+}
+
+bool turn_is_process_busy(const struct shell_run *run)
+{
+    bool is;
+
+    (void)pthread_mutex_lock(&run->process->machine->lock);
+    is = shell_run_link(run)->is_busy && !run->process->is_over;
+    (void)pthread_mutex_unlock(&run->process->machine->lock);
+    return is;
+}
+
+enum shell_kind turn_wanted_kind(struct shell_run *run)
+{
+    bool is_sh;
+
+    (void)pthread_mutex_lock(&run->sandbox->lock);
+    is_sh = run->shell->is_dormant && run->shell->kind == SHELL_SH;
+    (void)pthread_mutex_unlock(&run->sandbox->lock);
+    return is_sh ? SHELL_SH : SHELL_BASH;
+}
+
+static bool is_listed(struct shell_run *run)
+{
+    bool is;
+
+    (void)pthread_mutex_lock(&run->sandbox->lock);
+    is = shell_find(run->sandbox, run->shell->name) == run->shell;
+    (void)pthread_mutex_unlock(&run->sandbox->lock);
+    return is;
+}
+
+int turn_take(struct shell_run *run, struct err *err)
+{
+    struct machine *machine = NULL;
+    struct process *process;
+    int r = sandbox_pass(run->sandbox, &machine, err);
+
+    if (r < 0)
+        return r;
+    if (!is_listed(run)) {
+        sandbox_passed(run->sandbox, machine);
+        return err_set(err, ERR_BUSY, "shell '%s' was removed", run->shell->name);
+    }
+    process = shell_live_process(run->sandbox, run->shell);
+    if (process) {
+        turn_use_process(run, process);
+        run->has_restored = true;
+        run->state = RUN_WAITING;
+        if (!turn_is_process_busy(run))
+            r = turn_begin(run, err);
+    }
+    sandbox_passed(run->sandbox, machine);
+    return process ? r : turn_spawn(run, turn_wanted_kind(run), err);
+}

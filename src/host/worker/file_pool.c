@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/worker/file_pool.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "host/core/host_internal.h"
+#include "host/machine/channel.h"
+#include "kernel/cgroup/cgroup.h"
+#include "wire/file.h"
+#include "wire/frame.h"
+
+/* Linux 6.5; the headers may be older. */
+#ifndef SO_PASSPIDFD
+#define SO_PASSPIDFD 76
+#endif
+#ifndef SCM_PIDFD
+#define SCM_PIDFD 4
+#endif
+
+enum {
+    HELLO_SIZE = FILE_HEADER_SIZE + 4,
+    START_MS = 10 * 1000,
+    SOCKET_BYTES = 1024 * 1024, /* on the way in each direction */
+    WAIT_MS = 50,
+};
+
+#define GROUP "files"
+
+void file_pool_init(struct file_pool *pool, struct machine *machine, bool is_of_tools)
+{
+    *pool = (struct file_pool){
+        .machine = machine,
+        .is_of_tools = is_of_tools,
+        .hub = { .fd = -EBADF, .pidfd = -EBADF },
+    };
+    (void)pthread_mutex_init(&pool->lock, NULL);
+    (void)pthread_cond_init(&pool->changed, NULL);
+}
+
+const char *file_pool_what(const struct file_pool *pool)
+{
+    return pool->is_of_tools ? "tool worker" : "file worker";
+}
+
+const char *file_pool_id(const struct file_pool *pool)
+{
+    return pool->machine->id;
+}
+
+/* One that is stopped does not see that its socket is closed. */
+void file_worker_kill(struct file_worker *worker)
+{
+    if (worker->pidfd >= 0)
+        (void)pidfd_send_signal(worker->pidfd, SIGKILL, NULL, 0);
+    worker->pidfd = fd_close(worker->pidfd);
+    worker->fd = fd_close(worker->fd);
+}
+
+/* Locked. */
+static void hub_end(struct file_pool *pool)
+{
+    struct file_worker hub = { .fd = TAKE_FD(pool->hub.fd), .pidfd = TAKE_FD(pool->hub.pidfd) };
+
+    file_worker_kill(&hub);
+}
+
+void file_pool_close(struct file_pool *pool)
+{
+    (void)pthread_mutex_lock(&pool->lock);
+    pool->is_closed = true;
+    while (pool->idle_count > 0) {
+        file_worker_kill(&pool->idle[--pool->idle_count]);
+        pool->count--;
+    }
+    hub_end(pool);
+    (void)pthread_cond_broadcast(&pool->changed);
+    (void)pthread_mutex_unlock(&pool->lock);
+}
+
+void file_pool_done(struct file_pool *pool)
+{
+    file_pool_close(pool);
+    (void)pthread_cond_destroy(&pool->changed);
+    (void)pthread_mutex_destroy(&pool->lock);
+}
+
+/* One that says something without having been asked, or nothing ever again, is of no use. */
+static bool is_waiting(const struct file_worker *worker)
+{
+    char byte;
+
+    return recv(worker->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
+}
+
+/* 1 with a worker, 0 when one may be started (and is counted), -EAGAIN when there are too many. */
+static int claim(struct file_pool *pool, bool only_looks, struct file_worker *ret)
+{
+    bool may_be;
+    int r = -EAGAIN;
+
+    (void)pthread_mutex_lock(&pool->lock);
+    may_be = !only_looks || pool->lookers < FILE_LOOKERS_MAX;
+    while (may_be && r == -EAGAIN && pool->idle_count > 0) {
+        *ret = pool->idle[--pool->idle_count];
+        if (is_waiting(ret)) {
+            r = 1;
+        } else {
+            file_worker_kill(ret);
+            pool->count--;
+        }
+    }
+    if (may_be && r == -EAGAIN && pool->count < FILE_WORKERS_MAX) {
+        pool->count++;
+        r = 0;
+    }
+    pool->lookers += only_looks && r != -EAGAIN;
+    (void)pthread_mutex_unlock(&pool->lock);
+    return r;
+}
+
+static int make_sockets(int ret[2])
+{
+    const int on = 1, bytes = SOCKET_BYTES;
+
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ret) < 0)
+        return -errno;
+    (void)setsockopt(ret[0], SOL_SOCKET, SO_PASSPIDFD, &on, sizeof(on));
+    for (int i = 0; i < 2; i++)
+        (void)setsockopt(ret[i], SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof(bytes));
+    return 0;
+}
+
+static int send_start(const struct file_pool *pool, int socket_fd, struct err *err)
+{
+    cleanup_with(buf_done) struct buf out = BUF_INIT(64);
+    cleanup_close int cgroup_fd = -EBADF;
+    struct machine *machine = pool->machine;
+    uint16_t fds = pool->is_of_tools ? 3 : 2;
+    size_t start;
+    int r = cgroup_open_child(machine->host->cgroups, machine->id, GROUP, machine->guest.first_uid,
+                              &cgroup_fd, err);
+
+    if (r < 0)
+        return r;
+    start = frame_begin(&out, FRAME_FILES, 0, fds);
+    r = frame_end(&out, start, true);
+    if (r == 0)
+        r = channel_send(&machine->channel, &out,
+                         (int[]){ cgroup_fd, socket_fd, machine->host->tools_fd }, fds);
+    return r < 0 ? err_sys(err, r, "ask sandbox '%s' for a %s", machine->id, file_pool_what(pool))
+                 : 0;
+}
+
+/* What came with the first words: from the kernel who said them; descriptors that were sent along
+ * come before that, and nobody has asked for them. */
+static void control_take(const struct cmsghdr *header, struct file_worker *worker)
+{
+    bool has_fds = header && header->cmsg_level == SOL_SOCKET &&
+                   (header->cmsg_type == SCM_PIDFD || header->cmsg_type == SCM_RIGHTS);
+    size_t count = has_fds ? (header->cmsg_len - CMSG_LEN(0)) / sizeof(int) : 0;
+
+    for (size_t i = 0; i < count; i++) {
+        int fd;
+
+        memcpy(&fd, CMSG_DATA(header) + i * sizeof(int), sizeof(int));
+        if (header->cmsg_type == SCM_PIDFD)
+            worker->pidfd = fd;
+        else
+            (void)fd_close(fd);
+    }
+}
+
+/* The first words, and who said them. */
+static ssize_t receive_hello(struct file_worker *worker, uint64_t deadline_ms,
+                             char data[HELLO_SIZE])
+{
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control;
+    struct iovec part = { .iov_base = data, .iov_len = HELLO_SIZE };
+    struct msghdr message = {
+        .msg_iov = &part,
+        .msg_iovlen = 1,
+        .msg_control = control.bytes,
+        .msg_controllen = sizeof(control.bytes),
+    };
+    struct pollfd wait = { .fd = worker->fd, .events = POLLIN };
+    uint64_t now_ms = clock_ms();
+    const int off = 0;
+    ssize_t n;
+
+    n = poll(&wait, 1,
+             deadline_ms == 0 || deadline_ms > now_ms + START_MS ? START_MS
+             : deadline_ms > now_ms                              ? (int)(deadline_ms - now_ms)
+                                                                 : 0);
+    if (n <= 0)
+        return n < 0 ? -errno : -ETIMEDOUT;
+    n = recvmsg(worker->fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+    if (n < 0)
+        return -errno;
+    control_take(CMSG_FIRSTHDR(&message), worker);
+    (void)setsockopt(worker->fd, SOL_SOCKET, SO_PASSPIDFD, &off, sizeof(off));
+    return n;
+}
+
+/* Why there is none, as holt-init says it. */
+static int refuse_start(const struct file_pool *pool, uint32_t errnum, struct err *err)
+{
+    const char *id = pool->machine->id, *what = file_pool_what(pool);
+
+    if (errnum == EAGAIN || errnum == ENOMEM)
+        return err_set(err, ERR_EXHAUSTED,
+                       "sandbox '%s' cannot start a %s: its limit of processes or memory is "
+                       "reached",
+                       id, what);
+    return err_sys(err, -(int)(errnum < 4096 ? errnum : EIO), "start a %s in '%s'", what, id);
+}
+
+/* A guest that knows no tool workers hangs up. */
+static int refuse_silent(const struct file_pool *pool, struct err *err)
+{
+    (void)err_set(err, ERR_BUSY, "the %s of sandbox '%s' has ended at once", file_pool_what(pool),
+                  pool->machine->id);
+    if (pool->is_of_tools)
+        (void)err_remedy(err, "stop and start the sandbox, if an older Holt has started it");
+    return -EBUSY;
+}
+
+static int wait_hello(const struct file_pool *pool, struct file_worker *worker,
+                      uint64_t deadline_ms, struct err *err)
+{
+    const char *id = pool->machine->id;
+    struct file_parser parser = { 0 };
+    struct file_piece piece = { 0 };
+    char data[HELLO_SIZE];
+    uint32_t errnum = 0;
+    ssize_t n = receive_hello(worker, deadline_ms, data);
+
+    if (n == -ETIMEDOUT && deadline_ms > 0 && clock_ms() >= deadline_ms)
+        return err_set(err, ERR_DEADLINE, "sandbox '%s' has started no %s in time", id,
+                       file_pool_what(pool));
+    if (n == -ETIMEDOUT)
+        return err_set(err, ERR_BUSY, "sandbox '%s' has started no %s within %d s", id,
+                       file_pool_what(pool), START_MS / 1000);
+    if (n <= 0)
+        return refuse_silent(pool, err);
+    if (n != HELLO_SIZE || file_next(&parser, data, (size_t)n, &piece) != n ||
+        piece.type != FILE_HELLO || !file_get_number(&piece, &errnum))
+        return err_set(err, ERR_INTERNAL, "sandbox '%s' does not greet as it should", id);
+    /* What was sent by holt-init itself, because there is no worker, names holt-init. */
+    if (errnum != 0)
+        worker->pidfd = fd_close(worker->pidfd);
+    return errnum == 0 ? 0 : refuse_start(pool, errnum, err);
+}
+
+int file_worker_start(const struct file_pool *pool, uint64_t deadline_ms, struct file_worker *ret,
+                      struct err *err)
+{
+    struct file_worker worker = { .fd = -EBADF, .pidfd = -EBADF };
+    cleanup_close int theirs = -EBADF;
+    int sockets[2], r = make_sockets(sockets);
+
+    if (r < 0)
+        return err_sys(err, r, "make a socket for a %s", file_pool_what(pool));
+    worker.fd = sockets[0];
+    theirs = sockets[1];
+    r = send_start(pool, theirs, err);
+    (void)fd_close(TAKE_FD(theirs)); /* so that the end of the worker is seen */
+    if (r == 0)
+        r = wait_hello(pool, &worker, deadline_ms, err);
+    if (r < 0) {
+        file_worker_kill(&worker);
+        return r;
+    }
+    *ret = worker;
+    return 0;
+}
+
+static void count_down(struct file_pool *pool, bool only_looks)
+{
+    (void)pthread_mutex_lock(&pool->lock);
+    pool->count--;
+    pool->lookers -= only_looks;
+    (void)pthread_cond_signal(&pool->changed);
+    (void)pthread_mutex_unlock(&pool->lock);
+}
+
+int file_pool_take(struct file_pool *pool, bool only_looks, uint64_t deadline_ms,
+                   struct file_worker *ret, struct err *err)
+{
+    int r = claim(pool, only_looks, ret);
+
+    if (r == -EAGAIN)
+        return 0;
+    if (r == 0)
+        r = file_worker_start(pool, deadline_ms, ret, err);
+    if (r < 0) {
+        count_down(pool, only_looks);
+        return r;
+    }
+    ret->only_looks = only_looks;
+    return 1;
+}
+
+/* Locked. */
+static bool is_full(const struct file_pool *pool, bool only_looks)
+{
+    return (pool->count >= FILE_WORKERS_MAX && pool->idle_count == 0) ||
+           (only_looks && pool->lookers >= FILE_LOOKERS_MAX);
+}
+
+void file_pool_sleep(struct file_pool *pool)
+{
+    struct timespec until;
+
+    (void)clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += WAIT_MS * 1000000L;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    (void)pthread_cond_timedwait(&pool->changed, &pool->lock, &until);
+}
+
+void file_pool_wait(struct file_pool *pool, bool only_looks)
+{
+    (void)pthread_mutex_lock(&pool->lock);
+    if (is_full(pool, only_looks) && !pool->is_closed)
+        file_pool_sleep(pool);
+    (void)pthread_mutex_unlock(&pool->lock);
+}
+
+void file_pool_prune(struct file_pool *pool, uint64_t now_ms)
+{
+    unsigned old = 0;
+
+    (void)pthread_mutex_lock(&pool->lock);
+    while (old < pool->idle_count && pool->idle[old].idle_ms + FILE_IDLE_MS < now_ms)
+        file_worker_kill(&pool->idle[old++]);
+    pool->idle_count -= old;
+    pool->count -= old;
+    if (pool->hub.count == 0 && pool->hub.idle_ms + FILE_IDLE_MS < now_ms)
+        hub_end(pool);
+    memmove(pool->idle, pool->idle + old, pool->idle_count * sizeof(pool->idle[0]));
+    (void)pthread_mutex_unlock(&pool->lock);
+}
+
+void file_pool_give(struct file_pool *pool, struct file_worker *worker, bool is_good)
+{
+    (void)pthread_mutex_lock(&pool->lock);
+    pool->lookers -= worker->only_looks;
+    worker->only_looks = false;
+    if (is_good && !pool->is_closed && pool->idle_count < FILE_WORKERS_MAX) {
+        worker->idle_ms = clock_wall_ms();
+        pool->idle[pool->idle_count++] = *worker;
+    } else {
+        file_worker_kill(worker);
+        pool->count--;
+    }
+    (void)pthread_cond_signal(&pool->changed);
+    (void)pthread_mutex_unlock(&pool->lock);
+}

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "http/feed.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "http/stream.h"
+#include "wire/envelope.h"
+
+enum {
+    READY_ENOUGH = 64 * 1024,                       /* bytes that may wait before the call waits */
+    READY_MAX = READY_ENOUGH + ENVELOPE_PAYLOAD_MAX /* and one message more */
+};
+
+struct feed {
+    struct stream stream;
+    const struct feed_ops *ops;
+    void *context;
+    pthread_t thread;
+    int watch_fd;  /* the client's connection */
+    int filled_fd; /* readable when the reader waits and there is something */
+
+    pthread_mutex_t lock; /* over everything below */
+    pthread_cond_t changed;
+    struct buf ready; /* envelopes */
+    bool is_closed;   /* nobody reads any more */
+    bool is_over;     /* with this result */
+    int result;
+    struct err err;
+};
+
+_Static_assert(READY_MAX >= READY_ENOUGH + ENVELOPE_PAYLOAD_MAX, "one message always fits");
+
+/* The reader may be waiting. */
+static void tell_filled(struct feed *feed)
+{
+    (void)eventfd_write(feed->filled_fd, 1);
+}
+
+int feed_put(struct feed *feed, json_t *message)
+{
+    int r;
+
+    (void)pthread_mutex_lock(&feed->lock);
+    while (feed->ready.len >= READY_ENOUGH && !feed->is_closed)
+        (void)pthread_cond_wait(&feed->changed, &feed->lock);
+    if (feed->is_closed) {
+        json_decref(message);
+        r = -ECANCELED;
+    } else {
+        r = message_add_take(&feed->ready, message);
+        tell_filled(feed);
+    }
+    (void)pthread_mutex_unlock(&feed->lock);
+    return r;
+}
+
+static void *feed_main(void *argument)
+{
+    struct feed *feed = argument;
+    struct err err = { 0 };
+    int r = feed->ops->run(feed, feed->context, &err);
+
+    if (r < 0 && err.kind == ERR_NONE)
+        (void)err_sys(&err, r, "write a message");
+    (void)pthread_mutex_lock(&feed->lock);
+    feed->is_over = true;
+    feed->result = r;
+    feed->err = err;
+    tell_filled(feed);
+    (void)pthread_mutex_unlock(&feed->lock);
+    return NULL;
+}
+
+/* 0 when something may have come, -ECANCELED when the client has gone. */
+static int wait_filled(const struct feed *feed)
+{
+    struct pollfd fds[2] = {
+        { .fd = feed->filled_fd, .events = POLLIN },
+        { .fd = feed->watch_fd, .events = POLLRDHUP },
+    };
+    eventfd_t ignored;
+    int r = poll(fds, 2, -1);
+
+    if (r < 0)
+        return errno == EINTR ? 0 : -errno;
+    if (fds[1].revents && !fds[0].revents)
+        return -ECANCELED;
+    (void)eventfd_read(feed->filled_fd, &ignored);
+    return 0;
+}
+
+/* Takes what is there: 1, or 0 when there is nothing yet, or *ret_end is the stream's last word. */
+static int take_ready(struct feed *feed, struct buf *out, int *ret_end, struct err *err)
+{
+    int r = 0;
+
+    (void)pthread_mutex_lock(&feed->lock);
+    if (feed->ready.len > 0) {
+        r = buf_add(out, feed->ready.data, feed->ready.len);
+        r = r < 0 ? err_sys(err, r, "write a message") : 1;
+        buf_clear(&feed->ready);
+        (void)pthread_cond_signal(&feed->changed);
+    } else if (feed->is_over) {
+        *err = feed->err;
+        *ret_end = feed->result < 0 ? -EIO : 0;
+    }
+    (void)pthread_mutex_unlock(&feed->lock);
+    return r;
+}
+
+static int feed_next(struct stream *stream, struct buf *out, struct err *err)
+{
+    struct feed *feed = (struct feed *)stream;
+    int end = 1;
+    int r;
+
+    do {
+        r = take_ready(feed, out, &end, err);
+        if (r == 0 && end == 1)
+            r = wait_filled(feed);
+    } while (r == 0 && end == 1);
+    return r != 0 ? r : end;
+}
+
+static void feed_free(struct feed *feed)
+{
+    feed->ops->free(feed->context);
+    (void)fd_close(feed->filled_fd);
+    (void)pthread_cond_destroy(&feed->changed);
+    (void)pthread_mutex_destroy(&feed->lock);
+    buf_done(&feed->ready);
+    free(feed);
+}
+
+static void feed_close(struct stream *stream)
+{
+    struct feed *feed = (struct feed *)stream;
+
+    (void)pthread_mutex_lock(&feed->lock);
+    feed->is_closed = true;
+    (void)pthread_cond_signal(&feed->changed);
+    (void)pthread_mutex_unlock(&feed->lock);
+    (void)pthread_join(feed->thread, NULL);
+    feed_free(feed);
+}
+
+static const struct stream_ops feed_stream_ops = { feed_next, feed_close };
+
+int feed_start(const struct feed_ops *ops, void *context, int watch_fd, struct stream **ret,
+               struct err *err)
+{
+    struct feed *feed = xcalloc(1, sizeof(*feed));
+    int r;
+
+    feed->stream.ops = &feed_stream_ops;
+    feed->ops = ops;
+    feed->context = context;
+    feed->ready.max = READY_MAX;
+    feed->watch_fd = watch_fd;
+    feed->filled_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    (void)pthread_mutex_init(&feed->lock, NULL);
+    (void)pthread_cond_init(&feed->changed, NULL);
+    r = feed->filled_fd < 0 ? errno : pthread_create(&feed->thread, NULL, feed_main, feed);
+    if (r != 0) {
+        feed_free(feed);
+        return err_sys(err, -r, "start a thread for the stream");
+    }
+    *ret = &feed->stream;
+    return 0;
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "http/reply.h"
+
+#include <sys/socket.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "http/connect.h"
+
+const struct refusal refuse_framing = {
+    400, ERR_INVALID, "it is not clear where the request ends or whom it is for", NULL, NULL, true,
+};
+const struct refusal refuse_host = {
+    403, ERR_DENIED, "nobody of this name is here; see listen.hosts", NULL, NULL, true,
+};
+const struct refusal refuse_origin = {
+    403, ERR_DENIED, "pages of this origin may not call; see listen.origins", NULL, NULL, true,
+};
+const struct refusal refuse_token = {
+    401, ERR_UNAUTHENTICATED, "a valid bearer token is needed", "WWW-Authenticate", "Bearer", true,
+};
+const struct refusal refuse_path = {
+    404, ERR_UNSUPPORTED, "there is no such method", NULL, NULL, false,
+};
+const struct refusal refuse_verb = {
+    405, ERR_UNSUPPORTED, "methods are called with POST", "Allow", "POST", false,
+};
+const struct refusal refuse_unary_type = {
+    415,           ERR_INVALID,        "the content type must be " CONNECT_UNARY_TYPE,
+    "Accept-Post", CONNECT_UNARY_TYPE, false,
+};
+const struct refusal refuse_stream_type = {
+    415,           ERR_INVALID,         "the content type must be " CONNECT_STREAM_TYPE,
+    "Accept-Post", CONNECT_STREAM_TYPE, false,
+};
+
+static struct MHD_Response *response_take(struct buf *body, const char *type)
+{
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer(body->len, body->data, MHD_RESPMEM_MUST_FREE);
+
+    if (!response)
+        return NULL;
+    *body = (struct buf){ .max = body->max };
+    (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+    return response;
+}
+
+static void close_announce(struct MHD_Response *response)
+{
+    (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
+}
+
+static enum MHD_Result response_queue(struct MHD_Connection *connection, unsigned status,
+                                      struct MHD_Response *response)
+{
+    enum MHD_Result result = MHD_queue_response(connection, status, response);
+
+    MHD_destroy_response(response);
+    return result;
+}
+
+enum MHD_Result reply_send(struct MHD_Connection *connection, unsigned status, const char *type,
+                           struct buf *body)
+{
+    struct MHD_Response *response = response_take(body, type);
+
+    return response ? response_queue(connection, status, response) : MHD_NO;
+}
+
+enum MHD_Result reply_send_last(struct MHD_Connection *connection, unsigned status,
+                                const char *type, struct buf *body)
+{
+    struct MHD_Response *response = response_take(body, type);
+
+    if (!response)
+        return MHD_NO;
+    close_announce(response);
+    return response_queue(connection, status, response);
+}
+
+enum MHD_Result reply_refuse(struct MHD_Connection *connection, const struct refusal *refusal)
+{
+    cleanup_with(buf_done) struct buf body = BUF_INIT(REPLY_MAX);
+    struct MHD_Response *response;
+    struct err err;
+
+    (void)err_set(&err, refusal->kind, "%s", refusal->message);
+    if (connect_error_write(&body, &err) < 0)
+        return MHD_NO;
+    response = response_take(&body, CONNECT_UNARY_TYPE);
+    if (!response)
+        return MHD_NO;
+    if (refusal->header)
+        (void)MHD_add_response_header(response, refusal->header, refusal->value);
+    if (refusal->hangs_up)
+        close_announce(response);
+    return response_queue(connection, refusal->http_status, response);
+}
+
+void reply_early(int fd, const struct buf *body)
+{
+    cleanup_with(buf_done) struct buf whole = BUF_INIT(REPLY_MAX);
+
+    if (buf_printf(&whole,
+                   "HTTP/1.1 200 OK\r\nContent-Type: " CONNECT_STREAM_TYPE "\r\n"
+                   "Content-Length: %zu\r\nConnection: close\r\n\r\n",
+                   body->len) == 0 &&
+        buf_add(&whole, body->data, body->len) == 0)
+        (void)send(fd, whole.data, whole.len, MSG_NOSIGNAL | MSG_DONTWAIT);
+}

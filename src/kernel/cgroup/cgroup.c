@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel/cgroup/cgroup.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "kernel/cgroup/cgroup_internal.h"
+
+enum {
+    REMOVE_TRIES = 400,
+    REMOVE_PAUSE_NS = 5 * 1000 * 1000,
+    EVENTS_RECHECK_MIN_NS = 50 * 1000,
+    EVENTS_RECHECK_MAX_NS = 100 * 1000 * 1000,
+    SIGNAL_FREEZE_TIMEOUT_MS = 2000,
+};
+
+const char *cgroup_path(char *into, const char *name, const char *child, const char *file)
+{
+    (void)snprintf(into, CGROUP_PATH_BYTES, "%s%s%s%s%s", name, child ? "/" : "",
+                   child ? child : "", file ? "/" : "", file ? file : "");
+    return into;
+}
+
+/* The group's cgroup.procs decides who may clone into it. */
+static int give_to_owner(int root_fd, const char *name, const char *child, uid_t owner)
+{
+    char path[CGROUP_PATH_BYTES];
+
+    cgroup_path(path, name, child, "cgroup.procs");
+    return fchownat(root_fd, path, owner, owner, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
+}
+
+int cgroup_create(struct cgroup_root *root, const char *name, uid_t owner, struct err *err)
+{
+    char path[CGROUP_PATH_BYTES];
+    int r;
+
+    if (mkdirat(root->unified_fd, name, 0755) < 0)
+        return err_sys(err, -errno, "make control group '%s'", name);
+    if (mkdirat(root->unified_fd, cgroup_path(path, name, "init", NULL), 0755) < 0)
+        return err_sys(err, -errno, "make control group '%s'", path);
+    r = give_to_owner(root->unified_fd, name, NULL, owner);
+    return r < 0 ? err_sys(err, r, "hand over control group '%s'", name) : 0;
+}
+
+int cgroup_open_child(struct cgroup_root *root, const char *name, const char *child, uid_t owner,
+                      int *ret_fd, struct err *err)
+{
+    char path[CGROUP_PATH_BYTES];
+    int fd, r = 0;
+
+    cgroup_path(path, name, child, NULL);
+    if (mkdirat(root->unified_fd, path, 0755) < 0 && errno != EEXIST)
+        r = -errno;
+    /* Whoever has made it in this moment may not have come so far. */
+    if (r == 0)
+        r = give_to_owner(root->unified_fd, name, child, owner);
+    if (r < 0)
+        return err_sys(err, r, "make control group '%s'", path);
+    fd = openat(root->unified_fd, path, O_DIRECTORY | O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return err_sys(err, -errno, "open control group '%s'", path);
+    *ret_fd = fd;
+    return 0;
+}
+
+int cgroup_kill(struct cgroup_root *root, const char *name, const char *child)
+{
+    char path[CGROUP_PATH_BYTES];
+
+    return file_write_at(root->unified_fd, cgroup_path(path, name, child, "cgroup.kill"), "1");
+}
+
+int cgroup_set_frozen(struct cgroup_root *root, const char *name, const char *child, bool on)
+{
+    char path[CGROUP_PATH_BYTES];
+
+    return file_write_at(root->unified_fd, cgroup_path(path, name, child, "cgroup.freeze"),
+                         on ? "1" : "0");
+}
+
+static bool is_to_be_frozen(struct cgroup_root *root, const char *name, const char *child)
+{
+    char path[CGROUP_PATH_BYTES];
+    long long value;
+
+    return file_read_number_at(root->unified_fd, cgroup_path(path, name, child, "cgroup.freeze"),
+                               &value) == 0 &&
+           value == 1;
+}
+
+uint64_t cgroup_clock_ms(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static long next_pause(long pause_ns)
+{
+    return pause_ns < EVENTS_RECHECK_MAX_NS / 2 ? pause_ns * 2 : EVENTS_RECHECK_MAX_NS;
+}
+
+int cgroup_wait_event(struct cgroup_root *root, const char *name, const char *child,
+                      const char *event, uint64_t deadline_ms)
+{
+    char path[CGROUP_PATH_BYTES], text[256];
+    cleanup_close int fd = openat(root->unified_fd, cgroup_path(path, name, child, "cgroup.events"),
+                                  O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return -errno;
+    /* The kernel holds a notification back for 10 ms after another one, so we look for ourselves.
+     */
+    for (long pause_ns = EVENTS_RECHECK_MIN_NS;; pause_ns = next_pause(pause_ns)) {
+        struct pollfd poll_fd = { .fd = fd, .events = POLLPRI };
+        struct timespec pause = { .tv_nsec = pause_ns };
+        ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
+
+        if (n < 0)
+            return -errno;
+        text[n] = '\0';
+        if (strstr(text, event))
+            return 0;
+        if (cgroup_clock_ms() >= deadline_ms)
+            return -ETIMEDOUT;
+        (void)ppoll(&poll_fd, 1, &pause, NULL);
+    }
+}
+
+int cgroup_signal(struct cgroup_root *root, const char *name, const char *child, int signal)
+{
+    cleanup_with(buf_done) struct buf pids = BUF_INIT(1 << 20);
+    char path[CGROUP_PATH_BYTES], *save = NULL;
+    bool was_frozen;
+    int r;
+
+    if (signal == SIGKILL)
+        return cgroup_kill(root, name, child);
+    was_frozen = is_to_be_frozen(root, name, child);
+    /* Frozen processes neither fork nor end, so no pid in the list can become another's. */
+    r = cgroup_set_frozen(root, name, child, true);
+    if (r == 0)
+        r = cgroup_wait_event(root, name, child, "frozen 1",
+                              cgroup_clock_ms() + SIGNAL_FREEZE_TIMEOUT_MS);
+    if (r == 0)
+        r = file_read_at(root->unified_fd, cgroup_path(path, name, child, "cgroup.procs"), &pids);
+    for (char *line = r == 0 ? strtok_r(pids.data, "\n", &save) : NULL; line;
+         line = strtok_r(NULL, "\n", &save)) {
+        pid_t pid = (pid_t)strtol(line, NULL, 10);
+
+        if (pid > 0)
+            (void)kill(pid, signal);
+    }
+    if (!was_frozen)
+        (void)cgroup_set_frozen(root, name, child, false);
+    return r;
+}
+
+int cgroup_wait_empty(struct cgroup_root *root, const char *name, const char *child)
+{
+    int r = cgroup_wait_event(root, name, child, "populated 0", CGROUP_NO_DEADLINE);
+
+    /* ENODEV: removed while we looked. */
+    return r == -ENOENT || r == -ENODEV ? 0 : r;
+}
+
+int cgroup_remove_dir(int root_fd, const char *path)
+{
+    const struct timespec pause = { .tv_nsec = REMOVE_PAUSE_NS };
+
+    for (int i = 0; i < REMOVE_TRIES; i++) {
+        if (unlinkat(root_fd, path, AT_REMOVEDIR) == 0 || errno == ENOENT)
+            return 0;
+        if (errno != EBUSY)
+            return -errno;
+        (void)nanosleep(&pause, NULL);
+    }
+    return -EBUSY;
+}
+
+static int remove_children(int root_fd, const char *name)
+{
+    int fd = openat(root_fd, name, O_DIRECTORY | O_RDONLY | O_CLOEXEC), r = 0;
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    struct dirent *entry;
+
+    if (!dir)
+        return errno == ENOENT ? 0 : -errno;
+    while (r == 0 && (entry = readdir(dir)))
+        if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
+            r = cgroup_remove_dir(dirfd(dir), entry->d_name);
+    (void)closedir(dir);
+    return r;
+}
+
+int cgroup_remove(struct cgroup_root *root, const char *name, const char *child)
+{
+    char path[CGROUP_PATH_BYTES];
+    int r;
+
+    if (child)
+        return cgroup_remove_dir(root->unified_fd, cgroup_path(path, name, child, NULL));
+    r = remove_children(root->unified_fd, name);
+    return r < 0 ? r : cgroup_remove_dir(root->unified_fd, name);
+}
+
+int cgroup_try_remove(struct cgroup_root *root, const char *name, const char *child)
+{
+    char path[CGROUP_PATH_BYTES];
+
+    if (unlinkat(root->unified_fd, cgroup_path(path, name, child, NULL), AT_REMOVEDIR) == 0)
+        return 0;
+    return errno == ENOENT ? 0 : -errno;
+}

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Limits and accounts: files of the sandbox's own group (v2), or of its seat (v1). */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "kernel/cgroup/cgroup.h"
+#include "kernel/cgroup/cgroup_internal.h"
+
+enum { CPU_PERIOD_US = 100000, METER_BYTES = 512 };
+
+static int write_limit(struct cgroup_root *root, enum cgroup_controller which, const char *name,
+                       const char *file, const char *text)
+{
+    char path[CGROUP_PATH_BYTES];
+    int fd = root->has_v2[which] ? root->unified_fd : root->v1_fd[which];
+
+    return file_write_at(fd, cgroup_path(path, name, NULL, file), text);
+}
+
+static int set_memory(struct cgroup_root *root, const char *name, uint64_t bytes)
+{
+    char text[32];
+    int r;
+
+    (void)snprintf(text, sizeof(text), "%" PRIu64, bytes);
+    if (root->has_v2[CGROUP_MEMORY]) {
+        r = write_limit(root, CGROUP_MEMORY, name, "memory.max", text);
+        /* Without this the limit is only that of memory, and the rest goes to swap. */
+        if (r == 0 && write_limit(root, CGROUP_MEMORY, name, "memory.swap.max", "0") == -ENOSPC)
+            r = -ENOSPC;
+        return r;
+    }
+    r = write_limit(root, CGROUP_MEMORY, name, "memory.limit_in_bytes", text);
+    if (r == 0)
+        r = write_limit(root, CGROUP_MEMORY, name, "memory.memsw.limit_in_bytes", text);
+    /* Kernels without swap accounting have no such file. */
+    return r == -ENOENT ? 0 : r;
+}
+
+static int set_cpu(struct cgroup_root *root, const char *name, uint32_t millis)
+{
+    char text[48];
+    uint64_t quota = (uint64_t)millis * CPU_PERIOD_US / 1000;
+
+    if (root->has_v2[CGROUP_CPU]) {
+        (void)snprintf(text, sizeof(text), "%" PRIu64 " %d", quota, CPU_PERIOD_US);
+        return write_limit(root, CGROUP_CPU, name, "cpu.max", text);
+    }
+    (void)snprintf(text, sizeof(text), "%" PRIu64, quota);
+    return write_limit(root, CGROUP_CPU, name, "cpu.cfs_quota_us", text);
+}
+
+int cgroup_set_limits(struct cgroup_root *root, const char *name,
+                      const struct cgroup_limits *limits, struct err *err)
+{
+    char text[16];
+    int r;
+
+    if (limits->memory_bytes > 0) {
+        r = set_memory(root, name, limits->memory_bytes);
+        if (r < 0)
+            return err_sys(err, r, "set the memory limit to %" PRIu64 " bytes",
+                           limits->memory_bytes);
+    }
+    if (limits->cpu_millis > 0) {
+        r = set_cpu(root, name, limits->cpu_millis);
+        if (r < 0)
+            return err_sys(err, r, "set the CPU limit to %u/1000", limits->cpu_millis);
+    }
+    if (limits->pids > 0) {
+        (void)snprintf(text, sizeof(text), "%u", limits->pids);
+        r = write_limit(root, CGROUP_PIDS, name, "pids.max", text);
+        if (r < 0)
+            return err_sys(err, r, "set the process limit to %s", text);
+    }
+    return 0;
+}
+
+void cgroup_meter_open(struct cgroup_root *root, const char *name, struct cgroup_meter *ret)
+{
+    bool v2 = root->has_v2[CGROUP_MEMORY];
+    int root_fd = v2 ? root->unified_fd : root->v1_fd[CGROUP_MEMORY];
+    char path[CGROUP_PATH_BYTES];
+
+    cgroup_path(path, name, NULL, v2 ? "memory.events" : "memory.oom_control");
+    ret->oom_fd = openat(root_fd, path, O_RDONLY | O_CLOEXEC);
+}
+
+void cgroup_meter_close(struct cgroup_meter *meter)
+{
+    meter->oom_fd = fd_close(meter->oom_fd);
+}
+
+/* All of a small file from its beginning; "" when there is none any more. */
+static void read_again(int fd, char text[static METER_BYTES])
+{
+    ssize_t n = fd < 0 ? 0 : pread(fd, text, METER_BYTES - 1, 0);
+
+    text[n < 0 ? 0 : n] = '\0';
+}
+
+uint64_t cgroup_meter_oom_kills(const struct cgroup_meter *meter)
+{
+    static const char key[] = "\noom_kill ";
+    char text[METER_BYTES], *found;
+
+    read_again(meter->oom_fd, text);
+    found = strstr(text, key);
+    return found ? strtoull(found + strlen(key), NULL, 10) : 0;
+}
+
+bool cgroup_root_limits_seats(const struct cgroup_root *root)
+{
+    for (int i = 0; i < CGROUP_CONTROLLERS; i++)
+        if (root->v1_fd[i] >= 0)
+            return true;
+    return false;
+}
+
+int cgroup_seat_create(struct cgroup_root *root, const char *seat, struct err *err)
+{
+    for (int i = 0; i < CGROUP_CONTROLLERS; i++) {
+        int r = root->v1_fd[i] >= 0 && mkdirat(root->v1_fd[i], seat, 0755) < 0 ? -errno : 0;
+
+        if (r == 0)
+            continue;
+        /* Only what was made here: a group that was there already is another's. */
+        while (i-- > 0)
+            if (root->v1_fd[i] >= 0)
+                (void)cgroup_remove_dir(root->v1_fd[i], seat);
+        return err_sys(err, r, "make control group '%s'", seat);
+    }
+    return 0;
+}
+
+int cgroup_seat_attach(struct cgroup_root *root, const char *seat, pid_t pid, struct err *err)
+{
+    char path[CGROUP_PATH_BYTES], text[24];
+    int r;
+
+    (void)snprintf(text, sizeof(text), "%d", (int)pid);
+    for (int i = 0; i < CGROUP_CONTROLLERS; i++) {
+        if (root->v1_fd[i] < 0)
+            continue;
+        r = file_write_at(root->v1_fd[i], cgroup_path(path, seat, NULL, "cgroup.procs"), text);
+        if (r < 0)
+            return err_sys(err, r, "move process %s to control group '%s'", text, seat);
+    }
+    return 0;
+}
+
+/* Reclaims what the last user left in the page cache, if it is worth the time that takes: what
+ * stays is given back under pressure anyway, but would be in the next one's account. */
+static void empty_memory(struct cgroup_root *root, const char *seat)
+{
+    const long long worth = 2 << 20;
+    char path[CGROUP_PATH_BYTES];
+    long long usage;
+
+    cgroup_path(path, seat, NULL, "memory.usage_in_bytes");
+    if (root->v1_fd[CGROUP_MEMORY] >= 0 &&
+        file_read_number_at(root->v1_fd[CGROUP_MEMORY], path, &usage) == 0 && usage > worth)
+        (void)write_limit(root, CGROUP_MEMORY, seat, "memory.force_empty", "0");
+}
+
+void cgroup_seat_reset(struct cgroup_root *root, const char *seat)
+{
+    static const struct {
+        enum cgroup_controller which;
+        const char *file, *text;
+    } resets[] = {
+        { CGROUP_PIDS, "pids.max", "max" },
+        { CGROUP_CPU, "cpu.cfs_quota_us", "-1" },
+        { CGROUP_MEMORY, "memory.memsw.limit_in_bytes", "-1" },
+        { CGROUP_MEMORY, "memory.limit_in_bytes", "-1" },
+        { CGROUP_MEMORY, "memory.max_usage_in_bytes", "0" },
+    };
+
+    cgroup_seat_clear(root, seat);
+    empty_memory(root, seat);
+    for (size_t i = 0; i < ARRAY_SIZE(resets); i++)
+        if (root->v1_fd[resets[i].which] >= 0)
+            (void)write_limit(root, resets[i].which, seat, resets[i].file, resets[i].text);
+}
+
+void cgroup_reclaim(struct cgroup_root *root, const char *name)
+{
+    char path[CGROUP_PATH_BYTES], text[24];
+    long long usage;
+
+    if (!root->has_v2[CGROUP_MEMORY]) {
+        (void)write_limit(root, CGROUP_MEMORY, name, "memory.force_empty", "0");
+        return;
+    }
+    cgroup_path(path, name, NULL, "memory.current");
+    if (file_read_number_at(root->unified_fd, path, &usage) < 0)
+        return;
+    /* Fails when not all of it can be had, which is what one expects of a sandbox that lives. */
+    (void)snprintf(text, sizeof(text), "%lld", usage);
+    (void)write_limit(root, CGROUP_MEMORY, name, "memory.reclaim", text);
+}
+
+int cgroup_seat_remove(struct cgroup_root *root, const char *seat)
+{
+    int r = 0;
+
+    cgroup_seat_clear(root, seat);
+    for (int i = 0; r == 0 && i < CGROUP_CONTROLLERS; i++)
+        if (root->v1_fd[i] >= 0)
+            r = cgroup_remove_dir(root->v1_fd[i], seat);
+    return r;
+}

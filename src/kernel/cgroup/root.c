@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "base/xalloc.h"
+#include "kernel/cgroup/cgroup.h"
+#include "kernel/cgroup/cgroup_internal.h"
+#include "kernel/path.h"
+
+#define OWN_LEAF "holtd" /* where the daemon itself may have to be: see enable_controller */
+
+enum { PROC_TEXT_MAX = 1 << 20, PATH_BYTES = CGROUP_PLACE_BYTES };
+
+/* Whether word is one of the comma-separated words of list. */
+static bool list_has(const char *list, const char *word)
+{
+    size_t len = strlen(word);
+
+    for (const char *at = list; at && *at; at = strchr(at, ',')) {
+        at += *at == ',';
+        if (strncmp(at, word, len) == 0 && (at[len] == ',' || at[len] == '\0'))
+            return true;
+    }
+    return false;
+}
+
+/* Where a hierarchy is mounted: cgroup2 for a NULL controller, else the v1 one that has it. */
+static bool find_mount(const char *mountinfo, const char *controller, char *ret_path, size_t size)
+{
+    cleanup_free char *text = xstrdup(mountinfo);
+    char *save = NULL;
+
+    for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+        char path[PATH_BYTES], type[32], options[256];
+        const char *dash = strstr(line, " - ");
+
+        if (!dash || sscanf(line, "%*s %*s %*s %*s %511s", path) != 1 ||
+            sscanf(dash, " - %31s %*s %255s", type, options) != 2)
+            continue;
+        if (controller ? strcmp(type, "cgroup") == 0 && list_has(options, controller)
+                       : strcmp(type, "cgroup2") == 0) {
+            (void)snprintf(ret_path, size, "%s", path);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* This process's own group in a hierarchy, as /proc/self/cgroup has it ("0::" for cgroup2). */
+static void find_own_group(const char *self_cgroup, const char *controller, char *ret, size_t size)
+{
+    cleanup_free char *text = xstrdup(self_cgroup);
+    char *save = NULL;
+
+    (void)snprintf(ret, size, "/");
+    for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+        char *names = strchr(line, ':');
+        char *path = names ? strchr(names + 1, ':') : NULL;
+
+        if (!path)
+            continue;
+        *path++ = '\0';
+        names++;
+        if (controller ? list_has(names, controller) : *names == '\0')
+            (void)snprintf(ret, size, "%s", path);
+    }
+}
+
+/* Out of the leaf into which an earlier life of the daemon, or systemd's DelegateSubgroup=, has put
+ * it: that is no place for groups that have controllers. */
+static void leave_leaf(char *group)
+{
+    size_t len = strlen(group), leaf = strlen("/" OWN_LEAF);
+
+    if (len >= leaf && strcmp(group + len - leaf, "/" OWN_LEAF) == 0)
+        (void)snprintf(group + len - leaf, leaf + 1, "%s", len == leaf ? "/" : "");
+}
+
+static int open_group(int mount_fd, const char *path)
+{
+    while (*path == '/')
+        path++;
+    return open_beneath(mount_fd, *path ? path : ".", O_DIRECTORY | O_RDONLY, 0);
+}
+
+/* Whether an earlier life left anything below the label in this group. An empty group of that name
+ * is nobody's, and is removed. */
+static bool has_leftovers(int mount_fd, const char *path, const char *label)
+{
+    cleanup_close int fd = open_group(mount_fd, path);
+
+    return fd >= 0 && unlinkat(fd, label, AT_REMOVEDIR) < 0 && errno != ENOENT;
+}
+
+/* Everything that opening a root needs to know. */
+struct opening {
+    struct cgroup_root *root;
+    struct buf mounts, self; /* of this process */
+    struct cgroup_places before, now;
+};
+
+static void opening_done(struct opening *opening)
+{
+    buf_done(&opening->mounts);
+    buf_done(&opening->self);
+}
+
+/* Opens the group below which the label's group is to be in one hierarchy: 0, or -ENOENT where
+ * there is no such hierarchy. */
+static int open_place(struct opening *opening, int which, int *ret_fd, struct err *err)
+{
+    const char *controller = which == CGROUP_UNIFIED ? NULL : cgroup_hierarchy_names[which];
+    const char *before = opening->before.path[which];
+    char mount_path[PATH_BYTES], *place = opening->now.path[which];
+    cleanup_close int mount_fd = -EBADF;
+    int fd;
+
+    if (!find_mount(opening->mounts.data, controller, mount_path, sizeof(mount_path)))
+        return -ENOENT;
+    mount_fd = open(mount_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (mount_fd < 0)
+        return err_sys(err, -errno, "open '%s'", mount_path);
+    find_own_group(opening->self.data, controller, place, PATH_BYTES);
+    if (which == CGROUP_UNIFIED)
+        leave_leaf(place);
+    if (*before && strcmp(before, place) != 0 &&
+        has_leftovers(mount_fd, before, opening->root->label))
+        memcpy(place, before, PATH_BYTES);
+    fd = open_group(mount_fd, place);
+    if (fd < 0)
+        return err_sys(err, fd, "open control group '%s' in '%s'", place, mount_path);
+    *ret_fd = fd;
+    return 0;
+}
+
+static int make_label_group(int own_fd, const char *label, int *ret_fd, struct err *err)
+{
+    int fd;
+
+    if (mkdirat(own_fd, label, 0755) < 0 && errno != EEXIST)
+        return err_sys(err, -errno, "make control group '%s'", label);
+    fd = openat(own_fd, label, O_DIRECTORY | O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return err_sys(err, -errno, "open control group '%s'", label);
+    *ret_fd = fd;
+    return 0;
+}
+
+/* Lets children of the group have a v2 controller. A group with processes of its own may not, so
+ * the daemon steps aside into a leaf where that is what stands in the way. */
+static int enable_controller(int group_fd, const char *name)
+{
+    char text[32];
+    int r;
+
+    (void)snprintf(text, sizeof(text), "+%s", name);
+    r = file_write_at(group_fd, "cgroup.subtree_control", text);
+    if (r != -EBUSY)
+        return r;
+    if (mkdirat(group_fd, OWN_LEAF, 0755) < 0 && errno != EEXIST)
+        return -errno;
+    r = file_write_at(group_fd, OWN_LEAF "/cgroup.procs", "0");
+    return r < 0 ? r : file_write_at(group_fd, "cgroup.subtree_control", text);
+}
+
+static bool has_controller(int group_fd, const char *name)
+{
+    cleanup_with(buf_done) struct buf text = BUF_INIT(4096);
+
+    if (file_read_at(group_fd, "cgroup.controllers", &text) < 0)
+        return false;
+    for (char *at = text.data; *at; at++)
+        if (*at == ' ' || *at == '\n')
+            *at = ',';
+    return list_has(text.data, name);
+}
+
+static int open_controller(struct opening *opening, int which, struct err *err)
+{
+    const char *name = cgroup_hierarchy_names[which];
+    struct cgroup_root *root = opening->root;
+    int r;
+
+    root->has_v2[which] = has_controller(root->unified_own_fd, name);
+    if (root->has_v2[which])
+        return 0;
+    r = open_place(opening, which, &root->v1_own_fd[which], err);
+    if (r == -ENOENT)
+        return err_set(err, ERR_UNSUPPORTED, "no cgroup controller '%s' on this host", name);
+    return r;
+}
+
+static int find_places(struct opening *opening, struct err *err)
+{
+    int r = file_read_at(AT_FDCWD, "/proc/self/mountinfo", &opening->mounts);
+
+    if (r == 0)
+        r = file_read_at(AT_FDCWD, "/proc/self/cgroup", &opening->self);
+    if (r < 0)
+        return err_sys(err, r, "read this process's mounts and groups");
+    r = open_place(opening, CGROUP_UNIFIED, &opening->root->unified_own_fd, err);
+    if (r == -ENOENT)
+        return err_set(err, ERR_UNSUPPORTED,
+                       "no cgroup2 hierarchy is mounted (usually at /sys/fs/cgroup)");
+    for (int i = 0; r == 0 && i < CGROUP_CONTROLLERS; i++)
+        r = open_controller(opening, i, err);
+    return r;
+}
+
+static int make_controller(struct cgroup_root *root, int which, struct err *err)
+{
+    const char *name = cgroup_hierarchy_names[which];
+    int r;
+
+    if (!root->has_v2[which])
+        return make_label_group(root->v1_own_fd[which], root->label, &root->v1_fd[which], err);
+    r = enable_controller(root->unified_own_fd, name);
+    if (r == 0)
+        r = enable_controller(root->unified_fd, name);
+    return r < 0 ? err_sys(err, r, "enable cgroup controller '%s'", name) : 0;
+}
+
+static int make_groups(struct cgroup_root *root, struct err *err)
+{
+    int r = make_label_group(root->unified_own_fd, root->label, &root->unified_fd, err);
+
+    for (int i = 0; r == 0 && i < CGROUP_CONTROLLERS; i++)
+        r = make_controller(root, i, err);
+    return r;
+}
+
+static struct cgroup_root *root_new(const char *label)
+{
+    struct cgroup_root *root = xcalloc(1, sizeof(*root));
+
+    root->label = xstrdup(label);
+    root->unified_own_fd = root->unified_fd = -EBADF;
+    for (int i = 0; i < CGROUP_CONTROLLERS; i++)
+        root->v1_own_fd[i] = root->v1_fd[i] = -EBADF;
+    return root;
+}
+
+static void root_close_slot(struct cgroup_root **root)
+{
+    cgroup_root_close(*root);
+}
+
+int cgroup_root_open(const char *label, struct cgroup_root **ret, struct err *err)
+{
+    return cgroup_root_open_at(label, NULL, ret, err);
+}
+
+int cgroup_root_open_at(const char *label, const char *home_file, struct cgroup_root **ret,
+                        struct err *err)
+{
+    cleanup_with(root_close_slot) struct cgroup_root *root = root_new(label);
+    cleanup_with(opening_done) struct opening opening = { .root = root,
+                                                          .mounts = BUF_INIT(PROC_TEXT_MAX),
+                                                          .self = BUF_INIT(PROC_TEXT_MAX) };
+    int r;
+
+    if (home_file)
+        cgroup_places_read(home_file, &opening.before);
+    r = find_places(&opening, err);
+    if (r < 0)
+        return r;
+    /* First the note, then the groups: whatever is made can be found again. */
+    if (home_file) {
+        r = cgroup_places_write(home_file, &opening.now);
+        if (r < 0)
+            return err_sys(err, r, "write '%s'", home_file);
+    }
+    r = make_groups(root, err);
+    if (r < 0)
+        return r;
+    *ret = TAKE_PTR(root);
+    return 0;
+}
+
+/* Ends what is in one group of the unified hierarchy and removes it. */
+static int sweep_group(struct cgroup_root *root, const char *name)
+{
+    int r = cgroup_kill(root, name, NULL);
+
+    if (r == 0)
+        r = cgroup_wait_empty(root, name, NULL);
+    return r == 0 ? cgroup_remove(root, name, NULL) : r;
+}
+
+static int sweep_seat(struct cgroup_root *root, const char *name)
+{
+    return cgroup_seat_remove(root, name);
+}
+
+struct sweep {
+    struct cgroup_root *root;
+    cgroup_keep_fn keep;
+    void *context;
+};
+
+/* Calls remove for every group below dir_fd that is not kept: how many, or -errno. */
+static int sweep_each(const struct sweep *sweep, int dir_fd,
+                      int (*remove)(struct cgroup_root *root, const char *name))
+{
+    int fd = openat(dir_fd, ".", O_DIRECTORY | O_RDONLY | O_CLOEXEC), swept = 0, r = 0;
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    struct dirent *entry;
+
+    if (!dir)
+        return -errno;
+    while (r == 0 && (entry = readdir(dir))) {
+        if (entry->d_type != DT_DIR || entry->d_name[0] == '.' ||
+            (sweep->keep && sweep->keep(entry->d_name, sweep->context)))
+            continue;
+        r = remove(sweep->root, entry->d_name);
+        swept++;
+    }
+    (void)closedir(dir);
+    return r < 0 ? r : swept;
+}
+
+int cgroup_root_sweep(struct cgroup_root *root, cgroup_keep_fn keep, void *context, struct err *err)
+{
+    const struct sweep sweep = { root, keep, context };
+    int swept = sweep_each(&sweep, root->unified_fd, sweep_group), r = swept;
+
+    for (int i = 0; r >= 0 && i < CGROUP_CONTROLLERS; i++)
+        if (root->v1_fd[i] >= 0)
+            r = sweep_each(&sweep, root->v1_fd[i], sweep_seat);
+    return r < 0 ? err_sys(err, r, "remove what was left in control group '%s'", root->label)
+                 : swept;
+}
+
+void cgroup_root_close(struct cgroup_root *root)
+{
+    if (!root)
+        return;
+    for (int i = 0; i < CGROUP_CONTROLLERS; i++) {
+        if (root->v1_own_fd[i] >= 0)
+            (void)unlinkat(root->v1_own_fd[i], root->label, AT_REMOVEDIR);
+        root->v1_fd[i] = fd_close(root->v1_fd[i]);
+        root->v1_own_fd[i] = fd_close(root->v1_own_fd[i]);
+    }
+    if (root->unified_own_fd >= 0)
+        (void)unlinkat(root->unified_own_fd, root->label, AT_REMOVEDIR);
+    root->unified_fd = fd_close(root->unified_fd);
+    root->unified_own_fd = fd_close(root->unified_own_fd);
+    free(root->label);
+    free(root);
+}
+
+const char *cgroup_root_kind(const struct cgroup_root *root)
+{
+    return root->v1_fd[CGROUP_MEMORY] >= 0 ? "cgroup v1 (hybrid)" : "cgroup v2";
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mcp/call.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "host/sandbox/sandbox.h"
+#include "http/limits.h"
+#include "mcp/message.h"
+#include "mcp/session.h"
+#include "mcp/tools.h"
+#include "toolbox/table.h"
+#include "toolbox/tool.h"
+
+enum {
+    PROGRESS_NS = 100 * 1000 * 1000, /* between two notifications at least */
+    PROGRESS_TEXT_MAX = 200,
+};
+
+struct mcp_call {
+    struct mcp_caller caller;
+    struct mcp_slot slot;
+    json_t *progress_token;
+    struct sandbox *sandbox;
+    struct tool_call *call;
+    struct err err; /* why it has not begun */
+    bool is_failed;
+    uint64_t progress; /* bytes that the tool has said */
+    uint64_t told_ns;
+};
+
+static int meta_parse(const json_t *meta, struct mcp_call_request *ret, struct mcp_fault *fault)
+{
+    const json_t *token = json_object_get(meta, "progressToken");
+    const json_t *id = json_object_get(meta, "holt/toolCallId");
+    const json_t *changed = json_object_get(meta, "holt/changed");
+
+    if (meta && !json_is_object(meta))
+        return mcp_fault(fault, MCP_INVALID_PARAMS, "'_meta' must be an object");
+    if (token && !json_is_string(token) && !json_is_number(token))
+        return mcp_fault(fault, MCP_INVALID_PARAMS, "'progressToken' must be a text or a number");
+    if (json_string_length(token) > MCP_ID_MAX)
+        return mcp_fault(fault, MCP_INVALID_PARAMS, "'progressToken' is longer than %d bytes",
+                         MCP_ID_MAX);
+    if (id && (!json_is_string(id) || json_string_length(id) > TOOL_ID_MAX ||
+               strlen(json_string_value(id)) != json_string_length(id)))
+        return mcp_fault(fault, MCP_INVALID_PARAMS,
+                         "'holt/toolCallId' must be a text of at most %d bytes", TOOL_ID_MAX);
+    if (changed && !json_is_boolean(changed))
+        return mcp_fault(fault, MCP_INVALID_PARAMS, "'holt/changed' must be true or false");
+    ret->progress_token = token;
+    ret->call_id = json_string_value(id);
+    ret->wants_changed = json_is_true(changed);
+    return 0;
+}
+
+int mcp_call_request_parse(const json_t *params, struct mcp_call_request *ret,
+                           struct mcp_fault *fault)
+{
+    const char *name = json_string_value(json_object_get(params, "name"));
+    const json_t *arguments = json_object_get(params, "arguments");
+
+    *ret = (struct mcp_call_request){ .tool = name ? tool_find(name) : NULL };
+    if (!name)
+        return mcp_fault(fault, MCP_INVALID_PARAMS, "'name' must be that of a tool");
+    if (!ret->tool)
+        return mcp_fault(fault, MCP_INVALID_PARAMS, "there is no tool '%.64s'", name);
+    if (arguments && !json_is_object(arguments))
+        return mcp_fault(fault, MCP_INVALID_PARAMS, "'arguments' must be an object");
+    ret->arguments = arguments;
+    return meta_parse(json_object_get(params, "_meta"), ret, fault);
+}
+
+static int begin(struct mcp_call *call, const struct mcp_call_request *request, struct err *err)
+{
+    const struct tool_request wanted = {
+        .name = request->tool->name,
+        .params = request->arguments,
+        .call_id = request->call_id,
+        .wants_changed = request->wants_changed,
+        .snapshot = -1,
+        .only_looks = call->caller.only_looks,
+    };
+    int r;
+
+    if (call->caller.only_looks && !request->tool->only_looks)
+        return err_set(err, ERR_DENIED, "who may only look cannot use %s", request->tool->name);
+    r = mcp_session_sandbox(call->caller.session, call->caller.may_wake, &call->sandbox, err);
+    if (r == 0)
+        r = tool_open(call->sandbox, &wanted, call->caller.connection_fd, &call->call, err);
+    if (r == 0 && !mcp_session_begin(call->caller.session, &call->slot, call->call))
+        r = err_set(err, ERR_CANCELED, "the call was cancelled");
+    return r;
+}
+
+struct mcp_call *mcp_call_new(const struct mcp_caller *caller, json_t *id,
+                              const struct mcp_call_request *request)
+{
+    struct mcp_call *call = xcalloc(1, sizeof(*call));
+
+    call->caller = *caller;
+    call->slot = (struct mcp_slot){ .id = json_incref(id), .connection_fd = caller->connection_fd };
+    if (request->progress_token)
+        call->progress_token = json_incref((json_t *)(uintptr_t)request->progress_token);
+    mcp_session_enter(caller->session, &call->slot);
+    call->is_failed = !mcp_session_begin(caller->session, &call->slot, NULL) ||
+                      begin(call, request, &call->err) < 0;
+    return call;
+}
+
+/* Where the last line that says something begins and ends, and not more than fits a status line. */
+static json_t *last_line(const char *text, size_t len)
+{
+    size_t start;
+    json_t *line;
+
+    while (len > 0 && strchr(" \t\r\n", text[len - 1]))
+        len--;
+    start = len;
+    while (start > 0 && text[start - 1] != '\n')
+        start--;
+    if (len - start > PROGRESS_TEXT_MAX) {
+        len = start + PROGRESS_TEXT_MAX;
+        while (len > start && ((unsigned char)text[len] & 0xc0) == 0x80)
+            len--;
+    }
+    line = json_stringn(text + start, len - start);
+    return line ? line : json_string("");
+}
+
+/* NULL: nobody wants it, or not so often. A sign of life counts as a byte: progress has to grow. */
+static json_t *progress_json(struct mcp_call *call, const char *text, size_t len)
+{
+    uint64_t now = guard_clock_ns();
+
+    call->progress += len > 0 ? len : 1;
+    if (!call->progress_token || (call->told_ns != 0 && now - call->told_ns < PROGRESS_NS))
+        return NULL;
+    call->told_ns = now;
+    return json_pack("{s:s, s:s, s:{s:O, s:I, s:o}}", "jsonrpc", "2.0", "method",
+                     "notifications/progress", "params", "progressToken", call->progress_token,
+                     "progress", (json_int_t)call->progress, "message",
+                     len > 0 ? last_line(text, len) : json_string("still running"));
+}
+
+static bool is_cancelled(struct mcp_call *call)
+{
+    return !mcp_session_begin(call->caller.session, &call->slot, call->call);
+}
+
+static int fail(struct mcp_call *call, const struct err *why, json_t **ret)
+{
+    *ret = is_cancelled(call) ? NULL : mcp_failure_of(call->slot.id, why);
+    return 0;
+}
+
+int mcp_call_next(struct mcp_call *call, json_t **ret, struct err *err)
+{
+    struct tool_event event;
+    int r;
+
+    *ret = NULL;
+    if (call->is_failed)
+        return fail(call, &call->err, ret);
+    while ((r = tool_next(call->call, &event, err)) == 0 && event.kind == TOOL_PROGRESS) {
+        *ret = progress_json(call, event.progress.text, event.progress.len);
+        if (*ret || event.progress.len == 0)
+            return 1;
+    }
+    if (r == -ECANCELED && !is_cancelled(call))
+        return r;
+    if (r < 0)
+        return fail(call, err, ret);
+    if (!is_cancelled(call))
+        *ret = mcp_result(call->slot.id, mcp_tool_result_json(event.result));
+    return 0;
+}
+
+void mcp_call_free(struct mcp_call *call)
+{
+    if (!call)
+        return;
+    (void)mcp_session_leave(call->caller.session, &call->slot);
+    tool_close(call->call);
+    sandbox_unref(call->sandbox);
+    json_decref(call->slot.id);
+    json_decref(call->progress_token);
+    free(call);
+}

@@ -1,0 +1,48 @@
+/* One tools/call: a request in, progress and one answer out. */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct err;
+struct mcp_call;
+struct mcp_fault;
+struct mcp_message;
+struct mcp_session;
+struct tool;
+
+/* What is asked for; points into the request. */
+struct mcp_call_request {
+    const struct tool *tool;
+    const json_t *arguments;      /* NULL: none */
+    const json_t *progress_token; /* NULL: nobody wants to know */
+    const char *call_id;          /* NULL: none; see toolbox/tool.h */
+    bool wants_changed;
+};
+
+/* 0 or -1. */
+int mcp_call_request_parse(const json_t *params, struct mcp_call_request *ret,
+                           struct mcp_fault *fault);
+
+/* Who asks, and where. */
+struct mcp_caller {
+    struct mcp_session *session; /* must outlive the call */
+    bool only_looks;             /* other tools are refused */
+    bool may_wake;               /* a sandbox may be made, started or resumed for it */
+    int connection_fd;
+};
+
+/* Begins it. Whatever goes wrong is an answer, which comes next. */
+struct mcp_call *mcp_call_new(const struct mcp_caller *caller, json_t *id,
+                              const struct mcp_call_request *request);
+
+/* Waits for what is to be sent next: 1 with a notification of progress (NULL: there is none, but
+ * the call is alive after a silence), 0 with the answer (NULL when the client has cancelled it and
+ * wants none), or -ECANCELED when the connection is of no use any more, because the client has gone
+ * or the daemon goes. */
+int mcp_call_next(struct mcp_call *call, json_t **ret, struct err *err);
+
+/* Accepts NULL. */
+void mcp_call_free(struct mcp_call *call);

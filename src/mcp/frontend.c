@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The Model Context Protocol over HTTP ("streamable HTTP"): a POST carries a message and is
+ * answered with JSON, or with a stream of events where the client wants to hear of progress. We
+ * have nothing to say that was not asked for, so GET, which would wait for that, is refused as the
+ * protocol has it. A DELETE ends a session. */
+#include <errno.h>
+#include <openssl/sha.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "base/text/parse.h"
+#include "host/sandbox/info.h"
+#include "http/connect.h"
+#include "http/exchange.h"
+#include "http/exchange_internal.h"
+#include "http/limits.h"
+#include "mcp/call.h"
+#include "mcp/mcp.h"
+#include "mcp/message.h"
+#include "mcp/reply.h"
+#include "mcp/session.h"
+
+enum {
+    BATCH_MAX = 64,
+    BATCH_BYTES = MCP_REPLY_MAX - BATCH_MAX * 1024, /* of results; refusals must fit too */
+};
+
+/* One request to /mcp. */
+struct visit {
+    struct exchange *exchange;
+    struct MHD_Connection *connection;
+    unsigned char owner[MCP_OWNER_BYTES];
+    struct mcp_session *session; /* NULL: none yet */
+    bool is_broken;              /* nobody reads from the connection any more */
+};
+
+_Static_assert((int)MCP_OWNER_BYTES == (int)SHA256_DIGEST_LENGTH, "an owner is a hash");
+
+bool exchange_is_mcp(const char *path, const char *verb, enum mcp_verb *ret)
+{
+    if (strcmp(path, "/mcp") != 0)
+        return false;
+    *ret = MCP_OTHER;
+    if (strcmp(verb, MHD_HTTP_METHOD_POST) == 0)
+        *ret = MCP_POST;
+    if (strcmp(verb, MHD_HTTP_METHOD_DELETE) == 0)
+        *ret = MCP_DELETE;
+    return true;
+}
+
+static const char *header_get(const struct visit *visit, const char *name)
+{
+    return MHD_lookup_connection_value(visit->connection, MHD_HEADER_KIND, name);
+}
+
+/* Over the unix socket everybody is the same. The token is what stands behind the last space; that
+ * it is a good one was seen at the door. */
+static void owner_find(struct visit *visit)
+{
+    const char *header = header_get(visit, MHD_HTTP_HEADER_AUTHORIZATION);
+    const char *token = header ? strrchr(header, ' ') : NULL;
+
+    if (!visit->exchange->listener->is_local && token)
+        (void)SHA256((const unsigned char *)token + 1, strlen(token + 1), visit->owner);
+}
+
+static bool only_looks(const struct visit *visit)
+{
+    return visit->exchange->call.only_looks ||
+           (visit->session && mcp_session_only_looks(visit->session));
+}
+
+static enum MHD_Result answer(const struct visit *visit, unsigned status, json_t *body)
+{
+    const struct mcp_reply reply = {
+        .status = status,
+        .body = body,
+        .session = visit->session ? mcp_session_id(visit->session) : NULL,
+        .is_last = visit->is_broken,
+    };
+
+    return mcp_reply_send(visit->connection, visit->exchange->guarded, &reply);
+}
+
+static enum MHD_Result refuse(const struct visit *visit, unsigned status, json_t *id,
+                              const struct mcp_fault *fault)
+{
+    return answer(visit, status, mcp_failure(id, fault));
+}
+
+static enum MHD_Result refuse_text(const struct visit *visit, unsigned status, const char *text)
+{
+    struct mcp_fault fault;
+
+    (void)mcp_fault(&fault, MCP_REFUSED, "%s", text);
+    return refuse(visit, status, NULL, &fault);
+}
+
+/* --- sessions --------------------------------------------------------------------------------- */
+
+struct query {
+    struct mcp_session_spec spec;
+    struct mcp_fault fault;
+    bool is_wrong;
+};
+
+static enum MHD_Result query_note(void *context, enum MHD_ValueKind kind, const char *name,
+                                  const char *value)
+{
+    struct query *query = context;
+    const char *text = value ? value : "";
+
+    (void)kind;
+    if (strcmp(name, "sandbox") == 0 && is_handle(text, SANDBOX_NAME_MAX))
+        query->spec.sandbox = text;
+    else if (strcmp(name, "template") == 0 && is_name(text))
+        query->spec.template = text;
+    else if (strcmp(name, "read-only") == 0 && strcmp(text, "true") == 0)
+        query->spec.only_looks = true;
+    else
+        query->is_wrong = true;
+    return query->is_wrong ? MHD_NO : MHD_YES;
+}
+
+static int query_read(const struct visit *visit, struct query *ret)
+{
+    (void)MHD_get_connection_values(visit->connection, MHD_GET_ARGUMENT_KIND, query_note, ret);
+    if (ret->is_wrong)
+        return mcp_fault(&ret->fault, MCP_INVALID_PARAMS,
+                         "/mcp takes ?sandbox=ID, ?template=NAME and read-only=true");
+    if (ret->spec.sandbox && ret->spec.template)
+        return mcp_fault(&ret->fault, MCP_INVALID_PARAMS,
+                         "/mcp takes a sandbox or a template, not both");
+    return 0;
+}
+
+static enum MHD_Result initialize(struct visit *visit, const struct mcp_message *message)
+{
+    cleanup_json json_t *result = NULL;
+    struct query query = { .is_wrong = false };
+    const char *version = NULL;
+    struct err err = { 0 };
+
+    if (query_read(visit, &query) < 0)
+        return refuse(visit, MHD_HTTP_BAD_REQUEST, message->id, &query.fault);
+    result = mcp_initialize(message->params, &version, &query.fault);
+    if (!result)
+        return refuse(visit, MHD_HTTP_OK, message->id, &query.fault);
+    memcpy(query.spec.owner, visit->owner, sizeof(query.spec.owner));
+    query.spec.may_batch = mcp_version_has_batches(version);
+    if (mcp_session_open(visit->exchange->listener->mcp, &query.spec, &visit->session, &err) < 0)
+        return answer(visit, err_kind_row(err.kind)->http_status,
+                      mcp_failure_of(message->id, &err));
+    return answer(visit, MHD_HTTP_OK, mcp_result(message->id, TAKE_PTR(result)));
+}
+
+/* 0, or the status to refuse with. */
+static unsigned session_find(struct visit *visit, struct mcp_fault *fault)
+{
+    const char *id = header_get(visit, "Mcp-Session-Id");
+    struct err err;
+
+    if (!id) {
+        (void)mcp_fault(fault, MCP_REFUSED,
+                        "the header Mcp-Session-Id is missing: initialize gives it");
+        return MHD_HTTP_BAD_REQUEST;
+    }
+    if (mcp_session_find(visit->exchange->listener->mcp, id, visit->owner, &visit->session, &err) ==
+        0)
+        return 0;
+    (void)mcp_fault(fault, MCP_NO_SESSION, "%s", err.msg);
+    return MHD_HTTP_NOT_FOUND;
+}
+
+static enum MHD_Result session_delete(struct visit *visit)
+{
+    struct mcp_fault fault;
+    struct err err = { 0 };
+    unsigned status = session_find(visit, &fault);
+
+    if (status != 0)
+        return refuse(visit, status, NULL, &fault);
+    if (mcp_session_end(visit->session, &err) < 0)
+        return answer(visit, err_kind_row(err.kind)->http_status, mcp_failure_of(NULL, &err));
+    return answer(visit, MHD_HTTP_OK, NULL);
+}
+
+/* --- messages --------------------------------------------------------------------------------- */
+
+static struct mcp_call *call_begin(const struct visit *visit, json_t *id,
+                                   const struct mcp_call_request *request)
+{
+    const struct mcp_caller caller = {
+        .session = visit->session,
+        .only_looks = only_looks(visit),
+        .may_wake = !visit->exchange->call.only_looks,
+        .connection_fd = visit->exchange->call.connection_fd,
+    };
+
+    return mcp_call_new(&caller, id, request);
+}
+
+/* Waits for the answer: 0 with it, or with NULL where none is wanted or nobody is there to read it;
+ * 1 if it is not there after a silence. */
+static int call_next(struct visit *visit, struct mcp_call *call, json_t *id, json_t **ret)
+{
+    struct err err = { 0 };
+    int r = mcp_call_next(call, ret, &err);
+
+    if (r > 0)
+        return r;
+    visit->is_broken |= !*ret;
+    if (r == -ECANCELED && exchange_is_stopped(visit->exchange, &err))
+        *ret = mcp_failure_of(id, &err);
+    return 0;
+}
+
+/* However long it takes. */
+static json_t *call_wait(struct visit *visit, json_t *id, const struct mcp_call_request *request)
+{
+    struct mcp_call *call = call_begin(visit, id, request);
+    json_t *reply = NULL;
+
+    while (call_next(visit, call, id, &reply) > 0)
+        json_decref(reply);
+    mcp_call_free(call);
+    return reply;
+}
+
+static bool is_tool_call(const struct mcp_message *message)
+{
+    return message->kind == MCP_REQUEST && strcmp(message->method, "tools/call") == 0;
+}
+
+static void notification_take(const struct visit *visit, const struct mcp_message *message)
+{
+    const json_t *cancelled = mcp_cancelled_id(message);
+
+    if (cancelled)
+        mcp_session_cancel(visit->session, cancelled);
+}
+
+/* The answer to one message of a session; NULL: none. */
+static json_t *message_answer(struct visit *visit, const struct mcp_message *message)
+{
+    struct mcp_call_request request;
+    struct mcp_fault fault;
+    json_t *result = NULL;
+
+    if (message->kind != MCP_REQUEST) {
+        notification_take(visit, message);
+        return NULL;
+    }
+    if (!is_tool_call(message))
+        result = mcp_answer(message, only_looks(visit), &fault);
+    else if (mcp_call_request_parse(message->params, &request, &fault) == 0)
+        return call_wait(visit, message->id, &request);
+    return result ? mcp_result(message->id, result) : mcp_failure(message->id, &fault);
+}
+
+/* Appends an answer, or where all together become too long one that says so. */
+static void batch_add(json_t *answers, json_t *reply, size_t *left)
+{
+    size_t len = json_dumpb(reply, NULL, 0, JSON_COMPACT);
+    struct mcp_fault fault;
+
+    if (len <= *left) {
+        *left -= len;
+        (void)json_array_append_new(answers, reply);
+        return;
+    }
+    (void)mcp_fault(&fault, MCP_REFUSED,
+                    "the results of this batch are longer than %d bytes together: ask for less",
+                    BATCH_BYTES);
+    (void)json_array_append_new(answers, mcp_failure(json_object_get(reply, "id"), &fault));
+    json_decref(reply);
+}
+
+/* One after the other. */
+static json_t *batch_answer(struct visit *visit, const json_t *batch)
+{
+    json_t *answers = json_array();
+    size_t index, left = BATCH_BYTES;
+    json_t *value;
+
+    json_array_foreach((json_t *)(uintptr_t)batch, index, value)
+    {
+        struct mcp_message message;
+        struct mcp_fault fault;
+        json_t *reply = mcp_message_read(value, &message, &fault) < 0
+                            ? mcp_failure(message.id, &fault)
+                            : message_answer(visit, &message);
+
+        if (reply)
+            batch_add(answers, reply, &left);
+    }
+    return answers;
+}
+
+static enum MHD_Result batch_take(struct visit *visit, const json_t *batch)
+{
+    cleanup_json json_t *answers = NULL;
+    struct mcp_fault fault;
+    unsigned status = session_find(visit, &fault);
+
+    if (status == 0 && !mcp_session_may_batch(visit->session))
+        (void)mcp_fault(&fault, MCP_INVALID_REQUEST,
+                        "a batch is not part of the revision that was agreed on");
+    else if (status == 0 && (json_array_size(batch) == 0 || json_array_size(batch) > BATCH_MAX))
+        (void)mcp_fault(&fault, MCP_INVALID_REQUEST, "a batch has 1 to %d messages", BATCH_MAX);
+    else if (status == 0)
+        answers = batch_answer(visit, batch);
+    if (!answers)
+        return refuse(visit, status ? status : MHD_HTTP_BAD_REQUEST, NULL, &fault);
+    if (json_array_size(answers) == 0)
+        return answer(visit, MHD_HTTP_ACCEPTED, NULL);
+    return answer(visit, MHD_HTTP_OK, TAKE_PTR(answers));
+}
+
+/* As a stream if somebody wants to hear of progress, or if it takes so long that the connection
+ * would look dead. */
+static enum MHD_Result call_answer(struct visit *visit, json_t *id,
+                                   const struct mcp_call_request *request)
+{
+    struct mcp_call *call = call_begin(visit, id, request);
+    struct mcp_stream stream = { .exchange = visit->exchange, .call = call, .id = id };
+    json_t *reply = NULL;
+    int r = 1;
+
+    if (!request->progress_token)
+        r = call_next(visit, call, id, &reply);
+    if (r <= 0) {
+        mcp_call_free(call);
+        return answer(visit, reply ? MHD_HTTP_OK : MHD_HTTP_ACCEPTED, reply);
+    }
+    stream.session = TAKE_PTR(visit->session);
+    return mcp_stream_send(visit->connection, &stream);
+}
+
+static enum MHD_Result message_take(struct visit *visit, const struct mcp_message *message)
+{
+    struct mcp_call_request request = { .tool = NULL };
+    struct mcp_fault fault;
+    unsigned status;
+    json_t *reply;
+
+    if (message->kind == MCP_REQUEST && strcmp(message->method, "initialize") == 0)
+        return initialize(visit, message);
+    status = session_find(visit, &fault);
+    if (status != 0)
+        return refuse(visit, status, message->id, &fault);
+    if (is_tool_call(message) && mcp_call_request_parse(message->params, &request, &fault) == 0)
+        return call_answer(visit, message->id, &request);
+    reply = message_answer(visit, message);
+    return answer(visit, reply ? MHD_HTTP_OK : MHD_HTTP_ACCEPTED, reply);
+}
+
+/* --- requests --------------------------------------------------------------------------------- */
+
+static bool accepts(const char *accept, const char *type)
+{
+    return !accept || strcasestr(accept, type) || strstr(accept, "*/*");
+}
+
+/* 0, or the status to refuse with. */
+static unsigned headers_check(const struct visit *visit, const char **ret_why)
+{
+    const char *version = header_get(visit, "MCP-Protocol-Version");
+    const char *accept = header_get(visit, MHD_HTTP_HEADER_ACCEPT);
+
+    *ret_why = "the content type must be " CONNECT_UNARY_TYPE;
+    if (!connect_type_is(header_get(visit, MHD_HTTP_HEADER_CONTENT_TYPE), CONNECT_UNARY_TYPE))
+        return MHD_HTTP_UNSUPPORTED_MEDIA_TYPE;
+    *ret_why = "the client must accept " CONNECT_UNARY_TYPE " and " MCP_STREAM_TYPE;
+    if (!accepts(accept, CONNECT_UNARY_TYPE) || !accepts(accept, MCP_STREAM_TYPE))
+        return MHD_HTTP_NOT_ACCEPTABLE;
+    *ret_why = "this MCP-Protocol-Version is not known here";
+    return version && !mcp_knows_version(version) ? MHD_HTTP_BAD_REQUEST : 0;
+}
+
+static enum MHD_Result post_take(struct visit *visit)
+{
+    struct exchange *exchange = visit->exchange;
+    cleanup_json json_t *value = NULL;
+    struct mcp_message message;
+    struct mcp_fault fault;
+    struct err err = { 0 };
+    const char *why;
+    unsigned status = headers_check(visit, &why);
+
+    if (status != 0)
+        return refuse_text(visit, status, why);
+    if (exchange->is_failed)
+        return refuse_text(visit, MHD_HTTP_CONTENT_TOO_LARGE, exchange->err.msg);
+    if (exchange_is_stopped(exchange, &err)) {
+        visit->is_broken = true;
+        return answer(visit, MHD_HTTP_SERVICE_UNAVAILABLE, mcp_failure_of(NULL, &err));
+    }
+    if (mcp_parse(exchange->body.data ? exchange->body.data : "", exchange->body.len, &value,
+                  &fault) < 0)
+        return refuse(visit, MHD_HTTP_BAD_REQUEST, NULL, &fault);
+    if (json_is_array(value))
+        return batch_take(visit, value);
+    if (mcp_message_read(value, &message, &fault) < 0)
+        return refuse(visit, MHD_HTTP_BAD_REQUEST, message.id, &fault);
+    return message_take(visit, &message);
+}
+
+enum MHD_Result exchange_answer_mcp(struct exchange *exchange, struct MHD_Connection *connection)
+{
+    struct visit visit = { .exchange = exchange, .connection = connection };
+    enum MHD_Result result;
+
+    exchange->call = (struct call){
+        .host = exchange->listener->host,
+        .is_local = exchange->listener->is_local,
+        .only_looks = exchange->access != ACCESS_FULL,
+        .connection_fd =
+            MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd,
+    };
+    owner_find(&visit);
+    guarded_allow(exchange->guarded, GUARD_FOREVER);
+    if (exchange->mcp_verb == MCP_POST)
+        result = post_take(&visit);
+    else if (exchange->mcp_verb == MCP_DELETE)
+        result = session_delete(&visit);
+    else
+        result = refuse_text(&visit, MHD_HTTP_METHOD_NOT_ALLOWED,
+                             "messages come with POST; there is no stream to GET");
+    mcp_session_put(visit.session);
+    return result;
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mcp/mcp.h"
+
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "mcp/message.h"
+#include "mcp/tools.h"
+
+/* The latest first. */
+static const char *const versions[] = { "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05" };
+
+static const char instructions[] =
+    "These tools work in a sandbox of its own: nothing that they do reaches the machine of the "
+    "user. Relative paths begin at /workspace. Use read_file, edit_file, grep and glob for files, "
+    "bash for commands, shell where directory and variables are to stay, process_start for "
+    "servers. "
+    "snapshot remembers all files and rollback brings them back, so take one before something "
+    "risky; diff shows what has changed. A long result is cut in the middle and names a handle: "
+    "read_output returns the rest.";
+
+bool mcp_knows_version(const char *version)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(versions); i++)
+        if (strcmp(versions[i], version) == 0)
+            return true;
+    return false;
+}
+
+bool mcp_version_has_batches(const char *version)
+{
+    return strcmp(version, "2025-03-26") == 0;
+}
+
+json_t *mcp_initialize(const json_t *params, const char **ret_version, struct mcp_fault *fault)
+{
+    const char *wanted = json_string_value(json_object_get(params, "protocolVersion"));
+
+    if (!wanted) {
+        (void)mcp_fault(fault, MCP_INVALID_PARAMS, "'protocolVersion' must be a text");
+        return NULL;
+    }
+    *ret_version = versions[0];
+    for (size_t i = 0; i < ARRAY_SIZE(versions); i++)
+        if (strcmp(versions[i], wanted) == 0)
+            *ret_version = versions[i];
+    return json_pack("{s:s, s:{s:{s:b}}, s:{s:s, s:s, s:s}, s:s}", "protocolVersion", *ret_version,
+                     "capabilities", "tools", "listChanged", 0, "serverInfo", "name", "holt",
+                     "title", "Holt", "version", HOLT_VERSION, "instructions", instructions);
+}
+
+/* All tools are on the first page, so no cursor was ever given out. */
+static json_t *tools_list(const json_t *params, bool only_looks, struct mcp_fault *fault)
+{
+    if (json_object_get(params, "cursor")) {
+        (void)mcp_fault(fault, MCP_INVALID_PARAMS, "no such cursor: there is one page");
+        return NULL;
+    }
+    return mcp_tools_json(only_looks);
+}
+
+json_t *mcp_answer(const struct mcp_message *message, bool only_looks, struct mcp_fault *fault)
+{
+    (void)mcp_fault(fault, MCP_INTERNAL, "no memory");
+    if (strcmp(message->method, "ping") == 0)
+        return json_object();
+    if (strcmp(message->method, "tools/list") == 0)
+        return tools_list(message->params, only_looks, fault);
+    (void)mcp_fault(fault, MCP_NO_METHOD, "there is no method '%.64s'", message->method);
+    return NULL;
+}
+
+const json_t *mcp_cancelled_id(const struct mcp_message *message)
+{
+    const json_t *id = json_object_get(message->params, "requestId");
+
+    if (message->kind != MCP_NOTIFICATION ||
+        strcmp(message->method, "notifications/cancelled") != 0)
+        return NULL;
+    return mcp_is_id(id) ? id : NULL;
+}

@@ -1,0 +1,451 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mcp/session.h"
+
+#include <errno.h>
+#include <openssl/crypto.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+
+#include "api/message/sandbox_ref.h"
+#include "auth/token_store.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/xalloc.h"
+#include "host/sandbox/sandbox.h"
+#include "http/limits.h"
+#include "toolbox/tool.h"
+
+enum {
+    EARLY_MAX = 16,       /* cancellations that are remembered until their request comes, */
+    EARLY_MS = 60 * 1000, /* for so long: most are late, and an id may come again */
+};
+
+struct early {
+    json_t *id;
+    uint64_t until_ns;
+};
+
+struct mcp_sessions {
+    struct host *host;
+    pthread_mutex_t lock; /* over the list, and what of a session says so */
+    struct mcp_session *first;
+    unsigned count;
+};
+
+struct mcp_session {
+    struct mcp_sessions *sessions;
+    char id[MCP_SESSION_ID_LEN + 1];
+    unsigned char owner[MCP_OWNER_BYTES];
+    char *sandbox, *template;
+    bool only_looks, may_batch;
+    pthread_mutex_t making; /* held by whoever makes the sandbox */
+
+    struct mcp_session *next; /* from here on: the table's lock */
+    unsigned refs;            /* of requests; the table itself is one more */
+    bool is_ended;
+    uint64_t used_ns;
+    char made[SANDBOX_ID_MAX]; /* the id of the sandbox that was made for it; "": none yet */
+    struct mcp_slot *slots;
+    struct early early[EARLY_MAX];
+    unsigned early_next;
+};
+
+struct mcp_sessions *mcp_sessions_new(struct host *host)
+{
+    struct mcp_sessions *sessions = xcalloc(1, sizeof(*sessions));
+
+    sessions->host = host;
+    (void)pthread_mutex_init(&sessions->lock, NULL);
+    return sessions;
+}
+
+static void session_free(struct mcp_session *session)
+{
+    for (size_t i = 0; i < EARLY_MAX; i++)
+        json_decref(session->early[i].id);
+    (void)pthread_mutex_destroy(&session->making);
+    free(session->sandbox);
+    free(session->template);
+    free(session);
+}
+
+/* Takes it out of the list. It is freed when nobody uses it. Locked. */
+static void forget(struct mcp_session *session)
+{
+    struct mcp_session **slot = &session->sessions->first;
+
+    if (session->is_ended)
+        return;
+    session->is_ended = true;
+    while (*slot != session)
+        slot = &(*slot)->next;
+    *slot = session->next;
+    session->sessions->count--;
+    if (session->refs == 0)
+        session_free(session);
+}
+
+void mcp_sessions_free(struct mcp_sessions *sessions)
+{
+    if (!sessions)
+        return;
+    while (sessions->first)
+        forget(sessions->first);
+    (void)pthread_mutex_destroy(&sessions->lock);
+    free(sessions);
+}
+
+static bool is_expired(const struct mcp_session *session, uint64_t now)
+{
+    return session->refs == 0 && now - session->used_ns > (uint64_t)MCP_IDLE_MS * 1000000;
+}
+
+/* Who has more than half of all sessions; NULL: nobody. It is who is left when each session of one
+ * owner goes together with one of another. Locked. */
+static const unsigned char *hoarder_find(const struct mcp_sessions *sessions)
+{
+    const unsigned char *most = NULL;
+    unsigned left = 0, own = 0;
+
+    for (const struct mcp_session *each = sessions->first; each; each = each->next) {
+        if (left == 0)
+            most = each->owner;
+        if (memcmp(most, each->owner, MCP_OWNER_BYTES) == 0)
+            left++;
+        else
+            left--;
+    }
+    for (const struct mcp_session *each = sessions->first; each; each = each->next)
+        own += memcmp(most, each->owner, MCP_OWNER_BYTES) == 0;
+    return own > sessions->count / 2 ? most : NULL;
+}
+
+/* The one that nobody has used for longest, of this owner (NULL: of all). Locked. */
+static struct mcp_session *oldest_find(const struct mcp_sessions *sessions,
+                                       const unsigned char *owner)
+{
+    struct mcp_session *oldest = NULL;
+
+    for (struct mcp_session *each = sessions->first; each; each = each->next)
+        if (each->refs == 0 && (!owner || memcmp(owner, each->owner, MCP_OWNER_BYTES) == 0) &&
+            (!oldest || each->used_ns < oldest->used_ns))
+            oldest = each;
+    return oldest;
+}
+
+/* Makes room: those whose time is over go, and where that is not enough, the one that nobody has
+ * used for longest; of whoever has most of them, so that one client cannot drive out all others.
+ * False when all are in use. Locked. */
+static bool make_room(struct mcp_sessions *sessions)
+{
+    uint64_t now = guard_clock_ns();
+    struct mcp_session *next, *oldest;
+
+    for (struct mcp_session *each = sessions->first; each; each = next) {
+        next = each->next;
+        if (is_expired(each, now))
+            forget(each);
+    }
+    if (sessions->count < MCP_SESSIONS_MAX)
+        return true;
+    oldest = oldest_find(sessions, hoarder_find(sessions));
+    if (!oldest)
+        oldest = oldest_find(sessions, NULL);
+    if (oldest)
+        forget(oldest);
+    return oldest != NULL;
+}
+
+static struct mcp_session *session_new(struct mcp_sessions *sessions,
+                                       const struct mcp_session_spec *spec)
+{
+    struct mcp_session *session = xcalloc(1, sizeof(*session));
+
+    session->sessions = sessions;
+    memcpy(session->owner, spec->owner, sizeof(session->owner));
+    session->sandbox = spec->sandbox ? xstrdup(spec->sandbox) : NULL;
+    session->template = spec->template ? xstrdup(spec->template) : NULL;
+    session->only_looks = spec->only_looks;
+    session->may_batch = spec->may_batch;
+    session->refs = 1;
+    (void)pthread_mutex_init(&session->making, NULL);
+    return session;
+}
+
+int mcp_session_open(struct mcp_sessions *sessions, const struct mcp_session_spec *spec,
+                     struct mcp_session **ret, struct err *err)
+{
+    unsigned char bytes[MCP_SESSION_ID_LEN / 2];
+    struct mcp_session *session = NULL;
+
+    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+        return err_sys(err, -EIO, "get random bytes");
+    (void)pthread_mutex_lock(&sessions->lock);
+    if (make_room(sessions)) {
+        session = session_new(sessions, spec);
+        token_hex(bytes, sizeof(bytes), session->id);
+        session->next = sessions->first;
+        sessions->first = session;
+        sessions->count++;
+    }
+    (void)pthread_mutex_unlock(&sessions->lock);
+    if (!session)
+        return err_set(err, ERR_EXHAUSTED, "there are %d sessions, and all are in use",
+                       MCP_SESSIONS_MAX);
+    *ret = session;
+    return 0;
+}
+
+/* Locked. */
+static struct mcp_session *lookup(const struct mcp_sessions *sessions, const char *id,
+                                  const unsigned char *owner)
+{
+    uint64_t now = guard_clock_ns();
+
+    for (struct mcp_session *each = sessions->first; each; each = each->next)
+        if (CRYPTO_memcmp(each->id, id, MCP_SESSION_ID_LEN) == 0)
+            return CRYPTO_memcmp(each->owner, owner, MCP_OWNER_BYTES) == 0 && !is_expired(each, now)
+                       ? each
+                       : NULL;
+    return NULL;
+}
+
+int mcp_session_find(struct mcp_sessions *sessions, const char *id,
+                     const unsigned char owner[MCP_OWNER_BYTES], struct mcp_session **ret,
+                     struct err *err)
+{
+    struct mcp_session *found = NULL;
+
+    if (strlen(id) == MCP_SESSION_ID_LEN) {
+        (void)pthread_mutex_lock(&sessions->lock);
+        found = lookup(sessions, id, owner);
+        if (found)
+            found->refs++;
+        (void)pthread_mutex_unlock(&sessions->lock);
+    }
+    if (!found)
+        return err_set(err, ERR_NOT_FOUND, "there is no such session (any more): initialize again");
+    *ret = found;
+    return 0;
+}
+
+void mcp_session_put(struct mcp_session *session)
+{
+    struct mcp_sessions *sessions;
+
+    if (!session)
+        return;
+    sessions = session->sessions;
+    (void)pthread_mutex_lock(&sessions->lock);
+    session->used_ns = guard_clock_ns();
+    if (--session->refs == 0 && session->is_ended)
+        session_free(session);
+    (void)pthread_mutex_unlock(&sessions->lock);
+}
+
+const char *mcp_session_id(const struct mcp_session *session)
+{
+    return session->id;
+}
+
+bool mcp_session_only_looks(const struct mcp_session *session)
+{
+    return session->only_looks;
+}
+
+bool mcp_session_may_batch(const struct mcp_session *session)
+{
+    return session->may_batch;
+}
+
+/* Whoever waits for the call with an eye on its connection takes this for a client that has gone.
+ * Locked. */
+static void slot_cancel(struct mcp_slot *slot)
+{
+    slot->is_cancelled = true;
+    if (slot->call)
+        tool_cancel(slot->call);
+    (void)shutdown(slot->connection_fd, SHUT_RD);
+}
+
+static int sandbox_remove(struct host *host, const char *id, struct err *err)
+{
+    cleanup_with(sandbox_ref_drop) struct sandbox *sandbox = NULL;
+    int r = sandbox_find(host, id, &sandbox, err);
+
+    if (r < 0 && err->kind == ERR_NOT_FOUND)
+        return 0;
+    return r < 0 ? r : sandbox_destroy(sandbox, err);
+}
+
+int mcp_session_end(struct mcp_session *session, struct err *err)
+{
+    struct mcp_sessions *sessions = session->sessions;
+    char made[SANDBOX_ID_MAX];
+
+    (void)pthread_mutex_lock(&session->making); /* who makes one now finds that it is over */
+    (void)pthread_mutex_lock(&sessions->lock);
+    forget(session);
+    for (struct mcp_slot *each = session->slots; each; each = each->next)
+        slot_cancel(each);
+    memcpy(made, session->made, sizeof(made));
+    session->made[0] = '\0';
+    (void)pthread_mutex_unlock(&sessions->lock);
+    (void)pthread_mutex_unlock(&session->making);
+    return made[0] ? sandbox_remove(sessions->host, made, err) : 0;
+}
+
+/* The making lock is held. What was made is idle when its session is, and then goes by itself, also
+ * when the daemon knows nothing of the session any more. */
+static int sandbox_make(struct mcp_session *session, struct sandbox **ret, struct err *err)
+{
+    const struct label label = { .key = "made-by", .value = "mcp" };
+    const struct sandbox_spec spec = {
+        .template = session->template,
+        .labels = &label,
+        .label_count = 1,
+        .idle_timeout_ms = MCP_IDLE_MS,
+        .idle_action = ACTION_KILL,
+    };
+    cleanup_with(sandbox_info_done) struct sandbox_info info = { 0 };
+    int r;
+
+    if (session->is_ended)
+        return err_set(err, ERR_CANCELED, "the session is over");
+    r = sandbox_create(session->sessions->host, &spec, ret, err);
+    if (r < 0)
+        return r;
+    sandbox_get_info(*ret, false, &info);
+    (void)pthread_mutex_lock(&session->sessions->lock);
+    memcpy(session->made, info.id, sizeof(session->made));
+    (void)pthread_mutex_unlock(&session->sessions->lock);
+    return 0;
+}
+
+static int sandbox_of_own(struct mcp_session *session, bool may_make, struct sandbox **ret,
+                          struct err *err)
+{
+    int r;
+
+    (void)pthread_mutex_lock(&session->making);
+    if (session->made[0])
+        r = sandbox_find(session->sessions->host, session->made, ret, err);
+    else if (!may_make)
+        r = err_set(err, ERR_DENIED,
+                    "who may only look gets no sandbox made: name one, as /mcp?sandbox=ID");
+    else
+        r = sandbox_make(session, ret, err);
+    (void)pthread_mutex_unlock(&session->making);
+    return r;
+}
+
+/* Somebody else may be faster at waking it, and then it is awake. */
+static int sandbox_wake(struct sandbox *sandbox, struct err *err)
+{
+    cleanup_with(sandbox_info_done) struct sandbox_info info = { 0 };
+    int r = 0;
+
+    sandbox_get_info(sandbox, false, &info);
+    if (info.state == SANDBOX_STOPPED)
+        r = sandbox_start(sandbox, err);
+    else if (info.state == SANDBOX_PAUSED || info.state == SANDBOX_PAUSING)
+        r = sandbox_resume(sandbox, err);
+    return r < 0 && err->cause == CAUSE_INVALID_STATE ? 0 : r;
+}
+
+int mcp_session_sandbox(struct mcp_session *session, bool may_wake, struct sandbox **ret,
+                        struct err *err)
+{
+    cleanup_with(sandbox_ref_drop) struct sandbox *sandbox = NULL;
+    int r = session->sandbox
+                ? sandbox_find(session->sessions->host, session->sandbox, &sandbox, err)
+                : sandbox_of_own(session, may_wake, &sandbox, err);
+
+    if (r == 0 && may_wake)
+        r = sandbox_wake(sandbox, err);
+    if (r < 0)
+        return r;
+    *ret = TAKE_PTR(sandbox);
+    return 0;
+}
+
+/* Whether the request with this id was cancelled before it came. Locked. */
+static bool early_take(struct mcp_session *session, const json_t *id)
+{
+    uint64_t now = guard_clock_ns();
+    bool is_found = false;
+
+    for (size_t i = 0; i < EARLY_MAX; i++) {
+        struct early *early = &session->early[i];
+
+        if (!early->id || !json_equal(early->id, id))
+            continue;
+        is_found |= now < early->until_ns;
+        json_decref(early->id);
+        early->id = NULL;
+    }
+    return is_found;
+}
+
+void mcp_session_enter(struct mcp_session *session, struct mcp_slot *slot)
+{
+    (void)pthread_mutex_lock(&session->sessions->lock);
+    slot->is_cancelled = early_take(session, slot->id) || session->is_ended;
+    slot->next = session->slots;
+    session->slots = slot;
+    (void)pthread_mutex_unlock(&session->sessions->lock);
+}
+
+bool mcp_session_begin(struct mcp_session *session, struct mcp_slot *slot, struct tool_call *call)
+{
+    bool is_cancelled;
+
+    (void)pthread_mutex_lock(&session->sessions->lock);
+    slot->call = call;
+    is_cancelled = slot->is_cancelled;
+    if (is_cancelled && call)
+        tool_cancel(call);
+    (void)pthread_mutex_unlock(&session->sessions->lock);
+    return !is_cancelled;
+}
+
+bool mcp_session_leave(struct mcp_session *session, struct mcp_slot *slot)
+{
+    struct mcp_slot **place = &session->slots;
+
+    (void)pthread_mutex_lock(&session->sessions->lock);
+    while (*place != slot)
+        place = &(*place)->next;
+    *place = slot->next;
+    (void)pthread_mutex_unlock(&session->sessions->lock);
+    return slot->is_cancelled;
+}
+
+/* Requests and notifications come over different connections, so a cancellation may be here before
+ * what it cancels. Locked. */
+static void remember_early(struct mcp_session *session, const json_t *id)
+{
+    struct early *early = &session->early[session->early_next++ % EARLY_MAX];
+
+    json_decref(early->id);
+    early->id = json_deep_copy(id);
+    early->until_ns = guard_clock_ns() + (uint64_t)EARLY_MS * 1000000;
+}
+
+void mcp_session_cancel(struct mcp_session *session, const json_t *id)
+{
+    bool is_found = false;
+
+    (void)pthread_mutex_lock(&session->sessions->lock);
+    for (struct mcp_slot *each = session->slots; each; each = each->next)
+        if (json_equal(each->id, id)) {
+            slot_cancel(each);
+            is_found = true;
+        }
+    if (!is_found)
+        remember_early(session, id);
+    (void)pthread_mutex_unlock(&session->sessions->lock);
+}

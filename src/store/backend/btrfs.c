@@ -1,0 +1,434 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Volumes on btrfs: every tree is a subvolume.
+ *
+ * Where quota is on, each volume has a quota group, whose number and limit its directory carries as
+ * extended attributes, and every tree is born a member of it. So the limit is on the volume with
+ * all of its snapshots, also after rollbacks, and the group's number is what they hold together. A
+ * group outlives its volume while a fork holds something that the volume wrote: the directory
+ * waits that long, as volumes/.gone-*, and is looked at again when another volume goes.
+ */
+#include "kernel/btrfs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/xattr.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/files/tree.h"
+#include "base/text/parse.h"
+#include "base/xalloc.h"
+#include "kernel/path.h"
+#include "store/backend/backend.h"
+#include "store/backend/layered.h"
+#include "store/store_internal.h"
+#include "store/volume/usage.h"
+
+#define GROUP "trusted.holt.group"
+#define QUOTA "trusted.holt.quota"
+
+enum {
+    NUMBER_BYTES = 24,
+    RELAXED_BYTES = 4 << 20,
+    DROPS_A_PRUNE = 16, /* looking for stale groups costs a call for every tree of the volume */
+    RETRIES_A_TIME = 2,
+};
+
+/* The directory of a volume that is gone, whose group is not. */
+struct waiting {
+    struct waiting *next;
+    char name[];
+};
+
+struct btrfs_backend {
+    pthread_mutex_t lock;
+    bool has_groups; /* quota is on */
+    struct waiting *first, **last;
+};
+
+/* A number that a volume's directory carries; 0 where it carries none. */
+static int number_read(int volume_fd, const char *attribute, uint64_t *ret_number)
+{
+    char text[NUMBER_BYTES] = "";
+    ssize_t len = fgetxattr(volume_fd, attribute, text, sizeof(text) - 1);
+
+    if (len < 0 && errno == ENODATA) {
+        *ret_number = 0;
+        return 0;
+    }
+    return len < 0 ? -errno : parse_u64(text, ret_number);
+}
+
+static int number_write(int volume_fd, const char *attribute, uint64_t number)
+{
+    char text[NUMBER_BYTES];
+    int len = snprintf(text, sizeof(text), "%" PRIu64, number);
+
+    return fsetxattr(volume_fd, attribute, text, (size_t)len, 0) < 0 ? -errno : 0;
+}
+
+static int group_read(int volume_fd, uint64_t *ret_group)
+{
+    return number_read(volume_fd, GROUP, ret_group);
+}
+
+/* Makes a group that nobody has and writes its number down before it exists, so that none can be
+ * forgotten. */
+static int group_new(int volume_fd, uint64_t *ret_group)
+{
+    uint64_t random, group;
+    int r;
+
+    do {
+        if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+            return -errno;
+        group = btrfs_group(random);
+        r = number_write(volume_fd, GROUP, group);
+        if (r == 0)
+            r = btrfs_group_make(volume_fd, group);
+    } while (r == -EEXIST);
+    *ret_group = group;
+    return r;
+}
+
+/* Quota on a filesystem that is not ours alone is turned on when somebody first asks for one. */
+static int groups_enable(struct store *store, bool is_wanted, bool *ret_enabled)
+{
+    struct btrfs_backend *backend = store->backend;
+    int r = 0;
+
+    (void)pthread_mutex_lock(&backend->lock);
+    if (!backend->has_groups && is_wanted) {
+        r = btrfs_quota_enable(store->volumes_fd);
+        backend->has_groups = r == 0;
+    }
+    *ret_enabled = backend->has_groups;
+    (void)pthread_mutex_unlock(&backend->lock);
+    return r;
+}
+
+static int btrfs_prepare(struct volume *volume, int volume_fd, struct err *err)
+{
+    bool has_groups;
+    uint64_t group = 0;
+    int r = groups_enable(volume->store, volume->quota_bytes > 0, &has_groups);
+
+    if (r < 0)
+        return err_sys(err, r, "turn on quota for volume '%s'", volume->id);
+    if (!has_groups)
+        return 0;
+    r = group_new(volume_fd, &group);
+    if (r == 0 && volume->quota_bytes > 0)
+        r = number_write(volume_fd, QUOTA, volume->quota_bytes);
+    if (r == 0 && volume->quota_bytes > 0)
+        r = btrfs_group_limit(volume_fd, group, volume->quota_bytes);
+    return r < 0 ? err_sys(err, r, "make the quota group of volume '%s'", volume->id) : 0;
+}
+
+static int subvolume_make(const struct tree_place *place)
+{
+    uint64_t group = 0;
+    int r = group_read(place->volume_fd, &group);
+
+    return r < 0 ? r : btrfs_subvolume_make(place->dir_fd, place->name, group);
+}
+
+static int subvolume_copy(const struct tree_place *place, int from_fd)
+{
+    struct btrfs_snapshot snapshot = {
+        .from_fd = from_fd,
+        .dir_fd = place->dir_fd,
+        .name = place->name,
+        .is_read_only = place->is_read_only,
+    };
+    int r = group_read(place->volume_fd, &snapshot.group);
+
+    return r < 0 ? r : btrfs_snapshot_make(&snapshot);
+}
+
+static int subvolume_remove(struct store *store, int dir_fd, const char *name)
+{
+    int r = btrfs_subvolume_remove(dir_fd, name);
+
+    (void)store;
+    /* Not a subvolume: something that the directory backend has left here. */
+    return r == -EINVAL || r == -ENOTDIR ? tree_remove_at(dir_fd, name) : r;
+}
+
+/* Whether the volume's group is gone, or there was none. */
+static bool group_forget(int volume_fd)
+{
+    uint64_t group = 0;
+    int r = group_read(volume_fd, &group);
+
+    if (r < 0 || group == 0)
+        return true;
+    (void)btrfs_group_prune(volume_fd, group);
+    r = btrfs_group_remove(volume_fd, group);
+    return r != -EBUSY;
+}
+
+static void waiting_add(struct btrfs_backend *backend, struct waiting *waiting)
+{
+    (void)pthread_mutex_lock(&backend->lock);
+    waiting->next = NULL;
+    *backend->last = waiting;
+    backend->last = &waiting->next;
+    (void)pthread_mutex_unlock(&backend->lock);
+}
+
+static struct waiting *waiting_take(struct btrfs_backend *backend)
+{
+    struct waiting *waiting;
+
+    (void)pthread_mutex_lock(&backend->lock);
+    waiting = backend->first;
+    if (waiting)
+        backend->first = waiting->next;
+    if (!backend->first)
+        backend->last = &backend->first;
+    (void)pthread_mutex_unlock(&backend->lock);
+    return waiting;
+}
+
+static bool volume_forget(struct store *store, int volume_fd, const char *name)
+{
+    struct waiting *waiting;
+
+    if (group_forget(volume_fd))
+        return true;
+    waiting = xcalloc(1, sizeof(*waiting) + strlen(name) + 1);
+    memcpy(waiting->name, name, strlen(name) + 1);
+    waiting_add(store->backend, waiting);
+    return false;
+}
+
+/* Looks again at a few volumes that are gone. */
+static void waiting_retry(struct store *store)
+{
+    for (int i = 0; i < RETRIES_A_TIME; i++) {
+        cleanup_free struct waiting *waiting = waiting_take(store->backend);
+        cleanup_close int fd = -EBADF;
+
+        if (!waiting)
+            return;
+        fd = open_no_links(store->volumes_fd, waiting->name, O_RDONLY | O_DIRECTORY, 0);
+        if (fd >= 0 && !group_forget(fd))
+            waiting_add(store->backend, TAKE_PTR(waiting));
+        else
+            (void)tree_remove_at(store->volumes_fd, waiting->name);
+    }
+}
+
+static const struct tree_ops trees = {
+    .prepare = btrfs_prepare,
+    .make = subvolume_make,
+    .copy = subvolume_copy,
+    .remove = subvolume_remove,
+    .forget = volume_forget,
+};
+
+/* Our own image has quota from the start. */
+static int quota_find(struct store *store, bool is_own, struct err *err)
+{
+    struct btrfs_backend *backend = store->backend;
+    enum btrfs_quota state = BTRFS_QUOTA_OFF;
+    int r = btrfs_quota_state(store->volumes_fd, &state);
+
+    if (r == 0 && is_own && state == BTRFS_QUOTA_OFF && btrfs_can_simple_quota()) {
+        r = btrfs_quota_enable(store->volumes_fd);
+        state = BTRFS_QUOTA_SIMPLE;
+    }
+    if (r < 0)
+        return err_sys(err, r, "turn on quota");
+    backend->has_groups = state == BTRFS_QUOTA_SIMPLE;
+    store->has_quota =
+        backend->has_groups || (state == BTRFS_QUOTA_OFF && btrfs_can_simple_quota());
+    return 0;
+}
+
+static void btrfs_close(struct store *store)
+{
+    struct btrfs_backend *backend = store->backend;
+
+    for (struct waiting *waiting; (waiting = waiting_take(backend));)
+        free(waiting);
+    (void)pthread_mutex_destroy(&backend->lock);
+    free(backend);
+    store->backend = NULL;
+}
+
+static int btrfs_open(struct store *store, const struct store_options *options, struct err *err)
+{
+    bool is_own = !is_btrfs(store->dir_fd);
+    struct btrfs_backend *backend;
+    int r = is_own ? store_image(store, options, err) : 0;
+
+    if (r == 0)
+        r = store_subdir(is_own ? store->image_fd : store->dir_fd, "volumes", &store->volumes_fd,
+                         err);
+    if (r < 0)
+        return r;
+    backend = xcalloc(1, sizeof(*backend));
+    (void)pthread_mutex_init(&backend->lock, NULL);
+    backend->last = &backend->first;
+    store->backend = backend;
+    (void)snprintf(store->storage, sizeof(store->storage), "%s",
+                   is_own ? "btrfs image" : "directory on btrfs");
+    r = quota_find(store, is_own, err);
+    if (r == 0)
+        r = layered_sweep(store, &trees, err);
+    if (r < 0)
+        btrfs_close(store);
+    return r;
+}
+
+static int btrfs_space(struct store *store, struct store_space *ret, struct err *err)
+{
+    struct store_space below;
+    int r = store_space_of(store->volumes_fd, ret, err);
+
+    if (r == 0)
+        r = store_space_of(store->dir_fd, &below, err);
+    if (r == 0 && below.available < ret->available)
+        ret->available = below.available;
+    return r;
+}
+
+static int btrfs_create(struct volume *volume, struct err *err)
+{
+    return layered_create(volume, &trees, err);
+}
+
+static int btrfs_branch(struct volume *volume, uint32_t generation, struct volume *from,
+                        const char *snapshot, struct err *err)
+{
+    return layered_branch(volume, generation, from, snapshot, &trees, err);
+}
+
+static int btrfs_snapshot(struct volume *volume, const char *name, struct err *err)
+{
+    return layered_snapshot(volume, name, &trees, err);
+}
+
+static int btrfs_drop(struct volume *volume, const char *snapshot, uint32_t generation)
+{
+    int r = layered_drop(volume, snapshot, generation, &trees);
+    cleanup_close int fd = -EBADF;
+    uint64_t group = 0;
+
+    if (r == 0 && (atomic_fetch_add(&volume->drops, 1) + 1) % DROPS_A_PRUNE == 0) {
+        fd = layered_volume_fd(volume);
+        if (fd >= 0 && group_read(fd, &group) == 0 && group != 0)
+            (void)btrfs_group_prune(fd, group);
+    }
+    return r;
+}
+
+static int btrfs_destroy(struct volume *volume)
+{
+    struct store *store = volume->store;
+    int r = layered_destroy(volume, &trees);
+
+    waiting_retry(store);
+    return r;
+}
+
+struct walk_trees {
+    struct volume *volume;
+    struct usage usage;
+    int r;
+};
+
+static int tree_add(struct walk_trees *walk, const char *snapshot)
+{
+    cleanup_close int fd = layered_open_tree(walk->volume, snapshot, NULL);
+
+    return fd < 0 ? fd : usage_add(&walk->usage, fd);
+}
+
+static void add_snapshot(void *context, const char *snapshot, uint32_t generation)
+{
+    struct walk_trees *walk = context;
+
+    (void)generation;
+    if (walk->r == 0 && snapshot)
+        walk->r = tree_add(walk, snapshot);
+}
+
+/* Without quota: by walking. What a file in a snapshot shares with its changed successor counts
+ * twice, for nobody tells that cheaply. */
+static int usage_walk(struct volume *volume, uint64_t *ret_bytes)
+{
+    struct walk_trees walk = { .volume = volume, .usage = { .is_shared = true } };
+    int r = tree_add(&walk, NULL);
+
+    if (r == 0)
+        r = layered_list(volume, add_snapshot, &walk);
+    if (r == 0)
+        r = walk.r;
+    *ret_bytes = walk.usage.bytes;
+    usage_done(&walk.usage);
+    return r;
+}
+
+static int btrfs_usage_settled(struct volume *volume, uint64_t *ret_bytes)
+{
+    cleanup_close int fd = layered_volume_fd(volume);
+    uint64_t group = 0;
+    int r = fd < 0 ? fd : group_read(fd, &group);
+
+    *ret_bytes = 0;
+    return r < 0 || group == 0 ? r : btrfs_group_usage(fd, group, ret_bytes);
+}
+
+static int btrfs_usage(struct volume *volume, uint64_t *ret_bytes)
+{
+    cleanup_close int fd = layered_volume_fd(volume);
+    uint64_t group = 0;
+    int r = fd < 0 ? fd : group_read(fd, &group);
+
+    if (r < 0)
+        return r;
+    if (group == 0)
+        return usage_walk(volume, ret_bytes);
+    r = btrfs_sync(fd); /* what is not written yet is not charged yet */
+    return r < 0 ? r : btrfs_group_usage(fd, group, ret_bytes);
+}
+
+/* A crash in between leaves it relaxed until the next mount. */
+static void btrfs_relax(struct volume *volume, bool is_relaxed)
+{
+    cleanup_close int fd = layered_volume_fd(volume);
+    uint64_t group = 0, quota = 0;
+
+    if (fd < 0 || group_read(fd, &group) < 0 || number_read(fd, QUOTA, &quota) < 0)
+        return;
+    if (group != 0 && quota != 0)
+        (void)btrfs_group_limit(fd, group, quota + (is_relaxed ? RELAXED_BYTES : 0));
+}
+
+const struct store_ops store_btrfs = {
+    .name = "btrfs",
+    .is_atomic = true,
+    .open = btrfs_open,
+    .close = btrfs_close,
+    .space = btrfs_space,
+    .create = btrfs_create,
+    .branch = btrfs_branch,
+    .snapshot = btrfs_snapshot,
+    .drop = btrfs_drop,
+    .list = layered_list,
+    .open_tree = layered_open_tree,
+    .release = layered_release,
+    .usage = btrfs_usage,
+    .usage_settled = btrfs_usage_settled,
+    .relax = btrfs_relax,
+    .destroy = btrfs_destroy,
+};

@@ -1,0 +1,442 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The walk over both views at once. Directories wait in a list of their own, so that depth costs
+ * memory only.
+ *
+ * The order of paths is not that of names: "a.c" comes before "a/b", as '.' is less than '/'. So
+ * what is in a directory is listed when it is met, and what is below its subdirectories later,
+ * behind the entry that precedes it. */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "store/diff/diff_internal.h"
+
+struct walk {
+    struct diff_list *list;
+    struct diff_dir *waiting; /* the next one first */
+    struct diff_chain chain;
+    struct err *err;
+};
+
+/* One directory while it is compared. */
+struct visit {
+    struct diff_dir *dir;
+    const struct diff_open *open;
+    struct buf subdirs;       /* pointers to those to enter */
+    struct diff_change *tail; /* its last entry so far */
+    bool has_any[DIFF_SIDES]; /* whether anything is there at all */
+};
+
+static void visit_done(struct visit *visit)
+{
+    buf_done(&visit->subdirs);
+}
+
+static void walk_done(struct walk *walk)
+{
+    diff_chain_done(&walk->chain);
+}
+
+static int list_full(struct walk *walk)
+{
+    return err_set(walk->err, ERR_EXHAUSTED,
+                   "too much has changed to be listed (more than %d MiB of names)",
+                   DIFF_LIST_MAX >> 20);
+}
+
+/* The component of an absolute path at a depth, and whether it is the last one. */
+static const char *component(const char *path, unsigned depth, size_t *ret_len, bool *ret_is_last)
+{
+    const char *part = path + 1;
+
+    while (depth-- > 0)
+        part = strchr(part, '/') + 1;
+    *ret_len = strcspn(part, "/");
+    *ret_is_last = part[*ret_len] == '\0';
+    return part;
+}
+
+/* Which trees lie below the child of that name, and which one (or NULL) is right there. */
+static uint32_t child_targets(const struct walk *walk, const struct diff_dir *dir, const char *name,
+                              const struct diff_tree **ret_tree)
+{
+    uint32_t below = 0;
+    size_t len;
+    bool is_last;
+
+    *ret_tree = NULL;
+    for (size_t i = 0; dir->targets >> i; i++) {
+        const char *part;
+
+        if (!(dir->targets >> i & 1))
+            continue;
+        part = component(walk->list->trees[i].target, dir->depth, &len, &is_last);
+        if (len != strlen(name) || memcmp(part, name, len) != 0)
+            continue;
+        if (is_last)
+            *ret_tree = &walk->list->trees[i];
+        else
+            below |= 1U << i;
+    }
+    return below;
+}
+
+static uint64_t size_of(const struct stat *st)
+{
+    return S_ISREG(st->st_mode) || S_ISLNK(st->st_mode) ? (uint64_t)st->st_size : 0;
+}
+
+/* Puts an entry at the end of those of a directory. */
+static struct diff_change *change_add(struct walk *walk, struct visit *visit, const char *name,
+                                      const struct diff_found found[static DIFF_SIDES])
+{
+    struct diff_change *change =
+        diff_arena_take(&walk->list->arena, sizeof(*change) + strlen(name) + 1);
+
+    if (!change)
+        return NULL;
+    memcpy(change->name, name, strlen(name) + 1);
+    change->dir = visit->dir;
+    for (int side = 0; side < DIFF_SIDES; side++) {
+        if (!found[side].exists)
+            continue;
+        change->modes[side] = found[side].st.st_mode;
+        change->sizes[side] = size_of(&found[side].st);
+        change->layers[side] = (unsigned char)found[side].layer;
+        change->is_named[side] = !S_ISDIR(found[side].st.st_mode);
+        if (!change->is_named[side])
+            continue;
+        change->inode = found[side].st.st_ino;
+        change->uid = found[side].st.st_uid - walk->list->owner_shifts[side];
+        change->gid = found[side].st.st_gid - walk->list->owner_shifts[side];
+    }
+    change->next = visit->tail->next;
+    visit->tail->next = change;
+    visit->tail = change;
+    return change;
+}
+
+static bool is_same_meta(const struct diff_list *list, const struct stat *old,
+                         const struct stat *new)
+{
+    const uid_t old_shift = list->owner_shifts[DIFF_OLD], new_shift = list->owner_shifts[DIFF_NEW];
+
+    return old->st_mode == new->st_mode && old->st_uid - old_shift == new->st_uid - new_shift &&
+           old->st_gid - old_shift == new->st_gid - new_shift;
+}
+
+/* File times move on by ticks of up to 10 ms, so two writes around a snapshot may bear the same. */
+static bool is_settled(const struct diff_list *list, const struct stat *st)
+{
+    const uint64_t tick_ms = 10;
+    uint64_t changed_ms =
+        (uint64_t)st->st_ctim.tv_sec * 1000 + (uint64_t)st->st_ctim.tv_nsec / 1000000;
+
+    return list->taken_ms == 0 || changed_ms + 2 * tick_ms < list->taken_ms;
+}
+
+/* A clone or snapshot has the inode numbers of what it was made from, and nobody can set a ctime:
+ * what differs in none of these has not been touched since. But a filesystem that knows only whole
+ * seconds (zfs-fuse) cannot tell. */
+static bool is_untouched(const struct diff_list *list, const struct stat *old,
+                         const struct stat *new)
+{
+    return is_settled(list, old) && old->st_ino == new->st_ino && old->st_size == new->st_size &&
+           old->st_mtim.tv_sec == new->st_mtim.tv_sec &&
+           old->st_mtim.tv_nsec == new->st_mtim.tv_nsec &&
+           old->st_ctim.tv_sec == new->st_ctim.tv_sec &&
+           old->st_ctim.tv_nsec == new->st_ctim.tv_nsec &&new->st_ctim.tv_nsec != 0;
+}
+
+static int is_same_link(const int fds[static DIFF_SIDES], const char *name)
+{
+    char old[PATH_MAX], new[PATH_MAX];
+    ssize_t old_len = readlinkat(fds[DIFF_OLD], name, old, sizeof(old));
+    ssize_t new_len = readlinkat(fds[DIFF_NEW], name, new, sizeof(new));
+
+    return old_len >= 0 && old_len == new_len && memcmp(old, new, (size_t)old_len) == 0;
+}
+
+/* 1 or 0, or -errno. What cannot be opened any more differs. */
+static int is_same_file(const struct diff_tree *tree, const int fds[static DIFF_SIDES],
+                        const char *name)
+{
+    struct stat old_st, new_st;
+    cleanup_close int old_fd = diff_content_open_at(tree, fds[DIFF_OLD], name, &old_st);
+    cleanup_close int new_fd = diff_content_open_at(tree, fds[DIFF_NEW], name, &new_st);
+    int r = old_fd < 0 ? old_fd : new_fd;
+
+    /* EAGAIN: somebody holds a lease on it, so it is being written to. */
+    if (r < 0)
+        return diff_is_gone(r) || r == -EAGAIN ? 0 : r;
+    if (old_st.st_size != new_st.st_size)
+        return 0;
+    return diff_content_same(old_fd, new_fd, (uint64_t)old_st.st_size);
+}
+
+/* Whether two things, not both directories, are equal: 1 or 0, or -errno. */
+static int is_same(const struct walk *walk, const struct visit *visit, const char *name,
+                   const struct diff_found found[static DIFF_SIDES])
+{
+    const struct stat *old = &found[DIFF_OLD].st, *new = &found[DIFF_NEW].st;
+    const int fds[DIFF_SIDES] = { visit->open->fds[found[DIFF_OLD].layer],
+                                  visit->open->fds[found[DIFF_NEW].layer] };
+
+    if (!found[DIFF_OLD].exists || !found[DIFF_NEW].exists)
+        return 0;
+    if (old->st_dev == new->st_dev && old->st_ino == new->st_ino)
+        return 1;
+    if (!is_same_meta(walk->list, old, new))
+        return 0;
+    switch (old->st_mode & S_IFMT) {
+    case S_IFREG:
+        if (old->st_size != new->st_size)
+            return 0;
+        return is_untouched(walk->list, old, new) ? 1 : is_same_file(visit->dir->tree, fds, name);
+    case S_IFLNK:
+        return is_same_link(fds, name);
+    case S_IFCHR:
+    case S_IFBLK:
+        return old->st_rdev == new->st_rdev;
+    default:
+        return 1;
+    }
+}
+
+static struct diff_dir *dir_new(struct walk *walk, struct diff_dir *parent, const char *name,
+                                const struct diff_tree *tree)
+{
+    struct diff_dir *dir = diff_arena_take(&walk->list->arena, sizeof(*dir) + strlen(name) + 1);
+
+    if (!dir)
+        return NULL;
+    memcpy(dir->name, name, strlen(name) + 1);
+    dir->parent = parent;
+    dir->is_tree_root = tree != NULL;
+    dir->tree = tree;
+    if (parent) {
+        dir->tree = tree ? tree : parent->tree;
+        dir->depth = parent->depth + 1;
+        dir->path_len = parent->path_len + 1 + strlen(name);
+        dir->inner_len = tree ? 0 : parent->inner_len + 1 + strlen(name);
+    }
+    return dir;
+}
+
+/* Has a subdirectory entered later, unless both views have it from the very same layers. */
+static int subdir_add(struct walk *walk, struct visit *visit, const char *name,
+                      const struct diff_found found[static DIFF_SIDES], struct diff_change *self)
+{
+    const struct diff_tree *tree;
+    uint32_t targets = child_targets(walk, visit->dir, name, &tree);
+    struct diff_dir *dir;
+
+    if (found[DIFF_OLD].layers == found[DIFF_NEW].layers && targets == 0)
+        return 0;
+    dir = dir_new(walk, visit->dir, name, tree);
+    if (!dir)
+        return list_full(walk);
+    if (dir->path_len > DIFF_PATH_MAX)
+        return err_set(walk->err, ERR_EXHAUSTED,
+                       "directories lie too deep to be compared (a path of more than %d KiB)",
+                       DIFF_PATH_MAX >> 10);
+    dir->targets = targets;
+    dir->self = self;
+    dir->layers[DIFF_OLD] = found[DIFF_OLD].layers;
+    dir->layers[DIFF_NEW] = found[DIFF_NEW].layers;
+    return buf_add(&visit->subdirs, &dir, sizeof(dir)) < 0 ? list_full(walk) : 0;
+}
+
+static int dirs_compare(struct walk *walk, struct visit *visit, const char *name,
+                        const struct diff_found found[static DIFF_SIDES])
+{
+    if (!is_same_meta(walk->list, &found[DIFF_OLD].st, &found[DIFF_NEW].st)) {
+        struct diff_change *change = change_add(walk, visit, name, found);
+
+        if (!change)
+            return list_full(walk);
+        change->is_named[DIFF_OLD] = change->is_named[DIFF_NEW] = true;
+    }
+    return subdir_add(walk, visit, name, found, NULL);
+}
+
+static bool is_dir(const struct diff_found *found)
+{
+    return found->exists && S_ISDIR(found->st.st_mode);
+}
+
+static int name_compare(struct walk *walk, struct visit *visit, const char *name)
+{
+    struct diff_found found[DIFF_SIDES];
+    const struct diff_tree *tree;
+    struct diff_change *change;
+    int r;
+
+    (void)child_targets(walk, visit->dir, name, &tree);
+    r = tree ? diff_look_up_root(tree, found) : diff_look_up(visit->dir, visit->open, name, found);
+    if (r < 0)
+        return diff_fail(walk->err, r, visit->dir, name);
+    for (int side = 0; side < DIFF_SIDES; side++)
+        visit->has_any[side] |= found[side].exists;
+    if (!found[DIFF_OLD].exists && !found[DIFF_NEW].exists)
+        return 0;
+    if (is_dir(&found[DIFF_OLD]) && is_dir(&found[DIFF_NEW]))
+        return dirs_compare(walk, visit, name, found);
+    r = is_same(walk, visit, name, found);
+    if (r != 0)
+        return r < 0 ? diff_fail(walk->err, r, visit->dir, name) : 0;
+    change = change_add(walk, visit, name, found);
+    if (!change)
+        return list_full(walk);
+    if (is_dir(&found[DIFF_OLD]) || is_dir(&found[DIFF_NEW]))
+        return subdir_add(walk, visit, name, found, change);
+    return 0;
+}
+
+/* Where both views have the same of the layers that they share, only what the others have can make
+ * a difference. That is how a large template costs nothing. */
+static uint64_t layers_to_read(const struct diff_dir *dir, const struct diff_open *open)
+{
+    const uint64_t *layers = open->layers;
+    uint64_t common = dir->tree->layers[DIFF_OLD] & dir->tree->layers[DIFF_NEW];
+
+    if ((layers[DIFF_OLD] & common) == (layers[DIFF_NEW] & common))
+        return (layers[DIFF_OLD] | layers[DIFF_NEW]) & ~common;
+    return layers[DIFF_OLD] | layers[DIFF_NEW];
+}
+
+static int names_read(const struct walk *walk, const struct diff_dir *dir,
+                      const struct diff_open *open, struct diff_names *names)
+{
+    uint64_t layers = layers_to_read(dir, open);
+    int r = 0;
+
+    for (unsigned i = 0; r == 0 && layers >> i; i++) {
+        if (layers >> i & 1)
+            r = diff_names_read(names, open->fds[i]);
+    }
+    for (size_t i = 0; r == 0 && dir->targets >> i; i++) {
+        const char *part;
+        size_t len;
+        bool is_last;
+
+        if (!(dir->targets >> i & 1))
+            continue;
+        part = component(walk->list->trees[i].target, dir->depth, &len, &is_last);
+        r = diff_names_add(names, part, len);
+    }
+    return r < 0 ? r : diff_names_sort(names);
+}
+
+/* Compares two names as if each had a slash or, for an entry, nothing behind it. */
+static int compare_ends(const char *a, const char *a_end, const char *b, const char *b_end)
+{
+    size_t i = 0;
+
+    while (a[i] && a[i] == b[i])
+        i++;
+    return (unsigned char)(a[i] ? a[i] : *a_end) - (unsigned char)(b[i] ? b[i] : *b_end);
+}
+
+static int by_path(const void *a, const void *b)
+{
+    const struct diff_dir *const *x = a, *const *y = b;
+
+    return compare_ends((*x)->name, "/", (*y)->name, "/");
+}
+
+/* Finds the place of each subdirectory's contents among the entries. The first is entered last:
+ * what is put at a place comes to stand before what was put there earlier. */
+static void subdirs_place(struct walk *walk, struct visit *visit)
+{
+    struct diff_dir **subdirs = (void *)visit->subdirs.data;
+    const size_t count = visit->subdirs.len / sizeof(*subdirs);
+    struct diff_change *at = visit->dir->after;
+
+    if (count > 0)
+        qsort(subdirs, count, sizeof(*subdirs), by_path);
+    for (size_t i = 0; i < count; i++) {
+        while (at != visit->tail && compare_ends(at->next->name, "", subdirs[i]->name, "/") < 0)
+            at = at->next;
+        subdirs[i]->after = at;
+        subdirs[i]->next = walk->waiting;
+        walk->waiting = subdirs[i];
+    }
+}
+
+static int dir_compare(struct walk *walk, struct diff_dir *dir, const struct diff_open *open)
+{
+    cleanup_with(diff_names_done) struct diff_names names = DIFF_NAMES_INIT;
+    cleanup_with(visit_done) struct visit visit = {
+        .dir = dir,
+        .open = open,
+        .subdirs = BUF_INIT(DIFF_NAMES_MAX),
+        .tail = dir->after,
+    };
+    int r = names_read(walk, dir, open, &names);
+
+    if (r < 0)
+        return diff_fail(walk->err, r, dir, NULL);
+    for (size_t i = 0; i < names.count; i++) {
+        r = name_compare(walk, &visit, names.list[i]);
+        if (r < 0)
+            return r;
+    }
+    for (int side = 0; dir->self && side < DIFF_SIDES; side++) {
+        if (S_ISDIR(dir->self->modes[side]))
+            dir->self->is_named[side] = !visit.has_any[side];
+    }
+    subdirs_place(walk, &visit);
+    return 0;
+}
+
+static int dir_enter(struct walk *walk, struct diff_dir *dir)
+{
+    const struct diff_open *open = NULL;
+    int r = diff_chain_enter(&walk->chain, dir, &open);
+
+    return r < 0 ? diff_fail(walk->err, r, dir, NULL) : dir_compare(walk, dir, open);
+}
+
+static int root_compare(struct walk *walk)
+{
+    struct visit visit = { .tail = &walk->list->first };
+    struct diff_dir *root = dir_new(walk, NULL, "", &walk->list->trees[0]);
+    struct diff_found found[DIFF_SIDES];
+    int r = diff_look_up_root(&walk->list->trees[0], found);
+
+    if (!root)
+        return list_full(walk);
+    if (r < 0)
+        return diff_fail(walk->err, r, root, NULL);
+    if (!is_same_meta(walk->list, &found[DIFF_OLD].st, &found[DIFF_NEW].st)) {
+        struct diff_change *change = change_add(walk, &visit, "", found);
+
+        if (!change)
+            return list_full(walk);
+        change->is_named[DIFF_OLD] = change->is_named[DIFF_NEW] = true;
+    }
+    root->layers[DIFF_OLD] = found[DIFF_OLD].layers;
+    root->layers[DIFF_NEW] = found[DIFF_NEW].layers;
+    root->targets = (1U << walk->list->tree_count) - 2;
+    root->after = visit.tail;
+    return dir_enter(walk, root);
+}
+
+int diff_walk(struct diff_list *list, struct err *err)
+{
+    cleanup_with(walk_done) struct walk walk = { .list = list, .err = err };
+    int r = root_compare(&walk);
+
+    while (r == 0 && walk.waiting) {
+        struct diff_dir *dir = walk.waiting;
+
+        walk.waiting = dir->next;
+        r = dir_enter(&walk, dir);
+    }
+    return r;
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+/* An OCI image layout: index.json lists manifests, or indexes of manifests, one per platform; a
+ * manifest lists the layers, lowest first. Every blob is named by its digest. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "kernel/path.h"
+#include "store/import/image_internal.h"
+#include "store/import/import.h"
+#include "store/import/root.h"
+
+enum { INDEX_DEPTH_MAX = 4 };
+
+static int blob_json(int image_fd, const char *digest, json_t **ret, struct err *err)
+{
+    cleanup_close int fd = -EBADF;
+    int r = image_blob_open(image_fd, digest, &fd, err);
+
+    if (r < 0)
+        return r;
+    return image_json_read(fd, digest, ret, err);
+}
+
+static int descriptor_digest(const json_t *descriptor, const char **ret, struct err *err)
+{
+    const char *digest = NULL;
+    int r = json_get_text(descriptor, "digest", &digest, err);
+
+    if (r < 0)
+        return r;
+    if (!digest)
+        return err_set(err, ERR_INVALID, "the image refers to a blob without a digest");
+    *ret = digest;
+    return 0;
+}
+
+/* Whether an entry of an index is, as far as the index knows, an image for this machine. Build
+ * records ("attestations") are listed for a platform called unknown. */
+static bool is_for_us(const json_t *descriptor)
+{
+    const json_t *platform = json_object_get(descriptor, "platform");
+    const char *os = json_string_value(json_object_get(platform, "os"));
+    const char *arch = json_string_value(json_object_get(platform, "architecture"));
+
+    return (!os || strcmp(os, "linux") == 0) && (!arch || strcmp(arch, image_arch()) == 0);
+}
+
+static const char *descriptor_name(const json_t *descriptor, const char *digest)
+{
+    const json_t *notes = json_object_get(descriptor, "annotations");
+    const char *name = json_string_value(json_object_get(notes, "io.containerd.image.name"));
+
+    if (!name)
+        name = json_string_value(json_object_get(notes, "org.opencontainers.image.ref.name"));
+    return name ? name : digest;
+}
+
+/* The digest of the only entry for this machine. The same image may be listed under two names. */
+static int index_choose(const json_t *index, const char **ret_digest, struct err *err)
+{
+    cleanup_with(buf_done) struct buf names = BUF_INIT(IMAGE_NAMES_BYTES_MAX);
+    const json_t *manifests = NULL, *descriptor;
+    const char *chosen = NULL, *digest = NULL;
+    bool several = false;
+    size_t i;
+    int r = json_get_array(index, "manifests", &manifests, err);
+
+    if (r < 0)
+        return r;
+    json_array_foreach(manifests, i, descriptor)
+    {
+        if (!is_for_us(descriptor))
+            continue;
+        r = descriptor_digest(descriptor, &digest, err);
+        if (r < 0)
+            return r;
+        image_names_add(&names, descriptor_name(descriptor, digest));
+        several = several || (chosen && strcmp(chosen, digest) != 0);
+        chosen = digest;
+    }
+    if (!chosen)
+        return err_set(err, ERR_UNSUPPORTED, "it holds no image for linux/%s", image_arch());
+    if (several)
+        return err_set(err, ERR_INVALID, "it holds several images: %s", names.data);
+    *ret_digest = chosen;
+    return 0;
+}
+
+/* Goes down from an index, which it takes, to the manifest of the image. */
+static int manifest_find(int image_fd, json_t *index, json_t **ret, struct err *err)
+{
+    cleanup_json json_t *document = index;
+    int r;
+
+    for (int depth = 0; depth <= INDEX_DEPTH_MAX; depth++) {
+        const char *digest = NULL;
+        json_t *next = NULL;
+
+        if (json_object_get(document, "layers")) {
+            *ret = TAKE_PTR(document);
+            return 0;
+        }
+        r = index_choose(document, &digest, err);
+        if (r < 0)
+            return r;
+        r = blob_json(image_fd, digest, &next, err);
+        if (r < 0)
+            return r;
+        json_decref(document);
+        document = next;
+    }
+    return err_set(err, ERR_INVALID, "its indexes are nested too deep");
+}
+
+static int config_check(int image_fd, const json_t *manifest, struct err *err)
+{
+    cleanup_json json_t *config = NULL;
+    const json_t *descriptor = NULL;
+    const char *digest = NULL;
+    int r = json_get_object(manifest, "config", &descriptor, err);
+
+    if (r < 0 || !descriptor)
+        return r;
+    r = descriptor_digest(descriptor, &digest, err);
+    if (r < 0)
+        return r;
+    r = blob_json(image_fd, digest, &config, err);
+    return r < 0 ? r : image_config_check(config, err);
+}
+
+static int layer_apply(int image_fd, const json_t *descriptor, struct import_root *root,
+                       struct err *err)
+{
+    cleanup_close int fd = -EBADF;
+    const char *digest = NULL;
+    int r = descriptor_digest(descriptor, &digest, err);
+
+    if (r < 0)
+        return r;
+    r = image_blob_open(image_fd, digest, &fd, err);
+    if (r < 0)
+        return r;
+    return image_layer_apply(fd, digest, root, err);
+}
+
+static int layers_apply(int image_fd, const json_t *manifest, struct import_root *root,
+                        struct err *err)
+{
+    const json_t *layers = NULL, *descriptor;
+    size_t i;
+    int r = json_get_array(manifest, "layers", &layers, err);
+
+    if (r < 0)
+        return r;
+    if (json_array_size(layers) > IMAGE_LAYERS_MAX)
+        return err_set(err, ERR_EXHAUSTED, "the image has more than %d layers", IMAGE_LAYERS_MAX);
+    json_array_foreach(layers, i, descriptor)
+    {
+        r = layer_apply(image_fd, descriptor, root, err);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+int image_apply_oci(int image_fd, struct import_root *root, struct err *err)
+{
+    cleanup_close int fd = open_no_links(image_fd, "index.json", O_RDONLY | O_NONBLOCK, 0);
+    cleanup_json json_t *manifest = NULL;
+    json_t *index;
+    int r;
+
+    if (fd < 0)
+        return import_fail(err, fd, "open", "index.json");
+    r = image_json_read(fd, "index.json", &index, err);
+    if (r < 0)
+        return r;
+    r = manifest_find(image_fd, index, &manifest, err);
+    if (r < 0)
+        return r;
+    r = config_check(image_fd, manifest, err);
+    if (r < 0)
+        return r;
+    return layers_apply(image_fd, manifest, root, err);
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A whiteout removes what lower layers have, and only that: an archive may name it before or after
+ * what its own layer puts in the same place. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "store/import/import.h"
+#include "store/import/root_internal.h"
+
+/* Links can nest directories deeper than any one path goes; each level holds a descriptor. */
+enum { DEPTH_MAX = 2 * IMPORT_DEPTH_MAX };
+
+static void closedir_slot(DIR **dir)
+{
+    if (*dir)
+        (void)closedir(*dir);
+}
+
+static int lower_clear(const struct import_root *root, int fd, int depth);
+
+/* 1 if name is gone, 0 if this layer needs it, or -errno. */
+static int lower_remove(const struct import_root *root, int dir_fd, const char *name, int depth)
+{
+    cleanup_close int fd = -EBADF;
+    struct stat st;
+    bool is_dir;
+    int r;
+
+    if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return errno == ENOENT ? 0 : -errno;
+    is_dir = S_ISDIR(st.st_mode);
+    if (is_dir) {
+        fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0)
+            return -errno;
+        r = lower_clear(root, fd, depth + 1);
+        if (r < 0)
+            return r;
+    }
+    if (inode_set_has(&root->written, st.st_ino))
+        return 0;
+    if (unlinkat(dir_fd, name, is_dir ? AT_REMOVEDIR : 0) == 0)
+        return 1;
+    return errno == ENOTEMPTY ? 0 : -errno;
+}
+
+/* One pass over a directory: 1 if something went and another pass is due, 0, or -errno. */
+static int lower_clear_once(const struct import_root *root, DIR *dir, int depth)
+{
+    struct dirent *entry;
+    int r, removed = 0;
+
+    rewinddir(dir);
+    while ((errno = 0, entry = readdir(dir))) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        r = lower_remove(root, dirfd(dir), entry->d_name, depth);
+        if (r < 0)
+            return r;
+        removed |= r;
+    }
+    return errno ? -errno : removed;
+}
+
+/* Removes what lower layers have in a directory, and leaves its time as it was. */
+static int lower_clear(const struct import_root *root, int fd, int depth)
+{
+    int copy_fd = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    cleanup_with(closedir_slot) DIR *dir = copy_fd < 0 ? NULL : fdopendir(copy_fd);
+    struct timespec times[2];
+    struct stat st;
+    int r;
+
+    if (!dir || fstat(fd, &st) < 0) {
+        r = -errno;
+        if (!dir)
+            (void)fd_close(copy_fd);
+        return r;
+    }
+    if (depth > DEPTH_MAX)
+        return -ELOOP;
+    do
+        r = lower_clear_once(root, dir, depth);
+    while (r > 0);
+    times[0] = times[1] = st.st_mtim;
+    (void)futimens(fd, times);
+    return r;
+}
+
+int import_root_whiteout(struct import_root *root, const char *path, struct err *err)
+{
+    int r = import_root_enter(root, path, false, err);
+
+    if (r == -ENOENT)
+        return 0;
+    if (r < 0)
+        return r;
+    r = lower_remove(root, root->parent_fd, import_root_base(path), 0);
+    return r < 0 ? import_fail(err, r, "remove", path) : 0;
+}
+
+int import_root_opaque(struct import_root *root, const char *path, struct err *err)
+{
+    int r = import_root_enter_dir(root, path, err);
+
+    if (r == -ENOENT)
+        return 0;
+    if (r < 0)
+        return r;
+    r = lower_clear(root, root->parent_fd, 0);
+    return r < 0 ? import_fail(err, r, "empty", path) : 0;
+}

@@ -1,0 +1,434 @@
+// SPDX-License-Identifier: Apache-2.0
+/* templates/NAME:
+ *
+ *   rootfs/       the whole root
+ *   layers/TREE/  what a committed one puts over the trees of its base, by the rules of overlayfs
+ *   meta.json     {"created_at": seconds, "size_bytes": n, "files": n, "fingerprint": "...",
+ *                 "base": "NAME"}
+ *   settings.json see store/template/settings.h; may be missing
+ *
+ * One with layers/ has a base; if it has a rootfs/ too, that takes the place of the base's.
+ */
+#include "store/template/template.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/files/tree.h"
+#include "base/io.h"
+#include "base/json.h"
+#include "base/text/parse.h"
+#include "base/xalloc.h"
+#include "kernel/path.h"
+#include "store/store_internal.h"
+#include "store/template/settings.h"
+
+enum { META_BYTES_MAX = 4096 };
+
+struct template_use {
+    struct template_use *next;
+    size_t count;
+    char name[TEMPLATE_NAME_MAX + 1];
+};
+
+struct template_list {
+    struct template_info *items;
+    size_t count;
+    size_t capacity;
+};
+
+static void closedir_slot(DIR **dir)
+{
+    if (*dir)
+        (void)closedir(*dir);
+}
+
+static void list_done(struct template_list *list)
+{
+    free(list->items);
+}
+
+static void template_close_slot(struct template **template)
+{
+    template_close(*template);
+}
+
+static int name_check(const char *name, struct err *err)
+{
+    if (is_name(name))
+        return 0;
+    return err_set(err, ERR_INVALID,
+                   "'%.64s' is not a template name (a-z, 0-9, '.', '_', '-', at most %d)", name,
+                   TEMPLATE_NAME_MAX);
+}
+
+int template_name_check(const struct store *store, const char *name, struct err *err)
+{
+    struct stat st;
+    int r = name_check(name, err);
+
+    if (r == 0 && fstatat(store->templates_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+        r = err_set(err, ERR_EXISTS, "there is a template '%s' already", name);
+    return r;
+}
+
+static int not_found(const char *name, struct err *err)
+{
+    return err_refuse(err, CAUSE_TEMPLATE_NOT_FOUND, "no template '%s'", name);
+}
+
+/* The caller holds the lock. The slot that points to the use of name, or to NULL at the end. */
+static struct template_use **use_find(struct store *store, const char *name)
+{
+    struct template_use **slot = &store->uses;
+
+    while (*slot && strcmp((*slot)->name, name) != 0)
+        slot = &(*slot)->next;
+    return slot;
+}
+
+static void use_add(struct store *store, const char *name)
+{
+    struct template_use **slot;
+
+    (void)pthread_mutex_lock(&store->lock);
+    slot = use_find(store, name);
+    if (!*slot) {
+        *slot = xcalloc(1, sizeof(**slot));
+        (void)snprintf((*slot)->name, sizeof((*slot)->name), "%s", name);
+    }
+    (*slot)->count++;
+    (void)pthread_mutex_unlock(&store->lock);
+}
+
+static void use_drop(struct store *store, const char *name)
+{
+    struct template_use **slot, *use;
+
+    (void)pthread_mutex_lock(&store->lock);
+    slot = use_find(store, name);
+    use = *slot;
+    if (use && --use->count == 0) {
+        *slot = use->next;
+        free(use);
+    }
+    (void)pthread_mutex_unlock(&store->lock);
+}
+
+int template_meta_read(int template_fd, struct template_meta *ret, struct err *err)
+{
+    cleanup_with(buf_done) struct buf text = BUF_INIT(META_BYTES_MAX);
+    cleanup_json json_t *object = NULL;
+    struct template_meta meta = { 0 };
+    const char *fingerprint = "", *base = "";
+    uint64_t created_at = 0;
+    int r = file_read_at(template_fd, "meta.json", &text);
+
+    if (r < 0)
+        return err_sys(err, r, "read meta.json");
+    if (json_parse_object(text.data, text.len, &object, err) < 0 ||
+        json_get_u64(object, "size_bytes", &meta.size_bytes, err) < 0 ||
+        json_get_u64(object, "files", &meta.files, err) < 0 ||
+        json_get_u64(object, "created_at", &created_at, err) < 0 ||
+        json_get_text(object, "fingerprint", &fingerprint, err) < 0 ||
+        json_get_text(object, "base", &base, err) < 0)
+        return err_wrap(err, "meta.json");
+    meta.created_at = (int64_t)created_at;
+    (void)snprintf(meta.fingerprint, sizeof(meta.fingerprint), "%s", fingerprint);
+    (void)snprintf(meta.base, sizeof(meta.base), "%s", base);
+    *ret = meta;
+    return 0;
+}
+
+int template_meta_write(int template_fd, const struct template_meta *meta, struct err *err)
+{
+    cleanup_with(buf_done) struct buf text = BUF_INIT(META_BYTES_MAX);
+    cleanup_json json_t *object =
+        json_pack("{s:I, s:I, s:I, s:s, s:s}", "created_at", (json_int_t)meta->created_at,
+                  "size_bytes", (json_int_t)meta->size_bytes, "files", (json_int_t)meta->files,
+                  "fingerprint", meta->fingerprint, "base", meta->base);
+    int r = object ? json_write(object, &text) : -ENOMEM;
+
+    if (r >= 0)
+        r = file_create_at(template_fd, "meta.json", 0600, text.data);
+    return r < 0 ? err_sys(err, r, "write meta.json") : 0;
+}
+
+static int open_dir(int dir_fd, const char *name)
+{
+    return open_no_links(dir_fd, name, O_PATH | O_DIRECTORY, 0);
+}
+
+static void tree_close(struct template_tree *tree)
+{
+    for (size_t i = 0; i < tree->layer_count; i++)
+        (void)fd_close(tree->layers[i]);
+    (void)fd_close(tree->fd);
+}
+
+/* Takes fd as the root, in the place of what was there. */
+static void root_set(struct template *template, int fd)
+{
+    if (template->tree_count > 0)
+        tree_close(&template->trees[0]);
+    else
+        template->tree_count = 1;
+    template->trees[0] = (struct template_tree){ .target = "/", .name = "root", .fd = fd };
+}
+
+/* Puts the layers of one template over those that are there. */
+static int layers_add(struct template *template, int layers_fd, const char *name, struct err *err)
+{
+    for (size_t i = 0; i < template->tree_count; i++) {
+        struct template_tree *tree = &template->trees[i];
+        int fd = open_dir(layers_fd, tree->name);
+
+        if (fd == -ENOENT)
+            continue;
+        if (fd < 0)
+            return err_sys(err, fd, "open a layer of template '%s'", name);
+        if (tree->layer_count == TEMPLATE_LAYERS_MAX) {
+            (void)close(fd);
+            return err_set(err, ERR_INTERNAL, "template '%s' has too many layers", name);
+        }
+        memmove(tree->layers + 1, tree->layers, tree->layer_count * sizeof(tree->layers[0]));
+        tree->layers[0] = fd;
+        tree->layer_count++;
+    }
+    return 0;
+}
+
+static int template_fill(struct template *template, const char *name, size_t depth,
+                         struct err *err);
+
+/* What a template with layers stands on. */
+static int base_fill(struct template *template, int dir_fd, const char *name, size_t depth,
+                     struct err *err)
+{
+    struct template_meta meta = { .base = "" };
+    int r = template_meta_read(dir_fd, &meta, err);
+
+    if (r < 0)
+        return err_wrap(err, "template '%s'", name);
+    if (depth > TEMPLATE_LAYERS_MAX)
+        return err_set(err, ERR_INTERNAL, "template '%s' stands on too many others", name);
+    return meta.base[0] ? template_fill(template, meta.base, depth + 1, err) : 0;
+}
+
+static int template_fill(struct template *template, const char *name, size_t depth, struct err *err)
+{
+    cleanup_close int dir_fd = open_dir(template->store->templates_fd, name);
+    cleanup_close int layers_fd = -EBADF;
+    int root_fd, r = 0;
+
+    if (dir_fd == -ENOENT)
+        return not_found(name, err);
+    if (dir_fd < 0)
+        return err_sys(err, dir_fd, "open template '%s'", name);
+    layers_fd = open_dir(dir_fd, "layers");
+    if (layers_fd >= 0)
+        r = base_fill(template, dir_fd, name, depth, err);
+    if (r < 0)
+        return r;
+    root_fd = open_dir(dir_fd, "rootfs");
+    if (root_fd >= 0)
+        root_set(template, root_fd);
+    else if (layers_fd < 0 || root_fd != -ENOENT)
+        return err_sys(err, root_fd, "open the root of template '%s'", name);
+    if (strcmp(name, TEMPLATE_HOST) == 0)
+        r = template_host_open(template, err);
+    return r < 0 || layers_fd < 0 ? r : layers_add(template, layers_fd, name, err);
+}
+
+static int settings_apply(struct template *template, struct err *err)
+{
+    cleanup_with(template_settings_done) struct template_settings settings = { .object = NULL };
+    int r = template_settings_read(template->store, template->name, &settings, err);
+
+    template->allows_setuid = settings.allows_setuid;
+    return r;
+}
+
+int template_open(struct store *store, const char *name, struct template **ret, struct err *err)
+{
+    cleanup_with(template_close_slot) struct template *template = NULL;
+    int r = name_check(name, err);
+
+    if (r < 0)
+        return r;
+    /* Counted before it is looked up, so that a removal in between sees it in use. */
+    use_add(store, name);
+    template = xcalloc(1, sizeof(*template));
+    template->store = store;
+    (void)snprintf(template->name, sizeof(template->name), "%s", name);
+    r = template_fill(template, name, 0, err);
+    if (r == 0)
+        r = settings_apply(template, err);
+    if (r < 0)
+        return r;
+    *ret = TAKE_PTR(template);
+    return 0;
+}
+
+void template_close(struct template *template)
+{
+    if (!template)
+        return;
+    for (size_t i = 0; i < template->tree_count; i++)
+        tree_close(&template->trees[i]);
+    use_drop(template->store, template->name);
+    free(template);
+}
+
+static int info_read(struct store *store, const char *name, struct template_info *ret,
+                     struct err *err)
+{
+    cleanup_close int fd = open_no_links(store->templates_fd, name, O_PATH | O_DIRECTORY, 0);
+    struct template_meta meta;
+    int r;
+
+    if (fd < 0)
+        return err_sys(err, fd, "open template '%s'", name);
+    r = template_meta_read(fd, &meta, err);
+    if (r < 0)
+        return err_wrap(err, "template '%s'", name);
+    *ret = (struct template_info){
+        .is_host = strcmp(name, TEMPLATE_HOST) == 0,
+        .size_bytes = meta.size_bytes,
+        .files = meta.files,
+        .created_at = meta.created_at,
+    };
+    (void)snprintf(ret->name, sizeof(ret->name), "%.*s", TEMPLATE_NAME_MAX, name);
+    return 0;
+}
+
+static int list_add(struct template_list *list, const struct template_info *info)
+{
+    if (list->count == list->capacity) {
+        size_t capacity = list->capacity ? list->capacity * 2 : 16;
+        struct template_info *items = reallocarray(list->items, capacity, sizeof(*items));
+
+        if (!items)
+            return -ENOMEM;
+        list->items = items;
+        list->capacity = capacity;
+    }
+    list->items[list->count++] = *info;
+    return 0;
+}
+
+static int info_compare(const void *a, const void *b)
+{
+    return strcmp(((const struct template_info *)a)->name, ((const struct template_info *)b)->name);
+}
+
+int template_list(struct store *store, struct template_info **ret, size_t *ret_count,
+                  struct err *err)
+{
+    cleanup_with(list_done) struct template_list list = { 0 };
+    int fd = openat(store->templates_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    cleanup_with(closedir_slot) DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    struct dirent *entry;
+    struct template_info info;
+    int r;
+
+    if (!dir) {
+        r = err_sys(err, -errno, "list templates");
+        (void)fd_close(fd);
+        return r;
+    }
+    while ((entry = readdir(dir))) {
+        if (!is_name(entry->d_name))
+            continue;
+        r = info_read(store, entry->d_name, &info, err);
+        if (r == -ENOENT) /* removed while we looked */
+            continue;
+        if (r < 0)
+            return r;
+        r = list_add(&list, &info);
+        if (r < 0)
+            return err_sys(err, r, "list templates");
+    }
+    if (list.count > 0)
+        qsort(list.items, list.count, sizeof(*list.items), info_compare);
+    *ret_count = list.count;
+    *ret = TAKE_PTR(list.items);
+    return 0;
+}
+
+/* Whether a template may go that others may stand on. */
+struct base_search {
+    struct store *store;
+    const char *name;
+    struct err *err;
+};
+
+static int base_check_one(void *context, const char *name)
+{
+    const struct base_search *search = context;
+    cleanup_close int fd = is_name(name) ? open_dir(search->store->templates_fd, name) : -ENOENT;
+    struct template_meta meta;
+    struct err ignored;
+
+    /* What says nothing of a base has none that could be missed. */
+    if (fd < 0 || template_meta_read(fd, &meta, &ignored) < 0 ||
+        strcmp(meta.base, search->name) != 0)
+        return 0;
+    return err_set(search->err, ERR_BUSY, "template '%s' stands on '%s': remove that first", name,
+                   search->name);
+}
+
+static int base_check(struct store *store, const char *name, struct err *err)
+{
+    struct base_search search = { .store = store, .name = name, .err = err };
+    int r = 0;
+
+    err->kind = ERR_NONE;
+    r = store_each_name(store->templates_fd, base_check_one, &search);
+    return r < 0 && err->kind == ERR_NONE ? err_sys(err, r, "list templates") : r;
+}
+
+/* Moves an unused template out of sight, over the empty directory that temp names. */
+static int template_unname(struct store *store, const char *name, const char *temp, struct err *err)
+{
+    int r = 0;
+
+    (void)pthread_mutex_lock(&store->lock);
+    if (*use_find(store, name))
+        r = err_refuse(err, CAUSE_TEMPLATE_IN_USE, "template '%s' is in use", name);
+    else if (renameat(store->templates_fd, name, store->templates_fd, temp) < 0)
+        r = errno == ENOENT ? not_found(name, err)
+                            : err_sys(err, -errno, "remove template '%s'", name);
+    (void)pthread_mutex_unlock(&store->lock);
+    return r;
+}
+
+int template_remove(struct store *store, const char *name, struct err *err)
+{
+    char temp[STORE_TEMP_NAME_MAX];
+    int removed, r = name_check(name, err);
+
+    if (r < 0)
+        return r;
+    if (strcmp(name, TEMPLATE_HOST) == 0)
+        return err_set(err, ERR_DENIED, "the template '%s' cannot be removed", TEMPLATE_HOST);
+    r = base_check(store, name, err);
+    if (r == 0)
+        r = store_temp_dir(store->templates_fd, "removed", temp, err);
+    if (r < 0)
+        return r;
+    r = template_unname(store, name, temp, err);
+    removed = tree_remove_at(store->templates_fd, temp);
+    if (r >= 0 && removed < 0)
+        r = err_sys(err, removed, "remove the files of template '%s'", name);
+    return r;
+}

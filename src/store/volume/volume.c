@@ -1,0 +1,483 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/volume/volume.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/files/tree.h"
+#include "base/xalloc.h"
+#include "store/backend/backend.h"
+#include "store/store_internal.h"
+#include "store/volume/usage.h"
+#include "store/volume/volume_internal.h"
+
+static bool is_letter_or_digit(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+/* What may be the name of a file in the store. */
+static bool is_file_name(const char *name)
+{
+    size_t len = 1;
+
+    if (!is_letter_or_digit(*name))
+        return false;
+    for (; name[len]; len++)
+        if (len >= SNAPSHOT_NAME_MAX ||
+            (!is_letter_or_digit(name[len]) && !strchr("_.-", name[len])))
+            return false;
+    return true;
+}
+
+static int id_check(const char *id, struct err *err)
+{
+    if (is_file_name(id))
+        return 0;
+    return err_set(err, ERR_INVALID, "'%.64s' cannot be the name of a volume", id);
+}
+
+static int snapshot_check(const char *name, struct err *err)
+{
+    if (is_file_name(name))
+        return 0;
+    return err_set(err, ERR_INVALID,
+                   "'%.64s' is not a snapshot name (letters, digits, '.', '_', '-', at most %d)",
+                   name, SNAPSHOT_NAME_MAX);
+}
+
+static int scratch_refuse(const struct volume *volume, struct err *err)
+{
+    return err_refuse(err, CAUSE_SNAPSHOTS_NOT_AVAILABLE,
+                      "volume '%s' is thrown away after use and has no snapshots", volume->id);
+}
+
+static const struct store_ops *ops_of(const struct volume *volume)
+{
+    return volume->store->ops;
+}
+
+bool volume_is_whole(const struct volume *volume)
+{
+    return !volume->is_scratch && ops_of(volume)->is_whole;
+}
+
+static struct volume *volume_new(struct store *store, const char *id, uint32_t generation)
+{
+    struct volume *volume = xcalloc(1, sizeof(*volume));
+
+    volume->store = store;
+    volume->id = xstrdup(id);
+    volume->generation = volume->last_generation = generation;
+    volume->dir_fd = -EBADF;
+    return volume;
+}
+
+void volume_close(struct volume *volume)
+{
+    if (!volume)
+        return;
+    (void)fd_close(volume->dir_fd);
+    template_close(volume->template);
+    free(volume->id);
+    free(volume);
+}
+
+static void volume_close_slot(struct volume **volume)
+{
+    volume_close(*volume);
+}
+
+int volume_destroy(struct volume *volume)
+{
+    int r;
+
+    if (!volume)
+        return 0;
+    volume->dir_fd = fd_close(volume->dir_fd);
+    r = volume->is_scratch ? tree_remove_at(volume->store->scratch_fd, volume->id)
+                           : ops_of(volume)->destroy(volume);
+    volume_close(volume);
+    return r;
+}
+
+static void volume_destroy_slot(struct volume **volume)
+{
+    (void)volume_destroy(*volume);
+}
+
+int volume_create_scratch(struct store *store, const char *id, struct template *template,
+                          struct volume **ret, struct err *err)
+{
+    cleanup_with(volume_destroy_slot) struct volume *volume = NULL;
+    int r = id_check(id, err);
+
+    if (r < 0)
+        return r;
+    if (mkdirat(store->scratch_fd, id, 0700) < 0)
+        return err_sys(err, -errno, "make volume '%s'", id);
+    volume = volume_new(store, id, 1);
+    volume->is_scratch = true;
+    volume->dir_fd = openat(store->scratch_fd, id, O_DIRECTORY | O_RDONLY | O_CLOEXEC);
+    if (volume->dir_fd < 0)
+        return err_sys(err, -errno, "open volume '%s'", id);
+    volume->template = template;
+    *ret = TAKE_PTR(volume);
+    return 0;
+}
+
+/* What a search through the trees of a volume looks for and finds. */
+struct search {
+    const char *snapshot;
+    uint32_t generation;
+    size_t trees;
+    uint32_t last; /* the largest generation */
+    bool is_found;
+};
+
+static void search_one(void *context, const char *snapshot, uint32_t generation)
+{
+    struct search *search = context;
+
+    search->trees++;
+    if (snapshot ? search->snapshot && strcmp(snapshot, search->snapshot) == 0
+                 : generation == search->generation)
+        search->is_found = true;
+    if (generation > search->last)
+        search->last = generation;
+}
+
+static int search_run(struct volume *volume, struct search *search, struct err *err)
+{
+    int r = ops_of(volume)->list(volume, search_one, search);
+
+    return r < 0 && r != -ENOENT ? err_sys(err, r, "list the trees of volume '%s'", volume->id) : 0;
+}
+
+/* Refuses a quota where there is none, and a name that is taken. */
+static int create_check(struct volume *volume, struct err *err)
+{
+    struct search search = { 0 };
+    int r;
+
+    if (volume->quota_bytes > 0 && !volume->store->has_quota)
+        return err_set(err, ERR_UNSUPPORTED, "the storage of volumes (%.120s) has no quota",
+                       volume->store->storage);
+    r = search_run(volume, &search, err);
+    if (r == 0 && search.trees > 0)
+        r = err_set(err, ERR_EXISTS, "there is a volume '%s' already", volume->id);
+    return r;
+}
+
+static int layers_check(const struct store *store, const struct template *template, struct err *err)
+{
+    if (!store->ops->is_whole || template->trees[0].layer_count == 0)
+        return 0;
+    return err_set(err, ERR_UNSUPPORTED,
+                   "template '%s' is made of layers, which storage '%s' cannot use", template->name,
+                   store->ops->name);
+}
+
+/* Removes what a failed create or fork has left, if it was that which made it. */
+static int create_undo(struct volume *volume, int r, const struct err *err)
+{
+    if (err->kind != ERR_EXISTS)
+        (void)ops_of(volume)->destroy(volume);
+    return r;
+}
+
+int volume_create(struct store *store, const char *id, struct template *template,
+                  uint64_t quota_bytes, struct volume **ret, struct err *err)
+{
+    cleanup_with(volume_close_slot) struct volume *volume = NULL;
+    int r = id_check(id, err);
+
+    if (r == 0)
+        r = layers_check(store, template, err);
+    if (r < 0)
+        return r;
+    volume = volume_new(store, id, 1);
+    volume->quota_bytes = quota_bytes;
+    r = create_check(volume, err);
+    if (r < 0)
+        return r;
+    volume->template = template;
+    r = ops_of(volume)->create(volume, err);
+    if (r < 0) {
+        volume->template = NULL; /* still the caller's */
+        return create_undo(volume, r, err);
+    }
+    *ret = TAKE_PTR(volume);
+    return 0;
+}
+
+int volume_open(struct store *store, const char *id, struct template *template, uint32_t generation,
+                struct volume **ret, struct err *err)
+{
+    cleanup_with(volume_close_slot) struct volume *volume = NULL;
+    struct search search = { .generation = generation };
+    int r = id_check(id, err);
+
+    if (r == 0)
+        r = layers_check(store, template, err);
+    if (r < 0)
+        return r;
+    volume = volume_new(store, id, generation);
+    r = search_run(volume, &search, err);
+    if (r < 0)
+        return r;
+    if (search.trees == 0)
+        return err_set(err, ERR_NOT_FOUND, "no volume '%s'", id);
+    if (!search.is_found || generation == 0)
+        return err_set(err, ERR_NOT_FOUND, "volume '%s' has no tree %" PRIu32, id, generation);
+    if (search.last > volume->last_generation)
+        volume->last_generation = search.last;
+    volume->template = template;
+    *ret = TAKE_PTR(volume);
+    return 0;
+}
+
+static int snapshot_find(struct volume *volume, const char *name, struct search *search,
+                         struct err *err)
+{
+    int r = snapshot_check(name, err);
+
+    if (r < 0)
+        return r;
+    if (volume->is_scratch)
+        return scratch_refuse(volume, err);
+    search->snapshot = name;
+    return search_run(volume, search, err);
+}
+
+/* The same, and it must be there. */
+static int snapshot_must(struct volume *volume, const char *name, struct search *search,
+                         struct err *err)
+{
+    int r = snapshot_find(volume, name, search, err);
+
+    if (r == 0 && !search->is_found)
+        r = err_refuse(err, CAUSE_SNAPSHOT_NOT_FOUND, "no snapshot '%.64s'", name);
+    return r;
+}
+
+int volume_fork(struct volume *from, const char *snapshot, const char *id, uint64_t quota_bytes,
+                struct volume **ret, struct err *err)
+{
+    cleanup_with(volume_close_slot) struct volume *volume = NULL;
+    struct search search = { 0 };
+    int r = id_check(id, err);
+
+    if (r == 0 && snapshot)
+        r = snapshot_must(from, snapshot, &search, err);
+    else if (r == 0 && from->is_scratch)
+        r = scratch_refuse(from, err);
+    if (r < 0)
+        return r;
+    volume = volume_new(from->store, id, 1);
+    volume->quota_bytes = quota_bytes;
+    r = create_check(volume, err);
+    if (r == 0)
+        r = template_open(from->store, from->template->name, &volume->template, err);
+    if (r < 0)
+        return r;
+    r = ops_of(volume)->branch(volume, 1, from, snapshot, err);
+    if (r < 0)
+        return create_undo(volume, r, err);
+    *ret = TAKE_PTR(volume);
+    return 0;
+}
+
+int volume_snapshot(struct volume *volume, const char *name, struct err *err)
+{
+    struct search search = { 0 };
+    int r = snapshot_find(volume, name, &search, err);
+
+    if (r < 0)
+        return r;
+    if (search.is_found)
+        return err_refuse(err, CAUSE_SNAPSHOT_EXISTS, "there is a snapshot '%.64s' already", name);
+    return ops_of(volume)->snapshot(volume, name, err);
+}
+
+bool volume_has_snapshot(struct volume *volume, const char *name)
+{
+    struct search search = { 0 };
+    struct err ignored;
+
+    return snapshot_find(volume, name, &search, &ignored) == 0 && search.is_found;
+}
+
+int volume_branch(struct volume *volume, const char *snapshot, uint32_t *ret_generation,
+                  struct err *err)
+{
+    struct search search = { 0 };
+    uint32_t generation;
+    int r = snapshot_must(volume, snapshot, &search, err);
+
+    if (r < 0)
+        return r;
+    generation = search.last > volume->last_generation ? search.last : volume->last_generation;
+    if (generation == UINT32_MAX)
+        return err_set(err, ERR_EXHAUSTED, "volume '%s' was rolled back too often", volume->id);
+    r = ops_of(volume)->branch(volume, generation + 1, volume, snapshot, err);
+    if (r < 0)
+        return r;
+    *ret_generation = volume->last_generation = generation + 1;
+    return 0;
+}
+
+/* volume_usage and volume_view may be reading it. */
+void volume_switch(struct volume *volume, uint32_t generation)
+{
+    __atomic_store_n(&volume->generation, generation, __ATOMIC_RELEASE);
+}
+
+uint32_t volume_generation(const struct volume *volume)
+{
+    return __atomic_load_n(&volume->generation, __ATOMIC_ACQUIRE);
+}
+
+int volume_drop(struct volume *volume, uint32_t generation)
+{
+    if (volume->is_scratch || generation == volume_generation(volume))
+        return -EBUSY;
+    return ops_of(volume)->drop(volume, NULL, generation);
+}
+
+/* A list of generations or of names. */
+struct listing {
+    uint32_t live; /* the present one, which is left out */
+    uint32_t *generations;
+    size_t generation_count;
+    char **names;
+    size_t name_count;
+};
+
+/* Room for one more in an array that doubles. */
+static void *grow(void *array, size_t count, size_t size)
+{
+    if (count & (count - 1))
+        return array;
+    array = reallocarray(array, count ? count * 2 : 1, size);
+    if (!array)
+        abort();
+    return array;
+}
+
+static void listing_add(void *context, const char *snapshot, uint32_t generation)
+{
+    struct listing *listing = context;
+
+    if (snapshot) {
+        listing->names = grow(listing->names, listing->name_count, sizeof(*listing->names));
+        listing->names[listing->name_count++] = xstrdup(snapshot);
+    } else if (generation != listing->live) {
+        listing->generations =
+            grow(listing->generations, listing->generation_count, sizeof(*listing->generations));
+        listing->generations[listing->generation_count++] = generation;
+    }
+}
+
+static void listing_done(struct listing *listing)
+{
+    for (size_t i = 0; i < listing->name_count; i++)
+        free(listing->names[i]);
+    free(listing->names);
+    free(listing->generations);
+}
+
+int volume_tidy(struct volume *volume)
+{
+    cleanup_with(listing_done) struct listing listing = { .live = volume_generation(volume) };
+    int r, first = 0;
+
+    if (volume->is_scratch)
+        return 0;
+    r = ops_of(volume)->list(volume, listing_add, &listing);
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < listing.generation_count; i++) {
+        r = ops_of(volume)->drop(volume, NULL, listing.generations[i]);
+        if (r < 0 && r != -ENOENT && first == 0)
+            first = r;
+    }
+    return first;
+}
+
+int volume_remove_snapshot(struct volume *volume, const char *name, struct err *err)
+{
+    struct search search = { 0 };
+    int r = snapshot_must(volume, name, &search, err);
+
+    if (r < 0)
+        return r;
+    r = ops_of(volume)->drop(volume, name, 0);
+    return r < 0 ? err_sys(err, r, "remove snapshot '%.64s' of volume '%s'", name, volume->id) : 0;
+}
+
+static int name_compare(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+int volume_list_snapshots(struct volume *volume, char ***ret_names, size_t *ret_count,
+                          struct err *err)
+{
+    cleanup_with(listing_done) struct listing listing = { 0 };
+    int r = volume->is_scratch ? 0 : ops_of(volume)->list(volume, listing_add, &listing);
+
+    if (r < 0)
+        return err_sys(err, r, "list the snapshots of volume '%s'", volume->id);
+    if (listing.name_count > 0)
+        qsort(listing.names, listing.name_count, sizeof(*listing.names), name_compare);
+    *ret_count = listing.name_count;
+    *ret_names = TAKE_PTR(listing.names);
+    listing.name_count = 0;
+    return 0;
+}
+
+static int scratch_usage(const struct volume *volume, uint64_t *ret_bytes)
+{
+    cleanup_with(usage_done) struct usage usage = { 0 };
+    int r = usage_add(&usage, volume->dir_fd);
+
+    *ret_bytes = usage.bytes;
+    return r;
+}
+
+uint64_t volume_usage_settled(struct volume *volume)
+{
+    const struct store_ops *ops = ops_of(volume);
+    uint64_t bytes = 0;
+    int r = ops->usage_settled ? ops->usage_settled(volume, &bytes) : ops->usage(volume, &bytes);
+
+    return r < 0 ? 0 : bytes;
+}
+
+int volume_usage(struct volume *volume, uint64_t *ret_bytes, struct err *err)
+{
+    uint64_t bytes;
+    int r =
+        volume->is_scratch ? scratch_usage(volume, &bytes) : ops_of(volume)->usage(volume, &bytes);
+
+    if (r < 0)
+        return err_sys(err, r, "find out what volume '%s' holds", volume->id);
+    *ret_bytes = bytes;
+    return 0;
+}
+
+int volume_purge(struct store *store, const char *id)
+{
+    struct err ignored;
+    int r = id_check(id, &ignored) < 0 ? -EINVAL : volume_destroy(volume_new(store, id, 1));
+
+    return r == -ENOENT ? 0 : r;
+}

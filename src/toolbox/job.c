@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <errno.h>
+#include <openssl/sha.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/xalloc.h"
+#include "host/observe/metrics_internal.h"
+#include "host/sandbox/sandbox_internal.h"
+#include "toolbox/archive.h"
+#include "toolbox/job_table.h"
+#include "toolbox/params.h"
+#include "toolbox/result.h"
+#include "toolbox/tool_internal.h"
+
+#define WORKSPACE "/workspace"
+
+/* --- what kinds of tools use ----------------------------------------------------------------- */
+
+void tool_job_refuse(struct tool_job *job, const char *format, ...)
+{
+    char text[2048];
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    buf_clear(&job->text);
+    (void)buf_add_str(&job->text, text);
+    job->result.is_error = true;
+}
+
+/* What is wrong with the sandbox or the daemon is for whoever runs the model. */
+static bool is_for_model(const struct err *err)
+{
+    static const bool keeps_from_running[ERR_CAUSES] = {
+        [CAUSE_SESSION_NOT_FOUND] = true,  [CAUSE_SESSION_PAUSED] = true,
+        [CAUSE_SESSION_DESTROYING] = true, [CAUSE_ROLLBACK_IN_PROGRESS] = true,
+        [CAUSE_INVALID_STATE] = true,      [CAUSE_SHUTTING_DOWN] = true,
+    };
+
+    return !keeps_from_running[err->cause] && err->kind != ERR_INTERNAL &&
+           err->kind != ERR_UNAVAILABLE && err->kind != ERR_CANCELED;
+}
+
+/* What a model can do about it: it has tools, and no commands of Holt. */
+static const char *remedy_for_model(const struct err *err)
+{
+    static const char *const remedies[ERR_CAUSES] = {
+        [CAUSE_PROCESS_NOT_FOUND] = "process_start tells the id of what it starts",
+        [CAUSE_PROCESS_ENDED] = "process_logs has what it has written",
+        [CAUSE_SNAPSHOT_NOT_FOUND] = "list_snapshots shows those that there are",
+    };
+    const char *remedy = err->cause < ERR_CAUSES ? remedies[err->cause] : NULL;
+
+    if (!remedy)
+        remedy = err_remedy_of(err);
+    return remedy && strstr(remedy, "'holt ") ? NULL : remedy;
+}
+
+int tool_job_fail(struct tool_job *job, int r, struct err *err)
+{
+    const char *remedy = remedy_for_model(err);
+
+    if (r == -ECANCELED || !is_for_model(err))
+        return r;
+    tool_job_refuse(job, "%s%s%s", err->msg, remedy ? "\n" : "", remedy ? remedy : "");
+    return 0;
+}
+
+char *tool_path(const char *path)
+{
+    if (path[0] == '/')
+        return xstrdup(path);
+    if (path[0] == '\0' || strcmp(path, ".") == 0)
+        return xstrdup(WORKSPACE);
+    return xasprintf(WORKSPACE "/%s", path);
+}
+
+uint64_t tool_job_left_ms(const struct tool_job *job, uint64_t most)
+{
+    uint64_t now_ms = clock_ms(), left_ms;
+
+    if (job->deadline_ms == 0)
+        return most;
+    left_ms = job->deadline_ms > now_ms ? job->deadline_ms - now_ms : 1;
+    return most == 0 || left_ms < most ? left_ms : most;
+}
+
+int tool_refuse_other_call(const struct tool_job *job, struct err *err)
+{
+    (void)err_set(err, ERR_INVALID,
+                  "the tool call id '%.100s' was used for another tool or other parameters",
+                  job->call_id);
+    return err_remedy(err, "use a new id for another call");
+}
+
+/* --- making one ------------------------------------------------------------------------------ */
+
+static void hash(const char *text, size_t len, char ret[static TOOL_HASH_SIZE])
+{
+    unsigned char bytes[SHA256_DIGEST_LENGTH];
+
+    (void)SHA256((const unsigned char *)text, len, bytes);
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        (void)snprintf(ret + 2 * i, 3, "%02x", bytes[i]);
+}
+
+/* What was asked for, in a form that does not depend on how it was written. */
+static void set_identity(struct tool_job *job, const char *id)
+{
+    cleanup_free char *params =
+        job->params ? json_dumps(job->params, JSON_SORT_KEYS | JSON_COMPACT) : NULL;
+    cleanup_free char *all = xasprintf("%s %s", job->tool->name, params ? params : "{}");
+
+    (void)snprintf(job->call_id, sizeof(job->call_id), "%s", id);
+    hash(id, strlen(id), job->id_hash);
+    hash(all, strlen(all), job->digest);
+    (void)pthread_mutex_lock(&job->sandbox->lock);
+    job->generation = job->sandbox->info.generation;
+    (void)pthread_mutex_unlock(&job->sandbox->lock);
+}
+
+static const struct tool_kind *kind_of(const struct tool *tool)
+{
+    if (tool->work == TOOL_BY_WORKER)
+        return &tool_by_worker;
+    if (tool->work == TOOL_BY_HOST)
+        return &tool_by_turn;
+    if (strcmp(tool->name, "shell") == 0)
+        return &tool_by_shell;
+    return strncmp(tool->name, "process_", strlen("process_")) == 0 ? &tool_by_launch
+                                                                    : &tool_by_process;
+}
+
+static uint64_t deadline_of(const struct tool_job *job, uint64_t timeout_ms)
+{
+    uint64_t longest_ms = timeout_ms ? timeout_ms : job->sandbox->host->tool_timeout_ms;
+
+    if (longest_ms == 0 || longest_ms > UINT64_MAX - job->began_ms)
+        return 0;
+    return job->began_ms + longest_ms;
+}
+
+struct tool_job *tool_job_new(struct sandbox *sandbox, const struct tool *tool,
+                              const struct tool_request *request)
+{
+    const struct host *host = sandbox->host;
+    struct tool_job *job = xcalloc(1, sizeof(*job));
+    uint64_t tokens = request->max_output_tokens;
+
+    atomic_init(&job->refs, 1);
+    (void)pthread_mutex_init(&job->lock, NULL);
+    job->sandbox = sandbox_ref(sandbox);
+    job->tool = tool;
+    job->kind = kind_of(tool);
+    job->params = json_incref((json_t *)(uintptr_t)request->params);
+    job->began_ms = clock_ms();
+    job->began_ns = clock_ns();
+    job->deadline_ms = deadline_of(job, request->timeout_ms);
+    job->budget = (tokens ? tokens : host->tool_tokens) * TOOL_TOKEN_BYTES;
+    job->memory_bytes = request->memory_bytes ? request->memory_bytes : host->tool_memory;
+    job->cpus_milli = request->cpus_milli ? request->cpus_milli : host->tool_cpus;
+    job->wants_changed = request->wants_changed;
+    job->wants_snapshot = request->snapshot < 0 ? host->tool_snapshots : request->snapshot > 0;
+    job->only_looks = request->only_looks;
+    job->text.max = TOOL_TEXT_MAX;
+    job->spill.fd = job->cancel_fd = -EBADF;
+    if (request->call_id && *request->call_id)
+        set_identity(job, request->call_id);
+    return job;
+}
+
+struct tool_job *tool_job_ref(struct tool_job *job)
+{
+    atomic_fetch_add(&job->refs, 1);
+    return job;
+}
+
+void tool_job_unref(struct tool_job *job)
+{
+    if (!job || atomic_fetch_sub(&job->refs, 1) != 1)
+        return;
+    tool_params_done(&job->values);
+    buf_done(&job->text);
+    buf_done(&job->paths);
+    free(job->changes);
+    json_decref(job->params);
+    sandbox_unref(job->sandbox);
+    (void)pthread_mutex_destroy(&job->lock);
+    free(job);
+}
+
+/* --- its life -------------------------------------------------------------------------------- */
+
+bool tool_job_is_over(struct tool_job *job)
+{
+    bool is_over;
+
+    (void)pthread_mutex_lock(&job->lock);
+    is_over = job->is_over;
+    (void)pthread_mutex_unlock(&job->lock);
+    return is_over;
+}
+
+bool tool_job_is_canceled(struct tool_job *job)
+{
+    bool is_canceled;
+
+    (void)pthread_mutex_lock(&job->lock);
+    is_canceled = job->is_canceled;
+    (void)pthread_mutex_unlock(&job->lock);
+    return is_canceled;
+}
+
+/* What was, to compare with; when that cannot be had, the result says that it is not complete. */
+static void begin(struct tool_job *job)
+{
+    struct err ignored;
+
+    job->has_begun = true;
+    tool_desk_count(job->sandbox->host->desk, 1);
+    if (!job->wants_changed || job->tool->only_looks || job->tool->work != TOOL_BY_PROCESS)
+        return;
+    job->has_mark = sandbox_mark(job->sandbox, &job->mark, &ignored) == 0;
+    job->result.changed_is_cut = !job->has_mark;
+}
+
+/* Everybody who waits for it hears of its end. */
+void tool_job_settle(struct tool_job *job, int r, const struct err *err)
+{
+    const uint64_t one = 1;
+
+    (void)pthread_mutex_lock(&job->lock);
+    job->failure = r;
+    if (r < 0)
+        job->err = *err;
+    job->is_over = true;
+    for (const struct tool_waiter *waiter = job->waiters; waiter; waiter = waiter->next)
+        (void)!write(waiter->event_fd, &one, sizeof(one));
+    (void)pthread_mutex_unlock(&job->lock);
+    if (job->call_id[0])
+        tool_desk_leave(job->sandbox->host->desk, job);
+}
+
+/* Whether what it did is still there: a rollback undoes it, but for the rollback itself. */
+static bool is_lasting(struct tool_job *job)
+{
+    (void)pthread_mutex_lock(&job->sandbox->lock);
+    job->kept_generation = job->sandbox->info.generation;
+    (void)pthread_mutex_unlock(&job->sandbox->lock);
+    return job->generation == job->kept_generation || strcmp(job->tool->name, "rollback") == 0;
+}
+
+static void forget_mark(struct tool_job *job)
+{
+    if (job->has_mark)
+        sandbox_unmark(job->sandbox, &job->mark);
+    job->has_mark = false;
+}
+
+static void count_end(const struct tool_job *job, int r)
+{
+    static const enum timed kinds[] = { [TOOL_BY_HOST] = TIMED_TOOL_HOST,
+                                        [TOOL_BY_WORKER] = TIMED_TOOL_WORKER,
+                                        [TOOL_BY_PROCESS] = TIMED_TOOL_PROCESS };
+    struct host *host = job->sandbox->host;
+
+    (void)metrics_note(host->metrics, kinds[job->tool->work], job->began_ns,
+                       r == 0 && job->result.is_error ? -EINVAL : r);
+    tool_desk_count(host->desk, -1);
+}
+
+void tool_job_conclude(struct tool_job *job, int r, const struct err *err)
+{
+    if (job->kind->stop)
+        job->kind->stop(job);
+    if (r == 0)
+        tool_result_finish(job);
+    forget_mark(job);
+    if (job->spill.fd >= 0)
+        shelf_drop(&tool_archive_of(job->sandbox)->outputs, &job->spill);
+    /* What is kept makes older results go, which is a change too. */
+    if (r == 0 && job->call_id[0] && job->has_begun && !job->only_looks && is_lasting(job))
+        tool_archive_keep(job);
+    if (job->has_begun)
+        count_end(job, r);
+    tool_job_settle(job, r, err);
+}
+
+int tool_job_drive(struct tool_job *job, int watch_fd, struct tool_progress *ret)
+{
+    struct err err = { 0 };
+    int r;
+
+    if (!job->has_begun)
+        begin(job);
+    if (job->call_id[0] && !job->kind->can_resume)
+        watch_fd = -1;
+    r = tool_job_is_canceled(job) && !job->state ? -ECANCELED
+                                                 : job->kind->next(job, watch_fd, ret, &err);
+    if (r > 0)
+        return 1;
+    if (r == -ECANCELED && !tool_job_is_canceled(job))
+        return r;
+    if (r == -ECANCELED) {
+        tool_job_refuse(job, "the call was canceled.");
+        r = 0;
+    }
+    tool_job_conclude(job, r, &err);
+    return 0;
+}

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "toolbox/process_text.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "base/xalloc.h"
+#include "host/process/record.h"
+#include "toolbox/archive.h"
+#include "toolbox/process.h"
+#include "toolbox/tool_internal.h"
+
+enum {
+    NOTES_BYTES = 4096,
+    COPY_BYTES = 64 * 1024,
+    HEAD_BYTES = 16 * 1024 * 1024, /* of a stream that are kept from its beginning, and */
+    TAIL_BYTES = 8 * 1024 * 1024,  /* from its end */
+};
+
+void process_text_init(struct process_text *text, size_t max)
+{
+    *text = (struct process_text){ .is_full = false };
+    for (int i = 0; i < PROCESS_STREAMS; i++)
+        text->streams[i].text.max = max;
+}
+
+void process_text_done(struct process_text *text)
+{
+    for (int i = 0; i < PROCESS_STREAMS; i++)
+        buf_done(&text->streams[i].text);
+}
+
+void process_text_add(struct process_text *text, enum output_stream stream, const char *data,
+                      size_t len, struct buf *told)
+{
+    if (utf8_clean(&text->streams[stream].cleaner, data, len, told) < 0 ||
+        buf_add(&text->streams[stream].text, told->data, told->len) < 0)
+        text->is_full = true;
+}
+
+/* --- writing it ------------------------------------------------------------------------------ */
+
+/* Where the text goes: memory, or a file. */
+struct sink {
+    struct buf *text; /* NULL: */
+    int fd;
+    int r;
+    uint64_t len;
+    char last;
+};
+
+static void sink_add(struct sink *sink, const char *data, size_t len)
+{
+    if (sink->r < 0 || len == 0)
+        return;
+    sink->r = sink->text ? buf_add(sink->text, data, len) : write_all(sink->fd, data, len);
+    sink->len += len;
+    sink->last = data[len - 1];
+}
+
+static void sink_add_str(struct sink *sink, const char *text)
+{
+    sink_add(sink, text, strlen(text));
+}
+
+static void sink_end_line(struct sink *sink)
+{
+    if (sink->len > 0 && sink->last != '\n')
+        sink_add_str(sink, "\n");
+}
+
+static void note_gap(struct sink *sink, uint64_t bytes)
+{
+    char line[80];
+
+    (void)snprintf(line, sizeof(line), "%s[... %" PRIu64 " bytes were not kept ...]\n",
+                   sink->len > 0 && sink->last != '\n' ? "\n" : "", bytes);
+    sink_add_str(sink, line);
+}
+
+/* Copies a stream from an offset on, up to another, from its record. */
+static void copy_part(struct sink *sink, struct record *record, enum output_stream stream,
+                      uint64_t from, uint64_t to)
+{
+    struct utf8_cleaner cleaner = { .len = 0 };
+    struct buf part = BUF_INIT((size_t)4 * COPY_BYTES);
+    struct reader_event event = { .kind = READER_DATA };
+    struct output_reader *reader = NULL;
+    struct reader_spec spec = { .from = { 0 } };
+    struct record_info info;
+    cleanup_free char *data = xcalloc(1, COPY_BYTES);
+    struct err ignored;
+
+    record_get(record, &info);
+    for (int i = 0; i < PROCESS_STREAMS; i++)
+        spec.from[i] = i == (int)stream ? from : info.streams[i].total;
+    if (reader_open(record, &spec, &reader, &ignored) < 0)
+        return;
+    while (sink->r == 0 && from < to) {
+        if (reader_next(reader, -1, data, COPY_BYTES, &event) < 0 ||
+            (event.kind != READER_DATA && event.kind != READER_GAP))
+            break;
+        if (event.kind == READER_GAP) {
+            note_gap(sink, event.missing);
+            from += event.missing;
+            continue;
+        }
+        buf_clear(&part);
+        (void)utf8_clean(&cleaner, data, event.len < to - from ? event.len : (size_t)(to - from),
+                         &part);
+        sink_add(sink, part.data, part.len);
+        from += event.len;
+    }
+    buf_clear(&part);
+    (void)utf8_clean_end(&cleaner, &part);
+    sink_add(sink, part.data, part.len);
+    buf_done(&part);
+    reader_close(reader);
+}
+
+static void copy_stream(struct sink *sink, struct record *record, enum output_stream stream)
+{
+    struct record_info info;
+    uint64_t total, tail;
+
+    record_get(record, &info);
+    total = info.streams[stream].total;
+    if (total <= HEAD_BYTES + TAIL_BYTES) {
+        copy_part(sink, record, stream, 0, total);
+        return;
+    }
+    tail = total - TAIL_BYTES;
+    copy_part(sink, record, stream, 0, HEAD_BYTES);
+    /* What the record itself has not kept is in the same gap. */
+    if (tail < info.streams[stream].tail_start && tail >= info.streams[stream].head_end)
+        tail = info.streams[stream].tail_start;
+    note_gap(sink, tail - HEAD_BYTES);
+    copy_part(sink, record, stream, tail, total);
+}
+
+static void add_stream(struct process_text *text, struct sink *sink, struct record *record,
+                       enum output_stream stream)
+{
+    struct buf *here = &text->streams[stream].text;
+
+    if (text->is_full)
+        copy_stream(sink, record, stream);
+    else
+        sink_add(sink, here->data, here->len);
+    sink_end_line(sink);
+}
+
+static void add_outcome(struct buf *out, const struct process_end *end)
+{
+    switch (end->outcome) {
+    case OUTCOME_TIMED_OUT:
+        (void)buf_printf(out, "[timed out after %" PRIu64 " ms: ended, with all that it started]\n",
+                         end->duration_ms);
+        break;
+    case OUTCOME_OOM:
+        (void)buf_add_str(out, "[out of memory: the kernel has killed it]\n");
+        break;
+    case OUTCOME_KILLED:
+        (void)buf_printf(out, "[killed: %s]\n", end->reason);
+        break;
+    case OUTCOME_LOST:
+        (void)buf_printf(out, "[lost: %s]\n", end->reason);
+        break;
+    case OUTCOME_NOT_STARTED:
+        (void)buf_printf(out, "[not started: %s]\n", end->reason);
+        break;
+    case OUTCOME_SIGNALED:
+        (void)buf_printf(out, "[ended by signal %d]\n", end->signal);
+        break;
+    case OUTCOME_NONE:
+    case OUTCOME_EXITED:
+        break;
+    }
+}
+
+static void add_all(struct process_text *text, struct sink *sink, struct tool_job *job,
+                    const struct tool_recipe *recipe, struct record *record,
+                    const struct process_end *end)
+{
+    const struct buf *errors = &text->streams[PROCESS_ERR].text;
+    struct buf notes = BUF_INIT(NOTES_BYTES);
+
+    add_stream(text, sink, record, PROCESS_OUT);
+    if (recipe->is_shell && errors->len > 0)
+        sink_add_str(sink, "[stderr]\n");
+    add_stream(text, sink, record, PROCESS_ERR);
+    if (sink->len == 0 && end->outcome == OUTCOME_EXITED &&
+        (recipe->is_shell || end->exit_code == 0))
+        sink_add_str(sink, recipe->silence);
+    add_outcome(&notes, end);
+    if (recipe->explain)
+        recipe->explain(job, end, errors->data ? errors->data : "", &notes);
+    if (recipe->is_shell)
+        (void)buf_printf(&notes, "[exit code %d, %" PRIu64 " ms]", end->exit_code,
+                         end->duration_ms);
+    else if (end->exit_code != 0)
+        (void)buf_printf(&notes, "[exit code %d]", end->exit_code);
+    sink_add(sink, notes.data, notes.len);
+    buf_done(&notes);
+}
+
+void process_text_finish(struct process_text *text, struct tool_job *job,
+                         const struct tool_recipe *recipe, struct record *record,
+                         const struct process_end *end)
+{
+    struct sink sink = { .text = &job->text };
+
+    for (int i = 0; i < PROCESS_STREAMS; i++)
+        (void)utf8_clean_end(&text->streams[i].cleaner, &text->streams[i].text);
+    if (text->is_full && shelf_create(&tool_archive_of(job->sandbox)->outputs, &job->spill) == 0) {
+        sink = (struct sink){ .fd = job->spill.fd };
+        add_all(text, &sink, job, recipe, record, end);
+        if (sink.r == 0)
+            return;
+        /* There is no room for it: what is here is all there will be. */
+        shelf_drop(&tool_archive_of(job->sandbox)->outputs, &job->spill);
+        sink = (struct sink){ .text = &job->text };
+    }
+    text->is_full = false;
+    add_all(text, &sink, job, recipe, record, end);
+}
+
+void process_text_copy(struct record *record, enum output_stream stream, uint64_t from,
+                       uint64_t max, struct buf *out)
+{
+    struct sink sink = { .text = out };
+    struct record_info info;
+    uint64_t total;
+
+    record_get(record, &info);
+    total = info.streams[stream].total;
+    if (from < total)
+        copy_part(&sink, record, stream, from, total - from > max ? from + max : total);
+}

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "toolbox/result.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "base/json.h"
+#include "base/xalloc.h"
+#include "host/observe/event_internal.h"
+#include "host/sandbox/sandbox_internal.h"
+#include "toolbox/archive.h"
+#include "toolbox/cut.h"
+#include "toolbox/tool_internal.h"
+
+enum {
+    MARKER_BYTES = 160, /* about what the line in the place of the rest takes */
+    MARKED_FROM = 1024, /* it counts, unless there is hardly room for anything else */
+    SNAPSHOT_TRIES = 1000,
+};
+
+/* --- what has changed ------------------------------------------------------------------------ */
+
+void tool_job_note_change(struct tool_job *job, char kind, const char *path)
+{
+    struct tool_result *result = &job->result;
+
+    if (!job->changes) {
+        job->changes = xcalloc(TOOL_CHANGES_MAX, sizeof(*job->changes));
+        job->paths.max = TOOL_CHANGES_BYTES;
+    }
+    if (result->changed_count == TOOL_CHANGES_MAX ||
+        buf_add(&job->paths, path, strlen(path) + 1) < 0)
+        result->changed_is_cut = true;
+    else
+        job->changes[result->changed_count++].kind = kind;
+}
+
+/* The paths have come to rest only now. */
+static void settle_changes(struct tool_job *job)
+{
+    const char *path = job->paths.data;
+
+    for (size_t i = 0; i < job->result.changed_count; i++) {
+        job->changes[i].path = path;
+        path += strlen(path) + 1;
+    }
+    job->result.changed = job->changes;
+}
+
+static int note_entry(const struct diff_entry *entry, void *context)
+{
+    struct tool_job *job = context;
+
+    if (entry->kind == DIFF_RENAMED) {
+        tool_job_note_change(job, DIFF_DELETED, entry->old_path);
+        tool_job_note_change(job, DIFF_ADDED, entry->path);
+    } else {
+        tool_job_note_change(job, (char)entry->kind, entry->path);
+    }
+    return job->result.changed_is_cut ? -ECANCELED : 0;
+}
+
+static void find_changes(struct tool_job *job)
+{
+    struct err ignored;
+
+    if (!job->has_mark)
+        return;
+    job->has_mark = false;
+    if (sandbox_diff_mark(job->sandbox, &job->mark, note_entry, job, &ignored) < 0)
+        job->result.changed_is_cut = true;
+    sandbox_unmark(job->sandbox, &job->mark);
+}
+
+/* --- its snapshot ---------------------------------------------------------------------------- */
+
+/* "tool-", the call's id as far as it may be part of a name, and a number that makes it the only
+ * one. */
+static void name_snapshot(const struct tool_job *job, uint64_t number, char *into, size_t size)
+{
+    enum { ID_PART = 100 };
+    char part[ID_PART + 2] = "";
+    size_t used = 0;
+
+    for (const char *c = job->call_id; *c && used < ID_PART; c++)
+        part[used++] = isalnum((unsigned char)*c) || strchr("-_.", *c) ? *c : '_';
+    part[used] = '\0';
+    (void)snprintf(into, size, "tool-%s%s%" PRIu64, part, used > 0 ? "-" : "", number);
+}
+
+static void take_snapshot(struct tool_job *job)
+{
+    uint64_t number = clock_wall_ms();
+    struct snapshot_info info;
+    struct err err = { 0 };
+    int r = -EEXIST;
+
+    if (!job->wants_snapshot || job->tool->only_looks || job->tool->work == TOOL_BY_HOST ||
+        job->result.is_error)
+        return;
+    for (int i = 0; i < SNAPSHOT_TRIES && r < 0; i++) {
+        name_snapshot(job, number++, job->snapshot_id, sizeof(job->snapshot_id));
+        r = sandbox_snapshot(job->sandbox, job->snapshot_id, SNAPSHOT_TOOL, &info, &err);
+        if (r < 0 && err.cause != CAUSE_SNAPSHOT_EXISTS)
+            break;
+    }
+    if (r == 0) {
+        job->result.snapshot_id = job->snapshot_id;
+        return;
+    }
+    memcpy(job->snapshot_error, err.msg, sizeof(job->snapshot_error));
+    job->result.snapshot_error = job->snapshot_error;
+}
+
+/* --- its text -------------------------------------------------------------------------------- */
+
+static size_t budget_of(const struct tool_job *job)
+{
+    return job->budget > MARKED_FROM ? job->budget - MARKER_BYTES : job->budget;
+}
+
+/* Cuts a text that is kept whole behind the handle ("": it is not). */
+static void cut_text(struct tool_job *job, const char *text, size_t len, struct buf *ret)
+{
+    struct tool_cut cut = tool_cut(text, len, budget_of(job));
+
+    job->result.is_truncated = true;
+    job->result.total = len;
+    job->result.shown = cut.head + (len - cut.tail);
+    job->result.handle = job->handle[0] ? job->handle : NULL;
+    (void)tool_cut_add(ret, text, len, &cut, job->result.handle);
+}
+
+static void keep_output(struct tool_job *job, struct shelf_file *file)
+{
+    struct tool_shelf *shelf = &tool_archive_of(job->sandbox)->outputs;
+
+    (void)snprintf(job->handle, sizeof(job->handle), "o%" PRIu64, shelf_next_number(shelf));
+    if (shelf_put(shelf, file, job->handle) < 0)
+        job->handle[0] = '\0';
+}
+
+/* What was written to a file because it was too much: read from there. */
+static void take_spill(struct tool_job *job)
+{
+    struct stat info;
+    void *text;
+
+    if (fstat(job->spill.fd, &info) < 0 || info.st_size == 0)
+        return;
+    text = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, job->spill.fd, 0);
+    if (text == MAP_FAILED)
+        return;
+    keep_output(job, &job->spill);
+    buf_clear(&job->text);
+    if ((uint64_t)info.st_size > job->budget)
+        cut_text(job, text, (size_t)info.st_size, &job->text);
+    else
+        (void)buf_add(&job->text, text, (size_t)info.st_size);
+    (void)munmap(text, (size_t)info.st_size);
+}
+
+static void shorten(struct tool_job *job)
+{
+    struct tool_shelf *shelf = &tool_archive_of(job->sandbox)->outputs;
+    struct shelf_file file = SHELF_FILE_INIT;
+    struct buf cut = BUF_INIT(job->budget + (size_t)2 * MARKER_BYTES);
+
+    if (shelf_create(shelf, &file) == 0) {
+        if (write_all(file.fd, job->text.data, job->text.len) == 0)
+            keep_output(job, &file);
+        else
+            shelf_drop(shelf, &file);
+    }
+    cut_text(job, job->text.data, job->text.len, &cut);
+    buf_done(&job->text);
+    job->text = cut;
+}
+
+static unsigned tier_of(const struct tool *tool)
+{
+    return tool->work == TOOL_BY_HOST ? 0 : tool->work == TOOL_BY_WORKER ? 1 : 2;
+}
+
+void tool_result_restore(struct tool_job *job)
+{
+    settle_changes(job);
+    job->block = (struct tool_block){ .text = job->text.data ? job->text.data : "",
+                                      .len = job->text.len,
+                                      .mime = job->mime };
+    job->result.blocks = &job->block;
+    job->result.block_count = 1;
+    job->result.tier = tier_of(job->tool);
+}
+
+/* Only of what may have changed something: reading is too frequent to be written down. */
+static void tell(const struct tool_job *job)
+{
+    if (job->tool->only_looks)
+        return;
+    sandbox_event(job->sandbox, EVENT_TOOL_EXECUTED,
+                  json_pack("{s:s, s:b, s:I}", "tool", job->tool->name, "failed",
+                            job->result.is_error, "durationMs",
+                            (json_int_t)job->result.duration_ms));
+}
+
+void tool_result_finish(struct tool_job *job)
+{
+    find_changes(job);
+    take_snapshot(job);
+    if (job->spill.fd >= 0)
+        take_spill(job);
+    else if (!job->mime && job->text.len > job->budget)
+        shorten(job);
+    job->result.duration_ms = clock_ms() - job->began_ms;
+    tool_result_restore(job);
+    tell(job);
+}

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "toolbox/worker.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/text/utf8.h"
+#include "base/xalloc.h"
+#include "host/sandbox/sandbox_internal.h"
+#include "host/worker/lease.h"
+#include "wire/file.h"
+
+enum {
+    RECEIVE_SMALL = 16 * 1024,
+    RECEIVE_LARGE = 256 * 1024,
+    PARTS_MAX = 2 * (TOOL_PARAMS_MAX / FILE_DATA_MAX) + 2,
+    VALUES_MAX = TOOL_PARAMS_MAX + 64,
+};
+
+/* The values in as many DATA as they need, between the request and its end, in one go. */
+static int send_job(const struct worker_loan *loan, enum worker_tool tool, struct buf *values)
+{
+    cleanup_with(buf_done) struct buf ends = BUF_INIT(64);
+    char headers[PARTS_MAX / 2][FILE_HEADER_SIZE];
+    struct iovec parts[PARTS_MAX];
+    size_t count = 1, done = 0, first;
+
+    if (file_put_number(&ends, FILE_TOOL, tool) < 0)
+        return -ENOMEM;
+    first = ends.len;
+    if (file_put_number(&ends, FILE_END, 0) < 0)
+        return -ENOMEM;
+    parts[0] = (struct iovec){ ends.data, first };
+    for (size_t i = 0; done < values->len; i++) {
+        size_t left = values->len - done, part = left < FILE_DATA_MAX ? left : FILE_DATA_MAX;
+
+        file_header(headers[i], FILE_DATA, part);
+        parts[count++] = (struct iovec){ headers[i], FILE_HEADER_SIZE };
+        parts[count++] = (struct iovec){ values->data + done, part };
+        done += part;
+    }
+    parts[count++] = (struct iovec){ ends.data + first, ends.len - first };
+    return loan_send(loan, parts, count);
+}
+
+/* Absolute, and without any part that leads elsewhere. */
+static bool is_path(const char *path)
+{
+    return path[0] == '/' && entry_path_is_below(path + 1);
+}
+
+static bool take_event(const struct file_piece *piece, struct tool_worker_answer *answer)
+{
+    struct file_event event;
+
+    if (answer->change_count == TOOL_EVENTS_MAX || !file_get_event(piece, &event) ||
+        (event.kind != FILE_EVENT_CREATE && event.kind != FILE_EVENT_WRITE) || !is_path(event.path))
+        return false;
+    answer->changes[answer->change_count++] = (struct tool_worker_change){
+        .kind = event.kind == FILE_EVENT_CREATE ? 'A' : 'M',
+        .path = xstrdup(event.path),
+    };
+    return true;
+}
+
+/* Whether the piece may be said, and has been taken. Of DATA that say nothing there could be as
+ * many as the worker likes, and neither the time nor the client is looked at while there are more.
+ */
+static bool take_piece(const struct file_piece *piece, struct tool_worker_answer *answer)
+{
+    if (piece->type == FILE_DATA)
+        return piece->len > 0 && answer->change_count == 0 &&
+               buf_add(&answer->content, piece->data, piece->len) == 0;
+    if (piece->type == FILE_EVENT)
+        return take_event(piece, answer);
+    return piece->type == FILE_RESULT && file_get_outcome(piece, &answer->outcome);
+}
+
+int tool_worker_hear(struct tool_worker_ear *ear, struct tool_worker_answer *answer)
+{
+    struct file_piece piece;
+    ssize_t n;
+
+    for (;;) {
+        n = file_next(&ear->parser, ear->in.data + ear->taken, ear->in.len - ear->taken, &piece);
+        if (n < 0)
+            return (int)n;
+        if (n == 0) {
+            buf_consume(&ear->in, ear->taken);
+            ear->taken = 0;
+            return 0;
+        }
+        ear->taken += (size_t)n;
+        if (!take_piece(&piece, answer))
+            return -EPROTO;
+        if (piece.type == FILE_RESULT)
+            return ear->taken == ear->in.len ? 1 : -EPROTO;
+    }
+}
+
+/* What is no UTF-8 does not go to those who read it as such. */
+static int clean(struct tool_worker_answer *answer)
+{
+    struct buf *content = &answer->content;
+    struct buf text = BUF_INIT(3 * (size_t)TOOL_CONTENT_MAX);
+    long r;
+
+    if (answer->outcome.flags & TOOL_IS_IMAGE ||
+        utf8_valid(content->data, content->len) == content->len)
+        return 0;
+    r = utf8_add(&text, content->data, content->len);
+    if (r < 0) {
+        buf_done(&text);
+        return (int)r;
+    }
+    buf_done(content);
+    *content = text;
+    return 0;
+}
+
+static int receive_answer(const struct worker_loan *loan, struct tool_worker_answer *answer)
+{
+    struct tool_worker_ear ear = {
+        .in.max = FILE_HEADER_SIZE + FILE_WHOLE_MAX + RECEIVE_LARGE,
+    };
+    size_t room = RECEIVE_SMALL;
+    int r = loan_wait(loan, POLLIN, -1); /* no worker is so quick that it is there already */
+
+    while (r == 0) {
+        r = loan_receive(loan, &ear.in, room);
+        if (r == 0)
+            r = tool_worker_hear(&ear, answer);
+        room = RECEIVE_LARGE;
+    }
+    buf_done(&ear.in);
+    return r < 0 ? r : clean(answer);
+}
+
+static int refuse(const struct worker_loan *loan, int r, struct err *err)
+{
+    if (r == -EPROTO)
+        return err_set(err, ERR_INTERNAL,
+                       "a tool worker of sandbox '%s' does not answer as it should",
+                       loan->sandbox->info.id);
+    return loan_refuse(loan, r, err);
+}
+
+int tool_worker_run(struct sandbox *sandbox, const struct tool_worker_job *job,
+                    struct tool_worker_answer *ret, struct err *err)
+{
+    const struct worker_wish wish = { .is_of_tools = true,
+                                      .only_looks = job->only_looks,
+                                      .watch_fd = job->watch_fd,
+                                      .deadline_ms = job->deadline_ms };
+    cleanup_with(buf_done) struct buf values = BUF_INIT(VALUES_MAX);
+    struct worker_loan loan;
+    int r = tool_put_values(&values, job->values, job->count);
+
+    ret->change_count = 0;
+    ret->content = (struct buf)BUF_INIT(TOOL_CONTENT_MAX);
+    if (r < 0)
+        return err_set(err, ERR_INVALID, "the parameters are larger than %d MiB",
+                       TOOL_PARAMS_MAX >> 20);
+    r = loan_begin(&loan, sandbox, &wish, err);
+    if (r == 0) {
+        r = send_job(&loan, job->tool, &values);
+        if (r == 0)
+            r = receive_answer(&loan, ret);
+        if (r < 0)
+            r = refuse(&loan, r, err);
+    }
+    loan_end(&loan, r == 0);
+    if (r < 0)
+        tool_worker_answer_done(ret);
+    return r;
+}
+
+void tool_worker_answer_done(struct tool_worker_answer *answer)
+{
+    for (size_t i = 0; i < answer->change_count; i++)
+        free(answer->changes[i].path);
+    answer->change_count = 0;
+    buf_done(&answer->content);
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/search/ordered.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "base/xalloc.h"
+
+enum {
+    FEW_JOBS = 16,               /* not worth waking anybody for */
+    RESULT_BYTES_MAX = 16 << 20, /* that wait to be taken */
+};
+
+struct slot {
+    bool is_done;
+    size_t bytes;
+    void *job;
+};
+
+/* Jobs have numbers; the slot is the number modulo ORDERED_JOBS. first <= next <= end. */
+struct ordered {
+    const struct ordered_ops *ops;
+    void *context;
+    pthread_mutex_t lock;
+    pthread_cond_t work_changed;  /* there are jobs, or there will be none */
+    pthread_cond_t place_changed; /* there is room, for jobs or for results */
+    struct slot slots[ORDERED_JOBS];
+    uint64_t first; /* not taken yet */
+    uint64_t next;  /* nobody works on it yet */
+    uint64_t end;
+    size_t bytes; /* of results that are not taken */
+    bool is_closed, is_stopped;
+    bool was_started;
+    unsigned idle;
+    pthread_t threads[ORDERED_THREADS_MAX];
+    unsigned thread_count;
+    void *own; /* of the giver, once it has worked itself */
+};
+
+static struct slot *slot_of(struct ordered *ordered, uint64_t number)
+{
+    return &ordered->slots[number % ORDERED_JOBS];
+}
+
+struct ordered *ordered_new(const struct ordered_ops *ops, void *context)
+{
+    struct ordered *ordered = xcalloc(1, sizeof(*ordered));
+
+    ordered->ops = ops;
+    ordered->context = context;
+    (void)pthread_mutex_init(&ordered->lock, NULL);
+    (void)pthread_cond_init(&ordered->work_changed, NULL);
+    (void)pthread_cond_init(&ordered->place_changed, NULL);
+    return ordered;
+}
+
+/* Takes what is done, in order. The lock is held. */
+static void take_done(struct ordered *ordered)
+{
+    while (ordered->first < ordered->next && slot_of(ordered, ordered->first)->is_done) {
+        struct slot *slot = slot_of(ordered, ordered->first++);
+
+        if (ordered->is_stopped)
+            ordered->ops->drop(ordered->context, slot->job);
+        else
+            ordered->is_stopped = !ordered->ops->take(ordered->context, slot->job);
+        slot->is_done = false;
+        ordered->bytes -= slot->bytes;
+        slot->bytes = 0;
+    }
+}
+
+/* Does the next job, which there is. The lock is held, but not meanwhile. */
+static void work_once(struct ordered *ordered, void *thread)
+{
+    uint64_t number = ordered->next++;
+    struct slot *slot = slot_of(ordered, number);
+
+    if (!ordered->is_stopped) {
+        size_t bytes;
+
+        (void)pthread_mutex_unlock(&ordered->lock);
+        bytes = ordered->ops->work(ordered->context, thread, slot->job);
+        (void)pthread_mutex_lock(&ordered->lock);
+        slot->bytes = bytes;
+    }
+    slot->is_done = true;
+    ordered->bytes += slot->bytes;
+    if (number == ordered->first) {
+        take_done(ordered);
+        (void)pthread_cond_broadcast(&ordered->place_changed);
+    }
+    /* Results of big files wait for the one that is to be taken first, whoever works on that. */
+    while (ordered->bytes > RESULT_BYTES_MAX && ordered->first <= number && !ordered->is_stopped)
+        (void)pthread_cond_wait(&ordered->place_changed, &ordered->lock);
+}
+
+static void *thread_main(void *arg)
+{
+    struct ordered *ordered = arg;
+    void *thread = ordered->ops->thread_new(ordered->context);
+
+    (void)pthread_mutex_lock(&ordered->lock);
+    while (ordered->next < ordered->end || !ordered->is_closed) {
+        if (ordered->next < ordered->end) {
+            work_once(ordered, thread);
+            continue;
+        }
+        ordered->idle++;
+        (void)pthread_cond_wait(&ordered->work_changed, &ordered->lock);
+        ordered->idle--;
+    }
+    (void)pthread_mutex_unlock(&ordered->lock);
+    ordered->ops->thread_free(thread);
+    return NULL;
+}
+
+static unsigned processors(void)
+{
+    cpu_set_t set;
+    int count = sched_getaffinity(0, sizeof(set), &set) < 0 ? 1 : CPU_COUNT(&set);
+
+    return count < 1 ? 1 : count > ORDERED_THREADS_MAX ? ORDERED_THREADS_MAX : (unsigned)count;
+}
+
+/* As many as can be had; with none the giver does it all. */
+static void start_threads(struct ordered *ordered)
+{
+    unsigned wanted = processors();
+
+    ordered->was_started = true;
+    while (ordered->thread_count < wanted &&
+           pthread_create(&ordered->threads[ordered->thread_count], NULL, thread_main, ordered) ==
+               0)
+        ordered->thread_count++;
+}
+
+static void work_as_giver(struct ordered *ordered)
+{
+    if (!ordered->own)
+        ordered->own = ordered->ops->thread_new(ordered->context);
+    work_once(ordered, ordered->own);
+}
+
+void *ordered_next(struct ordered *ordered)
+{
+    struct slot *slot = NULL;
+
+    (void)pthread_mutex_lock(&ordered->lock);
+    while (!ordered->is_stopped && ordered->end - ordered->first == ORDERED_JOBS) {
+        if (ordered->thread_count == 0)
+            work_as_giver(ordered);
+        else
+            (void)pthread_cond_wait(&ordered->place_changed, &ordered->lock);
+    }
+    if (!ordered->is_stopped)
+        slot = slot_of(ordered, ordered->end);
+    (void)pthread_mutex_unlock(&ordered->lock);
+    if (slot && !slot->job)
+        slot->job = xcalloc(1, ordered->ops->job_size);
+    return slot ? slot->job : NULL;
+}
+
+void ordered_give(struct ordered *ordered)
+{
+    (void)pthread_mutex_lock(&ordered->lock);
+    ordered->end++;
+    if (!ordered->was_started && ordered->end - ordered->next == FEW_JOBS)
+        start_threads(ordered);
+    else if (ordered->idle > 0 && ordered->end - ordered->next >= FEW_JOBS)
+        (void)pthread_cond_broadcast(&ordered->work_changed);
+    (void)pthread_mutex_unlock(&ordered->lock);
+}
+
+void ordered_finish(struct ordered *ordered)
+{
+    (void)pthread_mutex_lock(&ordered->lock);
+    ordered->is_closed = true;
+    (void)pthread_cond_broadcast(&ordered->work_changed);
+    while (ordered->thread_count == 0 && ordered->next < ordered->end)
+        work_as_giver(ordered);
+    (void)pthread_mutex_unlock(&ordered->lock);
+    for (unsigned i = 0; i < ordered->thread_count; i++)
+        (void)pthread_join(ordered->threads[i], NULL);
+    if (ordered->own)
+        ordered->ops->thread_free(ordered->own);
+    for (size_t i = 0; i < ORDERED_JOBS; i++)
+        free(ordered->slots[i].job);
+    (void)pthread_cond_destroy(&ordered->place_changed);
+    (void)pthread_cond_destroy(&ordered->work_changed);
+    (void)pthread_mutex_destroy(&ordered->lock);
+    free(ordered);
+}
