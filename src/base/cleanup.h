@@ -21,6 +21,16 @@ static inline void cleanup_close_fd(const int *fd)
 #define cleanup_free cleanup_with(cleanup_free_ptr)
 #define cleanup_close cleanup_with(cleanup_close_fd)
 
+/* Defines <fn>_slot for cleanup_with: a local of this pointer type that is not NULL goes to fn().
+ */
+#define DEFINE_CLEANUP(fn, type)                                                                   \
+    static inline void fn##_slot(type *slot)                                                       \
+    {                                                                                              \
+        if (*slot)                                                                                 \
+            (void)fn(*slot);                                                                       \
+    }                                                                                              \
+    struct err /* takes the semicolon behind the macro */
+
 #define TAKE_PTR(ptr)                                                                              \
     ({                                                                                             \
         __typeof__(ptr) taken_ = (ptr);                                                            \

@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/clock.h"
+
 struct err;
 struct reactor;
 
@@ -37,9 +39,3 @@ void reactor_set_timer(struct reactor *reactor, struct reactor_timer *timer, uin
 
 /* After it returns fire() is not running and will not be called: whether it had not been yet. */
 bool reactor_cancel_timer(struct reactor *reactor, struct reactor_timer *timer);
-
-/* Milliseconds of the monotonic clock. */
-uint64_t clock_ms(void);
-
-/* Milliseconds since 1970. */
-uint64_t clock_wall_ms(void);

@@ -5,7 +5,6 @@
 #include <dirent.h>
 #include <stdio.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -36,14 +35,6 @@ static const char *const timed_names[TIMED_COUNT] = {
     [TIMED_TOOL_WORKER] = "tool-worker",
     [TIMED_TOOL_PROCESS] = "tool-process",
 };
-
-uint64_t clock_ns(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 int metrics_note(struct metrics *metrics, enum timed what, uint64_t began_ns, int result)
 {

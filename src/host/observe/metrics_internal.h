@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "base/clock.h"
 #include "host/observe/event.h"
 #include "host/observe/metrics.h"
 
@@ -38,9 +39,6 @@ struct metrics {
     atomic_uint_fast64_t pool_hits, pool_misses;
     atomic_uint_fast64_t process_ends[8]; /* by enum outcome */
 };
-
-/* Nanoseconds of the monotonic clock. */
-uint64_t clock_ns(void);
 
 /* An operation that began then is over: returns the result, so that it can stand at the end. */
 int metrics_note(struct metrics *metrics, enum timed what, uint64_t began_ns, int result);

@@ -1,0 +1,46 @@
+/* Threads of the program's own. */
+#pragma once
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/lock.h"
+
+enum { THREAD_NAME_MAX = 15 }; /* bytes; the kernel cuts longer names */
+
+struct thread {
+    pthread_t id;
+    bool is_started; /* and not yet joined */
+};
+
+/* Starts a thread that calls main(argument): 0 or -errno. `name` is a literal. The thread takes no
+ * signals but SIGTTIN and SIGTTOU, whose mask it has from the caller: the kernel fails the terminal
+ * input of a background thread that blocks them instead of stopping the job. */
+int thread_start(struct thread *thread, const char *name, void (*main)(void *argument),
+                 void *argument);
+
+/* The same for a thread that nobody joins; stack_bytes may be 0 for the usual size. */
+int thread_start_detached(const char *name, size_t stack_bytes, void (*main)(void *argument),
+                          void *argument);
+
+/* Waits for the end of the thread, if one is started. */
+void thread_join(struct thread *thread);
+
+/* A thread that works under a lock until it is asked to stop: main() holds `lock` where it looks at
+ * is_stopping, and waits for `changed`. */
+struct worker {
+    struct thread thread;
+    struct lock lock; /* over is_stopping and what the owner puts under it */
+    struct cond changed;
+    bool is_stopping;
+};
+
+/* Makes a worker whose thread (thread_start(&worker->thread, ...)) does not run yet. */
+void worker_init(struct worker *worker, enum lock_rank rank);
+
+/* Sets is_stopping, wakes the thread and waits for its end. The lock can still be used. */
+void worker_stop(struct worker *worker);
+
+/* The thread must have ended. */
+void worker_destroy(struct worker *worker);
