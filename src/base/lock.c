@@ -40,7 +40,7 @@ bool cond_wait_until(struct cond *cond, struct lock *lock, uint64_t deadline_ms)
 enum { HELD_MAX = 16 };
 
 static const char *const names[] = {
-#define LOCK_NAME(rank, module, protects) [rank] = #rank,
+#define LOCK_NAME(rank, file, protects) [rank] = #rank,
     LOCK_TABLE(LOCK_NAME)
 #undef LOCK_NAME
 };

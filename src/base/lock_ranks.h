@@ -2,92 +2,63 @@
  * holds two locks of one row. docs/locks.md repeats the table. */
 #pragma once
 
-/* row(rank, module, what it protects) */
+/* row(rank, file, what it protects) */
+/* clang-format off */
 #define LOCK_TABLE(row)                                                                            \
-    /* front ends */                                                                               \
-    row(LOCK_CONNECTION_LIMITS, "http", "the connections, their deadlines and limits")             \
-        row(LOCK_RAW_SESSIONS, "http", "the sessions that have left HTTP") row(                    \
-            LOCK_FEED, "http", "the lines that a stream's own thread has produced")                \
-            row(LOCK_TEMPLATE_IMPORT, "api", "the progress of one import") row(                    \
-                LOCK_MCP_SANDBOX, "mcp", "the creation of an MCP session's sandbox")               \
-                row(LOCK_MCP_SESSIONS, "mcp", "the MCP sessions") row(                             \
-                    LOCK_E2B_WAKE, "e2b", "the resume of a paused sandbox by a request")           \
-                    row(LOCK_E2B_WATCHERS, "e2b", "the directory watchers") row(                   \
-                        LOCK_E2B_RESETS, "e2b", "the connections to reset when a sandbox ends")    \
-                        row(LOCK_E2B_BUILDS, "e2b",                                                \
-                            "the builds, and changes to templates in the object store")            \
-                            row(LOCK_E2B_OBJECTS, "e2b",                                           \
-                                "the object store, also while a file is written")                  \
-                                row(LOCK_E2B_HISTORY, "e2b", "the recorded usage of sandboxes")    \
-                                    row(LOCK_TOKEN_CHANGE, "auth",                                 \
-                                        "changes of the token list and its file")                  \
-                                        row(LOCK_TOKENS, "auth", "the token list") row(            \
-                                            LOCK_WATCHDOG, "daemon",                               \
-                                            "the stop of the watchdog") /* host: what starts and   \
-                                                                           ends sandboxes */       \
-        row(LOCK_BUILD, "builder", "the state and log of one build") row(                          \
-            LOCK_BUILD_QUEUE, "builder",                                                           \
-            "the builds that wait for their turn") row(LOCK_TOOL_RESULTS, "toolbox",               \
-                                                       "the kept results of tools")                \
-            row(LOCK_TOOL_JOBS, "toolbox", "the threads of jobs without a caller") row(            \
-                LOCK_TOOL_JOB, "toolbox",                                                          \
-                "the state of one job") row(LOCK_EXPIRY, "host",                                   \
-                                            "the wake-up of the expiry thread")                    \
-                row(LOCK_STORAGE_MONITOR, "host", "the wake-up of the storage monitor") row(       \
-                    LOCK_TREE_CLEANER, "host",                                                     \
-                    "the trees to remove") row(LOCK_FORK, "host", "the result of one fork")        \
-                    row(LOCK_HOST, "host", "the table of sandboxes, the limits, the uid slots")    \
-                        row(LOCK_SANDBOX, "host", "one sandbox") row(                              \
-                            LOCK_POOL, "host",                                                     \
-                            "the warm pool") row(LOCK_TIMERS, "host",                              \
-                                                 "the reactor's timers, also while one fires")     \
-                            row(LOCK_ACKNOWLEDGEMENT, "host",                                      \
-                                "the acknowledgements of one process") row(LOCK_MACHINE, "host",   \
-                                                                           "one machine, its "     \
-                                                                           "processes and shells") \
-                                row(LOCK_PROCESS_TABLE, "host",                                    \
-                                    "the process table of one sandbox")                            \
-                                    row(LOCK_RECORD, "host", "the record of one process") row(     \
-                                        LOCK_FILE_POOL, "host",                                    \
-                                        "the idle file workers of one machine")                    \
-                                        row(LOCK_PORTS, "host", "the forwarded ports") row(        \
-                                            LOCK_PROCESS_WRITER, "host",                           \
-                                            "the processes that the writer looks at next")         \
-                                            row(LOCK_AUDIT, "host", "the audit log") row(          \
-                                                LOCK_EVENTS, "host",                               \
-                                                "the event ring") row(LOCK_JOURNAL, "host",        \
-                                                                      "the journal's connection "  \
-                                                                      "and statements")            \
-                                                row(LOCK_REGISTRY, "host",                         \
-                                                    "the registry's connection and statements")    \
-                                                    row(LOCK_ZYGOTES, "runtime",                   \
-                                                        "the zygotes that wait for use")           \
-                                                        row(LOCK_STORE, "store",                   \
-                                                            "the use counts of templates")         \
-                                                            row(LOCK_BTRFS, "store",               \
-                                                                "the quota groups of a btrfs "     \
-                                                                "store")                           \
-                                                                row(LOCK_ZFS_FILL, "store",        \
-                                                                    "the creation of a zfs "       \
-                                                                    "template")                    \
-                                                                    row(LOCK_ZFS_RECLAIM, "store", \
-                                                                        "the removal of old "      \
-                                                                        "datasets")                \
-                                                                        row(LOCK_CHANNEL, "host",  \
-                                                                            "the frames to one "   \
-                                                                            "guest") /* client     \
-                                                                                        programs   \
-                                                                                      */           \
-        row(LOCK_BRIDGE, "cli", "the calls of an MCP bridge")                                      \
-            row(LOCK_BRIDGE_SANDBOX, "cli", "the sandbox of an MCP bridge")                        \
-                row(LOCK_BRIDGE_OUTPUT, "cli", "standard output of an MCP bridge")                 \
-                    row(LOCK_CLIENT, "client", "the connections of a handle")                      \
-                        row(LOCK_TLS_SESSION, "client",                                            \
-                            "the TLS session that later connections resume")                       \
-                            row(LOCK_SEARCH, "tools", "the jobs and results of a parallel search")
+    row(LOCK_CONNECTION_LIMITS, "http/limits.c", "the connections, their deadlines and limits")    \
+    row(LOCK_RAW_SESSIONS, "api/stream/raw_session.c", "the sessions that have left HTTP")         \
+    row(LOCK_FEED, "http/feed.c", "the lines that a stream's own thread has produced")             \
+    row(LOCK_TEMPLATE_IMPORT, "api/template.c", "the progress of one import")                      \
+    row(LOCK_MCP_SANDBOX, "mcp/session.c", "the creation of one MCP session's sandbox")            \
+    row(LOCK_MCP_SESSIONS, "mcp/session.c", "the MCP sessions")                                    \
+    row(LOCK_E2B_METADATA, "e2b/core/metadata.c", "a change of a sandbox's metadata")              \
+    row(LOCK_E2B_WATCHERS, "e2b/envd/watcher.c", "the directory watchers")                         \
+    row(LOCK_E2B_RESETS, "e2b/core/reset.c", "the connections to reset when a sandbox ends")       \
+    row(LOCK_E2B_BUILDS, "e2b/template/build.c", "the builds, and changes of stored templates")    \
+    row(LOCK_E2B_OBJECTS, "e2b/core/object_store.c", "the objects, also while one is written")     \
+    row(LOCK_E2B_HISTORY, "e2b/control/history.c", "the recorded usage of sandboxes")              \
+    row(LOCK_TOKEN_CHANGE, "auth/token_store.c", "a change of the token list and its file")        \
+    row(LOCK_WATCHDOG, "daemon/watchdog.c", "the end of the watchdog")                             \
+    row(LOCK_BUILD, "builder/build.c", "the state and log of one build")                           \
+    row(LOCK_BUILD_QUEUE, "builder/queue.c", "the builds that wait for their turn")                \
+    row(LOCK_TOOL_RESULTS, "toolbox/bounded_dir.c", "the files of one bounded directory")          \
+    row(LOCK_TOOL_JOBS, "toolbox/job_table.c", "the jobs, and threads of jobs without a caller")   \
+    row(LOCK_TOOL_JOB, "toolbox/job.c", "the state of one job")                                    \
+    row(LOCK_EXPIRY, "host/sandbox/expiry.c", "the wake-up of the expiry thread")                  \
+    row(LOCK_STORAGE_MONITOR, "host/observe/storage_monitor.c", "the wake-up of the monitor")      \
+    row(LOCK_TREE_CLEANER, "host/sandbox/tree_cleaner.c", "the trees to remove")                   \
+    row(LOCK_FORK, "host/sandbox/fork.c", "the result of one fork")                                \
+    row(LOCK_HOST, "host/core/host.c", "the sandboxes, the limits, the slots of user ids")         \
+    row(LOCK_SANDBOX, "host/sandbox/sandbox.c", "one sandbox")                                     \
+    row(LOCK_POOL, "host/machine/pool.c", "the warm machines")                                     \
+    row(LOCK_TIMERS, "host/core/reactor.c", "the timers, also while one fires")                    \
+    row(LOCK_ACKNOWLEDGEMENT, "host/process/process.c", "the acknowledgements of one process")     \
+    row(LOCK_MACHINE, "host/machine/machine.c", "one machine, its processes and shells")           \
+    row(LOCK_PROCESS_TABLE, "host/process/table.c", "the process table of one sandbox")            \
+    row(LOCK_RECORD, "host/process/record.c", "the record of one process")                         \
+    row(LOCK_FILE_POOL, "host/worker/file_pool.c", "the workers of one machine")                   \
+    row(LOCK_PORTS, "host/port/thread.c", "the forwarded connections")                             \
+    row(LOCK_PROCESS_WRITER, "host/process/writer.c", "the processes to write next")               \
+    row(LOCK_AUDIT, "host/observe/audit.c", "the audit log")                                       \
+    row(LOCK_EVENTS, "host/observe/event_ring.c", "the kept events and their readers")             \
+    row(LOCK_JOURNAL, "host/process/journal.c", "the journal's connection and statements")         \
+    row(LOCK_REGISTRY, "host/core/registry.c", "the registry's connection and statements")         \
+    row(LOCK_ZYGOTES, "runtime/zygote.c", "the zygotes that wait for use")                         \
+    row(LOCK_ZFS_FILL, "store/backend/zfs_template.c", "the creation of a template")               \
+    row(LOCK_ZFS_RECLAIM, "store/backend/zfs_reclaim.c", "the removal of unused datasets")         \
+    row(LOCK_BTRFS, "store/backend/btrfs.c", "the quota groups")                                   \
+    row(LOCK_STORE, "store/store.c", "the use counts of templates")                                \
+    row(LOCK_CHANNEL, "host/machine/channel.c", "the frames to one guest")                         \
+    row(LOCK_BRIDGE, "cli/mcp/bridge.c", "the calls under way")                                    \
+    row(LOCK_BRIDGE_SANDBOX, "cli/mcp/sandbox.c", "the bridge's sandbox")                          \
+    row(LOCK_BRIDGE_OUTPUT, "cli/mcp/bridge.c", "the bridge's standard output")                    \
+    row(LOCK_CLIENT, "client/transport/handle.c", "the idle connections of one handle")            \
+    row(LOCK_TLS_SESSION, "client/transport/tls.c", "the session that new connections resume")     \
+    row(LOCK_SEARCH, "tools/search/ordered.c", "the jobs and results of one search")
+/* clang-format on */
 
 enum lock_rank {
-#define LOCK_RANK(rank, module, protects) rank,
+#define LOCK_RANK(rank, file, protects) rank,
     LOCK_TABLE(LOCK_RANK)
 #undef LOCK_RANK
 };

@@ -109,9 +109,9 @@ static bool is_connected(void)
     struct port_connection *connection = machine->ports.slots[number];
     bool is;
 
-    (void)pthread_mutex_lock(&connection->ports->lock);
+    lock_take(&connection->ports->lock);
     is = connection->is_connected;
-    (void)pthread_mutex_unlock(&connection->ports->lock);
+    lock_release(&connection->ports->lock);
     return is;
 }
 

@@ -127,13 +127,13 @@ static void who_waits_for_a_worker_has_no_more_time_than_he_said(void)
     struct file_pool *pool = &box->machine->tools;
 
     empty_pool();
-    (void)pthread_mutex_lock(&pool->lock);
+    lock_take(&pool->lock);
     pool->count = FILE_WORKERS_MAX;
-    (void)pthread_mutex_unlock(&pool->lock);
+    lock_release(&pool->lock);
     CHECK_TOOL_REFUSED(read_until(clock_ms() + 100, -1), ERR_DEADLINE);
-    (void)pthread_mutex_lock(&pool->lock);
+    lock_take(&pool->lock);
     pool->count = 0;
-    (void)pthread_mutex_unlock(&pool->lock);
+    lock_release(&pool->lock);
     CHECK_SAYS(tool_read(box, "/etc/origin"), false, "template");
 }
 
@@ -233,9 +233,9 @@ static unsigned lookers(void)
     struct file_pool *pool = &box->machine->tools;
     unsigned count;
 
-    (void)pthread_mutex_lock(&pool->lock);
+    lock_take(&pool->lock);
     count = pool->lookers;
-    (void)pthread_mutex_unlock(&pool->lock);
+    lock_release(&pool->lock);
     return count;
 }
 

@@ -28,9 +28,9 @@ static inline unsigned tool_idle_workers(struct sandbox *sandbox)
     struct file_pool *pool = &sandbox->machine->tools;
     unsigned count;
 
-    (void)pthread_mutex_lock(&pool->lock);
+    lock_take(&pool->lock);
     count = pool->idle_count;
-    (void)pthread_mutex_unlock(&pool->lock);
+    lock_release(&pool->lock);
     return count;
 }
 

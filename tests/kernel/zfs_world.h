@@ -327,7 +327,7 @@ static void world_open_state(void)
         .image_fd = -EBADF,
         .volumes_fd = -EBADF,
         .ops = &store_zfs,
-        .lock = PTHREAD_MUTEX_INITIALIZER,
+        .lock = LOCK_INIT(LOCK_STORE),
     };
     CHECK(store.dir_fd >= 0 && mkdirat(store.dir_fd, "templates", 0700) == 0);
     store.templates_fd = openat(store.dir_fd, "templates", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

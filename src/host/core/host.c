@@ -58,11 +58,11 @@ int host_admit(struct host *host, struct err *err)
 {
     bool is_full;
 
-    (void)pthread_mutex_lock(&host->lock);
+    lock_take(&host->lock);
     is_full = host->active >= host->sandboxes_max;
     if (!is_full)
         host->active++;
-    (void)pthread_mutex_unlock(&host->lock);
+    lock_release(&host->lock);
     if (is_full)
         return err_refuse(err, CAUSE_MAX_SESSIONS_REACHED,
                           "%u sandboxes are the most this host is configured for",
@@ -72,9 +72,9 @@ int host_admit(struct host *host, struct err *err)
 
 void host_count_in(struct host *host)
 {
-    (void)pthread_mutex_lock(&host->lock);
+    lock_take(&host->lock);
     host->active++;
-    (void)pthread_mutex_unlock(&host->lock);
+    lock_release(&host->lock);
 }
 
 int host_is_open(struct host *host, struct err *err)
@@ -86,19 +86,19 @@ int host_is_open(struct host *host, struct err *err)
 
 void host_dismiss(struct host *host)
 {
-    (void)pthread_mutex_lock(&host->lock);
+    lock_take(&host->lock);
     host->active--;
-    (void)pthread_mutex_unlock(&host->lock);
+    lock_release(&host->lock);
 }
 
 void host_reap_later(struct host *host, struct machine *machine)
 {
-    (void)pthread_mutex_lock(&host->lock);
+    lock_take(&host->lock);
     machine->next = host->reap_queue;
     host->reap_queue = machine;
     host->reaping++;
     (void)pthread_cond_broadcast(&host->changed);
-    (void)pthread_mutex_unlock(&host->lock);
+    lock_release(&host->lock);
 }
 
 /* Waits for processes to end and deletes files, so that no request has to. */
@@ -106,22 +106,22 @@ static void *reaper_main(void *argument)
 {
     struct host *host = argument;
 
-    (void)pthread_mutex_lock(&host->lock);
+    lock_take(&host->lock);
     while (!host->is_stopping || host->live > 0) {
         struct machine *machine = host->reap_queue;
 
         if (!machine) {
-            (void)pthread_cond_wait(&host->changed, &host->lock);
+            (void)pthread_cond_wait(&host->changed, &host->lock.mutex);
             continue;
         }
         host->reap_queue = machine->next;
-        (void)pthread_mutex_unlock(&host->lock);
+        lock_release(&host->lock);
         machine_reap(machine);
-        (void)pthread_mutex_lock(&host->lock);
+        lock_take(&host->lock);
         host->reaping--;
         (void)pthread_cond_broadcast(&host->changed);
     }
-    (void)pthread_mutex_unlock(&host->lock);
+    lock_release(&host->lock);
     return NULL;
 }
 
@@ -268,7 +268,7 @@ static struct host *host_new(const struct config *config)
     host->desk = tool_desk_new();
     host->metrics = xcalloc(1, sizeof(*host->metrics));
     host->started_ms = clock_ms();
-    (void)pthread_mutex_init(&host->lock, NULL);
+    lock_init(&host->lock, LOCK_HOST);
     (void)pthread_cond_init(&host->changed, NULL);
     return host;
 }
@@ -288,7 +288,7 @@ static void host_free(struct host *host)
     (void)fd_close(host->guests_fd);
     (void)fd_close(host->state_fd);
     (void)pthread_cond_destroy(&host->changed);
-    (void)pthread_mutex_destroy(&host->lock);
+    lock_destroy(&host->lock);
     free(host->uid_slots);
     free(host->default_template);
     free(host);
@@ -400,9 +400,9 @@ static void destroy_machines(struct host *host)
     for (;;) {
         struct machine *machine;
 
-        (void)pthread_mutex_lock(&host->lock);
+        lock_take(&host->lock);
         machine = host->machines ? machine_ref(host->machines) : NULL;
-        (void)pthread_mutex_unlock(&host->lock);
+        lock_release(&host->lock);
         if (!machine)
             return;
         machine_destroy(machine);
@@ -453,10 +453,10 @@ void host_close(struct host *host)
     fault_point("close.parted");
     if (host->audit && host->events)
         host_event(host, EVENT_DAEMON_STOPPED, NULL);
-    (void)pthread_mutex_lock(&host->lock);
+    lock_take(&host->lock);
     host->is_stopping = true;
     (void)pthread_cond_broadcast(&host->changed);
-    (void)pthread_mutex_unlock(&host->lock);
+    lock_release(&host->lock);
     if (host->has_reaper)
         (void)pthread_join(host->reaper, NULL);
     ports_stop(host->ports);
@@ -482,21 +482,21 @@ static void wait_reaped(struct host *host)
 
     (void)clock_gettime(CLOCK_REALTIME, &deadline);
     deadline.tv_sec += REAP_WAIT_S;
-    (void)pthread_mutex_lock(&host->lock);
+    lock_take(&host->lock);
     while (r == 0 && host->reaping > 0)
-        r = pthread_cond_timedwait(&host->changed, &host->lock, &deadline);
-    (void)pthread_mutex_unlock(&host->lock);
+        r = pthread_cond_timedwait(&host->changed, &host->lock.mutex, &deadline);
+    lock_release(&host->lock);
 }
 
 int host_remove_template(struct host *host, const char *name, struct err *err)
 {
     int r;
 
-    (void)pthread_mutex_lock(&host->lock);
+    lock_take(&host->lock);
     if (strcmp(host->warm_template, name) == 0)
         (void)snprintf(host->warm_template, sizeof(host->warm_template), "%s",
                        host->default_template);
-    (void)pthread_mutex_unlock(&host->lock);
+    lock_release(&host->lock);
     pool_drop_template(host->pool, name);
     r = template_remove(host->store, name, err);
     if (r < 0 && err->kind == ERR_BUSY) {

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/lock.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "host/core/host.h"
@@ -75,7 +76,7 @@ struct machine {
     struct file_pool tools; /* and its tool workers */
     struct machine *next;   /* in the host's table, or in the reaper's queue */
 
-    pthread_mutex_t lock; /* over all below */
+    struct lock lock; /* over all below */
     pthread_cond_t changed;
     enum machine_state state;
     struct err failure;
@@ -135,7 +136,7 @@ struct host {
     _Atomic uint64_t tool_memory;
     _Atomic uint32_t tool_cpus;
 
-    pthread_mutex_t lock; /* over all below */
+    struct lock lock; /* over all below */
     pthread_cond_t changed;
     char warm_template[TEMPLATE_NAME_MAX + 1]; /* what the last create wanted, and the next may */
     struct machine *machines;                  /* the throw-away ones */

@@ -8,6 +8,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/lock.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/xalloc.h"
@@ -18,7 +19,7 @@ struct reactor {
     int epoll_fd;
     int wake_fd;
     pthread_t thread;
-    pthread_mutex_t lock;         /* over timers and is_stopping; held while a timer fires */
+    struct lock lock;         /* over timers and is_stopping; held while a timer fires */
     struct reactor_timer *timers; /* soonest first */
     bool is_stopping;
 };
@@ -35,7 +36,7 @@ static int run_timers(struct reactor *reactor, bool *ret_stopping)
 {
     int wait_ms = -1;
 
-    (void)pthread_mutex_lock(&reactor->lock);
+    lock_take(&reactor->lock);
     while (reactor->timers && reactor->timers->at_ms <= clock_ms()) {
         struct reactor_timer *timer = reactor->timers;
 
@@ -49,7 +50,7 @@ static int run_timers(struct reactor *reactor, bool *ret_stopping)
         wait_ms = left > 60000 ? 60000 : (int)left + 1;
     }
     *ret_stopping = reactor->is_stopping;
-    (void)pthread_mutex_unlock(&reactor->lock);
+    lock_release(&reactor->lock);
     return wait_ms;
 }
 
@@ -88,7 +89,7 @@ static void reactor_free(struct reactor *reactor)
 {
     (void)fd_close(reactor->epoll_fd);
     (void)fd_close(reactor->wake_fd);
-    (void)pthread_mutex_destroy(&reactor->lock);
+    lock_destroy(&reactor->lock);
     free(reactor);
 }
 
@@ -98,7 +99,7 @@ int reactor_start(struct reactor **ret, struct err *err)
     struct epoll_event event = { .events = EPOLLIN };
     int r = 0;
 
-    (void)pthread_mutex_init(&reactor->lock, NULL);
+    lock_init(&reactor->lock, LOCK_TIMERS);
     reactor->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     reactor->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (reactor->epoll_fd < 0 || reactor->wake_fd < 0 ||
@@ -118,9 +119,9 @@ void reactor_stop(struct reactor *reactor)
 {
     if (!reactor)
         return;
-    (void)pthread_mutex_lock(&reactor->lock);
+    lock_take(&reactor->lock);
     reactor->is_stopping = true;
-    (void)pthread_mutex_unlock(&reactor->lock);
+    lock_release(&reactor->lock);
     wake(reactor);
     (void)pthread_join(reactor->thread, NULL);
     reactor_free(reactor);
@@ -138,7 +139,7 @@ void reactor_set_timer(struct reactor *reactor, struct reactor_timer *timer, uin
     struct reactor_timer **slot = &reactor->timers;
     bool is_first;
 
-    (void)pthread_mutex_lock(&reactor->lock);
+    lock_take(&reactor->lock);
     timer->at_ms = at_ms;
     timer->is_set = true;
     while (*slot && (*slot)->at_ms <= at_ms)
@@ -146,7 +147,7 @@ void reactor_set_timer(struct reactor *reactor, struct reactor_timer *timer, uin
     is_first = slot == &reactor->timers;
     timer->next = *slot;
     *slot = timer;
-    (void)pthread_mutex_unlock(&reactor->lock);
+    lock_release(&reactor->lock);
     if (is_first)
         wake(reactor);
 }
@@ -156,13 +157,13 @@ bool reactor_cancel_timer(struct reactor *reactor, struct reactor_timer *timer)
     struct reactor_timer **slot = &reactor->timers;
     bool was_set;
 
-    (void)pthread_mutex_lock(&reactor->lock);
+    lock_take(&reactor->lock);
     was_set = timer->is_set;
     while (was_set && *slot && *slot != timer)
         slot = &(*slot)->next;
     if (was_set && *slot)
         *slot = timer->next;
     timer->is_set = false;
-    (void)pthread_mutex_unlock(&reactor->lock);
+    lock_release(&reactor->lock);
     return was_set;
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/lock.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/xalloc.h"
@@ -51,11 +52,6 @@ static void *list_next(struct list *list)
     return next;
 }
 
-static void unlock_slot(pthread_mutex_t **lock)
-{
-    (void)pthread_mutex_unlock(*lock);
-}
-
 /* Makes a statement ready for its next use, whatever has become of this one. */
 static void reset_slot(sqlite3_stmt **statement)
 {
@@ -81,7 +77,7 @@ static int run(struct registry *registry, enum registry_statement which, const c
 
 static int begin(struct registry *registry, struct err *err)
 {
-    (void)pthread_mutex_lock(&registry->lock);
+    lock_take(&registry->lock);
     return run(registry, STATEMENT_BEGIN, "begin to write", err);
 }
 
@@ -95,7 +91,7 @@ static int end(struct registry *registry, int r, struct err *err)
         r = run(registry, STATEMENT_COMMIT, "write", err);
     if (r < 0 && !sqlite3_get_autocommit(registry->db))
         (void)run(registry, STATEMENT_ROLLBACK, "undo", &ignored);
-    (void)pthread_mutex_unlock(&registry->lock);
+    lock_release(&registry->lock);
     return r;
 }
 
@@ -394,12 +390,11 @@ static int read_note(struct registry *registry, struct sandbox_info *info, struc
 int registry_list(struct registry *registry, struct sandbox_info **ret, size_t *ret_count,
                   struct err *err)
 {
-    cleanup_with(unlock_slot) pthread_mutex_t *lock = &registry->lock;
     cleanup_with(reset_slot) sqlite3_stmt *statement = registry->statements[STATEMENT_LIST];
     cleanup_with(sandbox_list_done) struct list list = { .item_size = sizeof(struct sandbox_info) };
     int r;
 
-    (void)pthread_mutex_lock(lock);
+    lock_scope(&registry->lock);
     r = read_rows(registry, statement, &row_sandbox, &list, err);
     for (size_t i = 0; r >= 0 && i < list.count; i++) {
         r = read_labels(registry, (struct sandbox_info *)(void *)list.items + i, err);
@@ -419,13 +414,12 @@ int registry_list(struct registry *registry, struct sandbox_info **ret, size_t *
 int registry_list_snapshots(struct registry *registry, const char *id, struct snapshot_info **ret,
                             size_t *ret_count, struct err *err)
 {
-    cleanup_with(unlock_slot) pthread_mutex_t *lock = &registry->lock;
     cleanup_with(reset_slot) sqlite3_stmt *statement =
         registry->statements[STATEMENT_LIST_SNAPSHOTS];
     cleanup_with(list_done) struct list list = { .item_size = sizeof(struct snapshot_info) };
     int r;
 
-    (void)pthread_mutex_lock(lock);
+    lock_scope(&registry->lock);
     if (bind_text(statement, 1, id) != SQLITE_OK)
         return registry_explain(registry, "list snapshots", err);
     r = read_rows(registry, statement, &row_snapshot, &list, err);

@@ -1,11 +1,11 @@
 /* What the files of the registry share. */
 #pragma once
 
-#include <pthread.h>
 #include <sqlite3.h>
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/lock.h"
 #include "host/core/registry.h"
 
 struct buf;
@@ -37,7 +37,7 @@ enum registry_statement {
 struct registry {
     char *path;
     sqlite3 *db;
-    pthread_mutex_t lock; /* over the connection and its statements */
+    struct lock lock; /* over the connection and its statements */
     sqlite3_stmt *statements[STATEMENTS];
 };
 

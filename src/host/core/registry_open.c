@@ -467,7 +467,7 @@ int registry_open(const char *path, struct registry **ret, struct err *err)
         return r;
     registry = xcalloc(1, sizeof(*registry));
     registry->path = xstrdup(path);
-    (void)pthread_mutex_init(&registry->lock, NULL);
+    lock_init(&registry->lock, LOCK_REGISTRY);
     r = connect_file(registry, err);
     if (r >= 0)
         r = set_up(registry, err);
@@ -484,7 +484,7 @@ void registry_close(struct registry *registry)
     for (size_t i = 0; i < STATEMENTS; i++)
         (void)sqlite3_finalize(registry->statements[i]);
     (void)sqlite3_close(registry->db);
-    (void)pthread_mutex_destroy(&registry->lock);
+    lock_destroy(&registry->lock);
     free(registry->path);
     free(registry);
 }

@@ -35,7 +35,7 @@ int host_take_uids(struct host *host, struct machine *machine)
 {
     int slot = -ENOSPC;
 
-    (void)pthread_mutex_lock(&host->lock);
+    lock_take(&host->lock);
     for (uint32_t i = 0; slot < 0 && i < HOST_UID_RANGES; i++) {
         uint32_t candidate = (host->next_uid_slot + i) % HOST_UID_RANGES;
 
@@ -46,35 +46,35 @@ int host_take_uids(struct host *host, struct machine *machine)
         take_slot(host, machine, (unsigned)slot);
         host->next_uid_slot = (unsigned)slot + 1;
     }
-    (void)pthread_mutex_unlock(&host->lock);
+    lock_release(&host->lock);
     return slot < 0 ? slot : 0;
 }
 
 void host_claim_uids(struct host *host, struct machine *machine, unsigned slot)
 {
     machine->has_shared_uids = host_first_uid(slot) == store_shared_uid(host->store);
-    (void)pthread_mutex_lock(&host->lock);
+    lock_take(&host->lock);
     take_slot(host, machine, slot % HOST_UID_RANGES);
-    (void)pthread_mutex_unlock(&host->lock);
+    lock_release(&host->lock);
 }
 
 void host_share_uids(struct host *host, struct machine *machine, uid_t first_uid)
 {
     machine->has_shared_uids = true;
-    (void)pthread_mutex_lock(&host->lock);
+    lock_take(&host->lock);
     take_slot(host, machine, (first_uid - UID_FIRST) / RUNTIME_IDS_PER_SANDBOX);
-    (void)pthread_mutex_unlock(&host->lock);
+    lock_release(&host->lock);
 }
 
 /* A shared range stays taken: nobody is to have it as its own. */
 void host_return_uids(struct host *host, const struct machine *machine)
 {
-    (void)pthread_mutex_lock(&host->lock);
+    lock_take(&host->lock);
     if (!machine->has_shared_uids)
         host->uid_slots[machine->uid_slot] = 0;
     host->live--;
     (void)pthread_cond_broadcast(&host->changed);
-    (void)pthread_mutex_unlock(&host->lock);
+    lock_release(&host->lock);
 }
 
 uid_t host_first_uid(unsigned slot)

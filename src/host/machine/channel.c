@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <sys/socket.h>
 
+#include "base/lock.h"
 #include "base/cleanup.h"
 #include "kernel/fds.h"
 
@@ -63,7 +64,7 @@ int channel_start(struct channel *channel, struct reactor *reactor, int fd,
     channel->events = events;
     channel->in = (struct buf)BUF_INIT(FRAME_FROM_GUEST_MAX + FRAME_HEADER_SIZE + RECEIVE_CHUNK);
     channel->rest = (struct buf)BUF_INIT(FRAME_FROM_DAEMON_MAX);
-    (void)pthread_mutex_init(&channel->send_lock, NULL);
+    lock_init(&channel->send_lock, LOCK_CHANNEL);
     return reactor_add(reactor, &channel->source);
 }
 
@@ -86,7 +87,7 @@ int channel_send(struct channel *channel, const struct buf *frames, const int *f
 {
     int r;
 
-    (void)pthread_mutex_lock(&channel->send_lock);
+    lock_take(&channel->send_lock);
     r = send_all(channel->source.fd, &channel->rest, NULL, 0);
     buf_clear(&channel->rest);
     if (r == 0)
@@ -94,7 +95,7 @@ int channel_send(struct channel *channel, const struct buf *frames, const int *f
     /* After half a frame there is no way to go on; the reactor sees the end and cleans up. */
     if (r < 0)
         (void)shutdown(channel->source.fd, SHUT_RDWR);
-    (void)pthread_mutex_unlock(&channel->send_lock);
+    lock_release(&channel->send_lock);
     return r;
 }
 
@@ -134,7 +135,7 @@ int channel_offer(struct channel *channel, const struct buf *frames)
 {
     int r;
 
-    if (pthread_mutex_trylock(&channel->send_lock) != 0)
+    if (!lock_try(&channel->send_lock))
         return -EAGAIN;
     r = send_rest(channel);
     if (r == 0)
@@ -143,7 +144,7 @@ int channel_offer(struct channel *channel, const struct buf *frames)
         r = 1;
     if (r < 0 && r != -EAGAIN)
         (void)shutdown(channel->source.fd, SHUT_RDWR);
-    (void)pthread_mutex_unlock(&channel->send_lock);
+    lock_release(&channel->send_lock);
     return r;
 }
 
@@ -152,5 +153,5 @@ void channel_done(struct channel *channel)
     channel->source.fd = fd_close(channel->source.fd);
     buf_done(&channel->in);
     buf_done(&channel->rest);
-    (void)pthread_mutex_destroy(&channel->send_lock);
+    lock_destroy(&channel->send_lock);
 }

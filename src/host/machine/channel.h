@@ -1,9 +1,9 @@
 /* Frames to and from one holt-init. Any thread sends; the reactor's thread receives. */
 #pragma once
 
-#include <pthread.h>
 #include <stddef.h>
 
+#include "base/lock.h"
 #include "base/buf.h"
 #include "host/core/reactor.h"
 #include "wire/frame.h"
@@ -22,7 +22,7 @@ struct channel_events {
 struct channel {
     struct reactor_source source;
     const struct channel_events *events;
-    pthread_mutex_t send_lock;
+    struct lock send_lock;
     struct buf rest; /* under the lock: end of frames that the guest has the beginning of */
     struct buf in;   /* the reactor's alone */
 };

@@ -37,10 +37,10 @@ static void enter_table(struct machine *machine)
 {
     struct host *host = machine->host;
 
-    (void)pthread_mutex_lock(&host->lock);
+    lock_take(&host->lock);
     machine->next = host->machines;
     host->machines = machine_ref(machine);
-    (void)pthread_mutex_unlock(&host->lock);
+    lock_release(&host->lock);
 }
 
 /* Whether it was there; the table's reference is then the caller's. */
@@ -50,13 +50,13 @@ bool machine_leave_table(struct machine *machine)
     struct machine **slot = &host->machines;
     bool was_there;
 
-    (void)pthread_mutex_lock(&host->lock);
+    lock_take(&host->lock);
     while (*slot && *slot != machine)
         slot = &(*slot)->next;
     was_there = *slot;
     if (was_there)
         *slot = machine->next;
-    (void)pthread_mutex_unlock(&host->lock);
+    lock_release(&host->lock);
     return was_there;
 }
 
@@ -96,9 +96,9 @@ int host_choose_template(const struct host *host, const char *wanted, char *ret,
 
 static void note_warm_template(struct host *host, const char *template)
 {
-    (void)pthread_mutex_lock(&host->lock);
+    lock_take(&host->lock);
     (void)snprintf(host->warm_template, sizeof(host->warm_template), "%s", template);
-    (void)pthread_mutex_unlock(&host->lock);
+    lock_release(&host->lock);
 }
 
 /* From the pool if it has one, made now if not. */
@@ -182,13 +182,13 @@ int machine_find(struct host *host, const char *id, struct machine **ret, struct
 {
     struct machine *machine;
 
-    (void)pthread_mutex_lock(&host->lock);
+    lock_take(&host->lock);
     machine = host->machines;
     while (machine && strcmp(machine->id, id) != 0)
         machine = machine->next;
     if (machine)
         (void)machine_ref(machine);
-    (void)pthread_mutex_unlock(&host->lock);
+    lock_release(&host->lock);
     if (!machine)
         return err_refuse(err, CAUSE_SESSION_NOT_FOUND, "no sandbox '%.40s'", id);
     *ret = machine;

@@ -109,9 +109,9 @@ static bool on_frame(struct channel *channel, const struct frame *frame)
         return port_frame(machine, frame);
     if (frame->process != 0)
         return process_frame(machine, frame);
-    (void)pthread_mutex_lock(&machine->lock);
+    lock_take(&machine->lock);
     is_ok = take_frame(machine, frame);
-    (void)pthread_mutex_unlock(&machine->lock);
+    lock_release(&machine->lock);
     return is_ok;
 }
 
@@ -121,7 +121,7 @@ static void on_gone(struct channel *channel)
     struct host *host = machine->host;
     bool was_warm;
 
-    (void)pthread_mutex_lock(&machine->lock);
+    lock_take(&machine->lock);
     was_warm = machine->state == MACHINE_WARM;
     machine->is_gone = true;
     if (machine->state != MACHINE_ENDED && machine->state != MACHINE_FAILED) {
@@ -130,7 +130,7 @@ static void on_gone(struct channel *channel)
     }
     process_end_all(machine);
     (void)pthread_cond_broadcast(&machine->changed);
-    (void)pthread_mutex_unlock(&machine->lock);
+    lock_release(&machine->lock);
     port_cut(machine);
     if (was_warm)
         pool_note_death(host->pool);
@@ -159,7 +159,7 @@ static struct machine *machine_new(struct host *host)
     machine->meter = (struct cgroup_meter)CGROUP_METER_INIT;
     file_pool_init(&machine->files, machine, false);
     file_pool_init(&machine->tools, machine, true);
-    (void)pthread_mutex_init(&machine->lock, NULL);
+    lock_init(&machine->lock, LOCK_MACHINE);
     (void)pthread_cond_init(&machine->changed, NULL);
     return machine;
 }
@@ -173,7 +173,7 @@ static void machine_free(struct machine *machine)
     file_pool_done(&machine->tools);
     cgroup_meter_close(&machine->meter);
     (void)pthread_cond_destroy(&machine->changed);
-    (void)pthread_mutex_destroy(&machine->lock);
+    lock_destroy(&machine->lock);
     free(machine);
 }
 
@@ -305,10 +305,10 @@ int machine_adopt(struct host *host, const struct machine_adoption *adoption, st
 
 void machine_activate(struct machine *machine)
 {
-    (void)pthread_mutex_lock(&machine->lock);
+    lock_take(&machine->lock);
     if (machine->state < MACHINE_ACTIVE)
         set_state(machine, MACHINE_ACTIVE);
-    (void)pthread_mutex_unlock(&machine->lock);
+    lock_release(&machine->lock);
 }
 
 int machine_wait(struct machine *machine, enum machine_state state, struct err *err)
@@ -318,9 +318,9 @@ int machine_wait(struct machine *machine, enum machine_state state, struct err *
 
     (void)clock_gettime(CLOCK_REALTIME, &deadline);
     deadline.tv_sec += ANSWER_TIMEOUT_S;
-    (void)pthread_mutex_lock(&machine->lock);
+    lock_take(&machine->lock);
     while (r == 0 && machine->state < state)
-        r = -pthread_cond_timedwait(&machine->changed, &machine->lock, &deadline);
+        r = -pthread_cond_timedwait(&machine->changed, &machine->lock.mutex, &deadline);
     if (r == -ETIMEDOUT && machine->state < state)
         r = err_set(err, ERR_INTERNAL, "holt-init did not answer within %d s", ANSWER_TIMEOUT_S);
     else if (machine->state != state) {
@@ -328,7 +328,7 @@ int machine_wait(struct machine *machine, enum machine_state state, struct err *
         r = -EIO;
     } else
         r = 0;
-    (void)pthread_mutex_unlock(&machine->lock);
+    lock_release(&machine->lock);
     return r;
 }
 
@@ -336,10 +336,10 @@ void machine_destroy(struct machine *machine)
 {
     bool is_first;
 
-    (void)pthread_mutex_lock(&machine->lock);
+    lock_take(&machine->lock);
     is_first = machine->state != MACHINE_ENDED;
     set_state(machine, MACHINE_ENDED);
-    (void)pthread_mutex_unlock(&machine->lock);
+    lock_release(&machine->lock);
     if (!is_first)
         return;
     runtime_guest_kill(&machine->guest);
@@ -352,10 +352,10 @@ void machine_destroy(struct machine *machine)
 
 static void wait_gone(struct machine *machine)
 {
-    (void)pthread_mutex_lock(&machine->lock);
+    lock_take(&machine->lock);
     while (!machine->is_gone)
-        (void)pthread_cond_wait(&machine->changed, &machine->lock);
-    (void)pthread_mutex_unlock(&machine->lock);
+        (void)pthread_cond_wait(&machine->changed, &machine->lock.mutex);
+    lock_release(&machine->lock);
 }
 
 /* Closes what it held, once nobody speaks to it any more. */
@@ -368,10 +368,10 @@ static void let_go(struct machine *machine)
     volume_mounts_done(&machine->root);
     machine_drop_volume(machine);
     host_return_uids(machine->host, machine);
-    (void)pthread_mutex_lock(&machine->lock);
+    lock_take(&machine->lock);
     machine->is_reaped = true;
     (void)pthread_cond_broadcast(&machine->changed);
-    (void)pthread_mutex_unlock(&machine->lock);
+    lock_release(&machine->lock);
     machine_unref(machine);
 }
 
@@ -384,18 +384,18 @@ void machine_reap(struct machine *machine)
 
 void machine_wait_reaped(struct machine *machine)
 {
-    (void)pthread_mutex_lock(&machine->lock);
+    lock_take(&machine->lock);
     while (!machine->is_reaped)
-        (void)pthread_cond_wait(&machine->changed, &machine->lock);
-    (void)pthread_mutex_unlock(&machine->lock);
+        (void)pthread_cond_wait(&machine->changed, &machine->lock.mutex);
+    lock_release(&machine->lock);
 }
 
 void machine_release(struct machine *machine)
 {
-    (void)pthread_mutex_lock(&machine->lock);
+    lock_take(&machine->lock);
     machine->is_released = true;
     set_state(machine, MACHINE_ENDED);
-    (void)pthread_mutex_unlock(&machine->lock);
+    lock_release(&machine->lock);
     (void)shutdown(machine->channel.source.fd, SHUT_RDWR);
     runtime_guest_release(&machine->guest);
     let_go(machine);

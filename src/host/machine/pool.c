@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/lock.h"
 #include "base/cleanup.h"
 #include "base/xalloc.h"
 #include "host/core/host_internal.h"
@@ -22,7 +23,7 @@ struct pool {
     const struct runtime_ops *ops;
     pthread_t thread;
 
-    pthread_mutex_t lock; /* over all below */
+    struct lock lock; /* over all below */
     pthread_cond_t changed;
     uint32_t size;
     struct machine *ready; /* a list by `next` */
@@ -45,9 +46,9 @@ static struct machine *make_warm(const struct pool *pool)
     struct err err;
     int r;
 
-    (void)pthread_mutex_lock(&pool->host->lock);
+    lock_take(&pool->host->lock);
     memcpy(template, pool->host->warm_template, sizeof(template));
-    (void)pthread_mutex_unlock(&pool->host->lock);
+    lock_release(&pool->host->lock);
     if (machine_start_blank(pool->host, pool->ops, &machine, &err) < 0)
         return NULL;
     r = machine_wait(machine, MACHINE_BLANK, &err);
@@ -68,9 +69,9 @@ static void add_one(struct pool *pool)
     struct machine *machine;
 
     pool->is_making = true;
-    (void)pthread_mutex_unlock(&pool->lock);
+    lock_release(&pool->lock);
     machine = make_warm(pool);
-    (void)pthread_mutex_lock(&pool->lock);
+    lock_take(&pool->lock);
     pool->is_making = false;
     (void)pthread_cond_broadcast(&pool->changed);
     if (machine) {
@@ -82,16 +83,16 @@ static void add_one(struct pool *pool)
     (void)clock_gettime(CLOCK_REALTIME, &retry);
     retry.tv_sec += RETRY_S;
     if (!pool->is_stopping)
-        (void)pthread_cond_timedwait(&pool->changed, &pool->lock, &retry);
+        (void)pthread_cond_timedwait(&pool->changed, &pool->lock.mutex, &retry);
 }
 
 static bool is_usable(struct machine *machine)
 {
     bool is_warm;
 
-    (void)pthread_mutex_lock(&machine->lock);
+    lock_take(&machine->lock);
     is_warm = machine->state == MACHINE_WARM;
-    (void)pthread_mutex_unlock(&machine->lock);
+    lock_release(&machine->lock);
     return is_warm;
 }
 
@@ -141,7 +142,7 @@ static void *pool_main(void *argument)
 {
     struct pool *pool = argument;
 
-    (void)pthread_mutex_lock(&pool->lock);
+    lock_take(&pool->lock);
     while (!pool->is_stopping) {
         if (pool->has_dead)
             remove_dead(pool);
@@ -150,9 +151,9 @@ static void *pool_main(void *argument)
         else if (pool->count > pool->size)
             discard(pop(pool, NULL));
         else
-            (void)pthread_cond_wait(&pool->changed, &pool->lock);
+            (void)pthread_cond_wait(&pool->changed, &pool->lock.mutex);
     }
-    (void)pthread_mutex_unlock(&pool->lock);
+    lock_release(&pool->lock);
     return NULL;
 }
 
@@ -165,7 +166,7 @@ int pool_start(struct host *host, const struct runtime_ops *ops, uint32_t size, 
     pool->host = host;
     pool->ops = ops;
     pool->size = size;
-    (void)pthread_mutex_init(&pool->lock, NULL);
+    lock_init(&pool->lock, LOCK_POOL);
     (void)pthread_cond_init(&pool->changed, NULL);
     *ret = pool; /* before the thread makes anything that could die and say so */
     r = -pthread_create(&pool->thread, NULL, pool_main, pool);
@@ -184,12 +185,12 @@ struct machine *pool_take(struct pool *pool, const struct runtime_ops *ops, cons
     if (!pool || ops != pool->ops)
         return NULL;
     for (;;) {
-        (void)pthread_mutex_lock(&pool->lock);
+        lock_take(&pool->lock);
         machine = pop(pool, template);
         if (!machine)
             machine = pop(pool, NULL);
         (void)pthread_cond_broadcast(&pool->changed);
-        (void)pthread_mutex_unlock(&pool->lock);
+        lock_release(&pool->lock);
         if (!machine || (is_usable(machine) && is_running(machine))) {
             metrics_add(machine ? &pool->host->metrics->pool_hits
                                 : &pool->host->metrics->pool_misses);
@@ -203,24 +204,24 @@ void pool_drop_template(struct pool *pool, const char *template)
 {
     struct machine *machine;
 
-    (void)pthread_mutex_lock(&pool->lock);
+    lock_take(&pool->lock);
     while (pool->is_making)
-        (void)pthread_cond_wait(&pool->changed, &pool->lock);
+        (void)pthread_cond_wait(&pool->changed, &pool->lock.mutex);
     while ((machine = pop(pool, template))) {
         machine_drop_volume(machine);
         discard(machine);
     }
     (void)pthread_cond_broadcast(&pool->changed);
-    (void)pthread_mutex_unlock(&pool->lock);
+    lock_release(&pool->lock);
 }
 
 uint32_t pool_ready(struct pool *pool)
 {
     uint32_t count;
 
-    (void)pthread_mutex_lock(&pool->lock);
+    lock_take(&pool->lock);
     count = pool->count;
-    (void)pthread_mutex_unlock(&pool->lock);
+    lock_release(&pool->lock);
     return count;
 }
 
@@ -228,18 +229,18 @@ uint32_t pool_size(struct pool *pool)
 {
     uint32_t size;
 
-    (void)pthread_mutex_lock(&pool->lock);
+    lock_take(&pool->lock);
     size = pool->size;
-    (void)pthread_mutex_unlock(&pool->lock);
+    lock_release(&pool->lock);
     return size;
 }
 
 void pool_resize(struct pool *pool, uint32_t size)
 {
-    (void)pthread_mutex_lock(&pool->lock);
+    lock_take(&pool->lock);
     pool->size = size;
     (void)pthread_cond_broadcast(&pool->changed);
-    (void)pthread_mutex_unlock(&pool->lock);
+    lock_release(&pool->lock);
 }
 
 void pool_stop(struct pool *pool)
@@ -248,10 +249,10 @@ void pool_stop(struct pool *pool)
 
     if (!pool)
         return;
-    (void)pthread_mutex_lock(&pool->lock);
+    lock_take(&pool->lock);
     pool->is_stopping = true;
     (void)pthread_cond_broadcast(&pool->changed);
-    (void)pthread_mutex_unlock(&pool->lock);
+    lock_release(&pool->lock);
     (void)pthread_join(pool->thread, NULL);
     while ((machine = pop(pool, NULL)))
         discard(machine);
@@ -259,10 +260,10 @@ void pool_stop(struct pool *pool)
 
 void pool_note_death(struct pool *pool)
 {
-    (void)pthread_mutex_lock(&pool->lock);
+    lock_take(&pool->lock);
     pool->has_dead = true;
     (void)pthread_cond_broadcast(&pool->changed);
-    (void)pthread_mutex_unlock(&pool->lock);
+    lock_release(&pool->lock);
 }
 
 void pool_free(struct pool *pool)
@@ -270,6 +271,6 @@ void pool_free(struct pool *pool)
     if (!pool)
         return;
     (void)pthread_cond_destroy(&pool->changed);
-    (void)pthread_mutex_destroy(&pool->lock);
+    lock_destroy(&pool->lock);
     free(pool);
 }

@@ -136,9 +136,9 @@ void machine_drop_volume(struct machine *machine)
 
 static void set_answer(struct machine *machine, enum root_answer answer)
 {
-    (void)pthread_mutex_lock(&machine->lock);
+    lock_take(&machine->lock);
     machine->root_answer = answer;
-    (void)pthread_mutex_unlock(&machine->lock);
+    lock_release(&machine->lock);
 }
 
 /* Until the guest has taken or refused the root that it was sent. */
@@ -149,9 +149,9 @@ static int wait_answer(struct machine *machine, struct err *err)
 
     (void)clock_gettime(CLOCK_REALTIME, &deadline);
     deadline.tv_sec += ROOT_TIMEOUT_S;
-    (void)pthread_mutex_lock(&machine->lock);
+    lock_take(&machine->lock);
     while (r == 0 && machine->root_answer == ROOT_AWAITED && machine->state < MACHINE_FAILED)
-        r = -pthread_cond_timedwait(&machine->changed, &machine->lock, &deadline);
+        r = -pthread_cond_timedwait(&machine->changed, &machine->lock.mutex, &deadline);
     if (machine->root_answer == ROOT_TAKEN) {
         r = 0;
     } else if (machine->root_answer == ROOT_AWAITED && machine->state < MACHINE_FAILED) {
@@ -161,7 +161,7 @@ static int wait_answer(struct machine *machine, struct err *err)
         r = -EIO;
     }
     machine->root_answer = ROOT_NOT_AWAITED;
-    (void)pthread_mutex_unlock(&machine->lock);
+    lock_release(&machine->lock);
     return r;
 }
 

@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/lock.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -30,7 +30,7 @@ enum { CHUNK_BYTES = AUDIT_LINE_MAX, TIME_TEXT_MAX = 32 };
 struct audit {
     int fd;
     size_t page;          /* bytes */
-    pthread_mutex_t lock; /* over all below, and the file */
+    struct lock lock; /* over all below, and the file */
     struct audit_link last;
     off_t end;
 };
@@ -160,7 +160,7 @@ int audit_open(int state_fd, struct audit **ret, struct err *err)
     off_t torn_bytes = 0;
     int r;
 
-    (void)pthread_mutex_init(&audit->lock, NULL);
+    lock_init(&audit->lock, LOCK_AUDIT);
     audit->page = (size_t)sysconf(_SC_PAGESIZE);
     audit->fd =
         openat(state_fd, AUDIT_FILE, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -186,7 +186,7 @@ void audit_close(struct audit *audit)
     if (!audit)
         return;
     (void)fd_close(audit->fd);
-    (void)pthread_mutex_destroy(&audit->lock);
+    lock_destroy(&audit->lock);
     free(audit);
 }
 
@@ -309,12 +309,12 @@ int audit_add(struct audit *audit, const char *event, const char *sandbox, json_
 
     if (r < 0)
         return r;
-    (void)pthread_mutex_lock(&audit->lock);
+    lock_take(&audit->lock);
     record = make_record(audit, event, sandbox, taken);
     if (record)
         r = add_record(audit, event, record, err);
     else
         r = err_set(err, ERR_INVALID, "event '%.64s' is not text", event);
-    (void)pthread_mutex_unlock(&audit->lock);
+    lock_release(&audit->lock);
     return r;
 }

@@ -97,10 +97,10 @@ static void publish(struct host *host, enum event_type type, const char *sandbox
 
 static void note_missing(struct host *host, const struct err *err)
 {
-    (void)pthread_mutex_lock(&host->lock);
+    lock_take(&host->lock);
     host->audit_failures++;
     (void)snprintf(host->audit_error, sizeof(host->audit_error), "%s", err->msg);
-    (void)pthread_mutex_unlock(&host->lock);
+    lock_release(&host->lock);
 }
 
 /* On record first: who is told of it can look there. Takes the fields. */

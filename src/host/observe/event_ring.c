@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/lock.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -49,7 +49,7 @@ struct event_reader {
 struct event_ring {
     struct page *page;
 
-    pthread_mutex_t lock; /* over all below; nothing is taken inside it */
+    struct lock lock; /* over all below; nothing is taken inside it */
     uint64_t seq;
     struct event *events[EVENT_RING_COUNT]; /* by number */
     uint64_t first;                         /* number of the oldest, if count is not 0 */
@@ -108,7 +108,7 @@ int event_ring_open(int state_fd, struct event_ring **ret, struct err *err)
     char boot_id[BOOT_ID_SIZE];
     int r;
 
-    (void)pthread_mutex_init(&ring->lock, NULL);
+    lock_init(&ring->lock, LOCK_EVENTS);
     r = page_map(state_fd, &ring->page);
     if (r < 0)
         return err_sys(err, r, "map " SEQ_FILE " in the state directory");
@@ -130,7 +130,7 @@ void event_ring_close(struct event_ring *ring)
         event_unref(ring->events[i]);
     if (ring->page)
         (void)munmap(ring->page, PAGE_BYTES);
-    (void)pthread_mutex_destroy(&ring->lock);
+    lock_destroy(&ring->lock);
     free(ring);
 }
 
@@ -195,7 +195,7 @@ void event_ring_add(struct event_ring *ring, const struct event_news *news)
 {
     struct event *event = event_make(news);
 
-    (void)pthread_mutex_lock(&ring->lock);
+    lock_take(&ring->lock);
     event->seq = ++ring->seq;
     event->time_ms = clock_wall_ms();
     ring->page->seq = ring->seq;
@@ -209,25 +209,25 @@ void event_ring_add(struct event_ring *ring, const struct event_news *news)
     for (struct event_reader *reader = ring->readers; reader; reader = reader->next)
         if (is_wanted(reader, event))
             wake(reader);
-    (void)pthread_mutex_unlock(&ring->lock);
+    lock_release(&ring->lock);
 }
 
 void event_ring_shut(struct event_ring *ring)
 {
-    (void)pthread_mutex_lock(&ring->lock);
+    lock_take(&ring->lock);
     ring->is_shut = true;
     for (struct event_reader *reader = ring->readers; reader; reader = reader->next)
         wake(reader);
-    (void)pthread_mutex_unlock(&ring->lock);
+    lock_release(&ring->lock);
 }
 
 uint64_t event_ring_last(struct event_ring *ring)
 {
     uint64_t seq;
 
-    (void)pthread_mutex_lock(&ring->lock);
+    lock_take(&ring->lock);
     seq = ring->seq;
-    (void)pthread_mutex_unlock(&ring->lock);
+    lock_release(&ring->lock);
     return seq;
 }
 
@@ -264,11 +264,11 @@ int event_reader_open(struct event_ring *ring, const struct event_reader_spec *s
     reader->event_fd = fd;
     reader->types = spec->types;
     reader->sandbox = spec->sandbox ? xstrdup(spec->sandbox) : NULL;
-    (void)pthread_mutex_lock(&ring->lock);
+    lock_take(&ring->lock);
     reader->seq = begin_at(ring, spec);
     reader->next = ring->readers;
     ring->readers = reader;
-    (void)pthread_mutex_unlock(&ring->lock);
+    lock_release(&ring->lock);
     *ret = reader;
     return 0;
 }
@@ -279,12 +279,12 @@ void event_reader_close(struct event_reader *reader)
 
     if (!reader)
         return;
-    (void)pthread_mutex_lock(&reader->ring->lock);
+    lock_take(&reader->ring->lock);
     slot = &reader->ring->readers;
     while (*slot != reader)
         slot = &(*slot)->next;
     *slot = reader->next;
-    (void)pthread_mutex_unlock(&reader->ring->lock);
+    lock_release(&reader->ring->lock);
     (void)fd_close(reader->event_fd);
     free(reader->sandbox);
     free(reader);
@@ -318,7 +318,7 @@ struct event *event_reader_take(struct event_reader *reader, uint64_t *ret_lost)
     uint64_t oldest;
 
     *ret_lost = 0;
-    (void)pthread_mutex_lock(&ring->lock);
+    lock_take(&ring->lock);
     oldest = oldest_of(ring);
     if (reader->seq + 1 < oldest) {
         *ret_lost = oldest - reader->seq - 1;
@@ -329,7 +329,7 @@ struct event *event_reader_take(struct event_reader *reader, uint64_t *ret_lost)
         atomic_fetch_add(&event->refs, 1);
         reader->seq = event->seq;
     }
-    (void)pthread_mutex_unlock(&ring->lock);
+    lock_release(&ring->lock);
     return event;
 }
 
@@ -340,7 +340,7 @@ static int fall_asleep(struct event_reader *reader)
     uint64_t count;
     int r = 0;
 
-    (void)pthread_mutex_lock(&ring->lock);
+    lock_take(&ring->lock);
     (void)!read(reader->event_fd, &count, sizeof(count)); /* of what it has read since */
     if (reader->seq + 1 < oldest_of(ring) || find_next(reader))
         r = 1;
@@ -348,7 +348,7 @@ static int fall_asleep(struct event_reader *reader)
         r = -ESHUTDOWN;
     else
         reader->is_asleep = true;
-    (void)pthread_mutex_unlock(&ring->lock);
+    lock_release(&ring->lock);
     return r;
 }
 

@@ -101,29 +101,29 @@ uint32_t machine_count_processes(struct machine *machine)
 {
     uint32_t count = 0;
 
-    (void)pthread_mutex_lock(&machine->lock);
+    lock_take(&machine->lock);
     for (const struct process *process = machine->processes; process; process = process->next)
         count += !process->is_over;
-    (void)pthread_mutex_unlock(&machine->lock);
+    lock_release(&machine->lock);
     return count;
 }
 
 void host_take_census(struct host *host, struct host_census *ret)
 {
     *ret = (struct host_census){ .runs = 0 };
-    (void)pthread_mutex_lock(&host->lock);
+    lock_take(&host->lock);
     for (struct machine *machine = host->machines; machine; machine = machine->next) {
         ret->runs++;
         ret->processes += machine_count_processes(machine);
     }
     for (struct sandbox *sandbox = host->sandboxes; sandbox; sandbox = sandbox->next) {
-        (void)pthread_mutex_lock(&sandbox->lock);
+        lock_take(&sandbox->lock);
         ret->sandboxes[sandbox->info.state]++;
         if (sandbox->machine)
             ret->processes += machine_count_processes(sandbox->machine);
-        (void)pthread_mutex_unlock(&sandbox->lock);
+        lock_release(&sandbox->lock);
     }
-    (void)pthread_mutex_unlock(&host->lock);
+    lock_release(&host->lock);
 }
 
 void host_health(struct host *host, struct host_health *ret)
@@ -140,12 +140,12 @@ void host_health(struct host *host, struct host_health *ret)
     host_take_census(host, &census);
     ret->processes = census.processes;
     ret->tools = tool_desk_active(host->desk);
-    (void)pthread_mutex_lock(&host->lock);
+    lock_take(&host->lock);
     ret->sandboxes = host->active;
     if (host->audit_failures > 0)
         worsen(ret, HEALTH_DEGRADED, "%u events are missing from the audit log: %.160s",
                host->audit_failures, host->audit_error);
-    (void)pthread_mutex_unlock(&host->lock);
+    lock_release(&host->lock);
 }
 
 /* Every backend has histories; they differ in what a snapshot costs and in quota. */

@@ -31,9 +31,9 @@ static void fill(struct sandbox *sandbox, bool wants_space, struct sandbox_stats
     struct cgroup_limits limits;
 
     sandbox_get_info(sandbox, wants_space, &info);
-    (void)pthread_mutex_lock(&sandbox->lock);
+    lock_take(&sandbox->lock);
     machine = sandbox->machine ? machine_ref(sandbox->machine) : NULL;
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    lock_release(&sandbox->lock);
     host_limits(sandbox->host, &info.limits, &limits);
     *ret = (struct sandbox_stats){
         .state = info.state,

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/lock.h"
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/xalloc.h"
@@ -17,7 +18,7 @@ struct sentry {
     pthread_t thread;
     enum storage_condition condition; /* as it was last; the thread's */
 
-    pthread_mutex_t lock; /* over all below */
+    struct lock lock; /* over all below */
     pthread_cond_t changed;
     bool is_woken;
     bool is_stopping;
@@ -47,23 +48,23 @@ static void *sentry_main(void *argument)
 {
     struct sentry *sentry = argument;
 
-    (void)pthread_mutex_lock(&sentry->lock);
+    lock_take(&sentry->lock);
     while (!sentry->is_stopping) {
         uint64_t until_ms;
         struct timespec until;
         int r = 0;
 
         sentry->is_woken = false;
-        (void)pthread_mutex_unlock(&sentry->lock);
+        lock_release(&sentry->lock);
         look(sentry);
         until_ms = clock_ms() + sentry->host->health_interval_ms;
         until = (struct timespec){ .tv_sec = (time_t)(until_ms / 1000),
                                    .tv_nsec = (long)(until_ms % 1000) * 1000000 };
-        (void)pthread_mutex_lock(&sentry->lock);
+        lock_take(&sentry->lock);
         while (r == 0 && !sentry->is_woken && !sentry->is_stopping)
-            r = pthread_cond_timedwait(&sentry->changed, &sentry->lock, &until);
+            r = pthread_cond_timedwait(&sentry->changed, &sentry->lock.mutex, &until);
     }
-    (void)pthread_mutex_unlock(&sentry->lock);
+    lock_release(&sentry->lock);
     return NULL;
 }
 
@@ -74,7 +75,7 @@ int sentry_start(struct host *host, struct sentry **ret, struct err *err)
     int r;
 
     sentry->host = host;
-    (void)pthread_mutex_init(&sentry->lock, NULL);
+    lock_init(&sentry->lock, LOCK_STORAGE_MONITOR);
     (void)pthread_condattr_init(&monotonic);
     (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     (void)pthread_cond_init(&sentry->changed, &monotonic);
@@ -90,11 +91,11 @@ int sentry_start(struct host *host, struct sentry **ret, struct err *err)
 
 static void signal_it(struct sentry *sentry, bool is_stopping)
 {
-    (void)pthread_mutex_lock(&sentry->lock);
+    lock_take(&sentry->lock);
     sentry->is_woken = true;
     sentry->is_stopping = is_stopping;
     (void)pthread_cond_signal(&sentry->changed);
-    (void)pthread_mutex_unlock(&sentry->lock);
+    lock_release(&sentry->lock);
 }
 
 void sentry_wake(struct sentry *sentry)
@@ -109,6 +110,6 @@ void sentry_stop(struct sentry *sentry)
     signal_it(sentry, true);
     (void)pthread_join(sentry->thread, NULL);
     (void)pthread_cond_destroy(&sentry->changed);
-    (void)pthread_mutex_destroy(&sentry->lock);
+    lock_destroy(&sentry->lock);
     free(sentry);
 }

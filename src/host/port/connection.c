@@ -59,7 +59,7 @@ int port_connection_add(struct machine *machine, struct port_connection *connect
     struct ports *ports = machine->host->ports;
     int r = 0;
 
-    (void)pthread_mutex_lock(&ports->lock);
+    lock_take(&ports->lock);
     if (!table->slots)
         table->slots = xcalloc(FRAME_CONNECTIONS_MAX, sizeof(struct port_connection *));
     if (table->is_cut || ports->is_stopping)
@@ -76,7 +76,7 @@ int port_connection_add(struct machine *machine, struct port_connection *connect
             connection->forward->connections++;
         make_ready(connection);
     }
-    (void)pthread_mutex_unlock(&ports->lock);
+    lock_release(&ports->lock);
     return r;
 }
 
@@ -85,11 +85,11 @@ bool port_connection_remove(struct port_connection *connection)
     struct port_table *table = &connection->machine->ports;
     bool is_last;
 
-    (void)pthread_mutex_lock(&connection->ports->lock);
+    lock_take(&connection->ports->lock);
     table->slots[connection->number % FRAME_CONNECTIONS_MAX] = NULL;
     table->used--;
     is_last = table->used == 0;
-    (void)pthread_mutex_unlock(&connection->ports->lock);
+    lock_release(&connection->ports->lock);
     return is_last;
 }
 
@@ -179,7 +179,7 @@ bool port_frame(struct machine *machine, const struct frame *frame)
     struct port_connection *connection = NULL;
     bool is_ok = false;
 
-    (void)pthread_mutex_lock(&ports->lock);
+    lock_take(&ports->lock);
     if (table->slots)
         connection = table->slots[frame->process % FRAME_CONNECTIONS_MAX];
     if (connection && connection->number == frame->process && !connection->is_ended &&
@@ -187,7 +187,7 @@ bool port_frame(struct machine *machine, const struct frame *frame)
         is_ok = takers[frame->type](connection, frame);
     if (is_ok)
         make_ready(connection);
-    (void)pthread_mutex_unlock(&ports->lock);
+    lock_release(&ports->lock);
     return is_ok;
 }
 
@@ -196,14 +196,14 @@ void port_cut(struct machine *machine)
     struct port_table *table = &machine->ports;
     struct ports *ports = machine->host->ports;
 
-    (void)pthread_mutex_lock(&ports->lock);
+    lock_take(&ports->lock);
     table->is_cut = true;
     for (unsigned i = 0; table->slots && i < FRAME_CONNECTIONS_MAX; i++)
         if (table->slots[i])
             make_ready(table->slots[i]);
     ports->has_changed = true;
     port_wake(ports);
-    (void)pthread_mutex_unlock(&ports->lock);
+    lock_release(&ports->lock);
 }
 
 void port_table_done(struct port_table *table)

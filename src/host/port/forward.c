@@ -135,7 +135,7 @@ static int enlist(struct port_forward *forward, struct err *err)
     struct port_forward **slot = &ports->forwards;
     bool is_late;
 
-    (void)pthread_mutex_lock(&ports->lock);
+    lock_take(&ports->lock);
     is_late = forward->machine->ports.is_cut || ports->is_stopping;
     while (*slot)
         slot = &(*slot)->next;
@@ -144,7 +144,7 @@ static int enlist(struct port_forward *forward, struct err *err)
         ports->has_changed = true;
         port_wake(ports);
     }
-    (void)pthread_mutex_unlock(&ports->lock);
+    lock_release(&ports->lock);
     return is_late ? err_set(err, ERR_BUSY, "sandbox '%s' has ended", forward->owner) : 0;
 }
 
@@ -233,16 +233,16 @@ void port_forward_close(struct port_forward *forward)
         return;
     ports = forward->ports;
     slot = &ports->forwards;
-    (void)pthread_mutex_lock(&ports->lock);
+    lock_take(&ports->lock);
     forward->is_unwanted = true;
     ports->has_changed = true;
     port_wake(ports);
     while (!forward->is_over)
-        (void)pthread_cond_wait(&ports->changed, &ports->lock);
+        (void)pthread_cond_wait(&ports->changed, &ports->lock.mutex);
     while (*slot != forward)
         slot = &(*slot)->next;
     *slot = forward->next;
-    (void)pthread_mutex_unlock(&ports->lock);
+    lock_release(&ports->lock);
     tell(forward, EVENT_PORT_CLOSED);
     forward_free(forward);
 }
@@ -252,7 +252,7 @@ void port_list(struct host *host, const char *owner, struct port_info **ret, siz
     struct ports *ports = host->ports;
     size_t count = 0;
 
-    (void)pthread_mutex_lock(&ports->lock);
+    lock_take(&ports->lock);
     for (const struct port_forward *forward = ports->forwards; forward; forward = forward->next)
         count++;
     *ret = xcalloc(count + 1, sizeof(**ret));
@@ -268,5 +268,5 @@ void port_list(struct host *host, const char *owner, struct port_info **ret, siz
         memcpy(info->address, forward->address, sizeof(info->address));
         (*ret_count)++;
     }
-    (void)pthread_mutex_unlock(&ports->lock);
+    lock_release(&ports->lock);
 }

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/lock.h"
 #include "base/buf.h"
 #include "host/core/host_internal.h"
 #include "host/port/port.h"
@@ -21,7 +22,7 @@ struct ports {
     struct port_connection *over; /* the thread's: freed at the end of a turn */
     unsigned waiting;             /* the thread's: listeners that cannot accept now */
 
-    pthread_mutex_t lock; /* over all below */
+    struct lock lock; /* over all below */
     pthread_cond_t changed;
     struct port_connection *ready; /* there is something to do for them */
     struct port_forward *forwards; /* oldest first */

@@ -30,7 +30,7 @@ static struct view look(struct port_connection *connection)
 {
     struct view view;
 
-    (void)pthread_mutex_lock(&connection->ports->lock);
+    lock_take(&connection->ports->lock);
     view = (struct view){
         .is_cut = connection->machine->ports.is_cut,
         .is_connected = connection->is_connected,
@@ -41,7 +41,7 @@ static struct view look(struct port_connection *connection)
         .received = connection->received,
         .room = FRAME_CONN_WINDOW - (connection->sent - connection->taken),
     };
-    (void)pthread_mutex_unlock(&connection->ports->lock);
+    lock_release(&connection->ports->lock);
     return view;
 }
 
@@ -52,9 +52,9 @@ static void leave_forward(struct port_connection *connection)
 
     if (forward->sandbox)
         sandbox_detach(forward->sandbox, NULL);
-    (void)pthread_mutex_lock(&forward->ports->lock);
+    lock_take(&forward->ports->lock);
     forward->connections--;
-    (void)pthread_mutex_unlock(&forward->ports->lock);
+    lock_release(&forward->ports->lock);
 }
 
 /* A reset tells the client that this was no orderly end. */
@@ -134,9 +134,9 @@ static void put_ack(struct port_connection *connection, const struct view *view)
     /* Nobody else writes it. */
     if (view->is_eof || view->is_ended || written - connection->acked < ACK_EVERY)
         return;
-    (void)pthread_mutex_lock(&connection->ports->lock);
+    lock_take(&connection->ports->lock);
     connection->acked = written;
-    (void)pthread_mutex_unlock(&connection->ports->lock);
+    lock_release(&connection->ports->lock);
     (void)message_put_numbers(&connection->ports->frames, FRAME_CONN_ACK, connection->number,
                               written, 0);
 }
@@ -149,9 +149,9 @@ static void put_data(struct port_connection *connection, size_t len)
     uint64_t offset = connection->sent;
 
     /* Before the guest can acknowledge it. */
-    (void)pthread_mutex_lock(&connection->ports->lock);
+    lock_take(&connection->ports->lock);
     connection->sent += len;
-    (void)pthread_mutex_unlock(&connection->ports->lock);
+    lock_release(&connection->ports->lock);
     (void)message_put_conn_data(&connection->ports->frames, connection->number, offset,
                                 connection->ports->bytes, len);
 }
@@ -159,9 +159,9 @@ static void put_data(struct port_connection *connection, size_t len)
 static void put_eof(struct port_connection *connection)
 {
     connection->is_read_out = true;
-    (void)pthread_mutex_lock(&connection->ports->lock);
+    lock_take(&connection->ports->lock);
     connection->is_eof_sent = true;
-    (void)pthread_mutex_unlock(&connection->ports->lock);
+    lock_release(&connection->ports->lock);
     (void)message_put_numbers(&connection->ports->frames, FRAME_CONN_EOF, connection->number,
                               connection->sent, 0);
 }
@@ -258,9 +258,9 @@ static void put_end(struct port_connection *connection)
 {
     if (connection->is_end_sent)
         return;
-    (void)pthread_mutex_lock(&connection->ports->lock);
+    lock_take(&connection->ports->lock);
     connection->is_end_sent = true;
-    (void)pthread_mutex_unlock(&connection->ports->lock);
+    lock_release(&connection->ports->lock);
     (void)message_put_numbers(&connection->ports->frames, FRAME_CONN_END, connection->number,
                               connection->is_broken ? ECONNRESET : 0, 0);
 }

@@ -75,9 +75,9 @@ static void serve_guest(struct port_source *source)
     for (unsigned i = 0; i < FRAME_CONNECTIONS_MAX; i++) {
         struct port_connection *connection;
 
-        (void)pthread_mutex_lock(&ports->lock);
+        lock_take(&ports->lock);
         connection = machine->ports.slots[i];
-        (void)pthread_mutex_unlock(&ports->lock);
+        lock_release(&ports->lock);
         /* Nobody but this thread ends one. */
         if (connection && connection->pending.len > 0)
             port_serve(connection);
@@ -106,9 +106,9 @@ static bool has_room(struct port_forward *forward)
 {
     bool has;
 
-    (void)pthread_mutex_lock(&forward->ports->lock);
+    lock_take(&forward->ports->lock);
     has = forward->machine->ports.used < FRAME_CONNECTIONS_MAX;
-    (void)pthread_mutex_unlock(&forward->ports->lock);
+    lock_release(&forward->ports->lock);
     return has;
 }
 
@@ -147,10 +147,10 @@ static void drop_connections(struct port_forward *forward)
     for (unsigned i = 0; i < FRAME_CONNECTIONS_MAX; i++) {
         struct port_connection *connection = NULL;
 
-        (void)pthread_mutex_lock(&ports->lock);
+        lock_take(&ports->lock);
         if (forward->machine->ports.slots)
             connection = forward->machine->ports.slots[i];
-        (void)pthread_mutex_unlock(&ports->lock);
+        lock_release(&ports->lock);
         if (!connection || connection->forward != forward)
             continue;
         connection->is_broken = true;
@@ -175,12 +175,12 @@ static struct port_forward *find_ending(struct ports *ports)
 {
     struct port_forward *forward;
 
-    (void)pthread_mutex_lock(&ports->lock);
+    lock_take(&ports->lock);
     forward = ports->forwards;
     while (forward &&
            (forward->is_over || !(forward->is_unwanted || forward->machine->ports.is_cut)))
         forward = forward->next;
-    (void)pthread_mutex_unlock(&ports->lock);
+    lock_release(&ports->lock);
     return forward;
 }
 
@@ -201,22 +201,22 @@ static void tend_forwards(struct ports *ports)
     struct port_forward *forward;
     bool has_changed;
 
-    (void)pthread_mutex_lock(&ports->lock);
+    lock_take(&ports->lock);
     has_changed = ports->has_changed;
     ports->has_changed = false;
-    (void)pthread_mutex_unlock(&ports->lock);
+    lock_release(&ports->lock);
     while (has_changed && (forward = find_ending(ports))) {
         end_forward(forward);
-        (void)pthread_mutex_lock(&ports->lock);
+        lock_take(&ports->lock);
         forward->is_over = true;
         (void)pthread_cond_broadcast(&ports->changed);
-        (void)pthread_mutex_unlock(&ports->lock);
+        lock_release(&ports->lock);
     }
     if (!has_changed && ports->waiting == 0)
         return;
-    (void)pthread_mutex_lock(&ports->lock);
+    lock_take(&ports->lock);
     watch_listeners(ports);
-    (void)pthread_mutex_unlock(&ports->lock);
+    lock_release(&ports->lock);
 }
 
 /* --- the thread --------------------------------------------------------------------------------
@@ -253,18 +253,18 @@ static bool serve_ready(struct ports *ports)
     struct port_connection *ready;
     bool is_stopping;
 
-    (void)pthread_mutex_lock(&ports->lock);
+    lock_take(&ports->lock);
     ports->is_woken = false;
     ready = TAKE_PTR(ports->ready);
     is_stopping = ports->is_stopping;
-    (void)pthread_mutex_unlock(&ports->lock);
+    lock_release(&ports->lock);
     while (ready) {
         struct port_connection *connection = ready;
 
-        (void)pthread_mutex_lock(&ports->lock);
+        lock_take(&ports->lock);
         ready = connection->next_ready;
         connection->is_ready = false;
-        (void)pthread_mutex_unlock(&ports->lock);
+        lock_release(&ports->lock);
         port_serve(connection);
     }
     return is_stopping;
@@ -279,9 +279,9 @@ static void free_over(struct ports *ports)
         struct port_connection *connection = *slot;
         bool is_ready;
 
-        (void)pthread_mutex_lock(&ports->lock);
+        lock_take(&ports->lock);
         is_ready = connection->is_ready;
-        (void)pthread_mutex_unlock(&ports->lock);
+        lock_release(&ports->lock);
         if (is_ready) {
             slot = &connection->next;
             continue;
@@ -320,7 +320,7 @@ int ports_start(const struct config *config, struct ports **ret, struct err *err
     ports->listen = xstrdup(config->ports_listen);
     ports->advertise = xstrdup(config->ports_advertise);
     ports->frames.max = FRAMES_MAX;
-    (void)pthread_mutex_init(&ports->lock, NULL);
+    lock_init(&ports->lock, LOCK_PORTS);
     (void)pthread_cond_init(&ports->changed, NULL);
     ports->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     ports->wake = (struct port_source){ .fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) };
@@ -338,10 +338,10 @@ void ports_stop(struct ports *ports)
 {
     if (!ports || !ports->has_thread)
         return;
-    (void)pthread_mutex_lock(&ports->lock);
+    lock_take(&ports->lock);
     ports->is_stopping = true;
     port_wake(ports);
-    (void)pthread_mutex_unlock(&ports->lock);
+    lock_release(&ports->lock);
     (void)pthread_join(ports->thread, NULL);
     ports->has_thread = false;
 }
@@ -353,7 +353,7 @@ void ports_free(struct ports *ports)
     (void)fd_close(ports->epoll_fd);
     (void)fd_close(ports->wake.fd);
     (void)pthread_cond_destroy(&ports->changed);
-    (void)pthread_mutex_destroy(&ports->lock);
+    lock_destroy(&ports->lock);
     buf_done(&ports->frames);
     free(ports->listen);
     free(ports->advertise);

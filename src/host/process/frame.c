@@ -260,7 +260,7 @@ bool process_frame(struct machine *machine, const struct frame *frame)
     struct process *process;
     bool is_ok = true;
 
-    (void)pthread_mutex_lock(&machine->lock);
+    lock_take(&machine->lock);
     process = process_find_number(machine, frame->process);
     if (!process && frame->type == FRAME_STATE && machine->state == MACHINE_BOOTING) {
         process = process_adopt(machine, frame);
@@ -271,7 +271,7 @@ bool process_frame(struct machine *machine, const struct frame *frame)
         is_ok = shell_link_take(process->shell, frame);
     else if (process && !process->is_settled)
         is_ok = takers[frame->type] && takers[frame->type](process, frame);
-    (void)pthread_mutex_unlock(&machine->lock);
+    lock_release(&machine->lock);
     return is_ok;
 }
 
@@ -312,13 +312,13 @@ void process_on_timeout(struct reactor_timer *timer)
         (struct process *)(void *)((char *)timer - offsetof(struct process, timer));
     struct machine *machine = process->machine;
 
-    (void)pthread_mutex_lock(&machine->lock);
+    lock_take(&machine->lock);
     if (process->is_between) {
         set_over(process, OUTCOME_TIMED_OUT, EXIT_TIMED_OUT);
     } else if (!process->is_over) {
         process->is_timed_out = true;
         (void)cgroup_kill(machine->host->cgroups, machine->id, process->id);
     }
-    (void)pthread_mutex_unlock(&machine->lock);
+    lock_release(&machine->lock);
     process_unref(process); /* the timer's */
 }

@@ -3,12 +3,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/lock.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json.h"
@@ -64,7 +64,7 @@ static const char *const texts[STATEMENTS] = {
 struct journal {
     char *path;
     sqlite3 *db;
-    pthread_mutex_t lock; /* over the connection and its statements */
+    struct lock lock; /* over the connection and its statements */
     sqlite3_stmt *statements[STATEMENTS];
 };
 
@@ -78,11 +78,6 @@ static void reset_slot(sqlite3_stmt **statement)
 {
     (void)sqlite3_reset(*statement);
     (void)sqlite3_clear_bindings(*statement);
-}
-
-static void unlock_slot(pthread_mutex_t **lock)
-{
-    (void)pthread_mutex_unlock(*lock);
 }
 
 /* --- opening --------------------------------------------------------------------------------- */
@@ -139,7 +134,7 @@ int journal_open(const char *path, struct journal **ret, struct err *err)
     int r;
 
     journal->path = xstrdup(path);
-    (void)pthread_mutex_init(&journal->lock, NULL);
+    lock_init(&journal->lock, LOCK_JOURNAL);
     r = set_up(journal, err);
     if (r < 0) {
         log_warn("%s; it is begun anew, the old one is kept as %s.bad", err->msg, path);
@@ -159,7 +154,7 @@ void journal_close(struct journal *journal)
     if (!journal)
         return;
     close_file(journal);
-    (void)pthread_mutex_destroy(&journal->lock);
+    lock_destroy(&journal->lock);
     free(journal->path);
     free(journal);
 }
@@ -215,7 +210,7 @@ static char *text_of(json_t *value)
 static void row_take(struct record *record, struct row *ret)
 {
     ret->spec = text_of(journal_spec_write(record->spec));
-    (void)pthread_mutex_lock(&record->lock);
+    lock_take(&record->lock);
     ret->numbers[NUMBER] = record->number;
     ret->numbers[STARTED_MS] = record->started_ms;
     ret->numbers[PID] = record->pid;
@@ -226,7 +221,7 @@ static void row_take(struct record *record, struct row *ret)
     ret->ended = record->is_over ? text_of(journal_end_write(&record->end)) : NULL;
     for (int i = 0; i < PROCESS_STREAMS; i++)
         take_output(record, i, ret);
-    (void)pthread_mutex_unlock(&record->lock);
+    lock_release(&record->lock);
 }
 
 /* Columns are counted from 0, parameters from 1. An SQLite result code. */
@@ -261,11 +256,10 @@ static int put_one(struct journal *journal, const struct journal_entry *entry, s
 int journal_put(struct journal *journal, const struct journal_entry *entries, size_t count,
                 struct err *err)
 {
-    cleanup_with(unlock_slot) pthread_mutex_t *lock = &journal->lock;
     struct err ignored;
     int r;
 
-    (void)pthread_mutex_lock(lock);
+    lock_scope(&journal->lock);
     r = run(journal, BEGIN, "begin to write", err);
     if (r < 0)
         return r;
@@ -341,11 +335,10 @@ static struct record *read_record(sqlite3_stmt *row, uint64_t disk_bytes)
 int journal_load(struct journal *journal, const char *sandbox, uint64_t disk_bytes, journal_fn each,
                  void *context, struct err *err)
 {
-    cleanup_with(unlock_slot) pthread_mutex_t *lock = &journal->lock;
     cleanup_with(reset_slot) sqlite3_stmt *load = journal->statements[LOAD];
     int rc;
 
-    (void)pthread_mutex_lock(lock);
+    lock_scope(&journal->lock);
     if (sqlite3_bind_text(load, 1, sandbox, -1, SQLITE_STATIC) != SQLITE_OK)
         return explain(journal, "read processes", err);
     while ((rc = sqlite3_step(load)) == SQLITE_ROW) {
@@ -361,10 +354,9 @@ int journal_load(struct journal *journal, const char *sandbox, uint64_t disk_byt
 
 int journal_remove(struct journal *journal, const char *sandbox, uint32_t number, struct err *err)
 {
-    cleanup_with(unlock_slot) pthread_mutex_t *lock = &journal->lock;
     sqlite3_stmt *statement = journal->statements[REMOVE];
 
-    (void)pthread_mutex_lock(lock);
+    lock_scope(&journal->lock);
     if (sqlite3_bind_text(statement, 1, sandbox, -1, SQLITE_STATIC) != SQLITE_OK ||
         sqlite3_bind_int64(statement, 2, number) != SQLITE_OK)
         return explain(journal, "forget a process", err);
@@ -373,9 +365,8 @@ int journal_remove(struct journal *journal, const char *sandbox, uint32_t number
 
 int journal_remove_sandbox(struct journal *journal, const char *sandbox, struct err *err)
 {
-    cleanup_with(unlock_slot) pthread_mutex_t *lock = &journal->lock;
 
-    (void)pthread_mutex_lock(lock);
+    lock_scope(&journal->lock);
     if (sqlite3_bind_text(journal->statements[REMOVE_SANDBOX], 1, sandbox, -1, SQLITE_STATIC) !=
         SQLITE_OK)
         return explain(journal, "forget processes", err);

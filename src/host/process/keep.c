@@ -69,7 +69,7 @@ static void adopt_group(void *context, const char *group)
 
     if (group[0] != 'p' || parse_u64(group + 1, &number) < 0 || number > INT32_MAX)
         return;
-    (void)pthread_mutex_lock(&machine->lock);
+    lock_take(&machine->lock);
     process = process_find_number(machine, (uint32_t)number)
                   ? NULL
                   : process_alloc(machine, record_new((uint32_t)number, &unknown, 0));
@@ -79,7 +79,7 @@ static void adopt_group(void *context, const char *group)
         process->next = machine->processes;
         machine->processes = process;
     }
-    (void)pthread_mutex_unlock(&machine->lock);
+    lock_release(&machine->lock);
     ledger_skip(machine->ledger, (uint32_t)number);
 }
 
@@ -92,9 +92,9 @@ void process_note_settled(struct process *process)
 {
     struct machine *machine = process->machine;
 
-    (void)pthread_mutex_lock(&machine->lock);
+    lock_take(&machine->lock);
     process->is_settled = true;
-    (void)pthread_mutex_unlock(&machine->lock);
+    lock_release(&machine->lock);
     record_shrink(process->record);
     record_set_writer(process->record, NULL);
     keeper_wake(machine->host->keeper);
@@ -121,20 +121,20 @@ void process_kill(struct process *process, enum killer killer)
     struct machine *machine = process->machine;
     bool is_over;
 
-    (void)pthread_mutex_lock(&machine->lock);
+    lock_take(&machine->lock);
     doom(process, killer);
     is_over = process->is_over;
-    (void)pthread_mutex_unlock(&machine->lock);
+    lock_release(&machine->lock);
     if (!is_over)
         (void)cgroup_kill(machine->host->cgroups, machine->id, process->id);
 }
 
 void process_doom_all(struct machine *machine, enum killer killer)
 {
-    (void)pthread_mutex_lock(&machine->lock);
+    lock_take(&machine->lock);
     for (struct process *process = machine->processes; process; process = process->next)
         doom(process, killer);
-    (void)pthread_mutex_unlock(&machine->lock);
+    lock_release(&machine->lock);
 }
 
 /* Locked. */
@@ -148,17 +148,17 @@ static bool has_unstarted(const struct machine *machine)
 
 void process_settle(struct machine *machine)
 {
-    (void)pthread_mutex_lock(&machine->lock);
+    lock_take(&machine->lock);
     while (!machine->is_gone && has_unstarted(machine))
-        (void)pthread_cond_wait(&machine->changed, &machine->lock);
-    (void)pthread_mutex_unlock(&machine->lock);
+        (void)pthread_cond_wait(&machine->changed, &machine->lock.mutex);
+    lock_release(&machine->lock);
 }
 
 static void set_machine_doom(struct machine *machine, enum killer killer)
 {
-    (void)pthread_mutex_lock(&machine->lock);
+    lock_take(&machine->lock);
     machine->doom = killer;
-    (void)pthread_mutex_unlock(&machine->lock);
+    lock_release(&machine->lock);
 }
 
 int machine_end_processes(struct machine *machine, enum killer killer)
@@ -217,9 +217,9 @@ bool process_sweep(struct machine *machine)
     struct process *process, *left = NULL, *last = NULL;
 
     for (;;) {
-        (void)pthread_mutex_lock(&machine->lock);
+        lock_take(&machine->lock);
         process = take_ended(machine);
-        (void)pthread_mutex_unlock(&machine->lock);
+        lock_release(&machine->lock);
         if (!process)
             break;
         if (forget(process)) {
@@ -231,10 +231,10 @@ bool process_sweep(struct machine *machine)
         left = process;
     }
     if (left) {
-        (void)pthread_mutex_lock(&machine->lock);
+        lock_take(&machine->lock);
         last->next = machine->processes;
         machine->processes = left;
-        (void)pthread_mutex_unlock(&machine->lock);
+        lock_release(&machine->lock);
     }
     return left;
 }
@@ -243,10 +243,10 @@ void process_drop_all(struct machine *machine)
 {
     struct process *process, *next;
 
-    (void)pthread_mutex_lock(&machine->lock);
+    lock_take(&machine->lock);
     process = machine->processes;
     machine->processes = NULL;
-    (void)pthread_mutex_unlock(&machine->lock);
+    lock_release(&machine->lock);
     for (; process; process = next) {
         next = process->next;
         process_release(process);

@@ -19,12 +19,12 @@ static bool await_start(struct process *process)
     struct machine *machine = process->machine;
     bool is_there;
 
-    (void)pthread_mutex_lock(&machine->lock);
+    lock_take(&machine->lock);
     while (!process->is_over && !process->is_started)
-        (void)pthread_cond_wait(&machine->changed, &machine->lock);
+        (void)pthread_cond_wait(&machine->changed, &machine->lock.mutex);
     is_there = !process->is_over;
     process->is_limited = process->is_limited || is_there;
-    (void)pthread_mutex_unlock(&machine->lock);
+    lock_release(&machine->lock);
     return is_there;
 }
 
@@ -40,10 +40,10 @@ int process_limit(struct process *process, uint64_t memory_bytes, uint32_t cpu_m
     if ((memory_bytes == 0 && cpu_millis == 0) || !await_start(process))
         return 0;
     r = cgroup_limit_child(machine->host->cgroups, &child, &limits, &meter, err);
-    (void)pthread_mutex_lock(&machine->lock);
+    lock_take(&machine->lock);
     if (process->meter.oom_fd < 0)
         process->meter.oom_fd = TAKE_FD(meter.oom_fd);
-    (void)pthread_mutex_unlock(&machine->lock);
+    lock_release(&machine->lock);
     cgroup_meter_close(&meter);
     /* One that has ended meanwhile needs no limits, and may have lost its groups. */
     if (process_is_over(process)) {

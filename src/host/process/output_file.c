@@ -32,9 +32,9 @@ static int make_file(int dir_fd, const char *sandbox, struct record *record, int
         r = spool_create(&made, dir_fd, path);
     if (r < 0)
         return r;
-    (void)pthread_mutex_lock(&record->lock);
+    lock_take(&record->lock);
     spool->fd = made.fd;
-    (void)pthread_mutex_unlock(&record->lock);
+    lock_release(&record->lock);
     return 0;
 }
 
@@ -47,13 +47,13 @@ static size_t take_piece(struct record *record, int stream, uint64_t from_bytes,
     struct spool *spool = &record->streams[stream].spool;
     size_t len = 0;
 
-    (void)pthread_mutex_lock(&record->lock);
+    lock_take(&record->lock);
     *ret_offset = spool->end;
     if (!spool->is_broken && window->end - spool->end >= from_bytes && window->end > spool->end) {
         len = window_copy(window, spool->end, piece, CHUNK_BYTES);
         spool_announce(spool, len);
     }
-    (void)pthread_mutex_unlock(&record->lock);
+    lock_release(&record->lock);
     return len;
 }
 
@@ -61,12 +61,12 @@ static void note_written(struct record *record, int stream, size_t len, int r)
 {
     struct spool *spool = &record->streams[stream].spool;
 
-    (void)pthread_mutex_lock(&record->lock);
+    lock_take(&record->lock);
     if (r == 0)
         spool->end += len;
     else
         spool->is_broken = true;
-    (void)pthread_mutex_unlock(&record->lock);
+    lock_release(&record->lock);
     if (r < 0)
         log_warn("output of process '%s' cannot be kept: %s", record->id, strerror(-r));
 }
@@ -93,7 +93,7 @@ void ledger_file_write(int dir_fd, const char *sandbox, struct record *record, i
 
 void ledger_files_reopen(int dir_fd, const char *sandbox, struct record *record, uint64_t ahead)
 {
-    (void)pthread_mutex_lock(&record->lock);
+    lock_take(&record->lock);
     for (int i = 0; i < PROCESS_STREAMS; i++) {
         struct spool *spool = &record->streams[i].spool;
         uint64_t end = record->streams[i].window.end;
@@ -103,12 +103,12 @@ void ledger_files_reopen(int dir_fd, const char *sandbox, struct record *record,
         if (spool_reopen(spool, dir_fd, path_of(path, sandbox, record, i), end, ahead) < 0)
             spool->is_broken = end > 0;
     }
-    (void)pthread_mutex_unlock(&record->lock);
+    lock_release(&record->lock);
 }
 
 void ledger_files_recover(int dir_fd, const char *sandbox, struct record *record)
 {
-    (void)pthread_mutex_lock(&record->lock);
+    lock_take(&record->lock);
     for (int i = 0; i < PROCESS_STREAMS; i++) {
         struct spool *spool = &record->streams[i].spool;
         char path[PATH_SIZE];
@@ -116,7 +116,7 @@ void ledger_files_recover(int dir_fd, const char *sandbox, struct record *record
         if (spool_recover(spool, dir_fd, path_of(path, sandbox, record, i)) == 0)
             window_init(&record->streams[i].window, FRAME_WINDOW, spool->end);
     }
-    (void)pthread_mutex_unlock(&record->lock);
+    lock_release(&record->lock);
 }
 
 void ledger_files_remove(int dir_fd, const char *sandbox, const struct record *record)

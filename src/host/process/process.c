@@ -33,7 +33,7 @@ struct process *process_alloc(struct machine *machine, struct record *record)
     process->started_ms = process->incarnated_ms = clock_ms();
     process->timer.fire = process_on_timeout;
     process->meter = (struct cgroup_meter)CGROUP_METER_INIT;
-    (void)pthread_mutex_init(&process->ack_lock, NULL);
+    lock_init(&process->ack_lock, LOCK_ACKNOWLEDGEMENT);
     return process;
 }
 
@@ -45,9 +45,9 @@ static int make_record(struct machine *machine, const struct process_spec *spec,
 
     if (machine->ledger)
         return ledger_add(machine->ledger, spec, ret, err);
-    (void)pthread_mutex_lock(&machine->lock);
+    lock_take(&machine->lock);
     number = ++machine->last_process;
-    (void)pthread_mutex_unlock(&machine->lock);
+    lock_release(&machine->lock);
     *ret = record_new(number, spec, 0);
     return 0;
 }
@@ -64,7 +64,7 @@ static int enlist(struct process *process, struct err *err)
     struct machine *machine = process->machine;
     int r = 0;
 
-    (void)pthread_mutex_lock(&machine->lock);
+    lock_take(&machine->lock);
     if (machine->state == MACHINE_FAILED) {
         *err = machine->failure;
         r = -EIO;
@@ -74,7 +74,7 @@ static int enlist(struct process *process, struct err *err)
         process->next = machine->processes;
         machine->processes = process_ref(process);
     }
-    (void)pthread_mutex_unlock(&machine->lock);
+    lock_release(&machine->lock);
     return r;
 }
 
@@ -83,12 +83,12 @@ static void delist(struct process *process)
     struct machine *machine = process->machine;
     struct process **slot = &machine->processes;
 
-    (void)pthread_mutex_lock(&machine->lock);
+    lock_take(&machine->lock);
     while (*slot && *slot != process)
         slot = &(*slot)->next;
     if (*slot)
         *slot = process->next;
-    (void)pthread_mutex_unlock(&machine->lock);
+    lock_release(&machine->lock);
     process_unref(process);
 }
 
@@ -178,13 +178,13 @@ int process_find(struct machine *machine, const char *id, struct process **ret, 
 {
     struct process *process;
 
-    (void)pthread_mutex_lock(&machine->lock);
+    lock_take(&machine->lock);
     process = machine->processes;
     while (process && strcmp(process->id, id) != 0)
         process = process->next;
     if (process)
         atomic_fetch_add(&process->refs, 1);
-    (void)pthread_mutex_unlock(&machine->lock);
+    lock_release(&machine->lock);
     if (!process)
         return err_refuse(err, CAUSE_PROCESS_NOT_FOUND, "no process '%.20s' in sandbox '%s'", id,
                           machine->id);
@@ -222,11 +222,11 @@ bool process_await_start(struct process *process)
     struct machine *machine = process->machine;
     bool is_started;
 
-    (void)pthread_mutex_lock(&machine->lock);
+    lock_take(&machine->lock);
     while (!process->is_over && !process->is_started)
-        (void)pthread_cond_wait(&machine->changed, &machine->lock);
+        (void)pthread_cond_wait(&machine->changed, &machine->lock.mutex);
     is_started = !process->is_over || process->end.outcome != OUTCOME_NOT_STARTED;
-    (void)pthread_mutex_unlock(&machine->lock);
+    lock_release(&machine->lock);
     return is_started;
 }
 
@@ -239,7 +239,7 @@ void process_acknowledge(struct process *process)
 {
     bool is_kept = process->machine->ledger;
 
-    (void)pthread_mutex_lock(&process->ack_lock);
+    lock_take(&process->ack_lock);
     for (int i = 0; i < PROCESS_STREAMS; i++) {
         uint64_t settled = record_settled(process->record, i, is_kept);
 
@@ -249,7 +249,7 @@ void process_acknowledge(struct process *process)
         /* If the guest is gone its end is on the way, and that is what readers get. */
         (void)process_send_numbers(process, FRAME_ACK, (uint64_t)i, settled - process->base[i]);
     }
-    (void)pthread_mutex_unlock(&process->ack_lock);
+    lock_release(&process->ack_lock);
 }
 
 static int refuse_over(const struct process *process, struct err *err)
@@ -265,14 +265,14 @@ static int wait_change(struct machine *machine, int watch_fd)
     struct timespec until;
 
     if (watch_fd < 0) {
-        (void)pthread_cond_wait(&machine->changed, &machine->lock);
+        (void)pthread_cond_wait(&machine->changed, &machine->lock.mutex);
         return 0;
     }
     if (poll(&hang_up, 1, 0) > 0)
         return -ECANCELED;
     (void)clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += WATCH_EVERY_S;
-    (void)pthread_cond_timedwait(&machine->changed, &machine->lock, &until);
+    (void)pthread_cond_timedwait(&machine->changed, &machine->lock.mutex, &until);
     return 0;
 }
 
@@ -283,7 +283,7 @@ static int claim_input(struct process *process, int watch_fd, size_t len, bool e
     struct machine *machine = process->machine;
     int r = 0;
 
-    (void)pthread_mutex_lock(&machine->lock);
+    lock_take(&machine->lock);
     while (r == 0 && !process->is_over && !process->is_input_closed &&
            process->input_sent + len - process->input_acked > FRAME_WINDOW)
         r = wait_change(machine, watch_fd);
@@ -299,7 +299,7 @@ static int claim_input(struct process *process, int watch_fd, size_t len, bool e
         process->input_sent += len;
         process->is_input_closed = eof;
     }
-    (void)pthread_mutex_unlock(&machine->lock);
+    lock_release(&machine->lock);
     return r;
 }
 
@@ -331,9 +331,9 @@ bool process_is_over(struct process *process)
 {
     bool is_over;
 
-    (void)pthread_mutex_lock(&process->machine->lock);
+    lock_take(&process->machine->lock);
     is_over = process->is_over;
-    (void)pthread_mutex_unlock(&process->machine->lock);
+    lock_release(&process->machine->lock);
     return is_over;
 }
 
@@ -343,15 +343,15 @@ static int claim_signal(struct process *process, int signal, struct err *err)
     struct machine *machine = process->machine;
     bool is_over;
 
-    (void)pthread_mutex_lock(&machine->lock);
+    lock_take(&machine->lock);
     /* One that is just being started again would not be there to take it. */
     while (!process->is_over && !process->is_started)
-        (void)pthread_cond_wait(&machine->changed, &machine->lock);
+        (void)pthread_cond_wait(&machine->changed, &machine->lock.mutex);
     is_over = process->is_over;
     process->signals_sent |= (uint64_t)1 << (signal - 1);
     if (process->is_between) /* there is nobody to take it */
         process_set_killed(process, KILLER_USER, signal);
-    (void)pthread_mutex_unlock(&machine->lock);
+    lock_release(&machine->lock);
     return is_over ? refuse_over(process, err) : 0;
 }
 
@@ -393,7 +393,7 @@ void process_unref(struct process *process)
         return;
     reader_close(process->reader);
     cgroup_meter_close(&process->meter);
-    (void)pthread_mutex_destroy(&process->ack_lock);
+    lock_destroy(&process->ack_lock);
     record_unref(process->record);
     shell_link_free(process->shell);
     machine_unref(process->machine);

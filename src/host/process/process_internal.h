@@ -1,6 +1,7 @@
 /* A process as the files about processes see it. */
 #pragma once
 
+#include "base/lock.h"
 #include "host/core/host_internal.h"
 
 enum { PROCESS_ACK_EVERY = FRAME_WINDOW / 4 }; /* bytes settled before the guest hears of it */
@@ -21,7 +22,7 @@ struct process {
     struct record *record;        /* referenced */
     struct output_reader *reader; /* of whoever started it; NULL: nobody waits for its output */
 
-    pthread_mutex_t
+    struct lock
         ack_lock; /* acknowledgements must not overtake each other; before the machine's */
     atomic_uint_fast64_t acked[PROCESS_STREAMS];
     uint64_t base[PROCESS_STREAMS]; /* where the present life's output begins; under both locks */

@@ -41,7 +41,7 @@ int reader_open(struct record *record, const struct reader_spec *spec, struct ou
 
     if (event_fd < 0)
         return err_sys(err, -errno, "make an event descriptor");
-    (void)pthread_mutex_lock(&record->lock);
+    lock_take(&record->lock);
     r = check_offsets(record, spec->from, err);
     if (r == 0) {
         reader = xcalloc(1, sizeof(*reader));
@@ -56,7 +56,7 @@ int reader_open(struct record *record, const struct reader_spec *spec, struct ou
         record->readers = reader;
         *ret = reader;
     }
-    (void)pthread_mutex_unlock(&record->lock);
+    lock_release(&record->lock);
     return r;
 }
 
@@ -100,9 +100,9 @@ static int do_job(const struct output_reader *reader, const struct read_job *job
 
     if (n <= 0)
         return n < 0 ? (int)n : -EIO;
-    (void)pthread_mutex_lock(&reader->record->lock);
+    lock_take(&reader->record->lock);
     event->len = spool_has(job->spool, event->offset) ? (size_t)n : 0;
-    (void)pthread_mutex_unlock(&reader->record->lock);
+    lock_release(&reader->record->lock);
     return 0;
 }
 
@@ -110,12 +110,12 @@ static void advance(struct output_reader *reader, const struct reader_event *eve
 {
     struct process *writer;
 
-    (void)pthread_mutex_lock(&reader->record->lock);
+    lock_take(&reader->record->lock);
     reader->at[event->stream] += event->kind == READER_GAP ? event->missing : event->len;
     writer = reader->is_flow ? reader->record->writer : NULL;
     if (writer)
         process_ref(writer);
-    (void)pthread_mutex_unlock(&reader->record->lock);
+    lock_release(&reader->record->lock);
     if (!writer)
         return;
     process_acknowledge(writer);
@@ -130,16 +130,16 @@ static int try_next(struct output_reader *reader, void *data, size_t size, struc
     bool has_event = false;
     int r = 0;
 
-    (void)pthread_mutex_lock(&record->lock);
+    lock_take(&record->lock);
     for (int i = 0; i < PROCESS_STREAMS && !has_event; i++)
         has_event = look(reader, i, data, size, ret, &job);
     if (!has_event && (record->is_over || !reader->follows)) {
         *ret = (struct reader_event){ .kind = record->is_over ? READER_ENDED : READER_UP_TO_DATE,
                                       .end = record->end };
-        (void)pthread_mutex_unlock(&record->lock);
+        lock_release(&record->lock);
         return 1;
     }
-    (void)pthread_mutex_unlock(&record->lock);
+    lock_release(&record->lock);
     if (!has_event)
         return 0;
     if (job.spool)
@@ -213,7 +213,7 @@ void reader_close(struct output_reader *reader)
 
     if (!reader)
         return;
-    (void)pthread_mutex_lock(&reader->record->lock);
+    lock_take(&reader->record->lock);
     slot = &reader->record->readers;
     while (*slot != reader)
         slot = &(*slot)->next;
@@ -221,7 +221,7 @@ void reader_close(struct output_reader *reader)
     writer = reader->is_flow ? reader->record->writer : NULL;
     if (writer)
         process_ref(writer);
-    (void)pthread_mutex_unlock(&reader->record->lock);
+    lock_release(&reader->record->lock);
     /* Nobody waits for this reader any more. */
     if (writer) {
         process_acknowledge(writer);
@@ -236,10 +236,10 @@ static bool is_over(struct record *record, struct process_end *ret)
 {
     bool over;
 
-    (void)pthread_mutex_lock(&record->lock);
+    lock_take(&record->lock);
     over = record->is_over;
     *ret = record->end;
-    (void)pthread_mutex_unlock(&record->lock);
+    lock_release(&record->lock);
     return over;
 }
 

@@ -21,7 +21,7 @@ struct record *record_new(uint32_t number, const struct process_spec *spec, uint
     record->number = number;
     (void)snprintf(record->id, sizeof(record->id), "p%u", number);
     record->spec = spec_copy(spec);
-    (void)pthread_mutex_init(&record->lock, NULL);
+    lock_init(&record->lock, LOCK_RECORD);
     for (int i = 0; i < PROCESS_STREAMS; i++) {
         window_init(&record->streams[i].window, FRAME_WINDOW, 0);
         spool_init(&record->streams[i].spool, disk_bytes);
@@ -43,7 +43,7 @@ void record_unref(struct record *record)
         window_done(&record->streams[i].window);
         spool_done(&record->streams[i].spool);
     }
-    (void)pthread_mutex_destroy(&record->lock);
+    lock_destroy(&record->lock);
     free(record->address);
     free(record->spec);
     free(record);
@@ -60,9 +60,9 @@ uint64_t record_received(struct record *record, enum output_stream stream)
 {
     uint64_t received;
 
-    (void)pthread_mutex_lock(&record->lock);
+    lock_take(&record->lock);
     received = record->streams[stream].window.end;
-    (void)pthread_mutex_unlock(&record->lock);
+    lock_release(&record->lock);
     return received;
 }
 
@@ -89,7 +89,7 @@ int record_add(struct record *record, enum output_stream stream, const void *dat
     const struct spool *spool = &record->streams[stream].spool;
     int r;
 
-    (void)pthread_mutex_lock(&record->lock);
+    lock_take(&record->lock);
     /* What is on disk can be read there: a thousand talkative processes must not hold a window
      * each.
      */
@@ -98,7 +98,7 @@ int record_add(struct record *record, enum output_stream stream, const void *dat
     r = window_add(window, data, len);
     *ret_unspooled = window->end - spool->end;
     wake_readers(record);
-    (void)pthread_mutex_unlock(&record->lock);
+    lock_release(&record->lock);
     return r;
 }
 
@@ -107,14 +107,14 @@ uint64_t record_settled(struct record *record, enum output_stream stream, bool i
     const struct spool *spool = &record->streams[stream].spool;
     uint64_t settled;
 
-    (void)pthread_mutex_lock(&record->lock);
+    lock_take(&record->lock);
     settled = record->streams[stream].window.end;
     if (is_kept && !spool->is_broken)
         settled = spool->end;
     for (const struct output_reader *reader = record->readers; reader; reader = reader->next)
         if (reader->is_flow && reader->at[stream] < settled)
             settled = reader->at[stream];
-    (void)pthread_mutex_unlock(&record->lock);
+    lock_release(&record->lock);
     return settled;
 }
 
@@ -122,65 +122,65 @@ void record_set_writer(struct record *record, struct process *writer)
 {
     struct process *before;
 
-    (void)pthread_mutex_lock(&record->lock);
+    lock_take(&record->lock);
     before = record->writer;
     record->writer = writer ? process_ref(writer) : NULL;
-    (void)pthread_mutex_unlock(&record->lock);
+    lock_release(&record->lock);
     process_unref(before);
 }
 
 void record_note_restart(struct record *record, const uint64_t base[static PROCESS_STREAMS])
 {
-    (void)pthread_mutex_lock(&record->lock);
+    lock_take(&record->lock);
     record->restarts++;
     memcpy(record->base, base, sizeof(record->base));
-    (void)pthread_mutex_unlock(&record->lock);
+    lock_release(&record->lock);
 }
 
 void record_set_address(struct record *record, const char *address, uint16_t host_port)
 {
-    (void)pthread_mutex_lock(&record->lock);
+    lock_take(&record->lock);
     if (!record->address)
         record->address = xstrdup(address);
     record->host_port = host_port;
-    (void)pthread_mutex_unlock(&record->lock);
+    lock_release(&record->lock);
 }
 
 void record_set_pid(struct record *record, uint32_t pid)
 {
-    (void)pthread_mutex_lock(&record->lock);
+    lock_take(&record->lock);
     record->pid = pid;
-    (void)pthread_mutex_unlock(&record->lock);
+    lock_release(&record->lock);
 }
 
 bool record_is_over(struct record *record)
 {
     bool is_over;
 
-    (void)pthread_mutex_lock(&record->lock);
+    lock_take(&record->lock);
     is_over = record->is_over;
-    (void)pthread_mutex_unlock(&record->lock);
+    lock_release(&record->lock);
     return is_over;
 }
 
 void record_shrink(struct record *record)
 {
-    (void)pthread_mutex_lock(&record->lock);
+    lock_take(&record->lock);
     for (int i = 0; i < PROCESS_STREAMS; i++) {
         window_forget(&record->streams[i].window, on_disk(record, i));
         window_trim(&record->streams[i].window);
     }
-    (void)pthread_mutex_unlock(&record->lock);
+    lock_release(&record->lock);
 }
 
 void record_finish(struct record *record, const struct process_end *end, uint64_t ended_ms)
 {
-    (void)pthread_mutex_lock(&record->lock);
+    lock_take(&record->lock);
     record->is_over = true;
     record->end = *end;
     record->ended_ms = ended_ms;
     wake_readers(record);
-    (void)pthread_mutex_unlock(&record->lock);
+    lock_release(&record->lock);
 }
 
 /* Locked. What is in memory may reach further back than what is on disk, and the other way round.
@@ -208,7 +208,7 @@ static struct record_stream extent(const struct record *record, int stream)
 
 void record_get(struct record *record, struct record_info *ret)
 {
-    (void)pthread_mutex_lock(&record->lock);
+    lock_take(&record->lock);
     *ret = (struct record_info){
         .id = record->id,
         .spec = record->spec,
@@ -222,5 +222,5 @@ void record_get(struct record *record, struct record_info *ret)
     };
     for (int i = 0; i < PROCESS_STREAMS; i++)
         ret->streams[i] = extent(record, i);
-    (void)pthread_mutex_unlock(&record->lock);
+    lock_release(&record->lock);
 }

@@ -2,9 +2,9 @@
  * record. */
 #pragma once
 
-#include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/lock.h"
 #include "host/process/record.h"
 #include "host/process/spool.h"
 #include "host/process/window.h"
@@ -25,7 +25,7 @@ struct record {
     uint64_t oom_kills_before; /* that its sandbox had seen when it was started */
     struct record *next;       /* in the ledger, which holds a reference; under its lock */
 
-    pthread_mutex_t lock; /* over all below */
+    struct lock lock; /* over all below */
     struct {
         struct window window;
         struct spool spool;

@@ -41,9 +41,9 @@ static void on_restart_due(struct reactor_timer *timer)
         (struct process *)(void *)((char *)timer - offsetof(struct process, restart_timer));
     struct machine *machine = process->machine;
 
-    (void)pthread_mutex_lock(&machine->lock);
+    lock_take(&machine->lock);
     process->is_restart_due = process->is_between;
-    (void)pthread_mutex_unlock(&machine->lock);
+    lock_release(&machine->lock);
     scribe_add(machine->host->scribe, process); /* this thread must not wait for a guest */
     process_unref(process);
 }
@@ -62,12 +62,12 @@ void process_set_timers(struct process *process)
     bool wants_timeout;
     uint64_t rest_ms;
 
-    (void)pthread_mutex_lock(&machine->lock);
+    lock_take(&machine->lock);
     rest_ms = process->wants_rest_ms;
     wants_timeout = process->wants_timeout;
     process->wants_rest_ms = 0;
     process->wants_timeout = false;
-    (void)pthread_mutex_unlock(&machine->lock);
+    lock_release(&machine->lock);
     if (wants_timeout)
         process_set_timeout(process);
     if (rest_ms == 0)
@@ -108,10 +108,10 @@ bool process_take_restart(struct process *process)
 {
     bool is_due;
 
-    (void)pthread_mutex_lock(&process->machine->lock);
+    lock_take(&process->machine->lock);
     is_due = process->is_restart_due;
     process->is_restart_due = false;
-    (void)pthread_mutex_unlock(&process->machine->lock);
+    lock_release(&process->machine->lock);
     return is_due;
 }
 
@@ -121,7 +121,7 @@ static bool begin_again(struct process *process)
     struct machine *machine = process->machine;
     bool goes_on;
 
-    (void)pthread_mutex_lock(&machine->lock);
+    lock_take(&machine->lock);
     goes_on = process->is_between && !machine->doom && machine->state <= MACHINE_ACTIVE;
     if (goes_on) {
         for (int i = 0; i < PROCESS_STREAMS; i++) {
@@ -135,7 +135,7 @@ static bool begin_again(struct process *process)
         record_note_restart(process->record, process->base);
         machine_event(machine, EVENT_PROCESS_RESTARTED, json_pack("{s:s}", "process", process->id));
     }
-    (void)pthread_mutex_unlock(&machine->lock);
+    lock_release(&machine->lock);
     return goes_on;
 }
 
@@ -160,9 +160,9 @@ void process_respawn(struct process *process)
 
     clear_group(process);
     ledger_spool(machine->ledger, process->record, SPOOL_EVERYTHING);
-    (void)pthread_mutex_lock(&process->ack_lock);
+    lock_take(&process->ack_lock);
     goes_on = begin_again(process);
-    (void)pthread_mutex_unlock(&process->ack_lock);
+    lock_release(&process->ack_lock);
     if (!goes_on)
         return;
     ledger_write(machine->host, &(struct ledger_entry){ machine->ledger, process->record }, 1);
@@ -179,9 +179,9 @@ void process_revive(struct machine *machine, struct record *record)
     process->is_recorded = process->is_started = true;
     ledger_resume(machine->ledger, record, record->base);
     record_set_writer(record, process);
-    (void)pthread_mutex_lock(&machine->lock);
+    lock_take(&machine->lock);
     process->next = machine->processes;
     machine->processes = process;
     rest(process, PAUSE_FIRST_MS);
-    (void)pthread_mutex_unlock(&machine->lock);
+    lock_release(&machine->lock);
 }

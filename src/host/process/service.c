@@ -38,10 +38,10 @@ static void add(struct sandbox *sandbox, struct record *record, struct port_forw
 
     service->record = record_ref(record);
     service->forward = forward;
-    (void)pthread_mutex_lock(&sandbox->lock);
+    lock_take(&sandbox->lock);
     service->next = sandbox->services;
     sandbox->services = service;
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    lock_release(&sandbox->lock);
 }
 
 /* Takes one off the list that is over, or any; NULL when there is none. */
@@ -49,13 +49,13 @@ static struct service *take(struct sandbox *sandbox, bool wants_any)
 {
     struct service **slot = &sandbox->services, *found;
 
-    (void)pthread_mutex_lock(&sandbox->lock);
+    lock_take(&sandbox->lock);
     while (*slot && !wants_any && !record_is_over((*slot)->record))
         slot = &(*slot)->next;
     found = *slot;
     if (found)
         *slot = found->next;
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    lock_release(&sandbox->lock);
     return found;
 }
 

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/lock.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/files/tree.h"
@@ -30,7 +30,7 @@ struct ledger {
     atomic_int refs;
     atomic_bool is_purged; /* the sandbox is being destroyed */
 
-    pthread_mutex_t lock; /* over all below */
+    struct lock lock; /* over all below */
     struct record *first; /* by number */
     struct record **last; /* where the next one goes */
     uint32_t last_number;
@@ -67,7 +67,7 @@ struct ledger *ledger_new(struct host *host, const char *sandbox, const char *na
     atomic_init(&ledger->refs, 1);
     (void)snprintf(ledger->sandbox, sizeof(ledger->sandbox), "%s", sandbox);
     (void)snprintf(ledger->name, sizeof(ledger->name), "%s", name);
-    (void)pthread_mutex_init(&ledger->lock, NULL);
+    lock_init(&ledger->lock, LOCK_PROCESS_TABLE);
     ledger->last = &ledger->first;
     return ledger;
 }
@@ -117,7 +117,7 @@ void ledger_unref(struct ledger *ledger)
         next = record->next;
         record_unref(record);
     }
-    (void)pthread_mutex_destroy(&ledger->lock);
+    lock_destroy(&ledger->lock);
     free(ledger);
 }
 
@@ -136,13 +136,13 @@ int ledger_add(struct ledger *ledger, const struct process_spec *spec, struct re
 {
     struct record *record = NULL;
 
-    (void)pthread_mutex_lock(&ledger->lock);
+    lock_take(&ledger->lock);
     if (!spec->key || !find_key(ledger, spec->key)) {
         record = record_new(ledger->last_number + 1, spec, ledger->host->output_disk);
         record->started_ms = clock_wall_ms();
         append(ledger, record_ref(record));
     }
-    (void)pthread_mutex_unlock(&ledger->lock);
+    lock_release(&ledger->lock);
     if (!record)
         return err_refuse(err, CAUSE_PROCESS_EXISTS,
                           "sandbox '%s' has a process with the key '%.100s' already",
@@ -166,9 +166,9 @@ void ledger_withdraw(struct ledger *ledger, struct record *record)
 {
     bool was_there;
 
-    (void)pthread_mutex_lock(&ledger->lock);
+    lock_take(&ledger->lock);
     was_there = take_out(ledger, record);
-    (void)pthread_mutex_unlock(&ledger->lock);
+    lock_release(&ledger->lock);
     if (was_there)
         forget(ledger, record);
 }
@@ -177,13 +177,13 @@ struct record *ledger_find(struct ledger *ledger, const char *id)
 {
     struct record *record;
 
-    (void)pthread_mutex_lock(&ledger->lock);
+    lock_take(&ledger->lock);
     record = ledger->first;
     while (record && strcmp(record->id, id) != 0)
         record = record->next;
     if (record)
         (void)record_ref(record);
-    (void)pthread_mutex_unlock(&ledger->lock);
+    lock_release(&ledger->lock);
     return record;
 }
 
@@ -191,11 +191,11 @@ struct record *ledger_find_key(struct ledger *ledger, const char *key)
 {
     struct record *record;
 
-    (void)pthread_mutex_lock(&ledger->lock);
+    lock_take(&ledger->lock);
     record = find_key(ledger, key);
     if (record)
         (void)record_ref(record);
-    (void)pthread_mutex_unlock(&ledger->lock);
+    lock_release(&ledger->lock);
     return record;
 }
 
@@ -204,14 +204,14 @@ struct record **ledger_list(struct ledger *ledger, size_t *ret_count)
     struct record **list;
     size_t count = 0;
 
-    (void)pthread_mutex_lock(&ledger->lock);
+    lock_take(&ledger->lock);
     for (const struct record *record = ledger->first; record; record = record->next)
         count++;
     list = xcalloc(count + 1, sizeof(*list));
     count = 0;
     for (struct record *record = ledger->first; record; record = record->next)
         list[count++] = record_ref(record);
-    (void)pthread_mutex_unlock(&ledger->lock);
+    lock_release(&ledger->lock);
     *ret_count = count;
     return list;
 }
@@ -224,7 +224,7 @@ struct record *ledger_adopt(struct ledger *ledger, uint32_t number)
     static const struct process_spec unknown = { .args = no_words, .is_detached = true };
     struct record *record;
 
-    (void)pthread_mutex_lock(&ledger->lock);
+    lock_take(&ledger->lock);
     record = ledger->first;
     while (record && record->number != number)
         record = record->next;
@@ -235,17 +235,17 @@ struct record *ledger_adopt(struct ledger *ledger, uint32_t number)
     }
     record->is_adopted = true;
     (void)record_ref(record);
-    (void)pthread_mutex_unlock(&ledger->lock);
+    lock_release(&ledger->lock);
     return record;
 }
 
 void ledger_resume(struct ledger *ledger, struct record *record,
                    const uint64_t acked[static PROCESS_STREAMS])
 {
-    (void)pthread_mutex_lock(&record->lock);
+    lock_take(&record->lock);
     for (int i = 0; i < PROCESS_STREAMS; i++)
         window_init(&record->streams[i].window, FRAME_WINDOW, acked[i]);
-    (void)pthread_mutex_unlock(&record->lock);
+    lock_release(&record->lock);
     ledger_files_reopen(ledger->host->outputs_fd, ledger->sandbox, record, FRAME_WINDOW);
 }
 
@@ -270,10 +270,10 @@ void ledger_settle(struct ledger *ledger, const struct process_end *end)
 
 void ledger_skip(struct ledger *ledger, uint32_t number)
 {
-    (void)pthread_mutex_lock(&ledger->lock);
+    lock_take(&ledger->lock);
     if (ledger->last_number < number)
         ledger->last_number = number;
-    (void)pthread_mutex_unlock(&ledger->lock);
+    lock_release(&ledger->lock);
 }
 
 /* --- forgetting ------------------------------------------------------------------------------ */
@@ -283,9 +283,9 @@ static uint64_t ended_of(struct record *record)
 {
     uint64_t ended_ms;
 
-    (void)pthread_mutex_lock(&record->lock);
+    lock_take(&record->lock);
     ended_ms = record->writer ? 0 : record->ended_ms;
-    (void)pthread_mutex_unlock(&record->lock);
+    lock_release(&record->lock);
     return ended_ms;
 }
 
@@ -330,9 +330,9 @@ void ledger_expire(struct ledger *ledger, uint64_t now_ms, uint64_t *next_ms)
 {
     struct record *expired, *next;
 
-    (void)pthread_mutex_lock(&ledger->lock);
+    lock_take(&ledger->lock);
     expired = take_expired(ledger, now_ms, next_ms);
-    (void)pthread_mutex_unlock(&ledger->lock);
+    lock_release(&ledger->lock);
     for (; expired; expired = next) {
         next = expired->next;
         forget(ledger, expired);

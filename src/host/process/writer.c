@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/lock.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/xalloc.h"
@@ -25,7 +26,7 @@ struct scribe {
     struct host *host;
     pthread_t thread;
 
-    pthread_mutex_t lock; /* over all below, and the links of processes */
+    struct lock lock; /* over all below, and the links of processes */
     pthread_cond_t changed;
     struct row now;
     struct row later; /* each due LATER_MS after it was added */
@@ -35,7 +36,7 @@ struct scribe {
 
 void scribe_add(struct scribe *scribe, struct process *process)
 {
-    (void)pthread_mutex_lock(&scribe->lock);
+    lock_take(&scribe->lock);
     if (!process->is_in_now) {
         process->is_in_now = true;
         process->next_now = NULL;
@@ -43,12 +44,12 @@ void scribe_add(struct scribe *scribe, struct process *process)
         scribe->now.last = &process->next_now;
         (void)pthread_cond_signal(&scribe->changed);
     }
-    (void)pthread_mutex_unlock(&scribe->lock);
+    lock_release(&scribe->lock);
 }
 
 void scribe_add_later(struct scribe *scribe, struct process *process)
 {
-    (void)pthread_mutex_lock(&scribe->lock);
+    lock_take(&scribe->lock);
     process->due_ms = clock_ms() + LATER_MS;
     process->next_later = NULL;
     *scribe->later.last = process_ref(process);
@@ -56,15 +57,15 @@ void scribe_add_later(struct scribe *scribe, struct process *process)
     /* Else it wakes up by itself. */
     if (scribe->later.first == process)
         (void)pthread_cond_signal(&scribe->changed);
-    (void)pthread_mutex_unlock(&scribe->lock);
+    lock_release(&scribe->lock);
 }
 
 void scribe_ask(struct scribe *scribe)
 {
     atomic_store(&scribe->is_asked, true);
-    (void)pthread_mutex_lock(&scribe->lock);
+    lock_take(&scribe->lock);
     (void)pthread_cond_signal(&scribe->changed);
-    (void)pthread_mutex_unlock(&scribe->lock);
+    lock_release(&scribe->lock);
 }
 
 bool scribe_has_answered(struct scribe *scribe)
@@ -98,12 +99,12 @@ static void wait_for_work(struct scribe *scribe)
     struct timespec until;
 
     if (!scribe->later.first) {
-        (void)pthread_cond_wait(&scribe->changed, &scribe->lock);
+        (void)pthread_cond_wait(&scribe->changed, &scribe->lock.mutex);
         return;
     }
     until = (struct timespec){ .tv_sec = (time_t)(scribe->later.first->due_ms / 1000),
                                .tv_nsec = (long)(scribe->later.first->due_ms % 1000) * 1000000 };
-    (void)pthread_cond_timedwait(&scribe->changed, &scribe->lock, &until);
+    (void)pthread_cond_timedwait(&scribe->changed, &scribe->lock.mutex, &until);
 }
 
 /* Those to look at now; 0 only when it is to end. */
@@ -111,7 +112,7 @@ static size_t take_batch(struct scribe *scribe, struct process *batch[static BAT
 {
     size_t count = 0;
 
-    (void)pthread_mutex_lock(&scribe->lock);
+    lock_take(&scribe->lock);
     for (;;) {
         atomic_store(&scribe->is_asked, false);
         while (count < BATCH_MAX && (batch[count] = take(scribe, clock_ms())))
@@ -120,7 +121,7 @@ static size_t take_batch(struct scribe *scribe, struct process *batch[static BAT
             break;
         wait_for_work(scribe);
     }
-    (void)pthread_mutex_unlock(&scribe->lock);
+    lock_release(&scribe->lock);
     return count;
 }
 
@@ -182,7 +183,7 @@ int scribe_start(struct host *host, struct scribe **ret, struct err *err)
     scribe->host = host;
     scribe->now.last = &scribe->now.first;
     scribe->later.last = &scribe->later.first;
-    (void)pthread_mutex_init(&scribe->lock, NULL);
+    lock_init(&scribe->lock, LOCK_PROCESS_WRITER);
     (void)pthread_condattr_init(&monotonic);
     (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     (void)pthread_cond_init(&scribe->changed, &monotonic);
@@ -200,12 +201,12 @@ void scribe_stop(struct scribe *scribe)
 {
     if (!scribe)
         return;
-    (void)pthread_mutex_lock(&scribe->lock);
+    lock_take(&scribe->lock);
     scribe->is_stopping = true;
     (void)pthread_cond_signal(&scribe->changed);
-    (void)pthread_mutex_unlock(&scribe->lock);
+    lock_release(&scribe->lock);
     (void)pthread_join(scribe->thread, NULL);
     (void)pthread_cond_destroy(&scribe->changed);
-    (void)pthread_mutex_destroy(&scribe->lock);
+    lock_destroy(&scribe->lock);
     free(scribe);
 }

@@ -69,22 +69,22 @@ int sandbox_boot(struct sandbox *sandbox, struct err *err)
     if (r < 0)
         return r;
     fault_point("boot.started");
-    (void)pthread_mutex_lock(&machine->lock); /* its guest may be speaking already */
+    lock_take(&machine->lock); /* its guest may be speaking already */
     machine->ledger = ledger_ref(sandbox->ledger);
-    (void)pthread_mutex_unlock(&machine->lock);
+    lock_release(&machine->lock);
     r = furnish(sandbox, machine, err);
     if (r < 0) {
         discard(machine);
         return r;
     }
     fault_point("boot.listening");
-    (void)pthread_mutex_lock(&sandbox->lock);
+    lock_take(&sandbox->lock);
     sandbox->machine = machine;
     sandbox->info.uid_slot = machine->uid_slot;
     (void)snprintf(sandbox->info.machine, sizeof(sandbox->info.machine), "%s", machine->id);
     (void)snprintf(sandbox->info.limits_group, sizeof(sandbox->info.limits_group), "%s",
                    machine->guest.limits_group);
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    lock_release(&sandbox->lock);
     return 0;
 }
 
@@ -92,10 +92,10 @@ void sandbox_unboot(struct sandbox *sandbox)
 {
     struct machine *machine;
 
-    (void)pthread_mutex_lock(&sandbox->lock);
+    lock_take(&sandbox->lock);
     machine = TAKE_PTR(sandbox->machine);
     sandbox->info.machine[0] = '\0';
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    lock_release(&sandbox->lock);
     if (!machine)
         return;
     machine_destroy(machine);

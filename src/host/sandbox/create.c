@@ -164,9 +164,9 @@ int sandbox_deliver(struct sandbox *sandbox, struct err *err)
 {
     bool is_destroyed;
 
-    (void)pthread_mutex_lock(&sandbox->lock);
+    lock_take(&sandbox->lock);
     is_destroyed = sandbox->info.state == SANDBOX_DESTROYING;
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    lock_release(&sandbox->lock);
     sandbox_finish(sandbox, SANDBOX_ACTIVE);
     if (is_destroyed)
         return err_refuse(err, CAUSE_SESSION_DESTROYING,

@@ -19,17 +19,17 @@ static bool claim(struct sandbox *sandbox)
 {
     bool is_ours;
 
-    (void)pthread_mutex_lock(&sandbox->lock);
+    lock_take(&sandbox->lock);
     is_ours = sandbox->info.state != SANDBOX_DESTROYING && !sandbox->is_gone;
     if (is_ours)
         sandbox->info.state = SANDBOX_DESTROYING;
     (void)pthread_cond_broadcast(&sandbox->changed);
     while (is_ours && !sandbox->is_gone &&
            (sandbox->operation != OPERATION_NONE || sandbox->starting > 0 || sandbox->pins > 0))
-        (void)pthread_cond_wait(&sandbox->changed, &sandbox->lock);
+        (void)pthread_cond_wait(&sandbox->changed, &sandbox->lock.mutex);
     /* What was going on may have been its making, and that may have failed. */
     is_ours = is_ours && !sandbox->is_gone;
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    lock_release(&sandbox->lock);
     return is_ours;
 }
 
@@ -37,12 +37,12 @@ static int join(struct sandbox *sandbox, struct err *err)
 {
     int r = 0;
 
-    (void)pthread_mutex_lock(&sandbox->lock);
+    lock_take(&sandbox->lock);
     while (!sandbox->is_gone && sandbox->info.state == SANDBOX_DESTROYING)
-        (void)pthread_cond_wait(&sandbox->changed, &sandbox->lock);
+        (void)pthread_cond_wait(&sandbox->changed, &sandbox->lock.mutex);
     if (!sandbox->is_gone)
         r = err_set(err, ERR_INTERNAL, "%.200s", sandbox->info.reason);
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    lock_release(&sandbox->lock);
     return r;
 }
 
@@ -51,11 +51,11 @@ static int fail(struct sandbox *sandbox, const struct err *err)
 {
     struct err ignored;
 
-    (void)pthread_mutex_lock(&sandbox->lock);
+    lock_take(&sandbox->lock);
     sandbox->info.state = SANDBOX_FAILED;
     (void)snprintf(sandbox->info.reason, sizeof(sandbox->info.reason), "%.200s", err->msg);
     (void)pthread_cond_broadcast(&sandbox->changed);
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    lock_release(&sandbox->lock);
     (void)sandbox_record(sandbox, SANDBOX_FAILED, &ignored);
     sandbox_event(sandbox, EVENT_SANDBOX_FAILED, json_pack("{s:o}", "reason", json_text(err->msg)));
     return err->errnum > 0 ? -err->errnum : -1;
@@ -67,9 +67,9 @@ static int destroy_files(struct sandbox *sandbox, struct err *err)
     struct volume *volume;
     int r = 0;
 
-    (void)pthread_mutex_lock(&sandbox->lock);
+    lock_take(&sandbox->lock);
     volume = TAKE_PTR(sandbox->volume);
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    lock_release(&sandbox->lock);
     if (!volume)
         r = sandbox_open_volume(sandbox, &volume, err);
     if (r < 0)

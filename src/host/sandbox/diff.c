@@ -86,9 +86,9 @@ int sandbox_diff(struct sandbox *sandbox, const struct sandbox_diff *what, diff_
         return err_refuse(err, CAUSE_INVALID_STATE, "sandbox '%s' has no files now",
                           sandbox->info.id);
     if (!wanted.from) {
-        (void)pthread_mutex_lock(&sandbox->lock);
+        lock_take(&sandbox->lock);
         memcpy(base, sandbox->info.base, sizeof(base));
-        (void)pthread_mutex_unlock(&sandbox->lock);
+        lock_release(&sandbox->lock);
         wanted.from = base;
     }
     r = wanted.options.taken_ms ? 0 : find_taken(sandbox, &wanted, &wanted.options.taken_ms, err);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/lock.h"
 #include "base/cleanup.h"
 #include "base/xalloc.h"
 #include "host/observe/event_internal.h"
@@ -23,7 +24,7 @@ struct keeper {
     struct host *host;
     pthread_t thread;
     bool has_thread;
-    pthread_mutex_t lock; /* over all below */
+    struct lock lock; /* over all below */
     pthread_cond_t changed;
     bool is_woken;
     bool is_stopping;
@@ -36,9 +37,9 @@ static bool is_machine_gone(struct machine *machine)
 {
     bool is_gone;
 
-    (void)pthread_mutex_lock(&machine->lock);
+    lock_take(&machine->lock);
     is_gone = machine->is_gone;
-    (void)pthread_mutex_unlock(&machine->lock);
+    lock_release(&machine->lock);
     return is_gone;
 }
 
@@ -86,10 +87,10 @@ static enum duty find_duty(struct sandbox *sandbox, uint64_t now_ms, uint64_t *n
 /* They end because the time that their sandbox was given is over. */
 static void doom_processes(struct sandbox *sandbox)
 {
-    (void)pthread_mutex_lock(&sandbox->lock);
+    lock_take(&sandbox->lock);
     if (sandbox->machine)
         process_doom_all(sandbox->machine, KILLER_QUOTA);
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    lock_release(&sandbox->lock);
 }
 
 /* Which of its times is over, and what becomes of it. */
@@ -100,9 +101,9 @@ static void tell_expired(struct sandbox *sandbox, enum duty duty)
 
     if (duty != DUTY_KILL)
         action = duty == DUTY_PAUSE ? ACTION_PAUSE : ACTION_STOP;
-    (void)pthread_mutex_lock(&sandbox->lock);
+    lock_take(&sandbox->lock);
     is_old = sandbox->info.expires_ms && sandbox->info.expires_ms <= clock_wall_ms();
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    lock_release(&sandbox->lock);
     sandbox_event(sandbox, EVENT_SANDBOX_EXPIRED,
                   json_pack("{s:s, s:s}", "time", is_old ? "ttl" : "idle", "action",
                             sandbox_action_name(action)));
@@ -123,10 +124,10 @@ static void fulfil(struct sandbox *sandbox, enum duty duty)
         (void)sandbox_destroy(sandbox, &err);
     } else if (duty == DUTY_PAUSE || duty == DUTY_STOP) {
         /* Once: whoever resumes it afterwards wants it to run. */
-        (void)pthread_mutex_lock(&sandbox->lock);
+        lock_take(&sandbox->lock);
         sandbox->info.expires_ms =
             sandbox->info.expires_ms <= clock_wall_ms() ? 0 : sandbox->info.expires_ms;
-        (void)pthread_mutex_unlock(&sandbox->lock);
+        lock_release(&sandbox->lock);
         (void)(duty == DUTY_PAUSE ? sandbox_pause(sandbox, &err) : sandbox_stop(sandbox, &err));
     }
 }
@@ -135,9 +136,9 @@ static void sweep_processes(struct sandbox *sandbox, uint64_t now_ms, uint64_t *
 {
     struct machine *machine;
 
-    (void)pthread_mutex_lock(&sandbox->lock);
+    lock_take(&sandbox->lock);
     machine = sandbox->machine ? machine_ref(sandbox->machine) : NULL;
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    lock_release(&sandbox->lock);
     if (machine && process_sweep(machine) && *next_ms > now_ms + SWEEP_AGAIN_MS)
         *next_ms = now_ms + SWEEP_AGAIN_MS;
     if (machine) {
@@ -151,9 +152,9 @@ static void look_after(struct sandbox *sandbox, uint64_t now_ms, uint64_t *next_
 {
     enum duty duty;
 
-    (void)pthread_mutex_lock(&sandbox->lock);
+    lock_take(&sandbox->lock);
     duty = find_duty(sandbox, now_ms, next_ms);
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    lock_release(&sandbox->lock);
     fulfil(sandbox, duty);
     sweep_processes(sandbox, now_ms, next_ms);
     services_tend(sandbox);
@@ -187,27 +188,27 @@ static void rest(struct keeper *keeper, uint64_t next_ms)
     int r = 0;
 
     while (r == 0 && !keeper->is_woken && !keeper->is_stopping)
-        r = pthread_cond_timedwait(&keeper->changed, &keeper->lock, &until);
+        r = pthread_cond_timedwait(&keeper->changed, &keeper->lock.mutex, &until);
     until = moment(clock_wall_ms() + GATHER_MS);
     for (r = 0; r == 0 && keeper->is_woken && !keeper->is_stopping;)
-        r = pthread_cond_timedwait(&keeper->changed, &keeper->lock, &until);
+        r = pthread_cond_timedwait(&keeper->changed, &keeper->lock.mutex, &until);
 }
 
 static void *keeper_main(void *argument)
 {
     struct keeper *keeper = argument;
 
-    (void)pthread_mutex_lock(&keeper->lock);
+    lock_take(&keeper->lock);
     while (!keeper->is_stopping) {
         uint64_t next_ms;
 
         keeper->is_woken = false;
-        (void)pthread_mutex_unlock(&keeper->lock);
+        lock_release(&keeper->lock);
         next_ms = make_round(keeper->host);
-        (void)pthread_mutex_lock(&keeper->lock);
+        lock_take(&keeper->lock);
         rest(keeper, next_ms);
     }
-    (void)pthread_mutex_unlock(&keeper->lock);
+    lock_release(&keeper->lock);
     return NULL;
 }
 
@@ -216,7 +217,7 @@ struct keeper *keeper_new(struct host *host)
     struct keeper *keeper = xcalloc(1, sizeof(*keeper));
 
     keeper->host = host;
-    (void)pthread_mutex_init(&keeper->lock, NULL);
+    lock_init(&keeper->lock, LOCK_EXPIRY);
     (void)pthread_cond_init(&keeper->changed, NULL);
     return keeper;
 }
@@ -231,27 +232,27 @@ int keeper_start(struct keeper *keeper, struct err *err)
 
 void keeper_wake(struct keeper *keeper)
 {
-    (void)pthread_mutex_lock(&keeper->lock);
+    lock_take(&keeper->lock);
     if (!keeper->is_woken)
         (void)pthread_cond_broadcast(&keeper->changed);
     keeper->is_woken = true;
-    (void)pthread_mutex_unlock(&keeper->lock);
+    lock_release(&keeper->lock);
 }
 
 void keeper_stop(struct keeper *keeper)
 {
     if (!keeper->has_thread)
         return;
-    (void)pthread_mutex_lock(&keeper->lock);
+    lock_take(&keeper->lock);
     keeper->is_stopping = true;
     (void)pthread_cond_broadcast(&keeper->changed);
-    (void)pthread_mutex_unlock(&keeper->lock);
+    lock_release(&keeper->lock);
     (void)pthread_join(keeper->thread, NULL);
 }
 
 void keeper_free(struct keeper *keeper)
 {
     (void)pthread_cond_destroy(&keeper->changed);
-    (void)pthread_mutex_destroy(&keeper->lock);
+    lock_destroy(&keeper->lock);
     free(keeper);
 }

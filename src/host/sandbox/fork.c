@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/lock.h"
 #include "base/cleanup.h"
 #include "base/fault.h"
 #include "base/xalloc.h"
@@ -25,7 +26,7 @@ struct fork {
     struct sandbox **made;
     size_t count;
     atomic_size_t next; /* to be worked on */
-    pthread_mutex_t lock;
+    struct lock lock;
     int result; /* 0, or the first failure, with its err */
     struct err err;
     int (*step)(struct fork *fork, struct sandbox *sandbox, struct err *err);
@@ -37,9 +38,9 @@ static struct sandbox *sandbox_like(struct sandbox *original, const char *note)
     struct sandbox_info *info = &sandbox->info;
     struct sandbox_info own = *info;
 
-    (void)pthread_mutex_lock(&original->lock);
+    lock_take(&original->lock);
     sandbox_info_copy(&original->info, info);
-    (void)pthread_mutex_unlock(&original->lock);
+    lock_release(&original->lock);
     memcpy(info->id, own.id, sizeof(info->id));
     if (info->expires_ms)
         info->expires_ms = own.created_ms + (info->expires_ms - info->created_ms);
@@ -55,12 +56,12 @@ static struct sandbox *sandbox_like(struct sandbox *original, const char *note)
 
 static void note_failure(struct fork *fork, int r, const struct err *err)
 {
-    (void)pthread_mutex_lock(&fork->lock);
+    lock_take(&fork->lock);
     if (fork->result == 0) {
         fork->result = r;
         fork->err = *err;
     }
-    (void)pthread_mutex_unlock(&fork->lock);
+    lock_release(&fork->lock);
 }
 
 static void *work(void *argument)
@@ -194,7 +195,7 @@ static void unmake_all(struct fork *fork)
 int sandbox_fork(struct sandbox *sandbox, const char *from, size_t count, const char *const *notes,
                  struct sandbox **ret, struct err *err)
 {
-    struct fork fork = { .notes = notes, .made = ret, .lock = PTHREAD_MUTEX_INITIALIZER };
+    struct fork fork = { .notes = notes, .made = ret, .lock = LOCK_INIT(LOCK_FORK) };
     uint64_t began_ns = clock_ns();
     enum sandbox_state state;
     int r = sandbox_begin(sandbox, OPERATION_FORK, &state, err);

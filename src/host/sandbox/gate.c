@@ -58,7 +58,7 @@ static int pass(struct sandbox *sandbox, enum operation operation, struct err *e
             return refuse(sandbox, answer, err);
         if (answer == YES && !is_busy)
             return 0;
-        (void)pthread_cond_wait(&sandbox->changed, &sandbox->lock);
+        (void)pthread_cond_wait(&sandbox->changed, &sandbox->lock.mutex);
     }
 }
 
@@ -69,36 +69,36 @@ int sandbox_begin(struct sandbox *sandbox, enum operation operation, enum sandbo
 
     if (r < 0)
         return r;
-    (void)pthread_mutex_lock(&sandbox->lock);
+    lock_take(&sandbox->lock);
     r = pass(sandbox, operation, err);
     if (r == 0) {
         sandbox->operation = operation;
         *ret_state = sandbox->info.state;
         sandbox->info.last_active_ms = clock_wall_ms();
     }
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    lock_release(&sandbox->lock);
     return r;
 }
 
 void sandbox_set_state(struct sandbox *sandbox, enum sandbox_state state)
 {
-    (void)pthread_mutex_lock(&sandbox->lock);
+    lock_take(&sandbox->lock);
     if (sandbox->info.state != SANDBOX_DESTROYING)
         sandbox->info.state = state;
     if (state == SANDBOX_ACTIVE)
         sandbox->info.reason[0] = '\0';
     (void)pthread_cond_broadcast(&sandbox->changed);
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    lock_release(&sandbox->lock);
 }
 
 void sandbox_finish(struct sandbox *sandbox, enum sandbox_state state)
 {
     sandbox_set_state(sandbox, state);
-    (void)pthread_mutex_lock(&sandbox->lock);
+    lock_take(&sandbox->lock);
     sandbox->operation = OPERATION_NONE;
     sandbox->info.last_active_ms = clock_wall_ms();
     (void)pthread_cond_broadcast(&sandbox->changed);
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    lock_release(&sandbox->lock);
     keeper_wake(sandbox->host->keeper);
 }
 
@@ -106,21 +106,21 @@ bool sandbox_wait_made(struct sandbox *sandbox)
 {
     bool is_there;
 
-    (void)pthread_mutex_lock(&sandbox->lock);
+    lock_take(&sandbox->lock);
     while (!sandbox->is_gone &&
            (sandbox->info.state == SANDBOX_CREATING || sandbox->info.state == SANDBOX_DESTROYING))
-        (void)pthread_cond_wait(&sandbox->changed, &sandbox->lock);
+        (void)pthread_cond_wait(&sandbox->changed, &sandbox->lock.mutex);
     is_there = !sandbox->is_gone;
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    lock_release(&sandbox->lock);
     return is_there;
 }
 
 void sandbox_wait_starting(struct sandbox *sandbox)
 {
-    (void)pthread_mutex_lock(&sandbox->lock);
+    lock_take(&sandbox->lock);
     while (sandbox->starting > 0)
-        (void)pthread_cond_wait(&sandbox->changed, &sandbox->lock);
-    (void)pthread_mutex_unlock(&sandbox->lock);
+        (void)pthread_cond_wait(&sandbox->changed, &sandbox->lock.mutex);
+    lock_release(&sandbox->lock);
     if (sandbox->machine)
         process_settle(sandbox->machine);
 }
@@ -131,24 +131,24 @@ int sandbox_pass(struct sandbox *sandbox, struct machine **ret, struct err *err)
 
     if (r < 0)
         return r;
-    (void)pthread_mutex_lock(&sandbox->lock);
+    lock_take(&sandbox->lock);
     r = pass(sandbox, OPERATION_EXEC, err);
     if (r == 0) {
         sandbox->starting++;
         sandbox->info.last_active_ms = clock_wall_ms();
         *ret = machine_ref(sandbox->machine);
     }
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    lock_release(&sandbox->lock);
     return r;
 }
 
 void sandbox_passed(struct sandbox *sandbox, struct machine *machine)
 {
     machine_unref(machine);
-    (void)pthread_mutex_lock(&sandbox->lock);
+    lock_take(&sandbox->lock);
     sandbox->starting--;
     (void)pthread_cond_broadcast(&sandbox->changed);
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    lock_release(&sandbox->lock);
 }
 
 int sandbox_exec(struct sandbox *sandbox, const struct process_spec *spec, struct process **ret,
@@ -170,12 +170,12 @@ int sandbox_borrow_machine(struct sandbox *sandbox, struct machine **ret, struct
 
     if (r < 0)
         return r;
-    (void)pthread_mutex_lock(&sandbox->lock);
+    lock_take(&sandbox->lock);
     r = pass(sandbox, OPERATION_EXEC, err);
     if (r == 0) {
         sandbox->info.last_active_ms = clock_wall_ms();
         *ret = machine_ref(sandbox->machine);
     }
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    lock_release(&sandbox->lock);
     return r;
 }

@@ -12,9 +12,9 @@ char *sandbox_get_note(struct sandbox *sandbox)
 {
     char *note;
 
-    (void)pthread_mutex_lock(&sandbox->lock);
+    lock_take(&sandbox->lock);
     note = sandbox->info.note ? xstrdup(sandbox->info.note) : NULL;
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    lock_release(&sandbox->lock);
     return note;
 }
 
@@ -36,18 +36,18 @@ int sandbox_set_note(struct sandbox *sandbox, const char *note, struct err *err)
     if (strlen(note) > SANDBOX_NOTE_MAX)
         return err_set(err, ERR_EXHAUSTED, "the note of sandbox '%s' is longer than %d bytes",
                        sandbox->info.id, SANDBOX_NOTE_MAX);
-    (void)pthread_mutex_lock(&sandbox->lock);
+    lock_take(&sandbox->lock);
     r = check_there(sandbox, err);
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    lock_release(&sandbox->lock);
     if (r == 0)
         r = registry_put_note(sandbox->host->registry, sandbox->info.id, note, err);
     if (r < 0)
         return r;
     copy = xstrdup(note);
-    (void)pthread_mutex_lock(&sandbox->lock);
+    lock_take(&sandbox->lock);
     old = sandbox->info.note;
     sandbox->info.note = TAKE_PTR(copy);
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    lock_release(&sandbox->lock);
     free(old);
     return 0;
 }
@@ -66,7 +66,7 @@ static int expiry_set(struct sandbox *sandbox, uint64_t expires_ms, enum sandbox
 {
     int r;
 
-    (void)pthread_mutex_lock(&sandbox->lock);
+    lock_take(&sandbox->lock);
     r = check_there(sandbox, err);
     if (r == 0 && !may_sleep && is_asleep(sandbox))
         r = err_refuse(err, CAUSE_SESSION_PAUSED, "sandbox '%s' does not run", sandbox->info.id);
@@ -74,7 +74,7 @@ static int expiry_set(struct sandbox *sandbox, uint64_t expires_ms, enum sandbox
         sandbox->info.expires_ms = expires_ms;
         sandbox->info.expire_action = action;
     }
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    lock_release(&sandbox->lock);
     if (r == 0)
         keeper_wake(sandbox->host->keeper);
     return r;

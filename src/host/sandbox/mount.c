@@ -93,7 +93,7 @@ int depot_doom_begin(struct host *host, struct depot_doom *doom, struct err *err
 {
     int r = 0;
 
-    (void)pthread_mutex_lock(&host->lock);
+    lock_take(&host->lock);
     for (const struct sandbox *each = host->sandboxes; r == 0 && each; each = each->next)
         if (has_depot(&each->info, doom->depot))
             r = err_set(err, ERR_BUSY, "the volume is mounted in sandbox '%s'", each->info.id);
@@ -104,7 +104,7 @@ int depot_doom_begin(struct host *host, struct depot_doom *doom, struct err *err
         doom->next = host->dooms;
         host->dooms = doom;
     }
-    (void)pthread_mutex_unlock(&host->lock);
+    lock_release(&host->lock);
     return r;
 }
 
@@ -112,11 +112,11 @@ void depot_doom_end(struct host *host, struct depot_doom *doom)
 {
     struct depot_doom **slot = &host->dooms;
 
-    (void)pthread_mutex_lock(&host->lock);
+    lock_take(&host->lock);
     while (*slot != doom)
         slot = &(*slot)->next;
     *slot = doom->next;
-    (void)pthread_mutex_unlock(&host->lock);
+    lock_release(&host->lock);
 }
 
 bool sandbox_mounts_are_doomed(const struct host *host, const struct sandbox_info *info)

@@ -74,14 +74,14 @@ static int record_end(struct sandbox *sandbox, struct err *err)
     char machine[RUNTIME_ID_MAX];
     int r;
 
-    (void)pthread_mutex_lock(&sandbox->lock);
+    lock_take(&sandbox->lock);
     memcpy(machine, sandbox->info.machine, sizeof(machine));
     sandbox->info.machine[0] = '\0';
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    lock_release(&sandbox->lock);
     r = sandbox_record(sandbox, SANDBOX_STOPPED, err);
-    (void)pthread_mutex_lock(&sandbox->lock);
+    lock_take(&sandbox->lock);
     memcpy(sandbox->info.machine, machine, sizeof(machine));
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    lock_release(&sandbox->lock);
     return r;
 }
 
@@ -133,9 +133,9 @@ static int ensure_volume(struct sandbox *sandbox, struct err *err)
     r = sandbox_open_volume(sandbox, &volume, err);
     if (r < 0)
         return r;
-    (void)pthread_mutex_lock(&sandbox->lock);
+    lock_take(&sandbox->lock);
     sandbox->volume = volume;
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    lock_release(&sandbox->lock);
     return 0;
 }
 

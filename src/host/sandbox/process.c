@@ -39,9 +39,9 @@ static int find_in_machine(struct sandbox *sandbox, const char *id, struct proce
     struct machine *machine;
     int r;
 
-    (void)pthread_mutex_lock(&sandbox->lock);
+    lock_take(&sandbox->lock);
     machine = sandbox->machine ? machine_ref(sandbox->machine) : NULL;
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    lock_release(&sandbox->lock);
     if (!machine)
         return not_found(sandbox, id, err);
     r = process_find(machine, id, ret, err);

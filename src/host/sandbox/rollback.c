@@ -23,10 +23,10 @@ struct place {
 static void move(struct sandbox *sandbox, const struct place *to)
 {
     volume_switch(sandbox->volume, to->generation);
-    (void)pthread_mutex_lock(&sandbox->lock);
+    lock_take(&sandbox->lock);
     sandbox->info.generation = to->generation;
     memcpy(sandbox->info.base, to->base, sizeof(to->base));
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    lock_release(&sandbox->lock);
 }
 
 /* The machine loses its processes and gets the new root; one that is stopped has neither. */

@@ -38,7 +38,7 @@ struct sandbox *sandbox_new(struct host *host)
     atomic_init(&sandbox->refs, 1);
     make_id(sandbox->info.id);
     sandbox->info.created_ms = sandbox->info.last_active_ms = clock_wall_ms();
-    (void)pthread_mutex_init(&sandbox->lock, NULL);
+    lock_init(&sandbox->lock, LOCK_SANDBOX);
     (void)pthread_cond_init(&sandbox->changed, NULL);
     return sandbox;
 }
@@ -59,7 +59,7 @@ void sandbox_unref(struct sandbox *sandbox)
     ledger_unref(sandbox->ledger);
     sandbox_info_done(&sandbox->info);
     (void)pthread_cond_destroy(&sandbox->changed);
-    (void)pthread_mutex_destroy(&sandbox->lock);
+    lock_destroy(&sandbox->lock);
     free(sandbox);
 }
 
@@ -87,11 +87,11 @@ struct sandbox *sandbox_with_key(struct host *host, const char *key)
 {
     struct sandbox *sandbox;
 
-    (void)pthread_mutex_lock(&host->lock);
+    lock_take(&host->lock);
     sandbox = find_key(host, key);
     if (sandbox)
         (void)sandbox_ref(sandbox);
-    (void)pthread_mutex_unlock(&host->lock);
+    lock_release(&host->lock);
     return sandbox;
 }
 
@@ -103,7 +103,7 @@ int sandbox_enter_table(struct sandbox *sandbox, struct err *err)
     bool is_taken, is_doomed;
 
     sandbox->ledger = ledger_new(host, sandbox->info.id, sandbox->info.name);
-    (void)pthread_mutex_lock(&host->lock);
+    lock_take(&host->lock);
     is_taken = find(host, sandbox->info.id) || (*name && find(host, name)) ||
                find_key(host, sandbox->info.request_key);
     is_doomed = sandbox_mounts_are_doomed(host, &sandbox->info);
@@ -111,7 +111,7 @@ int sandbox_enter_table(struct sandbox *sandbox, struct err *err)
         slot = &(*slot)->next;
     if (!is_taken && !is_doomed)
         *slot = sandbox_ref(sandbox);
-    (void)pthread_mutex_unlock(&host->lock);
+    lock_release(&host->lock);
     if (is_doomed)
         return err_set(err, ERR_NOT_FOUND, "a volume of sandbox '%s' is being removed",
                        sandbox->info.id);
@@ -126,20 +126,20 @@ void sandbox_leave_table(struct sandbox *sandbox)
     struct sandbox **slot = &host->sandboxes;
     bool was_there;
 
-    (void)pthread_mutex_lock(&host->lock);
+    lock_take(&host->lock);
     while (*slot && *slot != sandbox)
         slot = &(*slot)->next;
     was_there = *slot;
     if (was_there)
         *slot = sandbox->next;
-    (void)pthread_mutex_unlock(&host->lock);
+    lock_release(&host->lock);
     if (!was_there)
         return;
     host_dismiss(host);
-    (void)pthread_mutex_lock(&sandbox->lock);
+    lock_take(&sandbox->lock);
     sandbox->is_gone = true;
     (void)pthread_cond_broadcast(&sandbox->changed);
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    lock_release(&sandbox->lock);
     sandbox_unref(sandbox);
 }
 
@@ -147,11 +147,11 @@ int sandbox_find(struct host *host, const char *id, struct sandbox **ret, struct
 {
     struct sandbox *sandbox;
 
-    (void)pthread_mutex_lock(&host->lock);
+    lock_take(&host->lock);
     sandbox = *id ? find(host, id) : NULL;
     if (sandbox)
         (void)sandbox_ref(sandbox);
-    (void)pthread_mutex_unlock(&host->lock);
+    lock_release(&host->lock);
     if (!sandbox)
         return err_refuse(err, CAUSE_SESSION_NOT_FOUND, "no sandbox '%.130s'", id);
     *ret = sandbox;
@@ -168,9 +168,9 @@ void sandbox_get_info(struct sandbox *sandbox, bool wants_space, struct sandbox_
         (void)volume_usage(volume, &used, &ignored);
         sandbox_unpin(sandbox);
     }
-    (void)pthread_mutex_lock(&sandbox->lock);
+    lock_take(&sandbox->lock);
     sandbox_info_copy(&sandbox->info, ret);
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    lock_release(&sandbox->lock);
     ret->space_used = used;
 }
 
@@ -178,21 +178,21 @@ struct volume *sandbox_pin(struct sandbox *sandbox)
 {
     struct volume *volume = NULL;
 
-    (void)pthread_mutex_lock(&sandbox->lock);
+    lock_take(&sandbox->lock);
     if (sandbox->info.state != SANDBOX_CREATING && sandbox->info.state != SANDBOX_DESTROYING)
         volume = sandbox->volume;
     if (volume)
         sandbox->pins++;
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    lock_release(&sandbox->lock);
     return volume;
 }
 
 void sandbox_unpin(struct sandbox *sandbox)
 {
-    (void)pthread_mutex_lock(&sandbox->lock);
+    lock_take(&sandbox->lock);
     sandbox->pins--;
     (void)pthread_cond_broadcast(&sandbox->changed);
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    lock_release(&sandbox->lock);
 }
 
 int sandbox_open_volume(struct sandbox *sandbox, struct volume **ret, struct err *err)
@@ -233,7 +233,7 @@ int sandbox_list(struct host *host, const struct label *labels, size_t label_cou
     size_t count = 0, room = 1;
 
     (void)err;
-    (void)pthread_mutex_lock(&host->lock);
+    lock_take(&host->lock);
     for (const struct sandbox *sandbox = host->sandboxes; sandbox; sandbox = sandbox->next)
         room++;
     list = xcalloc(room, sizeof(*list));
@@ -242,7 +242,7 @@ int sandbox_list(struct host *host, const struct label *labels, size_t label_cou
             continue;
         sandbox_get_info(sandbox, false, &list[count++]);
     }
-    (void)pthread_mutex_unlock(&host->lock);
+    lock_release(&host->lock);
     *ret = list;
     *ret_count = count;
     return 0;
@@ -253,14 +253,14 @@ struct sandbox **host_list_sandboxes(struct host *host, size_t *ret_count)
     struct sandbox **list;
     size_t count = 0;
 
-    (void)pthread_mutex_lock(&host->lock);
+    lock_take(&host->lock);
     for (const struct sandbox *sandbox = host->sandboxes; sandbox; sandbox = sandbox->next)
         count++;
     list = xcalloc(count + 1, sizeof(*list));
     count = 0;
     for (struct sandbox *sandbox = host->sandboxes; sandbox; sandbox = sandbox->next)
         list[count++] = sandbox_ref(sandbox);
-    (void)pthread_mutex_unlock(&host->lock);
+    lock_release(&host->lock);
     *ret_count = count;
     return list;
 }
@@ -277,9 +277,9 @@ int sandbox_record_all(struct sandbox *const *list, size_t count, enum sandbox_s
     int r;
 
     for (size_t i = 0; i < count; i++) {
-        (void)pthread_mutex_lock(&list[i]->lock);
+        lock_take(&list[i]->lock);
         sandbox_info_copy(&list[i]->info, &infos[i]);
-        (void)pthread_mutex_unlock(&list[i]->lock);
+        lock_release(&list[i]->lock);
         if (infos[i].state != SANDBOX_DESTROYING)
             infos[i].state = state;
         if (state == SANDBOX_ACTIVE) /* whatever was wrong with it is not any more */
@@ -293,9 +293,9 @@ int sandbox_record_all(struct sandbox *const *list, size_t count, enum sandbox_s
 
 void sandbox_attach(struct sandbox *sandbox)
 {
-    (void)pthread_mutex_lock(&sandbox->lock);
+    lock_take(&sandbox->lock);
     sandbox->attached++;
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    lock_release(&sandbox->lock);
 }
 
 static void leave_process(struct sandbox *sandbox, struct process *process)
@@ -311,9 +311,9 @@ void sandbox_detach(struct sandbox *sandbox, struct process *process)
 {
     if (process)
         leave_process(sandbox, process);
-    (void)pthread_mutex_lock(&sandbox->lock);
+    lock_take(&sandbox->lock);
     sandbox->attached--;
     sandbox->info.last_active_ms = clock_wall_ms();
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    lock_release(&sandbox->lock);
     keeper_wake(sandbox->host->keeper);
 }

@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "base/lock.h"
 #include "base/err.h"
 #include "host/core/host_internal.h"
 #include "host/sandbox/sandbox.h"
@@ -36,7 +37,7 @@ struct sandbox {
     atomic_int lookers;   /* tools that are processes, of clients that may only look */
     struct sandbox *next; /* in the host's table, which holds a reference; under the host's lock */
 
-    pthread_mutex_t lock; /* over all below */
+    struct lock lock; /* over all below */
     pthread_cond_t changed;
     struct sandbox_info info;
     enum operation operation; /* what goes on now; its thread alone uses volume and machine */

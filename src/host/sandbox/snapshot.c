@@ -18,10 +18,10 @@
 
 static void set_still(struct sandbox *sandbox, bool on)
 {
-    (void)pthread_mutex_lock(&sandbox->lock);
+    lock_take(&sandbox->lock);
     sandbox->is_still = on;
     (void)pthread_cond_broadcast(&sandbox->changed);
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    lock_release(&sandbox->lock);
 }
 
 /* Storage that copies file by file would catch a process between two writes that belong together,
@@ -71,17 +71,17 @@ static int record(struct sandbox *sandbox, const struct snapshot_info *snapshot,
     struct sandbox_info info;
     int r;
 
-    (void)pthread_mutex_lock(&sandbox->lock);
+    lock_take(&sandbox->lock);
     sandbox_info_copy(&sandbox->info, &info);
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    lock_release(&sandbox->lock);
     follow(&info, snapshot);
     r = registry_put_snapshot(sandbox->host->registry, &info, snapshot, err);
     sandbox_info_done(&info);
     if (r < 0)
         return r;
-    (void)pthread_mutex_lock(&sandbox->lock);
+    lock_take(&sandbox->lock);
     follow(&sandbox->info, snapshot);
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    lock_release(&sandbox->lock);
     return 0;
 }
 
@@ -124,11 +124,11 @@ int sandbox_forget_snapshot(struct sandbox *sandbox, const char *name, struct er
         return r;
     fault_point("prune.recorded");
     shells_drop(sandbox, name);
-    (void)pthread_mutex_lock(&sandbox->lock);
+    lock_take(&sandbox->lock);
     if (strcmp(sandbox->info.base, name) == 0)
         memcpy(sandbox->info.base, parent, sizeof(parent));
     sandbox->info.snapshot_count--;
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    lock_release(&sandbox->lock);
     return 0;
 }
 

@@ -3,6 +3,7 @@
  * writes a whole filesystem's changes out, and deleting takes its time too. */
 #include <stdlib.h>
 
+#include "base/lock.h"
 #include "base/cleanup.h"
 #include "base/fault.h"
 #include "base/xalloc.h"
@@ -19,7 +20,7 @@ struct job {
 
 struct janitor {
     pthread_t thread;
-    pthread_mutex_t lock; /* over all below */
+    struct lock lock; /* over all below */
     pthread_cond_t changed;
     struct job *first, **last;
     bool is_stopping;
@@ -42,21 +43,21 @@ static void *janitor_main(void *argument)
     struct janitor *janitor = argument;
     struct job *job;
 
-    (void)pthread_mutex_lock(&janitor->lock);
+    lock_take(&janitor->lock);
     while (janitor->first || !janitor->is_stopping) {
         job = janitor->first;
         if (!job) {
-            (void)pthread_cond_wait(&janitor->changed, &janitor->lock);
+            (void)pthread_cond_wait(&janitor->changed, &janitor->lock.mutex);
             continue;
         }
         janitor->first = job->next;
         if (!janitor->first)
             janitor->last = &janitor->first;
-        (void)pthread_mutex_unlock(&janitor->lock);
+        lock_release(&janitor->lock);
         run(job);
-        (void)pthread_mutex_lock(&janitor->lock);
+        lock_take(&janitor->lock);
     }
-    (void)pthread_mutex_unlock(&janitor->lock);
+    lock_release(&janitor->lock);
     return NULL;
 }
 
@@ -78,11 +79,11 @@ void janitor_add(struct sandbox *sandbox, struct volume_mounts *mounts, uint32_t
         .generation = generation,
     };
     mounts->count = 0;
-    (void)pthread_mutex_lock(&janitor->lock);
+    lock_take(&janitor->lock);
     *janitor->last = job;
     janitor->last = &job->next;
     (void)pthread_cond_broadcast(&janitor->changed);
-    (void)pthread_mutex_unlock(&janitor->lock);
+    lock_release(&janitor->lock);
 }
 
 int janitor_start(struct janitor **ret, struct err *err)
@@ -91,7 +92,7 @@ int janitor_start(struct janitor **ret, struct err *err)
     int r;
 
     janitor->last = &janitor->first;
-    (void)pthread_mutex_init(&janitor->lock, NULL);
+    lock_init(&janitor->lock, LOCK_TREE_CLEANER);
     (void)pthread_cond_init(&janitor->changed, NULL);
     r = -pthread_create(&janitor->thread, NULL, janitor_main, janitor);
     if (r < 0) {
@@ -106,12 +107,12 @@ void janitor_stop(struct janitor *janitor)
 {
     if (!janitor)
         return;
-    (void)pthread_mutex_lock(&janitor->lock);
+    lock_take(&janitor->lock);
     janitor->is_stopping = true;
     (void)pthread_cond_broadcast(&janitor->changed);
-    (void)pthread_mutex_unlock(&janitor->lock);
+    lock_release(&janitor->lock);
     (void)pthread_join(janitor->thread, NULL);
     (void)pthread_cond_destroy(&janitor->changed);
-    (void)pthread_mutex_destroy(&janitor->lock);
+    lock_destroy(&janitor->lock);
     free(janitor);
 }

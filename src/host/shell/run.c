@@ -50,7 +50,7 @@ static void leave_queue(struct shell_run *run)
 {
     struct shell_run **slot;
 
-    (void)pthread_mutex_lock(&run->sandbox->lock);
+    lock_take(&run->sandbox->lock);
     slot = &run->shell->queue;
     while (*slot && *slot != run)
         slot = &(*slot)->next;
@@ -60,16 +60,16 @@ static void leave_queue(struct shell_run *run)
     }
     if (run->shell->queue)
         wake(run->shell->queue);
-    (void)pthread_mutex_unlock(&run->sandbox->lock);
+    lock_release(&run->sandbox->lock);
 }
 
 static bool has_turn(struct shell_run *run)
 {
     bool has;
 
-    (void)pthread_mutex_lock(&run->sandbox->lock);
+    lock_take(&run->sandbox->lock);
     has = run->shell->queue == run;
-    (void)pthread_mutex_unlock(&run->sandbox->lock);
+    lock_release(&run->sandbox->lock);
     return has;
 }
 
@@ -116,13 +116,13 @@ int shell_run_new(struct sandbox *sandbox, const struct shell_command *command,
     if (strlen(command->text) > SHELL_TEXT_MAX)
         return err_set(err, ERR_EXHAUSTED, "a command of a shell has at most %d bytes",
                        SHELL_TEXT_MAX);
-    (void)pthread_mutex_lock(&sandbox->lock);
+    lock_take(&sandbox->lock);
     r = obtain(sandbox, command->name, &shell, err);
     if (r == 0) {
         run = run_new(sandbox, shell, command->text);
         enqueue(run);
     }
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    lock_release(&sandbox->lock);
     if (!run)
         return r;
     sandbox_attach(sandbox);
@@ -234,14 +234,14 @@ static enum news get_news(struct shell_run *run, void *data, size_t size, struct
     enum news news = NEWS_NONE;
     int ack = -1;
 
-    (void)pthread_mutex_lock(&machine->lock);
+    lock_take(&machine->lock);
     if (take_output(run, data, size, ret, &ack)) {
         news = NEWS_OUTPUT;
     } else if (!shell_run_link(run)->is_busy || run->process->is_over) {
         news = shell_run_link(run)->is_busy ? NEWS_OVER : NEWS_DONE;
         set_end(run);
     }
-    (void)pthread_mutex_unlock(&machine->lock);
+    lock_release(&machine->lock);
     /* If the guest is gone its end is on the way. */
     if (ack >= 0)
         (void)send_numbers(run, FRAME_ACK, (uint64_t)ack,
@@ -254,9 +254,9 @@ static bool is_missing(struct shell_run *run)
 {
     bool is;
 
-    (void)pthread_mutex_lock(&run->process->machine->lock);
+    lock_take(&run->process->machine->lock);
     is = run->process->is_over && run->process->end.outcome == OUTCOME_NOT_STARTED;
-    (void)pthread_mutex_unlock(&run->process->machine->lock);
+    lock_release(&run->process->machine->lock);
     return is;
 }
 
@@ -431,14 +431,14 @@ int shell_run_hidden(struct sandbox *sandbox, struct shell *shell, const char *t
 
     if (!process)
         return -ESRCH;
-    (void)pthread_mutex_lock(&sandbox->lock);
+    lock_take(&sandbox->lock);
     if (!shell->queue) {
         run = run_new(sandbox, shell, text);
         run->is_hidden = true;
         run->deadline_ms = clock_ms() + HIDDEN_MS;
         enqueue(run);
     }
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    lock_release(&sandbox->lock);
     if (!run) {
         process_unref(process);
         return -EBUSY;

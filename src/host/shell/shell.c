@@ -74,12 +74,12 @@ struct process *shell_live_process(struct sandbox *sandbox, struct shell *shell)
     struct process *process, *ended = NULL;
     bool is_gone;
 
-    (void)pthread_mutex_lock(&sandbox->lock);
+    lock_take(&sandbox->lock);
     if (shell->process && process_is_over(shell->process))
         ended = TAKE_PTR(shell->process);
     is_gone = ended && shell_is_gone(&ended->end);
     process = shell->process ? process_ref(shell->process) : NULL;
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    lock_release(&sandbox->lock);
     if (is_gone) {
         shell_file_forget(sandbox, shell->name);
         sandbox_event(sandbox, EVENT_SHELL_CLOSED, json_pack("{s:s}", "shell", shell->name));
@@ -112,11 +112,11 @@ int shell_spawn(struct sandbox *sandbox, struct shell *shell, enum shell_kind ki
     if (r < 0)
         return r;
     (void)process_ref(process); /* the shell's */
-    (void)pthread_mutex_lock(&sandbox->lock);
+    lock_take(&sandbox->lock);
     old = shell->process;
     shell->process = process;
     shell->kind = kind;
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    lock_release(&sandbox->lock);
     process_unref(old);
     shell_file_record(sandbox, shell->name, kind, process);
     sandbox_event(sandbox, EVENT_SHELL_OPENED,
@@ -149,14 +149,14 @@ int shell_list(struct sandbox *sandbox, struct shell_info **ret, size_t *ret_cou
     size_t count = 0, i = 0;
 
     (void)err;
-    (void)pthread_mutex_lock(&sandbox->lock);
+    lock_take(&sandbox->lock);
     for (const struct shell *shell = sandbox->shells; shell; shell = shell->next)
         count++;
     *ret = xcalloc(count + 1, sizeof(**ret));
     for (struct shell *shell = sandbox->shells; shell; shell = shell->next)
         if (is_there(shell))
             fill_info(shell, &(*ret)[i++]);
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    lock_release(&sandbox->lock);
     *ret_count = i;
     return 0;
 }
@@ -176,11 +176,11 @@ int shell_open(struct sandbox *sandbox, const char *name, struct shell_info *ret
     shell_run_free(run);
     if (r < 0)
         return r;
-    (void)pthread_mutex_lock(&sandbox->lock);
+    lock_take(&sandbox->lock);
     shell = shell_find(sandbox, name);
     if (shell)
         fill_info(shell, ret);
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    lock_release(&sandbox->lock);
     return shell ? 0 : err_set(err, ERR_BUSY, "shell '%s' was removed", name);
 }
 
@@ -189,7 +189,7 @@ int shell_remove(struct sandbox *sandbox, const char *name, struct err *err)
     struct process *process = NULL;
     struct shell **slot, *shell;
 
-    (void)pthread_mutex_lock(&sandbox->lock);
+    lock_take(&sandbox->lock);
     slot = &sandbox->shells;
     while (*slot && strcmp((*slot)->name, name) != 0)
         slot = &(*slot)->next;
@@ -198,7 +198,7 @@ int shell_remove(struct sandbox *sandbox, const char *name, struct err *err)
         *slot = shell->next;
         process = TAKE_PTR(shell->process);
     }
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    lock_release(&sandbox->lock);
     if (!shell)
         return err_set(err, ERR_NOT_FOUND, "sandbox '%s' has no shell '%.70s'", sandbox->info.id,
                        name);

@@ -42,7 +42,7 @@ static struct shell **take_all(struct sandbox *sandbox)
     struct shell **list;
     size_t count = 0, i = 0;
 
-    (void)pthread_mutex_lock(&sandbox->lock);
+    lock_take(&sandbox->lock);
     for (const struct shell *shell = sandbox->shells; shell; shell = shell->next)
         count++;
     list = xcalloc(count + 1, sizeof(struct shell *));
@@ -50,7 +50,7 @@ static struct shell **take_all(struct sandbox *sandbox)
         atomic_fetch_add(&shell->refs, 1);
         list[i++] = shell;
     }
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    lock_release(&sandbox->lock);
     return list;
 }
 
@@ -58,9 +58,9 @@ static bool has_shells(struct sandbox *sandbox)
 {
     bool has;
 
-    (void)pthread_mutex_lock(&sandbox->lock);
+    lock_take(&sandbox->lock);
     has = sandbox->shells;
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    lock_release(&sandbox->lock);
     return has;
 }
 
@@ -70,14 +70,14 @@ static bool is_changed(struct sandbox *sandbox, struct shell *shell, uint64_t *r
     bool is;
 
     *ret_input = 0;
-    (void)pthread_mutex_lock(&sandbox->lock);
+    lock_take(&sandbox->lock);
     if (shell->process) {
-        (void)pthread_mutex_lock(&shell->process->machine->lock);
+        lock_take(&shell->process->machine->lock);
         *ret_input = shell->process->input_sent;
-        (void)pthread_mutex_unlock(&shell->process->machine->lock);
+        lock_release(&shell->process->machine->lock);
     }
     is = shell->is_changed || *ret_input != shell->state_input;
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    lock_release(&sandbox->lock);
     return is;
 }
 
@@ -94,10 +94,10 @@ static void remember(struct sandbox *sandbox, struct shell *shell)
         memchr(state.data, '\0', state.len) ||
         shell_file_write_now(sandbox, shell->name, &state) < 0)
         return;
-    (void)pthread_mutex_lock(&sandbox->lock);
+    lock_take(&sandbox->lock);
     shell->is_changed = false;
     shell->state_input = input;
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    lock_release(&sandbox->lock);
 }
 
 void shells_remember(struct sandbox *sandbox)
@@ -178,9 +178,9 @@ void shells_sleep(struct sandbox *sandbox)
         enum shell_kind kind = remembered_kind(sandbox, list[i]->name);
         struct process *process;
 
-        (void)pthread_mutex_lock(&sandbox->lock);
+        lock_take(&sandbox->lock);
         process = put_to_sleep(list[i], kind);
-        (void)pthread_mutex_unlock(&sandbox->lock);
+        lock_release(&sandbox->lock);
         process_unref(process);
         shell_unref(list[i]);
     }
@@ -190,14 +190,14 @@ static void unlist(struct sandbox *sandbox, const char *name)
 {
     struct shell **slot, *shell;
 
-    (void)pthread_mutex_lock(&sandbox->lock);
+    lock_take(&sandbox->lock);
     slot = &sandbox->shells;
     while (*slot && strcmp((*slot)->name, name) != 0)
         slot = &(*slot)->next;
     shell = *slot;
     if (shell)
         *slot = shell->next;
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    lock_release(&sandbox->lock);
     shell_unref(shell);
 }
 
@@ -215,14 +215,14 @@ static void return_one(void *context, const char *name)
         return;
     }
     kind = remembered_kind(sandbox, name);
-    (void)pthread_mutex_lock(&sandbox->lock);
+    lock_take(&sandbox->lock);
     shell = shell_find(sandbox, name);
     if (!shell) {
         shell = shell_new(name);
         shell_enlist(sandbox, shell);
     }
     process = put_to_sleep(shell, kind);
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    lock_release(&sandbox->lock);
     process_unref(process);
 }
 
@@ -243,10 +243,10 @@ static struct process *find_process(struct sandbox *sandbox, uint32_t number)
 
     if (!machine)
         return NULL;
-    (void)pthread_mutex_lock(&machine->lock);
+    lock_take(&machine->lock);
     process = process_find_number(machine, number);
     process = process && process->shell && !process->is_over ? process_ref(process) : NULL;
-    (void)pthread_mutex_unlock(&machine->lock);
+    lock_release(&machine->lock);
     return process;
 }
 
@@ -288,9 +288,9 @@ static void load_one(void *context, const char *name)
     shell->process = process;
     shell->is_dormant = !process;
     shell->is_changed = process;
-    (void)pthread_mutex_lock(&sandbox->lock);
+    lock_take(&sandbox->lock);
     shell_enlist(sandbox, shell);
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    lock_release(&sandbox->lock);
 }
 
 void shells_load(struct sandbox *sandbox)

@@ -13,18 +13,18 @@ void turn_use_process(struct shell_run *run, struct process *process)
 {
     process_unref(run->process);
     run->process = process;
-    (void)pthread_mutex_lock(&process->machine->lock);
+    lock_take(&process->machine->lock);
     shell_run_link(run)->event_fd = run->event_fd;
-    (void)pthread_mutex_unlock(&process->machine->lock);
+    lock_release(&process->machine->lock);
 }
 
 void turn_let_process_go(struct shell_run *run)
 {
     if (!run->process)
         return;
-    (void)pthread_mutex_lock(&run->process->machine->lock);
+    lock_take(&run->process->machine->lock);
     shell_run_link(run)->event_fd = -EBADF;
-    (void)pthread_mutex_unlock(&run->process->machine->lock);
+    lock_release(&run->process->machine->lock);
     process_unref(TAKE_PTR(run->process));
 }
 
@@ -39,14 +39,14 @@ static int give(struct shell_run *run, const char *text, bool is_hidden, struct 
     struct shell_link *link = shell_run_link(run);
     int r;
 
-    (void)pthread_mutex_lock(&machine->lock);
+    lock_take(&machine->lock);
     message.command = ++link->command;
     link->is_busy = true;
     for (int i = 0; i < SHELL_STREAMS; i++) {
         buf_clear(&link->out[i].data);
         link->out[i].acked = link->out[i].received;
     }
-    (void)pthread_mutex_unlock(&machine->lock);
+    lock_release(&machine->lock);
     r = message_put_shell_run(&out, run->process->number, &message);
     if (r == 0)
         r = channel_send(&machine->channel, &out, NULL, 0);
@@ -60,9 +60,9 @@ static bool is_dormant(struct shell_run *run)
 {
     bool is;
 
-    (void)pthread_mutex_lock(&run->sandbox->lock);
+    lock_take(&run->sandbox->lock);
     is = run->shell->is_dormant;
-    (void)pthread_mutex_unlock(&run->sandbox->lock);
+    lock_release(&run->sandbox->lock);
     return is;
 }
 
@@ -77,11 +77,11 @@ int turn_begin(struct shell_run *run, struct err *err)
     }
     run->state = RUN_RUNNING;
     if (!run->is_hidden) {
-        (void)pthread_mutex_lock(&run->sandbox->lock);
+        lock_take(&run->sandbox->lock);
         run->shell->is_dormant = false;
         run->shell->commands++;
         run->shell->is_changed = true;
-        (void)pthread_mutex_unlock(&run->sandbox->lock);
+        lock_release(&run->sandbox->lock);
     }
     return give(run, run->text, run->is_hidden, err);
 }
@@ -104,9 +104,9 @@ bool turn_is_process_busy(const struct shell_run *run)
 {
     bool is;
 
-    (void)pthread_mutex_lock(&run->process->machine->lock);
+    lock_take(&run->process->machine->lock);
     is = shell_run_link(run)->is_busy && !run->process->is_over;
-    (void)pthread_mutex_unlock(&run->process->machine->lock);
+    lock_release(&run->process->machine->lock);
     return is;
 }
 
@@ -114,9 +114,9 @@ enum shell_kind turn_wanted_kind(struct shell_run *run)
 {
     bool is_sh;
 
-    (void)pthread_mutex_lock(&run->sandbox->lock);
+    lock_take(&run->sandbox->lock);
     is_sh = run->shell->is_dormant && run->shell->kind == SHELL_SH;
-    (void)pthread_mutex_unlock(&run->sandbox->lock);
+    lock_release(&run->sandbox->lock);
     return is_sh ? SHELL_SH : SHELL_BASH;
 }
 
@@ -124,9 +124,9 @@ static bool is_listed(struct shell_run *run)
 {
     bool is;
 
-    (void)pthread_mutex_lock(&run->sandbox->lock);
+    lock_take(&run->sandbox->lock);
     is = shell_find(run->sandbox, run->shell->name) == run->shell;
-    (void)pthread_mutex_unlock(&run->sandbox->lock);
+    lock_release(&run->sandbox->lock);
     return is;
 }
 

@@ -52,7 +52,7 @@ static int hub_start(struct file_pool *pool, uint64_t deadline_ms, struct err *e
 
     if (r == 0)
         r = hub_begin(pool, &worker, err);
-    (void)pthread_mutex_lock(&pool->lock);
+    lock_take(&pool->lock);
     pool->hub.is_starting = false;
     if (r == 0 && !pool->is_closed) {
         pool->hub.fd = TAKE_FD(worker.fd);
@@ -60,7 +60,7 @@ static int hub_start(struct file_pool *pool, uint64_t deadline_ms, struct err *e
         pool->hub.idle_ms = clock_wall_ms();
     }
     (void)pthread_cond_broadcast(&pool->changed);
-    (void)pthread_mutex_unlock(&pool->lock);
+    lock_release(&pool->lock);
     file_worker_kill(&worker);
     return r;
 }
@@ -124,7 +124,7 @@ int file_hub_take(struct file_pool *pool, uint64_t deadline_ms, struct file_work
     bool starts = false, is_closed;
     int fd = -EBADF, r;
 
-    (void)pthread_mutex_lock(&pool->lock);
+    lock_take(&pool->lock);
     is_closed = pool->is_closed;
     r = hub_join(&pool->hub, &fd);
     if (r == -EPIPE) {
@@ -133,7 +133,7 @@ int file_hub_take(struct file_pool *pool, uint64_t deadline_ms, struct file_work
     }
     if (r == 0 && !pool->hub.is_starting && !is_closed)
         starts = pool->hub.is_starting = true;
-    (void)pthread_mutex_unlock(&pool->lock);
+    lock_release(&pool->lock);
     if (r < 0)
         return refuse(pool, r, err);
     if (r == 1)
@@ -145,17 +145,17 @@ int file_hub_take(struct file_pool *pool, uint64_t deadline_ms, struct file_work
 
 void file_hub_wait(struct file_pool *pool)
 {
-    (void)pthread_mutex_lock(&pool->lock);
+    lock_take(&pool->lock);
     if (pool->hub.is_starting && !pool->is_closed)
         file_pool_sleep(pool);
-    (void)pthread_mutex_unlock(&pool->lock);
+    lock_release(&pool->lock);
 }
 
 void file_hub_give(struct file_pool *pool, struct file_worker *worker)
 {
     worker->fd = fd_close(worker->fd);
-    (void)pthread_mutex_lock(&pool->lock);
+    lock_take(&pool->lock);
     pool->hub.count--;
     pool->hub.idle_ms = clock_wall_ms();
-    (void)pthread_mutex_unlock(&pool->lock);
+    lock_release(&pool->lock);
 }

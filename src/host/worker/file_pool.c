@@ -42,7 +42,7 @@ void file_pool_init(struct file_pool *pool, struct machine *machine, bool is_of_
         .is_of_tools = is_of_tools,
         .hub = { .fd = -EBADF, .pidfd = -EBADF },
     };
-    (void)pthread_mutex_init(&pool->lock, NULL);
+    lock_init(&pool->lock, LOCK_FILE_POOL);
     (void)pthread_cond_init(&pool->changed, NULL);
 }
 
@@ -75,7 +75,7 @@ static void hub_end(struct file_pool *pool)
 
 void file_pool_close(struct file_pool *pool)
 {
-    (void)pthread_mutex_lock(&pool->lock);
+    lock_take(&pool->lock);
     pool->is_closed = true;
     while (pool->idle_count > 0) {
         file_worker_kill(&pool->idle[--pool->idle_count]);
@@ -83,14 +83,14 @@ void file_pool_close(struct file_pool *pool)
     }
     hub_end(pool);
     (void)pthread_cond_broadcast(&pool->changed);
-    (void)pthread_mutex_unlock(&pool->lock);
+    lock_release(&pool->lock);
 }
 
 void file_pool_done(struct file_pool *pool)
 {
     file_pool_close(pool);
     (void)pthread_cond_destroy(&pool->changed);
-    (void)pthread_mutex_destroy(&pool->lock);
+    lock_destroy(&pool->lock);
 }
 
 /* One that says something without having been asked, or nothing ever again, is of no use. */
@@ -107,7 +107,7 @@ static int claim(struct file_pool *pool, bool only_looks, struct file_worker *re
     bool may_be;
     int r = -EAGAIN;
 
-    (void)pthread_mutex_lock(&pool->lock);
+    lock_take(&pool->lock);
     may_be = !only_looks || pool->lookers < FILE_LOOKERS_MAX;
     while (may_be && r == -EAGAIN && pool->idle_count > 0) {
         *ret = pool->idle[--pool->idle_count];
@@ -123,7 +123,7 @@ static int claim(struct file_pool *pool, bool only_looks, struct file_worker *re
         r = 0;
     }
     pool->lookers += only_looks && r != -EAGAIN;
-    (void)pthread_mutex_unlock(&pool->lock);
+    lock_release(&pool->lock);
     return r;
 }
 
@@ -288,11 +288,11 @@ int file_worker_start(const struct file_pool *pool, uint64_t deadline_ms, struct
 
 static void count_down(struct file_pool *pool, bool only_looks)
 {
-    (void)pthread_mutex_lock(&pool->lock);
+    lock_take(&pool->lock);
     pool->count--;
     pool->lookers -= only_looks;
     (void)pthread_cond_signal(&pool->changed);
-    (void)pthread_mutex_unlock(&pool->lock);
+    lock_release(&pool->lock);
 }
 
 int file_pool_take(struct file_pool *pool, bool only_looks, uint64_t deadline_ms,
@@ -327,22 +327,22 @@ void file_pool_sleep(struct file_pool *pool)
     until.tv_nsec += WAIT_MS * 1000000L;
     until.tv_sec += until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
-    (void)pthread_cond_timedwait(&pool->changed, &pool->lock, &until);
+    (void)pthread_cond_timedwait(&pool->changed, &pool->lock.mutex, &until);
 }
 
 void file_pool_wait(struct file_pool *pool, bool only_looks)
 {
-    (void)pthread_mutex_lock(&pool->lock);
+    lock_take(&pool->lock);
     if (is_full(pool, only_looks) && !pool->is_closed)
         file_pool_sleep(pool);
-    (void)pthread_mutex_unlock(&pool->lock);
+    lock_release(&pool->lock);
 }
 
 void file_pool_prune(struct file_pool *pool, uint64_t now_ms)
 {
     unsigned old = 0;
 
-    (void)pthread_mutex_lock(&pool->lock);
+    lock_take(&pool->lock);
     while (old < pool->idle_count && pool->idle[old].idle_ms + FILE_IDLE_MS < now_ms)
         file_worker_kill(&pool->idle[old++]);
     pool->idle_count -= old;
@@ -350,12 +350,12 @@ void file_pool_prune(struct file_pool *pool, uint64_t now_ms)
     if (pool->hub.count == 0 && pool->hub.idle_ms + FILE_IDLE_MS < now_ms)
         hub_end(pool);
     memmove(pool->idle, pool->idle + old, pool->idle_count * sizeof(pool->idle[0]));
-    (void)pthread_mutex_unlock(&pool->lock);
+    lock_release(&pool->lock);
 }
 
 void file_pool_give(struct file_pool *pool, struct file_worker *worker, bool is_good)
 {
-    (void)pthread_mutex_lock(&pool->lock);
+    lock_take(&pool->lock);
     pool->lookers -= worker->only_looks;
     worker->only_looks = false;
     if (is_good && !pool->is_closed && pool->idle_count < FILE_WORKERS_MAX) {
@@ -366,5 +366,5 @@ void file_pool_give(struct file_pool *pool, struct file_worker *worker, bool is_
         pool->count--;
     }
     (void)pthread_cond_signal(&pool->changed);
-    (void)pthread_mutex_unlock(&pool->lock);
+    lock_release(&pool->lock);
 }

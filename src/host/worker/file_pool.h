@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/lock.h"
 #include "host/worker/file_hub.h"
 
 struct err;
@@ -28,7 +29,7 @@ struct file_worker {
 struct file_pool {
     struct machine *machine;
     bool is_of_tools;
-    pthread_mutex_t lock; /* over all below; nothing is done inside it */
+    struct lock lock; /* over all below; nothing is done inside it */
     pthread_cond_t changed;
     struct file_worker idle[FILE_WORKERS_MAX]; /* the one that came last is taken first */
     unsigned idle_count;

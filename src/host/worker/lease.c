@@ -166,11 +166,11 @@ static void leave(struct sandbox *sandbox)
 {
     bool has_idle_time;
 
-    (void)pthread_mutex_lock(&sandbox->lock);
+    lock_take(&sandbox->lock);
     sandbox->attached--;
     sandbox->info.last_active_ms = clock_wall_ms();
     has_idle_time = sandbox->info.idle_timeout_ms > 0;
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    lock_release(&sandbox->lock);
     if (has_idle_time)
         keeper_wake(sandbox->host->keeper);
 }
