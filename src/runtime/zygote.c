@@ -2,7 +2,6 @@
 #include "runtime/zygote.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include "base/lock.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/xalloc.h"
@@ -33,7 +33,7 @@ struct seats {
     struct cgroup_root *cgroups;
     int init_fd;
     int group_fd;
-    pthread_mutex_t lock; /* over all below */
+    struct lock lock; /* over all below */
     struct seat *free;
     unsigned free_count;
     unsigned last_number;
@@ -67,7 +67,7 @@ int seats_open(struct cgroup_root *cgroups, int init_fd, struct seats **ret, str
     seats->cgroups = cgroups;
     seats->init_fd = init_fd;
     seats->group_fd = TAKE_FD(group_fd);
-    (void)pthread_mutex_init(&seats->lock, NULL);
+    lock_init(&seats->lock, LOCK_ZYGOTES);
     *ret = seats;
     return 0;
 }
@@ -106,7 +106,7 @@ void seats_close(struct seats *seats)
     }
     (void)fd_close(seats->group_fd);
     (void)cgroup_remove(seats->cgroups, SEATS_GROUP, NULL);
-    (void)pthread_mutex_destroy(&seats->lock);
+    lock_destroy(&seats->lock);
     free(seats);
 }
 
@@ -139,9 +139,9 @@ static unsigned next_number(struct seats *seats)
 {
     unsigned number;
 
-    (void)pthread_mutex_lock(&seats->lock);
+    lock_take(&seats->lock);
     number = ++seats->last_number;
-    (void)pthread_mutex_unlock(&seats->lock);
+    lock_release(&seats->lock);
     return number;
 }
 
@@ -180,13 +180,13 @@ int seat_take(struct seats *seats, struct seat **ret, struct err *err)
 {
     struct seat *seat;
 
-    (void)pthread_mutex_lock(&seats->lock);
+    lock_take(&seats->lock);
     seat = seats->free;
     if (seat) {
         seats->free = seat->next;
         seats->free_count--;
     }
-    (void)pthread_mutex_unlock(&seats->lock);
+    lock_release(&seats->lock);
     if (!seat)
         return seat_new(seats, ret, err);
     *ret = seat;
@@ -266,14 +266,14 @@ void seat_return(struct seats *seats, struct seat *seat)
         return;
     cgroup_seat_reset(seats->cgroups, seat->name);
     is_kept = is_alive(seat);
-    (void)pthread_mutex_lock(&seats->lock);
+    lock_take(&seats->lock);
     is_kept = is_kept && seats->free_count < FREE_MAX;
     if (is_kept) {
         seat->next = seats->free;
         seats->free = seat;
         seats->free_count++;
     }
-    (void)pthread_mutex_unlock(&seats->lock);
+    lock_release(&seats->lock);
     if (!is_kept)
         seat_free(seats, seat);
 }

@@ -246,7 +246,7 @@ int store_open(const struct store_options *options, struct store **ret, struct e
         .volumes_fd = -EBADF,
         .template_bytes_max = options->template_bytes_max,
         .template_files_max = options->template_files_max,
-        .lock = PTHREAD_MUTEX_INITIALIZER,
+        .lock = LOCK_INIT(LOCK_STORE),
     };
     r = store_fill(store, options, err);
     if (r < 0)
@@ -266,7 +266,7 @@ void store_close(struct store *store)
     (void)fd_close(store->image_fd);
     (void)fd_close(store->templates_fd);
     (void)fd_close(store->dir_fd);
-    (void)pthread_mutex_destroy(&store->lock);
+    lock_destroy(&store->lock);
     free(store);
 }
 

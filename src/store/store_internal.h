@@ -1,11 +1,11 @@
 /* What the files of the store share. */
 #pragma once
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/lock.h"
 #include "store/store.h"
 #include "store/template/template.h"
 
@@ -26,7 +26,7 @@ struct store {
     uint64_t template_bytes_max;
     uint64_t template_files_max;
 
-    pthread_mutex_t lock; /* over uses */
+    struct lock lock; /* over uses */
     struct template_use *uses;
 };
 

@@ -7,12 +7,12 @@
  * group outlives its volume while a fork holds something that the volume wrote: the directory
  * waits that long, as volumes/.gone-*, and is looked at again when another volume goes.
  */
+#include "base/lock.h"
 #include "kernel/btrfs.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +47,7 @@ struct waiting {
 };
 
 struct btrfs_backend {
-    pthread_mutex_t lock;
+    struct lock lock;
     bool has_groups; /* quota is on */
     struct waiting *first, **last;
 };
@@ -103,13 +103,13 @@ static int groups_enable(struct store *store, bool is_wanted, bool *ret_enabled)
     struct btrfs_backend *backend = store->backend;
     int r = 0;
 
-    (void)pthread_mutex_lock(&backend->lock);
+    lock_take(&backend->lock);
     if (!backend->has_groups && is_wanted) {
         r = btrfs_quota_enable(store->volumes_fd);
         backend->has_groups = r == 0;
     }
     *ret_enabled = backend->has_groups;
-    (void)pthread_mutex_unlock(&backend->lock);
+    lock_release(&backend->lock);
     return r;
 }
 
@@ -176,24 +176,24 @@ static bool group_forget(int volume_fd)
 
 static void waiting_add(struct btrfs_backend *backend, struct waiting *waiting)
 {
-    (void)pthread_mutex_lock(&backend->lock);
+    lock_take(&backend->lock);
     waiting->next = NULL;
     *backend->last = waiting;
     backend->last = &waiting->next;
-    (void)pthread_mutex_unlock(&backend->lock);
+    lock_release(&backend->lock);
 }
 
 static struct waiting *waiting_take(struct btrfs_backend *backend)
 {
     struct waiting *waiting;
 
-    (void)pthread_mutex_lock(&backend->lock);
+    lock_take(&backend->lock);
     waiting = backend->first;
     if (waiting)
         backend->first = waiting->next;
     if (!backend->first)
         backend->last = &backend->first;
-    (void)pthread_mutex_unlock(&backend->lock);
+    lock_release(&backend->lock);
     return waiting;
 }
 
@@ -259,7 +259,7 @@ static void btrfs_close(struct store *store)
 
     for (struct waiting *waiting; (waiting = waiting_take(backend));)
         free(waiting);
-    (void)pthread_mutex_destroy(&backend->lock);
+    lock_destroy(&backend->lock);
     free(backend);
     store->backend = NULL;
 }
@@ -276,7 +276,7 @@ static int btrfs_open(struct store *store, const struct store_options *options, 
     if (r < 0)
         return r;
     backend = xcalloc(1, sizeof(*backend));
-    (void)pthread_mutex_init(&backend->lock, NULL);
+    lock_init(&backend->lock, LOCK_BTRFS);
     backend->last = &backend->first;
     store->backend = backend;
     (void)snprintf(store->storage, sizeof(store->storage), "%s",

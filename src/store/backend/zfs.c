@@ -177,8 +177,8 @@ static void backend_free(struct zfs *zfs)
 {
     if (!zfs)
         return;
-    (void)pthread_mutex_destroy(&zfs->reclaim_lock);
-    (void)pthread_mutex_destroy(&zfs->fill_lock);
+    lock_destroy(&zfs->reclaim_lock);
+    lock_destroy(&zfs->fill_lock);
     free(zfs->mounts);
     free(zfs->dataset);
     free(zfs);
@@ -198,8 +198,8 @@ static int zfs_open(struct store *store, const struct store_options *options, st
     *zfs = (struct zfs){
         .dataset = xstrdup(dataset),
         .mounts = xasprintf("%s/zfs", options->state_dir),
-        .fill_lock = PTHREAD_MUTEX_INITIALIZER,
-        .reclaim_lock = PTHREAD_MUTEX_INITIALIZER,
+        .fill_lock = LOCK_INIT(LOCK_ZFS_FILL),
+        .reclaim_lock = LOCK_INIT(LOCK_ZFS_RECLAIM),
     };
     if (r == 0)
         r = make_datasets(zfs, options->state_dir, err);

@@ -14,10 +14,11 @@
  */
 #pragma once
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
+
+#include "base/lock.h"
 
 struct buf;
 struct err;
@@ -34,8 +35,8 @@ enum {
 struct zfs {
     char *dataset;
     char *mounts; /* STATE/zfs */
-    pthread_mutex_t fill_lock;
-    pthread_mutex_t reclaim_lock;
+    struct lock fill_lock;
+    struct lock reclaim_lock;
     bool has_gone; /* destroyed volumes that were in use; under reclaim_lock */
 };
 

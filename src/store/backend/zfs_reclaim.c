@@ -345,12 +345,12 @@ static void drop_gone(struct zfs *zfs)
 
 void zfs_hold(struct zfs *zfs)
 {
-    (void)pthread_mutex_lock(&zfs->reclaim_lock);
+    lock_take(&zfs->reclaim_lock);
 }
 
 void zfs_let_go(struct zfs *zfs)
 {
-    (void)pthread_mutex_unlock(&zfs->reclaim_lock);
+    lock_release(&zfs->reclaim_lock);
 }
 
 static int unlock(struct zfs *zfs, int r)

@@ -145,10 +145,10 @@ int zfs_template_ready(struct zfs *zfs, const struct template *template, char **
         return err_sys(err, r, "look at template '%s'", template->name);
     snapshot = xasprintf("%s@base", dataset);
     if (!exists(snapshot)) {
-        (void)pthread_mutex_lock(&zfs->fill_lock);
+        lock_take(&zfs->fill_lock);
         if (!exists(snapshot))
             r = fill(zfs, template, dataset, snapshot, err);
-        (void)pthread_mutex_unlock(&zfs->fill_lock);
+        lock_release(&zfs->fill_lock);
     }
     if (r == 0)
         *ret_snapshot = TAKE_PTR(snapshot);

@@ -100,28 +100,28 @@ static void use_add(struct store *store, const char *name)
 {
     struct template_use **slot;
 
-    (void)pthread_mutex_lock(&store->lock);
+    lock_take(&store->lock);
     slot = use_find(store, name);
     if (!*slot) {
         *slot = xcalloc(1, sizeof(**slot));
         (void)snprintf((*slot)->name, sizeof((*slot)->name), "%s", name);
     }
     (*slot)->count++;
-    (void)pthread_mutex_unlock(&store->lock);
+    lock_release(&store->lock);
 }
 
 static void use_drop(struct store *store, const char *name)
 {
     struct template_use **slot, *use;
 
-    (void)pthread_mutex_lock(&store->lock);
+    lock_take(&store->lock);
     slot = use_find(store, name);
     use = *slot;
     if (use && --use->count == 0) {
         *slot = use->next;
         free(use);
     }
-    (void)pthread_mutex_unlock(&store->lock);
+    lock_release(&store->lock);
 }
 
 int template_meta_read(int template_fd, struct template_meta *ret, struct err *err)
@@ -402,13 +402,13 @@ static int template_unname(struct store *store, const char *name, const char *te
 {
     int r = 0;
 
-    (void)pthread_mutex_lock(&store->lock);
+    lock_take(&store->lock);
     if (*use_find(store, name))
         r = err_refuse(err, CAUSE_TEMPLATE_IN_USE, "template '%s' is in use", name);
     else if (renameat(store->templates_fd, name, store->templates_fd, temp) < 0)
         r = errno == ENOENT ? not_found(name, err)
                             : err_sys(err, -errno, "remove template '%s'", name);
-    (void)pthread_mutex_unlock(&store->lock);
+    lock_release(&store->lock);
     return r;
 }
 
