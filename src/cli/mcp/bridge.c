@@ -11,6 +11,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/lock.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/io.h"
@@ -38,8 +39,8 @@ struct bridge {
     int signal_fd;
     int wake_fd; /* a message was answered, or nobody reads */
 
-    pthread_mutex_t out_lock; /* over stdout, which may wait for its reader */
-    pthread_mutex_t lock;     /* over all below */
+    struct lock out_lock; /* over stdout, which may wait for its reader */
+    struct lock lock;     /* over all below */
     struct buf first;         /* the initialize, for when the daemon has forgotten the session */
     char session[MCP_SESSION_SIZE];
     unsigned under_way;
@@ -72,14 +73,14 @@ static void put_line(struct bridge *bridge, const char *text, size_t len)
 {
     bool is_broken;
 
-    (void)pthread_mutex_lock(&bridge->out_lock);
+    lock_take(&bridge->out_lock);
     is_broken = write_all(STDOUT_FILENO, text, len) < 0 || write_all(STDOUT_FILENO, "\n", 1) < 0;
-    (void)pthread_mutex_unlock(&bridge->out_lock);
+    lock_release(&bridge->out_lock);
     if (!is_broken)
         return;
-    (void)pthread_mutex_lock(&bridge->lock);
+    lock_take(&bridge->lock);
     bridge->is_broken = true;
-    (void)pthread_mutex_unlock(&bridge->lock);
+    lock_release(&bridge->lock);
     wake(bridge);
 }
 
@@ -97,9 +98,9 @@ static void put_error(struct bridge *bridge, json_t *id, int code, const char *t
 /* The session as it is now. */
 static void session_get(struct bridge *bridge, char ret[MCP_SESSION_SIZE])
 {
-    (void)pthread_mutex_lock(&bridge->lock);
+    lock_take(&bridge->lock);
     memcpy(ret, bridge->session, MCP_SESSION_SIZE);
-    (void)pthread_mutex_unlock(&bridge->lock);
+    lock_release(&bridge->lock);
 }
 
 static int post(struct bridge *bridge, const struct buf *body, const char *session,
@@ -154,10 +155,10 @@ static int send_message(struct bridge *bridge, const struct buf *body, struct mc
     if (r < 0 || mcp_post_status(*ret) != STATUS_NO_SESSION || !*session)
         return r;
     mcp_post_close(TAKE_PTR(*ret));
-    (void)pthread_mutex_lock(&bridge->lock);
+    lock_take(&bridge->lock);
     r = session_renew(bridge, session, error);
     memcpy(session, bridge->session, sizeof(session));
-    (void)pthread_mutex_unlock(&bridge->lock);
+    lock_release(&bridge->lock);
     return r < 0 ? r : post(bridge, body, session, ret, error);
 }
 
@@ -225,10 +226,10 @@ static void *job_main(void *argument)
 
     job_do(job);
     job_free(job);
-    (void)pthread_mutex_lock(&bridge->lock);
+    lock_take(&bridge->lock);
     bridge->under_way--;
     wake(bridge);
-    (void)pthread_mutex_unlock(&bridge->lock);
+    lock_release(&bridge->lock);
     return NULL;
 }
 
@@ -237,9 +238,9 @@ static bool is_full(struct bridge *bridge)
 {
     bool is_full;
 
-    (void)pthread_mutex_lock(&bridge->lock);
+    lock_take(&bridge->lock);
     is_full = bridge->under_way >= UNDER_WAY_MAX;
-    (void)pthread_mutex_unlock(&bridge->lock);
+    lock_release(&bridge->lock);
     return is_full;
 }
 
@@ -249,9 +250,9 @@ static void job_start(struct job *job)
     struct bridge *bridge = job->bridge;
     pthread_t thread;
 
-    (void)pthread_mutex_lock(&bridge->lock);
+    lock_take(&bridge->lock);
     bridge->under_way++;
-    (void)pthread_mutex_unlock(&bridge->lock);
+    lock_release(&bridge->lock);
     if (pthread_create(&thread, NULL, job_main, job) == 0)
         (void)pthread_detach(thread);
     else
@@ -269,12 +270,12 @@ static void initialize(struct job *job)
         error_put(bridge, job, &error);
         return;
     }
-    (void)pthread_mutex_lock(&bridge->lock);
+    lock_take(&bridge->lock);
     if (session_take(bridge, reply)) {
         buf_clear(&bridge->first);
         (void)buf_add(&bridge->first, job->line.data, job->line.len);
     }
-    (void)pthread_mutex_unlock(&bridge->lock);
+    lock_release(&bridge->lock);
     reply_follow(job, reply);
     mcp_post_close(reply);
 }
@@ -370,10 +371,10 @@ static bool is_over(struct bridge *bridge, const struct input *input)
 {
     bool is_over;
 
-    (void)pthread_mutex_lock(&bridge->lock);
+    lock_take(&bridge->lock);
     is_over =
         bridge->is_broken || (input->has_ended && input->bytes.len == 0 && bridge->under_way == 0);
-    (void)pthread_mutex_unlock(&bridge->lock);
+    lock_release(&bridge->lock);
     return is_over;
 }
 
@@ -381,9 +382,9 @@ static bool is_idle(struct bridge *bridge)
 {
     bool is_idle;
 
-    (void)pthread_mutex_lock(&bridge->lock);
+    lock_take(&bridge->lock);
     is_idle = bridge->under_way == 0;
-    (void)pthread_mutex_unlock(&bridge->lock);
+    lock_release(&bridge->lock);
     return is_idle;
 }
 
@@ -447,8 +448,8 @@ static void jobs_await(struct bridge *bridge, int status)
 
 static void bridge_done(struct bridge *bridge)
 {
-    (void)pthread_mutex_destroy(&bridge->out_lock);
-    (void)pthread_mutex_destroy(&bridge->lock);
+    lock_destroy(&bridge->out_lock);
+    lock_destroy(&bridge->lock);
     (void)fd_close(bridge->signal_fd);
     (void)fd_close(bridge->wake_fd);
     buf_done(&bridge->first);
@@ -468,8 +469,8 @@ int mcp_bridge_run(const struct mcp_bridge_options *options)
     struct input input = { .bytes = BUF_INIT(LINE_MAX_BYTES + 2 * READ_SIZE) };
     int number, status;
 
-    (void)pthread_mutex_init(&bridge.out_lock, NULL);
-    (void)pthread_mutex_init(&bridge.lock, NULL);
+    lock_init(&bridge.out_lock, LOCK_BRIDGE_OUTPUT);
+    lock_init(&bridge.lock, LOCK_BRIDGE);
     if (bridge.wake_fd < 0 || bridge.signal_fd < 0)
         return report("prepare to wait: %s", strerror(errno));
     if (isatty(STDIN_FILENO))

@@ -51,7 +51,7 @@ int mcp_sandbox_init(struct mcp_sandbox *sandbox)
     char base[BASENAME_MAX + 1];
     int len;
 
-    (void)pthread_mutex_init(&sandbox->lock, NULL);
+    lock_init(&sandbox->lock, LOCK_BRIDGE_SANDBOX);
     if (sandbox->sandbox)
         return STATUS_OK;
     sandbox->directory = realpath(directory, NULL);
@@ -67,7 +67,7 @@ int mcp_sandbox_init(struct mcp_sandbox *sandbox)
 
 void mcp_sandbox_done(struct mcp_sandbox *sandbox)
 {
-    (void)pthread_mutex_destroy(&sandbox->lock);
+    lock_destroy(&sandbox->lock);
     free(sandbox->directory);
 }
 
@@ -199,11 +199,11 @@ int mcp_sandbox_prepare(struct mcp_sandbox *sandbox, struct holt *holt, struct h
 
     if (sandbox->sandbox)
         return 0;
-    (void)pthread_mutex_lock(&sandbox->lock);
+    lock_take(&sandbox->lock);
     if (!sandbox->is_ready)
         r = prepare(sandbox, holt, error);
     sandbox->is_ready = r == 0;
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    lock_release(&sandbox->lock);
     return r;
 }
 
@@ -211,10 +211,10 @@ void mcp_sandbox_remove(struct mcp_sandbox *sandbox, struct holt *holt)
 {
     struct holt_error error;
 
-    (void)pthread_mutex_lock(&sandbox->lock); /* one that is being made is made first */
+    lock_take(&sandbox->lock); /* one that is being made is made first */
     if (sandbox->is_temporary && !sandbox->sandbox &&
         call_try(holt, "holt.v1.SandboxService/Destroy", name_json(sandbox), NULL, &error) < 0 &&
         !is_code(&error, "not_found"))
         (void)report_holt_error(&error);
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    lock_release(&sandbox->lock);
 }

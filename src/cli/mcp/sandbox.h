@@ -2,8 +2,9 @@
  * made when the first tool is called and found again the next time. */
 #pragma once
 
-#include <pthread.h>
 #include <stdbool.h>
+
+#include "base/lock.h"
 
 struct holt;
 struct holt_error;
@@ -21,7 +22,7 @@ struct mcp_sandbox {
 
     char *directory; /* whose sandbox it is; NULL where one was named */
     char name[MCP_NAME_SIZE];
-    pthread_mutex_t lock;
+    struct lock lock;
     bool is_ready;
 };
 

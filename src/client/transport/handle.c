@@ -74,7 +74,7 @@ int holt_open(const struct holt_options *options, int64_t deadline, struct holt 
     struct holt_options given = HOLT_INIT(holt_options);
     struct connection *first;
 
-    (void)pthread_mutex_init(&holt->lock, NULL);
+    lock_init(&holt->lock, LOCK_CLIENT);
     if (options_take(&given, sizeof(given), options, error) < 0 ||
         prepare(holt, &given, error) < 0 || handle_take(holt, deadline, &first, error) < 0)
         return -1;
@@ -100,7 +100,7 @@ void holt_close(struct holt *holt)
         connection_free(each);
     }
     tls_close(holt->tls);
-    (void)pthread_mutex_destroy(&holt->lock);
+    lock_destroy(&holt->lock);
     free(holt->token);
     free(holt);
 }
@@ -143,13 +143,13 @@ static struct connection *idle_pop(struct holt *holt)
 {
     struct connection *found;
 
-    (void)pthread_mutex_lock(&holt->lock);
+    lock_take(&holt->lock);
     found = holt->idle;
     if (found) {
         holt->idle = found->next;
         holt->idle_count--;
     }
-    (void)pthread_mutex_unlock(&holt->lock);
+    lock_release(&holt->lock);
     return found;
 }
 
@@ -188,14 +188,14 @@ void handle_give(struct connection *connection)
         (connection->has_rest || (connection->http.is_complete && connection->http.can_reuse));
     if (is_kept) {
         connection->since = deadline_now();
-        (void)pthread_mutex_lock(&holt->lock);
+        lock_take(&holt->lock);
         is_kept = holt->idle_count < holt->idle_max;
         if (is_kept) {
             connection->next = holt->idle;
             holt->idle = connection;
             holt->idle_count++;
         }
-        (void)pthread_mutex_unlock(&holt->lock);
+        lock_release(&holt->lock);
     }
     if (!is_kept)
         connection_free(connection);

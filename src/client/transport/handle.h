@@ -4,10 +4,10 @@
  * threads, and the lock is held for the list alone. */
 #pragma once
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/lock.h"
 #include "client/transport/address.h"
 #include "client/transport/http.h"
 
@@ -29,7 +29,7 @@ struct holt {
     unsigned idle_max;
     unsigned attempts;
 
-    pthread_mutex_t lock;
+    struct lock lock;
     struct connection *idle; /* the latest first */
     unsigned idle_count;
 };

@@ -8,12 +8,12 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <poll.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/lock.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/xalloc.h"
@@ -89,7 +89,7 @@ struct tls_session {
     BIO *received, *sent; /* of ssl */
     struct buf out;       /* of sent, on its way to the socket */
     size_t owed;          /* bytes that tls_write has taken and not told of yet */
-    pthread_mutex_t lock;
+    struct lock lock;
 };
 
 static int functions_load(struct tls *tls, struct holt_error *error)
@@ -220,13 +220,13 @@ ssize_t tls_read(struct tls_session *session, void *data, size_t size, short *re
     ssize_t n;
     int r;
 
-    (void)pthread_mutex_lock(&session->lock);
+    lock_take(&session->lock);
     session->call->ERR_clear_error();
     do {
         r = session->call->SSL_read(session->ssl, data, most);
         n = r > 0 ? r : advance(session, r, ret_events);
     } while (r <= 0 && n > 0);
-    (void)pthread_mutex_unlock(&session->lock);
+    lock_release(&session->lock);
     return n;
 }
 
@@ -254,9 +254,9 @@ ssize_t tls_write(struct tls_session *session, const void *data, size_t len, sho
 {
     ssize_t n;
 
-    (void)pthread_mutex_lock(&session->lock);
+    lock_take(&session->lock);
     n = write_locked(session, data, len);
-    (void)pthread_mutex_unlock(&session->lock);
+    lock_release(&session->lock);
     *ret_events = POLLOUT;
     return n;
 }
@@ -281,9 +281,9 @@ bool tls_has_bytes(struct tls_session *session)
 {
     bool has_bytes;
 
-    (void)pthread_mutex_lock(&session->lock);
+    lock_take(&session->lock);
     has_bytes = has_bytes_locked(session);
-    (void)pthread_mutex_unlock(&session->lock);
+    lock_release(&session->lock);
     return has_bytes;
 }
 
@@ -359,7 +359,7 @@ int tls_session_open(struct tls *tls, const struct address *address, int fd, int
     const struct functions *call = &tls->call;
 
     *session = (struct tls_session){ .call = call, .fd = fd, .out = BUF_INIT(OUT_MAX) };
-    (void)pthread_mutex_init(&session->lock, NULL);
+    lock_init(&session->lock, LOCK_TLS_SESSION);
     session->ssl = call->SSL_new(tls->context);
     session->received = call->BIO_new(call->BIO_s_mem());
     session->sent = call->BIO_new(call->BIO_s_mem());
@@ -382,6 +382,6 @@ void tls_session_free(struct tls_session *session)
     if (session->ssl)
         session->call->SSL_free(session->ssl);
     buf_done(&session->out);
-    (void)pthread_mutex_destroy(&session->lock);
+    lock_destroy(&session->lock);
     free(session);
 }

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "base/lock.h"
 #include "base/xalloc.h"
 
 enum {
@@ -23,7 +24,7 @@ struct slot {
 struct ordered {
     const struct ordered_ops *ops;
     void *context;
-    pthread_mutex_t lock;
+    struct lock lock;
     pthread_cond_t work_changed;  /* there are jobs, or there will be none */
     pthread_cond_t place_changed; /* there is room, for jobs or for results */
     struct slot slots[ORDERED_JOBS];
@@ -50,7 +51,7 @@ struct ordered *ordered_new(const struct ordered_ops *ops, void *context)
 
     ordered->ops = ops;
     ordered->context = context;
-    (void)pthread_mutex_init(&ordered->lock, NULL);
+    lock_init(&ordered->lock, LOCK_SEARCH);
     (void)pthread_cond_init(&ordered->work_changed, NULL);
     (void)pthread_cond_init(&ordered->place_changed, NULL);
     return ordered;
@@ -81,9 +82,9 @@ static void work_once(struct ordered *ordered, void *thread)
     if (!ordered->is_stopped) {
         size_t bytes;
 
-        (void)pthread_mutex_unlock(&ordered->lock);
+        lock_release(&ordered->lock);
         bytes = ordered->ops->work(ordered->context, thread, slot->job);
-        (void)pthread_mutex_lock(&ordered->lock);
+        lock_take(&ordered->lock);
         slot->bytes = bytes;
     }
     slot->is_done = true;
@@ -94,7 +95,7 @@ static void work_once(struct ordered *ordered, void *thread)
     }
     /* Results of big files wait for the one that is to be taken first, whoever works on that. */
     while (ordered->bytes > RESULT_BYTES_MAX && ordered->first <= number && !ordered->is_stopped)
-        (void)pthread_cond_wait(&ordered->place_changed, &ordered->lock);
+        (void)pthread_cond_wait(&ordered->place_changed, &ordered->lock.mutex);
 }
 
 static void *thread_main(void *arg)
@@ -102,17 +103,17 @@ static void *thread_main(void *arg)
     struct ordered *ordered = arg;
     void *thread = ordered->ops->thread_new(ordered->context);
 
-    (void)pthread_mutex_lock(&ordered->lock);
+    lock_take(&ordered->lock);
     while (ordered->next < ordered->end || !ordered->is_closed) {
         if (ordered->next < ordered->end) {
             work_once(ordered, thread);
             continue;
         }
         ordered->idle++;
-        (void)pthread_cond_wait(&ordered->work_changed, &ordered->lock);
+        (void)pthread_cond_wait(&ordered->work_changed, &ordered->lock.mutex);
         ordered->idle--;
     }
-    (void)pthread_mutex_unlock(&ordered->lock);
+    lock_release(&ordered->lock);
     ordered->ops->thread_free(thread);
     return NULL;
 }
@@ -148,16 +149,16 @@ void *ordered_next(struct ordered *ordered)
 {
     struct slot *slot = NULL;
 
-    (void)pthread_mutex_lock(&ordered->lock);
+    lock_take(&ordered->lock);
     while (!ordered->is_stopped && ordered->end - ordered->first == ORDERED_JOBS) {
         if (ordered->thread_count == 0)
             work_as_giver(ordered);
         else
-            (void)pthread_cond_wait(&ordered->place_changed, &ordered->lock);
+            (void)pthread_cond_wait(&ordered->place_changed, &ordered->lock.mutex);
     }
     if (!ordered->is_stopped)
         slot = slot_of(ordered, ordered->end);
-    (void)pthread_mutex_unlock(&ordered->lock);
+    lock_release(&ordered->lock);
     if (slot && !slot->job)
         slot->job = xcalloc(1, ordered->ops->job_size);
     return slot ? slot->job : NULL;
@@ -165,23 +166,23 @@ void *ordered_next(struct ordered *ordered)
 
 void ordered_give(struct ordered *ordered)
 {
-    (void)pthread_mutex_lock(&ordered->lock);
+    lock_take(&ordered->lock);
     ordered->end++;
     if (!ordered->was_started && ordered->end - ordered->next == FEW_JOBS)
         start_threads(ordered);
     else if (ordered->idle > 0 && ordered->end - ordered->next >= FEW_JOBS)
         (void)pthread_cond_broadcast(&ordered->work_changed);
-    (void)pthread_mutex_unlock(&ordered->lock);
+    lock_release(&ordered->lock);
 }
 
 void ordered_finish(struct ordered *ordered)
 {
-    (void)pthread_mutex_lock(&ordered->lock);
+    lock_take(&ordered->lock);
     ordered->is_closed = true;
     (void)pthread_cond_broadcast(&ordered->work_changed);
     while (ordered->thread_count == 0 && ordered->next < ordered->end)
         work_as_giver(ordered);
-    (void)pthread_mutex_unlock(&ordered->lock);
+    lock_release(&ordered->lock);
     for (unsigned i = 0; i < ordered->thread_count; i++)
         (void)pthread_join(ordered->threads[i], NULL);
     if (ordered->own)
@@ -190,6 +191,6 @@ void ordered_finish(struct ordered *ordered)
         free(ordered->slots[i].job);
     (void)pthread_cond_destroy(&ordered->place_changed);
     (void)pthread_cond_destroy(&ordered->work_changed);
-    (void)pthread_mutex_destroy(&ordered->lock);
+    lock_destroy(&ordered->lock);
     free(ordered);
 }
