@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/lock.h"
 #include "store/template/template.h"
 
 #include <errno.h>
@@ -37,7 +38,7 @@ struct import_stream {
     struct template_settings settings;
     pthread_t thread;
 
-    pthread_mutex_t lock; /* over everything below */
+    struct lock lock; /* over everything below */
     pthread_cond_t over;
     bool is_over;
     uint64_t bytes;
@@ -51,10 +52,10 @@ static void import_progress(uint64_t bytes, uint64_t files, void *context)
 {
     struct import_stream *import = context;
 
-    (void)pthread_mutex_lock(&import->lock);
+    lock_take(&import->lock);
     import->bytes = bytes;
     import->files = files;
-    (void)pthread_mutex_unlock(&import->lock);
+    lock_release(&import->lock);
 }
 
 static void *import_thread(void *context)
@@ -75,13 +76,13 @@ static void *import_thread(void *context)
     if (r == 0)
         host_event(import->host, EVENT_TEMPLATE_IMPORTED,
                    json_pack("{s:s}", "template", info.name));
-    (void)pthread_mutex_lock(&import->lock);
+    lock_take(&import->lock);
     import->result = r;
     import->err = err;
     import->info = info;
     import->is_over = true;
     (void)pthread_cond_signal(&import->over);
-    (void)pthread_mutex_unlock(&import->lock);
+    lock_release(&import->lock);
     return NULL;
 }
 
@@ -98,7 +99,7 @@ static bool import_wait(struct import_stream *import)
         until.tv_sec++;
     }
     while (!import->is_over && r == 0)
-        r = pthread_cond_timedwait(&import->over, &import->lock, &until);
+        r = pthread_cond_timedwait(&import->over, &import->lock.mutex, &until);
     return import->is_over;
 }
 
@@ -110,7 +111,7 @@ static int import_next(struct stream *stream, struct buf *out, struct err *err)
     bool is_over;
     int r;
 
-    (void)pthread_mutex_lock(&import->lock);
+    lock_take(&import->lock);
     is_over = import_wait(import);
     if (is_over && import->result < 0) {
         *err = import->err;
@@ -122,7 +123,7 @@ static int import_next(struct stream *stream, struct buf *out, struct err *err)
                              json_pack("{s:{s:o, s:o}}", "progress", "bytes",
                                        json_u64(import->bytes), "files", json_u64(import->files)));
     }
-    (void)pthread_mutex_unlock(&import->lock);
+    lock_release(&import->lock);
     if (r < 0)
         return err->kind != ERR_NONE ? r : err_sys(err, r, "write a progress message");
     return is_over ? 0 : 1;
@@ -131,7 +132,7 @@ static int import_next(struct stream *stream, struct buf *out, struct err *err)
 static void import_free(struct import_stream *import)
 {
     (void)pthread_cond_destroy(&import->over);
-    (void)pthread_mutex_destroy(&import->lock);
+    lock_destroy(&import->lock);
     free(import->name);
     free(import->path);
     template_settings_done(&import->settings);
@@ -158,7 +159,7 @@ static struct import_stream *import_new(struct host *host, const char *name, con
     import->host = host;
     import->name = xstrdup(name);
     import->path = xstrdup(path);
-    (void)pthread_mutex_init(&import->lock, NULL);
+    lock_init(&import->lock, LOCK_TEMPLATE_IMPORT);
     (void)pthread_condattr_init(&attr);
     (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     (void)pthread_cond_init(&import->over, &attr);

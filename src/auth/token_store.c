@@ -13,6 +13,7 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "base/lock.h"
 #include "auth/token_file.h"
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -27,7 +28,7 @@ enum { SECRET_BYTES = 32 };
 
 struct token_store {
     int state_fd;
-    pthread_mutex_t change; /* held by whoever makes a new list and writes it down */
+    struct lock change; /* held by whoever makes a new list and writes it down */
 
     pthread_rwlock_t lock; /* over everything below */
     struct token_row *rows;
@@ -76,7 +77,7 @@ int token_store_open(const char *state_dir, struct token_store **ret, struct err
     store->state_fd = TAKE_FD(state_fd);
     store->rows = rows;
     store->count = count;
-    (void)pthread_mutex_init(&store->change, NULL);
+    lock_init(&store->change, LOCK_TOKEN_CHANGE);
     (void)pthread_rwlock_init(&store->lock, NULL);
     *ret = store;
     return 0;
@@ -87,7 +88,7 @@ void token_store_close(struct token_store *store)
     if (!store)
         return;
     (void)pthread_rwlock_destroy(&store->lock);
-    (void)pthread_mutex_destroy(&store->change);
+    lock_destroy(&store->change);
     (void)fd_close(store->state_fd);
     free(store->rows);
     free(store);
@@ -248,9 +249,9 @@ int token_store_create(struct token_store *store, const struct token_spec *spec,
 {
     int r;
 
-    (void)pthread_mutex_lock(&store->change);
+    lock_take(&store->change);
     r = create(store, spec, ret, ret_secret, err);
-    (void)pthread_mutex_unlock(&store->change);
+    lock_release(&store->change);
     return r;
 }
 
@@ -289,7 +290,7 @@ int token_store_remove(struct token_store *store, const char *id, struct err *er
     size_t count = 0;
     int r;
 
-    (void)pthread_mutex_lock(&store->change);
+    lock_take(&store->change);
     if (is_there(store, id)) {
         struct token_row *rows = rows_copy(store, id, &count);
 
@@ -297,6 +298,6 @@ int token_store_remove(struct token_store *store, const char *id, struct err *er
     } else {
         r = err_set(err, ERR_NOT_FOUND, "no token '%.40s'", id);
     }
-    (void)pthread_mutex_unlock(&store->change);
+    lock_release(&store->change);
     return r;
 }

@@ -42,12 +42,12 @@ int build_need_sandbox(struct build *build, struct err *err)
 
 static void set_step(struct build *build, size_t step)
 {
-    (void)pthread_mutex_lock(&build->lock);
+    lock_take(&build->lock);
     if (step > json_array_size(build->steps))
         (void)snprintf(build->state.step, sizeof(build->state.step), "finalize");
     else
         (void)snprintf(build->state.step, sizeof(build->state.step), "%zu", step);
-    (void)pthread_mutex_unlock(&build->lock);
+    lock_release(&build->lock);
 }
 
 static int run_steps(struct build *build, struct err *err)
@@ -178,10 +178,10 @@ int build_sweep(struct host *host, struct err *err)
 
 static void set_status(struct build *build, enum build_status status, const struct err *err)
 {
-    (void)pthread_mutex_lock(&build->lock);
+    lock_take(&build->lock);
     build->state.status = status;
     build->state.err = *err;
-    (void)pthread_mutex_unlock(&build->lock);
+    lock_release(&build->lock);
 }
 
 /* Its turn has come. */
@@ -232,7 +232,7 @@ static void build_drop(struct build *build)
     free(build->workdir);
     free(build->start_command);
     free(build->ready_command);
-    (void)pthread_mutex_destroy(&build->lock);
+    lock_destroy(&build->lock);
     free(build);
 }
 
@@ -284,7 +284,7 @@ int build_start(struct host *host, const struct build_spec *spec, struct build *
     cleanup_with(build_drop_slot) struct build *build = xcalloc(1, sizeof(*build));
     int r;
 
-    (void)pthread_mutex_init(&build->lock, NULL);
+    lock_init(&build->lock, LOCK_BUILD);
     build->host = host;
     build->logs = json_array();
     (void)snprintf(build->state.step, sizeof(build->state.step), "base");
@@ -318,18 +318,18 @@ int build_start(struct host *host, const struct build_spec *spec, struct build *
 
 void build_get(struct build *build, struct build_state *ret)
 {
-    (void)pthread_mutex_lock(&build->lock);
+    lock_take(&build->lock);
     *ret = build->state;
-    (void)pthread_mutex_unlock(&build->lock);
+    lock_release(&build->lock);
 }
 
 void build_cancel(struct build *build)
 {
     atomic_store(&build->is_cancelled, true);
-    (void)pthread_mutex_lock(&build->lock);
+    lock_take(&build->lock);
     if (build->process)
         process_kill(build->process, KILLER_USER);
-    (void)pthread_mutex_unlock(&build->lock);
+    lock_release(&build->lock);
     build_queue_wake(build->queue);
 }
 

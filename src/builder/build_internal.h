@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/lock.h"
 #include "builder/build.h"
 #include "builder/queue.h"
 #include "host/process/process.h"
@@ -37,7 +38,7 @@ struct build {
     unsigned cpus;
     uint64_t memory_bytes;
 
-    pthread_mutex_t lock; /* over what follows */
+    struct lock lock; /* over what follows */
     struct build_state state;
     struct process *process; /* that a cancel has to end */
     json_t *logs;

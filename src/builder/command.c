@@ -39,9 +39,9 @@ static int send_file(struct process *process, int fd, struct err *err)
 
 static void set_process(struct build *build, struct process *process)
 {
-    (void)pthread_mutex_lock(&build->lock);
+    lock_take(&build->lock);
     build->process = process;
-    (void)pthread_mutex_unlock(&build->lock);
+    lock_release(&build->lock);
 }
 
 static int explain(const struct build *build, const struct build_command *command,

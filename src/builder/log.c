@@ -32,22 +32,22 @@ void build_log(struct build *build, const char *level, const char *text, size_t 
     cleanup_free char *line =
         xasprintf("%.*s", (int)(len < BUILD_LOG_BYTES_MAX ? len : BUILD_LOG_BYTES_MAX), text);
 
-    (void)pthread_mutex_lock(&build->lock);
+    lock_take(&build->lock);
     if (log_is_full(build)) {
-        (void)pthread_mutex_unlock(&build->lock);
+        lock_release(&build->lock);
         return;
     }
     log_append(build, level, line);
     if (log_is_full(build))
         log_append(build, "warn", "the log is full: what comes now is left out");
-    (void)pthread_mutex_unlock(&build->lock);
+    lock_release(&build->lock);
 }
 
 void build_log_end(struct build *build, const char *level, const char *text)
 {
-    (void)pthread_mutex_lock(&build->lock);
+    lock_take(&build->lock);
     log_append(build, level, text);
-    (void)pthread_mutex_unlock(&build->lock);
+    lock_release(&build->lock);
 }
 
 void build_log_text(struct build *build, const char *text)
@@ -78,9 +78,9 @@ json_t *build_logs(struct build *build, size_t offset, size_t limit)
 {
     json_t *list = json_array();
 
-    (void)pthread_mutex_lock(&build->lock);
+    lock_take(&build->lock);
     for (size_t i = offset; i < json_array_size(build->logs) && i - offset < limit; i++)
         (void)json_array_append_new(list, json_deep_copy(json_array_get(build->logs, i)));
-    (void)pthread_mutex_unlock(&build->lock);
+    lock_release(&build->lock);
     return list;
 }

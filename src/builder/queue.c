@@ -4,10 +4,11 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "base/lock.h"
 #include "base/xalloc.h"
 
 struct build_queue {
-    pthread_mutex_t lock;
+    struct lock lock;
     pthread_cond_t changed;
     struct build_turn *first;
     size_t running, running_max;
@@ -17,7 +18,7 @@ struct build_queue *build_queue_new(size_t running_max)
 {
     struct build_queue *queue = xcalloc(1, sizeof(*queue));
 
-    (void)pthread_mutex_init(&queue->lock, NULL);
+    lock_init(&queue->lock, LOCK_BUILD_QUEUE);
     (void)pthread_cond_init(&queue->changed, NULL);
     queue->running_max = running_max;
     return queue;
@@ -28,7 +29,7 @@ void build_queue_free(struct build_queue *queue)
     if (!queue)
         return;
     (void)pthread_cond_destroy(&queue->changed);
-    (void)pthread_mutex_destroy(&queue->lock);
+    lock_destroy(&queue->lock);
     free(queue);
 }
 
@@ -45,9 +46,9 @@ static struct build_turn **slot_of(struct build_queue *queue, const struct build
 void build_queue_join(struct build_queue *queue, struct build_turn *turn)
 {
     turn->next = NULL;
-    (void)pthread_mutex_lock(&queue->lock);
+    lock_take(&queue->lock);
     *slot_of(queue, turn) = turn;
-    (void)pthread_mutex_unlock(&queue->lock);
+    lock_release(&queue->lock);
 }
 
 /* Locked. */
@@ -59,9 +60,9 @@ static void give_up(struct build_queue *queue, struct build_turn *turn)
 
 void build_queue_quit(struct build_queue *queue, struct build_turn *turn)
 {
-    (void)pthread_mutex_lock(&queue->lock);
+    lock_take(&queue->lock);
     give_up(queue, turn);
-    (void)pthread_mutex_unlock(&queue->lock);
+    lock_release(&queue->lock);
 }
 
 bool build_queue_enter(struct build_queue *queue, struct build_turn *turn,
@@ -69,28 +70,28 @@ bool build_queue_enter(struct build_queue *queue, struct build_turn *turn,
 {
     bool may_run;
 
-    (void)pthread_mutex_lock(&queue->lock);
+    lock_take(&queue->lock);
     while (!atomic_load(is_cancelled) &&
            (queue->first != turn || queue->running >= queue->running_max))
-        (void)pthread_cond_wait(&queue->changed, &queue->lock);
+        (void)pthread_cond_wait(&queue->changed, &queue->lock.mutex);
     may_run = !atomic_load(is_cancelled);
     queue->running += may_run;
     give_up(queue, turn);
-    (void)pthread_mutex_unlock(&queue->lock);
+    lock_release(&queue->lock);
     return may_run;
 }
 
 void build_queue_leave(struct build_queue *queue)
 {
-    (void)pthread_mutex_lock(&queue->lock);
+    lock_take(&queue->lock);
     queue->running--;
     (void)pthread_cond_broadcast(&queue->changed);
-    (void)pthread_mutex_unlock(&queue->lock);
+    lock_release(&queue->lock);
 }
 
 void build_queue_wake(struct build_queue *queue)
 {
-    (void)pthread_mutex_lock(&queue->lock);
+    lock_take(&queue->lock);
     (void)pthread_cond_broadcast(&queue->changed);
-    (void)pthread_mutex_unlock(&queue->lock);
+    lock_release(&queue->lock);
 }

@@ -13,6 +13,7 @@
 #include <sys/un.h>
 #include <time.h>
 
+#include "base/lock.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/io.h"
@@ -29,7 +30,7 @@ struct watchdog {
     uint64_t part_ms;
     pthread_t thread;
 
-    pthread_mutex_t lock; /* over all below */
+    struct lock lock; /* over all below */
     pthread_cond_t changed;
     bool is_stopping;
 };
@@ -85,29 +86,29 @@ static void *watchdog_main(void *argument)
 {
     struct watchdog *watchdog = argument;
 
-    (void)pthread_mutex_lock(&watchdog->lock);
+    lock_take(&watchdog->lock);
     while (!watchdog->is_stopping) {
         struct timespec until;
 
-        (void)pthread_mutex_unlock(&watchdog->lock);
+        lock_release(&watchdog->lock);
         sign(watchdog);
         (void)clock_gettime(CLOCK_MONOTONIC, &until);
         until.tv_sec += (time_t)(watchdog->part_ms / 1000);
         until.tv_nsec += (long)(watchdog->part_ms % 1000) * 1000000;
         until.tv_sec += until.tv_nsec / 1000000000;
         until.tv_nsec %= 1000000000;
-        (void)pthread_mutex_lock(&watchdog->lock);
+        lock_take(&watchdog->lock);
         if (!watchdog->is_stopping)
-            (void)pthread_cond_timedwait(&watchdog->changed, &watchdog->lock, &until);
+            (void)pthread_cond_timedwait(&watchdog->changed, &watchdog->lock.mutex, &until);
     }
-    (void)pthread_mutex_unlock(&watchdog->lock);
+    lock_release(&watchdog->lock);
     return NULL;
 }
 
 static void watchdog_free(struct watchdog *watchdog)
 {
     (void)pthread_cond_destroy(&watchdog->changed);
-    (void)pthread_mutex_destroy(&watchdog->lock);
+    lock_destroy(&watchdog->lock);
     free(watchdog->socket_path);
     free(watchdog);
 }
@@ -126,7 +127,7 @@ int watchdog_start(struct host *host, const char *run_dir, struct watchdog **ret
     watchdog->host = host;
     watchdog->socket_path = xasprintf("%s/holt.sock", run_dir);
     watchdog->part_ms = us / PARTS / US_PER_MS > 0 ? us / PARTS / US_PER_MS : 1;
-    (void)pthread_mutex_init(&watchdog->lock, NULL);
+    lock_init(&watchdog->lock, LOCK_WATCHDOG);
     (void)pthread_condattr_init(&monotonic);
     (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     (void)pthread_cond_init(&watchdog->changed, &monotonic);
@@ -144,10 +145,10 @@ void watchdog_stop(struct watchdog *watchdog)
 {
     if (!watchdog)
         return;
-    (void)pthread_mutex_lock(&watchdog->lock);
+    lock_take(&watchdog->lock);
     watchdog->is_stopping = true;
     (void)pthread_cond_signal(&watchdog->changed);
-    (void)pthread_mutex_unlock(&watchdog->lock);
+    lock_release(&watchdog->lock);
     (void)pthread_join(watchdog->thread, NULL);
     watchdog_free(watchdog);
 }

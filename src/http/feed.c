@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <sys/eventfd.h>
 
+#include "base/lock.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -29,7 +30,7 @@ struct feed {
     int watch_fd;  /* the client's connection */
     int filled_fd; /* readable when the reader waits and there is something */
 
-    pthread_mutex_t lock; /* over everything below */
+    struct lock lock; /* over everything below */
     pthread_cond_t changed;
     struct buf ready; /* envelopes */
     bool is_closed;   /* nobody reads any more */
@@ -50,9 +51,9 @@ int feed_put(struct feed *feed, json_t *message)
 {
     int r;
 
-    (void)pthread_mutex_lock(&feed->lock);
+    lock_take(&feed->lock);
     while (feed->ready.len >= READY_ENOUGH && !feed->is_closed)
-        (void)pthread_cond_wait(&feed->changed, &feed->lock);
+        (void)pthread_cond_wait(&feed->changed, &feed->lock.mutex);
     if (feed->is_closed) {
         json_decref(message);
         r = -ECANCELED;
@@ -60,7 +61,7 @@ int feed_put(struct feed *feed, json_t *message)
         r = message_add_take(&feed->ready, message);
         tell_filled(feed);
     }
-    (void)pthread_mutex_unlock(&feed->lock);
+    lock_release(&feed->lock);
     return r;
 }
 
@@ -72,12 +73,12 @@ static void *feed_main(void *argument)
 
     if (r < 0 && err.kind == ERR_NONE)
         (void)err_sys(&err, r, "write a message");
-    (void)pthread_mutex_lock(&feed->lock);
+    lock_take(&feed->lock);
     feed->is_over = true;
     feed->result = r;
     feed->err = err;
     tell_filled(feed);
-    (void)pthread_mutex_unlock(&feed->lock);
+    lock_release(&feed->lock);
     return NULL;
 }
 
@@ -104,7 +105,7 @@ static int take_ready(struct feed *feed, struct buf *out, int *ret_end, struct e
 {
     int r = 0;
 
-    (void)pthread_mutex_lock(&feed->lock);
+    lock_take(&feed->lock);
     if (feed->ready.len > 0) {
         r = buf_add(out, feed->ready.data, feed->ready.len);
         r = r < 0 ? err_sys(err, r, "write a message") : 1;
@@ -114,7 +115,7 @@ static int take_ready(struct feed *feed, struct buf *out, int *ret_end, struct e
         *err = feed->err;
         *ret_end = feed->result < 0 ? -EIO : 0;
     }
-    (void)pthread_mutex_unlock(&feed->lock);
+    lock_release(&feed->lock);
     return r;
 }
 
@@ -137,7 +138,7 @@ static void feed_free(struct feed *feed)
     feed->ops->free(feed->context);
     (void)fd_close(feed->filled_fd);
     (void)pthread_cond_destroy(&feed->changed);
-    (void)pthread_mutex_destroy(&feed->lock);
+    lock_destroy(&feed->lock);
     buf_done(&feed->ready);
     free(feed);
 }
@@ -146,10 +147,10 @@ static void feed_close(struct stream *stream)
 {
     struct feed *feed = (struct feed *)stream;
 
-    (void)pthread_mutex_lock(&feed->lock);
+    lock_take(&feed->lock);
     feed->is_closed = true;
     (void)pthread_cond_signal(&feed->changed);
-    (void)pthread_mutex_unlock(&feed->lock);
+    lock_release(&feed->lock);
     (void)pthread_join(feed->thread, NULL);
     feed_free(feed);
 }
@@ -168,7 +169,7 @@ int feed_start(const struct feed_ops *ops, void *context, int watch_fd, struct s
     feed->ready.max = READY_MAX;
     feed->watch_fd = watch_fd;
     feed->filled_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    (void)pthread_mutex_init(&feed->lock, NULL);
+    lock_init(&feed->lock, LOCK_FEED);
     (void)pthread_cond_init(&feed->changed, NULL);
     r = feed->filled_fd < 0 ? errno : pthread_create(&feed->thread, NULL, feed_main, feed);
     if (r != 0) {

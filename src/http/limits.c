@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <time.h>
 
+#include "base/lock.h"
 #include "base/err.h"
 #include "base/xalloc.h"
 
@@ -35,7 +36,7 @@ struct guard {
     pthread_t thread;
     atomic_uint_fast64_t wake_ns; /* when the thread will look again; GUARD_FOREVER: it looks */
 
-    pthread_mutex_t lock; /* over everything below */
+    struct lock lock; /* over everything below */
     pthread_cond_t changed;
     struct guarded *first;
     size_t count;
@@ -113,7 +114,7 @@ static void *guard_main(void *argument)
 {
     struct guard *guard = argument;
 
-    (void)pthread_mutex_lock(&guard->lock);
+    lock_take(&guard->lock);
     while (!guard->is_stopping) {
         uint64_t wake = look_around(guard);
         struct timespec until = { .tv_sec = (time_t)(wake / NS_PER_S),
@@ -121,18 +122,18 @@ static void *guard_main(void *argument)
 
         tidy_up(guard);
         if (guard->first)
-            (void)pthread_cond_timedwait(&guard->changed, &guard->lock, &until);
+            (void)pthread_cond_timedwait(&guard->changed, &guard->lock.mutex, &until);
         else
-            (void)pthread_cond_wait(&guard->changed, &guard->lock);
+            (void)pthread_cond_wait(&guard->changed, &guard->lock.mutex);
     }
-    (void)pthread_mutex_unlock(&guard->lock);
+    lock_release(&guard->lock);
     return NULL;
 }
 
 static void guard_free(struct guard *guard)
 {
     (void)pthread_cond_destroy(&guard->changed);
-    (void)pthread_mutex_destroy(&guard->lock);
+    lock_destroy(&guard->lock);
     free(guard);
 }
 
@@ -144,7 +145,7 @@ int guard_start(size_t crowd, size_t share, struct guard **ret, struct err *err)
 
     guard->crowd = crowd;
     guard->share = share;
-    (void)pthread_mutex_init(&guard->lock, NULL);
+    lock_init(&guard->lock, LOCK_CONNECTION_LIMITS);
     (void)pthread_condattr_init(&attr);
     (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     (void)pthread_cond_init(&guard->changed, &attr);
@@ -160,19 +161,19 @@ int guard_start(size_t crowd, size_t share, struct guard **ret, struct err *err)
 
 static void guard_wake(struct guard *guard)
 {
-    (void)pthread_mutex_lock(&guard->lock);
+    lock_take(&guard->lock);
     (void)pthread_cond_signal(&guard->changed);
-    (void)pthread_mutex_unlock(&guard->lock);
+    lock_release(&guard->lock);
 }
 
 void guard_stop(struct guard *guard)
 {
     if (!guard)
         return;
-    (void)pthread_mutex_lock(&guard->lock);
+    lock_take(&guard->lock);
     guard->is_stopping = true;
     (void)pthread_cond_signal(&guard->changed);
-    (void)pthread_mutex_unlock(&guard->lock);
+    lock_release(&guard->lock);
     (void)pthread_join(guard->thread, NULL);
     guard_free(guard);
 }
@@ -230,10 +231,10 @@ static void make_room(struct guard *guard, const struct guarded *of)
 
 void guard_drain(struct guard *guard)
 {
-    (void)pthread_mutex_lock(&guard->lock);
+    lock_take(&guard->lock);
     for (const struct guarded *each = guard->first; each; each = each->next)
         (void)shutdown(each->fd, SHUT_RD);
-    (void)pthread_mutex_unlock(&guard->lock);
+    lock_release(&guard->lock);
 }
 
 void guard_await_empty(struct guard *guard, uint64_t until_ns)
@@ -242,9 +243,9 @@ void guard_await_empty(struct guard *guard, uint64_t until_ns)
     bool is_empty = false;
 
     while (!is_empty && guard_clock_ns() < until_ns) {
-        (void)pthread_mutex_lock(&guard->lock);
+        lock_take(&guard->lock);
         is_empty = !guard->first;
-        (void)pthread_mutex_unlock(&guard->lock);
+        lock_release(&guard->lock);
         if (!is_empty)
             (void)nanosleep(&pause, NULL);
     }
@@ -260,7 +261,7 @@ struct guarded *guard_add(struct guard *guard, int fd)
     guarded->address = address_of(fd);
     atomic_store(&guarded->deadline_ns, GUARD_FOREVER);
     guarded_allow(guarded, GUARD_FIRST_MS);
-    (void)pthread_mutex_lock(&guard->lock);
+    lock_take(&guard->lock);
     if (has_its_share(guard, guarded))
         make_room(guard, guarded);
     if (++guard->count > guard->crowd)
@@ -274,7 +275,7 @@ struct guarded *guard_add(struct guard *guard, int fd)
     else
         (void)pthread_cond_signal(&guard->changed);
     guard->first = guarded;
-    (void)pthread_mutex_unlock(&guard->lock);
+    lock_release(&guard->lock);
     return guarded;
 }
 
@@ -282,12 +283,12 @@ void guard_remove(struct guard *guard, struct guarded *guarded)
 {
     if (!guarded)
         return;
-    (void)pthread_mutex_lock(&guard->lock);
+    lock_take(&guard->lock);
     guard->count--;
     *guarded->slot = guarded->next;
     if (guarded->next)
         guarded->next->slot = guarded->slot;
-    (void)pthread_mutex_unlock(&guard->lock);
+    lock_release(&guard->lock);
     atomic_fetch_sub(&connections, 1);
     free(guarded);
 }

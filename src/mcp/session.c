@@ -3,12 +3,12 @@
 
 #include <errno.h>
 #include <openssl/crypto.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 
+#include "base/lock.h"
 #include "api/message/sandbox_ref.h"
 #include "auth/token_store.h"
 #include "base/cleanup.h"
@@ -30,7 +30,7 @@ struct early {
 
 struct mcp_sessions {
     struct host *host;
-    pthread_mutex_t lock; /* over the list, and what of a session says so */
+    struct lock lock; /* over the list, and what of a session says so */
     struct mcp_session *first;
     unsigned count;
 };
@@ -41,7 +41,7 @@ struct mcp_session {
     unsigned char owner[MCP_OWNER_BYTES];
     char *sandbox, *template;
     bool only_looks, may_batch;
-    pthread_mutex_t making; /* held by whoever makes the sandbox */
+    struct lock making; /* held by whoever makes the sandbox */
 
     struct mcp_session *next; /* from here on: the table's lock */
     unsigned refs;            /* of requests; the table itself is one more */
@@ -58,7 +58,7 @@ struct mcp_sessions *mcp_sessions_new(struct host *host)
     struct mcp_sessions *sessions = xcalloc(1, sizeof(*sessions));
 
     sessions->host = host;
-    (void)pthread_mutex_init(&sessions->lock, NULL);
+    lock_init(&sessions->lock, LOCK_MCP_SESSIONS);
     return sessions;
 }
 
@@ -66,7 +66,7 @@ static void session_free(struct mcp_session *session)
 {
     for (size_t i = 0; i < EARLY_MAX; i++)
         json_decref(session->early[i].id);
-    (void)pthread_mutex_destroy(&session->making);
+    lock_destroy(&session->making);
     free(session->sandbox);
     free(session->template);
     free(session);
@@ -94,7 +94,7 @@ void mcp_sessions_free(struct mcp_sessions *sessions)
         return;
     while (sessions->first)
         forget(sessions->first);
-    (void)pthread_mutex_destroy(&sessions->lock);
+    lock_destroy(&sessions->lock);
     free(sessions);
 }
 
@@ -171,7 +171,7 @@ static struct mcp_session *session_new(struct mcp_sessions *sessions,
     session->only_looks = spec->only_looks;
     session->may_batch = spec->may_batch;
     session->refs = 1;
-    (void)pthread_mutex_init(&session->making, NULL);
+    lock_init(&session->making, LOCK_MCP_SANDBOX);
     return session;
 }
 
@@ -183,7 +183,7 @@ int mcp_session_open(struct mcp_sessions *sessions, const struct mcp_session_spe
 
     if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
         return err_sys(err, -EIO, "get random bytes");
-    (void)pthread_mutex_lock(&sessions->lock);
+    lock_take(&sessions->lock);
     if (make_room(sessions)) {
         session = session_new(sessions, spec);
         token_hex(bytes, sizeof(bytes), session->id);
@@ -191,7 +191,7 @@ int mcp_session_open(struct mcp_sessions *sessions, const struct mcp_session_spe
         sessions->first = session;
         sessions->count++;
     }
-    (void)pthread_mutex_unlock(&sessions->lock);
+    lock_release(&sessions->lock);
     if (!session)
         return err_set(err, ERR_EXHAUSTED, "there are %d sessions, and all are in use",
                        MCP_SESSIONS_MAX);
@@ -220,11 +220,11 @@ int mcp_session_find(struct mcp_sessions *sessions, const char *id,
     struct mcp_session *found = NULL;
 
     if (strlen(id) == MCP_SESSION_ID_LEN) {
-        (void)pthread_mutex_lock(&sessions->lock);
+        lock_take(&sessions->lock);
         found = lookup(sessions, id, owner);
         if (found)
             found->refs++;
-        (void)pthread_mutex_unlock(&sessions->lock);
+        lock_release(&sessions->lock);
     }
     if (!found)
         return err_set(err, ERR_NOT_FOUND, "there is no such session (any more): initialize again");
@@ -239,11 +239,11 @@ void mcp_session_put(struct mcp_session *session)
     if (!session)
         return;
     sessions = session->sessions;
-    (void)pthread_mutex_lock(&sessions->lock);
+    lock_take(&sessions->lock);
     session->used_ns = guard_clock_ns();
     if (--session->refs == 0 && session->is_ended)
         session_free(session);
-    (void)pthread_mutex_unlock(&sessions->lock);
+    lock_release(&sessions->lock);
 }
 
 const char *mcp_session_id(const struct mcp_session *session)
@@ -286,15 +286,15 @@ int mcp_session_end(struct mcp_session *session, struct err *err)
     struct mcp_sessions *sessions = session->sessions;
     char made[SANDBOX_ID_MAX];
 
-    (void)pthread_mutex_lock(&session->making); /* who makes one now finds that it is over */
-    (void)pthread_mutex_lock(&sessions->lock);
+    lock_take(&session->making); /* who makes one now finds that it is over */
+    lock_take(&sessions->lock);
     forget(session);
     for (struct mcp_slot *each = session->slots; each; each = each->next)
         slot_cancel(each);
     memcpy(made, session->made, sizeof(made));
     session->made[0] = '\0';
-    (void)pthread_mutex_unlock(&sessions->lock);
-    (void)pthread_mutex_unlock(&session->making);
+    lock_release(&sessions->lock);
+    lock_release(&session->making);
     return made[0] ? sandbox_remove(sessions->host, made, err) : 0;
 }
 
@@ -319,9 +319,9 @@ static int sandbox_make(struct mcp_session *session, struct sandbox **ret, struc
     if (r < 0)
         return r;
     sandbox_get_info(*ret, false, &info);
-    (void)pthread_mutex_lock(&session->sessions->lock);
+    lock_take(&session->sessions->lock);
     memcpy(session->made, info.id, sizeof(session->made));
-    (void)pthread_mutex_unlock(&session->sessions->lock);
+    lock_release(&session->sessions->lock);
     return 0;
 }
 
@@ -330,7 +330,7 @@ static int sandbox_of_own(struct mcp_session *session, bool may_make, struct san
 {
     int r;
 
-    (void)pthread_mutex_lock(&session->making);
+    lock_take(&session->making);
     if (session->made[0])
         r = sandbox_find(session->sessions->host, session->made, ret, err);
     else if (!may_make)
@@ -338,7 +338,7 @@ static int sandbox_of_own(struct mcp_session *session, bool may_make, struct san
                     "who may only look gets no sandbox made: name one, as /mcp?sandbox=ID");
     else
         r = sandbox_make(session, ret, err);
-    (void)pthread_mutex_unlock(&session->making);
+    lock_release(&session->making);
     return r;
 }
 
@@ -392,23 +392,23 @@ static bool early_take(struct mcp_session *session, const json_t *id)
 
 void mcp_session_enter(struct mcp_session *session, struct mcp_slot *slot)
 {
-    (void)pthread_mutex_lock(&session->sessions->lock);
+    lock_take(&session->sessions->lock);
     slot->is_cancelled = early_take(session, slot->id) || session->is_ended;
     slot->next = session->slots;
     session->slots = slot;
-    (void)pthread_mutex_unlock(&session->sessions->lock);
+    lock_release(&session->sessions->lock);
 }
 
 bool mcp_session_begin(struct mcp_session *session, struct mcp_slot *slot, struct tool_call *call)
 {
     bool is_cancelled;
 
-    (void)pthread_mutex_lock(&session->sessions->lock);
+    lock_take(&session->sessions->lock);
     slot->call = call;
     is_cancelled = slot->is_cancelled;
     if (is_cancelled && call)
         tool_cancel(call);
-    (void)pthread_mutex_unlock(&session->sessions->lock);
+    lock_release(&session->sessions->lock);
     return !is_cancelled;
 }
 
@@ -416,11 +416,11 @@ bool mcp_session_leave(struct mcp_session *session, struct mcp_slot *slot)
 {
     struct mcp_slot **place = &session->slots;
 
-    (void)pthread_mutex_lock(&session->sessions->lock);
+    lock_take(&session->sessions->lock);
     while (*place != slot)
         place = &(*place)->next;
     *place = slot->next;
-    (void)pthread_mutex_unlock(&session->sessions->lock);
+    lock_release(&session->sessions->lock);
     return slot->is_cancelled;
 }
 
@@ -439,7 +439,7 @@ void mcp_session_cancel(struct mcp_session *session, const json_t *id)
 {
     bool is_found = false;
 
-    (void)pthread_mutex_lock(&session->sessions->lock);
+    lock_take(&session->sessions->lock);
     for (struct mcp_slot *each = session->slots; each; each = each->next)
         if (json_equal(each->id, id)) {
             slot_cancel(each);
@@ -447,5 +447,5 @@ void mcp_session_cancel(struct mcp_session *session, const json_t *id)
         }
     if (!is_found)
         remember_early(session, id);
-    (void)pthread_mutex_unlock(&session->sessions->lock);
+    lock_release(&session->sessions->lock);
 }

@@ -35,11 +35,11 @@ struct tool_archive *tool_archive_of(struct sandbox *sandbox)
 {
     struct tool_archive *archive;
 
-    (void)pthread_mutex_lock(&sandbox->lock);
+    lock_take(&sandbox->lock);
     if (!sandbox->tools)
         sandbox->tools = archive_new(sandbox);
     archive = sandbox->tools;
-    (void)pthread_mutex_unlock(&sandbox->lock);
+    lock_release(&sandbox->lock);
     return archive;
 }
 

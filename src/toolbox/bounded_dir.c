@@ -23,12 +23,12 @@ void shelf_init(struct tool_shelf *shelf, int root_fd, const char *path, size_t 
     *shelf =
         (struct tool_shelf){ .root_fd = root_fd, .files_max = files_max, .bytes_max = bytes_max };
     (void)snprintf(shelf->path, sizeof(shelf->path), "%s", path);
-    (void)pthread_mutex_init(&shelf->lock, NULL);
+    lock_init(&shelf->lock, LOCK_TOOL_RESULTS);
 }
 
 void shelf_done(struct tool_shelf *shelf)
 {
-    (void)pthread_mutex_destroy(&shelf->lock);
+    lock_destroy(&shelf->lock);
     free(shelf->entries);
 }
 
@@ -172,10 +172,10 @@ int shelf_create(struct tool_shelf *shelf, struct shelf_file *ret)
     char path[FULL_PATH_MAX];
     int r;
 
-    (void)pthread_mutex_lock(&shelf->lock);
+    lock_take(&shelf->lock);
     r = be_ready(shelf);
     (void)snprintf(ret->name, sizeof(ret->name), ".new-%u", ++shelf->last_new);
-    (void)pthread_mutex_unlock(&shelf->lock);
+    lock_release(&shelf->lock);
     if (r < 0)
         return r;
     path_of(shelf, ret->name, path);
@@ -225,12 +225,12 @@ int shelf_put(struct tool_shelf *shelf, struct shelf_file *file, const char *nam
 
     if (r == 0 && (uint64_t)info.st_size > shelf->bytes_max)
         r = -EFBIG;
-    (void)pthread_mutex_lock(&shelf->lock);
+    lock_take(&shelf->lock);
     if (r == 0)
         r = be_ready(shelf);
     if (r == 0)
         r = place(shelf, file, name, (uint64_t)info.st_size);
-    (void)pthread_mutex_unlock(&shelf->lock);
+    lock_release(&shelf->lock);
     if (r < 0)
         shelf_drop(shelf, file);
     else
@@ -242,10 +242,10 @@ uint64_t shelf_next_number(struct tool_shelf *shelf)
 {
     uint64_t number;
 
-    (void)pthread_mutex_lock(&shelf->lock);
+    lock_take(&shelf->lock);
     (void)be_ready(shelf);
     number = ++shelf->last_number;
-    (void)pthread_mutex_unlock(&shelf->lock);
+    lock_release(&shelf->lock);
     return number;
 }
 
@@ -262,10 +262,10 @@ int shelf_open(struct tool_shelf *shelf, const char *name)
 
 void shelf_purge(struct tool_shelf *shelf)
 {
-    (void)pthread_mutex_lock(&shelf->lock);
+    lock_take(&shelf->lock);
     shelf->is_purged = true;
     shelf->count = 0;
     shelf->bytes = 0;
     (void)tree_remove_at(shelf->root_fd, shelf->path);
-    (void)pthread_mutex_unlock(&shelf->lock);
+    lock_release(&shelf->lock);
 }

@@ -2,10 +2,11 @@
  * come from any thread. */
 #pragma once
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "base/lock.h"
 
 enum { SHELF_NAME_MAX = 64, SHELF_PATH_MAX = 256 };
 
@@ -20,7 +21,7 @@ struct tool_shelf {
     size_t files_max;
     uint64_t bytes_max;
 
-    pthread_mutex_t lock; /* over all below */
+    struct lock lock; /* over all below */
     bool is_loaded;
     bool is_purged;              /* nothing is put here any more */
     struct shelf_entry *entries; /* oldest first */

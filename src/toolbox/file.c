@@ -60,11 +60,11 @@ static int run(struct tool_job *job, int watch_fd, struct err *err)
 
 static void set_cancel_fd(struct tool_job *job, int fd)
 {
-    (void)pthread_mutex_lock(&job->lock);
+    lock_take(&job->lock);
     job->cancel_fd = fd;
     if (fd >= 0 && job->is_canceled)
         (void)shutdown(fd, SHUT_RDWR);
-    (void)pthread_mutex_unlock(&job->lock);
+    lock_release(&job->lock);
 }
 
 /* Its client may go, but whoever cancels the call hangs up on it. */

@@ -120,9 +120,9 @@ static void set_identity(struct tool_job *job, const char *id)
     (void)snprintf(job->call_id, sizeof(job->call_id), "%s", id);
     hash(id, strlen(id), job->id_hash);
     hash(all, strlen(all), job->digest);
-    (void)pthread_mutex_lock(&job->sandbox->lock);
+    lock_take(&job->sandbox->lock);
     job->generation = job->sandbox->info.generation;
-    (void)pthread_mutex_unlock(&job->sandbox->lock);
+    lock_release(&job->sandbox->lock);
 }
 
 static const struct tool_kind *kind_of(const struct tool *tool)
@@ -154,7 +154,7 @@ struct tool_job *tool_job_new(struct sandbox *sandbox, const struct tool *tool,
     uint64_t tokens = request->max_output_tokens;
 
     atomic_init(&job->refs, 1);
-    (void)pthread_mutex_init(&job->lock, NULL);
+    lock_init(&job->lock, LOCK_TOOL_JOB);
     job->sandbox = sandbox_ref(sandbox);
     job->tool = tool;
     job->kind = kind_of(tool);
@@ -191,7 +191,7 @@ void tool_job_unref(struct tool_job *job)
     free(job->changes);
     json_decref(job->params);
     sandbox_unref(job->sandbox);
-    (void)pthread_mutex_destroy(&job->lock);
+    lock_destroy(&job->lock);
     free(job);
 }
 
@@ -201,9 +201,9 @@ bool tool_job_is_over(struct tool_job *job)
 {
     bool is_over;
 
-    (void)pthread_mutex_lock(&job->lock);
+    lock_take(&job->lock);
     is_over = job->is_over;
-    (void)pthread_mutex_unlock(&job->lock);
+    lock_release(&job->lock);
     return is_over;
 }
 
@@ -211,9 +211,9 @@ bool tool_job_is_canceled(struct tool_job *job)
 {
     bool is_canceled;
 
-    (void)pthread_mutex_lock(&job->lock);
+    lock_take(&job->lock);
     is_canceled = job->is_canceled;
-    (void)pthread_mutex_unlock(&job->lock);
+    lock_release(&job->lock);
     return is_canceled;
 }
 
@@ -235,14 +235,14 @@ void tool_job_settle(struct tool_job *job, int r, const struct err *err)
 {
     const uint64_t one = 1;
 
-    (void)pthread_mutex_lock(&job->lock);
+    lock_take(&job->lock);
     job->failure = r;
     if (r < 0)
         job->err = *err;
     job->is_over = true;
     for (const struct tool_waiter *waiter = job->waiters; waiter; waiter = waiter->next)
         (void)!write(waiter->event_fd, &one, sizeof(one));
-    (void)pthread_mutex_unlock(&job->lock);
+    lock_release(&job->lock);
     if (job->call_id[0])
         tool_desk_leave(job->sandbox->host->desk, job);
 }
@@ -250,9 +250,9 @@ void tool_job_settle(struct tool_job *job, int r, const struct err *err)
 /* Whether what it did is still there: a rollback undoes it, but for the rollback itself. */
 static bool is_lasting(struct tool_job *job)
 {
-    (void)pthread_mutex_lock(&job->sandbox->lock);
+    lock_take(&job->sandbox->lock);
     job->kept_generation = job->sandbox->info.generation;
-    (void)pthread_mutex_unlock(&job->sandbox->lock);
+    lock_release(&job->sandbox->lock);
     return job->generation == job->kept_generation || strcmp(job->tool->name, "rollback") == 0;
 }
 

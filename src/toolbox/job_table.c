@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/lock.h"
 #include "base/xalloc.h"
 #include "toolbox/tool_internal.h"
 
@@ -14,7 +15,7 @@ enum { THREADS_MAX = 128, STACK_BYTES = 512 * 1024 };
 
 struct tool_desk {
     atomic_int active;
-    pthread_mutex_t lock; /* over all below; nothing is locked inside */
+    struct lock lock; /* over all below; nothing is locked inside */
     pthread_cond_t changed;
     struct tool_job *jobs; /* that have an id, each with a reference */
     unsigned threads;
@@ -30,7 +31,7 @@ struct tool_desk *tool_desk_new(void)
 {
     struct tool_desk *desk = xcalloc(1, sizeof(*desk));
 
-    (void)pthread_mutex_init(&desk->lock, NULL);
+    lock_init(&desk->lock, LOCK_TOOL_JOBS);
     (void)pthread_cond_init(&desk->changed, NULL);
     return desk;
 }
@@ -39,12 +40,12 @@ void tool_desk_close(struct tool_desk *desk)
 {
     if (!desk)
         return;
-    (void)pthread_mutex_lock(&desk->lock);
+    lock_take(&desk->lock);
     while (desk->threads > 0)
-        (void)pthread_cond_wait(&desk->changed, &desk->lock);
-    (void)pthread_mutex_unlock(&desk->lock);
+        (void)pthread_cond_wait(&desk->changed, &desk->lock.mutex);
+    lock_release(&desk->lock);
     (void)pthread_cond_destroy(&desk->changed);
-    (void)pthread_mutex_destroy(&desk->lock);
+    lock_destroy(&desk->lock);
     free(desk);
 }
 
@@ -59,7 +60,7 @@ struct tool_job *tool_desk_enter(struct tool_desk *desk, struct tool_job *job)
 {
     struct tool_job *found;
 
-    (void)pthread_mutex_lock(&desk->lock);
+    lock_take(&desk->lock);
     found = desk->jobs;
     while (found && !is_same(found, job))
         found = found->next;
@@ -69,7 +70,7 @@ struct tool_job *tool_desk_enter(struct tool_desk *desk, struct tool_job *job)
         job->next = desk->jobs;
         desk->jobs = tool_job_ref(job);
     }
-    (void)pthread_mutex_unlock(&desk->lock);
+    lock_release(&desk->lock);
     return found;
 }
 
@@ -78,13 +79,13 @@ void tool_desk_leave(struct tool_desk *desk, struct tool_job *job)
     struct tool_job **slot = &desk->jobs;
     bool was_there;
 
-    (void)pthread_mutex_lock(&desk->lock);
+    lock_take(&desk->lock);
     while (*slot && *slot != job)
         slot = &(*slot)->next;
     was_there = *slot;
     if (was_there)
         *slot = job->next;
-    (void)pthread_mutex_unlock(&desk->lock);
+    lock_release(&desk->lock);
     if (was_there)
         tool_job_unref(job);
 }
@@ -99,10 +100,10 @@ static void *thread_main(void *argument)
         ;
     tool_job_unref(adoption->job);
     free(adoption);
-    (void)pthread_mutex_lock(&desk->lock);
+    lock_take(&desk->lock);
     desk->threads--;
     (void)pthread_cond_broadcast(&desk->changed);
-    (void)pthread_mutex_unlock(&desk->lock);
+    lock_release(&desk->lock);
     return NULL;
 }
 
@@ -110,10 +111,10 @@ static bool claim_thread(struct tool_desk *desk)
 {
     bool is_free;
 
-    (void)pthread_mutex_lock(&desk->lock);
+    lock_take(&desk->lock);
     is_free = desk->threads < THREADS_MAX;
     desk->threads += is_free;
-    (void)pthread_mutex_unlock(&desk->lock);
+    lock_release(&desk->lock);
     return is_free;
 }
 
@@ -142,9 +143,9 @@ int tool_desk_adopt(struct tool_desk *desk, struct tool_job *job)
     if (start(adoption) == 0)
         return 0;
     free(adoption);
-    (void)pthread_mutex_lock(&desk->lock);
+    lock_take(&desk->lock);
     desk->threads--;
-    (void)pthread_mutex_unlock(&desk->lock);
+    lock_release(&desk->lock);
     return -EAGAIN;
 }
 

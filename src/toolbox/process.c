@@ -179,11 +179,11 @@ static int start_plain(struct tool_job *job, struct running *running, struct pro
 /* Who cancels finds it, or has been here before. */
 static void offer(struct tool_job *job, struct process *process)
 {
-    (void)pthread_mutex_lock(&job->lock);
+    lock_take(&job->lock);
     job->process = process;
     if (process && job->is_canceled)
         process_kill(process, KILLER_CLIENT);
-    (void)pthread_mutex_unlock(&job->lock);
+    lock_release(&job->lock);
 }
 
 static int start(struct tool_job *job, struct running *running, struct err *err)

@@ -33,11 +33,11 @@ struct shelled {
 /* Who cancels finds it. */
 static void offer(struct tool_job *job, struct shell_run *run)
 {
-    (void)pthread_mutex_lock(&job->lock);
+    lock_take(&job->lock);
     job->shell = run;
     if (run && job->is_canceled)
         shell_run_cancel(run);
-    (void)pthread_mutex_unlock(&job->lock);
+    lock_release(&job->lock);
 }
 
 static int begin(struct tool_job *job, struct err *err)

@@ -84,10 +84,10 @@ static int join(struct tool_call *call, struct tool_job *found, struct err *err)
     call->waiter.event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (call->waiter.event_fd < 0)
         return err_sys(err, -errno, "make an event descriptor");
-    (void)pthread_mutex_lock(&found->lock);
+    lock_take(&found->lock);
     call->waiter.next = found->waiters;
     found->waiters = &call->waiter;
-    (void)pthread_mutex_unlock(&found->lock);
+    lock_release(&found->lock);
     return 0;
 }
 
@@ -107,9 +107,9 @@ static int meet(struct tool_call *call, struct err *err)
         return 0;
     if (r > 0)
         tool_result_restore(job);
-    (void)pthread_mutex_lock(&job->lock);
+    lock_take(&job->lock);
     job->is_repeated = r > 0;
-    (void)pthread_mutex_unlock(&job->lock);
+    lock_release(&job->lock);
     tool_job_settle(job, r < 0 ? r : 0, err);
     return r < 0 ? r : 0;
 }
@@ -213,13 +213,13 @@ static void leave_waiters(struct tool_call *call)
 
     if (call->waiter.event_fd < 0)
         return;
-    (void)pthread_mutex_lock(&call->job->lock);
+    lock_take(&call->job->lock);
     slot = &call->job->waiters;
     while (*slot && *slot != &call->waiter)
         slot = &(*slot)->next;
     if (*slot)
         *slot = call->waiter.next;
-    (void)pthread_mutex_unlock(&call->job->lock);
+    lock_release(&call->job->lock);
     call->waiter.event_fd = fd_close(call->waiter.event_fd);
 }
 
@@ -266,11 +266,11 @@ void tool_cancel(struct tool_call *call)
 {
     struct tool_job *job = call->job;
 
-    (void)pthread_mutex_lock(&job->lock);
+    lock_take(&job->lock);
     job->is_canceled = true;
     if (!job->is_over && job->kind->cancel)
         job->kind->cancel(job);
-    (void)pthread_mutex_unlock(&job->lock);
+    lock_release(&job->lock);
 }
 
 /* --- what a result was cut from -------------------------------------------------------------- */

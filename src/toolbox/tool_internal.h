@@ -4,12 +4,12 @@
  * Exactly one thread at a time drives a job; its fields are that thread's until it is over. */
 #pragma once
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/lock.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "host/process/process.h"
@@ -106,7 +106,7 @@ struct tool_job {
     char snapshot_id[SNAPSHOT_NAME_MAX + 1];
     char snapshot_error[sizeof(((struct err *)NULL)->msg)];
 
-    pthread_mutex_t lock;    /* over all below; before a machine's */
+    struct lock lock;    /* over all below; before a machine's */
     struct process *process; /* what it runs now, referenced, for who cancels */
     struct shell_run *shell;
     struct tool_waiter *waiters;

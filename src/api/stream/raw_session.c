@@ -37,47 +37,47 @@ struct stream_session {
 void raw_sessions_init(struct raw_sessions *sessions)
 {
     *sessions = (struct raw_sessions){ .first = NULL };
-    (void)pthread_mutex_init(&sessions->lock, NULL);
+    lock_init(&sessions->lock, LOCK_RAW_SESSIONS);
     (void)pthread_cond_init(&sessions->changed, NULL);
 }
 
 void raw_sessions_stop(struct raw_sessions *sessions)
 {
-    (void)pthread_mutex_lock(&sessions->lock);
+    lock_take(&sessions->lock);
     sessions->is_stopping = true;
     for (const struct raw_session *session = sessions->first; session; session = session->next)
         (void)shutdown(session->fd, SHUT_RDWR);
     while (sessions->first)
-        (void)pthread_cond_wait(&sessions->changed, &sessions->lock);
-    (void)pthread_mutex_unlock(&sessions->lock);
+        (void)pthread_cond_wait(&sessions->changed, &sessions->lock.mutex);
+    lock_release(&sessions->lock);
 }
 
 void raw_sessions_done(struct raw_sessions *sessions)
 {
     (void)pthread_cond_destroy(&sessions->changed);
-    (void)pthread_mutex_destroy(&sessions->lock);
+    lock_destroy(&sessions->lock);
 }
 
 void raw_sessions_add(struct raw_sessions *sessions, struct raw_session *session)
 {
-    (void)pthread_mutex_lock(&sessions->lock);
+    lock_take(&sessions->lock);
     session->next = sessions->first;
     sessions->first = session;
     if (sessions->is_stopping)
         (void)shutdown(session->fd, SHUT_RDWR);
-    (void)pthread_mutex_unlock(&sessions->lock);
+    lock_release(&sessions->lock);
 }
 
 void raw_sessions_remove(struct raw_sessions *sessions, const struct raw_session *session)
 {
     struct raw_session **slot = &sessions->first;
 
-    (void)pthread_mutex_lock(&sessions->lock);
+    lock_take(&sessions->lock);
     while (*slot != session)
         slot = &(*slot)->next;
     *slot = session->next;
     (void)pthread_cond_signal(&sessions->changed);
-    (void)pthread_mutex_unlock(&sessions->lock);
+    lock_release(&sessions->lock);
 }
 
 int raw_wait(int fd, short events, int timeout_ms)

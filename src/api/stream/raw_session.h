@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/lock.h"
+
 struct raw_session;
 struct stream;
 struct stream_owner;
@@ -13,7 +15,7 @@ struct upload;
 
 /* All that are running on one listener. */
 struct raw_sessions {
-    pthread_mutex_t lock; /* over everything below */
+    struct lock lock; /* over everything below */
     pthread_cond_t changed;
     struct raw_session *first;
     bool is_stopping;

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/lock.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/log.h"
@@ -42,7 +43,7 @@ struct ring {
 
 struct e2b_history {
     struct host *host;
-    pthread_mutex_t lock; /* over all below */
+    struct lock lock; /* over all below */
     pthread_cond_t changed;
     pthread_t thread;
     bool has_thread;
@@ -184,9 +185,9 @@ static void look(struct e2b_history *history, bool wants_space)
 
     if (sandbox_list_stats(history->host, &query, &stats, &count, &ignored) < 0)
         return;
-    (void)pthread_mutex_lock(&history->lock);
+    lock_take(&history->lock);
     rings_take(history, stats, count, wants_space);
-    (void)pthread_mutex_unlock(&history->lock);
+    lock_release(&history->lock);
 }
 
 /* Locked. Until the next full five seconds. */
@@ -198,21 +199,21 @@ static void rest(struct e2b_history *history)
     int r = 0;
 
     while (r == 0 && !history->is_stopping)
-        r = pthread_cond_timedwait(&history->changed, &history->lock, &until);
+        r = pthread_cond_timedwait(&history->changed, &history->lock.mutex, &until);
 }
 
 static void *history_main(void *argument)
 {
     struct e2b_history *history = argument;
 
-    (void)pthread_mutex_lock(&history->lock);
+    lock_take(&history->lock);
     for (unsigned round = 0; !history->is_stopping; round++) {
-        (void)pthread_mutex_unlock(&history->lock);
+        lock_release(&history->lock);
         look(history, round % SPACE_ROUNDS == 0);
-        (void)pthread_mutex_lock(&history->lock);
+        lock_take(&history->lock);
         rest(history);
     }
-    (void)pthread_mutex_unlock(&history->lock);
+    lock_release(&history->lock);
     return NULL;
 }
 
@@ -221,7 +222,7 @@ struct e2b_history *e2b_history_new(struct host *host)
     struct e2b_history *history = xcalloc(1, sizeof(*history));
 
     history->host = host;
-    (void)pthread_mutex_init(&history->lock, NULL);
+    lock_init(&history->lock, LOCK_E2B_HISTORY);
     (void)pthread_cond_init(&history->changed, NULL);
     return history;
 }
@@ -230,12 +231,12 @@ void e2b_history_begin(struct e2b_history *history)
 {
     int r = 0;
 
-    (void)pthread_mutex_lock(&history->lock);
+    lock_take(&history->lock);
     if (!history->has_thread && !history->is_stopping) {
         r = pthread_create(&history->thread, NULL, history_main, history);
         history->has_thread = r == 0;
     }
-    (void)pthread_mutex_unlock(&history->lock);
+    lock_release(&history->lock);
     if (r > 0)
         log_warn("what sandboxes use is not written down: %s", strerror(r));
 }
@@ -244,17 +245,17 @@ void e2b_history_free(struct e2b_history *history)
 {
     if (!history)
         return;
-    (void)pthread_mutex_lock(&history->lock);
+    lock_take(&history->lock);
     history->is_stopping = true;
     (void)pthread_cond_broadcast(&history->changed);
-    (void)pthread_mutex_unlock(&history->lock);
+    lock_release(&history->lock);
     if (history->has_thread)
         (void)pthread_join(history->thread, NULL);
     for (size_t i = 0; i < history->count; i++)
         ring_free(history->rings[i]);
     free(history->rings);
     (void)pthread_cond_destroy(&history->changed);
-    (void)pthread_mutex_destroy(&history->lock);
+    lock_destroy(&history->lock);
     free(history);
 }
 
@@ -274,7 +275,7 @@ struct e2b_sample *e2b_history_read(struct e2b_history *history, const char *san
     const struct ring *ring;
     size_t count = 0;
 
-    (void)pthread_mutex_lock(&history->lock);
+    lock_take(&history->lock);
     ring = ring_find(history, history->count, sandbox);
     for (size_t i = 0; ring && i < ring->count; i++) {
         const struct slot *slot =
@@ -283,7 +284,7 @@ struct e2b_sample *e2b_history_read(struct e2b_history *history, const char *san
         if (slot->at_s >= start_s && slot->at_s <= end_s)
             samples[count++] = sample_of(slot);
     }
-    (void)pthread_mutex_unlock(&history->lock);
+    lock_release(&history->lock);
     *ret_count = count;
     return samples;
 }

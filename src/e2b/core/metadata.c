@@ -2,10 +2,10 @@
 #include "e2b/core/metadata.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <sys/random.h>
 
+#include "base/lock.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -56,16 +56,16 @@ int e2b_note_change(struct sandbox *sandbox, e2b_note_fn change, const void *con
                     struct err *err)
 {
     /* One for all sandboxes: notes are changed seldom. Nobody waits for a sandbox with it. */
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static struct lock lock = LOCK_INIT(LOCK_E2B_METADATA);
     cleanup_json json_t *note = NULL;
     int r;
 
-    (void)pthread_mutex_lock(&lock);
+    lock_take(&lock);
     note = e2b_note_read(sandbox);
     r = change(note, context, err);
     if (r > 0)
         r = note_write(sandbox, note, err);
-    (void)pthread_mutex_unlock(&lock);
+    lock_release(&lock);
     if (r == 0)
         *ret = TAKE_PTR(note);
     return r;

@@ -3,12 +3,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/lock.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -31,7 +31,7 @@ static const char *const names[SHELF_KINDS] = {
 
 struct e2b_shelf {
     int state_fd;
-    pthread_mutex_t lock; /* over all below, also while a file is written */
+    struct lock lock; /* over all below, also while a file is written */
     json_t *lists[SHELF_KINDS];
 };
 
@@ -78,7 +78,7 @@ int e2b_shelf_open(const char *state_dir, struct e2b_shelf **ret, struct err *er
     cleanup_with(close_slot) struct e2b_shelf *shelf = xcalloc(1, sizeof(*shelf));
     int r = 0;
 
-    (void)pthread_mutex_init(&shelf->lock, NULL);
+    lock_init(&shelf->lock, LOCK_E2B_OBJECTS);
     shelf->state_fd = open(state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (shelf->state_fd < 0)
         return err_sys(err, -errno, "open %s", state_dir);
@@ -97,7 +97,7 @@ void e2b_shelf_close(struct e2b_shelf *shelf)
     for (size_t i = 0; i < SHELF_KINDS; i++)
         json_decref(shelf->lists[i]);
     (void)fd_close(shelf->state_fd);
-    (void)pthread_mutex_destroy(&shelf->lock);
+    lock_destroy(&shelf->lock);
     free(shelf);
 }
 
@@ -105,9 +105,9 @@ json_t *e2b_shelf_list(struct e2b_shelf *shelf, enum e2b_shelf_kind kind)
 {
     json_t *copy;
 
-    (void)pthread_mutex_lock(&shelf->lock);
+    lock_take(&shelf->lock);
     copy = json_deep_copy(shelf->lists[kind]);
-    (void)pthread_mutex_unlock(&shelf->lock);
+    lock_release(&shelf->lock);
     return copy;
 }
 
@@ -135,9 +135,9 @@ json_t *e2b_shelf_find(struct e2b_shelf *shelf, enum e2b_shelf_kind kind, const 
 {
     json_t *copy;
 
-    (void)pthread_mutex_lock(&shelf->lock);
+    lock_take(&shelf->lock);
     copy = json_deep_copy(e2b_shelf_pick(shelf->lists[kind], field, value));
-    (void)pthread_mutex_unlock(&shelf->lock);
+    lock_release(&shelf->lock);
     return copy;
 }
 
@@ -185,9 +185,9 @@ int e2b_shelf_put(struct e2b_shelf *shelf, enum e2b_shelf_kind kind, const json_
 {
     int r;
 
-    (void)pthread_mutex_lock(&shelf->lock);
+    lock_take(&shelf->lock);
     r = put(shelf, kind, object, unique, err);
-    (void)pthread_mutex_unlock(&shelf->lock);
+    lock_release(&shelf->lock);
     return r;
 }
 
@@ -197,12 +197,12 @@ int e2b_shelf_change(struct e2b_shelf *shelf, enum e2b_shelf_kind kind, e2b_shel
     cleanup_json json_t *list = NULL;
     int r;
 
-    (void)pthread_mutex_lock(&shelf->lock);
+    lock_take(&shelf->lock);
     list = json_deep_copy(shelf->lists[kind]);
     r = change(list, context, err);
     if (r == 0)
         r = list_set(shelf, kind, TAKE_PTR(list), err);
-    (void)pthread_mutex_unlock(&shelf->lock);
+    lock_release(&shelf->lock);
     return r;
 }
 
@@ -213,7 +213,7 @@ int e2b_shelf_remove(struct e2b_shelf *shelf, enum e2b_shelf_kind kind, const ch
     size_t at;
     int r;
 
-    (void)pthread_mutex_lock(&shelf->lock);
+    lock_take(&shelf->lock);
     at = index_of(shelf->lists[kind], "id", id);
     if (at == json_array_size(shelf->lists[kind])) {
         r = err_set(err, ERR_NOT_FOUND, "there is no '%.100s'", id);
@@ -222,6 +222,6 @@ int e2b_shelf_remove(struct e2b_shelf *shelf, enum e2b_shelf_kind kind, const ch
         (void)json_array_remove(list, at);
         r = list_set(shelf, kind, list, err);
     }
-    (void)pthread_mutex_unlock(&shelf->lock);
+    lock_release(&shelf->lock);
     return r;
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/lock.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/log.h"
@@ -21,7 +22,7 @@ struct e2b_resets {
     struct host *host;
     int stop_fds[2]; /* a pair; the thread's end hangs up when it is to stop */
 
-    pthread_mutex_t lock; /* over what is below */
+    struct lock lock; /* over what is below */
     struct event_reader *reader;
     pthread_t thread;
     bool has_thread;
@@ -41,11 +42,11 @@ void e2b_connection_reset(int fd)
 /* sandbox NULL: of all. */
 static void reset_all(struct e2b_resets *resets, const char *sandbox)
 {
-    (void)pthread_mutex_lock(&resets->lock);
+    lock_take(&resets->lock);
     for (const struct e2b_reset *each = resets->first; each; each = each->next)
         if (!sandbox || strcmp(each->sandbox, sandbox) == 0)
             e2b_connection_reset(each->fd);
-    (void)pthread_mutex_unlock(&resets->lock);
+    lock_release(&resets->lock);
 }
 
 static void take_events(struct e2b_resets *resets)
@@ -79,7 +80,7 @@ struct e2b_resets *e2b_resets_new(struct host *host)
 
     resets->host = host;
     resets->stop_fds[0] = resets->stop_fds[1] = -EBADF;
-    (void)pthread_mutex_init(&resets->lock, NULL);
+    lock_init(&resets->lock, LOCK_E2B_RESETS);
     return resets;
 }
 
@@ -116,7 +117,7 @@ void e2b_resets_free(struct e2b_resets *resets)
         (void)pthread_join(resets->thread, NULL);
     (void)fd_close(resets->stop_fds[1]);
     event_reader_close(resets->reader);
-    (void)pthread_mutex_destroy(&resets->lock);
+    lock_destroy(&resets->lock);
     free(resets);
 }
 
@@ -127,7 +128,7 @@ void e2b_reset_add(struct e2b_resets *resets, struct e2b_reset *reset, const cha
     (void)snprintf(reset->sandbox, sizeof(reset->sandbox), "%s", sandbox);
     reset->fd = fd;
     reset->is_noted = true;
-    (void)pthread_mutex_lock(&resets->lock);
+    lock_take(&resets->lock);
     if (!resets->has_thread && resets_start(resets, &err) < 0)
         log_warn("connections to sandboxes will not be reset: %s", err.msg);
     reset->next = resets->first;
@@ -135,17 +136,17 @@ void e2b_reset_add(struct e2b_resets *resets, struct e2b_reset *reset, const cha
     if (resets->first)
         resets->first->slot = &reset->next;
     resets->first = reset;
-    (void)pthread_mutex_unlock(&resets->lock);
+    lock_release(&resets->lock);
 }
 
 void e2b_reset_remove(struct e2b_resets *resets, struct e2b_reset *reset)
 {
     if (!reset->is_noted)
         return;
-    (void)pthread_mutex_lock(&resets->lock);
+    lock_take(&resets->lock);
     *reset->slot = reset->next;
     if (reset->next)
         reset->next->slot = reset->slot;
-    (void)pthread_mutex_unlock(&resets->lock);
+    lock_release(&resets->lock);
     reset->is_noted = false;
 }

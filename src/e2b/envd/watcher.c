@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/lock.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -45,7 +46,7 @@ struct watcher {
 };
 
 struct e2b_watchers {
-    pthread_mutex_t lock;
+    struct lock lock;
     struct watcher *first;
     size_t count;
 };
@@ -54,7 +55,7 @@ struct e2b_watchers *e2b_watchers_new(void)
 {
     struct e2b_watchers *watchers = xcalloc(1, sizeof(*watchers));
 
-    (void)pthread_mutex_init(&watchers->lock, NULL);
+    lock_init(&watchers->lock, LOCK_E2B_WATCHERS);
     return watchers;
 }
 
@@ -77,14 +78,14 @@ static void keep(struct watcher *watcher, json_t *event)
 
     if (json_write(owned, &text) < 0)
         return;
-    (void)pthread_mutex_lock(&watcher->watchers->lock);
+    lock_take(&watcher->watchers->lock);
     if (watcher->event_count < EVENTS_MAX && kept_bytes(watcher) + 1 + text.len <= KEPT_MAX &&
         buf_reserve(&watcher->events, 1 + text.len) == 0) {
         if (watcher->event_count++ > 0)
             (void)buf_add_str(&watcher->events, ",");
         (void)buf_add(&watcher->events, text.data, text.len);
     }
-    (void)pthread_mutex_unlock(&watcher->watchers->lock);
+    lock_release(&watcher->watchers->lock);
 }
 
 /* Who has many events left would tell of each before it looks whether it is to stop. */
@@ -108,9 +109,9 @@ static void *watcher_main(void *argument)
             keep(watcher, event);
     }
     e2b_watched_done(&watcher->watched);
-    (void)pthread_mutex_lock(&watcher->watchers->lock);
+    lock_take(&watcher->watchers->lock);
     watcher->is_over = true;
-    (void)pthread_mutex_unlock(&watcher->watchers->lock);
+    lock_release(&watcher->watchers->lock);
     return NULL;
 }
 
@@ -141,7 +142,7 @@ void e2b_watchers_free(struct e2b_watchers *watchers)
         watchers->first = watcher->next;
         watcher_stop(watcher);
     }
-    (void)pthread_mutex_destroy(&watchers->lock);
+    lock_destroy(&watchers->lock);
     free(watchers);
 }
 
@@ -195,7 +196,7 @@ static int enlist(struct watcher *watcher, struct err *err)
     struct watcher *old = NULL;
     int r = 0;
 
-    (void)pthread_mutex_lock(&watchers->lock);
+    lock_take(&watchers->lock);
     if (watchers->count == WATCHERS_MAX)
         old = sweep(watchers);
     if (watchers->count == WATCHERS_MAX) {
@@ -207,7 +208,7 @@ static int enlist(struct watcher *watcher, struct err *err)
         watcher->next = watchers->first;
         watchers->first = watcher;
     }
-    (void)pthread_mutex_unlock(&watchers->lock);
+    lock_release(&watchers->lock);
     while (old) {
         struct watcher *next = old->next;
 
@@ -254,14 +255,14 @@ int e2b_watcher_events(struct e2b_request *request, json_t **ret_reply, struct e
     struct e2b_watchers *watchers = watchers_of(request);
     struct watcher **slot;
 
-    (void)pthread_mutex_lock(&watchers->lock);
+    lock_take(&watchers->lock);
     slot = slot_find(request);
     if (slot) {
         events = (*slot)->events;
         (*slot)->events = (struct buf){ .max = KEPT_MAX };
         (*slot)->event_count = 0;
     }
-    (void)pthread_mutex_unlock(&watchers->lock);
+    lock_release(&watchers->lock);
     if (!slot)
         return refuse_unknown(request, err);
     if (buf_add_str(&text, "{\"events\":[") < 0 || buf_add(&text, events.data, events.len) < 0 ||
@@ -276,14 +277,14 @@ int e2b_watcher_remove(struct e2b_request *request, json_t **ret_reply, struct e
     struct watcher **slot, *watcher = NULL;
 
     (void)ret_reply;
-    (void)pthread_mutex_lock(&watchers->lock);
+    lock_take(&watchers->lock);
     slot = slot_find(request);
     if (slot) {
         watcher = *slot;
         *slot = watcher->next;
         watchers->count--;
     }
-    (void)pthread_mutex_unlock(&watchers->lock);
+    lock_release(&watchers->lock);
     if (!watcher)
         return refuse_unknown(request, err);
     watcher_stop(watcher);

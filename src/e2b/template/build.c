@@ -3,12 +3,12 @@
 
 #include <errno.h>
 #include <openssl/evp.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/lock.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json.h"
@@ -43,7 +43,7 @@ struct e2b_builds {
     struct build_queue *queue;
     char *files;
     char secret[2 * E2B_ID_BYTES];
-    pthread_mutex_t lock; /* over what follows, and over changes to the shelf's templates */
+    struct lock lock; /* over what follows, and over changes to the shelf's templates */
     struct entry *entries;
     bool is_closing;
 };
@@ -121,9 +121,9 @@ static void on_ended(void *context)
 {
     struct e2b_builds *builds = context;
 
-    (void)pthread_mutex_lock(&builds->lock);
+    lock_take(&builds->lock);
     settle(builds);
-    (void)pthread_mutex_unlock(&builds->lock);
+    lock_release(&builds->lock);
 }
 
 /* Needs the lock. */
@@ -140,9 +140,9 @@ json_t *e2b_builds_find(struct e2b_builds *builds, const char *word)
 {
     json_t *found;
 
-    (void)pthread_mutex_lock(&builds->lock);
+    lock_take(&builds->lock);
     found = find(builds, word);
-    (void)pthread_mutex_unlock(&builds->lock);
+    lock_release(&builds->lock);
     return found;
 }
 
@@ -150,10 +150,10 @@ json_t *e2b_builds_list(struct e2b_builds *builds)
 {
     json_t *list;
 
-    (void)pthread_mutex_lock(&builds->lock);
+    lock_take(&builds->lock);
     settle(builds);
     list = e2b_shelf_list(builds->shelf, SHELF_TEMPLATES);
-    (void)pthread_mutex_unlock(&builds->lock);
+    lock_release(&builds->lock);
     return list;
 }
 
@@ -163,7 +163,7 @@ int e2b_builds_change(struct e2b_builds *builds, const char *word, const json_t 
     cleanup_json json_t *template = NULL;
     int r;
 
-    (void)pthread_mutex_lock(&builds->lock);
+    lock_take(&builds->lock);
     template = find(builds, word);
     if (!template)
         template = json_deep_copy(fallback);
@@ -173,7 +173,7 @@ int e2b_builds_change(struct e2b_builds *builds, const char *word, const json_t 
         e2b_builds_trim(template);
         r = e2b_shelf_put(builds->shelf, SHELF_TEMPLATES, template, "name", err);
     }
-    (void)pthread_mutex_unlock(&builds->lock);
+    lock_release(&builds->lock);
     return r;
 }
 
@@ -290,13 +290,13 @@ int e2b_builds_begin(struct e2b_builds *builds, const char *template_id, const c
     e2b_build_template(id, name);
     spec->name = name;
     spec->files = builds->files;
-    (void)pthread_mutex_lock(&builds->lock);
+    lock_take(&builds->lock);
     settle(builds);
     surplus = entries_trim(builds);
     template = e2b_shelf_find(builds->shelf, SHELF_TEMPLATES, "id", template_id);
     r = template ? begin(builds, template, id, spec, err)
                  : err_set(err, ERR_NOT_FOUND, "template '%.40s' not found", template_id);
-    (void)pthread_mutex_unlock(&builds->lock);
+    lock_release(&builds->lock);
     entries_free(surplus);
     sweep(builds);
     return r;
@@ -309,13 +309,13 @@ json_t *e2b_builds_logs(struct e2b_builds *builds, const char *id, size_t offset
     struct entry *entry;
     json_t *logs;
 
-    (void)pthread_mutex_lock(&builds->lock);
+    lock_take(&builds->lock);
     for (entry = builds->entries; entry && strcmp(entry->id, id) != 0;)
         entry = entry->next;
     logs = entry ? build_logs(entry->build, offset, limit) : json_array();
     if (entry)
         build_get(entry->build, &state);
-    (void)pthread_mutex_unlock(&builds->lock);
+    lock_release(&builds->lock);
     *ret_waits = state.status == BUILD_WAITS;
     return logs;
 }
@@ -324,12 +324,12 @@ int e2b_builds_remove(struct e2b_builds *builds, const char *id, struct err *err
 {
     int r;
 
-    (void)pthread_mutex_lock(&builds->lock);
+    lock_take(&builds->lock);
     r = e2b_shelf_remove(builds->shelf, SHELF_TEMPLATES, id, err);
     for (struct entry *entry = builds->entries; r == 0 && entry; entry = entry->next)
         if (strcmp(entry->template_id, id) == 0)
             build_cancel(entry->build);
-    (void)pthread_mutex_unlock(&builds->lock);
+    lock_release(&builds->lock);
     if (r == 0)
         sweep(builds);
     return r;
@@ -343,7 +343,7 @@ int e2b_builds_open(struct host *host, struct e2b_shelf *shelf, const char *stat
 
     if (r == 0)
         r = build_sweep(host, err);
-    (void)pthread_mutex_init(&builds->lock, NULL);
+    lock_init(&builds->lock, LOCK_E2B_BUILDS);
     builds->host = host;
     builds->shelf = shelf;
     builds->queue = build_queue_new(E2B_BUILDS_RUNNING_MAX);
@@ -369,13 +369,13 @@ void e2b_builds_close(struct e2b_builds *builds)
 {
     if (!builds)
         return;
-    (void)pthread_mutex_lock(&builds->lock);
+    lock_take(&builds->lock);
     builds->is_closing = true;
     for (struct entry *entry = builds->entries; entry; entry = entry->next)
         build_cancel(entry->build);
-    (void)pthread_mutex_unlock(&builds->lock);
+    lock_release(&builds->lock);
     entries_free(builds->entries);
-    (void)pthread_mutex_destroy(&builds->lock);
+    lock_destroy(&builds->lock);
     build_queue_free(builds->queue);
     free(builds->files);
     free(builds);
