@@ -2,7 +2,7 @@
 # For every tests/system/*_test: a holtd of its own, claims, and counts of what a sandbox may leave.
 # Sourced, never run.
 #
-#   . "$(dirname "$0")/lib.sh"
+#   . "$(dirname "$0")/../lib.sh"
 #   start_holtd [FLAGS...]            exports HOLT_HOST; `holt` is on the PATH
 #   claim a_sandbox_has_only_lo       runs that function; prints "ok: NAME" or "not ok: NAME"
 #   finish                            exits 1 if a claim failed
@@ -13,7 +13,8 @@ set -u
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 build=$(cd "$here/../.." && cd "${HOLT_BUILD_DIR:-build}" && pwd) || exit 1
 export PATH="$build:$PATH"
-export LC_ALL=C
+export LC_ALL=C PYTHONDONTWRITEBYTECODE=1
+PYTHONPATH=$(find "$here" -maxdepth 1 -type d | paste -sd:) && export PYTHONPATH
 unset HOLT_HOST HOLT_TOKEN
 
 tmp=$(mktemp -d /tmp/holt-test.XXXXXX) || exit 1

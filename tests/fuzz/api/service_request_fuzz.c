@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The JSON bodies about services, shells, ports and templates: whatever the bytes, a typed refusal,
+ * or a call of the host with what the host may rely on. */
+#include <assert.h>
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "api/message/fields.h"
+#include "api/message/sandbox_ref.h"
+#include "api/service.h"
+#include "api/stream/shell_stream.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "base/text/parse.h"
+#include "host/core/host.h"
+#include "host/port/port.h"
+#include "host/process/record.h"
+#include "host/process/service.h"
+#include "host/sandbox/sandbox.h"
+#include "host/shell/shell.h"
+#include "store/template/template.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* --- a host that checks what it is told and refuses it ---------------------------------------- */
+
+static int hosts_refusal(struct err *err)
+{
+    return err_set(err, ERR_BUSY, "not today");
+}
+
+static int check_sandbox_find(struct host *host, const char *id, struct sandbox **ret,
+                              struct err *err)
+{
+    (void)host;
+    (void)err;
+    assert(is_handle(id, SANDBOX_NAME_MAX) && !strstr(id, ".."));
+    *ret = NULL;
+    return 0;
+}
+
+static int check_sandbox_ref_find(const struct call *call, const json_t *request,
+                                  struct sandbox **ret, struct err *err)
+{
+    const char *id = NULL;
+    int r = field_sandbox(request, &id, err);
+
+    (void)call;
+    return r < 0 ? r : check_sandbox_find(NULL, id, ret, err);
+}
+
+static int check_service_launch(struct sandbox *sandbox, const struct process_spec *spec,
+                                struct record **ret, struct err *err)
+{
+    (void)sandbox;
+    (void)ret;
+    assert(spec->args && spec->args[0] && *spec->args[0]);
+    assert(spec->restart <= RESTART_ALWAYS && spec->is_detached);
+    assert(!spec->has_terminal || spec->restart == RESTART_NO);
+    assert(!spec->tag || strlen(spec->tag) <= 128);
+    assert(!spec->key || strlen(spec->key) <= 128);
+    return hosts_refusal(err);
+}
+
+static void shell_name_check(const char *name)
+{
+    assert(name && is_handle(name, SHELL_NAME_MAX));
+}
+
+static int check_shell_stream_run(const struct call *call, const char *sandbox,
+                                  const struct shell_command *command, struct stream **ret,
+                                  struct err *err)
+{
+    (void)call;
+    (void)ret;
+    assert(is_handle(sandbox, SANDBOX_NAME_MAX));
+    shell_name_check(command->name);
+    assert(command->text && command->timeout_ms <= INT64_MAX / 1000000);
+    return hosts_refusal(err);
+}
+
+static int check_shell_open(struct sandbox *sandbox, const char *name, struct shell_info *ret,
+                            struct err *err)
+{
+    (void)sandbox;
+    (void)ret;
+    shell_name_check(name);
+    return hosts_refusal(err);
+}
+
+static int check_shell_remove(struct sandbox *sandbox, const char *name, struct err *err)
+{
+    return check_shell_open(sandbox, name, NULL, err);
+}
+
+static int check_shell_list(struct sandbox *sandbox, struct shell_info **ret, size_t *ret_count,
+                            struct err *err)
+{
+    (void)sandbox;
+    (void)ret;
+    (void)ret_count;
+    return hosts_refusal(err);
+}
+
+static int check_sandbox_forward(struct sandbox *sandbox, uint16_t port, const char *listen,
+                                 struct port_forward **ret, struct err *err)
+{
+    (void)sandbox;
+    (void)ret;
+    assert(port > 0 && (!listen || *listen));
+    return hosts_refusal(err);
+}
+
+static void check_nothing(struct sandbox *sandbox)
+{
+    assert(!sandbox);
+}
+
+static void check_sandbox_get_info(struct sandbox *sandbox, bool wants_space,
+                                   struct sandbox_info *ret)
+{
+    (void)sandbox;
+    (void)wants_space;
+    *ret = (struct sandbox_info){ .id = "" };
+}
+
+static void check_port_list(struct host *host, const char *owner, struct port_info **ret,
+                            size_t *ret_count)
+{
+    (void)host;
+    (void)owner;
+    (void)ret;
+    *ret_count = 0;
+}
+
+static int check_sandbox_commit(struct sandbox *sandbox, const char *template,
+                                struct template_info *ret, struct err *err)
+{
+    (void)sandbox;
+    (void)ret;
+    assert(is_name(template));
+    return hosts_refusal(err);
+}
+
+static int check_host_remove_template(struct host *host, const char *name, struct err *err)
+{
+    (void)host;
+    assert(is_name(name));
+    return hosts_refusal(err);
+}
+
+static struct store *check_host_store(struct host *host)
+{
+    (void)host;
+    return NULL;
+}
+
+static int check_template_list(struct store *store, struct template_info **ret, size_t *ret_count,
+                               struct err *err)
+{
+    (void)store;
+    (void)ret;
+    (void)ret_count;
+    return hosts_refusal(err);
+}
+
+/* No import begins. */
+static int check_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
+                                void *(*start)(void *), void *import)
+{
+    (void)thread;
+    (void)attr;
+    assert(start && import);
+    return EAGAIN;
+}
+
+#define sandbox_find check_sandbox_find
+#define sandbox_ref_find check_sandbox_ref_find
+#define sandbox_forward check_sandbox_forward
+#define sandbox_attach check_nothing
+#define sandbox_detach(sandbox, ...) check_nothing(sandbox)
+#define sandbox_unref check_nothing
+#define sandbox_get_info check_sandbox_get_info
+#define sandbox_commit check_sandbox_commit
+#define service_launch check_service_launch
+#define shell_stream_run check_shell_stream_run
+#define shell_open check_shell_open
+#define shell_remove check_shell_remove
+#define shell_list check_shell_list
+#define port_list check_port_list
+#define host_store check_host_store
+#define host_remove_template check_host_remove_template
+#define template_list check_template_list
+#define pthread_create check_pthread_create
+
+#define process_service_launch fuzz_launch
+#define shell_service_run fuzz_shell_run
+#define shell_service_open fuzz_shell_open
+#define shell_service_list fuzz_shell_list
+#define shell_service_remove fuzz_shell_remove
+#define port_service_forward fuzz_port_forward
+#define port_service_list fuzz_port_list
+#define template_service_import fuzz_template_import
+#define template_service_list fuzz_template_list
+#define template_service_remove fuzz_template_remove
+#define template_service_commit fuzz_template_commit
+
+unary_fn fuzz_launch, fuzz_shell_open, fuzz_shell_list, fuzz_shell_remove, fuzz_port_list,
+    fuzz_template_list, fuzz_template_remove, fuzz_template_commit;
+stream_fn fuzz_shell_run, fuzz_port_forward, fuzz_template_import;
+
+#define port_get launch_port_get
+#include "../../../src/api/launch.c" // NOLINT(bugprone-suspicious-include)
+#undef port_get
+#define name_get shell_name_get
+#include "../../../src/api/shell.c" // NOLINT(bugprone-suspicious-include)
+#undef name_get
+#include "../../../src/api/port.c"     // NOLINT(bugprone-suspicious-include)
+#include "../../../src/api/template.c" // NOLINT(bugprone-suspicious-include)
+
+/* --------------------------------------------------------------------------------------------- */
+
+static void refusal_check(const struct err *err)
+{
+    assert(err->kind == ERR_INVALID || err->kind == ERR_EXHAUSTED || err->kind == ERR_BUSY ||
+           (err->kind == ERR_INTERNAL && err->errnum == EAGAIN));
+    assert(*err->msg && !strpbrk(err->msg, "\n\r\033"));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static unary_fn *const unary[] = {
+        process_service_launch,  shell_service_open,      shell_service_list,
+        shell_service_remove,    port_service_list,       template_service_list,
+        template_service_remove, template_service_commit,
+    };
+    static stream_fn *const streams[] = { shell_service_run, port_service_forward,
+                                          template_service_import };
+    static const struct call call = { .is_local = true, .connection_fd = -1 };
+    cleanup_json json_t *object = NULL;
+    struct err err = { 0 };
+
+    if (json_parse_object((const char *)data, size, &object, &err) < 0) {
+        refusal_check(&err);
+        return 0;
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(unary); i++) {
+        cleanup_json json_t *reply = NULL;
+
+        if (unary[i](&call, object, &reply, &err) < 0)
+            refusal_check(&err);
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(streams); i++) {
+        struct stream *stream = NULL;
+
+        assert(streams[i](&call, object, &stream, &err) < 0 && !stream);
+        refusal_check(&err);
+    }
+    return 0;
+}

@@ -1,0 +1,517 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Tool calls with an id are made once: whoever else comes with it, whenever, and whatever becomes
+ * of clients and of the daemon meanwhile. */
+#include <pthread.h>
+#include <sys/socket.h>
+
+#include "kernel/toolbox/call_world.h"
+
+/* Says a word, and goes on when it is told to; counts how often it was run. */
+#define WAITING                                                                                    \
+    "{\"cmd\": \"cd /tmp; echo x >> count; echo begun; until [ -e go ]; do sleep 0.01; done; "     \
+    "echo ended $(cat count)\"}"
+
+static void let_go(struct sandbox *sandbox)
+{
+    CHECK(world_sh(sandbox, "echo > /tmp/go", NULL) == 0);
+}
+
+/* --- again -------------------------------------------------------------------------------------
+ */
+
+static void a_second_call_gets_the_first_ones_result(void)
+{
+    struct sandbox *sandbox = make_sandbox("small");
+    const char *params = "{\"cmd\": \"echo x >> /tmp/n; cat /tmp/n /proc/uptime; exit 3\", "
+                         "\"timeout_ms\": 60000}";
+    const char *same = "{\"timeout_ms\": 60000, \"cmd\": \"echo x >> /tmp/n; cat /tmp/n "
+                       "/proc/uptime; exit 3\"}";
+    cleanup_done struct done first = call_id(sandbox, "bash", "a b/\xc3\xa4", params);
+    cleanup_done struct done second = call_id(sandbox, "bash", "a b/\xc3\xa4", same);
+    cleanup_done struct done other = call_id(sandbox, "bash", "b", params);
+    struct tool_request request = request_of("bash", "b");
+    cleanup_json json_t *object = json_pack("{s:s}", "cmd", "true");
+    struct tool_call *call = NULL;
+
+    CHECK(!first.result->is_repeated && second.result->is_repeated && !other.result->is_repeated);
+    CHECK_TEXT(second.text, first.text);
+    CHECK(second.result->exit_code == 3 && second.result->has_exit_code);
+    CHECK(second.result->tier == 2 && second.result->duration_ms == first.result->duration_ms);
+    CHECK(strncmp(other.text, "x\nx\n", 4) == 0 && strncmp(other.text, "x\nx\nx", 5) != 0);
+    request.params = object;
+    CHECK(tool_open(sandbox, &request, -1, &call, &err) < 0 && err.kind == ERR_INVALID);
+    CHECK_HAS(err.msg, "the tool call id 'b' was used");
+    request.name = "list_snapshots";
+    request.params = NULL;
+    CHECK(tool_open(sandbox, &request, -1, &call, &err) < 0 && err.kind == ERR_INVALID);
+    world_destroy(sandbox);
+}
+
+static void all_of_a_result_is_there_again(void)
+{
+    struct sandbox *sandbox = make_sandbox("small");
+    struct tool_request request = request_of("bash", "all");
+    const char *params =
+        "{\"cmd\": \"i=0; while [ $i -lt 2000 ]; do echo line $i; i=$((i+1)); done; "
+        "echo > new; rm /etc/origin\"}";
+
+    request.max_output_tokens = 500;
+    request.wants_changed = true;
+    request.snapshot = 1;
+    {
+        cleanup_done struct done first = call_with(sandbox, request, params);
+        cleanup_done struct done second = call_with(sandbox, request, params);
+        const struct tool_result *one = first.result, *two = second.result;
+
+        CHECK(one->is_truncated && one->handle && one->snapshot_id && one->changed_count == 2);
+        CHECK(two->is_repeated && two->is_truncated && two->changed_count == 2);
+        CHECK_TEXT(two->handle, one->handle);
+        CHECK_TEXT(two->snapshot_id, one->snapshot_id);
+        CHECK_TEXT(second.text, first.text);
+        CHECK(has_changed(two, 'A', "/workspace/new") && has_changed(two, 'D', "/etc/origin"));
+        CHECK(two->shown == one->shown && two->total == one->total);
+    }
+    world_destroy(sandbox);
+}
+
+static void what_is_kept_is_bounded(void)
+{
+    enum { KEPT = 512 };
+    struct sandbox *sandbox = make_sandbox("small");
+    char id[16];
+
+    for (int i = 0; i <= KEPT; i++) {
+        (void)snprintf(id, sizeof(id), "c%d", i);
+        cleanup_done struct done done = call_id(sandbox, "list_snapshots", id, "{}");
+
+        CHECK(!done.result->is_repeated);
+    }
+    {
+        cleanup_done struct done last = call_id(sandbox, "list_snapshots", id, "{}");
+        cleanup_done struct done oldest = call_id(sandbox, "list_snapshots", "c0", "{}");
+
+        CHECK(last.result->is_repeated && !oldest.result->is_repeated);
+    }
+    world_destroy(sandbox);
+}
+
+/* --- at the same time --------------------------------------------------------------------------
+ */
+
+struct caller {
+    pthread_t thread;
+    struct tool_call *call;
+    int result;
+    struct tool_event event;
+    struct err err;
+};
+
+static void *follow(void *argument)
+{
+    struct caller *caller = argument;
+
+    do
+        caller->result = tool_next(caller->call, &caller->event, &caller->err);
+    while (caller->result == 0 && caller->event.kind == TOOL_PROGRESS);
+    return NULL;
+}
+
+static void caller_start(struct caller *caller)
+{
+    CHECK(pthread_create(&caller->thread, NULL, follow, caller) == 0);
+}
+
+static void caller_join(struct caller *caller)
+{
+    CHECK(pthread_join(caller->thread, NULL) == 0);
+}
+
+static void calls_at_the_same_time_share_one_run(void)
+{
+    struct sandbox *sandbox = make_sandbox("small");
+    struct caller callers[6] = { { .call = NULL } };
+
+    for (size_t i = 0; i < ARRAY_SIZE(callers); i++)
+        callers[i].call = call_open(sandbox, request_of("bash", "same"), WAITING, -1);
+    for (size_t i = ARRAY_SIZE(callers); i-- > 0;)
+        caller_start(&callers[i]);
+    let_go(sandbox);
+    for (size_t i = 0; i < ARRAY_SIZE(callers); i++) {
+        caller_join(&callers[i]);
+        CHECK_OK(callers[i].result, &callers[i].err);
+        CHECK_HAS(callers[i].event.result->blocks[0].text, "begun\nended x\n");
+        CHECK(callers[i].event.result->is_repeated == (i > 0));
+        tool_close(callers[i].call);
+    }
+    world_destroy(sandbox);
+}
+
+/* Whoever loses the race for being first joins, whatever the moment. */
+static void *race(void *argument)
+{
+    struct caller *caller = argument;
+
+    for (int i = 0; i < 40; i++) {
+        char id[16];
+
+        (void)snprintf(id, sizeof(id), "race%d", i);
+        cleanup_done struct done done = call_id((struct sandbox *)(void *)caller->call, "bash", id,
+                                                "{\"cmd\": \"echo x >> /tmp/race; echo said\"}");
+        CHECK_HAS(done.text, "said\n");
+        caller->result += !done.result->is_repeated;
+    }
+    return NULL;
+}
+
+static void racing_calls_run_once_each(void)
+{
+    struct sandbox *sandbox = make_sandbox("small");
+    struct caller callers[3] = { { .call = NULL } };
+    int first = 0;
+
+    for (size_t i = 0; i < ARRAY_SIZE(callers); i++) {
+        callers[i].call = (struct tool_call *)(void *)sandbox;
+        CHECK(pthread_create(&callers[i].thread, NULL, race, &callers[i]) == 0);
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(callers); i++) {
+        caller_join(&callers[i]);
+        first += callers[i].result;
+    }
+    CHECK(first == 40, "(%d)", first);
+    CHECK(world_sh(sandbox, "set -- $(cat /tmp/race); test $# = 40", NULL) == 0);
+    world_destroy(sandbox);
+}
+
+/* --- clients that go ---------------------------------------------------------------------------
+ */
+
+/* A call whose client hangs up in the middle of it. */
+static void hang_up(struct sandbox *sandbox, const char *id)
+{
+    struct tool_event event;
+    struct tool_call *call;
+    int pair[2];
+
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
+    call = call_open(sandbox, request_of("bash", id), WAITING, pair[0]);
+    call_await(call, "begun");
+    (void)close(pair[1]);
+    CHECK(tool_next(call, &event, &err) == -ECANCELED);
+    tool_close(call);
+    (void)close(pair[0]);
+}
+
+static void a_call_with_an_id_goes_on_without_its_client(void)
+{
+    struct sandbox *sandbox = make_sandbox("small");
+    struct caller caller = { .call = NULL };
+
+    hang_up(sandbox, "left");
+    caller.call = call_open(sandbox, request_of("bash", "left"), WAITING, -1);
+    caller_start(&caller);
+    let_go(sandbox);
+    caller_join(&caller);
+    CHECK_OK(caller.result, &caller.err);
+    CHECK_HAS(caller.event.result->blocks[0].text, "begun\nended x\n[exit code 0");
+    CHECK(caller.event.result->is_repeated);
+    tool_close(caller.call);
+    {
+        cleanup_done struct done again = call_id(sandbox, "bash", "left", WAITING);
+
+        CHECK_HAS(again.text, "begun\nended x\n");
+    }
+    world_destroy(sandbox);
+}
+
+static void a_call_without_one_ends_with_its_client(void)
+{
+    struct sandbox *sandbox = make_sandbox("small");
+
+    hang_up(sandbox, NULL);
+    EVENTUALLY(world_sh(sandbox,
+                        "for p in /proc/[0-9]*; do read -r w < $p/cmdline; case $w in "
+                        "*until*go*) test $p = /proc/$$ || exit 1;; esac; done; true",
+                        NULL) == 0);
+    world_destroy(sandbox);
+}
+
+/* Then nothing was done; but who has joined is there, and must not be taken for one who has gone.
+ */
+static void a_joined_call_is_answered_when_the_other_never_began(void)
+{
+    struct sandbox *sandbox = make_sandbox("small");
+    struct tool_call *first = call_open(sandbox, request_of("bash", "never"), WAITING, -1);
+    struct tool_call *joined = call_open(sandbox, request_of("bash", "never"), WAITING, -1);
+    struct tool_event event;
+
+    tool_close(first);
+    CHECK(tool_next(joined, &event, &err) < 0);
+    CHECK(err.kind == ERR_UNAVAILABLE && err_is_retryable(&err), "(%s)", err.msg);
+    tool_close(joined);
+    world_destroy(sandbox);
+}
+
+static void a_joined_call_outlives_the_one_that_began_it(void)
+{
+    struct sandbox *sandbox = make_sandbox("small");
+    struct tool_call *driver = call_open(sandbox, request_of("bash", "d"), WAITING, -1);
+    struct caller joined = { .call = NULL };
+
+    call_await(driver, "begun");
+    joined.call = call_open(sandbox, request_of("bash", "d"), WAITING, -1);
+    caller_start(&joined);
+    tool_close(driver);
+    let_go(sandbox);
+    caller_join(&joined);
+    CHECK_OK(joined.result, &joined.err);
+    CHECK_HAS(joined.event.result->blocks[0].text, "ended x\n");
+    tool_close(joined.call);
+    world_destroy(sandbox);
+}
+
+static void cancel(struct sandbox *sandbox, const char *tool, const char *id)
+{
+    struct caller caller = { .call = call_open(sandbox, request_of(tool, id), WAITING, -1) };
+
+    call_await(caller.call, "begun");
+    caller_start(&caller);
+    tool_cancel(caller.call);
+    caller_join(&caller);
+    CHECK_OK(caller.result, &caller.err);
+    tool_close(caller.call);
+}
+
+static void a_canceled_call_ends_at_once_and_for_good(void)
+{
+    struct sandbox *sandbox = make_sandbox("small");
+
+    cancel(sandbox, "bash", NULL);
+    cancel(sandbox, "bash", "stopped");
+    cancel(sandbox, "shell", "interrupted");
+    {
+        cleanup_done struct done again = call_id(sandbox, "bash", "stopped", WAITING);
+        cleanup_done struct done shell = call_id(sandbox, "shell", "interrupted", WAITING);
+
+        CHECK(again.result->is_repeated && shell.result->is_repeated);
+        CHECK(!strstr(again.text, "ended") && again.result->is_error, "(%s)", again.text);
+        CHECK_HAS(shell.text, "canceled");
+    }
+    world_destroy(sandbox);
+}
+
+/* --- rollbacks ---------------------------------------------------------------------------------
+ */
+
+static void a_rollback_forgets_what_it_has_undone(void)
+{
+    struct sandbox *sandbox = make_sandbox("small");
+    const char *params = "{\"cmd\": \"echo x >> /f; cat /f\"}";
+    struct snapshot_info turn;
+    struct caller caller = { .call = NULL };
+
+    CHECK_OK(sandbox_turn(sandbox, &turn, &err), &err);
+    {
+        cleanup_done struct done first = call_id(sandbox, "bash", "f", params);
+        cleanup_done struct done second = call_id(sandbox, "bash", "f", params);
+
+        CHECK(!first.result->is_repeated && second.result->is_repeated);
+    }
+    caller.call = call_open(sandbox, request_of("bash", "w"), WAITING, -1);
+    call_await(caller.call, "begun");
+    caller_start(&caller);
+    {
+        cleanup_done struct done back =
+            call_id(sandbox, "rollback", "back", "{\"snapshot\": \"turn-0001\"}");
+
+        CHECK(!back.result->is_error && !back.result->is_repeated, "(%s)", back.text);
+    }
+    caller_join(&caller);
+    CHECK_OK(caller.result, &caller.err);
+    CHECK_HAS(caller.event.result->blocks[0].text, "killed");
+    tool_close(caller.call);
+    {
+        cleanup_done struct done third = call_id(sandbox, "bash", "f", params);
+        cleanup_done struct done back =
+            call_id(sandbox, "rollback", "back", "{\"snapshot\": \"turn-0001\"}");
+
+        CHECK(!third.result->is_repeated && strncmp(third.text, "x\n[", 3) == 0, "(%s)",
+              third.text);
+        CHECK(back.result->is_repeated);
+        CHECK_TEXT(world_cat(sandbox, "/f"), "x"); /* so it was not made again */
+    }
+    let_go(sandbox);
+    {
+        cleanup_done struct done anew = call_id(sandbox, "bash", "w", WAITING);
+
+        CHECK(!anew.result->is_repeated);
+        CHECK_HAS(anew.text, "begun\nended x\n");
+    }
+    world_destroy(sandbox);
+}
+
+/* --- the daemon --------------------------------------------------------------------------------
+ */
+
+static void restart(struct sandbox **sandbox)
+{
+    struct sandbox_info info;
+
+    sandbox_get_info(*sandbox, false, &info);
+    sandbox_unref(*sandbox);
+    host_close(TAKE_PTR(world.host));
+    world_start();
+    CHECK_OK(sandbox_find(world.host, info.id, sandbox, &err), &err);
+    sandbox_info_done(&info);
+}
+
+static void the_next_daemon_knows_what_was_and_what_goes_on(void)
+{
+    struct sandbox *sandbox = make_sandbox("small");
+    const char *params = "{\"cmd\": \"echo x >> /f; cat /f\"}";
+    char handle[32] = "";
+
+    {
+        struct tool_request request = request_of("bash", "long");
+        cleanup_done struct done done = call_id(sandbox, "bash", "done", params);
+
+        request.max_output_tokens = 10;
+        {
+            cleanup_done struct done cut = call_with(
+                sandbox, request, "{\"cmd\": \"echo 0123456789012345678901234567890123456789x\"}");
+
+            CHECK(cut.result->handle);
+            (void)snprintf(handle, sizeof(handle), "%s", cut.result->handle);
+        }
+        CHECK(!done.result->is_error);
+    }
+    hang_up(sandbox, "on");
+    restart(&sandbox);
+    {
+        cleanup_done struct done again = call_id(sandbox, "bash", "done", params);
+        const struct tool_part part = { .handle = handle, .offset = 40 };
+        struct tool_output output;
+
+        CHECK(again.result->is_repeated && strncmp(again.text, "x\n[", 3) == 0, "(%s)", again.text);
+        CHECK_OK(tool_read_output(sandbox, &part, &output, &err), &err);
+        CHECK(output.text[0] == 'x' && output.total > 40);
+        free(output.text);
+    }
+    let_go(sandbox);
+    {
+        /* What was written before the restart and after it, of one run. */
+        cleanup_done struct done done = call_id(sandbox, "bash", "on", WAITING);
+        cleanup_done struct done again = call_id(sandbox, "bash", "on", WAITING);
+
+        CHECK_HAS(done.text, "begun\nended x\n[exit code 0");
+        CHECK_TEXT(again.text, done.text);
+        CHECK(again.result->is_repeated);
+    }
+    world_destroy(sandbox);
+}
+
+#define ONCE "{\"cmd\": \"echo x >> /tmp/once; cat /tmp/once\"}"
+
+/* A daemon that has made one call, is in the middle of another, and says so. */
+static void live(int to_parent)
+{
+    struct sandbox_info info;
+    struct sandbox *sandbox;
+
+    world_open("auto");
+    world_import("small");
+    sandbox = make_sandbox("small");
+    {
+        cleanup_done struct done done = call_id(sandbox, "bash", "over", ONCE);
+
+        CHECK(!done.result->is_error);
+    }
+    call_await(call_open(sandbox, request_of("bash", "middle"), WAITING, -1), "begun");
+    sandbox_get_info(sandbox, false, &info);
+    CHECK(write(to_parent, info.id, sizeof(info.id)) == (ssize_t)sizeof(info.id));
+    for (;;)
+        (void)pause();
+}
+
+/* Before anything else, so that the process that is forked has one thread. */
+static char *kill_a_daemon(void)
+{
+    static char id[SANDBOX_ID_MAX];
+    int fds[2];
+    pid_t pid;
+
+    (void)snprintf(world.dir, sizeof(world.dir), "/tmp/holt-host-test-XXXXXX");
+    CHECK(mkdtemp(world.dir) && pipe2(fds, O_CLOEXEC) == 0);
+    pid = fork();
+    CHECK(pid >= 0);
+    if (pid == 0)
+        live(fds[1]);
+    (void)close(fds[1]);
+    CHECK(read(fds[0], id, sizeof(id)) == (ssize_t)sizeof(id));
+    (void)close(fds[0]);
+    CHECK(kill(pid, SIGKILL) == 0 && waitpid(pid, NULL, 0) == pid);
+    return id;
+}
+
+static const char *left_behind; /* the sandbox of the daemon that was killed */
+
+static void a_killed_daemon_is_no_reason_to_do_it_again(void)
+{
+    struct sandbox *sandbox = NULL;
+
+    CHECK_OK(sandbox_find(world.host, left_behind, &sandbox, &err), &err);
+    let_go(sandbox);
+    {
+        cleanup_done struct done over = call_id(sandbox, "bash", "over", ONCE);
+        cleanup_done struct done middle = call_id(sandbox, "bash", "middle", WAITING);
+
+        CHECK(over.result->is_repeated && strncmp(over.text, "x\n[", 3) == 0, "(%s)", over.text);
+        CHECK_HAS(middle.text, "begun\nended x\n[exit code 0");
+    }
+    world_destroy(sandbox);
+}
+
+static void a_destroyed_sandbox_leaves_nothing(void)
+{
+    struct sandbox *sandbox = make_sandbox("small");
+    cleanup_done struct done done = call_id(sandbox, "bash", "x", "{\"cmd\": \"true\"}");
+    struct sandbox_info info;
+    char path[256];
+
+    CHECK(!done.result->is_error);
+    sandbox_get_info(sandbox, false, &info);
+    (void)snprintf(path, sizeof(path), "%s/state/tools/%s", world.dir, info.id);
+    CHECK(access(path, F_OK) == 0);
+    hang_up(sandbox, "orphan");
+    CHECK_OK(sandbox_destroy(sandbox, &err), &err);
+    sandbox_unref(sandbox);
+    sandbox_info_done(&info);
+    CHECK(access(path, F_OK) < 0);
+}
+
+int main(void)
+{
+    struct host_counts before = host_count();
+
+    must_be_root();
+    (void)setvbuf(stdout, NULL, _IOLBF, 0);
+    left_behind = kill_a_daemon();
+    world_open("auto");
+    RUN(a_killed_daemon_is_no_reason_to_do_it_again);
+    RUN(a_second_call_gets_the_first_ones_result);
+    RUN(all_of_a_result_is_there_again);
+    RUN(what_is_kept_is_bounded);
+    RUN(calls_at_the_same_time_share_one_run);
+    RUN(racing_calls_run_once_each);
+    RUN(a_call_with_an_id_goes_on_without_its_client);
+    RUN(a_call_without_one_ends_with_its_client);
+    RUN(a_joined_call_is_answered_when_the_other_never_began);
+    RUN(a_joined_call_outlives_the_one_that_began_it);
+    RUN(a_canceled_call_ends_at_once_and_for_good);
+    RUN(a_rollback_forgets_what_it_has_undone);
+    RUN(the_next_daemon_knows_what_was_and_what_goes_on);
+    RUN(a_destroyed_sandbox_leaves_nothing);
+    world_close();
+    CHECK(host_count().fds == before.fds, "(%zu, then %zu)", before.fds, host_count().fds);
+    CHECK(host_count().mounts == before.mounts);
+    return 0;
+}
