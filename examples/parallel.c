@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Prepares one sandbox, forks it, and tries something else in every fork at the same time. All
+/* Prepares one sandbox, forks it, and runs a different command in every fork at the same time. All
  * threads share one handle.
  *
  *   cc parallel.c -o parallel $(pkg-config --cflags --libs libholt) -pthread && ./parallel 8
@@ -17,7 +17,7 @@ struct attempt {
     struct holt *holt;
     const char *sandbox;
     int number;
-    int status; /* of the command; -1: it could not be run */
+    int status; /* exit status of the command; -1: it was not run */
     struct holt_error error;
 };
 
@@ -92,7 +92,7 @@ int main(int argc, char **argv)
         attempts[i].sandbox = forks->items[i]->id;
         attempts[i].number = i;
         if (pthread_create(&attempts[i].thread, NULL, try_it, &attempts[i]) != 0)
-            errx(1, "no thread");
+            errx(1, "cannot start a thread");
     }
     for (int i = 0; i < count; i++) {
         (void)pthread_join(attempts[i].thread, NULL);

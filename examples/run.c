@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Makes a sandbox, runs one command in it, prints what it said, and destroys the sandbox.
+/* Creates a sandbox, runs one command in it, prints its output, and destroys the sandbox.
  *
  *   cc run.c -o run $(pkg-config --cflags --libs libholt) && ./run uname -a
  */
@@ -40,7 +40,7 @@ int main(int argc, char **argv)
     status = r == 0 ? result->end->exit_code : 125;
     holt_free(result);
 
-    /* Whatever became of the command, nobody else knows of the sandbox. */
+    /* Destroy the sandbox even if the command failed: no other program knows its id. */
     if (holt_env_destroy(env, holt_after(30000), &ignored) < 0)
         warnx("%s", ignored.message);
     holt_env_free(env);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* An agent's two turns, what the second one changed, and the way back to the first.
+/* Runs two turns of an agent, prints the changes of the second, and rolls back to the first.
  *
  *   cc turns.c -o turns $(pkg-config --cflags --libs libholt) && ./turns
  */
@@ -10,8 +10,7 @@
 
 static struct holt_error error;
 
-/* All of this is one program's own sandbox; whatever fails ends it, and the sandbox with its time
- * to live. */
+/* Exits on an error. The sandbox is then removed at the end of its time to live. */
 static void check(int r)
 {
     if (r < 0)
@@ -32,7 +31,7 @@ static void shell(struct holt *holt, const char *sandbox, const char *text)
     holt_free(result);
 }
 
-/* As a model would. */
+/* Calls a tool, as a model would. */
 static void tool(struct holt_env *env, const char *name, const char *params)
 {
     struct holt_tool_call call = HOLT_INIT(holt_tool_call);
@@ -43,7 +42,7 @@ static void tool(struct holt_env *env, const char *name, const char *params)
     check(holt_env_execute_tool(env, &call, holt_after(60000), &result, &error));
     printf("%s %s\n%s\n", name, params, result->content);
     if (result->is_error)
-        errx(1, "the tool could not do it");
+        errx(1, "the tool failed");
     holt_free(result);
 }
 

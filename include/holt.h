@@ -1,4 +1,4 @@
-/* libholt: the C API of Holt, a host of sandboxes for agents. libholt(3) is its short form.
+/* libholt: the C API of Holt, a sandbox host for AI agents. libholt(3) is a summary.
  *
  *   struct holt_error error;
  *   struct holt *holt;
@@ -14,31 +14,31 @@
  *       errx(1, "%s", error.message);
  *   fwrite(result->stdout_data, 1, result->stdout_len, stdout);
  *
- * Rules that hold for all of it:
+ * Common rules:
  *
- * Returns: 0, or -1 with a struct holt_error filled in. Outputs (ret) are written on success only.
+ * Return values: functions return 0, or -1 with a struct holt_error filled in. Outputs (ret) are
+ * written only on success.
  *
- * Deadlines: every call has one, a moment on the monotonic clock that holt_after(ms) makes;
- * HOLT_NO_DEADLINE is none. It bounds all that the call does, connecting and the handshake of TLS
- * included, and the daemon is told of it. A call that is late fails with "deadline_exceeded"; what
- * it asked for may have happened all the same.
+ * Deadlines: every call has a deadline, a time on the monotonic clock that holt_after(ms) computes;
+ * HOLT_NO_DEADLINE means none. It includes connecting and the TLS handshake, and is passed on to
+ * the daemon. A late call fails with "deadline_exceeded"; the operation may still have taken place.
  *
- * Threads: a struct holt may be used by any number of threads at once, and so may a struct
- * holt_env; each call or stream has a connection of its own. Streams, uploads, inputs and a struct
- * holt_process are for one thread at a time. There is no global state, no signal is raised and none
- * is handled; a thread is started for the input of a command and for nothing else.
+ * Threads: any number of threads can use a struct holt or a struct holt_env at the same time; each
+ * call or stream has its own connection. A stream, an upload, an input or a struct holt_process is
+ * for one thread at a time. The library has no global state, raises and handles no signals, and
+ * starts a thread only for the input of a command.
  *
- * Repeats: nothing is sent twice, with one exception. Where the daemon is "unavailable", calls that
- * change nothing, and those that carry an idempotency key, are tried again, with pauses that grow
- * and vary, within their deadline. holt_call and streams are never tried again.
+ * Retries: while the daemon is "unavailable", the library retries read-only calls and calls with an
+ * idempotency key within their deadline, with exponential backoff and jitter. No other call is sent
+ * twice. holt_call and streams are never retried.
  *
- * Ownership: what comes back by pointer belongs to the caller and goes with holt_free, its texts
- * and lists included; what has a function of its own to close or free it has that next to it. Texts
- * that are absent are "", never NULL. Texts that go in are UTF-8 and are not kept.
+ * Ownership: the caller owns every returned pointer and frees it with holt_free, which includes its
+ * strings and lists. Types with their own close or free function declare it next to them. Absent
+ * strings are "", never NULL. Input strings are UTF-8; the library keeps no reference to them.
  *
- * Growth: options begin with their size, which HOLT_INIT sets; results are made by the library and
- * reached by pointer, also in lists. Both only ever grow at their end, so a program keeps working
- * with a newer library. Never copy a result, and never make one. */
+ * Compatibility: option structures start with their size, which HOLT_INIT sets; the library
+ * allocates results and returns pointers to them, also in lists. Both only grow at their end, so a
+ * program keeps working with a newer library. Never copy or allocate a result. */
 #pragma once
 
 #include <stdbool.h>
@@ -53,33 +53,33 @@ extern "C" {
 
 /* --- errors and deadlines --------------------------------------------------------------------- */
 
-/* Its size never changes. */
+/* The size of this structure is fixed. */
 struct holt_error {
     char code[32];     /* a Connect code: "not_found", "invalid_argument", "unavailable", ... */
-    char cause[32];    /* of refusals that programs tell apart: "SessionNotFound"; "": none */
-    char message[480]; /* what went wrong: one line for a person */
-    char remedy[256];  /* what a person can do about it: one sentence; "": nothing is known */
-    bool is_retryable; /* the same call may succeed later although nobody changes anything */
+    char cause[32];    /* for programs: "SessionNotFound"; "": none */
+    char message[480]; /* for people: one line */
+    char remedy[256];  /* for people: how to correct the error, one sentence; "": unknown */
+    bool is_retryable; /* the same call may succeed later without a change */
     char reserved[223];
 };
 
 #define HOLT_NO_DEADLINE INT64_MAX
 
-/* Options that say nothing: struct holt_command command = HOLT_INIT(holt_command). */
+/* Default options: struct holt_command command = HOLT_INIT(holt_command). */
 #define HOLT_INIT(type)                                                                            \
     {                                                                                              \
         .size = sizeof(struct type)                                                                \
     }
 
-/* The moment that many milliseconds from now. */
+/* Returns the deadline that many milliseconds from now. */
 HOLT_API int64_t holt_after(int64_t ms);
 
-/* Frees a result, whatever its type; NULL is fine. */
+/* Frees a result of any type, or NULL. */
 HOLT_API void holt_free(void *result);
 
 /* --- the handle ------------------------------------------------------------------------------- */
 
-/* A daemon, and a pool of connections to it. */
+/* A handle of a daemon, with a pool of connections to it. */
 struct holt;
 
 struct holt_options {
@@ -88,27 +88,26 @@ struct holt_options {
      * holt.sock in $HOLT_RUN, else /run/holt/holt.sock. */
     const char *host;
     const char *token; /* NULL: $HOLT_TOKEN, else none */
-    /* Of https: the certificates to trust, PEM; NULL: $HOLT_CACERT, else those that the system
-     * trusts. They are always checked, and so is the name. */
+    /* For https: a PEM file with the certificates to trust; NULL: $HOLT_CACERT, else those that the
+     * system trusts. The certificate and the host name are always verified. */
     const char *ca_file;
-    unsigned idle_max; /* connections to keep while nobody uses them; 0: 8 */
-    unsigned attempts; /* for calls that may be tried again, the first included; 0: 4 */
+    unsigned idle_max; /* maximum number of idle connections; 0: 8 */
+    unsigned attempts; /* of calls that can be retried, including the first; 0: 4 */
 };
 
-/* Connects at once. options may be NULL. -1 with code "unavailable" when nobody answers,
- * "permission_denied" when the socket's mode forbids it, "unauthenticated" when the daemon's
- * certificate is not trusted. */
+/* Connects to a daemon. options may be NULL. Fails with code "unavailable" if no daemon responds,
+ * "permission_denied" if the mode of the socket forbids it, "unauthenticated" if the certificate of
+ * the daemon is not trusted. */
 HOLT_API int holt_open(const struct holt_options *options, int64_t deadline, struct holt **ret,
                        struct holt_error *error);
 
-/* Everything that was opened with the handle must be closed before it. */
+/* Closes a handle. Close everything that was opened with it first. */
 HOLT_API void holt_close(struct holt *holt);
 
-/* --- the general door: any method of proto/holt/v1, JSON in and out -----------------------------
- */
+/* --- any method of proto/holt/v1, with JSON --------------------------------------------------- */
 
-/* One unary call: method is "holt.v1.HostService/Health". The caller frees *ret_reply with free().
- */
+/* Makes a unary call; method is for example "holt.v1.HostService/Health". The caller frees
+ * *ret_reply with free(). */
 HOLT_API int holt_call(struct holt *holt, const char *method, const char *request, int64_t deadline,
                        char **ret_reply, struct holt_error *error);
 
@@ -116,83 +115,82 @@ struct holt_stream;
 struct holt_input;
 struct holt_upload;
 
-/* A call that answers with a stream of JSON messages. Returns once the request is sent: what the
- * daemon thinks of it comes with holt_stream_next. The deadline is that of the whole stream. */
+/* Opens a call that returns a stream of JSON messages. Returns when the request is sent;
+ * holt_stream_next reports errors of the daemon. The deadline applies to the whole stream. */
 HOLT_API int holt_stream_open(struct holt *holt, const char *method, const char *request,
                               int64_t deadline, struct holt_stream **ret, struct holt_error *error);
 
-/* The next message, valid until the next call and not NUL-terminated: 1, or 0 at the good end, or
- * -1. */
+/* Returns 1 and the next message, valid until the next call and not NUL-terminated; 0 at the end of
+ * a successful stream; or -1. */
 HOLT_API int holt_stream_next(struct holt_stream *stream, const char **ret_message, size_t *ret_len,
                               struct holt_error *error);
 
-/* As holt_stream_open, for holt.v1.ProcessService/Exec and holt.v1.SandboxService/Run, and asks the
- * daemon to pass the process's bytes as they are, which is far faster than in JSON. A daemon that
- * cannot do that answers with messages all the same. Its messages come with holt_stream_next_raw.
- */
+/* Like holt_stream_open, for holt.v1.ProcessService/Exec and holt.v1.SandboxService/Run, but asks
+ * the daemon to send the output of the process unencoded, which is much faster than JSON. A daemon
+ * without this feature sends messages instead. Read the stream with holt_stream_next_raw. */
 HOLT_API int holt_stream_open_raw(struct holt *holt, const char *method, const char *request,
                                   int64_t deadline, struct holt_stream **ret,
                                   struct holt_error *error);
 
 enum holt_piece_kind {
-    HOLT_EVENT,  /* a message as from holt_stream_next; of output only if there is no other way */
-    HOLT_STDOUT, /* bytes that the process has written, cut anywhere */
+    HOLT_EVENT,  /* a message as from holt_stream_next */
+    HOLT_STDOUT, /* output of the process, split at any byte */
     HOLT_STDERR,
 };
 
-/* Made by the caller; its size never changes. */
+/* Allocated by the caller; the size of this structure is fixed. */
 struct holt_piece {
     enum holt_piece_kind kind;
     const char *data; /* valid until the next call, not NUL-terminated */
     size_t len;
 };
 
-/* What comes next of a stream that was opened raw: 1, or 0 at the good end, or -1. */
+/* Returns 1 and the next piece of a raw stream; 0 at the end of a successful stream; or -1. */
 HOLT_API int holt_stream_next_raw(struct holt_stream *stream, struct holt_piece *ret,
                                   struct holt_error *error);
 
-/* For event loops: the descriptor to poll for POLLIN before holt_stream_next or
- * holt_stream_next_raw, or -1 when that would not wait at all. */
+/* For event loops: returns the descriptor to poll for POLLIN before holt_stream_next or
+ * holt_stream_next_raw, or -1 if these would not block. */
 HOLT_API int holt_stream_fd(const struct holt_stream *stream);
 
-/* Leaving a stream before its end closes the connection, which the daemon notices. */
+/* Closes a stream. Before its end, this closes the connection, which cancels the call. */
 HOLT_API void holt_stream_close(struct holt_stream *stream);
 
-/* The stdin of the process of a raw stream, once its first piece is here. It may be used by another
- * thread than the stream, and closed before or after it. -1 with code "unimplemented" where the
- * daemon passes no raw bytes: then ProcessService/SendInput is the way. */
+/* Opens the stdin of the process of a raw stream, after its first piece has arrived. Another thread
+ * than that of the stream can use it, and it can be closed before or after the stream. Fails with
+ * code "unimplemented" if the daemon sends no raw bytes; use ProcessService/SendInput then. */
 HOLT_API int holt_input_open(const struct holt_stream *stream, struct holt_input **ret,
                              struct holt_error *error);
 
-/* Waits until the process has room; with is_eof, stdin is closed behind the bytes. What the process
- * takes no more is dropped. 0, or -1 when the stream is over. After a deadline that has passed the
- * input is of no use any more. */
+/* Sends bytes, and blocks while the process does not read; is_eof closes stdin after them. Bytes
+ * that the process no longer accepts are discarded. Returns -1 if the stream has ended. After an
+ * expired deadline the input cannot be used any more. */
 HOLT_API int holt_input_send(struct holt_input *input, const void *data, size_t len, bool is_eof,
                              int64_t deadline, struct holt_error *error);
 HOLT_API void holt_input_close(struct holt_input *input);
 
-/* A client stream, FileService/Write or Push, may be opened with holt_stream_open_raw too: request
- * is its first message. When the first piece is here, an empty event, it goes on with input: bytes
- * by holt_input_send, and this for a message without bytes; is_eof ends it. The next event is the
- * answer. */
+/* Sends a message of a raw client stream. holt_stream_open_raw can also open the client streams
+ * FileService/Write and Push: request is their first message. After the first piece, an empty
+ * event, send bytes with holt_input_send and messages without bytes with this function; is_eof ends
+ * the stream. The next event is the reply. */
 HOLT_API int holt_input_message(struct holt_input *input, const char *message, int64_t deadline,
                                 struct holt_error *error);
 
-/* A call that takes a stream of messages and answers with one. The deadline is that of all of it.
- */
+/* Opens a call that takes a stream of messages and returns one. The deadline applies to the whole
+ * call. */
 HOLT_API int holt_upload_open(struct holt *holt, const char *method, int64_t deadline,
                               struct holt_upload **ret, struct holt_error *error);
 
-/* Sends one JSON message; waits while the daemon is behind. A daemon that wants no more is not told
- * more: holt_upload_finish says why. */
+/* Sends one JSON message; blocks while the daemon does not read. If the daemon has already replied,
+ * nothing is sent, and holt_upload_finish returns the reply or the error. */
 HOLT_API int holt_upload_send(struct holt_upload *upload, const char *message, size_t len,
                               struct holt_error *error);
 
-/* Says that this was all, and waits for the answer, which the caller frees with free(). */
+/* Ends the request and waits for the reply, which the caller frees with free(). */
 HOLT_API int holt_upload_finish(struct holt_upload *upload, char **ret_reply,
                                 struct holt_error *error);
 
-/* Without holt_upload_finish before it, the daemon undoes what was begun. */
+/* Closes an upload. The daemon undoes it unless holt_upload_finish was called. */
 HOLT_API void holt_upload_close(struct holt_upload *upload);
 
 /* --- the daemon ------------------------------------------------------------------------------- */
@@ -203,25 +201,25 @@ struct holt_health {
     const char *runtime;
     uint64_t uptime_ms;
     uint32_t sandboxes;
-    uint32_t pool_ready; /* warm sandboxes that wait */
+    uint32_t pool_ready; /* warm sandboxes in the pool */
     const char *storage; /* "btrfs", "dir" or "zfs" */
     uint64_t storage_used_bytes;
     uint64_t storage_available_bytes;
-    const char *storage_state; /* "ONLINE", "DEGRADED", or what says that it cannot be used */
+    const char *storage_state; /* "ONLINE", "DEGRADED", or a state in which it is not usable */
     const char *const *errors; /* why the status is not "ok"; ends with NULL */
     uint32_t processes;
-    uint32_t pool_size; /* how many are to wait */
+    uint32_t pool_size; /* target size of the pool */
 };
 
 HOLT_API int holt_health(struct holt *holt, int64_t deadline, struct holt_health **ret,
                          struct holt_error *error);
 
-/* What a host and its sandboxes can do. Whatever is false is refused. */
+/* Features of a host and its sandboxes. Operations that need a missing feature fail. */
 struct holt_capabilities {
     bool snapshots;
     bool rollback;
     bool fork;
-    bool atomic_snapshots; /* of one moment; else processes stand still meanwhile */
+    bool atomic_snapshots; /* of one point in time; else processes are frozen meanwhile */
     bool quota;
     bool pause;
     bool deep_pause;
@@ -244,20 +242,20 @@ struct holt_capabilities {
 HOLT_API int holt_capabilities(struct holt *holt, int64_t deadline, struct holt_capabilities **ret,
                                struct holt_error *error);
 
-/* What one sandbox uses now. */
+/* The resource usage of one sandbox. */
 struct holt_stats {
     const char *sandbox_id;
     const char *sandbox_name;
     const char *state;
     uint64_t age_ms;
-    uint64_t cpu_us; /* since its machine was started */
+    uint64_t cpu_us; /* since the start of its machine */
     uint32_t cpu_limit_millis;
     uint64_t memory_bytes; /* without cache_bytes */
     uint64_t cache_bytes;
     uint64_t memory_limit_bytes;
     uint32_t pids;
     uint32_t pids_limit;
-    uint32_t processes; /* that clients have started */
+    uint32_t processes; /* started by clients */
     uint64_t space_used_bytes;
     uint64_t quota_bytes;
 };
@@ -267,41 +265,40 @@ struct holt_stats_list {
     const struct holt_stats *const *items;
 };
 
-/* Of these sandboxes (ends with NULL), or of all where sandboxes is NULL. */
+/* Returns the usage of the given sandboxes (ends with NULL), or of all if sandboxes is NULL. */
 HOLT_API int holt_stats(struct holt *holt, const char *const *sandboxes, int64_t deadline,
                         struct holt_stats_list **ret, struct holt_error *error);
 
-/* Something that happened. */
 struct holt_event {
-    uint64_t seq; /* one more than that of the event before */
+    uint64_t seq; /* one more than that of the previous event */
     int64_t time_ms;
-    const char *type; /* docs/events.md has all of them; "": nothing but lost */
+    const char *type; /* docs/events.md lists the types; "": only lost is valid */
     const char *sandbox_id;
     const char *sandbox_name;
-    const char *fields; /* what else there is to say: a JSON object */
-    uint64_t lost;      /* so many events before this one are gone */
+    const char *fields; /* details, a JSON object */
+    uint64_t lost;      /* number of lost events before this one */
 };
 
-/* Gets one event at a time, valid during the call. Anything but 0 leaves; the call then fails with
- * "canceled". */
+/* Receives one event, valid during the call. A nonzero return value ends the watch, and the call
+ * fails with "canceled". */
 typedef int (*holt_event_fn)(void *context, const struct holt_event *event);
 
 struct holt_event_options {
     size_t size;
-    bool has_since; /* else only what happens from now on */
-    uint64_t since; /* begin behind this number; 0: with all that are remembered */
+    bool has_since; /* else only new events */
+    uint64_t since; /* start after this number; 0: with the oldest kept event */
     const char *sandbox;
-    const char *const *types; /* patterns as of a shell, "sandbox.*", ends with NULL */
-    bool ends;                /* when there is nothing more to tell now */
+    const char *const *types; /* glob patterns such as "sandbox.*", ends with NULL */
+    bool ends;                /* end after the events so far */
     holt_event_fn on_event;
     void *context;
 };
 
-/* Tells what happens until the deadline, the end of the daemon, or the caller leaves. */
+/* Reports events until the deadline, the end of the daemon, or a nonzero return of on_event. */
 HOLT_API int holt_event_watch(struct holt *holt, const struct holt_event_options *options,
                               int64_t deadline, struct holt_error *error);
 
-/* A secret that lets clients in over TCP. */
+/* A token for clients over TCP. */
 struct holt_token {
     const char *id;
     const char *label;
@@ -309,7 +306,7 @@ struct holt_token {
     int64_t created_ms;
     int64_t expires_ms;
     int64_t last_used_ms;
-    const char *secret; /* from holt_token_create alone, and nowhere else ever */
+    const char *secret; /* only from holt_token_create */
 };
 
 struct holt_token_list {
@@ -321,7 +318,7 @@ struct holt_token_options {
     size_t size;
     const char *label;
     bool is_read_only;
-    uint64_t ttl_ms; /* 0: for ever */
+    uint64_t ttl_ms; /* 0: unlimited */
 };
 
 /* options may be NULL. */
@@ -335,28 +332,28 @@ HOLT_API int holt_token_remove(struct holt *holt, const char *id, int64_t deadli
 /* --- sandboxes -------------------------------------------------------------------------------- */
 
 enum holt_state {
-    HOLT_STATE_UNKNOWN, /* a newer daemon's */
+    HOLT_STATE_UNKNOWN, /* a state of a newer daemon */
     HOLT_STATE_CREATING,
     HOLT_STATE_ACTIVE,
     HOLT_STATE_PAUSING,
     HOLT_STATE_PAUSED,
-    HOLT_STATE_STOPPED, /* its files are there, its processes are not */
+    HOLT_STATE_STOPPED, /* has files, but no processes */
     HOLT_STATE_ROLLING_BACK,
     HOLT_STATE_DESTROYING,
     HOLT_STATE_DESTROYED,
     HOLT_STATE_FAILED,
 };
 
-/* "active", ...; as the daemon spells it. */
+/* Returns the name of a state as the API spells it: "active", ... */
 HOLT_API const char *holt_state_name(enum holt_state state);
 
-/* Its size never changes. */
+/* The size of this structure is fixed. */
 struct holt_label {
     const char *key;
     const char *value;
 };
 
-/* A volume in a sandbox, by id. Its size never changes. */
+/* A volume in a sandbox, by id. The size of this structure is fixed. */
 struct holt_mount {
     const char *volume;
     const char *path;
@@ -365,9 +362,9 @@ struct holt_mount {
 /* Times are milliseconds since 1970; 0: none. */
 struct holt_sandbox {
     const char *id;
-    const char *name; /* "": it has none */
+    const char *name; /* "": none */
     enum holt_state state;
-    const char *reason; /* why it has failed, or has stopped by itself */
+    const char *reason; /* why it failed or stopped by itself */
     const char *template_name;
     const char *runtime;
     int64_t created_ms;
@@ -380,7 +377,7 @@ struct holt_sandbox {
     uint32_t turns;       /* the number of the last one */
     uint32_t snapshots;
     uint32_t max_snapshots;
-    const char *base;          /* the snapshot that its files go back to; "": the template */
+    const char *base;          /* the snapshot that its files are based on; "": template */
     uint64_t space_used_bytes; /* only from holt_sandbox_get */
     int64_t expires_ms;
     const char *expire_action;
@@ -396,7 +393,7 @@ struct holt_sandbox_list {
     const struct holt_sandbox *const *items;
 };
 
-/* Absent numbers and texts (0, NULL) leave it to the daemon. */
+/* 0 and NULL mean the default of the daemon. */
 struct holt_sandbox_options {
     size_t size;
     const char *name; /* unique */
@@ -408,93 +405,94 @@ struct holt_sandbox_options {
     uint64_t quota_bytes;
     const char *const *labels; /* "key=value", ends with NULL */
     uint32_t max_snapshots;
-    uint64_t ttl_ms;           /* what becomes of it then: */
+    uint64_t ttl_ms;           /* after this time: */
     const char *expire_action; /* "kill", "pause" or "stop" */
     uint64_t idle_timeout_ms;
     const char *idle_action;
-    /* A second create with the same key joins the first, also while that is going on. */
+    /* A second create with the same key returns the sandbox of the first, and waits for it if it is
+     * in progress. */
     const char *idempotency_key;
-    unsigned needs;             /* of holt_env_create: HOLT_NEEDS_..., or'ed */
+    unsigned needs;             /* for holt_env_create: HOLT_NEEDS_... flags */
     const char *const *volumes; /* "name:/path", by name or id, ends with NULL */
 };
 
-/* Wherever a sandbox is asked for, its id or its name will do. options may be NULL. */
+/* Creates a sandbox. options may be NULL. All functions accept the id or the name of a sandbox. */
 HOLT_API int holt_sandbox_create(struct holt *holt, const struct holt_sandbox_options *options,
                                  int64_t deadline, struct holt_sandbox **ret,
                                  struct holt_error *error);
 HOLT_API int holt_sandbox_get(struct holt *holt, const char *sandbox, int64_t deadline,
                               struct holt_sandbox **ret, struct holt_error *error);
 
-/* Oldest first; only those that have all of these labels ("key=value", ends with NULL; NULL: all).
- */
+/* Lists the sandboxes that have all given labels ("key=value", ends with NULL; NULL: all
+ * sandboxes), oldest first. */
 HOLT_API int holt_sandbox_list(struct holt *holt, const char *const *labels, int64_t deadline,
                                struct holt_sandbox_list **ret, struct holt_error *error);
 
-/* Freezes all processes where they are, and lets them go on. ret may be NULL, here and below. */
+/* Freezes or continues all processes. ret may be NULL, here and below. */
 HOLT_API int holt_sandbox_pause(struct holt *holt, const char *sandbox, int64_t deadline,
                                 struct holt_sandbox **ret, struct holt_error *error);
 HOLT_API int holt_sandbox_resume(struct holt *holt, const char *sandbox, int64_t deadline,
                                  struct holt_sandbox **ret, struct holt_error *error);
 
-/* Ends all processes and keeps the files; starts anew on these files. */
+/* Ends all processes and keeps the files, or starts a stopped sandbox with its files. */
 HOLT_API int holt_sandbox_stop(struct holt *holt, const char *sandbox, int64_t deadline,
                                struct holt_sandbox **ret, struct holt_error *error);
 HOLT_API int holt_sandbox_start(struct holt *holt, const char *sandbox, int64_t deadline,
                                 struct holt_sandbox **ret, struct holt_error *error);
 
-/* Removes it with all its snapshots, whatever its state. */
+/* Removes a sandbox in any state, with all its snapshots. */
 HOLT_API int holt_sandbox_destroy(struct holt *holt, const char *sandbox, int64_t deadline,
                                   struct holt_error *error);
 
 struct holt_fork_options {
     size_t size;
-    const char *from; /* a snapshot; NULL: the files as they are now */
-    uint32_t count;   /* 0: one */
+    const char *from; /* a snapshot; NULL: the current files */
+    uint32_t count;   /* 0: 1 */
 };
 
-/* New sandboxes with the files of this one, all or none. options may be NULL. */
+/* Creates new sandboxes with the files of this one, all or none. options may be NULL. */
 HOLT_API int holt_sandbox_fork(struct holt *holt, const char *sandbox,
                                const struct holt_fork_options *options, int64_t deadline,
                                struct holt_sandbox_list **ret, struct holt_error *error);
 
 /* --- commands --------------------------------------------------------------------------------- */
 
-/* Gets output as it comes: kind is HOLT_STDOUT or HOLT_STDERR. Anything but 0 leaves, which ends
- * the command, and the call fails with "canceled". */
+/* Receives output; kind is HOLT_STDOUT or HOLT_STDERR. A nonzero return value kills the command,
+ * and the call fails with "canceled". */
 typedef int (*holt_output_fn)(void *context, enum holt_piece_kind kind, const char *data,
                               size_t len);
 
 struct holt_command {
     size_t size;
     const char *const *args; /* the command and its arguments, ends with NULL */
-    const char *const *env;  /* "NAME=value", ends with NULL; NULL: none but the usual */
+    const char *const *env;  /* "NAME=value", ends with NULL; NULL: the default */
     const char *cwd;         /* NULL: /workspace */
-    uint64_t timeout_ms;     /* the daemon ends it then, and all that it started; 0: never */
+    uint64_t timeout_ms;     /* the daemon then kills it and all descendants; 0: never */
     const char *tag;
-    /* A second call with the same key starts nothing, but joins the process of the first. Not of
-     * holt_run, which has no sandbox that could remember it. */
+    /* A second call with the same key starts nothing and joins the process of the first. Not for
+     * holt_run, whose sandbox is new. */
     const char *idempotency_key;
-    /* A terminal of this size in the place of pipes; 0: none. */
+    /* A terminal of this size instead of pipes; 0: none. */
     uint32_t rows;
     uint32_t columns;
-    bool has_stdin; /* of holt_process_...: stdin stays open; of holt_exec it is input, or empty */
-    /* Of holt_exec, holt_run and holt_env_exec: */
-    const void *input; /* all of its stdin. Who has some gets a thread until the end of the call. */
+    bool has_stdin; /* holt_process_...: stdin stays open; holt_exec uses input */
+    /* For holt_exec, holt_run and holt_env_exec: */
+    const void *input; /* the whole stdin; sent by a thread that ends with the call */
     size_t input_len;
-    holt_output_fn on_output; /* NULL: output is gathered in the result */
+    holt_output_fn on_output; /* NULL: output is collected in the result */
     void *context;
-    size_t output_max; /* bytes of each stream that are gathered; 0: 16 MiB. The rest is dropped. */
+    size_t output_max; /* collected bytes of each stream; 0: 16 MiB. The rest is discarded. */
 };
 
 enum holt_outcome {
     HOLT_OUTCOME_UNKNOWN,
-    HOLT_EXITED,      /* exit_code is its own */
-    HOLT_SIGNALED,    /* signal says by which; exit_code is 128 + signal */
+    HOLT_EXITED,      /* exit_code is that of the process */
+    HOLT_SIGNALED,    /* by signal; exit_code is 128 + signal */
     HOLT_TIMED_OUT,   /* exit_code is 124 */
-    HOLT_OOM,         /* the sandbox had no memory left; exit_code is 137 */
-    HOLT_KILLED,      /* Holt ended it; killed_by and reason say on whose behalf */
-    HOLT_LOST,        /* its end was not seen; reason says why */
-    HOLT_NOT_STARTED, /* exit_code is 127 when there is no such command, 126 when it cannot run */
+    HOLT_OOM,         /* the sandbox was out of memory; exit_code is 137 */
+    HOLT_KILLED,      /* Holt killed it; see killed_by and reason */
+    HOLT_LOST,        /* its end was not observed; see reason */
+    HOLT_NOT_STARTED, /* exit_code is 127 if the command does not exist, 126 if it cannot run */
 };
 
 struct holt_end {
@@ -502,65 +500,65 @@ struct holt_end {
     int exit_code;
     int signal;
     const char *reason;
-    const char
-        *killed_by; /* "USER", "CLIENT", "ROLLBACK", "STOP", "DESTROY", "QUOTA"; "": nobody */
+    /* "USER", "CLIENT", "ROLLBACK", "STOP", "DESTROY", "QUOTA"; "": not killed */
+    const char *killed_by;
     uint64_t duration_ms;
     uint64_t cpu_ms;
     uint64_t memory_peak_bytes; /* of the whole sandbox */
-    uint64_t stdout_bytes;      /* that it has written */
+    uint64_t stdout_bytes;      /* written by the process */
     uint64_t stderr_bytes;
-    bool is_truncated; /* the daemon has not kept all of that */
+    bool is_truncated; /* the daemon has not kept all output */
 };
 
 struct holt_result {
     const char *sandbox_id;
     const char *process_id;
-    bool is_joined; /* the key was known: the process is that of an earlier call */
+    bool is_joined; /* the key was known: this is the process of an earlier call */
     const struct holt_end *end;
-    const char *stdout_data; /* what was gathered; a NUL stands behind it */
+    const char *stdout_data; /* collected output, NUL-terminated */
     size_t stdout_len;
     const char *stderr_data;
     size_t stderr_len;
-    bool is_cut;         /* there was more than output_max */
-    bool is_shell_ended; /* of holt_shell_run: the shell is gone, as after "exit" */
+    bool is_cut;         /* the output was longer than output_max */
+    bool is_shell_ended; /* holt_shell_run: the shell has ended, as after "exit" */
 };
 
-/* Runs a command in a sandbox and waits for its end. A command that fails is no error: look at
- * end. When the deadline passes, or the caller goes away, it is killed with all that it started. */
+/* Runs a command in a sandbox and waits for its end. A command that fails is not an error: see end.
+ * If the deadline expires or the caller disconnects, it is killed with all its descendants. */
 HOLT_API int holt_exec(struct holt *holt, const char *sandbox, const struct holt_command *command,
                        int64_t deadline, struct holt_result **ret, struct holt_error *error);
 
-/* The same in a sandbox that is made for it and thrown away; of options (NULL: none) the template,
- * the runtime and the limits count. */
+/* Runs a command in a throw-away sandbox. Of the options (may be NULL), only template, runtime and
+ * limits are used. */
 HOLT_API int holt_run(struct holt *holt, const struct holt_sandbox_options *options,
                       const struct holt_command *command, int64_t deadline,
                       struct holt_result **ret, struct holt_error *error);
 
 /* --- processes -------------------------------------------------------------------------------- */
 
-/* A process that we follow: one that runs for us, or one that somebody has started. */
+/* A process that the caller has started or attached to. */
 struct holt_process;
 
 enum holt_process_event_kind {
     HOLT_PROCESS_STARTED, /* always the first */
     HOLT_PROCESS_STDOUT,
     HOLT_PROCESS_STDERR,
-    HOLT_PROCESS_GAP,   /* output that is not kept: missing bytes of stream, from offset on */
+    HOLT_PROCESS_GAP,   /* output that was not kept: missing bytes of stream at offset */
     HOLT_PROCESS_ENDED, /* the last */
 };
 
 struct holt_process_event {
     enum holt_process_event_kind kind;
-    const char *data; /* of output; not NUL-terminated */
+    const char *data; /* output; not NUL-terminated */
     size_t len;
-    enum holt_piece_kind stream; /* of a gap */
+    enum holt_piece_kind stream; /* for a gap */
     uint64_t offset;
     uint64_t missing;
     const struct holt_end *end;
 };
 
-/* Starts a process that lives as long as the handle, at most; has_stdin, rows and columns count.
- * What the daemon thinks of it comes with the first event. */
+/* Starts an attached process, which is killed when the handle is closed. has_stdin, rows and
+ * columns are used. The first event reports errors of the daemon. */
 HOLT_API int holt_process_open(struct holt *holt, const char *sandbox,
                                const struct holt_command *command, int64_t deadline,
                                struct holt_process **ret, struct holt_error *error);
@@ -569,32 +567,32 @@ struct holt_attach_options {
     size_t size;
     const char *sandbox;
     const char *process_id;
-    uint64_t stdout_offset; /* where to begin */
+    uint64_t stdout_offset; /* where to start */
     uint64_t stderr_offset;
-    uint64_t replay_bytes; /* in their place: this many before the end, if replays */
+    uint64_t replay_bytes; /* if replays: start this many bytes before the end instead */
     bool replays;
-    bool follows; /* wait for what is yet to come, up to the end of the process */
-    bool holds;   /* the process waits for this reader, who so misses nothing */
+    bool follows; /* continue until the end of the process */
+    bool holds;   /* the process waits for this reader, which then misses no output */
 };
 
-/* Follows a process that is there; leaving changes nothing for it. Where options say nothing more,
- * that is the whole output from its beginning, without waiting for more. */
+/* Attaches to an existing process; detaching does not affect it. By default, returns the output so
+ * far from its beginning. */
 HOLT_API int holt_process_attach(struct holt *holt, const struct holt_attach_options *options,
                                  int64_t deadline, struct holt_process **ret,
                                  struct holt_error *error);
 
-/* The next event, valid until the next call: 1, or 0 at the end, or -1. */
+/* Returns 1 and the next event, valid until the next call; 0 at the end; or -1. */
 HOLT_API int holt_process_next(struct holt_process *process, const struct holt_process_event **ret,
                                struct holt_error *error);
 
-/* As holt_stream_fd. */
+/* Like holt_stream_fd. */
 HOLT_API int holt_process_fd(const struct holt_process *process);
 
-/* Known once it has started; "" before. */
+/* Returns the id of the process, or "" before it has started. */
 HOLT_API const char *holt_process_id(const struct holt_process *process);
 
-/* Input, window size and signals, once it has started. The first waits until the process has room;
- * with is_eof stdin is closed behind the bytes. */
+/* Send input, a terminal size or a signal to a started process. holt_process_send blocks while the
+ * process does not read; is_eof closes stdin after the bytes. */
 HOLT_API int holt_process_send(struct holt_process *process, const void *data, size_t len,
                                bool is_eof, int64_t deadline, struct holt_error *error);
 HOLT_API int holt_process_resize(struct holt_process *process, uint32_t rows, uint32_t columns,
@@ -602,10 +600,10 @@ HOLT_API int holt_process_resize(struct holt_process *process, uint32_t rows, ui
 HOLT_API int holt_process_kill(struct holt_process *process, int signal, int64_t deadline,
                                struct holt_error *error);
 
-/* Ends a process that was started with holt_process_open, if it still runs. */
+/* Closes the handle, and kills a process that was started with holt_process_open. */
 HOLT_API void holt_process_close(struct holt_process *process);
 
-/* What is known of a process, for a time also after its end. */
+/* The record of a process, which the daemon keeps for some time after its end. */
 struct holt_process_info {
     const char *id;
     const char *const *args; /* ends with NULL */
@@ -614,15 +612,15 @@ struct holt_process_info {
     bool has_stdin;
     bool has_terminal;
     bool is_running;
-    uint32_t pid; /* inside the sandbox; 0: not known */
+    uint32_t pid; /* inside the sandbox; 0: unknown */
     int64_t started_ms;
     int64_t ended_ms;
     const struct holt_end *end; /* NULL while it runs */
-    uint32_t port;              /* of a service: inside the sandbox */
-    const char *address;        /* where that is reached: "HOST:PORT" */
+    uint32_t port;              /* of a service, inside the sandbox */
+    const char *address;        /* address of the forwarded port: "HOST:PORT" */
     uint32_t restarts;
-    bool is_joined; /* the key was known; of holt_process_start and holt_process_launch */
-    bool is_ready;  /* it answers on its port; of holt_process_launch */
+    bool is_joined; /* the key was known; from holt_process_start and holt_process_launch */
+    bool is_ready;  /* the service is ready; from holt_process_launch */
 };
 
 struct holt_process_list {
@@ -630,7 +628,7 @@ struct holt_process_list {
     const struct holt_process_info *const *items;
 };
 
-/* Starts a process that belongs to nobody and never waits for a reader. */
+/* Starts a detached process, which never blocks on a reader. */
 HOLT_API int holt_process_start(struct holt *holt, const char *sandbox,
                                 const struct holt_command *command, int64_t deadline,
                                 struct holt_process_info **ret, struct holt_error *error);
@@ -640,14 +638,14 @@ enum holt_restart { HOLT_RESTART_NO, HOLT_RESTART_ON_FAILURE, HOLT_RESTART_ALWAY
 struct holt_service {
     size_t size;
     const struct holt_command *command;
-    uint32_t port; /* where it will listen: forwarded to the host; 0: nowhere */
+    uint32_t port; /* inside the sandbox, forwarded to the host; 0: none */
     enum holt_restart restart;
-    bool waits;                /* until it answers on its port */
-    const char *ready_path;    /* with a GET of this; NULL: by taking connections */
+    bool waits;             /* wait until it is ready */
+    const char *ready_path; /* ready when a GET of it succeeds; NULL: when it accepts connections */
     uint64_t ready_timeout_ms; /* 0: 30 s */
 };
 
-/* Starts a service: a process that outlives its caller, is started again, and has a port. */
+/* Starts a service: a detached process with a forwarded port and a restart policy. */
 HOLT_API int holt_process_launch(struct holt *holt, const char *sandbox,
                                  const struct holt_service *service, int64_t deadline,
                                  struct holt_process_info **ret, struct holt_error *error);
@@ -656,7 +654,7 @@ HOLT_API int holt_process_get(struct holt *holt, const char *sandbox, const char
                               int64_t deadline, struct holt_process_info **ret,
                               struct holt_error *error);
 
-/* Oldest first; only those with this tag, if it is not NULL. */
+/* Lists the processes of a sandbox, oldest first; if tag is not NULL, only those with this tag. */
 HOLT_API int holt_process_list(struct holt *holt, const char *sandbox, const char *tag,
                                int64_t deadline, struct holt_process_list **ret,
                                struct holt_error *error);
@@ -665,7 +663,7 @@ HOLT_API int holt_process_list(struct holt *holt, const char *sandbox, const cha
 HOLT_API int holt_process_wait(struct holt *holt, const char *sandbox, const char *process_id,
                                int64_t deadline, struct holt_end **ret, struct holt_error *error);
 
-/* Sends a signal to a process, or to it and all that it started. */
+/* Sends a signal to a process, or to a process and all its descendants. */
 HOLT_API int holt_process_signal(struct holt *holt, const char *sandbox, const char *process_id,
                                  int signal, int64_t deadline, struct holt_error *error);
 HOLT_API int holt_process_signal_tree(struct holt *holt, const char *sandbox,
@@ -676,15 +674,15 @@ HOLT_API int holt_process_signal_tree(struct holt *holt, const char *sandbox,
 
 struct holt_shell_command {
     size_t size;
-    const char *shell; /* its name; made if it is not there */
-    const char *text;  /* whatever the shell understands */
+    const char *shell; /* its name; created if it does not exist */
+    const char *text;  /* any text that the shell accepts */
     uint64_t timeout_ms;
     holt_output_fn on_output; /* as in struct holt_command */
     void *context;
     size_t output_max;
 };
 
-/* Runs one command in a shell that stays: directory, variables and jobs are there for the next one.
+/* Runs one command in a persistent shell, which keeps its directory, variables and jobs.
  * end->outcome is HOLT_EXITED or HOLT_TIMED_OUT. */
 HOLT_API int holt_shell_run(struct holt *holt, const char *sandbox,
                             const struct holt_shell_command *command, int64_t deadline,
@@ -693,9 +691,9 @@ HOLT_API int holt_shell_run(struct holt *holt, const char *sandbox,
 struct holt_shell {
     const char *name;
     const char *kind;       /* "bash" or "sh"; "": not used yet */
-    const char *process_id; /* "": it has none now */
+    const char *process_id; /* "": not running */
     bool is_busy;
-    uint32_t waiting; /* commands behind the one that runs */
+    uint32_t waiting; /* queued commands */
 };
 
 struct holt_shell_list {
@@ -703,7 +701,7 @@ struct holt_shell_list {
     const struct holt_shell *const *items;
 };
 
-/* Makes sure that the shell is there and runs; its terminal is that of process_id. */
+/* Starts the shell unless it runs; its terminal is that of process_id. */
 HOLT_API int holt_shell_open(struct holt *holt, const char *sandbox, const char *shell,
                              int64_t deadline, struct holt_shell **ret, struct holt_error *error);
 HOLT_API int holt_shell_list(struct holt *holt, const char *sandbox, int64_t deadline,
@@ -711,8 +709,7 @@ HOLT_API int holt_shell_list(struct holt *holt, const char *sandbox, int64_t dea
 HOLT_API int holt_shell_remove(struct holt *holt, const char *sandbox, const char *shell,
                                int64_t deadline, struct holt_error *error);
 
-/* --- turns, snapshots and what changed ----------------------------------------------------------
- */
+/* --- turns, snapshots and diffs --------------------------------------------------------------- */
 
 struct holt_snapshot {
     const char *name;
@@ -726,14 +723,14 @@ struct holt_snapshot {
 struct holt_snapshot_list {
     size_t count;
     const struct holt_snapshot *const *items;
-    const char *base; /* the one that the files go back to; "": the template */
+    const char *base; /* the snapshot that the files are based on; "": the template */
 };
 
-/* The end of an agent's turn: keeps the files as they are now. ret may be NULL. */
+/* Ends a turn: takes a snapshot of the files. ret may be NULL. */
 HOLT_API int holt_turn(struct holt *holt, const char *sandbox, int64_t deadline,
                        struct holt_snapshot **ret, struct holt_error *error);
 
-/* Keeps the files as they are now under a name. ret may be NULL. */
+/* Takes a named snapshot of the files. ret may be NULL. */
 HOLT_API int holt_snapshot_create(struct holt *holt, const char *sandbox, const char *name,
                                   int64_t deadline, struct holt_snapshot **ret,
                                   struct holt_error *error);
@@ -742,16 +739,16 @@ HOLT_API int holt_snapshot_list(struct holt *holt, const char *sandbox, int64_t 
 HOLT_API int holt_snapshot_remove(struct holt *holt, const char *sandbox, const char *snapshot,
                                   int64_t deadline, struct holt_error *error);
 
-/* Makes the files those of a snapshot again and ends all processes. Newer snapshots stay, unless
- * they are to be pruned. */
+/* Restores the files of a snapshot and ends all processes. Newer snapshots stay unless prunes_newer
+ * is set. */
 HOLT_API int holt_rollback(struct holt *holt, const char *sandbox, const char *snapshot,
                            bool prunes_newer, int64_t deadline, struct holt_error *error);
 
-/* Paths are bytes, as the sandbox has them. */
+/* Paths are bytes, as in the sandbox. */
 struct holt_change {
-    const char *kind; /* "added", "modified", "deleted" or "renamed"; "": more of a patch */
+    const char *kind; /* "added", "modified", "deleted" or "renamed"; "": the patch continues */
     const char *path;
-    const char *old_path; /* of what was renamed */
+    const char *old_path; /* if renamed */
     const char *type;     /* "file", "directory", "link", ... */
     uint64_t size_bytes;
     uint64_t old_size_bytes;
@@ -762,21 +759,21 @@ struct holt_change {
     size_t patch_len;
 };
 
-/* Gets one change at a time, valid during the call. Anything but 0 leaves; the call then fails with
- * "canceled". */
+/* Receives one change, valid during the call. A nonzero return value ends the diff, and the call
+ * fails with "canceled". */
 typedef int (*holt_change_fn)(void *context, const struct holt_change *change);
 
 struct holt_diff_options {
     size_t size;
-    const char *from; /* a snapshot or "template"; NULL: what the files go back to */
-    const char *to;   /* NULL: the files as they are now */
+    const char *from; /* a snapshot or "template"; NULL: the base of the current files */
+    const char *to;   /* NULL: the current files */
     bool counts_lines;
     bool has_patch;
     holt_change_fn on_change;
     void *context;
 };
 
-/* What differs between two states, in the order of paths. */
+/* Compares two snapshots, or one with the current files; reports changes sorted by path. */
 HOLT_API int holt_diff(struct holt *holt, const char *sandbox,
                        const struct holt_diff_options *options, int64_t deadline,
                        struct holt_error *error);
@@ -789,7 +786,7 @@ struct holt_template {
     uint64_t size_bytes;
     uint64_t files;
     int64_t created_ms;
-    const char *owner; /* what it was made for without being asked for; "": nothing */
+    const char *owner; /* what an internal template belongs to; "": not internal */
 };
 
 struct holt_template_list {
@@ -797,18 +794,19 @@ struct holt_template_list {
     const struct holt_template *const *items;
 };
 
-/* How far an import has come; anything but 0 leaves it, and the call fails with "canceled". */
+/* Receives the progress of an import. A nonzero return value cancels it, and the call fails with
+ * "canceled". */
 typedef int (*holt_import_fn)(void *context, uint64_t bytes, uint64_t files);
 
 struct holt_import_options {
     size_t size;
     const char *name;
-    const char *path; /* absolute, on the daemon's machine */
+    const char *path; /* absolute, on the machine of the daemon */
     holt_import_fn on_progress;
     void *context;
 };
 
-/* Those without an owner; and all of them. */
+/* List the templates without an owner, or all. */
 HOLT_API int holt_template_list(struct holt *holt, int64_t deadline,
                                 struct holt_template_list **ret, struct holt_error *error);
 HOLT_API int holt_template_list_all(struct holt *holt, int64_t deadline,
@@ -817,7 +815,7 @@ HOLT_API int holt_template_import(struct holt *holt, const struct holt_import_op
                                   int64_t deadline, struct holt_template **ret,
                                   struct holt_error *error);
 
-/* A template of a sandbox's files as they are now. ret may be NULL. */
+/* Creates a template from the current files of a sandbox. ret may be NULL. */
 HOLT_API int holt_template_commit(struct holt *holt, const char *sandbox, const char *name,
                                   int64_t deadline, struct holt_template **ret,
                                   struct holt_error *error);
@@ -826,16 +824,16 @@ HOLT_API int holt_template_remove(struct holt *holt, const char *name, int64_t d
 
 /* --- files ------------------------------------------------------------------------------------ */
 
-/* Paths are bytes; relative ones start at /workspace. They are looked up inside the sandbox. */
+/* Paths are bytes and are resolved inside the sandbox; relative ones start at /workspace. */
 struct holt_file {
     const char *path;
-    const char *name; /* the last part of it */
+    const char *name; /* the last component of the path */
     const char *type; /* "file", "directory", "link", "pipe", "socket", "character-device", ... */
     uint64_t size_bytes;
     uint32_t mode; /* permission bits */
     uint32_t uid;
     uint32_t gid;
-    const char *owner; /* "": it has no name in the sandbox */
+    const char *owner; /* "": the id has no name in the sandbox */
     const char *group;
     int64_t modified_ms;
     uint64_t inode;
@@ -848,32 +846,32 @@ struct holt_file_list {
     const struct holt_file *const *items;
 };
 
-/* Of a symbolic link itself. */
+/* Returns the attributes of a file; does not follow a symbolic link. */
 HOLT_API int holt_file_stat(struct holt *holt, const char *sandbox, const char *path,
                             int64_t deadline, struct holt_file **ret, struct holt_error *error);
 
-/* All that is in a directory, in the order of names. */
+/* Lists a directory, sorted by name. */
 HOLT_API int holt_file_list(struct holt *holt, const char *sandbox, const char *path,
                             int64_t deadline, struct holt_file_list **ret,
                             struct holt_error *error);
 
-/* Gets bytes as they come. Anything but 0 leaves; the call then fails with "canceled". */
+/* Receives bytes. A nonzero return value ends the call, which fails with "canceled". */
 typedef int (*holt_data_fn)(void *context, const char *data, size_t len);
 
 struct holt_read_options {
     size_t size;
     const char *path;
-    const char *user; /* on whose behalf; NULL: root */
+    const char *user; /* the user to act as; NULL: root */
     uint64_t offset;
     uint64_t length;      /* 0: to the end */
-    holt_data_fn on_data; /* NULL: bytes are gathered in the result, at most max of them */
+    holt_data_fn on_data; /* NULL: collect at most max bytes in the result */
     void *context;
     size_t max; /* 0: 64 MiB; a longer file is an error */
 };
 
 struct holt_content {
     const struct holt_file *file;
-    const char *data; /* a NUL stands behind it */
+    const char *data; /* NUL-terminated */
     size_t len;
 };
 
@@ -887,11 +885,11 @@ struct holt_write_options {
     const char *user;
     const void *data;
     size_t len;
-    bool has_mode; /* else 0644 for a new file, and what it has for another */
+    bool has_mode; /* else 0644 for a new file; an existing file keeps its mode */
     uint32_t mode;
     bool makes_parents;
-    bool is_atomic;    /* nobody ever sees half of it */
-    bool is_exclusive; /* there must be nothing of that name yet */
+    bool is_atomic;    /* no reader sees a partial file */
+    bool is_exclusive; /* fail if the file exists */
     bool appends;
 };
 
@@ -900,19 +898,19 @@ HOLT_API int holt_file_write(struct holt *holt, const char *sandbox,
                              const struct holt_write_options *options, int64_t deadline,
                              struct holt_file **ret, struct holt_error *error);
 
-/* With the missing directories above it; one that is there already is fine. */
+/* Creates a directory and its missing parents; succeeds if it exists. */
 HOLT_API int holt_file_mkdir(struct holt *holt, const char *sandbox, const char *path,
                              int64_t deadline, struct holt_error *error);
 
-/* to is the whole new path; what has that name already is not touched. */
+/* Renames a file; to is the complete new path. Fails if it exists. */
 HOLT_API int holt_file_move(struct holt *holt, const char *sandbox, const char *path,
                             const char *to, int64_t deadline, struct holt_error *error);
 HOLT_API int holt_file_remove(struct holt *holt, const char *sandbox, const char *path,
                               bool is_recursive, int64_t deadline, struct holt_error *error);
 
-/* Gets changes as they happen: type is "create", "write", "remove", "rename", "chmod" or
- * "overflow", path is from the directory that is watched. "" and "" come first: from then on all is
- * seen. Anything but 0 leaves. */
+/* Receives changes: type is "create", "write", "remove", "rename", "chmod" or "overflow", path is
+ * relative to the watched directory. The first call has two empty strings and means that the watch
+ * is active. A nonzero return value ends the watch. */
 typedef int (*holt_watch_fn)(void *context, const char *type, const char *path);
 
 struct holt_watch_options {
@@ -929,48 +927,48 @@ HOLT_API int holt_file_watch(struct holt *holt, const char *sandbox,
 
 /* --- environments ----------------------------------------------------------------------------- */
 
-/* An environment is bound to one sandbox and knows what can be done with it: what its daemon cannot
- * do fails with "unimplemented", without a call. */
+/* An environment is bound to one sandbox and knows its features: an unsupported operation fails
+ * with "unimplemented", without a call to the daemon. */
 struct holt_env;
 
-/* What an environment must be able to do (struct holt_sandbox_options). */
+/* Required features of an environment (needs of struct holt_sandbox_options). */
 #define HOLT_NEEDS_SNAPSHOTS 0x1U
 #define HOLT_NEEDS_ROLLBACK 0x2U
 #define HOLT_NEEDS_FORK 0x4U
 #define HOLT_NEEDS_PAUSE 0x8U
 #define HOLT_NEEDS_QUOTA 0x10U
 #define HOLT_NEEDS_LAUNCH 0x20U
-#define HOLT_NEEDS_LIMITS 0x40U /* of memory, CPU and processes */
+#define HOLT_NEEDS_LIMITS 0x40U /* memory, CPU and processes */
 
-/* Makes a sandbox, if the daemon can do what options need; otherwise nothing is made. options may
- * be NULL. The handle must outlive the environment. */
+/* Creates a sandbox if the daemon has the required features; fails otherwise. options may be NULL.
+ * The handle must stay open until the environment is freed. */
 HOLT_API int holt_env_create(struct holt *holt, const struct holt_sandbox_options *options,
                              int64_t deadline, struct holt_env **ret, struct holt_error *error);
 
-/* Binds to a sandbox that is there, if it is, and if the daemon can do what is needed. */
+/* Creates an environment for an existing sandbox if the daemon has the required features. */
 HOLT_API int holt_env_attach(struct holt *holt, const char *sandbox, unsigned needs,
                              int64_t deadline, struct holt_env **ret, struct holt_error *error);
 
-/* Lets go of the environment; the sandbox stays. */
+/* Frees the environment; the sandbox continues. */
 HOLT_API void holt_env_free(struct holt_env *env);
 
-/* Of the sandbox: for all other functions. */
+/* Return the id of the sandbox, for all other functions, and its features. */
 HOLT_API const char *holt_env_id(const struct holt_env *env);
 HOLT_API const struct holt_capabilities *holt_env_capabilities(const struct holt_env *env);
 
-/* Asks the daemon; after holt_env_destroy, and where somebody else has destroyed it, it is
- * HOLT_STATE_DESTROYED. On any error *ret is HOLT_STATE_FAILED, as the one exception to the rule.
- */
+/* Queries the state of the sandbox. It is HOLT_STATE_DESTROYED after holt_env_destroy, or if
+ * another client has destroyed it. Unlike other functions, it writes *ret on an error:
+ * HOLT_STATE_FAILED. */
 HOLT_API int holt_env_state(struct holt_env *env, int64_t deadline, enum holt_state *ret,
                             struct holt_error *error);
 
 HOLT_API int holt_env_pause(struct holt_env *env, int64_t deadline, struct holt_error *error);
 HOLT_API int holt_env_resume(struct holt_env *env, int64_t deadline, struct holt_error *error);
 
-/* Destroys the sandbox. Again, it does nothing. */
+/* Destroys the sandbox; a second call has no effect. */
 HOLT_API int holt_env_destroy(struct holt_env *env, int64_t deadline, struct holt_error *error);
 
-/* As holt_turn, holt_snapshot_create, holt_rollback, holt_exec and holt_tool_execute. */
+/* Like holt_turn, holt_snapshot_create, holt_rollback, holt_exec and holt_tool_execute. */
 HOLT_API int holt_env_turn(struct holt_env *env, int64_t deadline, struct holt_snapshot **ret,
                            struct holt_error *error);
 HOLT_API int holt_env_snapshot(struct holt_env *env, const char *name, int64_t deadline,
