@@ -303,7 +303,7 @@ static int start_threads(struct host *host, const struct config *config, struct 
     if (r == 0)
         r = janitor_start(&host->janitor, err);
     if (r == 0)
-        r = scribe_start(host, &host->scribe, err);
+        r = process_writer_start(host, &host->writer, err);
     if (r < 0)
         return r;
     r = -pthread_create(&host->reaper, NULL, reaper_main, host);
@@ -461,7 +461,7 @@ void host_close(struct host *host)
         (void)pthread_join(host->reaper, NULL);
     ports_stop(host->ports);
     reactor_stop(host->reactor);
-    scribe_stop(host->scribe);
+    process_writer_stop(host->writer);
     ports_free(host->ports);
     keeper_free(host->keeper);
     pulse_free(host->pulse);

@@ -8,9 +8,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/lock.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/lock.h"
 #include "host/core/host.h"
 #include "host/core/reactor.h"
 #include "host/machine/channel.h"
@@ -40,7 +40,7 @@ struct ports;
 struct pulse;
 struct registry;
 struct sandbox;
-struct scribe;
+struct process_writer;
 struct sentry;
 struct tool_desk;
 struct volume;
@@ -96,7 +96,7 @@ struct host {
     struct event_ring *events;
     struct metrics *metrics;
     struct journal *journal;
-    struct scribe *scribe;
+    struct process_writer *writer;
     struct cgroup_root *cgroups;
     struct runtime *runtime;
     int state_fd;   /* the state directory */

@@ -48,20 +48,20 @@ int host_pulse(struct host *host, unsigned patience_ms, struct err *err)
 {
     const struct timespec pause = { .tv_nsec = LOOK_NS };
     uint64_t until_ms = clock_ms() + patience_ms;
-    bool has_reactor = false, has_scribe = false;
+    bool has_reactor = false, has_writer = false;
 
     ask(host);
-    scribe_ask(host->scribe);
+    process_writer_ask(host->writer);
     for (;;) {
         has_reactor = !atomic_load(&host->pulse->is_asked);
-        has_scribe = scribe_has_answered(host->scribe);
-        if ((has_reactor && has_scribe) || clock_ms() >= until_ms)
+        has_writer = process_writer_has_answered(host->writer);
+        if ((has_reactor && has_writer) || clock_ms() >= until_ms)
             break;
         (void)nanosleep(&pause, NULL);
     }
     if (!has_reactor)
         return err_set(err, ERR_INTERNAL, "the reactor does not answer");
-    if (!has_scribe)
+    if (!has_writer)
         return err_set(err, ERR_INTERNAL, "the scribe does not answer");
     return 0;
 }

@@ -87,7 +87,7 @@ static void set_over(struct process *process, enum outcome outcome, int exit_cod
     shell_link_wake(process->shell);
     (void)pthread_cond_broadcast(&machine->changed);
     if (machine->ledger && !machine->is_released)
-        scribe_add(machine->host->scribe, process);
+        process_writer_add(machine->host->writer, process);
     else
         record_set_writer(process->record, NULL);
 }
@@ -197,7 +197,7 @@ static bool take_output(struct process *process, const struct frame *frame)
         record_add(process->record, (enum output_stream)stream, data, len, &unspooled) < 0)
         return false;
     if (machine->ledger && unspooled >= machine->host->output_memory)
-        scribe_add(machine->host->scribe, process);
+        process_writer_add(machine->host->writer, process);
     return true;
 }
 

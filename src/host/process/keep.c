@@ -34,7 +34,7 @@ static void go_on(struct process *process, const struct message_state *state)
     /* One that has ended has done so in its time, or is known to have been killed for it. */
     if (!state->is_exited) {
         process->wants_timeout = true;
-        scribe_add(process->machine->host->scribe, process);
+        process_writer_add(process->machine->host->writer, process);
     }
 }
 

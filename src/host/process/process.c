@@ -168,7 +168,7 @@ int process_start(struct machine *machine, const struct process_spec *spec, stru
         return metrics_note(machine->host->metrics, TIMED_EXEC, began_ns, r);
     }
     if (machine->ledger && !spec->is_detached)
-        scribe_add_later(machine->host->scribe, process);
+        process_writer_add_later(machine->host->writer, process);
     process_set_timeout(process);
     *ret = process;
     return 0;

@@ -22,17 +22,16 @@ struct process {
     struct record *record;        /* referenced */
     struct output_reader *reader; /* of whoever started it; NULL: nobody waits for its output */
 
-    struct lock
-        ack_lock; /* acknowledgements must not overtake each other; before the machine's */
+    struct lock ack_lock; /* acknowledgements must not overtake each other; before the machine's */
     atomic_uint_fast64_t acked[PROCESS_STREAMS];
     uint64_t base[PROCESS_STREAMS]; /* where the present life's output begins; under both locks */
 
-    /* Under the scribe's lock: its rows. */
+    /* Under the process writer's lock: its rows. */
     struct process *next_now, *next_later;
     uint64_t due_ms;
     bool is_in_now;
 
-    /* The scribe's alone. */
+    /* The process writer's alone. */
     bool is_recorded; /* that it has begun */
     bool is_ending;
 
@@ -48,7 +47,8 @@ struct process {
     bool is_settled;     /* it is over, and that is on disk */
     bool is_between;     /* it has ended, and will be started again */
     bool is_restart_due; /* now */
-    bool wants_timeout;  /* the scribe is to set its timers: whoever decides that holds the lock */
+    bool wants_timeout;  /* the process writer is to set its timers: whoever decides that holds the
+                            lock */
     uint64_t wants_rest_ms; /* that the reactor takes when one fires */
     uint32_t failures;      /* ends in a row, each after a short life */
     uint64_t incarnated_ms; /* when its present life began */

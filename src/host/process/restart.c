@@ -44,7 +44,7 @@ static void on_restart_due(struct reactor_timer *timer)
     lock_take(&machine->lock);
     process->is_restart_due = process->is_between;
     lock_release(&machine->lock);
-    scribe_add(machine->host->scribe, process); /* this thread must not wait for a guest */
+    process_writer_add(machine->host->writer, process); /* this thread must not wait for a guest */
     process_unref(process);
 }
 
@@ -53,7 +53,7 @@ static void rest(struct process *process, uint64_t pause_ms)
 {
     process->is_between = true;
     process->wants_rest_ms = pause_ms;
-    scribe_add(process->machine->host->scribe, process);
+    process_writer_add(process->machine->host->writer, process);
 }
 
 void process_set_timers(struct process *process)

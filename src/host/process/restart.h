@@ -18,7 +18,8 @@ void process_set_timers(struct process *process);
 /* Whether the pause is over; once. */
 bool process_take_restart(struct process *process);
 
-/* Starts it again, unless its machine ends it. Waits for the guest; the scribe's to call. */
+/* Starts it again, unless its machine ends it. Waits for the guest; the process writer's to call.
+ */
 void process_respawn(struct process *process);
 
 /* One that was between two lives when the daemon ended. */

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "base/lock.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/lock.h"
 #include "base/xalloc.h"
 #include "host/process/process_internal.h"
 #include "host/process/record_internal.h"
@@ -22,7 +22,7 @@ struct row {
     struct process *first, **last;
 };
 
-struct scribe {
+struct process_writer {
     struct host *host;
     pthread_t thread;
 
@@ -34,94 +34,94 @@ struct scribe {
     atomic_bool is_asked;
 };
 
-void scribe_add(struct scribe *scribe, struct process *process)
+void process_writer_add(struct process_writer *writer, struct process *process)
 {
-    lock_take(&scribe->lock);
+    lock_take(&writer->lock);
     if (!process->is_in_now) {
         process->is_in_now = true;
         process->next_now = NULL;
-        *scribe->now.last = process_ref(process);
-        scribe->now.last = &process->next_now;
-        (void)pthread_cond_signal(&scribe->changed);
+        *writer->now.last = process_ref(process);
+        writer->now.last = &process->next_now;
+        (void)pthread_cond_signal(&writer->changed);
     }
-    lock_release(&scribe->lock);
+    lock_release(&writer->lock);
 }
 
-void scribe_add_later(struct scribe *scribe, struct process *process)
+void process_writer_add_later(struct process_writer *writer, struct process *process)
 {
-    lock_take(&scribe->lock);
+    lock_take(&writer->lock);
     process->due_ms = clock_ms() + LATER_MS;
     process->next_later = NULL;
-    *scribe->later.last = process_ref(process);
-    scribe->later.last = &process->next_later;
+    *writer->later.last = process_ref(process);
+    writer->later.last = &process->next_later;
     /* Else it wakes up by itself. */
-    if (scribe->later.first == process)
-        (void)pthread_cond_signal(&scribe->changed);
-    lock_release(&scribe->lock);
+    if (writer->later.first == process)
+        (void)pthread_cond_signal(&writer->changed);
+    lock_release(&writer->lock);
 }
 
-void scribe_ask(struct scribe *scribe)
+void process_writer_ask(struct process_writer *writer)
 {
-    atomic_store(&scribe->is_asked, true);
-    lock_take(&scribe->lock);
-    (void)pthread_cond_signal(&scribe->changed);
-    lock_release(&scribe->lock);
+    atomic_store(&writer->is_asked, true);
+    lock_take(&writer->lock);
+    (void)pthread_cond_signal(&writer->changed);
+    lock_release(&writer->lock);
 }
 
-bool scribe_has_answered(struct scribe *scribe)
+bool process_writer_has_answered(struct process_writer *writer)
 {
-    return !atomic_load(&scribe->is_asked);
+    return !atomic_load(&writer->is_asked);
 }
 
 /* Locked. The next one that is to be looked at, with the row's reference; or NULL. */
-static struct process *take(struct scribe *scribe, uint64_t now_ms)
+static struct process *take(struct process_writer *writer, uint64_t now_ms)
 {
-    struct process *process = scribe->now.first;
+    struct process *process = writer->now.first;
 
     if (process) {
-        scribe->now.first = process->next_now;
-        if (!scribe->now.first)
-            scribe->now.last = &scribe->now.first;
+        writer->now.first = process->next_now;
+        if (!writer->now.first)
+            writer->now.last = &writer->now.first;
         process->is_in_now = false;
         return process;
     }
-    process = scribe->later.first;
-    if (!process || (process->due_ms > now_ms && !scribe->is_stopping))
+    process = writer->later.first;
+    if (!process || (process->due_ms > now_ms && !writer->is_stopping))
         return NULL;
-    scribe->later.first = process->next_later;
-    if (!scribe->later.first)
-        scribe->later.last = &scribe->later.first;
+    writer->later.first = process->next_later;
+    if (!writer->later.first)
+        writer->later.last = &writer->later.first;
     return process;
 }
 
-static void wait_for_work(struct scribe *scribe)
+static void wait_for_work(struct process_writer *writer)
 {
     struct timespec until;
 
-    if (!scribe->later.first) {
-        (void)pthread_cond_wait(&scribe->changed, &scribe->lock.mutex);
+    if (!writer->later.first) {
+        (void)pthread_cond_wait(&writer->changed, &writer->lock.mutex);
         return;
     }
-    until = (struct timespec){ .tv_sec = (time_t)(scribe->later.first->due_ms / 1000),
-                               .tv_nsec = (long)(scribe->later.first->due_ms % 1000) * 1000000 };
-    (void)pthread_cond_timedwait(&scribe->changed, &scribe->lock.mutex, &until);
+    until = (struct timespec){ .tv_sec = (time_t)(writer->later.first->due_ms / 1000),
+                               .tv_nsec = (long)(writer->later.first->due_ms % 1000) * 1000000 };
+    (void)pthread_cond_timedwait(&writer->changed, &writer->lock.mutex, &until);
 }
 
 /* Those to look at now; 0 only when it is to end. */
-static size_t take_batch(struct scribe *scribe, struct process *batch[static BATCH_MAX])
+static size_t take_batch(struct process_writer *writer, struct process *batch[static BATCH_MAX])
 {
     size_t count = 0;
 
-    lock_take(&scribe->lock);
+    lock_take(&writer->lock);
     for (;;) {
-        atomic_store(&scribe->is_asked, false);
-        while (count < BATCH_MAX && (batch[count] = take(scribe, clock_ms())))
+        atomic_store(&writer->is_asked, false);
+        while (count < BATCH_MAX && (batch[count] = take(writer, clock_ms())))
             count++;
-        if (count > 0 || scribe->is_stopping)
+        if (count > 0 || writer->is_stopping)
             break;
-        wait_for_work(scribe);
+        wait_for_work(writer);
     }
-    lock_release(&scribe->lock);
+    lock_release(&writer->lock);
     return count;
 }
 
@@ -145,7 +145,7 @@ static bool wants_record(struct process *process)
     return wants;
 }
 
-static void serve(struct scribe *scribe, struct process *const *batch, size_t count)
+static void serve(struct process_writer *writer, struct process *const *batch, size_t count)
 {
     struct ledger_entry entries[BATCH_MAX];
     size_t wanted = 0;
@@ -155,7 +155,7 @@ static void serve(struct scribe *scribe, struct process *const *batch, size_t co
             entries[wanted++] =
                 (struct ledger_entry){ batch[i]->machine->ledger, batch[i]->record };
     if (wanted > 0)
-        ledger_write(scribe->host, entries, wanted);
+        ledger_write(writer->host, entries, wanted);
     for (size_t i = 0; i < count; i++) {
         if (batch[i]->is_ending && !batch[i]->is_settled)
             process_note_settled(batch[i]);
@@ -163,50 +163,50 @@ static void serve(struct scribe *scribe, struct process *const *batch, size_t co
     }
 }
 
-static void *scribe_main(void *argument)
+static void *process_writer_main(void *argument)
 {
-    struct scribe *scribe = argument;
+    struct process_writer *writer = argument;
     struct process *batch[BATCH_MAX];
     size_t count;
 
-    while ((count = take_batch(scribe, batch)) > 0)
-        serve(scribe, batch, count);
+    while ((count = take_batch(writer, batch)) > 0)
+        serve(writer, batch, count);
     return NULL;
 }
 
-int scribe_start(struct host *host, struct scribe **ret, struct err *err)
+int process_writer_start(struct host *host, struct process_writer **ret, struct err *err)
 {
-    struct scribe *scribe = xcalloc(1, sizeof(*scribe));
+    struct process_writer *writer = xcalloc(1, sizeof(*writer));
     pthread_condattr_t monotonic;
     int r;
 
-    scribe->host = host;
-    scribe->now.last = &scribe->now.first;
-    scribe->later.last = &scribe->later.first;
-    lock_init(&scribe->lock, LOCK_PROCESS_WRITER);
+    writer->host = host;
+    writer->now.last = &writer->now.first;
+    writer->later.last = &writer->later.first;
+    lock_init(&writer->lock, LOCK_PROCESS_WRITER);
     (void)pthread_condattr_init(&monotonic);
     (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&scribe->changed, &monotonic);
+    (void)pthread_cond_init(&writer->changed, &monotonic);
     (void)pthread_condattr_destroy(&monotonic);
-    r = -pthread_create(&scribe->thread, NULL, scribe_main, scribe);
+    r = -pthread_create(&writer->thread, NULL, process_writer_main, writer);
     if (r < 0) {
-        free(scribe);
+        free(writer);
         return err_sys(err, r, "start the scribe");
     }
-    *ret = scribe;
+    *ret = writer;
     return 0;
 }
 
-void scribe_stop(struct scribe *scribe)
+void process_writer_stop(struct process_writer *writer)
 {
-    if (!scribe)
+    if (!writer)
         return;
-    lock_take(&scribe->lock);
-    scribe->is_stopping = true;
-    (void)pthread_cond_signal(&scribe->changed);
-    lock_release(&scribe->lock);
-    (void)pthread_join(scribe->thread, NULL);
-    (void)pthread_cond_destroy(&scribe->changed);
-    lock_destroy(&scribe->lock);
-    free(scribe);
+    lock_take(&writer->lock);
+    writer->is_stopping = true;
+    (void)pthread_cond_signal(&writer->changed);
+    lock_release(&writer->lock);
+    (void)pthread_join(writer->thread, NULL);
+    (void)pthread_cond_destroy(&writer->changed);
+    lock_destroy(&writer->lock);
+    free(writer);
 }

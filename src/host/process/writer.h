@@ -7,18 +7,18 @@
 struct err;
 struct host;
 struct process;
-struct scribe;
+struct process_writer;
 
-int scribe_start(struct host *host, struct scribe **ret, struct err *err);
+int process_writer_start(struct host *host, struct process_writer **ret, struct err *err);
 
 /* There is something to do for a process of a sandbox: at once, or within a moment, when it may be
  * over already. Takes a reference of its own. */
-void scribe_add(struct scribe *scribe, struct process *process);
-void scribe_add_later(struct scribe *scribe, struct process *process);
+void process_writer_add(struct process_writer *writer, struct process *process);
+void process_writer_add_later(struct process_writer *writer, struct process *process);
 
 /* Does what is left to do and ends. Accepts NULL. */
-void scribe_stop(struct scribe *scribe);
+void process_writer_stop(struct process_writer *writer);
 
 /* Asks the thread for a sign of life, and whether it has given one since. */
-void scribe_ask(struct scribe *scribe);
-bool scribe_has_answered(struct scribe *scribe);
+void process_writer_ask(struct process_writer *writer);
+bool process_writer_has_answered(struct process_writer *writer);
