@@ -33,7 +33,7 @@ struct event_ring;
 struct janitor;
 struct journal;
 struct keeper;
-struct ledger;
+struct process_table;
 struct metrics;
 struct pool;
 struct ports;
@@ -69,7 +69,8 @@ struct machine {
     char template[TEMPLATE_NAME_MAX + 1]; /* of its volume; "" before it has one */
     struct volume *volume;                /* a scratch one, its own */
     struct volume *old_volume; /* of a warm machine that was wanted with another template */
-    struct ledger *ledger;     /* of a sandbox's machine, referenced: what is known of processes */
+    struct process_table
+        *process_table;        /* of a sandbox's machine, referenced: what is known of processes */
     struct volume_mounts root; /* of a sandbox's machine: held open, see machine_enter */
     struct port_table ports;
     struct file_pool files; /* its file workers, */
@@ -84,7 +85,7 @@ struct machine {
     bool is_reaped; /* nothing is left of it */
     enum root_answer root_answer;
     struct process *processes;
-    uint32_t last_process; /* of a throw-away one; a sandbox's ledger counts its own */
+    uint32_t last_process; /* of a throw-away one; a sandbox's process table counts its own */
     enum killer doom;      /* all processes are being ended, on this behalf */
     bool is_released;      /* it goes on without this daemon */
 };
@@ -170,7 +171,7 @@ struct machine_adoption {
     const char *id;
     const char *limits_group;
     unsigned uid_slot;
-    struct ledger *ledger;
+    struct process_table *process_table;
 };
 int machine_adopt(struct host *host, const struct machine_adoption *adoption, struct machine **ret,
                   struct err *err);

@@ -157,7 +157,7 @@ static int adopt(struct sandbox *sandbox, struct err *err)
         .id = info->machine,
         .limits_group = info->limits_group,
         .uid_slot = info->uid_slot,
-        .ledger = sandbox->ledger,
+        .process_table = sandbox->process_table,
     };
     int r = host_find_runtime(sandbox->host, info->runtime, &known.ops, err);
 
@@ -228,7 +228,7 @@ static void recover_one(struct sandbox *sandbox)
 static void revive_services(struct sandbox *sandbox)
 {
     size_t count;
-    cleanup_free struct record **list = ledger_list(sandbox->ledger, &count);
+    cleanup_free struct record **list = process_table_list(sandbox->process_table, &count);
 
     for (size_t i = 0; i < count; i++) {
         if (!record_is_over(list[i]) && !list[i]->is_adopted &&
@@ -256,7 +256,7 @@ static void recover_processes(struct sandbox *sandbox)
     }
     if (sandbox->machine)
         revive_services(sandbox);
-    ledger_settle(sandbox->ledger, &end);
+    process_table_settle(sandbox->process_table, &end);
     if (sandbox->machine)
         services_recover(sandbox);
 }
@@ -272,7 +272,7 @@ static void remove_one(struct sandbox *sandbox)
         set_state(sandbox, SANDBOX_FAILED, err.msg);
         return;
     }
-    ledger_purge(sandbox->ledger);
+    process_table_purge(sandbox->process_table);
     tool_archive_remove(sandbox);
     fault_point("recover.emptied");
     shells_remove(sandbox);
@@ -295,7 +295,7 @@ static void recover(struct host *host, struct sandbox_info *info)
     if (sandbox_enter_table(sandbox, &err) < 0) {
         host_dismiss(host);
     } else if (is_wanted) {
-        ledger_load(sandbox->ledger);
+        process_table_load(sandbox->process_table);
         recover_one(sandbox);
         recover_processes(sandbox);
         shells_load(sandbox);

@@ -72,8 +72,8 @@ static bool take_ready(struct machine *machine, const struct frame *frame)
         last_process > UINT32_MAX)
         return false;
     if (machine->state == MACHINE_BOOTING) {
-        if (machine->ledger)
-            ledger_skip(machine->ledger, (uint32_t)last_process);
+        if (machine->process_table)
+            process_table_skip(machine->process_table, (uint32_t)last_process);
         set_state(machine, MACHINE_BLANK);
     }
     return true;
@@ -167,7 +167,7 @@ static struct machine *machine_new(struct host *host)
 static void machine_free(struct machine *machine)
 {
     channel_done(&machine->channel);
-    ledger_unref(machine->ledger);
+    process_table_unref(machine->process_table);
     port_table_done(&machine->ports);
     file_pool_done(&machine->files);
     file_pool_done(&machine->tools);
@@ -282,7 +282,7 @@ int machine_adopt(struct host *host, const struct machine_adoption *adoption, st
     int r;
 
     (void)snprintf(machine->id, sizeof(machine->id), "%s", adoption->id);
-    machine->ledger = ledger_ref(adoption->ledger);
+    machine->process_table = process_table_ref(adoption->process_table);
     host_claim_uids(host, machine, adoption->uid_slot);
     r = take_over(machine, adoption, err);
     if (r < 0) {

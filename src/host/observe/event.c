@@ -127,13 +127,14 @@ void sandbox_event(struct sandbox *sandbox, enum event_type type, json_t *fields
     tell(sandbox->host, type, &sandbox->info, fields); /* id and name never change */
 }
 
-void ledger_event(const struct ledger *ledger, struct host *host, enum event_type type,
-                  json_t *fields)
+void process_table_event(const struct process_table *process_table, struct host *host,
+                         enum event_type type, json_t *fields)
 {
     cleanup_json json_t *owned = fields;
 
     assert(!types[type].record);
-    publish(host, type, ledger_sandbox(ledger), ledger_sandbox_name(ledger), owned);
+    publish(host, type, process_table_sandbox(process_table),
+            process_table_sandbox_name(process_table), owned);
 }
 
 void machine_event(const struct machine *machine, enum event_type type, json_t *fields)
@@ -141,8 +142,8 @@ void machine_event(const struct machine *machine, enum event_type type, json_t *
     cleanup_json json_t *owned = fields;
 
     assert(!types[type].record);
-    if (machine->ledger)
-        ledger_event(machine->ledger, machine->host, type, TAKE_PTR(owned));
+    if (machine->process_table)
+        process_table_event(machine->process_table, machine->host, type, TAKE_PTR(owned));
     else
         publish(machine->host, type, machine->id, NULL, owned);
 }

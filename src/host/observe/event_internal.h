@@ -3,7 +3,7 @@
 
 #include "host/observe/event.h"
 
-struct ledger;
+struct process_table;
 struct machine;
 struct process_end;
 struct sandbox;
@@ -11,9 +11,9 @@ struct sandbox;
 /* As host_event, about a sandbox. */
 void sandbox_event(struct sandbox *sandbox, enum event_type type, json_t *fields);
 
-/* As machine_event, about a process of the sandbox that has this ledger. */
-void ledger_event(const struct ledger *ledger, struct host *host, enum event_type type,
-                  json_t *fields);
+/* As machine_event, about a process of the sandbox that has this process table. */
+void process_table_event(const struct process_table *process_table, struct host *host,
+                         enum event_type type, json_t *fields);
 
 /* What there is to say of a process that has ended. */
 json_t *process_end_fields(const char *process, const struct process_end *end);

@@ -86,7 +86,7 @@ static void set_over(struct process *process, enum outcome outcome, int exit_cod
         tell_end(process);
     shell_link_wake(process->shell);
     (void)pthread_cond_broadcast(&machine->changed);
-    if (machine->ledger && !machine->is_released)
+    if (machine->process_table && !machine->is_released)
         process_writer_add(machine->host->writer, process);
     else
         record_set_writer(process->record, NULL);
@@ -196,7 +196,7 @@ static bool take_output(struct process *process, const struct frame *frame)
             FRAME_WINDOW ||
         record_add(process->record, (enum output_stream)stream, data, len, &unspooled) < 0)
         return false;
-    if (machine->ledger && unspooled >= machine->host->output_memory)
+    if (machine->process_table && unspooled >= machine->host->output_memory)
         process_writer_add(machine->host->writer, process);
     return true;
 }

@@ -22,7 +22,7 @@ static void go_on(struct process *process, const struct message_state *state)
         acked[i] = process->base[i] + state->acked[i];
         atomic_store(&process->acked[i], acked[i]);
     }
-    ledger_resume(process->machine->ledger, process->record, acked);
+    process_table_resume(process->machine->process_table, process->record, acked);
     process->input_sent = state->input;
     process->input_acked = state->input_taken;
     process->is_input_closed = !state->is_input_open;
@@ -43,9 +43,9 @@ struct process *process_adopt(struct machine *machine, const struct frame *frame
     struct message_state state;
     struct process *process;
 
-    if (!machine->ledger || !message_get_state(frame, &state))
+    if (!machine->process_table || !message_get_state(frame, &state))
         return NULL;
-    process = process_alloc(machine, ledger_adopt(machine->ledger, frame->process));
+    process = process_alloc(machine, process_table_adopt(machine->process_table, frame->process));
     if (record_is_over(process->record)) {
         /* All is known of it; only the guest was not told. */
         process->is_started = process->is_over = process->is_settled = true;
@@ -80,7 +80,7 @@ static void adopt_group(void *context, const char *group)
         machine->processes = process;
     }
     lock_release(&machine->lock);
-    ledger_skip(machine->ledger, (uint32_t)number);
+    process_table_skip(machine->process_table, (uint32_t)number);
 }
 
 void process_adopt_groups(struct machine *machine)

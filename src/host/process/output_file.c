@@ -71,7 +71,7 @@ static void note_written(struct record *record, int stream, size_t len, int r)
         log_warn("output of process '%s' cannot be kept: %s", record->id, strerror(-r));
 }
 
-void ledger_file_write(int dir_fd, const char *sandbox, struct record *record, int stream,
+void output_file_write(int dir_fd, const char *sandbox, struct record *record, int stream,
                        uint64_t from_bytes, bool is_last)
 {
     struct spool *spool = &record->streams[stream].spool;
@@ -91,7 +91,7 @@ void ledger_file_write(int dir_fd, const char *sandbox, struct record *record, i
     }
 }
 
-void ledger_files_reopen(int dir_fd, const char *sandbox, struct record *record, uint64_t ahead)
+void output_files_reopen(int dir_fd, const char *sandbox, struct record *record, uint64_t ahead)
 {
     lock_take(&record->lock);
     for (int i = 0; i < PROCESS_STREAMS; i++) {
@@ -106,7 +106,7 @@ void ledger_files_reopen(int dir_fd, const char *sandbox, struct record *record,
     lock_release(&record->lock);
 }
 
-void ledger_files_recover(int dir_fd, const char *sandbox, struct record *record)
+void output_files_recover(int dir_fd, const char *sandbox, struct record *record)
 {
     lock_take(&record->lock);
     for (int i = 0; i < PROCESS_STREAMS; i++) {
@@ -119,7 +119,7 @@ void ledger_files_recover(int dir_fd, const char *sandbox, struct record *record
     lock_release(&record->lock);
 }
 
-void ledger_files_remove(int dir_fd, const char *sandbox, const struct record *record)
+void output_files_remove(int dir_fd, const char *sandbox, const struct record *record)
 {
     for (int i = 0; i < PROCESS_STREAMS; i++) {
         char path[PATH_SIZE];

@@ -37,14 +37,14 @@ struct process *process_alloc(struct machine *machine, struct record *record)
     return process;
 }
 
-/* A record with a number, in the sandbox's ledger if it is one that stays. */
+/* A record with a number, in the sandbox's process table if it is one that stays. */
 static int make_record(struct machine *machine, const struct process_spec *spec,
                        struct record **ret, struct err *err)
 {
     uint32_t number;
 
-    if (machine->ledger)
-        return ledger_add(machine->ledger, spec, ret, err);
+    if (machine->process_table)
+        return process_table_add(machine->process_table, spec, ret, err);
     lock_take(&machine->lock);
     number = ++machine->last_process;
     lock_release(&machine->lock);
@@ -54,8 +54,8 @@ static int make_record(struct machine *machine, const struct process_spec *spec,
 
 static void withdraw_record(struct machine *machine, struct record *record)
 {
-    if (machine->ledger)
-        ledger_withdraw(machine->ledger, record);
+    if (machine->process_table)
+        process_table_withdraw(machine->process_table, record);
 }
 
 /* Puts it where frames find it. */
@@ -167,7 +167,7 @@ int process_start(struct machine *machine, const struct process_spec *spec, stru
         process_abandon(process); // NOLINT(clang-analyzer-unix.Malloc)
         return metrics_note(machine->host->metrics, TIMED_EXEC, began_ns, r);
     }
-    if (machine->ledger && !spec->is_detached)
+    if (machine->process_table && !spec->is_detached)
         process_writer_add_later(machine->host->writer, process);
     process_set_timeout(process);
     *ret = process;
@@ -237,7 +237,7 @@ struct record *process_record(struct process *process)
 
 void process_acknowledge(struct process *process)
 {
-    bool is_kept = process->machine->ledger;
+    bool is_kept = process->machine->process_table;
 
     lock_take(&process->ack_lock);
     for (int i = 0; i < PROCESS_STREAMS; i++) {

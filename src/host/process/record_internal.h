@@ -1,4 +1,4 @@
-/* A record as the files about records and processes see it. Lock order: machine -> ledger ->
+/* A record as the files about records and processes see it. Lock order: machine -> process table ->
  * record. */
 #pragma once
 
@@ -9,7 +9,7 @@
 #include "host/process/spool.h"
 #include "host/process/window.h"
 
-struct ledger;
+struct process_table;
 
 enum {
     RECORD_ID_SIZE = 16,           /* "p4294967295" */
@@ -23,7 +23,7 @@ struct record {
     struct process_spec *spec; /* a copy, its own */
     uint64_t started_ms;
     uint64_t oom_kills_before; /* that its sandbox had seen when it was started */
-    struct record *next;       /* in the ledger, which holds a reference; under its lock */
+    struct record *next;       /* in the process table, which holds a reference; under its lock */
 
     struct lock lock; /* over all below */
     struct {

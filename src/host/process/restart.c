@@ -159,13 +159,14 @@ void process_respawn(struct process *process)
     int r;
 
     clear_group(process);
-    ledger_spool(machine->ledger, process->record, SPOOL_EVERYTHING);
+    process_table_spool(machine->process_table, process->record, SPOOL_EVERYTHING);
     lock_take(&process->ack_lock);
     goes_on = begin_again(process);
     lock_release(&process->ack_lock);
     if (!goes_on)
         return;
-    ledger_write(machine->host, &(struct ledger_entry){ machine->ledger, process->record }, 1);
+    process_table_write(
+        machine->host, &(struct process_table_entry){ machine->process_table, process->record }, 1);
     (void)process_send_numbers(process, FRAME_FORGET, 0, 0);
     r = process_send_spawn(process, process->record->spec, &err);
     if (r < 0) /* the machine has ended, and with it the process */
@@ -177,7 +178,7 @@ void process_revive(struct machine *machine, struct record *record)
     struct process *process = process_alloc(machine, record_ref(record));
 
     process->is_recorded = process->is_started = true;
-    ledger_resume(machine->ledger, record, record->base);
+    process_table_resume(machine->process_table, record, record->base);
     record_set_writer(record, process);
     lock_take(&machine->lock);
     process->next = machine->processes;

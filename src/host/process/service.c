@@ -88,7 +88,8 @@ static int start(struct sandbox *sandbox, const struct process_spec *spec,
     if (!forward)
         return 0;
     record_set_address(*ret, port_forward_address(forward), port_forward_port(forward));
-    ledger_write(sandbox->host, &(struct ledger_entry){ sandbox->ledger, *ret }, 1);
+    process_table_write(sandbox->host,
+                        &(struct process_table_entry){ sandbox->process_table, *ret }, 1);
     return 0;
 }
 
@@ -176,7 +177,7 @@ static void recover(struct sandbox *sandbox, struct record *record)
 void services_recover(struct sandbox *sandbox)
 {
     size_t count;
-    cleanup_free struct record **list = ledger_list(sandbox->ledger, &count);
+    cleanup_free struct record **list = process_table_list(sandbox->process_table, &count);
 
     for (size_t i = 0; i < count; i++) {
         if (!record_is_over(list[i]) && list[i]->host_port > 0)

@@ -10,10 +10,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/lock.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/files/tree.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "host/core/host_internal.h"
@@ -23,257 +23,261 @@
 #include "host/process/record_internal.h"
 #include "host/sandbox/info.h"
 
-struct ledger {
+struct process_table {
     struct host *host;
     char sandbox[SANDBOX_ID_MAX];
     char name[SANDBOX_NAME_MAX + 1]; /* of the sandbox */
     atomic_int refs;
     atomic_bool is_purged; /* the sandbox is being destroyed */
 
-    struct lock lock; /* over all below */
+    struct lock lock;     /* over all below */
     struct record *first; /* by number */
     struct record **last; /* where the next one goes */
     uint32_t last_number;
 };
 
-static void append(struct ledger *ledger, struct record *record)
+static void append(struct process_table *process_table, struct record *record)
 {
-    *ledger->last = record;
-    ledger->last = &record->next;
-    if (ledger->last_number < record->number)
-        ledger->last_number = record->number;
+    *process_table->last = record;
+    process_table->last = &record->next;
+    if (process_table->last_number < record->number)
+        process_table->last_number = record->number;
 }
 
 /* Locked. Takes a record off the list, whose reference is then the caller's. */
-static bool take_out(struct ledger *ledger, const struct record *record)
+static bool take_out(struct process_table *process_table, const struct record *record)
 {
-    struct record **slot = &ledger->first;
+    struct record **slot = &process_table->first;
 
     while (*slot && *slot != record)
         slot = &(*slot)->next;
     if (!*slot)
         return false;
     *slot = record->next;
-    if (ledger->last == &record->next)
-        ledger->last = slot;
+    if (process_table->last == &record->next)
+        process_table->last = slot;
     return true;
 }
 
-struct ledger *ledger_new(struct host *host, const char *sandbox, const char *name)
+struct process_table *process_table_new(struct host *host, const char *sandbox, const char *name)
 {
-    struct ledger *ledger = xcalloc(1, sizeof(*ledger));
+    struct process_table *process_table = xcalloc(1, sizeof(*process_table));
 
-    ledger->host = host;
-    atomic_init(&ledger->refs, 1);
-    (void)snprintf(ledger->sandbox, sizeof(ledger->sandbox), "%s", sandbox);
-    (void)snprintf(ledger->name, sizeof(ledger->name), "%s", name);
-    lock_init(&ledger->lock, LOCK_PROCESS_TABLE);
-    ledger->last = &ledger->first;
-    return ledger;
+    process_table->host = host;
+    atomic_init(&process_table->refs, 1);
+    (void)snprintf(process_table->sandbox, sizeof(process_table->sandbox), "%s", sandbox);
+    (void)snprintf(process_table->name, sizeof(process_table->name), "%s", name);
+    lock_init(&process_table->lock, LOCK_PROCESS_TABLE);
+    process_table->last = &process_table->first;
+    return process_table;
 }
 
-const char *ledger_sandbox(const struct ledger *ledger)
+const char *process_table_sandbox(const struct process_table *process_table)
 {
-    return ledger->sandbox;
+    return process_table->sandbox;
 }
 
-const char *ledger_sandbox_name(const struct ledger *ledger)
+const char *process_table_sandbox_name(const struct process_table *process_table)
 {
-    return ledger->name;
+    return process_table->name;
 }
 
 static void take_loaded(void *context, struct record *record)
 {
-    struct ledger *ledger = context;
+    struct process_table *process_table = context;
 
     if (record->is_over)
-        ledger_files_reopen(ledger->host->outputs_fd, ledger->sandbox, record, 0);
-    append(ledger, record);
+        output_files_reopen(process_table->host->outputs_fd, process_table->sandbox, record, 0);
+    append(process_table, record);
 }
 
-void ledger_load(struct ledger *ledger)
+void process_table_load(struct process_table *process_table)
 {
-    struct host *host = ledger->host;
+    struct host *host = process_table->host;
     struct err err = { 0 };
 
-    if (journal_load(host->journal, ledger->sandbox, host->output_disk, take_loaded, ledger, &err) <
-        0)
-        log_warn("processes of sandbox '%s' are not known: %s", ledger->sandbox, err.msg);
+    if (journal_load(host->journal, process_table->sandbox, host->output_disk, take_loaded,
+                     process_table, &err) < 0)
+        log_warn("processes of sandbox '%s' are not known: %s", process_table->sandbox, err.msg);
 }
 
-struct ledger *ledger_ref(struct ledger *ledger)
+struct process_table *process_table_ref(struct process_table *process_table)
 {
-    atomic_fetch_add(&ledger->refs, 1);
-    return ledger;
+    atomic_fetch_add(&process_table->refs, 1);
+    return process_table;
 }
 
-void ledger_unref(struct ledger *ledger)
+void process_table_unref(struct process_table *process_table)
 {
     struct record *record, *next;
 
-    if (!ledger || atomic_fetch_sub(&ledger->refs, 1) != 1)
+    if (!process_table || atomic_fetch_sub(&process_table->refs, 1) != 1)
         return;
-    for (record = ledger->first; record; record = next) {
+    for (record = process_table->first; record; record = next) {
         next = record->next;
         record_unref(record);
     }
-    lock_destroy(&ledger->lock);
-    free(ledger);
+    lock_destroy(&process_table->lock);
+    free(process_table);
 }
 
 /* Locked. */
-static struct record *find_key(const struct ledger *ledger, const char *key)
+static struct record *find_key(const struct process_table *process_table, const char *key)
 {
-    struct record *record = ledger->first;
+    struct record *record = process_table->first;
 
     while (record && !(record->spec->key && strcmp(record->spec->key, key) == 0))
         record = record->next;
     return record;
 }
 
-int ledger_add(struct ledger *ledger, const struct process_spec *spec, struct record **ret,
-               struct err *err)
+int process_table_add(struct process_table *process_table, const struct process_spec *spec,
+                      struct record **ret, struct err *err)
 {
     struct record *record = NULL;
 
-    lock_take(&ledger->lock);
-    if (!spec->key || !find_key(ledger, spec->key)) {
-        record = record_new(ledger->last_number + 1, spec, ledger->host->output_disk);
+    lock_take(&process_table->lock);
+    if (!spec->key || !find_key(process_table, spec->key)) {
+        record = record_new(process_table->last_number + 1, spec, process_table->host->output_disk);
         record->started_ms = clock_wall_ms();
-        append(ledger, record_ref(record));
+        append(process_table, record_ref(record));
     }
-    lock_release(&ledger->lock);
+    lock_release(&process_table->lock);
     if (!record)
         return err_refuse(err, CAUSE_PROCESS_EXISTS,
                           "sandbox '%s' has a process with the key '%.100s' already",
-                          ledger->sandbox, spec->key);
+                          process_table->sandbox, spec->key);
     if (spec->is_detached)
-        ledger_write(ledger->host, &(struct ledger_entry){ ledger, record }, 1);
+        process_table_write(process_table->host,
+                            &(struct process_table_entry){ process_table, record }, 1);
     *ret = record;
     return 0;
 }
 
-static void forget(struct ledger *ledger, struct record *record)
+static void forget(struct process_table *process_table, struct record *record)
 {
     struct err ignored;
 
-    (void)journal_remove(ledger->host->journal, ledger->sandbox, record->number, &ignored);
-    ledger_files_remove(ledger->host->outputs_fd, ledger->sandbox, record);
+    (void)journal_remove(process_table->host->journal, process_table->sandbox, record->number,
+                         &ignored);
+    output_files_remove(process_table->host->outputs_fd, process_table->sandbox, record);
     record_unref(record);
 }
 
-void ledger_withdraw(struct ledger *ledger, struct record *record)
+void process_table_withdraw(struct process_table *process_table, struct record *record)
 {
     bool was_there;
 
-    lock_take(&ledger->lock);
-    was_there = take_out(ledger, record);
-    lock_release(&ledger->lock);
+    lock_take(&process_table->lock);
+    was_there = take_out(process_table, record);
+    lock_release(&process_table->lock);
     if (was_there)
-        forget(ledger, record);
+        forget(process_table, record);
 }
 
-struct record *ledger_find(struct ledger *ledger, const char *id)
+struct record *process_table_find(struct process_table *process_table, const char *id)
 {
     struct record *record;
 
-    lock_take(&ledger->lock);
-    record = ledger->first;
+    lock_take(&process_table->lock);
+    record = process_table->first;
     while (record && strcmp(record->id, id) != 0)
         record = record->next;
     if (record)
         (void)record_ref(record);
-    lock_release(&ledger->lock);
+    lock_release(&process_table->lock);
     return record;
 }
 
-struct record *ledger_find_key(struct ledger *ledger, const char *key)
+struct record *process_table_find_key(struct process_table *process_table, const char *key)
 {
     struct record *record;
 
-    lock_take(&ledger->lock);
-    record = find_key(ledger, key);
+    lock_take(&process_table->lock);
+    record = find_key(process_table, key);
     if (record)
         (void)record_ref(record);
-    lock_release(&ledger->lock);
+    lock_release(&process_table->lock);
     return record;
 }
 
-struct record **ledger_list(struct ledger *ledger, size_t *ret_count)
+struct record **process_table_list(struct process_table *process_table, size_t *ret_count)
 {
     struct record **list;
     size_t count = 0;
 
-    lock_take(&ledger->lock);
-    for (const struct record *record = ledger->first; record; record = record->next)
+    lock_take(&process_table->lock);
+    for (const struct record *record = process_table->first; record; record = record->next)
         count++;
     list = xcalloc(count + 1, sizeof(*list));
     count = 0;
-    for (struct record *record = ledger->first; record; record = record->next)
+    for (struct record *record = process_table->first; record; record = record->next)
         list[count++] = record_ref(record);
-    lock_release(&ledger->lock);
+    lock_release(&process_table->lock);
     *ret_count = count;
     return list;
 }
 
 /* --- after a restart ------------------------------------------------------------------------- */
 
-struct record *ledger_adopt(struct ledger *ledger, uint32_t number)
+struct record *process_table_adopt(struct process_table *process_table, uint32_t number)
 {
     static char *const no_words[] = { NULL };
     static const struct process_spec unknown = { .args = no_words, .is_detached = true };
     struct record *record;
 
-    lock_take(&ledger->lock);
-    record = ledger->first;
+    lock_take(&process_table->lock);
+    record = process_table->first;
     while (record && record->number != number)
         record = record->next;
     if (!record) {
-        record = record_new(number, &unknown, ledger->host->output_disk);
+        record = record_new(number, &unknown, process_table->host->output_disk);
         record->started_ms = clock_wall_ms();
-        append(ledger, record);
+        append(process_table, record);
     }
     record->is_adopted = true;
     (void)record_ref(record);
-    lock_release(&ledger->lock);
+    lock_release(&process_table->lock);
     return record;
 }
 
-void ledger_resume(struct ledger *ledger, struct record *record,
-                   const uint64_t acked[static PROCESS_STREAMS])
+void process_table_resume(struct process_table *process_table, struct record *record,
+                          const uint64_t acked[static PROCESS_STREAMS])
 {
     lock_take(&record->lock);
     for (int i = 0; i < PROCESS_STREAMS; i++)
         window_init(&record->streams[i].window, FRAME_WINDOW, acked[i]);
     lock_release(&record->lock);
-    ledger_files_reopen(ledger->host->outputs_fd, ledger->sandbox, record, FRAME_WINDOW);
+    output_files_reopen(process_table->host->outputs_fd, process_table->sandbox, record,
+                        FRAME_WINDOW);
 }
 
-void ledger_settle(struct ledger *ledger, const struct process_end *end)
+void process_table_settle(struct process_table *process_table, const struct process_end *end)
 {
     size_t count;
-    cleanup_free struct record **list = ledger_list(ledger, &count);
+    cleanup_free struct record **list = process_table_list(process_table, &count);
 
     for (size_t i = 0; i < count; i++) {
         struct record *record = list[i];
 
         if (!record_is_over(record) && !record->is_adopted) {
-            ledger_files_recover(ledger->host->outputs_fd, ledger->sandbox, record);
+            output_files_recover(process_table->host->outputs_fd, process_table->sandbox, record);
             record_finish(record, end, clock_wall_ms());
-            ledger_event(ledger, ledger->host, EVENT_PROCESS_EXITED,
-                         process_end_fields(record->id, end));
-            ledger_write(ledger->host, &(struct ledger_entry){ ledger, record }, 1);
+            process_table_event(process_table, process_table->host, EVENT_PROCESS_EXITED,
+                                process_end_fields(record->id, end));
+            process_table_write(process_table->host,
+                                &(struct process_table_entry){ process_table, record }, 1);
         }
         record_unref(record);
     }
 }
 
-void ledger_skip(struct ledger *ledger, uint32_t number)
+void process_table_skip(struct process_table *process_table, uint32_t number)
 {
-    lock_take(&ledger->lock);
-    if (ledger->last_number < number)
-        ledger->last_number = number;
-    lock_release(&ledger->lock);
+    lock_take(&process_table->lock);
+    if (process_table->last_number < number)
+        process_table->last_number = number;
+    lock_release(&process_table->lock);
 }
 
 /* --- forgetting ------------------------------------------------------------------------------ */
@@ -290,25 +294,26 @@ static uint64_t ended_of(struct record *record)
 }
 
 /* Locked. */
-static size_t count_ended(const struct ledger *ledger)
+static size_t count_ended(const struct process_table *process_table)
 {
     size_t count = 0;
 
-    for (struct record *record = ledger->first; record; record = record->next)
+    for (struct record *record = process_table->first; record; record = record->next)
         count += ended_of(record) > 0;
     return count;
 }
 
 /* Locked. Those to forget, as a list, and when the next one is due. The newest stays, so that its
  * number is not used again. */
-static struct record *take_expired(struct ledger *ledger, uint64_t now_ms, uint64_t *ret_next_ms)
+static struct record *take_expired(struct process_table *process_table, uint64_t now_ms,
+                                   uint64_t *ret_next_ms)
 {
-    const struct host *host = ledger->host;
-    size_t ended = count_ended(ledger), most = host->processes_max;
+    const struct host *host = process_table->host;
+    size_t ended = count_ended(process_table), most = host->processes_max;
     size_t excess = ended > most ? ended - most : 0;
     struct record *expired = NULL, *next;
 
-    for (struct record *record = ledger->first; record && record->next; record = next) {
+    for (struct record *record = process_table->first; record && record->next; record = next) {
         uint64_t ended_ms = ended_of(record), due_ms = ended_ms + host->processes_keep_ms;
 
         next = record->next;
@@ -319,52 +324,53 @@ static struct record *take_expired(struct ledger *ledger, uint64_t now_ms, uint6
             continue;
         }
         excess -= excess > 0;
-        (void)take_out(ledger, record);
+        (void)take_out(process_table, record);
         record->next = expired;
         expired = record;
     }
     return expired;
 }
 
-void ledger_expire(struct ledger *ledger, uint64_t now_ms, uint64_t *next_ms)
+void process_table_expire(struct process_table *process_table, uint64_t now_ms, uint64_t *next_ms)
 {
     struct record *expired, *next;
 
-    lock_take(&ledger->lock);
-    expired = take_expired(ledger, now_ms, next_ms);
-    lock_release(&ledger->lock);
+    lock_take(&process_table->lock);
+    expired = take_expired(process_table, now_ms, next_ms);
+    lock_release(&process_table->lock);
     for (; expired; expired = next) {
         next = expired->next;
-        forget(ledger, expired);
+        forget(process_table, expired);
     }
 }
 
 /* --- disk ------------------------------------------------------------------------------------ */
 
-static void erase(struct ledger *ledger)
+static void erase(struct process_table *process_table)
 {
     struct err ignored;
 
-    (void)journal_remove_sandbox(ledger->host->journal, ledger->sandbox, &ignored);
-    (void)tree_remove_at(ledger->host->outputs_fd, ledger->sandbox);
+    (void)journal_remove_sandbox(process_table->host->journal, process_table->sandbox, &ignored);
+    (void)tree_remove_at(process_table->host->outputs_fd, process_table->sandbox);
 }
 
-void ledger_purge(struct ledger *ledger)
+void process_table_purge(struct process_table *process_table)
 {
-    atomic_store(&ledger->is_purged, true);
-    erase(ledger);
+    atomic_store(&process_table->is_purged, true);
+    erase(process_table);
 }
 
 /* Whoever wrote while it was purged does that again. */
-static void erase_if_purged(struct ledger *ledger)
+static void erase_if_purged(struct process_table *process_table)
 {
-    if (atomic_load(&ledger->is_purged))
-        erase(ledger);
+    if (atomic_load(&process_table->is_purged))
+        erase(process_table);
 }
 
-void ledger_spool(struct ledger *ledger, struct record *record, enum spool_extent extent)
+void process_table_spool(struct process_table *process_table, struct record *record,
+                         enum spool_extent extent)
 {
-    const struct host *host = ledger->host;
+    const struct host *host = process_table->host;
     const uint64_t from_bytes[] = {
         [SPOOL_EXCESS] = host->output_memory,
         [SPOOL_LONG] = RECORD_INLINE_MAX + 1,
@@ -372,20 +378,20 @@ void ledger_spool(struct ledger *ledger, struct record *record, enum spool_exten
     };
 
     for (int i = 0; i < PROCESS_STREAMS; i++)
-        ledger_file_write(host->outputs_fd, ledger->sandbox, record, i, from_bytes[extent],
+        output_file_write(host->outputs_fd, process_table->sandbox, record, i, from_bytes[extent],
                           extent != SPOOL_EXCESS);
-    erase_if_purged(ledger);
+    erase_if_purged(process_table);
 }
 
-void ledger_write(struct host *host, const struct ledger_entry *entries, size_t count)
+void process_table_write(struct host *host, const struct process_table_entry *entries, size_t count)
 {
     cleanup_free struct journal_entry *rows = xcalloc(count + 1, sizeof(*rows));
     struct err err = { 0 };
 
     for (size_t i = 0; i < count; i++)
-        rows[i] = (struct journal_entry){ entries[i].ledger->sandbox, entries[i].record };
+        rows[i] = (struct journal_entry){ entries[i].process_table->sandbox, entries[i].record };
     if (journal_put(host->journal, rows, count, &err) < 0)
         log_warn("%s", err.msg);
     for (size_t i = 0; i < count; i++)
-        erase_if_purged(entries[i].ledger);
+        erase_if_purged(entries[i].process_table);
 }

@@ -137,7 +137,8 @@ static bool wants_record(struct process *process)
         process_respawn(process);
         return false;
     }
-    ledger_spool(process->machine->ledger, process->record, is_over ? SPOOL_LONG : SPOOL_EXCESS);
+    process_table_spool(process->machine->process_table, process->record,
+                        is_over ? SPOOL_LONG : SPOOL_EXCESS);
     process_acknowledge(process);
     wants = is_over || !process->is_recorded;
     process->is_recorded = true;
@@ -147,15 +148,15 @@ static bool wants_record(struct process *process)
 
 static void serve(struct process_writer *writer, struct process *const *batch, size_t count)
 {
-    struct ledger_entry entries[BATCH_MAX];
+    struct process_table_entry entries[BATCH_MAX];
     size_t wanted = 0;
 
     for (size_t i = 0; i < count; i++)
         if (wants_record(batch[i]))
             entries[wanted++] =
-                (struct ledger_entry){ batch[i]->machine->ledger, batch[i]->record };
+                (struct process_table_entry){ batch[i]->machine->process_table, batch[i]->record };
     if (wanted > 0)
-        ledger_write(writer->host, entries, wanted);
+        process_table_write(writer->host, entries, wanted);
     for (size_t i = 0; i < count; i++) {
         if (batch[i]->is_ending && !batch[i]->is_settled)
             process_note_settled(batch[i]);

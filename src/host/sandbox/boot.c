@@ -70,7 +70,7 @@ int sandbox_boot(struct sandbox *sandbox, struct err *err)
         return r;
     fault_point("boot.started");
     lock_take(&machine->lock); /* its guest may be speaking already */
-    machine->ledger = ledger_ref(sandbox->ledger);
+    machine->process_table = process_table_ref(sandbox->process_table);
     lock_release(&machine->lock);
     r = furnish(sandbox, machine, err);
     if (r < 0) {

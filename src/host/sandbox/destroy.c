@@ -88,7 +88,7 @@ static int destroy(struct sandbox *sandbox, struct err *err)
     sandbox_unboot(sandbox);
     fault_point("destroy.ended");
     r = destroy_files(sandbox, err);
-    ledger_purge(sandbox->ledger);
+    process_table_purge(sandbox->process_table);
     tool_archive_remove(sandbox);
     fault_point("destroy.emptied");
     if (r == 0)

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "base/lock.h"
 #include "base/cleanup.h"
+#include "base/lock.h"
 #include "base/xalloc.h"
 #include "host/observe/event_internal.h"
 #include "host/process/service.h"
@@ -158,7 +158,7 @@ static void look_after(struct sandbox *sandbox, uint64_t now_ms, uint64_t *next_
     fulfil(sandbox, duty);
     sweep_processes(sandbox, now_ms, next_ms);
     services_tend(sandbox);
-    ledger_expire(sandbox->ledger, now_ms, next_ms);
+    process_table_expire(sandbox->process_table, now_ms, next_ms);
 }
 
 /* When to come again. */

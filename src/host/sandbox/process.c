@@ -18,19 +18,19 @@ static int not_found(const struct sandbox *sandbox, const char *what, struct err
 int sandbox_find_record(struct sandbox *sandbox, const char *id, struct record **ret,
                         struct err *err)
 {
-    *ret = ledger_find(sandbox->ledger, id);
+    *ret = process_table_find(sandbox->process_table, id);
     return *ret ? 0 : not_found(sandbox, id, err);
 }
 
 int sandbox_find_key(struct sandbox *sandbox, const char *key, struct record **ret, struct err *err)
 {
-    *ret = ledger_find_key(sandbox->ledger, key);
+    *ret = process_table_find_key(sandbox->process_table, key);
     return *ret ? 0 : not_found(sandbox, key, err);
 }
 
 void sandbox_list_records(struct sandbox *sandbox, struct record ***ret, size_t *ret_count)
 {
-    *ret = ledger_list(sandbox->ledger, ret_count);
+    *ret = process_table_list(sandbox->process_table, ret_count);
 }
 
 static int find_in_machine(struct sandbox *sandbox, const char *id, struct process **ret,
@@ -52,7 +52,7 @@ static int find_in_machine(struct sandbox *sandbox, const char *id, struct proce
 int sandbox_find_process(struct sandbox *sandbox, const char *id, struct process **ret,
                          struct err *err)
 {
-    struct record *record = ledger_find(sandbox->ledger, id);
+    struct record *record = process_table_find(sandbox->process_table, id);
     int r;
 
     if (!record)

@@ -56,7 +56,7 @@ void sandbox_unref(struct sandbox *sandbox)
     shells_free(sandbox);
     tool_archive_free(sandbox->tools);
     volume_close(sandbox->volume);
-    ledger_unref(sandbox->ledger);
+    process_table_unref(sandbox->process_table);
     sandbox_info_done(&sandbox->info);
     (void)pthread_cond_destroy(&sandbox->changed);
     lock_destroy(&sandbox->lock);
@@ -102,7 +102,7 @@ int sandbox_enter_table(struct sandbox *sandbox, struct err *err)
     const char *name = sandbox->info.name;
     bool is_taken, is_doomed;
 
-    sandbox->ledger = ledger_new(host, sandbox->info.id, sandbox->info.name);
+    sandbox->process_table = process_table_new(host, sandbox->info.id, sandbox->info.name);
     lock_take(&host->lock);
     is_taken = find(host, sandbox->info.id) || (*name && find(host, name)) ||
                find_key(host, sandbox->info.request_key);

@@ -5,8 +5,8 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "base/lock.h"
 #include "base/err.h"
+#include "base/lock.h"
 #include "host/core/host_internal.h"
 #include "host/sandbox/sandbox.h"
 
@@ -49,8 +49,8 @@ struct sandbox {
     struct volume *volume;
     struct machine *machine; /* NULL: none runs */
     struct service *services;
-    struct ledger *ledger;      /* its processes; since it is in the table */
-    struct shell *shells;       /* see shell_internal.h */
+    struct process_table *process_table; /* its processes; since it is in the table */
+    struct shell *shells;                /* see shell_internal.h */
     struct tool_archive *tools; /* what is kept of tool calls; NULL: nobody has asked yet */
 };
 
