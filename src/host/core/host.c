@@ -263,7 +263,7 @@ static struct host *host_new(const struct config *config)
     host->is_stop_all = config->stop_all;
     host->state_fd = host->guests_fd = host->outputs_fd = host->tools_fd = -EBADF;
     host_uids_init(host, hash_of(config->state));
-    host->keeper = keeper_new(host);
+    host->expiry = expiry_new(host);
     host->pulse = pulse_new();
     host->desk = tool_desk_new();
     host->metrics = xcalloc(1, sizeof(*host->metrics));
@@ -342,7 +342,7 @@ static int host_fill(struct host *host, const struct config *config, struct reco
     fault_point("recover.done");
     r = pool_start(host, host->default_runtime, config->pool_size, &host->pool, err);
     if (r == 0)
-        r = keeper_start(host->keeper, err);
+        r = expiry_start(host->expiry, err);
     return r == 0 ? sentry_start(host, &host->sentry, err) : r;
 }
 
@@ -391,7 +391,7 @@ int host_reload(struct host *host, const struct config *config, struct err *err)
     settings_take(host, config);
     pool_resize(host->pool, config->pool_size);
     sentry_wake(host->sentry);
-    keeper_wake(host->keeper); /* what is kept of processes may be less now */
+    expiry_wake(host->expiry); /* what is kept of processes may be less now */
     return 0;
 }
 
@@ -442,7 +442,7 @@ void host_close(struct host *host)
     if (!host)
         return;
     host_drain(host);
-    keeper_stop(host->keeper);
+    expiry_stop(host->expiry);
     sentry_stop(host->sentry);
     pool_stop(host->pool);
     janitor_stop(host->janitor);
@@ -463,7 +463,7 @@ void host_close(struct host *host)
     reactor_stop(host->reactor);
     process_writer_stop(host->writer);
     ports_free(host->ports);
-    keeper_free(host->keeper);
+    expiry_free(host->expiry);
     pulse_free(host->pulse);
     pool_free(host->pool);
     host_free(host);

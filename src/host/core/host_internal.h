@@ -32,7 +32,7 @@ struct depot_doom;
 struct event_ring;
 struct janitor;
 struct journal;
-struct keeper;
+struct expiry;
 struct process_table;
 struct metrics;
 struct pool;
@@ -109,7 +109,7 @@ struct host {
     struct reactor *reactor;
     struct pool *pool;
     struct janitor *janitor;
-    struct keeper *keeper;
+    struct expiry *expiry;
     struct sentry *sentry;
     struct pulse *pulse;
     struct ports *ports;
@@ -290,15 +290,15 @@ void ports_free(struct ports *ports);
 
 /* Looks after sandboxes that nobody is looking at: ends what is over its time, notes what has ended
  * by itself. */
-struct keeper *keeper_new(struct host *host);
-int keeper_start(struct keeper *keeper, struct err *err);
+struct expiry *expiry_new(struct host *host);
+int expiry_start(struct expiry *expiry, struct err *err);
 
 /* Something may have happened. */
-void keeper_wake(struct keeper *keeper);
+void expiry_wake(struct expiry *expiry);
 
-/* Ends the thread, if it was started; the keeper itself must outlive the reactor. */
-void keeper_stop(struct keeper *keeper);
-void keeper_free(struct keeper *keeper);
+/* Ends the thread, if it was started; the expiry thread itself must outlive the reactor. */
+void expiry_stop(struct expiry *expiry);
+void expiry_free(struct expiry *expiry);
 
 /* Processes of clients in it that are not over. */
 uint32_t machine_count_processes(struct machine *machine);

@@ -134,7 +134,7 @@ static void on_gone(struct channel *channel)
     port_cut(machine);
     if (was_warm)
         pool_note_death(host->pool);
-    keeper_wake(host->keeper);
+    expiry_wake(host->expiry);
     machine_unref(machine);
 }
 

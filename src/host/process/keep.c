@@ -97,7 +97,7 @@ void process_note_settled(struct process *process)
     lock_release(&machine->lock);
     record_shrink(process->record);
     record_set_writer(process->record, NULL);
-    keeper_wake(machine->host->keeper);
+    expiry_wake(machine->host->expiry);
 }
 
 void process_abandon(struct process *process)

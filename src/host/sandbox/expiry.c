@@ -20,7 +20,7 @@ enum {
     GATHER_MS = 20, /* a round looks at every sandbox, and every process that ends asks for one */
 };
 
-struct keeper {
+struct expiry {
     struct host *host;
     pthread_t thread;
     bool has_thread;
@@ -182,77 +182,77 @@ static struct timespec moment(uint64_t wall_ms)
 }
 
 /* Locked. Waits for the moment or for somebody who wakes it, and then a little for others. */
-static void rest(struct keeper *keeper, uint64_t next_ms)
+static void rest(struct expiry *expiry, uint64_t next_ms)
 {
     struct timespec until = moment(next_ms);
     int r = 0;
 
-    while (r == 0 && !keeper->is_woken && !keeper->is_stopping)
-        r = pthread_cond_timedwait(&keeper->changed, &keeper->lock.mutex, &until);
+    while (r == 0 && !expiry->is_woken && !expiry->is_stopping)
+        r = pthread_cond_timedwait(&expiry->changed, &expiry->lock.mutex, &until);
     until = moment(clock_wall_ms() + GATHER_MS);
-    for (r = 0; r == 0 && keeper->is_woken && !keeper->is_stopping;)
-        r = pthread_cond_timedwait(&keeper->changed, &keeper->lock.mutex, &until);
+    for (r = 0; r == 0 && expiry->is_woken && !expiry->is_stopping;)
+        r = pthread_cond_timedwait(&expiry->changed, &expiry->lock.mutex, &until);
 }
 
-static void *keeper_main(void *argument)
+static void *expiry_main(void *argument)
 {
-    struct keeper *keeper = argument;
+    struct expiry *expiry = argument;
 
-    lock_take(&keeper->lock);
-    while (!keeper->is_stopping) {
+    lock_take(&expiry->lock);
+    while (!expiry->is_stopping) {
         uint64_t next_ms;
 
-        keeper->is_woken = false;
-        lock_release(&keeper->lock);
-        next_ms = make_round(keeper->host);
-        lock_take(&keeper->lock);
-        rest(keeper, next_ms);
+        expiry->is_woken = false;
+        lock_release(&expiry->lock);
+        next_ms = make_round(expiry->host);
+        lock_take(&expiry->lock);
+        rest(expiry, next_ms);
     }
-    lock_release(&keeper->lock);
+    lock_release(&expiry->lock);
     return NULL;
 }
 
-struct keeper *keeper_new(struct host *host)
+struct expiry *expiry_new(struct host *host)
 {
-    struct keeper *keeper = xcalloc(1, sizeof(*keeper));
+    struct expiry *expiry = xcalloc(1, sizeof(*expiry));
 
-    keeper->host = host;
-    lock_init(&keeper->lock, LOCK_EXPIRY);
-    (void)pthread_cond_init(&keeper->changed, NULL);
-    return keeper;
+    expiry->host = host;
+    lock_init(&expiry->lock, LOCK_EXPIRY);
+    (void)pthread_cond_init(&expiry->changed, NULL);
+    return expiry;
 }
 
-int keeper_start(struct keeper *keeper, struct err *err)
+int expiry_start(struct expiry *expiry, struct err *err)
 {
-    int r = -pthread_create(&keeper->thread, NULL, keeper_main, keeper);
+    int r = -pthread_create(&expiry->thread, NULL, expiry_main, expiry);
 
-    keeper->has_thread = r == 0;
+    expiry->has_thread = r == 0;
     return r < 0 ? err_sys(err, r, "start the keeper") : 0;
 }
 
-void keeper_wake(struct keeper *keeper)
+void expiry_wake(struct expiry *expiry)
 {
-    lock_take(&keeper->lock);
-    if (!keeper->is_woken)
-        (void)pthread_cond_broadcast(&keeper->changed);
-    keeper->is_woken = true;
-    lock_release(&keeper->lock);
+    lock_take(&expiry->lock);
+    if (!expiry->is_woken)
+        (void)pthread_cond_broadcast(&expiry->changed);
+    expiry->is_woken = true;
+    lock_release(&expiry->lock);
 }
 
-void keeper_stop(struct keeper *keeper)
+void expiry_stop(struct expiry *expiry)
 {
-    if (!keeper->has_thread)
+    if (!expiry->has_thread)
         return;
-    lock_take(&keeper->lock);
-    keeper->is_stopping = true;
-    (void)pthread_cond_broadcast(&keeper->changed);
-    lock_release(&keeper->lock);
-    (void)pthread_join(keeper->thread, NULL);
+    lock_take(&expiry->lock);
+    expiry->is_stopping = true;
+    (void)pthread_cond_broadcast(&expiry->changed);
+    lock_release(&expiry->lock);
+    (void)pthread_join(expiry->thread, NULL);
 }
 
-void keeper_free(struct keeper *keeper)
+void expiry_free(struct expiry *expiry)
 {
-    (void)pthread_cond_destroy(&keeper->changed);
-    lock_destroy(&keeper->lock);
-    free(keeper);
+    (void)pthread_cond_destroy(&expiry->changed);
+    lock_destroy(&expiry->lock);
+    free(expiry);
 }

@@ -99,7 +99,7 @@ void sandbox_finish(struct sandbox *sandbox, enum sandbox_state state)
     sandbox->info.last_active_ms = clock_wall_ms();
     (void)pthread_cond_broadcast(&sandbox->changed);
     lock_release(&sandbox->lock);
-    keeper_wake(sandbox->host->keeper);
+    expiry_wake(sandbox->host->expiry);
 }
 
 bool sandbox_wait_made(struct sandbox *sandbox)

@@ -76,7 +76,7 @@ static int expiry_set(struct sandbox *sandbox, uint64_t expires_ms, enum sandbox
     }
     lock_release(&sandbox->lock);
     if (r == 0)
-        keeper_wake(sandbox->host->keeper);
+        expiry_wake(sandbox->host->expiry);
     return r;
 }
 

@@ -315,5 +315,5 @@ void sandbox_detach(struct sandbox *sandbox, struct process *process)
     sandbox->attached--;
     sandbox->info.last_active_ms = clock_wall_ms();
     lock_release(&sandbox->lock);
-    keeper_wake(sandbox->host->keeper);
+    expiry_wake(sandbox->host->expiry);
 }

@@ -172,7 +172,7 @@ static void leave(struct sandbox *sandbox)
     has_idle_time = sandbox->info.idle_timeout_ms > 0;
     lock_release(&sandbox->lock);
     if (has_idle_time)
-        keeper_wake(sandbox->host->keeper);
+        expiry_wake(sandbox->host->expiry);
 }
 
 void loan_end(struct worker_loan *loan, bool is_good)
