@@ -343,7 +343,7 @@ static int host_fill(struct host *host, const struct config *config, struct reco
     r = pool_start(host, host->default_runtime, config->pool_size, &host->pool, err);
     if (r == 0)
         r = expiry_start(host->expiry, err);
-    return r == 0 ? sentry_start(host, &host->sentry, err) : r;
+    return r == 0 ? storage_monitor_start(host, &host->storage_monitor, err) : r;
 }
 
 static int check_config(const struct config *config, struct err *err)
@@ -390,7 +390,7 @@ int host_reload(struct host *host, const struct config *config, struct err *err)
         return r;
     settings_take(host, config);
     pool_resize(host->pool, config->pool_size);
-    sentry_wake(host->sentry);
+    storage_monitor_wake(host->storage_monitor);
     expiry_wake(host->expiry); /* what is kept of processes may be less now */
     return 0;
 }
@@ -443,7 +443,7 @@ void host_close(struct host *host)
         return;
     host_drain(host);
     expiry_stop(host->expiry);
-    sentry_stop(host->sentry);
+    storage_monitor_stop(host->storage_monitor);
     pool_stop(host->pool);
     janitor_stop(host->janitor);
     fault_point("close.rested");

@@ -41,7 +41,7 @@ struct pulse;
 struct registry;
 struct sandbox;
 struct process_writer;
-struct sentry;
+struct storage_monitor;
 struct tool_desk;
 struct volume;
 
@@ -110,7 +110,7 @@ struct host {
     struct pool *pool;
     struct janitor *janitor;
     struct expiry *expiry;
-    struct sentry *sentry;
+    struct storage_monitor *storage_monitor;
     struct pulse *pulse;
     struct ports *ports;
     struct tool_desk *desk;
@@ -304,11 +304,11 @@ void expiry_free(struct expiry *expiry);
 uint32_t machine_count_processes(struct machine *machine);
 
 /* Looks at the storage now and then, and says so when its state changes. */
-int sentry_start(struct host *host, struct sentry **ret, struct err *err);
-void sentry_wake(struct sentry *sentry);
+int storage_monitor_start(struct host *host, struct storage_monitor **ret, struct err *err);
+void storage_monitor_wake(struct storage_monitor *storage_monitor);
 
 /* Accepts NULL. */
-void sentry_stop(struct sentry *sentry);
+void storage_monitor_stop(struct storage_monitor *storage_monitor);
 
 /* How many there are of what. */
 struct host_census {

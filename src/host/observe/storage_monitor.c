@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "base/lock.h"
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/lock.h"
 #include "base/xalloc.h"
 #include "host/core/host_internal.h"
 #include "host/observe/event_internal.h"
 
-struct sentry {
+struct storage_monitor {
     struct host *host;
     pthread_t thread;
     enum storage_condition condition; /* as it was last; the thread's */
@@ -24,7 +24,7 @@ struct sentry {
     bool is_stopping;
 };
 
-static void look(struct sentry *sentry)
+static void look(struct storage_monitor *storage_monitor)
 {
     static const enum event_type types[] = {
         [STORAGE_OK] = EVENT_STORAGE_OK,
@@ -34,82 +34,83 @@ static void look(struct sentry *sentry)
     };
     struct host_health health;
 
-    host_health(sentry->host, &health);
-    if (health.storage_condition == sentry->condition)
+    host_health(storage_monitor->host, &health);
+    if (health.storage_condition == storage_monitor->condition)
         return;
-    sentry->condition = health.storage_condition;
-    host_event(sentry->host, types[sentry->condition],
+    storage_monitor->condition = health.storage_condition;
+    host_event(storage_monitor->host, types[storage_monitor->condition],
                json_pack("{s:I, s:I, s:s, s:o}", "usedBytes", (json_int_t)health.storage_used,
                          "availableBytes", (json_int_t)health.storage_available, "state",
                          health.storage_state, "reason", json_text(health.errors)));
 }
 
-static void *sentry_main(void *argument)
+static void *storage_monitor_main(void *argument)
 {
-    struct sentry *sentry = argument;
+    struct storage_monitor *storage_monitor = argument;
 
-    lock_take(&sentry->lock);
-    while (!sentry->is_stopping) {
+    lock_take(&storage_monitor->lock);
+    while (!storage_monitor->is_stopping) {
         uint64_t until_ms;
         struct timespec until;
         int r = 0;
 
-        sentry->is_woken = false;
-        lock_release(&sentry->lock);
-        look(sentry);
-        until_ms = clock_ms() + sentry->host->health_interval_ms;
+        storage_monitor->is_woken = false;
+        lock_release(&storage_monitor->lock);
+        look(storage_monitor);
+        until_ms = clock_ms() + storage_monitor->host->health_interval_ms;
         until = (struct timespec){ .tv_sec = (time_t)(until_ms / 1000),
                                    .tv_nsec = (long)(until_ms % 1000) * 1000000 };
-        lock_take(&sentry->lock);
-        while (r == 0 && !sentry->is_woken && !sentry->is_stopping)
-            r = pthread_cond_timedwait(&sentry->changed, &sentry->lock.mutex, &until);
+        lock_take(&storage_monitor->lock);
+        while (r == 0 && !storage_monitor->is_woken && !storage_monitor->is_stopping)
+            r = pthread_cond_timedwait(&storage_monitor->changed, &storage_monitor->lock.mutex,
+                                       &until);
     }
-    lock_release(&sentry->lock);
+    lock_release(&storage_monitor->lock);
     return NULL;
 }
 
-int sentry_start(struct host *host, struct sentry **ret, struct err *err)
+int storage_monitor_start(struct host *host, struct storage_monitor **ret, struct err *err)
 {
-    struct sentry *sentry = xcalloc(1, sizeof(*sentry));
+    struct storage_monitor *storage_monitor = xcalloc(1, sizeof(*storage_monitor));
     pthread_condattr_t monotonic;
     int r;
 
-    sentry->host = host;
-    lock_init(&sentry->lock, LOCK_STORAGE_MONITOR);
+    storage_monitor->host = host;
+    lock_init(&storage_monitor->lock, LOCK_STORAGE_MONITOR);
     (void)pthread_condattr_init(&monotonic);
     (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&sentry->changed, &monotonic);
+    (void)pthread_cond_init(&storage_monitor->changed, &monotonic);
     (void)pthread_condattr_destroy(&monotonic);
-    r = -pthread_create(&sentry->thread, NULL, sentry_main, sentry);
+    r = -pthread_create(&storage_monitor->thread, NULL, storage_monitor_main, storage_monitor);
     if (r < 0) {
-        free(sentry);
+        free(storage_monitor);
         return err_sys(err, r, "start the sentry");
     }
-    *ret = sentry;
+    *ret = storage_monitor;
     return 0;
 }
 
-static void signal_it(struct sentry *sentry, bool is_stopping)
+static void signal_it(struct storage_monitor *storage_monitor, bool is_stopping)
 {
-    lock_take(&sentry->lock);
-    sentry->is_woken = true;
-    sentry->is_stopping = is_stopping;
-    (void)pthread_cond_signal(&sentry->changed);
-    lock_release(&sentry->lock);
+    lock_take(&storage_monitor->lock);
+    storage_monitor->is_woken = true;
+    storage_monitor->is_stopping = is_stopping;
+    (void)pthread_cond_signal(&storage_monitor->changed);
+    lock_release(&storage_monitor->lock);
 }
 
-void sentry_wake(struct sentry *sentry)
+void storage_monitor_wake(struct storage_monitor *storage_monitor)
 {
-    signal_it(sentry, false);
+    signal_it(storage_monitor, false);
 }
 
-void sentry_stop(struct sentry *sentry)
+void storage_monitor_stop(struct storage_monitor *storage_monitor)
 {
-    if (!sentry)
+    if (!storage_monitor)
         return;
-    signal_it(sentry, true);
-    (void)pthread_join(sentry->thread, NULL);
-    (void)pthread_cond_destroy(&sentry->changed);
-    lock_destroy(&sentry->lock);
-    free(sentry);
+    signal_it(storage_monitor, true);
+    (void)pthread_join(storage_monitor->thread, NULL);
+    (void)pthread_cond_destroy(&storage_monitor->changed);
+    lock_destroy(&storage_monitor->lock);
+    free(storage_monitor);
 }
