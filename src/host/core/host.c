@@ -301,7 +301,7 @@ static int start_threads(struct host *host, const struct config *config, struct 
     if (r == 0)
         r = ports_start(config, &host->ports, err);
     if (r == 0)
-        r = janitor_start(&host->janitor, err);
+        r = tree_cleaner_start(&host->tree_cleaner, err);
     if (r == 0)
         r = process_writer_start(host, &host->writer, err);
     if (r < 0)
@@ -445,7 +445,7 @@ void host_close(struct host *host)
     expiry_stop(host->expiry);
     storage_monitor_stop(host->storage_monitor);
     pool_stop(host->pool);
-    janitor_stop(host->janitor);
+    tree_cleaner_stop(host->tree_cleaner);
     fault_point("close.rested");
     part_from_sandboxes(host);
     destroy_machines(host);

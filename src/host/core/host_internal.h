@@ -30,7 +30,7 @@ struct cgroup_root;
 struct config;
 struct depot_doom;
 struct event_ring;
-struct janitor;
+struct tree_cleaner;
 struct journal;
 struct expiry;
 struct process_table;
@@ -108,7 +108,7 @@ struct host {
     char *default_template;
     struct reactor *reactor;
     struct pool *pool;
-    struct janitor *janitor;
+    struct tree_cleaner *tree_cleaner;
     struct expiry *expiry;
     struct storage_monitor *storage_monitor;
     struct pulse *pulse;

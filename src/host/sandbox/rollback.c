@@ -101,7 +101,7 @@ static int roll_back(struct sandbox *sandbox, const char *snapshot, enum sandbox
     /* It has happened; should this fail, the next record says so, or recovery does it again. */
     (void)sandbox_record(sandbox, state, &ignored);
     fault_point("rollback.done");
-    janitor_add(sandbox, &old_root, old.generation);
+    tree_cleaner_add(sandbox, &old_root, old.generation);
     return 0;
 }
 

@@ -123,6 +123,6 @@ struct sandbox **host_list_sandboxes(struct host *host, size_t *ret_count);
 int host_check_space(struct host *host, struct err *err);
 
 /* Closes the mounts of an old root and removes the tree behind it (generation 0: none), later. */
-void janitor_add(struct sandbox *sandbox, struct volume_mounts *mounts, uint32_t generation);
-int janitor_start(struct janitor **ret, struct err *err);
-void janitor_stop(struct janitor *janitor);
+void tree_cleaner_add(struct sandbox *sandbox, struct volume_mounts *mounts, uint32_t generation);
+int tree_cleaner_start(struct tree_cleaner **ret, struct err *err);
+void tree_cleaner_stop(struct tree_cleaner *tree_cleaner);

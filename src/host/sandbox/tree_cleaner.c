@@ -3,9 +3,9 @@
  * writes a whole filesystem's changes out, and deleting takes its time too. */
 #include <stdlib.h>
 
-#include "base/lock.h"
 #include "base/cleanup.h"
 #include "base/fault.h"
+#include "base/lock.h"
 #include "base/xalloc.h"
 #include "host/sandbox/sandbox_internal.h"
 #include "store/volume/volume.h"
@@ -18,7 +18,7 @@ struct job {
     uint32_t generation;
 };
 
-struct janitor {
+struct tree_cleaner {
     pthread_t thread;
     struct lock lock; /* over all below */
     pthread_cond_t changed;
@@ -38,32 +38,32 @@ static void run(struct job *job)
     free(job);
 }
 
-static void *janitor_main(void *argument)
+static void *tree_cleaner_main(void *argument)
 {
-    struct janitor *janitor = argument;
+    struct tree_cleaner *tree_cleaner = argument;
     struct job *job;
 
-    lock_take(&janitor->lock);
-    while (janitor->first || !janitor->is_stopping) {
-        job = janitor->first;
+    lock_take(&tree_cleaner->lock);
+    while (tree_cleaner->first || !tree_cleaner->is_stopping) {
+        job = tree_cleaner->first;
         if (!job) {
-            (void)pthread_cond_wait(&janitor->changed, &janitor->lock.mutex);
+            (void)pthread_cond_wait(&tree_cleaner->changed, &tree_cleaner->lock.mutex);
             continue;
         }
-        janitor->first = job->next;
-        if (!janitor->first)
-            janitor->last = &janitor->first;
-        lock_release(&janitor->lock);
+        tree_cleaner->first = job->next;
+        if (!tree_cleaner->first)
+            tree_cleaner->last = &tree_cleaner->first;
+        lock_release(&tree_cleaner->lock);
         run(job);
-        lock_take(&janitor->lock);
+        lock_take(&tree_cleaner->lock);
     }
-    lock_release(&janitor->lock);
+    lock_release(&tree_cleaner->lock);
     return NULL;
 }
 
-void janitor_add(struct sandbox *sandbox, struct volume_mounts *mounts, uint32_t generation)
+void tree_cleaner_add(struct sandbox *sandbox, struct volume_mounts *mounts, uint32_t generation)
 {
-    struct janitor *janitor = sandbox->host->janitor;
+    struct tree_cleaner *tree_cleaner = sandbox->host->tree_cleaner;
     struct volume *volume = sandbox_pin(sandbox);
     struct job *job;
 
@@ -79,40 +79,40 @@ void janitor_add(struct sandbox *sandbox, struct volume_mounts *mounts, uint32_t
         .generation = generation,
     };
     mounts->count = 0;
-    lock_take(&janitor->lock);
-    *janitor->last = job;
-    janitor->last = &job->next;
-    (void)pthread_cond_broadcast(&janitor->changed);
-    lock_release(&janitor->lock);
+    lock_take(&tree_cleaner->lock);
+    *tree_cleaner->last = job;
+    tree_cleaner->last = &job->next;
+    (void)pthread_cond_broadcast(&tree_cleaner->changed);
+    lock_release(&tree_cleaner->lock);
 }
 
-int janitor_start(struct janitor **ret, struct err *err)
+int tree_cleaner_start(struct tree_cleaner **ret, struct err *err)
 {
-    struct janitor *janitor = xcalloc(1, sizeof(*janitor));
+    struct tree_cleaner *tree_cleaner = xcalloc(1, sizeof(*tree_cleaner));
     int r;
 
-    janitor->last = &janitor->first;
-    lock_init(&janitor->lock, LOCK_TREE_CLEANER);
-    (void)pthread_cond_init(&janitor->changed, NULL);
-    r = -pthread_create(&janitor->thread, NULL, janitor_main, janitor);
+    tree_cleaner->last = &tree_cleaner->first;
+    lock_init(&tree_cleaner->lock, LOCK_TREE_CLEANER);
+    (void)pthread_cond_init(&tree_cleaner->changed, NULL);
+    r = -pthread_create(&tree_cleaner->thread, NULL, tree_cleaner_main, tree_cleaner);
     if (r < 0) {
-        free(janitor);
+        free(tree_cleaner);
         return err_sys(err, r, "start the janitor");
     }
-    *ret = janitor;
+    *ret = tree_cleaner;
     return 0;
 }
 
-void janitor_stop(struct janitor *janitor)
+void tree_cleaner_stop(struct tree_cleaner *tree_cleaner)
 {
-    if (!janitor)
+    if (!tree_cleaner)
         return;
-    lock_take(&janitor->lock);
-    janitor->is_stopping = true;
-    (void)pthread_cond_broadcast(&janitor->changed);
-    lock_release(&janitor->lock);
-    (void)pthread_join(janitor->thread, NULL);
-    (void)pthread_cond_destroy(&janitor->changed);
-    lock_destroy(&janitor->lock);
-    free(janitor);
+    lock_take(&tree_cleaner->lock);
+    tree_cleaner->is_stopping = true;
+    (void)pthread_cond_broadcast(&tree_cleaner->changed);
+    lock_release(&tree_cleaner->lock);
+    (void)pthread_join(tree_cleaner->thread, NULL);
+    (void)pthread_cond_destroy(&tree_cleaner->changed);
+    lock_destroy(&tree_cleaner->lock);
+    free(tree_cleaner);
 }
