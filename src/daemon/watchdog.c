@@ -13,10 +13,10 @@
 #include <sys/un.h>
 #include <time.h>
 
-#include "base/lock.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/io.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "daemon/notify.h"
@@ -72,7 +72,7 @@ static int check_api(const struct watchdog *watchdog, struct err *err)
 static void sign(const struct watchdog *watchdog)
 {
     struct err err = { 0 };
-    int r = host_pulse(watchdog->host, (unsigned)watchdog->part_ms, &err);
+    int r = host_check_threads(watchdog->host, (unsigned)watchdog->part_ms, &err);
 
     if (r == 0)
         r = check_api(watchdog, &err);

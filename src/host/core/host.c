@@ -264,7 +264,7 @@ static struct host *host_new(const struct config *config)
     host->state_fd = host->guests_fd = host->outputs_fd = host->tools_fd = -EBADF;
     host_uids_init(host, hash_of(config->state));
     host->expiry = expiry_new(host);
-    host->pulse = pulse_new();
+    host->thread_check = thread_check_new();
     host->desk = tool_desk_new();
     host->metrics = xcalloc(1, sizeof(*host->metrics));
     host->started_ms = clock_ms();
@@ -464,7 +464,7 @@ void host_close(struct host *host)
     process_writer_stop(host->writer);
     ports_free(host->ports);
     expiry_free(host->expiry);
-    pulse_free(host->pulse);
+    thread_check_free(host->thread_check);
     pool_free(host->pool);
     host_free(host);
 }

@@ -87,4 +87,4 @@ int host_reload(struct host *host, const struct config *config, struct err *err)
 
 /* Whether the threads that everything goes through answer, each within so many milliseconds: 0, or
  * an error that names the one that does not. */
-int host_pulse(struct host *host, unsigned patience_ms, struct err *err);
+int host_check_threads(struct host *host, unsigned patience_ms, struct err *err);

@@ -37,7 +37,7 @@ struct process_table;
 struct metrics;
 struct pool;
 struct ports;
-struct pulse;
+struct thread_check;
 struct registry;
 struct sandbox;
 struct process_writer;
@@ -111,7 +111,7 @@ struct host {
     struct tree_cleaner *tree_cleaner;
     struct expiry *expiry;
     struct storage_monitor *storage_monitor;
-    struct pulse *pulse;
+    struct thread_check *thread_check;
     struct ports *ports;
     struct tool_desk *desk;
     uint64_t started_ms;

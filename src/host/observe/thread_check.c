@@ -14,37 +14,38 @@
 
 enum { LOOK_NS = 5 * 1000 * 1000 };
 
-struct pulse {
+struct thread_check {
     struct reactor_timer timer;
     atomic_bool is_asked; /* the timer is the reactor's until it fires */
 };
 
-struct pulse *pulse_new(void)
+struct thread_check *thread_check_new(void)
 {
-    return xcalloc(1, sizeof(struct pulse));
+    return xcalloc(1, sizeof(struct thread_check));
 }
 
-void pulse_free(struct pulse *pulse)
+void thread_check_free(struct thread_check *thread_check)
 {
-    free(pulse);
+    free(thread_check);
 }
 
 static void answer(struct reactor_timer *timer)
 {
-    struct pulse *pulse = (struct pulse *)(void *)((char *)timer - offsetof(struct pulse, timer));
+    struct thread_check *thread_check =
+        (struct thread_check *)(void *)((char *)timer - offsetof(struct thread_check, timer));
 
-    atomic_store(&pulse->is_asked, false);
+    atomic_store(&thread_check->is_asked, false);
 }
 
 static void ask(struct host *host)
 {
-    if (atomic_exchange(&host->pulse->is_asked, true))
+    if (atomic_exchange(&host->thread_check->is_asked, true))
         return;
-    host->pulse->timer.fire = answer;
-    reactor_set_timer(host->reactor, &host->pulse->timer, clock_ms());
+    host->thread_check->timer.fire = answer;
+    reactor_set_timer(host->reactor, &host->thread_check->timer, clock_ms());
 }
 
-int host_pulse(struct host *host, unsigned patience_ms, struct err *err)
+int host_check_threads(struct host *host, unsigned patience_ms, struct err *err)
 {
     const struct timespec pause = { .tv_nsec = LOOK_NS };
     uint64_t until_ms = clock_ms() + patience_ms;
@@ -53,7 +54,7 @@ int host_pulse(struct host *host, unsigned patience_ms, struct err *err)
     ask(host);
     process_writer_ask(host->writer);
     for (;;) {
-        has_reactor = !atomic_load(&host->pulse->is_asked);
+        has_reactor = !atomic_load(&host->thread_check->is_asked);
         has_writer = process_writer_has_answered(host->writer);
         if ((has_reactor && has_writer) || clock_ms() >= until_ms)
             break;

@@ -1,7 +1,7 @@
-/* What host_pulse needs to ask with; must outlive the reactor. */
+/* What host_check_threads needs to ask with; must outlive the reactor. */
 #pragma once
 
-struct pulse;
+struct thread_check;
 
-struct pulse *pulse_new(void);
-void pulse_free(struct pulse *pulse);
+struct thread_check *thread_check_new(void);
+void thread_check_free(struct thread_check *thread_check);
