@@ -100,7 +100,7 @@ int metrics_page_fill(struct host *host, struct buf *out)
     if (r == 0)
         r = metric_begin(out, "holt_connections", METRIC_GAUGE, "Clients that are connected.");
     if (r == 0)
-        r = metric_add(out, "holt_connections", NULL, guard_count());
+        r = metric_add(out, "holt_connections", NULL, connection_limits_count());
     if (r == 0)
         r = metric_begin(out, "holt_rpc_total", METRIC_COUNTER,
                          "Calls that have ended, by method and Connect code.");

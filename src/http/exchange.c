@@ -58,7 +58,7 @@ enum MHD_Result exchange_fail(struct exchange *exchange, struct MHD_Connection *
     if (err->kind == ERR_INTERNAL)
         log_warn("%s: %s", exchange->route->path, err->msg);
     exchange_count(exchange, err->kind);
-    guarded_allow(exchange->guarded, GUARD_IDLE_MS);
+    client_connection_allow(exchange->client, CONNECTION_IDLE_MS);
     if (!exchange->route->unary && !exchange->is_raw) {
         if (envelope_add_end(&body, err) < 0)
             return MHD_NO;
@@ -196,7 +196,7 @@ static enum MHD_Result call_begin(struct exchange *exchange, struct MHD_Connecti
                           exchange_read_timeout(exchange, connection, &exchange->err) < 0;
     if (exchange->route->upload && !exchange->is_failed) {
         exchange->intake = upload_intake_new(exchange->route->upload, &exchange->call);
-        guarded_set_deadline(exchange->guarded, exchange->deadline_ns, true);
+        client_connection_set_deadline(exchange->client, exchange->deadline_ns, true);
     }
     return MHD_YES;
 }
@@ -290,11 +290,11 @@ enum MHD_Result exchange_begin(struct exchange *exchange, struct MHD_Connection 
 
     exchange->is_begun = true;
     exchange->body.max = BODY_MAX;
-    exchange->deadline_ns = GUARD_FOREVER;
+    exchange->deadline_ns = CONNECTION_FOREVER;
     exchange->started_ns = guard_clock_ns();
-    exchange->guarded =
+    exchange->client =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
-    guarded_allow(exchange->guarded, GUARD_BODY_MS);
+    client_connection_allow(exchange->client, CONNECTION_BODY_MS);
     if (exchange_is_e2b(exchange, connection, path, verb)) {
         exchange_begin_e2b(exchange);
         return MHD_YES;
@@ -329,7 +329,7 @@ enum MHD_Result exchange_receive(struct exchange *exchange, const char *data, si
     if (exchange->intake)
         return exchange_receive_upload(exchange, data, len) ? MHD_YES
                                                             : exchange_discard(exchange, len);
-    guarded_extend(exchange->guarded, len);
+    client_connection_extend(exchange->client, len);
     if (exchange->page || exchange->refusal || exchange->is_failed)
         return exchange_discard(exchange, len);
     if (buf_add(&exchange->body, data, len) < 0) {
@@ -399,8 +399,8 @@ static enum MHD_Result unary_answer(struct exchange *exchange, struct MHD_Connec
     if (r < 0)
         return exchange_fail(exchange, connection, &err);
     exchange_count(exchange, ERR_NONE);
-    guarded_allow(exchange->guarded, GUARD_IDLE_MS);
-    guarded_extend(exchange->guarded, body.len);
+    client_connection_allow(exchange->client, CONNECTION_IDLE_MS);
+    client_connection_extend(exchange->client, body.len);
     if (exchange_is_late(exchange, &err)) /* it is well, but the connection is not */
         return reply_send_last(connection, MHD_HTTP_OK, CONNECT_UNARY_TYPE, &body);
     return reply_send(connection, MHD_HTTP_OK, CONNECT_UNARY_TYPE, &body);
@@ -450,10 +450,11 @@ enum MHD_Result exchange_answer(struct exchange *exchange, struct MHD_Connection
         return reply_refuse(connection, exchange->refusal);
     if (exchange->mcp_verb != MCP_NONE)
         return exchange_answer_mcp(exchange, connection);
-    guarded_allow(exchange->guarded, GUARD_FOREVER);
+    client_connection_allow(exchange->client, CONNECTION_FOREVER);
     if (!exchange->intake) {
         exchange->started_ns = guard_clock_ns(); /* a slow client is not the method's time */
-        guarded_set_deadline(exchange->guarded, exchange->deadline_ns, !exchange->route->unary);
+        client_connection_set_deadline(exchange->client, exchange->deadline_ns,
+                                       !exchange->route->unary);
     }
     return call_answer(exchange, connection);
 }
@@ -462,10 +463,10 @@ void exchange_free(struct exchange *exchange)
 {
     if (!exchange)
         return;
-    if (exchange->guarded) {
-        guarded_set_deadline(exchange->guarded, GUARD_FOREVER, false);
-        guarded_allow(exchange->guarded,
-                      exchange_is_kept(exchange) ? GUARD_KEPT_MS : GUARD_IDLE_MS);
+    if (exchange->client) {
+        client_connection_set_deadline(exchange->client, CONNECTION_FOREVER, false);
+        client_connection_allow(exchange->client, exchange_is_kept(exchange) ? CONNECTION_KEPT_MS
+                                                                             : CONNECTION_IDLE_MS);
     }
     exchange_free_e2b(exchange);
     exchange_count(exchange, ERR_CANCELED); /* by a client that went away */

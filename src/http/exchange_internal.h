@@ -14,7 +14,7 @@
 
 struct e2b_request;
 struct envelope;
-struct guarded;
+struct client_connection;
 struct listener;
 struct page;
 struct refusal;
@@ -30,7 +30,7 @@ struct exchange {
     const struct listener *listener;
     char *target; /* as the client wrote it */
     bool is_begun;
-    struct guarded *guarded; /* its connection */
+    struct client_connection *client; /* its connection */
     const struct page *page; /* at most one of these three; none: a page that does not exist */
     const struct route *route;
     const struct refusal *refusal;
@@ -44,7 +44,7 @@ struct exchange {
     size_t discarded;
     struct err err; /* why the call fails, found before its body was whole */
     bool is_failed;
-    uint64_t deadline_ns;      /* that the client gave the call, or GUARD_FOREVER */
+    uint64_t deadline_ns;      /* that the client gave the call, or CONNECTION_FOREVER */
     bool is_answered;          /* while its body still came */
     bool is_raw;               /* the client asks for the connection itself */
     struct stream *raw_stream; /* that will get it; or */

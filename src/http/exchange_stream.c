@@ -50,7 +50,7 @@ enum MHD_Result exchange_answer_stream(struct exchange *exchange, struct MHD_Con
     }
     (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, CONNECT_STREAM_TYPE);
     /* At its deadline nobody reads from the connection any more, and its header is long gone. */
-    if (exchange->deadline_ns != GUARD_FOREVER)
+    if (exchange->deadline_ns != CONNECTION_FOREVER)
         (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
     result = MHD_queue_response(connection, MHD_HTTP_OK, response);
     MHD_destroy_response(response);

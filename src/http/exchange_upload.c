@@ -48,13 +48,13 @@ bool exchange_receive_upload(struct exchange *exchange, const char *data, size_t
     bool is_taken;
 
     if (exchange->discarded > 0) {
-        guarded_extend(exchange->guarded, len);
+        client_connection_extend(exchange->client, len);
         refuse_early(exchange);
         return false;
     }
-    guarded_allow(exchange->guarded, GUARD_FOREVER);
+    client_connection_allow(exchange->client, CONNECTION_FOREVER);
     is_taken = upload_intake_take(exchange->intake, data, len);
-    guarded_allow(exchange->guarded, is_taken ? GUARD_IDLE_MS : GUARD_BODY_MS);
+    client_connection_allow(exchange->client, is_taken ? CONNECTION_IDLE_MS : CONNECTION_BODY_MS);
     return is_taken;
 }
 
@@ -76,7 +76,7 @@ enum MHD_Result exchange_answer_upload(struct exchange *exchange, struct MHD_Con
         return exchange_fail(exchange, connection, &err);
     }
     exchange_count(exchange, ERR_NONE);
-    guarded_allow(exchange->guarded, GUARD_IDLE_MS);
-    guarded_extend(exchange->guarded, body.len);
+    client_connection_allow(exchange->client, CONNECTION_IDLE_MS);
+    client_connection_extend(exchange->client, body.len);
     return reply_send(connection, MHD_HTTP_OK, CONNECT_STREAM_TYPE, &body);
 }

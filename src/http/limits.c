@@ -10,8 +10,8 @@
 #include <sys/socket.h>
 #include <time.h>
 
-#include "base/lock.h"
 #include "base/err.h"
+#include "base/lock.h"
 #include "base/xalloc.h"
 
 #define NS_PER_MS UINT64_C(1000000)
@@ -22,9 +22,9 @@ enum {
     MANY = 64,      /* connections, that leave memory behind */
 };
 
-struct guarded {
-    struct guarded *next, **slot; /* of the list; slot points at us */
-    struct guard *guard;
+struct client_connection {
+    struct client_connection *next, **slot; /* of the list; slot points at us */
+    struct connection_limits *limits;
     int fd;
     struct in6_addr address; /* of the client; zero where there are none */
     atomic_uint_fast64_t cut_ns;
@@ -32,13 +32,14 @@ struct guarded {
     atomic_bool is_stream;
 };
 
-struct guard {
+struct connection_limits {
     pthread_t thread;
-    atomic_uint_fast64_t wake_ns; /* when the thread will look again; GUARD_FOREVER: it looks */
+    atomic_uint_fast64_t
+        wake_ns; /* when the thread will look again; CONNECTION_FOREVER: it looks */
 
     struct lock lock; /* over everything below */
     pthread_cond_t changed;
-    struct guarded *first;
+    struct client_connection *first;
     size_t count;
     size_t crowd; /* from how many on a new one pushes another out */
     size_t share; /* the same of one address; 0: any number */
@@ -48,7 +49,7 @@ struct guard {
 
 static atomic_uint connections; /* of the process, as call_stats are */
 
-unsigned guard_count(void)
+unsigned connection_limits_count(void)
 {
     return atomic_load(&connections);
 }
@@ -63,119 +64,120 @@ uint64_t guard_clock_ns(void)
 
 /* Waits see a hang-up (POLLRDHUP) once the reading half is shut down, and the client is none the
  * wiser. */
-static void deadline_pass(struct guarded *guarded, uint64_t now)
+static void deadline_pass(struct client_connection *client, uint64_t now)
 {
-    atomic_store(&guarded->deadline_ns, GUARD_FOREVER);
-    if (atomic_load(&guarded->is_stream))
-        atomic_store(&guarded->cut_ns, now + GUARD_LATE_MS * NS_PER_MS);
-    (void)shutdown(guarded->fd, SHUT_RD);
+    atomic_store(&client->deadline_ns, CONNECTION_FOREVER);
+    if (atomic_load(&client->is_stream))
+        atomic_store(&client->cut_ns, now + CONNECTION_LATE_MS * NS_PER_MS);
+    (void)shutdown(client->fd, SHUT_RD);
 }
 
 /* Looks at one connection; returns its next deadline. */
-static uint64_t look_at(struct guarded *guarded, uint64_t now)
+static uint64_t look_at(struct client_connection *client, uint64_t now)
 {
-    if (atomic_load(&guarded->deadline_ns) <= now)
-        deadline_pass(guarded, now);
-    if (atomic_load(&guarded->cut_ns) <= now) {
-        atomic_store(&guarded->cut_ns, GUARD_FOREVER);
-        (void)shutdown(guarded->fd, SHUT_RDWR);
+    if (atomic_load(&client->deadline_ns) <= now)
+        deadline_pass(client, now);
+    if (atomic_load(&client->cut_ns) <= now) {
+        atomic_store(&client->cut_ns, CONNECTION_FOREVER);
+        (void)shutdown(client->fd, SHUT_RDWR);
     }
-    return atomic_load(&guarded->deadline_ns);
+    return atomic_load(&client->deadline_ns);
 }
 
 /* Locked. Whoever sets a deadline meanwhile finds that we look, and waits for the lock. */
-static uint64_t look_around(struct guard *guard)
+static uint64_t look_around(struct connection_limits *limits)
 {
     uint64_t now = guard_clock_ns();
-    uint64_t next = guard->first ? now + TICK_MS * NS_PER_MS : GUARD_FOREVER - 1;
+    uint64_t next = limits->first ? now + TICK_MS * NS_PER_MS : CONNECTION_FOREVER - 1;
 
-    atomic_store(&guard->wake_ns, GUARD_FOREVER);
-    for (struct guarded *each = guard->first; each; each = each->next) {
+    atomic_store(&limits->wake_ns, CONNECTION_FOREVER);
+    for (struct client_connection *each = limits->first; each; each = each->next) {
         uint64_t deadline = look_at(each, now);
 
         if (deadline < next)
             next = deadline;
     }
-    atomic_store(&guard->wake_ns, next);
+    atomic_store(&limits->wake_ns, next);
     return next;
 }
 
 /* When a crowd has gone, its memory goes too: the C library would keep what its threads had used.
  * Locked. */
-static void tidy_up(struct guard *guard)
+static void tidy_up(struct connection_limits *limits)
 {
-    if (guard->peak < MANY || guard->count > guard->peak / 4)
+    if (limits->peak < MANY || limits->count > limits->peak / 4)
         return;
-    guard->peak = guard->count;
+    limits->peak = limits->count;
     (void)malloc_trim(0);
 }
 
-static void *guard_main(void *argument)
+static void *connection_limits_main(void *argument)
 {
-    struct guard *guard = argument;
+    struct connection_limits *limits = argument;
 
-    lock_take(&guard->lock);
-    while (!guard->is_stopping) {
-        uint64_t wake = look_around(guard);
+    lock_take(&limits->lock);
+    while (!limits->is_stopping) {
+        uint64_t wake = look_around(limits);
         struct timespec until = { .tv_sec = (time_t)(wake / NS_PER_S),
                                   .tv_nsec = (long)(wake % NS_PER_S) };
 
-        tidy_up(guard);
-        if (guard->first)
-            (void)pthread_cond_timedwait(&guard->changed, &guard->lock.mutex, &until);
+        tidy_up(limits);
+        if (limits->first)
+            (void)pthread_cond_timedwait(&limits->changed, &limits->lock.mutex, &until);
         else
-            (void)pthread_cond_wait(&guard->changed, &guard->lock.mutex);
+            (void)pthread_cond_wait(&limits->changed, &limits->lock.mutex);
     }
-    lock_release(&guard->lock);
+    lock_release(&limits->lock);
     return NULL;
 }
 
-static void guard_free(struct guard *guard)
+static void connection_limits_free(struct connection_limits *limits)
 {
-    (void)pthread_cond_destroy(&guard->changed);
-    lock_destroy(&guard->lock);
-    free(guard);
+    (void)pthread_cond_destroy(&limits->changed);
+    lock_destroy(&limits->lock);
+    free(limits);
 }
 
-int guard_start(size_t crowd, size_t share, struct guard **ret, struct err *err)
+int connection_limits_start(size_t crowd, size_t share, struct connection_limits **ret,
+                            struct err *err)
 {
-    struct guard *guard = xcalloc(1, sizeof(*guard));
+    struct connection_limits *limits = xcalloc(1, sizeof(*limits));
     pthread_condattr_t attr;
     int r;
 
-    guard->crowd = crowd;
-    guard->share = share;
-    lock_init(&guard->lock, LOCK_CONNECTION_LIMITS);
+    limits->crowd = crowd;
+    limits->share = share;
+    lock_init(&limits->lock, LOCK_CONNECTION_LIMITS);
     (void)pthread_condattr_init(&attr);
     (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&guard->changed, &attr);
+    (void)pthread_cond_init(&limits->changed, &attr);
     (void)pthread_condattr_destroy(&attr);
-    r = pthread_create(&guard->thread, NULL, guard_main, guard);
+    r = pthread_create(&limits->thread, NULL, connection_limits_main, limits);
     if (r != 0) {
-        guard_free(guard);
+        connection_limits_free(limits);
         return err_sys(err, -r, "start a thread that looks after connections");
     }
-    *ret = guard;
+    *ret = limits;
     return 0;
 }
 
-static void guard_wake(struct guard *guard)
+static void connection_limits_wake(struct connection_limits *limits)
 {
-    lock_take(&guard->lock);
-    (void)pthread_cond_signal(&guard->changed);
-    lock_release(&guard->lock);
+    lock_take(&limits->lock);
+    (void)pthread_cond_signal(&limits->changed);
+    lock_release(&limits->lock);
 }
 
-void guard_stop(struct guard *guard)
+void connection_limits_stop(struct connection_limits *limits)
 {
-    if (!guard)
+    if (!limits)
         return;
-    lock_take(&guard->lock);
-    guard->is_stopping = true;
-    (void)pthread_cond_signal(&guard->changed);
-    lock_release(&guard->lock);
-    (void)pthread_join(guard->thread, NULL);
-    guard_free(guard);
+    lock_take(&limits->lock);
+    limits->is_stopping = true;
+    (void)pthread_cond_signal(&limits->changed);
+    lock_release(&limits->lock);
+    (void)pthread_join(limits->thread, NULL);
+    connection_limits_free(limits);
 }
 
 static struct in6_addr address_of(int fd)
@@ -193,29 +195,31 @@ static struct in6_addr address_of(int fd)
     return address;
 }
 
-static bool is_neighbour(const struct guarded *one, const struct guarded *other)
+static bool is_neighbour(const struct client_connection *one, const struct client_connection *other)
 {
     return memcmp(&one->address, &other->address, sizeof(one->address)) == 0;
 }
 
 /* Locked. */
-static bool has_its_share(const struct guard *guard, const struct guarded *new)
+static bool has_its_share(const struct connection_limits *limits,
+                          const struct client_connection *new)
 {
     size_t count = 0;
 
-    for (const struct guarded *each = guard->first; guard->share > 0 && each; each = each->next)
+    for (const struct client_connection *each = limits->first; limits->share > 0 && each;
+         each = each->next)
         count += is_neighbour(each, new);
-    return guard->share > 0 && count >= guard->share;
+    return limits->share > 0 && count >= limits->share;
 }
 
 /* Cuts the one that would be cut next anyway: who has not finished a header yet rather than who has
  * been served, and nobody who is being served. of: only those of its address. Locked. */
-static void make_room(struct guard *guard, const struct guarded *of)
+static void make_room(struct connection_limits *limits, const struct client_connection *of)
 {
-    struct guarded *next = NULL;
-    uint64_t earliest = GUARD_FOREVER;
+    struct client_connection *next = NULL;
+    uint64_t earliest = CONNECTION_FOREVER;
 
-    for (struct guarded *each = guard->first; each; each = each->next) {
+    for (struct client_connection *each = limits->first; each; each = each->next) {
         uint64_t cut = atomic_load(&each->cut_ns);
 
         if (cut < earliest && (!of || is_neighbour(each, of))) {
@@ -225,93 +229,94 @@ static void make_room(struct guard *guard, const struct guarded *of)
     }
     if (!next)
         return;
-    atomic_store(&next->cut_ns, GUARD_FOREVER);
+    atomic_store(&next->cut_ns, CONNECTION_FOREVER);
     (void)shutdown(next->fd, SHUT_RDWR);
 }
 
-void guard_drain(struct guard *guard)
+void connection_limits_drain(struct connection_limits *limits)
 {
-    lock_take(&guard->lock);
-    for (const struct guarded *each = guard->first; each; each = each->next)
+    lock_take(&limits->lock);
+    for (const struct client_connection *each = limits->first; each; each = each->next)
         (void)shutdown(each->fd, SHUT_RD);
-    lock_release(&guard->lock);
+    lock_release(&limits->lock);
 }
 
-void guard_await_empty(struct guard *guard, uint64_t until_ns)
+void connection_limits_await_empty(struct connection_limits *limits, uint64_t until_ns)
 {
     const struct timespec pause = { .tv_nsec = 2 * NS_PER_MS };
     bool is_empty = false;
 
     while (!is_empty && guard_clock_ns() < until_ns) {
-        lock_take(&guard->lock);
-        is_empty = !guard->first;
-        lock_release(&guard->lock);
+        lock_take(&limits->lock);
+        is_empty = !limits->first;
+        lock_release(&limits->lock);
         if (!is_empty)
             (void)nanosleep(&pause, NULL);
     }
 }
 
-struct guarded *guard_add(struct guard *guard, int fd)
+struct client_connection *connection_limits_add(struct connection_limits *limits, int fd)
 {
-    struct guarded *guarded = xcalloc(1, sizeof(*guarded));
+    struct client_connection *client = xcalloc(1, sizeof(*client));
 
     atomic_fetch_add(&connections, 1);
-    guarded->guard = guard;
-    guarded->fd = fd;
-    guarded->address = address_of(fd);
-    atomic_store(&guarded->deadline_ns, GUARD_FOREVER);
-    guarded_allow(guarded, GUARD_FIRST_MS);
-    lock_take(&guard->lock);
-    if (has_its_share(guard, guarded))
-        make_room(guard, guarded);
-    if (++guard->count > guard->crowd)
-        make_room(guard, NULL);
-    if (guard->count > guard->peak)
-        guard->peak = guard->count;
-    guarded->next = guard->first;
-    guarded->slot = &guard->first;
-    if (guard->first)
-        guard->first->slot = &guarded->next;
+    client->limits = limits;
+    client->fd = fd;
+    client->address = address_of(fd);
+    atomic_store(&client->deadline_ns, CONNECTION_FOREVER);
+    client_connection_allow(client, CONNECTION_FIRST_MS);
+    lock_take(&limits->lock);
+    if (has_its_share(limits, client))
+        make_room(limits, client);
+    if (++limits->count > limits->crowd)
+        make_room(limits, NULL);
+    if (limits->count > limits->peak)
+        limits->peak = limits->count;
+    client->next = limits->first;
+    client->slot = &limits->first;
+    if (limits->first)
+        limits->first->slot = &client->next;
     else
-        (void)pthread_cond_signal(&guard->changed);
-    guard->first = guarded;
-    lock_release(&guard->lock);
-    return guarded;
+        (void)pthread_cond_signal(&limits->changed);
+    limits->first = client;
+    lock_release(&limits->lock);
+    return client;
 }
 
-void guard_remove(struct guard *guard, struct guarded *guarded)
+void connection_limits_remove(struct connection_limits *limits, struct client_connection *client)
 {
-    if (!guarded)
+    if (!client)
         return;
-    lock_take(&guard->lock);
-    guard->count--;
-    *guarded->slot = guarded->next;
-    if (guarded->next)
-        guarded->next->slot = guarded->slot;
-    lock_release(&guard->lock);
+    lock_take(&limits->lock);
+    limits->count--;
+    *client->slot = client->next;
+    if (client->next)
+        client->next->slot = client->slot;
+    lock_release(&limits->lock);
     atomic_fetch_sub(&connections, 1);
-    free(guarded);
+    free(client);
 }
 
 /* Nobody is woken for this: what is allowed is always more than a tick. */
-void guarded_allow(struct guarded *guarded, uint64_t ms)
+void client_connection_allow(struct client_connection *client, uint64_t ms)
 {
-    atomic_store(&guarded->cut_ns,
-                 ms == GUARD_FOREVER ? GUARD_FOREVER : guard_clock_ns() + ms * NS_PER_MS);
+    atomic_store(&client->cut_ns,
+                 ms == CONNECTION_FOREVER ? CONNECTION_FOREVER : guard_clock_ns() + ms * NS_PER_MS);
 }
 
-void guarded_extend(struct guarded *guarded, uint64_t bytes)
+void client_connection_extend(struct client_connection *client, uint64_t bytes)
 {
-    uint64_t cut = atomic_load(&guarded->cut_ns);
+    uint64_t cut = atomic_load(&client->cut_ns);
 
-    if (cut != GUARD_FOREVER)
-        atomic_store(&guarded->cut_ns, cut + bytes * (NS_PER_S / GUARD_BYTES_PER_S));
+    if (cut != CONNECTION_FOREVER)
+        atomic_store(&client->cut_ns, cut + bytes * (NS_PER_S / CONNECTION_BYTES_PER_S));
 }
 
-void guarded_set_deadline(struct guarded *guarded, uint64_t deadline_ns, bool is_stream)
+void client_connection_set_deadline(struct client_connection *client, uint64_t deadline_ns,
+                                    bool is_stream)
 {
-    atomic_store(&guarded->is_stream, is_stream);
-    atomic_store(&guarded->deadline_ns, deadline_ns);
-    if (deadline_ns < atomic_load(&guarded->guard->wake_ns))
-        guard_wake(guarded->guard);
+    atomic_store(&client->is_stream, is_stream);
+    atomic_store(&client->deadline_ns, deadline_ns);
+    if (deadline_ns < atomic_load(&client->limits->wake_ns))
+        connection_limits_wake(client->limits);
 }

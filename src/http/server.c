@@ -43,7 +43,7 @@ struct server {
     struct listener listener;
     struct MHD_Daemon *daemon;
     MHD_socket quiet_fd; /* the listener of a server that takes no more; else -1 */
-    struct guard *guard;
+    struct connection_limits *limits;
     struct tls tls; /* of a listener that has it */
     struct raw_sessions raw_sessions;
 };
@@ -106,11 +106,11 @@ static void on_connection(void *cls, struct MHD_Connection *connection, void **s
     struct server *server = cls;
 
     if (what == MHD_CONNECTION_NOTIFY_STARTED) {
-        *slot = guard_add(
-            server->guard,
+        *slot = connection_limits_add(
+            server->limits,
             MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd);
     } else {
-        guard_remove(server->guard, *slot);
+        connection_limits_remove(server->limits, *slot);
         *slot = NULL;
     }
 }
@@ -160,8 +160,8 @@ static int server_start(struct server *server, int fd, struct err *err)
         { MHD_OPTION_HTTPS_PRIORITIES, 0, (char *)(uintptr_t)TLS_PRIORITIES },
         { MHD_OPTION_END, 0, NULL },
     };
-    int r =
-        guard_start(CONNECTIONS_MAX, is_local ? 0 : CONNECTIONS_PER_CLIENT, &server->guard, err);
+    int r = connection_limits_start(CONNECTIONS_MAX, is_local ? 0 : CONNECTIONS_PER_CLIENT,
+                                    &server->limits, err);
 
     if (r < 0) {
         (void)fd_close(fd);
@@ -190,7 +190,7 @@ static void server_drain(struct server *server)
     if (!server->daemon)
         return;
     server->quiet_fd = MHD_quiesce_daemon(server->daemon);
-    guard_drain(server->guard);
+    connection_limits_drain(server->limits);
 }
 
 static void server_stop(struct server *server)
@@ -200,7 +200,7 @@ static void server_stop(struct server *server)
         MHD_stop_daemon(server->daemon);
     server->daemon = NULL;
     server->quiet_fd = fd_close(server->quiet_fd);
-    guard_stop(TAKE_PTR(server->guard));
+    connection_limits_stop(TAKE_PTR(server->limits));
     tls_done(&server->tls);
     raw_sessions_done(&server->raw_sessions);
 }
@@ -324,9 +324,9 @@ void api_drain(struct api *api, unsigned ms)
     server_drain(&api->tcp);
     server_drain(&api->local);
     if (api->tcp.daemon)
-        guard_await_empty(api->tcp.guard, until_ns);
+        connection_limits_await_empty(api->tcp.limits, until_ns);
     if (api->local.daemon)
-        guard_await_empty(api->local.guard, until_ns);
+        connection_limits_await_empty(api->local.limits, until_ns);
 }
 
 void api_stop(struct api *api)

@@ -82,7 +82,7 @@ static enum MHD_Result answer(const struct visit *visit, unsigned status, json_t
         .is_last = visit->is_broken,
     };
 
-    return mcp_reply_send(visit->connection, visit->exchange->guarded, &reply);
+    return mcp_reply_send(visit->connection, visit->exchange->client, &reply);
 }
 
 static enum MHD_Result refuse(const struct visit *visit, unsigned status, json_t *id,
@@ -422,7 +422,7 @@ enum MHD_Result exchange_answer_mcp(struct exchange *exchange, struct MHD_Connec
             MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd,
     };
     owner_find(&visit);
-    guarded_allow(exchange->guarded, GUARD_FOREVER);
+    client_connection_allow(exchange->client, CONNECTION_FOREVER);
     if (exchange->mcp_verb == MCP_POST)
         result = post_take(&visit);
     else if (exchange->mcp_verb == MCP_DELETE)

@@ -47,7 +47,7 @@ static enum MHD_Result queue(struct MHD_Connection *connection, unsigned status,
     return result;
 }
 
-enum MHD_Result mcp_reply_send(struct MHD_Connection *connection, struct guarded *guarded,
+enum MHD_Result mcp_reply_send(struct MHD_Connection *connection, struct client_connection *client,
                                const struct mcp_reply *reply)
 {
     cleanup_with(buf_done) struct buf body = BUF_INIT(MCP_REPLY_MAX);
@@ -55,8 +55,8 @@ enum MHD_Result mcp_reply_send(struct MHD_Connection *connection, struct guarded
 
     if (reply->body && message_write(reply->body, &body) < 0)
         return MHD_NO;
-    guarded_allow(guarded, GUARD_IDLE_MS);
-    guarded_extend(guarded, body.len);
+    client_connection_allow(client, CONNECTION_IDLE_MS);
+    client_connection_extend(client, body.len);
     response = MHD_create_response_from_buffer(body.len, body.data, MHD_RESPMEM_MUST_FREE);
     if (!response)
         return MHD_NO;

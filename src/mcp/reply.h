@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 struct exchange;
-struct guarded;
+struct client_connection;
 struct mcp_call;
 struct mcp_session;
 
@@ -22,7 +22,7 @@ struct mcp_reply {
     bool is_last;        /* of its connection */
 };
 
-enum MHD_Result mcp_reply_send(struct MHD_Connection *connection, struct guarded *guarded,
+enum MHD_Result mcp_reply_send(struct MHD_Connection *connection, struct client_connection *client,
                                const struct mcp_reply *reply);
 
 /* A call whose client wants to hear of progress. */

@@ -220,8 +220,8 @@ static enum MHD_Result read_file(struct e2b_request *request)
         return e2b_reply_err(request, &err);
     if (fstat(fd, &st) < 0)
         return MHD_NO;
-    guarded_allow(request->exchange->guarded, GUARD_IDLE_MS);
-    guarded_extend(request->exchange->guarded, (uint64_t)st.st_size);
+    client_connection_allow(request->exchange->client, CONNECTION_IDLE_MS);
+    client_connection_extend(request->exchange->client, (uint64_t)st.st_size);
     response = MHD_create_response_from_fd64((uint64_t)st.st_size, fd);
     if (!response)
         return MHD_NO;

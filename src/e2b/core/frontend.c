@@ -199,7 +199,7 @@ enum MHD_Result exchange_receive_e2b(struct exchange *exchange, const char *data
 {
     struct visit *visit = visit_of(exchange);
 
-    guarded_extend(exchange->guarded, len);
+    client_connection_extend(exchange->client, len);
     if (visit->refusal != 0 || exchange->is_failed)
         return exchange_discard(exchange, len);
     if (visit->request.route->body) {
@@ -219,7 +219,7 @@ static enum MHD_Result connect_fail(struct e2b_request *request, const struct er
 {
     cleanup_with(buf_done) struct buf body = BUF_INIT(REPLY_MAX);
 
-    guarded_allow(request->exchange->guarded, GUARD_IDLE_MS);
+    client_connection_allow(request->exchange->client, CONNECTION_IDLE_MS);
     request->outcome = err->kind;
     if (request->route->stream) {
         if (envelope_add_end(&body, err) < 0)
@@ -362,7 +362,8 @@ static enum MHD_Result connect_answer(struct e2b_request *request)
         return connect_fail(request, &exchange->err);
     if (message_parse(request, &err) < 0)
         return connect_fail(request, &err);
-    guarded_set_deadline(exchange->guarded, exchange->deadline_ns, request->route->stream != NULL);
+    client_connection_set_deadline(exchange->client, exchange->deadline_ns,
+                                   request->route->stream != NULL);
     return request->route->stream ? stream_answer(request) : unary_answer(request);
 }
 
@@ -404,7 +405,7 @@ enum MHD_Result exchange_answer_e2b(struct exchange *exchange)
         e2b_header_add(request, MHD_HTTP_HEADER_CONNECTION, "close");
         return e2b_reply_error(request, MHD_HTTP_SERVICE_UNAVAILABLE, "%s", exchange->err.msg);
     }
-    guarded_allow(exchange->guarded, GUARD_FOREVER);
+    client_connection_allow(exchange->client, CONNECTION_FOREVER);
     if (!request->route->body)
         exchange->started_ns = guard_clock_ns(); /* a slow client is not the method's time */
     return request->route->answer ? rest_answer(request) : connect_answer(request);

@@ -74,8 +74,8 @@ enum MHD_Result e2b_reply_json(struct e2b_request *request, unsigned status, jso
 
     if (!owned || json_write(owned, &text) < 0)
         return MHD_NO;
-    guarded_allow(request->exchange->guarded, GUARD_IDLE_MS);
-    guarded_extend(request->exchange->guarded, text.len);
+    client_connection_allow(request->exchange->client, CONNECTION_IDLE_MS);
+    client_connection_extend(request->exchange->client, text.len);
     response = MHD_create_response_from_buffer(text.len, text.data, MHD_RESPMEM_MUST_FREE);
     if (!response)
         return MHD_NO;
@@ -86,7 +86,7 @@ enum MHD_Result e2b_reply_json(struct e2b_request *request, unsigned status, jso
 
 enum MHD_Result e2b_reply_empty(struct e2b_request *request, unsigned status)
 {
-    guarded_allow(request->exchange->guarded, GUARD_IDLE_MS);
+    client_connection_allow(request->exchange->client, CONNECTION_IDLE_MS);
     return e2b_reply_response(request, status,
                               MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT));
 }

@@ -98,7 +98,7 @@ int e2b_meta_read(const struct e2b_request *request, struct buf *ret, struct err
 struct download {
     struct e2b_files files;
     struct sandbox *sandbox;
-    struct guarded *guarded;
+    struct client_connection *client;
     int connection_fd;
     uint64_t size;    /* as it was announced */
     const char *data; /* what the worker has said and was not sent yet */
@@ -157,7 +157,7 @@ static ssize_t download_read(void *context, uint64_t position, char *data, size_
             return download_break(download);
     }
     /* Workers are few: nobody has one who does not read. */
-    guarded_allow(download->guarded, GUARD_IDLE_MS);
+    client_connection_allow(download->client, CONNECTION_IDLE_MS);
     len = download->len < size ? download->len : size;
     memcpy(data, download->data, len);
     download->data += len;
@@ -214,7 +214,7 @@ static enum MHD_Result download_send(struct e2b_request *request, struct MHD_Res
 {
     if (!response)
         return MHD_NO;
-    guarded_allow(request->exchange->guarded, GUARD_IDLE_MS);
+    client_connection_allow(request->exchange->client, CONNECTION_IDLE_MS);
     (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE,
                                   "application/octet-stream");
     return e2b_reply_response(request, MHD_HTTP_OK, response);
@@ -241,7 +241,7 @@ static enum MHD_Result download_answer(struct e2b_request *request)
     if (!response)
         return MHD_NO;
     download->connection_fd = request->connection_fd;
-    download->guarded = request->exchange->guarded;
+    download->client = request->exchange->client;
     TAKE_PTR(download)->sandbox = TAKE_PTR(request->sandbox);
     return download_send(request, response);
 }

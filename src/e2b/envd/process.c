@@ -103,7 +103,7 @@ static uint64_t time_given_ms(const struct e2b_request *request)
 {
     const struct exchange *exchange = request->exchange;
 
-    if (exchange->deadline_ns == GUARD_FOREVER)
+    if (exchange->deadline_ns == CONNECTION_FOREVER)
         return 0;
     return (exchange->deadline_ns - exchange->started_ns) / 1000000;
 }

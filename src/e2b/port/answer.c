@@ -119,7 +119,7 @@ static ssize_t read_some(void *context, uint64_t position, char *data, size_t si
     ssize_t n = 0;
 
     (void)position;
-    guarded_allow(request->exchange->guarded, PORT_IDLE_MS);
+    client_connection_allow(request->exchange->client, PORT_IDLE_MS);
     if (len > 0) {
         memcpy(data, visit->body.data, len);
         buf_consume(&visit->body, len);
@@ -192,7 +192,7 @@ static void on_upgrade(void *cls, struct MHD_Connection *connection, void *slot,
     };
 
     (void)connection, (void)slot;
-    guarded_allow(request->exchange->guarded, GUARD_FOREVER);
+    client_connection_allow(request->exchange->client, CONNECTION_FOREVER);
     raw_sessions_add(sessions, &session);
     if (port_pump(&client, &server) < 0)
         e2b_connection_reset(fd);
@@ -220,7 +220,7 @@ enum MHD_Result port_visit_answer(struct e2b_request *request, struct port_visit
     enum MHD_Result result;
     int r;
 
-    guarded_allow(request->exchange->guarded, PORT_IDLE_MS);
+    client_connection_allow(request->exchange->client, PORT_IDLE_MS);
     r = read_head(visit);
     if (r < 0)
         return fail(request, visit, r);

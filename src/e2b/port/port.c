@@ -187,7 +187,7 @@ static int begin(struct e2b_request *request, struct err *err)
     visit->early.max = visit->body.max = PORT_EARLY_MAX;
     sandbox_attach(visit->sandbox);
     sandbox_get_info(visit->sandbox, false, &info);
-    guarded_allow(request->exchange->guarded, PORT_IDLE_MS);
+    client_connection_allow(request->exchange->client, PORT_IDLE_MS);
     e2b_reset_add(visit->resets, &visit->reset, info.id, visit->client_fd);
     r = head_write(request, visit, &head, err);
     port_reply_init(&visit->reply);
@@ -212,7 +212,7 @@ static int receive(struct e2b_request *request, const char *data, size_t len, st
     int r;
 
     (void)err;
-    guarded_allow(request->exchange->guarded, PORT_IDLE_MS);
+    client_connection_allow(request->exchange->client, PORT_IDLE_MS);
     if (visit->is_closed || visit->is_full) {
         discard(visit, len);
         return 0;
