@@ -236,28 +236,29 @@ static bool framing_is_plain(struct MHD_Connection *connection)
            framing.sandboxes <= 1 && framing.ports <= 1;
 }
 
-const struct refusal *exchange_check_door(const struct exchange *exchange,
-                                          struct MHD_Connection *connection, const char *host,
-                                          bool is_anybody)
+const struct refusal *exchange_check_origin(const struct exchange *exchange,
+                                            struct MHD_Connection *connection, const char *host,
+                                            bool is_anybody)
 {
-    const struct door *door = &exchange->listener->door;
+    const struct origin_rules *origin_rules = &exchange->listener->origin_rules;
 
     if (!framing_is_plain(connection))
         return &refuse_framing;
-    if (!door_knows_host(door, host))
+    if (!origin_rules_allow_host(origin_rules, host))
         return &refuse_host;
-    if (!is_anybody && !door_knows_origin(door, header_get(connection, MHD_HTTP_HEADER_ORIGIN)))
+    if (!is_anybody &&
+        !origin_rules_allow_origin(origin_rules, header_get(connection, MHD_HTTP_HEADER_ORIGIN)))
         return &refuse_origin;
     return NULL;
 }
 
 /* Why a request is not let in, or NULL. What it asks for plays no part, so that strangers learn
  * nothing but that they are. */
-static const struct refusal *door_check(struct exchange *exchange,
-                                        struct MHD_Connection *connection, bool is_open)
+static const struct refusal *origin_check(struct exchange *exchange,
+                                          struct MHD_Connection *connection, bool is_open)
 {
     const struct listener *listener = exchange->listener;
-    const struct refusal *refusal = exchange_check_door(
+    const struct refusal *refusal = exchange_check_origin(
         exchange, connection, header_get(connection, MHD_HTTP_HEADER_HOST), false);
 
     if (refusal)
@@ -299,7 +300,7 @@ enum MHD_Result exchange_begin(struct exchange *exchange, struct MHD_Connection 
         exchange_begin_e2b(exchange);
         return MHD_YES;
     }
-    exchange->refusal = door_check(exchange, connection, page && page->is_open);
+    exchange->refusal = origin_check(exchange, connection, page && page->is_open);
     exchange->is_stranger = exchange->refusal != NULL;
     if (exchange->refusal)
         return MHD_YES;

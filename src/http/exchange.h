@@ -23,7 +23,7 @@ struct listener {
     struct host *host;
     bool is_local; /* the unix socket, which its mode protects: no token */
     bool is_tls;
-    struct door door;
+    struct origin_rules origin_rules;
     struct token_store *tokens;
     struct raw_sessions *raw_sessions;
     struct mcp_sessions *mcp;

@@ -83,9 +83,9 @@ enum MHD_Result exchange_answer_raw(struct exchange *exchange, struct MHD_Connec
 
 /* Why a request is not let in whatever it asks for, or NULL. host is the name it says it is for,
  * and a web page that it comes from must be known unless anybody's may call. */
-const struct refusal *exchange_check_door(const struct exchange *exchange,
-                                          struct MHD_Connection *connection, const char *host,
-                                          bool is_anybody);
+const struct refusal *exchange_check_origin(const struct exchange *exchange,
+                                            struct MHD_Connection *connection, const char *host,
+                                            bool is_anybody);
 
 /* Takes the client's Connect-Timeout-Ms, from when the request came. */
 int exchange_read_timeout(struct exchange *exchange, struct MHD_Connection *connection,

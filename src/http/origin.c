@@ -52,20 +52,20 @@ static bool is_listed(const char *list, const char *word)
     return false;
 }
 
-bool door_knows_host(const struct door *door, const char *host)
+bool origin_rules_allow_host(const struct origin_rules *origin_rules, const char *host)
 {
     char name[NAME_MAX_BYTES], own[NAME_MAX_BYTES];
 
-    if (door->is_local || !host)
+    if (origin_rules->is_local || !host)
         return true;
     if (!name_of(host, name))
         return false;
     return is_address(name) || strcasecmp(name, "localhost") == 0 ||
-           (name_of(door->listen, own) && strcasecmp(name, own) == 0) ||
-           is_listed(door->hosts, name);
+           (name_of(origin_rules->listen, own) && strcasecmp(name, own) == 0) ||
+           is_listed(origin_rules->hosts, name);
 }
 
-bool door_knows_origin(const struct door *door, const char *origin)
+bool origin_rules_allow_origin(const struct origin_rules *origin_rules, const char *origin)
 {
-    return !origin || is_listed(door->origins, origin);
+    return !origin || is_listed(origin_rules->origins, origin);
 }

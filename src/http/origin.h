@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-struct door {
+struct origin_rules {
     bool is_local;       /* a unix socket: no name leads to it */
     const char *listen;  /* ADDR:PORT, whose ADDR is a name of ours */
     const char *hosts;   /* further names, with commas between them */
@@ -14,7 +14,7 @@ struct door {
 
 /* Whether a Host header (NULL: absent) names us: an IP address, localhost, or a name of the above;
  * any port. */
-bool door_knows_host(const struct door *door, const char *host);
+bool origin_rules_allow_host(const struct origin_rules *origin_rules, const char *host);
 
 /* Whether a request with this Origin header (NULL: absent, as with all but browsers) is welcome. */
-bool door_knows_origin(const struct door *door, const char *origin);
+bool origin_rules_allow_origin(const struct origin_rules *origin_rules, const char *origin);

@@ -139,7 +139,7 @@ static void server_init(struct server *server, struct api *api, struct host *hos
     server->listener.shelf = api->shelf;
     server->listener.builds = api->builds;
     server->listener.history = api->history;
-    server->listener.door = (struct door){
+    server->listener.origin_rules = (struct origin_rules){
         .listen = api->listen,
         .hosts = api->hosts,
         .origins = api->origins,
@@ -212,7 +212,7 @@ static int local_start(struct api *api, const char *run_dir, int given_fd, struc
     int r = 0;
 
     api->local.listener.is_local = true;
-    api->local.listener.door.is_local = true;
+    api->local.listener.origin_rules.is_local = true;
     if (fd < 0) {
         r = listen_unix(path, &fd, err);
         if (r < 0)

@@ -110,10 +110,10 @@ static const char *host_of(const struct e2b_request *request)
     return rest ? rest : host;
 }
 
-static unsigned door_check(struct exchange *exchange)
+static unsigned origin_check(struct exchange *exchange)
 {
     struct e2b_request *request = exchange->e2b;
-    const struct refusal *refusal = exchange_check_door(
+    const struct refusal *refusal = exchange_check_origin(
         exchange, request->connection, host_of(request), request->place.kind == E2B_PORT);
 
     if (!refusal)
@@ -173,7 +173,7 @@ void exchange_begin_e2b(struct exchange *exchange)
     struct err why = { 0 };
 
     if (visit->refusal == 0)
-        visit->refusal = door_check(exchange);
+        visit->refusal = origin_check(exchange);
     if (visit->refusal != 0)
         return;
     unrouted = route_check(request, &why);

@@ -46,11 +46,11 @@ static void authorization_check(const char *text)
 
 static void host_check(const char *text)
 {
-    static const struct door door = { .listen = "127.0.0.1:7070",
-                                      .hosts = "a.example,b.example",
-                                      .origins = "" };
+    static const struct origin_rules origin_rules = { .listen = "127.0.0.1:7070",
+                                                      .hosts = "a.example,b.example",
+                                                      .origins = "" };
 
-    if (!door_knows_host(&door, text))
+    if (!origin_rules_allow_host(&origin_rules, text))
         return;
     /* A name that is known, or something of digits, dots and colons. */
     assert(strcasestr(text, "localhost") || strcasestr(text, ".example") ||
@@ -59,13 +59,16 @@ static void host_check(const char *text)
 
 static void origin_check(const char *text)
 {
-    static const struct door closed = { .listen = "127.0.0.1:7070", .hosts = "", .origins = "" };
-    static const struct door open = { .listen = "127.0.0.1:7070",
-                                      .hosts = "",
-                                      .origins = "https://a.example,http://b.example:8080" };
+    static const struct origin_rules closed = { .listen = "127.0.0.1:7070",
+                                                .hosts = "",
+                                                .origins = "" };
+    static const struct origin_rules open = { .listen = "127.0.0.1:7070",
+                                              .hosts = "",
+                                              .origins =
+                                                  "https://a.example,http://b.example:8080" };
 
-    assert(!door_knows_origin(&closed, text));
-    assert(!door_knows_origin(&open, text) || strcasestr(text, ".example"));
+    assert(!origin_rules_allow_origin(&closed, text));
+    assert(!origin_rules_allow_origin(&open, text) || strcasestr(text, ".example"));
 }
 
 static void type_check(const char *text)

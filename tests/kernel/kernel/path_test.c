@@ -39,9 +39,9 @@ static void make_links(void)
         CHECK(symlinkat(links[i].target, base_fd, links[i].name) == 0);
 }
 
-static int try(int (*door)(int, const char *, int, mode_t), const char *path)
+static int try(int (*origin_rules)(int, const char *, int, mode_t), const char *path)
 {
-    int fd = door(base_fd, path, O_RDONLY, 0);
+    int fd = origin_rules(base_fd, path, O_RDONLY, 0);
 
     if (fd < 0)
         return fd;

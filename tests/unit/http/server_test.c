@@ -7,7 +7,7 @@
 #define exchange_new test_exchange_new
 #define exchange_is_new test_exchange_is_new
 #define exchange_begin test_exchange_begin
-#define exchange_check_door test_exchange_check_door
+#define exchange_check_origin test_exchange_check_origin
 #define exchange_read_timeout test_exchange_read_timeout
 #define exchange_discard test_exchange_discard
 #define exchange_unwrap test_exchange_unwrap
