@@ -34,7 +34,7 @@ static json_t *entry_at(struct file_entry entry, const char *path)
 {
     char absolute[ENTRY_PATH_MAX + 1];
 
-    if (file_wish_absolute(path, absolute) == 0)
+    if (file_call_request_absolute(path, absolute) == 0)
         entry.path = absolute;
     return file_json_of(&entry);
 }
@@ -43,11 +43,11 @@ static json_t *entry_at(struct file_entry entry, const char *path)
 static int answer_one(const struct call *call, const json_t *message, enum file_message_type type,
                       json_t **ret_reply, struct err *err)
 {
-    cleanup_free struct file_wish *wish = xcalloc(1, sizeof(*wish));
+    cleanup_free struct file_call_request *wish = xcalloc(1, sizeof(*wish));
     cleanup_with(sandbox_ref_drop) struct sandbox *sandbox = NULL;
     cleanup_with(call_close_slot) struct file_call *files = NULL;
     struct file_answer answer = { .type = FILE_END };
-    int r = file_wish_parse(message, type, wish, err);
+    int r = file_call_request_parse(message, type, wish, err);
 
     if (r == 0)
         r = file_ask(call, wish, &sandbox, &files, err);
@@ -149,15 +149,15 @@ static void listing_free(struct listing **listing)
 int file_service_list(const struct call *call, const json_t *request, json_t **ret_reply,
                       struct err *err)
 {
-    cleanup_free struct file_wish *wish = xcalloc(1, sizeof(*wish));
+    cleanup_free struct file_call_request *wish = xcalloc(1, sizeof(*wish));
     cleanup_with(listing_free) struct listing *listing = xcalloc(1, sizeof(*listing));
     cleanup_with(sandbox_ref_drop) struct sandbox *sandbox = NULL;
     cleanup_with(call_close_slot) struct file_call *files = NULL;
     bool has_more = false;
-    int r = file_wish_parse(request, FILE_LIST, wish, err);
+    int r = file_call_request_parse(request, FILE_LIST, wish, err);
 
     listing->entries = json_array();
-    if (r == 0 && file_wish_absolute(wish->path, listing->base) < 0)
+    if (r == 0 && file_call_request_absolute(wish->path, listing->base) < 0)
         r = err_set(err, ERR_INVALID, "the path is too long");
     if (r == 0)
         r = file_ask(call, wish, &sandbox, &files, err);

@@ -41,8 +41,8 @@ int tool_service_execute(const struct call *call, const json_t *request, json_t 
     cleanup_with(sandbox_ref_drop) struct sandbox *sandbox = NULL;
     cleanup_with(tool_close_slot) struct tool_call *tool = NULL;
     const struct tool_result *result = NULL;
-    struct tool_wish wish;
-    int r = tool_wish_parse(request, call->only_looks, &wish, err);
+    struct tool_call_request wish;
+    int r = tool_call_request_parse(request, call->only_looks, &wish, err);
 
     (void)ret_reply;
     if (r == 0)
@@ -60,8 +60,8 @@ int tool_service_execute(const struct call *call, const json_t *request, json_t 
 int tool_service_execute_stream(const struct call *call, const json_t *request, struct stream **ret,
                                 struct err *err)
 {
-    struct tool_wish wish;
-    int r = tool_wish_parse(request, call->only_looks, &wish, err);
+    struct tool_call_request wish;
+    int r = tool_call_request_parse(request, call->only_looks, &wish, err);
 
     return r < 0 ? r : tool_stream_open(call, request, &wish, ret, err);
 }

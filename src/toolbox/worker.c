@@ -153,10 +153,10 @@ static int refuse(const struct worker_loan *loan, int r, struct err *err)
 int tool_worker_run(struct sandbox *sandbox, const struct tool_worker_job *job,
                     struct tool_worker_answer *ret, struct err *err)
 {
-    const struct worker_wish wish = { .is_of_tools = true,
-                                      .only_looks = job->only_looks,
-                                      .watch_fd = job->watch_fd,
-                                      .deadline_ms = job->deadline_ms };
+    const struct worker_request wish = { .is_of_tools = true,
+                                         .only_looks = job->only_looks,
+                                         .watch_fd = job->watch_fd,
+                                         .deadline_ms = job->deadline_ms };
     cleanup_with(buf_done) struct buf values = BUF_INIT(VALUES_MAX);
     struct worker_loan loan;
     int r = tool_put_values(&values, job->values, job->count);

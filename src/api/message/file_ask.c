@@ -6,8 +6,8 @@
 #include "host/sandbox/sandbox.h"
 #include "host/worker/file.h"
 
-int file_ask(const struct call *call, const struct file_wish *wish, struct sandbox **ret_sandbox,
-             struct file_call **ret, struct err *err)
+int file_ask(const struct call *call, const struct file_call_request *wish,
+             struct sandbox **ret_sandbox, struct file_call **ret, struct err *err)
 {
     int r = sandbox_find(call->host, wish->sandbox, ret_sandbox, err);
 

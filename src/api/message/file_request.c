@@ -105,8 +105,8 @@ static int after_get(const json_t *message, char ret[ENTRY_PATH_MAX + 1], struct
     return 0;
 }
 
-int file_wish_parse(const json_t *message, enum file_message_type type, struct file_wish *ret,
-                    struct err *err)
+int file_call_request_parse(const json_t *message, enum file_message_type type,
+                            struct file_call_request *ret, struct err *err)
 {
     struct file_request *request = &ret->request;
     int r = fields_check(message, type, err);
@@ -136,7 +136,7 @@ int file_wish_parse(const json_t *message, enum file_message_type type, struct f
     return r;
 }
 
-int file_wish_absolute(const char *path, char ret[ENTRY_PATH_MAX + 1])
+int file_call_request_absolute(const char *path, char ret[ENTRY_PATH_MAX + 1])
 {
     int len =
         snprintf(ret, ENTRY_PATH_MAX + 1, "%s%s", path[0] == '/' ? "" : FILE_WORKSPACE "/", path);

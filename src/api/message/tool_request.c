@@ -87,7 +87,8 @@ static int limits_get(const json_t *message, struct tool_request *request, struc
     return r < 0 ? r : resources_get(message, request, err);
 }
 
-int tool_wish_parse(const json_t *message, bool only_looks, struct tool_wish *ret, struct err *err)
+int tool_call_request_parse(const json_t *message, bool only_looks, struct tool_call_request *ret,
+                            struct err *err)
 {
     static const char *const fields[] = { "sandboxId",       "tool",      "params",  "toolCallId",
                                           "timeoutMs",       "resources", "changed", "snapshot",

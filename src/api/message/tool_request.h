@@ -8,11 +8,12 @@
 
 struct err;
 
-struct tool_wish {
+struct tool_call_request {
     const char *sandbox; /* inside the message, as all texts */
     struct tool_request request;
 };
 
 /* A holt.v1.ExecuteToolRequest. Parameters are left as they are: what is wrong with them is for the
  * model to read. */
-int tool_wish_parse(const json_t *message, bool only_looks, struct tool_wish *ret, struct err *err);
+int tool_call_request_parse(const json_t *message, bool only_looks, struct tool_call_request *ret,
+                            struct err *err);

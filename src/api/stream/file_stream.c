@@ -176,12 +176,12 @@ static int file_stream_open(const struct call *call, const json_t *request,
     static const struct stream_ops ops = { file_next_messages, file_stream_close };
     static const struct stream_ops raw_ops = { file_next_raw, file_stream_close };
     cleanup_with(file_stream_close_slot) struct file_stream *self = xcalloc(1, sizeof(*self));
-    cleanup_free struct file_wish *wish = xcalloc(1, sizeof(*wish));
-    int r = file_wish_parse(request, type, wish, err);
+    cleanup_free struct file_call_request *wish = xcalloc(1, sizeof(*wish));
+    int r = file_call_request_parse(request, type, wish, err);
 
     self->stream.ops = call->is_raw ? &raw_ops : &ops;
     self->type = type;
-    if (r == 0 && file_wish_absolute(wish->path, self->path) < 0)
+    if (r == 0 && file_call_request_absolute(wish->path, self->path) < 0)
         r = err_set(err, ERR_INVALID, "the path is too long");
     if (r == 0)
         r = file_ask(call, wish, &self->sandbox, &self->files, err);

@@ -112,13 +112,13 @@ static int upload_open(const struct call *call, const json_t *first, enum file_m
 {
     static const struct upload_ops ops = { take_message, finish, upload_close, take_data };
     cleanup_with(upload_close_slot) struct file_upload *self = xcalloc(1, sizeof(*self));
-    cleanup_free struct file_wish *wish = xcalloc(1, sizeof(*wish));
-    int r = file_wish_parse(first, type, wish, err);
+    cleanup_free struct file_call_request *wish = xcalloc(1, sizeof(*wish));
+    int r = file_call_request_parse(first, type, wish, err);
 
     self->upload.ops = &ops;
     self->type = type;
     self->data.max = ENVELOPE_PAYLOAD_MAX;
-    if (r == 0 && file_wish_absolute(wish->path, self->path) < 0)
+    if (r == 0 && file_call_request_absolute(wish->path, self->path) < 0)
         r = err_set(err, ERR_INVALID, "the path is too long");
     if (r == 0)
         r = file_ask(call, wish, &self->sandbox, &self->files, err);

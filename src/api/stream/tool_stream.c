@@ -86,8 +86,8 @@ static void events_free_slot(struct tool_stream **events)
 
 static const struct stream_ops events_ops = { events_next, events_close };
 
-int tool_stream_open(const struct call *call, const json_t *message, const struct tool_wish *wish,
-                     struct stream **ret, struct err *err)
+int tool_stream_open(const struct call *call, const json_t *message,
+                     const struct tool_call_request *wish, struct stream **ret, struct err *err)
 {
     cleanup_with(events_free_slot) struct tool_stream *events = xcalloc(1, sizeof(*events));
     int r;

@@ -79,7 +79,7 @@ static bool is_last(const struct file_call *call, enum file_message_type answer)
                                     call->type == FILE_MOVE || call->type == FILE_WRITE);
 }
 
-static int open_call(struct sandbox *sandbox, const struct worker_wish *wish,
+static int open_call(struct sandbox *sandbox, const struct worker_request *wish,
                      struct file_call **ret, struct err *err)
 {
     struct file_call *call = xcalloc(1, sizeof(*call));
@@ -99,7 +99,7 @@ static int open_call(struct sandbox *sandbox, const struct worker_wish *wish,
 int file_call_open(struct sandbox *sandbox, int watch_fd, bool only_looks, struct file_call **ret,
                    struct err *err)
 {
-    const struct worker_wish wish = { .only_looks = only_looks, .watch_fd = watch_fd };
+    const struct worker_request wish = { .only_looks = only_looks, .watch_fd = watch_fd };
 
     return open_call(sandbox, &wish, ret, err);
 }
@@ -107,7 +107,7 @@ int file_call_open(struct sandbox *sandbox, int watch_fd, bool only_looks, struc
 int file_call_open_watch(struct sandbox *sandbox, int watch_fd, struct file_call **ret,
                          struct err *err)
 {
-    const struct worker_wish wish = { .is_watch = true, .watch_fd = watch_fd };
+    const struct worker_request wish = { .is_watch = true, .watch_fd = watch_fd };
 
     return open_call(sandbox, &wish, ret, err);
 }

@@ -26,7 +26,7 @@ static bool is_late(const struct worker_loan *loan)
 
 /* A place in the gate is only held while a worker is on its way: waiting for one to come back may
  * take long, and a pause or a rollback must not wait for that. */
-static int take_worker(struct worker_loan *loan, const struct worker_wish *wish, struct err *err)
+static int take_worker(struct worker_loan *loan, const struct worker_request *wish, struct err *err)
 {
     for (;;) {
         struct machine *machine = NULL;
@@ -60,7 +60,7 @@ static int take_worker(struct worker_loan *loan, const struct worker_wish *wish,
     }
 }
 
-int loan_begin(struct worker_loan *loan, struct sandbox *sandbox, const struct worker_wish *wish,
+int loan_begin(struct worker_loan *loan, struct sandbox *sandbox, const struct worker_request *wish,
                struct err *err)
 {
     *loan = (struct worker_loan){

@@ -25,7 +25,7 @@ struct worker_loan {
     uint64_t deadline_ms; /* of clock_ms(); 0: none */
 };
 
-struct worker_wish {
+struct worker_request {
     bool is_of_tools;
     bool only_looks;
     bool is_watch; /* for one WATCH, as root: it takes no worker from the others */
@@ -35,7 +35,7 @@ struct worker_wish {
 
 /* Needs what exec needs, and keeps the sandbox from being idle until the loan is over. In any case
  * the caller ends it with loan_end. */
-int loan_begin(struct worker_loan *loan, struct sandbox *sandbox, const struct worker_wish *wish,
+int loan_begin(struct worker_loan *loan, struct sandbox *sandbox, const struct worker_request *wish,
                struct err *err);
 
 /* Waits until the worker's socket is ready, for timeout_ms at most (-1: no limit of its own): 0,

@@ -28,15 +28,15 @@ static void path_check(const char *path)
     char absolute[ENTRY_PATH_MAX + 1];
 
     assert(strlen(path) <= ENTRY_PATH_MAX);
-    if (file_wish_absolute(path, absolute) == 0)
+    if (file_call_request_absolute(path, absolute) == 0)
         assert(absolute[0] == '/' && strlen(absolute) <= ENTRY_PATH_MAX);
 }
 
-static void wish_check(const json_t *object, enum file_message_type type)
+static void request_check(const json_t *object, enum file_message_type type)
 {
-    struct file_wish wish = { .sandbox = NULL };
+    struct file_call_request wish = { .sandbox = NULL };
     struct err err = { 0 };
-    int r = file_wish_parse(object, type, &wish, &err);
+    int r = file_call_request_parse(object, type, &wish, &err);
 
     refusal_check(r, &err);
     if (r < 0)
@@ -82,7 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (size == 0 || json_parse_object((const char *)data + 1, size - 1, &object, &err) < 0)
         return 0;
-    wish_check(object, (enum file_message_type)(FILE_STAT + data[0] % (FILE_ABORT - FILE_STAT)));
+    request_check(object, (enum file_message_type)(FILE_STAT + data[0] % (FILE_ABORT - FILE_STAT)));
     watch_check(object);
     entry_check(object);
     return 0;

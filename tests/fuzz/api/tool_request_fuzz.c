@@ -30,11 +30,11 @@ static void request_check(const struct tool_request *request)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     cleanup_json json_t *object = NULL;
-    struct tool_wish wish;
+    struct tool_call_request wish;
     struct err err = { 0 };
 
     if (json_parse_with_nul((const char *)data, size, &object, &err) < 0 ||
-        tool_wish_parse(object, true, &wish, &err) < 0) {
+        tool_call_request_parse(object, true, &wish, &err) < 0) {
         assert(err.kind == ERR_INVALID && *err.msg && !strpbrk(err.msg, "\n\r\033"));
         return 0;
     }

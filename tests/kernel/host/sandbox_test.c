@@ -400,39 +400,39 @@ static struct sandbox *create_once(const char *digest, bool *ret_is_joined)
     return sandbox;
 }
 
-struct wisher {
+struct requester {
     struct sandbox *sandbox;
     bool is_joined;
 };
 
 static void *wish(void *argument)
 {
-    struct wisher *wisher = argument;
+    struct requester *requester = argument;
 
-    wisher->sandbox = create_once("same", &wisher->is_joined);
+    requester->sandbox = create_once("same", &requester->is_joined);
     return NULL;
 }
 
 static void many_with_one_key_get_one_sandbox(void)
 {
     for (int round = 0; round < 10; round++) {
-        struct wisher wishers[8] = { { NULL, false } };
-        pthread_t threads[ARRAY_SIZE(wishers)];
+        struct requester requesters[8] = { { NULL, false } };
+        pthread_t threads[ARRAY_SIZE(requesters)];
         size_t made = 0;
 
-        for (size_t i = 0; i < ARRAY_SIZE(wishers); i++)
-            CHECK(pthread_create(&threads[i], NULL, wish, &wishers[i]) == 0);
-        for (size_t i = 0; i < ARRAY_SIZE(wishers); i++)
+        for (size_t i = 0; i < ARRAY_SIZE(requesters); i++)
+            CHECK(pthread_create(&threads[i], NULL, wish, &requesters[i]) == 0);
+        for (size_t i = 0; i < ARRAY_SIZE(requesters); i++)
             CHECK(pthread_join(threads[i], NULL) == 0);
-        for (size_t i = 0; i < ARRAY_SIZE(wishers); i++) {
-            CHECK(wishers[i].sandbox == wishers[0].sandbox);
-            CHECK(world_state(wishers[i].sandbox) == SANDBOX_ACTIVE);
-            made += !wishers[i].is_joined;
+        for (size_t i = 0; i < ARRAY_SIZE(requesters); i++) {
+            CHECK(requesters[i].sandbox == requesters[0].sandbox);
+            CHECK(world_state(requesters[i].sandbox) == SANDBOX_ACTIVE);
+            made += !requesters[i].is_joined;
         }
         CHECK(made == 1, "(%zu)", made);
-        for (size_t i = 1; i < ARRAY_SIZE(wishers); i++)
-            sandbox_unref(wishers[i].sandbox);
-        world_destroy(wishers[0].sandbox);
+        for (size_t i = 1; i < ARRAY_SIZE(requesters); i++)
+            sandbox_unref(requesters[i].sandbox);
+        world_destroy(requesters[0].sandbox);
     }
 }
 
