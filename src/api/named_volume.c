@@ -29,23 +29,24 @@ static void tell(struct host *host, enum event_type type, const json_t *stored)
 }
 
 /* Its name comes first: a daemon that dies in between leaves nothing that nobody can remove. */
-static int make(struct host *host, struct e2b_shelf *shelf, const json_t *stored, struct err *err)
+static int make(struct host *host, struct e2b_objects *objects, const json_t *stored,
+                struct err *err)
 {
     struct err ignored;
-    int r = e2b_shelf_put(shelf, SHELF_VOLUMES, stored, "name", err);
+    int r = e2b_objects_put(objects, OBJECTS_VOLUMES, stored, "name", err);
 
     if (r < 0)
         return r;
     r = depot_create(host, id_of(stored), err);
     if (r < 0)
-        (void)e2b_shelf_remove(shelf, SHELF_VOLUMES, id_of(stored), &ignored);
+        (void)e2b_objects_remove(objects, OBJECTS_VOLUMES, id_of(stored), &ignored);
     return r;
 }
 
 /* Who sees the name before there are files finds the volume as if it were doomed: a removal would
  * meet nothing, and leave what is made then to nobody. */
-int named_volume_create(struct host *host, struct e2b_shelf *shelf, const char *name, json_t **ret,
-                        struct err *err)
+int named_volume_create(struct host *host, struct e2b_objects *objects, const char *name,
+                        json_t **ret, struct err *err)
 {
     cleanup_json json_t *stored = NULL;
     char token[E2B_TOKEN_SIZE], id[32];
@@ -65,7 +66,7 @@ int named_volume_create(struct host *host, struct e2b_shelf *shelf, const char *
     r = depot_doom_begin(host, &doom, err);
     if (r < 0)
         return r;
-    r = make(host, shelf, stored, err);
+    r = make(host, objects, stored, err);
     depot_doom_end(host, &doom);
     if (r < 0)
         return r;
@@ -74,39 +75,39 @@ int named_volume_create(struct host *host, struct e2b_shelf *shelf, const char *
     return 0;
 }
 
-int named_volume_find(struct e2b_shelf *shelf, const char *word, json_t **ret, struct err *err)
+int named_volume_find(struct e2b_objects *objects, const char *word, json_t **ret, struct err *err)
 {
-    json_t *stored = e2b_shelf_find(shelf, SHELF_VOLUMES, "id", word);
+    json_t *stored = e2b_objects_find(objects, OBJECTS_VOLUMES, "id", word);
 
     if (!stored)
-        stored = e2b_shelf_find(shelf, SHELF_VOLUMES, "name", word);
+        stored = e2b_objects_find(objects, OBJECTS_VOLUMES, "name", word);
     if (!stored)
         return err_set(err, ERR_NOT_FOUND, "volume '%.100s' not found", word);
     *ret = stored;
     return 0;
 }
 
-/* Its files go first: what is not on the shelf is never looked for again. */
-int named_volume_remove(struct host *host, struct e2b_shelf *shelf, const char *word,
+/* Its files go first: what is not on the object store is never looked for again. */
+int named_volume_remove(struct host *host, struct e2b_objects *objects, const char *word,
                         struct err *err)
 {
     cleanup_json json_t *stored = NULL;
-    int r = named_volume_find(shelf, word, &stored, err);
+    int r = named_volume_find(objects, word, &stored, err);
 
     if (r == 0)
         r = depot_destroy(host, id_of(stored), err);
     if (r == 0)
-        r = e2b_shelf_remove(shelf, SHELF_VOLUMES, id_of(stored), err);
+        r = e2b_objects_remove(objects, OBJECTS_VOLUMES, id_of(stored), err);
     if (r == 0)
         tell(host, EVENT_VOLUME_REMOVED, stored);
     return r;
 }
 
-int named_volume_mount(struct e2b_shelf *shelf, const char *word, const char *path,
+int named_volume_mount(struct e2b_objects *objects, const char *word, const char *path,
                        struct sandbox_mount *ret, struct err *err)
 {
     cleanup_json json_t *stored = NULL;
-    int r = named_volume_find(shelf, word, &stored, err);
+    int r = named_volume_find(objects, word, &stored, err);
 
     return r == 0 ? sandbox_mount_init(ret, id_of(stored), path, err) : r;
 }

@@ -40,7 +40,7 @@ static int mounts_find(const struct call *call, const struct create_request *wan
     {
         const char *word = json_string_value(json_object_get(mount, "volume"));
         const char *path = json_string_value(json_object_get(mount, "path"));
-        int r = named_volume_mount(call->shelf, word, path, &ret[index], err);
+        int r = named_volume_mount(call->objects, word, path, &ret[index], err);
 
         if (r < 0)
             return r;

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 struct buf;
-struct e2b_shelf;
+struct e2b_objects;
 struct err;
 struct host;
 struct stream;
@@ -16,12 +16,12 @@ struct upload;
 struct call {
     struct host *host;
     struct token_store *tokens;
-    struct e2b_shelf *shelf; /* has the names of volumes */
-    bool is_local;           /* it came over the unix socket */
-    bool only_looks;         /* whoever calls may change nothing */
-    bool is_raw;             /* the connection is handed over to the stream, which makes frames */
-    int connection_fd;       /* hangs up when the client goes away */
-    struct buf *out; /* of one with one answer: who writes it here as text makes no JSON of it */
+    struct e2b_objects *objects; /* has the names of volumes */
+    bool is_local;               /* it came over the unix socket */
+    bool only_looks;             /* whoever calls may change nothing */
+    bool is_raw;       /* the connection is handed over to the stream, which makes frames */
+    int connection_fd; /* hangs up when the client goes away */
+    struct buf *out;   /* of one with one answer: who writes it here as text makes no JSON of it */
 };
 
 /* Answers one message with one. *ret_reply left NULL stands for what is in call->out, or else for

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/lock.h"
 #include "store/template/template.h"
 
 #include <errno.h>
@@ -16,6 +15,7 @@
 #include "base/err.h"
 #include "base/fault.h"
 #include "base/json.h"
+#include "base/lock.h"
 #include "base/text/parse.h"
 #include "base/xalloc.h"
 #include "builder/build.h"
@@ -292,7 +292,7 @@ int template_service_list(const struct call *call, const json_t *request, json_t
     if (r < 0)
         return r;
     if (wants_all)
-        built = e2b_shelf_list(call->shelf, SHELF_TEMPLATES);
+        built = e2b_objects_list(call->objects, OBJECTS_TEMPLATES);
     *ret_reply = json_pack("{s:o}", "templates", list_json(infos, count, built));
     return *ret_reply ? 0 : err_sys(err, -ENOMEM, "list templates");
 }

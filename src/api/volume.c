@@ -31,7 +31,7 @@ int volume_service_create(const struct call *call, const json_t *request, json_t
     if (r == 0)
         r = field_needed(request, "name", &name, err);
     if (r == 0)
-        r = named_volume_create(call->host, call->shelf, name, &stored, err);
+        r = named_volume_create(call->host, call->objects, name, &stored, err);
     if (r < 0)
         return r;
     *ret_reply = json_pack("{s:o}", "volume", volume_json(stored));
@@ -49,7 +49,7 @@ int volume_service_list(const struct call *call, const json_t *request, json_t *
 
     if (r < 0)
         return r;
-    all = e2b_shelf_list(call->shelf, SHELF_VOLUMES);
+    all = e2b_objects_list(call->objects, OBJECTS_VOLUMES);
     list = json_array();
     json_array_foreach(all, index, stored)
     {
@@ -69,5 +69,5 @@ int volume_service_remove(const struct call *call, const json_t *request, json_t
     (void)ret_reply;
     if (r == 0)
         r = field_needed(request, "volume", &word, err);
-    return r == 0 ? named_volume_remove(call->host, call->shelf, word, err) : r;
+    return r == 0 ? named_volume_remove(call->host, call->objects, word, err) : r;
 }

@@ -180,7 +180,7 @@ static enum MHD_Result call_begin(struct exchange *exchange, struct MHD_Connecti
     exchange->call = (struct call){
         .host = exchange->listener->host,
         .tokens = exchange->listener->tokens,
-        .shelf = exchange->listener->shelf,
+        .objects = exchange->listener->objects,
         .is_local = exchange->listener->is_local,
         .only_looks = exchange->access != ACCESS_FULL,
         .is_raw = exchange->is_raw,

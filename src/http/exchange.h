@@ -10,7 +10,7 @@
 struct e2b_resets;
 struct e2b_builds;
 struct e2b_history;
-struct e2b_shelf;
+struct e2b_objects;
 struct e2b_watchers;
 struct exchange;
 struct host;
@@ -28,7 +28,7 @@ struct listener {
     struct raw_sessions *raw_sessions;
     struct mcp_sessions *mcp;
     struct e2b_resets *resets;
-    struct e2b_shelf *shelf;
+    struct e2b_objects *objects;
     struct e2b_watchers *watchers;
     struct e2b_builds *builds;
     struct e2b_history *history;

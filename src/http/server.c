@@ -55,7 +55,7 @@ struct api {
     struct mcp_sessions *mcp; /* of both */
     struct e2b_watchers *watchers;
     struct e2b_resets *resets;
-    struct e2b_shelf *shelf;
+    struct e2b_objects *objects;
     struct e2b_builds *builds;
     struct e2b_history *history;
     char *socket_path; /* that we made; NULL where somebody handed us the socket */
@@ -136,7 +136,7 @@ static void server_init(struct server *server, struct api *api, struct host *hos
     server->listener.mcp = api->mcp;
     server->listener.watchers = api->watchers;
     server->listener.resets = api->resets;
-    server->listener.shelf = api->shelf;
+    server->listener.objects = api->objects;
     server->listener.builds = api->builds;
     server->listener.history = api->history;
     server->listener.origin_rules = (struct origin_rules){
@@ -295,11 +295,11 @@ int api_start(const struct config *config, struct host *host, struct api **ret, 
     api->origins = xstrdup(config->listen_origins);
     r = token_store_open(config->state, &api->tokens, err);
     if (r == 0)
-        r = e2b_shelf_open(config->state, &api->shelf, err);
+        r = e2b_objects_open(config->state, &api->objects, err);
     if (r == 0)
-        r = e2b_snapshots_recover(host, api->shelf, err);
+        r = e2b_snapshots_recover(host, api->objects, err);
     if (r == 0)
-        r = e2b_builds_open(host, api->shelf, config->state, &api->builds, err);
+        r = e2b_builds_open(host, api->objects, config->state, &api->builds, err);
     api->mcp = mcp_sessions_new(host);
     api->watchers = e2b_watchers_new();
     api->resets = e2b_resets_new(host);
@@ -340,7 +340,7 @@ void api_stop(struct api *api)
     mcp_sessions_free(api->mcp);
     e2b_watchers_free(api->watchers);
     e2b_builds_close(api->builds);
-    e2b_shelf_close(api->shelf);
+    e2b_objects_close(api->objects);
     token_store_close(api->tokens);
     if (api->socket_path)
         (void)unlink(api->socket_path);

@@ -20,14 +20,14 @@ enum { LINE_MAX_BYTES = 1024 * 1024 };
 static struct tool_archive *archive_new(const struct sandbox *sandbox)
 {
     struct tool_archive *archive = xcalloc(1, sizeof(*archive));
-    char path[SHELF_PATH_MAX];
+    char path[BOUNDED_DIR_PATH_MAX];
 
     (void)snprintf(path, sizeof(path), "tools/%s/calls", sandbox->info.id);
-    shelf_init(&archive->calls, sandbox->host->state_fd, path, ARCHIVE_CALLS_MAX,
-               ARCHIVE_CALLS_BYTES);
+    bounded_dir_init(&archive->calls, sandbox->host->state_fd, path, ARCHIVE_CALLS_MAX,
+                     ARCHIVE_CALLS_BYTES);
     (void)snprintf(path, sizeof(path), "tools/%s/outputs", sandbox->info.id);
-    shelf_init(&archive->outputs, sandbox->host->state_fd, path, ARCHIVE_OUTPUTS_MAX,
-               ARCHIVE_OUTPUTS_BYTES);
+    bounded_dir_init(&archive->outputs, sandbox->host->state_fd, path, ARCHIVE_OUTPUTS_MAX,
+                     ARCHIVE_OUTPUTS_BYTES);
     return archive;
 }
 
@@ -47,18 +47,18 @@ void tool_archive_free(struct tool_archive *archive)
 {
     if (!archive)
         return;
-    shelf_done(&archive->calls);
-    shelf_done(&archive->outputs);
+    bounded_dir_done(&archive->calls);
+    bounded_dir_done(&archive->outputs);
     free(archive);
 }
 
 void tool_archive_remove(struct sandbox *sandbox)
 {
     struct tool_archive *archive = tool_archive_of(sandbox);
-    char path[SHELF_PATH_MAX];
+    char path[BOUNDED_DIR_PATH_MAX];
 
-    shelf_purge(&archive->calls);
-    shelf_purge(&archive->outputs);
+    bounded_dir_purge(&archive->calls);
+    bounded_dir_purge(&archive->outputs);
     (void)snprintf(path, sizeof(path), "tools/%s", sandbox->info.id);
     (void)unlinkat(sandbox->host->state_fd, path, AT_REMOVEDIR);
 }
@@ -118,15 +118,15 @@ static int write_call(const struct tool_job *job, int fd)
 
 void tool_archive_keep(struct tool_job *job)
 {
-    struct tool_shelf *shelf = &tool_archive_of(job->sandbox)->calls;
-    struct shelf_file file = SHELF_FILE_INIT;
+    struct bounded_dir *bounded_dir = &tool_archive_of(job->sandbox)->calls;
+    struct bounded_dir_file file = BOUNDED_DIR_FILE_INIT;
 
-    if (shelf_create(shelf, &file) < 0)
+    if (bounded_dir_create(bounded_dir, &file) < 0)
         return;
     if (write_call(job, file.fd) < 0)
-        shelf_drop(shelf, &file);
+        bounded_dir_drop(bounded_dir, &file);
     else
-        (void)shelf_put(shelf, &file, job->id_hash);
+        (void)bounded_dir_put(bounded_dir, &file, job->id_hash);
 }
 
 static bool flag_of(const json_t *line, const char *name)
@@ -219,7 +219,7 @@ static int take_call(struct tool_job *job, const struct buf *content, struct err
 
 int tool_archive_find(struct tool_job *job, struct err *err)
 {
-    cleanup_close int fd = shelf_open(&tool_archive_of(job->sandbox)->calls, job->id_hash);
+    cleanup_close int fd = bounded_dir_open(&tool_archive_of(job->sandbox)->calls, job->id_hash);
     cleanup_with(buf_done) struct buf content = BUF_INIT(ARCHIVE_CALLS_BYTES);
     struct stat info;
     ssize_t n;

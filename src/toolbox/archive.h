@@ -27,7 +27,7 @@ enum {
 };
 
 struct tool_archive {
-    struct tool_shelf calls, outputs;
+    struct bounded_dir calls, outputs;
 };
 
 /* The sandbox's; made when it is first asked for. */

@@ -15,73 +15,77 @@
 #include "base/text/parse.h"
 #include "base/xalloc.h"
 
-enum { DIR_MODE = 0700, FILE_MODE = 0600, FULL_PATH_MAX = SHELF_PATH_MAX + SHELF_NAME_MAX + 2 };
+enum {
+    DIR_MODE = 0700,
+    FILE_MODE = 0600,
+    FULL_PATH_MAX = BOUNDED_DIR_PATH_MAX + BOUNDED_DIR_NAME_MAX + 2
+};
 
-void shelf_init(struct tool_shelf *shelf, int root_fd, const char *path, size_t files_max,
-                uint64_t bytes_max)
+void bounded_dir_init(struct bounded_dir *bounded_dir, int root_fd, const char *path,
+                      size_t files_max, uint64_t bytes_max)
 {
-    *shelf =
-        (struct tool_shelf){ .root_fd = root_fd, .files_max = files_max, .bytes_max = bytes_max };
-    (void)snprintf(shelf->path, sizeof(shelf->path), "%s", path);
-    lock_init(&shelf->lock, LOCK_TOOL_RESULTS);
+    *bounded_dir =
+        (struct bounded_dir){ .root_fd = root_fd, .files_max = files_max, .bytes_max = bytes_max };
+    (void)snprintf(bounded_dir->path, sizeof(bounded_dir->path), "%s", path);
+    lock_init(&bounded_dir->lock, LOCK_TOOL_RESULTS);
 }
 
-void shelf_done(struct tool_shelf *shelf)
+void bounded_dir_done(struct bounded_dir *bounded_dir)
 {
-    lock_destroy(&shelf->lock);
-    free(shelf->entries);
+    lock_destroy(&bounded_dir->lock);
+    free(bounded_dir->entries);
 }
 
-static const char *path_of(const struct tool_shelf *shelf, const char *name,
+static const char *path_of(const struct bounded_dir *bounded_dir, const char *name,
                            char into[static FULL_PATH_MAX])
 {
-    (void)snprintf(into, FULL_PATH_MAX, "%s/%s", shelf->path, name);
+    (void)snprintf(into, FULL_PATH_MAX, "%s/%s", bounded_dir->path, name);
     return into;
 }
 
-static void remove_file(const struct tool_shelf *shelf, const char *name)
+static void remove_file(const struct bounded_dir *bounded_dir, const char *name)
 {
     char path[FULL_PATH_MAX];
 
-    (void)unlinkat(shelf->root_fd, path_of(shelf, name, path), 0);
+    (void)unlinkat(bounded_dir->root_fd, path_of(bounded_dir, name, path), 0);
 }
 
 /* --- what is there --------------------------------------------------------------------------- */
 
 /* Locked. */
-static void append(struct tool_shelf *shelf, const char *name, uint64_t bytes)
+static void append(struct bounded_dir *bounded_dir, const char *name, uint64_t bytes)
 {
-    struct shelf_entry *entry = &shelf->entries[shelf->count++];
+    struct bounded_dir_entry *entry = &bounded_dir->entries[bounded_dir->count++];
     uint64_t number;
 
-    *entry = (struct shelf_entry){ .bytes = bytes };
+    *entry = (struct bounded_dir_entry){ .bytes = bytes };
     (void)snprintf(entry->name, sizeof(entry->name), "%s", name);
-    shelf->bytes += bytes;
-    if (parse_u64(name + 1, &number) == 0 && number > shelf->last_number)
-        shelf->last_number = number;
+    bounded_dir->bytes += bytes;
+    if (parse_u64(name + 1, &number) == 0 && number > bounded_dir->last_number)
+        bounded_dir->last_number = number;
 }
 
 /* Locked. */
-static void take_out(struct tool_shelf *shelf, size_t index)
+static void take_out(struct bounded_dir *bounded_dir, size_t index)
 {
-    shelf->bytes -= shelf->entries[index].bytes;
-    shelf->count--;
-    memmove(&shelf->entries[index], &shelf->entries[index + 1],
-            (shelf->count - index) * sizeof(*shelf->entries));
+    bounded_dir->bytes -= bounded_dir->entries[index].bytes;
+    bounded_dir->count--;
+    memmove(&bounded_dir->entries[index], &bounded_dir->entries[index + 1],
+            (bounded_dir->count - index) * sizeof(*bounded_dir->entries));
 }
 
 /* Locked. Makes room for one more of this size. */
-static void make_room(struct tool_shelf *shelf, uint64_t bytes)
+static void make_room(struct bounded_dir *bounded_dir, uint64_t bytes)
 {
-    while (shelf->count > 0 &&
-           (shelf->count >= shelf->files_max || shelf->bytes + bytes > shelf->bytes_max)) {
-        remove_file(shelf, shelf->entries[0].name);
-        take_out(shelf, 0);
+    while (bounded_dir->count > 0 && (bounded_dir->count >= bounded_dir->files_max ||
+                                      bounded_dir->bytes + bytes > bounded_dir->bytes_max)) {
+        remove_file(bounded_dir, bounded_dir->entries[0].name);
+        take_out(bounded_dir, 0);
     }
 }
 
 struct found {
-    char name[SHELF_NAME_MAX + 1];
+    char name[BOUNDED_DIR_NAME_MAX + 1];
     struct timespec when;
     uint64_t bytes;
 };
@@ -98,18 +102,20 @@ static int compare_found(const void *one, const void *other)
 }
 
 /* Whether it is one of ours; what was never finished goes. */
-static bool look_at(struct tool_shelf *shelf, const char *name, struct found *ret)
+static bool look_at(struct bounded_dir *bounded_dir, const char *name, struct found *ret)
 {
     char path[FULL_PATH_MAX];
     struct stat info;
 
     if (name[0] == '.') {
-        if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0 && strlen(name) < SHELF_NAME_MAX)
-            remove_file(shelf, name);
+        if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0 &&
+            strlen(name) < BOUNDED_DIR_NAME_MAX)
+            remove_file(bounded_dir, name);
         return false;
     }
-    if (strlen(name) > SHELF_NAME_MAX ||
-        fstatat(shelf->root_fd, path_of(shelf, name, path), &info, AT_SYMLINK_NOFOLLOW) < 0 ||
+    if (strlen(name) > BOUNDED_DIR_NAME_MAX ||
+        fstatat(bounded_dir->root_fd, path_of(bounded_dir, name, path), &info,
+                AT_SYMLINK_NOFOLLOW) < 0 ||
         !S_ISREG(info.st_mode))
         return false;
     *ret = (struct found){ .when = info.st_mtim, .bytes = (uint64_t)info.st_size };
@@ -118,154 +124,156 @@ static bool look_at(struct tool_shelf *shelf, const char *name, struct found *re
 }
 
 /* Locked. What an earlier life has left; more than there may be of it does not count. */
-static void load(struct tool_shelf *shelf)
+static void load(struct bounded_dir *bounded_dir)
 {
-    cleanup_free struct found *list = xcalloc(shelf->files_max * 2, sizeof(*list));
-    int fd = openat(shelf->root_fd, shelf->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    cleanup_free struct found *list = xcalloc(bounded_dir->files_max * 2, sizeof(*list));
+    int fd = openat(bounded_dir->root_fd, bounded_dir->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
     const struct dirent *entry;
     size_t count = 0;
 
-    shelf->is_loaded = true;
-    shelf->entries = xcalloc(shelf->files_max + 1, sizeof(*shelf->entries));
-    while (dir && count < shelf->files_max * 2 && (entry = readdir(dir)))
-        count += look_at(shelf, entry->d_name, &list[count]);
+    bounded_dir->is_loaded = true;
+    bounded_dir->entries = xcalloc(bounded_dir->files_max + 1, sizeof(*bounded_dir->entries));
+    while (dir && count < bounded_dir->files_max * 2 && (entry = readdir(dir)))
+        count += look_at(bounded_dir, entry->d_name, &list[count]);
     if (dir)
         (void)closedir(dir);
     else
         (void)fd_close(fd);
     qsort(list, count, sizeof(*list), compare_found);
     for (size_t i = 0; i < count; i++) {
-        make_room(shelf, list[i].bytes);
-        append(shelf, list[i].name, list[i].bytes);
+        make_room(bounded_dir, list[i].bytes);
+        append(bounded_dir, list[i].name, list[i].bytes);
     }
 }
 
 /* Locked. */
-static int be_ready(struct tool_shelf *shelf)
+static int be_ready(struct bounded_dir *bounded_dir)
 {
-    if (shelf->is_purged)
+    if (bounded_dir->is_purged)
         return -ENOENT;
-    if (!shelf->is_loaded)
-        load(shelf);
+    if (!bounded_dir->is_loaded)
+        load(bounded_dir);
     return 0;
 }
 
 /* --- putting there --------------------------------------------------------------------------- */
 
 /* The directory and those above it, below the root. */
-static void make_dirs(const struct tool_shelf *shelf)
+static void make_dirs(const struct bounded_dir *bounded_dir)
 {
-    char path[SHELF_PATH_MAX];
+    char path[BOUNDED_DIR_PATH_MAX];
 
-    (void)snprintf(path, sizeof(path), "%s", shelf->path);
+    (void)snprintf(path, sizeof(path), "%s", bounded_dir->path);
     for (char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
-        (void)mkdirat(shelf->root_fd, path, DIR_MODE);
+        (void)mkdirat(bounded_dir->root_fd, path, DIR_MODE);
         *slash = '/';
     }
-    (void)mkdirat(shelf->root_fd, path, DIR_MODE);
+    (void)mkdirat(bounded_dir->root_fd, path, DIR_MODE);
 }
 
-int shelf_create(struct tool_shelf *shelf, struct shelf_file *ret)
+int bounded_dir_create(struct bounded_dir *bounded_dir, struct bounded_dir_file *ret)
 {
     char path[FULL_PATH_MAX];
     int r;
 
-    lock_take(&shelf->lock);
-    r = be_ready(shelf);
-    (void)snprintf(ret->name, sizeof(ret->name), ".new-%u", ++shelf->last_new);
-    lock_release(&shelf->lock);
+    lock_take(&bounded_dir->lock);
+    r = be_ready(bounded_dir);
+    (void)snprintf(ret->name, sizeof(ret->name), ".new-%u", ++bounded_dir->last_new);
+    lock_release(&bounded_dir->lock);
     if (r < 0)
         return r;
-    path_of(shelf, ret->name, path);
+    path_of(bounded_dir, ret->name, path);
     for (int i = 0; i < 2; i++) {
-        ret->fd = openat(shelf->root_fd, path, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
-                         FILE_MODE);
+        ret->fd = openat(bounded_dir->root_fd, path,
+                         O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
         r = ret->fd < 0 ? -errno : 0;
         if (r != -ENOENT)
             return r;
-        make_dirs(shelf);
+        make_dirs(bounded_dir);
     }
     return r;
 }
 
-void shelf_drop(struct tool_shelf *shelf, struct shelf_file *file)
+void bounded_dir_drop(struct bounded_dir *bounded_dir, struct bounded_dir_file *file)
 {
     if (file->fd < 0)
         return;
     file->fd = fd_close(file->fd);
-    remove_file(shelf, file->name);
+    remove_file(bounded_dir, file->name);
 }
 
 /* Locked. */
-static int place(struct tool_shelf *shelf, const struct shelf_file *file, const char *name,
-                 uint64_t bytes)
+static int place(struct bounded_dir *bounded_dir, const struct bounded_dir_file *file,
+                 const char *name, uint64_t bytes)
 {
     char from[FULL_PATH_MAX], to[FULL_PATH_MAX];
 
-    for (size_t i = 0; i < shelf->count; i++) {
-        if (strcmp(shelf->entries[i].name, name) == 0) {
-            take_out(shelf, i);
+    for (size_t i = 0; i < bounded_dir->count; i++) {
+        if (strcmp(bounded_dir->entries[i].name, name) == 0) {
+            take_out(bounded_dir, i);
             break;
         }
     }
-    make_room(shelf, bytes);
-    if (renameat(shelf->root_fd, path_of(shelf, file->name, from), shelf->root_fd,
-                 path_of(shelf, name, to)) < 0)
+    make_room(bounded_dir, bytes);
+    if (renameat(bounded_dir->root_fd, path_of(bounded_dir, file->name, from), bounded_dir->root_fd,
+                 path_of(bounded_dir, name, to)) < 0)
         return -errno;
-    append(shelf, name, bytes);
+    append(bounded_dir, name, bytes);
     return 0;
 }
 
-int shelf_put(struct tool_shelf *shelf, struct shelf_file *file, const char *name)
+int bounded_dir_put(struct bounded_dir *bounded_dir, struct bounded_dir_file *file,
+                    const char *name)
 {
     struct stat info;
     int r = fstat(file->fd, &info) < 0 ? -errno : 0;
 
-    if (r == 0 && (uint64_t)info.st_size > shelf->bytes_max)
+    if (r == 0 && (uint64_t)info.st_size > bounded_dir->bytes_max)
         r = -EFBIG;
-    lock_take(&shelf->lock);
+    lock_take(&bounded_dir->lock);
     if (r == 0)
-        r = be_ready(shelf);
+        r = be_ready(bounded_dir);
     if (r == 0)
-        r = place(shelf, file, name, (uint64_t)info.st_size);
-    lock_release(&shelf->lock);
+        r = place(bounded_dir, file, name, (uint64_t)info.st_size);
+    lock_release(&bounded_dir->lock);
     if (r < 0)
-        shelf_drop(shelf, file);
+        bounded_dir_drop(bounded_dir, file);
     else
         file->fd = fd_close(file->fd);
     return r;
 }
 
-uint64_t shelf_next_number(struct tool_shelf *shelf)
+uint64_t bounded_dir_next_number(struct bounded_dir *bounded_dir)
 {
     uint64_t number;
 
-    lock_take(&shelf->lock);
-    (void)be_ready(shelf);
-    number = ++shelf->last_number;
-    lock_release(&shelf->lock);
+    lock_take(&bounded_dir->lock);
+    (void)be_ready(bounded_dir);
+    number = ++bounded_dir->last_number;
+    lock_release(&bounded_dir->lock);
     return number;
 }
 
-int shelf_open(struct tool_shelf *shelf, const char *name)
+int bounded_dir_open(struct bounded_dir *bounded_dir, const char *name)
 {
     char path[FULL_PATH_MAX];
     int fd;
 
-    if (!is_handle(name, SHELF_NAME_MAX))
+    if (!is_handle(name, BOUNDED_DIR_NAME_MAX))
         return -ENOENT;
-    fd = openat(shelf->root_fd, path_of(shelf, name, path), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    fd = openat(bounded_dir->root_fd, path_of(bounded_dir, name, path),
+                O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     return fd < 0 ? -errno : fd;
 }
 
-void shelf_purge(struct tool_shelf *shelf)
+void bounded_dir_purge(struct bounded_dir *bounded_dir)
 {
-    lock_take(&shelf->lock);
-    shelf->is_purged = true;
-    shelf->count = 0;
-    shelf->bytes = 0;
-    (void)tree_remove_at(shelf->root_fd, shelf->path);
-    lock_release(&shelf->lock);
+    lock_take(&bounded_dir->lock);
+    bounded_dir->is_purged = true;
+    bounded_dir->count = 0;
+    bounded_dir->bytes = 0;
+    (void)tree_remove_at(bounded_dir->root_fd, bounded_dir->path);
+    lock_release(&bounded_dir->lock);
 }

@@ -283,7 +283,7 @@ void tool_job_conclude(struct tool_job *job, int r, const struct err *err)
         tool_result_finish(job);
     forget_mark(job);
     if (job->spill.fd >= 0)
-        shelf_drop(&tool_archive_of(job->sandbox)->outputs, &job->spill);
+        bounded_dir_drop(&tool_archive_of(job->sandbox)->outputs, &job->spill);
     /* What is kept makes older results go, which is a change too. */
     if (r == 0 && job->call_id[0] && job->has_begun && !job->only_looks && is_lasting(job))
         tool_archive_keep(job);

@@ -217,13 +217,14 @@ void process_text_finish(struct process_text *text, struct tool_job *job,
 
     for (int i = 0; i < PROCESS_STREAMS; i++)
         (void)utf8_clean_end(&text->streams[i].cleaner, &text->streams[i].text);
-    if (text->is_full && shelf_create(&tool_archive_of(job->sandbox)->outputs, &job->spill) == 0) {
+    if (text->is_full &&
+        bounded_dir_create(&tool_archive_of(job->sandbox)->outputs, &job->spill) == 0) {
         sink = (struct sink){ .fd = job->spill.fd };
         add_all(text, &sink, job, recipe, record, end);
         if (sink.r == 0)
             return;
         /* There is no room for it: what is here is all there will be. */
-        shelf_drop(&tool_archive_of(job->sandbox)->outputs, &job->spill);
+        bounded_dir_drop(&tool_archive_of(job->sandbox)->outputs, &job->spill);
         sink = (struct sink){ .text = &job->text };
     }
     text->is_full = false;

@@ -138,12 +138,13 @@ static void cut_text(struct tool_job *job, const char *text, size_t len, struct 
     (void)tool_cut_add(ret, text, len, &cut, job->result.handle);
 }
 
-static void keep_output(struct tool_job *job, struct shelf_file *file)
+static void keep_output(struct tool_job *job, struct bounded_dir_file *file)
 {
-    struct tool_shelf *shelf = &tool_archive_of(job->sandbox)->outputs;
+    struct bounded_dir *bounded_dir = &tool_archive_of(job->sandbox)->outputs;
 
-    (void)snprintf(job->handle, sizeof(job->handle), "o%" PRIu64, shelf_next_number(shelf));
-    if (shelf_put(shelf, file, job->handle) < 0)
+    (void)snprintf(job->handle, sizeof(job->handle), "o%" PRIu64,
+                   bounded_dir_next_number(bounded_dir));
+    if (bounded_dir_put(bounded_dir, file, job->handle) < 0)
         job->handle[0] = '\0';
 }
 
@@ -169,15 +170,15 @@ static void take_spill(struct tool_job *job)
 
 static void shorten(struct tool_job *job)
 {
-    struct tool_shelf *shelf = &tool_archive_of(job->sandbox)->outputs;
-    struct shelf_file file = SHELF_FILE_INIT;
+    struct bounded_dir *bounded_dir = &tool_archive_of(job->sandbox)->outputs;
+    struct bounded_dir_file file = BOUNDED_DIR_FILE_INIT;
     struct buf cut = BUF_INIT(job->budget + (size_t)2 * MARKER_BYTES);
 
-    if (shelf_create(shelf, &file) == 0) {
+    if (bounded_dir_create(bounded_dir, &file) == 0) {
         if (write_all(file.fd, job->text.data, job->text.len) == 0)
             keep_output(job, &file);
         else
-            shelf_drop(shelf, &file);
+            bounded_dir_drop(bounded_dir, &file);
     }
     cut_text(job, job->text.data, job->text.len, &cut);
     buf_done(&job->text);

@@ -303,7 +303,7 @@ static uint64_t limit_of(const struct host *host, uint64_t wanted, uint64_t left
 int tool_read_output(struct sandbox *sandbox, const struct tool_part *part, struct tool_output *ret,
                      struct err *err)
 {
-    cleanup_close int fd = shelf_open(&tool_archive_of(sandbox)->outputs, part->handle);
+    cleanup_close int fd = bounded_dir_open(&tool_archive_of(sandbox)->outputs, part->handle);
     cleanup_free char *text = NULL;
     uint64_t total, offset, limit;
     struct stat info;

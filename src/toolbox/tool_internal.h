@@ -9,9 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/lock.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/lock.h"
 #include "host/process/process.h"
 #include "host/sandbox/info.h"
 #include "host/sandbox/mark.h"
@@ -92,10 +92,11 @@ struct tool_job {
     struct sandbox_mark mark;      /* what the files were, if that will be asked */
 
     /* What comes of it, while it goes on: */
-    struct buf text;         /* all that there is to say, or base64 of an image */
-    struct shelf_file spill; /* or all that there is, when that is more than is kept in memory */
-    const char *mime;        /* of an image, points to mime_text */
-    struct buf paths;        /* those that were changed, each with a NUL behind it */
+    struct buf text; /* all that there is to say, or base64 of an image */
+    struct bounded_dir_file
+        spill;        /* or all that there is, when that is more than is kept in memory */
+    const char *mime; /* of an image, points to mime_text */
+    struct buf paths; /* those that were changed, each with a NUL behind it */
     struct tool_change *changes;
 
     /* and in the end: */
@@ -106,7 +107,7 @@ struct tool_job {
     char snapshot_id[SNAPSHOT_NAME_MAX + 1];
     char snapshot_error[sizeof(((struct err *)NULL)->msg)];
 
-    struct lock lock;    /* over all below; before a machine's */
+    struct lock lock;        /* over all below; before a machine's */
     struct process *process; /* what it runs now, referenced, for who cancels */
     struct shell_run *shell;
     struct tool_waiter *waiters;

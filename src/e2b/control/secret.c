@@ -24,9 +24,9 @@
 
 enum { NAME_MAX_BYTES = 128, VALUE_MAX_BYTES = 64 * 1024 };
 
-static struct e2b_shelf *shelf_of(const struct e2b_request *request)
+static struct e2b_objects *objects_of(const struct e2b_request *request)
 {
-    return request->exchange->listener->shelf;
+    return request->exchange->listener->objects;
 }
 
 static json_t *secret_json(const json_t *stored)
@@ -44,9 +44,9 @@ static json_t *secret_json(const json_t *stored)
 /* By id or name. */
 static json_t *pick(const json_t *list, const char *word)
 {
-    json_t *stored = e2b_shelf_pick(list, "id", word);
+    json_t *stored = e2b_objects_pick(list, "id", word);
 
-    return stored ? stored : e2b_shelf_pick(list, "name", word);
+    return stored ? stored : e2b_objects_pick(list, "name", word);
 }
 
 static int refuse_missing(const struct e2b_request *request, struct err *err)
@@ -56,7 +56,7 @@ static int refuse_missing(const struct e2b_request *request, struct err *err)
 
 static int find(const struct e2b_request *request, json_t **ret, struct err *err)
 {
-    cleanup_json json_t *all = e2b_shelf_list(shelf_of(request), SHELF_SECRETS);
+    cleanup_json json_t *all = e2b_objects_list(objects_of(request), OBJECTS_SECRETS);
 
     *ret = json_incref(pick(all, request->params[0]));
     return *ret ? 0 : refuse_missing(request, err);
@@ -121,7 +121,7 @@ static enum MHD_Result create(struct e2b_request *request)
                        (json_int_t)clock_wall_ms());
     if (name_take(request->body, stored, &err) < 0 ||
         version_take(request->body, stored, &err) < 0 ||
-        e2b_shelf_put(shelf_of(request), SHELF_SECRETS, stored, "name", &err) < 0)
+        e2b_objects_put(objects_of(request), OBJECTS_SECRETS, stored, "name", &err) < 0)
         return e2b_reply_err(request, &err);
     return e2b_reply_json(request, MHD_HTTP_CREATED, secret_json(stored));
 }
@@ -163,7 +163,7 @@ static enum MHD_Result update(struct e2b_request *request)
     struct err err = { 0 };
     enum MHD_Result result;
 
-    if (e2b_shelf_change(shelf_of(request), SHELF_SECRETS, update_in, &update, &err) < 0)
+    if (e2b_objects_change(objects_of(request), OBJECTS_SECRETS, update_in, &update, &err) < 0)
         result = e2b_reply_err(request, &err);
     else
         result = e2b_reply_json(request, MHD_HTTP_OK, secret_json(update.stored));
@@ -175,9 +175,9 @@ static enum MHD_Result delete (struct e2b_request *request) {
     cleanup_json json_t *stored = NULL; struct err err = { 0 };
 
     if (find(request, &stored, &err) < 0 ||
-        e2b_shelf_remove(shelf_of(request), SHELF_SECRETS,
-                         json_string_value(json_object_get(stored, "id")),
-                         &err) < 0) return e2b_reply_err(request, &err);
+        e2b_objects_remove(objects_of(request), OBJECTS_SECRETS,
+                           json_string_value(json_object_get(stored, "id")),
+                           &err) < 0) return e2b_reply_err(request, &err);
     return e2b_reply_empty(request, MHD_HTTP_NO_CONTENT);
 }
 
@@ -189,7 +189,7 @@ static json_t *item_json(const json_t *stored, const void *context)
 
 static enum MHD_Result list(struct e2b_request *request)
 {
-    cleanup_json json_t *all = e2b_shelf_list(shelf_of(request), SHELF_SECRETS);
+    cleanup_json json_t *all = e2b_objects_list(objects_of(request), OBJECTS_SECRETS);
     struct e2b_page page;
     struct err err = { 0 };
 

@@ -2,9 +2,10 @@
 /* The control API: snapshots. They carry files, not memory.
  *
  * A snapshot outlives its sandbox and others are made from it, so it is a template of Holt's, named
- * snapshot-HEX; the shelf has its name and where it came from. It is there before its template is,
- * "making", so that a daemon that dies leaves no template that nobody knows of. One that is deleted
- * while a sandbox stands on it is gone to clients at once, and its template when that can go. */
+ * snapshot-HEX; the object store has its name and where it came from. It is there before its
+ * template is, "making", so that a daemon that dies leaves no template that nobody knows of. One
+ * that is deleted while a sandbox stands on it is gone to clients at once, and its template when
+ * that can go. */
 #include "e2b/control/snapshot.h"
 
 #include <stdio.h>
@@ -30,9 +31,9 @@
 
 #define TAG ":default"
 
-static struct e2b_shelf *shelf_of(const struct e2b_request *request)
+static struct e2b_objects *objects_of(const struct e2b_request *request)
 {
-    return request->exchange->listener->shelf;
+    return request->exchange->listener->objects;
 }
 
 /* --- create ----------------------------------------------------------------------------------- */
@@ -87,9 +88,9 @@ static void forget(json_t *stored)
 }
 
 /* Templates that were in use when their snapshots were deleted. */
-static void sweep(struct host *host, struct e2b_shelf *shelf)
+static void sweep(struct host *host, struct e2b_objects *objects)
 {
-    cleanup_json json_t *list = e2b_shelf_list(shelf, SHELF_SNAPSHOTS);
+    cleanup_json json_t *list = e2b_objects_list(objects, OBJECTS_SNAPSHOTS);
     struct err ignored;
     size_t index;
     json_t *stored;
@@ -100,7 +101,7 @@ static void sweep(struct host *host, struct e2b_shelf *shelf)
 
         if (has(stored, "deleted") &&
             (host_remove_template(host, id, &ignored) == 0 || ignored.kind == ERR_NOT_FOUND))
-            (void)e2b_shelf_remove(shelf, SHELF_SNAPSHOTS, id, &ignored);
+            (void)e2b_objects_remove(objects, OBJECTS_SNAPSHOTS, id, &ignored);
     }
 }
 
@@ -110,8 +111,8 @@ static int finish_in(json_t *list, void *context, struct err *err)
     cleanup_json json_t *copy = NULL;
     const json_t *made = context;
     const char *name = json_string_value(json_object_get(made, "name"));
-    json_t *stored = e2b_shelf_pick(list, "id", json_string_value(json_object_get(made, "id")));
-    json_t *old = name ? e2b_shelf_pick(list, "name", name) : NULL;
+    json_t *stored = e2b_objects_pick(list, "id", json_string_value(json_object_get(made, "id")));
+    json_t *old = name ? e2b_objects_pick(list, "name", name) : NULL;
 
     if (!stored)
         return err_set(err, ERR_NOT_FOUND, "the snapshot is gone");
@@ -140,19 +141,19 @@ static int snapshot_make(struct e2b_request *request, const char *name, json_t *
                      "createdMs", (json_int_t)clock_wall_ms());
     e2b_volume_remember(request->sandbox, *ret);
     making = json_pack("{s:s, s:s, s:b}", "id", id, "sandbox", request->params[0], "making", 1);
-    r = e2b_shelf_put(shelf_of(request), SHELF_SNAPSHOTS, making, NULL, err);
+    r = e2b_objects_put(objects_of(request), OBJECTS_SNAPSHOTS, making, NULL, err);
     if (r < 0)
         return r;
     r = sandbox_commit(request->sandbox, id, &info, err);
     if (r == 0) {
-        r = e2b_shelf_change(shelf_of(request), SHELF_SNAPSHOTS, finish_in, *ret, err);
+        r = e2b_objects_change(objects_of(request), OBJECTS_SNAPSHOTS, finish_in, *ret, err);
         if (r < 0)
             (void)host_remove_template(request->host, id, &ignored);
     }
     if (r < 0)
-        (void)e2b_shelf_remove(shelf_of(request), SHELF_SNAPSHOTS, id, &ignored);
+        (void)e2b_objects_remove(objects_of(request), OBJECTS_SNAPSHOTS, id, &ignored);
     else
-        sweep(request->host, shelf_of(request));
+        sweep(request->host, objects_of(request));
     return r;
 }
 
@@ -179,9 +180,9 @@ static int delete_in(json_t *list, void *context, struct err *err)
 
     asked = slash ? slash + 1 : asked;
     (void)snprintf(word, sizeof(word), "%.*s", (int)strcspn(asked, ":"), asked);
-    stored = e2b_shelf_pick(list, "name", word);
+    stored = e2b_objects_pick(list, "name", word);
     if (!stored)
-        stored = e2b_shelf_pick(list, "id", word);
+        stored = e2b_objects_pick(list, "id", word);
     if (!stored || has(stored, "deleted") || has(stored, "making"))
         return err_set(err, ERR_NOT_FOUND, "snapshot '%.100s' not found", asked);
     forget(stored);
@@ -190,11 +191,11 @@ static int delete_in(json_t *list, void *context, struct err *err)
 
 int e2b_snapshot_delete(struct e2b_request *request, const char *word, struct err *err)
 {
-    int r = e2b_shelf_change(shelf_of(request), SHELF_SNAPSHOTS, delete_in, (char *)(uintptr_t)word,
-                             err);
+    int r = e2b_objects_change(objects_of(request), OBJECTS_SNAPSHOTS, delete_in,
+                               (char *)(uintptr_t)word, err);
 
     if (r == 0)
-        sweep(request->host, shelf_of(request));
+        sweep(request->host, objects_of(request));
     return r;
 }
 
@@ -209,9 +210,9 @@ static enum MHD_Result delete_spaced(struct e2b_request *request)
     return e2b_reply_empty(request, MHD_HTTP_NO_CONTENT);
 }
 
-int e2b_snapshots_recover(struct host *host, struct e2b_shelf *shelf, struct err *err)
+int e2b_snapshots_recover(struct host *host, struct e2b_objects *objects, struct err *err)
 {
-    cleanup_json json_t *list = e2b_shelf_list(shelf, SHELF_SNAPSHOTS);
+    cleanup_json json_t *list = e2b_objects_list(objects, OBJECTS_SNAPSHOTS);
     size_t index;
     json_t *stored;
     int r = 0;
@@ -221,10 +222,10 @@ int e2b_snapshots_recover(struct host *host, struct e2b_shelf *shelf, struct err
         if (r < 0 || !has(stored, "making"))
             continue;
         forget(stored);
-        r = e2b_shelf_put(shelf, SHELF_SNAPSHOTS, stored, NULL, err);
+        r = e2b_objects_put(objects, OBJECTS_SNAPSHOTS, stored, NULL, err);
     }
     if (r == 0)
-        sweep(host, shelf);
+        sweep(host, objects);
     return r;
 }
 
@@ -249,7 +250,7 @@ static json_t *item_json(const json_t *stored, const void *context)
 
 static enum MHD_Result list(struct e2b_request *request)
 {
-    cleanup_json json_t *all = e2b_shelf_list(shelf_of(request), SHELF_SNAPSHOTS);
+    cleanup_json json_t *all = e2b_objects_list(objects_of(request), OBJECTS_SNAPSHOTS);
     const struct filter filter = { .sandbox = e2b_query(request, "sandboxID"),
                                    .name = e2b_query(request, "name") };
     struct e2b_page page;

@@ -2,12 +2,12 @@
 #pragma once
 
 struct e2b_request;
-struct e2b_shelf;
+struct e2b_objects;
 struct err;
 struct host;
 
 /* What was being made when the last daemon ended never was. */
-int e2b_snapshots_recover(struct host *host, struct e2b_shelf *shelf, struct err *err);
+int e2b_snapshots_recover(struct host *host, struct e2b_objects *objects, struct err *err);
 
 /* By name or id, as clients write it: with a tag or without. It is gone at once, and its template
  * when nothing stands on it. ERR_NOT_FOUND. */

@@ -20,9 +20,9 @@
 #include "http/exchange.h"
 #include "http/exchange_internal.h"
 
-static struct e2b_shelf *shelf_of(const struct e2b_request *request)
+static struct e2b_objects *objects_of(const struct e2b_request *request)
 {
-    return request->exchange->listener->shelf;
+    return request->exchange->listener->objects;
 }
 
 static json_t *volume_json(const struct e2b_request *request, const json_t *stored, bool has_token)
@@ -40,7 +40,7 @@ static enum MHD_Result create(struct e2b_request *request)
     struct err err = { 0 };
 
     if (json_get_text(request->body, "name", &name, &err) < 0 ||
-        named_volume_create(request->host, shelf_of(request), name, &stored, &err) < 0)
+        named_volume_create(request->host, objects_of(request), name, &stored, &err) < 0)
         return e2b_reply_err(request, &err);
     return e2b_reply_json(request, MHD_HTTP_CREATED, volume_json(request, stored, true));
 }
@@ -50,14 +50,14 @@ static enum MHD_Result get(struct e2b_request *request)
     cleanup_json json_t *stored = NULL;
     struct err err = { 0 };
 
-    if (named_volume_find(shelf_of(request), request->params[0], &stored, &err) < 0)
+    if (named_volume_find(objects_of(request), request->params[0], &stored, &err) < 0)
         return e2b_reply_err(request, &err);
     return e2b_reply_json(request, MHD_HTTP_OK, volume_json(request, stored, true));
 }
 
 static enum MHD_Result list(struct e2b_request *request)
 {
-    cleanup_json json_t *all = e2b_shelf_list(shelf_of(request), SHELF_VOLUMES);
+    cleanup_json json_t *all = e2b_objects_list(objects_of(request), OBJECTS_VOLUMES);
     json_t *array = json_array();
     size_t index;
     json_t *stored;
@@ -73,7 +73,7 @@ static enum MHD_Result remove_it(struct e2b_request *request)
 {
     struct err err = { 0 };
 
-    if (named_volume_remove(request->host, shelf_of(request), request->params[0], &err) < 0)
+    if (named_volume_remove(request->host, objects_of(request), request->params[0], &err) < 0)
         return e2b_reply_err(request, &err);
     return e2b_reply_empty(request, MHD_HTTP_NO_CONTENT);
 }
@@ -83,7 +83,7 @@ bool e2b_volume_opens(const struct e2b_request *request)
     static const char scheme[] = "Bearer ";
     const char *shown = e2b_header(request, MHD_HTTP_HEADER_AUTHORIZATION);
     cleanup_json json_t *stored =
-        e2b_shelf_find(shelf_of(request), SHELF_VOLUMES, "id", request->params[0]);
+        e2b_objects_find(objects_of(request), OBJECTS_VOLUMES, "id", request->params[0]);
     const char *wanted = json_string_value(json_object_get(stored, "token"));
 
     if (!wanted || !shown || strncasecmp(shown, scheme, strlen(scheme)) != 0)
@@ -108,7 +108,7 @@ void e2b_volume_remember(struct sandbox *sandbox, json_t *snapshot)
 static json_t *snapshot_mounts(const struct e2b_request *request, const char *template)
 {
     cleanup_json json_t *snapshot =
-        e2b_shelf_find(shelf_of(request), SHELF_SNAPSHOTS, "id", template);
+        e2b_objects_find(objects_of(request), OBJECTS_SNAPSHOTS, "id", template);
     json_t *mounts = json_array(), *mount;
     size_t index;
 
@@ -118,7 +118,7 @@ static json_t *snapshot_mounts(const struct e2b_request *request, const char *te
         cleanup_json json_t *stored = NULL;
         struct err ignored;
 
-        if (name && named_volume_find(shelf_of(request), name, &stored, &ignored) == 0)
+        if (name && named_volume_find(objects_of(request), name, &stored, &ignored) == 0)
             (void)json_array_append(mounts, mount);
     }
     return mounts;
@@ -136,7 +136,7 @@ int e2b_volume_mounts(const struct e2b_request *request, const char *template, j
     {
         const char *name = json_string_value(json_object_get(mount, "name"));
         const char *path = json_string_value(json_object_get(mount, "path"));
-        int r = named_volume_mount(shelf_of(request), name, path, &ret[index], err);
+        int r = named_volume_mount(objects_of(request), name, path, &ret[index], err);
 
         if (r < 0)
             return r;

@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/lock.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/files/file_replace.h"
 #include "base/io.h"
 #include "base/json.h"
+#include "base/lock.h"
 #include "base/xalloc.h"
 
 enum {
@@ -22,17 +22,17 @@ enum {
     FILE_BYTES_MAX = 16 * 1024 * 1024,
 };
 
-static const char *const names[SHELF_KINDS] = {
-    [SHELF_SNAPSHOTS] = "e2b-snapshots.json",
-    [SHELF_SECRETS] = "e2b-secrets.json",
-    [SHELF_VOLUMES] = "e2b-volumes.json",
-    [SHELF_TEMPLATES] = "e2b-templates.json",
+static const char *const names[OBJECTS_KINDS] = {
+    [OBJECTS_SNAPSHOTS] = "e2b-snapshots.json",
+    [OBJECTS_SECRETS] = "e2b-secrets.json",
+    [OBJECTS_VOLUMES] = "e2b-volumes.json",
+    [OBJECTS_TEMPLATES] = "e2b-templates.json",
 };
 
-struct e2b_shelf {
+struct e2b_objects {
     int state_fd;
     struct lock lock; /* over all below, also while a file is written */
-    json_t *lists[SHELF_KINDS];
+    json_t *lists[OBJECTS_KINDS];
 };
 
 static int file_read(int state_fd, const char *name, json_t **ret, struct err *err)
@@ -68,46 +68,46 @@ static int file_write(int state_fd, const char *name, json_t *list, struct err *
     return r < 0 ? err_sys(err, r, "write %s in the state directory", name) : 0;
 }
 
-static void close_slot(struct e2b_shelf **shelf)
+static void close_slot(struct e2b_objects **objects)
 {
-    e2b_shelf_close(*shelf);
+    e2b_objects_close(*objects);
 }
 
-int e2b_shelf_open(const char *state_dir, struct e2b_shelf **ret, struct err *err)
+int e2b_objects_open(const char *state_dir, struct e2b_objects **ret, struct err *err)
 {
-    cleanup_with(close_slot) struct e2b_shelf *shelf = xcalloc(1, sizeof(*shelf));
+    cleanup_with(close_slot) struct e2b_objects *objects = xcalloc(1, sizeof(*objects));
     int r = 0;
 
-    lock_init(&shelf->lock, LOCK_E2B_OBJECTS);
-    shelf->state_fd = open(state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (shelf->state_fd < 0)
+    lock_init(&objects->lock, LOCK_E2B_OBJECTS);
+    objects->state_fd = open(state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (objects->state_fd < 0)
         return err_sys(err, -errno, "open %s", state_dir);
-    for (size_t i = 0; r == 0 && i < SHELF_KINDS; i++)
-        r = file_read(shelf->state_fd, names[i], &shelf->lists[i], err);
+    for (size_t i = 0; r == 0 && i < OBJECTS_KINDS; i++)
+        r = file_read(objects->state_fd, names[i], &objects->lists[i], err);
     if (r < 0)
         return r;
-    *ret = TAKE_PTR(shelf);
+    *ret = TAKE_PTR(objects);
     return 0;
 }
 
-void e2b_shelf_close(struct e2b_shelf *shelf)
+void e2b_objects_close(struct e2b_objects *objects)
 {
-    if (!shelf)
+    if (!objects)
         return;
-    for (size_t i = 0; i < SHELF_KINDS; i++)
-        json_decref(shelf->lists[i]);
-    (void)fd_close(shelf->state_fd);
-    lock_destroy(&shelf->lock);
-    free(shelf);
+    for (size_t i = 0; i < OBJECTS_KINDS; i++)
+        json_decref(objects->lists[i]);
+    (void)fd_close(objects->state_fd);
+    lock_destroy(&objects->lock);
+    free(objects);
 }
 
-json_t *e2b_shelf_list(struct e2b_shelf *shelf, enum e2b_shelf_kind kind)
+json_t *e2b_objects_list(struct e2b_objects *objects, enum e2b_objects_kind kind)
 {
     json_t *copy;
 
-    lock_take(&shelf->lock);
-    copy = json_deep_copy(shelf->lists[kind]);
-    lock_release(&shelf->lock);
+    lock_take(&objects->lock);
+    copy = json_deep_copy(objects->lists[kind]);
+    lock_release(&objects->lock);
     return copy;
 }
 
@@ -125,46 +125,46 @@ static size_t index_of(const json_t *list, const char *field, const char *value)
     return i;
 }
 
-json_t *e2b_shelf_pick(const json_t *list, const char *field, const char *value)
+json_t *e2b_objects_pick(const json_t *list, const char *field, const char *value)
 {
     return json_array_get(list, index_of(list, field, value));
 }
 
-json_t *e2b_shelf_find(struct e2b_shelf *shelf, enum e2b_shelf_kind kind, const char *field,
-                       const char *value)
+json_t *e2b_objects_find(struct e2b_objects *objects, enum e2b_objects_kind kind, const char *field,
+                         const char *value)
 {
     json_t *copy;
 
-    lock_take(&shelf->lock);
-    copy = json_deep_copy(e2b_shelf_pick(shelf->lists[kind], field, value));
-    lock_release(&shelf->lock);
+    lock_take(&objects->lock);
+    copy = json_deep_copy(e2b_objects_pick(objects->lists[kind], field, value));
+    lock_release(&objects->lock);
     return copy;
 }
 
 /* Locked. Takes the new list, which counts once it is on disk. */
-static int list_set(struct e2b_shelf *shelf, enum e2b_shelf_kind kind, json_t *list,
+static int list_set(struct e2b_objects *objects, enum e2b_objects_kind kind, json_t *list,
                     struct err *err)
 {
     bool is_full = json_array_size(list) > OBJECTS_MAX &&
-                   json_array_size(list) > json_array_size(shelf->lists[kind]);
+                   json_array_size(list) > json_array_size(objects->lists[kind]);
     int r = is_full ? err_set(err, ERR_EXHAUSTED, "there are %d of these, which is the most",
                               OBJECTS_MAX)
-                    : file_write(shelf->state_fd, names[kind], list, err);
+                    : file_write(objects->state_fd, names[kind], list, err);
 
     if (r < 0) {
         json_decref(list);
         return r;
     }
-    json_decref(shelf->lists[kind]);
-    shelf->lists[kind] = list;
+    json_decref(objects->lists[kind]);
+    objects->lists[kind] = list;
     return 0;
 }
 
 /* Locked. */
-static int put(struct e2b_shelf *shelf, enum e2b_shelf_kind kind, const json_t *object,
+static int put(struct e2b_objects *objects, enum e2b_objects_kind kind, const json_t *object,
                const char *unique, struct err *err)
 {
-    const json_t *old = shelf->lists[kind];
+    const json_t *old = objects->lists[kind];
     const char *id = json_string_value(json_object_get(object, "id"));
     const char *word = unique ? json_string_value(json_object_get(object, unique)) : NULL;
     size_t at = index_of(old, "id", id), same = word ? index_of(old, unique, word) : at;
@@ -172,56 +172,56 @@ static int put(struct e2b_shelf *shelf, enum e2b_shelf_kind kind, const json_t *
 
     if (same < json_array_size(old) && same != at)
         return err_set(err, ERR_EXISTS, "'%.100s' is there already", word);
-    list = json_copy(shelf->lists[kind]);
+    list = json_copy(objects->lists[kind]);
     if (at < json_array_size(old))
         (void)json_array_set_new(list, at, json_deep_copy(object));
     else
         (void)json_array_append_new(list, json_deep_copy(object));
-    return list_set(shelf, kind, list, err);
+    return list_set(objects, kind, list, err);
 }
 
-int e2b_shelf_put(struct e2b_shelf *shelf, enum e2b_shelf_kind kind, const json_t *object,
-                  const char *unique, struct err *err)
+int e2b_objects_put(struct e2b_objects *objects, enum e2b_objects_kind kind, const json_t *object,
+                    const char *unique, struct err *err)
 {
     int r;
 
-    lock_take(&shelf->lock);
-    r = put(shelf, kind, object, unique, err);
-    lock_release(&shelf->lock);
+    lock_take(&objects->lock);
+    r = put(objects, kind, object, unique, err);
+    lock_release(&objects->lock);
     return r;
 }
 
-int e2b_shelf_change(struct e2b_shelf *shelf, enum e2b_shelf_kind kind, e2b_shelf_fn change,
-                     void *context, struct err *err)
+int e2b_objects_change(struct e2b_objects *objects, enum e2b_objects_kind kind,
+                       e2b_objects_fn change, void *context, struct err *err)
 {
     cleanup_json json_t *list = NULL;
     int r;
 
-    lock_take(&shelf->lock);
-    list = json_deep_copy(shelf->lists[kind]);
+    lock_take(&objects->lock);
+    list = json_deep_copy(objects->lists[kind]);
     r = change(list, context, err);
     if (r == 0)
-        r = list_set(shelf, kind, TAKE_PTR(list), err);
-    lock_release(&shelf->lock);
+        r = list_set(objects, kind, TAKE_PTR(list), err);
+    lock_release(&objects->lock);
     return r;
 }
 
-int e2b_shelf_remove(struct e2b_shelf *shelf, enum e2b_shelf_kind kind, const char *id,
-                     struct err *err)
+int e2b_objects_remove(struct e2b_objects *objects, enum e2b_objects_kind kind, const char *id,
+                       struct err *err)
 {
     json_t *list;
     size_t at;
     int r;
 
-    lock_take(&shelf->lock);
-    at = index_of(shelf->lists[kind], "id", id);
-    if (at == json_array_size(shelf->lists[kind])) {
+    lock_take(&objects->lock);
+    at = index_of(objects->lists[kind], "id", id);
+    if (at == json_array_size(objects->lists[kind])) {
         r = err_set(err, ERR_NOT_FOUND, "there is no '%.100s'", id);
     } else {
-        list = json_copy(shelf->lists[kind]);
+        list = json_copy(objects->lists[kind]);
         (void)json_array_remove(list, at);
-        r = list_set(shelf, kind, list, err);
+        r = list_set(objects, kind, list, err);
     }
-    lock_release(&shelf->lock);
+    lock_release(&objects->lock);
     return r;
 }

@@ -4,37 +4,43 @@
 
 #include <jansson.h>
 
-struct e2b_shelf;
+struct e2b_objects;
 struct err;
 
-enum e2b_shelf_kind { SHELF_SNAPSHOTS, SHELF_SECRETS, SHELF_VOLUMES, SHELF_TEMPLATES, SHELF_KINDS };
+enum e2b_objects_kind {
+    OBJECTS_SNAPSHOTS,
+    OBJECTS_SECRETS,
+    OBJECTS_VOLUMES,
+    OBJECTS_TEMPLATES,
+    OBJECTS_KINDS
+};
 
-int e2b_shelf_open(const char *state_dir, struct e2b_shelf **ret, struct err *err);
+int e2b_objects_open(const char *state_dir, struct e2b_objects **ret, struct err *err);
 
 /* Accepts NULL. */
-void e2b_shelf_close(struct e2b_shelf *shelf);
+void e2b_objects_close(struct e2b_objects *objects);
 
 /* A copy of all of a kind, oldest first. */
-json_t *e2b_shelf_list(struct e2b_shelf *shelf, enum e2b_shelf_kind kind);
+json_t *e2b_objects_list(struct e2b_objects *objects, enum e2b_objects_kind kind);
 
 /* A copy of the one whose field has this value, or NULL. */
-json_t *e2b_shelf_find(struct e2b_shelf *shelf, enum e2b_shelf_kind kind, const char *field,
-                       const char *value);
+json_t *e2b_objects_find(struct e2b_objects *objects, enum e2b_objects_kind kind, const char *field,
+                         const char *value);
 
 /* Adds an object, in the place of the one with its id. With a unique field, ERR_EXISTS when another
  * has the same there. On disk when it returns. */
-int e2b_shelf_put(struct e2b_shelf *shelf, enum e2b_shelf_kind kind, const json_t *object,
-                  const char *unique, struct err *err);
+int e2b_objects_put(struct e2b_objects *objects, enum e2b_objects_kind kind, const json_t *object,
+                    const char *unique, struct err *err);
 
 /* Changes what is there, with nobody in between: change gets a copy of all of a kind, oldest first,
  * which takes their place unless it fails. On disk when it returns. */
-typedef int (*e2b_shelf_fn)(json_t *list, void *context, struct err *err);
-int e2b_shelf_change(struct e2b_shelf *shelf, enum e2b_shelf_kind kind, e2b_shelf_fn change,
-                     void *context, struct err *err);
+typedef int (*e2b_objects_fn)(json_t *list, void *context, struct err *err);
+int e2b_objects_change(struct e2b_objects *objects, enum e2b_objects_kind kind,
+                       e2b_objects_fn change, void *context, struct err *err);
 
 /* The one of a list whose field has this value, or NULL. */
-json_t *e2b_shelf_pick(const json_t *list, const char *field, const char *value);
+json_t *e2b_objects_pick(const json_t *list, const char *field, const char *value);
 
 /* ERR_NOT_FOUND. */
-int e2b_shelf_remove(struct e2b_shelf *shelf, enum e2b_shelf_kind kind, const char *id,
-                     struct err *err);
+int e2b_objects_remove(struct e2b_objects *objects, enum e2b_objects_kind kind, const char *id,
+                       struct err *err);

@@ -20,8 +20,9 @@ int e2b_page_parse(const struct e2b_request *request, struct e2b_page *ret, stru
 /* More is to come behind the one with this key. */
 void e2b_page_more(struct e2b_request *request, const char *key);
 
-/* A page of objects of the shelf in the order in which they were made, each as make says it (NULL:
- * it is not wanted), and where the next page begins. What goes in between leaves the others. */
+/* A page of objects of the object store in the order in which they were made, each as make says it
+ * (NULL: it is not wanted), and where the next page begins. What goes in between leaves the others.
+ */
 typedef json_t *(*e2b_page_fn)(const json_t *stored, const void *context);
 json_t *e2b_page_list(struct e2b_request *request, const struct e2b_page *page, const json_t *all,
                       bool is_newest_first, e2b_page_fn make, const void *context);

@@ -8,10 +8,10 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "base/lock.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "base/lock.h"
 #include "base/xalloc.h"
 #include "builder/build.h"
 #include "builder/queue.h"
@@ -34,16 +34,16 @@ struct entry {
     struct entry *next;
     struct build *build;
     char id[E2B_ID_BYTES], template_id[E2B_ID_BYTES];
-    bool is_settled; /* the shelf knows how it ended */
+    bool is_settled; /* the object store knows how it ended */
 };
 
 struct e2b_builds {
     struct host *host;
-    struct e2b_shelf *shelf;
+    struct e2b_objects *objects;
     struct build_queue *queue;
     char *files;
     char secret[2 * E2B_ID_BYTES];
-    struct lock lock; /* over what follows, and over changes to the shelf's templates */
+    struct lock lock; /* over what follows, and over changes to the object store's templates */
     struct entry *entries;
     bool is_closing;
 };
@@ -90,11 +90,12 @@ void e2b_builds_ticket(const struct e2b_builds *builds, const char *hash, char i
         (void)snprintf(into + 2 * i, 3, "%02x", digest[i]);
 }
 
-/* --- what the shelf knows ----------------------------------------------------------------------
+/* --- what the object store knows
+ * ----------------------------------------------------------------------
  */
 
-/* Puts on the shelf what has become of builds. That some fail because the daemon ends is for the
- * next one to say. Needs the lock. */
+/* Puts on the object store what has become of builds. That some fail because the daemon ends is for
+ * the next one to say. Needs the lock. */
 static void settle(struct e2b_builds *builds)
 {
     for (struct entry *entry = builds->entries; entry; entry = entry->next) {
@@ -108,11 +109,11 @@ static void settle(struct e2b_builds *builds)
         if (state.status == BUILD_RUNS || state.status == BUILD_WAITS)
             continue;
         entry->is_settled = true;
-        template = e2b_shelf_find(builds->shelf, SHELF_TEMPLATES, "id", entry->template_id);
+        template = e2b_objects_find(builds->objects, OBJECTS_TEMPLATES, "id", entry->template_id);
         if (!template || (builds->is_closing && state.status == BUILD_HAS_FAILED))
             continue;
         e2b_build_settle(template, entry->id, &state);
-        (void)e2b_shelf_put(builds->shelf, SHELF_TEMPLATES, template, NULL, &ignored);
+        (void)e2b_objects_put(builds->objects, OBJECTS_TEMPLATES, template, NULL, &ignored);
     }
 }
 
@@ -132,8 +133,8 @@ static json_t *find(struct e2b_builds *builds, const char *word)
     json_t *found;
 
     settle(builds);
-    found = e2b_shelf_find(builds->shelf, SHELF_TEMPLATES, "id", word);
-    return found ? found : e2b_shelf_find(builds->shelf, SHELF_TEMPLATES, "name", word);
+    found = e2b_objects_find(builds->objects, OBJECTS_TEMPLATES, "id", word);
+    return found ? found : e2b_objects_find(builds->objects, OBJECTS_TEMPLATES, "name", word);
 }
 
 json_t *e2b_builds_find(struct e2b_builds *builds, const char *word)
@@ -152,7 +153,7 @@ json_t *e2b_builds_list(struct e2b_builds *builds)
 
     lock_take(&builds->lock);
     settle(builds);
-    list = e2b_shelf_list(builds->shelf, SHELF_TEMPLATES);
+    list = e2b_objects_list(builds->objects, OBJECTS_TEMPLATES);
     lock_release(&builds->lock);
     return list;
 }
@@ -171,7 +172,7 @@ int e2b_builds_change(struct e2b_builds *builds, const char *word, const json_t 
                  : err_set(err, ERR_NOT_FOUND, "template '%.100s' not found", word);
     if (r == 0) {
         e2b_builds_trim(template);
-        r = e2b_shelf_put(builds->shelf, SHELF_TEMPLATES, template, "name", err);
+        r = e2b_objects_put(builds->objects, OBJECTS_TEMPLATES, template, "name", err);
     }
     lock_release(&builds->lock);
     return r;
@@ -186,7 +187,7 @@ static void sweep(struct e2b_builds *builds)
     struct err ignored;
     size_t count = 0;
 
-    /* In this order: what is made meanwhile is on the shelf, but not in the list. */
+    /* In this order: what is made meanwhile is on the object store, but not in the list. */
     if (template_list(host_store(builds->host), &infos, &count, &ignored) < 0)
         return;
     templates = e2b_builds_list(builds);
@@ -276,7 +277,7 @@ static int begin(struct e2b_builds *builds, json_t *template, const char *id,
     entry->next = builds->entries;
     builds->entries = entry;
     (void)json_object_set_new(build, "status", json_string("building"));
-    return e2b_shelf_put(builds->shelf, SHELF_TEMPLATES, template, NULL, err);
+    return e2b_objects_put(builds->objects, OBJECTS_TEMPLATES, template, NULL, err);
 }
 
 int e2b_builds_begin(struct e2b_builds *builds, const char *template_id, const char *id,
@@ -293,7 +294,7 @@ int e2b_builds_begin(struct e2b_builds *builds, const char *template_id, const c
     lock_take(&builds->lock);
     settle(builds);
     surplus = entries_trim(builds);
-    template = e2b_shelf_find(builds->shelf, SHELF_TEMPLATES, "id", template_id);
+    template = e2b_objects_find(builds->objects, OBJECTS_TEMPLATES, "id", template_id);
     r = template ? begin(builds, template, id, spec, err)
                  : err_set(err, ERR_NOT_FOUND, "template '%.40s' not found", template_id);
     lock_release(&builds->lock);
@@ -325,7 +326,7 @@ int e2b_builds_remove(struct e2b_builds *builds, const char *id, struct err *err
     int r;
 
     lock_take(&builds->lock);
-    r = e2b_shelf_remove(builds->shelf, SHELF_TEMPLATES, id, err);
+    r = e2b_objects_remove(builds->objects, OBJECTS_TEMPLATES, id, err);
     for (struct entry *entry = builds->entries; r == 0 && entry; entry = entry->next)
         if (strcmp(entry->template_id, id) == 0)
             build_cancel(entry->build);
@@ -335,17 +336,17 @@ int e2b_builds_remove(struct e2b_builds *builds, const char *id, struct err *err
     return r;
 }
 
-int e2b_builds_open(struct host *host, struct e2b_shelf *shelf, const char *state_dir,
+int e2b_builds_open(struct host *host, struct e2b_objects *objects, const char *state_dir,
                     struct e2b_builds **ret, struct err *err)
 {
     struct e2b_builds *builds = xcalloc(1, sizeof(*builds));
-    int r = e2b_builds_mark_lost(shelf, err);
+    int r = e2b_builds_mark_lost(objects, err);
 
     if (r == 0)
         r = build_sweep(host, err);
     lock_init(&builds->lock, LOCK_E2B_BUILDS);
     builds->host = host;
-    builds->shelf = shelf;
+    builds->objects = objects;
     builds->queue = build_queue_new(E2B_BUILDS_RUNNING_MAX);
     builds->files = xasprintf("%s/e2b-files", state_dir);
     if (r == 0) {

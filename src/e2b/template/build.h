@@ -1,4 +1,4 @@
-/* Builds that clients of E2B have begun, and where their templates are kept on the shelf:
+/* Builds that clients of E2B have begun, and where their templates are kept on the object store:
  *
  *   {"id", "name", "public", "createdAt", "updatedAt", "cpuCount", "memoryMB",
  *    "tags": {TAG: {"build", "createdAt"}},
@@ -18,7 +18,7 @@
 
 struct build_spec;
 struct e2b_builds;
-struct e2b_shelf;
+struct e2b_objects;
 struct err;
 struct host;
 
@@ -31,7 +31,7 @@ enum {
     E2B_MEMORY_DEFAULT_MB = 1024,
 };
 
-int e2b_builds_open(struct host *host, struct e2b_shelf *shelf, const char *state_dir,
+int e2b_builds_open(struct host *host, struct e2b_objects *objects, const char *state_dir,
                     struct e2b_builds **ret, struct err *err);
 
 /* Ends what goes on. Accepts NULL. */
@@ -40,20 +40,21 @@ void e2b_builds_close(struct e2b_builds *builds);
 /* Twenty digits that nobody has had before. */
 int e2b_id_new(char into[E2B_ID_BYTES], struct err *err);
 
-/* A copy of a template on the shelf, by id or name, with what has become of its builds; or NULL. */
+/* A copy of a template on the object store, by id or name, with what has become of its builds; or
+ * NULL. */
 json_t *e2b_builds_find(struct e2b_builds *builds, const char *word);
 
 /* All of them. */
 json_t *e2b_builds_list(struct e2b_builds *builds);
 
-/* Changes a template on the shelf, by id or name, while nobody else does; where there is none, the
- * fallback becomes it (NULL: ERR_NOT_FOUND). A change that fails is none. */
+/* Changes a template on the object store, by id or name, while nobody else does; where there is
+ * none, the fallback becomes it (NULL: ERR_NOT_FOUND). A change that fails is none. */
 typedef int (*e2b_change_fn)(json_t *template, void *context, struct err *err);
 int e2b_builds_change(struct e2b_builds *builds, const char *word, const json_t *fallback,
                       e2b_change_fn change, void *context, struct err *err);
 
-/* Takes a template from the shelf, by id, and ends what goes on for it. The files of builds that a
- * sandbox still stands on go later. */
+/* Takes a template from the object store, by id, and ends what goes on for it. The files of builds
+ * that a sandbox still stands on go later. */
 int e2b_builds_remove(struct e2b_builds *builds, const char *id, struct err *err);
 
 /* Begins a build that the template, by id, has already as "waiting". ERR_EXHAUSTED when too many go

@@ -95,9 +95,9 @@ bool e2b_build_is_known(const json_t *templates, const char *id)
     return false;
 }
 
-int e2b_builds_mark_lost(struct e2b_shelf *shelf, struct err *err)
+int e2b_builds_mark_lost(struct e2b_objects *objects, struct err *err)
 {
-    cleanup_json json_t *list = e2b_shelf_list(shelf, SHELF_TEMPLATES);
+    cleanup_json json_t *list = e2b_objects_list(objects, OBJECTS_TEMPLATES);
     json_t *template, *build;
     const char *id;
     size_t i;
@@ -117,7 +117,7 @@ int e2b_builds_mark_lost(struct e2b_shelf *shelf, struct err *err)
             is_changed = true;
         }
         if (is_changed && r == 0)
-            r = e2b_shelf_put(shelf, SHELF_TEMPLATES, template, NULL, err);
+            r = e2b_objects_put(objects, OBJECTS_TEMPLATES, template, NULL, err);
     }
     return r;
 }

@@ -34,12 +34,12 @@ static bool bare_name(const char *asked, char ret[TEMPLATE_NAME_MAX + 1])
 static int snapshot_find(const struct e2b_request *request, const char *name,
                          struct e2b_template_ref *ret, struct err *err)
 {
-    struct e2b_shelf *shelf = request->exchange->listener->shelf;
-    cleanup_json json_t *found = e2b_shelf_find(shelf, SHELF_SNAPSHOTS, "name", name);
+    struct e2b_objects *objects = request->exchange->listener->objects;
+    cleanup_json json_t *found = e2b_objects_find(objects, OBJECTS_SNAPSHOTS, "name", name);
     const char *alias;
 
     if (!found)
-        found = e2b_shelf_find(shelf, SHELF_SNAPSHOTS, "id", name);
+        found = e2b_objects_find(objects, OBJECTS_SNAPSHOTS, "id", name);
     if (!found)
         return 0;
     if (json_is_true(json_object_get(found, "deleted")))

@@ -246,7 +246,7 @@ static void errors_have_the_statuses_that_clients_know(void)
 
 static int add_one(json_t *list, void *context, struct err *err)
 {
-    json_t *count = json_object_get(e2b_shelf_pick(list, "id", "a"), "count");
+    json_t *count = json_object_get(e2b_objects_pick(list, "id", "a"), "count");
 
     (void)err;
     if (!count)
@@ -256,45 +256,45 @@ static int add_one(json_t *list, void *context, struct err *err)
     return json_integer_set(count, json_integer_value(count) + 1);
 }
 
-static void *add_many(void *shelf)
+static void *add_many(void *objects)
 {
     struct err err = { 0 };
 
     for (int i = 0; i < 20; i++)
-        CHECK(e2b_shelf_change(shelf, SHELF_SECRETS, add_one, NULL, &err) == 0);
+        CHECK(e2b_objects_change(objects, OBJECTS_SECRETS, add_one, NULL, &err) == 0);
     return NULL;
 }
 
 static json_int_t count_on(const char *dir)
 {
-    struct e2b_shelf *shelf = NULL;
+    struct e2b_objects *objects = NULL;
     struct err err = { 0 };
     json_int_t count;
     json_t *object;
 
-    CHECK(e2b_shelf_open(dir, &shelf, &err) == 0);
-    object = e2b_shelf_find(shelf, SHELF_SECRETS, "id", "a");
+    CHECK(e2b_objects_open(dir, &objects, &err) == 0);
+    object = e2b_objects_find(objects, OBJECTS_SECRETS, "id", "a");
     count = json_integer_value(json_object_get(object, "count"));
     json_decref(object);
-    e2b_shelf_close(shelf);
+    e2b_objects_close(objects);
     return count;
 }
 
 static void a_shelf_is_changed_by_one_at_a_time(void)
 {
     char dir[] = "/tmp/holt-shelf.XXXXXX", file[64];
-    struct e2b_shelf *shelf = NULL;
+    struct e2b_objects *objects = NULL;
     struct err err = { 0 };
     pthread_t threads[4];
 
-    CHECK(mkdtemp(dir) && e2b_shelf_open(dir, &shelf, &err) == 0);
-    CHECK(e2b_shelf_change(shelf, SHELF_SECRETS, add_one, NULL, &err) == 0);
+    CHECK(mkdtemp(dir) && e2b_objects_open(dir, &objects, &err) == 0);
+    CHECK(e2b_objects_change(objects, OBJECTS_SECRETS, add_one, NULL, &err) == 0);
     for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
-        CHECK(pthread_create(&threads[i], NULL, add_many, shelf) == 0);
+        CHECK(pthread_create(&threads[i], NULL, add_many, objects) == 0);
     for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
         CHECK(pthread_join(threads[i], NULL) == 0);
-    CHECK(e2b_shelf_change(shelf, SHELF_SECRETS, add_one, dir, &err) < 0);
-    e2b_shelf_close(shelf);
+    CHECK(e2b_objects_change(objects, OBJECTS_SECRETS, add_one, dir, &err) < 0);
+    e2b_objects_close(objects);
     CHECK(count_on(dir) == 80, "%lld", (long long)count_on(dir));
     (void)snprintf(file, sizeof(file), "%s/e2b-secrets.json", dir);
     CHECK(unlink(file) == 0 && rmdir(dir) == 0);

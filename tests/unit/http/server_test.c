@@ -183,10 +183,10 @@ int stub_host_is_open(struct host *host, struct err *err)
     return 0;
 }
 
-int stub_e2b_builds_open(struct host *host, struct e2b_shelf *shelf, const char *state_dir,
+int stub_e2b_builds_open(struct host *host, struct e2b_objects *objects, const char *state_dir,
                          struct e2b_builds **ret, struct err *err)
 {
-    (void)host, (void)shelf, (void)state_dir, (void)err;
+    (void)host, (void)objects, (void)state_dir, (void)err;
     *ret = NULL;
     return 0;
 }

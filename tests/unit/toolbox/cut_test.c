@@ -72,20 +72,21 @@ static void every_budget_is_kept_and_nothing_is_shown_twice(void)
     }
 }
 
-/* --- the shelf ------------------------------------------------------------------------------- */
+/* --- the object store
+ * ------------------------------------------------------------------------------- */
 
-static void put(struct tool_shelf *shelf, const char *name, const char *text)
+static void put(struct bounded_dir *bounded_dir, const char *name, const char *text)
 {
-    struct shelf_file file = SHELF_FILE_INIT;
+    struct bounded_dir_file file = BOUNDED_DIR_FILE_INIT;
 
-    CHECK(shelf_create(shelf, &file) == 0);
+    CHECK(bounded_dir_create(bounded_dir, &file) == 0);
     CHECK(write_all(file.fd, text, strlen(text)) == 0);
-    CHECK(shelf_put(shelf, &file, name) == 0);
+    CHECK(bounded_dir_put(bounded_dir, &file, name) == 0);
 }
 
-static bool has(struct tool_shelf *shelf, const char *name)
+static bool has(struct bounded_dir *bounded_dir, const char *name)
 {
-    cleanup_close int fd = shelf_open(shelf, name);
+    cleanup_close int fd = bounded_dir_open(bounded_dir, name);
 
     return fd >= 0;
 }
@@ -94,37 +95,38 @@ static void the_oldest_go_first_also_after_a_restart(void)
 {
     char dir[] = "/tmp/holt-shelf-test-XXXXXX";
     cleanup_close int root = -EBADF;
-    struct tool_shelf shelf;
-    struct shelf_file half = SHELF_FILE_INIT;
+    struct bounded_dir bounded_dir;
+    struct bounded_dir_file half = BOUNDED_DIR_FILE_INIT;
 
     CHECK(mkdtemp(dir));
     root = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    shelf_init(&shelf, root, "a/b", 3, 100);
-    CHECK(!has(&shelf, "o1") && shelf_next_number(&shelf) == 1);
-    put(&shelf, "o1", "1");
-    put(&shelf, "o2", "2");
-    put(&shelf, "o3", "3");
-    put(&shelf, "o4", "4");
-    CHECK(!has(&shelf, "o1") && has(&shelf, "o2") && has(&shelf, "o4"));
-    put(&shelf, "o3", "3 again"); /* in the place of the old one, and the newest now */
-    CHECK(shelf_create(&shelf, &half) == 0);
+    bounded_dir_init(&bounded_dir, root, "a/b", 3, 100);
+    CHECK(!has(&bounded_dir, "o1") && bounded_dir_next_number(&bounded_dir) == 1);
+    put(&bounded_dir, "o1", "1");
+    put(&bounded_dir, "o2", "2");
+    put(&bounded_dir, "o3", "3");
+    put(&bounded_dir, "o4", "4");
+    CHECK(!has(&bounded_dir, "o1") && has(&bounded_dir, "o2") && has(&bounded_dir, "o4"));
+    put(&bounded_dir, "o3", "3 again"); /* in the place of the old one, and the newest now */
+    CHECK(bounded_dir_create(&bounded_dir, &half) == 0);
     (void)fd_close(half.fd);
-    shelf_done(&shelf);
+    bounded_dir_done(&bounded_dir);
 
-    shelf_init(&shelf, root, "a/b", 3, 100);
-    CHECK(shelf_next_number(&shelf) == 5);
+    bounded_dir_init(&bounded_dir, root, "a/b", 3, 100);
+    CHECK(bounded_dir_next_number(&bounded_dir) == 5);
     CHECK(faccessat(root, "a/b/.new-6", F_OK, 0) < 0); /* what was never finished is gone */
-    put(&shelf, "o5", "5");
-    CHECK(!has(&shelf, "o2") && has(&shelf, "o3") && has(&shelf, "o4") && has(&shelf, "o5"));
-    put(&shelf, "big",
+    put(&bounded_dir, "o5", "5");
+    CHECK(!has(&bounded_dir, "o2") && has(&bounded_dir, "o3") && has(&bounded_dir, "o4") &&
+          has(&bounded_dir, "o5"));
+    put(&bounded_dir, "big",
         "123456789012345678901234567890123456789012345678901234567890123456789012345"
         "6789012345678901234");
-    CHECK(has(&shelf, "big") && has(&shelf, "o5") && !has(&shelf, "o3"));
-    CHECK(!has(&shelf, "../b/o5") && !has(&shelf, ""));
+    CHECK(has(&bounded_dir, "big") && has(&bounded_dir, "o5") && !has(&bounded_dir, "o3"));
+    CHECK(!has(&bounded_dir, "../b/o5") && !has(&bounded_dir, ""));
 
-    shelf_purge(&shelf);
-    CHECK(!has(&shelf, "o5") && shelf_create(&shelf, &half) < 0);
-    shelf_done(&shelf);
+    bounded_dir_purge(&bounded_dir);
+    CHECK(!has(&bounded_dir, "o5") && bounded_dir_create(&bounded_dir, &half) < 0);
+    bounded_dir_done(&bounded_dir);
     CHECK(tree_remove_at(AT_FDCWD, dir) == 0);
 }
 
