@@ -223,7 +223,7 @@ static void begin(struct tool_job *job)
     struct err ignored;
 
     job->has_begun = true;
-    tool_desk_count(job->sandbox->host->desk, 1);
+    tool_job_table_count(job->sandbox->host->jobs, 1);
     if (!job->wants_changed || job->tool->only_looks || job->tool->work != TOOL_BY_PROCESS)
         return;
     job->has_mark = sandbox_mark(job->sandbox, &job->mark, &ignored) == 0;
@@ -244,7 +244,7 @@ void tool_job_settle(struct tool_job *job, int r, const struct err *err)
         (void)!write(waiter->event_fd, &one, sizeof(one));
     lock_release(&job->lock);
     if (job->call_id[0])
-        tool_desk_leave(job->sandbox->host->desk, job);
+        tool_job_table_leave(job->sandbox->host->jobs, job);
 }
 
 /* Whether what it did is still there: a rollback undoes it, but for the rollback itself. */
@@ -272,7 +272,7 @@ static void count_end(const struct tool_job *job, int r)
 
     (void)metrics_note(host->metrics, kinds[job->tool->work], job->began_ns,
                        r == 0 && job->result.is_error ? -EINVAL : r);
-    tool_desk_count(host->desk, -1);
+    tool_job_table_count(host->jobs, -1);
 }
 
 void tool_job_conclude(struct tool_job *job, int r, const struct err *err)

@@ -13,7 +13,7 @@
 
 enum { THREADS_MAX = 128, STACK_BYTES = 512 * 1024 };
 
-struct tool_desk {
+struct tool_job_table {
     atomic_int active;
     struct lock lock; /* over all below; nothing is locked inside */
     pthread_cond_t changed;
@@ -23,30 +23,30 @@ struct tool_desk {
 
 /* What a thread gets. */
 struct adoption {
-    struct tool_desk *desk;
+    struct tool_job_table *jobs;
     struct tool_job *job;
 };
 
-struct tool_desk *tool_desk_new(void)
+struct tool_job_table *tool_job_table_new(void)
 {
-    struct tool_desk *desk = xcalloc(1, sizeof(*desk));
+    struct tool_job_table *jobs = xcalloc(1, sizeof(*jobs));
 
-    lock_init(&desk->lock, LOCK_TOOL_JOBS);
-    (void)pthread_cond_init(&desk->changed, NULL);
-    return desk;
+    lock_init(&jobs->lock, LOCK_TOOL_JOBS);
+    (void)pthread_cond_init(&jobs->changed, NULL);
+    return jobs;
 }
 
-void tool_desk_close(struct tool_desk *desk)
+void tool_job_table_close(struct tool_job_table *jobs)
 {
-    if (!desk)
+    if (!jobs)
         return;
-    lock_take(&desk->lock);
-    while (desk->threads > 0)
-        (void)pthread_cond_wait(&desk->changed, &desk->lock.mutex);
-    lock_release(&desk->lock);
-    (void)pthread_cond_destroy(&desk->changed);
-    lock_destroy(&desk->lock);
-    free(desk);
+    lock_take(&jobs->lock);
+    while (jobs->threads > 0)
+        (void)pthread_cond_wait(&jobs->changed, &jobs->lock.mutex);
+    lock_release(&jobs->lock);
+    (void)pthread_cond_destroy(&jobs->changed);
+    lock_destroy(&jobs->lock);
+    free(jobs);
 }
 
 /* A rollback forgets calls; but the one that makes it is itself not forgotten. */
@@ -56,36 +56,36 @@ static bool is_same(const struct tool_job *one, const struct tool_job *other)
            (one->generation == other->generation || strcmp(one->tool->name, "rollback") == 0);
 }
 
-struct tool_job *tool_desk_enter(struct tool_desk *desk, struct tool_job *job)
+struct tool_job *tool_job_table_enter(struct tool_job_table *jobs, struct tool_job *job)
 {
     struct tool_job *found;
 
-    lock_take(&desk->lock);
-    found = desk->jobs;
+    lock_take(&jobs->lock);
+    found = jobs->jobs;
     while (found && !is_same(found, job))
         found = found->next;
     if (found) {
         (void)tool_job_ref(found);
     } else {
-        job->next = desk->jobs;
-        desk->jobs = tool_job_ref(job);
+        job->next = jobs->jobs;
+        jobs->jobs = tool_job_ref(job);
     }
-    lock_release(&desk->lock);
+    lock_release(&jobs->lock);
     return found;
 }
 
-void tool_desk_leave(struct tool_desk *desk, struct tool_job *job)
+void tool_job_table_leave(struct tool_job_table *jobs, struct tool_job *job)
 {
-    struct tool_job **slot = &desk->jobs;
+    struct tool_job **slot = &jobs->jobs;
     bool was_there;
 
-    lock_take(&desk->lock);
+    lock_take(&jobs->lock);
     while (*slot && *slot != job)
         slot = &(*slot)->next;
     was_there = *slot;
     if (was_there)
         *slot = job->next;
-    lock_release(&desk->lock);
+    lock_release(&jobs->lock);
     if (was_there)
         tool_job_unref(job);
 }
@@ -93,28 +93,28 @@ void tool_desk_leave(struct tool_desk *desk, struct tool_job *job)
 static void *thread_main(void *argument)
 {
     struct adoption *adoption = argument;
-    struct tool_desk *desk = adoption->desk;
+    struct tool_job_table *jobs = adoption->jobs;
     struct tool_progress ignored;
 
     while (tool_job_drive(adoption->job, -1, &ignored) > 0)
         ;
     tool_job_unref(adoption->job);
     free(adoption);
-    lock_take(&desk->lock);
-    desk->threads--;
-    (void)pthread_cond_broadcast(&desk->changed);
-    lock_release(&desk->lock);
+    lock_take(&jobs->lock);
+    jobs->threads--;
+    (void)pthread_cond_broadcast(&jobs->changed);
+    lock_release(&jobs->lock);
     return NULL;
 }
 
-static bool claim_thread(struct tool_desk *desk)
+static bool claim_thread(struct tool_job_table *jobs)
 {
     bool is_free;
 
-    lock_take(&desk->lock);
-    is_free = desk->threads < THREADS_MAX;
-    desk->threads += is_free;
-    lock_release(&desk->lock);
+    lock_take(&jobs->lock);
+    is_free = jobs->threads < THREADS_MAX;
+    jobs->threads += is_free;
+    lock_release(&jobs->lock);
     return is_free;
 }
 
@@ -132,29 +132,29 @@ static int start(struct adoption *adoption)
     return r;
 }
 
-int tool_desk_adopt(struct tool_desk *desk, struct tool_job *job)
+int tool_job_table_adopt(struct tool_job_table *jobs, struct tool_job *job)
 {
     struct adoption *adoption;
 
-    if (!claim_thread(desk))
+    if (!claim_thread(jobs))
         return -EAGAIN;
     adoption = xcalloc(1, sizeof(*adoption));
-    *adoption = (struct adoption){ desk, job };
+    *adoption = (struct adoption){ jobs, job };
     if (start(adoption) == 0)
         return 0;
     free(adoption);
-    lock_take(&desk->lock);
-    desk->threads--;
-    lock_release(&desk->lock);
+    lock_take(&jobs->lock);
+    jobs->threads--;
+    lock_release(&jobs->lock);
     return -EAGAIN;
 }
 
-void tool_desk_count(struct tool_desk *desk, int change)
+void tool_job_table_count(struct tool_job_table *jobs, int change)
 {
-    atomic_fetch_add_explicit(&desk->active, change, memory_order_relaxed);
+    atomic_fetch_add_explicit(&jobs->active, change, memory_order_relaxed);
 }
 
-uint32_t tool_desk_active(const struct tool_desk *desk)
+uint32_t tool_job_table_active(const struct tool_job_table *jobs)
 {
-    return (uint32_t)atomic_load_explicit(&desk->active, memory_order_relaxed);
+    return (uint32_t)atomic_load_explicit(&jobs->active, memory_order_relaxed);
 }

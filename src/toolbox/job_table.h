@@ -5,22 +5,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct tool_desk;
+struct tool_job_table;
 struct tool_job;
 
-struct tool_desk *tool_desk_new(void);
+struct tool_job_table *tool_job_table_new(void);
 
 /* Waits until no thread is left: all machines are gone, so each comes to its end. Accepts NULL. */
-void tool_desk_close(struct tool_desk *desk);
+void tool_job_table_close(struct tool_job_table *jobs);
 
-/* Puts a job on the desk, unless there is one with its id already: then that, with a reference. */
-struct tool_job *tool_desk_enter(struct tool_desk *desk, struct tool_job *job);
-void tool_desk_leave(struct tool_desk *desk, struct tool_job *job);
+/* Puts a job on the job table, unless there is one with its id already: then that, with a
+ * reference. */
+struct tool_job *tool_job_table_enter(struct tool_job_table *jobs, struct tool_job *job);
+void tool_job_table_leave(struct tool_job_table *jobs, struct tool_job *job);
 
 /* A thread drives it to its end from now on, and takes the caller's reference: 0, or -EAGAIN when
  * there are as many as there may be. */
-int tool_desk_adopt(struct tool_desk *desk, struct tool_job *job);
+int tool_job_table_adopt(struct tool_job_table *jobs, struct tool_job *job);
 
 /* Jobs are counted while they go on, with an id or without. */
-void tool_desk_count(struct tool_desk *desk, int change);
-uint32_t tool_desk_active(const struct tool_desk *desk);
+void tool_job_table_count(struct tool_job_table *jobs, int change);
+uint32_t tool_job_table_active(const struct tool_job_table *jobs);

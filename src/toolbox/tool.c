@@ -95,8 +95,8 @@ static int join(struct tool_call *call, struct tool_job *found, struct err *err)
 static int meet(struct tool_call *call, struct err *err)
 {
     struct tool_job *job = call->job;
-    struct tool_desk *desk = job->sandbox->host->desk;
-    struct tool_job *found = tool_desk_enter(desk, job);
+    struct tool_job_table *jobs = job->sandbox->host->jobs;
+    struct tool_job *found = tool_job_table_enter(jobs, job);
     int r;
 
     if (found)
@@ -230,7 +230,7 @@ static bool hand_over(struct tool_job *job)
 
     return job->call_id[0] && job->has_begun && job->kind->can_resume &&
            !tool_job_is_canceled(job) && host_is_open(job->sandbox->host, &ignored) == 0 &&
-           tool_desk_adopt(job->sandbox->host->desk, job) == 0;
+           tool_job_table_adopt(job->sandbox->host->jobs, job) == 0;
 }
 
 /* The one who drove it has gone before its end. */

@@ -77,7 +77,7 @@ struct tool_job {
     uint32_t cpus_milli;
     atomic_int refs;
     void *state;              /* of its kind */
-    struct tool_job *next;    /* in the desk's list, under its lock */
+    struct tool_job *next;    /* in the job table's list, under its lock */
     uint32_t generation;      /* of the sandbox's files, when it began */
     uint32_t kept_generation; /* and when it was over: what its result is of */
     bool wants_changed;

@@ -265,7 +265,7 @@ static struct host *host_new(const struct config *config)
     host_uids_init(host, hash_of(config->state));
     host->expiry = expiry_new(host);
     host->thread_check = thread_check_new();
-    host->desk = tool_desk_new();
+    host->jobs = tool_job_table_new();
     host->metrics = xcalloc(1, sizeof(*host->metrics));
     host->started_ms = clock_ms();
     lock_init(&host->lock, LOCK_HOST);
@@ -449,7 +449,7 @@ void host_close(struct host *host)
     fault_point("close.rested");
     part_from_sandboxes(host);
     destroy_machines(host);
-    tool_desk_close(host->desk);
+    tool_job_table_close(host->jobs);
     fault_point("close.parted");
     if (host->audit && host->events)
         host_event(host, EVENT_DAEMON_STOPPED, NULL);

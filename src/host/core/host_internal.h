@@ -42,7 +42,7 @@ struct registry;
 struct sandbox;
 struct process_writer;
 struct storage_monitor;
-struct tool_desk;
+struct tool_job_table;
 struct volume;
 
 enum machine_state {
@@ -113,7 +113,7 @@ struct host {
     struct storage_monitor *storage_monitor;
     struct thread_check *thread_check;
     struct ports *ports;
-    struct tool_desk *desk;
+    struct tool_job_table *jobs;
     uint64_t started_ms;
     bool is_stop_all;
 

@@ -139,7 +139,7 @@ void host_health(struct host *host, struct host_health *ret)
     look_at_storage(host, ret);
     host_take_census(host, &census);
     ret->processes = census.processes;
-    ret->tools = tool_desk_active(host->desk);
+    ret->tools = tool_job_table_active(host->jobs);
     lock_take(&host->lock);
     ret->sandboxes = host->active;
     if (host->audit_failures > 0)

@@ -177,7 +177,7 @@ static int write_sandboxes(const struct host_census *census, struct buf *out)
 static int write_tools(const struct host *host, struct buf *out)
 {
     return write_gauge(out, "holt_tools_running", "Tool calls that are going on.",
-                       tool_desk_active(host->desk));
+                       tool_job_table_active(host->jobs));
 }
 
 static int write_pool(struct host *host, struct buf *out)
