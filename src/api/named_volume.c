@@ -37,7 +37,7 @@ static int make(struct host *host, struct e2b_objects *objects, const json_t *st
 
     if (r < 0)
         return r;
-    r = depot_create(host, id_of(stored), err);
+    r = shared_volume_create(host, id_of(stored), err);
     if (r < 0)
         (void)e2b_objects_remove(objects, OBJECTS_VOLUMES, id_of(stored), &ignored);
     return r;
@@ -50,7 +50,7 @@ int named_volume_create(struct host *host, struct e2b_objects *objects, const ch
 {
     cleanup_json json_t *stored = NULL;
     char token[E2B_TOKEN_SIZE], id[32];
-    struct depot_doom doom = { .depot = id };
+    struct shared_volume_removal removal = { .shared_volume = id };
     int r;
 
     if (!name || !is_handle(name, NAME_MAX_BYTES))
@@ -63,11 +63,11 @@ int named_volume_create(struct host *host, struct e2b_objects *objects, const ch
     if (r < 0)
         return r;
     stored = json_pack("{s:s, s:s, s:s}", "id", id, "name", name, "token", token);
-    r = depot_doom_begin(host, &doom, err);
+    r = shared_volume_removal_begin(host, &removal, err);
     if (r < 0)
         return r;
     r = make(host, objects, stored, err);
-    depot_doom_end(host, &doom);
+    shared_volume_removal_end(host, &removal);
     if (r < 0)
         return r;
     tell(host, EVENT_VOLUME_CREATED, stored);
@@ -95,7 +95,7 @@ int named_volume_remove(struct host *host, struct e2b_objects *objects, const ch
     int r = named_volume_find(objects, word, &stored, err);
 
     if (r == 0)
-        r = depot_destroy(host, id_of(stored), err);
+        r = shared_volume_destroy(host, id_of(stored), err);
     if (r == 0)
         r = e2b_objects_remove(objects, OBJECTS_VOLUMES, id_of(stored), err);
     if (r == 0)

@@ -1,5 +1,5 @@
-/* Volumes as all faces of the daemon know them: depots (host/volume/shared_volume.h) with a name
- * each, which are on the object store as {id, name, token}. */
+/* Volumes as all faces of the daemon know them: shared volumes (host/volume/shared_volume.h) with a
+ * name each, which are on the object store as {id, name, token}. */
 #pragma once
 
 #include <jansson.h>

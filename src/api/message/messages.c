@@ -23,8 +23,9 @@ static json_t *mounts_json(const struct sandbox_info *info)
     json_t *list = info->mount_count > 0 ? json_array() : NULL;
 
     for (size_t i = 0; i < info->mount_count; i++)
-        (void)json_array_append_new(list, json_pack("{s:s, s:o}", "volume", info->mounts[i].depot,
-                                                    "path", json_text(info->mounts[i].path)));
+        (void)json_array_append_new(list,
+                                    json_pack("{s:s, s:o}", "volume", info->mounts[i].shared_volume,
+                                              "path", json_text(info->mounts[i].path)));
     return list;
 }
 

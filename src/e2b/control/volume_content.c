@@ -38,12 +38,14 @@ static int number_parse(const struct e2b_request *request, const char *name, uin
     return 0;
 }
 
-static int file_parse(const struct e2b_request *request, struct depot_file *ret, struct err *err)
+static int file_parse(const struct e2b_request *request, struct shared_volume_file *ret,
+                      struct err *err)
 {
     const char *path = e2b_query(request, "path");
     int r;
 
-    *ret = (struct depot_file){ request->params[0], path, DEPOT_KEEP, DEPOT_KEEP, DEPOT_KEEP };
+    *ret = (struct shared_volume_file){ request->params[0], path, SHARED_VOLUME_KEEP,
+                                        SHARED_VOLUME_KEEP, SHARED_VOLUME_KEEP };
     if (!path || *path == '\0')
         return err_set(err, ERR_INVALID, "path is missing");
     r = number_parse(request, "uid", &ret->uid, err);
@@ -92,19 +94,19 @@ static json_t *entry_json(const char *path, const struct stat *st, const char *t
                      *target ? json_text(target) : NULL);
 }
 
-static json_t *look(const struct e2b_request *request, const struct depot_file *file,
+static json_t *look(const struct e2b_request *request, const struct shared_volume_file *file,
                     struct err *err)
 {
-    cleanup_free char *target = xcalloc(DEPOT_PATH_MAX, 1);
+    cleanup_free char *target = xcalloc(SHARED_VOLUME_PATH_MAX, 1);
     struct stat st;
 
-    if (depot_stat(request->host, file, &st, target, err) < 0)
+    if (shared_volume_stat(request->host, file, &st, target, err) < 0)
         return NULL;
     return entry_json(file->path, &st, target);
 }
 
 static enum MHD_Result entry_answer(struct e2b_request *request, unsigned status,
-                                    const struct depot_file *file)
+                                    const struct shared_volume_file *file)
 {
     struct err err = { 0 };
     json_t *entry = look(request, file, &err);
@@ -114,7 +116,7 @@ static enum MHD_Result entry_answer(struct e2b_request *request, unsigned status
 
 static enum MHD_Result stat_path(struct e2b_request *request)
 {
-    struct depot_file file;
+    struct shared_volume_file file;
     struct err err = { 0 };
 
     if (!e2b_volume_opens(request))
@@ -126,7 +128,7 @@ static enum MHD_Result stat_path(struct e2b_request *request)
 
 static enum MHD_Result change_path(struct e2b_request *request)
 {
-    struct depot_file file;
+    struct shared_volume_file file;
     struct err err = { 0 };
 
     if (!e2b_volume_opens(request))
@@ -135,39 +137,40 @@ static enum MHD_Result change_path(struct e2b_request *request)
         json_get_u32(request->body, "uid", &file.uid, &err) < 0 ||
         json_get_u32(request->body, "gid", &file.gid, &err) < 0 ||
         json_get_u32(request->body, "mode", &file.mode, &err) < 0 ||
-        depot_change(request->host, &file, &err) < 0)
+        shared_volume_change(request->host, &file, &err) < 0)
         return e2b_reply_err(request, &err);
     return entry_answer(request, MHD_HTTP_OK, &file);
 }
 
 static enum MHD_Result remove_path(struct e2b_request *request)
 {
-    struct depot_file file;
+    struct shared_volume_file file;
     struct err err = { 0 };
 
     if (!e2b_volume_opens(request))
         return refuse(request);
-    if (file_parse(request, &file, &err) < 0 || depot_remove(request->host, &file, &err) < 0)
+    if (file_parse(request, &file, &err) < 0 ||
+        shared_volume_remove(request->host, &file, &err) < 0)
         return e2b_reply_err(request, &err);
     return e2b_reply_empty(request, MHD_HTTP_NO_CONTENT);
 }
 
 static enum MHD_Result make_dir(struct e2b_request *request)
 {
-    struct depot_file file;
+    struct shared_volume_file file;
     struct err err = { 0 };
 
     if (!e2b_volume_opens(request))
         return refuse(request);
     if (file_parse(request, &file, &err) < 0 ||
-        depot_make_dir(request->host, &file, is_forced(request), &err) < 0)
+        shared_volume_make_dir(request->host, &file, is_forced(request), &err) < 0)
         return e2b_reply_err(request, &err);
     return entry_answer(request, MHD_HTTP_CREATED, &file);
 }
 
 struct listing {
     const struct e2b_request *request;
-    const struct depot_file *dir;
+    const struct shared_volume_file *dir;
     json_t *array;
 };
 
@@ -176,7 +179,8 @@ static int list_add(void *context, const char *below)
 {
     struct listing *listing = context;
     cleanup_free char *path = xasprintf("%s/%s", listing->dir->path, below);
-    const struct depot_file file = { .depot = listing->dir->depot, .path = path };
+    const struct shared_volume_file file = { .shared_volume = listing->dir->shared_volume,
+                                             .path = path };
     struct err ignored;
     json_t *entry = look(listing->request, &file, &ignored);
 
@@ -187,7 +191,7 @@ static int list_add(void *context, const char *below)
 
 static enum MHD_Result list_dir(struct e2b_request *request)
 {
-    struct depot_file file;
+    struct shared_volume_file file;
     struct listing listing = { .request = request, .dir = &file };
     uint32_t depth = 1;
     struct err err = { 0 };
@@ -197,7 +201,7 @@ static enum MHD_Result list_dir(struct e2b_request *request)
     if (file_parse(request, &file, &err) < 0 || number_parse(request, "depth", &depth, &err) < 0)
         return e2b_reply_err(request, &err);
     listing.array = json_array();
-    if (depot_list(request->host, &file, depth, list_add, &listing, &err) < 0) {
+    if (shared_volume_list(request->host, &file, depth, list_add, &listing, &err) < 0) {
         json_decref(listing.array);
         return e2b_reply_err(request, &err);
     }
@@ -209,14 +213,14 @@ static enum MHD_Result read_file(struct e2b_request *request)
 {
     cleanup_close int fd = -EBADF;
     struct MHD_Response *response;
-    struct depot_file file;
+    struct shared_volume_file file;
     struct stat st;
     struct err err = { 0 };
 
     if (!e2b_volume_opens(request))
         return refuse(request);
     if (file_parse(request, &file, &err) < 0 ||
-        depot_open_read(request->host, &file, &fd, &err) < 0)
+        shared_volume_open_read(request->host, &file, &fd, &err) < 0)
         return e2b_reply_err(request, &err);
     if (fstat(fd, &st) < 0)
         return MHD_NO;
@@ -239,7 +243,7 @@ struct upload {
 
 static int write_begin(struct e2b_request *request, struct err *err)
 {
-    struct depot_file file;
+    struct shared_volume_file file;
     struct upload *upload;
     int fd = -EBADF;
     int r;
@@ -248,7 +252,7 @@ static int write_begin(struct e2b_request *request, struct err *err)
         return err_set(err, ERR_UNAUTHENTICATED, "the token of this volume is needed");
     r = file_parse(request, &file, err);
     if (r == 0)
-        r = depot_open_write(request->host, &file, is_forced(request), &fd, err);
+        r = shared_volume_open_write(request->host, &file, is_forced(request), &fd, err);
     if (r < 0)
         return r;
     upload = xcalloc(1, sizeof(*upload));
@@ -269,7 +273,7 @@ static int write_receive(struct e2b_request *request, const char *data, size_t l
 
 static enum MHD_Result write_answer(struct e2b_request *request)
 {
-    struct depot_file file;
+    struct shared_volume_file file;
     struct err err = { 0 };
 
     if (file_parse(request, &file, &err) < 0)

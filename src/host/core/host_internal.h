@@ -28,7 +28,7 @@
 struct audit;
 struct cgroup_root;
 struct config;
-struct depot_doom;
+struct shared_volume_removal;
 struct event_ring;
 struct tree_cleaner;
 struct journal;
@@ -142,7 +142,7 @@ struct host {
     char warm_template[TEMPLATE_NAME_MAX + 1]; /* what the last create wanted, and the next may */
     struct machine *machines;                  /* the throw-away ones */
     struct sandbox *sandboxes;                 /* oldest first */
-    struct depot_doom *dooms;                  /* depots that are being removed */
+    struct shared_volume_removal *removals;    /* shared volumes that are being removed */
     uint32_t active; /* created and not destroyed; at most sandboxes_max */
     uint32_t live;   /* all that hold resources: also warm ones and those being reaped */
     struct machine *reap_queue;
@@ -193,10 +193,10 @@ int machine_set_limits(struct machine *machine, const struct sandbox_limits *lim
  */
 int machine_furnish(struct machine *machine, const char *template, struct err *err);
 
-/* Moves it to the live tree of a volume, with the depots that are mounted on top, and returns when
- * it is there; on failure it stays where it was. What the root before was mounted from is handed
- * back: overlay syncs a whole filesystem when its last descriptor closes, and that need not happen
- * while somebody waits. */
+/* Moves it to the live tree of a volume, with the shared volumes that are mounted on top, and
+ * returns when it is there; on failure it stays where it was. What the root before was mounted from
+ * is handed back: overlay syncs a whole filesystem when its last descriptor closes, and that need
+ * not happen while somebody waits. */
 struct machine_files {
     struct volume *volume;
     const char *hostname;

@@ -76,7 +76,7 @@ static const char schema_2[] =
     "ALTER TABLE sandboxes ADD COLUMN request_key TEXT NOT NULL DEFAULT '';"
     "ALTER TABLE sandboxes ADD COLUMN request_digest TEXT NOT NULL DEFAULT '';";
 
-/* What a face of the daemon keeps of a sandbox, and which depots are mounted in it. */
+/* What a face of the daemon keeps of a sandbox, and which shared volumes are mounted in it. */
 static const char schema_3[] =
     "CREATE TABLE notes ("
     " sandbox TEXT PRIMARY KEY REFERENCES sandboxes (id) ON DELETE CASCADE,"
@@ -86,7 +86,8 @@ static const char schema_3[] =
     " sandbox TEXT NOT NULL REFERENCES sandboxes (id) ON DELETE CASCADE,"
     " path TEXT NOT NULL,"
     " depot TEXT NOT NULL,"
-    " PRIMARY KEY (sandbox, path)" /* first, or quick_check of SQLite 3.40 finds NULL in depot */
+    " PRIMARY KEY (sandbox, path)" /* first, or quick_check of SQLite 3.40 finds NULL in shared
+                                      volume */
     ") STRICT, WITHOUT ROWID;";
 
 /* What leads from each version to the next. Those of the past never change. */

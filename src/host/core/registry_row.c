@@ -48,7 +48,7 @@ static const struct row_field label_fields[] = {
 
 static const struct row_field mount_fields[] = {
     FIELD(sandbox_mount, ROW_TEXT, "path", path),
-    FIELD(sandbox_mount, ROW_TEXT, "depot", depot),
+    FIELD(sandbox_mount, ROW_TEXT, "depot", shared_volume),
 };
 
 static const struct row_field snapshot_fields[] = {

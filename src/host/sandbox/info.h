@@ -52,10 +52,10 @@ struct label {
     char value[LABEL_VALUE_MAX + 1];
 };
 
-/* A depot (host/volume/shared_volume.h) that is part of the sandbox's files, but not of its
+/* A shared volume (host/volume/shared_volume.h) that is part of the sandbox's files, but not of its
  * snapshots. */
 struct sandbox_mount {
-    char depot[DEPOT_ID_MAX + 1];
+    char shared_volume[SHARED_VOLUME_ID_MAX + 1];
     char path[MOUNT_PATH_MAX + 1];
 };
 

@@ -47,7 +47,7 @@ static int path_clean(const char *path, char ret[MOUNT_PATH_MAX + 1], struct err
     return used > 0 ? 0 : err_set(err, ERR_INVALID, "a volume cannot be mounted at '/'");
 }
 
-int sandbox_mount_init(struct sandbox_mount *mount, const char *depot, const char *path,
+int sandbox_mount_init(struct sandbox_mount *mount, const char *shared_volume, const char *path,
                        struct err *err)
 {
     int r = path_clean(path, mount->path, err);
@@ -57,7 +57,7 @@ int sandbox_mount_init(struct sandbox_mount *mount, const char *depot, const cha
     for (size_t i = 0; i < ARRAY_SIZE(reserved); i++)
         if (is_below(mount->path, reserved[i]))
             return err_set(err, ERR_INVALID, "a volume cannot be mounted in '%s'", reserved[i]);
-    (void)snprintf(mount->depot, sizeof(mount->depot), "%s", depot);
+    (void)snprintf(mount->shared_volume, sizeof(mount->shared_volume), "%s", shared_volume);
     return 0;
 }
 
@@ -79,50 +79,53 @@ int sandbox_mounts_check(struct sandbox_mount *mounts, size_t count, struct err 
     return 0;
 }
 
-static bool has_depot(const struct sandbox_info *info, const char *depot)
+static bool has_shared_volume(const struct sandbox_info *info, const char *shared_volume)
 {
     for (size_t i = 0; i < info->mount_count; i++)
-        if (strcmp(info->mounts[i].depot, depot) == 0)
+        if (strcmp(info->mounts[i].shared_volume, shared_volume) == 0)
             return true;
     return false;
 }
 
-/* A sandbox is in the table with its mounts before it looks for the depot, and until it is gone.
- * So whoever comes while a depot goes sees the doom, or is seen. */
-int depot_doom_begin(struct host *host, struct depot_doom *doom, struct err *err)
+/* A sandbox is in the table with its mounts before it looks for the shared volume, and until it is
+ * gone. So whoever comes while a shared volume goes sees the doom, or is seen. */
+int shared_volume_removal_begin(struct host *host, struct shared_volume_removal *removal,
+                                struct err *err)
 {
     int r = 0;
 
     lock_take(&host->lock);
     for (const struct sandbox *each = host->sandboxes; r == 0 && each; each = each->next)
-        if (has_depot(&each->info, doom->depot))
+        if (has_shared_volume(&each->info, removal->shared_volume))
             r = err_set(err, ERR_BUSY, "the volume is mounted in sandbox '%s'", each->info.id);
-    for (const struct depot_doom *each = host->dooms; r == 0 && each; each = each->next)
-        if (strcmp(each->depot, doom->depot) == 0)
+    for (const struct shared_volume_removal *each = host->removals; r == 0 && each;
+         each = each->next)
+        if (strcmp(each->shared_volume, removal->shared_volume) == 0)
             r = err_set(err, ERR_BUSY, "the volume is being made or removed");
     if (r == 0) {
-        doom->next = host->dooms;
-        host->dooms = doom;
+        removal->next = host->removals;
+        host->removals = removal;
     }
     lock_release(&host->lock);
     return r;
 }
 
-void depot_doom_end(struct host *host, struct depot_doom *doom)
+void shared_volume_removal_end(struct host *host, struct shared_volume_removal *removal)
 {
-    struct depot_doom **slot = &host->dooms;
+    struct shared_volume_removal **slot = &host->removals;
 
     lock_take(&host->lock);
-    while (*slot != doom)
+    while (*slot != removal)
         slot = &(*slot)->next;
-    *slot = doom->next;
+    *slot = removal->next;
     lock_release(&host->lock);
 }
 
-bool sandbox_mounts_are_doomed(const struct host *host, const struct sandbox_info *info)
+bool sandbox_mounts_are_being_removed(const struct host *host, const struct sandbox_info *info)
 {
-    for (const struct depot_doom *doom = host->dooms; doom; doom = doom->next)
-        if (has_depot(info, doom->depot))
+    for (const struct shared_volume_removal *removal = host->removals; removal;
+         removal = removal->next)
+        if (has_shared_volume(info, removal->shared_volume))
             return true;
     return false;
 }

@@ -100,19 +100,19 @@ int sandbox_enter_table(struct sandbox *sandbox, struct err *err)
     struct host *host = sandbox->host;
     struct sandbox **slot = &host->sandboxes;
     const char *name = sandbox->info.name;
-    bool is_taken, is_doomed;
+    bool is_taken, is_being_removed;
 
     sandbox->process_table = process_table_new(host, sandbox->info.id, sandbox->info.name);
     lock_take(&host->lock);
     is_taken = find(host, sandbox->info.id) || (*name && find(host, name)) ||
                find_key(host, sandbox->info.request_key);
-    is_doomed = sandbox_mounts_are_doomed(host, &sandbox->info);
+    is_being_removed = sandbox_mounts_are_being_removed(host, &sandbox->info);
     while (*slot)
         slot = &(*slot)->next;
-    if (!is_taken && !is_doomed)
+    if (!is_taken && !is_being_removed)
         *slot = sandbox_ref(sandbox);
     lock_release(&host->lock);
-    if (is_doomed)
+    if (is_being_removed)
         return err_set(err, ERR_NOT_FOUND, "a volume of sandbox '%s' is being removed",
                        sandbox->info.id);
     return is_taken ? err_refuse(err, CAUSE_SESSION_EXISTS, "there is a sandbox '%s' already",

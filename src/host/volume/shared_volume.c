@@ -36,27 +36,29 @@ static int explain(int r, const char *doing, const char *path, struct err *err)
 
 static int id_check(const char *id, struct err *err)
 {
-    return is_handle(id, DEPOT_ID_MAX) ? 0 : err_set(err, ERR_NOT_FOUND, "no volume '%.60s'", id);
+    return is_handle(id, SHARED_VOLUME_ID_MAX)
+               ? 0
+               : err_set(err, ERR_NOT_FOUND, "no volume '%.60s'", id);
 }
 
-int depot_create(struct host *host, const char *id, struct err *err)
+int shared_volume_create(struct host *host, const char *id, struct err *err)
 {
     int r = id_check(id, err);
 
     return r == 0 ? plain_create(host->store, id, host->default_quota, err) : r;
 }
 
-int depot_destroy(struct host *host, const char *id, struct err *err)
+int shared_volume_destroy(struct host *host, const char *id, struct err *err)
 {
-    struct depot_doom doom = { .depot = id };
+    struct shared_volume_removal removal = { .shared_volume = id };
     int r = id_check(id, err);
 
     if (r == 0)
-        r = depot_doom_begin(host, &doom, err);
+        r = shared_volume_removal_begin(host, &removal, err);
     if (r < 0)
         return r;
     r = plain_destroy(host->store, id);
-    depot_doom_end(host, &doom);
+    shared_volume_removal_end(host, &removal);
     return r < 0 ? err_sys(err, r, "remove volume '%s'", id) : 0;
 }
 
@@ -76,7 +78,7 @@ static int parent_open(int top_fd, const char *path, int *ret_fd, char ret_name[
     cleanup_free char *copy = xstrdup(path);
     char *end = copy + strlen(copy), *name;
 
-    if (end - copy >= DEPOT_PATH_MAX)
+    if (end - copy >= SHARED_VOLUME_PATH_MAX)
         return -ENAMETOOLONG;
     while (end > copy && end[-1] == '/')
         *--end = '\0';
@@ -104,10 +106,10 @@ static void spot_done(struct spot *spot)
     spot->top_fd = fd_close(spot->top_fd);
 }
 
-static int spot_open(struct host *host, const struct depot_file *file, struct spot *ret,
+static int spot_open(struct host *host, const struct shared_volume_file *file, struct spot *ret,
                      struct err *err)
 {
-    int r = top_open(host, file->depot, &ret->top_fd, err);
+    int r = top_open(host, file->shared_volume, &ret->top_fd, err);
 
     if (r < 0)
         return r;
@@ -115,8 +117,8 @@ static int spot_open(struct host *host, const struct depot_file *file, struct sp
     return r < 0 ? explain(r, "find", file->path, err) : 0;
 }
 
-int depot_stat(struct host *host, const struct depot_file *file, struct stat *ret, char *target,
-               struct err *err)
+int shared_volume_stat(struct host *host, const struct shared_volume_file *file, struct stat *ret,
+                       char *target, struct err *err)
 {
     cleanup_with(spot_done) struct spot spot = { -EBADF, -EBADF, "" };
     ssize_t len = 0;
@@ -127,7 +129,7 @@ int depot_stat(struct host *host, const struct depot_file *file, struct stat *re
     if (fstatat(spot.parent_fd, spot.name, ret, AT_SYMLINK_NOFOLLOW) < 0)
         return explain(-errno, "look at", file->path, err);
     if (S_ISLNK(ret->st_mode))
-        len = readlinkat(spot.parent_fd, spot.name, target, DEPOT_PATH_MAX - 1);
+        len = readlinkat(spot.parent_fd, spot.name, target, SHARED_VOLUME_PATH_MAX - 1);
     target[len > 0 ? len : 0] = '\0';
     return 0;
 }
@@ -135,7 +137,7 @@ int depot_stat(struct host *host, const struct depot_file *file, struct stat *re
 /* --- lists ------------------------------------------------------------------------------------ */
 
 struct listing {
-    depot_fn *each;
+    shared_volume_fn *each;
     void *context;
     unsigned left; /* entries that may still be told of */
 };
@@ -201,7 +203,7 @@ static int list_entry(struct listing *listing, int dir_fd, const char *below, co
     return fd < 0 ? 0 : list_dir(listing, fd, path, depth - 1);
 }
 
-/* As deep as DEPOT_DEPTH_MAX at most. */
+/* As deep as SHARED_VOLUME_DEPTH_MAX at most. */
 static int list_dir(struct listing *listing, int dir_fd, const char *below, unsigned depth)
 {
     cleanup_with(names_done) struct names names = { 0 };
@@ -214,32 +216,34 @@ static int list_dir(struct listing *listing, int dir_fd, const char *below, unsi
     return r;
 }
 
-int depot_list(struct host *host, const struct depot_file *file, unsigned depth, depot_fn *each,
-               void *context, struct err *err)
+int shared_volume_list(struct host *host, const struct shared_volume_file *file, unsigned depth,
+                       shared_volume_fn *each, void *context, struct err *err)
 {
-    struct listing listing = { each, context, DEPOT_ENTRIES_MAX };
+    struct listing listing = { each, context, SHARED_VOLUME_ENTRIES_MAX };
     cleanup_close int top_fd = -EBADF, fd = -EBADF;
-    int r = top_open(host, file->depot, &top_fd, err);
+    int r = top_open(host, file->shared_volume, &top_fd, err);
 
     if (r < 0)
         return r;
     fd = open_in_root(top_fd, *file->path ? file->path : "/", O_RDONLY | O_DIRECTORY, 0);
-    r = fd < 0 ? fd : list_dir(&listing, fd, "", depth < DEPOT_DEPTH_MAX ? depth : DEPOT_DEPTH_MAX);
+    r = fd < 0 ? fd
+               : list_dir(&listing, fd, "",
+                          depth < SHARED_VOLUME_DEPTH_MAX ? depth : SHARED_VOLUME_DEPTH_MAX);
     if (r == -E2BIG)
         return err_set(err, ERR_EXHAUSTED, "'%.150s' has more than %d entries", file->path,
-                       DEPOT_ENTRIES_MAX);
+                       SHARED_VOLUME_ENTRIES_MAX);
     return r < 0 ? explain(r, "list", file->path, err) : 0;
 }
 
 /* --- changes ---------------------------------------------------------------------------------- */
 
 /* Of what is open, not a path: it cannot be exchanged meanwhile. */
-static int apply(int fd, const struct depot_file *file)
+static int apply(int fd, const struct shared_volume_file *file)
 {
-    if ((file->uid != DEPOT_KEEP || file->gid != DEPOT_KEEP) &&
+    if ((file->uid != SHARED_VOLUME_KEEP || file->gid != SHARED_VOLUME_KEEP) &&
         fchownat(fd, "", file->uid, file->gid, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) < 0)
         return -errno;
-    if (file->mode != DEPOT_KEEP && fchmod(fd, file->mode & 07777) < 0)
+    if (file->mode != SHARED_VOLUME_KEEP && fchmod(fd, file->mode & 07777) < 0)
         return -errno;
     return 0;
 }
@@ -247,7 +251,7 @@ static int apply(int fd, const struct depot_file *file)
 /* Whoever runs commands in a sandbox is to be able to change what was put there for it. */
 static int adopt(int fd)
 {
-    return fchown(fd, DEPOT_OWNER, DEPOT_OWNER) < 0 ? -errno : 0;
+    return fchown(fd, SHARED_VOLUME_OWNER, SHARED_VOLUME_OWNER) < 0 ? -errno : 0;
 }
 
 static int make_one(int parent_fd, const char *name)
@@ -283,11 +287,12 @@ static int make_parents(int top_fd, const char *path)
     return 0;
 }
 
-int depot_make_dir(struct host *host, const struct depot_file *file, bool parents, struct err *err)
+int shared_volume_make_dir(struct host *host, const struct shared_volume_file *file, bool parents,
+                           struct err *err)
 {
     cleanup_close int top_fd = -EBADF, parent_fd = -EBADF, fd = -EBADF;
     char name[NAME_MAX + 1];
-    int r = top_open(host, file->depot, &top_fd, err);
+    int r = top_open(host, file->shared_volume, &top_fd, err);
 
     if (r < 0)
         return r;
@@ -303,7 +308,7 @@ int depot_make_dir(struct host *host, const struct depot_file *file, bool parent
     return r < 0 ? explain(r, "make", file->path, err) : 0;
 }
 
-int depot_change(struct host *host, const struct depot_file *file, struct err *err)
+int shared_volume_change(struct host *host, const struct shared_volume_file *file, struct err *err)
 {
     cleanup_with(spot_done) struct spot spot = { -EBADF, -EBADF, "" };
     cleanup_close int fd = -EBADF;
@@ -316,7 +321,7 @@ int depot_change(struct host *host, const struct depot_file *file, struct err *e
     return r < 0 ? explain(r, "change", file->path, err) : 0;
 }
 
-int depot_remove(struct host *host, const struct depot_file *file, struct err *err)
+int shared_volume_remove(struct host *host, const struct shared_volume_file *file, struct err *err)
 {
     cleanup_with(spot_done) struct spot spot = { -EBADF, -EBADF, "" };
     cleanup_close int fd = -EBADF;
@@ -346,10 +351,11 @@ static int check_plain(int fd)
     return S_ISREG(st.st_mode) ? 0 : -ENXIO;
 }
 
-int depot_open_read(struct host *host, const struct depot_file *file, int *ret_fd, struct err *err)
+int shared_volume_open_read(struct host *host, const struct shared_volume_file *file, int *ret_fd,
+                            struct err *err)
 {
     cleanup_close int top_fd = -EBADF, fd = -EBADF;
-    int r = top_open(host, file->depot, &top_fd, err);
+    int r = top_open(host, file->shared_volume, &top_fd, err);
 
     if (r < 0)
         return r;
@@ -361,11 +367,11 @@ int depot_open_read(struct host *host, const struct depot_file *file, int *ret_f
     return 0;
 }
 
-int depot_open_write(struct host *host, const struct depot_file *file, bool replaces, int *ret_fd,
-                     struct err *err)
+int shared_volume_open_write(struct host *host, const struct shared_volume_file *file,
+                             bool replaces, int *ret_fd, struct err *err)
 {
     cleanup_close int top_fd = -EBADF, fd = -EBADF;
-    int r = top_open(host, file->depot, &top_fd, err);
+    int r = top_open(host, file->shared_volume, &top_fd, err);
 
     if (r < 0)
         return r;

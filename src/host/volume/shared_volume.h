@@ -11,14 +11,19 @@
 struct err;
 struct host;
 
-enum { DEPOT_ID_MAX = 64, DEPOT_PATH_MAX = 4096, DEPOT_ENTRIES_MAX = 10000, DEPOT_DEPTH_MAX = 32 };
+enum {
+    SHARED_VOLUME_ID_MAX = 64,
+    SHARED_VOLUME_PATH_MAX = 4096,
+    SHARED_VOLUME_ENTRIES_MAX = 10000,
+    SHARED_VOLUME_DEPTH_MAX = 32
+};
 
-enum { DEPOT_OWNER = 1000 }; /* of what is made and not told whose it is */
+enum { SHARED_VOLUME_OWNER = 1000 }; /* of what is made and not told whose it is */
 
-#define DEPOT_KEEP UINT32_MAX /* of an owner or a mode: as it is, or as what is new is */
+#define SHARED_VOLUME_KEEP UINT32_MAX /* of an owner or a mode: as it is, or as what is new is */
 
-struct depot_file {
-    const char *depot;
+struct shared_volume_file {
+    const char *shared_volume;
     const char *path;
     uint32_t uid, gid, mode;
 };
@@ -27,30 +32,32 @@ struct depot_file {
  * of the right kind, NoSpace where the disk is full. */
 
 /* With the quota that a sandbox has who asks for none, where the storage has any. */
-int depot_create(struct host *host, const char *id, struct err *err);
+int shared_volume_create(struct host *host, const char *id, struct err *err);
 
 /* ERR_BUSY while a sandbox has it mounted. */
-int depot_destroy(struct host *host, const char *id, struct err *err);
+int shared_volume_destroy(struct host *host, const char *id, struct err *err);
 
-/* What is at the path itself; target has DEPOT_PATH_MAX bytes, "" for what is no link. */
-int depot_stat(struct host *host, const struct depot_file *file, struct stat *ret, char *target,
-               struct err *err);
+/* What is at the path itself; target has SHARED_VOLUME_PATH_MAX bytes, "" for what is no link. */
+int shared_volume_stat(struct host *host, const struct shared_volume_file *file, struct stat *ret,
+                       char *target, struct err *err);
 
 /* Tells of each entry of a directory, by its path below it, down to this depth. */
-typedef int depot_fn(void *context, const char *below);
-int depot_list(struct host *host, const struct depot_file *file, unsigned depth, depot_fn *each,
-               void *context, struct err *err);
+typedef int shared_volume_fn(void *context, const char *below);
+int shared_volume_list(struct host *host, const struct shared_volume_file *file, unsigned depth,
+                       shared_volume_fn *each, void *context, struct err *err);
 
 /* With parents, those that are missing are made as well, and one that is there is fine. */
-int depot_make_dir(struct host *host, const struct depot_file *file, bool parents, struct err *err);
+int shared_volume_make_dir(struct host *host, const struct shared_volume_file *file, bool parents,
+                           struct err *err);
 
-int depot_change(struct host *host, const struct depot_file *file, struct err *err);
+int shared_volume_change(struct host *host, const struct shared_volume_file *file, struct err *err);
 
 /* With all that is in it. */
-int depot_remove(struct host *host, const struct depot_file *file, struct err *err);
+int shared_volume_remove(struct host *host, const struct shared_volume_file *file, struct err *err);
 
 /* A file to read from, or an empty one to write to; ERR_EXISTS unless an old one may go. The
  * descriptor is the caller's. */
-int depot_open_read(struct host *host, const struct depot_file *file, int *ret_fd, struct err *err);
-int depot_open_write(struct host *host, const struct depot_file *file, bool replaces, int *ret_fd,
-                     struct err *err);
+int shared_volume_open_read(struct host *host, const struct shared_volume_file *file, int *ret_fd,
+                            struct err *err);
+int shared_volume_open_write(struct host *host, const struct shared_volume_file *file,
+                             bool replaces, int *ret_fd, struct err *err);

@@ -238,8 +238,8 @@ static void mounts_stay_until_their_sandbox_goes(void)
     start();
     kept = list_one();
     CHECK(kept->mount_count == 2);
-    CHECK_TEXT(kept->mounts[0].depot, "vol1");
-    CHECK_TEXT(kept->mounts[1].depot, "vol2");
+    CHECK_TEXT(kept->mounts[0].shared_volume, "vol1");
+    CHECK_TEXT(kept->mounts[1].shared_volume, "vol2");
     CHECK_TEXT(kept->mounts[1].path, "/a/b");
     CHECK(registry_remove(registry, info.id, &err) == 0, "%s", err.msg);
     put(&info);
