@@ -86,7 +86,7 @@ struct machine {
     enum root_answer root_answer;
     struct process *processes;
     uint32_t last_process; /* of a throw-away one; a sandbox's process table counts its own */
-    enum killer doom;      /* all processes are being ended, on this behalf */
+    enum killer killer;    /* all processes are being ended, on this behalf */
     bool is_released;      /* it goes on without this daemon */
 };
 
@@ -265,7 +265,7 @@ void process_drop_all(struct machine *machine);
 void process_settle(struct machine *machine);
 
 /* Every process of the machine that has no end yet will have been killed on this behalf. */
-void process_doom_all(struct machine *machine, enum killer killer);
+void process_set_killer_all(struct machine *machine, enum killer killer);
 
 /* Looks after the groups of processes that the guest of an adopted machine does not know any more:
  * what they started may go on there. */

@@ -134,8 +134,8 @@ static void set_exited(struct process *process, uint32_t status)
     process->end.signal = signal;
     if (process->is_timed_out)
         set_over(process, OUTCOME_TIMED_OUT, EXIT_TIMED_OUT);
-    else if (is_killed && process->doom)
-        process_set_killed(process, process->doom, SIGKILL);
+    else if (is_killed && process->killer)
+        process_set_killed(process, process->killer, SIGKILL);
     else if (was_sent(process, signal))
         process_set_killed(process, KILLER_USER, signal);
     else if (is_killed && was_out_of_memory(process))
@@ -224,7 +224,7 @@ static bool take_started(struct process *process, const struct frame *frame)
         tell_start(process, (uint32_t)pid);
     process->is_started = true;
     /* Its group may have been killed while it was on its way there. */
-    if (process->is_timed_out || process->doom)
+    if (process->is_timed_out || process->killer)
         (void)cgroup_kill(process->machine->host->cgroups, process->machine->id, process->id);
     (void)pthread_cond_broadcast(&process->machine->changed);
     return true;
@@ -287,8 +287,8 @@ static void end_with_sandbox(struct process *process)
     } else if (machine->is_released) {
         (void)snprintf(end->reason, sizeof(end->reason), "the daemon stops, the process goes on");
         set_over(process, OUTCOME_LOST, PROCESS_EXIT_HOLT);
-    } else if (process->doom) {
-        process_set_killed(process, process->doom, SIGKILL);
+    } else if (process->killer) {
+        process_set_killed(process, process->killer, SIGKILL);
     } else if (machine->state == MACHINE_ENDED) {
         process_set_killed(process, KILLER_DESTROY, SIGKILL);
     } else if (was_out_of_memory(process)) {

@@ -107,11 +107,11 @@ void process_abandon(struct process *process)
 }
 
 /* Locked. */
-static void doom(struct process *process, enum killer killer)
+static void process_set_killer(struct process *process, enum killer killer)
 {
     if (process->is_over)
         return;
-    process->doom = killer;
+    process->killer = killer;
     if (process->is_between)
         process_set_killed(process, killer, SIGKILL);
 }
@@ -122,18 +122,18 @@ void process_kill(struct process *process, enum killer killer)
     bool is_over;
 
     lock_take(&machine->lock);
-    doom(process, killer);
+    process_set_killer(process, killer);
     is_over = process->is_over;
     lock_release(&machine->lock);
     if (!is_over)
         (void)cgroup_kill(machine->host->cgroups, machine->id, process->id);
 }
 
-void process_doom_all(struct machine *machine, enum killer killer)
+void process_set_killer_all(struct machine *machine, enum killer killer)
 {
     lock_take(&machine->lock);
     for (struct process *process = machine->processes; process; process = process->next)
-        doom(process, killer);
+        process_set_killer(process, killer);
     lock_release(&machine->lock);
 }
 
@@ -154,10 +154,10 @@ void process_settle(struct machine *machine)
     lock_release(&machine->lock);
 }
 
-static void set_machine_doom(struct machine *machine, enum killer killer)
+static void set_machine_killer(struct machine *machine, enum killer killer)
 {
     lock_take(&machine->lock);
-    machine->doom = killer;
+    machine->killer = killer;
     lock_release(&machine->lock);
 }
 
@@ -165,11 +165,11 @@ int machine_end_processes(struct machine *machine, enum killer killer)
 {
     int r;
 
-    set_machine_doom(machine, killer);
+    set_machine_killer(machine, killer);
     process_settle(machine);
-    process_doom_all(machine, killer);
+    process_set_killer_all(machine, killer);
     r = cgroup_kill_processes(machine->host->cgroups, machine->id);
-    set_machine_doom(machine, KILLER_NONE);
+    set_machine_killer(machine, KILLER_NONE);
     return r;
 }
 

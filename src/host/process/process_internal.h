@@ -39,7 +39,7 @@ struct process {
     uint64_t input_sent, input_acked;
     bool is_input_closed;
     bool is_timed_out;
-    enum killer doom;      /* on whose behalf it is being killed */
+    enum killer killer;    /* on whose behalf it is being killed */
     uint64_t signals_sent; /* by clients, as a bit set */
     bool is_started;       /* the guest has it, or has said why not */
     bool is_forgotten;     /* the guest has been told so */

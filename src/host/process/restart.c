@@ -82,9 +82,9 @@ static enum killer killer_of(const struct process *process)
 {
     const uint64_t ending = BIT(SIGINT) | BIT(SIGQUIT) | BIT(SIGKILL) | BIT(SIGTERM);
 
-    if (process->doom)
-        return process->doom;
-    return process->signals_sent & ending ? KILLER_USER : process->machine->doom;
+    if (process->killer)
+        return process->killer;
+    return process->signals_sent & ending ? KILLER_USER : process->machine->killer;
 }
 
 void process_rest(struct process *process)
@@ -122,7 +122,7 @@ static bool begin_again(struct process *process)
     bool goes_on;
 
     lock_take(&machine->lock);
-    goes_on = process->is_between && !machine->doom && machine->state <= MACHINE_ACTIVE;
+    goes_on = process->is_between && !machine->killer && machine->state <= MACHINE_ACTIVE;
     if (goes_on) {
         for (int i = 0; i < PROCESS_STREAMS; i++) {
             process->base[i] = record_received(process->record, i);

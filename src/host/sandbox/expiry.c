@@ -85,11 +85,11 @@ static enum duty find_duty(struct sandbox *sandbox, uint64_t now_ms, uint64_t *n
 }
 
 /* They end because the time that their sandbox was given is over. */
-static void doom_processes(struct sandbox *sandbox)
+static void set_processes_killer(struct sandbox *sandbox)
 {
     lock_take(&sandbox->lock);
     if (sandbox->machine)
-        process_doom_all(sandbox->machine, KILLER_QUOTA);
+        process_set_killer_all(sandbox->machine, KILLER_QUOTA);
     lock_release(&sandbox->lock);
 }
 
@@ -120,7 +120,7 @@ static void fulfil(struct sandbox *sandbox, enum duty duty)
         sandbox_note_loss(sandbox);
         sandbox_finish(sandbox, SANDBOX_STOPPED);
     } else if (duty == DUTY_KILL) {
-        doom_processes(sandbox);
+        set_processes_killer(sandbox);
         (void)sandbox_destroy(sandbox, &err);
     } else if (duty == DUTY_PAUSE || duty == DUTY_STOP) {
         /* Once: whoever resumes it afterwards wants it to run. */

@@ -113,7 +113,7 @@ int sandbox_halt(struct sandbox *sandbox, enum sandbox_state before, struct err 
         sandbox_finish(sandbox, before);
         return r;
     }
-    process_doom_all(sandbox->machine, KILLER_STOP);
+    process_set_killer_all(sandbox->machine, KILLER_STOP);
     sandbox_unboot(sandbox);
     shells_sleep(sandbox);
     fault_point("stop.ended");
