@@ -23,7 +23,7 @@ enum {
 };
 
 /* The values in as many DATA as they need, between the request and its end, in one go. */
-static int send_job(const struct worker_loan *loan, enum worker_tool tool, struct buf *values)
+static int send_job(const struct worker_lease *lease, enum worker_tool tool, struct buf *values)
 {
     cleanup_with(buf_done) struct buf ends = BUF_INIT(64);
     char headers[PARTS_MAX / 2][FILE_HEADER_SIZE];
@@ -45,7 +45,7 @@ static int send_job(const struct worker_loan *loan, enum worker_tool tool, struc
         done += part;
     }
     parts[count++] = (struct iovec){ ends.data + first, ends.len - first };
-    return loan_send(loan, parts, count);
+    return lease_send(lease, parts, count);
 }
 
 /* Absolute, and without any part that leads elsewhere. */
@@ -123,16 +123,16 @@ static int clean(struct tool_worker_answer *answer)
     return 0;
 }
 
-static int receive_answer(const struct worker_loan *loan, struct tool_worker_answer *answer)
+static int receive_answer(const struct worker_lease *lease, struct tool_worker_answer *answer)
 {
     struct tool_worker_ear ear = {
         .in.max = FILE_HEADER_SIZE + FILE_WHOLE_MAX + RECEIVE_LARGE,
     };
     size_t room = RECEIVE_SMALL;
-    int r = loan_wait(loan, POLLIN, -1); /* no worker is so quick that it is there already */
+    int r = lease_wait(lease, POLLIN, -1); /* no worker is so quick that it is there already */
 
     while (r == 0) {
-        r = loan_receive(loan, &ear.in, room);
+        r = lease_receive(lease, &ear.in, room);
         if (r == 0)
             r = tool_worker_hear(&ear, answer);
         room = RECEIVE_LARGE;
@@ -141,13 +141,13 @@ static int receive_answer(const struct worker_loan *loan, struct tool_worker_ans
     return r < 0 ? r : clean(answer);
 }
 
-static int refuse(const struct worker_loan *loan, int r, struct err *err)
+static int refuse(const struct worker_lease *lease, int r, struct err *err)
 {
     if (r == -EPROTO)
         return err_set(err, ERR_INTERNAL,
                        "a tool worker of sandbox '%s' does not answer as it should",
-                       loan->sandbox->info.id);
-    return loan_refuse(loan, r, err);
+                       lease->sandbox->info.id);
+    return lease_refuse(lease, r, err);
 }
 
 int tool_worker_run(struct sandbox *sandbox, const struct tool_worker_job *job,
@@ -158,7 +158,7 @@ int tool_worker_run(struct sandbox *sandbox, const struct tool_worker_job *job,
                                          .watch_fd = job->watch_fd,
                                          .deadline_ms = job->deadline_ms };
     cleanup_with(buf_done) struct buf values = BUF_INIT(VALUES_MAX);
-    struct worker_loan loan;
+    struct worker_lease lease;
     int r = tool_put_values(&values, job->values, job->count);
 
     ret->change_count = 0;
@@ -166,15 +166,15 @@ int tool_worker_run(struct sandbox *sandbox, const struct tool_worker_job *job,
     if (r < 0)
         return err_set(err, ERR_INVALID, "the parameters are larger than %d MiB",
                        TOOL_PARAMS_MAX >> 20);
-    r = loan_begin(&loan, sandbox, &wish, err);
+    r = lease_begin(&lease, sandbox, &wish, err);
     if (r == 0) {
-        r = send_job(&loan, job->tool, &values);
+        r = send_job(&lease, job->tool, &values);
         if (r == 0)
-            r = receive_answer(&loan, ret);
+            r = receive_answer(&lease, ret);
         if (r < 0)
-            r = refuse(&loan, r, err);
+            r = refuse(&lease, r, err);
     }
-    loan_end(&loan, r == 0);
+    lease_end(&lease, r == 0);
     if (r < 0)
         tool_worker_answer_done(ret);
     return r;

@@ -31,7 +31,7 @@ enum stage {
 };
 
 struct file_call {
-    struct worker_loan loan;
+    struct worker_lease lease;
     enum stage stage;
     enum file_message_type type; /* of the request */
     bool is_watching;            /* of WATCH: it has begun */
@@ -87,7 +87,7 @@ static int open_call(struct sandbox *sandbox, const struct worker_request *wish,
 
     call->in.max = FILE_HEADER_SIZE + FILE_WHOLE_MAX + RECEIVE_LARGE;
     call->out.max = SEND_AT + 2 * (FILE_HEADER_SIZE + FILE_WHOLE_MAX);
-    r = loan_begin(&call->loan, sandbox, wish, err);
+    r = lease_begin(&call->lease, sandbox, wish, err);
     if (r < 0) {
         file_call_close(call);
         return r;
@@ -114,20 +114,20 @@ int file_call_open_watch(struct sandbox *sandbox, int watch_fd, struct file_call
 
 void file_call_set_watch_fd(struct file_call *call, int watch_fd)
 {
-    call->loan.watch_fd = watch_fd;
+    call->lease.watch_fd = watch_fd;
 }
 
 static int refuse_broken(struct file_call *call, struct err *err)
 {
     call->stage = STAGE_BROKEN;
     return err_set(err, ERR_INTERNAL, "a file worker of sandbox '%s' does not answer as it should",
-                   call->loan.sandbox->info.id);
+                   call->lease.sandbox->info.id);
 }
 
 static int refuse_dead(struct file_call *call, struct err *err)
 {
     call->stage = STAGE_BROKEN;
-    return loan_refuse(&call->loan, -EPIPE, err);
+    return lease_refuse(&call->lease, -EPIPE, err);
 }
 
 /* Sends all parts, which are changed. */
@@ -136,9 +136,9 @@ static int send_parts(struct file_call *call, struct iovec *parts, size_t count,
     int r;
 
     call->is_torn = true;
-    r = loan_send(&call->loan, parts, count);
+    r = lease_send(&call->lease, parts, count);
     if (r < 0)
-        return r == -EPIPE ? refuse_dead(call, err) : loan_refuse(&call->loan, r, err);
+        return r == -EPIPE ? refuse_dead(call, err) : lease_refuse(&call->lease, r, err);
     call->is_torn = false;
     return 0;
 }
@@ -189,9 +189,9 @@ static int receive(struct file_call *call, struct err *err)
 
     buf_consume(&call->in, call->taken);
     call->taken = 0;
-    r = loan_receive(&call->loan, &call->in, room);
+    r = lease_receive(&call->lease, &call->in, room);
     if (r < 0)
-        return r == -EPIPE ? refuse_dead(call, err) : loan_refuse(&call->loan, r, err);
+        return r == -EPIPE ? refuse_dead(call, err) : lease_refuse(&call->lease, r, err);
     return 0;
 }
 
@@ -236,10 +236,10 @@ int file_call_wait(struct file_call *call, int timeout_ms, struct err *err)
 
     if (file_call_has_next(call))
         return 1;
-    r = loan_wait(&call->loan, POLLIN, timeout_ms);
+    r = lease_wait(&call->lease, POLLIN, timeout_ms);
     if (r == -ETIMEDOUT)
         return 0;
-    return r < 0 ? loan_refuse(&call->loan, r, err) : 1;
+    return r < 0 ? lease_refuse(&call->lease, r, err) : 1;
 }
 
 /* The request is over, and the worker ready for the next, unless it goes on reading this one. */
@@ -329,7 +329,7 @@ static bool has_early(const struct file_call *call)
 {
     char byte;
 
-    return recv(call->loan.worker.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+    return recv(call->lease.worker.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
 static int send_check(struct file_call *call, struct err *err)
@@ -404,7 +404,7 @@ static bool has_ended(struct file_call *call)
     struct err ignored;
     ssize_t n;
 
-    if (loan_wait(&call->loan, POLLIN, ABORT_MS) < 0 || receive(call, &ignored) < 0)
+    if (lease_wait(&call->lease, POLLIN, ABORT_MS) < 0 || receive(call, &ignored) < 0)
         return false;
     n = piece_here(call, &piece);
     return n > 0 && call->taken + (size_t)n == call->in.len &&
@@ -419,14 +419,14 @@ static void abandon(struct file_call *call)
     bool is_write = call->type == FILE_WRITE || call->type == FILE_PUSH;
     char header[FILE_HEADER_SIZE];
 
-    call->loan.watch_fd = -1;
+    call->lease.watch_fd = -1;
     if (!is_write || (call->stage != STAGE_SENDING && call->stage != STAGE_ANSWERING))
         return;
     file_header(header, FILE_ABORT, 0);
     if (call->stage == STAGE_SENDING &&
-        (call->is_torn || send(call->loan.worker.fd, header, sizeof(header),
+        (call->is_torn || send(call->lease.worker.fd, header, sizeof(header),
                                MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)sizeof(header)))
-        (void)shutdown(call->loan.worker.fd, SHUT_WR);
+        (void)shutdown(call->lease.worker.fd, SHUT_WR);
     call->stage = has_ended(call) ? STAGE_IDLE : STAGE_BROKEN;
 }
 
@@ -434,9 +434,9 @@ void file_call_close(struct file_call *call)
 {
     if (!call)
         return;
-    if (call->loan.machine)
+    if (call->lease.machine)
         abandon(call);
-    loan_end(&call->loan, call->stage == STAGE_IDLE);
+    lease_end(&call->lease, call->stage == STAGE_IDLE);
     buf_done(&call->in);
     buf_done(&call->out);
     free(call);

@@ -19,31 +19,32 @@ static bool client_is_gone(int watch_fd)
     return watch_fd >= 0 && poll(&wait, 1, 0) > 0;
 }
 
-static bool is_late(const struct worker_loan *loan)
+static bool is_late(const struct worker_lease *lease)
 {
-    return loan->deadline_ms > 0 && clock_ms() >= loan->deadline_ms;
+    return lease->deadline_ms > 0 && clock_ms() >= lease->deadline_ms;
 }
 
 /* A place in the gate is only held while a worker is on its way: waiting for one to come back may
  * take long, and a pause or a rollback must not wait for that. */
-static int take_worker(struct worker_loan *loan, const struct worker_request *wish, struct err *err)
+static int take_worker(struct worker_lease *lease, const struct worker_request *wish,
+                       struct err *err)
 {
     for (;;) {
         struct machine *machine = NULL;
         struct file_pool *pool;
-        int r = sandbox_pass(loan->sandbox, &machine, err);
+        int r = sandbox_pass(lease->sandbox, &machine, err);
 
         if (r < 0)
             return r;
         (void)machine_ref(machine);
         pool = wish->is_of_tools ? &machine->tools : &machine->files;
         r = wish->is_watch
-                ? file_hub_take(pool, loan->deadline_ms, &loan->worker, err)
-                : file_pool_take(pool, wish->only_looks, loan->deadline_ms, &loan->worker, err);
-        sandbox_passed(loan->sandbox, machine);
+                ? file_hub_take(pool, lease->deadline_ms, &lease->worker, err)
+                : file_pool_take(pool, wish->only_looks, lease->deadline_ms, &lease->worker, err);
+        sandbox_passed(lease->sandbox, machine);
         if (r == 1) {
-            loan->machine = machine;
-            loan->pool = pool;
+            lease->machine = machine;
+            lease->pool = pool;
             return 0;
         }
         if (r == 0 && wish->is_watch)
@@ -53,17 +54,17 @@ static int take_worker(struct worker_loan *loan, const struct worker_request *wi
         machine_unref(machine);
         if (r < 0)
             return r;
-        if (client_is_gone(loan->watch_fd))
+        if (client_is_gone(lease->watch_fd))
             return -ECANCELED;
-        if (is_late(loan))
-            return loan_refuse(loan, -ETIMEDOUT, err);
+        if (is_late(lease))
+            return lease_refuse(lease, -ETIMEDOUT, err);
     }
 }
 
-int loan_begin(struct worker_loan *loan, struct sandbox *sandbox, const struct worker_request *wish,
-               struct err *err)
+int lease_begin(struct worker_lease *lease, struct sandbox *sandbox,
+                const struct worker_request *wish, struct err *err)
 {
-    *loan = (struct worker_loan){
+    *lease = (struct worker_lease){
         .sandbox = sandbox,
         .worker = { .fd = -EBADF, .pidfd = -EBADF },
         .is_watch = wish->is_watch,
@@ -71,30 +72,30 @@ int loan_begin(struct worker_loan *loan, struct sandbox *sandbox, const struct w
         .deadline_ms = wish->deadline_ms,
     };
     sandbox_attach(sandbox);
-    return take_worker(loan, wish, err);
+    return take_worker(lease, wish, err);
 }
 
 /* How long there is left to wait, in the terms of poll. */
-static int left_ms(const struct worker_loan *loan, int timeout_ms)
+static int left_ms(const struct worker_lease *lease, int timeout_ms)
 {
     uint64_t now_ms, left;
 
-    if (loan->deadline_ms == 0)
+    if (lease->deadline_ms == 0)
         return timeout_ms;
     now_ms = clock_ms();
-    left = loan->deadline_ms > now_ms ? loan->deadline_ms - now_ms : 0;
+    left = lease->deadline_ms > now_ms ? lease->deadline_ms - now_ms : 0;
     if (timeout_ms >= 0 && (uint64_t)timeout_ms < left)
         return timeout_ms;
     return left < INT_MAX ? (int)left : INT_MAX;
 }
 
-int loan_wait(const struct worker_loan *loan, short events, int timeout_ms)
+int lease_wait(const struct worker_lease *lease, short events, int timeout_ms)
 {
     struct pollfd fds[] = {
-        { .fd = loan->worker.fd, .events = events },
-        { .fd = loan->watch_fd, .events = POLLRDHUP },
+        { .fd = lease->worker.fd, .events = events },
+        { .fd = lease->watch_fd, .events = POLLRDHUP },
     };
-    int n = poll(fds, loan->watch_fd >= 0 ? 2 : 1, left_ms(loan, timeout_ms));
+    int n = poll(fds, lease->watch_fd >= 0 ? 2 : 1, left_ms(lease, timeout_ms));
 
     if (n < 0)
         return errno == EINTR ? 0 : -errno;
@@ -103,16 +104,16 @@ int loan_wait(const struct worker_loan *loan, short events, int timeout_ms)
     return fds[0].revents == 0 ? -ECANCELED : 0;
 }
 
-int loan_send(const struct worker_loan *loan, struct iovec *parts, size_t count)
+int lease_send(const struct worker_lease *lease, struct iovec *parts, size_t count)
 {
     struct msghdr message = { .msg_iov = parts, .msg_iovlen = count };
 
     while (message.msg_iovlen > 0) {
-        ssize_t n = sendmsg(loan->worker.fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+        ssize_t n = sendmsg(lease->worker.fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
         int r = 0;
 
         if (n < 0 && errno == EAGAIN)
-            r = loan_wait(loan, POLLOUT, -1);
+            r = lease_wait(lease, POLLOUT, -1);
         else if (n < 0 && errno != EINTR)
             r = -EPIPE;
         if (r < 0)
@@ -124,12 +125,12 @@ int loan_send(const struct worker_loan *loan, struct iovec *parts, size_t count)
     return 0;
 }
 
-int loan_receive(const struct worker_loan *loan, struct buf *in, size_t room)
+int lease_receive(const struct worker_lease *lease, struct buf *in, size_t room)
 {
     int r = buf_reserve(in, room);
 
     while (r == 0) {
-        ssize_t n = recv(loan->worker.fd, in->data + in->len, room, MSG_DONTWAIT);
+        ssize_t n = recv(lease->worker.fd, in->data + in->len, room, MSG_DONTWAIT);
 
         if (n > 0) {
             in->len += (size_t)n;
@@ -138,15 +139,15 @@ int loan_receive(const struct worker_loan *loan, struct buf *in, size_t room)
         if (n == 0 || (errno != EAGAIN && errno != EINTR))
             return -EPIPE;
         if (errno == EAGAIN)
-            r = loan_wait(loan, POLLIN, -1);
+            r = lease_wait(lease, POLLIN, -1);
     }
     return r;
 }
 
-int loan_refuse(const struct worker_loan *loan, int r, struct err *err)
+int lease_refuse(const struct worker_lease *lease, int r, struct err *err)
 {
-    const char *id = loan->sandbox->info.id;
-    const char *what = loan->pool ? file_pool_what(loan->pool) : "worker";
+    const char *id = lease->sandbox->info.id;
+    const char *what = lease->pool ? file_pool_what(lease->pool) : "worker";
 
     if (r == -ECANCELED)
         return r;
@@ -175,14 +176,14 @@ static void leave(struct sandbox *sandbox)
         expiry_wake(sandbox->host->expiry);
 }
 
-void loan_end(struct worker_loan *loan, bool is_good)
+void lease_end(struct worker_lease *lease, bool is_good)
 {
-    if (loan->machine) {
-        if (loan->is_watch)
-            file_hub_give(loan->pool, &loan->worker);
+    if (lease->machine) {
+        if (lease->is_watch)
+            file_hub_give(lease->pool, &lease->worker);
         else
-            file_pool_give(loan->pool, &loan->worker, is_good);
-        machine_unref(loan->machine);
+            file_pool_give(lease->pool, &lease->worker, is_good);
+        machine_unref(lease->machine);
     }
-    leave(loan->sandbox);
+    leave(lease->sandbox);
 }

@@ -15,7 +15,7 @@ struct iovec;
 struct machine;
 struct sandbox;
 
-struct worker_loan {
+struct worker_lease {
     struct sandbox *sandbox; /* attached */
     struct machine *machine; /* a reference; NULL: there is no worker */
     struct file_pool *pool;  /* of the machine */
@@ -33,23 +33,23 @@ struct worker_request {
     uint64_t deadline_ms;
 };
 
-/* Needs what exec needs, and keeps the sandbox from being idle until the loan is over. In any case
- * the caller ends it with loan_end. */
-int loan_begin(struct worker_loan *loan, struct sandbox *sandbox, const struct worker_request *wish,
-               struct err *err);
+/* Needs what exec needs, and keeps the sandbox from being idle until the lease is over. In any case
+ * the caller ends it with lease_end. */
+int lease_begin(struct worker_lease *lease, struct sandbox *sandbox,
+                const struct worker_request *wish, struct err *err);
 
 /* Waits until the worker's socket is ready, for timeout_ms at most (-1: no limit of its own): 0,
  * -ECANCELED when the client has gone, -ETIMEDOUT, -errno. */
-int loan_wait(const struct worker_loan *loan, short events, int timeout_ms);
+int lease_wait(const struct worker_lease *lease, short events, int timeout_ms);
 
-/* Sends all parts, which are changed: 0, -EPIPE when the worker has ended, or as loan_wait. */
-int loan_send(const struct worker_loan *loan, struct iovec *parts, size_t count);
+/* Sends all parts, which are changed: 0, -EPIPE when the worker has ended, or as lease_wait. */
+int lease_send(const struct worker_lease *lease, struct iovec *parts, size_t count);
 
-/* Appends what comes, up to room bytes: 0, -ENOBUFS, -ENOMEM, -EPIPE, or as loan_wait. */
-int loan_receive(const struct worker_loan *loan, struct buf *in, size_t room);
+/* Appends what comes, up to room bytes: 0, -ENOBUFS, -ENOMEM, -EPIPE, or as lease_wait. */
+int lease_receive(const struct worker_lease *lease, struct buf *in, size_t room);
 
 /* What one of these returned, for a client. Returns r, or what stands for it. */
-int loan_refuse(const struct worker_loan *loan, int r, struct err *err);
+int lease_refuse(const struct worker_lease *lease, int r, struct err *err);
 
 /* Gives the worker back: one that is good waits for the next call, any other is killed. */
-void loan_end(struct worker_loan *loan, bool is_good);
+void lease_end(struct worker_lease *lease, bool is_good);
