@@ -34,7 +34,7 @@ struct changes {
     json_t *applied, *restart;
 };
 
-static void change_note(void *context, const char *key, bool is_live)
+static void change_metadata(void *context, const char *key, bool is_live)
 {
     struct changes *changes = context;
 
@@ -62,7 +62,7 @@ static int apply(struct command_line *line, struct command_line *again, struct h
     int r = host_reload(host, &again->config, err);
 
     if (r == 0) {
-        config_compare(&line->config, &again->config, change_note, &changes);
+        config_compare(&line->config, &again->config, change_metadata, &changes);
         config_take_live(&line->config, &again->config);
         reload_log_level(line->config.log);
         log_info("reload: the configuration was read again");

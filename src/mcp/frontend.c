@@ -107,8 +107,8 @@ struct query {
     bool is_wrong;
 };
 
-static enum MHD_Result query_note(void *context, enum MHD_ValueKind kind, const char *name,
-                                  const char *value)
+static enum MHD_Result query_metadata(void *context, enum MHD_ValueKind kind, const char *name,
+                                      const char *value)
 {
     struct query *query = context;
     const char *text = value ? value : "";
@@ -127,7 +127,7 @@ static enum MHD_Result query_note(void *context, enum MHD_ValueKind kind, const 
 
 static int query_read(const struct visit *visit, struct query *ret)
 {
-    (void)MHD_get_connection_values(visit->connection, MHD_GET_ARGUMENT_KIND, query_note, ret);
+    (void)MHD_get_connection_values(visit->connection, MHD_GET_ARGUMENT_KIND, query_metadata, ret);
     if (ret->is_wrong)
         return mcp_fault(&ret->fault, MCP_INVALID_PARAMS,
                          "/mcp takes ?sandbox=ID, ?template=NAME and read-only=true");

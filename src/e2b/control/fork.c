@@ -20,20 +20,21 @@ enum { FORKS_MAX = 100 };
 /* One of several that a client wants at once: it stands, or has an error of its own. */
 struct fork {
     struct sandbox *sandbox; /* NULL: it failed */
-    json_t *note;
-    char *text; /* of the note */
+    json_t *metadata;
+    char *text; /* of the metadata */
     struct err err;
 };
 
 /* It is what its original is, with a time and tokens of its own. */
-static int note_make(struct fork *fork, const json_t *original, uint64_t timeout_s, struct err *err)
+static int metadata_make(struct fork *fork, const json_t *original, uint64_t timeout_s,
+                         struct err *err)
 {
     int r;
 
-    fork->note = json_deep_copy(original);
-    (void)json_object_set_new(fork->note, "timeout", json_integer((json_int_t)timeout_s));
-    r = e2b_note_add_tokens(fork->note, err);
-    return r == 0 ? e2b_note_print(fork->note, &fork->text, err) : r;
+    fork->metadata = json_deep_copy(original);
+    (void)json_object_set_new(fork->metadata, "timeout", json_integer((json_int_t)timeout_s));
+    r = e2b_metadata_add_tokens(fork->metadata, err);
+    return r == 0 ? e2b_metadata_print(fork->metadata, &fork->text, err) : r;
 }
 
 /* All at once, so that they are alike. Where that cannot be, as many as can be: those after the
@@ -41,19 +42,19 @@ static int note_make(struct fork *fork, const json_t *original, uint64_t timeout
 static size_t forks_make(struct sandbox *original, struct fork *forks, size_t count)
 {
     struct sandbox *made[FORKS_MAX], *source = original;
-    const char *notes[FORKS_MAX];
+    const char *metadata_list[FORKS_MAX];
     struct err err = { 0 };
     size_t stand = 0;
 
     for (size_t i = 0; i < count; i++)
-        notes[i] = forks[i].text;
-    if (sandbox_fork(original, NULL, count, notes, made, &err) == 0) {
+        metadata_list[i] = forks[i].text;
+    if (sandbox_fork(original, NULL, count, metadata_list, made, &err) == 0) {
         for (size_t i = 0; i < count; i++)
             forks[i].sandbox = made[i];
         return count;
     }
     for (size_t i = 0; i < count; i++) {
-        if (sandbox_fork(source, NULL, 1, &notes[i], &forks[i].sandbox, &forks[i].err) < 0)
+        if (sandbox_fork(source, NULL, 1, &metadata_list[i], &forks[i].sandbox, &forks[i].err) < 0)
             continue;
         stand++;
         source = source == original ? forks[i].sandbox : source;
@@ -78,14 +79,14 @@ static void forks_start(const struct e2b_request *request, struct fork *forks, s
         struct fork *fork = &forks[i];
 
         if (fork->sandbox &&
-            (e2b_set_timeout(fork->sandbox, fork->note, timeout_s, &fork->err) < 0 ||
-             e2b_start_begin(request->host, fork->sandbox, fork->note, &fork->err) < 0))
+            (e2b_set_timeout(fork->sandbox, fork->metadata, timeout_s, &fork->err) < 0 ||
+             e2b_start_begin(request->host, fork->sandbox, fork->metadata, &fork->err) < 0))
             fork_fail(fork);
     }
     for (size_t i = 0; i < count; i++) {
         struct fork *fork = &forks[i];
 
-        if (fork->sandbox && e2b_start_await(request->host, fork->sandbox, fork->note,
+        if (fork->sandbox && e2b_start_await(request->host, fork->sandbox, fork->metadata,
                                              request->connection_fd, &fork->err) < 0)
             fork_fail(fork);
     }
@@ -99,14 +100,14 @@ static json_t *fork_json(const struct e2b_request *request, const struct fork *f
         return json_pack("{s:{s:i, s:o}}", "error", "code", (int)e2b_status_of(&fork->err),
                          "message", json_text(fork->err.msg));
     sandbox_get_info(fork->sandbox, false, &info);
-    return json_pack("{s:o}", "sandbox", e2b_sandbox_json(request, &info, fork->note));
+    return json_pack("{s:o}", "sandbox", e2b_sandbox_json(request, &info, fork->metadata));
 }
 
 static void forks_free(struct fork *forks, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         sandbox_unref(forks[i].sandbox);
-        json_decref(forks[i].note);
+        json_decref(forks[i].metadata);
         free(forks[i].text);
     }
     free(forks);
@@ -158,10 +159,10 @@ static enum MHD_Result fork_answer(struct e2b_request *request)
     if (!e2b_is_awake(request->sandbox))
         return e2b_reply_error(request, MHD_HTTP_NOT_FOUND, "sandbox '%s' is not running",
                                request->params[0]);
-    request->note = e2b_note_read(request->sandbox);
+    request->metadata = e2b_metadata_read(request->sandbox);
     forks = xcalloc(count, sizeof(*forks));
     for (uint32_t i = 0; i < count && r == 0; i++)
-        r = note_make(&forks[i], request->note, timeout_s, &forks[0].err);
+        r = metadata_make(&forks[i], request->metadata, timeout_s, &forks[0].err);
     if (r == 0 && forks_make(request->sandbox, forks, count) > 0)
         forks_start(request, forks, count, timeout_s);
     answer = forks_json(request, forks, count);

@@ -98,9 +98,9 @@ static int filter_parse(const struct e2b_request *request, struct filter *ret, s
     return 0;
 }
 
-static bool has_metadata(const json_t *note, const json_t *wanted)
+static bool has_metadata(const json_t *kept, const json_t *wanted)
 {
-    const json_t *metadata = json_object_get(note, "metadata");
+    const json_t *metadata = json_object_get(kept, "metadata");
     const char *key;
     json_t *value;
 
@@ -112,22 +112,24 @@ static bool has_metadata(const json_t *note, const json_t *wanted)
     return true;
 }
 
-static bool has_template(const struct sandbox_info *info, const json_t *note, const char *wanted)
+static bool has_template(const struct sandbox_info *info, const json_t *metadata,
+                         const char *wanted)
 {
-    const char *id = e2b_note_text(note, "templateID"), *alias = e2b_note_text(note, "alias");
+    const char *id = e2b_metadata_text(metadata, "templateID"),
+               *alias = e2b_metadata_text(metadata, "alias");
 
     return strcmp(id ? id : info->template, wanted) == 0 || (alias && strcmp(alias, wanted) == 0);
 }
 
 static bool is_wanted(const struct filter *filter, const struct sandbox_info *info,
-                      const json_t *note)
+                      const json_t *metadata)
 {
     bool is_running = e2b_is_running(info);
 
     return e2b_is_there(info) && (is_running ? filter->wants_running : filter->wants_paused) &&
            info->created_ms >= filter->started_after_ms &&
-           (!filter->template || has_template(info, note, filter->template)) &&
-           has_metadata(note, filter->metadata);
+           (!filter->template || has_template(info, metadata, filter->template)) &&
+           has_metadata(metadata, filter->metadata);
 }
 
 /* What it is sorted by, as text of the same order: when, and which where that is the same. */
@@ -154,7 +156,7 @@ static int compare_reverse(const void *a, const void *b)
 static json_t *item_json(struct e2b_request *request, const struct filter *filter,
                          const char *after, const struct sandbox_info *info)
 {
-    cleanup_json json_t *note = NULL;
+    cleanup_json json_t *metadata = NULL;
     char key[KEY_SIZE];
     int order;
 
@@ -162,8 +164,8 @@ static json_t *item_json(struct e2b_request *request, const struct filter *filte
     order = after ? strcmp(key, after) : 0;
     if (after && (filter->is_ascending ? order <= 0 : order >= 0))
         return NULL;
-    note = e2b_info_note(info);
-    return is_wanted(filter, info, note) ? e2b_listed_json(request, info, note) : NULL;
+    metadata = e2b_info_note(info);
+    return is_wanted(filter, info, metadata) ? e2b_listed_json(request, info, metadata) : NULL;
 }
 
 static json_t *list_json(struct e2b_request *request, const struct filter *filter,

@@ -36,7 +36,7 @@ static enum MHD_Result health(struct e2b_request *request)
 static int create(const struct e2b_request *request, const struct e2b_create *wish,
                   struct sandbox **ret, struct err *err)
 {
-    cleanup_with(buf_done) struct buf text = BUF_INIT(SANDBOX_NOTE_MAX);
+    cleanup_with(buf_done) struct buf text = BUF_INIT(SANDBOX_METADATA_MAX);
     struct sandbox_mount mounts[SANDBOX_MOUNTS_MAX];
     struct e2b_template_ref template;
     struct sandbox_spec spec = { .template = template.name };
@@ -44,22 +44,22 @@ static int create(const struct e2b_request *request, const struct e2b_create *wi
 
     if (r < 0)
         return r;
-    (void)json_object_set_new(wish->note, "templateID", json_string(template.id));
+    (void)json_object_set_new(wish->metadata, "templateID", json_string(template.id));
     if (template.alias[0])
-        (void)json_object_set_new(wish->note, "alias", json_string(template.alias));
-    r = e2b_start_note(request->host, template.name, wish->note, &spec.limits, err);
+        (void)json_object_set_new(wish->metadata, "alias", json_string(template.alias));
+    r = e2b_start_note(request->host, template.name, wish->metadata, &spec.limits, err);
     if (r < 0)
         return r;
     spec.mounts = mounts;
-    r = e2b_volume_mounts(request, template.name, wish->note, mounts, &spec.mount_count, err);
+    r = e2b_volume_mounts(request, template.name, wish->metadata, mounts, &spec.mount_count, err);
     if (r < 0)
         return r;
-    if (json_write(wish->note, &text) < 0)
+    if (json_write(wish->metadata, &text) < 0)
         return err_set(err, ERR_INVALID, "metadata and envVars are longer than %d bytes",
-                       SANDBOX_NOTE_MAX);
-    spec.note = text.data;
+                       SANDBOX_METADATA_MAX);
+    spec.metadata = text.data;
     spec.ttl_ms = wish->timeout_s ? wish->timeout_s * 1000 : 1;
-    spec.expire_action = e2b_action(wish->note);
+    spec.expire_action = e2b_action(wish->metadata);
     return sandbox_create(request->host, &spec, ret, err);
 }
 
@@ -74,7 +74,7 @@ static enum MHD_Result create_answer(struct e2b_request *request, bool is_v1)
     if (e2b_create_parse(request->body, is_v1, &wish, &err) < 0 ||
         create(request, &wish, &sandbox, &err) < 0)
         return e2b_reply_err(request, &err);
-    if (e2b_start_run(request->host, sandbox, wish.note, request->connection_fd, &err) < 0) {
+    if (e2b_start_run(request->host, sandbox, wish.metadata, request->connection_fd, &err) < 0) {
         struct err ignored;
 
         (void)sandbox_destroy(sandbox, &ignored);
@@ -83,7 +83,8 @@ static enum MHD_Result create_answer(struct e2b_request *request, bool is_v1)
     }
     sandbox_get_info(sandbox, false, &info);
     sandbox_unref(sandbox);
-    return e2b_reply_json(request, MHD_HTTP_CREATED, e2b_sandbox_json(request, &info, wish.note));
+    return e2b_reply_json(request, MHD_HTTP_CREATED,
+                          e2b_sandbox_json(request, &info, wish.metadata));
 }
 
 static enum MHD_Result create_v1(struct e2b_request *request)
@@ -101,14 +102,14 @@ static enum MHD_Result create_v2(struct e2b_request *request)
 static enum MHD_Result get(struct e2b_request *request)
 {
     cleanup_with(sandbox_info_done) struct sandbox_info info = { 0 };
-    cleanup_json json_t *note = NULL;
+    cleanup_json json_t *metadata = NULL;
     struct err err = { 0 };
 
     if (e2b_ref_find(request, &err) < 0)
         return e2b_reply_err(request, &err);
     sandbox_get_info(request->sandbox, false, &info);
-    note = e2b_info_note(&info);
-    return e2b_reply_json(request, MHD_HTTP_OK, e2b_detail_json(request, &info, note));
+    metadata = e2b_info_note(&info);
+    return e2b_reply_json(request, MHD_HTTP_OK, e2b_detail_json(request, &info, metadata));
 }
 
 static enum MHD_Result kill_it(struct e2b_request *request)
@@ -123,45 +124,46 @@ static enum MHD_Result kill_it(struct e2b_request *request)
 /* --- time ------------------------------------------------------------------------------------- */
 
 /* One that nobody gave a time keeps having none. */
-static int extend(struct sandbox *sandbox, const json_t *note, uint64_t timeout_s, struct err *err)
+static int extend(struct sandbox *sandbox, const json_t *metadata, uint64_t timeout_s,
+                  struct err *err)
 {
     cleanup_with(sandbox_info_done) struct sandbox_info info = { 0 };
 
     sandbox_get_info(sandbox, false, &info);
     if (info.expires_ms == 0 || info.expires_ms >= clock_wall_ms() + timeout_s * 1000)
         return 0;
-    return e2b_set_timeout(sandbox, note, timeout_s, err);
+    return e2b_set_timeout(sandbox, metadata, timeout_s, err);
 }
 
 /* A sandbox that E2B's clients did not make gets its tokens when one first connects. */
-static int tokens_in(json_t *note, const void *context, struct err *err)
+static int tokens_in(json_t *metadata, const void *context, struct err *err)
 {
     int r = 0;
 
     (void)context;
-    if (e2b_note_text(note, "accessToken") || e2b_note_is_open(note))
+    if (e2b_metadata_text(metadata, "accessToken") || e2b_metadata_is_open(metadata))
         return 0;
-    r = e2b_note_add_tokens(note, err);
+    r = e2b_metadata_add_tokens(metadata, err);
     return r < 0 ? r : 1;
 }
 
-static int pauses_in(json_t *note, const void *context, struct err *err)
+static int pauses_in(json_t *metadata, const void *context, struct err *err)
 {
-    int r = tokens_in(note, context, err);
+    int r = tokens_in(metadata, context, err);
 
-    return r < 0 ? r : json_object_set_new(note, "autoPause", json_true()) + 1;
+    return r < 0 ? r : json_object_set_new(metadata, "autoPause", json_true()) + 1;
 }
 
-static int note_take(struct e2b_request *request, e2b_note_fn change, const void *context,
-                     struct err *err)
+static int metadata_take(struct e2b_request *request, e2b_metadata_fn change, const void *context,
+                         struct err *err)
 {
-    json_t *note = NULL;
-    int r = e2b_note_change(request->sandbox, change, context, &note, err);
+    json_t *metadata = NULL;
+    int r = e2b_metadata_change(request->sandbox, change, context, &metadata, err);
 
     if (r < 0)
         return r;
-    json_decref(request->note);
-    request->note = note;
+    json_decref(request->metadata);
+    request->metadata = metadata;
     return 0;
 }
 
@@ -185,13 +187,13 @@ static int connect_it(struct e2b_request *request, uint64_t timeout_s, bool *ret
     if (r == 0)
         r = e2b_ref_find(request, err);
     if (r == 0)
-        r = note_take(request, tokens_in, NULL, err);
+        r = metadata_take(request, tokens_in, NULL, err);
     if (r == 0 && !with_memory)
         r = forget_memory(request->sandbox, err);
     if (r == 0)
         r = e2b_wake(request, timeout_s, ret_was_awake, err);
     if (r == 0 && *ret_was_awake)
-        r = extend(request->sandbox, request->note, timeout_s, err);
+        r = extend(request->sandbox, request->metadata, timeout_s, err);
     return r;
 }
 
@@ -200,7 +202,7 @@ static enum MHD_Result connect_answer(struct e2b_request *request, unsigned stat
     cleanup_with(sandbox_info_done) struct sandbox_info info = { 0 };
 
     sandbox_get_info(request->sandbox, false, &info);
-    return e2b_reply_json(request, status, e2b_sandbox_json(request, &info, request->note));
+    return e2b_reply_json(request, status, e2b_sandbox_json(request, &info, request->metadata));
 }
 
 static enum MHD_Result connect_to(struct e2b_request *request)
@@ -225,7 +227,7 @@ static enum MHD_Result resume(struct e2b_request *request)
     if (e2b_is_awake(request->sandbox))
         return e2b_reply_error(request, MHD_HTTP_CONFLICT, "sandbox '%s' is already running",
                                request->params[0]);
-    if ((pauses && note_take(request, pauses_in, NULL, &err) < 0) ||
+    if ((pauses && metadata_take(request, pauses_in, NULL, &err) < 0) ||
         connect_it(request, E2B_TIMEOUT_DEFAULT_S, &was_awake, &err) < 0)
         return e2b_reply_err(request, &err);
     return connect_answer(request, MHD_HTTP_CREATED);
@@ -248,8 +250,8 @@ static enum MHD_Result set_timeout(struct e2b_request *request)
         return e2b_reply_error(request, MHD_HTTP_BAD_REQUEST, "timeout is missing");
     if (e2b_ref_find(request, &err) < 0)
         return e2b_reply_err(request, &err);
-    request->note = e2b_note_read(request->sandbox);
-    if (e2b_set_timeout(request->sandbox, request->note, timeout_s, &err) < 0)
+    request->metadata = e2b_metadata_read(request->sandbox);
+    if (e2b_set_timeout(request->sandbox, request->metadata, timeout_s, &err) < 0)
         return err.cause == CAUSE_SESSION_PAUSED ? not_running(request)
                                                  : e2b_reply_err(request, &err);
     return e2b_reply_empty(request, MHD_HTTP_NO_CONTENT);
@@ -269,8 +271,8 @@ static enum MHD_Result refresh(struct e2b_request *request)
         return e2b_reply_err(request, &err);
     if (!e2b_is_awake(request->sandbox))
         return not_running(request);
-    request->note = e2b_note_read(request->sandbox);
-    if (extend(request->sandbox, request->note, duration_s, &err) < 0)
+    request->metadata = e2b_metadata_read(request->sandbox);
+    if (extend(request->sandbox, request->metadata, duration_s, &err) < 0)
         return e2b_reply_err(request, &err);
     return e2b_reply_empty(request, MHD_HTTP_NO_CONTENT);
 }
@@ -313,10 +315,10 @@ static enum MHD_Result pause_answer(struct e2b_request *request)
 /* --- network ---------------------------------------------------------------------------------- */
 
 /* What is about traffic that comes in is no part of what is replaced. */
-static int network_in(json_t *note, const void *wanted, struct err *err)
+static int network_in(json_t *metadata, const void *wanted, struct err *err)
 {
     static const char *const kept[] = { "allowPublicTraffic", "maskRequestHost", "httpsPorts" };
-    const json_t *old = json_object_get(note, "network");
+    const json_t *old = json_object_get(metadata, "network");
     json_t *network = e2b_network_copy(wanted);
 
     (void)err;
@@ -327,7 +329,7 @@ static int network_in(json_t *note, const void *wanted, struct err *err)
         if (value)
             (void)json_object_set(network, kept[i], value);
     }
-    return json_object_set_new(note, "network", network) + 1;
+    return json_object_set_new(metadata, "network", network) + 1;
 }
 
 static enum MHD_Result set_network(struct e2b_request *request)
@@ -338,7 +340,7 @@ static enum MHD_Result set_network(struct e2b_request *request)
         return e2b_reply_err(request, &err);
     if (!e2b_is_awake(request->sandbox))
         return not_running(request);
-    if (note_take(request, network_in, request->body, &err) < 0)
+    if (metadata_take(request, network_in, request->body, &err) < 0)
         return e2b_reply_err(request, &err);
     return e2b_reply_empty(request, MHD_HTTP_NO_CONTENT);
 }

@@ -33,9 +33,9 @@ bool e2b_is_running(const struct sandbox_info *info)
 
 json_t *e2b_info_note(const struct sandbox_info *info)
 {
-    json_t *note = info->note ? json_loads(info->note, 0, NULL) : NULL;
+    json_t *metadata = info->metadata ? json_loads(info->metadata, 0, NULL) : NULL;
 
-    return note ? note : json_object();
+    return metadata ? metadata : json_object();
 }
 
 json_t *e2b_time_json(uint64_t ms)
@@ -67,30 +67,31 @@ static const char *domain_of(const struct e2b_request *request, char text[DOMAIN
     return text;
 }
 
-static const char *template_of(const struct sandbox_info *info, const json_t *note)
+static const char *template_of(const struct sandbox_info *info, const json_t *metadata)
 {
-    const char *id = e2b_note_text(note, "templateID");
+    const char *id = e2b_metadata_text(metadata, "templateID");
 
     return id ? id : info->template;
 }
 
 /* Who may only look does not get what opens the sandbox. */
-static json_t *secret_json(const struct e2b_request *request, const json_t *note, const char *field)
+static json_t *secret_json(const struct e2b_request *request, const json_t *metadata,
+                           const char *field)
 {
-    return request->only_looks ? NULL : json_incref(json_object_get(note, field));
+    return request->only_looks ? NULL : json_incref(json_object_get(metadata, field));
 }
 
 json_t *e2b_sandbox_json(const struct e2b_request *request, const struct sandbox_info *info,
-                         const json_t *note)
+                         const json_t *metadata)
 {
     char id[SANDBOX_ID_MAX] = "", domain[DOMAIN_SIZE];
-    json_t *traffic = secret_json(request, note, "trafficToken");
+    json_t *traffic = secret_json(request, metadata, "trafficToken");
 
     (void)e2b_id_from(info->id, id);
     return json_pack("{s:s, s:s, s:s*, s:s, s:s, s:o*, s:o, s:s?}", "sandboxID", id, "templateID",
-                     template_of(info, note), "alias", e2b_note_text(note, "alias"), "clientID",
-                     "holt", "envdVersion", E2B_ENVD_VERSION, "envdAccessToken",
-                     secret_json(request, note, "accessToken"), "trafficAccessToken",
+                     template_of(info, metadata), "alias", e2b_metadata_text(metadata, "alias"),
+                     "clientID", "holt", "envdVersion", E2B_ENVD_VERSION, "envdAccessToken",
+                     secret_json(request, metadata, "accessToken"), "trafficAccessToken",
                      traffic ? traffic : json_null(), "domain", domain_of(request, domain));
 }
 
@@ -119,48 +120,48 @@ static uint64_t end_of(const struct sandbox_info *info)
     return clock_wall_ms() + (uint64_t)E2B_TIMEOUT_MAX_S * 1000;
 }
 
-static json_t *or_object(const json_t *note, const char *field)
+static json_t *or_object(const json_t *metadata, const char *field)
 {
-    json_t *value = json_object_get(note, field);
+    json_t *value = json_object_get(metadata, field);
 
     return value ? json_incref(value) : json_object();
 }
 
 json_t *e2b_listed_json(struct e2b_request *request, const struct sandbox_info *info,
-                        const json_t *note)
+                        const json_t *metadata)
 {
-    json_t *mounts = json_object_get(note, "volumeMounts");
+    json_t *mounts = json_object_get(metadata, "volumeMounts");
     char id[SANDBOX_ID_MAX] = "";
     struct sandbox_limits limits;
 
     (void)e2b_id_from(info->id, id);
     sandbox_limits_in_force(request->host, &info->limits, &limits);
     return json_pack("{s:s, s:s, s:s*, s:s, s:o, s:o, s:I, s:I, s:I, s:o, s:s, s:s, s:o}",
-                     "sandboxID", id, "templateID", template_of(info, note), "alias",
-                     e2b_note_text(note, "alias"), "clientID", "holt", "startedAt",
+                     "sandboxID", id, "templateID", template_of(info, metadata), "alias",
+                     e2b_metadata_text(metadata, "alias"), "clientID", "holt", "startedAt",
                      e2b_time_json(info->created_ms), "endAt", e2b_time_json(end_of(info)),
                      "cpuCount", (json_int_t)((limits.cpu_millis + 999) / 1000), "memoryMB",
                      (json_int_t)(limits.memory_bytes / MIB), "diskSizeMB",
                      (json_int_t)(e2b_disk_bytes(request, info->quota_bytes) / MIB), "metadata",
-                     or_object(note, "metadata"), "state",
+                     or_object(metadata, "metadata"), "state",
                      e2b_is_running(info) ? "running" : "paused", "envdVersion", E2B_ENVD_VERSION,
                      "volumeMounts", mounts ? json_incref(mounts) : json_array());
 }
 
 json_t *e2b_detail_json(struct e2b_request *request, const struct sandbox_info *info,
-                        const json_t *note)
+                        const json_t *metadata)
 {
-    cleanup_json json_t *detail = e2b_listed_json(request, info, note);
+    cleanup_json json_t *detail = e2b_listed_json(request, info, metadata);
     cleanup_json json_t *more = NULL;
     char domain[DOMAIN_SIZE];
 
-    /* What was asked for is in the note; that nothing gets out is what is true. */
-    more =
-        json_pack("{s:o*, s:s?, s:b, s:o, s:{s:s, s:b}}", "envdAccessToken",
-                  secret_json(request, note, "accessToken"), "domain", domain_of(request, domain),
-                  "allowInternetAccess", 0, "network", or_object(note, "network"), "lifecycle",
-                  "onTimeout", e2b_note_bool(note, "autoPause") ? "pause" : "kill", "autoResume",
-                  e2b_note_bool(note, "autoResume"));
+    /* What was asked for is in the metadata; that nothing gets out is what is true. */
+    more = json_pack("{s:o*, s:s?, s:b, s:o, s:{s:s, s:b}}", "envdAccessToken",
+                     secret_json(request, metadata, "accessToken"), "domain",
+                     domain_of(request, domain), "allowInternetAccess", 0, "network",
+                     or_object(metadata, "network"), "lifecycle", "onTimeout",
+                     e2b_metadata_bool(metadata, "autoPause") ? "pause" : "kill", "autoResume",
+                     e2b_metadata_bool(metadata, "autoResume"));
     if (!detail || !more || json_object_update(detail, more) < 0)
         return NULL;
     return TAKE_PTR(detail);

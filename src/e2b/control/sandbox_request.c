@@ -27,8 +27,8 @@ int e2b_timeout_parse(const json_t *body, const char *field, uint64_t *ret, stru
     return 0;
 }
 
-/* {text: text}, onto the note under the same name. */
-static int texts_take(const json_t *body, const char *field, json_t *note, struct err *err)
+/* {text: text}, onto the metadata under the same name. */
+static int texts_take(const json_t *body, const char *field, json_t *metadata, struct err *err)
 {
     const json_t *object = NULL;
     const char *key;
@@ -44,10 +44,10 @@ static int texts_take(const json_t *body, const char *field, json_t *note, struc
         if (strcmp(field, "envVars") == 0 && (*key == '\0' || strchr(key, '=')))
             return err_set(err, ERR_INVALID, "'%.60s' cannot name a variable", key);
     }
-    return json_object_set(note, field, (json_t *)(uintptr_t)object);
+    return json_object_set(metadata, field, (json_t *)(uintptr_t)object);
 }
 
-static int lifecycle_take(const json_t *body, json_t *note, struct err *err)
+static int lifecycle_take(const json_t *body, json_t *metadata, struct err *err)
 {
     const json_t *resume = NULL;
     bool pauses = false, with_memory = true, resumes = false;
@@ -65,12 +65,12 @@ static int lifecycle_take(const json_t *body, json_t *note, struct err *err)
         return err_set(err, ERR_INVALID, "autoPauseMemory: false needs autoPause: true");
     if (!with_memory && resumes)
         return err_set(err, ERR_INVALID, "autoPauseMemory: false does not go with autoResume");
-    (void)json_object_set_new(note, "autoPause", json_boolean(pauses));
-    (void)json_object_set_new(note, "autoPauseMemory", json_boolean(with_memory));
-    return json_object_set_new(note, "autoResume", json_boolean(resumes));
+    (void)json_object_set_new(metadata, "autoPause", json_boolean(pauses));
+    (void)json_object_set_new(metadata, "autoPauseMemory", json_boolean(with_memory));
+    return json_object_set_new(metadata, "autoResume", json_boolean(resumes));
 }
 
-static int network_take(const json_t *body, bool is_secure, json_t *note, struct err *err)
+static int network_take(const json_t *body, bool is_secure, json_t *metadata, struct err *err)
 {
     const json_t *network = NULL;
     bool wants_internet = true, is_public = true;
@@ -87,12 +87,12 @@ static int network_take(const json_t *body, bool is_secure, json_t *note, struct
         return err_set(err, ERR_INVALID,
                        "allowPublicTraffic: false needs a sandbox that is secure");
     if (network)
-        (void)json_object_set_new(note, "network", e2b_network_copy(network));
-    return json_object_set_new(note, "internet", json_boolean(wants_internet));
+        (void)json_object_set_new(metadata, "network", e2b_network_copy(network));
+    return json_object_set_new(metadata, "internet", json_boolean(wants_internet));
 }
 
 /* Which volumes they are is looked up later. */
-static int mounts_take(const json_t *body, json_t *note, struct err *err)
+static int mounts_take(const json_t *body, json_t *metadata, struct err *err)
 {
     const json_t *mounts = NULL, *mount;
     json_t *kept;
@@ -104,7 +104,7 @@ static int mounts_take(const json_t *body, json_t *note, struct err *err)
     if (json_array_size(mounts) > SANDBOX_MOUNTS_MAX)
         return err_set(err, ERR_INVALID, "a sandbox has at most %d volumes", SANDBOX_MOUNTS_MAX);
     kept = json_array();
-    (void)json_object_set_new(note, "volumeMounts", kept);
+    (void)json_object_set_new(metadata, "volumeMounts", kept);
     json_array_foreach(mounts, index, mount)
     {
         const char *name = json_string_value(json_object_get(mount, "name"));
@@ -117,23 +117,23 @@ static int mounts_take(const json_t *body, json_t *note, struct err *err)
     return 0;
 }
 
-int e2b_note_add_tokens(json_t *note, struct err *err)
+int e2b_metadata_add_tokens(json_t *metadata, struct err *err)
 {
-    const json_t *network = json_object_get(note, "network");
+    const json_t *network = json_object_get(metadata, "network");
     char token[E2B_TOKEN_SIZE];
     int r;
 
-    if (e2b_note_is_open(note))
+    if (e2b_metadata_is_open(metadata))
         return 0;
     r = e2b_token_make(token, err);
     if (r < 0)
         return r;
-    (void)json_object_set_new(note, "accessToken", json_string(token));
+    (void)json_object_set_new(metadata, "accessToken", json_string(token));
     if (!json_is_false(json_object_get(network, "allowPublicTraffic")))
         return 0;
     r = e2b_token_make(token, err);
     if (r == 0)
-        (void)json_object_set_new(note, "trafficToken", json_string(token));
+        (void)json_object_set_new(metadata, "trafficToken", json_string(token));
     return r;
 }
 
@@ -152,23 +152,23 @@ int e2b_create_parse(const json_t *body, bool is_v1, struct e2b_create *ret, str
         r = e2b_timeout_parse(body, "timeout", &ret->timeout_s, err);
     if (r < 0)
         return r;
-    ret->note = json_pack("{s:I}", "timeout", (json_int_t)ret->timeout_s);
+    ret->metadata = json_pack("{s:I}", "timeout", (json_int_t)ret->timeout_s);
     if (!is_secure)
-        (void)json_object_set_new(ret->note, "secure", json_false());
-    r = texts_take(body, "metadata", ret->note, err);
+        (void)json_object_set_new(ret->metadata, "secure", json_false());
+    r = texts_take(body, "metadata", ret->metadata, err);
     if (r == 0)
-        r = texts_take(body, "envVars", ret->note, err);
+        r = texts_take(body, "envVars", ret->metadata, err);
     if (r == 0)
-        r = lifecycle_take(body, ret->note, err);
+        r = lifecycle_take(body, ret->metadata, err);
     if (r == 0)
-        r = network_take(body, is_secure, ret->note, err);
+        r = network_take(body, is_secure, ret->metadata, err);
     if (r == 0)
-        r = mounts_take(body, ret->note, err);
-    return r == 0 ? e2b_note_add_tokens(ret->note, err) : r;
+        r = mounts_take(body, ret->metadata, err);
+    return r == 0 ? e2b_metadata_add_tokens(ret->metadata, err) : r;
 }
 
 void e2b_create_done(struct e2b_create *create)
 {
-    json_decref(create->note);
-    create->note = NULL;
+    json_decref(create->metadata);
+    create->metadata = NULL;
 }

@@ -10,7 +10,7 @@ struct err;
 struct e2b_create {
     const char *template_id; /* in the request */
     uint64_t timeout_s;
-    json_t *note; /* but for what is known of the template */
+    json_t *metadata; /* but for what is known of the template */
 };
 
 /* is_v1: the first version of the call, whose clients ask for what those of the second always have.
@@ -21,5 +21,5 @@ void e2b_create_done(struct e2b_create *create);
 /* A field in seconds, which must not be more than E2B_TIMEOUT_MAX_S; absent: as it was. */
 int e2b_timeout_parse(const json_t *body, const char *field, uint64_t *ret, struct err *err);
 
-/* New tokens: for envd, and for ports unless the note says that they are public. */
-int e2b_note_add_tokens(json_t *note, struct err *err);
+/* New tokens: for envd, and for ports unless the metadata says that they are public. */
+int e2b_metadata_add_tokens(json_t *metadata, struct err *err);

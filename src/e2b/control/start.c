@@ -18,7 +18,7 @@
 enum { READY_TRIES = 600, READY_PAUSE_US = 50 * 1000 };
 
 /* A host template has no such user; there everybody is who the client says. */
-int e2b_start_note(struct host *host, const char *template, json_t *note,
+int e2b_start_note(struct host *host, const char *template, json_t *metadata,
                    struct sandbox_limits *limits, struct err *err)
 {
     cleanup_with(template_settings_done) struct template_settings settings = { .object = NULL };
@@ -27,26 +27,26 @@ int e2b_start_note(struct host *host, const char *template, json_t *note,
 
     if (r < 0)
         return r;
-    env = json_object_get(note, "envVars");
+    env = json_object_get(metadata, "envVars");
     if (settings.env && env)
         (void)json_object_update_missing(env, (json_t *)(uintptr_t)settings.env);
     else if (settings.env)
-        (void)json_object_set_new(note, "envVars", json_deep_copy(settings.env));
+        (void)json_object_set_new(metadata, "envVars", json_deep_copy(settings.env));
     if (*settings.user)
-        (void)json_object_set_new(note, "user", json_string(settings.user));
+        (void)json_object_set_new(metadata, "user", json_string(settings.user));
     if (*settings.workdir)
-        (void)json_object_set_new(note, "workdir", json_string(settings.workdir));
+        (void)json_object_set_new(metadata, "workdir", json_string(settings.workdir));
     limits->cpu_millis = settings.cpus * 1000;
     limits->memory_bytes = settings.memory_bytes;
     return 0;
 }
 
 static int run(struct sandbox *sandbox, const struct template_settings *settings,
-               const json_t *note, bool is_start, struct process **ret, struct err *err)
+               const json_t *metadata, bool is_start, struct process **ret, struct err *err)
 {
     char bash[] = "/bin/bash", login[] = "-l", flag[] = "-c";
     cleanup_free char *text = xstrdup(is_start ? settings->start_command : settings->ready_command);
-    cleanup_with(json_words_free) char **env = json_words(json_object_get(note, "envVars"));
+    cleanup_with(json_words_free) char **env = json_words(json_object_get(metadata, "envVars"));
     char *const args[] = { bash, login, flag, text, NULL };
     const struct process_spec spec = {
         .args = args,
@@ -61,11 +61,11 @@ static int run(struct sandbox *sandbox, const struct template_settings *settings
 
 /* Whether it succeeded: 1, 0 or a negative errno. */
 static int try_ready(struct sandbox *sandbox, const struct template_settings *settings,
-                     const json_t *note, int watch_fd, struct err *err)
+                     const json_t *metadata, int watch_fd, struct err *err)
 {
     struct process *process = NULL;
     struct process_end end = { .exit_code = PROCESS_EXIT_HOLT };
-    int r = run(sandbox, settings, note, false, &process, err);
+    int r = run(sandbox, settings, metadata, false, &process, err);
 
     if (r < 0)
         return r;
@@ -85,7 +85,8 @@ static int settings_of(struct host *host, struct sandbox *sandbox, struct templa
     return template_settings_read(host_store(host), info.template, ret, err);
 }
 
-int e2b_start_begin(struct host *host, struct sandbox *sandbox, const json_t *note, struct err *err)
+int e2b_start_begin(struct host *host, struct sandbox *sandbox, const json_t *metadata,
+                    struct err *err)
 {
     cleanup_with(template_settings_done) struct template_settings settings = { .object = NULL };
     struct process *process = NULL;
@@ -93,13 +94,13 @@ int e2b_start_begin(struct host *host, struct sandbox *sandbox, const json_t *no
 
     if (r < 0 || !*settings.start_command)
         return r;
-    r = run(sandbox, &settings, note, true, &process, err);
+    r = run(sandbox, &settings, metadata, true, &process, err);
     process_unref(process);
     return r;
 }
 
-int e2b_start_await(struct host *host, struct sandbox *sandbox, const json_t *note, int watch_fd,
-                    struct err *err)
+int e2b_start_await(struct host *host, struct sandbox *sandbox, const json_t *metadata,
+                    int watch_fd, struct err *err)
 {
     cleanup_with(template_settings_done) struct template_settings settings = { .object = NULL };
     int r = settings_of(host, sandbox, &settings, err);
@@ -107,7 +108,7 @@ int e2b_start_await(struct host *host, struct sandbox *sandbox, const json_t *no
     if (r < 0 || !*settings.start_command || !*settings.ready_command)
         return r;
     for (int i = 0; i < READY_TRIES; i++) {
-        r = try_ready(sandbox, &settings, note, watch_fd, err);
+        r = try_ready(sandbox, &settings, metadata, watch_fd, err);
         if (r != 0)
             return r < 0 ? r : 0;
         (void)usleep(READY_PAUSE_US);
@@ -115,10 +116,10 @@ int e2b_start_await(struct host *host, struct sandbox *sandbox, const json_t *no
     return err_set(err, ERR_DEADLINE, "the start command of the template is not ready");
 }
 
-int e2b_start_run(struct host *host, struct sandbox *sandbox, const json_t *note, int watch_fd,
+int e2b_start_run(struct host *host, struct sandbox *sandbox, const json_t *metadata, int watch_fd,
                   struct err *err)
 {
-    int r = e2b_start_begin(host, sandbox, note, err);
+    int r = e2b_start_begin(host, sandbox, metadata, err);
 
-    return r == 0 ? e2b_start_await(host, sandbox, note, watch_fd, err) : r;
+    return r == 0 ? e2b_start_await(host, sandbox, metadata, watch_fd, err) : r;
 }

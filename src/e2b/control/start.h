@@ -9,20 +9,20 @@ struct sandbox;
 struct sandbox_limits;
 
 /* Puts the template's environment (below what the client asked for), user and working directory
- * into the note of a sandbox to be, and what it may use into its limits. */
-int e2b_start_note(struct host *host, const char *template, json_t *note,
+ * into the metadata of a sandbox to be, and what it may use into its limits. */
+int e2b_start_note(struct host *host, const char *template, json_t *metadata,
                    struct sandbox_limits *limits, struct err *err);
 
-/* Starts the template's start command in a sandbox that has just been booted, with the note's
+/* Starts the template's start command in a sandbox that has just been booted, with the metadata's
  * environment. */
-int e2b_start_begin(struct host *host, struct sandbox *sandbox, const json_t *note,
+int e2b_start_begin(struct host *host, struct sandbox *sandbox, const json_t *metadata,
                     struct err *err);
 
 /* Waits until that is ready, as far as the template says how to know. watch_fd hangs up when the
  * client goes. */
-int e2b_start_await(struct host *host, struct sandbox *sandbox, const json_t *note, int watch_fd,
-                    struct err *err);
+int e2b_start_await(struct host *host, struct sandbox *sandbox, const json_t *metadata,
+                    int watch_fd, struct err *err);
 
 /* One after the other. */
-int e2b_start_run(struct host *host, struct sandbox *sandbox, const json_t *note, int watch_fd,
+int e2b_start_run(struct host *host, struct sandbox *sandbox, const json_t *metadata, int watch_fd,
                   struct err *err);

@@ -96,8 +96,8 @@ bool e2b_volume_opens(const struct e2b_request *request)
 
 void e2b_volume_remember(struct sandbox *sandbox, json_t *snapshot)
 {
-    cleanup_json json_t *note = e2b_note_read(sandbox);
-    json_t *mounts = json_object_get(note, "volumeMounts");
+    cleanup_json json_t *metadata = e2b_metadata_read(sandbox);
+    json_t *mounts = json_object_get(metadata, "volumeMounts");
 
     if (mounts)
         (void)json_object_set(snapshot, "volumeMounts", mounts);
@@ -124,15 +124,15 @@ static json_t *snapshot_mounts(const struct e2b_request *request, const char *te
     return mounts;
 }
 
-int e2b_volume_mounts(const struct e2b_request *request, const char *template, json_t *note,
+int e2b_volume_mounts(const struct e2b_request *request, const char *template, json_t *metadata,
                       struct sandbox_mount *ret, size_t *ret_count, struct err *err)
 {
     json_t *mount;
     size_t index;
 
-    if (!json_object_get(note, "volumeMounts"))
-        (void)json_object_set_new(note, "volumeMounts", snapshot_mounts(request, template));
-    json_array_foreach(json_object_get(note, "volumeMounts"), index, mount)
+    if (!json_object_get(metadata, "volumeMounts"))
+        (void)json_object_set_new(metadata, "volumeMounts", snapshot_mounts(request, template));
+    json_array_foreach(json_object_get(metadata, "volumeMounts"), index, mount)
     {
         const char *name = json_string_value(json_object_get(mount, "name"));
         const char *path = json_string_value(json_object_get(mount, "path"));
@@ -141,7 +141,7 @@ int e2b_volume_mounts(const struct e2b_request *request, const char *template, j
         if (r < 0)
             return r;
     }
-    *ret_count = json_array_size(json_object_get(note, "volumeMounts"));
+    *ret_count = json_array_size(json_object_get(metadata, "volumeMounts"));
     return sandbox_mounts_check(ret, *ret_count, err);
 }
 

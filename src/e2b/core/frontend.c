@@ -428,7 +428,7 @@ void exchange_free_e2b(struct exchange *exchange)
     for (size_t i = 0; i < request->header_count; i++)
         free(request->headers[i].value);
     sandbox_unref(request->sandbox);
-    json_decref(request->note);
+    json_decref(request->metadata);
     json_decref(request->body);
     free(request->path);
     free(visit_of(exchange));

@@ -66,16 +66,16 @@ static unsigned pass_control(struct e2b_request *request, struct err *err)
 /* Of envd. */
 static bool access_fits(const struct e2b_request *request)
 {
-    const char *wanted = e2b_note_text(request->note, "accessToken");
+    const char *wanted = e2b_metadata_text(request->metadata, "accessToken");
 
-    return is_local(request) || e2b_note_is_open(request->note) ||
+    return is_local(request) || e2b_metadata_is_open(request->metadata) ||
            (wanted && token_fits(e2b_header(request, "X-Access-Token"), wanted));
 }
 
 /* Of a port. */
 static bool traffic_fits(const struct e2b_request *request)
 {
-    const char *wanted = e2b_note_text(request->note, "trafficToken");
+    const char *wanted = e2b_metadata_text(request->metadata, "trafficToken");
 
     return is_local(request) || !wanted ||
            token_fits(e2b_header(request, "e2b-traffic-access-token"), wanted);
@@ -103,7 +103,7 @@ static unsigned refuse_gone(struct err *err)
  * so, and it sleeps on. Whether it runs is a question too, so that no path is open to all then. */
 static unsigned pass_sleeping(struct e2b_request *request, struct err *err)
 {
-    if (!e2b_note_bool(request->note, "autoResume"))
+    if (!e2b_metadata_bool(request->metadata, "autoResume"))
         return refuse_gone(err);
     if (!request->has_token) {
         (void)refuse_token(request, err);
@@ -119,7 +119,7 @@ static unsigned pass_sandbox(struct e2b_request *request, struct err *err)
     if (!e2b_id_to(request->place.sandbox, id) ||
         sandbox_find(request->host, id, &request->sandbox, err) < 0)
         return refuse_gone(err);
-    request->note = e2b_note_read(request->sandbox);
+    request->metadata = e2b_metadata_read(request->sandbox);
     request->has_token =
         request->place.kind == E2B_PORT ? traffic_fits(request) : access_fits(request);
     if (!e2b_is_awake(request->sandbox))
@@ -139,12 +139,12 @@ static void find_signed(struct e2b_request *request)
     if (sandbox_list(request->host, NULL, 0, &list, &count, &ignored) < 0)
         return;
     for (size_t i = 0; i < count; i++) {
-        json_t *note = list[i].note ? json_loads(list[i].note, 0, NULL) : NULL;
-        const char *token = e2b_note_text(note, "accessToken");
+        json_t *metadata = list[i].metadata ? json_loads(list[i].metadata, 0, NULL) : NULL;
+        const char *token = e2b_metadata_text(metadata, "accessToken");
 
         if (token && e2b_signature_fits(request, token))
             (void)e2b_id_from(list[i].id, request->place.sandbox);
-        json_decref(note);
+        json_decref(metadata);
         sandbox_info_done(&list[i]);
     }
     free(list);

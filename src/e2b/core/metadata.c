@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <sys/random.h>
 
-#include "base/lock.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "base/lock.h"
 #include "base/xalloc.h"
 #include "host/sandbox/sandbox.h"
 
@@ -24,64 +24,64 @@ int e2b_token_make(char ret[E2B_TOKEN_SIZE], struct err *err)
     return 0;
 }
 
-json_t *e2b_note_read(struct sandbox *sandbox)
+json_t *e2b_metadata_read(struct sandbox *sandbox)
 {
-    cleanup_free char *text = sandbox_get_note(sandbox);
-    json_t *note = text ? json_loads(text, 0, NULL) : NULL;
+    cleanup_free char *text = sandbox_get_metadata(sandbox);
+    json_t *metadata = text ? json_loads(text, 0, NULL) : NULL;
 
-    return note ? note : json_object();
+    return metadata ? metadata : json_object();
 }
 
-int e2b_note_print(const json_t *note, char **ret, struct err *err)
+int e2b_metadata_print(const json_t *metadata, char **ret, struct err *err)
 {
-    cleanup_with(buf_done) struct buf text = BUF_INIT(SANDBOX_NOTE_MAX);
+    cleanup_with(buf_done) struct buf text = BUF_INIT(SANDBOX_METADATA_MAX);
 
-    if (json_write(note, &text) < 0)
+    if (json_write(metadata, &text) < 0)
         return err_set(err, ERR_EXHAUSTED,
                        "what is to be kept of the sandbox is longer than %d bytes",
-                       SANDBOX_NOTE_MAX);
+                       SANDBOX_METADATA_MAX);
     *ret = xstrdup(text.data);
     return 0;
 }
 
-static int note_write(struct sandbox *sandbox, const json_t *note, struct err *err)
+static int note_write(struct sandbox *sandbox, const json_t *metadata, struct err *err)
 {
     cleanup_free char *text = NULL;
-    int r = e2b_note_print(note, &text, err);
+    int r = e2b_metadata_print(metadata, &text, err);
 
-    return r == 0 ? sandbox_set_note(sandbox, text, err) : r;
+    return r == 0 ? sandbox_set_metadata(sandbox, text, err) : r;
 }
 
-int e2b_note_change(struct sandbox *sandbox, e2b_note_fn change, const void *context, json_t **ret,
-                    struct err *err)
+int e2b_metadata_change(struct sandbox *sandbox, e2b_metadata_fn change, const void *context,
+                        json_t **ret, struct err *err)
 {
     /* One for all sandboxes: notes are changed seldom. Nobody waits for a sandbox with it. */
     static struct lock lock = LOCK_INIT(LOCK_E2B_METADATA);
-    cleanup_json json_t *note = NULL;
+    cleanup_json json_t *metadata = NULL;
     int r;
 
     lock_take(&lock);
-    note = e2b_note_read(sandbox);
-    r = change(note, context, err);
+    metadata = e2b_metadata_read(sandbox);
+    r = change(metadata, context, err);
     if (r > 0)
-        r = note_write(sandbox, note, err);
+        r = note_write(sandbox, metadata, err);
     lock_release(&lock);
     if (r == 0)
-        *ret = TAKE_PTR(note);
+        *ret = TAKE_PTR(metadata);
     return r;
 }
 
-const char *e2b_note_text(const json_t *note, const char *field)
+const char *e2b_metadata_text(const json_t *metadata, const char *field)
 {
-    return json_string_value(json_object_get(note, field));
+    return json_string_value(json_object_get(metadata, field));
 }
 
-bool e2b_note_bool(const json_t *note, const char *field)
+bool e2b_metadata_bool(const json_t *metadata, const char *field)
 {
-    return json_is_true(json_object_get(note, field));
+    return json_is_true(json_object_get(metadata, field));
 }
 
-bool e2b_note_is_open(const json_t *note)
+bool e2b_metadata_is_open(const json_t *metadata)
 {
-    return json_is_false(json_object_get(note, "secure"));
+    return json_is_false(json_object_get(metadata, "secure"));
 }

@@ -32,7 +32,7 @@ static int set_name(struct e2b_user *user, const char *name, struct err *err)
 /* What a template says, or what is usual. */
 static int set_default(const struct e2b_request *request, struct e2b_user *user, struct err *err)
 {
-    const char *name = e2b_note_text(request->note, "user");
+    const char *name = e2b_metadata_text(request->metadata, "user");
     int r = name ? set_name(user, name, err) : 0;
 
     if (!name)

@@ -22,22 +22,23 @@ bool e2b_is_awake(struct sandbox *sandbox)
     return state_of(sandbox) == SANDBOX_ACTIVE;
 }
 
-enum sandbox_action e2b_action(const json_t *note)
+enum sandbox_action e2b_action(const json_t *metadata)
 {
-    if (!e2b_note_bool(note, "autoPause"))
+    if (!e2b_metadata_bool(metadata, "autoPause"))
         return ACTION_KILL;
-    return json_is_false(json_object_get(note, "autoPauseMemory")) ? ACTION_STOP : ACTION_PAUSE;
+    return json_is_false(json_object_get(metadata, "autoPauseMemory")) ? ACTION_STOP : ACTION_PAUSE;
 }
 
-int e2b_set_timeout(struct sandbox *sandbox, const json_t *note, uint64_t timeout_s,
+int e2b_set_timeout(struct sandbox *sandbox, const json_t *metadata, uint64_t timeout_s,
                     struct err *err)
 {
-    return sandbox_set_expiry(sandbox, clock_wall_ms() + timeout_s * 1000, e2b_action(note), err);
+    return sandbox_set_expiry(sandbox, clock_wall_ms() + timeout_s * 1000, e2b_action(metadata),
+                              err);
 }
 
 /* Its time is recorded with its state, so that a daemon that dies leaves none that runs for ever or
  * that is killed in its sleep. */
-static int wake(struct sandbox *sandbox, const json_t *note, uint64_t timeout_s, bool is_cold,
+static int wake(struct sandbox *sandbox, const json_t *metadata, uint64_t timeout_s, bool is_cold,
                 struct err *err)
 {
     cleanup_with(sandbox_info_done) struct sandbox_info before = { 0 };
@@ -46,7 +47,7 @@ static int wake(struct sandbox *sandbox, const json_t *note, uint64_t timeout_s,
     int r;
 
     sandbox_get_info(sandbox, false, &before);
-    r = sandbox_plan_expiry(sandbox, expires_ms, e2b_action(note), err);
+    r = sandbox_plan_expiry(sandbox, expires_ms, e2b_action(metadata), err);
     if (r == 0)
         r = is_cold ? sandbox_start(sandbox, err) : sandbox_resume(sandbox, err);
     if (r < 0 && !e2b_is_awake(sandbox))
@@ -65,23 +66,24 @@ int e2b_wake(const struct e2b_request *request, uint64_t timeout_s, bool *ret_wa
     *ret_was_awake = state == SANDBOX_ACTIVE;
     if (*ret_was_awake)
         return 0;
-    r = wake(request->sandbox, request->note, timeout_s, is_cold, err);
+    r = wake(request->sandbox, request->metadata, timeout_s, is_cold, err);
     if (r < 0 && e2b_is_awake(request->sandbox)) {
         *ret_was_awake = true;
-        return e2b_set_timeout(request->sandbox, request->note, timeout_s, err);
+        return e2b_set_timeout(request->sandbox, request->metadata, timeout_s, err);
     }
     if (r == 0 && is_cold)
-        r = e2b_start_run(request->host, request->sandbox, request->note, request->connection_fd,
-                          err);
+        r = e2b_start_run(request->host, request->sandbox, request->metadata,
+                          request->connection_fd, err);
     return r;
 }
 
 int e2b_wake_for_traffic(const struct e2b_request *request, struct err *err)
 {
-    uint64_t timeout_s = (uint64_t)json_integer_value(json_object_get(request->note, "timeout"));
+    uint64_t timeout_s =
+        (uint64_t)json_integer_value(json_object_get(request->metadata, "timeout"));
     bool was_awake;
 
-    if (!e2b_note_bool(request->note, "autoResume"))
+    if (!e2b_metadata_bool(request->metadata, "autoResume"))
         return err_refuse(err, CAUSE_SESSION_PAUSED, "the sandbox is paused");
     if (timeout_s < E2B_TIMEOUT_DEFAULT_S)
         timeout_s = E2B_TIMEOUT_DEFAULT_S;

@@ -16,11 +16,11 @@ enum { E2B_TIMEOUT_DEFAULT_S = 300, E2B_TIMEOUT_MAX_S = 30 * 24 * 3600 };
 /* Whether its processes run. */
 bool e2b_is_awake(struct sandbox *sandbox);
 
-/* What its note wants to happen when its time is over. */
-enum sandbox_action e2b_action(const json_t *note);
+/* What its metadata wants to happen when its time is over. */
+enum sandbox_action e2b_action(const json_t *metadata);
 
-/* From now on it has this many seconds, after which happens what its note says. */
-int e2b_set_timeout(struct sandbox *sandbox, const json_t *note, uint64_t timeout_s,
+/* From now on it has this many seconds, after which happens what its metadata says. */
+int e2b_set_timeout(struct sandbox *sandbox, const json_t *metadata, uint64_t timeout_s,
                     struct err *err);
 
 /* Resumes the request's sandbox for so many seconds, or starts it, and what its template starts;

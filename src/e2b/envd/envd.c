@@ -66,7 +66,7 @@ static enum MHD_Result metrics(struct e2b_request *request)
 /* What every process gets. */
 static enum MHD_Result envs(struct e2b_request *request)
 {
-    json_t *values = json_object_get(request->note, "envVars");
+    json_t *values = json_object_get(request->metadata, "envVars");
 
     return e2b_reply_json(request, MHD_HTTP_OK, values ? json_incref(values) : json_object());
 }

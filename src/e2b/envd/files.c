@@ -29,7 +29,7 @@ enum {
 
 int e2b_files_may(const struct e2b_request *request, struct err *err)
 {
-    const char *token = e2b_note_text(request->note, "accessToken");
+    const char *token = e2b_metadata_text(request->metadata, "accessToken");
 
     if (request->has_token)
         return 0;

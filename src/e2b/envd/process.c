@@ -111,12 +111,12 @@ static uint64_t time_given_ms(const struct e2b_request *request)
 static int start(struct e2b_request *request, struct stream **ret, struct err *err)
 {
     cleanup_with(e2b_start_done) struct e2b_start wish = { .words = NULL };
-    const char *workdir = e2b_note_text(request->note, "workdir");
+    const char *workdir = e2b_metadata_text(request->metadata, "workdir");
     struct e2b_surroundings around = {
         .cwd = workdir ? workdir : "~",
-        .env = json_object_get(request->note, "envVars"),
+        .env = json_object_get(request->metadata, "envVars"),
         .sandbox_id = request->place.sandbox,
-        .template_name = e2b_note_text(request->note, "templateID"),
+        .template_name = e2b_metadata_text(request->metadata, "templateID"),
         .timeout_ms = time_given_ms(request),
     };
     struct process *process = NULL;

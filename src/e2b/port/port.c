@@ -62,7 +62,7 @@ static enum MHD_Result header_note(void *context, enum MHD_ValueKind kind, const
 static const char *mask_of(const struct e2b_request *request)
 {
     const char *mask = json_string_value(
-        json_object_get(json_object_get(request->note, "network"), "maskRequestHost"));
+        json_object_get(json_object_get(request->metadata, "network"), "maskRequestHost"));
 
     return mask && *mask ? mask : NULL;
 }

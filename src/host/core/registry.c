@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/lock.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/lock.h"
 #include "base/xalloc.h"
 #include "host/core/registry_internal.h"
 
@@ -134,13 +134,14 @@ static int put_sandbox(struct registry *registry, const struct sandbox_info *inf
     return put_labels(registry, info, err);
 }
 
-static int put_note(struct registry *registry, const char *id, const char *note, struct err *err)
+static int put_metadata(struct registry *registry, const char *id, const char *metadata,
+                        struct err *err)
 {
-    sqlite3_stmt *put = registry->statements[STATEMENT_PUT_NOTE];
+    sqlite3_stmt *put = registry->statements[STATEMENT_PUT_METADATA];
 
-    if (bind_text(put, 1, id) != SQLITE_OK || bind_text(put, 2, note) != SQLITE_OK)
+    if (bind_text(put, 1, id) != SQLITE_OK || bind_text(put, 2, metadata) != SQLITE_OK)
         return registry_explain(registry, "record a note", err);
-    return run(registry, STATEMENT_PUT_NOTE, "record a note", err);
+    return run(registry, STATEMENT_PUT_METADATA, "record a note", err);
 }
 
 static int put_mounts(struct registry *registry, const struct sandbox_info *info, struct err *err)
@@ -157,12 +158,12 @@ static int put_mounts(struct registry *registry, const struct sandbox_info *info
     return r;
 }
 
-/* What a sandbox is born with; the note changes in ways of its own. */
+/* What a sandbox is born with; the metadata changes in ways of its own. */
 static int put_birth(struct registry *registry, const struct sandbox_info *info, struct err *err)
 {
     int r = put_mounts(registry, info, err);
 
-    return r >= 0 && info->note ? put_note(registry, info->id, info->note, err) : r;
+    return r >= 0 && info->metadata ? put_metadata(registry, info->id, info->metadata, err) : r;
 }
 
 static int put_snapshot(struct registry *registry, const char *id,
@@ -212,12 +213,13 @@ int registry_put_all(struct registry *registry, const struct sandbox_info *infos
     return end(registry, r, err);
 }
 
-int registry_put_note(struct registry *registry, const char *id, const char *note, struct err *err)
+int registry_put_metadata(struct registry *registry, const char *id, const char *metadata,
+                          struct err *err)
 {
     int r = begin(registry, err);
 
     if (r >= 0)
-        r = put_note(registry, id, note, err);
+        r = put_metadata(registry, id, metadata, err);
     return end(registry, r, err);
 }
 
@@ -370,18 +372,18 @@ static int read_mounts(struct registry *registry, struct sandbox_info *info, str
     return 0;
 }
 
-static int read_note(struct registry *registry, struct sandbox_info *info, struct err *err)
+static int read_metadata(struct registry *registry, struct sandbox_info *info, struct err *err)
 {
-    cleanup_with(reset_slot) sqlite3_stmt *statement = registry->statements[STATEMENT_GET_NOTE];
+    cleanup_with(reset_slot) sqlite3_stmt *statement = registry->statements[STATEMENT_GET_METADATA];
     int rc;
 
     if (bind_text(statement, 1, info->id) != SQLITE_OK)
         return registry_explain(registry, "read a note", err);
     rc = sqlite3_step(statement);
     if (rc == SQLITE_ROW) {
-        if (sqlite3_column_bytes(statement, 0) > SANDBOX_NOTE_MAX)
+        if (sqlite3_column_bytes(statement, 0) > SANDBOX_METADATA_MAX)
             return registry_damaged(registry, "bad note", err);
-        info->note = xstrdup((const char *)sqlite3_column_text(statement, 0));
+        info->metadata = xstrdup((const char *)sqlite3_column_text(statement, 0));
         rc = SQLITE_DONE;
     }
     return rc == SQLITE_DONE ? 0 : registry_explain(registry, "read a note", err);
@@ -401,7 +403,7 @@ int registry_list(struct registry *registry, struct sandbox_info **ret, size_t *
         if (r >= 0)
             r = read_mounts(registry, (struct sandbox_info *)(void *)list.items + i, err);
         if (r >= 0)
-            r = read_note(registry, (struct sandbox_info *)(void *)list.items + i, err);
+            r = read_metadata(registry, (struct sandbox_info *)(void *)list.items + i, err);
     }
     if (r < 0)
         return r;

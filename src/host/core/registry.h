@@ -19,19 +19,20 @@ int registry_open(const char *path, struct registry **ret, struct err *err);
 /* Accepts NULL. */
 void registry_close(struct registry *registry);
 
-/* Inserts the sandbox, or replaces what is known of it (labels too, snapshots not; its note only
- * while it is being made). ERR_EXISTS
- * (SessionExists) when another one has its name. This and every other change may be refused with
- * ERR_EXHAUSTED (the disk is full) or ERR_BUSY (somebody else writes, and has for two seconds); it
- * has then left nothing behind, and a later one may work. */
+/* Inserts the sandbox, or replaces what is known of it (labels too, snapshots not; its metadata
+ * only while it is being made). ERR_EXISTS (SessionExists) when another one has its name. This and
+ * every other change may be refused with ERR_EXHAUSTED (the disk is full) or ERR_BUSY (somebody
+ * else writes, and has for two seconds); it has then left nothing behind, and a later one may work.
+ */
 int registry_put(struct registry *registry, const struct sandbox_info *info, struct err *err);
 
 /* The same with several, all or none. */
 int registry_put_all(struct registry *registry, const struct sandbox_info *infos, size_t count,
                      struct err *err);
 
-/* Replaces the note of a sandbox that is recorded. */
-int registry_put_note(struct registry *registry, const char *id, const char *note, struct err *err);
+/* Replaces the metadata of a sandbox that is recorded. */
+int registry_put_metadata(struct registry *registry, const char *id, const char *metadata,
+                          struct err *err);
 
 /* Replaces when the time of a sandbox is over, and what happens then. */
 int registry_put_expiry(struct registry *registry, const char *id, uint64_t expires_ms,

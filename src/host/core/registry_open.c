@@ -102,11 +102,11 @@ static const char *const statement_texts[STATEMENTS] = {
     [STATEMENT_ADD_LABEL] =
         "INSERT INTO labels (sandbox, position, key, value) VALUES (?1, ?2, ?3, ?4)",
     [STATEMENT_ADD_MOUNT] = "INSERT INTO mounts (sandbox, path, depot) VALUES (?1, ?2, ?3)",
-    [STATEMENT_PUT_NOTE] = ("INSERT INTO notes (sandbox, note) VALUES (?1, ?2)"
-                            " ON CONFLICT (sandbox) DO UPDATE SET note = excluded.note"),
+    [STATEMENT_PUT_METADATA] = ("INSERT INTO notes (sandbox, note) VALUES (?1, ?2)"
+                                " ON CONFLICT (sandbox) DO UPDATE SET note = excluded.note"),
     [STATEMENT_PUT_EXPIRY] =
         "UPDATE sandboxes SET expires_ms = ?2, expire_action = ?3 WHERE id = ?1",
-    [STATEMENT_GET_NOTE] = "SELECT note FROM notes WHERE sandbox = ?1",
+    [STATEMENT_GET_METADATA] = "SELECT note FROM notes WHERE sandbox = ?1",
     [STATEMENT_REMOVE] = "DELETE FROM sandboxes WHERE id = ?1",
     [STATEMENT_REPARENT] = ("UPDATE snapshots SET parent = coalesce((SELECT parent FROM snapshots"
                             " WHERE sandbox = ?1 AND name = ?2), '')"

@@ -87,7 +87,7 @@ static int fill(struct sandbox *sandbox, const struct sandbox_spec *spec, struct
         (void)snprintf(info->request_digest, sizeof(info->request_digest), "%s", spec->digest);
     }
     fill_times(info, spec);
-    info->note = spec->note ? xstrdup(spec->note) : NULL;
+    info->metadata = spec->metadata ? xstrdup(spec->metadata) : NULL;
     if (spec->label_count > 0) {
         info->labels = xcalloc(spec->label_count, sizeof(*info->labels));
         memcpy(info->labels, spec->labels, spec->label_count * sizeof(*info->labels));

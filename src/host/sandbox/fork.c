@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/lock.h"
 #include "base/cleanup.h"
 #include "base/fault.h"
+#include "base/lock.h"
 #include "base/xalloc.h"
 #include "host/observe/event_internal.h"
 #include "host/observe/metrics_internal.h"
@@ -22,7 +22,7 @@ enum { WORKERS_MAX = 8 };
 
 /* What all forks of one call share. */
 struct fork {
-    const char *const *notes; /* NULL: none */
+    const char *const *metadata_list; /* NULL: none */
     struct sandbox **made;
     size_t count;
     atomic_size_t next; /* to be worked on */
@@ -32,7 +32,7 @@ struct fork {
     int (*step)(struct fork *fork, struct sandbox *sandbox, struct err *err);
 };
 
-static struct sandbox *sandbox_like(struct sandbox *original, const char *note)
+static struct sandbox *sandbox_like(struct sandbox *original, const char *metadata)
 {
     struct sandbox *sandbox = sandbox_new(original->host);
     struct sandbox_info *info = &sandbox->info;
@@ -49,8 +49,8 @@ static struct sandbox *sandbox_like(struct sandbox *original, const char *note)
     info->name[0] = info->machine[0] = info->base[0] = info->reason[0] = '\0';
     info->turns = info->snapshot_count = 0;
     info->generation = 1;
-    free(info->note);
-    info->note = note ? xstrdup(note) : NULL;
+    free(info->metadata);
+    info->metadata = metadata ? xstrdup(metadata) : NULL;
     return sandbox;
 }
 
@@ -129,8 +129,8 @@ static int copy_original(struct sandbox *original, const char *from, struct sand
 static int admit_all(struct fork *fork, struct sandbox *original, size_t count, struct err *err)
 {
     while (fork->count < count) {
-        const char *note = fork->notes ? fork->notes[fork->count] : NULL;
-        struct sandbox *sandbox = sandbox_like(original, note);
+        const char *metadata = fork->metadata_list ? fork->metadata_list[fork->count] : NULL;
+        struct sandbox *sandbox = sandbox_like(original, metadata);
         int r = sandbox_admit(sandbox, err);
 
         if (r < 0) {
@@ -192,10 +192,12 @@ static void unmake_all(struct fork *fork)
     }
 }
 
-int sandbox_fork(struct sandbox *sandbox, const char *from, size_t count, const char *const *notes,
-                 struct sandbox **ret, struct err *err)
+int sandbox_fork(struct sandbox *sandbox, const char *from, size_t count,
+                 const char *const *metadata_list, struct sandbox **ret, struct err *err)
 {
-    struct fork fork = { .notes = notes, .made = ret, .lock = LOCK_INIT(LOCK_FORK) };
+    struct fork fork = { .metadata_list = metadata_list,
+                         .made = ret,
+                         .lock = LOCK_INIT(LOCK_FORK) };
     uint64_t began_ns = clock_ns();
     enum sandbox_state state;
     int r = sandbox_begin(sandbox, OPERATION_FORK, &state, err);

@@ -92,10 +92,10 @@ void sandbox_info_done(struct sandbox_info *info)
 {
     free(info->labels);
     free(info->mounts);
-    free(info->note);
+    free(info->metadata);
     info->labels = NULL;
     info->mounts = NULL;
-    info->note = NULL;
+    info->metadata = NULL;
     info->label_count = info->mount_count = 0;
 }
 
@@ -113,7 +113,7 @@ void sandbox_info_copy(const struct sandbox_info *info, struct sandbox_info *ret
     *ret = *info;
     ret->labels = items_copy(info->labels, info->label_count, sizeof(*ret->labels));
     ret->mounts = items_copy(info->mounts, info->mount_count, sizeof(*ret->mounts));
-    ret->note = info->note ? xstrdup(info->note) : NULL;
+    ret->metadata = info->metadata ? xstrdup(info->metadata) : NULL;
 }
 
 bool snapshot_turn_parse(const char *name, uint32_t *ret)

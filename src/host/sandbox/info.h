@@ -20,7 +20,7 @@ enum {
     SANDBOX_REASON_MAX = 240,
     SANDBOX_KEY_MAX = 128,
     SANDBOX_DIGEST_LEN = 64,
-    SANDBOX_NOTE_MAX = 32 * 1024,
+    SANDBOX_METADATA_MAX = 32 * 1024,
     SANDBOX_MOUNTS_MAX = 8,
     MOUNT_PATH_MAX = 255,
 };
@@ -73,7 +73,7 @@ struct sandbox_info {
     size_t label_count;
     struct sandbox_mount *mounts; /* owned; never changes */
     size_t mount_count;
-    char *note; /* owned; whatever a face of the daemon keeps of it; NULL: nothing */
+    char *metadata; /* owned; whatever a face of the daemon keeps of it; NULL: nothing */
     char request_key[SANDBOX_KEY_MAX + 1];       /* "": asked for without one */
     char request_digest[SANDBOX_DIGEST_LEN + 1]; /* of what was asked for with the key */
 
@@ -98,7 +98,7 @@ struct sandbox_info {
 
 void sandbox_info_done(struct sandbox_info *info);
 
-/* A copy with labels, mounts and note of its own. */
+/* A copy with labels, mounts and metadata of its own. */
 void sandbox_info_copy(const struct sandbox_info *info, struct sandbox_info *ret);
 
 enum snapshot_kind { SNAPSHOT_TURN, SNAPSHOT_TOOL, SNAPSHOT_NAMED };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What may be changed of a sandbox while it goes on: its note and its time. */
+/* What may be changed of a sandbox while it goes on: its metadata and its time. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,14 +8,14 @@
 #include "host/core/registry.h"
 #include "host/sandbox/sandbox_internal.h"
 
-char *sandbox_get_note(struct sandbox *sandbox)
+char *sandbox_get_metadata(struct sandbox *sandbox)
 {
-    char *note;
+    char *metadata;
 
     lock_take(&sandbox->lock);
-    note = sandbox->info.note ? xstrdup(sandbox->info.note) : NULL;
+    metadata = sandbox->info.metadata ? xstrdup(sandbox->info.metadata) : NULL;
     lock_release(&sandbox->lock);
-    return note;
+    return metadata;
 }
 
 /* Locked. */
@@ -27,26 +27,26 @@ static int check_there(const struct sandbox *sandbox, struct err *err)
                       sandbox->info.id);
 }
 
-int sandbox_set_note(struct sandbox *sandbox, const char *note, struct err *err)
+int sandbox_set_metadata(struct sandbox *sandbox, const char *metadata, struct err *err)
 {
     cleanup_free char *copy = NULL;
     char *old;
     int r;
 
-    if (strlen(note) > SANDBOX_NOTE_MAX)
+    if (strlen(metadata) > SANDBOX_METADATA_MAX)
         return err_set(err, ERR_EXHAUSTED, "the note of sandbox '%s' is longer than %d bytes",
-                       sandbox->info.id, SANDBOX_NOTE_MAX);
+                       sandbox->info.id, SANDBOX_METADATA_MAX);
     lock_take(&sandbox->lock);
     r = check_there(sandbox, err);
     lock_release(&sandbox->lock);
     if (r == 0)
-        r = registry_put_note(sandbox->host->registry, sandbox->info.id, note, err);
+        r = registry_put_metadata(sandbox->host->registry, sandbox->info.id, metadata, err);
     if (r < 0)
         return r;
-    copy = xstrdup(note);
+    copy = xstrdup(metadata);
     lock_take(&sandbox->lock);
-    old = sandbox->info.note;
-    sandbox->info.note = TAKE_PTR(copy);
+    old = sandbox->info.metadata;
+    sandbox->info.metadata = TAKE_PTR(copy);
     lock_release(&sandbox->lock);
     free(old);
     return 0;

@@ -52,7 +52,7 @@ struct sandbox_spec {
     enum sandbox_action idle_action;
     const char *key;                    /* NULL: none; see sandbox_create_once */
     const char *digest;                 /* of all else that was asked for, with a key */
-    const char *note;                   /* NULL: none; see sandbox_get_note */
+    const char *metadata;               /* NULL: none; see sandbox_get_metadata */
     const struct sandbox_mount *mounts; /* checked, see host/sandbox/mount.h */
     size_t mount_count;
 };
@@ -77,10 +77,10 @@ void sandbox_unref(struct sandbox *sandbox);
  * asked what it holds, which may take a moment. */
 void sandbox_get_info(struct sandbox *sandbox, bool wants_space, struct sandbox_info *ret);
 
-/* A text of at most SANDBOX_NOTE_MAX bytes that a face of the daemon keeps with it, for the caller
- * to free; NULL: none. A fork has none but that it is born with. */
-char *sandbox_get_note(struct sandbox *sandbox);
-int sandbox_set_note(struct sandbox *sandbox, const char *note, struct err *err);
+/* A text of at most SANDBOX_METADATA_MAX bytes that a face of the daemon keeps with it, for the
+ * caller to free; NULL: none. A fork has none but that it is born with. */
+char *sandbox_get_metadata(struct sandbox *sandbox);
+int sandbox_set_metadata(struct sandbox *sandbox, const char *metadata, struct err *err);
 
 /* When its time is over (since 1970; 0: never), and what happens then. One that sleeps refuses
  * (SessionPaused): who has put it to sleep has said that it stays. */
@@ -165,8 +165,8 @@ int sandbox_list_snapshots(struct sandbox *sandbox, struct snapshot_info **ret, 
  * runtime, limits, labels and times are those of the original. notes (NULL: none) has one for each,
  * which is recorded with it. All or none. ret has room for count references. */
 enum { FORK_MAX = 256 };
-int sandbox_fork(struct sandbox *sandbox, const char *from, size_t count, const char *const *notes,
-                 struct sandbox **ret, struct err *err);
+int sandbox_fork(struct sandbox *sandbox, const char *from, size_t count,
+                 const char *const *metadata_list, struct sandbox **ret, struct err *err);
 
 /* What differs between two of its states: snapshots, "" for the template, NULL for now. from NULL
  * means what the present files go back to (the last snapshot taken or rolled back to). */

@@ -61,7 +61,7 @@ static void check_everything(int fd)
     CHECK(stat_of(fd, "dir").st_mtim.tv_sec == 2000);
 }
 
-static void check_note(int fd)
+static void check_metadata(int fd)
 {
     cleanup_close int file = openat(fd, "special", O_RDONLY | O_NOATIME | O_CLOEXEC);
     char value[16];
@@ -87,7 +87,7 @@ static void everything_survives_snapshot_and_branch(void)
     go_back(volume, "s");
     fd = enter(volume);
     check_everything(fd);
-    check_note(fd);
+    check_metadata(fd);
     leave(fd);
     CHECK_OK(volume_fork(volume, "s", "fork", 0, &fork, &err), &err);
     fd = enter(fork);

@@ -201,20 +201,20 @@ static void wishes_are_taken_or_refused(void)
     struct e2b_create wish = { 0 };
 
     CHECK(create_parse("{\"templateID\":\"t\",\"metadata\":null,\"new\":[]}", false, &wish) == 0);
-    CHECK(wish.timeout_s == 300 && !json_object_get(wish.note, "trafficToken"));
+    CHECK(wish.timeout_s == 300 && !json_object_get(wish.metadata, "trafficToken"));
     e2b_create_done(&wish);
     CHECK(create_parse("{\"templateID\":\"t\"}", true, &wish) == 0 && wish.timeout_s == 15);
-    CHECK(!json_object_get(wish.note, "accessToken"));
+    CHECK(!json_object_get(wish.metadata, "accessToken"));
     e2b_create_done(&wish);
     CHECK(create_parse("{\"templateID\":\"t\",\"secure\":true}", true, &wish) == 0);
-    CHECK(json_object_get(wish.note, "accessToken"));
+    CHECK(json_object_get(wish.metadata, "accessToken"));
     e2b_create_done(&wish);
     CHECK(create_parse("{\"templateID\":\"t\",\"network\":{\"allowPublicTraffic\":false}}", true,
                        &wish) < 0);
     e2b_create_done(&wish);
     CHECK(create_parse("{\"templateID\":\"t\",\"network\":{\"allowPublicTraffic\":false}}", false,
                        &wish) == 0 &&
-          json_object_get(wish.note, "trafficToken"));
+          json_object_get(wish.metadata, "trafficToken"));
     e2b_create_done(&wish);
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
         CHECK(create_parse(bad[i], false, &wish) < 0, "%s", bad[i]);

@@ -212,7 +212,7 @@ static void an_older_registry_becomes_one_of_today(void)
     make_first_version();
     start();
     kept = list_one();
-    CHECK(kept->turns == 7 && !*kept->request_key && !*kept->request_digest && !kept->note);
+    CHECK(kept->turns == 7 && !*kept->request_key && !*kept->request_digest && !kept->metadata);
     (void)snprintf(info.request_key, sizeof(info.request_key), "key");
     put(&info);
     stop();
@@ -254,24 +254,24 @@ static void a_note_stays_until_its_sandbox_goes(void)
 
     start_anew();
     info.state = SANDBOX_CREATING;
-    info.note = first;
+    info.metadata = first;
     put(&info);
     info.state = SANDBOX_ACTIVE;
-    info.note = NULL;
+    info.metadata = NULL;
     put(&info);
     stop();
     start();
-    CHECK_TEXT(list_one()->note, first);
-    CHECK(registry_put_note(registry, info.id, "second", &err) == 0, "%s", err.msg);
+    CHECK_TEXT(list_one()->metadata, first);
+    CHECK(registry_put_metadata(registry, info.id, "second", &err) == 0, "%s", err.msg);
     CHECK(registry_put_expiry(registry, info.id, 4711, ACTION_STOP, &err) == 0, "%s", err.msg);
     stop();
     start();
-    CHECK_TEXT(list_one()->note, "second");
+    CHECK_TEXT(list_one()->metadata, "second");
     CHECK(list_one()->expires_ms == 4711 && list_one()->expire_action == ACTION_STOP);
     CHECK(registry_remove(registry, info.id, &err) == 0, "%s", err.msg);
     put(&info);
-    CHECK(!list_one()->note);
-    CHECK(registry_put_note(registry, "nobody", "text", &err) < 0);
+    CHECK(!list_one()->metadata);
+    CHECK(registry_put_metadata(registry, "nobody", "text", &err) < 0);
 }
 
 static void an_older_registry_that_is_damaged_stays_as_it_is(void)
