@@ -145,7 +145,7 @@ int process_service_attach(const struct call *call, const json_t *request, struc
     struct attach_request wanted = { 0 };
     int r = attach_request_parse(request, &wanted, err);
 
-    if (r == 0 && call->only_looks && wanted.reader.is_flow)
+    if (r == 0 && call->is_read_only && wanted.reader.is_flow)
         r = err_set(err, ERR_DENIED,
                     "a process cannot be made to wait with a token that may only look: 'flow'");
     return r < 0 ? r : process_stream_attach(call, &wanted, ret, err);

@@ -18,7 +18,7 @@ struct call {
     struct token_store *tokens;
     struct e2b_objects *objects; /* has the names of volumes */
     bool is_local;               /* it came over the unix socket */
-    bool only_looks;             /* whoever calls may change nothing */
+    bool is_read_only;           /* whoever calls may change nothing */
     bool is_raw;       /* the connection is handed over to the stream, which makes frames */
     int connection_fd; /* hangs up when the client goes away */
     struct buf *out;   /* of one with one answer: who writes it here as text makes no JSON of it */

@@ -42,7 +42,7 @@ int tool_service_execute(const struct call *call, const json_t *request, json_t 
     cleanup_with(tool_close_slot) struct tool_call *tool = NULL;
     const struct tool_result *result = NULL;
     struct tool_call_request wish;
-    int r = tool_call_request_parse(request, call->only_looks, &wish, err);
+    int r = tool_call_request_parse(request, call->is_read_only, &wish, err);
 
     (void)ret_reply;
     if (r == 0)
@@ -61,7 +61,7 @@ int tool_service_execute_stream(const struct call *call, const json_t *request, 
                                 struct err *err)
 {
     struct tool_call_request wish;
-    int r = tool_call_request_parse(request, call->only_looks, &wish, err);
+    int r = tool_call_request_parse(request, call->is_read_only, &wish, err);
 
     return r < 0 ? r : tool_stream_open(call, request, &wish, ret, err);
 }

@@ -150,7 +150,7 @@ static int headers_check(const struct exchange *exchange, struct MHD_Connection 
 
 static int access_check(const struct exchange *exchange, struct err *err)
 {
-    if (exchange->access == ACCESS_FULL || exchange->route->only_looks)
+    if (exchange->access == ACCESS_FULL || exchange->route->is_read_only)
         return 0;
     return err_set(err, ERR_DENIED, "this token may only look");
 }
@@ -182,7 +182,7 @@ static enum MHD_Result call_begin(struct exchange *exchange, struct MHD_Connecti
         .tokens = exchange->listener->tokens,
         .objects = exchange->listener->objects,
         .is_local = exchange->listener->is_local,
-        .only_looks = exchange->access != ACCESS_FULL,
+        .is_read_only = exchange->access != ACCESS_FULL,
         .is_raw = exchange->is_raw,
         .connection_fd =
             MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd,

@@ -84,11 +84,11 @@ static int begin(struct mcp_call *call, const struct mcp_call_request *request, 
         .call_id = request->call_id,
         .wants_changed = request->wants_changed,
         .snapshot = -1,
-        .only_looks = call->caller.only_looks,
+        .is_read_only = call->caller.is_read_only,
     };
     int r;
 
-    if (call->caller.only_looks && !request->tool->only_looks)
+    if (call->caller.is_read_only && !request->tool->is_read_only)
         return err_set(err, ERR_DENIED, "who may only look cannot use %s", request->tool->name);
     r = mcp_session_sandbox(call->caller.session, call->caller.may_wake, &call->sandbox, err);
     if (r == 0)

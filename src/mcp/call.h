@@ -29,7 +29,7 @@ int mcp_call_request_parse(const json_t *params, struct mcp_call_request *ret,
 /* Who asks, and where. */
 struct mcp_caller {
     struct mcp_session *session; /* must outlive the call */
-    bool only_looks;             /* other tools are refused */
+    bool is_read_only;           /* other tools are refused */
     bool may_wake;               /* a sandbox may be made, started or resumed for it */
     int connection_fd;
 };

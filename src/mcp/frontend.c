@@ -67,10 +67,10 @@ static void owner_find(struct visit *visit)
         (void)SHA256((const unsigned char *)token + 1, strlen(token + 1), visit->owner);
 }
 
-static bool only_looks(const struct visit *visit)
+static bool is_read_only(const struct visit *visit)
 {
-    return visit->exchange->call.only_looks ||
-           (visit->session && mcp_session_only_looks(visit->session));
+    return visit->exchange->call.is_read_only ||
+           (visit->session && mcp_session_is_read_only(visit->session));
 }
 
 static enum MHD_Result answer(const struct visit *visit, unsigned status, json_t *body)
@@ -119,7 +119,7 @@ static enum MHD_Result query_metadata(void *context, enum MHD_ValueKind kind, co
     else if (strcmp(name, "template") == 0 && is_name(text))
         query->spec.template = text;
     else if (strcmp(name, "read-only") == 0 && strcmp(text, "true") == 0)
-        query->spec.only_looks = true;
+        query->spec.is_read_only = true;
     else
         query->is_wrong = true;
     return query->is_wrong ? MHD_NO : MHD_YES;
@@ -195,8 +195,8 @@ static struct mcp_call *call_begin(const struct visit *visit, json_t *id,
 {
     const struct mcp_caller caller = {
         .session = visit->session,
-        .only_looks = only_looks(visit),
-        .may_wake = !visit->exchange->call.only_looks,
+        .is_read_only = is_read_only(visit),
+        .may_wake = !visit->exchange->call.is_read_only,
         .connection_fd = visit->exchange->call.connection_fd,
     };
 
@@ -255,7 +255,7 @@ static json_t *message_answer(struct visit *visit, const struct mcp_message *mes
         return NULL;
     }
     if (!is_tool_call(message))
-        result = mcp_answer(message, only_looks(visit), &fault);
+        result = mcp_answer(message, is_read_only(visit), &fault);
     else if (mcp_call_request_parse(message->params, &request, &fault) == 0)
         return call_wait(visit, message->id, &request);
     return result ? mcp_result(message->id, result) : mcp_failure(message->id, &fault);
@@ -417,7 +417,7 @@ enum MHD_Result exchange_answer_mcp(struct exchange *exchange, struct MHD_Connec
     exchange->call = (struct call){
         .host = exchange->listener->host,
         .is_local = exchange->listener->is_local,
-        .only_looks = exchange->access != ACCESS_FULL,
+        .is_read_only = exchange->access != ACCESS_FULL,
         .connection_fd =
             MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd,
     };

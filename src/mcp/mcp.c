@@ -50,22 +50,22 @@ json_t *mcp_initialize(const json_t *params, const char **ret_version, struct mc
 }
 
 /* All tools are on the first page, so no cursor was ever given out. */
-static json_t *tools_list(const json_t *params, bool only_looks, struct mcp_fault *fault)
+static json_t *tools_list(const json_t *params, bool is_read_only, struct mcp_fault *fault)
 {
     if (json_object_get(params, "cursor")) {
         (void)mcp_fault(fault, MCP_INVALID_PARAMS, "no such cursor: there is one page");
         return NULL;
     }
-    return mcp_tools_json(only_looks);
+    return mcp_tools_json(is_read_only);
 }
 
-json_t *mcp_answer(const struct mcp_message *message, bool only_looks, struct mcp_fault *fault)
+json_t *mcp_answer(const struct mcp_message *message, bool is_read_only, struct mcp_fault *fault)
 {
     (void)mcp_fault(fault, MCP_INTERNAL, "no memory");
     if (strcmp(message->method, "ping") == 0)
         return json_object();
     if (strcmp(message->method, "tools/list") == 0)
-        return tools_list(message->params, only_looks, fault);
+        return tools_list(message->params, is_read_only, fault);
     (void)mcp_fault(fault, MCP_NO_METHOD, "there is no method '%.64s'", message->method);
     return NULL;
 }

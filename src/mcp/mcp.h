@@ -19,7 +19,7 @@ json_t *mcp_initialize(const json_t *params, const char **ret_version, struct mc
 bool mcp_version_has_batches(const char *version);
 
 /* The result of a request that needs no time; NULL with fault set. */
-json_t *mcp_answer(const struct mcp_message *message, bool only_looks, struct mcp_fault *fault);
+json_t *mcp_answer(const struct mcp_message *message, bool is_read_only, struct mcp_fault *fault);
 
 /* The id that a notification cancels, or NULL: it is none that does, or no request can have it. Who
  * remembers it can rely on its being short. */

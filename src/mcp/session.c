@@ -8,11 +8,11 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 
-#include "base/lock.h"
 #include "api/message/sandbox_ref.h"
 #include "auth/token_store.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/lock.h"
 #include "base/xalloc.h"
 #include "host/sandbox/sandbox.h"
 #include "http/limits.h"
@@ -40,7 +40,7 @@ struct mcp_session {
     char id[MCP_SESSION_ID_LEN + 1];
     unsigned char owner[MCP_OWNER_BYTES];
     char *sandbox, *template;
-    bool only_looks, may_batch;
+    bool is_read_only, may_batch;
     struct lock making; /* held by whoever makes the sandbox */
 
     struct mcp_session *next; /* from here on: the table's lock */
@@ -168,7 +168,7 @@ static struct mcp_session *session_new(struct mcp_sessions *sessions,
     memcpy(session->owner, spec->owner, sizeof(session->owner));
     session->sandbox = spec->sandbox ? xstrdup(spec->sandbox) : NULL;
     session->template = spec->template ? xstrdup(spec->template) : NULL;
-    session->only_looks = spec->only_looks;
+    session->is_read_only = spec->is_read_only;
     session->may_batch = spec->may_batch;
     session->refs = 1;
     lock_init(&session->making, LOCK_MCP_SANDBOX);
@@ -251,9 +251,9 @@ const char *mcp_session_id(const struct mcp_session *session)
     return session->id;
 }
 
-bool mcp_session_only_looks(const struct mcp_session *session)
+bool mcp_session_is_read_only(const struct mcp_session *session)
 {
-    return session->only_looks;
+    return session->is_read_only;
 }
 
 bool mcp_session_may_batch(const struct mcp_session *session)

@@ -30,7 +30,7 @@ struct mcp_session_spec {
     unsigned char owner[MCP_OWNER_BYTES]; /* who asks: see mcp_session_find */
     const char *sandbox;                  /* id or name; NULL: one is made at the first call */
     const char *template;                 /* of that one; NULL: the daemon's default */
-    bool only_looks;                      /* only such tools are wanted */
+    bool is_read_only;                    /* only such tools are wanted */
     bool may_batch;                       /* its revision of the protocol knows batches */
 };
 
@@ -46,7 +46,7 @@ int mcp_session_find(struct mcp_sessions *sessions, const char *id,
 void mcp_session_put(struct mcp_session *session);
 
 const char *mcp_session_id(const struct mcp_session *session);
-bool mcp_session_only_looks(const struct mcp_session *session);
+bool mcp_session_is_read_only(const struct mcp_session *session);
 bool mcp_session_may_batch(const struct mcp_session *session);
 
 /* Nobody finds it any more, what is under way is cancelled, and a sandbox that was made for it

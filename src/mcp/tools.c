@@ -12,17 +12,17 @@ static json_t *tool_describe(const struct tool *tool)
     return json_pack("{s:s, s:s, s:s, s:o, s:{s:s, s:b, s:b, s:b, s:b}}", "name", tool->name,
                      "title", tool->title, "description", tool->about, "inputSchema",
                      tool_schema_json(tool), "annotations", "title", tool->title, "readOnlyHint",
-                     tool->only_looks, "destructiveHint", tool->destroys, "idempotentHint",
+                     tool->is_read_only, "destructiveHint", tool->destroys, "idempotentHint",
                      tool->is_idempotent, "openWorldHint", tool->is_open);
 }
 
-json_t *mcp_tools_json(bool only_looks)
+json_t *mcp_tools_json(bool is_read_only)
 {
     cleanup_json json_t *list = json_array();
     const struct tool *tool;
 
     for (size_t i = 0; (tool = tool_at(i)); i++)
-        if (!only_looks || tool->only_looks)
+        if (!is_read_only || tool->is_read_only)
             if (json_array_append_new(list, tool_describe(tool)) < 0)
                 return NULL;
     return json_pack("{s:O}", "tools", list);

@@ -48,7 +48,7 @@ static int run(struct tool_job *job, int watch_fd, struct err *err)
         .count = job->values.count,
         .watch_fd = watch_fd,
         .deadline_ms = job->deadline_ms,
-        .only_looks = job->only_looks,
+        .is_read_only = job->is_read_only,
     };
     cleanup_with(tool_worker_answer_done) struct tool_worker_answer answer = { .change_count = 0 };
     int r = tool_worker_run(job->sandbox, &work, &answer, err);

@@ -54,9 +54,9 @@ static void set_environment(const struct tool_job *job, struct tool_command *ret
 
     for (size_t i = 0; i < ARRAY_SIZE(always); i++)
         tool_command_set(ret, always[i]);
-    for (size_t i = 0; job->tool->only_looks && i < ARRAY_SIZE(looking); i++)
+    for (size_t i = 0; job->tool->is_read_only && i < ARRAY_SIZE(looking); i++)
         tool_command_set(ret, looking[i]);
-    tool_command_set(ret, job->tool->only_looks ? "GIT_CONFIG_COUNT=2" : "GIT_CONFIG_COUNT=1");
+    tool_command_set(ret, job->tool->is_read_only ? "GIT_CONFIG_COUNT=2" : "GIT_CONFIG_COUNT=1");
 }
 
 static void begin(const struct tool_job *job, const char *verb, size_t repo,

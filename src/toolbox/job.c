@@ -167,7 +167,7 @@ struct tool_job *tool_job_new(struct sandbox *sandbox, const struct tool *tool,
     job->cpus_milli = request->cpus_milli ? request->cpus_milli : host->tool_cpus;
     job->wants_changed = request->wants_changed;
     job->wants_snapshot = request->snapshot < 0 ? host->tool_snapshots : request->snapshot > 0;
-    job->only_looks = request->only_looks;
+    job->is_read_only = request->is_read_only;
     job->text.max = TOOL_TEXT_MAX;
     job->spill.fd = job->cancel_fd = -EBADF;
     if (request->call_id && *request->call_id)
@@ -224,7 +224,7 @@ static void begin(struct tool_job *job)
 
     job->has_begun = true;
     tool_job_table_count(job->sandbox->host->jobs, 1);
-    if (!job->wants_changed || job->tool->only_looks || job->tool->work != TOOL_BY_PROCESS)
+    if (!job->wants_changed || job->tool->is_read_only || job->tool->work != TOOL_BY_PROCESS)
         return;
     job->has_mark = sandbox_mark(job->sandbox, &job->mark, &ignored) == 0;
     job->result.changed_is_cut = !job->has_mark;
@@ -285,7 +285,7 @@ void tool_job_conclude(struct tool_job *job, int r, const struct err *err)
     if (job->spill.fd >= 0)
         bounded_dir_drop(&tool_archive_of(job->sandbox)->outputs, &job->spill);
     /* What is kept makes older results go, which is a change too. */
-    if (r == 0 && job->call_id[0] && job->has_begun && !job->only_looks && is_lasting(job))
+    if (r == 0 && job->call_id[0] && job->has_begun && !job->is_read_only && is_lasting(job))
         tool_archive_keep(job);
     if (job->has_begun)
         count_end(job, r);

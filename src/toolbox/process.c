@@ -232,7 +232,7 @@ static int count_looker(const struct tool_job *job, struct running *running, str
 {
     struct sandbox *sandbox = job->sandbox;
 
-    if (!job->only_looks)
+    if (!job->is_read_only)
         return 0;
     if (atomic_fetch_add(&sandbox->lookers, 1) < TOOL_LOOKERS_MAX) {
         running->is_looker = true;

@@ -102,7 +102,7 @@ static void take_snapshot(struct tool_job *job)
     struct err err = { 0 };
     int r = -EEXIST;
 
-    if (!job->wants_snapshot || job->tool->only_looks || job->tool->work == TOOL_BY_HOST ||
+    if (!job->wants_snapshot || job->tool->is_read_only || job->tool->work == TOOL_BY_HOST ||
         job->result.is_error)
         return;
     for (int i = 0; i < SNAPSHOT_TRIES && r < 0; i++) {
@@ -204,7 +204,7 @@ void tool_result_restore(struct tool_job *job)
 /* Only of what may have changed something: reading is too frequent to be written down. */
 static void tell(const struct tool_job *job)
 {
-    if (job->tool->only_looks)
+    if (job->tool->is_read_only)
         return;
     sandbox_event(job->sandbox, EVENT_TOOL_EXECUTED,
                   json_pack("{s:s, s:b, s:I}", "tool", job->tool->name, "failed",

@@ -34,7 +34,7 @@ struct tool {
     const char *about; /* for a model: what it does and when to use it */
     enum tool_work work;
     enum worker_tool worker;                   /* of TOOL_BY_WORKER */
-    bool only_looks;                           /* changes nothing */
+    bool is_read_only;                         /* changes nothing */
     bool destroys;                             /* may take away what was there */
     bool is_idempotent;                        /* twice is as once */
     bool is_open;                              /* reaches beyond the sandbox */

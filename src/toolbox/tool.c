@@ -57,7 +57,7 @@ static int check(const struct tool_request *request, const struct tool **ret, st
 
     if (!tool)
         return refuse_unknown(request->name ? request->name : "", err);
-    if (request->only_looks && !tool->only_looks)
+    if (request->is_read_only && !tool->is_read_only)
         return err_set(err, ERR_DENIED, "the tool %s changes things, and this client may only look",
                        tool->name);
     if (request->call_id && strlen(request->call_id) > TOOL_ID_MAX)

@@ -35,8 +35,8 @@ struct tool_request {
     uint64_t memory_bytes;      /* of a process that is started; 0: the daemon's default, if any */
     uint32_t cpus_milli;
     bool wants_changed; /* result.changed is wanted */
-    int snapshot;    /* 1: a snapshot after it, 0: none, -1: as the daemon does (tool.snapshots) */
-    bool only_looks; /* whoever asks may change nothing: other tools are refused */
+    int snapshot; /* 1: a snapshot after it, 0: none, -1: as the daemon does (tool.snapshots) */
+    bool is_read_only; /* whoever asks may change nothing: other tools are refused */
 };
 
 enum tool_event_kind { TOOL_PROGRESS, TOOL_RESULT };

@@ -82,7 +82,7 @@ struct tool_job {
     uint32_t kept_generation; /* and when it was over: what its result is of */
     bool wants_changed;
     bool wants_snapshot;
-    bool only_looks; /* the client may change nothing */
+    bool is_read_only; /* the client may change nothing */
     bool has_begun;
     bool has_fallback; /* of git_commit: who commits was not configured */
     bool has_mark;

@@ -154,7 +154,7 @@ int tool_worker_run(struct sandbox *sandbox, const struct tool_worker_job *job,
                     struct tool_worker_answer *ret, struct err *err)
 {
     const struct worker_request wish = { .is_of_tools = true,
-                                         .only_looks = job->only_looks,
+                                         .is_read_only = job->is_read_only,
                                          .watch_fd = job->watch_fd,
                                          .deadline_ms = job->deadline_ms };
     cleanup_with(buf_done) struct buf values = BUF_INIT(VALUES_MAX);

@@ -18,7 +18,7 @@ struct tool_worker_job {
     size_t count;
     int watch_fd;         /* hangs up when the client goes away; -1: none */
     uint64_t deadline_ms; /* of clock_ms(): by when it must be over; 0: no such moment */
-    bool only_looks;      /* the client may change nothing, and has only a share of the workers */
+    bool is_read_only;    /* the client may change nothing, and has only a share of the workers */
 };
 
 struct tool_worker_change {

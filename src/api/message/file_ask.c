@@ -12,6 +12,6 @@ int file_ask(const struct call *call, const struct file_call_request *wish,
     int r = sandbox_find(call->host, wish->sandbox, ret_sandbox, err);
 
     if (r == 0)
-        r = file_call_open(*ret_sandbox, call->connection_fd, call->only_looks, ret, err);
+        r = file_call_open(*ret_sandbox, call->connection_fd, call->is_read_only, ret, err);
     return r < 0 ? r : file_call_ask(*ret, &wish->request, err);
 }

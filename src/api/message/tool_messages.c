@@ -142,7 +142,7 @@ json_t *tool_json(const struct tool *tool)
 {
     return json_pack("{s:s, s:s, s:s, s:o, s:b, s:b, s:b, s:b, s:i}", "name", tool->name, "title",
                      tool->title, "description", tool->about, "inputSchema", tool_schema_json(tool),
-                     "readOnly", tool->only_looks, "destructive", tool->destroys, "idempotent",
+                     "readOnly", tool->is_read_only, "destructive", tool->destroys, "idempotent",
                      tool->is_idempotent, "openWorld", tool->is_open, "tier", tier_of(tool->work));
 }
 

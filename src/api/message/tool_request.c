@@ -87,7 +87,7 @@ static int limits_get(const json_t *message, struct tool_request *request, struc
     return r < 0 ? r : resources_get(message, request, err);
 }
 
-int tool_call_request_parse(const json_t *message, bool only_looks, struct tool_call_request *ret,
+int tool_call_request_parse(const json_t *message, bool is_read_only, struct tool_call_request *ret,
                             struct err *err)
 {
     static const char *const fields[] = { "sandboxId",       "tool",      "params",  "toolCallId",
@@ -96,7 +96,7 @@ int tool_call_request_parse(const json_t *message, bool only_looks, struct tool_
     struct tool_request *request = &ret->request;
     int r = json_only_fields(message, fields, err);
 
-    *request = (struct tool_request){ .only_looks = only_looks };
+    *request = (struct tool_request){ .is_read_only = is_read_only };
     if (r == 0)
         r = names_check(message, err);
     if (r == 0)

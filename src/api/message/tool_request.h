@@ -15,5 +15,5 @@ struct tool_call_request {
 
 /* A holt.v1.ExecuteToolRequest. Parameters are left as they are: what is wrong with them is for the
  * model to read. */
-int tool_call_request_parse(const json_t *message, bool only_looks, struct tool_call_request *ret,
+int tool_call_request_parse(const json_t *message, bool is_read_only, struct tool_call_request *ret,
                             struct err *err);

@@ -11,11 +11,11 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "base/lock.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/json.h"
+#include "base/lock.h"
 #include "base/xalloc.h"
 #include "cli/core/report.h"
 #include "cli/mcp/sandbox.h"
@@ -41,7 +41,7 @@ struct bridge {
 
     struct lock out_lock; /* over stdout, which may wait for its reader */
     struct lock lock;     /* over all below */
-    struct buf first;         /* the initialize, for when the daemon has forgotten the session */
+    struct buf first;     /* the initialize, for when the daemon has forgotten the session */
     char session[MCP_SESSION_SIZE];
     unsigned under_way;
     bool is_broken; /* nobody reads stdout */
@@ -462,7 +462,7 @@ int mcp_bridge_run(const struct mcp_bridge_options *options)
         .options = options,
         .first = BUF_INIT(LINE_MAX_BYTES),
         .path = xasprintf("mcp?sandbox=%s%s", mcp_sandbox_name(options->sandbox),
-                          options->only_looks ? "&read-only=true" : ""),
+                          options->is_read_only ? "&read-only=true" : ""),
         .wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
         .signal_fd = run_signals_open(false),
     };

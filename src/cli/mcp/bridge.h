@@ -10,7 +10,7 @@ struct mcp_sandbox;
 struct mcp_bridge_options {
     struct holt *holt;
     struct mcp_sandbox *sandbox;
-    bool only_looks;
+    bool is_read_only;
 };
 
 /* Until stdin has ended and all is answered, or a signal comes, or nobody reads stdout any more:

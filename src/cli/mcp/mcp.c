@@ -15,7 +15,7 @@ enum { NAME_MAX_BYTES = 128 };
 struct mcp_options {
     struct common_options common;
     struct mcp_sandbox sandbox;
-    bool only_looks;
+    bool is_read_only;
 };
 
 static int set_sandbox(void *into, const char *value, struct err *err)
@@ -62,7 +62,7 @@ static int set_read_only(void *into, const char *value, struct err *err)
     struct mcp_options *options = into;
 
     (void)value, (void)err;
-    options->only_looks = true;
+    options->is_read_only = true;
     return 0;
 }
 
@@ -82,7 +82,7 @@ static int serve(struct mcp_options *options)
 {
     cleanup_with(connection_close) struct connection connection = { .holt = NULL };
     struct mcp_bridge_options bridge = { .sandbox = &options->sandbox,
-                                         .only_looks = options->only_looks };
+                                         .is_read_only = options->is_read_only };
 
     if (connection_open(&connection) < 0)
         return STATUS_HOLT;
@@ -92,7 +92,7 @@ static int serve(struct mcp_options *options)
 
 static int mcp_run(int argc, char **argv)
 {
-    struct mcp_options options = { .only_looks = false };
+    struct mcp_options options = { .is_read_only = false };
     const struct mcp_sandbox *sandbox = &options.sandbox;
     int next, status;
 

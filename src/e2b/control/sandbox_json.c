@@ -78,7 +78,7 @@ static const char *template_of(const struct sandbox_info *info, const json_t *me
 static json_t *secret_json(const struct e2b_request *request, const json_t *metadata,
                            const char *field)
 {
-    return request->only_looks ? NULL : json_incref(json_object_get(metadata, field));
+    return request->is_read_only ? NULL : json_incref(json_object_get(metadata, field));
 }
 
 json_t *e2b_sandbox_json(const struct e2b_request *request, const struct sandbox_info *info,

@@ -27,7 +27,7 @@ static struct e2b_objects *objects_of(const struct e2b_request *request)
 
 static json_t *volume_json(const struct e2b_request *request, const json_t *stored, bool has_token)
 {
-    json_t *token = has_token && !request->only_looks ? json_object_get(stored, "token") : NULL;
+    json_t *token = has_token && !request->is_read_only ? json_object_get(stored, "token") : NULL;
 
     return json_pack("{s:O, s:O, s:O*}", "volumeID", json_object_get(stored, "id"), "name",
                      json_object_get(stored, "name"), "token", token);

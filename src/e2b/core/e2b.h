@@ -93,7 +93,7 @@ struct e2b_request {
     struct e2b_place place;
     struct sandbox *sandbox; /* of envd and ports, with a reference */
     json_t *metadata;        /* what is kept of that sandbox for E2B, see e2b/core/metadata.h */
-    bool only_looks;         /* whoever calls may change nothing */
+    bool is_read_only;       /* whoever calls may change nothing */
     bool has_token;          /* the sandbox's own was shown, or none is needed here */
 
     json_t *body;           /* an object; NULL: the request has none */

@@ -50,7 +50,7 @@ static unsigned pass_control(struct e2b_request *request, struct err *err)
     else
         exchange->access = token_store_match(exchange->listener->tokens,
                                              e2b_header(request, MHD_HTTP_HEADER_AUTHORIZATION));
-    request->only_looks = exchange->access != ACCESS_FULL;
+    request->is_read_only = exchange->access != ACCESS_FULL;
     if (request->route && request->route->is_open)
         return 0;
     if (exchange->access == ACCESS_NONE)

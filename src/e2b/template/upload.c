@@ -56,7 +56,7 @@ static enum MHD_Result ask(struct e2b_request *request)
         return e2b_reply_error(request, MHD_HTTP_NOT_FOUND, "template '%.100s' not found",
                                request->params[0]);
     path = path_of(request);
-    if (request->only_looks) /* the address is a leave to write */
+    if (request->is_read_only) /* the address is a leave to write */
         return e2b_reply_error(request, MHD_HTTP_FORBIDDEN, "this token may only look");
     is_present = e2b_archive_use(path);
     e2b_builds_ticket(listener->builds, hash, ticket);

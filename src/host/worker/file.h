@@ -14,8 +14,8 @@ struct sandbox;
 
 /* Needs what exec needs, and keeps the sandbox from being idle. The sandbox must stay referenced
  * until the call is closed. watch_fd hangs up when the client goes away (-1: none). -ECANCELED when
- * it has. only_looks: the client may change nothing, and has only a share of the workers. */
-int file_call_open(struct sandbox *sandbox, int watch_fd, bool only_looks, struct file_call **ret,
+ * it has. is_read_only: the client may change nothing, and has only a share of the workers. */
+int file_call_open(struct sandbox *sandbox, int watch_fd, bool is_read_only, struct file_call **ret,
                    struct err *err);
 
 /* The same for one FILE_WATCH, with the rights of root, which takes no worker from the others: a

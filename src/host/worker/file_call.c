@@ -96,10 +96,10 @@ static int open_call(struct sandbox *sandbox, const struct worker_request *wish,
     return 0;
 }
 
-int file_call_open(struct sandbox *sandbox, int watch_fd, bool only_looks, struct file_call **ret,
+int file_call_open(struct sandbox *sandbox, int watch_fd, bool is_read_only, struct file_call **ret,
                    struct err *err)
 {
-    const struct worker_request wish = { .only_looks = only_looks, .watch_fd = watch_fd };
+    const struct worker_request wish = { .is_read_only = is_read_only, .watch_fd = watch_fd };
 
     return open_call(sandbox, &wish, ret, err);
 }

@@ -102,13 +102,13 @@ static bool is_waiting(const struct file_worker *worker)
 }
 
 /* 1 with a worker, 0 when one may be started (and is counted), -EAGAIN when there are too many. */
-static int claim(struct file_pool *pool, bool only_looks, struct file_worker *ret)
+static int claim(struct file_pool *pool, bool is_read_only, struct file_worker *ret)
 {
     bool may_be;
     int r = -EAGAIN;
 
     lock_take(&pool->lock);
-    may_be = !only_looks || pool->lookers < FILE_LOOKERS_MAX;
+    may_be = !is_read_only || pool->lookers < FILE_LOOKERS_MAX;
     while (may_be && r == -EAGAIN && pool->idle_count > 0) {
         *ret = pool->idle[--pool->idle_count];
         if (is_waiting(ret)) {
@@ -122,7 +122,7 @@ static int claim(struct file_pool *pool, bool only_looks, struct file_worker *re
         pool->count++;
         r = 0;
     }
-    pool->lookers += only_looks && r != -EAGAIN;
+    pool->lookers += is_read_only && r != -EAGAIN;
     lock_release(&pool->lock);
     return r;
 }
@@ -286,37 +286,37 @@ int file_worker_start(const struct file_pool *pool, uint64_t deadline_ms, struct
     return 0;
 }
 
-static void count_down(struct file_pool *pool, bool only_looks)
+static void count_down(struct file_pool *pool, bool is_read_only)
 {
     lock_take(&pool->lock);
     pool->count--;
-    pool->lookers -= only_looks;
+    pool->lookers -= is_read_only;
     (void)pthread_cond_signal(&pool->changed);
     lock_release(&pool->lock);
 }
 
-int file_pool_take(struct file_pool *pool, bool only_looks, uint64_t deadline_ms,
+int file_pool_take(struct file_pool *pool, bool is_read_only, uint64_t deadline_ms,
                    struct file_worker *ret, struct err *err)
 {
-    int r = claim(pool, only_looks, ret);
+    int r = claim(pool, is_read_only, ret);
 
     if (r == -EAGAIN)
         return 0;
     if (r == 0)
         r = file_worker_start(pool, deadline_ms, ret, err);
     if (r < 0) {
-        count_down(pool, only_looks);
+        count_down(pool, is_read_only);
         return r;
     }
-    ret->only_looks = only_looks;
+    ret->is_read_only = is_read_only;
     return 1;
 }
 
 /* Locked. */
-static bool is_full(const struct file_pool *pool, bool only_looks)
+static bool is_full(const struct file_pool *pool, bool is_read_only)
 {
     return (pool->count >= FILE_WORKERS_MAX && pool->idle_count == 0) ||
-           (only_looks && pool->lookers >= FILE_LOOKERS_MAX);
+           (is_read_only && pool->lookers >= FILE_LOOKERS_MAX);
 }
 
 void file_pool_sleep(struct file_pool *pool)
@@ -330,10 +330,10 @@ void file_pool_sleep(struct file_pool *pool)
     (void)pthread_cond_timedwait(&pool->changed, &pool->lock.mutex, &until);
 }
 
-void file_pool_wait(struct file_pool *pool, bool only_looks)
+void file_pool_wait(struct file_pool *pool, bool is_read_only)
 {
     lock_take(&pool->lock);
-    if (is_full(pool, only_looks) && !pool->is_closed)
+    if (is_full(pool, is_read_only) && !pool->is_closed)
         file_pool_sleep(pool);
     lock_release(&pool->lock);
 }
@@ -356,8 +356,8 @@ void file_pool_prune(struct file_pool *pool, uint64_t now_ms)
 void file_pool_give(struct file_pool *pool, struct file_worker *worker, bool is_good)
 {
     lock_take(&pool->lock);
-    pool->lookers -= worker->only_looks;
-    worker->only_looks = false;
+    pool->lookers -= worker->is_read_only;
+    worker->is_read_only = false;
     if (is_good && !pool->is_closed && pool->idle_count < FILE_WORKERS_MAX) {
         worker->idle_ms = clock_wall_ms();
         pool->idle[pool->idle_count++] = *worker;

@@ -21,9 +21,9 @@ enum {
 
 struct file_worker {
     int fd;
-    int pidfd;        /* the kernel's word for who it is; negative: it would not say */
-    uint64_t idle_ms; /* of the wall clock: since when it waits */
-    bool only_looks;  /* lent to a caller who may only look */
+    int pidfd;         /* the kernel's word for who it is; negative: it would not say */
+    uint64_t idle_ms;  /* of the wall clock: since when it waits */
+    bool is_read_only; /* lent to a caller who may only look */
 };
 
 struct file_pool {
@@ -53,12 +53,12 @@ void file_pool_done(struct file_pool *pool);
 
 /* A worker that waits, or a new one, which takes up to ten seconds but not beyond the deadline (of
  * clock_ms(); 0: none): 1, 0 when there are as many as there may be, or a negative errno with err
- * set. Who may only look (only_looks) and never ends a call leaves some to the others. */
-int file_pool_take(struct file_pool *pool, bool only_looks, uint64_t deadline_ms,
+ * set. Who may only look (is_read_only) and never ends a call leaves some to the others. */
+int file_pool_take(struct file_pool *pool, bool is_read_only, uint64_t deadline_ms,
                    struct file_worker *ret, struct err *err);
 
 /* Waits a moment for one to come back. */
-void file_pool_wait(struct file_pool *pool, bool only_looks);
+void file_pool_wait(struct file_pool *pool, bool is_read_only);
 
 /* Ends those that have waited too long. */
 void file_pool_prune(struct file_pool *pool, uint64_t now_ms);

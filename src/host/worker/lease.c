@@ -40,7 +40,7 @@ static int take_worker(struct worker_lease *lease, const struct worker_request *
         pool = wish->is_of_tools ? &machine->tools : &machine->files;
         r = wish->is_watch
                 ? file_hub_take(pool, lease->deadline_ms, &lease->worker, err)
-                : file_pool_take(pool, wish->only_looks, lease->deadline_ms, &lease->worker, err);
+                : file_pool_take(pool, wish->is_read_only, lease->deadline_ms, &lease->worker, err);
         sandbox_passed(lease->sandbox, machine);
         if (r == 1) {
             lease->machine = machine;
@@ -50,7 +50,7 @@ static int take_worker(struct worker_lease *lease, const struct worker_request *
         if (r == 0 && wish->is_watch)
             file_hub_wait(pool);
         else if (r == 0)
-            file_pool_wait(pool, wish->only_looks);
+            file_pool_wait(pool, wish->is_read_only);
         machine_unref(machine);
         if (r < 0)
             return r;

@@ -27,7 +27,7 @@ struct worker_lease {
 
 struct worker_request {
     bool is_of_tools;
-    bool only_looks;
+    bool is_read_only;
     bool is_watch; /* for one WATCH, as root: it takes no worker from the others */
     int watch_fd;
     uint64_t deadline_ms;

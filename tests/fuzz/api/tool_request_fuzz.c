@@ -24,7 +24,7 @@ static void request_check(const struct tool_request *request)
     assert(request->max_output_tokens <= TOOL_OUTPUT_TOKENS_MAX);
     assert(request->memory_bytes <= 1ULL << 40 && request->cpus_milli <= 256000);
     assert(request->snapshot >= -1 && request->snapshot <= 1);
-    assert(request->only_looks);
+    assert(request->is_read_only);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -216,7 +216,7 @@ static void *hold_a_looker(void *fd)
                                          .values = values,
                                          .count = 3,
                                          .watch_fd = *(int *)fd,
-                                         .only_looks = true };
+                                         .is_read_only = true };
     struct tool_worker_answer answer = { .change_count = 0 };
     struct err err = { 0 };
     int r = tool_worker_run(box, &job, &answer, &err);

@@ -26,7 +26,7 @@ static void what_cannot_be_called_is_refused_before_it_begins(void)
     CHECK(tool_open(box, &request, -1, &call, &err) < 0);
     CHECK_TEXT(err.msg, "no tool 'frobnicate'");
     request = request_of("bash", NULL);
-    request.only_looks = true;
+    request.is_read_only = true;
     CHECK(tool_open(box, &request, -1, &call, &err) < 0 && err.kind == ERR_DENIED);
     memset(long_id, 'x', sizeof(long_id));
     long_id[sizeof(long_id) - 1] = '\0';
@@ -567,7 +567,7 @@ static void who_may_only_look_gets_so_many_processes(void)
     struct tool_event event;
     struct tool_call *call;
 
-    request.only_looks = true;
+    request.is_read_only = true;
     box->lookers = TOOL_LOOKERS_MAX;
     call = call_open(box, request, "{}", -1);
     CHECK(tool_next(call, &event, &err) < 0 && err.cause == CAUSE_CAPACITY_EXCEEDED);
@@ -776,7 +776,7 @@ static void tools_about_files_go_through_a_worker(void)
         CHECK(again.result->is_repeated && has_changed(again.result, 'A', "/workspace/d/f"));
     }
     request = request_of("read_file", NULL);
-    request.only_looks = true;
+    request.is_read_only = true;
     {
         cleanup_done struct done read = call_with(sandbox, request, "{\"path\": \"d/f\"}");
         cleanup_done struct done none = call_with(sandbox, request, "{\"path\": \"d/g\"}");
