@@ -358,7 +358,7 @@ int main(int argc, char **argv)
     if (argc > 2 && strcmp(argv[1], "enter") == 0)
         return enter(argv + 2);
     (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-    if (argc == 2 && strcmp(argv[1], "seat") == 0 && !seat_serve(CONTROL_FD, PROGRAM_FD))
+    if (argc == 2 && strcmp(argv[1], "seat") == 0 && !zygote_serve(CONTROL_FD, PROGRAM_FD))
         return 0;
     /* This program itself, and what a runtime may have left open on the way here. */
     (void)syscall(SYS_close_range, CONTROL_FD + 1, ~0U, 0);

@@ -23,10 +23,10 @@
 /* Points args into the packet: false if it is not what it says. */
 static bool parse_args(char *packet, size_t len, char **args)
 {
-    const struct seat_request *request = (const struct seat_request *)(void *)packet;
+    const struct zygote_request *request = (const struct zygote_request *)(void *)packet;
     char *next = packet + sizeof(*request), *end = packet + len;
 
-    if (len <= sizeof(*request) || end[-1] != '\0' || request->arg_count >= SEAT_ARGS_MAX)
+    if (len <= sizeof(*request) || end[-1] != '\0' || request->arg_count >= ZYGOTE_ARGS_MAX)
         return false;
     for (uint32_t i = 0; i < request->arg_count; i++) {
         if (next >= end)
@@ -39,7 +39,7 @@ static bool parse_args(char *packet, size_t len, char **args)
 }
 
 /* Copies this small process into the new namespaces: 0 in the copy, which then is what it says. */
-static int fork_init(const struct seat_request *request, const int fds[2], int *ret_pidfd)
+static int fork_init(const struct zygote_request *request, const int fds[2], int *ret_pidfd)
 {
     struct clone_args args = {
         .flags = request->namespaces | CLONE_PARENT | CLONE_PIDFD | CLONE_INTO_CGROUP,
@@ -51,7 +51,7 @@ static int fork_init(const struct seat_request *request, const int fds[2], int *
     return pid < 0 ? -errno : (int)pid;
 }
 
-static int run_program(const struct seat_request *request, char *const *args, const int fds[2],
+static int run_program(const struct zygote_request *request, char *const *args, const int fds[2],
                        int program_fd, int *ret_pidfd)
 {
     static char *const no_environment[] = { NULL };
@@ -80,7 +80,7 @@ static int set_maker(uid_t uid)
     return syscall(SYS_setresuid, -1, uid, -1) < 0 ? -errno : 0;
 }
 
-static int start_as(const struct seat_request *request, char *const *args, const int fds[2],
+static int start_as(const struct zygote_request *request, char *const *args, const int fds[2],
                     int program_fd, int *ret_pidfd)
 {
     int result = set_maker(request->owner);
@@ -96,8 +96,8 @@ static int start_as(const struct seat_request *request, char *const *args, const
 
 static int start(char *packet, size_t len, const int fds[2], int program_fd, int *ret_pidfd)
 {
-    const struct seat_request *request = (const struct seat_request *)(void *)packet;
-    char *args[SEAT_ARGS_MAX] = { NULL };
+    const struct zygote_request *request = (const struct zygote_request *)(void *)packet;
+    char *args[ZYGOTE_ARGS_MAX] = { NULL };
 
     if (len < sizeof(*request))
         return -EPROTO;
@@ -133,12 +133,12 @@ static int prepare(void)
     /* Capabilities are to stay when the uid changes. */
     if (r == 0 && prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP, 0, 0, 0) < 0)
         r = -errno;
-    return r == 0 ? seat_root_enter(&err) : r;
+    return r == 0 ? zygote_root_enter(&err) : r;
 }
 
-bool seat_serve(int control_fd, int program_fd)
+bool zygote_serve(int control_fd, int program_fd)
 {
-    _Alignas(struct seat_request) char packet[SEAT_PACKET_MAX];
+    _Alignas(struct zygote_request) char packet[ZYGOTE_PACKET_MAX];
     int ready = prepare();
 
     (void)prctl(PR_SET_NAME, "holt-seat", 0, 0, 0);

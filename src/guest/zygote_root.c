@@ -77,7 +77,7 @@ static int fill_dev(int dev_fd)
     for (size_t i = 0; i < ARRAY_SIZE(mount_points); i++)
         if (mkdirat(dev_fd, mount_points[i], 0755) < 0)
             return -errno;
-    /* Every sandbox of this seat has this very filesystem, one after the other. */
+    /* Every sandbox of this zygote has this very filesystem, one after the other. */
     return mount_set_attributes(dev_fd, MOUNT_ATTR_RDONLY, false);
 }
 
@@ -117,7 +117,7 @@ static int build(int host_fd, int root_fd)
     return r;
 }
 
-int seat_root_enter(struct err *err)
+int zygote_root_enter(struct err *err)
 {
     cleanup_close int host_fd = -EBADF, root_fd = -EBADF;
     int r;

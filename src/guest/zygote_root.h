@@ -1,4 +1,4 @@
-/* The file tree that a seat lives in and its children are born with. */
+/* The file tree that a zygote lives in and its children are born with. */
 #pragma once
 
 struct err;
@@ -7,4 +7,4 @@ struct err;
  * own: /proc, /sys and /dev, and what bubblewrap needs to run. A child in new namespaces copies a
  * dozen mounts instead of the host's whole table, holds none of them busy, and finds its /dev made.
  */
-int seat_root_enter(struct err *err);
+int zygote_root_enter(struct err *err);

@@ -31,7 +31,7 @@ enum { PROC_PATH_BYTES = 48, SEND_TIMEOUT_S = 10 };
 
 struct runtime {
     struct cgroup_root *cgroups;
-    struct seats *seats;
+    struct zygotes *zygotes;
     int init_fd; /* holt-init in sealed memory, executable but not readable: see program_load */
     struct seccomp_program filter;
 };
@@ -49,7 +49,7 @@ int runtime_open(struct cgroup_root *cgroups, const char *init_path, struct runt
     runtime->cgroups = cgroups;
     runtime->init_fd = TAKE_FD(init_fd);
     seccomp_build(&runtime->filter);
-    r = seats_open(cgroups, runtime->init_fd, &runtime->seats, err);
+    r = zygotes_open(cgroups, runtime->init_fd, &runtime->zygotes, err);
     if (r < 0) {
         runtime_close(runtime);
         return r;
@@ -62,7 +62,7 @@ void runtime_close(struct runtime *runtime)
 {
     if (!runtime)
         return;
-    seats_close(runtime->seats);
+    zygotes_close(runtime->zygotes);
     (void)fd_close(runtime->init_fd);
     free(runtime);
 }
@@ -150,25 +150,26 @@ static int start_init(struct runtime *runtime, struct runtime_guest *guest, pid_
     guest->stream_fd = sockets[0];
     theirs = sockets[1];
     limit_sending(guest->stream_fd);
-    return seat_start_process(guest->seat,
-                              &(struct seat_start){ .namespaces = guest->ops->namespaces,
-                                                    .owner = guest->first_uid,
-                                                    .args = guest->ops->args,
-                                                    .cgroup_fd = cgroup_fd,
-                                                    .stream_fd = theirs },
-                              ret_pid, &guest->pidfd, err);
+    return zygote_start_process(guest->zygote,
+                                &(struct zygote_start){ .namespaces = guest->ops->namespaces,
+                                                        .owner = guest->first_uid,
+                                                        .args = guest->ops->args,
+                                                        .cgroup_fd = cgroup_fd,
+                                                        .stream_fd = theirs },
+                                ret_pid, &guest->pidfd, err);
 }
 
 /* Its groups first, then itself, then its user ids; it waits meanwhile. */
 static int set_up(struct runtime *runtime, struct runtime_guest *guest, struct err *err)
 {
     pid_t pid = -1;
-    int r = seat_take(runtime->seats, &guest->seat, err);
+    int r = zygote_take(runtime->zygotes, &guest->zygote, err);
 
     if (r < 0)
         return r;
     (void)snprintf(guest->limits_group, sizeof(guest->limits_group), "%s",
-                   cgroup_root_limits_seats(runtime->cgroups) ? seat_name(guest->seat) : guest->id);
+                   cgroup_root_limits_zygotes(runtime->cgroups) ? zygote_name(guest->zygote)
+                                                                : guest->id);
     r = cgroup_create(runtime->cgroups, guest->id, guest->first_uid, err);
     if (r == 0)
         r = start_init(runtime, guest, &pid, err);
@@ -218,8 +219,8 @@ static bool has_ended(int pidfd)
     return poll(&wait, 1, 0) != 0;
 }
 
-/* Any process of "init" has the right namespace, in every runtime: the one that the seat made. That
- * it is, its owner says, who is nobody else's. */
+/* Any process of "init" has the right namespace, in every runtime: the one that the zygote made.
+ * That it is, its owner says, who is nobody else's. */
 static int adopt_init(struct runtime_guest *guest, struct err *err)
 {
     uid_t owner = 0;
@@ -265,9 +266,9 @@ int runtime_adopt(struct runtime *runtime, const struct runtime_ops *ops,
 
 unsigned runtime_guest_own_processes(const struct runtime_guest *guest)
 {
-    bool has_seat = guest->seat && cgroup_root_limits_seats(guest->runtime->cgroups);
+    bool has_zygote = guest->zygote && cgroup_root_limits_zygotes(guest->runtime->cgroups);
 
-    return guest->ops->own_processes + (has_seat ? 1 : 0);
+    return guest->ops->own_processes + (has_zygote ? 1 : 0);
 }
 
 void runtime_guest_kill(const struct runtime_guest *guest)
@@ -296,10 +297,10 @@ static int remove_group(struct cgroup_root *cgroups, const char *id)
     return r == 0 ? cgroup_remove(cgroups, id, NULL) : r;
 }
 
-/* Where limits are set on seats, one that nobody sits on any more is only its groups. */
+/* Where limits are set on zygotes, one that nobody sits on any more is only its groups. */
 static int remove_limits(struct cgroup_root *cgroups, const char *limits_group)
 {
-    return *limits_group ? cgroup_seat_remove(cgroups, limits_group) : 0;
+    return *limits_group ? cgroup_zygote_remove(cgroups, limits_group) : 0;
 }
 
 int runtime_guest_done(struct runtime_guest *guest)
@@ -311,8 +312,8 @@ int runtime_guest_done(struct runtime_guest *guest)
     if (guest->pidfd >= 0)
         wait_for_end(guest->pidfd);
     r = remove_group(cgroups, guest->id);
-    if (guest->seat)
-        seat_return(guest->runtime->seats, TAKE_PTR(guest->seat));
+    if (guest->zygote)
+        zygote_return(guest->runtime->zygotes, TAKE_PTR(guest->zygote));
     else
         limits_r = remove_limits(cgroups, guest->limits_group);
     guest->limits_group[0] = '\0';
@@ -334,8 +335,8 @@ int runtime_bury(struct runtime *runtime, const char *id, const char *limits_gro
 
 void runtime_guest_release(struct runtime_guest *guest)
 {
-    if (guest->seat)
-        seat_release(TAKE_PTR(guest->seat));
+    if (guest->zygote)
+        zygote_release(TAKE_PTR(guest->zygote));
     guest->pidfd = fd_close(guest->pidfd);
     guest->stream_fd = fd_close(guest->stream_fd);
     guest->userns_fd = fd_close(guest->userns_fd);

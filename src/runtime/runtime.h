@@ -13,7 +13,7 @@
 struct cgroup_root;
 struct err;
 struct runtime;
-struct seat;
+struct zygote;
 
 enum { RUNTIME_ID_MAX = 32, RUNTIME_IDS_PER_SANDBOX = 65536 };
 
@@ -21,7 +21,7 @@ struct runtime_ops {
     const char *name;        /* as written in the configuration */
     bool builds_root;        /* holt-init makes /proc, /dev and /sys itself */
     uint64_t namespaces;     /* CLONE_NEW* that holt-init, or what starts it, is born in */
-    const char *const *args; /* NULL-terminated; what the seat is to run, see wire/zygote.h */
+    const char *const *args; /* NULL-terminated; what the zygote is to run, see wire/zygote.h */
     const char *go;          /* bytes the program waits for before its first frame */
 
     unsigned own_processes; /* that live as long as the sandbox, holt-init among them */
@@ -37,7 +37,7 @@ struct runtime_guest {
     const struct runtime_ops *ops;
     struct runtime *runtime;
     char id[RUNTIME_ID_MAX];           /* also the name of its control group */
-    struct seat *seat;                 /* what started it; NULL: adopted */
+    struct zygote *zygote;             /* what started it; NULL: adopted */
     char limits_group[RUNTIME_ID_MAX]; /* the control group that has its limits and accounts */
     uid_t first_uid;                   /* of the 65,536 that are its own */
     int pidfd;
@@ -60,7 +60,7 @@ int runtime_start(struct runtime *runtime, const struct runtime_ops *ops, const 
                   uid_t first_uid, struct runtime_guest *ret, struct err *err);
 
 /* Takes over a guest that another life of the daemon has started: who it is, as that one noted it,
- * and a new connection to it (taken on success). Its seat is gone, its groups are not.
+ * and a new connection to it (taken on success). Its zygote is gone, its groups are not.
  * ERR_NOT_FOUND when it has ended. */
 struct runtime_adoption {
     const char *id;

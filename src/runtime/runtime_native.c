@@ -6,7 +6,7 @@
 #include "base/err.h"
 #include "runtime/runtime.h"
 
-static const char *const args[] = { NULL }; /* the seat itself goes on as holt-init */
+static const char *const args[] = { NULL }; /* the zygote itself goes on as holt-init */
 
 /* What it needs of the kernel is needed by every runtime, and probed when the host is opened. */
 static int probe(struct err *err)

@@ -9,108 +9,108 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-#include "base/lock.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/lock.h"
 #include "base/xalloc.h"
 #include "kernel/cgroup/cgroup.h"
 #include "kernel/clone.h"
 #include "kernel/fds.h"
 #include "wire/zygote.h"
 
-#define SEATS_GROUP "seats" /* on the unified hierarchy, where all of them live */
+#define ZYGOTES_GROUP "seats" /* on the unified hierarchy, where all of them live */
 
 enum { FREE_MAX = 64 };
 
-struct seat {
-    struct seat *next;
+struct zygote {
+    struct zygote *next;
     char name[24];
     int pidfd;
     int socket_fd;
 };
 
-struct seats {
+struct zygotes {
     struct cgroup_root *cgroups;
     int init_fd;
     int group_fd;
     struct lock lock; /* over all below */
-    struct seat *free;
+    struct zygote *free;
     unsigned free_count;
     unsigned last_number;
 };
 
-/* Seats of a daemon that was killed end by themselves, but a new one may be quicker. */
+/* Zygotes of a daemon that was killed end by themselves, but a new one may be quicker. */
 static int remove_old_group(struct cgroup_root *cgroups, struct err *err)
 {
-    int r = cgroup_kill(cgroups, SEATS_GROUP, NULL);
+    int r = cgroup_kill(cgroups, ZYGOTES_GROUP, NULL);
 
     if (r == 0)
-        r = cgroup_wait_empty(cgroups, SEATS_GROUP, NULL);
+        r = cgroup_wait_empty(cgroups, ZYGOTES_GROUP, NULL);
     if (r == 0)
-        r = cgroup_remove(cgroups, SEATS_GROUP, NULL);
-    return r < 0 && r != -ENOENT ? err_sys(err, r, "remove control group '" SEATS_GROUP "'") : 0;
+        r = cgroup_remove(cgroups, ZYGOTES_GROUP, NULL);
+    return r < 0 && r != -ENOENT ? err_sys(err, r, "remove control group '" ZYGOTES_GROUP "'") : 0;
 }
 
-int seats_open(struct cgroup_root *cgroups, int init_fd, struct seats **ret, struct err *err)
+int zygotes_open(struct cgroup_root *cgroups, int init_fd, struct zygotes **ret, struct err *err)
 {
     cleanup_close int group_fd = -EBADF;
-    struct seats *seats;
+    struct zygotes *zygotes;
     int r = remove_old_group(cgroups, err);
 
     if (r == 0)
-        r = cgroup_create(cgroups, SEATS_GROUP, 0, err);
+        r = cgroup_create(cgroups, ZYGOTES_GROUP, 0, err);
     if (r == 0)
-        r = cgroup_open_child(cgroups, SEATS_GROUP, "init", 0, &group_fd, err);
+        r = cgroup_open_child(cgroups, ZYGOTES_GROUP, "init", 0, &group_fd, err);
     if (r < 0)
         return r;
-    seats = xcalloc(1, sizeof(*seats));
-    seats->cgroups = cgroups;
-    seats->init_fd = init_fd;
-    seats->group_fd = TAKE_FD(group_fd);
-    lock_init(&seats->lock, LOCK_ZYGOTES);
-    *ret = seats;
+    zygotes = xcalloc(1, sizeof(*zygotes));
+    zygotes->cgroups = cgroups;
+    zygotes->init_fd = init_fd;
+    zygotes->group_fd = TAKE_FD(group_fd);
+    lock_init(&zygotes->lock, LOCK_ZYGOTES);
+    *ret = zygotes;
     return 0;
 }
 
 /* It ends when its socket closes. */
-void seat_release(struct seat *seat)
+void zygote_release(struct zygote *zygote)
 {
     siginfo_t info;
 
-    seat->socket_fd = fd_close(seat->socket_fd);
-    if (seat->pidfd >= 0)
-        while (waitid(P_PIDFD, (id_t)seat->pidfd, &info, WEXITED | __WALL) < 0 && errno == EINTR)
+    zygote->socket_fd = fd_close(zygote->socket_fd);
+    if (zygote->pidfd >= 0)
+        while (waitid(P_PIDFD, (id_t)zygote->pidfd, &info, WEXITED | __WALL) < 0 && errno == EINTR)
             continue;
-    (void)fd_close(seat->pidfd);
-    free(seat);
+    (void)fd_close(zygote->pidfd);
+    free(zygote);
 }
 
-static void seat_free(struct seats *seats, struct seat *seat)
+static void zygote_free(struct zygotes *zygotes, struct zygote *zygote)
 {
-    char name[sizeof(seat->name)];
+    char name[sizeof(zygote->name)];
 
-    memcpy(name, seat->name, sizeof(name));
-    seat_release(seat);
-    (void)cgroup_seat_remove(seats->cgroups, name);
+    memcpy(name, zygote->name, sizeof(name));
+    zygote_release(zygote);
+    (void)cgroup_zygote_remove(zygotes->cgroups, name);
 }
 
-void seats_close(struct seats *seats)
+void zygotes_close(struct zygotes *zygotes)
 {
-    if (!seats)
+    if (!zygotes)
         return;
-    while (seats->free) {
-        struct seat *seat = seats->free;
+    while (zygotes->free) {
+        struct zygote *zygote = zygotes->free;
 
-        seats->free = seat->next;
-        seat_free(seats, seat);
+        zygotes->free = zygote->next;
+        zygote_free(zygotes, zygote);
     }
-    (void)fd_close(seats->group_fd);
-    (void)cgroup_remove(seats->cgroups, SEATS_GROUP, NULL);
-    lock_destroy(&seats->lock);
-    free(seats);
+    (void)fd_close(zygotes->group_fd);
+    (void)cgroup_remove(zygotes->cgroups, ZYGOTES_GROUP, NULL);
+    lock_destroy(&zygotes->lock);
+    free(zygotes);
 }
 
-static int launch(const struct seats *seats, struct seat *seat, struct err *err)
+static int launch(const struct zygotes *zygotes, struct zygote *zygote, struct err *err)
 {
     static char *const args[] = { (char *)(uintptr_t) "holt-init", (char *)(uintptr_t) "seat",
                                   NULL };
@@ -121,92 +121,92 @@ static int launch(const struct seats *seats, struct seat *seat, struct err *err)
 
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0)
         return err_sys(err, -errno, "make a connection to a seat");
-    seat->socket_fd = sockets[0];
+    zygote->socket_fd = sockets[0];
     theirs = sockets[1];
-    r = clone_exec(&(struct clone_exec){ .cgroup_fd = seats->group_fd,
-                                         .program_fd = seats->init_fd,
+    r = clone_exec(&(struct clone_exec){ .cgroup_fd = zygotes->group_fd,
+                                         .program_fd = zygotes->init_fd,
                                          .args = args,
                                          .env = no_environment,
-                                         .fds = (const int[]){ theirs, seats->init_fd },
+                                         .fds = (const int[]){ theirs, zygotes->init_fd },
                                          .fd_count = 2 },
-                   &pid, &seat->pidfd);
+                   &pid, &zygote->pidfd);
     if (r < 0)
         return err_sys(err, r, "start a seat");
-    return cgroup_seat_attach(seats->cgroups, seat->name, pid, err);
+    return cgroup_zygote_attach(zygotes->cgroups, zygote->name, pid, err);
 }
 
-static unsigned next_number(struct seats *seats)
+static unsigned next_number(struct zygotes *zygotes)
 {
     unsigned number;
 
-    lock_take(&seats->lock);
-    number = ++seats->last_number;
-    lock_release(&seats->lock);
+    lock_take(&zygotes->lock);
+    number = ++zygotes->last_number;
+    lock_release(&zygotes->lock);
     return number;
 }
 
 /* Names that are taken are those of sandboxes that outlived another daemon. */
-static int make_groups(struct seats *seats, struct seat *seat, struct err *err)
+static int make_groups(struct zygotes *zygotes, struct zygote *zygote, struct err *err)
 {
     int r;
 
     do {
-        (void)snprintf(seat->name, sizeof(seat->name), "seat-%u", next_number(seats));
-        r = cgroup_seat_create(seats->cgroups, seat->name, err);
+        (void)snprintf(zygote->name, sizeof(zygote->name), "seat-%u", next_number(zygotes));
+        r = cgroup_zygote_create(zygotes->cgroups, zygote->name, err);
     } while (r == -EEXIST);
     return r;
 }
 
-static int seat_new(struct seats *seats, struct seat **ret, struct err *err)
+static int zygote_new(struct zygotes *zygotes, struct zygote **ret, struct err *err)
 {
-    struct seat *seat = xcalloc(1, sizeof(*seat));
-    int r = make_groups(seats, seat, err);
+    struct zygote *zygote = xcalloc(1, sizeof(*zygote));
+    int r = make_groups(zygotes, zygote, err);
 
     if (r < 0) {
-        free(seat);
+        free(zygote);
         return r;
     }
-    seat->pidfd = seat->socket_fd = -EBADF;
-    r = launch(seats, seat, err);
+    zygote->pidfd = zygote->socket_fd = -EBADF;
+    r = launch(zygotes, zygote, err);
     if (r < 0) {
-        seat_free(seats, seat);
+        zygote_free(zygotes, zygote);
         return r;
     }
-    *ret = seat;
+    *ret = zygote;
     return 0;
 }
 
-int seat_take(struct seats *seats, struct seat **ret, struct err *err)
+int zygote_take(struct zygotes *zygotes, struct zygote **ret, struct err *err)
 {
-    struct seat *seat;
+    struct zygote *zygote;
 
-    lock_take(&seats->lock);
-    seat = seats->free;
-    if (seat) {
-        seats->free = seat->next;
-        seats->free_count--;
+    lock_take(&zygotes->lock);
+    zygote = zygotes->free;
+    if (zygote) {
+        zygotes->free = zygote->next;
+        zygotes->free_count--;
     }
-    lock_release(&seats->lock);
-    if (!seat)
-        return seat_new(seats, ret, err);
-    *ret = seat;
+    lock_release(&zygotes->lock);
+    if (!zygote)
+        return zygote_new(zygotes, ret, err);
+    *ret = zygote;
     return 0;
 }
 
-const char *seat_name(const struct seat *seat)
+const char *zygote_name(const struct zygote *zygote)
 {
-    return seat->name;
+    return zygote->name;
 }
 
-static int send_request(const struct seat *seat, const struct seat_start *start)
+static int send_request(const struct zygote *zygote, const struct zygote_start *start)
 {
-    _Alignas(struct seat_request) char packet[SEAT_PACKET_MAX];
+    _Alignas(struct zygote_request) char packet[ZYGOTE_PACKET_MAX];
     const int fds[] = { start->cgroup_fd, start->stream_fd };
-    struct seat_request *request = (struct seat_request *)(void *)packet;
+    struct zygote_request *request = (struct zygote_request *)(void *)packet;
     size_t used = sizeof(*request);
     ssize_t n;
 
-    *request = (struct seat_request){ .namespaces = start->namespaces, .owner = start->owner };
+    *request = (struct zygote_request){ .namespaces = start->namespaces, .owner = start->owner };
     for (const char *const *arg = start->args; *arg; arg++) {
         size_t len = strlen(*arg) + 1;
 
@@ -216,16 +216,16 @@ static int send_request(const struct seat *seat, const struct seat_start *start)
         used += len;
         request->arg_count++;
     }
-    n = fds_send(seat->socket_fd, packet, used, 0, fds, ARRAY_SIZE(fds));
+    n = fds_send(zygote->socket_fd, packet, used, 0, fds, ARRAY_SIZE(fds));
     return n < 0 ? (int)n : 0;
 }
 
 /* The pid, or -errno. */
-static int receive_reply(const struct seat *seat, int *ret_pidfd)
+static int receive_reply(const struct zygote *zygote, int *ret_pidfd)
 {
     int result, fds[FDS_MAX];
     size_t count;
-    ssize_t n = fds_receive(seat->socket_fd, &result, sizeof(result), 0, fds, &count);
+    ssize_t n = fds_receive(zygote->socket_fd, &result, sizeof(result), 0, fds, &count);
 
     if (n != sizeof(result))
         return n < 0 ? (int)n : -EPIPE;
@@ -236,44 +236,44 @@ static int receive_reply(const struct seat *seat, int *ret_pidfd)
     return result;
 }
 
-int seat_start_process(struct seat *seat, const struct seat_start *start, pid_t *ret_pid,
-                       int *ret_pidfd, struct err *err)
+int zygote_start_process(struct zygote *zygote, const struct zygote_start *start, pid_t *ret_pid,
+                         int *ret_pidfd, struct err *err)
 {
-    int r = send_request(seat, start);
+    int r = send_request(zygote, start);
 
     if (r == 0)
-        r = receive_reply(seat, ret_pidfd);
+        r = receive_reply(zygote, ret_pidfd);
     if (r < 0)
         return err_sys(err, r, "start holt-init in new namespaces");
     *ret_pid = r;
     return 0;
 }
 
-/* A sandbox that runs out of memory may have taken its seat with it. */
-static bool is_alive(const struct seat *seat)
+/* A sandbox that runs out of memory may have taken its zygote with it. */
+static bool is_alive(const struct zygote *zygote)
 {
     siginfo_t info = { 0 };
 
-    return waitid(P_PIDFD, (id_t)seat->pidfd, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0 &&
+    return waitid(P_PIDFD, (id_t)zygote->pidfd, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0 &&
            info.si_pid == 0;
 }
 
-void seat_return(struct seats *seats, struct seat *seat)
+void zygote_return(struct zygotes *zygotes, struct zygote *zygote)
 {
     bool is_kept;
 
-    if (!seat)
+    if (!zygote)
         return;
-    cgroup_seat_reset(seats->cgroups, seat->name);
-    is_kept = is_alive(seat);
-    lock_take(&seats->lock);
-    is_kept = is_kept && seats->free_count < FREE_MAX;
+    cgroup_zygote_reset(zygotes->cgroups, zygote->name);
+    is_kept = is_alive(zygote);
+    lock_take(&zygotes->lock);
+    is_kept = is_kept && zygotes->free_count < FREE_MAX;
     if (is_kept) {
-        seat->next = seats->free;
-        seats->free = seat;
-        seats->free_count++;
+        zygote->next = zygotes->free;
+        zygotes->free = zygote;
+        zygotes->free_count++;
     }
-    lock_release(&seats->lock);
+    lock_release(&zygotes->lock);
     if (!is_kept)
-        seat_free(seats, seat);
+        zygote_free(zygotes, zygote);
 }

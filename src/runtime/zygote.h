@@ -1,4 +1,4 @@
-/* Seats: see kernel/cgroup/cgroup.h for why, wire/zygote.h for how. Kept and used again;
+/* Zygotes: see kernel/cgroup/cgroup.h for why, wire/zygote.h for how. Kept and used again;
  * thread-safe. */
 #pragma once
 
@@ -7,10 +7,10 @@
 
 struct cgroup_root;
 struct err;
-struct seat;
-struct seats;
+struct zygote;
+struct zygotes;
 
-struct seat_start {
+struct zygote_start {
     uint64_t namespaces;
     uid_t owner;             /* of the new user namespace */
     const char *const *args; /* NULL-terminated */
@@ -18,24 +18,24 @@ struct seat_start {
     int stream_fd;
 };
 
-/* init_fd is the program that seats run, and start. */
-int seats_open(struct cgroup_root *cgroups, int init_fd, struct seats **ret, struct err *err);
+/* init_fd is the program that zygotes run, and start. */
+int zygotes_open(struct cgroup_root *cgroups, int init_fd, struct zygotes **ret, struct err *err);
 
-/* Ends and removes all seats, which must have been returned. Accepts NULL. */
-void seats_close(struct seats *seats);
+/* Ends and removes all zygotes, which must have been returned. Accepts NULL. */
+void zygotes_close(struct zygotes *zygotes);
 
-/* A free seat, or a new one. */
-int seat_take(struct seats *seats, struct seat **ret, struct err *err);
+/* A free zygote, or a new one. */
+int zygote_take(struct zygotes *zygotes, struct zygote **ret, struct err *err);
 
 /* The name of its control groups. */
-const char *seat_name(const struct seat *seat);
+const char *zygote_name(const struct zygote *zygote);
 
-/* Starts a process in the seat's groups; it is this process's child. */
-int seat_start_process(struct seat *seat, const struct seat_start *start, pid_t *ret_pid,
-                       int *ret_pidfd, struct err *err);
+/* Starts a process in the zygote's groups; it is this process's child. */
+int zygote_start_process(struct zygote *zygote, const struct zygote_start *start, pid_t *ret_pid,
+                         int *ret_pidfd, struct err *err);
 
 /* Whoever sat there has ended. Accepts NULL. */
-void seat_return(struct seats *seats, struct seat *seat);
+void zygote_return(struct zygotes *zygotes, struct zygote *zygote);
 
-/* Whoever sits there stays in its groups; the seat itself ends. */
-void seat_release(struct seat *seat);
+/* Whoever sits there stays in its groups; the zygote itself ends. */
+void zygote_release(struct zygote *zygote);

@@ -6,9 +6,9 @@
  *
  * On hybrid hosts the controllers (memory, pids, cpu) have v1 hierarchies of their own. To move a
  * process into a v1 group the kernel waits for a grace period, 5-12 ms in which it makes no other
- * group and starts no process in one. So limits there are set on a "seat": a group of the same name
- * in each v1 hierarchy that outlives sandboxes and whose one inhabitant starts them: they are born
- * in its groups, and nobody is ever moved on the way of a request.
+ * group and starts no process in one. So limits there are set on a "zygote": a group of the same
+ * name in each v1 hierarchy that outlives sandboxes and whose one inhabitant starts them: they are
+ * born in its groups, and nobody is ever moved on the way of a request.
  *
  * Everything of one daemon lies in one group that carries its label, and nothing outside it is ever
  * touched.
@@ -55,8 +55,8 @@ const char *cgroup_root_kind(const struct cgroup_root *root);
 enum cgroup_limit { CGROUP_LIMIT_MEMORY, CGROUP_LIMIT_PIDS, CGROUP_LIMIT_CPU };
 bool cgroup_root_has(const struct cgroup_root *root, enum cgroup_limit limit);
 
-/* Whether limits are set on seats here, and not on the sandboxes' own groups. */
-bool cgroup_root_limits_seats(const struct cgroup_root *root);
+/* Whether limits are set on zygotes here, and not on the sandboxes' own groups. */
+bool cgroup_root_limits_zygotes(const struct cgroup_root *root);
 
 /* Makes the group of one sandbox on the unified hierarchy, with child "init". owner is the uid that
  * may start processes in it (the sandbox's own root). */
@@ -67,19 +67,20 @@ int cgroup_create(struct cgroup_root *root, const char *name, uid_t owner, struc
 int cgroup_open_child(struct cgroup_root *root, const char *name, const char *child, uid_t owner,
                       int *ret_fd, struct err *err);
 
-/* Makes the groups of a seat, or none of them and -EEXIST when there is one of that name. On hosts
- * that limit none there is nothing to make, nor to undo. */
-int cgroup_seat_create(struct cgroup_root *root, const char *seat, struct err *err);
+/* Makes the groups of a zygote, or none of them and -EEXIST when there is one of that name. On
+ * hosts that limit none there is nothing to make, nor to undo. */
+int cgroup_zygote_create(struct cgroup_root *root, const char *zygote, struct err *err);
 
-/* Moves a process to a seat: slow, see above. */
-int cgroup_seat_attach(struct cgroup_root *root, const char *seat, pid_t pid, struct err *err);
+/* Moves a process to a zygote: slow, see above. */
+int cgroup_zygote_attach(struct cgroup_root *root, const char *zygote, pid_t pid, struct err *err);
 
-/* Takes all limits off a seat and what its last user left in the page cache out of its account. */
-void cgroup_seat_reset(struct cgroup_root *root, const char *seat);
+/* Takes all limits off a zygote and what its last user left in the page cache out of its account.
+ */
+void cgroup_zygote_reset(struct cgroup_root *root, const char *zygote);
 
-int cgroup_seat_remove(struct cgroup_root *root, const char *seat);
+int cgroup_zygote_remove(struct cgroup_root *root, const char *zygote);
 
-/* Limits and accounts are those of a sandbox's own group, or of its seat where it has one. */
+/* Limits and accounts are those of a sandbox's own group, or of its zygote where it has one. */
 int cgroup_set_limits(struct cgroup_root *root, const char *name,
                       const struct cgroup_limits *limits, struct err *err);
 

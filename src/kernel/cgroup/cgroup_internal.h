@@ -33,8 +33,8 @@ const char *cgroup_path(char *into, const char *name, const char *child, const c
 /* A group may be busy for an instant after its last process was seen to end: tries for a while. */
 int cgroup_remove_dir(int root_fd, const char *path);
 
-/* Removes the groups below those of a seat, of children that had limits. */
-void cgroup_seat_clear(struct cgroup_root *root, const char *seat);
+/* Removes the groups below those of a zygote, of children that had limits. */
+void cgroup_zygote_clear(struct cgroup_root *root, const char *zygote);
 
 /* What was written there last; nothing when the file is missing or damaged. */
 void cgroup_places_read(const char *file, struct cgroup_places *ret);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Limits of one child of a sandbox's group, below those of the whole. With cgroup v2 they are set
- * on the child itself. With v1 there is a group for it below the seat's, and who is in the child is
- * moved there: what the move costs is paid by those alone who ask for such limits. */
+ * on the child itself. With v1 there is a group for it below the zygote's, and who is in the child
+ * is moved there: what the move costs is paid by those alone who ask for such limits. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -154,16 +154,16 @@ static void remove_children(int dir_fd)
 }
 
 /* The number of links says whether there are any, for less than opening a directory. */
-void cgroup_seat_clear(struct cgroup_root *root, const char *seat)
+void cgroup_zygote_clear(struct cgroup_root *root, const char *zygote)
 {
     for (int i = 0; i < CGROUP_CONTROLLERS; i++) {
         struct stat info;
         cleanup_close int fd = -EBADF;
 
-        if (root->v1_fd[i] < 0 || fstatat(root->v1_fd[i], seat, &info, 0) < 0 ||
+        if (root->v1_fd[i] < 0 || fstatat(root->v1_fd[i], zygote, &info, 0) < 0 ||
             info.st_nlink <= LINKS_EMPTY)
             continue;
-        fd = openat(root->v1_fd[i], seat, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        fd = openat(root->v1_fd[i], zygote, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (fd >= 0)
             remove_children(fd);
     }

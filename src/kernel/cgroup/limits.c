@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Limits and accounts: files of the sandbox's own group (v2), or of its seat (v1). */
+/* Limits and accounts: files of the sandbox's own group (v2), or of its zygote (v1). */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -119,7 +119,7 @@ uint64_t cgroup_meter_oom_kills(const struct cgroup_meter *meter)
     return found ? strtoull(found + strlen(key), NULL, 10) : 0;
 }
 
-bool cgroup_root_limits_seats(const struct cgroup_root *root)
+bool cgroup_root_limits_zygotes(const struct cgroup_root *root)
 {
     for (int i = 0; i < CGROUP_CONTROLLERS; i++)
         if (root->v1_fd[i] >= 0)
@@ -127,23 +127,23 @@ bool cgroup_root_limits_seats(const struct cgroup_root *root)
     return false;
 }
 
-int cgroup_seat_create(struct cgroup_root *root, const char *seat, struct err *err)
+int cgroup_zygote_create(struct cgroup_root *root, const char *zygote, struct err *err)
 {
     for (int i = 0; i < CGROUP_CONTROLLERS; i++) {
-        int r = root->v1_fd[i] >= 0 && mkdirat(root->v1_fd[i], seat, 0755) < 0 ? -errno : 0;
+        int r = root->v1_fd[i] >= 0 && mkdirat(root->v1_fd[i], zygote, 0755) < 0 ? -errno : 0;
 
         if (r == 0)
             continue;
         /* Only what was made here: a group that was there already is another's. */
         while (i-- > 0)
             if (root->v1_fd[i] >= 0)
-                (void)cgroup_remove_dir(root->v1_fd[i], seat);
-        return err_sys(err, r, "make control group '%s'", seat);
+                (void)cgroup_remove_dir(root->v1_fd[i], zygote);
+        return err_sys(err, r, "make control group '%s'", zygote);
     }
     return 0;
 }
 
-int cgroup_seat_attach(struct cgroup_root *root, const char *seat, pid_t pid, struct err *err)
+int cgroup_zygote_attach(struct cgroup_root *root, const char *zygote, pid_t pid, struct err *err)
 {
     char path[CGROUP_PATH_BYTES], text[24];
     int r;
@@ -152,28 +152,28 @@ int cgroup_seat_attach(struct cgroup_root *root, const char *seat, pid_t pid, st
     for (int i = 0; i < CGROUP_CONTROLLERS; i++) {
         if (root->v1_fd[i] < 0)
             continue;
-        r = file_write_at(root->v1_fd[i], cgroup_path(path, seat, NULL, "cgroup.procs"), text);
+        r = file_write_at(root->v1_fd[i], cgroup_path(path, zygote, NULL, "cgroup.procs"), text);
         if (r < 0)
-            return err_sys(err, r, "move process %s to control group '%s'", text, seat);
+            return err_sys(err, r, "move process %s to control group '%s'", text, zygote);
     }
     return 0;
 }
 
 /* Reclaims what the last user left in the page cache, if it is worth the time that takes: what
  * stays is given back under pressure anyway, but would be in the next one's account. */
-static void empty_memory(struct cgroup_root *root, const char *seat)
+static void empty_memory(struct cgroup_root *root, const char *zygote)
 {
     const long long worth = 2 << 20;
     char path[CGROUP_PATH_BYTES];
     long long usage;
 
-    cgroup_path(path, seat, NULL, "memory.usage_in_bytes");
+    cgroup_path(path, zygote, NULL, "memory.usage_in_bytes");
     if (root->v1_fd[CGROUP_MEMORY] >= 0 &&
         file_read_number_at(root->v1_fd[CGROUP_MEMORY], path, &usage) == 0 && usage > worth)
-        (void)write_limit(root, CGROUP_MEMORY, seat, "memory.force_empty", "0");
+        (void)write_limit(root, CGROUP_MEMORY, zygote, "memory.force_empty", "0");
 }
 
-void cgroup_seat_reset(struct cgroup_root *root, const char *seat)
+void cgroup_zygote_reset(struct cgroup_root *root, const char *zygote)
 {
     static const struct {
         enum cgroup_controller which;
@@ -186,11 +186,11 @@ void cgroup_seat_reset(struct cgroup_root *root, const char *seat)
         { CGROUP_MEMORY, "memory.max_usage_in_bytes", "0" },
     };
 
-    cgroup_seat_clear(root, seat);
-    empty_memory(root, seat);
+    cgroup_zygote_clear(root, zygote);
+    empty_memory(root, zygote);
     for (size_t i = 0; i < ARRAY_SIZE(resets); i++)
         if (root->v1_fd[resets[i].which] >= 0)
-            (void)write_limit(root, resets[i].which, seat, resets[i].file, resets[i].text);
+            (void)write_limit(root, resets[i].which, zygote, resets[i].file, resets[i].text);
 }
 
 void cgroup_reclaim(struct cgroup_root *root, const char *name)
@@ -210,13 +210,13 @@ void cgroup_reclaim(struct cgroup_root *root, const char *name)
     (void)write_limit(root, CGROUP_MEMORY, name, "memory.reclaim", text);
 }
 
-int cgroup_seat_remove(struct cgroup_root *root, const char *seat)
+int cgroup_zygote_remove(struct cgroup_root *root, const char *zygote)
 {
     int r = 0;
 
-    cgroup_seat_clear(root, seat);
+    cgroup_zygote_clear(root, zygote);
     for (int i = 0; r == 0 && i < CGROUP_CONTROLLERS; i++)
         if (root->v1_fd[i] >= 0)
-            r = cgroup_remove_dir(root->v1_fd[i], seat);
+            r = cgroup_remove_dir(root->v1_fd[i], zygote);
     return r;
 }

@@ -297,9 +297,9 @@ static int sweep_group(struct cgroup_root *root, const char *name)
     return r == 0 ? cgroup_remove(root, name, NULL) : r;
 }
 
-static int sweep_seat(struct cgroup_root *root, const char *name)
+static int sweep_zygote(struct cgroup_root *root, const char *name)
 {
-    return cgroup_seat_remove(root, name);
+    return cgroup_zygote_remove(root, name);
 }
 
 struct sweep {
@@ -336,7 +336,7 @@ int cgroup_root_sweep(struct cgroup_root *root, cgroup_keep_fn keep, void *conte
 
     for (int i = 0; r >= 0 && i < CGROUP_CONTROLLERS; i++)
         if (root->v1_fd[i] >= 0)
-            r = sweep_each(&sweep, root->v1_fd[i], sweep_seat);
+            r = sweep_each(&sweep, root->v1_fd[i], sweep_zygote);
     return r < 0 ? err_sys(err, r, "remove what was left in control group '%s'", root->label)
                  : swept;
 }

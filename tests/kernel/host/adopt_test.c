@@ -158,7 +158,7 @@ static struct guest adopt(const struct runtime_ops *ops)
 
     CHECK_OK(runtime_adopt(world.runtime, ops, &adoption, &guest.started, &err), &err);
     guest.fd = TAKE_FD(guest.started.stream_fd);
-    CHECK(guest.fd == fd && !guest.started.seat);
+    CHECK(guest.fd == fd && !guest.started.zygote);
     CHECK(runtime_guest_own_processes(&guest.started) == ops->own_processes);
     return guest;
 }

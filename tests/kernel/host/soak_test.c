@@ -25,7 +25,7 @@ enum { ROUNDS = 200, IS_SANITIZED = false };
 enum {
     WARM_UP_ROUNDS = 30,
     CROWD =
-        70, /* more than the seats that a host keeps for the next sandboxes (runtime/zygote.c) */
+        70, /* more than the zygotes that a host keeps for the next sandboxes (runtime/zygote.c) */
     WORKERS = 3,
     REPORTS = 3, /* while it goes on */
 
@@ -345,8 +345,8 @@ static void a_sandbox_that_is_there_is_counted(void)
     world_destroy(sandbox);
 }
 
-/* Afterwards the host has all the seats that it will ever keep. */
-static void fill_seats(void)
+/* Afterwards the host has all the zygotes that it will ever keep. */
+static void fill_zygotes(void)
 {
     struct sandbox *crowd[CROWD];
 
@@ -368,7 +368,7 @@ static void sandboxes_that_came_and_went_leave_nothing(void)
     uint64_t rounds = rounds_wanted(), part = (rounds + REPORTS - 1) / REPORTS;
     struct counts before, at_first = rest(), now = { .heap_bytes = 0 };
 
-    fill_seats();
+    fill_zygotes();
     fill_events();
     run_rounds(WARM_UP_ROUNDS);
     before = rest();

@@ -92,7 +92,7 @@ static void what_an_earlier_life_left_is_swept(void)
 
     CHECK_OK(cgroup_create(root, "one", 0, &err), &err);
     CHECK_OK(cgroup_create(root, "two", 0, &err), &err);
-    CHECK_OK(cgroup_seat_create(root, "seat-1", &err), &err);
+    CHECK_OK(cgroup_zygote_create(root, "seat-1", &err), &err);
     pid = start_in(root, "one", "p1", "sleep 1000 & exec sleep 1000");
     cgroup_root_close(root); /* not empty, so it stays */
     CHECK(label_groups() > 0);
@@ -117,7 +117,7 @@ static void waiting_for_what_is_not_there_ends_at_once(void)
 static void accounts_outlive_their_group_and_say_nothing(void)
 {
     struct cgroup_root *root = open_root();
-    bool v1 = cgroup_root_limits_seats(root);
+    bool v1 = cgroup_root_limits_zygotes(root);
     struct cgroup_meter meter = CGROUP_METER_INIT;
     struct err err = { 0 };
 
@@ -127,11 +127,11 @@ static void accounts_outlive_their_group_and_say_nothing(void)
     cgroup_meter_close(&meter);
 
     CHECK_OK(cgroup_create(root, "one", 0, &err), &err);
-    CHECK_OK(cgroup_seat_create(root, "seat-1", &err), &err);
+    CHECK_OK(cgroup_zygote_create(root, "seat-1", &err), &err);
     cgroup_meter_open(root, v1 ? "seat-1" : "one", &meter);
     CHECK(meter.oom_fd >= 0);
     CHECK(cgroup_meter_oom_kills(&meter) == 0);
-    CHECK(cgroup_seat_remove(root, "seat-1") == 0 && cgroup_remove(root, "one", NULL) == 0,
+    CHECK(cgroup_zygote_remove(root, "seat-1") == 0 && cgroup_remove(root, "one", NULL) == 0,
           "(an open account keeps no group)");
     CHECK(cgroup_meter_oom_kills(&meter) == 0);
     cgroup_meter_close(&meter);
@@ -141,23 +141,23 @@ static void accounts_outlive_their_group_and_say_nothing(void)
 static void limits_are_taken_and_refused(void)
 {
     struct cgroup_root *root = open_root();
-    const char *name = cgroup_root_limits_seats(root) ? "seat-1" : "one";
+    const char *name = cgroup_root_limits_zygotes(root) ? "seat-1" : "one";
     struct err err = { 0 };
 
     CHECK_OK(cgroup_create(root, "one", 0, &err), &err);
-    CHECK_OK(cgroup_seat_create(root, "seat-1", &err), &err);
+    CHECK_OK(cgroup_zygote_create(root, "seat-1", &err), &err);
     CHECK_OK(cgroup_set_limits(
                  root, name,
                  &(struct cgroup_limits){ .memory_bytes = 64 << 20, .cpu_millis = 500, .pids = 16 },
                  &err),
              &err);
-    cgroup_seat_reset(root, "seat-1");
+    cgroup_zygote_reset(root, "seat-1");
     CHECK_OK(
         cgroup_set_limits(root, name, &(struct cgroup_limits){ .memory_bytes = 1 << 30 }, &err),
         &err);
     CHECK(cgroup_set_limits(root, "nothing", &(struct cgroup_limits){ .pids = 1 }, &err) < 0);
     CHECK(strlen(err.msg) > 0);
-    CHECK(cgroup_seat_remove(root, "seat-1") == 0 && cgroup_remove(root, "one", NULL) == 0);
+    CHECK(cgroup_zygote_remove(root, "seat-1") == 0 && cgroup_remove(root, "one", NULL) == 0);
     cgroup_root_close(root);
     CHECK(label_groups() == 0);
 }
@@ -185,8 +185,8 @@ static void a_sweep_spares_what_is_kept(void)
         CHECK_OK(cgroup_create(root, names[i], 0, &err), &err);
         pids[i] = start_in(root, names[i], "init", "exec sleep 1000");
     }
-    CHECK_OK(cgroup_seat_create(root, "seat-1", &err), &err);
-    CHECK_OK(cgroup_seat_create(root, "seat-2", &err), &err);
+    CHECK_OK(cgroup_zygote_create(root, "seat-1", &err), &err);
+    CHECK_OK(cgroup_zygote_create(root, "seat-2", &err), &err);
     CHECK(cgroup_root_sweep(root, keeps_one, &asked, &err) == 2, "(%s)", err.msg);
     CHECK(asked >= 3);
     CHECK(WTERMSIG(status_of(pids[1])) == SIGKILL && WTERMSIG(status_of(pids[2])) == SIGKILL);
@@ -201,18 +201,18 @@ static void a_sweep_spares_what_is_kept(void)
     CHECK(label_groups() == 0);
 }
 
-static void a_seat_whose_name_is_taken_is_not_made(void)
+static void a_zygote_whose_name_is_taken_is_not_made(void)
 {
     struct cgroup_root *root = open_root();
     struct err err = { 0 };
 
-    if (cgroup_root_limits_seats(root)) {
+    if (cgroup_root_limits_zygotes(root)) {
         /* In one hierarchy only, and not in the first. */
         CHECK(mkdirat(root->v1_fd[CGROUP_CPU], "seat-1", 0755) == 0);
-        CHECK(cgroup_seat_create(root, "seat-1", &err) == -EEXIST);
+        CHECK(cgroup_zygote_create(root, "seat-1", &err) == -EEXIST);
         CHECK(!has_group(root->v1_fd[CGROUP_MEMORY], "seat-1") &&
               has_group(root->v1_fd[CGROUP_CPU], "seat-1"));
-        CHECK(cgroup_seat_remove(root, "seat-1") == 0);
+        CHECK(cgroup_zygote_remove(root, "seat-1") == 0);
     }
     cgroup_root_close(root);
     CHECK(label_groups() == 0);
@@ -231,13 +231,13 @@ static void elsewhere(void (*life)(const char *home_file), const char *home_file
     CHECK_OK(cgroup_root_open(other_label, &other, &err), &err);
     if (!has_group(other->unified_fd, "place")) {
         CHECK_OK(cgroup_create(other, "place", 0, &err), &err);
-        CHECK_OK(cgroup_seat_create(other, "place", &err), &err);
+        CHECK_OK(cgroup_zygote_create(other, "place", &err), &err);
     }
     CHECK_OK(cgroup_open_child(other, "place", "init", 0, &group_fd, &err), &err);
     pid = fork();
     if (pid == 0) {
         CHECK(file_write_at(group_fd, "cgroup.procs", "0") == 0);
-        CHECK_OK(cgroup_seat_attach(other, "place", getpid(), &err), &err);
+        CHECK_OK(cgroup_zygote_attach(other, "place", getpid(), &err), &err);
         life(home_file);
         _exit(0);
     }
@@ -271,7 +271,7 @@ static void leaves_a_sandbox(const char *home_file)
     struct err err = { 0 };
 
     CHECK_OK(cgroup_create(root, "one", 0, &err), &err);
-    CHECK_OK(cgroup_seat_create(root, "seat-1", &err), &err);
+    CHECK_OK(cgroup_zygote_create(root, "seat-1", &err), &err);
     (void)start_in(root, "one", "init", "exec sleep 1000");
 }
 
@@ -316,7 +316,7 @@ static void groups_are_found_again_from_another_shell(void)
     }
     root = open_at(home);
     pid = start_in(root, "one", "p1", "exec sleep 1000");
-    CHECK_OK(cgroup_seat_attach(root, "seat-1", pid, &err), &err);
+    CHECK_OK(cgroup_zygote_attach(root, "seat-1", pid, &err), &err);
     CHECK(is_elsewhere(pid));
     CHECK(cgroup_root_sweep(root, NULL, NULL, &err) == 1, "(%s)", err.msg);
     CHECK(WTERMSIG(status_of(pid)) == SIGKILL);
@@ -395,7 +395,7 @@ int main(void)
     RUN_CLEAN(accounts_outlive_their_group_and_say_nothing);
     RUN_CLEAN(limits_are_taken_and_refused);
     RUN_CLEAN(a_sweep_spares_what_is_kept);
-    RUN_CLEAN(a_seat_whose_name_is_taken_is_not_made);
+    RUN_CLEAN(a_zygote_whose_name_is_taken_is_not_made);
     RUN_CLEAN(groups_are_found_again_from_another_shell);
     RUN_CLEAN(empty_groups_elsewhere_are_let_go);
     RUN_CLEAN(a_damaged_home_file_is_as_none);

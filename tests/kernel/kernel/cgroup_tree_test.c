@@ -233,20 +233,20 @@ static void page_cache_is_given_back(void)
 {
     enum { MIB = 1 << 20 };
     struct cgroup_root *root = open_root();
-    const char *name = cgroup_root_limits_seats(root) ? "seat-1" : "one";
+    const char *name = cgroup_root_limits_zygotes(root) ? "seat-1" : "one";
     struct err err = { 0 };
     char script[256];
     pid_t pid;
 
     CHECK_OK(cgroup_create(root, "one", 0, &err), &err);
-    CHECK_OK(cgroup_seat_create(root, "seat-1", &err), &err);
+    CHECK_OK(cgroup_zygote_create(root, "seat-1", &err), &err);
     (void)snprintf(
         script, sizeof(script),
         "kill -STOP $$; dd if=/dev/zero of=%s/file bs=1M count=64 conv=fsync 2>/dev/null; "
         ">%s/written; exec sleep 1000",
         dir, dir);
     pid = start_in(root, "one", "p1", script);
-    CHECK_OK(cgroup_seat_attach(root, "seat-1", pid, &err), &err);
+    CHECK_OK(cgroup_zygote_attach(root, "seat-1", pid, &err), &err);
     (void)snprintf(script, sizeof(script), "%s/written", dir);
     do
         CHECK(kill(pid, SIGCONT) == 0);
@@ -256,7 +256,7 @@ static void page_cache_is_given_back(void)
     CHECK(memory_used(root, name) < 16 * MIB, "(%lld)", memory_used(root, name));
     CHECK(waitpid(pid, NULL, WNOHANG | __WALL) == 0);
     CHECK(cgroup_kill_processes(root, "one") == 0 && WIFSIGNALED(status_of(pid)));
-    CHECK(cgroup_seat_remove(root, "seat-1") == 0 && cgroup_remove(root, "one", NULL) == 0);
+    CHECK(cgroup_zygote_remove(root, "seat-1") == 0 && cgroup_remove(root, "one", NULL) == 0);
     cgroup_root_close(root);
     CHECK(label_groups() == 0);
 }
