@@ -29,7 +29,7 @@ enum {
 };
 
 /* One request to /mcp. */
-struct visit {
+struct mcp_post {
     struct exchange *exchange;
     struct MHD_Connection *connection;
     unsigned char owner[MCP_OWNER_BYTES];
@@ -51,52 +51,52 @@ bool exchange_is_mcp(const char *path, const char *verb, enum mcp_verb *ret)
     return true;
 }
 
-static const char *header_get(const struct visit *visit, const char *name)
+static const char *header_get(const struct mcp_post *post, const char *name)
 {
-    return MHD_lookup_connection_value(visit->connection, MHD_HEADER_KIND, name);
+    return MHD_lookup_connection_value(post->connection, MHD_HEADER_KIND, name);
 }
 
 /* Over the unix socket everybody is the same. The token is what stands behind the last space; that
  * it is a good one was seen at the door. */
-static void owner_find(struct visit *visit)
+static void owner_find(struct mcp_post *post)
 {
-    const char *header = header_get(visit, MHD_HTTP_HEADER_AUTHORIZATION);
+    const char *header = header_get(post, MHD_HTTP_HEADER_AUTHORIZATION);
     const char *token = header ? strrchr(header, ' ') : NULL;
 
-    if (!visit->exchange->listener->is_local && token)
-        (void)SHA256((const unsigned char *)token + 1, strlen(token + 1), visit->owner);
+    if (!post->exchange->listener->is_local && token)
+        (void)SHA256((const unsigned char *)token + 1, strlen(token + 1), post->owner);
 }
 
-static bool is_read_only(const struct visit *visit)
+static bool is_read_only(const struct mcp_post *post)
 {
-    return visit->exchange->call.is_read_only ||
-           (visit->session && mcp_session_is_read_only(visit->session));
+    return post->exchange->call.is_read_only ||
+           (post->session && mcp_session_is_read_only(post->session));
 }
 
-static enum MHD_Result answer(const struct visit *visit, unsigned status, json_t *body)
+static enum MHD_Result answer(const struct mcp_post *post, unsigned status, json_t *body)
 {
     const struct mcp_reply reply = {
         .status = status,
         .body = body,
-        .session = visit->session ? mcp_session_id(visit->session) : NULL,
-        .is_last = visit->is_broken,
+        .session = post->session ? mcp_session_id(post->session) : NULL,
+        .is_last = post->is_broken,
     };
 
-    return mcp_reply_send(visit->connection, visit->exchange->client, &reply);
+    return mcp_reply_send(post->connection, post->exchange->client, &reply);
 }
 
-static enum MHD_Result refuse(const struct visit *visit, unsigned status, json_t *id,
+static enum MHD_Result refuse(const struct mcp_post *post, unsigned status, json_t *id,
                               const struct mcp_fault *fault)
 {
-    return answer(visit, status, mcp_failure(id, fault));
+    return answer(post, status, mcp_failure(id, fault));
 }
 
-static enum MHD_Result refuse_text(const struct visit *visit, unsigned status, const char *text)
+static enum MHD_Result refuse_text(const struct mcp_post *post, unsigned status, const char *text)
 {
     struct mcp_fault fault;
 
     (void)mcp_fault(&fault, MCP_REFUSED, "%s", text);
-    return refuse(visit, status, NULL, &fault);
+    return refuse(post, status, NULL, &fault);
 }
 
 /* --- sessions --------------------------------------------------------------------------------- */
@@ -125,9 +125,9 @@ static enum MHD_Result query_metadata(void *context, enum MHD_ValueKind kind, co
     return query->is_wrong ? MHD_NO : MHD_YES;
 }
 
-static int query_read(const struct visit *visit, struct query *ret)
+static int query_read(const struct mcp_post *post, struct query *ret)
 {
-    (void)MHD_get_connection_values(visit->connection, MHD_GET_ARGUMENT_KIND, query_metadata, ret);
+    (void)MHD_get_connection_values(post->connection, MHD_GET_ARGUMENT_KIND, query_metadata, ret);
     if (ret->is_wrong)
         return mcp_fault(&ret->fault, MCP_INVALID_PARAMS,
                          "/mcp takes ?sandbox=ID, ?template=NAME and read-only=true");
@@ -137,30 +137,29 @@ static int query_read(const struct visit *visit, struct query *ret)
     return 0;
 }
 
-static enum MHD_Result initialize(struct visit *visit, const struct mcp_message *message)
+static enum MHD_Result initialize(struct mcp_post *post, const struct mcp_message *message)
 {
     cleanup_json json_t *result = NULL;
     struct query query = { .is_wrong = false };
     const char *version = NULL;
     struct err err = { 0 };
 
-    if (query_read(visit, &query) < 0)
-        return refuse(visit, MHD_HTTP_BAD_REQUEST, message->id, &query.fault);
+    if (query_read(post, &query) < 0)
+        return refuse(post, MHD_HTTP_BAD_REQUEST, message->id, &query.fault);
     result = mcp_initialize(message->params, &version, &query.fault);
     if (!result)
-        return refuse(visit, MHD_HTTP_OK, message->id, &query.fault);
-    memcpy(query.spec.owner, visit->owner, sizeof(query.spec.owner));
+        return refuse(post, MHD_HTTP_OK, message->id, &query.fault);
+    memcpy(query.spec.owner, post->owner, sizeof(query.spec.owner));
     query.spec.may_batch = mcp_version_has_batches(version);
-    if (mcp_session_open(visit->exchange->listener->mcp, &query.spec, &visit->session, &err) < 0)
-        return answer(visit, err_kind_row(err.kind)->http_status,
-                      mcp_failure_of(message->id, &err));
-    return answer(visit, MHD_HTTP_OK, mcp_result(message->id, TAKE_PTR(result)));
+    if (mcp_session_open(post->exchange->listener->mcp, &query.spec, &post->session, &err) < 0)
+        return answer(post, err_kind_row(err.kind)->http_status, mcp_failure_of(message->id, &err));
+    return answer(post, MHD_HTTP_OK, mcp_result(message->id, TAKE_PTR(result)));
 }
 
 /* 0, or the status to refuse with. */
-static unsigned session_find(struct visit *visit, struct mcp_fault *fault)
+static unsigned session_find(struct mcp_post *post, struct mcp_fault *fault)
 {
-    const char *id = header_get(visit, "Mcp-Session-Id");
+    const char *id = header_get(post, "Mcp-Session-Id");
     struct err err;
 
     if (!id) {
@@ -168,36 +167,35 @@ static unsigned session_find(struct visit *visit, struct mcp_fault *fault)
                         "the header Mcp-Session-Id is missing: initialize gives it");
         return MHD_HTTP_BAD_REQUEST;
     }
-    if (mcp_session_find(visit->exchange->listener->mcp, id, visit->owner, &visit->session, &err) ==
-        0)
+    if (mcp_session_find(post->exchange->listener->mcp, id, post->owner, &post->session, &err) == 0)
         return 0;
     (void)mcp_fault(fault, MCP_NO_SESSION, "%s", err.msg);
     return MHD_HTTP_NOT_FOUND;
 }
 
-static enum MHD_Result session_delete(struct visit *visit)
+static enum MHD_Result session_delete(struct mcp_post *post)
 {
     struct mcp_fault fault;
     struct err err = { 0 };
-    unsigned status = session_find(visit, &fault);
+    unsigned status = session_find(post, &fault);
 
     if (status != 0)
-        return refuse(visit, status, NULL, &fault);
-    if (mcp_session_end(visit->session, &err) < 0)
-        return answer(visit, err_kind_row(err.kind)->http_status, mcp_failure_of(NULL, &err));
-    return answer(visit, MHD_HTTP_OK, NULL);
+        return refuse(post, status, NULL, &fault);
+    if (mcp_session_end(post->session, &err) < 0)
+        return answer(post, err_kind_row(err.kind)->http_status, mcp_failure_of(NULL, &err));
+    return answer(post, MHD_HTTP_OK, NULL);
 }
 
 /* --- messages --------------------------------------------------------------------------------- */
 
-static struct mcp_call *call_begin(const struct visit *visit, json_t *id,
+static struct mcp_call *call_begin(const struct mcp_post *post, json_t *id,
                                    const struct mcp_call_request *request)
 {
     const struct mcp_caller caller = {
-        .session = visit->session,
-        .is_read_only = is_read_only(visit),
-        .may_wake = !visit->exchange->call.is_read_only,
-        .connection_fd = visit->exchange->call.connection_fd,
+        .session = post->session,
+        .is_read_only = is_read_only(post),
+        .may_wake = !post->exchange->call.is_read_only,
+        .connection_fd = post->exchange->call.connection_fd,
     };
 
     return mcp_call_new(&caller, id, request);
@@ -205,26 +203,26 @@ static struct mcp_call *call_begin(const struct visit *visit, json_t *id,
 
 /* Waits for the answer: 0 with it, or with NULL where none is wanted or nobody is there to read it;
  * 1 if it is not there after a silence. */
-static int call_next(struct visit *visit, struct mcp_call *call, json_t *id, json_t **ret)
+static int call_next(struct mcp_post *post, struct mcp_call *call, json_t *id, json_t **ret)
 {
     struct err err = { 0 };
     int r = mcp_call_next(call, ret, &err);
 
     if (r > 0)
         return r;
-    visit->is_broken |= !*ret;
-    if (r == -ECANCELED && exchange_is_stopped(visit->exchange, &err))
+    post->is_broken |= !*ret;
+    if (r == -ECANCELED && exchange_is_stopped(post->exchange, &err))
         *ret = mcp_failure_of(id, &err);
     return 0;
 }
 
 /* However long it takes. */
-static json_t *call_wait(struct visit *visit, json_t *id, const struct mcp_call_request *request)
+static json_t *call_wait(struct mcp_post *post, json_t *id, const struct mcp_call_request *request)
 {
-    struct mcp_call *call = call_begin(visit, id, request);
+    struct mcp_call *call = call_begin(post, id, request);
     json_t *reply = NULL;
 
-    while (call_next(visit, call, id, &reply) > 0)
+    while (call_next(post, call, id, &reply) > 0)
         json_decref(reply);
     mcp_call_free(call);
     return reply;
@@ -235,29 +233,29 @@ static bool is_tool_call(const struct mcp_message *message)
     return message->kind == MCP_REQUEST && strcmp(message->method, "tools/call") == 0;
 }
 
-static void notification_take(const struct visit *visit, const struct mcp_message *message)
+static void notification_take(const struct mcp_post *post, const struct mcp_message *message)
 {
     const json_t *cancelled = mcp_cancelled_id(message);
 
     if (cancelled)
-        mcp_session_cancel(visit->session, cancelled);
+        mcp_session_cancel(post->session, cancelled);
 }
 
 /* The answer to one message of a session; NULL: none. */
-static json_t *message_answer(struct visit *visit, const struct mcp_message *message)
+static json_t *message_answer(struct mcp_post *post, const struct mcp_message *message)
 {
     struct mcp_call_request request;
     struct mcp_fault fault;
     json_t *result = NULL;
 
     if (message->kind != MCP_REQUEST) {
-        notification_take(visit, message);
+        notification_take(post, message);
         return NULL;
     }
     if (!is_tool_call(message))
-        result = mcp_answer(message, is_read_only(visit), &fault);
+        result = mcp_answer(message, is_read_only(post), &fault);
     else if (mcp_call_request_parse(message->params, &request, &fault) == 0)
-        return call_wait(visit, message->id, &request);
+        return call_wait(post, message->id, &request);
     return result ? mcp_result(message->id, result) : mcp_failure(message->id, &fault);
 }
 
@@ -280,7 +278,7 @@ static void batch_add(json_t *answers, json_t *reply, size_t *left)
 }
 
 /* One after the other. */
-static json_t *batch_answer(struct visit *visit, const json_t *batch)
+static json_t *batch_answer(struct mcp_post *post, const json_t *batch)
 {
     json_t *answers = json_array();
     size_t index, left = BATCH_BYTES;
@@ -292,7 +290,7 @@ static json_t *batch_answer(struct visit *visit, const json_t *batch)
         struct mcp_fault fault;
         json_t *reply = mcp_message_read(value, &message, &fault) < 0
                             ? mcp_failure(message.id, &fault)
-                            : message_answer(visit, &message);
+                            : message_answer(post, &message);
 
         if (reply)
             batch_add(answers, reply, &left);
@@ -300,47 +298,47 @@ static json_t *batch_answer(struct visit *visit, const json_t *batch)
     return answers;
 }
 
-static enum MHD_Result batch_take(struct visit *visit, const json_t *batch)
+static enum MHD_Result batch_take(struct mcp_post *post, const json_t *batch)
 {
     cleanup_json json_t *answers = NULL;
     struct mcp_fault fault;
-    unsigned status = session_find(visit, &fault);
+    unsigned status = session_find(post, &fault);
 
-    if (status == 0 && !mcp_session_may_batch(visit->session))
+    if (status == 0 && !mcp_session_may_batch(post->session))
         (void)mcp_fault(&fault, MCP_INVALID_REQUEST,
                         "a batch is not part of the revision that was agreed on");
     else if (status == 0 && (json_array_size(batch) == 0 || json_array_size(batch) > BATCH_MAX))
         (void)mcp_fault(&fault, MCP_INVALID_REQUEST, "a batch has 1 to %d messages", BATCH_MAX);
     else if (status == 0)
-        answers = batch_answer(visit, batch);
+        answers = batch_answer(post, batch);
     if (!answers)
-        return refuse(visit, status ? status : MHD_HTTP_BAD_REQUEST, NULL, &fault);
+        return refuse(post, status ? status : MHD_HTTP_BAD_REQUEST, NULL, &fault);
     if (json_array_size(answers) == 0)
-        return answer(visit, MHD_HTTP_ACCEPTED, NULL);
-    return answer(visit, MHD_HTTP_OK, TAKE_PTR(answers));
+        return answer(post, MHD_HTTP_ACCEPTED, NULL);
+    return answer(post, MHD_HTTP_OK, TAKE_PTR(answers));
 }
 
 /* As a stream if somebody wants to hear of progress, or if it takes so long that the connection
  * would look dead. */
-static enum MHD_Result call_answer(struct visit *visit, json_t *id,
+static enum MHD_Result call_answer(struct mcp_post *post, json_t *id,
                                    const struct mcp_call_request *request)
 {
-    struct mcp_call *call = call_begin(visit, id, request);
-    struct mcp_stream stream = { .exchange = visit->exchange, .call = call, .id = id };
+    struct mcp_call *call = call_begin(post, id, request);
+    struct mcp_stream stream = { .exchange = post->exchange, .call = call, .id = id };
     json_t *reply = NULL;
     int r = 1;
 
     if (!request->progress_token)
-        r = call_next(visit, call, id, &reply);
+        r = call_next(post, call, id, &reply);
     if (r <= 0) {
         mcp_call_free(call);
-        return answer(visit, reply ? MHD_HTTP_OK : MHD_HTTP_ACCEPTED, reply);
+        return answer(post, reply ? MHD_HTTP_OK : MHD_HTTP_ACCEPTED, reply);
     }
-    stream.session = TAKE_PTR(visit->session);
-    return mcp_stream_send(visit->connection, &stream);
+    stream.session = TAKE_PTR(post->session);
+    return mcp_stream_send(post->connection, &stream);
 }
 
-static enum MHD_Result message_take(struct visit *visit, const struct mcp_message *message)
+static enum MHD_Result message_take(struct mcp_post *post, const struct mcp_message *message)
 {
     struct mcp_call_request request = { .tool = NULL };
     struct mcp_fault fault;
@@ -348,14 +346,14 @@ static enum MHD_Result message_take(struct visit *visit, const struct mcp_messag
     json_t *reply;
 
     if (message->kind == MCP_REQUEST && strcmp(message->method, "initialize") == 0)
-        return initialize(visit, message);
-    status = session_find(visit, &fault);
+        return initialize(post, message);
+    status = session_find(post, &fault);
     if (status != 0)
-        return refuse(visit, status, message->id, &fault);
+        return refuse(post, status, message->id, &fault);
     if (is_tool_call(message) && mcp_call_request_parse(message->params, &request, &fault) == 0)
-        return call_answer(visit, message->id, &request);
-    reply = message_answer(visit, message);
-    return answer(visit, reply ? MHD_HTTP_OK : MHD_HTTP_ACCEPTED, reply);
+        return call_answer(post, message->id, &request);
+    reply = message_answer(post, message);
+    return answer(post, reply ? MHD_HTTP_OK : MHD_HTTP_ACCEPTED, reply);
 }
 
 /* --- requests --------------------------------------------------------------------------------- */
@@ -366,13 +364,13 @@ static bool accepts(const char *accept, const char *type)
 }
 
 /* 0, or the status to refuse with. */
-static unsigned headers_check(const struct visit *visit, const char **ret_why)
+static unsigned headers_check(const struct mcp_post *post, const char **ret_why)
 {
-    const char *version = header_get(visit, "MCP-Protocol-Version");
-    const char *accept = header_get(visit, MHD_HTTP_HEADER_ACCEPT);
+    const char *version = header_get(post, "MCP-Protocol-Version");
+    const char *accept = header_get(post, MHD_HTTP_HEADER_ACCEPT);
 
     *ret_why = "the content type must be " CONNECT_UNARY_TYPE;
-    if (!connect_type_is(header_get(visit, MHD_HTTP_HEADER_CONTENT_TYPE), CONNECT_UNARY_TYPE))
+    if (!connect_type_is(header_get(post, MHD_HTTP_HEADER_CONTENT_TYPE), CONNECT_UNARY_TYPE))
         return MHD_HTTP_UNSUPPORTED_MEDIA_TYPE;
     *ret_why = "the client must accept " CONNECT_UNARY_TYPE " and " MCP_STREAM_TYPE;
     if (!accepts(accept, CONNECT_UNARY_TYPE) || !accepts(accept, MCP_STREAM_TYPE))
@@ -381,37 +379,37 @@ static unsigned headers_check(const struct visit *visit, const char **ret_why)
     return version && !mcp_knows_version(version) ? MHD_HTTP_BAD_REQUEST : 0;
 }
 
-static enum MHD_Result post_take(struct visit *visit)
+static enum MHD_Result post_take(struct mcp_post *post)
 {
-    struct exchange *exchange = visit->exchange;
+    struct exchange *exchange = post->exchange;
     cleanup_json json_t *value = NULL;
     struct mcp_message message;
     struct mcp_fault fault;
     struct err err = { 0 };
     const char *why;
-    unsigned status = headers_check(visit, &why);
+    unsigned status = headers_check(post, &why);
 
     if (status != 0)
-        return refuse_text(visit, status, why);
+        return refuse_text(post, status, why);
     if (exchange->is_failed)
-        return refuse_text(visit, MHD_HTTP_CONTENT_TOO_LARGE, exchange->err.msg);
+        return refuse_text(post, MHD_HTTP_CONTENT_TOO_LARGE, exchange->err.msg);
     if (exchange_is_stopped(exchange, &err)) {
-        visit->is_broken = true;
-        return answer(visit, MHD_HTTP_SERVICE_UNAVAILABLE, mcp_failure_of(NULL, &err));
+        post->is_broken = true;
+        return answer(post, MHD_HTTP_SERVICE_UNAVAILABLE, mcp_failure_of(NULL, &err));
     }
     if (mcp_parse(exchange->body.data ? exchange->body.data : "", exchange->body.len, &value,
                   &fault) < 0)
-        return refuse(visit, MHD_HTTP_BAD_REQUEST, NULL, &fault);
+        return refuse(post, MHD_HTTP_BAD_REQUEST, NULL, &fault);
     if (json_is_array(value))
-        return batch_take(visit, value);
+        return batch_take(post, value);
     if (mcp_message_read(value, &message, &fault) < 0)
-        return refuse(visit, MHD_HTTP_BAD_REQUEST, message.id, &fault);
-    return message_take(visit, &message);
+        return refuse(post, MHD_HTTP_BAD_REQUEST, message.id, &fault);
+    return message_take(post, &message);
 }
 
 enum MHD_Result exchange_answer_mcp(struct exchange *exchange, struct MHD_Connection *connection)
 {
-    struct visit visit = { .exchange = exchange, .connection = connection };
+    struct mcp_post post = { .exchange = exchange, .connection = connection };
     enum MHD_Result result;
 
     exchange->call = (struct call){
@@ -421,15 +419,15 @@ enum MHD_Result exchange_answer_mcp(struct exchange *exchange, struct MHD_Connec
         .connection_fd =
             MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd,
     };
-    owner_find(&visit);
+    owner_find(&post);
     client_connection_allow(exchange->client, CONNECTION_FOREVER);
     if (exchange->mcp_verb == MCP_POST)
-        result = post_take(&visit);
+        result = post_take(&post);
     else if (exchange->mcp_verb == MCP_DELETE)
-        result = session_delete(&visit);
+        result = session_delete(&post);
     else
-        result = refuse_text(&visit, MHD_HTTP_METHOD_NOT_ALLOWED,
+        result = refuse_text(&post, MHD_HTTP_METHOD_NOT_ALLOWED,
                              "messages come with POST; there is no stream to GET");
-    mcp_session_put(visit.session);
+    mcp_session_put(post.session);
     return result;
 }

@@ -29,15 +29,15 @@
 enum { STREAM_BLOCK = 1024 }; /* libmicrohttpd's own buffer, which chunked replies do not use */
 
 /* A request, and what is found about it before its body was whole. */
-struct visit {
+struct e2b_call {
     struct e2b_request request; /* first: it is what others see */
     unsigned refusal;           /* a status with exchange->err; 0: none */
     struct e2b_reset reset;     /* of a stream or a transfer */
 };
 
-static struct visit *visit_of(const struct exchange *exchange)
+static struct e2b_call *call_of(const struct exchange *exchange)
 {
-    return (struct visit *)exchange->e2b;
+    return (struct e2b_call *)exchange->e2b;
 }
 
 static const char *header_get(struct MHD_Connection *connection, const char *name)
@@ -79,18 +79,18 @@ bool exchange_is_e2b(struct exchange *exchange, struct MHD_Connection *connectio
         .has_key = header_get(connection, "X-API-KEY") && !is_holts(path, verb),
     };
     struct e2b_place place;
-    struct visit *visit;
+    struct e2b_call *call;
     bool is_clear = e2b_place_find(&signs, &place);
 
     if (is_clear && place.kind == E2B_NONE)
         return false;
-    visit = xcalloc(1, sizeof(*visit));
-    visit->request.place = place;
-    request_fill(&visit->request, exchange, connection, verb);
-    exchange->e2b = &visit->request;
+    call = xcalloc(1, sizeof(*call));
+    call->request.place = place;
+    request_fill(&call->request, exchange, connection, verb);
+    exchange->e2b = &call->request;
     if (!is_clear) {
         (void)err_set(&exchange->err, ERR_INVALID, "E2b-Sandbox-Port must be a port");
-        visit->refusal = MHD_HTTP_BAD_REQUEST;
+        call->refusal = MHD_HTTP_BAD_REQUEST;
     }
     return true;
 }
@@ -148,7 +148,7 @@ static void reset_note(struct e2b_request *request)
     char id[SANDBOX_ID_MAX] = "";
 
     (void)e2b_id_to(request->place.sandbox, id);
-    e2b_reset_add(request->exchange->listener->resets, &visit_of(request->exchange)->reset, id,
+    e2b_reset_add(request->exchange->listener->resets, &call_of(request->exchange)->reset, id,
                   request->connection_fd);
 }
 
@@ -167,23 +167,23 @@ static int body_begin(struct e2b_request *request, struct err *err)
 /* Who may not come in learns nothing of what there is. */
 void exchange_begin_e2b(struct exchange *exchange)
 {
-    struct visit *visit = visit_of(exchange);
-    struct e2b_request *request = &visit->request;
+    struct e2b_call *call = call_of(exchange);
+    struct e2b_request *request = &call->request;
     unsigned unrouted;
     struct err why = { 0 };
 
-    if (visit->refusal == 0)
-        visit->refusal = origin_check(exchange);
-    if (visit->refusal != 0)
+    if (call->refusal == 0)
+        call->refusal = origin_check(exchange);
+    if (call->refusal != 0)
         return;
     unrouted = route_check(request, &why);
-    visit->refusal = e2b_gate_pass(request, &exchange->err);
-    exchange->is_stranger = visit->refusal == MHD_HTTP_UNAUTHORIZED;
-    if (visit->refusal == 0 && unrouted != 0) {
-        visit->refusal = unrouted;
+    call->refusal = e2b_gate_pass(request, &exchange->err);
+    exchange->is_stranger = call->refusal == MHD_HTTP_UNAUTHORIZED;
+    if (call->refusal == 0 && unrouted != 0) {
+        call->refusal = unrouted;
         exchange->err = why;
     }
-    if (visit->refusal != 0)
+    if (call->refusal != 0)
         return;
     if (body_begin(request, &exchange->err) < 0)
         fail(exchange);
@@ -197,13 +197,13 @@ bool exchange_is_kept(const struct exchange *exchange)
 
 enum MHD_Result exchange_receive_e2b(struct exchange *exchange, const char *data, size_t len)
 {
-    struct visit *visit = visit_of(exchange);
+    struct e2b_call *call = call_of(exchange);
 
     client_connection_extend(exchange->client, len);
-    if (visit->refusal != 0 || exchange->is_failed)
+    if (call->refusal != 0 || exchange->is_failed)
         return exchange_discard(exchange, len);
-    if (visit->request.route->body) {
-        if (visit->request.route->body->receive(&visit->request, data, len, &exchange->err) < 0)
+    if (call->request.route->body) {
+        if (call->request.route->body->receive(&call->request, data, len, &exchange->err) < 0)
             fail(exchange);
     } else if (buf_add(&exchange->body, data, len) < 0) {
         (void)err_set(&exchange->err, ERR_EXHAUSTED, "the request is larger than %zu bytes",
@@ -383,24 +383,24 @@ static enum MHD_Result rest_answer(struct e2b_request *request)
     return request->route->answer(request);
 }
 
-static enum MHD_Result refuse(struct visit *visit)
+static enum MHD_Result refuse(struct e2b_call *call)
 {
-    struct e2b_request *request = &visit->request;
+    struct e2b_request *request = &call->request;
 
     if (request->exchange->is_stranger)
         e2b_header_add(request, MHD_HTTP_HEADER_CONNECTION, "close");
-    if (visit->refusal == MHD_HTTP_BAD_GATEWAY)
+    if (call->refusal == MHD_HTTP_BAD_GATEWAY)
         return e2b_reply_gone(request);
-    return e2b_reply_error(request, visit->refusal, "%s", request->exchange->err.msg);
+    return e2b_reply_error(request, call->refusal, "%s", request->exchange->err.msg);
 }
 
 enum MHD_Result exchange_answer_e2b(struct exchange *exchange)
 {
-    struct visit *visit = visit_of(exchange);
-    struct e2b_request *request = &visit->request;
+    struct e2b_call *call = call_of(exchange);
+    struct e2b_request *request = &call->request;
 
-    if (visit->refusal != 0)
-        return refuse(visit);
+    if (call->refusal != 0)
+        return refuse(call);
     if (exchange_is_stopped(exchange, &exchange->err)) {
         e2b_header_add(request, MHD_HTTP_HEADER_CONNECTION, "close");
         return e2b_reply_error(request, MHD_HTTP_SERVICE_UNAVAILABLE, "%s", exchange->err.msg);
@@ -420,7 +420,7 @@ void exchange_free_e2b(struct exchange *exchange)
     if (request->route)
         call_stats_add(ROUTES_MAX + e2b_route_index(request->route), request->outcome,
                        guard_clock_ns() - exchange->started_ns);
-    e2b_reset_remove(exchange->listener->resets, &visit_of(exchange)->reset);
+    e2b_reset_remove(exchange->listener->resets, &call_of(exchange)->reset);
     if (request->state && request->route && request->route->close)
         request->route->close(request);
     for (size_t i = 0; i < E2B_PARAMS_MAX; i++)
@@ -431,6 +431,6 @@ void exchange_free_e2b(struct exchange *exchange)
     json_decref(request->metadata);
     json_decref(request->body);
     free(request->path);
-    free(visit_of(exchange));
+    free(call_of(exchange));
     exchange->e2b = NULL;
 }

@@ -21,7 +21,7 @@
 
 enum { BLOCK_BYTES = 32 * 1024 };
 
-enum MHD_Result port_visit_fail(struct e2b_request *request, const char *message)
+enum MHD_Result proxied_request_fail(struct e2b_request *request, const char *message)
 {
     return e2b_reply_json(request, MHD_HTTP_BAD_GATEWAY,
                           json_pack("{s:s, s:s, s:i, s:i}", "sandboxId", request->place.sandbox,
@@ -35,35 +35,35 @@ enum MHD_Result port_visit_fail(struct e2b_request *request, const char *message
  * has another state by then. */
 static bool is_cut(void *context)
 {
-    struct port_visit *visit = context;
+    struct proxied_request *proxied = context;
 
-    return !e2b_is_awake(visit->sandbox);
+    return !e2b_is_awake(proxied->sandbox);
 }
 
 /* An orderly end closes one half of the server's connection; what closes it whole is the end of the
  * machine, or a reset. */
-static ssize_t receive_end(struct port_visit *visit)
+static ssize_t receive_end(struct proxied_request *proxied)
 {
-    struct pollfd wait = { .fd = visit->server_fd };
+    struct pollfd wait = { .fd = proxied->server_fd };
     bool is_hung = poll(&wait, 1, 0) > 0 && wait.revents & (POLLHUP | POLLERR);
 
-    return is_hung || is_cut(visit) ? -ECONNRESET : 0;
+    return is_hung || is_cut(proxied) ? -ECONNRESET : 0;
 }
 
 /* Waits for bytes of the server: how many, 0 at their end, or -errno. */
-static ssize_t receive(struct port_visit *visit, char *data, size_t size)
+static ssize_t receive(struct proxied_request *proxied, char *data, size_t size)
 {
     for (;;) {
         struct pollfd fds[2] = {
-            { .fd = visit->server_fd, .events = POLLIN },
-            { .fd = visit->client_fd, .events = POLLRDHUP },
+            { .fd = proxied->server_fd, .events = POLLIN },
+            { .fd = proxied->client_fd, .events = POLLRDHUP },
         };
-        ssize_t n = recv(visit->server_fd, data, size, MSG_DONTWAIT);
+        ssize_t n = recv(proxied->server_fd, data, size, MSG_DONTWAIT);
 
         if (n > 0)
             return n;
         if (n == 0)
-            return receive_end(visit);
+            return receive_end(proxied);
         if (errno != EAGAIN && errno != EINTR)
             return -errno;
         if (poll(fds, 2, -1) < 0 && errno != EINTR)
@@ -74,35 +74,35 @@ static ssize_t receive(struct port_visit *visit, char *data, size_t size)
 }
 
 /* The same, beginning with what was received before. */
-static ssize_t take(struct port_visit *visit, char *data, size_t size)
+static ssize_t take(struct proxied_request *proxied, char *data, size_t size)
 {
-    size_t len = visit->early.len < size ? visit->early.len : size;
+    size_t len = proxied->early.len < size ? proxied->early.len : size;
 
     if (len == 0)
-        return receive(visit, data, size);
-    memcpy(data, visit->early.data, len);
-    buf_consume(&visit->early, len);
+        return receive(proxied, data, size);
+    memcpy(data, proxied->early.data, len);
+    buf_consume(&proxied->early, len);
     return (ssize_t)len;
 }
 
 /* Takes bytes and decodes them in their place: how many are left, which may be none; or -errno. */
-static ssize_t take_body(struct port_visit *visit, char *data, size_t size)
+static ssize_t take_body(struct proxied_request *proxied, char *data, size_t size)
 {
-    ssize_t n = take(visit, data, size);
+    ssize_t n = take(proxied, data, size);
 
-    return n < 0 ? n : port_reply_feed(&visit->reply, data, (size_t)n);
+    return n < 0 ? n : port_reply_feed(&proxied->reply, data, (size_t)n);
 }
 
-static int read_head(struct port_visit *visit)
+static int read_head(struct proxied_request *proxied)
 {
     char data[BLOCK_BYTES];
 
-    while (!visit->reply.has_head) {
-        ssize_t n = take_body(visit, data, sizeof(data));
+    while (!proxied->reply.has_head) {
+        ssize_t n = take_body(proxied, data, sizeof(data));
 
         if (n < 0)
             return (int)n;
-        if (buf_add(&visit->body, data, (size_t)n) < 0)
+        if (buf_add(&proxied->body, data, (size_t)n) < 0)
             return -ENOBUFS;
     }
     return 0;
@@ -114,24 +114,24 @@ static int read_head(struct port_visit *visit)
 static ssize_t read_some(void *context, uint64_t position, char *data, size_t size)
 {
     struct e2b_request *request = context;
-    struct port_visit *visit = request->state;
-    size_t len = visit->body.len < size ? visit->body.len : size;
+    struct proxied_request *proxied = request->state;
+    size_t len = proxied->body.len < size ? proxied->body.len : size;
     ssize_t n = 0;
 
     (void)position;
     client_connection_allow(request->exchange->client, PORT_IDLE_MS);
     if (len > 0) {
-        memcpy(data, visit->body.data, len);
-        buf_consume(&visit->body, len);
+        memcpy(data, proxied->body.data, len);
+        buf_consume(&proxied->body, len);
         return (ssize_t)len;
     }
-    while (n == 0 && !visit->reply.is_complete)
-        n = take_body(visit, data, size);
+    while (n == 0 && !proxied->reply.is_complete)
+        n = take_body(proxied, data, size);
     if (n > 0)
         return n;
     if (n == 0)
         return MHD_CONTENT_READER_END_OF_STREAM;
-    e2b_connection_reset(visit->client_fd);
+    e2b_connection_reset(proxied->client_fd);
     return MHD_CONTENT_READER_END_WITH_ERROR;
 }
 
@@ -179,16 +179,16 @@ static void on_upgrade(void *cls, struct MHD_Connection *connection, void *slot,
                        size_t early_len, MHD_socket fd, struct MHD_UpgradeResponseHandle *handle)
 {
     struct e2b_request *request = cls;
-    struct port_visit *visit = request->state;
+    struct proxied_request *proxied = request->state;
     struct raw_sessions *sessions = request->exchange->listener->raw_sessions;
     struct raw_session session = { .fd = fd };
     const struct port_side client = { .fd = fd, .early = early, .early_len = early_len };
     const struct port_side server = {
-        .fd = visit->server_fd,
-        .early = visit->body.data,
-        .early_len = visit->body.len,
+        .fd = proxied->server_fd,
+        .early = proxied->body.data,
+        .early_len = proxied->body.len,
         .is_cut = is_cut,
-        .context = visit,
+        .context = proxied,
     };
 
     (void)connection, (void)slot;
@@ -202,28 +202,28 @@ static void on_upgrade(void *cls, struct MHD_Connection *connection, void *slot,
 
 /* --- the whole -------------------------------------------------------------------------------- */
 
-static enum MHD_Result fail(struct e2b_request *request, struct port_visit *visit, int r)
+static enum MHD_Result fail(struct e2b_request *request, struct proxied_request *proxied, int r)
 {
     if (r == -ECANCELED)
         return MHD_NO;
-    if (is_cut(visit))
+    if (is_cut(proxied))
         return e2b_reply_gone(request);
-    return port_visit_fail(request, r == -EBADMSG
-                                        ? "The server at the port does not answer in HTTP"
-                                        : "The server at the port has closed the connection");
+    return proxied_request_fail(request, r == -EBADMSG
+                                             ? "The server at the port does not answer in HTTP"
+                                             : "The server at the port has closed the connection");
 }
 
-enum MHD_Result port_visit_answer(struct e2b_request *request, struct port_visit *visit)
+enum MHD_Result proxied_request_answer(struct e2b_request *request, struct proxied_request *proxied)
 {
-    const struct port_reply *reply = &visit->reply;
+    const struct port_reply *reply = &proxied->reply;
     struct MHD_Response *response;
     enum MHD_Result result;
     int r;
 
     client_connection_allow(request->exchange->client, PORT_IDLE_MS);
-    r = read_head(visit);
+    r = read_head(proxied);
     if (r < 0)
-        return fail(request, visit, r);
+        return fail(request, proxied, r);
     if (reply->is_upgraded)
         response = MHD_create_response_for_upgrade(on_upgrade, request);
     else

@@ -67,7 +67,7 @@ static const char *mask_of(const struct e2b_request *request)
     return mask && *mask ? mask : NULL;
 }
 
-static int head_write(struct e2b_request *request, struct port_visit *visit, struct buf *out,
+static int head_write(struct e2b_request *request, struct proxied_request *proxied, struct buf *out,
                       struct err *err)
 {
     cleanup_free struct headers *headers = xcalloc(1, sizeof(*headers));
@@ -81,12 +81,12 @@ static int head_write(struct e2b_request *request, struct port_visit *visit, str
     (void)MHD_get_connection_values(request->connection, MHD_HEADER_KIND, header_note, headers);
     head.headers = headers->list;
     head.header_count = headers->count;
-    head.is_chunked = visit->is_chunked = headers->is_chunked;
+    head.is_chunked = proxied->is_chunked = headers->is_chunked;
     /* Behind TLS libmicrohttpd passes such a connection on by a few bytes at a time, and may spin:
      * a client that asks for what it cannot have is answered as if it had not asked. */
-    head.is_upgrade = visit->reply.can_upgrade =
+    head.is_upgrade = proxied->reply.can_upgrade =
         headers->has_upgrade && headers->wants_upgrade && !request->exchange->listener->is_tls;
-    visit->reply.is_head = strcmp(request->verb, MHD_HTTP_METHOD_HEAD) == 0;
+    proxied->reply.is_head = strcmp(request->verb, MHD_HTTP_METHOD_HEAD) == 0;
     if (headers->is_overfull || port_request_write(&head, out) < 0)
         return err_set(err, ERR_INVALID, "the header of the request is not as it should be");
     return 0;
@@ -95,42 +95,42 @@ static int head_write(struct e2b_request *request, struct port_visit *visit, str
 /* --- sending ---------------------------------------------------------------------------------- */
 
 /* Who answers while it is still asked is listened to, lest both wait for each other. */
-static int hear_early(struct port_visit *visit)
+static int hear_early(struct proxied_request *proxied)
 {
     char bytes[16 * 1024];
-    ssize_t n = recv(visit->server_fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+    ssize_t n = recv(proxied->server_fd, bytes, sizeof(bytes), MSG_DONTWAIT);
 
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return 0;
     if (n <= 0)
         return -EPIPE;
-    return buf_add(&visit->early, bytes, (size_t)n);
+    return buf_add(&proxied->early, bytes, (size_t)n);
 }
 
 /* Until the server takes more, or -errno when it never will. */
-static int await_room(struct port_visit *visit)
+static int await_room(struct proxied_request *proxied)
 {
     struct pollfd fds[2] = {
-        { .fd = visit->server_fd, .events = POLLOUT | POLLIN },
-        { .fd = visit->client_fd }, /* which is reset or cut */
+        { .fd = proxied->server_fd, .events = POLLOUT | POLLIN },
+        { .fd = proxied->client_fd }, /* which is reset or cut */
     };
 
     if (poll(fds, 2, -1) < 0)
         return errno == EINTR ? 0 : -errno;
     if (fds[1].revents)
         return -ECANCELED;
-    return fds[0].revents & POLLIN ? hear_early(visit) : 0;
+    return fds[0].revents & POLLIN ? hear_early(proxied) : 0;
 }
 
 /* 0, or -EPIPE when the server takes no more, which may have said why; or another -errno. */
-static int send_all(struct port_visit *visit, const char *data, size_t len)
+static int send_all(struct proxied_request *proxied, const char *data, size_t len)
 {
     while (len > 0) {
-        ssize_t n = send(visit->server_fd, data, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+        ssize_t n = send(proxied->server_fd, data, len, MSG_DONTWAIT | MSG_NOSIGNAL);
         int r = 0;
 
         if (n < 0 && errno == EAGAIN)
-            r = await_room(visit);
+            r = await_room(proxied);
         else if (n < 0 && errno != EINTR)
             r = -EPIPE;
         if (r < 0)
@@ -141,118 +141,119 @@ static int send_all(struct port_visit *visit, const char *data, size_t len)
     return 0;
 }
 
-static int send_piece(struct port_visit *visit, const char *data, size_t len)
+static int send_piece(struct proxied_request *proxied, const char *data, size_t len)
 {
     char head[32];
     int r;
 
-    if (!visit->is_chunked)
-        return send_all(visit, data, len);
+    if (!proxied->is_chunked)
+        return send_all(proxied, data, len);
     (void)snprintf(head, sizeof(head), "%zx\r\n", len);
-    r = send_all(visit, head, strlen(head));
+    r = send_all(proxied, head, strlen(head));
     if (r == 0)
-        r = send_all(visit, data, len);
-    return r < 0 ? r : send_all(visit, "\r\n", 2);
+        r = send_all(proxied, data, len);
+    return r < 0 ? r : send_all(proxied, "\r\n", 2);
 }
 
 /* --- the route -------------------------------------------------------------------------------- */
 
 /* A port that nobody listens at is no error of the host's, and neither is a sandbox that ends. */
-static int dial(struct e2b_request *request, struct port_visit *visit, struct err *err)
+static int dial(struct e2b_request *request, struct proxied_request *proxied, struct err *err)
 {
     const struct port_patience patience = {
         .deadline_ms = clock_ms() + CONNECT_MS,
         .cancel_fd = -1,
     };
-    int r = sandbox_dial(visit->sandbox, request->place.port, &patience, &visit->server_fd, err);
+    int r =
+        sandbox_dial(proxied->sandbox, request->place.port, &patience, &proxied->server_fd, err);
 
-    visit->is_closed = r < 0 && err->kind == ERR_BUSY && err->cause == CAUSE_NONE;
-    if (r < 0 && err->kind == ERR_INTERNAL && !e2b_is_awake(visit->sandbox))
+    proxied->is_closed = r < 0 && err->kind == ERR_BUSY && err->cause == CAUSE_NONE;
+    if (r < 0 && err->kind == ERR_INTERNAL && !e2b_is_awake(proxied->sandbox))
         return err_refuse(err, CAUSE_SESSION_DESTROYING, "the sandbox has ended");
-    return visit->is_closed ? 0 : r;
+    return proxied->is_closed ? 0 : r;
 }
 
 static int begin(struct e2b_request *request, struct err *err)
 {
     cleanup_with(buf_done) struct buf head = BUF_INIT(HEAD_MAX);
     cleanup_with(sandbox_info_done) struct sandbox_info info = { 0 };
-    struct port_visit *visit = xcalloc(1, sizeof(*visit));
+    struct proxied_request *proxied = xcalloc(1, sizeof(*proxied));
     int r;
 
-    request->state = visit;
-    visit->sandbox = request->sandbox;
-    visit->resets = request->exchange->listener->resets;
-    visit->server_fd = -EBADF;
-    visit->client_fd = request->connection_fd;
-    visit->early.max = visit->body.max = PORT_EARLY_MAX;
-    sandbox_attach(visit->sandbox);
-    sandbox_get_info(visit->sandbox, false, &info);
+    request->state = proxied;
+    proxied->sandbox = request->sandbox;
+    proxied->resets = request->exchange->listener->resets;
+    proxied->server_fd = -EBADF;
+    proxied->client_fd = request->connection_fd;
+    proxied->early.max = proxied->body.max = PORT_EARLY_MAX;
+    sandbox_attach(proxied->sandbox);
+    sandbox_get_info(proxied->sandbox, false, &info);
     client_connection_allow(request->exchange->client, PORT_IDLE_MS);
-    e2b_reset_add(visit->resets, &visit->reset, info.id, visit->client_fd);
-    r = head_write(request, visit, &head, err);
-    port_reply_init(&visit->reply);
+    e2b_reset_add(proxied->resets, &proxied->reset, info.id, proxied->client_fd);
+    r = head_write(request, proxied, &head, err);
+    port_reply_init(&proxied->reply);
     if (r == 0)
-        r = dial(request, visit, err);
-    if (r == 0 && !visit->is_closed)
-        visit->is_full = send_all(visit, head.data, head.len) < 0;
+        r = dial(request, proxied, err);
+    if (r == 0 && !proxied->is_closed)
+        proxied->is_full = send_all(proxied, head.data, head.len) < 0;
     return r;
 }
 
 /* What is sent to nobody is read away, so that the client comes to its answer. */
-static void discard(struct port_visit *visit, size_t len)
+static void discard(struct proxied_request *proxied, size_t len)
 {
-    visit->discarded += len;
-    if (visit->discarded > DISCARD_MAX)
-        e2b_connection_reset(visit->client_fd);
+    proxied->discarded += len;
+    if (proxied->discarded > DISCARD_MAX)
+        e2b_connection_reset(proxied->client_fd);
 }
 
 static int receive(struct e2b_request *request, const char *data, size_t len, struct err *err)
 {
-    struct port_visit *visit = request->state;
+    struct proxied_request *proxied = request->state;
     int r;
 
     (void)err;
     client_connection_allow(request->exchange->client, PORT_IDLE_MS);
-    if (visit->is_closed || visit->is_full) {
-        discard(visit, len);
+    if (proxied->is_closed || proxied->is_full) {
+        discard(proxied, len);
         return 0;
     }
-    r = send_piece(visit, data, len);
-    visit->is_full = r < 0;
+    r = send_piece(proxied, data, len);
+    proxied->is_full = r < 0;
     /* It answers more than can be kept, or is not there any more. */
     if (r < 0 && r != -EPIPE)
-        e2b_connection_reset(visit->client_fd);
+        e2b_connection_reset(proxied->client_fd);
     return 0;
 }
 
 static enum MHD_Result answer(struct e2b_request *request)
 {
-    struct port_visit *visit = request->state;
+    struct proxied_request *proxied = request->state;
 
-    if (visit->is_closed)
-        return port_visit_fail(request, "The sandbox is running but port is not open");
-    if (visit->is_chunked && !visit->is_full)
-        visit->is_full = send_all(visit, "0\r\n\r\n", 5) < 0;
-    return port_visit_answer(request, visit);
+    if (proxied->is_closed)
+        return proxied_request_fail(request, "The sandbox is running but port is not open");
+    if (proxied->is_chunked && !proxied->is_full)
+        proxied->is_full = send_all(proxied, "0\r\n\r\n", 5) < 0;
+    return proxied_request_answer(request, proxied);
 }
 
-static void close_visit(struct e2b_request *request)
+static void close_proxied(struct e2b_request *request)
 {
-    struct port_visit *visit = request->state;
+    struct proxied_request *proxied = request->state;
 
-    e2b_reset_remove(visit->resets, &visit->reset);
-    sandbox_detach(visit->sandbox, NULL);
-    (void)fd_close(visit->server_fd);
-    port_reply_done(&visit->reply);
-    buf_done(&visit->early);
-    buf_done(&visit->body);
-    free(visit);
+    e2b_reset_remove(proxied->resets, &proxied->reset);
+    sandbox_detach(proxied->sandbox, NULL);
+    (void)fd_close(proxied->server_fd);
+    port_reply_done(&proxied->reply);
+    buf_done(&proxied->early);
+    buf_done(&proxied->body);
+    free(proxied);
 }
 
 static const struct e2b_body_ops body = { begin, receive };
 
 static const struct e2b_route routes[] = {
-    { "*", "/*", .answer = answer, .body = &body, .close = close_visit },
+    { "*", "/*", .answer = answer, .body = &body, .close = close_proxied },
 };
 
 const struct e2b_routes e2b_port_routes = { routes, ARRAY_SIZE(routes) };

@@ -22,7 +22,7 @@ enum {
     PORT_EARLY_MAX = 1024 * 1024,
 };
 
-struct port_visit {
+struct proxied_request {
     struct sandbox *sandbox; /* the request's, attached */
     struct e2b_resets *resets;
     int server_fd;  /* the server's connection; -EBADF: there is none */
@@ -38,7 +38,8 @@ struct port_visit {
 };
 
 /* Answers with what the server says. The whole request was sent. */
-enum MHD_Result port_visit_answer(struct e2b_request *request, struct port_visit *visit);
+enum MHD_Result proxied_request_answer(struct e2b_request *request,
+                                       struct proxied_request *proxied);
 
 /* 502 with the port. */
-enum MHD_Result port_visit_fail(struct e2b_request *request, const char *message);
+enum MHD_Result proxied_request_fail(struct e2b_request *request, const char *message);
