@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Calls that do no work, through libholt: one connection and one thread each, at once.
+/* Makes calls that do no work through libholt, with one thread per connection.
  *
  * usage: api_holt [-r RATE] SECONDS CONNECTIONS HOST
  *
- * Without -r every connection calls again as soon as it has its answer: how many calls a daemon can
- * answer. With -r all together make RATE calls a second, evenly, and each is measured from the
- * moment at which it was due: how long a call takes while there is something to do, and not only
- * while nothing is in its way.
+ * Without -r every connection calls again as soon as it has a reply, which measures throughput.
+ * With -r all connections together make RATE calls per second, evenly spaced, and each is measured
+ * from the moment at which it was due, which measures latency under load.
  *
  * Prints one JSON object. The token is $HOLT_TOKEN. */
 #include <err.h>
@@ -26,7 +25,7 @@ enum { CALLS_MAX = 4 * 1000 * 1000, CONNECTIONS_MAX = 1000 };
 struct bench {
     const char *host;
     double seconds;
-    long rate; /* of all together; 0: as fast as it goes */
+    long rate; /* calls per second of all connections; 0: unlimited */
     int connections;
     double start_us;
     pthread_barrier_t ready;
@@ -94,7 +93,7 @@ static void *caller_run(void *context)
         errx(1, "connect: %s", error.message);
     call_once(holt);
     (void)pthread_barrier_wait(&bench->ready);
-    (void)pthread_barrier_wait(&bench->ready); /* between the two the clock was read */
+    (void)pthread_barrier_wait(&bench->ready); /* the clock is read between the two barriers */
     calls_make(caller, holt);
     holt_close(holt);
     return NULL;

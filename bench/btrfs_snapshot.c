@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a snapshot costs the kernel: BTRFS_IOC_SNAP_CREATE_V2 in a loop and nothing around it.
- * Prints one line of microseconds a sample.
+/* Measures the cost of a snapshot in the kernel: BTRFS_IOC_SNAP_CREATE_V2 in a loop. Prints one
+ * line of microseconds per sample.
  *
  * usage: btrfs_snapshot [-c KIB] [-m MANY] COUNT DIR
  *        btrfs_snapshot -q DIR
  *
  * DIR has a subvolume "live". -c rewrites that many KiB in live/changed before each snapshot,
- * outside the measured time. Snapshots stay, read-only, in DIR; with -m a sample is that many
- * writable ones, which are removed. -q turns on simple quota, for which btrfs-progs of Debian 12
- * has no word. */
+ * outside the measured time. Snapshots are kept, read-only, in DIR; with -m a sample is that many
+ * writable snapshots, which are removed. -q enables simple quotas, which btrfs-progs of Debian 12
+ * does not support. */
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@ struct bench {
     int dir_fd;
     int live_fd;
     long changed_kib;
-    long many; /* 0: one, which stays */
+    long many; /* 0: one, which is kept */
 };
 
 static void enable_quota(int dir_fd)
@@ -38,7 +38,7 @@ static void enable_quota(int dir_fd)
         err(1, "turn on simple quota");
 }
 
-/* As dd does in the sandboxes that this is compared with. */
+/* Writes like dd in the sandboxes that this is compared with. */
 static void change(const struct bench *bench)
 {
     static char block[BLOCK_BYTES];

@@ -1,4 +1,4 @@
-/* The clock of the benches. */
+/* The clock of the benchmarks. */
 #pragma once
 
 #include <time.h>

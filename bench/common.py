@@ -1,4 +1,4 @@
-"""What the benches share: a daemon of our own, series that take turns, their results."""
+"""Shared code of the benchmarks: a private daemon, interleaved series, results."""
 
 import json
 import os
@@ -25,7 +25,7 @@ def note(text):
 
 
 def make_rootfs(root):
-    """busybox and a `true` and `echo` without libc, world-readable because peers map other uids."""
+    """Creates a root with busybox and a `true` and `echo` without libc, readable for all mapped uids."""
     for name in ("bin", "dev", "etc", "proc", "sys", "tmp", "workspace"):
         (root / name).mkdir(parents=True)
     shutil.copy(shutil.which("busybox"), root / "bin" / "busybox")
@@ -36,7 +36,7 @@ def make_rootfs(root):
 
 
 class Daemon:
-    """A holtd of our own with its state in a temporary directory."""
+    """A private holtd with its state in a temporary directory."""
 
     def __init__(self, directory, pool_size, *options):
         directory.mkdir()
@@ -45,7 +45,7 @@ class Daemon:
         self.log_path = directory / "holtd.log"
         self.log = open(self.log_path, "wb")
         ready, ready_w = os.pipe()
-        # A session of its own: at Ctrl-C it is ended by stop(), after those who use it.
+        # A new session: at Ctrl-C, stop() ends it after its clients.
         self.process = subprocess.Popen(
             [str(BUILD / "holtd"), "--state", str(directory / "state"),
              "--run", str(directory / "run"), "--listen", "none", "--stop-all",
@@ -84,13 +84,13 @@ def stop_process(process):
 
 
 def cpu_ticks():
-    """(stolen, all) ticks of all CPUs so far."""
+    """Returns (stolen, total) ticks of all CPUs so far."""
     fields = [int(field) for field in Path("/proc/stat").read_text().split("\n")[0].split()[1:9]]
     return fields[7], sum(fields)
 
 
 def tree_of(pid):
-    """The processes that descend from pid, itself left out, nearest first."""
+    """Returns the descendants of pid, nearest first."""
     children = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -107,15 +107,15 @@ def tree_of(pid):
 class Series:
     """One line of the table: a command that prints samples, run in every round.
 
-    What the command prints in other columns belongs to the series `beside` it, which are never run
-    by themselves."""
+    Further columns that the command prints belong to the series in `beside`, which are never run
+    separately."""
 
     def __init__(self, group, name, argv, column=0, env=None, count=None, warm=3, beside=()):
         self.group, self.name, self.argv, self.column, self.env = group, name, argv, column, env
         self.count, self.warm, self.beside = count, warm, beside
         self.samples = []
         self.stolen = self.ticks = 0
-        self.seconds = 0  # with all that is not measured
+        self.seconds = 0  # including time that is not measured
         self.failure = None
 
     def every(self):
@@ -123,7 +123,7 @@ class Series:
 
     def run(self, count):
         argv = [str(count) if word == "COUNT" else word for word in self.argv]
-        time.sleep(0.05)  # what the series before left to do in the background is its own
+        time.sleep(0.05)  # lets background work of the previous series finish
         before, started = cpu_ticks(), time.monotonic()
         done = subprocess.run(argv, env=self.env, stdin=subprocess.DEVNULL, capture_output=True,
                               text=True)
@@ -158,7 +158,7 @@ class Series:
 
 
 class Failed(Series):
-    """A peer that does not run here, so that its absence is seen."""
+    """A peer that cannot run on this machine, listed as FAILED."""
 
     def __init__(self, name, error):
         super().__init__("peer", name, [])
@@ -166,7 +166,7 @@ class Failed(Series):
 
 
 def measure(series, count, rounds):
-    """Rounds of every series in turn, so that a bad minute hurts all alike."""
+    """Runs the series in interleaved rounds, so that a disturbance affects all of them."""
     for turn in range(rounds):
         for each in series:
             wanted = min(each.count or count, count)
@@ -183,7 +183,7 @@ def measure(series, count, rounds):
 
 
 def conclude(path, series, extra=()):
-    """Writes the results as JSON lines; returns them and the series that failed."""
+    """Writes the results as JSON lines; returns them and the failed series."""
     single = [one for each in series for one in each.every()]
     results = [each.result() for each in single if each.samples and not each.failure] + list(extra)
     with open(path, "w") as out:
@@ -199,7 +199,7 @@ def print_failed(failed):
 
 
 def own_mounts():
-    """Mounts of our own: whatever happens to us, none is left on the machine."""
+    """Enters a private mount namespace, so that no mount is left on the machine."""
     if os.geteuid() == 0 and OWN_NAMESPACE not in os.environ:
         os.environ[OWN_NAMESPACE] = "1"
         os.execvp("unshare", ["unshare", "--mount", "--propagation", "private", sys.executable,
@@ -207,16 +207,16 @@ def own_mounts():
 
 
 def run_as_root(bench):
-    """Calls bench(work) with a directory that goes away, also at Ctrl-C or SIGTERM."""
+    """Calls bench(work) with a directory that is removed afterwards, also at Ctrl-C or SIGTERM."""
     if os.geteuid() != 0:
-        sys.exit("bench: must be root, as holtd must")
+        sys.exit("bench: must be run as root")
     load = os.getloadavg()[0]
     if load > 0.5:
         print(f"bench: the machine is busy (load {load:.1f}); the figures will be noisy",
               file=sys.stderr)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     work = Path(tempfile.mkdtemp(prefix="holt-bench."))
-    work.chmod(0o755)  # mapped users must reach the root filesystem
+    work.chmod(0o755)  # mapped users need access to the root filesystem
     try:
         return bench(work)
     except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-// Measures E2B's own SDK in one process; prints one JSON object a line.
+// Measures the SDK of E2B in one process; prints one JSON object per line.
 // usage: node e2b.mjs    (E2B_API_URL, E2B_SANDBOX_URL and E2B_API_KEY as for any user of the SDK)
 import { Sandbox } from "e2b";
 
@@ -28,11 +28,12 @@ function report(name, samples, more = {}) {
   console.log(JSON.stringify(result));
 }
 
-// The milliseconds of each `run`. What `before` returns is given to it and to `after`; neither is measured.
+// Returns the milliseconds of each `run`. `run` and `after` receive the result of `before`; `before` and `after` are
+// not measured.
 async function measure(name, times, run, before = () => {}, after = () => {}) {
   if (!name.includes(only)) return;
   const samples = [];
-  for (let i = -3; i < times; i++) { // the first ones warm up
+  for (let i = -3; i < times; i++) { // the first three warm up
     const given = await before();
     const started = performance.now();
     const result = await run(given);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The least that a process in a running sandbox can cost: setns, fork, exec, wait. Prints one line
- * of microseconds a run. No cgroup, no seccomp, no change of user, no pipes.
+/* Measures the minimal cost of a process in a running sandbox: setns, fork, exec, wait; no cgroup,
+ * no seccomp, no change of user, no pipes. Prints one line of microseconds per run.
  *
  * usage: exec_floor [-v] COUNT PID COMMAND [ARGUMENT...]
  *
@@ -37,7 +37,7 @@ static void run(int pidfd, bool is_vfork, char *const *argv)
     int status;
     pid_t pid;
 
-    /* Of the caller's children, not of the caller: so one fork is enough. */
+    /* Applies to the children of the caller, not to the caller, so one fork is enough. */
     if (setns(pidfd, CLONE_NEWPID) < 0)
         err(1, "setns");
     pid = is_vfork ? vfork() : fork();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Processes in a running sandbox, through libholt. Prints one line of microseconds a sample.
+/* Runs processes in a running sandbox through libholt. Prints one line of microseconds per sample.
  *
  * usage: exec_holt [-m MIB] [-p PAUSE_MS] WHAT COUNT HOST SANDBOX
  *
@@ -7,8 +7,8 @@
  * true       /bin/true, from the request to the end of its stream, on a kept connection
  * output     dd writes MIB of zeros to its stdout; raw
  * input      cat > /dev/null reads MIB from its stdin; raw
- * echo       one byte to a terminal, until its echo is here; raw
- * shell      ":" in a shell that stays
+ * echo       one byte to a terminal, until its echo arrives; raw
+ * shell      ":" in a persistent shell
  */
 #include <err.h>
 #include <jansson.h>
@@ -28,7 +28,7 @@
 
 enum {
     MIB = 1024 * 1024,
-    INPUT_BYTES = 64 * 1024, /* what a pipe holds */
+    INPUT_BYTES = 64 * 1024, /* the capacity of a pipe */
 };
 
 struct bench {
@@ -46,7 +46,7 @@ struct what {
     double (*sample)(struct bench *bench);
 };
 
-/* Takes the request. */
+/* Takes ownership of the request. */
 static struct holt_stream *stream_open(struct bench *bench, const char *method, json_t *request)
 {
     char *text = json_dumps(request, JSON_COMPACT);
@@ -66,7 +66,7 @@ static struct holt_stream *start(struct bench *bench, json_t *process)
                        json_pack("{s:s,s:o}", "sandboxId", bench->sandbox, "process", process));
 }
 
-/* The next message, or false at the good end. */
+/* Returns the next message, or false at the end of a successful stream. */
 static bool next(struct holt_stream *stream, const char **ret_message, size_t *ret_len)
 {
     struct holt_error error;
@@ -82,8 +82,7 @@ static bool contains(const char *message, size_t len, const char *word)
     return memmem(message, len, word, strlen(word));
 }
 
-/* The string that a message consists of, {"FIELD":"..."}, as it was written; NULL: another field.
- */
+/* Returns the string of a message {"FIELD":"..."} as written, or NULL if it is another field. */
 static const char *only_text(const char *message, size_t len, const char *field, size_t *ret_len)
 {
     char before[32];
@@ -95,7 +94,7 @@ static const char *only_text(const char *message, size_t len, const char *field,
     return message + skip;
 }
 
-/* Reads to the end and counts the bytes on stdout; a command that failed ends the measurement. */
+/* Reads to the end and counts the bytes on stdout; exits if the command failed. */
 static size_t drain(struct holt_stream *stream)
 {
     static struct buf decoded = BUF_INIT(MIB);
@@ -128,7 +127,7 @@ static double sample_true(struct bench *bench)
     return now_us() - started;
 }
 
-/* Raw streams end with their connection, so the next one begins with a new one. */
+/* A raw stream uses up its connection, so the next one opens a new connection. */
 static struct holt_stream *start_raw(struct bench *bench, json_t *process)
 {
     json_t *request = json_pack("{s:s,s:o}", "sandboxId", bench->sandbox, "process", process);
@@ -154,7 +153,7 @@ static bool next_raw(struct holt_stream *stream, struct holt_piece *ret)
     return r > 0;
 }
 
-/* As drain. */
+/* Like drain. */
 static size_t drain_raw(struct holt_stream *stream)
 {
     struct holt_piece piece;
@@ -187,7 +186,7 @@ static double sample_output(struct bench *bench)
     return now_us() - started;
 }
 
-/* The stdin of the process that a stream announces first. */
+/* Opens the stdin of the process after the first message of the stream. */
 static struct holt_input *open_input(struct holt_stream *stream)
 {
     struct holt_input *input;
@@ -225,7 +224,7 @@ static double sample_input(struct bench *bench)
     return now_us() - started;
 }
 
-/* The terminal echoes by itself; who reads from it does nothing. */
+/* The terminal echoes; the process that reads from it does nothing. */
 static void prepare_echo(struct bench *bench)
 {
     bench->stream = start_raw(bench, json_pack("{s:[s,s],s:{s:i,s:i}}", "args", "/bin/sleep",
@@ -293,7 +292,7 @@ static void run(struct bench *bench, const struct what *what, long count)
     }
     holt_input_close(bench->input);
     if (bench->stream)
-        holt_stream_close(bench->stream); /* leaving it kills the process */
+        holt_stream_close(bench->stream); /* this kills the process */
     holt_close(bench->holt);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The least that a terminal's echo can cost: a byte written to the master of a pair and read back
- * from there. Prints one line of microseconds a sample.
+/* Measures the minimal cost of an echo: a byte written to the master of a pty pair and read back
+ * from it. Prints one line of microseconds per sample.
  *
  * usage: exec_pty COUNT */
 #include <err.h>

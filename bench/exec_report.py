@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""The tables of bench/exec: what was measured, and what was wanted.
+"""Prints the tables of bench/exec: results and targets.
 
 usage: bench/exec_report.py [FILE]      results as tables for docs/performance.md; FILE is
-                                        build/bench-exec.jsonl if not given
+                                        build/bench-exec.jsonl by default
 """
 
 import json
@@ -12,21 +12,21 @@ from turns_report import Results, compare, ratio, times
 
 TITLES = {
     "exec": "exec of true in a running sandbox", "echo": "echo of a terminal",
-    "shell": "a command in a shell that stays",
+    "shell": "a command in a persistent shell",
 }
 STREAMS = {"output": "output of a process", "input": "input of a process"}
 
 
-def at_least(wish, measured, limit, unit):
-    """As compare, of something that is better when there is more of it."""
+def at_least(target, measured, limit, unit):
+    """Like compare, for values where more is better."""
     if measured is None or limit is None:
-        return wish, "-", "-", "not measured"
-    return (wish, f"{measured:.2f} {unit}", f">= {limit:.2f} {unit}",
+        return target, "-", "-", "not measured"
+    return (target, f"{measured:.2f} {unit}", f">= {limit:.2f} {unit}",
             "met" if measured >= limit else "NOT MET")
 
 
-def stream_wish(results, group):
-    """1 GiB/s, or half of what a pipe on the host does, whichever is easier."""
+def stream_target(results, group):
+    """Returns 1 GiB/s, or half the rate of a pipe on the host, whichever is lower."""
     def speed(name):
         return (results.get(group, name) or {}).get("gib_per_s")
 
@@ -35,15 +35,15 @@ def stream_wish(results, group):
                     half if half is None else min(1.0, half), "GiB/s")
 
 
-def wishes(found):
+def targets(found):
     results = Results(found)
     p50 = results.p50
     return [
         compare("exec: 1.5 x floor", p50("exec", "libholt"), times(p50("exec", "floor"), 1.5)),
         at_least("exec: crun exec / libholt", ratio(p50("exec", "crun exec"), p50("exec", "libholt")),
                  10, "x"),
-        stream_wish(results, "output"),
-        stream_wish(results, "input"),
+        stream_target(results, "output"),
+        stream_target(results, "input"),
         compare("echo of a terminal: 1 ms", p50("echo", "libholt"), 1000),
         compare("a command in a shell: 0.5 ms", p50("shell", "libholt"), 500),
     ]
@@ -72,9 +72,9 @@ def print_tables(results):
             best = r["mib"] / 1024 / (r["min_us"] / 1e6)
             print(f"  {r['name']:38} {r['n']:5} {r['gib_per_s']:9.3f} {best:9.3f} {r['mib']:9} "
                   f"{'':8} {r['steal_pct']:8.1f}")
-    print(f"\n{'wanted':40} {'measured':>14} {'at most':>14}")
-    for wish, measured, limit, verdict in wishes(results):
-        print(f"  {wish:38} {measured:>14} {limit:>14}  {verdict}")
+    print(f"\n{'target':40} {'measured':>14} {'at most':>14}")
+    for target, measured, limit, verdict in targets(results):
+        print(f"  {target:38} {measured:>14} {limit:>14}  {verdict}")
 
 
 def cell(text):
@@ -98,8 +98,8 @@ def print_markdown(results):
             best = r["mib"] / 1024 / (r["min_us"] / 1e6)
             print(f"| {bold(r['name'])} | {r['n']} | {r['gib_per_s']:.3g} | {best:.3g} |")
         print()
-    print("| wanted | measured | at most | |\n|---|---|---|---|")
-    for row in wishes(results):
+    print("| target | measured | at most | |\n|---|---|---|---|")
+    for row in targets(results):
         print("| " + " | ".join(map(cell, row)) + " |")
 
 

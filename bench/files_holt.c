@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Files of a running sandbox, through libholt. Prints one line of microseconds a sample; with
- * several callers, the time of one call of all that were made.
+/* Makes file calls in a running sandbox through libholt. Prints one line of microseconds per
+ * sample; with several callers, the total time divided by the number of calls.
  *
  * usage: files_holt [-c CALLERS] WHAT COUNT HOST SANDBOX
  *
@@ -117,7 +117,7 @@ static void *caller_main(void *argument)
     return NULL;
 }
 
-/* All at once; one sample for each call, all alike. */
+/* Runs all callers at the same time; prints the same sample for each call. */
 static void run_many(const struct what *what, long callers, long count)
 {
     struct caller list[CALLERS_MAX];

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The least that a sandbox can cost: clone3 into new user, pid, mount, net, ipc, uts and cgroup
- * namespaces, an id map, pivot_root into a directory, exec, wait. Prints one line of microseconds a
- * run. No cgroup, no overlay, no /proc, no seccomp: what real tools do beyond this is their own
- * cost.
+/* Measures the minimal cost of a sandbox: clone3 into new user, pid, mount, net, ipc, uts and
+ * cgroup namespaces, an id map, pivot_root into a directory, exec, wait; no cgroup, no overlay, no
+ * /proc, no seccomp. Prints one line of microseconds per run.
  *
  * usage: floor COUNT ROOT COMMAND [ARGUMENT...] */
 #include <err.h>
@@ -32,7 +31,7 @@ static void write_file(const char *path, const char *text)
     (void)close(fd);
 }
 
-/* In all the new namespaces, as nobody until the parent has written the id maps. */
+/* Runs in the new namespaces, as the overflow uid until the parent has written the id maps. */
 static _Noreturn void child(int mapped_fd, const char *root, char *const *argv)
 {
     static char *const no_environment[] = { NULL };
@@ -92,7 +91,7 @@ int main(int argc, char **argv)
         double start = now_us();
 
         run(argv[2], argv + 3);
-        /* A single run is somebody else's measurement, and its output the command's. */
+        /* A single run is measured by the caller, and the output is that of the command. */
         if (count > 1)
             (void)printf("%.1f\n", now_us() - start);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Runs a command in COUNT sandboxes through libholt, one kept connection a thread. Prints one line
- * "total_us first_byte_us" a run; with -j, the microseconds that all of them took together.
+/* Runs a command in COUNT sandboxes through libholt, with one persistent connection per thread.
+ * Prints one line "total_us first_byte_us" per run; with -j, the microseconds of all runs together.
  *
  * usage: holt_run [-p PAUSE_MS] [-j THREADS] COUNT HOST TEMPLATE COMMAND [ARGUMENT] */
 #include <err.h>
@@ -21,13 +21,13 @@ struct bench {
     const char *host;
     char request[REQUEST_BYTES];
     long pause_ms;
-    atomic_long left; /* runs that no thread has taken yet */
+    atomic_long left; /* runs that no thread has started */
 };
 
 struct sample {
     double total_us;
     double first_us;
-    char last[LAST_BYTES]; /* the stream's last message */
+    char last[LAST_BYTES]; /* the last message of the stream */
 };
 
 static void run(struct holt *holt, const char *request, struct sample *sample)
@@ -54,7 +54,7 @@ static void run(struct holt *holt, const char *request, struct sample *sample)
     sample->total_us = now_us() - started;
 }
 
-/* Outside the measured time: the command must have run and ended well. */
+/* Checks, outside the measured time, that the command has run and succeeded. */
 static void expect_success(const struct sample *sample)
 {
     json_t *message = json_loads(sample->last, 0, NULL);

@@ -1,4 +1,4 @@
-"""Containers of crun and runc, for all who measure them."""
+"""Containers of crun and runc, for several benchmarks."""
 
 import json
 from pathlib import Path
@@ -7,7 +7,7 @@ UNIFIED_CONTROLLERS = Path("/sys/fs/cgroup/unified/cgroup.controllers")
 
 
 def oci_bundle(bundle, root, command):
-    """What `crun spec` writes, less what needs more than a throw-away container does."""
+    """Writes the output of `crun spec`, reduced to what a throw-away container needs."""
     namespaces = [{"type": t} for t in ("pid", "network", "ipc", "uts", "mount", "cgroup", "user")]
     ids = [{"containerID": 0, "hostID": 100000, "size": 65536}]
     flags = ["nosuid", "noexec", "nodev"]
@@ -36,7 +36,7 @@ def oci_bundle(bundle, root, command):
 
 
 def for_crun(argv):
-    """crun refuses hosts whose unified hierarchy has controllers beside v1; hide them from it."""
+    """Hides unified controllers beside v1 from crun, which refuses such hosts."""
     if not UNIFIED_CONTROLLERS.exists():
         return argv
     script = f'mount --bind /dev/null {UNIFIED_CONTROLLERS} && exec "$@"'

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Calls grep or glob as a tool worker does, in this process: prints how many microseconds each call
- * took.
+/* Calls grep or glob in this process, like a tool worker. Prints the microseconds of each call.
  *
  * usage: search_holt grep|glob COUNT PATTERN DIRECTORY [FLAG...]
  *

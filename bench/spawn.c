@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Starts a command COUNT times with vfork and exec and measures each from the start to its end, so
- * that the harness itself costs next to nothing. Prints one line "total_us first_byte_us" a run;
- * with -j, one line with the microseconds that all of them took together.
+/* Starts a command COUNT times with vfork and exec, for a minimal overhead, and measures each run
+ * from its start to its end. Prints one line "total_us first_byte_us" per run; with -j, one line
+ * with the microseconds of all runs together.
  *
  * usage: spawn [-o] [-p PAUSE_MS] [-j PARALLEL] [-b SCRIPT] [-a SCRIPT] COUNT COMMAND [ARGUMENT...]
  *
- * -o reads the command's output and notes when its first byte came. The shell runs the script of -b
- * before each run and that of -a after it, outside the measured time. Each %d in an argument or a
- * script becomes a number that no other run has. A command that fails ends the measurement. */
+ * -o reads the output of the command and records when its first byte arrives. The shell runs the
+ * script of -b before each run and that of -a after it, outside the measured time. Each %d in an
+ * argument or a script is replaced by a unique number of the run. A command that fails ends the
+ * measurement. */
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +32,7 @@ struct command {
     int null_fd;
 };
 
-/* Copies a word with the run's own number in the place of every %d. */
+/* Copies a word with every %d replaced by the number of the run. */
 static void fill_word(char into[static WORD_BYTES], const char *word, long number)
 {
     size_t used = 0;
@@ -76,7 +77,7 @@ static pid_t start(struct command *command, long number, int output_fd)
     return pid;
 }
 
-/* Runs a script that is not measured, if there is one. */
+/* Runs a script outside the measured time, if there is one. */
 static void run_script(const char *script, int null_fd, long number)
 {
     static struct command shell;
@@ -101,7 +102,7 @@ static void expect_success(const struct command *command, int status)
         errx(1, "%s ended with status %#x", command->argv[0], (unsigned)status);
 }
 
-/* Reads to the end of the output; returns when its first byte came, or 0. */
+/* Reads to the end of the output; returns the arrival time of its first byte, or 0. */
 static double drain(int fd)
 {
     double first = 0;

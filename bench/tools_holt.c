@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Calls of tools in a running sandbox, through libholt. Prints one line of microseconds a sample;
- * with several callers, each of whom makes COUNT calls, the time of all divided by their number.
+/* Calls tools in a running sandbox through libholt. Prints one line of microseconds per sample;
+ * with several callers, each of which makes COUNT calls, the total time divided by the number of
+ * calls.
  *
  * usage: tools_holt [-c CALLERS] WHAT COUNT HOST SANDBOX
  *
@@ -9,8 +10,8 @@
  * write      write_file of 1 KiB
  * edit       edit_file of one word in 1 MiB
  * bash       bash of true
- * literal    grep of a word that is not there, below tree
- * regex      grep of a regular expression that matches nothing, below tree
+ * literal    grep for a missing word, below tree
+ * regex      grep for a regular expression without a match, below tree
  * glob       glob below many
  */
 #include <err.h>
@@ -40,7 +41,7 @@ static void check(int r, const struct holt_error *error)
         errx(1, "%s: %s", error->code, error->message);
 }
 
-/* The request as text is made once, so that what is measured is the call. */
+/* Builds the request once, outside the measured time. */
 static char *request_new(const char *tool, const char *params)
 {
     char *request;
@@ -64,7 +65,7 @@ static void call(const char *request)
     free(reply);
 }
 
-/* A content of lines, escaped as JSON has it; the last one has a word that is there once. */
+/* Makes lines of text, escaped for JSON; only the last line contains a certain word. */
 static char *content_new(size_t lines)
 {
     char *text = calloc(lines + 1, LINE_BYTES + 2), *next = text;
@@ -92,7 +93,7 @@ static void write_lines(const char *path, size_t lines)
 
 struct what {
     const char *name, *tool;
-    const char *params[2]; /* in turn; the second may be missing */
+    const char *params[2]; /* used alternately; the second may be NULL */
 };
 
 static const struct what whats[] = {
@@ -143,7 +144,7 @@ static void *caller_main(void *argument)
     return NULL;
 }
 
-/* All at once; one sample for each call, all alike. */
+/* Runs all callers at the same time; prints the same sample for each call. */
 static void run_many(long callers, long count)
 {
     struct caller list[CALLERS_MAX];

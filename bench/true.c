@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What every measured sandbox runs: ends at once or, given an argument, prints it first. No libc,
- * because glibc's own start would cost as much as the sandbox. */
+/* The payload of every measured sandbox: prints its argument, if any, and exits. It uses no libc,
+ * because the start of glibc would cost as much as the sandbox. */
 #include <stddef.h>
 
 #if defined(__x86_64__)
@@ -35,7 +35,7 @@ static long call3(long number, long a, long b, long c)
 
 _Noreturn void start_c(const long *stack);
 
-/* The kernel's stack: argc, then the argument pointers. */
+/* The initial stack: argc, then the argument pointers. */
 __attribute__((used)) _Noreturn void start_c(const long *stack)
 {
     if (stack[0] > 1) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The life of sandboxes that stay, through libholt on a kept connection. Prints one line of
- * microseconds a sample, in as many columns as a sample has parts.
+/* Measures operations on persistent sandboxes through libholt on a persistent connection. Prints
+ * one line of microseconds per sample, with one column for each part of a sample.
  *
  * usage: turns_holt [-c KIB] [-m MANY] [-p PAUSE_MS] WHAT COUNT HOST NAME
  *
  * WHAT       NAME       columns
  * create     template   create; destroy
  * snapshot   sandbox    the end of a turn
- * rollback   sandbox    rollback with a running shell; the same until a new shell has answered
+ * rollback   sandbox    rollback with a running shell; the same until a new shell responds
  * turns      sandbox    the end of a turn; rollback to it with a running shell
  * pause      sandbox    pause; resume, both with a running shell
  * stop       sandbox    stop; start
@@ -39,7 +39,7 @@ struct bench {
     long changed_kib;
     long many;
     long pause_ms;
-    char turn[NAME_BYTES]; /* the last one */
+    char turn[NAME_BYTES]; /* the last turn */
 };
 
 struct what {
@@ -48,7 +48,8 @@ struct what {
     void (*sample)(struct bench *bench);
 };
 
-/* One call; takes the request. What it took is in *ret_us, without the JSON on this side. */
+/* Makes one call and takes ownership of the request. *ret_us is its time, without JSON on this
+ * side. */
 static json_t *call(struct holt *holt, const char *method, json_t *request, double *ret_us)
 {
     char *text = json_dumps(request, JSON_COMPACT), *reply = NULL;
@@ -90,7 +91,7 @@ static struct holt_stream *start(struct holt *holt, const char *sandbox, json_t 
     return stream;
 }
 
-/* Reads until a message has a word in it, or to the end. */
+/* Reads until a message contains a word, or to the end. */
 static bool read_until(struct holt_stream *stream, const char *word)
 {
     struct holt_error error;
@@ -106,7 +107,7 @@ static bool read_until(struct holt_stream *stream, const char *word)
     return false;
 }
 
-/* Starts a shell that waits for input, until it has said something. */
+/* Starts a shell that waits for input, and waits for its first output. */
 static void shell_start(struct bench *bench)
 {
     json_t *process =
@@ -117,7 +118,7 @@ static void shell_start(struct bench *bench)
         errx(1, "the shell said nothing");
 }
 
-/* The shell was ended by the daemon: reads what is left of its stream. */
+/* Reads the rest of the stream of a shell that the daemon has ended. */
 static void shell_end(struct bench *bench)
 {
     (void)read_until(bench->shell, NULL);
@@ -201,7 +202,7 @@ static void sample_rollback(struct bench *bench)
     shell_end(bench);
     shell_start(bench);
     (void)printf("%.1f %.1f\n", us, now_us() - started);
-    holt_stream_close(bench->shell); /* leaving it kills the shell and closes the connection */
+    holt_stream_close(bench->shell); /* this kills the shell and closes the connection */
     bench->shell = NULL;
 }
 

@@ -1,10 +1,10 @@
-"""The series of bench/turns that are not Holt's."""
+"""The series of bench/turns for other programs."""
 
 from common import SPAWN, Series
 from turns_places import BTRFS_SNAPSHOT, tool
 
 CHANGED_KIB = 10 * 1024
-FEW, SOME = 3, 10  # runs of what needs seconds, and of what needs a good part of one
+FEW, SOME = 3, 10  # runs of operations that take seconds, or a large part of one
 
 
 def dd(path):
@@ -12,7 +12,7 @@ def dd(path):
 
 
 def spawn(command, before=None, after=None):
-    """The measured command is one program where it can be, else a script."""
+    """Measures a single program if possible, else a script."""
     words = [SPAWN]
     if before:
         words += ["-b", before]
@@ -22,7 +22,7 @@ def spawn(command, before=None, after=None):
 
 
 def bare_series(quota, plain, big):
-    """The kernel's own part, on twins of the filesystem that the daemon has made for itself."""
+    """The cost in the kernel, on copies of the filesystem of the daemon."""
     def bare(group, name, btrfs, *options):
         return Series(group, name, [BTRFS_SNAPSHOT, *options, "COUNT", str(btrfs.place)])
 
@@ -59,7 +59,7 @@ def btrfs_series(plain, big):
 
 
 def copy_series(work, big, xfs):
-    """Copies of the whole tree, and of a layer that holds only what has changed."""
+    """Copies of the whole tree, and of a layer with only the changes."""
     cp, rm = tool("cp"), "rm -rf"
     layer = work / "layer"
     layer.mkdir()
@@ -116,7 +116,7 @@ def docker_series(docker):
 
 
 def zfs_series(zfs):
-    """On a small tree: zfs-fuse would need minutes for the big one."""
+    """Uses a small tree, because zfs-fuse would need minutes for the big one."""
     def dataset(name):
         return f"{zfs.POOL}/{name}"
 
@@ -125,7 +125,7 @@ def zfs_series(zfs):
                       count=SOME, warm=1)
 
     live = zfs.place("live") / "changed"
-    # zfs-fuse calls a clone busy for a while after it was mounted.
+    # zfs-fuse reports a clone as busy for some time after it was mounted.
     clone = ("clone", "-o", "mountpoint=none", f"{dataset('live')}@base")
     return [
         add("snapshot, nothing changed", "snapshot", ["snapshot", f"{dataset('live')}@%d"]),

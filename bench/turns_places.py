@@ -1,4 +1,4 @@
-"""Where bench/turns works: a big file tree, kept between runs, and filesystems in files."""
+"""The trees of bench/turns: a big one, kept between runs, and filesystems in files."""
 
 import os
 import shutil
@@ -10,7 +10,7 @@ from common import BUILD, make_rootfs
 FILES = 50_000
 FILES_A_DIR = 100
 TREE_BYTES = 1 << 30
-SMALL_DIRS = 30  # for filesystems that would need minutes: 3,000 files, 64 MiB
+SMALL_DIRS = 30  # for slow filesystems: 3,000 files, 64 MiB
 BTRFS, XFS = ("mkfs.btrfs", "--quiet"), ("mkfs.xfs", "-q")
 BTRFS_SNAPSHOT = str(BUILD / "bench" / "btrfs_snapshot")
 
@@ -23,7 +23,7 @@ def tool(name):
 
 
 def run(*argv, **options):
-    """A command that must succeed; its last words are in the error when it does not."""
+    """Runs a command that must succeed; an error contains its last line of output."""
     done = subprocess.run([str(word) for word in argv], stdin=options.pop("stdin", subprocess.DEVNULL),
                           capture_output=True, text=True, **options)
     if done.returncode != 0:
@@ -33,7 +33,7 @@ def run(*argv, **options):
 
 
 def big_tree():
-    """The root filesystem and 50,000 files of 1 GiB in all, made once."""
+    """Creates, once, the root filesystem with 50,000 files of 1 GiB in total."""
     tree = BUILD / "bench-cache" / f"tree-{FILES}-{TREE_BYTES >> 20}"
     if tree.exists():
         return tree
@@ -42,7 +42,7 @@ def big_tree():
     new.mkdir(parents=True)
     make_rootfs(new)
     size = TREE_BYTES // FILES
-    bytes_ = os.urandom(size + FILES)  # every file another window: no two are alike
+    bytes_ = os.urandom(size + FILES)  # every file is a different window of it
     for number in range(FILES):
         directory = new / "data" / f"{number // FILES_A_DIR:03}"
         if number % FILES_A_DIR == 0:
@@ -53,15 +53,15 @@ def big_tree():
 
 
 def copy_small(tree, into):
-    """What is small enough for slow filesystems."""
+    """Creates a tree that is small enough for slow filesystems."""
     (into / "data").mkdir(parents=True)
     for number in range(SMALL_DIRS):
         run("cp", "-a", tree / "data" / f"{number:03}", into / "data")
 
 
 def mount_image(work, name, mkfs, filesystem):
-    """A filesystem in a sparse file, as large and set up as the daemon sets up its own. Mount and
-    device go away with the last process of our mount namespace."""
+    """Creates a filesystem in a sparse file, with the size and options that the daemon uses. Mount and
+    device disappear with the last process of this mount namespace."""
     image, place = work / f"{name}.img", work / name
     free = os.statvfs(work)
     with open(image, "wb") as file:
@@ -72,7 +72,7 @@ def mount_image(work, name, mkfs, filesystem):
     try:
         run("mount", "-t", filesystem, "-o", "noatime", device, place)
     finally:
-        run("losetup", "--detach", device)  # once it is not mounted any more
+        run("losetup", "--detach", device)  # takes effect after the unmount
     return place
 
 
@@ -85,7 +85,7 @@ class Filesystem:
 
 
 class Btrfs(Filesystem):
-    """A twin of the daemon's volume image, or with a tree in it, and without quota if wanted."""
+    """Creates a copy of the volume image of the daemon, optionally with a tree or without quota."""
 
     def __init__(self, work, name, has_quota, tree=None):
         super().__init__(work, name, BTRFS, "btrfs")

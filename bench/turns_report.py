@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""The tables of bench/turns: what was measured, and what was wanted.
+"""Prints the tables of bench/turns: results and targets.
 
 usage: bench/turns_report.py [FILE]     results as a table for docs/performance.md; FILE is
-                                        build/bench-turns.jsonl if not given
+                                        build/bench-turns.jsonl by default
 """
 
 import json
@@ -16,11 +16,11 @@ TITLES = {
     "pause": "pause", "resume": "resume", "stop": "stop", "start": "start", "destroy": "destroy",
     "turns": "turns on one sandbox",
 }
-SAME = 1.25  # what counts as the same: two p50 on a shared machine differ by that much
+SAME = 1.25  # two p50 on a shared machine differ by up to this factor
 
 
 def slope(samples):
-    """Least squares: by how many microseconds each turn is dearer than the one before it."""
+    """Returns the least-squares slope: the extra microseconds of each turn."""
     middle, mean = (len(samples) - 1) / 2, statistics.fmean(samples)
     over = sum((i - middle) * (us - mean) for i, us in enumerate(samples))
     under = sum((i - middle) ** 2 for i in range(len(samples)))
@@ -28,7 +28,7 @@ def slope(samples):
 
 
 def trend(samples):
-    """What the results say besides the usual of a series whose samples have an order."""
+    """Returns additional results of a series whose samples are ordered."""
     part = min(100, max(1, len(samples) // 2))
     return {"slope_us": round(slope(samples), 3),
             "first_p50_us": round(statistics.median(samples[:part]), 1),
@@ -46,13 +46,13 @@ class Results:
         return self.by_name.get((group, name))
 
 
-def compare(wish, measured, limit, unit="ms"):
-    """(wish, measured, limit, verdict); None among them: was not measured."""
+def compare(target, measured, limit, unit="ms"):
+    """Returns (target, measured, limit, verdict); None means not measured."""
     if measured is None or limit is None:
-        return wish, "-", "-", "not measured"
+        return target, "-", "-", "not measured"
     scale = 1e3 if unit == "ms" else 1
     verdict = "met" if measured <= limit else "NOT MET"
-    return wish, f"{measured / scale:.2f} {unit}", f"{limit / scale:.2f} {unit}", verdict
+    return target, f"{measured / scale:.2f} {unit}", f"{limit / scale:.2f} {unit}", verdict
 
 
 def times(value, factor, more=0):
@@ -68,7 +68,7 @@ def flat(results, name):
     return ratio(row.get("last_p50_us"), row.get("first_p50_us"))
 
 
-def wishes(found):
+def targets(found):
     results = Results(found)
     p50 = results.p50
     still = "snapshot, nothing changed"
@@ -110,9 +110,9 @@ def print_tables(results):
             if "slope_us" in r:
                 print(f"    {r['slope_us']:+.2f} us a turn; p50 of the first {r['part']} "
                       f"{r['first_p50_us'] / 1e3:.3f} ms, of the last {r['last_p50_us'] / 1e3:.3f} ms")
-    print(f"\n{'wanted':44} {'measured':>12} {'at most':>12}")
-    for wish, measured, limit, verdict in wishes(results):
-        print(f"  {wish:42} {measured:>12} {limit:>12}  {verdict}")
+    print(f"\n{'target':44} {'measured':>12} {'at most':>12}")
+    for target, measured, limit, verdict in targets(results):
+        print(f"  {target:42} {measured:>12} {limit:>12}  {verdict}")
 
 
 def print_markdown(results):
@@ -127,8 +127,8 @@ def print_markdown(results):
             if "slope_us" in r:
                 print(f"{r['name']}: {r['slope_us']:+.2f} us a turn; first {r['part']} "
                       f"{r['first_p50_us'] / 1e3:.3g} ms, last {r['last_p50_us'] / 1e3:.3g} ms.\n")
-    print("| wanted | measured | at most | |\n|---|---|---|---|")
-    for row in wishes(results):
+    print("| target | measured | at most | |\n|---|---|---|---|")
+    for row in targets(results):
         print("| " + " | ".join(row) + " |")
 
 

@@ -1,4 +1,4 @@
-"""The peers of bench/turns that are programs which run: dockerd and zfs-fuse, both our own."""
+"""The peers of bench/turns that are daemons: private instances of dockerd and zfs-fuse."""
 
 import os
 import subprocess
@@ -12,7 +12,7 @@ SERVICE_SECONDS = 30
 
 
 class Service:
-    """A program that runs until stop(), and dies with us should we be killed."""
+    """A program that runs until stop(), and is killed with this process."""
 
     def __init__(self, work, name, argv, answers):
         self.log_path = work / f"{name}.log"
@@ -37,7 +37,7 @@ def succeeds(*argv, env=None):
 
 
 class Docker:
-    """A dockerd without networks, on a filesystem in a file as the others are; containers sleep."""
+    """A dockerd without networks, on a filesystem in a file; its containers sleep."""
 
     RUN = "run -d --network none"
 
@@ -62,7 +62,7 @@ class Docker:
             raise
 
     def load(self, name, root):
-        """An image of the tree and a container of it with the same name."""
+        """Creates an image of the tree and a container of it with the same name."""
         tar = subprocess.Popen(["tar", "-C", str(root), "-c", "."], stdout=subprocess.PIPE)
         run(self.docker, "import", "-", name, stdin=tar.stdout, env=self.env)
         tar.stdout.close()
@@ -91,8 +91,8 @@ class Docker:
 
 
 class Zfs:
-    """zfs-fuse with a pool in a file. Its socket and its cache are hidden from the machine's own,
-    as there can be one only in a place: so we need a mount namespace, which bench/turns has."""
+    """zfs-fuse with a pool in a file. The mount namespace of bench/turns hides its socket and cache
+    from an instance of the machine, because their paths are fixed."""
 
     POOL = "holtbench"
 
