@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""The code interpreter of a sandbox: POST /execute runs code in a context and streams what comes of it.
+"""The code interpreter of a sandbox: POST /execute runs code in a context and streams its output and results.
 
-Only the standard library is needed. A context is a process of its own (this file, started with
-"kernel"), so that code which hangs, exits or crashes takes nothing else along. Server and kernel
-speak JSON, one object a line, over two pipes that only the kernel has (requests and events); its
-stdout and stderr are pipes of their own, so whatever the code starts writes to them too. A context of
-another language keeps nothing between executions but its directory.
+It needs only the standard library. A Python context is a separate process (this file, started with
+"kernel"), so that code that hangs, exits or crashes affects nothing else. Server and kernel exchange
+JSON, one object per line, over two pipes (requests and events) that programs started by the code do
+not inherit; stdout and stderr are further pipes, which these programs inherit. A context of another
+language keeps only its directory between executions.
 
     POST   /execute                {code, context_id?, language?, env_vars?, timeout?} -> lines of JSON
     GET    /contexts               POST /contexts {language?, cwd?}
@@ -35,11 +35,11 @@ RICH = {"text/plain": "text", "text/html": "html", "text/markdown": "markdown", 
         "application/json": "json", "application/javascript": "javascript"}
 
 
-# The kernel: what runs in the process of a context.
+# The kernel: runs in the process of a context.
 
 
 class Display:
-    """Turns values into results of every kind that they, or a library that is there, can make."""
+    """Converts values to results, in every format that they or an installed library support."""
 
     methods = {"_repr_html_": "html", "_repr_markdown_": "markdown", "_repr_svg_": "svg",
                "_repr_png_": "png", "_repr_jpeg_": "jpeg", "_repr_pdf_": "pdf",
@@ -64,7 +64,7 @@ class Display:
                 continue
             try:
                 made = method(value)
-            except Exception:  # a picture that cannot be made is no reason to have no result
+            except Exception:  # a format that fails must not prevent the others
                 continue
             made = made[0] if isinstance(made, tuple) else made
             if made is not None:
@@ -73,12 +73,12 @@ class Display:
 
     @staticmethod
     def columns(frame):
-        """The values of a table of pandas by column, each as JSON has it."""
+        """Returns the values of a pandas table by column, as JSON values."""
         return {str(name): json.loads(frame.iloc[:, i].to_json(orient="values", date_format="iso"))
                 for i, name in enumerate(frame.columns)}
 
     def picture(self, figure):
-        """A figure of matplotlib, which is then done with."""
+        """Returns a matplotlib figure as PNG and closes it."""
         import io
         into = io.BytesIO()
         figure.savefig(into, format="png", bbox_inches="tight")
@@ -96,14 +96,14 @@ class Display:
         return {"type": "result", "is_main_result": is_main, **kinds}
 
     def figures(self):
-        """What is drawn with matplotlib and not shown yet."""
+        """Returns the open matplotlib figures as results."""
         plot = sys.modules.get("matplotlib.pyplot")
         for number in plot.get_fignums() if plot else []:
             yield self.result(plot.figure(number), False)
 
 
 class Backend:
-    """Made for matplotlib when it asks for it: draws as its own agg does, and shows where we say."""
+    """A matplotlib backend, imported on demand: draws like agg, and shows figures as results."""
 
     name = "holt_display"
 
@@ -124,7 +124,7 @@ class Backend:
 
 
 class Python:
-    """One namespace in which cell after cell is run; the value of a last expression is the result."""
+    """A namespace that runs one cell after the other; the value of the last expression is the result."""
 
     def __init__(self, emit):
         import linecache
@@ -165,7 +165,7 @@ class Python:
         return value
 
     def shell(self, code):
-        """Lines that begin with ! are commands of the shell, those with % are pip or cd."""
+        """Rewrites lines that start with ! (shell commands) or % (pip, cd) to Python."""
         lines = []
         for line in code.split("\n"):
             word = line.lstrip()
@@ -196,7 +196,7 @@ class Python:
                 self.names["_"] = value
                 self.emit(self.display.result(value, True))
             self.show_figures()
-        except BaseException as error:  # also SystemExit and KeyboardInterrupt: the context goes on
+        except BaseException as error:  # also SystemExit and KeyboardInterrupt: the context continues
             self.fail(error, name)
 
     def fail(self, error, name):
@@ -204,7 +204,7 @@ class Python:
         told = error.__traceback__
         while told and told.tb_frame.f_code.co_filename == __file__:
             told = told.tb_next
-        if isinstance(error, SyntaxError) and error.filename == name:  # it never ran
+        if isinstance(error, SyntaxError) and error.filename == name:  # the code did not run
             text = "".join(traceback.format_exception_only(type(error), error))
         else:
             text = "".join(traceback.format_exception(type(error), error, told))
@@ -239,7 +239,7 @@ def kernel_main(requests_fd, events_fd):
                 else:
                     os.environ.pop(name, None)
             emit({"type": "end_of_execution"})
-        except KeyboardInterrupt:  # it came too late to hit the code
+        except KeyboardInterrupt:  # it arrived after the end of the code
             emit({"type": "end_of_execution"})
 
 
@@ -247,7 +247,7 @@ def kernel_main(requests_fd, events_fd):
 
 
 class Context:
-    """A kernel and who may use it: one execution at a time, the others wait."""
+    """A kernel with a lock: one execution at a time, others wait."""
 
     def __init__(self, language, cwd):
         self.id, self.language, self.cwd = uuid.uuid4().hex, language, cwd
@@ -267,7 +267,7 @@ class Context:
         self.requests, self.events = ask[1], answer[0]
 
     def kill(self):
-        """Ends what runs; whoever reads from it sees that, and cleans up."""
+        """Kills the process; the thread that reads its output cleans up."""
         process = self.process
         try:
             if process:
@@ -323,7 +323,7 @@ class Context:
                 env={**os.environ, **(request.get("env_vars") or {})})
         except FileNotFoundError:
             send({"type": "error", "name": "InterpreterNotFound", "traceback": "",
-                  "value": f"there is no '{program}' in this sandbox"})
+                  "value": f"'{program}' is not installed in this sandbox"})
         else:
             Pump(self, process, send).until_closed(request.get("timeout"))
             status = process.wait()
@@ -349,11 +349,11 @@ class Context:
             while data:
                 data = data[os.write(fd, data):]
         except OSError:
-            pass  # the kernel has gone; whoever reads its events sees that
+            pass  # the kernel has ended; the thread that reads its events handles that
 
 
 class Pump:
-    """Carries what a process writes, and its events, to the client in the order they come."""
+    """Sends the output of a process and its events to the client, in order."""
 
     def __init__(self, context, process, send):
         import codecs
@@ -370,7 +370,7 @@ class Pump:
         return data
 
     def drain(self):
-        """What was written before the event that has come is told before it."""
+        """Sends output that was written before an event ahead of it."""
         while True:
             ready = select.select(list(self.streams), [], [], 0)[0]
             if not any([self.text(fd) for fd in ready]):
@@ -390,10 +390,10 @@ class Pump:
         return data
 
     def until_end(self, timeout):
-        """Whether the kernel said that it is done; False: it is gone, or out of time."""
+        """Returns True if the kernel finished the execution, False if it has ended or timed out."""
         until = time.monotonic() + timeout if timeout else None
         events, streams = self.context.events, list(self.streams)
-        while not self.is_over:  # streams come first in the list: see drain
+        while not self.is_over:  # streams precede events in the list: see drain
             left = max(0, until - time.monotonic()) if until else None
             ready = select.select([*streams, events], [], [], left)[0]
             if not ready:
@@ -429,7 +429,7 @@ class Pump:
 
 
 class Contexts:
-    """All contexts; the first of each language is what code without one runs in."""
+    """All contexts; code without a context runs in the first one of its language."""
 
     def __init__(self):
         self.lock, self.by_id, self.default = threading.Lock(), {}, {}
@@ -476,7 +476,7 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     contexts = Contexts()
 
-    def log_message(self, *words):  # nobody reads it
+    def log_message(self, *words):  # no log
         pass
 
     def body(self):
@@ -530,7 +530,7 @@ class Handler(BaseHTTPRequestHandler):
     def language(request):
         name = request.get("language") or "python"
         if name not in LANGUAGES:
-            raise Refusal(400, f"there is no interpreter for '{name}'")
+            raise Refusal(400, f"unsupported language '{name}'")
         return LANGUAGES[name]
 
     def execute(self):
@@ -550,7 +550,7 @@ class Handler(BaseHTTPRequestHandler):
             try:
                 if not gone:
                     self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
-            except OSError:  # the code goes on without its client
+            except OSError:  # the code continues without its client
                 gone = True
 
         context.run(request, send)
@@ -561,7 +561,7 @@ class Handler(BaseHTTPRequestHandler):
         request = self.body()
         cwd = request.get("cwd") or HOME
         if not os.path.isdir(cwd):
-            raise Refusal(400, f"there is no directory '{cwd}'")
+            raise Refusal(400, f"directory '{cwd}' not found")
         self.answer(200, self.contexts.make(self.language(request), cwd).describe())
 
     def of_context(self, verb, words):
@@ -576,7 +576,7 @@ class Handler(BaseHTTPRequestHandler):
                 raise Refusal(404, f"Context {words[1]} not found")
             context.restart()
             return self.answer(204)
-        raise Refusal(404, "there is nothing here")
+        raise Refusal(404, "not found")
 
     def route(self, verb):
         words = self.path.split("?")[0].strip("/").split("/")
@@ -592,7 +592,7 @@ class Handler(BaseHTTPRequestHandler):
             elif words[0] == "contexts" and len(words) in (2, 3):
                 self.of_context(verb, words)
             else:
-                raise Refusal(404, "there is nothing here")
+                raise Refusal(404, "not found")
         except Refusal as refusal:
             self.answer(refusal.status, str(refusal))
 
@@ -614,7 +614,7 @@ class Server(ThreadingHTTPServer):
 def main():
     port = int(sys.argv[1]) if len(sys.argv) > 1 else PORT
     server = Server(("0.0.0.0", port), Handler)
-    Handler.contexts.of_language("python")  # the first execution need not wait for it
+    Handler.contexts.of_language("python")  # so that the first execution need not wait for its start
     print(f"ready on {server.server_address[1]}", flush=True)
     server.serve_forever()
 
