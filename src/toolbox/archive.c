@@ -12,6 +12,7 @@
 #include "base/io.h"
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "host/core/host_internal.h"
 #include "host/sandbox/sandbox_internal.h"
 #include "toolbox/tool_internal.h"
 

@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/xalloc.h"
+#include "host/core/host_internal.h"
 #include "host/observe/metrics_internal.h"
 #include "host/sandbox/sandbox_internal.h"
 #include "toolbox/archive.h"

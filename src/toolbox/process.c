@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/text/utf8.h"
 #include "base/xalloc.h"
+#include "host/core/host.h"
 #include "host/process/record.h"
 #include "host/sandbox/sandbox_internal.h"
 #include "toolbox/process_text.h"

@@ -11,6 +11,7 @@
 #include "base/text/parse.h"
 #include "base/text/utf8.h"
 #include "base/xalloc.h"
+#include "host/core/host.h"
 #include "host/sandbox/sandbox_internal.h"
 #include "toolbox/tool_internal.h"
 

@@ -13,6 +13,8 @@
 #include "base/text/near.h"
 #include "base/text/utf8.h"
 #include "base/xalloc.h"
+#include "host/core/host_internal.h"
+#include "host/machine/machine_internal.h"
 #include "host/sandbox/sandbox_internal.h"
 #include "toolbox/archive.h"
 #include "toolbox/job_table.h"

@@ -6,6 +6,7 @@
 
 #include "base/xalloc.h"
 #include "host/core/host_internal.h"
+#include "host/machine/machine_internal.h"
 #include "store/store.h"
 
 enum {

@@ -6,6 +6,8 @@
 
 #include "base/text/parse.h"
 #include "host/core/host_internal.h"
+#include "host/machine/machine_internal.h"
+#include "host/machine/pool.h"
 #include "host/observe/metrics_internal.h"
 #include "kernel/cgroup/cgroup.h"
 #include "store/template/template.h"

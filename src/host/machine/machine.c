@@ -13,8 +13,13 @@
 #include "base/cleanup.h"
 #include "base/xalloc.h"
 #include "host/core/host_internal.h"
+#include "host/core/uids.h"
 #include "host/machine/guest_socket.h"
+#include "host/machine/machine_internal.h"
+#include "host/machine/pool.h"
+#include "host/process/processes.h"
 #include "host/process/table.h"
+#include "host/sandbox/expiry.h"
 #include "store/volume/volume.h"
 #include "wire/message.h"
 

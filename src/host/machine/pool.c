@@ -4,16 +4,19 @@
  *
  * One thread keeps the pool full. When a blank cannot be made it tries again a little later:
  * creates meanwhile start cold and report the reason themselves. */
+#include "host/machine/pool.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "base/lock.h"
 #include "base/cleanup.h"
+#include "base/lock.h"
 #include "base/xalloc.h"
 #include "host/core/host_internal.h"
+#include "host/machine/machine_internal.h"
 #include "host/observe/metrics_internal.h"
 
 enum { RETRY_S = 1 };

@@ -10,6 +10,7 @@
 #include "base/xalloc.h"
 #include "host/core/host_internal.h"
 #include "host/machine/guest_socket.h"
+#include "host/machine/machine_internal.h"
 #include "kernel/fds.h"
 #include "store/template/template.h"
 #include "store/volume/plain.h"

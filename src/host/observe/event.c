@@ -8,6 +8,8 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "host/core/host_internal.h"
+#include "host/machine/machine_internal.h"
 #include "host/observe/audit.h"
 #include "host/observe/event_internal.h"
 #include "host/observe/event_ring.h"

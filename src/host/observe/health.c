@@ -6,6 +6,9 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "host/core/host_internal.h"
+#include "host/machine/machine_internal.h"
+#include "host/machine/pool.h"
 #include "host/observe/audit.h"
 #include "host/process/process_internal.h"
 #include "host/sandbox/sandbox_internal.h"

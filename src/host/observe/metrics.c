@@ -9,8 +9,11 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "host/core/host_internal.h"
+#include "host/machine/pool.h"
 #include "host/observe/event_ring.h"
 #include "host/observe/metrics_internal.h"
+#include "host/process/process.h"
 #include "host/sandbox/sandbox_internal.h"
 #include "toolbox/job_table.h"
 

@@ -7,6 +7,8 @@
 
 #include "base/cleanup.h"
 #include "base/xalloc.h"
+#include "host/core/host_internal.h"
+#include "host/machine/machine_internal.h"
 #include "host/process/process_internal.h"
 #include "host/sandbox/sandbox_internal.h"
 

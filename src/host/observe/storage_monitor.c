@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /* One thread that looks at the storage every health.interval, so that whoever follows the events
  * hears of it before a create is refused. */
+#include "host/observe/storage_monitor.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/lock.h"
 #include "base/xalloc.h"

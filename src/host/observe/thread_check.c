@@ -10,6 +10,7 @@
 
 #include "base/xalloc.h"
 #include "host/core/host_internal.h"
+#include "host/core/reactor.h"
 #include "host/process/writer.h"
 
 enum { LOOK_NS = 5 * 1000 * 1000 };

@@ -6,6 +6,8 @@
 
 #include "base/cleanup.h"
 #include "base/xalloc.h"
+#include "host/core/host_internal.h"
+#include "host/machine/machine_internal.h"
 #include "host/port/port_internal.h"
 #include "wire/message.h"
 

@@ -12,6 +12,8 @@
 #include "base/cleanup.h"
 #include "base/text/parse.h"
 #include "base/xalloc.h"
+#include "host/core/host_internal.h"
+#include "host/machine/machine_internal.h"
 #include "host/observe/event_internal.h"
 #include "host/port/port_internal.h"
 

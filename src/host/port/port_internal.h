@@ -5,11 +5,11 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "base/lock.h"
 #include "base/buf.h"
-#include "host/core/host_internal.h"
+#include "base/lock.h"
 #include "host/port/port.h"
 #include "host/port/table.h"
+#include "wire/frame.h"
 
 struct ports {
     struct port_source wake;

@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 
 #include "base/cleanup.h"
+#include "host/machine/machine_internal.h"
 #include "host/port/port_internal.h"
 
 enum {

@@ -9,6 +9,7 @@
 #include <sys/uio.h>
 
 #include "base/cleanup.h"
+#include "host/machine/machine_internal.h"
 #include "host/port/port_internal.h"
 #include "host/sandbox/sandbox.h"
 #include "wire/message.h"

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The one thread that copies between clients and guests. */
+#include "host/port/thread.h"
+
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -13,6 +15,8 @@
 #include "base/cleanup.h"
 #include "base/xalloc.h"
 #include "host/core/config.h"
+#include "host/core/host_internal.h"
+#include "host/machine/machine_internal.h"
 #include "host/port/port_internal.h"
 #include "host/sandbox/sandbox.h"
 

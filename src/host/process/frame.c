@@ -7,6 +7,8 @@
 #include <sys/wait.h>
 
 #include "base/json.h"
+#include "host/core/host_internal.h"
+#include "host/machine/machine_internal.h"
 #include "host/observe/event_internal.h"
 #include "host/observe/metrics_internal.h"
 #include "host/process/process_internal.h"

@@ -4,10 +4,13 @@
 
 #include "base/cleanup.h"
 #include "base/text/parse.h"
+#include "host/core/host_internal.h"
+#include "host/machine/machine_internal.h"
 #include "host/process/process_internal.h"
 #include "host/process/record_internal.h"
 #include "host/process/table.h"
 #include "host/process/writer.h"
+#include "host/sandbox/expiry.h"
 #include "host/shell/link.h"
 #include "kernel/cgroup/cgroup.h"
 #include "wire/message.h"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Limits of one process. */
 #include "base/cleanup.h"
+#include "host/core/host_internal.h"
+#include "host/machine/machine_internal.h"
 #include "host/process/process_internal.h"
 #include "kernel/cgroup/cgroup.h"
 

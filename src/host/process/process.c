@@ -9,6 +9,8 @@
 #include "base/cleanup.h"
 #include "base/fault.h"
 #include "base/xalloc.h"
+#include "host/core/host_internal.h"
+#include "host/machine/machine_internal.h"
 #include "host/observe/metrics_internal.h"
 #include "host/process/process_internal.h"
 #include "host/process/record_internal.h"

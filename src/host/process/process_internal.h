@@ -1,8 +1,16 @@
 /* A process as the files about processes see it. */
 #pragma once
 
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "base/lock.h"
-#include "host/core/host_internal.h"
+#include "host/core/reactor.h"
+#include "host/process/process.h"
+#include "host/process/processes.h"
+#include "kernel/cgroup/cgroup.h"
+#include "wire/frame.h"
 
 enum { PROCESS_ACK_EVERY = FRAME_WINDOW / 4 }; /* bytes settled before the guest hears of it */
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/files/tree.h"
 #include "base/lock.h"
@@ -22,6 +23,7 @@
 #include "host/process/output_file.h"
 #include "host/process/record_internal.h"
 #include "host/sandbox/info.h"
+#include "wire/frame.h"
 
 struct process_table {
     struct host *host;

@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "base/lock.h"
 #include "base/xalloc.h"
+#include "host/machine/machine_internal.h"
 #include "host/process/process_internal.h"
 #include "host/process/record_internal.h"
 #include "host/process/restart.h"

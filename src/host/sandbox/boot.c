@@ -4,6 +4,9 @@
 
 #include "base/cleanup.h"
 #include "base/fault.h"
+#include "host/core/host_internal.h"
+#include "host/machine/machine_internal.h"
+#include "host/machine/pool.h"
 #include "host/process/service.h"
 #include "host/process/table.h"
 #include "host/sandbox/sandbox_internal.h"

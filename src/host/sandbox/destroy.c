@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/fault.h"
 #include "base/json.h"
+#include "host/core/host_internal.h"
 #include "host/core/registry.h"
 #include "host/observe/event_internal.h"
 #include "host/observe/metrics_internal.h"

@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/fault.h"
+#include "host/core/host_internal.h"
 #include "host/core/registry.h"
 #include "host/observe/event_internal.h"
 #include "host/sandbox/snapshot.h"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* One thread that looks after sandboxes when nobody else does: times that are over, machines that
  * have ended by themselves, processes that nobody waits for. */
+#include "host/sandbox/expiry.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +11,9 @@
 #include "base/cleanup.h"
 #include "base/lock.h"
 #include "base/xalloc.h"
+#include "host/machine/machine_internal.h"
 #include "host/observe/event_internal.h"
+#include "host/process/processes.h"
 #include "host/process/service.h"
 #include "host/process/table.h"
 #include "host/sandbox/sandbox_internal.h"

@@ -12,6 +12,7 @@
 #include "base/fault.h"
 #include "base/lock.h"
 #include "base/xalloc.h"
+#include "host/core/host_internal.h"
 #include "host/observe/event_internal.h"
 #include "host/observe/metrics_internal.h"
 #include "host/sandbox/create.h"

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Which operation may begin when: the table of sandbox.h. */
 #include "base/cleanup.h"
+#include "host/core/host_internal.h"
+#include "host/machine/machine_internal.h"
+#include "host/process/processes.h"
+#include "host/sandbox/expiry.h"
 #include "host/sandbox/sandbox_internal.h"
 
 /* What an operation needs to begin, by state. A state that passes (pausing, rolling back, creating)

@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "host/sandbox/snapshot.h"
 
 int sandbox_mark(struct sandbox *sandbox, struct sandbox_mark *ret, struct err *err)

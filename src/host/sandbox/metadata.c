@@ -5,7 +5,9 @@
 
 #include "base/cleanup.h"
 #include "base/xalloc.h"
+#include "host/core/host_internal.h"
 #include "host/core/registry.h"
+#include "host/sandbox/expiry.h"
 #include "host/sandbox/sandbox_internal.h"
 
 char *sandbox_get_metadata(struct sandbox *sandbox)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "host/core/host_internal.h"
 #include "host/sandbox/sandbox_internal.h"
 
 /* Where holt-init puts mounts of its own over whatever is there. */

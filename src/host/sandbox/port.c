@@ -2,6 +2,7 @@
 /* Ports of a sandbox. */
 #include "host/port/port.h"
 
+#include "host/machine/machine.h"
 #include "host/sandbox/sandbox_internal.h"
 
 int sandbox_forward(struct sandbox *sandbox, uint16_t port, const char *listen,

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "base/err.h"
+#include "host/machine/machine_internal.h"
 #include "host/process/record_internal.h"
 #include "host/process/table.h"
 #include "host/sandbox/sandbox_internal.h"

@@ -7,7 +7,9 @@
 
 #include "base/cleanup.h"
 #include "base/fault.h"
+#include "host/core/host_internal.h"
 #include "host/core/registry.h"
+#include "host/machine/machine_internal.h"
 #include "host/observe/event_internal.h"
 #include "host/observe/metrics_internal.h"
 #include "host/sandbox/snapshot.h"

@@ -10,10 +10,13 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/xalloc.h"
+#include "host/core/host_internal.h"
 #include "host/core/registry.h"
 #include "host/observe/audit.h"
 #include "host/process/table.h"
+#include "host/sandbox/expiry.h"
 #include "host/sandbox/mount.h"
 #include "host/sandbox/sandbox_internal.h"
 #include "host/shell/state.h"

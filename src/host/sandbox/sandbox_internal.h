@@ -7,10 +7,10 @@
 
 #include "base/err.h"
 #include "base/lock.h"
-#include "host/core/host_internal.h"
 #include "host/sandbox/sandbox.h"
 
 struct tool_archive;
+struct tree_cleaner;
 struct volume;
 struct volume_mounts;
 

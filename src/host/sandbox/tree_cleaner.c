@@ -7,6 +7,7 @@
 #include "base/fault.h"
 #include "base/lock.h"
 #include "base/xalloc.h"
+#include "host/core/host_internal.h"
 #include "host/sandbox/sandbox_internal.h"
 #include "store/volume/volume.h"
 

@@ -13,6 +13,8 @@
 #include "base/files/tree.h"
 #include "base/io.h"
 #include "base/text/parse.h"
+#include "host/core/host_internal.h"
+#include "host/machine/machine_internal.h"
 #include "host/process/process_internal.h"
 #include "host/sandbox/sandbox_internal.h"
 #include "host/shell/shell.h"

@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/xalloc.h"
+#include "host/machine/machine_internal.h"
 #include "host/process/process_internal.h"
 #include "host/shell/link.h"
 #include "host/shell/turn.h"

@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/xalloc.h"
+#include "host/machine/machine_internal.h"
 #include "host/process/process_internal.h"
 #include "host/process/record_internal.h"
 #include "host/shell/file.h"

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "host/machine/machine_internal.h"
 #include "host/shell/file.h"
 #include "host/shell/link.h"
 #include "wire/message.h"

@@ -7,8 +7,8 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
-#include "host/core/host_internal.h"
 #include "host/worker/file_error.h"
 #include "host/worker/file_pool.h"
 #include "kernel/fds.h"

@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "host/core/host_internal.h"
 #include "host/machine/channel.h"
+#include "host/machine/machine_internal.h"
 #include "kernel/cgroup/cgroup.h"
 #include "wire/file.h"
 #include "wire/frame.h"

@@ -10,6 +10,9 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/io.h"
+#include "host/core/host_internal.h"
+#include "host/machine/machine_internal.h"
+#include "host/sandbox/expiry.h"
 #include "host/sandbox/sandbox_internal.h"
 
 static bool client_is_gone(int watch_fd)

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <sys/socket.h>
 
+#include "host/machine/machine_internal.h"
 #include "host/sandbox/sandbox_internal.h"
 #include "kernel/fds.h"
 #include "kernel/host/file_world.h"

@@ -2,6 +2,7 @@
 /* What a guest must not say about a connection: each of these ends the machine's channel. */
 #include <sys/pidfd.h>
 
+#include "host/machine/machine_internal.h"
 #include "host/port/port_internal.h"
 #include "kernel/host/port_world.h"
 #include "wire/message.h"

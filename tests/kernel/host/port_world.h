@@ -8,6 +8,7 @@
 
 #include "base/io.h"
 #include "host/core/reactor.h"
+#include "host/machine/machine_internal.h"
 #include "host/port/port.h"
 #include "host/sandbox/sandbox_internal.h"
 #include "kernel/host/host_world.h"

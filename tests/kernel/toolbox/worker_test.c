@@ -2,6 +2,7 @@
 /* Tools done by true workers inside true sandboxes. */
 #include <pthread.h>
 
+#include "host/machine/machine_internal.h"
 #include "host/sandbox/sandbox_internal.h"
 #include "kernel/toolbox/world.h"
 

@@ -1,0 +1,148 @@
+/* struct machine and its functions, for the files of the host. */
+#pragma once
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "base/lock.h"
+#include "host/machine/channel.h"
+#include "host/machine/machine.h"
+#include "host/port/table.h"
+#include "host/process/process.h"
+#include "host/worker/file_pool.h"
+#include "kernel/cgroup/cgroup.h"
+#include "runtime/runtime.h"
+#include "store/template/template.h"
+#include "store/volume/volume.h"
+
+struct host;
+struct process;
+struct process_table;
+struct sandbox_mount;
+
+enum machine_state {
+    MACHINE_BOOTING, /* holt-init starts */
+    MACHINE_BLANK,   /* holt-init runs and has no root yet */
+    MACHINE_WARM,    /* has a root, and waits in the pool */
+    MACHINE_ACTIVE,  /* has a root, or is moving to one; may have processes */
+    MACHINE_FAILED,  /* the reason is in `failure` */
+    MACHINE_ENDED,   /* destroyed */
+};
+
+/* The guest's reply to the root that it was sent. */
+enum root_answer { ROOT_NOT_AWAITED, ROOT_AWAITED, ROOT_TAKEN, ROOT_REFUSED };
+
+struct machine {
+    struct host *host;
+    char id[RUNTIME_ID_MAX];
+    atomic_int refs;
+    unsigned uid_slot;
+    bool has_shared_uids; /* another machine owns the slot */
+    struct runtime_guest guest;
+    struct cgroup_meter meter;            /* of the cgroup that carries the limits */
+    struct channel channel;               /* holds a reference until its `gone` event */
+    char template[TEMPLATE_NAME_MAX + 1]; /* of its volume; "" before it has one */
+    struct volume *volume;                /* its own scratch volume */
+    struct volume *old_volume; /* of a warm machine that was taken for another template */
+    struct process_table *process_table; /* the sandbox's, referenced; NULL for a throw-away */
+    struct volume_mounts root;           /* of a sandbox's machine: held open, see machine_enter */
+    struct port_table ports;
+    struct file_pool files; /* file workers */
+    struct file_pool tools; /* tool workers */
+    struct machine *next;   /* in the host's table, or in the reaper's queue */
+
+    struct lock lock; /* protects all fields below */
+    pthread_cond_t changed;
+    enum machine_state state;
+    struct err failure;
+    bool is_gone;   /* the guest sends nothing any more */
+    bool is_reaped; /* all its resources are released */
+    enum root_answer root_answer;
+    struct process *processes;
+    uint32_t last_process; /* of a throw-away; a sandbox's process table has its own counter */
+    enum killer killer;    /* why all processes are being ended */
+    bool is_released;      /* it outlives this daemon */
+};
+
+/* Starts a blank machine, which is in no table yet. */
+int machine_start_blank(struct host *host, const struct runtime_ops *ops, struct machine **ret,
+                        struct err *err);
+
+/* Starts a blank machine that uses another machine's range of uids. */
+int machine_start_shared(struct host *host, const struct runtime_ops *ops, uid_t first_uid,
+                         struct machine **ret, struct err *err);
+
+/* Takes over a running machine that an earlier daemon process started. */
+struct machine_adoption {
+    const struct runtime_ops *ops;
+    const char *id;
+    const char *limits_group;
+    unsigned uid_slot;
+    struct process_table *process_table;
+};
+int machine_adopt(struct host *host, const struct machine_adoption *adoption, struct machine **ret,
+                  struct err *err);
+
+/* Waits until the machine is in this state, BLANK or WARM; fails with the reason when it cannot
+ * get there. */
+int machine_wait(struct machine *machine, enum machine_state state, struct err *err);
+
+/* Makes the machine ACTIVE: it may have processes from now on. */
+void machine_activate(struct machine *machine);
+
+/* Checks that the limits are in range. */
+int machine_check_limits(const struct sandbox_limits *limits, struct err *err);
+
+/* Applies the limits to the machine's cgroup; 0 means the daemon's default. */
+int machine_set_limits(struct machine *machine, const struct sandbox_limits *limits,
+                       struct err *err);
+
+/* Sends the machine a new scratch volume of the template as its root; the guest's reply comes as a
+ * frame. */
+int machine_furnish(struct machine *machine, const char *template, struct err *err);
+
+/* Moves the machine to the live tree of a volume, with shared volumes mounted on top, and returns
+ * when it is there; on failure it keeps its old root. The mounts of the old root go to *ret_old:
+ * overlay syncs a whole filesystem when its last descriptor closes, and the caller can do that
+ * later. */
+struct machine_files {
+    struct volume *volume;
+    const char *hostname;
+    const struct sandbox_mount *mounts; /* on top of the volume's root */
+    size_t mount_count;
+};
+int machine_enter(struct machine *machine, const struct machine_files *files,
+                  struct volume_mounts *ret_old, struct err *err);
+
+/* Makes the guest listen on a socket of its own, so that it survives the daemon. */
+int machine_listen(struct machine *machine, struct err *err);
+
+/* Removes the scratch volume of a machine that does not use it. */
+void machine_drop_volume(struct machine *machine);
+
+/* Ends every process in the machine; their outcome names the killer. */
+int machine_end_processes(struct machine *machine, enum killer killer);
+
+/* Returns the number of running processes that clients started. */
+uint32_t machine_count_processes(struct machine *machine);
+
+/* Takes another reference. */
+struct machine *machine_ref(struct machine *machine);
+
+/* Takes a throw-away machine out of the host's table; returns whether it was there. The table's
+ * reference then belongs to the caller. */
+bool machine_leave_table(struct machine *machine);
+
+/* Releases everything that the machine holds. The reaper calls it and owns the last reference. */
+void machine_reap(struct machine *machine);
+
+/* Waits, after machine_destroy, until the reaper has released everything. */
+void machine_wait_reaped(struct machine *machine);
+
+/* Forgets the machine, which outlives the daemon. Takes the caller's reference. */
+void machine_release(struct machine *machine);
