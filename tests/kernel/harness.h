@@ -121,25 +121,24 @@ static inline void pause_ms(long ms)
     } while (0)
 
 /* Runs a test and compares what this process and host have with what they had before. */
-#define RUN_CLEAN(test)                                                                            \
-    do {                                                                                           \
-        struct host_counts before_ = host_count(), after_;                                         \
-        test();                                                                                    \
-        after_ = host_count();                                                                     \
-        CHECK(after_.fds == before_.fds, "(%s: %zu descriptors, then %zu)", #test, before_.fds,    \
-              after_.fds);                                                                         \
-        CHECK(after_.mounts == before_.mounts, "(%s: %zu mounts, then %zu)", #test,                \
-              before_.mounts, after_.mounts);                                                      \
-        CHECK(after_.children == before_.children, "(%s: %zu children, then %zu)", #test,          \
-              before_.children, after_.children);                                                  \
-        (void)printf("ok: %s\n", #test);                                                           \
-        (void)fflush(stdout);                                                                      \
-    } while (0)
+static inline void run_clean(test_fn *test)
+{
+    struct host_counts before = host_count(), after;
+
+    test();
+    after = host_count();
+    CHECK(after.fds == before.fds, "(%zu descriptors, then %zu)", before.fds, after.fds);
+    CHECK(after.mounts == before.mounts, "(%zu mounts, then %zu)", before.mounts, after.mounts);
+    CHECK(after.children == before.children, "(%zu children, then %zu)", before.children,
+          after.children);
+}
+
+#define RUN_CLEAN(test) test_run(#test, test, run_clean)
 
 static inline void must_be_root(void)
 {
     if (geteuid() == 0)
         return;
-    (void)printf("skip: tests on the kernel need root\n");
-    exit(getenv("TESTS_MUST_RUN") ? 1 : 0);
+    test_skip("tests on the kernel need root");
+    exit(0);
 }

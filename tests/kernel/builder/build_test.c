@@ -111,7 +111,7 @@ static void a_cancelled_build_ends_and_lets_the_next_one_run(void)
     nothing_is_left();
 }
 
-int main(void)
+static void all(void)
 {
     struct host_counts before = host_count();
 
@@ -124,5 +124,10 @@ int main(void)
     world_close();
     CHECK(host_count().fds == before.fds, "(%zu, then %zu)", before.fds, host_count().fds);
     CHECK(host_count().mounts == before.mounts);
+}
+
+int main(void)
+{
+    RUN(all);
     return 0;
 }

@@ -249,7 +249,7 @@ static void an_idle_guest_is_small(void)
     end(&guest);
 }
 
-int main(void)
+static void all(void)
 {
     world_begin();
     RUN_CLEAN(malformed_frames_end_the_connection_and_nothing_else);
@@ -258,5 +258,10 @@ int main(void)
     RUN_CLEAN(frames_may_come_byte_by_byte);
     RUN_CLEAN(an_idle_guest_is_small);
     world_close();
+}
+
+int main(void)
+{
+    RUN(all);
     return 0;
 }

@@ -499,7 +499,7 @@ static void a_state_says_what_became_of_stdin(void)
     end(&guest);
 }
 
-int main(void)
+static void all(void)
 {
     world_begin();
     RUN_CLEAN(output_waits_for_its_acknowledgement);
@@ -522,5 +522,10 @@ int main(void)
     RUN_CLEAN(five_thousand_processes_leave_nothing_behind);
     RUN_CLEAN(there_is_a_limit_to_what_is_remembered);
     world_close();
+}
+
+int main(void)
+{
+    RUN(all);
     return 0;
 }

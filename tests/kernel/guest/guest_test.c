@@ -446,7 +446,7 @@ static void a_forgotten_process_leaves_no_descriptor(void)
     end(&guest);
 }
 
-int main(void)
+static void all(void)
 {
     world_begin();
     RUN_CLEAN(a_blank_boots_natively);
@@ -477,5 +477,10 @@ int main(void)
     RUN_CLEAN(a_forgotten_process_leaves_no_descriptor);
     RUN_CLEAN(a_root_that_fails_leaves_the_old_one);
     world_close();
+}
+
+int main(void)
+{
+    RUN(all);
     return 0;
 }

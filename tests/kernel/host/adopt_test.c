@@ -398,7 +398,7 @@ static void who_has_ended_or_is_another_is_not_adopted(void)
     CHECK(unlink(notes->address.sun_path) == 0);
 }
 
-int main(void)
+static void all(void)
 {
     world_begin();
     world_stop();
@@ -411,5 +411,10 @@ int main(void)
     RUN_CLEAN(what_nobody_adopts_is_buried);
     RUN_CLEAN(who_has_ended_or_is_another_is_not_adopted);
     world_unmake();
+}
+
+int main(void)
+{
+    RUN(all);
     return 0;
 }

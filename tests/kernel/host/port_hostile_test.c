@@ -116,7 +116,7 @@ static bool is_connected(void)
     return is;
 }
 
-int main(void)
+static void all(void)
 {
     struct host_counts before = host_count();
     struct port_forward *forwarded;
@@ -148,5 +148,10 @@ int main(void)
     world_destroy(sandbox);
     world_close();
     CHECK(host_count().fds == before.fds);
+}
+
+int main(void)
+{
+    RUN(all);
     return 0;
 }

@@ -396,7 +396,7 @@ static bool is_pool_full(void)
     return health.pool_ready == world.config.pool_size;
 }
 
-int main(void)
+static void all(void)
 {
     struct host_counts before = host_count();
     size_t fds, threads;
@@ -439,5 +439,10 @@ int main(void)
     world_destroy(sandbox);
     world_close();
     CHECK(host_count().fds == before.fds);
+}
+
+int main(void)
+{
+    RUN(all);
     return 0;
 }

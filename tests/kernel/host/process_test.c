@@ -634,7 +634,7 @@ static void a_destroyed_sandbox_leaves_no_output(void)
     EVENTUALLY(count_entries(path) == 0);
 }
 
-int main(void)
+static void all_tests(void)
 {
     struct host_counts before = host_count();
     char disk[32];
@@ -667,5 +667,10 @@ int main(void)
     world_close();
     CHECK(host_count().fds == before.fds, "(%zu, then %zu)", before.fds, host_count().fds);
     CHECK(host_count().mounts == before.mounts);
+}
+
+int main(void)
+{
+    RUN(all_tests);
     return 0;
 }

@@ -516,7 +516,7 @@ static void sandboxes_outlive_the_host(void)
     world_destroy(stopped);
 }
 
-int main(void)
+static void all(void)
 {
     struct host_counts before = host_count();
 
@@ -541,5 +541,10 @@ int main(void)
     world_close();
     CHECK(host_count().fds == before.fds);
     CHECK(host_count().mounts == before.mounts);
+}
+
+int main(void)
+{
+    RUN(all);
     return 0;
 }

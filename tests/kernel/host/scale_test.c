@@ -254,7 +254,7 @@ static void forks_and_their_origin_never_see_each_other(void)
         world_destroy(sandboxes[i]);
 }
 
-int main(void)
+static void all(void)
 {
     struct host_counts before = host_count();
 
@@ -270,5 +270,10 @@ int main(void)
     world_close();
     CHECK(host_count().fds == before.fds);
     CHECK(host_count().mounts == before.mounts);
+}
+
+int main(void)
+{
+    RUN(all);
     return 0;
 }

@@ -564,7 +564,7 @@ static void run_all(const char *of)
     RUN(shells_outlive_the_host);
 }
 
-int main(void)
+static void all(void)
 {
     struct host_counts before = host_count();
 
@@ -578,5 +578,10 @@ int main(void)
     buf_done(&result.err);
     CHECK(host_count().fds == before.fds);
     CHECK(host_count().mounts == before.mounts);
+}
+
+int main(void)
+{
+    RUN(all);
     return 0;
 }

@@ -386,7 +386,7 @@ static void sandboxes_that_came_and_went_leave_nothing(void)
     (void)settle(&before);
 }
 
-int main(void)
+static void all(void)
 {
     struct host_counts before = host_count();
     const char *storage = getenv("SOAK_STORAGE");
@@ -400,5 +400,10 @@ int main(void)
     world_close();
     CHECK(host_count().fds == before.fds);
     CHECK(host_count().mounts == before.mounts);
+}
+
+int main(void)
+{
+    RUN(all);
     return 0;
 }

@@ -382,7 +382,7 @@ static void a_damaged_home_file_is_as_none(void)
     CHECK(rmdir(home) == 0);
 }
 
-int main(void)
+static void all(void)
 {
     begin();
     RUN_CLEAN(a_root_comes_and_goes);
@@ -399,5 +399,10 @@ int main(void)
     RUN_CLEAN(groups_are_found_again_from_another_shell);
     RUN_CLEAN(empty_groups_elsewhere_are_let_go);
     RUN_CLEAN(a_damaged_home_file_is_as_none);
+}
+
+int main(void)
+{
+    RUN(all);
     return 0;
 }

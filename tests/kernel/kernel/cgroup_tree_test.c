@@ -261,7 +261,7 @@ static void page_cache_is_given_back(void)
     CHECK(label_groups() == 0);
 }
 
-int main(void)
+static void all(void)
 {
     begin();
     RUN_CLEAN(what_is_frozen_stands_still);
@@ -271,5 +271,10 @@ int main(void)
     RUN_CLEAN(frozen_processes_end_too);
     RUN_CLEAN(an_init_is_found_while_it_runs);
     RUN_CLEAN(page_cache_is_given_back);
+}
+
+int main(void)
+{
+    RUN(all);
     return 0;
 }

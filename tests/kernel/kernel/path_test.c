@@ -142,7 +142,7 @@ static void a_race_with_a_link_is_never_won(void)
     CHECK(waitpid(pid, NULL, 0) == pid);
 }
 
-int main(void)
+static void all(void)
 {
     make_links();
     RUN_CLEAN(beneath_opens_what_is_inside);
@@ -153,5 +153,10 @@ int main(void)
     RUN_CLEAN(a_race_with_a_link_is_never_won);
     (void)close(base_fd);
     CHECK(tree_remove_at(AT_FDCWD, base) == 0);
+}
+
+int main(void)
+{
+    RUN(all);
     return 0;
 }

@@ -237,10 +237,15 @@ static const struct claim claims[] = {
     CLAIM(a_mounted_volume_keeps_the_host_template_it_had),
 };
 
-int main(void)
+static void all(void)
 {
     world_begin();
     run_claims(claims, ARRAY_SIZE(claims));
     (void)close(world.userns_fd);
+}
+
+int main(void)
+{
+    RUN(all);
     return 0;
 }

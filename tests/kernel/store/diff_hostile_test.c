@@ -259,7 +259,7 @@ static void a_live_tree_can_be_compared(void)
     overlay_umount();
 }
 
-int main(void)
+static void all(void)
 {
     world_begin();
     RUN_STAGED(deep_trees_are_compared);
@@ -269,5 +269,10 @@ int main(void)
     RUN_STAGED(links_swapped_in_lead_nowhere);
     RUN_STAGED(files_are_not_compared_through_a_link);
     RUN_STAGED(a_live_tree_can_be_compared);
+}
+
+int main(void)
+{
+    RUN(all);
     return 0;
 }

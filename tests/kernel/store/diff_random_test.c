@@ -387,15 +387,20 @@ static void snapshots_of_btrfs_differ_as_merged_trees_do(void)
     CHECK(chdir("..") == 0 && umount2("btrfs", MNT_DETACH) == 0);
 }
 
+static void all(void)
+{
+    world_begin();
+    CHECK(atexit(seed_tell) == 0);
+    RUN_CLEAN(layers_differ_as_merged_trees_do);
+    RUN_CLEAN(snapshots_of_btrfs_differ_as_merged_trees_do);
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1)
         first_seed = (unsigned)strtoul(argv[1], NULL, 10);
     if (argc > 2)
         program_count = (unsigned)strtoul(argv[2], NULL, 10);
-    world_begin();
-    CHECK(atexit(seed_tell) == 0);
-    RUN_CLEAN(layers_differ_as_merged_trees_do);
-    RUN_CLEAN(snapshots_of_btrfs_differ_as_merged_trees_do);
+    RUN(all);
     return 0;
 }

@@ -377,7 +377,7 @@ static void what_overlay_does_by_option_is_refused(void)
     CHECK(err.kind == ERR_UNSUPPORTED && strstr(err.msg, "'/kept'"), "(%s)", err.msg);
 }
 
-int main(void)
+static void all(void)
 {
     world_begin();
     RUN_STAGED(nothing_differs_from_itself);
@@ -399,5 +399,10 @@ int main(void)
     RUN_STAGED(sizes_and_types_are_told);
     RUN_STAGED(the_template_is_not_entered);
     RUN_STAGED(what_overlay_does_by_option_is_refused);
+}
+
+int main(void)
+{
+    RUN(all);
     return 0;
 }

@@ -259,7 +259,7 @@ static void long_paths_have_patches(void)
     CHECK(strlen(patch) > 2 * 1000 * sizeof(name) && strstr(patch, "\n@@ -1 +1 @@\n-1\n+2\n"));
 }
 
-int main(void)
+static void all(void)
 {
     world_begin();
     (void)setenv("GIT_CONFIG_NOSYSTEM", "1", 1);
@@ -275,5 +275,10 @@ int main(void)
     RUN_STAGED(random_edits_apply);
     RUN_STAGED(texts_that_take_too_long_stop_nothing_else);
     RUN_STAGED(long_paths_have_patches);
+}
+
+int main(void)
+{
+    RUN(all);
     return 0;
 }

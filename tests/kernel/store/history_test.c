@@ -456,10 +456,15 @@ static const struct claim claims[] = {
     CLAIM(a_full_disk_is_survived),
 };
 
-int main(void)
+static void all(void)
 {
     world_begin();
     run_claims(claims, ARRAY_SIZE(claims));
     (void)close(world.userns_fd);
+}
+
+int main(void)
+{
+    RUN(all);
     return 0;
 }

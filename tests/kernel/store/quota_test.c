@@ -243,10 +243,15 @@ static const struct claim claims[] = {
     CLAIM(a_fork_has_a_quota_of_its_own),         CLAIM(quota_groups_do_not_pile_up),
 };
 
-int main(void)
+static void all(void)
 {
     world_begin();
     run_claims(claims, ARRAY_SIZE(claims));
     (void)close(world.userns_fd);
+}
+
+int main(void)
+{
+    RUN(all);
     return 0;
 }

@@ -299,10 +299,15 @@ static const struct claim claims[] = {
     CLAIM(usage_is_what_a_volume_holds),
 };
 
-int main(void)
+static void all(void)
 {
     world_begin();
     run_claims(claims, ARRAY_SIZE(claims));
     (void)close(world.userns_fd);
+}
+
+int main(void)
+{
+    RUN(all);
     return 0;
 }

@@ -249,26 +249,17 @@ struct claim {
 
 static inline void run_claim(const struct claim *claim)
 {
-    struct host_counts before = host_count(), after;
+    char name[256];
 
-    claim->test();
-    after = host_count();
-    CHECK(after.fds == before.fds, "(%s: %zu descriptors, then %zu)", claim->name, before.fds,
-          after.fds);
-    CHECK(after.mounts == before.mounts, "(%s: %zu mounts, then %zu)", claim->name, before.mounts,
-          after.mounts);
-    CHECK(after.children == before.children, "(%s: %zu children, then %zu)", claim->name,
-          before.children, after.children);
-    (void)printf("ok: %s: %s\n", world.ground->name, claim->name);
-    (void)fflush(stdout);
+    (void)snprintf(name, sizeof(name), "%s: %s", world.ground->name, claim->name);
+    test_run(name, claim->test, run_clean);
 }
 
 static inline void run_claims(const struct claim *claims, size_t count)
 {
     for (size_t i = 0; i < ARRAY_SIZE(grounds); i++) {
         if (!ground_open(&grounds[i])) {
-            (void)printf("skip: %s: cannot be made or mounted here\n", grounds[i].name);
-            CHECK(!getenv("TESTS_MUST_RUN"));
+            test_skip("%s: cannot be made or mounted here", grounds[i].name);
             continue;
         }
         for (size_t j = 0; j < count; j++)

@@ -296,7 +296,7 @@ static void operations_take_their_time(void)
     CHECK_EMPTY();
 }
 
-int main(void)
+static void all(void)
 {
     must_be_root();
     world_start();
@@ -311,5 +311,10 @@ int main(void)
     RUN_ON_ZFS(a_killed_daemon_costs_only_its_mounts);
     store_down();
     world_stop();
+}
+
+int main(void)
+{
+    RUN(all);
     return 0;
 }

@@ -577,7 +577,7 @@ static void storage_that_cannot_be_is_refused(void)
     CHECK(try_open("zfs:no-such-pool/x", &err) < 0 && err.kind == ERR_NOT_FOUND, "(%s)", err.msg);
 }
 
-int main(void)
+static void all(void)
 {
     must_be_root();
     world_start();
@@ -610,5 +610,10 @@ int main(void)
     RUN_ON_ZFS(usage_counts_what_was_written);
     store_down();
     world_stop();
+}
+
+int main(void)
+{
+    RUN(all);
     return 0;
 }

@@ -94,19 +94,19 @@ static size_t mounts_below(const char *dir)
 }
 
 /* As RUN_CLEAN, but of mounts only ours count: a namespace also loses what others remove. */
-#define RUN_ON_ZFS(test)                                                                           \
-    do {                                                                                           \
-        struct host_counts before_ = host_count(), after_;                                         \
-        test();                                                                                    \
-        after_ = host_count();                                                                     \
-        CHECK(after_.fds == before_.fds, "(%s: %zu descriptors, then %zu)", #test, before_.fds,    \
-              after_.fds);                                                                         \
-        CHECK(after_.children == before_.children, "(%s: %zu children, then %zu)", #test,          \
-              before_.children, after_.children);                                                  \
-        CHECK(mounts_below(world.dir) == 0, "(%s)", #test);                                        \
-        (void)printf("ok: %s\n", #test);                                                           \
-        (void)fflush(stdout);                                                                      \
-    } while (0)
+static inline void run_on_zfs(test_fn *test)
+{
+    struct host_counts before = host_count(), after;
+
+    test();
+    after = host_count();
+    CHECK(after.fds == before.fds, "(%zu descriptors, then %zu)", before.fds, after.fds);
+    CHECK(after.children == before.children, "(%zu children, then %zu)", before.children,
+          after.children);
+    CHECK(mounts_below(world.dir) == 0);
+}
+
+#define RUN_ON_ZFS(test) test_run(#test, test, run_on_zfs)
 
 static int try_open(const char *storage, struct err *err)
 {

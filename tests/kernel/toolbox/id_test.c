@@ -488,7 +488,7 @@ static void a_destroyed_sandbox_leaves_nothing(void)
     CHECK(access(path, F_OK) < 0);
 }
 
-int main(void)
+static void all(void)
 {
     struct host_counts before = host_count();
 
@@ -513,5 +513,10 @@ int main(void)
     world_close();
     CHECK(host_count().fds == before.fds, "(%zu, then %zu)", before.fds, host_count().fds);
     CHECK(host_count().mounts == before.mounts);
+}
+
+int main(void)
+{
+    RUN(all);
     return 0;
 }

@@ -800,7 +800,7 @@ static void tools_about_files_go_through_a_worker(void)
     world_destroy(sandbox);
 }
 
-int main(void)
+static void all(void)
 {
     struct host_counts before = host_count();
 
@@ -839,5 +839,10 @@ int main(void)
     world_close();
     CHECK(host_count().fds == before.fds, "(%zu, then %zu)", before.fds, host_count().fds);
     CHECK(host_count().mounts == before.mounts);
+}
+
+int main(void)
+{
+    RUN(all);
     return 0;
 }

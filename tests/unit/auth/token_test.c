@@ -172,7 +172,7 @@ static void a_token_is_made_once_and_private(void)
     CHECK(unlink("token") == 0 && chdir("/") == 0 && rmdir(dir) == 0);
 }
 
-int main(void)
+static void all(void)
 {
     CHECK(mkdtemp(state));
     RUN(only_the_whole_token_matches);
@@ -186,5 +186,10 @@ int main(void)
         (void)unlink(path);
     }
     CHECK(rmdir(state) == 0);
+}
+
+int main(void)
+{
+    RUN(all);
     return 0;
 }

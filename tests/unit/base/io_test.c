@@ -130,7 +130,7 @@ static void parts_that_were_sent_are_taken_off(void)
     }
 }
 
-int main(void)
+static void all(void)
 {
     CHECK(mkdtemp(scratch));
     scratch_fd = open(scratch, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -145,5 +145,10 @@ int main(void)
     RUN(a_symlink_is_not_written_through);
     RUN(parts_that_were_sent_are_taken_off);
     RUN(a_number_alone_in_a_file_is_read);
+}
+
+int main(void)
+{
+    RUN(all);
     return 0;
 }

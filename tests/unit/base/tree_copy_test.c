@@ -217,7 +217,7 @@ static void owners_can_be_lower(void)
     clear();
 }
 
-int main(void)
+static void all(void)
 {
     char path[] = "/tmp/holt-copy-test-XXXXXX";
 
@@ -231,5 +231,10 @@ int main(void)
     RUN(owners_can_be_lower);
     (void)close(scratch_fd);
     CHECK(tree_remove_at(AT_FDCWD, path) == 0);
+}
+
+int main(void)
+{
+    RUN(all);
     return 0;
 }

@@ -199,7 +199,7 @@ static void a_listing_is_ordered_as_it_is_walked(void)
     CHECK(tree_source_compare("a", "\377") < 0 && tree_source_compare("b", "a/z/z") > 0);
 }
 
-int main(void)
+static void all(void)
 {
     (void)snprintf(dir, sizeof(dir), "/tmp/holt-sink-test-XXXXXX");
     CHECK(mkdtemp(dir));
@@ -211,5 +211,10 @@ int main(void)
     RUN(what_is_told_of_a_tree_makes_the_same_tree);
     RUN(a_listing_is_ordered_as_it_is_walked);
     CHECK(tree_remove_at(AT_FDCWD, dir) == 0);
+}
+
+int main(void)
+{
+    RUN(all);
     return 0;
 }

@@ -103,7 +103,7 @@ static void remove_scratch(void)
     (void)tree_remove_at(AT_FDCWD, scratch);
 }
 
-int main(void)
+static void all(void)
 {
     CHECK(mkdtemp(scratch));
     scratch_fd = open(scratch, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -117,5 +117,10 @@ int main(void)
     RUN(a_single_file_goes_too);
     RUN(a_symlink_is_removed_and_never_followed);
     RUN(depth_beyond_path_max_is_no_obstacle);
+}
+
+int main(void)
+{
+    RUN(all);
     return 0;
 }

@@ -454,7 +454,7 @@ static void a_daemon_that_is_named_is_not_started(void)
     host_variable = before;
 }
 
-int main(void)
+static void all(void)
 {
     find_binary();
     start_daemon();
@@ -472,5 +472,10 @@ int main(void)
     RUN(templates_are_listed_imported_and_removed);
     RUN(a_daemon_that_is_named_is_not_started);
     clean_up();
+}
+
+int main(void)
+{
+    RUN(all);
     return 0;
 }

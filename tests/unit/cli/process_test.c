@@ -341,7 +341,7 @@ static void only_the_two_keys_together_leave(void)
     }
 }
 
-int main(void)
+static void all(void)
 {
     find_binary();
     list_fill();
@@ -357,5 +357,10 @@ int main(void)
     RUN(signals_have_names_and_numbers);
     RUN(only_the_two_keys_together_leave);
     clean_up();
+}
+
+int main(void)
+{
+    RUN(all);
     return 0;
 }

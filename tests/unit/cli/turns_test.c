@@ -399,7 +399,7 @@ static void help_has_headings_and_every_command_has_help(void)
     check_heard("");
 }
 
-int main(void)
+static void all(void)
 {
     find_binary();
     start_daemon();
@@ -415,5 +415,10 @@ int main(void)
     RUN(the_record_is_shown_and_checked);
     RUN(help_has_headings_and_every_command_has_help);
     clean_up();
+}
+
+int main(void)
+{
+    RUN(all);
     return 0;
 }

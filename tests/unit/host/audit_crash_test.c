@@ -232,7 +232,7 @@ static void a_full_disk_leaves_whole_lines_and_passes(void)
     CHECK(status == 0);
 }
 
-int main(void)
+static void all(void)
 {
     scratch_make();
     srandom((unsigned)time(NULL));
@@ -245,5 +245,10 @@ int main(void)
     RUN(a_kill_never_leaves_half_a_line);
     RUN(a_full_disk_leaves_whole_lines_and_passes);
     scratch_remove();
+}
+
+int main(void)
+{
+    RUN(all);
     return 0;
 }

@@ -241,7 +241,7 @@ static void the_documented_script_agrees(void)
     CHECK(strncmp(check_by_hand(), "line 1 follows another", 22) == 0, "%s", check_by_hand());
 }
 
-int main(void)
+static void all(void)
 {
     scratch_make();
     RUN(a_record_says_what_when_and_about_whom);
@@ -257,5 +257,10 @@ int main(void)
     RUN(a_reader_gets_what_is_about_its_sandbox);
     RUN(the_documented_script_agrees);
     scratch_remove();
+}
+
+int main(void)
+{
+    RUN(all);
     return 0;
 }

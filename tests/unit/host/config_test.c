@@ -206,7 +206,7 @@ static void odd_files_are_refused_or_harmless(void)
     refuse("[a]]\n]\n", ":2:", "key = value");
 }
 
-int main(void)
+static void all(void)
 {
     int fd = mkstemp(file_path);
 
@@ -221,5 +221,10 @@ int main(void)
     RUN(the_time_of_tools_is_never_nothing);
     RUN(odd_files_are_refused_or_harmless);
     CHECK(unlink(file_path) == 0);
+}
+
+int main(void)
+{
+    RUN(all);
     return 0;
 }

@@ -294,7 +294,7 @@ static void writers_never_wait_for_slow_readers(void)
     CHECK(tallies[2].lost > 0);
 }
 
-int main(void)
+static void all(void)
 {
     CHECK(mkdtemp(dir));
     dir_fd = open(dir, O_DIRECTORY | O_RDONLY | O_CLOEXEC);
@@ -311,5 +311,10 @@ int main(void)
     CHECK(unlinkat(dir_fd, "events.seq", 0) == 0);
     (void)close(dir_fd);
     CHECK(rmdir(dir) == 0);
+}
+
+int main(void)
+{
+    RUN(all);
     return 0;
 }

@@ -193,7 +193,7 @@ static void remove_all(void)
     CHECK(rmdir(dir) == 0);
 }
 
-int main(void)
+static void all(void)
 {
     CHECK(mkdtemp(dir));
     (void)snprintf(path, sizeof(path), "%s/processes.db", dir);
@@ -201,5 +201,10 @@ int main(void)
     RUN(an_end_comes_back_with_its_output);
     RUN(a_damaged_journal_is_put_aside);
     remove_all();
+}
+
+int main(void)
+{
+    RUN(all);
     return 0;
 }

@@ -654,7 +654,7 @@ static void a_full_disk_is_named_when_it_is_opened(void)
     run_on_tmpfs(open_on_a_full_disk, __func__);
 }
 
-int main(void)
+static void all(void)
 {
     scratch_make();
     srandom((unsigned)time(NULL));
@@ -682,5 +682,10 @@ int main(void)
     RUN(a_full_disk_loses_nothing_and_passes);
     RUN(a_full_disk_is_named_when_it_is_opened);
     scratch_remove();
+}
+
+int main(void)
+{
+    RUN(all);
     return 0;
 }

@@ -311,7 +311,7 @@ static void threads_may_write_at_the_same_time(void)
     CHECK(count == (size_t)THREADS * PUTS_PER_THREAD);
 }
 
-int main(void)
+static void all(void)
 {
     scratch_make();
     RUN(every_field_comes_back);
@@ -328,5 +328,10 @@ int main(void)
     RUN(ten_thousand_snapshots_are_listed);
     RUN(threads_may_write_at_the_same_time);
     scratch_remove();
+}
+
+int main(void)
+{
+    RUN(all);
     return 0;
 }

@@ -193,7 +193,7 @@ static void a_file_alone_tells_how_far_it_came(void)
     CHECK(spool_recover(&spool, dir_fd, "nosuch") == -ENOENT);
 }
 
-int main(void)
+static void all(void)
 {
     static const char *const files[] = { "a", "b", "c" };
 
@@ -209,5 +209,10 @@ int main(void)
         CHECK(unlinkat(dir_fd, files[i], 0) == 0);
     (void)close(dir_fd);
     CHECK(rmdir(dir) == 0);
+}
+
+int main(void)
+{
+    RUN(all);
     return 0;
 }

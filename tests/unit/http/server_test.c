@@ -949,7 +949,7 @@ static void a_stale_socket_is_replaced(void)
     api_stop(TAKE_PTR(api));
 }
 
-int main(void)
+static void all(void)
 {
     cleanup_free char *token_path = NULL;
     int fds;
@@ -996,5 +996,10 @@ int main(void)
     CHECK(fds_count() == fds, "(%d before, %d after)", fds, fds_count());
     token_path = xasprintf("%s/token", dir);
     CHECK(unlink(token_path) == 0 && rmdir(dir) == 0);
+}
+
+int main(void)
+{
+    RUN(all);
     return 0;
 }

@@ -426,7 +426,7 @@ static void a_root_with_a_manifest_stays_a_root(void)
     forget("t");
 }
 
-int main(void)
+static void all(void)
 {
     scratch_make();
     store_start();
@@ -450,5 +450,10 @@ int main(void)
     RUN(a_root_with_a_manifest_stays_a_root);
     store_stop();
     scratch_remove();
+}
+
+int main(void)
+{
+    RUN(all);
     return 0;
 }

@@ -449,7 +449,7 @@ static void busybox_runs_from_an_imported_root(void)
     forget("bb");
 }
 
-int main(void)
+static void all(void)
 {
     (void)umask(077); /* as a daemon may have it; modes must not depend on it */
     scratch_make();
@@ -483,5 +483,10 @@ int main(void)
     RUN(busybox_runs_from_an_imported_root);
     store_stop();
     scratch_remove();
+}
+
+int main(void)
+{
+    RUN(all);
     return 0;
 }

@@ -266,7 +266,7 @@ static void missing_directories_are_made(void)
     CHECK(tree_make(path, 0700) == -ENOTDIR && tree_make("one", 0700) == -EINVAL);
 }
 
-int main(void)
+static void all(void)
 {
     (void)umask(077);
     scratch_make();
@@ -288,5 +288,10 @@ int main(void)
     store_stop();
     RUN(a_full_disk_is_said_and_cleaned_up);
     scratch_remove();
+}
+
+int main(void)
+{
+    RUN(all);
     return 0;
 }

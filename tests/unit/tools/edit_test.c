@@ -297,7 +297,7 @@ static void edits_at_the_same_time_are_all_made(void)
     CHECK(!has_leftovers());
 }
 
-int main(void)
+static void all(void)
 {
     world_open();
     RUN(a_text_is_replaced);
@@ -315,5 +315,10 @@ int main(void)
     RUN(all_edits_are_made_or_none);
     RUN(edits_at_the_same_time_are_all_made);
     world_close();
+}
+
+int main(void)
+{
+    RUN(all);
     return 0;
 }

@@ -303,7 +303,7 @@ static void links_are_followed(void)
     CHECK_REPLY(read_all("link"), "     1\ttext\n");
 }
 
-int main(void)
+static void all(void)
 {
     world_open();
     RUN(lines_have_numbers);
@@ -322,5 +322,10 @@ int main(void)
     RUN(what_may_not_be_read_is_not);
     RUN(links_are_followed);
     world_close();
+}
+
+int main(void)
+{
+    RUN(all);
     return 0;
 }

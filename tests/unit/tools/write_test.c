@@ -255,7 +255,7 @@ static void other_file_systems_are_written_or_say_why_not(void)
     CHECK(rmdir("small") == 0);
 }
 
-int main(void)
+static void all(void)
 {
     world_open();
     RUN(a_new_file_is_written);
@@ -270,5 +270,10 @@ int main(void)
     RUN(what_may_not_be_written_is_not);
     RUN(other_file_systems_are_written_or_say_why_not);
     world_close();
+}
+
+int main(void)
+{
+    RUN(all);
     return 0;
 }
