@@ -43,7 +43,7 @@ static int launch(struct tool_job *job, const struct process_spec *spec, struct 
         *ret = record_ref(process_record(process));
         process_abandon(process);
     } else if (spec->key && err->cause == CAUSE_PROCESS_EXISTS) {
-        r = sandbox_find_key(job->sandbox, spec->key, ret, err);
+        r = sandbox_find_record_by_key(job->sandbox, spec->key, ret, err);
     }
     return r;
 }

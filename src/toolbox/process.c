@@ -121,7 +121,7 @@ static bool has_gone_on(struct tool_job *job, const struct running *running)
     if (!job->call_id[0])
         return false;
     set_key(job, running->attempt + 1, key);
-    if (sandbox_find_key(job->sandbox, key, &record, &ignored) < 0)
+    if (sandbox_find_record_by_key(job->sandbox, key, &record, &ignored) < 0)
         return false;
     record_unref(record);
     return true;
@@ -133,7 +133,7 @@ static int rejoin(struct tool_job *job, struct running *running, const struct pr
 {
     struct record_info info;
     struct err ignored;
-    int r = sandbox_find_key(job->sandbox, spec->key, &running->record, err);
+    int r = sandbox_find_record_by_key(job->sandbox, spec->key, &running->record, err);
 
     if (r < 0)
         return r;

@@ -29,7 +29,7 @@ int process_join(struct sandbox *sandbox, const struct process_spec *spec, struc
 {
     cleanup_with(record_unref_slot) struct record *record = NULL;
     struct record_info info;
-    int r = sandbox_find_key(sandbox, spec->key, &record, err);
+    int r = sandbox_find_record_by_key(sandbox, spec->key, &record, err);
 
     if (r < 0)
         return r;

@@ -27,7 +27,7 @@
 #include "host/process/restart.h"
 #include "host/process/service.h"
 #include "host/process/table.h"
-#include "host/sandbox/create.h"
+#include "host/sandbox/sandbox_internal.h"
 #include "host/shell/state.h"
 #include "kernel/cgroup/cgroup.h"
 #include "store/store.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A sandbox's machine: how it comes to have one, and how it loses it. */
+/* Starts and ends the machine of a sandbox. */
 #include <stdio.h>
 
 #include "base/cleanup.h"
@@ -13,14 +13,14 @@
 #include "store/store.h"
 #include "store/volume/volume.h"
 
-static void discard(struct machine *machine)
+static void machine_discard(struct machine *machine)
 {
     machine_destroy(machine);
     machine_unref(machine);
 }
 
-/* A warm one will do with any root; storage that cannot map owners wants certain uids. */
-static int obtain(struct sandbox *sandbox, struct machine **ret, struct err *err)
+/* A warm machine fits any root, unless the storage cannot map owners and needs certain uids. */
+static int machine_obtain(struct sandbox *sandbox, struct machine **ret, struct err *err)
 {
     struct host *host = sandbox->host;
     uid_t shared_uid = store_shared_uid(host->store);
@@ -48,7 +48,7 @@ int sandbox_enter(const struct sandbox *sandbox, struct machine *machine,
     return machine_enter(machine, &files, ret_old, err);
 }
 
-static int furnish(struct sandbox *sandbox, struct machine *machine, struct err *err)
+static int machine_prepare(struct sandbox *sandbox, struct machine *machine, struct err *err)
 {
     struct volume_mounts old = { .count = 0 };
     int r = machine_set_limits(machine, &sandbox->info.limits, err);
@@ -67,17 +67,17 @@ static int furnish(struct sandbox *sandbox, struct machine *machine, struct err 
 int sandbox_boot(struct sandbox *sandbox, struct err *err)
 {
     struct machine *machine = NULL;
-    int r = obtain(sandbox, &machine, err);
+    int r = machine_obtain(sandbox, &machine, err);
 
     if (r < 0)
         return r;
     fault_point("boot.started");
-    lock_take(&machine->lock); /* its guest may be speaking already */
+    lock_take(&machine->lock); /* the guest may already be sending frames */
     machine->process_table = process_table_ref(sandbox->process_table);
     lock_release(&machine->lock);
-    r = furnish(sandbox, machine, err);
+    r = machine_prepare(sandbox, machine, err);
     if (r < 0) {
-        discard(machine);
+        machine_discard(machine);
         return r;
     }
     fault_point("boot.listening");

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A sandbox comes to be: recorded first, so that whatever happens somebody knows of it. */
-#include "host/sandbox/create.h"
-
+/* Creates sandboxes. The registry entry comes first, so that a restarted daemon can remove a
+ * partial sandbox. */
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
@@ -16,6 +15,7 @@
 #include "host/machine/machine_internal.h"
 #include "host/observe/event_internal.h"
 #include "host/observe/metrics_internal.h"
+#include "host/sandbox/sandbox_internal.h"
 #include "store/store.h"
 #include "store/template/template.h"
 #include "store/volume/volume.h"
@@ -25,7 +25,7 @@ static bool is_name_char(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 }
 
-static int check_name(const char *name, struct err *err)
+static int name_check(const char *name, struct err *err)
 {
     size_t len = strlen(name);
 
@@ -35,30 +35,31 @@ static int check_name(const char *name, struct err *err)
         if (!is_name_char(name[i]) && !strchr("._-", name[i]))
             len = 0;
     if (len == 0)
-        return err_set(err, ERR_INVALID,
-                       "'%.40s' is not a name: 1 to %d letters, digits, '.', '_' or '-', the first "
-                       "a letter or digit, no '..'",
-                       name, SANDBOX_NAME_MAX);
+        return err_set(
+            err, ERR_INVALID,
+            "invalid sandbox name '%.40s': use 1 to %d letters, digits, '.', '_' or '-', "
+            "starting with a letter or digit, without '..'",
+            name, SANDBOX_NAME_MAX);
     return 0;
 }
 
-static int check(struct host *host, const struct sandbox_spec *spec, struct err *err)
+static int spec_check(struct host *host, const struct sandbox_spec *spec, struct err *err)
 {
     int r = host_is_open(host, err);
 
     if (r == 0 && spec->name)
-        r = check_name(spec->name, err);
+        r = name_check(spec->name, err);
     if (r == 0)
         r = machine_check_limits(&spec->limits, err);
     if (r == 0 && spec->quota_bytes && !store_has_quota(host->store)) {
-        (void)err_set(err, ERR_UNSUPPORTED, "the '%s' storage has no quota",
+        (void)err_set(err, ERR_UNSUPPORTED, "the '%s' storage backend does not support quotas",
                       store_backend(host->store));
-        r = err_remedy(err, "ask for no quota, or choose btrfs or zfs as storage in holt.conf(5)");
+        r = err_remedy(err, "request no quota, or set the storage to btrfs or zfs in holt.conf(5)");
     }
     return r == 0 ? host_check_space(host, err) : r;
 }
 
-static void fill_times(struct sandbox_info *info, const struct sandbox_spec *spec)
+static void info_fill_times(struct sandbox_info *info, const struct sandbox_spec *spec)
 {
     info->expires_ms = spec->ttl_ms ? info->created_ms + spec->ttl_ms : 0;
     info->expire_action = spec->expire_action;
@@ -66,7 +67,7 @@ static void fill_times(struct sandbox_info *info, const struct sandbox_spec *spe
     info->idle_action = spec->idle_action;
 }
 
-static int fill(struct sandbox *sandbox, const struct sandbox_spec *spec, struct err *err)
+static int info_fill(struct sandbox *sandbox, const struct sandbox_spec *spec, struct err *err)
 {
     struct host *host = sandbox->host;
     struct sandbox_info *info = &sandbox->info;
@@ -88,7 +89,7 @@ static int fill(struct sandbox *sandbox, const struct sandbox_spec *spec, struct
         (void)snprintf(info->request_key, sizeof(info->request_key), "%s", spec->key);
         (void)snprintf(info->request_digest, sizeof(info->request_digest), "%s", spec->digest);
     }
-    fill_times(info, spec);
+    info_fill_times(info, spec);
     info->metadata = spec->metadata ? xstrdup(spec->metadata) : NULL;
     if (spec->label_count > 0) {
         info->labels = xcalloc(spec->label_count, sizeof(*info->labels));
@@ -122,7 +123,7 @@ int sandbox_admit(struct sandbox *sandbox, struct err *err)
     return r;
 }
 
-void sandbox_unmake(struct sandbox *sandbox)
+void sandbox_undo_create(struct sandbox *sandbox)
 {
     struct err ignored;
 
@@ -132,8 +133,8 @@ void sandbox_unmake(struct sandbox *sandbox)
     sandbox_leave_table(sandbox);
 }
 
-/* It has a volume: gives it a machine and records that it is active. */
-static int complete(struct sandbox *sandbox, struct err *err)
+/* Starts the machine of a sandbox that has a volume, and records the sandbox as active. */
+static int sandbox_boot_first(struct sandbox *sandbox, struct err *err)
 {
     int r = sandbox_boot(sandbox, err);
 
@@ -145,7 +146,7 @@ static int complete(struct sandbox *sandbox, struct err *err)
     return r;
 }
 
-static int make_volume(struct sandbox *sandbox, struct err *err)
+static int volume_make(struct sandbox *sandbox, struct err *err)
 {
     struct store *store = sandbox->host->store;
     const struct sandbox_info *info = &sandbox->info;
@@ -161,8 +162,8 @@ static int make_volume(struct sandbox *sandbox, struct err *err)
     return r;
 }
 
-/* Somebody may have destroyed it while it was made: then it is theirs to undo. */
-int sandbox_deliver(struct sandbox *sandbox, struct err *err)
+/* If another thread destroyed the sandbox during the creation, that thread cleans up. */
+int sandbox_finish_create(struct sandbox *sandbox, struct err *err)
 {
     bool is_destroyed;
 
@@ -172,27 +173,28 @@ int sandbox_deliver(struct sandbox *sandbox, struct err *err)
     sandbox_finish(sandbox, SANDBOX_ACTIVE);
     if (is_destroyed)
         return err_refuse(err, CAUSE_SESSION_DESTROYING,
-                          "sandbox '%s' was destroyed while it was made", sandbox->info.id);
+                          "sandbox '%s' was destroyed while it was being created",
+                          sandbox->info.id);
     return 0;
 }
 
-static int create(struct sandbox *sandbox, struct err *err)
+static int sandbox_build(struct sandbox *sandbox, struct err *err)
 {
     int r = sandbox_admit(sandbox, err);
 
     if (r < 0)
         return r;
-    r = make_volume(sandbox, err);
+    r = volume_make(sandbox, err);
     if (r == 0)
-        r = complete(sandbox, err);
+        r = sandbox_boot_first(sandbox, err);
     if (r < 0) {
-        sandbox_unmake(sandbox);
+        sandbox_undo_create(sandbox);
         return r;
     }
     sandbox_event(
         sandbox, EVENT_SANDBOX_CREATED,
         json_pack("{s:s, s:s}", "template", sandbox->info.template, "name", sandbox->info.name));
-    return sandbox_deliver(sandbox, err);
+    return sandbox_finish_create(sandbox, err);
 }
 
 int sandbox_create(struct host *host, const struct sandbox_spec *spec, struct sandbox **ret,
@@ -200,14 +202,14 @@ int sandbox_create(struct host *host, const struct sandbox_spec *spec, struct sa
 {
     uint64_t began_ns = clock_ns();
     struct sandbox *sandbox;
-    int r = check(host, spec, err);
+    int r = spec_check(host, spec, err);
 
     if (r < 0)
         return metrics_note(host->metrics, TIMED_CREATE, began_ns, r);
     sandbox = sandbox_new(host);
-    r = fill(sandbox, spec, err);
+    r = info_fill(sandbox, spec, err);
     if (r == 0)
-        r = create(sandbox, err);
+        r = sandbox_build(sandbox, err);
     if (r < 0)
         sandbox_unref(sandbox);
     else
@@ -215,29 +217,29 @@ int sandbox_create(struct host *host, const struct sandbox_spec *spec, struct sa
     return metrics_note(host->metrics, TIMED_CREATE, began_ns, r);
 }
 
-/* -ENOENT when there is nothing to join. */
-static int join(struct host *host, const struct sandbox_spec *spec, struct sandbox **ret,
-                struct err *err)
+/* Returns -ENOENT if no sandbox has the key. */
+static int sandbox_join_key(struct host *host, const struct sandbox_spec *spec,
+                            struct sandbox **ret, struct err *err)
 {
     struct sandbox *sandbox;
 
-    while ((sandbox = sandbox_with_key(host, spec->key)) && !sandbox_wait_made(sandbox))
+    while ((sandbox = sandbox_find_by_key(host, spec->key)) && !sandbox_wait_created(sandbox))
         sandbox_unref(sandbox);
     if (!sandbox)
         return -ENOENT;
     if (strcmp(sandbox->info.request_digest, spec->digest) != 0) {
         (void)err_set(err, ERR_INVALID,
-                      "the idempotency key belongs to sandbox '%s', which was asked for otherwise",
+                      "the idempotency key was used for sandbox '%s' with a different request",
                       sandbox->info.id);
         sandbox_unref(sandbox);
-        return err_remedy(err, "use a new key for a new wish");
+        return err_remedy(err, "use a different key for a different request");
     }
     *ret = sandbox;
     return 0;
 }
 
-/* Where a name or a key is taken it looks again: somebody with the same key may have been faster.
- */
+/* Looks for the key again after SessionExists: another request with the same key may have been
+ * faster. */
 int sandbox_create_once(struct host *host, const struct sandbox_spec *spec, struct sandbox **ret,
                         bool *ret_is_joined, struct err *err)
 {
@@ -245,7 +247,7 @@ int sandbox_create_once(struct host *host, const struct sandbox_spec *spec, stru
 
     *ret_is_joined = false;
     for (int tries = 0; tries < 2; tries++) {
-        r = spec->key ? join(host, spec, ret, err) : -ENOENT;
+        r = spec->key ? sandbox_join_key(host, spec, ret, err) : -ENOENT;
         *ret_is_joined = r == 0;
         if (r != -ENOENT)
             return r;

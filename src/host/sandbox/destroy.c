@@ -14,9 +14,9 @@
 #include "store/volume/volume.h"
 #include "toolbox/archive.h"
 
-/* From now on everything is refused. Whether it is ours to destroy: otherwise somebody else does.
- */
-static bool claim(struct sandbox *sandbox)
+/* Marks the sandbox as destroying, which makes all new operations fail, and waits for the
+ * running ones. Returns false if another thread destroys it. */
+static bool destroy_claim(struct sandbox *sandbox)
 {
     bool is_ours;
 
@@ -28,13 +28,13 @@ static bool claim(struct sandbox *sandbox)
     while (is_ours && !sandbox->is_gone &&
            (sandbox->operation != OPERATION_NONE || sandbox->starting > 0 || sandbox->pins > 0))
         (void)pthread_cond_wait(&sandbox->changed, &sandbox->lock.mutex);
-    /* What was going on may have been its making, and that may have failed. */
+    /* The operation may have been a creation that failed. */
     is_ours = is_ours && !sandbox->is_gone;
     lock_release(&sandbox->lock);
     return is_ours;
 }
 
-static int join(struct sandbox *sandbox, struct err *err)
+static int destroy_join(struct sandbox *sandbox, struct err *err)
 {
     int r = 0;
 
@@ -47,8 +47,8 @@ static int join(struct sandbox *sandbox, struct err *err)
     return r;
 }
 
-/* It stays, with the reason, and may be destroyed again. */
-static int fail(struct sandbox *sandbox, const struct err *err)
+/* Keeps the sandbox as failed, with the reason; it may be destroyed again. */
+static int destroy_fail(struct sandbox *sandbox, const struct err *err)
 {
     struct err ignored;
 
@@ -62,7 +62,7 @@ static int fail(struct sandbox *sandbox, const struct err *err)
     return err->errnum > 0 ? -err->errnum : -1;
 }
 
-/* The volume's own handle goes with it, so a second try needs a new one. */
+/* volume_destroy closes the handle, so a second attempt opens the volume again. */
 static int destroy_files(struct sandbox *sandbox, struct err *err)
 {
     struct volume *volume;
@@ -79,12 +79,12 @@ static int destroy_files(struct sandbox *sandbox, struct err *err)
     return r < 0 ? err_sys(err, r, "remove the files of sandbox '%s'", sandbox->info.id) : 0;
 }
 
-static int destroy(struct sandbox *sandbox, struct err *err)
+static int destroy_run(struct sandbox *sandbox, struct err *err)
 {
     int r = sandbox_record(sandbox, SANDBOX_DESTROYING, err);
 
     if (r < 0)
-        return fail(sandbox, err);
+        return destroy_fail(sandbox, err);
     fault_point("destroy.recorded");
     sandbox_unboot(sandbox);
     fault_point("destroy.ended");
@@ -97,7 +97,7 @@ static int destroy(struct sandbox *sandbox, struct err *err)
     if (r == 0)
         r = registry_remove(sandbox->host->registry, sandbox->info.id, err);
     if (r < 0)
-        return fail(sandbox, err);
+        return destroy_fail(sandbox, err);
     fault_point("destroy.forgotten");
     sandbox_event(sandbox, EVENT_SANDBOX_DESTROYED, NULL);
     sandbox_leave_table(sandbox);
@@ -108,7 +108,7 @@ int sandbox_destroy(struct sandbox *sandbox, struct err *err)
 {
     uint64_t began_ns = clock_ns();
 
-    if (!claim(sandbox))
-        return join(sandbox, err);
-    return metrics_note(sandbox->host->metrics, TIMED_DESTROY, began_ns, destroy(sandbox, err));
+    if (!destroy_claim(sandbox))
+        return destroy_join(sandbox, err);
+    return metrics_note(sandbox->host->metrics, TIMED_DESTROY, began_ns, destroy_run(sandbox, err));
 }

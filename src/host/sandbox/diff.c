@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Looking at a sandbox's files from outside. */
+/* Compares states of a sandbox's files, and makes templates of them. */
 #include "store/diff/diff.h"
 
 #include <stdlib.h>
@@ -10,11 +10,11 @@
 #include "host/core/host_internal.h"
 #include "host/core/registry.h"
 #include "host/observe/event_internal.h"
-#include "host/sandbox/snapshot.h"
+#include "host/sandbox/sandbox_internal.h"
 #include "store/volume/volume.h"
 
-static int look(struct sandbox *sandbox, struct volume *volume, const char *snapshot,
-                struct volume_view *ret, struct err *err)
+static int view_open(struct sandbox *sandbox, struct volume *volume, const char *snapshot,
+                     struct volume_view *ret, struct err *err)
 {
     if (snapshot && *snapshot && !volume_has_snapshot(volume, snapshot))
         return err_refuse(err, CAUSE_SNAPSHOT_NOT_FOUND, "sandbox '%s' has no snapshot '%.100s'",
@@ -22,25 +22,25 @@ static int look(struct sandbox *sandbox, struct volume *volume, const char *snap
     return volume_view(volume, snapshot, ret, err);
 }
 
-/* Both states to compare. */
-struct views {
+/* The two states to compare. */
+struct diff_views {
     struct volume_view old, new;
 };
 
 static int views_open(struct sandbox *sandbox, struct volume *volume,
-                      const struct sandbox_diff *what, struct views *ret, struct err *err)
+                      const struct sandbox_diff *what, struct diff_views *ret, struct err *err)
 {
-    int r = look(sandbox, volume, what->from, &ret->old, err);
+    int r = view_open(sandbox, volume, what->from, &ret->old, err);
 
     if (r < 0)
         return r;
-    r = look(sandbox, volume, what->to, &ret->new, err);
+    r = view_open(sandbox, volume, what->to, &ret->new, err);
     if (r < 0)
         volume_view_done(volume, &ret->old);
     return r;
 }
 
-/* When the earlier of the two was taken; 0: neither is a snapshot. */
+/* Returns the time of the earlier of the two snapshots; 0: neither is a snapshot. */
 static int find_taken(struct sandbox *sandbox, const struct sandbox_diff *what, uint64_t *ret_ms,
                       struct err *err)
 {
@@ -64,9 +64,10 @@ static int find_taken(struct sandbox *sandbox, const struct sandbox_diff *what, 
     return 0;
 }
 
-/* A client may take for ever to read the answer. Where views are mere descriptors, its sandbox can
- * be destroyed meanwhile. */
-static void unpin_early(struct sandbox *sandbox, const struct views *views, struct volume **volume)
+/* A slow client may read the result for hours. Where the views are only descriptors, the sandbox
+ * need not stay pinned, so that it can be destroyed. */
+static void unpin_early(struct sandbox *sandbox, const struct diff_views *views,
+                        struct volume **volume)
 {
     if (views->old.temporary || views->new.temporary)
         return;
@@ -79,13 +80,13 @@ int sandbox_diff(struct sandbox *sandbox, const struct sandbox_diff *what, diff_
 {
     char base[SNAPSHOT_NAME_MAX + 1];
     struct sandbox_diff wanted = *what;
-    struct views views = { .old.tree_count = 0 };
+    struct diff_views views = { .old.tree_count = 0 };
     struct volume *volume = sandbox_pin(sandbox);
     int r;
 
     if (!volume)
-        return err_refuse(err, CAUSE_INVALID_STATE, "sandbox '%s' has no files now",
-                          sandbox->info.id);
+        return err_refuse(err, CAUSE_INVALID_STATE,
+                          "sandbox '%s' has no volume in its present state", sandbox->info.id);
     if (!wanted.from) {
         lock_take(&sandbox->lock);
         memcpy(base, sandbox->info.base, sizeof(base));
@@ -106,7 +107,7 @@ int sandbox_diff(struct sandbox *sandbox, const struct sandbox_diff *what, diff_
     return r;
 }
 
-/* By way of a snapshot, so that it is of one moment. */
+/* Copies from a temporary snapshot, so that the template has the files of one moment. */
 int sandbox_commit(struct sandbox *sandbox, const char *template, struct template_info *ret,
                    struct err *err)
 {
@@ -117,10 +118,10 @@ int sandbox_commit(struct sandbox *sandbox, const char *template, struct templat
 
     if (r < 0)
         return r;
-    r = sandbox_still(sandbox, true, err);
+    r = sandbox_quiesce(sandbox, true, err);
     if (r == 0) {
         r = volume_snapshot(sandbox->volume, temporary, err);
-        (void)sandbox_still(sandbox, false, &ignored);
+        (void)sandbox_quiesce(sandbox, false, &ignored);
     }
     if (r == 0) {
         fault_point("commit.taken");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* One thread that looks after sandboxes when nobody else does: times that are over, machines that
- * have ended by themselves, processes that nobody waits for. */
+/* The expiry thread: ends expired and idle sandboxes, detects machines that ended unexpectedly,
+ * and cleans up ended processes. */
 #include "host/sandbox/expiry.h"
 
 #include <errno.h>
@@ -21,21 +21,22 @@
 enum {
     SWEEP_AGAIN_MS = 1000,
     REST_MAX_MS = 60000,
-    GATHER_MS = 20, /* a round looks at every sandbox, and every process that ends asks for one */
+    GATHER_MS = 20, /* batches wakeups: a round visits every sandbox, and every ended process wakes
+                       the thread */
 };
 
 struct expiry {
     struct host *host;
     pthread_t thread;
     bool has_thread;
-    struct lock lock; /* over all below */
+    struct lock lock; /* protects everything below */
     pthread_cond_t changed;
     bool is_woken;
     bool is_stopping;
 };
 
-/* What is to be done with a sandbox now, and when to look again. */
-enum duty { DUTY_NONE, DUTY_NOTE_LOSS, DUTY_KILL, DUTY_PAUSE, DUTY_STOP };
+/* What the expiry thread has to do with a sandbox. */
+enum duty { DUTY_NONE, DUTY_HANDLE_LOSS, DUTY_KILL, DUTY_PAUSE, DUTY_STOP };
 
 static bool is_machine_gone(struct machine *machine)
 {
@@ -54,8 +55,8 @@ static enum duty duty_of_action(enum sandbox_action action)
     return action == ACTION_PAUSE ? DUTY_PAUSE : DUTY_KILL;
 }
 
-/* Whether the moment has come; otherwise it is one to look again at. */
-static bool is_due(uint64_t at_ms, uint64_t now_ms, uint64_t *next_ms)
+/* Returns whether the time has come; otherwise lowers *next_ms to it. */
+static bool duty_is_due(uint64_t at_ms, uint64_t now_ms, uint64_t *next_ms)
 {
     if (at_ms <= now_ms)
         return true;
@@ -64,8 +65,8 @@ static bool is_due(uint64_t at_ms, uint64_t now_ms, uint64_t *next_ms)
     return false;
 }
 
-/* Locked. Losing its machine claims the sandbox, as an operation does. */
-static enum duty find_duty(struct sandbox *sandbox, uint64_t now_ms, uint64_t *next_ms)
+/* Locked. Begins a stop operation if the machine is lost, so that no other operation starts. */
+static enum duty duty_find(struct sandbox *sandbox, uint64_t now_ms, uint64_t *next_ms)
 {
     struct sandbox_info *info = &sandbox->info;
     bool is_on = info->state == SANDBOX_ACTIVE || info->state == SANDBOX_PAUSED;
@@ -76,20 +77,20 @@ static enum duty find_duty(struct sandbox *sandbox, uint64_t now_ms, uint64_t *n
         sandbox->operation = OPERATION_STOP;
         info->state = SANDBOX_STOPPED;
         (void)snprintf(info->reason, sizeof(info->reason), "%.200s", sandbox->machine->failure.msg);
-        return DUTY_NOTE_LOSS;
+        return DUTY_HANDLE_LOSS;
     }
     if (info->expires_ms && (info->expire_action == ACTION_KILL || info->state == SANDBOX_ACTIVE) &&
-        is_due(info->expires_ms, now_ms, next_ms))
+        duty_is_due(info->expires_ms, now_ms, next_ms))
         return duty_of_action(info->expire_action);
     if (info->idle_timeout_ms && sandbox->attached == 0 && sandbox->starting == 0 &&
         (info->state == SANDBOX_ACTIVE || (is_on && info->idle_action == ACTION_KILL)) &&
-        is_due(info->last_active_ms + info->idle_timeout_ms, now_ms, next_ms))
+        duty_is_due(info->last_active_ms + info->idle_timeout_ms, now_ms, next_ms))
         return duty_of_action(info->idle_action);
     return DUTY_NONE;
 }
 
-/* They end because the time that their sandbox was given is over. */
-static void set_processes_killer(struct sandbox *sandbox)
+/* The processes end because their sandbox has used up its time, which counts as a quota. */
+static void sandbox_set_killer(struct sandbox *sandbox)
 {
     lock_take(&sandbox->lock);
     if (sandbox->machine)
@@ -97,8 +98,8 @@ static void set_processes_killer(struct sandbox *sandbox)
     lock_release(&sandbox->lock);
 }
 
-/* Which of its times is over, and what becomes of it. */
-static void tell_expired(struct sandbox *sandbox, enum duty duty)
+/* Emits the event that says which time is over and which action follows. */
+static void expiry_emit(struct sandbox *sandbox, enum duty duty)
 {
     enum sandbox_action action = ACTION_KILL;
     bool is_old;
@@ -113,21 +114,21 @@ static void tell_expired(struct sandbox *sandbox, enum duty duty)
                             sandbox_action_name(action)));
 }
 
-static void fulfil(struct sandbox *sandbox, enum duty duty)
+static void duty_perform(struct sandbox *sandbox, enum duty duty)
 {
     struct err err = { 0 };
 
     if (duty == DUTY_KILL || duty == DUTY_PAUSE || duty == DUTY_STOP)
-        tell_expired(sandbox, duty);
+        expiry_emit(sandbox, duty);
 
-    if (duty == DUTY_NOTE_LOSS) {
-        sandbox_note_loss(sandbox);
+    if (duty == DUTY_HANDLE_LOSS) {
+        sandbox_handle_loss(sandbox);
         sandbox_finish(sandbox, SANDBOX_STOPPED);
     } else if (duty == DUTY_KILL) {
-        set_processes_killer(sandbox);
+        sandbox_set_killer(sandbox);
         (void)sandbox_destroy(sandbox, &err);
     } else if (duty == DUTY_PAUSE || duty == DUTY_STOP) {
-        /* Once: whoever resumes it afterwards wants it to run. */
+        /* An expiry acts once: a client that resumes the sandbox wants it to run. */
         lock_take(&sandbox->lock);
         sandbox->info.expires_ms =
             sandbox->info.expires_ms <= clock_wall_ms() ? 0 : sandbox->info.expires_ms;
@@ -136,7 +137,7 @@ static void fulfil(struct sandbox *sandbox, enum duty duty)
     }
 }
 
-static void sweep_processes(struct sandbox *sandbox, uint64_t now_ms, uint64_t *next_ms)
+static void sandbox_sweep(struct sandbox *sandbox, uint64_t now_ms, uint64_t *next_ms)
 {
     struct machine *machine;
 
@@ -152,48 +153,48 @@ static void sweep_processes(struct sandbox *sandbox, uint64_t now_ms, uint64_t *
     machine_unref(machine);
 }
 
-static void look_after(struct sandbox *sandbox, uint64_t now_ms, uint64_t *next_ms)
+static void sandbox_tend(struct sandbox *sandbox, uint64_t now_ms, uint64_t *next_ms)
 {
     enum duty duty;
 
     lock_take(&sandbox->lock);
-    duty = find_duty(sandbox, now_ms, next_ms);
+    duty = duty_find(sandbox, now_ms, next_ms);
     lock_release(&sandbox->lock);
-    fulfil(sandbox, duty);
-    sweep_processes(sandbox, now_ms, next_ms);
+    duty_perform(sandbox, duty);
+    sandbox_sweep(sandbox, now_ms, next_ms);
     services_tend(sandbox);
     process_table_expire(sandbox->process_table, now_ms, next_ms);
 }
 
-/* When to come again. */
-static uint64_t make_round(struct host *host)
+/* Visits every sandbox and returns the time of the next round. */
+static uint64_t expiry_round(struct host *host)
 {
     uint64_t now_ms = clock_wall_ms(), next_ms = now_ms + REST_MAX_MS;
     size_t count;
     cleanup_free struct sandbox **list = host_list_sandboxes(host, &count);
 
     for (size_t i = 0; i < count; i++) {
-        look_after(list[i], now_ms, &next_ms);
+        sandbox_tend(list[i], now_ms, &next_ms);
         sandbox_unref(list[i]);
     }
     return next_ms;
 }
 
-static struct timespec moment(uint64_t wall_ms)
+static struct timespec wall_timespec(uint64_t wall_ms)
 {
     return (struct timespec){ .tv_sec = (time_t)(wall_ms / 1000),
                               .tv_nsec = (long)(wall_ms % 1000) * 1000000 };
 }
 
-/* Locked. Waits for the moment or for somebody who wakes it, and then a little for others. */
-static void rest(struct expiry *expiry, uint64_t next_ms)
+/* Locked. Waits for the time or a wakeup, then GATHER_MS for more wakeups. */
+static void expiry_wait(struct expiry *expiry, uint64_t next_ms)
 {
-    struct timespec until = moment(next_ms);
+    struct timespec until = wall_timespec(next_ms);
     int r = 0;
 
     while (r == 0 && !expiry->is_woken && !expiry->is_stopping)
         r = pthread_cond_timedwait(&expiry->changed, &expiry->lock.mutex, &until);
-    until = moment(clock_wall_ms() + GATHER_MS);
+    until = wall_timespec(clock_wall_ms() + GATHER_MS);
     for (r = 0; r == 0 && expiry->is_woken && !expiry->is_stopping;)
         r = pthread_cond_timedwait(&expiry->changed, &expiry->lock.mutex, &until);
 }
@@ -208,9 +209,9 @@ static void *expiry_main(void *argument)
 
         expiry->is_woken = false;
         lock_release(&expiry->lock);
-        next_ms = make_round(expiry->host);
+        next_ms = expiry_round(expiry->host);
         lock_take(&expiry->lock);
-        rest(expiry, next_ms);
+        expiry_wait(expiry, next_ms);
     }
     lock_release(&expiry->lock);
     return NULL;
@@ -231,7 +232,7 @@ int expiry_start(struct expiry *expiry, struct err *err)
     int r = -pthread_create(&expiry->thread, NULL, expiry_main, expiry);
 
     expiry->has_thread = r == 0;
-    return r < 0 ? err_sys(err, r, "start the keeper") : 0;
+    return r < 0 ? err_sys(err, r, "start the expiry thread") : 0;
 }
 
 void expiry_wake(struct expiry *expiry)

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* New sandboxes with the files of another.
+/* Creates sandboxes with the files of another.
  *
- * The first is made from the original; the others from the first, which nothing writes to until all
- * have their files: so they are all alike, whatever goes on in the original meanwhile. That they
- * are there is recorded of all at once, so a daemon that dies leaves all or none. */
+ * The first fork is copied from the original, the others from the first, which nothing writes to
+ * until all have their files. So all forks are identical, whatever the original does in the
+ * meantime. The registry records all of them in one transaction, so a crash of the daemon leaves
+ * all or none. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,25 +16,24 @@
 #include "host/core/host_internal.h"
 #include "host/observe/event_internal.h"
 #include "host/observe/metrics_internal.h"
-#include "host/sandbox/create.h"
-#include "host/sandbox/snapshot.h"
+#include "host/sandbox/sandbox_internal.h"
 #include "store/volume/volume.h"
 
 enum { WORKERS_MAX = 8 };
 
-/* What all forks of one call share. */
-struct fork {
+/* State of one call of sandbox_fork. */
+struct fork_batch {
     const char *const *metadata_list; /* NULL: none */
     struct sandbox **made;
     size_t count;
-    atomic_size_t next; /* to be worked on */
+    atomic_size_t next; /* index of the next fork to process */
     struct lock lock;
-    int result; /* 0, or the first failure, with its err */
+    int result; /* 0, or the first failure, described in err */
     struct err err;
-    int (*step)(struct fork *fork, struct sandbox *sandbox, struct err *err);
+    int (*step)(struct fork_batch *fork, struct sandbox *sandbox, struct err *err);
 };
 
-static struct sandbox *sandbox_like(struct sandbox *original, const char *metadata)
+static struct sandbox *fork_new(struct sandbox *original, const char *metadata)
 {
     struct sandbox *sandbox = sandbox_new(original->host);
     struct sandbox_info *info = &sandbox->info;
@@ -55,7 +55,7 @@ static struct sandbox *sandbox_like(struct sandbox *original, const char *metada
     return sandbox;
 }
 
-static void note_failure(struct fork *fork, int r, const struct err *err)
+static void fork_set_failure(struct fork_batch *fork, int r, const struct err *err)
 {
     lock_take(&fork->lock);
     if (fork->result == 0) {
@@ -65,9 +65,9 @@ static void note_failure(struct fork *fork, int r, const struct err *err)
     lock_release(&fork->lock);
 }
 
-static void *work(void *argument)
+static void *fork_work(void *argument)
 {
-    struct fork *fork = argument;
+    struct fork_batch *fork = argument;
     struct err err = { 0 };
     size_t i;
 
@@ -75,14 +75,14 @@ static void *work(void *argument)
         int r = fork->step(fork, fork->made[i], &err);
 
         if (r < 0)
-            note_failure(fork, r, &err);
+            fork_set_failure(fork, r, &err);
     }
     return NULL;
 }
 
-/* Takes the step with every fork from the first-th on, several at a time. */
-static int each(struct fork *fork, size_t first,
-                int (*step)(struct fork *fork, struct sandbox *sandbox, struct err *err))
+/* Runs the step for every fork from index first on, with up to WORKERS_MAX extra threads. */
+static int fork_each(struct fork_batch *fork, size_t first,
+                     int (*step)(struct fork_batch *fork, struct sandbox *sandbox, struct err *err))
 {
     pthread_t threads[WORKERS_MAX];
     size_t started = 0, wanted = fork->count - first;
@@ -90,48 +90,49 @@ static int each(struct fork *fork, size_t first,
     atomic_store(&fork->next, first);
     fork->step = step;
     while (started + 1 < wanted && started < WORKERS_MAX &&
-           pthread_create(&threads[started], NULL, work, fork) == 0)
+           pthread_create(&threads[started], NULL, fork_work, fork) == 0)
         started++;
-    (void)work(fork);
+    (void)fork_work(fork);
     while (started > 0)
         (void)pthread_join(threads[--started], NULL);
     return fork->result;
 }
 
-static int copy_first(struct fork *fork, struct sandbox *sandbox, struct err *err)
+static int fork_copy_first(struct fork_batch *fork, struct sandbox *sandbox, struct err *err)
 {
     return volume_fork(fork->made[0]->volume, NULL, sandbox->info.id, sandbox->info.quota_bytes,
                        &sandbox->volume, err);
 }
 
-static int boot(struct fork *fork, struct sandbox *sandbox, struct err *err)
+static int fork_boot(struct fork_batch *fork, struct sandbox *sandbox, struct err *err)
 {
     (void)fork;
     return sandbox_boot(sandbox, err);
 }
 
-/* The files of the original, as they are now or were. */
-static int copy_original(struct sandbox *original, const char *from, struct sandbox *first,
-                         struct err *err)
+/* Copies the present files of the original, or those of a snapshot, to the first fork. */
+static int fork_copy_original(struct sandbox *original, const char *from, struct sandbox *first,
+                              struct err *err)
 {
     struct err ignored;
-    int r = from ? 0 : sandbox_still(original, true, err);
+    int r = from ? 0 : sandbox_quiesce(original, true, err);
 
     if (r < 0)
         return r;
     r = volume_fork(original->volume, from, first->info.id, first->info.quota_bytes, &first->volume,
                     err);
     if (!from)
-        (void)sandbox_still(original, false, &ignored);
+        (void)sandbox_quiesce(original, false, &ignored);
     fault_point("fork.first");
     return r;
 }
 
-static int admit_all(struct fork *fork, struct sandbox *original, size_t count, struct err *err)
+static int fork_admit_all(struct fork_batch *fork, struct sandbox *original, size_t count,
+                          struct err *err)
 {
     while (fork->count < count) {
         const char *metadata = fork->metadata_list ? fork->metadata_list[fork->count] : NULL;
-        struct sandbox *sandbox = sandbox_like(original, metadata);
+        struct sandbox *sandbox = fork_new(original, metadata);
         int r = sandbox_admit(sandbox, err);
 
         if (r < 0) {
@@ -143,16 +144,17 @@ static int admit_all(struct fork *fork, struct sandbox *original, size_t count, 
     return 0;
 }
 
-static int make_all(struct fork *fork, struct sandbox *original, const char *from, struct err *err)
+static int fork_make_all(struct fork_batch *fork, struct sandbox *original, const char *from,
+                         struct err *err)
 {
-    int r = copy_original(original, from, fork->made[0], err);
+    int r = fork_copy_original(original, from, fork->made[0], err);
 
     if (r < 0)
         return r;
-    r = each(fork, 1, copy_first);
+    r = fork_each(fork, 1, fork_copy_first);
     fault_point("fork.copied");
     if (r == 0)
-        r = each(fork, 0, boot);
+        r = fork_each(fork, 0, fork_boot);
     fault_point("fork.booted");
     if (r < 0) {
         *err = fork->err;
@@ -163,32 +165,32 @@ static int make_all(struct fork *fork, struct sandbox *original, const char *fro
     return r;
 }
 
-static int check(struct sandbox *original, const char *from, size_t count, struct err *err)
+static int fork_check(struct sandbox *original, const char *from, size_t count, struct err *err)
 {
     if (count == 0 || count > FORK_MAX)
-        return err_set(err, ERR_INVALID, "from 1 to %d forks can be made at once", FORK_MAX);
+        return err_set(err, ERR_INVALID, "the number of forks must be from 1 to %d", FORK_MAX);
     if (from && !volume_has_snapshot(original->volume, from))
         return err_refuse(err, CAUSE_SNAPSHOT_NOT_FOUND, "sandbox '%s' has no snapshot '%.100s'",
                           original->info.id, from);
     return host_check_space(original->host, err);
 }
 
-static void deliver_all(struct fork *fork, const struct sandbox *original)
+static void fork_finish_all(struct fork_batch *fork, const struct sandbox *original)
 {
     struct err ignored;
 
     for (size_t i = 0; i < fork->count; i++) {
         sandbox_event(fork->made[i], EVENT_SANDBOX_FORKED,
                       json_pack("{s:s}", "from", original->info.id));
-        /* One that was destroyed meanwhile is told as such when it is used. */
-        (void)sandbox_deliver(fork->made[i], &ignored);
+        /* A fork that was destroyed in the meantime returns an error when it is used. */
+        (void)sandbox_finish_create(fork->made[i], &ignored);
     }
 }
 
-static void unmake_all(struct fork *fork)
+static void fork_undo_all(struct fork_batch *fork)
 {
     for (size_t i = 0; i < fork->count; i++) {
-        sandbox_unmake(fork->made[i]);
+        sandbox_undo_create(fork->made[i]);
         sandbox_unref(fork->made[i]);
     }
 }
@@ -196,24 +198,24 @@ static void unmake_all(struct fork *fork)
 int sandbox_fork(struct sandbox *sandbox, const char *from, size_t count,
                  const char *const *metadata_list, struct sandbox **ret, struct err *err)
 {
-    struct fork fork = { .metadata_list = metadata_list,
-                         .made = ret,
-                         .lock = LOCK_INIT(LOCK_FORK) };
+    struct fork_batch fork = { .metadata_list = metadata_list,
+                               .made = ret,
+                               .lock = LOCK_INIT(LOCK_FORK) };
     uint64_t began_ns = clock_ns();
     enum sandbox_state state;
     int r = sandbox_begin(sandbox, OPERATION_FORK, &state, err);
 
     if (r < 0)
         return metrics_note(sandbox->host->metrics, TIMED_FORK, began_ns, r);
-    r = check(sandbox, from, count, err);
+    r = fork_check(sandbox, from, count, err);
     if (r == 0)
-        r = admit_all(&fork, sandbox, count, err);
+        r = fork_admit_all(&fork, sandbox, count, err);
     if (r == 0)
-        r = make_all(&fork, sandbox, from, err);
+        r = fork_make_all(&fork, sandbox, from, err);
     if (r < 0)
-        unmake_all(&fork);
+        fork_undo_all(&fork);
     else
-        deliver_all(&fork, sandbox);
+        fork_finish_all(&fork, sandbox);
     sandbox_finish(sandbox, state);
     return metrics_note(sandbox->host->metrics, TIMED_FORK, began_ns, r);
 }

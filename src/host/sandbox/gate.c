@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Which operation may begin when: the table of sandbox.h. */
+/* Decides when an operation may begin: the table of sandbox.h. */
 #include "base/cleanup.h"
 #include "host/core/host_internal.h"
 #include "host/machine/machine_internal.h"
@@ -7,41 +7,41 @@
 #include "host/sandbox/expiry.h"
 #include "host/sandbox/sandbox_internal.h"
 
-/* What an operation needs to begin, by state. A state that passes (pausing, rolling back, creating)
- * is refused at once rather than waited for: whoever asks can then decide. */
-enum answer { NO, YES, PAUSED, ROLLING, DESTROYING, LATER };
+/* The result of a request to begin an operation, by state. A transient state (pausing, rolling
+ * back, creating) fails at once instead of waiting, so that the client can decide. */
+enum gate_result { GATE_NO, GATE_YES, GATE_PAUSED, GATE_ROLLING, GATE_DESTROYING, GATE_WAIT };
 
 #define STATES(creating, active, pausing, paused, stopped, rolling, failed)                        \
     {                                                                                              \
-        [SANDBOX_CREATING] = (creating), [SANDBOX_ACTIVE] = (active),                              \
-        [SANDBOX_PAUSING] = (pausing), [SANDBOX_PAUSED] = (paused), [SANDBOX_STOPPED] = (stopped), \
-        [SANDBOX_ROLLING_BACK] = (rolling), [SANDBOX_DESTROYING] = DESTROYING,                     \
-        [SANDBOX_FAILED] = (failed)                                                                \
+        [SANDBOX_CREATING] = GATE_##creating, [SANDBOX_ACTIVE] = GATE_##active,                    \
+        [SANDBOX_PAUSING] = GATE_##pausing, [SANDBOX_PAUSED] = GATE_##paused,                      \
+        [SANDBOX_STOPPED] = GATE_##stopped, [SANDBOX_ROLLING_BACK] = GATE_##rolling,               \
+        [SANDBOX_DESTROYING] = GATE_DESTROYING, [SANDBOX_FAILED] = GATE_##failed                   \
     }
 
-static const enum answer answers[OPERATIONS][SANDBOX_STATES] = {
+static const enum gate_result gate_results[OPERATIONS][SANDBOX_STATES] = {
     [OPERATION_EXEC] = STATES(NO, YES, PAUSED, PAUSED, NO, ROLLING, NO),
     [OPERATION_TURN] = STATES(NO, YES, PAUSED, PAUSED, YES, ROLLING, NO),
-    [OPERATION_SNAPSHOT] = STATES(NO, YES, LATER, YES, YES, ROLLING, NO),
-    [OPERATION_FORK] = STATES(NO, YES, LATER, YES, YES, ROLLING, NO),
+    [OPERATION_SNAPSHOT] = STATES(NO, YES, WAIT, YES, YES, ROLLING, NO),
+    [OPERATION_FORK] = STATES(NO, YES, WAIT, YES, YES, ROLLING, NO),
     [OPERATION_ROLLBACK] = STATES(NO, YES, PAUSED, PAUSED, YES, ROLLING, NO),
-    [OPERATION_UNMARK] = STATES(NO, YES, LATER, YES, YES, LATER, YES),
+    [OPERATION_UNMARK] = STATES(NO, YES, WAIT, YES, YES, WAIT, YES),
     [OPERATION_PAUSE] = STATES(NO, YES, PAUSED, PAUSED, NO, ROLLING, NO),
-    [OPERATION_RESUME] = STATES(NO, NO, LATER, YES, NO, ROLLING, NO),
-    [OPERATION_STOP] = STATES(NO, YES, LATER, YES, YES, LATER, YES),
+    [OPERATION_RESUME] = STATES(NO, NO, WAIT, YES, NO, ROLLING, NO),
+    [OPERATION_STOP] = STATES(NO, YES, WAIT, YES, YES, WAIT, YES),
     [OPERATION_START] = STATES(NO, NO, NO, NO, YES, ROLLING, YES),
 };
 
-static int refuse(const struct sandbox *sandbox, enum answer answer, struct err *err)
+static int gate_error(const struct sandbox *sandbox, enum gate_result result, struct err *err)
 {
     const char *word = sandbox->info.name[0] ? sandbox->info.name : sandbox->info.id;
     const char *state = sandbox_state_name(sandbox->info.state);
 
-    if (answer == PAUSED)
+    if (result == GATE_PAUSED)
         return err_refuse(err, CAUSE_SESSION_PAUSED, "sandbox '%s' is %s", word, state);
-    if (answer == ROLLING)
+    if (result == GATE_ROLLING)
         return err_refuse(err, CAUSE_ROLLBACK_IN_PROGRESS, "sandbox '%s' is rolling back", word);
-    if (answer == DESTROYING)
+    if (result == GATE_DESTROYING)
         return err_refuse(err, CAUSE_SESSION_DESTROYING, "sandbox '%s' is being destroyed", word);
     if (sandbox->info.reason[0])
         return err_refuse(err, CAUSE_INVALID_STATE, "sandbox '%s' is %s: %.160s", word, state,
@@ -49,18 +49,18 @@ static int refuse(const struct sandbox *sandbox, enum answer answer, struct err 
     return err_refuse(err, CAUSE_INVALID_STATE, "sandbox '%s' is %s", word, state);
 }
 
-/* Locked; waits for what must be over first. */
-static int pass(struct sandbox *sandbox, enum operation operation, struct err *err)
+/* Locked. Waits until the operation may begin, or returns why it may not. */
+static int gate_wait(struct sandbox *sandbox, enum operation operation, struct err *err)
 {
     for (;;) {
-        enum answer answer =
-            sandbox->is_gone ? DESTROYING : answers[operation][sandbox->info.state];
-        bool is_busy =
-            operation == OPERATION_EXEC ? sandbox->is_still : sandbox->operation != OPERATION_NONE;
+        enum gate_result result =
+            sandbox->is_gone ? GATE_DESTROYING : gate_results[operation][sandbox->info.state];
+        bool is_busy = operation == OPERATION_EXEC ? sandbox->is_quiesced
+                                                   : sandbox->operation != OPERATION_NONE;
 
-        if (answer != YES && answer != LATER)
-            return refuse(sandbox, answer, err);
-        if (answer == YES && !is_busy)
+        if (result != GATE_YES && result != GATE_WAIT)
+            return gate_error(sandbox, result, err);
+        if (result == GATE_YES && !is_busy)
             return 0;
         (void)pthread_cond_wait(&sandbox->changed, &sandbox->lock.mutex);
     }
@@ -74,7 +74,7 @@ int sandbox_begin(struct sandbox *sandbox, enum operation operation, enum sandbo
     if (r < 0)
         return r;
     lock_take(&sandbox->lock);
-    r = pass(sandbox, operation, err);
+    r = gate_wait(sandbox, operation, err);
     if (r == 0) {
         sandbox->operation = operation;
         *ret_state = sandbox->info.state;
@@ -106,7 +106,7 @@ void sandbox_finish(struct sandbox *sandbox, enum sandbox_state state)
     expiry_wake(sandbox->host->expiry);
 }
 
-bool sandbox_wait_made(struct sandbox *sandbox)
+bool sandbox_wait_created(struct sandbox *sandbox)
 {
     bool is_there;
 
@@ -129,14 +129,14 @@ void sandbox_wait_starting(struct sandbox *sandbox)
         process_settle(sandbox->machine);
 }
 
-int sandbox_pass(struct sandbox *sandbox, struct machine **ret, struct err *err)
+int sandbox_hold_machine(struct sandbox *sandbox, struct machine **ret, struct err *err)
 {
     int r = host_is_open(sandbox->host, err);
 
     if (r < 0)
         return r;
     lock_take(&sandbox->lock);
-    r = pass(sandbox, OPERATION_EXEC, err);
+    r = gate_wait(sandbox, OPERATION_EXEC, err);
     if (r == 0) {
         sandbox->starting++;
         sandbox->info.last_active_ms = clock_wall_ms();
@@ -146,7 +146,7 @@ int sandbox_pass(struct sandbox *sandbox, struct machine **ret, struct err *err)
     return r;
 }
 
-void sandbox_passed(struct sandbox *sandbox, struct machine *machine)
+void sandbox_release_machine(struct sandbox *sandbox, struct machine *machine)
 {
     machine_unref(machine);
     lock_take(&sandbox->lock);
@@ -159,23 +159,23 @@ int sandbox_exec(struct sandbox *sandbox, const struct process_spec *spec, struc
                  struct err *err)
 {
     struct machine *machine = NULL;
-    int r = sandbox_pass(sandbox, &machine, err);
+    int r = sandbox_hold_machine(sandbox, &machine, err);
 
     if (r < 0)
         return r;
     r = process_start(machine, spec, ret, err);
-    sandbox_passed(sandbox, machine);
+    sandbox_release_machine(sandbox, machine);
     return r;
 }
 
-int sandbox_borrow_machine(struct sandbox *sandbox, struct machine **ret, struct err *err)
+int sandbox_ref_machine(struct sandbox *sandbox, struct machine **ret, struct err *err)
 {
     int r = host_is_open(sandbox->host, err);
 
     if (r < 0)
         return r;
     lock_take(&sandbox->lock);
-    r = pass(sandbox, OPERATION_EXEC, err);
+    r = gate_wait(sandbox, OPERATION_EXEC, err);
     if (r == 0) {
         sandbox->info.last_active_ms = clock_wall_ms();
         *ret = machine_ref(sandbox->machine);

@@ -1,4 +1,4 @@
-/* What is known of a sandbox and of a snapshot: plain data, as clients and the registry see it. */
+/* Attributes of sandboxes and snapshots: plain data, as clients and the registry see it. */
 #pragma once
 
 #include <stdbool.h>
@@ -37,11 +37,11 @@ enum sandbox_state {
     SANDBOX_STATES
 };
 
-/* "creating", "rolling-back", ...: as clients, the registry and people spell it. */
+/* The state as text ("creating", "rolling-back", ...) for clients and the registry. */
 const char *sandbox_state_name(enum sandbox_state state);
 bool sandbox_state_parse(const char *name, enum sandbox_state *ret);
 
-/* What happens when a time is over. */
+/* What happens when a sandbox expires or has been idle for too long. */
 enum sandbox_action { ACTION_KILL, ACTION_PAUSE, ACTION_STOP };
 
 const char *sandbox_action_name(enum sandbox_action action); /* "kill", "pause", "stop" */
@@ -52,8 +52,8 @@ struct label {
     char value[LABEL_VALUE_MAX + 1];
 };
 
-/* A shared volume (host/volume/shared_volume.h) that is part of the sandbox's files, but not of its
- * snapshots. */
+/* A shared volume (host/volume/shared_volume.h) mounted in a sandbox. Snapshots do not contain
+ * it. */
 struct sandbox_mount {
     char shared_volume[SHARED_VOLUME_ID_MAX + 1];
     char path[MOUNT_PATH_MAX + 1];
@@ -65,22 +65,22 @@ struct sandbox_info {
     char template[TEMPLATE_NAME_MAX + 1];
     char runtime[16];
     enum sandbox_state state;
-    char reason[SANDBOX_REASON_MAX]; /* why it failed or stopped by itself; else "" */
-    uint64_t created_ms;             /* since 1970, as all times here */
+    char reason[SANDBOX_REASON_MAX]; /* why it failed or stopped unexpectedly; else "" */
+    uint64_t created_ms;             /* since 1970, as all times in this file */
     struct sandbox_limits limits;
     uint64_t quota_bytes;
     struct label *labels; /* owned */
     size_t label_count;
-    struct sandbox_mount *mounts; /* owned; never changes */
+    struct sandbox_mount *mounts; /* owned; constant */
     size_t mount_count;
-    char *metadata; /* owned; whatever a face of the daemon keeps of it; NULL: nothing */
-    char request_key[SANDBOX_KEY_MAX + 1];       /* "": asked for without one */
-    char request_digest[SANDBOX_DIGEST_LEN + 1]; /* of what was asked for with the key */
+    char *metadata;                              /* owned; text of a front end; NULL: none */
+    char request_key[SANDBOX_KEY_MAX + 1];       /* "": none */
+    char request_digest[SANDBOX_DIGEST_LEN + 1]; /* of the request with that key */
 
-    uint32_t turns;          /* the number of the last one; never goes back */
-    uint32_t snapshots_max;  /* turns and tool snapshots beyond it are pruned; 0: no limit */
-    uint32_t snapshot_count; /* filled in for clients; not stored */
-    char base[SNAPSHOT_NAME_MAX + 1]; /* the snapshot that its files go back to; "": the template */
+    uint32_t turns;                   /* number of the last turn; never decreases */
+    uint32_t snapshots_max;           /* more turn and tool snapshots are pruned; 0: no limit */
+    uint32_t snapshot_count;          /* filled in for clients; not stored */
+    char base[SNAPSHOT_NAME_MAX + 1]; /* snapshot that the files derive from; "": the template */
     uint64_t space_used;              /* filled in for clients; not stored */
 
     uint64_t expires_ms; /* 0: never */
@@ -89,16 +89,17 @@ struct sandbox_info {
     enum sandbox_action idle_action;
     uint64_t last_active_ms;
 
-    /* How a restarted daemon finds what runs and what is stored. */
-    char machine[RUNTIME_ID_MAX];      /* "": none runs */
+    /* For a restarted daemon: where the machine and the live tree are. */
+    char machine[RUNTIME_ID_MAX];      /* "": not running */
     char limits_group[RUNTIME_ID_MAX]; /* of the machine */
     uint32_t uid_slot;
     uint32_t generation; /* of the live tree */
 };
 
+/* Frees the members that the info owns. */
 void sandbox_info_done(struct sandbox_info *info);
 
-/* A copy with labels, mounts and metadata of its own. */
+/* Makes a deep copy. */
 void sandbox_info_copy(const struct sandbox_info *info, struct sandbox_info *ret);
 
 enum snapshot_kind { SNAPSHOT_TURN, SNAPSHOT_TOOL, SNAPSHOT_NAMED };
@@ -106,18 +107,18 @@ enum snapshot_kind { SNAPSHOT_TURN, SNAPSHOT_TOOL, SNAPSHOT_NAMED };
 const char *snapshot_kind_name(enum snapshot_kind kind); /* "turn", "tool", "named" */
 bool snapshot_kind_parse(const char *name, enum snapshot_kind *ret);
 
-/* What names begin with that only Holt gives: those of turns, and of what it needs for a moment. */
+/* Reserved prefixes: of turn snapshots, and of temporary snapshots. */
 #define SNAPSHOT_TURN_PREFIX "turn-"
 #define SNAPSHOT_OWN_PREFIX "holt-"
 
-/* The number of a turn by its name: false when it is not one. */
+/* Parses the number in the name of a turn snapshot. Returns false for any other name. */
 bool snapshot_turn_parse(const char *name, uint32_t *ret);
 
 struct snapshot_info {
     char name[SNAPSHOT_NAME_MAX + 1];
     enum snapshot_kind kind;
-    uint32_t turn;                      /* of a turn: its number; else 0 */
-    char parent[SNAPSHOT_NAME_MAX + 1]; /* the snapshot before it; "": the template */
+    uint32_t turn;                      /* number of a turn snapshot; else 0 */
+    char parent[SNAPSHOT_NAME_MAX + 1]; /* the previous snapshot; "": the template */
     uint64_t created_ms;
-    uint64_t space_used; /* what the whole volume held when it was taken */
+    uint64_t space_used; /* by the whole volume, when the snapshot was taken */
 };

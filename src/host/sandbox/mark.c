@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "host/sandbox/snapshot.h"
+#include "host/sandbox/sandbox_internal.h"
 
 int sandbox_mark(struct sandbox *sandbox, struct sandbox_mark *ret, struct err *err)
 {
@@ -19,10 +19,10 @@ int sandbox_mark(struct sandbox *sandbox, struct sandbox_mark *ret, struct err *
     (void)snprintf(ret->snapshot, sizeof(ret->snapshot), SNAPSHOT_OWN_PREFIX "mark-%u",
                    atomic_fetch_add(&last, 1) + 1);
     ret->taken_ms = clock_wall_ms();
-    r = sandbox_still(sandbox, true, err);
+    r = sandbox_quiesce(sandbox, true, err);
     if (r == 0) {
         r = volume_snapshot(sandbox->volume, ret->snapshot, err);
-        (void)sandbox_still(sandbox, false, &ignored);
+        (void)sandbox_quiesce(sandbox, false, &ignored);
     }
     sandbox_finish(sandbox, state);
     return r;

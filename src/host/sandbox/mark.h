@@ -1,5 +1,4 @@
-/* A moment of a sandbox's files, to say later what has changed since. It is a snapshot that nobody
- * sees and that does not survive the daemon. */
+/* A mark is a hidden snapshot to compare the files with later. It does not survive the daemon. */
 #pragma once
 
 #include <stdint.h>
@@ -15,13 +14,13 @@ struct sandbox_mark {
     uint64_t taken_ms;
 };
 
-/* Waits for an operation that goes on, as a snapshot does. */
+/* Takes a mark. Waits for the running operation, as sandbox_snapshot does. */
 int sandbox_mark(struct sandbox *sandbox, struct sandbox_mark *ret, struct err *err);
 
-/* What differs from it now. */
+/* Lists the differences between the mark and the present files. */
 int sandbox_diff_mark(struct sandbox *sandbox, const struct sandbox_mark *mark, diff_fn each,
                       void *context, struct err *err);
 
-/* It goes, whatever goes on: also a rollback, which may have ended the call that it was for, is
- * waited for. */
+/* Removes a mark. Waits for every operation, including a rollback, which may have ended the call
+ * that used the mark. */
 void sandbox_unmark(struct sandbox *sandbox, const struct sandbox_mark *mark);

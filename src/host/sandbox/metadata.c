@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What may be changed of a sandbox while it goes on: its metadata and its time. */
+/* The attributes that can change at any time: metadata and expiry. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +21,7 @@ char *sandbox_get_metadata(struct sandbox *sandbox)
 }
 
 /* Locked. */
-static int check_there(const struct sandbox *sandbox, struct err *err)
+static int sandbox_check_exists(const struct sandbox *sandbox, struct err *err)
 {
     if (!sandbox->is_gone && sandbox->info.state != SANDBOX_DESTROYING)
         return 0;
@@ -36,10 +36,10 @@ int sandbox_set_metadata(struct sandbox *sandbox, const char *metadata, struct e
     int r;
 
     if (strlen(metadata) > SANDBOX_METADATA_MAX)
-        return err_set(err, ERR_EXHAUSTED, "the note of sandbox '%s' is longer than %d bytes",
+        return err_set(err, ERR_EXHAUSTED, "the metadata of sandbox '%s' is longer than %d bytes",
                        sandbox->info.id, SANDBOX_METADATA_MAX);
     lock_take(&sandbox->lock);
-    r = check_there(sandbox, err);
+    r = sandbox_check_exists(sandbox, err);
     lock_release(&sandbox->lock);
     if (r == 0)
         r = registry_put_metadata(sandbox->host->registry, sandbox->info.id, metadata, err);
@@ -55,23 +55,23 @@ int sandbox_set_metadata(struct sandbox *sandbox, const char *metadata, struct e
 }
 
 /* Locked. */
-static bool is_asleep(const struct sandbox *sandbox)
+static bool sandbox_is_asleep(const struct sandbox *sandbox)
 {
     enum sandbox_state state = sandbox->info.state;
 
     return state == SANDBOX_PAUSING || state == SANDBOX_PAUSED || state == SANDBOX_STOPPED;
 }
 
-/* The time counts from here on. */
-static int expiry_set(struct sandbox *sandbox, uint64_t expires_ms, enum sandbox_action action,
-                      bool may_sleep, struct err *err)
+/* Sets the expiry in memory, where it takes effect at once. */
+static int sandbox_change_expiry(struct sandbox *sandbox, uint64_t expires_ms,
+                                 enum sandbox_action action, bool may_be_asleep, struct err *err)
 {
     int r;
 
     lock_take(&sandbox->lock);
-    r = check_there(sandbox, err);
-    if (r == 0 && !may_sleep && is_asleep(sandbox))
-        r = err_refuse(err, CAUSE_SESSION_PAUSED, "sandbox '%s' does not run", sandbox->info.id);
+    r = sandbox_check_exists(sandbox, err);
+    if (r == 0 && !may_be_asleep && sandbox_is_asleep(sandbox))
+        r = err_refuse(err, CAUSE_SESSION_PAUSED, "sandbox '%s' is not running", sandbox->info.id);
     if (r == 0) {
         sandbox->info.expires_ms = expires_ms;
         sandbox->info.expire_action = action;
@@ -85,15 +85,15 @@ static int expiry_set(struct sandbox *sandbox, uint64_t expires_ms, enum sandbox
 int sandbox_plan_expiry(struct sandbox *sandbox, uint64_t expires_ms, enum sandbox_action action,
                         struct err *err)
 {
-    return expiry_set(sandbox, expires_ms, action, true, err);
+    return sandbox_change_expiry(sandbox, expires_ms, action, true, err);
 }
 
-/* An operation that goes on may still write the old time behind us: the next record, or the next
- * daemon without one, is as late as that. */
+/* A running operation may still overwrite the stored expiry with the old one; the next write
+ * corrects it. */
 int sandbox_set_expiry(struct sandbox *sandbox, uint64_t expires_ms, enum sandbox_action action,
                        struct err *err)
 {
-    int r = expiry_set(sandbox, expires_ms, action, false, err);
+    int r = sandbox_change_expiry(sandbox, expires_ms, action, false, err);
 
     if (r < 0)
         return r;

@@ -9,7 +9,7 @@
 #include "host/core/host_internal.h"
 #include "host/sandbox/sandbox_internal.h"
 
-/* Where holt-init puts mounts of its own over whatever is there. */
+/* holt-init mounts its own filesystems here. */
 static const char *const reserved[] = { "/proc", "/sys", "/dev" };
 
 static bool is_below(const char *path, const char *dir)
@@ -24,7 +24,7 @@ static bool is_dots(const char *name, size_t len)
     return (len == 1 && name[0] == '.') || (len == 2 && name[0] == '.' && name[1] == '.');
 }
 
-/* The same path with one slash before each name, and none behind. */
+/* Copies the path with one slash before each component and none at the end. */
 static int path_clean(const char *path, char ret[MOUNT_PATH_MAX + 1], struct err *err)
 {
     size_t used = 0;
@@ -35,7 +35,7 @@ static int path_clean(const char *path, char ret[MOUNT_PATH_MAX + 1], struct err
         size_t len = strcspn(path, "/");
 
         if (is_dots(path, len))
-            return err_set(err, ERR_INVALID, "a volume path must have no '.' or '..' in it");
+            return err_set(err, ERR_INVALID, "a volume path must not contain '.' or '..'");
         if (used + 1 + len > MOUNT_PATH_MAX)
             return err_set(err, ERR_INVALID, "a volume path must be at most %d bytes",
                            MOUNT_PATH_MAX);
@@ -62,7 +62,7 @@ int sandbox_mount_init(struct sandbox_mount *mount, const char *shared_volume, c
     return 0;
 }
 
-static int by_path(const void *a, const void *b)
+static int mount_compare(const void *a, const void *b)
 {
     return strcmp(((const struct sandbox_mount *)a)->path, ((const struct sandbox_mount *)b)->path);
 }
@@ -72,15 +72,15 @@ int sandbox_mounts_check(struct sandbox_mount *mounts, size_t count, struct err 
     if (count > SANDBOX_MOUNTS_MAX)
         return err_set(err, ERR_INVALID, "a sandbox has at most %d volumes", SANDBOX_MOUNTS_MAX);
     if (count > 1)
-        qsort(mounts, count, sizeof(*mounts), by_path);
+        qsort(mounts, count, sizeof(*mounts), mount_compare);
     for (size_t i = 1; i < count; i++)
         if (strcmp(mounts[i - 1].path, mounts[i].path) == 0)
-            return err_set(err, ERR_INVALID, "two volumes are to be mounted at '%.150s'",
+            return err_set(err, ERR_INVALID, "two volumes have the mount path '%.150s'",
                            mounts[i].path);
     return 0;
 }
 
-static bool has_shared_volume(const struct sandbox_info *info, const char *shared_volume)
+static bool info_has_shared_volume(const struct sandbox_info *info, const char *shared_volume)
 {
     for (size_t i = 0; i < info->mount_count; i++)
         if (strcmp(info->mounts[i].shared_volume, shared_volume) == 0)
@@ -88,8 +88,8 @@ static bool has_shared_volume(const struct sandbox_info *info, const char *share
     return false;
 }
 
-/* A sandbox is in the table with its mounts before it looks for the shared volume, and until it is
- * gone. So whoever comes while a shared volume goes sees the doom, or is seen. */
+/* A sandbox is in the table, with its mounts, from before it opens a shared volume until it is
+ * gone. So a new sandbox either sees the removal or is seen by it. */
 int shared_volume_removal_begin(struct host *host, struct shared_volume_removal *removal,
                                 struct err *err)
 {
@@ -97,12 +97,12 @@ int shared_volume_removal_begin(struct host *host, struct shared_volume_removal 
 
     lock_take(&host->lock);
     for (const struct sandbox *each = host->sandboxes; r == 0 && each; each = each->next)
-        if (has_shared_volume(&each->info, removal->shared_volume))
+        if (info_has_shared_volume(&each->info, removal->shared_volume))
             r = err_set(err, ERR_BUSY, "the volume is mounted in sandbox '%s'", each->info.id);
     for (const struct shared_volume_removal *each = host->removals; r == 0 && each;
          each = each->next)
         if (strcmp(each->shared_volume, removal->shared_volume) == 0)
-            r = err_set(err, ERR_BUSY, "the volume is being made or removed");
+            r = err_set(err, ERR_BUSY, "the volume is being created or removed");
     if (r == 0) {
         removal->next = host->removals;
         host->removals = removal;
@@ -126,7 +126,7 @@ bool sandbox_mounts_are_being_removed(const struct host *host, const struct sand
 {
     for (const struct shared_volume_removal *removal = host->removals; removal;
          removal = removal->next)
-        if (has_shared_volume(info, removal->shared_volume))
+        if (info_has_shared_volume(info, removal->shared_volume))
             return true;
     return false;
 }

@@ -1,5 +1,5 @@
-/* Shared volumes that are mounted in sandboxes. A mount is the sandbox's for life: it is there
- * again whenever the sandbox gets a root, and a fork has it too. */
+/* Shared volumes mounted in sandboxes. A mount lasts as long as its sandbox: every new root of
+ * the sandbox has it, and so has every fork. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,26 +10,28 @@ struct host;
 struct sandbox_info;
 struct sandbox_mount;
 
-/* Fills one in. ERR_INVALID for a path that is not absolute, has "." or ".." in it, is too long, or
- * is where Holt has mounts of its own. The path is kept without needless slashes. */
+/* Fills in a mount; redundant slashes are removed from its path. ERR_INVALID for a path that is
+ * relative, contains "." or "..", is too long, or is below a mount of Holt. */
 int sandbox_mount_init(struct sandbox_mount *mount, const char *shared_volume, const char *path,
                        struct err *err);
 
-/* Checks several together, and sorts them so that none covers one before it. ERR_INVALID when there
- * are too many, or two at one path. */
+/* Checks the mounts of one sandbox and sorts them so that none hides an earlier one. ERR_INVALID
+ * if there are too many, or two at the same path. */
 int sandbox_mounts_check(struct sandbox_mount *mounts, size_t count, struct err *err);
 
-/* While a shared volume is being made or removed nobody gets it mounted, and nobody else removes
- * it. */
+/* Prevents new mounts and other removals of a shared volume while it is being created or
+ * removed. */
 struct shared_volume_removal {
     const char *shared_volume;
     struct shared_volume_removal *next;
 };
 
-/* ERR_BUSY when some sandbox, in whatever state, has it mounted, or it is doomed already. */
+/* Returns ERR_BUSY if any sandbox, in any state, has the volume mounted, or another removal is
+ * active. */
 int shared_volume_removal_begin(struct host *host, struct shared_volume_removal *removal,
                                 struct err *err);
 void shared_volume_removal_end(struct host *host, struct shared_volume_removal *removal);
 
-/* Whether one of its mounts is being removed. The host is locked. */
+/* Returns whether one of the sandbox's volumes is being removed. The caller holds the host's
+ * lock. */
 bool sandbox_mounts_are_being_removed(const struct host *host, const struct sandbox_info *info);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Ports of a sandbox. */
+/* Access to the ports of a sandbox. */
 #include "host/port/port.h"
 
 #include "host/machine/machine.h"
@@ -15,7 +15,7 @@ int sandbox_forward(struct sandbox *sandbox, uint16_t port, const char *listen,
         .owner = sandbox->info.id, /* constant */
     };
     struct machine *machine = NULL;
-    int r = sandbox_borrow_machine(sandbox, &machine, err);
+    int r = sandbox_ref_machine(sandbox, &machine, err);
 
     if (r < 0)
         return r;
@@ -28,7 +28,7 @@ int sandbox_probe(struct sandbox *sandbox, uint16_t port, const char *http_path,
                   const struct port_patience *patience, struct err *err)
 {
     struct machine *machine = NULL;
-    int r = sandbox_borrow_machine(sandbox, &machine, err);
+    int r = sandbox_ref_machine(sandbox, &machine, err);
 
     if (r < 0)
         return r;
@@ -41,7 +41,7 @@ int sandbox_dial(struct sandbox *sandbox, uint16_t port, const struct port_patie
                  int *ret_fd, struct err *err)
 {
     struct machine *machine = NULL;
-    int r = sandbox_borrow_machine(sandbox, &machine, err);
+    int r = sandbox_ref_machine(sandbox, &machine, err);
 
     if (r < 0)
         return r;

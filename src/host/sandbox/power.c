@@ -13,7 +13,7 @@
 #include "host/shell/state.h"
 #include "kernel/cgroup/cgroup.h"
 
-static int freeze(const struct sandbox *sandbox, bool on, struct err *err)
+static int sandbox_freeze(const struct sandbox *sandbox, bool on, struct err *err)
 {
     int r = cgroup_freeze(sandbox->host->cgroups, sandbox->info.machine, on);
 
@@ -22,7 +22,8 @@ static int freeze(const struct sandbox *sandbox, bool on, struct err *err)
                  : 0;
 }
 
-/* New work is refused first, then what runs is frozen, then that is recorded. */
+/* The state changes first, so that nothing new starts; then the processes are frozen, then the
+ * registry is written. */
 int sandbox_pause(struct sandbox *sandbox, struct err *err)
 {
     uint64_t began_ns = clock_ns();
@@ -35,12 +36,12 @@ int sandbox_pause(struct sandbox *sandbox, struct err *err)
     sandbox_set_state(sandbox, SANDBOX_PAUSING);
     sandbox_wait_starting(sandbox);
     fault_point("pause.gated");
-    r = freeze(sandbox, true, err);
+    r = sandbox_freeze(sandbox, true, err);
     if (r == 0) {
         fault_point("pause.frozen");
         r = sandbox_record(sandbox, SANDBOX_PAUSED, err);
         if (r < 0)
-            (void)freeze(sandbox, false, &ignored);
+            (void)sandbox_freeze(sandbox, false, &ignored);
     }
     fault_point("pause.recorded");
     if (r == 0)
@@ -62,7 +63,7 @@ int sandbox_resume(struct sandbox *sandbox, struct err *err)
     r = sandbox_record(sandbox, SANDBOX_ACTIVE, err);
     fault_point("resume.recorded");
     if (r == 0)
-        r = freeze(sandbox, false, err);
+        r = sandbox_freeze(sandbox, false, err);
     fault_point("resume.thawed");
     if (r == 0)
         sandbox_event(sandbox, EVENT_SANDBOX_RESUMED, NULL);
@@ -70,8 +71,9 @@ int sandbox_resume(struct sandbox *sandbox, struct err *err)
     return metrics_note(sandbox->host->metrics, TIMED_RESUME, began_ns, r);
 }
 
-/* Whoever reads it after a crash must not look for the machine: it is to be ended then. */
-static int record_end(struct sandbox *sandbox, struct err *err)
+/* Records the sandbox without its machine: a daemon that restarts now must end that machine, not
+ * adopt it. */
+static int sandbox_record_stop(struct sandbox *sandbox, struct err *err)
 {
     char machine[RUNTIME_ID_MAX];
     int r;
@@ -109,7 +111,7 @@ int sandbox_halt(struct sandbox *sandbox, enum sandbox_state before, struct err 
     shells_remember(sandbox);
     sandbox_set_state(sandbox, SANDBOX_STOPPED);
     sandbox_wait_starting(sandbox);
-    r = record_end(sandbox, err);
+    r = sandbox_record_stop(sandbox, err);
     fault_point("stop.recorded");
     if (r < 0) {
         sandbox_finish(sandbox, before);
@@ -124,8 +126,8 @@ int sandbox_halt(struct sandbox *sandbox, enum sandbox_state before, struct err 
     return 0;
 }
 
-/* One that has failed may have lost its volume, or never had it open. */
-static int ensure_volume(struct sandbox *sandbox, struct err *err)
+/* A failed sandbox may have no open volume. */
+static int sandbox_ensure_volume(struct sandbox *sandbox, struct err *err)
 {
     struct volume *volume = NULL;
     int r;
@@ -149,7 +151,7 @@ int sandbox_start(struct sandbox *sandbox, struct err *err)
 
     if (r < 0)
         return metrics_note(sandbox->host->metrics, TIMED_START, began_ns, r);
-    r = ensure_volume(sandbox, err);
+    r = sandbox_ensure_volume(sandbox, err);
     if (r == 0)
         r = sandbox_boot(sandbox, err);
     if (r == 0) {
@@ -164,8 +166,7 @@ int sandbox_start(struct sandbox *sandbox, struct err *err)
     return metrics_note(sandbox->host->metrics, TIMED_START, began_ns, r);
 }
 
-/* The files are there; whoever wants to may start it again. */
-void sandbox_note_loss(struct sandbox *sandbox)
+void sandbox_handle_loss(struct sandbox *sandbox)
 {
     struct err ignored;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The processes of a sandbox, also those that are over. */
+/* Finds processes of a sandbox, running or ended. */
 #include "host/process/process.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include "host/process/table.h"
 #include "host/sandbox/sandbox_internal.h"
 
-static int not_found(const struct sandbox *sandbox, const char *what, struct err *err)
+static int process_not_found(const struct sandbox *sandbox, const char *what, struct err *err)
 {
     return err_refuse(err, CAUSE_PROCESS_NOT_FOUND, "no process '%.40s' in sandbox '%s'", what,
                       sandbox->info.id);
@@ -20,13 +20,14 @@ int sandbox_find_record(struct sandbox *sandbox, const char *id, struct record *
                         struct err *err)
 {
     *ret = process_table_find(sandbox->process_table, id);
-    return *ret ? 0 : not_found(sandbox, id, err);
+    return *ret ? 0 : process_not_found(sandbox, id, err);
 }
 
-int sandbox_find_key(struct sandbox *sandbox, const char *key, struct record **ret, struct err *err)
+int sandbox_find_record_by_key(struct sandbox *sandbox, const char *key, struct record **ret,
+                               struct err *err)
 {
     *ret = process_table_find_key(sandbox->process_table, key);
-    return *ret ? 0 : not_found(sandbox, key, err);
+    return *ret ? 0 : process_not_found(sandbox, key, err);
 }
 
 void sandbox_list_records(struct sandbox *sandbox, struct record ***ret, size_t *ret_count)
@@ -34,8 +35,8 @@ void sandbox_list_records(struct sandbox *sandbox, struct record ***ret, size_t 
     *ret = process_table_list(sandbox->process_table, ret_count);
 }
 
-static int find_in_machine(struct sandbox *sandbox, const char *id, struct process **ret,
-                           struct err *err)
+static int process_find_running(struct sandbox *sandbox, const char *id, struct process **ret,
+                                struct err *err)
 {
     struct machine *machine;
     int r;
@@ -44,7 +45,7 @@ static int find_in_machine(struct sandbox *sandbox, const char *id, struct proce
     machine = sandbox->machine ? machine_ref(sandbox->machine) : NULL;
     lock_release(&sandbox->lock);
     if (!machine)
-        return not_found(sandbox, id, err);
+        return process_not_found(sandbox, id, err);
     r = process_find(machine, id, ret, err);
     machine_unref(machine);
     return r;
@@ -57,8 +58,8 @@ int sandbox_find_process(struct sandbox *sandbox, const char *id, struct process
     int r;
 
     if (!record)
-        return not_found(sandbox, id, err);
-    r = record_is_over(record) ? -ESRCH : find_in_machine(sandbox, id, ret, err);
+        return process_not_found(sandbox, id, err);
+    r = record_is_over(record) ? -ESRCH : process_find_running(sandbox, id, ret, err);
     if (r < 0)
         r = err_refuse(err, CAUSE_PROCESS_ENDED, "process '%s' has ended", record->id);
     record_unref(record);

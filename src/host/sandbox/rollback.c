@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Back to a snapshot: a new live tree is made from it beside the old one, recorded, and only then
- * does the machine move. Until the record nothing has happened; after it, a daemon that dies
- * finishes the rollback when it comes back. */
+/* Rollback: creates a new live tree from the snapshot beside the old one, records it, and only
+ * then moves the machine. Before the record nothing has changed; after it, a restarted daemon
+ * completes the rollback. */
 #include <stdio.h>
 #include <string.h>
 
@@ -12,17 +12,17 @@
 #include "host/machine/machine_internal.h"
 #include "host/observe/event_internal.h"
 #include "host/observe/metrics_internal.h"
-#include "host/sandbox/snapshot.h"
+#include "host/sandbox/sandbox_internal.h"
 #include "host/shell/state.h"
 #include "store/volume/volume.h"
 
-/* Which files the sandbox has. */
-struct place {
+/* The live tree of a sandbox and the snapshot that it derives from. */
+struct live_tree {
     uint32_t generation;
     char base[SNAPSHOT_NAME_MAX + 1];
 };
 
-static void move(struct sandbox *sandbox, const struct place *to)
+static void live_tree_switch(struct sandbox *sandbox, const struct live_tree *to)
 {
     volume_switch(sandbox->volume, to->generation);
     lock_take(&sandbox->lock);
@@ -31,8 +31,9 @@ static void move(struct sandbox *sandbox, const struct place *to)
     lock_release(&sandbox->lock);
 }
 
-/* The machine loses its processes and gets the new root; one that is stopped has neither. */
-static int move_machine(struct sandbox *sandbox, struct volume_mounts *ret_old, struct err *err)
+/* Ends the processes of the machine and gives it the new root. A stopped sandbox has no machine. */
+static int rollback_move_machine(struct sandbox *sandbox, struct volume_mounts *ret_old,
+                                 struct err *err)
 {
     struct machine *machine = sandbox->machine;
     int r;
@@ -48,18 +49,19 @@ static int move_machine(struct sandbox *sandbox, struct volume_mounts *ret_old, 
     return r;
 }
 
-/* Back on the old files, as if nothing had been. */
-static void undo(struct sandbox *sandbox, const struct place *old, enum sandbox_state state)
+/* Switches back to the old tree and removes the new one. */
+static void rollback_undo(struct sandbox *sandbox, const struct live_tree *old,
+                          enum sandbox_state state)
 {
     uint32_t generation = volume_generation(sandbox->volume);
     struct err ignored;
 
-    move(sandbox, old);
+    live_tree_switch(sandbox, old);
     (void)sandbox_record(sandbox, state, &ignored);
     (void)volume_drop(sandbox->volume, generation);
 }
 
-static void prune_newer(struct sandbox *sandbox, const char *than)
+static void rollback_prune_newer(struct sandbox *sandbox, const char *than)
 {
     cleanup_free struct snapshot_info *list = NULL;
     size_t count = 0;
@@ -70,18 +72,18 @@ static void prune_newer(struct sandbox *sandbox, const char *than)
                                 &ignored) < 0)
         return;
     for (size_t i = 0; i < count; i++) {
-        if (is_newer && sandbox_forget_snapshot(sandbox, list[i].name, &ignored) == 0)
+        if (is_newer && sandbox_drop_snapshot(sandbox, list[i].name, &ignored) == 0)
             sandbox_event(sandbox, EVENT_SNAPSHOT_PRUNED,
                           json_pack("{s:s}", "snapshot", list[i].name));
         is_newer = is_newer || strcmp(list[i].name, than) == 0;
     }
 }
 
-static int roll_back(struct sandbox *sandbox, const char *snapshot, enum sandbox_state state,
-                     struct err *err)
+static int rollback_run(struct sandbox *sandbox, const char *snapshot, enum sandbox_state state,
+                        struct err *err)
 {
     struct volume_mounts old_root = { .count = 0 };
-    struct place old = { .generation = sandbox->info.generation }, new;
+    struct live_tree old = { .generation = sandbox->info.generation }, new;
     struct err ignored;
     int r = volume_branch(sandbox->volume, snapshot, &new.generation, err);
 
@@ -90,24 +92,25 @@ static int roll_back(struct sandbox *sandbox, const char *snapshot, enum sandbox
     fault_point("rollback.branched");
     memcpy(old.base, sandbox->info.base, sizeof(old.base));
     (void)snprintf(new.base, sizeof(new.base), "%s", snapshot);
-    move(sandbox, &new);
+    live_tree_switch(sandbox, &new);
     r = sandbox_record(sandbox, SANDBOX_ROLLING_BACK, err);
     fault_point("rollback.recorded");
     if (r == 0)
-        r = move_machine(sandbox, &old_root, err);
+        r = rollback_move_machine(sandbox, &old_root, err);
     if (r < 0) {
-        undo(sandbox, &old, state);
+        rollback_undo(sandbox, &old, state);
         return r;
     }
     shells_return(sandbox, snapshot);
-    /* It has happened; should this fail, the next record says so, or recovery does it again. */
+    /* The rollback is complete even if this fails: the next write, or recovery, corrects the
+     * state. */
     (void)sandbox_record(sandbox, state, &ignored);
     fault_point("rollback.done");
     tree_cleaner_add(sandbox, &old_root, old.generation);
     return 0;
 }
 
-static int check(struct sandbox *sandbox, const char *snapshot, struct err *err)
+static int rollback_check(struct sandbox *sandbox, const char *snapshot, struct err *err)
 {
     if (volume_has_snapshot(sandbox->volume, snapshot))
         return 0;
@@ -124,16 +127,16 @@ int sandbox_rollback(struct sandbox *sandbox, const char *snapshot, bool wants_n
 
     if (r < 0)
         return metrics_note(sandbox->host->metrics, TIMED_ROLLBACK, began_ns, r);
-    r = check(sandbox, snapshot, err);
+    r = rollback_check(sandbox, snapshot, err);
     if (r == 0) {
         sandbox_set_state(sandbox, SANDBOX_ROLLING_BACK);
         sandbox_wait_starting(sandbox);
-        r = roll_back(sandbox, snapshot, state, err);
+        r = rollback_run(sandbox, snapshot, state, err);
     }
     if (r == 0)
         sandbox_event(sandbox, EVENT_SANDBOX_ROLLED_BACK, json_pack("{s:s}", "snapshot", snapshot));
     if (r == 0 && wants_newer_pruned)
-        prune_newer(sandbox, snapshot);
+        rollback_prune_newer(sandbox, snapshot);
     sandbox_finish(sandbox, state);
     return metrics_note(sandbox->host->metrics, TIMED_ROLLBACK, began_ns, r);
 }

@@ -23,7 +23,7 @@
 #include "store/volume/volume.h"
 #include "toolbox/archive.h"
 
-static void make_id(char *id)
+static void sandbox_make_id(char *id)
 {
     unsigned char bytes[8] = { 0 };
     int used = snprintf(id, SANDBOX_ID_MAX, "sb-");
@@ -39,7 +39,7 @@ struct sandbox *sandbox_new(struct host *host)
 
     sandbox->host = host;
     atomic_init(&sandbox->refs, 1);
-    make_id(sandbox->info.id);
+    sandbox_make_id(sandbox->info.id);
     sandbox->info.created_ms = sandbox->info.last_active_ms = clock_wall_ms();
     lock_init(&sandbox->lock, LOCK_SANDBOX);
     (void)pthread_cond_init(&sandbox->changed, NULL);
@@ -66,8 +66,8 @@ void sandbox_unref(struct sandbox *sandbox)
     free(sandbox);
 }
 
-/* Ids and names are one set of words; both are constant while a sandbox is in the table. Locked. */
-static struct sandbox *find(const struct host *host, const char *word)
+/* Locked. Ids and names share one namespace; both are constant while a sandbox is in the table. */
+static struct sandbox *table_find(const struct host *host, const char *word)
 {
     struct sandbox *sandbox = host->sandboxes;
 
@@ -76,8 +76,8 @@ static struct sandbox *find(const struct host *host, const char *word)
     return sandbox;
 }
 
-/* Likewise. */
-static struct sandbox *find_key(const struct host *host, const char *key)
+/* Locked. */
+static struct sandbox *table_find_key(const struct host *host, const char *key)
 {
     struct sandbox *sandbox = *key ? host->sandboxes : NULL;
 
@@ -86,12 +86,12 @@ static struct sandbox *find_key(const struct host *host, const char *key)
     return sandbox;
 }
 
-struct sandbox *sandbox_with_key(struct host *host, const char *key)
+struct sandbox *sandbox_find_by_key(struct host *host, const char *key)
 {
     struct sandbox *sandbox;
 
     lock_take(&host->lock);
-    sandbox = find_key(host, key);
+    sandbox = table_find_key(host, key);
     if (sandbox)
         (void)sandbox_ref(sandbox);
     lock_release(&host->lock);
@@ -107,8 +107,8 @@ int sandbox_enter_table(struct sandbox *sandbox, struct err *err)
 
     sandbox->process_table = process_table_new(host, sandbox->info.id, sandbox->info.name);
     lock_take(&host->lock);
-    is_taken = find(host, sandbox->info.id) || (*name && find(host, name)) ||
-               find_key(host, sandbox->info.request_key);
+    is_taken = table_find(host, sandbox->info.id) || (*name && table_find(host, name)) ||
+               table_find_key(host, sandbox->info.request_key);
     is_being_removed = sandbox_mounts_are_being_removed(host, &sandbox->info);
     while (*slot)
         slot = &(*slot)->next;
@@ -118,7 +118,7 @@ int sandbox_enter_table(struct sandbox *sandbox, struct err *err)
     if (is_being_removed)
         return err_set(err, ERR_NOT_FOUND, "a volume of sandbox '%s' is being removed",
                        sandbox->info.id);
-    return is_taken ? err_refuse(err, CAUSE_SESSION_EXISTS, "there is a sandbox '%s' already",
+    return is_taken ? err_refuse(err, CAUSE_SESSION_EXISTS, "sandbox '%s' already exists",
                                  *name ? name : sandbox->info.id)
                     : 0;
 }
@@ -151,7 +151,7 @@ int sandbox_find(struct host *host, const char *id, struct sandbox **ret, struct
     struct sandbox *sandbox;
 
     lock_take(&host->lock);
-    sandbox = *id ? find(host, id) : NULL;
+    sandbox = *id ? table_find(host, id) : NULL;
     if (sandbox)
         (void)sandbox_ref(sandbox);
     lock_release(&host->lock);
@@ -241,7 +241,7 @@ int sandbox_list(struct host *host, const struct label *labels, size_t label_cou
         room++;
     list = xcalloc(room, sizeof(*list));
     for (struct sandbox *sandbox = host->sandboxes; sandbox; sandbox = sandbox->next) {
-        if (!has_labels(&sandbox->info, labels, label_count)) /* they never change */
+        if (!has_labels(&sandbox->info, labels, label_count)) /* constant */
             continue;
         sandbox_get_info(sandbox, false, &list[count++]);
     }
@@ -285,7 +285,7 @@ int sandbox_record_all(struct sandbox *const *list, size_t count, enum sandbox_s
         lock_release(&list[i]->lock);
         if (infos[i].state != SANDBOX_DESTROYING)
             infos[i].state = state;
-        if (state == SANDBOX_ACTIVE) /* whatever was wrong with it is not any more */
+        if (state == SANDBOX_ACTIVE)
             infos[i].reason[0] = '\0';
     }
     r = registry_put_all(list[0]->host->registry, infos, count, err);
@@ -301,7 +301,7 @@ void sandbox_attach(struct sandbox *sandbox)
     lock_release(&sandbox->lock);
 }
 
-static void leave_process(struct sandbox *sandbox, struct process *process)
+static void process_leave(struct sandbox *sandbox, struct process *process)
 {
     struct err ignored;
 
@@ -313,7 +313,7 @@ static void leave_process(struct sandbox *sandbox, struct process *process)
 void sandbox_detach(struct sandbox *sandbox, struct process *process)
 {
     if (process)
-        leave_process(sandbox, process);
+        process_leave(sandbox, process);
     lock_take(&sandbox->lock);
     sandbox->attached--;
     sandbox->info.last_active_ms = clock_wall_ms();

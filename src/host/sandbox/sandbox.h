@@ -1,9 +1,9 @@
-/* A sandbox as clients know it: files with a history, and a machine that runs on them while it is
- * active. It is recorded, so it outlives the daemon. (A throw-away machine, as of `holt run`, is
- * only a struct machine.) Reference counted.
+/* A sandbox as clients see it: a volume with snapshots, and a machine that runs on the volume while
+ * the sandbox is active. The registry stores it, so it outlives the daemon. (A throw-away machine,
+ * as of `holt run`, is only a struct machine.) Sandboxes are reference counted.
  *
- * What may be done in which state, and the cause (err_cause_name) of a refusal; ROLLING is
- * RollbackInProgress, PAUSED SessionPaused, NO InvalidState:
+ * The operations that each state allows, and the cause (err_cause_name) of an error: ROLLING is
+ * RollbackInProgress, PAUSED is SessionPaused, NO is InvalidState.
  *
  *              creating  active  pausing  paused  stopped  rolling-back  failed
  *   exec       NO        yes     PAUSED   PAUSED  NO       ROLLING       NO
@@ -16,9 +16,10 @@
  *   stop       NO        yes     waits    yes     yes      waits         yes
  *   start      NO        NO      NO       NO      yes      ROLLING       yes
  *
- * Destroy is possible in every state: it waits for what is going on and then wins. So is reading. A
- * failed sandbox says why in its refusals; a destroying one answers SessionDestroying to everything
- * but destroy (which joins) and reading; an unknown one SessionNotFound. */
+ * Every state allows destroy, which waits for the running operation, and all reads. The errors of a
+ * failed sandbox contain the reason of the failure. A sandbox that is being destroyed returns
+ * SessionDestroying for everything but reads and a second destroy, which waits for the first. An
+ * unknown id returns SessionNotFound. */
 #pragma once
 
 #include <stdbool.h>
@@ -38,7 +39,7 @@ struct record;
 struct sandbox;
 
 struct sandbox_spec {
-    const char *name;     /* NULL: none; unique, may be used wherever an id is */
+    const char *name;     /* NULL: none; unique; valid wherever an id is */
     const char *template; /* NULL: the daemon's default */
     const char *runtime;  /* NULL: the daemon's default */
     struct sandbox_limits limits;
@@ -51,125 +52,127 @@ struct sandbox_spec {
     uint64_t idle_timeout_ms;
     enum sandbox_action idle_action;
     const char *key;                    /* NULL: none; see sandbox_create_once */
-    const char *digest;                 /* of all else that was asked for, with a key */
+    const char *digest;                 /* of the rest of the request; set together with the key */
     const char *metadata;               /* NULL: none; see sandbox_get_metadata */
-    const struct sandbox_mount *mounts; /* checked, see host/sandbox/mount.h */
+    const struct sandbox_mount *mounts; /* checked with sandbox_mounts_check */
     size_t mount_count;
 };
 
-/* Makes a sandbox and starts it. The caller owns one reference. */
+/* Creates and starts a sandbox. The caller owns one reference. */
 int sandbox_create(struct host *host, const struct sandbox_spec *spec, struct sandbox **ret,
                    struct err *err);
 
-/* The same, but a sandbox that was asked for with the same key is joined, also while it is being
- * made; *ret_is_joined says so. ERR_INVALID when something else was asked for then. A key is known
- * for as long as its sandbox. */
+/* Like sandbox_create, but idempotent: returns the existing sandbox of the same key and sets
+ * *ret_is_joined, waiting if it is still being created. ERR_INVALID if that request had a
+ * different digest. A key is valid as long as its sandbox. */
 int sandbox_create_once(struct host *host, const struct sandbox_spec *spec, struct sandbox **ret,
                         bool *ret_is_joined, struct err *err);
 
-/* By id or name, with a reference for the caller, or ERR_NOT_FOUND. */
+/* Finds a sandbox by id or name and takes a reference for the caller, or returns ERR_NOT_FOUND. */
 int sandbox_find(struct host *host, const char *id, struct sandbox **ret, struct err *err);
 
 /* Accepts NULL. */
 void sandbox_unref(struct sandbox *sandbox);
 
-/* A copy of what is known now; the caller calls sandbox_info_done. With wants_space the storage is
- * asked what it holds, which may take a moment. */
+/* Copies the present info; the caller frees it with sandbox_info_done. wants_space also queries
+ * the storage backend for the space used, which may be slow. */
 void sandbox_get_info(struct sandbox *sandbox, bool wants_space, struct sandbox_info *ret);
 
-/* A text of at most SANDBOX_METADATA_MAX bytes that a face of the daemon keeps with it, for the
- * caller to free; NULL: none. A fork has none but that it is born with. */
+/* Text of at most SANDBOX_METADATA_MAX bytes that a front end stores with the sandbox. The
+ * caller frees the result; NULL: none. A fork does not inherit it. */
 char *sandbox_get_metadata(struct sandbox *sandbox);
 int sandbox_set_metadata(struct sandbox *sandbox, const char *metadata, struct err *err);
 
-/* When its time is over (since 1970; 0: never), and what happens then. One that sleeps refuses
- * (SessionPaused): who has put it to sleep has said that it stays. */
+/* Sets the expiry time (ms since 1970; 0: never) and the action to take then. A paused or
+ * stopped sandbox returns SessionPaused: the client that paused it chose to keep it. */
 int sandbox_set_expiry(struct sandbox *sandbox, uint64_t expires_ms, enum sandbox_action action,
                        struct err *err);
 
-/* The same, but recorded with its next state, both or neither: for who is about to pause, stop,
- * resume or start it. */
+/* Like sandbox_set_expiry, but stored together with the next state change, atomically: for
+ * callers that are about to pause, stop, resume or start the sandbox. */
 int sandbox_plan_expiry(struct sandbox *sandbox, uint64_t expires_ms, enum sandbox_action action,
                         struct err *err);
 
-/* All sandboxes that have all of these labels, oldest first. */
+/* Lists the sandboxes that have all of these labels, oldest first. */
 int sandbox_list(struct host *host, const struct label *labels, size_t label_count,
                  struct sandbox_info **ret, size_t *ret_count, struct err *err);
 
-/* Starts a process; the caller owns one reference to it. ERR_EXISTS (ProcessExists) when its key
- * was used already: sandbox_find_key has that process. */
+/* Starts a process; the caller owns one reference to it. ERR_EXISTS (ProcessExists) if its key
+ * is in use: sandbox_find_record_by_key returns that process. */
 int sandbox_exec(struct sandbox *sandbox, const struct process_spec *spec, struct process **ret,
                  struct err *err);
 
-/* The process of this sandbox with this id, with a reference. ERR_NOT_FOUND (ProcessNotFound), or
- * ERR_BUSY (ProcessEnded) for one that is over. */
+/* Finds a running process by id and takes a reference. ERR_NOT_FOUND (ProcessNotFound), or
+ * ERR_BUSY (ProcessEnded) if it has ended. */
 int sandbox_find_process(struct sandbox *sandbox, const char *id, struct process **ret,
                          struct err *err);
 
-/* What is known of a process, also of one that has ended a while ago, with a reference; by id or by
- * idempotency key. ERR_NOT_FOUND (ProcessNotFound). */
+/* Finds the record of a process, running or ended, by id or idempotency key, and takes a
+ * reference. ERR_NOT_FOUND (ProcessNotFound). */
 int sandbox_find_record(struct sandbox *sandbox, const char *id, struct record **ret,
                         struct err *err);
-int sandbox_find_key(struct sandbox *sandbox, const char *key, struct record **ret,
-                     struct err *err);
+int sandbox_find_record_by_key(struct sandbox *sandbox, const char *key, struct record **ret,
+                               struct err *err);
 
-/* All of them, oldest first, each with a reference; the caller frees *ret. */
+/* Lists the records of all processes, oldest first, each with a reference; the caller frees
+ * *ret. */
 void sandbox_list_records(struct sandbox *sandbox, struct record ***ret, size_t *ret_count);
 
-/* A process that a client is attached to keeps its sandbox from being idle. */
+/* Counts a client that is attached to a process: the sandbox is not idle until sandbox_detach. */
 void sandbox_attach(struct sandbox *sandbox);
 
-/* The client has gone. Its process (taken; NULL: none) ends with all that it started, unless it is
- * over or it is the daemon itself that goes. */
+/* Undoes sandbox_attach. Kills the client's process (reference taken; NULL: none) with its
+ * children, unless it has ended or the daemon is shutting down. */
 void sandbox_detach(struct sandbox *sandbox, struct process *process);
 
-/* Forwards a port, see host/port/port.h; needs what exec needs. The sandbox must stay referenced
- * until the forward is closed. */
+/* Opens a port forward (see host/port/port.h) in the states that allow exec. The caller keeps
+ * its reference to the sandbox until the forward is closed. */
 int sandbox_forward(struct sandbox *sandbox, uint16_t port, const char *listen,
                     struct port_forward **ret, struct err *err);
 
-/* As port_probe, but one that is not active refuses. */
+/* Like port_probe, in the states that allow exec. */
 int sandbox_probe(struct sandbox *sandbox, uint16_t port, const char *http_path,
                   const struct port_patience *patience, struct err *err);
 
-/* As port_dial, but one that is not active refuses. */
+/* Like port_dial, in the states that allow exec. */
 int sandbox_dial(struct sandbox *sandbox, uint16_t port, const struct port_patience *patience,
                  int *ret_fd, struct err *err);
 
 int sandbox_pause(struct sandbox *sandbox, struct err *err);
 int sandbox_resume(struct sandbox *sandbox, struct err *err);
 
-/* Ends all processes and keeps the files; idempotent. */
+/* Ends all processes and keeps the files. Idempotent. */
 int sandbox_stop(struct sandbox *sandbox, struct err *err);
 int sandbox_start(struct sandbox *sandbox, struct err *err);
 
-/* Removes it with all its snapshots; returns when it is gone. A second call joins the first. */
+/* Removes the sandbox with all its snapshots and returns when they are gone. A second call waits
+ * for the first. */
 int sandbox_destroy(struct sandbox *sandbox, struct err *err);
 
-/* The end of a turn: a snapshot named turn-NNNN. Prunes afterwards. */
+/* Takes the snapshot turn-NNNN at the end of a turn, then prunes old turn and tool snapshots. */
 int sandbox_turn(struct sandbox *sandbox, struct snapshot_info *ret, struct err *err);
 int sandbox_snapshot(struct sandbox *sandbox, const char *name, enum snapshot_kind kind,
                      struct snapshot_info *ret, struct err *err);
 
-/* Files become those of the snapshot, processes end; when it returns both has happened. Newer
- * snapshots stay unless they are to go too. */
+/* Restores the files of a snapshot and ends all processes before it returns. Newer snapshots are
+ * kept unless wants_newer_pruned. */
 int sandbox_rollback(struct sandbox *sandbox, const char *snapshot, bool wants_newer_pruned,
                      struct err *err);
 int sandbox_remove_snapshot(struct sandbox *sandbox, const char *snapshot, struct err *err);
 
-/* Oldest first; the caller frees *ret. */
+/* Lists the snapshots, oldest first; the caller frees *ret. */
 int sandbox_list_snapshots(struct sandbox *sandbox, struct snapshot_info **ret, size_t *ret_count,
                            struct err *err);
 
-/* Makes count new sandboxes with its files, as they are now (from NULL) or in a snapshot; template,
- * runtime, limits, labels and times are those of the original. notes (NULL: none) has one for each,
- * which is recorded with it. All or none. ret has room for count references. */
+/* Creates count sandboxes with the present files (from NULL) or those of a snapshot, and the
+ * template, runtime, limits, labels and times of the original: all or none. metadata_list (NULL:
+ * none) has one entry per fork. ret has room for count references. */
 enum { FORK_MAX = 256 };
 int sandbox_fork(struct sandbox *sandbox, const char *from, size_t count,
                  const char *const *metadata_list, struct sandbox **ret, struct err *err);
 
-/* What differs between two of its states: snapshots, "" for the template, NULL for now. from NULL
- * means what the present files go back to (the last snapshot taken or rolled back to). */
+/* Lists the differences between two states: a snapshot, "" for the template, NULL for the
+ * present files. A NULL `from` is the last snapshot taken or rolled back to. */
 struct sandbox_diff {
     const char *from, *to;
     struct diff_options options;
@@ -177,6 +180,6 @@ struct sandbox_diff {
 int sandbox_diff(struct sandbox *sandbox, const struct sandbox_diff *what, diff_fn each,
                  void *context, struct err *err);
 
-/* Makes a template of its files as they are now. */
+/* Creates a template from the present files. */
 int sandbox_commit(struct sandbox *sandbox, const char *template, struct template_info *ret,
                    struct err *err);

@@ -1,4 +1,4 @@
-/* What the files about sandboxes share. */
+/* Internal interface of the sandbox folder. */
 #pragma once
 
 #include <pthread.h>
@@ -14,7 +14,7 @@ struct tree_cleaner;
 struct volume;
 struct volume_mounts;
 
-/* What may go on with a sandbox; one at a time but for exec. */
+/* Operations on a sandbox. At most one runs at a time, except exec. */
 enum operation {
     OPERATION_NONE,
     OPERATION_CREATE,
@@ -34,95 +34,122 @@ enum operation {
 struct sandbox {
     struct host *host;
     atomic_int refs;
-    atomic_int lookers;   /* tools that are processes, of clients that may only look */
-    struct sandbox *next; /* in the host's table, which holds a reference; under the host's lock */
+    atomic_int lookers;   /* running tool processes of read-only clients */
+    struct sandbox *next; /* in the host's table; under the host's lock */
 
-    struct lock lock; /* over all below */
+    struct lock lock; /* protects everything below */
     pthread_cond_t changed;
     struct sandbox_info info;
-    enum operation operation; /* what goes on now; its thread alone uses volume and machine */
-    bool is_still;            /* its files are being copied: nothing is to start now */
-    bool is_gone;             /* destroyed, or never came to be */
-    unsigned starting;        /* processes on their way into the machine */
-    unsigned attached;        /* clients that listen to a process */
-    unsigned pins;            /* who else uses the volume, see sandbox_pin */
+    enum operation operation; /* running now; only its thread uses volume and machine */
+    bool is_quiesced;         /* files are being copied: no process may start */
+    bool is_gone;             /* destroyed, or creation failed */
+    unsigned starting;        /* processes being started in the machine */
+    unsigned attached;        /* clients attached to a process */
+    unsigned pins;            /* other users of the volume, see sandbox_pin */
     struct volume *volume;
-    struct machine *machine; /* NULL: none runs */
+    struct machine *machine; /* NULL: not running */
     struct service *services;
-    struct process_table *process_table; /* its processes; since it is in the table */
+    struct process_table *process_table; /* set when the sandbox enters the host's table */
     struct shell *shells;                /* see shell_internal.h */
-    struct tool_archive *tools; /* what is kept of tool calls; NULL: nobody has asked yet */
+    struct tool_archive *tools;          /* results of tool calls; NULL: not opened yet */
 };
 
+/* Allocates a sandbox with a random id and one reference; it is in no table yet. */
 struct sandbox *sandbox_new(struct host *host);
 struct sandbox *sandbox_ref(struct sandbox *sandbox);
 
-/* The one that was asked for with this key, with a reference, or NULL. */
-struct sandbox *sandbox_with_key(struct host *host, const char *key);
+/* Finds the sandbox that was created with this idempotency key and takes a reference, or returns
+ * NULL. */
+struct sandbox *sandbox_find_by_key(struct host *host, const char *key);
 
-/* Waits until it is neither being made nor destroyed. Whether it is there then. */
-bool sandbox_wait_made(struct sandbox *sandbox);
+/* Waits until the sandbox is neither being created nor destroyed. Returns whether it still
+ * exists. */
+bool sandbox_wait_created(struct sandbox *sandbox);
 
-/* Puts it into the table unless its name or key is taken, and takes it out again, where it is. */
+/* Adds the sandbox to the host's table unless its name or key is in use. */
 int sandbox_enter_table(struct sandbox *sandbox, struct err *err);
+
+/* Removes the sandbox from the host's table, if it is there, and marks it as gone. */
 void sandbox_leave_table(struct sandbox *sandbox);
 
-/* Waits for what is going on, and begins this unless the state forbids it; the state is then in
- * *ret_state. */
+/* Waits for the running operation, then begins this one unless the state forbids it, and returns
+ * the state before it in *ret_state. */
 int sandbox_begin(struct sandbox *sandbox, enum operation operation, enum sandbox_state *ret_state,
                   struct err *err);
 
-/* What was begun is over and the sandbox in this state, unless it is being destroyed. */
+/* Ends the operation and sets the state, unless the sandbox is being destroyed. */
 void sandbox_finish(struct sandbox *sandbox, enum sandbox_state state);
 
-/* The state that it shows while the operation goes on, and no process is on its way in any more. */
+/* Sets the state shown during an operation, unless the sandbox is being destroyed. */
 void sandbox_set_state(struct sandbox *sandbox, enum sandbox_state state);
+
+/* Waits until no process is being started. */
 void sandbox_wait_starting(struct sandbox *sandbox);
 
-/* Its machine, with a reference, if a process could be started in it now. */
-int sandbox_borrow_machine(struct sandbox *sandbox, struct machine **ret, struct err *err);
+/* Takes a reference to the machine, in the states that allow exec. */
+int sandbox_ref_machine(struct sandbox *sandbox, struct machine **ret, struct err *err);
 
-/* Lets something into its machine (referenced), which is not moved or frozen before it is said to
- * be there. */
-int sandbox_pass(struct sandbox *sandbox, struct machine **ret, struct err *err);
-void sandbox_passed(struct sandbox *sandbox, struct machine *machine);
+/* Like sandbox_ref_machine, but also keeps the machine from being frozen or moved to another
+ * root until sandbox_release_machine, which drops the reference. */
+int sandbox_hold_machine(struct sandbox *sandbox, struct machine **ret, struct err *err);
+void sandbox_release_machine(struct sandbox *sandbox, struct machine *machine);
 
-/* Writes what is known of it to the registry, with this state (or that it is being destroyed). */
+/* Writes the sandbox to the registry with this state, or as destroying if it is being destroyed. */
 int sandbox_record(struct sandbox *sandbox, enum sandbox_state state, struct err *err);
 
-/* The same with several (at least one), all or none. */
+/* Writes several sandboxes (at least one) to the registry, all or none. */
 int sandbox_record_all(struct sandbox *const *list, size_t count, enum sandbox_state state,
                        struct err *err);
 
-/* Its volume, for use beside whatever goes on; NULL when there is none. It stays until unpinned. */
+/* Returns the volume for use in parallel with an operation, or NULL if there is none. The volume
+ * stays open until sandbox_unpin. */
 struct volume *sandbox_pin(struct sandbox *sandbox);
 void sandbox_unpin(struct sandbox *sandbox);
 
-/* Opens its volume, which it does not have open. */
+/* Opens the volume of a sandbox that has none open. */
 int sandbox_open_volume(struct sandbox *sandbox, struct volume **ret, struct err *err);
 
-/* Moves a machine to the sandbox's files: see machine_enter. */
+/* Makes the sandbox's volume the root of a machine, see machine_enter. */
 int sandbox_enter(const struct sandbox *sandbox, struct machine *machine,
                   struct volume_mounts *ret_old, struct err *err);
 
-/* Gives a sandbox that has a volume a machine on it, and undoes that. */
+/* Counts a new sandbox, adds it to the host's table and records it: all or nothing. */
+int sandbox_admit(struct sandbox *sandbox, struct err *err);
+
+/* Ends the creation. ERR_BUSY if the sandbox was destroyed in the meantime. */
+int sandbox_finish_create(struct sandbox *sandbox, struct err *err);
+
+/* Removes everything that a failed creation has made. */
+void sandbox_undo_create(struct sandbox *sandbox);
+
+/* Freezes the processes of a running sandbox while its files are copied, and thaws them (on false).
+ * Does nothing where the storage backend takes atomic snapshots. */
+int sandbox_quiesce(struct sandbox *sandbox, bool on, struct err *err);
+
+/* Removes a snapshot. The caller runs an operation. */
+int sandbox_drop_snapshot(struct sandbox *sandbox, const char *name, struct err *err);
+
+/* Starts a machine on the sandbox's volume. */
 int sandbox_boot(struct sandbox *sandbox, struct err *err);
+
+/* Ends the machine, if there is one, and waits until its resources are released. */
 void sandbox_unboot(struct sandbox *sandbox);
 
-/* Stops one that was in this state, within an operation or when nobody else can begin one. */
+/* Stops a sandbox that was in this state. The caller runs an operation, or no other thread can
+ * begin one. */
 int sandbox_halt(struct sandbox *sandbox, enum sandbox_state before, struct err *err);
 
-/* The end of a machine that was not asked for. */
-void sandbox_note_loss(struct sandbox *sandbox);
+/* Cleans up after a machine that ended unexpectedly, and records the sandbox as stopped. */
+void sandbox_handle_loss(struct sandbox *sandbox);
 
-/* All sandboxes, oldest first, each with a reference, so that no lock is held while one of them
- * takes its time; the caller frees the list. */
+/* Lists all sandboxes, oldest first, each with a reference, so that callers hold no lock while
+ * they use a slow one. The caller frees the list. */
 struct sandbox **host_list_sandboxes(struct host *host, size_t *ret_count);
 
-/* Checks that the storage has room for another sandbox. */
+/* Returns PoolFull unless the storage has room for another sandbox. */
 int host_check_space(struct host *host, struct err *err);
 
-/* Closes the mounts of an old root and removes the tree behind it (generation 0: none), later. */
+/* Closes the mounts of an old root and removes its tree (generation 0: none) in the background. */
 void tree_cleaner_add(struct sandbox *sandbox, struct volume_mounts *mounts, uint32_t generation);
 int tree_cleaner_start(struct tree_cleaner **ret, struct err *err);
 void tree_cleaner_stop(struct tree_cleaner *tree_cleaner);

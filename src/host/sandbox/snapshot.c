@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Turns and other snapshots. */
-#include "host/sandbox/snapshot.h"
-
+/* Takes, prunes and removes snapshots. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,54 +10,55 @@
 #include "host/core/registry.h"
 #include "host/observe/event_internal.h"
 #include "host/observe/metrics_internal.h"
+#include "host/sandbox/sandbox_internal.h"
 #include "host/shell/state.h"
 #include "kernel/cgroup/cgroup.h"
 #include "store/store.h"
 #include "store/volume/volume.h"
 
-static void set_still(struct sandbox *sandbox, bool on)
+static void sandbox_set_quiesced(struct sandbox *sandbox, bool on)
 {
     lock_take(&sandbox->lock);
-    sandbox->is_still = on;
+    sandbox->is_quiesced = on;
     (void)pthread_cond_broadcast(&sandbox->changed);
     lock_release(&sandbox->lock);
 }
 
-/* Storage that copies file by file would catch a process between two writes that belong together,
- * so processes stand still meanwhile. Those of a paused sandbox do already. */
-int sandbox_still(struct sandbox *sandbox, bool on, struct err *err)
+/* A file-by-file copy could catch a process between two writes that belong together, so the
+ * processes are frozen meanwhile. Those of a paused sandbox already are. */
+int sandbox_quiesce(struct sandbox *sandbox, bool on, struct err *err)
 {
     int r;
 
     if (store_is_atomic(sandbox->host->store) || !sandbox->machine ||
         sandbox->info.state != SANDBOX_ACTIVE)
         return 0;
-    set_still(sandbox, on);
+    sandbox_set_quiesced(sandbox, on);
     if (on)
         sandbox_wait_starting(sandbox);
     r = cgroup_freeze(sandbox->host->cgroups, sandbox->info.machine, on);
     if (r < 0)
-        set_still(sandbox, false);
+        sandbox_set_quiesced(sandbox, false);
     return r < 0 ? err_sys(err, r, "freeze the processes of sandbox '%s'", sandbox->info.id) : 0;
 }
 
-static int take(struct sandbox *sandbox, const char *name, struct err *err)
+static int snapshot_take(struct sandbox *sandbox, const char *name, struct err *err)
 {
     struct err ignored;
-    int r = sandbox_still(sandbox, true, err);
+    int r = sandbox_quiesce(sandbox, true, err);
 
     if (r < 0)
         return r;
     r = volume_snapshot(sandbox->volume, name, err);
-    (void)sandbox_still(sandbox, false, &ignored);
+    (void)sandbox_quiesce(sandbox, false, &ignored);
     if (r < 0 && err->kind == ERR_EXISTS)
-        return err_refuse(err, CAUSE_SNAPSHOT_EXISTS, "sandbox '%s' has a snapshot '%s' already",
+        return err_refuse(err, CAUSE_SNAPSHOT_EXISTS, "sandbox '%s' already has a snapshot '%s'",
                           sandbox->info.id, name);
     return r;
 }
 
-/* The sandbox as it is once the snapshot is part of its history. */
-static void follow(struct sandbox_info *info, const struct snapshot_info *snapshot)
+/* Updates the info for a snapshot that was added. */
+static void info_add_snapshot(struct sandbox_info *info, const struct snapshot_info *snapshot)
 {
     memcpy(info->base, snapshot->name, sizeof(info->base));
     if (snapshot->turn > info->turns)
@@ -67,7 +66,8 @@ static void follow(struct sandbox_info *info, const struct snapshot_info *snapsh
     info->snapshot_count++;
 }
 
-static int record(struct sandbox *sandbox, const struct snapshot_info *snapshot, struct err *err)
+static int snapshot_record(struct sandbox *sandbox, const struct snapshot_info *snapshot,
+                           struct err *err)
 {
     struct sandbox_info info;
     int r;
@@ -75,31 +75,32 @@ static int record(struct sandbox *sandbox, const struct snapshot_info *snapshot,
     lock_take(&sandbox->lock);
     sandbox_info_copy(&sandbox->info, &info);
     lock_release(&sandbox->lock);
-    follow(&info, snapshot);
+    info_add_snapshot(&info, snapshot);
     r = registry_put_snapshot(sandbox->host->registry, &info, snapshot, err);
     sandbox_info_done(&info);
     if (r < 0)
         return r;
     lock_take(&sandbox->lock);
-    follow(&sandbox->info, snapshot);
+    info_add_snapshot(&sandbox->info, snapshot);
     lock_release(&sandbox->lock);
     return 0;
 }
 
-static int snapshot_now(struct sandbox *sandbox, struct snapshot_info *snapshot, struct err *err)
+static int snapshot_take_and_record(struct sandbox *sandbox, struct snapshot_info *snapshot,
+                                    struct err *err)
 {
     struct err ignored;
     int r;
 
     shells_remember(sandbox);
-    snapshot->created_ms = clock_wall_ms(); /* not later than it is taken: see sandbox_diff.c */
-    r = take(sandbox, snapshot->name, err);
+    snapshot->created_ms = clock_wall_ms(); /* not later than the snapshot, for diff.c */
+    r = snapshot_take(sandbox, snapshot->name, err);
     if (r < 0)
         return r;
     fault_point("snapshot.taken");
     memcpy(snapshot->parent, sandbox->info.base, sizeof(snapshot->parent));
     snapshot->space_used = volume_usage_settled(sandbox->volume);
-    r = record(sandbox, snapshot, err);
+    r = snapshot_record(sandbox, snapshot, err);
     if (r < 0)
         (void)volume_remove_snapshot(sandbox->volume, snapshot->name, &ignored);
     else
@@ -108,9 +109,9 @@ static int snapshot_now(struct sandbox *sandbox, struct snapshot_info *snapshot,
     return r;
 }
 
-/* From storage first: what is left of a removal that was interrupted is then a record without
- * files, which recovery drops, and not files that nobody knows. */
-int sandbox_forget_snapshot(struct sandbox *sandbox, const char *name, struct err *err)
+/* Storage comes first: an interrupted removal then leaves a record without files, which recovery
+ * drops, and not files without a record. */
+int sandbox_drop_snapshot(struct sandbox *sandbox, const char *name, struct err *err)
 {
     char parent[SNAPSHOT_NAME_MAX + 1];
     int r = volume_remove_snapshot(sandbox->volume, name, err);
@@ -133,9 +134,9 @@ int sandbox_forget_snapshot(struct sandbox *sandbox, const char *name, struct er
     return 0;
 }
 
-/* Keeps the newest snapshots_max of those that nobody has named. What cannot be removed now is
- * tried again after the next turn. */
-static void prune(struct sandbox *sandbox)
+/* Keeps the newest snapshots_max turn and tool snapshots. A removal that fails is tried again
+ * after the next turn. */
+static void snapshot_prune(struct sandbox *sandbox)
 {
     cleanup_free struct snapshot_info *list = NULL;
     uint32_t keep = sandbox->info.snapshots_max, unnamed = 0;
@@ -151,14 +152,14 @@ static void prune(struct sandbox *sandbox)
         if (list[i].kind == SNAPSHOT_NAMED)
             continue;
         unnamed--;
-        if (sandbox_forget_snapshot(sandbox, list[i].name, &ignored) == 0)
+        if (sandbox_drop_snapshot(sandbox, list[i].name, &ignored) == 0)
             sandbox_event(sandbox, EVENT_SNAPSHOT_PRUNED,
                           json_pack("{s:s}", "snapshot", list[i].name));
     }
 }
 
-static int snapshot(struct sandbox *sandbox, enum operation operation,
-                    struct snapshot_info *snapshot, struct err *err)
+static int snapshot_operation(struct sandbox *sandbox, enum operation operation,
+                              struct snapshot_info *snapshot, struct err *err)
 {
     uint64_t began_ns = clock_ns();
     enum sandbox_state state;
@@ -171,14 +172,14 @@ static int snapshot(struct sandbox *sandbox, enum operation operation,
         (void)snprintf(snapshot->name, sizeof(snapshot->name), SNAPSHOT_TURN_PREFIX "%04u",
                        snapshot->turn);
     }
-    r = snapshot_now(sandbox, snapshot, err);
+    r = snapshot_take_and_record(sandbox, snapshot, err);
     if (r == 0)
         sandbox_event(sandbox,
                       snapshot->kind == SNAPSHOT_TURN ? EVENT_TURN_COMPLETED
                                                       : EVENT_SNAPSHOT_CREATED,
                       json_pack("{s:s}", "snapshot", snapshot->name));
     if (r == 0 && snapshot->kind != SNAPSHOT_NAMED)
-        prune(sandbox);
+        snapshot_prune(sandbox);
     sandbox_finish(sandbox, state);
     return metrics_note(sandbox->host->metrics, TIMED_SNAPSHOT, began_ns, r);
 }
@@ -186,7 +187,7 @@ static int snapshot(struct sandbox *sandbox, enum operation operation,
 int sandbox_turn(struct sandbox *sandbox, struct snapshot_info *ret, struct err *err)
 {
     *ret = (struct snapshot_info){ .kind = SNAPSHOT_TURN };
-    return snapshot(sandbox, OPERATION_TURN, ret, err);
+    return snapshot_operation(sandbox, OPERATION_TURN, ret, err);
 }
 
 int sandbox_snapshot(struct sandbox *sandbox, const char *name, enum snapshot_kind kind,
@@ -194,14 +195,15 @@ int sandbox_snapshot(struct sandbox *sandbox, const char *name, enum snapshot_ki
 {
     *ret = (struct snapshot_info){ .kind = kind };
     if (strlen(name) > SNAPSHOT_NAME_MAX)
-        return err_set(err, ERR_INVALID, "a snapshot's name has at most %d characters",
+        return err_set(err, ERR_INVALID, "the snapshot name is longer than %d bytes",
                        SNAPSHOT_NAME_MAX);
     if (strncmp(name, SNAPSHOT_TURN_PREFIX, strlen(SNAPSHOT_TURN_PREFIX)) == 0 ||
         strncmp(name, SNAPSHOT_OWN_PREFIX, strlen(SNAPSHOT_OWN_PREFIX)) == 0)
         return err_set(err, ERR_INVALID,
-                       "'%.40s': names that begin with turn- and holt- are Holt's own", name);
+                       "invalid snapshot name '%.40s': the prefixes turn- and holt- are reserved",
+                       name);
     (void)snprintf(ret->name, sizeof(ret->name), "%s", name);
-    return snapshot(sandbox, OPERATION_SNAPSHOT, ret, err);
+    return snapshot_operation(sandbox, OPERATION_SNAPSHOT, ret, err);
 }
 
 int sandbox_remove_snapshot(struct sandbox *sandbox, const char *snapshot, struct err *err)
@@ -211,7 +213,7 @@ int sandbox_remove_snapshot(struct sandbox *sandbox, const char *snapshot, struc
 
     if (r < 0)
         return r;
-    r = sandbox_forget_snapshot(sandbox, snapshot, err);
+    r = sandbox_drop_snapshot(sandbox, snapshot, err);
     if (r == 0)
         sandbox_event(sandbox, EVENT_SNAPSHOT_REMOVED, json_pack("{s:s}", "snapshot", snapshot));
     sandbox_finish(sandbox, state);

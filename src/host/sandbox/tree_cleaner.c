@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Removes old trees behind sandboxes that have moved on: closing the last descriptor of an overlay
- * writes a whole filesystem's changes out, and deleting takes its time too. */
+/* Removes the old trees of rollbacks in the background: closing the last descriptor of an
+ * overlay syncs a whole filesystem, and deleting a tree is slow too. */
 #include <stdlib.h>
 
 #include "base/cleanup.h"
@@ -11,8 +11,8 @@
 #include "host/sandbox/sandbox_internal.h"
 #include "store/volume/volume.h"
 
-struct job {
-    struct job *next;
+struct tree_cleaner_job {
+    struct tree_cleaner_job *next;
     struct sandbox *sandbox; /* referenced, its volume pinned */
     struct volume *volume;
     struct volume_mounts mounts;
@@ -21,19 +21,19 @@ struct job {
 
 struct tree_cleaner {
     pthread_t thread;
-    struct lock lock; /* over all below */
+    struct lock lock; /* protects everything below */
     pthread_cond_t changed;
-    struct job *first, **last;
+    struct tree_cleaner_job *first, **last;
     bool is_stopping;
 };
 
-/* A tree that cannot be removed now stays until the sandbox is recovered or destroyed. */
-static void run(struct job *job)
+/* A tree that cannot be removed now remains until the sandbox is recovered or destroyed. */
+static void tree_cleaner_run(struct tree_cleaner_job *job)
 {
     volume_mounts_done(&job->mounts);
-    fault_point("janitor.closed");
+    fault_point("tree_cleaner.closed");
     (void)volume_drop(job->volume, job->generation);
-    fault_point("janitor.dropped");
+    fault_point("tree_cleaner.dropped");
     sandbox_unpin(job->sandbox);
     sandbox_unref(job->sandbox);
     free(job);
@@ -42,7 +42,7 @@ static void run(struct job *job)
 static void *tree_cleaner_main(void *argument)
 {
     struct tree_cleaner *tree_cleaner = argument;
-    struct job *job;
+    struct tree_cleaner_job *job;
 
     lock_take(&tree_cleaner->lock);
     while (tree_cleaner->first || !tree_cleaner->is_stopping) {
@@ -55,7 +55,7 @@ static void *tree_cleaner_main(void *argument)
         if (!tree_cleaner->first)
             tree_cleaner->last = &tree_cleaner->first;
         lock_release(&tree_cleaner->lock);
-        run(job);
+        tree_cleaner_run(job);
         lock_take(&tree_cleaner->lock);
     }
     lock_release(&tree_cleaner->lock);
@@ -66,14 +66,14 @@ void tree_cleaner_add(struct sandbox *sandbox, struct volume_mounts *mounts, uin
 {
     struct tree_cleaner *tree_cleaner = sandbox->host->tree_cleaner;
     struct volume *volume = sandbox_pin(sandbox);
-    struct job *job;
+    struct tree_cleaner_job *job;
 
-    if (!volume) { /* about to be destroyed, and then everything goes */
+    if (!volume) { /* being destroyed, which removes all trees */
         volume_mounts_done(mounts);
         return;
     }
     job = xcalloc(1, sizeof(*job));
-    *job = (struct job){
+    *job = (struct tree_cleaner_job){
         .sandbox = sandbox_ref(sandbox),
         .volume = volume,
         .mounts = *mounts,
@@ -98,7 +98,7 @@ int tree_cleaner_start(struct tree_cleaner **ret, struct err *err)
     r = -pthread_create(&tree_cleaner->thread, NULL, tree_cleaner_main, tree_cleaner);
     if (r < 0) {
         free(tree_cleaner);
-        return err_sys(err, r, "start the janitor");
+        return err_sys(err, r, "start the tree cleaner");
     }
     *ret = tree_cleaner;
     return 0;

@@ -135,12 +135,12 @@ int turn_take(struct shell_run *run, struct err *err)
 {
     struct machine *machine = NULL;
     struct process *process;
-    int r = sandbox_pass(run->sandbox, &machine, err);
+    int r = sandbox_hold_machine(run->sandbox, &machine, err);
 
     if (r < 0)
         return r;
     if (!is_listed(run)) {
-        sandbox_passed(run->sandbox, machine);
+        sandbox_release_machine(run->sandbox, machine);
         return err_set(err, ERR_BUSY, "shell '%s' was removed", run->shell->name);
     }
     process = shell_live_process(run->sandbox, run->shell);
@@ -151,6 +151,6 @@ int turn_take(struct shell_run *run, struct err *err)
         if (!turn_is_process_busy(run))
             r = turn_begin(run, err);
     }
-    sandbox_passed(run->sandbox, machine);
+    sandbox_release_machine(run->sandbox, machine);
     return process ? r : turn_spawn(run, turn_wanted_kind(run), err);
 }

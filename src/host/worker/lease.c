@@ -35,7 +35,7 @@ static int take_worker(struct worker_lease *lease, const struct worker_request *
     for (;;) {
         struct machine *machine = NULL;
         struct file_pool *pool;
-        int r = sandbox_pass(lease->sandbox, &machine, err);
+        int r = sandbox_hold_machine(lease->sandbox, &machine, err);
 
         if (r < 0)
             return r;
@@ -44,7 +44,7 @@ static int take_worker(struct worker_lease *lease, const struct worker_request *
         r = wish->is_watch
                 ? file_hub_take(pool, lease->deadline_ms, &lease->worker, err)
                 : file_pool_take(pool, wish->is_read_only, lease->deadline_ms, &lease->worker, err);
-        sandbox_passed(lease->sandbox, machine);
+        sandbox_release_machine(lease->sandbox, machine);
         if (r == 1) {
             lease->machine = machine;
             lease->pool = pool;

@@ -408,14 +408,14 @@ static void a_key_is_used_once(void)
 
     again.args = args;
     CHECK(sandbox_exec(sandbox, &again, &second, &err) < 0 && err.cause == CAUSE_PROCESS_EXISTS);
-    CHECK_OK(sandbox_find_key(sandbox, "once", &record, &err), &err);
+    CHECK_OK(sandbox_find_record_by_key(sandbox, "once", &record, &err), &err);
     CHECK(record == process_record(process));
     record_unref(record);
     CHECK(wait_end(sandbox, process_id(process)).exit_code == 0);
     process_abandon(process);
     CHECK(sandbox_exec(sandbox, &again, &second, &err) < 0 && err.cause == CAUSE_PROCESS_EXISTS,
           "(also when it is over)");
-    CHECK(sandbox_find_key(sandbox, "other", &record, &err) < 0);
+    CHECK(sandbox_find_record_by_key(sandbox, "other", &record, &err) < 0);
     world_destroy(sandbox);
 }
 

@@ -8,8 +8,8 @@ from deaths.boxes import LIST, Box, eventually, host_pids
 # After these steps an operation has happened, although nobody was told.
 HAPPENED = {
     "create.done", "fork.recorded", "snapshot.taken", "snapshot.recorded", "prune.removed", "prune.recorded",
-    "rollback.recorded", "rollback.killed", "rollback.rooted", "rollback.done", "janitor.closed",
-    "janitor.dropped", "pause.recorded", "resume.recorded", "resume.thawed", "stop.recorded", "stop.ended",
+    "rollback.recorded", "rollback.killed", "rollback.rooted", "rollback.done", "tree_cleaner.closed",
+    "tree_cleaner.dropped", "pause.recorded", "resume.recorded", "resume.thawed", "stop.recorded", "stop.ended",
     "start.done", "destroy.recorded", "destroy.ended", "destroy.emptied", "destroy.forgotten", "import.made",
     "commit.made", "commit.tidied", "loss.ended", "loss.recorded", "close.rested", "close.parting",
     "close.parted",

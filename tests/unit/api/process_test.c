@@ -30,7 +30,7 @@
 #define sandbox_unref stub_sandbox_unref
 #define sandbox_get_info stub_sandbox_get_info
 #define sandbox_exec stub_sandbox_exec
-#define sandbox_find_key stub_sandbox_find_key
+#define sandbox_find_record_by_key stub_sandbox_find_record_by_key
 #define sandbox_find_record stub_sandbox_find_record
 #define sandbox_list_records stub_sandbox_list_records
 #define sandbox_attach stub_sandbox_attach
@@ -144,8 +144,8 @@ int stub_sandbox_find_record(struct sandbox *sandbox, const char *id, struct rec
     return err_refuse(err, CAUSE_PROCESS_NOT_FOUND, "no process '%s'", id);
 }
 
-int stub_sandbox_find_key(struct sandbox *sandbox, const char *key, struct record **ret,
-                          struct err *err)
+int stub_sandbox_find_record_by_key(struct sandbox *sandbox, const char *key, struct record **ret,
+                                    struct err *err)
 {
     return stub_sandbox_find_record(sandbox, strcmp(key, "k1") == 0 ? "p1" : "gone", ret, err);
 }
