@@ -5,13 +5,13 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "api/message/messages.h"
 #include "api/message/sandbox_ref.h"
 #include "api/service.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/fault.h"
 #include "base/json.h"
@@ -27,7 +27,7 @@
 #include "http/stream.h"
 #include "store/template/settings.h"
 
-enum { PROGRESS_INTERVAL_NS = 200 * 1000 * 1000, NS_PER_S = 1000 * 1000 * 1000 };
+enum { PROGRESS_INTERVAL_MS = 200 };
 
 /* An import runs in a thread of its own, because the HTTP side asks for messages while it works. */
 struct import_stream {
@@ -39,7 +39,7 @@ struct import_stream {
     pthread_t thread;
 
     struct lock lock; /* over everything below */
-    pthread_cond_t over;
+    struct cond over;
     bool is_over;
     uint64_t bytes;
     uint64_t files;
@@ -81,7 +81,7 @@ static void *import_thread(void *context)
     import->err = err;
     import->info = info;
     import->is_over = true;
-    (void)pthread_cond_signal(&import->over);
+    cond_signal(&import->over);
     lock_release(&import->lock);
     return NULL;
 }
@@ -89,17 +89,10 @@ static void *import_thread(void *context)
 /* Waits until the import is over or it is time to say how far it is. Needs the lock. */
 static bool import_wait(struct import_stream *import)
 {
-    struct timespec until;
-    int r = 0;
+    uint64_t until_ms = clock_after_ms(PROGRESS_INTERVAL_MS);
 
-    (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += PROGRESS_INTERVAL_NS;
-    if (until.tv_nsec >= NS_PER_S) {
-        until.tv_nsec -= NS_PER_S;
-        until.tv_sec++;
-    }
-    while (!import->is_over && r == 0)
-        r = pthread_cond_timedwait(&import->over, &import->lock.mutex, &until);
+    while (!import->is_over && cond_wait_until(&import->over, &import->lock, until_ms))
+        ;
     return import->is_over;
 }
 
@@ -131,7 +124,7 @@ static int import_next(struct stream *stream, struct buf *out, struct err *err)
 
 static void import_free(struct import_stream *import)
 {
-    (void)pthread_cond_destroy(&import->over);
+    cond_destroy(&import->over);
     lock_destroy(&import->lock);
     free(import->name);
     free(import->path);
@@ -153,17 +146,13 @@ static const struct stream_ops import_ops = { import_next, import_close };
 static struct import_stream *import_new(struct host *host, const char *name, const char *path)
 {
     struct import_stream *import = xcalloc(1, sizeof(*import));
-    pthread_condattr_t attr;
 
     import->stream.ops = &import_ops;
     import->host = host;
     import->name = xstrdup(name);
     import->path = xstrdup(path);
     lock_init(&import->lock, LOCK_TEMPLATE_IMPORT);
-    (void)pthread_condattr_init(&attr);
-    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&import->over, &attr);
-    (void)pthread_condattr_destroy(&attr);
+    cond_init(&import->over);
     return import;
 }
 

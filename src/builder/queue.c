@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "builder/queue.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
 #include "base/lock.h"
@@ -9,7 +8,7 @@
 
 struct build_queue {
     struct lock lock;
-    pthread_cond_t changed;
+    struct cond changed;
     struct build_turn *first;
     size_t running, running_max;
 };
@@ -19,7 +18,7 @@ struct build_queue *build_queue_new(size_t running_max)
     struct build_queue *queue = xcalloc(1, sizeof(*queue));
 
     lock_init(&queue->lock, LOCK_BUILD_QUEUE);
-    (void)pthread_cond_init(&queue->changed, NULL);
+    cond_init(&queue->changed);
     queue->running_max = running_max;
     return queue;
 }
@@ -28,7 +27,7 @@ void build_queue_free(struct build_queue *queue)
 {
     if (!queue)
         return;
-    (void)pthread_cond_destroy(&queue->changed);
+    cond_destroy(&queue->changed);
     lock_destroy(&queue->lock);
     free(queue);
 }
@@ -55,7 +54,7 @@ void build_queue_join(struct build_queue *queue, struct build_turn *turn)
 static void give_up(struct build_queue *queue, struct build_turn *turn)
 {
     *slot_of(queue, turn) = turn->next;
-    (void)pthread_cond_broadcast(&queue->changed);
+    cond_broadcast(&queue->changed);
 }
 
 void build_queue_quit(struct build_queue *queue, struct build_turn *turn)
@@ -73,7 +72,7 @@ bool build_queue_enter(struct build_queue *queue, struct build_turn *turn,
     lock_take(&queue->lock);
     while (!atomic_load(is_cancelled) &&
            (queue->first != turn || queue->running >= queue->running_max))
-        (void)pthread_cond_wait(&queue->changed, &queue->lock.mutex);
+        cond_wait(&queue->changed, &queue->lock);
     may_run = !atomic_load(is_cancelled);
     queue->running += may_run;
     give_up(queue, turn);
@@ -85,13 +84,13 @@ void build_queue_leave(struct build_queue *queue)
 {
     lock_take(&queue->lock);
     queue->running--;
-    (void)pthread_cond_broadcast(&queue->changed);
+    cond_broadcast(&queue->changed);
     lock_release(&queue->lock);
 }
 
 void build_queue_wake(struct build_queue *queue)
 {
     lock_take(&queue->lock);
-    (void)pthread_cond_broadcast(&queue->changed);
+    cond_broadcast(&queue->changed);
     lock_release(&queue->lock);
 }

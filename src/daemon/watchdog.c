@@ -11,9 +11,9 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
-#include <time.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "base/lock.h"
@@ -31,7 +31,7 @@ struct watchdog {
     pthread_t thread;
 
     struct lock lock; /* over all below */
-    pthread_cond_t changed;
+    struct cond changed;
     bool is_stopping;
 };
 
@@ -88,18 +88,14 @@ static void *watchdog_main(void *argument)
 
     lock_take(&watchdog->lock);
     while (!watchdog->is_stopping) {
-        struct timespec until;
+        uint64_t until_ms;
 
         lock_release(&watchdog->lock);
         sign(watchdog);
-        (void)clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_sec += (time_t)(watchdog->part_ms / 1000);
-        until.tv_nsec += (long)(watchdog->part_ms % 1000) * 1000000;
-        until.tv_sec += until.tv_nsec / 1000000000;
-        until.tv_nsec %= 1000000000;
+        until_ms = clock_after_ms(watchdog->part_ms);
         lock_take(&watchdog->lock);
         if (!watchdog->is_stopping)
-            (void)pthread_cond_timedwait(&watchdog->changed, &watchdog->lock.mutex, &until);
+            (void)cond_wait_until(&watchdog->changed, &watchdog->lock, until_ms);
     }
     lock_release(&watchdog->lock);
     return NULL;
@@ -107,7 +103,7 @@ static void *watchdog_main(void *argument)
 
 static void watchdog_free(struct watchdog *watchdog)
 {
-    (void)pthread_cond_destroy(&watchdog->changed);
+    cond_destroy(&watchdog->changed);
     lock_destroy(&watchdog->lock);
     free(watchdog->socket_path);
     free(watchdog);
@@ -117,7 +113,6 @@ int watchdog_start(struct host *host, const char *run_dir, struct watchdog **ret
 {
     uint64_t us = notify_watchdog_us();
     struct watchdog *watchdog;
-    pthread_condattr_t monotonic;
     int r;
 
     *ret = NULL;
@@ -128,10 +123,7 @@ int watchdog_start(struct host *host, const char *run_dir, struct watchdog **ret
     watchdog->socket_path = xasprintf("%s/holt.sock", run_dir);
     watchdog->part_ms = us / PARTS / US_PER_MS > 0 ? us / PARTS / US_PER_MS : 1;
     lock_init(&watchdog->lock, LOCK_WATCHDOG);
-    (void)pthread_condattr_init(&monotonic);
-    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&watchdog->changed, &monotonic);
-    (void)pthread_condattr_destroy(&monotonic);
+    cond_init(&watchdog->changed);
     r = -pthread_create(&watchdog->thread, NULL, watchdog_main, watchdog);
     if (r < 0) {
         watchdog_free(watchdog);
@@ -147,7 +139,7 @@ void watchdog_stop(struct watchdog *watchdog)
         return;
     lock_take(&watchdog->lock);
     watchdog->is_stopping = true;
-    (void)pthread_cond_signal(&watchdog->changed);
+    cond_signal(&watchdog->changed);
     lock_release(&watchdog->lock);
     (void)pthread_join(watchdog->thread, NULL);
     watchdog_free(watchdog);

@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <sys/eventfd.h>
 
-#include "base/lock.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "base/lock.h"
 #include "base/xalloc.h"
 #include "http/stream.h"
 #include "wire/envelope.h"
@@ -31,7 +31,7 @@ struct feed {
     int filled_fd; /* readable when the reader waits and there is something */
 
     struct lock lock; /* over everything below */
-    pthread_cond_t changed;
+    struct cond changed;
     struct buf ready; /* envelopes */
     bool is_closed;   /* nobody reads any more */
     bool is_over;     /* with this result */
@@ -53,7 +53,7 @@ int feed_put(struct feed *feed, json_t *message)
 
     lock_take(&feed->lock);
     while (feed->ready.len >= READY_ENOUGH && !feed->is_closed)
-        (void)pthread_cond_wait(&feed->changed, &feed->lock.mutex);
+        cond_wait(&feed->changed, &feed->lock);
     if (feed->is_closed) {
         json_decref(message);
         r = -ECANCELED;
@@ -110,7 +110,7 @@ static int take_ready(struct feed *feed, struct buf *out, int *ret_end, struct e
         r = buf_add(out, feed->ready.data, feed->ready.len);
         r = r < 0 ? err_sys(err, r, "write a message") : 1;
         buf_clear(&feed->ready);
-        (void)pthread_cond_signal(&feed->changed);
+        cond_signal(&feed->changed);
     } else if (feed->is_over) {
         *err = feed->err;
         *ret_end = feed->result < 0 ? -EIO : 0;
@@ -137,7 +137,7 @@ static void feed_free(struct feed *feed)
 {
     feed->ops->free(feed->context);
     (void)fd_close(feed->filled_fd);
-    (void)pthread_cond_destroy(&feed->changed);
+    cond_destroy(&feed->changed);
     lock_destroy(&feed->lock);
     buf_done(&feed->ready);
     free(feed);
@@ -149,7 +149,7 @@ static void feed_close(struct stream *stream)
 
     lock_take(&feed->lock);
     feed->is_closed = true;
-    (void)pthread_cond_signal(&feed->changed);
+    cond_signal(&feed->changed);
     lock_release(&feed->lock);
     (void)pthread_join(feed->thread, NULL);
     feed_free(feed);
@@ -170,7 +170,7 @@ int feed_start(const struct feed_ops *ops, void *context, int watch_fd, struct s
     feed->watch_fd = watch_fd;
     feed->filled_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     lock_init(&feed->lock, LOCK_FEED);
-    (void)pthread_cond_init(&feed->changed, NULL);
+    cond_init(&feed->changed);
     r = feed->filled_fd < 0 ? errno : pthread_create(&feed->thread, NULL, feed_main, feed);
     if (r != 0) {
         feed_free(feed);

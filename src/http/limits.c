@@ -38,7 +38,7 @@ struct connection_limits {
         wake_ns; /* when the thread will look again; CONNECTION_FOREVER: it looks */
 
     struct lock lock; /* over everything below */
-    pthread_cond_t changed;
+    struct cond changed;
     struct client_connection *first;
     size_t count;
     size_t crowd; /* from how many on a new one pushes another out */
@@ -117,15 +117,13 @@ static void *connection_limits_main(void *argument)
 
     lock_take(&limits->lock);
     while (!limits->is_stopping) {
-        uint64_t wake = look_around(limits);
-        struct timespec until = { .tv_sec = (time_t)(wake / NS_PER_S),
-                                  .tv_nsec = (long)(wake % NS_PER_S) };
+        uint64_t wake_ns = look_around(limits);
 
         tidy_up(limits);
         if (limits->first)
-            (void)pthread_cond_timedwait(&limits->changed, &limits->lock.mutex, &until);
+            (void)cond_wait_until_ns(&limits->changed, &limits->lock, wake_ns);
         else
-            (void)pthread_cond_wait(&limits->changed, &limits->lock.mutex);
+            cond_wait(&limits->changed, &limits->lock);
     }
     lock_release(&limits->lock);
     return NULL;
@@ -133,7 +131,7 @@ static void *connection_limits_main(void *argument)
 
 static void connection_limits_free(struct connection_limits *limits)
 {
-    (void)pthread_cond_destroy(&limits->changed);
+    cond_destroy(&limits->changed);
     lock_destroy(&limits->lock);
     free(limits);
 }
@@ -142,16 +140,12 @@ int connection_limits_start(size_t crowd, size_t share, struct connection_limits
                             struct err *err)
 {
     struct connection_limits *limits = xcalloc(1, sizeof(*limits));
-    pthread_condattr_t attr;
     int r;
 
     limits->crowd = crowd;
     limits->share = share;
     lock_init(&limits->lock, LOCK_CONNECTION_LIMITS);
-    (void)pthread_condattr_init(&attr);
-    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&limits->changed, &attr);
-    (void)pthread_condattr_destroy(&attr);
+    cond_init(&limits->changed);
     r = pthread_create(&limits->thread, NULL, connection_limits_main, limits);
     if (r != 0) {
         connection_limits_free(limits);
@@ -164,7 +158,7 @@ int connection_limits_start(size_t crowd, size_t share, struct connection_limits
 static void connection_limits_wake(struct connection_limits *limits)
 {
     lock_take(&limits->lock);
-    (void)pthread_cond_signal(&limits->changed);
+    cond_signal(&limits->changed);
     lock_release(&limits->lock);
 }
 
@@ -174,7 +168,7 @@ void connection_limits_stop(struct connection_limits *limits)
         return;
     lock_take(&limits->lock);
     limits->is_stopping = true;
-    (void)pthread_cond_signal(&limits->changed);
+    cond_signal(&limits->changed);
     lock_release(&limits->lock);
     (void)pthread_join(limits->thread, NULL);
     connection_limits_free(limits);
@@ -277,7 +271,7 @@ struct client_connection *connection_limits_add(struct connection_limits *limits
     if (limits->first)
         limits->first->slot = &client->next;
     else
-        (void)pthread_cond_signal(&limits->changed);
+        cond_signal(&limits->changed);
     limits->first = client;
     lock_release(&limits->lock);
     return client;

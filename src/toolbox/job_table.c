@@ -16,7 +16,7 @@ enum { THREADS_MAX = 128, STACK_BYTES = 512 * 1024 };
 struct tool_job_table {
     atomic_int active;
     struct lock lock; /* over all below; nothing is locked inside */
-    pthread_cond_t changed;
+    struct cond changed;
     struct tool_job *jobs; /* that have an id, each with a reference */
     unsigned threads;
 };
@@ -32,7 +32,7 @@ struct tool_job_table *tool_job_table_new(void)
     struct tool_job_table *jobs = xcalloc(1, sizeof(*jobs));
 
     lock_init(&jobs->lock, LOCK_TOOL_JOBS);
-    (void)pthread_cond_init(&jobs->changed, NULL);
+    cond_init(&jobs->changed);
     return jobs;
 }
 
@@ -42,9 +42,9 @@ void tool_job_table_close(struct tool_job_table *jobs)
         return;
     lock_take(&jobs->lock);
     while (jobs->threads > 0)
-        (void)pthread_cond_wait(&jobs->changed, &jobs->lock.mutex);
+        cond_wait(&jobs->changed, &jobs->lock);
     lock_release(&jobs->lock);
-    (void)pthread_cond_destroy(&jobs->changed);
+    cond_destroy(&jobs->changed);
     lock_destroy(&jobs->lock);
     free(jobs);
 }
@@ -102,7 +102,7 @@ static void *thread_main(void *argument)
     free(adoption);
     lock_take(&jobs->lock);
     jobs->threads--;
-    (void)pthread_cond_broadcast(&jobs->changed);
+    cond_broadcast(&jobs->changed);
     lock_release(&jobs->lock);
     return NULL;
 }

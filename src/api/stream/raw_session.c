@@ -38,7 +38,7 @@ void raw_sessions_init(struct raw_sessions *sessions)
 {
     *sessions = (struct raw_sessions){ .first = NULL };
     lock_init(&sessions->lock, LOCK_RAW_SESSIONS);
-    (void)pthread_cond_init(&sessions->changed, NULL);
+    cond_init(&sessions->changed);
 }
 
 void raw_sessions_stop(struct raw_sessions *sessions)
@@ -48,13 +48,13 @@ void raw_sessions_stop(struct raw_sessions *sessions)
     for (const struct raw_session *session = sessions->first; session; session = session->next)
         (void)shutdown(session->fd, SHUT_RDWR);
     while (sessions->first)
-        (void)pthread_cond_wait(&sessions->changed, &sessions->lock.mutex);
+        cond_wait(&sessions->changed, &sessions->lock);
     lock_release(&sessions->lock);
 }
 
 void raw_sessions_done(struct raw_sessions *sessions)
 {
-    (void)pthread_cond_destroy(&sessions->changed);
+    cond_destroy(&sessions->changed);
     lock_destroy(&sessions->lock);
 }
 
@@ -76,7 +76,7 @@ void raw_sessions_remove(struct raw_sessions *sessions, const struct raw_session
     while (*slot != session)
         slot = &(*slot)->next;
     *slot = session->next;
-    (void)pthread_cond_signal(&sessions->changed);
+    cond_signal(&sessions->changed);
     lock_release(&sessions->lock);
 }
 

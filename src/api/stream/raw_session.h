@@ -2,7 +2,6 @@
  * client's input to the process. */
 #pragma once
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -16,7 +15,7 @@ struct upload;
 /* All that are running on one listener. */
 struct raw_sessions {
     struct lock lock; /* over everything below */
-    pthread_cond_t changed;
+    struct cond changed;
     struct raw_session *first;
     bool is_stopping;
 };

@@ -5,11 +5,10 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "base/lock.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "host/core/reactor.h"
@@ -44,7 +43,7 @@ struct ring {
 struct e2b_history {
     struct host *host;
     struct lock lock; /* over all below */
-    pthread_cond_t changed;
+    struct cond changed;
     pthread_t thread;
     bool has_thread;
     bool is_stopping;
@@ -193,13 +192,11 @@ static void look(struct e2b_history *history, bool wants_space)
 /* Locked. Until the next full five seconds. */
 static void rest(struct e2b_history *history)
 {
-    uint64_t now_s = clock_wall_ms() / 1000;
-    struct timespec until = { .tv_sec = (time_t)(now_s - now_s % E2B_HISTORY_STEP_S +
-                                                 E2B_HISTORY_STEP_S) };
-    int r = 0;
+    const uint64_t step_ms = E2B_HISTORY_STEP_S * UINT64_C(1000);
+    uint64_t until_ms = clock_after_ms(step_ms - clock_wall_ms() % step_ms);
 
-    while (r == 0 && !history->is_stopping)
-        r = pthread_cond_timedwait(&history->changed, &history->lock.mutex, &until);
+    while (!history->is_stopping && cond_wait_until(&history->changed, &history->lock, until_ms))
+        ;
 }
 
 static void *history_main(void *argument)
@@ -223,7 +220,7 @@ struct e2b_history *e2b_history_new(struct host *host)
 
     history->host = host;
     lock_init(&history->lock, LOCK_E2B_HISTORY);
-    (void)pthread_cond_init(&history->changed, NULL);
+    cond_init(&history->changed);
     return history;
 }
 
@@ -247,14 +244,14 @@ void e2b_history_free(struct e2b_history *history)
         return;
     lock_take(&history->lock);
     history->is_stopping = true;
-    (void)pthread_cond_broadcast(&history->changed);
+    cond_broadcast(&history->changed);
     lock_release(&history->lock);
     if (history->has_thread)
         (void)pthread_join(history->thread, NULL);
     for (size_t i = 0; i < history->count; i++)
         ring_free(history->rings[i]);
     free(history->rings);
-    (void)pthread_cond_destroy(&history->changed);
+    cond_destroy(&history->changed);
     lock_destroy(&history->lock);
     free(history);
 }

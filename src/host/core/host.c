@@ -43,7 +43,7 @@
 
 enum {
     LABEL_BYTES = 32,
-    REAP_WAIT_S = 10,
+    REAP_WAIT_MS = 10000,
     STORE_TRIES = 100,
     STORE_PAUSE_NS = 100 * 1000 * 1000,
 };
@@ -103,7 +103,7 @@ void host_reap_later(struct host *host, struct machine *machine)
     machine->next = host->reap_queue;
     host->reap_queue = machine;
     host->reaping++;
-    (void)pthread_cond_broadcast(&host->changed);
+    cond_broadcast(&host->changed);
     lock_release(&host->lock);
 }
 
@@ -117,7 +117,7 @@ static void *reaper_main(void *argument)
         struct machine *machine = host->reap_queue;
 
         if (!machine) {
-            (void)pthread_cond_wait(&host->changed, &host->lock.mutex);
+            cond_wait(&host->changed, &host->lock);
             continue;
         }
         host->reap_queue = machine->next;
@@ -125,7 +125,7 @@ static void *reaper_main(void *argument)
         machine_reap(machine);
         lock_take(&host->lock);
         host->reaping--;
-        (void)pthread_cond_broadcast(&host->changed);
+        cond_broadcast(&host->changed);
     }
     lock_release(&host->lock);
     return NULL;
@@ -275,7 +275,7 @@ static struct host *host_new(const struct config *config)
     host->metrics = xcalloc(1, sizeof(*host->metrics));
     host->started_ms = clock_ms();
     lock_init(&host->lock, LOCK_HOST);
-    (void)pthread_cond_init(&host->changed, NULL);
+    cond_init(&host->changed);
     return host;
 }
 
@@ -293,7 +293,7 @@ static void host_free(struct host *host)
     (void)fd_close(host->outputs_fd);
     (void)fd_close(host->guests_fd);
     (void)fd_close(host->state_fd);
-    (void)pthread_cond_destroy(&host->changed);
+    cond_destroy(&host->changed);
     lock_destroy(&host->lock);
     free(host->uid_slots);
     free(host->default_template);
@@ -461,7 +461,7 @@ void host_close(struct host *host)
         host_event(host, EVENT_DAEMON_STOPPED, NULL);
     lock_take(&host->lock);
     host->is_stopping = true;
-    (void)pthread_cond_broadcast(&host->changed);
+    cond_broadcast(&host->changed);
     lock_release(&host->lock);
     if (host->has_reaper)
         (void)pthread_join(host->reaper, NULL);
@@ -483,15 +483,11 @@ struct store *host_store(struct host *host)
 /* Until what has ended by now holds nothing any more, or for a while. */
 static void wait_reaped(struct host *host)
 {
-    struct timespec deadline;
-    int r = 0;
+    uint64_t deadline_ms = clock_after_ms(REAP_WAIT_MS);
+    lock_scope(&host->lock);
 
-    (void)clock_gettime(CLOCK_REALTIME, &deadline);
-    deadline.tv_sec += REAP_WAIT_S;
-    lock_take(&host->lock);
-    while (r == 0 && host->reaping > 0)
-        r = pthread_cond_timedwait(&host->changed, &host->lock.mutex, &deadline);
-    lock_release(&host->lock);
+    while (host->reaping > 0 && cond_wait_until(&host->changed, &host->lock, deadline_ms))
+        ;
 }
 
 int host_remove_template(struct host *host, const char *name, struct err *err)

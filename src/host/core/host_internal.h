@@ -85,7 +85,7 @@ struct host {
     _Atomic uint32_t tool_cpus;
 
     struct lock lock; /* protects all fields below */
-    pthread_cond_t changed;
+    struct cond changed;
     char warm_template[TEMPLATE_NAME_MAX + 1]; /* of the last create */
     struct machine *machines;                  /* throw-aways */
     struct sandbox *sandboxes;                 /* oldest first */

@@ -74,7 +74,7 @@ void host_return_uids(struct host *host, const struct machine *machine)
     if (!machine->has_shared_uids)
         host->uid_slots[machine->uid_slot] = 0;
     host->live--;
-    (void)pthread_cond_broadcast(&host->changed);
+    cond_broadcast(&host->changed);
     lock_release(&host->lock);
 }
 

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #include "base/cleanup.h"
 #include "base/xalloc.h"
@@ -23,7 +22,7 @@
 #include "store/volume/volume.h"
 #include "wire/message.h"
 
-enum { ANSWER_TIMEOUT_S = 30 };
+enum { ANSWER_TIMEOUT_MS = 30000 };
 
 static struct machine *machine_of(struct channel *channel)
 {
@@ -33,7 +32,7 @@ static struct machine *machine_of(struct channel *channel)
 static void set_state(struct machine *machine, enum machine_state state)
 {
     machine->state = state;
-    (void)pthread_cond_broadcast(&machine->changed);
+    cond_broadcast(&machine->changed);
 }
 
 /* The guest could not boot or take its root. Locked. */
@@ -64,7 +63,7 @@ static bool take_root_answer(struct machine *machine, const struct frame *frame)
                       failed.text);
     }
     machine->root_answer = frame->type == FRAME_ROOTED ? ROOT_TAKEN : ROOT_REFUSED;
-    (void)pthread_cond_broadcast(&machine->changed);
+    cond_broadcast(&machine->changed);
     return true;
 }
 
@@ -134,7 +133,7 @@ static void on_gone(struct channel *channel)
         set_state(machine, MACHINE_FAILED);
     }
     process_end_all(machine);
-    (void)pthread_cond_broadcast(&machine->changed);
+    cond_broadcast(&machine->changed);
     lock_release(&machine->lock);
     port_cut(machine);
     if (was_warm)
@@ -165,7 +164,7 @@ static struct machine *machine_new(struct host *host)
     file_pool_init(&machine->files, machine, false);
     file_pool_init(&machine->tools, machine, true);
     lock_init(&machine->lock, LOCK_MACHINE);
-    (void)pthread_cond_init(&machine->changed, NULL);
+    cond_init(&machine->changed);
     return machine;
 }
 
@@ -177,7 +176,7 @@ static void machine_free(struct machine *machine)
     file_pool_done(&machine->files);
     file_pool_done(&machine->tools);
     cgroup_meter_close(&machine->meter);
-    (void)pthread_cond_destroy(&machine->changed);
+    cond_destroy(&machine->changed);
     lock_destroy(&machine->lock);
     free(machine);
 }
@@ -318,21 +317,20 @@ void machine_activate(struct machine *machine)
 
 int machine_wait(struct machine *machine, enum machine_state state, struct err *err)
 {
-    struct timespec deadline;
+    uint64_t deadline_ms = clock_after_ms(ANSWER_TIMEOUT_MS);
     int r = 0;
 
-    (void)clock_gettime(CLOCK_REALTIME, &deadline);
-    deadline.tv_sec += ANSWER_TIMEOUT_S;
     lock_take(&machine->lock);
-    while (r == 0 && machine->state < state)
-        r = -pthread_cond_timedwait(&machine->changed, &machine->lock.mutex, &deadline);
-    if (r == -ETIMEDOUT && machine->state < state)
-        r = err_set(err, ERR_INTERNAL, "holt-init did not answer within %d s", ANSWER_TIMEOUT_S);
+    while (machine->state < state &&
+           cond_wait_until(&machine->changed, &machine->lock, deadline_ms))
+        ;
+    if (machine->state < state)
+        r = err_set(err, ERR_INTERNAL, "holt-init did not answer within %d s",
+                    ANSWER_TIMEOUT_MS / 1000);
     else if (machine->state != state) {
         *err = machine->failure;
         r = -EIO;
-    } else
-        r = 0;
+    }
     lock_release(&machine->lock);
     return r;
 }
@@ -359,7 +357,7 @@ static void wait_gone(struct machine *machine)
 {
     lock_take(&machine->lock);
     while (!machine->is_gone)
-        (void)pthread_cond_wait(&machine->changed, &machine->lock.mutex);
+        cond_wait(&machine->changed, &machine->lock);
     lock_release(&machine->lock);
 }
 
@@ -375,7 +373,7 @@ static void let_go(struct machine *machine)
     host_return_uids(machine->host, machine);
     lock_take(&machine->lock);
     machine->is_reaped = true;
-    (void)pthread_cond_broadcast(&machine->changed);
+    cond_broadcast(&machine->changed);
     lock_release(&machine->lock);
     machine_unref(machine);
 }
@@ -391,7 +389,7 @@ void machine_wait_reaped(struct machine *machine)
 {
     lock_take(&machine->lock);
     while (!machine->is_reaped)
-        (void)pthread_cond_wait(&machine->changed, &machine->lock.mutex);
+        cond_wait(&machine->changed, &machine->lock);
     lock_release(&machine->lock);
 }
 

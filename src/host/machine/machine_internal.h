@@ -1,7 +1,6 @@
 /* struct machine and its functions, for the files of the host. */
 #pragma once
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,7 +47,7 @@ struct machine {
     struct channel channel;               /* holds a reference until its `gone` event */
     char template[TEMPLATE_NAME_MAX + 1]; /* of its volume; "" before it has one */
     struct volume *volume;                /* its own scratch volume */
-    struct volume *old_volume; /* of a warm machine that was taken for another template */
+    struct volume *old_volume;           /* of a warm machine that was taken for another template */
     struct process_table *process_table; /* the sandbox's, referenced; NULL for a throw-away */
     struct volume_mounts root;           /* of a sandbox's machine: held open, see machine_enter */
     struct port_table ports;
@@ -57,7 +56,7 @@ struct machine {
     struct machine *next;   /* in the host's table, or in the reaper's queue */
 
     struct lock lock; /* protects all fields below */
-    pthread_cond_t changed;
+    struct cond changed;
     enum machine_state state;
     struct err failure;
     bool is_gone;   /* the guest sends nothing any more */

@@ -10,7 +10,6 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/cleanup.h"
 #include "base/lock.h"
@@ -19,7 +18,7 @@
 #include "host/machine/machine_internal.h"
 #include "host/observe/metrics_internal.h"
 
-enum { RETRY_S = 1 };
+enum { RETRY_MS = 1000 };
 
 struct pool {
     struct host *host;
@@ -27,7 +26,7 @@ struct pool {
     pthread_t thread;
 
     struct lock lock; /* over all below */
-    pthread_cond_t changed;
+    struct cond changed;
     uint32_t size;
     struct machine *ready; /* a list by `next` */
     uint32_t count;
@@ -68,7 +67,6 @@ static struct machine *make_warm(const struct pool *pool)
 /* Locked before and after, not while a sandbox is made. */
 static void add_one(struct pool *pool)
 {
-    struct timespec retry;
     struct machine *machine;
 
     pool->is_making = true;
@@ -76,17 +74,15 @@ static void add_one(struct pool *pool)
     machine = make_warm(pool);
     lock_take(&pool->lock);
     pool->is_making = false;
-    (void)pthread_cond_broadcast(&pool->changed);
+    cond_broadcast(&pool->changed);
     if (machine) {
         machine->next = pool->ready;
         pool->ready = machine;
         pool->count++;
         return;
     }
-    (void)clock_gettime(CLOCK_REALTIME, &retry);
-    retry.tv_sec += RETRY_S;
     if (!pool->is_stopping)
-        (void)pthread_cond_timedwait(&pool->changed, &pool->lock.mutex, &retry);
+        (void)cond_wait_until(&pool->changed, &pool->lock, clock_after_ms(RETRY_MS));
 }
 
 static bool is_usable(struct machine *machine)
@@ -154,7 +150,7 @@ static void *pool_main(void *argument)
         else if (pool->count > pool->size)
             discard(pop(pool, NULL));
         else
-            (void)pthread_cond_wait(&pool->changed, &pool->lock.mutex);
+            cond_wait(&pool->changed, &pool->lock);
     }
     lock_release(&pool->lock);
     return NULL;
@@ -170,7 +166,7 @@ int pool_start(struct host *host, const struct runtime_ops *ops, uint32_t size, 
     pool->ops = ops;
     pool->size = size;
     lock_init(&pool->lock, LOCK_POOL);
-    (void)pthread_cond_init(&pool->changed, NULL);
+    cond_init(&pool->changed);
     *ret = pool; /* before the thread makes anything that could die and say so */
     r = -pthread_create(&pool->thread, NULL, pool_main, pool);
     if (r < 0) {
@@ -192,7 +188,7 @@ struct machine *pool_take(struct pool *pool, const struct runtime_ops *ops, cons
         machine = pop(pool, template);
         if (!machine)
             machine = pop(pool, NULL);
-        (void)pthread_cond_broadcast(&pool->changed);
+        cond_broadcast(&pool->changed);
         lock_release(&pool->lock);
         if (!machine || (is_usable(machine) && is_running(machine))) {
             metrics_add(machine ? &pool->host->metrics->pool_hits
@@ -209,12 +205,12 @@ void pool_drop_template(struct pool *pool, const char *template)
 
     lock_take(&pool->lock);
     while (pool->is_making)
-        (void)pthread_cond_wait(&pool->changed, &pool->lock.mutex);
+        cond_wait(&pool->changed, &pool->lock);
     while ((machine = pop(pool, template))) {
         machine_drop_volume(machine);
         discard(machine);
     }
-    (void)pthread_cond_broadcast(&pool->changed);
+    cond_broadcast(&pool->changed);
     lock_release(&pool->lock);
 }
 
@@ -242,7 +238,7 @@ void pool_resize(struct pool *pool, uint32_t size)
 {
     lock_take(&pool->lock);
     pool->size = size;
-    (void)pthread_cond_broadcast(&pool->changed);
+    cond_broadcast(&pool->changed);
     lock_release(&pool->lock);
 }
 
@@ -254,7 +250,7 @@ void pool_stop(struct pool *pool)
         return;
     lock_take(&pool->lock);
     pool->is_stopping = true;
-    (void)pthread_cond_broadcast(&pool->changed);
+    cond_broadcast(&pool->changed);
     lock_release(&pool->lock);
     (void)pthread_join(pool->thread, NULL);
     while ((machine = pop(pool, NULL)))
@@ -265,7 +261,7 @@ void pool_note_death(struct pool *pool)
 {
     lock_take(&pool->lock);
     pool->has_dead = true;
-    (void)pthread_cond_broadcast(&pool->changed);
+    cond_broadcast(&pool->changed);
     lock_release(&pool->lock);
 }
 
@@ -273,7 +269,7 @@ void pool_free(struct pool *pool)
 {
     if (!pool)
         return;
-    (void)pthread_cond_destroy(&pool->changed);
+    cond_destroy(&pool->changed);
     lock_destroy(&pool->lock);
     free(pool);
 }

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -17,7 +16,7 @@
 #include "store/volume/volume.h"
 #include "wire/message.h"
 
-enum { ROOT_TIMEOUT_S = 30 };
+enum { ROOT_TIMEOUT_MS = 30000 };
 
 _Static_assert((int)TEMPLATE_TREES_MAX + (int)SANDBOX_MOUNTS_MAX <= (int)MESSAGE_MOUNTS_MAX &&
                    (int)MESSAGE_MOUNTS_MAX <= (int)FRAME_FDS_MAX &&
@@ -145,18 +144,18 @@ static void set_answer(struct machine *machine, enum root_answer answer)
 /* Until the guest has taken or refused the root that it was sent. */
 static int wait_answer(struct machine *machine, struct err *err)
 {
-    struct timespec deadline;
+    uint64_t deadline_ms = clock_after_ms(ROOT_TIMEOUT_MS);
     int r = 0;
 
-    (void)clock_gettime(CLOCK_REALTIME, &deadline);
-    deadline.tv_sec += ROOT_TIMEOUT_S;
     lock_take(&machine->lock);
-    while (r == 0 && machine->root_answer == ROOT_AWAITED && machine->state < MACHINE_FAILED)
-        r = -pthread_cond_timedwait(&machine->changed, &machine->lock.mutex, &deadline);
+    while (machine->root_answer == ROOT_AWAITED && machine->state < MACHINE_FAILED &&
+           cond_wait_until(&machine->changed, &machine->lock, deadline_ms))
+        ;
     if (machine->root_answer == ROOT_TAKEN) {
         r = 0;
     } else if (machine->root_answer == ROOT_AWAITED && machine->state < MACHINE_FAILED) {
-        r = err_set(err, ERR_INTERNAL, "holt-init did not answer within %d s", ROOT_TIMEOUT_S);
+        r = err_set(err, ERR_INTERNAL, "holt-init did not answer within %d s",
+                    ROOT_TIMEOUT_MS / 1000);
     } else {
         *err = machine->failure;
         r = -EIO;

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -22,7 +21,7 @@ struct storage_monitor {
     enum storage_condition condition; /* as it was last; the thread's */
 
     struct lock lock; /* over all below */
-    pthread_cond_t changed;
+    struct cond changed;
     bool is_woken;
     bool is_stopping;
 };
@@ -54,19 +53,15 @@ static void *storage_monitor_main(void *argument)
     lock_take(&storage_monitor->lock);
     while (!storage_monitor->is_stopping) {
         uint64_t until_ms;
-        struct timespec until;
-        int r = 0;
+        bool is_early = true;
 
         storage_monitor->is_woken = false;
         lock_release(&storage_monitor->lock);
         look(storage_monitor);
-        until_ms = clock_ms() + storage_monitor->host->health_interval_ms;
-        until = (struct timespec){ .tv_sec = (time_t)(until_ms / 1000),
-                                   .tv_nsec = (long)(until_ms % 1000) * 1000000 };
+        until_ms = clock_after_ms(storage_monitor->host->health_interval_ms);
         lock_take(&storage_monitor->lock);
-        while (r == 0 && !storage_monitor->is_woken && !storage_monitor->is_stopping)
-            r = pthread_cond_timedwait(&storage_monitor->changed, &storage_monitor->lock.mutex,
-                                       &until);
+        while (is_early && !storage_monitor->is_woken && !storage_monitor->is_stopping)
+            is_early = cond_wait_until(&storage_monitor->changed, &storage_monitor->lock, until_ms);
     }
     lock_release(&storage_monitor->lock);
     return NULL;
@@ -75,15 +70,11 @@ static void *storage_monitor_main(void *argument)
 int storage_monitor_start(struct host *host, struct storage_monitor **ret, struct err *err)
 {
     struct storage_monitor *storage_monitor = xcalloc(1, sizeof(*storage_monitor));
-    pthread_condattr_t monotonic;
     int r;
 
     storage_monitor->host = host;
     lock_init(&storage_monitor->lock, LOCK_STORAGE_MONITOR);
-    (void)pthread_condattr_init(&monotonic);
-    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&storage_monitor->changed, &monotonic);
-    (void)pthread_condattr_destroy(&monotonic);
+    cond_init(&storage_monitor->changed);
     r = -pthread_create(&storage_monitor->thread, NULL, storage_monitor_main, storage_monitor);
     if (r < 0) {
         free(storage_monitor);
@@ -98,7 +89,7 @@ static void signal_it(struct storage_monitor *storage_monitor, bool is_stopping)
     lock_take(&storage_monitor->lock);
     storage_monitor->is_woken = true;
     storage_monitor->is_stopping = is_stopping;
-    (void)pthread_cond_signal(&storage_monitor->changed);
+    cond_signal(&storage_monitor->changed);
     lock_release(&storage_monitor->lock);
 }
 
@@ -113,7 +104,7 @@ void storage_monitor_stop(struct storage_monitor *storage_monitor)
         return;
     signal_it(storage_monitor, true);
     (void)pthread_join(storage_monitor->thread, NULL);
-    (void)pthread_cond_destroy(&storage_monitor->changed);
+    cond_destroy(&storage_monitor->changed);
     lock_destroy(&storage_monitor->lock);
     free(storage_monitor);
 }

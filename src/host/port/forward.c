@@ -240,7 +240,7 @@ void port_forward_close(struct port_forward *forward)
     ports->has_changed = true;
     port_wake(ports);
     while (!forward->is_over)
-        (void)pthread_cond_wait(&ports->changed, &ports->lock.mutex);
+        cond_wait(&ports->changed, &ports->lock);
     while (*slot != forward)
         slot = &(*slot)->next;
     *slot = forward->next;

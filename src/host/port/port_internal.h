@@ -23,7 +23,7 @@ struct ports {
     unsigned waiting;             /* the thread's: listeners that cannot accept now */
 
     struct lock lock; /* over all below */
-    pthread_cond_t changed;
+    struct cond changed;
     struct port_connection *ready; /* there is something to do for them */
     struct port_forward *forwards; /* oldest first */
     bool has_changed;              /* some forward is to end */

@@ -213,7 +213,7 @@ static void tend_forwards(struct ports *ports)
         end_forward(forward);
         lock_take(&ports->lock);
         forward->is_over = true;
-        (void)pthread_cond_broadcast(&ports->changed);
+        cond_broadcast(&ports->changed);
         lock_release(&ports->lock);
     }
     if (!has_changed && ports->waiting == 0)
@@ -325,7 +325,7 @@ int ports_start(const struct config *config, struct ports **ret, struct err *err
     ports->advertise = xstrdup(config->ports_advertise);
     ports->frames.max = FRAMES_MAX;
     lock_init(&ports->lock, LOCK_PORTS);
-    (void)pthread_cond_init(&ports->changed, NULL);
+    cond_init(&ports->changed);
     ports->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     ports->wake = (struct port_source){ .fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) };
     if (ports->epoll_fd < 0 || ports->wake.fd < 0)
@@ -356,7 +356,7 @@ void ports_free(struct ports *ports)
         return;
     (void)fd_close(ports->epoll_fd);
     (void)fd_close(ports->wake.fd);
-    (void)pthread_cond_destroy(&ports->changed);
+    cond_destroy(&ports->changed);
     lock_destroy(&ports->lock);
     buf_done(&ports->frames);
     free(ports->listen);

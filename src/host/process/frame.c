@@ -87,7 +87,7 @@ static void set_over(struct process *process, enum outcome outcome, int exit_cod
     if (!machine->is_released)
         tell_end(process);
     shell_link_wake(process->shell);
-    (void)pthread_cond_broadcast(&machine->changed);
+    cond_broadcast(&machine->changed);
     if (machine->process_table && !machine->is_released)
         process_writer_add(machine->host->writer, process);
     else
@@ -211,7 +211,7 @@ static bool take_input_ack(struct process *process, const struct frame *frame)
         offset > process->input_sent)
         return false;
     process->input_acked = offset;
-    (void)pthread_cond_broadcast(&process->machine->changed);
+    cond_broadcast(&process->machine->changed);
     return true;
 }
 
@@ -228,7 +228,7 @@ static bool take_started(struct process *process, const struct frame *frame)
     /* Its group may have been killed while it was on its way there. */
     if (process->is_timed_out || process->killer)
         (void)cgroup_kill(process->machine->host->cgroups, process->machine->id, process->id);
-    (void)pthread_cond_broadcast(&process->machine->changed);
+    cond_broadcast(&process->machine->changed);
     return true;
 }
 

@@ -153,7 +153,7 @@ void process_settle(struct machine *machine)
 {
     lock_take(&machine->lock);
     while (!machine->is_gone && has_unstarted(machine))
-        (void)pthread_cond_wait(&machine->changed, &machine->lock.mutex);
+        cond_wait(&machine->changed, &machine->lock);
     lock_release(&machine->lock);
 }
 

@@ -23,7 +23,7 @@ static bool await_start(struct process *process)
 
     lock_take(&machine->lock);
     while (!process->is_over && !process->is_started)
-        (void)pthread_cond_wait(&machine->changed, &machine->lock.mutex);
+        cond_wait(&machine->changed, &machine->lock);
     is_there = !process->is_over;
     process->is_limited = process->is_limited || is_there;
     lock_release(&machine->lock);

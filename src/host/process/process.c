@@ -21,7 +21,7 @@
 #include "kernel/cgroup/cgroup.h"
 #include "wire/message.h"
 
-enum { WATCH_EVERY_S = 1 }; /* whether a client is still there who waits with us */
+enum { WATCH_EVERY_MS = 1000 }; /* whether a client is still there who waits with us */
 
 struct process *process_alloc(struct machine *machine, struct record *record)
 {
@@ -226,7 +226,7 @@ bool process_await_start(struct process *process)
 
     lock_take(&machine->lock);
     while (!process->is_over && !process->is_started)
-        (void)pthread_cond_wait(&machine->changed, &machine->lock.mutex);
+        cond_wait(&machine->changed, &machine->lock);
     is_started = !process->is_over || process->end.outcome != OUTCOME_NOT_STARTED;
     lock_release(&machine->lock);
     return is_started;
@@ -264,17 +264,14 @@ static int refuse_over(const struct process *process, struct err *err)
 static int wait_change(struct machine *machine, int watch_fd)
 {
     struct pollfd hang_up = { .fd = watch_fd, .events = POLLRDHUP };
-    struct timespec until;
 
     if (watch_fd < 0) {
-        (void)pthread_cond_wait(&machine->changed, &machine->lock.mutex);
+        cond_wait(&machine->changed, &machine->lock);
         return 0;
     }
     if (poll(&hang_up, 1, 0) > 0)
         return -ECANCELED;
-    (void)clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += WATCH_EVERY_S;
-    (void)pthread_cond_timedwait(&machine->changed, &machine->lock.mutex, &until);
+    (void)cond_wait_until(&machine->changed, &machine->lock, clock_after_ms(WATCH_EVERY_MS));
     return 0;
 }
 
@@ -348,7 +345,7 @@ static int claim_signal(struct process *process, int signal, struct err *err)
     lock_take(&machine->lock);
     /* One that is just being started again would not be there to take it. */
     while (!process->is_over && !process->is_started)
-        (void)pthread_cond_wait(&machine->changed, &machine->lock.mutex);
+        cond_wait(&machine->changed, &machine->lock);
     is_over = process->is_over;
     process->signals_sent |= (uint64_t)1 << (signal - 1);
     if (process->is_between) /* there is nobody to take it */

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -28,7 +27,7 @@ struct process_writer {
     pthread_t thread;
 
     struct lock lock; /* over all below, and the links of processes */
-    pthread_cond_t changed;
+    struct cond changed;
     struct row now;
     struct row later; /* each due LATER_MS after it was added */
     bool is_stopping;
@@ -43,7 +42,7 @@ void process_writer_add(struct process_writer *writer, struct process *process)
         process->next_now = NULL;
         *writer->now.last = process_ref(process);
         writer->now.last = &process->next_now;
-        (void)pthread_cond_signal(&writer->changed);
+        cond_signal(&writer->changed);
     }
     lock_release(&writer->lock);
 }
@@ -57,7 +56,7 @@ void process_writer_add_later(struct process_writer *writer, struct process *pro
     writer->later.last = &process->next_later;
     /* Else it wakes up by itself. */
     if (writer->later.first == process)
-        (void)pthread_cond_signal(&writer->changed);
+        cond_signal(&writer->changed);
     lock_release(&writer->lock);
 }
 
@@ -65,7 +64,7 @@ void process_writer_ask(struct process_writer *writer)
 {
     atomic_store(&writer->is_asked, true);
     lock_take(&writer->lock);
-    (void)pthread_cond_signal(&writer->changed);
+    cond_signal(&writer->changed);
     lock_release(&writer->lock);
 }
 
@@ -97,15 +96,9 @@ static struct process *take(struct process_writer *writer, uint64_t now_ms)
 
 static void wait_for_work(struct process_writer *writer)
 {
-    struct timespec until;
+    const struct process *next = writer->later.first;
 
-    if (!writer->later.first) {
-        (void)pthread_cond_wait(&writer->changed, &writer->lock.mutex);
-        return;
-    }
-    until = (struct timespec){ .tv_sec = (time_t)(writer->later.first->due_ms / 1000),
-                               .tv_nsec = (long)(writer->later.first->due_ms % 1000) * 1000000 };
-    (void)pthread_cond_timedwait(&writer->changed, &writer->lock.mutex, &until);
+    (void)cond_wait_until(&writer->changed, &writer->lock, next ? next->due_ms : CLOCK_NEVER);
 }
 
 /* Those to look at now; 0 only when it is to end. */
@@ -179,17 +172,13 @@ static void *process_writer_main(void *argument)
 int process_writer_start(struct host *host, struct process_writer **ret, struct err *err)
 {
     struct process_writer *writer = xcalloc(1, sizeof(*writer));
-    pthread_condattr_t monotonic;
     int r;
 
     writer->host = host;
     writer->now.last = &writer->now.first;
     writer->later.last = &writer->later.first;
     lock_init(&writer->lock, LOCK_PROCESS_WRITER);
-    (void)pthread_condattr_init(&monotonic);
-    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&writer->changed, &monotonic);
-    (void)pthread_condattr_destroy(&monotonic);
+    cond_init(&writer->changed);
     r = -pthread_create(&writer->thread, NULL, process_writer_main, writer);
     if (r < 0) {
         free(writer);
@@ -205,10 +194,10 @@ void process_writer_stop(struct process_writer *writer)
         return;
     lock_take(&writer->lock);
     writer->is_stopping = true;
-    (void)pthread_cond_signal(&writer->changed);
+    cond_signal(&writer->changed);
     lock_release(&writer->lock);
     (void)pthread_join(writer->thread, NULL);
-    (void)pthread_cond_destroy(&writer->changed);
+    cond_destroy(&writer->changed);
     lock_destroy(&writer->lock);
     free(writer);
 }

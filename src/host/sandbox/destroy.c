@@ -24,10 +24,10 @@ static bool destroy_claim(struct sandbox *sandbox)
     is_ours = sandbox->info.state != SANDBOX_DESTROYING && !sandbox->is_gone;
     if (is_ours)
         sandbox->info.state = SANDBOX_DESTROYING;
-    (void)pthread_cond_broadcast(&sandbox->changed);
+    cond_broadcast(&sandbox->changed);
     while (is_ours && !sandbox->is_gone &&
            (sandbox->operation != OPERATION_NONE || sandbox->starting > 0 || sandbox->pins > 0))
-        (void)pthread_cond_wait(&sandbox->changed, &sandbox->lock.mutex);
+        cond_wait(&sandbox->changed, &sandbox->lock);
     /* The operation may have been a creation that failed. */
     is_ours = is_ours && !sandbox->is_gone;
     lock_release(&sandbox->lock);
@@ -40,7 +40,7 @@ static int destroy_join(struct sandbox *sandbox, struct err *err)
 
     lock_take(&sandbox->lock);
     while (!sandbox->is_gone && sandbox->info.state == SANDBOX_DESTROYING)
-        (void)pthread_cond_wait(&sandbox->changed, &sandbox->lock.mutex);
+        cond_wait(&sandbox->changed, &sandbox->lock);
     if (!sandbox->is_gone)
         r = err_set(err, ERR_INTERNAL, "%.200s", sandbox->info.reason);
     lock_release(&sandbox->lock);
@@ -55,7 +55,7 @@ static int destroy_fail(struct sandbox *sandbox, const struct err *err)
     lock_take(&sandbox->lock);
     sandbox->info.state = SANDBOX_FAILED;
     (void)snprintf(sandbox->info.reason, sizeof(sandbox->info.reason), "%.200s", err->msg);
-    (void)pthread_cond_broadcast(&sandbox->changed);
+    cond_broadcast(&sandbox->changed);
     lock_release(&sandbox->lock);
     (void)sandbox_record(sandbox, SANDBOX_FAILED, &ignored);
     sandbox_event(sandbox, EVENT_SANDBOX_FAILED, json_pack("{s:o}", "reason", json_text(err->msg)));

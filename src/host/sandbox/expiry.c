@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/cleanup.h"
 #include "base/lock.h"
@@ -30,7 +29,7 @@ struct expiry {
     pthread_t thread;
     bool has_thread;
     struct lock lock; /* protects everything below */
-    pthread_cond_t changed;
+    struct cond changed;
     bool is_woken;
     bool is_stopping;
 };
@@ -147,8 +146,8 @@ static void sandbox_sweep(struct sandbox *sandbox, uint64_t now_ms, uint64_t *ne
     if (machine && process_sweep(machine) && *next_ms > now_ms + SWEEP_AGAIN_MS)
         *next_ms = now_ms + SWEEP_AGAIN_MS;
     if (machine) {
-        file_pool_prune(&machine->files, now_ms);
-        file_pool_prune(&machine->tools, now_ms);
+        file_pool_prune(&machine->files, clock_ms());
+        file_pool_prune(&machine->tools, clock_ms());
     }
     machine_unref(machine);
 }
@@ -166,7 +165,7 @@ static void sandbox_tend(struct sandbox *sandbox, uint64_t now_ms, uint64_t *nex
     process_table_expire(sandbox->process_table, now_ms, next_ms);
 }
 
-/* Visits every sandbox and returns the time of the next round. */
+/* Visits every sandbox and returns the milliseconds until the next round. */
 static uint64_t expiry_round(struct host *host)
 {
     uint64_t now_ms = clock_wall_ms(), next_ms = now_ms + REST_MAX_MS;
@@ -177,26 +176,21 @@ static uint64_t expiry_round(struct host *host)
         sandbox_tend(list[i], now_ms, &next_ms);
         sandbox_unref(list[i]);
     }
-    return next_ms;
-}
-
-static struct timespec wall_timespec(uint64_t wall_ms)
-{
-    return (struct timespec){ .tv_sec = (time_t)(wall_ms / 1000),
-                              .tv_nsec = (long)(wall_ms % 1000) * 1000000 };
+    return next_ms - now_ms;
 }
 
 /* Locked. Waits for the time or a wakeup, then GATHER_MS for more wakeups. */
-static void expiry_wait(struct expiry *expiry, uint64_t next_ms)
+static void expiry_wait(struct expiry *expiry, uint64_t wait_ms)
 {
-    struct timespec until = wall_timespec(next_ms);
-    int r = 0;
+    uint64_t until_ms = clock_after_ms(wait_ms);
 
-    while (r == 0 && !expiry->is_woken && !expiry->is_stopping)
-        r = pthread_cond_timedwait(&expiry->changed, &expiry->lock.mutex, &until);
-    until = wall_timespec(clock_wall_ms() + GATHER_MS);
-    for (r = 0; r == 0 && expiry->is_woken && !expiry->is_stopping;)
-        r = pthread_cond_timedwait(&expiry->changed, &expiry->lock.mutex, &until);
+    while (!expiry->is_woken && !expiry->is_stopping &&
+           cond_wait_until(&expiry->changed, &expiry->lock, until_ms))
+        ;
+    until_ms = clock_after_ms(GATHER_MS);
+    while (expiry->is_woken && !expiry->is_stopping &&
+           cond_wait_until(&expiry->changed, &expiry->lock, until_ms))
+        ;
 }
 
 static void *expiry_main(void *argument)
@@ -205,13 +199,13 @@ static void *expiry_main(void *argument)
 
     lock_take(&expiry->lock);
     while (!expiry->is_stopping) {
-        uint64_t next_ms;
+        uint64_t wait_ms;
 
         expiry->is_woken = false;
         lock_release(&expiry->lock);
-        next_ms = expiry_round(expiry->host);
+        wait_ms = expiry_round(expiry->host);
         lock_take(&expiry->lock);
-        expiry_wait(expiry, next_ms);
+        expiry_wait(expiry, wait_ms);
     }
     lock_release(&expiry->lock);
     return NULL;
@@ -223,7 +217,7 @@ struct expiry *expiry_new(struct host *host)
 
     expiry->host = host;
     lock_init(&expiry->lock, LOCK_EXPIRY);
-    (void)pthread_cond_init(&expiry->changed, NULL);
+    cond_init(&expiry->changed);
     return expiry;
 }
 
@@ -239,7 +233,7 @@ void expiry_wake(struct expiry *expiry)
 {
     lock_take(&expiry->lock);
     if (!expiry->is_woken)
-        (void)pthread_cond_broadcast(&expiry->changed);
+        cond_broadcast(&expiry->changed);
     expiry->is_woken = true;
     lock_release(&expiry->lock);
 }
@@ -250,14 +244,14 @@ void expiry_stop(struct expiry *expiry)
         return;
     lock_take(&expiry->lock);
     expiry->is_stopping = true;
-    (void)pthread_cond_broadcast(&expiry->changed);
+    cond_broadcast(&expiry->changed);
     lock_release(&expiry->lock);
     (void)pthread_join(expiry->thread, NULL);
 }
 
 void expiry_free(struct expiry *expiry)
 {
-    (void)pthread_cond_destroy(&expiry->changed);
+    cond_destroy(&expiry->changed);
     lock_destroy(&expiry->lock);
     free(expiry);
 }

@@ -62,7 +62,7 @@ static int gate_wait(struct sandbox *sandbox, enum operation operation, struct e
             return gate_error(sandbox, result, err);
         if (result == GATE_YES && !is_busy)
             return 0;
-        (void)pthread_cond_wait(&sandbox->changed, &sandbox->lock.mutex);
+        cond_wait(&sandbox->changed, &sandbox->lock);
     }
 }
 
@@ -91,7 +91,7 @@ void sandbox_set_state(struct sandbox *sandbox, enum sandbox_state state)
         sandbox->info.state = state;
     if (state == SANDBOX_ACTIVE)
         sandbox->info.reason[0] = '\0';
-    (void)pthread_cond_broadcast(&sandbox->changed);
+    cond_broadcast(&sandbox->changed);
     lock_release(&sandbox->lock);
 }
 
@@ -101,7 +101,7 @@ void sandbox_finish(struct sandbox *sandbox, enum sandbox_state state)
     lock_take(&sandbox->lock);
     sandbox->operation = OPERATION_NONE;
     sandbox->info.last_active_ms = clock_wall_ms();
-    (void)pthread_cond_broadcast(&sandbox->changed);
+    cond_broadcast(&sandbox->changed);
     lock_release(&sandbox->lock);
     expiry_wake(sandbox->host->expiry);
 }
@@ -113,7 +113,7 @@ bool sandbox_wait_created(struct sandbox *sandbox)
     lock_take(&sandbox->lock);
     while (!sandbox->is_gone &&
            (sandbox->info.state == SANDBOX_CREATING || sandbox->info.state == SANDBOX_DESTROYING))
-        (void)pthread_cond_wait(&sandbox->changed, &sandbox->lock.mutex);
+        cond_wait(&sandbox->changed, &sandbox->lock);
     is_there = !sandbox->is_gone;
     lock_release(&sandbox->lock);
     return is_there;
@@ -123,7 +123,7 @@ void sandbox_wait_starting(struct sandbox *sandbox)
 {
     lock_take(&sandbox->lock);
     while (sandbox->starting > 0)
-        (void)pthread_cond_wait(&sandbox->changed, &sandbox->lock.mutex);
+        cond_wait(&sandbox->changed, &sandbox->lock);
     lock_release(&sandbox->lock);
     if (sandbox->machine)
         process_settle(sandbox->machine);
@@ -151,7 +151,7 @@ void sandbox_release_machine(struct sandbox *sandbox, struct machine *machine)
     machine_unref(machine);
     lock_take(&sandbox->lock);
     sandbox->starting--;
-    (void)pthread_cond_broadcast(&sandbox->changed);
+    cond_broadcast(&sandbox->changed);
     lock_release(&sandbox->lock);
 }
 

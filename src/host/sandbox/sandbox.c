@@ -42,7 +42,7 @@ struct sandbox *sandbox_new(struct host *host)
     sandbox_make_id(sandbox->info.id);
     sandbox->info.created_ms = sandbox->info.last_active_ms = clock_wall_ms();
     lock_init(&sandbox->lock, LOCK_SANDBOX);
-    (void)pthread_cond_init(&sandbox->changed, NULL);
+    cond_init(&sandbox->changed);
     return sandbox;
 }
 
@@ -61,7 +61,7 @@ void sandbox_unref(struct sandbox *sandbox)
     volume_close(sandbox->volume);
     process_table_unref(sandbox->process_table);
     sandbox_info_done(&sandbox->info);
-    (void)pthread_cond_destroy(&sandbox->changed);
+    cond_destroy(&sandbox->changed);
     lock_destroy(&sandbox->lock);
     free(sandbox);
 }
@@ -141,7 +141,7 @@ void sandbox_leave_table(struct sandbox *sandbox)
     host_dismiss(host);
     lock_take(&sandbox->lock);
     sandbox->is_gone = true;
-    (void)pthread_cond_broadcast(&sandbox->changed);
+    cond_broadcast(&sandbox->changed);
     lock_release(&sandbox->lock);
     sandbox_unref(sandbox);
 }
@@ -194,7 +194,7 @@ void sandbox_unpin(struct sandbox *sandbox)
 {
     lock_take(&sandbox->lock);
     sandbox->pins--;
-    (void)pthread_cond_broadcast(&sandbox->changed);
+    cond_broadcast(&sandbox->changed);
     lock_release(&sandbox->lock);
 }
 

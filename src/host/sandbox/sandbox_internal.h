@@ -1,7 +1,6 @@
 /* Internal interface of the sandbox folder. */
 #pragma once
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
@@ -38,7 +37,7 @@ struct sandbox {
     struct sandbox *next; /* in the host's table; under the host's lock */
 
     struct lock lock; /* protects everything below */
-    pthread_cond_t changed;
+    struct cond changed;
     struct sandbox_info info;
     enum operation operation; /* running now; only its thread uses volume and machine */
     bool is_quiesced;         /* files are being copied: no process may start */

@@ -20,7 +20,7 @@ static void sandbox_set_quiesced(struct sandbox *sandbox, bool on)
 {
     lock_take(&sandbox->lock);
     sandbox->is_quiesced = on;
-    (void)pthread_cond_broadcast(&sandbox->changed);
+    cond_broadcast(&sandbox->changed);
     lock_release(&sandbox->lock);
 }
 

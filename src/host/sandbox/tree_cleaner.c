@@ -22,7 +22,7 @@ struct tree_cleaner_job {
 struct tree_cleaner {
     pthread_t thread;
     struct lock lock; /* protects everything below */
-    pthread_cond_t changed;
+    struct cond changed;
     struct tree_cleaner_job *first, **last;
     bool is_stopping;
 };
@@ -48,7 +48,7 @@ static void *tree_cleaner_main(void *argument)
     while (tree_cleaner->first || !tree_cleaner->is_stopping) {
         job = tree_cleaner->first;
         if (!job) {
-            (void)pthread_cond_wait(&tree_cleaner->changed, &tree_cleaner->lock.mutex);
+            cond_wait(&tree_cleaner->changed, &tree_cleaner->lock);
             continue;
         }
         tree_cleaner->first = job->next;
@@ -83,7 +83,7 @@ void tree_cleaner_add(struct sandbox *sandbox, struct volume_mounts *mounts, uin
     lock_take(&tree_cleaner->lock);
     *tree_cleaner->last = job;
     tree_cleaner->last = &job->next;
-    (void)pthread_cond_broadcast(&tree_cleaner->changed);
+    cond_broadcast(&tree_cleaner->changed);
     lock_release(&tree_cleaner->lock);
 }
 
@@ -94,7 +94,7 @@ int tree_cleaner_start(struct tree_cleaner **ret, struct err *err)
 
     tree_cleaner->last = &tree_cleaner->first;
     lock_init(&tree_cleaner->lock, LOCK_TREE_CLEANER);
-    (void)pthread_cond_init(&tree_cleaner->changed, NULL);
+    cond_init(&tree_cleaner->changed);
     r = -pthread_create(&tree_cleaner->thread, NULL, tree_cleaner_main, tree_cleaner);
     if (r < 0) {
         free(tree_cleaner);
@@ -110,10 +110,10 @@ void tree_cleaner_stop(struct tree_cleaner *tree_cleaner)
         return;
     lock_take(&tree_cleaner->lock);
     tree_cleaner->is_stopping = true;
-    (void)pthread_cond_broadcast(&tree_cleaner->changed);
+    cond_broadcast(&tree_cleaner->changed);
     lock_release(&tree_cleaner->lock);
     (void)pthread_join(tree_cleaner->thread, NULL);
-    (void)pthread_cond_destroy(&tree_cleaner->changed);
+    cond_destroy(&tree_cleaner->changed);
     lock_destroy(&tree_cleaner->lock);
     free(tree_cleaner);
 }

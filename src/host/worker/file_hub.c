@@ -57,9 +57,9 @@ static int hub_start(struct file_pool *pool, uint64_t deadline_ms, struct err *e
     if (r == 0 && !pool->is_closed) {
         pool->hub.fd = TAKE_FD(worker.fd);
         pool->hub.pidfd = TAKE_FD(worker.pidfd);
-        pool->hub.idle_ms = clock_wall_ms();
+        pool->hub.idle_ms = clock_ms();
     }
-    (void)pthread_cond_broadcast(&pool->changed);
+    cond_broadcast(&pool->changed);
     lock_release(&pool->lock);
     file_worker_kill(&worker);
     return r;
@@ -156,6 +156,6 @@ void file_hub_give(struct file_pool *pool, struct file_worker *worker)
     worker->fd = fd_close(worker->fd);
     lock_take(&pool->lock);
     pool->hub.count--;
-    pool->hub.idle_ms = clock_wall_ms();
+    pool->hub.idle_ms = clock_ms();
     lock_release(&pool->lock);
 }

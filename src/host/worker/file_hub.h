@@ -14,7 +14,7 @@ struct file_hub {
     int fd, pidfd; /* the worker's; negative: there is none */
     bool is_starting;
     unsigned count;   /* watches */
-    uint64_t idle_ms; /* of the wall clock: since when there are none */
+    uint64_t idle_ms; /* of clock_ms: since when there are none */
 };
 
 /* A socket over which one WATCH may be asked for, as root: 1, 0 when the worker is on its way (then

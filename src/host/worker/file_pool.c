@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/pidfd.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -44,7 +43,7 @@ void file_pool_init(struct file_pool *pool, struct machine *machine, bool is_of_
         .hub = { .fd = -EBADF, .pidfd = -EBADF },
     };
     lock_init(&pool->lock, LOCK_FILE_POOL);
-    (void)pthread_cond_init(&pool->changed, NULL);
+    cond_init(&pool->changed);
 }
 
 const char *file_pool_what(const struct file_pool *pool)
@@ -83,14 +82,14 @@ void file_pool_close(struct file_pool *pool)
         pool->count--;
     }
     hub_end(pool);
-    (void)pthread_cond_broadcast(&pool->changed);
+    cond_broadcast(&pool->changed);
     lock_release(&pool->lock);
 }
 
 void file_pool_done(struct file_pool *pool)
 {
     file_pool_close(pool);
-    (void)pthread_cond_destroy(&pool->changed);
+    cond_destroy(&pool->changed);
     lock_destroy(&pool->lock);
 }
 
@@ -292,7 +291,7 @@ static void count_down(struct file_pool *pool, bool is_read_only)
     lock_take(&pool->lock);
     pool->count--;
     pool->lookers -= is_read_only;
-    (void)pthread_cond_signal(&pool->changed);
+    cond_signal(&pool->changed);
     lock_release(&pool->lock);
 }
 
@@ -322,13 +321,7 @@ static bool is_full(const struct file_pool *pool, bool is_read_only)
 
 void file_pool_sleep(struct file_pool *pool)
 {
-    struct timespec until;
-
-    (void)clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += WAIT_MS * 1000000L;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
-    (void)pthread_cond_timedwait(&pool->changed, &pool->lock.mutex, &until);
+    (void)cond_wait_until(&pool->changed, &pool->lock, clock_after_ms(WAIT_MS));
 }
 
 void file_pool_wait(struct file_pool *pool, bool is_read_only)
@@ -360,12 +353,12 @@ void file_pool_give(struct file_pool *pool, struct file_worker *worker, bool is_
     pool->lookers -= worker->is_read_only;
     worker->is_read_only = false;
     if (is_good && !pool->is_closed && pool->idle_count < FILE_WORKERS_MAX) {
-        worker->idle_ms = clock_wall_ms();
+        worker->idle_ms = clock_ms();
         pool->idle[pool->idle_count++] = *worker;
     } else {
         file_worker_kill(worker);
         pool->count--;
     }
-    (void)pthread_cond_signal(&pool->changed);
+    cond_signal(&pool->changed);
     lock_release(&pool->lock);
 }

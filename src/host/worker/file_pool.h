@@ -2,7 +2,6 @@
  * those that wait for the next call a while. Part of a struct machine. */
 #pragma once
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -22,7 +21,7 @@ enum {
 struct file_worker {
     int fd;
     int pidfd;         /* the kernel's word for who it is; negative: it would not say */
-    uint64_t idle_ms;  /* of the wall clock: since when it waits */
+    uint64_t idle_ms;  /* of clock_ms: since when it waits */
     bool is_read_only; /* lent to a caller who may only look */
 };
 
@@ -30,7 +29,7 @@ struct file_pool {
     struct machine *machine;
     bool is_of_tools;
     struct lock lock; /* over all below; nothing is done inside it */
-    pthread_cond_t changed;
+    struct cond changed;
     struct file_worker idle[FILE_WORKERS_MAX]; /* the one that came last is taken first */
     unsigned idle_count;
     unsigned count; /* idle ones included */
@@ -60,7 +59,7 @@ int file_pool_take(struct file_pool *pool, bool is_read_only, uint64_t deadline_
 /* Waits a moment for one to come back. */
 void file_pool_wait(struct file_pool *pool, bool is_read_only);
 
-/* Ends those that have waited too long. */
+/* Ends those that have waited too long at now_ms of clock_ms. */
 void file_pool_prune(struct file_pool *pool, uint64_t now_ms);
 
 /* Gives it back: one in good order waits for the next call, any other is killed. */

@@ -25,8 +25,8 @@ struct ordered {
     const struct ordered_ops *ops;
     void *context;
     struct lock lock;
-    pthread_cond_t work_changed;  /* there are jobs, or there will be none */
-    pthread_cond_t place_changed; /* there is room, for jobs or for results */
+    struct cond work_changed;  /* there are jobs, or there will be none */
+    struct cond place_changed; /* there is room, for jobs or for results */
     struct slot slots[ORDERED_JOBS];
     uint64_t first; /* not taken yet */
     uint64_t next;  /* nobody works on it yet */
@@ -52,8 +52,8 @@ struct ordered *ordered_new(const struct ordered_ops *ops, void *context)
     ordered->ops = ops;
     ordered->context = context;
     lock_init(&ordered->lock, LOCK_SEARCH);
-    (void)pthread_cond_init(&ordered->work_changed, NULL);
-    (void)pthread_cond_init(&ordered->place_changed, NULL);
+    cond_init(&ordered->work_changed);
+    cond_init(&ordered->place_changed);
     return ordered;
 }
 
@@ -91,11 +91,11 @@ static void work_once(struct ordered *ordered, void *thread)
     ordered->bytes += slot->bytes;
     if (number == ordered->first) {
         take_done(ordered);
-        (void)pthread_cond_broadcast(&ordered->place_changed);
+        cond_broadcast(&ordered->place_changed);
     }
     /* Results of big files wait for the one that is to be taken first, whoever works on that. */
     while (ordered->bytes > RESULT_BYTES_MAX && ordered->first <= number && !ordered->is_stopped)
-        (void)pthread_cond_wait(&ordered->place_changed, &ordered->lock.mutex);
+        cond_wait(&ordered->place_changed, &ordered->lock);
 }
 
 static void *thread_main(void *arg)
@@ -110,7 +110,7 @@ static void *thread_main(void *arg)
             continue;
         }
         ordered->idle++;
-        (void)pthread_cond_wait(&ordered->work_changed, &ordered->lock.mutex);
+        cond_wait(&ordered->work_changed, &ordered->lock);
         ordered->idle--;
     }
     lock_release(&ordered->lock);
@@ -154,7 +154,7 @@ void *ordered_next(struct ordered *ordered)
         if (ordered->thread_count == 0)
             work_as_giver(ordered);
         else
-            (void)pthread_cond_wait(&ordered->place_changed, &ordered->lock.mutex);
+            cond_wait(&ordered->place_changed, &ordered->lock);
     }
     if (!ordered->is_stopped)
         slot = slot_of(ordered, ordered->end);
@@ -171,7 +171,7 @@ void ordered_give(struct ordered *ordered)
     if (!ordered->was_started && ordered->end - ordered->next == FEW_JOBS)
         start_threads(ordered);
     else if (ordered->idle > 0 && ordered->end - ordered->next >= FEW_JOBS)
-        (void)pthread_cond_broadcast(&ordered->work_changed);
+        cond_broadcast(&ordered->work_changed);
     lock_release(&ordered->lock);
 }
 
@@ -179,7 +179,7 @@ void ordered_finish(struct ordered *ordered)
 {
     lock_take(&ordered->lock);
     ordered->is_closed = true;
-    (void)pthread_cond_broadcast(&ordered->work_changed);
+    cond_broadcast(&ordered->work_changed);
     while (ordered->thread_count == 0 && ordered->next < ordered->end)
         work_as_giver(ordered);
     lock_release(&ordered->lock);
@@ -189,8 +189,8 @@ void ordered_finish(struct ordered *ordered)
         ordered->ops->thread_free(ordered->own);
     for (size_t i = 0; i < ORDERED_JOBS; i++)
         free(ordered->slots[i].job);
-    (void)pthread_cond_destroy(&ordered->place_changed);
-    (void)pthread_cond_destroy(&ordered->work_changed);
+    cond_destroy(&ordered->place_changed);
+    cond_destroy(&ordered->work_changed);
     lock_destroy(&ordered->lock);
     free(ordered);
 }
