@@ -3,12 +3,39 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/xalloc.h"
+
+int program_find(const char *program, char **ret, struct err *err)
+{
+    static const char *const folders[] = { "", "../libexec/holt/" };
+    char self[PATH_MAX];
+    ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+    if (len < 0)
+        return err_sys(err, -errno, "find this program's own path");
+    self[len] = '\0';
+    *strrchr(self, '/') = '\0';
+    for (size_t i = 0; i < ARRAY_SIZE(folders); i++) {
+        cleanup_free char *path = xasprintf("%s/%s%s", self, folders[i], program);
+
+        if (access(path, R_OK) == 0) {
+            *ret = TAKE_PTR(path);
+            return 0;
+        }
+    }
+    return err_set(err, ERR_NOT_FOUND, "%s is neither in '%.80s' nor in ../libexec/holt", program,
+                   self);
+}
 
 int program_load(const char *name, const char *path, int *ret_fd, struct err *err)
 {
@@ -20,7 +47,7 @@ int program_load(const char *name, const char *path, int *ret_fd, struct err *er
     if (file_fd < 0 || fstat(file_fd, &info) < 0)
         return err_sys(err, -errno, "open %s at '%s'", name, path);
     if (memory_fd < 0 || fchmod(memory_fd, 0111) < 0)
-        return err_sys(err, -errno, "make memory for %s", name);
+        return err_sys(err, -errno, "create a memfd for %s", name);
     for (off_t done = 0; done < info.st_size;) {
         ssize_t n = sendfile(memory_fd, file_fd, &done, (size_t)(info.st_size - done));
 

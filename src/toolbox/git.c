@@ -5,7 +5,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/xalloc.h"
-#include "host/core/egress.h"
+#include "host/sandbox/sandbox.h"
 #include "toolbox/process.h"
 #include "toolbox/tool_internal.h"
 

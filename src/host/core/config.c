@@ -39,9 +39,9 @@ enum kind {
     KIND_CPUS
 };
 
-/* One row per key: field of struct config, key in the file, long option, kind, what --help calls
- * the value, default, meaning. The environment's name is the option's: --pool-size, HOLT_POOL_SIZE.
- */
+/* One row per key: field of struct config, key in the file, long option, kind, name of the value in
+ * --help, default, meaning. The environment variable is named after the option: --pool-size,
+ * HOLT_POOL_SIZE. */
 #define CONFIG_ROWS(ROW)                                                                           \
     ROW(state, "state", "state", KIND_PATH, "DIR", "/var/lib/holt",                                \
         "directory of templates and volumes")                                                      \
@@ -49,67 +49,67 @@ enum kind {
     ROW(listen, "listen", "listen", KIND_ADDRESS, "ADDR:PORT", "127.0.0.1:7070",                   \
         "TCP address of the API, or none")                                                         \
     ROW(listen_hosts, "listen.hosts", "listen-hosts", KIND_WORDS, "NAMES", "",                     \
-        "names, with commas, that clients on TCP may call the daemon by")                          \
+        "comma-separated host names that clients on TCP may use for the daemon")                   \
     ROW(listen_origins, "listen.origins", "listen-origins", KIND_WORDS, "ORIGINS", "",             \
-        "origins, with commas, of web pages that may call")                                        \
+        "comma-separated origins of web pages that may call the API")                              \
     ROW(tls_cert, "tls.cert", "tls-cert", KIND_FILE, "FILE", "",                                   \
         "certificate (PEM) of the API on TCP; empty: no TLS")                                      \
     ROW(tls_key, "tls.key", "tls-key", KIND_FILE, "FILE", "", "private key (PEM) of tls.cert")     \
     ROW(runtime, "runtime", "runtime", KIND_NAME, "NAME", "native", "default runtime")             \
     ROW(template, "template", "template", KIND_NAME, "NAME", "host", "default template")           \
     ROW(storage, "storage", "storage", KIND_STORAGE, "KIND", "auto",                               \
-        "where volumes are: auto, btrfs, zfs:POOL/DATASET or dir")                                 \
-    ROW(log, "log", "log", KIND_LEVEL, "LEVEL", "info", "error, warn, info or debug")              \
+        "storage of volumes: auto, btrfs, zfs:POOL/DATASET or dir")                                \
+    ROW(log, "log", "log", KIND_LEVEL, "LEVEL", "info", "log level: error, warn, info or debug")   \
     ROW(pool_size, "pool.size", "pool-size", KIND_U32, "N", "4", "warm sandboxes kept ready")      \
     ROW(sandboxes_max, "sandboxes.max", "sandboxes-max", KIND_U32, "N", "1000",                    \
-        "most sandboxes at one time")                                                              \
+        "maximum number of sandboxes")                                                             \
     ROW(snapshots_max, "snapshots.max", "snapshots-max", KIND_U32, "N", "0",                       \
-        "turns kept of a sandbox that names no number; 0: all")                                    \
+        "turns kept of a sandbox that sets no limit; 0: all")                                      \
     ROW(quota, "quota", "quota", KIND_SIZE, "SIZE", "0",                                           \
-        "storage of a sandbox that asks for no quota; 0: no limit")                                \
+        "storage of a sandbox that sets no quota; 0: no limit")                                    \
     ROW(storage_warn, "storage.warn", "storage-warn", KIND_PERCENT, "PERCENT", "85",               \
-        "how full storage may be before health says so")                                           \
+        "storage usage from which health is degraded")                                             \
     ROW(storage_full, "storage.full", "storage-full", KIND_PERCENT, "PERCENT", "95",               \
-        "how full storage may be before creates are refused")                                      \
+        "storage usage from which creates fail")                                                   \
     ROW(health_interval, "health.interval", "health-interval", KIND_DURATION, "TIME", "30s",       \
-        "how often the storage is looked at when nobody asks")                                     \
+        "interval between checks of the storage")                                                  \
     ROW(output_memory, "output.memory", "output-memory", KIND_SIZE, "SIZE", "64K",                 \
-        "bytes of a stream of a process in memory before they go to disk")                         \
+        "bytes of a process's stream that are buffered in memory")                                 \
     ROW(output_disk, "output.disk", "output-disk", KIND_SIZE, "SIZE", "64M",                       \
-        "most bytes of a stream of a process on disk")                                             \
+        "maximum bytes of a process's stream on disk")                                             \
     ROW(processes_keep, "processes.keep", "processes-keep", KIND_DURATION, "TIME", "10m",          \
-        "how long what is known of a process stays after its end")                                 \
+        "how long ended processes are kept")                                                       \
     ROW(processes_max, "processes.max", "processes-max", KIND_U32, "N", "1000",                    \
-        "most processes of a sandbox that are known after their end")                              \
+        "maximum number of ended processes kept per sandbox")                                      \
     ROW(ports_listen, "ports.listen", "ports-listen", KIND_IP, "ADDR", "127.0.0.1",                \
-        "address that forwards of sandboxes' ports listen on")                                     \
+        "address that port forwards listen on")                                                    \
     ROW(ports_advertise, "ports.advertise", "ports-advertise", KIND_HOST, "HOST", "",              \
-        "what clients are told in place of ports.listen; empty: that")                             \
+        "host given to clients instead of ports.listen; empty: ports.listen")                      \
     ROW(limit_memory, "limits.memory", "limits-memory", KIND_SIZE, "SIZE", "0",                    \
-        "memory of a sandbox that asks for no limit; 0: none")                                     \
+        "memory of a sandbox that sets no limit; 0: no limit")                                     \
     ROW(limit_cpus, "limits.cpus", "limits-cpus", KIND_CPUS, "CPUS", "0",                          \
-        "CPUs of a sandbox that asks for no limit; 0: none")                                       \
+        "CPUs of a sandbox that sets no limit; 0: no limit")                                       \
     ROW(limit_pids, "limits.pids", "limits-pids", KIND_U32, "N", "1024",                           \
-        "processes of a sandbox that asks for no limit")                                           \
+        "processes of a sandbox that sets no limit")                                               \
     ROW(tool_timeout, "tool.timeout", "tool-timeout", KIND_TIMEOUT, "TIME", "5m",                  \
-        "longest that a tool call takes that names no time, or none")                              \
+        "timeout of a tool call that sets none; none: no limit")                                   \
     ROW(tool_tokens, "tool.output-tokens", "tool-output-tokens", KIND_U32, "N", "10000",           \
-        "longest result of a tool call that names no length, in tokens of 4 bytes")                \
+        "longest result of a tool call that sets no limit, in tokens of 4 bytes")                  \
     ROW(tool_snapshots, "tool.snapshots", "tool-snapshots", KIND_BOOL, "BOOL", "no",               \
-        "whether a snapshot is taken after each tool call that may change something")              \
+        "take a snapshot after each tool call that may change files")                              \
     ROW(tool_memory, "tool.memory", "tool-memory", KIND_SIZE, "SIZE", "0",                         \
-        "memory of what a tool call starts that asks for no limit; 0: the sandbox's")              \
+        "memory of a tool call's processes if it sets no limit; 0: the sandbox's")                 \
     ROW(tool_cpus, "tool.cpus", "tool-cpus", KIND_CPUS, "CPUS", "0",                               \
-        "CPUs of what a tool call starts that asks for no limit; 0: the sandbox's")                \
+        "CPUs of a tool call's processes if it sets no limit; 0: the sandbox's")                   \
     ROW(template_bytes_max, "template.max-bytes", "template-max-bytes", KIND_SIZE, "SIZE", "16G",  \
-        "most bytes an import may unpack to")                                                      \
+        "maximum size of an imported template")                                                    \
     ROW(template_files_max, "template.max-files", "template-max-files", KIND_SIZE, "N", "2000000", \
-        "most files an import may unpack to")
+        "maximum number of files in an imported template")
 
-#define ENUMERATE(field, ...) ROW_##field,
-enum { CONFIG_ROWS(ENUMERATE) ROW_COUNT };
+#define DEFINE_INDEX(field, ...) ROW_##field,
+enum { CONFIG_ROWS(DEFINE_INDEX) ROW_COUNT };
 
-static const struct row {
+static const struct config_row {
     const char *key;
     const char *flag;
     enum kind kind;
@@ -117,13 +117,12 @@ static const struct row {
     const char *initial;
     const char *help;
 } rows[ROW_COUNT] = {
-#define DESCRIBE(field, key, flag, kind, argument, initial, help)                                  \
+#define DEFINE_ROW(field, key, flag, kind, argument, initial, help)                                \
     [ROW_##field] = { key, flag, kind, offsetof(struct config, field), initial, help },
-    CONFIG_ROWS(DESCRIBE)
+    CONFIG_ROWS(DEFINE_ROW)
 };
 
-/* What a daemon that runs takes over when it reads its configuration again; all else needs a
- * restart. */
+/* The keys that a running daemon applies on reload; all others need a restart. */
 static const bool is_live[ROW_COUNT] = {
     [ROW_log] = true,
     [ROW_pool_size] = true,
@@ -151,7 +150,7 @@ static bool is_text_kind(enum kind kind)
     return kind <= KIND_LEVEL;
 }
 
-static void *field_of(const struct row *row, const struct config *config)
+static void *field_of(const struct config_row *row, const struct config *config)
 {
     return (char *)(uintptr_t)config + row->offset;
 }
@@ -172,7 +171,7 @@ static bool is_address(const char *text)
     return colon && colon != text && parse_u64(colon + 1, &port) == 0 && port <= UINT16_MAX;
 }
 
-/* What is behind "zfs:" is for zfs to judge, if only it cannot be taken for an option. */
+/* Accepts any dataset name that cannot be taken for an option; zfs checks the rest. */
 static bool is_storage(const char *text)
 {
     if (strncmp(text, "zfs:", 4) == 0)
@@ -194,7 +193,7 @@ static bool is_host(const char *text)
     return is_ip(text) || (text[len] == '\0' && len <= HOST_NAME_BYTES_MAX);
 }
 
-/* Quotes, # and control characters are refused so that config_print always reads back. */
+/* Rejects quotes, # and control characters, so that the output of config_print can be read back. */
 static bool is_printable(const char *text)
 {
     for (; *text; text++)
@@ -203,10 +202,10 @@ static bool is_printable(const char *text)
     return true;
 }
 
-static int text_check(const struct row *row, const char *value, struct err *err)
+static int text_check(const struct config_row *row, const char *value, struct err *err)
 {
     if (!is_printable(value))
-        return err_set(err, ERR_INVALID, "%s has a character that cannot be written here",
+        return err_set(err, ERR_INVALID, "%s must not contain quotes, # or control characters",
                        row->key);
     if (row->kind == KIND_PATH && *value != '/')
         return err_set(err, ERR_INVALID, "%s must be an absolute path, not '%s'", row->key, value);
@@ -231,7 +230,7 @@ static int text_check(const struct row *row, const char *value, struct err *err)
     return 0;
 }
 
-static int text_set(const struct row *row, char **field, const char *value, struct err *err)
+static int text_set(const struct config_row *row, char **field, const char *value, struct err *err)
 {
     int r = text_check(row, value, err);
 
@@ -242,7 +241,7 @@ static int text_set(const struct row *row, char **field, const char *value, stru
     return 0;
 }
 
-/* No time means the usual one, so that nobody gets no time at all; for no limit there is a word. */
+/* 0 means the default, so that no call is left without any time; "none" means no limit. */
 static int timeout_parse(const char *value, uint64_t *ret_ms)
 {
     int r;
@@ -267,7 +266,7 @@ static int bool_parse(const char *value, uint32_t *ret)
     return r;
 }
 
-static int number_set(const struct row *row, void *field, const char *value, struct err *err)
+static int number_set(const struct config_row *row, void *field, const char *value, struct err *err)
 {
     uint64_t wide;
     int r;
@@ -300,7 +299,8 @@ static int number_set(const struct row *row, void *field, const char *value, str
     return 0;
 }
 
-static int row_set(const struct row *row, struct config *config, const char *value, struct err *err)
+static int config_row_set(const struct config_row *row, struct config *config, const char *value,
+                          struct err *err)
 {
     void *field = field_of(row, config);
 
@@ -313,11 +313,11 @@ int config_set(struct config *config, const char *key, const char *value, struct
 {
     for (size_t i = 0; i < ROW_COUNT; i++)
         if (strcmp(rows[i].key, key) == 0)
-            return row_set(&rows[i], config, value, err);
+            return config_row_set(&rows[i], config, value, err);
     return err_set(err, ERR_INVALID, "unknown key '%.100s'", key);
 }
 
-/* An empty variable counts as unset, as it does for most programs. */
+/* Treats an empty variable as unset, as most programs do. */
 static int environment_load(struct config *config, struct err *err)
 {
     for (size_t i = 0; i < ROW_COUNT; i++) {
@@ -328,7 +328,7 @@ static int environment_load(struct config *config, struct err *err)
         for (const char *c = rows[i].flag; *c && used < sizeof(name) - 1; c++)
             name[used++] = (char)(*c == '-' ? '_' : toupper((unsigned char)*c));
         value = getenv(name);
-        if (value && *value && row_set(&rows[i], config, value, err) < 0)
+        if (value && *value && config_row_set(&rows[i], config, value, err) < 0)
             return err_wrap(err, "%s", name);
     }
     return 0;
@@ -337,7 +337,7 @@ static int environment_load(struct config *config, struct err *err)
 static int defaults_load(struct config *config, struct err *err)
 {
     for (size_t i = 0; i < ROW_COUNT; i++) {
-        int r = row_set(&rows[i], config, rows[i].initial, err);
+        int r = config_row_set(&rows[i], config, rows[i].initial, err);
 
         if (r < 0)
             return r;
@@ -361,7 +361,7 @@ int config_load(const char *path, struct config *ret, struct err *err)
     return 0;
 }
 
-/* In the largest unit that it is a whole number of. */
+/* Prints the time in the largest unit that divides it. */
 static void duration_print(uint64_t ms, FILE *out)
 {
     if (ms == CONFIG_NO_TIMEOUT)
@@ -376,7 +376,7 @@ static void duration_print(uint64_t ms, FILE *out)
         (void)fprintf(out, "%" PRIu64 "ms\n", ms);
 }
 
-/* The largest unit that loses nothing, so that 16G does not come back as 17179869184. */
+/* Prints the size in the largest unit that divides it: 16G rather than 17179869184. */
 static void size_print(uint64_t bytes, FILE *out)
 {
     static const char units[] = { 'T', 'G', 'M', 'K' };
@@ -392,7 +392,7 @@ static void size_print(uint64_t bytes, FILE *out)
     (void)fprintf(out, "%" PRIu64 "\n", bytes);
 }
 
-static void value_print(const struct row *row, const struct config *config, FILE *out)
+static void value_print(const struct config_row *row, const struct config *config, FILE *out)
 {
     const void *field = field_of(row, config);
     uint32_t number;
@@ -432,7 +432,8 @@ static bool is_wide(enum kind kind)
     return kind == KIND_SIZE || kind == KIND_DURATION || kind == KIND_TIMEOUT;
 }
 
-static bool is_same(const struct row *row, const struct config *one, const struct config *other)
+static bool is_same(const struct config_row *row, const struct config *one,
+                    const struct config *other)
 {
     const void *a = field_of(row, one), *b = field_of(row, other);
 
@@ -468,16 +469,16 @@ void config_take_live(struct config *config, struct config *from)
 #define DEFINE_SETTER(field, ...)                                                                  \
     static int option_##field(void *into, const char *value, struct err *err)                      \
     {                                                                                              \
-        return row_set(&rows[ROW_##field], into, value, err);                                      \
+        return config_row_set(&rows[ROW_##field], into, value, err);                               \
     }
 CONFIG_ROWS(DEFINE_SETTER)
 
 struct option_table config_options(void)
 {
     static const struct option_row options[ROW_COUNT] = {
-#define OFFER(field, key, flag, kind, argument, initial, help)                                     \
+#define DEFINE_OPTION(field, key, flag, kind, argument, initial, help)                             \
     [ROW_##field] = { flag, 0, argument, help, option_##field },
-        CONFIG_ROWS(OFFER)
+        CONFIG_ROWS(DEFINE_OPTION)
     };
 
     return (struct option_table){ .rows = options, .count = ROW_COUNT };

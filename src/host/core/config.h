@@ -1,4 +1,5 @@
-/* The daemon's configuration: file, overridden by environment, overridden by flags; one table. */
+/* The daemon's configuration: one table of keys. Flags override the environment, which overrides
+ * the file. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,8 +17,8 @@ struct config {
     char *state;          /* state directory */
     char *run;            /* directory of sockets */
     char *listen;         /* ADDR:PORT or "none" */
-    char *listen_hosts;   /* names that clients on TCP may call us by, with commas */
-    char *listen_origins; /* whose pages may call */
+    char *listen_hosts;   /* comma-separated names that clients on TCP may put into Host */
+    char *listen_origins; /* comma-separated origins of web pages that may call */
     char *tls_cert;       /* file of the certificate; "": no TLS */
     char *tls_key;
     char *runtime;         /* default runtime */
@@ -25,51 +26,52 @@ struct config {
     char *storage;         /* of volumes: auto, btrfs, zfs:POOL/DATASET or dir */
     char *log;             /* error, warn, info, debug */
     char *ports_listen;    /* address that forwards of ports listen on */
-    char *ports_advertise; /* what clients are told in its place; "": the same */
+    char *ports_advertise; /* address given to clients instead; "": the same */
     uint32_t pool_size;
     uint32_t sandboxes_max;
-    uint32_t snapshots_max; /* turns kept of a sandbox that names no number; 0: all */
-    uint64_t quota;         /* bytes of a sandbox that names none; 0: none */
+    uint32_t snapshots_max; /* turns kept of a sandbox that sets no limit; 0: all */
+    uint64_t quota;         /* bytes of a sandbox that sets none; 0: no limit */
     uint32_t storage_warn;  /* per cent of the storage in use */
     uint32_t storage_full;
     uint64_t health_interval; /* milliseconds */
-    uint64_t output_memory;   /* bytes of a process's stream, likewise the next */
+    uint64_t output_memory;   /* of one stream of a process, as is output_disk */
     uint64_t output_disk;
     uint64_t processes_keep; /* milliseconds */
     uint32_t processes_max;
-    bool stop_all;         /* when the daemon ends, so do its sandboxes */
+    bool stop_all;         /* stop all sandboxes when the daemon ends */
     uint64_t limit_memory; /* bytes; 0: none */
     uint32_t limit_cpus;   /* thousandths of a CPU; 0: none */
     uint32_t limit_pids;
     uint64_t tool_timeout; /* milliseconds; CONFIG_NO_TIMEOUT: none */
     uint32_t tool_tokens;
     uint32_t tool_snapshots; /* 0 or 1 */
-    uint64_t tool_memory;    /* bytes; 0: no limit of its own */
-    uint32_t tool_cpus;      /* thousandths; 0: likewise */
+    uint64_t tool_memory;    /* bytes; 0: only the sandbox's limit */
+    uint32_t tool_cpus;      /* thousandths; 0: only the sandbox's limit */
     uint64_t template_bytes_max;
     uint64_t template_files_max;
 };
 
-/* Defaults, then path (or, when path is NULL, /etc/holt/holt.conf where it exists), then HOLT_*
- * environment. Unknown keys and bad values are ERR_INVALID with file and line. */
+/* Loads the defaults, then the file at path (NULL: /etc/holt/holt.conf, if it exists), then the
+ * HOLT_* environment. Unknown keys and bad values are ERR_INVALID with file and line. */
 int config_load(const char *path, struct config *ret, struct err *err);
 
 /* Sets one key as written in the file ("pool.size") from text. */
 int config_set(struct config *config, const char *key, const char *value, struct err *err);
 
-/* Writes the whole configuration in the file's own syntax, each key with its meaning as comment. */
+/* Writes the whole configuration in the syntax of the file, with the meaning of each key as a
+ * comment. */
 void config_print(const struct config *config, FILE *out);
 
-/* Calls each for every key that has not the same value in both, with whether a daemon that runs can
- * take the new one. */
+/* Calls `each` for every key whose values differ; is_live says whether a running daemon can apply
+ * the new value. */
 typedef void (*config_change_fn)(void *context, const char *key, bool is_live);
 void config_compare(const struct config *old, const struct config *new, config_change_fn each,
                     void *context);
 
-/* Takes the values of those that can be taken so. */
+/* Moves the live values from `from` to config. */
 void config_take_live(struct config *config, struct config *from);
 
-/* The keys as long options: "pool.size" is --pool-size. Targets a struct config. */
+/* Returns the keys as long options of a struct config: "pool.size" is --pool-size. */
 struct option_table config_options(void);
 
 void config_done(struct config *config);

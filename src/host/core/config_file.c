@@ -14,7 +14,7 @@
 
 enum { FILE_BYTES_MAX = 64 * 1024 };
 
-/* Both ends without blanks, in place. */
+/* Removes blanks at both ends, in place. */
 static char *trim(char *text)
 {
     size_t len;

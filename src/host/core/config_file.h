@@ -1,6 +1,6 @@
-/* The configuration file: lines of `key = value`; # starts a comment at the start of a line or
- * behind a blank; [section] puts "section." in front of the keys below it. Values may stand in
- * double quotes. */
+/* The configuration file: lines of `key = value`. A # at the start of a line or after a blank
+ * starts a comment; [section] prefixes the keys below it with "section.". Values may be in double
+ * quotes. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,5 +10,5 @@ struct err;
 
 enum { KEY_BYTES_MAX = 64 };
 
-/* Sets what the file says; one that is not there is fine where it may miss. */
+/* Applies the file to config. A missing file is no error if may_miss is set. */
 int config_file_load(struct config *config, const char *path, bool may_miss, struct err *err);

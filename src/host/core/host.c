@@ -16,7 +16,6 @@
 #include "base/xalloc.h"
 #include "host/core/config.h"
 #include "host/core/host_internal.h"
-#include "host/core/program_path.h"
 #include "host/core/recover.h"
 #include "host/core/registry.h"
 #include "host/core/uids.h"
@@ -48,11 +47,11 @@ enum {
     STORE_PAUSE_NS = 100 * 1000 * 1000,
 };
 
-/* A number for the state directory (FNV-1a), so that a restarted daemon knows what is its own and
- * two daemons hardly ever use the same uids. */
-static uint32_t hash_of(const char *state)
+/* Returns a number derived from the path of the state directory (FNV-1a). It names the daemon's
+ * cgroups, so that a restarted daemon finds its own, and spreads the uids of several daemons. */
+static uint32_t state_hash(const char *state)
 {
-    cleanup_free char *real = realpath(state, NULL); /* however it is spelt */
+    cleanup_free char *real = realpath(state, NULL); /* one number for all spellings */
     uint32_t hash = 2166136261U;
 
     for (const char *c = real ? real : state; *c; c++)
@@ -70,8 +69,7 @@ int host_admit(struct host *host, struct err *err)
         host->active++;
     lock_release(&host->lock);
     if (is_full)
-        return err_refuse(err, CAUSE_MAX_SESSIONS_REACHED,
-                          "%u sandboxes are the most this host is configured for",
+        return err_refuse(err, CAUSE_MAX_SESSIONS_REACHED, "sandbox limit reached (%u)",
                           host->sandboxes_max);
     return 0;
 }
@@ -107,7 +105,8 @@ void host_reap_later(struct host *host, struct machine *machine)
     lock_release(&host->lock);
 }
 
-/* Waits for processes to end and deletes files, so that no request has to. */
+/* Waits for processes to end and deletes files in the background, so that no request has to wait
+ * for that. */
 static void *reaper_main(void *argument)
 {
     struct host *host = argument;
@@ -138,7 +137,7 @@ static int open_cgroups(struct host *host, const struct config *config, struct r
     char label[LABEL_BYTES];
     int r;
 
-    (void)snprintf(label, sizeof(label), "holt-%08" PRIx32, hash_of(config->state));
+    (void)snprintf(label, sizeof(label), "holt-%08" PRIx32, state_hash(config->state));
     r = cgroup_root_open_at(label, home, &host->cgroups, err);
     if (r == 0)
         r = cgroup_root_sweep(host->cgroups, recover_keeps, recovery, err);
@@ -149,10 +148,10 @@ static int open_cgroups(struct host *host, const struct config *config, struct r
 static int open_runtime(struct host *host, const struct config *config, struct err *err)
 {
     cleanup_free char *init_path = NULL, *tools_path = NULL;
-    int r = init_path_find("holt-init", &init_path, err);
+    int r = program_find("holt-init", &init_path, err);
 
     if (r == 0)
-        r = init_path_find("holt-tools", &tools_path, err);
+        r = program_find("holt-tools", &tools_path, err);
     if (r == 0)
         r = program_load("holt-tools", tools_path, &host->tools_fd, err);
     if (r == 0)
@@ -162,7 +161,7 @@ static int open_runtime(struct host *host, const struct config *config, struct e
     return r < 0 ? r : runtime_open(host->cgroups, init_path, &host->runtime, err);
 }
 
-/* Sockets of machines that do not go on are of no use to anybody. */
+/* Opens the directory of guest sockets, and removes those of machines that have not survived. */
 static int open_guests(struct host *host, struct recovery *recovery, struct err *err)
 {
     int r;
@@ -184,7 +183,7 @@ static int open_outputs(struct host *host, struct err *err)
     return host->outputs_fd < 0 ? err_sys(err, -errno, "open 'output' in the state directory") : 0;
 }
 
-/* The daemon's memory of itself. */
+/* Opens the databases and logs in the state directory. */
 static int open_records(struct host *host, const struct config *config, struct err *err)
 {
     cleanup_free char *path = xasprintf("%s/holt.db", config->state);
@@ -218,8 +217,8 @@ static int open_store(struct host *host, const struct config *config, struct err
     return store_open(&options, &host->store, err);
 }
 
-/* Storage that has failed stays so while sandboxes hold it. What they have in memory is lost with
- * them, but they could not have written it any more; their files are as of the last good moment. */
+/* Failed storage stays failed while sandboxes hold it open. Ending them loses only memory that they
+ * could not have written any more; their files stay as they were when it failed. */
 static int open_failed_store(struct host *host, const struct config *config, struct err *err)
 {
     const struct timespec pause = { .tv_nsec = STORE_PAUSE_NS };
@@ -236,8 +235,8 @@ static int open_failed_store(struct host *host, const struct config *config, str
     return r;
 }
 
-/* What may change while it runs. */
-static void settings_take(struct host *host, const struct config *config)
+/* Copies the settings that can change while the daemon runs. */
+static void host_apply_settings(struct host *host, const struct config *config)
 {
     host->limit_memory = config->limit_memory;
     host->limit_cpus = config->limit_cpus;
@@ -265,10 +264,10 @@ static struct host *host_new(const struct config *config)
 
     host->default_template = xstrdup(config->template);
     (void)snprintf(host->warm_template, sizeof(host->warm_template), "%s", config->template);
-    settings_take(host, config);
+    host_apply_settings(host, config);
     host->is_stop_all = config->stop_all;
     host->state_fd = host->guests_fd = host->outputs_fd = host->tools_fd = -EBADF;
-    host_uids_init(host, hash_of(config->state));
+    host_uids_init(host, state_hash(config->state));
     host->expiry = expiry_new(host);
     host->thread_check = thread_check_new();
     host->jobs = tool_job_table_new();
@@ -319,8 +318,8 @@ static int start_threads(struct host *host, const struct config *config, struct 
     return 0;
 }
 
-/* In this order: leftover processes go before leftover files, which they may be writing; sandboxes
- * are back before anybody can ask for them. */
+/* The order matters: leftover processes end before their files are removed, since they may be
+ * writing them, and sandboxes are recovered before clients can ask for them. */
 static int host_fill(struct host *host, const struct config *config, struct recovery *recovery,
                      struct err *err)
 {
@@ -352,7 +351,7 @@ static int host_fill(struct host *host, const struct config *config, struct reco
     return r == 0 ? storage_monitor_start(host, &host->storage_monitor, err) : r;
 }
 
-static int check_config(const struct config *config, struct err *err)
+static int config_check(const struct config *config, struct err *err)
 {
     enum { MEMORY_MIN = 4 << 10, MEMORY_MAX = 128 << 10, DISK_MIN = 1 << 20 };
 
@@ -375,7 +374,7 @@ int host_open(const struct config *config, struct host **ret, struct err *err)
     struct host *host;
     int r;
 
-    r = check_config(config, err);
+    r = config_check(config, err);
     if (r < 0)
         return r;
     host = host_new(config);
@@ -390,14 +389,14 @@ int host_open(const struct config *config, struct host **ret, struct err *err)
 
 int host_reload(struct host *host, const struct config *config, struct err *err)
 {
-    int r = check_config(config, err);
+    int r = config_check(config, err);
 
     if (r < 0)
         return r;
-    settings_take(host, config);
+    host_apply_settings(host, config);
     pool_resize(host->pool, config->pool_size);
     storage_monitor_wake(host->storage_monitor);
-    expiry_wake(host->expiry); /* what is kept of processes may be less now */
+    expiry_wake(host->expiry); /* limits on kept processes may be lower now */
     return 0;
 }
 
@@ -416,8 +415,8 @@ static void destroy_machines(struct host *host)
     }
 }
 
-/* Sandboxes go on, unless the daemon was told to take them along. */
-static void part_from_sandboxes(struct host *host)
+/* Leaves the sandboxes running, or stops them when stop_all is configured. */
+static void release_sandboxes(struct host *host)
 {
     struct err ignored;
 
@@ -453,7 +452,7 @@ void host_close(struct host *host)
     pool_stop(host->pool);
     tree_cleaner_stop(host->tree_cleaner);
     fault_point("close.rested");
-    part_from_sandboxes(host);
+    release_sandboxes(host);
     destroy_machines(host);
     tool_job_table_close(host->jobs);
     fault_point("close.parted");
@@ -480,7 +479,7 @@ struct store *host_store(struct host *host)
     return host->store;
 }
 
-/* Until what has ended by now holds nothing any more, or for a while. */
+/* Waits until all ended machines have released their resources, at most REAP_WAIT_S. */
 static void wait_reaped(struct host *host)
 {
     uint64_t deadline_ms = clock_after_ms(REAP_WAIT_MS);

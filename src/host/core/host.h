@@ -1,4 +1,4 @@
-/* The heart of the daemon: everything that lives as long as it does. */
+/* The host: everything that lives as long as the daemon. */
 #pragma once
 
 #include <stdbool.h>
@@ -17,8 +17,8 @@ enum storage_condition { STORAGE_OK, STORAGE_DEGRADED, STORAGE_FULL, STORAGE_FAI
 
 struct host_health {
     uint32_t sandboxes;
-    uint32_t processes; /* that run in sandboxes, throw-away ones too */
-    uint32_t tools;     /* calls that are going on */
+    uint32_t processes; /* running, in sandboxes and throw-aways */
+    uint32_t tools;     /* calls in progress */
     uint32_t pool_ready;
     uint32_t pool_size;
     uint64_t uptime_ms;
@@ -29,38 +29,38 @@ struct host_health {
     uint64_t storage_used;  /* bytes */
     uint64_t storage_available;
     enum health_status status;
-    char errors[512]; /* why it is not ok: lines for people */
+    char errors[512]; /* reasons for a status other than OK, one per line */
 };
 
-/* Probes the kernel, removes what an earlier life of this state directory left behind (cgroups,
- * volumes), opens the store, starts the reactor, the reaper and the warm pool. */
+/* Opens the store and the databases, probes the kernel, recovers the sandboxes of an earlier daemon
+ * process, removes its other cgroups and volumes, and starts all threads. */
 int host_open(const struct config *config, struct host **ret, struct err *err);
 
-/* Whether it is not being closed: 0, or ShuttingDown. */
+/* Returns 0, or ERR_BUSY with the cause ShuttingDown once host_drain was called. */
 int host_is_open(struct host *host, struct err *err);
 
-/* Nothing new is begun from now on. */
+/* Makes new operations fail from now on. */
 void host_drain(struct host *host);
 
-/* Destroys all throw-away sandboxes, leaves the others running (or stops them, as configured) and
- * stops every thread. Accepts NULL. */
+/* Destroys all throw-away machines, releases the sandboxes (or stops them, as configured) and stops
+ * every thread. Accepts NULL. */
 void host_close(struct host *host);
 
 struct store *host_store(struct host *host);
 
-/* Removes a template that no sandbox uses; those in the warm pool do not count. */
+/* Removes a template that no sandbox uses. Machines in the warm pool that use it are ended. */
 int host_remove_template(struct host *host, const char *name, struct err *err);
 
-/* As audit_read, of this host's record. */
+/* Reads this host's audit log, as audit_read does. */
 int host_read_audit(struct host *host, const char *sandbox, audit_fn each, void *context,
                     uint64_t *ret_lines, struct err *err);
 
 void host_health(struct host *host, struct host_health *ret);
 
-/* What this host, with its storage and its kernel, can do. */
+/* The features and limits of this host, with its storage and its kernel. */
 struct host_capabilities {
     bool snapshots, rollback, fork, quota;
-    bool atomic_snapshots; /* of one moment; otherwise processes stand still meanwhile */
+    bool atomic_snapshots; /* taken without freezing processes */
     bool pause, deep_pause, launch, streaming_progress, tier_routing;
     bool memory_limit, cpu_limit, pids_limit;
     uint32_t sandboxes_max;
@@ -73,8 +73,8 @@ struct host_capabilities {
 };
 void host_capabilities(struct host *host, struct host_capabilities *ret);
 
-/* The runtimes that Holt knows, one after the other: the index-th, and whether it works here (0) or
- * why not. false: there is none any more. */
+/* Describes the index-th known runtime; `result` is 0 when it works here, otherwise `problem` says
+ * why not. Returns false behind the last one. */
 struct host_runtime {
     const char *name;
     int result;
@@ -82,9 +82,9 @@ struct host_runtime {
 };
 bool host_runtime_at(struct host *host, size_t index, struct host_runtime *ret);
 
-/* Takes what may change while it runs from a new configuration: all of it, or an error. */
+/* Applies the settings that can change while the daemon runs: all of them, or none and an error. */
 int host_reload(struct host *host, const struct config *config, struct err *err);
 
-/* Whether the threads that everything goes through answer, each within so many milliseconds: 0, or
- * an error that names the one that does not. */
+/* Checks that each central thread responds within this many milliseconds. Returns 0, or an error
+ * that names the thread that does not. */
 int host_check_threads(struct host *host, unsigned patience_ms, struct err *err);

@@ -1,4 +1,4 @@
-/* What a sandbox may use. */
+/* Resource limits of a sandbox. */
 #pragma once
 
 #include <stdint.h>

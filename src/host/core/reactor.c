@@ -8,9 +8,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "base/lock.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/lock.h"
 #include "base/xalloc.h"
 
 enum { EVENTS_PER_TURN = 64 };
@@ -19,19 +19,19 @@ struct reactor {
     int epoll_fd;
     int wake_fd;
     pthread_t thread;
-    struct lock lock;         /* over timers and is_stopping; held while a timer fires */
+    struct lock lock;             /* protects timers and is_stopping; held while a timer fires */
     struct reactor_timer *timers; /* soonest first */
     bool is_stopping;
 };
 
-static void wake(const struct reactor *reactor)
+static void reactor_wake(const struct reactor *reactor)
 {
     const uint64_t one = 1;
 
     (void)!write(reactor->wake_fd, &one, sizeof(one));
 }
 
-/* Fires what is due; milliseconds until the next, or -1. */
+/* Fires all due timers. Returns the milliseconds until the next one, or -1. */
 static int run_timers(struct reactor *reactor, bool *ret_stopping)
 {
     int wait_ms = -1;
@@ -122,7 +122,7 @@ void reactor_stop(struct reactor *reactor)
     lock_take(&reactor->lock);
     reactor->is_stopping = true;
     lock_release(&reactor->lock);
-    wake(reactor);
+    reactor_wake(reactor);
     (void)pthread_join(reactor->thread, NULL);
     reactor_free(reactor);
 }
@@ -149,7 +149,7 @@ void reactor_set_timer(struct reactor *reactor, struct reactor_timer *timer, uin
     *slot = timer;
     lock_release(&reactor->lock);
     if (is_first)
-        wake(reactor);
+        reactor_wake(reactor);
 }
 
 bool reactor_cancel_timer(struct reactor *reactor, struct reactor_timer *timer)

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What an earlier life of the daemon has left, however it ended.
+/* Takes over the sandboxes that an earlier daemon process has left, by recorded state:
  *
- *   creating       was never answered: undone
- *   active         its holt-init is asked; if it answers all goes on, else the sandbox is stopped
- *   paused         the same, and its processes are frozen (again)
- *   rolling-back   the new files were recorded: the sandbox starts on them
- *   destroying     finished
- *   stopped, failed  are what they are
- */
+ *   creating         the client never got a reply: removed
+ *   active           adopted if its holt-init answers, otherwise stopped
+ *   paused           like active, and its processes are frozen (again)
+ *   rolling-back     the new files were recorded: the sandbox boots on them
+ *   destroying       removed
+ *   stopped, failed  unchanged */
 #include "host/core/recover.h"
 
 #include <signal.h>
@@ -34,7 +33,7 @@
 #include "store/volume/volume.h"
 #include "toolbox/archive.h"
 
-static bool runs(const struct sandbox_info *info)
+static bool info_is_running(const struct sandbox_info *info)
 {
     return info->machine[0] && (info->state == SANDBOX_ACTIVE || info->state == SANDBOX_PAUSED);
 }
@@ -46,15 +45,15 @@ bool recover_keeps(const char *group, void *context)
     for (size_t i = 0; i < recovery->count; i++) {
         const struct sandbox_info *info = &recovery->infos[i];
 
-        if (runs(info) &&
+        if (info_is_running(info) &&
             (strcmp(info->machine, group) == 0 || strcmp(info->limits_group, group) == 0))
             return true;
     }
     return false;
 }
 
-/* A state it did not choose, and why. */
-static void set_state(struct sandbox *sandbox, enum sandbox_state state, const char *why)
+/* Records a state that recovery has forced on the sandbox, and the reason. */
+static void recover_to_state(struct sandbox *sandbox, enum sandbox_state state, const char *why)
 {
     struct err err = { 0 };
 
@@ -70,7 +69,7 @@ static void set_state(struct sandbox *sandbox, enum sandbox_state state, const c
                       json_pack("{s:o}", "reason", json_text(sandbox->info.reason)));
 }
 
-static bool is_among(const struct snapshot_info *list, size_t count, const char *name)
+static bool snapshots_have(const struct snapshot_info *list, size_t count, const char *name)
 {
     for (size_t i = 0; i < count; i++)
         if (strcmp(list[i].name, name) == 0)
@@ -78,7 +77,7 @@ static bool is_among(const struct snapshot_info *list, size_t count, const char 
     return false;
 }
 
-static bool is_in(char *const *names, size_t count, const char *name)
+static bool names_have(char *const *names, size_t count, const char *name)
 {
     for (size_t i = 0; i < count; i++)
         if (strcmp(names[i], name) == 0)
@@ -86,9 +85,10 @@ static bool is_in(char *const *names, size_t count, const char *name)
     return false;
 }
 
-/* In storage but not in the registry: taken, and the daemon died before it could say so. What is
- * only for a moment goes. Whether it is part of the sandbox now. */
-static bool add_snapshot(struct sandbox *sandbox, const char *name)
+/* Handles a snapshot that is in storage but not in the registry: the daemon died before it could
+ * record it. Temporary snapshots are removed. Returns whether the snapshot now belongs to the
+ * sandbox. */
+static bool snapshot_add_missing(struct sandbox *sandbox, const char *name)
 {
     struct snapshot_info snapshot = { .kind = SNAPSHOT_NAMED, .created_ms = clock_wall_ms() };
     struct err err = { 0 };
@@ -109,8 +109,9 @@ static bool add_snapshot(struct sandbox *sandbox, const char *name)
     return true;
 }
 
-/* In the registry but not in storage: it was being removed. */
-static void drop_snapshot(struct sandbox *sandbox, const char *name)
+/* Handles a snapshot that is in the registry but not in storage: the daemon died while removing it.
+ */
+static void snapshot_drop_missing(struct sandbox *sandbox, const char *name)
 {
     char parent[SNAPSHOT_NAME_MAX + 1];
     struct err ignored;
@@ -128,7 +129,7 @@ static void free_names(char **names, size_t count)
     free(names);
 }
 
-/* Makes the registry and the storage agree; the storage is right. */
+/* Makes the registry agree with the storage. */
 static int match_snapshots(struct sandbox *sandbox, struct err *err)
 {
     struct registry *registry = sandbox->host->registry;
@@ -143,16 +144,17 @@ static int match_snapshots(struct sandbox *sandbox, struct err *err)
     if (r < 0)
         return r;
     for (size_t i = 0; i < count; i++)
-        kept += is_among(known, known_count, names[i]) || add_snapshot(sandbox, names[i]);
+        kept +=
+            snapshots_have(known, known_count, names[i]) || snapshot_add_missing(sandbox, names[i]);
     for (size_t i = 0; i < known_count; i++)
-        if (!is_in(names, count, known[i].name))
-            drop_snapshot(sandbox, known[i].name);
+        if (!names_have(names, count, known[i].name))
+            snapshot_drop_missing(sandbox, known[i].name);
     sandbox->info.snapshot_count = kept;
     free_names(names, count);
     return 0;
 }
 
-static int adopt(struct sandbox *sandbox, struct err *err)
+static int sandbox_adopt(struct sandbox *sandbox, struct err *err)
 {
     struct sandbox_info *info = &sandbox->info;
     struct machine_adoption known = {
@@ -171,7 +173,7 @@ static int adopt(struct sandbox *sandbox, struct err *err)
         return r;
     }
     r = cgroup_freeze(sandbox->host->cgroups, info->machine, info->state == SANDBOX_PAUSED);
-    return r < 0 ? err_sys(err, r, "freeze or thaw its processes") : 0;
+    return r < 0 ? err_sys(err, r, "freeze or thaw the processes of sandbox '%s'", info->id) : 0;
 }
 
 static void recover_running(struct sandbox *sandbox)
@@ -179,23 +181,23 @@ static void recover_running(struct sandbox *sandbox)
     char why[SANDBOX_REASON_MAX];
     struct err err = { 0 };
 
-    if (adopt(sandbox, &err) == 0) {
+    if (sandbox_adopt(sandbox, &err) == 0) {
         fault_point("recover.adopted");
         sandbox_event(sandbox, EVENT_SANDBOX_ADOPTED, NULL);
         return;
     }
     sandbox_unboot(sandbox);
     (void)snprintf(why, sizeof(why), "did not survive the restart of the daemon: %.180s", err.msg);
-    set_state(sandbox, SANDBOX_STOPPED, why);
+    recover_to_state(sandbox, SANDBOX_STOPPED, why);
 }
 
-static void finish_rollback(struct sandbox *sandbox)
+static void rollback_finish(struct sandbox *sandbox)
 {
     bool was_running = sandbox->info.machine[0];
     struct err err = { 0 };
 
     if (was_running && sandbox_boot(sandbox, &err) < 0) {
-        set_state(sandbox, SANDBOX_STOPPED, err.msg);
+        recover_to_state(sandbox, SANDBOX_STOPPED, err.msg);
         return;
     }
     fault_point("recover.rebooted");
@@ -206,7 +208,7 @@ static void finish_rollback(struct sandbox *sandbox)
                   json_pack("{s:s, s:b}", "snapshot", sandbox->info.base, "recovered", true));
 }
 
-static void recover_one(struct sandbox *sandbox)
+static void recover_volume(struct sandbox *sandbox)
 {
     struct err err = { 0 };
     int r = sandbox_open_volume(sandbox, &sandbox->volume, &err);
@@ -219,14 +221,14 @@ static void recover_one(struct sandbox *sandbox)
     if (r < 0) {
         (void)runtime_bury(sandbox->host->runtime, sandbox->info.machine,
                            sandbox->info.limits_group);
-        set_state(sandbox, SANDBOX_FAILED, err.msg);
+        recover_to_state(sandbox, SANDBOX_FAILED, err.msg);
         return;
     }
-    if (runs(&sandbox->info))
+    if (info_is_running(&sandbox->info))
         recover_running(sandbox);
 }
 
-/* Those that were about to be started again. */
+/* Starts the services that were waiting for a restart. */
 static void revive_services(struct sandbox *sandbox)
 {
     size_t count;
@@ -242,7 +244,8 @@ static void revive_services(struct sandbox *sandbox)
     }
 }
 
-/* Those that nobody has any more have ended in a way that only the state of their sandbox tells. */
+/* Ends the records of processes that no longer run. The state of the sandbox is all that tells how
+ * they ended. */
 static void recover_processes(struct sandbox *sandbox)
 {
     struct process_end end = { .outcome = OUTCOME_LOST, .exit_code = PROCESS_EXIT_HOLT };
@@ -254,7 +257,7 @@ static void recover_processes(struct sandbox *sandbox)
                                     .signal = SIGKILL };
         (void)snprintf(end.reason, sizeof(end.reason), "the sandbox was rolled back");
     } else {
-        (void)snprintf(end.reason, sizeof(end.reason), "it ended while the daemon was away");
+        (void)snprintf(end.reason, sizeof(end.reason), "it ended while the daemon was not running");
     }
     if (sandbox->machine)
         revive_services(sandbox);
@@ -263,15 +266,15 @@ static void recover_processes(struct sandbox *sandbox)
         services_recover(sandbox);
 }
 
-/* What was never finished, or never finished being destroyed. */
-static void remove_one(struct sandbox *sandbox)
+/* Removes a sandbox whose creation or removal was interrupted. */
+static void remove_unfinished(struct sandbox *sandbox)
 {
     int r = volume_purge(sandbox->host->store, sandbox->info.id);
     struct err err = { 0 };
 
     if (r < 0) {
         (void)err_sys(&err, r, "remove the files of sandbox '%s'", sandbox->info.id);
-        set_state(sandbox, SANDBOX_FAILED, err.msg);
+        recover_to_state(sandbox, SANDBOX_FAILED, err.msg);
         return;
     }
     process_table_purge(sandbox->process_table);
@@ -284,7 +287,7 @@ static void remove_one(struct sandbox *sandbox)
     sandbox_leave_table(sandbox);
 }
 
-static void recover(struct host *host, struct sandbox_info *info)
+static void sandbox_recover(struct host *host, struct sandbox_info *info)
 {
     struct sandbox *sandbox = sandbox_new(host);
     bool is_wanted = info->state != SANDBOX_CREATING && info->state != SANDBOX_DESTROYING;
@@ -298,11 +301,11 @@ static void recover(struct host *host, struct sandbox_info *info)
         host_dismiss(host);
     } else if (is_wanted) {
         process_table_load(sandbox->process_table);
-        recover_one(sandbox);
+        recover_volume(sandbox);
         recover_processes(sandbox);
         shells_load(sandbox);
     } else {
-        remove_one(sandbox);
+        remove_unfinished(sandbox);
     }
     sandbox_unref(sandbox);
 }
@@ -312,15 +315,15 @@ int recovery_open(struct registry *registry, struct recovery *ret, struct err *e
     return registry_list(registry, &ret->infos, &ret->count, err);
 }
 
-/* New machines only when every one that goes on has its user ids back: a range that nobody seems to
- * have would be given away. */
+/* Boots the rolled-back sandboxes last: a new machine may get any uid range that looks free, so all
+ * adopted machines must have claimed theirs first. */
 void recovery_run(struct recovery *recovery, struct host *host)
 {
     for (size_t i = 0; i < recovery->count; i++)
-        recover(host, &recovery->infos[i]);
+        sandbox_recover(host, &recovery->infos[i]);
     for (struct sandbox *sandbox = host->sandboxes; sandbox; sandbox = sandbox->next)
         if (sandbox->info.state == SANDBOX_ROLLING_BACK)
-            finish_rollback(sandbox);
+            rollback_finish(sandbox);
 }
 
 void recovery_done(struct recovery *recovery)

@@ -1,4 +1,4 @@
-/* Taking up what an earlier life of the daemon has left. */
+/* Recovery: takes over the sandboxes that an earlier daemon process has left. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,14 +14,14 @@ struct recovery {
     size_t count;
 };
 
-/* Reads what there was. */
+/* Reads the recorded sandboxes. */
 int recovery_open(struct registry *registry, struct recovery *ret, struct err *err);
 
-/* Whether a control group belongs to a sandbox that may go on: a cgroup_keep_fn. */
+/* Returns whether a cgroup belongs to a sandbox that may still run: a cgroup_keep_fn. */
 bool recover_keeps(const char *group, void *context);
 
-/* Puts every sandbox back into the table of a host that has its store and its runtime. One that
- * cannot be recovered is there too, with the reason. */
+/* Puts every sandbox back into the table of a host whose store and runtime are open. One that
+ * cannot be recovered is in the table too, failed, with the reason. */
 void recovery_run(struct recovery *recovery, struct host *host);
 
 void recovery_done(struct recovery *recovery);

@@ -13,28 +13,28 @@
 #include "base/xalloc.h"
 #include "host/core/registry_internal.h"
 
-/* Items of one size that grow as rows come. */
-struct list {
+/* A growing array of rows. */
+struct row_list {
     char *items;
     size_t item_size;
     size_t count;
     size_t capacity;
 };
 
-static void list_done(struct list *list)
+static void row_list_done(struct row_list *list)
 {
     free(list->items);
 }
 
-static void sandbox_list_done(struct list *list)
+static void sandbox_list_done(struct row_list *list)
 {
     for (size_t i = 0; i < list->count; i++)
         sandbox_info_done((struct sandbox_info *)(void *)list->items + i);
-    list_done(list);
+    row_list_done(list);
 }
 
-/* A zeroed place at the end, not yet counted. NULL when memory is out. */
-static void *list_next(struct list *list)
+/* Returns a zeroed item at the end, which is not counted yet; NULL without memory. */
+static void *row_list_next(struct row_list *list)
 {
     void *next;
 
@@ -52,8 +52,8 @@ static void *list_next(struct list *list)
     return next;
 }
 
-/* Makes a statement ready for its next use, whatever has become of this one. */
-static void reset_slot(sqlite3_stmt **statement)
+/* Resets a statement for its next use. */
+static void statement_reset(sqlite3_stmt **statement)
 {
     (void)sqlite3_reset(*statement);
     (void)sqlite3_clear_bindings(*statement);
@@ -64,33 +64,32 @@ static int bind_text(sqlite3_stmt *statement, int index, const char *text)
     return sqlite3_bind_text(statement, index, text, -1, SQLITE_STATIC);
 }
 
-/* Runs a statement that is bound and has no rows. */
-static int run(struct registry *registry, enum registry_statement which, const char *doing,
-               struct err *err)
+/* Runs a bound statement that returns no rows. */
+static int statement_run(struct registry *registry, enum registry_statement which,
+                         const char *doing, struct err *err)
 {
-    cleanup_with(reset_slot) sqlite3_stmt *statement = registry->statements[which];
+    cleanup_with(statement_reset) sqlite3_stmt *statement = registry->statements[which];
 
     if (sqlite3_step(statement) != SQLITE_DONE)
         return registry_explain(registry, doing, err);
     return 0;
 }
 
-static int begin(struct registry *registry, struct err *err)
+static int transaction_begin(struct registry *registry, struct err *err)
 {
     lock_take(&registry->lock);
-    return run(registry, STATEMENT_BEGIN, "begin to write", err);
+    return statement_run(registry, STATEMENT_BEGIN, "begin a transaction", err);
 }
 
-/* Commits when all went well (r), else undoes all of it, so that the next call finds the connection
- * as it was. */
-static int end(struct registry *registry, int r, struct err *err)
+/* Commits when r is not negative, otherwise rolls back; releases the lock in both cases. */
+static int transaction_end(struct registry *registry, int r, struct err *err)
 {
     struct err ignored;
 
     if (r >= 0)
-        r = run(registry, STATEMENT_COMMIT, "write", err);
+        r = statement_run(registry, STATEMENT_COMMIT, "commit", err);
     if (r < 0 && !sqlite3_get_autocommit(registry->db))
-        (void)run(registry, STATEMENT_ROLLBACK, "undo", &ignored);
+        (void)statement_run(registry, STATEMENT_ROLLBACK, "roll back", &ignored);
     lock_release(&registry->lock);
     return r;
 }
@@ -102,7 +101,7 @@ static int put_labels(struct registry *registry, const struct sandbox_info *info
 
     if (bind_text(registry->statements[STATEMENT_DROP_LABELS], 1, info->id) != SQLITE_OK)
         return registry_explain(registry, doing, err);
-    r = run(registry, STATEMENT_DROP_LABELS, doing, err);
+    r = statement_run(registry, STATEMENT_DROP_LABELS, doing, err);
     for (size_t i = 0; r >= 0 && i < info->label_count; i++) {
         sqlite3_stmt *add = registry->statements[STATEMENT_ADD_LABEL];
 
@@ -110,24 +109,24 @@ static int put_labels(struct registry *registry, const struct sandbox_info *info
             sqlite3_bind_int64(add, 2, (sqlite3_int64)i) != SQLITE_OK ||
             row_bind(add, 3, &row_label, &info->labels[i]) != SQLITE_OK)
             return registry_explain(registry, doing, err);
-        r = run(registry, STATEMENT_ADD_LABEL, doing, err);
+        r = statement_run(registry, STATEMENT_ADD_LABEL, doing, err);
     }
     return r;
 }
 
-/* Whether a statement failed because what must be unique is there already. */
-static bool is_taken(const struct registry *registry)
+/* Returns whether a statement failed because of a unique column. */
+static bool is_unique_violation(const struct registry *registry)
 {
     return sqlite3_extended_errcode(registry->db) == SQLITE_CONSTRAINT_UNIQUE;
 }
 
 static int put_sandbox(struct registry *registry, const struct sandbox_info *info, struct err *err)
 {
-    cleanup_with(reset_slot) sqlite3_stmt *put = registry->statements[STATEMENT_PUT];
+    cleanup_with(statement_reset) sqlite3_stmt *put = registry->statements[STATEMENT_PUT];
 
     if (row_bind(put, 1, &row_sandbox, info) != SQLITE_OK || sqlite3_step(put) != SQLITE_DONE) {
-        if (is_taken(registry))
-            return err_refuse(err, CAUSE_SESSION_EXISTS, "there is already a sandbox '%s'",
+        if (is_unique_violation(registry))
+            return err_refuse(err, CAUSE_SESSION_EXISTS, "a sandbox named '%s' exists already",
                               info->name);
         return registry_explain(registry, "record a sandbox", err);
     }
@@ -140,8 +139,8 @@ static int put_metadata(struct registry *registry, const char *id, const char *m
     sqlite3_stmt *put = registry->statements[STATEMENT_PUT_METADATA];
 
     if (bind_text(put, 1, id) != SQLITE_OK || bind_text(put, 2, metadata) != SQLITE_OK)
-        return registry_explain(registry, "record a note", err);
-    return run(registry, STATEMENT_PUT_METADATA, "record a note", err);
+        return registry_explain(registry, "record metadata", err);
+    return statement_run(registry, STATEMENT_PUT_METADATA, "record metadata", err);
 }
 
 static int put_mounts(struct registry *registry, const struct sandbox_info *info, struct err *err)
@@ -153,13 +152,14 @@ static int put_mounts(struct registry *registry, const struct sandbox_info *info
         if (bind_text(add, 1, info->id) != SQLITE_OK ||
             row_bind(add, 2, &row_mount, &info->mounts[i]) != SQLITE_OK)
             return registry_explain(registry, "record mounts", err);
-        r = run(registry, STATEMENT_ADD_MOUNT, "record mounts", err);
+        r = statement_run(registry, STATEMENT_ADD_MOUNT, "record mounts", err);
     }
     return r;
 }
 
-/* What a sandbox is born with; the metadata changes in ways of its own. */
-static int put_birth(struct registry *registry, const struct sandbox_info *info, struct err *err)
+/* Records the parts that are written once, at creation. The metadata has its own update later. */
+static int put_created_parts(struct registry *registry, const struct sandbox_info *info,
+                             struct err *err)
 {
     int r = put_mounts(registry, info, err);
 
@@ -169,14 +169,14 @@ static int put_birth(struct registry *registry, const struct sandbox_info *info,
 static int put_snapshot(struct registry *registry, const char *id,
                         const struct snapshot_info *snapshot, struct err *err)
 {
-    cleanup_with(reset_slot) sqlite3_stmt *add = registry->statements[STATEMENT_ADD_SNAPSHOT];
+    cleanup_with(statement_reset) sqlite3_stmt *add = registry->statements[STATEMENT_ADD_SNAPSHOT];
 
     if (bind_text(add, 1, id) != SQLITE_OK ||
         row_bind(add, 2, &row_snapshot, snapshot) != SQLITE_OK ||
         sqlite3_step(add) != SQLITE_DONE) {
-        if (is_taken(registry))
+        if (is_unique_violation(registry))
             return err_refuse(err, CAUSE_SNAPSHOT_EXISTS,
-                              "sandbox '%s' has already a snapshot '%.100s'", id, snapshot->name);
+                              "sandbox '%s' already has a snapshot '%.100s'", id, snapshot->name);
         return registry_explain(registry, "record a snapshot", err);
     }
     return 0;
@@ -186,8 +186,8 @@ static int labels_check(const struct sandbox_info *info, struct err *err)
 {
     if (info->label_count <= SANDBOX_LABELS_MAX)
         return 0;
-    return err_set(err, ERR_INVALID, "sandbox '%s' has %zu labels, more than %d", info->id,
-                   info->label_count, SANDBOX_LABELS_MAX);
+    return err_set(err, ERR_INVALID, "sandbox '%s' has %zu labels; at most %d are allowed",
+                   info->id, info->label_count, SANDBOX_LABELS_MAX);
 }
 
 int registry_put(struct registry *registry, const struct sandbox_info *info, struct err *err)
@@ -204,38 +204,38 @@ int registry_put_all(struct registry *registry, const struct sandbox_info *infos
         r = labels_check(&infos[i], err);
     if (r < 0)
         return r;
-    r = begin(registry, err);
+    r = transaction_begin(registry, err);
     for (size_t i = 0; r >= 0 && i < count; i++) {
         r = put_sandbox(registry, &infos[i], err);
         if (r >= 0 && infos[i].state == SANDBOX_CREATING)
-            r = put_birth(registry, &infos[i], err);
+            r = put_created_parts(registry, &infos[i], err);
     }
-    return end(registry, r, err);
+    return transaction_end(registry, r, err);
 }
 
 int registry_put_metadata(struct registry *registry, const char *id, const char *metadata,
                           struct err *err)
 {
-    int r = begin(registry, err);
+    int r = transaction_begin(registry, err);
 
     if (r >= 0)
         r = put_metadata(registry, id, metadata, err);
-    return end(registry, r, err);
+    return transaction_end(registry, r, err);
 }
 
 int registry_put_expiry(struct registry *registry, const char *id, uint64_t expires_ms,
                         enum sandbox_action action, struct err *err)
 {
-    int r = begin(registry, err);
+    int r = transaction_begin(registry, err);
     sqlite3_stmt *put = registry->statements[STATEMENT_PUT_EXPIRY];
 
     if (r >= 0 && (bind_text(put, 1, id) != SQLITE_OK ||
                    sqlite3_bind_int64(put, 2, (sqlite3_int64)expires_ms) != SQLITE_OK ||
                    bind_text(put, 3, sandbox_action_name(action)) != SQLITE_OK))
-        r = registry_explain(registry, "record a time", err);
+        r = registry_explain(registry, "record an expiry time", err);
     if (r >= 0)
-        r = run(registry, STATEMENT_PUT_EXPIRY, "record a time", err);
-    return end(registry, r, err);
+        r = statement_run(registry, STATEMENT_PUT_EXPIRY, "record an expiry time", err);
+    return transaction_end(registry, r, err);
 }
 
 int registry_put_snapshot(struct registry *registry, const struct sandbox_info *info,
@@ -245,23 +245,23 @@ int registry_put_snapshot(struct registry *registry, const struct sandbox_info *
 
     if (r < 0)
         return r;
-    r = begin(registry, err);
+    r = transaction_begin(registry, err);
     if (r >= 0)
         r = put_sandbox(registry, info, err);
     if (r >= 0)
         r = put_snapshot(registry, info->id, snapshot, err);
-    return end(registry, r, err);
+    return transaction_end(registry, r, err);
 }
 
 int registry_remove(struct registry *registry, const char *id, struct err *err)
 {
-    int r = begin(registry, err);
+    int r = transaction_begin(registry, err);
 
     if (r >= 0 && bind_text(registry->statements[STATEMENT_REMOVE], 1, id) != SQLITE_OK)
         r = registry_explain(registry, "remove", err);
     if (r >= 0)
-        r = run(registry, STATEMENT_REMOVE, "remove", err);
-    return end(registry, r, err);
+        r = statement_run(registry, STATEMENT_REMOVE, "remove", err);
+    return transaction_end(registry, r, err);
 }
 
 static int bind_snapshot(struct registry *registry, enum registry_statement which, const char *id,
@@ -279,13 +279,14 @@ static int change_snapshot(struct registry *registry, enum registry_statement wh
 {
     int r = bind_snapshot(registry, which, id, name, err);
 
-    return r < 0 ? r : run(registry, which, "remove a snapshot", err);
+    return r < 0 ? r : statement_run(registry, which, "remove a snapshot", err);
 }
 
 static int remove_snapshot(struct registry *registry, const char *id, const char *name,
                            char parent[static SNAPSHOT_NAME_MAX + 1], struct err *err)
 {
-    cleanup_with(reset_slot) sqlite3_stmt *remove = registry->statements[STATEMENT_REMOVE_SNAPSHOT];
+    cleanup_with(statement_reset) sqlite3_stmt *remove =
+        registry->statements[STATEMENT_REMOVE_SNAPSHOT];
     int rc, r = bind_snapshot(registry, STATEMENT_REMOVE_SNAPSHOT, id, name, err);
 
     if (r < 0)
@@ -301,7 +302,7 @@ int registry_remove_snapshot(struct registry *registry, const char *id, const ch
                              char ret_parent[static SNAPSHOT_NAME_MAX + 1], struct err *err)
 {
     char parent[SNAPSHOT_NAME_MAX + 1];
-    int r = begin(registry, err);
+    int r = transaction_begin(registry, err);
 
     if (r >= 0)
         r = change_snapshot(registry, STATEMENT_REPARENT, id, name, err);
@@ -309,20 +310,20 @@ int registry_remove_snapshot(struct registry *registry, const char *id, const ch
         r = change_snapshot(registry, STATEMENT_REBASE, id, name, err);
     if (r >= 0)
         r = remove_snapshot(registry, id, name, parent, err);
-    r = end(registry, r, err);
+    r = transaction_end(registry, r, err);
     if (r >= 0)
         memcpy(ret_parent, parent, sizeof(parent));
     return r;
 }
 
-/* Reads all rows of a bound statement onto the list. */
+/* Appends all rows of a bound statement to the list. */
 static int read_rows(struct registry *registry, sqlite3_stmt *statement,
-                     const struct row_layout *layout, struct list *list, struct err *err)
+                     const struct row_layout *layout, struct row_list *list, struct err *err)
 {
     int rc;
 
     while ((rc = sqlite3_step(statement)) == SQLITE_ROW) {
-        void *item = list_next(list);
+        void *item = row_list_next(list);
         const char *bad;
 
         if (!item)
@@ -335,11 +336,11 @@ static int read_rows(struct registry *registry, sqlite3_stmt *statement,
     return rc == SQLITE_DONE ? 0 : registry_explain(registry, "list", err);
 }
 
-/* What a sandbox has several of: whatever the list had room for is then the caller's. */
+/* Appends the labels or mounts of one sandbox to the list. */
 static int read_parts(struct registry *registry, enum registry_statement which, const char *id,
-                      const struct row_layout *layout, struct list *list, struct err *err)
+                      const struct row_layout *layout, struct row_list *list, struct err *err)
 {
-    cleanup_with(reset_slot) sqlite3_stmt *statement = registry->statements[which];
+    cleanup_with(statement_reset) sqlite3_stmt *statement = registry->statements[which];
 
     if (bind_text(statement, 1, id) != SQLITE_OK)
         return registry_explain(registry, "list", err);
@@ -348,7 +349,7 @@ static int read_parts(struct registry *registry, enum registry_statement which, 
 
 static int read_labels(struct registry *registry, struct sandbox_info *info, struct err *err)
 {
-    cleanup_with(list_done) struct list list = { .item_size = sizeof(struct label) };
+    cleanup_with(row_list_done) struct row_list list = { .item_size = sizeof(struct label) };
     int r = read_parts(registry, STATEMENT_LIST_LABELS, info->id, &row_label, &list, err);
 
     if (r < 0)
@@ -360,7 +361,8 @@ static int read_labels(struct registry *registry, struct sandbox_info *info, str
 
 static int read_mounts(struct registry *registry, struct sandbox_info *info, struct err *err)
 {
-    cleanup_with(list_done) struct list list = { .item_size = sizeof(struct sandbox_mount) };
+    cleanup_with(row_list_done) struct row_list list = { .item_size =
+                                                             sizeof(struct sandbox_mount) };
     int r = read_parts(registry, STATEMENT_LIST_MOUNTS, info->id, &row_mount, &list, err);
 
     if (r < 0)
@@ -374,26 +376,28 @@ static int read_mounts(struct registry *registry, struct sandbox_info *info, str
 
 static int read_metadata(struct registry *registry, struct sandbox_info *info, struct err *err)
 {
-    cleanup_with(reset_slot) sqlite3_stmt *statement = registry->statements[STATEMENT_GET_METADATA];
+    cleanup_with(statement_reset) sqlite3_stmt *statement =
+        registry->statements[STATEMENT_GET_METADATA];
     int rc;
 
     if (bind_text(statement, 1, info->id) != SQLITE_OK)
-        return registry_explain(registry, "read a note", err);
+        return registry_explain(registry, "read metadata", err);
     rc = sqlite3_step(statement);
     if (rc == SQLITE_ROW) {
         if (sqlite3_column_bytes(statement, 0) > SANDBOX_METADATA_MAX)
-            return registry_damaged(registry, "bad note", err);
+            return registry_damaged(registry, "metadata too long", err);
         info->metadata = xstrdup((const char *)sqlite3_column_text(statement, 0));
         rc = SQLITE_DONE;
     }
-    return rc == SQLITE_DONE ? 0 : registry_explain(registry, "read a note", err);
+    return rc == SQLITE_DONE ? 0 : registry_explain(registry, "read metadata", err);
 }
 
 int registry_list(struct registry *registry, struct sandbox_info **ret, size_t *ret_count,
                   struct err *err)
 {
-    cleanup_with(reset_slot) sqlite3_stmt *statement = registry->statements[STATEMENT_LIST];
-    cleanup_with(sandbox_list_done) struct list list = { .item_size = sizeof(struct sandbox_info) };
+    cleanup_with(statement_reset) sqlite3_stmt *statement = registry->statements[STATEMENT_LIST];
+    cleanup_with(sandbox_list_done) struct row_list list = { .item_size =
+                                                                 sizeof(struct sandbox_info) };
     int r;
 
     lock_scope(&registry->lock);
@@ -416,9 +420,10 @@ int registry_list(struct registry *registry, struct sandbox_info **ret, size_t *
 int registry_list_snapshots(struct registry *registry, const char *id, struct snapshot_info **ret,
                             size_t *ret_count, struct err *err)
 {
-    cleanup_with(reset_slot) sqlite3_stmt *statement =
+    cleanup_with(statement_reset) sqlite3_stmt *statement =
         registry->statements[STATEMENT_LIST_SNAPSHOTS];
-    cleanup_with(list_done) struct list list = { .item_size = sizeof(struct snapshot_info) };
+    cleanup_with(row_list_done) struct row_list list = { .item_size =
+                                                             sizeof(struct snapshot_info) };
     int r;
 
     lock_scope(&registry->lock);

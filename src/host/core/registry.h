@@ -1,6 +1,6 @@
-/* What the daemon must know after it has died: sandboxes and snapshots, in SQLite (state/holt.db).
- * One connection, one lock; every call is one transaction, and is on its way to the disk when it
- * returns (a crash of the daemon loses nothing; one of the machine at most the last moments). */
+/* The registry: the daemon's durable record of sandboxes and snapshots, in SQLite (state/holt.db).
+ * One connection, one lock; every call is one transaction. A crash of the daemon loses nothing; a
+ * crash of the machine loses at most the last transactions. */
 #pragma once
 
 #include <stddef.h>
@@ -11,49 +11,50 @@
 struct err;
 struct registry;
 
-/* Opens or makes the file, and reads all of it once. Never deletes or repairs: ERR_BUSY when
- * another process writes to it, ERR_EXHAUSTED when the disk is full, ERR_INTERNAL with the remedy
- * when it is damaged, is not ours, is newer than this program, or cannot be written. */
+/* Opens or creates the file, and reads all of it once. Never deletes or repairs anything: returns
+ * ERR_BUSY when another process writes to it, ERR_EXHAUSTED when the disk is full, ERR_INTERNAL
+ * with the remedy when it is damaged, belongs to another program, is newer than this program, or is
+ * read-only. */
 int registry_open(const char *path, struct registry **ret, struct err *err);
 
-/* Accepts NULL. */
+/* Closes the file. Accepts NULL. */
 void registry_close(struct registry *registry);
 
-/* Inserts the sandbox, or replaces what is known of it (labels too, snapshots not; its metadata
- * only while it is being made). ERR_EXISTS (SessionExists) when another one has its name. This and
- * every other change may be refused with ERR_EXHAUSTED (the disk is full) or ERR_BUSY (somebody
- * else writes, and has for two seconds); it has then left nothing behind, and a later one may work.
- */
+/* Inserts the sandbox, or replaces its row and labels; its metadata and mounts only while it is
+ * being created. Returns ERR_EXISTS (SessionExists) when another sandbox has its name. Like every
+ * other change it can fail with ERR_EXHAUSTED (the disk is full) or ERR_BUSY (another process held
+ * the lock for two seconds); nothing has changed then, and a retry may succeed. */
 int registry_put(struct registry *registry, const struct sandbox_info *info, struct err *err);
 
-/* The same with several, all or none. */
+/* Does the same for several sandboxes in one transaction. */
 int registry_put_all(struct registry *registry, const struct sandbox_info *infos, size_t count,
                      struct err *err);
 
-/* Replaces the metadata of a sandbox that is recorded. */
+/* Replaces the metadata of a recorded sandbox. */
 int registry_put_metadata(struct registry *registry, const char *id, const char *metadata,
                           struct err *err);
 
-/* Replaces when the time of a sandbox is over, and what happens then. */
+/* Replaces the expiry time of a sandbox, and the action at that time. */
 int registry_put_expiry(struct registry *registry, const char *id, uint64_t expires_ms,
                         enum sandbox_action action, struct err *err);
 
-/* Removes the sandbox with its snapshots; fine when there is none. */
+/* Removes the sandbox with its snapshots; no error when there is none. */
 int registry_remove(struct registry *registry, const char *id, struct err *err);
 
-/* Records a snapshot and what it changed of its sandbox together. ERR_EXISTS (SnapshotExists) when
- * the sandbox has one of that name. */
+/* Records a snapshot together with the changed sandbox. Returns ERR_EXISTS (SnapshotExists) when
+ * the sandbox has a snapshot of that name. */
 int registry_put_snapshot(struct registry *registry, const struct sandbox_info *info,
                           const struct snapshot_info *snapshot, struct err *err);
 
-/* Fine when there is none. Whatever had it as its parent or base now has its parent there, whose
- * name is in ret_parent ("" also when there was no such snapshot): names may come again. */
+/* Removes a snapshot; no error when there is none. Snapshots and sandboxes that were based on it
+ * are then based on its parent, whose name is in ret_parent ("" also when there was no such
+ * snapshot), because a name can be used again. */
 int registry_remove_snapshot(struct registry *registry, const char *id, const char *name,
                              char ret_parent[static SNAPSHOT_NAME_MAX + 1], struct err *err);
 
-/* All sandboxes, oldest first; one's snapshots, oldest first: by the order in which they were first
- * recorded, as clocks go back at times. The caller frees the arrays (and each sandbox_info with
- * sandbox_info_done); an empty one is NULL. */
+/* Lists all sandboxes, or the snapshots of one, in the order in which they were first recorded
+ * (clocks can go back). The caller frees the arrays, and each sandbox_info with sandbox_info_done;
+ * an empty array is NULL. */
 int registry_list(struct registry *registry, struct sandbox_info **ret, size_t *ret_count,
                   struct err *err);
 int registry_list_snapshots(struct registry *registry, const char *id, struct snapshot_info **ret,

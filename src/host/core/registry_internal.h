@@ -1,4 +1,4 @@
-/* What the files of the registry share. */
+/* Shared by the files of the registry. */
 #pragma once
 
 #include <sqlite3.h>
@@ -37,28 +37,28 @@ enum registry_statement {
 struct registry {
     char *path;
     sqlite3 *db;
-    struct lock lock; /* over the connection and its statements */
+    struct lock lock; /* protects the connection and its statements */
     sqlite3_stmt *statements[STATEMENTS];
 };
 
-/* Turns what SQLite said last into an error; doing is what it could not, in the infinitive. */
+/* Turns SQLite's last error into err; `doing` is the failed action, in the infinitive. */
 int registry_explain(const struct registry *registry, const char *doing, struct err *err);
 
-/* ERR_INTERNAL with the file, the reason and the remedy. */
+/* Fails with ERR_INTERNAL, naming the file, the reason and the remedy. */
 int registry_damaged(const struct registry *registry, const char *why, struct err *err);
 
-/* Damaged in this column. */
+/* Fails with a bad value in this column. */
 int registry_bad_value(const struct registry *registry, const struct row_layout *layout,
                        const char *column, struct err *err);
 
-/* How one struct is a row: a column for each field, in the order of the table. */
+/* Maps a struct to a row: one column for each field, in the order of the table. */
 struct row_field {
     const char *column;
     enum row_type {
         ROW_TEXT,
-        ROW_TEXT_OR_NULL, /* "" is NULL, of which a unique column may have many */
+        ROW_TEXT_OR_NULL, /* "" is stored as NULL, which a unique column may hold many times */
         ROW_U32,
-        ROW_U64, /* with the sign bit as its highest: SQLite has no unsigned numbers */
+        ROW_U64, /* stored as a signed number with the same bits */
         ROW_STATE,
         ROW_ACTION,
         ROW_KIND,
@@ -75,17 +75,17 @@ struct row_layout {
 
 extern const struct row_layout row_sandbox, row_label, row_mount, row_snapshot;
 
-/* Appends "a, b, c", "?2, ?3, ?4" (first = 2) or "b = excluded.b, c = excluded.c". The last leaves
- * out the key, which comes first: were it set, even to itself, all that refers to it would be
- * searched. */
+/* Appends "a, b, c", "?2, ?3, ?4" (first = 2) or "b = excluded.b, c = excluded.c". The last one
+ * leaves out the key, the first column: setting it, even to itself, would make SQLite search all
+ * rows that refer to it. */
 int row_sql_columns(const struct row_layout *layout, struct buf *sql);
 int row_sql_values(const struct row_layout *layout, int first, struct buf *sql);
 int row_sql_updates(const struct row_layout *layout, struct buf *sql);
 
-/* Binds each field from parameter `first` on; texts must stay until the statement is reset. An
- * SQLite result code. */
+/* Binds each field, starting at parameter `first`; texts must stay valid until the statement is
+ * reset. Returns an SQLite result code. */
 int row_bind(sqlite3_stmt *statement, int first, const struct row_layout *layout, const void *from);
 
-/* Reads the columns of the present row from 0 on. NULL, or the column whose value no program of
- * ours has written: too long, too large, not a known word. */
+/* Reads the columns of the current row. Returns NULL, or the column whose value is invalid: too
+ * long, out of range or not a known word. */
 const char *row_read(sqlite3_stmt *statement, const struct row_layout *layout, void *into);

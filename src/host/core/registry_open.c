@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The file: application_id "Holt", user_version the version of the schema below. Times are
- * milliseconds since 1970; words are spelled as clients see them. `number` is the order of arrival.
+/* The file has the application_id "Holt"; its user_version is the version of the schema below.
+ * Times are milliseconds since 1970; enums are stored as the words that clients see. `number` is
+ * the order of insertion.
  *
- * SQLite keeps recent changes in holt.db-wal beside it. A restored holt.db next to the -wal of
- * another would be damaged by it, so all of holt.db* goes or stays together. */
+ * SQLite keeps recent changes in holt.db-wal. A restored holt.db next to another file's -wal would
+ * be damaged, so all of holt.db* must be moved together. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -22,7 +23,7 @@ enum {
     APPLICATION_ID = 0x486f6c74,
     SCHEMA_VERSION = 3,
     BUSY_MS = 2000,
-    VALUE_BYTES_MAX = 64 << 10, /* no row of ours comes near; what a foreign hand wrote may */
+    VALUE_BYTES_MAX = 64 << 10, /* far above any row of ours; rejects what others wrote */
     SQL_BYTES_MAX = 8 << 10,
 };
 
@@ -71,12 +72,13 @@ static const char schema_1[] = "CREATE TABLE sandboxes ("
                                " UNIQUE (sandbox, name)"
                                ") STRICT;";
 
-/* Keys of requests; a sandbox of before has none. */
+/* The idempotency key of a create; sandboxes of version 1 have none. */
 static const char schema_2[] =
     "ALTER TABLE sandboxes ADD COLUMN request_key TEXT NOT NULL DEFAULT '';"
     "ALTER TABLE sandboxes ADD COLUMN request_digest TEXT NOT NULL DEFAULT '';";
 
-/* What a face of the daemon keeps of a sandbox, and which shared volumes are mounted in it. */
+/* The metadata that a front end keeps of a sandbox ("notes"), and the shared volumes that are
+ * mounted in it ("depot" is the name of one). */
 static const char schema_3[] =
     "CREATE TABLE notes ("
     " sandbox TEXT PRIMARY KEY REFERENCES sandboxes (id) ON DELETE CASCADE,"
@@ -86,14 +88,13 @@ static const char schema_3[] =
     " sandbox TEXT NOT NULL REFERENCES sandboxes (id) ON DELETE CASCADE,"
     " path TEXT NOT NULL,"
     " depot TEXT NOT NULL,"
-    " PRIMARY KEY (sandbox, path)" /* first, or quick_check of SQLite 3.40 finds NULL in shared
-                                      volume */
+    " PRIMARY KEY (sandbox, path)" /* before depot: else quick_check of SQLite 3.40 reports NULL */
     ") STRICT, WITHOUT ROWID;";
 
-/* What leads from each version to the next. Those of the past never change. */
+/* The steps from each version to the next. Published steps never change. */
 static const char *const schema_steps[SCHEMA_VERSION] = { schema_1, schema_2, schema_3 };
 
-/* Those that name every field of a struct are made from its layout. */
+/* The missing statements name every field of a struct and are generated from its layout. */
 static const char *const statement_texts[STATEMENTS] = {
     [STATEMENT_BEGIN] = "BEGIN IMMEDIATE",
     [STATEMENT_COMMIT] = "COMMIT",
@@ -125,7 +126,7 @@ static void registry_close_slot(struct registry **registry)
     registry_close(*registry);
 }
 
-static void finalize_slot(sqlite3_stmt **statement)
+static void statement_finalize(sqlite3_stmt **statement)
 {
     (void)sqlite3_finalize(*statement);
 }
@@ -150,7 +151,7 @@ int registry_bad_value(const struct registry *registry, const struct row_layout 
     return registry_damaged(registry, why, err);
 }
 
-static int read_only(const struct registry *registry, struct err *err)
+static int registry_read_only(const struct registry *registry, struct err *err)
 {
     return err_set(err, ERR_INTERNAL,
                    "registry %s cannot be written; make the file and its directory writable",
@@ -170,7 +171,7 @@ int registry_explain(const struct registry *registry, const char *doing, struct 
         return err_set(err, ERR_EXHAUSTED, "%s in registry %s: the disk is full", doing,
                        registry->path);
     if (code == SQLITE_READONLY || errnum == EROFS)
-        return read_only(registry, err);
+        return registry_read_only(registry, err);
     if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB || code == SQLITE_TOOBIG)
         return registry_damaged(registry, why, err);
     if (errnum > 0)
@@ -178,8 +179,8 @@ int registry_explain(const struct registry *registry, const char *doing, struct 
     return err_set(err, ERR_INTERNAL, "%s in registry %s: %.100s", doing, registry->path, why);
 }
 
-/* Makes an empty file that only root may read, unless there is one. SQLite would throw away a -wal
- * that lies beside an empty file: what it holds may be all that is left. */
+/* Makes an empty file that only root can read, unless the file exists. SQLite would delete a -wal
+ * next to an empty file, and that may be the only copy of the data. */
 static int make_file(const char *path, struct err *err)
 {
     cleanup_free char *wal = xasprintf("%s-wal", path);
@@ -201,14 +202,14 @@ static int make_file(const char *path, struct err *err)
 
 static int connect_file(struct registry *registry, struct err *err)
 {
-    /* Our own lock serves all threads; SQLite's would be a second one. */
+    /* Our own lock serializes all threads; SQLite's would be a second one. */
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
 
     if (sqlite3_open_v2(registry->path, &registry->db, flags, NULL) != SQLITE_OK)
         return registry_explain(registry, "open the file", err);
-    /* SQLite is content with a file that it can only read. */
+    /* SQLite silently falls back to a read-only connection. */
     if (sqlite3_db_readonly(registry->db, "main"))
-        return read_only(registry, err);
+        return registry_read_only(registry, err);
     (void)sqlite3_limit(registry->db, SQLITE_LIMIT_LENGTH, VALUE_BYTES_MAX);
     (void)sqlite3_db_config(registry->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     (void)sqlite3_db_config(registry->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
@@ -223,10 +224,10 @@ static int run_sql(struct registry *registry, const char *sql, const char *doing
     return 0;
 }
 
-/* The one value that a query has. */
+/* Reads the only value of a query. */
 static int read_number(struct registry *registry, const char *sql, int64_t *ret, struct err *err)
 {
-    cleanup_with(finalize_slot) sqlite3_stmt *statement = NULL;
+    cleanup_with(statement_finalize) sqlite3_stmt *statement = NULL;
 
     if (sqlite3_prepare_v2(registry->db, sql, -1, &statement, NULL) != SQLITE_OK ||
         sqlite3_step(statement) != SQLITE_ROW)
@@ -235,9 +236,9 @@ static int read_number(struct registry *registry, const char *sql, int64_t *ret,
     return 0;
 }
 
-/* The version of its schema, 0 when the file is still empty; an error when it is not a registry
- * that we understand. */
-static int identify(struct registry *registry, int64_t *ret_version, struct err *err)
+/* Reads the version of the schema, 0 for an empty file; fails when the file is not a registry that
+ * this program knows. */
+static int registry_identify(struct registry *registry, int64_t *ret_version, struct err *err)
 {
     int64_t application = 0, version = 0, tables = 0;
 
@@ -256,7 +257,8 @@ static int identify(struct registry *registry, int64_t *ret_version, struct err 
         return registry_damaged(registry, "it has no version", err);
     if (version > SCHEMA_VERSION)
         return err_set(err, ERR_INTERNAL,
-                       "registry %s is newer than this program (version %" PRId64 ", known is %d); "
+                       "registry %s is newer than this program (version %" PRId64
+                       ", supported is %d); "
                        "use the Holt that wrote it, or restore an older backup",
                        registry->path, version, SCHEMA_VERSION);
     return 0;
@@ -265,7 +267,7 @@ static int identify(struct registry *registry, int64_t *ret_version, struct err 
 static int check_pages(struct registry *registry, struct err *err)
 {
     static const char *const heading = "*** in database main ***\n";
-    cleanup_with(finalize_slot) sqlite3_stmt *statement = NULL;
+    cleanup_with(statement_finalize) sqlite3_stmt *statement = NULL;
     const char *verdict;
 
     if (sqlite3_prepare_v2(registry->db, "PRAGMA quick_check(1)", -1, &statement, NULL) !=
@@ -280,16 +282,16 @@ static int check_pages(struct registry *registry, struct err *err)
     return registry_damaged(registry, verdict ? verdict : "no verdict", err);
 }
 
-static int write_select(const struct row_layout *layout, struct buf *sql)
+static int sql_write_select(const struct row_layout *layout, struct buf *sql)
 {
     int r = buf_add_str(sql, "SELECT ");
 
     return r >= 0 ? row_sql_columns(layout, sql) : r;
 }
 
-/* A statement that cannot be compiled misses a table or a column. */
-static int compile(struct registry *registry, const char *sql, unsigned flags, sqlite3_stmt **ret,
-                   struct err *err)
+/* Compiles a statement. A failure means that a table or a column is missing. */
+static int statement_compile(struct registry *registry, const char *sql, unsigned flags,
+                             sqlite3_stmt **ret, struct err *err)
 {
     if (sqlite3_prepare_v3(registry->db, sql, -1, flags, ret, NULL) == SQLITE_OK)
         return 0;
@@ -298,27 +300,27 @@ static int compile(struct registry *registry, const char *sql, unsigned flags, s
     return registry_explain(registry, "prepare statements", err);
 }
 
-/* Reads every value once. SQLite compares keys whole, however long they are, so a text that is too
- * long must be found before anything is looked up. `key` is the column that is in no struct. */
+/* Reads every value once. SQLite compares keys as a whole, however long they are, so texts that are
+ * too long must be found before the first lookup. `key` is a column that is in no struct. */
 static int check_rows(struct registry *registry, const struct row_layout *layout, const char *key,
                       struct err *err)
 {
     cleanup_with(buf_done) struct buf sql = BUF_INIT(SQL_BYTES_MAX);
-    cleanup_with(finalize_slot) sqlite3_stmt *statement = NULL;
+    cleanup_with(statement_finalize) sqlite3_stmt *statement = NULL;
     union {
         struct sandbox_info sandbox;
         struct label label;
         struct sandbox_mount mount;
         struct snapshot_info snapshot;
     } row;
-    int r = write_select(layout, &sql);
+    int r = sql_write_select(layout, &sql);
     int rc;
 
     if (r >= 0)
         r = buf_printf(&sql, ", %s FROM %s", key, layout->table);
     if (r < 0)
         return err_sys(err, r, "check registry %s", registry->path);
-    r = compile(registry, sql.data, 0, &statement, err);
+    r = statement_compile(registry, sql.data, 0, &statement, err);
     if (r < 0)
         return r;
     while ((rc = sqlite3_step(statement)) == SQLITE_ROW) {
@@ -343,18 +345,18 @@ static int check_tables(struct registry *registry, struct err *err)
     return r;
 }
 
-/* In one transaction, whose lock also shows that nobody else writes. Looks again what the file is,
- * as somebody may have been faster. */
+/* Creates or upgrades the tables in one transaction, whose lock also proves that no other process
+ * writes. Identifies the file again under that lock. */
 static int make_schema(struct registry *registry, struct err *err)
 {
     cleanup_free char *pragmas = xasprintf("PRAGMA application_id = %d; PRAGMA user_version = %d;",
                                            APPLICATION_ID, SCHEMA_VERSION);
     int64_t version = 0;
-    int r = run_sql(registry, "BEGIN IMMEDIATE", "begin to write", err);
+    int r = run_sql(registry, "BEGIN IMMEDIATE", "begin a transaction", err);
 
     if (r < 0)
         return r;
-    r = identify(registry, &version, err);
+    r = registry_identify(registry, &version, err);
     for (; r >= 0 && version < SCHEMA_VERSION; version++)
         r = run_sql(registry, schema_steps[version], "make the tables", err);
     if (r >= 0)
@@ -366,7 +368,7 @@ static int make_schema(struct registry *registry, struct err *err)
     return r;
 }
 
-static int write_put(struct buf *sql)
+static int sql_write_put(struct buf *sql)
 {
     int r = buf_add_str(sql, "INSERT INTO sandboxes (");
 
@@ -383,7 +385,7 @@ static int write_put(struct buf *sql)
     return r;
 }
 
-static int write_add_snapshot(struct buf *sql)
+static int sql_write_add_snapshot(struct buf *sql)
 {
     int r = buf_add_str(sql, "INSERT INTO snapshots (sandbox, ");
 
@@ -396,27 +398,27 @@ static int write_add_snapshot(struct buf *sql)
     return r >= 0 ? buf_add_str(sql, ")") : r;
 }
 
-static int write_list(const struct row_layout *layout, const char *where, struct buf *sql)
+static int sql_write_list(const struct row_layout *layout, const char *where, struct buf *sql)
 {
-    int r = write_select(layout, sql);
+    int r = sql_write_select(layout, sql);
 
     return r >= 0 ? buf_printf(sql, " FROM %s %s ORDER BY number", layout->table, where) : r;
 }
 
-static int write_statement(enum registry_statement which, struct buf *sql)
+static int sql_write_statement(enum registry_statement which, struct buf *sql)
 {
     if (which == STATEMENT_PUT)
-        return write_put(sql);
+        return sql_write_put(sql);
     if (which == STATEMENT_ADD_SNAPSHOT)
-        return write_add_snapshot(sql);
+        return sql_write_add_snapshot(sql);
     if (which == STATEMENT_LIST)
-        return write_list(&row_sandbox, "", sql);
+        return sql_write_list(&row_sandbox, "", sql);
     if (which == STATEMENT_LIST_SNAPSHOTS)
-        return write_list(&row_snapshot, "WHERE sandbox = ?1", sql);
+        return sql_write_list(&row_snapshot, "WHERE sandbox = ?1", sql);
     return buf_add_str(sql, statement_texts[which]);
 }
 
-static int prepare(struct registry *registry, struct err *err)
+static int statements_prepare(struct registry *registry, struct err *err)
 {
     cleanup_with(buf_done) struct buf sql = BUF_INIT(SQL_BYTES_MAX);
 
@@ -424,21 +426,22 @@ static int prepare(struct registry *registry, struct err *err)
         int r;
 
         buf_clear(&sql);
-        r = write_statement(i, &sql);
+        r = sql_write_statement(i, &sql);
         if (r < 0)
             return err_sys(err, r, "prepare registry %s", registry->path);
-        r = compile(registry, sql.data, SQLITE_PREPARE_PERSISTENT, &registry->statements[i], err);
+        r = statement_compile(registry, sql.data, SQLITE_PREPARE_PERSISTENT,
+                              &registry->statements[i], err);
         if (r < 0)
             return r;
     }
     return 0;
 }
 
-/* Nothing is written before the file is known to be ours and whole. */
-static int set_up(struct registry *registry, struct err *err)
+/* Writes nothing before the file is known to be a sound registry. */
+static int registry_set_up(struct registry *registry, struct err *err)
 {
     int64_t version = 0;
-    int r = identify(registry, &version, err);
+    int r = registry_identify(registry, &version, err);
 
     if (r >= 0)
         r = run_sql(registry, "PRAGMA cell_size_check = ON; PRAGMA temp_store = MEMORY", "set up",
@@ -456,7 +459,7 @@ static int set_up(struct registry *registry, struct err *err)
                     "set up", err);
     if (r >= 0)
         r = make_schema(registry, err);
-    return r >= 0 ? prepare(registry, err) : r;
+    return r >= 0 ? statements_prepare(registry, err) : r;
 }
 
 int registry_open(const char *path, struct registry **ret, struct err *err)
@@ -471,7 +474,7 @@ int registry_open(const char *path, struct registry **ret, struct err *err)
     lock_init(&registry->lock, LOCK_REGISTRY);
     r = connect_file(registry, err);
     if (r >= 0)
-        r = set_up(registry, err);
+        r = registry_set_up(registry, err);
     if (r < 0)
         return r;
     *ret = TAKE_PTR(registry);

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Ranges of 65,536 user ids, one for each machine. */
 #include "host/core/uids.h"
 
 #include <errno.h>
@@ -10,7 +9,7 @@
 #include "store/store.h"
 
 enum {
-    /* By systemd's custom, ids in this range belong neither to people nor to /etc/subuid. */
+    /* systemd reserves ids in this range neither for people nor for /etc/subuid. */
     UID_FIRST = 524288,
     UID_LAST = 1879048191,
 };
@@ -24,7 +23,7 @@ void host_uids_init(struct host *host, uint32_t seed)
     host->next_uid_slot = seed % HOST_UID_RANGES;
 }
 
-/* Locked. */
+/* The caller holds the lock. */
 static void take_slot(struct host *host, struct machine *machine, unsigned slot)
 {
     machine->uid_slot = slot;
@@ -67,7 +66,6 @@ void host_share_uids(struct host *host, struct machine *machine, uid_t first_uid
     lock_release(&host->lock);
 }
 
-/* A shared range stays taken: nobody is to have it as its own. */
 void host_return_uids(struct host *host, const struct machine *machine)
 {
     lock_take(&host->lock);

@@ -20,11 +20,11 @@
 #include "base/xalloc.h"
 #include "host/core/config.h"
 #include "host/core/host.h"
-#include "host/core/program_path.h"
 #include "host/machine/machine.h"
 #include "host/process/process.h"
 #include "host/process/record.h"
 #include "kernel/cgroup/cgroup.h"
+#include "runtime/program.h"
 #include "store/store.h"
 
 enum verdict { VERDICT_OK, VERDICT_WARN, VERDICT_FAIL };
@@ -94,8 +94,8 @@ static void check_init(const struct config *config, struct finding *ret)
     struct err err = { 0 };
 
     (void)config;
-    if (init_path_find("holt-init", &path, &err) < 0 ||
-        init_path_find("holt-tools", &tools_path, &err) < 0)
+    if (program_find("holt-init", &path, &err) < 0 ||
+        program_find("holt-tools", &tools_path, &err) < 0)
         found(ret, VERDICT_FAIL, "build it with 'make', or install Holt with 'make install'",
               err.msg);
     else

@@ -183,3 +183,6 @@ int sandbox_diff(struct sandbox *sandbox, const struct sandbox_diff *what, diff_
 /* Creates a template from the present files. */
 int sandbox_commit(struct sandbox *sandbox, const char *template, struct template_info *ret,
                    struct err *err);
+
+/* Returns whether the sandbox can reach anything beyond its own loopback. */
+bool sandbox_has_egress(struct sandbox *sandbox);
