@@ -29,8 +29,8 @@ enum {
                                                                 MS_NOSUID | MS_NODEV | MS_NOEXEC */
 };
 
-/* What a sandbox must not see or touch below /proc and /sys, as Docker has it; what a kernel does
- * not have is skipped. */
+/* Paths below /proc and /sys that a sandbox must not see or write to; the list is Docker's. Paths
+ * that this kernel does not have are skipped. */
 enum cover { COVER_NULL, COVER_EMPTY, COVER_READONLY };
 static const struct {
     const char *path;
@@ -55,14 +55,14 @@ static const struct {
     { "/proc/sys", COVER_READONLY },
 };
 
-/* Everything the steps share. */
-struct booting {
+/* State shared by the boot steps. */
+struct boot_state {
     const struct message_boot *message;
     struct boot_result result;
 };
 
-/* Until now this process had capabilities but no uid; from here on it is root of its own range. */
-static int become_root(struct booting *b)
+/* The process has all capabilities but an unmapped uid until it becomes root of its id range. */
+static int become_root(struct boot_state *b)
 {
     (void)b;
     if (setgroups(0, NULL) < 0 || setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0)
@@ -70,51 +70,51 @@ static int become_root(struct booting *b)
     return 0;
 }
 
-/* Not by clone: there the root of the namespace would be the parent's group. */
-static int own_cgroup_view(struct booting *b)
+/* Unshared here, not by clone: there the root of the namespace would be the parent's cgroup. */
+static int unshare_cgroup(struct boot_state *b)
 {
     if (!b->message->builds_root)
         return 0;
     return unshare(CLONE_NEWCGROUP) < 0 ? -errno : 0;
 }
 
-/* Lays a new filesystem over a directory of the tree that this process was born with. */
-static int lay(const char *type, const struct mount_option *options, size_t count,
-               uint64_t attributes, const char *path)
+/* Mounts a new filesystem on a directory of the inherited tree. */
+static int mount_filesystem(const char *type, const struct mount_option *options, size_t count,
+                            uint64_t attributes, const char *path)
 {
     cleanup_close int fd = mount_new(type, options, count, attributes);
-    cleanup_close int place = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    cleanup_close int mount_point = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
     if (fd < 0)
         return fd;
-    return place < 0 ? -errno : mount_attach(fd, place);
+    return mount_point < 0 ? -errno : mount_attach(fd, mount_point);
 }
 
-/* /dev itself is there, read-only: see guest/zygote_root.h. Terminals are devices, so no NODEV. */
-static int make_mounts(struct booting *b)
+/* /dev itself is inherited, read-only (see guest/zygote_root.h). Terminals are devices, so no
+ * NODEV. */
+static int make_mounts(struct boot_state *b)
 {
     static const struct mount_option pts[] = {
         { "newinstance", NULL }, { "ptmxmode", "0666" }, { "mode", "0620" },
-        { "gid", "5" },          { "max", "256" }, /* of the few thousand that the whole machine has
-                                                    */
+        { "gid", "5" },          { "max", "256" }, /* the whole machine has a few thousand */
     };
     static const struct mount_option shm[] = { { "mode", "1777" } };
     const uint64_t terminals = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC;
     int r;
 
-    r = lay("devpts", pts, ARRAY_SIZE(pts), terminals, "/dev/pts");
+    r = mount_filesystem("devpts", pts, ARRAY_SIZE(pts), terminals, "/dev/pts");
     if (r < 0 || !b->message->builds_root)
         return r;
-    r = lay("proc", NULL, 0, SAFE, "/proc");
+    r = mount_filesystem("proc", NULL, 0, SAFE, "/proc");
     if (r == 0)
-        r = lay("sysfs", NULL, 0, SAFE | MOUNT_ATTR_RDONLY, "/sys");
+        r = mount_filesystem("sysfs", NULL, 0, SAFE | MOUNT_ATTR_RDONLY, "/sys");
     if (r == 0)
-        r = lay("tmpfs", shm, ARRAY_SIZE(shm), SAFE, "/dev/shm");
-    return r == 0 ? lay("mqueue", NULL, 0, SAFE, "/dev/mqueue") : r;
+        r = mount_filesystem("tmpfs", shm, ARRAY_SIZE(shm), SAFE, "/dev/shm");
+    return r == 0 ? mount_filesystem("mqueue", NULL, 0, SAFE, "/dev/mqueue") : r;
 }
 
-/* Nobody but us has touched this tree yet, so paths are what they seem. */
-static int bind(const char *source, const char *target, bool is_readonly)
+/* Paths are safe here: no process of the sandbox has run in this tree yet. */
+static int bind_mount(const char *source, const char *target, bool is_readonly)
 {
     if (syscall(SYS_mount, source, target, NULL, MOUNT_BIND, NULL) < 0)
         return -errno;
@@ -123,25 +123,25 @@ static int bind(const char *source, const char *target, bool is_readonly)
     return 0;
 }
 
-static int lay_cover(enum cover how, const char *path)
+static int cover_path(enum cover how, const char *path)
 {
     switch (how) {
     case COVER_NULL:
-        return bind("/dev/null", path, false);
+        return bind_mount("/dev/null", path, false);
     case COVER_EMPTY:
-        return bind("/none", path,
-                    true); /* every runtime's blank root has it, with nothing in it */
+        return bind_mount("/none", path,
+                          true); /* empty directory that every runtime's initial root has */
     case COVER_READONLY:
-        return bind(path, path, true);
+        return bind_mount(path, path, true);
     }
     return -EINVAL;
 }
 
-static int cover_secrets(struct booting *b)
+static int cover_secrets(struct boot_state *b)
 {
     (void)b;
     for (size_t i = 0; i < ARRAY_SIZE(covers); i++) {
-        int r = lay_cover(covers[i].how, covers[i].path);
+        int r = cover_path(covers[i].how, covers[i].path);
 
         if (r < 0 && r != -ENOENT)
             return r;
@@ -149,8 +149,8 @@ static int cover_secrets(struct booting *b)
     return 0;
 }
 
-/* Whatever covers secrets, and whatever a process gets for stdin, must truly be the null device. */
-static int keep_devices(struct booting *b)
+/* Both the covers and the stdin of processes rely on /dev/null being the null device. */
+static int open_devices(struct boot_state *b)
 {
     struct stat null;
 
@@ -163,24 +163,24 @@ static int keep_devices(struct booting *b)
     return b->result.devpts_fd < 0 ? -errno : 0;
 }
 
-static int take_identity(struct booting *b)
+static int make_identity(struct boot_state *b)
 {
     return identity_make(&b->result.identity);
 }
 
-static int network(struct booting *b)
+static int bring_up_loopback(struct boot_state *b)
 {
     (void)b;
     return netns_loopback_up();
 }
 
-/* holt-init keeps its own capabilities for the next root, but nothing it starts can have more.
- * Whether that may gain by exec is a matter of the root: see spawn.c. */
-static int limit_privileges(struct booting *b)
+/* holt-init keeps its own capabilities for the next root; the bounding set limits everything it
+ * starts. Whether exec may gain privileges depends on the root: see spawn.c. */
+static int limit_privileges(struct boot_state *b)
 {
     int r = caps_limit(b->message->capabilities);
 
-    /* setresuid made this process dumpable again or not, as it pleased the kernel. */
+    /* setresuid may have changed the dumpable flag. */
     if (r == 0)
         r = prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ? -errno : 0;
     return r;
@@ -188,21 +188,21 @@ static int limit_privileges(struct booting *b)
 
 static const struct {
     const char *name;
-    int (*run)(struct booting *b);
+    int (*run)(struct boot_state *b);
 } steps[] = {
     { "become root of the sandbox", become_root },
-    { "take its own view of control groups", own_cgroup_view },
+    { "unshare the cgroup namespace", unshare_cgroup },
     { "make /proc, /sys and /dev", make_mounts },
-    { "keep the devices", keep_devices },
-    { "make an identity", take_identity },
-    { "cover what is not for sandboxes", cover_secrets },
-    { "bring up the loopback device", network },
+    { "open the null device and devpts", open_devices },
+    { "create a boot id", make_identity },
+    { "cover hidden paths of /proc and /sys", cover_secrets },
+    { "bring up the loopback device", bring_up_loopback },
     { "limit privileges", limit_privileges },
 };
 
 int boot(const struct message_boot *message, struct boot_result *ret, struct err *err)
 {
-    struct booting b = {
+    struct boot_state b = {
         .message = message,
         .result = { .identity.files_fd = -EBADF, .null_fd = -EBADF, .devpts_fd = -EBADF },
     };

@@ -1,4 +1,4 @@
-/* From a fresh set of namespaces to a blank: an init with /proc, /dev and /sys but nothing to run.
+/* Boots a sandbox: turns fresh namespaces into an init with /proc, /dev and /sys but no root yet.
  */
 #pragma once
 
@@ -7,11 +7,14 @@
 struct err;
 struct message_boot;
 
-/* What later spawns need and nobody in the sandbox can exchange. */
+/* Descriptors that later spawns need. Processes of the sandbox cannot replace what they refer to.
+ */
 struct boot_result {
     struct identity identity;
     int null_fd;   /* the null device */
-    int devpts_fd; /* root of the sandbox's own devpts */
+    int devpts_fd; /* root of the sandbox's devpts instance */
 };
 
+/* Runs every boot step in order and fills *ret. On failure the error names the step; the caller
+ * exits, which closes the descriptors. */
 int boot(const struct message_boot *message, struct boot_result *ret, struct err *err);

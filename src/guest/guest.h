@@ -1,4 +1,4 @@
-/* holt-init's whole state: one connection, one sandbox, its processes. */
+/* The state of holt-init: one connection to the daemon, one sandbox, its processes. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,7 +15,7 @@ enum { GUEST_PROCESSES_MAX = 4096 };
 
 _Static_assert(GUEST_PROCESSES_MAX *(FRAME_HEADER_SIZE + MESSAGE_STATE_SIZE) + LINK_OUT_BUSY <
                    LINK_OUT_MAX,
-               "a connection takes the states of all processes at once");
+               "the output buffer must hold the states of all processes at once");
 
 struct connection;
 struct process;
@@ -27,17 +27,19 @@ struct guest {
     struct link link;
     struct boot_result base;
     struct spawn_rules rules;
-    struct buf filter; /* memory of rules.filter */
+    struct buf filter; /* owns the memory of rules.filter */
     struct names names;
     bool is_booted;
-    bool is_rooted; /* before that there is nothing that may run */
+    bool is_rooted; /* nothing may run before a root is entered */
     struct process *processes;
     unsigned process_count;
-    unsigned shell_count;      /* of them */
-    uint32_t last_process;     /* the highest id of all that were ever started */
-    struct process *forgotten; /* freed at the end of the turn: events may still name them */
-    struct connection *connections[FRAME_CONNECTIONS_MAX]; /* by the remainder of the number */
+    unsigned shell_count;      /* processes that are shells */
+    uint32_t last_process;     /* highest process id that was ever started */
+    struct process *forgotten; /* freed at the end of the turn, because pending events may still
+                                  point to them */
+    struct connection
+        *connections[FRAME_CONNECTIONS_MAX]; /* indexed by number % FRAME_CONNECTIONS_MAX */
     unsigned connection_count;
-    unsigned next_connection;           /* whose turn it is to send */
-    struct connection *old_connections; /* as `forgotten` */
+    unsigned next_connection;           /* round-robin start of the next pump */
+    struct connection *old_connections; /* freed at the end of the turn, like `forgotten` */
 };

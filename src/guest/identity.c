@@ -22,7 +22,7 @@
 
 enum { UUID_TEXT = 40 };
 
-/* A random (version 4) UUID, as the kernel writes its own. */
+/* Writes a random (version 4) UUID in the kernel's text format. */
 static int random_uuid(char *text)
 {
     uint8_t b[16];
@@ -38,58 +38,60 @@ static int random_uuid(char *text)
     return 0;
 }
 
-static uint64_t hash(const char *text, uint64_t start)
+static uint64_t fnv_hash(const char *text, uint64_t start)
 {
     for (; *text; text++)
         start = (start ^ (unsigned char)*text) * 1099511628211U; /* FNV-1a */
     return start;
 }
 
-static int write_file(int dir_fd, const char *name, const char *text)
+static int identity_write(int dir_fd, const char *name, const char *text)
 {
-    (void)unlinkat(dir_fd, name, 0); /* whoever has the old one mounted keeps it */
+    (void)unlinkat(dir_fd, name, 0); /* existing mounts keep the old inode */
     return file_create_at(dir_fd, name, 0444, text);
 }
 
-/* Shows one of our files, read-only, in the place of another. */
-static int cover(const struct identity *identity, const char *name, int place_fd)
+/* Bind-mounts one of the identity files, read-only, over mount_point_fd. */
+static int identity_mount(const struct identity *identity, const char *name, int mount_point_fd)
 {
     cleanup_close int mount_fd = mount_clone(identity->files_fd, name, false);
     int r = mount_fd < 0 ? mount_fd : mount_set_attributes(mount_fd, READ_ONLY, false);
 
-    return r < 0 ? r : mount_attach(mount_fd, place_fd);
+    return r < 0 ? r : mount_attach(mount_fd, mount_point_fd);
 }
 
 int identity_make(struct identity *ret)
 {
     static const struct mount_option size = { "size", "64k" };
     cleanup_close int fd = mount_new("tmpfs", &size, 1, MOUNT_ATTR_NOEXEC);
-    cleanup_close int place = open(BOOT_ID_PATH, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    cleanup_close int mount_point = open(BOOT_ID_PATH, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     char uuid[UUID_TEXT];
     int r = fd < 0 ? fd : random_uuid(uuid);
 
     if (r == 0)
-        r = write_file(fd, "boot-id", uuid);
+        r = identity_write(fd, "boot-id", uuid);
     if (r < 0)
         return r;
     ret->files_fd = TAKE_FD(fd);
-    return place < 0 ? -errno : cover(ret, "boot-id", place);
+    return mount_point < 0 ? -errno : identity_mount(ret, "boot-id", mount_point);
 }
 
 int identity_cover(const struct identity *identity, int root_fd, const char *hostname,
                    struct err *err)
 {
-    cleanup_close int place = open_no_links(root_fd, "etc/machine-id", O_PATH | O_NOFOLLOW, 0);
+    cleanup_close int mount_point =
+        open_no_links(root_fd, "etc/machine-id", O_PATH | O_NOFOLLOW, 0);
     char text[UUID_TEXT];
     struct stat info;
     int r;
 
-    if (place < 0 || fstat(place, &info) < 0 || !S_ISREG(info.st_mode))
+    if (mount_point < 0 || fstat(mount_point, &info) < 0 || !S_ISREG(info.st_mode))
         return 0;
     (void)snprintf(text, sizeof(text), "%016" PRIx64 "%016" PRIx64 "\n",
-                   hash(hostname, 14695981039346656037U), hash(hostname, 590684067820433389U));
-    r = write_file(identity->files_fd, "machine-id", text);
+                   fnv_hash(hostname, 14695981039346656037U),
+                   fnv_hash(hostname, 590684067820433389U));
+    r = identity_write(identity->files_fd, "machine-id", text);
     if (r == 0)
-        r = cover(identity, "machine-id", place);
-    return r < 0 ? err_sys(err, r, "give the sandbox its machine id") : 0;
+        r = identity_mount(identity, "machine-id", mount_point);
+    return r < 0 ? err_sys(err, r, "set the machine id of the sandbox") : 0;
 }

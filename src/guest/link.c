@@ -30,7 +30,7 @@ void link_drop(struct link *link)
     buf_done(&link->out);
 }
 
-/* More descriptors than any frame may carry are closed, and the frame that wanted them fails. */
+/* Descriptors beyond the limit are closed; the frame that claims them then fails in link_next. */
 static void keep_fds(struct link *link, const int *fds, size_t count)
 {
     for (size_t i = 0; i < count; i++) {

@@ -1,4 +1,4 @@
-/* The connection to the daemon: frames in with their descriptors, frames out. */
+/* The connection to the daemon: frames with descriptors in, frames out. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,32 +10,32 @@
 
 enum {
     LINK_OUT_MAX = 640 * 1024,
-    LINK_OUT_BUSY = 64 * 1024, /* above this, output waits in its ring */
+    LINK_OUT_BUSY = 64 * 1024, /* above this, process output stays in its ring */
     LINK_FDS_MAX = 64,
 };
 
 struct link {
-    struct watch watch; /* fd < 0: nobody is connected */
-    bool is_greeted;    /* a daemon that connects again says hello before it is told anything */
+    struct watch watch; /* fd < 0: not connected */
+    bool is_greeted;    /* after a reconnect, nothing is sent before the daemon's FRAME_HELLO */
     struct buf in;
     struct buf out;
-    int fds[LINK_FDS_MAX]; /* arrived, not yet claimed by a frame */
+    int fds[LINK_FDS_MAX]; /* received, not yet claimed by a frame */
     size_t fd_count;
 };
 
 void link_init(struct link *link, int fd);
 
-/* Drops the connection and everything half-received or unsent. */
+/* Closes the connection and discards partly received and unsent data. */
 void link_drop(struct link *link);
 
-/* Receives what there is: 1, 0 when nothing is, or -errno when the connection is over (-EPIPE at
- * its end). */
+/* Receives available bytes. Returns 1, 0 if there are none, or -errno if the connection has ended
+ * (-EPIPE at end of file). */
 int link_receive(struct link *link);
 
-/* The next whole frame, with its descriptors (as many as frame->fds) for the caller to own: 1, 0
- * when there is none, or -EPROTO. Valid until link_consume. */
+/* Parses the next complete frame; the caller owns its frame->fds descriptors. Returns 1, 0 if the
+ * frame is incomplete, or -EPROTO. The frame is valid until link_consume. */
 int link_next(struct link *link, struct frame *ret, int *ret_fds);
 void link_consume(struct link *link, const struct frame *frame);
 
-/* Sends as much of `out` as the socket takes: 0 or -errno. */
+/* Sends as much of `out` as the socket accepts. Returns 0 or -errno. */
 int link_flush(struct link *link);

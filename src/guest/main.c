@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* holt-init: process 1 of every sandbox.
  *
- * It is started with a connection to the daemon as descriptor 3, makes a blank out of the
- * namespaces it was born in, takes a root when it is handed one, and from then on owns the
- * sandbox's processes: it starts and reaps them, and keeps their output until the daemon has
- * acknowledged it. Without a root it ends with its connection; with one it goes on without the
- * daemon and waits for it to connect again. It has no signal handlers and no threads. */
+ * It starts with a connection to the daemon on descriptor 3 and boots the namespaces that it was
+ * created in. The daemon then passes it a root. From then on it owns the processes of the sandbox:
+ * it starts and reaps them and buffers their output until the daemon has acknowledged it. Without
+ * a root it exits with its connection; with one it keeps running without the daemon and waits for
+ * it to reconnect. It has no signal handlers and no threads. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -31,9 +31,9 @@
 
 enum {
     CONTROL_FD = 3,
-    PROGRAM_FD = 4, /* this program */
+    PROGRAM_FD = 4, /* holt-init itself */
     EVENTS_PER_TURN = 64,
-    LAST_WORDS_MAX = 256, /* receptions */
+    LAST_RECEIVES_MAX = 256, /* receive calls */
 };
 
 static void close_all(const int *fds, size_t count)
@@ -42,8 +42,8 @@ static void close_all(const int *fds, size_t count)
         (void)close(fds[i]);
 }
 
-/* A refusal has no number: what was asked for was wrong, not a system call. */
-static void answer_error(struct guest *guest, const struct err *err)
+/* Only internal errors carry an errno; without one the request itself was invalid. */
+static void reply_error(struct guest *guest, const struct err *err)
 {
     const struct message_failed failed = {
         .errnum = err->kind == ERR_INTERNAL ? (uint32_t)err->errnum : 0, .text = err->msg
@@ -60,7 +60,7 @@ static bool handle_boot(struct guest *guest, const struct frame *frame)
     if (guest->is_booted || !message_get_boot(frame, &message))
         return false;
     if (boot(&message, &guest->base, &err) < 0) {
-        answer_error(guest, &err);
+        reply_error(guest, &err);
         return true;
     }
     guest->is_booted = true;
@@ -83,7 +83,7 @@ static bool handle_root(struct guest *guest, const struct frame *frame, const in
     if (!message_get_root(frame, &message))
         return false;
     if (root_enter(&message, fds, &guest->base.identity, &err) < 0) {
-        answer_error(guest, &err);
+        reply_error(guest, &err);
         return true;
     }
     guest->is_rooted = true;
@@ -91,9 +91,9 @@ static bool handle_root(struct guest *guest, const struct frame *frame, const in
     return message_put_numbers(&guest->link.out, FRAME_ROOTED, 0, 0, 0) == 0;
 }
 
-/* From here on this process may outlive the daemon, and lets go of its log: whoever reads that
- * waits for the end of all who can write to it. An event of an earlier listener may still be on its
- * way, so that accept must not wait. */
+/* From here on this process may outlive the daemon, so it closes the daemon's log: the reader of
+ * that pipe waits until every writer has closed it. The listener is non-blocking because a stale
+ * event of an earlier listener may still be queued. */
 static bool handle_listen(struct guest *guest, int fd)
 {
     watch_set(guest->epoll_fd, &guest->listener, 0);
@@ -119,7 +119,7 @@ static bool handle_hello(struct guest *guest, const struct frame *frame)
                                guest->last_process) == 0;
 }
 
-/* A frame about a process that is gone is late, not wrong. */
+/* Ignores a frame about a process that no longer exists: the daemon sent it before it knew. */
 static bool handle_for_process(struct guest *guest, const struct frame *frame)
 {
     struct process *process = process_find(guest, frame->process);
@@ -127,7 +127,7 @@ static bool handle_for_process(struct guest *guest, const struct frame *frame)
     return !process || process_handle(guest, process, frame);
 }
 
-/* False: such a frame cannot come from our daemon, and the connection is to be dropped. */
+/* Returns false for a frame that holtd never sends; the caller drops the connection. */
 static bool handle_frame(struct guest *guest, const struct frame *frame, const int *fds)
 {
     if (frame->type == FRAME_BOOT)
@@ -164,8 +164,8 @@ static void drop_connection(struct guest *guest)
         _exit(0);
 }
 
-/* Whether something came. */
-static bool receive(struct guest *guest)
+/* Receives and handles frames. Returns whether any arrived. */
+static bool link_dispatch(struct guest *guest)
 {
     int r = link_receive(&guest->link);
 
@@ -182,7 +182,7 @@ static bool receive(struct guest *guest)
         if (r < 0)
             break;
         is_ok = handle_frame(guest, &frame, fds);
-        /* What starts somebody owns its descriptors; the others are done with theirs. */
+        /* Spawn and file frames own their descriptors; for all others they are closed here. */
         if (frame.type != FRAME_SPAWN && frame.type != FRAME_FILES)
             close_all(fds, frame.fds);
         if (!is_ok)
@@ -193,25 +193,26 @@ static bool receive(struct guest *guest)
     return false;
 }
 
-/* Nobody reads any more; what was sent before that, acknowledgements above all, still counts. A
- * living daemon could go on for ever, but what a dead one has sent fits into its socket. */
-static void give_up(struct guest *guest)
+/* Handles what the daemon sent before it stopped reading, acknowledgements above all, then drops
+ * the connection. The bound is for a daemon that is alive and keeps sending; the data of a dead
+ * one fits into its socket buffer. */
+static void link_hang_up(struct guest *guest)
 {
-    for (int i = 0; i < LAST_WORDS_MAX && guest->link.watch.fd >= 0 && receive(guest); i++)
+    for (int i = 0; i < LAST_RECEIVES_MAX && guest->link.watch.fd >= 0 && link_dispatch(guest); i++)
         continue;
     if (guest->link.watch.fd >= 0)
         drop_connection(guest);
 }
 
-/* The newest connection wins: the daemon that made the old one is dead, whatever its socket says.
- */
+/* The newest connection wins: the daemon of the old one is dead even if its socket still looks
+ * open. */
 static void accept_daemon(struct guest *guest)
 {
     int fd = accept4(guest->listener.fd, NULL, NULL, SOCK_CLOEXEC);
 
     if (fd < 0)
         return;
-    give_up(guest);
+    link_hang_up(guest);
     link_init(&guest->link, fd);
 }
 
@@ -224,12 +225,12 @@ static void drain_signals(struct guest *guest)
     process_reap(guest);
 }
 
-static void dispatch(struct guest *guest, struct watch *watch, uint32_t events)
+static void event_dispatch(struct guest *guest, struct watch *watch, uint32_t events)
 {
     switch (watch->kind) {
     case WATCH_LINK:
         if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
-            (void)receive(guest);
+            (void)link_dispatch(guest);
         break;
     case WATCH_LISTEN:
         accept_daemon(guest);
@@ -254,8 +255,8 @@ static void dispatch(struct guest *guest, struct watch *watch, uint32_t events)
     }
 }
 
-/* Whoever comes first may fill the connection, so they take turns. */
-static void pump(struct guest *guest)
+/* Alternates the order, because the first of the two may fill the output buffer. */
+static void pump_all(struct guest *guest)
 {
     static bool connections_first;
 
@@ -281,14 +282,13 @@ static void end_turn(struct guest *guest)
     connection_free_old(guest);
     if (guest->link.watch.fd < 0)
         return;
-    /* Until there is nothing more to send, or the socket takes no more: no other event need come.
-     */
+    /* Repeats until nothing is left to send or the socket is full: no further event may come. */
     do {
         if (guest->link.is_greeted)
-            pump(guest);
+            pump_all(guest);
         is_more = guest->link.out.len > 0;
         if (link_flush(&guest->link) < 0) {
-            give_up(guest);
+            link_hang_up(guest);
             return;
         }
     } while (is_more && guest->link.out.len == 0);
@@ -296,7 +296,7 @@ static void end_turn(struct guest *guest)
               guest->link.out.len > 0 ? EPOLLIN | EPOLLOUT : EPOLLIN);
 }
 
-/* As epoll_wait, until a shell needs something. */
+/* Waits like epoll_wait, but at most until the next shell timer. */
 static int wait_events(struct guest *guest, struct epoll_event *events)
 {
     long wait_us = shell_wait_us(guest);
@@ -308,13 +308,13 @@ static int wait_events(struct guest *guest, struct epoll_event *events)
                         0);
 }
 
-/* A signal that whoever started the daemon had ignored would be ignored by everything we start. */
+/* Ignored signals are inherited across exec, so the daemon's must not reach the processes. */
 static void reset_signals(void)
 {
     static const struct {
         uintptr_t handler, flags, restorer;
         uint64_t mask;
-    } standard; /* the kernel's own struct: libc refuses the signals it keeps for itself */
+    } standard; /* the kernel's struct: libc refuses the signals that it reserves */
 
     for (int i = 1; i < NSIG; i++)
         (void)syscall(SYS_rt_sigaction, i, &standard, NULL, sizeof(standard.mask));
@@ -331,10 +331,9 @@ static int open_signals(void)
     return signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* Started outside the sandbox, to become root of a user namespace whose maps are being written and
- * then run another program there: holt-init enter PROGRAM ARGS... One byte on descriptor 3 says
- * that the maps are there. */
-static int enter(char *const *program)
+/* `holt-init enter PROGRAM ARGS...`: started outside the sandbox, becomes root of a user namespace
+ * and executes a program there. One byte on descriptor 3 says that the id maps are written. */
+static int enter_and_exec(char *const *program)
 {
     char go;
 
@@ -348,19 +347,19 @@ static int enter(char *const *program)
 
 int main(int argc, char **argv)
 {
-    static struct guest guest; /* zero, and too large for a small stack */
+    static struct guest guest; /* static: too large for a small stack */
     struct epoll_event events[EVENTS_PER_TURN];
 
-    /* Run by anybody but the daemon: from inside a sandbox it can be, as /proc/self/exe. */
+    /* Not started by the daemon: a process of the sandbox can execute /proc/self/exe. */
     if (fcntl(CONTROL_FD, F_GETFD) < 0)
         return 1;
     reset_signals();
     if (argc > 2 && strcmp(argv[1], "enter") == 0)
-        return enter(argv + 2);
+        return enter_and_exec(argv + 2);
     (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     if (argc == 2 && strcmp(argv[1], "seat") == 0 && !zygote_serve(CONTROL_FD, PROGRAM_FD))
         return 0;
-    /* This program itself, and what a runtime may have left open on the way here. */
+    /* Closes holt-init itself and any descriptor that a runtime left open. */
     (void)syscall(SYS_close_range, CONTROL_FD + 1, ~0U, 0);
     (void)prctl(PR_SET_NAME, "holt-init", 0, 0, 0);
     guest.listener = (struct watch){ .kind = WATCH_LISTEN, .fd = -EBADF };
@@ -377,7 +376,7 @@ int main(int argc, char **argv)
         end_turn(&guest);
         count = wait_events(&guest, events);
         for (int i = 0; i < count; i++)
-            dispatch(&guest, events[i].data.ptr, events[i].events);
+            event_dispatch(&guest, events[i].data.ptr, events[i].events);
         shell_tick(&guest);
     }
 }

@@ -15,7 +15,7 @@
 
 enum { LEVELS_MAX = PATH_MAX / 2 };
 
-/* From the top down: what is missing at one level is made in the level above, which is open. */
+/* Walks from the top down, so that a missing component is created in its open parent. */
 static int open_or_make(int root_fd, const char *path)
 {
     cleanup_close int above = open_in_root(root_fd, "/", O_PATH | O_DIRECTORY, 0);
@@ -34,7 +34,7 @@ static int open_or_make(int root_fd, const char *path)
         fd = open_in_root(root_fd, copy, O_PATH | O_DIRECTORY, 0);
         if (fd == -ENOENT) {
             if (mkdirat(above, name, 0755) < 0)
-                return errno == EEXIST ? -ENOTDIR : -errno; /* a link to nothing */
+                return errno == EEXIST ? -ENOTDIR : -errno; /* a dangling symbolic link */
             fd = open_in_root(root_fd, copy, O_PATH | O_DIRECTORY, 0);
         }
         *at = was;
@@ -44,7 +44,7 @@ static int open_or_make(int root_fd, const char *path)
     return TAKE_FD(above);
 }
 
-int place_open(int root_fd, const char *path, int *ret_fd, struct err *err)
+int mount_point_open(int root_fd, const char *path, int *ret_fd, struct err *err)
 {
     int fd = open_or_make(root_fd, path);
 
@@ -57,14 +57,14 @@ int place_open(int root_fd, const char *path, int *ret_fd, struct err *err)
     return 0;
 }
 
-static bool is_same(const struct stat *a, const struct stat *b)
+static bool is_same_inode(const struct stat *a, const struct stat *b)
 {
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-bool place_is_within(int place_fd, int dir_fd, int root_fd)
+bool mount_point_is_within(int mount_point_fd, int dir_fd, int root_fd)
 {
-    cleanup_close int at = fcntl(place_fd, F_DUPFD_CLOEXEC, 0);
+    cleanup_close int at = fcntl(mount_point_fd, F_DUPFD_CLOEXEC, 0);
     struct stat here, dir, root;
 
     if (at < 0 || fstat(dir_fd, &dir) < 0 || fstat(root_fd, &root) < 0)
@@ -74,9 +74,9 @@ bool place_is_within(int place_fd, int dir_fd, int root_fd)
 
         if (fstat(at, &here) < 0)
             return true;
-        if (is_same(&here, &root))
-            return i == 0 && is_same(&dir, &root);
-        if (is_same(&here, &dir))
+        if (is_same_inode(&here, &root))
+            return i == 0 && is_same_inode(&dir, &root);
+        if (is_same_inode(&here, &dir))
             return true;
         above = openat(at, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
         (void)close(at);

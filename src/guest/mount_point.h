@@ -1,14 +1,14 @@
-/* Places in a root that the sandbox has written to, for something to be mounted on. */
+/* Mount points inside a root whose files the sandbox may have changed. */
 #pragma once
 
 #include <stdbool.h>
 
 struct err;
 
-/* The directory at a path of the root, made with all those above it where they are missing. Links
- * are followed as processes of the sandbox would, and never lead out. */
-int place_open(int root_fd, const char *path, int *ret_fd, struct err *err);
+/* Opens the directory at a path of the root, creating missing components. Symbolic links resolve
+ * as for processes of the sandbox and never leave the root. */
+int mount_point_open(int root_fd, const char *path, int *ret_fd, struct err *err);
 
-/* Whether a place is this directory or below it; both are below the root, which is within itself
- * alone. What cannot be found out counts as yes. */
-bool place_is_within(int place_fd, int dir_fd, int root_fd);
+/* Returns whether a mount point is dir_fd or below it. The root itself is within nothing but the
+ * root. Returns true if that cannot be determined. */
+bool mount_point_is_within(int mount_point_fd, int dir_fd, int root_fd);

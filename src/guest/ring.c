@@ -24,8 +24,8 @@ bool ring_is_full(const struct ring *ring)
     return ring->produced - ring->acked == ring->capacity;
 }
 
-/* Most processes write little or nothing, and a mapping costs a page only where it is touched. */
-static int ensure_mapped(struct ring *ring)
+/* Most processes write little or nothing, and a mapping costs only the pages that are touched. */
+static int ring_map(struct ring *ring)
 {
     void *data;
 
@@ -38,8 +38,8 @@ static int ensure_mapped(struct ring *ring)
     return 0;
 }
 
-/* Where the len bytes from offset on lie: in one piece or two. */
-static int pieces(const struct ring *ring, uint64_t offset, size_t len, struct iovec parts[2])
+/* Describes the len bytes from offset on as one or two parts of the buffer. */
+static int ring_parts(const struct ring *ring, uint64_t offset, size_t len, struct iovec parts[2])
 {
     size_t start = offset % ring->capacity;
     size_t first = len < ring->capacity - start ? len : ring->capacity - start;
@@ -53,14 +53,14 @@ long ring_fill(struct ring *ring, int fd)
 {
     size_t room = ring->capacity - (size_t)(ring->produced - ring->acked);
     struct iovec parts[2];
-    int count, r = ensure_mapped(ring);
+    int count, r = ring_map(ring);
     ssize_t n;
 
     if (r < 0)
         return r;
     if (room == 0)
         return -ENOBUFS;
-    count = pieces(ring, ring->produced, room, parts);
+    count = ring_parts(ring, ring->produced, room, parts);
     do {
         n = readv(fd, parts, count);
     } while (n < 0 && errno == EINTR);
@@ -73,13 +73,13 @@ long ring_fill(struct ring *ring, int fd)
 int ring_put(struct ring *ring, const char *data, size_t len)
 {
     struct iovec parts[2];
-    int r = ensure_mapped(ring);
+    int r = ring_map(ring);
 
     if (r < 0)
         return r;
     if (len > ring->capacity - (size_t)(ring->produced - ring->acked))
         return -ENOBUFS;
-    (void)pieces(ring, ring->produced, len, parts);
+    (void)ring_parts(ring, ring->produced, len, parts);
     memcpy(parts[0].iov_base, data, parts[0].iov_len);
     memcpy(parts[1].iov_base, data + parts[0].iov_len, parts[1].iov_len);
     ring->produced += len;
@@ -95,7 +95,7 @@ long ring_drain(struct ring *ring, int fd)
 
     if (len == 0)
         return 0;
-    message.msg_iovlen = pieces(ring, ring->acked, len, parts);
+    message.msg_iovlen = ring_parts(ring, ring->acked, len, parts);
     do {
         n = sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
     } while (n < 0 && errno == EINTR);

@@ -1,5 +1,5 @@
-/* A bounded window [acked, produced) of a byte stream: output that nobody has acknowledged yet, or
- * input that nobody has taken. */
+/* A bounded window [acked, produced) of a byte stream: output that the daemon has not acknowledged
+ * yet, or input that the process has not read yet. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,10 +7,10 @@
 #include <stdint.h>
 
 struct ring {
-    char *data; /* mapped at the first byte */
+    char *data; /* mapped when the first byte arrives */
     size_t capacity;
-    uint64_t acked;    /* offset of the oldest byte still kept */
-    uint64_t produced; /* offset behind the newest */
+    uint64_t acked;    /* offset of the oldest buffered byte */
+    uint64_t produced; /* offset after the newest byte */
 };
 
 void ring_init(struct ring *ring, size_t capacity);
@@ -18,18 +18,18 @@ void ring_done(struct ring *ring);
 
 bool ring_is_full(const struct ring *ring);
 
-/* Reads what the descriptor has and the ring can take: bytes, 0 at end of file, or -errno. */
+/* Reads from fd as much as fits. Returns the bytes read, 0 at end of file, or -errno. */
 long ring_fill(struct ring *ring, int fd);
 
-/* Adds these bytes: 0, -ENOBUFS when they do not fit, or -errno. */
+/* Appends bytes. Returns 0, -ENOBUFS if they do not fit, or -errno. */
 int ring_put(struct ring *ring, const char *data, size_t len);
 
-/* Writes what is kept to the socket and lets go of it: bytes, 0 when there are none, or -errno. */
+/* Sends buffered bytes to the socket and drops them. Returns the bytes sent, 0 if the ring is
+ * empty, or -errno. */
 long ring_drain(struct ring *ring, int fd);
 
-/* The bytes from offset on that lie in one piece: how many (0: none). */
+/* Returns the length of the contiguous run of bytes at offset, 0 if there is none. */
 size_t ring_peek(const struct ring *ring, uint64_t offset, const char **ret_data);
 
-/* Lets go of everything below offset. False if that offset was never produced, or is gone already.
- */
+/* Drops all bytes below offset. Returns false if the offset is outside [acked, produced]. */
 bool ring_ack(struct ring *ring, uint64_t offset);

@@ -15,12 +15,12 @@
 #include "kernel/path.h"
 #include "wire/message.h"
 
-/* Mounts of ours that move along; a runtime that brought none of that name has nothing to move. */
+/* Mounts that move to every new root. The runtime may not have made all of them. */
 static const char *const carried[] = { "proc", "sys", "dev" };
 
-/* The directory below the new root, made where it is missing. A link there would send the mount
- * somewhere else, so it is refused. */
-static int open_place(int root_fd, const char *name, int *ret_fd, struct err *err)
+/* Opens a directory directly below the new root, creating it if it is missing. Refuses a symbolic
+ * link, which would redirect the mount. */
+static int open_mount_point(int root_fd, const char *name, int *ret_fd, struct err *err)
 {
     int fd = open_no_links(root_fd, name, O_PATH | O_DIRECTORY, 0);
 
@@ -39,49 +39,50 @@ static int open_place(int root_fd, const char *name, int *ret_fd, struct err *er
 
 static int attach_below(int root_fd, const char *target, int mount_fd, struct err *err)
 {
-    cleanup_close int place = -EBADF;
-    int r = open_place(root_fd, target + 1, &place, err);
+    cleanup_close int mount_point = -EBADF;
+    int r = open_mount_point(root_fd, target + 1, &mount_point, err);
 
     if (r < 0)
         return r;
-    r = mount_attach(mount_fd, place);
+    r = mount_attach(mount_fd, mount_point);
     return r < 0 ? err_sys(err, r, "attach '%s'", target) : 0;
 }
 
-/* What the sandbox itself left on the way to the place may lead it anywhere in the root, but not
- * where it would be covered, or cover what holt-init relies on. */
-static int attach_volume(int root_fd, const char *target, int mount_fd, const int *places,
+/* Symbolic links that the sandbox created may move the mount point anywhere in the root, but not
+ * to a path that another mount hides, nor over a mount that holt-init relies on. */
+static int attach_volume(int root_fd, const char *target, int mount_fd, const int *mount_points,
                          struct err *err)
 {
-    cleanup_close int place = -EBADF;
-    int r = place_open(root_fd, target, &place, err);
+    cleanup_close int mount_point = -EBADF;
+    int r = mount_point_open(root_fd, target, &mount_point, err);
 
     if (r < 0)
         return r;
-    if (place_is_within(place, root_fd, root_fd))
+    if (mount_point_is_within(mount_point, root_fd, root_fd))
         return err_set(err, ERR_INVALID, "volume path '%.150s' leads to '/'", target);
     for (size_t i = 0; i < ARRAY_SIZE(carried); i++)
-        if (place_is_within(place, places[i], root_fd))
+        if (mount_point_is_within(mount_point, mount_points[i], root_fd))
             return err_set(err, ERR_INVALID, "volume path '%.150s' leads into '/%s'", target,
                            carried[i]);
-    r = mount_attach(mount_fd, place);
+    r = mount_attach(mount_fd, mount_point);
     return r < 0 ? err_sys(err, r, "attach volume '%.150s'", target) : 0;
 }
 
-/* What this namespace was born with cannot be moved, but it can be copied. */
-static int attach_or_copy(int mount_fd, int place)
+/* A mount that this namespace was created with cannot be moved (EINVAL), but it can be cloned. */
+static int attach_or_copy(int mount_fd, int mount_point)
 {
     cleanup_close int copy_fd = -EBADF;
-    int r = mount_attach(mount_fd, place);
+    int r = mount_attach(mount_fd, mount_point);
 
     if (r != -EINVAL)
         return r;
     copy_fd = mount_clone(mount_fd, "", true);
-    return copy_fd < 0 ? copy_fd : mount_attach(copy_fd, place);
+    return copy_fd < 0 ? copy_fd : mount_attach(copy_fd, mount_point);
 }
 
-/* Everything about the new root that can be wrong with it, before anything of the old one moves. */
-static int prepare(const struct message_root *message, const int *fds, int *places, struct err *err)
+/* Does everything that the contents of the new root can make fail before the old root changes. */
+static int root_prepare(const struct message_root *message, const int *fds, int *mount_points,
+                        struct err *err)
 {
     cleanup_close int workspace = -EBADF;
     size_t own = message->mount_count - message->volume_count;
@@ -90,15 +91,15 @@ static int prepare(const struct message_root *message, const int *fds, int *plac
     for (size_t i = 1; r == 0 && i < own; i++)
         r = attach_below(root_fd, message->targets[i], fds[i], err);
     for (size_t i = 0; r == 0 && i < ARRAY_SIZE(carried); i++)
-        r = open_place(root_fd, carried[i], &places[i], err);
+        r = open_mount_point(root_fd, carried[i], &mount_points[i], err);
     if (r == 0)
-        r = open_place(root_fd, "workspace", &workspace, err);
+        r = open_mount_point(root_fd, "workspace", &workspace, err);
     for (size_t i = own; r == 0 && i < message->mount_count; i++)
-        r = attach_volume(root_fd, message->targets[i], fds[i], places, err);
+        r = attach_volume(root_fd, message->targets[i], fds[i], mount_points, err);
     return r;
 }
 
-static int carry_over(int old_root_fd, const int *places, struct err *err)
+static int move_carried(int old_root_fd, const int *mount_points, struct err *err)
 {
     for (size_t i = 0; i < ARRAY_SIZE(carried); i++) {
         cleanup_close int mount_fd =
@@ -107,36 +108,36 @@ static int carry_over(int old_root_fd, const int *places, struct err *err)
 
         if (mount_fd < 0 && errno == ENOENT)
             continue;
-        r = mount_fd < 0 ? -errno : attach_or_copy(mount_fd, places[i]);
+        r = mount_fd < 0 ? -errno : attach_or_copy(mount_fd, mount_points[i]);
         if (r < 0)
-            return err_sys(err, r, "carry '/%s' over", carried[i]);
+            return err_sys(err, r, "move '/%s' to the new root", carried[i]);
     }
     return 0;
 }
 
-static void close_places(int (*places)[ARRAY_SIZE(carried)])
+static void close_mount_points(int (*mount_points)[ARRAY_SIZE(carried)])
 {
-    for (size_t i = 0; i < ARRAY_SIZE(*places); i++)
-        cleanup_close_fd(&(*places)[i]);
+    for (size_t i = 0; i < ARRAY_SIZE(*mount_points); i++)
+        cleanup_close_fd(&(*mount_points)[i]);
 }
 
 int root_enter(const struct message_root *message, const int *fds, const struct identity *identity,
                struct err *err)
 {
     cleanup_close int old_root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    cleanup_with(close_places) int places[ARRAY_SIZE(carried)] = { -EBADF, -EBADF, -EBADF };
+    cleanup_with(close_mount_points) int mount_points[ARRAY_SIZE(carried)] = { -EBADF, -EBADF, -EBADF };
     int root_fd = fds[0], r;
 
     if (old_root_fd < 0)
-        return err_sys(err, -errno, "open the present root");
+        return err_sys(err, -errno, "open the current root");
     r = mount_attach(root_fd, old_root_fd);
     if (r < 0)
         return err_sys(err, r, "attach the new root");
-    r = prepare(message, fds, places, err);
+    r = root_prepare(message, fds, mount_points, err);
     if (r == 0)
         r = identity_cover(identity, root_fd, message->hostname, err);
     if (r == 0)
-        r = carry_over(old_root_fd, places, err);
+        r = move_carried(old_root_fd, mount_points, err);
     if (r < 0) {
         (void)mount_detach(root_fd);
         return r;

@@ -1,11 +1,11 @@
-/* Moving the whole sandbox to another root while holt-init goes on. */
+/* Moves the whole sandbox to another root while holt-init keeps running. */
 #pragma once
 
 struct err;
 struct identity;
 struct message_root;
 
-/* Attaches the mounts (fds[0] is the new "/"), takes /proc, /dev and /sys along and lets go of the
- * old root. Every process of the sandbox that is still there sees the new one. */
+/* Attaches the mounts (fds[0] is the new "/"), moves /proc, /dev and /sys over and unmounts the
+ * old root. Existing processes of the sandbox see the new root. */
 int root_enter(const struct message_root *message, const int *fds, const struct identity *identity,
                struct err *err);

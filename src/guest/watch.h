@@ -1,4 +1,4 @@
-/* One descriptor in the event loop and who it belongs to. */
+/* One descriptor of the event loop with its owner. */
 #pragma once
 
 #include <stdint.h>
@@ -17,13 +17,13 @@ enum watch_kind {
 struct watch {
     enum watch_kind kind;
     int fd;
-    uint32_t events; /* registered now; 0: not in the set */
-    void *owner;     /* the process, or the connection */
-    int index;       /* of output: which stream */
+    uint32_t events; /* registered events; 0: not in the epoll set */
+    void *owner;     /* the process or the connection */
+    int index;       /* stream number, for WATCH_OUTPUT */
 };
 
-/* Registers exactly these events (0: none). Out of the set, not merely silent: a hung-up descriptor
- * would otherwise wake the loop for ever. */
+/* Registers exactly these events; 0 removes the descriptor from the epoll set, because a hung-up
+ * descriptor reports EPOLLHUP whatever was asked for and would wake the loop forever. */
 static inline void watch_set(int epoll_fd, struct watch *watch, uint32_t events)
 {
     struct epoll_event event = { .events = events, .data.ptr = watch };

@@ -20,7 +20,7 @@
 #include "kernel/fds.h"
 #include "wire/zygote.h"
 
-/* Points args into the packet: false if it is not what it says. */
+/* Points args into the packet. Returns false if the packet is malformed. */
 static bool parse_args(char *packet, size_t len, char **args)
 {
     const struct zygote_request *request = (const struct zygote_request *)(void *)packet;
@@ -38,7 +38,7 @@ static bool parse_args(char *packet, size_t len, char **args)
     return true;
 }
 
-/* Copies this small process into the new namespaces: 0 in the copy, which then is what it says. */
+/* Forks this small process into the new namespaces. Returns 0 in the child. */
 static int fork_init(const struct zygote_request *request, const int fds[2], int *ret_pidfd)
 {
     struct clone_args args = {
@@ -55,15 +55,15 @@ static int run_program(const struct zygote_request *request, char *const *args, 
                        int program_fd, int *ret_pidfd)
 {
     static char *const no_environment[] = { NULL };
-    const int theirs[] = { fds[1], program_fd };
+    const int child_fds[] = { fds[1], program_fd };
     const struct clone_exec spec = {
         .namespaces = request->namespaces,
         .cgroup_fd = fds[0],
         .program_fd = program_fd,
         .args = args,
         .env = no_environment,
-        .fds = theirs,
-        .fd_count = ARRAY_SIZE(theirs),
+        .fds = child_fds,
+        .fd_count = ARRAY_SIZE(child_fds),
         .is_sibling = true,
     };
     pid_t pid;
@@ -72,29 +72,29 @@ static int run_program(const struct zygote_request *request, char *const *args, 
     return r < 0 ? r : (int)pid;
 }
 
-/* The kernel charges what a user namespace uses of its countable things (inotify instances, queued
- * signals, message queues, ...) to whoever made it. Were that root, one sandbox could use up what
- * root and all other sandboxes have; so it is the sandbox's own root, a user nobody else is. */
-static int set_maker(uid_t uid)
+/* The kernel charges the resources of a user namespace (inotify instances, queued signals, message
+ * queues, ...) to the user that created it. If that were root, one sandbox could exhaust the quota
+ * of root and of all other sandboxes. So the creator is the uid of the sandbox's own root. */
+static int set_namespace_owner(uid_t uid)
 {
     return syscall(SYS_setresuid, -1, uid, -1) < 0 ? -errno : 0;
 }
 
-static int start_as(const struct zygote_request *request, char *const *args, const int fds[2],
-                    int program_fd, int *ret_pidfd)
+static int start_with_owner(const struct zygote_request *request, char *const *args,
+                            const int fds[2], int program_fd, int *ret_pidfd)
 {
-    int result = set_maker(request->owner);
+    int result = set_namespace_owner(request->owner);
 
     if (result < 0)
         return result;
     result = request->arg_count == 0 ? fork_init(request, fds, ret_pidfd)
                                      : run_program(request, args, fds, program_fd, ret_pidfd);
-    if (result != 0 && set_maker(0) < 0)
+    if (result != 0 && set_namespace_owner(0) < 0)
         _exit(1);
     return result;
 }
 
-static int start(char *packet, size_t len, const int fds[2], int program_fd, int *ret_pidfd)
+static int zygote_start(char *packet, size_t len, const int fds[2], int program_fd, int *ret_pidfd)
 {
     const struct zygote_request *request = (const struct zygote_request *)(void *)packet;
     char *args[ZYGOTE_ARGS_MAX] = { NULL };
@@ -103,10 +103,10 @@ static int start(char *packet, size_t len, const int fds[2], int program_fd, int
         return -EPROTO;
     if (request->arg_count > 0 && !parse_args(packet, len, args))
         return -EPROTO;
-    return start_as(request, args, fds, program_fd, ret_pidfd);
+    return start_with_owner(request, args, fds, program_fd, ret_pidfd);
 }
 
-/* In the copy: only the stream stays open, where the control socket was. */
+/* In the child: keeps only the stream open, at the number of the control socket. */
 static bool become_init(int control_fd, int stream_fd)
 {
     (void)setsid();
@@ -114,7 +114,7 @@ static bool become_init(int control_fd, int stream_fd)
            syscall(SYS_close_range, control_fd + 1, ~0U, 0) == 0;
 }
 
-/* The daemon's own stdin and stdout are not for whatever comes from here; its log is. */
+/* Children must not reach the daemon's stdin and stdout. They may write to its log (stderr). */
 static int drop_stdio(void)
 {
     int fd = open("/dev/null", O_RDWR | O_CLOEXEC), r = 0;
@@ -125,12 +125,12 @@ static int drop_stdio(void)
     return r;
 }
 
-static int prepare(void)
+static int zygote_prepare(void)
 {
     struct err err = { 0 };
     int r = drop_stdio();
 
-    /* Capabilities are to stay when the uid changes. */
+    /* Capabilities must survive the change of uid. */
     if (r == 0 && prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP, 0, 0, 0) < 0)
         r = -errno;
     return r == 0 ? zygote_root_enter(&err) : r;
@@ -139,7 +139,7 @@ static int prepare(void)
 bool zygote_serve(int control_fd, int program_fd)
 {
     _Alignas(struct zygote_request) char packet[ZYGOTE_PACKET_MAX];
-    int ready = prepare();
+    int ready = zygote_prepare();
 
     (void)prctl(PR_SET_NAME, "holt-seat", 0, 0, 0);
     for (;;) {
@@ -151,7 +151,7 @@ bool zygote_serve(int control_fd, int program_fd)
         if (n <= 0)
             return false;
         if (ready == 0 && fd_count == 2)
-            result = start(packet, (size_t)n, fds, program_fd, &pidfd);
+            result = zygote_start(packet, (size_t)n, fds, program_fd, &pidfd);
         if (ready == 0 && result == 0)
             return become_init(control_fd, fds[1]);
         cleanup_close_fd(&fds[0]);

@@ -19,8 +19,8 @@
 
 enum { PROPAGATE_PRIVATE = 1 << 18 | 1 << 14 /* MS_PRIVATE | MS_REC */ };
 
-/* Shown as on the host: as the same link where it is one, as the same mount otherwise. A procfs and
- * a sysfs must be in sight, and writable, for a user namespace to be allowed its own. */
+/* Shown as on the host: a symbolic link as the same link, anything else as the same mount. The
+ * kernel allows a user namespace its own procfs and sysfs only if it sees writable ones. */
 static const char *const shown[] = { "proc", "sys", "usr", "bin", "sbin", "lib", "lib32", "lib64" };
 
 static const struct {
@@ -39,15 +39,15 @@ static const struct {
     { "ptmx", "pts/ptmx" },
 };
 
-/* bubblewrap builds its root on a tmpfs that it lays over /tmp; /none covers what is not to be
- * seen. */
+/* bubblewrap builds its root on a tmpfs over /tmp; /none is the empty directory that covers hidden
+ * paths. */
 static const char *const directories[] = { "dev", "tmp", "none" };
 
 static const char *const mount_points[] = { "pts", "shm", "mqueue" };
 
-/* A copy of the host's mount, still detached; or of its link; or nothing where the host has none.
- */
-static int take_shown(int root_fd, int host_fd, const char *name, int *ret_mount_fd)
+/* Copies the host's symbolic link, or clones its mount without attaching it. Does nothing if the
+ * host has no such path. */
+static int clone_shown(int root_fd, int host_fd, const char *name, int *ret_mount_fd)
 {
     char target[PATH_MAX];
     ssize_t len = readlinkat(host_fd, name, target, sizeof(target) - 1);
@@ -77,28 +77,28 @@ static int fill_dev(int dev_fd)
     for (size_t i = 0; i < ARRAY_SIZE(mount_points); i++)
         if (mkdirat(dev_fd, mount_points[i], 0755) < 0)
             return -errno;
-    /* Every sandbox of this zygote has this very filesystem, one after the other. */
+    /* All sandboxes of this zygote share this filesystem, so none may write to it. */
     return mount_set_attributes(dev_fd, MOUNT_ATTR_RDONLY, false);
 }
 
 static int attach_at(int root_fd, const char *name, int mount_fd)
 {
-    cleanup_close int place = openat(root_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    cleanup_close int mount_point = openat(root_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 
-    return place < 0 ? -errno : mount_attach(mount_fd, place);
+    return mount_point < 0 ? -errno : mount_attach(mount_fd, mount_point);
 }
 
-static int new_tmpfs(uint64_t attributes)
+static int tmpfs_new(uint64_t attributes)
 {
     static const struct mount_option options[] = { { "mode", "755" }, { "size", "64k" } };
 
     return mount_new("tmpfs", options, ARRAY_SIZE(options), attributes);
 }
 
-/* Puts the root over the host's and fills it while both are in reach. */
-static int build(int host_fd, int root_fd)
+/* Attaches the root over the host's and fills it while both are reachable. */
+static int zygote_root_build(int host_fd, int root_fd)
 {
-    cleanup_close int dev_fd = new_tmpfs(MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
+    cleanup_close int dev_fd = tmpfs_new(MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
     int r = dev_fd < 0 ? dev_fd : fill_dev(dev_fd);
 
     if (r == 0)
@@ -110,7 +110,7 @@ static int build(int host_fd, int root_fd)
     for (size_t i = 0; r == 0 && i < ARRAY_SIZE(shown); i++) {
         cleanup_close int mount_fd = -EBADF;
 
-        r = take_shown(root_fd, host_fd, shown[i], &mount_fd);
+        r = clone_shown(root_fd, host_fd, shown[i], &mount_fd);
         if (r == 0 && mount_fd >= 0)
             r = attach_at(root_fd, shown[i], mount_fd);
     }
@@ -129,12 +129,12 @@ int zygote_root_enter(struct err *err)
     host_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (host_fd < 0)
         return err_sys(err, -errno, "open the host's root");
-    root_fd = new_tmpfs(MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID);
-    r = root_fd < 0 ? root_fd : build(host_fd, root_fd);
+    root_fd = tmpfs_new(MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID);
+    r = root_fd < 0 ? root_fd : zygote_root_build(host_fd, root_fd);
     if (r == 0)
         r = mount_pivot(root_fd);
     if (r == 0)
         r = mount_set_attributes(root_fd, MOUNT_ATTR_RDONLY, false);
     (void)umask(022);
-    return r < 0 ? err_sys(err, r, "build the seat's root") : 0;
+    return r < 0 ? err_sys(err, r, "build the root of the zygote") : 0;
 }

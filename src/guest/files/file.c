@@ -22,7 +22,7 @@
 #include "guest/guest.h"
 #include "kernel/caps.h"
 
-enum { SOCKET_FD = 3, PROGRAM_FD = 4, RECEIVE_CHUNK = 256 * 1024, SEND_AT = 64 * 1024 };
+enum { SOCKET_FD = 3, PROGRAM_FD = 4, RECEIVE_CHUNK = 256 * 1024, FLUSH_AT = 64 * 1024 };
 
 int worker_next(struct worker *worker, struct file_piece *ret)
 {
@@ -41,7 +41,7 @@ int worker_next(struct worker *worker, struct file_piece *ret)
         worker->taken = 0;
         if (buf_reserve(in, RECEIVE_CHUNK) < 0)
             return -ENOBUFS;
-        /* The daemon's reading wakes who waits in recv; who polls sleeps on. */
+        /* A reader in recv is woken whenever the daemon reads as well; a poller is not. */
         (void)poll(&(struct pollfd){ .fd = worker->fd, .events = POLLIN }, 1, -1);
         n = recv(worker->fd, in->data + in->len, RECEIVE_CHUNK, 0);
         if (n < 0 && errno == EINTR)
@@ -69,9 +69,9 @@ int worker_flush(struct worker *worker)
     return 0;
 }
 
-int worker_flush_some(struct worker *worker)
+int worker_flush_if_large(struct worker *worker)
 {
-    return worker->out.len < SEND_AT ? 0 : worker_flush(worker);
+    return worker->out.len < FLUSH_AT ? 0 : worker_flush(worker);
 }
 
 int worker_fail(struct worker *worker, int r, const char *path, const char *why)
@@ -83,46 +83,46 @@ int worker_fail(struct worker *worker, int r, const char *path, const char *why)
     return r < 0 ? r : worker_flush(worker);
 }
 
-static file_fn *const functions[FILE_MESSAGE_TYPES] = {
+static file_fn *const handlers[FILE_MESSAGE_TYPES] = {
     [FILE_STAT] = file_stat,     [FILE_LIST] = file_list,   [FILE_READ] = file_read,
     [FILE_WRITE] = file_write,   [FILE_MKDIR] = file_mkdir, [FILE_MOVE] = file_move,
     [FILE_REMOVE] = file_remove, [FILE_PULL] = file_pull,   [FILE_PUSH] = file_push,
     [FILE_WATCH] = file_watch,   [FILE_HUB] = file_hub,
 };
 
-/* What is made belongs to the ids for files; a change of those takes capabilities away, which are
- * then had again. */
-static int become_giver(const struct worker *worker)
+/* New files get the fs ids. Changing those drops capabilities, which are then raised again. */
+static int worker_assume_fs_ids(const struct worker *worker)
 {
     (void)syscall(SYS_setfsgid, worker->gid);
     (void)syscall(SYS_setfsuid, worker->uid);
     return caps_raise(worker->capabilities);
 }
 
-/* The effective ids decide what may be done to files; the real ones are the way back. Without root
- * as effective user there are no capabilities either. */
-static int become(struct worker *worker, const struct file_request *request)
+/* The effective ids decide about access to files; the real ids allow the return to root. Without
+ * root as effective user there are no capabilities either. */
+static int worker_assume_user(struct worker *worker, const struct file_request *request)
 {
-    struct names_user who = { .home = "/root" };
+    struct names_user user = { .home = "/root" };
 
-    if (request->user[0] && names_find(&worker->names, request->user, &who) < 0)
+    if (request->user[0] && names_find(&worker->names, request->user, &user) < 0)
         return -ESRCH;
-    (void)snprintf(worker->home, sizeof(worker->home), "%s", who.home);
-    worker->uid = who.uid;
-    worker->gid = who.gid;
-    worker->gives = request->flags & FILE_GIVE;
+    (void)snprintf(worker->home, sizeof(worker->home), "%s", user.home);
+    worker->uid = user.uid;
+    worker->gid = user.gid;
+    worker->gives_ownership = request->flags & FILE_GIVE;
     worker->wants_details = request->flags & FILE_DETAILS;
-    if (who.uid == 0)
+    if (user.uid == 0)
         return 0;
-    if (worker->gives)
-        return become_giver(worker);
-    if (syscall(SYS_setgroups, who.group_count, who.groups) < 0 ||
-        syscall(SYS_setresgid, -1, who.gid, -1) < 0 || syscall(SYS_setresuid, -1, who.uid, -1) < 0)
+    if (worker->gives_ownership)
+        return worker_assume_fs_ids(worker);
+    if (syscall(SYS_setgroups, user.group_count, user.groups) < 0 ||
+        syscall(SYS_setresgid, -1, user.gid, -1) < 0 ||
+        syscall(SYS_setresuid, -1, user.uid, -1) < 0)
         return -errno;
     return 0;
 }
 
-static void become_root(struct worker *worker)
+static void worker_become_root(struct worker *worker)
 {
     if (worker->uid == 0)
         return;
@@ -134,8 +134,8 @@ static void become_root(struct worker *worker)
     worker->uid = worker->gid = 0;
 }
 
-/* Paths that begin at the user's home, from the root. */
-static int find_home(const struct worker *worker, struct file_request *request)
+/* Makes paths relative to the user's home absolute (FILE_FROM_HOME). */
+static int resolve_home_paths(const struct worker *worker, struct file_request *request)
 {
     static char path[ENTRY_PATH_MAX + 1], to[ENTRY_PATH_MAX + 1];
     int r;
@@ -152,8 +152,8 @@ static int find_home(const struct worker *worker, struct file_request *request)
     return 0;
 }
 
-/* What a request that failed at once may have sent behind it. */
-static int skip_rest(struct worker *worker, const struct file_request *request)
+/* Skips the data that follows a write request which has already failed. */
+static int skip_request_data(struct worker *worker, const struct file_request *request)
 {
     struct file_piece piece = { 0 };
     int r = 0;
@@ -165,7 +165,7 @@ static int skip_rest(struct worker *worker, const struct file_request *request)
     return r;
 }
 
-static int serve_one(struct worker *worker)
+static int worker_serve(struct worker *worker)
 {
     struct buf kept = BUF_INIT(FILE_WHOLE_MAX);
     struct file_request request;
@@ -174,7 +174,7 @@ static int serve_one(struct worker *worker)
 
     if (r < 0)
         return r;
-    /* What it says must outlive what comes behind it. */
+    /* The request's strings must outlive the pieces that follow it. */
     if (buf_add(&kept, piece.data, piece.len) < 0)
         return -ENOMEM;
     piece.data = kept.data;
@@ -183,17 +183,17 @@ static int serve_one(struct worker *worker)
     worker->has_failed = false;
     if (r == 0) {
         names_refresh(&worker->names);
-        r = become(worker, &request);
+        r = worker_assume_user(worker, &request);
         if (r == 0)
-            r = find_home(worker, &request);
+            r = resolve_home_paths(worker, &request);
         if (r < 0) {
             r = worker_fail(worker, r, request.path, r == -ESRCH ? "no such user" : NULL);
             if (r == 0)
-                r = skip_rest(worker, &request);
+                r = skip_request_data(worker, &request);
         } else {
-            r = functions[request.type](worker, &request);
+            r = handlers[request.type](worker, &request);
         }
-        become_root(worker);
+        worker_become_root(worker);
     }
     buf_done(&kept);
     return r;
@@ -213,9 +213,8 @@ static int apply_filter(const struct spawn_rules *rules)
     return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0 ? -errno : 0;
 }
 
-/* The socket, and the program if there is one (negative: none), to where they belong; nothing else
- * stays open. */
-static int set_up_fds(const struct guest *guest, int socket_fd, int program_fd)
+/* Moves the socket and the program (negative: none) to fixed numbers and closes all others. */
+static int worker_set_up_fds(const struct guest *guest, int socket_fd, int program_fd)
 {
     int last = SOCKET_FD;
 
@@ -223,7 +222,7 @@ static int set_up_fds(const struct guest *guest, int socket_fd, int program_fd)
         if (dup2(guest->base.null_fd, fd) < 0)
             return -errno;
     if (program_fd >= 0) {
-        /* Out of the way of the socket first. */
+        /* Moved first, because it may have the socket's number. */
         program_fd = fcntl(program_fd, F_DUPFD_CLOEXEC, PROGRAM_FD + 1);
         if (program_fd < 0)
             return -errno;
@@ -238,8 +237,8 @@ static int set_up_fds(const struct guest *guest, int socket_fd, int program_fd)
     return 0;
 }
 
-/* As spawn.c does it for a program, but for the program. Signals stay blocked. */
-static int set_up(const struct guest *guest)
+/* Like spawn.c does for a program, but without exec. Signals stay blocked. */
+static int worker_set_up(const struct guest *guest)
 {
     uint64_t keep = guest->rules.capabilities;
     int r;
@@ -253,7 +252,7 @@ static int set_up(const struct guest *guest)
     return r < 0 ? r : apply_filter(&guest->rules);
 }
 
-static void say_hello(int fd, int r)
+static void send_hello(int fd, int r)
 {
     struct buf out = BUF_INIT(64);
 
@@ -262,9 +261,10 @@ static void say_hello(int fd, int r)
     buf_done(&out);
 }
 
-/* A tool worker is a program of the daemon's, which says hello itself. It can be executed but not
- * read by anybody here, so the kernel keeps it to itself as it does this one. */
-static int run_program(void)
+/* A tool worker executes a program of the daemon, which sends the hello itself. The file is
+ * executable but unreadable in the sandbox, so the kernel protects the process from ptrace as it
+ * does holt-init. */
+static int exec_tools(void)
 {
     static const char *const args[] = { "holt-tools", NULL }, *const environment[] = { NULL };
 
@@ -275,22 +275,22 @@ static int run_program(void)
 static _Noreturn void worker_main(const struct guest *guest, int socket_fd, int program_fd)
 {
     static struct worker worker;
-    int r = set_up_fds(guest, socket_fd, program_fd);
+    int r = worker_set_up_fds(guest, socket_fd, program_fd);
 
     if (r == 0)
         socket_fd = SOCKET_FD;
     if (r == 0)
-        r = set_up(guest);
+        r = worker_set_up(guest);
     if (r == 0 && program_fd >= 0)
-        r = run_program();
-    say_hello(socket_fd, r);
+        r = exec_tools();
+    send_hello(socket_fd, r);
     if (r < 0)
         _exit(1);
     worker.fd = SOCKET_FD;
     worker.capabilities = guest->rules.capabilities;
     worker.in.max = FILE_HEADER_SIZE + FILE_DATA_MAX + FILE_WHOLE_MAX + RECEIVE_CHUNK;
-    worker.out.max = 2 * (FILE_HEADER_SIZE + FILE_DATA_MAX) + SEND_AT;
-    while (serve_one(&worker) == 0)
+    worker.out.max = 2 * (FILE_HEADER_SIZE + FILE_DATA_MAX) + FLUSH_AT;
+    while (worker_serve(&worker) == 0)
         continue;
     _exit(0);
 }
@@ -313,12 +313,12 @@ void file_start(struct guest *guest, const struct frame *frame, const int *fds)
     if (!is_whole)
         return;
     if (!guest->is_rooted) {
-        say_hello(socket_fd, -ENXIO);
+        send_hello(socket_fd, -ENXIO);
         return;
     }
     pid = syscall(SYS_clone3, &args, sizeof(args));
     if (pid == 0)
         worker_main(guest, socket_fd, program_fd);
     if (pid < 0)
-        say_hello(socket_fd, -errno);
+        send_hello(socket_fd, -errno);
 }

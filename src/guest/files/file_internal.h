@@ -1,4 +1,4 @@
-/* What the files of a file worker share. */
+/* Internals shared by the files of a file worker. */
 #pragma once
 
 #include <limits.h>
@@ -13,51 +13,52 @@
 struct worker {
     int fd;
     struct buf in;
-    size_t taken; /* of it */
+    size_t taken; /* parsed bytes at the start of `in` */
     struct file_parser parser;
     struct buf out;
     struct names names;
-    uint64_t capabilities; /* that it has as root */
-    uint32_t uid, gid;     /* on whose behalf the present request is */
+    uint64_t capabilities; /* as root */
+    uint32_t uid, gid;     /* user of the current request */
     char home[NAMES_HOME_MAX + 1];
-    bool has_failed;    /* the present request has */
-    bool wants_details; /* in the entries of its answer */
-    bool gives;         /* it acts as root, for another */
+    bool has_failed;      /* the current request has failed */
+    bool wants_details;   /* the request asked for detailed entries */
+    bool gives_ownership; /* acts as root, new files belong to uid and gid */
 };
 
-/* The next piece from the daemon: 0, or -errno when there will be none. */
+/* Receives the next piece from the daemon. Returns 0, or -errno if the daemon has hung up. */
 int worker_next(struct worker *worker, struct file_piece *ret);
 
-/* Sends what is in worker->out: 0 or -errno. */
+/* Sends worker->out. Returns 0 or -errno. */
 int worker_flush(struct worker *worker);
 
-/* The same if it is much. */
-int worker_flush_some(struct worker *worker);
+/* Sends worker->out if it is large. Returns 0 or -errno. */
+int worker_flush_if_large(struct worker *worker);
 
-/* Says that the present request has failed. 0, or -errno when the daemon is gone. */
+/* Replies that the current request has failed. Returns 0, or -errno if the daemon has hung up. */
 int worker_fail(struct worker *worker, int r, const char *path, const char *why);
 
-/* An answer, with the names of its owner and with details if they are wanted: 0 or -errno. */
+/* Queues an entry with the names of its owner, and with details if the request asked for them.
+ * Returns 0 or -errno. */
 int worker_put_entry(struct worker *worker, const char *full_path, const struct file_entry *entry);
 
-/* stat and an answer. */
-int worker_answer_entry(struct worker *worker, const char *full_path, const char *path,
-                        bool follows);
+/* Stats the path and replies with its entry. Returns 0 or -errno. */
+int worker_reply_entry(struct worker *worker, const char *full_path, const char *path,
+                       bool follows);
 
-/* The path with the workspace in front of a relative one: 0 or -ENAMETOOLONG. */
+/* Makes a path absolute, relative to the workspace. Returns 0 or -ENAMETOOLONG. */
 int worker_path(const char *path, char ret[PATH_MAX]);
 
-/* Makes the missing directories above a path: 0 or -errno. */
+/* Creates the missing parent directories of a path. Returns 0 or -errno. */
 int worker_make_parents(const char *full_path, mode_t mode);
 
-/* The metadata of what is at a path, as wire/file.h has it: how many bytes, at most size. What does
- * not fit, or has a NUL in it, is left out. */
+/* Reads the metadata of a path in the format of wire/file.h, at most size bytes. Returns the
+ * length. Omits values that do not fit or contain NUL. */
 size_t meta_read(const char *full_path, bool follows, char *ret, size_t size);
 
-/* The file has this metadata from now on, and no other: 0 or -errno. */
+/* Replaces all metadata of the file. Returns 0 or -errno. */
 int meta_replace(int fd, const char *meta, size_t len);
 
-/* Each does one request; -errno when the daemon is gone. */
+/* Executes one request. Returns -errno if the daemon has hung up. */
 typedef int file_fn(struct worker *worker, const struct file_request *request);
 
 file_fn file_stat, file_list, file_read, file_write, file_mkdir, file_move, file_remove, file_pull,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Many watches in one process, over one queue of the kernel's: those queues are few for all
- * sandboxes together, and workers are few for one. Each watch has a socket of its own. Nobody here
- * waits for a reader: what a slow one does not take is forgotten, and it is told so. */
+/* The watch hub: many watches in one process on one inotify instance, because all sandboxes share
+ * a small number of instances and one sandbox may have few workers. Each watch has its own socket.
+ * The hub never blocks on a reader: events that a slow one does not read are dropped, and it
+ * receives an overflow event. */
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -17,35 +18,35 @@
 
 enum { CLIENT_OUT_MAX = 256 * 1024, CLIENT_CHUNK = 16 * 1024 };
 
-/* One watch. */
+/* One watch with its socket. */
 struct client {
-    struct watching watching; /* first: the hub's list is of these */
+    struct dir_watch watch; /* first member: the hub's list links these */
     struct worker link;
-    bool has_begun; /* its request was answered */
-    bool is_failed; /* with a refusal, after which nothing comes */
+    bool is_started; /* the request has been answered */
+    bool is_failed;  /* the request failed; close after the reply */
 };
 
 struct hub {
-    int fd; /* of the daemon: new watches */
+    int fd; /* from the daemon: receives sockets of new watches */
     int inotify_fd;
-    struct watching *first;
+    struct dir_watch *first;
     size_t count;
 };
 
-static struct client *client_of(struct watching *watching)
+static struct client *client_of(struct dir_watch *watch)
 {
-    return (struct client *)watching;
+    return (struct client *)watch;
 }
 
 static void client_free(struct hub *hub, struct client *client)
 {
-    struct watching **slot = &hub->first;
+    struct dir_watch **slot = &hub->first;
 
-    while (*slot != &client->watching)
+    while (*slot != &client->watch)
         slot = &(*slot)->next;
-    *slot = client->watching.next;
+    *slot = client->watch.next;
     hub->count--;
-    watching_done(&client->watching);
+    dir_watch_done(&client->watch);
     client->link.fd = fd_close(client->link.fd);
     buf_done(&client->link.in);
     buf_done(&client->link.out);
@@ -64,16 +65,16 @@ static void client_add(struct hub *hub, int fd)
     client->link.fd = fd;
     client->link.in.max = FILE_HEADER_SIZE + FILE_WHOLE_MAX + CLIENT_CHUNK;
     client->link.out.max = CLIENT_OUT_MAX;
-    client->watching = (struct watching){ .next = hub->first,
-                                          .all = &hub->first,
-                                          .worker = &client->link,
-                                          .fd = hub->inotify_fd,
-                                          .may_forget = true };
-    hub->first = &client->watching;
+    client->watch = (struct dir_watch){ .next = hub->first,
+                                        .all = &hub->first,
+                                        .worker = &client->link,
+                                        .fd = hub->inotify_fd,
+                                        .may_drop = true };
+    hub->first = &client->watch;
     hub->count++;
 }
 
-/* A byte with a socket: 0, or -errno when the daemon has gone. */
+/* Receives one byte with a socket. Returns 0, or -errno if the daemon has hung up. */
 static int hub_receive(struct hub *hub)
 {
     int fds[FDS_MAX];
@@ -89,7 +90,7 @@ static int hub_receive(struct hub *hub)
     return 0;
 }
 
-/* 0, or -errno when it is to go. */
+/* Returns 0, or -errno if the client is to be freed. */
 static int client_flush(struct client *client)
 {
     struct buf *out = &client->link.out;
@@ -101,29 +102,29 @@ static int client_flush(struct client *client)
         if (n < 0)
             return errno == EAGAIN || errno == EINTR ? 0 : -errno;
         buf_consume(out, (size_t)n);
-        if (out->len == 0 && client->watching.has_forgotten) {
+        if (out->len == 0 && client->watch.has_dropped) {
             const struct file_event lost = { .kind = FILE_EVENT_OVERFLOW, .path = "" };
 
-            client->watching.has_forgotten = false;
+            client->watch.has_dropped = false;
             r = file_put_event(out, &lost);
         }
     }
-    if (r == 0 && (client->watching.is_over || client->is_failed))
+    if (r == 0 && (client->watch.is_over || client->is_failed))
         return -EPIPE;
     return r;
 }
 
-static int client_begin(struct client *client, const struct file_piece *piece)
+static int client_start(struct client *client, const struct file_piece *piece)
 {
     struct file_request request;
     int r;
 
     if (!file_get_request(piece, &request) || request.type != FILE_WATCH)
         return -EPROTO;
-    client->has_begun = true;
-    r = watching_begin(&client->watching, &request);
+    client->is_started = true;
+    r = dir_watch_start(&client->watch, &request);
     if (r < 0) {
-        const struct file_failure failure = { (uint32_t)-r, request.path, watching_why(r) };
+        const struct file_failure failure = { (uint32_t)-r, request.path, dir_watch_error_text(r) };
 
         client->is_failed = true;
         return file_put_failure(&client->link.out, FILE_FAILED, &failure);
@@ -131,14 +132,14 @@ static int client_begin(struct client *client, const struct file_piece *piece)
     return file_put_number(&client->link.out, FILE_END, 0);
 }
 
-/* Its request, and after that nothing but the end of it. */
+/* Receives the request; after it, only a hang-up is valid. */
 static int client_receive(struct client *client)
 {
     struct buf *in = &client->link.in;
     struct file_piece piece;
     ssize_t n;
 
-    if (client->has_begun)
+    if (client->is_started)
         return -EPIPE;
     if (buf_reserve(in, CLIENT_CHUNK) < 0)
         return -ENOBUFS;
@@ -149,14 +150,14 @@ static int client_receive(struct client *client)
     n = file_next(&client->link.parser, in->data, in->len, &piece);
     if (n <= 0)
         return (int)n;
-    n = client_begin(client, &piece);
+    n = client_start(client, &piece);
     buf_done(in);
     return (int)n;
 }
 
-static void serve_clients(struct hub *hub, const struct pollfd *fds)
+static void hub_serve_clients(struct hub *hub, const struct pollfd *fds)
 {
-    struct watching *each = hub->first, *next;
+    struct dir_watch *each = hub->first, *next;
 
     for (; each; each = next, fds++) {
         struct client *client = client_of(each);
@@ -170,7 +171,7 @@ static void serve_clients(struct hub *hub, const struct pollfd *fds)
     }
 }
 
-/* What is left of watches that have ended. */
+/* Discards events of watches that have ended. */
 static int hub_discard(const struct hub *hub)
 {
     char data[4096];
@@ -180,7 +181,7 @@ static int hub_discard(const struct hub *hub)
                : 0;
 }
 
-/* The daemon's own socket and the queue come first; new watches wait for the next turn. */
+/* Clients are served before new ones are added, so that fds still matches the list. */
 static int hub_turn(struct hub *hub, struct pollfd *fds)
 {
     size_t count = 2;
@@ -188,7 +189,7 @@ static int hub_turn(struct hub *hub, struct pollfd *fds)
 
     fds[0] = (struct pollfd){ .fd = hub->fd, .events = POLLIN };
     fds[1] = (struct pollfd){ .fd = hub->inotify_fd, .events = POLLIN };
-    for (struct watching *each = hub->first; each; each = each->next)
+    for (struct dir_watch *each = hub->first; each; each = each->next)
         fds[count++] = (struct pollfd){
             .fd = client_of(each)->link.fd,
             .events = POLLIN | (client_of(each)->link.out.len > 0 ? POLLOUT : 0),
@@ -196,8 +197,8 @@ static int hub_turn(struct hub *hub, struct pollfd *fds)
     if (poll(fds, count, -1) < 0)
         return errno == EINTR ? 0 : -errno;
     if (fds[1].revents)
-        r = hub->first ? watching_take(hub->first) : hub_discard(hub);
-    serve_clients(hub, fds + 2);
+        r = hub->first ? dir_watch_read(hub->first) : hub_discard(hub);
+    hub_serve_clients(hub, fds + 2);
     return r == 0 && fds[0].revents ? hub_receive(hub) : r;
 }
 
@@ -209,7 +210,7 @@ int file_hub(struct worker *worker, const struct file_request *request)
     int r;
 
     if (fd < 0)
-        return worker_fail(worker, -errno, request->path, "there are no more queues of events");
+        return worker_fail(worker, -errno, request->path, "no inotify instance available");
     r = file_put_number(&worker->out, FILE_END, 0);
     if (r == 0)
         r = worker_flush(worker);

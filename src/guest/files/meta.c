@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a user says of a file, in extended attributes. Whoever is in the sandbox may set them too,
- * to anything. */
+/* File metadata that clients set, stored in extended attributes. Processes of the sandbox may set
+ * those to anything too. */
 #include <errno.h>
 #include <linux/limits.h>
 #include <stdio.h>
@@ -16,8 +16,8 @@ static bool is_meta(const char *name)
     return strncmp(name, FILE_META_PREFIX, PREFIX_LEN) == 0 && name[PREFIX_LEN];
 }
 
-/* Adds one name and value; 0 when it does not fit or is no text. */
-static size_t add(const char *path, const char *name, bool follows, char *ret, size_t size)
+/* Appends one name and value. Returns the bytes added, 0 if it does not fit or contains NUL. */
+static size_t meta_add(const char *path, const char *name, bool follows, char *ret, size_t size)
 {
     size_t name_size = strlen(name + PREFIX_LEN) + 1;
     char *value = ret + name_size;
@@ -44,11 +44,11 @@ size_t meta_read(const char *full_path, bool follows, char *ret, size_t size)
 
     for (ssize_t at = 0; at < len; at += (ssize_t)strlen(names + at) + 1)
         if (is_meta(names + at))
-            used += add(full_path, names + at, follows, ret + used, size - used);
+            used += meta_add(full_path, names + at, follows, ret + used, size - used);
     return used;
 }
 
-static int remove_all(int fd)
+static int meta_remove_all(int fd)
 {
     static char names[NAMES_SIZE];
     ssize_t len = flistxattr(fd, names, sizeof(names));
@@ -64,7 +64,7 @@ static int remove_all(int fd)
 int meta_replace(int fd, const char *meta, size_t len)
 {
     const char *end = meta + len;
-    int r = remove_all(fd);
+    int r = meta_remove_all(fd);
 
     while (r == 0 && meta < end) {
         char name[XATTR_NAME_MAX + 1];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a file worker does to files, but for writing and watching. */
+/* File requests other than writes and watches. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ int worker_make_parents(const char *full_path, mode_t mode)
             struct stat st;
             int r = -errno;
 
-            /* On the way through what others own there may be nothing to make. */
+            /* mkdir may fail with EACCES for a directory that already exists. */
             if (stat(path, &st) < 0 || !S_ISDIR(st.st_mode))
                 return r;
         }
@@ -43,8 +43,8 @@ int worker_make_parents(const char *full_path, mode_t mode)
     return 0;
 }
 
-/* What a link leads to at last. */
-static void find_end(const char *full_path, struct file_entry *entry, char ret_path[PATH_MAX])
+/* Resolves a symbolic link: type, mode and path of its final target. */
+static void resolve_link(const char *full_path, struct file_entry *entry, char ret_path[PATH_MAX])
 {
     struct stat st;
 
@@ -62,7 +62,7 @@ int worker_put_entry(struct worker *worker, const char *full_path, const struct 
 
     if (worker->wants_details) {
         if (entry->type == ENTRY_LINK)
-            find_end(full_path, &named, end);
+            resolve_link(full_path, &named, end);
         named.meta = meta;
         named.meta_len = meta_read(full_path, true, meta, sizeof(meta));
     }
@@ -73,8 +73,7 @@ int worker_put_entry(struct worker *worker, const char *full_path, const struct 
     return file_put_entry(&worker->out, &named);
 }
 
-int worker_answer_entry(struct worker *worker, const char *full_path, const char *path,
-                        bool follows)
+int worker_reply_entry(struct worker *worker, const char *full_path, const char *path, bool follows)
 {
     char target[ENTRY_PATH_MAX + 1];
     struct file_entry entry;
@@ -96,7 +95,7 @@ int worker_answer_entry(struct worker *worker, const char *full_path, const char
     return r < 0 ? r : worker_flush(worker);
 }
 
-static int answer_end(struct worker *worker, uint32_t number)
+static int reply_end(struct worker *worker, uint32_t number)
 {
     int r = file_put_number(&worker->out, FILE_END, number);
 
@@ -110,7 +109,7 @@ int file_stat(struct worker *worker, const struct file_request *request)
 
     if (r < 0)
         return worker_fail(worker, r, request->path, NULL);
-    return worker_answer_entry(worker, path, request->path, request->flags & FILE_FOLLOW);
+    return worker_reply_entry(worker, path, request->path, request->flags & FILE_FOLLOW);
 }
 
 int file_mkdir(struct worker *worker, const struct file_request *request)
@@ -129,40 +128,40 @@ int file_mkdir(struct worker *worker, const struct file_request *request)
         r = 0;
     if (r < 0)
         return worker_fail(worker, r, request->path, NULL);
-    return worker_answer_entry(worker, path, request->path, true);
+    return worker_reply_entry(worker, path, request->path, true);
 }
 
 /* --- trees ----------------------------------------------------------------------------------- */
 
-struct telling {
+struct file_reply {
     struct worker *worker;
     const struct file_request *request;
-    const char *top; /* of a listing: the directory */
+    const char *top; /* directory of a listing */
     uint32_t count;
-    int top_error; /* of what was asked for itself */
+    int top_error; /* error of the requested path itself */
 };
 
 static int list_entry(void *context, const struct file_entry *entry)
 {
-    struct telling *telling = context;
+    struct file_reply *reply = context;
     char path[PATH_MAX];
     int r;
 
-    if (telling->count == telling->request->limit)
+    if (reply->count == reply->request->limit)
         return LIMIT_REACHED;
-    telling->count++;
-    if (snprintf(path, sizeof(path), "%s/%s", telling->top, entry->path) >= (int)sizeof(path))
+    reply->count++;
+    if (snprintf(path, sizeof(path), "%s/%s", reply->top, entry->path) >= (int)sizeof(path))
         path[0] = '\0';
-    r = worker_put_entry(telling->worker, path, entry);
-    return r < 0 ? r : worker_flush_some(telling->worker);
+    r = worker_put_entry(reply->worker, path, entry);
+    return r < 0 ? r : worker_flush_if_large(reply->worker);
 }
 
 static int list_trouble(void *context, const char *path, int errnum)
 {
-    struct telling *telling = context;
+    struct file_reply *reply = context;
 
     if (path[0] == '\0')
-        telling->top_error = -errnum;
+        reply->top_error = -errnum;
     return 0;
 }
 
@@ -176,7 +175,7 @@ int file_list(struct worker *worker, const struct file_request *request)
         .after = request->after[0] ? request->after : NULL,
     };
     char path[PATH_MAX];
-    struct telling telling = { .worker = worker, .request = request, .top = path };
+    struct file_reply reply = { .worker = worker, .request = request, .top = path };
     struct stat st;
     int r = worker_path(request->path, path);
 
@@ -193,41 +192,41 @@ int file_list(struct worker *worker, const struct file_request *request)
         if (r < 0)
             return r;
     }
-    r = tree_source_run(AT_FDCWD, path, &options, &ops, &telling);
-    if (telling.top_error < 0)
-        return worker_fail(worker, telling.top_error, request->path, NULL);
+    r = tree_source_run(AT_FDCWD, path, &options, &ops, &reply);
+    if (reply.top_error < 0)
+        return worker_fail(worker, reply.top_error, request->path, NULL);
     if (r < 0 && r != LIMIT_REACHED)
         return r;
-    return answer_end(worker, r == LIMIT_REACHED);
+    return reply_end(worker, r == LIMIT_REACHED);
 }
 
 static int pull_entry(void *context, const struct file_entry *entry)
 {
-    struct telling *telling = context;
-    int r = worker_put_entry(telling->worker, "", entry);
+    struct file_reply *reply = context;
+    int r = worker_put_entry(reply->worker, "", entry);
 
-    return r < 0 ? r : worker_flush_some(telling->worker);
+    return r < 0 ? r : worker_flush_if_large(reply->worker);
 }
 
 static int pull_data(void *context, const void *data, size_t len)
 {
-    struct telling *telling = context;
-    struct buf *out = &telling->worker->out;
+    struct file_reply *reply = context;
+    struct buf *out = &reply->worker->out;
     char header[FILE_HEADER_SIZE];
 
     file_header(header, FILE_DATA, len);
     if (buf_add(out, header, sizeof(header)) < 0 || buf_add(out, data, len) < 0)
         return -ENOBUFS;
-    return worker_flush_some(telling->worker);
+    return worker_flush_if_large(reply->worker);
 }
 
 static int pull_trouble(void *context, const char *path, int errnum)
 {
-    struct telling *telling = context;
+    struct file_reply *reply = context;
     const struct file_failure failure = { .errnum = (uint32_t)errnum, .path = path };
-    int r = file_put_failure(&telling->worker->out, FILE_TROUBLE, &failure);
+    int r = file_put_failure(&reply->worker->out, FILE_TROUBLE, &failure);
 
-    return r < 0 ? r : worker_flush_some(telling->worker);
+    return r < 0 ? r : worker_flush_if_large(reply->worker);
 }
 
 int file_pull(struct worker *worker, const struct file_request *request)
@@ -238,7 +237,7 @@ int file_pull(struct worker *worker, const struct file_request *request)
         .follows_top = request->flags & FILE_FOLLOW,
         .rename = "top",
     };
-    struct telling telling = { .worker = worker, .request = request };
+    struct file_reply reply = { .worker = worker, .request = request };
     char path[PATH_MAX];
     struct stat st;
     int r = worker_path(request->path, path);
@@ -247,8 +246,8 @@ int file_pull(struct worker *worker, const struct file_request *request)
         r = -errno;
     if (r < 0)
         return worker_fail(worker, r, request->path, NULL);
-    r = tree_source_run(AT_FDCWD, path, &options, &ops, &telling);
-    return r < 0 ? r : answer_end(worker, 0);
+    r = tree_source_run(AT_FDCWD, path, &options, &ops, &reply);
+    return r < 0 ? r : reply_end(worker, 0);
 }
 
 /* --- moving and removing --------------------------------------------------------------------- */
@@ -269,7 +268,7 @@ static int copy_trouble(void *sink, const char *path, int errnum)
     return -errnum;
 }
 
-/* What cannot be renamed, a directory of the template say, is copied and then removed. */
+/* Copies and then removes a path that cannot be renamed, such as a directory of the template. */
 static int move_by_copy(const char *from, const char *to)
 {
     static const struct tree_source_ops ops = { copy_entry, copy_data, copy_trouble };
@@ -292,7 +291,7 @@ static int move_by_copy(const char *from, const char *to)
     return tree_remove_at(AT_FDCWD, r < 0 ? to : from) < 0 && r == 0 ? -EBUSY : r;
 }
 
-/* Slashes at the end would say that it is a directory. */
+/* A trailing slash would make the kernel require a directory. */
 static void trim_slashes(char *path)
 {
     size_t len = strlen(path);
@@ -340,7 +339,7 @@ int file_move(struct worker *worker, const struct file_request *request)
         r = rename_path(from, to, request->flags & FILE_REPLACE);
     if (r < 0)
         return worker_fail(worker, r, request->to, NULL);
-    return worker_answer_entry(worker, to, request->to, false);
+    return worker_reply_entry(worker, to, request->to, false);
 }
 
 static int remove_path(const char *path, bool is_recursive)
@@ -365,7 +364,7 @@ int file_remove(struct worker *worker, const struct file_request *request)
     }
     if (r == -ENOENT && request->flags & FILE_MISSING_OK)
         r = 0;
-    return r < 0 ? worker_fail(worker, r, request->path, NULL) : answer_end(worker, 0);
+    return r < 0 ? worker_fail(worker, r, request->path, NULL) : reply_end(worker, 0);
 }
 
 /* --- reading --------------------------------------------------------------------------------- */
@@ -384,7 +383,7 @@ static const char *why_not_regular(mode_t mode)
     }
 }
 
-/* Devices and pipes may do things when they are opened, so it is looked at before and after. */
+/* Opening a device or pipe may have side effects, so the type is checked before and after. */
 static int open_regular(const char *path, struct stat *st)
 {
     int fd;
@@ -402,7 +401,7 @@ static int open_regular(const char *path, struct stat *st)
     return -EINVAL;
 }
 
-/* Read to where it is sent from. */
+/* Reads straight into the output buffer. */
 static int send_data(struct worker *worker, int fd, uint64_t offset, uint64_t length)
 {
     struct buf *out = &worker->out;
@@ -426,7 +425,7 @@ static int send_data(struct worker *worker, int fd, uint64_t offset, uint64_t le
         out->len += FILE_HEADER_SIZE + (size_t)n;
         offset += (uint64_t)n;
         left -= (uint64_t)n;
-        /* Together with what is before it and behind it, if that is all. */
+        /* Small files go out together with the entry and the end in one send. */
         if (out->len >= FILE_DATA_MAX && worker_flush(worker) < 0)
             return -EPIPE;
     }
@@ -455,5 +454,5 @@ int file_read(struct worker *worker, const struct file_request *request)
     r = send_data(worker, fd, request->offset, request->length);
     if (r == -EPIPE)
         return r;
-    return r < 0 ? worker_fail(worker, r, request->path, NULL) : answer_end(worker, 0);
+    return r < 0 ? worker_fail(worker, r, request->path, NULL) : reply_end(worker, 0);
 }

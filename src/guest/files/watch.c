@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Tells of changes below a directory until the daemon hangs up. The kernel watches directories one
- * by one; so a directory that comes to be is watched too, and what was made in it before that is
- * told as if it had been seen. */
+/* Reports changes below a directory until the daemon hangs up. inotify watches single directories,
+ * so a new subdirectory is watched as soon as it appears, and files created in it before that are
+ * reported as if their events had been seen. */
 #include "guest/files/watch.h"
 
 #include <errno.h>
@@ -24,162 +24,160 @@ enum {
     READ_BYTES = 64 * 1024,
 };
 
-struct place {
+struct watched_dir {
     int wd;
-    char *path; /* from the top; "" of the top itself */
+    char *path; /* relative to the top; "" is the top itself */
 };
 
-/* Whether somebody else of the same queue watches it too. */
-static bool is_shared(const struct watching *watching, int wd)
+/* Returns whether another watch on the same inotify instance has this directory. */
+static bool is_shared(const struct dir_watch *watch, int wd)
 {
-    for (const struct watching *each = *watching->all; each; each = each->next)
-        for (size_t i = 0; each != watching && i < each->count; i++)
-            if (each->places[i].wd == wd)
+    for (const struct dir_watch *each = *watch->all; each; each = each->next)
+        for (size_t i = 0; each != watch && i < each->count; i++)
+            if (each->dirs[i].wd == wd)
                 return true;
     return false;
 }
 
-static void place_leave(const struct watching *watching, int wd)
+static void watched_dir_unwatch(const struct dir_watch *watch, int wd)
 {
-    if (!is_shared(watching, wd))
-        (void)inotify_rm_watch(watching->fd, wd);
+    if (!is_shared(watch, wd))
+        (void)inotify_rm_watch(watch->fd, wd);
 }
 
-void watching_done(struct watching *watching)
+void dir_watch_done(struct dir_watch *watch)
 {
-    for (size_t i = 0; i < watching->count; i++) {
-        place_leave(watching, watching->places[i].wd);
-        free(watching->places[i].path);
+    for (size_t i = 0; i < watch->count; i++) {
+        watched_dir_unwatch(watch, watch->dirs[i].wd);
+        free(watch->dirs[i].path);
     }
-    free(watching->places);
-    watching->places = NULL;
-    watching->count = 0;
+    free(watch->dirs);
+    watch->dirs = NULL;
+    watch->count = 0;
 }
 
-static int tell(struct watching *watching, enum file_event_kind kind, const char *path)
+static int event_put(struct dir_watch *watch, enum file_event_kind kind, const char *path)
 {
     const struct file_event event = { .kind = kind, .path = path };
     int r;
 
-    /* One write is often several events. */
-    if (kind == FILE_EVENT_WRITE && watching->last_kind == kind &&
-        strcmp(watching->last_path, path) == 0)
+    /* One write often causes several events. */
+    if (kind == FILE_EVENT_WRITE && watch->last_kind == kind && strcmp(watch->last_path, path) == 0)
         return 0;
-    watching->last_kind = kind;
-    (void)snprintf(watching->last_path, sizeof(watching->last_path), "%s", path);
-    if (watching->has_forgotten)
+    watch->last_kind = kind;
+    (void)snprintf(watch->last_path, sizeof(watch->last_path), "%s", path);
+    if (watch->has_dropped)
         return 0;
-    r = file_put_event(&watching->worker->out, &event);
-    if (!watching->may_forget)
-        return r < 0 ? r : worker_flush_some(watching->worker);
-    watching->has_forgotten = r == -ENOBUFS;
-    return watching->has_forgotten ? 0 : r;
+    r = file_put_event(&watch->worker->out, &event);
+    if (!watch->may_drop)
+        return r < 0 ? r : worker_flush_if_large(watch->worker);
+    watch->has_dropped = r == -ENOBUFS;
+    return watch->has_dropped ? 0 : r;
 }
 
-static struct place *place_find(struct watching *watching, int wd)
+static struct watched_dir *watched_dir_find(struct dir_watch *watch, int wd)
 {
-    for (size_t i = 0; i < watching->count; i++)
-        if (watching->places[i].wd == wd)
-            return &watching->places[i];
+    for (size_t i = 0; i < watch->count; i++)
+        if (watch->dirs[i].wd == wd)
+            return &watch->dirs[i];
     return NULL;
 }
 
-static void place_remove(struct watching *watching, struct place *place)
+static void watched_dir_remove(struct dir_watch *watch, struct watched_dir *watched_dir)
 {
-    free(place->path);
-    *place = watching->places[--watching->count];
+    free(watched_dir->path);
+    *watched_dir = watch->dirs[--watch->count];
 }
 
-/* Takes all at or below a path off the list: it has another name now, or is gone. */
-static void places_leave(struct watching *watching, const char *path)
+/* Stops watching everything at or below a path that was renamed or removed. */
+static void watched_dirs_remove_below(struct dir_watch *watch, const char *path)
 {
     size_t len = strlen(path);
 
-    for (size_t i = watching->count; i-- > 0;) {
-        struct place *place = &watching->places[i];
+    for (size_t i = watch->count; i-- > 0;) {
+        struct watched_dir *watched_dir = &watch->dirs[i];
 
-        if (strncmp(place->path, path, len) != 0 ||
-            (place->path[len] != '/' && place->path[len] != '\0'))
+        if (strncmp(watched_dir->path, path, len) != 0 ||
+            (watched_dir->path[len] != '/' && watched_dir->path[len] != '\0'))
             continue;
-        place_leave(watching, place->wd);
-        place_remove(watching, place);
+        watched_dir_unwatch(watch, watched_dir->wd);
+        watched_dir_remove(watch, watched_dir);
     }
 }
 
-static int full_path(const struct watching *watching, const char *path, char ret[PATH_MAX])
+static int full_path(const struct dir_watch *watch, const char *path, char ret[PATH_MAX])
 {
-    int len = snprintf(ret, PATH_MAX, "%s%s%s", watching->top, path[0] ? "/" : "", path);
+    int len = snprintf(ret, PATH_MAX, "%s%s%s", watch->top, path[0] ? "/" : "", path);
 
     return len >= PATH_MAX ? -ENAMETOOLONG : 0;
 }
 
-/* -ENOSPC when there are too many. What is gone, or may not be read, is left out. */
-static int place_add(struct watching *watching, const char *path)
+/* Returns -ENOSPC if there are too many. Directories that are gone or unreadable are skipped. */
+static int watched_dir_add(struct dir_watch *watch, const char *path)
 {
     char full[PATH_MAX];
-    int wd, r = full_path(watching, path, full);
+    int wd, r = full_path(watch, path, full);
 
     if (r < 0)
         return 0;
-    wd =
-        inotify_add_watch(watching->fd, full, EVENTS | IN_ONLYDIR | (path[0] ? IN_DONT_FOLLOW : 0));
+    wd = inotify_add_watch(watch->fd, full, EVENTS | IN_ONLYDIR | (path[0] ? IN_DONT_FOLLOW : 0));
     if (wd < 0)
         return errno == ENOSPC || errno == ENOMEM || path[0] == '\0' ? -errno : 0;
-    if (place_find(watching, wd))
+    if (watched_dir_find(watch, wd))
         return 0;
-    if (watching->count == FILE_WATCHES_MAX) {
-        place_leave(watching, wd);
+    if (watch->count == FILE_WATCHES_MAX) {
+        watched_dir_unwatch(watch, wd);
         return -ENOSPC;
     }
-    if (!watching->places)
-        watching->places = xcalloc(FILE_WATCHES_MAX, sizeof(*watching->places));
-    watching->places[watching->count++] = (struct place){ .wd = wd, .path = xstrdup(path) };
+    if (!watch->dirs)
+        watch->dirs = xcalloc(FILE_WATCHES_MAX, sizeof(*watch->dirs));
+    watch->dirs[watch->count++] = (struct watched_dir){ .wd = wd, .path = xstrdup(path) };
     return 0;
 }
 
-/* A walk through a directory that is to be watched, which has this path from the top. */
-struct entering {
-    struct watching *watching;
+/* A walk through a new directory, whose path is relative to the top. */
+struct dir_scan {
+    struct dir_watch *watch;
     const char *prefix;
-    bool tells;
+    bool reports;
 };
 
-static int enter_entry(void *context, const struct file_entry *entry)
+static int scan_entry(void *context, const struct file_entry *entry)
 {
-    struct entering *entering = context;
+    struct dir_scan *scan = context;
     char path[ENTRY_PATH_MAX + 1];
-    int r = 0, len = snprintf(path, sizeof(path), "%s%s%s", entering->prefix,
-                              entering->prefix[0] ? "/" : "", entry->path);
+    int r = 0, len = snprintf(path, sizeof(path), "%s%s%s", scan->prefix,
+                              scan->prefix[0] ? "/" : "", entry->path);
 
     if (len >= (int)sizeof(path))
         return 0;
-    if (entering->tells)
-        r = tell(entering->watching, FILE_EVENT_CREATE, path);
-    if (r == 0 && entering->tells && entry->type == ENTRY_FILE && entry->size > 0)
-        r = tell(entering->watching, FILE_EVENT_WRITE, path);
-    if (r == 0 && entry->type == ENTRY_DIRECTORY && entering->watching->is_recursive)
-        r = place_add(entering->watching, path);
+    if (scan->reports)
+        r = event_put(scan->watch, FILE_EVENT_CREATE, path);
+    if (r == 0 && scan->reports && entry->type == ENTRY_FILE && entry->size > 0)
+        r = event_put(scan->watch, FILE_EVENT_WRITE, path);
+    if (r == 0 && entry->type == ENTRY_DIRECTORY && scan->watch->is_recursive)
+        r = watched_dir_add(scan->watch, path);
     return r;
 }
 
-static int enter_trouble(void *context, const char *path, int errnum)
+static int scan_trouble(void *context, const char *path, int errnum)
 {
     (void)context, (void)path, (void)errnum;
     return 0;
 }
 
-/* First the watch, then a look: nothing is missed between. */
-static int enter(struct watching *watching, const char *path, bool tells)
+/* Watches first and walks afterwards, so that no change is missed in between. */
+static int watched_tree_add(struct dir_watch *watch, const char *path, bool reports)
 {
-    static const struct tree_source_ops ops = { .entry = enter_entry, .trouble = enter_trouble };
+    static const struct tree_source_ops ops = { .entry = scan_entry, .trouble = scan_trouble };
     const struct tree_source options = { .skips_top = true, .follows_top = path[0] == '\0' };
-    struct entering entering = { .watching = watching, .prefix = path, .tells = tells };
+    struct dir_scan scan = { .watch = watch, .prefix = path, .reports = reports };
     char full[PATH_MAX];
-    int r = place_add(watching, path);
+    int r = watched_dir_add(watch, path);
 
-    if (r < 0 || !watching->is_recursive || full_path(watching, path, full) < 0)
+    if (r < 0 || !watch->is_recursive || full_path(watch, path, full) < 0)
         return r;
-    return tree_source_run(AT_FDCWD, full, &options, &ops, &entering);
+    return tree_source_run(AT_FDCWD, full, &options, &ops, &scan);
 }
 
 static enum file_event_kind kind_of(uint32_t mask)
@@ -195,50 +193,50 @@ static enum file_event_kind kind_of(uint32_t mask)
     return mask & IN_ATTRIB ? FILE_EVENT_CHMOD : FILE_EVENT_NONE;
 }
 
-static int take_directory(struct watching *watching, uint32_t mask, const char *path)
+static int handle_directory(struct dir_watch *watch, uint32_t mask, const char *path)
 {
     int r = 0;
 
     if (mask & (IN_MOVED_FROM | IN_DELETE))
-        places_leave(watching, path);
+        watched_dirs_remove_below(watch, path);
     else if (mask & (IN_CREATE | IN_MOVED_TO))
-        r = enter(watching, path, true);
-    /* Not everything is watched from now on, which is as good as events that were lost. */
-    return r == -ENOSPC ? tell(watching, FILE_EVENT_OVERFLOW, path) : r;
+        r = watched_tree_add(watch, path, true);
+    /* Some directories are not watched from now on, which is equivalent to lost events. */
+    return r == -ENOSPC ? event_put(watch, FILE_EVENT_OVERFLOW, path) : r;
 }
 
-static int take_event(struct watching *watching, const struct inotify_event *event)
+static int handle_event(struct dir_watch *watch, const struct inotify_event *event)
 {
-    struct place *place = place_find(watching, event->wd);
+    struct watched_dir *watched_dir = watched_dir_find(watch, event->wd);
     enum file_event_kind kind = kind_of(event->mask);
     char path[ENTRY_PATH_MAX + 1];
     int r = 0;
 
     if (event->mask & IN_Q_OVERFLOW)
-        return tell(watching, FILE_EVENT_OVERFLOW, "");
-    if (!place)
+        return event_put(watch, FILE_EVENT_OVERFLOW, "");
+    if (!watched_dir)
         return 0;
-    if (event->mask & (IN_DELETE_SELF | IN_MOVE_SELF) && place->path[0] == '\0') {
-        watching->is_over = true;
-        return tell(watching, event->mask & IN_DELETE_SELF ? FILE_EVENT_REMOVE : FILE_EVENT_RENAME,
-                    "");
+    if (event->mask & (IN_DELETE_SELF | IN_MOVE_SELF) && watched_dir->path[0] == '\0') {
+        watch->is_over = true;
+        return event_put(watch,
+                         event->mask & IN_DELETE_SELF ? FILE_EVENT_REMOVE : FILE_EVENT_RENAME, "");
     }
     if (event->mask & IN_IGNORED) {
-        place_remove(watching, place);
+        watched_dir_remove(watch, watched_dir);
         return 0;
     }
-    /* What happens to a directory itself is told by the one above it. */
+    /* The parent directory reports what happens to a directory itself. */
     if (kind == FILE_EVENT_NONE || event->len == 0 ||
-        snprintf(path, sizeof(path), "%s%s%s", place->path, place->path[0] ? "/" : "",
+        snprintf(path, sizeof(path), "%s%s%s", watched_dir->path, watched_dir->path[0] ? "/" : "",
                  event->name) >= (int)sizeof(path))
         return 0;
-    r = tell(watching, kind, path);
-    if (r == 0 && event->mask & IN_ISDIR && watching->is_recursive)
-        r = take_directory(watching, event->mask, path);
+    r = event_put(watch, kind, path);
+    if (r == 0 && event->mask & IN_ISDIR && watch->is_recursive)
+        r = handle_directory(watch, event->mask, path);
     return r;
 }
 
-int watching_take(struct watching *first)
+int dir_watch_read(struct dir_watch *first)
 {
     static char data[READ_BYTES] __attribute__((aligned(__alignof__(struct inotify_event))));
     ssize_t n = read(first->fd, data, sizeof(data));
@@ -246,45 +244,45 @@ int watching_take(struct watching *first)
 
     if (n < 0)
         return errno == EAGAIN || errno == EINTR ? 0 : -errno;
-    for (struct watching *each = first; each; each = each->next)
+    for (struct dir_watch *each = first; each; each = each->next)
         each->last_kind = FILE_EVENT_NONE;
     for (ssize_t at = 0; r == 0 && at < n;) {
         const struct inotify_event *event = (const void *)(data + at);
 
-        for (struct watching *each = first; r == 0 && each; each = each->next)
-            r = take_event(each, event);
+        for (struct dir_watch *each = first; r == 0 && each; each = each->next)
+            r = handle_event(each, event);
         at += (ssize_t)(sizeof(*event) + event->len);
     }
     return r;
 }
 
-int watching_begin(struct watching *watching, const struct file_request *request)
+int dir_watch_start(struct dir_watch *watch, const struct file_request *request)
 {
     struct stat st;
-    int r = worker_path(request->path, watching->top);
+    int r = worker_path(request->path, watch->top);
 
-    watching->is_recursive = request->flags & FILE_RECURSIVE;
-    if (r == 0 && stat(watching->top, &st) < 0)
+    watch->is_recursive = request->flags & FILE_RECURSIVE;
+    if (r == 0 && stat(watch->top, &st) < 0)
         r = -errno;
     if (r == 0 && !S_ISDIR(st.st_mode))
         r = -ENOTDIR;
-    return r == 0 ? enter(watching, "", false) : r;
+    return r == 0 ? watched_tree_add(watch, "", false) : r;
 }
 
-const char *watching_why(int r)
+const char *dir_watch_error_text(int r)
 {
-    return r == -ENOSPC ? "there are more directories than can be watched" : NULL;
+    return r == -ENOSPC ? "too many directories to watch" : NULL;
 }
 
-/* The daemon says nothing more but by hanging up. */
-static int watch_on(struct watching *watching)
+/* Runs until the daemon hangs up; it sends nothing else. */
+static int dir_watch_run(struct dir_watch *watch)
 {
     int r = 0;
 
     while (r == 0) {
         struct pollfd fds[] = {
-            { .fd = watching->fd, .events = POLLIN },
-            { .fd = watching->worker->fd, .events = POLLIN },
+            { .fd = watch->fd, .events = POLLIN },
+            { .fd = watch->worker->fd, .events = POLLIN },
         };
 
         if (poll(fds, ARRAY_SIZE(fds), -1) < 0 && errno != EINTR)
@@ -292,10 +290,10 @@ static int watch_on(struct watching *watching)
         if (fds[1].revents)
             return -EPIPE;
         if (fds[0].revents)
-            r = watching_take(watching);
+            r = dir_watch_read(watch);
         if (r == 0)
-            r = worker_flush(watching->worker);
-        if (r == 0 && watching->is_over)
+            r = worker_flush(watch->worker);
+        if (r == 0 && watch->is_over)
             return -EPIPE;
     }
     return r;
@@ -303,23 +301,23 @@ static int watch_on(struct watching *watching)
 
 int file_watch(struct worker *worker, const struct file_request *request)
 {
-    static struct watching watching; /* there is one at a time, and its worker goes with it */
-    struct watching *const only = &watching;
+    static struct dir_watch watch; /* static: one at a time, and the worker exits with it */
+    struct dir_watch *const only = &watch;
     cleanup_close int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     int r = fd < 0 ? -errno : 0;
 
-    watching = (struct watching){ .worker = worker, .fd = fd, .all = &only };
+    watch = (struct dir_watch){ .worker = worker, .fd = fd, .all = &only };
     if (r == 0)
-        r = watching_begin(&watching, request);
+        r = dir_watch_start(&watch, request);
     if (r < 0) {
-        watching_done(&watching);
-        return worker_fail(worker, r, request->path, watching_why(r));
+        dir_watch_done(&watch);
+        return worker_fail(worker, r, request->path, dir_watch_error_text(r));
     }
     r = file_put_number(&worker->out, FILE_END, 0);
     if (r == 0)
         r = worker_flush(worker);
     if (r == 0)
-        r = watch_on(&watching);
-    watching_done(&watching);
+        r = dir_watch_run(&watch);
+    dir_watch_done(&watch);
     return r;
 }

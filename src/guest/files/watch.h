@@ -1,5 +1,5 @@
-/* One directory that a file worker watches, with all below it if that is wanted. Several may share
- * the kernel's queue of events, of which there are few for all sandboxes together. */
+/* One directory that a file worker watches, optionally with its subdirectories. Several watches
+ * may share one inotify instance, of which all sandboxes together have few. */
 #pragma once
 
 #include <limits.h>
@@ -11,31 +11,32 @@
 
 struct buf;
 struct inotify_event;
-struct place;
+struct watched_dir;
 struct worker;
 
-struct watching {
-    struct watching *next, *const *all; /* those with the same queue */
-    struct worker *worker;              /* events go to its `out` */
-    int fd;                             /* inotify */
+struct dir_watch {
+    struct dir_watch *next, *const *all; /* watches on the same inotify instance */
+    struct worker *worker;               /* receives the events in its `out` */
+    int fd;                              /* inotify */
     bool is_recursive;
-    bool is_over;    /* the top is gone */
-    bool may_forget; /* events for which there is no room are left out: nobody waits for a reader */
-    bool has_forgotten;
+    bool is_over;  /* the top directory is gone */
+    bool may_drop; /* drops events when `out` is full instead of blocking on the reader */
+    bool has_dropped;
     char top[PATH_MAX];
-    struct place *places;
+    struct watched_dir *dirs;
     size_t count;
-    enum file_event_kind last_kind; /* of the event that was told last */
+    enum file_event_kind last_kind; /* of the latest event */
     char last_path[ENTRY_PATH_MAX + 1];
 };
 
-/* Begins, with all, worker, fd and may_forget set: 0 or -errno. In any case it is ended by
- * watching_done. */
-int watching_begin(struct watching *watching, const struct file_request *request);
-void watching_done(struct watching *watching);
+/* Starts a watch whose all, worker, fd and may_drop are set. Returns 0 or -errno; the caller
+ * calls dir_watch_done in both cases. */
+int dir_watch_start(struct dir_watch *watch, const struct file_request *request);
+void dir_watch_done(struct dir_watch *watch);
 
-/* Why it could not begin, for a client; NULL: what the number says. */
-const char *watching_why(int r);
+/* Returns a text for an error of dir_watch_start, or NULL if strerror suffices. */
+const char *dir_watch_error_text(int r);
 
-/* Reads what has happened and tells it to each of the list that it concerns: 0 or -errno. */
-int watching_take(struct watching *first);
+/* Reads pending events and queues them for every watch of the list that they concern. Returns 0 or
+ * -errno. */
+int dir_watch_read(struct dir_watch *first);

@@ -15,34 +15,34 @@
 #include "guest/ring.h"
 #include "wire/message.h"
 
-/* Acknowledgements are worth a frame only now and then. */
+/* Limits the number of acknowledgement frames. */
 enum { ACK_EVERY = FRAME_CONN_WINDOW / 4 };
 
 struct connection {
-    struct connection *next; /* among the old */
+    struct connection *next; /* in old_connections */
     uint32_t number;
     uint16_t port;
-    struct watch watch; /* fd < 0: over */
-    bool is_ipv6;       /* nothing listened on 127.0.0.1 */
+    struct watch watch; /* fd < 0: closed */
+    bool is_ipv6;       /* 127.0.0.1 refused the connection */
     bool is_connected;
     bool is_connected_sent;
 
     struct ring out; /* from the socket to the daemon */
     uint64_t sent;
-    bool is_read_out; /* the socket has said its end of file */
+    bool is_eof_read; /* the socket has returned end of file */
     bool is_eof_sent;
 
-    struct ring in;   /* from the daemon to the socket */
-    uint64_t in_told; /* offset that the daemon knows to be taken */
-    bool is_in_over;  /* the daemon has sent its end of file */
-    bool is_shut;     /* and the socket has it */
+    struct ring in;    /* from the daemon to the socket */
+    uint64_t in_acked; /* offset acknowledged to the daemon */
+    bool is_in_over;   /* the daemon has sent its end of file */
+    bool is_shut;      /* and the socket has been shut down for writing */
 
-    int broken; /* errno, when it is over before its time */
+    int broken; /* errno of a connection that ended early */
     bool is_end_sent;
-    bool is_unwanted; /* the daemon has sent its last frame */
+    bool is_ended_by_daemon; /* the daemon has sent its last frame (FRAME_CONN_END) */
 };
 
-/* A reset tells whoever is connected that this was no orderly end. */
+/* A reset tells the peer that the connection did not end properly. */
 static void close_socket(struct guest *guest, struct connection *connection, bool is_reset)
 {
     const struct linger at_once = { .l_onoff = 1 };
@@ -54,14 +54,14 @@ static void close_socket(struct guest *guest, struct connection *connection, boo
     ring_done(&connection->in);
 }
 
-/* What it has read is still sent. */
-static void break_off(struct guest *guest, struct connection *connection, int r)
+/* Ends the connection early. Data that was read is still sent. */
+static void connection_abort(struct guest *guest, struct connection *connection, int r)
 {
     connection->broken = -r;
     close_socket(guest, connection, true);
 }
 
-static void forget(struct guest *guest, struct connection *connection)
+static void connection_forget(struct guest *guest, struct connection *connection)
 {
     guest->connections[connection->number % FRAME_CONNECTIONS_MAX] = NULL;
     guest->connection_count--;
@@ -71,8 +71,8 @@ static void forget(struct guest *guest, struct connection *connection)
     guest->old_connections = connection;
 }
 
-/* A socket on its way to the port: 0, also when that is not yet known, or -errno. */
-static int dial(struct connection *connection)
+/* Starts to connect to the port. Returns 0, also while the connect is in progress, or -errno. */
+static int connection_dial(struct connection *connection)
 {
     const struct sockaddr_in ipv4 = { .sin_family = AF_INET,
                                       .sin_port = htons(connection->port),
@@ -95,14 +95,14 @@ static int dial(struct connection *connection)
     return 0;
 }
 
-/* Nothing listens on this address; whoever listens on "localhost" may mean the other. */
-static int dial_other(struct guest *guest, struct connection *connection)
+/* Tries ::1 after 127.0.0.1 refused: a server on "localhost" may listen on either. */
+static int connection_dial_ipv6(struct guest *guest, struct connection *connection)
 {
     if (connection->is_ipv6)
         return -ECONNREFUSED;
     close_socket(guest, connection, true);
     connection->is_ipv6 = true;
-    return dial(connection) < 0 ? -ECONNREFUSED : 0;
+    return connection_dial(connection) < 0 ? -ECONNREFUSED : 0;
 }
 
 static int socket_error(const struct connection *connection)
@@ -115,7 +115,8 @@ static int socket_error(const struct connection *connection)
     return -errnum;
 }
 
-/* Whether it is connected by now. One that is not has no peer. */
+/* Returns 0 once connected, -EAGAIN while in progress (the socket has no peer name yet), or
+ * -errno. */
 static int check_connected(struct connection *connection)
 {
     struct sockaddr_storage peer;
@@ -130,13 +131,13 @@ static int check_connected(struct connection *connection)
     return 0;
 }
 
-static int go_on_connecting(struct guest *guest, struct connection *connection)
+static int connection_continue(struct guest *guest, struct connection *connection)
 {
     int r = check_connected(connection);
 
     if (r != -ECONNREFUSED)
         return r;
-    r = dial_other(guest, connection);
+    r = connection_dial_ipv6(guest, connection);
     if (r == 0)
         r = check_connected(connection);
     return r;
@@ -146,14 +147,14 @@ static int move_out(struct connection *connection)
 {
     long n = 1;
 
-    while (!connection->is_read_out && n > 0 && !ring_is_full(&connection->out))
+    while (!connection->is_eof_read && n > 0 && !ring_is_full(&connection->out))
         n = ring_fill(&connection->out, connection->watch.fd);
     if (n == 0)
-        connection->is_read_out = true;
+        connection->is_eof_read = true;
     return n < 0 && n != -EAGAIN ? (int)n : 0;
 }
 
-/* -EAGAIN: the socket takes no more now. */
+/* Returns -EAGAIN if the socket buffer is full. */
 static int move_in(struct connection *connection)
 {
     long n = 1;
@@ -170,15 +171,15 @@ static int move_in(struct connection *connection)
     return 0;
 }
 
-/* Only what can be acted on: a socket that was reset would otherwise wake the loop for ever. With
- * nothing to read or write left, a reset is all that can still come. */
-static uint32_t interests(const struct connection *connection, bool is_blocked)
+/* Only events that can be acted on, because a reset socket would wake the loop forever. With
+ * nothing left to read or write, a reset is the only event that can still come. */
+static uint32_t wanted_events(const struct connection *connection, bool is_blocked)
 {
     uint32_t events = is_blocked ? EPOLLOUT : 0;
 
-    if (!connection->is_read_out && !ring_is_full(&connection->out))
+    if (!connection->is_eof_read && !ring_is_full(&connection->out))
         events |= EPOLLIN;
-    if (connection->is_read_out && !connection->is_shut)
+    if (connection->is_eof_read && !connection->is_shut)
         events |= EPOLLERR;
     return events;
 }
@@ -191,24 +192,24 @@ void connection_ready(struct guest *guest, struct connection *connection)
     if (connection->watch.fd < 0)
         return;
     if (!connection->is_connected)
-        r = go_on_connecting(guest, connection);
+        r = connection_continue(guest, connection);
     if (r == -EAGAIN) {
         watch_set(guest->epoll_fd, &connection->watch, EPOLLOUT);
         return;
     }
     if (r == 0)
-        r = connection->is_read_out ? socket_error(connection) : move_out(connection);
+        r = connection->is_eof_read ? socket_error(connection) : move_out(connection);
     if (r == 0)
         r = move_in(connection);
     is_blocked = r == -EAGAIN;
     if (r < 0 && !is_blocked) {
-        break_off(guest, connection, r);
+        connection_abort(guest, connection, r);
         return;
     }
-    watch_set(guest->epoll_fd, &connection->watch, interests(connection, is_blocked));
+    watch_set(guest->epoll_fd, &connection->watch, wanted_events(connection, is_blocked));
 }
 
-static bool begin(struct guest *guest, uint32_t number, uint16_t port)
+static bool connection_open(struct guest *guest, uint32_t number, uint16_t port)
 {
     struct connection **slot = &guest->connections[number % FRAME_CONNECTIONS_MAX];
     struct connection *connection;
@@ -225,17 +226,18 @@ static bool begin(struct guest *guest, uint32_t number, uint16_t port)
     ring_init(&connection->in, FRAME_CONN_WINDOW);
     *slot = connection;
     guest->connection_count++;
-    r = dial(connection);
+    r = connection_dial(connection);
     if (r == -ECONNREFUSED)
-        r = dial_other(guest, connection);
+        r = connection_dial_ipv6(guest, connection);
     if (r < 0)
         connection->broken = -r;
     connection_ready(guest, connection);
     return true;
 }
 
-/* What comes for one that has broken is on its way since before the daemon knew. */
-static bool take_data(struct guest *guest, struct connection *connection, const struct frame *frame)
+/* Discards data for a broken connection: the daemon sent it before it knew. */
+static bool handle_data(struct guest *guest, struct connection *connection,
+                        const struct frame *frame)
 {
     uint64_t offset;
     const char *data;
@@ -254,7 +256,7 @@ static bool take_data(struct guest *guest, struct connection *connection, const 
     return true;
 }
 
-static bool take_eof(struct guest *guest, struct connection *connection, uint64_t offset)
+static bool handle_eof(struct guest *guest, struct connection *connection, uint64_t offset)
 {
     if (connection->is_in_over || offset != connection->in.produced)
         return false;
@@ -263,7 +265,7 @@ static bool take_eof(struct guest *guest, struct connection *connection, uint64_
     return true;
 }
 
-static bool take_ack(struct guest *guest, struct connection *connection, uint64_t offset)
+static bool handle_ack(struct guest *guest, struct connection *connection, uint64_t offset)
 {
     if (offset > connection->sent || !ring_ack(&connection->out, offset))
         return false;
@@ -271,13 +273,13 @@ static bool take_ack(struct guest *guest, struct connection *connection, uint64_
     return true;
 }
 
-static bool take_end(struct guest *guest, struct connection *connection, int errnum)
+static bool handle_end(struct guest *guest, struct connection *connection, int errnum)
 {
-    connection->is_unwanted = true;
+    connection->is_ended_by_daemon = true;
     close_socket(guest, connection, errnum != 0);
     ring_done(&connection->out);
     if (connection->is_end_sent)
-        forget(guest, connection);
+        connection_forget(guest, connection);
     return true;
 }
 
@@ -290,21 +292,21 @@ bool connection_handle(struct guest *guest, const struct frame *frame)
         return false;
     if (frame->type == FRAME_CONNECT)
         return message_get_numbers(frame, &number, &none) &&
-               begin(guest, frame->process, (uint16_t)number);
-    if (!connection || connection->number != frame->process || connection->is_unwanted)
+               connection_open(guest, frame->process, (uint16_t)number);
+    if (!connection || connection->number != frame->process || connection->is_ended_by_daemon)
         return false;
     if (frame->type == FRAME_CONN_DATA)
-        return take_data(guest, connection, frame);
+        return handle_data(guest, connection, frame);
     if (!message_get_numbers(frame, &number, &none))
         return false;
     if (frame->type == FRAME_CONN_EOF)
-        return take_eof(guest, connection, number);
+        return handle_eof(guest, connection, number);
     if (frame->type == FRAME_CONN_ACK)
-        return take_ack(guest, connection, number);
-    return frame->type == FRAME_CONN_END && take_end(guest, connection, (int)number);
+        return handle_ack(guest, connection, number);
+    return frame->type == FRAME_CONN_END && handle_end(guest, connection, (int)number);
 }
 
-/* One frame of each connection, so that all get on. */
+/* Sends one frame per turn, so that all connections progress. */
 static void pump_out(struct guest *guest, struct connection *connection)
 {
     struct buf *out = &guest->link.out;
@@ -322,7 +324,7 @@ static void pump_out(struct guest *guest, struct connection *connection)
 
 static void pump_eof(struct guest *guest, struct connection *connection)
 {
-    if (connection->is_read_out && !connection->is_eof_sent &&
+    if (connection->is_eof_read && !connection->is_eof_sent &&
         connection->sent == connection->out.produced)
         connection->is_eof_sent = message_put_numbers(&guest->link.out, FRAME_CONN_EOF,
                                                       connection->number, connection->sent, 0) == 0;
@@ -332,15 +334,15 @@ static void pump_ack(struct guest *guest, struct connection *connection)
 {
     uint64_t taken = connection->in.acked;
 
-    if (taken - connection->in_told >= ACK_EVERY &&
+    if (taken - connection->in_acked >= ACK_EVERY &&
         message_put_numbers(&guest->link.out, FRAME_CONN_ACK, connection->number, taken, 0) == 0)
-        connection->in_told = taken;
+        connection->in_acked = taken;
 }
 
-/* Whether all that there was to be sent has been. */
+/* Returns whether everything that had to be sent has been sent. */
 static bool is_finished(const struct connection *connection)
 {
-    if (connection->is_unwanted)
+    if (connection->is_ended_by_daemon)
         return true;
     if (connection->broken)
         return connection->sent == connection->out.produced;
@@ -358,8 +360,8 @@ static void pump_end(struct guest *guest, struct connection *connection)
         return;
     close_socket(guest, connection, false);
     ring_done(&connection->out);
-    if (connection->is_unwanted)
-        forget(guest, connection);
+    if (connection->is_ended_by_daemon)
+        connection_forget(guest, connection);
 }
 
 static void pump_one(struct guest *guest, struct connection *connection)
@@ -369,7 +371,7 @@ static void pump_one(struct guest *guest, struct connection *connection)
     if (connection->is_connected && !connection->is_connected_sent)
         connection->is_connected_sent =
             message_put_numbers(&guest->link.out, FRAME_CONNECTED, connection->number, 0, 0) == 0;
-    if (connection->is_connected_sent && !connection->is_unwanted) {
+    if (connection->is_connected_sent && !connection->is_ended_by_daemon) {
         pump_out(guest, connection);
         pump_eof(guest, connection);
         pump_ack(guest, connection);
@@ -396,7 +398,7 @@ void connection_end_all(struct guest *guest)
 {
     for (unsigned i = 0; i < FRAME_CONNECTIONS_MAX && guest->connection_count > 0; i++)
         if (guest->connections[i])
-            forget(guest, guest->connections[i]);
+            connection_forget(guest, guest->connections[i]);
 }
 
 void connection_free_old(struct guest *guest)

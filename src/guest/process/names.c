@@ -16,7 +16,7 @@ enum { PASSWD, GROUP, TEXT_MAX = 1 << 20 };
 
 static const char *const paths[] = { "/etc/passwd", "/etc/group" };
 
-static bool is_same(const struct stat *one, const struct stat *other)
+static bool is_same_file(const struct stat *one, const struct stat *other)
 {
     return one->st_ino == other->st_ino && one->st_dev == other->st_dev &&
            one->st_size == other->st_size && one->st_mtim.tv_sec == other->st_mtim.tv_sec &&
@@ -47,7 +47,8 @@ void names_refresh(struct names *names)
     for (int i = PASSWD; i <= GROUP; i++) {
         struct stat st = { 0 };
 
-        if (stat(paths[i], &st) == 0 && names->files[i].text && is_same(&st, &names->files[i].st))
+        if (stat(paths[i], &st) == 0 && names->files[i].text &&
+            is_same_file(&st, &names->files[i].st))
             continue;
         free(names->files[i].text);
         names->files[i].text = text_read(paths[i]);
@@ -55,8 +56,8 @@ void names_refresh(struct names *names)
     }
 }
 
-/* A field of a line, as "name:x:0:0:..." has them; its length, 0 when there is none. */
-static size_t field(const char *line, int number, const char **ret)
+/* Finds field `number` of a line "name:x:0:0:...". Returns its length, 0 if there is none. */
+static size_t line_field(const char *line, int number, const char **ret)
 {
     size_t len = strcspn(line, "\n");
 
@@ -72,10 +73,10 @@ static size_t field(const char *line, int number, const char **ret)
     return strcspn(line, ":\n");
 }
 
-static bool field_number(const char *line, int number, uint32_t *ret)
+static bool line_number_field(const char *line, int number, uint32_t *ret)
 {
     const char *text = NULL;
-    size_t len = field(line, number, &text);
+    size_t len = line_field(line, number, &text);
     unsigned long long value = 0;
 
     if (len == 0 || len > 10 || strspn(text, "0123456789") < len)
@@ -100,9 +101,9 @@ static void name_of(const char *text, uint32_t id, char ret[NAMES_TEXT_MAX + 1])
         uint32_t number;
         size_t len;
 
-        if (!field_number(line, 2, &number) || number != id)
+        if (!line_number_field(line, 2, &number) || number != id)
             continue;
-        len = field(line, 0, &name);
+        len = line_field(line, 0, &name);
         if (len == 0 || len > NAMES_TEXT_MAX)
             return;
         memcpy(ret, name, len);
@@ -118,7 +119,7 @@ void names_of(const struct names *names, uint32_t uid, uint32_t gid,
     name_of(names->files[GROUP].text, gid, ret_group);
 }
 
-/* Whether a comma-separated list has the name. */
+/* Returns whether a comma-separated list contains the name. */
 static bool has_member(const char *list, size_t len, const char *name)
 {
     size_t name_len = strlen(name);
@@ -142,20 +143,20 @@ static void groups_of(const struct names *names, const char *name, struct names_
     user->groups[user->group_count++] = user->gid;
     for (const char *line = names->files[GROUP].text; line; line = next_line(line)) {
         const char *members = NULL;
-        size_t len = field(line, 3, &members);
+        size_t len = line_field(line, 3, &members);
         uint32_t gid;
 
         if (len > 0 && user->group_count < max && has_member(members, len, name) &&
-            field_number(line, 2, &gid) && gid != user->gid)
+            line_number_field(line, 2, &gid) && gid != user->gid)
             user->groups[user->group_count++] = gid;
     }
 }
 
-/* The part of a line that is a path from the root, or where somebody without one is at home. */
+/* Copies the home directory of a passwd line, or a default if the line has no absolute path. */
 static void home_of(const char *line, uint32_t uid, char ret[NAMES_HOME_MAX + 1])
 {
     const char *home = NULL;
-    size_t len = line ? field(line, 5, &home) : 0;
+    size_t len = line ? line_field(line, 5, &home) : 0;
 
     if (len == 0 || len > NAMES_HOME_MAX || home[0] != '/') {
         home = uid == 0 ? "/root" : "/";
@@ -165,15 +166,15 @@ static void home_of(const char *line, uint32_t uid, char ret[NAMES_HOME_MAX + 1]
     ret[len] = '\0';
 }
 
-/* The user of a line, if it is whole. */
+/* Parses a passwd line. Returns false if a field is missing. */
 static bool user_of(const char *line, struct names_user *ret)
 {
     const char *name = NULL;
-    size_t len = field(line, 0, &name);
+    size_t len = line_field(line, 0, &name);
 
     *ret = (struct names_user){ .group_count = 0 };
-    if (len == 0 || len > NAMES_TEXT_MAX || !field_number(line, 2, &ret->uid) ||
-        !field_number(line, 3, &ret->gid))
+    if (len == 0 || len > NAMES_TEXT_MAX || !line_number_field(line, 2, &ret->uid) ||
+        !line_number_field(line, 3, &ret->gid))
         return false;
     memcpy(ret->name, name, len);
     ret->name[len] = '\0';
@@ -185,7 +186,7 @@ static int find_one(const struct names *names, const char *user, struct names_us
     bool is_number = user[strspn(user, "0123456789")] == '\0';
     uint32_t wanted = 0;
 
-    if (is_number && !field_number(user, 0, &wanted))
+    if (is_number && !line_number_field(user, 0, &wanted))
         return -EINVAL;
     for (const char *line = names->files[PASSWD].text; line; line = next_line(line)) {
         if (!user_of(line, ret) || (is_number ? ret->uid != wanted : strcmp(ret->name, user) != 0))

@@ -1,4 +1,5 @@
-/* Names of users and groups, from the sandbox's own files, which anybody in it may have written. */
+/* User and group names, read from the sandbox's own /etc files. Any process of the sandbox may
+ * have written to those. */
 #pragma once
 
 #include <stddef.h>
@@ -7,11 +8,11 @@
 
 enum { NAMES_TEXT_MAX = 64, NAMES_HOME_MAX = 1023, NAMES_GROUPS_MAX = 64 };
 
-/* Zero at the beginning. */
+/* Zero-initialised by the caller. */
 struct names {
     struct {
         char *text;
-        struct stat st; /* of what text was read from */
+        struct stat st; /* of the file that text was read from */
     } files[2];         /* passwd, group */
 };
 
@@ -23,13 +24,13 @@ struct names_user {
     size_t group_count;
 };
 
-/* Looks again whether the files have changed. */
+/* Reads a file again if it has changed. */
 void names_refresh(struct names *names);
 
-/* Empty for who has no name. */
+/* Looks up the names of two ids; an id without a name gives "". */
 void names_of(const struct names *names, uint32_t uid, uint32_t gid,
               char ret_user[NAMES_TEXT_MAX + 1], char ret_group[NAMES_TEXT_MAX + 1]);
 
-/* By name or number; of several with ':' between them the first that there is, and any number is.
- * 0, -ENOENT or -EINVAL. */
+/* Finds a user by name or number. Of several alternatives separated by ':' the first that exists
+ * is used; a number always exists. Returns 0, -ENOENT or -EINVAL. */
 int names_find(const struct names *names, const char *users, struct names_user *ret);

@@ -22,22 +22,22 @@
 #include "kernel/pty.h"
 #include "wire/message.h"
 
-enum { TERMINAL_EOF = 4 /* Ctrl-D */, DISCARD_CHUNK = 4096, DISCARDS_A_TURN = 64 };
+enum { TERMINAL_EOF = 4 /* Ctrl-D */, DISCARD_CHUNK = 4096, DISCARDS_PER_TURN = 64 };
 
-/* Both ends of what a process's 0, 1 and 2 will be; -1 where there is none. */
-struct ends {
+/* Both ends of the stdio of a process; -1: none. */
+struct stdio_ends {
     int child[3];
-    int ours[3]; /* stdin, stdout, stderr; with a terminal stdin and stdout are its master */
-    struct shell_ends shell; /* of a shell */
+    int ours[3]; /* stdin, stdout, stderr; with a terminal, stdin and stdout are its master */
+    struct shell_ends shell; /* only of a shell */
 };
 
-static const struct ends no_ends = {
+static const struct stdio_ends stdio_ends_none = {
     .child = { -1, -1, -1 },
     .ours = { -1, -1, -1 },
     .shell = { .side = { -1, -1, -1, -1, -1, -1 }, .out = { -1, -1 } },
 };
 
-static void ends_done(struct ends *ends)
+static void stdio_ends_done(struct stdio_ends *ends)
 {
     for (int i = 0; i < 3; i++) {
         cleanup_close_fd(&ends->child[i]);
@@ -51,8 +51,8 @@ static int set_nonblocking(int fd)
     return fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) < 0 ? -errno : 0;
 }
 
-/* Only our end is non-blocking: the other belongs to a program that expects an ordinary pipe. */
-static int open_pipe(struct ends *ends, int number)
+/* Only our end is non-blocking: the program expects an ordinary blocking pipe. */
+static int open_pipe(struct stdio_ends *ends, int number)
 {
     int fds[2], ours = number == 0 ? 1 : 0;
 
@@ -64,7 +64,7 @@ static int open_pipe(struct ends *ends, int number)
 }
 
 static int open_terminal(const struct guest *guest, const struct message_spawn *message,
-                         struct ends *ends)
+                         struct stdio_ends *ends)
 {
     int r = pty_open(guest->base.devpts_fd, &ends->ours[1], &ends->child[1]);
 
@@ -81,7 +81,7 @@ static int open_terminal(const struct guest *guest, const struct message_spawn *
 }
 
 static int open_shell(const struct guest *guest, const struct message_spawn *message,
-                      struct ends *ends)
+                      struct stdio_ends *ends)
 {
     int r = open_terminal(guest, message, ends);
 
@@ -89,7 +89,7 @@ static int open_shell(const struct guest *guest, const struct message_spawn *mes
 }
 
 static int open_ends(const struct guest *guest, const struct message_spawn *message,
-                     struct ends *ends)
+                     struct stdio_ends *ends)
 {
     int r;
 
@@ -108,8 +108,8 @@ static int open_ends(const struct guest *guest, const struct message_spawn *mess
     return r == 0 ? open_pipe(ends, 2) : r;
 }
 
-/* What it could open anew by /dev/stdout or /dev/tty must be its user's own. */
-static int give_away(const struct message_spawn *message, const struct ends *ends)
+/* The user of the process must be able to reopen them by way of /dev/stdout or /dev/tty. */
+static int chown_ends(const struct message_spawn *message, const struct stdio_ends *ends)
 {
     for (int i = 0; i < 3 && message->uid != 0; i++)
         if ((i > 0 || message->has_stdin || message->has_terminal) &&
@@ -126,8 +126,8 @@ static uint64_t clock_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* Takes over our ends and puts the process into the table. */
-static void add_process(struct guest *guest, uint32_t id, pid_t pid, struct ends *ends,
+/* Takes over our ends and adds the process to the table. */
+static void process_add(struct guest *guest, uint32_t id, pid_t pid, struct stdio_ends *ends,
                         const struct message_spawn *message)
 {
     struct process *process = xcalloc(1, sizeof(*process));
@@ -162,7 +162,7 @@ static void add_process(struct guest *guest, uint32_t id, pid_t pid, struct ends
         guest->last_process = id;
 }
 
-static void answer_failed(struct guest *guest, uint32_t id, enum failed_step step, int r)
+static void reply_failed(struct guest *guest, uint32_t id, enum failed_step step, int r)
 {
     const struct message_failed failed = { .step = step,
                                            .errnum = (uint32_t)-r,
@@ -173,8 +173,8 @@ static void answer_failed(struct guest *guest, uint32_t id, enum failed_step ste
 
 void process_spawn(struct guest *guest, const struct frame *frame, const int *fds)
 {
-    static struct message_spawn message; /* 64 KiB, and there is one thread */
-    cleanup_with(ends_done) struct ends ends = no_ends;
+    static struct message_spawn message; /* static: 64 KiB, and there is one thread */
+    cleanup_with(stdio_ends_done) struct stdio_ends ends = stdio_ends_none;
     cleanup_close int cgroup_fd = frame->fds > 0 ? fds[0] : -EBADF;
     enum failed_step step = FAILED_SETUP;
     struct spawn spawn = { .rules = &guest->rules, .message = &message, .cgroup_fd = cgroup_fd };
@@ -197,7 +197,7 @@ void process_spawn(struct guest *guest, const struct frame *frame, const int *fd
         r = open_ends(guest, &message, &ends);
     }
     if (r == 0)
-        r = give_away(&message, &ends);
+        r = chown_ends(&message, &ends);
     if (r == 0) {
         memcpy(spawn.fds, ends.child, sizeof(spawn.fds));
         spawn.terminal_fd = message.has_terminal ? ends.child[1] : -1;
@@ -207,10 +207,10 @@ void process_spawn(struct guest *guest, const struct frame *frame, const int *fd
         r = spawn_start(&spawn, &step);
     }
     if (r < 0) {
-        answer_failed(guest, frame->process, step, r);
+        reply_failed(guest, frame->process, step, r);
         return;
     }
-    add_process(guest, frame->process, r, &ends, &message);
+    process_add(guest, frame->process, r, &ends, &message);
     (void)message_put_numbers(&guest->link.out, FRAME_STARTED, frame->process, (uint64_t)r, 0);
 }
 
@@ -229,8 +229,9 @@ static void close_watch(struct guest *guest, struct watch *watch)
     watch->fd = fd_close(watch->fd);
 }
 
-/* All that was in the pipe when the process ended has been read, or there is no more. */
-static void note_drained(struct process *process, int stream, bool is_empty)
+/* Updates is_drained: set once everything up to the end mark has been read, or the pipe is empty.
+ */
+static void update_drained(struct process *process, int stream, bool is_empty)
 {
     uint64_t produced = process->out[stream].ring.produced;
 
@@ -241,41 +242,40 @@ static void note_drained(struct process *process, int stream, bool is_empty)
     process->out[stream].is_drained = produced >= process->end[stream];
 }
 
-/* Whether what it is to write is known: the process, or the shell's command, has ended. */
+/* Returns whether the end of the stream is known: the process or the shell's command has ended. */
 static bool is_ending(const struct process *process, int stream)
 {
     return process->is_exited || (stream >= STREAM_COUNT && process->shell->is_ended);
 }
 
-/* Whether an empty pipe is not the end of it: others have it too and may write more. */
+/* Returns whether an empty pipe is not the end, because other processes hold it and may write. */
 static bool waits_for_others(const struct process *process)
 {
-    return process->waits_for_writers && !process->is_cut;
+    return process->waits_for_writers && !process->is_terminated;
 }
 
-/* Between commands nobody reads what a shell's jobs write, and none of them must wait for that. */
+/* Between commands, output of a shell's background jobs is discarded so that they do not block. */
 static void discard_output(struct guest *guest, struct process *process, int stream)
 {
     struct watch *watch = &process->out[stream].watch;
     char data[DISCARD_CHUNK];
     ssize_t n = 1;
 
-    for (int i = 0; i < DISCARDS_A_TURN && watch->fd >= 0 && n > 0; i++)
+    for (int i = 0; i < DISCARDS_PER_TURN && watch->fd >= 0 && n > 0; i++)
         n = read(watch->fd, data, sizeof(data));
     if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
         close_watch(guest, watch);
     watch_set(guest->epoll_fd, watch, EPOLLIN);
 }
 
-/* Reads as much as there is and fits. A terminal whose last user has gone says EIO: its end of
- * file. */
+/* A terminal without a slave left returns EIO, which is its end of file. */
 void process_output_ready(struct guest *guest, struct process *process, int stream)
 {
     struct watch *watch = &process->out[stream].watch;
     struct ring *ring = &process->out[stream].ring;
     long n = 1;
 
-    if (stream >= STREAM_COUNT && !shell_is_listening(process->shell)) {
+    if (stream >= STREAM_COUNT && !shell_keeps_output(process->shell)) {
         discard_output(guest, process, stream);
         return;
     }
@@ -284,14 +284,14 @@ void process_output_ready(struct guest *guest, struct process *process, int stre
     if (n == 0 || (n < 0 && n != -EAGAIN))
         close_watch(guest, watch);
     if (is_ending(process, stream))
-        note_drained(process, stream,
-                     watch->fd < 0 || (n == -EAGAIN && !waits_for_others(process)));
+        update_drained(process, stream,
+                       watch->fd < 0 || (n == -EAGAIN && !waits_for_others(process)));
     watch_set(guest->epoll_fd, watch, ring_is_full(ring) ? 0 : EPOLLIN);
     if (process->shell && stream == STREAM_STDOUT)
-        shell_note_terminal(process);
+        shell_terminal_shown(process);
 }
 
-/* Whoever reads no more gets no more; its writer must not wait for ever. */
+/* The process has closed its stdin: the rest is discarded, so that the client does not block. */
 static void abandon_input(struct guest *guest, struct process *process)
 {
     buf_done(&process->input);
@@ -329,8 +329,8 @@ void process_input_ready(struct guest *guest, struct process *process)
     watch_set(guest->epoll_fd, &process->in, r == -EAGAIN ? EPOLLOUT : 0);
 }
 
-/* Bytes that came before a reconnect come again; only what is new counts. A gap is an error. */
-static bool take_input(struct guest *guest, struct process *process, const struct frame *frame)
+/* After a reconnect the daemon sends bytes again; only new ones count. A gap is an error. */
+static bool handle_input(struct guest *guest, struct process *process, const struct frame *frame)
 {
     uint64_t offset, skip;
     const char *data;
@@ -350,8 +350,9 @@ static bool take_input(struct guest *guest, struct process *process, const struc
     return true;
 }
 
-/* Out of the table at once, out of memory when no event of this turn can name it any more. */
-static void forget(struct guest *guest, struct process *process)
+/* Removed from the table at once, freed at the end of the turn: queued events may still point to
+ * it. */
+static void process_forget(struct guest *guest, struct process *process)
 {
     struct process **slot = &guest->processes;
 
@@ -379,7 +380,7 @@ static bool handle_ack(struct guest *guest, struct process *process, uint64_t st
     if (stream >= (process->shell ? STREAM_ALL : STREAM_COUNT) ||
         !ring_ack(&process->out[stream].ring, offset))
         return false;
-    /* After a reconnect this can be ahead of what was sent again. */
+    /* After a reconnect the acknowledgement can be ahead of the bytes sent again. */
     if (process->out[stream].sent < offset)
         process->out[stream].sent = offset;
     if (process->out[stream].watch.fd >= 0)
@@ -387,8 +388,8 @@ static bool handle_ack(struct guest *guest, struct process *process, uint64_t st
     return true;
 }
 
-/* What is in the pipe now. Whoever inherited it may go on writing for ever, and the end of the
- * process does not wait for that unless it is asked to. */
+/* Counts the bytes that are in the pipe. Other holders of the pipe may write for ever, and the
+ * exit of the process does not wait for them unless the spawn asked for that. */
 static uint64_t waiting_bytes(const struct watch *watch)
 {
     int count = 0;
@@ -398,7 +399,7 @@ static uint64_t waiting_bytes(const struct watch *watch)
 
 void process_mark_end(struct guest *guest, struct process *process, int stream)
 {
-    bool is_kept = stream < STREAM_COUNT || (process->shell && shell_is_listening(process->shell));
+    bool is_kept = stream < STREAM_COUNT || (process->shell && shell_keeps_output(process->shell));
 
     process->end[stream] = process->out[stream].ring.produced;
     process->out[stream].is_drained = !is_kept;
@@ -416,13 +417,13 @@ static void mark_ends(struct guest *guest, struct process *process)
         process_mark_end(guest, process, i);
 }
 
-static void take_signal(struct guest *guest, struct process *process, int signal)
+static void handle_signal(struct guest *guest, struct process *process, int signal)
 {
     if (!process->is_exited)
         (void)kill(process->pid, signal);
-    if (process->is_cut || (signal != SIGKILL && signal != SIGTERM))
+    if (process->is_terminated || (signal != SIGKILL && signal != SIGTERM))
         return;
-    process->is_cut = true;
+    process->is_terminated = true;
     if (process->is_exited)
         mark_ends(guest, process);
 }
@@ -432,7 +433,7 @@ bool process_handle(struct guest *guest, struct process *process, const struct f
     uint64_t first, second;
 
     if (frame->type == FRAME_INPUT)
-        return take_input(guest, process, frame);
+        return handle_input(guest, process, frame);
     if (frame->type == FRAME_SHELL_RUN || frame->type == FRAME_SHELL_INTERRUPT)
         return shell_handle(guest, process, frame);
     if (!message_get_numbers(frame, &first, &second))
@@ -443,11 +444,11 @@ bool process_handle(struct guest *guest, struct process *process, const struct f
         process->input_eof = true;
         process_input_ready(guest, process);
     } else if (frame->type == FRAME_SIGNAL) {
-        take_signal(guest, process, (int)first);
+        handle_signal(guest, process, (int)first);
     } else if (frame->type == FRAME_RESIZE && process->has_terminal) {
         (void)pty_resize(process->out[STREAM_STDOUT].watch.fd, (uint16_t)first, (uint16_t)second);
     } else if (frame->type == FRAME_FORGET) {
-        forget(guest, process);
+        process_forget(guest, process);
     }
     return true;
 }
@@ -463,7 +464,7 @@ void process_reap(struct guest *guest)
     pid_t pid;
     int status;
 
-    /* Several SIGCHLD merge into one, so until there is none left. */
+    /* Several SIGCHLD may merge into one. */
     while ((pid = wait4(-1, &status, WNOHANG | __WALL, &usage)) > 0) {
         struct process *process = guest->processes;
 
@@ -575,7 +576,7 @@ bool process_announce(struct guest *guest)
         struct message_state state;
 
         if (process->shell)
-            shell_ignore(guest, process);
+            shell_drop_output(guest, process);
         state = state_of(process);
         for (int i = 0; i < STREAM_COUNT; i++)
             process->out[i].sent = process->out[i].ring.acked;

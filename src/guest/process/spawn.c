@@ -21,7 +21,7 @@
 #include "kernel/caps.h"
 #include "kernel/vclone.h"
 
-enum { HIGH_FD = 256, SIDE_MAX = 8 }; /* above all numbers that anybody asks for */
+enum { HIGH_FD = 256, SIDE_MAX = 8 }; /* above every number that a spawn uses */
 
 struct child {
     const struct spawn *spawn;
@@ -29,8 +29,8 @@ struct child {
     enum failed_step step;
 };
 
-/* Closed, not marked: the working directory is looked up next, and /proc/self/fd/N must not lead to
- * what holt-init has open (CVE-2024-21626). */
+/* Closed rather than marked close-on-exec: chdir comes next, and /proc/self/fd/N must not lead to
+ * a directory that holt-init has open (CVE-2024-21626). */
 static int close_others(const struct spawn *spawn)
 {
     unsigned first = (unsigned)spawn->side_first, count = (unsigned)spawn->side_count;
@@ -40,8 +40,8 @@ static int close_others(const struct spawn *spawn)
     return syscall(SYS_close_range, count > 0 ? first + count : 3, ~0U, 0) < 0 ? -errno : 0;
 }
 
-/* Out of the way first: they may overlap with what they replace. */
-static int place_side(const struct spawn *spawn)
+/* Duplicated to high numbers first, because sources and targets may overlap. */
+static int dup_side_fds(const struct spawn *spawn)
 {
     int high[SIDE_MAX];
 
@@ -56,8 +56,8 @@ static int place_side(const struct spawn *spawn)
     return 0;
 }
 
-/* 0, 1 and 2, a shell's own, and nothing else: the three may overlap with what they replace. */
-static int place_fds(const struct spawn *spawn)
+/* Installs 0, 1, 2 and the side descriptors of a shell, and closes all others. */
+static int dup_fds(const struct spawn *spawn)
 {
     int high[3], r;
 
@@ -69,7 +69,7 @@ static int place_fds(const struct spawn *spawn)
     for (int i = 0; i < 3; i++)
         if (dup2(high[i], i) < 0)
             return -errno;
-    r = place_side(spawn);
+    r = dup_side_fds(spawn);
     return r < 0 ? r : close_others(spawn);
 }
 
@@ -79,7 +79,7 @@ static int enter_directory(const char *path)
 
     if (chdir(path) < 0 || syscall(SYS_getcwd, now, sizeof(now)) < 0)
         return -errno;
-    /* The kernel says "(unreachable)" of a directory outside this root. */
+    /* getcwd starts with "(unreachable)" for a directory outside this root. */
     return now[0] == '/' ? 0 : -EACCES;
 }
 
@@ -104,14 +104,14 @@ static int join_session(const struct spawn *spawn)
         return -errno;
     if (spawn->terminal_fd >= 0 && ioctl(spawn->terminal_fd, TIOCSCTTY, 0) < 0)
         return -errno;
-    /* The control group this process was born in is the root of what it can see. */
+    /* The cgroup that this process started in becomes the root of its cgroup namespace. */
     if (spawn->cgroup_fd >= 0 && unshare(CLONE_NEWCGROUP) < 0)
         return -errno;
     (void)umask(022);
     return 0;
 }
 
-/* By raw calls: libc's setuid would signal threads that are not ours to have. */
+/* Raw system calls: libc's setuid would signal the threads of holt-init's address space. */
 static int become_user(const struct spawn *spawn)
 {
     const struct message_spawn *message = spawn->message;
@@ -124,15 +124,15 @@ static int become_user(const struct spawn *spawn)
     return caps_set(keep, keep, 0);
 }
 
-/* While this is still holt-init's power: without no_new_privs only CAP_SYS_ADMIN may lay a filter.
- * Of what comes after it (user, capabilities, directory, exec) the filter forbids nothing. A setuid
- * program then gains what the bounding set has left of root in this user namespace, which is what
- * every process of user 0 has here anyway, and stays behind the same filter. */
+/* Comes before the user changes: without no_new_privs only CAP_SYS_ADMIN may install a filter. The
+ * filter allows all later steps (user, capabilities, directory, exec). A setuid program then gains
+ * the capabilities that the bounding set leaves to root in this user namespace, which every
+ * process of user 0 has anyway, and it stays behind the same filter. */
 static int apply_filter(const struct spawn_rules *rules)
 {
     struct sock_fprog program = {
         .len = (unsigned short)(rules->filter_len / sizeof(struct sock_filter)),
-        /* The kernel's struct is older than const. */
+        /* The kernel's struct lacks const. */
         .filter = (struct sock_filter *)(uintptr_t)rules->filter,
     };
 
@@ -157,8 +157,8 @@ static int exec_file(const char *path, const struct message_spawn *message)
     return -errno;
 }
 
-/* As execvpe, but without its memory: a found file that may not be run is reported over one
- * missing. */
+/* Like execvpe but without allocation: a file that may not be executed is reported in preference
+ * to a missing one. */
 static int exec_program(const struct message_spawn *message)
 {
     const char *name = message->args[0], *dir, *end;
@@ -193,7 +193,7 @@ static void child_main(void *argument)
     child->step = FAILED_SETUP;
     child->result = join_session(spawn);
     if (child->result == 0)
-        child->result = place_fds(spawn);
+        child->result = dup_fds(spawn);
     if (child->result == 0)
         child->result = set_limits(spawn->message);
     if (child->result == 0)

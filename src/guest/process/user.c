@@ -13,7 +13,7 @@
 
 _Static_assert((int)NAMES_GROUPS_MAX <= (int)MESSAGE_GROUPS_MAX, "a user's groups fit a spawn");
 
-/* What a user's own part of the environment is made of; there is one thread. */
+/* Backing memory of the strings that the message points to; there is one thread. */
 static struct {
     char home[sizeof("HOME=") + NAMES_HOME_MAX];
     char user[sizeof("USER=") + NAMES_TEXT_MAX];
@@ -21,7 +21,7 @@ static struct {
     char cwd[PATH_MAX];
 } texts;
 
-/* What was asked for wins. */
+/* Variables of the request take precedence. */
 static int env_default(struct message_spawn *message, const char *variable)
 {
     size_t len = strcspn(variable, "=") + 1;

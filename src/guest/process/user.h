@@ -1,9 +1,10 @@
-/* As whom a process runs, when its spawn names a user. */
+/* Resolves the user that a spawn names. */
 #pragma once
 
 struct guest;
 struct message_spawn;
 
-/* Puts in what the sandbox knows of the user: ids, groups, environment, working directory. The
- * texts are valid until the next call. 0, -ENOENT for nobody, -EINVAL or -E2BIG. */
+/* Fills in ids, groups, environment and working directory of message->user. The strings are valid
+ * until the next call. Returns 0, -ENOENT for an unknown user, -EINVAL, -ENAMETOOLONG or -E2BIG.
+ */
 int user_resolve(struct guest *guest, struct message_spawn *message);

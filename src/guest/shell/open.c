@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a new shell is made with: its pipes and files in memory, at the numbers of wire/shell.h.
- * What they are for is told in shell.c. */
+/* Creates a shell's pipes and memory files, at the descriptor numbers of wire/shell.h. shell.c
+ * describes how they are used. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -18,14 +18,14 @@ static const char rc[] = "trap '. /proc/self/fd/243' WINCH\n"
                          ">| /proc/self/fd/243\n"
                          "\\builtin echo 0 0 >&242\n";
 
-static int open_memory(const char *name)
+static int memfd_open(const char *name)
 {
     int fd = memfd_create(name, MFD_CLOEXEC);
 
     return fd < 0 ? -errno : fd;
 }
 
-/* Our end of it is non-blocking. */
+/* Only our end is non-blocking. */
 static int open_pipe(int *ret_ours, int *ret_shells, bool is_for_reading)
 {
     int fds[2], ours = is_for_reading ? 0 : 1;
@@ -39,10 +39,10 @@ static int open_pipe(int *ret_ours, int *ret_shells, bool is_for_reading)
 
 static int open_files(struct shell *shell, int *control, int *text, int *code)
 {
-    shell->text_fd = open_memory("command");
-    shell->code_fd = open_memory("status");
+    shell->text_fd = memfd_open("command");
+    shell->code_fd = memfd_open("status");
     if (shell->kind == SHELL_BASH)
-        shell->control_fd = open_memory("control");
+        shell->control_fd = memfd_open("control");
     if (shell->text_fd < 0 || shell->code_fd < 0 ||
         (shell->kind == SHELL_BASH && shell->control_fd < 0))
         return -EMFILE;
@@ -55,7 +55,7 @@ static int open_files(struct shell *shell, int *control, int *text, int *code)
     return shell->kind == SHELL_BASH ? pwrite_all(shell->control_fd, rc, strlen(rc), 0) : 0;
 }
 
-/* Where the shell finds it under this number. */
+/* The slot of the descriptor that the shell has under this number. */
 static int *side_of(struct shell_ends *ends, int number)
 {
     return &ends->side[number - ends->side_first];

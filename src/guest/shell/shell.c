@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-/* How a shell is given a command, and how it says that the command has ended.
+/* Runs commands in a shell and detects their end.
  *
- * The shell inherits, at the numbers of wire/shell.h: the pipes that a command's stdout and stderr
- * are, a pipe for lines "COMMAND STATUS", and files in memory. The text of a command is put into
- * one as
+ * The shell inherits, at the numbers of wire/shell.h: the pipes for stdout and stderr of a command,
+ * a pipe for status lines "COMMAND STATUS", and memory files. The text of a command is written to
+ * one of those files as
  *
  *     eval -- 'TEXT' 244<&-
  *
- * and read by the shell with all these descriptors closed for whatever the text starts. So there is
- * nothing in the output but output, the text needs no end that it could swallow, and syntax errors
- * and `return` end the text alone. $? is brought back by reading a file that says `return N`.
+ * and the shell sources it with all these descriptors closed for the programs that the text starts.
+ * So the output contains nothing but output, the text needs no terminator that it could contain,
+ * and syntax errors and `return` end only the text. $? is restored by sourcing a file with
+ * `return N`.
  *
- * bash is at its prompt, with a terminal as stdin. It runs a trap for SIGWINCH at once even there;
- * the trap reads the control file, whose first line empties it. A signal that comes at the end of
- * such a trap is lost, so bash is signalled until the file is empty; and it runs what was in there
- * once, however often it is signalled. A resize finds the file empty.
+ * bash is at its prompt, with a terminal as stdin. Even there it runs a trap for SIGWINCH at once;
+ * the trap sources the control file, whose first line empties it. A signal that arrives at the end
+ * of such a trap is lost, so bash is signalled until the file is empty; it still runs the contents
+ * only once. A window resize finds the file empty.
  *
  * A plain sh has no such trap; it reads short lines from a pipe as its script. It is interactive
- * all the same, so that an error or an interrupt ends a command and not the shell.
+ * nevertheless, so that an error or an interrupt ends a command and not the shell.
  *
- * An interrupt (SIGINT to whoever is in front at the terminal) may throw the shell back to its
- * prompt, without a word about the command. Then it is asked whether it is there: a probe. */
+ * An interrupt (SIGINT to the foreground process group of the terminal) may return the shell to its
+ * prompt without a status line. A probe then asks the shell whether it is at the prompt. */
 #include "guest/shell/shell.h"
 
 #include <errno.h>
@@ -40,15 +41,15 @@
 #include "guest/process/process.h"
 
 enum {
-    READY_US = 10 * 1000, /* from the end of the first commands to the first prompt */
-    NUDGE_FIRST_US = 200,
-    NUDGE_MOST_US = 50 * 1000,
-    PRESS_EVERY_US = 20 * 1000,
-    PRESS_HARD_US = 1000 * 1000, /* after an interrupt that did nothing: kill what is in front */
-    PRESS_LAST_US = 3000 * 1000, /* then the shell itself */
-    PRESS_AGAIN = 5,             /* with every so many: one that was early did nothing */
-    PRESS_HARD = 30, /* and not before so many: a machine that stood still proves nothing */
-    PRESS_LAST = 90,
+    READY_US = 10 * 1000, /* from the end of the startup script to the first prompt */
+    NOTIFY_FIRST_US = 200,
+    NOTIFY_MAX_US = 50 * 1000,
+    RETRY_EVERY_US = 20 * 1000,
+    KILL_GROUP_US = 1000 * 1000, /* after an ineffective interrupt: kill the foreground group */
+    KILL_SHELL_US = 3000 * 1000, /* then the shell itself */
+    RETRIES_PER_SIGINT = 5,      /* SIGINT again: one that came early had no effect */
+    KILL_GROUP_RETRIES = 30,     /* minimum, as the clock runs on while the sandbox is paused */
+    KILL_SHELL_RETRIES = 90,
     STATUS_INTERRUPTED = 130,
     SCRIPT_MAX = 512,
 };
@@ -61,14 +62,14 @@ static uint64_t clock_us(void)
     return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
-static int fill(int fd, const char *text, size_t len)
+static int memfd_replace(int fd, const char *text, size_t len)
 {
     return ftruncate(fd, 0) < 0 ? -errno : pwrite_all(fd, text, len, 0);
 }
 
-/* --- giving it a command --------------------------------------------------------------------- */
+/* --- starting a command ---------------------------------------------------------------------- */
 
-/* The text as one word, read by the shell in one piece. */
+/* Quotes the text as one shell word, so that the shell reads it in one piece. */
 static int put_quoted(struct buf *out, const char *text, size_t len)
 {
     int r = buf_add_str(out, "'");
@@ -87,7 +88,7 @@ static int put_quoted(struct buf *out, const char *text, size_t len)
     return r == 0 ? buf_add_str(out, "'") : r;
 }
 
-static int fill_text(struct shell *shell, const struct message_shell_run *run)
+static int text_replace(struct shell *shell, const struct message_shell_run *run)
 {
     cleanup_with(buf_done) struct buf out = BUF_INIT(4 * MESSAGE_SHELL_TEXT_MAX + 64);
     bool is_bash = shell->kind == SHELL_BASH;
@@ -97,19 +98,19 @@ static int fill_text(struct shell *shell, const struct message_shell_run *run)
         r = put_quoted(&out, run->text, run->text_len);
     if (r == 0)
         r = buf_printf(&out, " %d<&-\n", is_bash ? SHELL_BASH_TEXT : SHELL_SH_TEXT);
-    return r == 0 ? fill(shell->text_fd, out.data, out.len) : r;
+    return r == 0 ? memfd_replace(shell->text_fd, out.data, out.len) : r;
 }
 
-static void nudge(struct process *process, uint64_t step_us)
+static void notify_bash(struct process *process, uint64_t step_us)
 {
     struct shell *shell = process->shell;
 
     (void)kill(process->pid, SIGWINCH);
-    shell->nudge_step_us = step_us;
-    shell->nudge_us = clock_us() + step_us;
+    shell->notify_step_us = step_us;
+    shell->notify_us = clock_us() + step_us;
 }
 
-static void give_bash(struct process *process)
+static void start_in_bash(struct process *process)
 {
     struct shell *shell = process->shell;
     char script[SCRIPT_MAX];
@@ -122,11 +123,11 @@ static void give_bash(struct process *process)
                        shell->last_status ? ". /proc/self/fd/245 && \\:" : "\\:",
                        (unsigned long long)shell->command);
 
-    (void)fill(shell->control_fd, script, (size_t)len);
-    nudge(process, NUDGE_FIRST_US);
+    (void)memfd_replace(shell->control_fd, script, (size_t)len);
+    notify_bash(process, NOTIFY_FIRST_US);
 }
 
-static void give_sh(struct process *process)
+static void start_in_sh(struct process *process)
 {
     struct shell *shell = process->shell;
     char script[SCRIPT_MAX];
@@ -141,21 +142,21 @@ static void give_sh(struct process *process)
     (void)!write(shell->script_fd, script, (size_t)len);
 }
 
-static void give(struct process *process)
+static void start_command(struct process *process)
 {
     struct shell *shell = process->shell;
     char code[32];
     int len = snprintf(code, sizeof(code), "return %u\n", shell->last_status);
 
-    shell->is_given = true;
-    (void)fill(shell->code_fd, code, (size_t)len);
+    shell->is_started = true;
+    (void)memfd_replace(shell->code_fd, code, (size_t)len);
     if (shell->kind == SHELL_BASH)
-        give_bash(process);
+        start_in_bash(process);
     else
-        give_sh(process);
+        start_in_sh(process);
 }
 
-static void refuse(struct guest *guest, const struct process *process, uint64_t command)
+static void reply_not_run(struct guest *guest, const struct process *process, uint64_t command)
 {
     const struct message_shell_done done = {
         .command = command,
@@ -167,8 +168,9 @@ static void refuse(struct guest *guest, const struct process *process, uint64_t 
     (void)message_put_shell_done(&guest->link.out, process->id, &done);
 }
 
-/* What came between commands belongs to none; and whoever gives the next one has read the last. */
-static void begin_output(struct guest *guest, struct process *process)
+/* Output between two commands belongs to neither. A client that starts a command has read the
+ * output of the previous one. */
+static void reset_output(struct guest *guest, struct process *process)
 {
     for (int i = STREAM_SHELL_STDOUT; i < STREAM_ALL; i++) {
         process_output_ready(guest, process, i);
@@ -185,33 +187,33 @@ static bool handle_run(struct guest *guest, struct process *process, const struc
 
     if (!message_get_shell_run(frame, &run) || run.command == 0)
         return false;
-    if (shell->is_busy || process->is_exited || fill_text(shell, &run) < 0) {
-        refuse(guest, process, run.command);
+    if (shell->is_busy || process->is_exited || text_replace(shell, &run) < 0) {
+        reply_not_run(guest, process, run.command);
         return true;
     }
-    begin_output(guest, process);
+    reset_output(guest, process);
     shell->command = run.command;
     shell->is_hidden = run.is_hidden;
     shell->is_busy = true;
-    shell->is_given = shell->is_ended = shell->is_ignored = shell->is_probing = false;
+    shell->is_started = shell->is_ended = shell->is_output_dropped = shell->is_probing = false;
     shell->interrupted_us = 0;
     if (shell->is_ready)
-        give(process);
+        start_command(process);
     return true;
 }
 
-/* --- hearing of its end ---------------------------------------------------------------------- */
+/* --- detecting its end ----------------------------------------------------------------------- */
 
-static bool is_taken(const struct shell *shell)
+static bool is_control_read(const struct shell *shell)
 {
     struct stat stat;
 
     return shell->kind != SHELL_BASH || fstat(shell->control_fd, &stat) < 0 || stat.st_size == 0;
 }
 
-/* As at the end of a process: what is in the pipes now is the command's, and what comes later is
- * not. */
-static void end_command(struct guest *guest, struct process *process, enum shell_end how,
+/* As at the exit of a process: bytes that are in the pipes now belong to the command, later ones
+ * do not. */
+static void command_end(struct guest *guest, struct process *process, enum shell_end how,
                         uint8_t status)
 {
     struct shell *shell = process->shell;
@@ -219,7 +221,7 @@ static void end_command(struct guest *guest, struct process *process, enum shell
     shell->is_ended = true;
     shell->how = how;
     shell->end_status = status;
-    shell->nudge_us = 0;
+    shell->notify_us = 0;
     shell->interrupted_us = 0;
     if (!shell->is_hidden)
         shell->last_status = status;
@@ -230,7 +232,8 @@ static void end_command(struct guest *guest, struct process *process, enum shell
         process_mark_end(guest, process, i);
 }
 
-/* Who is in front at its terminal; the shell itself where that cannot be said. */
+/* Returns the foreground process group of the terminal, or the shell if it cannot be determined.
+ */
 static pid_t foreground(const struct process *process)
 {
     pid_t group = 0;
@@ -240,8 +243,8 @@ static pid_t foreground(const struct process *process)
     return group;
 }
 
-/* Whether it may be waiting at its prompt: a trap that comes while it works is not only useless, it
- * keeps bash from hearing an interrupt. */
+/* Returns whether the shell may be waiting at its prompt. A trap during a command is useless and
+ * keeps bash from noticing an interrupt. */
 static bool may_be_idle(const struct process *process)
 {
     char path[32], line[512];
@@ -261,8 +264,8 @@ static bool may_be_idle(const struct process *process)
     return state && state[1] == ' ' && state[2] == 'S';
 }
 
-/* Answered with how many scripts deep the shell is: 1 from its prompt, more within a command. */
-static void probe(struct process *process)
+/* The reply is the depth of sourced scripts: 1 at the prompt, more inside a command. */
+static void probe_prompt(struct process *process)
 {
     struct shell *shell = process->shell;
     char script[SCRIPT_MAX];
@@ -274,17 +277,17 @@ static void probe(struct process *process)
         (void)!write(shell->script_fd, script, (size_t)len);
         return;
     }
-    if (shell->is_probing && !is_taken(shell))
+    if (shell->is_probing && !is_control_read(shell))
         return;
     shell->is_probing = true;
     len = snprintf(script, sizeof(script),
                    ">| /proc/self/fd/243\n\\builtin echo %llu p${#BASH_SOURCE[@]} >&242\n",
                    (unsigned long long)shell->command);
-    (void)fill(shell->control_fd, script, (size_t)len);
-    nudge(process, NUDGE_FIRST_US);
+    (void)memfd_replace(shell->control_fd, script, (size_t)len);
+    notify_bash(process, NOTIFY_FIRST_US);
 }
 
-/* A trap that comes before the first prompt cannot be interrupted well. */
+/* Waits for the first prompt because a trap before it cannot be interrupted reliably. */
 static void set_ready(struct process *process)
 {
     struct shell *shell = process->shell;
@@ -292,23 +295,23 @@ static void set_ready(struct process *process)
     shell->is_ready = true;
     shell->ready_us = 0;
     if (shell->is_busy)
-        give(process);
+        start_command(process);
 }
 
-void shell_note_terminal(struct process *process)
+void shell_terminal_shown(struct process *process)
 {
     struct shell *shell = process->shell;
 
     if (shell->ready_us)
         set_ready(process);
 
-    if (shell->kind == SHELL_BASH && shell->is_busy && shell->is_given && !shell->is_ended &&
-        !shell->is_probing && is_taken(shell) && may_be_idle(process))
-        probe(process);
+    if (shell->kind == SHELL_BASH && shell->is_busy && shell->is_started && !shell->is_ended &&
+        !shell->is_probing && is_control_read(shell) && may_be_idle(process))
+        probe_prompt(process);
 }
 
-/* One line: "COMMAND STATUS", or "COMMAND pDEPTH" in answer to a probe. */
-static void take_line(struct guest *guest, struct process *process, const char *line)
+/* Handles a line "COMMAND STATUS", or "COMMAND pDEPTH" in reply to a probe. */
+static void handle_status_line(struct guest *guest, struct process *process, const char *line)
 {
     struct shell *shell = process->shell;
     char *end;
@@ -324,17 +327,17 @@ static void take_line(struct guest *guest, struct process *process, const char *
             shell->ready_us = clock_us() + READY_US;
         return;
     }
-    if (!shell->is_busy || shell->is_ended || !shell->is_given || command != shell->command)
+    if (!shell->is_busy || shell->is_ended || !shell->is_started || command != shell->command)
         return;
     if (end[1] == 'p') {
         shell->is_probing = false;
         if (strcmp(end + 2, "1") == 0)
-            end_command(guest, process, SHELL_INTERRUPTED, STATUS_INTERRUPTED);
+            command_end(guest, process, SHELL_INTERRUPTED, STATUS_INTERRUPTED);
         return;
     }
     status = strtoul(end + 1, &end, 10);
     if (*end == '\0' && status <= UINT8_MAX)
-        end_command(guest, process, shell->interrupted_us ? SHELL_INTERRUPTED : SHELL_FINISHED,
+        command_end(guest, process, shell->interrupted_us ? SHELL_INTERRUPTED : SHELL_FINISHED,
                     (uint8_t)status);
 }
 
@@ -350,23 +353,24 @@ void shell_status_ready(struct guest *guest, struct process *process)
     }
     for (ssize_t i = 0; i < n; i++) {
         if (data[i] != '\n') {
-            /* Too long to be one of ours: what is left of it is not either. */
+            /* A line that is too long is not a status line, so its last byte may be overwritten.
+             */
             shell->line[shell->line_len] = data[i];
             shell->line_len += shell->line_len < SHELL_LINE_MAX - 1;
             continue;
         }
         shell->line[shell->line_len] = '\0';
         shell->line_len = 0;
-        take_line(guest, process, shell->line);
+        handle_status_line(guest, process, shell->line);
     }
 }
 
-bool shell_is_listening(const struct shell *shell)
+bool shell_keeps_output(const struct shell *shell)
 {
-    return shell->is_busy && !shell->is_ignored;
+    return shell->is_busy && !shell->is_output_dropped;
 }
 
-void shell_ignore(struct guest *guest, struct process *process)
+void shell_drop_output(struct guest *guest, struct process *process)
 {
     for (int i = STREAM_SHELL_STDOUT; i < STREAM_ALL; i++) {
         struct ring *ring = &process->out[i].ring;
@@ -376,7 +380,7 @@ void shell_ignore(struct guest *guest, struct process *process)
         process->out[i].is_drained = process->out[i].is_drained || process->is_exited;
         process->end[i] = ring->produced;
     }
-    process->shell->is_ignored = true;
+    process->shell->is_output_dropped = true;
     for (int i = STREAM_SHELL_STDOUT; i < STREAM_ALL; i++)
         process_output_ready(guest, process, i);
 }
@@ -402,59 +406,59 @@ void shell_pump(struct guest *guest, struct process *process)
     if (message_put_shell_done(&guest->link.out, process->id, &done) < 0)
         return;
     shell->is_busy = false;
-    /* The pipe of one that was full is not watched: its jobs must not wait for that. */
+    /* A pipe whose ring was full is not being watched; the shell's jobs must not block on it. */
     for (int i = STREAM_SHELL_STDOUT; i < STREAM_ALL; i++) {
         process->out[i].ring.produced = process->out[i].sent;
         process_output_ready(guest, process, i);
     }
 }
 
-/* --- ending one ------------------------------------------------------------------------------ */
+/* --- interrupting it ------------------------------------------------------------------------- */
 
-/* Whether the command is over, or will be, without having begun. */
-static bool withdraw(struct guest *guest, struct process *process)
+/* Cancels the command if the shell has not read it yet. Returns whether it did. */
+static bool cancel_unread(struct guest *guest, struct process *process)
 {
     struct shell *shell = process->shell;
 
-    if (shell->is_given && is_taken(shell))
+    if (shell->is_started && is_control_read(shell))
         return false;
-    end_command(guest, process, SHELL_NOT_RUN, 0);
+    command_end(guest, process, SHELL_NOT_RUN, 0);
     return true;
 }
 
-static void interrupt(struct guest *guest, struct process *process)
+static void interrupt_command(struct guest *guest, struct process *process)
 {
     struct shell *shell = process->shell;
     pid_t group = foreground(process);
 
-    if (withdraw(guest, process))
+    if (cancel_unread(guest, process))
         return;
     (void)kill(group == process->pid ? group : -group, SIGINT);
-    shell->interrupted = group;
+    shell->interrupted_group = group;
     shell->interrupted_us = clock_us();
-    shell->press_us = shell->interrupted_us + PRESS_EVERY_US / 4;
-    shell->presses = 0;
+    shell->retry_us = shell->interrupted_us + RETRY_EVERY_US / 4;
+    shell->retries = 0;
 }
 
-static void press(struct process *process, uint64_t now)
+static void retry_interrupt(struct process *process, uint64_t now)
 {
     struct shell *shell = process->shell;
     uint64_t since = now - shell->interrupted_us;
     pid_t group = foreground(process);
 
-    shell->press_us = now + PRESS_EVERY_US;
-    shell->presses++;
-    if (since > PRESS_LAST_US && shell->presses > PRESS_LAST)
+    shell->retry_us = now + RETRY_EVERY_US;
+    shell->retries++;
+    if (since > KILL_SHELL_US && shell->retries > KILL_SHELL_RETRIES)
         (void)kill(process->pid, SIGKILL);
-    else if (since > PRESS_HARD_US && shell->presses > PRESS_HARD && group != process->pid)
+    else if (since > KILL_GROUP_US && shell->retries > KILL_GROUP_RETRIES && group != process->pid)
         (void)kill(-group, SIGKILL);
-    else if (group != process->pid && group != shell->interrupted)
+    else if (group != process->pid && group != shell->interrupted_group)
         (void)kill(-group, SIGINT);
     else if (may_be_idle(process))
-        probe(process);
-    else if (group == process->pid && shell->presses % PRESS_AGAIN == 0)
+        probe_prompt(process);
+    else if (group == process->pid && shell->retries % RETRIES_PER_SIGINT == 0)
         (void)kill(process->pid, SIGINT);
-    shell->interrupted = group;
+    shell->interrupted_group = group;
 }
 
 bool shell_handle(struct guest *guest, struct process *process, const struct frame *frame)
@@ -470,11 +474,11 @@ bool shell_handle(struct guest *guest, struct process *process, const struct fra
         return false;
     if (shell->is_busy && !shell->is_ended && !process->is_exited && command == shell->command &&
         shell->interrupted_us == 0)
-        interrupt(guest, process);
+        interrupt_command(guest, process);
     return true;
 }
 
-static uint64_t due_us(const struct process *process)
+static uint64_t shell_due_us(const struct process *process)
 {
     const struct shell *shell = process->shell;
     uint64_t due = UINT64_MAX;
@@ -483,10 +487,10 @@ static uint64_t due_us(const struct process *process)
         return due;
     if (shell->ready_us)
         due = shell->ready_us;
-    if (shell->nudge_us && shell->nudge_us < due)
-        due = shell->nudge_us;
-    if (shell->interrupted_us && shell->press_us < due)
-        due = shell->press_us;
+    if (shell->notify_us && shell->notify_us < due)
+        due = shell->notify_us;
+    if (shell->interrupted_us && shell->retry_us < due)
+        due = shell->retry_us;
     return due;
 }
 
@@ -497,8 +501,8 @@ long shell_wait_us(const struct guest *guest)
     if (guest->shell_count == 0)
         return -1;
     for (const struct process *process = guest->processes; process; process = process->next)
-        if (due_us(process) < due)
-            due = due_us(process);
+        if (shell_due_us(process) < due)
+            due = shell_due_us(process);
     if (due == UINT64_MAX)
         return -1;
     now = clock_us();
@@ -516,18 +520,18 @@ void shell_tick(struct guest *guest)
         struct shell *shell = process->shell;
         uint64_t step;
 
-        if (due_us(process) > now)
+        if (shell_due_us(process) > now)
             continue;
         if (shell->ready_us && shell->ready_us <= now)
             set_ready(process);
-        if (shell->nudge_us && shell->nudge_us <= now) {
-            step = shell->nudge_step_us * 2;
-            if (is_taken(shell))
-                shell->nudge_us = 0;
+        if (shell->notify_us && shell->notify_us <= now) {
+            step = shell->notify_step_us * 2;
+            if (is_control_read(shell))
+                shell->notify_us = 0;
             else
-                nudge(process, step < NUDGE_MOST_US ? step : NUDGE_MOST_US);
+                notify_bash(process, step < NOTIFY_MAX_US ? step : NOTIFY_MAX_US);
         }
-        if (shell->interrupted_us && shell->press_us <= now)
-            press(process, now);
+        if (shell->interrupted_us && shell->retry_us <= now)
+            retry_interrupt(process, now);
     }
 }

@@ -1,9 +1,9 @@
-/* Daemons that connect again: what the tests about that have in common. */
+/* Helpers of the tests about daemons that reconnect. */
 #pragma once
 
 #include "kernel/guest/guest_world.h"
 
-/* The output of `seq`, as far as it is needed. */
+/* Checks that a stream is the output of `seq`. */
 struct sequence {
     unsigned long number;
     char line[24];
@@ -22,14 +22,14 @@ static inline void check_sequence(struct sequence *sequence, const char *data, s
     }
 }
 
-static inline void give_listener(struct guest *guest)
+static inline void send_listener(struct guest *guest)
 {
     cleanup_with(buf_done) struct buf out = BUF_INIT(64);
 
     guest->address.sun_family = AF_UNIX;
     (void)snprintf(guest->address.sun_path, sizeof(guest->address.sun_path), "%s/%s.sock",
                    world.dir, guest->started.id);
-    (void)unlink(guest->address.sun_path); /* of a daemon that was killed before it told of it */
+    (void)unlink(guest->address.sun_path); /* a daemon that was killed may have left it */
     guest->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     CHECK(bind(guest->listener, (struct sockaddr *)&guest->address, sizeof(guest->address)) == 0);
     CHECK(listen(guest->listener, 8) == 0);
@@ -52,16 +52,16 @@ static inline void disconnect(struct guest *guest)
     guest->used = 0;
 }
 
-/* A new connection, before its first word. */
+/* Connects without sending a hello. */
 static inline void reconnect_silently(struct guest *guest)
 {
     disconnect(guest);
     guest->fd = connect_to(guest);
 }
 
-/* Says hello. The states that come before READY go into the array, by id. */
-static inline size_t greet(struct guest *guest, struct message_state *states, size_t max,
-                           uint64_t *ret_last)
+/* Sends a hello. Stores the states that arrive before READY, indexed by id. */
+static inline size_t send_hello(struct guest *guest, struct message_state *states, size_t max,
+                                uint64_t *ret_last)
 {
     size_t count = 0;
     uint64_t version;
@@ -85,5 +85,5 @@ static inline size_t reconnect(struct guest *guest, struct message_state *states
     uint64_t last;
 
     reconnect_silently(guest);
-    return greet(guest, states, max, &last);
+    return send_hello(guest, states, max, &last);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Bytes that no daemon of ours would send. */
+/* Frames that holtd never sends. */
 #include "kernel/guest/guest_again.h"
 
 static void add_raw(struct buf *out, enum frame_type type, uint32_t process, uint16_t fds,
@@ -80,7 +80,7 @@ static void put_spawn_without_its_descriptor(struct buf *out)
     CHECK(message_put_spawn(out, 2, 1, SHELL("true")) == 0);
 }
 
-/* A connection that nobody inside takes: it is there until the daemon has said its last word. */
+/* A connection to a port that refuses it: it exists until the daemon has sent its last frame. */
 static void put_connect(struct buf *out, uint32_t number)
 {
     CHECK(message_put_numbers(out, FRAME_CONNECT, number, 9, 0) == 0);
@@ -172,7 +172,7 @@ static void malformed_frames_end_the_connection_and_nothing_else(void)
     struct message_state states[4];
     size_t fds;
 
-    give_listener(&guest);
+    send_listener(&guest);
     spawn_with_stdin(&guest, 1, "exec cat");
     fds = fds_of(&guest);
     for (size_t i = 0; i < ARRAY_SIZE(puts); i++) {
@@ -198,7 +198,7 @@ static void input_beyond_the_window_ends_the_connection(void)
     struct guest guest = start();
     struct message_state states[4];
 
-    give_listener(&guest);
+    send_listener(&guest);
     spawn_with_stdin(&guest, 1, "exec sleep 1000");
     send_input(&guest, 1, 0, data, FRAME_WINDOW);
     send_input(&guest, 1, FRAME_WINDOW, data, FRAME_WINDOW);
@@ -216,7 +216,7 @@ static void a_malformed_spawn_starts_nothing(void)
     struct frame frame;
     int r;
 
-    give_listener(&guest);
+    send_listener(&guest);
     add_raw(&out, FRAME_SPAWN, 1, 0, "\xff\xff\xff\xff", 4);
     send_bytes(&guest, out.data, out.len, NULL, 0);
     r = receive_for(&guest, PATIENCE_MS, &frame);

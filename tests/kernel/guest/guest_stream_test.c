@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Output, input, and connecting again: nothing is lost and nothing is said twice. */
+/* Output, input and reconnects: no byte is lost or delivered twice. */
 #include "kernel/guest/guest_again.h"
 
-/* 10 MiB with a reader that acknowledges a little at a time. */
+/* 10 MiB, with a reader that acknowledges a little at a time. */
 static void output_waits_for_its_acknowledgement(void)
 {
     enum { STEP = 50000 };
@@ -55,7 +55,7 @@ static void output_waits_for_its_acknowledgement(void)
     end(&guest);
 }
 
-/* All of it, without a word from us: less than a window. */
+/* The whole output, less than a window, arrives without an acknowledgement. */
 static void a_window_of_output_needs_no_acknowledgement(void)
 {
     cleanup_with(seen_done) struct seen seen = SEEN_INIT;
@@ -69,12 +69,11 @@ static void a_window_of_output_needs_no_acknowledgement(void)
         CHECK(r == 1, "(stalled after %lu bytes of stdout and %lu of stderr)",
               (unsigned long)offset_of(&seen, STREAM_STDOUT),
               (unsigned long)offset_of(&seen, STREAM_STDERR));
-        note(&seen, &frame);
+        seen_add(&seen, &frame);
     }
     end(&guest);
 }
 
-/* Whether a process that answers is heard while the output of another is not acknowledged. */
 /* Starts a process while another may be writing. */
 static void spawn_beside(struct guest *guest, uint32_t id, const char *text, bool has_stdin)
 {
@@ -103,7 +102,7 @@ static void check_heard(uint32_t talker, uint32_t loud)
     while (offset_of(&seen, STREAM_STDOUT) < 5) {
         CHECK(receive_for(&guest, STALLED_MS, &frame) == 1, "(nothing comes)");
         if (frame.process == talker)
-            note(&seen, &frame);
+            seen_add(&seen, &frame);
     }
     check_text(&seen, STREAM_STDOUT, "hello");
     end(&guest);
@@ -121,21 +120,21 @@ static void a_process_is_heard_beside_a_newer_loud_one(void)
 
 enum { HEIR_TRIES = 100 };
 
-/* Its child goes on writing for ever, and we are slow to acknowledge. */
+/* Its child writes for ever, and acknowledgements are slow. */
 static void a_busy_heir_of_the_pipe_does_not_hold_the_end(void)
 {
     cleanup_with(seen_done) struct seen seen = SEEN_INIT;
     struct guest guest = start();
 
     spawn(&guest, 1, "yes & yes & yes & sleep 0.2; exit 5");
-    /* 32 MiB are far more than there can have been in the pipe; but its children may have written
-     * them before it came to its end, so there is more than one try. */
+    /* The pipe cannot have held 32 MiB; but the children may have written that much before the
+     * process exited, so there are several tries. */
     for (int i = 0; i < HEIR_TRIES && !seen.is_ended; i++) {
         pause_ms(QUIET_MS);
         while (!seen.is_ended && seen.text[STREAM_STDOUT].len < 32 << 20) {
             struct frame frame = receive(&guest);
 
-            note(&seen, &frame);
+            seen_add(&seen, &frame);
             if (offset_of(&seen, STREAM_STDOUT) % (64 << 10) == 0)
                 send_numbers(&guest, FRAME_ACK, 1, STREAM_STDOUT, offset_of(&seen, STREAM_STDOUT));
         }
@@ -169,7 +168,7 @@ static void input_comes_back_through_cat(void)
             continue;
         }
         frame = receive(&guest);
-        note(&seen, &frame);
+        seen_add(&seen, &frame);
         CHECK(seen.input_acked <= sent);
         send_numbers(&guest, FRAME_ACK, 1, STREAM_STDOUT, offset_of(&seen, STREAM_STDOUT));
     }
@@ -188,7 +187,7 @@ static void input_that_is_not_read_is_not_acknowledged(void)
     spawn_with_stdin(&guest, 1, "exec sleep 1000");
     send_input(&guest, 1, 0, data, FRAME_WINDOW);
     while (receive_for(&guest, QUIET_MS, &frame) == 1)
-        note(&seen, &frame);
+        seen_add(&seen, &frame);
     CHECK(seen.input_acked < FRAME_WINDOW, "(taken by nobody, and acknowledged)");
     send_numbers(&guest, FRAME_SIGNAL, 1, SIGKILL, 0);
     read_to_end(&guest, 1, &seen);
@@ -210,7 +209,7 @@ static void input_that_nobody_will_ever_read_is_acknowledged(void)
         while (seen.input_acked < offset + FRAME_WINDOW) {
             struct frame frame = receive(&guest);
 
-            note(&seen, &frame);
+            seen_add(&seen, &frame);
         }
     }
     end(&guest);
@@ -221,7 +220,7 @@ static void processes_go_on_without_a_connection(void)
     struct guest guest = start();
     struct message_state states[8];
 
-    give_listener(&guest);
+    send_listener(&guest);
     spawn_with_stdin(&guest, 1, "exec sleep 1000");
     spawn(&guest, 2, "sleep 0.1; echo late; exit 6");
     disconnect(&guest);
@@ -247,13 +246,13 @@ static void output_continues_at_the_acknowledged_offset(void)
     uint64_t received = 0, acked = 0;
     bool is_ended = false;
 
-    give_listener(&guest);
+    send_listener(&guest);
     spawn(&guest, 1, "seq 700000; exit 4");
     for (unsigned round = 0; !is_ended; round++) {
         struct sequence at_ack = sequence;
         struct message_state states[2];
 
-        /* Reads a part, acknowledges some of it, and breaks off with more on the way. */
+        /* Reads a part, acknowledges some of it and disconnects with more in flight. */
         for (int i = 0; !is_ended && i < 12; i++) {
             struct frame frame = receive(&guest);
             enum frame_stream stream;
@@ -276,7 +275,7 @@ static void output_continues_at_the_acknowledged_offset(void)
         if (is_ended || round > 6)
             continue;
         CHECK(reconnect(&guest, states, ARRAY_SIZE(states)) == 1);
-        /* The last acknowledgement may have been lost with the connection, but nothing before. */
+        /* Only the last acknowledgement may be lost with the connection. */
         CHECK(states[1].acked[0] <= acked && states[1].produced[0] >= states[1].acked[0]);
         CHECK(states[1].acked[0] == acked, "(acknowledged %lu, the guest knows %lu)",
               (unsigned long)acked, (unsigned long)states[1].acked[0]);
@@ -287,13 +286,13 @@ static void output_continues_at_the_acknowledged_offset(void)
     end(&guest);
 }
 
-/* Offsets mean nothing to a daemon that has not been told where they begin. */
+/* A daemon cannot interpret offsets before it has received the states. */
 static void nothing_is_sent_before_the_hello(void)
 {
     struct guest guest = start();
     struct frame frame;
 
-    give_listener(&guest);
+    send_listener(&guest);
     spawn(&guest, 1, "exec yes");
     while (receive_for(&guest, QUIET_MS, &frame) == 1)
         continue;
@@ -305,7 +304,7 @@ static void nothing_is_sent_before_the_hello(void)
     end(&guest);
 }
 
-/* Holtd had read it, died before it could acknowledge, and does so first thing in its next life. */
+/* A daemon that read the output but died before it acknowledged it does so after it reconnects. */
 static void what_an_earlier_connection_read_can_be_acknowledged(void)
 {
     cleanup_with(seen_done) struct seen seen = SEEN_INIT;
@@ -314,10 +313,10 @@ static void what_an_earlier_connection_read_can_be_acknowledged(void)
     struct frame frame;
     uint64_t received = 0;
 
-    give_listener(&guest);
+    send_listener(&guest);
     spawn(&guest, 1, "seq 300000; exit 4");
     while (received < FRAME_WINDOW)
-        received += expect(&guest, FRAME_OUTPUT, 1).size - 13; /* less stream, offset and length */
+        received += expect(&guest, FRAME_OUTPUT, 1).size - 13; /* minus stream, offset and length */
     CHECK(received == FRAME_WINDOW && receive_for(&guest, QUIET_MS, &frame) == -EAGAIN);
     reconnect_silently(&guest);
     CHECK(message_put_numbers(&out, FRAME_HELLO, 0, WIRE_VERSION, 0) == 0);
@@ -329,7 +328,7 @@ static void what_an_earlier_connection_read_can_be_acknowledged(void)
         int r = receive_for(&guest, STALLED_MS, &frame);
 
         CHECK(r == 1, "(the output has stopped for ever)");
-        note(&seen, &frame);
+        seen_add(&seen, &frame);
         if (frame.type == FRAME_OUTPUT)
             send_numbers(&guest, FRAME_ACK, 1, STREAM_STDOUT, offset_of(&seen, 0));
     }
@@ -342,7 +341,7 @@ static void an_end_that_was_not_heard_is_said_again(void)
     struct guest guest = start();
     struct message_state states[4];
 
-    give_listener(&guest);
+    send_listener(&guest);
     spawn(&guest, 1, "echo text; exit 9");
     for (int i = 0; i < 3; i++) {
         cleanup_with(seen_done) struct seen seen = SEEN_INIT;
@@ -350,7 +349,7 @@ static void an_end_that_was_not_heard_is_said_again(void)
         while (!seen.is_ended) {
             struct frame frame = receive(&guest);
 
-            note(&seen, &frame);
+            seen_add(&seen, &frame);
         }
         check_text(&seen, STREAM_STDOUT, "text\n");
         CHECK(WEXITSTATUS(seen.exited.status) == 9);
@@ -369,7 +368,7 @@ static void input_that_was_sent_twice_is_taken_once(void)
     struct message_state states[4];
     struct guest guest = start();
 
-    give_listener(&guest);
+    send_listener(&guest);
     spawn_with_stdin(&guest, 1, "exec cat");
     send_input(&guest, 1, 0, "abcdef", 6);
     read_until(&guest, 1, &seen, "abcdef");
@@ -391,7 +390,7 @@ static void the_newest_connection_wins(void)
     struct message_state states[4];
     char byte;
 
-    give_listener(&guest);
+    send_listener(&guest);
     spawn(&guest, 1, "exec sleep 1000");
     old_fd = TAKE_FD(guest.fd);
     CHECK(reconnect(&guest, states, ARRAY_SIZE(states)) == 1);
@@ -406,7 +405,7 @@ static void many_connections_leave_no_descriptors(void)
     struct message_state states[4];
     size_t fds;
 
-    give_listener(&guest);
+    send_listener(&guest);
     spawn(&guest, 1, "exec sleep 1000");
     fds = fds_of(&guest);
     for (int i = 0; i < 100; i++)
@@ -417,7 +416,7 @@ static void many_connections_leave_no_descriptors(void)
 
 enum { PROCESSES_MAX = 4096 /* GUEST_PROCESSES_MAX */ };
 
-/* The process that has ended. */
+/* Returns the id of the process that has ended. */
 static uint32_t await_end(struct guest *guest)
 {
     for (;;) {
@@ -428,7 +427,7 @@ static uint32_t await_end(struct guest *guest)
     }
 }
 
-/* Thousands of control groups would be slow to come by. */
+/* Creating thousands of cgroups would be slow. */
 static void run_without_group(struct guest *guest, uint32_t id, bool is_forgotten)
 {
     struct buf out = BUF_INIT(FRAME_FROM_DAEMON_MAX);
@@ -440,7 +439,7 @@ static void run_without_group(struct guest *guest, uint32_t id, bool is_forgotte
         send_numbers(guest, FRAME_FORGET, id, 0, 0);
 }
 
-/* As a client that never tires would have it: ids rise, and nothing else does. */
+/* Ids increase; memory and descriptors do not. */
 static void five_thousand_processes_leave_nothing_behind(void)
 {
     enum { COUNT = 5000, WARM = 200, GROWTH_MAX_KIB = 32 };
@@ -460,13 +459,13 @@ static void five_thousand_processes_leave_nothing_behind(void)
     end(&guest);
 }
 
-/* Until they are forgotten, and all of them are announced. */
+/* The limit counts processes until FRAME_FORGET, and all of them are announced. */
 static void there_is_a_limit_to_what_is_remembered(void)
 {
     static struct message_state states[PROCESSES_MAX + 1];
     struct guest guest = start();
 
-    give_listener(&guest);
+    send_listener(&guest);
     for (uint32_t id = 1; id <= PROCESSES_MAX; id++)
         run_without_group(&guest, id, false);
     spawn_spec(&guest, PROCESSES_MAX + 1, spec_of(WORDS("true")));
@@ -488,7 +487,7 @@ static void a_state_says_what_became_of_stdin(void)
     struct message_state states[4];
     struct guest guest = start();
 
-    give_listener(&guest);
+    send_listener(&guest);
     spawn_with_stdin(&guest, 1, "exec sleep 1000");
     send_input(&guest, 1, 0, "abc", 3);
     CHECK(reconnect(&guest, states, ARRAY_SIZE(states)) == 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Blanks, roots and processes. */
+/* Boot, roots and processes. */
 #include "kernel/guest/guest_again.h"
 
 static void a_blank_boots_natively(void)
@@ -85,7 +85,7 @@ static void a_spawn_right_behind_the_root_is_served(void)
     end(&guest);
 }
 
-/* The door of rollback: the shell keeps running and sees the new files by absolute path. */
+/* As in a rollback: the shell keeps running and sees the new files by absolute path. */
 static void a_second_root_is_seen_by_what_runs(void)
 {
     static const char first[] = "cat /workspace/file\n",
@@ -105,7 +105,7 @@ static void a_second_root_is_seen_by_what_runs(void)
 
         is_rooted = frame.type == FRAME_ROOTED;
         if (!is_rooted)
-            note(&seen, &frame);
+            seen_add(&seen, &frame);
     }
     send_input(&guest, 1, strlen(first), second, strlen(second));
     read_until(&guest, 1, &seen, "end\nkept\n");
@@ -216,7 +216,7 @@ static void check_failed(struct guest *guest, uint32_t id, enum failed_step step
     CHECK(strlen(failed.text) > 0);
 }
 
-/* What a user who is named in the sandbox's own files gets. */
+/* A user of the sandbox's own /etc/passwd. */
 static void a_user_is_who_the_sandbox_says(void)
 {
     cleanup_with(seen_done) struct seen seen = SEEN_INIT, other = SEEN_INIT;
@@ -289,7 +289,7 @@ static void what_cannot_start_says_which_step_failed(void)
     spawn_spec(&guest, 1, spec);
     check_failed(&guest, 1, FAILED_USER, ENOENT);
     spec = SHELL("true");
-    spec->uid = 70000; /* has no meaning in a range of 65,536 */
+    spec->uid = 70000; /* outside the id range of 65,536 */
     spawn_spec(&guest, 1, spec);
     check_failed(&guest, 1, FAILED_SETUP, EINVAL);
     CHECK(fds_of(&guest) == fds);
@@ -434,12 +434,12 @@ static void a_forgotten_process_leaves_no_descriptor(void)
     size_t fds = fds_of(&guest);
     struct message_state states[8];
 
-    give_listener(&guest);
+    send_listener(&guest);
     for (int i = 0; i < 50; i++)
         check_run(&guest, 1, "echo hi", "hi\n");
     spawn_on_terminal(&guest, 2, "sleep 1000");
     spawn_with_stdin(&guest, 3, "sleep 1000");
-    send_numbers(&guest, FRAME_FORGET, 2, 0, 0); /* also while it runs */
+    send_numbers(&guest, FRAME_FORGET, 2, 0, 0); /* also while it is running */
     send_numbers(&guest, FRAME_FORGET, 3, 0, 0);
     EVENTUALLY(fds_of(&guest) == fds + 1 /* the listener */);
     CHECK(reconnect(&guest, states, ARRAY_SIZE(states)) == 0);

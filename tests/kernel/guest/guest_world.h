@@ -1,5 +1,5 @@
-/* A real holt-init behind a real wall, driven over the wire without the daemon: what the guest
- * tests have in common. */
+/* Fixture of the guest tests: a real holt-init in real isolation, driven over the wire without the
+ * daemon. */
 #pragma once
 
 #include <fcntl.h>
@@ -26,15 +26,15 @@
 #include "wire/message.h"
 
 enum {
-    FIRST_UID = 0x70000000,  /* far from what a daemon on this machine may use */
-    QUIET_MS = 300,          /* how long silence is listened to */
-    STALLED_MS = 120 * 1000, /* silence that means for ever */
+    FIRST_UID = 0x70000000,  /* far from the ids that a daemon on this machine may use */
+    QUIET_MS = 300,          /* how long to wait for frames that must not come */
+    STALLED_MS = 120 * 1000, /* silence that counts as a hang */
     ROOTS_MAX = 3,
     RSS_MAX_KIB = 4096,
     WORDS_MAX = 8,
 };
 
-/* What all tests have in common. */
+/* State shared by all tests. */
 static struct {
     char dir[64], home_file[96], label[32];
     struct cgroup_root *cgroups;
@@ -45,9 +45,9 @@ static struct {
 
 struct guest {
     struct runtime_guest started;
-    int fd; /* the present connection */
+    int fd; /* the current connection */
     struct buf in;
-    size_t used; /* of `in`, by the frame that was handed out last */
+    size_t used; /* bytes of `in` that belong to the frame returned last */
     struct volume *volumes[ROOTS_MAX];
     size_t volume_count;
     int listener;
@@ -56,9 +56,9 @@ struct guest {
 
 #define CHECK_OK(call, err) CHECK((call) >= 0, "(%s)", (err)->msg)
 
-/* --- the world ------------------------------------------------------------------------------- */
+/* --- fixture -------------------------------------------------------------------------------- */
 
-/* What stays when a daemon goes: its directory and its label. */
+/* Creates what survives a daemon: its directory and its label. */
 static inline void world_make(void)
 {
     struct err err = { 0 };
@@ -75,7 +75,7 @@ static inline void world_make(void)
              &err);
 }
 
-/* What a daemon does at its start. */
+/* Does what a daemon does at startup. */
 static inline void world_start(cgroup_keep_fn keep, void *context)
 {
     struct err err = { 0 };
@@ -91,7 +91,7 @@ static inline void world_stop(void)
     cgroup_root_close(TAKE_PTR(world.cgroups));
 }
 
-/* After a broken claim: guests that listen would outlive us. */
+/* After a failed check: guests with a listener would outlive the test. */
 static inline void world_abandon(void)
 {
     struct err err;
@@ -164,8 +164,8 @@ static inline void send_numbers(struct guest *guest, enum frame_type type, uint3
     send_buf(guest, &out);
 }
 
-/* The next frame, which is valid until the next call: 1; 0 when the connection has ended; -EAGAIN
- * when nothing comes for so long. */
+/* Receives the next frame, valid until the next call. Returns 1, 0 if the connection has ended, or
+ * -EAGAIN after ms milliseconds of silence. */
 static inline int receive_for(struct guest *guest, int ms, struct frame *ret)
 {
     buf_consume(&guest->in, guest->used);
@@ -239,7 +239,7 @@ static inline struct guest start_blank(const struct runtime_ops *ops)
     return guest;
 }
 
-/* Hands over a new root and does not wait for the answer. */
+/* Sends a new root without waiting for the reply. */
 static inline void send_root(struct guest *guest)
 {
     cleanup_with(buf_done) struct buf out = BUF_INIT(4096);
@@ -350,7 +350,7 @@ static inline void spawn_spec(struct guest *guest, uint32_t id, const struct mes
     send_bytes(guest, out.data, out.len, &cgroup_fd, 1);
 }
 
-/* A static one, because it is large. The words end with NULL. */
+/* Returns a static one, because it is large. The words end with NULL. */
 static inline struct message_spawn *spec_of(const char *const *words)
 {
     static struct message_spawn spec;
@@ -401,7 +401,7 @@ static inline void send_input(struct guest *guest, uint32_t id, uint64_t offset,
     send_buf(guest, &out);
 }
 
-/* What came of one process. */
+/* The frames received about one process. */
 struct seen {
     struct buf text[STREAM_COUNT];
     uint64_t begin[STREAM_COUNT]; /* offset of the first byte in text */
@@ -426,8 +426,8 @@ static inline uint64_t offset_of(const struct seen *seen, int stream)
     return seen->begin[stream] + seen->text[stream].len;
 }
 
-/* Notes a frame about the process. Offsets have no gap and no overlap. */
-static inline void note(struct seen *seen, const struct frame *frame)
+/* Records a frame about the process. Checks that offsets have no gap and no overlap. */
+static inline void seen_add(struct seen *seen, const struct frame *frame)
 {
     enum frame_stream stream;
     uint64_t offset, none;
@@ -464,7 +464,7 @@ static inline void read_to_end(struct guest *guest, uint32_t id, struct seen *se
         CHECK(frame.process == id);
         if (type == FRAME_OUTPUT)
             stream = (enum frame_stream)frame.payload[0];
-        note(seen, &frame);
+        seen_add(seen, &frame);
         if (type == FRAME_OUTPUT)
             send_numbers(guest, FRAME_ACK, id, (uint64_t)stream, offset_of(seen, (int)stream));
     }
@@ -477,7 +477,7 @@ static inline void read_until(struct guest *guest, uint32_t id, struct seen *see
         struct frame frame = receive(guest);
 
         CHECK(frame.process == id && !seen->is_ended);
-        note(seen, &frame);
+        seen_add(seen, &frame);
     }
 }
 
@@ -490,7 +490,7 @@ static inline void check_text(const struct seen *seen, int stream, const char *w
           seen->text[stream].data ? seen->text[stream].data : "", wanted);
 }
 
-/* Runs a command to its end: its exit status as from waitpid, its stdout in text. */
+/* Runs a command to its end. Returns its status as from waitpid and its stdout in text. */
 static inline uint32_t run(struct guest *guest, uint32_t id, const char *command, char *text,
                            size_t size)
 {
@@ -522,7 +522,7 @@ static inline void check_boots(const struct runtime_ops *ops)
     end(&guest);
 }
 
-/* What every main does first. The first boot of all may make what stays. */
+/* Called first by every main. The first boot may create persistent files. */
 static inline void world_begin(void)
 {
     must_be_root();

@@ -102,7 +102,7 @@ static void live(const struct runtime_ops *ops)
     guest = start_with(ops);
     memcpy(notes->id, guest.started.id, sizeof(notes->id));
     memcpy(notes->limits_group, guest.started.limits_group, sizeof(notes->limits_group));
-    give_listener(&guest);
+    send_listener(&guest);
     notes->address = guest.address;
     notes->is_listening = true;
     start_processes(&guest);
@@ -200,13 +200,13 @@ static void read_on(struct guest *guest, const struct message_state *states)
         size_t had = counter.text[0].len;
 
         if (frame.process == COUNTER) {
-            note(&counter, &frame);
+            seen_add(&counter, &frame);
             check_sequence(&sequence, counter.text[0].data + had, counter.text[0].len - had);
             if (counter.text[0].len > had)
                 send_numbers(guest, FRAME_ACK, COUNTER, STREAM_STDOUT, offset_of(&counter, 0));
         } else {
             CHECK(frame.process == ENDED || frame.process == CAT);
-            note(frame.process == ENDED ? &ended : &cat, &frame);
+            seen_add(frame.process == ENDED ? &ended : &cat, &frame);
         }
     }
     CHECK(sequence.number == LINES && sequence.at == sequence.len);
@@ -247,14 +247,14 @@ static void check_works(struct guest *guest, uint32_t last)
     CHECK(cgroup_freeze(world.cgroups, guest->started.id, true) == 0);
     disconnect(guest);
     guest->fd = connect_to(guest);
-    CHECK(greet(guest, states, ARRAY_SIZE(states), &none) >= 3);
+    CHECK(send_hello(guest, states, ARRAY_SIZE(states), &none) >= 3);
     CHECK(cgroup_freeze(world.cgroups, guest->started.id, false) == 0);
     CHECK(cgroup_kill_processes(world.cgroups, guest->started.id) == 0);
     for (uint32_t id = 1; id <= last; id++)
         send_numbers(guest, FRAME_FORGET, id, 0, 0);
     disconnect(guest);
     guest->fd = connect_to(guest);
-    CHECK(greet(guest, states, ARRAY_SIZE(states), &none) == 0 && none == last + 1);
+    CHECK(send_hello(guest, states, ARRAY_SIZE(states), &none) == 0 && none == last + 1);
 
     send_root(guest);
     (void)expect(guest, FRAME_ROOTED, 0);
@@ -285,7 +285,7 @@ static void take_over(const struct runtime_ops *ops, bool is_whole)
 
     world_start(keeps_noted, notes);
     guest = adopt(ops);
-    count = greet(&guest, states, ARRAY_SIZE(states), &last);
+    count = send_hello(&guest, states, ARRAY_SIZE(states), &last);
     if (is_whole) {
         CHECK(count == 4 && last == LAST);
         check_states(states);
