@@ -53,7 +53,7 @@ static int explain(const struct build *build, const struct build_command *comman
         return err_set(err, ERR_DEADLINE,
                        "failed to run command '%.60s': the build took longer than %llu s", what,
                        (unsigned long long)build->limit_ms / 1000);
-    if (end->outcome == OUTCOME_NOT_STARTED && end->obstacle == OBSTACLE_USER)
+    if (end->outcome == OUTCOME_NOT_STARTED && end->start_failure == START_FAILURE_USER)
         return err_set(err, ERR_INVALID,
                        "failed to run command '%.60s': command failed: unauthenticated: invalid "
                        "username: '%.60s'",
@@ -62,7 +62,7 @@ static int explain(const struct build *build, const struct build_command *comman
         return err_set(err, ERR_INVALID, "failed to run command '%.100s': exit status %d", what,
                        end->exit_code);
     return err_set(err, ERR_INVALID, "failed to run command '%.60s': %s %.100s", what,
-                   outcome_word(end->outcome), end->reason);
+                   process_outcome_name(end->outcome), end->reason);
 }
 
 /* Reads to the end, which it returns. */

@@ -39,7 +39,7 @@ static int launch(struct tool_job *job, const struct process_spec *spec, struct 
         r = process_limit(process, job->memory_bytes, job->cpus_milli, err);
         if (r < 0)
             process_kill(process, KILLER_CLIENT);
-        (void)process_await_start(process);
+        (void)process_wait_started(process);
         *ret = record_ref(process_record(process));
         process_abandon(process);
     } else if (spec->key && err->cause == CAUSE_PROCESS_EXISTS) {
@@ -95,7 +95,7 @@ static void add_status(const struct record_info *info, struct buf *out)
             (void)buf_printf(out, " as pid %u", info->pid);
     } else {
         (void)buf_printf(out, "[process %s is over: %s, exit code %d", info->id,
-                         outcome_word(end->outcome), end->exit_code);
+                         process_outcome_name(end->outcome), end->exit_code);
         if (end->reason[0])
             (void)buf_printf(out, ", %s", end->reason);
     }

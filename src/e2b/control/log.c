@@ -72,7 +72,7 @@ static void log_add(struct log *log, const struct record_info *info)
     entry = &log->entries[log->count++];
     *entry = (struct entry){ .at_ms = info->ended_ms };
     entry->level = info->end.exit_code == 0 ? LEVEL_INFO : LEVEL_WARN;
-    entry->message = xasprintf("process %s with %d: %s", outcome_word(info->end.outcome),
+    entry->message = xasprintf("process %s with %d: %s", process_outcome_name(info->end.outcome),
                                info->end.exit_code, command);
     (void)snprintf(entry->pid, sizeof(entry->pid), "%u", info->pid);
 }

@@ -152,15 +152,15 @@ static int refuse_start(const struct record_info *info, struct err *err)
 {
     const struct process_spec *spec = info->spec;
 
-    switch (info->end.obstacle) {
-    case OBSTACLE_USER:
+    switch (info->end.start_failure) {
+    case START_FAILURE_USER:
         return e2b_user_refuse(spec->user, err);
-    case OBSTACLE_CWD:
+    case START_FAILURE_CWD:
         return err_set(err, ERR_INVALID, "cwd '%.150s' does not exist", spec->cwd);
-    case OBSTACLE_COMMAND:
+    case START_FAILURE_COMMAND:
         return err_set(err, ERR_INVALID, "error starting process '%.100s': %.100s", spec->args[0],
                        info->end.reason);
-    case OBSTACLE_OTHER:
+    case START_FAILURE_OTHER:
         break;
     }
     return err_set(err, ERR_INTERNAL, "error starting process: %.180s", info->end.reason);
@@ -172,7 +172,7 @@ int e2b_process_stream_own(struct e2b_request *request, struct process *process,
     struct process_events *events;
     struct record_info info;
 
-    if (!process_await_start(process)) {
+    if (!process_wait_started(process)) {
         int r;
 
         /* The record hears of it last. */

@@ -238,7 +238,7 @@ static void revive_services(struct sandbox *sandbox)
         if (!record_is_over(list[i]) && !list[i]->is_adopted &&
             list[i]->spec->restart != RESTART_NO) {
             list[i]->is_adopted = true;
-            process_revive(sandbox->machine, list[i]);
+            process_resume_restart(sandbox->machine, list[i]);
         }
         record_unref(list[i]);
     }
@@ -261,7 +261,7 @@ static void recover_processes(struct sandbox *sandbox)
     }
     if (sandbox->machine)
         revive_services(sandbox);
-    process_table_settle(sandbox->process_table, &end);
+    process_table_end_unadopted(sandbox->process_table, &end);
     if (sandbox->machine)
         services_recover(sandbox);
 }

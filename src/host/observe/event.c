@@ -152,9 +152,9 @@ void machine_event(const struct machine *machine, enum event_type type, json_t *
 
 json_t *process_end_fields(const char *process, const struct process_end *end)
 {
-    json_t *fields =
-        json_pack("{s:s, s:s, s:i, s:I}", "process", process, "outcome", outcome_word(end->outcome),
-                  "exitCode", end->exit_code, "durationMs", (json_int_t)end->duration_ms);
+    json_t *fields = json_pack("{s:s, s:s, s:i, s:I}", "process", process, "outcome",
+                               process_outcome_name(end->outcome), "exitCode", end->exit_code,
+                               "durationMs", (json_int_t)end->duration_ms);
 
     if (fields && end->reason[0])
         (void)json_object_set_new(fields, "reason", json_text(end->reason));

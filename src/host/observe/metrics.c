@@ -140,7 +140,7 @@ static int write_ends(const struct metrics *metrics, struct buf *out)
                          "Processes that have ended, by their outcome.");
 
     for (unsigned i = OUTCOME_EXITED; r == 0 && i <= OUTCOME_NOT_STARTED; i++) {
-        (void)snprintf(label, sizeof(label), "outcome=\"%s\"", outcome_word(i));
+        (void)snprintf(label, sizeof(label), "outcome=\"%s\"", process_outcome_name(i));
         r = metric_add(out, "holt_processes_ended_total", label, get(&metrics->process_ends[i]));
     }
     return r;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a guest says about a process, and what becomes of it. */
+/* Handles the frames of a guest about its processes, and sets their outcomes. */
 #include <errno.h>
 #include <signal.h>
 #include <stddef.h>
@@ -27,7 +27,7 @@ enum {
     EXIT_SIGNAL_BASE = 128,
 };
 
-const char *outcome_word(enum outcome outcome)
+const char *process_outcome_name(enum outcome outcome)
 {
     static const char *const words[] = {
         [OUTCOME_NONE] = "none",         [OUTCOME_EXITED] = "exited",
@@ -40,7 +40,7 @@ const char *outcome_word(enum outcome outcome)
 }
 
 /* Locked. */
-static void tell_end(const struct process *process)
+static void process_emit_end(const struct process *process)
 {
     const struct machine *machine = process->machine;
 
@@ -48,8 +48,8 @@ static void tell_end(const struct process *process)
     machine_event(machine, EVENT_PROCESS_EXITED, process_end_fields(process->id, &process->end));
 }
 
-/* Locked. Of the command no more than its name: arguments may be secrets. */
-static void tell_start(struct process *process, uint32_t pid)
+/* Locked. The event has only the name of the command, as arguments may contain secrets. */
+static void process_emit_start(struct process *process, uint32_t pid)
 {
     enum { COMMAND_MAX = 256 };
     char *const *args = process->record->spec->args;
@@ -64,8 +64,8 @@ static void tell_start(struct process *process, uint32_t pid)
     process->began_ns = 0;
 }
 
-/* Locked. The first end is the one that counts. */
-static void set_over(struct process *process, enum outcome outcome, int exit_code)
+/* Locked. Only the first end of a process counts. */
+static void process_set_over(struct process *process, enum outcome outcome, int exit_code)
 {
     struct machine *machine = process->machine;
 
@@ -74,18 +74,18 @@ static void set_over(struct process *process, enum outcome outcome, int exit_cod
     if (outcome == OUTCOME_OOM)
         machine_event(machine, EVENT_PROCESS_OOM, json_pack("{s:s}", "process", process->id));
     if (process_wants_restart(process, outcome, exit_code)) {
-        process_rest(process);
+        process_schedule_restart(process);
         return;
     }
     process->is_over = true;
-    process->is_between = false;
+    process->is_restart_pending = false;
     process->end.outcome = outcome;
     process->end.exit_code = exit_code;
     process->end.duration_ms = clock_ms() - process->started_ms;
     process->is_started = true;
     record_finish(process->record, &process->end, clock_wall_ms());
     if (!machine->is_released)
-        tell_end(process);
+        process_emit_end(process);
     shell_link_wake(process->shell);
     cond_broadcast(&machine->changed);
     if (machine->process_table && !machine->is_released)
@@ -98,21 +98,21 @@ void process_set_killed(struct process *process, enum killer killer, int signal)
 {
     static const char *const reasons[] = {
         [KILLER_NONE] = "",
-        [KILLER_USER] = "by a signal that a client sent",
-        [KILLER_CLIENT] = "its client went away",
+        [KILLER_USER] = "a client sent a signal",
+        [KILLER_CLIENT] = "the client disconnected",
         [KILLER_ROLLBACK] = "the sandbox was rolled back",
         [KILLER_STOP] = "the sandbox was stopped",
         [KILLER_DESTROY] = "the sandbox was destroyed",
-        [KILLER_QUOTA] = "the time of the sandbox is over",
+        [KILLER_QUOTA] = "the sandbox expired",
     };
 
     (void)snprintf(process->end.reason, sizeof(process->end.reason), "%s", reasons[killer]);
     process->end.killer = killer;
     process->end.signal = signal;
-    set_over(process, OUTCOME_KILLED, EXIT_SIGNAL_BASE + signal);
+    process_set_over(process, OUTCOME_KILLED, EXIT_SIGNAL_BASE + signal);
 }
 
-static bool was_out_of_memory(const struct process *process)
+static bool process_was_oom_killed(const struct process *process)
 {
     const struct machine *machine = process->machine;
 
@@ -120,33 +120,33 @@ static bool was_out_of_memory(const struct process *process)
            cgroup_meter_oom_kills(&process->meter) > 0;
 }
 
-static bool was_sent(const struct process *process, int signal)
+static bool process_was_sent(const struct process *process, int signal)
 {
     return signal > 0 && (process->signals_sent >> (signal - 1) & 1);
 }
 
-/* Outcomes are stated, never guessed: the order below is that of certainty. */
-static void set_exited(struct process *process, uint32_t status)
+/* The most certain cause comes first. */
+static void process_set_exited(struct process *process, uint32_t status)
 {
     int signal = WIFSIGNALED(status) ? (int)WTERMSIG(status) : 0;
     int code = signal ? EXIT_SIGNAL_BASE + signal : (int)WEXITSTATUS(status);
-    /* A shell whose command was killed says so with its own exit code. */
+    /* A shell whose command was killed exits with 128 + 9. */
     bool is_killed = code == EXIT_SIGNAL_BASE + SIGKILL;
 
     process->end.signal = signal;
     if (process->is_timed_out)
-        set_over(process, OUTCOME_TIMED_OUT, EXIT_TIMED_OUT);
+        process_set_over(process, OUTCOME_TIMED_OUT, EXIT_TIMED_OUT);
     else if (is_killed && process->killer)
         process_set_killed(process, process->killer, SIGKILL);
-    else if (was_sent(process, signal))
+    else if (process_was_sent(process, signal))
         process_set_killed(process, KILLER_USER, signal);
-    else if (is_killed && was_out_of_memory(process))
-        set_over(process, OUTCOME_OOM, code);
+    else if (is_killed && process_was_oom_killed(process))
+        process_set_over(process, OUTCOME_OOM, code);
     else
-        set_over(process, signal ? OUTCOME_SIGNALED : OUTCOME_EXITED, code);
+        process_set_over(process, signal ? OUTCOME_SIGNALED : OUTCOME_EXITED, code);
 }
 
-static bool take_exited(struct process *process, const struct frame *frame)
+static bool frame_exited(struct process *process, const struct frame *frame)
 {
     struct message_exited exited;
 
@@ -157,16 +157,16 @@ static bool take_exited(struct process *process, const struct frame *frame)
             return false;
     process->end.cpu_ms = exited.cpu_us / 1000;
     process->end.memory_peak_bytes = exited.peak_bytes;
-    set_exited(process, exited.status);
+    process_set_exited(process, exited.status);
     return true;
 }
 
-static bool take_failed(struct process *process, const struct frame *frame)
+static bool frame_failed(struct process *process, const struct frame *frame)
 {
-    static const enum obstacle obstacles[FAILED_STEPS] = {
-        [FAILED_CWD] = OBSTACLE_CWD,
-        [FAILED_EXEC] = OBSTACLE_COMMAND,
-        [FAILED_USER] = OBSTACLE_USER,
+    static const enum start_failure start_failures[FAILED_STEPS] = {
+        [FAILED_CWD] = START_FAILURE_CWD,
+        [FAILED_EXEC] = START_FAILURE_COMMAND,
+        [FAILED_USER] = START_FAILURE_USER,
     };
     struct message_failed failed;
     int code = PROCESS_EXIT_HOLT;
@@ -176,14 +176,14 @@ static bool take_failed(struct process *process, const struct frame *frame)
     if (failed.step == FAILED_EXEC)
         code = failed.errnum == ENOENT || failed.errnum == ENOTDIR ? EXIT_NOT_FOUND
                                                                    : EXIT_NOT_EXECUTABLE;
-    process->end.obstacle = obstacles[failed.step];
+    process->end.start_failure = start_failures[failed.step];
     process_explain_failure(&failed, process->end.reason, sizeof(process->end.reason));
-    set_over(process, OUTCOME_NOT_STARTED, code);
+    process_set_over(process, OUTCOME_NOT_STARTED, code);
     return true;
 }
 
-/* The guest may send no more than the window holds, and nothing twice. */
-static bool take_output(struct process *process, const struct frame *frame)
+/* Rejects output beyond the window, and output that was already received. */
+static bool frame_output(struct process *process, const struct frame *frame)
 {
     const struct machine *machine = process->machine;
     enum frame_stream stream;
@@ -203,7 +203,7 @@ static bool take_output(struct process *process, const struct frame *frame)
     return true;
 }
 
-static bool take_input_ack(struct process *process, const struct frame *frame)
+static bool frame_input_ack(struct process *process, const struct frame *frame)
 {
     uint64_t offset, none;
 
@@ -215,7 +215,7 @@ static bool take_input_ack(struct process *process, const struct frame *frame)
     return true;
 }
 
-static bool take_started(struct process *process, const struct frame *frame)
+static bool frame_started(struct process *process, const struct frame *frame)
 {
     uint64_t pid, none;
 
@@ -223,17 +223,17 @@ static bool take_started(struct process *process, const struct frame *frame)
         return false;
     record_set_pid(process->record, (uint32_t)pid);
     if (!process->is_started)
-        tell_start(process, (uint32_t)pid);
+        process_emit_start(process, (uint32_t)pid);
     process->is_started = true;
-    /* Its group may have been killed while it was on its way there. */
+    /* The cgroup may have been killed before the process was in it. */
     if (process->is_timed_out || process->killer)
         (void)cgroup_kill(process->machine->host->cgroups, process->machine->id, process->id);
     cond_broadcast(&process->machine->changed);
     return true;
 }
 
-/* After a reconnect; for one that is known there is nothing new in it. */
-static bool take_state(struct process *process, const struct frame *frame)
+/* A guest sends states after a reconnect. That of a known process has nothing new. */
+static bool frame_state(struct process *process, const struct frame *frame)
 {
     struct message_state state;
 
@@ -241,11 +241,11 @@ static bool take_state(struct process *process, const struct frame *frame)
     return message_get_state(frame, &state);
 }
 
-/* What a guest may say about a process; anything else is not acceptable. */
-static bool (*const takers[FRAME_TYPES])(struct process *process, const struct frame *frame) = {
-    [FRAME_STARTED] = take_started,     [FRAME_FAILED] = take_failed,
-    [FRAME_OUTPUT] = take_output,       [FRAME_EXITED] = take_exited,
-    [FRAME_INPUT_ACK] = take_input_ack, [FRAME_STATE] = take_state,
+/* The frames that a guest may send about a process; any other is a protocol error. */
+static bool (*const handlers[FRAME_TYPES])(struct process *process, const struct frame *frame) = {
+    [FRAME_STARTED] = frame_started,     [FRAME_FAILED] = frame_failed,
+    [FRAME_OUTPUT] = frame_output,       [FRAME_EXITED] = frame_exited,
+    [FRAME_INPUT_ACK] = frame_input_ack, [FRAME_STATE] = frame_state,
 };
 
 struct process *process_find_number(struct machine *machine, uint32_t number)
@@ -268,16 +268,16 @@ bool process_frame(struct machine *machine, const struct frame *frame)
         process = process_adopt(machine, frame);
         is_ok = process;
     }
-    /* A guest that is yet to forget one may say again what is known. */
+    /* A guest that has not forgotten a settled process may repeat frames. */
     if (process && !process->is_settled && shell_link_wants(frame))
         is_ok = shell_link_take(process->shell, frame);
     else if (process && !process->is_settled)
-        is_ok = takers[frame->type] && takers[frame->type](process, frame);
+        is_ok = handlers[frame->type] && handlers[frame->type](process, frame);
     lock_release(&machine->lock);
     return is_ok;
 }
 
-static void end_with_sandbox(struct process *process)
+static void process_end_with_machine(struct process *process)
 {
     const struct machine *machine = process->machine;
     struct process_end *end = &process->end;
@@ -285,29 +285,32 @@ static void end_with_sandbox(struct process *process)
     if (process->is_over)
         return;
     if (process->is_timed_out) {
-        set_over(process, OUTCOME_TIMED_OUT, EXIT_TIMED_OUT);
+        process_set_over(process, OUTCOME_TIMED_OUT, EXIT_TIMED_OUT);
     } else if (machine->is_released) {
-        (void)snprintf(end->reason, sizeof(end->reason), "the daemon stops, the process goes on");
-        set_over(process, OUTCOME_LOST, PROCESS_EXIT_HOLT);
+        (void)snprintf(end->reason, sizeof(end->reason),
+                       "the daemon is stopping; the process keeps running");
+        process_set_over(process, OUTCOME_LOST, PROCESS_EXIT_HOLT);
     } else if (process->killer) {
         process_set_killed(process, process->killer, SIGKILL);
     } else if (machine->state == MACHINE_ENDED) {
         process_set_killed(process, KILLER_DESTROY, SIGKILL);
-    } else if (was_out_of_memory(process)) {
-        set_over(process, OUTCOME_OOM, EXIT_SIGNAL_BASE + SIGKILL);
+    } else if (process_was_oom_killed(process)) {
+        process_set_over(process, OUTCOME_OOM, EXIT_SIGNAL_BASE + SIGKILL);
     } else {
         (void)snprintf(end->reason, sizeof(end->reason), "%.200s", machine->failure.msg);
-        set_over(process, machine->is_gone ? OUTCOME_LOST : OUTCOME_NOT_STARTED, PROCESS_EXIT_HOLT);
+        process_set_over(process, machine->is_gone ? OUTCOME_LOST : OUTCOME_NOT_STARTED,
+                         PROCESS_EXIT_HOLT);
     }
 }
 
 void process_end_all(struct machine *machine)
 {
     for (struct process *process = machine->processes; process; process = process->next)
-        end_with_sandbox(process);
+        process_end_with_machine(process);
 }
 
-/* On the reactor's thread. The group is killed whole: a setsid or double fork changes nothing. */
+/* Runs on the reactor's thread. Kills the whole cgroup, so that setsid and double forks do not
+ * escape. */
 void process_on_timeout(struct reactor_timer *timer)
 {
     struct process *process =
@@ -315,12 +318,12 @@ void process_on_timeout(struct reactor_timer *timer)
     struct machine *machine = process->machine;
 
     lock_take(&machine->lock);
-    if (process->is_between) {
-        set_over(process, OUTCOME_TIMED_OUT, EXIT_TIMED_OUT);
+    if (process->is_restart_pending) {
+        process_set_over(process, OUTCOME_TIMED_OUT, EXIT_TIMED_OUT);
     } else if (!process->is_over) {
         process->is_timed_out = true;
         (void)cgroup_kill(machine->host->cgroups, machine->id, process->id);
     }
     lock_release(&machine->lock);
-    process_unref(process); /* the timer's */
+    process_unref(process); /* the timer's reference */
 }

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/lock.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "host/process/journal_text.h"
@@ -20,18 +20,18 @@
 
 enum { SCHEMA_VERSION = 1, BUSY_MS = 10 * 1000 };
 
-/* Columns that are plain numbers. */
+/* The numeric columns. */
 enum number {
     NUMBER,
     STARTED_MS,
     PID,
-    OOM_KILLS, /* that the sandbox had seen before */
+    OOM_KILLS, /* of the sandbox, before the process started */
     ENDED_MS,
     RESTARTS,
     HOST_PORT,
     OUT_BYTES,
     ERR_BYTES,
-    OUT_BASE, /* where the output of its present life begins */
+    OUT_BASE, /* where the output of the present run begins */
     ERR_BASE,
     NUMBERS
 };
@@ -40,7 +40,7 @@ enum number {
     "number, started_ms, pid, oom_kills, ended_ms, restarts, host_port, out_bytes, err_bytes, "    \
     "out_base, err_base"
 
-/* Behind them: what was asked for, how it ended (or NULL), and output that is in no file. */
+/* The columns after them: spec, outcome (or NULL), and output that is in no file. */
 enum { SPEC = NUMBERS, ENDED, OUT, ERR, SANDBOX };
 
 static const char schema[] = "CREATE TABLE IF NOT EXISTS processes (" NUMBER_COLUMNS
@@ -50,7 +50,7 @@ static const char schema[] = "CREATE TABLE IF NOT EXISTS processes (" NUMBER_COL
 
 enum statement { PUT, LOAD, REMOVE, REMOVE_SANDBOX, BEGIN, COMMIT, ROLLBACK, STATEMENTS };
 
-static const char *const texts[STATEMENTS] = {
+static const char *const statement_texts[STATEMENTS] = {
     [PUT] = ("INSERT OR REPLACE INTO processes VALUES "
              "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)"),
     [LOAD] = "SELECT * FROM processes WHERE sandbox = ?1 ORDER BY number",
@@ -64,17 +64,17 @@ static const char *const texts[STATEMENTS] = {
 struct journal {
     char *path;
     sqlite3 *db;
-    struct lock lock; /* over the connection and its statements */
+    struct lock lock; /* protects the connection and its statements */
     sqlite3_stmt *statements[STATEMENTS];
 };
 
-static int explain(const struct journal *journal, const char *doing, struct err *err)
+static int journal_error(const struct journal *journal, const char *doing, struct err *err)
 {
     return err_set(err, ERR_INTERNAL, "%s in journal %s: %.100s", doing, journal->path,
                    sqlite3_errmsg(journal->db));
 }
 
-static void reset_slot(sqlite3_stmt **statement)
+static void statement_reset(sqlite3_stmt **statement)
 {
     (void)sqlite3_reset(*statement);
     (void)sqlite3_clear_bindings(*statement);
@@ -82,31 +82,31 @@ static void reset_slot(sqlite3_stmt **statement)
 
 /* --- opening --------------------------------------------------------------------------------- */
 
-static int set_up(struct journal *journal, struct err *err)
+static int journal_set_up(struct journal *journal, struct err *err)
 {
     cleanup_free char *version = xasprintf("PRAGMA user_version = %d", SCHEMA_VERSION);
-    /* Only root may read it: an environment holds secrets. */
+    /* Mode 0600, as an environment may contain secrets. */
     cleanup_close int fd = open(journal->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 
     if (fd < 0)
-        return err_sys(err, -errno, "make journal %s", journal->path);
+        return err_sys(err, -errno, "create journal %s", journal->path);
     if (sqlite3_open_v2(journal->path, &journal->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX,
                         NULL) != SQLITE_OK)
-        return explain(journal, "open the file", err);
+        return journal_error(journal, "open the file", err);
     (void)sqlite3_busy_timeout(journal->db, BUSY_MS);
     if (sqlite3_exec(journal->db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF", NULL, NULL,
                      NULL) != SQLITE_OK ||
         sqlite3_exec(journal->db, schema, NULL, NULL, NULL) != SQLITE_OK ||
         sqlite3_exec(journal->db, version, NULL, NULL, NULL) != SQLITE_OK)
-        return explain(journal, "make the table", err);
+        return journal_error(journal, "create the table", err);
     for (int i = 0; i < STATEMENTS; i++)
-        if (sqlite3_prepare_v3(journal->db, texts[i], -1, SQLITE_PREPARE_PERSISTENT,
+        if (sqlite3_prepare_v3(journal->db, statement_texts[i], -1, SQLITE_PREPARE_PERSISTENT,
                                &journal->statements[i], NULL) != SQLITE_OK)
-            return explain(journal, "prepare statements", err);
+            return journal_error(journal, "prepare statements", err);
     return 0;
 }
 
-static void close_file(struct journal *journal)
+static void journal_close_db(struct journal *journal)
 {
     for (int i = 0; i < STATEMENTS; i++) {
         (void)sqlite3_finalize(journal->statements[i]);
@@ -116,7 +116,7 @@ static void close_file(struct journal *journal)
     journal->db = NULL;
 }
 
-static void put_aside(const struct journal *journal)
+static void journal_rename_bad(const struct journal *journal)
 {
     static const char *const endings[] = { "", "-wal", "-shm" };
 
@@ -135,12 +135,12 @@ int journal_open(const char *path, struct journal **ret, struct err *err)
 
     journal->path = xstrdup(path);
     lock_init(&journal->lock, LOCK_JOURNAL);
-    r = set_up(journal, err);
+    r = journal_set_up(journal, err);
     if (r < 0) {
-        log_warn("%s; it is begun anew, the old one is kept as %s.bad", err->msg, path);
-        close_file(journal);
-        put_aside(journal);
-        r = set_up(journal, err);
+        log_warn("%s; starting an empty journal, the old one is kept as %s.bad", err->msg, path);
+        journal_close_db(journal);
+        journal_rename_bad(journal);
+        r = journal_set_up(journal, err);
     }
     if (r < 0)
         journal_close(journal);
@@ -153,7 +153,7 @@ void journal_close(struct journal *journal)
 {
     if (!journal)
         return;
-    close_file(journal);
+    journal_close_db(journal);
     lock_destroy(&journal->lock);
     free(journal->path);
     free(journal);
@@ -161,23 +161,24 @@ void journal_close(struct journal *journal)
 
 /* --- writing --------------------------------------------------------------------------------- */
 
-/* Runs a statement that is bound and has no rows. */
-static int run(struct journal *journal, enum statement which, const char *doing, struct err *err)
+/* Runs a statement whose parameters are bound and that returns no rows. */
+static int statement_run(struct journal *journal, enum statement which, const char *doing,
+                         struct err *err)
 {
-    cleanup_with(reset_slot) sqlite3_stmt *statement = journal->statements[which];
+    cleanup_with(statement_reset) sqlite3_stmt *statement = journal->statements[which];
 
-    return sqlite3_step(statement) == SQLITE_DONE ? 0 : explain(journal, doing, err);
+    return sqlite3_step(statement) == SQLITE_DONE ? 0 : journal_error(journal, doing, err);
 }
 
-/* What a row says, taken from a record at one moment. */
-struct row {
+/* A row, copied from a record under its lock. */
+struct journal_row {
     uint64_t numbers[NUMBERS];
     char *spec, *ended;
-    char *data[PROCESS_STREAMS]; /* of a process that is over; NULL: in a file, or nothing */
+    char *data[PROCESS_STREAMS]; /* output of an ended process; NULL: in a file, or empty */
     size_t lens[PROCESS_STREAMS];
 };
 
-static void row_done(struct row *row)
+static void row_done(struct journal_row *row)
 {
     free(row->spec);
     free(row->ended);
@@ -186,7 +187,7 @@ static void row_done(struct row *row)
 }
 
 /* Locked. */
-static void take_output(const struct record *record, int stream, struct row *row)
+static void row_copy_output(const struct record *record, int stream, struct journal_row *row)
 {
     const struct window *window = &record->streams[stream].window;
     size_t len = (size_t)(window->end - window->start);
@@ -200,16 +201,16 @@ static void take_output(const struct record *record, int stream, struct row *row
         row->lens[stream] = window_copy(window, window->start, row->data[stream], len);
 }
 
-static char *text_of(json_t *value)
+static char *json_to_text(json_t *value)
 {
     cleanup_json json_t *owned = value;
 
     return owned ? json_dumps(owned, JSON_COMPACT) : NULL;
 }
 
-static void row_take(struct record *record, struct row *ret)
+static void row_fill(struct record *record, struct journal_row *ret)
 {
-    ret->spec = text_of(journal_spec_write(record->spec));
+    ret->spec = json_to_text(journal_spec_write(record->spec));
     lock_take(&record->lock);
     ret->numbers[NUMBER] = record->number;
     ret->numbers[STARTED_MS] = record->started_ms;
@@ -218,14 +219,14 @@ static void row_take(struct record *record, struct row *ret)
     ret->numbers[ENDED_MS] = record->ended_ms;
     ret->numbers[RESTARTS] = record->restarts;
     ret->numbers[HOST_PORT] = record->host_port;
-    ret->ended = record->is_over ? text_of(journal_end_write(&record->end)) : NULL;
+    ret->ended = record->is_over ? json_to_text(journal_end_write(&record->end)) : NULL;
     for (int i = 0; i < PROCESS_STREAMS; i++)
-        take_output(record, i, ret);
+        row_copy_output(record, i, ret);
     lock_release(&record->lock);
 }
 
-/* Columns are counted from 0, parameters from 1. An SQLite result code. */
-static int bind(sqlite3_stmt *put, const char *sandbox, const struct row *row)
+/* Columns count from 0, parameters from 1. Returns an SQLite result code. */
+static int row_bind(sqlite3_stmt *put, const char *sandbox, const struct journal_row *row)
 {
     int rc = SQLITE_OK;
 
@@ -240,16 +241,18 @@ static int bind(sqlite3_stmt *put, const char *sandbox, const struct row *row)
     return rc == SQLITE_OK ? sqlite3_bind_text(put, SANDBOX + 1, sandbox, -1, SQLITE_STATIC) : rc;
 }
 
-static int put_one(struct journal *journal, const struct journal_entry *entry, struct err *err)
+static int journal_put_one(struct journal *journal, const struct journal_entry *entry,
+                           struct err *err)
 {
-    cleanup_with(row_done) struct row row = { .spec = NULL };
-    cleanup_with(reset_slot) sqlite3_stmt *put = journal->statements[PUT];
+    cleanup_with(row_done) struct journal_row row = { .spec = NULL };
+    cleanup_with(statement_reset) sqlite3_stmt *put = journal->statements[PUT];
 
-    row_take(entry->record, &row);
+    row_fill(entry->record, &row);
     if (!row.spec)
-        return err_set(err, ERR_INTERNAL, "no memory to record process '%s'", entry->record->id);
-    if (bind(put, entry->sandbox, &row) != SQLITE_OK || sqlite3_step(put) != SQLITE_DONE)
-        return explain(journal, "record a process", err);
+        return err_set(err, ERR_INTERNAL, "cannot encode process '%s': out of memory",
+                       entry->record->id);
+    if (row_bind(put, entry->sandbox, &row) != SQLITE_OK || sqlite3_step(put) != SQLITE_DONE)
+        return journal_error(journal, "record a process", err);
     return 0;
 }
 
@@ -260,15 +263,15 @@ int journal_put(struct journal *journal, const struct journal_entry *entries, si
     int r;
 
     lock_scope(&journal->lock);
-    r = run(journal, BEGIN, "begin to write", err);
+    r = statement_run(journal, BEGIN, "begin a transaction", err);
     if (r < 0)
         return r;
     for (size_t i = 0; r == 0 && i < count; i++)
-        r = put_one(journal, &entries[i], err);
+        r = journal_put_one(journal, &entries[i], err);
     if (r == 0)
-        r = run(journal, COMMIT, "write", err);
+        r = statement_run(journal, COMMIT, "commit a transaction", err);
     if (r < 0 && !sqlite3_get_autocommit(journal->db))
-        (void)run(journal, ROLLBACK, "undo", &ignored);
+        (void)statement_run(journal, ROLLBACK, "roll back a transaction", &ignored);
     return r;
 }
 
@@ -288,8 +291,8 @@ static uint64_t column_u64(sqlite3_stmt *row, int column)
     return value > 0 ? (uint64_t)value : 0;
 }
 
-/* What is in the row stands at the end of the stream. */
-static void read_output(sqlite3_stmt *row, struct record *record, int stream)
+/* The row has the end of the stream. */
+static void row_read_output(sqlite3_stmt *row, struct record *record, int stream)
 {
     uint64_t total = column_u64(row, OUT_BYTES + stream);
     const void *data = sqlite3_column_blob(row, OUT + stream);
@@ -303,8 +306,8 @@ static void read_output(sqlite3_stmt *row, struct record *record, int stream)
         window_trim(window);
 }
 
-/* A new record; NULL for a row that makes no sense. */
-static struct record *read_record(sqlite3_stmt *row, uint64_t disk_bytes)
+/* Returns a new record; NULL for a malformed row. */
+static struct record *row_read_record(sqlite3_stmt *row, uint64_t disk_bytes)
 {
     cleanup_json json_t *spec_value = column_json(row, SPEC);
     cleanup_json json_t *end_value = column_json(row, ENDED);
@@ -327,7 +330,7 @@ static struct record *read_record(sqlite3_stmt *row, uint64_t disk_bytes)
     for (int i = 0; i < PROCESS_STREAMS; i++) {
         record->base[i] = column_u64(row, OUT_BASE + i);
         if (record->is_over)
-            read_output(row, record, i);
+            row_read_output(row, record, i);
     }
     return record;
 }
@@ -335,22 +338,22 @@ static struct record *read_record(sqlite3_stmt *row, uint64_t disk_bytes)
 int journal_load(struct journal *journal, const char *sandbox, uint64_t disk_bytes, journal_fn each,
                  void *context, struct err *err)
 {
-    cleanup_with(reset_slot) sqlite3_stmt *load = journal->statements[LOAD];
+    cleanup_with(statement_reset) sqlite3_stmt *load = journal->statements[LOAD];
     int rc;
 
     lock_scope(&journal->lock);
     if (sqlite3_bind_text(load, 1, sandbox, -1, SQLITE_STATIC) != SQLITE_OK)
-        return explain(journal, "read processes", err);
+        return journal_error(journal, "read processes", err);
     while ((rc = sqlite3_step(load)) == SQLITE_ROW) {
-        struct record *record = read_record(load, disk_bytes);
+        struct record *record = row_read_record(load, disk_bytes);
 
         if (record)
             each(context, record);
     }
-    return rc == SQLITE_DONE ? 0 : explain(journal, "read processes", err);
+    return rc == SQLITE_DONE ? 0 : journal_error(journal, "read processes", err);
 }
 
-/* --- forgetting ------------------------------------------------------------------------------ */
+/* --- removing -------------------------------------------------------------------------------- */
 
 int journal_remove(struct journal *journal, const char *sandbox, uint32_t number, struct err *err)
 {
@@ -359,16 +362,15 @@ int journal_remove(struct journal *journal, const char *sandbox, uint32_t number
     lock_scope(&journal->lock);
     if (sqlite3_bind_text(statement, 1, sandbox, -1, SQLITE_STATIC) != SQLITE_OK ||
         sqlite3_bind_int64(statement, 2, number) != SQLITE_OK)
-        return explain(journal, "forget a process", err);
-    return run(journal, REMOVE, "forget a process", err);
+        return journal_error(journal, "remove a process", err);
+    return statement_run(journal, REMOVE, "remove a process", err);
 }
 
 int journal_remove_sandbox(struct journal *journal, const char *sandbox, struct err *err)
 {
-
     lock_scope(&journal->lock);
     if (sqlite3_bind_text(journal->statements[REMOVE_SANDBOX], 1, sandbox, -1, SQLITE_STATIC) !=
         SQLITE_OK)
-        return explain(journal, "forget processes", err);
-    return run(journal, REMOVE_SANDBOX, "forget processes", err);
+        return journal_error(journal, "remove the processes of a sandbox", err);
+    return statement_run(journal, REMOVE_SANDBOX, "remove the processes of a sandbox", err);
 }

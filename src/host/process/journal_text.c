@@ -7,7 +7,6 @@
 
 #include "base/json.h"
 #include "host/process/process.h"
-#include "host/process/spec_copy.h"
 
 static json_t *words_write(char *const *words)
 {
@@ -28,7 +27,7 @@ json_t *journal_spec_write(const struct process_spec *spec)
                      "user", spec->user);
 }
 
-/* A NULL-terminated list of texts that belong to the value; NULL when it is none. */
+/* Returns a NULL-terminated list of strings owned by the value; NULL if it is malformed. */
 static char **words_read(const json_t *list)
 {
     size_t count = json_array_size(list);
@@ -55,7 +54,7 @@ struct process_spec *journal_spec_read(const json_t *value)
     struct process_spec *copy = NULL;
     char **arg_words, **env_words;
 
-    /* The format of jansson takes no const. */
+    /* json_unpack takes no const. */
     if (json_unpack((json_t *)(uintptr_t)value,
                     "{s:o, s:o, s?s, s:b, s:b, s:I, s?s, s?s, s:b, s:i, s:i, s?s}", "args", &args,
                     "env", &env, "cwd", &spec.cwd, "stdin", &has_stdin, "terminal", &has_terminal,
@@ -74,7 +73,7 @@ struct process_spec *journal_spec_read(const json_t *value)
         spec.is_detached = is_detached;
         spec.restart = (enum restart)restart;
         spec.port = (uint16_t)port;
-        copy = spec_copy(&spec);
+        copy = process_spec_copy(&spec);
     }
     free(arg_words);
     free(env_words);

@@ -1,4 +1,4 @@
-/* What a journal says of a process, as JSON. */
+/* JSON encoding of the journal's columns. */
 #pragma once
 
 #include <jansson.h>
@@ -7,10 +7,10 @@
 struct process_end;
 struct process_spec;
 
-/* NULL when memory is out, or a text is no UTF-8. */
+/* Returns NULL if memory is exhausted or a string is not UTF-8. */
 json_t *journal_spec_write(const struct process_spec *spec);
 json_t *journal_end_write(const struct process_end *end);
 
-/* A spec in one piece of memory, to be freed; NULL for what no program of ours has written. */
+/* Returns a spec in one block of memory, which the caller frees; NULL if the value is malformed. */
 struct process_spec *journal_spec_read(const json_t *value);
 bool journal_end_read(const json_t *value, struct process_end *ret);

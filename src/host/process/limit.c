@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Limits of one process. */
+/* Resource limits of a single process. */
 #include "base/cleanup.h"
 #include "host/core/host_internal.h"
 #include "host/machine/machine_internal.h"
 #include "host/process/process_internal.h"
 #include "kernel/cgroup/cgroup.h"
 
-static struct cgroup_child child_of(const struct process *process)
+static struct cgroup_child process_cgroup(const struct process *process)
 {
     const struct machine *machine = process->machine;
 
@@ -15,8 +15,8 @@ static struct cgroup_child child_of(const struct process *process)
                                   .child = process->id };
 }
 
-/* Until it is in its group, or never will be: whether it is to be limited. */
-static bool await_start(struct process *process)
+/* Waits until the process is in its cgroup or has ended. Returns whether it is to be limited. */
+static bool process_mark_limited(struct process *process)
 {
     struct machine *machine = process->machine;
     bool is_there;
@@ -34,12 +34,12 @@ int process_limit(struct process *process, uint64_t memory_bytes, uint32_t cpu_m
                   struct err *err)
 {
     const struct cgroup_limits limits = { .memory_bytes = memory_bytes, .cpu_millis = cpu_millis };
-    const struct cgroup_child child = child_of(process);
+    const struct cgroup_child child = process_cgroup(process);
     struct machine *machine = process->machine;
     struct cgroup_meter meter = CGROUP_METER_INIT;
     int r;
 
-    if ((memory_bytes == 0 && cpu_millis == 0) || !await_start(process))
+    if ((memory_bytes == 0 && cpu_millis == 0) || !process_mark_limited(process))
         return 0;
     r = cgroup_limit_child(machine->host->cgroups, &child, &limits, &meter, err);
     lock_take(&machine->lock);
@@ -47,7 +47,7 @@ int process_limit(struct process *process, uint64_t memory_bytes, uint32_t cpu_m
         process->meter.oom_fd = TAKE_FD(meter.oom_fd);
     lock_release(&machine->lock);
     cgroup_meter_close(&meter);
-    /* One that has ended meanwhile needs no limits, and may have lost its groups. */
+    /* A process that has ended needs no limits, and its cgroups may be gone. */
     if (process_is_over(process)) {
         process_unlimit(process);
         return 0;
@@ -57,7 +57,7 @@ int process_limit(struct process *process, uint64_t memory_bytes, uint32_t cpu_m
 
 void process_unlimit(const struct process *process)
 {
-    const struct cgroup_child child = child_of(process);
+    const struct cgroup_child child = process_cgroup(process);
 
     if (process->is_limited)
         cgroup_unlimit_child(process->machine->host->cgroups, &child);

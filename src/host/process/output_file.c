@@ -14,19 +14,19 @@
 
 enum { CHUNK_BYTES = 64 * 1024, PATH_SIZE = SANDBOX_ID_MAX + RECORD_ID_SIZE + 8 };
 
-static const char *path_of(char path[PATH_SIZE], const char *sandbox, const struct record *record,
-                           int stream)
+static const char *output_path(char path[PATH_SIZE], const char *sandbox,
+                               const struct record *record, int stream)
 {
     (void)snprintf(path, PATH_SIZE, "%s/%s.%s", sandbox, record->id,
                    stream == PROCESS_OUT ? "out" : "err");
     return path;
 }
 
-static int make_file(int dir_fd, const char *sandbox, struct record *record, int stream)
+static int output_file_create(int dir_fd, const char *sandbox, struct record *record, int stream)
 {
     struct spool *spool = &record->streams[stream].spool, made = *spool;
     char path[PATH_SIZE];
-    int r = spool_create(&made, dir_fd, path_of(path, sandbox, record, stream));
+    int r = spool_create(&made, dir_fd, output_path(path, sandbox, record, stream));
 
     if (r == -ENOENT && (mkdirat(dir_fd, sandbox, 0700) == 0 || errno == EEXIST))
         r = spool_create(&made, dir_fd, path);
@@ -38,10 +38,10 @@ static int make_file(int dir_fd, const char *sandbox, struct record *record, int
     return 0;
 }
 
-/* The next piece that is not on disk: its length, 0 when there is none. It is copied, as the window
- * may move while it is written. */
-static size_t take_piece(struct record *record, int stream, uint64_t from_bytes, char *piece,
-                         uint64_t *ret_offset)
+/* Copies the next unwritten piece and returns its length, 0 if there is none. A copy, as the
+ * window may move during the write. */
+static size_t record_copy_unwritten(struct record *record, int stream, uint64_t from_bytes,
+                                    char *piece, uint64_t *ret_offset)
 {
     const struct window *window = &record->streams[stream].window;
     struct spool *spool = &record->streams[stream].spool;
@@ -51,13 +51,13 @@ static size_t take_piece(struct record *record, int stream, uint64_t from_bytes,
     *ret_offset = spool->end;
     if (!spool->is_broken && window->end - spool->end >= from_bytes && window->end > spool->end) {
         len = window_copy(window, spool->end, piece, CHUNK_BYTES);
-        spool_announce(spool, len);
+        spool_reserve(spool, len);
     }
     lock_release(&record->lock);
     return len;
 }
 
-static void note_written(struct record *record, int stream, size_t len, int r)
+static void record_set_written(struct record *record, int stream, size_t len, int r)
 {
     struct spool *spool = &record->streams[stream].spool;
 
@@ -68,7 +68,7 @@ static void note_written(struct record *record, int stream, size_t len, int r)
         spool->is_broken = true;
     lock_release(&record->lock);
     if (r < 0)
-        log_warn("output of process '%s' cannot be kept: %s", record->id, strerror(-r));
+        log_warn("cannot write the output of process '%s' to disk: %s", record->id, strerror(-r));
 }
 
 void output_file_write(int dir_fd, const char *sandbox, struct record *record, int stream,
@@ -81,13 +81,13 @@ void output_file_write(int dir_fd, const char *sandbox, struct record *record, i
 
     if (is_last && spool->fd >= 0)
         from_bytes = 1;
-    while ((len = take_piece(record, stream, from_bytes, piece, &offset)) > 0) {
-        int r = spool->fd < 0 ? make_file(dir_fd, sandbox, record, stream) : 0;
+    while ((len = record_copy_unwritten(record, stream, from_bytes, piece, &offset)) > 0) {
+        int r = spool->fd < 0 ? output_file_create(dir_fd, sandbox, record, stream) : 0;
 
         if (r == 0)
             r = spool_write(spool, offset, piece, len);
-        note_written(record, stream, len, r);
-        from_bytes = 1; /* while it is at it */
+        record_set_written(record, stream, len, r);
+        from_bytes = 1; /* write the rest too */
     }
 }
 
@@ -99,8 +99,8 @@ void output_files_reopen(int dir_fd, const char *sandbox, struct record *record,
         uint64_t end = record->streams[i].window.end;
         char path[PATH_SIZE];
 
-        /* What was forgotten elsewhere and is not here is nowhere. */
-        if (spool_reopen(spool, dir_fd, path_of(path, sandbox, record, i), end, ahead) < 0)
+        /* Output that neither the window nor a file has is lost. */
+        if (spool_reopen(spool, dir_fd, output_path(path, sandbox, record, i), end, ahead) < 0)
             spool->is_broken = end > 0;
     }
     lock_release(&record->lock);
@@ -113,7 +113,7 @@ void output_files_recover(int dir_fd, const char *sandbox, struct record *record
         struct spool *spool = &record->streams[i].spool;
         char path[PATH_SIZE];
 
-        if (spool_recover(spool, dir_fd, path_of(path, sandbox, record, i)) == 0)
+        if (spool_recover(spool, dir_fd, output_path(path, sandbox, record, i)) == 0)
             window_init(&record->streams[i].window, FRAME_WINDOW, spool->end);
     }
     lock_release(&record->lock);
@@ -125,6 +125,6 @@ void output_files_remove(int dir_fd, const char *sandbox, const struct record *r
         char path[PATH_SIZE];
 
         if (record->streams[i].spool.fd >= 0)
-            (void)unlinkat(dir_fd, path_of(path, sandbox, record, i), 0);
+            (void)unlinkat(dir_fd, output_path(path, sandbox, record, i), 0);
     }
 }

@@ -21,7 +21,7 @@
 #include "kernel/cgroup/cgroup.h"
 #include "wire/message.h"
 
-enum { WATCH_EVERY_MS = 1000 }; /* whether a client is still there who waits with us */
+enum { WATCH_EVERY_MS = 1000 }; /* interval of checks for a client that hung up */
 
 struct process *process_alloc(struct machine *machine, struct record *record)
 {
@@ -32,15 +32,15 @@ struct process *process_alloc(struct machine *machine, struct record *record)
     process->number = record->number;
     memcpy(process->id, record->id, sizeof(process->id));
     process->record = record;
-    process->started_ms = process->incarnated_ms = clock_ms();
+    process->started_ms = process->run_started_ms = clock_ms();
     process->timer.fire = process_on_timeout;
     process->meter = (struct cgroup_meter)CGROUP_METER_INIT;
     lock_init(&process->ack_lock, LOCK_ACKNOWLEDGEMENT);
     return process;
 }
 
-/* A record with a number, in the sandbox's process table if it is one that stays. */
-static int make_record(struct machine *machine, const struct process_spec *spec,
+/* Allocates a record with the next number, in the process table if the machine is a sandbox's. */
+static int record_make(struct machine *machine, const struct process_spec *spec,
                        struct record **ret, struct err *err)
 {
     uint32_t number;
@@ -54,14 +54,14 @@ static int make_record(struct machine *machine, const struct process_spec *spec,
     return 0;
 }
 
-static void withdraw_record(struct machine *machine, struct record *record)
+static void record_withdraw(struct machine *machine, struct record *record)
 {
     if (machine->process_table)
         process_table_withdraw(machine->process_table, record);
 }
 
-/* Puts it where frames find it. */
-static int enlist(struct process *process, struct err *err)
+/* Adds the process to the machine's list, where frames find it. */
+static int process_enlist(struct process *process, struct err *err)
 {
     struct machine *machine = process->machine;
     int r = 0;
@@ -80,7 +80,7 @@ static int enlist(struct process *process, struct err *err)
     return r;
 }
 
-static void delist(struct process *process)
+static void process_delist(struct process *process)
 {
     struct machine *machine = process->machine;
     struct process **slot = &machine->processes;
@@ -109,7 +109,8 @@ int process_send_spawn(struct process *process, const struct process_spec *spec,
         return r;
     r = channel_send(&machine->channel, &out, &cgroup_fd, 1);
     fault_point("exec.sent");
-    return r < 0 ? err_sys(err, r, "send the process to sandbox '%s'", machine->id) : 0;
+    return r < 0 ? err_sys(err, r, "send the process to the guest of sandbox '%s'", machine->id)
+                 : 0;
 }
 
 void process_set_timeout(struct process *process)
@@ -120,12 +121,12 @@ void process_set_timeout(struct process *process)
     if (timeout_ms == 0)
         return;
     reactor_set_timer(reactor, &process_ref(process)->timer, process->started_ms + timeout_ms);
-    /* One that has ended before this is off every list, and nobody else would cancel it. */
+    /* A process that has ended by now is in no list, so nothing else would cancel the timer. */
     if (process_is_over(process) && reactor_cancel_timer(reactor, &process->timer))
         process_unref(process);
 }
 
-static int launch(struct process *process, const struct process_spec *spec, struct err *err)
+static int process_launch(struct process *process, const struct process_spec *spec, struct err *err)
 {
     const struct reader_spec all = { .follows = true, .is_flow = true };
     int r = 0;
@@ -133,12 +134,12 @@ static int launch(struct process *process, const struct process_spec *spec, stru
     if (!spec->is_detached)
         r = reader_open(process->record, &all, &process->reader, err);
     if (r == 0)
-        r = enlist(process, err);
+        r = process_enlist(process, err);
     if (r < 0)
         return r;
     r = process_send_spawn(process, spec, err);
     if (r < 0)
-        delist(process);
+        process_delist(process);
     return r;
 }
 
@@ -148,7 +149,7 @@ int process_start(struct machine *machine, const struct process_spec *spec, stru
     uint64_t began_ns = clock_ns();
     struct process *process;
     struct record *record;
-    int r = make_record(machine, spec, &record, err);
+    int r = record_make(machine, spec, &record, err);
 
     if (r < 0)
         return metrics_note(machine->host->metrics, TIMED_EXEC, began_ns, r);
@@ -160,12 +161,11 @@ int process_start(struct machine *machine, const struct process_spec *spec, stru
     process->began_ns = began_ns;
     record_set_writer(record, process);
     process->shell = spec->shell ? shell_link_new(NULL) : NULL;
-    r = launch(process, spec, err);
+    r = process_launch(process, spec, err);
     if (r < 0) {
         record_set_writer(record, NULL);
-        withdraw_record(machine, record);
-        /* The record and the list have dropped theirs; this is the caller's, which the analyzer
-         * cannot count. */
+        record_withdraw(machine, record);
+        /* This is the last reference, which the analyzer cannot count. */
         process_abandon(process); // NOLINT(clang-analyzer-unix.Malloc)
         return metrics_note(machine->host->metrics, TIMED_EXEC, began_ns, r);
     }
@@ -219,7 +219,7 @@ struct output_reader *process_reader(struct process *process)
     return process->reader;
 }
 
-bool process_await_start(struct process *process)
+bool process_wait_started(struct process *process)
 {
     struct machine *machine = process->machine;
     bool is_started;
@@ -243,25 +243,25 @@ void process_acknowledge(struct process *process)
 
     lock_take(&process->ack_lock);
     for (int i = 0; i < PROCESS_STREAMS; i++) {
-        uint64_t settled = record_settled(process->record, i, is_kept);
+        uint64_t settled = record_ack_offset(process->record, i, is_kept);
 
         if (settled < atomic_load(&process->acked[i]) + PROCESS_ACK_EVERY)
             continue;
         atomic_store(&process->acked[i], settled);
-        /* If the guest is gone its end is on the way, and that is what readers get. */
+        /* If the guest is gone, the reactor ends the process, which readers then see. */
         (void)process_send_numbers(process, FRAME_ACK, (uint64_t)i, settled - process->base[i]);
     }
     lock_release(&process->ack_lock);
 }
 
-static int refuse_over(const struct process *process, struct err *err)
+static int process_ended_error(const struct process *process, struct err *err)
 {
     return err_refuse(err, CAUSE_PROCESS_ENDED, "process '%s' has ended", process->id);
 }
 
-/* Locked. Waits until something has changed, or for a moment where somebody may hang up: -ECANCELED
- * when that has happened. */
-static int wait_change(struct machine *machine, int watch_fd)
+/* Locked. Waits for a change of the machine, or for WATCH_EVERY_MS if there is a watch_fd.
+ * -ECANCELED if that has hung up. */
+static int machine_wait_change(struct machine *machine, int watch_fd)
 {
     struct pollfd hang_up = { .fd = watch_fd, .events = POLLRDHUP };
 
@@ -275,9 +275,9 @@ static int wait_change(struct machine *machine, int watch_fd)
     return 0;
 }
 
-/* Waits for room in the window and claims it: the offset to send at. */
-static int claim_input(struct process *process, int watch_fd, size_t len, bool eof,
-                       uint64_t *ret_offset, struct err *err)
+/* Waits for room in the window, reserves it and returns the offset to send at. */
+static int process_reserve_input(struct process *process, int watch_fd, size_t len, bool eof,
+                                 uint64_t *ret_offset, struct err *err)
 {
     struct machine *machine = process->machine;
     int r = 0;
@@ -285,12 +285,12 @@ static int claim_input(struct process *process, int watch_fd, size_t len, bool e
     lock_take(&machine->lock);
     while (r == 0 && !process->is_over && !process->is_input_closed &&
            process->input_sent + len - process->input_acked > FRAME_WINDOW)
-        r = wait_change(machine, watch_fd);
+        r = machine_wait_change(machine, watch_fd);
     if (r < 0) {
-        (void)err_set(err, ERR_CANCELED, "nobody waits for process '%s' to read any more",
-                      process->id);
+        (void)err_set(err, ERR_CANCELED,
+                      "the client disconnected before process '%s' read its input", process->id);
     } else if (process->is_over) {
-        r = refuse_over(process, err);
+        r = process_ended_error(process, err);
     } else if (process->is_input_closed) {
         r = err_set(err, ERR_BUSY, "stdin of process '%s' is closed", process->id);
     } else {
@@ -313,7 +313,7 @@ int process_offer_input(struct process *process, int watch_fd, const void *data,
 {
     cleanup_with(buf_done) struct buf out = BUF_INIT(PROCESS_INPUT_MAX + 4096);
     uint64_t offset = 0;
-    int r = claim_input(process, watch_fd, len, eof, &offset, err);
+    int r = process_reserve_input(process, watch_fd, len, eof, &offset, err);
 
     if (r < 0)
         return r;
@@ -336,28 +336,28 @@ bool process_is_over(struct process *process)
     return is_over;
 }
 
-/* Notes that a client sends this signal, before it has an effect. */
-static int claim_signal(struct process *process, int signal, struct err *err)
+/* Records that a client sends this signal, before it takes effect. */
+static int process_add_signal(struct process *process, int signal, struct err *err)
 {
     struct machine *machine = process->machine;
     bool is_over;
 
     lock_take(&machine->lock);
-    /* One that is just being started again would not be there to take it. */
+    /* A process that is being restarted could miss the signal. */
     while (!process->is_over && !process->is_started)
         cond_wait(&machine->changed, &machine->lock);
     is_over = process->is_over;
     process->signals_sent |= (uint64_t)1 << (signal - 1);
-    if (process->is_between) /* there is nobody to take it */
+    if (process->is_restart_pending) /* it does not run now */
         process_set_killed(process, KILLER_USER, signal);
     lock_release(&machine->lock);
-    return is_over ? refuse_over(process, err) : 0;
+    return is_over ? process_ended_error(process, err) : 0;
 }
 
 int process_signal(struct process *process, int signal, bool tree, struct err *err)
 {
     struct machine *machine = process->machine;
-    int r = claim_signal(process, signal, err);
+    int r = process_add_signal(process, signal, err);
 
     if (r < 0)
         return r;
@@ -373,7 +373,7 @@ int process_resize(struct process *process, uint16_t rows, uint16_t columns, str
     int r;
 
     if (process_is_over(process))
-        return refuse_over(process, err);
+        return process_ended_error(process, err);
     if (!process->has_terminal)
         return err_set(err, ERR_INVALID, "process '%s' has no terminal", process->id);
     r = process_send_numbers(process, FRAME_RESIZE, rows, columns);

@@ -1,6 +1,4 @@
-/* A process inside a sandbox: its output as a stream of events, and an outcome that is never
- * guessed.
- */
+/* A process in a sandbox: its output as a stream of events, and its outcome. */
 #pragma once
 
 #include <stdbool.h>
@@ -22,7 +20,7 @@ enum {
     PROCESS_ARGS_BYTES_MAX = 1 << 20,
     PROCESS_TAG_MAX = 128, /* bytes of a tag or an idempotency key */
     PROCESS_USER_MAX = 64,
-    PROCESS_EXIT_HOLT = 125, /* the exit code of what is not the process's own doing */
+    PROCESS_EXIT_HOLT = 125, /* exit code of failures that the process did not cause */
 };
 
 enum output_stream { PROCESS_OUT, PROCESS_ERR, PROCESS_STREAMS };
@@ -32,21 +30,21 @@ enum restart { RESTART_NO, RESTART_ON_FAILURE, RESTART_ALWAYS };
 struct process_spec {
     char *const *args; /* NULL-terminated, at least one */
     char *const *env;  /* NULL-terminated "NAME=value", or NULL */
-    const char *cwd;   /* NULL: /workspace; with a user, "~" and relative ones begin at its home */
-    const char *user;  /* a name or number of the sandbox's own, or several with ':' between: the
-                          first that there is; NULL: root */
+    const char *cwd;   /* NULL: /workspace; with a user, "~" and relative paths start at its home */
+    const char *user;  /* a name or uid of the sandbox, or several separated by ':', of which the
+                          first that exists is used; NULL: root */
     bool has_stdin;    /* otherwise stdin is empty */
     bool has_terminal; /* a PTY instead of pipes */
     uint16_t rows, columns;
-    uint64_t timeout_ms;  /* 0: none */
-    const char *tag;      /* whatever the client wants to find it by; NULL: none */
-    const char *key;      /* idempotency: a second start with it is refused; NULL: none */
-    enum restart restart; /* when it has ended by itself */
-    uint16_t port;        /* of a service: where it listens, and what is forwarded; 0: none */
-    bool is_detached;     /* nobody listens: it never waits for a reader, and goes on without one */
-    enum shell_kind shell;  /* it takes commands: see host/shell/shell.h */
-    bool waits_for_writers; /* it has not ended while anybody can write its output, unless it was
-                               sent SIGKILL or SIGTERM */
+    uint64_t timeout_ms;    /* 0: none */
+    const char *tag;        /* a client's name for it; NULL: none */
+    const char *key;        /* idempotency key: a second start fails; NULL: none */
+    enum restart restart;   /* after it exits without being killed by Holt */
+    uint16_t port;          /* port of a service, which is forwarded; 0: none */
+    bool is_detached;       /* has no reader: never blocks on output, and outlives its client */
+    enum shell_kind shell;  /* see host/shell/shell.h */
+    bool waits_for_writers; /* ends only when all writers have closed its output, or after SIGKILL
+                               or SIGTERM */
 };
 
 enum outcome {
@@ -60,86 +58,94 @@ enum outcome {
     OUTCOME_NOT_STARTED,
 };
 
-/* "exited", "timed-out", ... */
-const char *outcome_word(enum outcome outcome);
+/* Returns "exited", "timed-out", ... */
+const char *process_outcome_name(enum outcome outcome);
 
-/* On whose behalf Holt ended a process. */
+/* Why Holt ended a process. */
 enum killer {
     KILLER_NONE,
-    KILLER_USER,   /* a signal that a client sent */
-    KILLER_CLIENT, /* the client it ran for went away */
+    KILLER_USER,   /* a client sent a signal */
+    KILLER_CLIENT, /* the client disconnected */
     KILLER_ROLLBACK,
     KILLER_STOP,
     KILLER_DESTROY,
     KILLER_QUOTA,
 };
 
-/* What was not to be had, of a process that was not started. */
-enum obstacle { OBSTACLE_OTHER, OBSTACLE_CWD, OBSTACLE_COMMAND, OBSTACLE_USER };
+/* Why a process was not started. */
+enum start_failure {
+    START_FAILURE_OTHER,
+    START_FAILURE_CWD,
+    START_FAILURE_COMMAND,
+    START_FAILURE_USER
+};
 
 struct process_end {
     enum outcome outcome;
-    enum obstacle obstacle; /* of not started; known to this life of the daemon only */
-    enum killer killer;     /* of killed */
-    int exit_code;          /* 128+n for a signal, 124 timed out, 126/127 not started */
+    enum start_failure start_failure; /* of not started; not stored in the journal */
+    enum killer killer;               /* of killed */
+    int exit_code;                    /* 128+n for a signal, 124 timed out, 126/127 not started */
     int signal;
     char reason[240]; /* empty unless killed, lost or not started */
     uint64_t duration_ms;
     uint64_t cpu_ms;
-    uint64_t memory_peak_bytes; /* the largest that it, or one it waited for, was at a time */
+    uint64_t memory_peak_bytes; /* peak RSS of the process or a child that it waited for */
 };
 
-/* Starts a process; returns before it is known whether the command exists (the end says so). The
- * caller owns one reference. */
+/* Copies a spec into one block of memory, which the caller frees. */
+struct process_spec *process_spec_copy(const struct process_spec *spec);
+
+/* Starts a process. Returns before the guest has executed the command; a failure to do so is an
+ * outcome. The caller owns one reference. */
 int process_start(struct machine *machine, const struct process_spec *spec, struct process **ret,
                   struct err *err);
 
-/* The process of this sandbox with this id, with a reference, or ERR_NOT_FOUND. */
+/* Finds a running process by id and takes a reference, or returns ERR_NOT_FOUND. */
 int process_find(struct machine *machine, const char *id, struct process **ret, struct err *err);
 
 const char *process_id(const struct process *process);
 
-/* What is known of it; lives as long as the process, and longer for who takes a reference. */
+/* Returns the record, valid until the process's last reference is dropped, or the record's if
+ * the caller takes one. */
 struct record *process_record(struct process *process);
 
-/* Waits until the sandbox has started it, or has said why not: whether it was. */
-bool process_await_start(struct process *process);
+/* Waits until the guest has started the process or reported a failure. Returns whether it was
+ * started. */
+bool process_wait_started(struct process *process);
 
-/* What process_next reads with; NULL: it was started detached. */
+/* Returns the reader of process_next; NULL for a detached process. */
 struct output_reader *process_reader(struct process *process);
 
-/* The next of what it writes, or its end, for the one who started it and did not detach it: the
- * process waits for this reader. As reader_next; after process_abandon there is none. */
+/* Like reader_next, with the reader of the client that started the process, which has
+ * back-pressure. Not valid for a detached process or after process_abandon. */
 int process_next(struct process *process, int watch_fd, void *data, size_t size,
                  struct reader_event *ret);
 
-/* Waits until the guest has room, then sends len (at most PROCESS_INPUT_MAX) bytes to stdin and
- * closes it behind them when eof is set. ERR_BUSY when stdin is closed already, or the process is
- * over. */
+/* Waits until the guest has room, then sends len (at most PROCESS_INPUT_MAX) bytes to stdin, and
+ * closes it if eof is set. ERR_BUSY if stdin is closed or the process has ended. */
 int process_send_input(struct process *process, const void *data, size_t len, bool eof,
                        struct err *err);
 
-/* The same, for a client who may go meanwhile: -ECANCELED, and nothing sent, when watch_fd hangs up
- * before there is room. */
+/* Like process_send_input, but returns -ECANCELED and sends nothing if watch_fd hangs up before
+ * there is room. */
 int process_offer_input(struct process *process, int watch_fd, const void *data, size_t len,
                         bool eof, struct err *err);
 
-/* With tree, the signal goes to everything the process started. */
+/* Sends a signal to the process or, with tree, to everything in its cgroup. */
 int process_signal(struct process *process, int signal, bool tree, struct err *err);
 
-/* Kills it and everything it started, on this behalf. */
+/* Kills the process and everything in its cgroup; the outcome names the killer. */
 void process_kill(struct process *process, enum killer killer);
 
-/* Limits it, with all that it starts, to so much memory and CPUs (0: no limit of its own), below
- * the limits of its sandbox. Waits until it has been started; of one that is over there is nothing
- * to limit. */
+/* Sets memory and CPU limits (0: none) for the process and its children, below the limits of the
+ * sandbox. Waits until the process has been started; does nothing if it has ended. */
 int process_limit(struct process *process, uint64_t memory_bytes, uint32_t cpu_millis,
                   struct err *err);
 
-/* ERR_INVALID for a process without a terminal. */
+/* Resizes the terminal. ERR_INVALID for a process without one. */
 int process_resize(struct process *process, uint16_t rows, uint16_t columns, struct err *err);
 
-/* Drops the caller's reference; the process goes on, and waits for nobody. */
+/* Drops the caller's reference. The process continues without back-pressure from this client. */
 void process_abandon(struct process *process);
 
 struct process *process_ref(struct process *process);

@@ -20,7 +20,7 @@ void process_end_all(struct machine *machine);
 void process_drop_all(struct machine *machine);
 
 /* Waits until the guest has started, or refused, every process that it was sent. */
-void process_settle(struct machine *machine);
+void process_wait_all_started(struct machine *machine);
 
 /* Sets the killer that the outcome of every running process will name. */
 void process_set_killer_all(struct machine *machine, enum killer killer);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Reading a process's output: what is in memory from there, what is older from disk. */
+/* Readers of a process's output, which is in memory or, if older, on disk. */
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -10,7 +10,6 @@
 #include "base/err.h"
 #include "base/xalloc.h"
 #include "host/process/process_internal.h"
-#include "host/process/reader_internal.h"
 #include "host/process/record_internal.h"
 
 void reader_wake(const struct output_reader *reader)
@@ -21,14 +20,14 @@ void reader_wake(const struct output_reader *reader)
 }
 
 /* Locked. */
-static int check_offsets(const struct record *record, const uint64_t *from, struct err *err)
+static int reader_check_offsets(const struct record *record, const uint64_t *from, struct err *err)
 {
     for (int i = 0; i < PROCESS_STREAMS; i++)
         if (from[i] > record->streams[i].window.end)
-            return err_set(
-                err, ERR_INVALID, "%s of process '%s' has only %llu bytes, so none at offset %llu",
-                i == PROCESS_OUT ? "stdout" : "stderr", record->id,
-                (unsigned long long)record->streams[i].window.end, (unsigned long long)from[i]);
+            return err_set(err, ERR_INVALID,
+                           "offset %llu is beyond the end of %s of process '%s' (%llu bytes)",
+                           (unsigned long long)from[i], i == PROCESS_OUT ? "stdout" : "stderr",
+                           record->id, (unsigned long long)record->streams[i].window.end);
     return 0;
 }
 
@@ -40,9 +39,9 @@ int reader_open(struct record *record, const struct reader_spec *spec, struct ou
     int r;
 
     if (event_fd < 0)
-        return err_sys(err, -errno, "make an event descriptor");
+        return err_sys(err, -errno, "create an eventfd");
     lock_take(&record->lock);
-    r = check_offsets(record, spec->from, err);
+    r = reader_check_offsets(record, spec->from, err);
     if (r == 0) {
         reader = xcalloc(1, sizeof(*reader));
         *reader = (struct output_reader){
@@ -60,15 +59,15 @@ int reader_open(struct record *record, const struct reader_spec *spec, struct ou
     return r;
 }
 
-/* What is done while the record is not locked: a file may keep one waiting. */
+/* A read from disk, which happens without the record's lock because it may block. */
 struct read_job {
-    const struct spool *spool; /* NULL: there is nothing to do */
+    const struct spool *spool; /* NULL: nothing to read */
     uint64_t end;
 };
 
-/* Locked. Whether the stream has something for the reader: data, a gap, or a job that gets it. */
-static bool look(const struct output_reader *reader, int stream, void *data, size_t size,
-                 struct reader_event *ret, struct read_job *job)
+/* Locked. Returns whether the stream has data, a gap, or a job that reads data. */
+static bool reader_peek(const struct output_reader *reader, int stream, void *data, size_t size,
+                        struct reader_event *ret, struct read_job *job)
 {
     const struct window *window = &reader->record->streams[stream].window;
     const struct spool *spool = &reader->record->streams[stream].spool;
@@ -92,9 +91,10 @@ static bool look(const struct output_reader *reader, int stream, void *data, siz
     return true;
 }
 
-/* Reads from disk; what was overwritten meanwhile counts as not there, and is looked for again. */
-static int do_job(const struct output_reader *reader, const struct read_job *job, void *data,
-                  size_t size, struct reader_event *event)
+/* Reads from disk. Data that was overwritten meanwhile gives an empty event, and is looked up
+ * again. */
+static int read_job_run(const struct output_reader *reader, const struct read_job *job, void *data,
+                        size_t size, struct reader_event *event)
 {
     ssize_t n = spool_read(job->spool, event->offset, job->end, data, size);
 
@@ -106,7 +106,7 @@ static int do_job(const struct output_reader *reader, const struct read_job *job
     return 0;
 }
 
-static void advance(struct output_reader *reader, const struct reader_event *event)
+static void reader_advance(struct output_reader *reader, const struct reader_event *event)
 {
     struct process *writer;
 
@@ -122,8 +122,9 @@ static void advance(struct output_reader *reader, const struct reader_event *eve
     process_unref(writer);
 }
 
-/* 1 with an event, 0 when there is none yet, -EAGAIN when it is to be tried again, or -errno. */
-static int try_next(struct output_reader *reader, void *data, size_t size, struct reader_event *ret)
+/* Returns 1 with an event, 0 if there is none yet, -EAGAIN to try again, or -errno. */
+static int reader_try_next(struct output_reader *reader, void *data, size_t size,
+                           struct reader_event *ret)
 {
     struct record *record = reader->record;
     struct read_job job = { .spool = NULL };
@@ -132,7 +133,7 @@ static int try_next(struct output_reader *reader, void *data, size_t size, struc
 
     lock_take(&record->lock);
     for (int i = 0; i < PROCESS_STREAMS && !has_event; i++)
-        has_event = look(reader, i, data, size, ret, &job);
+        has_event = reader_peek(reader, i, data, size, ret, &job);
     if (!has_event && (record->is_over || !reader->follows)) {
         *ret = (struct reader_event){ .kind = record->is_over ? READER_ENDED : READER_UP_TO_DATE,
                                       .end = record->end };
@@ -143,16 +144,16 @@ static int try_next(struct output_reader *reader, void *data, size_t size, struc
     if (!has_event)
         return 0;
     if (job.spool)
-        r = do_job(reader, &job, data, size, ret);
+        r = read_job_run(reader, &job, data, size, ret);
     if (r < 0)
         return r;
     if (ret->kind == READER_DATA && ret->len == 0)
         return -EAGAIN;
-    advance(reader, ret);
+    reader_advance(reader, ret);
     return 1;
 }
 
-static int wait_event(const struct output_reader *reader, int watch_fd, int timeout_ms)
+static int reader_wait(const struct output_reader *reader, int watch_fd, int timeout_ms)
 {
     struct pollfd fds[2] = {
         { .fd = reader->event_fd, .events = POLLIN },
@@ -171,8 +172,8 @@ static int wait_event(const struct output_reader *reader, int watch_fd, int time
     return 0;
 }
 
-/* How long is left, as poll takes it, which is at most a minute at a time. */
-static int left_of(uint64_t deadline_ms)
+/* Returns the remaining time for poll, at most a minute. */
+static int poll_timeout(uint64_t deadline_ms)
 {
     const uint64_t longest_ms = 60000;
     uint64_t now_ms = clock_ms();
@@ -187,13 +188,13 @@ int reader_next_within(struct output_reader *reader, int watch_fd, uint64_t time
     uint64_t deadline_ms = timeout_ms ? clock_ms() + timeout_ms : UINT64_MAX;
 
     for (;;) {
-        int r = try_next(reader, data, size, ret);
+        int r = reader_try_next(reader, data, size, ret);
 
         if (r > 0)
             return 0;
         if (r == 0)
-            r = wait_event(reader, watch_fd, left_of(deadline_ms));
-        if (r == -ETIMEDOUT && left_of(deadline_ms) > 0)
+            r = reader_wait(reader, watch_fd, poll_timeout(deadline_ms));
+        if (r == -ETIMEDOUT && poll_timeout(deadline_ms) > 0)
             continue;
         if (r < 0 && r != -EAGAIN)
             return r;
@@ -222,7 +223,7 @@ void reader_close(struct output_reader *reader)
     if (writer)
         process_ref(writer);
     lock_release(&reader->record->lock);
-    /* Nobody waits for this reader any more. */
+    /* The process no longer waits for this reader. */
     if (writer) {
         process_acknowledge(writer);
         process_unref(writer);
@@ -232,7 +233,7 @@ void reader_close(struct output_reader *reader)
     free(reader);
 }
 
-static bool is_over(struct record *record, struct process_end *ret)
+static bool record_copy_end(struct record *record, struct process_end *ret)
 {
     bool over;
 
@@ -243,22 +244,22 @@ static bool is_over(struct record *record, struct process_end *ret)
     return over;
 }
 
-static int wait_over(const struct output_reader *reader, int watch_fd, uint64_t deadline_ms,
-                     struct process_end *ret)
+static int reader_wait_end(const struct output_reader *reader, int watch_fd, uint64_t deadline_ms,
+                           struct process_end *ret)
 {
-    while (!is_over(reader->record, ret)) {
-        int left_ms = left_of(deadline_ms), r;
+    while (!record_copy_end(reader->record, ret)) {
+        int left_ms = poll_timeout(deadline_ms), r;
 
         if (left_ms == 0)
             return -ETIMEDOUT;
-        r = wait_event(reader, watch_fd, left_ms);
+        r = reader_wait(reader, watch_fd, left_ms);
         if (r < 0 && r != -ETIMEDOUT)
             return r;
     }
     return 0;
 }
 
-/* A reader that reads nothing is woken all the same. */
+/* Uses a reader that reads nothing, as every reader is woken at the end. */
 int record_wait(struct record *record, int watch_fd, uint64_t timeout_ms, struct process_end *ret)
 {
     const struct reader_spec spec = { .follows = true };
@@ -268,7 +269,7 @@ int record_wait(struct record *record, int watch_fd, uint64_t timeout_ms, struct
 
     if (!reader)
         return r;
-    r = wait_over(reader, watch_fd, timeout_ms ? clock_ms() + timeout_ms : UINT64_MAX, ret);
+    r = reader_wait_end(reader, watch_fd, timeout_ms ? clock_ms() + timeout_ms : UINT64_MAX, ret);
     reader_close(reader);
     return r;
 }

@@ -7,10 +7,9 @@
 #include <string.h>
 
 #include "base/xalloc.h"
+#include "host/process/process.h"
 #include "host/process/process_internal.h"
-#include "host/process/reader_internal.h"
 #include "host/process/record_internal.h"
-#include "host/process/spec_copy.h"
 #include "wire/frame.h"
 
 struct record *record_new(uint32_t number, const struct process_spec *spec, uint64_t disk_bytes)
@@ -20,7 +19,7 @@ struct record *record_new(uint32_t number, const struct process_spec *spec, uint
     atomic_init(&record->refs, 1);
     record->number = number;
     (void)snprintf(record->id, sizeof(record->id), "p%u", number);
-    record->spec = spec_copy(spec);
+    record->spec = process_spec_copy(spec);
     lock_init(&record->lock, LOCK_RECORD);
     for (int i = 0; i < PROCESS_STREAMS; i++) {
         window_init(&record->streams[i].window, FRAME_WINDOW, 0);
@@ -50,7 +49,7 @@ void record_unref(struct record *record)
 }
 
 /* Locked. */
-static void wake_readers(const struct record *record)
+static void record_wake_readers(const struct record *record)
 {
     for (const struct output_reader *reader = record->readers; reader; reader = reader->next)
         reader_wake(reader);
@@ -66,10 +65,10 @@ uint64_t record_received(struct record *record, enum output_stream stream)
     return received;
 }
 
-/* Locked. Up to where the window may forget, because it can be read from disk. A reader whom the
- * process waits for is up to a window behind, and a file that keeps less than that behind its
- * beginning would lose what he has not read. */
-static uint64_t on_disk(const struct record *record, enum output_stream stream)
+/* Locked. Returns the offset up to which the window may drop bytes because they are on disk. A
+ * reader with back-pressure can be a whole window behind; a file whose tail is shorter than that
+ * would lose what the reader has not read. */
+static uint64_t record_disk_end(const struct record *record, enum output_stream stream)
 {
     const struct spool *spool = &record->streams[stream].spool;
     uint64_t end = spool->fd >= 0 && !spool->is_broken ? spool->end : 0;
@@ -90,19 +89,18 @@ int record_add(struct record *record, enum output_stream stream, const void *dat
     int r;
 
     lock_take(&record->lock);
-    /* What is on disk can be read there: a thousand talkative processes must not hold a window
-     * each.
-     */
+    /* Drop what is on disk: a thousand processes with much output must not hold a full window
+     * each. */
     if (!window_has_room(window, len))
-        window_forget(window, on_disk(record, stream));
+        window_forget(window, record_disk_end(record, stream));
     r = window_add(window, data, len);
     *ret_unspooled = window->end - spool->end;
-    wake_readers(record);
+    record_wake_readers(record);
     lock_release(&record->lock);
     return r;
 }
 
-uint64_t record_settled(struct record *record, enum output_stream stream, bool is_kept)
+uint64_t record_ack_offset(struct record *record, enum output_stream stream, bool is_kept)
 {
     const struct spool *spool = &record->streams[stream].spool;
     uint64_t settled;
@@ -129,7 +127,7 @@ void record_set_writer(struct record *record, struct process *writer)
     process_unref(before);
 }
 
-void record_note_restart(struct record *record, const uint64_t base[static PROCESS_STREAMS])
+void record_add_restart(struct record *record, const uint64_t base[static PROCESS_STREAMS])
 {
     lock_take(&record->lock);
     record->restarts++;
@@ -167,7 +165,7 @@ void record_shrink(struct record *record)
 {
     lock_take(&record->lock);
     for (int i = 0; i < PROCESS_STREAMS; i++) {
-        window_forget(&record->streams[i].window, on_disk(record, i));
+        window_forget(&record->streams[i].window, record_disk_end(record, i));
         window_trim(&record->streams[i].window);
     }
     lock_release(&record->lock);
@@ -179,13 +177,12 @@ void record_finish(struct record *record, const struct process_end *end, uint64_
     record->is_over = true;
     record->end = *end;
     record->ended_ms = ended_ms;
-    wake_readers(record);
+    record_wake_readers(record);
     lock_release(&record->lock);
 }
 
-/* Locked. What is in memory may reach further back than what is on disk, and the other way round.
- */
-static struct record_stream extent(const struct record *record, int stream)
+/* Locked. The window may begin before the range on disk, or the other way round. */
+static struct record_stream record_extent(const struct record *record, int stream)
 {
     const struct window *window = &record->streams[stream].window;
     const struct spool *spool = &record->streams[stream].spool;
@@ -221,6 +218,6 @@ void record_get(struct record *record, struct record_info *ret)
         .end = record->end,
     };
     for (int i = 0; i < PROCESS_STREAMS; i++)
-        ret->streams[i] = extent(record, i);
+        ret->streams[i] = record_extent(record, i);
     lock_release(&record->lock);
 }

@@ -1,5 +1,4 @@
-/* A record as the files about records and processes see it. Lock order: machine -> process table ->
- * record. */
+/* Internals of records and readers. Lock order: machine -> process table -> record. */
 #pragma once
 
 #include <stdatomic.h>
@@ -11,63 +10,80 @@
 
 struct process_table;
 
+struct output_reader {
+    struct record *record;      /* referenced */
+    struct output_reader *next; /* in the record's list */
+    bool follows;
+    bool is_flow;
+    int event_fd;
+    uint64_t at[PROCESS_STREAMS]; /* the next byte to read; under the record's lock */
+};
+
 enum {
-    RECORD_ID_SIZE = 16,           /* "p4294967295" */
-    RECORD_INLINE_MAX = 16 * 1024, /* a longer stream goes to disk at the end */
+    RECORD_ID_SIZE = 16, /* "p4294967295" */
+    RECORD_INLINE_MAX =
+        16 *
+        1024, /* longer streams are written to a file at the end; shorter ones to the journal */
 };
 
 struct record {
     atomic_int refs;
     uint32_t number;
     char id[RECORD_ID_SIZE];
-    struct process_spec *spec; /* a copy, its own */
+    struct process_spec *spec; /* owned copy */
     uint64_t started_ms;
-    uint64_t oom_kills_before; /* that its sandbox had seen when it was started */
-    struct record *next;       /* in the process table, which holds a reference; under its lock */
+    uint64_t oom_kills_before; /* OOM kills of the sandbox before the process started */
+    struct record *next;       /* in the process table, which holds a reference and locks it */
 
-    struct lock lock; /* over all below */
+    struct lock lock; /* protects everything below */
     struct {
         struct window window;
         struct spool spool;
     } streams[PROCESS_STREAMS];
-    struct process *writer; /* referenced, while it runs; NULL: nothing more comes */
+    struct process *writer; /* referenced; NULL: the process has ended, and that is on disk */
     struct output_reader *readers;
     uint32_t pid;
     uint32_t restarts;
-    uint64_t base[PROCESS_STREAMS]; /* what its present life has written begins there */
-    uint16_t host_port;             /* where its port is forwarded; 0: it is not */
-    char *address;                  /* the same as clients are told it; set once */
+    uint64_t base[PROCESS_STREAMS]; /* where the output of the present run begins */
+    uint16_t host_port;             /* host port to which its port is forwarded; 0: none */
+    char *address;                  /* the same as HOST:PORT; set once */
     uint64_t ended_ms;
     bool is_over;
-    bool is_adopted; /* an earlier life began it, and the guest has it still */
+    bool is_adopted; /* a previous daemon started it, and the guest still has it */
     struct process_end end;
 };
 
-/* Copies the spec; refs 1. Streams hold up to disk_bytes each on disk. */
+/* Allocates a record with a copy of the spec and one reference. Each stream keeps up to
+ * disk_bytes on disk. */
 struct record *record_new(uint32_t number, const struct process_spec *spec, uint64_t disk_bytes);
 
-/* Bytes of a stream that have come. */
+/* Returns the number of bytes received on a stream. */
 uint64_t record_received(struct record *record, enum output_stream stream);
 
-/* Appends to a stream and wakes its readers; *ret_unspooled is what is not on disk. 0 or -errno. */
+/* Appends to a stream, wakes the readers and returns the number of bytes not on disk. 0 or
+ * -errno. */
 int record_add(struct record *record, enum output_stream stream, const void *data, size_t len,
                uint64_t *ret_unspooled);
 
-/* The process that writes to it, referenced; or NULL (the one before is released). */
+/* Sets the process that writes to the record (takes a reference; NULL: none) and drops the
+ * previous one. */
 void record_set_writer(struct record *record, struct process *writer);
 
-/* Gives back memory of one that is over and on disk. */
+/* Frees the memory of output that is on disk, after the process has ended. */
 void record_shrink(struct record *record);
 
-/* How far the process may forget a stream: what is on disk, or needs not be, and what nobody who
- * must not miss anything has yet to read. */
-uint64_t record_settled(struct record *record, enum output_stream stream, bool is_kept);
+/* Returns the offset up to which the guest may drop its copy: on disk (if is_kept) and read by
+ * every reader with back-pressure. */
+uint64_t record_ack_offset(struct record *record, enum output_stream stream, bool is_kept);
 
-/* It is over. Wakes all who wait. */
+/* Sets the outcome and wakes all waiters. */
 void record_finish(struct record *record, const struct process_end *end, uint64_t ended_ms);
 
-/* It begins a further life, whose output begins there. */
-void record_note_restart(struct record *record, const uint64_t base[static PROCESS_STREAMS]);
+/* Counts a restart, whose output begins at these offsets. */
+void record_add_restart(struct record *record, const uint64_t base[static PROCESS_STREAMS]);
 void record_set_address(struct record *record, const char *address, uint16_t host_port);
 void record_set_pid(struct record *record, uint32_t pid);
 bool record_is_over(struct record *record);
+
+/* Makes the reader check for events again. */
+void reader_wake(const struct output_reader *reader);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Processes that are started again when they end. They keep their id, and what they write goes on
- * where the one before has stopped. */
+/* Restarts processes. They keep their id, and their streams continue. */
 #include "host/process/restart.h"
 
 #include <signal.h>
@@ -19,12 +18,12 @@
 #include "kernel/cgroup/cgroup.h"
 
 enum {
-    PAUSE_FIRST_MS = 100, /* doubled with each failure */
-    PAUSE_MOST_MS = 30 * 1000,
-    FAIR_RUN_MS = 10 * 1000, /* who has run that long begins again with a short pause */
+    DELAY_FIRST_MS = 100, /* doubled after each failure */
+    DELAY_MAX_MS = 30 * 1000,
+    LONG_RUN_MS = 10 * 1000, /* a run this long resets the delay */
 };
 
-#define BIT(signal) ((uint64_t)1 << ((signal)-1))
+#define SIGNAL_BIT(signal) ((uint64_t)1 << ((signal)-1))
 
 bool process_wants_restart(const struct process *process, enum outcome outcome, int exit_code)
 {
@@ -37,24 +36,24 @@ bool process_wants_restart(const struct process *process, enum outcome outcome, 
            (policy == RESTART_ALWAYS || exit_code != 0);
 }
 
-static void on_restart_due(struct reactor_timer *timer)
+static void restart_fire(struct reactor_timer *timer)
 {
     struct process *process =
         (struct process *)(void *)((char *)timer - offsetof(struct process, restart_timer));
     struct machine *machine = process->machine;
 
     lock_take(&machine->lock);
-    process->is_restart_due = process->is_between;
+    process->is_restart_due = process->is_restart_pending;
     lock_release(&machine->lock);
-    process_writer_add(machine->host->writer, process); /* this thread must not wait for a guest */
+    process_writer_add(machine->host->writer, process); /* the reactor must not wait for a guest */
     process_unref(process);
 }
 
 /* Locked. */
-static void rest(struct process *process, uint64_t pause_ms)
+static void restart_schedule(struct process *process, uint64_t delay_ms)
 {
-    process->is_between = true;
-    process->wants_rest_ms = pause_ms;
+    process->is_restart_pending = true;
+    process->restart_delay_ms = delay_ms;
     process_writer_add(process->machine->host->writer, process);
 }
 
@@ -62,51 +61,52 @@ void process_set_timers(struct process *process)
 {
     struct machine *machine = process->machine;
     bool wants_timeout;
-    uint64_t rest_ms;
+    uint64_t delay_ms;
 
     lock_take(&machine->lock);
-    rest_ms = process->wants_rest_ms;
+    delay_ms = process->restart_delay_ms;
     wants_timeout = process->wants_timeout;
-    process->wants_rest_ms = 0;
+    process->restart_delay_ms = 0;
     process->wants_timeout = false;
     lock_release(&machine->lock);
     if (wants_timeout)
         process_set_timeout(process);
-    if (rest_ms == 0)
+    if (delay_ms == 0)
         return;
-    process->restart_timer.fire = on_restart_due;
+    process->restart_timer.fire = restart_fire;
     reactor_set_timer(machine->host->reactor, &process_ref(process)->restart_timer,
-                      clock_ms() + rest_ms);
+                      clock_ms() + delay_ms);
 }
 
-/* Locked. Who wants it to end, whatever it did last itself. */
-static enum killer killer_of(const struct process *process)
+/* Locked. Returns the killer, even if the last run ended for another reason. */
+static enum killer process_find_killer(const struct process *process)
 {
-    const uint64_t ending = BIT(SIGINT) | BIT(SIGQUIT) | BIT(SIGKILL) | BIT(SIGTERM);
+    const uint64_t ending =
+        SIGNAL_BIT(SIGINT) | SIGNAL_BIT(SIGQUIT) | SIGNAL_BIT(SIGKILL) | SIGNAL_BIT(SIGTERM);
 
     if (process->killer)
         return process->killer;
     return process->signals_sent & ending ? KILLER_USER : process->machine->killer;
 }
 
-void process_rest(struct process *process)
+void process_schedule_restart(struct process *process)
 {
-    enum killer killer = killer_of(process);
-    uint64_t pause_ms = PAUSE_FIRST_MS;
+    enum killer killer = process_find_killer(process);
+    uint64_t delay_ms = DELAY_FIRST_MS;
 
-    if (killer) { /* it would have gone on, had it not been for that */
+    if (killer) { /* only the killer prevents a restart */
         process_set_killed(process, killer, SIGKILL);
         return;
     }
-    if (clock_ms() - process->incarnated_ms >= FAIR_RUN_MS)
+    if (clock_ms() - process->run_started_ms >= LONG_RUN_MS)
         process->failures = 0;
-    for (uint32_t i = 0; i < process->failures && pause_ms < PAUSE_MOST_MS; i++)
-        pause_ms *= 2;
+    for (uint32_t i = 0; i < process->failures && delay_ms < DELAY_MAX_MS; i++)
+        delay_ms *= 2;
     process->failures++;
-    rest(process, pause_ms < PAUSE_MOST_MS ? pause_ms : PAUSE_MOST_MS);
+    restart_schedule(process, delay_ms < DELAY_MAX_MS ? delay_ms : DELAY_MAX_MS);
 }
 
-bool process_take_restart(struct process *process)
+bool process_claim_restart(struct process *process)
 {
     bool is_due;
 
@@ -117,33 +117,34 @@ bool process_take_restart(struct process *process)
     return is_due;
 }
 
-/* Its streams go on behind what there is. Whether it is still to be. Acknowledgements wait. */
-static bool begin_again(struct process *process)
+/* Begins a new run, whose streams continue at the present offsets, unless the process was killed
+ * meanwhile. The caller holds ack_lock. */
+static bool restart_begin(struct process *process)
 {
     struct machine *machine = process->machine;
-    bool goes_on;
+    bool has_begun;
 
     lock_take(&machine->lock);
-    goes_on = process->is_between && !machine->killer && machine->state <= MACHINE_ACTIVE;
-    if (goes_on) {
+    has_begun = process->is_restart_pending && !machine->killer && machine->state <= MACHINE_ACTIVE;
+    if (has_begun) {
         for (int i = 0; i < PROCESS_STREAMS; i++) {
             process->base[i] = record_received(process->record, i);
             atomic_store(&process->acked[i], process->base[i]);
         }
-        process->is_between = process->is_started = false;
+        process->is_restart_pending = process->is_started = false;
         process->input_sent = process->input_acked = 0;
         process->is_input_closed = !process->record->spec->has_stdin;
-        process->incarnated_ms = clock_ms();
-        record_note_restart(process->record, process->base);
+        process->run_started_ms = clock_ms();
+        record_add_restart(process->record, process->base);
         machine_event(machine, EVENT_PROCESS_RESTARTED, json_pack("{s:s}", "process", process->id));
     }
     lock_release(&machine->lock);
-    return goes_on;
+    return has_begun;
 }
 
-/* What it has left behind may hold its port. The group goes too: where cgroup.kill was ever written
- * Linux 6.18 kills whatever is cloned into it later. */
-static void clear_group(struct process *process)
+/* Ends leftover processes, which may hold the port. The cgroup is removed too: once cgroup.kill
+ * was written, Linux 6.18 kills everything that is cloned into it later. */
+static void restart_clear_cgroup(struct process *process)
 {
     const struct machine *machine = process->machine;
     struct cgroup_root *cgroups = machine->host->cgroups;
@@ -157,25 +158,25 @@ void process_respawn(struct process *process)
 {
     struct machine *machine = process->machine;
     struct err err = { 0 };
-    bool goes_on;
+    bool has_begun;
     int r;
 
-    clear_group(process);
+    restart_clear_cgroup(process);
     process_table_spool(machine->process_table, process->record, SPOOL_EVERYTHING);
     lock_take(&process->ack_lock);
-    goes_on = begin_again(process);
+    has_begun = restart_begin(process);
     lock_release(&process->ack_lock);
-    if (!goes_on)
+    if (!has_begun)
         return;
     process_table_write(
         machine->host, &(struct process_table_entry){ machine->process_table, process->record }, 1);
     (void)process_send_numbers(process, FRAME_FORGET, 0, 0);
     r = process_send_spawn(process, process->record->spec, &err);
-    if (r < 0) /* the machine has ended, and with it the process */
-        log_warn("process '%s' is not started again: %s", process->id, err.msg);
+    if (r < 0) /* the machine has ended, which ends the process */
+        log_warn("cannot restart process '%s': %s", process->id, err.msg);
 }
 
-void process_revive(struct machine *machine, struct record *record)
+void process_resume_restart(struct machine *machine, struct record *record)
 {
     struct process *process = process_alloc(machine, record_ref(record));
 
@@ -185,6 +186,6 @@ void process_revive(struct machine *machine, struct record *record)
     lock_take(&machine->lock);
     process->next = machine->processes;
     machine->processes = process;
-    rest(process, PAUSE_FIRST_MS);
+    restart_schedule(process, DELAY_FIRST_MS);
     lock_release(&machine->lock);
 }

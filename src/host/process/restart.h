@@ -1,4 +1,4 @@
-/* What the rest of the process code knows of restarts. */
+/* Restarts of processes by their restart policy. */
 #pragma once
 
 #include "host/process/process.h"
@@ -6,21 +6,21 @@
 struct machine;
 struct record;
 
-/* Whether it runs again after this end. Locked. */
+/* Returns whether the policy restarts the process after this outcome. Locked. */
 bool process_wants_restart(const struct process *process, enum outcome outcome, int exit_code);
 
-/* It has ended and will be started again, after a pause, unless it is being killed. Locked. */
-void process_rest(struct process *process);
+/* Schedules the next run after a delay, or ends the process if it is being killed. Locked. */
+void process_schedule_restart(struct process *process);
 
-/* Sets the timers that somebody wanted while he held a lock. */
+/* Sets the timers that other threads requested while they held the machine's lock. */
 void process_set_timers(struct process *process);
 
-/* Whether the pause is over; once. */
-bool process_take_restart(struct process *process);
+/* Returns whether the restart delay is over, and resets that. */
+bool process_claim_restart(struct process *process);
 
-/* Starts it again, unless its machine ends it. Waits for the guest; the process writer's to call.
- */
+/* Restarts the process unless its machine is ending. Waits for the guest; called by the process
+ * writer. */
 void process_respawn(struct process *process);
 
-/* One that was between two lives when the daemon ended. */
-void process_revive(struct machine *machine, struct record *record);
+/* Schedules the next run of a process that was waiting for it when the daemon ended. */
+void process_resume_restart(struct machine *machine, struct record *record);

@@ -22,7 +22,7 @@ enum { PROBE_PAUSE_MIN_MS = 5, PROBE_PAUSE_MAX_MS = 200 };
 struct service {
     struct service *next;
     struct record *record;        /* referenced */
-    struct port_forward *forward; /* its own */
+    struct port_forward *forward; /* owned */
 };
 
 static void service_free(struct service *service)
@@ -32,8 +32,9 @@ static void service_free(struct service *service)
     free(service);
 }
 
-/* Takes the forward. */
-static void add(struct sandbox *sandbox, struct record *record, struct port_forward *forward)
+/* Takes ownership of the forward. */
+static void service_add(struct sandbox *sandbox, struct record *record,
+                        struct port_forward *forward)
 {
     struct service *service = xcalloc(1, sizeof(*service));
 
@@ -45,8 +46,8 @@ static void add(struct sandbox *sandbox, struct record *record, struct port_forw
     lock_release(&sandbox->lock);
 }
 
-/* Takes one off the list that is over, or any; NULL when there is none. */
-static struct service *take(struct sandbox *sandbox, bool wants_any)
+/* Removes an ended service (or any) from the list and returns it; NULL: none. */
+static struct service *service_take(struct sandbox *sandbox, bool wants_any)
 {
     struct service **slot = &sandbox->services, *found;
 
@@ -60,11 +61,11 @@ static struct service *take(struct sandbox *sandbox, bool wants_any)
     return found;
 }
 
-void services_tend(struct sandbox *sandbox)
+void services_prune(struct sandbox *sandbox)
 {
     struct service *service;
 
-    while ((service = take(sandbox, false)))
+    while ((service = service_take(sandbox, false)))
         service_free(service);
 }
 
@@ -72,12 +73,12 @@ void services_close(struct sandbox *sandbox)
 {
     struct service *service;
 
-    while ((service = take(sandbox, true)))
+    while ((service = service_take(sandbox, true)))
         service_free(service);
 }
 
-static int start(struct sandbox *sandbox, const struct process_spec *spec,
-                 const struct port_forward *forward, struct record **ret, struct err *err)
+static int service_start(struct sandbox *sandbox, const struct process_spec *spec,
+                         const struct port_forward *forward, struct record **ret, struct err *err)
 {
     struct process *process = NULL;
     int r = sandbox_exec(sandbox, spec, &process, err);
@@ -102,17 +103,17 @@ int service_launch(struct sandbox *sandbox, const struct process_spec *spec, str
 
     if (r < 0)
         return r;
-    r = start(sandbox, spec, forward, ret, err);
+    r = service_start(sandbox, spec, forward, ret, err);
     if (r < 0)
         port_forward_close(forward);
     else if (forward)
-        add(sandbox, *ret, forward);
+        service_add(sandbox, *ret, forward);
     return r;
 }
 
-/* 0 once it answers, -EAGAIN when it does not yet, or another -errno. */
-static int probe(struct sandbox *sandbox, const struct record *record,
-                 const struct readiness_spec *spec, uint64_t deadline_ms, struct err *err)
+/* Returns 0 if the service responds, -EAGAIN if not yet, or another -errno. */
+static int service_probe(struct sandbox *sandbox, const struct record *record,
+                         const struct readiness_spec *spec, uint64_t deadline_ms, struct err *err)
 {
     const struct port_patience patience = { deadline_ms, spec->watch_fd };
     int r = sandbox_probe(sandbox, record->spec->port, spec->http_path, &patience, err);
@@ -128,7 +129,7 @@ int service_wait_ready(struct sandbox *sandbox, struct record *record,
 
     while (!record_is_over(record)) {
         struct pollfd hang_up = { .fd = spec->watch_fd, .events = POLLRDHUP };
-        int r = probe(sandbox, record, spec, deadline_ms, err);
+        int r = service_probe(sandbox, record, spec, deadline_ms, err);
 
         *ret = r == 0 ? SERVICE_READY : SERVICE_STARTING;
         if (r == 0)
@@ -137,7 +138,7 @@ int service_wait_ready(struct sandbox *sandbox, struct record *record,
                 json_pack("{s:s, s:i}", "process", record->id, "port", (int)record->spec->port));
         if (r == -EAGAIN && clock_ms() >= deadline_ms)
             return 0;
-        /* A sandbox that has ended meanwhile cannot be asked, but its process tells. */
+        /* If the sandbox has ended, the probe fails, but the end of the process counts. */
         if (r != -EAGAIN && (r == 0 || !record_is_over(record)))
             return r;
         if (poll(&hang_up, 1, pause_ms) > 0)
@@ -148,7 +149,7 @@ int service_wait_ready(struct sandbox *sandbox, struct record *record,
     return 0;
 }
 
-static void recover(struct sandbox *sandbox, struct record *record)
+static void service_recover(struct sandbox *sandbox, struct record *record)
 {
     char listen[16];
     struct port_forward_spec spec = {
@@ -163,16 +164,16 @@ static void recover(struct sandbox *sandbox, struct record *record)
 
     (void)snprintf(listen, sizeof(listen), ":%u", record->host_port);
     r = port_forward_open(sandbox->machine, &spec, &forward, &err);
-    if (r < 0) { /* somebody else has it now */
+    if (r < 0) { /* the port is in use */
         spec.listen = NULL;
         r = port_forward_open(sandbox->machine, &spec, &forward, &err);
     }
     if (r < 0) {
-        log_warn("the port of process '%s' is not forwarded: %s", record->id, err.msg);
+        log_warn("cannot forward the port of process '%s': %s", record->id, err.msg);
         return;
     }
     record_set_address(record, port_forward_address(forward), port_forward_port(forward));
-    add(sandbox, record, forward);
+    service_add(sandbox, record, forward);
 }
 
 void services_recover(struct sandbox *sandbox)
@@ -182,7 +183,7 @@ void services_recover(struct sandbox *sandbox)
 
     for (size_t i = 0; i < count; i++) {
         if (!record_is_over(list[i]) && list[i]->host_port > 0)
-            recover(sandbox, list[i]);
+            service_recover(sandbox, list[i]);
         record_unref(list[i]);
     }
 }

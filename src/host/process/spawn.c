@@ -17,27 +17,27 @@
 
 static const char *const default_env[] = {
     "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-    /* Not of a user that is named: its home is known to the guest, and its language is its own
-     * affair; C.UTF-8 is a dozen files for every shell that starts. */
+    /* Not for a named user: the guest knows its home, and LANG is its own choice, as C.UTF-8
+     * makes every shell open a dozen files. */
     "LANG=C.UTF-8",
     "HOME=/root",
 };
 
-enum { USER_DEFAULTS = 1 }; /* of these, of a user that is named */
+enum { USER_DEFAULTS = 1 }; /* of default_env, for a named user */
 
-/* Whether two "NAME=value" have the same name. */
-static bool same_name(const char *one, const char *other)
+/* Returns whether two "NAME=value" strings have the same name. */
+static bool env_same_name(const char *one, const char *other)
 {
     size_t len = strcspn(one, "=");
 
     return strncmp(one, other, len) == 0 && other[len] == '=';
 }
 
-/* Adds a variable, or replaces the value of one that is there. */
-static int add_env(struct message_spawn *spawn, const char *variable)
+/* Adds a variable or replaces its value. */
+static int env_add(struct message_spawn *spawn, const char *variable)
 {
     for (size_t i = 0; i < spawn->env_count; i++) {
-        if (same_name(spawn->env[i], variable)) {
+        if (env_same_name(spawn->env[i], variable)) {
             spawn->env[i] = variable;
             return 0;
         }
@@ -48,15 +48,15 @@ static int add_env(struct message_spawn *spawn, const char *variable)
     return 0;
 }
 
-static int fill_env(struct message_spawn *spawn, const struct process_spec *spec)
+static int env_fill(struct message_spawn *spawn, const struct process_spec *spec)
 {
     int r = 0;
 
     for (size_t i = 0; i < (spec->user ? USER_DEFAULTS : ARRAY_SIZE(default_env)); i++)
-        (void)add_env(spawn, default_env[i]);
-    (void)add_env(spawn, spec->has_terminal ? "TERM=xterm-256color" : "TERM=dumb");
+        (void)env_add(spawn, default_env[i]);
+    (void)env_add(spawn, spec->has_terminal ? "TERM=xterm-256color" : "TERM=dumb");
     for (char *const *variable = spec->env; r == 0 && variable && *variable; variable++)
-        r = add_env(spawn, *variable);
+        r = env_add(spawn, *variable);
     return r;
 }
 
@@ -64,7 +64,7 @@ int process_put_spawn(struct buf *out, uint32_t process, const struct process_sp
                       struct err *err)
 {
     cleanup_free struct message_spawn *spawn = xcalloc(1, sizeof(*spawn));
-    int r = fill_env(spawn, spec);
+    int r = env_fill(spawn, spec);
 
     spawn->cwd = spec->cwd ? spec->cwd : DEFAULT_CWD;
     spawn->user = spec->user;
@@ -93,7 +93,7 @@ void process_explain_failure(const struct message_failed *failed, char *into, si
         [FAILED_SETUP] = "the process could not be set up",
         [FAILED_CWD] = "the working directory cannot be entered",
         [FAILED_EXEC] = "the command cannot be executed",
-        [FAILED_USER] = "the user cannot be found",
+        [FAILED_USER] = "the user cannot be looked up",
     };
     bool is_missing = failed->errnum == ENOENT || failed->errnum == ENOTDIR;
 
@@ -102,7 +102,7 @@ void process_explain_failure(const struct message_failed *failed, char *into, si
     else if (failed->step == FAILED_CWD && failed->errnum == ENOENT)
         (void)snprintf(into, size, "the working directory does not exist");
     else if (failed->step == FAILED_USER && failed->errnum == ENOENT)
-        (void)snprintf(into, size, "the sandbox knows no such user");
+        (void)snprintf(into, size, "no such user in the sandbox");
     else
         (void)snprintf(into, size, "%s: %.160s", what[failed->step], failed->text);
 }

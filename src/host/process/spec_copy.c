@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "host/process/spec_copy.h"
-
 #include <string.h>
 
 #include "base/xalloc.h"
 #include "host/process/process.h"
 
-static size_t count_words(char *const *words)
+static size_t words_count(char *const *words)
 {
     size_t count = 0;
 
@@ -29,7 +27,7 @@ static size_t words_size(char *const *words)
     return size;
 }
 
-static char *take_text(char **room, const char *text)
+static char *text_copy(char **room, const char *text)
 {
     char *copy = *room;
 
@@ -40,20 +38,20 @@ static char *take_text(char **room, const char *text)
     return copy;
 }
 
-/* Puts a list at *slots, which has room for it and the NULL behind it. */
-static char **take_words(char ***slots, char **room, char *const *words)
+/* Copies a list to *slots, which has room for it and the terminating NULL. */
+static char **words_copy(char ***slots, char **room, char *const *words)
 {
     char **list = *slots;
 
     for (; words && *words; words++)
-        *(*slots)++ = take_text(room, *words);
+        *(*slots)++ = text_copy(room, *words);
     *(*slots)++ = NULL;
     return list;
 }
 
-struct process_spec *spec_copy(const struct process_spec *spec)
+struct process_spec *process_spec_copy(const struct process_spec *spec)
 {
-    size_t slots = count_words(spec->args) + count_words(spec->env) + 2;
+    size_t slots = words_count(spec->args) + words_count(spec->env) + 2;
     size_t bytes = words_size(spec->args) + words_size(spec->env) + text_size(spec->cwd) +
                    text_size(spec->tag) + text_size(spec->key) + text_size(spec->user);
     struct process_spec *copy = xcalloc(1, sizeof(*copy) + slots * sizeof(char *) + bytes);
@@ -61,11 +59,11 @@ struct process_spec *spec_copy(const struct process_spec *spec)
     char *room = (char *)(lists + slots);
 
     *copy = *spec;
-    copy->args = take_words(&lists, &room, spec->args);
-    copy->env = take_words(&lists, &room, spec->env);
-    copy->cwd = take_text(&room, spec->cwd);
-    copy->user = take_text(&room, spec->user);
-    copy->tag = take_text(&room, spec->tag);
-    copy->key = take_text(&room, spec->key);
+    copy->args = words_copy(&lists, &room, spec->args);
+    copy->env = words_copy(&lists, &room, spec->env);
+    copy->cwd = text_copy(&room, spec->cwd);
+    copy->user = text_copy(&room, spec->user);
+    copy->tag = text_copy(&room, spec->tag);
+    copy->key = text_copy(&room, spec->key);
     return copy;
 }

@@ -31,11 +31,11 @@ int spool_reopen(struct spool *spool, int dir_fd, const char *name, uint64_t end
     if (spool->fd < 0)
         return -errno;
     spool->end = end;
-    spool_announce(spool, (size_t)ahead);
+    spool_reserve(spool, (size_t)ahead);
     return 0;
 }
 
-/* A file that is full may have gone round any number of times: only its beginning is sure. */
+/* The ring of a full file may have wrapped any number of times: only its head is certain. */
 int spool_recover(struct spool *spool, int dir_fd, const char *name)
 {
     struct stat st;
@@ -47,7 +47,7 @@ int spool_recover(struct spool *spool, int dir_fd, const char *name)
     return 0;
 }
 
-void spool_announce(struct spool *spool, size_t len)
+void spool_reserve(struct spool *spool, size_t len)
 {
     uint64_t end = spool->end + len;
 
@@ -55,13 +55,13 @@ void spool_announce(struct spool *spool, size_t len)
         spool->tail_from = end - spool->half;
 }
 
-static uint64_t place_of(const struct spool *spool, uint64_t offset)
+static uint64_t spool_position(const struct spool *spool, uint64_t offset)
 {
     return offset < spool->half ? offset : spool->half + (offset - spool->half) % spool->half;
 }
 
-/* Bytes from an offset on that lie in one piece. */
-static size_t piece(const struct spool *spool, uint64_t offset, size_t len)
+/* Returns how many of len bytes from an offset are contiguous in the file. */
+static size_t spool_contiguous(const struct spool *spool, uint64_t offset, size_t len)
 {
     uint64_t room = offset < spool->half ? spool->half - offset
                                          : spool->half - (offset - spool->half) % spool->half;
@@ -74,8 +74,8 @@ int spool_write(const struct spool *spool, uint64_t offset, const void *data, si
     const char *from = data;
 
     while (len > 0) {
-        size_t part = piece(spool, offset, len);
-        int r = pwrite_all(spool->fd, from, part, (off_t)place_of(spool, offset));
+        size_t part = spool_contiguous(spool, offset, len);
+        int r = pwrite_all(spool->fd, from, part, (off_t)spool_position(spool, offset));
 
         if (r < 0)
             return r;
@@ -106,11 +106,11 @@ ssize_t spool_read(const struct spool *spool, uint64_t offset, uint64_t end, voi
                    size_t size)
 {
     uint64_t left = end - offset;
-    size_t len = piece(spool, offset, left < size ? (size_t)left : size);
+    size_t len = spool_contiguous(spool, offset, left < size ? (size_t)left : size);
     ssize_t n;
 
     do {
-        n = pread(spool->fd, into, len, (off_t)place_of(spool, offset));
+        n = pread(spool->fd, into, len, (off_t)spool_position(spool, offset));
     } while (n < 0 && errno == EINTR);
     return n < 0 ? -errno : n;
 }

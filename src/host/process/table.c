@@ -32,13 +32,13 @@ struct process_table {
     atomic_int refs;
     atomic_bool is_purged; /* the sandbox is being destroyed */
 
-    struct lock lock;     /* over all below */
+    struct lock lock;     /* protects everything below */
     struct record *first; /* by number */
-    struct record **last; /* where the next one goes */
+    struct record **last; /* end of the list */
     uint32_t last_number;
 };
 
-static void append(struct process_table *process_table, struct record *record)
+static void table_append(struct process_table *process_table, struct record *record)
 {
     *process_table->last = record;
     process_table->last = &record->next;
@@ -46,8 +46,8 @@ static void append(struct process_table *process_table, struct record *record)
         process_table->last_number = record->number;
 }
 
-/* Locked. Takes a record off the list, whose reference is then the caller's. */
-static bool take_out(struct process_table *process_table, const struct record *record)
+/* Locked. Removes a record from the list; its reference passes to the caller. */
+static bool table_remove(struct process_table *process_table, const struct record *record)
 {
     struct record **slot = &process_table->first;
 
@@ -84,13 +84,13 @@ const char *process_table_sandbox_name(const struct process_table *process_table
     return process_table->name;
 }
 
-static void take_loaded(void *context, struct record *record)
+static void table_add_loaded(void *context, struct record *record)
 {
     struct process_table *process_table = context;
 
     if (record->is_over)
         output_files_reopen(process_table->host->outputs_fd, process_table->sandbox, record, 0);
-    append(process_table, record);
+    table_append(process_table, record);
 }
 
 void process_table_load(struct process_table *process_table)
@@ -98,9 +98,9 @@ void process_table_load(struct process_table *process_table)
     struct host *host = process_table->host;
     struct err err = { 0 };
 
-    if (journal_load(host->journal, process_table->sandbox, host->output_disk, take_loaded,
+    if (journal_load(host->journal, process_table->sandbox, host->output_disk, table_add_loaded,
                      process_table, &err) < 0)
-        log_warn("processes of sandbox '%s' are not known: %s", process_table->sandbox, err.msg);
+        log_warn("cannot load the processes of sandbox '%s': %s", process_table->sandbox, err.msg);
 }
 
 struct process_table *process_table_ref(struct process_table *process_table)
@@ -124,7 +124,7 @@ void process_table_unref(struct process_table *process_table)
 }
 
 /* Locked. */
-static struct record *find_key(const struct process_table *process_table, const char *key)
+static struct record *table_find_key(const struct process_table *process_table, const char *key)
 {
     struct record *record = process_table->first;
 
@@ -139,15 +139,15 @@ int process_table_add(struct process_table *process_table, const struct process_
     struct record *record = NULL;
 
     lock_take(&process_table->lock);
-    if (!spec->key || !find_key(process_table, spec->key)) {
+    if (!spec->key || !table_find_key(process_table, spec->key)) {
         record = record_new(process_table->last_number + 1, spec, process_table->host->output_disk);
         record->started_ms = clock_wall_ms();
-        append(process_table, record_ref(record));
+        table_append(process_table, record_ref(record));
     }
     lock_release(&process_table->lock);
     if (!record)
         return err_refuse(err, CAUSE_PROCESS_EXISTS,
-                          "sandbox '%s' has a process with the key '%.100s' already",
+                          "sandbox '%s' already has a process with the key '%.100s'",
                           process_table->sandbox, spec->key);
     if (spec->is_detached)
         process_table_write(process_table->host,
@@ -156,7 +156,7 @@ int process_table_add(struct process_table *process_table, const struct process_
     return 0;
 }
 
-static void forget(struct process_table *process_table, struct record *record)
+static void table_forget(struct process_table *process_table, struct record *record)
 {
     struct err ignored;
 
@@ -171,10 +171,10 @@ void process_table_withdraw(struct process_table *process_table, struct record *
     bool was_there;
 
     lock_take(&process_table->lock);
-    was_there = take_out(process_table, record);
+    was_there = table_remove(process_table, record);
     lock_release(&process_table->lock);
     if (was_there)
-        forget(process_table, record);
+        table_forget(process_table, record);
 }
 
 struct record *process_table_find(struct process_table *process_table, const char *id)
@@ -196,7 +196,7 @@ struct record *process_table_find_key(struct process_table *process_table, const
     struct record *record;
 
     lock_take(&process_table->lock);
-    record = find_key(process_table, key);
+    record = table_find_key(process_table, key);
     if (record)
         (void)record_ref(record);
     lock_release(&process_table->lock);
@@ -235,7 +235,7 @@ struct record *process_table_adopt(struct process_table *process_table, uint32_t
     if (!record) {
         record = record_new(number, &unknown, process_table->host->output_disk);
         record->started_ms = clock_wall_ms();
-        append(process_table, record);
+        table_append(process_table, record);
     }
     record->is_adopted = true;
     (void)record_ref(record);
@@ -254,7 +254,7 @@ void process_table_resume(struct process_table *process_table, struct record *re
                         FRAME_WINDOW);
 }
 
-void process_table_settle(struct process_table *process_table, const struct process_end *end)
+void process_table_end_unadopted(struct process_table *process_table, const struct process_end *end)
 {
     size_t count;
     cleanup_free struct record **list = process_table_list(process_table, &count);
@@ -282,10 +282,10 @@ void process_table_skip(struct process_table *process_table, uint32_t number)
     lock_release(&process_table->lock);
 }
 
-/* --- forgetting ------------------------------------------------------------------------------ */
+/* --- expiry ---------------------------------------------------------------------------------- */
 
-/* When it ended; 0: it runs, or the end is not on disk yet. */
-static uint64_t ended_of(struct record *record)
+/* Returns when the process ended; 0: it runs, or its end is not on disk yet. */
+static uint64_t record_ended_ms(struct record *record)
 {
     uint64_t ended_ms;
 
@@ -296,27 +296,27 @@ static uint64_t ended_of(struct record *record)
 }
 
 /* Locked. */
-static size_t count_ended(const struct process_table *process_table)
+static size_t table_count_ended(const struct process_table *process_table)
 {
     size_t count = 0;
 
     for (struct record *record = process_table->first; record; record = record->next)
-        count += ended_of(record) > 0;
+        count += record_ended_ms(record) > 0;
     return count;
 }
 
-/* Locked. Those to forget, as a list, and when the next one is due. The newest stays, so that its
- * number is not used again. */
-static struct record *take_expired(struct process_table *process_table, uint64_t now_ms,
-                                   uint64_t *ret_next_ms)
+/* Locked. Removes the expired records, returns them as a list, and lowers *ret_next_ms to the
+ * next expiry. The newest record stays, so that its number is not reused. */
+static struct record *table_take_expired(struct process_table *process_table, uint64_t now_ms,
+                                         uint64_t *ret_next_ms)
 {
     const struct host *host = process_table->host;
-    size_t ended = count_ended(process_table), most = host->processes_max;
+    size_t ended = table_count_ended(process_table), most = host->processes_max;
     size_t excess = ended > most ? ended - most : 0;
     struct record *expired = NULL, *next;
 
     for (struct record *record = process_table->first; record && record->next; record = next) {
-        uint64_t ended_ms = ended_of(record), due_ms = ended_ms + host->processes_keep_ms;
+        uint64_t ended_ms = record_ended_ms(record), due_ms = ended_ms + host->processes_keep_ms;
 
         next = record->next;
         if (ended_ms == 0)
@@ -326,7 +326,7 @@ static struct record *take_expired(struct process_table *process_table, uint64_t
             continue;
         }
         excess -= excess > 0;
-        (void)take_out(process_table, record);
+        (void)table_remove(process_table, record);
         record->next = expired;
         expired = record;
     }
@@ -338,17 +338,17 @@ void process_table_expire(struct process_table *process_table, uint64_t now_ms, 
     struct record *expired, *next;
 
     lock_take(&process_table->lock);
-    expired = take_expired(process_table, now_ms, next_ms);
+    expired = table_take_expired(process_table, now_ms, next_ms);
     lock_release(&process_table->lock);
     for (; expired; expired = next) {
         next = expired->next;
-        forget(process_table, expired);
+        table_forget(process_table, expired);
     }
 }
 
 /* --- disk ------------------------------------------------------------------------------------ */
 
-static void erase(struct process_table *process_table)
+static void table_erase(struct process_table *process_table)
 {
     struct err ignored;
 
@@ -359,14 +359,14 @@ static void erase(struct process_table *process_table)
 void process_table_purge(struct process_table *process_table)
 {
     atomic_store(&process_table->is_purged, true);
-    erase(process_table);
+    table_erase(process_table);
 }
 
-/* Whoever wrote while it was purged does that again. */
-static void erase_if_purged(struct process_table *process_table)
+/* A writer that ran concurrently with process_table_purge erases again. */
+static void table_erase_if_purged(struct process_table *process_table)
 {
     if (atomic_load(&process_table->is_purged))
-        erase(process_table);
+        table_erase(process_table);
 }
 
 void process_table_spool(struct process_table *process_table, struct record *record,
@@ -382,7 +382,7 @@ void process_table_spool(struct process_table *process_table, struct record *rec
     for (int i = 0; i < PROCESS_STREAMS; i++)
         output_file_write(host->outputs_fd, process_table->sandbox, record, i, from_bytes[extent],
                           extent != SPOOL_EXCESS);
-    erase_if_purged(process_table);
+    table_erase_if_purged(process_table);
 }
 
 void process_table_write(struct host *host, const struct process_table_entry *entries, size_t count)
@@ -395,5 +395,5 @@ void process_table_write(struct host *host, const struct process_table_entry *en
     if (journal_put(host->journal, rows, count, &err) < 0)
         log_warn("%s", err.msg);
     for (size_t i = 0; i < count; i++)
-        erase_if_purged(entries[i].process_table);
+        table_erase_if_purged(entries[i].process_table);
 }

@@ -32,8 +32,8 @@ size_t window_copy(const struct window *window, uint64_t offset, void *into, siz
     return len;
 }
 
-/* Every byte has its place by its offset, so another capacity means other places. */
-static int resize(struct window *window, size_t capacity)
+/* Positions in the ring depend on the capacity, so all bytes are copied. */
+static int window_resize(struct window *window, size_t capacity)
 {
     uint64_t offset = window->start;
     char *data = malloc(capacity);
@@ -51,7 +51,7 @@ static int resize(struct window *window, size_t capacity)
     return 0;
 }
 
-static int make_room(struct window *window, size_t len)
+static int window_make_room(struct window *window, size_t len)
 {
     size_t wanted = window->capacity ? window->capacity : CAPACITY_MIN;
     uint64_t needed = window->end - window->start + len;
@@ -60,13 +60,13 @@ static int make_room(struct window *window, size_t len)
         wanted *= 2;
     if (wanted > window->max)
         wanted = window->max;
-    return wanted > window->capacity ? resize(window, wanted) : 0;
+    return wanted > window->capacity ? window_resize(window, wanted) : 0;
 }
 
 int window_add(struct window *window, const void *data, size_t len)
 {
     const char *from = data;
-    int r = make_room(window, len);
+    int r = window_make_room(window, len);
 
     if (r < 0)
         return r;
@@ -102,7 +102,7 @@ void window_trim(struct window *window)
     if (len == 0)
         window_drop(window);
     else if (len < window->capacity)
-        (void)resize(window, len);
+        (void)window_resize(window, len);
 }
 
 void window_drop(struct window *window)

@@ -1,5 +1,5 @@
-/* The latest bytes of a stream, in memory: a ring that grows up to a limit and then forgets the
- * oldest. */
+/* The latest bytes of a stream, in memory: a ring buffer that grows up to a limit and then
+ * overwrites the oldest bytes. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,27 +10,27 @@ struct window {
     char *data;
     size_t capacity;
     size_t max;
-    uint64_t start, end; /* offsets: it holds [start, end) */
+    uint64_t start, end; /* holds the offsets [start, end) */
 };
 
-/* An empty one whose first byte will have this offset. */
+/* Initializes an empty window whose first byte will have this offset. */
 void window_init(struct window *window, size_t max, uint64_t offset);
 void window_done(struct window *window);
 
-/* Appends; 0 or -ENOMEM, with nothing changed. */
+/* Appends bytes. 0, or -ENOMEM with nothing changed. */
 int window_add(struct window *window, const void *data, size_t len);
 
-/* Whether so many bytes more fit without more memory, and without forgetting. */
+/* Returns whether len more bytes fit without growing or overwriting. */
 bool window_has_room(const struct window *window, size_t len);
 
-/* Forgets what lies below an offset. */
+/* Drops the bytes below an offset. */
 void window_forget(struct window *window, uint64_t offset);
 
-/* Copies what there is from an offset in [start, end] on: how many bytes, at most size. */
+/* Copies up to size bytes from an offset in [start, end], and returns their number. */
 size_t window_copy(const struct window *window, uint64_t offset, void *into, size_t size);
 
-/* Gives back memory that it does not use, for a stream that has ended. */
+/* Frees unused memory, for a stream that has ended. */
 void window_trim(struct window *window);
 
-/* Forgets everything, and takes what comes from `end` on. */
+/* Drops all bytes and their memory; the next byte has the offset `end`. */
 void window_drop(struct window *window);

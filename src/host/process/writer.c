@@ -127,7 +127,7 @@ static bool wants_record(struct process *process)
     process_set_timers(process);
     if (process->is_settled) /* it was looked at after it had ended */
         return false;
-    if (process_take_restart(process)) {
+    if (process_claim_restart(process)) {
         process_respawn(process);
         return false;
     }
@@ -153,7 +153,7 @@ static void serve(struct process_writer *writer, struct process *const *batch, s
         process_table_write(writer->host, entries, wanted);
     for (size_t i = 0; i < count; i++) {
         if (batch[i]->is_ending && !batch[i]->is_settled)
-            process_note_settled(batch[i]);
+            process_set_settled(batch[i]);
         process_unref(batch[i]);
     }
 }

@@ -161,7 +161,7 @@ static void sandbox_tend(struct sandbox *sandbox, uint64_t now_ms, uint64_t *nex
     lock_release(&sandbox->lock);
     duty_perform(sandbox, duty);
     sandbox_sweep(sandbox, now_ms, next_ms);
-    services_tend(sandbox);
+    services_prune(sandbox);
     process_table_expire(sandbox->process_table, now_ms, next_ms);
 }
 

@@ -126,7 +126,7 @@ void sandbox_wait_starting(struct sandbox *sandbox)
         cond_wait(&sandbox->changed, &sandbox->lock);
     lock_release(&sandbox->lock);
     if (sandbox->machine)
-        process_settle(sandbox->machine);
+        process_wait_all_started(sandbox->machine);
 }
 
 int sandbox_hold_machine(struct sandbox *sandbox, struct machine **ret, struct err *err)

@@ -342,7 +342,7 @@ static void a_process_runs_as_a_user_of_its_sandbox(void)
 
     CHECK(world_sh(box, "echo 'mouse:x:77:78::/tmp:' > /etc/passwd", NULL) == 0);
     process = start(box, "busybox id -u; busybox id -g; echo $HOME $USER; pwd", &mouse);
-    CHECK(process_await_start(process));
+    CHECK(process_wait_started(process));
     CHECK(!process_reader(process));
     (void)snprintf(id, sizeof(id), "%s", process_id(process));
     process_abandon(process);
@@ -350,12 +350,12 @@ static void a_process_runs_as_a_user_of_its_sandbox(void)
     check_text(box, id, PROCESS_OUT, "77\n78\n/tmp mouse\n/tmp\n");
 
     process = start(box, "true", &nobody);
-    CHECK(!process_await_start(process));
-    CHECK(wait_end(box, process_id(process)).obstacle == OBSTACLE_USER);
+    CHECK(!process_wait_started(process));
+    CHECK(wait_end(box, process_id(process)).start_failure == START_FAILURE_USER);
     process_abandon(process);
     process = start(box, "true", &nowhere);
-    CHECK(!process_await_start(process));
-    CHECK(wait_end(box, process_id(process)).obstacle == OBSTACLE_CWD);
+    CHECK(!process_wait_started(process));
+    CHECK(wait_end(box, process_id(process)).start_failure == START_FAILURE_CWD);
     process_abandon(process);
     world_destroy(box);
 }
@@ -369,7 +369,7 @@ static void a_reader_may_wait_for_a_while(void)
     struct reader_event event = { 0 };
     char data[64];
 
-    CHECK(process_await_start(process));
+    CHECK(process_wait_started(process));
     CHECK(reader_next_within(process_reader(process), -1, 20, data, sizeof(data), &event) ==
           -ETIMEDOUT);
     CHECK_OK(process_send_input(process, "hi\n", 3, true, &err), &err);

@@ -104,7 +104,7 @@ static void put(struct spool *spool, size_t len)
     static char data[DATA];
 
     fill(data, spool->end, len);
-    spool_announce(spool, len);
+    spool_reserve(spool, len);
     CHECK(spool_write(spool, spool->end, data, len) == 0);
     spool->end += len;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Processes that outlive whoever asked for them: their client, a rollback, the daemon itself. */
+/* The process list of a machine: adoption after a restart of the daemon, killing, and cleanup. */
 #include <signal.h>
 
 #include "base/cleanup.h"
@@ -15,8 +15,8 @@
 #include "kernel/cgroup/cgroup.h"
 #include "wire/message.h"
 
-/* It goes on from where the guest was told that nothing need be kept. */
-static void go_on(struct process *process, const struct message_state *state)
+/* Continues the streams at the offsets that were acknowledged to the guest. */
+static void process_continue(struct process *process, const struct message_state *state)
 {
     uint64_t acked[PROCESS_STREAMS];
 
@@ -34,7 +34,8 @@ static void go_on(struct process *process, const struct message_state *state)
     process->is_started = process->is_recorded = true;
     record_set_pid(process->record, state->pid);
     record_set_writer(process->record, process);
-    /* One that has ended has done so in its time, or is known to have been killed for it. */
+    /* A process that has ended did so before the timeout, or its outcome says that it was
+     * killed. */
     if (!state->is_exited) {
         process->wants_timeout = true;
         process_writer_add(process->machine->host->writer, process);
@@ -50,10 +51,10 @@ struct process *process_adopt(struct machine *machine, const struct frame *frame
         return NULL;
     process = process_alloc(machine, process_table_adopt(machine->process_table, frame->process));
     if (record_is_over(process->record)) {
-        /* All is known of it; only the guest was not told. */
+        /* The journal has its end; only the guest was not told to forget it. */
         process->is_started = process->is_over = process->is_settled = true;
     } else {
-        go_on(process, &state);
+        process_continue(process, &state);
         process->shell = state.is_shell ? shell_link_new(&state) : NULL;
     }
     process->next = machine->processes;
@@ -61,8 +62,8 @@ struct process *process_adopt(struct machine *machine, const struct frame *frame
     return process;
 }
 
-/* Of a process whose end was told and forgotten. */
-static void adopt_group(void *context, const char *group)
+/* Adds an ended process for a cgroup that the guest does not know any more. */
+static void process_adopt_group(void *context, const char *group)
 {
     static char *const no_words[] = { NULL };
     static const struct process_spec unknown = { .args = no_words };
@@ -88,10 +89,10 @@ static void adopt_group(void *context, const char *group)
 
 void process_adopt_groups(struct machine *machine)
 {
-    (void)cgroup_list_children(machine->host->cgroups, machine->id, adopt_group, machine);
+    (void)cgroup_list_children(machine->host->cgroups, machine->id, process_adopt_group, machine);
 }
 
-void process_note_settled(struct process *process)
+void process_set_settled(struct process *process)
 {
     struct machine *machine = process->machine;
 
@@ -115,7 +116,7 @@ static void process_set_killer(struct process *process, enum killer killer)
     if (process->is_over)
         return;
     process->killer = killer;
-    if (process->is_between)
+    if (process->is_restart_pending)
         process_set_killed(process, killer, SIGKILL);
 }
 
@@ -141,7 +142,7 @@ void process_set_killer_all(struct machine *machine, enum killer killer)
 }
 
 /* Locked. */
-static bool has_unstarted(const struct machine *machine)
+static bool machine_has_unstarted(const struct machine *machine)
 {
     for (const struct process *process = machine->processes; process; process = process->next)
         if (!process->is_started)
@@ -149,15 +150,15 @@ static bool has_unstarted(const struct machine *machine)
     return false;
 }
 
-void process_settle(struct machine *machine)
+void process_wait_all_started(struct machine *machine)
 {
     lock_take(&machine->lock);
-    while (!machine->is_gone && has_unstarted(machine))
+    while (!machine->is_gone && machine_has_unstarted(machine))
         cond_wait(&machine->changed, &machine->lock);
     lock_release(&machine->lock);
 }
 
-static void set_machine_killer(struct machine *machine, enum killer killer)
+static void machine_set_killer(struct machine *machine, enum killer killer)
 {
     lock_take(&machine->lock);
     machine->killer = killer;
@@ -168,16 +169,16 @@ int machine_end_processes(struct machine *machine, enum killer killer)
 {
     int r;
 
-    set_machine_killer(machine, killer);
-    process_settle(machine);
+    machine_set_killer(machine, killer);
+    process_wait_all_started(machine);
     process_set_killer_all(machine, killer);
     r = cgroup_kill_processes(machine->host->cgroups, machine->id);
-    set_machine_killer(machine, KILLER_NONE);
+    machine_set_killer(machine, KILLER_NONE);
     return r;
 }
 
-/* Takes the first that is over, on disk too, off the list. Locked. */
-static struct process *take_ended(struct machine *machine)
+/* Removes the first settled process from the list and returns it. Locked. */
+static struct process *process_take_settled(struct machine *machine)
 {
     struct process **slot = &machine->processes, *found;
 
@@ -189,7 +190,7 @@ static struct process *take_ended(struct machine *machine)
     return found;
 }
 
-/* Gives back the references of the list and of the timers. */
+/* Drops the references of the list and of the timers. */
 static void process_release(struct process *process)
 {
     struct reactor *reactor = process->machine->host->reactor;
@@ -201,8 +202,8 @@ static void process_release(struct process *process)
     process_unref(process); // NOLINT(clang-analyzer-unix.Malloc): it does not count references
 }
 
-/* Whether nothing is left of it: what it started in the background may go on in its group. */
-static bool forget(struct process *process)
+/* Returns whether the cgroup is gone too: background children may still run in it. */
+static bool process_forget(struct process *process)
 {
     const struct machine *machine = process->machine;
 
@@ -221,11 +222,11 @@ bool process_sweep(struct machine *machine)
 
     for (;;) {
         lock_take(&machine->lock);
-        process = take_ended(machine);
+        process = process_take_settled(machine);
         lock_release(&machine->lock);
         if (!process)
             break;
-        if (forget(process)) {
+        if (process_forget(process)) {
             process_release(process);
             continue;
         }
