@@ -52,7 +52,7 @@ static void *row_list_next(struct row_list *list)
     return next;
 }
 
-/* Resets a statement for its next use. */
+/* Resets a statement for its next use, under the lock: declare it after lock_scope(). */
 static void statement_reset(sqlite3_stmt **statement)
 {
     (void)sqlite3_reset(*statement);
@@ -395,12 +395,12 @@ static int read_metadata(struct registry *registry, struct sandbox_info *info, s
 int registry_list(struct registry *registry, struct sandbox_info **ret, size_t *ret_count,
                   struct err *err)
 {
-    cleanup_with(statement_reset) sqlite3_stmt *statement = registry->statements[STATEMENT_LIST];
     cleanup_with(sandbox_list_done) struct row_list list = { .item_size =
                                                                  sizeof(struct sandbox_info) };
+    lock_scope(&registry->lock);
+    cleanup_with(statement_reset) sqlite3_stmt *statement = registry->statements[STATEMENT_LIST];
     int r;
 
-    lock_scope(&registry->lock);
     r = read_rows(registry, statement, &row_sandbox, &list, err);
     for (size_t i = 0; r >= 0 && i < list.count; i++) {
         r = read_labels(registry, (struct sandbox_info *)(void *)list.items + i, err);
@@ -420,13 +420,13 @@ int registry_list(struct registry *registry, struct sandbox_info **ret, size_t *
 int registry_list_snapshots(struct registry *registry, const char *id, struct snapshot_info **ret,
                             size_t *ret_count, struct err *err)
 {
-    cleanup_with(statement_reset) sqlite3_stmt *statement =
-        registry->statements[STATEMENT_LIST_SNAPSHOTS];
     cleanup_with(row_list_done) struct row_list list = { .item_size =
                                                              sizeof(struct snapshot_info) };
+    lock_scope(&registry->lock);
+    cleanup_with(statement_reset) sqlite3_stmt *statement =
+        registry->statements[STATEMENT_LIST_SNAPSHOTS];
     int r;
 
-    lock_scope(&registry->lock);
     if (bind_text(statement, 1, id) != SQLITE_OK)
         return registry_explain(registry, "list snapshots", err);
     r = read_rows(registry, statement, &row_snapshot, &list, err);

@@ -338,10 +338,10 @@ static struct record *row_read_record(sqlite3_stmt *row, uint64_t disk_bytes)
 int journal_load(struct journal *journal, const char *sandbox, uint64_t disk_bytes, journal_fn each,
                  void *context, struct err *err)
 {
-    cleanup_with(statement_reset) sqlite3_stmt *load = journal->statements[LOAD];
+    lock_scope(&journal->lock);
+    cleanup_with(statement_reset) sqlite3_stmt *load = journal->statements[LOAD]; /* while locked */
     int rc;
 
-    lock_scope(&journal->lock);
     if (sqlite3_bind_text(load, 1, sandbox, -1, SQLITE_STATIC) != SQLITE_OK)
         return journal_error(journal, "read processes", err);
     while ((rc = sqlite3_step(load)) == SQLITE_ROW) {
