@@ -479,7 +479,7 @@ struct store *host_store(struct host *host)
     return host->store;
 }
 
-/* Waits until all ended machines have released their resources, at most REAP_WAIT_S. */
+/* Waits until all ended machines have released their resources, at most REAP_WAIT_MS. */
 static void wait_reaped(struct host *host)
 {
     uint64_t deadline_ms = clock_after_ms(REAP_WAIT_MS);

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <sys/socket.h>
 
-#include "base/lock.h"
 #include "base/cleanup.h"
+#include "base/lock.h"
 #include "kernel/fds.h"
 
 enum { RECEIVE_CHUNK = 256 * 1024 };
@@ -15,8 +15,9 @@ static struct channel *channel_of(struct reactor_source *source)
     return (struct channel *)(void *)((char *)source - offsetof(struct channel, source));
 }
 
-/* Hands on every whole frame in the buffer. Guests send no descriptors. */
-static bool deliver(struct channel *channel)
+/* Passes on every complete frame in the buffer. A frame with descriptors is an error: guests send
+ * none. */
+static bool channel_deliver(struct channel *channel)
 {
     size_t done = 0;
     struct frame frame;
@@ -32,7 +33,7 @@ static bool deliver(struct channel *channel)
     return used == 0;
 }
 
-static bool ready(struct reactor_source *source)
+static bool channel_on_ready(struct reactor_source *source)
 {
     struct channel *channel = channel_of(source);
     ssize_t n;
@@ -45,14 +46,14 @@ static bool ready(struct reactor_source *source)
     if (n == 0)
         return false;
     channel->in.len += (size_t)n;
-    return deliver(channel);
+    return channel_deliver(channel);
 }
 
-static void gone(struct reactor_source *source)
+static void channel_on_gone(struct reactor_source *source)
 {
     struct channel *channel = channel_of(source);
 
-    /* Whoever is sending now, or will, learns it from the socket. */
+    /* The failing socket stops all senders. */
     (void)shutdown(source->fd, SHUT_RDWR);
     channel->events->gone(channel);
 }
@@ -60,7 +61,8 @@ static void gone(struct reactor_source *source)
 int channel_start(struct channel *channel, struct reactor *reactor, int fd,
                   const struct channel_events *events)
 {
-    channel->source = (struct reactor_source){ .fd = fd, .ready = ready, .gone = gone };
+    channel->source =
+        (struct reactor_source){ .fd = fd, .ready = channel_on_ready, .gone = channel_on_gone };
     channel->events = events;
     channel->in = (struct buf)BUF_INIT(FRAME_FROM_GUEST_MAX + FRAME_HEADER_SIZE + RECEIVE_CHUNK);
     channel->rest = (struct buf)BUF_INIT(FRAME_FROM_DAEMON_MAX);
@@ -68,7 +70,7 @@ int channel_start(struct channel *channel, struct reactor *reactor, int fd,
     return reactor_add(reactor, &channel->source);
 }
 
-static int send_all(int fd, const struct buf *frames, const int *fds, size_t fd_count)
+static int channel_send_all(int fd, const struct buf *frames, const int *fds, size_t fd_count)
 {
     size_t done = 0;
 
@@ -88,19 +90,20 @@ int channel_send(struct channel *channel, const struct buf *frames, const int *f
     int r;
 
     lock_take(&channel->send_lock);
-    r = send_all(channel->source.fd, &channel->rest, NULL, 0);
+    r = channel_send_all(channel->source.fd, &channel->rest, NULL, 0);
     buf_clear(&channel->rest);
     if (r == 0)
-        r = send_all(channel->source.fd, frames, fds, fd_count);
-    /* After half a frame there is no way to go on; the reactor sees the end and cleans up. */
+        r = channel_send_all(channel->source.fd, frames, fds, fd_count);
+    /* A partial frame cannot be continued; the reactor sees the end of the stream and cleans up. */
     if (r < 0)
         (void)shutdown(channel->source.fd, SHUT_RDWR);
     lock_release(&channel->send_lock);
     return r;
 }
 
-/* Locked. What is not sent of frames that the guest has begun to read is kept. */
-static int send_now(struct channel *channel, const struct buf *frames)
+/* Sends as much as fits; keeps the rest of a frame that was sent in part. The caller holds the
+ * lock. */
+static int channel_send_now(struct channel *channel, const struct buf *frames)
 {
     ssize_t n;
 
@@ -114,7 +117,7 @@ static int send_now(struct channel *channel, const struct buf *frames)
     return buf_add(&channel->rest, frames->data + n, frames->len - (size_t)n);
 }
 
-static int send_rest(struct channel *channel)
+static int channel_send_rest(struct channel *channel)
 {
     struct buf rest = channel->rest;
     int r;
@@ -122,7 +125,7 @@ static int send_rest(struct channel *channel)
     if (rest.len == 0)
         return 0;
     channel->rest = (struct buf)BUF_INIT(rest.max);
-    r = send_now(channel, &rest);
+    r = channel_send_now(channel, &rest);
     if (r == -EAGAIN) {
         channel->rest = rest;
         return r;
@@ -137,9 +140,9 @@ int channel_offer(struct channel *channel, const struct buf *frames)
 
     if (!lock_try(&channel->send_lock))
         return -EAGAIN;
-    r = send_rest(channel);
+    r = channel_send_rest(channel);
     if (r == 0)
-        r = send_now(channel, frames);
+        r = channel_send_now(channel, frames);
     if (r == 0 && channel->rest.len > 0)
         r = 1;
     if (r < 0 && r != -EAGAIN)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Throw-away machines: made for one process, known by their id while it runs. */
+/* Throw-away machines: created for one process, found by their id while it runs. */
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,14 +28,14 @@ int machine_set_limits(struct machine *machine, const struct sandbox_limits *lim
     struct cgroup_limits values;
 
     host_limits(machine->host, limits, &values);
-    /* What Holt itself runs in there is not the sandbox's to count. */
+    /* Holt's own processes in the machine do not count against the sandbox's limit. */
     if (values.pids)
         values.pids += runtime_guest_own_processes(&machine->guest);
 
     return cgroup_set_limits(machine->host->cgroups, machine->guest.limits_group, &values, err);
 }
 
-static void enter_table(struct machine *machine)
+static void machine_enter_table(struct machine *machine)
 {
     struct host *host = machine->host;
 
@@ -45,7 +45,6 @@ static void enter_table(struct machine *machine)
     lock_release(&host->lock);
 }
 
-/* Whether it was there; the table's reference is then the caller's. */
 bool machine_leave_table(struct machine *machine)
 {
     struct host *host = machine->host;
@@ -85,27 +84,26 @@ int host_find_runtime(const struct host *host, const char *name, const struct ru
     return r < 0 ? r : (*ret)->probe(err);
 }
 
-/* The template that this create wants, which is also what the pool will have ready next. */
 int host_choose_template(const struct host *host, const char *wanted, char *ret, struct err *err)
 {
     const char *name = wanted ? wanted : host->default_template;
 
     if (!is_name(name))
-        return err_set(err, ERR_INVALID, "'%.80s' is not a template name", name);
+        return err_set(err, ERR_INVALID, "invalid template name '%.80s'", name);
     (void)snprintf(ret, TEMPLATE_NAME_MAX + 1, "%s", name);
     return 0;
 }
 
-static void note_warm_template(struct host *host, const char *template)
+static void host_set_warm_template(struct host *host, const char *template)
 {
     lock_take(&host->lock);
     (void)snprintf(host->warm_template, sizeof(host->warm_template), "%s", template);
     lock_release(&host->lock);
 }
 
-/* From the pool if it has one, made now if not. */
-static int obtain(struct host *host, const struct runtime_ops *ops, const char *template,
-                  struct machine **ret, struct err *err)
+/* Takes a machine from the pool, or starts one. */
+static int machine_obtain(struct host *host, const struct runtime_ops *ops, const char *template,
+                          struct machine **ret, struct err *err)
 {
     struct machine *machine = pool_take(host->pool, ops, template);
     int r = 0;
@@ -116,7 +114,7 @@ static int obtain(struct host *host, const struct runtime_ops *ops, const char *
         return r;
     assert(machine);
     if (strcmp(machine->template, template) != 0)
-        r = machine_furnish(machine, template, err);
+        r = machine_set_scratch_root(machine, template, err);
     if (r < 0) {
         machine_destroy(machine);
         machine_unref(machine);
@@ -126,34 +124,35 @@ static int obtain(struct host *host, const struct runtime_ops *ops, const char *
     return 0;
 }
 
-static int activate(struct machine *machine, const struct sandbox_limits *limits, struct err *err)
+static int throwaway_activate(struct machine *machine, const struct sandbox_limits *limits,
+                              struct err *err)
 {
     int r = machine_set_limits(machine, limits, err);
 
     if (r < 0)
         return r;
     machine_activate(machine);
-    enter_table(machine);
+    machine_enter_table(machine);
     return 0;
 }
 
-static int create_admitted(struct host *host, const struct runtime_ops *ops, const char *template,
-                           const struct sandbox_limits *limits, struct machine **ret,
-                           struct err *err)
+static int machine_create_admitted(struct host *host, const struct runtime_ops *ops,
+                                   const char *template, const struct sandbox_limits *limits,
+                                   struct machine **ret, struct err *err)
 {
     struct machine *machine = NULL;
-    int r = obtain(host, ops, template, &machine, err);
+    int r = machine_obtain(host, ops, template, &machine, err);
 
     if (r < 0)
         return r;
     assert(machine);
-    r = activate(machine, limits, err);
+    r = throwaway_activate(machine, limits, err);
     if (r < 0) {
         machine_destroy(machine);
         machine_unref(machine);
         return r;
     }
-    note_warm_template(host, template);
+    host_set_warm_template(host, template);
     *ret = machine;
     return 0;
 }
@@ -174,7 +173,7 @@ int machine_create(struct host *host, const struct machine_spec *spec, struct ma
         r = host_admit(host, err);
     if (r < 0)
         return metrics_note(host->metrics, TIMED_RUN, began_ns, r);
-    r = create_admitted(host, ops, template, &spec->limits, ret, err);
+    r = machine_create_admitted(host, ops, template, &spec->limits, ret, err);
     if (r < 0)
         host_dismiss(host);
     return metrics_note(host->metrics, TIMED_RUN, began_ns, r);

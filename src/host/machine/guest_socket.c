@@ -17,20 +17,21 @@
 
 enum { BACKLOG = 4, NAME_BYTES = RUNTIME_ID_MAX + 8 };
 
-static const char *file_name(char *into, const char *machine)
+static const char *socket_name(char *into, const char *machine)
 {
     (void)snprintf(into, NAME_BYTES, "%s" SUFFIX, machine);
     return into;
 }
 
-/* By way of the directory's descriptor: however long the state directory's path is, this fits. */
-static void fill_address(struct sockaddr_un *address, int dir_fd, const char *machine)
+/* Uses the path /proc/self/fd/N/NAME: sun_path is too short for the path of some state directories.
+ */
+static void socket_fill_address(struct sockaddr_un *address, int dir_fd, const char *machine)
 {
     char name[NAME_BYTES];
 
     *address = (struct sockaddr_un){ .sun_family = AF_UNIX };
     (void)snprintf(address->sun_path, sizeof(address->sun_path), "/proc/self/fd/%d/%s", dir_fd,
-                   file_name(name, machine));
+                   socket_name(name, machine));
 }
 
 int guest_socket_listen(int dir_fd, const char *machine)
@@ -41,7 +42,7 @@ int guest_socket_listen(int dir_fd, const char *machine)
     if (fd < 0)
         return -errno;
     guest_socket_remove(dir_fd, machine);
-    fill_address(&address, dir_fd, machine);
+    socket_fill_address(&address, dir_fd, machine);
     if (bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 || listen(fd, BACKLOG) < 0)
         return -errno;
     return TAKE_FD(fd);
@@ -54,7 +55,7 @@ int guest_socket_connect(int dir_fd, const char *machine)
 
     if (fd < 0)
         return -errno;
-    fill_address(&address, dir_fd, machine);
+    socket_fill_address(&address, dir_fd, machine);
     if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
         return -errno;
     return TAKE_FD(fd);
@@ -64,11 +65,11 @@ void guest_socket_remove(int dir_fd, const char *machine)
 {
     char name[NAME_BYTES];
 
-    (void)unlinkat(dir_fd, file_name(name, machine), 0);
+    (void)unlinkat(dir_fd, socket_name(name, machine), 0);
 }
 
-/* The machine whose socket has this name, or "". */
-static const char *machine_of(char *into, const char *name)
+/* Returns the machine whose socket has this name, or "". */
+static const char *socket_machine(char *into, const char *name)
 {
     size_t len = strlen(name), suffix = strlen(SUFFIX);
 
@@ -88,7 +89,7 @@ int guest_socket_sweep(int dir_fd, bool (*keep)(const char *machine, void *conte
     if (!dir)
         return -errno;
     while ((entry = readdir(dir)))
-        if (*machine_of(machine, entry->d_name) && !keep(machine, context))
+        if (*socket_machine(machine, entry->d_name) && !keep(machine, context))
             (void)unlinkat(dir_fd, entry->d_name, 0);
     (void)closedir(dir);
     return 0;

@@ -29,36 +29,36 @@ static struct machine *machine_of(struct channel *channel)
     return (struct machine *)(void *)((char *)channel - offsetof(struct machine, channel));
 }
 
-static void set_state(struct machine *machine, enum machine_state state)
+static void machine_set_state(struct machine *machine, enum machine_state state)
 {
     machine->state = state;
     cond_broadcast(&machine->changed);
 }
 
-/* The guest could not boot or take its root. Locked. */
-static bool take_failure(struct machine *machine, const struct frame *frame)
+/* Handles the guest's report that it could not boot or switch to its root. The caller holds the
+ * lock. */
+static bool machine_on_failed(struct machine *machine, const struct frame *frame)
 {
     struct message_failed failed;
 
     if (!message_get_failed(frame, &failed))
         return false;
     (void)err_set(&machine->failure, ERR_INTERNAL, "sandbox set-up: %.200s", failed.text);
-    set_state(machine, MACHINE_FAILED);
+    machine_set_state(machine, MACHINE_FAILED);
     process_end_all(machine);
     return true;
 }
 
-/* What the guest says to a root that somebody waits for; a refusal leaves it on the old one.
- * Locked.
- */
-static bool take_root_answer(struct machine *machine, const struct frame *frame)
+/* Handles the guest's reply to machine_enter; after a refusal it still has its old root. The caller
+ * holds the lock. */
+static bool machine_on_root_answer(struct machine *machine, const struct frame *frame)
 {
     struct message_failed failed;
 
     if (frame->type == FRAME_FAILED) {
         if (!message_get_failed(frame, &failed))
             return false;
-        /* What no system call failed at was wrong with what was asked for. */
+        /* No errno means that the request was invalid. */
         (void)err_set(&machine->failure, failed.errnum ? ERR_INTERNAL : ERR_INVALID, "%.200s",
                       failed.text);
     }
@@ -67,8 +67,8 @@ static bool take_root_answer(struct machine *machine, const struct frame *frame)
     return true;
 }
 
-/* Locked. */
-static bool take_ready(struct machine *machine, const struct frame *frame)
+/* The caller holds the lock. */
+static bool machine_on_ready(struct machine *machine, const struct frame *frame)
 {
     uint64_t version, last_process;
 
@@ -78,33 +78,33 @@ static bool take_ready(struct machine *machine, const struct frame *frame)
     if (machine->state == MACHINE_BOOTING) {
         if (machine->process_table)
             process_table_skip(machine->process_table, (uint32_t)last_process);
-        set_state(machine, MACHINE_BLANK);
+        machine_set_state(machine, MACHINE_BLANK);
     }
     return true;
 }
 
-/* Locked. */
-static bool take_frame(struct machine *machine, const struct frame *frame)
+/* The caller holds the lock. */
+static bool machine_on_frame(struct machine *machine, const struct frame *frame)
 {
     switch ((int)frame->type) {
     case FRAME_READY:
-        return take_ready(machine, frame);
+        return machine_on_ready(machine, frame);
     case FRAME_ROOTED:
         if (machine->root_answer == ROOT_AWAITED)
-            return take_root_answer(machine, frame);
+            return machine_on_root_answer(machine, frame);
         if (machine->state == MACHINE_BLANK)
-            set_state(machine, MACHINE_WARM);
+            machine_set_state(machine, MACHINE_WARM);
         return true;
     case FRAME_FAILED:
         if (machine->root_answer == ROOT_AWAITED && machine->state != MACHINE_BOOTING)
-            return take_root_answer(machine, frame);
-        return take_failure(machine, frame);
+            return machine_on_root_answer(machine, frame);
+        return machine_on_failed(machine, frame);
     default:
         return false;
     }
 }
 
-static bool on_frame(struct channel *channel, const struct frame *frame)
+static bool machine_dispatch_frame(struct channel *channel, const struct frame *frame)
 {
     struct machine *machine = machine_of(channel);
     bool is_ok;
@@ -114,12 +114,12 @@ static bool on_frame(struct channel *channel, const struct frame *frame)
     if (frame->process != 0)
         return process_frame(machine, frame);
     lock_take(&machine->lock);
-    is_ok = take_frame(machine, frame);
+    is_ok = machine_on_frame(machine, frame);
     lock_release(&machine->lock);
     return is_ok;
 }
 
-static void on_gone(struct channel *channel)
+static void machine_on_gone(struct channel *channel)
 {
     struct machine *machine = machine_of(channel);
     struct host *host = machine->host;
@@ -129,8 +129,8 @@ static void on_gone(struct channel *channel)
     was_warm = machine->state == MACHINE_WARM;
     machine->is_gone = true;
     if (machine->state != MACHINE_ENDED && machine->state != MACHINE_FAILED) {
-        (void)err_set(&machine->failure, ERR_INTERNAL, "the sandbox's init ended unexpectedly");
-        set_state(machine, MACHINE_FAILED);
+        (void)err_set(&machine->failure, ERR_INTERNAL, "holt-init ended unexpectedly");
+        machine_set_state(machine, MACHINE_FAILED);
     }
     process_end_all(machine);
     cond_broadcast(&machine->changed);
@@ -142,9 +142,10 @@ static void on_gone(struct channel *channel)
     machine_unref(machine);
 }
 
-static const struct channel_events events = { .frame = on_frame, .gone = on_gone };
+static const struct channel_events machine_events = { .frame = machine_dispatch_frame,
+                                                      .gone = machine_on_gone };
 
-static void make_id(char *id, size_t size)
+static void machine_make_id(char *id, size_t size)
 {
     unsigned char bytes[6] = { 0 };
 
@@ -181,31 +182,31 @@ static void machine_free(struct machine *machine)
     free(machine);
 }
 
-static int watch(struct machine *machine, struct err *err)
+static int machine_watch(struct machine *machine, struct err *err)
 {
     int r;
 
     cgroup_meter_open(machine->host->cgroups, machine->guest.limits_group, &machine->meter);
-    (void)machine_ref(machine); /* the channel's */
+    (void)machine_ref(machine); /* the channel's reference */
     r = channel_start(&machine->channel, machine->host->reactor, TAKE_FD(machine->guest.stream_fd),
-                      &events);
+                      &machine_events);
     if (r >= 0)
         return 0;
-    (void)err_sys(err, r, "watch machine '%s'", machine->id);
-    on_gone(&machine->channel);
-    /* One reference went with the channel; the analyzer does not count them. */
+    (void)err_sys(err, r, "start the channel of machine '%s'", machine->id);
+    machine_on_gone(&machine->channel);
+    /* The channel has given its reference back; the analyzer does not count references. */
     machine_destroy(machine); // NOLINT(clang-analyzer-unix.Malloc)
     machine_unref(machine);
     return r;
 }
 
-static int start(struct machine *machine, const struct runtime_ops *ops, struct machine **ret,
-                 struct err *err)
+static int machine_start(struct machine *machine, const struct runtime_ops *ops,
+                         struct machine **ret, struct err *err)
 {
     struct host *host = machine->host;
     int r;
 
-    make_id(machine->id, sizeof(machine->id));
+    machine_make_id(machine->id, sizeof(machine->id));
     r = runtime_start(host->runtime, ops, machine->id, host_first_uid(machine->uid_slot),
                       &machine->guest, err);
     if (r < 0) {
@@ -213,7 +214,7 @@ static int start(struct machine *machine, const struct runtime_ops *ops, struct 
         machine_free(machine);
         return r;
     }
-    r = watch(machine, err);
+    r = machine_watch(machine, err);
     if (r == 0)
         *ret = machine;
     return r;
@@ -227,9 +228,10 @@ int machine_start_blank(struct host *host, const struct runtime_ops *ops, struct
 
     if (r < 0) {
         machine_free(machine);
-        return err_refuse(err, CAUSE_CAPACITY_EXCEEDED, "all ranges of user ids are in use");
+        return err_refuse(err, CAUSE_CAPACITY_EXCEEDED, "all ranges of user ids are in use (%d)",
+                          HOST_UID_RANGES);
     }
-    return start(machine, ops, ret, err);
+    return machine_start(machine, ops, ret, err);
 }
 
 int machine_start_shared(struct host *host, const struct runtime_ops *ops, uid_t first_uid,
@@ -238,11 +240,11 @@ int machine_start_shared(struct host *host, const struct runtime_ops *ops, uid_t
     struct machine *machine = machine_new(host);
 
     host_share_uids(host, machine, first_uid);
-    return start(machine, ops, ret, err);
+    return machine_start(machine, ops, ret, err);
 }
 
-/* Until the guest has told what runs in it. */
-static int greet(struct machine *machine, struct err *err)
+/* Makes the guest of an adopted machine report its processes, and waits until it has. */
+static int machine_exchange_hello(struct machine *machine, struct err *err)
 {
     cleanup_with(buf_done) struct buf out = BUF_INIT(64);
     int r = message_put_numbers(&out, FRAME_HELLO, 0, WIRE_VERSION, 0);
@@ -250,7 +252,7 @@ static int greet(struct machine *machine, struct err *err)
     if (r == 0)
         r = channel_send(&machine->channel, &out, NULL, 0);
     if (r < 0)
-        return err_sys(err, r, "greet machine '%s'", machine->id);
+        return err_sys(err, r, "send hello to machine '%s'", machine->id);
     r = machine_wait(machine, MACHINE_BLANK, err);
     if (r < 0)
         return r;
@@ -259,8 +261,8 @@ static int greet(struct machine *machine, struct err *err)
     return 0;
 }
 
-static int take_over(struct machine *machine, const struct machine_adoption *adoption,
-                     struct err *err)
+static int machine_connect(struct machine *machine, const struct machine_adoption *adoption,
+                           struct err *err)
 {
     struct host *host = machine->host;
     struct runtime_adoption known = {
@@ -288,18 +290,19 @@ int machine_adopt(struct host *host, const struct machine_adoption *adoption, st
     (void)snprintf(machine->id, sizeof(machine->id), "%s", adoption->id);
     machine->process_table = process_table_ref(adoption->process_table);
     host_claim_uids(host, machine, adoption->uid_slot);
-    r = take_over(machine, adoption, err);
+    r = machine_connect(machine, adoption, err);
     if (r < 0) {
         host_return_uids(host, machine);
         machine_free(machine);
         return r;
     }
-    r = watch(machine, err);
+    r = machine_watch(machine, err);
     if (r < 0)
         return r;
-    r = greet(machine, err);
+    r = machine_exchange_hello(machine, err);
     if (r < 0) {
-        machine_destroy(machine); // NOLINT(clang-analyzer-unix.Malloc): references, see watch
+        machine_destroy(
+            machine); // NOLINT(clang-analyzer-unix.Malloc): references, see machine_watch
         machine_unref(machine);
         return r;
     }
@@ -311,7 +314,7 @@ void machine_activate(struct machine *machine)
 {
     lock_take(&machine->lock);
     if (machine->state < MACHINE_ACTIVE)
-        set_state(machine, MACHINE_ACTIVE);
+        machine_set_state(machine, MACHINE_ACTIVE);
     lock_release(&machine->lock);
 }
 
@@ -341,7 +344,7 @@ void machine_destroy(struct machine *machine)
 
     lock_take(&machine->lock);
     is_first = machine->state != MACHINE_ENDED;
-    set_state(machine, MACHINE_ENDED);
+    machine_set_state(machine, MACHINE_ENDED);
     lock_release(&machine->lock);
     if (!is_first)
         return;
@@ -353,7 +356,7 @@ void machine_destroy(struct machine *machine)
     host_reap_later(machine->host, machine);
 }
 
-static void wait_gone(struct machine *machine)
+static void machine_wait_gone(struct machine *machine)
 {
     lock_take(&machine->lock);
     while (!machine->is_gone)
@@ -361,10 +364,10 @@ static void wait_gone(struct machine *machine)
     lock_release(&machine->lock);
 }
 
-/* Closes what it held, once nobody speaks to it any more. */
-static void let_go(struct machine *machine)
+/* Releases the machine's resources once its channel is gone. */
+static void machine_release_resources(struct machine *machine)
 {
-    wait_gone(machine);
+    machine_wait_gone(machine);
     file_pool_close(&machine->files);
     file_pool_close(&machine->tools);
     process_drop_all(machine);
@@ -382,7 +385,7 @@ void machine_reap(struct machine *machine)
 {
     (void)runtime_guest_done(&machine->guest);
     guest_socket_remove(machine->host->guests_fd, machine->id);
-    let_go(machine);
+    machine_release_resources(machine);
 }
 
 void machine_wait_reaped(struct machine *machine)
@@ -397,11 +400,11 @@ void machine_release(struct machine *machine)
 {
     lock_take(&machine->lock);
     machine->is_released = true;
-    set_state(machine, MACHINE_ENDED);
+    machine_set_state(machine, MACHINE_ENDED);
     lock_release(&machine->lock);
     (void)shutdown(machine->channel.source.fd, SHUT_RDWR);
     runtime_guest_release(&machine->guest);
-    let_go(machine);
+    machine_release_resources(machine);
 }
 
 struct machine *machine_ref(struct machine *machine)

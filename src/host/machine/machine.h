@@ -1,5 +1,6 @@
 /* A running machine: a guest on a file tree, with limits and processes. A sandbox has one while it
- * is active; `holt run` has one and nothing else, a throw-away. Reference counted. */
+ * is active; `holt run` uses one without a sandbox, called a throw-away. Machines are reference
+ * counted. */
 #pragma once
 
 #include "host/core/limits.h"
@@ -14,18 +15,20 @@ struct machine_spec {
     struct sandbox_limits limits;
 };
 
-/* Makes a machine, from the warm pool when one is ready. The caller owns one reference. */
+/* Creates a throw-away machine, from the warm pool when one is ready. The caller owns one
+ * reference. */
 int machine_create(struct host *host, const struct machine_spec *spec, struct machine **ret,
                    struct err *err);
 
-/* The sandbox with this id, with a reference for the caller, or ERR_NOT_FOUND. */
+/* Finds the throw-away machine with this id and takes a reference; ERR_NOT_FOUND if there is none.
+ */
 int machine_find(struct host *host, const char *id, struct machine **ret, struct err *err);
 
 const char *machine_id(const struct machine *machine);
 
-/* Kills every process in it and takes it out of the table; what is slow to undo is undone in the
- * background. Idempotent. Does not drop the caller's reference. */
+/* Kills every process in the machine and takes it out of the table; the reaper releases its
+ * resources in the background. Idempotent. Does not drop the caller's reference. */
 void machine_destroy(struct machine *machine);
 
-/* Accepts NULL. */
+/* Drops a reference. Accepts NULL. */
 void machine_unref(struct machine *machine);

@@ -103,7 +103,7 @@ int machine_set_limits(struct machine *machine, const struct sandbox_limits *lim
 
 /* Sends the machine a new scratch volume of the template as its root; the guest's reply comes as a
  * frame. */
-int machine_furnish(struct machine *machine, const char *template, struct err *err);
+int machine_set_scratch_root(struct machine *machine, const char *template, struct err *err);
 
 /* Moves the machine to the live tree of a volume, with shared volumes mounted on top, and returns
  * when it is there; on failure it keeps its old root. The mounts of the old root go to *ret_old:

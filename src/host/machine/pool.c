@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Warm sandboxes, so that a create need not make namespaces, nor, if it wants the same template as
- * the last one, a root. With another template they are blanks: the new root replaces the old.
+/* Warm machines: a create that takes one need not create namespaces, nor a root if it uses the same
+ * template as the last create. For another template the machine gets a new root.
  *
- * One thread keeps the pool full. When a blank cannot be made it tries again a little later:
+ * One thread keeps the pool full. When a machine cannot be started, it retries after RETRY_MS;
  * creates meanwhile start cold and report the reason themselves. */
 #include "host/machine/pool.h"
 
@@ -25,23 +25,23 @@ struct pool {
     const struct runtime_ops *ops;
     pthread_t thread;
 
-    struct lock lock; /* over all below */
+    struct lock lock; /* protects all fields below */
     struct cond changed;
     uint32_t size;
-    struct machine *ready; /* a list by `next` */
+    struct machine *ready; /* linked by `next` */
     uint32_t count;
     bool is_making;
     bool has_dead;
     bool is_stopping;
 };
 
-static void discard(struct machine *machine)
+static void machine_discard(struct machine *machine)
 {
     machine_destroy(machine);
     machine_unref(machine);
 }
 
-static struct machine *make_warm(const struct pool *pool)
+static struct machine *machine_make_warm(const struct pool *pool)
 {
     char template[TEMPLATE_NAME_MAX + 1];
     struct machine *machine;
@@ -55,23 +55,23 @@ static struct machine *make_warm(const struct pool *pool)
         return NULL;
     r = machine_wait(machine, MACHINE_BLANK, &err);
     if (r == 0)
-        r = machine_furnish(machine, template, &err);
+        r = machine_set_scratch_root(machine, template, &err);
     if (r == 0)
         r = machine_wait(machine, MACHINE_WARM, &err);
     if (r == 0)
         return machine;
-    discard(machine);
+    machine_discard(machine);
     return NULL;
 }
 
-/* Locked before and after, not while a sandbox is made. */
-static void add_one(struct pool *pool)
+/* The caller holds the lock, which is released while a machine boots. */
+static void pool_add(struct pool *pool)
 {
     struct machine *machine;
 
     pool->is_making = true;
     lock_release(&pool->lock);
-    machine = make_warm(pool);
+    machine = machine_make_warm(pool);
     lock_take(&pool->lock);
     pool->is_making = false;
     cond_broadcast(&pool->changed);
@@ -85,7 +85,7 @@ static void add_one(struct pool *pool)
         (void)cond_wait_until(&pool->changed, &pool->lock, clock_after_ms(RETRY_MS));
 }
 
-static bool is_usable(struct machine *machine)
+static bool machine_is_warm(struct machine *machine)
 {
     bool is_warm;
 
@@ -95,16 +95,16 @@ static bool is_usable(struct machine *machine)
     return is_warm;
 }
 
-/* Asks the kernel, which knows of an end before the reactor has heard of it. */
-static bool is_running(const struct machine *machine)
+/* Asks the kernel, which knows of an exit before the reactor does. */
+static bool machine_is_running(const struct machine *machine)
 {
     struct pollfd init = { .fd = machine->guest.pidfd, .events = POLLIN };
 
     return poll(&init, 1, 0) == 0;
 }
 
-/* Takes out those that somebody has killed while they waited. Locked. */
-static void remove_dead(struct pool *pool)
+/* Removes machines that were killed while they waited. The caller holds the lock. */
+static void pool_remove_dead(struct pool *pool)
 {
     struct machine **slot = &pool->ready;
 
@@ -112,18 +112,18 @@ static void remove_dead(struct pool *pool)
     while (*slot) {
         struct machine *machine = *slot;
 
-        if (is_usable(machine)) {
+        if (machine_is_warm(machine)) {
             slot = &machine->next;
             continue;
         }
         *slot = machine->next;
         pool->count--;
-        discard(machine);
+        machine_discard(machine);
     }
 }
 
-/* Takes the first out of the list that has this template (NULL: any). Locked. */
-static struct machine *pop(struct pool *pool, const char *template)
+/* Unlinks the first machine with this template (NULL: any). The caller holds the lock. */
+static struct machine *pool_pop(struct pool *pool, const char *template)
 {
     struct machine **slot = &pool->ready, *found;
 
@@ -144,11 +144,11 @@ static void *pool_main(void *argument)
     lock_take(&pool->lock);
     while (!pool->is_stopping) {
         if (pool->has_dead)
-            remove_dead(pool);
+            pool_remove_dead(pool);
         else if (pool->count < pool->size)
-            add_one(pool);
+            pool_add(pool);
         else if (pool->count > pool->size)
-            discard(pop(pool, NULL));
+            machine_discard(pool_pop(pool, NULL));
         else
             cond_wait(&pool->changed, &pool->lock);
     }
@@ -167,7 +167,7 @@ int pool_start(struct host *host, const struct runtime_ops *ops, uint32_t size, 
     pool->size = size;
     lock_init(&pool->lock, LOCK_POOL);
     cond_init(&pool->changed);
-    *ret = pool; /* before the thread makes anything that could die and say so */
+    *ret = pool; /* before the thread: a machine that dies early calls pool_note_death */
     r = -pthread_create(&pool->thread, NULL, pool_main, pool);
     if (r < 0) {
         *ret = NULL;
@@ -185,17 +185,17 @@ struct machine *pool_take(struct pool *pool, const struct runtime_ops *ops, cons
         return NULL;
     for (;;) {
         lock_take(&pool->lock);
-        machine = pop(pool, template);
+        machine = pool_pop(pool, template);
         if (!machine)
-            machine = pop(pool, NULL);
+            machine = pool_pop(pool, NULL);
         cond_broadcast(&pool->changed);
         lock_release(&pool->lock);
-        if (!machine || (is_usable(machine) && is_running(machine))) {
+        if (!machine || (machine_is_warm(machine) && machine_is_running(machine))) {
             metrics_add(machine ? &pool->host->metrics->pool_hits
                                 : &pool->host->metrics->pool_misses);
             return machine;
         }
-        discard(machine); /* somebody killed it while it waited */
+        machine_discard(machine); /* it was killed while it waited */
     }
 }
 
@@ -206,9 +206,9 @@ void pool_drop_template(struct pool *pool, const char *template)
     lock_take(&pool->lock);
     while (pool->is_making)
         cond_wait(&pool->changed, &pool->lock);
-    while ((machine = pop(pool, template))) {
+    while ((machine = pool_pop(pool, template))) {
         machine_drop_volume(machine);
-        discard(machine);
+        machine_discard(machine);
     }
     cond_broadcast(&pool->changed);
     lock_release(&pool->lock);
@@ -253,8 +253,8 @@ void pool_stop(struct pool *pool)
     cond_broadcast(&pool->changed);
     lock_release(&pool->lock);
     (void)pthread_join(pool->thread, NULL);
-    while ((machine = pop(pool, NULL)))
-        discard(machine);
+    while ((machine = pool_pop(pool, NULL)))
+        machine_discard(machine);
 }
 
 void pool_note_death(struct pool *pool)

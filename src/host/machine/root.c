@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a machine has as its file tree. */
+/* The file tree of a machine. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,12 +23,12 @@ _Static_assert((int)TEMPLATE_TREES_MAX + (int)SANDBOX_MOUNTS_MAX <= (int)MESSAGE
                    (int)FRAME_FDS_MAX <= (int)FDS_MAX,
                "every tree of a template, and every mount on top, must fit a root message");
 
-/* What a root is put together from, in order; the descriptors are somebody else's. */
+/* The mounts of a root, bottom first; the descriptors belong to others. */
 struct root_parts {
     const char *targets[MESSAGE_MOUNTS_MAX];
     int fds[MESSAGE_MOUNTS_MAX];
     size_t count;
-    size_t volume_count; /* of these, the last */
+    size_t volume_count; /* the last ones, which are shared volumes */
     bool allows_setuid;
 };
 
@@ -38,7 +38,7 @@ static void parts_add(struct root_parts *parts, const char *target, int fd)
     parts->fds[parts->count++] = fd;
 }
 
-static struct root_parts parts_of(const struct volume_mounts *mounts)
+static struct root_parts parts_from_mounts(const struct volume_mounts *mounts)
 {
     struct root_parts parts = { .allows_setuid = mounts->allows_setuid };
 
@@ -47,7 +47,7 @@ static struct root_parts parts_of(const struct volume_mounts *mounts)
     return parts;
 }
 
-static void close_volumes(struct root_parts *parts)
+static void parts_close_volumes(struct root_parts *parts)
 {
     while (parts->volume_count > 0) {
         parts->volume_count--;
@@ -74,8 +74,8 @@ static int parts_add_volumes(struct root_parts *parts, struct machine *machine,
     return r;
 }
 
-static int make_volume(struct machine *machine, const char *template_name, struct volume **ret,
-                       struct err *err)
+static int machine_make_volume(struct machine *machine, const char *template_name,
+                               struct volume **ret, struct err *err)
 {
     struct host *host = machine->host;
     cleanup_free char *name = xasprintf("%s-%s", machine->id, template_name);
@@ -90,9 +90,9 @@ static int make_volume(struct machine *machine, const char *template_name, struc
     return r;
 }
 
-/* Sends the root; that it was taken is not awaited, a process may be sent right behind it. */
-static int send_root(struct machine *machine, const struct root_parts *parts, const char *hostname,
-                     struct err *err)
+/* Sends the root without waiting for the reply: a process may be sent right behind it. */
+static int machine_send_root(struct machine *machine, const struct root_parts *parts,
+                             const char *hostname, struct err *err)
 {
     cleanup_with(buf_done) struct buf out = BUF_INIT(FRAME_FROM_DAEMON_MAX);
     struct message_root message = { .hostname = hostname,
@@ -105,16 +105,16 @@ static int send_root(struct machine *machine, const struct root_parts *parts, co
     r = message_put_root(&out, &message);
     if (r == 0)
         r = channel_send(&machine->channel, &out, parts->fds, parts->count);
-    return r < 0 ? err_sys(err, r, "hand the root to sandbox '%s'", machine->id) : 0;
+    return r < 0 ? err_sys(err, r, "send the root to machine '%s'", machine->id) : 0;
 }
 
-int machine_furnish(struct machine *machine, const char *template, struct err *err)
+int machine_set_scratch_root(struct machine *machine, const char *template, struct err *err)
 {
     cleanup_with(volume_mounts_done) struct volume_mounts mounts = { .count = 0 };
     const struct runtime_guest *guest = &machine->guest;
     struct root_parts parts;
     struct volume *volume;
-    int r = make_volume(machine, template, &volume, err);
+    int r = machine_make_volume(machine, template, &volume, err);
 
     if (r < 0)
         return r;
@@ -124,8 +124,8 @@ int machine_furnish(struct machine *machine, const char *template, struct err *e
     r = volume_mount(volume, guest->userns_fd, guest->first_uid, &mounts, err);
     if (r < 0)
         return r;
-    parts = parts_of(&mounts);
-    return send_root(machine, &parts, machine->id, err);
+    parts = parts_from_mounts(&mounts);
+    return machine_send_root(machine, &parts, machine->id, err);
 }
 
 void machine_drop_volume(struct machine *machine)
@@ -134,15 +134,15 @@ void machine_drop_volume(struct machine *machine)
     (void)volume_destroy(TAKE_PTR(machine->volume));
 }
 
-static void set_answer(struct machine *machine, enum root_answer answer)
+static void machine_set_root_answer(struct machine *machine, enum root_answer answer)
 {
     lock_take(&machine->lock);
     machine->root_answer = answer;
     lock_release(&machine->lock);
 }
 
-/* Until the guest has taken or refused the root that it was sent. */
-static int wait_answer(struct machine *machine, struct err *err)
+/* Waits until the guest has accepted or refused its new root. */
+static int machine_wait_root_answer(struct machine *machine, struct err *err)
 {
     uint64_t deadline_ms = clock_after_ms(ROOT_TIMEOUT_MS);
     int r = 0;
@@ -169,24 +169,24 @@ int machine_enter(struct machine *machine, const struct machine_files *files,
                   struct volume_mounts *ret_old, struct err *err)
 {
     cleanup_with(volume_mounts_done) struct volume_mounts mounts = { .count = 0 };
-    cleanup_with(close_volumes) struct root_parts parts = { .count = 0 };
+    cleanup_with(parts_close_volumes) struct root_parts parts = { .count = 0 };
     const struct runtime_guest *guest = &machine->guest;
     int r = volume_mount(files->volume, guest->userns_fd, guest->first_uid, &mounts, err);
 
     if (r < 0)
         return r;
-    parts = parts_of(&mounts);
+    parts = parts_from_mounts(&mounts);
     r = parts_add_volumes(&parts, machine, files, err);
     if (r < 0)
         return r;
-    set_answer(machine, ROOT_AWAITED);
-    r = send_root(machine, &parts, files->hostname, err);
+    machine_set_root_answer(machine, ROOT_AWAITED);
+    r = machine_send_root(machine, &parts, files->hostname, err);
     if (r == 0)
-        r = wait_answer(machine, err);
+        r = machine_wait_root_answer(machine, err);
     else
-        set_answer(machine, ROOT_NOT_AWAITED);
+        machine_set_root_answer(machine, ROOT_NOT_AWAITED);
     if (r < 0)
-        return err_wrap(err, "move to the new files");
+        return err_wrap(err, "switch to the new root");
     *ret_old = machine->root;
     machine->root = mounts;
     mounts.count = 0;
@@ -201,10 +201,10 @@ int machine_listen(struct machine *machine, struct err *err)
     int r = fd;
 
     if (r < 0)
-        return err_sys(err, r, "make the socket of machine '%s'", machine->id);
+        return err_sys(err, r, "create the socket of machine '%s'", machine->id);
     start = frame_begin(&out, FRAME_LISTEN, 0, 1);
     r = frame_end(&out, start, true);
     if (r == 0)
         r = channel_send(&machine->channel, &out, &fd, 1);
-    return r < 0 ? err_sys(err, r, "hand its socket to machine '%s'", machine->id) : 0;
+    return r < 0 ? err_sys(err, r, "send the socket to machine '%s'", machine->id) : 0;
 }
