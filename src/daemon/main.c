@@ -22,6 +22,7 @@
 #include "daemon/watchdog.h"
 #include "host/core/host.h"
 #include "host/observe/doctor.h"
+#include "toolbox/tool.h"
 
 enum { EXIT_REFUSED = 125, DRAIN_MS = 5000, START_US = 600 * 1000 * 1000 };
 
@@ -85,7 +86,7 @@ static int daemon_start(struct daemon *daemon, const struct config *config, stru
     if (r == 0)
         r = directory_claim(&state, 0700, &daemon->state_lock, err);
     if (r == 0)
-        r = host_open(config, &daemon->host, err);
+        r = host_open(config, &toolbox_extension, &daemon->host, err);
     if (r == 0)
         r = api_start(config, daemon->host, &daemon->api, err);
     return r == 0 ? watchdog_start(daemon->host, config->run, &daemon->watchdog, err) : r;

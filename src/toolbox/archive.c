@@ -12,42 +12,33 @@
 #include "base/io.h"
 #include "base/json.h"
 #include "base/xalloc.h"
-#include "host/core/host_internal.h"
-#include "host/sandbox/sandbox_internal.h"
+#include "host/core/extension.h"
+#include "host/core/host.h"
+#include "host/sandbox/sandbox.h"
 #include "toolbox/tool_internal.h"
 
 enum { LINE_MAX_BYTES = 1024 * 1024 };
 
-static struct tool_archive *archive_new(const struct sandbox *sandbox)
+struct tool_archive *tool_archive_new(struct sandbox *sandbox)
 {
     struct tool_archive *archive = xcalloc(1, sizeof(*archive));
+    int state_fd = host_state_fd(sandbox_host(sandbox));
     char path[BOUNDED_DIR_PATH_MAX];
 
-    (void)snprintf(path, sizeof(path), "tools/%s/calls", sandbox->info.id);
-    bounded_dir_init(&archive->calls, sandbox->host->state_fd, path, ARCHIVE_CALLS_MAX,
-                     ARCHIVE_CALLS_BYTES);
-    (void)snprintf(path, sizeof(path), "tools/%s/outputs", sandbox->info.id);
-    bounded_dir_init(&archive->outputs, sandbox->host->state_fd, path, ARCHIVE_OUTPUTS_MAX,
-                     ARCHIVE_OUTPUTS_BYTES);
+    (void)snprintf(path, sizeof(path), "tools/%s/calls", sandbox_id(sandbox));
+    bounded_dir_init(&archive->calls, state_fd, path, ARCHIVE_CALLS_MAX, ARCHIVE_CALLS_BYTES);
+    (void)snprintf(path, sizeof(path), "tools/%s/outputs", sandbox_id(sandbox));
+    bounded_dir_init(&archive->outputs, state_fd, path, ARCHIVE_OUTPUTS_MAX, ARCHIVE_OUTPUTS_BYTES);
     return archive;
 }
 
 struct tool_archive *tool_archive_of(struct sandbox *sandbox)
 {
-    struct tool_archive *archive;
-
-    lock_take(&sandbox->lock);
-    if (!sandbox->tools)
-        sandbox->tools = archive_new(sandbox);
-    archive = sandbox->tools;
-    lock_release(&sandbox->lock);
-    return archive;
+    return sandbox_extension_data(sandbox);
 }
 
 void tool_archive_free(struct tool_archive *archive)
 {
-    if (!archive)
-        return;
     bounded_dir_done(&archive->calls);
     bounded_dir_done(&archive->outputs);
     free(archive);
@@ -60,8 +51,8 @@ void tool_archive_remove(struct sandbox *sandbox)
 
     bounded_dir_purge(&archive->calls);
     bounded_dir_purge(&archive->outputs);
-    (void)snprintf(path, sizeof(path), "tools/%s", sandbox->info.id);
-    (void)unlinkat(sandbox->host->state_fd, path, AT_REMOVEDIR);
+    (void)snprintf(path, sizeof(path), "tools/%s", sandbox_id(sandbox));
+    (void)unlinkat(host_state_fd(sandbox_host(sandbox)), path, AT_REMOVEDIR);
 }
 
 /* --- a call's file --------------------------------------------------------------------------- */

@@ -9,6 +9,7 @@
  * more, whatever happened to the daemon meanwhile. */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -28,12 +29,13 @@ enum {
 
 struct tool_archive {
     struct bounded_dir calls, outputs;
+    atomic_int read_only_processes; /* that run for tool calls of read-only clients */
 };
 
-/* The sandbox's; made when it is first asked for. */
+/* Returns the archive of the sandbox; the first call makes it. */
 struct tool_archive *tool_archive_of(struct sandbox *sandbox);
 
-/* With the last reference of its sandbox. Accepts NULL. */
+struct tool_archive *tool_archive_new(struct sandbox *sandbox);
 void tool_archive_free(struct tool_archive *archive);
 
 /* The sandbox is being destroyed: nothing is kept any more. */

@@ -8,10 +8,12 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/xalloc.h"
-#include "host/core/host_internal.h"
-#include "host/observe/metrics_internal.h"
-#include "host/sandbox/sandbox_internal.h"
+#include "host/core/extension.h"
+#include "host/core/host.h"
+#include "host/observe/metrics.h"
+#include "host/sandbox/sandbox.h"
 #include "toolbox/archive.h"
 #include "toolbox/job_table.h"
 #include "toolbox/params.h"
@@ -121,9 +123,7 @@ static void set_identity(struct tool_job *job, const char *id)
     (void)snprintf(job->call_id, sizeof(job->call_id), "%s", id);
     hash(id, strlen(id), job->id_hash);
     hash(all, strlen(all), job->digest);
-    lock_take(&job->sandbox->lock);
-    job->generation = job->sandbox->info.generation;
-    lock_release(&job->sandbox->lock);
+    job->generation = sandbox_generation(job->sandbox);
 }
 
 static const struct tool_kind *kind_of(const struct tool *tool)
@@ -140,20 +140,18 @@ static const struct tool_kind *kind_of(const struct tool *tool)
 
 static uint64_t deadline_of(const struct tool_job *job, uint64_t timeout_ms)
 {
-    uint64_t longest_ms = timeout_ms ? timeout_ms : job->sandbox->host->tool_timeout_ms;
-
-    if (longest_ms == 0 || longest_ms > UINT64_MAX - job->began_ms)
-        return 0;
-    return job->began_ms + longest_ms;
+    return timeout_ms == 0 || timeout_ms > UINT64_MAX - job->began_ms ? 0
+                                                                      : job->began_ms + timeout_ms;
 }
 
 struct tool_job *tool_job_new(struct sandbox *sandbox, const struct tool *tool,
                               const struct tool_request *request)
 {
-    const struct host *host = sandbox->host;
     struct tool_job *job = xcalloc(1, sizeof(*job));
     uint64_t tokens = request->max_output_tokens;
+    struct host_tool_settings settings;
 
+    host_get_tool_settings(sandbox_host(sandbox), &settings);
     atomic_init(&job->refs, 1);
     lock_init(&job->lock, LOCK_TOOL_JOB);
     job->sandbox = sandbox_ref(sandbox);
@@ -162,12 +160,13 @@ struct tool_job *tool_job_new(struct sandbox *sandbox, const struct tool *tool,
     job->params = json_incref((json_t *)(uintptr_t)request->params);
     job->began_ms = clock_ms();
     job->began_ns = clock_ns();
-    job->deadline_ms = deadline_of(job, request->timeout_ms);
-    job->budget = (tokens ? tokens : host->tool_tokens) * TOOL_TOKEN_BYTES;
-    job->memory_bytes = request->memory_bytes ? request->memory_bytes : host->tool_memory;
-    job->cpus_milli = request->cpus_milli ? request->cpus_milli : host->tool_cpus;
+    job->deadline_ms =
+        deadline_of(job, request->timeout_ms ? request->timeout_ms : settings.timeout_ms);
+    job->budget = (tokens ? tokens : settings.output_tokens) * TOOL_TOKEN_BYTES;
+    job->memory_bytes = request->memory_bytes ? request->memory_bytes : settings.memory_bytes;
+    job->cpus_milli = request->cpus_milli ? request->cpus_milli : settings.cpus_milli;
     job->wants_changed = request->wants_changed;
-    job->wants_snapshot = request->snapshot < 0 ? host->tool_snapshots : request->snapshot > 0;
+    job->wants_snapshot = request->snapshot < 0 ? settings.takes_snapshots : request->snapshot > 0;
     job->is_read_only = request->is_read_only;
     job->text.max = TOOL_TEXT_MAX;
     job->spill.fd = job->cancel_fd = -EBADF;
@@ -224,7 +223,7 @@ static void begin(struct tool_job *job)
     struct err ignored;
 
     job->has_begun = true;
-    tool_job_table_count(job->sandbox->host->jobs, 1);
+    host_tool_began(sandbox_host(job->sandbox));
     if (!job->wants_changed || job->tool->is_read_only || job->tool->work != TOOL_BY_PROCESS)
         return;
     job->has_mark = sandbox_mark(job->sandbox, &job->mark, &ignored) == 0;
@@ -245,15 +244,13 @@ void tool_job_settle(struct tool_job *job, int r, const struct err *err)
         (void)!write(waiter->event_fd, &one, sizeof(one));
     lock_release(&job->lock);
     if (job->call_id[0])
-        tool_job_table_leave(job->sandbox->host->jobs, job);
+        tool_job_table_leave(host_extension_data(sandbox_host(job->sandbox)), job);
 }
 
 /* Whether what it did is still there: a rollback undoes it, but for the rollback itself. */
 static bool is_lasting(struct tool_job *job)
 {
-    lock_take(&job->sandbox->lock);
-    job->kept_generation = job->sandbox->info.generation;
-    lock_release(&job->sandbox->lock);
+    job->kept_generation = sandbox_generation(job->sandbox);
     return job->generation == job->kept_generation || strcmp(job->tool->name, "rollback") == 0;
 }
 
@@ -262,18 +259,6 @@ static void forget_mark(struct tool_job *job)
     if (job->has_mark)
         sandbox_unmark(job->sandbox, &job->mark);
     job->has_mark = false;
-}
-
-static void count_end(const struct tool_job *job, int r)
-{
-    static const enum timed kinds[] = { [TOOL_BY_HOST] = TIMED_TOOL_HOST,
-                                        [TOOL_BY_WORKER] = TIMED_TOOL_WORKER,
-                                        [TOOL_BY_PROCESS] = TIMED_TOOL_PROCESS };
-    struct host *host = job->sandbox->host;
-
-    (void)metrics_note(host->metrics, kinds[job->tool->work], job->began_ns,
-                       r == 0 && job->result.is_error ? -EINVAL : r);
-    tool_job_table_count(host->jobs, -1);
 }
 
 void tool_job_conclude(struct tool_job *job, int r, const struct err *err)
@@ -289,7 +274,8 @@ void tool_job_conclude(struct tool_job *job, int r, const struct err *err)
     if (r == 0 && job->call_id[0] && job->has_begun && !job->is_read_only && is_lasting(job))
         tool_archive_keep(job);
     if (job->has_begun)
-        count_end(job, r);
+        host_tool_ended(sandbox_host(job->sandbox), tool_tier(job->tool), job->began_ns,
+                        r == 0 && job->result.is_error ? -EINVAL : r);
     tool_job_settle(job, r, err);
 }
 

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +13,6 @@
 enum { THREADS_MAX = 128, STACK_BYTES = 512 * 1024 };
 
 struct tool_job_table {
-    atomic_int active;
     struct lock lock; /* over all below; nothing is locked inside */
     struct cond changed;
     struct tool_job *jobs; /* that have an id, each with a reference */
@@ -38,8 +36,6 @@ struct tool_job_table *tool_job_table_new(void)
 
 void tool_job_table_close(struct tool_job_table *jobs)
 {
-    if (!jobs)
-        return;
     lock_take(&jobs->lock);
     while (jobs->threads > 0)
         cond_wait(&jobs->changed, &jobs->lock);
@@ -147,14 +143,4 @@ int tool_job_table_adopt(struct tool_job_table *jobs, struct tool_job *job)
     jobs->threads--;
     lock_release(&jobs->lock);
     return -EAGAIN;
-}
-
-void tool_job_table_count(struct tool_job_table *jobs, int change)
-{
-    atomic_fetch_add_explicit(&jobs->active, change, memory_order_relaxed);
-}
-
-uint32_t tool_job_table_active(const struct tool_job_table *jobs)
-{
-    return (uint32_t)atomic_load_explicit(&jobs->active, memory_order_relaxed);
 }

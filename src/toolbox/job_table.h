@@ -2,15 +2,12 @@
  * end what clients have gone away from. One for a host. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
 struct tool_job_table;
 struct tool_job;
 
 struct tool_job_table *tool_job_table_new(void);
 
-/* Waits until no thread is left: all machines are gone, so each comes to its end. Accepts NULL. */
+/* Waits until no thread is left: all machines are gone, so each comes to its end. */
 void tool_job_table_close(struct tool_job_table *jobs);
 
 /* Puts a job on the job table, unless there is one with its id already: then that, with a
@@ -21,7 +18,3 @@ void tool_job_table_leave(struct tool_job_table *jobs, struct tool_job *job);
 /* A thread drives it to its end from now on, and takes the caller's reference: 0, or -EAGAIN when
  * there are as many as there may be. */
 int tool_job_table_adopt(struct tool_job_table *jobs, struct tool_job *job);
-
-/* Jobs are counted while they go on, with an id or without. */
-void tool_job_table_count(struct tool_job_table *jobs, int change);
-uint32_t tool_job_table_active(const struct tool_job_table *jobs);

@@ -13,7 +13,8 @@
 #include "base/xalloc.h"
 #include "host/core/host.h"
 #include "host/process/record.h"
-#include "host/sandbox/sandbox_internal.h"
+#include "host/sandbox/sandbox.h"
+#include "toolbox/archive.h"
 #include "toolbox/process_text.h"
 #include "toolbox/tool_internal.h"
 
@@ -215,7 +216,8 @@ static void end_process(struct tool_job *job, struct running *running)
     struct err ignored;
 
     offer(job, NULL);
-    if (running->process && !running->is_over && host_is_open(job->sandbox->host, &ignored) == 0)
+    if (running->process && !running->is_over &&
+        host_is_open(sandbox_host(job->sandbox), &ignored) == 0)
         process_kill(running->process, KILLER_CLIENT);
     reader_close(TAKE_PTR(running->reader));
     record_unref(TAKE_PTR(running->record));
@@ -231,18 +233,19 @@ static const struct tool_recipe *recipe_of(const struct tool *tool)
 /* Who may only look takes no process from those who may more. */
 static int count_looker(const struct tool_job *job, struct running *running, struct err *err)
 {
-    struct sandbox *sandbox = job->sandbox;
+    atomic_int *count;
 
     if (!job->is_read_only)
         return 0;
-    if (atomic_fetch_add(&sandbox->lookers, 1) < TOOL_LOOKERS_MAX) {
+    count = &tool_archive_of(job->sandbox)->read_only_processes;
+    if (atomic_fetch_add(count, 1) < TOOL_LOOKERS_MAX) {
         running->is_looker = true;
         return 0;
     }
-    atomic_fetch_sub(&sandbox->lookers, 1);
+    atomic_fetch_sub(count, 1);
     return err_refuse(err, CAUSE_CAPACITY_EXCEEDED,
                       "%d such calls of clients that may only look go on in sandbox '%s'",
-                      TOOL_LOOKERS_MAX, sandbox->info.id);
+                      TOOL_LOOKERS_MAX, sandbox_id(job->sandbox));
 }
 
 /* 1, or 0 when the job is over already. */
@@ -300,7 +303,7 @@ static int take_end(struct tool_job *job, struct running *running, const struct 
 
     running->is_over = true;
     /* It goes on, and the next daemon knows how it ends. */
-    if (end->outcome == OUTCOME_LOST && host_is_open(job->sandbox->host, err) < 0)
+    if (end->outcome == OUTCOME_LOST && host_is_open(sandbox_host(job->sandbox), err) < 0)
         return -ESHUTDOWN;
     is_missing = is_missing || (end->outcome == OUTCOME_LOST && has_gone_on(job, running));
     if (!is_missing || running->attempt + 1 >= running->recipe->attempts) {
@@ -360,7 +363,7 @@ static void process_tool_stop(struct tool_job *job)
     if (running->is_attached)
         sandbox_detach(job->sandbox, NULL);
     if (running->is_looker)
-        atomic_fetch_sub(&job->sandbox->lookers, 1);
+        atomic_fetch_sub(&tool_archive_of(job->sandbox)->read_only_processes, 1);
     process_text_done(&running->text);
     buf_done(&running->progress);
     tool_command_done(&running->command);

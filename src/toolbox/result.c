@@ -14,8 +14,8 @@
 #include "base/io.h"
 #include "base/json.h"
 #include "base/xalloc.h"
-#include "host/observe/event_internal.h"
-#include "host/sandbox/sandbox_internal.h"
+#include "host/observe/event.h"
+#include "host/sandbox/sandbox.h"
 #include "toolbox/archive.h"
 #include "toolbox/cut.h"
 #include "toolbox/tool_internal.h"
@@ -186,11 +186,6 @@ static void shorten(struct tool_job *job)
     job->text = cut;
 }
 
-static unsigned tier_of(const struct tool *tool)
-{
-    return tool->work == TOOL_BY_HOST ? 0 : tool->work == TOOL_BY_WORKER ? 1 : 2;
-}
-
 void tool_result_restore(struct tool_job *job)
 {
     settle_changes(job);
@@ -199,7 +194,7 @@ void tool_result_restore(struct tool_job *job)
                                       .mime = job->mime };
     job->result.blocks = &job->block;
     job->result.block_count = 1;
-    job->result.tier = tier_of(job->tool);
+    job->result.tier = tool_tier(job->tool);
 }
 
 /* Only of what may have changed something: reading is too frequent to be written down. */

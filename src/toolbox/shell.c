@@ -12,7 +12,7 @@
 #include "base/text/utf8.h"
 #include "base/xalloc.h"
 #include "host/core/host.h"
-#include "host/sandbox/sandbox_internal.h"
+#include "host/sandbox/sandbox.h"
 #include "toolbox/tool_internal.h"
 
 enum { SHELL_CMD, SHELL_TIMEOUT, SHELL_NAME };
@@ -139,7 +139,7 @@ static int shell_tool_next(struct tool_job *job, int watch_fd, struct tool_progr
         r = 1;
         if (event.kind == SHELL_EVENT_ENDED) {
             /* The daemon stops, and the shell goes on: nobody knows how the command ends. */
-            if (event.end.is_shell_ended && host_is_open(job->sandbox->host, err) < 0)
+            if (event.end.is_shell_ended && host_is_open(sandbox_host(job->sandbox), err) < 0)
                 return -ESHUTDOWN;
             conclude(job, shelled, &event.end);
             return 0;

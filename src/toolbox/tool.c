@@ -13,9 +13,10 @@
 #include "base/text/near.h"
 #include "base/text/utf8.h"
 #include "base/xalloc.h"
-#include "host/core/host_internal.h"
-#include "host/machine/machine_internal.h"
-#include "host/sandbox/sandbox_internal.h"
+#include "host/core/extension.h"
+#include "host/core/host.h"
+#include "host/machine/machine.h"
+#include "host/sandbox/sandbox.h"
 #include "toolbox/archive.h"
 #include "toolbox/job_table.h"
 #include "toolbox/params.h"
@@ -97,7 +98,7 @@ static int join(struct tool_call *call, struct tool_job *found, struct err *err)
 static int meet(struct tool_call *call, struct err *err)
 {
     struct tool_job *job = call->job;
-    struct tool_job_table *jobs = job->sandbox->host->jobs;
+    struct tool_job_table *jobs = host_extension_data(sandbox_host(job->sandbox));
     struct tool_job *found = tool_job_table_enter(jobs, job);
     int r;
 
@@ -228,11 +229,12 @@ static void leave_waiters(struct tool_call *call)
 /* Whether a job that has begun is in other hands now. */
 static bool hand_over(struct tool_job *job)
 {
+    struct host *host = sandbox_host(job->sandbox);
     struct err ignored;
 
     return job->call_id[0] && job->has_begun && job->kind->can_resume &&
-           !tool_job_is_canceled(job) && host_is_open(job->sandbox->host, &ignored) == 0 &&
-           tool_job_table_adopt(job->sandbox->host->jobs, job) == 0;
+           !tool_job_is_canceled(job) && host_is_open(host, &ignored) == 0 &&
+           tool_job_table_adopt(host_extension_data(host), job) == 0;
 }
 
 /* The one who drove it has gone before its end. */
@@ -293,8 +295,12 @@ static size_t skip_rest(const char *text, size_t len)
 static uint64_t limit_of(const struct host *host, uint64_t wanted, uint64_t left)
 {
     const uint64_t most = (uint64_t)TOOL_OUTPUT_TOKENS_MAX * TOOL_TOKEN_BYTES;
-    uint64_t limit = wanted ? wanted : (uint64_t)host->tool_tokens * TOOL_TOKEN_BYTES;
+    struct host_tool_settings settings;
+    uint64_t limit = wanted;
 
+    host_get_tool_settings(host, &settings);
+    if (limit == 0)
+        limit = (uint64_t)settings.output_tokens * TOOL_TOKEN_BYTES;
     if (limit > most)
         limit = most;
     if (limit > left)
@@ -315,15 +321,15 @@ int tool_read_output(struct sandbox *sandbox, const struct tool_part *part, stru
     if (fd < 0 || fstat(fd, &info) < 0)
         return err_set(err, ERR_NOT_FOUND,
                        "sandbox '%s' has no output '%.40s' (any more): only the latest are kept",
-                       sandbox->info.id, part->handle);
+                       sandbox_id(sandbox), part->handle);
     total = (uint64_t)info.st_size;
     offset = part->offset < total ? part->offset : total;
-    limit = limit_of(sandbox->host, part->limit, total - offset);
+    limit = limit_of(sandbox_host(sandbox), part->limit, total - offset);
     text = xcalloc(limit + CHARACTER_MAX, 1);
     n = pread(fd, text, limit + CHARACTER_MAX - 1, (off_t)offset);
     if (n < 0)
         return err_sys(err, -errno, "read output '%s' of sandbox '%s'", part->handle,
-                       sandbox->info.id);
+                       sandbox_id(sandbox));
     skip = skip_rest(text, (size_t)n);
     *ret = (struct tool_output){ .len = utf8_cut(text, (size_t)n, limit) - skip,
                                  .offset = offset + skip,
@@ -333,3 +339,33 @@ int tool_read_output(struct sandbox *sandbox, const struct tool_part *part, stru
     ret->text = TAKE_PTR(text);
     return 0;
 }
+
+/* --- with the host and its sandboxes --------------------------------------------------------- */
+
+static void *jobs_new(void)
+{
+    return tool_job_table_new();
+}
+
+static void jobs_free(void *data)
+{
+    tool_job_table_close(data);
+}
+
+static void *archive_new(struct sandbox *sandbox)
+{
+    return tool_archive_new(sandbox);
+}
+
+static void archive_free(void *data)
+{
+    tool_archive_free(data);
+}
+
+const struct host_extension toolbox_extension = {
+    .host_new = jobs_new,
+    .host_free = jobs_free,
+    .sandbox_new = archive_new,
+    .sandbox_free = archive_free,
+    .sandbox_remove = tool_archive_remove,
+};

@@ -15,15 +15,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "host/core/limits.h"
+
 struct err;
+struct host_extension;
 struct sandbox;
 struct tool_call;
 
 enum {
-    TOOL_ID_MAX = 128,                    /* bytes of a call id */
-    TOOL_TOKEN_BYTES = 4,                 /* about */
-    TOOL_OUTPUT_TOKENS_MAX = 1024 * 1024, /* that a result can be asked to have */
-    TOOL_SILENCE_MS = 10 * 1000,          /* after which a sign of life is an event */
+    TOOL_ID_MAX = 128,           /* bytes of a call id */
+    TOOL_TOKEN_BYTES = 4,        /* about */
+    TOOL_SILENCE_MS = 10 * 1000, /* after which a sign of life is an event */
 };
 
 struct tool_request {
@@ -83,6 +85,9 @@ struct tool_event {
     } progress;
     const struct tool_result *result;
 };
+
+/* Keeps the data of the tools with the host and its sandboxes; host_open gets it. */
+extern const struct host_extension toolbox_extension;
 
 /* Checks what can be checked at once. The sandbox must stay referenced until the call is closed.
  * watch_fd (a connection; -1: none) hangs up when the client goes away. */

@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "base/text/utf8.h"
 #include "base/xalloc.h"
-#include "host/sandbox/sandbox_internal.h"
+#include "host/sandbox/sandbox.h"
 #include "host/worker/lease.h"
 #include "wire/file.h"
 
@@ -146,7 +146,7 @@ static int refuse(const struct worker_lease *lease, int r, struct err *err)
     if (r == -EPROTO)
         return err_set(err, ERR_INTERNAL,
                        "a tool worker of sandbox '%s' does not answer as it should",
-                       lease->sandbox->info.id);
+                       sandbox_id(lease->sandbox));
     return lease_refuse(lease, r, err);
 }
 

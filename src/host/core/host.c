@@ -15,7 +15,9 @@
 #include "base/files/tree.h"
 #include "base/xalloc.h"
 #include "host/core/config.h"
+#include "host/core/extension.h"
 #include "host/core/host_internal.h"
+#include "host/core/limits.h"
 #include "host/core/recover.h"
 #include "host/core/registry.h"
 #include "host/core/uids.h"
@@ -37,8 +39,6 @@
 #include "kernel/cgroup/cgroup.h"
 #include "runtime/program.h"
 #include "store/store.h"
-#include "toolbox/job_table.h"
-#include "toolbox/tool.h"
 
 enum {
     LABEL_BYTES = 32,
@@ -258,7 +258,7 @@ static void host_apply_settings(struct host *host, const struct config *config)
     host->tool_cpus = config->tool_cpus;
 }
 
-static struct host *host_new(const struct config *config)
+static struct host *host_new(const struct config *config, const struct host_extension *extension)
 {
     struct host *host = xcalloc(1, sizeof(*host));
 
@@ -270,7 +270,8 @@ static struct host *host_new(const struct config *config)
     host_uids_init(host, state_hash(config->state));
     host->expiry = expiry_new(host);
     host->thread_check = thread_check_new();
-    host->jobs = tool_job_table_new();
+    host->extension = extension;
+    host->extension_data = extension ? extension->host_new() : NULL;
     host->metrics = xcalloc(1, sizeof(*host->metrics));
     host->started_ms = clock_ms();
     lock_init(&host->lock, LOCK_HOST);
@@ -368,7 +369,8 @@ static int config_check(const struct config *config, struct err *err)
     return 0;
 }
 
-int host_open(const struct config *config, struct host **ret, struct err *err)
+int host_open(const struct config *config, const struct host_extension *extension,
+              struct host **ret, struct err *err)
 {
     cleanup_with(recovery_done) struct recovery recovery = { .infos = NULL };
     struct host *host;
@@ -377,7 +379,7 @@ int host_open(const struct config *config, struct host **ret, struct err *err)
     r = config_check(config, err);
     if (r < 0)
         return r;
-    host = host_new(config);
+    host = host_new(config, extension);
     r = host_fill(host, config, &recovery, err);
     if (r < 0) {
         host_close(host);
@@ -454,7 +456,8 @@ void host_close(struct host *host)
     fault_point("close.rested");
     release_sandboxes(host);
     destroy_machines(host);
-    tool_job_table_close(host->jobs);
+    if (host->extension)
+        host->extension->host_free(host->extension_data);
     fault_point("close.parted");
     if (host->audit && host->events)
         host_event(host, EVENT_DAEMON_STOPPED, NULL);
@@ -477,6 +480,27 @@ void host_close(struct host *host)
 struct store *host_store(struct host *host)
 {
     return host->store;
+}
+
+int host_state_fd(const struct host *host)
+{
+    return host->state_fd;
+}
+
+void host_get_tool_settings(const struct host *host, struct host_tool_settings *ret)
+{
+    *ret = (struct host_tool_settings){
+        .timeout_ms = host->tool_timeout_ms,
+        .output_tokens = host->tool_tokens,
+        .takes_snapshots = host->tool_snapshots,
+        .memory_bytes = host->tool_memory,
+        .cpus_milli = host->tool_cpus,
+    };
+}
+
+void *host_extension_data(struct host *host)
+{
+    return host->extension_data;
 }
 
 /* Waits until all ended machines have released their resources, at most REAP_WAIT_MS. */

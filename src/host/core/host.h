@@ -10,6 +10,7 @@
 
 struct config;
 struct host;
+struct host_extension;
 struct store;
 
 enum health_status { HEALTH_OK, HEALTH_DEGRADED, HEALTH_UNHEALTHY };
@@ -33,8 +34,10 @@ struct host_health {
 };
 
 /* Opens the store and the databases, probes the kernel, recovers the sandboxes of an earlier daemon
- * process, removes its other cgroups and volumes, and starts all threads. */
-int host_open(const struct config *config, struct host **ret, struct err *err);
+ * process, removes its other cgroups and volumes, and starts all threads. extension may be NULL.
+ */
+int host_open(const struct config *config, const struct host_extension *extension,
+              struct host **ret, struct err *err);
 
 /* Returns 0, or ERR_BUSY with the cause ShuttingDown once host_drain was called. */
 int host_is_open(struct host *host, struct err *err);
@@ -47,6 +50,19 @@ void host_drain(struct host *host);
 void host_close(struct host *host);
 
 struct store *host_store(struct host *host);
+
+/* Returns a descriptor of the state directory, which host_close closes. */
+int host_state_fd(const struct host *host);
+
+/* What the configuration says about tool calls. */
+struct host_tool_settings {
+    uint64_t timeout_ms;    /* 0: none */
+    uint32_t output_tokens; /* at most TOOL_OUTPUT_TOKENS_MAX */
+    bool takes_snapshots;
+    uint64_t memory_bytes; /* of a process; 0: no limit */
+    uint32_t cpus_milli;   /* of a process; 0: no limit */
+};
+void host_get_tool_settings(const struct host *host, struct host_tool_settings *ret);
 
 /* Removes a template that no sandbox uses. Machines in the warm pool that use it are ended. */
 int host_remove_template(struct host *host, const char *name, struct err *err);

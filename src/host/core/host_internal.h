@@ -18,6 +18,7 @@ struct cgroup_limits;
 struct cgroup_root;
 struct event_ring;
 struct expiry;
+struct host_extension;
 struct journal;
 struct machine;
 struct metrics;
@@ -34,7 +35,6 @@ struct shared_volume_removal;
 struct storage_monitor;
 struct store;
 struct thread_check;
-struct tool_job_table;
 struct tree_cleaner;
 
 struct host {
@@ -60,7 +60,8 @@ struct host {
     struct storage_monitor *storage_monitor;
     struct thread_check *thread_check;
     struct ports *ports;
-    struct tool_job_table *jobs;
+    const struct host_extension *extension; /* NULL: none */
+    void *extension_data;
     uint64_t started_ms;
     bool is_stop_all;
 

@@ -3,6 +3,8 @@
 
 #include <stdint.h>
 
+enum { TOOL_OUTPUT_TOKENS_MAX = 1024 * 1024 }; /* tokens of the largest result of a tool call */
+
 /* 0 means the daemon's default. */
 struct sandbox_limits {
     uint64_t memory_bytes;

@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 #include "base/fault.h"
 #include "base/json.h"
+#include "host/core/extension.h"
 #include "host/core/host_internal.h"
 #include "host/core/registry.h"
 #include "host/machine/guest_socket.h"
@@ -31,7 +32,6 @@
 #include "kernel/cgroup/cgroup.h"
 #include "store/store.h"
 #include "store/volume/volume.h"
-#include "toolbox/archive.h"
 
 static bool info_is_running(const struct sandbox_info *info)
 {
@@ -278,7 +278,8 @@ static void remove_unfinished(struct sandbox *sandbox)
         return;
     }
     process_table_purge(sandbox->process_table);
-    tool_archive_remove(sandbox);
+    if (sandbox->host->extension)
+        sandbox->host->extension->sandbox_remove(sandbox);
     fault_point("recover.emptied");
     shells_remove(sandbox);
     (void)registry_remove(sandbox->host->registry, sandbox->info.id, &err);

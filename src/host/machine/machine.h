@@ -20,6 +20,9 @@ struct machine_spec {
 int machine_create(struct host *host, const struct machine_spec *spec, struct machine **ret,
                    struct err *err);
 
+/* Checks that the limits are in range. */
+int machine_check_limits(const struct sandbox_limits *limits, struct err *err);
+
 /* Finds the throw-away machine with this id and takes a reference; ERR_NOT_FOUND if there is none.
  */
 int machine_find(struct host *host, const char *id, struct machine **ret, struct err *err);

@@ -94,9 +94,6 @@ int machine_wait(struct machine *machine, enum machine_state state, struct err *
 /* Makes the machine ACTIVE: it may have processes from now on. */
 void machine_activate(struct machine *machine);
 
-/* Checks that the limits are in range. */
-int machine_check_limits(const struct sandbox_limits *limits, struct err *err);
-
 /* Applies the limits to the machine's cgroup; 0 means the daemon's default. */
 int machine_set_limits(struct machine *machine, const struct sandbox_limits *limits,
                        struct err *err);

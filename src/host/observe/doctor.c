@@ -200,7 +200,7 @@ static int try_sandbox(const struct config *config, const char *runtime, struct 
     trial.state = state;
     trial.runtime = (char *)(uintptr_t)runtime;
     trial.pool_size = 0;
-    r = host_open(&trial, &host, err);
+    r = host_open(&trial, NULL, &host, err);
     if (r == 0) {
         r = run_true(host, err);
         ret->verdict = VERDICT_OK;

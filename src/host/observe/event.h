@@ -10,6 +10,7 @@ struct err;
 struct event_reader;
 struct event_reader_spec;
 struct host;
+struct sandbox;
 
 enum event_type {
     EVENT_DAEMON_STARTED,
@@ -68,6 +69,9 @@ uint64_t event_types_matching(const char *pattern);
  * recorded are written to the audit log before this returns, so no lock may be held; what cannot be
  * written is counted, and health shows it. */
 void host_event(struct host *host, enum event_type type, json_t *fields);
+
+/* As host_event, about a sandbox. */
+void sandbox_event(struct sandbox *sandbox, enum event_type type, json_t *fields);
 
 /* As event_reader_open, of this host's events; close it before the host is closed. */
 int host_watch(struct host *host, const struct event_reader_spec *spec, struct event_reader **ret,

@@ -6,10 +6,6 @@
 struct process_table;
 struct machine;
 struct process_end;
-struct sandbox;
-
-/* As host_event, about a sandbox. */
-void sandbox_event(struct sandbox *sandbox, enum event_type type, json_t *fields);
 
 /* As machine_event, about a process of the sandbox that has this process table. */
 void process_table_event(const struct process_table *process_table, struct host *host,

@@ -10,10 +10,10 @@
 #include "host/machine/machine_internal.h"
 #include "host/machine/pool.h"
 #include "host/observe/audit.h"
+#include "host/observe/metrics_internal.h"
 #include "host/process/process_internal.h"
 #include "host/sandbox/sandbox_internal.h"
 #include "store/store.h"
-#include "toolbox/job_table.h"
 
 /* Per cent of the storage that is in use. */
 static unsigned fullness(const struct store_space *space)
@@ -142,7 +142,7 @@ void host_health(struct host *host, struct host_health *ret)
     look_at_storage(host, ret);
     host_take_census(host, &census);
     ret->processes = census.processes;
-    ret->tools = tool_job_table_active(host->jobs);
+    ret->tools = metrics_tools_running(host->metrics);
     lock_take(&host->lock);
     ret->sandboxes = host->active;
     if (host->audit_failures > 0)

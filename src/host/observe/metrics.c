@@ -15,7 +15,6 @@
 #include "host/observe/metrics_internal.h"
 #include "host/process/process.h"
 #include "host/sandbox/sandbox_internal.h"
-#include "toolbox/job_table.h"
 
 static const uint64_t bounds_ns[METRICS_BUCKETS] = {
     250000,    500000,    1000000,   2500000,    5000000,    10000000,   25000000,    50000000,
@@ -53,6 +52,17 @@ int metrics_note(struct metrics *metrics, enum timed what, uint64_t began_ns, in
     metrics_add(&metrics->timed[what].buckets[i]);
     atomic_fetch_add_explicit(&metrics->timed[what].total_ns, ns, memory_order_relaxed);
     return result;
+}
+
+void host_tool_began(struct host *host)
+{
+    metrics_add(&host->metrics->tools_running);
+}
+
+void host_tool_ended(struct host *host, unsigned tier, uint64_t began_ns, int result)
+{
+    (void)metrics_note(host->metrics, TIMED_TOOL_HOST + tier, began_ns, result);
+    atomic_fetch_sub_explicit(&host->metrics->tools_running, 1, memory_order_relaxed);
 }
 
 static uint64_t get(const atomic_uint_fast64_t *counter)
@@ -180,7 +190,7 @@ static int write_sandboxes(const struct host_census *census, struct buf *out)
 static int write_tools(const struct host *host, struct buf *out)
 {
     return write_gauge(out, "holt_tools_running", "Tool calls that are going on.",
-                       tool_job_table_active(host->jobs));
+                       metrics_tools_running(host->metrics));
 }
 
 static int write_pool(struct host *host, struct buf *out)

@@ -10,6 +10,11 @@ struct host;
 /* Appends everything the host counts: 0, -ENOBUFS or -ENOMEM. */
 int host_metrics_write(struct host *host, struct buf *out);
 
+/* Count a tool call that begins, and one that ends with this result; its duration counts for its
+ * tier (0: the host, 1: a worker, 2: a process). */
+void host_tool_began(struct host *host);
+void host_tool_ended(struct host *host, unsigned tier, uint64_t began_ns, int result);
+
 /* What a metric is; each is begun once, and its samples follow. */
 enum metric_kind { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM };
 int metric_begin(struct buf *out, const char *name, enum metric_kind kind, const char *help);

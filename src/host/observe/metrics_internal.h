@@ -21,7 +21,7 @@ enum timed {
     TIMED_STOP,
     TIMED_START,
     TIMED_DESTROY,
-    TIMED_TOOL_HOST, /* calls of tools, by who does the work */
+    TIMED_TOOL_HOST, /* tool calls, by tier */
     TIMED_TOOL_WORKER,
     TIMED_TOOL_PROCESS,
     TIMED_COUNT
@@ -37,6 +37,7 @@ struct metrics {
         atomic_uint_fast64_t failures;
     } timed[TIMED_COUNT];
     atomic_uint_fast64_t pool_hits, pool_misses;
+    atomic_uint_fast64_t tools_running;
     atomic_uint_fast64_t process_ends[8]; /* by enum outcome */
 };
 
@@ -46,6 +47,11 @@ int metrics_note(struct metrics *metrics, enum timed what, uint64_t began_ns, in
 static inline void metrics_add(atomic_uint_fast64_t *counter)
 {
     atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
+}
+
+static inline uint32_t metrics_tools_running(const struct metrics *metrics)
+{
+    return (uint32_t)atomic_load_explicit(&metrics->tools_running, memory_order_relaxed);
 }
 
 static inline void metrics_count_event(struct metrics *metrics, enum event_type type)

@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/fault.h"
 #include "base/json.h"
+#include "host/core/extension.h"
 #include "host/core/host_internal.h"
 #include "host/core/registry.h"
 #include "host/observe/event_internal.h"
@@ -12,7 +13,6 @@
 #include "host/sandbox/sandbox_internal.h"
 #include "host/shell/state.h"
 #include "store/volume/volume.h"
-#include "toolbox/archive.h"
 
 /* Marks the sandbox as destroying, which makes all new operations fail, and waits for the
  * running ones. Returns false if another thread destroys it. */
@@ -90,7 +90,8 @@ static int destroy_run(struct sandbox *sandbox, struct err *err)
     fault_point("destroy.ended");
     r = destroy_files(sandbox, err);
     process_table_purge(sandbox->process_table);
-    tool_archive_remove(sandbox);
+    if (sandbox->host->extension)
+        sandbox->host->extension->sandbox_remove(sandbox);
     fault_point("destroy.emptied");
     if (r == 0)
         shells_remove(sandbox);

@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/xalloc.h"
+#include "host/core/extension.h"
 #include "host/core/host_internal.h"
 #include "host/core/registry.h"
 #include "host/observe/audit.h"
@@ -21,7 +22,6 @@
 #include "host/sandbox/sandbox_internal.h"
 #include "host/shell/state.h"
 #include "store/volume/volume.h"
-#include "toolbox/archive.h"
 
 static void sandbox_make_id(char *id)
 {
@@ -57,13 +57,46 @@ void sandbox_unref(struct sandbox *sandbox)
     if (!sandbox || atomic_fetch_sub(&sandbox->refs, 1) != 1)
         return;
     shells_free(sandbox);
-    tool_archive_free(sandbox->tools);
+    if (sandbox->extension_data)
+        sandbox->host->extension->sandbox_free(sandbox->extension_data);
     volume_close(sandbox->volume);
     process_table_unref(sandbox->process_table);
     sandbox_info_done(&sandbox->info);
     cond_destroy(&sandbox->changed);
     lock_destroy(&sandbox->lock);
     free(sandbox);
+}
+
+struct host *sandbox_host(const struct sandbox *sandbox)
+{
+    return sandbox->host;
+}
+
+const char *sandbox_id(const struct sandbox *sandbox)
+{
+    return sandbox->info.id;
+}
+
+uint32_t sandbox_generation(struct sandbox *sandbox)
+{
+    uint32_t generation;
+
+    lock_take(&sandbox->lock);
+    generation = sandbox->info.generation;
+    lock_release(&sandbox->lock);
+    return generation;
+}
+
+void *sandbox_extension_data(struct sandbox *sandbox)
+{
+    void *data;
+
+    lock_take(&sandbox->lock);
+    if (!sandbox->extension_data)
+        sandbox->extension_data = sandbox->host->extension->sandbox_new(sandbox);
+    data = sandbox->extension_data;
+    lock_release(&sandbox->lock);
+    return data;
 }
 
 /* Locked. Ids and names share one namespace; both are constant while a sandbox is in the table. */

@@ -71,8 +71,18 @@ int sandbox_create_once(struct host *host, const struct sandbox_spec *spec, stru
 /* Finds a sandbox by id or name and takes a reference for the caller, or returns ERR_NOT_FOUND. */
 int sandbox_find(struct host *host, const char *id, struct sandbox **ret, struct err *err);
 
+/* Takes another reference. */
+struct sandbox *sandbox_ref(struct sandbox *sandbox);
+
 /* Accepts NULL. */
 void sandbox_unref(struct sandbox *sandbox);
+
+/* Return the host and the id, which never change. */
+struct host *sandbox_host(const struct sandbox *sandbox);
+const char *sandbox_id(const struct sandbox *sandbox);
+
+/* Returns the generation of its files: a rollback begins a new one. */
+uint32_t sandbox_generation(struct sandbox *sandbox);
 
 /* Copies the present info; the caller frees it with sandbox_info_done. wants_space also queries
  * the storage backend for the space used, which may be slow. */

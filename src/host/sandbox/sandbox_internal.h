@@ -8,7 +8,6 @@
 #include "base/lock.h"
 #include "host/sandbox/sandbox.h"
 
-struct tool_archive;
 struct tree_cleaner;
 struct volume;
 struct volume_mounts;
@@ -33,7 +32,6 @@ enum operation {
 struct sandbox {
     struct host *host;
     atomic_int refs;
-    atomic_int lookers;   /* running tool processes of read-only clients */
     struct sandbox *next; /* in the host's table; under the host's lock */
 
     struct lock lock; /* protects everything below */
@@ -50,12 +48,11 @@ struct sandbox {
     struct service *services;
     struct process_table *process_table; /* set when the sandbox enters the host's table */
     struct shell *shells;                /* see shell_internal.h */
-    struct tool_archive *tools;          /* results of tool calls; NULL: not opened yet */
+    void *extension_data;                /* NULL: not made yet, see host/core/extension.h */
 };
 
 /* Allocates a sandbox with a random id and one reference; it is in no table yet. */
 struct sandbox *sandbox_new(struct host *host);
-struct sandbox *sandbox_ref(struct sandbox *sandbox);
 
 /* Finds the sandbox that was created with this idempotency key and takes a reference, or returns
  * NULL. */

@@ -16,6 +16,7 @@
 #include "host/sandbox/sandbox.h"
 #include "kernel/harness.h"
 #include "store/template/template.h"
+#include "toolbox/tool.h"
 
 #define CHECK_OK(call, err) CHECK((call) >= 0, "(%s)", (err)->msg)
 
@@ -49,7 +50,7 @@ static inline void world_start(void)
 {
     struct err err = { 0 };
 
-    CHECK_OK(host_open(&world.config, &world.host, &err), &err);
+    CHECK_OK(host_open(&world.config, &toolbox_extension, &world.host, &err), &err);
 }
 
 static inline void world_set(const char *key, const char *value)

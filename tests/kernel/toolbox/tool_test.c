@@ -7,6 +7,7 @@
 #include "host/sandbox/mark.h"
 #include "host/sandbox/sandbox_internal.h"
 #include "kernel/toolbox/call_world.h"
+#include "toolbox/archive.h"
 #include "toolbox/process.h"
 
 static struct sandbox *box; /* on the host's own files, for all that leave it as it was */
@@ -568,7 +569,7 @@ static void who_may_only_look_gets_so_many_processes(void)
     struct tool_call *call;
 
     request.is_read_only = true;
-    box->lookers = TOOL_LOOKERS_MAX;
+    tool_archive_of(box)->read_only_processes = TOOL_LOOKERS_MAX;
     call = call_open(box, request, "{}", -1);
     CHECK(tool_next(call, &event, &err) < 0 && err.cause == CAUSE_CAPACITY_EXCEEDED);
     tool_close(call);
@@ -577,15 +578,15 @@ static void who_may_only_look_gets_so_many_processes(void)
 
         CHECK(other.result->has_exit_code);
     }
-    CHECK(box->lookers == TOOL_LOOKERS_MAX);
-    box->lookers = TOOL_LOOKERS_MAX - 1;
+    CHECK(tool_archive_of(box)->read_only_processes == TOOL_LOOKERS_MAX);
+    tool_archive_of(box)->read_only_processes = TOOL_LOOKERS_MAX - 1;
     {
         cleanup_done struct done last = call_with(box, request, "{}");
 
         CHECK(last.result->has_exit_code);
     }
-    CHECK(box->lookers == TOOL_LOOKERS_MAX - 1);
-    box->lookers = 0;
+    CHECK(tool_archive_of(box)->read_only_processes == TOOL_LOOKERS_MAX - 1);
+    tool_archive_of(box)->read_only_processes = 0;
 }
 
 /* --- what has changed, snapshots ---------------------------------------------------------------
