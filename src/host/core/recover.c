@@ -201,7 +201,7 @@ static void rollback_finish(struct sandbox *sandbox)
         return;
     }
     fault_point("recover.rebooted");
-    shells_return(sandbox, sandbox->info.base);
+    shells_restore_snapshot(sandbox, sandbox->info.base);
     sandbox->info.state = was_running ? SANDBOX_ACTIVE : SANDBOX_STOPPED;
     (void)sandbox_record(sandbox, sandbox->info.state, &err);
     sandbox_event(sandbox, EVENT_SANDBOX_ROLLED_BACK,

@@ -270,7 +270,7 @@ bool process_frame(struct machine *machine, const struct frame *frame)
     }
     /* A guest that has not forgotten a settled process may repeat frames. */
     if (process && !process->is_settled && shell_link_wants(frame))
-        is_ok = shell_link_take(process->shell, frame);
+        is_ok = shell_link_frame(process->shell, frame);
     else if (process && !process->is_settled)
         is_ok = handlers[frame->type] && handlers[frame->type](process, frame);
     lock_release(&machine->lock);

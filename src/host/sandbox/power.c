@@ -108,7 +108,7 @@ int sandbox_halt(struct sandbox *sandbox, enum sandbox_state before, struct err 
         sandbox_finish(sandbox, before);
         return 0;
     }
-    shells_remember(sandbox);
+    shells_save(sandbox);
     sandbox_set_state(sandbox, SANDBOX_STOPPED);
     sandbox_wait_starting(sandbox);
     r = sandbox_record_stop(sandbox, err);
@@ -119,7 +119,7 @@ int sandbox_halt(struct sandbox *sandbox, enum sandbox_state before, struct err 
     }
     process_set_killer_all(sandbox->machine, KILLER_STOP);
     sandbox_unboot(sandbox);
-    shells_sleep(sandbox);
+    shells_set_dormant(sandbox);
     fault_point("stop.ended");
     sandbox_event(sandbox, EVENT_SANDBOX_STOPPED, NULL);
     sandbox_finish(sandbox, SANDBOX_STOPPED);
@@ -171,7 +171,7 @@ void sandbox_handle_loss(struct sandbox *sandbox)
     struct err ignored;
 
     sandbox_unboot(sandbox);
-    shells_sleep(sandbox);
+    shells_set_dormant(sandbox);
     fault_point("loss.ended");
     (void)sandbox_record(sandbox, SANDBOX_STOPPED, &ignored);
     fault_point("loss.recorded");

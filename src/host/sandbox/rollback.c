@@ -101,7 +101,7 @@ static int rollback_run(struct sandbox *sandbox, const char *snapshot, enum sand
         rollback_undo(sandbox, &old, state);
         return r;
     }
-    shells_return(sandbox, snapshot);
+    shells_restore_snapshot(sandbox, snapshot);
     /* The rollback is complete even if this fails: the next write, or recovery, corrects the
      * state. */
     (void)sandbox_record(sandbox, state, &ignored);

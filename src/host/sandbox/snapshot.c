@@ -92,7 +92,7 @@ static int snapshot_take_and_record(struct sandbox *sandbox, struct snapshot_inf
     struct err ignored;
     int r;
 
-    shells_remember(sandbox);
+    shells_save(sandbox);
     snapshot->created_ms = clock_wall_ms(); /* not later than the snapshot, for diff.c */
     r = snapshot_take(sandbox, snapshot->name, err);
     if (r < 0)
@@ -104,7 +104,7 @@ static int snapshot_take_and_record(struct sandbox *sandbox, struct snapshot_inf
     if (r < 0)
         (void)volume_remove_snapshot(sandbox->volume, snapshot->name, &ignored);
     else
-        shells_keep(sandbox, snapshot->name);
+        shells_link_snapshot(sandbox, snapshot->name);
     fault_point("snapshot.recorded");
     return r;
 }
@@ -125,7 +125,7 @@ int sandbox_drop_snapshot(struct sandbox *sandbox, const char *name, struct err 
     if (r < 0)
         return r;
     fault_point("prune.recorded");
-    shells_drop(sandbox, name);
+    shells_drop_snapshot(sandbox, name);
     lock_take(&sandbox->lock);
     if (strcmp(sandbox->info.base, name) == 0)
         memcpy(sandbox->info.base, parent, sizeof(parent));

@@ -23,7 +23,7 @@ enum { PATH_SIZE = 512, FILE_MODE = 0600, DIR_MODE = 0700 };
 
 #define TEMPORARY ".new"
 
-static int open_dir(const struct sandbox *sandbox, const char *name)
+static int shell_dir_open(const struct sandbox *sandbox, const char *name)
 {
     char path[PATH_SIZE];
     int fd;
@@ -34,7 +34,7 @@ static int open_dir(const struct sandbox *sandbox, const char *name)
     return fd < 0 ? -errno : fd;
 }
 
-static int make_dir(const struct sandbox *sandbox, const char *name)
+static int shell_dir_make(const struct sandbox *sandbox, const char *name)
 {
     int state = sandbox->host->state_fd;
     char path[PATH_SIZE];
@@ -44,10 +44,10 @@ static int make_dir(const struct sandbox *sandbox, const char *name)
     (void)mkdirat(state, path, DIR_MODE);
     (void)snprintf(path, sizeof(path), "shells/%s/%s", sandbox->info.id, name);
     (void)mkdirat(state, path, DIR_MODE);
-    return open_dir(sandbox, name);
+    return shell_dir_open(sandbox, name);
 }
 
-static int write_file(int dir_fd, const char *file, const void *data, size_t len)
+static int file_replace(int dir_fd, const char *file, const void *data, size_t len)
 {
     cleanup_close int fd =
         openat(dir_fd, TEMPORARY, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, FILE_MODE);
@@ -66,16 +66,16 @@ static int write_file(int dir_fd, const char *file, const void *data, size_t len
 void shell_file_record(struct sandbox *sandbox, const char *name, enum shell_kind kind,
                        const struct process *process)
 {
-    cleanup_close int dir_fd = make_dir(sandbox, name);
+    cleanup_close int dir_fd = shell_dir_make(sandbox, name);
     char line[SHELL_MACHINE_MAX + 64];
     int len = snprintf(line, sizeof(line), "%s %s %u\n", shell_kind_name(kind),
                        process->machine->id, process->number);
 
     if (dir_fd >= 0)
-        (void)write_file(dir_fd, "process", line, (size_t)len);
+        (void)file_replace(dir_fd, "process", line, (size_t)len);
 }
 
-static enum shell_kind kind_of(const char *word)
+static enum shell_kind shell_kind_parse(const char *word)
 {
     if (strcmp(word, shell_kind_name(SHELL_BASH)) == 0)
         return SHELL_BASH;
@@ -84,7 +84,7 @@ static enum shell_kind kind_of(const char *word)
 
 int shell_file_find(struct sandbox *sandbox, const char *name, struct shell_record *ret)
 {
-    cleanup_close int dir_fd = open_dir(sandbox, name);
+    cleanup_close int dir_fd = shell_dir_open(sandbox, name);
     cleanup_with(buf_done) struct buf line = BUF_INIT(256);
     char kind[8], number[16];
     uint64_t process;
@@ -94,13 +94,13 @@ int shell_file_find(struct sandbox *sandbox, const char *name, struct shell_reco
     if (sscanf(line.data, "%7s %63s %15s", kind, ret->machine, number) != 3 ||
         parse_u64(number, &process) < 0 || process > UINT32_MAX)
         return -ENOENT;
-    ret->kind = kind_of(kind);
+    ret->kind = shell_kind_parse(kind);
     ret->process = (uint32_t)process;
     return 0;
 }
 
-/* A directory with something left in it stays. */
-static void remove_dir(const struct sandbox *sandbox, const char *name)
+/* Fails if snapshots still have states in the directory. */
+static void shell_dir_remove(const struct sandbox *sandbox, const char *name)
 {
     char path[PATH_SIZE];
 
@@ -108,82 +108,82 @@ static void remove_dir(const struct sandbox *sandbox, const char *name)
     (void)unlinkat(sandbox->host->state_fd, path, AT_REMOVEDIR);
 }
 
-static void remove_file(struct sandbox *sandbox, const char *name, const char *file)
+static void shell_file_unlink(struct sandbox *sandbox, const char *name, const char *file)
 {
-    cleanup_close int dir_fd = open_dir(sandbox, name);
+    cleanup_close int dir_fd = shell_dir_open(sandbox, name);
 
     if (dir_fd >= 0)
         (void)unlinkat(dir_fd, file, 0);
 }
 
-void shell_file_forget(struct sandbox *sandbox, const char *name)
+void shell_file_remove(struct sandbox *sandbox, const char *name)
 {
-    remove_file(sandbox, name, "process");
-    remove_file(sandbox, name, "now");
-    remove_dir(sandbox, name);
+    shell_file_unlink(sandbox, name, "process");
+    shell_file_unlink(sandbox, name, "now");
+    shell_dir_remove(sandbox, name);
 }
 
 int shell_file_read_now(struct sandbox *sandbox, const char *name, struct buf *ret)
 {
-    cleanup_close int dir_fd = open_dir(sandbox, name);
+    cleanup_close int dir_fd = shell_dir_open(sandbox, name);
 
     return dir_fd < 0 ? dir_fd : file_read_at(dir_fd, "now", ret);
 }
 
 int shell_file_write_now(struct sandbox *sandbox, const char *name, const struct buf *state)
 {
-    cleanup_close int dir_fd = make_dir(sandbox, name);
+    cleanup_close int dir_fd = shell_dir_make(sandbox, name);
 
-    return dir_fd < 0 ? dir_fd : write_file(dir_fd, "now", state->data, state->len);
+    return dir_fd < 0 ? dir_fd : file_replace(dir_fd, "now", state->data, state->len);
 }
 
-static void at_name(char name[PATH_SIZE], const char *snapshot)
+static void snapshot_file_name(char name[PATH_SIZE], const char *snapshot)
 {
     (void)snprintf(name, PATH_SIZE, "at-%s", snapshot);
 }
 
-/* A second name for what the first one names. */
-static int link_over(int dir_fd, const char *from, const char *to)
+/* Makes `to` a hard link to the file `from`, atomically. */
+static int file_link_over(int dir_fd, const char *from, const char *to)
 {
     (void)unlinkat(dir_fd, TEMPORARY, 0);
     if (linkat(dir_fd, from, dir_fd, TEMPORARY, 0) < 0 ||
         renameat(dir_fd, TEMPORARY, dir_fd, to) < 0)
         return -errno;
-    /* A rename between two names of one file does nothing, and leaves both. */
+    /* rename(2) does nothing if both names are links to the same file. */
     (void)unlinkat(dir_fd, TEMPORARY, 0);
     return 0;
 }
 
-int shell_file_keep(struct sandbox *sandbox, const char *name, const char *snapshot)
+int shell_file_link_snapshot(struct sandbox *sandbox, const char *name, const char *snapshot)
 {
-    cleanup_close int dir_fd = open_dir(sandbox, name);
+    cleanup_close int dir_fd = shell_dir_open(sandbox, name);
     char at[PATH_SIZE];
 
-    at_name(at, snapshot);
-    return dir_fd < 0 ? dir_fd : link_over(dir_fd, "now", at);
+    snapshot_file_name(at, snapshot);
+    return dir_fd < 0 ? dir_fd : file_link_over(dir_fd, "now", at);
 }
 
-int shell_file_return(struct sandbox *sandbox, const char *name, const char *snapshot)
+int shell_file_restore_snapshot(struct sandbox *sandbox, const char *name, const char *snapshot)
 {
-    cleanup_close int dir_fd = open_dir(sandbox, name);
+    cleanup_close int dir_fd = shell_dir_open(sandbox, name);
     char at[PATH_SIZE];
 
-    at_name(at, snapshot);
-    return dir_fd < 0 ? dir_fd : link_over(dir_fd, at, "now");
+    snapshot_file_name(at, snapshot);
+    return dir_fd < 0 ? dir_fd : file_link_over(dir_fd, at, "now");
 }
 
-void shell_file_drop(struct sandbox *sandbox, const char *name, const char *snapshot)
+void shell_file_drop_snapshot(struct sandbox *sandbox, const char *name, const char *snapshot)
 {
     char at[PATH_SIZE];
 
-    at_name(at, snapshot);
-    remove_file(sandbox, name, at);
-    remove_dir(sandbox, name);
+    snapshot_file_name(at, snapshot);
+    shell_file_unlink(sandbox, name, at);
+    shell_dir_remove(sandbox, name);
 }
 
 void shell_file_each(struct sandbox *sandbox, shell_file_fn *each, void *context)
 {
-    int fd = open_dir(sandbox, NULL);
+    int fd = shell_dir_open(sandbox, NULL);
     const struct dirent *entry;
     DIR *dir;
 

@@ -1,11 +1,10 @@
-/* What the daemon writes down of shells, below its state directory:
+/* Files of shells in the state directory:
  *
- *   shells/SANDBOX/NAME/process   "KIND MACHINE PROCESS\n": which process it is, or was
- *   shells/SANDBOX/NAME/now       what its next process begins with: a script, "# KIND\n" first
- *   shells/SANDBOX/NAME/at-SNAP   the same as it was at a snapshot
+ *   shells/SANDBOX/NAME/process   "KIND MACHINE PROCESS\n": the last process of the shell
+ *   shells/SANDBOX/NAME/now       the saved state: a script that begins with "# KIND\n"
+ *   shells/SANDBOX/NAME/at-SNAP   the saved state at a snapshot
  *
- * A file is written under another name and renamed. What is the same in several states is one file
- * with several names. */
+ * Files are replaced by rename. Identical states are hard links to one file. */
 #pragma once
 
 #include <stdbool.h>
@@ -26,29 +25,30 @@ struct shell_record {
     uint32_t process;
 };
 
-/* What cannot be written is not there after a restart; the shell itself works. */
+/* Records the process of a shell. Errors are ignored: the shell works, but is not found after a
+ * restart of the daemon. */
 void shell_file_record(struct sandbox *sandbox, const char *name, enum shell_kind kind,
                        const struct process *process);
 
-/* 0, or -ENOENT where there is none that can be read. */
+/* Reads the process of a shell. 0, or -ENOENT if there is none or it is malformed. */
 int shell_file_find(struct sandbox *sandbox, const char *name, struct shell_record *ret);
 
-/* The shell is gone; what snapshots have of it stays. */
-void shell_file_forget(struct sandbox *sandbox, const char *name);
+/* Removes the present files of a shell; those of snapshots stay. */
+void shell_file_remove(struct sandbox *sandbox, const char *name);
 
-/* What the next process begins with: 0 or -errno. */
+/* Read and write the saved state of a shell. 0 or -errno. */
 int shell_file_read_now(struct sandbox *sandbox, const char *name, struct buf *ret);
 int shell_file_write_now(struct sandbox *sandbox, const char *name, const struct buf *state);
 
-/* Names what is remembered now as that of a snapshot; takes it up again (-ENOENT: the snapshot has
- * no such shell); removes it. */
-int shell_file_keep(struct sandbox *sandbox, const char *name, const char *snapshot);
-int shell_file_return(struct sandbox *sandbox, const char *name, const char *snapshot);
-void shell_file_drop(struct sandbox *sandbox, const char *name, const char *snapshot);
+/* Links the saved state to a snapshot, makes that of a snapshot the present one (-ENOENT: the
+ * snapshot has no such shell), and removes it. */
+int shell_file_link_snapshot(struct sandbox *sandbox, const char *name, const char *snapshot);
+int shell_file_restore_snapshot(struct sandbox *sandbox, const char *name, const char *snapshot);
+void shell_file_drop_snapshot(struct sandbox *sandbox, const char *name, const char *snapshot);
 
-/* Each name that something is written of. */
+/* Calls `each` for the name of every shell that has files. */
 typedef void shell_file_fn(void *context, const char *name);
 void shell_file_each(struct sandbox *sandbox, shell_file_fn *each, void *context);
 
-/* Everything of a sandbox. */
+/* Removes all files of a sandbox. */
 void shell_file_remove_all(struct sandbox *sandbox);

@@ -39,8 +39,8 @@ bool shell_link_wants(const struct frame *frame)
                                                (unsigned char)frame->payload[0] >= STREAM_COUNT);
 }
 
-/* No more than the window holds, nothing twice, and nothing between commands. */
-static bool take_output(struct shell_link *link, const struct frame *frame)
+/* Rejects output beyond the window, repeated output, and output without a running command. */
+static bool shell_link_output(struct shell_link *link, const struct frame *frame)
 {
     enum frame_stream stream;
     const char *data;
@@ -57,7 +57,7 @@ static bool take_output(struct shell_link *link, const struct frame *frame)
     return true;
 }
 
-static bool take_done(struct shell_link *link, const struct frame *frame)
+static bool shell_link_done(struct shell_link *link, const struct frame *frame)
 {
     struct message_shell_done done;
 
@@ -71,10 +71,10 @@ static bool take_done(struct shell_link *link, const struct frame *frame)
     return true;
 }
 
-bool shell_link_take(struct shell_link *link, const struct frame *frame)
+bool shell_link_frame(struct shell_link *link, const struct frame *frame)
 {
-    bool is_ok = link && (frame->type == FRAME_SHELL_DONE ? take_done(link, frame)
-                                                          : take_output(link, frame));
+    bool is_ok = link && (frame->type == FRAME_SHELL_DONE ? shell_link_done(link, frame)
+                                                          : shell_link_output(link, frame));
 
     if (is_ok)
         shell_link_wake(link);

@@ -1,5 +1,5 @@
-/* What a process that is a shell has beside its terminal: the output and the end of the command
- * that it runs. A part of the process, under its machine's lock. */
+/* The part of a process that is specific to shells: the output and the end of the running
+ * command. Under the lock of the machine. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,27 +14,28 @@ enum { SHELL_STREAMS = STREAM_ALL - STREAM_COUNT };
 
 struct shell_link {
     struct {
-        struct buf data;   /* received, not yet read */
-        uint64_t received; /* offset behind it */
+        struct buf data;   /* received, but not read yet */
+        uint64_t received; /* end offset of the received data */
         uint64_t acked;
     } out[SHELL_STREAMS];
-    uint64_t command; /* the last that it was given */
-    bool is_busy;     /* with that */
+    uint64_t command; /* number of the last command */
+    bool is_busy;     /* that command runs */
     struct message_shell_done done;
-    int event_fd; /* of whoever waits; not owned; -1: nobody does */
+    int event_fd; /* of the waiting thread; not owned; -1: none */
 };
 
-/* state: of one that an earlier life of the daemon has started; NULL: it is new. */
+/* Allocates a link: with the state that the guest of an adopted machine reported, or NULL for a
+ * new shell. */
 struct shell_link *shell_link_new(const struct message_state *state);
 
 /* Accepts NULL. */
 void shell_link_free(struct shell_link *link);
 
-/* Whether the frame is about a shell's commands rather than about a process. */
+/* Returns whether the frame concerns a command of a shell rather than its process. */
 bool shell_link_wants(const struct frame *frame);
 
-/* Takes such a frame, on the reactor's thread. False: unacceptable. */
-bool shell_link_take(struct shell_link *link, const struct frame *frame);
+/* Handles such a frame, on the reactor's thread. Returns false for a malformed one. */
+bool shell_link_frame(struct shell_link *link, const struct frame *frame);
 
-/* Something has happened to it. Accepts NULL. */
+/* Wakes the waiting thread. Accepts NULL. */
 void shell_link_wake(const struct shell_link *link);

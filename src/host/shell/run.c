@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* One command of a shell, from the queue to its end. All of it happens on the thread of whoever
- * asks for the next event; the reactor only fills the process's shell_link and wakes that thread.
- */
+/* Runs a command of a shell, from the queue to its end, on the thread that waits for its events.
+ * The reactor only fills the process's shell_link and wakes that thread. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -16,20 +15,20 @@
 #include "host/machine/machine_internal.h"
 #include "host/process/process_internal.h"
 #include "host/shell/link.h"
-#include "host/shell/turn.h"
+#include "host/shell/run_internal.h"
 #include "wire/message.h"
 
 enum {
     EXIT_NOT_FOUND = 127,
     EXIT_TIMED_OUT = 124,
-    HIDDEN_MS = 1000, /* a snapshot does not wait longer for a shell, whose terminal is in use */
-    DRAIN_MS = 10 * 1000, /* more than the guest takes to end a command */
-    NO_CANCEL = -2        /* in place of a descriptor: the command is being ended already */
+    HIDDEN_MS = 1000, /* the longest that a snapshot waits for a shell whose terminal is in use */
+    DRAIN_MS = 10 * 1000, /* longer than the guest needs to end a command */
+    NO_CANCEL = -2 /* as watch_fd: ignore shell_run_cancel while the command is being ended */
 };
 
 /* --- queue ----------------------------------------------------------------------------------- */
 
-static void wake(const struct shell_run *run)
+static void run_wake(const struct shell_run *run)
 {
     const uint64_t one = 1;
 
@@ -37,7 +36,7 @@ static void wake(const struct shell_run *run)
 }
 
 /* Locked. */
-static void enqueue(struct shell_run *run)
+static void run_enqueue(struct shell_run *run)
 {
     struct shell_run **slot = &run->shell->queue;
 
@@ -47,7 +46,7 @@ static void enqueue(struct shell_run *run)
     run->shell->queued++;
 }
 
-static void leave_queue(struct shell_run *run)
+static void run_dequeue(struct shell_run *run)
 {
     struct shell_run **slot;
 
@@ -60,11 +59,11 @@ static void leave_queue(struct shell_run *run)
         run->shell->queued--;
     }
     if (run->shell->queue)
-        wake(run->shell->queue);
+        run_wake(run->shell->queue);
     lock_release(&run->sandbox->lock);
 }
 
-static bool has_turn(struct shell_run *run)
+static bool run_is_first(struct shell_run *run)
 {
     bool has;
 
@@ -86,22 +85,23 @@ static struct shell_run *run_new(struct sandbox *sandbox, struct shell *shell, c
     return run;
 }
 
-/* Locked. The shell of this name, made if there is none. */
-static int obtain(struct sandbox *sandbox, const char *name, struct shell **ret, struct err *err)
+/* Locked. Returns the shell of this name, which is created if there is none. */
+static int shell_obtain(struct sandbox *sandbox, const char *name, struct shell **ret,
+                        struct err *err)
 {
     unsigned count = 0;
 
     *ret = shell_find(sandbox, name);
     if (*ret && (*ret)->queued >= SHELL_QUEUE_MAX)
-        return err_refuse(err, CAUSE_CAPACITY_EXCEEDED, "%d commands wait for shell '%s' already",
-                          SHELL_QUEUE_MAX, name);
+        return err_refuse(err, CAUSE_CAPACITY_EXCEEDED,
+                          "queue limit of shell '%s' reached (%d commands)", name, SHELL_QUEUE_MAX);
     if (*ret)
         return 0;
     for (const struct shell *shell = sandbox->shells; shell; shell = shell->next)
         count++;
     if (count >= SHELLS_MAX)
-        return err_refuse(err, CAUSE_CAPACITY_EXCEEDED, "sandbox '%s' has %u shells already",
-                          sandbox->info.id, count);
+        return err_refuse(err, CAUSE_CAPACITY_EXCEEDED, "shell limit of sandbox '%s' reached (%d)",
+                          sandbox->info.id, SHELLS_MAX);
     *ret = shell_new(name);
     shell_enlist(sandbox, *ret);
     return 0;
@@ -115,13 +115,12 @@ int shell_run_new(struct sandbox *sandbox, const struct shell_command *command,
     int r;
 
     if (strlen(command->text) > SHELL_TEXT_MAX)
-        return err_set(err, ERR_EXHAUSTED, "a command of a shell has at most %d bytes",
-                       SHELL_TEXT_MAX);
+        return err_set(err, ERR_EXHAUSTED, "the command is longer than %d bytes", SHELL_TEXT_MAX);
     lock_take(&sandbox->lock);
-    r = obtain(sandbox, command->name, &shell, err);
+    r = shell_obtain(sandbox, command->name, &shell, err);
     if (r == 0) {
         run = run_new(sandbox, shell, command->text);
-        enqueue(run);
+        run_enqueue(run);
     }
     lock_release(&sandbox->lock);
     if (!run)
@@ -133,16 +132,16 @@ int shell_run_new(struct sandbox *sandbox, const struct shell_command *command,
     *ret = run;
     if (run->event_fd < 0) {
         shell_run_free(run);
-        return err_sys(err, -errno, "make an event descriptor");
+        return err_sys(err, -errno, "create an eventfd");
     }
     return 0;
 }
 
 /* --- waiting --------------------------------------------------------------------------------- */
 
-/* 0 when something may have happened, -ETIMEDOUT at the deadline, -EAGAIN after a silence,
- * -ECANCELED when the peer has hung up. */
-static int wait_event(const struct shell_run *run, int watch_fd)
+/* Returns 0 after a wakeup, -ETIMEDOUT at the deadline, -EAGAIN after silence_ms, or -ECANCELED
+ * if the peer has hung up. */
+static int run_wait(const struct shell_run *run, int watch_fd)
 {
     struct pollfd fds[2] = {
         { .fd = run->event_fd, .events = POLLIN },
@@ -172,20 +171,21 @@ static int wait_event(const struct shell_run *run, int watch_fd)
 
 /* --- events ---------------------------------------------------------------------------------- */
 
-static int send_numbers(struct shell_run *run, enum frame_type type, uint64_t first,
-                        uint64_t second)
+static int run_send_numbers(struct shell_run *run, enum frame_type type, uint64_t first,
+                            uint64_t second)
 {
     return process_send_numbers(run->process, type, first, second);
 }
 
-static void interrupt(struct shell_run *run)
+static void run_interrupt(struct shell_run *run)
 {
-    (void)send_numbers(run, FRAME_SHELL_INTERRUPT, shell_run_link(run)->command, 0);
+    (void)run_send_numbers(run, FRAME_SHELL_INTERRUPT, shell_run_link(run)->command, 0);
 }
 
-/* Locked. Takes what fits; true if there was any. The stream to acknowledge is in *ret_ack. */
-static bool take_output(struct shell_run *run, void *data, size_t size, struct shell_event *ret,
-                        int *ret_ack)
+/* Locked. Copies output that fits into data; returns whether there was any, and the stream to
+ * acknowledge in *ret_ack. */
+static bool run_take_output(struct shell_run *run, void *data, size_t size, struct shell_event *ret,
+                            int *ret_ack)
 {
     struct shell_link *link = shell_run_link(run);
 
@@ -210,7 +210,7 @@ static bool take_output(struct shell_run *run, void *data, size_t size, struct s
 }
 
 /* Locked. */
-static void set_end(struct shell_run *run)
+static void run_set_end(struct shell_run *run)
 {
     const struct process_end *end = &run->process->end;
     const struct message_shell_done *done = &shell_run_link(run)->done;
@@ -226,32 +226,33 @@ static void set_end(struct shell_run *run)
     (void)snprintf(run->end.reason, sizeof(run->end.reason), "%s", end->reason);
 }
 
-/* What the guest has said so far. */
-enum news { NEWS_NONE, NEWS_OUTPUT, NEWS_DONE, NEWS_OVER };
+/* What happened to the command since the last call. */
+enum run_progress { PROGRESS_NONE, PROGRESS_OUTPUT, PROGRESS_DONE, PROGRESS_OVER };
 
-static enum news get_news(struct shell_run *run, void *data, size_t size, struct shell_event *ret)
+static enum run_progress run_poll(struct shell_run *run, void *data, size_t size,
+                                  struct shell_event *ret)
 {
     struct machine *machine = run->process->machine;
-    enum news news = NEWS_NONE;
+    enum run_progress progress = PROGRESS_NONE;
     int ack = -1;
 
     lock_take(&machine->lock);
-    if (take_output(run, data, size, ret, &ack)) {
-        news = NEWS_OUTPUT;
+    if (run_take_output(run, data, size, ret, &ack)) {
+        progress = PROGRESS_OUTPUT;
     } else if (!shell_run_link(run)->is_busy || run->process->is_over) {
-        news = shell_run_link(run)->is_busy ? NEWS_OVER : NEWS_DONE;
-        set_end(run);
+        progress = shell_run_link(run)->is_busy ? PROGRESS_OVER : PROGRESS_DONE;
+        run_set_end(run);
     }
     lock_release(&machine->lock);
-    /* If the guest is gone its end is on the way. */
+    /* If the guest is gone, the reactor ends the process. */
     if (ack >= 0)
-        (void)send_numbers(run, FRAME_ACK, (uint64_t)ack,
-                           shell_run_link(run)->out[ack - STREAM_SHELL_STDOUT].acked);
-    return news;
+        (void)run_send_numbers(run, FRAME_ACK, (uint64_t)ack,
+                               shell_run_link(run)->out[ack - STREAM_SHELL_STDOUT].acked);
+    return progress;
 }
 
-/* The program that the process was to be does not exist. */
-static bool is_missing(struct shell_run *run)
+/* Returns whether the process was not started because its program does not exist. */
+static bool run_is_program_missing(struct shell_run *run)
 {
     bool is;
 
@@ -261,7 +262,7 @@ static bool is_missing(struct shell_run *run)
     return is;
 }
 
-static int refuse_start(struct shell_run *run, struct err *err)
+static int run_start_error(struct shell_run *run, struct err *err)
 {
     struct process_end *end = &run->process->end;
 
@@ -270,59 +271,58 @@ static int refuse_start(struct shell_run *run, struct err *err)
     return err_set(err, ERR_BUSY, "shell '%s' cannot start: %.150s", run->shell->name, end->reason);
 }
 
-/* The process, or the command before ours, has ended: what comes next. 1: our command has ended. */
-static int go_on(struct shell_run *run, enum news news, struct err *err)
+/* Handles the end of the process or of a command: ours (returns 1), or the one before it. */
+static int run_advance(struct shell_run *run, enum run_progress progress, struct err *err)
 {
-    if (news == NEWS_OVER && is_missing(run)) {
+    if (progress == PROGRESS_OVER && run_is_program_missing(run)) {
         if (run->kind == SHELL_BASH && run->process->end.exit_code == EXIT_NOT_FOUND)
-            return turn_spawn(run, SHELL_SH, err);
-        return refuse_start(run, err);
+            return shell_run_spawn(run, SHELL_SH, err);
+        return run_start_error(run, err);
     }
     if (run->state == RUN_RUNNING) {
-        if (news == NEWS_DONE && shell_run_link(run)->done.how == SHELL_NOT_RUN)
-            return err_set(err, ERR_BUSY, "shell '%s' is busy at its terminal", run->shell->name);
+        if (progress == PROGRESS_DONE && shell_run_link(run)->done.how == SHELL_NOT_RUN)
+            return err_set(err, ERR_BUSY, "the terminal of shell '%s' is in use", run->shell->name);
         return 1;
     }
-    if (news == NEWS_OVER && run->state == RUN_WAITING)
-        return turn_spawn(run, turn_wanted_kind(run), err);
-    if (news == NEWS_OVER)
-        return err_set(err, ERR_BUSY, "shell '%s' ended while it was restored: %.100s",
+    if (progress == PROGRESS_OVER && run->state == RUN_WAITING)
+        return shell_run_spawn(run, shell_run_wanted_kind(run), err);
+    if (progress == PROGRESS_OVER)
+        return err_set(err, ERR_BUSY, "shell '%s' ended while its state was restored: %.100s",
                        run->shell->name, run->end.reason);
     run->has_restored = true;
-    return turn_begin(run, err);
+    return shell_run_begin(run, err);
 }
 
-/* At the deadline: a command that runs is interrupted, and its end comes soon. */
-static int time_out(struct shell_run *run, struct err *err)
+/* At the deadline, interrupts a running command, which then ends soon. */
+static int run_time_out(struct shell_run *run, struct err *err)
 {
     if (run->state != RUN_RUNNING)
-        return err_set(err, ERR_BUSY, "shell '%s' was busy for all of the time given",
-                       run->shell->name);
+        return err_set(err, ERR_BUSY, "shell '%s' was busy until the timeout", run->shell->name);
     run->is_timed_out = true;
-    interrupt(run);
+    run_interrupt(run);
     return 0;
 }
 
-static int wait_more(struct shell_run *run, int watch_fd, struct err *err)
+static int run_wait_or_time_out(struct shell_run *run, int watch_fd, struct err *err)
 {
-    int r = wait_event(run, watch_fd);
+    int r = run_wait(run, watch_fd);
 
     if (r == -ETIMEDOUT)
-        return time_out(run, err);
+        return run_time_out(run, err);
     if (r < 0 && r != -ECANCELED && r != -EAGAIN)
         return err_sys(err, r, "wait for shell '%s'", run->shell->name);
     return r;
 }
 
-static int advance_queue(struct shell_run *run, int watch_fd, struct err *err)
+static int run_wait_turn(struct shell_run *run, int watch_fd, struct err *err)
 {
-    while (!has_turn(run)) {
-        int r = wait_more(run, watch_fd, err);
+    while (!run_is_first(run)) {
+        int r = run_wait_or_time_out(run, watch_fd, err);
 
         if (r < 0)
             return r;
     }
-    return turn_take(run, err);
+    return shell_run_dispatch(run, err);
 }
 
 int shell_run_next(struct shell_run *run, int watch_fd, void *data, size_t size,
@@ -332,22 +332,22 @@ int shell_run_next(struct shell_run *run, int watch_fd, void *data, size_t size,
 
     *ret = (struct shell_event){ .kind = SHELL_EVENT_ENDED };
     if (run->state == RUN_QUEUED)
-        r = advance_queue(run, watch_fd, err);
+        r = run_wait_turn(run, watch_fd, err);
     while (r == 0 && run->state != RUN_ENDED) {
-        enum news news;
+        enum run_progress progress;
 
-        if (run->state == RUN_RUNNING && !run->is_told) {
-            run->is_told = true;
+        if (run->state == RUN_RUNNING && !run->is_start_reported) {
+            run->is_start_reported = true;
             ret->kind = SHELL_EVENT_STARTED;
             return 0;
         }
-        news = get_news(run, data, size, ret);
-        if (news == NEWS_OUTPUT && run->state == RUN_RUNNING)
+        progress = run_poll(run, data, size, ret);
+        if (progress == PROGRESS_OUTPUT && run->state == RUN_RUNNING)
             return 0;
-        if (news == NEWS_NONE)
-            r = wait_more(run, watch_fd, err);
-        else if (news != NEWS_OUTPUT)
-            r = go_on(run, news, err);
+        if (progress == PROGRESS_NONE)
+            r = run_wait_or_time_out(run, watch_fd, err);
+        else if (progress != PROGRESS_OUTPUT)
+            r = run_advance(run, progress, err);
     }
     if (r == -EAGAIN) {
         ret->kind = SHELL_EVENT_SILENCE;
@@ -365,19 +365,19 @@ const char *shell_run_process(const struct shell_run *run)
     return run->process ? process_id(run->process) : "";
 }
 
-/* Until the guest has ended the command that nobody waits for any more. */
-static void drain(struct shell_run *run)
+/* Waits until the guest has ended a command that no client waits for. */
+static void run_drain(struct shell_run *run)
 {
     struct shell_event event;
     char data[4096];
-    enum news news = NEWS_OUTPUT;
+    enum run_progress progress = PROGRESS_OUTPUT;
 
-    interrupt(run);
+    run_interrupt(run);
     run->is_timed_out = false;
     run->deadline_ms = clock_ms() + DRAIN_MS;
-    while (news == NEWS_OUTPUT || news == NEWS_NONE) {
-        news = get_news(run, data, sizeof(data), &event);
-        if (news == NEWS_NONE && wait_event(run, NO_CANCEL) < 0)
+    while (progress == PROGRESS_OUTPUT || progress == PROGRESS_NONE) {
+        progress = run_poll(run, data, sizeof(data), &event);
+        if (progress == PROGRESS_NONE && run_wait(run, NO_CANCEL) < 0)
             return;
     }
 }
@@ -385,17 +385,18 @@ static void drain(struct shell_run *run)
 void shell_run_cancel(struct shell_run *run)
 {
     atomic_store(&run->is_canceled, true);
-    wake(run);
+    run_wake(run);
 }
 
 void shell_run_free(struct shell_run *run)
 {
     if (!run)
         return;
-    if ((run->state == RUN_RUNNING || run->state == RUN_RESTORING) && turn_is_process_busy(run))
-        drain(run);
-    turn_let_process_go(run);
-    leave_queue(run);
+    if ((run->state == RUN_RUNNING || run->state == RUN_RESTORING) &&
+        shell_run_is_process_busy(run))
+        run_drain(run);
+    shell_run_drop_process(run);
+    run_dequeue(run);
     sandbox_detach(run->sandbox, NULL);
     shell_unref(run->shell);
     sandbox_unref(run->sandbox);
@@ -406,7 +407,7 @@ void shell_run_free(struct shell_run *run)
 
 /* --- hidden ---------------------------------------------------------------------------------- */
 
-static int follow_hidden(struct shell_run *run, struct buf *output)
+static int run_follow_hidden(struct shell_run *run, struct buf *output)
 {
     struct shell_event event = { .kind = SHELL_EVENT_STARTED };
     struct err ignored;
@@ -437,7 +438,7 @@ int shell_run_hidden(struct sandbox *sandbox, struct shell *shell, const char *t
         run = run_new(sandbox, shell, text);
         run->is_hidden = true;
         run->deadline_ms = clock_ms() + HIDDEN_MS;
-        enqueue(run);
+        run_enqueue(run);
     }
     lock_release(&sandbox->lock);
     if (!run) {
@@ -445,19 +446,19 @@ int shell_run_hidden(struct sandbox *sandbox, struct shell *shell, const char *t
         return -EBUSY;
     }
     sandbox_attach(sandbox);
-    turn_use_process(run, process);
+    shell_run_set_process(run, process);
     run->has_restored = true;
     run->state = RUN_WAITING;
     r = run->event_fd < 0 ? -EMFILE : 0;
-    if (r == 0 && turn_is_process_busy(run))
+    if (r == 0 && shell_run_is_process_busy(run))
         r = -EBUSY;
     if (r == 0) {
         struct err ignored;
 
-        r = turn_begin(run, &ignored);
+        r = shell_run_begin(run, &ignored);
     }
     if (r == 0)
-        r = follow_hidden(run, output);
+        r = run_follow_hidden(run, output);
     shell_run_free(run);
     return r;
 }

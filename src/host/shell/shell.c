@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The shells of a sandbox, and the processes that they are. */
+/* The shells of a sandbox and their processes. */
 #include "host/shell/shell.h"
 
 #include <errno.h>
@@ -81,7 +81,7 @@ struct process *shell_live_process(struct sandbox *sandbox, struct shell *shell)
     process = shell->process ? process_ref(shell->process) : NULL;
     lock_release(&sandbox->lock);
     if (is_gone) {
-        shell_file_forget(sandbox, shell->name);
+        shell_file_remove(sandbox, shell->name);
         sandbox_event(sandbox, EVENT_SHELL_CLOSED, json_pack("{s:s}", "shell", shell->name));
     }
     process_unref(ended);
@@ -111,7 +111,7 @@ int shell_spawn(struct sandbox *sandbox, struct shell *shell, enum shell_kind ki
 
     if (r < 0)
         return r;
-    (void)process_ref(process); /* the shell's */
+    (void)process_ref(process); /* the shell's reference */
     lock_take(&sandbox->lock);
     old = shell->process;
     shell->process = process;
@@ -126,15 +126,16 @@ int shell_spawn(struct sandbox *sandbox, struct shell *shell, enum shell_kind ki
     return 0;
 }
 
-/* Locked. Whether there is something that the next command would find. */
-static bool is_there(const struct shell *shell)
+/* Locked. Returns whether the shell exists for clients: it runs, is queued for, or has a saved
+ * state. */
+static bool shell_exists(const struct shell *shell)
 {
     return shell->is_dormant || shell->queued > 0 ||
            (shell->process && !process_is_over(shell->process));
 }
 
 /* Locked. */
-static void fill_info(struct shell *shell, struct shell_info *ret)
+static void shell_fill_info(struct shell *shell, struct shell_info *ret)
 {
     *ret = (struct shell_info){ .kind = shell->kind, .commands = shell->commands };
     (void)snprintf(ret->name, sizeof(ret->name), "%s", shell->name);
@@ -154,14 +155,14 @@ int shell_list(struct sandbox *sandbox, struct shell_info **ret, size_t *ret_cou
         count++;
     *ret = xcalloc(count + 1, sizeof(**ret));
     for (struct shell *shell = sandbox->shells; shell; shell = shell->next)
-        if (is_there(shell))
-            fill_info(shell, &(*ret)[i++]);
+        if (shell_exists(shell))
+            shell_fill_info(shell, &(*ret)[i++]);
     lock_release(&sandbox->lock);
     *ret_count = i;
     return 0;
 }
 
-/* An empty command starts it, if need be. */
+/* An empty command starts the shell unless it runs. */
 int shell_open(struct sandbox *sandbox, const char *name, struct shell_info *ret, struct err *err)
 {
     const struct shell_command command = { .name = name, .text = "" };
@@ -179,7 +180,7 @@ int shell_open(struct sandbox *sandbox, const char *name, struct shell_info *ret
     lock_take(&sandbox->lock);
     shell = shell_find(sandbox, name);
     if (shell)
-        fill_info(shell, ret);
+        shell_fill_info(shell, ret);
     lock_release(&sandbox->lock);
     return shell ? 0 : err_set(err, ERR_BUSY, "shell '%s' was removed", name);
 }
@@ -202,7 +203,7 @@ int shell_remove(struct sandbox *sandbox, const char *name, struct err *err)
     if (!shell)
         return err_set(err, ERR_NOT_FOUND, "sandbox '%s' has no shell '%.70s'", sandbox->info.id,
                        name);
-    shell_file_forget(sandbox, name);
+    shell_file_remove(sandbox, name);
     if (process)
         process_kill(process, KILLER_USER);
     process_unref(process);

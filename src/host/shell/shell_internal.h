@@ -1,4 +1,4 @@
-/* A shell as the files about shells see it. Under the sandbox's lock; what its process says is
+/* Internal interface of the shell folder. Shells are under the sandbox's lock, their shell_link
  * under the machine's. */
 #pragma once
 
@@ -8,43 +8,45 @@
 #include "host/sandbox/sandbox_internal.h"
 #include "host/shell/shell.h"
 
-enum { SHELL_STATE_MAX = 1 << 20 }; /* bytes of what is remembered of one shell */
+enum { SHELL_STATE_MAX = 1 << 20 }; /* bytes of the saved state of a shell */
 
 struct shell {
     struct shell *next; /* in the sandbox's list, which holds a reference */
     atomic_int refs;
     char name[SHELL_NAME_MAX + 1];
     enum shell_kind kind;
-    struct process *process; /* referenced; NULL: none, or an end that was seen */
-    struct shell_run *queue; /* the first has its turn */
+    struct process *process; /* referenced; NULL: none, or it has ended */
+    struct shell_run *queue; /* the first one runs */
     unsigned queued;
     uint64_t commands;
-    bool is_dormant;      /* the next process begins with what is remembered */
-    bool is_changed;      /* since that was written down */
-    uint64_t state_input; /* bytes typed at its terminal by then */
+    bool is_dormant;      /* the next process restores the saved state */
+    bool is_changed;      /* since the state was saved */
+    uint64_t state_input; /* terminal input in bytes when the state was saved */
 };
 
-/* Locked. NULL: there is none. */
+/* Returns the shell of this name, or NULL. Locked. */
 struct shell *shell_find(struct sandbox *sandbox, const char *name);
 
 struct shell *shell_new(const char *name);
 void shell_unref(struct shell *shell);
 
-/* Locked. Puts it into the list, by name. */
+/* Inserts the shell into the list, which is sorted by name. Locked. */
 void shell_enlist(struct sandbox *sandbox, struct shell *shell);
 
-/* A process that the shell may use, referenced, or NULL; one that has ended is let go. */
+/* Returns the running process of the shell with a reference, or NULL. Drops a process that has
+ * ended. */
 struct process *shell_live_process(struct sandbox *sandbox, struct shell *shell);
 
-/* Whether an end was of the shell's own making, or wanted: there is nothing to go on from. */
+/* Returns whether the shell ended by itself or at a client's request, so that its state is not
+ * restored. */
 bool shell_is_gone(const struct process_end *end);
 
-/* Starts a process of this kind for it; returned referenced. Whether the program exists is said by
- * the end of the process. */
+/* Starts a process of this kind for the shell, and returns it with a reference. If the program
+ * does not exist, the outcome of the process says so. */
 int shell_spawn(struct sandbox *sandbox, struct shell *shell, enum shell_kind kind,
                 struct process **ret, struct err *err);
 
-/* A command of Holt's own, unseen: only if nobody else uses the shell, and for a moment at most.
- * Its stdout goes into output (NULL: nowhere). 0 when it ran and ended well, else -errno. */
+/* Runs an internal command, if the shell is idle, for HIDDEN_MS at most. Appends its stdout to
+ * output (NULL: discarded). Returns 0 if the command succeeded, else -errno. */
 int shell_run_hidden(struct sandbox *sandbox, struct shell *shell, const char *text,
                      struct buf *output);

@@ -13,10 +13,10 @@
 #include "host/shell/file.h"
 #include "host/shell/shell_internal.h"
 
-/* Each prints a script that makes a new shell like this one. Assignments that a shell does not
- * allow, as that of its own version, fail there without harm. Options come last: with some of them
- * on, such a failure would end the new shell. The trap that commands come by stays as it is: bash
- * does not survive a change of the one it is in. */
+/* These scripts print a script that restores the state of the shell. Assignments that a shell
+ * forbids, such as that of its version, fail without harm. Options come last: with some of them,
+ * such a failure would end the new shell. The trap by which the guest sends commands is left
+ * out: bash crashes if the trap it runs in is changed. */
 static const char bash_script[] = "\\builtin shopt -p || \\:\n"
                                   "\\builtin echo '\\unalias -a'\n"
                                   "\\builtin declare -p\n"
@@ -27,7 +27,7 @@ static const char bash_script[] = "\\builtin shopt -p || \\:\n"
                                   "\\builtin printf '\\\\builtin cd -- %q\\n' \"$PWD\"\n"
                                   "\\builtin set +o\n";
 
-/* Functions cannot be listed. */
+/* POSIX sh cannot list functions. */
 static const char sh_script[] = "set\n"
                                 "export -p\n"
                                 "readonly -p\n"
@@ -37,8 +37,8 @@ static const char sh_script[] = "set\n"
                                 "echo 'cd -- \"$PWD\"'\n"
                                 "set +o\n";
 
-/* All shells, referenced, for the caller to give back; NULL-terminated. */
-static struct shell **take_all(struct sandbox *sandbox)
+/* Lists all shells, NULL-terminated, each with a reference. */
+static struct shell **shells_list(struct sandbox *sandbox)
 {
     struct shell **list;
     size_t count = 0, i = 0;
@@ -55,7 +55,7 @@ static struct shell **take_all(struct sandbox *sandbox)
     return list;
 }
 
-static bool has_shells(struct sandbox *sandbox)
+static bool sandbox_has_shells(struct sandbox *sandbox)
 {
     bool has;
 
@@ -65,8 +65,8 @@ static bool has_shells(struct sandbox *sandbox)
     return has;
 }
 
-/* Whether it may differ from what is written down: it had a command, or something was typed. */
-static bool is_changed(struct sandbox *sandbox, struct shell *shell, uint64_t *ret_input)
+/* Returns whether the state may differ from the saved one: after a command or terminal input. */
+static bool shell_is_changed(struct sandbox *sandbox, struct shell *shell, uint64_t *ret_input)
 {
     bool is;
 
@@ -82,12 +82,12 @@ static bool is_changed(struct sandbox *sandbox, struct shell *shell, uint64_t *r
     return is;
 }
 
-static void remember(struct sandbox *sandbox, struct shell *shell)
+static void shell_save(struct sandbox *sandbox, struct shell *shell)
 {
     cleanup_with(buf_done) struct buf state = BUF_INIT(SHELL_STATE_MAX);
     uint64_t input;
 
-    if (!is_changed(sandbox, shell, &input))
+    if (!shell_is_changed(sandbox, shell, &input))
         return;
     (void)buf_printf(&state, "# %s\n", shell_kind_name(shell->kind));
     if (shell_run_hidden(sandbox, shell, shell->kind == SHELL_SH ? sh_script : bash_script,
@@ -101,53 +101,53 @@ static void remember(struct sandbox *sandbox, struct shell *shell)
     lock_release(&sandbox->lock);
 }
 
-void shells_remember(struct sandbox *sandbox)
+void shells_save(struct sandbox *sandbox)
 {
     cleanup_free struct shell **list = NULL;
 
-    if (!has_shells(sandbox) || sandbox->info.state != SANDBOX_ACTIVE)
+    if (!sandbox_has_shells(sandbox) || sandbox->info.state != SANDBOX_ACTIVE)
         return;
-    list = take_all(sandbox);
+    list = shells_list(sandbox);
     for (size_t i = 0; list[i]; i++) {
-        remember(sandbox, list[i]);
+        shell_save(sandbox, list[i]);
         shell_unref(list[i]);
     }
 }
 
-void shells_keep(struct sandbox *sandbox, const char *snapshot)
+void shells_link_snapshot(struct sandbox *sandbox, const char *snapshot)
 {
     cleanup_free struct shell **list = NULL;
 
-    if (!has_shells(sandbox))
+    if (!sandbox_has_shells(sandbox))
         return;
-    list = take_all(sandbox);
+    list = shells_list(sandbox);
     for (size_t i = 0; list[i]; i++) {
-        (void)shell_file_keep(sandbox, list[i]->name, snapshot);
+        (void)shell_file_link_snapshot(sandbox, list[i]->name, snapshot);
         shell_unref(list[i]);
     }
 }
 
-struct walk {
+struct snapshot_walk {
     struct sandbox *sandbox;
     const char *snapshot;
 };
 
-static void drop_one(void *context, const char *name)
+static void shell_drop_snapshot(void *context, const char *name)
 {
-    const struct walk *walk = context;
+    const struct snapshot_walk *walk = context;
 
-    shell_file_drop(walk->sandbox, name, walk->snapshot);
+    shell_file_drop_snapshot(walk->sandbox, name, walk->snapshot);
 }
 
-void shells_drop(struct sandbox *sandbox, const char *snapshot)
+void shells_drop_snapshot(struct sandbox *sandbox, const char *snapshot)
 {
-    struct walk walk = { sandbox, snapshot };
+    struct snapshot_walk walk = { sandbox, snapshot };
 
-    shell_file_each(sandbox, drop_one, &walk);
+    shell_file_each(sandbox, shell_drop_snapshot, &walk);
 }
 
-/* The kind that the remembered state is for; SHELL_NONE: nothing is remembered. */
-static enum shell_kind remembered_kind(struct sandbox *sandbox, const char *name)
+/* Returns the kind of the saved state; SHELL_NONE: none. */
+static enum shell_kind shell_saved_kind(struct sandbox *sandbox, const char *name)
 {
     cleanup_with(buf_done) struct buf state = BUF_INIT(SHELL_STATE_MAX);
 
@@ -156,9 +156,9 @@ static enum shell_kind remembered_kind(struct sandbox *sandbox, const char *name
     return strncmp(state.data, "# sh\n", 5) == 0 ? SHELL_SH : SHELL_BASH;
 }
 
-/* Locked. Its process is none that could be used; the next begins with what is remembered. Returns
- * the process for the caller to let go. */
-static struct process *put_to_sleep(struct shell *shell, enum shell_kind kind)
+/* Locked. Makes the next process restore the saved state. Returns the old process, whose
+ * reference passes to the caller. */
+static struct process *shell_set_dormant(struct shell *shell, enum shell_kind kind)
 {
     shell->is_dormant = kind != SHELL_NONE;
     if (shell->is_dormant)
@@ -168,26 +168,26 @@ static struct process *put_to_sleep(struct shell *shell, enum shell_kind kind)
     return TAKE_PTR(shell->process);
 }
 
-void shells_sleep(struct sandbox *sandbox)
+void shells_set_dormant(struct sandbox *sandbox)
 {
     cleanup_free struct shell **list = NULL;
 
-    if (!has_shells(sandbox))
+    if (!sandbox_has_shells(sandbox))
         return;
-    list = take_all(sandbox);
+    list = shells_list(sandbox);
     for (size_t i = 0; list[i]; i++) {
-        enum shell_kind kind = remembered_kind(sandbox, list[i]->name);
+        enum shell_kind kind = shell_saved_kind(sandbox, list[i]->name);
         struct process *process;
 
         lock_take(&sandbox->lock);
-        process = put_to_sleep(list[i], kind);
+        process = shell_set_dormant(list[i], kind);
         lock_release(&sandbox->lock);
         process_unref(process);
         shell_unref(list[i]);
     }
 }
 
-static void unlist(struct sandbox *sandbox, const char *name)
+static void shell_delist(struct sandbox *sandbox, const char *name)
 {
     struct shell **slot, *shell;
 
@@ -202,42 +202,42 @@ static void unlist(struct sandbox *sandbox, const char *name)
     shell_unref(shell);
 }
 
-static void return_one(void *context, const char *name)
+static void shell_restore_snapshot(void *context, const char *name)
 {
-    const struct walk *walk = context;
+    const struct snapshot_walk *walk = context;
     struct sandbox *sandbox = walk->sandbox;
     struct process *process;
     struct shell *shell;
     enum shell_kind kind;
 
-    if (shell_file_return(sandbox, name, walk->snapshot) < 0) {
-        shell_file_forget(sandbox, name);
-        unlist(sandbox, name);
+    if (shell_file_restore_snapshot(sandbox, name, walk->snapshot) < 0) {
+        shell_file_remove(sandbox, name);
+        shell_delist(sandbox, name);
         return;
     }
-    kind = remembered_kind(sandbox, name);
+    kind = shell_saved_kind(sandbox, name);
     lock_take(&sandbox->lock);
     shell = shell_find(sandbox, name);
     if (!shell) {
         shell = shell_new(name);
         shell_enlist(sandbox, shell);
     }
-    process = put_to_sleep(shell, kind);
+    process = shell_set_dormant(shell, kind);
     lock_release(&sandbox->lock);
     process_unref(process);
 }
 
-void shells_return(struct sandbox *sandbox, const char *snapshot)
+void shells_restore_snapshot(struct sandbox *sandbox, const char *snapshot)
 {
-    struct walk walk = { sandbox, snapshot };
+    struct snapshot_walk walk = { sandbox, snapshot };
 
-    shell_file_each(sandbox, return_one, &walk);
+    shell_file_each(sandbox, shell_restore_snapshot, &walk);
 }
 
 /* --- over a restart of the daemon ------------------------------------------------------------ */
 
-/* The process of this number, if it is a shell that goes on. */
-static struct process *find_process(struct sandbox *sandbox, uint32_t number)
+/* Returns the process with this number if it is a running shell. */
+static struct process *shell_find_process(struct sandbox *sandbox, uint32_t number)
 {
     struct machine *machine = sandbox->machine;
     struct process *process;
@@ -251,8 +251,8 @@ static struct process *find_process(struct sandbox *sandbox, uint32_t number)
     return process;
 }
 
-/* Whether the shell ended by itself, and there is nothing to go on from. */
-static bool has_ended(struct sandbox *sandbox, uint32_t number)
+/* Returns whether the shell ended by itself, so that its state is not restored. */
+static bool shell_has_ended(struct sandbox *sandbox, uint32_t number)
 {
     struct record_info info;
     struct record *record;
@@ -269,17 +269,17 @@ static bool has_ended(struct sandbox *sandbox, uint32_t number)
     return has;
 }
 
-static void load_one(void *context, const char *name)
+static void shell_load(void *context, const char *name)
 {
     struct sandbox *sandbox = context;
     struct shell_record record = { .kind = SHELL_NONE };
     bool was_there = shell_file_find(sandbox, name, &record) == 0;
-    struct process *process = was_there ? find_process(sandbox, record.process) : NULL;
-    enum shell_kind kind = process ? record.kind : remembered_kind(sandbox, name);
+    struct process *process = was_there ? shell_find_process(sandbox, record.process) : NULL;
+    enum shell_kind kind = process ? record.kind : shell_saved_kind(sandbox, name);
     struct shell *shell;
 
-    if (!process && was_there && has_ended(sandbox, record.process)) {
-        shell_file_forget(sandbox, name);
+    if (!process && was_there && shell_has_ended(sandbox, record.process)) {
+        shell_file_remove(sandbox, name);
         return;
     }
     if (kind == SHELL_NONE)
@@ -296,7 +296,7 @@ static void load_one(void *context, const char *name)
 
 void shells_load(struct sandbox *sandbox)
 {
-    shell_file_each(sandbox, load_one, sandbox);
+    shell_file_each(sandbox, shell_load, sandbox);
 }
 
 void shells_free(struct sandbox *sandbox)
@@ -311,10 +311,10 @@ void shells_free(struct sandbox *sandbox)
 
 void shells_remove(struct sandbox *sandbox)
 {
-    cleanup_free struct shell **list = take_all(sandbox);
+    cleanup_free struct shell **list = shells_list(sandbox);
 
     for (size_t i = 0; list[i]; i++) {
-        unlist(sandbox, list[i]->name);
+        shell_delist(sandbox, list[i]->name);
         shell_unref(list[i]);
     }
     shell_file_remove_all(sandbox);

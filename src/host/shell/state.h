@@ -1,25 +1,28 @@
-/* What outlives the process of a shell: its state at a snapshot, at a stop, over a restart of the
- * daemon. A sandbox that has no shells pays nothing for it. */
+/* Saved state of shells, for snapshots, stops and restarts of the daemon. It costs nothing in a
+ * sandbox without shells. */
 #pragma once
 
 struct sandbox;
 
-/* Writes down what has changed in shells that nobody uses at the moment; others keep what is known
- * of them. Waits a quarter of a second at most for each. */
-void shells_remember(struct sandbox *sandbox);
+/* Saves the state of idle shells that have changed; busy ones keep the state saved before. Waits
+ * a second at most for each. */
+void shells_save(struct sandbox *sandbox);
 
-/* What is known now belongs to this snapshot; the snapshot is gone. */
-void shells_keep(struct sandbox *sandbox, const char *snapshot);
-void shells_drop(struct sandbox *sandbox, const char *snapshot);
+/* Links the saved states to a snapshot, and removes those of a snapshot. */
+void shells_link_snapshot(struct sandbox *sandbox, const char *snapshot);
+void shells_drop_snapshot(struct sandbox *sandbox, const char *snapshot);
 
-/* All processes have ended with the machine, or by a rollback to this snapshot: shells that it has
- * are as they were then, others are gone. */
-void shells_sleep(struct sandbox *sandbox);
-void shells_return(struct sandbox *sandbox, const char *snapshot);
+/* Marks all shells as dormant, after their processes have ended with the machine. */
+void shells_set_dormant(struct sandbox *sandbox);
 
-/* What an earlier life of the daemon has left. */
+/* Restores the shells of a snapshot, after a rollback; removes the others. */
+void shells_restore_snapshot(struct sandbox *sandbox, const char *snapshot);
+
+/* Loads the shells of a previous daemon. */
 void shells_load(struct sandbox *sandbox);
 
-/* The sandbox is destroyed; the daemon lets go of it. */
+/* Removes all shells and their files, for a sandbox that is destroyed. */
 void shells_remove(struct sandbox *sandbox);
+
+/* Frees all shells and keeps their files. */
 void shells_free(struct sandbox *sandbox);

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "host/shell/turn.h"
-
 #include <errno.h>
 #include <string.h>
 
@@ -8,9 +6,10 @@
 #include "host/machine/machine_internal.h"
 #include "host/shell/file.h"
 #include "host/shell/link.h"
+#include "host/shell/run_internal.h"
 #include "wire/message.h"
 
-void turn_use_process(struct shell_run *run, struct process *process)
+void shell_run_set_process(struct shell_run *run, struct process *process)
 {
     process_unref(run->process);
     run->process = process;
@@ -19,7 +18,7 @@ void turn_use_process(struct shell_run *run, struct process *process)
     lock_release(&process->machine->lock);
 }
 
-void turn_let_process_go(struct shell_run *run)
+void shell_run_drop_process(struct shell_run *run)
 {
     if (!run->process)
         return;
@@ -29,8 +28,8 @@ void turn_let_process_go(struct shell_run *run)
     process_unref(TAKE_PTR(run->process));
 }
 
-/* Gives the process a command, while it cannot be moved or frozen. */
-static int give(struct shell_run *run, const char *text, bool is_hidden, struct err *err)
+/* Sends the process a command and marks the shell as busy. */
+static int run_send(struct shell_run *run, const char *text, bool is_hidden, struct err *err)
 {
     cleanup_with(buf_done) struct buf out = BUF_INIT(FRAME_FROM_DAEMON_MAX);
     struct message_shell_run message = { .is_hidden = is_hidden,
@@ -52,12 +51,12 @@ static int give(struct shell_run *run, const char *text, bool is_hidden, struct 
     if (r == 0)
         r = channel_send(&machine->channel, &out, NULL, 0);
     if (r == -EPIPE || r == -ECONNRESET)
-        return err_set(err, ERR_UNAVAILABLE, "shell '%s' has ended with the machine it ran on",
+        return err_set(err, ERR_UNAVAILABLE, "shell '%s' ended together with its machine",
                        run->shell->name);
     return r < 0 ? err_sys(err, r, "send a command to shell '%s'", run->shell->name) : 0;
 }
 
-static bool is_dormant(struct shell_run *run)
+static bool run_is_dormant(struct shell_run *run)
 {
     bool is;
 
@@ -67,14 +66,14 @@ static bool is_dormant(struct shell_run *run)
     return is;
 }
 
-int turn_begin(struct shell_run *run, struct err *err)
+int shell_run_begin(struct shell_run *run, struct err *err)
 {
     cleanup_with(buf_done) struct buf state = BUF_INIT(SHELL_STATE_MAX);
 
-    if (!run->has_restored && is_dormant(run) &&
+    if (!run->has_restored && run_is_dormant(run) &&
         shell_file_read_now(run->sandbox, run->shell->name, &state) == 0) {
         run->state = RUN_RESTORING;
-        return give(run, state.data, true, err);
+        return run_send(run, state.data, true, err);
     }
     run->state = RUN_RUNNING;
     if (!run->is_hidden) {
@@ -84,10 +83,10 @@ int turn_begin(struct shell_run *run, struct err *err)
         run->shell->is_changed = true;
         lock_release(&run->sandbox->lock);
     }
-    return give(run, run->text, run->is_hidden, err);
+    return run_send(run, run->text, run->is_hidden, err);
 }
 
-int turn_spawn(struct shell_run *run, enum shell_kind kind, struct err *err)
+int shell_run_spawn(struct shell_run *run, enum shell_kind kind, struct err *err)
 {
     struct process *process;
     int r;
@@ -97,11 +96,11 @@ int turn_spawn(struct shell_run *run, enum shell_kind kind, struct err *err)
 
     if (r < 0)
         return r;
-    turn_use_process(run, process);
-    return turn_begin(run, err);
+    shell_run_set_process(run, process);
+    return shell_run_begin(run, err);
 }
 
-bool turn_is_process_busy(const struct shell_run *run)
+bool shell_run_is_process_busy(const struct shell_run *run)
 {
     bool is;
 
@@ -111,7 +110,7 @@ bool turn_is_process_busy(const struct shell_run *run)
     return is;
 }
 
-enum shell_kind turn_wanted_kind(struct shell_run *run)
+enum shell_kind shell_run_wanted_kind(struct shell_run *run)
 {
     bool is_sh;
 
@@ -121,7 +120,7 @@ enum shell_kind turn_wanted_kind(struct shell_run *run)
     return is_sh ? SHELL_SH : SHELL_BASH;
 }
 
-static bool is_listed(struct shell_run *run)
+static bool run_is_listed(struct shell_run *run)
 {
     bool is;
 
@@ -131,7 +130,7 @@ static bool is_listed(struct shell_run *run)
     return is;
 }
 
-int turn_take(struct shell_run *run, struct err *err)
+int shell_run_dispatch(struct shell_run *run, struct err *err)
 {
     struct machine *machine = NULL;
     struct process *process;
@@ -139,18 +138,18 @@ int turn_take(struct shell_run *run, struct err *err)
 
     if (r < 0)
         return r;
-    if (!is_listed(run)) {
+    if (!run_is_listed(run)) {
         sandbox_release_machine(run->sandbox, machine);
         return err_set(err, ERR_BUSY, "shell '%s' was removed", run->shell->name);
     }
     process = shell_live_process(run->sandbox, run->shell);
     if (process) {
-        turn_use_process(run, process);
+        shell_run_set_process(run, process);
         run->has_restored = true;
         run->state = RUN_WAITING;
-        if (!turn_is_process_busy(run))
-            r = turn_begin(run, err);
+        if (!shell_run_is_process_busy(run))
+            r = shell_run_begin(run, err);
     }
     sandbox_release_machine(run->sandbox, machine);
-    return process ? r : turn_spawn(run, turn_wanted_kind(run), err);
+    return process ? r : shell_run_spawn(run, shell_run_wanted_kind(run), err);
 }
