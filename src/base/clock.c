@@ -35,6 +35,16 @@ uint64_t clock_wall_ms(void)
     return read_clock(CLOCK_REALTIME) / NS_PER_MS + (uint64_t)step_ms;
 }
 
+int64_t clock_boot_ms(void)
+{
+    return (int64_t)(read_clock(CLOCK_BOOTTIME) / NS_PER_MS);
+}
+
+int64_t clock_boot_of_wall(uint64_t wall_ms)
+{
+    return clock_boot_ms() + (int64_t)(wall_ms - clock_wall_ms());
+}
+
 void clock_step_wall(int64_t ms)
 {
     (void)atomic_fetch_add(&wall_step_ms, ms);

@@ -16,6 +16,13 @@ uint64_t clock_ms(void);
 /* Returns the wall time in milliseconds since 1970. */
 uint64_t clock_wall_ms(void);
 
+/* Returns the milliseconds since the machine was booted, with those in which it was suspended. */
+int64_t clock_boot_ms(void);
+
+/* Returns the moment of clock_boot_ms, perhaps a negative one, at which the wall clock shows or has
+ * shown wall_ms if it is not set in between. */
+int64_t clock_boot_of_wall(uint64_t wall_ms);
+
 /* Returns the deadline (for clock_ms) that passes in `ms` milliseconds; CLOCK_NEVER where the sum
  * does not fit. */
 uint64_t clock_after_ms(uint64_t ms);

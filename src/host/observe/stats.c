@@ -31,16 +31,18 @@ static void fill(struct sandbox *sandbox, bool wants_space, struct sandbox_stats
     cleanup_with(sandbox_info_done) struct sandbox_info info = { .labels = NULL };
     struct machine *machine;
     struct cgroup_limits limits;
+    int64_t age_ms;
 
     sandbox_get_info(sandbox, wants_space, &info);
     lock_take(&sandbox->lock);
+    age_ms = clock_boot_ms() - sandbox->times.created;
     machine = sandbox->machine ? machine_ref(sandbox->machine) : NULL;
     lock_release(&sandbox->lock);
     host_limits(sandbox->host, &info.limits, &limits);
     *ret = (struct sandbox_stats){
         .state = info.state,
         .taken_ms = clock_ms(),
-        .age_ms = clock_wall_ms() - info.created_ms,
+        .age_ms = age_ms > 0 ? (uint64_t)age_ms : 0,
         .limits = { limits.memory_bytes, limits.cpu_millis, limits.pids },
         .space_used = info.space_used,
         .quota_bytes = info.quota_bytes,

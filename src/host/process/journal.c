@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/json.h"
 #include "base/lock.h"
@@ -323,6 +324,7 @@ static struct record *row_read_record(sqlite3_stmt *row, uint64_t disk_bytes)
     record->pid = (uint32_t)column_u64(row, PID);
     record->oom_kills_before = column_u64(row, OOM_KILLS);
     record->ended_ms = column_u64(row, ENDED_MS);
+    record->ended_at = clock_boot_of_wall(record->ended_ms);
     record->restarts = (uint32_t)column_u64(row, RESTARTS);
     record->host_port = (uint16_t)column_u64(row, HOST_PORT);
     record->is_over = end_value;

@@ -177,6 +177,7 @@ void record_finish(struct record *record, const struct process_end *end, uint64_
     record->is_over = true;
     record->end = *end;
     record->ended_ms = ended_ms;
+    record->ended_at = clock_boot_ms();
     record_wake_readers(record);
     lock_release(&record->lock);
 }

@@ -47,7 +47,8 @@ struct record {
     uint64_t base[PROCESS_STREAMS]; /* where the output of the present run begins */
     uint16_t host_port;             /* host port to which its port is forwarded; 0: none */
     char *address;                  /* the same as HOST:PORT; set once */
-    uint64_t ended_ms;
+    uint64_t ended_ms;              /* as clients see it; 0: it runs */
+    int64_t ended_at;               /* of clock_boot_ms; decides how long it is kept */
     bool is_over;
     bool is_adopted; /* a previous daemon started it, and the guest still has it */
     struct process_end end;

@@ -284,31 +284,31 @@ void process_table_skip(struct process_table *process_table, uint32_t number)
 
 /* --- expiry ---------------------------------------------------------------------------------- */
 
-/* Returns when the process ended; 0: it runs, or its end is not on disk yet. */
-static uint64_t record_ended_ms(struct record *record)
+/* Returns whether the process has ended and its end is on disk; *ret_at is when, of
+ * clock_boot_ms. */
+static bool record_has_ended(struct record *record, int64_t *ret_at)
 {
-    uint64_t ended_ms;
+    lock_scope(&record->lock);
 
-    lock_take(&record->lock);
-    ended_ms = record->writer ? 0 : record->ended_ms;
-    lock_release(&record->lock);
-    return ended_ms;
+    *ret_at = record->ended_at;
+    return !record->writer && record->ended_ms > 0;
 }
 
 /* Locked. */
 static size_t table_count_ended(const struct process_table *process_table)
 {
     size_t count = 0;
+    int64_t at;
 
     for (struct record *record = process_table->first; record; record = record->next)
-        count += record_ended_ms(record) > 0;
+        count += record_has_ended(record, &at);
     return count;
 }
 
-/* Locked. Removes the expired records, returns them as a list, and lowers *ret_next_ms to the
- * next expiry. The newest record stays, so that its number is not reused. */
-static struct record *table_take_expired(struct process_table *process_table, uint64_t now_ms,
-                                         uint64_t *ret_next_ms)
+/* Locked. Removes the expired records, returns them as a list, and lowers *wait_ms to the time
+ * until the next expiry. The newest record stays, so that its number is not reused. */
+static struct record *table_take_expired(struct process_table *process_table, int64_t now,
+                                         uint64_t *wait_ms)
 {
     const struct host *host = process_table->host;
     size_t ended = table_count_ended(process_table), most = host->processes_max;
@@ -316,13 +316,16 @@ static struct record *table_take_expired(struct process_table *process_table, ui
     struct record *expired = NULL, *next;
 
     for (struct record *record = process_table->first; record && record->next; record = next) {
-        uint64_t ended_ms = record_ended_ms(record), due_ms = ended_ms + host->processes_keep_ms;
+        int64_t ended_at;
+        uint64_t age_ms, left_ms;
 
         next = record->next;
-        if (ended_ms == 0)
+        if (!record_has_ended(record, &ended_at))
             continue;
-        if (excess == 0 && due_ms > now_ms) {
-            *ret_next_ms = due_ms < *ret_next_ms ? due_ms : *ret_next_ms;
+        age_ms = now > ended_at ? (uint64_t)(now - ended_at) : 0;
+        left_ms = age_ms < host->processes_keep_ms ? host->processes_keep_ms - age_ms : 0;
+        if (excess == 0 && left_ms > 0) {
+            *wait_ms = left_ms < *wait_ms ? left_ms : *wait_ms;
             continue;
         }
         excess -= excess > 0;
@@ -333,12 +336,12 @@ static struct record *table_take_expired(struct process_table *process_table, ui
     return expired;
 }
 
-void process_table_expire(struct process_table *process_table, uint64_t now_ms, uint64_t *next_ms)
+void process_table_expire(struct process_table *process_table, int64_t now, uint64_t *wait_ms)
 {
     struct record *expired, *next;
 
     lock_take(&process_table->lock);
-    expired = table_take_expired(process_table, now_ms, next_ms);
+    expired = table_take_expired(process_table, now, wait_ms);
     lock_release(&process_table->lock);
     for (; expired; expired = next) {
         next = expired->next;

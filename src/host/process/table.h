@@ -67,9 +67,9 @@ struct process_table_entry {
 void process_table_write(struct host *host, const struct process_table_entry *entries,
                          size_t count);
 
-/* Removes the records of processes that ended too long ago, and lowers *next_ms to the time of
- * the next removal. */
-void process_table_expire(struct process_table *process_table, uint64_t now_ms, uint64_t *next_ms);
+/* Removes the records of processes that had ended too long ago at `now` of clock_boot_ms, and
+ * lowers *wait_ms to the time until the next removal. */
+void process_table_expire(struct process_table *process_table, int64_t now, uint64_t *wait_ms);
 
 /* Reopens the streams of an adopted process at the offsets that the guest still has. */
 void process_table_resume(struct process_table *process_table, struct record *record,

@@ -17,6 +17,8 @@
 #include "host/process/table.h"
 #include "host/sandbox/sandbox_internal.h"
 
+#define IDLE_MAX_MS INT64_C(0x3fffffffffffffff)
+
 enum {
     SWEEP_AGAIN_MS = 1000,
     REST_MAX_MS = 60000,
@@ -54,18 +56,26 @@ static enum duty duty_of_action(enum sandbox_action action)
     return action == ACTION_PAUSE ? DUTY_PAUSE : DUTY_KILL;
 }
 
-/* Returns whether the time has come; otherwise lowers *next_ms to it. */
-static bool duty_is_due(uint64_t at_ms, uint64_t now_ms, uint64_t *next_ms)
+/* Returns whether no time is left; otherwise lowers *wait_ms to what is left. */
+static bool duty_is_due(int64_t left_ms, uint64_t *wait_ms)
 {
-    if (at_ms <= now_ms)
+    if (left_ms <= 0)
         return true;
-    if (at_ms < *next_ms)
-        *next_ms = at_ms;
+    if ((uint64_t)left_ms < *wait_ms)
+        *wait_ms = (uint64_t)left_ms;
     return false;
 }
 
+static int64_t idle_left_ms(const struct sandbox *sandbox, int64_t now)
+{
+    uint64_t timeout_ms = sandbox->info.idle_timeout_ms;
+
+    return (timeout_ms < IDLE_MAX_MS ? (int64_t)timeout_ms : IDLE_MAX_MS) -
+           (now - sandbox->times.active);
+}
+
 /* Locked. Begins a stop operation if the machine is lost, so that no other operation starts. */
-static enum duty duty_find(struct sandbox *sandbox, uint64_t now_ms, uint64_t *next_ms)
+static enum duty duty_find(struct sandbox *sandbox, int64_t now, uint64_t *wait_ms)
 {
     struct sandbox_info *info = &sandbox->info;
     bool is_on = info->state == SANDBOX_ACTIVE || info->state == SANDBOX_PAUSED;
@@ -79,11 +89,11 @@ static enum duty duty_find(struct sandbox *sandbox, uint64_t now_ms, uint64_t *n
         return DUTY_HANDLE_LOSS;
     }
     if (info->expires_ms && (info->expire_action == ACTION_KILL || info->state == SANDBOX_ACTIVE) &&
-        duty_is_due(info->expires_ms, now_ms, next_ms))
+        duty_is_due(sandbox->times.expires - now, wait_ms))
         return duty_of_action(info->expire_action);
     if (info->idle_timeout_ms && sandbox->attached == 0 && sandbox->starting == 0 &&
         (info->state == SANDBOX_ACTIVE || (is_on && info->idle_action == ACTION_KILL)) &&
-        duty_is_due(info->last_active_ms + info->idle_timeout_ms, now_ms, next_ms))
+        duty_is_due(idle_left_ms(sandbox, now), wait_ms))
         return duty_of_action(info->idle_action);
     return DUTY_NONE;
 }
@@ -97,6 +107,12 @@ static void sandbox_set_killer(struct sandbox *sandbox)
     lock_release(&sandbox->lock);
 }
 
+/* Locked. */
+static bool sandbox_is_expired(const struct sandbox *sandbox)
+{
+    return sandbox->info.expires_ms && sandbox->times.expires <= clock_boot_ms();
+}
+
 /* Emits the event that says which time is over and which action follows. */
 static void expiry_emit(struct sandbox *sandbox, enum duty duty)
 {
@@ -106,7 +122,7 @@ static void expiry_emit(struct sandbox *sandbox, enum duty duty)
     if (duty != DUTY_KILL)
         action = duty == DUTY_PAUSE ? ACTION_PAUSE : ACTION_STOP;
     lock_take(&sandbox->lock);
-    is_old = sandbox->info.expires_ms && sandbox->info.expires_ms <= clock_wall_ms();
+    is_old = sandbox_is_expired(sandbox);
     lock_release(&sandbox->lock);
     sandbox_event(sandbox, EVENT_SANDBOX_EXPIRED,
                   json_pack("{s:s, s:s}", "time", is_old ? "ttl" : "idle", "action",
@@ -129,22 +145,22 @@ static void duty_perform(struct sandbox *sandbox, enum duty duty)
     } else if (duty == DUTY_PAUSE || duty == DUTY_STOP) {
         /* An expiry acts once: a client that resumes the sandbox wants it to run. */
         lock_take(&sandbox->lock);
-        sandbox->info.expires_ms =
-            sandbox->info.expires_ms <= clock_wall_ms() ? 0 : sandbox->info.expires_ms;
+        if (sandbox_is_expired(sandbox))
+            sandbox_expire_at(sandbox, 0);
         lock_release(&sandbox->lock);
         (void)(duty == DUTY_PAUSE ? sandbox_pause(sandbox, &err) : sandbox_stop(sandbox, &err));
     }
 }
 
-static void sandbox_sweep(struct sandbox *sandbox, uint64_t now_ms, uint64_t *next_ms)
+static void sandbox_sweep(struct sandbox *sandbox, uint64_t *wait_ms)
 {
     struct machine *machine;
 
     lock_take(&sandbox->lock);
     machine = sandbox->machine ? machine_ref(sandbox->machine) : NULL;
     lock_release(&sandbox->lock);
-    if (machine && process_sweep(machine) && *next_ms > now_ms + SWEEP_AGAIN_MS)
-        *next_ms = now_ms + SWEEP_AGAIN_MS;
+    if (machine && process_sweep(machine) && *wait_ms > SWEEP_AGAIN_MS)
+        *wait_ms = SWEEP_AGAIN_MS;
     if (machine) {
         file_pool_prune(&machine->files, clock_ms());
         file_pool_prune(&machine->tools, clock_ms());
@@ -152,31 +168,33 @@ static void sandbox_sweep(struct sandbox *sandbox, uint64_t now_ms, uint64_t *ne
     machine_unref(machine);
 }
 
-static void sandbox_tend(struct sandbox *sandbox, uint64_t now_ms, uint64_t *next_ms)
+static void sandbox_tend(struct sandbox *sandbox, int64_t now, uint64_t *wait_ms)
 {
     enum duty duty;
 
+    sandbox_correct_times(sandbox);
     lock_take(&sandbox->lock);
-    duty = duty_find(sandbox, now_ms, next_ms);
+    duty = duty_find(sandbox, now, wait_ms);
     lock_release(&sandbox->lock);
     duty_perform(sandbox, duty);
-    sandbox_sweep(sandbox, now_ms, next_ms);
+    sandbox_sweep(sandbox, wait_ms);
     services_prune(sandbox);
-    process_table_expire(sandbox->process_table, now_ms, next_ms);
+    process_table_expire(sandbox->process_table, now, wait_ms);
 }
 
 /* Visits every sandbox and returns the milliseconds until the next round. */
 static uint64_t expiry_round(struct host *host)
 {
-    uint64_t now_ms = clock_wall_ms(), next_ms = now_ms + REST_MAX_MS;
+    int64_t now = clock_boot_ms();
+    uint64_t wait_ms = REST_MAX_MS;
     size_t count;
     cleanup_free struct sandbox **list = host_list_sandboxes(host, &count);
 
     for (size_t i = 0; i < count; i++) {
-        sandbox_tend(list[i], now_ms, &next_ms);
+        sandbox_tend(list[i], now, &wait_ms);
         sandbox_unref(list[i]);
     }
-    return next_ms - now_ms;
+    return wait_ms;
 }
 
 /* Locked. Waits for the time or a wakeup, then GATHER_MS for more wakeups. */

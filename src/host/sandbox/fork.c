@@ -38,13 +38,14 @@ static struct sandbox *fork_new(struct sandbox *original, const char *metadata)
     struct sandbox *sandbox = sandbox_new(original->host);
     struct sandbox_info *info = &sandbox->info;
     struct sandbox_info own = *info;
+    uint64_t life_ms;
 
     lock_take(&original->lock);
     sandbox_info_copy(&original->info, info);
+    life_ms = sandbox_life_ms(original);
     lock_release(&original->lock);
     memcpy(info->id, own.id, sizeof(info->id));
-    if (info->expires_ms)
-        info->expires_ms = own.created_ms + (info->expires_ms - info->created_ms);
+    info->expires_ms = life_ms ? own.created_ms + life_ms : 0;
     info->created_ms = info->last_active_ms = own.created_ms;
     info->state = SANDBOX_CREATING;
     info->name[0] = info->machine[0] = info->base[0] = info->reason[0] = '\0';

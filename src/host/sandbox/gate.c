@@ -78,7 +78,7 @@ int sandbox_begin(struct sandbox *sandbox, enum operation operation, enum sandbo
     if (r == 0) {
         sandbox->operation = operation;
         *ret_state = sandbox->info.state;
-        sandbox->info.last_active_ms = clock_wall_ms();
+        sandbox_touch(sandbox);
     }
     lock_release(&sandbox->lock);
     return r;
@@ -100,7 +100,7 @@ void sandbox_finish(struct sandbox *sandbox, enum sandbox_state state)
     sandbox_set_state(sandbox, state);
     lock_take(&sandbox->lock);
     sandbox->operation = OPERATION_NONE;
-    sandbox->info.last_active_ms = clock_wall_ms();
+    sandbox_touch(sandbox);
     cond_broadcast(&sandbox->changed);
     lock_release(&sandbox->lock);
     expiry_wake(sandbox->host->expiry);
@@ -139,7 +139,7 @@ int sandbox_hold_machine(struct sandbox *sandbox, struct machine **ret, struct e
     r = gate_wait(sandbox, OPERATION_EXEC, err);
     if (r == 0) {
         sandbox->starting++;
-        sandbox->info.last_active_ms = clock_wall_ms();
+        sandbox_touch(sandbox);
         *ret = machine_ref(sandbox->machine);
     }
     lock_release(&sandbox->lock);
@@ -177,7 +177,7 @@ int sandbox_ref_machine(struct sandbox *sandbox, struct machine **ret, struct er
     lock_take(&sandbox->lock);
     r = gate_wait(sandbox, OPERATION_EXEC, err);
     if (r == 0) {
-        sandbox->info.last_active_ms = clock_wall_ms();
+        sandbox_touch(sandbox);
         *ret = machine_ref(sandbox->machine);
     }
     lock_release(&sandbox->lock);

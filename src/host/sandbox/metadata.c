@@ -73,7 +73,7 @@ static int sandbox_change_expiry(struct sandbox *sandbox, uint64_t expires_ms,
     if (r == 0 && !may_be_asleep && sandbox_is_asleep(sandbox))
         r = err_refuse(err, CAUSE_SESSION_PAUSED, "sandbox '%s' is not running", sandbox->info.id);
     if (r == 0) {
-        sandbox->info.expires_ms = expires_ms;
+        sandbox_expire_at(sandbox, expires_ms);
         sandbox->info.expire_action = action;
     }
     lock_release(&sandbox->lock);

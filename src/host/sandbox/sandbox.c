@@ -139,6 +139,7 @@ int sandbox_enter_table(struct sandbox *sandbox, struct err *err)
     bool is_taken, is_being_removed;
 
     sandbox->process_table = process_table_new(host, sandbox->info.id, sandbox->info.name);
+    sandbox_begin_times(sandbox);
     lock_take(&host->lock);
     is_taken = table_find(host, sandbox->info.id) || (*name && table_find(host, name)) ||
                table_find_key(host, sandbox->info.request_key);
@@ -206,6 +207,7 @@ void sandbox_get_info(struct sandbox *sandbox, bool wants_space, struct sandbox_
     }
     lock_take(&sandbox->lock);
     sandbox_info_copy(&sandbox->info, ret);
+    (void)sandbox_times_correct(&sandbox->times, ret);
     lock_release(&sandbox->lock);
     ret->space_used = used;
 }
@@ -349,7 +351,7 @@ void sandbox_detach(struct sandbox *sandbox, struct process *process)
         process_leave(sandbox, process);
     lock_take(&sandbox->lock);
     sandbox->attached--;
-    sandbox->info.last_active_ms = clock_wall_ms();
+    sandbox_touch(sandbox);
     lock_release(&sandbox->lock);
     expiry_wake(sandbox->host->expiry);
 }

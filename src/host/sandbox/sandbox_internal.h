@@ -29,6 +29,13 @@ enum operation {
     OPERATIONS
 };
 
+/* Times of a sandbox that decide when it expires, of clock_boot_ms; see lifetime.c. */
+struct sandbox_times {
+    int64_t created;
+    int64_t active;  /* last */
+    int64_t expires; /* unless info.expires_ms is 0 */
+};
+
 struct sandbox {
     struct host *host;
     atomic_int refs;
@@ -37,6 +44,7 @@ struct sandbox {
     struct lock lock; /* protects everything below */
     struct cond changed;
     struct sandbox_info info;
+    struct sandbox_times times;
     enum operation operation; /* running now; only its thread uses volume and machine */
     bool is_quiesced;         /* files are being copied: no process may start */
     bool is_gone;             /* destroyed, or creation failed */
@@ -67,6 +75,25 @@ int sandbox_enter_table(struct sandbox *sandbox, struct err *err);
 
 /* Removes the sandbox from the host's table, if it is there, and marks it as gone. */
 void sandbox_leave_table(struct sandbox *sandbox);
+
+/* Marks the sandbox as used now. Locked, as the next four. */
+void sandbox_touch(struct sandbox *sandbox);
+
+/* Derives the times from the wall times of the info. */
+void sandbox_begin_times(struct sandbox *sandbox);
+
+/* Sets the wall time at which the sandbox expires; 0: never. */
+void sandbox_expire_at(struct sandbox *sandbox, uint64_t expires_ms);
+
+/* Returns the milliseconds from creation to expiry; 0: it does not expire. */
+uint64_t sandbox_life_ms(const struct sandbox *sandbox);
+
+/* Moves the wall times of a sandbox's info to where they belong after a step of the wall clock;
+ * returns whether that of the expiry moved. */
+bool sandbox_times_correct(const struct sandbox_times *times, struct sandbox_info *info);
+
+/* Does that for the sandbox itself, also in the registry. Takes the lock. */
+void sandbox_correct_times(struct sandbox *sandbox);
 
 /* Waits for the running operation, then begins this one unless the state forbids it, and returns
  * the state before it in *ret_state. */

@@ -172,7 +172,7 @@ static void leave(struct sandbox *sandbox)
 
     lock_take(&sandbox->lock);
     sandbox->attached--;
-    sandbox->info.last_active_ms = clock_wall_ms();
+    sandbox_touch(sandbox);
     has_idle_time = sandbox->info.idle_timeout_ms > 0;
     lock_release(&sandbox->lock);
     if (has_idle_time)
