@@ -6,12 +6,14 @@ VERSION := 0.1.0
 # A plain `make` puts the binaries in build/; the other variants keep to themselves below it.
 OUT := $(if $(filter release,$(BUILD)),build,build/$(BUILD))
 OBJ := $(OUT)/obj
+# Structs and field tables of the messages in proto/, made by tools/generate-messages.
+GENERATED := $(OUT)/generated
 
 WARN := -Wall -Wextra -Wformat=2 -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 	-Wpointer-arith -Wwrite-strings -Wundef -Wvla -Wimplicit-fallthrough -Wswitch-enum -Wcast-qual \
 	-Wdate-time -Werror=return-type -Werror=int-conversion -Werror=incompatible-pointer-types \
 	-Werror=implicit-function-declaration $(if $(CI),-Werror)
-COMMON := -std=gnu17 -D_GNU_SOURCE -DHOLT_VERSION='"$(VERSION)"' -Isrc -Iinclude -g $(WARN) \
+COMMON := -std=gnu17 -D_GNU_SOURCE -DHOLT_VERSION='"$(VERSION)"' -Isrc -I$(GENERATED) -Iinclude -g $(WARN) \
 	-fvisibility=hidden -MMD -MP
 
 # Objects are -fPIC because some of them go into libholt.so as well.
@@ -40,7 +42,9 @@ SONAME := libholt.so.$(firstword $(subst ., ,$(VERSION)))
 step = $(if $(V),,@echo "$(1) $(2)" && )
 
 sources = $(wildcard $(foreach m,$(1),src/$(m)/*.c src/$(m)/*/*.c))
-modules = $(patsubst src/%.c,$(OBJ)/%.o,$(call sources,$(1)))
+modules = $(patsubst src/%.c,$(OBJ)/%.o,$(call sources,$(1))) $(if $(filter wire,$(1)),$(TABLES))
+PROTOS := $(sort $(shell find proto -name '*.proto'))
+TABLES := $(OBJ)/generated/wire/holt_v1.o
 HOST_MODULES := base kernel wire store runtime host toolbox builder auth http api e2b mcp
 CLIENT_MODULES := base wire client
 
@@ -180,8 +184,23 @@ $(UAPI):
 	@ln -sfn /usr/include/asm-generic $@/asm-generic
 	@ln -sfn /usr/include/$(shell $(CC) -print-multiarch)/asm $@/asm
 
+$(GENERATED)/protos: $(PROTOS)
+	@mkdir -p $(@D)
+	$(call step,PROTOC,$@)protoc -Iproto --include_imports --descriptor_set_out=$@ $(PROTOS)
+
+# Files that would stay as they are keep their time; the stamp has the time of the last look.
+$(GENERATED)/holt_v1.stamp: $(GENERATED)/protos tools/generate-messages
+	$(call step,GEN,$(GENERATED)/wire/holt_v1.h)tools/generate-messages $< $(GENERATED)/wire/holt_v1 holt.v1=msg
+	@touch $@
+
+$(GENERATED)/wire/%.h $(GENERATED)/wire/%.c: $(GENERATED)/%.stamp ;
+
+$(OBJ)/generated/%.o: $(GENERATED)/%.c Makefile
+	@mkdir -p $(@D)
+	$(call step,CC,$<)$(CC) $(CFLAGS) -c -o $@ $<
+
 # With other flags all of them are others.
-$(OBJ)/%.o: src/%.c Makefile
+$(OBJ)/%.o: src/%.c Makefile | $(GENERATED)/holt_v1.stamp
 	@mkdir -p $(@D)
 	$(call step,CC,$<)$(CC) $(CFLAGS) -c -o $@ $<
 
@@ -198,7 +217,7 @@ TEST_LIBS := $(LDLIBS_daemon) -lpcre2-8
 $(TEST_ARCHIVE): $(TEST_OBJECTS)
 	$(call step,AR,$@)rm -f $@ && $(AR) rcsT $@ $^
 
-$(OUT)/obj-tests/%.o: tests/%.c Makefile
+$(OUT)/obj-tests/%.o: tests/%.c Makefile | $(GENERATED)/holt_v1.stamp
 	@mkdir -p $(@D)
 	$(call step,CC,$<)$(CC) $(CFLAGS) -Itests -c -o $@ $<
 

@@ -182,6 +182,13 @@ static int decode_foreign(struct buf *ret, const char *text)
     return base64_decode(ret, copy, len);
 }
 
+int json_decode_bytes(const char *text, struct buf *ret)
+{
+    int r = base64_decode(ret, text, strlen(text));
+
+    return r == -EINVAL ? decode_foreign(ret, text) : r;
+}
+
 int json_get_bytes(const json_t *object, const char *name, struct buf *ret, struct err *err)
 {
     const char *text = NULL;
@@ -189,9 +196,7 @@ int json_get_bytes(const json_t *object, const char *name, struct buf *ret, stru
 
     if (r < 0 || !text)
         return r;
-    r = base64_decode(ret, text, strlen(text));
-    if (r == -EINVAL)
-        r = decode_foreign(ret, text);
+    r = json_decode_bytes(text, ret);
     if (r == -ENOBUFS)
         return err_set(err, ERR_EXHAUSTED, "field '%s' is longer than %zu bytes", name, ret->max);
     if (r < 0)

@@ -34,6 +34,10 @@ int json_get_bool(const json_t *object, const char *name, bool *ret, struct err 
 int json_get_object(const json_t *object, const char *name, const json_t **ret, struct err *err);
 int json_get_array(const json_t *object, const char *name, const json_t **ret, struct err *err);
 
+/* Appends the bytes that base64 text stands for, of either alphabet, with padding or without: 0,
+ * -EINVAL, -ENOBUFS or -ENOMEM. */
+int json_decode_bytes(const char *text, struct buf *ret);
+
 /* Decodes a base64 field onto ret: of either alphabet, with padding or without. */
 int json_get_bytes(const json_t *object, const char *name, struct buf *ret, struct err *err);
 

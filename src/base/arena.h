@@ -1,0 +1,24 @@
+/* Memory that is freed all at once, and that cannot exist without a limit. */
+#pragma once
+
+#include <stddef.h>
+
+struct arena_block;
+
+struct arena {
+    struct arena_block *last;
+    size_t used; /* bytes handed out */
+    size_t max;
+};
+
+#define ARENA_INIT(limit)                                                                          \
+    {                                                                                              \
+        .max = (limit)                                                                             \
+    }
+
+/* Returns zeroed, aligned memory that lives until arena_done; NULL beyond the limit or without
+ * memory. */
+void *arena_alloc(struct arena *arena, size_t count, size_t size);
+
+/* Frees everything. */
+void arena_done(struct arena *arena);
