@@ -11,7 +11,7 @@ import base64, http.client, json, pathlib, re, socket, struct, sys
 
 import contract
 
-GOLDEN = pathlib.Path(__file__).resolve().parent / "../golden/holt.v1"
+GOLDEN = pathlib.Path(__file__).resolve().parent / "../../golden/holt.v1"
 METHODS, MESSAGES, ENUMS = contract.load()
 STREAMS = {method.path for method in METHODS if method.is_stream}
 REQUESTS = {method.path: method.request for method in METHODS}
@@ -729,7 +729,7 @@ def main(socket_path, directory, mode):
             print(f"{name}{line}")
             failed = True
     if failed:
-        print("If only the wording of errors has changed: tests/system/golden_test --update-messages")
+        print("If only the wording of errors has changed: tests/system/api/golden_test --update-messages")
     sys.exit(failed)
 
 
