@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the guest says about connections. All of it is checked: a guest may be hostile. */
+/* Frames from the guest about connections. All of them are validated: a guest may be hostile. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,8 +32,8 @@ void port_connection_free(struct port_connection *connection)
     free(connection);
 }
 
-/* Locked. */
-static void make_ready(struct port_connection *connection)
+/* The caller holds the lock. */
+static void connection_make_ready(struct port_connection *connection)
 {
     struct ports *ports = connection->ports;
 
@@ -45,9 +45,9 @@ static void make_ready(struct port_connection *connection)
     port_wake(ports);
 }
 
-/* The next number whose slot is free; there is one. Never 0, and never soon the same again. Locked.
- */
-static uint32_t choose_number(struct port_table *table)
+/* Returns the next number whose slot is free (there must be one). It is never 0, and a number is
+ * not reused soon. The caller holds the lock. */
+static uint32_t table_choose_number(struct port_table *table)
 {
     do {
         table->sequence++;
@@ -71,12 +71,12 @@ int port_connection_add(struct machine *machine, struct port_connection *connect
     if (r == 0) {
         connection->ports = ports;
         connection->machine = machine_ref(machine);
-        connection->number = choose_number(table);
+        connection->number = table_choose_number(table);
         table->slots[connection->number % FRAME_CONNECTIONS_MAX] = connection;
         table->used++;
         if (connection->forward)
             connection->forward->connections++;
-        make_ready(connection);
+        connection_make_ready(connection);
     }
     lock_release(&ports->lock);
     return r;
@@ -95,9 +95,9 @@ bool port_connection_remove(struct port_connection *connection)
     return is_last;
 }
 
-/* Locked, like all takers. One that we have given up is still answered, and may still send what its
- * window allows; that is read and forgotten. */
-static bool take_connected(struct port_connection *connection, const struct frame *frame)
+/* The caller of each handler holds the lock. A connection that was given up may still receive a
+ * reply and as much data as its window allows; that is discarded. */
+static bool on_connected(struct port_connection *connection, const struct frame *frame)
 {
     if (connection->is_connected || frame->size != 0)
         return false;
@@ -105,7 +105,7 @@ static bool take_connected(struct port_connection *connection, const struct fram
     return true;
 }
 
-static void keep(struct port_connection *connection, const char *data, size_t len)
+static void ring_append(struct port_connection *connection, const char *data, size_t len)
 {
     size_t start = connection->received % FRAME_CONN_WINDOW;
     size_t first = len < FRAME_CONN_WINDOW - start ? len : FRAME_CONN_WINDOW - start;
@@ -116,7 +116,7 @@ static void keep(struct port_connection *connection, const char *data, size_t le
     memcpy(connection->data, data + first, len - first);
 }
 
-static bool take_data(struct port_connection *connection, const struct frame *frame)
+static bool on_data(struct port_connection *connection, const struct frame *frame)
 {
     uint64_t offset;
     const char *data;
@@ -127,12 +127,12 @@ static bool take_data(struct port_connection *connection, const struct frame *fr
         len > FRAME_CONN_WINDOW - (connection->received - connection->acked))
         return false;
     if (!connection->is_end_sent)
-        keep(connection, data, len);
+        ring_append(connection, data, len);
     connection->received += len;
     return true;
 }
 
-static bool take_eof(struct port_connection *connection, const struct frame *frame)
+static bool on_eof(struct port_connection *connection, const struct frame *frame)
 {
     uint64_t offset, none;
 
@@ -143,7 +143,7 @@ static bool take_eof(struct port_connection *connection, const struct frame *fra
     return true;
 }
 
-static bool take_ack(struct port_connection *connection, const struct frame *frame)
+static bool on_ack(struct port_connection *connection, const struct frame *frame)
 {
     uint64_t offset, none;
 
@@ -154,8 +154,9 @@ static bool take_ack(struct port_connection *connection, const struct frame *fra
     return true;
 }
 
-/* An orderly end has two directions that are over, unless we have ended it. */
-static bool take_end(struct port_connection *connection, const struct frame *frame)
+/* An end without an error is valid only after both directions are closed, or after we have ended
+ * the connection. */
+static bool on_end(struct port_connection *connection, const struct frame *frame)
 {
     uint64_t errnum, none;
 
@@ -168,10 +169,10 @@ static bool take_end(struct port_connection *connection, const struct frame *fra
     return true;
 }
 
-static bool (*const takers[FRAME_TYPES])(struct port_connection *connection,
-                                         const struct frame *frame) = {
-    [FRAME_CONNECTED] = take_connected, [FRAME_CONN_DATA] = take_data, [FRAME_CONN_EOF] = take_eof,
-    [FRAME_CONN_ACK] = take_ack,        [FRAME_CONN_END] = take_end,
+static bool (*const frame_handlers[FRAME_TYPES])(struct port_connection *connection,
+                                                 const struct frame *frame) = {
+    [FRAME_CONNECTED] = on_connected, [FRAME_CONN_DATA] = on_data, [FRAME_CONN_EOF] = on_eof,
+    [FRAME_CONN_ACK] = on_ack,        [FRAME_CONN_END] = on_end,
 };
 
 bool port_frame(struct machine *machine, const struct frame *frame)
@@ -185,10 +186,10 @@ bool port_frame(struct machine *machine, const struct frame *frame)
     if (table->slots)
         connection = table->slots[frame->process % FRAME_CONNECTIONS_MAX];
     if (connection && connection->number == frame->process && !connection->is_ended &&
-        takers[frame->type])
-        is_ok = takers[frame->type](connection, frame);
+        frame_handlers[frame->type])
+        is_ok = frame_handlers[frame->type](connection, frame);
     if (is_ok)
-        make_ready(connection);
+        connection_make_ready(connection);
     lock_release(&ports->lock);
     return is_ok;
 }
@@ -202,7 +203,7 @@ void port_cut(struct machine *machine)
     table->is_cut = true;
     for (unsigned i = 0; table->slots && i < FRAME_CONNECTIONS_MAX; i++)
         if (table->slots[i])
-            make_ready(table->slots[i]);
+            connection_make_ready(table->slots[i]);
     ports->has_changed = true;
     port_wake(ports);
     lock_release(&ports->lock);

@@ -19,8 +19,8 @@
 
 enum { BACKLOG = 1024 };
 
-/* Where to listen. */
-struct place {
+/* The address of a listener. */
+struct listener {
     char host[INET6_ADDRSTRLEN];
     uint16_t port;
     union {
@@ -31,96 +31,97 @@ struct place {
     socklen_t size;
 };
 
-static bool set_host(struct place *place, const char *host, size_t len)
+static bool listener_set_host(struct listener *listener, const char *host, size_t len)
 {
     if (len >= 2 && host[0] == '[' && host[len - 1] == ']') {
         host++;
         len -= 2;
     }
-    if (len >= sizeof(place->host))
+    if (len >= sizeof(listener->host))
         return false;
-    memcpy(place->host, host, len);
-    place->host[len] = '\0';
-    if (inet_pton(AF_INET, place->host, &place->address.ipv4.sin_addr) == 1) {
-        place->address.ipv4.sin_family = AF_INET;
-        place->address.ipv4.sin_port = htons(place->port);
-        place->size = sizeof(place->address.ipv4);
+    memcpy(listener->host, host, len);
+    listener->host[len] = '\0';
+    if (inet_pton(AF_INET, listener->host, &listener->address.ipv4.sin_addr) == 1) {
+        listener->address.ipv4.sin_family = AF_INET;
+        listener->address.ipv4.sin_port = htons(listener->port);
+        listener->size = sizeof(listener->address.ipv4);
         return true;
     }
-    if (inet_pton(AF_INET6, place->host, &place->address.ipv6.sin6_addr) != 1)
+    if (inet_pton(AF_INET6, listener->host, &listener->address.ipv6.sin6_addr) != 1)
         return false;
-    place->address.ipv6.sin6_family = AF_INET6;
-    place->address.ipv6.sin6_port = htons(place->port);
-    place->size = sizeof(place->address.ipv6);
+    listener->address.ipv6.sin6_family = AF_INET6;
+    listener->address.ipv6.sin6_port = htons(listener->port);
+    listener->size = sizeof(listener->address.ipv6);
     return true;
 }
 
-/* "ADDR:PORT", ":PORT" or nothing; the rest is as configured. */
-static int place_parse(const struct ports *ports, const char *text, struct place *ret,
-                       struct err *err)
+/* Parses "ADDR:PORT", ":PORT" or ""; missing parts come from the configuration. */
+static int listener_parse(const struct ports *ports, const char *text, struct listener *ret,
+                          struct err *err)
 {
     const char *colon = text ? strrchr(text, ':') : NULL;
     const char *host = text && colon != text ? text : ports->listen;
     uint64_t port = 0;
 
-    *ret = (struct place){ .port = 0 };
+    *ret = (struct listener){ .port = 0 };
     if (!text || *text == '\0') {
-        (void)set_host(ret, ports->listen, strlen(ports->listen));
+        (void)listener_set_host(ret, ports->listen, strlen(ports->listen));
         return 0;
     }
     if (!colon || parse_u64(colon + 1, &port) < 0 || port > UINT16_MAX)
         return err_set(err, ERR_INVALID, "'%.100s' is not ADDR:PORT or :PORT", text);
     ret->port = (uint16_t)port;
-    if (!set_host(ret, host, host == text ? (size_t)(colon - text) : strlen(host)))
+    if (!listener_set_host(ret, host, host == text ? (size_t)(colon - text) : strlen(host)))
         return err_set(err, ERR_INVALID, "'%.*s' is not an IP address",
                        (int)(colon - text < 100 ? colon - text : 100), text);
     return 0;
 }
 
-static int refuse_listen(const struct place *place, int r, struct err *err)
+static int listener_set_error(const struct listener *listener, int r, struct err *err)
 {
     enum err_kind kind = r == -EADDRINUSE      ? ERR_EXISTS
                          : r == -EACCES        ? ERR_DENIED
                          : r == -EADDRNOTAVAIL ? ERR_INVALID
                                                : ERR_INTERNAL;
-    bool is_ipv6 = place->address.any.sa_family == AF_INET6;
+    bool is_ipv6 = listener->address.any.sa_family == AF_INET6;
 
-    return err_set(err, kind, "cannot listen on %s%s%s:%u: %s", is_ipv6 ? "[" : "", place->host,
-                   is_ipv6 ? "]" : "", place->port, strerror(-r));
+    return err_set(err, kind, "cannot listen on %s%s%s:%u: %s", is_ipv6 ? "[" : "", listener->host,
+                   is_ipv6 ? "]" : "", listener->port, strerror(-r));
 }
 
-/* Listens, and fills in the port when any would do. */
-static int place_listen(struct place *place, int *ret_fd, struct err *err)
+/* Listens, and fills in the port when it was 0. */
+static int listener_listen(struct listener *listener, int *ret_fd, struct err *err)
 {
     cleanup_close int fd =
-        socket(place->address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    socklen_t size = place->size;
+        socket(listener->address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    socklen_t size = listener->size;
 
     if (fd < 0)
-        return err_sys(err, -errno, "make a socket");
-    /* So that a port can be had again while old connections are still ending. */
+        return err_sys(err, -errno, "create a socket");
+    /* Lets a port be reused while old connections are in TIME_WAIT. */
     (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){ 1 }, sizeof(int));
-    if (bind(fd, &place->address.any, place->size) < 0 || listen(fd, BACKLOG) < 0 ||
-        getsockname(fd, &place->address.any, &size) < 0)
-        return refuse_listen(place, -errno, err);
-    place->port = ntohs(place->address.any.sa_family == AF_INET6 ? place->address.ipv6.sin6_port
-                                                                 : place->address.ipv4.sin_port);
+    if (bind(fd, &listener->address.any, listener->size) < 0 || listen(fd, BACKLOG) < 0 ||
+        getsockname(fd, &listener->address.any, &size) < 0)
+        return listener_set_error(listener, -errno, err);
+    listener->port =
+        ntohs(listener->address.any.sa_family == AF_INET6 ? listener->address.ipv6.sin6_port
+                                                          : listener->address.ipv4.sin_port);
     *ret_fd = TAKE_FD(fd);
     return 0;
 }
 
-/* What is advertised stands for the configured address, not for one that somebody asked for. */
-static void describe(struct port_forward *forward, const struct place *place)
+/* ports.advertise replaces the configured address only, not one that the caller asked for. */
+static void forward_set_address(struct port_forward *forward, const struct listener *listener)
 {
     const struct ports *ports = forward->ports;
-    bool is_configured = strcmp(place->host, ports->listen) == 0;
-    const char *host = is_configured && *ports->advertise ? ports->advertise : place->host;
+    bool is_configured = strcmp(listener->host, ports->listen) == 0;
+    const char *host = is_configured && *ports->advertise ? ports->advertise : listener->host;
     bool needs_brackets = strchr(host, ':');
 
-    forward->host_port = place->port;
+    forward->host_port = listener->port;
     (void)snprintf(forward->host, sizeof(forward->host), "%s", host);
     (void)snprintf(forward->address, sizeof(forward->address), "%s%s%s:%u",
-                   needs_brackets ? "[" : "", host, needs_brackets ? "]" : "", place->port);
+                   needs_brackets ? "[" : "", host, needs_brackets ? "]" : "", listener->port);
 }
 
 static void forward_free(struct port_forward *forward)
@@ -131,7 +132,7 @@ static void forward_free(struct port_forward *forward)
     free(forward);
 }
 
-static int enlist(struct port_forward *forward, struct err *err)
+static int forward_enlist(struct port_forward *forward, struct err *err)
 {
     struct ports *ports = forward->ports;
     struct port_forward **slot = &ports->forwards;
@@ -150,7 +151,7 @@ static int enlist(struct port_forward *forward, struct err *err)
     return is_late ? err_set(err, ERR_BUSY, "sandbox '%s' has ended", forward->owner) : 0;
 }
 
-static void tell(const struct port_forward *forward, enum event_type type)
+static void forward_emit_event(const struct port_forward *forward, enum event_type type)
 {
     json_t *fields =
         json_pack("{s:i, s:s}", "port", (int)forward->port, "address", forward->address);
@@ -166,16 +167,16 @@ int port_forward_open(struct machine *machine, const struct port_forward_spec *s
 {
     struct ports *ports = machine->host->ports;
     struct port_forward *forward;
-    struct place place = { .port = 0 };
+    struct listener listener = { .port = 0 };
     int fd = -EBADF;
     int r = 0;
 
     if (spec->port == 0)
-        r = err_set(err, ERR_INVALID, "a port is from 1 to %d", UINT16_MAX);
+        r = err_set(err, ERR_INVALID, "port %u is not between 1 and %d", spec->port, UINT16_MAX);
     if (r == 0)
-        r = place_parse(ports, spec->listen, &place, err);
+        r = listener_parse(ports, spec->listen, &listener, err);
     if (r == 0)
-        r = place_listen(&place, &fd, err);
+        r = listener_listen(&listener, &fd, err);
     if (r < 0)
         return r;
     forward = xcalloc(1, sizeof(*forward));
@@ -186,14 +187,14 @@ int port_forward_open(struct machine *machine, const struct port_forward_spec *s
     forward->port = spec->port;
     forward->ended_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     (void)snprintf(forward->owner, sizeof(forward->owner), "%s", spec->owner);
-    describe(forward, &place);
-    r = forward->ended_fd < 0 ? err_sys(err, -errno, "make an event descriptor")
-                              : enlist(forward, err);
+    forward_set_address(forward, &listener);
+    r = forward->ended_fd < 0 ? err_sys(err, -errno, "create an eventfd")
+                              : forward_enlist(forward, err);
     if (r < 0) {
         forward_free(forward);
         return r;
     }
-    tell(forward, EVENT_PORT_OPENED);
+    forward_emit_event(forward, EVENT_PORT_OPENED);
     *ret = forward;
     return 0;
 }
@@ -245,7 +246,7 @@ void port_forward_close(struct port_forward *forward)
         slot = &(*slot)->next;
     *slot = forward->next;
     lock_release(&ports->lock);
-    tell(forward, EVENT_PORT_CLOSED);
+    forward_emit_event(forward, EVENT_PORT_CLOSED);
     forward_free(forward);
 }
 

@@ -1,5 +1,5 @@
-/* What the files about ports share. Lock order: the ports' lock comes after all others but a
- * channel's; nothing else is taken while it is held. */
+/* Shared by the files about ports. The ports' lock comes after all other locks but a channel's; no
+ * other lock is taken while it is held. */
 #pragma once
 
 #include <pthread.h>
@@ -16,17 +16,18 @@ struct ports {
     int epoll_fd;
     pthread_t thread;
     bool has_thread;
-    char *listen, *advertise;     /* as configured; advertise "": the address listened on */
-    struct buf frames;            /* the thread's: being built */
-    char bytes[FRAME_DATA_MAX];   /* the thread's: from a client */
-    struct port_connection *over; /* the thread's: freed at the end of a turn */
+    char *listen,
+        *advertise;    /* from the configuration; advertise "": the address of the listener */
+    struct buf frames; /* the thread's: frames being built */
+    char bytes[FRAME_DATA_MAX];   /* the thread's: data read from a client */
+    struct port_connection *over; /* the thread's: ended connections, freed at the end of a turn */
     unsigned waiting;             /* the thread's: listeners that cannot accept now */
 
-    struct lock lock; /* over all below */
+    struct lock lock; /* protects all fields below */
     struct cond changed;
-    struct port_connection *ready; /* there is something to do for them */
+    struct port_connection *ready; /* connections with pending work */
     struct port_forward *forwards; /* oldest first */
-    bool has_changed;              /* some forward is to end */
+    bool has_changed;              /* a forward is new or must end */
     bool is_woken;
     bool is_stopping;
 };
@@ -34,78 +35,79 @@ struct ports {
 struct port_forward {
     struct port_source source; /* the listener */
     struct ports *ports;
-    struct machine *machine; /* a reference */
+    struct machine *machine; /* referenced */
     struct sandbox *sandbox;
     uint16_t port;
     char owner[PORT_OWNER_SIZE];
     char address[PORT_ADDRESS_SIZE], host[PORT_ADDRESS_SIZE];
     uint16_t host_port;
-    int ended_fd;    /* readable when it has ended */
-    bool is_waiting; /* the thread's */
+    int ended_fd;    /* an eventfd, readable after the end */
+    bool is_waiting; /* the thread's: it cannot accept now */
 
-    struct port_forward *next; /* this and all below under the ports' lock */
+    struct port_forward *next; /* this and the fields below: under the ports' lock */
     unsigned connections;
-    bool is_unwanted; /* somebody closes it */
-    bool is_over;     /* and the thread is done with it */
+    bool is_unwanted; /* port_forward_close was called */
+    bool is_over;     /* the thread has released it */
 };
 
-/* One connection: a client's socket on this side, a number on the guest's. */
+/* One connection: a client's socket on this side, a number on the guest's side. */
 struct port_connection {
-    struct port_source source; /* the client; fd < 0: closed */
+    struct port_source source; /* the client's socket; fd < 0: closed */
     struct ports *ports;
-    struct machine *machine;      /* a reference */
+    struct machine *machine;      /* referenced */
     struct port_forward *forward; /* NULL: none */
-    struct port_connection *next; /* among those that are over */
+    struct port_connection *next; /* in ports->over */
     uint32_t number;
     uint16_t port;
 
-    /* the thread's */
-    struct buf pending; /* frames that the guest does not take now */
-    bool wants_outcome; /* the client is told first how connecting went: an int, 0 or errno */
-    bool is_asked;      /* CONNECT is sent */
-    bool is_read_out;   /* the client has said its end of file */
-    bool is_shut;       /* the client was told that nothing more comes */
+    /* Used by the thread only. */
+    struct buf pending; /* frames that did not fit into the channel */
+    bool wants_outcome; /* the client first receives the result of connecting: an int, 0 or errno */
+    bool is_asked;      /* CONNECT was sent */
+    bool is_read_out;   /* the client has sent its end of file */
+    bool is_shut;       /* our end of file was sent to the client */
     bool is_hung;       /* the client's socket has hung up */
-    bool is_broken;     /* it is to end before its time */
+    bool is_broken;     /* it ends with a reset */
     bool is_over;
-    uint64_t written; /* offset behind what the client has */
+    uint64_t written; /* bytes written to the client */
 
-    /* under the ports' lock */
+    /* Under the ports' lock. */
     struct port_connection *next_ready;
     bool is_ready;
     bool is_connected;
     bool is_eof;   /* the guest has sent its end of file */
-    bool is_ended; /* and its last frame, with: */
+    bool is_ended; /* the guest has sent its last frame, with errnum */
     int errnum;
-    char *data;        /* a ring of what the client does not have yet; made with the first byte */
+    char *data;        /* a ring of bytes for the client; allocated with the first byte */
     uint64_t received; /* from the guest */
-    uint64_t acked;    /* of that */
+    uint64_t acked;    /* of `received` */
     uint64_t sent;     /* to the guest */
-    uint64_t taken;    /* of that */
+    uint64_t taken;    /* of `sent`, acknowledged by the guest */
     bool is_eof_sent;
     bool is_end_sent;
 };
 
-/* A connection of this client, whose socket it takes; and its end. */
+/* Creates a connection for this client, and takes its socket. */
 struct port_connection *port_connection_new(int fd, uint16_t port, struct port_forward *forward);
 void port_connection_free(struct port_connection *connection);
 
-/* Puts a new connection where frames find it: 0, -EAGAIN when there are too many, -EPIPE when the
- * guest is gone. */
+/* Assigns a number and adds the connection to the machine's table. Returns 0, -EAGAIN when the
+ * table is full, or -EPIPE when the guest is gone. */
 int port_connection_add(struct machine *machine, struct port_connection *connection);
 
-/* Takes it out again. The number is free from then on. Whether it was the machine's last. */
+/* Removes the connection from the table and frees its number. Returns whether it was the machine's
+ * last. */
 bool port_connection_remove(struct port_connection *connection);
 
-/* Does for a connection what can be done now; only the thread may. */
+/* Does all pending work of a connection; called by the thread only. */
 void port_serve(struct port_connection *connection);
 
-/* The thread is to go on with the machine when its guest takes frames again. */
+/* Makes the thread continue with the machine when its channel can take frames again. */
 void port_await_guest(struct machine *machine);
 
-/* Registers a descriptor for these events (0: for its end) or not at all. */
+/* Polls a descriptor for these events (0: only for hang-up), or stops that. */
 void port_watch(struct ports *ports, struct port_source *source, uint32_t events);
 void port_unwatch(struct ports *ports, struct port_source *source);
 
-/* The thread is to look again. Locked. */
+/* Makes the thread check for work. The caller holds the lock. */
 void port_wake(struct ports *ports);

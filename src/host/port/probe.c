@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Connections to a port for the daemon itself. The caller has one end of a socket pair, the ports'
- * thread serves the other like any client. */
+/* Connections from the daemon itself to a port. The caller gets one end of a socket pair; the
+ * ports' thread serves the other like any client. */
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -17,15 +17,15 @@
 enum {
     PATH_BYTES_MAX = 1024,
     REQUEST_BYTES_MAX = PATH_BYTES_MAX + 256,
-    STATUS_LINE_MAX = 256, /* as much of an answer as is looked at */
+    STATUS_LINE_MAX = 256, /* a longer status line is cut */
 };
 
-static int refuse_late(uint16_t port, struct err *err)
+static int set_late_error(uint16_t port, struct err *err)
 {
     return err_set(err, ERR_BUSY, "port %u did not answer in time", port);
 }
 
-/* Until fd can be read. */
+/* Waits until fd is readable. */
 static int wait_readable(int fd, uint16_t port, const struct port_patience *patience,
                          struct err *err)
 {
@@ -41,17 +41,17 @@ static int wait_readable(int fd, uint16_t port, const struct port_patience *pati
         if (n < 0 && errno != EINTR)
             return err_sys(err, -errno, "wait for port %u", port);
         if (n > 0 && fds[1].revents) {
-            (void)err_set(err, ERR_BUSY, "nobody waits for port %u any more", port);
+            (void)err_set(err, ERR_BUSY, "the wait for port %u was cancelled", port);
             return -ECANCELED;
         }
         if (n > 0)
             return 0;
         if (n == 0 && left <= INT_MAX)
-            return refuse_late(port, err);
+            return set_late_error(port, err);
     }
 }
 
-/* The thread says first how connecting went. */
+/* The thread sends the result of connecting first. */
 static int await_outcome(int fd, uint16_t port, const struct port_patience *patience,
                          struct err *err)
 {
@@ -61,20 +61,20 @@ static int await_outcome(int fd, uint16_t port, const struct port_patience *pati
     if (r < 0)
         return r;
     if (recv(fd, &outcome, sizeof(outcome), MSG_WAITALL) != sizeof(outcome))
-        return err_set(err, ERR_INTERNAL, "the sandbox ended while port %u was asked", port);
+        return err_set(err, ERR_INTERNAL, "the sandbox ended while connecting to port %u", port);
     if (outcome != 0)
         return err_set(err, ERR_BUSY, "port %u: %s", port, strerror(outcome));
     return 0;
 }
 
-/* One end for the thread, which becomes a connection; the other is ours. */
-static int add(struct machine *machine, uint16_t port, int *ret_fd, struct err *err)
+/* Gives one end of a socket pair to the thread as a connection, and the other to the caller. */
+static int connection_open(struct machine *machine, uint16_t port, int *ret_fd, struct err *err)
 {
     struct port_connection *connection;
     int fds[2], r;
 
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0)
-        return err_sys(err, -errno, "make a socket");
+        return err_sys(err, -errno, "create a socket pair");
     connection = port_connection_new(fds[0], port, NULL);
     connection->wants_outcome = true;
     *ret_fd = fds[1];
@@ -83,7 +83,7 @@ static int add(struct machine *machine, uint16_t port, int *ret_fd, struct err *
         return 0;
     port_connection_free(connection);
     if (r == -EAGAIN)
-        return err_set(err, ERR_BUSY, "sandbox '%s' has %d connections already", machine->id,
+        return err_set(err, ERR_BUSY, "connection limit of machine '%s' reached (%d)", machine->id,
                        FRAME_CONNECTIONS_MAX);
     return err_set(err, ERR_INTERNAL, "sandbox '%s' has ended", machine->id);
 }
@@ -92,7 +92,7 @@ int port_dial(struct machine *machine, uint16_t port, const struct port_patience
               int *ret_fd, struct err *err)
 {
     cleanup_close int fd = -EBADF;
-    int r = add(machine, port, &fd, err);
+    int r = connection_open(machine, port, &fd, err);
 
     if (r == 0)
         r = await_outcome(fd, port, patience, err);
@@ -102,7 +102,7 @@ int port_dial(struct machine *machine, uint16_t port, const struct port_patience
     return 0;
 }
 
-/* What may stand in a request line. */
+/* Checks that the path may be in a request line. */
 static bool is_path(const char *path)
 {
     if (*path != '/' || strlen(path) > PATH_BYTES_MAX)
@@ -113,7 +113,7 @@ static bool is_path(const char *path)
     return true;
 }
 
-/* "HTTP/1.1 204 ...": the status, or -1. */
+/* Returns the status of "HTTP/1.1 204 ...", or -1. */
 static int parse_status(const char *line)
 {
     const char *space = strchr(line, ' ');
@@ -125,9 +125,9 @@ static int parse_status(const char *line)
     return (space[1] - '0') * 100 + (space[2] - '0') * 10 + (space[3] - '0');
 }
 
-/* The first line of what comes, or as much of it as there is. */
-static int read_line(int fd, uint16_t port, const struct port_patience *patience,
-                     char line[STATUS_LINE_MAX], struct err *err)
+/* Reads the first line of the reply, or as much of it as there is. */
+static int read_status_line(int fd, uint16_t port, const struct port_patience *patience,
+                            char line[STATUS_LINE_MAX], struct err *err)
 {
     size_t len = 0;
 
@@ -145,8 +145,8 @@ static int read_line(int fd, uint16_t port, const struct port_patience *patience
     }
 }
 
-static int ask(int fd, uint16_t port, const char *path, const struct port_patience *patience,
-               struct err *err)
+static int http_get(int fd, uint16_t port, const char *path, const struct port_patience *patience,
+                    struct err *err)
 {
     char request[REQUEST_BYTES_MAX], line[STATUS_LINE_MAX];
     int len = snprintf(request, sizeof(request),
@@ -155,15 +155,15 @@ static int ask(int fd, uint16_t port, const char *path, const struct port_patien
                        path, port);
     int status, r;
 
-    /* A new socket takes so little at once. */
+    /* A new socket has room for the whole request. */
     if (send(fd, request, (size_t)len, MSG_NOSIGNAL) != len)
-        return err_set(err, ERR_BUSY, "port %u takes no request", port);
-    r = read_line(fd, port, patience, line, err);
+        return err_set(err, ERR_BUSY, "port %u accepts no request", port);
+    r = read_status_line(fd, port, patience, line, err);
     if (r < 0)
         return r;
     status = parse_status(line);
     if (status < 0)
-        return err_set(err, ERR_BUSY, "port %u gives no HTTP answer", port);
+        return err_set(err, ERR_BUSY, "port %u sends no HTTP response", port);
     if (status < 200 || status > 399)
         return err_set(err, ERR_BUSY, "port %u answers with status %d", port, status);
     return 0;
@@ -176,9 +176,9 @@ int port_probe(struct machine *machine, uint16_t port, const char *http_path,
     int r;
 
     if (http_path && !is_path(http_path))
-        return err_set(err, ERR_INVALID, "'%.100s' is not a path for HTTP", http_path);
+        return err_set(err, ERR_INVALID, "invalid HTTP path '%.100s'", http_path);
     r = port_dial(machine, port, patience, &fd, err);
     if (r < 0 || !http_path)
         return r;
-    return ask(fd, port, http_path, patience, err);
+    return http_get(fd, port, http_path, patience, err);
 }

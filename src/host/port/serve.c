@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* One connection, on the ports' thread: bytes between the client's socket and frames. Nothing here
- * waits. */
+/* Relays one connection, on the ports' thread: bytes between the client's socket and frames.
+ * Nothing here blocks. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,23 +16,23 @@
 
 enum {
     ACK_EVERY = FRAME_CONN_WINDOW / 4,
-    READS_PER_TURN = 8, /* then others have their turn */
+    READS_PER_TURN = 8, /* then other connections get their turn */
 };
 
-/* What the guest has said until now. */
-struct view {
+/* A copy of the state that frames from the guest set. */
+struct connection_view {
     bool is_cut, is_connected, is_eof, is_ended;
     int errnum;
     const char *data;
-    uint64_t received, room; /* room: what may be sent to it */
+    uint64_t received, room; /* room: bytes that the guest's window allows */
 };
 
-static struct view look(struct port_connection *connection)
+static struct connection_view connection_view_get(struct port_connection *connection)
 {
-    struct view view;
+    struct connection_view view;
 
     lock_take(&connection->ports->lock);
-    view = (struct view){
+    view = (struct connection_view){
         .is_cut = connection->machine->ports.is_cut,
         .is_connected = connection->is_connected,
         .is_eof = connection->is_eof,
@@ -46,7 +46,7 @@ static struct view look(struct port_connection *connection)
     return view;
 }
 
-/* Its forward has a connection less, whatever the guest still has to say about it. */
+/* The forward counts one connection less, even if the guest still has to send its last frame. */
 static void leave_forward(struct port_connection *connection)
 {
     struct port_forward *forward = TAKE_PTR(connection->forward);
@@ -58,7 +58,7 @@ static void leave_forward(struct port_connection *connection)
     lock_release(&forward->ports->lock);
 }
 
-/* A reset tells the client that this was no orderly end. */
+/* A reset tells the client that the connection did not end in order. */
 static void close_client(struct port_connection *connection, bool is_reset)
 {
     const struct linger at_once = { .l_onoff = 1 };
@@ -73,11 +73,10 @@ static void close_client(struct port_connection *connection, bool is_reset)
         leave_forward(connection);
 }
 
-/* --- to the client -----------------------------------------------------------------------------
- */
+/* --- to the client --- */
 
-/* A new socket has room for so little. */
-static void tell_outcome(struct port_connection *connection, const struct view *view)
+/* A new socket has room for an int. */
+static void send_outcome(struct port_connection *connection, const struct connection_view *view)
 {
     int outcome = view->is_connected ? 0 : view->errnum;
 
@@ -88,13 +87,14 @@ static void tell_outcome(struct port_connection *connection, const struct view *
     (void)send(connection->source.fd, &outcome, sizeof(outcome), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/* Bytes that the client took, or -errno. */
-static ssize_t write_some(const struct port_connection *connection, const struct view *view)
+/* Returns the number of bytes that the client took, or -errno. */
+static ssize_t write_some(const struct port_connection *connection,
+                          const struct connection_view *view)
 {
     size_t len = (size_t)(view->received - connection->written);
     size_t start = connection->written % FRAME_CONN_WINDOW;
     size_t first = len < FRAME_CONN_WINDOW - start ? len : FRAME_CONN_WINDOW - start;
-    /* The kernel's struct is older than const. */
+    /* struct iovec has no const. */
     char *data = (char *)(uintptr_t)view->data;
     struct iovec parts[2] = {
         { .iov_base = data + start, .iov_len = first },
@@ -109,7 +109,7 @@ static ssize_t write_some(const struct port_connection *connection, const struct
     return n < 0 ? -errno : n;
 }
 
-static void to_client(struct port_connection *connection, const struct view *view)
+static void client_write(struct port_connection *connection, const struct connection_view *view)
 {
     ssize_t n = 1;
 
@@ -128,11 +128,11 @@ static void to_client(struct port_connection *connection, const struct view *vie
         connection->is_broken = true;
 }
 
-static void put_ack(struct port_connection *connection, const struct view *view)
+static void put_ack(struct port_connection *connection, const struct connection_view *view)
 {
     uint64_t written = connection->written;
 
-    /* Nobody else writes it. */
+    /* `acked` can be read without the lock: this thread alone writes it. */
     if (view->is_eof || view->is_ended || written - connection->acked < ACK_EVERY)
         return;
     lock_take(&connection->ports->lock);
@@ -142,14 +142,13 @@ static void put_ack(struct port_connection *connection, const struct view *view)
                               written, 0);
 }
 
-/* --- from the client ---------------------------------------------------------------------------
- */
+/* --- from the client --- */
 
 static void put_data(struct port_connection *connection, size_t len)
 {
     uint64_t offset = connection->sent;
 
-    /* Before the guest can acknowledge it. */
+    /* Before the frame is sent, so that no acknowledgement can come first. */
     lock_take(&connection->ports->lock);
     connection->sent += len;
     lock_release(&connection->ports->lock);
@@ -167,15 +166,15 @@ static void put_eof(struct port_connection *connection)
                               connection->sent, 0);
 }
 
-static bool can_read(const struct port_connection *connection, const struct view *view)
+static bool can_read(const struct port_connection *connection, const struct connection_view *view)
 {
     return connection->source.fd >= 0 && view->is_connected && !view->is_ended &&
            !connection->is_read_out && !connection->is_broken && connection->pending.len == 0 &&
            view->room > 0;
 }
 
-/* Reads one frame's worth; whether there may be more. */
-static bool from_client(struct port_connection *connection, struct view *view)
+/* Reads data for one frame. Returns whether there may be more. */
+static bool client_read(struct port_connection *connection, struct connection_view *view)
 {
     size_t size = view->room < FRAME_DATA_MAX ? (size_t)view->room : FRAME_DATA_MAX;
     ssize_t n;
@@ -197,11 +196,10 @@ static bool from_client(struct port_connection *connection, struct view *view)
     return false;
 }
 
-/* --- to the guest ------------------------------------------------------------------------------
- */
+/* --- to the guest --- */
 
-/* Whether the frames are on their way. */
-static bool offer(struct port_connection *connection, struct buf *frames)
+/* Returns whether the frames were sent, or are kept by the channel. */
+static bool frames_offer(struct port_connection *connection, struct buf *frames)
 {
     int r = channel_offer(&connection->machine->channel, frames);
 
@@ -209,7 +207,7 @@ static bool offer(struct port_connection *connection, struct buf *frames)
         port_await_guest(connection->machine);
     if (r == -EAGAIN)
         return false;
-    /* Of a guest that is gone we hear by other ways. */
+    /* The reactor reports a guest that is gone. */
     buf_clear(frames);
     return true;
 }
@@ -218,20 +216,21 @@ static bool send_pending(struct port_connection *connection)
 {
     if (connection->pending.len == 0)
         return true;
-    if (!offer(connection, &connection->pending))
+    if (!frames_offer(connection, &connection->pending))
         return false;
     buf_done(&connection->pending);
     return true;
 }
 
-/* What the guest does not take now waits with its connection, which reads no more until then. */
+/* Frames that do not fit into the channel wait with their connection, which reads nothing more
+ * until they are sent. */
 static bool send_frames(struct port_connection *connection)
 {
     struct buf *frames = &connection->ports->frames;
 
     if (frames->len == 0)
         return true;
-    if (offer(connection, frames))
+    if (frames_offer(connection, frames))
         return true;
     connection->pending.max = frames->max;
     (void)buf_add(&connection->pending, frames->data, frames->len);
@@ -239,11 +238,10 @@ static bool send_frames(struct port_connection *connection)
     return false;
 }
 
-/* --- the whole ---------------------------------------------------------------------------------
- */
+/* --- one turn of a connection --- */
 
-/* Whether nothing is left to do for the client. Closes its socket then. */
-static bool is_client_done(struct port_connection *connection, const struct view *view)
+/* Returns whether nothing is left to do for the client, and closes its socket then. */
+static bool is_client_done(struct port_connection *connection, const struct connection_view *view)
 {
     if (connection->is_broken) {
         close_client(connection, true);
@@ -266,7 +264,7 @@ static void put_end(struct port_connection *connection)
                               connection->is_broken ? ECONNRESET : 0, 0);
 }
 
-static void finish(struct port_connection *connection)
+static void connection_finish(struct port_connection *connection)
 {
     struct ports *ports = connection->ports;
     struct port_table *table = &connection->machine->ports;
@@ -279,8 +277,9 @@ static void finish(struct port_connection *connection)
     ports->over = connection;
 }
 
-/* With nothing to wait for, a socket that has hung up would wake the thread for ever. */
-static void watch_client(struct port_connection *connection, const struct view *view)
+/* Unwatches a socket that hung up when there is nothing to wait for: it would wake the thread again
+ * and again. */
+static void watch_client(struct port_connection *connection, const struct connection_view *view)
 {
     uint32_t events = 0;
 
@@ -298,29 +297,29 @@ static void watch_client(struct port_connection *connection, const struct view *
 
 void port_serve(struct port_connection *connection)
 {
-    struct view view;
+    struct connection_view view;
     bool is_done, is_sent, is_more = true;
 
     if (connection->is_over)
         return;
-    view = look(connection);
+    view = connection_view_get(connection);
     if (view.is_cut) {
-        finish(connection);
+        connection_finish(connection);
         return;
     }
     is_sent = send_pending(connection);
-    tell_outcome(connection, &view);
-    to_client(connection, &view);
+    send_outcome(connection, &view);
+    client_write(connection, &view);
     if (is_sent && !connection->is_asked) {
         connection->is_asked = true;
         (void)message_put_numbers(&connection->ports->frames, FRAME_CONNECT, connection->number,
                                   connection->port, 0);
     }
     for (int i = 0; is_sent && is_more && i < READS_PER_TURN; i++) {
-        is_more = from_client(connection, &view);
+        is_more = client_read(connection, &view);
         is_sent = send_frames(connection);
     }
-    /* It takes nothing more, and there is nothing left to be read from it. */
+    /* The client accepts nothing more, and all its data was read. */
     if (connection->is_hung && connection->is_read_out && !connection->is_shut)
         connection->is_broken = true;
     is_done = is_client_done(connection, &view);
@@ -331,7 +330,7 @@ void port_serve(struct port_connection *connection)
     if (is_sent)
         is_sent = send_frames(connection);
     if (is_sent && connection->is_end_sent && view.is_ended)
-        finish(connection);
+        connection_finish(connection);
     else
         watch_client(connection, &view);
 }

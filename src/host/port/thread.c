@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The one thread that copies between clients and guests. */
+/* The thread that copies between clients and guests. */
 #include "host/port/thread.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@
 enum {
     EVENTS_PER_TURN = 64,
     ACCEPTS_PER_TURN = 64,
-    ACCEPT_AGAIN_MS = 50, /* when there were too many connections, or descriptors */
+    ACCEPT_AGAIN_MS = 50, /* after too many connections or descriptors */
     FRAMES_MAX = FRAME_DATA_MAX + 1024,
 };
 
@@ -63,7 +63,7 @@ void port_await_guest(struct machine *machine)
     port_watch(machine->host->ports, guest, EPOLLOUT | EPOLLONESHOT);
 }
 
-/* The guest takes frames again. */
+/* Sends the pending frames of a machine whose channel can take frames again. */
 static void serve_guest(struct port_source *source)
 {
     struct machine *machine =
@@ -82,16 +82,15 @@ static void serve_guest(struct port_source *source)
         lock_take(&ports->lock);
         connection = machine->ports.slots[i];
         lock_release(&ports->lock);
-        /* Nobody but this thread ends one. */
+        /* Only this thread frees connections. */
         if (connection && connection->pending.len > 0)
             port_serve(connection);
     }
 }
 
-/* --- forwards ----------------------------------------------------------------------------------
- */
+/* --- forwards --- */
 
-static void admit(struct port_forward *forward, int fd)
+static void forward_admit(struct port_forward *forward, int fd)
 {
     struct port_connection *connection = port_connection_new(fd, forward->port, forward);
 
@@ -106,7 +105,7 @@ static void admit(struct port_forward *forward, int fd)
     port_connection_free(connection);
 }
 
-static bool has_room(struct port_forward *forward)
+static bool machine_has_room(struct port_forward *forward)
 {
     bool has;
 
@@ -116,13 +115,13 @@ static bool has_room(struct port_forward *forward)
     return has;
 }
 
-/* Who cannot be served now stays in the listener's queue. */
+/* Clients that cannot be served now stay in the listen backlog. */
 static void accept_clients(struct port_forward *forward)
 {
     for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
         int fd = -EAGAIN;
 
-        if (has_room(forward)) {
+        if (machine_has_room(forward)) {
             fd = accept4(forward->source.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
             if (fd < 0 && (errno == EAGAIN || errno == ECONNABORTED || errno == EINTR))
                 return;
@@ -133,7 +132,7 @@ static void accept_clients(struct port_forward *forward)
             forward->ports->waiting++;
             return;
         }
-        admit(forward, fd);
+        forward_admit(forward, fd);
     }
 }
 
@@ -143,7 +142,8 @@ static void stop_waiting(struct port_forward *forward)
     forward->is_waiting = false;
 }
 
-/* Its connections are given up; each is told its guest when that listens. */
+/* Resets all connections of the forward; the guest gets their END frames when its channel has room.
+ */
 static void drop_connections(struct port_forward *forward)
 {
     struct ports *ports = forward->ports;
@@ -174,7 +174,7 @@ static void end_forward(struct port_forward *forward)
     (void)!write(forward->ended_fd, &one, sizeof(one));
 }
 
-/* One that is to end, or NULL. */
+/* Returns a forward that must end, or NULL. */
 static struct port_forward *find_ending(struct ports *ports)
 {
     struct port_forward *forward;
@@ -188,7 +188,7 @@ static struct port_forward *find_ending(struct ports *ports)
     return forward;
 }
 
-/* Locked. New ones, and those that had to wait. */
+/* Watches new listeners and those that had to wait. The caller holds the lock. */
 static void watch_listeners(struct ports *ports)
 {
     for (struct port_forward *forward = ports->forwards; forward; forward = forward->next) {
@@ -200,7 +200,7 @@ static void watch_listeners(struct ports *ports)
     }
 }
 
-static void tend_forwards(struct ports *ports)
+static void update_forwards(struct ports *ports)
 {
     struct port_forward *forward;
     bool has_changed;
@@ -223,10 +223,9 @@ static void tend_forwards(struct ports *ports)
     lock_release(&ports->lock);
 }
 
-/* --- the thread --------------------------------------------------------------------------------
- */
+/* --- the thread --- */
 
-static void dispatch(struct ports *ports, struct port_source *source, uint32_t events)
+static void source_dispatch(struct ports *ports, struct port_source *source, uint32_t events)
 {
     struct port_connection *client = (struct port_connection *)(void *)source;
     uint64_t count;
@@ -251,7 +250,7 @@ static void dispatch(struct ports *ports, struct port_source *source, uint32_t e
     }
 }
 
-/* What guests have said since the last turn. */
+/* Serves the connections for which frames have arrived. */
 static bool serve_ready(struct ports *ports)
 {
     struct port_connection *ready;
@@ -274,7 +273,8 @@ static bool serve_ready(struct ports *ports)
     return is_stopping;
 }
 
-/* Those that nobody can name any more: not an event, and not the list of ready ones. */
+/* Frees ended connections that are neither in an event of this turn nor in the list of ready ones.
+ */
 static void free_over(struct ports *ports)
 {
     struct port_connection **slot = &ports->over;
@@ -306,9 +306,9 @@ static void *ports_main(void *argument)
         bool is_stopping;
 
         for (int i = 0; i < n; i++)
-            dispatch(ports, events[i].data.ptr, events[i].events);
+            source_dispatch(ports, events[i].data.ptr, events[i].events);
         is_stopping = serve_ready(ports);
-        tend_forwards(ports);
+        update_forwards(ports);
         free_over(ports);
         if (is_stopping)
             return NULL;
@@ -335,7 +335,7 @@ int ports_start(const struct config *config, struct ports **ret, struct err *err
         r = -pthread_create(&ports->thread, NULL, ports_main, ports);
     }
     ports->has_thread = r == 0;
-    return r < 0 ? err_sys(err, r, "start the thread of ports") : 0;
+    return r < 0 ? err_sys(err, r, "start the port thread") : 0;
 }
 
 void ports_stop(struct ports *ports)
