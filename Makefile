@@ -131,7 +131,7 @@ install: all ## install below PREFIX (DESTDIR is honoured)
 	install -m 755 $(OUT)/libholt.so $(DESTDIR)$(PREFIX)/lib/libholt.so.$(VERSION)
 	ln -sf libholt.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/$(SONAME)
 	ln -sf $(SONAME) $(DESTDIR)$(PREFIX)/lib/libholt.so
-	install -m 644 include/holt.h include/holt_tool.h include/holt_volume.h $(DESTDIR)$(PREFIX)/include/
+	install -m 644 include/*.h $(DESTDIR)$(PREFIX)/include/
 	sed 's|@PREFIX@|$(PREFIX)|;s|@VERSION@|$(VERSION)|' tools/libholt.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/libholt.pc
 	sed 's|@PREFIX@|$(PREFIX)|' tools/holt.service.in > $(DESTDIR)$(PREFIX)/lib/systemd/system/holt.service
 	install -m 644 tools/holt.socket.in $(DESTDIR)$(PREFIX)/lib/systemd/system/holt.socket

@@ -77,6 +77,11 @@ HOLT_API int64_t holt_after(int64_t ms);
 /* Frees a result of any type, or NULL. */
 HOLT_API void holt_free(void *result);
 
+/* Returns the message of the daemon that a result was read from, as one line of JSON, valid as long
+ * as the result; "" if the result was collected from several messages. Also for the structures that
+ * the callbacks receive. */
+HOLT_API const char *holt_result_json(const void *result);
+
 /* --- the handle ------------------------------------------------------------------------------- */
 
 /* A handle of a daemon, with a pool of connections to it. */
@@ -193,142 +198,6 @@ HOLT_API int holt_upload_finish(struct holt_upload *upload, char **ret_reply,
 /* Closes an upload. The daemon undoes it unless holt_upload_finish was called. */
 HOLT_API void holt_upload_close(struct holt_upload *upload);
 
-/* --- the daemon ------------------------------------------------------------------------------- */
-
-struct holt_health {
-    const char *status;  /* "ok", "degraded" or "unhealthy" */
-    const char *version; /* of the daemon */
-    const char *runtime;
-    uint64_t uptime_ms;
-    uint32_t sandboxes;
-    uint32_t pool_ready; /* warm sandboxes in the pool */
-    const char *storage; /* "btrfs", "dir" or "zfs" */
-    uint64_t storage_used_bytes;
-    uint64_t storage_available_bytes;
-    const char *storage_state; /* "ONLINE", "DEGRADED", or a state in which it is not usable */
-    const char *const *errors; /* why the status is not "ok"; ends with NULL */
-    uint32_t processes;
-    uint32_t pool_size; /* target size of the pool */
-};
-
-HOLT_API int holt_health(struct holt *holt, int64_t deadline, struct holt_health **ret,
-                         struct holt_error *error);
-
-/* Features of a host and its sandboxes. Operations that need a missing feature fail. */
-struct holt_capabilities {
-    bool snapshots;
-    bool rollback;
-    bool fork;
-    bool atomic_snapshots; /* of one point in time; else processes are frozen meanwhile */
-    bool quota;
-    bool pause;
-    bool deep_pause;
-    bool launch;
-    bool streaming_progress;
-    bool tier_routing;
-    bool memory_limit;
-    bool cpu_limit;
-    bool pids_limit;
-    uint32_t max_sandboxes;
-    uint64_t max_sandbox_duration_ms; /* 0: no limit, here and below */
-    uint32_t max_snapshots;
-    uint32_t max_forks;
-    uint64_t default_quota_bytes;
-    uint32_t max_message_bytes;
-    const char *storage;
-    const char *default_runtime;
-};
-
-HOLT_API int holt_capabilities(struct holt *holt, int64_t deadline, struct holt_capabilities **ret,
-                               struct holt_error *error);
-
-/* The resource usage of one sandbox. */
-struct holt_stats {
-    const char *sandbox_id;
-    const char *sandbox_name;
-    const char *state;
-    uint64_t age_ms;
-    uint64_t cpu_us; /* since the start of its machine */
-    uint32_t cpu_limit_millis;
-    uint64_t memory_bytes; /* without cache_bytes */
-    uint64_t cache_bytes;
-    uint64_t memory_limit_bytes;
-    uint32_t pids;
-    uint32_t pids_limit;
-    uint32_t processes; /* started by clients */
-    uint64_t space_used_bytes;
-    uint64_t quota_bytes;
-};
-
-struct holt_stats_list {
-    size_t count;
-    const struct holt_stats *const *items;
-};
-
-/* Returns the usage of the given sandboxes (ends with NULL), or of all if sandboxes is NULL. */
-HOLT_API int holt_stats(struct holt *holt, const char *const *sandboxes, int64_t deadline,
-                        struct holt_stats_list **ret, struct holt_error *error);
-
-struct holt_event {
-    uint64_t seq; /* one more than that of the previous event */
-    int64_t time_ms;
-    const char *type; /* docs/events.md lists the types; "": only lost is valid */
-    const char *sandbox_id;
-    const char *sandbox_name;
-    const char *fields; /* details, a JSON object */
-    uint64_t lost;      /* number of lost events before this one */
-};
-
-/* Receives one event, valid during the call. A nonzero return value ends the watch, and the call
- * fails with "canceled". */
-typedef int (*holt_event_fn)(void *context, const struct holt_event *event);
-
-struct holt_event_options {
-    size_t size;
-    bool has_since; /* else only new events */
-    uint64_t since; /* start after this number; 0: with the oldest kept event */
-    const char *sandbox;
-    const char *const *types; /* glob patterns such as "sandbox.*", ends with NULL */
-    bool ends;                /* end after the events so far */
-    holt_event_fn on_event;
-    void *context;
-};
-
-/* Reports events until the deadline, the end of the daemon, or a nonzero return of on_event. */
-HOLT_API int holt_event_watch(struct holt *holt, const struct holt_event_options *options,
-                              int64_t deadline, struct holt_error *error);
-
-/* A token for clients over TCP. */
-struct holt_token {
-    const char *id;
-    const char *label;
-    bool is_read_only;
-    int64_t created_ms;
-    int64_t expires_ms;
-    int64_t last_used_ms;
-    const char *secret; /* only from holt_token_create */
-};
-
-struct holt_token_list {
-    size_t count;
-    const struct holt_token *const *items;
-};
-
-struct holt_token_options {
-    size_t size;
-    const char *label;
-    bool is_read_only;
-    uint64_t ttl_ms; /* 0: unlimited */
-};
-
-/* options may be NULL. */
-HOLT_API int holt_token_create(struct holt *holt, const struct holt_token_options *options,
-                               int64_t deadline, struct holt_token **ret, struct holt_error *error);
-HOLT_API int holt_token_list(struct holt *holt, int64_t deadline, struct holt_token_list **ret,
-                             struct holt_error *error);
-HOLT_API int holt_token_remove(struct holt *holt, const char *id, int64_t deadline,
-                               struct holt_error *error);
-
 /* --- sandboxes -------------------------------------------------------------------------------- */
 
 enum holt_state {
@@ -386,6 +255,7 @@ struct holt_sandbox {
     int64_t last_active_ms;
     const struct holt_mount *mounts;
     size_t mount_count;
+    bool is_joined; /* the key was known; from holt_sandbox_create */
 };
 
 struct holt_sandbox_list {
@@ -482,6 +352,7 @@ struct holt_command {
     holt_output_fn on_output; /* NULL: output is collected in the result */
     void *context;
     size_t output_max; /* collected bytes of each stream; 0: 16 MiB. The rest is discarded. */
+    const char *user;  /* a name or number inside the sandbox; NULL: root */
 };
 
 enum holt_outcome {
@@ -563,6 +434,11 @@ HOLT_API int holt_process_open(struct holt *holt, const char *sandbox,
                                const struct holt_command *command, int64_t deadline,
                                struct holt_process **ret, struct holt_error *error);
 
+/* Like holt_process_open, in a throw-away sandbox as of holt_run. */
+HOLT_API int holt_process_run(struct holt *holt, const struct holt_sandbox_options *options,
+                              const struct holt_command *command, int64_t deadline,
+                              struct holt_process **ret, struct holt_error *error);
+
 struct holt_attach_options {
     size_t size;
     const char *sandbox;
@@ -588,11 +464,16 @@ HOLT_API int holt_process_next(struct holt_process *process, const struct holt_p
 /* Like holt_stream_fd. */
 HOLT_API int holt_process_fd(const struct holt_process *process);
 
-/* Returns the id of the process, or "" before it has started. */
+/* Return the ids of the process and its sandbox, or "" before it has started. */
 HOLT_API const char *holt_process_id(const struct holt_process *process);
+HOLT_API const char *holt_process_sandbox_id(const struct holt_process *process);
+
+/* Returns whether the key was known: the process is that of an earlier call. */
+HOLT_API bool holt_process_is_joined(const struct holt_process *process);
 
 /* Send input, a terminal size or a signal to a started process. holt_process_send blocks while the
- * process does not read; is_eof closes stdin after the bytes. */
+ * process does not read; is_eof closes stdin after the bytes. Another thread than that of the
+ * events can send input. */
 HOLT_API int holt_process_send(struct holt_process *process, const void *data, size_t len,
                                bool is_eof, int64_t deadline, struct holt_error *error);
 HOLT_API int holt_process_resize(struct holt_process *process, uint32_t rows, uint32_t columns,
@@ -619,8 +500,10 @@ struct holt_process_info {
     uint32_t port;              /* of a service, inside the sandbox */
     const char *address;        /* address of the forwarded port: "HOST:PORT" */
     uint32_t restarts;
-    bool is_joined; /* the key was known; from holt_process_start and holt_process_launch */
-    bool is_ready;  /* the service is ready; from holt_process_launch */
+    bool is_joined;         /* the key was known; from holt_process_start and holt_process_launch */
+    bool is_ready;          /* the service is ready; from holt_process_launch */
+    bool has_ended_unready; /* it ended before that; from holt_process_launch */
+    bool is_args_truncated; /* args are incomplete; from holt_process_list */
 };
 
 struct holt_process_list {
@@ -662,6 +545,11 @@ HOLT_API int holt_process_list(struct holt *holt, const char *sandbox, const cha
 /* Waits for the end of a process. */
 HOLT_API int holt_process_wait(struct holt *holt, const char *sandbox, const char *process_id,
                                int64_t deadline, struct holt_end **ret, struct holt_error *error);
+
+/* Like holt_process_wait; *ret is NULL if the process still runs after timeout_ms (0: no limit). */
+HOLT_API int holt_process_wait_for(struct holt *holt, const char *sandbox, const char *process_id,
+                                   uint64_t timeout_ms, int64_t deadline, struct holt_end **ret,
+                                   struct holt_error *error);
 
 /* Sends a signal to a process, or to a process and all its descendants. */
 HOLT_API int holt_process_signal(struct holt *holt, const char *sandbox, const char *process_id,
@@ -798,12 +686,26 @@ struct holt_template_list {
  * "canceled". */
 typedef int (*holt_import_fn)(void *context, uint64_t bytes, uint64_t files);
 
+/* Defaults for the sandboxes of a template; 0 and NULL mean none. */
+struct holt_template_settings {
+    size_t size;
+    const char *const *env;    /* "NAME=value", ends with NULL; for the E2B API */
+    const char *workdir;       /* absolute */
+    const char *user;          /* a name or number */
+    const char *start_command; /* for bash: runs from the start of a sandbox */
+    const char *ready_command; /* for bash: succeeds when the start command is ready */
+    bool allows_setuid;        /* set-user-ID programs work inside the sandbox */
+    uint32_t cpus;             /* limits of a sandbox */
+    uint64_t memory_bytes;
+};
+
 struct holt_import_options {
     size_t size;
     const char *name;
     const char *path; /* absolute, on the machine of the daemon */
     holt_import_fn on_progress;
     void *context;
+    const struct holt_template_settings *settings; /* NULL: none */
 };
 
 /* List the templates without an owner, or all. */
@@ -930,6 +832,7 @@ HOLT_API int holt_file_watch(struct holt *holt, const char *sandbox,
 /* An environment is bound to one sandbox and knows its features: an unsupported operation fails
  * with "unimplemented", without a call to the daemon. */
 struct holt_env;
+struct holt_capabilities;
 
 /* Required features of an environment (needs of struct holt_sandbox_options). */
 #define HOLT_NEEDS_SNAPSHOTS 0x1U
@@ -987,5 +890,6 @@ HOLT_API int holt_env_execute_tool(struct holt_env *env, const struct holt_tool_
 }
 #endif
 
+#include "holt_host.h"
 #include "holt_tool.h"
 #include "holt_volume.h"

@@ -18,7 +18,7 @@ static int take(const struct messages_call *call, const char *text, size_t len,
 
     if (json_parse_with_nul(text, len, &message, &err) < 0)
         return error_set(error, "internal", "the daemon's answer cannot be read: %s", err.msg);
-    reading.result = result_new(0, message);
+    reading.result = result_new(call->size, message);
     r = call->each(call->context, &reading, message, error);
     holt_free(reading.result);
     return r < 0 ? -1 : reading_end(&reading, error);

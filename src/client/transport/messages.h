@@ -19,6 +19,7 @@ struct messages_call {
     int64_t deadline;
     message_fn each;
     void *context;
+    size_t size; /* of the result that each message is read into: reading->result */
 };
 
 /* 0 at the good end, or -1. */

@@ -16,7 +16,9 @@ static int take_message(void *context, struct reading *reading, const json_t *me
     const json_t *object = read_object(reading, message, "event");
     const json_t *fields = read_object(reading, object, "fields");
     cleanup_free char *text = fields ? json_dumps(fields, JSON_COMPACT) : NULL;
-    struct holt_event event = {
+    struct holt_event *event = reading->result;
+
+    *event = (struct holt_event){
         .seq = read_u64(reading, object, "seq"),
         .time_ms = read_time(reading, object, "time"),
         .type = read_text(reading, object, "type"),
@@ -28,8 +30,8 @@ static int take_message(void *context, struct reading *reading, const json_t *me
 
     if (reading_end(reading, error) < 0)
         return -1;
-    if ((object || event.lost) && options->on_event &&
-        options->on_event(options->context, &event) != 0)
+    if ((object || event->lost) && options->on_event &&
+        options->on_event(options->context, event) != 0)
         return error_set(error, "canceled", "the caller wanted no more events");
     return 0;
 }
@@ -44,6 +46,7 @@ int holt_event_watch(struct holt *holt, const struct holt_event_options *options
         .deadline = deadline,
         .each = take_message,
         .context = &given,
+        .size = sizeof(struct holt_event),
     };
 
     if (options_take(&given, sizeof(given), options, error) < 0) {
@@ -52,6 +55,9 @@ int holt_event_watch(struct holt *holt, const struct holt_event_options *options
     }
     if (given.has_since)
         call.request = request_value(call.request, "since", json_u64(given.since));
+    else if (given.since_ms)
+        call.request =
+            request_value(call.request, "sinceTime", json_time((uint64_t)given.since_ms));
     call.request = request_text(call.request, "sandboxId", given.sandbox);
     if (given.types)
         call.request = request_value(call.request, "types", request_texts(given.types));

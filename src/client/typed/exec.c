@@ -96,9 +96,10 @@ static int run(struct holt *holt, const struct process_call *call,
     feeder.process = process;
     r = follow(process, &gather, &feeder, error);
     if (r == 0)
-        r = gather_result(&gather, process_sandbox(process), holt_process_id(process), ret, error);
+        r = gather_result(&gather, holt_process_sandbox_id(process), holt_process_id(process), ret,
+                          error);
     if (r == 0)
-        (*ret)->is_joined = process_is_joined(process);
+        (*ret)->is_joined = holt_process_is_joined(process);
     /* The stream first: its end is the end of a feeder that waits for the process. */
     process_leave(process);
     if (feeder.is_running)
@@ -125,18 +126,11 @@ int holt_run(struct holt *holt, const struct holt_sandbox_options *options,
 {
     struct holt_sandbox_options sandbox = HOLT_INIT(holt_sandbox_options);
     struct holt_command given = HOLT_INIT(holt_command);
-    struct process_call call = {
-        .method = "holt.v1.SandboxService/Run",
-        .is_raw = true,
-        .deadline = deadline,
-    };
+    struct process_call call;
 
     if (options_take(&sandbox, sizeof(sandbox), options, error) < 0 ||
         options_take(&given, sizeof(given), command, error) < 0)
         return -1;
-    call.request =
-        request_value(json_object(), "sandbox", request_sandbox(json_object(), &sandbox));
-    call.request =
-        request_value(call.request, "process", request_process(&given, given.input != NULL));
+    call = process_run_call(&sandbox, &given, given.input != NULL, deadline);
     return run(holt, &call, &given, ret, error);
 }

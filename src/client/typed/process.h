@@ -9,6 +9,7 @@ struct holt;
 struct holt_command;
 struct holt_error;
 struct holt_process;
+struct holt_sandbox_options;
 
 struct process_call {
     const char *method; /* "holt.v1.ProcessService/Exec" */
@@ -21,16 +22,15 @@ struct process_call {
 int process_open(struct holt *holt, const struct process_call *call, struct holt_process **ret,
                  struct holt_error *error);
 
-/* Whether the process is one that an earlier call has started, once it has. */
-bool process_is_joined(const struct holt_process *process);
-
-/* The sandbox that it is in, once it has started; "" before. */
-const char *process_sandbox(const struct holt_process *process);
-
 /* Hangs up on the process, which whoever feeds it notices; nothing but closing it makes sense then.
  */
 void process_leave(struct holt_process *process);
 
-/* The call that runs the command while its client stays. */
+/* Returns the call that runs the command while its client is connected. */
 struct process_call process_exec_call(const char *sandbox, const struct holt_command *command,
                                       bool has_stdin, int64_t deadline);
+
+/* The same in a throw-away sandbox. */
+struct process_call process_run_call(const struct holt_sandbox_options *options,
+                                     const struct holt_command *command, bool has_stdin,
+                                     int64_t deadline);

@@ -78,17 +78,19 @@ void process_info_read(struct reading *reading, const json_t *object, void *into
     info->port = read_u32(reading, object, "port");
     info->address = read_text(reading, object, "address");
     info->restarts = read_u32(reading, object, "restarts");
+    info->is_args_truncated = read_bool(reading, object, "argsTruncated");
 }
 
 /* The answer to a start or a launch, whose process is one field of it. */
 static void started_read(struct reading *reading, const json_t *object, void *into)
 {
-    const json_t *process = read_object(reading, object, "process");
+    const char *readiness = read_text(reading, object, "readiness");
     struct holt_process_info *info = into;
 
-    process_info_read(reading, process, info);
+    process_info_read(reading, read_object(reading, object, "process"), info);
     info->is_joined = read_bool(reading, object, "joined");
-    info->is_ready = strcmp(read_text(reading, object, "readiness"), "READINESS_READY") == 0;
+    info->is_ready = strcmp(readiness, "READINESS_READY") == 0;
+    info->has_ended_unready = strcmp(readiness, "READINESS_ENDED") == 0;
 }
 
 int holt_process_start(struct holt *holt, const char *sandbox, const struct holt_command *command,
@@ -197,6 +199,33 @@ int holt_process_wait(struct holt *holt, const char *sandbox, const char *proces
                                       deadline };
 
     return client_call_for(holt, &call, &answer, ret, error);
+}
+
+int holt_process_wait_for(struct holt *holt, const char *sandbox, const char *process_id,
+                          uint64_t timeout_ms, int64_t deadline, struct holt_end **ret,
+                          struct holt_error *error)
+{
+    const struct client_call call = {
+        "ProcessService/Wait",
+        request_u64(request_of(sandbox, process_id), "timeoutMs", timeout_ms), true, deadline
+    };
+    struct reading reading = { .is_wrong = false };
+    cleanup_result struct holt_end *end = NULL;
+    const json_t *ended;
+    json_t *reply;
+
+    if (client_call(holt, &call, &reply, error) < 0)
+        return -1;
+    reading.result = end = result_new(sizeof(*end), reply);
+    ended = read_object(&reading, reply, "ended");
+    if (ended)
+        end_read(&reading, ended, end);
+    else if (!read_bool(&reading, reply, "timedOut"))
+        return error_set(error, "internal", "the daemon's answer has no 'ended'");
+    if (reading_end(&reading, error) < 0)
+        return -1;
+    *ret = ended ? TAKE_PTR(end) : NULL;
+    return 0;
 }
 
 static int send_signal(struct holt *holt, json_t *request, int signal, int64_t deadline,

@@ -72,6 +72,7 @@ json_t *request_process(const struct holt_command *command, bool has_stdin)
     process = request_text(process, "cwd", command->cwd);
     process = request_u64(process, "timeoutMs", command->timeout_ms);
     process = request_text(process, "tag", command->tag);
+    process = request_text(process, "user", command->user);
     process = request_true(process, "stdin", has_stdin);
     if (command->rows && command->columns)
         process = request_value(process, "terminal",

@@ -22,6 +22,7 @@ struct part {
 struct result {
     alignas(max_align_t) json_t *reply;
     struct part *parts;
+    char *text; /* the reply as JSON, once somebody has asked for it */
 };
 
 void *result_new(size_t size, json_t *reply)
@@ -69,7 +70,17 @@ void holt_free(void *result)
         free(part);
     }
     json_decref(owner->reply);
+    free(owner->text);
     free(owner);
+}
+
+const char *holt_result_json(const void *result)
+{
+    struct result *owner = result_of((void *)(uintptr_t)result);
+
+    if (!owner->text && owner->reply)
+        owner->text = json_dumps(owner->reply, JSON_COMPACT);
+    return owner->text ? owner->text : "";
 }
 
 void result_free_slot(void *slot)

@@ -95,6 +95,14 @@ void sandbox_read(struct reading *reading, const json_t *object, void *into)
     mounts_read(reading, object, sandbox);
 }
 
+static void created_read(struct reading *reading, const json_t *object, void *into)
+{
+    struct holt_sandbox *sandbox = into;
+
+    sandbox_read(reading, read_object(reading, object, "sandbox"), sandbox);
+    sandbox->is_joined = read_bool(reading, object, "joined");
+}
+
 /* A call that is answered with one sandbox; ret may be NULL. */
 static int call_for_one(struct holt *holt, const struct client_call *call,
                         struct holt_sandbox **ret, struct holt_error *error)
@@ -146,6 +154,7 @@ static json_t *volumes_list(const char *const *texts)
 int holt_sandbox_create(struct holt *holt, const struct holt_sandbox_options *options,
                         int64_t deadline, struct holt_sandbox **ret, struct holt_error *error)
 {
+    const struct client_answer answer = { NULL, sizeof(**ret), created_read };
     struct holt_sandbox_options given = HOLT_INIT(holt_sandbox_options);
     struct client_call call = { .method = "SandboxService/Create", .deadline = deadline };
     json_t *request;
@@ -166,7 +175,7 @@ int holt_sandbox_create(struct holt *holt, const struct holt_sandbox_options *op
     request = request_text(request, "idleAction", given.idle_action);
     call.request = request_text(request, "idempotencyKey", given.idempotency_key);
     call.can_be_repeated = given.idempotency_key != NULL;
-    return call_for_one(holt, &call, ret, error);
+    return client_call_for(holt, &call, &answer, ret, error);
 }
 
 int holt_sandbox_get(struct holt *holt, const char *sandbox, int64_t deadline,

@@ -89,7 +89,9 @@ static int take_change(void *context, struct reading *reading, const json_t *mes
                        struct holt_error *error)
 {
     const struct holt_diff_options *options = context;
-    struct holt_change change = {
+    struct holt_change *change = reading->result;
+
+    *change = (struct holt_change){
         .kind = read_text(reading, message, "kind"),
         .path = read_path(reading, message, "path", "rawPath"),
         .old_path = read_path(reading, message, "oldPath", "rawOldPath"),
@@ -101,10 +103,10 @@ static int take_change(void *context, struct reading *reading, const json_t *mes
         .deleted_lines = read_u64(reading, message, "deletedLines"),
     };
 
-    change.patch = read_bytes(reading, message, "patch", &change.patch_len);
+    change->patch = read_bytes(reading, message, "patch", &change->patch_len);
     if (reading_end(reading, error) < 0)
         return -1;
-    if (options->on_change && options->on_change(options->context, &change) != 0)
+    if (options->on_change && options->on_change(options->context, change) != 0)
         return error_set(error, "canceled", "the caller wanted no more changes");
     return 0;
 }
@@ -118,6 +120,7 @@ int holt_diff(struct holt *holt, const char *sandbox, const struct holt_diff_opt
         .deadline = deadline,
         .each = take_change,
         .context = &given,
+        .size = sizeof(struct holt_change),
     };
 
     if (options_take(&given, sizeof(given), options, error) < 0)

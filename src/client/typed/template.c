@@ -77,6 +77,22 @@ static int take_message(void *context, struct reading *reading, const json_t *me
     return 0;
 }
 
+static json_t *request_settings(const struct holt_template_settings *settings)
+{
+    json_t *request = json_object();
+
+    if (settings->env)
+        request = request_value(request, "env", request_map(settings->env));
+    request = request_text(request, "workdir", settings->workdir);
+    request = request_text(request, "user", settings->user);
+    request = request_text(request, "startCommand", settings->start_command);
+    request = request_text(request, "readyCommand", settings->ready_command);
+    request = request_true(request, "allowSetuid", settings->allows_setuid);
+    if (settings->cpus)
+        request = request_value(request, "cpus", json_integer(settings->cpus));
+    return request_u64(request, "memoryBytes", settings->memory_bytes);
+}
+
 int holt_template_import(struct holt *holt, const struct holt_import_options *options,
                          int64_t deadline, struct holt_template **ret, struct holt_error *error)
 {
@@ -87,13 +103,17 @@ int holt_template_import(struct holt *holt, const struct holt_import_options *op
         .each = take_message,
         .context = &import,
     };
+    struct holt_template_settings settings = HOLT_INIT(holt_template_settings);
     cleanup_result struct holt_template *template = NULL;
     int r;
 
-    if (options_take(&import.options, sizeof(import.options), options, error) < 0)
+    if (options_take(&import.options, sizeof(import.options), options, error) < 0 ||
+        options_take(&settings, sizeof(settings), import.options.settings, error) < 0)
         return -1;
     call.request = request_text(json_object(), "name", import.options.name);
     call.request = request_text(call.request, "path", import.options.path);
+    if (import.options.settings)
+        call.request = request_value(call.request, "settings", request_settings(&settings));
     r = messages_follow(holt, &call, error);
     template = import.template;
     if (r < 0)

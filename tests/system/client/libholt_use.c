@@ -51,6 +51,9 @@ static void use_host(void)
     CHECK(can->snapshots && can->rollback && can->fork && can->pause && can->launch);
     CHECK(can->max_sandboxes > 0 && *can->default_runtime);
     IS(can->storage, health->storage);
+    CHECK(can->runtime_count > 0 && can->runtimes[0]->works && *can->limits_from);
+    CHECK(health->storage_size_bytes >= health->storage_used_bytes);
+    CHECK(strncmp(holt_result_json(health), "{\"status\":\"ok\",", 15) == 0);
     holt_free(can);
     holt_free(health);
 }
@@ -70,6 +73,7 @@ static void use_sandboxes(void)
     CHECK(holt_sandbox_create(holt, &options, soon(), &made, &error) == 0);
     CHECK(holt_sandbox_create(holt, &options, soon(), &again, &error) == 0);
     IS(again->id, made->id);
+    CHECK(again->is_joined && !made->is_joined);
     holt_free(again);
     options.idempotency_key = NULL;
     CHECK(holt_sandbox_create(holt, &options, soon(), &again, &error) == -1);
@@ -109,6 +113,72 @@ static void use_sandboxes(void)
     CHECK(holt_sandbox_get(holt, "\xff", soon(), &found, &error) == -1);
     IS(error.code, "invalid_argument");
     holt_free(made);
+}
+
+static int second_report(void *context, const struct holt_stats_list *list)
+{
+    int *count = context;
+
+    CHECK(list->count == 1 && list->items[0]->has_cpu_millis == (*count > 0));
+    CHECK(strncmp(holt_result_json(list), "{\"stats\":[", 10) == 0);
+    return ++*count == 2;
+}
+
+static int count_line(void *context, const char *line)
+{
+    CHECK(line[0] == '{');
+    ++*(size_t *)context;
+    return 0;
+}
+
+static void use_reports(const char *sandbox)
+{
+    struct holt_stats_options stats = HOLT_INIT(holt_stats_options);
+    struct holt_audit_options audit = HOLT_INIT(holt_audit_options);
+    const char *const sandboxes[] = { sandbox, NULL };
+    struct holt_audit_verdict *verdict;
+    size_t lines = 0;
+    int count = 0;
+
+    stats.sandboxes = sandboxes;
+    stats.interval_ms = 100;
+    stats.on_stats = second_report;
+    stats.context = &count;
+    CHECK(holt_stats_watch(holt, &stats, soon(), &error) == -1);
+    IS(error.code, "canceled");
+    CHECK(count == 2);
+    audit.sandbox = sandbox;
+    audit.on_line = count_line;
+    audit.context = &lines;
+    CHECK(holt_audit(holt, &audit, soon(), &verdict, &error) == 0);
+    CHECK(verdict->is_intact && lines > 0 && verdict->lines >= lines);
+    holt_free(verdict);
+    audit.only_verifies = true;
+    lines = 0;
+    CHECK(holt_audit(holt, &audit, soon(), NULL, &error) == 0 && lines == 0);
+}
+
+static void use_ports(const char *sandbox)
+{
+    struct holt_forward_options options = HOLT_INIT(holt_forward_options);
+    struct holt_forward *forward;
+    struct holt_port_list *list;
+
+    CHECK(holt_forward_open(holt, &options, soon(), &forward, &error) == -1);
+    IS(error.code, "invalid_argument");
+    options.sandbox = sandbox;
+    options.port = 9000;
+    CHECK(holt_forward_open(holt, &options, soon(), &forward, &error) == 0);
+    CHECK(*holt_forward_address(forward));
+    CHECK(holt_port_list(holt, sandbox, soon(), &list, &error) == 0);
+    CHECK(list->count == 1 && list->items[0]->port == 9000 && list->items[0]->connections == 0);
+    IS(list->items[0]->address, holt_forward_address(forward));
+    holt_free(list);
+    CHECK(holt_sandbox_stop(holt, sandbox, soon(), NULL, &error) == 0);
+    CHECK(holt_forward_wait(forward, &error) == -1);
+    IS(error.cause, "InvalidState");
+    holt_forward_close(forward);
+    CHECK(holt_sandbox_start(holt, sandbox, soon(), NULL, &error) == 0);
 }
 
 static int leave_at_once(void *context, enum holt_piece_kind kind, const char *data, size_t len)
@@ -227,10 +297,17 @@ static void use_processes(const char *sandbox)
     read_until(process, "30 70");
     expect_end(process, HOLT_EXITED, 3);
 
+    command = COMMAND("id", "-u");
+    command.user = "1";
+    CHECK(holt_process_run(holt, NULL, &command, soon(), &process, &error) == 0);
+    read_until(process, "1\n");
+    expect_end(process, HOLT_EXITED, 0);
+
     command = COMMAND("sh", "-c", "echo begun; exec sleep 1000");
     CHECK(holt_process_open(holt, sandbox, &command, soon(), &process, &error) == 0);
     read_until(process, "begun");
-    CHECK(*holt_process_id(process));
+    CHECK(*holt_process_id(process) && !holt_process_is_joined(process));
+    IS(holt_process_sandbox_id(process), sandbox);
     CHECK(holt_process_kill(process, SIGTERM, soon(), &error) == 0);
     expect_end(process, HOLT_KILLED, 128 + SIGTERM);
 
@@ -254,10 +331,14 @@ static void use_processes(const char *sandbox)
     read_until(process, "detached");
     CHECK(holt_process_wait(holt, sandbox, info->id, holt_after(100), &end, &error) == -1);
     IS(error.code, "deadline_exceeded");
+    CHECK(holt_process_wait_for(holt, sandbox, info->id, 50, soon(), &end, &error) == 0 && !end);
     CHECK(holt_process_signal_tree(holt, sandbox, info->id, SIGKILL, soon(), &error) == 0);
     CHECK(holt_process_wait(holt, sandbox, info->id, soon(), &end, &error) == 0);
     CHECK(end->outcome == HOLT_KILLED);
     IS(end->killed_by, "USER");
+    holt_free(end);
+    CHECK(holt_process_wait_for(holt, sandbox, info->id, 50, soon(), &end, &error) == 0);
+    CHECK(end->outcome == HOLT_KILLED);
     expect_end(process, HOLT_KILLED, 128 + SIGKILL);
     holt_free(end);
     CHECK(holt_process_get(holt, sandbox, info->id, soon(), &joined, &error) == 0);
@@ -464,6 +545,7 @@ static int leave_at_the_last(void *context, const struct holt_event *event)
     if (event->lost > 0) /* from a life of the daemon before this one */
         return 0;
     CHECK(event->seq > 0 && event->time_ms > 0 && event->fields[0] == '{');
+    CHECK(strncmp(holt_result_json(event), "{\"event\":{", 10) == 0);
     return ++*count == 3;
 }
 
@@ -483,6 +565,11 @@ static void use_events(void)
     count = 100;
     CHECK(holt_event_watch(holt, &options, soon(), &error) == 0);
     CHECK(count > 103);
+    options.has_since = false;
+    options.since_ms = 32503680000000; /* in the year 3000 */
+    count = 100;
+    CHECK(holt_event_watch(holt, &options, soon(), &error) == 0);
+    CHECK(count == 100);
 }
 
 static void use_tokens(void)
@@ -757,6 +844,8 @@ int main(void)
     use_shells(sandbox->id);
     use_files(sandbox->id);
     use_tools(sandbox->id);
+    use_reports(sandbox->id);
+    use_ports(sandbox->id);
     use_threads(sandbox->id);
     CHECK(holt_sandbox_destroy(holt, sandbox->id, soon(), &error) == 0);
     holt_free(sandbox);
