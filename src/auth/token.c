@@ -6,18 +6,19 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/io.h"
+#include "base/random.h"
+#include "base/text/hex.h"
 
 enum { TOKEN_FILE_MAX = 4096 };
 
 static bool is_token(const char *text, size_t len)
 {
-    return len == TOKEN_LEN && strspn(text, "0123456789abcdef") == TOKEN_LEN;
+    return len == TOKEN_LEN && hex_is_text(text, TOKEN_LEN);
 }
 
 static int token_read(int dir_fd, char ret[TOKEN_LEN + 1])
@@ -32,17 +33,6 @@ static int token_read(int dir_fd, char ret[TOKEN_LEN + 1])
     if (!content.data || !is_token(content.data, content.len))
         return -EBADMSG;
     memcpy(ret, content.data, TOKEN_LEN + 1);
-    return 0;
-}
-
-static int token_generate(char ret[TOKEN_LEN + 1])
-{
-    unsigned char bytes[TOKEN_BYTES];
-
-    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
-        return -EIO;
-    for (size_t i = 0; i < sizeof(bytes); i++)
-        (void)snprintf(ret + 2 * i, 3, "%02x", bytes[i]);
     return 0;
 }
 
@@ -76,7 +66,7 @@ int token_load(const char *state_dir, char ret[TOKEN_LEN + 1], struct err *err)
         return err_sys(err, r, "read %s/token", state_dir);
     if (r == 0)
         return 0;
-    r = token_generate(ret);
+    r = random_hex(ret, TOKEN_BYTES);
     if (r == 0)
         r = token_write(dir_fd, ret);
     if (r < 0)

@@ -14,31 +14,13 @@
 #include "base/files/file_replace.h"
 #include "base/io.h"
 #include "base/json.h"
+#include "base/text/hex.h"
 #include "base/text/parse.h"
 #include "base/xalloc.h"
 
 #define NAME "tokens.json"
 
 enum { FILE_BYTES_MAX = 1024 * 1024 };
-
-void token_hex(const unsigned char *bytes, size_t count, char *ret)
-{
-    for (size_t i = 0; i < count; i++)
-        (void)snprintf(ret + 2 * i, 3, "%02x", bytes[i]);
-}
-
-static int hash_read(const char *text, unsigned char ret[TOKEN_HASH_BYTES])
-{
-    if (strlen(text) != (size_t)2 * TOKEN_HASH_BYTES ||
-        strspn(text, "0123456789abcdef") != strlen(text))
-        return -EINVAL;
-    for (size_t i = 0; i < TOKEN_HASH_BYTES; i++) {
-        const char pair[3] = { text[2 * i], text[2 * i + 1], '\0' };
-
-        ret[i] = (unsigned char)strtoul(pair, NULL, 16);
-    }
-    return 0;
-}
 
 static int row_read(const json_t *object, struct token_row *ret, struct err *err)
 {
@@ -58,7 +40,7 @@ static int row_read(const json_t *object, struct token_row *ret, struct err *err
     if (r < 0)
         return r;
     if (!is_handle(id, TOKEN_ID_LEN) || strlen(label) > TOKEN_LABEL_MAX ||
-        hash_read(hash, ret->hash) < 0)
+        !hex_decode(hash, ret->hash, sizeof(ret->hash)))
         return err_set(err, ERR_INVALID, "an id, a label or a hash is not as it should be");
     (void)snprintf(ret->info.id, sizeof(ret->info.id), "%s", id);
     (void)snprintf(ret->info.label, sizeof(ret->info.label), "%s", label);
@@ -107,7 +89,7 @@ static json_t *row_json(const struct token_row *row)
 {
     char hash[2 * TOKEN_HASH_BYTES + 1];
 
-    token_hex(row->hash, sizeof(row->hash), hash);
+    hex_encode(row->hash, sizeof(row->hash), hash);
     return json_pack("{s:s, s:s, s:b, s:s, s:I, s:I}", "id", row->info.id, "label", row->info.label,
                      "readOnly", row->info.is_read_only, "hash", hash, "createdMs",
                      (json_int_t)row->info.created_ms, "expiresMs",

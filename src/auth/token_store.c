@@ -5,18 +5,18 @@
 #include <fcntl.h>
 #include <openssl/crypto.h>
 #include <openssl/sha.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/random.h>
-#include <time.h>
 
-#include "base/lock.h"
 #include "auth/token_file.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
+#include "base/lock.h"
+#include "base/random.h"
+#include "base/text/hex.h"
 #include "base/xalloc.h"
 
 _Static_assert((int)TOKEN_HASH_BYTES == (int)SHA256_DIGEST_LENGTH, "tokens are kept as SHA-256");
@@ -30,20 +30,12 @@ struct token_store {
     int state_fd;
     struct lock change; /* held by whoever makes a new list and writes it down */
 
-    pthread_rwlock_t lock; /* over everything below */
+    struct lock lock; /* over everything below */
     struct token_row *rows;
     size_t count;
     unsigned char main_hash[TOKEN_HASH_BYTES];
     bool has_main;
 };
-
-static uint64_t now_ms(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_REALTIME, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
 
 static bool is_expired(const struct token_info *info, uint64_t now)
 {
@@ -78,7 +70,7 @@ int token_store_open(const char *state_dir, struct token_store **ret, struct err
     store->rows = rows;
     store->count = count;
     lock_init(&store->change, LOCK_TOKEN_CHANGE);
-    (void)pthread_rwlock_init(&store->lock, NULL);
+    lock_init(&store->lock, LOCK_TOKENS);
     *ret = store;
     return 0;
 }
@@ -87,7 +79,7 @@ void token_store_close(struct token_store *store)
 {
     if (!store)
         return;
-    (void)pthread_rwlock_destroy(&store->lock);
+    lock_destroy(&store->lock);
     lock_destroy(&store->change);
     (void)fd_close(store->state_fd);
     free(store->rows);
@@ -96,10 +88,10 @@ void token_store_close(struct token_store *store)
 
 void token_store_add_main(struct token_store *store, const char *token)
 {
-    (void)pthread_rwlock_wrlock(&store->lock);
+    lock_take(&store->lock);
     hash_text(token, store->main_hash);
     store->has_main = true;
-    (void)pthread_rwlock_unlock(&store->lock);
+    lock_release(&store->lock);
 }
 
 /* Behind "Bearer ", or "" where there is nothing. */
@@ -113,7 +105,7 @@ static const char *bearer_of(const char *header)
     return header + strspn(header, " ");
 }
 
-/* Locked for reading. */
+/* Locked. */
 static enum token_access match(struct token_store *store, const unsigned char *hash, uint64_t now)
 {
     bool is_main = is_equal(hash, store->main_hash) && store->has_main;
@@ -133,13 +125,10 @@ static enum token_access match(struct token_store *store, const unsigned char *h
 static enum token_access match_text(struct token_store *store, const char *token)
 {
     unsigned char hash[TOKEN_HASH_BYTES];
-    enum token_access access;
 
     hash_text(token, hash);
-    (void)pthread_rwlock_rdlock(&store->lock);
-    access = match(store, hash, now_ms());
-    (void)pthread_rwlock_unlock(&store->lock);
-    return access;
+    lock_scope(&store->lock);
+    return match(store, hash, clock_wall_ms());
 }
 
 enum token_access token_store_match(struct token_store *store, const char *header)
@@ -169,7 +158,7 @@ static struct token_row *rows_copy(const struct token_store *store, const char *
                                    size_t *ret_count)
 {
     struct token_row *rows = xcalloc(TOKENS_MAX, sizeof(*rows));
-    uint64_t now = now_ms();
+    uint64_t now = clock_wall_ms();
     size_t count = 0;
 
     for (size_t i = 0; i < store->count; i++) {
@@ -197,11 +186,11 @@ static int rows_set(struct token_store *store, struct token_row *rows, size_t co
         free(rows);
         return r;
     }
-    (void)pthread_rwlock_wrlock(&store->lock);
+    lock_take(&store->lock);
     old = store->rows;
     store->rows = rows;
     store->count = count;
-    (void)pthread_rwlock_unlock(&store->lock);
+    lock_release(&store->lock);
     free(old);
     return 0;
 }
@@ -211,15 +200,15 @@ static int row_make(const struct token_spec *spec, struct token_row *ret,
 {
     unsigned char bytes[SECRET_BYTES + TOKEN_ID_LEN / 2];
 
-    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+    if (random_bytes(bytes, sizeof(bytes)) < 0)
         return -EIO;
     (void)snprintf(ret_secret, TOKEN_SECRET_SIZE, SECRET_PREFIX);
-    token_hex(bytes, SECRET_BYTES, ret_secret + strlen(SECRET_PREFIX));
-    token_hex(bytes + SECRET_BYTES, TOKEN_ID_LEN / 2, ret->info.id);
+    hex_encode(bytes, SECRET_BYTES, ret_secret + strlen(SECRET_PREFIX));
+    hex_encode(bytes + SECRET_BYTES, TOKEN_ID_LEN / 2, ret->info.id);
     hash_text(ret_secret, ret->hash);
     (void)snprintf(ret->info.label, sizeof(ret->info.label), "%s", spec->label ? spec->label : "");
     ret->info.is_read_only = spec->is_read_only;
-    ret->info.created_ms = now_ms();
+    ret->info.created_ms = clock_wall_ms();
     ret->info.expires_ms = spec->ttl_ms ? ret->info.created_ms + spec->ttl_ms : 0;
     return 0;
 }
@@ -247,21 +236,18 @@ static int create(struct token_store *store, const struct token_spec *spec, stru
 int token_store_create(struct token_store *store, const struct token_spec *spec,
                        struct token_info *ret, char ret_secret[TOKEN_SECRET_SIZE], struct err *err)
 {
-    int r;
+    lock_scope(&store->change);
 
-    lock_take(&store->change);
-    r = create(store, spec, ret, ret_secret, err);
-    lock_release(&store->change);
-    return r;
+    return create(store, spec, ret, ret_secret, err);
 }
 
 void token_store_list(struct token_store *store, struct token_info **ret, size_t *ret_count)
 {
-    uint64_t now = now_ms();
+    uint64_t now = clock_wall_ms();
     size_t count = 0;
 
     *ret = xcalloc(TOKENS_MAX, sizeof(**ret));
-    (void)pthread_rwlock_rdlock(&store->lock);
+    lock_take(&store->lock);
     for (size_t i = 0; i < store->count; i++) {
         struct token_row *row = &store->rows[i];
 
@@ -270,14 +256,14 @@ void token_store_list(struct token_store *store, struct token_info **ret, size_t
         (*ret)[count] = row->info;
         (*ret)[count++].used_ms = atomic_load(&row->used_ms);
     }
-    (void)pthread_rwlock_unlock(&store->lock);
+    lock_release(&store->lock);
     *ret_count = count;
 }
 
 /* The change lock is held, under which nobody changes the list. */
 static bool is_there(const struct token_store *store, const char *id)
 {
-    uint64_t now = now_ms();
+    uint64_t now = clock_wall_ms();
 
     for (size_t i = 0; i < store->count; i++)
         if (strcmp(store->rows[i].info.id, id) == 0)
@@ -290,7 +276,7 @@ int token_store_remove(struct token_store *store, const char *id, struct err *er
     size_t count = 0;
     int r;
 
-    lock_take(&store->change);
+    lock_scope(&store->change);
     if (is_there(store, id)) {
         struct token_row *rows = rows_copy(store, id, &count);
 
@@ -298,6 +284,5 @@ int token_store_remove(struct token_store *store, const char *id, struct err *er
     } else {
         r = err_set(err, ERR_NOT_FOUND, "no token '%.40s'", id);
     }
-    lock_release(&store->change);
     return r;
 }

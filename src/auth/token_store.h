@@ -70,6 +70,3 @@ int token_store_create(struct token_store *store, const struct token_spec *spec,
 void token_store_list(struct token_store *store, struct token_info **ret, size_t *ret_count);
 
 int token_store_remove(struct token_store *store, const char *id, struct err *err);
-
-/* Bytes as hexadecimal digits and a NUL. */
-void token_hex(const unsigned char *bytes, size_t count, char *ret);

@@ -5,14 +5,14 @@
 #include <openssl/crypto.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 
 #include "api/message/sandbox_ref.h"
-#include "auth/token_store.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/lock.h"
+#include "base/random.h"
+#include "base/text/hex.h"
 #include "base/xalloc.h"
 #include "host/sandbox/sandbox.h"
 #include "http/limits.h"
@@ -181,12 +181,12 @@ int mcp_session_open(struct mcp_sessions *sessions, const struct mcp_session_spe
     unsigned char bytes[MCP_SESSION_ID_LEN / 2];
     struct mcp_session *session = NULL;
 
-    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+    if (random_bytes(bytes, sizeof(bytes)) < 0)
         return err_sys(err, -EIO, "get random bytes");
     lock_take(&sessions->lock);
     if (make_room(sessions)) {
         session = session_new(sessions, spec);
-        token_hex(bytes, sizeof(bytes), session->id);
+        hex_encode(bytes, sizeof(bytes), session->id);
         session->next = sessions->first;
         sessions->first = session;
         sessions->count++;
