@@ -1,47 +1,48 @@
 /* Every lock of Holt. A thread that holds one takes only locks further down this table; no thread
- * holds two locks of one row. docs/locks.md repeats the table. */
+ * holds two locks of one row. The documentation repeats the table (tools/check-locks). */
 #pragma once
 
 /* row(rank, file, what it protects) */
 /* clang-format off */
 #define LOCK_TABLE(row)                                                                            \
-    row(LOCK_CONNECTION_LIMITS, "http/limits.c", "the connections, their deadlines and limits")    \
-    row(LOCK_RAW_SESSIONS, "api/stream/raw_session.c", "the sessions that have left HTTP")         \
-    row(LOCK_FEED, "http/feed.c", "the lines that a stream's own thread has produced")             \
-    row(LOCK_TEMPLATE_IMPORT, "api/template.c", "the progress of one import")                      \
     row(LOCK_MCP_SANDBOX, "mcp/session.c", "the creation of one MCP session's sandbox")            \
     row(LOCK_MCP_SESSIONS, "mcp/session.c", "the MCP sessions")                                    \
     row(LOCK_E2B_METADATA, "e2b/core/metadata.c", "a change of a sandbox's metadata")              \
-    row(LOCK_E2B_WATCHERS, "e2b/envd/watcher.c", "the directory watchers")                         \
     row(LOCK_E2B_RESETS, "e2b/core/reset.c", "the connections to reset when a sandbox ends")       \
+    row(LOCK_E2B_WATCHERS, "e2b/envd/watcher.c", "the directory watchers")                         \
     row(LOCK_E2B_BUILDS, "e2b/template/build.c", "the builds, and changes of stored templates")    \
     row(LOCK_E2B_OBJECTS, "e2b/core/object_store.c", "the objects, also while one is written")     \
-    row(LOCK_E2B_HISTORY, "e2b/control/history.c", "the recorded usage of sandboxes")              \
+    row(LOCK_TEMPLATE_IMPORT, "api/template.c", "the progress of one import")                      \
+    row(LOCK_FEED, "http/feed.c", "the lines that a stream's own thread has produced")             \
+    row(LOCK_RAW_SESSIONS, "api/stream/raw_session.c", "the sessions that have left HTTP")         \
+    row(LOCK_CONNECTION_LIMITS, "http/limits.c", "the connections, their deadlines and limits")    \
     row(LOCK_TOKEN_CHANGE, "auth/token_store.c", "a change of the token list and its file")        \
-    row(LOCK_WATCHDOG, "daemon/watchdog.c", "the end of the watchdog")                             \
+    row(LOCK_TOKENS, "auth/token_store.c", "the token list")                                       \
     row(LOCK_BUILD, "builder/build.c", "the state and log of one build")                           \
-    row(LOCK_BUILD_QUEUE, "builder/queue.c", "the builds that wait for their turn")                \
-    row(LOCK_TOOL_RESULTS, "toolbox/bounded_dir.c", "the files of one bounded directory")          \
-    row(LOCK_TOOL_JOBS, "toolbox/job_table.c", "the jobs, and threads of jobs without a caller")   \
     row(LOCK_TOOL_JOB, "toolbox/job.c", "the state of one job")                                    \
-    row(LOCK_EXPIRY, "host/sandbox/expiry.c", "the wake-up of the expiry thread")                  \
-    row(LOCK_STORAGE_MONITOR, "host/observe/storage_monitor.c", "the wake-up of the monitor")      \
-    row(LOCK_TREE_CLEANER, "host/sandbox/tree_cleaner.c", "the trees to remove")                   \
-    row(LOCK_FORK, "host/sandbox/fork.c", "the result of one fork")                                \
+    row(LOCK_TOOL_RESULTS, "toolbox/bounded_dir.c", "the files of one bounded directory")          \
+    row(LOCK_POOL, "host/machine/pool.c", "the warm machines")                                     \
     row(LOCK_HOST, "host/core/host.c", "the sandboxes, the limits, the slots of user ids")         \
     row(LOCK_SANDBOX, "host/sandbox/sandbox.c", "one sandbox")                                     \
-    row(LOCK_POOL, "host/machine/pool.c", "the warm machines")                                     \
     row(LOCK_TIMERS, "host/core/reactor.c", "the timers, also while one fires")                    \
     row(LOCK_ACKNOWLEDGEMENT, "host/process/process.c", "the acknowledgements of one process")     \
     row(LOCK_MACHINE, "host/machine/machine.c", "one machine, its processes and shells")           \
     row(LOCK_PROCESS_TABLE, "host/process/table.c", "the process table of one sandbox")            \
+    row(LOCK_JOURNAL, "host/process/journal.c", "the journal's connection and statements")         \
     row(LOCK_RECORD, "host/process/record.c", "the record of one process")                         \
     row(LOCK_FILE_POOL, "host/worker/file_pool.c", "the workers of one machine")                   \
     row(LOCK_PORTS, "host/port/thread.c", "the forwarded connections")                             \
     row(LOCK_PROCESS_WRITER, "host/process/writer.c", "the processes to write next")               \
+    row(LOCK_EXPIRY, "host/sandbox/expiry.c", "the wake-up of the expiry thread")                  \
+    row(LOCK_STORAGE_MONITOR, "host/observe/storage_monitor.c", "the wake-up of the monitor")      \
+    row(LOCK_TREE_CLEANER, "host/sandbox/tree_cleaner.c", "the trees to remove")                   \
+    row(LOCK_TOOL_JOBS, "toolbox/job_table.c", "the jobs, and threads of jobs without a caller")   \
+    row(LOCK_BUILD_QUEUE, "builder/queue.c", "the builds that wait for their turn")                \
+    row(LOCK_FORK, "host/sandbox/fork.c", "the result of one fork")                                \
+    row(LOCK_WATCHDOG, "daemon/watchdog.c", "the end of the watchdog")                             \
+    row(LOCK_E2B_HISTORY, "e2b/control/history.c", "the recorded usage of sandboxes")              \
     row(LOCK_AUDIT, "host/observe/audit.c", "the audit log")                                       \
     row(LOCK_EVENTS, "host/observe/event_ring.c", "the kept events and their readers")             \
-    row(LOCK_JOURNAL, "host/process/journal.c", "the journal's connection and statements")         \
     row(LOCK_REGISTRY, "host/core/registry.c", "the registry's connection and statements")         \
     row(LOCK_ZYGOTES, "runtime/zygote.c", "the zygotes that wait for use")                         \
     row(LOCK_ZFS_FILL, "store/backend/zfs_template.c", "the creation of a template")               \
