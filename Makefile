@@ -13,7 +13,11 @@ WARN := -Wall -Wextra -Wformat=2 -Wshadow -Wstrict-prototypes -Wmissing-prototyp
 	-Wpointer-arith -Wwrite-strings -Wundef -Wvla -Wimplicit-fallthrough -Wswitch-enum -Wcast-qual \
 	-Wdate-time -Werror=return-type -Werror=int-conversion -Werror=incompatible-pointer-types \
 	-Werror=implicit-function-declaration $(if $(CI),-Werror)
-COMMON := -std=gnu17 -D_GNU_SOURCE -DHOLT_VERSION='"$(VERSION)"' -Isrc -I$(GENERATED) -Iinclude -g $(WARN) \
+# What a build may leave out: the front ends for E2B and MCP.
+E2B ?= 1
+MCP ?= 1
+COMMON := -std=gnu17 -D_GNU_SOURCE -DHOLT_VERSION='"$(VERSION)"' -DHOLT_E2B=$(E2B) -DHOLT_MCP=$(MCP) \
+	-Isrc -I$(GENERATED) -Iinclude -g $(WARN) \
 	-fvisibility=hidden -MMD -MP
 
 # Objects are -fPIC because some of them go into libholt.so as well.

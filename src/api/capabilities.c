@@ -50,7 +50,7 @@ int host_service_metrics(const struct call *call, const json_t *request, json_t 
 
     if (r < 0)
         return r;
-    r = metrics_page_fill(call->host, &text);
+    r = metrics_page_fill(call->host, call->listener, &text);
     if (r == 0)
         *ret_reply = json_pack("{s:s}", "text", text.data);
     return *ret_reply ? 0 : err_sys(err, r < 0 ? r : -ENOMEM, "write the metrics");

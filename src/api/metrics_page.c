@@ -4,38 +4,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/route.h"
 #include "base/buf.h"
 #include "base/err.h"
-#include "e2b/core/e2b.h"
-#include "e2b/core/route.h"
 #include "host/observe/metrics.h"
 #include "http/call_stats.h"
+#include "http/exchange.h"
+#include "http/frontend.h"
 #include "http/limits.h"
 
-enum { NAME_SIZE = 120, LABEL_SIZE = 160 };
-
-_Static_assert((int)CALL_STATS_METHODS > (int)ROUTES_MAX, "E2B's methods are behind Holt's");
-
-/* "/holt.v1.SandboxService/Create" without what is the same everywhere. */
-static void name_write(const struct route *route, char ret[NAME_SIZE])
-{
-    static const char prefix[] = "/holt.v1.";
-    bool has_prefix = strncmp(route->path, prefix, strlen(prefix)) == 0;
-
-    (void)snprintf(ret, NAME_SIZE, "%s", route->path + (has_prefix ? strlen(prefix) : 0));
-}
-
-/* "e2b.control GET /sandboxes/{}", as the table has it: what clients write is in no name. */
-static bool e2b_name_write(size_t index, char ret[NAME_SIZE])
-{
-    const char *place;
-    const struct e2b_route *route = e2b_route_at(index, &place);
-
-    if (route)
-        (void)snprintf(ret, NAME_SIZE, "e2b.%s %s %s", place, route->verb, route->path);
-    return route != NULL;
-}
+enum { LABEL_SIZE = CALL_STATS_NAME_SIZE + 40 };
 
 static const char *code_of(enum err_kind kind)
 {
@@ -71,29 +48,33 @@ static int write_times(const char *name, const struct call_stats *stats, struct 
     return metric_add_histogram(out, "holt_rpc_duration_seconds", label, &histogram);
 }
 
-/* Methods that nobody has called are left out. */
-static int write_each(struct buf *out,
-                      int (*write)(const char *name, const struct call_stats *stats,
-                                   struct buf *out))
+typedef int (*write_fn)(const char *name, const struct call_stats *stats, struct buf *out);
+
+static int write_frontend(const struct frontend *frontend, struct buf *out, write_fn write)
 {
-    const struct route *route;
-    char name[NAME_SIZE];
+    char name[CALL_STATS_NAME_SIZE];
     struct call_stats stats;
     int r = 0;
 
-    for (size_t i = 0; r == 0 && (route = route_at(i)); i++) {
-        name_write(route, name);
-        call_stats_get(i, &stats);
-        r = write(name, &stats, out);
-    }
-    for (size_t i = 0; r == 0 && e2b_name_write(i, name); i++) {
-        call_stats_get(ROUTES_MAX + i, &stats);
+    for (size_t i = 0; r == 0 && frontend->ops->method_name(i, name, sizeof(name)); i++) {
+        call_stats_get(frontend->first_method + i, &stats);
         r = write(name, &stats, out);
     }
     return r;
 }
 
-int metrics_page_fill(struct host *host, struct buf *out)
+/* Leaves out methods that were never called. */
+static int write_each(const struct listener *listener, struct buf *out, write_fn write)
+{
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < listener->frontend_count; i++)
+        if (listener->frontends[i].ops->method_name)
+            r = write_frontend(&listener->frontends[i], out, write);
+    return r;
+}
+
+int metrics_page_fill(struct host *host, const struct listener *listener, struct buf *out)
 {
     int r = host_metrics_write(host, out);
 
@@ -105,9 +86,9 @@ int metrics_page_fill(struct host *host, struct buf *out)
         r = metric_begin(out, "holt_rpc_total", METRIC_COUNTER,
                          "Calls that have ended, by method and Connect code.");
     if (r == 0)
-        r = write_each(out, write_codes);
+        r = write_each(listener, out, write_codes);
     if (r == 0)
         r = metric_begin(out, "holt_rpc_duration_seconds", METRIC_HISTOGRAM,
                          "How long calls took; streams from their begin to their end.");
-    return r < 0 ? r : write_each(out, write_times);
+    return r < 0 ? r : write_each(listener, out, write_times);
 }

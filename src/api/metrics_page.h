@@ -1,10 +1,11 @@
-/* GET /metrics: what the host counts, and calls. */
+/* The metrics of the host and of every method. */
 #pragma once
 
 struct buf;
 struct host;
+struct listener;
 
 /* Appends the page in Prometheus' text format: 0, -ENOBUFS or -ENOMEM. */
-int metrics_page_fill(struct host *host, struct buf *out);
+int metrics_page_fill(struct host *host, const struct listener *listener, struct buf *out);
 
 #define METRICS_PAGE_TYPE "text/plain; version=0.0.4; charset=utf-8"

@@ -8,6 +8,7 @@ struct buf;
 struct e2b_objects;
 struct err;
 struct host;
+struct listener;
 struct stream;
 struct token_store;
 struct upload;
@@ -15,6 +16,7 @@ struct upload;
 /* What a service may know about the request besides its message. */
 struct call {
     struct host *host;
+    const struct listener *listener;
     struct token_store *tokens;
     struct e2b_objects *objects; /* has the names of volumes */
     bool is_local;               /* it came over the unix socket */

@@ -6,7 +6,6 @@
 
 #include "api/message/fields.h"
 #include "api/message/sandbox_ref.h"
-#include "api/message/tool_messages.h"
 #include "api/message/tool_request.h"
 #include "api/service.h"
 #include "api/stream/tool_stream.h"
@@ -15,6 +14,7 @@
 #include "base/json.h"
 #include "host/sandbox/sandbox.h"
 #include "toolbox/table.h"
+#include "toolbox/tool_json.h"
 
 static void tool_close_slot(struct tool_call **tool)
 {

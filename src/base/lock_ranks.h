@@ -14,7 +14,7 @@
     row(LOCK_E2B_OBJECTS, "e2b/core/object_store.c", "the objects, also while one is written")     \
     row(LOCK_TEMPLATE_IMPORT, "api/template.c", "the progress of one import")                      \
     row(LOCK_FEED, "http/feed.c", "the lines that a stream's own thread has produced")             \
-    row(LOCK_RAW_SESSIONS, "api/stream/raw_session.c", "the sessions that have left HTTP")         \
+    row(LOCK_UPGRADED, "http/upgraded.c", "the connections that left HTTP")                           \
     row(LOCK_CONNECTION_LIMITS, "http/limits.c", "the connections, their deadlines and limits")    \
     row(LOCK_TOKEN_CHANGE, "auth/token_store.c", "a change of the token list and its file")        \
     row(LOCK_TOKENS, "auth/token_store.c", "the token list")                                       \

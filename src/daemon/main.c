@@ -9,19 +9,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "api/api.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/fault.h"
 #include "base/files/tree.h"
 #include "base/log.h"
 #include "daemon/command_line.h"
+#include "daemon/frontends.h"
 #include "daemon/lock.h"
 #include "daemon/notify.h"
 #include "daemon/reload.h"
 #include "daemon/watchdog.h"
 #include "host/core/host.h"
 #include "host/observe/doctor.h"
+#include "http/server.h"
 #include "toolbox/tool.h"
 
 enum { EXIT_REFUSED = 125, DRAIN_MS = 5000, START_US = 600 * 1000 * 1000 };
@@ -31,7 +32,8 @@ struct daemon {
     int run_lock;
     int state_lock;
     struct host *host;
-    struct api *api;
+    struct frontends *frontends;
+    struct http_server *http;
     struct watchdog *watchdog;
 };
 
@@ -88,7 +90,9 @@ static int daemon_start(struct daemon *daemon, const struct config *config, stru
     if (r == 0)
         r = host_open(config, &toolbox_extension, &daemon->host, err);
     if (r == 0)
-        r = api_start(config, daemon->host, &daemon->api, err);
+        r = frontends_open(config, daemon->host, &daemon->frontends, err);
+    if (r == 0)
+        r = frontends_serve(daemon->frontends, config, &daemon->http, err);
     return r == 0 ? watchdog_start(daemon->host, config->run, &daemon->watchdog, err) : r;
 }
 
@@ -119,8 +123,9 @@ static void daemon_stop(struct daemon *daemon)
     watchdog_stop(daemon->watchdog);
     if (daemon->host)
         host_drain(daemon->host);
-    api_drain(daemon->api, DRAIN_MS);
-    api_stop(daemon->api);
+    http_drain(daemon->http, DRAIN_MS);
+    http_stop(daemon->http);
+    frontends_close(daemon->frontends);
     host_close(daemon->host);
     daemon->state_lock = fd_close(daemon->state_lock);
     daemon->run_lock = fd_close(daemon->run_lock);

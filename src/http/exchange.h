@@ -1,54 +1,92 @@
-/* One HTTP request and its answer, from the header on. */
+/* One HTTP request and its reply, as a front end sees it. */
 #pragma once
 
 #include <microhttpd.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
+#include "auth/token_store.h"
+#include "base/buf.h"
+#include "base/err.h"
 #include "http/origin.h"
 
-struct e2b_resets;
-struct e2b_builds;
-struct e2b_history;
-struct e2b_objects;
-struct e2b_watchers;
-struct exchange;
-struct host;
-struct mcp_sessions;
-struct raw_sessions;
-struct token_store;
+struct client_connection;
+struct envelope;
+struct frontend;
+struct refusal;
+struct upgraded_connections;
+
+enum { EXCHANGE_BODY_MAX = 4 * 1024 * 1024 }; /* of a request with one message */
 
 /* Where requests come in. */
 struct listener {
-    struct host *host;
-    bool is_local; /* the unix socket, which its mode protects: no token */
+    bool is_local; /* the unix socket: protected by its mode, so no token is needed */
     bool is_tls;
     struct origin_rules origin_rules;
     struct token_store *tokens;
-    struct raw_sessions *raw_sessions;
-    struct mcp_sessions *mcp;
-    struct e2b_resets *resets;
-    struct e2b_objects *objects;
-    struct e2b_watchers *watchers;
-    struct e2b_builds *builds;
-    struct e2b_history *history;
+    struct upgraded_connections *upgraded;
+    struct frontend *frontends; /* in order of precedence */
+    size_t frontend_count;
+
+    /* Fails with ShuttingDown once the daemon stops. */
+    int (*check_open)(void *context, struct err *err);
+    void *context;
 };
 
-/* The first line is here; target is what it asks for, as the client wrote it. */
-struct exchange *exchange_new(const struct listener *listener, const char *target);
+struct exchange {
+    const struct listener *listener;
+    struct MHD_Connection *connection;
+    int connection_fd; /* hangs up when the client goes away */
+    struct client_connection *client;
+    char *target;     /* path and query as the client wrote them */
+    const char *path; /* decoded, without query; libmicrohttpd's, as the verb */
+    const char *verb;
 
-/* Whether its header was not yet seen. */
-bool exchange_is_new(const struct exchange *exchange);
+    const struct frontend *frontend; /* NULL: no front end owns the path */
+    void *state;                     /* the front end's own */
+    enum token_access access;
+    bool is_unauthenticated;       /* refused by its origin or token: little of its body is read */
+    const struct refusal *refusal; /* why the request is refused; NULL: it is not */
 
-/* The header is here. */
-enum MHD_Result exchange_begin(struct exchange *exchange, struct MHD_Connection *connection,
-                               const char *path, const char *verb);
+    struct buf body;
+    size_t discarded; /* bytes of the body that were read and dropped */
+    struct err err;   /* why the request fails, known before its body is complete */
+    bool is_failed;
+    uint64_t deadline_ns; /* given by the client (clock_ns), or CONNECTION_FOREVER */
+    uint64_t started_ns;
+    bool is_begun;
+};
 
-/* Some bytes of the body are here. */
-enum MHD_Result exchange_receive(struct exchange *exchange, const char *data, size_t len);
+/* A header of the request, or NULL. */
+const char *exchange_header(const struct exchange *exchange, const char *name);
 
-/* The whole request is here: answers it. */
-enum MHD_Result exchange_answer(struct exchange *exchange, struct MHD_Connection *connection);
+/* Whether the call has taken longer than its deadline; then sets err. */
+bool exchange_is_late(const struct exchange *exchange, struct err *err);
 
-/* The request is over, answered or not. Accepts NULL. */
-void exchange_free(struct exchange *exchange);
+/* Whether the daemon is shutting down; then sets err. */
+bool exchange_is_stopped(const struct exchange *exchange, struct err *err);
+
+/* Sets err if a call was canceled by its deadline or a shutdown and not by its client. */
+void exchange_explain_cancel(const struct exchange *exchange, struct err *err);
+
+/* Why the origin check refuses the request, or NULL. `host` is the name that the request is
+ * addressed to. A web page that sends it must be configured, unless any origin may. */
+const struct refusal *exchange_check_origin(const struct exchange *exchange, const char *host,
+                                            bool allows_any_origin);
+
+/* Whether a front end other than this one owns the path. */
+bool exchange_is_owned_by_other(const struct exchange *exchange, const struct frontend *frontend);
+
+/* Takes the client's Connect-Timeout-Ms as the deadline, counted from the start of the request. */
+int exchange_read_timeout(struct exchange *exchange, struct err *err);
+
+/* Drops a piece of the body. MHD_NO once the client has sent too much of a refused body. */
+enum MHD_Result exchange_discard(struct exchange *exchange, size_t len);
+
+/* Fails the request with ERR_EXHAUSTED, as its body is too large, and frees the body. */
+void exchange_fail_too_large(struct exchange *exchange);
+
+/* Finds the one enveloped message that the body of a stream's request consists of. */
+int exchange_unwrap(const struct exchange *exchange, size_t max, struct envelope *ret,
+                    struct err *err);

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/lock.h"
 #include "base/xalloc.h"
@@ -54,14 +55,6 @@ unsigned connection_limits_count(void)
     return atomic_load(&connections);
 }
 
-uint64_t guard_clock_ns(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
-}
-
 /* Waits see a hang-up (POLLRDHUP) once the reading half is shut down, and the client is none the
  * wiser. */
 static void deadline_pass(struct client_connection *client, uint64_t now)
@@ -87,7 +80,7 @@ static uint64_t look_at(struct client_connection *client, uint64_t now)
 /* Locked. Whoever sets a deadline meanwhile finds that we look, and waits for the lock. */
 static uint64_t look_around(struct connection_limits *limits)
 {
-    uint64_t now = guard_clock_ns();
+    uint64_t now = clock_ns();
     uint64_t next = limits->first ? now + TICK_MS * NS_PER_MS : CONNECTION_FOREVER - 1;
 
     atomic_store(&limits->wake_ns, CONNECTION_FOREVER);
@@ -240,7 +233,7 @@ void connection_limits_await_empty(struct connection_limits *limits, uint64_t un
     const struct timespec pause = { .tv_nsec = 2 * NS_PER_MS };
     bool is_empty = false;
 
-    while (!is_empty && guard_clock_ns() < until_ns) {
+    while (!is_empty && clock_ns() < until_ns) {
         lock_take(&limits->lock);
         is_empty = !limits->first;
         lock_release(&limits->lock);
@@ -295,7 +288,7 @@ void connection_limits_remove(struct connection_limits *limits, struct client_co
 void client_connection_allow(struct client_connection *client, uint64_t ms)
 {
     atomic_store(&client->cut_ns,
-                 ms == CONNECTION_FOREVER ? CONNECTION_FOREVER : guard_clock_ns() + ms * NS_PER_MS);
+                 ms == CONNECTION_FOREVER ? CONNECTION_FOREVER : clock_ns() + ms * NS_PER_MS);
 }
 
 void client_connection_extend(struct client_connection *client, uint64_t bytes)

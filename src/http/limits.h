@@ -34,7 +34,7 @@ int connection_limits_start(size_t crowd, size_t share, struct connection_limits
 /* Every connection looks as if its client had hung up, but can still be written to. */
 void connection_limits_drain(struct connection_limits *limits);
 
-/* Waits until there is no connection any more, or until this moment of guard_clock_ns. */
+/* Waits until there is no connection any more, or until this moment of clock_ns. */
 void connection_limits_await_empty(struct connection_limits *limits, uint64_t until_ns);
 
 /* All connections must be gone. Accepts NULL. */
@@ -55,12 +55,9 @@ void client_connection_allow(struct client_connection *client, uint64_t ms);
 /* Bytes have come, or must be gone: so much later. */
 void client_connection_extend(struct client_connection *client, uint64_t bytes);
 
-/* From this moment on (of guard_clock_ns; CONNECTION_FOREVER: never) the call is late: the
+/* From this moment on (of clock_ns; CONNECTION_FOREVER: never) the call is late: the
  * connection looks as if the client had hung up, so that whoever waits with an eye on it stops, but
  * can still be written to. A stream's is cut a little later, since nobody else sees that its client
  * does not read. */
 void client_connection_set_deadline(struct client_connection *client, uint64_t deadline_ns,
                                     bool is_stream);
-
-/* Monotonic. */
-uint64_t guard_clock_ns(void);

@@ -34,7 +34,7 @@ const struct refusal refuse_stream_type = {
     "Accept-Post", CONNECT_STREAM_TYPE, false,
 };
 
-static struct MHD_Response *response_take(struct buf *body, const char *type)
+struct MHD_Response *reply_response(struct buf *body, const char *type)
 {
     struct MHD_Response *response =
         MHD_create_response_from_buffer(body->len, body->data, MHD_RESPMEM_MUST_FREE);
@@ -63,20 +63,9 @@ static enum MHD_Result response_queue(struct MHD_Connection *connection, unsigne
 enum MHD_Result reply_send(struct MHD_Connection *connection, unsigned status, const char *type,
                            struct buf *body)
 {
-    struct MHD_Response *response = response_take(body, type);
+    struct MHD_Response *response = reply_response(body, type);
 
     return response ? response_queue(connection, status, response) : MHD_NO;
-}
-
-enum MHD_Result reply_send_last(struct MHD_Connection *connection, unsigned status,
-                                const char *type, struct buf *body)
-{
-    struct MHD_Response *response = response_take(body, type);
-
-    if (!response)
-        return MHD_NO;
-    close_announce(response);
-    return response_queue(connection, status, response);
 }
 
 enum MHD_Result reply_refuse(struct MHD_Connection *connection, const struct refusal *refusal)
@@ -88,7 +77,7 @@ enum MHD_Result reply_refuse(struct MHD_Connection *connection, const struct ref
     (void)err_set(&err, refusal->kind, "%s", refusal->message);
     if (connect_error_write(&body, &err) < 0)
         return MHD_NO;
-    response = response_take(&body, CONNECT_UNARY_TYPE);
+    response = reply_response(&body, CONNECT_UNARY_TYPE);
     if (!response)
         return MHD_NO;
     if (refusal->header)

@@ -23,13 +23,13 @@ struct refusal {
 extern const struct refusal refuse_framing, refuse_host, refuse_origin, refuse_token, refuse_path,
     refuse_verb, refuse_unary_type, refuse_stream_type;
 
-/* Queues a whole body. Takes the bytes out of the buffer without copying them. */
+/* Makes a response of the buffer's bytes, which it takes without copying them. NULL: out of memory.
+ */
+struct MHD_Response *reply_response(struct buf *body, const char *type);
+
+/* Queues a response with this body, as reply_response makes it. */
 enum MHD_Result reply_send(struct MHD_Connection *connection, unsigned status, const char *type,
                            struct buf *body);
-
-/* The same, and says that the connection cannot be used again. */
-enum MHD_Result reply_send_last(struct MHD_Connection *connection, unsigned status,
-                                const char *type, struct buf *body);
 
 enum MHD_Result reply_refuse(struct MHD_Connection *connection, const struct refusal *refusal);
 

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "http/server.h"
+
+#include <assert.h>
 #include <errno.h>
 #include <jansson.h>
 #include <microhttpd.h>
@@ -7,26 +10,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/api.h"
-#include "api/stream/raw_session.h"
 #include "auth/token.h"
 #include "auth/token_store.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/xalloc.h"
-#include "e2b/control/history.h"
-#include "e2b/control/snapshot.h"
-#include "e2b/core/object_store.h"
-#include "e2b/core/reset.h"
-#include "e2b/envd/watcher.h"
-#include "e2b/template/build.h"
-#include "host/core/config.h"
+#include "http/call_stats.h"
 #include "http/exchange.h"
+#include "http/exchange_internal.h"
+#include "http/frontend.h"
 #include "http/limits.h"
 #include "http/listen.h"
 #include "http/tls.h"
-#include "mcp/session.h"
+#include "http/upgraded.h"
 
 /* As GnuTLS spells it. */
 #define TLS_PRIORITIES "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
@@ -39,27 +37,21 @@ enum {
     THREAD_STACK_BYTES = 1024 * 1024,
 };
 
+/* One listening socket. */
 struct server {
     struct listener listener;
     struct MHD_Daemon *daemon;
-    MHD_socket quiet_fd; /* the listener of a server that takes no more; else -1 */
+    MHD_socket quiet_fd; /* the socket of a server that accepts no more; else -1 */
     struct connection_limits *limits;
     struct tls tls; /* of a listener that has it */
-    struct raw_sessions raw_sessions;
+    struct upgraded_connections upgraded;
 };
 
-struct api {
+struct http_server {
     struct server local;
     struct server tcp;
-    struct token_store *tokens;
-    struct mcp_sessions *mcp; /* of both */
-    struct e2b_watchers *watchers;
-    struct e2b_resets *resets;
-    struct e2b_objects *objects;
-    struct e2b_builds *builds;
-    struct e2b_history *history;
-    char *socket_path; /* that we made; NULL where somebody handed us the socket */
-    char *listen;      /* for the doors, which the configuration may not outlive */
+    char *socket_path; /* made by us; NULL when the socket was passed to us */
+    char *listen;      /* copies: the configuration may go before the server */
     char *hosts;
     char *origins;
     char tcp_address[64];
@@ -85,7 +77,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
     if (exchange_is_new(exchange))
         return exchange_begin(exchange, connection, path, verb);
     if (*len == 0)
-        return exchange_answer(exchange, connection);
+        return exchange_answer(exchange);
     result = exchange_receive(exchange, data, *len);
     *len = 0;
     return result;
@@ -127,24 +119,20 @@ __attribute__((format(printf, 2, 0))) static void on_log(void *cls, const char *
     log_debug("http: %s", line);
 }
 
-static void server_init(struct server *server, struct api *api, struct host *host)
+static void server_init(struct server *server, const struct http_server *http,
+                        const struct http_options *options)
 {
-    raw_sessions_init(&server->raw_sessions);
+    upgraded_init(&server->upgraded);
     server->quiet_fd = -1;
-    server->listener.host = host;
-    server->listener.tokens = api->tokens;
-    server->listener.mcp = api->mcp;
-    server->listener.watchers = api->watchers;
-    server->listener.resets = api->resets;
-    server->listener.objects = api->objects;
-    server->listener.builds = api->builds;
-    server->listener.history = api->history;
-    server->listener.origin_rules = (struct origin_rules){
-        .listen = api->listen,
-        .hosts = api->hosts,
-        .origins = api->origins,
+    server->listener = (struct listener){
+        .origin_rules = { .listen = http->listen, .hosts = http->hosts, .origins = http->origins },
+        .tokens = options->tokens,
+        .upgraded = &server->upgraded,
+        .frontends = options->frontends,
+        .frontend_count = options->frontend_count,
+        .check_open = options->check_open,
+        .context = options->context,
     };
-    server->listener.raw_sessions = &server->raw_sessions;
 }
 
 /* The socket belongs to the server from here on. */
@@ -195,158 +183,161 @@ static void server_drain(struct server *server)
 
 static void server_stop(struct server *server)
 {
-    raw_sessions_stop(&server->raw_sessions);
+    upgraded_stop(&server->upgraded);
     if (server->daemon)
         MHD_stop_daemon(server->daemon);
     server->daemon = NULL;
     server->quiet_fd = fd_close(server->quiet_fd);
     connection_limits_stop(TAKE_PTR(server->limits));
     tls_done(&server->tls);
-    raw_sessions_done(&server->raw_sessions);
+    upgraded_done(&server->upgraded);
 }
 
-static int local_start(struct api *api, const char *run_dir, int given_fd, struct err *err)
+static int local_start(struct http_server *http, const char *run_dir, int given_fd, struct err *err)
 {
     cleanup_free char *path = xasprintf("%s/holt.sock", run_dir);
     cleanup_close int fd = given_fd;
     int r = 0;
 
-    api->local.listener.is_local = true;
-    api->local.listener.origin_rules.is_local = true;
+    http->local.listener.is_local = true;
+    http->local.listener.origin_rules.is_local = true;
     if (fd < 0) {
         r = listen_unix(path, &fd, err);
         if (r < 0)
             return r;
-        api->socket_path = TAKE_PTR(path);
+        http->socket_path = TAKE_PTR(path);
     }
-    return server_start(&api->local, TAKE_FD(fd), err);
+    return server_start(&http->local, TAKE_FD(fd), err);
 }
 
-static int tls_start(struct server *server, const struct config *config, struct err *err)
+static int tls_start(struct server *server, const struct http_options *options, struct err *err)
 {
     int r;
 
-    if (*config->tls_cert == '\0' && *config->tls_key == '\0')
+    if (*options->tls_cert == '\0' && *options->tls_key == '\0')
         return 0;
-    if (*config->tls_cert == '\0' || *config->tls_key == '\0')
+    if (*options->tls_cert == '\0' || *options->tls_key == '\0')
         return err_set(err, ERR_INVALID, "TLS needs both tls.cert and tls.key");
     if (MHD_is_feature_supported(MHD_FEATURE_TLS) != MHD_YES)
         return err_set(err, ERR_UNSUPPORTED, "this libmicrohttpd was built without TLS");
-    r = tls_load(config->tls_cert, config->tls_key, &server->tls, err);
+    r = tls_load(options->tls_cert, options->tls_key, &server->tls, err);
     server->listener.is_tls = r == 0;
     return r;
 }
 
-static int tcp_start(struct api *api, const struct config *config, int given_fd, struct err *err)
+static int tcp_start(struct http_server *http, const struct http_options *options, int given_fd,
+                     struct err *err)
 {
     cleanup_close int fd = given_fd;
     char token[TOKEN_LEN + 1];
-    int r = token_load(config->state, token, err);
+    int r = token_load(options->state_dir, token, err);
 
     if (r < 0)
         return r;
-    token_store_add_main(api->tokens, token);
-    r = tls_start(&api->tcp, config, err);
+    token_store_add_main(options->tokens, token);
+    r = tls_start(&http->tcp, options, err);
     if (r == 0 && fd < 0)
-        r = listen_tcp(config->listen, &fd, err);
+        r = listen_tcp(options->listen, &fd, err);
     if (r < 0)
         return r;
-    listen_describe(fd, api->tcp_address, sizeof(api->tcp_address));
-    return server_start(&api->tcp, TAKE_FD(fd), err);
+    listen_describe(fd, http->tcp_address, sizeof(http->tcp_address));
+    return server_start(&http->tcp, TAKE_FD(fd), err);
 }
 
-static void api_stop_slot(struct api **api)
+static void http_stop_slot(struct http_server **http)
 {
-    api_stop(*api);
+    http_stop(*http);
 }
 
-static int listeners_start(struct api *api, const struct config *config, struct err *err)
+static int listeners_start(struct http_server *http, const struct http_options *options,
+                           struct err *err)
 {
     struct listen_given given;
     int r = listen_take_given(&given, err);
 
     if (r == 0)
-        r = local_start(api, config->run, given.unix_fd, err);
+        r = local_start(http, options->run_dir, given.unix_fd, err);
     else
         return r;
     if (r < 0)
         (void)fd_close(given.tcp_fd);
-    else if (given.tcp_fd >= 0 || strcmp(config->listen, "none") != 0)
-        r = tcp_start(api, config, given.tcp_fd, err);
+    else if (given.tcp_fd >= 0 || strcmp(options->listen, "none") != 0)
+        r = tcp_start(http, options, given.tcp_fd, err);
     return r;
 }
 
-static void places_log(const struct api *api, const struct config *config)
+static void addresses_log(const struct http_server *http, const struct http_options *options)
 {
-    log_info("listening on %s", api->socket_path ? api->socket_path : "a socket we were given");
-    if (api->tcp.daemon)
+    log_info("listening on %s", http->socket_path ? http->socket_path : "a socket we were given");
+    if (http->tcp.daemon)
         log_info("listening on %s://%s, token in %s/token",
-                 api->tcp.listener.is_tls ? "https" : "http", api->tcp_address, config->state);
+                 http->tcp.listener.is_tls ? "https" : "http", http->tcp_address,
+                 options->state_dir);
 }
 
-int api_start(const struct config *config, struct host *host, struct api **ret, struct err *err)
+/* Each front end counts its methods behind those of the one before it. */
+static void methods_number(const struct http_options *options)
 {
-    cleanup_with(api_stop_slot) struct api *api = xcalloc(1, sizeof(*api));
+    char name[CALL_STATS_NAME_SIZE];
+    size_t next = 0;
+
+    for (size_t i = 0; i < options->frontend_count; i++) {
+        struct frontend *frontend = &options->frontends[i];
+        size_t count = 0;
+
+        frontend->first_method = next;
+        while (frontend->ops->method_name && frontend->ops->method_name(count, name, sizeof(name)))
+            count++;
+        next += count;
+    }
+    assert(next <= CALL_STATS_METHODS);
+}
+
+int http_start(const struct http_options *options, struct http_server **ret, struct err *err)
+{
+    cleanup_with(http_stop_slot) struct http_server *http = xcalloc(1, sizeof(*http));
     int r;
 
     json_object_seed(0); /* otherwise the first request opens /dev/urandom, without CLOEXEC */
-    api->listen = xstrdup(config->listen);
-    api->hosts = xstrdup(config->listen_hosts);
-    api->origins = xstrdup(config->listen_origins);
-    r = token_store_open(config->state, &api->tokens, err);
-    if (r == 0)
-        r = e2b_objects_open(config->state, &api->objects, err);
-    if (r == 0)
-        r = e2b_snapshots_recover(host, api->objects, err);
-    if (r == 0)
-        r = e2b_builds_open(host, api->objects, config->state, &api->builds, err);
-    api->mcp = mcp_sessions_new(host);
-    api->watchers = e2b_watchers_new();
-    api->resets = e2b_resets_new(host);
-    api->history = e2b_history_new(host);
-    server_init(&api->local, api, host);
-    server_init(&api->tcp, api, host);
-    if (r == 0)
-        r = listeners_start(api, config, err);
+    methods_number(options);
+    http->listen = xstrdup(options->listen);
+    http->hosts = xstrdup(options->hosts);
+    http->origins = xstrdup(options->origins);
+    server_init(&http->local, http, options);
+    server_init(&http->tcp, http, options);
+    r = listeners_start(http, options, err);
     if (r < 0)
         return r;
-    places_log(api, config);
-    *ret = TAKE_PTR(api);
+    addresses_log(http, options);
+    *ret = TAKE_PTR(http);
     return 0;
 }
 
-void api_drain(struct api *api, unsigned ms)
+void http_drain(struct http_server *http, unsigned ms)
 {
-    uint64_t until_ns = guard_clock_ns() + (uint64_t)ms * 1000000;
+    uint64_t until_ns = clock_ns() + (uint64_t)ms * 1000000;
 
-    if (!api)
+    if (!http)
         return;
-    server_drain(&api->tcp);
-    server_drain(&api->local);
-    if (api->tcp.daemon)
-        connection_limits_await_empty(api->tcp.limits, until_ns);
-    if (api->local.daemon)
-        connection_limits_await_empty(api->local.limits, until_ns);
+    server_drain(&http->tcp);
+    server_drain(&http->local);
+    if (http->tcp.daemon)
+        connection_limits_await_empty(http->tcp.limits, until_ns);
+    if (http->local.daemon)
+        connection_limits_await_empty(http->local.limits, until_ns);
 }
 
-void api_stop(struct api *api)
+void http_stop(struct http_server *http)
 {
-    if (!api)
+    if (!http)
         return;
-    server_stop(&api->tcp);
-    server_stop(&api->local);
-    e2b_resets_free(api->resets);
-    e2b_history_free(api->history);
-    mcp_sessions_free(api->mcp);
-    e2b_watchers_free(api->watchers);
-    e2b_builds_close(api->builds);
-    e2b_objects_close(api->objects);
-    token_store_close(api->tokens);
-    if (api->socket_path)
-        (void)unlink(api->socket_path);
-    free(api->socket_path);
-    free(api->listen);
-    free(api->hosts);
-    free(api->origins);
-    free(api);
+    server_stop(&http->tcp);
+    server_stop(&http->local);
+    if (http->socket_path)
+        (void)unlink(http->socket_path);
+    free(http->socket_path);
+    free(http->listen);
+    free(http->hosts);
+    free(http->origins);
+    free(http);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/json.h"
 #include "base/xalloc.h"
@@ -136,7 +137,7 @@ static json_t *last_line(const char *text, size_t len)
 /* NULL: nobody wants it, or not so often. A sign of life counts as a byte: progress has to grow. */
 static json_t *progress_json(struct mcp_call *call, const char *text, size_t len)
 {
-    uint64_t now = guard_clock_ns();
+    uint64_t now = clock_ns();
 
     call->progress += len > 0 ? len : 1;
     if (!call->progress_token || (call->told_ns != 0 && now - call->told_ns < PROGRESS_NS))

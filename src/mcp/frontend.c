@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The Model Context Protocol over HTTP ("streamable HTTP"): a POST carries a message and is
- * answered with JSON, or with a stream of events where the client wants to hear of progress. We
- * have nothing to say that was not asked for, so GET, which would wait for that, is refused as the
- * protocol has it. A DELETE ends a session. */
+#include "mcp/frontend.h"
+
 #include <errno.h>
 #include <openssl/sha.h>
 #include <stdlib.h>
@@ -15,7 +13,7 @@
 #include "host/sandbox/info.h"
 #include "http/connect.h"
 #include "http/exchange.h"
-#include "http/exchange_internal.h"
+#include "http/frontend.h"
 #include "http/limits.h"
 #include "mcp/call.h"
 #include "mcp/mcp.h"
@@ -31,7 +29,6 @@ enum {
 /* One request to /mcp. */
 struct mcp_post {
     struct exchange *exchange;
-    struct MHD_Connection *connection;
     unsigned char owner[MCP_OWNER_BYTES];
     struct mcp_session *session; /* NULL: none yet */
     bool is_broken;              /* nobody reads from the connection any more */
@@ -39,28 +36,11 @@ struct mcp_post {
 
 _Static_assert((int)MCP_OWNER_BYTES == (int)SHA256_DIGEST_LENGTH, "an owner is a hash");
 
-bool exchange_is_mcp(const char *path, const char *verb, enum mcp_verb *ret)
-{
-    if (strcmp(path, "/mcp") != 0)
-        return false;
-    *ret = MCP_OTHER;
-    if (strcmp(verb, MHD_HTTP_METHOD_POST) == 0)
-        *ret = MCP_POST;
-    if (strcmp(verb, MHD_HTTP_METHOD_DELETE) == 0)
-        *ret = MCP_DELETE;
-    return true;
-}
-
-static const char *header_get(const struct mcp_post *post, const char *name)
-{
-    return MHD_lookup_connection_value(post->connection, MHD_HEADER_KIND, name);
-}
-
 /* Over the unix socket everybody is the same. The token is what stands behind the last space; that
  * it is a good one was seen at the door. */
 static void owner_find(struct mcp_post *post)
 {
-    const char *header = header_get(post, MHD_HTTP_HEADER_AUTHORIZATION);
+    const char *header = exchange_header(post->exchange, MHD_HTTP_HEADER_AUTHORIZATION);
     const char *token = header ? strrchr(header, ' ') : NULL;
 
     if (!post->exchange->listener->is_local && token)
@@ -69,7 +49,7 @@ static void owner_find(struct mcp_post *post)
 
 static bool is_read_only(const struct mcp_post *post)
 {
-    return post->exchange->call.is_read_only ||
+    return post->exchange->access != ACCESS_FULL ||
            (post->session && mcp_session_is_read_only(post->session));
 }
 
@@ -82,7 +62,7 @@ static enum MHD_Result answer(const struct mcp_post *post, unsigned status, json
         .is_last = post->is_broken,
     };
 
-    return mcp_reply_send(post->connection, post->exchange->client, &reply);
+    return mcp_reply_send(post->exchange->connection, post->exchange->client, &reply);
 }
 
 static enum MHD_Result refuse(const struct mcp_post *post, unsigned status, json_t *id,
@@ -107,8 +87,8 @@ struct query {
     bool is_wrong;
 };
 
-static enum MHD_Result query_metadata(void *context, enum MHD_ValueKind kind, const char *name,
-                                      const char *value)
+static enum MHD_Result query_field_read(void *context, enum MHD_ValueKind kind, const char *name,
+                                        const char *value)
 {
     struct query *query = context;
     const char *text = value ? value : "";
@@ -127,7 +107,8 @@ static enum MHD_Result query_metadata(void *context, enum MHD_ValueKind kind, co
 
 static int query_read(const struct mcp_post *post, struct query *ret)
 {
-    (void)MHD_get_connection_values(post->connection, MHD_GET_ARGUMENT_KIND, query_metadata, ret);
+    (void)MHD_get_connection_values(post->exchange->connection, MHD_GET_ARGUMENT_KIND,
+                                    query_field_read, ret);
     if (ret->is_wrong)
         return mcp_fault(&ret->fault, MCP_INVALID_PARAMS,
                          "/mcp takes ?sandbox=ID, ?template=NAME and read-only=true");
@@ -151,7 +132,7 @@ static enum MHD_Result initialize(struct mcp_post *post, const struct mcp_messag
         return refuse(post, MHD_HTTP_OK, message->id, &query.fault);
     memcpy(query.spec.owner, post->owner, sizeof(query.spec.owner));
     query.spec.may_batch = mcp_version_has_batches(version);
-    if (mcp_session_open(post->exchange->listener->mcp, &query.spec, &post->session, &err) < 0)
+    if (mcp_session_open(post->exchange->frontend->context, &query.spec, &post->session, &err) < 0)
         return answer(post, err_kind_row(err.kind)->http_status, mcp_failure_of(message->id, &err));
     return answer(post, MHD_HTTP_OK, mcp_result(message->id, TAKE_PTR(result)));
 }
@@ -159,7 +140,7 @@ static enum MHD_Result initialize(struct mcp_post *post, const struct mcp_messag
 /* 0, or the status to refuse with. */
 static unsigned session_find(struct mcp_post *post, struct mcp_fault *fault)
 {
-    const char *id = header_get(post, "Mcp-Session-Id");
+    const char *id = exchange_header(post->exchange, "Mcp-Session-Id");
     struct err err;
 
     if (!id) {
@@ -167,7 +148,8 @@ static unsigned session_find(struct mcp_post *post, struct mcp_fault *fault)
                         "the header Mcp-Session-Id is missing: initialize gives it");
         return MHD_HTTP_BAD_REQUEST;
     }
-    if (mcp_session_find(post->exchange->listener->mcp, id, post->owner, &post->session, &err) == 0)
+    if (mcp_session_find(post->exchange->frontend->context, id, post->owner, &post->session,
+                         &err) == 0)
         return 0;
     (void)mcp_fault(fault, MCP_NO_SESSION, "%s", err.msg);
     return MHD_HTTP_NOT_FOUND;
@@ -194,8 +176,8 @@ static struct mcp_call *call_begin(const struct mcp_post *post, json_t *id,
     const struct mcp_caller caller = {
         .session = post->session,
         .is_read_only = is_read_only(post),
-        .may_wake = !post->exchange->call.is_read_only,
-        .connection_fd = post->exchange->call.connection_fd,
+        .may_wake = post->exchange->access == ACCESS_FULL,
+        .connection_fd = post->exchange->connection_fd,
     };
 
     return mcp_call_new(&caller, id, request);
@@ -335,7 +317,7 @@ static enum MHD_Result call_answer(struct mcp_post *post, json_t *id,
         return answer(post, reply ? MHD_HTTP_OK : MHD_HTTP_ACCEPTED, reply);
     }
     stream.session = TAKE_PTR(post->session);
-    return mcp_stream_send(post->connection, &stream);
+    return mcp_stream_send(post->exchange->connection, &stream);
 }
 
 static enum MHD_Result message_take(struct mcp_post *post, const struct mcp_message *message)
@@ -366,11 +348,12 @@ static bool accepts(const char *accept, const char *type)
 /* 0, or the status to refuse with. */
 static unsigned headers_check(const struct mcp_post *post, const char **ret_why)
 {
-    const char *version = header_get(post, "MCP-Protocol-Version");
-    const char *accept = header_get(post, MHD_HTTP_HEADER_ACCEPT);
+    const char *version = exchange_header(post->exchange, "MCP-Protocol-Version");
+    const char *accept = exchange_header(post->exchange, MHD_HTTP_HEADER_ACCEPT);
 
     *ret_why = "the content type must be " CONNECT_UNARY_TYPE;
-    if (!connect_type_is(header_get(post, MHD_HTTP_HEADER_CONTENT_TYPE), CONNECT_UNARY_TYPE))
+    if (!connect_type_is(exchange_header(post->exchange, MHD_HTTP_HEADER_CONTENT_TYPE),
+                         CONNECT_UNARY_TYPE))
         return MHD_HTTP_UNSUPPORTED_MEDIA_TYPE;
     *ret_why = "the client must accept " CONNECT_UNARY_TYPE " and " MCP_STREAM_TYPE;
     if (!accepts(accept, CONNECT_UNARY_TYPE) || !accepts(accept, MCP_STREAM_TYPE))
@@ -407,27 +390,32 @@ static enum MHD_Result post_take(struct mcp_post *post)
     return message_take(post, &message);
 }
 
-enum MHD_Result exchange_answer_mcp(struct exchange *exchange, struct MHD_Connection *connection)
+static bool mcp_owns(const char *path, const char *verb)
 {
-    struct mcp_post post = { .exchange = exchange, .connection = connection };
+    (void)verb;
+    return strcmp(path, "/mcp") == 0;
+}
+
+static enum MHD_Result mcp_request_answer(struct exchange *exchange)
+{
+    struct mcp_post post = { .exchange = exchange };
     enum MHD_Result result;
 
-    exchange->call = (struct call){
-        .host = exchange->listener->host,
-        .is_local = exchange->listener->is_local,
-        .is_read_only = exchange->access != ACCESS_FULL,
-        .connection_fd =
-            MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd,
-    };
     owner_find(&post);
     client_connection_allow(exchange->client, CONNECTION_FOREVER);
-    if (exchange->mcp_verb == MCP_POST)
+    if (strcmp(exchange->verb, MHD_HTTP_METHOD_POST) == 0)
         result = post_take(&post);
-    else if (exchange->mcp_verb == MCP_DELETE)
+    else if (strcmp(exchange->verb, MHD_HTTP_METHOD_DELETE) == 0)
         result = session_delete(&post);
     else
         result = refuse_text(&post, MHD_HTTP_METHOD_NOT_ALLOWED,
-                             "messages come with POST; there is no stream to GET");
+                             "messages are sent with POST; there is no stream to GET");
     mcp_session_put(post.session);
     return result;
 }
+
+const struct frontend_ops mcp_frontend = {
+    .name = "mcp",
+    .owns = mcp_owns,
+    .answer = mcp_request_answer,
+};

@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "http/connect.h"
-#include "http/exchange_internal.h"
+#include "http/exchange.h"
 #include "http/limits.h"
 #include "mcp/call.h"
 #include "mcp/message.h"

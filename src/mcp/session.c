@@ -7,8 +7,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "api/message/sandbox_ref.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/lock.h"
 #include "base/random.h"
@@ -141,7 +141,7 @@ static struct mcp_session *oldest_find(const struct mcp_sessions *sessions,
  * False when all are in use. Locked. */
 static bool make_room(struct mcp_sessions *sessions)
 {
-    uint64_t now = guard_clock_ns();
+    uint64_t now = clock_ns();
     struct mcp_session *next, *oldest;
 
     for (struct mcp_session *each = sessions->first; each; each = next) {
@@ -203,7 +203,7 @@ int mcp_session_open(struct mcp_sessions *sessions, const struct mcp_session_spe
 static struct mcp_session *lookup(const struct mcp_sessions *sessions, const char *id,
                                   const unsigned char *owner)
 {
-    uint64_t now = guard_clock_ns();
+    uint64_t now = clock_ns();
 
     for (struct mcp_session *each = sessions->first; each; each = each->next)
         if (CRYPTO_memcmp(each->id, id, MCP_SESSION_ID_LEN) == 0)
@@ -240,7 +240,7 @@ void mcp_session_put(struct mcp_session *session)
         return;
     sessions = session->sessions;
     lock_take(&sessions->lock);
-    session->used_ns = guard_clock_ns();
+    session->used_ns = clock_ns();
     if (--session->refs == 0 && session->is_ended)
         session_free(session);
     lock_release(&sessions->lock);
@@ -273,7 +273,7 @@ static void slot_cancel(struct mcp_slot *slot)
 
 static int sandbox_remove(struct host *host, const char *id, struct err *err)
 {
-    cleanup_with(sandbox_ref_drop) struct sandbox *sandbox = NULL;
+    cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
     int r = sandbox_find(host, id, &sandbox, err);
 
     if (r < 0 && err->kind == ERR_NOT_FOUND)
@@ -359,7 +359,7 @@ static int sandbox_wake(struct sandbox *sandbox, struct err *err)
 int mcp_session_sandbox(struct mcp_session *session, bool may_wake, struct sandbox **ret,
                         struct err *err)
 {
-    cleanup_with(sandbox_ref_drop) struct sandbox *sandbox = NULL;
+    cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
     int r = session->sandbox
                 ? sandbox_find(session->sessions->host, session->sandbox, &sandbox, err)
                 : sandbox_of_own(session, may_wake, &sandbox, err);
@@ -375,7 +375,7 @@ int mcp_session_sandbox(struct mcp_session *session, bool may_wake, struct sandb
 /* Whether the request with this id was cancelled before it came. Locked. */
 static bool early_take(struct mcp_session *session, const json_t *id)
 {
-    uint64_t now = guard_clock_ns();
+    uint64_t now = clock_ns();
     bool is_found = false;
 
     for (size_t i = 0; i < EARLY_MAX; i++) {
@@ -432,7 +432,7 @@ static void remember_early(struct mcp_session *session, const json_t *id)
 
     json_decref(early->id);
     early->id = json_deep_copy(id);
-    early->until_ns = guard_clock_ns() + (uint64_t)EARLY_MS * 1000000;
+    early->until_ns = clock_ns() + (uint64_t)EARLY_MS * 1000000;
 }
 
 void mcp_session_cancel(struct mcp_session *session, const json_t *id)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mcp/tools.h"
 
-#include "api/message/tool_messages.h"
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "toolbox/table.h"
 #include "toolbox/tool.h"
+#include "toolbox/tool_json.h"
 
 static json_t *tool_describe(const struct tool *tool)
 {

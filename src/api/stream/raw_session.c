@@ -15,7 +15,9 @@
 #include "base/log.h"
 #include "host/process/process.h"
 #include "http/connect.h"
+#include "http/connect_call.h"
 #include "http/stream.h"
+#include "http/upgraded.h"
 #include "wire/envelope.h"
 #include "wire/raw.h"
 
@@ -25,7 +27,7 @@ enum {
 };
 
 struct stream_session {
-    struct raw_session session;
+    struct upgraded_connection session;
     struct stream *stream;
     const struct stream_owner *owner;
     struct process *process; /* whose stdin is the client's; NULL: nobody's */
@@ -33,52 +35,6 @@ struct stream_session {
     struct buf in;         /* the input thread's: received, and not handed on */
     atomic_bool is_broken; /* the client does not keep to the protocol */
 };
-
-void raw_sessions_init(struct raw_sessions *sessions)
-{
-    *sessions = (struct raw_sessions){ .first = NULL };
-    lock_init(&sessions->lock, LOCK_RAW_SESSIONS);
-    cond_init(&sessions->changed);
-}
-
-void raw_sessions_stop(struct raw_sessions *sessions)
-{
-    lock_take(&sessions->lock);
-    sessions->is_stopping = true;
-    for (const struct raw_session *session = sessions->first; session; session = session->next)
-        (void)shutdown(session->fd, SHUT_RDWR);
-    while (sessions->first)
-        cond_wait(&sessions->changed, &sessions->lock);
-    lock_release(&sessions->lock);
-}
-
-void raw_sessions_done(struct raw_sessions *sessions)
-{
-    cond_destroy(&sessions->changed);
-    lock_destroy(&sessions->lock);
-}
-
-void raw_sessions_add(struct raw_sessions *sessions, struct raw_session *session)
-{
-    lock_take(&sessions->lock);
-    session->next = sessions->first;
-    sessions->first = session;
-    if (sessions->is_stopping)
-        (void)shutdown(session->fd, SHUT_RDWR);
-    lock_release(&sessions->lock);
-}
-
-void raw_sessions_remove(struct raw_sessions *sessions, const struct raw_session *session)
-{
-    struct raw_session **slot = &sessions->first;
-
-    lock_take(&sessions->lock);
-    while (*slot != session)
-        slot = &(*slot)->next;
-    *slot = session->next;
-    cond_signal(&sessions->changed);
-    lock_release(&sessions->lock);
-}
 
 int raw_wait(int fd, short events, int timeout_ms)
 {
@@ -185,7 +141,7 @@ static int output_pass(struct stream_session *session, struct buf *out)
     else
         r = stream_next(session->stream, session->owner, out, &err);
     if (r == -ECANCELED && atomic_load(&session->is_broken))
-        (void)err_set(&err, ERR_INVALID, "a frame is not as it should be");
+        (void)err_set(&err, ERR_INVALID, "malformed frame");
     else if (r == -ECANCELED)
         return r;
     if (err.kind == ERR_INTERNAL)
@@ -234,7 +190,7 @@ static void session_pass(struct stream_session *session)
     (void)pthread_join(input, NULL);
 }
 
-void raw_session_run(struct raw_sessions *sessions, struct stream *stream,
+void raw_session_run(struct upgraded_connections *upgraded, struct stream *stream,
                      const struct stream_owner *owner, const struct raw_client *client)
 {
     struct stream_session session = {
@@ -246,12 +202,12 @@ void raw_session_run(struct raw_sessions *sessions, struct stream *stream,
         .in = BUF_INIT(PROCESS_INPUT_MAX + client->early_len),
     };
 
-    raw_sessions_add(sessions, &session.session);
+    upgraded_add(upgraded, &session.session);
     if (session_init(&session, client->early, client->early_len) < 0)
         stream->ops->close(stream);
     else
         session_pass(&session);
-    raw_sessions_remove(sessions, &session.session);
+    upgraded_remove(upgraded, &session.session);
     process_unref(session.process);
     buf_done(&session.in);
 }

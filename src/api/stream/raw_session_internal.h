@@ -5,16 +5,6 @@
 
 struct buf;
 struct err;
-struct raw_sessions;
-
-/* One connection that was handed over. */
-struct raw_session {
-    struct raw_session *next;
-    int fd;
-};
-
-void raw_sessions_add(struct raw_sessions *sessions, struct raw_session *session);
-void raw_sessions_remove(struct raw_sessions *sessions, const struct raw_session *session);
 
 /* Waits for the socket, which comes from libmicrohttpd and does not block. */
 int raw_wait(int fd, short events, int timeout_ms);

@@ -11,7 +11,9 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "http/connect_call.h"
 #include "http/stream.h"
+#include "http/upgraded.h"
 #include "http/upload.h"
 #include "wire/raw.h"
 
@@ -26,7 +28,7 @@ enum {
 _Static_assert(RECEIVE_CHUNK >= RAW_HEADER_SIZE + RAW_WHOLE_MAX, "a message is received whole");
 
 struct raw_intake {
-    struct raw_session session;
+    struct upgraded_connection session;
     struct upload *upload;
     struct raw_parser parser;
     struct buf in;
@@ -84,7 +86,7 @@ static int take_all(struct raw_intake *intake, struct err *err)
                              intake->in.len - intake->taken, &piece);
 
         if (n < 0)
-            return err_set(err, ERR_INVALID, "a frame is not as it should be");
+            return err_set(err, ERR_INVALID, "malformed frame");
         if (n == 0) {
             r = receive(intake, -1) ? 0 : -ECANCELED;
             continue;
@@ -148,7 +150,7 @@ static void serve(struct raw_intake *intake, const struct stream_owner *owner, s
     raw_hang_up(intake->session.fd);
 }
 
-void raw_upload_run(struct raw_sessions *sessions, struct upload *upload,
+void raw_upload_run(struct upgraded_connections *upgraded, struct upload *upload,
                     const struct stream_owner *owner, const struct raw_client *client)
 {
     struct raw_intake intake = {
@@ -159,12 +161,12 @@ void raw_upload_run(struct raw_sessions *sessions, struct upload *upload,
     };
     struct err err = { 0 };
 
-    raw_sessions_add(sessions, &intake.session);
+    upgraded_add(upgraded, &intake.session);
     if (buf_add(&intake.in, client->early, client->early_len) < 0)
         upload->ops->close(upload);
     else
         serve(&intake, owner, &err);
-    raw_sessions_remove(sessions, &intake.session);
+    upgraded_remove(upgraded, &intake.session);
     owner->on_end(owner->context, err.kind);
     buf_done(&intake.in);
 }

@@ -4,7 +4,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "api/message/tool_messages.h"
 #include "api/message/tool_request.h"
 #include "api/service.h"
 #include "base/buf.h"
@@ -15,6 +14,7 @@
 #include "host/sandbox/sandbox.h"
 #include "http/stream.h"
 #include "toolbox/tool.h"
+#include "toolbox/tool_json.h"
 
 struct tool_stream {
     struct stream stream;

@@ -19,7 +19,6 @@
 #include "host/observe/stats.h"
 #include "host/sandbox/sandbox.h"
 #include "http/exchange.h"
-#include "http/exchange_internal.h"
 
 enum { LOOK_MS = 50, IDS_MAX = 100, SLACK_S = E2B_HISTORY_STEP_S };
 
@@ -106,8 +105,8 @@ static json_t *history_json(struct e2b_request *request, const struct sandbox_in
     struct e2b_whole whole = e2b_whole_of(request, &info->limits, info->quota_bytes);
     json_t *array = json_array();
     size_t count = 0;
-    cleanup_free struct e2b_sample *samples = e2b_history_read(
-        request->exchange->listener->history, info->id, range->start_s, range->end_s, &count);
+    cleanup_free struct e2b_sample *samples =
+        e2b_history_read(request->e2b->history, info->id, range->start_s, range->end_s, &count);
 
     for (size_t i = 0; i < count; i++)
         (void)json_array_append_new(array, metric_json(&whole, &samples[i]));
@@ -135,7 +134,7 @@ static enum MHD_Result one(struct e2b_request *request)
 
     if (range_parse(request, &range, &err) < 0 || e2b_ref_find(request, &err) < 0)
         return e2b_reply_err(request, &err);
-    e2b_history_begin(request->exchange->listener->history);
+    e2b_history_begin(request->e2b->history);
     sandbox_get_info(request->sandbox, false, &info);
     array = history_json(request, &info, &range);
     if (json_array_size(array) == 0 && e2b_is_running(&info) && has_now(&range)) {

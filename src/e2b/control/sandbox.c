@@ -22,7 +22,6 @@
 #include "e2b/template/template_ref.h"
 #include "host/core/reactor.h"
 #include "http/exchange.h"
-#include "http/exchange_internal.h"
 
 enum { REFRESH_MAX_S = 3600 };
 
@@ -70,7 +69,7 @@ static enum MHD_Result create_answer(struct e2b_request *request, bool is_v1)
     struct sandbox *sandbox = NULL;
     struct err err = { 0 };
 
-    e2b_history_begin(request->exchange->listener->history);
+    e2b_history_begin(request->e2b->history);
     if (e2b_create_parse(request->body, is_v1, &wish, &err) < 0 ||
         create(request, &wish, &sandbox, &err) < 0)
         return e2b_reply_err(request, &err);

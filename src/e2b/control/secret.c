@@ -18,7 +18,6 @@
 #include "e2b/core/page.h"
 #include "host/core/reactor.h"
 #include "http/exchange.h"
-#include "http/exchange_internal.h"
 
 #define ID_PREFIX "sec_"
 
@@ -26,7 +25,7 @@ enum { NAME_MAX_BYTES = 128, VALUE_MAX_BYTES = 64 * 1024 };
 
 static struct e2b_objects *objects_of(const struct e2b_request *request)
 {
-    return request->exchange->listener->objects;
+    return request->e2b->objects;
 }
 
 static json_t *secret_json(const json_t *stored)

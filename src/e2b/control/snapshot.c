@@ -27,13 +27,12 @@
 #include "host/core/reactor.h"
 #include "host/sandbox/sandbox.h"
 #include "http/exchange.h"
-#include "http/exchange_internal.h"
 
 #define TAG ":default"
 
 static struct e2b_objects *objects_of(const struct e2b_request *request)
 {
-    return request->exchange->listener->objects;
+    return request->e2b->objects;
 }
 
 /* --- create ----------------------------------------------------------------------------------- */
@@ -67,7 +66,7 @@ static int name_check(const struct e2b_request *request, const char *name, struc
     if (!is_name(name))
         return err_set(err, ERR_INVALID,
                        "'%.60s' is not a name: lower-case letters, digits, '.', '_' and '-'", name);
-    built = e2b_builds_find(request->exchange->listener->builds, name);
+    built = e2b_builds_find(request->e2b->builds, name);
     if (!built && template_open(host_store(request->host), name, &template, &ignored) < 0)
         return 0;
     if (!built)

@@ -18,11 +18,10 @@
 #include "host/sandbox/info.h"
 #include "host/sandbox/mount.h"
 #include "http/exchange.h"
-#include "http/exchange_internal.h"
 
 static struct e2b_objects *objects_of(const struct e2b_request *request)
 {
-    return request->exchange->listener->objects;
+    return request->e2b->objects;
 }
 
 static json_t *volume_json(const struct e2b_request *request, const json_t *stored, bool has_token)

@@ -15,7 +15,7 @@
 #include "e2b/control/volume_internal.h"
 #include "e2b/core/e2b.h"
 #include "host/volume/shared_volume.h"
-#include "http/exchange_internal.h"
+#include "http/exchange.h"
 #include "http/limits.h"
 
 static enum MHD_Result refuse(struct e2b_request *request)

@@ -18,7 +18,12 @@
 #include "base/err.h"
 #include "e2b/core/target.h"
 
+struct e2b_builds;
+struct e2b_history;
+struct e2b_objects;
 struct e2b_request;
+struct e2b_resets;
+struct e2b_watchers;
 struct exchange;
 struct host;
 struct sandbox;
@@ -77,8 +82,19 @@ extern const struct e2b_routes e2b_sandbox_routes, e2b_list_routes, e2b_metrics_
     e2b_volume_routes, e2b_volume_content_routes, e2b_envd_routes, e2b_port_routes;
 extern const struct e2b_routes e2b_process_routes, e2b_filesystem_routes, e2b_files_routes;
 
+/* What the front end keeps as long as the daemon runs. */
+struct e2b {
+    struct host *host;
+    struct e2b_objects *objects;
+    struct e2b_builds *builds;
+    struct e2b_watchers *watchers;
+    struct e2b_resets *resets;
+    struct e2b_history *history;
+};
+
 /* One request. */
 struct e2b_request {
+    struct e2b *e2b;
     struct exchange *exchange;
     struct MHD_Connection *connection;
     int connection_fd; /* hangs up when the client goes away */

@@ -1,82 +1,118 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The life of a request of E2B's, from its header to its answer. */
+/* The life of an E2B request, from its header to its reply. */
+#include "e2b/core/frontend.h"
+
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "api/route.h"
+#include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "e2b/control/history.h"
+#include "e2b/control/snapshot.h"
 #include "e2b/core/e2b.h"
 #include "e2b/core/gate.h"
+#include "e2b/core/object_store.h"
 #include "e2b/core/reset.h"
 #include "e2b/core/route.h"
 #include "e2b/core/wake.h"
+#include "e2b/envd/watcher.h"
+#include "e2b/template/build.h"
 #include "host/sandbox/sandbox.h"
 #include "http/call_stats.h"
 #include "http/connect.h"
+#include "http/connect_call.h"
 #include "http/exchange.h"
-#include "http/exchange_internal.h"
 #include "http/limits.h"
-#include "http/page.h"
 #include "http/reply.h"
 #include "http/stream.h"
-#include "wire/envelope.h"
 
-enum { STREAM_BLOCK = 1024 }; /* libmicrohttpd's own buffer, which chunked replies do not use */
-
-/* A request, and what is found about it before its body was whole. */
+/* A request, with what was found out before its body was complete. */
 struct e2b_call {
-    struct e2b_request request; /* first: it is what others see */
-    unsigned refusal;           /* a status with exchange->err; 0: none */
-    struct e2b_reset reset;     /* of a stream or a transfer */
+    struct e2b_request request; /* first: handlers see this part */
+    struct connect_call connect;
+    unsigned refusal;       /* HTTP status, with exchange->err as the reason; 0: none */
+    struct e2b_reset reset; /* of a stream or a transfer */
 };
 
 static struct e2b_call *call_of(const struct exchange *exchange)
 {
-    return (struct e2b_call *)exchange->e2b;
+    return exchange->state;
 }
 
-static const char *header_get(struct MHD_Connection *connection, const char *name)
+static struct e2b_request *request_of(const struct connect_call *connect)
 {
-    return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
+    return &call_of(connect->exchange)->request;
 }
 
-static void request_fill(struct e2b_request *request, struct exchange *exchange,
-                         struct MHD_Connection *connection, const char *verb)
+/* --- the front end's own state ---------------------------------------------------------------- */
+
+int e2b_open(struct host *host, const char *state_dir, struct e2b **ret, struct err *err)
 {
+    struct e2b *e2b = xcalloc(1, sizeof(*e2b));
+    int r;
+
+    e2b->host = host;
+    r = e2b_objects_open(state_dir, &e2b->objects, err);
+    if (r == 0)
+        r = e2b_snapshots_recover(host, e2b->objects, err);
+    if (r == 0)
+        r = e2b_builds_open(host, e2b->objects, state_dir, &e2b->builds, err);
+    e2b->watchers = e2b_watchers_new();
+    e2b->resets = e2b_resets_new(host);
+    e2b->history = e2b_history_new(host);
+    if (r < 0) {
+        e2b_close(e2b);
+        return r;
+    }
+    *ret = e2b;
+    return 0;
+}
+
+void e2b_close(struct e2b *e2b)
+{
+    if (!e2b)
+        return;
+    e2b_resets_free(e2b->resets);
+    e2b_history_free(e2b->history);
+    e2b_watchers_free(e2b->watchers);
+    e2b_builds_close(e2b->builds);
+    e2b_objects_close(e2b->objects);
+    free(e2b);
+}
+
+/* --- the header ------------------------------------------------------------------------------- */
+
+static void request_fill(struct e2b_request *request, struct exchange *exchange)
+{
+    request->e2b = exchange->frontend->context;
+    request->host = request->e2b->host;
     request->exchange = exchange;
-    request->connection = connection;
-    request->connection_fd =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
-    request->host = exchange->listener->host;
-    request->verb = verb;
+    request->connection = exchange->connection;
+    request->connection_fd = exchange->connection_fd;
+    request->verb = exchange->verb;
     request->target = exchange->target;
     request->path = xasprintf("%.*s", (int)strcspn(exchange->target, "?#"), exchange->target);
     request->outcome = ERR_CANCELED;
 }
 
-static bool is_holts(const char *path, const char *verb)
-{
-    enum mcp_verb ignored;
-
-    return page_find(path, verb) || route_find(path) || exchange_is_mcp(path, verb, &ignored);
-}
-
-bool exchange_is_e2b(struct exchange *exchange, struct MHD_Connection *connection, const char *path,
-                     const char *verb)
+static bool e2b_claim(struct exchange *exchange)
 {
     const struct e2b_signs signs = {
-        .path = path,
-        .sandbox_header = header_get(connection, "E2b-Sandbox-Id"),
-        .port_header = header_get(connection, "E2b-Sandbox-Port"),
-        .host = header_get(connection, MHD_HTTP_HEADER_HOST),
-        .has_signature =
-            MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "signature") != NULL,
-        .has_key = header_get(connection, "X-API-KEY") && !is_holts(path, verb),
+        .path = exchange->path,
+        .sandbox_header = exchange_header(exchange, "E2b-Sandbox-Id"),
+        .port_header = exchange_header(exchange, "E2b-Sandbox-Port"),
+        .host = exchange_header(exchange, MHD_HTTP_HEADER_HOST),
+        .has_signature = MHD_lookup_connection_value(exchange->connection, MHD_GET_ARGUMENT_KIND,
+                                                     "signature") != NULL,
+        .has_key = exchange_header(exchange, "X-API-KEY") &&
+                   !exchange_is_owned_by_other(exchange, exchange->frontend),
     };
     struct e2b_place place;
     struct e2b_call *call;
@@ -86,8 +122,8 @@ bool exchange_is_e2b(struct exchange *exchange, struct MHD_Connection *connectio
         return false;
     call = xcalloc(1, sizeof(*call));
     call->request.place = place;
-    request_fill(&call->request, exchange, connection, verb);
-    exchange->e2b = &call->request;
+    request_fill(&call->request, exchange);
+    exchange->state = call;
     if (!is_clear) {
         (void)err_set(&exchange->err, ERR_INVALID, "E2b-Sandbox-Port must be a port");
         call->refusal = MHD_HTTP_BAD_REQUEST;
@@ -95,30 +131,30 @@ bool exchange_is_e2b(struct exchange *exchange, struct MHD_Connection *connectio
     return true;
 }
 
-/* Whom the request says it is for, without what says which of our places. */
+/* The Host header without the part that names a sandbox or an API of ours. */
 static const char *host_of(const struct e2b_request *request)
 {
-    static const char *const places[] = { "api.", "sandbox." };
+    static const char *const prefixes[] = { "api.", "sandbox." };
     const char *host = e2b_header(request, MHD_HTTP_HEADER_HOST);
     char sandbox[SANDBOX_ID_MAX];
     uint16_t port;
     const char *rest = host ? e2b_host_parse(host, &port, sandbox) : NULL;
 
-    for (size_t i = 0; host && !rest && i < ARRAY_SIZE(places); i++)
-        if (strncasecmp(host, places[i], strlen(places[i])) == 0)
-            rest = host + strlen(places[i]);
+    for (size_t i = 0; host && !rest && i < ARRAY_SIZE(prefixes); i++)
+        if (strncasecmp(host, prefixes[i], strlen(prefixes[i])) == 0)
+            rest = host + strlen(prefixes[i]);
     return rest ? rest : host;
 }
 
 static unsigned origin_check(struct exchange *exchange)
 {
-    struct e2b_request *request = exchange->e2b;
-    const struct refusal *refusal = exchange_check_origin(
-        exchange, request->connection, host_of(request), request->place.kind == E2B_PORT);
+    const struct e2b_request *request = &call_of(exchange)->request;
+    const struct refusal *refusal =
+        exchange_check_origin(exchange, host_of(request), request->place.kind == E2B_PORT);
 
     if (!refusal)
         return 0;
-    exchange->is_stranger = true;
+    exchange->is_unauthenticated = true;
     (void)err_set(&exchange->err, refusal->kind, "%s", refusal->message);
     return refusal->http_status;
 }
@@ -135,21 +171,54 @@ static unsigned route_check(struct e2b_request *request, struct err *err)
     return has_path ? MHD_HTTP_METHOD_NOT_ALLOWED : MHD_HTTP_NOT_FOUND;
 }
 
-/* A handler's refusal of what it was given so far. */
-static void fail(struct exchange *exchange)
+static void request_fail(struct exchange *exchange)
 {
     exchange->is_failed = true;
     buf_done(&exchange->body);
 }
 
-/* Before the sandbox is asked for anything, so that no pause is missed. */
-static void reset_note(struct e2b_request *request)
+/* Runs before the sandbox is used for anything, so that no pause is missed. */
+static void reset_register(struct e2b_request *request)
 {
     char id[SANDBOX_ID_MAX] = "";
 
     (void)e2b_id_to(request->place.sandbox, id);
-    e2b_reset_add(request->exchange->listener->resets, &call_of(request->exchange)->reset, id,
+    e2b_reset_add(request->e2b->resets, &call_of(request->exchange)->reset, id,
                   request->connection_fd);
+}
+
+static int connect_unary(struct connect_call *connect, const json_t *message, struct buf *out,
+                         struct err *err);
+static int connect_stream(struct connect_call *connect, const json_t *message, struct stream **ret,
+                          struct err *err);
+
+static enum MHD_Result connect_send(struct connect_call *connect, unsigned status,
+                                    struct MHD_Response *response)
+{
+    return e2b_reply_response(request_of(connect), status, response);
+}
+
+static void connect_on_end(struct connect_call *connect, enum err_kind kind)
+{
+    request_of(connect)->outcome = kind;
+}
+
+static const struct connect_ops envd_ops = {
+    .unary = connect_unary,
+    .stream = connect_stream,
+    .send = connect_send,
+    .on_end = connect_on_end,
+};
+
+static void connect_init(struct e2b_request *request)
+{
+    call_of(request->exchange)->connect = (struct connect_call){
+        .exchange = request->exchange,
+        .ops = &envd_ops,
+        .name = request->route->path,
+        .shape = request->route->stream ? CONNECT_STREAM : CONNECT_UNARY,
+        .accepts_empty = true,
+    };
 }
 
 static int body_begin(struct e2b_request *request, struct err *err)
@@ -158,14 +227,16 @@ static int body_begin(struct e2b_request *request, struct err *err)
     int r = 0;
 
     if (route->is_transfer)
-        reset_note(request);
-    if (route->unary || route->stream)
-        r = exchange_read_timeout(request->exchange, request->connection, err);
+        reset_register(request);
+    if (!route->answer) {
+        connect_init(request);
+        r = exchange_read_timeout(request->exchange, err);
+    }
     return r == 0 && route->body ? route->body->begin(request, err) : r;
 }
 
-/* Who may not come in learns nothing of what there is. */
-void exchange_begin_e2b(struct exchange *exchange)
+/* An unauthenticated client does not learn which paths exist. */
+static enum MHD_Result e2b_begin(struct exchange *exchange)
 {
     struct e2b_call *call = call_of(exchange);
     struct e2b_request *request = &call->request;
@@ -175,27 +246,26 @@ void exchange_begin_e2b(struct exchange *exchange)
     if (call->refusal == 0)
         call->refusal = origin_check(exchange);
     if (call->refusal != 0)
-        return;
+        return MHD_YES;
     unrouted = route_check(request, &why);
     call->refusal = e2b_gate_pass(request, &exchange->err);
-    exchange->is_stranger = call->refusal == MHD_HTTP_UNAUTHORIZED;
+    exchange->is_unauthenticated = call->refusal == MHD_HTTP_UNAUTHORIZED;
     if (call->refusal == 0 && unrouted != 0) {
         call->refusal = unrouted;
         exchange->err = why;
     }
-    if (call->refusal != 0)
-        return;
-    if (body_begin(request, &exchange->err) < 0)
-        fail(exchange);
+    if (call->refusal == 0 && body_begin(request, &exchange->err) < 0)
+        request_fail(exchange);
+    return MHD_YES;
 }
 
-/* Only of those who have shown that they may come. */
-bool exchange_is_kept(const struct exchange *exchange)
+/* Only authenticated clients keep their connections for longer. */
+static bool e2b_is_kept(const struct exchange *exchange)
 {
-    return exchange->e2b && (exchange->access != ACCESS_NONE || exchange->e2b->has_token);
+    return exchange->access != ACCESS_NONE || call_of(exchange)->request.has_token;
 }
 
-enum MHD_Result exchange_receive_e2b(struct exchange *exchange, const char *data, size_t len)
+static enum MHD_Result e2b_receive(struct exchange *exchange, const char *data, size_t len)
 {
     struct e2b_call *call = call_of(exchange);
 
@@ -204,175 +274,99 @@ enum MHD_Result exchange_receive_e2b(struct exchange *exchange, const char *data
         return exchange_discard(exchange, len);
     if (call->request.route->body) {
         if (call->request.route->body->receive(&call->request, data, len, &exchange->err) < 0)
-            fail(exchange);
+            request_fail(exchange);
     } else if (buf_add(&exchange->body, data, len) < 0) {
-        (void)err_set(&exchange->err, ERR_EXHAUSTED, "the request is larger than %zu bytes",
-                      exchange->body.max);
-        fail(exchange);
+        exchange_fail_too_large(exchange);
     }
     return MHD_YES;
 }
 
-/* --- answers ---------------------------------------------------------------------------------- */
+/* --- Connect calls ---------------------------------------------------------------------------- */
 
-static enum MHD_Result connect_fail(struct e2b_request *request, const struct err *err)
+static int connect_unary(struct connect_call *connect, const json_t *message, struct buf *out,
+                         struct err *err)
 {
-    cleanup_with(buf_done) struct buf body = BUF_INIT(REPLY_MAX);
+    struct e2b_request *request = request_of(connect);
+    cleanup_json json_t *reply = NULL;
+    int r;
 
-    client_connection_allow(request->exchange->client, CONNECTION_IDLE_MS);
-    request->outcome = err->kind;
-    if (request->route->stream) {
-        if (envelope_add_end(&body, err) < 0)
-            return MHD_NO;
-        return reply_send(request->connection, MHD_HTTP_OK, CONNECT_STREAM_TYPE, &body);
-    }
-    if (connect_error_write(&body, err) < 0)
-        return MHD_NO;
-    return reply_send(request->connection, err_kind_row(err->kind)->http_status, CONNECT_UNARY_TYPE,
-                      &body);
-}
-
-/* The one message of a Connect call; an object in any case. */
-static int message_parse(struct e2b_request *request, struct err *err)
-{
-    struct exchange *exchange = request->exchange;
-    struct envelope message = { .payload = exchange->body.data, .len = exchange->body.len };
-    int r = 0;
-
-    if (request->route->stream)
-        r = exchange_unwrap(exchange, ENVELOPE_PAYLOAD_MAX, &message, err);
+    request->body = json_incref((json_t *)(uintptr_t)message);
+    r = request->route->unary(request, &reply, err);
     if (r < 0)
         return r;
-    if (message.len == 0)
-        request->body = json_object();
-    else
-        r = json_parse_with_nul(message.payload, message.len, &request->body, err);
-    return r;
+    r = reply ? json_write(reply, out) : buf_add_str(out, "{}");
+    return r < 0 ? err_sys(err, r, "write the reply") : 0;
 }
 
-static enum MHD_Result unary_answer(struct e2b_request *request)
-{
-    json_t *reply = NULL;
-    struct err err = { 0 };
-    int r = request->route->unary(request, &reply, &err);
-
-    if (r == -ECANCELED)
-        exchange_explain_cancel(request->exchange, &err);
-    if (r < 0)
-        return connect_fail(request, &err);
-    return e2b_reply_json(request, MHD_HTTP_OK, reply ? reply : json_object());
-}
-
-static bool is_late(void *context, struct err *err)
-{
-    return exchange_is_late(context, err);
-}
-
-static bool is_stopped(void *context, struct err *err)
-{
-    return exchange_is_stopped(context, err);
-}
-
-static void on_end(void *context, enum err_kind kind)
-{
-    const struct exchange *exchange = context;
-
-    exchange->e2b->outcome = kind;
-}
-
-/* A stream whose client must see that the sandbox, and not the stream, has ended. */
-struct watched {
-    struct stream_reply *reply;
-    struct sandbox *sandbox; /* a reference: the stream may have taken the request's */
+/* A stream whose client must be able to tell the end of the sandbox from the end of the stream. */
+struct sandbox_stream {
+    struct stream stream;
+    struct stream *inner;
+    struct sandbox *sandbox; /* a reference: the inner stream may have taken the request's */
     int fd;
 };
 
-/* What a process says at its end is not passed on where it was its sandbox that ended: clients
- * would take it for the process's own. */
-static ssize_t watched_read(void *context, uint64_t position, char *data, size_t size)
+/* When a sandbox ends, so do its processes. Clients would take their last messages for ends of
+ * their own, so these are dropped, and the connection is reset. */
+static int sandbox_stream_next(struct stream *stream, struct buf *out, struct err *err)
 {
-    struct watched *watched = context;
-    ssize_t n = stream_reply_read(watched->reply, position, data, size);
+    struct sandbox_stream *own = (struct sandbox_stream *)stream;
+    int r = own->inner->ops->next(own->inner, out, err);
 
-    if (e2b_is_awake(watched->sandbox))
-        return n;
-    e2b_connection_reset(watched->fd);
-    return MHD_CONTENT_READER_END_WITH_ERROR;
+    if (e2b_is_awake(own->sandbox))
+        return r;
+    e2b_connection_reset(own->fd);
+    return -ECANCELED;
 }
 
-static void watched_free(void *context)
+static void sandbox_stream_close(struct stream *stream)
 {
-    struct watched *watched = context;
+    struct sandbox_stream *own = (struct sandbox_stream *)stream;
 
-    if (watched->reply)
-        stream_reply_free(watched->reply);
-    sandbox_unref(watched->sandbox);
-    free(watched);
+    if (own->inner)
+        own->inner->ops->close(own->inner);
+    sandbox_unref(own->sandbox);
+    free(own);
 }
 
-static int watched_new(struct e2b_request *request, struct watched **ret, struct err *err)
+static int connect_stream(struct connect_call *connect, const json_t *message, struct stream **ret,
+                          struct err *err)
 {
-    struct watched *watched = xcalloc(1, sizeof(*watched));
+    static const struct stream_ops ops = { sandbox_stream_next, sandbox_stream_close };
+    struct e2b_request *request = request_of(connect);
+    struct sandbox_stream *own = xcalloc(1, sizeof(*own));
     char id[SANDBOX_ID_MAX] = "";
     int r;
 
+    own->stream.ops = &ops;
+    own->fd = request->connection_fd;
+    request->body = json_incref((json_t *)(uintptr_t)message);
     (void)e2b_id_to(request->place.sandbox, id);
-    r = sandbox_find(request->host, id, &watched->sandbox, err);
+    r = sandbox_find(request->host, id, &own->sandbox, err);
+    if (r == 0) {
+        reset_register(request);
+        r = request->route->stream(request, &own->inner, err);
+    }
     if (r < 0) {
-        watched_free(watched);
+        sandbox_stream_close(&own->stream);
         return r;
     }
-    watched->fd = request->connection_fd;
-    reset_note(request);
-    *ret = watched;
+    own->stream.ends_itself = own->inner->ends_itself;
+    *ret = &own->stream;
     return 0;
 }
 
-static enum MHD_Result stream_answer(struct e2b_request *request)
-{
-    const struct stream_owner owner = { is_late, is_stopped, on_end, request->exchange };
-    struct MHD_Response *response;
-    struct stream *stream = NULL;
-    struct watched *watched;
-    struct err err = { 0 };
+/* --- replies ---------------------------------------------------------------------------------- */
 
-    if (watched_new(request, &watched, &err) < 0)
-        return e2b_reply_gone(request);
-    if (request->route->stream(request, &stream, &err) < 0) {
-        watched_free(watched);
-        return connect_fail(request, &err);
-    }
-    watched->reply = stream_reply_new(stream, &owner);
-    response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK, watched_read,
-                                                 watched, watched_free);
-    if (!response) {
-        watched_free(watched);
-        return MHD_NO;
-    }
-    (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, CONNECT_STREAM_TYPE);
-    return e2b_reply_response(request, MHD_HTTP_OK, response);
-}
-
-static enum MHD_Result connect_answer(struct e2b_request *request)
-{
-    struct exchange *exchange = request->exchange;
-    struct err err = { 0 };
-
-    if (exchange->is_failed || exchange_is_late(exchange, &exchange->err))
-        return connect_fail(request, &exchange->err);
-    if (message_parse(request, &err) < 0)
-        return connect_fail(request, &err);
-    client_connection_set_deadline(exchange->client, exchange->deadline_ns,
-                                   request->route->stream != NULL);
-    return request->route->stream ? stream_answer(request) : unary_answer(request);
-}
-
-/* A client of an old SDK sends no body where a new one sends {}. */
+/* Old SDKs send no body where new ones send {}. */
 static enum MHD_Result rest_answer(struct e2b_request *request)
 {
     struct exchange *exchange = request->exchange;
     struct err err = { 0 };
 
+    client_connection_allow(exchange->client, CONNECTION_FOREVER);
+    if (!request->route->body)
+        exchange->started_ns = clock_ns(); /* a slow client does not count as the method's time */
     if (exchange->is_failed && !request->route->body)
         return e2b_reply_error(request, MHD_HTTP_CONTENT_TOO_LARGE, "%s", exchange->err.msg);
     if (exchange->is_failed)
@@ -383,44 +377,54 @@ static enum MHD_Result rest_answer(struct e2b_request *request)
     return request->route->answer(request);
 }
 
-static enum MHD_Result refuse(struct e2b_call *call)
+static enum MHD_Result refusal_answer(struct e2b_call *call)
 {
     struct e2b_request *request = &call->request;
 
-    if (request->exchange->is_stranger)
+    if (request->exchange->is_unauthenticated)
         e2b_header_add(request, MHD_HTTP_HEADER_CONNECTION, "close");
     if (call->refusal == MHD_HTTP_BAD_GATEWAY)
         return e2b_reply_gone(request);
     return e2b_reply_error(request, call->refusal, "%s", request->exchange->err.msg);
 }
 
-enum MHD_Result exchange_answer_e2b(struct exchange *exchange)
+/* It may have ended since the header was checked. */
+static bool sandbox_exists(const struct e2b_request *request)
+{
+    cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
+    char id[SANDBOX_ID_MAX] = "";
+    struct err ignored;
+
+    (void)e2b_id_to(request->place.sandbox, id);
+    return sandbox_find(request->host, id, &sandbox, &ignored) == 0;
+}
+
+static enum MHD_Result e2b_answer(struct exchange *exchange)
 {
     struct e2b_call *call = call_of(exchange);
     struct e2b_request *request = &call->request;
 
     if (call->refusal != 0)
-        return refuse(call);
+        return refusal_answer(call);
     if (exchange_is_stopped(exchange, &exchange->err)) {
         e2b_header_add(request, MHD_HTTP_HEADER_CONNECTION, "close");
         return e2b_reply_error(request, MHD_HTTP_SERVICE_UNAVAILABLE, "%s", exchange->err.msg);
     }
-    client_connection_allow(exchange->client, CONNECTION_FOREVER);
-    if (!request->route->body)
-        exchange->started_ns = guard_clock_ns(); /* a slow client is not the method's time */
-    return request->route->answer ? rest_answer(request) : connect_answer(request);
+    if (request->route->answer)
+        return rest_answer(request);
+    return request->route->stream && !sandbox_exists(request) ? e2b_reply_gone(request)
+                                                              : connect_call_answer(&call->connect);
 }
 
-void exchange_free_e2b(struct exchange *exchange)
+static void e2b_close_call(struct exchange *exchange)
 {
-    struct e2b_request *request = exchange->e2b;
+    struct e2b_call *call = call_of(exchange);
+    struct e2b_request *request = &call->request;
 
-    if (!request)
-        return;
     if (request->route)
-        call_stats_add(ROUTES_MAX + e2b_route_index(request->route), request->outcome,
-                       guard_clock_ns() - exchange->started_ns);
-    e2b_reset_remove(exchange->listener->resets, &call_of(exchange)->reset);
+        call_stats_add(exchange->frontend->first_method + e2b_route_index(request->route),
+                       request->outcome, clock_ns() - exchange->started_ns);
+    e2b_reset_remove(request->e2b->resets, &call->reset);
     if (request->state && request->route && request->route->close)
         request->route->close(request);
     for (size_t i = 0; i < E2B_PARAMS_MAX; i++)
@@ -431,6 +435,28 @@ void exchange_free_e2b(struct exchange *exchange)
     json_decref(request->metadata);
     json_decref(request->body);
     free(request->path);
-    free(call_of(exchange));
-    exchange->e2b = NULL;
+    free(call);
 }
+
+/* "e2b.control GET /sandboxes/{}", as the table has it: no part of a client's path is in the name.
+ */
+static bool e2b_method_name(size_t index, char *ret, size_t size)
+{
+    const char *place;
+    const struct e2b_route *route = e2b_route_at(index, &place);
+
+    if (route)
+        (void)snprintf(ret, size, "e2b.%s %s %s", place, route->verb, route->path);
+    return route != NULL;
+}
+
+const struct frontend_ops e2b_frontend = {
+    .name = "e2b",
+    .claim = e2b_claim,
+    .begin = e2b_begin,
+    .receive = e2b_receive,
+    .answer = e2b_answer,
+    .close = e2b_close_call,
+    .is_kept = e2b_is_kept,
+    .method_name = e2b_method_name,
+};

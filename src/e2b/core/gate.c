@@ -14,7 +14,6 @@
 #include "e2b/core/wake.h"
 #include "host/sandbox/sandbox.h"
 #include "http/exchange.h"
-#include "http/exchange_internal.h"
 
 static bool is_local(const struct e2b_request *request)
 {
@@ -57,7 +56,7 @@ static unsigned pass_control(struct e2b_request *request, struct err *err)
         return refuse_control(err);
     if (exchange->access == ACCESS_READ && strcmp(request->verb, MHD_HTTP_METHOD_GET) != 0 &&
         strcmp(request->verb, MHD_HTTP_METHOD_HEAD) != 0) {
-        (void)err_set(err, ERR_DENIED, "this token may only look");
+        (void)err_set(err, ERR_DENIED, "this token is read-only");
         return MHD_HTTP_FORBIDDEN;
     }
     return 0;

@@ -13,7 +13,7 @@
 #include "base/xalloc.h"
 #include "e2b/core/e2b.h"
 #include "http/connect.h"
-#include "http/exchange_internal.h"
+#include "http/exchange.h"
 #include "http/limits.h"
 
 const char *e2b_header(const struct e2b_request *request, const char *name)

@@ -17,7 +17,7 @@
 #include "e2b/envd/file.h"
 #include "host/sandbox/sandbox.h"
 #include "host/worker/file.h"
-#include "http/exchange_internal.h"
+#include "http/exchange.h"
 #include "http/limits.h"
 
 enum {

@@ -18,7 +18,7 @@
 #include "host/core/reactor.h"
 #include "host/process/record.h"
 #include "host/sandbox/sandbox.h"
-#include "http/exchange_internal.h"
+#include "http/exchange.h"
 #include "http/limits.h"
 
 enum {

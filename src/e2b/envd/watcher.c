@@ -10,11 +10,11 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "base/lock.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "base/lock.h"
 #include "base/xalloc.h"
 #include "e2b/core/e2b.h"
 #include "e2b/core/metadata.h"
@@ -22,7 +22,6 @@
 #include "host/sandbox/info.h"
 #include "host/worker/file.h"
 #include "http/exchange.h"
-#include "http/exchange_internal.h"
 
 enum {
     WATCHERS_MAX = 1024,
@@ -148,7 +147,7 @@ void e2b_watchers_free(struct e2b_watchers *watchers)
 
 static struct e2b_watchers *watchers_of(const struct e2b_request *request)
 {
-    return request->exchange->listener->watchers;
+    return request->e2b->watchers;
 }
 
 /* Locked. Where the request's watcher is on the list; NULL: it has none of this name. */

@@ -6,8 +6,6 @@
 #include <strings.h>
 #include <sys/socket.h>
 
-#include "api/stream/raw_session.h"
-#include "api/stream/raw_session_internal.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "e2b/core/e2b.h"
@@ -16,8 +14,8 @@
 #include "e2b/port/proxied_request.h"
 #include "e2b/port/pump.h"
 #include "http/exchange.h"
-#include "http/exchange_internal.h"
 #include "http/limits.h"
+#include "http/upgraded.h"
 
 enum { BLOCK_BYTES = 32 * 1024 };
 
@@ -180,8 +178,8 @@ static void on_upgrade(void *cls, struct MHD_Connection *connection, void *slot,
 {
     struct e2b_request *request = cls;
     struct proxied_request *proxied = request->state;
-    struct raw_sessions *sessions = request->exchange->listener->raw_sessions;
-    struct raw_session session = { .fd = fd };
+    struct upgraded_connections *upgraded = request->exchange->listener->upgraded;
+    struct upgraded_connection session = { .fd = fd };
     const struct port_side client = { .fd = fd, .early = early, .early_len = early_len };
     const struct port_side server = {
         .fd = proxied->server_fd,
@@ -193,10 +191,10 @@ static void on_upgrade(void *cls, struct MHD_Connection *connection, void *slot,
 
     (void)connection, (void)slot;
     client_connection_allow(request->exchange->client, CONNECTION_FOREVER);
-    raw_sessions_add(sessions, &session);
+    upgraded_add(upgraded, &session);
     if (port_pump(&client, &server) < 0)
         e2b_connection_reset(fd);
-    raw_sessions_remove(sessions, &session);
+    upgraded_remove(upgraded, &session);
     (void)MHD_upgrade_action(handle, MHD_UPGRADE_ACTION_CLOSE);
 }
 

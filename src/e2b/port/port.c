@@ -21,7 +21,6 @@
 #include "host/core/reactor.h"
 #include "host/sandbox/sandbox.h"
 #include "http/exchange.h"
-#include "http/exchange_internal.h"
 #include "http/limits.h"
 
 enum {
@@ -182,7 +181,7 @@ static int begin(struct e2b_request *request, struct err *err)
 
     request->state = proxied;
     proxied->sandbox = request->sandbox;
-    proxied->resets = request->exchange->listener->resets;
+    proxied->resets = request->e2b->resets;
     proxied->server_fd = -EBADF;
     proxied->client_fd = request->connection_fd;
     proxied->early.max = proxied->body.max = PORT_EARLY_MAX;

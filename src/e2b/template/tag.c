@@ -12,7 +12,6 @@
 #include "e2b/template/build.h"
 #include "host/core/reactor.h"
 #include "http/exchange.h"
-#include "http/exchange_internal.h"
 
 bool e2b_tag_is_valid(const char *tag)
 {
@@ -125,7 +124,7 @@ static int tags_remove(json_t *template, void *context, struct err *err)
 
 static enum MHD_Result assign(struct e2b_request *request)
 {
-    struct e2b_builds *builds = request->exchange->listener->builds;
+    struct e2b_builds *builds = request->e2b->builds;
     struct asked asked = { .tags = NULL };
     struct err err = { 0 };
 
@@ -138,7 +137,7 @@ static enum MHD_Result assign(struct e2b_request *request)
 
 static enum MHD_Result remove_tags(struct e2b_request *request)
 {
-    struct e2b_builds *builds = request->exchange->listener->builds;
+    struct e2b_builds *builds = request->e2b->builds;
     struct asked asked = { .tags = NULL };
     struct err err = { 0 };
 
@@ -150,8 +149,7 @@ static enum MHD_Result remove_tags(struct e2b_request *request)
 
 static enum MHD_Result list(struct e2b_request *request)
 {
-    cleanup_json json_t *template =
-        e2b_builds_find(request->exchange->listener->builds, request->params[0]);
+    cleanup_json json_t *template = e2b_builds_find(request->e2b->builds, request->params[0]);
     json_t *all, *each;
     const char *tag;
 

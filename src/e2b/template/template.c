@@ -13,11 +13,10 @@
 #include "e2b/template/template_ref.h"
 #include "host/core/host.h"
 #include "http/exchange.h"
-#include "http/exchange_internal.h"
 
 static struct e2b_builds *builds_of(const struct e2b_request *request)
 {
-    return request->exchange->listener->builds;
+    return request->e2b->builds;
 }
 
 static enum MHD_Result not_found(struct e2b_request *request)

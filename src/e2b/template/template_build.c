@@ -12,7 +12,6 @@
 #include "e2b/template/template_ref.h"
 #include "host/core/reactor.h"
 #include "http/exchange.h"
-#include "http/exchange_internal.h"
 
 enum {
     CPUS_MAX = 1024,
@@ -23,7 +22,7 @@ enum {
 
 static struct e2b_builds *builds_of(const struct e2b_request *request)
 {
-    return request->exchange->listener->builds;
+    return request->e2b->builds;
 }
 
 static json_t *template_new(const char *id, const char *name)

@@ -14,7 +14,6 @@
 #include "e2b/template/tag.h"
 #include "host/core/host.h"
 #include "http/exchange.h"
-#include "http/exchange_internal.h"
 
 /* Without a namespace in front and a tag behind. */
 static bool bare_name(const char *asked, char ret[TEMPLATE_NAME_MAX + 1])
@@ -34,7 +33,7 @@ static bool bare_name(const char *asked, char ret[TEMPLATE_NAME_MAX + 1])
 static int snapshot_find(const struct e2b_request *request, const char *name,
                          struct e2b_template_ref *ret, struct err *err)
 {
-    struct e2b_objects *objects = request->exchange->listener->objects;
+    struct e2b_objects *objects = request->e2b->objects;
     cleanup_json json_t *found = e2b_objects_find(objects, OBJECTS_SNAPSHOTS, "name", name);
     const char *alias;
 
@@ -63,7 +62,7 @@ static int built_find(const struct e2b_request *request, const char *asked,
     const char *build;
 
     if (e2b_tag_split(asked, name, tag, &ignored) == 0)
-        found = e2b_builds_find(request->exchange->listener->builds, name);
+        found = e2b_builds_find(request->e2b->builds, name);
     if (!found)
         return 0;
     build = e2b_tag_build(found, tag);

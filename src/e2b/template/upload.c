@@ -20,7 +20,6 @@
 #include "e2b/template/archive.h"
 #include "e2b/template/build.h"
 #include "http/exchange.h"
-#include "http/exchange_internal.h"
 
 struct upload {
     char *path, *part;
@@ -37,15 +36,14 @@ static bool is_hash(const char *text)
 
 static char *path_of(const struct e2b_request *request)
 {
-    return xasprintf("%s/%s.tar.gz", e2b_builds_files(request->exchange->listener->builds),
-                     request->params[1]);
+    return xasprintf("%s/%s.tar.gz", e2b_builds_files(request->e2b->builds), request->params[1]);
 }
 
 static enum MHD_Result ask(struct e2b_request *request)
 {
     const struct listener *listener = request->exchange->listener;
     const char *host = e2b_header(request, MHD_HTTP_HEADER_HOST), *hash = request->params[1];
-    cleanup_json json_t *template = e2b_builds_find(listener->builds, request->params[0]);
+    cleanup_json json_t *template = e2b_builds_find(request->e2b->builds, request->params[0]);
     cleanup_free char *path = NULL;
     char ticket[65];
     bool is_present;
@@ -57,9 +55,9 @@ static enum MHD_Result ask(struct e2b_request *request)
                                request->params[0]);
     path = path_of(request);
     if (request->is_read_only) /* the address is a leave to write */
-        return e2b_reply_error(request, MHD_HTTP_FORBIDDEN, "this token may only look");
+        return e2b_reply_error(request, MHD_HTTP_FORBIDDEN, "this token is read-only");
     is_present = e2b_archive_use(path);
-    e2b_builds_ticket(listener->builds, hash, ticket);
+    e2b_builds_ticket(request->e2b->builds, hash, ticket);
     return e2b_reply_json(
         request, MHD_HTTP_CREATED,
         json_pack("{s:b, s:o}", "present", is_present, "url",
@@ -70,7 +68,7 @@ static enum MHD_Result ask(struct e2b_request *request)
 
 static int put_begin(struct e2b_request *request, struct err *err)
 {
-    const struct e2b_builds *builds = request->exchange->listener->builds;
+    const struct e2b_builds *builds = request->e2b->builds;
     struct upload *upload;
     char ticket[65];
     int r;

@@ -26,6 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/cleanup.h"
 #include "host/sandbox/info.h"
 #include "store/diff/diff.h"
 
@@ -76,6 +77,7 @@ struct sandbox *sandbox_ref(struct sandbox *sandbox);
 
 /* Accepts NULL. */
 void sandbox_unref(struct sandbox *sandbox);
+DEFINE_CLEANUP(sandbox_unref, struct sandbox *);
 
 /* Return the host and the id, which never change. */
 struct host *sandbox_host(const struct sandbox *sandbox);

@@ -5,14 +5,13 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "api/service.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "http/connect_upload.h"
 #include "http/upload.h"
-#include "http/upload_intake.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -63,14 +62,14 @@ static void on_close(struct upload *upload)
     free(upload);
 }
 
-static int begin(const struct call *call, const json_t *first, struct upload **ret, struct err *err)
+static int begin(void *context, const json_t *first, struct upload **ret, struct err *err)
 {
     static const struct upload_ops ops = { .message = on_message,
                                            .finish = on_finish,
                                            .close = on_close };
     struct listener *listener = xcalloc(1, sizeof(*listener));
 
-    (void)call;
+    (void)context;
     listener->upload.ops = &ops;
     listener->told = told_now;
     *ret = &listener->upload;
@@ -80,14 +79,13 @@ static int begin(const struct call *call, const json_t *first, struct upload **r
 /* What the client gets, as one text. */
 static void answer(const uint8_t *data, size_t size, size_t piece, struct told *told)
 {
-    static const struct call call = { .connection_fd = -1 };
     struct upload_intake *intake;
     cleanup_json json_t *reply = NULL;
     struct err err = { 0 };
     int r;
 
     told_now = told;
-    intake = upload_intake_new(begin, &call);
+    intake = upload_intake_new(begin, NULL);
     for (size_t at = 0; at < size; at += piece)
         if (!upload_intake_take(intake, (const char *)data + at,
                                 size - at < piece ? size - at : piece))

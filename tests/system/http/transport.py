@@ -130,7 +130,7 @@ def a_token_that_may_only_look_changes_nothing():
         body = read_all(sock).partition(b"\r\n\r\n")[2]
         error = last_error(body) if is_stream else json.loads(body)
         assert error, (path, body)
-        is_denied = (error["code"], error["message"]) == ("permission_denied", "this token may only look")
+        is_denied = (error["code"], error["message"]) == ("permission_denied", "this token is read-only")
         assert is_denied or error["code"] in ("invalid_argument", "unimplemented"), (path, error)
         (denied if is_denied else allowed).append(path)
     assert len(denied) > 15, denied

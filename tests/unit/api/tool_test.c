@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <stdint.h>
 
-#include "api/message/tool_messages.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "check.h"
 #include "toolbox/table.h"
 #include "toolbox/tool.h"
+#include "toolbox/tool_json.h"
 
 static json_t *property(const char *tool_name, const char *param, json_t **ret_schema)
 {

@@ -1,31 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The HTTP server over real sockets, with a host of cardboard: what calls the host is compiled into
  * this test under other names, so that both can be linked. */
-#define api_start test_api_start
-#define api_stop test_api_stop
-#define api_drain test_api_drain
-#define exchange_new test_exchange_new
-#define exchange_is_new test_exchange_is_new
-#define exchange_begin test_exchange_begin
-#define exchange_check_origin test_exchange_check_origin
-#define exchange_read_timeout test_exchange_read_timeout
-#define exchange_discard test_exchange_discard
-#define exchange_unwrap test_exchange_unwrap
-#define exchange_receive test_exchange_receive
-#define exchange_answer test_exchange_answer
-#define exchange_free test_exchange_free
-#define exchange_fail test_exchange_fail
-#define exchange_count test_exchange_count
-#define exchange_is_late test_exchange_is_late
-#define exchange_explain_cancel test_exchange_explain_cancel
-#define exchange_is_stopped test_exchange_is_stopped
-#define exchange_answer_stream test_exchange_answer_stream
-#define exchange_answer_raw test_exchange_answer_raw
-#define exchange_receive_upload test_exchange_receive_upload
-#define exchange_answer_upload test_exchange_answer_upload
-#define call_stats_bounds_ns test_call_stats_bounds_ns
-#define call_stats_add test_call_stats_add
-#define call_stats_get test_call_stats_get
+#define holt_frontend test_holt_frontend
 #define route_find table_route_find
 #define route_at test_route_at
 #define route_index table_route_index
@@ -67,10 +43,8 @@
 #define template_service_list test_template_service_list
 #define template_service_remove test_template_service_remove
 
-#define e2b_builds_open stub_e2b_builds_open
 #define host_health stub_host_health
 #define host_store stub_host_store
-#define host_is_open stub_host_is_open
 #define host_event stub_host_event
 #define machine_create stub_machine_create
 #define machine_find stub_machine_find
@@ -119,6 +93,7 @@
 #define route_find upload_route_find
 #define route_index upload_route_index
 
+#include "../../../src/api/frontend.c"                 // NOLINT(bugprone-suspicious-include)
 #include "../../../src/api/host.c"                     // NOLINT(bugprone-suspicious-include)
 #include "../../../src/api/message/process_messages.c" // NOLINT(bugprone-suspicious-include)
 #include "../../../src/api/message/process_start.c"    // NOLINT(bugprone-suspicious-include)
@@ -127,12 +102,13 @@
 #include "../../../src/api/sandbox.c"                  // NOLINT(bugprone-suspicious-include)
 #include "../../../src/api/stream/process_stream.c"    // NOLINT(bugprone-suspicious-include)
 #include "../../../src/api/template.c"                 // NOLINT(bugprone-suspicious-include)
-#include "../../../src/http/call_stats.c"              // NOLINT(bugprone-suspicious-include)
-#include "../../../src/http/exchange.c"                // NOLINT(bugprone-suspicious-include)
-#include "../../../src/http/exchange_stream.c"         // NOLINT(bugprone-suspicious-include)
-#include "../../../src/http/exchange_upload.c"         // NOLINT(bugprone-suspicious-include)
-#include "../../../src/http/server.c"                  // NOLINT(bugprone-suspicious-include)
+#include "api/pages.h"
+#include "base/log.h"
 #include "check.h"
+#include "e2b/core/object_store.h"
+#include "http/exchange.h"
+#include "http/listen.h"
+#include "http/server.h"
 #include "unit/http/client.h"
 #include "unit/http/counted.h"
 
@@ -177,17 +153,9 @@ void stub_host_event(struct host *host, enum event_type type, json_t *fields)
     json_decref(fields);
 }
 
-int stub_host_is_open(struct host *host, struct err *err)
+static int always_open(void *context, struct err *err)
 {
-    (void)host, (void)err;
-    return 0;
-}
-
-int stub_e2b_builds_open(struct host *host, struct e2b_objects *objects, const char *state_dir,
-                         struct e2b_builds **ret, struct err *err)
-{
-    (void)host, (void)objects, (void)state_dir, (void)err;
-    *ret = NULL;
+    (void)context, (void)err;
     return 0;
 }
 
@@ -460,7 +428,10 @@ int stub_template_import(struct store *store, const struct template_source *sour
 
 static char dir[] = "/tmp/holt-api-test-XXXXXX";
 static uint16_t tcp_port;
-static struct api *api;
+static struct api api;
+static struct http_server *http;
+static struct token_store *tokens;
+static struct e2b_objects *objects;
 
 static int tcp_connect(void)
 {
@@ -542,13 +513,11 @@ static void what_is_no_call_is_refused_by_status(void)
 static void a_body_beyond_the_limit_is_refused(void)
 {
     cleanup_with(buf_done) struct buf reply = BUF_INIT(REPLY_BYTES_MAX);
-    cleanup_free char *body = xcalloc(1, BODY_MAX + 1);
-    struct request request = { "POST",
-                               "/holt.v1.HostService/Health",
-                               CONNECT_UNARY_TYPE,
-                               "Connection: close\r\n",
-                               body,
-                               BODY_MAX + 1 };
+    cleanup_free char *body = xcalloc(1, EXCHANGE_BODY_MAX + 1);
+    struct request request = {
+        "POST", "/holt.v1.HostService/Health", CONNECT_UNARY_TYPE, "Connection: close\r\n",
+        body,   EXCHANGE_BODY_MAX + 1
+    };
 
     exchange_on(local_connect(), &request, &reply);
     CHECK(reply.len > 0 && strncmp(reply.data, "HTTP/1.1 429", 12) == 0, "(%s)", reply.data);
@@ -907,20 +876,36 @@ static uint16_t port_pick(void)
 
 static void server_open(void)
 {
+    static struct frontend frontends[2];
     cleanup_free char *listen = xasprintf("127.0.0.1:%u", tcp_port);
-    char none[] = "";
-    struct config config = {
-        .state = dir,
-        .run = dir,
-        .listen = listen,
-        .listen_hosts = none,
-        .listen_origins = none,
-        .tls_cert = none,
-        .tls_key = none,
-    };
     struct err err = { 0 };
+    struct http_options options = {
+        .run_dir = dir,
+        .state_dir = dir,
+        .listen = listen,
+        .hosts = "",
+        .origins = "",
+        .tls_cert = "",
+        .tls_key = "",
+        .frontends = frontends,
+        .frontend_count = ARRAY_SIZE(frontends),
+        .check_open = always_open,
+    };
 
-    CHECK(api_start(&config, (struct host *)dir, &api, &err) == 0, "(%s)", err.msg);
+    CHECK(token_store_open(dir, &tokens, &err) == 0, "(%s)", err.msg);
+    CHECK(e2b_objects_open(dir, &objects, &err) == 0, "(%s)", err.msg);
+    api = (struct api){ .host = (struct host *)dir, .tokens = tokens, .objects = objects };
+    frontends[0] = (struct frontend){ .ops = &pages_frontend, .context = dir };
+    frontends[1] = (struct frontend){ .ops = &holt_frontend, .context = &api };
+    options.tokens = tokens;
+    CHECK(http_start(&options, &http, &err) == 0, "(%s)", err.msg);
+}
+
+static void server_close(void)
+{
+    http_stop(TAKE_PTR(http));
+    e2b_objects_close(TAKE_PTR(objects));
+    token_store_close(TAKE_PTR(tokens));
 }
 
 static void stopping_hangs_up_and_leaves_nothing(void)
@@ -930,7 +915,7 @@ static void stopping_hangs_up_and_leaves_nothing(void)
     int fd = run_open("wait");
 
     reply_wait(fd, &reply, "\"started\"");
-    api_stop(TAKE_PTR(api));
+    server_close();
     CHECK(destroyed == before + 1);
     CHECK(created == destroyed);
     CHECK(access(socket_path, F_OK) < 0);
@@ -946,7 +931,7 @@ static void a_stale_socket_is_replaced(void)
     CHECK(listen_unix(socket_path, &fd, &err) == 0 && close(fd) == 0);
     server_open();
     health_is_answered();
-    api_stop(TAKE_PTR(api));
+    server_close();
 }
 
 static void all(void)

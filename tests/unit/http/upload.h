@@ -169,10 +169,10 @@ static void an_upload_that_is_no_upload_is_refused(void)
         size_t len;
         const char *reason;
     } cases[] = {
-        { "", 0, "the body has no message; one is the least" },
+        { "", 0, "the body has no message; it needs at least one" },
         { "\0\0\0\0\2{", 6, "the body ends inside a message" },
         { "\0\0\0\0", 4, "the body ends inside a message" },
-        { "\0\0\0\0\0", 5, "a message is empty; {} is the least" },
+        { "\0\0\0\0\0", 5, "a message is empty; the shortest one is {}" },
         { "\2\0\0\0\2{}", 7, "a request ends with its body, not with a message" },
         { "\1\0\0\0\2{}", 7, "the body is not made of enveloped messages" },
         { "{}", 2, "the body is not made of enveloped messages" },

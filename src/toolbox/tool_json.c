@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/message/tool_messages.h"
+#include "toolbox/tool_json.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "http/upload_intake.h"
+#include "http/connect_upload.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,20 +13,20 @@
 #include "wire/envelope.h"
 
 struct upload_intake {
-    upload_fn *begin;
-    const struct call *call;
+    upload_begin_fn begin;
+    void *context;
     struct upload *upload; /* NULL before the first message */
-    struct buf rest;       /* of the message that is not whole yet */
+    struct buf rest;       /* the beginning of a message that is not complete yet */
     struct err err;
     int failed; /* negative: err is set */
 };
 
-struct upload_intake *upload_intake_new(upload_fn *begin, const struct call *call)
+struct upload_intake *upload_intake_new(upload_begin_fn begin, void *context)
 {
     struct upload_intake *intake = xcalloc(1, sizeof(*intake));
 
     intake->begin = begin;
-    intake->call = call;
+    intake->context = context;
     intake->rest.max = ENVELOPE_HEADER_SIZE + ENVELOPE_PAYLOAD_MAX;
     return intake;
 }
@@ -40,16 +40,16 @@ static int message_take(struct upload_intake *intake, const struct envelope *env
     if (envelope->is_end)
         return err_set(err, ERR_INVALID, "a request ends with its body, not with a message");
     if (envelope->len == 0)
-        return err_set(err, ERR_INVALID, "a message is empty; {} is the least");
+        return err_set(err, ERR_INVALID, "a message is empty; the shortest one is {}");
     r = json_parse_object(envelope->payload, envelope->len, &message, err);
     if (r < 0)
         return r;
     if (!intake->upload)
-        return intake->begin(intake->call, message, &intake->upload, err);
+        return intake->begin(intake->context, message, &intake->upload, err);
     return intake->upload->ops->message(intake->upload, message, err);
 }
 
-/* Takes every whole message out of the bytes; returns how many bytes that were. */
+/* Handles every complete message; returns how many bytes these have. */
 static ssize_t messages_take(struct upload_intake *intake, const char *data, size_t len,
                              struct err *err)
 {
@@ -75,7 +75,7 @@ static ssize_t messages_take(struct upload_intake *intake, const char *data, siz
     return (ssize_t)done;
 }
 
-/* No more is added to what waits than its message lacks, so the buffer's limit is a message's. */
+/* Never adds more than the incomplete message lacks, so the buffer's limit is that of a message. */
 static ssize_t rest_fill(struct upload_intake *intake, const char *data, size_t len,
                          struct err *err)
 {
@@ -109,7 +109,6 @@ bool upload_intake_take(struct upload_intake *intake, const char *data, size_t l
     return intake->failed == 0;
 }
 
-/* Whether the body was as it should be. */
 static int body_check(const struct upload_intake *intake, struct err *err)
 {
     if (intake->failed < 0) {
@@ -119,7 +118,7 @@ static int body_check(const struct upload_intake *intake, struct err *err)
     if (intake->rest.len > 0)
         return err_set(err, ERR_INVALID, "the body ends inside a message");
     if (!intake->upload)
-        return err_set(err, ERR_INVALID, "the body has no message; one is the least");
+        return err_set(err, ERR_INVALID, "the body has no message; it needs at least one");
     return 0;
 }
 

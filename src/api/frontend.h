@@ -1,0 +1,16 @@
+/* holt.v1 as a front end of the HTTP server: Connect calls, one per row of api/route.c. */
+#pragma once
+
+#include "http/frontend.h"
+
+struct host;
+struct token_store;
+
+/* What the services work on: the context of holt_frontend. */
+struct api {
+    struct host *host;
+    struct token_store *tokens;
+    struct e2b_objects *objects; /* has the names of volumes */
+};
+
+extern const struct frontend_ops holt_frontend;
