@@ -55,9 +55,9 @@ void tool_archive_remove(struct sandbox *sandbox)
     (void)unlinkat(host_state_fd(sandbox_host(sandbox)), path, AT_REMOVEDIR);
 }
 
-/* --- a call's file --------------------------------------------------------------------------- */
+/* --- the file of a call ---------------------------------------------------------------------- */
 
-static json_t *changes_pack(const struct tool_result *result)
+static json_t *call_pack_changes(const struct tool_result *result)
 {
     json_t *list = json_array();
 
@@ -70,17 +70,17 @@ static json_t *changes_pack(const struct tool_result *result)
     return list;
 }
 
-static json_t *line_pack(const struct tool_job *job)
+static json_t *call_pack_line(const struct tool_job *job)
 {
     const struct tool_result *result = &job->result;
     json_t *line =
         json_pack("{s:s, s:s, s:s, s:I, s:b, s:b, s:b, s:b, s:I, s:I, s:I, s:I, s:b, s:o}", "id",
                   job->call_id, "tool", job->tool->name, "digest", job->digest, "generation",
-                  (json_int_t)job->kept_generation, "error", result->is_error, "timed_out",
+                  (json_int_t)job->end_generation, "error", result->is_error, "timed_out",
                   result->timed_out, "oom", result->oom, "truncated", result->is_truncated, "shown",
                   (json_int_t)result->shown, "total", (json_int_t)result->total, "ms",
                   (json_int_t)result->duration_ms, "len", (json_int_t)job->block.len, "changed_cut",
-                  result->changed_is_cut, "changed", changes_pack(result));
+                  result->changed_is_cut, "changed", call_pack_changes(result));
 
     if (line && result->has_exit_code)
         (void)json_object_set_new(line, "exit", json_integer(result->exit_code));
@@ -95,10 +95,10 @@ static json_t *line_pack(const struct tool_job *job)
     return line;
 }
 
-static int write_call(const struct tool_job *job, int fd)
+static int call_write(const struct tool_job *job, int fd)
 {
     cleanup_with(buf_done) struct buf out = BUF_INIT(LINE_MAX_BYTES);
-    cleanup_json json_t *line = line_pack(job);
+    cleanup_json json_t *line = call_pack_line(job);
     int r = line ? json_write(line, &out) : -EINVAL;
 
     if (r == 0)
@@ -108,14 +108,14 @@ static int write_call(const struct tool_job *job, int fd)
     return r == 0 ? write_all(fd, job->block.text, job->block.len) : r;
 }
 
-void tool_archive_keep(struct tool_job *job)
+void tool_archive_store(struct tool_job *job)
 {
     struct bounded_dir *bounded_dir = &tool_archive_of(job->sandbox)->calls;
     struct bounded_dir_file file = BOUNDED_DIR_FILE_INIT;
 
     if (bounded_dir_create(bounded_dir, &file) < 0)
         return;
-    if (write_call(job, file.fd) < 0)
+    if (call_write(job, file.fd) < 0)
         bounded_dir_drop(bounded_dir, &file);
     else
         (void)bounded_dir_put(bounded_dir, &file, job->id_hash);
@@ -133,7 +133,7 @@ static uint64_t number_of(const json_t *line, const char *name)
     return number > 0 ? (uint64_t)number : 0;
 }
 
-/* Copies a text of the line to where the job keeps it; NULL where there is none. */
+/* Copies a string of the line; returns NULL if it is absent. */
 static const char *text_of(const json_t *line, const char *name, char *into, size_t size)
 {
     const char *text = json_string_value(json_object_get(line, name));
@@ -144,7 +144,7 @@ static const char *text_of(const json_t *line, const char *name, char *into, siz
     return into;
 }
 
-static void take_changes(struct tool_job *job, const json_t *list)
+static void call_unpack_changes(struct tool_job *job, const json_t *list)
 {
     size_t index;
     json_t *pair;
@@ -155,11 +155,11 @@ static void take_changes(struct tool_job *job, const json_t *list)
         const char *path = json_string_value(json_array_get(pair, 1));
 
         if (kind && path)
-            tool_job_note_change(job, kind[0], path);
+            tool_job_add_change(job, kind[0], path);
     }
 }
 
-static void take_line(struct tool_job *job, const json_t *line)
+static void call_unpack_line(struct tool_job *job, const json_t *line)
 {
     struct tool_result *result = &job->result;
     const json_t *code = json_object_get(line, "exit");
@@ -181,11 +181,11 @@ static void take_line(struct tool_job *job, const json_t *line)
             text_of(line, "snapshot_error", job->snapshot_error, sizeof(job->snapshot_error)),
     };
     job->mime = text_of(line, "mime", job->mime_text, sizeof(job->mime_text));
-    take_changes(job, json_object_get(line, "changed"));
+    call_unpack_changes(job, json_object_get(line, "changed"));
 }
 
-/* What the file says, if it says it of this generation's call: 1, 0, or ERR_INVALID. */
-static int take_call(struct tool_job *job, const struct buf *content, struct err *err)
+/* Fills in the result if the file is of this call and generation: 1, 0, or ERR_INVALID. */
+static int call_unpack(struct tool_job *job, const struct buf *content, struct err *err)
 {
     const char *end = content->len ? memchr(content->data, '\n', content->len) : NULL;
     size_t at = end ? (size_t)(end - content->data) + 1 : 0;
@@ -202,10 +202,10 @@ static int take_call(struct tool_job *job, const struct buf *content, struct err
         number_of(line, "len") != content->len - at)
         return 0;
     if (strcmp(digest, job->digest) != 0)
-        return tool_refuse_other_call(job, err);
+        return tool_job_refuse_reused_id(job, err);
     if (buf_add(&job->text, content->data + at, content->len - at) < 0)
         return 0;
-    take_line(job, line);
+    call_unpack_line(job, line);
     return 1;
 }
 
@@ -223,5 +223,5 @@ int tool_archive_find(struct tool_job *job, struct err *err)
     if (n < 0)
         return 0;
     content.len = (size_t)n;
-    return take_call(job, &content, err);
+    return call_unpack(job, &content, err);
 }

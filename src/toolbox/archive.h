@@ -1,12 +1,12 @@
-/* What is kept of tool calls of one sandbox, below the state directory, where it outlives the
- * daemon but not the sandbox:
+/* Stored results of the tool calls of one sandbox. They are files in the state directory, so they
+ * survive the daemon; they are removed with the sandbox:
  *
- *   tools/SANDBOX/calls/HASH   the result of a finished call that has an id (HASH is of the id)
- *   tools/SANDBOX/outputs/oN   a text that a result was cut from; oN is its handle
+ *   tools/SANDBOX/calls/HASH   result of a finished call with an id (HASH is that of the id)
+ *   tools/SANDBOX/outputs/oN   full text of a truncated result; oN is its handle
  *
- * A call's file is one line of JSON and, behind it, the bytes of its content. It says which
- * generation of the sandbox's files it was made in: what a rollback has undone is not known any
- * more, whatever happened to the daemon meanwhile. */
+ * A call's file is one line of JSON followed by the bytes of its content. The line contains the
+ * generation of the sandbox's files, so that a result that a rollback has undone is ignored, also
+ * after a restart of the daemon. */
 #pragma once
 
 #include <stdatomic.h>
@@ -29,7 +29,7 @@ enum {
 
 struct tool_archive {
     struct bounded_dir calls, outputs;
-    atomic_int read_only_processes; /* that run for tool calls of read-only clients */
+    atomic_int read_only_processes; /* running for tool calls of read-only clients */
 };
 
 /* Returns the archive of the sandbox; the first call makes it. */
@@ -38,13 +38,13 @@ struct tool_archive *tool_archive_of(struct sandbox *sandbox);
 struct tool_archive *tool_archive_new(struct sandbox *sandbox);
 void tool_archive_free(struct tool_archive *archive);
 
-/* The sandbox is being destroyed: nothing is kept any more. */
+/* Removes all stored results of a sandbox that is being destroyed; later ones are not stored. */
 void tool_archive_remove(struct sandbox *sandbox);
 
-/* Keeps the result of a job that has an id. What cannot be kept is not: a retry then does it again.
- */
-void tool_archive_keep(struct tool_job *job);
+/* Stores the result of a job that has an id. Errors are ignored: a repeated call then executes the
+ * tool again. */
+void tool_archive_store(struct tool_job *job);
 
-/* Fills in the result that a call with the job's id had: 1, or 0 when none is known, or ERR_INVALID
- * when that call was another one. */
+/* Fills in the stored result of a call with the job's id and returns 1; returns 0 when there is
+ * none, or ERR_INVALID when that call had another tool or other parameters. */
 int tool_archive_find(struct tool_job *job, struct err *err);

@@ -36,24 +36,24 @@ void bounded_dir_done(struct bounded_dir *bounded_dir)
     free(bounded_dir->entries);
 }
 
-static const char *path_of(const struct bounded_dir *bounded_dir, const char *name,
-                           char into[static FULL_PATH_MAX])
+static const char *file_path(const struct bounded_dir *bounded_dir, const char *name,
+                             char into[static FULL_PATH_MAX])
 {
     (void)snprintf(into, FULL_PATH_MAX, "%s/%s", bounded_dir->path, name);
     return into;
 }
 
-static void remove_file(const struct bounded_dir *bounded_dir, const char *name)
+static void file_remove(const struct bounded_dir *bounded_dir, const char *name)
 {
     char path[FULL_PATH_MAX];
 
-    (void)unlinkat(bounded_dir->root_fd, path_of(bounded_dir, name, path), 0);
+    (void)unlinkat(bounded_dir->root_fd, file_path(bounded_dir, name, path), 0);
 }
 
-/* --- what is there --------------------------------------------------------------------------- */
+/* --- entries --------------------------------------------------------------------------------- */
 
 /* Locked. */
-static void append(struct bounded_dir *bounded_dir, const char *name, uint64_t bytes)
+static void entry_append(struct bounded_dir *bounded_dir, const char *name, uint64_t bytes)
 {
     struct bounded_dir_entry *entry = &bounded_dir->entries[bounded_dir->count++];
     uint64_t number;
@@ -66,7 +66,7 @@ static void append(struct bounded_dir *bounded_dir, const char *name, uint64_t b
 }
 
 /* Locked. */
-static void take_out(struct bounded_dir *bounded_dir, size_t index)
+static void entry_remove(struct bounded_dir *bounded_dir, size_t index)
 {
     bounded_dir->bytes -= bounded_dir->entries[index].bytes;
     bounded_dir->count--;
@@ -74,17 +74,17 @@ static void take_out(struct bounded_dir *bounded_dir, size_t index)
             (bounded_dir->count - index) * sizeof(*bounded_dir->entries));
 }
 
-/* Locked. Makes room for one more of this size. */
-static void make_room(struct bounded_dir *bounded_dir, uint64_t bytes)
+/* Locked. Removes the oldest files until one more of this size fits. */
+static void entries_make_room(struct bounded_dir *bounded_dir, uint64_t bytes)
 {
     while (bounded_dir->count > 0 && (bounded_dir->count >= bounded_dir->files_max ||
                                       bounded_dir->bytes + bytes > bounded_dir->bytes_max)) {
-        remove_file(bounded_dir, bounded_dir->entries[0].name);
-        take_out(bounded_dir, 0);
+        file_remove(bounded_dir, bounded_dir->entries[0].name);
+        entry_remove(bounded_dir, 0);
     }
 }
 
-struct found {
+struct found_file {
     char name[BOUNDED_DIR_NAME_MAX + 1];
     struct timespec when;
     uint64_t bytes;
@@ -92,7 +92,7 @@ struct found {
 
 static int compare_found(const void *one, const void *other)
 {
-    const struct found *a = one, *b = other;
+    const struct found_file *a = one, *b = other;
 
     if (a->when.tv_sec != b->when.tv_sec)
         return a->when.tv_sec < b->when.tv_sec ? -1 : 1;
@@ -101,8 +101,8 @@ static int compare_found(const void *one, const void *other)
     return strcmp(a->name, b->name);
 }
 
-/* Whether it is one of ours; what was never finished goes. */
-static bool look_at(struct bounded_dir *bounded_dir, const char *name, struct found *ret)
+/* Returns whether the name is that of a complete file; removes an incomplete one. */
+static bool entry_stat(struct bounded_dir *bounded_dir, const char *name, struct found_file *ret)
 {
     char path[FULL_PATH_MAX];
     struct stat info;
@@ -110,23 +110,23 @@ static bool look_at(struct bounded_dir *bounded_dir, const char *name, struct fo
     if (name[0] == '.') {
         if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0 &&
             strlen(name) < BOUNDED_DIR_NAME_MAX)
-            remove_file(bounded_dir, name);
+            file_remove(bounded_dir, name);
         return false;
     }
     if (strlen(name) > BOUNDED_DIR_NAME_MAX ||
-        fstatat(bounded_dir->root_fd, path_of(bounded_dir, name, path), &info,
+        fstatat(bounded_dir->root_fd, file_path(bounded_dir, name, path), &info,
                 AT_SYMLINK_NOFOLLOW) < 0 ||
         !S_ISREG(info.st_mode))
         return false;
-    *ret = (struct found){ .when = info.st_mtim, .bytes = (uint64_t)info.st_size };
+    *ret = (struct found_file){ .when = info.st_mtim, .bytes = (uint64_t)info.st_size };
     (void)snprintf(ret->name, sizeof(ret->name), "%s", name);
     return true;
 }
 
-/* Locked. What an earlier life has left; more than there may be of it does not count. */
-static void load(struct bounded_dir *bounded_dir)
+/* Locked. Reads the files that an earlier daemon process left, at most twice the limit. */
+static void entries_load(struct bounded_dir *bounded_dir)
 {
-    cleanup_free struct found *list = xcalloc(bounded_dir->files_max * 2, sizeof(*list));
+    cleanup_free struct found_file *list = xcalloc(bounded_dir->files_max * 2, sizeof(*list));
     int fd = openat(bounded_dir->root_fd, bounded_dir->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
     const struct dirent *entry;
@@ -135,31 +135,31 @@ static void load(struct bounded_dir *bounded_dir)
     bounded_dir->is_loaded = true;
     bounded_dir->entries = xcalloc(bounded_dir->files_max + 1, sizeof(*bounded_dir->entries));
     while (dir && count < bounded_dir->files_max * 2 && (entry = readdir(dir)))
-        count += look_at(bounded_dir, entry->d_name, &list[count]);
+        count += entry_stat(bounded_dir, entry->d_name, &list[count]);
     if (dir)
         (void)closedir(dir);
     else
         (void)fd_close(fd);
     qsort(list, count, sizeof(*list), compare_found);
     for (size_t i = 0; i < count; i++) {
-        make_room(bounded_dir, list[i].bytes);
-        append(bounded_dir, list[i].name, list[i].bytes);
+        entries_make_room(bounded_dir, list[i].bytes);
+        entry_append(bounded_dir, list[i].name, list[i].bytes);
     }
 }
 
-/* Locked. */
-static int be_ready(struct bounded_dir *bounded_dir)
+/* Locked. Reads the directory at first use; returns -ENOENT after a purge. */
+static int entries_prepare(struct bounded_dir *bounded_dir)
 {
     if (bounded_dir->is_purged)
         return -ENOENT;
     if (!bounded_dir->is_loaded)
-        load(bounded_dir);
+        entries_load(bounded_dir);
     return 0;
 }
 
-/* --- putting there --------------------------------------------------------------------------- */
+/* --- files ----------------------------------------------------------------------------------- */
 
-/* The directory and those above it, below the root. */
+/* Creates the directory and its parents below root_fd. */
 static void make_dirs(const struct bounded_dir *bounded_dir)
 {
     char path[BOUNDED_DIR_PATH_MAX];
@@ -179,12 +179,12 @@ int bounded_dir_create(struct bounded_dir *bounded_dir, struct bounded_dir_file 
     int r;
 
     lock_take(&bounded_dir->lock);
-    r = be_ready(bounded_dir);
+    r = entries_prepare(bounded_dir);
     (void)snprintf(ret->name, sizeof(ret->name), ".new-%u", ++bounded_dir->last_new);
     lock_release(&bounded_dir->lock);
     if (r < 0)
         return r;
-    path_of(bounded_dir, ret->name, path);
+    file_path(bounded_dir, ret->name, path);
     for (int i = 0; i < 2; i++) {
         ret->fd = openat(bounded_dir->root_fd, path,
                          O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
@@ -201,26 +201,26 @@ void bounded_dir_drop(struct bounded_dir *bounded_dir, struct bounded_dir_file *
     if (file->fd < 0)
         return;
     file->fd = fd_close(file->fd);
-    remove_file(bounded_dir, file->name);
+    file_remove(bounded_dir, file->name);
 }
 
-/* Locked. */
-static int place(struct bounded_dir *bounded_dir, const struct bounded_dir_file *file,
-                 const char *name, uint64_t bytes)
+/* Locked. Renames the file and adds its entry; replaces one of the same name. */
+static int entry_put(struct bounded_dir *bounded_dir, const struct bounded_dir_file *file,
+                     const char *name, uint64_t bytes)
 {
     char from[FULL_PATH_MAX], to[FULL_PATH_MAX];
 
     for (size_t i = 0; i < bounded_dir->count; i++) {
         if (strcmp(bounded_dir->entries[i].name, name) == 0) {
-            take_out(bounded_dir, i);
+            entry_remove(bounded_dir, i);
             break;
         }
     }
-    make_room(bounded_dir, bytes);
-    if (renameat(bounded_dir->root_fd, path_of(bounded_dir, file->name, from), bounded_dir->root_fd,
-                 path_of(bounded_dir, name, to)) < 0)
+    entries_make_room(bounded_dir, bytes);
+    if (renameat(bounded_dir->root_fd, file_path(bounded_dir, file->name, from),
+                 bounded_dir->root_fd, file_path(bounded_dir, name, to)) < 0)
         return -errno;
-    append(bounded_dir, name, bytes);
+    entry_append(bounded_dir, name, bytes);
     return 0;
 }
 
@@ -234,9 +234,9 @@ int bounded_dir_put(struct bounded_dir *bounded_dir, struct bounded_dir_file *fi
         r = -EFBIG;
     lock_take(&bounded_dir->lock);
     if (r == 0)
-        r = be_ready(bounded_dir);
+        r = entries_prepare(bounded_dir);
     if (r == 0)
-        r = place(bounded_dir, file, name, (uint64_t)info.st_size);
+        r = entry_put(bounded_dir, file, name, (uint64_t)info.st_size);
     lock_release(&bounded_dir->lock);
     if (r < 0)
         bounded_dir_drop(bounded_dir, file);
@@ -250,7 +250,7 @@ uint64_t bounded_dir_next_number(struct bounded_dir *bounded_dir)
     uint64_t number;
 
     lock_take(&bounded_dir->lock);
-    (void)be_ready(bounded_dir);
+    (void)entries_prepare(bounded_dir);
     number = ++bounded_dir->last_number;
     lock_release(&bounded_dir->lock);
     return number;
@@ -263,7 +263,7 @@ int bounded_dir_open(struct bounded_dir *bounded_dir, const char *name)
 
     if (!is_handle(name, BOUNDED_DIR_NAME_MAX))
         return -ENOENT;
-    fd = openat(bounded_dir->root_fd, path_of(bounded_dir, name, path),
+    fd = openat(bounded_dir->root_fd, file_path(bounded_dir, name, path),
                 O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     return fd < 0 ? -errno : fd;
 }

@@ -1,5 +1,5 @@
-/* A directory of files that is bounded in number and bytes: the oldest go first. Every call may
- * come from any thread. */
+/* A directory with a maximum number and size of files; the oldest are removed first. All functions
+ * are thread-safe. */
 #pragma once
 
 #include <stdbool.h>
@@ -21,17 +21,17 @@ struct bounded_dir {
     size_t files_max;
     uint64_t bytes_max;
 
-    struct lock lock; /* over all below */
+    struct lock lock; /* protects all fields below */
     bool is_loaded;
-    bool is_purged;                    /* nothing is put here any more */
+    bool is_purged;                    /* accepts no files any more */
     struct bounded_dir_entry *entries; /* oldest first */
     size_t count;
     uint64_t bytes;
-    uint64_t last_number; /* of names that are a letter and a number */
+    uint64_t last_number; /* the highest in names that are a letter and a number */
     unsigned last_new;
 };
 
-/* A file that is not on the object store yet. */
+/* A new file that bounded_dir_put has not added yet. */
 struct bounded_dir_file {
     int fd;
     char name[24];
@@ -46,19 +46,21 @@ void bounded_dir_init(struct bounded_dir *bounded_dir, int root_fd, const char *
                       size_t files_max, uint64_t bytes_max);
 void bounded_dir_done(struct bounded_dir *bounded_dir);
 
-/* 0 or -errno; the file ends with one of the next two. */
+/* Creates a file, which the caller passes to bounded_dir_put or bounded_dir_drop. */
 int bounded_dir_create(struct bounded_dir *bounded_dir, struct bounded_dir_file *ret);
 
-/* Puts it in its place, whole, and what is too much away. */
+/* Adds the file under a name, atomically, and removes the oldest ones beyond the limits. Closes the
+ * file, also on failure. */
 int bounded_dir_put(struct bounded_dir *bounded_dir, struct bounded_dir_file *file,
                     const char *name);
+/* Removes a file that was not added; accepts one that is closed. */
 void bounded_dir_drop(struct bounded_dir *bounded_dir, struct bounded_dir_file *file);
 
-/* A number that no file here has, nor has had. */
+/* Returns a number that is in no name of a present or earlier file. */
 uint64_t bounded_dir_next_number(struct bounded_dir *bounded_dir);
 
-/* For reading: a descriptor or -errno. */
+/* Opens a file for reading; returns a descriptor or -errno. */
 int bounded_dir_open(struct bounded_dir *bounded_dir, const char *name);
 
-/* Removes all, for good. */
+/* Removes the directory; later files are refused. */
 void bounded_dir_purge(struct bounded_dir *bounded_dir);

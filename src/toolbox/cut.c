@@ -8,8 +8,7 @@
 #include "base/buf.h"
 #include "base/text/utf8.h"
 
-/* The end of the head: behind the last line that fits, unless that leaves half of the room empty,
- * as one long line does. */
+/* Returns the end of the last line that fits; cuts a line that takes more than half of the room. */
 static size_t head_end(const char *text, size_t len, size_t room)
 {
     const char *newline = memrchr(text, '\n', room);

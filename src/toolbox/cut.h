@@ -1,4 +1,4 @@
-/* Cutting a text that is too long: in the middle, at the ends of lines. */
+/* Truncates long text in the middle, at line boundaries. */
 #pragma once
 
 #include <stddef.h>
@@ -7,15 +7,15 @@
 struct buf;
 
 struct tool_cut {
-    size_t head;            /* bytes from the beginning that stay */
-    size_t tail;            /* where the rest that stays begins */
-    uint64_t missing_lines; /* ends of lines between them */
+    size_t head;            /* bytes that remain at the beginning */
+    size_t tail;            /* offset of the part that remains at the end */
+    uint64_t missing_lines; /* newlines between them */
 };
 
-/* What stays of a text that has more than budget bytes, about half of it at each end. */
+/* Computes the cut of a text to about budget bytes, half of them at each end. */
 struct tool_cut tool_cut(const char *text, size_t len, size_t budget);
 
-/* Appends what stays, with a line in the middle that says what is missing and (unless handle is
- * NULL) how to read it. 0, -ENOBUFS or -ENOMEM. */
+/* Appends the remaining text, with a marker line in the middle that gives the size of the missing
+ * part and (unless handle is NULL) the call to read it. Returns 0, -ENOBUFS or -ENOMEM. */
 int tool_cut_add(struct buf *out, const char *text, size_t len, const struct tool_cut *cut,
                  const char *handle);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Tools that a worker inside the sandbox does: those about files. */
+/* File tools, which a worker inside the sandbox executes. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,36 +11,36 @@
 #include "toolbox/tool_internal.h"
 #include "toolbox/worker.h"
 
-/* What it said becomes the job's; an image goes as base64. */
-static int take_answer(struct tool_job *job, struct tool_worker_answer *answer, struct err *err)
+/* Moves the reply to the job; encodes an image as base64. */
+static int job_take_reply(struct tool_job *job, struct tool_worker_reply *reply, struct err *err)
 {
     int r = 0;
 
-    job->result.is_error = answer->outcome.flags & TOOL_IS_ERROR;
-    if (answer->outcome.flags & TOOL_IS_IMAGE) {
-        (void)snprintf(job->mime_text, sizeof(job->mime_text), "%s", answer->outcome.mime);
+    job->result.is_error = reply->outcome.flags & TOOL_IS_ERROR;
+    if (reply->outcome.flags & TOOL_IS_IMAGE) {
+        (void)snprintf(job->mime_text, sizeof(job->mime_text), "%s", reply->outcome.mime);
         job->mime = job->mime_text;
-        r = base64_encode(&job->text, answer->content.data, answer->content.len);
+        r = base64_encode(&job->text, reply->content.data, reply->content.len);
     } else {
-        job->text = answer->content;
-        answer->content = (struct buf)BUF_INIT(0);
+        job->text = reply->content;
+        reply->content = (struct buf)BUF_INIT(0);
     }
-    for (size_t i = 0; job->wants_changed && i < answer->change_count; i++)
-        tool_job_note_change(job, answer->changes[i].kind, answer->changes[i].path);
-    return r < 0 ? err_sys(err, r, "make room for what %s has read", job->tool->name) : 0;
+    for (size_t i = 0; job->wants_changed && i < reply->change_count; i++)
+        tool_job_add_change(job, reply->changes[i].kind, reply->changes[i].path);
+    return r < 0 ? err_sys(err, r, "store the image that %s has read", job->tool->name) : 0;
 }
 
-static int time_out(struct tool_job *job)
+static int job_time_out(struct tool_job *job)
 {
-    tool_job_refuse(job,
-                    "%s did not come to an end in its time and was stopped. Ask for less: a "
-                    "smaller directory, a simpler pattern.",
-                    job->tool->name);
+    tool_job_set_error(job,
+                       "%s exceeded its time limit and was stopped. Use a smaller directory or a "
+                       "simpler pattern.",
+                       job->tool->name);
     job->result.timed_out = true;
     return 0;
 }
 
-static int run(struct tool_job *job, int watch_fd, struct err *err)
+static int job_run_worker(struct tool_job *job, int watch_fd, struct err *err)
 {
     const struct tool_worker_job work = {
         .tool = job->tool->worker,
@@ -50,12 +50,12 @@ static int run(struct tool_job *job, int watch_fd, struct err *err)
         .deadline_ms = job->deadline_ms,
         .is_read_only = job->is_read_only,
     };
-    cleanup_with(tool_worker_answer_done) struct tool_worker_answer answer = { .change_count = 0 };
-    int r = tool_worker_run(job->sandbox, &work, &answer, err);
+    cleanup_with(tool_worker_reply_done) struct tool_worker_reply reply = { .change_count = 0 };
+    int r = tool_worker_run(job->sandbox, &work, &reply, err);
 
     if (r == -ETIMEDOUT)
-        return time_out(job);
-    return r < 0 ? tool_job_fail(job, r, err) : take_answer(job, &answer, err);
+        return job_time_out(job);
+    return r < 0 ? tool_job_fail(job, r, err) : job_take_reply(job, &reply, err);
 }
 
 static void set_cancel_fd(struct tool_job *job, int fd)
@@ -67,15 +67,15 @@ static void set_cancel_fd(struct tool_job *job, int fd)
     lock_release(&job->lock);
 }
 
-/* Its client may go, but whoever cancels the call hangs up on it. */
-static int run_for_all(struct tool_job *job, struct err *err)
+/* Runs a call with an id, which only tool_cancel ends early, not a disconnect of the client. */
+static int job_run_detached(struct tool_job *job, struct err *err)
 {
     int pair[2], r;
 
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
-        return err_sys(err, -errno, "make a pair of sockets");
+        return err_sys(err, -errno, "create a socket pair");
     set_cancel_fd(job, pair[1]);
-    r = run(job, pair[0], err);
+    r = job_run_worker(job, pair[0], err);
     set_cancel_fd(job, -EBADF);
     (void)fd_close(pair[0]);
     (void)fd_close(pair[1]);
@@ -86,7 +86,7 @@ static int worker_tool_next(struct tool_job *job, int watch_fd, struct tool_prog
                             struct err *err)
 {
     (void)ret;
-    return job->call_id[0] ? run_for_all(job, err) : run(job, watch_fd, err);
+    return job->call_id[0] ? job_run_detached(job, err) : job_run_worker(job, watch_fd, err);
 }
 
 static void worker_tool_cancel(struct tool_job *job)

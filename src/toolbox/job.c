@@ -22,9 +22,9 @@
 
 #define WORKSPACE "/workspace"
 
-/* --- what kinds of tools use ----------------------------------------------------------------- */
+/* --- for kinds of tools ---------------------------------------------------------------------- */
 
-void tool_job_refuse(struct tool_job *job, const char *format, ...)
+void tool_job_set_error(struct tool_job *job, const char *format, ...)
 {
     char text[2048];
     va_list args;
@@ -37,26 +37,26 @@ void tool_job_refuse(struct tool_job *job, const char *format, ...)
     job->result.is_error = true;
 }
 
-/* What is wrong with the sandbox or the daemon is for whoever runs the model. */
+/* Errors of the sandbox or the daemon go to the client, not to the model. */
 static bool is_for_model(const struct err *err)
 {
-    static const bool keeps_from_running[ERR_CAUSES] = {
+    static const bool is_for_client[ERR_CAUSES] = {
         [CAUSE_SESSION_NOT_FOUND] = true,  [CAUSE_SESSION_PAUSED] = true,
         [CAUSE_SESSION_DESTROYING] = true, [CAUSE_ROLLBACK_IN_PROGRESS] = true,
         [CAUSE_INVALID_STATE] = true,      [CAUSE_SHUTTING_DOWN] = true,
     };
 
-    return !keeps_from_running[err->cause] && err->kind != ERR_INTERNAL &&
+    return !is_for_client[err->cause] && err->kind != ERR_INTERNAL &&
            err->kind != ERR_UNAVAILABLE && err->kind != ERR_CANCELED;
 }
 
-/* What a model can do about it: it has tools, and no commands of Holt. */
+/* Returns a remedy in terms of tools: a model cannot run commands of Holt. */
 static const char *remedy_for_model(const struct err *err)
 {
     static const char *const remedies[ERR_CAUSES] = {
-        [CAUSE_PROCESS_NOT_FOUND] = "process_start tells the id of what it starts",
-        [CAUSE_PROCESS_ENDED] = "process_logs has what it has written",
-        [CAUSE_SNAPSHOT_NOT_FOUND] = "list_snapshots shows those that there are",
+        [CAUSE_PROCESS_NOT_FOUND] = "process_start returns the id of the process that it starts",
+        [CAUSE_PROCESS_ENDED] = "process_logs shows its output",
+        [CAUSE_SNAPSHOT_NOT_FOUND] = "list_snapshots lists the snapshots",
     };
     const char *remedy = err->cause < ERR_CAUSES ? remedies[err->cause] : NULL;
 
@@ -71,7 +71,7 @@ int tool_job_fail(struct tool_job *job, int r, struct err *err)
 
     if (r == -ECANCELED || !is_for_model(err))
         return r;
-    tool_job_refuse(job, "%s%s%s", err->msg, remedy ? "\n" : "", remedy ? remedy : "");
+    tool_job_set_error(job, "%s%s%s", err->msg, remedy ? "\n" : "", remedy ? remedy : "");
     return 0;
 }
 
@@ -94,17 +94,17 @@ uint64_t tool_job_left_ms(const struct tool_job *job, uint64_t most)
     return most == 0 || left_ms < most ? left_ms : most;
 }
 
-int tool_refuse_other_call(const struct tool_job *job, struct err *err)
+int tool_job_refuse_reused_id(const struct tool_job *job, struct err *err)
 {
     (void)err_set(err, ERR_INVALID,
-                  "the tool call id '%.100s' was used for another tool or other parameters",
+                  "the tool call id '%.100s' was used with another tool or other parameters",
                   job->call_id);
-    return err_remedy(err, "use a new id for another call");
+    return err_remedy(err, "use a different id for a different call");
 }
 
-/* --- making one ------------------------------------------------------------------------------ */
+/* --- creation -------------------------------------------------------------------------------- */
 
-static void hash(const char *text, size_t len, char ret[static TOOL_HASH_SIZE])
+static void hash_hex(const char *text, size_t len, char ret[static TOOL_HASH_SIZE])
 {
     unsigned char bytes[SHA256_DIGEST_LENGTH];
 
@@ -113,16 +113,16 @@ static void hash(const char *text, size_t len, char ret[static TOOL_HASH_SIZE])
         (void)snprintf(ret + 2 * i, 3, "%02x", bytes[i]);
 }
 
-/* What was asked for, in a form that does not depend on how it was written. */
-static void set_identity(struct tool_job *job, const char *id)
+/* Sorts the keys, so that the digest does not depend on how the client wrote the parameters. */
+static void job_set_id(struct tool_job *job, const char *id)
 {
     cleanup_free char *params =
         job->params ? json_dumps(job->params, JSON_SORT_KEYS | JSON_COMPACT) : NULL;
     cleanup_free char *all = xasprintf("%s %s", job->tool->name, params ? params : "{}");
 
     (void)snprintf(job->call_id, sizeof(job->call_id), "%s", id);
-    hash(id, strlen(id), job->id_hash);
-    hash(all, strlen(all), job->digest);
+    hash_hex(id, strlen(id), job->id_hash);
+    hash_hex(all, strlen(all), job->digest);
     job->generation = sandbox_generation(job->sandbox);
 }
 
@@ -131,7 +131,7 @@ static const struct tool_kind *kind_of(const struct tool *tool)
     if (tool->work == TOOL_BY_WORKER)
         return &tool_by_worker;
     if (tool->work == TOOL_BY_HOST)
-        return &tool_by_turn;
+        return &tool_by_host;
     if (strcmp(tool->name, "shell") == 0)
         return &tool_by_shell;
     return strncmp(tool->name, "process_", strlen("process_")) == 0 ? &tool_by_launch
@@ -171,7 +171,7 @@ struct tool_job *tool_job_new(struct sandbox *sandbox, const struct tool *tool,
     job->text.max = TOOL_TEXT_MAX;
     job->spill.fd = job->cancel_fd = -EBADF;
     if (request->call_id && *request->call_id)
-        set_identity(job, request->call_id);
+        job_set_id(job, request->call_id);
     return job;
 }
 
@@ -195,7 +195,7 @@ void tool_job_unref(struct tool_job *job)
     free(job);
 }
 
-/* --- its life -------------------------------------------------------------------------------- */
+/* --- execution ------------------------------------------------------------------------------- */
 
 bool tool_job_is_over(struct tool_job *job)
 {
@@ -217,8 +217,9 @@ bool tool_job_is_canceled(struct tool_job *job)
     return is_canceled;
 }
 
-/* What was, to compare with; when that cannot be had, the result says that it is not complete. */
-static void begin(struct tool_job *job)
+/* Counts the job and marks the files to compare with; if that fails, the list of changes in the
+ * result is marked as not complete. */
+static void job_begin(struct tool_job *job)
 {
     struct err ignored;
 
@@ -230,8 +231,7 @@ static void begin(struct tool_job *job)
     job->result.changed_is_cut = !job->has_mark;
 }
 
-/* Everybody who waits for it hears of its end. */
-void tool_job_settle(struct tool_job *job, int r, const struct err *err)
+void tool_job_complete(struct tool_job *job, int r, const struct err *err)
 {
     const uint64_t one = 1;
 
@@ -247,36 +247,36 @@ void tool_job_settle(struct tool_job *job, int r, const struct err *err)
         tool_job_table_leave(host_extension_data(sandbox_host(job->sandbox)), job);
 }
 
-/* Whether what it did is still there: a rollback undoes it, but for the rollback itself. */
-static bool is_lasting(struct tool_job *job)
+/* Returns false if a rollback has undone the job, unless the job is that rollback. */
+static bool job_is_lasting(struct tool_job *job)
 {
-    job->kept_generation = sandbox_generation(job->sandbox);
-    return job->generation == job->kept_generation || strcmp(job->tool->name, "rollback") == 0;
+    job->end_generation = sandbox_generation(job->sandbox);
+    return job->generation == job->end_generation || strcmp(job->tool->name, "rollback") == 0;
 }
 
-static void forget_mark(struct tool_job *job)
+static void job_drop_mark(struct tool_job *job)
 {
     if (job->has_mark)
         sandbox_unmark(job->sandbox, &job->mark);
     job->has_mark = false;
 }
 
-void tool_job_conclude(struct tool_job *job, int r, const struct err *err)
+void tool_job_finish(struct tool_job *job, int r, const struct err *err)
 {
     if (job->kind->stop)
         job->kind->stop(job);
     if (r == 0)
         tool_result_finish(job);
-    forget_mark(job);
+    job_drop_mark(job);
     if (job->spill.fd >= 0)
         bounded_dir_drop(&tool_archive_of(job->sandbox)->outputs, &job->spill);
-    /* What is kept makes older results go, which is a change too. */
-    if (r == 0 && job->call_id[0] && job->has_begun && !job->is_read_only && is_lasting(job))
-        tool_archive_keep(job);
+    /* Storing a result removes older ones, which a read-only client must not cause. */
+    if (r == 0 && job->call_id[0] && job->has_begun && !job->is_read_only && job_is_lasting(job))
+        tool_archive_store(job);
     if (job->has_begun)
         host_tool_ended(sandbox_host(job->sandbox), tool_tier(job->tool), job->began_ns,
                         r == 0 && job->result.is_error ? -EINVAL : r);
-    tool_job_settle(job, r, err);
+    tool_job_complete(job, r, err);
 }
 
 int tool_job_drive(struct tool_job *job, int watch_fd, struct tool_progress *ret)
@@ -285,7 +285,7 @@ int tool_job_drive(struct tool_job *job, int watch_fd, struct tool_progress *ret
     int r;
 
     if (!job->has_begun)
-        begin(job);
+        job_begin(job);
     if (job->call_id[0] && !job->kind->can_resume)
         watch_fd = -1;
     r = tool_job_is_canceled(job) && !job->state ? -ECANCELED
@@ -295,9 +295,9 @@ int tool_job_drive(struct tool_job *job, int watch_fd, struct tool_progress *ret
     if (r == -ECANCELED && !tool_job_is_canceled(job))
         return r;
     if (r == -ECANCELED) {
-        tool_job_refuse(job, "the call was canceled.");
+        tool_job_set_error(job, "the call was canceled.");
         r = 0;
     }
-    tool_job_conclude(job, r, &err);
+    tool_job_finish(job, r, &err);
     return 0;
 }

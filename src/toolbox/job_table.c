@@ -13,13 +13,13 @@
 enum { THREADS_MAX = 128, STACK_BYTES = 512 * 1024 };
 
 struct tool_job_table {
-    struct lock lock; /* over all below; nothing is locked inside */
+    struct lock lock; /* protects all fields below */
     struct cond changed;
-    struct tool_job *jobs; /* that have an id, each with a reference */
+    struct tool_job *jobs; /* with an id; the table holds a reference to each */
     unsigned threads;
 };
 
-/* What a thread gets. */
+/* The argument of a thread. */
 struct adoption {
     struct tool_job_table *jobs;
     struct tool_job *job;
@@ -45,8 +45,8 @@ void tool_job_table_close(struct tool_job_table *jobs)
     free(jobs);
 }
 
-/* A rollback forgets calls; but the one that makes it is itself not forgotten. */
-static bool is_same(const struct tool_job *one, const struct tool_job *other)
+/* A rollback starts a new generation and so discards earlier calls, except itself. */
+static bool is_same_call(const struct tool_job *one, const struct tool_job *other)
 {
     return one->sandbox == other->sandbox && strcmp(one->call_id, other->call_id) == 0 &&
            (one->generation == other->generation || strcmp(one->tool->name, "rollback") == 0);
@@ -58,7 +58,7 @@ struct tool_job *tool_job_table_enter(struct tool_job_table *jobs, struct tool_j
 
     lock_take(&jobs->lock);
     found = jobs->jobs;
-    while (found && !is_same(found, job))
+    while (found && !is_same_call(found, job))
         found = found->next;
     if (found) {
         (void)tool_job_ref(found);
@@ -86,7 +86,7 @@ void tool_job_table_leave(struct tool_job_table *jobs, struct tool_job *job)
         tool_job_unref(job);
 }
 
-static void *thread_main(void *argument)
+static void *adopter_main(void *argument)
 {
     struct adoption *adoption = argument;
     struct tool_job_table *jobs = adoption->jobs;
@@ -103,7 +103,7 @@ static void *thread_main(void *argument)
     return NULL;
 }
 
-static bool claim_thread(struct tool_job_table *jobs)
+static bool adopter_claim(struct tool_job_table *jobs)
 {
     bool is_free;
 
@@ -114,7 +114,7 @@ static bool claim_thread(struct tool_job_table *jobs)
     return is_free;
 }
 
-static int start(struct adoption *adoption)
+static int adopter_start(struct adoption *adoption)
 {
     pthread_attr_t attributes;
     pthread_t thread;
@@ -123,7 +123,7 @@ static int start(struct adoption *adoption)
     (void)pthread_attr_init(&attributes);
     (void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     (void)pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    r = -pthread_create(&thread, &attributes, thread_main, adoption);
+    r = -pthread_create(&thread, &attributes, adopter_main, adoption);
     (void)pthread_attr_destroy(&attributes);
     return r;
 }
@@ -132,11 +132,11 @@ int tool_job_table_adopt(struct tool_job_table *jobs, struct tool_job *job)
 {
     struct adoption *adoption;
 
-    if (!claim_thread(jobs))
+    if (!adopter_claim(jobs))
         return -EAGAIN;
     adoption = xcalloc(1, sizeof(*adoption));
     *adoption = (struct adoption){ jobs, job };
-    if (start(adoption) == 0)
+    if (adopter_start(adoption) == 0)
         return 0;
     free(adoption);
     lock_take(&jobs->lock);

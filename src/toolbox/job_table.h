@@ -1,5 +1,5 @@
-/* Where tool calls that have an id meet: those that are going on, and the threads that see to an
- * end what clients have gone away from. One for a host. */
+/* The table of running jobs with an id, and the threads that drive jobs whose clients have
+ * disconnected. There is one per host. */
 #pragma once
 
 struct tool_job_table;
@@ -7,14 +7,15 @@ struct tool_job;
 
 struct tool_job_table *tool_job_table_new(void);
 
-/* Waits until no thread is left: all machines are gone, so each comes to its end. */
+/* Waits for all threads, which end because all machines are gone, and frees the table. */
 void tool_job_table_close(struct tool_job_table *jobs);
 
-/* Puts a job on the job table, unless there is one with its id already: then that, with a
- * reference. */
+/* Adds a job and returns NULL, or returns the job that has the same id, with a reference. */
 struct tool_job *tool_job_table_enter(struct tool_job_table *jobs, struct tool_job *job);
+
+/* Removes a job, if it is in the table. */
 void tool_job_table_leave(struct tool_job_table *jobs, struct tool_job *job);
 
-/* A thread drives it to its end from now on, and takes the caller's reference: 0, or -EAGAIN when
- * there are as many as there may be. */
+/* Starts a thread that drives the job to its end and takes over the caller's reference. Returns
+ * -EAGAIN when the limit of threads is reached. */
 int tool_job_table_adopt(struct tool_job_table *jobs, struct tool_job *job);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Processes that go on: starting them, looking at them, ending them. */
+/* Tools for background processes: process_start, process_logs, process_kill. */
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -27,10 +27,10 @@ static void record_unref_slot(struct record **record)
 
 /* --- process_start --------------------------------------------------------------------------- */
 
-/* Starts it, or finds the one that the same call has started in an earlier life. Whether the
- * sandbox could is known afterwards. */
-static int launch(struct tool_job *job, const struct process_spec *spec, struct record **ret,
-                  struct err *err)
+/* Starts the process, or finds the one that the same call started under an earlier daemon process,
+ * and waits until its start has succeeded or failed. */
+static int launch_process(struct tool_job *job, const struct process_spec *spec,
+                          struct record **ret, struct err *err)
 {
     struct process *process = NULL;
     int r = sandbox_exec(job->sandbox, spec, &process, err);
@@ -48,7 +48,7 @@ static int launch(struct tool_job *job, const struct process_spec *spec, struct 
     return r;
 }
 
-static int start(struct tool_job *job, struct err *err)
+static int run_process_start(struct tool_job *job, struct err *err)
 {
     cleanup_with(record_unref_slot) struct record *record = NULL;
     cleanup_free char *cwd = tool_path(tool_text_at(job, START_CWD));
@@ -60,7 +60,7 @@ static int start(struct tool_job *job, struct err *err)
     int r;
 
     if (args[2][strspn(args[2], " \t\r\n")] == '\0') {
-        tool_job_refuse(job, "the command is empty.");
+        tool_job_set_error(job, "'cmd' is empty.");
         return 0;
     }
     if (job->call_id[0]) {
@@ -68,17 +68,17 @@ static int start(struct tool_job *job, struct err *err)
                        job->id_hash);
         spec.key = key;
     }
-    r = launch(job, &spec, &record, err);
+    r = launch_process(job, &spec, &record, err);
     if (r < 0)
         return tool_job_fail(job, r, err);
     record_get(record, &info);
     if (info.is_over && info.end.outcome == OUTCOME_NOT_STARTED) {
-        tool_job_refuse(job, "the command was not started: %s", info.end.reason);
+        tool_job_set_error(job, "the command was not started: %s", info.end.reason);
         return 0;
     }
     (void)buf_printf(&job->text,
-                     "process %s was started. process_logs process_id=%s shows what it writes and "
-                     "whether it runs; process_kill ends it.",
+                     "process %s was started. process_logs process_id=%s shows its output and "
+                     "whether it is running; process_kill ends it.",
                      info.id, info.id);
     return 0;
 }
@@ -90,11 +90,11 @@ static void add_status(const struct record_info *info, struct buf *out)
     const struct process_end *end = &info->end;
 
     if (!info->is_over) {
-        (void)buf_printf(out, "[process %s runs", info->id);
+        (void)buf_printf(out, "[process %s is running", info->id);
         if (info->pid > 0)
             (void)buf_printf(out, " as pid %u", info->pid);
     } else {
-        (void)buf_printf(out, "[process %s is over: %s, exit code %d", info->id,
+        (void)buf_printf(out, "[process %s has ended: %s, exit code %d", info->id,
                          process_outcome_name(end->outcome), end->exit_code);
         if (end->reason[0])
             (void)buf_printf(out, ", %s", end->reason);
@@ -113,7 +113,7 @@ static void add_stream(struct record *record, enum output_stream stream, uint64_
         (void)buf_add_str(out, "\n");
 }
 
-static int logs(struct tool_job *job, struct err *err)
+static int run_process_logs(struct tool_job *job, struct err *err)
 {
     cleanup_with(record_unref_slot) struct record *record = NULL;
     uint64_t from = (uint64_t)tool_number_at(job, LOGS_OFFSET);
@@ -154,14 +154,14 @@ static bool parse_signal(const char *word, int *ret)
     return false;
 }
 
-static int end(struct tool_job *job, struct err *err)
+static int run_process_kill(struct tool_job *job, struct err *err)
 {
     const char *id = tool_text_at(job, KILL_PROCESS), *word = tool_text_at(job, KILL_SIGNAL);
     struct process *process = NULL;
     int signal, r;
 
     if (!parse_signal(word, &signal)) {
-        tool_job_refuse(job, "there is no signal '%.40s'; TERM, INT, HUP and KILL are some.", word);
+        tool_job_set_error(job, "no signal '%.40s'; examples: TERM, INT, HUP, KILL.", word);
         return 0;
     }
     r = sandbox_find_process(job->sandbox, id, &process, err);
@@ -170,7 +170,7 @@ static int end(struct tool_job *job, struct err *err)
     process_unref(process);
     if (r < 0)
         return tool_job_fail(job, r, err);
-    (void)buf_printf(&job->text, "SIG%s was sent to process %s and all that it started.",
+    (void)buf_printf(&job->text, "SIG%s was sent to process %s and all processes that it started.",
                      sigabbrev_np(signal) ? sigabbrev_np(signal) : word, id);
     return 0;
 }
@@ -180,8 +180,9 @@ static int launch_tool_next(struct tool_job *job, int watch_fd, struct tool_prog
 {
     (void)watch_fd, (void)ret;
     if (strcmp(job->tool->name, "process_start") == 0)
-        return start(job, err);
-    return strcmp(job->tool->name, "process_logs") == 0 ? logs(job, err) : end(job, err);
+        return run_process_start(job, err);
+    return strcmp(job->tool->name, "process_logs") == 0 ? run_process_logs(job, err)
+                                                        : run_process_kill(job, err);
 }
 
 const struct tool_kind tool_by_launch = { .next = launch_tool_next };

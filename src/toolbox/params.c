@@ -14,27 +14,26 @@
 #include "base/xalloc.h"
 #include "toolbox/table.h"
 
-enum { QUOTE_MAX = 60 }; /* bytes of a value that a complaint repeats */
+enum { QUOTE_MAX = 60 }; /* bytes of a value that an error message quotes */
 
-/* What is being taken, and where to complain. */
-struct taking {
+struct param_parser {
     const struct tool *tool;
     const struct tool_param *param;
-    size_t bytes; /* of all texts so far */
-    struct buf *problem;
+    size_t bytes;        /* of all strings so far */
+    struct buf *problem; /* error message */
 };
 
 static const char *type_word(enum tool_type type)
 {
     static const char *const words[] = {
-        [TOOL_TEXT] = "text",   [TOOL_NUMBER] = "whole number", [TOOL_FLAG] = "true or false",
-        [TOOL_CHOICE] = "word", [TOOL_TEXTS] = "list of texts", [TOOL_EDITS] = "list of edits",
+        [TOOL_TEXT] = "string",   [TOOL_NUMBER] = "whole number",   [TOOL_FLAG] = "boolean",
+        [TOOL_CHOICE] = "string", [TOOL_TEXTS] = "list of strings", [TOOL_EDITS] = "list of edits",
     };
 
     return words[type];
 }
 
-static const char *json_word(const json_t *value)
+static const char *json_type_word(const json_t *value)
 {
     switch (json_typeof(value)) {
     case JSON_OBJECT:
@@ -42,20 +41,20 @@ static const char *json_word(const json_t *value)
     case JSON_ARRAY:
         return "a list";
     case JSON_STRING:
-        return "a text";
+        return "a string";
     case JSON_INTEGER:
     case JSON_REAL:
         return "a number";
     case JSON_TRUE:
     case JSON_FALSE:
-        return "true or false";
+        return "a boolean";
     case JSON_NULL:
         break;
     }
-    return "nothing";
+    return "null";
 }
 
-/* The value as it came, if it is short enough to be of use. */
+/* Appends the value if it is short. */
 static void add_quoted(struct buf *out, const json_t *value)
 {
     char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
@@ -65,9 +64,9 @@ static void add_quoted(struct buf *out, const json_t *value)
     free(text);
 }
 
-/* --- complaints ------------------------------------------------------------------------------ */
+/* --- error messages -------------------------------------------------------------------------- */
 
-static const char *sample_of(const struct tool_param *param)
+static const char *param_sample(const struct tool_param *param)
 {
     static const struct {
         const char *name, *sample;
@@ -101,7 +100,7 @@ static void add_example(const struct tool *tool, struct buf *out)
 
         if (!param->is_needed)
             continue;
-        (void)buf_printf(out, "%s\"%s\": %s", comma, param->name, sample_of(param));
+        (void)buf_printf(out, "%s\"%s\": %s", comma, param->name, param_sample(param));
         comma = ", ";
     }
     (void)buf_add_str(out, "}");
@@ -123,7 +122,7 @@ static void add_signature(const struct tool *tool, struct buf *out)
     (void)buf_add_str(out, ".");
 }
 
-static const char *nearest_param(const struct tool *tool, const char *name)
+static const char *param_nearest(const struct tool *tool, const char *name)
 {
     const char *nearest = NULL;
     int least = NEAR_MAX + 1;
@@ -143,79 +142,81 @@ static const char *nearest_param(const struct tool *tool, const char *name)
     return nearest;
 }
 
-static int refuse_unknown(const struct taking *taking, const char *name)
+static int param_refuse_unknown(const struct param_parser *parser, const char *name)
 {
-    const char *near = nearest_param(taking->tool, name);
+    const char *near = param_nearest(parser->tool, name);
 
-    (void)buf_printf(taking->problem, "%s has no parameter '%.60s'", taking->tool->name, name);
+    (void)buf_printf(parser->problem, "%s has no parameter '%.60s'", parser->tool->name, name);
     if (near)
-        (void)buf_printf(taking->problem, "; did you mean '%s'?", near);
+        (void)buf_printf(parser->problem, "; did you mean '%s'?", near);
     else
-        (void)buf_add_str(taking->problem, ".");
-    add_signature(taking->tool, taking->problem);
+        (void)buf_add_str(parser->problem, ".");
+    add_signature(parser->tool, parser->problem);
     return -EINVAL;
 }
 
-static int refuse_missing(const struct taking *taking)
+static int param_refuse_missing(const struct param_parser *parser)
 {
-    (void)buf_printf(taking->problem, "%s needs the parameter '%s' (%s): %s", taking->tool->name,
-                     taking->param->name, type_word(taking->param->type), taking->param->about);
-    add_example(taking->tool, taking->problem);
+    (void)buf_printf(parser->problem, "%s needs the parameter '%s' (%s): %s", parser->tool->name,
+                     parser->param->name, type_word(parser->param->type), parser->param->about);
+    add_example(parser->tool, parser->problem);
     return -EINVAL;
 }
 
-static int refuse_type(const struct taking *taking, const json_t *value)
+static int param_refuse_type(const struct param_parser *parser, const json_t *value)
 {
-    (void)buf_printf(taking->problem, "the parameter '%s' of %s must be a %s, not %s",
-                     taking->param->name, taking->tool->name, type_word(taking->param->type),
-                     json_word(value));
-    add_quoted(taking->problem, value);
-    (void)buf_add_str(taking->problem, ".");
+    (void)buf_printf(parser->problem, "the parameter '%s' of %s must be a %s, not %s",
+                     parser->param->name, parser->tool->name, type_word(parser->param->type),
+                     json_type_word(value));
+    add_quoted(parser->problem, value);
+    (void)buf_add_str(parser->problem, ".");
     return -EINVAL;
 }
 
 /* --- values ---------------------------------------------------------------------------------- */
 
-/* What becomes bytes of a file; of everything else a NUL would be the end. */
+/* Content of files may have NULs; other strings are used as C strings. */
 static bool may_have_nul(const struct tool_param *param)
 {
     return param->type == TOOL_EDITS || strcmp(param->name, "content") == 0 ||
            strcmp(param->name, "old_string") == 0 || strcmp(param->name, "new_string") == 0;
 }
 
-static int take_text(struct taking *taking, const json_t *value, struct tool_text *ret)
+static int param_parse_text(struct param_parser *parser, const json_t *value, struct tool_text *ret)
 {
-    const struct tool_param *param = taking->param;
+    const struct tool_param *param = parser->param;
 
     if (!json_is_string(value))
-        return refuse_type(taking, value);
+        return param_refuse_type(parser, value);
     *ret = (struct tool_text){ json_string_value(value), json_string_length(value) };
-    taking->bytes += ret->len;
-    if (taking->bytes > TOOL_PARAMS_MAX) {
-        (void)buf_printf(taking->problem, "the parameters of %s are more than %d MiB together.",
-                         taking->tool->name, TOOL_PARAMS_MAX >> 20);
+    parser->bytes += ret->len;
+    if (parser->bytes > TOOL_PARAMS_MAX) {
+        (void)buf_printf(parser->problem, "the parameters of %s are larger than %d MiB together.",
+                         parser->tool->name, TOOL_PARAMS_MAX >> 20);
         return -EINVAL;
     }
     if (!may_have_nul(param) && memchr(ret->data, '\0', ret->len)) {
-        (void)buf_printf(taking->problem, "the parameter '%s' of %s has a NUL character in it.",
-                         param->name, taking->tool->name);
+        (void)buf_printf(parser->problem,
+                         "the parameter '%s' of %s must not contain a NUL character.", param->name,
+                         parser->tool->name);
         return -EINVAL;
     }
     return 0;
 }
 
-static int take_whole_text(struct taking *taking, const json_t *value, struct tool_value *ret)
+static int param_parse_whole_text(struct param_parser *parser, const json_t *value,
+                                  struct tool_value *ret)
 {
-    int r = take_text(taking, value, &ret->text);
+    int r = param_parse_text(parser, value, &ret->text);
 
-    if (r == 0 && ret->text.len == 0 && taking->param->is_needed && !taking->param->may_be_empty) {
-        (void)buf_printf(taking->problem, "the parameter '%s' of %s must not be empty: %s",
-                         taking->param->name, taking->tool->name, taking->param->about);
+    if (r == 0 && ret->text.len == 0 && parser->param->is_needed && !parser->param->may_be_empty) {
+        (void)buf_printf(parser->problem, "the parameter '%s' of %s must not be empty: %s",
+                         parser->param->name, parser->tool->name, parser->param->about);
         return -EINVAL;
     }
-    /* An empty one that is optional was not given. */
-    if (r == 0 && ret->text.len == 0 && !taking->param->is_needed && taking->param->text)
-        ret->text = (struct tool_text){ taking->param->text, strlen(taking->param->text) };
+    /* An empty optional string means the default. */
+    if (r == 0 && ret->text.len == 0 && !parser->param->is_needed && parser->param->text)
+        ret->text = (struct tool_text){ parser->param->text, strlen(parser->param->text) };
     return r;
 }
 
@@ -228,9 +229,10 @@ static bool parse_number(const char *text, int64_t *ret)
     return errno == 0 && end != text && *end == '\0';
 }
 
-static int take_number(struct taking *taking, const json_t *value, struct tool_value *ret)
+static int param_parse_number(struct param_parser *parser, const json_t *value,
+                              struct tool_value *ret)
 {
-    const struct tool_param *param = taking->param;
+    const struct tool_param *param = parser->param;
     const double exact = 9007199254740992.0; /* 2^53 */
     double real = json_is_real(value) ? json_real_value(value) : 0;
 
@@ -239,86 +241,88 @@ static int take_number(struct taking *taking, const json_t *value, struct tool_v
     else if (json_is_real(value) && real == floor(real) && fabs(real) <= exact)
         ret->number = (int64_t)real;
     else if (!json_is_string(value) || !parse_number(json_string_value(value), &ret->number))
-        return refuse_type(taking, value);
+        return param_refuse_type(parser, value);
     if (ret->number >= param->least && ret->number <= param->most)
         return 0;
-    (void)buf_printf(taking->problem, "the parameter '%s' of %s must be ", param->name,
-                     taking->tool->name);
+    (void)buf_printf(parser->problem, "the parameter '%s' of %s must be ", param->name,
+                     parser->tool->name);
     if (param->most == INT64_MAX)
-        (void)buf_printf(taking->problem, "at least %" PRId64, param->least);
+        (void)buf_printf(parser->problem, "at least %" PRId64, param->least);
     else
-        (void)buf_printf(taking->problem, "between %" PRId64 " and %" PRId64, param->least,
+        (void)buf_printf(parser->problem, "between %" PRId64 " and %" PRId64, param->least,
                          param->most);
-    (void)buf_printf(taking->problem, ", not %" PRId64 ".", ret->number);
+    (void)buf_printf(parser->problem, ", not %" PRId64 ".", ret->number);
     return -EINVAL;
 }
 
-static int take_flag(struct taking *taking, const json_t *value, bool *ret)
+static int param_parse_flag(struct param_parser *parser, const json_t *value, bool *ret)
 {
     if (json_is_boolean(value))
         *ret = json_is_true(value);
     else if (!json_is_string(value) || parse_bool(json_string_value(value), ret) < 0)
-        return refuse_type(taking, value);
+        return param_refuse_type(parser, value);
     return 0;
 }
 
-static int take_choice(struct taking *taking, const json_t *value, struct tool_value *ret)
+static int param_parse_choice(struct param_parser *parser, const json_t *value,
+                              struct tool_value *ret)
 {
-    const char *const *choices = taking->param->choices;
+    const char *const *choices = parser->param->choices;
 
     if (!json_is_string(value))
-        return refuse_type(taking, value);
+        return param_refuse_type(parser, value);
     for (int i = 0; i < TOOL_CHOICES_MAX && choices[i]; i++) {
         if (strcmp(choices[i], json_string_value(value)) == 0) {
             ret->number = i;
             return 0;
         }
     }
-    (void)buf_printf(taking->problem, "the parameter '%s' of %s must be one of ",
-                     taking->param->name, taking->tool->name);
+    (void)buf_printf(parser->problem, "the parameter '%s' of %s must be one of ",
+                     parser->param->name, parser->tool->name);
     for (int i = 0; i < TOOL_CHOICES_MAX && choices[i]; i++)
-        (void)buf_printf(taking->problem, "%s%s", i > 0 ? ", " : "", choices[i]);
-    (void)buf_printf(taking->problem, ", not '%.40s'.", json_string_value(value));
+        (void)buf_printf(parser->problem, "%s%s", i > 0 ? ", " : "", choices[i]);
+    (void)buf_printf(parser->problem, ", not '%.40s'.", json_string_value(value));
     return -EINVAL;
 }
 
-static int check_count(const struct taking *taking, size_t count)
+static int param_check_count(const struct param_parser *parser, size_t count)
 {
     if (count > TOOL_LIST_MAX) {
-        (void)buf_printf(taking->problem,
-                         "the parameter '%s' of %s has %zu elements; %d are the most.",
-                         taking->param->name, taking->tool->name, count, TOOL_LIST_MAX);
+        (void)buf_printf(parser->problem,
+                         "the parameter '%s' of %s has %zu elements; the maximum is %d.",
+                         parser->param->name, parser->tool->name, count, TOOL_LIST_MAX);
         return -EINVAL;
     }
-    return count == 0 && taking->param->is_needed ? refuse_missing(taking) : 0;
+    return count == 0 && parser->param->is_needed ? param_refuse_missing(parser) : 0;
 }
 
-/* A single text is a list of one. */
-static int take_texts(struct taking *taking, const json_t *value, struct tool_value *ret)
+/* Accepts a single string as a list of one. */
+static int param_parse_texts(struct param_parser *parser, const json_t *value,
+                             struct tool_value *ret)
 {
     bool is_one = json_is_string(value);
     size_t count = is_one ? 1 : json_array_size(value);
-    int r =
-        is_one || json_is_array(value) ? check_count(taking, count) : refuse_type(taking, value);
+    int r = is_one || json_is_array(value) ? param_check_count(parser, count)
+                                           : param_refuse_type(parser, value);
 
     if (r < 0)
         return r;
     ret->texts = xcalloc(count + 1, sizeof(*ret->texts));
     ret->count = count;
     for (size_t i = 0; r == 0 && i < count; i++)
-        r = take_text(taking, is_one ? value : json_array_get(value, i), &ret->texts[i]);
+        r = param_parse_text(parser, is_one ? value : json_array_get(value, i), &ret->texts[i]);
     return r;
 }
 
-static int refuse_edit(const struct taking *taking, size_t index, const char *what)
+static int param_refuse_edit(const struct param_parser *parser, size_t index, const char *what)
 {
-    (void)buf_printf(taking->problem, "edit %zu of '%s' %s", index + 1, taking->param->name, what);
-    add_example(taking->tool, taking->problem);
+    (void)buf_printf(parser->problem, "edit %zu of '%s' %s", index + 1, parser->param->name, what);
+    add_example(parser->tool, parser->problem);
     return -EINVAL;
 }
 
-static int take_edit(struct taking *taking, const json_t *value, size_t index,
-                     struct tool_edit *ret)
+static int param_parse_edit(struct param_parser *parser, const json_t *value, size_t index,
+                            struct tool_edit *ret)
 {
     const json_t *old_text = json_object_get(value, "old_string");
     const json_t *new_text = json_object_get(value, "new_string");
@@ -326,63 +330,65 @@ static int take_edit(struct taking *taking, const json_t *value, size_t index,
     int r;
 
     if (!json_is_object(value))
-        return refuse_edit(taking, index, "is not an object with old_string and new_string.");
+        return param_refuse_edit(parser, index, "is not an object with old_string and new_string.");
     if (!json_is_string(old_text) || json_string_length(old_text) == 0)
-        return refuse_edit(taking, index, "has no old_string, or an empty one.");
+        return param_refuse_edit(parser, index, "has no old_string, or it is empty.");
     if (!json_is_string(new_text))
-        return refuse_edit(taking, index, "has no new_string.");
+        return param_refuse_edit(parser, index, "has no new_string.");
     if (json_object_size(value) > 2 + (size_t)(all != NULL))
-        return refuse_edit(taking, index,
-                           "has more than old_string, new_string and replace_all in it.");
-    r = take_text(taking, old_text, &ret->old_text);
+        return param_refuse_edit(parser, index,
+                                 "has fields other than old_string, new_string and replace_all.");
+    r = param_parse_text(parser, old_text, &ret->old_text);
     if (r == 0)
-        r = take_text(taking, new_text, &ret->new_text);
+        r = param_parse_text(parser, new_text, &ret->new_text);
     if (r == 0 && all && !json_is_null(all))
-        r = take_flag(taking, all, &ret->all);
+        r = param_parse_flag(parser, all, &ret->all);
     return r;
 }
 
-static int take_edits(struct taking *taking, const json_t *value, struct tool_value *ret)
+static int param_parse_edits(struct param_parser *parser, const json_t *value,
+                             struct tool_value *ret)
 {
     size_t count = json_array_size(value);
-    int r = json_is_array(value) ? check_count(taking, count) : refuse_type(taking, value);
+    int r =
+        json_is_array(value) ? param_check_count(parser, count) : param_refuse_type(parser, value);
 
     if (r < 0)
         return r;
     ret->edits = xcalloc(count + 1, sizeof(*ret->edits));
     ret->count = count;
     for (size_t i = 0; r == 0 && i < count; i++)
-        r = take_edit(taking, json_array_get(value, i), i, &ret->edits[i]);
+        r = param_parse_edit(parser, json_array_get(value, i), i, &ret->edits[i]);
     return r;
 }
 
-static int take_value(struct taking *taking, const json_t *value, struct tool_value *ret)
+static int param_parse(struct param_parser *parser, const json_t *value, struct tool_value *ret)
 {
     bool flag = false;
     int r = 0;
 
-    switch (taking->param->type) {
+    switch (parser->param->type) {
     case TOOL_TEXT:
-        return take_whole_text(taking, value, ret);
+        return param_parse_whole_text(parser, value, ret);
     case TOOL_NUMBER:
-        return take_number(taking, value, ret);
+        return param_parse_number(parser, value, ret);
     case TOOL_FLAG:
-        r = take_flag(taking, value, &flag);
+        r = param_parse_flag(parser, value, &flag);
         ret->number = flag;
         return r;
     case TOOL_CHOICE:
-        return take_choice(taking, value, ret);
+        return param_parse_choice(parser, value, ret);
     case TOOL_TEXTS:
-        return take_texts(taking, value, ret);
+        return param_parse_texts(parser, value, ret);
     case TOOL_EDITS:
-        return take_edits(taking, value, ret);
+        return param_parse_edits(parser, value, ret);
     case TOOL_TYPES:
         break;
     }
     return -EINVAL;
 }
 
-static void set_default(const struct tool_param *param, struct tool_value *ret)
+static void param_set_default(const struct tool_param *param, struct tool_value *ret)
 {
     const char *text = param->text ? param->text : "";
 
@@ -391,16 +397,16 @@ static void set_default(const struct tool_param *param, struct tool_value *ret)
         ret->text = (struct tool_text){ text, strlen(text) };
 }
 
-/* --- all of them ----------------------------------------------------------------------------- */
+/* --- the whole object ------------------------------------------------------------------------ */
 
-static bool is_name_of(const struct tool_param *param, const char *name)
+static bool param_has_name(const struct tool_param *param, const char *name)
 {
     return strcmp(param->name, name) == 0 || (param->alias && strcmp(param->alias, name) == 0);
 }
 
-static int check_names(const struct taking *taking, const json_t *object)
+static int check_names(const struct param_parser *parser, const json_t *object)
 {
-    size_t count = tool_param_count(taking->tool);
+    size_t count = tool_param_count(parser->tool);
     const char *key;
     json_t *value;
 
@@ -408,56 +414,56 @@ static int check_names(const struct taking *taking, const json_t *object)
     {
         size_t i = 0;
 
-        while (i < count && !is_name_of(&taking->tool->params[i], key))
+        while (i < count && !param_has_name(&parser->tool->params[i], key))
             i++;
         if (i == count)
-            return refuse_unknown(taking, key);
+            return param_refuse_unknown(parser, key);
     }
     return 0;
 }
 
-/* NULL where it was not given; null is as if it were not there. */
-static int find_value(const struct taking *taking, const json_t *object, const json_t **ret)
+/* Returns NULL in *ret for an absent parameter; null means absent. */
+static int param_find(const struct param_parser *parser, const json_t *object, const json_t **ret)
 {
-    const struct tool_param *param = taking->param;
+    const struct tool_param *param = parser->param;
     const json_t *value = json_object_get(object, param->name);
     const json_t *other = param->alias ? json_object_get(object, param->alias) : NULL;
 
     value = json_is_null(value) ? NULL : value;
     other = json_is_null(other) ? NULL : other;
     if (value && other && !json_equal(value, other)) {
-        (void)buf_printf(taking->problem,
-                         "'%s' and '%s' of %s are the same parameter, but have different values.",
-                         param->name, param->alias, taking->tool->name);
+        (void)buf_printf(parser->problem,
+                         "'%s' and '%s' of %s are the same parameter but have different values.",
+                         param->name, param->alias, parser->tool->name);
         return -EINVAL;
     }
     *ret = value ? value : other;
     return 0;
 }
 
-int tool_params_take(const struct tool *tool, const json_t *object, struct tool_values *ret,
-                     struct buf *problem)
+int tool_params_parse(const struct tool *tool, const json_t *object, struct tool_values *ret,
+                      struct buf *problem)
 {
-    struct taking taking = { .tool = tool, .problem = problem };
+    struct param_parser parser = { .tool = tool, .problem = problem };
     int r;
 
     *ret = (struct tool_values){ .count = tool_param_count(tool) };
     if (object && !json_is_object(object)) {
         (void)buf_printf(problem, "the parameters of %s must be an object, not %s.", tool->name,
-                         json_word(object));
+                         json_type_word(object));
         return -EINVAL;
     }
-    r = check_names(&taking, object);
+    r = check_names(&parser, object);
     for (size_t i = 0; r == 0 && i < ret->count; i++) {
         const json_t *value = NULL;
 
-        taking.param = &tool->params[i];
-        set_default(taking.param, &ret->at[i]);
-        r = find_value(&taking, object, &value);
+        parser.param = &tool->params[i];
+        param_set_default(parser.param, &ret->at[i]);
+        r = param_find(&parser, object, &value);
         if (r == 0 && value)
-            r = take_value(&taking, value, &ret->at[i]);
-        else if (r == 0 && taking.param->is_needed)
-            r = refuse_missing(&taking);
+            r = param_parse(&parser, value, &ret->at[i]);
+        else if (r == 0 && parser.param->is_needed)
+            r = param_refuse_missing(&parser);
     }
     return r;
 }

@@ -1,5 +1,4 @@
-/* What a model gives a tool, checked against the table: values, or a text that says what is wrong
- * and how to do it right. */
+/* Checks the parameters that a model gives to a tool against the table of tools. */
 #pragma once
 
 #include <jansson.h>
@@ -9,9 +8,9 @@
 struct buf;
 struct tool;
 
-/* One value for each parameter of the table, defaults where nothing was given. Texts point into the
- * object and the table, which must stay. 0, or -EINVAL with what the model is to read. Either way
- * the caller ends *ret with tool_params_done. */
-int tool_params_take(const struct tool *tool, const json_t *object, struct tool_values *ret,
-                     struct buf *problem);
+/* Fills in one value for each parameter of the table, with defaults for absent ones. Strings point
+ * into the object and the table, which must outlive *ret. Returns -EINVAL with a message for the
+ * model in *problem. In both cases the caller frees *ret with tool_params_done. */
+int tool_params_parse(const struct tool *tool, const json_t *object, struct tool_values *ret,
+                      struct buf *problem);
 void tool_params_done(struct tool_values *values);

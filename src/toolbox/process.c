@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A tool that is a process, from its start to what is told of its end. */
+/* Tools that run a process and return its output. */
 #include "toolbox/process.h"
 
 #include <errno.h>
@@ -25,26 +25,26 @@ enum {
     EXTRA_BYTES = 64 * 1024,
 };
 
-/* Which value is which. */
+/* Indices of the parameters. */
 enum { BASH_CMD, BASH_TIMEOUT, BASH_CWD };
 
-struct running {
+struct process_run {
     const struct tool_recipe *recipe;
     struct tool_command command;
-    struct process *process;      /* referenced; NULL: of an earlier life, and over */
+    struct process *process;      /* referenced; NULL: ended under an earlier daemon process */
     struct record *record;        /* referenced */
-    struct output_reader *reader; /* NULL: the process has its own */
+    struct output_reader *reader; /* NULL: that of the process */
     struct process_text text;
-    struct buf progress; /* what was told last */
+    struct buf progress; /* text of the last event */
     int attempt;
     bool is_attached;
-    bool is_looker; /* it is counted */
+    bool is_counted_read_only;
     bool is_over;
-    char key[KEY_SIZE]; /* of its process, for a call with an id */
+    char key[KEY_SIZE]; /* idempotency key of the process of a call with an id */
     char data[READ_BYTES];
 };
 
-/* --- what to run ----------------------------------------------------------------------------- */
+/* --- commands -------------------------------------------------------------------------------- */
 
 void tool_command_add(struct tool_command *command, const char *arg)
 {
@@ -75,7 +75,7 @@ static int make_bash(struct tool_job *job, int attempt, struct tool_command *ret
 
     (void)err;
     if (text[strspn(text, " \t\r\n")] == '\0') {
-        tool_job_refuse(job, "the command is empty.");
+        tool_job_set_error(job, "'cmd' is empty.");
         return 0;
     }
     tool_command_add(ret, programs[attempt]);
@@ -94,9 +94,9 @@ static const struct tool_recipe bash = {
     .is_shell = true,
 };
 
-/* --- starting it ----------------------------------------------------------------------------- */
+/* --- start ----------------------------------------------------------------------------------- */
 
-static bool is_same(char *const *one, char *const *other)
+static bool args_equal(char *const *one, char *const *other)
 {
     while (*one && *other && strcmp(*one, *other) == 0) {
         one++;
@@ -105,15 +105,15 @@ static bool is_same(char *const *one, char *const *other)
     return !*one && !*other;
 }
 
-static void set_key(const struct tool_job *job, int attempt, char ret[static KEY_SIZE])
+static void make_process_key(const struct tool_job *job, int attempt, char ret[static KEY_SIZE])
 {
     (void)snprintf(ret, KEY_SIZE, "holt-tool-%" PRIu32 "-%.40s-%d", job->generation, job->id_hash,
                    attempt);
 }
 
-/* Whether an earlier life of the daemon had gone on to the next program: it knew that this one does
- * not exist, and died before that was written down. */
-static bool has_gone_on(struct tool_job *job, const struct running *running)
+/* Returns whether an earlier daemon process tried the next program: it found that this one does not
+ * exist and died before it recorded that. */
+static bool has_next_attempt(struct tool_job *job, const struct process_run *run)
 {
     char key[KEY_SIZE];
     struct record *record = NULL;
@@ -121,27 +121,27 @@ static bool has_gone_on(struct tool_job *job, const struct running *running)
 
     if (!job->call_id[0])
         return false;
-    set_key(job, running->attempt + 1, key);
+    make_process_key(job, run->attempt + 1, key);
     if (sandbox_find_record_by_key(job->sandbox, key, &record, &ignored) < 0)
         return false;
     record_unref(record);
     return true;
 }
 
-/* An earlier life of the daemon began it for the same call. */
-static int rejoin(struct tool_job *job, struct running *running, const struct process_spec *spec,
-                  struct err *err)
+/* Joins the process that an earlier daemon process started for the same call. */
+static int run_rejoin(struct tool_job *job, struct process_run *run,
+                      const struct process_spec *spec, struct err *err)
 {
     struct record_info info;
     struct err ignored;
-    int r = sandbox_find_record_by_key(job->sandbox, spec->key, &running->record, err);
+    int r = sandbox_find_record_by_key(job->sandbox, spec->key, &run->record, err);
 
     if (r < 0)
         return r;
-    record_get(running->record, &info);
-    if (!info.spec->args || !is_same(info.spec->args, spec->args))
-        return tool_refuse_other_call(job, err);
-    (void)sandbox_find_process(job->sandbox, info.id, &running->process, &ignored);
+    record_get(run->record, &info);
+    if (!info.spec->args || !args_equal(info.spec->args, spec->args))
+        return tool_job_refuse_reused_id(job, err);
+    (void)sandbox_find_process(job->sandbox, info.id, &run->process, &ignored);
     if (job->has_mark) {
         sandbox_unmark(job->sandbox, &job->mark);
         job->has_mark = false;
@@ -150,36 +150,36 @@ static int rejoin(struct tool_job *job, struct running *running, const struct pr
     return 0;
 }
 
-/* For a call with an id: whatever becomes of this daemon, the next finds the process by its key. */
-static int start_keyed(struct tool_job *job, struct running *running, struct process_spec *spec,
-                       struct err *err)
+/* Starts the process of a call with an id; the key lets the next daemon process find it. */
+static int run_start_keyed(struct tool_job *job, struct process_run *run, struct process_spec *spec,
+                           struct err *err)
 {
     const struct reader_spec all = { .follows = true, .is_flow = true };
     int r;
 
-    set_key(job, running->attempt, running->key);
-    spec->key = running->key;
+    make_process_key(job, run->attempt, run->key);
+    spec->key = run->key;
     spec->is_detached = true;
-    r = sandbox_exec(job->sandbox, spec, &running->process, err);
+    r = sandbox_exec(job->sandbox, spec, &run->process, err);
     if (r == 0)
-        running->record = record_ref(process_record(running->process));
+        run->record = record_ref(process_record(run->process));
     else if (err->cause == CAUSE_PROCESS_EXISTS)
-        r = rejoin(job, running, spec, err);
-    return r == 0 ? reader_open(running->record, &all, &running->reader, err) : r;
+        r = run_rejoin(job, run, spec, err);
+    return r == 0 ? reader_open(run->record, &all, &run->reader, err) : r;
 }
 
-static int start_plain(struct tool_job *job, struct running *running, struct process_spec *spec,
-                       struct err *err)
+static int run_start_plain(struct tool_job *job, struct process_run *run, struct process_spec *spec,
+                           struct err *err)
 {
-    int r = sandbox_exec(job->sandbox, spec, &running->process, err);
+    int r = sandbox_exec(job->sandbox, spec, &run->process, err);
 
     if (r == 0)
-        running->record = record_ref(process_record(running->process));
+        run->record = record_ref(process_record(run->process));
     return r;
 }
 
-/* Who cancels finds it, or has been here before. */
-static void offer(struct tool_job *job, struct process *process)
+/* Makes the process known to tool_cancel, and kills it if the job is canceled already. */
+static void job_set_process(struct tool_job *job, struct process *process)
 {
     lock_take(&job->lock);
     job->process = process;
@@ -188,100 +188,99 @@ static void offer(struct tool_job *job, struct process *process)
     lock_release(&job->lock);
 }
 
-static int start(struct tool_job *job, struct running *running, struct err *err)
+static int run_start(struct tool_job *job, struct process_run *run, struct err *err)
 {
     struct process_spec spec = {
-        .args = running->command.args,
-        .env = running->command.env,
-        .cwd = running->command.cwd,
-        .timeout_ms = tool_job_left_ms(job, running->command.timeout_ms),
+        .args = run->command.args,
+        .env = run->command.env,
+        .cwd = run->command.cwd,
+        .timeout_ms = tool_job_left_ms(job, run->command.timeout_ms),
     };
     int r;
 
-    if (!running->is_attached)
+    if (!run->is_attached)
         sandbox_attach(job->sandbox);
-    running->is_attached = true;
-    r = job->call_id[0] ? start_keyed(job, running, &spec, err)
-                        : start_plain(job, running, &spec, err);
+    run->is_attached = true;
+    r = job->call_id[0] ? run_start_keyed(job, run, &spec, err)
+                        : run_start_plain(job, run, &spec, err);
     if (r == 0)
-        offer(job, running->process);
-    if (r == 0 && running->process)
-        r = process_limit(running->process, job->memory_bytes, job->cpus_milli, err);
+        job_set_process(job, run->process);
+    if (r == 0 && run->process)
+        r = process_limit(run->process, job->memory_bytes, job->cpus_milli, err);
     return r < 0 ? tool_job_fail(job, r, err) : 1;
 }
 
-/* It is over, or somebody wants that. */
-static void end_process(struct tool_job *job, struct running *running)
+/* Kills the process unless it has ended or the daemon stops, and drops all references to it. */
+static void run_end(struct tool_job *job, struct process_run *run)
 {
     struct err ignored;
 
-    offer(job, NULL);
-    if (running->process && !running->is_over &&
-        host_is_open(sandbox_host(job->sandbox), &ignored) == 0)
-        process_kill(running->process, KILLER_CLIENT);
-    reader_close(TAKE_PTR(running->reader));
-    record_unref(TAKE_PTR(running->record));
-    if (running->process)
-        process_abandon(TAKE_PTR(running->process));
+    job_set_process(job, NULL);
+    if (run->process && !run->is_over && host_is_open(sandbox_host(job->sandbox), &ignored) == 0)
+        process_kill(run->process, KILLER_CLIENT);
+    reader_close(TAKE_PTR(run->reader));
+    record_unref(TAKE_PTR(run->record));
+    if (run->process)
+        process_abandon(TAKE_PTR(run->process));
 }
 
-static const struct tool_recipe *recipe_of(const struct tool *tool)
+static const struct tool_recipe *recipe_find(const struct tool *tool)
 {
     return strcmp(tool->name, bash.name) == 0 ? &bash : tool_git_recipe(tool->name);
 }
 
-/* Who may only look takes no process from those who may more. */
-static int count_looker(const struct tool_job *job, struct running *running, struct err *err)
+/* Limits the processes of read-only clients, so that they cannot use up those of the sandbox. */
+static int run_count_read_only(const struct tool_job *job, struct process_run *run, struct err *err)
 {
     atomic_int *count;
 
     if (!job->is_read_only)
         return 0;
     count = &tool_archive_of(job->sandbox)->read_only_processes;
-    if (atomic_fetch_add(count, 1) < TOOL_LOOKERS_MAX) {
-        running->is_looker = true;
+    if (atomic_fetch_add(count, 1) < TOOL_READ_ONLY_PROCESSES_MAX) {
+        run->is_counted_read_only = true;
         return 0;
     }
     atomic_fetch_sub(count, 1);
     return err_refuse(err, CAUSE_CAPACITY_EXCEEDED,
-                      "%d such calls of clients that may only look go on in sandbox '%s'",
-                      TOOL_LOOKERS_MAX, sandbox_id(job->sandbox));
+                      "limit of %d processes of read-only clients reached in sandbox '%s'",
+                      TOOL_READ_ONLY_PROCESSES_MAX, sandbox_id(job->sandbox));
 }
 
-/* 1, or 0 when the job is over already. */
-static int begin(struct tool_job *job, struct err *err)
+/* Returns 1, or 0 when the job has ended already. */
+static int run_begin(struct tool_job *job, struct err *err)
 {
-    struct running *running = xcalloc(1, sizeof(*running));
+    struct process_run *run = xcalloc(1, sizeof(*run));
     int r;
 
-    job->state = running;
-    running->recipe = recipe_of(job->tool);
-    if (running->recipe->text_max > 0 && job->budget > running->recipe->text_max)
-        job->budget = running->recipe->text_max;
-    process_text_init(&running->text, job->budget + EXTRA_BYTES);
-    running->progress.max = (size_t)4 * READ_BYTES;
-    r = count_looker(job, running, err);
+    job->state = run;
+    run->recipe = recipe_find(job->tool);
+    if (run->recipe->text_max > 0 && job->budget > run->recipe->text_max)
+        job->budget = run->recipe->text_max;
+    process_text_init(&run->text, job->budget + EXTRA_BYTES);
+    run->progress.max = (size_t)4 * READ_BYTES;
+    r = run_count_read_only(job, run, err);
     if (r == 0)
-        r = running->recipe->make(job, 0, &running->command, err);
-    return r > 0 ? start(job, running, err) : r;
+        r = run->recipe->make(job, 0, &run->command, err);
+    return r > 0 ? run_start(job, run, err) : r;
 }
 
-/* --- following it ---------------------------------------------------------------------------- */
+/* --- output and end -------------------------------------------------------------------------- */
 
-static bool take_data(struct running *running, const struct reader_event *event,
-                      struct tool_progress *ret)
+static bool run_take_data(struct process_run *run, const struct reader_event *event,
+                          struct tool_progress *ret)
 {
-    buf_clear(&running->progress);
-    process_text_add(&running->text, event->stream, running->data, event->len, &running->progress);
-    *ret = (struct tool_progress){ .text = running->progress.data,
-                                   .len = running->progress.len,
+    buf_clear(&run->progress);
+    process_text_add(&run->text, event->stream, run->data, event->len, &run->progress);
+    *ret = (struct tool_progress){ .text = run->progress.data,
+                                   .len = run->progress.len,
                                    .is_stderr = event->stream == PROCESS_ERR };
     return ret->len > 0;
 }
 
-static void conclude(struct tool_job *job, struct running *running, const struct process_end *end)
+static void run_finish(struct tool_job *job, struct process_run *run, const struct process_end *end)
 {
-    const struct tool_recipe *recipe = running->recipe;
+    const struct tool_recipe *recipe = run->recipe;
     struct tool_result *result = &job->result;
 
     result->has_exit_code = true;
@@ -291,87 +290,85 @@ static void conclude(struct tool_job *job, struct running *running, const struct
     result->is_error = end->outcome == OUTCOME_NOT_STARTED || end->outcome == OUTCOME_LOST ||
                        (end->outcome == OUTCOME_KILLED && tool_job_is_canceled(job)) ||
                        (recipe->is_failure_error && end->exit_code != 0);
-    process_text_finish(&running->text, job, recipe, running->record, end);
+    process_text_finish(&run->text, job, recipe, run->record, end);
 }
 
-/* The end of the process: 0, or 1 when another one is tried. */
-static int take_end(struct tool_job *job, struct running *running, const struct process_end *end,
-                    struct err *err)
+/* Handles the end of the process. Returns 0, or 1 when the next program was started. */
+static int run_take_end(struct tool_job *job, struct process_run *run,
+                        const struct process_end *end, struct err *err)
 {
     bool is_missing = end->outcome == OUTCOME_NOT_STARTED && end->exit_code == EXIT_NOT_FOUND;
     int r;
 
-    running->is_over = true;
-    /* It goes on, and the next daemon knows how it ends. */
+    run->is_over = true;
+    /* The process continues; the next daemon process will see its end. */
     if (end->outcome == OUTCOME_LOST && host_is_open(sandbox_host(job->sandbox), err) < 0)
         return -ESHUTDOWN;
-    is_missing = is_missing || (end->outcome == OUTCOME_LOST && has_gone_on(job, running));
-    if (!is_missing || running->attempt + 1 >= running->recipe->attempts) {
-        conclude(job, running, end);
+    is_missing = is_missing || (end->outcome == OUTCOME_LOST && has_next_attempt(job, run));
+    if (!is_missing || run->attempt + 1 >= run->recipe->attempts) {
+        run_finish(job, run, end);
         return 0;
     }
-    end_process(job, running);
-    running->is_over = false;
-    tool_command_done(&running->command);
-    r = running->recipe->make(job, ++running->attempt, &running->command, err);
-    return r > 0 ? start(job, running, err) : r;
+    run_end(job, run);
+    run->is_over = false;
+    tool_command_done(&run->command);
+    r = run->recipe->make(job, ++run->attempt, &run->command, err);
+    return r > 0 ? run_start(job, run, err) : r;
 }
 
-static int next_event(struct running *running, int watch_fd, struct reader_event *ret)
+static int run_next_event(struct process_run *run, int watch_fd, struct reader_event *ret)
 {
-    struct output_reader *reader =
-        running->reader ? running->reader : process_reader(running->process);
+    struct output_reader *reader = run->reader ? run->reader : process_reader(run->process);
 
-    return reader_next_within(reader, watch_fd, TOOL_SILENCE_MS, running->data,
-                              sizeof(running->data), ret);
+    return reader_next_within(reader, watch_fd, TOOL_SILENCE_MS, run->data, sizeof(run->data), ret);
 }
 
 static int process_tool_next(struct tool_job *job, int watch_fd, struct tool_progress *ret,
                              struct err *err)
 {
-    int r = job->state ? 1 : begin(job, err);
+    int r = job->state ? 1 : run_begin(job, err);
 
     while (r == 1) {
-        struct running *running = job->state;
+        struct process_run *run = job->state;
         struct reader_event event;
 
-        r = next_event(running, watch_fd, &event);
+        r = run_next_event(run, watch_fd, &event);
         if (r == -ETIMEDOUT)
             return 1;
         if (r == -ECANCELED)
             return r;
         if (r < 0)
-            return err_sys(err, r, "read what '%s' has written", job->tool->name);
+            return err_sys(err, r, "read the output of tool '%s'", job->tool->name);
         r = 1;
-        if (event.kind == READER_DATA && take_data(running, &event, ret))
+        if (event.kind == READER_DATA && run_take_data(run, &event, ret))
             return 1;
         if (event.kind == READER_GAP)
-            running->text.is_full = true;
+            run->text.is_full = true;
         if (event.kind == READER_ENDED)
-            r = take_end(job, running, &event.end, err);
+            r = run_take_end(job, run, &event.end, err);
     }
     return r;
 }
 
 static void process_tool_stop(struct tool_job *job)
 {
-    struct running *running = job->state;
+    struct process_run *run = job->state;
 
-    if (!running)
+    if (!run)
         return;
-    end_process(job, running);
-    if (running->is_attached)
+    run_end(job, run);
+    if (run->is_attached)
         sandbox_detach(job->sandbox, NULL);
-    if (running->is_looker)
+    if (run->is_counted_read_only)
         atomic_fetch_sub(&tool_archive_of(job->sandbox)->read_only_processes, 1);
-    process_text_done(&running->text);
-    buf_done(&running->progress);
-    tool_command_done(&running->command);
-    free(running);
+    process_text_done(&run->text);
+    buf_done(&run->progress);
+    tool_command_done(&run->command);
+    free(run);
     job->state = NULL;
 }
 
-/* The job is locked, so the process stays. */
+/* The lock of the job keeps the process alive. */
 static void process_tool_cancel(struct tool_job *job)
 {
     if (job->process)
@@ -383,7 +380,7 @@ const struct tool_kind tool_by_process = { .next = process_tool_next,
                                            .cancel = process_tool_cancel,
                                            .can_resume = true };
 
-/* --- one that is only asked ------------------------------------------------------------------ */
+/* --- auxiliary commands ---------------------------------------------------------------------- */
 
 int tool_capture(struct tool_job *job, const struct tool_command *command, struct buf *out,
                  struct err *err)
@@ -405,6 +402,6 @@ int tool_capture(struct tool_job *job, const struct tool_command *command, struc
             (void)buf_add(out, data, event.len);
     }
     process_abandon(process);
-    return r < 0 ? err_sys(err, r, "read what '%s' has written", command->args[0])
+    return r < 0 ? err_sys(err, r, "read the output of '%s'", command->args[0])
                  : event.end.exit_code;
 }

@@ -18,8 +18,8 @@
 enum {
     NOTES_BYTES = 4096,
     COPY_BYTES = 64 * 1024,
-    HEAD_BYTES = 16 * 1024 * 1024, /* of a stream that are kept from its beginning, and */
-    TAIL_BYTES = 8 * 1024 * 1024,  /* from its end */
+    HEAD_BYTES = 16 * 1024 * 1024, /* kept from the beginning of a stream */
+    TAIL_BYTES = 8 * 1024 * 1024,  /* kept from its end */
 };
 
 void process_text_init(struct process_text *text, size_t max)
@@ -36,18 +36,18 @@ void process_text_done(struct process_text *text)
 }
 
 void process_text_add(struct process_text *text, enum output_stream stream, const char *data,
-                      size_t len, struct buf *told)
+                      size_t len, struct buf *progress)
 {
-    if (utf8_clean(&text->streams[stream].cleaner, data, len, told) < 0 ||
-        buf_add(&text->streams[stream].text, told->data, told->len) < 0)
+    if (utf8_clean(&text->streams[stream].cleaner, data, len, progress) < 0 ||
+        buf_add(&text->streams[stream].text, progress->data, progress->len) < 0)
         text->is_full = true;
 }
 
-/* --- writing it ------------------------------------------------------------------------------ */
+/* --- sink ------------------------------------------------------------------------------------ */
 
-/* Where the text goes: memory, or a file. */
+/* The destination of the text: memory or a file. */
 struct sink {
-    struct buf *text; /* NULL: */
+    struct buf *text; /* NULL: write to fd */
     int fd;
     int r;
     uint64_t len;
@@ -74,7 +74,7 @@ static void sink_end_line(struct sink *sink)
         sink_add_str(sink, "\n");
 }
 
-static void note_gap(struct sink *sink, uint64_t bytes)
+static void sink_add_gap(struct sink *sink, uint64_t bytes)
 {
     char line[80];
 
@@ -83,9 +83,9 @@ static void note_gap(struct sink *sink, uint64_t bytes)
     sink_add_str(sink, line);
 }
 
-/* Copies a stream from an offset on, up to another, from its record. */
-static void copy_part(struct sink *sink, struct record *record, enum output_stream stream,
-                      uint64_t from, uint64_t to)
+/* Copies the part of a stream between two offsets from the record. */
+static void sink_copy_part(struct sink *sink, struct record *record, enum output_stream stream,
+                           uint64_t from, uint64_t to)
 {
     struct utf8_cleaner cleaner = { .len = 0 };
     struct buf part = BUF_INIT((size_t)4 * COPY_BYTES);
@@ -106,7 +106,7 @@ static void copy_part(struct sink *sink, struct record *record, enum output_stre
             (event.kind != READER_DATA && event.kind != READER_GAP))
             break;
         if (event.kind == READER_GAP) {
-            note_gap(sink, event.missing);
+            sink_add_gap(sink, event.missing);
             from += event.missing;
             continue;
         }
@@ -123,7 +123,7 @@ static void copy_part(struct sink *sink, struct record *record, enum output_stre
     reader_close(reader);
 }
 
-static void copy_stream(struct sink *sink, struct record *record, enum output_stream stream)
+static void sink_copy_stream(struct sink *sink, struct record *record, enum output_stream stream)
 {
     struct record_info info;
     uint64_t total, tail;
@@ -131,16 +131,16 @@ static void copy_stream(struct sink *sink, struct record *record, enum output_st
     record_get(record, &info);
     total = info.streams[stream].total;
     if (total <= HEAD_BYTES + TAIL_BYTES) {
-        copy_part(sink, record, stream, 0, total);
+        sink_copy_part(sink, record, stream, 0, total);
         return;
     }
     tail = total - TAIL_BYTES;
-    copy_part(sink, record, stream, 0, HEAD_BYTES);
-    /* What the record itself has not kept is in the same gap. */
+    sink_copy_part(sink, record, stream, 0, HEAD_BYTES);
+    /* Report the gap of the record itself as part of this one. */
     if (tail < info.streams[stream].tail_start && tail >= info.streams[stream].head_end)
         tail = info.streams[stream].tail_start;
-    note_gap(sink, tail - HEAD_BYTES);
-    copy_part(sink, record, stream, tail, total);
+    sink_add_gap(sink, tail - HEAD_BYTES);
+    sink_copy_part(sink, record, stream, tail, total);
 }
 
 static void add_stream(struct process_text *text, struct sink *sink, struct record *record,
@@ -149,7 +149,7 @@ static void add_stream(struct process_text *text, struct sink *sink, struct reco
     struct buf *here = &text->streams[stream].text;
 
     if (text->is_full)
-        copy_stream(sink, record, stream);
+        sink_copy_stream(sink, record, stream);
     else
         sink_add(sink, here->data, here->len);
     sink_end_line(sink);
@@ -159,11 +159,12 @@ static void add_outcome(struct buf *out, const struct process_end *end)
 {
     switch (end->outcome) {
     case OUTCOME_TIMED_OUT:
-        (void)buf_printf(out, "[timed out after %" PRIu64 " ms: ended, with all that it started]\n",
-                         end->duration_ms);
+        (void)buf_printf(
+            out, "[timed out after %" PRIu64 " ms: killed, with all processes that it started]\n",
+            end->duration_ms);
         break;
     case OUTCOME_OOM:
-        (void)buf_add_str(out, "[out of memory: the kernel has killed it]\n");
+        (void)buf_add_str(out, "[out of memory: killed by the kernel]\n");
         break;
     case OUTCOME_KILLED:
         (void)buf_printf(out, "[killed: %s]\n", end->reason);
@@ -223,7 +224,7 @@ void process_text_finish(struct process_text *text, struct tool_job *job,
         add_all(text, &sink, job, recipe, record, end);
         if (sink.r == 0)
             return;
-        /* There is no room for it: what is here is all there will be. */
+        /* The disk is full: use what is in memory. */
         bounded_dir_drop(&tool_archive_of(job->sandbox)->outputs, &job->spill);
         sink = (struct sink){ .text = &job->text };
     }
@@ -241,5 +242,5 @@ void process_text_copy(struct record *record, enum output_stream stream, uint64_
     record_get(record, &info);
     total = info.streams[stream].total;
     if (from < total)
-        copy_part(&sink, record, stream, from, total - from > max ? from + max : total);
+        sink_copy_part(&sink, record, stream, from, total - from > max ? from + max : total);
 }

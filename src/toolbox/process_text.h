@@ -1,5 +1,5 @@
-/* What a process has written, as the text of a result: in memory while that is little, read again
- * from its record when it was much. */
+/* The output of a process as the text of a result. Short output is kept in memory; long output is
+ * read again from the record of the process. */
 #pragma once
 
 #include <stdbool.h>
@@ -19,23 +19,23 @@ struct process_text {
         struct utf8_cleaner cleaner;
         struct buf text;
     } streams[PROCESS_STREAMS];
-    bool is_full; /* there is more than is here */
+    bool is_full; /* the output is longer than the buffers */
 };
 
 /* Keeps up to max bytes of each stream. */
 void process_text_init(struct process_text *text, size_t max);
 void process_text_done(struct process_text *text);
 
-/* Takes bytes; what they are as text is also appended to told. */
+/* Adds output; also appends it to *progress, as valid UTF-8. */
 void process_text_add(struct process_text *text, enum output_stream stream, const char *data,
-                      size_t len, struct buf *told);
+                      size_t len, struct buf *progress);
 
-/* Makes the job's text of it, or its spill where it is long. */
+/* Writes the complete text to the job: to its text, or to its spill file if the output is long. */
 void process_text_finish(struct process_text *text, struct tool_job *job,
                          const struct tool_recipe *recipe, struct record *record,
                          const struct process_end *end);
 
-/* Appends what a record has of a stream from an offset on, with lines in the place of what was not
- * kept; at most about max bytes. */
+/* Appends a stream of a record, at most about max bytes starting at an offset, with a marker line
+ * in place of output that was not kept. */
 void process_text_copy(struct record *record, enum output_stream stream, uint64_t from,
                        uint64_t max, struct buf *out);

@@ -21,14 +21,14 @@
 #include "toolbox/tool_internal.h"
 
 enum {
-    MARKER_BYTES = 160, /* about what the line in the place of the rest takes */
-    MARKED_FROM = 1024, /* it counts, unless there is hardly room for anything else */
+    MARKER_BYTES = 160,       /* approximate size of the marker of a cut */
+    MARKER_BUDGET_MIN = 1024, /* smaller budgets do not include the marker */
     SNAPSHOT_TRIES = 1000,
 };
 
-/* --- what has changed ------------------------------------------------------------------------ */
+/* --- changes --------------------------------------------------------------------------------- */
 
-void tool_job_note_change(struct tool_job *job, char kind, const char *path)
+void tool_job_add_change(struct tool_job *job, char kind, const char *path)
 {
     struct tool_result *result = &job->result;
 
@@ -43,8 +43,8 @@ void tool_job_note_change(struct tool_job *job, char kind, const char *path)
         job->changes[result->changed_count++].kind = kind;
 }
 
-/* The paths have come to rest only now. */
-static void settle_changes(struct tool_job *job)
+/* Sets the pointers to the paths, whose buffer does not move from now on. */
+static void result_set_changes(struct tool_job *job)
 {
     const char *path = job->paths.data;
 
@@ -55,36 +55,35 @@ static void settle_changes(struct tool_job *job)
     job->result.changed = job->changes;
 }
 
-static int note_entry(const struct diff_entry *entry, void *context)
+static int result_add_entry(const struct diff_entry *entry, void *context)
 {
     struct tool_job *job = context;
 
     if (entry->kind == DIFF_RENAMED) {
-        tool_job_note_change(job, DIFF_DELETED, entry->old_path);
-        tool_job_note_change(job, DIFF_ADDED, entry->path);
+        tool_job_add_change(job, DIFF_DELETED, entry->old_path);
+        tool_job_add_change(job, DIFF_ADDED, entry->path);
     } else {
-        tool_job_note_change(job, (char)entry->kind, entry->path);
+        tool_job_add_change(job, (char)entry->kind, entry->path);
     }
     return job->result.changed_is_cut ? -ECANCELED : 0;
 }
 
-static void find_changes(struct tool_job *job)
+static void result_find_changes(struct tool_job *job)
 {
     struct err ignored;
 
     if (!job->has_mark)
         return;
     job->has_mark = false;
-    if (sandbox_diff_mark(job->sandbox, &job->mark, note_entry, job, &ignored) < 0)
+    if (sandbox_diff_mark(job->sandbox, &job->mark, result_add_entry, job, &ignored) < 0)
         job->result.changed_is_cut = true;
     sandbox_unmark(job->sandbox, &job->mark);
 }
 
-/* --- its snapshot ---------------------------------------------------------------------------- */
+/* --- snapshot -------------------------------------------------------------------------------- */
 
-/* "tool-", the call's id as far as it may be part of a name, and a number that makes it the only
- * one. */
-static void name_snapshot(const struct tool_job *job, uint64_t number, char *into, size_t size)
+/* Makes a name of "tool-", the valid characters of the call's id, and a number. */
+static void snapshot_make_name(const struct tool_job *job, uint64_t number, char *into, size_t size)
 {
     enum { ID_PART = 100 };
     char part[ID_PART + 2] = "";
@@ -96,7 +95,7 @@ static void name_snapshot(const struct tool_job *job, uint64_t number, char *int
     (void)snprintf(into, size, "tool-%s%s%" PRIu64, part, used > 0 ? "-" : "", number);
 }
 
-static void take_snapshot(struct tool_job *job)
+static void result_take_snapshot(struct tool_job *job)
 {
     uint64_t number = clock_wall_ms();
     struct snapshot_info info;
@@ -107,7 +106,7 @@ static void take_snapshot(struct tool_job *job)
         job->result.is_error)
         return;
     for (int i = 0; i < SNAPSHOT_TRIES && r < 0; i++) {
-        name_snapshot(job, number++, job->snapshot_id, sizeof(job->snapshot_id));
+        snapshot_make_name(job, number++, job->snapshot_id, sizeof(job->snapshot_id));
         r = sandbox_snapshot(job->sandbox, job->snapshot_id, SNAPSHOT_TOOL, &info, &err);
         if (r < 0 && err.cause != CAUSE_SNAPSHOT_EXISTS)
             break;
@@ -120,17 +119,17 @@ static void take_snapshot(struct tool_job *job)
     job->result.snapshot_error = job->snapshot_error;
 }
 
-/* --- its text -------------------------------------------------------------------------------- */
+/* --- text ------------------------------------------------------------------------------------ */
 
-static size_t budget_of(const struct tool_job *job)
+static size_t result_text_budget(const struct tool_job *job)
 {
-    return job->budget > MARKED_FROM ? job->budget - MARKER_BYTES : job->budget;
+    return job->budget > MARKER_BUDGET_MIN ? job->budget - MARKER_BYTES : job->budget;
 }
 
-/* Cuts a text that is kept whole behind the handle ("": it is not). */
-static void cut_text(struct tool_job *job, const char *text, size_t len, struct buf *ret)
+/* Appends the truncated text to *ret; the handle ("": none) refers to the full text. */
+static void result_cut_text(struct tool_job *job, const char *text, size_t len, struct buf *ret)
 {
-    struct tool_cut cut = tool_cut(text, len, budget_of(job));
+    struct tool_cut cut = tool_cut(text, len, result_text_budget(job));
 
     job->result.is_truncated = true;
     job->result.total = len;
@@ -139,7 +138,7 @@ static void cut_text(struct tool_job *job, const char *text, size_t len, struct 
     (void)tool_cut_add(ret, text, len, &cut, job->result.handle);
 }
 
-static void keep_output(struct tool_job *job, struct bounded_dir_file *file)
+static void result_store_output(struct tool_job *job, struct bounded_dir_file *file)
 {
     struct bounded_dir *bounded_dir = &tool_archive_of(job->sandbox)->outputs;
 
@@ -149,8 +148,8 @@ static void keep_output(struct tool_job *job, struct bounded_dir_file *file)
         job->handle[0] = '\0';
 }
 
-/* What was written to a file because it was too much: read from there. */
-static void take_spill(struct tool_job *job)
+/* Makes the text of the result from the spill file. */
+static void result_take_spill(struct tool_job *job)
 {
     struct stat info;
     void *text;
@@ -160,16 +159,16 @@ static void take_spill(struct tool_job *job)
     text = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, job->spill.fd, 0);
     if (text == MAP_FAILED)
         return;
-    keep_output(job, &job->spill);
+    result_store_output(job, &job->spill);
     buf_clear(&job->text);
     if ((uint64_t)info.st_size > job->budget)
-        cut_text(job, text, (size_t)info.st_size, &job->text);
+        result_cut_text(job, text, (size_t)info.st_size, &job->text);
     else
         (void)buf_add(&job->text, text, (size_t)info.st_size);
     (void)munmap(text, (size_t)info.st_size);
 }
 
-static void shorten(struct tool_job *job)
+static void result_truncate(struct tool_job *job)
 {
     struct bounded_dir *bounded_dir = &tool_archive_of(job->sandbox)->outputs;
     struct bounded_dir_file file = BOUNDED_DIR_FILE_INIT;
@@ -177,18 +176,18 @@ static void shorten(struct tool_job *job)
 
     if (bounded_dir_create(bounded_dir, &file) == 0) {
         if (write_all(file.fd, job->text.data, job->text.len) == 0)
-            keep_output(job, &file);
+            result_store_output(job, &file);
         else
             bounded_dir_drop(bounded_dir, &file);
     }
-    cut_text(job, job->text.data, job->text.len, &cut);
+    result_cut_text(job, job->text.data, job->text.len, &cut);
     buf_done(&job->text);
     job->text = cut;
 }
 
 void tool_result_restore(struct tool_job *job)
 {
-    settle_changes(job);
+    result_set_changes(job);
     job->block = (struct tool_block){ .text = job->text.data ? job->text.data : "",
                                       .len = job->text.len,
                                       .mime = job->mime };
@@ -197,8 +196,8 @@ void tool_result_restore(struct tool_job *job)
     job->result.tier = tool_tier(job->tool);
 }
 
-/* Only of what may have changed something: reading is too frequent to be written down. */
-static void tell(const struct tool_job *job)
+/* Reports only calls that may have changed something: reads are too frequent for the audit log. */
+static void result_send_event(const struct tool_job *job)
 {
     if (job->tool->is_read_only)
         return;
@@ -210,13 +209,13 @@ static void tell(const struct tool_job *job)
 
 void tool_result_finish(struct tool_job *job)
 {
-    find_changes(job);
-    take_snapshot(job);
+    result_find_changes(job);
+    result_take_snapshot(job);
     if (job->spill.fd >= 0)
-        take_spill(job);
+        result_take_spill(job);
     else if (!job->mime && job->text.len > job->budget)
-        shorten(job);
+        result_truncate(job);
     job->result.duration_ms = clock_ms() - job->began_ms;
     tool_result_restore(job);
-    tell(job);
+    result_send_event(job);
 }

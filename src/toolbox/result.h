@@ -1,14 +1,10 @@
-/* From what a tool has said to what its caller gets. */
+/* Makes the result of a job from the output of its tool. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
-struct sandbox;
 struct tool_job;
 
-/* Fills in the result: what has changed, the snapshot, the text cut to its budget. */
+/* Fills in the result: changes, snapshot, the text truncated to its budget. */
 void tool_result_finish(struct tool_job *job);
 
-/* The same of a job whose result was kept. */
+/* Fills in the pointers of a result whose fields and text are set. */
 void tool_result_restore(struct tool_job *job);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A command in a shell that stays. */
+/* The tool shell: a command in a persistent shell. */
 #include "host/shell/shell.h"
 
 #include <errno.h>
@@ -19,10 +19,10 @@ enum { SHELL_CMD, SHELL_TIMEOUT, SHELL_NAME };
 
 enum {
     READ_BYTES = 32 * 1024,
-    KEEP_BYTES = 16 * 1024 * 1024, /* of each stream: a shell's output is kept nowhere else */
+    KEEP_BYTES = 16 * 1024 * 1024, /* of each stream; the output is stored nowhere else */
 };
 
-struct shelled {
+struct shell_call {
     struct shell_run *run;
     struct utf8_cleaner cleaners[2];
     struct buf streams[2]; /* stdout, stderr */
@@ -31,8 +31,8 @@ struct shelled {
     char data[READ_BYTES];
 };
 
-/* Who cancels finds it. */
-static void offer(struct tool_job *job, struct shell_run *run)
+/* Makes the command known to tool_cancel, and cancels it if the job is canceled already. */
+static void job_set_shell(struct tool_job *job, struct shell_run *run)
 {
     lock_take(&job->lock);
     job->shell = run;
@@ -41,7 +41,7 @@ static void offer(struct tool_job *job, struct shell_run *run)
     lock_release(&job->lock);
 }
 
-static int begin(struct tool_job *job, struct err *err)
+static int shell_call_begin(struct tool_job *job, struct err *err)
 {
     const struct shell_command command = {
         .name = tool_text_at(job, SHELL_NAME),
@@ -49,47 +49,48 @@ static int begin(struct tool_job *job, struct err *err)
         .timeout_ms = tool_job_left_ms(job, (uint64_t)tool_number_at(job, SHELL_TIMEOUT)),
         .silence_ms = TOOL_SILENCE_MS,
     };
-    struct shelled *shelled;
+    struct shell_call *call;
     int r;
 
     if (!is_handle(command.name, SHELL_NAME_MAX)) {
-        tool_job_refuse(job,
-                        "'%.40s' cannot be the name of a shell: letters, digits, '.', '_' and '-' "
-                        "can, and a letter or digit first.",
-                        command.name);
+        tool_job_set_error(
+            job,
+            "'%.40s' is not a valid name of a shell: use letters, digits, '.', '_' and "
+            "'-', and start with a letter or digit.",
+            command.name);
         return 0;
     }
-    shelled = xcalloc(1, sizeof(*shelled));
-    job->state = shelled;
-    shelled->streams[0].max = shelled->streams[1].max = KEEP_BYTES;
-    shelled->progress.max = (size_t)4 * READ_BYTES;
-    r = shell_run_new(job->sandbox, &command, &shelled->run, err);
+    call = xcalloc(1, sizeof(*call));
+    job->state = call;
+    call->streams[0].max = call->streams[1].max = KEEP_BYTES;
+    call->progress.max = (size_t)4 * READ_BYTES;
+    r = shell_run_new(job->sandbox, &command, &call->run, err);
     if (r < 0)
         return tool_job_fail(job, r, err);
-    offer(job, shelled->run);
+    job_set_shell(job, call->run);
     return 1;
 }
 
-static bool take_output(struct shelled *shelled, const struct shell_event *event,
-                        struct tool_progress *ret)
+static bool shell_call_take_output(struct shell_call *call, const struct shell_event *event,
+                                   struct tool_progress *ret)
 {
     int i = event->kind == SHELL_EVENT_STDERR;
 
-    buf_clear(&shelled->progress);
-    (void)utf8_clean(&shelled->cleaners[i], shelled->data, event->len, &shelled->progress);
-    if (buf_add(&shelled->streams[i], shelled->progress.data, shelled->progress.len) < 0)
-        shelled->missing[i] += shelled->progress.len;
-    *ret = (struct tool_progress){ .text = shelled->progress.data,
-                                   .len = shelled->progress.len,
+    buf_clear(&call->progress);
+    (void)utf8_clean(&call->cleaners[i], call->data, event->len, &call->progress);
+    if (buf_add(&call->streams[i], call->progress.data, call->progress.len) < 0)
+        call->missing[i] += call->progress.len;
+    *ret = (struct tool_progress){ .text = call->progress.data,
+                                   .len = call->progress.len,
                                    .is_stderr = i };
     return ret->len > 0;
 }
 
-static void add_stream(struct shelled *shelled, int i, struct buf *out)
+static void shell_call_add_stream(struct shell_call *call, int i, struct buf *out)
 {
-    struct buf *stream = &shelled->streams[i];
+    struct buf *stream = &call->streams[i];
 
-    (void)utf8_clean_end(&shelled->cleaners[i], stream);
+    (void)utf8_clean_end(&call->cleaners[i], stream);
     if (stream->len == 0)
         return;
     if (i == 1)
@@ -97,17 +98,17 @@ static void add_stream(struct shelled *shelled, int i, struct buf *out)
     (void)buf_add(out, stream->data, stream->len);
     if (stream->data[stream->len - 1] != '\n')
         (void)buf_add_str(out, "\n");
-    if (shelled->missing[i] > 0)
-        (void)buf_printf(out, "[... %" PRIu64 " bytes were not kept ...]\n", shelled->missing[i]);
+    if (call->missing[i] > 0)
+        (void)buf_printf(out, "[... %" PRIu64 " bytes were not kept ...]\n", call->missing[i]);
 }
 
-static void conclude(struct tool_job *job, struct shelled *shelled,
-                     const struct shell_end_info *end)
+static void shell_call_finish(struct tool_job *job, struct shell_call *call,
+                              const struct shell_end_info *end)
 {
     struct buf *out = &job->text;
 
-    add_stream(shelled, 0, out);
-    add_stream(shelled, 1, out);
+    shell_call_add_stream(call, 0, out);
+    shell_call_add_stream(call, 1, out);
     if (out->len == 0)
         (void)buf_add_str(out, "(no output)\n");
     if (end->is_timed_out)
@@ -124,28 +125,27 @@ static void conclude(struct tool_job *job, struct shelled *shelled,
 static int shell_tool_next(struct tool_job *job, int watch_fd, struct tool_progress *ret,
                            struct err *err)
 {
-    int r = job->state ? 1 : begin(job, err);
+    int r = job->state ? 1 : shell_call_begin(job, err);
 
     while (r == 1) {
-        struct shelled *shelled = job->state;
+        struct shell_call *call = job->state;
         struct shell_event event;
 
-        r = shell_run_next(shelled->run, watch_fd, shelled->data, sizeof(shelled->data), &event,
-                           err);
+        r = shell_run_next(call->run, watch_fd, call->data, sizeof(call->data), &event, err);
         if (r == -ECANCELED)
             return r;
         if (r < 0)
             return tool_job_fail(job, r, err);
         r = 1;
         if (event.kind == SHELL_EVENT_ENDED) {
-            /* The daemon stops, and the shell goes on: nobody knows how the command ends. */
+            /* The daemon stops and the shell continues, so the outcome is unknown. */
             if (event.end.is_shell_ended && host_is_open(sandbox_host(job->sandbox), err) < 0)
                 return -ESHUTDOWN;
-            conclude(job, shelled, &event.end);
+            shell_call_finish(job, call, &event.end);
             return 0;
         }
         if (event.kind == SHELL_EVENT_SILENCE ||
-            (event.kind != SHELL_EVENT_STARTED && take_output(shelled, &event, ret)))
+            (event.kind != SHELL_EVENT_STARTED && shell_call_take_output(call, &event, ret)))
             return 1;
     }
     return r;
@@ -153,16 +153,16 @@ static int shell_tool_next(struct tool_job *job, int watch_fd, struct tool_progr
 
 static void shell_tool_stop(struct tool_job *job)
 {
-    struct shelled *shelled = job->state;
+    struct shell_call *call = job->state;
 
-    if (!shelled)
+    if (!call)
         return;
-    offer(job, NULL);
-    shell_run_free(shelled->run);
-    buf_done(&shelled->streams[0]);
-    buf_done(&shelled->streams[1]);
-    buf_done(&shelled->progress);
-    free(shelled);
+    job_set_shell(job, NULL);
+    shell_run_free(call->run);
+    buf_done(&call->streams[0]);
+    buf_done(&call->streams[1]);
+    buf_done(&call->progress);
+    free(call);
     job->state = NULL;
 }
 

@@ -23,18 +23,18 @@
 #include "toolbox/result.h"
 #include "toolbox/tool_internal.h"
 
-/* The client's end of it. */
+/* A client's handle of a job. */
 struct tool_call {
     struct tool_job *job; /* referenced */
     int watch_fd;
-    bool is_joined; /* somebody else drives the job */
+    bool is_joined; /* another thread drives the job */
     struct tool_waiter waiter;
     struct tool_result result;
 };
 
 /* --- opening --------------------------------------------------------------------------------- */
 
-static int refuse_unknown(const char *name, struct err *err)
+static int tool_refuse_unknown(const char *name, struct err *err)
 {
     const char *nearest = NULL;
     int least = NEAR_MAX + 1;
@@ -52,32 +52,34 @@ static int refuse_unknown(const char *name, struct err *err)
     return err_set(err, ERR_NOT_FOUND, "no tool '%.60s'", name);
 }
 
-static int check(const struct tool_request *request, const struct tool **ret, struct err *err)
+static int request_check(const struct tool_request *request, const struct tool **ret,
+                         struct err *err)
 {
     const struct tool *tool = request->name ? tool_find(request->name) : NULL;
     const struct sandbox_limits limits = { .memory_bytes = request->memory_bytes,
                                            .cpu_millis = request->cpus_milli };
 
     if (!tool)
-        return refuse_unknown(request->name ? request->name : "", err);
+        return tool_refuse_unknown(request->name ? request->name : "", err);
     if (request->is_read_only && !tool->is_read_only)
-        return err_set(err, ERR_DENIED, "the tool %s changes things, and this client may only look",
+        return err_set(err, ERR_DENIED, "tool '%s' is not read-only, but this client is",
                        tool->name);
     if (request->call_id && strlen(request->call_id) > TOOL_ID_MAX)
-        return err_set(err, ERR_INVALID, "a tool call id has at most %d bytes", TOOL_ID_MAX);
+        return err_set(err, ERR_INVALID, "a tool call id must not exceed %d bytes", TOOL_ID_MAX);
     if (machine_check_limits(&limits, err) < 0)
         return -EINVAL;
     if (request->max_output_tokens > TOOL_OUTPUT_TOKENS_MAX)
-        return err_set(err, ERR_INVALID, "max_output_tokens is at most %d", TOOL_OUTPUT_TOKENS_MAX);
+        return err_set(err, ERR_INVALID, "max_output_tokens must not exceed %d",
+                       TOOL_OUTPUT_TOKENS_MAX);
     *ret = tool;
     return 0;
 }
 
-/* Waits for another's job. */
-static int join(struct tool_call *call, struct tool_job *found, struct err *err)
+/* Makes the call wait for a job that another call started. */
+static int call_join(struct tool_call *call, struct tool_job *found, struct err *err)
 {
     struct tool_job *own = call->job;
-    int r = strcmp(found->digest, own->digest) == 0 ? 0 : tool_refuse_other_call(own, err);
+    int r = strcmp(found->digest, own->digest) == 0 ? 0 : tool_job_refuse_reused_id(own, err);
 
     call->job = found;
     call->is_joined = true;
@@ -86,7 +88,7 @@ static int join(struct tool_call *call, struct tool_job *found, struct err *err)
         return r;
     call->waiter.event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (call->waiter.event_fd < 0)
-        return err_sys(err, -errno, "make an event descriptor");
+        return err_sys(err, -errno, "create an eventfd");
     lock_take(&found->lock);
     call->waiter.next = found->waiters;
     found->waiters = &call->waiter;
@@ -94,8 +96,8 @@ static int join(struct tool_call *call, struct tool_job *found, struct err *err)
     return 0;
 }
 
-/* A call with an id: it goes on already, or is over, or begins now. */
-static int meet(struct tool_call *call, struct err *err)
+/* Joins a running job with the same id, or restores its stored result, or lets the job begin. */
+static int call_resolve_id(struct tool_call *call, struct err *err)
 {
     struct tool_job *job = call->job;
     struct tool_job_table *jobs = host_extension_data(sandbox_host(job->sandbox));
@@ -103,8 +105,8 @@ static int meet(struct tool_call *call, struct err *err)
     int r;
 
     if (found)
-        return join(call, found, err);
-    /* Only now, so that whoever finishes it meanwhile is seen in one place or the other. */
+        return call_join(call, found, err);
+    /* After the table, so that a job that finishes meanwhile is found in one of the two places. */
     r = tool_archive_find(job, err);
     if (r == 0)
         return 0;
@@ -113,7 +115,7 @@ static int meet(struct tool_call *call, struct err *err)
     lock_take(&job->lock);
     job->is_repeated = r > 0;
     lock_release(&job->lock);
-    tool_job_settle(job, r < 0 ? r : 0, err);
+    tool_job_complete(job, r < 0 ? r : 0, err);
     return r < 0 ? r : 0;
 }
 
@@ -123,21 +125,21 @@ int tool_open(struct sandbox *sandbox, const struct tool_request *request, int w
     const struct tool *tool = NULL;
     struct tool_call *call;
     struct tool_job *job;
-    int r = check(request, &tool, err);
+    int r = request_check(request, &tool, err);
 
     if (r < 0)
         return r;
     job = tool_job_new(sandbox, tool, request);
     call = xcalloc(1, sizeof(*call));
     *call = (struct tool_call){ .job = job, .watch_fd = watch_fd, .waiter.event_fd = -EBADF };
-    if (tool_params_take(tool, job->params, &job->values, &job->text) < 0) {
-        /* Nothing was done, so nothing is remembered. */
+    if (tool_params_parse(tool, job->params, &job->values, &job->text) < 0) {
+        /* Nothing was executed, so nothing is stored. */
         job->call_id[0] = '\0';
         job->result.is_error = true;
         tool_result_restore(job);
-        tool_job_settle(job, 0, NULL);
+        tool_job_complete(job, 0, NULL);
     } else if (job->call_id[0]) {
-        r = meet(call, err);
+        r = call_resolve_id(call, err);
     }
     if (r < 0) {
         tool_close(call);
@@ -147,10 +149,10 @@ int tool_open(struct sandbox *sandbox, const struct tool_request *request, int w
     return 0;
 }
 
-/* --- following ------------------------------------------------------------------------------- */
+/* --- events ---------------------------------------------------------------------------------- */
 
-/* 0 when it is over, 1 after a silence. */
-static int wait_for_other(const struct tool_call *call)
+/* Returns 0 when the job has ended, 1 after TOOL_SILENCE_MS, or -ECANCELED. */
+static int call_wait_joined(const struct tool_call *call)
 {
     struct pollfd fds[2] = {
         { .fd = call->waiter.event_fd, .events = POLLIN },
@@ -170,14 +172,14 @@ static int wait_for_other(const struct tool_call *call)
     return 0;
 }
 
-static int take_result(struct tool_call *call, struct tool_event *ret, struct err *err)
+static int call_take_result(struct tool_call *call, struct tool_event *ret, struct err *err)
 {
     struct tool_job *job = call->job;
 
-    /* It is not the client of this call who has gone. */
+    /* Not the client of this call has disconnected, but that of the first one. */
     if (job->failure == -ECANCELED && call->is_joined)
         return err_set(err, ERR_UNAVAILABLE,
-                       "the call was given up by the client that had made it; make it again");
+                       "the client that started this call has disconnected; repeat the call");
     if (job->failure < 0) {
         *err = job->err;
         return job->failure;
@@ -194,13 +196,13 @@ int tool_next(struct tool_call *call, struct tool_event *ret, struct err *err)
     int r = 0;
 
     if (call->is_joined)
-        r = wait_for_other(call);
+        r = call_wait_joined(call);
     else if (!tool_job_is_over(call->job))
         r = tool_job_drive(call->job, call->watch_fd, &progress);
     if (r == 0)
-        return take_result(call, ret, err);
+        return call_take_result(call, ret, err);
     if (r < 0) {
-        (void)err_set(err, ERR_CANCELED, "the client has gone");
+        (void)err_set(err, ERR_CANCELED, "the client has disconnected");
         return r;
     }
     *ret = (struct tool_event){ .kind = TOOL_PROGRESS,
@@ -208,9 +210,9 @@ int tool_next(struct tool_call *call, struct tool_event *ret, struct err *err)
     return 0;
 }
 
-/* --- leaving --------------------------------------------------------------------------------- */
+/* --- closing --------------------------------------------------------------------------------- */
 
-static void leave_waiters(struct tool_call *call)
+static void call_leave_waiters(struct tool_call *call)
 {
     struct tool_waiter **slot;
 
@@ -226,8 +228,8 @@ static void leave_waiters(struct tool_call *call)
     call->waiter.event_fd = fd_close(call->waiter.event_fd);
 }
 
-/* Whether a job that has begun is in other hands now. */
-static bool hand_over(struct tool_job *job)
+/* Lets a thread of the job table drive the job from now on; returns whether one does. */
+static bool job_hand_over(struct tool_job *job)
 {
     struct host *host = sandbox_host(job->sandbox);
     struct err ignored;
@@ -237,19 +239,19 @@ static bool hand_over(struct tool_job *job)
            tool_job_table_adopt(host_extension_data(host), job) == 0;
 }
 
-/* The one who drove it has gone before its end. */
-static void abandon(struct tool_job *job)
+/* Ends a job whose client has closed it early, or hands it over. Takes the caller's reference. */
+static void job_abandon(struct tool_job *job)
 {
     struct err err = { 0 };
 
-    if (hand_over(job))
+    if (job_hand_over(job))
         return;
-    (void)err_set(&err, ERR_CANCELED, "whoever made the call has gone");
+    (void)err_set(&err, ERR_CANCELED, "the client has disconnected");
     if (job->call_id[0] && job->has_begun && tool_job_is_canceled(job)) {
-        tool_job_refuse(job, "the call was canceled.");
-        tool_job_conclude(job, 0, NULL);
+        tool_job_set_error(job, "the call was canceled.");
+        tool_job_finish(job, 0, NULL);
     } else {
-        tool_job_conclude(job, -ECANCELED, &err);
+        tool_job_finish(job, -ECANCELED, &err);
     }
     tool_job_unref(job);
 }
@@ -258,11 +260,11 @@ void tool_close(struct tool_call *call)
 {
     if (!call)
         return;
-    leave_waiters(call);
+    call_leave_waiters(call);
     if (call->is_joined || tool_job_is_over(call->job))
         tool_job_unref(call->job);
     else
-        abandon(call->job);
+        job_abandon(call->job);
     free(call);
 }
 
@@ -277,12 +279,12 @@ void tool_cancel(struct tool_call *call)
     lock_release(&job->lock);
 }
 
-/* --- what a result was cut from -------------------------------------------------------------- */
+/* --- full texts of truncated results --------------------------------------------------------- */
 
 enum { CHARACTER_MAX = 4 }; /* bytes of UTF-8 */
 
-/* Forward to where a character begins. */
-static size_t skip_rest(const char *text, size_t len)
+/* Returns the number of continuation bytes at the start. */
+static size_t utf8_partial(const char *text, size_t len)
 {
     size_t at = 0;
 
@@ -291,8 +293,8 @@ static size_t skip_rest(const char *text, size_t len)
     return at;
 }
 
-/* Of a request for so much at a place, what there is. */
-static uint64_t limit_of(const struct host *host, uint64_t wanted, uint64_t left)
+/* Returns how many bytes to read when `left` bytes remain: at least one character. */
+static uint64_t output_limit(const struct host *host, uint64_t wanted, uint64_t left)
 {
     const uint64_t most = (uint64_t)TOOL_OUTPUT_TOKENS_MAX * TOOL_TOKEN_BYTES;
     struct host_tool_settings settings;
@@ -305,7 +307,7 @@ static uint64_t limit_of(const struct host *host, uint64_t wanted, uint64_t left
         limit = most;
     if (limit > left)
         limit = left;
-    return limit < CHARACTER_MAX ? CHARACTER_MAX : limit; /* one there must be room for */
+    return limit < CHARACTER_MAX ? CHARACTER_MAX : limit;
 }
 
 int tool_read_output(struct sandbox *sandbox, const struct tool_part *part, struct tool_output *ret,
@@ -320,17 +322,17 @@ int tool_read_output(struct sandbox *sandbox, const struct tool_part *part, stru
 
     if (fd < 0 || fstat(fd, &info) < 0)
         return err_set(err, ERR_NOT_FOUND,
-                       "sandbox '%s' has no output '%.40s' (any more): only the latest are kept",
+                       "sandbox '%s' has no output '%.40s'; only the latest outputs are kept",
                        sandbox_id(sandbox), part->handle);
     total = (uint64_t)info.st_size;
     offset = part->offset < total ? part->offset : total;
-    limit = limit_of(sandbox_host(sandbox), part->limit, total - offset);
+    limit = output_limit(sandbox_host(sandbox), part->limit, total - offset);
     text = xcalloc(limit + CHARACTER_MAX, 1);
     n = pread(fd, text, limit + CHARACTER_MAX - 1, (off_t)offset);
     if (n < 0)
         return err_sys(err, -errno, "read output '%s' of sandbox '%s'", part->handle,
                        sandbox_id(sandbox));
-    skip = skip_rest(text, (size_t)n);
+    skip = utf8_partial(text, (size_t)n);
     *ret = (struct tool_output){ .len = utf8_cut(text, (size_t)n, limit) - skip,
                                  .offset = offset + skip,
                                  .total = total };
@@ -340,32 +342,32 @@ int tool_read_output(struct sandbox *sandbox, const struct tool_part *part, stru
     return 0;
 }
 
-/* --- with the host and its sandboxes --------------------------------------------------------- */
+/* --- extension of the host ------------------------------------------------------------------- */
 
-static void *jobs_new(void)
+static void *extension_host_new(void)
 {
     return tool_job_table_new();
 }
 
-static void jobs_free(void *data)
+static void extension_host_free(void *data)
 {
     tool_job_table_close(data);
 }
 
-static void *archive_new(struct sandbox *sandbox)
+static void *extension_sandbox_new(struct sandbox *sandbox)
 {
     return tool_archive_new(sandbox);
 }
 
-static void archive_free(void *data)
+static void extension_sandbox_free(void *data)
 {
     tool_archive_free(data);
 }
 
 const struct host_extension toolbox_extension = {
-    .host_new = jobs_new,
-    .host_free = jobs_free,
-    .sandbox_new = archive_new,
-    .sandbox_free = archive_free,
+    .host_new = extension_host_new,
+    .host_free = extension_host_free,
+    .sandbox_new = extension_sandbox_new,
+    .sandbox_free = extension_sandbox_free,
     .sandbox_remove = tool_archive_remove,
 };

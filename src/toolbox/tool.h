@@ -1,13 +1,13 @@
-/* Tools for agents: a name and parameters in, content that a model reads out. A call is begun,
- * asked for what comes next until its result is there, and closed, as a process is read.
+/* Tools for agents: a call has a name and parameters, its result is content for a model. The client
+ * opens a call, reads its events up to the result, and closes it.
  *
- * A tool that could not do what was asked (no such file, a parameter missing) is not an error here:
- * the result says so to the model (is_error). An error is what keeps tools from being run at all:
- * no such sandbox, paused, the client has gone.
+ * A tool that fails (no such file, a parameter missing) is not an error here: the result tells the
+ * model (is_error). An error means that no tool can run: the sandbox does not exist or is paused,
+ * or the client has disconnected.
  *
- * A call with an id is made once: whoever comes with the same id and parameters while it goes on
- * waits for the same result, whoever comes later gets it again, also from the next daemon. It goes
- * on when its client goes away. A rollback forgets it. */
+ * A call with an id is executed once: a call with the same id and parameters joins one in progress
+ * and gets its result; a later one gets the stored result, also from the next daemon process. Such
+ * a call continues when its client disconnects. A rollback discards it. */
 #pragma once
 
 #include <jansson.h>
@@ -24,33 +24,33 @@ struct tool_call;
 
 enum {
     TOOL_ID_MAX = 128,           /* bytes of a call id */
-    TOOL_TOKEN_BYTES = 4,        /* about */
-    TOOL_SILENCE_MS = 10 * 1000, /* after which a sign of life is an event */
+    TOOL_TOKEN_BYTES = 4,        /* estimate of the bytes of a token */
+    TOOL_SILENCE_MS = 10 * 1000, /* without output; then tool_next reports empty progress */
 };
 
 struct tool_request {
     const char *name;
-    const json_t *params;       /* an object; NULL: none */
+    const json_t *params;       /* object; NULL: none */
     const char *call_id;        /* NULL or "": none */
     uint64_t timeout_ms;        /* of the whole call; 0: the daemon's (tool.timeout) */
     uint64_t max_output_tokens; /* of all text together; 0: the daemon's (tool.output-tokens) */
-    uint64_t memory_bytes;      /* of a process that is started; 0: the daemon's default, if any */
-    uint32_t cpus_milli;
-    bool wants_changed; /* result.changed is wanted */
-    int snapshot; /* 1: a snapshot after it, 0: none, -1: as the daemon does (tool.snapshots) */
-    bool is_read_only; /* whoever asks may change nothing: other tools are refused */
+    uint64_t memory_bytes;      /* of a process that the call starts; 0: the daemon's default */
+    uint32_t cpus_milli;        /* likewise */
+    bool wants_changed;         /* fill in result.changed */
+    int snapshot;      /* take one afterwards; 1: yes, 0: no, -1: the daemon's (tool.snapshots) */
+    bool is_read_only; /* the client is read-only: only read-only tools are allowed */
 };
 
 enum tool_event_kind { TOOL_PROGRESS, TOOL_RESULT };
 
 struct tool_block {
-    const char *text; /* UTF-8, NUL behind it; of an image base64 */
+    const char *text; /* NUL-terminated UTF-8; base64 for an image */
     size_t len;
     const char *mime; /* NULL: text */
 };
 
 struct tool_change {
-    char kind; /* A, M, D: as diff */
+    char kind; /* A, M or D, as in diff */
     const char *path;
 };
 
@@ -62,20 +62,20 @@ struct tool_result {
     int exit_code;
     bool timed_out;
     bool oom;
-    bool is_truncated;     /* then: */
-    uint64_t shown, total; /* bytes of text */
-    const char *handle;    /* for read_output, and tool_read_output; NULL: nothing more is kept */
+    bool is_truncated;
+    uint64_t shown, total; /* bytes of a truncated text */
+    const char *handle;    /* for tool_read_output; NULL: the full text is not stored */
     uint64_t duration_ms;
-    unsigned tier;              /* 0 the host, 1 a worker, 2 a process */
-    const char *snapshot_id;    /* NULL: none was taken */
-    const char *snapshot_error; /* NULL, or why none could be */
+    unsigned tier;              /* 0: the host, 1: a worker, 2: a process */
+    const char *snapshot_id;    /* NULL: no snapshot */
+    const char *snapshot_error; /* why the snapshot failed; NULL: it did not */
     const struct tool_change *changed;
     size_t changed_count;
-    bool changed_is_cut; /* there are more */
-    bool is_repeated;    /* the call was made before */
+    bool changed_is_cut; /* the list is not complete */
+    bool is_repeated;    /* the result of an earlier call with the same id */
 };
 
-/* Valid until the next call. */
+/* Valid until the next tool_next or tool_close. */
 struct tool_event {
     enum tool_event_kind kind;
     struct {
@@ -86,28 +86,30 @@ struct tool_event {
     const struct tool_result *result;
 };
 
-/* Keeps the data of the tools with the host and its sandboxes; host_open gets it. */
+/* Keeps the job table with the host and an archive with each sandbox; an argument of host_open. */
 extern const struct host_extension toolbox_extension;
 
-/* Checks what can be checked at once. The sandbox must stay referenced until the call is closed.
- * watch_fd (a connection; -1: none) hangs up when the client goes away. */
+/* Opens a call after checking the tool and the parameters. The caller keeps a reference to the
+ * sandbox until tool_close. watch_fd (a connection; -1: none) reports a hang-up when the client
+ * disconnects. */
 int tool_open(struct sandbox *sandbox, const struct tool_request *request, int watch_fd,
               struct tool_call **ret, struct err *err);
 
-/* Waits for the next event; the last is the result. Progress without text says that a command, or
- * somebody else's call, goes on in silence. -ECANCELED when the client has gone. */
+/* Waits for the next event; the last one is the result. Progress without text means that the call
+ * still runs without output. Returns -ECANCELED when the client has disconnected. */
 int tool_next(struct tool_call *call, struct tool_event *ret, struct err *err);
 
-/* Ends what it started, unless it is over or has an id: then it goes on by itself. Accepts NULL. */
+/* Frees the call. A call that still runs is canceled, unless it has an id: then it continues in the
+ * background. Accepts NULL. */
 void tool_close(struct tool_call *call);
 
-/* The client wants it to end, with an id or without: the next tool_close ends it. From any thread
- * that keeps the call from being closed. */
+/* Cancels the call, with or without an id; tool_close then ends it. Any thread may call it that
+ * prevents a concurrent tool_close. */
 void tool_cancel(struct tool_call *call);
 
-/* What a result was cut from: up to limit bytes (0: as many as fit into a result) from offset on,
- * cut at a character; ret->text is the caller's to free. ERR_NOT_FOUND for a handle that is not
- * known (any more). */
+/* Reads up to limit bytes (0: as many as fit into a result) at offset of the full text of a
+ * truncated result, cut at a character boundary; the caller frees ret->text. Returns ERR_NOT_FOUND
+ * for an unknown or expired handle. */
 struct tool_part {
     const char *handle;
     uint64_t offset, limit;
@@ -115,8 +117,9 @@ struct tool_part {
 struct tool_output {
     char *text;
     size_t len;
-    uint64_t offset; /* where it begins: at the first character from where it was wanted */
-    uint64_t total;  /* bytes of the whole */
+    uint64_t
+        offset;     /* of the text: the first character boundary at or after the requested offset */
+    uint64_t total; /* bytes of the full text */
 };
 int tool_read_output(struct sandbox *sandbox, const struct tool_part *part, struct tool_output *ret,
                      struct err *err);

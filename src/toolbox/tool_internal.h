@@ -1,7 +1,7 @@
-/* What the files of the tools' engine share.
+/* Jobs of the toolbox, for its own files.
  *
- * A job is one piece of work: whoever asked for it, and whoever joined by its id, has a call on it.
- * Exactly one thread at a time drives a job; its fields are that thread's until it is over. */
+ * A job executes one tool. The call that started it and all calls that joined it by its id refer to
+ * it. One thread at a time drives a job and owns its unlocked fields until the job has ended. */
 #pragma once
 
 #include <stdatomic.h>
@@ -25,9 +25,9 @@ struct tool_kind;
 
 enum {
     TOOL_EXIT_TIMED_OUT = 124,
-    TOOL_TEXT_MAX = 40 * 1024 * 1024, /* of a result before it is cut, or of an image in base64 */
+    TOOL_TEXT_MAX = 40 * 1024 * 1024, /* of a result before truncation, or of an image in base64 */
     TOOL_CHANGES_MAX = 1000,
-    TOOL_CHANGES_BYTES = 1024 * 1024, /* of their paths together */
+    TOOL_CHANGES_BYTES = 1024 * 1024, /* of all paths together */
     TOOL_HANDLE_SIZE = 24,
     TOOL_HASH_SIZE = 65, /* SHA-256 as hex */
 };
@@ -38,26 +38,28 @@ struct tool_progress {
     bool is_stderr;
 };
 
-/* How a kind of tool is done. Everything but cancel is called by the thread that drives the job. */
+/* The implementation of a group of tools. The thread that drives the job calls everything except
+ * cancel. */
 struct tool_kind {
-    /* Goes on until there is something to tell (1), the job is over (0), or it cannot be done at
-     * all (negative, with err set). -ECANCELED when the peer of watch_fd (-1: nobody looks) has
-     * hung up: of one that can_resume it may then be called again. */
+    /* Runs until there is progress (1), the job has ended (0), or it fails without a result
+     * (negative, with err set). Returns -ECANCELED when the peer of watch_fd (-1: none) has hung
+     * up; if can_resume is set, it may then be called again. */
     int (*next)(struct tool_job *job, int watch_fd, struct tool_progress *ret, struct err *err);
 
-    /* Ends what goes on, unless it is over, and frees the state. NULL: there is none. */
+    /* Ends the work unless it has ended, and frees the state. NULL: there is no state. */
     void (*stop)(struct tool_job *job);
 
-    /* Makes next return soon; with the job's lock held. NULL: it does anyway. */
+    /* Makes `next` return soon; called with the job's lock held. NULL: `next` never blocks for
+     * long. */
     void (*cancel)(struct tool_job *job);
 
     bool can_resume;
 };
 
 extern const struct tool_kind tool_by_worker, tool_by_process, tool_by_shell, tool_by_launch,
-    tool_by_turn;
+    tool_by_host;
 
-/* A call that waits for a job that somebody else drives. */
+/* A call that waits for a job driven by another thread. */
 struct tool_waiter {
     struct tool_waiter *next;
     int event_fd;
@@ -67,39 +69,38 @@ struct tool_job {
     struct sandbox *sandbox; /* referenced */
     const struct tool *tool;
     const struct tool_kind *kind;
-    json_t *params;            /* referenced; values point into it */
-    struct tool_values values; /* checked */
+    json_t *params; /* referenced; values point into it */
+    struct tool_values values;
     uint64_t began_ms;
     uint64_t began_ns;
-    uint64_t deadline_ms; /* of clock_ms(); 0: none */
+    uint64_t deadline_ms; /* by clock_ms(); 0: none */
     uint64_t budget;      /* bytes of text */
     uint64_t memory_bytes;
     uint32_t cpus_milli;
     atomic_int refs;
-    void *state;              /* of its kind */
-    struct tool_job *next;    /* in the job table's list, under its lock */
-    uint32_t generation;      /* of the sandbox's files, when it began */
-    uint32_t kept_generation; /* and when it was over: what its result is of */
+    void *state;             /* of its kind */
+    struct tool_job *next;   /* in the job table; under the lock of the table */
+    uint32_t generation;     /* of the sandbox's files, at the start */
+    uint32_t end_generation; /* at the end; stored with the result */
     bool wants_changed;
     bool wants_snapshot;
-    bool is_read_only; /* the client may change nothing */
+    bool is_read_only; /* the client is read-only */
     bool has_begun;
-    bool has_fallback; /* of git_commit: who commits was not configured */
+    bool has_fallback; /* git_commit used the fallback identity */
     bool has_mark;
     char call_id[TOOL_ID_MAX + 1]; /* "": none */
-    char id_hash[TOOL_HASH_SIZE];  /* of it */
+    char id_hash[TOOL_HASH_SIZE];  /* of call_id */
     char digest[TOOL_HASH_SIZE];   /* of tool and parameters */
-    struct sandbox_mark mark;      /* what the files were, if that will be asked */
+    struct sandbox_mark mark;      /* the files before the call, for `changed` */
 
-    /* What comes of it, while it goes on: */
-    struct buf text; /* all that there is to say, or base64 of an image */
-    struct bounded_dir_file
-        spill;        /* or all that there is, when that is more than is kept in memory */
-    const char *mime; /* of an image, points to mime_text */
-    struct buf paths; /* those that were changed, each with a NUL behind it */
+    /* Collected while the job runs: */
+    struct buf text;               /* of the result, or an image in base64 */
+    struct bounded_dir_file spill; /* the text, when it is too long for memory */
+    const char *mime;              /* of an image, points to mime_text */
+    struct buf paths;              /* changed paths, each NUL-terminated */
     struct tool_change *changes;
 
-    /* and in the end: */
+    /* Set at the end: */
     struct tool_result result;
     struct tool_block block;
     char mime_text[TOOL_MIME_MAX + 1];
@@ -107,47 +108,51 @@ struct tool_job {
     char snapshot_id[SNAPSHOT_NAME_MAX + 1];
     char snapshot_error[sizeof(((struct err *)NULL)->msg)];
 
-    struct lock lock;        /* over all below; before a machine's */
-    struct process *process; /* what it runs now, referenced, for who cancels */
-    struct shell_run *shell;
+    struct lock lock;        /* protects all fields below */
+    struct process *process; /* the running one, for cancel; borrowed from the state */
+    struct shell_run *shell; /* likewise */
     struct tool_waiter *waiters;
     int cancel_fd;
-    int failure; /* of a job that could not be done at all: negative, and why is in err */
+    int failure; /* negative: the job failed without a result, with err */
     struct err err;
     bool is_canceled;
     bool is_over;
-    bool is_repeated; /* an earlier call had this result */
+    bool is_repeated; /* the result is that of an earlier call */
 };
 
+/* Makes a job with one reference; its parameters are not checked yet. */
 struct tool_job *tool_job_new(struct sandbox *sandbox, const struct tool *tool,
                               const struct tool_request *request);
+
+/* Takes another reference. */
 struct tool_job *tool_job_ref(struct tool_job *job);
 
 /* Accepts NULL. */
 void tool_job_unref(struct tool_job *job);
 
-/* Drives it until there is something to tell (1) or it is over (0), be it that it has failed. Or
- * -ECANCELED, and then it is not over. */
+/* Drives the job until there is progress (1) or it has ended, with a result or a failure (0).
+ * Returns -ECANCELED when the peer of watch_fd has hung up; then the job has not ended. */
 int tool_job_drive(struct tool_job *job, int watch_fd, struct tool_progress *ret);
 
-/* It is over, with what it has to say, or (negative) with an error. */
-void tool_job_conclude(struct tool_job *job, int r, const struct err *err);
+/* Stops the work, then ends the job with its result (r is 0) or with an error. */
+void tool_job_finish(struct tool_job *job, int r, const struct err *err);
 
-/* The same of one whose result is there already. */
-void tool_job_settle(struct tool_job *job, int r, const struct err *err);
+/* Marks a job whose result is complete as ended, wakes all calls that wait for it and removes it
+ * from the job table. */
+void tool_job_complete(struct tool_job *job, int r, const struct err *err);
 
 bool tool_job_is_over(struct tool_job *job);
 bool tool_job_is_canceled(struct tool_job *job);
 
 /* --- for kinds ------------------------------------------------------------------------------- */
 
-/* Returns the tier that does its work, see struct tool_result. */
+/* Returns the tier that executes the tool, see struct tool_result. */
 static inline unsigned tool_tier(const struct tool *tool)
 {
     return tool->work == TOOL_BY_HOST ? 0 : tool->work == TOOL_BY_WORKER ? 1 : 2;
 }
 
-/* The value of a parameter, by its place in the table. */
+/* Return the value of a parameter, by its index in the table. */
 static inline const char *tool_text_at(const struct tool_job *job, size_t index)
 {
     return job->values.at[index].text.data;
@@ -158,23 +163,22 @@ static inline int64_t tool_number_at(const struct tool_job *job, size_t index)
     return job->values.at[index].number;
 }
 
-/* What the model is told in place of anything else: the tool could not do what was asked. */
-void tool_job_refuse(struct tool_job *job, const char *format, ...)
+/* Replaces the text of the result with an error message for the model. */
+void tool_job_set_error(struct tool_job *job, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* The same with an error of the host, if it is one that a model can do something about: 0.
- * Otherwise the error itself: it keeps tools from being run. */
+/* Handles an error of the host: makes it the result and returns 0 if the model can do something
+ * about it, otherwise returns r. */
 int tool_job_fail(struct tool_job *job, int r, struct err *err);
 
-/* A path was created, modified or deleted. */
-void tool_job_note_change(struct tool_job *job, char kind, const char *path);
+/* Adds a path that was created, modified or deleted to the result. */
+void tool_job_add_change(struct tool_job *job, char kind, const char *path);
 
-/* A path that may be relative, as processes are given it; the caller frees. */
+/* Returns the absolute path of a path that may be relative to /workspace; the caller frees it. */
 char *tool_path(const char *path);
 
-/* Milliseconds that are left for it, at most `most` (0: no limit but the deadline's); 0: for ever.
- */
+/* Returns the milliseconds until the deadline, at most `most` (0: no other limit); 0: no limit. */
 uint64_t tool_job_left_ms(const struct tool_job *job, uint64_t most);
 
-/* ERR_INVALID: its id was used for something else. */
-int tool_refuse_other_call(const struct tool_job *job, struct err *err);
+/* Sets ERR_INVALID: an earlier call with this id had another tool or other parameters. */
+int tool_job_refuse_reused_id(const struct tool_job *job, struct err *err);

@@ -22,7 +22,7 @@ enum {
     VALUES_MAX = TOOL_PARAMS_MAX + 64,
 };
 
-/* The values in as many DATA as they need, between the request and its end, in one go. */
+/* Sends the request, the values in as many DATA messages as necessary, and END, in one call. */
 static int send_job(const struct worker_lease *lease, enum worker_tool tool, struct buf *values)
 {
     cleanup_with(buf_done) struct buf ends = BUF_INIT(64);
@@ -48,69 +48,71 @@ static int send_job(const struct worker_lease *lease, enum worker_tool tool, str
     return lease_send(lease, parts, count);
 }
 
-/* Absolute, and without any part that leads elsewhere. */
-static bool is_path(const char *path)
+/* Returns whether the path is absolute and has no "." or ".." components. */
+static bool is_clean_path(const char *path)
 {
     return path[0] == '/' && entry_path_is_below(path + 1);
 }
 
-static bool take_event(const struct file_piece *piece, struct tool_worker_answer *answer)
+static bool reply_take_event(const struct file_piece *piece, struct tool_worker_reply *reply)
 {
     struct file_event event;
 
-    if (answer->change_count == TOOL_EVENTS_MAX || !file_get_event(piece, &event) ||
-        (event.kind != FILE_EVENT_CREATE && event.kind != FILE_EVENT_WRITE) || !is_path(event.path))
+    if (reply->change_count == TOOL_EVENTS_MAX || !file_get_event(piece, &event) ||
+        (event.kind != FILE_EVENT_CREATE && event.kind != FILE_EVENT_WRITE) ||
+        !is_clean_path(event.path))
         return false;
-    answer->changes[answer->change_count++] = (struct tool_worker_change){
+    reply->changes[reply->change_count++] = (struct tool_worker_change){
         .kind = event.kind == FILE_EVENT_CREATE ? 'A' : 'M',
         .path = xstrdup(event.path),
     };
     return true;
 }
 
-/* Whether the piece may be said, and has been taken. Of DATA that say nothing there could be as
- * many as the worker likes, and neither the time nor the client is looked at while there are more.
+/* Adds a message to the reply; returns false for one that is not allowed. Empty DATA is not: while
+ * messages arrive, neither the deadline nor the client is checked, so their number must be bounded.
  */
-static bool take_piece(const struct file_piece *piece, struct tool_worker_answer *answer)
+static bool reply_take_piece(const struct file_piece *piece, struct tool_worker_reply *reply)
 {
     if (piece->type == FILE_DATA)
-        return piece->len > 0 && answer->change_count == 0 &&
-               buf_add(&answer->content, piece->data, piece->len) == 0;
+        return piece->len > 0 && reply->change_count == 0 &&
+               buf_add(&reply->content, piece->data, piece->len) == 0;
     if (piece->type == FILE_EVENT)
-        return take_event(piece, answer);
-    return piece->type == FILE_RESULT && file_get_outcome(piece, &answer->outcome);
+        return reply_take_event(piece, reply);
+    return piece->type == FILE_RESULT && file_get_outcome(piece, &reply->outcome);
 }
 
-int tool_worker_hear(struct tool_worker_ear *ear, struct tool_worker_answer *answer)
+int tool_worker_parse(struct tool_worker_parser *parser, struct tool_worker_reply *reply)
 {
     struct file_piece piece;
     ssize_t n;
 
     for (;;) {
-        n = file_next(&ear->parser, ear->in.data + ear->taken, ear->in.len - ear->taken, &piece);
+        n = file_next(&parser->parser, parser->in.data + parser->taken,
+                      parser->in.len - parser->taken, &piece);
         if (n < 0)
             return (int)n;
         if (n == 0) {
-            buf_consume(&ear->in, ear->taken);
-            ear->taken = 0;
+            buf_consume(&parser->in, parser->taken);
+            parser->taken = 0;
             return 0;
         }
-        ear->taken += (size_t)n;
-        if (!take_piece(&piece, answer))
+        parser->taken += (size_t)n;
+        if (!reply_take_piece(&piece, reply))
             return -EPROTO;
         if (piece.type == FILE_RESULT)
-            return ear->taken == ear->in.len ? 1 : -EPROTO;
+            return parser->taken == parser->in.len ? 1 : -EPROTO;
     }
 }
 
-/* What is no UTF-8 does not go to those who read it as such. */
-static int clean(struct tool_worker_answer *answer)
+/* Replaces invalid UTF-8 in a text. */
+static int reply_clean(struct tool_worker_reply *reply)
 {
-    struct buf *content = &answer->content;
+    struct buf *content = &reply->content;
     struct buf text = BUF_INIT(3 * (size_t)TOOL_CONTENT_MAX);
     long r;
 
-    if (answer->outcome.flags & TOOL_IS_IMAGE ||
+    if (reply->outcome.flags & TOOL_IS_IMAGE ||
         utf8_valid(content->data, content->len) == content->len)
         return 0;
     r = utf8_add(&text, content->data, content->len);
@@ -123,35 +125,34 @@ static int clean(struct tool_worker_answer *answer)
     return 0;
 }
 
-static int receive_answer(const struct worker_lease *lease, struct tool_worker_answer *answer)
+static int reply_receive(const struct worker_lease *lease, struct tool_worker_reply *reply)
 {
-    struct tool_worker_ear ear = {
+    struct tool_worker_parser parser = {
         .in.max = FILE_HEADER_SIZE + FILE_WHOLE_MAX + RECEIVE_LARGE,
     };
     size_t room = RECEIVE_SMALL;
-    int r = lease_wait(lease, POLLIN, -1); /* no worker is so quick that it is there already */
+    int r = lease_wait(lease, POLLIN, -1);
 
     while (r == 0) {
-        r = lease_receive(lease, &ear.in, room);
+        r = lease_receive(lease, &parser.in, room);
         if (r == 0)
-            r = tool_worker_hear(&ear, answer);
+            r = tool_worker_parse(&parser, reply);
         room = RECEIVE_LARGE;
     }
-    buf_done(&ear.in);
-    return r < 0 ? r : clean(answer);
+    buf_done(&parser.in);
+    return r < 0 ? r : reply_clean(reply);
 }
 
-static int refuse(const struct worker_lease *lease, int r, struct err *err)
+static int lease_fail(const struct worker_lease *lease, int r, struct err *err)
 {
     if (r == -EPROTO)
-        return err_set(err, ERR_INTERNAL,
-                       "a tool worker of sandbox '%s' does not answer as it should",
+        return err_set(err, ERR_INTERNAL, "a tool worker of sandbox '%s' sent a malformed reply",
                        sandbox_id(lease->sandbox));
     return lease_refuse(lease, r, err);
 }
 
 int tool_worker_run(struct sandbox *sandbox, const struct tool_worker_job *job,
-                    struct tool_worker_answer *ret, struct err *err)
+                    struct tool_worker_reply *ret, struct err *err)
 {
     const struct worker_request wish = { .is_of_tools = true,
                                          .is_read_only = job->is_read_only,
@@ -170,20 +171,20 @@ int tool_worker_run(struct sandbox *sandbox, const struct tool_worker_job *job,
     if (r == 0) {
         r = send_job(&lease, job->tool, &values);
         if (r == 0)
-            r = receive_answer(&lease, ret);
+            r = reply_receive(&lease, ret);
         if (r < 0)
-            r = refuse(&lease, r, err);
+            r = lease_fail(&lease, r, err);
     }
     lease_end(&lease, r == 0);
     if (r < 0)
-        tool_worker_answer_done(ret);
+        tool_worker_reply_done(ret);
     return r;
 }
 
-void tool_worker_answer_done(struct tool_worker_answer *answer)
+void tool_worker_reply_done(struct tool_worker_reply *reply)
 {
-    for (size_t i = 0; i < answer->change_count; i++)
-        free(answer->changes[i].path);
-    answer->change_count = 0;
-    buf_done(&answer->content);
+    for (size_t i = 0; i < reply->change_count; i++)
+        free(reply->changes[i].path);
+    reply->change_count = 0;
+    buf_done(&reply->content);
 }

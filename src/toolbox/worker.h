@@ -1,4 +1,4 @@
-/* One tool, done by a tool worker (src/tools) inside a sandbox. */
+/* Executes one tool in a tool worker (src/tools) inside a sandbox. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,44 +14,45 @@ struct sandbox;
 
 struct tool_worker_job {
     enum worker_tool tool;
-    const struct tool_value *values; /* one for each parameter, as the table has them */
+    const struct tool_value *values; /* one for each parameter of the table */
     size_t count;
-    int watch_fd;         /* hangs up when the client goes away; -1: none */
-    uint64_t deadline_ms; /* of clock_ms(): by when it must be over; 0: no such moment */
-    bool is_read_only;    /* the client may change nothing, and has only a share of the workers */
+    int watch_fd;         /* reports a hang-up when the client disconnects; -1: none */
+    uint64_t deadline_ms; /* by clock_ms(); 0: none */
+    bool is_read_only;    /* the client is read-only and may use only a share of the workers */
 };
 
 struct tool_worker_change {
-    char kind; /* A, M: as diff */
+    char kind; /* A or M, as in diff */
     char *path;
 };
 
-/* All of it was checked: a worker is as hostile as its sandbox. */
-struct tool_worker_answer {
+/* The reply of a worker; all of it was checked, because the sandbox may be hostile. */
+struct tool_worker_reply {
     struct buf content; /* valid UTF-8 without NUL, or an image */
     struct tool_outcome outcome;
     struct tool_worker_change changes[TOOL_EVENTS_MAX];
     size_t change_count;
 };
 
-/* Needs what exec needs, and keeps the sandbox from being idle; the sandbox must stay referenced.
- * 0 when the worker has answered, were it that it could not do it (TOOL_IS_ERROR). -ECANCELED when
- * the client has gone, -ETIMEDOUT (ERR_DEADLINE) when the time is over: in both cases the worker is
- * killed, and a file is as it was or as it was to be. On success the caller ends *ret with
- * tool_worker_answer_done. */
+/* Runs the tool; the sandbox must be in a state that allows exec. The caller keeps a reference to
+ * the sandbox, which is not idle meanwhile. Returns 0 when the worker has replied, also with an
+ * error of the tool (TOOL_IS_ERROR). Returns -ECANCELED when the client has disconnected, and
+ * -ETIMEDOUT (ERR_DEADLINE) after the deadline: in both cases the worker is killed, and a file has
+ * either its old or its new content. On success the caller frees *ret with
+ * tool_worker_reply_done. */
 int tool_worker_run(struct sandbox *sandbox, const struct tool_worker_job *job,
-                    struct tool_worker_answer *ret, struct err *err);
+                    struct tool_worker_reply *ret, struct err *err);
 
-/* What has come of an answer and was not taken yet. */
-struct tool_worker_ear {
+/* Received bytes of a reply that are not parsed yet. */
+struct tool_worker_parser {
     struct file_parser parser;
     struct buf in;
-    size_t taken; /* of it */
+    size_t taken; /* bytes of `in` that are parsed */
 };
 
-/* Takes what has come: 1 when the answer is whole, 0 when more must come, -EPROTO when a true
- * worker would not say that. */
-int tool_worker_hear(struct tool_worker_ear *ear, struct tool_worker_answer *answer);
+/* Parses the received bytes. Returns 1 when the reply is complete, 0 when more must come, or
+ * -EPROTO for a malformed reply. */
+int tool_worker_parse(struct tool_worker_parser *parser, struct tool_worker_reply *reply);
 
-/* Accepts one of zeros. */
-void tool_worker_answer_done(struct tool_worker_answer *answer);
+/* Frees the reply; accepts a zeroed one. */
+void tool_worker_reply_done(struct tool_worker_reply *reply);

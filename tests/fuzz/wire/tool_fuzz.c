@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the daemon sends to a tool worker, and what a worker may answer: the same bytes as both. */
+/* What the daemon sends to a tool worker, and what a worker may reply: the same bytes as both. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,40 +55,40 @@ static void values_check(const char *data, size_t size)
     tool_values_done(&values);
 }
 
-static void answer_check(const struct tool_worker_answer *answer)
+static void answer_check(const struct tool_worker_reply *reply)
 {
-    const struct tool_outcome *outcome = &answer->outcome;
+    const struct tool_outcome *outcome = &reply->outcome;
 
-    if (answer->change_count > TOOL_EVENTS_MAX || answer->content.len > TOOL_CONTENT_MAX ||
+    if (reply->change_count > TOOL_EVENTS_MAX || reply->content.len > TOOL_CONTENT_MAX ||
         outcome->flags & ~(uint32_t)TOOL_ALL_FLAGS || strlen(outcome->mime) > TOOL_MIME_MAX ||
         !(outcome->flags & TOOL_IS_IMAGE) != (outcome->mime[0] == '\0'))
         abort();
-    for (size_t i = 0; i < answer->change_count; i++)
-        if (answer->changes[i].path[0] != '/' || strstr(answer->changes[i].path, "/../") ||
-            (answer->changes[i].kind != 'A' && answer->changes[i].kind != 'M'))
+    for (size_t i = 0; i < reply->change_count; i++)
+        if (reply->changes[i].path[0] != '/' || strstr(reply->changes[i].path, "/../") ||
+            (reply->changes[i].kind != 'A' && reply->changes[i].kind != 'M'))
             abort();
 }
 
 /* Hears at most step bytes at a time. */
-static int hear(const char *data, size_t size, size_t step, struct tool_worker_answer *ret)
+static int hear(const char *data, size_t size, size_t step, struct tool_worker_reply *ret)
 {
-    struct tool_worker_ear ear = { .in.max = INPUT_MAX };
+    struct tool_worker_parser parser = { .in.max = INPUT_MAX };
     int r = 0;
 
     for (size_t at = 0; r == 0 && at < size; at += step) {
-        if (buf_add(&ear.in, data + at, size - at < step ? size - at : step) < 0)
+        if (buf_add(&parser.in, data + at, size - at < step ? size - at : step) < 0)
             abort();
-        r = tool_worker_hear(&ear, ret);
+        r = tool_worker_parse(&parser, ret);
     }
-    buf_done(&ear.in);
+    buf_done(&parser.in);
     return r;
 }
 
 /* However the bytes come in, they say the same, but for what comes behind the end. */
 static void answers_check(const char *data, size_t size)
 {
-    struct tool_worker_answer at_once = { .content.max = TOOL_CONTENT_MAX };
-    struct tool_worker_answer in_steps = { .content.max = TOOL_CONTENT_MAX };
+    struct tool_worker_reply at_once = { .content.max = TOOL_CONTENT_MAX };
+    struct tool_worker_reply in_steps = { .content.max = TOOL_CONTENT_MAX };
     int r = hear(data, size, size, &at_once), steps_r = hear(data, size, 1, &in_steps);
 
     if (r == 1)
@@ -103,8 +103,8 @@ static void answers_check(const char *data, size_t size)
                    (at_once.content.len > 0 &&
                     memcmp(at_once.content.data, in_steps.content.data, at_once.content.len) != 0)))
         abort();
-    tool_worker_answer_done(&at_once);
-    tool_worker_answer_done(&in_steps);
+    tool_worker_reply_done(&at_once);
+    tool_worker_reply_done(&in_steps);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,4 +1,4 @@
-/* Calling tools as their clients do. */
+/* Helpers of the tests that call tools as clients do. */
 #pragma once
 
 #include "base/json.h"
@@ -9,7 +9,7 @@
 
 static struct err err;
 
-/* The result of a call, which is the caller's to close. */
+/* A call with its result; the caller ends it with done_end. */
 struct done {
     struct tool_call *call;
     const struct tool_result *result;
@@ -78,7 +78,7 @@ static inline struct done call_id(struct sandbox *sandbox, const char *name, con
     return call_with(sandbox, request_of(name, id), params);
 }
 
-/* Reads until it has said a word. */
+/* Reads progress until it contains the word. */
 static inline void call_await(struct tool_call *call, const char *word)
 {
     cleanup_with(buf_done) struct buf heard = BUF_INIT(1 << 20);
@@ -103,7 +103,7 @@ static inline struct sandbox *make_sandbox(const char *template)
     return sandbox;
 }
 
-/* Whether the paths are among those that a result says have changed. */
+/* Returns whether the path is in the list of changes. */
 static inline bool has_changed(const struct tool_result *result, char kind, const char *path)
 {
     for (size_t i = 0; i < result->changed_count; i++)

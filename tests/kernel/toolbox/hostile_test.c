@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a sandbox may do to the tool workers in it, and what a worker may say, if it could be made
- * to. */
+/* A hostile sandbox: attacks on its tool workers, and malformed replies of a worker. */
 #include <poll.h>
 #include <pthread.h>
 #include <sys/socket.h>
@@ -12,7 +11,7 @@
 
 static struct sandbox *box;
 
-/* All workers go, and new ones may come. */
+/* Ends all workers; new ones can start. */
 static void empty_pool(void)
 {
     file_pool_close(&box->machine->tools);
@@ -30,11 +29,11 @@ static struct outcome_of_tool read_until(uint64_t deadline_ms, int watch_fd)
                                          .deadline_ms = deadline_ms };
     struct outcome_of_tool outcome = { .r = 0 };
 
-    outcome.r = tool_worker_run(box, &job, &outcome.answer, &outcome.err);
+    outcome.r = tool_worker_run(box, &job, &outcome.reply, &outcome.err);
     return outcome;
 }
 
-/* One worker that waits, and does nothing more. */
+/* Leaves one idle worker, which is stopped. */
 static void stop_the_worker(void)
 {
     empty_pool();
@@ -42,9 +41,9 @@ static void stop_the_worker(void)
     CHECK(world_sh(box, "busybox killall -STOP holt-tools", NULL) == 0);
 }
 
-/* --- what happens to workers ------------------------------------------------------------------ */
+/* --- attacks on workers ----------------------------------------------------------------------- */
 
-static void nobody_inside_looks_into_a_worker(void)
+static void processes_of_the_sandbox_cannot_inspect_a_worker(void)
 {
     CHECK_SAYS(tool_read(box, "/etc/origin"), false, "template");
     CHECK(world_running(box, "holt-tools") > 0);
@@ -58,8 +57,7 @@ static void nobody_inside_looks_into_a_worker(void)
                    NULL) == 0);
 }
 
-/* It may do no more than any process of the sandbox. */
-static void a_worker_has_the_rights_of_a_process(void)
+static void a_worker_has_the_privileges_of_a_process_of_the_sandbox(void)
 {
     CHECK(world_sh(box,
                    "what() { busybox grep -E "
@@ -76,7 +74,7 @@ static void *read_in_thread(void *outcome)
     return NULL;
 }
 
-static void a_worker_that_is_killed_ends_its_call_alone(void)
+static void a_killed_worker_ends_only_its_call(void)
 {
     struct outcome_of_tool outcome = { .r = 0 };
     pthread_t thread;
@@ -90,7 +88,7 @@ static void a_worker_that_is_killed_ends_its_call_alone(void)
     CHECK_SAYS(tool_read(box, "/etc/origin"), false, "template");
 }
 
-static void a_worker_that_was_killed_while_it_waited_is_not_missed(void)
+static void a_killed_idle_worker_is_replaced(void)
 {
     CHECK_SAYS(tool_read(box, "/etc/origin"), false, "template");
     CHECK(world_sh(box, "busybox killall -9 holt-tools", NULL) == 0);
@@ -98,7 +96,7 @@ static void a_worker_that_was_killed_while_it_waited_is_not_missed(void)
     CHECK_SAYS(tool_read(box, "/etc/origin"), false, "template");
 }
 
-static void a_worker_that_is_stopped_is_killed_when_time_is_over(void)
+static void a_stopped_worker_is_killed_at_the_deadline(void)
 {
     struct outcome_of_tool outcome;
 
@@ -110,7 +108,7 @@ static void a_worker_that_is_stopped_is_killed_when_time_is_over(void)
     CHECK_SAYS(tool_read(box, "/etc/origin"), false, "template");
 }
 
-static void a_worker_that_is_stopped_is_killed_when_the_client_goes(void)
+static void a_stopped_worker_is_killed_when_the_client_disconnects(void)
 {
     int client[2];
 
@@ -122,8 +120,8 @@ static void a_worker_that_is_stopped_is_killed_when_the_client_goes(void)
     (void)close(client[0]);
 }
 
-/* Time is over also for who waits for a worker, all of which are lent. */
-static void who_waits_for_a_worker_has_no_more_time_than_he_said(void)
+/* The deadline also applies while all workers are in use. */
+static void the_deadline_includes_the_wait_for_a_worker(void)
 {
     struct file_pool *pool = &box->machine->tools;
 
@@ -138,10 +136,10 @@ static void who_waits_for_a_worker_has_no_more_time_than_he_said(void)
     CHECK_SAYS(tool_read(box, "/etc/origin"), false, "template");
 }
 
-/* --- what happens to files -------------------------------------------------------------------- */
+/* --- attacks with files ----------------------------------------------------------------------- */
 
-/* A path of the host means nothing inside, and what it names there is not touched. */
-static void links_lead_nowhere_but_inside(void)
+/* A path of the host names a file of the sandbox, and the file of the host is not touched. */
+static void links_stay_inside_the_sandbox(void)
 {
     char outside[128], command[512];
     FILE *secret;
@@ -170,9 +168,9 @@ static void links_lead_nowhere_but_inside(void)
     CHECK(memcmp(command, "secret", 6) == 0);
 }
 
-/* Names change what they are while they are written; nothing hangs, and the sandbox's own process
- * is the only one who can be fooled. */
-static void names_that_change_lead_nowhere(void)
+/* Files change their type while tools use them: nothing hangs, and only files of the sandbox are
+ * written. */
+static void files_that_change_their_type_stay_inside_the_sandbox(void)
 {
     char *args[] = {
         (char *)(uintptr_t) "/bin/sh", (char *)(uintptr_t) "-c",
@@ -208,9 +206,9 @@ static void names_that_change_lead_nowhere(void)
     CHECK(world_sh(box, "test -z \"$(ls -A /kept | busybox grep holt)\"", NULL) == 0);
 }
 
-/* --- what callers may do to each other -------------------------------------------------------- */
+/* --- isolation of callers --------------------------------------------------------------------- */
 
-static void *hold_a_looker(void *fd)
+static void *hold_a_worker(void *fd)
 {
     const struct tool_value values[] = { TEXT_VALUE("/"), NUMBER_VALUE(1), NUMBER_VALUE(1) };
     const struct tool_worker_job job = { .tool = WORKER_LIST_DIR,
@@ -218,18 +216,18 @@ static void *hold_a_looker(void *fd)
                                          .count = 3,
                                          .watch_fd = *(int *)fd,
                                          .is_read_only = true };
-    struct tool_worker_answer answer = { .change_count = 0 };
+    struct tool_worker_reply reply = { .change_count = 0 };
     struct err err = { 0 };
-    int r = tool_worker_run(box, &job, &answer, &err);
+    int r = tool_worker_run(box, &job, &reply, &err);
 
-    /* Who comes late, when the others have gone, may get an answer before he sees that. */
+    /* A caller that gets a worker late may get a reply before it sees the hang-up. */
     CHECK(r == -ECANCELED || r == 0, "(%s)", err.msg);
     if (r == 0)
-        tool_worker_answer_done(&answer);
+        tool_worker_reply_done(&reply);
     return NULL;
 }
 
-static unsigned lookers(void)
+static unsigned read_only_workers(void)
 {
     struct file_pool *pool = &box->machine->tools;
     unsigned count;
@@ -240,8 +238,8 @@ static unsigned lookers(void)
     return count;
 }
 
-/* Calls that never end, of those who may only look, leave workers to the others. */
-static void who_may_only_look_leaves_room_for_others(void)
+/* Endless calls of read-only clients leave workers to other clients. */
+static void read_only_clients_leave_workers_to_others(void)
 {
     enum { LOOKERS = FILE_LOOKERS_MAX + 2 };
     struct file_pool *pool = &box->machine->tools;
@@ -259,22 +257,22 @@ static void who_may_only_look_leaves_room_for_others(void)
         file_pool_give(pool, &worker, true);
     }
     for (int i = 0; i < LOOKERS; i++)
-        CHECK(pthread_create(&threads[i], NULL, hold_a_looker, &client[0]) == 0);
-    EVENTUALLY(lookers() == FILE_LOOKERS_MAX);
+        CHECK(pthread_create(&threads[i], NULL, hold_a_worker, &client[0]) == 0);
+    EVENTUALLY(read_only_workers() == FILE_LOOKERS_MAX);
     CHECK_SAYS(tool_write(box, "meanwhile", "x", true), false, "Created");
     (void)close(client[1]);
     for (int i = 0; i < LOOKERS; i++)
         CHECK(pthread_join(threads[i], NULL) == 0);
-    CHECK(lookers() == 0);
+    CHECK(read_only_workers() == 0);
     (void)close(client[0]);
     for (int i = 0; i < FILE_LOOKERS_MAX; i++)
         (void)close(silent[i][1]);
 }
 
-/* --- what a worker may say -------------------------------------------------------------------- */
+/* --- replies of a worker ---------------------------------------------------------------------- */
 
-/* A worker of our own in the place of all others. */
-static int false_worker(void)
+/* Replaces all workers by a socket of the test. */
+static int fake_worker(void)
 {
     struct file_pool *pool = &box->machine->tools;
     struct file_worker worker = { .pidfd = -EBADF };
@@ -288,36 +286,36 @@ static int false_worker(void)
     return fds[1];
 }
 
-struct saying {
+struct raw_reply {
     int fd;
     const void *data;
     size_t len;
 };
 
-/* Says it as soon as it is asked, and then nothing. */
-static void *say(void *argument)
+/* Sends the data when the request arrives, then ends. */
+static void *send_reply(void *argument)
 {
-    const struct saying *saying = argument;
+    const struct raw_reply *reply = argument;
     char request[4096];
 
-    CHECK(recv(saying->fd, request, sizeof(request), 0) > 0);
-    CHECK(send(saying->fd, saying->data, saying->len, MSG_NOSIGNAL) == (ssize_t)saying->len);
-    CHECK(shutdown(saying->fd, SHUT_WR) == 0);
+    CHECK(recv(reply->fd, request, sizeof(request), 0) > 0);
+    CHECK(send(reply->fd, reply->data, reply->len, MSG_NOSIGNAL) == (ssize_t)reply->len);
+    CHECK(shutdown(reply->fd, SHUT_WR) == 0);
     return NULL;
 }
 
-static struct outcome_of_tool hear(const void *data, size_t len, bool is_kept)
+static struct outcome_of_tool receive(const void *data, size_t len, bool is_kept)
 {
-    struct saying saying = { .fd = false_worker(), .data = data, .len = len };
-    struct pollfd hung_up = { .fd = saying.fd };
+    struct raw_reply reply = { .fd = fake_worker(), .data = data, .len = len };
+    struct pollfd hung_up = { .fd = reply.fd };
     struct outcome_of_tool outcome;
     pthread_t thread;
 
-    CHECK(pthread_create(&thread, NULL, say, &saying) == 0);
+    CHECK(pthread_create(&thread, NULL, send_reply, &reply) == 0);
     outcome = read_until(0, -1);
     CHECK(pthread_join(thread, NULL) == 0);
     CHECK(poll(&hung_up, 1, 0) == !is_kept, "(whether the worker is kept)");
-    (void)close(saying.fd);
+    (void)close(reply.fd);
     return outcome;
 }
 
@@ -344,7 +342,7 @@ static void put_event(struct buf *out, enum file_event_kind kind, const char *pa
     CHECK(file_put_event(out, &event) == 0);
 }
 
-static void what_a_worker_says_is_made_fit_for_reading(void)
+static void invalid_utf8_of_a_worker_is_replaced(void)
 {
     cleanup_with(buf_done) struct buf out = BUF_INIT(1 << 20);
     struct outcome_of_tool got;
@@ -352,56 +350,56 @@ static void what_a_worker_says_is_made_fit_for_reading(void)
     put_data(&out, "a\xff", 2);
     put_data(&out, "\0b", 2);
     put_result(&out, TOOL_IS_CUT, "");
-    got = hear(out.data, out.len, true);
-    CHECK(got.r == 0 && got.answer.outcome.flags == TOOL_IS_CUT);
-    CHECK_TEXT(got.answer.content.data, "a\xef\xbf\xbd\xef\xbf\xbd"
-                                        "b");
+    got = receive(out.data, out.len, true);
+    CHECK(got.r == 0 && got.reply.outcome.flags == TOOL_IS_CUT);
+    CHECK_TEXT(got.reply.content.data, "a\xef\xbf\xbd\xef\xbf\xbd"
+                                       "b");
     outcome_done(&got);
     buf_clear(&out);
-    put_data(&out, "a\xff\0", 3); /* but for an image */
+    put_data(&out, "a\xff\0", 3); /* not in an image */
     put_result(&out, TOOL_IS_IMAGE, "image/png");
-    got = hear(out.data, out.len, true);
-    CHECK(got.r == 0 && got.answer.content.len == 3);
-    CHECK_TEXT(got.answer.outcome.mime, "image/png");
+    got = receive(out.data, out.len, true);
+    CHECK(got.r == 0 && got.reply.content.len == 3);
+    CHECK_TEXT(got.reply.outcome.mime, "image/png");
     outcome_done(&got);
 }
 
-static void answers_that_cannot_be_meant_end_the_worker(void)
+static void malformed_replies_end_the_worker(void)
 {
     static const unsigned char huge[] = { 255, 255, 255, 255, FILE_DATA, 0, 0, 0 };
     static const unsigned char end[] = { 4, 0, 0, 0, FILE_END, 0, 0, 0, 0, 0, 0, 0 };
     cleanup_with(buf_done) struct buf out = BUF_INIT(1 << 20);
 
-    CHECK_TOOL_REFUSED(hear("abc", 3, false), ERR_BUSY);
-    CHECK_TOOL_REFUSED(hear(huge, sizeof(huge), false), ERR_INTERNAL);
-    CHECK_TOOL_REFUSED(hear(end, sizeof(end), false), ERR_INTERNAL);
+    CHECK_TOOL_REFUSED(receive("abc", 3, false), ERR_BUSY);
+    CHECK_TOOL_REFUSED(receive(huge, sizeof(huge), false), ERR_INTERNAL);
+    CHECK_TOOL_REFUSED(receive(end, sizeof(end), false), ERR_INTERNAL);
     put_data(&out, "", 0);
     put_result(&out, 0, "");
-    CHECK_TOOL_REFUSED(hear(out.data, out.len, false), ERR_INTERNAL);
+    CHECK_TOOL_REFUSED(receive(out.data, out.len, false), ERR_INTERNAL);
     buf_clear(&out);
     put_event(&out, FILE_EVENT_CREATE, "relative");
-    CHECK_TOOL_REFUSED(hear(out.data, out.len, false), ERR_INTERNAL);
+    CHECK_TOOL_REFUSED(receive(out.data, out.len, false), ERR_INTERNAL);
     buf_clear(&out);
     put_event(&out, FILE_EVENT_WRITE, "/a/../b");
-    CHECK_TOOL_REFUSED(hear(out.data, out.len, false), ERR_INTERNAL);
+    CHECK_TOOL_REFUSED(receive(out.data, out.len, false), ERR_INTERNAL);
     buf_clear(&out);
     put_event(&out, FILE_EVENT_REMOVE, "/a");
-    CHECK_TOOL_REFUSED(hear(out.data, out.len, false), ERR_INTERNAL);
+    CHECK_TOOL_REFUSED(receive(out.data, out.len, false), ERR_INTERNAL);
     buf_clear(&out);
     for (int i = 0; i <= TOOL_EVENTS_MAX; i++)
         put_event(&out, FILE_EVENT_WRITE, "/a");
-    CHECK_TOOL_REFUSED(hear(out.data, out.len, false), ERR_INTERNAL);
+    CHECK_TOOL_REFUSED(receive(out.data, out.len, false), ERR_INTERNAL);
     buf_clear(&out);
     put_result(&out, TOOL_IS_IMAGE, "text/html");
-    CHECK_TOOL_REFUSED(hear(out.data, out.len, false), ERR_INTERNAL);
+    CHECK_TOOL_REFUSED(receive(out.data, out.len, false), ERR_INTERNAL);
     buf_clear(&out);
     put_result(&out, 0, "");
     put_result(&out, 0, "");
-    CHECK_TOOL_REFUSED(hear(out.data, out.len, false), ERR_INTERNAL);
+    CHECK_TOOL_REFUSED(receive(out.data, out.len, false), ERR_INTERNAL);
 }
 
-/* Says DATA without end. */
-static void *say_too_much(void *fd)
+/* Sends DATA without end. */
+static void *send_endlessly(void *fd)
 {
     static char data[FILE_HEADER_SIZE + FILE_DATA_MAX];
     char request[4096];
@@ -413,18 +411,18 @@ static void *say_too_much(void *fd)
     return NULL;
 }
 
-static void an_answer_without_end_is_ended(void)
+static void an_endless_reply_ends_the_worker(void)
 {
-    int fd = false_worker();
+    int fd = fake_worker();
     pthread_t thread;
 
-    CHECK(pthread_create(&thread, NULL, say_too_much, &fd) == 0);
+    CHECK(pthread_create(&thread, NULL, send_endlessly, &fd) == 0);
     CHECK_TOOL_REFUSED(read_until(0, -1), ERR_INTERNAL);
     CHECK(pthread_join(thread, NULL) == 0);
     (void)close(fd);
 }
 
-/* A guest that knows no tool workers closes what it is sent. */
+/* A guest without tool workers closes the descriptors that it receives. */
 static void *hang_up_on_order(void *order_fd)
 {
     char order[256];
@@ -440,7 +438,7 @@ static void *hang_up_on_order(void *order_fd)
     return NULL;
 }
 
-static void an_older_guest_is_named_as_such(void)
+static void an_older_guest_is_named_in_the_error(void)
 {
     int to_guest = box->machine->channel.source.fd, guest = fcntl(to_guest, F_DUPFD_CLOEXEC, 0);
     struct outcome_of_tool outcome;
@@ -466,20 +464,20 @@ static void all(void)
     world_open("dir");
     world_import("small");
     box = world_create("hostile");
-    RUN(nobody_inside_looks_into_a_worker);
-    RUN(a_worker_has_the_rights_of_a_process);
-    RUN(a_worker_that_is_killed_ends_its_call_alone);
-    RUN(a_worker_that_was_killed_while_it_waited_is_not_missed);
-    RUN(a_worker_that_is_stopped_is_killed_when_time_is_over);
-    RUN(a_worker_that_is_stopped_is_killed_when_the_client_goes);
-    RUN(who_waits_for_a_worker_has_no_more_time_than_he_said);
-    RUN(links_lead_nowhere_but_inside);
-    RUN(names_that_change_lead_nowhere);
-    RUN(who_may_only_look_leaves_room_for_others);
-    RUN(what_a_worker_says_is_made_fit_for_reading);
-    RUN(answers_that_cannot_be_meant_end_the_worker);
-    RUN(an_answer_without_end_is_ended);
-    RUN(an_older_guest_is_named_as_such);
+    RUN(processes_of_the_sandbox_cannot_inspect_a_worker);
+    RUN(a_worker_has_the_privileges_of_a_process_of_the_sandbox);
+    RUN(a_killed_worker_ends_only_its_call);
+    RUN(a_killed_idle_worker_is_replaced);
+    RUN(a_stopped_worker_is_killed_at_the_deadline);
+    RUN(a_stopped_worker_is_killed_when_the_client_disconnects);
+    RUN(the_deadline_includes_the_wait_for_a_worker);
+    RUN(links_stay_inside_the_sandbox);
+    RUN(files_that_change_their_type_stay_inside_the_sandbox);
+    RUN(read_only_clients_leave_workers_to_others);
+    RUN(invalid_utf8_of_a_worker_is_replaced);
+    RUN(malformed_replies_end_the_worker);
+    RUN(an_endless_reply_ends_the_worker);
+    RUN(an_older_guest_is_named_in_the_error);
     world_destroy(box);
     world_close();
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Tool calls with an id are made once: whoever else comes with it, whenever, and whatever becomes
- * of clients and of the daemon meanwhile. */
+/* Tool calls with an id are executed once, also with concurrent and repeated calls, clients that
+ * disconnect, and restarts of the daemon. */
 #include <pthread.h>
 #include <sys/socket.h>
 
 #include "kernel/toolbox/call_world.h"
 
-/* Says a word, and goes on when it is told to; counts how often it was run. */
+/* Writes a word, waits for a file, and counts how often it was run. */
 #define WAITING                                                                                    \
     "{\"cmd\": \"cd /tmp; echo x >> count; echo begun; until [ -e go ]; do sleep 0.01; done; "     \
     "echo ended $(cat count)\"}"
@@ -16,10 +16,9 @@ static void let_go(struct sandbox *sandbox)
     CHECK(world_sh(sandbox, "echo > /tmp/go", NULL) == 0);
 }
 
-/* --- again -------------------------------------------------------------------------------------
- */
+/* --- repeated calls --------------------------------------------------------------------------- */
 
-static void a_second_call_gets_the_first_ones_result(void)
+static void a_repeated_call_gets_the_stored_result(void)
 {
     struct sandbox *sandbox = make_sandbox("small");
     const char *params = "{\"cmd\": \"echo x >> /tmp/n; cat /tmp/n /proc/uptime; exit 3\", "
@@ -47,7 +46,7 @@ static void a_second_call_gets_the_first_ones_result(void)
     world_destroy(sandbox);
 }
 
-static void all_of_a_result_is_there_again(void)
+static void a_stored_result_is_complete(void)
 {
     struct sandbox *sandbox = make_sandbox("small");
     struct tool_request request = request_of("bash", "all");
@@ -74,7 +73,7 @@ static void all_of_a_result_is_there_again(void)
     world_destroy(sandbox);
 }
 
-static void what_is_kept_is_bounded(void)
+static void stored_results_are_bounded(void)
 {
     enum { KEPT = 512 };
     struct sandbox *sandbox = make_sandbox("small");
@@ -95,8 +94,7 @@ static void what_is_kept_is_bounded(void)
     world_destroy(sandbox);
 }
 
-/* --- at the same time --------------------------------------------------------------------------
- */
+/* --- concurrent calls ------------------------------------------------------------------------- */
 
 struct caller {
     pthread_t thread;
@@ -126,7 +124,7 @@ static void caller_join(struct caller *caller)
     CHECK(pthread_join(caller->thread, NULL) == 0);
 }
 
-static void calls_at_the_same_time_share_one_run(void)
+static void concurrent_calls_share_one_execution(void)
 {
     struct sandbox *sandbox = make_sandbox("small");
     struct caller callers[6] = { { .call = NULL } };
@@ -146,7 +144,7 @@ static void calls_at_the_same_time_share_one_run(void)
     world_destroy(sandbox);
 }
 
-/* Whoever loses the race for being first joins, whatever the moment. */
+/* The thread that is not the first joins the call. */
 static void *race(void *argument)
 {
     struct caller *caller = argument;
@@ -182,10 +180,9 @@ static void racing_calls_run_once_each(void)
     world_destroy(sandbox);
 }
 
-/* --- clients that go ---------------------------------------------------------------------------
- */
+/* --- clients that disconnect ------------------------------------------------------------------ */
 
-/* A call whose client hangs up in the middle of it. */
+/* Makes a call whose client disconnects while it runs. */
 static void hang_up(struct sandbox *sandbox, const char *id)
 {
     struct tool_event event;
@@ -201,7 +198,7 @@ static void hang_up(struct sandbox *sandbox, const char *id)
     (void)close(pair[0]);
 }
 
-static void a_call_with_an_id_goes_on_without_its_client(void)
+static void a_call_with_an_id_continues_without_its_client(void)
 {
     struct sandbox *sandbox = make_sandbox("small");
     struct caller caller = { .call = NULL };
@@ -223,7 +220,7 @@ static void a_call_with_an_id_goes_on_without_its_client(void)
     world_destroy(sandbox);
 }
 
-static void a_call_without_one_ends_with_its_client(void)
+static void a_call_without_an_id_ends_with_its_client(void)
 {
     struct sandbox *sandbox = make_sandbox("small");
 
@@ -235,9 +232,8 @@ static void a_call_without_one_ends_with_its_client(void)
     world_destroy(sandbox);
 }
 
-/* Then nothing was done; but who has joined is there, and must not be taken for one who has gone.
- */
-static void a_joined_call_is_answered_when_the_other_never_began(void)
+/* Nothing was executed then; the call that has joined gets an error that allows a retry. */
+static void a_joined_call_gets_an_error_if_the_first_never_began(void)
 {
     struct sandbox *sandbox = make_sandbox("small");
     struct tool_call *first = call_open(sandbox, request_of("bash", "never"), WAITING, -1);
@@ -251,7 +247,7 @@ static void a_joined_call_is_answered_when_the_other_never_began(void)
     world_destroy(sandbox);
 }
 
-static void a_joined_call_outlives_the_one_that_began_it(void)
+static void a_joined_call_outlives_the_first(void)
 {
     struct sandbox *sandbox = make_sandbox("small");
     struct tool_call *driver = call_open(sandbox, request_of("bash", "d"), WAITING, -1);
@@ -299,10 +295,9 @@ static void a_canceled_call_ends_at_once_and_for_good(void)
     world_destroy(sandbox);
 }
 
-/* --- rollbacks ---------------------------------------------------------------------------------
- */
+/* --- rollbacks -------------------------------------------------------------------------------- */
 
-static void a_rollback_forgets_what_it_has_undone(void)
+static void a_rollback_discards_calls_that_it_undoes(void)
 {
     struct sandbox *sandbox = make_sandbox("small");
     const char *params = "{\"cmd\": \"echo x >> /f; cat /f\"}";
@@ -337,7 +332,7 @@ static void a_rollback_forgets_what_it_has_undone(void)
         CHECK(!third.result->is_repeated && strncmp(third.text, "x\n[", 3) == 0, "(%s)",
               third.text);
         CHECK(back.result->is_repeated);
-        CHECK_TEXT(world_cat(sandbox, "/f"), "x"); /* so it was not made again */
+        CHECK_TEXT(world_cat(sandbox, "/f"), "x"); /* the rollback was not repeated */
     }
     let_go(sandbox);
     {
@@ -349,8 +344,7 @@ static void a_rollback_forgets_what_it_has_undone(void)
     world_destroy(sandbox);
 }
 
-/* --- the daemon --------------------------------------------------------------------------------
- */
+/* --- restarts of the daemon ------------------------------------------------------------------- */
 
 static void restart(struct sandbox **sandbox)
 {
@@ -364,7 +358,7 @@ static void restart(struct sandbox **sandbox)
     sandbox_info_done(&info);
 }
 
-static void the_next_daemon_knows_what_was_and_what_goes_on(void)
+static void the_next_daemon_has_results_and_running_calls(void)
 {
     struct sandbox *sandbox = make_sandbox("small");
     const char *params = "{\"cmd\": \"echo x >> /f; cat /f\"}";
@@ -398,7 +392,7 @@ static void the_next_daemon_knows_what_was_and_what_goes_on(void)
     }
     let_go(sandbox);
     {
-        /* What was written before the restart and after it, of one run. */
+        /* The output before and after the restart, of one execution. */
         cleanup_done struct done done = call_id(sandbox, "bash", "on", WAITING);
         cleanup_done struct done again = call_id(sandbox, "bash", "on", WAITING);
 
@@ -411,7 +405,7 @@ static void the_next_daemon_knows_what_was_and_what_goes_on(void)
 
 #define ONCE "{\"cmd\": \"echo x >> /tmp/once; cat /tmp/once\"}"
 
-/* A daemon that has made one call, is in the middle of another, and says so. */
+/* A daemon that has finished one call and runs another; it then writes to the parent. */
 static void live(int to_parent)
 {
     struct sandbox_info info;
@@ -432,7 +426,7 @@ static void live(int to_parent)
         (void)pause();
 }
 
-/* Before anything else, so that the process that is forked has one thread. */
+/* Called first, so that the process forks with a single thread. */
 static char *kill_a_daemon(void)
 {
     static char id[SANDBOX_ID_MAX];
@@ -454,7 +448,7 @@ static char *kill_a_daemon(void)
 
 static const char *left_behind; /* the sandbox of the daemon that was killed */
 
-static void a_killed_daemon_is_no_reason_to_do_it_again(void)
+static void a_call_is_not_repeated_after_a_killed_daemon(void)
 {
     struct sandbox *sandbox = NULL;
 
@@ -496,19 +490,19 @@ static void all(void)
     (void)setvbuf(stdout, NULL, _IOLBF, 0);
     left_behind = kill_a_daemon();
     world_open("auto");
-    RUN(a_killed_daemon_is_no_reason_to_do_it_again);
-    RUN(a_second_call_gets_the_first_ones_result);
-    RUN(all_of_a_result_is_there_again);
-    RUN(what_is_kept_is_bounded);
-    RUN(calls_at_the_same_time_share_one_run);
+    RUN(a_call_is_not_repeated_after_a_killed_daemon);
+    RUN(a_repeated_call_gets_the_stored_result);
+    RUN(a_stored_result_is_complete);
+    RUN(stored_results_are_bounded);
+    RUN(concurrent_calls_share_one_execution);
     RUN(racing_calls_run_once_each);
-    RUN(a_call_with_an_id_goes_on_without_its_client);
-    RUN(a_call_without_one_ends_with_its_client);
-    RUN(a_joined_call_is_answered_when_the_other_never_began);
-    RUN(a_joined_call_outlives_the_one_that_began_it);
+    RUN(a_call_with_an_id_continues_without_its_client);
+    RUN(a_call_without_an_id_ends_with_its_client);
+    RUN(a_joined_call_gets_an_error_if_the_first_never_began);
+    RUN(a_joined_call_outlives_the_first);
     RUN(a_canceled_call_ends_at_once_and_for_good);
-    RUN(a_rollback_forgets_what_it_has_undone);
-    RUN(the_next_daemon_knows_what_was_and_what_goes_on);
+    RUN(a_rollback_discards_calls_that_it_undoes);
+    RUN(the_next_daemon_has_results_and_running_calls);
     RUN(a_destroyed_sandbox_leaves_nothing);
     world_close();
     CHECK(host_count().fds == before.fds, "(%zu, then %zu)", before.fds, host_count().fds);

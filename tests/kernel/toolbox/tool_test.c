@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Tools for agents, on real sandboxes: what they answer, how long, and what is kept of it. */
+/* Tool calls in real sandboxes: results, limits, stored outputs. */
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -10,12 +10,11 @@
 #include "toolbox/archive.h"
 #include "toolbox/process.h"
 
-static struct sandbox *box; /* on the host's own files, for all that leave it as it was */
+static struct sandbox *box; /* of the template host; shared by tests that do not change it */
 
-/* --- calls that cannot be ----------------------------------------------------------------------
- */
+/* --- invalid calls -------------------------------------------------------------------------- */
 
-static void what_cannot_be_called_is_refused_before_it_begins(void)
+static void an_invalid_call_is_refused_by_open(void)
 {
     struct tool_request request = request_of("bsh", NULL);
     struct tool_call *call = NULL;
@@ -38,7 +37,7 @@ static void what_cannot_be_called_is_refused_before_it_begins(void)
     CHECK(tool_open(box, &request, -1, &call, &err) < 0 && err.kind == ERR_INVALID);
 }
 
-static void wrong_parameters_are_for_the_model_to_read(void)
+static void wrong_parameters_are_a_result_with_an_error(void)
 {
     cleanup_done struct done done = call_tool(box, "bash", "{\"comand\": \"ls\"}");
 
@@ -46,7 +45,7 @@ static void wrong_parameters_are_for_the_model_to_read(void)
     CHECK_HAS(done.text, "did you mean 'cmd'?");
 }
 
-static void a_sandbox_that_is_paused_is_an_error(void)
+static void a_paused_sandbox_is_an_error_of_the_call(void)
 {
     struct sandbox *sandbox = make_sandbox("small");
     struct tool_call *call;
@@ -58,7 +57,7 @@ static void a_sandbox_that_is_paused_is_an_error(void)
     tool_close(call);
     CHECK_OK(sandbox_resume(sandbox, &err), &err);
     {
-        /* That was no result, so the id is as good as new. */
+        /* The failed call stored no result, so the id is unused. */
         cleanup_done struct done done = call_id(sandbox, "bash", "p1", "{\"cmd\": \"true\"}");
 
         CHECK(!done.result->is_error && !done.result->is_repeated);
@@ -66,10 +65,9 @@ static void a_sandbox_that_is_paused_is_an_error(void)
     world_destroy(sandbox);
 }
 
-/* --- bash --------------------------------------------------------------------------------------
- */
+/* --- bash ------------------------------------------------------------------------------------- */
 
-static void bash_says_what_was_written_and_how_it_ended(void)
+static void bash_returns_output_and_exit_code(void)
 {
     cleanup_done struct done done = call_tool(
         box, "bash",
@@ -93,7 +91,7 @@ static void bash_says_what_was_written_and_how_it_ended(void)
     CHECK_HAS(nowhere.text, "the working directory does not exist");
 }
 
-static void without_bash_there_is_sh(void)
+static void sh_is_used_without_bash(void)
 {
     struct sandbox *sandbox = make_sandbox("small");
     cleanup_done struct done done =
@@ -103,7 +101,7 @@ static void without_bash_there_is_sh(void)
     world_destroy(sandbox);
 }
 
-static void text_is_utf8_whatever_was_written(void)
+static void invalid_utf8_in_output_is_replaced(void)
 {
     cleanup_done struct done done = call_tool(
         box, "bash",
@@ -114,7 +112,7 @@ static void text_is_utf8_whatever_was_written(void)
     CHECK_HAS(done.progress.data, "\xe2\x82\xac");
 }
 
-static void a_time_limit_ends_everything_that_was_started(void)
+static void a_time_limit_ends_all_processes_of_the_call(void)
 {
     cleanup_done struct done done =
         call_tool(box, "bash",
@@ -126,7 +124,7 @@ static void a_time_limit_ends_everything_that_was_started(void)
     CHECK(done.result->timed_out && done.result->exit_code == 124 && !done.result->is_error);
     CHECK_HAS(done.text, "[timed out after ");
     EVENTUALLY(world_sh(box, "! kill -0 $(cat /tmp/child) 2>/dev/null", NULL) == 0);
-    request.timeout_ms = 50; /* of the call: the shorter one counts */
+    request.timeout_ms = 50; /* of the call; the shorter limit applies */
     {
         cleanup_done struct done call = call_with(box, request, "{\"cmd\": \"sleep 1000\"}");
 
@@ -134,7 +132,7 @@ static void a_time_limit_ends_everything_that_was_started(void)
     }
 }
 
-static void out_of_memory_is_told(void)
+static void out_of_memory_is_reported(void)
 {
     struct sandbox_spec spec = { .template = "host", .limits.memory_bytes = 64 << 20 };
     struct sandbox *sandbox = NULL;
@@ -150,12 +148,12 @@ static void out_of_memory_is_told(void)
     world_destroy(sandbox);
 }
 
-/* What it needs is more than it may have, and not too much for its sandbox. */
+/* Needs more memory than the limit of the call, but less than that of the sandbox. */
 #define HUNGRY                                                                                     \
     "{\"cmd\": \"set -o pipefail; echo begun; until [ -e /tmp/go ]; do sleep 0.01; done; head -c " \
     "100M /dev/zero | tail -c 100M | wc -c\"}"
 
-static void a_call_may_have_limits_of_its_own(void)
+static void a_call_can_set_limits(void)
 {
     struct sandbox *sandbox = make_sandbox("host");
     struct tool_request request = request_of("bash", NULL);
@@ -192,8 +190,7 @@ static void a_call_may_have_limits_of_its_own(void)
     world_destroy(sandbox);
 }
 
-/* --- long results ------------------------------------------------------------------------------
- */
+/* --- long results ----------------------------------------------------------------------------- */
 
 static struct done read_rest(struct sandbox *sandbox, const char *handle, uint64_t offset)
 {
@@ -204,7 +201,7 @@ static struct done read_rest(struct sandbox *sandbox, const char *handle, uint64
     return call_tool(sandbox, "read_output", params);
 }
 
-/* All of it, in as many parts as it takes. */
+/* Reads the full text in parts. */
 static void read_all(struct sandbox *sandbox, const char *handle, struct buf *out)
 {
     struct tool_output output = { .total = 1 };
@@ -219,7 +216,7 @@ static void read_all(struct sandbox *sandbox, const char *handle, struct buf *ou
     }
 }
 
-static void long_results_are_cut_and_kept(void)
+static void long_results_are_truncated_and_stored(void)
 {
     struct tool_request request = request_of("bash", NULL);
     cleanup_with(buf_done) struct buf whole = BUF_INIT(1 << 20);
@@ -244,7 +241,7 @@ static void long_results_are_cut_and_kept(void)
         CHECK_HAS(whole.data, "\n20000\n[stderr]\noops\n[exit code 0");
         more = read_rest(box, handle, 6);
         CHECK(strncmp(more.text, "4\n5\n", 4) == 0, "(%.20s)", more.text);
-        CHECK_HAS(more.text, "; the next begin at offset=");
+        CHECK_HAS(more.text, "; continue with offset=");
     }
     {
         cleanup_done struct done unknown = read_rest(box, "o999", 0);
@@ -254,8 +251,8 @@ static void long_results_are_cut_and_kept(void)
     }
 }
 
-/* Whatever offset somebody makes up: what is named as the next one is where this part ends. */
-static void who_begins_within_a_character_goes_on_behind_the_part(void)
+/* The next offset in the result is the end of this part also then. */
+static void an_offset_inside_a_character_is_moved_to_the_next(void)
 {
     struct tool_request request = request_of("bash", NULL);
 
@@ -270,13 +267,13 @@ static void who_begins_within_a_character_goes_on_behind_the_part(void)
         (void)snprintf(params, sizeof(params), "{\"handle\": \"%s\", \"offset\": 2, \"limit\": 5}",
                        done.result->handle);
         part = call_tool(box, "read_output", params);
-        CHECK(strncmp(part.text, "\u20aca\n[4 bytes from 3 on", 22) == 0, "(%s)", part.text);
-        CHECK_HAS(part.text, "the next begin at offset=7]");
+        CHECK(strncmp(part.text, "\u20aca\n[4 bytes at offset 3", 24) == 0, "(%s)", part.text);
+        CHECK_HAS(part.text, "continue with offset=7]");
     }
 }
 
-/* Far more than is held in memory, so it comes from the process's record. */
-static void very_long_results_are_kept_too(void)
+/* More output than is kept in memory, so the text comes from the record of the process. */
+static void very_long_results_are_stored_completely(void)
 {
     cleanup_done struct done done = call_tool(box, "bash", "{\"cmd\": \"seq -w 1 600000\"}");
     cleanup_with(buf_done) struct buf whole = BUF_INIT(16 << 20);
@@ -291,8 +288,7 @@ static void very_long_results_are_kept_too(void)
     CHECK(number == 600000);
 }
 
-/* --- git ---------------------------------------------------------------------------------------
- */
+/* --- git -------------------------------------------------------------------------------------- */
 
 static void git_works_in_a_repository(void)
 {
@@ -335,7 +331,8 @@ static void git_works_in_a_repository(void)
         CHECK_HAS(show.text, "-first");
         CHECK_HAS(show.text, "+2\n");
     }
-    /* Who commits is asked of git first; a repository may be another's. */
+    /* The identity in the configuration of git has precedence; the repository may have another
+     * owner. */
     CHECK(world_sh(sandbox,
                    "cd /workspace/r && git config user.name Ann && echo 3 >> a && chown -R "
                    "1000:1000 /workspace/r",
@@ -358,7 +355,7 @@ static void git_works_in_a_repository(void)
     world_destroy(sandbox);
 }
 
-static void git_refuses_options_and_explains_what_is_missing(void)
+static void git_refuses_options_and_explains_failures(void)
 {
     struct sandbox *sandbox = make_sandbox("small");
     cleanup_done struct done injected =
@@ -369,7 +366,7 @@ static void git_refuses_options_and_explains_what_is_missing(void)
     cleanup_done struct done none = call_tool(sandbox, "git_log", "{}");
 
     CHECK(injected.result->is_error && shown.result->is_error);
-    CHECK_HAS(injected.text, "must not begin with '-'");
+    CHECK_HAS(injected.text, "must not start with '-'");
     CHECK(nowhere.result->is_error && nowhere.result->exit_code == 128);
     CHECK_HAS(nowhere.text, "not a git repository");
     CHECK_HAS(nowhere.text, "git init");
@@ -380,7 +377,7 @@ static void git_refuses_options_and_explains_what_is_missing(void)
     world_destroy(sandbox);
 }
 
-static void git_reaches_what_can_be_reached_and_says_what_cannot(void)
+static void git_reaches_the_sandbox_and_reports_a_missing_network(void)
 {
     struct sandbox *sandbox = make_sandbox("host");
 
@@ -431,10 +428,9 @@ static void git_reaches_what_can_be_reached_and_says_what_cannot(void)
     world_destroy(sandbox);
 }
 
-/* --- shells, processes, turns ------------------------------------------------------------------
- */
+/* --- shells, processes, turns ----------------------------------------------------------------- */
 
-static void a_shell_stays(void)
+static void a_shell_keeps_its_state(void)
 {
     cleanup_done struct done set =
         call_tool(box, "shell", "{\"cmd\": \"cd /usr; x=5; echo said; echo no >&2\"}");
@@ -451,12 +447,12 @@ static void a_shell_stays(void)
     CHECK(got.result->exit_code == 1 && !got.result->is_error);
     CHECK_HAS(other.text, "<>\n");
     CHECK(named.result->is_error);
-    /* Or it did not even come to its turn. */
+    /* On a slow machine the time limit may end it before the command starts. */
     CHECK(slow.result->timed_out ? slow.result->exit_code == 124 : slow.result->is_error, "(%s)",
           slow.text);
 }
 
-static void processes_are_started_looked_at_and_ended(void)
+static void background_processes_start_log_and_end(void)
 {
     cleanup_done struct done start = call_tool(
         box, "process_start",
@@ -469,7 +465,7 @@ static void processes_are_started_looked_at_and_ended(void)
         cleanup_done struct done logs = call_tool(box, "process_logs", params);
 
         is_there = strstr(logs.text, "/usr\nready\n[stderr]\nbad\n[process ");
-        CHECK_HAS(logs.text, " runs");
+        CHECK_HAS(logs.text, " is running");
         CHECK(!logs.result->has_exit_code && !logs.result->is_error);
     }
     {
@@ -480,7 +476,7 @@ static void processes_are_started_looked_at_and_ended(void)
     for (bool is_over = false; !is_over;) {
         cleanup_done struct done logs = call_tool(box, "process_logs", params);
 
-        is_over = strstr(logs.text, " is over: ");
+        is_over = strstr(logs.text, " has ended: ");
         CHECK(is_over == logs.result->has_exit_code);
     }
     {
@@ -497,7 +493,7 @@ static void processes_are_started_looked_at_and_ended(void)
     }
 }
 
-static void turns_are_tools(void)
+static void snapshots_rollback_diff_and_fork_work(void)
 {
     struct sandbox *sandbox = make_sandbox("small"), *fork = NULL;
     cleanup_done struct done none = call_tool(sandbox, "list_snapshots", "{}");
@@ -537,8 +533,7 @@ static void turns_are_tools(void)
     world_destroy(sandbox);
 }
 
-/* It has no commands of Holt, so it is not sent to them. */
-static void a_model_is_told_of_tools(void)
+static void remedies_name_tools_not_commands_of_holt(void)
 {
     static const struct {
         const char *tool, *params, *says;
@@ -561,15 +556,15 @@ static void a_model_is_told_of_tools(void)
     }
 }
 
-/* However many calls somebody makes who may only look, there are processes left for others. */
-static void who_may_only_look_gets_so_many_processes(void)
+/* Read-only clients cannot use up the processes of a sandbox. */
+static void processes_of_read_only_clients_are_limited(void)
 {
     struct tool_request request = request_of("git_status", NULL);
     struct tool_event event;
     struct tool_call *call;
 
     request.is_read_only = true;
-    tool_archive_of(box)->read_only_processes = TOOL_LOOKERS_MAX;
+    tool_archive_of(box)->read_only_processes = TOOL_READ_ONLY_PROCESSES_MAX;
     call = call_open(box, request, "{}", -1);
     CHECK(tool_next(call, &event, &err) < 0 && err.cause == CAUSE_CAPACITY_EXCEEDED);
     tool_close(call);
@@ -578,19 +573,18 @@ static void who_may_only_look_gets_so_many_processes(void)
 
         CHECK(other.result->has_exit_code);
     }
-    CHECK(tool_archive_of(box)->read_only_processes == TOOL_LOOKERS_MAX);
-    tool_archive_of(box)->read_only_processes = TOOL_LOOKERS_MAX - 1;
+    CHECK(tool_archive_of(box)->read_only_processes == TOOL_READ_ONLY_PROCESSES_MAX);
+    tool_archive_of(box)->read_only_processes = TOOL_READ_ONLY_PROCESSES_MAX - 1;
     {
         cleanup_done struct done last = call_with(box, request, "{}");
 
         CHECK(last.result->has_exit_code);
     }
-    CHECK(tool_archive_of(box)->read_only_processes == TOOL_LOOKERS_MAX - 1);
+    CHECK(tool_archive_of(box)->read_only_processes == TOOL_READ_ONLY_PROCESSES_MAX - 1);
     tool_archive_of(box)->read_only_processes = 0;
 }
 
-/* --- what has changed, snapshots ---------------------------------------------------------------
- */
+/* --- changes, snapshots --------------------------------------------------------------------- */
 
 struct unmarking {
     struct sandbox *sandbox;
@@ -607,8 +601,8 @@ static void *unmark(void *argument)
     return NULL;
 }
 
-/* As when a rollback ends a process, of which it was to be told what it has changed. */
-static void what_was_needed_to_know_goes_also_when_the_sandbox_rolls_back(void)
+/* As when a rollback ends the process of a call that wants the list of changes. */
+static void a_mark_is_removed_also_during_a_rollback(void)
 {
     struct unmarking unmarking = { .sandbox = make_sandbox("small") };
     struct sandbox *sandbox = unmarking.sandbox;
@@ -630,7 +624,7 @@ static void what_was_needed_to_know_goes_also_when_the_sandbox_rolls_back(void)
     world_destroy(sandbox);
 }
 
-static void what_a_call_has_changed_is_told_exactly(void)
+static void the_list_of_changes_is_exact(void)
 {
     struct sandbox *sandbox = make_sandbox("small");
     struct tool_request request = request_of("bash", NULL);
@@ -665,12 +659,12 @@ static void what_a_call_has_changed_is_told_exactly(void)
 
         CHECK(many.result->changed_count == 1000 && many.result->changed_is_cut);
         CHECK(none.result->changed_count == 0 && !none.result->changed_is_cut);
-        CHECK_HAS(list.text, "no snapshots"); /* what was needed to know is gone */
+        CHECK_HAS(list.text, "no snapshots"); /* the marks are gone */
     }
     world_destroy(sandbox);
 }
 
-static void a_snapshot_may_follow_each_call(void)
+static void a_call_can_take_a_snapshot(void)
 {
     struct sandbox *sandbox = make_sandbox("small");
     struct tool_request request = request_of("bash", "../toolu 01/\xc3\xa4");
@@ -692,13 +686,13 @@ static void a_snapshot_may_follow_each_call(void)
 
         CHECK(done.result->snapshot_id && strcmp(done.result->snapshot_id, first) != 0);
     }
-    request.name = "git_status"; /* it only looks */
+    request.name = "git_status"; /* read-only */
     {
         cleanup_done struct done done = call_with(sandbox, request, "{}");
 
         CHECK(!done.result->snapshot_id);
     }
-    request.name = "bash"; /* it was an error */
+    request.name = "bash"; /* a result with an error */
     {
         cleanup_done struct done done = call_with(sandbox, request, "{\"cmd\": \"\\t\"}");
         cleanup_done struct done plain = call_tool(sandbox, "bash", "{\"cmd\": \"true\"}");
@@ -711,7 +705,7 @@ static void a_snapshot_may_follow_each_call(void)
     world_destroy(sandbox);
 }
 
-static void what_a_call_does_not_say_the_daemon_does(void)
+static void settings_of_the_daemon_are_the_defaults_of_a_call(void)
 {
     struct sandbox *sandbox = make_sandbox("small");
     const char *params = "{\"cmd\": \"echo 0123456789 0123456789 0123456789\"}";
@@ -757,10 +751,9 @@ static void calls_are_counted(void)
     CHECK(health.tools == 0, "(%u)", health.tools);
 }
 
-/* --- tools about files -------------------------------------------------------------------------
- */
+/* --- file tools ----------------------------------------------------------------------------- */
 
-static void tools_about_files_go_through_a_worker(void)
+static void file_tools_run_in_a_worker(void)
 {
     struct sandbox *sandbox = make_sandbox("small");
     struct tool_request request = request_of("write_file", "w1");
@@ -810,32 +803,32 @@ static void all(void)
     world_open("auto");
     world_import("small");
     box = make_sandbox("host");
-    RUN(what_cannot_be_called_is_refused_before_it_begins);
-    RUN(wrong_parameters_are_for_the_model_to_read);
-    RUN(a_sandbox_that_is_paused_is_an_error);
-    RUN(bash_says_what_was_written_and_how_it_ended);
-    RUN(without_bash_there_is_sh);
-    RUN(text_is_utf8_whatever_was_written);
-    RUN(a_time_limit_ends_everything_that_was_started);
-    RUN(out_of_memory_is_told);
-    RUN(a_call_may_have_limits_of_its_own);
-    RUN(long_results_are_cut_and_kept);
-    RUN(who_begins_within_a_character_goes_on_behind_the_part);
-    RUN(very_long_results_are_kept_too);
+    RUN(an_invalid_call_is_refused_by_open);
+    RUN(wrong_parameters_are_a_result_with_an_error);
+    RUN(a_paused_sandbox_is_an_error_of_the_call);
+    RUN(bash_returns_output_and_exit_code);
+    RUN(sh_is_used_without_bash);
+    RUN(invalid_utf8_in_output_is_replaced);
+    RUN(a_time_limit_ends_all_processes_of_the_call);
+    RUN(out_of_memory_is_reported);
+    RUN(a_call_can_set_limits);
+    RUN(long_results_are_truncated_and_stored);
+    RUN(an_offset_inside_a_character_is_moved_to_the_next);
+    RUN(very_long_results_are_stored_completely);
     RUN(git_works_in_a_repository);
-    RUN(git_refuses_options_and_explains_what_is_missing);
-    RUN(git_reaches_what_can_be_reached_and_says_what_cannot);
-    RUN(a_shell_stays);
-    RUN(processes_are_started_looked_at_and_ended);
-    RUN(turns_are_tools);
-    RUN(a_model_is_told_of_tools);
-    RUN(who_may_only_look_gets_so_many_processes);
-    RUN(what_was_needed_to_know_goes_also_when_the_sandbox_rolls_back);
-    RUN(what_a_call_has_changed_is_told_exactly);
-    RUN(a_snapshot_may_follow_each_call);
-    RUN(what_a_call_does_not_say_the_daemon_does);
+    RUN(git_refuses_options_and_explains_failures);
+    RUN(git_reaches_the_sandbox_and_reports_a_missing_network);
+    RUN(a_shell_keeps_its_state);
+    RUN(background_processes_start_log_and_end);
+    RUN(snapshots_rollback_diff_and_fork_work);
+    RUN(remedies_name_tools_not_commands_of_holt);
+    RUN(processes_of_read_only_clients_are_limited);
+    RUN(a_mark_is_removed_also_during_a_rollback);
+    RUN(the_list_of_changes_is_exact);
+    RUN(a_call_can_take_a_snapshot);
+    RUN(settings_of_the_daemon_are_the_defaults_of_a_call);
     RUN(calls_are_counted);
-    RUN(tools_about_files_go_through_a_worker);
+    RUN(file_tools_run_in_a_worker);
     world_destroy(box);
     world_close();
     CHECK(host_count().fds == before.fds, "(%zu, then %zu)", before.fds, host_count().fds);

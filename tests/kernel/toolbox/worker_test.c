@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Tools done by true workers inside true sandboxes. */
+/* Tool workers in real sandboxes. */
 #include <pthread.h>
 
 #include "host/machine/machine_internal.h"
@@ -8,7 +8,7 @@
 
 static struct sandbox *box;
 
-static void a_worker_does_what_it_is_asked(void)
+static void a_worker_writes_reads_and_edits(void)
 {
     CHECK_SAYS(tool_write(box, "d/a.txt", "one\ntwo\n", true), false,
                "Created 'd/a.txt' (8 bytes).");
@@ -19,18 +19,18 @@ static void a_worker_does_what_it_is_asked(void)
     CHECK_SAYS(tool_read(box, "/etc/../etc//origin"), false, "     1\ttemplate\n");
 }
 
-static void what_was_changed_is_told(void)
+static void changes_are_reported(void)
 {
     struct outcome_of_tool made = tool_write(box, "new/f", "x", true);
     struct outcome_of_tool written = tool_write(box, "/workspace/new/../new/f", "y", false);
 
-    CHECK(made.r == 0 && made.answer.change_count == 2);
-    CHECK(made.answer.changes[0].kind == 'A' && made.answer.changes[1].kind == 'A');
-    CHECK_TEXT(made.answer.changes[0].path, "/workspace/new");
-    CHECK_TEXT(made.answer.changes[1].path, "/workspace/new/f");
-    CHECK(written.r == 0 && written.answer.change_count == 1);
-    CHECK(written.answer.changes[0].kind == 'M');
-    CHECK_TEXT(written.answer.changes[0].path, "/workspace/new/f");
+    CHECK(made.r == 0 && made.reply.change_count == 2);
+    CHECK(made.reply.changes[0].kind == 'A' && made.reply.changes[1].kind == 'A');
+    CHECK_TEXT(made.reply.changes[0].path, "/workspace/new");
+    CHECK_TEXT(made.reply.changes[1].path, "/workspace/new/f");
+    CHECK(written.r == 0 && written.reply.change_count == 1);
+    CHECK(written.reply.changes[0].kind == 'M');
+    CHECK_TEXT(written.reply.changes[0].path, "/workspace/new/f");
     outcome_done(&made);
     outcome_done(&written);
 }
@@ -47,8 +47,7 @@ static void modes_and_owners_are_kept(void)
           0);
 }
 
-/* More than one message, both ways. */
-static void much_goes_both_ways(void)
+static void large_parameters_and_replies_work(void)
 {
     const size_t len = 12 * 1024 * 1024;
     cleanup_free char *text = calloc(1, len + 1);
@@ -63,21 +62,21 @@ static void much_goes_both_ways(void)
     values[1] = NUMBER_VALUE(0);
     values[2] = NUMBER_VALUE(9000);
     got = tool_run(box, WORKER_READ_FILE, values, 3);
-    CHECK(got.r == 0 && got.answer.outcome.flags == TOOL_IS_CUT);
-    CHECK(got.answer.content.len > 9000 * 1000);
-    CHECK(strstr(got.answer.content.data, "(lines 1-9000 of 12583; go on with offset 9000)\n"));
+    CHECK(got.r == 0 && got.reply.outcome.flags == TOOL_IS_CUT);
+    CHECK(got.reply.content.len > 9000 * 1000);
+    CHECK(strstr(got.reply.content.data, "(lines 1-9000 of 12583; go on with offset 9000)\n"));
     outcome_done(&got);
     memcpy(text, "\x89PNG\r\n\x1a\n", 8);
     text[5 * 1024 * 1024] = '\0';
     CHECK_SAYS(tool_write(box, "image.png", text, false), false, "Created");
     got = tool_read(box, "image.png");
-    CHECK(got.r == 0 && got.answer.outcome.flags == TOOL_IS_IMAGE);
-    CHECK(got.answer.content.len == 5 * 1024 * 1024 &&
-          memcmp(got.answer.content.data, text, got.answer.content.len) == 0);
+    CHECK(got.r == 0 && got.reply.outcome.flags == TOOL_IS_IMAGE);
+    CHECK(got.reply.content.len == 5 * 1024 * 1024 &&
+          memcmp(got.reply.content.data, text, got.reply.content.len) == 0);
     outcome_done(&got);
 }
 
-static void parameters_that_are_too_much_are_refused(void)
+static void parameters_that_are_too_large_are_refused(void)
 {
     cleanup_free char *text = calloc(1, TOOL_PARAMS_MAX + 1);
 
@@ -86,7 +85,7 @@ static void parameters_that_are_too_much_are_refused(void)
     CHECK_TOOL_REFUSED(tool_write(box, "f", text, false), ERR_INVALID);
 }
 
-static void workers_are_used_again_and_end_when_idle(void)
+static void workers_are_reused_and_end_when_idle(void)
 {
     file_pool_prune(&box->machine->tools, UINT64_MAX);
     CHECK(tool_idle_workers(box) == 0);
@@ -99,9 +98,9 @@ static void workers_are_used_again_and_end_when_idle(void)
     CHECK(tool_idle_workers(box) == 0);
 }
 
-enum { CALLERS = 24, CALLS_EACH = 20 }; /* more than there are workers */
+enum { CALLERS = 24, CALLS_EACH = 20 }; /* more callers than workers */
 
-static void *call_often(void *number)
+static void *make_calls(void *number)
 {
     char path[32], content[32], line[64];
 
@@ -115,21 +114,21 @@ static void *call_often(void *number)
     return NULL;
 }
 
-static void many_callers_get_their_own_answers(void)
+static void many_callers_get_their_own_replies(void)
 {
     pthread_t threads[CALLERS];
     int numbers[CALLERS];
 
     for (int i = 0; i < CALLERS; i++) {
         numbers[i] = i;
-        CHECK(pthread_create(&threads[i], NULL, call_often, &numbers[i]) == 0);
+        CHECK(pthread_create(&threads[i], NULL, make_calls, &numbers[i]) == 0);
     }
     for (int i = 0; i < CALLERS; i++)
         CHECK(pthread_join(threads[i], NULL) == 0);
     CHECK(tool_idle_workers(box) <= FILE_WORKERS_MAX);
 }
 
-static void nothing_is_done_in_a_sandbox_that_is_not_active(void)
+static void a_sandbox_that_is_not_active_refuses_tools(void)
 {
     struct err err = { 0 };
 
@@ -151,7 +150,7 @@ static void a_worker_sees_the_files_of_a_rollback(void)
     CHECK_SAYS(tool_read(box, "turn"), false, "     1\tbefore\n");
 }
 
-/* The next daemon finds the sandbox as it is, with workers that have ended, and starts others. */
+/* The workers of the earlier daemon process have ended; the next one starts new ones. */
 static void an_adopted_sandbox_has_workers(void)
 {
     struct err err = { 0 };
@@ -181,14 +180,14 @@ static void all(void)
     world_open("dir");
     world_import("small");
     box = world_create("tools");
-    RUN(a_worker_does_what_it_is_asked);
-    RUN(what_was_changed_is_told);
+    RUN(a_worker_writes_reads_and_edits);
+    RUN(changes_are_reported);
     RUN(modes_and_owners_are_kept);
-    RUN(much_goes_both_ways);
-    RUN(parameters_that_are_too_much_are_refused);
-    RUN(workers_are_used_again_and_end_when_idle);
-    RUN(many_callers_get_their_own_answers);
-    RUN(nothing_is_done_in_a_sandbox_that_is_not_active);
+    RUN(large_parameters_and_replies_work);
+    RUN(parameters_that_are_too_large_are_refused);
+    RUN(workers_are_reused_and_end_when_idle);
+    RUN(many_callers_get_their_own_replies);
+    RUN(a_sandbox_that_is_not_active_refuses_tools);
     RUN(a_worker_sees_the_files_of_a_rollback);
     RUN(an_adopted_sandbox_has_workers);
     RUN(the_bwrap_runtime_has_workers_too);

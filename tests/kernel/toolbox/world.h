@@ -1,4 +1,4 @@
-/* Tools of a sandbox, given to its tool workers as the engine does it: what the tests share. */
+/* Helpers of the tests that run tools in tool workers directly. */
 #pragma once
 
 #include "host/core/reactor.h"
@@ -34,16 +34,16 @@ static inline unsigned tool_idle_workers(struct sandbox *sandbox)
     return count;
 }
 
-/* What a call came to; the caller ends the answer. */
+/* The outcome of a call; the caller frees it with outcome_done. */
 struct outcome_of_tool {
     int r;
     struct err err;
-    struct tool_worker_answer answer;
+    struct tool_worker_reply reply;
 };
 
 static inline void outcome_done(struct outcome_of_tool *outcome)
 {
-    tool_worker_answer_done(&outcome->answer);
+    tool_worker_reply_done(&outcome->reply);
 }
 
 static inline struct outcome_of_tool tool_run(struct sandbox *sandbox, enum worker_tool tool,
@@ -54,7 +54,7 @@ static inline struct outcome_of_tool tool_run(struct sandbox *sandbox, enum work
     };
     struct outcome_of_tool outcome = { .r = 0 };
 
-    outcome.r = tool_worker_run(sandbox, &job, &outcome.answer, &outcome.err);
+    outcome.r = tool_worker_run(sandbox, &job, &outcome.reply, &outcome.err);
     return outcome;
 }
 
@@ -83,15 +83,15 @@ static inline struct outcome_of_tool tool_edit(struct sandbox *sandbox, const ch
     return tool_run(sandbox, WORKER_EDIT_FILE, values, ARRAY_SIZE(values));
 }
 
-/* It was done, or could not be, and says this. */
+/* Checks whether the tool succeeded, and that its text contains `wanted`. */
 #define CHECK_SAYS(call, is_error, wanted)                                                         \
     do {                                                                                           \
         cleanup_with(outcome_done) struct outcome_of_tool done_ = (call);                          \
         CHECK(done_.r == 0, "(%s)", done_.err.msg);                                                \
-        CHECK(!(done_.answer.outcome.flags & TOOL_IS_ERROR) == !(is_error), "(%s)",                \
-              done_.answer.content.data);                                                          \
-        CHECK(strstr(done_.answer.content.data, (wanted)), "(says '%s')",                          \
-              done_.answer.content.data);                                                          \
+        CHECK(!(done_.reply.outcome.flags & TOOL_IS_ERROR) == !(is_error), "(%s)",                 \
+              done_.reply.content.data);                                                           \
+        CHECK(strstr(done_.reply.content.data, (wanted)), "(says '%s')",                           \
+              done_.reply.content.data);                                                           \
     } while (0)
 
 #define CHECK_TOOL_REFUSED(call, wanted)                                                           \

@@ -54,19 +54,20 @@ static void a_parameter_says_what_it_takes(void)
         const char *tool, *param, *schema;
     } cases[] = {
         { "list_dir", "depth",
-          "{\"type\":\"integer\",\"default\":1,\"minimum\":1,\"maximum\":64,\"description\":\"How "
-          "deep to go; 1 is the directory alone.\"}" },
+          "{\"type\":\"integer\",\"default\":1,\"minimum\":1,\"maximum\":64,\"description\":"
+          "\"Levels to list; 1 means only the directory itself.\"}" },
         { "glob", "sort",
           "{\"type\":\"string\",\"enum\":[\"name\",\"modified\"],\"default\":\"name\","
-          "\"description\":\"By name, or by time of modification, latest first.\"}" },
+          "\"description\":\"Sort by name, or by modification time with the newest first.\"}" },
         { "git_add", "paths",
           "{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"minItems\":1,\"maxItems\":1024,"
-          "\"description\":\"Files and directories.\"}" },
+          "\"description\":\"Files and directories to stage.\"}" },
         { "edit_file", "replace_all",
           "{\"type\":\"boolean\",\"default\":false,\"description\":\"Replace every "
           "occurrence.\"}" },
         { "git_show", "ref",
-          "{\"type\":\"string\",\"default\":\"HEAD\",\"description\":\"Which; HEAD if absent.\"}" },
+          "{\"type\":\"string\",\"default\":\"HEAD\",\"description\":\"The commit; default: "
+          "HEAD.\"}" },
     };
 
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {

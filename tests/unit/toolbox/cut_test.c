@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Long texts are cut in the middle, at the ends of lines; and what is kept of results is bounded.
- */
+/* Truncation of long texts, and directories of bounded size. */
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -72,8 +71,7 @@ static void every_budget_is_kept_and_nothing_is_shown_twice(void)
     }
 }
 
-/* --- the object store
- * ------------------------------------------------------------------------------- */
+/* --- bounded directory ----------------------------------------------------------------------- */
 
 static void put(struct bounded_dir *bounded_dir, const char *name, const char *text)
 {
@@ -93,7 +91,7 @@ static bool has(struct bounded_dir *bounded_dir, const char *name)
 
 static void the_oldest_go_first_also_after_a_restart(void)
 {
-    char dir[] = "/tmp/holt-shelf-test-XXXXXX";
+    char dir[] = "/tmp/holt-bounded-dir-test-XXXXXX";
     cleanup_close int root = -EBADF;
     struct bounded_dir bounded_dir;
     struct bounded_dir_file half = BOUNDED_DIR_FILE_INIT;
@@ -107,14 +105,14 @@ static void the_oldest_go_first_also_after_a_restart(void)
     put(&bounded_dir, "o3", "3");
     put(&bounded_dir, "o4", "4");
     CHECK(!has(&bounded_dir, "o1") && has(&bounded_dir, "o2") && has(&bounded_dir, "o4"));
-    put(&bounded_dir, "o3", "3 again"); /* in the place of the old one, and the newest now */
+    put(&bounded_dir, "o3", "3 again"); /* replaces the old one and is the newest */
     CHECK(bounded_dir_create(&bounded_dir, &half) == 0);
     (void)fd_close(half.fd);
     bounded_dir_done(&bounded_dir);
 
     bounded_dir_init(&bounded_dir, root, "a/b", 3, 100);
     CHECK(bounded_dir_next_number(&bounded_dir) == 5);
-    CHECK(faccessat(root, "a/b/.new-6", F_OK, 0) < 0); /* what was never finished is gone */
+    CHECK(faccessat(root, "a/b/.new-6", F_OK, 0) < 0); /* incomplete files are removed */
     put(&bounded_dir, "o5", "5");
     CHECK(!has(&bounded_dir, "o2") && has(&bounded_dir, "o3") && has(&bounded_dir, "o4") &&
           has(&bounded_dir, "o5"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a model gives a tool, and what it is told when that is wrong. */
+/* Parameters of tools: values, defaults, error messages. */
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/json.h"
@@ -28,7 +28,7 @@ static struct taken take(const char *tool, const char *params)
 
     taken.object = json_loads(params, JSON_DECODE_ANY | JSON_ALLOW_NUL, &error);
     CHECK(taken.object, "(%s)", error.text);
-    taken.r = tool_params_take(tool_find(tool), taken.object, &taken.values, &taken.problem);
+    taken.r = tool_params_parse(tool_find(tool), taken.object, &taken.values, &taken.problem);
     CHECK((taken.r < 0) == (taken.problem.len > 0));
     return taken;
 }
@@ -41,7 +41,7 @@ static void refused(const char *tool, const char *params, const char *why)
     CHECK(strstr(taken.problem.data, why), "(got '%s')", taken.problem.data);
 }
 
-static void defaults_stand_in_for_what_is_not_given(void)
+static void absent_parameters_have_defaults(void)
 {
     cleanup_with(taken_done) struct taken taken = take("grep", "{\"pattern\": \"x\"}");
 
@@ -66,7 +66,7 @@ static void aliases_are_the_same_parameter(void)
     refused("bash", "{\"command\": \"ls\", \"cmd\": \"pwd\"}", "different values");
 }
 
-static void what_is_meant_is_taken(void)
+static void convertible_values_are_accepted(void)
 {
     cleanup_with(taken_done) struct taken taken =
         take("read_file", "{\"path\": \"a\", \"offset\": \"5\", \"limit\": 7.0}");
@@ -85,23 +85,24 @@ static void what_is_meant_is_taken(void)
     CHECK_TEXT(nothing.values.at[LIST_PATH].text.data, ".");
 }
 
-static void what_is_wrong_is_named_with_what_would_be_right(void)
+static void errors_name_the_value_and_the_remedy(void)
 {
     refused("read_file", "{\"pth\": \"a\"}", "no parameter 'pth'; did you mean 'path'?");
-    refused("read_file", "{\"path\": \"a\", \"encoding\": \"x\"}",
-            "read_file takes path (text, required), offset (whole number), limit (whole number).");
+    refused(
+        "read_file", "{\"path\": \"a\", \"encoding\": \"x\"}",
+        "read_file takes path (string, required), offset (whole number), limit (whole number).");
     refused("list_snapshots", "{\"a\": 1}", "takes no parameters");
     refused("write_file", "{\"path\": \"a\"}", "needs the parameter 'content'");
     refused("write_file", "{\"path\": \"a\"}", "Example: {\"path\": \"src/main.c\", \"content\":");
-    refused("read_file", "{\"path\": 5}", "must be a text, not a number: 5.");
+    refused("read_file", "{\"path\": 5}", "must be a string, not a number: 5.");
     refused("read_file", "{\"path\": \"a\", \"offset\": \"many\"}",
-            "'offset' of read_file must be a whole number, not a text: \"many\".");
+            "'offset' of read_file must be a whole number, not a string: \"many\".");
     refused("read_file", "{\"path\": \"a\", \"offset\": 1.5}", "must be a whole number");
     refused("read_file", "{\"path\": \"a\", \"offset\": -1}", "must be at least 0, not -1");
     refused("git_log", "{\"n\": 500}", "must be between 1 and 100, not 500");
     refused("grep", "{\"pattern\": \"x\", \"mode\": \"lines\"}",
             "one of content, files, count, not 'lines'");
-    refused("grep", "{\"pattern\": \"x\", \"literal\": \"perhaps\"}", "true or false");
+    refused("grep", "{\"pattern\": \"x\", \"literal\": \"perhaps\"}", "must be a boolean");
     refused("bash", "{\"cmd\": \"\"}", "must not be empty");
     refused("read_file", "{\"path\": \"a\\u0000b\"}", "NUL");
     refused("git_add", "{\"paths\": [\"a\", 5]}", "not a number");
@@ -138,8 +139,8 @@ static void lists_and_texts_are_bounded(void)
     for (int i = 0; i < TOOL_LIST_MAX + 1; i++)
         (void)json_array_append_new(list, json_string("a"));
     (void)json_object_set_new(object, "paths", list);
-    CHECK(tool_params_take(tool_find("git_add"), object, &values, &problem) < 0);
-    CHECK(strstr(problem.data, "1024 are the most"), "(got '%s')", problem.data);
+    CHECK(tool_params_parse(tool_find("git_add"), object, &values, &problem) < 0);
+    CHECK(strstr(problem.data, "the maximum is 1024"), "(got '%s')", problem.data);
     tool_params_done(&values);
     json_decref(object);
 
@@ -147,14 +148,14 @@ static void lists_and_texts_are_bounded(void)
     text[TOOL_PARAMS_MAX + 1] = '\0';
     object = json_pack("{s:s, s:s}", "path", "a", "content", text);
     buf_clear(&problem);
-    CHECK(tool_params_take(tool_find("write_file"), object, &values, &problem) < 0);
+    CHECK(tool_params_parse(tool_find("write_file"), object, &values, &problem) < 0);
     CHECK(strstr(problem.data, "16 MiB"), "(got '%s')", problem.data);
     tool_params_done(&values);
     json_decref(object);
     free(text);
 }
 
-/* Whoever writes a tool into the table with a wrong default hears of it here. */
+/* Finds tools in the table whose defaults are invalid. */
 static void every_tool_of_the_table_takes_its_own_defaults(void)
 {
     for (size_t i = 0; tool_at(i); i++) {
@@ -173,10 +174,10 @@ static void every_tool_of_the_table_takes_its_own_defaults(void)
 
 int main(void)
 {
-    RUN(defaults_stand_in_for_what_is_not_given);
+    RUN(absent_parameters_have_defaults);
     RUN(aliases_are_the_same_parameter);
-    RUN(what_is_meant_is_taken);
-    RUN(what_is_wrong_is_named_with_what_would_be_right);
+    RUN(convertible_values_are_accepted);
+    RUN(errors_name_the_value_and_the_remedy);
     RUN(edits_are_checked_one_by_one);
     RUN(lists_and_texts_are_bounded);
     RUN(every_tool_of_the_table_takes_its_own_defaults);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Tools about a sandbox as a whole: its history, its copies, and what results were cut from. */
+/* Tools that the host executes itself: snapshots, diff, fork, and reading truncated results. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -21,29 +21,29 @@ enum { OUTPUT_HANDLE, OUTPUT_OFFSET, OUTPUT_LIMIT };
 
 enum { DIFF_BYTES = 16 * 1024 * 1024 };
 
-/* A text that was not given is "". */
-static const char *given(const struct tool_job *job, size_t index)
+/* Returns NULL for an absent parameter, whose value is "". */
+static const char *optional_text_at(const struct tool_job *job, size_t index)
 {
     const char *text = tool_text_at(job, index);
 
     return *text ? text : NULL;
 }
 
-static int take_snapshot(struct tool_job *job, struct err *err)
+static int run_snapshot(struct tool_job *job, struct err *err)
 {
-    const char *name = given(job, SNAPSHOT_NAME);
+    const char *name = optional_text_at(job, SNAPSHOT_NAME);
     struct snapshot_info info;
     int r = name ? sandbox_snapshot(job->sandbox, name, SNAPSHOT_NAMED, &info, err)
                  : sandbox_turn(job->sandbox, &info, err);
 
     if (r < 0)
         return tool_job_fail(job, r, err);
-    (void)buf_printf(&job->text, "snapshot %s was taken. rollback snapshot=%s goes back to it.",
+    (void)buf_printf(&job->text, "snapshot %s was taken. rollback snapshot=%s restores it.",
                      info.name, info.name);
     return 0;
 }
 
-static int roll_back(struct tool_job *job, struct err *err)
+static int run_rollback(struct tool_job *job, struct err *err)
 {
     const char *name = tool_text_at(job, ROLLBACK_SNAPSHOT);
     int r = sandbox_rollback(job->sandbox, name, false, err);
@@ -51,11 +51,12 @@ static int roll_back(struct tool_job *job, struct err *err)
     if (r < 0)
         return tool_job_fail(job, r, err);
     (void)buf_printf(&job->text,
-                     "all files are as they were at %.255s, and all processes have ended.", name);
+                     "all files were restored to snapshot %.255s, and all processes have ended.",
+                     name);
     return 0;
 }
 
-static int list_snapshots(struct tool_job *job, struct err *err)
+static int run_list_snapshots(struct tool_job *job, struct err *err)
 {
     cleanup_free struct snapshot_info *list = NULL;
     cleanup_with(sandbox_info_done) struct sandbox_info info = { 0 };
@@ -71,16 +72,16 @@ static int list_snapshots(struct tool_job *job, struct err *err)
         format_time_ms(list[i].created_ms, when);
         (void)buf_printf(
             &job->text, "%s  %s  %s%s\n", list[i].name, snapshot_kind_name(list[i].kind), when,
-            strcmp(list[i].name, info.base) == 0 ? "  (the files go back to this)" : "");
+            strcmp(list[i].name, info.base) == 0 ? "  (base of the current files)" : "");
     }
     if (count == 0)
-        (void)buf_add_str(&job->text, "(there are no snapshots)");
+        (void)buf_add_str(&job->text, "(no snapshots)");
     return 0;
 }
 
 /* --- diff ------------------------------------------------------------------------------------ */
 
-static int add_entry(const struct diff_entry *entry, void *context)
+static int diff_add_entry(const struct diff_entry *entry, void *context)
 {
     struct tool_job *job = context;
     int r;
@@ -99,30 +100,30 @@ static int add_entry(const struct diff_entry *entry, void *context)
     return r;
 }
 
-static int show_diff(struct tool_job *job, struct err *err)
+static int run_diff(struct tool_job *job, struct err *err)
 {
     const struct sandbox_diff what = {
-        .from = given(job, DIFF_FROM),
-        .to = given(job, DIFF_TO),
+        .from = optional_text_at(job, DIFF_FROM),
+        .to = optional_text_at(job, DIFF_TO),
         .options.wants_patch = tool_number_at(job, DIFF_PATCH),
     };
     cleanup_with(buf_done) struct buf bytes = BUF_INIT(TOOL_TEXT_MAX);
     struct utf8_cleaner cleaner = { .len = 0 };
-    int r = sandbox_diff(job->sandbox, &what, add_entry, job, err);
+    int r = sandbox_diff(job->sandbox, &what, diff_add_entry, job, err);
 
     if (r == -ETIMEDOUT) {
-        tool_job_refuse(job, "the comparison did not come to an end in its time.");
+        tool_job_set_error(job, "diff exceeded its time limit.");
         job->result.timed_out = true;
         return 0;
     }
     if (r < 0 && r != -EFBIG)
         return tool_job_fail(job, r, err);
     if (r == -EFBIG)
-        (void)buf_printf(&job->text, "[there is more: only the first %d MiB are shown]\n",
+        (void)buf_printf(&job->text, "[truncated: only the first %d MiB are shown]\n",
                          DIFF_BYTES >> 20);
     if (job->text.len == 0)
-        (void)buf_add_str(&job->text, "(nothing differs)");
-    /* Names and contents are what the sandbox made them. */
+        (void)buf_add_str(&job->text, "(no differences)");
+    /* Names and contents may be invalid UTF-8. */
     bytes = job->text;
     job->text = (struct buf)BUF_INIT(TOOL_TEXT_MAX);
     (void)utf8_clean(&cleaner, bytes.data, bytes.len, &job->text);
@@ -131,11 +132,11 @@ static int show_diff(struct tool_job *job, struct err *err)
 
 /* --- fork, read_output ----------------------------------------------------------------------- */
 
-static int make_forks(struct tool_job *job, struct err *err)
+static int run_fork(struct tool_job *job, struct err *err)
 {
     size_t count = (size_t)tool_number_at(job, FORK_COUNT);
     cleanup_free struct sandbox **forks = xcalloc(count, sizeof(struct sandbox *));
-    int r = sandbox_fork(job->sandbox, given(job, FORK_FROM), count, NULL, forks, err);
+    int r = sandbox_fork(job->sandbox, optional_text_at(job, FORK_FROM), count, NULL, forks, err);
 
     if (r < 0)
         return tool_job_fail(job, r, err);
@@ -150,7 +151,7 @@ static int make_forks(struct tool_job *job, struct err *err)
     return 0;
 }
 
-static int read_output(struct tool_job *job, struct err *err)
+static int run_read_output(struct tool_job *job, struct err *err)
 {
     struct tool_part part = {
         .handle = tool_text_at(job, OUTPUT_HANDLE),
@@ -163,7 +164,7 @@ static int read_output(struct tool_job *job, struct err *err)
 
     if (part.limit == 0 || part.limit > job->budget)
         part.limit = job->budget;
-    job->budget = UINT64_MAX; /* it is short enough */
+    job->budget = UINT64_MAX; /* the part fits */
     r = tool_read_output(job->sandbox, &part, &output, err);
     if (r < 0)
         return tool_job_fail(job, r, err);
@@ -172,34 +173,34 @@ static int read_output(struct tool_job *job, struct err *err)
     end = output.offset + output.len;
     if (end < output.total)
         (void)buf_printf(&job->text,
-                         "\n[%zu bytes from %" PRIu64 " on, of %" PRIu64
-                         "; the next begin at offset=%" PRIu64 "]",
+                         "\n[%zu bytes at offset %" PRIu64 " of %" PRIu64
+                         "; continue with offset=%" PRIu64 "]",
                          output.len, output.offset, output.total, end);
     else
-        (void)buf_printf(&job->text, "\n[the end: %" PRIu64 " bytes]", output.total);
+        (void)buf_printf(&job->text, "\n[end of %" PRIu64 " bytes]", output.total);
     return 0;
 }
 
-static int turn_tool_next(struct tool_job *job, int watch_fd, struct tool_progress *ret,
+static int host_tool_next(struct tool_job *job, int watch_fd, struct tool_progress *ret,
                           struct err *err)
 {
     static const struct {
         const char *name;
         int (*run)(struct tool_job *job, struct err *err);
     } runs[] = {
-        { "snapshot", take_snapshot },
-        { "rollback", roll_back },
-        { "list_snapshots", list_snapshots },
-        { "diff", show_diff },
-        { "fork", make_forks },
-        { "read_output", read_output },
+        { "snapshot", run_snapshot },
+        { "rollback", run_rollback },
+        { "list_snapshots", run_list_snapshots },
+        { "diff", run_diff },
+        { "fork", run_fork },
+        { "read_output", run_read_output },
     };
 
     (void)watch_fd, (void)ret;
     for (size_t i = 0; i < ARRAY_SIZE(runs); i++)
         if (strcmp(runs[i].name, job->tool->name) == 0)
             return runs[i].run(job, err);
-    return err_set(err, ERR_UNSUPPORTED, "nobody does the tool %s", job->tool->name);
+    return err_set(err, ERR_UNSUPPORTED, "tool '%s' is not implemented", job->tool->name);
 }
 
-const struct tool_kind tool_by_turn = { .next = turn_tool_next };
+const struct tool_kind tool_by_host = { .next = host_tool_next };
