@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 
+#include "base/clock.h"
 #include "base/xalloc.h"
 
 struct start {
@@ -88,8 +89,33 @@ void worker_init(struct worker *worker, enum lock_rank rank)
 {
     lock_init(&worker->lock, rank);
     cond_init(&worker->changed);
-    worker->is_stopping = false;
+    worker->is_woken = worker->is_stopping = false;
     worker->thread.is_started = false;
+}
+
+void worker_wake(struct worker *worker)
+{
+    lock_scope(&worker->lock);
+
+    if (!worker->is_woken)
+        cond_broadcast(&worker->changed);
+    worker->is_woken = true;
+}
+
+bool worker_rest(struct worker *worker, uint64_t ms, uint64_t gather_ms)
+{
+    uint64_t until_ms = clock_after_ms(ms);
+    lock_scope(&worker->lock);
+
+    while (!worker->is_woken && !worker->is_stopping &&
+           cond_wait_until(&worker->changed, &worker->lock, until_ms))
+        ;
+    until_ms = clock_after_ms(gather_ms);
+    while (worker->is_woken && !worker->is_stopping &&
+           cond_wait_until(&worker->changed, &worker->lock, until_ms))
+        ;
+    worker->is_woken = false;
+    return !worker->is_stopping;
 }
 
 void worker_stop(struct worker *worker)

@@ -27,20 +27,28 @@ int thread_start_detached(const char *name, size_t stack_bytes, void (*main)(voi
 /* Waits for the end of the thread, if one is started. */
 void thread_join(struct thread *thread);
 
-/* A thread that works under a lock until it is asked to stop: main() holds `lock` where it looks at
- * is_stopping, and waits for `changed`. */
+/* A thread that works until it is asked to stop. It looks at is_stopping and waits for `changed`
+ * under the lock, or leaves both to worker_rest. */
 struct worker {
-    struct thread thread;
-    struct lock lock; /* over is_stopping and what the owner puts under it */
+    struct thread thread; /* to be started with thread_start */
+    struct lock lock;     /* over all below, and what the owner puts under it */
     struct cond changed;
+    bool is_woken;
     bool is_stopping;
 };
 
-/* Makes a worker whose thread (thread_start(&worker->thread, ...)) does not run yet. */
+/* Makes a worker whose thread does not run yet. */
 void worker_init(struct worker *worker, enum lock_rank rank);
 
-/* Sets is_stopping, wakes the thread and waits for its end. The lock can still be used. */
+/* Ends the rest of the worker, or its next one if it does not rest. */
+void worker_wake(struct worker *worker);
+
+/* Rests the calling worker for `ms` milliseconds or until worker_wake; after a wake-up it waits
+ * gather_ms for more of them. Returns false when the worker is to stop. */
+bool worker_rest(struct worker *worker, uint64_t ms, uint64_t gather_ms);
+
+/* Asks the thread to stop and waits for its end. The lock can still be used. */
 void worker_stop(struct worker *worker);
 
-/* The thread must have ended. */
+/* The thread must have ended, or never have been started. */
 void worker_destroy(struct worker *worker);

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/lock.h"
+#include "base/thread.h"
 #include "base/xalloc.h"
 #include "host/core/host_internal.h"
 #include "host/machine/machine_internal.h"
@@ -23,16 +23,13 @@ enum { RETRY_MS = 1000 };
 struct pool {
     struct host *host;
     const struct runtime_ops *ops;
-    pthread_t thread;
+    struct worker worker;
 
-    struct lock lock; /* protects all fields below */
-    struct cond changed;
-    uint32_t size;
+    uint32_t size;         /* this and all below: under the worker's lock */
     struct machine *ready; /* linked by `next` */
     uint32_t count;
     bool is_making;
     bool has_dead;
-    bool is_stopping;
 };
 
 static void machine_discard(struct machine *machine)
@@ -70,19 +67,19 @@ static void pool_add(struct pool *pool)
     struct machine *machine;
 
     pool->is_making = true;
-    lock_release(&pool->lock);
+    lock_release(&pool->worker.lock);
     machine = machine_make_warm(pool);
-    lock_take(&pool->lock);
+    lock_take(&pool->worker.lock);
     pool->is_making = false;
-    cond_broadcast(&pool->changed);
+    cond_broadcast(&pool->worker.changed);
     if (machine) {
         machine->next = pool->ready;
         pool->ready = machine;
         pool->count++;
         return;
     }
-    if (!pool->is_stopping)
-        (void)cond_wait_until(&pool->changed, &pool->lock, clock_after_ms(RETRY_MS));
+    if (!pool->worker.is_stopping)
+        (void)cond_wait_until(&pool->worker.changed, &pool->worker.lock, clock_after_ms(RETRY_MS));
 }
 
 static bool machine_is_warm(struct machine *machine)
@@ -137,12 +134,12 @@ static struct machine *pool_pop(struct pool *pool, const char *template)
     return found;
 }
 
-static void *pool_main(void *argument)
+static void pool_main(void *argument)
 {
     struct pool *pool = argument;
+    lock_scope(&pool->worker.lock);
 
-    lock_take(&pool->lock);
-    while (!pool->is_stopping) {
+    while (!pool->worker.is_stopping) {
         if (pool->has_dead)
             pool_remove_dead(pool);
         else if (pool->count < pool->size)
@@ -150,10 +147,8 @@ static void *pool_main(void *argument)
         else if (pool->count > pool->size)
             machine_discard(pool_pop(pool, NULL));
         else
-            cond_wait(&pool->changed, &pool->lock);
+            cond_wait(&pool->worker.changed, &pool->worker.lock);
     }
-    lock_release(&pool->lock);
-    return NULL;
 }
 
 int pool_start(struct host *host, const struct runtime_ops *ops, uint32_t size, struct pool **ret,
@@ -165,10 +160,9 @@ int pool_start(struct host *host, const struct runtime_ops *ops, uint32_t size, 
     pool->host = host;
     pool->ops = ops;
     pool->size = size;
-    lock_init(&pool->lock, LOCK_POOL);
-    cond_init(&pool->changed);
+    worker_init(&pool->worker, LOCK_POOL);
     *ret = pool; /* before the thread: a machine that dies early calls pool_note_death */
-    r = -pthread_create(&pool->thread, NULL, pool_main, pool);
+    r = thread_start(&pool->worker.thread, "holt-pool", pool_main, pool);
     if (r < 0) {
         *ret = NULL;
         free(pool);
@@ -184,12 +178,12 @@ struct machine *pool_take(struct pool *pool, const struct runtime_ops *ops, cons
     if (!pool || ops != pool->ops)
         return NULL;
     for (;;) {
-        lock_take(&pool->lock);
+        lock_take(&pool->worker.lock);
         machine = pool_pop(pool, template);
         if (!machine)
             machine = pool_pop(pool, NULL);
-        cond_broadcast(&pool->changed);
-        lock_release(&pool->lock);
+        cond_broadcast(&pool->worker.changed);
+        lock_release(&pool->worker.lock);
         if (!machine || (machine_is_warm(machine) && machine_is_running(machine))) {
             metrics_add(machine ? &pool->host->metrics->pool_hits
                                 : &pool->host->metrics->pool_misses);
@@ -203,43 +197,37 @@ void pool_drop_template(struct pool *pool, const char *template)
 {
     struct machine *machine;
 
-    lock_take(&pool->lock);
+    lock_take(&pool->worker.lock);
     while (pool->is_making)
-        cond_wait(&pool->changed, &pool->lock);
+        cond_wait(&pool->worker.changed, &pool->worker.lock);
     while ((machine = pool_pop(pool, template))) {
         machine_drop_volume(machine);
         machine_discard(machine);
     }
-    cond_broadcast(&pool->changed);
-    lock_release(&pool->lock);
+    cond_broadcast(&pool->worker.changed);
+    lock_release(&pool->worker.lock);
 }
 
 uint32_t pool_ready(struct pool *pool)
 {
-    uint32_t count;
+    lock_scope(&pool->worker.lock);
 
-    lock_take(&pool->lock);
-    count = pool->count;
-    lock_release(&pool->lock);
-    return count;
+    return pool->count;
 }
 
 uint32_t pool_size(struct pool *pool)
 {
-    uint32_t size;
+    lock_scope(&pool->worker.lock);
 
-    lock_take(&pool->lock);
-    size = pool->size;
-    lock_release(&pool->lock);
-    return size;
+    return pool->size;
 }
 
 void pool_resize(struct pool *pool, uint32_t size)
 {
-    lock_take(&pool->lock);
+    lock_scope(&pool->worker.lock);
+
     pool->size = size;
-    cond_broadcast(&pool->changed);
-    lock_release(&pool->lock);
+    cond_broadcast(&pool->worker.changed);
 }
 
 void pool_stop(struct pool *pool)
@@ -248,28 +236,23 @@ void pool_stop(struct pool *pool)
 
     if (!pool)
         return;
-    lock_take(&pool->lock);
-    pool->is_stopping = true;
-    cond_broadcast(&pool->changed);
-    lock_release(&pool->lock);
-    (void)pthread_join(pool->thread, NULL);
+    worker_stop(&pool->worker);
     while ((machine = pool_pop(pool, NULL)))
         machine_discard(machine);
 }
 
 void pool_note_death(struct pool *pool)
 {
-    lock_take(&pool->lock);
+    lock_scope(&pool->worker.lock);
+
     pool->has_dead = true;
-    cond_broadcast(&pool->changed);
-    lock_release(&pool->lock);
+    cond_broadcast(&pool->worker.changed);
 }
 
 void pool_free(struct pool *pool)
 {
     if (!pool)
         return;
-    cond_destroy(&pool->changed);
-    lock_destroy(&pool->lock);
+    worker_destroy(&pool->worker);
     free(pool);
 }

@@ -4,26 +4,20 @@
 #include "host/observe/storage_monitor.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/json.h"
-#include "base/lock.h"
+#include "base/thread.h"
 #include "base/xalloc.h"
 #include "host/core/host_internal.h"
 #include "host/observe/event_internal.h"
 
 struct storage_monitor {
     struct host *host;
-    pthread_t thread;
+    struct worker worker;
     enum storage_condition condition; /* as it was last; the thread's */
-
-    struct lock lock; /* over all below */
-    struct cond changed;
-    bool is_woken;
-    bool is_stopping;
 };
 
 static void look(struct storage_monitor *storage_monitor)
@@ -46,25 +40,13 @@ static void look(struct storage_monitor *storage_monitor)
                          health.storage_state, "reason", json_text(health.errors)));
 }
 
-static void *storage_monitor_main(void *argument)
+static void storage_monitor_main(void *argument)
 {
     struct storage_monitor *storage_monitor = argument;
 
-    lock_take(&storage_monitor->lock);
-    while (!storage_monitor->is_stopping) {
-        uint64_t until_ms;
-        bool is_early = true;
-
-        storage_monitor->is_woken = false;
-        lock_release(&storage_monitor->lock);
+    do
         look(storage_monitor);
-        until_ms = clock_after_ms(storage_monitor->host->health_interval_ms);
-        lock_take(&storage_monitor->lock);
-        while (is_early && !storage_monitor->is_woken && !storage_monitor->is_stopping)
-            is_early = cond_wait_until(&storage_monitor->changed, &storage_monitor->lock, until_ms);
-    }
-    lock_release(&storage_monitor->lock);
-    return NULL;
+    while (worker_rest(&storage_monitor->worker, storage_monitor->host->health_interval_ms, 0));
 }
 
 int storage_monitor_start(struct host *host, struct storage_monitor **ret, struct err *err)
@@ -73,38 +55,27 @@ int storage_monitor_start(struct host *host, struct storage_monitor **ret, struc
     int r;
 
     storage_monitor->host = host;
-    lock_init(&storage_monitor->lock, LOCK_STORAGE_MONITOR);
-    cond_init(&storage_monitor->changed);
-    r = -pthread_create(&storage_monitor->thread, NULL, storage_monitor_main, storage_monitor);
+    worker_init(&storage_monitor->worker, LOCK_STORAGE_MONITOR);
+    r = thread_start(&storage_monitor->worker.thread, "holt-storage", storage_monitor_main,
+                     storage_monitor);
     if (r < 0) {
         free(storage_monitor);
-        return err_sys(err, r, "start the sentry");
+        return err_sys(err, r, "start the storage monitor");
     }
     *ret = storage_monitor;
     return 0;
 }
 
-static void signal_it(struct storage_monitor *storage_monitor, bool is_stopping)
-{
-    lock_take(&storage_monitor->lock);
-    storage_monitor->is_woken = true;
-    storage_monitor->is_stopping = is_stopping;
-    cond_signal(&storage_monitor->changed);
-    lock_release(&storage_monitor->lock);
-}
-
 void storage_monitor_wake(struct storage_monitor *storage_monitor)
 {
-    signal_it(storage_monitor, false);
+    worker_wake(&storage_monitor->worker);
 }
 
 void storage_monitor_stop(struct storage_monitor *storage_monitor)
 {
     if (!storage_monitor)
         return;
-    signal_it(storage_monitor, true);
-    (void)pthread_join(storage_monitor->thread, NULL);
-    cond_destroy(&storage_monitor->changed);
-    lock_destroy(&storage_monitor->lock);
+    worker_stop(&storage_monitor->worker);
+    worker_destroy(&storage_monitor->worker);
     free(storage_monitor);
 }

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "base/lock.h"
+#include "base/thread.h"
 #include "base/xalloc.h"
 #include "host/machine/machine_internal.h"
 #include "host/observe/event_internal.h"
@@ -28,12 +28,7 @@ enum {
 
 struct expiry {
     struct host *host;
-    pthread_t thread;
-    bool has_thread;
-    struct lock lock; /* protects everything below */
-    struct cond changed;
-    bool is_woken;
-    bool is_stopping;
+    struct worker worker;
 };
 
 /* What the expiry thread has to do with a sandbox. */
@@ -197,36 +192,14 @@ static uint64_t expiry_round(struct host *host)
     return wait_ms;
 }
 
-/* Locked. Waits for the time or a wakeup, then GATHER_MS for more wakeups. */
-static void expiry_wait(struct expiry *expiry, uint64_t wait_ms)
-{
-    uint64_t until_ms = clock_after_ms(wait_ms);
-
-    while (!expiry->is_woken && !expiry->is_stopping &&
-           cond_wait_until(&expiry->changed, &expiry->lock, until_ms))
-        ;
-    until_ms = clock_after_ms(GATHER_MS);
-    while (expiry->is_woken && !expiry->is_stopping &&
-           cond_wait_until(&expiry->changed, &expiry->lock, until_ms))
-        ;
-}
-
-static void *expiry_main(void *argument)
+static void expiry_main(void *argument)
 {
     struct expiry *expiry = argument;
+    uint64_t wait_ms;
 
-    lock_take(&expiry->lock);
-    while (!expiry->is_stopping) {
-        uint64_t wait_ms;
-
-        expiry->is_woken = false;
-        lock_release(&expiry->lock);
+    do
         wait_ms = expiry_round(expiry->host);
-        lock_take(&expiry->lock);
-        expiry_wait(expiry, wait_ms);
-    }
-    lock_release(&expiry->lock);
-    return NULL;
+    while (worker_rest(&expiry->worker, wait_ms, GATHER_MS));
 }
 
 struct expiry *expiry_new(struct host *host)
@@ -234,42 +207,29 @@ struct expiry *expiry_new(struct host *host)
     struct expiry *expiry = xcalloc(1, sizeof(*expiry));
 
     expiry->host = host;
-    lock_init(&expiry->lock, LOCK_EXPIRY);
-    cond_init(&expiry->changed);
+    worker_init(&expiry->worker, LOCK_EXPIRY);
     return expiry;
 }
 
 int expiry_start(struct expiry *expiry, struct err *err)
 {
-    int r = -pthread_create(&expiry->thread, NULL, expiry_main, expiry);
+    int r = thread_start(&expiry->worker.thread, "holt-expiry", expiry_main, expiry);
 
-    expiry->has_thread = r == 0;
     return r < 0 ? err_sys(err, r, "start the expiry thread") : 0;
 }
 
 void expiry_wake(struct expiry *expiry)
 {
-    lock_take(&expiry->lock);
-    if (!expiry->is_woken)
-        cond_broadcast(&expiry->changed);
-    expiry->is_woken = true;
-    lock_release(&expiry->lock);
+    worker_wake(&expiry->worker);
 }
 
 void expiry_stop(struct expiry *expiry)
 {
-    if (!expiry->has_thread)
-        return;
-    lock_take(&expiry->lock);
-    expiry->is_stopping = true;
-    cond_broadcast(&expiry->changed);
-    lock_release(&expiry->lock);
-    (void)pthread_join(expiry->thread, NULL);
+    worker_stop(&expiry->worker);
 }
 
 void expiry_free(struct expiry *expiry)
 {
-    cond_destroy(&expiry->changed);
-    lock_destroy(&expiry->lock);
+    worker_destroy(&expiry->worker);
     free(expiry);
 }

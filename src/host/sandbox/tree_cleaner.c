@@ -5,7 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/fault.h"
-#include "base/lock.h"
+#include "base/thread.h"
 #include "base/xalloc.h"
 #include "host/core/host_internal.h"
 #include "host/sandbox/sandbox_internal.h"
@@ -20,11 +20,8 @@ struct tree_cleaner_job {
 };
 
 struct tree_cleaner {
-    pthread_t thread;
-    struct lock lock; /* protects everything below */
-    struct cond changed;
-    struct tree_cleaner_job *first, **last;
-    bool is_stopping;
+    struct worker worker;
+    struct tree_cleaner_job *first, **last; /* under its lock */
 };
 
 /* A tree that cannot be removed now remains until the sandbox is recovered or destroyed. */
@@ -39,27 +36,26 @@ static void tree_cleaner_run(struct tree_cleaner_job *job)
     free(job);
 }
 
-static void *tree_cleaner_main(void *argument)
+static void tree_cleaner_main(void *argument)
 {
     struct tree_cleaner *tree_cleaner = argument;
+    struct worker *worker = &tree_cleaner->worker;
     struct tree_cleaner_job *job;
+    lock_scope(&worker->lock);
 
-    lock_take(&tree_cleaner->lock);
-    while (tree_cleaner->first || !tree_cleaner->is_stopping) {
+    while (tree_cleaner->first || !worker->is_stopping) {
         job = tree_cleaner->first;
         if (!job) {
-            cond_wait(&tree_cleaner->changed, &tree_cleaner->lock);
+            cond_wait(&worker->changed, &worker->lock);
             continue;
         }
         tree_cleaner->first = job->next;
         if (!tree_cleaner->first)
             tree_cleaner->last = &tree_cleaner->first;
-        lock_release(&tree_cleaner->lock);
+        lock_release(&worker->lock);
         tree_cleaner_run(job);
-        lock_take(&tree_cleaner->lock);
+        lock_take(&worker->lock);
     }
-    lock_release(&tree_cleaner->lock);
-    return NULL;
 }
 
 void tree_cleaner_add(struct sandbox *sandbox, struct volume_mounts *mounts, uint32_t generation)
@@ -80,11 +76,10 @@ void tree_cleaner_add(struct sandbox *sandbox, struct volume_mounts *mounts, uin
         .generation = generation,
     };
     mounts->count = 0;
-    lock_take(&tree_cleaner->lock);
+    lock_scope(&tree_cleaner->worker.lock);
     *tree_cleaner->last = job;
     tree_cleaner->last = &job->next;
-    cond_broadcast(&tree_cleaner->changed);
-    lock_release(&tree_cleaner->lock);
+    cond_signal(&tree_cleaner->worker.changed);
 }
 
 int tree_cleaner_start(struct tree_cleaner **ret, struct err *err)
@@ -93,9 +88,8 @@ int tree_cleaner_start(struct tree_cleaner **ret, struct err *err)
     int r;
 
     tree_cleaner->last = &tree_cleaner->first;
-    lock_init(&tree_cleaner->lock, LOCK_TREE_CLEANER);
-    cond_init(&tree_cleaner->changed);
-    r = -pthread_create(&tree_cleaner->thread, NULL, tree_cleaner_main, tree_cleaner);
+    worker_init(&tree_cleaner->worker, LOCK_TREE_CLEANER);
+    r = thread_start(&tree_cleaner->worker.thread, "holt-cleaner", tree_cleaner_main, tree_cleaner);
     if (r < 0) {
         free(tree_cleaner);
         return err_sys(err, r, "start the tree cleaner");
@@ -108,12 +102,7 @@ void tree_cleaner_stop(struct tree_cleaner *tree_cleaner)
 {
     if (!tree_cleaner)
         return;
-    lock_take(&tree_cleaner->lock);
-    tree_cleaner->is_stopping = true;
-    cond_broadcast(&tree_cleaner->changed);
-    lock_release(&tree_cleaner->lock);
-    (void)pthread_join(tree_cleaner->thread, NULL);
-    cond_destroy(&tree_cleaner->changed);
-    lock_destroy(&tree_cleaner->lock);
+    worker_stop(&tree_cleaner->worker);
+    worker_destroy(&tree_cleaner->worker);
     free(tree_cleaner);
 }

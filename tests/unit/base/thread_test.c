@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <semaphore.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/prctl.h>
 
+#include "base/clock.h"
 #include "base/thread.h"
 #include "check.h"
 
@@ -91,10 +93,76 @@ static void a_worker_works_until_it_is_stopped(void)
     worker_destroy(&counter.worker);
 }
 
+struct rounds {
+    struct worker worker;
+    uint64_t rest_ms;
+    atomic_uint count;
+};
+
+static void rounds_main(void *argument)
+{
+    struct rounds *rounds = argument;
+
+    do
+        atomic_fetch_add(&rounds->count, 1);
+    while (worker_rest(&rounds->worker, rounds->rest_ms, 0));
+}
+
+static void rounds_await(struct rounds *rounds, unsigned count)
+{
+    while (atomic_load(&rounds->count) < count)
+        clock_sleep_ms(1);
+}
+
+static void a_worker_rests_between_its_rounds(void)
+{
+    struct rounds rounds = { .rest_ms = 10 };
+    uint64_t before_ms = clock_ms();
+
+    worker_init(&rounds.worker, LOCK_HOST);
+    CHECK(thread_start(&rounds.worker.thread, "rounds", rounds_main, &rounds) == 0);
+    rounds_await(&rounds, 4);
+    worker_stop(&rounds.worker);
+    CHECK(clock_ms() - before_ms >= 30);
+    worker_destroy(&rounds.worker);
+}
+
+static void a_wake_up_ends_a_rest(void)
+{
+    struct rounds rounds = { .rest_ms = CLOCK_NEVER };
+
+    worker_init(&rounds.worker, LOCK_HOST);
+    worker_wake(&rounds.worker); /* before there is a thread: it counts for the first rest */
+    CHECK(thread_start(&rounds.worker.thread, "rounds", rounds_main, &rounds) == 0);
+    rounds_await(&rounds, 2);
+    worker_wake(&rounds.worker);
+    rounds_await(&rounds, 3);
+    worker_stop(&rounds.worker); /* which ends a rest, too */
+    worker_destroy(&rounds.worker);
+}
+
+static void wake_ups_are_gathered(void)
+{
+    struct worker worker;
+    uint64_t before_ms = clock_ms();
+
+    worker_init(&worker, LOCK_HOST);
+    worker_wake(&worker);
+    CHECK(worker_rest(&worker, CLOCK_NEVER, 20));
+    CHECK(clock_ms() - before_ms >= 20);
+    CHECK(worker_rest(&worker, 1, 0), "(one wake-up ends one rest)");
+    worker_stop(&worker);
+    CHECK(!worker_rest(&worker, CLOCK_NEVER, 0));
+    worker_destroy(&worker);
+}
+
 int main(void)
 {
     RUN(a_thread_has_a_name_and_takes_no_signals);
     RUN(a_detached_thread_runs);
     RUN(a_worker_works_until_it_is_stopped);
+    RUN(a_worker_rests_between_its_rounds);
+    RUN(a_wake_up_ends_a_rest);
+    RUN(wake_ups_are_gathered);
     return 0;
 }
