@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A daemon is killed at any moment, and the next one takes over what it has started. */
+/* Tests that kill a daemon at any moment and adopt its guests in the next one. */
 #include <sys/mman.h>
 
 #include "kernel/cgroup/cgroup_internal.h"
@@ -10,18 +10,18 @@ enum { ROUNDS = 20, LINES = 200000, KILL_AFTER_MS_MAX = 60 };
 /* Processes of the first daemon. */
 enum { COUNTER = 1, TERMINAL, CAT, ENDED, FORGOTTEN, LAST = FORGOTTEN, STATES };
 
-/* What a daemon notes, so that the next one knows. */
+/* What the first daemon stores for the next one. */
 struct notes {
     char id[RUNTIME_ID_MAX], limits_group[RUNTIME_ID_MAX];
     struct sockaddr_un address;
     volatile bool is_listening; /* the sandbox outlives the daemon */
-    volatile bool is_settled;   /* all its processes are there */
+    volatile bool is_settled;   /* all processes were started */
     volatile uint64_t acking, acked;
 };
 
-static struct notes *notes; /* shared with the daemon to come */
+static struct notes *notes; /* shared with the next daemon */
 
-static bool keeps_noted(const char *name, void *context)
+static bool keeps_stored(const char *name, void *context)
 {
     const struct notes *kept = context;
 
@@ -30,9 +30,8 @@ static bool keeps_noted(const char *name, void *context)
 
 /* --- the first daemon ------------------------------------------------------------------------ */
 
-/* Hears only of the process that is awaited; of the others nothing is lost by that, since nothing
- * is acknowledged. */
-static struct frame await(struct guest *guest, enum frame_type type, uint32_t process)
+/* Ignores frames of other processes, which loses nothing, since nothing is acknowledged. */
+static struct frame await_frame(struct guest *guest, enum frame_type type, uint32_t process)
 {
     for (;;) {
         struct frame frame = receive(guest);
@@ -43,34 +42,34 @@ static struct frame await(struct guest *guest, enum frame_type type, uint32_t pr
     }
 }
 
-static void begin(struct guest *guest, uint32_t id, struct message_spawn *spec)
+static void send_spawn(struct guest *guest, uint32_t id, struct message_spawn *spec)
 {
     spawn_spec(guest, id, spec);
-    (void)await(guest, FRAME_STARTED, id);
+    (void)await_frame(guest, FRAME_STARTED, id);
 }
 
 static void start_processes(struct guest *guest)
 {
     struct message_spawn *spec;
 
-    begin(guest, FORGOTTEN, SHELL("exit 5"));
-    (void)await(guest, FRAME_EXITED, FORGOTTEN);
+    send_spawn(guest, FORGOTTEN, SHELL("exit 5"));
+    (void)await_frame(guest, FRAME_EXITED, FORGOTTEN);
     send_numbers(guest, FRAME_FORGET, FORGOTTEN, 0, 0);
-    begin(guest, ENDED, SHELL("echo gone; exit 3"));
-    (void)await(guest, FRAME_EXITED, ENDED);
+    send_spawn(guest, ENDED, SHELL("echo gone; exit 3"));
+    (void)await_frame(guest, FRAME_EXITED, ENDED);
     spec = SHELL("exec sleep 1000");
     spec->has_stdin = spec->has_terminal = true;
-    begin(guest, TERMINAL, spec);
+    send_spawn(guest, TERMINAL, spec);
     spec = SHELL("exec cat");
     spec->has_stdin = true;
-    begin(guest, CAT, spec);
+    send_spawn(guest, CAT, spec);
     send_input(guest, CAT, 0, "abc", 3);
-    (void)await(guest, FRAME_OUTPUT, CAT);
-    begin(guest, COUNTER, spec_of(WORDS("seq", "200000")));
+    (void)await_frame(guest, FRAME_OUTPUT, CAT);
+    send_spawn(guest, COUNTER, spec_of(WORDS("seq", "200000")));
 }
 
-/* Reads and acknowledges now and then, for ever. */
-static void serve(struct guest *guest)
+/* Reads output, acknowledges it at intervals, and never returns. */
+static void serve_forever(struct guest *guest)
 {
     uint64_t received = 0;
 
@@ -94,7 +93,7 @@ static void serve(struct guest *guest)
     }
 }
 
-static void live(const struct runtime_ops *ops)
+static void run_first_daemon(const struct runtime_ops *ops)
 {
     struct guest guest;
 
@@ -107,7 +106,7 @@ static void live(const struct runtime_ops *ops)
     notes->is_listening = true;
     start_processes(&guest);
     notes->is_settled = true;
-    serve(&guest);
+    serve_forever(&guest);
 }
 
 static bool has_died(pid_t pid)
@@ -118,21 +117,22 @@ static bool has_died(pid_t pid)
     return info.si_pid == pid;
 }
 
-/* A daemon that was killed some time after it had settled, or (any_time) at any time. */
-static void live_and_die(const struct runtime_ops *ops, bool any_time, long after_ms)
+/* Runs a daemon and kills it some time after its processes were started, or (any_time) at any
+ * time. */
+static void run_and_kill(const struct runtime_ops *ops, bool any_time, long after_ms)
 {
     int status;
     pid_t pid;
 
     *notes = (struct notes){ 0 };
-    world.last_guest = 0; /* as in any first life */
+    world.last_guest = 0; /* as in a daemon's first start */
     (void)fflush(stdout);
     pid = fork();
     if (pid == 0) {
-        live(ops);
+        run_first_daemon(ops);
         _exit(1);
     }
-    world.last_volume++; /* that one's */
+    world.last_volume++; /* the child's */
     if (!any_time)
         EVENTUALLY(notes->is_settled || has_died(pid));
     pause_ms(after_ms);
@@ -188,7 +188,8 @@ static void check_states(const struct message_state *states)
     CHECK(states[ENDED].age_ms < PATIENCE_MS && states[TERMINAL].age_ms < PATIENCE_MS);
 }
 
-/* From the acknowledged offset to the end of the counter, and all that the others had said. */
+/* Reads from the acknowledged offset to the end of the counter, and all output of the other
+ * processes. */
 static void read_on(struct guest *guest, const struct message_state *states)
 {
     struct sequence sequence = sequence_from(states[COUNTER].acked[0]);
@@ -216,7 +217,7 @@ static void read_on(struct guest *guest, const struct message_state *states)
     check_text(&cat, STREAM_STDOUT, "abcdef");
 }
 
-/* Every process in "init" has the one user namespace: what is mapped by it is right. */
+/* Every process in "init" is in the same user namespace, so ids mapped by it are right. */
 static void check_user_namespace(const struct guest *guest)
 {
     cleanup_with(buf_done) struct buf pids = BUF_INIT(4096);
@@ -243,7 +244,7 @@ static void check_works(struct guest *guest, uint32_t last)
     uint64_t none;
 
     check_run(guest, last + 1, "echo new", "new\n");
-    /* The connection may go while the processes stand still, and come again. */
+    /* A connection may be lost and opened again while the processes are frozen. */
     CHECK(cgroup_freeze(world.cgroups, guest->started.id, true) == 0);
     disconnect(guest);
     guest->fd = connect_to(guest);
@@ -264,7 +265,7 @@ static void check_works(struct guest *guest, uint32_t last)
               "0 0\n7 0\ntext\n");
 }
 
-/* A new guest does not get the groups of the adopted one. */
+/* A new guest must not get the cgroups of the adopted one. */
 static void check_neighbour(const struct guest *adopted, const struct runtime_ops *ops)
 {
     struct guest guest;
@@ -283,7 +284,7 @@ static void take_over(const struct runtime_ops *ops, bool is_whole)
     uint64_t last;
     size_t count;
 
-    world_start(keeps_noted, notes);
+    world_start(keeps_stored, notes);
     guest = adopt(ops);
     count = send_hello(&guest, states, ARRAY_SIZE(states), &last);
     if (is_whole) {
@@ -306,7 +307,7 @@ static void check_nothing_is_left(void)
 static void check_adoption(const struct runtime_ops *ops)
 {
     for (int i = 0; i < ROUNDS; i++) {
-        live_and_die(ops, false, random() % KILL_AFTER_MS_MAX);
+        run_and_kill(ops, false, random() % KILL_AFTER_MS_MAX);
         take_over(ops, true);
         check_nothing_is_left();
     }
@@ -322,11 +323,11 @@ static void a_guest_in_bubblewrap_is_adopted(void)
     check_adoption(&runtime_bwrap);
 }
 
-/* What had not come as far as to outlive the daemon is swept; the rest can be taken over. */
+/* A guest that could not outlive the daemon is removed; any other can be adopted. */
 static void check_any_moment(const struct runtime_ops *ops)
 {
     for (int i = 0; i < ROUNDS; i++) {
-        live_and_die(ops, true, random() % KILL_AFTER_MS_MAX);
+        run_and_kill(ops, true, random() % KILL_AFTER_MS_MAX);
         if (notes->is_listening) {
             take_over(ops, false);
         } else {
@@ -344,16 +345,16 @@ static void a_daemon_may_die_at_any_moment(void)
     check_any_moment(&runtime_bwrap);
 }
 
-/* Two times over without the one between having done anything. */
+/* Adopts twice; the daemon between does nothing. */
 static void a_guest_is_adopted_again_and_again(void)
 {
-    live_and_die(&runtime_native, false, 0);
+    run_and_kill(&runtime_native, false, 0);
     for (int i = 0; i < 3; i++) {
         pid_t pid = fork();
         int status;
 
         if (pid == 0) {
-            world_start(keeps_noted, notes);
+            world_start(keeps_stored, notes);
             (void)adopt(&runtime_native);
             _exit(0);
         }
@@ -363,10 +364,10 @@ static void a_guest_is_adopted_again_and_again(void)
     check_nothing_is_left();
 }
 
-static void what_nobody_adopts_is_buried(void)
+static void guests_that_nothing_adopts_are_removed(void)
 {
-    live_and_die(&runtime_bwrap, false, 0);
-    world_start(keeps_noted, notes);
+    run_and_kill(&runtime_bwrap, false, 0);
+    world_start(keeps_stored, notes);
     CHECK(runtime_bury(world.runtime, notes->id, notes->limits_group) == 0);
     CHECK(runtime_bury(world.runtime, notes->id, notes->limits_group) == 0, "(it is gone)");
     world_stop();
@@ -374,7 +375,7 @@ static void what_nobody_adopts_is_buried(void)
     CHECK(unlink(notes->address.sun_path) == 0);
 }
 
-static void who_has_ended_or_is_another_is_not_adopted(void)
+static void ended_or_foreign_guests_are_not_adopted(void)
 {
     struct runtime_adoption adoption = { .id = notes->id,
                                          .limits_group = notes->limits_group,
@@ -383,8 +384,8 @@ static void who_has_ended_or_is_another_is_not_adopted(void)
     struct runtime_guest guest;
     struct err err = { 0 };
 
-    live_and_die(&runtime_native, false, 0);
-    world_start(keeps_noted, notes);
+    run_and_kill(&runtime_native, false, 0);
+    world_start(keeps_stored, notes);
     CHECK(runtime_adopt(world.runtime, &runtime_native, &adoption, &guest, &err) < 0);
     CHECK(err.kind == ERR_INVALID, "(%s)", err.msg);
     adoption.first_uid = FIRST_UID;
@@ -408,8 +409,8 @@ static void all(void)
     RUN_CLEAN(a_guest_in_bubblewrap_is_adopted);
     RUN_CLEAN(a_daemon_may_die_at_any_moment);
     RUN_CLEAN(a_guest_is_adopted_again_and_again);
-    RUN_CLEAN(what_nobody_adopts_is_buried);
-    RUN_CLEAN(who_has_ended_or_is_another_is_not_adopted);
+    RUN_CLEAN(guests_that_nothing_adopts_are_removed);
+    RUN_CLEAN(ended_or_foreign_guests_are_not_adopted);
     world_unmake();
 }
 

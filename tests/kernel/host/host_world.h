@@ -1,4 +1,4 @@
-/* A whole host in this process, without the API: what tests about sandboxes share. */
+/* A complete host in the test process, without the API, for tests of sandboxes. */
 #pragma once
 
 #include <fcntl.h>
@@ -26,7 +26,7 @@ static struct {
     struct host *host;
 } world;
 
-/* The host looks for its programs beside the running one: build/tests/kernel/ is not build/. */
+/* The host looks for its programs next to its own: build/tests/kernel/ is not build/. */
 static inline void world_find_init(void)
 {
     static const char *const names[] = { "holt-init", "holt-tools" };
@@ -36,7 +36,7 @@ static inline void world_find_init(void)
     CHECK(len > 0);
     self[len] = '\0';
     *strrchr(self, '/') = '\0';
-    /* Relative, as the tree may be moved. */
+    /* Relative, as the source tree may be moved. */
     for (const char *at = self + strlen(build_path("")) - 1; at; at = strchr(at + 1, '/'))
         (void)snprintf(up + strlen(up), sizeof(up) - strlen(up), "../");
     for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
@@ -60,7 +60,7 @@ static inline void world_set(const char *key, const char *value)
     CHECK_OK(config_set(&world.config, key, value, &err), &err);
 }
 
-/* storage is as in the configuration; dir may be NULL for a place of its own. */
+/* storage has the syntax of the configuration; a NULL dir makes a temporary one. */
 static inline void world_open(const char *storage)
 {
     char state[128];
@@ -87,7 +87,7 @@ static inline void world_close(void)
     world.dir[0] = '\0';
 }
 
-/* A small root: busybox, and a file or two. */
+/* Imports a small root with busybox and two files. */
 static inline void world_import(const char *name)
 {
     char dir[sizeof(world.dir) + 8], command[1024];
@@ -126,7 +126,7 @@ static inline struct sandbox *world_create(const char *name)
     return sandbox;
 }
 
-/* Runs a command to its end; what it said is in *ret_output (may be NULL). */
+/* Runs a command to its end; *ret_output (may be NULL) gets its output. */
 static inline int world_sh(struct sandbox *sandbox, const char *command, struct buf *ret_output)
 {
     char *args[] = { (char *)(uintptr_t) "/bin/sh", (char *)(uintptr_t) "-c",
@@ -148,7 +148,7 @@ static inline int world_sh(struct sandbox *sandbox, const char *command, struct 
     return event.end.exit_code;
 }
 
-/* How many processes of this name the sandbox itself sees. */
+/* Returns how many processes of this name the sandbox itself sees. */
 static inline int world_running(struct sandbox *sandbox, const char *name)
 {
     cleanup_with(buf_done) struct buf said = BUF_INIT(4096);
@@ -160,7 +160,7 @@ static inline int world_running(struct sandbox *sandbox, const char *name)
     return (int)strtol(said.data, NULL, 10);
 }
 
-/* What a file of the sandbox says, without the newline; "" when it is not there. */
+/* Returns the contents of a file in the sandbox without the newline; "" if it does not exist. */
 static inline const char *world_cat(struct sandbox *sandbox, const char *path)
 {
     static char text[4096];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What is known of processes: their output, at any offset, and their outcome; while they run, after
- * their end, and after the end of the daemon. */
+/* Tests of process records: output at any offset, and outcomes, while a process runs, after its
+ * end, and after a restart of the daemon. */
 #include <inttypes.h>
 #include <signal.h>
 
@@ -26,8 +26,8 @@ static struct process *start(struct sandbox *sandbox, const char *command,
     return process;
 }
 
-/* Starts it detached; the id is for the caller to remember. */
-static const char *launch(struct sandbox *sandbox, const char *command)
+/* Starts a detached process and returns its id. */
+static const char *start_detached(struct sandbox *sandbox, const char *command)
 {
     static char id[16];
     struct process *process = start(sandbox, command, NULL);
@@ -55,24 +55,24 @@ static struct process_end wait_end(struct sandbox *sandbox, const char *id)
     return end;
 }
 
-/* What reading said of one stream. */
-struct heard {
+/* The result of reading one stream. */
+struct stream_output {
     struct buf data;
     uint64_t gap_at, missing;
     struct process_end end;
     enum reader_event_kind last;
 };
 
-static void heard_done(struct heard *heard)
+static void stream_output_done(struct stream_output *heard)
 {
     buf_done(&heard->data);
 }
 
-static struct heard hear(struct sandbox *sandbox, const char *id, enum output_stream stream,
-                         const struct reader_spec *spec)
+static struct stream_output stream_read(struct sandbox *sandbox, const char *id,
+                                        enum output_stream stream, const struct reader_spec *spec)
 {
     struct record *record = find(sandbox, id);
-    struct heard heard = { .data = BUF_INIT(64 << 20) };
+    struct stream_output heard = { .data = BUF_INIT(64 << 20) };
     struct reader_event event = { 0 };
     struct output_reader *reader;
     static char data[DATA_BYTES];
@@ -100,7 +100,8 @@ static const struct reader_spec all = { .follows = true };
 static void check_text(struct sandbox *sandbox, const char *id, enum output_stream stream,
                        const char *wanted)
 {
-    cleanup_with(heard_done) struct heard heard = hear(sandbox, id, stream, &all);
+    cleanup_with(stream_output_done) struct stream_output heard =
+        stream_read(sandbox, id, stream, &all);
 
     CHECK(heard.data.len == strlen(wanted) &&
               memcmp(heard.data.data ? heard.data.data : "", wanted, heard.data.len) == 0,
@@ -132,14 +133,15 @@ static void output_is_read_from_any_offset_by_anybody(void)
     struct reader_spec middle = { .from = { 2, 1 }, .follows = true };
 
     (void)snprintf(id, sizeof(id), "%s",
-                   launch(sandbox, "echo -n abcdef; echo -n xyz >&2; exit 3"));
+                   start_detached(sandbox, "echo -n abcdef; echo -n xyz >&2; exit 3"));
     CHECK(wait_end(sandbox, id).exit_code == 3);
     for (int i = 0; i < 2; i++) {
         check_text(sandbox, id, PROCESS_OUT, "abcdef");
         check_text(sandbox, id, PROCESS_ERR, "xyz");
     }
     for (int stream = 0; stream < PROCESS_STREAMS; stream++) {
-        cleanup_with(heard_done) struct heard heard = hear(sandbox, id, stream, &middle);
+        cleanup_with(stream_output_done) struct stream_output heard =
+            stream_read(sandbox, id, stream, &middle);
 
         CHECK(heard.last == READER_ENDED && heard.end.exit_code == 3);
         CHECK(heard.data.len == (stream == PROCESS_OUT ? 4 : 2) &&
@@ -155,7 +157,7 @@ static void an_offset_that_was_never_written_is_refused(void)
     struct output_reader *reader;
     struct record *record;
 
-    record = find(sandbox, launch(sandbox, "echo -n abcdef"));
+    record = find(sandbox, start_detached(sandbox, "echo -n abcdef"));
     CHECK(record_wait(record, -1, PATIENCE_MS, &(struct process_end){ 0 }) == 0);
     CHECK(reader_open(record, &beyond, &reader, &err) < 0 && err.kind == ERR_INVALID);
     record_unref(record);
@@ -164,7 +166,7 @@ static void an_offset_that_was_never_written_is_refused(void)
     world_destroy(sandbox);
 }
 
-static void who_does_not_follow_gets_what_there_is(void)
+static void a_reader_that_does_not_follow_gets_what_there_is(void)
 {
     struct sandbox *sandbox = world_create("present");
     const struct reader_spec now = { .follows = false };
@@ -174,7 +176,8 @@ static void who_does_not_follow_gets_what_there_is(void)
     const char *id = process_id(process);
 
     for (;;) {
-        cleanup_with(heard_done) struct heard heard = hear(sandbox, id, PROCESS_OUT, &now);
+        cleanup_with(stream_output_done) struct stream_output heard =
+            stream_read(sandbox, id, PROCESS_OUT, &now);
 
         CHECK(heard.last == READER_UP_TO_DATE);
         if (heard.data.len == 4)
@@ -191,7 +194,7 @@ static void who_does_not_follow_gets_what_there_is(void)
     world_destroy(sandbox);
 }
 
-/* Lines "0000000\n", "0000001\n", ...: every byte is known by its offset. */
+/* Lines "0000000\n", "0000001\n", ...: the offset determines every byte. */
 static char byte_at(uint64_t offset)
 {
     char line[32];
@@ -212,7 +215,8 @@ static void check_numbers(const char *data, size_t len, uint64_t offset)
 
 static void check_output(struct sandbox *sandbox, const char *id, uint64_t len)
 {
-    cleanup_with(heard_done) struct heard heard = hear(sandbox, id, PROCESS_OUT, &all);
+    cleanup_with(stream_output_done) struct stream_output heard =
+        stream_read(sandbox, id, PROCESS_OUT, &all);
 
     CHECK(heard.data.len == len && heard.missing == 0);
     check_numbers(heard.data.data, len, 0);
@@ -225,10 +229,11 @@ static void of_long_output_head_and_tail_are_kept(void)
     const uint64_t total = 655360 * 8, half = DISK_BYTES / 2;
     char id[16];
 
-    (void)snprintf(id, sizeof(id), "%s", launch(sandbox, NUMBERS(655360)));
+    (void)snprintf(id, sizeof(id), "%s", start_detached(sandbox, NUMBERS(655360)));
     CHECK(wait_end(sandbox, id).exit_code == 0);
     for (int i = 0; i < 2; i++) {
-        cleanup_with(heard_done) struct heard heard = hear(sandbox, id, PROCESS_OUT, &all);
+        cleanup_with(stream_output_done) struct stream_output heard =
+            stream_read(sandbox, id, PROCESS_OUT, &all);
         struct record *record = find(sandbox, id);
         struct record_info info;
 
@@ -243,7 +248,7 @@ static void of_long_output_head_and_tail_are_kept(void)
         check_numbers(heard.data.data, half, 0);
         check_numbers(heard.data.data + half, heard.data.len - half, half + heard.missing);
         sandbox_unref(sandbox);
-        restart(); /* and the same again */
+        restart(); /* and a second time */
         sandbox = find_again("long");
     }
     world_destroy(sandbox);
@@ -257,8 +262,8 @@ static uint64_t written_by(struct process *process)
     return info.streams[PROCESS_OUT].total;
 }
 
-/* The process waits for the one who started it, so nothing is missing, however long it is, and
- * however little of it is kept on disk. */
+/* Back-pressure from the client that started the process: no output is missing, however much
+ * there is and however little of it is on disk. */
 static void a_slow_owner_misses_nothing(void)
 {
     struct sandbox *sandbox = world_create("slow");
@@ -268,7 +273,7 @@ static void a_slow_owner_misses_nothing(void)
     static char data[4096];
     uint64_t offset = 0;
 
-    EVENTUALLY(written_by(process) == FRAME_WINDOW); /* it has run into the wall */
+    EVENTUALLY(written_by(process) == FRAME_WINDOW); /* it is blocked */
     for (;;) {
         CHECK(process_next(process, -1, data, sizeof(data), &event) == 0);
         if (event.kind == READER_ENDED)
@@ -300,7 +305,7 @@ static void outcomes_say_who_did_it(void)
           end.exit_code == 128 + SIGTERM);
     process_abandon(process);
 
-    end = wait_end(sandbox, launch(sandbox, "kill -9 $$"));
+    end = wait_end(sandbox, start_detached(sandbox, "kill -9 $$"));
     CHECK(end.outcome == OUTCOME_SIGNALED && end.signal == SIGKILL && end.exit_code == 137);
 
     process = start(sandbox, "sleep 1000", &soon);
@@ -309,7 +314,7 @@ static void outcomes_say_who_did_it(void)
     process_abandon(process);
 
     CHECK_OK(sandbox_snapshot(sandbox, "s", SNAPSHOT_NAMED, &snapshot, &err), &err);
-    (void)snprintf(id, sizeof(id), "%s", launch(sandbox, "sleep 1000"));
+    (void)snprintf(id, sizeof(id), "%s", start_detached(sandbox, "sleep 1000"));
     CHECK_OK(sandbox_rollback(sandbox, "s", false, &err), &err);
     end = wait_end(sandbox, id);
     CHECK(end.outcome == OUTCOME_KILLED && end.killer == KILLER_ROLLBACK);
@@ -321,16 +326,16 @@ static void outcomes_say_who_did_it(void)
     end = wait_end(sandbox, id);
     CHECK(end.outcome == OUTCOME_KILLED && end.killer == KILLER_CLIENT);
 
-    (void)snprintf(id, sizeof(id), "%s", launch(sandbox, "sleep 1000"));
+    (void)snprintf(id, sizeof(id), "%s", start_detached(sandbox, "sleep 1000"));
     CHECK_OK(sandbox_stop(sandbox, &err), &err);
     end = wait_end(sandbox, id);
     CHECK(end.outcome == OUTCOME_KILLED && end.killer == KILLER_STOP);
     CHECK_OK(sandbox_start(sandbox, &err), &err);
-    CHECK(strcmp(launch(sandbox, "true"), id) != 0, "(a number came again)");
+    CHECK(strcmp(start_detached(sandbox, "true"), id) != 0, "(a number came again)");
     world_destroy(sandbox);
 }
 
-/* What it says as a user, and why it does not start where there is none. */
+/* A process reports its user, and does not start if there is no such user. */
 static void a_process_runs_as_a_user_of_its_sandbox(void)
 {
     struct sandbox *box = world_create("users");
@@ -360,7 +365,7 @@ static void a_process_runs_as_a_user_of_its_sandbox(void)
     world_destroy(box);
 }
 
-/* A reader who waits only so long hears of that, and misses nothing. */
+/* A reader with a timeout gets -ETIMEDOUT and misses no output. */
 static void a_reader_may_wait_for_a_while(void)
 {
     struct sandbox *box = world_create("patience");
@@ -390,7 +395,7 @@ static void the_end_of_its_sandboxs_time_is_told(void)
     struct process_end end;
 
     CHECK_OK(sandbox_create(world.host, &spec, &sandbox, &err), &err);
-    record = find(sandbox, launch(sandbox, "sleep 1000"));
+    record = find(sandbox, start_detached(sandbox, "sleep 1000"));
     CHECK(record_wait(record, -1, PATIENCE_MS, &end) == 0);
     CHECK(end.outcome == OUTCOME_KILLED && end.killer == KILLER_QUOTA);
     record_unref(record);
@@ -429,9 +434,9 @@ static void ended_processes_are_known_to_the_next_daemon(void)
     struct record_info info;
 
     (void)snprintf(told, sizeof(told), "%s",
-                   launch(sandbox, "echo -n told; echo -n er >&2; exit 9"));
+                   start_detached(sandbox, "echo -n told; echo -n er >&2; exit 9"));
     (void)wait_end(sandbox, told);
-    (void)snprintf(failed, sizeof(failed), "%s", launch(sandbox, "/nosuch"));
+    (void)snprintf(failed, sizeof(failed), "%s", start_detached(sandbox, "/nosuch"));
     (void)wait_end(sandbox, failed);
     sandbox_unref(sandbox);
     restart();
@@ -444,7 +449,7 @@ static void ended_processes_are_known_to_the_next_daemon(void)
     CHECK_TEXT(info.spec->args[2], "echo -n told; echo -n er >&2; exit 9");
     CHECK(info.is_over && info.ended_ms >= info.started_ms && info.started_ms > 0);
     record_unref(record);
-    CHECK(strcmp(launch(sandbox, "true"), failed) != 0);
+    CHECK(strcmp(start_detached(sandbox, "true"), failed) != 0);
     world_destroy(sandbox);
 }
 
@@ -477,7 +482,8 @@ static void running_processes_go_on_where_they_were(void)
     record_unref(record);
     CHECK(info.streams[PROCESS_OUT].total == all_bytes);
     {
-        cleanup_with(heard_done) struct heard heard = hear(sandbox, id, PROCESS_OUT, &all);
+        cleanup_with(stream_output_done) struct stream_output heard =
+            stream_read(sandbox, id, PROCESS_OUT, &all);
 
         CHECK(heard.data.len == all_bytes && heard.missing == 0);
         check_numbers(heard.data.data, first, 0);
@@ -517,13 +523,14 @@ static uint32_t restarts_of(struct sandbox *sandbox, const char *id)
     return info.is_over ? UINT32_MAX : info.restarts;
 }
 
-static void check_lives(struct sandbox *sandbox, const char *id, uint32_t lives)
+static void check_runs(struct sandbox *sandbox, const char *id, uint32_t runs)
 {
-    cleanup_with(heard_done) struct heard heard = hear(sandbox, id, PROCESS_OUT, &all);
+    cleanup_with(stream_output_done) struct stream_output heard =
+        stream_read(sandbox, id, PROCESS_OUT, &all);
 
-    /* The last may have been killed before it spoke, and one more may have been begun. */
-    CHECK(heard.data.len + 1 >= lives && heard.data.len <= lives + 1,
-          "(%zu bytes, %d missing at %d)", heard.data.len, (int)heard.missing, (int)heard.gap_at);
+    /* The last run may have been killed before its output, and one more may have been started. */
+    CHECK(heard.data.len + 1 >= runs && heard.data.len <= runs + 1, "(%zu bytes, %d missing at %d)",
+          heard.data.len, (int)heard.missing, (int)heard.gap_at);
     for (size_t i = 0; i < heard.data.len; i++)
         CHECK(heard.data.data[i] == 'x');
 }
@@ -534,7 +541,7 @@ static void a_service_is_started_again_until_it_is_killed(void)
     const struct process_spec spec = { .is_detached = true, .restart = RESTART_ON_FAILURE };
     struct process *process = start(sandbox, "echo -n x; sleep 0.1; exit 1", &spec);
     struct process_end end;
-    uint32_t lives;
+    uint32_t runs;
     char id[16];
 
     (void)snprintf(id, sizeof(id), "%s", process_id(process));
@@ -549,10 +556,10 @@ static void a_service_is_started_again_until_it_is_killed(void)
     process_abandon(process);
     end = wait_end(sandbox, id);
     CHECK(end.outcome == OUTCOME_KILLED && end.killer == KILLER_USER);
-    lives = 5;
-    check_lives(sandbox, id, lives);
+    runs = 5;
+    check_runs(sandbox, id, runs);
 
-    end = wait_end(sandbox, launch(sandbox, "exit 1"));
+    end = wait_end(sandbox, start_detached(sandbox, "exit 1"));
     CHECK(end.outcome == OUTCOME_EXITED && end.exit_code == 1, "(others are not)");
     process = start(sandbox, "exit 0", &spec);
     end = wait_end(sandbox, process_id(process));
@@ -605,7 +612,7 @@ static void what_ended_long_ago_is_forgotten(void)
     world_start();
     sandbox = world_create("forgetful");
     for (int i = 0; i < 8; i++) {
-        (void)snprintf(id, sizeof(id), "%s", launch(sandbox, NUMBERS(4000)));
+        (void)snprintf(id, sizeof(id), "%s", start_detached(sandbox, NUMBERS(4000)));
         (void)wait_end(sandbox, id);
     }
     EVENTUALLY(count_records(sandbox) <= 4);
@@ -617,7 +624,7 @@ static void what_ended_long_ago_is_forgotten(void)
     world_start();
     sandbox = find_again("forgetful");
     EVENTUALLY(count_records(sandbox) == 1);
-    CHECK(strcmp(launch(sandbox, "true"), "p9") == 0, "(numbers go on)");
+    CHECK(strcmp(start_detached(sandbox, "true"), "p9") == 0, "(numbers go on)");
     world_destroy(sandbox);
     world_set("processes.keep", "10m");
     restart();
@@ -628,7 +635,7 @@ static void a_destroyed_sandbox_leaves_no_output(void)
     struct sandbox *sandbox = world_create("gone");
     char path[128];
 
-    (void)wait_end(sandbox, launch(sandbox, NUMBERS(20000)));
+    (void)wait_end(sandbox, start_detached(sandbox, NUMBERS(20000)));
     world_destroy(sandbox);
     (void)snprintf(path, sizeof(path), "%s/state/output", world.dir);
     EVENTUALLY(count_entries(path) == 0);
@@ -649,7 +656,7 @@ static void all_tests(void)
     world_start();
     RUN(output_is_read_from_any_offset_by_anybody);
     RUN(an_offset_that_was_never_written_is_refused);
-    RUN(who_does_not_follow_gets_what_there_is);
+    RUN(a_reader_that_does_not_follow_gets_what_there_is);
     RUN(of_long_output_head_and_tail_are_kept);
     RUN(a_slow_owner_misses_nothing);
     RUN(outcomes_say_who_did_it);

@@ -1,4 +1,4 @@
-/* What a diff said, against what it should say. */
+/* Compares a diff with the model. */
 #pragma once
 
 #include "kernel/host/property_node.h"
@@ -6,12 +6,12 @@
 
 struct difference {
     const struct files *old, *new;
-    char said[NODES];    /* what it said of a path: A, M, D, or 0 */
-    bool is_from[NODES]; /* said to have been renamed from here */
+    char said[NODES];    /* the diff's letter for a path: A, M, D, or 0 */
+    bool is_from[NODES]; /* the path that it was renamed from */
     bool is_to[NODES];
 };
 
-static inline void difference_say(struct difference *difference, size_t node, char kind)
+static inline void difference_set(struct difference *difference, size_t node, char kind)
 {
     char path[PATH_BYTES];
 
@@ -19,14 +19,14 @@ static inline void difference_say(struct difference *difference, size_t node, ch
     difference->said[node] = kind;
 }
 
-static inline int difference_note(const struct diff_entry *entry, void *context)
+static inline int difference_add(const struct diff_entry *entry, void *context)
 {
     struct difference *difference = context;
     size_t node = node_find(entry->path), from;
 
     CHECK(node < NODES, "(the diff says '%c %s')", (char)entry->kind, entry->path);
     if (entry->kind != DIFF_RENAMED) {
-        difference_say(difference, node, (char)entry->kind);
+        difference_set(difference, node, (char)entry->kind);
         return 0;
     }
     from = node_find(entry->old_path);
@@ -34,13 +34,13 @@ static inline int difference_note(const struct diff_entry *entry, void *context)
     CHECK(node_is_alike(&difference->old->nodes[from], &difference->new->nodes[node]) &&
               node_can_be_renamed(&difference->new->nodes[node]),
           "(the diff says '%s' is from '%s')", entry->path, entry->old_path);
-    difference_say(difference, from, DIFF_DELETED);
-    difference_say(difference, node, DIFF_ADDED);
+    difference_set(difference, from, DIFF_DELETED);
+    difference_set(difference, node, DIFF_ADDED);
     difference->is_from[from] = difference->is_to[node] = true;
     return 0;
 }
 
-/* Nothing is left that went and came and was not seen to. */
+/* Checks that the diff reports every possible rename. */
 static inline void difference_check_renames(const struct difference *difference)
 {
     char path[PATH_BYTES], new_path[PATH_BYTES];

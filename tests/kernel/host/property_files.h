@@ -1,4 +1,4 @@
-/* Random changes of files: a shell command for a sandbox, and the same for the model. */
+/* Random changes of files, as shell commands for a sandbox and in the model. */
 #pragma once
 
 #include "base/buf.h"
@@ -17,14 +17,14 @@ static inline bool is_file_or_none(const struct node *node)
     return node->kind == NODE_NONE || node->kind == NODE_FILE;
 }
 
-/* Each of these does nothing and returns false where it does not fit. */
+/* Each function does nothing and returns false if the change is impossible. */
 static inline bool change_write(struct files *tree, size_t at, struct buf *script)
 {
     char path[PATH_BYTES], word[8] = "";
 
     if (!files_has_place(tree, at) || !is_file_or_none(&tree->nodes[at]))
         return false;
-    if (!one_in(8)) /* else it becomes empty */
+    if (!one_in(8)) /* or empty */
         (void)change_word(word);
     CHECK(buf_printf(script, "echo -n '%s' > %s", word, node_path(at, path)) == 0);
     if (tree->nodes[at].kind == NODE_NONE)
@@ -72,7 +72,7 @@ static inline bool change_make_dir(struct files *tree, size_t at, struct buf *sc
 
 static inline bool change_mode(struct files *tree, size_t at, struct buf *script)
 {
-    /* All let the owner write: to zfs-fuse a sandbox's root is a user like any other. */
+    /* All modes let the owner write: zfs-fuse treats a sandbox's root as an ordinary user. */
     static const unsigned modes[] = { 0644, 0600, 0755, 0666, 0711, 0700, 0755, 0751 };
     struct node *node = &tree->nodes[at];
     unsigned mode = modes[(node->kind == NODE_DIR ? 4 : 0) + chance(4)];
@@ -85,7 +85,7 @@ static inline bool change_mode(struct files *tree, size_t at, struct buf *script
     return true;
 }
 
-/* A move of a directory of the template is a copy for overlayfs, and parts hard links. */
+/* For overlayfs, moving a directory of the template is a copy, which splits hard links. */
 static inline bool can_move(const struct files *tree, size_t from, size_t to)
 {
     const struct node *a = &tree->nodes[from], *b = &tree->nodes[to];
@@ -135,7 +135,7 @@ static inline bool change_symlink(struct files *tree, size_t at, struct buf *scr
     return true;
 }
 
-/* More often than not something that is there. */
+/* Usually picks a node that exists. */
 static inline size_t change_place(const struct files *tree)
 {
     size_t at = chance(NODES);
@@ -145,7 +145,7 @@ static inline size_t change_place(const struct files *tree)
     return at;
 }
 
-/* Adds one change that fits. */
+/* Adds one possible change. */
 static inline void change_any(struct files *tree, struct buf *script)
 {
     static bool (*const changes[])(struct files * tree, size_t at, struct buf * script) = {

@@ -1,4 +1,4 @@
-/* What a sandbox should be: state, files and history, in plain data; and a program's own chance. */
+/* The model of a sandbox: state, files and history as plain data; and a random number generator. */
 #pragma once
 
 #include "host/sandbox/sandbox.h"
@@ -15,12 +15,12 @@ struct snap {
 };
 
 struct box {
-    bool is_used; /* there is a handle */
-    bool is_gone; /* of something destroyed */
+    bool is_used; /* has a handle */
+    bool is_gone; /* the handle of a destroyed sandbox */
     struct sandbox *handle;
     char id[SANDBOX_ID_MAX];
     char name[WORD_BYTES];
-    unsigned age; /* larger is younger */
+    unsigned age; /* larger is newer */
     enum sandbox_state state;
     uint32_t turns, snapshots_max;
     char base[WORD_BYTES];
@@ -29,7 +29,7 @@ struct box {
     size_t snap_count;
 };
 
-/* What the template has. */
+/* The files of the template. */
 static struct files template_tree;
 
 static inline struct snap *box_find(struct box *box, const char *name)
@@ -40,7 +40,8 @@ static inline struct snap *box_find(struct box *box, const char *name)
     return NULL;
 }
 
-/* The files of a snapshot, of the template (""), or of now (NULL); NULL when there are none. */
+/* Returns the files of a snapshot, of the template (""), or of now (NULL); NULL: no such
+ * snapshot. */
 static inline const struct files *box_tree(struct box *box, const char *snapshot)
 {
     const struct snap *snap;
@@ -66,7 +67,7 @@ static inline void box_add(struct box *box, const char *name, enum snapshot_kind
         snap->turn = ++box->turns;
 }
 
-/* What went back to it goes back to what it went back to. */
+/* Descendants of the snapshot get its parent. */
 static inline void box_remove(struct box *box, struct snap *snap)
 {
     char name[WORD_BYTES], parent[WORD_BYTES];

@@ -1,7 +1,7 @@
-/* What files a sandbox should have: a model in plain data.
+/* The model of a sandbox's files, as plain data.
  *
- * The world is small: below each of two directories every name is a, b or c, three levels deep.
- * Node 0 of a place is the directory itself, the children of node i are 3i+1 to 3i+3. */
+ * It is small: below each of two directories every name is a, b or c, three levels deep. Node 0
+ * of a place is the directory itself, the children of node i are 3i+1 to 3i+3. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,9 +14,9 @@
 #include "check.h"
 
 enum {
-    NAMES = 3,          /* in a directory */
+    NAMES = 3,          /* per directory */
     PLACE_NODES = 40,   /* 1 + 3 + 9 + 27 */
-    PLACE_PARENTS = 13, /* of these may have children */
+    PLACE_PARENTS = 13, /* nodes that may have children */
     NODES = 2 * PLACE_NODES,
     TEXT_MAX = 40,
     PATH_BYTES = 32,
@@ -27,9 +27,9 @@ enum node_kind { NODE_NONE, NODE_FILE, NODE_DIR, NODE_LINK };
 struct node {
     enum node_kind kind;
     unsigned mode;
-    unsigned inode;      /* files with the same number are one */
-    bool is_inherited;   /* its inode is the template's, or a copy of that */
-    char text[TEXT_MAX]; /* contents, or target of a link */
+    unsigned inode;      /* hard links have the same number */
+    bool is_inherited;   /* the inode is the template's, or a copy of it */
+    char text[TEXT_MAX]; /* contents, or target of a symlink */
 };
 
 struct files {
@@ -37,7 +37,7 @@ struct files {
     unsigned last_inode;
 };
 
-/* The first exists in the template and what is in it comes from there; the second is Holt's. */
+/* The first directory comes from the template, the second from Holt. */
 static const char *const places[] = { "/data", "/workspace" };
 
 static inline size_t node_place(size_t node)
@@ -78,7 +78,7 @@ static inline const char *node_path(size_t node, char path[static PATH_BYTES])
     return path;
 }
 
-/* The node of a path, with or without the slash before it; NODES when it is none of ours. */
+/* Returns the node of a path, with or without leading slash; NODES if it is not in the model. */
 static inline size_t node_find(const char *path)
 {
     char mine[PATH_BYTES];
@@ -97,7 +97,7 @@ static inline bool files_is_empty_dir(const struct files *tree, size_t node)
     return true;
 }
 
-/* Whether something may be made there. */
+/* Returns whether a file may be created there. */
 static inline bool files_has_place(const struct files *tree, size_t node)
 {
     return !node_is_place(node) && tree->nodes[node_parent(node)].kind == NODE_DIR;
@@ -113,11 +113,11 @@ static inline void files_make(struct files *tree, size_t node, enum node_kind ki
     (void)snprintf(made->text, sizeof(made->text), "%s", text);
 }
 
-/* What changes a file changes it under all its names. */
+/* A change affects all hard links of a file. */
 static inline void files_change(struct files *tree, size_t node, unsigned mode, const char *text)
 {
     unsigned inode = tree->nodes[node].inode;
-    char copy[TEXT_MAX]; /* text may be what is changed */
+    char copy[TEXT_MAX]; /* text may point into the node */
 
     (void)snprintf(copy, sizeof(copy), "%.*s", TEXT_MAX - 1, text);
     for (size_t i = 0; i < NODES; i++) {
@@ -148,7 +148,7 @@ static inline bool files_has_links(const struct files *tree, size_t node)
     return false;
 }
 
-/* Whether a subtree has room below a node. */
+/* Returns whether a subtree fits below a node. */
 static inline bool files_fits(const struct files *tree, size_t from, size_t to)
 {
     if (tree->nodes[from].kind == NODE_NONE || files_is_empty_dir(tree, from))
@@ -186,7 +186,8 @@ static inline bool node_is_alike(const struct node *a, const struct node *b)
 
 /* --- what a diff should say ------------------------------------------------------------------ */
 
-/* A letter as of enum diff_kind, or 0, for a node; a rename is a deletion and an addition here. */
+/* Returns the letter of enum diff_kind for a node, or 0; a rename counts as a deletion and an
+ * addition. */
 static inline char files_difference(const struct files *old, const struct files *new, size_t node)
 {
     const struct node *was = &old->nodes[node], *is = &new->nodes[node];

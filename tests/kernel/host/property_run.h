@@ -1,5 +1,5 @@
-/* Runs programs on each storage, in a process of their own: one that fails is told as far as it
- * came, made as short as it still fails, and what it left is removed. */
+/* Runs random programs on each storage backend, each in a child process. Prints a failed program
+ * up to the failure, reduces it to the operations needed to fail, and cleans up after it. */
 #pragma once
 
 #include <inttypes.h>
@@ -16,15 +16,15 @@ enum { LOG_BYTES = 256 * 1024, HANG_SECONDS = 60 };
 struct property_run {
     const char *storage;
     uint64_t seed, count;
-    uint64_t left_out; /* operations of the program, by number */
+    uint64_t left_out; /* operations to omit, by number */
 };
 
 typedef void (*property_fn)(const struct property_run *run);
 
-/* What the process says, where it can still be read when it is dead. */
+/* Output of the child process, in memory that survives it. */
 static struct property_record {
     uint64_t seed;
-    uint64_t digest; /* of all that programs did and were answered */
+    uint64_t digest; /* hash of all operations and results */
     size_t len;
     char log[LOG_BYTES];
 } * property_record;
@@ -47,7 +47,7 @@ static inline void property_begin(uint64_t seed)
     property_record->seed = seed;
     property_record->len = 0;
     property_record->log[0] = '\0';
-    (void)alarm(HANG_SECONDS); /* against one that hangs: then its log says where */
+    (void)alarm(HANG_SECONDS); /* ends a program that hangs; its log shows where */
 }
 
 static inline void property_end(void)
@@ -63,8 +63,8 @@ static inline void property_end(void)
 
 struct property_storage {
     const char *name;
-    const char *storage; /* as in the configuration */
-    const char *mkfs;    /* of a filesystem of its own; NULL: that of /tmp */
+    const char *storage; /* in the syntax of the configuration */
+    const char *mkfs;    /* command that makes its filesystem; NULL: uses that of /tmp */
 };
 
 static inline bool property_command(const char *command, const char *a, const char *b)
@@ -81,7 +81,7 @@ static inline bool property_command(const char *command, const char *a, const ch
     return status == 0;
 }
 
-/* Makes a place for a host; the image of a filesystem is gone with its mount. */
+/* Makes a state directory; its filesystem image disappears with the mount. */
 static inline bool property_place(const struct property_storage *storage, char dir[static 48])
 {
     (void)snprintf(dir, 48, "/tmp/holt-property-XXXXXX");
@@ -103,7 +103,7 @@ static inline void property_unplace(const struct property_storage *storage, cons
 
 /* --- processes ------------------------------------------------------------------------------- */
 
-/* Destroys whatever a process that failed has left in its host. */
+/* Destroys the sandboxes that a failed process has left. */
 static inline void property_sweep(const struct property_run *run)
 {
     struct sandbox_info *list;
@@ -122,7 +122,7 @@ static inline void property_sweep(const struct property_run *run)
     world_close();
 }
 
-/* Does it in a process of its own, below dir: whether that ended well. */
+/* Runs a program in a child process, below dir. Returns whether it succeeded. */
 static inline bool property_fork(property_fn run, const struct property_run *what, const char *dir,
                                  bool is_quiet)
 {
@@ -148,7 +148,7 @@ static inline bool property_fork(property_fn run, const struct property_run *wha
     return status == 0;
 }
 
-/* Whether it still fails; then nothing is left of it. */
+/* Returns whether the program still fails; cleans up after it. */
 static inline bool property_fails(property_fn run, const struct property_run *what, const char *dir)
 {
     if (property_fork(run, what, dir, true))
@@ -157,7 +157,7 @@ static inline bool property_fails(property_fn run, const struct property_run *wh
     return true;
 }
 
-/* Leaves out whatever the program fails without, in ever smaller parts. */
+/* Omits operations that the program fails without, in ever smaller groups. */
 static inline void property_shrink(property_fn run, struct property_run *what, const char *dir,
                                    unsigned operations)
 {
@@ -202,11 +202,11 @@ static inline uint64_t property_number(const char *variable, uint64_t otherwise)
     const char *text = getenv(variable);
     uint64_t value = otherwise;
 
-    CHECK(!text || parse_u64(text, &value) == 0, "(%s is no number)", variable);
+    CHECK(!text || parse_u64(text, &value) == 0, "(%s is not a number)", variable);
     return value;
 }
 
-/* Whether all programs did as the model says; skips what cannot be had here. */
+/* Returns whether all programs matched the model; skips storage that is unavailable. */
 static inline bool property_try(property_fn run, const struct property_storage *storage,
                                 unsigned operations)
 {
@@ -231,14 +231,14 @@ static inline bool property_try(property_fn run, const struct property_storage *
     return is_good;
 }
 
-/* Programs must not only be right on each storage, but tell the same story. */
+/* Programs must have the same results on all storage backends. */
 static inline int property_main(property_fn run, unsigned operations)
 {
     const struct property_storage all[] = {
         { "btrfs image", "btrfs", NULL },
         { "dir", "dir", NULL },
         { "dir on xfs", "dir", "mkfs.xfs -q" },
-        { "zfs", getenv("HOLT_TEST_ZFS"), NULL }, /* zfs:POOL/DATASET: needs a pool of its own */
+        { "zfs", getenv("HOLT_TEST_ZFS"), NULL }, /* zfs:POOL/DATASET: needs its own pool */
     };
     struct property_storage only = { getenv("PROPERTY_STORAGE"), getenv("PROPERTY_STORAGE"), NULL };
     const struct property_storage *storages = only.name ? &only : all;
@@ -248,7 +248,7 @@ static inline int property_main(property_fn run, unsigned operations)
     property_record = mmap(NULL, sizeof(*property_record), PROT_READ | PROT_WRITE,
                            MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     CHECK(property_record != MAP_FAILED);
-    /* What is mounted for the others; a zfs-fuse would mount where we were before. */
+    /* Mounts of the other backends are private; zfs-fuse would mount in the old namespace. */
     if (!only.name)
         CHECK(unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0);
     for (size_t i = 0; i < count; i++) {

@@ -1,4 +1,4 @@
-/* All files of a sandbox as it sees them: the archive that one process of it writes. */
+/* Reads all files of a sandbox from a tar archive that a process in it writes. */
 #pragma once
 
 #include "kernel/host/host_world.h"
@@ -6,7 +6,7 @@
 
 enum { TAR_BLOCK = 512, TAR_MAX = 1 << 20 };
 
-/* The fields of a ustar header that matter here. */
+/* The relevant fields of a ustar header. */
 struct tar_header {
     char name[100], mode[8], uid[8], gid[8], size[12], mtime[12], checksum[8], type, link[100];
     char rest[255];
@@ -57,7 +57,7 @@ static inline void tar_fill(struct files *tree, size_t node, const struct tar_he
     }
 }
 
-/* What the sandbox has below both places. */
+/* Reads the files below both directories of the model. */
 static inline void tar_read(struct sandbox *sandbox, struct files *ret)
 {
     static const char command[] = "exec /bin/busybox tar -C / -c -f - data workspace";
@@ -79,8 +79,8 @@ static inline void tar_read(struct sandbox *sandbox, struct files *ret)
     }
 }
 
-/* Which files are one and the same, too; but overlayfs shows a link to what it has copied from
- * another filesystem under a number of its own, however much it is the same file. */
+/* Compares hard links too. But overlayfs gives a link to a file that it copied from another
+ * filesystem a different inode number. */
 static inline bool files_links_are_alike(const struct files *found, const struct files *wanted,
                                          size_t node)
 {

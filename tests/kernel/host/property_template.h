@@ -1,4 +1,4 @@
-/* The template of all sandboxes here, as the model has it and as files. */
+/* The template of all sandboxes, in the model and as files. */
 #pragma once
 
 #include <sys/stat.h>
@@ -6,7 +6,7 @@
 #include "kernel/host/host_world.h"
 #include "kernel/host/property_model.h"
 
-/* The files that the template has in the model are these in its root. */
+/* Makes the files of the template's model in its root. */
 static inline void make_data(const char *dir)
 {
     char path[PATH_BYTES], whole[128];

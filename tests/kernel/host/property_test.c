@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Random programs of operations on sandboxes, against a model: whatever is done in whatever order,
- * states, files, history and refusals are those of the model, on every kind of storage.
+/* Runs random programs of operations on sandboxes and compares states, files, history and errors
+ * with a model, on every storage backend.
  *
- * PROPERTY_PROGRAMS    how many programs a storage runs
+ * PROPERTY_PROGRAMS    number of programs per storage backend
  * PROPERTY_SEED        the seed of the first; the next one has the next number
  * PROPERTY_STORAGE     only this storage, as in the configuration ("dir", "zfs:POOL/DATASET", ...)
  * HOLT_TEST_ZFS        this one ("zfs:POOL/DATASET") beside the others
@@ -21,7 +21,7 @@ enum { OPERATIONS_A_PROGRAM = 30 };
 
 static struct box boxes[BOXES];
 static unsigned last_age;
-static struct host_counts counts_before; /* without a host */
+static struct host_counts counts_before; /* while no host is open */
 
 #define SAY(...) property_say(__VA_ARGS__)
 
@@ -41,7 +41,7 @@ static const char *result_name(int r)
     return err.cause != CAUSE_NONE ? err_cause_name(err.cause) : err_kind_name(err.kind);
 }
 
-/* The operation that was said last had this result and should have had that cause (or none). */
+/* Checks the result of the last operation: this cause, or success. */
 static bool expect(int r, enum err_cause wanted)
 {
     SAY(" -> %s\n", result_name(r));
@@ -51,7 +51,7 @@ static bool expect(int r, enum err_cause wanted)
     return r >= 0;
 }
 
-/* The cause of a refusal by state, as the table in sandbox.h has it. */
+/* Returns the cause of the error in this state, by the table in sandbox.h. */
 static enum err_cause cause_if(const struct box *box, bool is_fine)
 {
     if (box->is_gone)
@@ -267,7 +267,7 @@ static void op_turn(struct box *box)
     box_prune(box);
 }
 
-/* A snapshot of this sandbox, or now and then one that it does not have. */
+/* Picks a snapshot of this sandbox or, sometimes, one that it does not have. */
 static const char *any_snapshot(const struct box *box)
 {
     if (box->snap_count == 0 || one_in(8))
@@ -294,7 +294,7 @@ static void op_snapshot(struct box *box)
         box_prune(box);
 }
 
-/* Names that nobody may give: whatever the state, that is an invalid request. */
+/* Reserved names: an invalid request in every state. */
 static void op_bad_snapshot(struct box *box)
 {
     static const char *const names[] = { "turn-0007", "holt-x", "", "../a", "a/b", ".a" };
@@ -378,7 +378,7 @@ static void op_diff(struct box *box)
         !to   ? "now"
         : *to ? to
               : "template");
-    if (expect(sandbox_diff(box->handle, &what, difference_note, &difference, &err),
+    if (expect(sandbox_diff(box->handle, &what, difference_add, &difference, &err),
                box->is_gone ? CAUSE_INVALID_STATE : wanted))
         difference_check(&difference);
 }
@@ -419,14 +419,14 @@ static void op_start(struct box *box)
     check_files(box);
 }
 
-/* A host that is closed holds nothing any more. Mounts of others go when they like; those of zfs
- * are zfs's own, and stay. */
+/* A closed host holds no resources. Mounts of other tests come and go; those of zfs stay by
+ * design. */
 static void check_counts(void)
 {
     struct host_counts now = host_count();
     static bool is_zfs;
 
-    if (world.config.storage) /* the last time there is no configuration any more */
+    if (world.config.storage) /* the configuration is gone after the last time */
         is_zfs = strncmp(world.config.storage, "zfs:", 4) == 0;
 
     CHECK(now.fds == counts_before.fds, "(%zu, not %zu)", now.fds, counts_before.fds);
@@ -494,7 +494,7 @@ static struct box *any_box(void)
             used[count++] = box;
     if (count == 0)
         return NULL;
-    return used[one_in(2) ? 0 : chance(count)]; /* one of them has more of a history */
+    return used[one_in(2) ? 0 : chance(count)]; /* so that one has a longer history */
 }
 
 static void step(void)
@@ -516,7 +516,7 @@ static void step(void)
     check_list();
 }
 
-/* All that is left has the files it should have, and goes. */
+/* Checks the files of all remaining sandboxes and destroys them. */
 static void finish(void)
 {
     for (struct box *box = boxes; box < boxes + BOXES; box++) {
@@ -534,7 +534,7 @@ static void finish(void)
     check_list();
 }
 
-/* Every operation has a chance of its own, so that one can be left out without changing others. */
+/* Every operation has its own random seed, so that omitting one does not change the others. */
 static void run_program(uint64_t seed, uint64_t left_out)
 {
     property_begin(seed);

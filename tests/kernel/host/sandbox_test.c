@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Sandboxes on a whole host, through every state. */
+/* Tests of sandboxes in every state, on a complete host. */
 #include <pthread.h>
 #include <stdatomic.h>
 
 #include "kernel/host/host_world.h"
 
-/* Only for checks: every operation gets it. */
+/* The err of every operation. */
 static struct err err;
 
 static enum err_cause cause_of(int result)
@@ -108,7 +108,7 @@ static void newer_snapshots_stay_unless_they_are_to_go(void)
     CHECK(count == 2);
     free(list);
     CHECK_OK(sandbox_turn(sandbox, &turn, &err), &err);
-    CHECK_TEXT(turn.name, "turn-0005"); /* numbers never come again */
+    CHECK_TEXT(turn.name, "turn-0005"); /* numbers are not reused */
     world_destroy(sandbox);
 }
 
@@ -134,7 +134,7 @@ static void pruning_spares_what_somebody_has_named(void)
     world_destroy(sandbox);
 }
 
-static int note_change(const struct diff_entry *entry, void *context)
+static int count_change(const struct diff_entry *entry, void *context)
 {
     bool *is_seen = context;
 
@@ -142,7 +142,7 @@ static int note_change(const struct diff_entry *entry, void *context)
     return 0;
 }
 
-/* Clocks of files stand still for some milliseconds, and size and inode are the same. */
+/* File timestamps have a granularity of milliseconds, and size and inode are equal. */
 static void a_write_right_behind_a_snapshot_is_seen(void)
 {
     struct sandbox *sandbox = world_create(NULL);
@@ -157,7 +157,7 @@ static void a_write_right_behind_a_snapshot_is_seen(void)
         CHECK(world_sh(sandbox, "echo 1 > /workspace/same", NULL) == 0);
         CHECK_OK(sandbox_snapshot(sandbox, name, SNAPSHOT_NAMED, &snapshot, &err), &err);
         CHECK(world_sh(sandbox, "echo 2 > /workspace/same", NULL) == 0);
-        CHECK_OK(sandbox_diff(sandbox, &since, note_change, &is_seen, &err), &err);
+        CHECK_OK(sandbox_diff(sandbox, &since, count_change, &is_seen, &err), &err);
         CHECK(is_seen, "(at try %d)", i);
     }
     world_destroy(sandbox);
@@ -235,7 +235,7 @@ static void a_pause_freezes_and_a_stop_keeps_files(void)
     CHECK_OK(sandbox_start(sandbox, &err), &err);
     (void)snprintf(before, sizeof(before), "%.30s", world_cat(sandbox, "/n"));
     CHECK(before[0]);
-    CHECK_TEXT(world_cat(sandbox, "/n"), before); /* nobody counts any more */
+    CHECK_TEXT(world_cat(sandbox, "/n"), before); /* the counter has ended */
     world_destroy(sandbox);
 }
 
@@ -263,7 +263,7 @@ static void forks_share_nothing_but_the_past(void)
     }
     CHECK_TEXT(world_cat(sandbox, "/f"), "3");
     CHECK_TEXT(world_cat(sandbox, "/etc/origin"), "template");
-    world_destroy(sandbox); /* before its forks */
+    world_destroy(sandbox); /* the original first */
     for (int i = 0; i < 9; i++) {
         CHECK_TEXT(world_cat(forks[i], "/f"), "fork");
         world_destroy(forks[i]);
@@ -344,7 +344,7 @@ static void operations_that_race_leave_it_whole(void)
         racers[i].sandbox = sandbox;
         CHECK(pthread_create(&threads[i], NULL, race, &racers[i]) == 0);
     }
-    for (size_t i = 0; i < ARRAY_SIZE(racers); i++) /* each got its turn at least a few times */
+    for (size_t i = 0; i < ARRAY_SIZE(racers); i++) /* each operation succeeded a few times */
         while (atomic_load(&racers[i].done) < 5)
             pause_ms(POLL_MS);
     for (size_t i = 0; i < ARRAY_SIZE(racers); i++)
@@ -405,7 +405,7 @@ struct requester {
     bool is_joined;
 };
 
-static void *wish(void *argument)
+static void *create_with_key(void *argument)
 {
     struct requester *requester = argument;
 
@@ -421,7 +421,7 @@ static void many_with_one_key_get_one_sandbox(void)
         size_t made = 0;
 
         for (size_t i = 0; i < ARRAY_SIZE(requesters); i++)
-            CHECK(pthread_create(&threads[i], NULL, wish, &requesters[i]) == 0);
+            CHECK(pthread_create(&threads[i], NULL, create_with_key, &requesters[i]) == 0);
         for (size_t i = 0; i < ARRAY_SIZE(requesters); i++)
             CHECK(pthread_join(threads[i], NULL) == 0);
         for (size_t i = 0; i < ARRAY_SIZE(requesters); i++) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Many turns, many snapshots, many sandboxes; and nobody sees what another one writes. What it took
- * is printed, and never judged. */
+/* Tests with many turns, snapshots and sandboxes, and of their isolation. Times are printed but
+ * not checked. */
 #include <inttypes.h>
 #include <time.h>
 
@@ -30,7 +30,7 @@ static int by_size(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Sorts them on the way. */
+/* Sorts the array. */
 static double median(double *times, size_t count)
 {
     qsort(times, count, sizeof(*times), by_size);
@@ -67,7 +67,7 @@ static double timed_turn(struct sandbox *sandbox, const char *wanted)
     return now_ms() - start;
 }
 
-/* Turns go on from the one in the middle of the stretch before. */
+/* Rolls back to the middle of the previous stretch first. */
 static double run_stretch(struct sandbox *sandbox, int first, double *ret_rollback_ms)
 {
     static double times[STRETCH];
@@ -202,7 +202,7 @@ static void storm_wait(struct process *process)
     process_abandon(process);
 }
 
-/* Everything of its own is there, and nothing of anybody else. */
+/* A sandbox has all of its own files and none of another's. */
 static void storm_check(struct sandbox *sandbox, const char *word, const char *others)
 {
     char script[512];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Shells of a sandbox, of both kinds: the host's bash and busybox's sh. */
+/* Tests of both kinds of shells: the host's bash and busybox's sh. */
 #include <pthread.h>
 
 #include "host/shell/shell.h"
@@ -9,9 +9,9 @@ enum { OUTPUT_MAX = 4 << 20, TRIES_MAX = 20 };
 
 static struct err err;
 
-/* What one command did. */
+/* The result of one command. */
 static struct result {
-    int r; /* below 0: it did not run, and err says why */
+    int r; /* negative: the command did not run, see err */
     struct buf out, err;
     struct shell_end_info end;
 } result = { .out = BUF_INIT(OUTPUT_MAX), .err = BUF_INIT(OUTPUT_MAX) };
@@ -29,7 +29,7 @@ static void run_into(struct sandbox *sandbox, const struct shell_command *comman
     while (ret->r == 0 && event.kind != SHELL_EVENT_ENDED) {
         ret->r = shell_run_next(run, -1, data, sizeof(data), &event, ret_err);
         if (ret->out.len + sizeof(data) > ret->out.max)
-            buf_clear(&ret->out); /* a flood, of which nobody looks at the bytes */
+            buf_clear(&ret->out); /* too much output to keep */
         if (ret->r == 0 && event.kind == SHELL_EVENT_STDOUT)
             CHECK(buf_add(&ret->out, data, event.len) == 0);
         if (ret->r == 0 && event.kind == SHELL_EVENT_STDERR)
@@ -191,7 +191,7 @@ static void all_bytes_come_through_on_both_streams(void)
     CHECK(sh(sandbox, "echo out; echo err >&2; exec 3>&1; echo three >&3") == 0);
     CHECK_TEXT(text_of(&result.out), "out\nthree\n");
     CHECK_TEXT(text_of(&result.err), "err\n");
-    /* More than all windows and pipes on the way hold. */
+    /* More than all windows and pipes together hold. */
     CHECK(sh(sandbox, "dd if=/dev/zero bs=1024 count=3000 2>/dev/null") == 0);
     CHECK(result.out.len == 3000 * 1024);
     world_destroy(sandbox);
@@ -228,12 +228,12 @@ static void state_stays_from_command_to_command(void)
     CHECK_RUN(sandbox, "echo *; set +f; umask", 0, "*\n0077\n");
     CHECK_RUN(sandbox, "sleep 1000 & J=$!", 0, "");
     CHECK_RUN(sandbox, "kill -0 $J && kill $J && echo killed", 0, "killed\n");
-    /* A job that ends while the shell waits for a command. */
+    /* A job that ends while the shell is idle. */
     for (int i = 0; i < 20; i++)
         CHECK_RUN(sandbox, "sleep 0.01 &", 0, "");
     CHECK_RUN(sandbox, "trap 'echo usr' USR1", 0, "");
-    /* A bash that was slow to begin has been asked for the command twice, and while it has a second
-     * SIGWINCH to look at it runs no other trap. */
+    /* The guest may have sent two SIGWINCH to a bash that started slowly; bash runs no other
+     * trap before it has handled the second. */
     do {
         CHECK(sh(sandbox, "kill -USR1 $$; echo after") == 0);
     } while (strcmp(text_of(&result.out), "after\n") == 0 && ++tries < TRIES_MAX);
@@ -267,7 +267,7 @@ static void a_shell_that_ends_says_so_and_the_next_is_fresh(void)
     CHECK_RUN(sandbox, "echo one; false; echo two", 1, "one\n");
     CHECK(result.end.is_shell_ended);
     CHECK_RUN(sandbox, "echo $-", 0, is_bash() ? "himBHs\n" : "mi\n");
-    /* Nothing is left of them. */
+    /* No processes are left. */
     buf_clear(&result.out);
     CHECK(
         world_sh(sandbox,
@@ -302,7 +302,7 @@ static void a_timeout_ends_the_command_and_keeps_the_shell(void)
     CHECK(run_for(sandbox, "w", "dd if=/dev/zero bs=1024 2>/dev/null", 100) == 124);
     CHECK(result.end.is_timed_out && !result.end.is_shell_ended);
     CHECK_RUN(sandbox, "echo $A", 0, "kept\n");
-    /* Nothing helps against this one but its end. */
+    /* Only the end of the shell stops this one. */
     CHECK(run_for(sandbox, "w", "trap '' INT; while :; do :; done", 100) == 124);
     CHECK(result.end.is_timed_out && result.end.is_shell_ended);
     CHECK_RUN(sandbox, "echo x$A", 0, "x\n");
@@ -436,7 +436,7 @@ static void jobs_that_write_between_commands_do_not_wait(void)
 
 /* --- what outlives a process ----------------------------------------------------------------- */
 
-/* A shell that does not answer in time is not in the snapshot, and begins anew. */
+/* A shell that does not respond in time is not in the snapshot, and starts with an empty state. */
 static bool is_new(struct sandbox *sandbox)
 {
     CHECK(sh(sandbox, "pwd") == 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Many sandboxes come and go, some with a life in between; then the host has what it had before.
+/* Creates, uses and destroys many sandboxes; afterwards the host has the resources it had before.
  *
  * SOAK_ROUNDS     how many (make soak: 10000)
  * SOAK_STORAGE    as in the configuration
@@ -27,13 +27,13 @@ enum {
     CROWD =
         70, /* more than the zygotes that a host keeps for the next sandboxes (runtime/zygote.c) */
     WORKERS = 3,
-    REPORTS = 3, /* while it goes on */
+    REPORTS = 3, /* during the test */
 
-    /* Caches of SQLite and of the allocator breathe a little; a leak grows with the rounds. */
+    /* The caches of SQLite and the allocator vary a little; a leak grows with the rounds. */
     HEAP_SLACK_BYTES = 192 * 1024,
 };
 
-/* What could be left behind. */
+/* Resources that could leak. */
 enum thing {
     FDS,
     MOUNTS,
@@ -54,9 +54,9 @@ static const char *const thing_names[THINGS] = {
     [QUOTAS] = "quotas",   [ROWS] = "rows",
 };
 
-/* --- a life ---------------------------------------------------------------------------------- */
+/* --- one sandbox ----------------------------------------------------------------------------- */
 
-static void live_turns(struct sandbox *sandbox)
+static void use_turns(struct sandbox *sandbox)
 {
     struct snapshot_info turn;
     struct err err = { 0 };
@@ -69,7 +69,7 @@ static void live_turns(struct sandbox *sandbox)
     CHECK(world_sh(sandbox, "test $(cat /workspace/a) = 1 -a -e /etc/origin", NULL) == 0);
 }
 
-static void live_forks(struct sandbox *sandbox)
+static void use_forks(struct sandbox *sandbox)
 {
     struct sandbox *forks[3];
     struct snapshot_info turn;
@@ -85,7 +85,7 @@ static void live_forks(struct sandbox *sandbox)
     CHECK_OK(sandbox_rollback(sandbox, "s", false, &err), &err);
 }
 
-static void live_power(struct sandbox *sandbox)
+static void use_power(struct sandbox *sandbox)
 {
     struct err err = { 0 };
 
@@ -95,10 +95,10 @@ static void live_power(struct sandbox *sandbox)
     CHECK_OK(sandbox_stop(sandbox, &err), &err);
     CHECK_OK(sandbox_start(sandbox, &err), &err);
     CHECK(world_sh(sandbox, "test $(cat /workspace/a) = 1", NULL) == 0);
-    CHECK_OK(sandbox_pause(sandbox, &err), &err); /* and so it is destroyed */
+    CHECK_OK(sandbox_pause(sandbox, &err), &err); /* it is destroyed paused */
 }
 
-static void live_refusals(struct sandbox *sandbox)
+static void use_refusals(struct sandbox *sandbox)
 {
     char *args[] = { (char *)(uintptr_t) "/bin/nosuch", NULL };
     struct process_spec spec = { .args = args };
@@ -114,18 +114,18 @@ static void live_refusals(struct sandbox *sandbox)
     CHECK_OK(sandbox_remove_snapshot(sandbox, "s", &err), &err);
 }
 
-static void live(uint64_t round)
+static void use_sandbox(uint64_t round)
 {
     struct sandbox *sandbox = world_create(NULL);
 
     if (round % 7 == 1)
-        live_turns(sandbox);
+        use_turns(sandbox);
     else if (round % 23 == 2)
-        live_forks(sandbox);
+        use_forks(sandbox);
     else if (round % 13 == 3)
-        live_power(sandbox);
+        use_power(sandbox);
     else if (round % 11 == 4)
-        live_refusals(sandbox);
+        use_refusals(sandbox);
     world_destroy(sandbox);
 }
 
@@ -140,7 +140,7 @@ static void *work(void *argument)
 
     (void)argument;
     while ((round = atomic_fetch_add(&next_round, 1)) < rounds_end)
-        live(round);
+        use_sandbox(round);
     return NULL;
 }
 
@@ -158,7 +158,7 @@ static void run_rounds(uint64_t count)
 
 /* --- counting -------------------------------------------------------------------------------- */
 
-/* Lines that a command prints about the store's filesystem, which is mounted nowhere. */
+/* Counts the lines that a command prints about the store's filesystem, which has no mount point. */
 static size_t lines_of(const char *command)
 {
     char line[256], file[96];
@@ -175,7 +175,7 @@ static size_t lines_of(const char *command)
         _exit(127);
     }
     CHECK(waitpid(pid, &status, 0) == pid);
-    return count_lines(file); /* none where it is no btrfs */
+    return count_lines(file); /* 0 unless it is btrfs */
 }
 
 static size_t count_volumes(void)
@@ -230,7 +230,7 @@ static size_t count_groups(void)
 
 struct counts {
     size_t of[THINGS];
-    size_t heap_bytes; /* in use; what a sanitizer has no number for it watches itself */
+    size_t heap_bytes; /* bytes in use; 0 under a sanitizer, which finds leaks itself */
 };
 
 static struct counts count(void)
@@ -278,19 +278,19 @@ static bool pool_is_full(void)
     return health.pool_ready >= world.config.pool_size;
 }
 
-/* btrfs frees the quota of a volume some time after its files, and Holt sees to that when the next
- * one goes. */
+/* btrfs frees the quota group of a volume after its files, and Holt removes it when the next
+ * volume is removed. */
 static struct counts count_again(void)
 {
-    (void)lines_of("btrfs filesystem sync"); /* wakes its cleaner */
+    (void)lines_of("btrfs filesystem sync"); /* wakes the cleaner of btrfs */
     pause_ms(40 * POLL_MS);
-    live(0);
+    use_sandbox(0);
     EVENTUALLY(pool_is_full());
-    pause_ms(20 * POLL_MS); /* for what it prepares besides */
+    pause_ms(20 * POLL_MS); /* for zygotes that it prepares */
     return count();
 }
 
-/* Waits for what the pool, the reaper and the storage's own cleaner still do. */
+/* Waits for the pool, the reaper and the cleaner of the storage. */
 static struct counts settle(const struct counts *before)
 {
     struct counts now = count_again();
@@ -304,9 +304,9 @@ static struct counts settle(const struct counts *before)
     return now;
 }
 
-/* The counts of a host at rest, which breathes a little, the more so on a busy machine: the most of
- * several times. */
-static struct counts rest(void)
+/* Counts an idle host several times and returns the maximum, as the numbers vary, more so on a
+ * busy machine. */
+static struct counts count_at_rest(void)
 {
     struct counts most = count_again(), now;
 
@@ -329,7 +329,7 @@ static uint64_t rounds_wanted(void)
     return rounds;
 }
 
-/* Else the counts would be worth nothing. */
+/* Checks that the counts include a sandbox that exists. */
 static void a_sandbox_that_is_there_is_counted(void)
 {
     static const enum thing things[] = { FDS, GROUPS, SOCKETS, VOLUMES, ROWS };
@@ -345,7 +345,7 @@ static void a_sandbox_that_is_there_is_counted(void)
     world_destroy(sandbox);
 }
 
-/* Afterwards the host has all the zygotes that it will ever keep. */
+/* Makes the host have as many zygotes as it ever keeps. */
 static void fill_zygotes(void)
 {
     struct sandbox *crowd[CROWD];
@@ -356,7 +356,7 @@ static void fill_zygotes(void)
         world_destroy(crowd[i]);
 }
 
-/* Afterwards the host remembers as many events as it ever will. */
+/* Makes the host have as many events as it ever keeps. */
 static void fill_events(void)
 {
     for (int i = 0; i < EVENT_RING_COUNT; i++)
@@ -366,12 +366,12 @@ static void fill_events(void)
 static void sandboxes_that_came_and_went_leave_nothing(void)
 {
     uint64_t rounds = rounds_wanted(), part = (rounds + REPORTS - 1) / REPORTS;
-    struct counts before, at_first = rest(), now = { .heap_bytes = 0 };
+    struct counts before, at_first = count_at_rest(), now = { .heap_bytes = 0 };
 
     fill_zygotes();
     fill_events();
     run_rounds(WARM_UP_ROUNDS);
-    before = rest();
+    before = count_at_rest();
     print("before", &before);
     for (uint64_t done = 0; done < rounds; done += part) {
         run_rounds(part);
@@ -380,7 +380,7 @@ static void sandboxes_that_came_and_went_leave_nothing(void)
     }
     CHECK(now.heap_bytes < before.heap_bytes + HEAP_SLACK_BYTES, "(%zu bytes, then %zu)",
           before.heap_bytes, now.heap_bytes);
-    /* The storage's cleaner takes its time, so its things are waited for once, at the end. */
+    /* The cleaner of the storage is slow, so the test waits for it once, at the end. */
     for (enum thing i = VOLUMES; i <= QUOTAS; i++)
         before.of[i] = at_first.of[i];
     (void)settle(&before);

@@ -1,4 +1,4 @@
-"""What is known of every sandbox, and how to see whether it is true."""
+"""The expected state of every sandbox, and checks against it."""
 import hashlib
 import os
 import stat
@@ -7,16 +7,16 @@ import time
 PATIENCE_SECONDS = 300  # a bound for polling, not a speed limit
 TREES = ("workspace", "data")
 
-# The same in the sandbox as listing() is from outside.
+# Lists files in the sandbox as listing() does from outside.
 LIST = """cd / && find workspace data ! -name 'count*' | sort >/tmp/list && xargs stat -c '%f %n' </tmp/list &&
     find workspace data -type f ! -name 'count*' | sort | xargs -r md5sum"""
 
-# Counts into a file for ever; the file is replaced, so that it always holds a number.
+# Counts in a file for ever; the file is replaced by rename, so that it always contains a number.
 COUNT = """i=0; while :; do i=$((i + 1)); echo $i >/workspace/count.new
     mv /workspace/count.new /workspace/count; sleep 0.05; done"""
 BEGIN = 'sh -c "$1" "$0" >/dev/null 2>&1 </dev/null & echo $!'
 
-# A file changed, one removed, one replaced by a directory, modes, a link and some size.
+# Changes a file, removes one, replaces one by a directory, and adds modes, a link and a large file.
 FILL = """cd /workspace && mkdir -p d/e && echo "$1" >d/e/name && echo "$1" >>/data/changed &&
     rm -f /data/removed && rm -rf /data/replaced && mkdir /data/replaced &&
     echo "$1" >/data/replaced/file && ln -sf d/e/name link && chmod 640 d/e/name &&
@@ -24,7 +24,7 @@ FILL = """cd /workspace && mkdir -p d/e && echo "$1" >d/e/name && echo "$1" >>/d
 
 
 def eventually(what, claim):
-    """Waits until a claim holds: None, or why it does not."""
+    """Waits until a claim returns None instead of the reason why it does not hold."""
     end = time.monotonic() + PATIENCE_SECONDS
     while (why := claim()) is not None:
         assert time.monotonic() < end, f"{what}: {why}"
@@ -32,7 +32,7 @@ def eventually(what, claim):
 
 
 def start_time(pid):
-    """When a process of the host began, or None when there is none."""
+    """The start time of a process on the host, or None if it does not exist."""
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii") as file:
             fields = file.read().rsplit(")", 1)[1].split()
@@ -61,7 +61,7 @@ def listing(root):
 
 
 def host_pids(mark):
-    """Processes of the host that have this word among their own: (pid, pid inside)."""
+    """Processes on the host that have this word in their command line: (pid, pid inside)."""
     found = []
     for entry in os.listdir("/proc"):
         if not entry.isdigit():
@@ -79,7 +79,7 @@ def host_pids(mark):
 
 
 def host_pid(mark, inner):
-    """That one of them, which may be on the way to its exec and have no words at this moment."""
+    """The one of them with this pid inside; waits while it is about to exec and has no command line."""
     found = []
 
     def look():
@@ -91,7 +91,7 @@ def host_pid(mark, inner):
 
 
 class Counter:
-    """A process that counts in a sandbox, from the host's point of view."""
+    """A counting process in a sandbox, seen from the host."""
 
     def __init__(self, daemon, box):
         mark = f"counter-of-{box.id}"
@@ -114,7 +114,7 @@ class Counter:
 
 
 class Box:
-    """What has been acknowledged about one sandbox."""
+    """The acknowledged state of one sandbox."""
 
     def __init__(self, identity, files, **known):
         self.id = identity
@@ -134,12 +134,12 @@ class Box:
         self.files = daemon.execute(self.id, LIST)
 
     def count(self, daemon):
-        """Sees to it that something counts in it."""
+        """Starts a counter in the sandbox unless one runs."""
         if self.state == "active" and self.counter is None:
             self.counter = Counter(daemon, self)
 
     def check_files(self, daemon):
-        """Its files, inside or, if nothing can be run there, from outside."""
+        """Checks the files from inside or, if nothing can run there, from outside."""
         if self.state == "active":
             found = daemon.execute(self.id, LIST)
         elif self.state == "paused" and self.counter:
@@ -154,7 +154,7 @@ class Box:
         assert names == sorted(self.snapshots), f"snapshots of {self}: {names}, not {self.snapshots.keys()}"
 
     def check_told(self, told):
-        """Against what a list says."""
+        """Checks an entry of a list."""
         assert told["state"] == self.state, f"{self} is {told['state']}: {told.get('reason')}"
         assert told.get("name", "") == self.name, told
         assert int(told.get("turns", 0)) == self.turns, f"{self} has {told.get('turns')} turns, not {self.turns}"

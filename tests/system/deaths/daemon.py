@@ -1,4 +1,4 @@
-"""A holtd that may be killed, and calls to it that tell a refusal from a death."""
+"""A holtd that tests kill, and calls to it that distinguish an error from a crash."""
 import base64
 import http.client
 import json
@@ -12,11 +12,11 @@ CALL_SECONDS = 600  # a bound against hanging, not a speed limit
 
 
 class Gone(Exception):
-    """The daemon went away before it had answered."""
+    """The daemon died before it answered."""
 
 
 class Refused(Exception):
-    """The daemon has answered with an error."""
+    """The daemon answered with an error."""
 
 
 class Connection(http.client.HTTPConnection):
@@ -42,7 +42,7 @@ class Daemon:
         self.held = []  # replies that are not read to their end
 
     def launch(self, fault=None, flags=()):
-        """Starts it: a descriptor that will tell when it is ready."""
+        """Starts it; returns a descriptor that becomes readable when it is ready."""
         ours, theirs = os.pipe()
         environment = dict(os.environ)
         if fault:
@@ -57,7 +57,7 @@ class Daemon:
         return ours
 
     def start(self, fault=None, flags=()):
-        """Whether it became ready; otherwise it has died of its fault on the way."""
+        """Starts it; returns whether it became ready, else it died at its fault point."""
         with open(self.launch(fault, flags), "rb") as ready:
             line = ready.readline().decode().strip()
         if line == "ready":
@@ -69,7 +69,7 @@ class Daemon:
         return False
 
     def end(self, how=signal.SIGKILL):
-        """Its status; as that of one that was killed if it was killed already."""
+        """Ends it; returns its status, that of SIGKILL if it was dead already."""
         process, self.process = self.process, None
         if process is None:
             return None
@@ -78,7 +78,7 @@ class Daemon:
         return process.wait()
 
     def died(self, seconds):
-        """Whether it was killed, waiting for that."""
+        """Waits for its death; returns whether it was killed."""
         try:
             status = self.process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -110,7 +110,7 @@ class Daemon:
         return reply
 
     def stream(self, method, **fields):
-        """All events of a streaming call."""
+        """Makes a streaming call; returns all events."""
         text = json.dumps(fields).encode()
         _, data = self.request(method, b"\0" + struct.pack(">I", len(text)) + text,
                                "application/connect+json")
@@ -127,7 +127,7 @@ class Daemon:
         raise Gone(f"{method}: the stream has no end")
 
     def begin(self, method, **fields):
-        """The first event of a streaming call, whose connection stays open as long as we do."""
+        """Makes a streaming call; returns the first event. The connection stays open until the test ends."""
         text = json.dumps(fields).encode()
         connection = Connection(self.socket)
         connection.request("POST", "/holt.v1." + method, b"\0" + struct.pack(">I", len(text)) + text,
@@ -138,7 +138,7 @@ class Daemon:
         return json.loads(reply.read(size))
 
     def execute(self, sandbox, script, *arguments):
-        """What a shell script in a sandbox prints; it must succeed."""
+        """Runs a shell script in a sandbox, which must succeed; returns its output."""
         events = self.stream("ProcessService/Exec", sandboxId=sandbox,
                              process={"args": ["sh", "-c", script, *arguments], "cwd": "/"})
         output, ended = {"stdout": b"", "stderr": b""}, None

@@ -1,4 +1,4 @@
-"""What a daemon may leave behind, on the host and in its own records."""
+"""Checks for leaks of a daemon, on the host and in its registry."""
 import os
 import sqlite3
 import subprocess
@@ -7,7 +7,7 @@ from deaths.boxes import eventually
 
 
 def label_of(state):
-    """The name of all its control groups: FNV-1a of its state directory."""
+    """The name of all its cgroups: FNV-1a of its state directory."""
     value = 2166136261
     for byte in os.path.realpath(state).encode():
         value = (value ^ byte) * 16777619 & 0xffffffff
@@ -15,7 +15,7 @@ def label_of(state):
 
 
 def groups(label):
-    """Directories of that name in every hierarchy."""
+    """The cgroups of that name in every hierarchy."""
     found = subprocess.run(["find", "/sys/fs/cgroup", "-mindepth", "1", "-type", "d", "-name", label],
                            capture_output=True, text=True, check=False)
     return found.stdout.split()
@@ -41,8 +41,8 @@ def parent_of(pid):
     return int(text.rsplit(")", 1)[1].split()[1]) if text else None
 
 
-def bury(state):
-    """Ends whatever is left of a daemon and its sandboxes, when a test has failed."""
+def remove_leftovers(state):
+    """Ends the processes of a daemon and its sandboxes after a failed test."""
     for place in sorted(groups(label_of(state)), key=lambda place: "unified" not in place):
         if os.path.exists(f"{place}/cgroup.kill"):
             with open(f"{place}/cgroup.kill", "w", encoding="ascii") as file:
@@ -70,7 +70,7 @@ class Leaks:
         self.others = [place for place in places if place != self.unified]
 
     def records(self):
-        """Every sandbox as the registry has it: the file is whole too."""
+        """All sandboxes of the registry, whose integrity is checked too."""
         with sqlite3.connect(f"file:{self.daemon.state}/holt.db?mode=ro", uri=True) as database:
             verdict = database.execute("PRAGMA integrity_check").fetchall()
             assert verdict == [("ok",)], verdict
@@ -82,7 +82,7 @@ class Leaks:
         return rows, kept
 
     def volumes(self):
-        """The directory of volumes, which may be in an image that only the daemon has mounted."""
+        """The volume directory, which may be in an image that only the daemon has mounted."""
         base = f"/proc/{self.daemon.pid()}/fd"
         for number in os.listdir(base):
             try:
@@ -90,13 +90,13 @@ class Leaks:
                     return f"{base}/{number}/."
             except FileNotFoundError:
                 continue
-        raise AssertionError("holtd has no directory of volumes")
+        raise AssertionError("holtd has no volume directory")
 
     def volume_names(self):
         return directories(self.volumes())
 
     def deleted_trees(self):
-        """Those that btrfs still has to clean away: None when there are none."""
+        """The trees that btrfs still has to clean up: None if there are none."""
         listed = subprocess.run(["btrfs", "subvolume", "list", "-d", self.volumes()], capture_output=True, text=True,
                                 check=False)
         return listed.stdout or None
@@ -121,12 +121,12 @@ class Leaks:
                 return f"{machine} has {len(inits)} processes of Holt"
         return None
 
-    def wrong_seats(self, rows):
+    def wrong_zygotes(self, rows):
         kept = {row[3] for row in rows if row[1] in ("active", "paused")}
-        seats = read(self.unified, "seats/init/cgroup.procs").split()
-        strange = [pid for pid in seats if parent_of(pid) not in (self.daemon.pid(), None)]
+        zygotes = read(self.unified, "seats/init/cgroup.procs").split()
+        strange = [pid for pid in zygotes if parent_of(pid) not in (self.daemon.pid(), None)]
         if strange:
-            return f"seats of another daemon: {strange}"
+            return f"zygotes of another daemon: {strange}"
         for place in self.others:
             names = set(directories(place))
             if not kept - names == set():
@@ -134,8 +134,8 @@ class Leaks:
             for name in names:
                 if not read(place, name, "cgroup.procs"):
                     return f"{place}/{name} is empty"
-            if len(names - kept) > len(seats) + self.pool:
-                return f"{names - kept} in {place}, but {len(seats)} seats"
+            if len(names - kept) > len(zygotes) + self.pool:
+                return f"{names - kept} in {place}, but {len(zygotes)} zygotes"
         return None
 
     def wrong_files(self, rows, kept):
@@ -172,7 +172,7 @@ class Leaks:
             return f"{count} loop devices"
         table = read("/proc/self/mountinfo")
         if self.daemon.state in table or self.label in table:
-            return "a mount of ours"
+            return "a mount of the daemon"
         return None
 
     def wrong(self):
@@ -180,13 +180,13 @@ class Leaks:
         odd = [row[:2] for row in rows if row[1] not in ("active", "paused", "stopped")]
         if odd:
             return f"in the registry: {odd}"
-        return (self.wrong_groups(rows) or self.wrong_seats(rows) or self.wrong_files(rows, kept)
+        return (self.wrong_groups(rows) or self.wrong_zygotes(rows) or self.wrong_files(rows, kept)
                 or self.wrong_host(rows))
 
     def check(self):
         eventually("left behind", self.wrong)
 
     def check_nothing(self):
-        """After the daemon has stopped without sandboxes."""
+        """Checks for leaks after the daemon has stopped without sandboxes."""
         eventually("left behind", lambda: groups(self.label) or None)
         eventually("left behind", lambda: "a loop device" if self.loop_devices() else None)

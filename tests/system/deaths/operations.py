@@ -1,11 +1,11 @@
-"""Operations that a daemon dies in: each knows what it needs, what it does, how to see whether it has
-happened, and what is known afterwards if it has."""
+"""Operations during which a daemon dies: each has its preconditions, its action, a check of whether it has
+happened, and the expected state afterwards."""
 import os
 import signal
 
 from deaths.boxes import LIST, Box, eventually, host_pids
 
-# After these steps an operation has happened, although nobody was told.
+# After these fault points an operation has happened, although no client got an answer.
 HAPPENED = {
     "create.done", "fork.recorded", "snapshot.taken", "snapshot.recorded", "prune.removed", "prune.recorded",
     "rollback.recorded", "rollback.killed", "rollback.rooted", "rollback.done", "tree_cleaner.closed",
@@ -17,7 +17,7 @@ HAPPENED = {
 
 
 class Operation:
-    """On one sandbox of the world. `needs` is the state it must be in."""
+    """An operation on one sandbox of the world, which must be in the state `needs`."""
 
     needs = "active"
     in_background = False  # the daemon dies after it has answered
@@ -29,7 +29,7 @@ class Operation:
         return f"{type(self).__name__}({self.box or ''})"
 
     def is_possible(self, world):
-        """Whether it can be done right now."""
+        """Whether it is possible now."""
         return self.box.state == self.needs
 
     def prepare(self, world):
@@ -39,11 +39,11 @@ class Operation:
         raise NotImplementedError
 
     def happened(self, world):
-        """After a restart: True, False, or an AssertionError if neither."""
+        """Whether it has happened, after a restart; raises an AssertionError for a mix."""
         raise NotImplementedError
 
     def apply(self, world, reply):
-        """Notes that it has happened."""
+        """Updates the expected state after it has happened."""
 
     def told(self, world):
         return world.told().get(self.box.id)
@@ -103,7 +103,7 @@ class Destroy(Operation):
 
 
 class Change(Operation):
-    """From one state to another."""
+    """Changes the state of a sandbox."""
 
     call = becomes = None
 
@@ -142,7 +142,7 @@ class Start(Change):
 
 
 class Lose(Change):
-    """Somebody kills its holt-init."""
+    """Kills the holt-init of a sandbox."""
 
     becomes = "stopped"
     in_background = True
@@ -155,7 +155,7 @@ class Lose(Change):
 
 
 class Snapshot(Operation):
-    """A turn, or a snapshot with a name. `limit` is how many turns the sandbox keeps."""
+    """A turn, or a named snapshot. `limit` is the number of turns that the sandbox keeps."""
 
     def __init__(self, box, name=None, state="active"):
         super().__init__(box)
@@ -189,7 +189,7 @@ class Snapshot(Operation):
             self.prune(world, reply)
 
     def prune(self, world, reply):
-        """The oldest turns go, and if the daemon died meanwhile, then later."""
+        """The oldest turns are pruned, or after the next turn if the daemon died meanwhile."""
         turns = sorted(name for name in self.box.snapshots if name.startswith("turn-"))
         extra = turns[:-self.box.limit] if self.box.limit else []
         left = set() if reply else set(self.found(world))
@@ -252,7 +252,7 @@ class Rollback(Operation):
         if state == "stopped":
             world.daemon.call("SandboxService/Stop", sandboxId=self.box.id)
         assert files in (self.box.files, self.box.snapshots[self.target]), f"a mix in {self.box}:\n{files}"
-        # Files may be the same before and after.
+        # The files may be equal before and after.
         return files != self.box.files or bool(self.box.counter and not self.box.counter.is_alive())
 
     def apply(self, world, reply):
@@ -306,7 +306,7 @@ class Fork(Operation):
 
 
 class Execute(Operation):
-    """Whatever becomes of the process, the sandbox is as it was."""
+    """Whatever happens to the process, the sandbox is unchanged."""
 
     def act(self, world):
         return world.daemon.execute(self.box.id, "echo something >/tmp/something")
@@ -316,7 +316,7 @@ class Execute(Operation):
 
 
 class Write(Operation):
-    """One file, which is there or is not. A process that was started goes on when the daemon dies."""
+    """Makes one file, completely or not. A process that was started survives the daemon."""
 
     SCRIPT = "echo $1 >/tmp/$1 && mv /tmp/$1 /workspace/$1 && "
 
@@ -351,7 +351,7 @@ class Import(Operation):
         return self.name in [template["name"] for template in reply["templates"]]
 
     def apply(self, world, reply):
-        """It is whole: a sandbox has all its files."""
+        """Checks that a sandbox of the template has all files."""
         assert world.look(self.name) == self.files(world)
         world.daemon.call("TemplateService/Remove", name=self.name)
 
@@ -375,7 +375,7 @@ class Commit(Import):
 
 
 class Close(Operation):
-    """The daemon is asked to end, and dies on the way."""
+    """The daemon is asked to stop, and dies while it does."""
 
     in_background = True
 

@@ -1,4 +1,4 @@
-"""A daemon with sandboxes around it, and a death in the middle of an operation."""
+"""A daemon with sandboxes, which dies in the middle of operations."""
 import atexit
 import copy
 import os
@@ -28,7 +28,7 @@ WAYS = {
 
 
 def make_tree(path):
-    """A root to import: busybox, and files to change, remove and replace."""
+    """Makes a root to import: busybox, and files to change, remove and replace."""
     os.makedirs(f"{path}/bin")
     os.makedirs(f"{path}/data")
     os.makedirs(f"{path}/tmp")
@@ -60,7 +60,7 @@ class World:
         self.pristine = self.look("box")
 
     def look(self, template):
-        """The files of a new sandbox."""
+        """Returns the files of a new sandbox."""
         told = self.daemon.call("SandboxService/Create", template=template)["sandbox"]
         files = self.daemon.execute(told["id"], LIST)
         self.daemon.call("SandboxService/Destroy", sandboxId=told["id"])
@@ -71,7 +71,7 @@ class World:
         return f"{self.prefix}{self.names}"
 
     def told(self):
-        """What the daemon lists of ours, by id. Forks have the labels of their original."""
+        """Returns the list of our sandboxes by id. Forks have the labels of their original."""
         reply = self.daemon.call("SandboxService/List", labels={"client": self.prefix})
         return {told["id"]: told for told in reply.get("sandboxes", [])}
 
@@ -82,12 +82,12 @@ class World:
         return operation
 
     def over(self, box):
-        """What counted there has ended: nothing else is possible."""
+        """Checks that the counter of a sandbox has ended."""
         counter, box.counter = box.counter, None
         eventually(f"the counter of {box}", lambda: "still runs" if counter.is_alive() else None)
 
     def bring(self, box, state):
-        """Into a state, with something that counts in it unless it is stopped."""
+        """Brings a sandbox into a state, with a counter in it unless it is stopped."""
         for step in WAYS.get((box.state, state), []):
             if step is Pause:
                 box.count(self.daemon)
@@ -104,7 +104,7 @@ class World:
         return box
 
     def limited(self):
-        """One that keeps two turns, and has them."""
+        """Makes a sandbox that keeps two turns, and has them."""
         return self.add("active", turns=2, limit=2)
 
     def populate(self):
@@ -116,7 +116,7 @@ class World:
     # --- what must be true ---------------------------------------------------------------------
 
     def verify(self):
-        """Everything that was acknowledged is there, and nothing else."""
+        """Checks that everything acknowledged exists, and nothing else."""
         counts = {box: box.counter.value() for box in self.boxes.values() if box.counter}
         told = self.told()
         assert set(told) == set(self.boxes), f"listed are {set(told)}, known {self.boxes}"
@@ -139,7 +139,7 @@ class World:
         assert ran.returncode == 0, ran.stderr + ran.stdout
 
     def prove(self, box):
-        """Every operation works on it."""
+        """Checks that every operation works on a sandbox."""
         state = box.state
         self.bring(box, "active")
         box.check_files(self.daemon)
@@ -160,7 +160,7 @@ class World:
         self.bring(box, state)
 
     def prove_all(self):
-        """Also those that verify() cannot look into: started or resumed, they are what they were."""
+        """Starts or resumes the sandboxes that verify() cannot run commands in, and checks their files."""
         for box in list(self.boxes.values()):
             state = box.state
             self.bring(box, "active")
@@ -174,13 +174,13 @@ class World:
     # --- deaths --------------------------------------------------------------------------------
 
     def restart(self, fault=None, how=signal.SIGKILL, flags=()):
-        """Whether the next one became ready."""
+        """Restarts the daemon; returns whether the next one became ready."""
         status = self.daemon.end(how)
         assert how == signal.SIGKILL or status == 0, f"holtd ended with status {status}"
         return self.daemon.start(fault, flags)
 
     def attempt(self, operation, fault):
-        """Does it with a daemon that dies there: the reply, and whether it died."""
+        """Does an operation with a daemon that dies at a fault point; returns the reply and whether it died."""
         if not self.restart(fault):
             return None, True
         try:
@@ -191,7 +191,7 @@ class World:
         return reply, self.daemon.died(DEATH_SECONDS if operation.in_background else 0.01)
 
     def settle(self, operation, reply, died, step):
-        """After the restart: it has happened or it has not, and if the step is known so is which."""
+        """Checks after the restart that the operation has happened or not, as the fault point demands."""
         happened = True
         if died and reply is None:
             happened = operation.happened(self)
@@ -205,8 +205,8 @@ class World:
         self.reached.add(step)
 
     def die(self, operation, step, number=1, recovering=None):
-        """Dies there, and then once more where the next one is `recovering`; verifies everything. Whether
-        the (last) step was reached."""
+        """Kills the daemon at a step and, if `recovering`, the next one during its recovery; verifies everything.
+        Returns whether the (last) step was reached."""
         operation.prepare(self)
         reply, died = self.attempt(operation, f"{step}:{number}")
         reached = died
@@ -226,7 +226,7 @@ class World:
         return reached
 
     def tidy(self):
-        """Back to a handful: without forks, and without too many others."""
+        """Destroys forks and surplus sandboxes."""
         for box in [box for box in self.boxes.values() if not box.name]:
             self.do(Destroy(box))
         while len(self.boxes) > 6:
@@ -235,13 +235,13 @@ class World:
     # --- at random -----------------------------------------------------------------------------
 
     def twin(self, prefix):
-        """Another client of the same daemon, with sandboxes of its own."""
+        """Returns another client of the same daemon, with its own sandboxes."""
         other = copy.copy(self)
         other.prefix, other.boxes = prefix, {}
         return other
 
     def choose(self):
-        """Some operation that is possible now."""
+        """Chooses an operation that is possible now."""
         while True:
             box = random.choice(list(self.boxes.values()))
             kind = random.choice([Create, Destroy, Pause, Resume, Stop, Start, Snapshot, RemoveSnapshot, Rollback,
@@ -255,7 +255,7 @@ class World:
                 return operation
 
     def work(self):
-        """Does one operation after the other until the daemon is gone."""
+        """Does operations until the daemon is dead."""
         while True:
             self.pending = self.choose()
             try:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What is put into the journal comes out again, and a damaged one does not stop a daemon. */
+/* Tests that the journal returns what was stored, and that a damaged one does not stop the
+ * daemon. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -163,7 +164,7 @@ static void an_end_comes_back_with_its_output(void)
     record_unref(record);
 }
 
-/* Processes are no reason not to start. */
+/* The daemon starts without the processes. */
 static void a_damaged_journal_is_put_aside(void)
 {
     char aside[80];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Windows and spools: the same bytes at the same offsets, whatever was forgotten. */
+/* Tests that windows and spools have the same bytes at the same offsets, whatever was dropped. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -109,7 +109,7 @@ static void put(struct spool *spool, size_t len)
     spool->end += len;
 }
 
-/* Every byte that is said to be there is. */
+/* Checks every byte that spool_has reports. */
 static void check_spool(const struct spool *spool)
 {
     static char data[DATA];
@@ -151,7 +151,7 @@ static void a_spool_has_the_beginning_and_the_latest(void)
     spool_done(&spool);
 }
 
-/* What may have been written behind the end is not counted as whole. */
+/* Bytes that may have been overwritten do not count as valid. */
 static void a_spool_that_may_be_ahead_promises_less(void)
 {
     struct spool spool;
@@ -187,7 +187,7 @@ static void a_file_alone_tells_how_far_it_came(void)
     put(&spool, HALF);
     spool_done(&spool);
     spool_init(&spool, 2 * HALF);
-    CHECK(spool_recover(&spool, dir_fd, "c") == 0 && spool.end == HALF, "(it went round)");
+    CHECK(spool_recover(&spool, dir_fd, "c") == 0 && spool.end == HALF, "(it wrapped)");
     check_spool(&spool);
     spool_done(&spool);
     CHECK(spool_recover(&spool, dir_fd, "nosuch") == -ENOENT);

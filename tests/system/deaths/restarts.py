@@ -1,4 +1,4 @@
-"""How holtd goes and comes: asked to, or killed on the way; and what its clients see of that."""
+"""Stops, kills and restarts holtd, and checks what its clients see."""
 import base64
 import os
 import random
@@ -43,14 +43,14 @@ class Client:
             pass
 
     def end(self):
-        """Its status and what it said."""
+        """Waits for its end; returns its status and output."""
         said = self.process.stderr.read().decode(errors="replace")
         status = self.process.wait()
         self.reader.join()
         return status, said
 
     def check_goes_on(self, by=0):
-        """The process counts on."""
+        """Checks that the process keeps counting."""
         assert start_time(self.pid) == self.began, "the process has ended"
         before = self.value()
         eventually("the process", lambda: None if self.value() > before + by else f"stands still at {before}")
