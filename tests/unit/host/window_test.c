@@ -206,7 +206,7 @@ static void all(void)
     RUN(a_spool_that_may_be_ahead_promises_less);
     RUN(a_file_alone_tells_how_far_it_came);
     for (size_t i = 0; i < ARRAY_SIZE(files); i++)
-        CHECK(unlinkat(dir_fd, files[i], 0) == 0);
+        CHECK(unlinkat(dir_fd, files[i], 0) == 0 || errno == ENOENT);
     (void)close(dir_fd);
     CHECK(rmdir(dir) == 0);
 }

@@ -387,13 +387,13 @@ static void a_bad_directory_is_refused(void)
     put_at("bad/huge", 0644);
     file_grow("bad/huge", 1LL << 40);
     CHECK_REFUSED(import_path_as("t", "bad"), ERR_EXHAUSTED, "'huge'");
+    CHECK(unlinkat(scratch_fd, "bad/huge", 0) == 0);
 }
 
 /* The state directory is in the scratch directory. */
 static void a_copy_does_not_copy_itself(void)
 {
-    CHECK(unlinkat(scratch_fd, "bad/huge", 0) == 0);
-    CHECK(unlinkat(scratch_fd, "src/dev/null", 0) == 0);
+    CHECK(unlinkat(scratch_fd, "src/dev/null", 0) == 0 || errno == ENOENT);
     CHECK_IMPORTED(import_path_as("t", "."));
     CHECK(S_ISDIR(stat_in("t", "state").st_mode) && stat_in("t", "state/templates").st_mode == 0);
     forget("t");

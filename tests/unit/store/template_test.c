@@ -262,7 +262,8 @@ static void missing_directories_are_made(void)
     (void)snprintf(path, sizeof(path), "%s/one/two//three/", scratch);
     CHECK(tree_make(path, 0700) == 0 && tree_make(path, 0700) == 0);
     CHECK(faccessat(scratch_fd, "one/two/three", F_OK, 0) == 0);
-    (void)snprintf(path, sizeof(path), "%s/kept/x/y", scratch);
+    file_put("file", "x", 1);
+    (void)snprintf(path, sizeof(path), "%s/file/y", scratch);
     CHECK(tree_make(path, 0700) == -ENOTDIR && tree_make("one", 0700) == -EINVAL);
 }
 
