@@ -112,7 +112,6 @@ static struct rpc *rpc_new(struct exchange *exchange, const struct route *route)
         .host = api->host,
         .listener = exchange->listener,
         .tokens = api->tokens,
-        .objects = api->objects,
         .is_local = exchange->listener->is_local,
         .is_read_only = exchange->access != ACCESS_FULL,
         .connection_fd = exchange->connection_fd,

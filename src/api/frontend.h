@@ -10,7 +10,6 @@ struct token_store;
 struct api {
     struct host *host;
     struct token_store *tokens;
-    struct e2b_objects *objects; /* has the names of volumes */
 };
 
 extern const struct frontend_ops holt_frontend;

@@ -9,7 +9,6 @@
 #include "api/message/run_request.h"
 #include "api/message/sandbox_ref.h"
 #include "api/message/sandbox_request.h"
-#include "api/named_volume.h"
 #include "api/service.h"
 #include "api/stream/process_stream.h"
 #include "base/cleanup.h"
@@ -17,6 +16,7 @@
 #include "base/json.h"
 #include "host/core/host.h"
 #include "host/sandbox/mount.h"
+#include "host/volume/named_volume.h"
 
 int sandbox_service_run(const struct call *call, const json_t *request, struct stream **ret,
                         struct err *err)
@@ -40,7 +40,7 @@ static int mounts_find(const struct call *call, const struct create_request *wan
     {
         const char *word = json_string_value(json_object_get(mount, "volume"));
         const char *path = json_string_value(json_object_get(mount, "path"));
-        int r = named_volume_mount(call->objects, word, path, &ret[index], err);
+        int r = named_volume_mount(call->host, word, path, &ret[index], err);
 
         if (r < 0)
             return r;

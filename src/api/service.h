@@ -5,7 +5,6 @@
 #include <stdbool.h>
 
 struct buf;
-struct e2b_objects;
 struct err;
 struct host;
 struct listener;
@@ -18,9 +17,8 @@ struct call {
     struct host *host;
     const struct listener *listener;
     struct token_store *tokens;
-    struct e2b_objects *objects; /* has the names of volumes */
-    bool is_local;               /* it came over the unix socket */
-    bool is_read_only;           /* whoever calls may change nothing */
+    bool is_local;     /* it came over the unix socket */
+    bool is_read_only; /* whoever calls may change nothing */
     bool is_raw;       /* the connection is handed over to the stream, which makes frames */
     int connection_fd; /* hangs up when the client goes away */
     struct buf *out;   /* of one with one answer: who writes it here as text makes no JSON of it */

@@ -19,8 +19,6 @@
 #include "base/text/parse.h"
 #include "base/xalloc.h"
 #include "builder/build.h"
-#include "e2b/core/object_store.h"
-#include "e2b/template/build.h"
 #include "host/core/host.h"
 #include "host/observe/event.h"
 #include "host/sandbox/sandbox.h"
@@ -224,44 +222,29 @@ int template_service_import(const struct call *call, const json_t *request, stru
     return 0;
 }
 
-/* In words, or NULL: it is somebody's own. */
-static json_t *owner_json(const char *name, const json_t *built)
+/* Returns what the template belongs to, for the caller to free; NULL: nothing. */
+static int owner_find(struct host *host, const char *name, char **ret, struct err *err)
 {
-    const char *build = e2b_build_of(name);
-    const json_t *template;
-    size_t i;
-
-    if (build_is_step(name))
-        return json_string("the cache of builds");
-    if (!build)
-        return NULL;
-    json_array_foreach(built, i, template)
-    {
-        if (json_object_get(json_object_get(template, "builds"), build))
-            return json_sprintf("template %s",
-                                json_string_value(json_object_get(template, "name")));
-    }
-    return json_string("a template that was removed");
+    if (!build_is_step(name))
+        return host_get_template_owner(host, name, ret, err);
+    *ret = xstrdup("the cache of builds");
+    return 0;
 }
 
-/* built: those that E2B's clients have built; NULL: only what is somebody's own is asked for. */
-static json_t *list_json(const struct template_info *infos, size_t count, const json_t *built)
+static int list_add(struct host *host, json_t *list, const struct template_info *info,
+                    bool wants_all, struct err *err)
 {
-    json_t *list = json_array();
+    cleanup_free char *owner = NULL;
+    json_t *template;
+    int r = owner_find(host, info->name, &owner, err);
 
-    for (size_t i = 0; i < count; i++) {
-        json_t *owner = owner_json(infos[i].name, built), *template;
-
-        if (owner && !built) {
-            json_decref(owner);
-            continue;
-        }
-        template = template_json(&infos[i]);
-        if (owner)
-            (void)json_object_set_new(template, "owner", owner);
-        (void)json_array_append_new(list, template);
-    }
-    return list;
+    if (r < 0 || (owner && !wants_all))
+        return r;
+    template = template_json(info);
+    if (owner)
+        (void)json_object_set_new(template, "owner", json_text(owner));
+    (void)json_array_append_new(list, template);
+    return 0;
 }
 
 int template_service_list(const struct call *call, const json_t *request, json_t **ret_reply,
@@ -269,7 +252,7 @@ int template_service_list(const struct call *call, const json_t *request, json_t
 {
     static const char *const fields[] = { "all", NULL };
     cleanup_free struct template_info *infos = NULL;
-    cleanup_json json_t *built = NULL;
+    cleanup_json json_t *list = json_array();
     bool wants_all = false;
     size_t count = 0;
     int r = json_only_fields(request, fields, err);
@@ -278,11 +261,11 @@ int template_service_list(const struct call *call, const json_t *request, json_t
         r = json_get_bool(request, "all", &wants_all, err);
     if (r == 0)
         r = template_list(host_store(call->host), &infos, &count, err);
+    for (size_t i = 0; r == 0 && i < count; i++)
+        r = list_add(call->host, list, &infos[i], wants_all, err);
     if (r < 0)
         return r;
-    if (wants_all)
-        built = e2b_objects_list(call->objects, OBJECTS_TEMPLATES);
-    *ret_reply = json_pack("{s:o}", "templates", list_json(infos, count, built));
+    *ret_reply = json_pack("{s:O}", "templates", list);
     return *ret_reply ? 0 : err_sys(err, -ENOMEM, "list templates");
 }
 

@@ -2,17 +2,15 @@
 #include <errno.h>
 
 #include "api/message/fields.h"
-#include "api/named_volume.h"
 #include "api/service.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json.h"
-#include "e2b/core/object_store.h"
+#include "host/volume/named_volume.h"
 
-static json_t *volume_json(const json_t *stored)
+static json_t *volume_json(const struct volume_info *info)
 {
-    return json_pack("{s:O, s:O}", "id", json_object_get(stored, "id"), "name",
-                     json_object_get(stored, "name"));
+    return json_pack("{s:s, s:s}", "id", info->id, "name", info->name);
 }
 
 static int reply_check(const json_t *reply, struct err *err)
@@ -24,17 +22,17 @@ int volume_service_create(const struct call *call, const json_t *request, json_t
                           struct err *err)
 {
     static const char *const fields[] = { "name", NULL };
-    cleanup_json json_t *stored = NULL;
+    struct volume_info info;
     const char *name = NULL;
     int r = json_only_fields(request, fields, err);
 
     if (r == 0)
         r = field_needed(request, "name", &name, err);
     if (r == 0)
-        r = named_volume_create(call->host, call->objects, name, &stored, err);
+        r = named_volume_create(call->host, name, &info, err);
     if (r < 0)
         return r;
-    *ret_reply = json_pack("{s:o}", "volume", volume_json(stored));
+    *ret_reply = json_pack("{s:o}", "volume", volume_json(&info));
     return reply_check(*ret_reply, err);
 }
 
@@ -42,19 +40,18 @@ int volume_service_list(const struct call *call, const json_t *request, json_t *
                         struct err *err)
 {
     static const char *const fields[] = { NULL };
-    cleanup_json json_t *all = NULL;
+    cleanup_free struct volume_info *infos = NULL;
+    size_t count = 0;
+    json_t *list;
     int r = json_only_fields(request, fields, err);
-    json_t *list, *stored;
-    size_t index;
 
+    if (r == 0)
+        r = named_volume_list(call->host, &infos, &count, err);
     if (r < 0)
         return r;
-    all = e2b_objects_list(call->objects, OBJECTS_VOLUMES);
     list = json_array();
-    json_array_foreach(all, index, stored)
-    {
-        (void)json_array_append_new(list, volume_json(stored));
-    }
+    for (size_t i = 0; i < count; i++)
+        (void)json_array_append_new(list, volume_json(&infos[i]));
     *ret_reply = json_pack("{s:o}", "volumes", list);
     return reply_check(*ret_reply, err);
 }
@@ -69,5 +66,5 @@ int volume_service_remove(const struct call *call, const json_t *request, json_t
     (void)ret_reply;
     if (r == 0)
         r = field_needed(request, "volume", &word, err);
-    return r == 0 ? named_volume_remove(call->host, call->objects, word, err) : r;
+    return r == 0 ? named_volume_remove(call->host, word, err) : r;
 }

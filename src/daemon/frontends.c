@@ -13,7 +13,6 @@
 #include "http/frontend.h"
 #include "http/server.h"
 #if HOLT_E2B
-#include "e2b/core/e2b.h"
 #include "e2b/core/frontend.h"
 #endif
 #if HOLT_MCP
@@ -53,7 +52,6 @@ static int frontends_fill(struct frontends *frontends, const struct config *conf
         r = e2b_open(frontends->host, config->state, &frontends->e2b, err);
     if (r < 0)
         return r;
-    frontends->api.objects = frontends->e2b->objects;
     frontend_add(frontends, &e2b_frontend, frontends->e2b);
 #endif
 #if HOLT_MCP

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "api/named_volume.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json.h"
@@ -17,6 +16,7 @@
 #include "e2b/core/object_store.h"
 #include "host/sandbox/info.h"
 #include "host/sandbox/mount.h"
+#include "host/volume/named_volume.h"
 #include "http/exchange.h"
 
 static struct e2b_objects *objects_of(const struct e2b_request *request)
@@ -24,71 +24,74 @@ static struct e2b_objects *objects_of(const struct e2b_request *request)
     return request->e2b->objects;
 }
 
-static json_t *volume_json(const struct e2b_request *request, const json_t *stored, bool has_token)
+static json_t *volume_json(const struct e2b_request *request, const struct volume_info *info,
+                           bool has_token)
 {
-    json_t *token = has_token && !request->is_read_only ? json_object_get(stored, "token") : NULL;
-
-    return json_pack("{s:O, s:O, s:O*}", "volumeID", json_object_get(stored, "id"), "name",
-                     json_object_get(stored, "name"), "token", token);
+    return json_pack("{s:s, s:s, s:s*}", "volumeID", info->id, "name", info->name, "token",
+                     has_token && !request->is_read_only ? info->token : NULL);
 }
 
-static enum MHD_Result create(struct e2b_request *request)
+static enum MHD_Result volume_post(struct e2b_request *request)
 {
-    cleanup_json json_t *stored = NULL;
+    struct volume_info info;
     const char *name = NULL;
     struct err err = { 0 };
 
     if (json_get_text(request->body, "name", &name, &err) < 0 ||
-        named_volume_create(request->host, objects_of(request), name, &stored, &err) < 0)
+        named_volume_create(request->host, name, &info, &err) < 0)
         return e2b_reply_err(request, &err);
-    return e2b_reply_json(request, MHD_HTTP_CREATED, volume_json(request, stored, true));
+    return e2b_reply_json(request, MHD_HTTP_CREATED, volume_json(request, &info, true));
 }
 
-static enum MHD_Result get(struct e2b_request *request)
+static enum MHD_Result volume_get(struct e2b_request *request)
 {
-    cleanup_json json_t *stored = NULL;
+    struct volume_info info;
     struct err err = { 0 };
 
-    if (named_volume_find(objects_of(request), request->params[0], &stored, &err) < 0)
+    if (named_volume_find(request->host, request->params[0], &info, &err) < 0)
         return e2b_reply_err(request, &err);
-    return e2b_reply_json(request, MHD_HTTP_OK, volume_json(request, stored, true));
+    return e2b_reply_json(request, MHD_HTTP_OK, volume_json(request, &info, true));
 }
 
-static enum MHD_Result list(struct e2b_request *request)
+static enum MHD_Result volumes_get(struct e2b_request *request)
 {
-    cleanup_json json_t *all = e2b_objects_list(objects_of(request), OBJECTS_VOLUMES);
-    json_t *array = json_array();
-    size_t index;
-    json_t *stored;
+    cleanup_free struct volume_info *infos = NULL;
+    json_t *array;
+    size_t count = 0;
+    struct err err = { 0 };
 
-    json_array_foreach(all, index, stored)
-    {
-        (void)json_array_append_new(array, volume_json(request, stored, false));
-    }
+    if (named_volume_list(request->host, &infos, &count, &err) < 0)
+        return e2b_reply_err(request, &err);
+    array = json_array();
+    for (size_t i = 0; i < count; i++)
+        (void)json_array_append_new(array, volume_json(request, &infos[i], false));
     return e2b_reply_json(request, MHD_HTTP_OK, array);
 }
 
-static enum MHD_Result remove_it(struct e2b_request *request)
+static enum MHD_Result volume_delete(struct e2b_request *request)
 {
     struct err err = { 0 };
 
-    if (named_volume_remove(request->host, objects_of(request), request->params[0], &err) < 0)
+    if (named_volume_remove(request->host, request->params[0], &err) < 0)
         return e2b_reply_err(request, &err);
     return e2b_reply_empty(request, MHD_HTTP_NO_CONTENT);
 }
 
+/* Only the id names a volume here, not its name. */
 bool e2b_volume_opens(const struct e2b_request *request)
 {
     static const char scheme[] = "Bearer ";
     const char *shown = e2b_header(request, MHD_HTTP_HEADER_AUTHORIZATION);
-    cleanup_json json_t *stored =
-        e2b_objects_find(objects_of(request), OBJECTS_VOLUMES, "id", request->params[0]);
-    const char *wanted = json_string_value(json_object_get(stored, "token"));
+    struct volume_info info;
+    struct err ignored;
 
-    if (!wanted || !shown || strncasecmp(shown, scheme, strlen(scheme)) != 0)
+    if (!shown || strncasecmp(shown, scheme, strlen(scheme)) != 0 ||
+        named_volume_find(request->host, request->params[0], &info, &ignored) < 0 ||
+        strcmp(info.id, request->params[0]) != 0)
         return false;
     shown += strlen(scheme);
-    return strlen(shown) == strlen(wanted) && CRYPTO_memcmp(shown, wanted, strlen(wanted)) == 0;
+    return strlen(shown) == strlen(info.token) &&
+           CRYPTO_memcmp(shown, info.token, strlen(info.token)) == 0;
 }
 
 /* --- in sandboxes ----------------------------------------------------------------------------- */
@@ -114,10 +117,10 @@ static json_t *snapshot_mounts(const struct e2b_request *request, const char *te
     json_array_foreach(json_object_get(snapshot, "volumeMounts"), index, mount)
     {
         const char *name = json_string_value(json_object_get(mount, "name"));
-        cleanup_json json_t *stored = NULL;
+        struct volume_info info;
         struct err ignored;
 
-        if (name && named_volume_find(objects_of(request), name, &stored, &ignored) == 0)
+        if (name && named_volume_find(request->host, name, &info, &ignored) == 0)
             (void)json_array_append(mounts, mount);
     }
     return mounts;
@@ -135,7 +138,7 @@ int e2b_volume_mounts(const struct e2b_request *request, const char *template, j
     {
         const char *name = json_string_value(json_object_get(mount, "name"));
         const char *path = json_string_value(json_object_get(mount, "path"));
-        int r = named_volume_mount(objects_of(request), name, path, &ret[index], err);
+        int r = named_volume_mount(request->host, name, path, &ret[index], err);
 
         if (r < 0)
             return r;
@@ -145,10 +148,10 @@ int e2b_volume_mounts(const struct e2b_request *request, const char *template, j
 }
 
 static const struct e2b_route routes[] = {
-    { "POST", "/volumes", .answer = create },
-    { "GET", "/volumes", .answer = list },
-    { "GET", "/volumes/{}", .answer = get },
-    { "DELETE", "/volumes/{}", .answer = remove_it },
+    { "POST", "/volumes", .answer = volume_post },
+    { "GET", "/volumes", .answer = volumes_get },
+    { "GET", "/volumes/{}", .answer = volume_get },
+    { "DELETE", "/volumes/{}", .answer = volume_delete },
 };
 
 const struct e2b_routes e2b_volume_routes = { routes, ARRAY_SIZE(routes) };

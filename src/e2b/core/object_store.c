@@ -25,7 +25,6 @@ enum {
 static const char *const names[OBJECTS_KINDS] = {
     [OBJECTS_SNAPSHOTS] = "e2b-snapshots.json",
     [OBJECTS_SECRETS] = "e2b-secrets.json",
-    [OBJECTS_VOLUMES] = "e2b-volumes.json",
     [OBJECTS_TEMPLATES] = "e2b-templates.json",
 };
 

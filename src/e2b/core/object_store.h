@@ -7,13 +7,7 @@
 struct e2b_objects;
 struct err;
 
-enum e2b_objects_kind {
-    OBJECTS_SNAPSHOTS,
-    OBJECTS_SECRETS,
-    OBJECTS_VOLUMES,
-    OBJECTS_TEMPLATES,
-    OBJECTS_KINDS
-};
+enum e2b_objects_kind { OBJECTS_SNAPSHOTS, OBJECTS_SECRETS, OBJECTS_TEMPLATES, OBJECTS_KINDS };
 
 int e2b_objects_open(const char *state_dir, struct e2b_objects **ret, struct err *err);
 

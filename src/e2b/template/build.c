@@ -178,8 +178,39 @@ int e2b_builds_change(struct e2b_builds *builds, const char *word, const json_t 
     return r;
 }
 
-/* Removes the files of builds that have failed or that no template has any more; of those that a
- * sandbox stands on, the next time. */
+static int owner_record(struct host *host, const char *build, const json_t *template,
+                        struct err *err)
+{
+    cleanup_free char *owner =
+        xasprintf("template %s", json_string_value(json_object_get(template, "name")));
+    char name[TEMPLATE_NAME_MAX + 1];
+
+    e2b_build_template(build, name);
+    return host_set_template_owner(host, name, owner, err);
+}
+
+/* The registry does not know the owners of builds that an earlier version of Holt made. */
+static int owners_record(struct e2b_builds *builds, struct err *err)
+{
+    cleanup_json json_t *templates = e2b_objects_list(builds->objects, OBJECTS_TEMPLATES);
+    json_t *template, *build;
+    const char *id;
+    size_t index;
+    int r = 0;
+
+    json_array_foreach(templates, index, template)
+    {
+        json_object_foreach(json_object_get(template, "builds"), id, build)
+        {
+            if (r == 0)
+                r = owner_record(builds->host, id, template, err);
+        }
+    }
+    return r;
+}
+
+/* Removes the files of builds that have failed or belong to no template any more. Files that a
+ * sandbox uses stay until the next sweep. */
 static void sweep(struct e2b_builds *builds)
 {
     cleanup_free struct template_info *infos = NULL;
@@ -194,8 +225,10 @@ static void sweep(struct e2b_builds *builds)
     for (size_t i = 0; i < count; i++) {
         const char *id = e2b_build_of(infos[i].name);
 
-        if (id && !e2b_build_is_known(templates, id))
-            (void)host_remove_template(builds->host, infos[i].name, &ignored);
+        if (id && !e2b_build_is_known(templates, id) &&
+            host_remove_template(builds->host, infos[i].name, &ignored) < 0)
+            (void)host_set_template_owner(builds->host, infos[i].name,
+                                          "a template that was removed", &ignored);
     }
 }
 
@@ -265,6 +298,9 @@ static int begin(struct e2b_builds *builds, json_t *template, const char *id,
     spec->ready_ms = READY_MS;
     spec->cpus = (unsigned)json_integer_value(json_object_get(build, "cpuCount"));
     spec->memory_bytes = (uint64_t)json_integer_value(json_object_get(build, "memoryMB")) << 20;
+    r = owner_record(builds->host, id, template, err);
+    if (r < 0)
+        return r;
     entry = xcalloc(1, sizeof(*entry));
     r = build_start(builds->host, spec, &entry->build, err);
     if (r < 0) {
@@ -353,6 +389,8 @@ int e2b_builds_open(struct host *host, struct e2b_objects *objects, const char *
         r = e2b_archives_prune(builds->files);
         r = r < 0 ? err_sys(err, r, "look at the uploaded files") : 0;
     }
+    if (r == 0)
+        r = owners_record(builds, err);
     if (r == 0)
         r = e2b_id_new(builds->secret, err);
     if (r == 0)

@@ -36,6 +36,7 @@
 #include "host/process/writer.h"
 #include "host/sandbox/expiry.h"
 #include "host/sandbox/sandbox_internal.h"
+#include "host/volume/named_volume.h"
 #include "kernel/cgroup/cgroup.h"
 #include "runtime/program.h"
 #include "store/store.h"
@@ -196,6 +197,8 @@ static int open_records(struct host *host, const struct config *config, struct e
     if (host->state_fd < 0)
         return err_sys(err, -errno, "open state directory '%s'", config->state);
     r = registry_open(path, &host->registry, err);
+    if (r == 0)
+        r = named_volumes_migrate(host, err);
     if (r == 0)
         r = journal_open(journal, &host->journal, err);
     if (r == 0)
@@ -513,8 +516,19 @@ static void wait_reaped(struct host *host)
         ;
 }
 
+int host_set_template_owner(struct host *host, const char *name, const char *owner, struct err *err)
+{
+    return registry_put_template_owner(host->registry, name, owner, err);
+}
+
+int host_get_template_owner(struct host *host, const char *name, char **ret, struct err *err)
+{
+    return registry_get_template_owner(host->registry, name, ret, err);
+}
+
 int host_remove_template(struct host *host, const char *name, struct err *err)
 {
+    struct err ignored;
     int r;
 
     lock_take(&host->lock);
@@ -528,6 +542,8 @@ int host_remove_template(struct host *host, const char *name, struct err *err)
         wait_reaped(host);
         r = template_remove(host->store, name, err);
     }
+    if (r == 0)
+        (void)registry_put_template_owner(host->registry, name, NULL, &ignored);
     if (r == 0)
         host_event(host, EVENT_TEMPLATE_REMOVED, json_pack("{s:s}", "template", name));
     return r;

@@ -64,6 +64,14 @@ struct host_tool_settings {
 };
 void host_get_tool_settings(const struct host *host, struct host_tool_settings *ret);
 
+/* Records what a template belongs to, in words (NULL: to nothing): lists leave such templates out
+ * unless asked for all. */
+int host_set_template_owner(struct host *host, const char *name, const char *owner,
+                            struct err *err);
+
+/* Returns what a template belongs to, for the caller to free; NULL: nothing. */
+int host_get_template_owner(struct host *host, const char *name, char **ret, struct err *err);
+
 /* Removes a template that no sandbox uses. Machines in the warm pool that use it are ended. */
 int host_remove_template(struct host *host, const char *name, struct err *err);
 

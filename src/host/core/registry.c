@@ -12,6 +12,7 @@
 #include "base/lock.h"
 #include "base/xalloc.h"
 #include "host/core/registry_internal.h"
+#include "host/volume/named_volume.h"
 
 /* A growing array of rows. */
 struct row_list {
@@ -434,5 +435,106 @@ int registry_list_snapshots(struct registry *registry, const char *id, struct sn
         return r;
     *ret_count = list.count;
     *ret = (struct snapshot_info *)(void *)TAKE_PTR(list.items);
+    return 0;
+}
+
+/* Runs one change of a volume. The connection does not wait for the disk at a commit otherwise. */
+static int volume_change(struct registry *registry, enum registry_statement which,
+                         const char *doing, struct err *err)
+{
+    int r;
+
+    (void)sqlite3_exec(registry->db, "PRAGMA synchronous = FULL", NULL, NULL, NULL);
+    r = statement_run(registry, which, doing, err);
+    if (r < 0 && is_unique_violation(registry))
+        r = err_set(err, ERR_EXISTS, "a volume of this name exists already");
+    (void)sqlite3_exec(registry->db, "PRAGMA synchronous = NORMAL", NULL, NULL, NULL);
+    return r;
+}
+
+int registry_add_volume(struct registry *registry, const struct volume_info *info, struct err *err)
+{
+    cleanup_free struct volume_info *all = NULL;
+    sqlite3_stmt *add = registry->statements[STATEMENT_ADD_VOLUME];
+    size_t count = 0;
+    int r = registry_list_volumes(registry, &all, &count, err);
+
+    if (r == 0 && count >= VOLUMES_MAX)
+        r = err_set(err, ERR_EXHAUSTED, "volume limit reached (%d)", VOLUMES_MAX);
+    if (r < 0)
+        return r;
+    lock_scope(&registry->lock);
+    if (row_bind(add, 1, &row_volume, info) != SQLITE_OK)
+        return registry_explain(registry, "record a volume", err);
+    r = volume_change(registry, STATEMENT_ADD_VOLUME, "record a volume", err);
+    return r < 0 ? err_wrap(err, "volume '%s'", info->name) : 0;
+}
+
+int registry_remove_volume(struct registry *registry, const char *id, struct err *err)
+{
+    lock_scope(&registry->lock);
+
+    if (bind_text(registry->statements[STATEMENT_REMOVE_VOLUME], 1, id) != SQLITE_OK)
+        return registry_explain(registry, "remove a volume", err);
+    return volume_change(registry, STATEMENT_REMOVE_VOLUME, "remove a volume", err);
+}
+
+int registry_find_volume(struct registry *registry, const char *word, struct volume_info *ret,
+                         struct err *err)
+{
+    cleanup_with(row_list_done) struct row_list list = { .item_size = sizeof(*ret) };
+    lock_scope(&registry->lock);
+    int r = read_parts(registry, STATEMENT_FIND_VOLUME, word, &row_volume, &list, err);
+
+    if (r < 0)
+        return r;
+    if (list.count == 0)
+        return err_set(err, ERR_NOT_FOUND, "volume '%.100s' not found", word);
+    *ret = *(const struct volume_info *)(const void *)list.items;
+    return 0;
+}
+
+int registry_list_volumes(struct registry *registry, struct volume_info **ret, size_t *ret_count,
+                          struct err *err)
+{
+    cleanup_with(row_list_done) struct row_list list = { .item_size = sizeof(**ret) };
+    lock_scope(&registry->lock);
+    cleanup_with(statement_reset) sqlite3_stmt *statement =
+        registry->statements[STATEMENT_LIST_VOLUMES];
+    int r = read_rows(registry, statement, &row_volume, &list, err);
+
+    if (r < 0)
+        return r;
+    *ret_count = list.count;
+    *ret = (struct volume_info *)(void *)TAKE_PTR(list.items);
+    return 0;
+}
+
+int registry_put_template_owner(struct registry *registry, const char *template, const char *owner,
+                                struct err *err)
+{
+    enum registry_statement which = owner ? STATEMENT_PUT_OWNER : STATEMENT_DROP_OWNER;
+    sqlite3_stmt *statement = registry->statements[which];
+    lock_scope(&registry->lock);
+
+    if (bind_text(statement, 1, template) != SQLITE_OK ||
+        (owner && bind_text(statement, 2, owner) != SQLITE_OK))
+        return registry_explain(registry, "record the owner of a template", err);
+    return statement_run(registry, which, "record the owner of a template", err);
+}
+
+int registry_get_template_owner(struct registry *registry, const char *template, char **ret,
+                                struct err *err)
+{
+    lock_scope(&registry->lock);
+    cleanup_with(statement_reset) sqlite3_stmt *statement =
+        registry->statements[STATEMENT_GET_OWNER];
+    int rc = SQLITE_ERROR;
+
+    if (bind_text(statement, 1, template) == SQLITE_OK)
+        rc = sqlite3_step(statement);
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+        return registry_explain(registry, "read the owner of a template", err);
+    *ret = rc == SQLITE_ROW ? xstrdup((const char *)sqlite3_column_text(statement, 0)) : NULL;
     return 0;
 }

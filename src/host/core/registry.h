@@ -1,4 +1,5 @@
-/* The registry: the daemon's durable record of sandboxes and snapshots, in SQLite (state/holt.db).
+/* The registry: the daemon's durable record of sandboxes, snapshots, named volumes and owners of
+ * templates, in SQLite (state/holt.db).
  * One connection, one lock; every call is one transaction. A crash of the daemon loses nothing; a
  * crash of the machine loses at most the last transactions. */
 #pragma once
@@ -10,6 +11,7 @@
 
 struct err;
 struct registry;
+struct volume_info;
 
 /* Opens or creates the file, and reads all of it once. Never deletes or repairs anything: returns
  * ERR_BUSY when another process writes to it, ERR_EXHAUSTED when the disk is full, ERR_INTERNAL
@@ -59,3 +61,28 @@ int registry_list(struct registry *registry, struct sandbox_info **ret, size_t *
                   struct err *err);
 int registry_list_snapshots(struct registry *registry, const char *id, struct snapshot_info **ret,
                             size_t *ret_count, struct err *err);
+
+/* Records a named volume. Returns ERR_EXISTS when another one has its name, ERR_EXHAUSTED when
+ * there are VOLUMES_MAX. A volume is on disk when this returns, even if the machine crashes: its
+ * files would otherwise be without a record. */
+enum { VOLUMES_MAX = 10000 };
+int registry_add_volume(struct registry *registry, const struct volume_info *info, struct err *err);
+
+/* Removes a volume by its id; no error when there is none. */
+int registry_remove_volume(struct registry *registry, const char *id, struct err *err);
+
+/* Finds a volume by id or name. Returns ERR_NOT_FOUND. */
+int registry_find_volume(struct registry *registry, const char *word, struct volume_info *ret,
+                         struct err *err);
+
+/* Lists all volumes, oldest first. The caller frees the array. */
+int registry_list_volumes(struct registry *registry, struct volume_info **ret, size_t *ret_count,
+                          struct err *err);
+
+/* Records what a template belongs to, in words; NULL: to nothing. */
+int registry_put_template_owner(struct registry *registry, const char *template, const char *owner,
+                                struct err *err);
+
+/* Returns what a template belongs to, for the caller to free; NULL: nothing. */
+int registry_get_template_owner(struct registry *registry, const char *template, char **ret,
+                                struct err *err);

@@ -31,6 +31,13 @@ enum registry_statement {
     STATEMENT_LIST_MOUNTS,
     STATEMENT_GET_METADATA,
     STATEMENT_LIST_SNAPSHOTS,
+    STATEMENT_ADD_VOLUME,
+    STATEMENT_REMOVE_VOLUME,
+    STATEMENT_FIND_VOLUME,
+    STATEMENT_LIST_VOLUMES,
+    STATEMENT_PUT_OWNER,
+    STATEMENT_DROP_OWNER,
+    STATEMENT_GET_OWNER,
     STATEMENTS
 };
 
@@ -73,7 +80,7 @@ struct row_layout {
     size_t count;
 };
 
-extern const struct row_layout row_sandbox, row_label, row_mount, row_snapshot;
+extern const struct row_layout row_sandbox, row_label, row_mount, row_snapshot, row_volume;
 
 /* Appends "a, b, c", "?2, ?3, ?4" (first = 2) or "b = excluded.b, c = excluded.c". The last one
  * leaves out the key, the first column: setting it, even to itself, would make SQLite search all

@@ -21,7 +21,7 @@
 
 enum {
     APPLICATION_ID = 0x486f6c74,
-    SCHEMA_VERSION = 3,
+    SCHEMA_VERSION = 4,
     BUSY_MS = 2000,
     VALUE_BYTES_MAX = 64 << 10, /* far above any row of ours; rejects what others wrote */
     SQL_BYTES_MAX = 8 << 10,
@@ -91,8 +91,20 @@ static const char schema_3[] =
     " PRIMARY KEY (sandbox, path)" /* before depot: else quick_check of SQLite 3.40 reports NULL */
     ") STRICT, WITHOUT ROWID;";
 
+/* Named volumes, and the templates that belong to something. */
+static const char schema_4[] = "CREATE TABLE volumes ("
+                               " number INTEGER PRIMARY KEY,"
+                               " id TEXT NOT NULL UNIQUE,"
+                               " name TEXT NOT NULL UNIQUE,"
+                               " token TEXT NOT NULL"
+                               ") STRICT;"
+                               "CREATE TABLE template_owners ("
+                               " template TEXT PRIMARY KEY,"
+                               " owner TEXT NOT NULL"
+                               ") STRICT, WITHOUT ROWID;";
+
 /* The steps from each version to the next. Published steps never change. */
-static const char *const schema_steps[SCHEMA_VERSION] = { schema_1, schema_2, schema_3 };
+static const char *const schema_steps[SCHEMA_VERSION] = { schema_1, schema_2, schema_3, schema_4 };
 
 /* The missing statements name every field of a struct and are generated from its layout. */
 static const char *const statement_texts[STATEMENTS] = {
@@ -118,6 +130,15 @@ static const char *const statement_texts[STATEMENTS] = {
     [STATEMENT_REMOVE_SNAPSHOT] =
         "DELETE FROM snapshots WHERE sandbox = ?1 AND name = ?2 RETURNING parent",
     [STATEMENT_LIST_LABELS] = "SELECT key, value FROM labels WHERE sandbox = ?1 ORDER BY position",
+    [STATEMENT_ADD_VOLUME] = "INSERT INTO volumes (id, name, token) VALUES (?1, ?2, ?3)",
+    [STATEMENT_REMOVE_VOLUME] = "DELETE FROM volumes WHERE id = ?1",
+    [STATEMENT_FIND_VOLUME] = ("SELECT id, name, token FROM volumes WHERE id = ?1 OR name = ?1"
+                               " ORDER BY id = ?1 DESC LIMIT 1"),
+    [STATEMENT_LIST_VOLUMES] = "SELECT id, name, token FROM volumes ORDER BY number",
+    [STATEMENT_PUT_OWNER] = ("INSERT INTO template_owners (template, owner) VALUES (?1, ?2)"
+                             " ON CONFLICT (template) DO UPDATE SET owner = excluded.owner"),
+    [STATEMENT_DROP_OWNER] = "DELETE FROM template_owners WHERE template = ?1",
+    [STATEMENT_GET_OWNER] = "SELECT owner FROM template_owners WHERE template = ?1",
     [STATEMENT_LIST_MOUNTS] = "SELECT path, depot FROM mounts WHERE sandbox = ?1 ORDER BY path",
 };
 

@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "host/core/registry_internal.h"
+#include "host/volume/named_volume.h"
 
 #define FIELD(of, type, column, member)                                                            \
     {                                                                                              \
@@ -51,12 +52,19 @@ static const struct row_field mount_fields[] = {
     FIELD(sandbox_mount, ROW_TEXT, "depot", shared_volume),
 };
 
+static const struct row_field volume_fields[] = {
+    FIELD(volume_info, ROW_TEXT, "id", id),
+    FIELD(volume_info, ROW_TEXT, "name", name),
+    FIELD(volume_info, ROW_TEXT, "token", token),
+};
+
 static const struct row_field snapshot_fields[] = {
     SNAPSHOT(ROW_TEXT, name),   SNAPSHOT(ROW_KIND, kind),      SNAPSHOT(ROW_U32, turn),
     SNAPSHOT(ROW_TEXT, parent), SNAPSHOT(ROW_U64, created_ms), SNAPSHOT(ROW_U64, space_used),
 };
 
 const struct row_layout row_sandbox = { "sandboxes", sandbox_fields, ARRAY_SIZE(sandbox_fields) };
+const struct row_layout row_volume = { "volumes", volume_fields, ARRAY_SIZE(volume_fields) };
 const struct row_layout row_label = { "labels", label_fields, ARRAY_SIZE(label_fields) };
 const struct row_layout row_mount = { "mounts", mount_fields, ARRAY_SIZE(mount_fields) };
 const struct row_layout row_snapshot = { "snapshots", snapshot_fields,

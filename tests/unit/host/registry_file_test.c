@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "base/io.h"
+#include "host/volume/named_volume.h"
 #include "unit/doc_script.h"
 #include "unit/host/registry_test.h"
 
@@ -197,7 +198,8 @@ static void a_newer_registry_is_refused(void)
 /* Takes away what later versions have brought. */
 static void make_first_version(void)
 {
-    change("DROP TABLE notes; DROP TABLE mounts; ALTER TABLE sandboxes DROP COLUMN request_key;"
+    change("DROP TABLE volumes; DROP TABLE template_owners;"
+           "DROP TABLE notes; DROP TABLE mounts; ALTER TABLE sandboxes DROP COLUMN request_key;"
            "ALTER TABLE sandboxes DROP COLUMN request_digest; PRAGMA user_version = 1");
 }
 
@@ -218,6 +220,48 @@ static void an_older_registry_becomes_one_of_today(void)
     stop();
     start();
     CHECK_TEXT(list_one()->request_key, "key");
+}
+
+static void volumes_are_found_by_id_and_by_name(void)
+{
+    cleanup_free struct volume_info *all = NULL;
+    struct volume_info one = { "vol1", "data", "secret" }, other = { "vol2", "vol1", "x" }, found;
+    struct err err = { 0 };
+    size_t count = 0;
+
+    start_anew();
+    CHECK(registry_add_volume(registry, &one, &err) == 0, "%s", err.msg);
+    CHECK(registry_add_volume(registry, &other, &err) == 0, "%s", err.msg);
+    other = (struct volume_info){ "vol3", "data", "x" };
+    CHECK(registry_add_volume(registry, &other, &err) < 0 && err.kind == ERR_EXISTS);
+    stop();
+    start();
+    CHECK(registry_find_volume(registry, "data", &found, &err) == 0);
+    CHECK_TEXT(found.id, "vol1");
+    CHECK_TEXT(found.token, "secret");
+    CHECK(registry_find_volume(registry, "vol1", &found, &err) == 0);
+    CHECK_TEXT(found.name, "data"); /* an id comes before a name */
+    CHECK(registry_list_volumes(registry, &all, &count, &err) == 0 && count == 2);
+    CHECK_TEXT(all[0].id, "vol1");
+    CHECK(registry_remove_volume(registry, "vol1", &err) == 0);
+    CHECK(registry_find_volume(registry, "data", &found, &err) < 0 && err.kind == ERR_NOT_FOUND);
+}
+
+static void an_owner_of_a_template_is_kept_until_it_is_dropped(void)
+{
+    cleanup_free char *first = NULL, *second = NULL, *none = NULL;
+    struct err err = { 0 };
+
+    start_anew();
+    CHECK(registry_put_template_owner(registry, "build-1", "template a", &err) == 0);
+    CHECK(registry_put_template_owner(registry, "build-1", "template b", &err) == 0);
+    stop();
+    start();
+    CHECK(registry_get_template_owner(registry, "build-1", &first, &err) == 0);
+    CHECK_TEXT(first, "template b");
+    CHECK(registry_get_template_owner(registry, "build-2", &second, &err) == 0 && !second);
+    CHECK(registry_put_template_owner(registry, "build-1", NULL, &err) == 0);
+    CHECK(registry_get_template_owner(registry, "build-1", &none, &err) == 0 && !none);
 }
 
 static void mounts_stay_until_their_sandbox_goes(void)
@@ -667,6 +711,8 @@ static void all(void)
     RUN(changes_without_their_file_are_kept);
     RUN(a_newer_registry_is_refused);
     RUN(an_older_registry_becomes_one_of_today);
+    RUN(volumes_are_found_by_id_and_by_name);
+    RUN(an_owner_of_a_template_is_kept_until_it_is_dropped);
     RUN(mounts_stay_until_their_sandbox_goes);
     RUN(a_note_stays_until_its_sandbox_goes);
     RUN(an_older_registry_that_is_damaged_stays_as_it_is);

@@ -73,6 +73,7 @@
 #define process_unref stub_process_unref
 #define template_list stub_template_list
 #define host_remove_template stub_host_remove_template
+#define host_get_template_owner stub_host_get_template_owner
 #define template_import stub_template_import
 
 #include <arpa/inet.h>
@@ -105,7 +106,6 @@
 #include "api/pages.h"
 #include "base/log.h"
 #include "check.h"
-#include "e2b/core/object_store.h"
 #include "http/exchange.h"
 #include "http/listen.h"
 #include "http/server.h"
@@ -406,6 +406,13 @@ int stub_template_list(struct store *store, struct template_info **ret, size_t *
     return 0;
 }
 
+int stub_host_get_template_owner(struct host *host, const char *name, char **ret, struct err *err)
+{
+    (void)host, (void)name, (void)err;
+    *ret = NULL;
+    return 0;
+}
+
 int stub_host_remove_template(struct host *host, const char *name, struct err *err)
 {
     (void)host;
@@ -431,7 +438,6 @@ static uint16_t tcp_port;
 static struct api api;
 static struct http_server *http;
 static struct token_store *tokens;
-static struct e2b_objects *objects;
 
 static int tcp_connect(void)
 {
@@ -893,8 +899,7 @@ static void server_open(void)
     };
 
     CHECK(token_store_open(dir, &tokens, &err) == 0, "(%s)", err.msg);
-    CHECK(e2b_objects_open(dir, &objects, &err) == 0, "(%s)", err.msg);
-    api = (struct api){ .host = (struct host *)dir, .tokens = tokens, .objects = objects };
+    api = (struct api){ .host = (struct host *)dir, .tokens = tokens };
     frontends[0] = (struct frontend){ .ops = &pages_frontend, .context = dir };
     frontends[1] = (struct frontend){ .ops = &holt_frontend, .context = &api };
     options.tokens = tokens;
@@ -906,7 +911,6 @@ static void server_close(void)
     if (!http)
         return;
     http_stop(TAKE_PTR(http));
-    e2b_objects_close(TAKE_PTR(objects));
     token_store_close(TAKE_PTR(tokens));
 }
 

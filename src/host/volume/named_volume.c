@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/volume/named_volume.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "base/json.h"
+#include "base/random.h"
+#include "base/text/hex.h"
+#include "base/text/parse.h"
+#include "host/core/host_internal.h"
+#include "host/core/registry.h"
+#include "host/observe/event.h"
+#include "host/sandbox/info.h"
+#include "host/sandbox/mount.h"
+#include "host/volume/shared_volume.h"
+
+enum { ID_BYTES = 10, TOKEN_BYTES = (VOLUME_TOKEN_SIZE - 1) / 2, OLD_FILE_MAX = 16 * 1024 * 1024 };
+
+static const char old_file[] = "e2b-volumes.json";
+
+static void event_send(struct host *host, enum event_type type, const struct volume_info *info)
+{
+    host_event(host, type, json_pack("{s:s, s:s}", "volume", info->id, "name", info->name));
+}
+
+static int info_init(struct volume_info *info, const char *name, struct err *err)
+{
+    char digits[HEX_SIZE(ID_BYTES)];
+
+    if (!name || !is_handle(name, VOLUME_NAME_MAX))
+        return err_set(err, ERR_INVALID, "name must be 1 to %d letters, digits, '.', '_' or '-'",
+                       VOLUME_NAME_MAX);
+    if (random_hex(digits, ID_BYTES) < 0 || random_hex(info->token, TOKEN_BYTES) < 0)
+        return err_sys(err, -EIO, "get random bytes");
+    (void)snprintf(info->id, sizeof(info->id), "vol%s", digits);
+    (void)snprintf(info->name, sizeof(info->name), "%s", name);
+    return 0;
+}
+
+/* The record comes first: a daemon killed in between leaves no files that cannot be removed. */
+static int volume_make(struct host *host, const struct volume_info *info, struct err *err)
+{
+    struct err ignored;
+    int r = registry_add_volume(host->registry, info, err);
+
+    if (r < 0)
+        return r;
+    r = shared_volume_create(host, info->id, err);
+    if (r < 0)
+        (void)registry_remove_volume(host->registry, info->id, &ignored);
+    return r;
+}
+
+/* Until its files exist the volume counts as being removed: a concurrent removal would find
+ * nothing, and the files would stay without a record. */
+int named_volume_create(struct host *host, const char *name, struct volume_info *ret,
+                        struct err *err)
+{
+    struct volume_info info = { .id = "" };
+    struct shared_volume_removal removal = { .shared_volume = info.id };
+    int r = info_init(&info, name, err);
+
+    if (r == 0)
+        r = shared_volume_removal_begin(host, &removal, err);
+    if (r < 0)
+        return r;
+    r = volume_make(host, &info, err);
+    shared_volume_removal_end(host, &removal);
+    if (r < 0)
+        return r;
+    event_send(host, EVENT_VOLUME_CREATED, &info);
+    *ret = info;
+    return 0;
+}
+
+int named_volume_find(struct host *host, const char *word, struct volume_info *ret, struct err *err)
+{
+    return registry_find_volume(host->registry, word, ret, err);
+}
+
+int named_volume_list(struct host *host, struct volume_info **ret, size_t *ret_count,
+                      struct err *err)
+{
+    return registry_list_volumes(host->registry, ret, ret_count, err);
+}
+
+/* The files go first: without a record nothing would ever remove them. */
+int named_volume_remove(struct host *host, const char *word, struct err *err)
+{
+    struct volume_info info;
+    int r = named_volume_find(host, word, &info, err);
+
+    if (r == 0)
+        r = shared_volume_destroy(host, info.id, err);
+    if (r == 0)
+        r = registry_remove_volume(host->registry, info.id, err);
+    if (r == 0)
+        event_send(host, EVENT_VOLUME_REMOVED, &info);
+    return r;
+}
+
+int named_volume_mount(struct host *host, const char *word, const char *path,
+                       struct sandbox_mount *ret, struct err *err)
+{
+    struct volume_info info;
+    int r = named_volume_find(host, word, &info, err);
+
+    return r == 0 ? sandbox_mount_init(ret, info.id, path, err) : r;
+}
+
+/* --- migration -------------------------------------------------------------------------------- */
+
+static int text_copy(const json_t *object, const char *name, char *ret, size_t size,
+                     struct err *err)
+{
+    const char *text = NULL;
+    int r = json_get_text(object, name, &text, err);
+
+    if (r == 0 && (!text || strlen(text) >= size))
+        r = err_set(err, ERR_INVALID, "field '%s' of a volume is missing or too long", name);
+    if (r == 0)
+        (void)snprintf(ret, size, "%s", text);
+    return r;
+}
+
+/* A volume that an interrupted migration has recorded is skipped. */
+static int volume_migrate(struct host *host, const json_t *object, struct err *err)
+{
+    struct volume_info info = { .id = "" }, known;
+    struct err ignored;
+    int r = text_copy(object, "id", info.id, sizeof(info.id), err);
+
+    if (r == 0)
+        r = text_copy(object, "name", info.name, sizeof(info.name), err);
+    if (r == 0)
+        r = text_copy(object, "token", info.token, sizeof(info.token), err);
+    if (r < 0 || registry_find_volume(host->registry, info.id, &known, &ignored) == 0)
+        return r;
+    return registry_add_volume(host->registry, &info, err);
+}
+
+int named_volumes_migrate(struct host *host, struct err *err)
+{
+    cleanup_with(buf_done) struct buf content = BUF_INIT(OLD_FILE_MAX);
+    cleanup_json json_t *file = NULL;
+    const json_t *list = NULL;
+    int r = file_read_at(host->state_fd, old_file, &content);
+
+    if (r == -ENOENT)
+        return 0;
+    if (r < 0)
+        return err_sys(err, r, "read %s in the state directory", old_file);
+    r = json_parse_object(content.data, content.len, &file, err);
+    if (r == 0)
+        r = json_get_array(file, "objects", &list, err);
+    for (size_t i = 0; r == 0 && i < json_array_size(list); i++)
+        r = volume_migrate(host, json_array_get(list, i), err);
+    if (r < 0)
+        return err_wrap(err, "%s in the state directory", old_file);
+    return unlinkat(host->state_fd, old_file, 0) < 0 ? err_sys(err, -errno, "remove %s", old_file)
+                                                     : 0;
+}

@@ -1,0 +1,44 @@
+/* Named volumes, as every front end knows them: shared volumes (host/volume/shared_volume.h) that
+ * the registry records with an id and a name. */
+#pragma once
+
+#include <stddef.h>
+
+struct err;
+struct host;
+struct sandbox_mount;
+
+enum {
+    VOLUME_ID_MAX = 63,
+    VOLUME_NAME_MAX = 128,
+    VOLUME_TOKEN_SIZE = 65, /* 64 hexadecimal digits and a NUL */
+};
+
+struct volume_info {
+    char id[VOLUME_ID_MAX + 1];
+    char name[VOLUME_NAME_MAX + 1];
+    char token[VOLUME_TOKEN_SIZE]; /* gives access to the files of this volume over HTTP */
+};
+
+/* Creates an empty volume. Fails with ERR_INVALID for a bad name, ERR_EXISTS for one in use. */
+int named_volume_create(struct host *host, const char *name, struct volume_info *ret,
+                        struct err *err);
+
+/* Finds a volume by id or name. Fails with ERR_NOT_FOUND. */
+int named_volume_find(struct host *host, const char *word, struct volume_info *ret,
+                      struct err *err);
+
+/* Lists all volumes, oldest first. The caller frees the array. */
+int named_volume_list(struct host *host, struct volume_info **ret, size_t *ret_count,
+                      struct err *err);
+
+/* Removes a volume with its files. Fails with ERR_BUSY while a sandbox has it mounted. */
+int named_volume_remove(struct host *host, const char *word, struct err *err);
+
+/* Fills in the mount of a volume at a path of a sandbox. */
+int named_volume_mount(struct host *host, const char *word, const char *path,
+                       struct sandbox_mount *ret, struct err *err);
+
+/* Moves the volumes of a state directory from before version 4 of the registry into it: they were
+ * kept in e2b-volumes.json. */
+int named_volumes_migrate(struct host *host, struct err *err);
