@@ -69,7 +69,7 @@ GUEST_LDFLAGS := -static -no-pie -Wl,--gc-sections -Wl,-z,noexecstack
 # and threads are what searching is about. It is the same in every variant.
 TOOLS_CC := gcc
 TOOLS_SOURCES := $(call sources,tools) $(addprefix src/wire/,file.c frame.c tool.c) \
-	$(addprefix src/base/,buf.c clock.c io.c lock.c xalloc.c text/near.c text/utf8.c)
+	$(addprefix src/base/,buf.c clock.c io.c lock.c thread.c xalloc.c text/near.c text/utf8.c)
 TOOLS_OBJECTS := $(patsubst src/%.c,$(OUT)/obj-tools/%.o,$(TOOLS_SOURCES))
 TOOLS_CFLAGS := $(COMMON) -O2 -D_FORTIFY_SOURCE=3 -fstack-protector-strong -fno-pie \
 	-ffunction-sections -fdata-sections

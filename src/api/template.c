@@ -2,7 +2,6 @@
 #include "store/template/template.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,8 +14,8 @@
 #include "base/err.h"
 #include "base/fault.h"
 #include "base/json.h"
-#include "base/lock.h"
 #include "base/text/parse.h"
+#include "base/thread.h"
 #include "base/xalloc.h"
 #include "builder/build.h"
 #include "host/core/host.h"
@@ -34,7 +33,7 @@ struct import_stream {
     char *name;
     char *path;
     struct template_settings settings;
-    pthread_t thread;
+    struct thread thread;
 
     struct lock lock; /* over everything below */
     struct cond over;
@@ -56,7 +55,7 @@ static void import_progress(uint64_t bytes, uint64_t files, void *context)
     lock_release(&import->lock);
 }
 
-static void *import_thread(void *context)
+static void import_main(void *context)
 {
     struct import_stream *import = context;
     const struct template_source source = {
@@ -74,14 +73,12 @@ static void *import_thread(void *context)
     if (r == 0)
         host_event(import->host, EVENT_TEMPLATE_IMPORTED,
                    json_pack("{s:s}", "template", info.name));
-    lock_take(&import->lock);
+    lock_scope(&import->lock);
     import->result = r;
     import->err = err;
     import->info = info;
     import->is_over = true;
     cond_signal(&import->over);
-    lock_release(&import->lock);
-    return NULL;
 }
 
 /* Waits until the import is over or it is time to say how far it is. Needs the lock. */
@@ -135,7 +132,7 @@ static void import_close(struct stream *stream)
 {
     struct import_stream *import = (struct import_stream *)stream;
 
-    (void)pthread_join(import->thread, NULL);
+    thread_join(&import->thread);
     import_free(import);
 }
 
@@ -213,10 +210,10 @@ int template_service_import(const struct call *call, const json_t *request, stru
     import = import_new(call->host, name, path);
     import->settings = settings;
     settings.object = NULL;
-    r = pthread_create(&import->thread, NULL, import_thread, import);
-    if (r != 0) {
+    r = thread_start(&import->thread, "holt-import", import_main, import);
+    if (r < 0) {
         import_free(import);
-        return err_sys(err, -r, "start the import");
+        return err_sys(err, r, "start the import");
     }
     *ret = &import->stream;
     return 0;

@@ -200,7 +200,7 @@ static int build_in_turn(struct build *build, struct err *err)
     return r;
 }
 
-static void *build_thread(void *context)
+static void build_main(void *context)
 {
     struct build *build = context;
     struct err err = { 0 };
@@ -219,7 +219,6 @@ static void *build_thread(void *context)
     set_status(build, r < 0 ? BUILD_HAS_FAILED : BUILD_IS_READY, &err);
     if (build->ended)
         build->ended(build->context);
-    return NULL;
 }
 
 static void build_drop(struct build *build)
@@ -307,10 +306,10 @@ int build_start(struct host *host, const struct build_spec *spec, struct build *
     if (spec->notice)
         build_log_text(build, spec->notice);
     build_queue_join(build->queue, &build->turn);
-    r = pthread_create(&build->thread, NULL, build_thread, build);
-    if (r != 0) {
+    r = thread_start(&build->thread, "holt-build", build_main, build);
+    if (r < 0) {
         build_queue_quit(build->queue, &build->turn);
-        return err_sys(err, -r, "start the build");
+        return err_sys(err, r, "start the build");
     }
     *ret = TAKE_PTR(build);
     return 0;
@@ -337,6 +336,6 @@ void build_free(struct build *build)
 {
     if (!build)
         return;
-    (void)pthread_join(build->thread, NULL);
+    thread_join(&build->thread);
     build_drop(build);
 }

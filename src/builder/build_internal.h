@@ -1,10 +1,9 @@
 /* What the files of a build share. */
 #pragma once
 
-#include <pthread.h>
 #include <stdatomic.h>
 
-#include "base/lock.h"
+#include "base/thread.h"
 #include "builder/build.h"
 #include "builder/queue.h"
 #include "host/process/process.h"
@@ -17,7 +16,7 @@ enum { BUILD_HASH_BYTES = 65 };
 
 struct build {
     struct host *host;
-    pthread_t thread;
+    struct thread thread;
     atomic_bool is_cancelled;
 
     /* The thread's own. */

@@ -4,7 +4,6 @@
  * daemon; sandboxes go on meanwhile. */
 #include "daemon/watchdog.h"
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,11 +12,10 @@
 #include <sys/un.h>
 
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/err.h"
 #include "base/io.h"
-#include "base/lock.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "base/xalloc.h"
 #include "daemon/notify.h"
 #include "host/core/host.h"
@@ -28,11 +26,7 @@ struct watchdog {
     struct host *host;
     char *socket_path;
     uint64_t part_ms;
-    pthread_t thread;
-
-    struct lock lock; /* over all below */
-    struct cond changed;
-    bool is_stopping;
+    struct worker worker;
 };
 
 static int ask(int fd, uint64_t patience_ms)
@@ -82,29 +76,18 @@ static void sign(const struct watchdog *watchdog)
         log_error("no sign of life for systemd: %s", err.msg);
 }
 
-static void *watchdog_main(void *argument)
+static void watchdog_main(void *argument)
 {
     struct watchdog *watchdog = argument;
 
-    lock_take(&watchdog->lock);
-    while (!watchdog->is_stopping) {
-        uint64_t until_ms;
-
-        lock_release(&watchdog->lock);
+    do
         sign(watchdog);
-        until_ms = clock_after_ms(watchdog->part_ms);
-        lock_take(&watchdog->lock);
-        if (!watchdog->is_stopping)
-            (void)cond_wait_until(&watchdog->changed, &watchdog->lock, until_ms);
-    }
-    lock_release(&watchdog->lock);
-    return NULL;
+    while (worker_rest(&watchdog->worker, watchdog->part_ms, 0));
 }
 
 static void watchdog_free(struct watchdog *watchdog)
 {
-    cond_destroy(&watchdog->changed);
-    lock_destroy(&watchdog->lock);
+    worker_destroy(&watchdog->worker);
     free(watchdog->socket_path);
     free(watchdog);
 }
@@ -122,9 +105,8 @@ int watchdog_start(struct host *host, const char *run_dir, struct watchdog **ret
     watchdog->host = host;
     watchdog->socket_path = xasprintf("%s/holt.sock", run_dir);
     watchdog->part_ms = us / PARTS / US_PER_MS > 0 ? us / PARTS / US_PER_MS : 1;
-    lock_init(&watchdog->lock, LOCK_WATCHDOG);
-    cond_init(&watchdog->changed);
-    r = -pthread_create(&watchdog->thread, NULL, watchdog_main, watchdog);
+    worker_init(&watchdog->worker, LOCK_WATCHDOG);
+    r = thread_start(&watchdog->worker.thread, "holt-watchdog", watchdog_main, watchdog);
     if (r < 0) {
         watchdog_free(watchdog);
         return err_sys(err, r, "start the watchdog");
@@ -137,10 +119,6 @@ void watchdog_stop(struct watchdog *watchdog)
 {
     if (!watchdog)
         return;
-    lock_take(&watchdog->lock);
-    watchdog->is_stopping = true;
-    cond_signal(&watchdog->changed);
-    lock_release(&watchdog->lock);
-    (void)pthread_join(watchdog->thread, NULL);
+    worker_stop(&watchdog->worker);
     watchdog_free(watchdog);
 }

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -12,7 +11,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json.h"
-#include "base/lock.h"
+#include "base/thread.h"
 #include "base/xalloc.h"
 #include "http/stream.h"
 #include "wire/envelope.h"
@@ -26,7 +25,7 @@ struct feed {
     struct stream stream;
     const struct feed_ops *ops;
     void *context;
-    pthread_t thread;
+    struct thread thread;
     int watch_fd;  /* the client's connection */
     int filled_fd; /* readable when the reader waits and there is something */
 
@@ -65,7 +64,7 @@ int feed_put(struct feed *feed, json_t *message)
     return r;
 }
 
-static void *feed_main(void *argument)
+static void feed_main(void *argument)
 {
     struct feed *feed = argument;
     struct err err = { 0 };
@@ -73,13 +72,11 @@ static void *feed_main(void *argument)
 
     if (r < 0 && err.kind == ERR_NONE)
         (void)err_sys(&err, r, "write a message");
-    lock_take(&feed->lock);
+    lock_scope(&feed->lock);
     feed->is_over = true;
     feed->result = r;
     feed->err = err;
     tell_filled(feed);
-    lock_release(&feed->lock);
-    return NULL;
 }
 
 /* 0 when something may have come, -ECANCELED when the client has gone. */
@@ -151,7 +148,7 @@ static void feed_close(struct stream *stream)
     feed->is_closed = true;
     cond_signal(&feed->changed);
     lock_release(&feed->lock);
-    (void)pthread_join(feed->thread, NULL);
+    thread_join(&feed->thread);
     feed_free(feed);
 }
 
@@ -171,10 +168,10 @@ int feed_start(const struct feed_ops *ops, void *context, int watch_fd, struct s
     feed->filled_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     lock_init(&feed->lock, LOCK_FEED);
     cond_init(&feed->changed);
-    r = feed->filled_fd < 0 ? errno : pthread_create(&feed->thread, NULL, feed_main, feed);
-    if (r != 0) {
+    r = feed->filled_fd < 0 ? -errno : thread_start(&feed->thread, "holt-feed", feed_main, feed);
+    if (r < 0) {
         feed_free(feed);
-        return err_sys(err, -r, "start a thread for the stream");
+        return err_sys(err, r, "start a thread for the stream");
     }
     *ret = &feed->stream;
     return 0;

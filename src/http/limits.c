@@ -3,7 +3,6 @@
 
 #include <malloc.h>
 #include <netinet/in.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/lock.h"
+#include "base/thread.h"
 #include "base/xalloc.h"
 
 #define NS_PER_MS UINT64_C(1000000)
@@ -34,18 +33,16 @@ struct client_connection {
 };
 
 struct connection_limits {
-    pthread_t thread;
+    struct worker worker;
     atomic_uint_fast64_t
         wake_ns; /* when the thread will look again; CONNECTION_FOREVER: it looks */
 
-    struct lock lock; /* over everything below */
-    struct cond changed;
+    /* Under the worker's lock: */
     struct client_connection *first;
     size_t count;
     size_t crowd; /* from how many on a new one pushes another out */
     size_t share; /* the same of one address; 0: any number */
     size_t peak;  /* most at a time since memory was last given back */
-    bool is_stopping;
 };
 
 static atomic_uint connections; /* of the process, as call_stats are */
@@ -104,28 +101,25 @@ static void tidy_up(struct connection_limits *limits)
     (void)malloc_trim(0);
 }
 
-static void *connection_limits_main(void *argument)
+static void connection_limits_main(void *argument)
 {
     struct connection_limits *limits = argument;
+    lock_scope(&limits->worker.lock);
 
-    lock_take(&limits->lock);
-    while (!limits->is_stopping) {
+    while (!limits->worker.is_stopping) {
         uint64_t wake_ns = look_around(limits);
 
         tidy_up(limits);
         if (limits->first)
-            (void)cond_wait_until_ns(&limits->changed, &limits->lock, wake_ns);
+            (void)cond_wait_until_ns(&limits->worker.changed, &limits->worker.lock, wake_ns);
         else
-            cond_wait(&limits->changed, &limits->lock);
+            cond_wait(&limits->worker.changed, &limits->worker.lock);
     }
-    lock_release(&limits->lock);
-    return NULL;
 }
 
 static void connection_limits_free(struct connection_limits *limits)
 {
-    cond_destroy(&limits->changed);
-    lock_destroy(&limits->lock);
+    worker_destroy(&limits->worker);
     free(limits);
 }
 
@@ -137,12 +131,11 @@ int connection_limits_start(size_t crowd, size_t share, struct connection_limits
 
     limits->crowd = crowd;
     limits->share = share;
-    lock_init(&limits->lock, LOCK_CONNECTION_LIMITS);
-    cond_init(&limits->changed);
-    r = pthread_create(&limits->thread, NULL, connection_limits_main, limits);
-    if (r != 0) {
+    worker_init(&limits->worker, LOCK_CONNECTION_LIMITS);
+    r = thread_start(&limits->worker.thread, "holt-limits", connection_limits_main, limits);
+    if (r < 0) {
         connection_limits_free(limits);
-        return err_sys(err, -r, "start a thread that looks after connections");
+        return err_sys(err, r, "start a thread that looks after connections");
     }
     *ret = limits;
     return 0;
@@ -150,20 +143,16 @@ int connection_limits_start(size_t crowd, size_t share, struct connection_limits
 
 static void connection_limits_wake(struct connection_limits *limits)
 {
-    lock_take(&limits->lock);
-    cond_signal(&limits->changed);
-    lock_release(&limits->lock);
+    lock_scope(&limits->worker.lock);
+
+    cond_signal(&limits->worker.changed);
 }
 
 void connection_limits_stop(struct connection_limits *limits)
 {
     if (!limits)
         return;
-    lock_take(&limits->lock);
-    limits->is_stopping = true;
-    cond_signal(&limits->changed);
-    lock_release(&limits->lock);
-    (void)pthread_join(limits->thread, NULL);
+    worker_stop(&limits->worker);
     connection_limits_free(limits);
 }
 
@@ -222,10 +211,10 @@ static void make_room(struct connection_limits *limits, const struct client_conn
 
 void connection_limits_drain(struct connection_limits *limits)
 {
-    lock_take(&limits->lock);
+    lock_take(&limits->worker.lock);
     for (const struct client_connection *each = limits->first; each; each = each->next)
         (void)shutdown(each->fd, SHUT_RD);
-    lock_release(&limits->lock);
+    lock_release(&limits->worker.lock);
 }
 
 void connection_limits_await_empty(struct connection_limits *limits, uint64_t until_ns)
@@ -234,9 +223,9 @@ void connection_limits_await_empty(struct connection_limits *limits, uint64_t un
     bool is_empty = false;
 
     while (!is_empty && clock_ns() < until_ns) {
-        lock_take(&limits->lock);
+        lock_take(&limits->worker.lock);
         is_empty = !limits->first;
-        lock_release(&limits->lock);
+        lock_release(&limits->worker.lock);
         if (!is_empty)
             (void)nanosleep(&pause, NULL);
     }
@@ -252,7 +241,7 @@ struct client_connection *connection_limits_add(struct connection_limits *limits
     client->address = address_of(fd);
     atomic_store(&client->deadline_ns, CONNECTION_FOREVER);
     client_connection_allow(client, CONNECTION_FIRST_MS);
-    lock_take(&limits->lock);
+    lock_take(&limits->worker.lock);
     if (has_its_share(limits, client))
         make_room(limits, client);
     if (++limits->count > limits->crowd)
@@ -264,9 +253,9 @@ struct client_connection *connection_limits_add(struct connection_limits *limits
     if (limits->first)
         limits->first->slot = &client->next;
     else
-        cond_signal(&limits->changed);
+        cond_signal(&limits->worker.changed);
     limits->first = client;
-    lock_release(&limits->lock);
+    lock_release(&limits->worker.lock);
     return client;
 }
 
@@ -274,12 +263,12 @@ void connection_limits_remove(struct connection_limits *limits, struct client_co
 {
     if (!client)
         return;
-    lock_take(&limits->lock);
+    lock_take(&limits->worker.lock);
     limits->count--;
     *client->slot = client->next;
     if (client->next)
         client->next->slot = client->slot;
-    lock_release(&limits->lock);
+    lock_release(&limits->worker.lock);
     atomic_fetch_sub(&connections, 1);
     free(client);
 }

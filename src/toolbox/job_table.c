@@ -2,11 +2,10 @@
 #include "toolbox/job_table.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/lock.h"
+#include "base/thread.h"
 #include "base/xalloc.h"
 #include "toolbox/tool_internal.h"
 
@@ -86,7 +85,7 @@ void tool_job_table_leave(struct tool_job_table *jobs, struct tool_job *job)
         tool_job_unref(job);
 }
 
-static void *adopter_main(void *argument)
+static void adopter_main(void *argument)
 {
     struct adoption *adoption = argument;
     struct tool_job_table *jobs = adoption->jobs;
@@ -96,36 +95,19 @@ static void *adopter_main(void *argument)
         ;
     tool_job_unref(adoption->job);
     free(adoption);
-    lock_take(&jobs->lock);
+    lock_scope(&jobs->lock);
     jobs->threads--;
     cond_broadcast(&jobs->changed);
-    lock_release(&jobs->lock);
-    return NULL;
 }
 
 static bool adopter_claim(struct tool_job_table *jobs)
 {
     bool is_free;
+    lock_scope(&jobs->lock);
 
-    lock_take(&jobs->lock);
     is_free = jobs->threads < THREADS_MAX;
     jobs->threads += is_free;
-    lock_release(&jobs->lock);
     return is_free;
-}
-
-static int adopter_start(struct adoption *adoption)
-{
-    pthread_attr_t attributes;
-    pthread_t thread;
-    int r;
-
-    (void)pthread_attr_init(&attributes);
-    (void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    (void)pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    r = -pthread_create(&thread, &attributes, adopter_main, adoption);
-    (void)pthread_attr_destroy(&attributes);
-    return r;
 }
 
 int tool_job_table_adopt(struct tool_job_table *jobs, struct tool_job *job)
@@ -136,7 +118,7 @@ int tool_job_table_adopt(struct tool_job_table *jobs, struct tool_job *job)
         return -EAGAIN;
     adoption = xcalloc(1, sizeof(*adoption));
     *adoption = (struct adoption){ jobs, job };
-    if (adopter_start(adoption) == 0)
+    if (thread_start_detached("holt-tool-job", STACK_BYTES, adopter_main, adoption) == 0)
         return 0;
     free(adoption);
     lock_take(&jobs->lock);

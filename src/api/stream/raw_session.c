@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "host/process/process.h"
 #include "http/connect.h"
 #include "http/connect_call.h"
@@ -104,7 +105,7 @@ static int take_received(struct stream_session *session)
     return n < 0 ? (int)n : 0;
 }
 
-static void *input_main(void *argument)
+static void input_main(void *argument)
 {
     struct stream_session *session = argument;
     int r;
@@ -116,7 +117,6 @@ static void *input_main(void *argument)
         atomic_store(&session->is_broken, true);
         (void)shutdown(session->session.fd, SHUT_RD); /* which whoever waits for the process sees */
     }
-    return NULL;
 }
 
 int raw_end_add(struct buf *out, const struct err *err)
@@ -175,11 +175,11 @@ static int session_init(struct stream_session *session, const char *early, size_
 static void session_pass(struct stream_session *session)
 {
     cleanup_with(buf_done) struct buf out = BUF_INIT(OUT_MAX);
-    pthread_t input;
-    int r = pthread_create(&input, NULL, input_main, session);
+    struct thread input;
+    int r = thread_start(&input, "holt-input", input_main, session);
 
-    if (r != 0) {
-        log_warn("start a thread for input: %s", strerror(r));
+    if (r < 0) {
+        log_warn("start a thread for input: %s", strerror(-r));
         session->stream->ops->close(session->stream);
         return;
     }
@@ -187,7 +187,7 @@ static void session_pass(struct stream_session *session)
         ;
     session->stream->ops->close(session->stream);
     raw_hang_up(session->session.fd); /* what the client still sends is read away meanwhile */
-    (void)pthread_join(input, NULL);
+    thread_join(&input);
 }
 
 void raw_session_run(struct upgraded_connections *upgraded, struct stream *stream,

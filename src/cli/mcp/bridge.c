@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <jansson.h>
 #include <poll.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +14,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/json.h"
-#include "base/lock.h"
+#include "base/thread.h"
 #include "base/xalloc.h"
 #include "cli/core/report.h"
 #include "cli/mcp/sandbox.h"
@@ -219,7 +218,7 @@ static void job_do(struct job *job)
     mcp_post_close(reply);
 }
 
-static void *job_main(void *argument)
+static void job_main(void *argument)
 {
     struct job *job = argument;
     struct bridge *bridge = job->bridge;
@@ -230,7 +229,6 @@ static void *job_main(void *argument)
     bridge->under_way--;
     wake(bridge);
     lock_release(&bridge->lock);
-    return NULL;
 }
 
 /* No more is read then. */
@@ -248,15 +246,12 @@ static bool is_full(struct bridge *bridge)
 static void job_start(struct job *job)
 {
     struct bridge *bridge = job->bridge;
-    pthread_t thread;
 
     lock_take(&bridge->lock);
     bridge->under_way++;
     lock_release(&bridge->lock);
-    if (pthread_create(&thread, NULL, job_main, job) == 0)
-        (void)pthread_detach(thread);
-    else
-        (void)job_main(job);
+    if (thread_start_detached("holt-mcp-call", 0, job_main, job) < 0)
+        job_main(job);
 }
 
 /* All that comes behind it needs the session, so it is waited for. */

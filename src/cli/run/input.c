@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -13,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "base/thread.h"
 #include "base/xalloc.h"
 #include "cli/run/leave_keys.h"
 #include "cli/run/target.h"
@@ -108,7 +108,7 @@ static bool pass_on(struct input *input, ssize_t n)
 /* A send returns when the sandbox has room for more, so a slow process slows the reading. Any error
  * means that the process takes no more input: it is gone or has closed its stdin, and what became
  * of it is told by the stream of its output. */
-static void *input_main(void *argument)
+static void input_main(void *argument)
 {
     struct input *input = argument;
     /* A key that was held back comes in front of what is read. */
@@ -119,14 +119,12 @@ static void *input_main(void *argument)
         n = read(STDIN_FILENO, input->typed, room);
     while ((n < 0 && errno == EINTR) || pass_on(input, n));
     input_free(input);
-    return NULL;
 }
 
 int run_input_start(const struct run_input *what)
 {
     struct input *input = xcalloc(1, sizeof(*input));
     struct holt_error ignored;
-    pthread_t thread;
     int r;
 
     input->host = xstrdup(what->target->host);
@@ -139,13 +137,10 @@ int run_input_start(const struct run_input *what)
         input->raw = NULL;
     input->keeps_open = what->keeps_open;
     input->leave_fd = what->leave_fd < 0 ? -1 : fcntl(what->leave_fd, F_DUPFD_CLOEXEC, 3);
-    r = pthread_create(&thread, NULL, input_main, input);
-    if (r != 0) {
+    r = thread_start_detached("holt-input", 0, input_main, input);
+    if (r < 0)
         input_free(input);
-        return -r;
-    }
-    (void)pthread_detach(thread);
-    return 0;
+    return r;
 }
 
 bool run_input_is_possible(void)

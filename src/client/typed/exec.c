@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/thread.h"
 #include "client/client_internal.h"
 #include "client/error.h"
 #include "client/typed/gather.h"
@@ -21,36 +20,29 @@ struct feeder {
     const void *data;
     size_t len;
     int64_t deadline;
-    pthread_t thread;
-    bool is_running;
+    struct thread thread;
 };
 
 /* What cannot be sent is not wanted: the process has ended or closed its stdin, and its end tells
  * the rest. */
-static void *feeder_main(void *argument)
+static void feeder_main(void *argument)
 {
     struct feeder *feeder = argument;
     struct holt_error ignored;
 
     (void)holt_process_send(feeder->process, feeder->data, feeder->len, true, feeder->deadline,
                             &ignored);
-    return NULL;
 }
 
 static int feeder_start(struct feeder *feeder, struct holt_error *error)
 {
-    sigset_t all, before;
     int r;
 
-    if (!feeder->data || feeder->is_running)
+    if (!feeder->data || feeder->thread.is_started)
         return 0;
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_BLOCK, &all, &before);
-    r = pthread_create(&feeder->thread, NULL, feeder_main, feeder);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (r != 0)
-        return error_set(error, "resource_exhausted", "start a thread for input: %s", strerror(r));
-    feeder->is_running = true;
+    r = thread_start(&feeder->thread, "holt-feeder", feeder_main, feeder);
+    if (r < 0)
+        return error_set(error, "resource_exhausted", "start a thread for input: %s", strerror(-r));
     return 0;
 }
 
@@ -102,8 +94,7 @@ static int run(struct holt *holt, const struct process_call *call,
         (*ret)->is_joined = holt_process_is_joined(process);
     /* The stream first: its end is the end of a feeder that waits for the process. */
     process_leave(process);
-    if (feeder.is_running)
-        (void)pthread_join(feeder.thread, NULL);
+    thread_join(&feeder.thread);
     holt_process_close(process);
     return r;
 }

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "e2b/control/history.h"
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/lock.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "base/xalloc.h"
 #include "host/core/reactor.h"
 #include "host/observe/stats.h"
@@ -42,12 +41,8 @@ struct ring {
 
 struct e2b_history {
     struct host *host;
-    struct lock lock; /* over all below */
-    struct cond changed;
-    pthread_t thread;
-    bool has_thread;
-    bool is_stopping;
-    struct ring **rings; /* by id */
+    struct worker worker;
+    struct ring **rings; /* by id; under the worker's lock, as the count */
     size_t count;
 };
 
@@ -184,34 +179,21 @@ static void look(struct e2b_history *history, bool wants_space)
 
     if (sandbox_list_stats(history->host, &query, &stats, &count, &ignored) < 0)
         return;
-    lock_take(&history->lock);
+    lock_take(&history->worker.lock);
     rings_take(history, stats, count, wants_space);
-    lock_release(&history->lock);
+    lock_release(&history->worker.lock);
 }
 
-/* Locked. Until the next full five seconds. */
-static void rest(struct e2b_history *history)
+/* Looks at every full five seconds. */
+static void history_main(void *argument)
 {
     const uint64_t step_ms = E2B_HISTORY_STEP_S * UINT64_C(1000);
-    uint64_t until_ms = clock_after_ms(step_ms - clock_wall_ms() % step_ms);
-
-    while (!history->is_stopping && cond_wait_until(&history->changed, &history->lock, until_ms))
-        ;
-}
-
-static void *history_main(void *argument)
-{
     struct e2b_history *history = argument;
+    unsigned round = 0;
 
-    lock_take(&history->lock);
-    for (unsigned round = 0; !history->is_stopping; round++) {
-        lock_release(&history->lock);
-        look(history, round % SPACE_ROUNDS == 0);
-        lock_take(&history->lock);
-        rest(history);
-    }
-    lock_release(&history->lock);
-    return NULL;
+    do
+        look(history, round++ % SPACE_ROUNDS == 0);
+    while (worker_rest(&history->worker, step_ms - clock_wall_ms() % step_ms, 0));
 }
 
 struct e2b_history *e2b_history_new(struct host *host)
@@ -219,40 +201,32 @@ struct e2b_history *e2b_history_new(struct host *host)
     struct e2b_history *history = xcalloc(1, sizeof(*history));
 
     history->host = host;
-    lock_init(&history->lock, LOCK_E2B_HISTORY);
-    cond_init(&history->changed);
+    worker_init(&history->worker, LOCK_E2B_HISTORY);
     return history;
 }
 
 void e2b_history_begin(struct e2b_history *history)
 {
+    struct worker *worker = &history->worker;
     int r = 0;
 
-    lock_take(&history->lock);
-    if (!history->has_thread && !history->is_stopping) {
-        r = pthread_create(&history->thread, NULL, history_main, history);
-        history->has_thread = r == 0;
-    }
-    lock_release(&history->lock);
-    if (r > 0)
-        log_warn("what sandboxes use is not written down: %s", strerror(r));
+    lock_take(&worker->lock);
+    if (!worker->thread.is_started && !worker->is_stopping)
+        r = thread_start(&worker->thread, "holt-history", history_main, history);
+    lock_release(&worker->lock);
+    if (r < 0)
+        log_warn("what sandboxes use is not written down: %s", strerror(-r));
 }
 
 void e2b_history_free(struct e2b_history *history)
 {
     if (!history)
         return;
-    lock_take(&history->lock);
-    history->is_stopping = true;
-    cond_broadcast(&history->changed);
-    lock_release(&history->lock);
-    if (history->has_thread)
-        (void)pthread_join(history->thread, NULL);
+    worker_stop(&history->worker);
     for (size_t i = 0; i < history->count; i++)
         ring_free(history->rings[i]);
     free(history->rings);
-    cond_destroy(&history->changed);
-    lock_destroy(&history->lock);
+    worker_destroy(&history->worker);
     free(history);
 }
 
@@ -272,7 +246,7 @@ struct e2b_sample *e2b_history_read(struct e2b_history *history, const char *san
     const struct ring *ring;
     size_t count = 0;
 
-    lock_take(&history->lock);
+    lock_take(&history->worker.lock);
     ring = ring_find(history, history->count, sandbox);
     for (size_t i = 0; ring && i < ring->count; i++) {
         const struct slot *slot =
@@ -281,7 +255,7 @@ struct e2b_sample *e2b_history_read(struct e2b_history *history, const char *san
         if (slot->at_s >= start_s && slot->at_s <= end_s)
             samples[count++] = sample_of(slot);
     }
-    lock_release(&history->lock);
+    lock_release(&history->worker.lock);
     *ret_count = count;
     return samples;
 }

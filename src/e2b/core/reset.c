@@ -2,7 +2,6 @@
 #include "e2b/core/reset.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -10,10 +9,10 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "base/lock.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "base/xalloc.h"
 #include "host/observe/event.h"
 #include "host/observe/event_ring.h"
@@ -24,8 +23,7 @@ struct e2b_resets {
 
     struct lock lock; /* over what is below */
     struct event_reader *reader;
-    pthread_t thread;
-    bool has_thread;
+    struct thread thread;
     struct e2b_reset *first;
 };
 
@@ -65,13 +63,12 @@ static void take_events(struct e2b_resets *resets)
     }
 }
 
-static void *resets_main(void *argument)
+static void resets_main(void *argument)
 {
     struct e2b_resets *resets = argument;
 
     while (event_reader_wait(resets->reader, resets->stop_fds[1], -1) == 0)
         take_events(resets);
-    return NULL;
 }
 
 struct e2b_resets *e2b_resets_new(struct host *host)
@@ -101,11 +98,8 @@ static int resets_start(struct e2b_resets *resets, struct err *err)
     r = resets->reader ? 0 : host_watch(resets->host, &spec, &resets->reader, err);
     if (r < 0)
         return r;
-    r = pthread_create(&resets->thread, NULL, resets_main, resets);
-    if (r != 0)
-        return err_sys(err, -r, "start a thread that resets connections");
-    resets->has_thread = true;
-    return 0;
+    r = thread_start(&resets->thread, "holt-resets", resets_main, resets);
+    return r < 0 ? err_sys(err, r, "start a thread that resets connections") : 0;
 }
 
 void e2b_resets_free(struct e2b_resets *resets)
@@ -113,8 +107,7 @@ void e2b_resets_free(struct e2b_resets *resets)
     if (!resets)
         return;
     (void)fd_close(resets->stop_fds[0]);
-    if (resets->has_thread)
-        (void)pthread_join(resets->thread, NULL);
+    thread_join(&resets->thread);
     (void)fd_close(resets->stop_fds[1]);
     event_reader_close(resets->reader);
     lock_destroy(&resets->lock);
@@ -129,7 +122,7 @@ void e2b_reset_add(struct e2b_resets *resets, struct e2b_reset *reset, const cha
     reset->fd = fd;
     reset->is_noted = true;
     lock_take(&resets->lock);
-    if (!resets->has_thread && resets_start(resets, &err) < 0)
+    if (!resets->thread.is_started && resets_start(resets, &err) < 0)
         log_warn("connections to sandboxes will not be reset: %s", err.msg);
     reset->next = resets->first;
     reset->slot = &resets->first;

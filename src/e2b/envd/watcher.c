@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -14,7 +13,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json.h"
-#include "base/lock.h"
+#include "base/thread.h"
 #include "base/xalloc.h"
 #include "e2b/core/e2b.h"
 #include "e2b/core/metadata.h"
@@ -35,7 +34,7 @@ struct watcher {
     struct e2b_watchers *watchers;
     char id[E2B_TOKEN_SIZE];
     char sandbox[SANDBOX_ID_MAX]; /* as the request has it */
-    pthread_t thread;
+    struct thread thread;
     int stop_fds[2]; /* who watches hears on the second that the first is closed */
     struct e2b_watched watched;
     /* Under the lock of all. */
@@ -95,7 +94,7 @@ static bool is_stopped(const struct watcher *watcher)
     return poll(&wait, 1, 0) > 0;
 }
 
-static void *watcher_main(void *argument)
+static void watcher_main(void *argument)
 {
     struct watcher *watcher = argument;
     struct file_answer answer;
@@ -108,10 +107,8 @@ static void *watcher_main(void *argument)
             keep(watcher, event);
     }
     e2b_watched_done(&watcher->watched);
-    lock_take(&watcher->watchers->lock);
+    lock_scope(&watcher->watchers->lock);
     watcher->is_over = true;
-    lock_release(&watcher->watchers->lock);
-    return NULL;
 }
 
 /* Off the list already, or never on it. */
@@ -127,7 +124,7 @@ static void watcher_free(struct watcher *watcher)
 static void watcher_stop(struct watcher *watcher)
 {
     watcher->stop_fds[0] = fd_close(watcher->stop_fds[0]);
-    (void)pthread_join(watcher->thread, NULL);
+    thread_join(&watcher->thread);
     watcher_free(watcher);
 }
 
@@ -200,7 +197,7 @@ static int enlist(struct watcher *watcher, struct err *err)
         old = sweep(watchers);
     if (watchers->count == WATCHERS_MAX) {
         r = err_set(err, ERR_EXHAUSTED, "there are %d watchers already", WATCHERS_MAX);
-    } else if (pthread_create(&watcher->thread, NULL, watcher_main, watcher) != 0) {
+    } else if (thread_start(&watcher->thread, "holt-watcher", watcher_main, watcher) < 0) {
         r = err_sys(err, -EAGAIN, "start a thread that watches");
     } else {
         watchers->count++;

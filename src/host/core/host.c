@@ -108,11 +108,11 @@ void host_reap_later(struct host *host, struct machine *machine)
 
 /* Waits for processes to end and deletes files in the background, so that no request has to wait
  * for that. */
-static void *reaper_main(void *argument)
+static void reaper_main(void *argument)
 {
     struct host *host = argument;
+    lock_scope(&host->lock);
 
-    lock_take(&host->lock);
     while (!host->is_stopping || host->live > 0) {
         struct machine *machine = host->reap_queue;
 
@@ -127,8 +127,6 @@ static void *reaper_main(void *argument)
         host->reaping--;
         cond_broadcast(&host->changed);
     }
-    lock_release(&host->lock);
-    return NULL;
 }
 
 static int open_cgroups(struct host *host, const struct config *config, struct recovery *recovery,
@@ -315,11 +313,8 @@ static int start_threads(struct host *host, const struct config *config, struct 
         r = process_writer_start(host, &host->writer, err);
     if (r < 0)
         return r;
-    r = -pthread_create(&host->reaper, NULL, reaper_main, host);
-    if (r < 0)
-        return err_sys(err, r, "start the reaper");
-    host->has_reaper = true;
-    return 0;
+    r = thread_start(&host->reaper, "holt-reaper", reaper_main, host);
+    return r < 0 ? err_sys(err, r, "start the reaper") : 0;
 }
 
 /* The order matters: leftover processes end before their files are removed, since they may be
@@ -468,8 +463,7 @@ void host_close(struct host *host)
     host->is_stopping = true;
     cond_broadcast(&host->changed);
     lock_release(&host->lock);
-    if (host->has_reaper)
-        (void)pthread_join(host->reaper, NULL);
+    thread_join(&host->reaper);
     ports_stop(host->ports);
     reactor_stop(host->reactor);
     process_writer_stop(host->writer);

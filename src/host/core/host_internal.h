@@ -3,12 +3,11 @@
  * storage. */
 #pragma once
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/lock.h"
+#include "base/thread.h"
 #include "host/core/host.h"
 #include "host/sandbox/info.h"
 #include "store/template/template.h"
@@ -97,10 +96,9 @@ struct host {
     uint32_t reaping;       /* machines that have ended and are not released yet */
     atomic_bool is_closing; /* new operations fail; also read without the lock */
     bool is_stopping;       /* the reaper may end */
-    bool has_reaper;
     uint32_t audit_failures;
     char audit_error[240];
-    pthread_t reaper;
+    struct thread reaper;
     uint8_t *uid_slots; /* one byte for each range: taken or not */
     unsigned next_uid_slot;
 };

@@ -2,7 +2,6 @@
 #include "host/core/reactor.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -10,7 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/lock.h"
+#include "base/thread.h"
 #include "base/xalloc.h"
 
 enum { EVENTS_PER_TURN = 64 };
@@ -18,7 +17,7 @@ enum { EVENTS_PER_TURN = 64 };
 struct reactor {
     int epoll_fd;
     int wake_fd;
-    pthread_t thread;
+    struct thread thread;
     struct lock lock;             /* protects timers and is_stopping; held while a timer fires */
     struct reactor_timer *timers; /* soonest first */
     bool is_stopping;
@@ -62,7 +61,7 @@ static void serve_source(const struct reactor *reactor, struct reactor_source *s
     source->gone(source);
 }
 
-static void *reactor_main(void *argument)
+static void reactor_main(void *argument)
 {
     struct reactor *reactor = argument;
     struct epoll_event events[EVENTS_PER_TURN];
@@ -74,7 +73,7 @@ static void *reactor_main(void *argument)
         int n;
 
         if (is_stopping)
-            return NULL;
+            return;
         n = epoll_wait(reactor->epoll_fd, events, EVENTS_PER_TURN, wait_ms);
         for (int i = 0; i < n; i++) {
             if (events[i].data.ptr)
@@ -106,7 +105,7 @@ int reactor_start(struct reactor **ret, struct err *err)
         epoll_ctl(reactor->epoll_fd, EPOLL_CTL_ADD, reactor->wake_fd, &event) < 0)
         r = -errno;
     if (r == 0)
-        r = -pthread_create(&reactor->thread, NULL, reactor_main, reactor);
+        r = thread_start(&reactor->thread, "holt-reactor", reactor_main, reactor);
     if (r < 0) {
         reactor_free(reactor);
         return err_sys(err, r, "start the reactor");
@@ -123,7 +122,7 @@ void reactor_stop(struct reactor *reactor)
     reactor->is_stopping = true;
     lock_release(&reactor->lock);
     reactor_wake(reactor);
-    (void)pthread_join(reactor->thread, NULL);
+    thread_join(&reactor->thread);
     reactor_free(reactor);
 }
 

@@ -2,11 +2,10 @@
  * other lock is taken while it is held. */
 #pragma once
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "base/buf.h"
-#include "base/lock.h"
+#include "base/thread.h"
 #include "host/port/port.h"
 #include "host/port/table.h"
 #include "wire/frame.h"
@@ -14,8 +13,7 @@
 struct ports {
     struct port_source wake;
     int epoll_fd;
-    pthread_t thread;
-    bool has_thread;
+    struct thread thread;
     char *listen,
         *advertise;    /* from the configuration; advertise "": the address of the listener */
     struct buf frames; /* the thread's: frames being built */

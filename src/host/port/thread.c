@@ -295,7 +295,7 @@ static void free_over(struct ports *ports)
     }
 }
 
-static void *ports_main(void *argument)
+static void ports_main(void *argument)
 {
     struct ports *ports = argument;
     struct epoll_event events[EVENTS_PER_TURN];
@@ -311,7 +311,7 @@ static void *ports_main(void *argument)
         update_forwards(ports);
         free_over(ports);
         if (is_stopping)
-            return NULL;
+            return;
     }
 }
 
@@ -332,22 +332,20 @@ int ports_start(const struct config *config, struct ports **ret, struct err *err
         r = -errno;
     if (r == 0) {
         port_watch(ports, &ports->wake, EPOLLIN);
-        r = -pthread_create(&ports->thread, NULL, ports_main, ports);
+        r = thread_start(&ports->thread, "holt-ports", ports_main, ports);
     }
-    ports->has_thread = r == 0;
     return r < 0 ? err_sys(err, r, "start the port thread") : 0;
 }
 
 void ports_stop(struct ports *ports)
 {
-    if (!ports || !ports->has_thread)
+    if (!ports || !ports->thread.is_started)
         return;
     lock_take(&ports->lock);
     ports->is_stopping = true;
     port_wake(ports);
     lock_release(&ports->lock);
-    (void)pthread_join(ports->thread, NULL);
-    ports->has_thread = false;
+    thread_join(&ports->thread);
 }
 
 void ports_free(struct ports *ports)

@@ -11,7 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/fault.h"
-#include "base/lock.h"
+#include "base/thread.h"
 #include "base/xalloc.h"
 #include "host/core/host_internal.h"
 #include "host/observe/event_internal.h"
@@ -66,7 +66,7 @@ static void fork_set_failure(struct fork_batch *fork, int r, const struct err *e
     lock_release(&fork->lock);
 }
 
-static void *fork_work(void *argument)
+static void fork_work(void *argument)
 {
     struct fork_batch *fork = argument;
     struct err err = { 0 };
@@ -78,24 +78,23 @@ static void *fork_work(void *argument)
         if (r < 0)
             fork_set_failure(fork, r, &err);
     }
-    return NULL;
 }
 
 /* Runs the step for every fork from index first on, with up to WORKERS_MAX extra threads. */
 static int fork_each(struct fork_batch *fork, size_t first,
                      int (*step)(struct fork_batch *fork, struct sandbox *sandbox, struct err *err))
 {
-    pthread_t threads[WORKERS_MAX];
+    struct thread threads[WORKERS_MAX];
     size_t started = 0, wanted = fork->count - first;
 
     atomic_store(&fork->next, first);
     fork->step = step;
     while (started + 1 < wanted && started < WORKERS_MAX &&
-           pthread_create(&threads[started], NULL, fork_work, fork) == 0)
+           thread_start(&threads[started], "holt-fork", fork_work, fork) == 0)
         started++;
-    (void)fork_work(fork);
+    fork_work(fork);
     while (started > 0)
-        (void)pthread_join(threads[--started], NULL);
+        thread_join(&threads[--started]);
     return fork->result;
 }
 

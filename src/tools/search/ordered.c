@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/search/ordered.h"
 
-#include <pthread.h>
 #include <sched.h>
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "base/lock.h"
+#include "base/thread.h"
 #include "base/xalloc.h"
 
 enum {
@@ -35,7 +34,7 @@ struct ordered {
     bool is_closed, is_stopped;
     bool was_started;
     unsigned idle;
-    pthread_t threads[ORDERED_THREADS_MAX];
+    struct thread threads[ORDERED_THREADS_MAX];
     unsigned thread_count;
     void *own; /* of the giver, once it has worked itself */
 };
@@ -98,7 +97,7 @@ static void work_once(struct ordered *ordered, void *thread)
         cond_wait(&ordered->place_changed, &ordered->lock);
 }
 
-static void *thread_main(void *arg)
+static void ordered_main(void *arg)
 {
     struct ordered *ordered = arg;
     void *thread = ordered->ops->thread_new(ordered->context);
@@ -115,7 +114,6 @@ static void *thread_main(void *arg)
     }
     lock_release(&ordered->lock);
     ordered->ops->thread_free(thread);
-    return NULL;
 }
 
 static unsigned processors(void)
@@ -133,8 +131,8 @@ static void start_threads(struct ordered *ordered)
 
     ordered->was_started = true;
     while (ordered->thread_count < wanted &&
-           pthread_create(&ordered->threads[ordered->thread_count], NULL, thread_main, ordered) ==
-               0)
+           thread_start(&ordered->threads[ordered->thread_count], "holt-search", ordered_main,
+                        ordered) == 0)
         ordered->thread_count++;
 }
 
@@ -184,7 +182,7 @@ void ordered_finish(struct ordered *ordered)
         work_as_giver(ordered);
     lock_release(&ordered->lock);
     for (unsigned i = 0; i < ordered->thread_count; i++)
-        (void)pthread_join(ordered->threads[i], NULL);
+        thread_join(&ordered->threads[i]);
     if (ordered->own)
         ordered->ops->thread_free(ordered->own);
     for (size_t i = 0; i < ORDERED_JOBS; i++)
