@@ -36,7 +36,7 @@ static int token_read(int dir_fd, char ret[TOKEN_LEN + 1])
     return 0;
 }
 
-/* By way of another name, so that a crash never leaves half a token. */
+/* Renames a complete file into place, so that a crash never leaves half a token. */
 static int token_write(int dir_fd, const char *token)
 {
     char line[TOKEN_LEN + 2];

@@ -1,4 +1,4 @@
-/* Where tokens are kept: <state>/tokens.json, mode 0600, replaced as a whole.
+/* The file of tokens: <state>/tokens.json, mode 0600, replaced atomically.
  *
  *   {"tokens": [{"id": "1f0c9a3e", "label": "ci", "readOnly": true, "hash": "<64 hex digits>",
  *                "createdMs": 1763222400000, "expiresMs": 0}]}
@@ -12,8 +12,8 @@
 struct err;
 struct token_row;
 
-/* Reads all of them, none where there is no file. The caller frees the rows. */
+/* Reads all tokens; none if there is no file. The caller frees the rows. */
 int token_file_read(int dir_fd, struct token_row **ret, size_t *ret_count, struct err *err);
 
-/* On disk when this returns. */
+/* Replaces the file, which is on disk when this returns. */
 int token_file_write(int dir_fd, const struct token_row *rows, size_t count, struct err *err);

@@ -28,9 +28,9 @@ enum { SECRET_BYTES = 32 };
 
 struct token_store {
     int state_fd;
-    struct lock change; /* held by whoever makes a new list and writes it down */
+    struct lock change; /* held while a new list is made and written */
 
-    struct lock lock; /* over everything below */
+    struct lock lock; /* protects everything below */
     struct token_row *rows;
     size_t count;
     unsigned char main_hash[TOKEN_HASH_BYTES];
@@ -94,7 +94,7 @@ void token_store_add_main(struct token_store *store, const char *token)
     lock_release(&store->lock);
 }
 
-/* Behind "Bearer ", or "" where there is nothing. */
+/* Returns the token behind "Bearer ", or "". */
 static const char *bearer_of(const char *header)
 {
     static const char scheme[] = "Bearer ";
@@ -105,8 +105,9 @@ static const char *bearer_of(const char *header)
     return header + strspn(header, " ");
 }
 
-/* Locked. */
-static enum token_access match(struct token_store *store, const unsigned char *hash, uint64_t now)
+/* Needs the lock. */
+static enum token_access row_match(struct token_store *store, const unsigned char *hash,
+                                   uint64_t now)
 {
     bool is_main = is_equal(hash, store->main_hash) && store->has_main;
     enum token_access access = is_main ? ACCESS_FULL : ACCESS_NONE;
@@ -128,7 +129,7 @@ static enum token_access match_text(struct token_store *store, const char *token
 
     hash_text(token, hash);
     lock_scope(&store->lock);
-    return match(store, hash, clock_wall_ms());
+    return row_match(store, hash, clock_wall_ms());
 }
 
 enum token_access token_store_match(struct token_store *store, const char *header)
@@ -136,7 +137,7 @@ enum token_access token_store_match(struct token_store *store, const char *heade
     return match_text(store, bearer_of(header));
 }
 
-/* The digits may be those of the main token, which has no prefix, or of any other. */
+/* The digits are those of the main token, which has no prefix, or of any other token. */
 enum token_access token_store_match_key(struct token_store *store, const char *key)
 {
     char secret[TOKEN_SECRET_SIZE];
@@ -152,8 +153,8 @@ enum token_access token_store_match_key(struct token_store *store, const char *k
                : match_text(store, secret);
 }
 
-/* A list of our own, without those that have expired and without this id (NULL: with all). Nobody
- * else changes the list meanwhile. */
+/* Copies the list without expired tokens and without this id (NULL: with all). The caller holds the
+ * change lock. */
 static struct token_row *rows_copy(const struct token_store *store, const char *without,
                                    size_t *ret_count)
 {
@@ -175,7 +176,7 @@ static struct token_row *rows_copy(const struct token_store *store, const char *
     return rows;
 }
 
-/* Takes the rows: they count once they are on disk. */
+/* Replaces the list after writing it to disk. Takes the rows. */
 static int rows_set(struct token_store *store, struct token_row *rows, size_t count,
                     struct err *err)
 {
@@ -213,9 +214,9 @@ static int row_make(const struct token_spec *spec, struct token_row *ret,
     return 0;
 }
 
-/* The change lock is held. */
-static int create(struct token_store *store, const struct token_spec *spec, struct token_info *ret,
-                  char ret_secret[TOKEN_SECRET_SIZE], struct err *err)
+/* The caller holds the change lock. */
+static int token_create(struct token_store *store, const struct token_spec *spec,
+                        struct token_info *ret, char ret_secret[TOKEN_SECRET_SIZE], struct err *err)
 {
     size_t count = 0;
     struct token_row *rows = rows_copy(store, NULL, &count);
@@ -238,7 +239,7 @@ int token_store_create(struct token_store *store, const struct token_spec *spec,
 {
     lock_scope(&store->change);
 
-    return create(store, spec, ret, ret_secret, err);
+    return token_create(store, spec, ret, ret_secret, err);
 }
 
 void token_store_list(struct token_store *store, struct token_info **ret, size_t *ret_count)
@@ -260,8 +261,8 @@ void token_store_list(struct token_store *store, struct token_info **ret, size_t
     *ret_count = count;
 }
 
-/* The change lock is held, under which nobody changes the list. */
-static bool is_there(const struct token_store *store, const char *id)
+/* The caller holds the change lock. */
+static bool token_exists(const struct token_store *store, const char *id)
 {
     uint64_t now = clock_wall_ms();
 
@@ -277,7 +278,7 @@ int token_store_remove(struct token_store *store, const char *id, struct err *er
     int r;
 
     lock_scope(&store->change);
-    if (is_there(store, id)) {
+    if (token_exists(store, id)) {
         struct token_row *rows = rows_copy(store, id, &count);
 
         r = rows_set(store, rows, count, err);

@@ -1,4 +1,4 @@
-/* Which secrets open the TCP door, and how wide. */
+/* Tokens that give access over TCP, and their scopes. */
 #pragma once
 
 #include <stdatomic.h>
@@ -14,12 +14,12 @@ enum {
     TOKEN_ID_LEN = 8,
     TOKEN_LABEL_MAX = 64,
     TOKEN_HASH_BYTES = 32,
-    TOKEN_SECRET_SIZE = 5 + 64 + 1, /* "holt_", which scanners for secrets find, and 256 bits */
+    TOKEN_SECRET_SIZE = 5 + 64 + 1, /* "holt_", a prefix for secret scanners, and 256 bits */
 };
 
 enum token_access {
     ACCESS_NONE,
-    ACCESS_READ, /* methods that only look */
+    ACCESS_READ, /* read-only methods */
     ACCESS_FULL,
 };
 
@@ -32,7 +32,7 @@ struct token_info {
     uint64_t used_ms;    /* last; 0: not since the daemon was started */
 };
 
-/* As kept: not the token, which nobody can get back. */
+/* As stored: a hash, from which the token cannot be recovered. */
 struct token_row {
     struct token_info info;
     unsigned char hash[TOKEN_HASH_BYTES];
@@ -45,28 +45,28 @@ int token_store_open(const char *state_dir, struct token_store **ret, struct err
 /* Accepts NULL. */
 void token_store_close(struct token_store *store);
 
-/* A token beside those of the file, that may do everything. */
+/* Adds the main token, which has full access and is not in the file. */
 void token_store_add_main(struct token_store *store, const char *token);
 
-/* What the bearer of an Authorization header (NULL: absent) may do. Looks at every token, whichever
- * fits: how long it takes says nothing about any of them. */
+/* Returns the access of an Authorization header (NULL: absent). Compares every token in constant
+ * time, so that the duration reveals nothing. */
 enum token_access token_store_match(struct token_store *store, const char *header);
 
-/* The same for a bare token, also in the form that E2B's clients insist on: "e2b_" and its
+/* The same for a bare token, which may have the form that E2B's clients require: "e2b_" and its
  * hexadecimal digits. */
 enum token_access token_store_match_key(struct token_store *store, const char *key);
 
 struct token_spec {
     const char *label; /* NULL: none */
     bool is_read_only;
-    uint64_t ttl_ms; /* 0: for ever */
+    uint64_t ttl_ms; /* 0: does not expire */
 };
 
-/* Makes a token and writes it down. The secret is not kept. */
+/* Creates and stores a token. The secret itself is not stored. */
 int token_store_create(struct token_store *store, const struct token_spec *spec,
                        struct token_info *ret, char ret_secret[TOKEN_SECRET_SIZE], struct err *err);
 
-/* All that have not expired, oldest first. The caller frees them. */
+/* Lists the tokens that have not expired, oldest first. The caller frees the array. */
 void token_store_list(struct token_store *store, struct token_info **ret, size_t *ret_count);
 
 int token_store_remove(struct token_store *store, const char *id, struct err *err);

@@ -1,4 +1,4 @@
-/* The words of the Connect protocol: content types, error bodies. */
+/* Content types and error bodies of the Connect protocol. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,9 +9,8 @@ struct err;
 #define CONNECT_UNARY_TYPE "application/json"
 #define CONNECT_STREAM_TYPE "application/connect+json"
 
-/* Appends the body of a unary reply that says why it failed (wire/error.h): 0, -ENOBUFS or -ENOMEM.
- */
+/* Appends the body of a failed unary call (wire/error.h): 0, -ENOBUFS or -ENOMEM. */
 int connect_error_write(struct buf *out, const struct err *err);
 
-/* Whether a Content-Type header (NULL: absent) says this type, whatever its parameters. */
+/* Whether a Content-Type header (NULL: absent) is of this type, with any parameters. */
 bool connect_type_is(const char *header, const char *type);

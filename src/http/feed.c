@@ -17,8 +17,8 @@
 #include "wire/envelope.h"
 
 enum {
-    READY_ENOUGH = 64 * 1024,                       /* bytes that may wait before the call waits */
-    READY_MAX = READY_ENOUGH + ENVELOPE_PAYLOAD_MAX /* and one message more */
+    READY_ENOUGH = 64 * 1024,                       /* bytes in `ready` from which feed_put waits */
+    READY_MAX = READY_ENOUGH + ENVELOPE_PAYLOAD_MAX /* and one more message */
 };
 
 struct feed {
@@ -27,21 +27,21 @@ struct feed {
     void *context;
     struct thread thread;
     int watch_fd;  /* the client's connection */
-    int filled_fd; /* readable when the reader waits and there is something */
+    int filled_fd; /* readable when the reader waits and `ready` is not empty */
 
-    struct lock lock; /* over everything below */
+    struct lock lock; /* protects everything below */
     struct cond changed;
     struct buf ready; /* envelopes */
-    bool is_closed;   /* nobody reads any more */
-    bool is_over;     /* with this result */
+    bool is_closed;   /* the reader has gone */
+    bool is_over;     /* run() has ended, with this result */
     int result;
     struct err err;
 };
 
 _Static_assert(READY_MAX >= READY_ENOUGH + ENVELOPE_PAYLOAD_MAX, "one message always fits");
 
-/* The reader may be waiting. */
-static void tell_filled(struct feed *feed)
+/* Wakes the reader. */
+static void reader_wake(struct feed *feed)
 {
     (void)eventfd_write(feed->filled_fd, 1);
 }
@@ -58,7 +58,7 @@ int feed_put(struct feed *feed, json_t *message)
         r = -ECANCELED;
     } else {
         r = message_add_take(&feed->ready, message);
-        tell_filled(feed);
+        reader_wake(feed);
     }
     lock_release(&feed->lock);
     return r;
@@ -76,10 +76,10 @@ static void feed_main(void *argument)
     feed->is_over = true;
     feed->result = r;
     feed->err = err;
-    tell_filled(feed);
+    reader_wake(feed);
 }
 
-/* 0 when something may have come, -ECANCELED when the client has gone. */
+/* Waits for messages: 0, or -ECANCELED when the client has gone. */
 static int wait_filled(const struct feed *feed)
 {
     struct pollfd fds[2] = {
@@ -97,7 +97,7 @@ static int wait_filled(const struct feed *feed)
     return 0;
 }
 
-/* Takes what is there: 1, or 0 when there is nothing yet, or *ret_end is the stream's last word. */
+/* Moves the messages to out: 1. Returns 0 if there are none yet, or sets *ret_end at the end. */
 static int take_ready(struct feed *feed, struct buf *out, int *ret_end, struct err *err)
 {
     int r = 0;

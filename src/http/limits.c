@@ -18,15 +18,15 @@
 #define NS_PER_S UINT64_C(1000000000)
 
 enum {
-    TICK_MS = 1000, /* how late a cut may be; deadlines are met to the moment */
-    MANY = 64,      /* connections, that leave memory behind */
+    TICK_MS = 1000, /* how late a connection may be closed; deadlines are exact */
+    MANY = 64,      /* connections after which memory is worth returning */
 };
 
 struct client_connection {
-    struct client_connection *next, **slot; /* of the list; slot points at us */
+    struct client_connection *next, **slot; /* in the list; slot points to this one */
     struct connection_limits *limits;
     int fd;
-    struct in6_addr address; /* of the client; zero where there are none */
+    struct in6_addr address; /* of the client; zero on a unix socket */
     atomic_uint_fast64_t cut_ns;
     atomic_uint_fast64_t deadline_ns;
     atomic_bool is_stream;
@@ -34,26 +34,24 @@ struct client_connection {
 
 struct connection_limits {
     struct worker worker;
-    atomic_uint_fast64_t
-        wake_ns; /* when the thread will look again; CONNECTION_FOREVER: it looks */
+    atomic_uint_fast64_t wake_ns; /* when the thread wakes next; CONNECTION_FOREVER: it is awake */
 
     /* Under the worker's lock: */
     struct client_connection *first;
     size_t count;
-    size_t crowd; /* from how many on a new one pushes another out */
-    size_t share; /* the same of one address; 0: any number */
-    size_t peak;  /* most at a time since memory was last given back */
+    size_t crowd; /* connections above which a new one closes another */
+    size_t share; /* the same per address; 0: no limit */
+    size_t peak;  /* highest count since memory was last returned */
 };
 
-static atomic_uint connections; /* of the process, as call_stats are */
+static atomic_uint connections; /* of all listeners */
 
 unsigned connection_limits_count(void)
 {
     return atomic_load(&connections);
 }
 
-/* Waits see a hang-up (POLLRDHUP) once the reading half is shut down, and the client is none the
- * wiser. */
+/* Shutting down the reading half wakes every poll for POLLRDHUP; the client does not notice. */
 static void deadline_pass(struct client_connection *client, uint64_t now)
 {
     atomic_store(&client->deadline_ns, CONNECTION_FOREVER);
@@ -62,8 +60,8 @@ static void deadline_pass(struct client_connection *client, uint64_t now)
     (void)shutdown(client->fd, SHUT_RD);
 }
 
-/* Looks at one connection; returns its next deadline. */
-static uint64_t look_at(struct client_connection *client, uint64_t now)
+/* Applies the limits of one connection and returns its next deadline. */
+static uint64_t connection_check(struct client_connection *client, uint64_t now)
 {
     if (atomic_load(&client->deadline_ns) <= now)
         deadline_pass(client, now);
@@ -74,15 +72,16 @@ static uint64_t look_at(struct client_connection *client, uint64_t now)
     return atomic_load(&client->deadline_ns);
 }
 
-/* Locked. Whoever sets a deadline meanwhile finds that we look, and waits for the lock. */
-static uint64_t look_around(struct connection_limits *limits)
+/* Needs the lock. A thread that sets a deadline meanwhile sees CONNECTION_FOREVER in wake_ns, and
+ * waits for the lock to wake this thread. */
+static uint64_t connections_check(struct connection_limits *limits)
 {
     uint64_t now = clock_ns();
     uint64_t next = limits->first ? now + TICK_MS * NS_PER_MS : CONNECTION_FOREVER - 1;
 
     atomic_store(&limits->wake_ns, CONNECTION_FOREVER);
     for (struct client_connection *each = limits->first; each; each = each->next) {
-        uint64_t deadline = look_at(each, now);
+        uint64_t deadline = connection_check(each, now);
 
         if (deadline < next)
             next = deadline;
@@ -91,9 +90,9 @@ static uint64_t look_around(struct connection_limits *limits)
     return next;
 }
 
-/* When a crowd has gone, its memory goes too: the C library would keep what its threads had used.
- * Locked. */
-static void tidy_up(struct connection_limits *limits)
+/* Returns the memory of many connections that have gone; the C library would keep what their
+ * threads used. Needs the lock. */
+static void memory_return(struct connection_limits *limits)
 {
     if (limits->peak < MANY || limits->count > limits->peak / 4)
         return;
@@ -107,9 +106,9 @@ static void connection_limits_main(void *argument)
     lock_scope(&limits->worker.lock);
 
     while (!limits->worker.is_stopping) {
-        uint64_t wake_ns = look_around(limits);
+        uint64_t wake_ns = connections_check(limits);
 
-        tidy_up(limits);
+        memory_return(limits);
         if (limits->first)
             (void)cond_wait_until_ns(&limits->worker.changed, &limits->worker.lock, wake_ns);
         else
@@ -135,7 +134,7 @@ int connection_limits_start(size_t crowd, size_t share, struct connection_limits
     r = thread_start(&limits->worker.thread, "holt-limits", connection_limits_main, limits);
     if (r < 0) {
         connection_limits_free(limits);
-        return err_sys(err, r, "start a thread that looks after connections");
+        return err_sys(err, r, "start the thread of the connection limits");
     }
     *ret = limits;
     return 0;
@@ -171,12 +170,13 @@ static struct in6_addr address_of(int fd)
     return address;
 }
 
-static bool is_neighbour(const struct client_connection *one, const struct client_connection *other)
+static bool has_same_address(const struct client_connection *one,
+                             const struct client_connection *other)
 {
     return memcmp(&one->address, &other->address, sizeof(one->address)) == 0;
 }
 
-/* Locked. */
+/* Needs the lock. */
 static bool has_its_share(const struct connection_limits *limits,
                           const struct client_connection *new)
 {
@@ -184,13 +184,14 @@ static bool has_its_share(const struct connection_limits *limits,
 
     for (const struct client_connection *each = limits->first; limits->share > 0 && each;
          each = each->next)
-        count += is_neighbour(each, new);
+        count += has_same_address(each, new);
     return limits->share > 0 && count >= limits->share;
 }
 
-/* Cuts the one that would be cut next anyway: who has not finished a header yet rather than who has
- * been served, and nobody who is being served. of: only those of its address. Locked. */
-static void make_room(struct connection_limits *limits, const struct client_connection *of)
+/* Closes the connection that would be closed next anyway: one without a complete header rather than
+ * an idle one, and never one that is being served. With `of`, only one of the same address. Needs
+ * the lock. */
+static void connection_evict(struct connection_limits *limits, const struct client_connection *of)
 {
     struct client_connection *next = NULL;
     uint64_t earliest = CONNECTION_FOREVER;
@@ -198,7 +199,7 @@ static void make_room(struct connection_limits *limits, const struct client_conn
     for (struct client_connection *each = limits->first; each; each = each->next) {
         uint64_t cut = atomic_load(&each->cut_ns);
 
-        if (cut < earliest && (!of || is_neighbour(each, of))) {
+        if (cut < earliest && (!of || has_same_address(each, of))) {
             earliest = cut;
             next = each;
         }
@@ -243,9 +244,9 @@ struct client_connection *connection_limits_add(struct connection_limits *limits
     client_connection_allow(client, CONNECTION_FIRST_MS);
     lock_take(&limits->worker.lock);
     if (has_its_share(limits, client))
-        make_room(limits, client);
+        connection_evict(limits, client);
     if (++limits->count > limits->crowd)
-        make_room(limits, NULL);
+        connection_evict(limits, NULL);
     if (limits->count > limits->peak)
         limits->peak = limits->count;
     client->next = limits->first;
@@ -273,7 +274,7 @@ void connection_limits_remove(struct connection_limits *limits, struct client_co
     free(client);
 }
 
-/* Nobody is woken for this: what is allowed is always more than a tick. */
+/* Does not wake the thread: every limit is longer than its tick. */
 void client_connection_allow(struct client_connection *client, uint64_t ms)
 {
     atomic_store(&client->cut_ns,

@@ -30,7 +30,7 @@ enum {
     GIVEN_MAX = 16,
 };
 
-/* -1, which chown takes as "leave it", where there is no such group. */
+/* Returns the group, or -1, for which chown changes nothing. */
 static gid_t group_find(const char *name)
 {
     char text[GROUP_BYTES_MAX];
@@ -41,7 +41,7 @@ static gid_t group_find(const char *name)
     return found->gr_gid;
 }
 
-/* Nobody can connect before listen(2), so the moment between bind and chmod is harmless. */
+/* Clients cannot connect before listen(2), so the gap between bind and chmod is harmless. */
 static int unix_bind(int fd, const struct sockaddr_un *address, const char **ret_step)
 {
     *ret_step = "remove the old socket at";
@@ -105,8 +105,8 @@ static int address_resolve(const char *text, struct addrinfo **ret, struct err *
     return 0;
 }
 
-/* Accepted sockets inherit the options: no event waits for another, and a peer that is dead is
- * noticed within two minutes. */
+/* Accepted sockets inherit the options: no delay of small writes (Nagle), and a dead peer is
+ * detected within two minutes. */
 static int tcp_prepare(int fd)
 {
     static const struct {
@@ -203,7 +203,7 @@ static int given_add(int fd, struct listen_given *given, struct err *err)
     return 0;
 }
 
-/* How many there are for us: whoever we were started by may have had some for itself. */
+/* Returns how many sockets were passed to this process and not to its parent. */
 static int given_count(void)
 {
     const char *pid = getenv("LISTEN_PID"), *count = getenv("LISTEN_FDS");

@@ -1,22 +1,21 @@
-/* Listening sockets, bound by ourselves so that mode, owner and errors are ours. */
+/* Listening sockets. Holt binds them itself, to control mode, owner and error texts. */
 #pragma once
 
 #include <stddef.h>
 
 struct err;
 
-/* A socket at path, mode 0660 and of group "holt" where that exists. Replaces what is there. */
+/* Listens at path with mode 0660, and group "holt" if it exists. Replaces an existing file. */
 int listen_unix(const char *path, int *ret_fd, struct err *err);
 
-/* A socket at "ADDR:PORT" or "[ADDR]:PORT"; port 0 lets the kernel choose. */
+/* Listens at "ADDR:PORT" or "[ADDR]:PORT"; port 0 lets the kernel choose. */
 int listen_tcp(const char *address, int *ret_fd, struct err *err);
 
-/* Where a TCP socket listens, as "ADDR:PORT". */
+/* Writes the address of a TCP socket as "ADDR:PORT". */
 void listen_describe(int fd, char *text, size_t size);
 
-/* Sockets that whoever started us listens on already, as systemd's socket units do
- * (sd_listen_fds(3)): at most one of each kind, -EBADF where there is none. They are the caller's.
- */
+/* Takes the listening sockets passed by systemd (sd_listen_fds(3)): at most one of each kind,
+ * -EBADF for none. The caller owns them. */
 struct listen_given {
     int unix_fd;
     int tcp_fd;

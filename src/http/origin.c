@@ -9,7 +9,7 @@
 
 enum { NAME_MAX_BYTES = 256 };
 
-/* Without port and brackets; false when it is no name at all. */
+/* Copies the host without port and brackets; false if it is malformed. */
 static bool name_of(const char *text, char ret[NAME_MAX_BYTES])
 {
     const char *end;
@@ -37,7 +37,7 @@ static bool is_address(const char *name)
     return inet_pton(AF_INET, name, bytes) == 1 || inet_pton(AF_INET6, name, bytes) == 1;
 }
 
-/* Whole words of a list with commas and blanks. */
+/* Whether a word is in a list separated by commas and blanks. */
 static bool is_listed(const char *list, const char *word)
 {
     size_t len = strlen(word);

@@ -1,20 +1,20 @@
-/* Whom a request says it is for and where it comes from. A web page can make a browser on this
- * machine send requests to a port of ours, under a name that its owner has pointed at us (DNS
- * rebinding); it cannot choose Host and Origin. */
+/* The origin check: which Host and Origin headers are accepted. A web page can make a browser on
+ * this machine send requests to our port, under a name that points to us (DNS rebinding), but it
+ * cannot choose these two headers. */
 #pragma once
 
 #include <stdbool.h>
 
 struct origin_rules {
-    bool is_local;       /* a unix socket: no name leads to it */
-    const char *listen;  /* ADDR:PORT, whose ADDR is a name of ours */
-    const char *hosts;   /* further names, with commas between them */
-    const char *origins; /* whose pages may call */
+    bool is_local;       /* a unix socket: it has no host name */
+    const char *listen;  /* ADDR:PORT; its ADDR is accepted as a host */
+    const char *hosts;   /* further host names, separated by commas */
+    const char *origins; /* origins whose pages may call */
 };
 
-/* Whether a Host header (NULL: absent) names us: an IP address, localhost, or a name of the above;
- * any port. */
+/* Whether a Host header (NULL: absent) is accepted: an IP address, localhost or a configured name,
+ * with any port. */
 bool origin_rules_allow_host(const struct origin_rules *origin_rules, const char *host);
 
-/* Whether a request with this Origin header (NULL: absent, as with all but browsers) is welcome. */
+/* Whether an Origin header (NULL: absent; only browsers send it) is accepted. */
 bool origin_rules_allow_origin(const struct origin_rules *origin_rules, const char *origin);

@@ -8,19 +8,25 @@
 #include "http/connect.h"
 
 const struct refusal refuse_framing = {
-    400, ERR_INVALID, "it is not clear where the request ends or whom it is for", NULL, NULL, true,
+    400,
+    ERR_INVALID,
+    "ambiguous request: repeated or conflicting Host, Content-Length or Transfer-Encoding",
+    NULL,
+    NULL,
+    true,
 };
 const struct refusal refuse_host = {
-    403, ERR_DENIED, "nobody of this name is here; see listen.hosts", NULL, NULL, true,
+    403, ERR_DENIED, "unknown host name; see listen.hosts", NULL, NULL, true,
 };
 const struct refusal refuse_origin = {
-    403, ERR_DENIED, "pages of this origin may not call; see listen.origins", NULL, NULL, true,
+    403, ERR_DENIED, "origin not allowed; see listen.origins", NULL, NULL, true,
 };
 const struct refusal refuse_token = {
-    401, ERR_UNAUTHENTICATED, "a valid bearer token is needed", "WWW-Authenticate", "Bearer", true,
+    401,  ERR_UNAUTHENTICATED, "a valid bearer token is required", "WWW-Authenticate", "Bearer",
+    true,
 };
 const struct refusal refuse_path = {
-    404, ERR_UNSUPPORTED, "there is no such method", NULL, NULL, false,
+    404, ERR_UNSUPPORTED, "no such method", NULL, NULL, false,
 };
 const struct refusal refuse_verb = {
     405, ERR_UNSUPPORTED, "methods are called with POST", "Allow", "POST", false,

@@ -1,4 +1,4 @@
-/* Whole answers: bodies, and refusals of what is no call at all. */
+/* Complete replies, and refusals of requests that are no calls. */
 #pragma once
 
 #include <microhttpd.h>
@@ -8,16 +8,16 @@
 
 struct buf;
 
-/* Most bytes of an answer that is not a stream. */
+/* Size limit of a reply that is not a stream. */
 enum { REPLY_MAX = 32 * 1024 * 1024 };
 
 struct refusal {
     unsigned http_status;
     enum err_kind kind;
     const char *message;
-    const char *header; /* that the status asks for, or NULL */
+    const char *header; /* required by the status, or NULL */
     const char *value;
-    bool hangs_up; /* on strangers, who might otherwise stay */
+    bool hangs_up; /* unauthenticated clients must not keep connections */
 };
 
 extern const struct refusal refuse_framing, refuse_host, refuse_origin, refuse_token, refuse_path,
@@ -33,6 +33,6 @@ enum MHD_Result reply_send(struct MHD_Connection *connection, unsigned status, c
 
 enum MHD_Result reply_refuse(struct MHD_Connection *connection, const struct refusal *refusal);
 
-/* Writes an answer of a stream to the socket itself, while the request still comes: libmicrohttpd
- * has no words for that. Nothing else may be sent on this connection afterwards. */
+/* Writes the reply of a stream directly to the socket while the request is still arriving, which
+ * libmicrohttpd cannot do. Nothing else may be sent on this connection afterwards. */
 void reply_early(int fd, const struct buf *body);

@@ -26,13 +26,13 @@
 #include "http/tls.h"
 #include "http/upgraded.h"
 
-/* As GnuTLS spells it. */
+/* In GnuTLS's syntax. */
 #define TLS_PRIORITIES "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
 
 enum {
     CONNECTIONS_MAX = 1024,  /* on each listener, so that TCP cannot crowd out the unix socket */
-    CONNECTIONS_SPARE = 128, /* until those that must make room have gone */
-    CONNECTIONS_PER_CLIENT = 640, /* of one address on TCP, so that others find room */
+    CONNECTIONS_SPARE = 128, /* while evicted connections are being closed */
+    CONNECTIONS_PER_CLIENT = 640, /* of one address on TCP, so that others can connect */
     CONNECTION_BYTES = 32 * 1024, /* header and buffers; zeroed by libmicrohttpd on every request */
     THREAD_STACK_BYTES = 1024 * 1024,
 };
@@ -171,8 +171,8 @@ static int server_start(struct server *server, int fd, struct err *err)
     return err_sys(err, -errno, "start the HTTP server");
 }
 
-/* The listening socket stays open until the end, also when it was handed to us: who connects
- * meanwhile is not sent away, and waits for the next daemon. */
+/* The listening socket stays open until the end, even one that was passed to us: a client that
+ * connects meanwhile is not refused, and waits for the next daemon. */
 static void server_drain(struct server *server)
 {
     if (!server->daemon)
@@ -268,7 +268,8 @@ static int listeners_start(struct http_server *http, const struct http_options *
 
 static void addresses_log(const struct http_server *http, const struct http_options *options)
 {
-    log_info("listening on %s", http->socket_path ? http->socket_path : "a socket we were given");
+    log_info("listening on %s",
+             http->socket_path ? http->socket_path : "the socket passed by the service manager");
     if (http->tcp.daemon)
         log_info("listening on %s://%s, token in %s/token",
                  http->tcp.listener.is_tls ? "https" : "http", http->tcp_address,

@@ -19,8 +19,8 @@
 
 struct stream_reply {
     struct stream *stream;
-    struct buf out; /* envelopes that were made and not yet handed over */
-    size_t sent;    /* bytes of out that were */
+    struct buf out; /* envelopes that were not sent yet */
+    size_t sent;    /* bytes of out that were sent */
     bool is_over;   /* the end of the stream is in out */
     struct stream_owner owner;
 };
@@ -65,7 +65,7 @@ struct stream_reply *stream_reply_new(struct stream *stream, const struct stream
     return reply;
 }
 
-/* A stream that always has something to say is stopped between two messages. */
+/* A stream that never pauses is stopped between two messages. */
 int stream_next(struct stream *stream, const struct stream_owner *owner, struct buf *out,
                 struct err *err)
 {
@@ -83,7 +83,7 @@ int stream_next(struct stream *stream, const struct stream_owner *owner, struct 
     return owner->is_late(owner->context, err) ? -ETIMEDOUT : r;
 }
 
-/* The last message and the end go out together, so the client's last bytes wait for nothing. */
+/* The last message and the end are sent together, so that the client does not wait for the end. */
 static int reply_fill(struct stream_reply *reply)
 {
     struct err err = { 0 };

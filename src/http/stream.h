@@ -1,4 +1,4 @@
-/* A server stream: messages made one after the other, sent as Connect envelopes. */
+/* A server stream: a sequence of messages, sent as Connect envelopes. */
 #pragma once
 
 #include <jansson.h>
@@ -13,54 +13,51 @@ struct buf;
 struct stream;
 
 struct stream_ops {
-    /* Waits for the next message and appends it to out with message_begin and message_end: 1 when
-     * more may come, 0 when that was the last, -ECANCELED when the client has gone, or another
-     * negative errno with err set, which the client gets as the end of the stream. */
+    /* Waits for the next message and appends it to out with message_begin and message_end. Returns
+     * 1 if more may follow, 0 after the last one, -ECANCELED when the client has gone, or another
+     * negative errno with err set, which ends the stream. */
     int (*next)(struct stream *stream, struct buf *out, struct err *err);
 
-    /* Called once, after the last byte was sent or the client went away. */
+    /* Frees the stream. Called once, after the last byte was sent or the client went away. */
     void (*close)(struct stream *stream);
 };
 
-/* Every stream's own struct has this first. */
+/* The first member of every stream's own struct. */
 struct stream {
     const struct stream_ops *ops;
-    bool ends_itself; /* it has something to say before it ends with the daemon, and does so soon */
+    bool ends_itself; /* at a shutdown it sends a last message of its own and ends soon */
 };
 
-/* A message is appended between these two: begin before its JSON, end(where out->len was before
- * begin) behind it. So it is built in place and never copied. */
+/* Bracket the JSON of a message, which is built in place and never copied: `start` is out->len
+ * before message_begin. */
 int message_begin(struct buf *out);
 void message_end(struct buf *out, size_t start);
 
-/* Appends a whole message and drops the value, which may be NULL (-ENOMEM). */
+/* Appends a complete message and frees the value (NULL: -ENOMEM). */
 int message_add_take(struct buf *out, json_t *value);
 
-/* The HTTP side of a stream. Owns it. */
+/* The HTTP reply of a stream, which it owns. */
 struct stream_reply;
 
-/* What the HTTP side of a stream asks of the exchange that it belongs to. */
+/* What a stream's reply needs to know of the call. */
 struct stream_owner {
-    /* Whether its time is over; then sets err. */
+    /* Whether the deadline has passed; then sets err. */
     bool (*is_late)(void *context, struct err *err);
 
     /* Whether the daemon is shutting down; then sets err. */
     bool (*is_stopped)(void *context, struct err *err);
 
-    /* Called at most once, when it is known how the stream ends; not when the client goes away. */
+    /* Called at most once, when the stream ends; not when the client goes away. */
     void (*on_end)(void *context, enum err_kind kind);
     void *context;
 };
 
 struct stream_reply *stream_reply_new(struct stream *stream, const struct stream_owner *owner);
 
-/* The next turn of a stream: as its next(), and ERR_DEADLINE once its time is over, or
- * ShuttingDown.
- */
+/* Calls next() of the stream. Fails with ERR_DEADLINE past the deadline, and with ShuttingDown. */
 int stream_next(struct stream *stream, const struct stream_owner *owner, struct buf *out,
                 struct err *err);
 
-/* A libmicrohttpd content reader and its destructor; the context is the struct stream_reply. Puts
- * up to size bytes of the body into data. */
+/* A content reader of libmicrohttpd and its destructor; the context is the struct stream_reply. */
 ssize_t stream_reply_read(void *context, uint64_t position, char *data, size_t size);
 void stream_reply_free(void *context);

@@ -55,7 +55,7 @@ static void key_free_slot(EVP_PKEY **key)
     EVP_PKEY_free(*key);
 }
 
-/* Nobody is there to type a passphrase. */
+/* A daemon cannot ask for a passphrase. */
 static int no_passphrase(char *text, int size, int rwflag, void *context)
 {
     (void)text, (void)size, (void)rwflag, (void)context;

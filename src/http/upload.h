@@ -1,5 +1,5 @@
-/* A client stream: many messages in, one out. They are handed over as they come, so a service that
- * takes its time holds the client back, and none is ever kept. */
+/* A client stream: many messages in, one out. Each message is handed over as it arrives and is
+ * never stored, so a slow service exerts back-pressure on the client. */
 #pragma once
 
 #include <jansson.h>
@@ -8,22 +8,22 @@ struct err;
 struct upload;
 
 struct upload_ops {
-    /* Takes the next message; what it does not take back waits. 0, or a negative errno with err
-     * set, after which the rest of the stream is not looked at. */
+    /* Handles the next message. On a negative errno, with err set, the rest of the stream is
+     * ignored. */
     int (*message)(struct upload *upload, const json_t *message, struct err *err);
 
-    /* The client has said all. *ret_reply left NULL stands for an empty message. */
+    /* The client has sent everything. *ret_reply left NULL stands for an empty message. */
     int (*finish)(struct upload *upload, json_t **ret_reply, struct err *err);
 
-    /* Called once, whatever has happened; without finish before it, the client went away or one of
-     * the two failed, and what was begun is undone. */
+    /* Frees the upload. Called once in every case. Without an earlier finish() the client went away
+     * or a call failed, and the upload undoes what it has done. */
     void (*close)(struct upload *upload);
 
-    /* Takes bytes as they are, of a client that has the connection. NULL where none can. */
+    /* Handles raw bytes of an upgraded connection. NULL: not supported. */
     int (*data)(struct upload *upload, const char *data, size_t len, struct err *err);
 };
 
-/* Every upload's own struct has this first. */
+/* The first member of every upload's own struct. */
 struct upload {
     const struct upload_ops *ops;
 };
