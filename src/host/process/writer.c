@@ -17,8 +17,8 @@
 
 enum { LATER_MS = 50, BATCH_MAX = 256 };
 
-/* Processes in a row, by one of the two links that each has. */
-struct row {
+/* A queue of processes, linked by next_now or next_later. */
+struct process_queue {
     struct process *first, **last;
 };
 
@@ -26,10 +26,10 @@ struct process_writer {
     struct host *host;
     pthread_t thread;
 
-    struct lock lock; /* over all below, and the links of processes */
+    struct lock lock; /* protects everything below, and the queue links of processes */
     struct cond changed;
-    struct row now;
-    struct row later; /* each due LATER_MS after it was added */
+    struct process_queue now;
+    struct process_queue later; /* each due LATER_MS after it was added */
     bool is_stopping;
     atomic_bool is_asked;
 };
@@ -54,7 +54,7 @@ void process_writer_add_later(struct process_writer *writer, struct process *pro
     process->next_later = NULL;
     *writer->later.last = process_ref(process);
     writer->later.last = &process->next_later;
-    /* Else it wakes up by itself. */
+    /* Otherwise the thread already has an earlier deadline. */
     if (writer->later.first == process)
         cond_signal(&writer->changed);
     lock_release(&writer->lock);
@@ -73,8 +73,8 @@ bool process_writer_has_answered(struct process_writer *writer)
     return !atomic_load(&writer->is_asked);
 }
 
-/* Locked. The next one that is to be looked at, with the row's reference; or NULL. */
-static struct process *take(struct process_writer *writer, uint64_t now_ms)
+/* Locked. Removes the next due process and returns it with the queue's reference; NULL: none. */
+static struct process *writer_take(struct process_writer *writer, uint64_t now_ms)
 {
     struct process *process = writer->now.first;
 
@@ -94,38 +94,40 @@ static struct process *take(struct process_writer *writer, uint64_t now_ms)
     return process;
 }
 
-static void wait_for_work(struct process_writer *writer)
+static void writer_wait(struct process_writer *writer)
 {
     const struct process *next = writer->later.first;
 
     (void)cond_wait_until(&writer->changed, &writer->lock, next ? next->due_ms : CLOCK_NEVER);
 }
 
-/* Those to look at now; 0 only when it is to end. */
-static size_t take_batch(struct process_writer *writer, struct process *batch[static BATCH_MAX])
+/* Waits for due processes and returns their number; 0: the writer is stopping. */
+static size_t writer_take_batch(struct process_writer *writer,
+                                struct process *batch[static BATCH_MAX])
 {
     size_t count = 0;
 
     lock_take(&writer->lock);
     for (;;) {
         atomic_store(&writer->is_asked, false);
-        while (count < BATCH_MAX && (batch[count] = take(writer, clock_ms())))
+        while (count < BATCH_MAX && (batch[count] = writer_take(writer, clock_ms())))
             count++;
         if (count > 0 || writer->is_stopping)
             break;
-        wait_for_work(writer);
+        writer_wait(writer);
     }
     lock_release(&writer->lock);
     return count;
 }
 
-/* Output first: a record must not say that it is over while output is nowhere. */
-static bool wants_record(struct process *process)
+/* Writes the output of a process and returns whether its record has to be written. Output comes
+ * first, so that a record with an end implies complete output. */
+static bool writer_spool(struct process *process)
 {
     bool is_over = process_is_over(process), wants;
 
     process_set_timers(process);
-    if (process->is_settled) /* it was looked at after it had ended */
+    if (process->is_settled) /* its end is already on disk */
         return false;
     if (process_claim_restart(process)) {
         process_respawn(process);
@@ -140,13 +142,14 @@ static bool wants_record(struct process *process)
     return wants;
 }
 
-static void serve(struct process_writer *writer, struct process *const *batch, size_t count)
+static void writer_handle_batch(struct process_writer *writer, struct process *const *batch,
+                                size_t count)
 {
     struct process_table_entry entries[BATCH_MAX];
     size_t wanted = 0;
 
     for (size_t i = 0; i < count; i++)
-        if (wants_record(batch[i]))
+        if (writer_spool(batch[i]))
             entries[wanted++] =
                 (struct process_table_entry){ batch[i]->machine->process_table, batch[i]->record };
     if (wanted > 0)
@@ -164,8 +167,8 @@ static void *process_writer_main(void *argument)
     struct process *batch[BATCH_MAX];
     size_t count;
 
-    while ((count = take_batch(writer, batch)) > 0)
-        serve(writer, batch, count);
+    while ((count = writer_take_batch(writer, batch)) > 0)
+        writer_handle_batch(writer, batch, count);
     return NULL;
 }
 
@@ -182,7 +185,7 @@ int process_writer_start(struct host *host, struct process_writer **ret, struct 
     r = -pthread_create(&writer->thread, NULL, process_writer_main, writer);
     if (r < 0) {
         free(writer);
-        return err_sys(err, r, "start the scribe");
+        return err_sys(err, r, "start the process writer");
     }
     *ret = writer;
     return 0;

@@ -1,5 +1,5 @@
-/* One thread that brings to disk what processes write and what became of them, and tells guests
- * what they need not keep any more. */
+/* The process writer: a thread that writes output and outcomes of processes to disk, and
+ * acknowledges output to the guests. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,14 +11,14 @@ struct process_writer;
 
 int process_writer_start(struct host *host, struct process_writer **ret, struct err *err);
 
-/* There is something to do for a process of a sandbox: at once, or within a moment, when it may be
- * over already. Takes a reference of its own. */
+/* Queues a process of a sandbox, at once or after LATER_MS, when it may have ended already.
+ * Takes a reference. */
 void process_writer_add(struct process_writer *writer, struct process *process);
 void process_writer_add_later(struct process_writer *writer, struct process *process);
 
-/* Does what is left to do and ends. Accepts NULL. */
+/* Handles all queued processes and ends the thread. Accepts NULL. */
 void process_writer_stop(struct process_writer *writer);
 
-/* Asks the thread for a sign of life, and whether it has given one since. */
+/* Wakes the thread, and returns whether it has responded since. */
 void process_writer_ask(struct process_writer *writer);
 bool process_writer_has_answered(struct process_writer *writer);

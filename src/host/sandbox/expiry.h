@@ -1,5 +1,5 @@
-/* The expiry thread: ends sandboxes that are over their time, and records those that have ended by
- * themselves. */
+/* The expiry thread: ends expired and idle sandboxes, detects machines that ended unexpectedly,
+ * and cleans up ended processes. */
 #pragma once
 
 struct err;

@@ -624,7 +624,7 @@ static void what_ended_long_ago_is_forgotten(void)
     world_start();
     sandbox = find_again("forgetful");
     EVENTUALLY(count_records(sandbox) == 1);
-    CHECK(strcmp(start_detached(sandbox, "true"), "p9") == 0, "(numbers go on)");
+    CHECK(strcmp(start_detached(sandbox, "true"), "p9") == 0, "(numbers are not reused)");
     world_destroy(sandbox);
     world_set("processes.keep", "10m");
     restart();

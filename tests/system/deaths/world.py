@@ -52,7 +52,7 @@ class World:
         self.deaths = 0
         self.reached = set()
         self.prefix = "a"
-        self.pending = None  # what was begun and not answered
+        self.pending = None  # the operation without an answer
         self.daemon.start()
         atexit.register(self.daemon.end)
         self.daemon.stream("TemplateService/Import", name="box", path=self.tree)
@@ -127,7 +127,7 @@ class World:
         for box, count in counts.items():
             assert box.counter.is_alive(), f"the process in {box} has ended"
             if box.state == "paused":
-                assert box.counter.value() == count, f"the process in {box} goes on"
+                assert box.counter.value() == count, f"the process in {box} still runs"
             else:
                 eventually(f"the counter of {box}", lambda b=box, c=count: None if b.counter.value() > c else c)
         self.leaks.check()
