@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* holt-tools: a tool worker. holt-init starts it with its socket as descriptor 3 and with nothing
- * else, already behind the sandbox's filter and with its capabilities. */
+/* holt-tools: a tool worker. holt-init starts it with its socket as descriptor 3 and no other
+ * descriptors, with the seccomp filter and the capabilities of the sandbox. */
 #include <fcntl.h>
 #include <malloc.h>
 #include <sys/prctl.h>
@@ -12,12 +12,12 @@
 
 enum {
     SOCKET_FD = 3,
-    MEMORY_KEPT = 16 * 1024 * 1024, /* for the next request: new memory costs as much as the work */
+    MEMORY_KEPT = 16 * 1024 * 1024, /* for the next request: page faults cost as much as the work */
 };
 
 int main(void)
 {
-    /* Run by anybody else: from inside a sandbox it can be, as /proc/PID/exe. */
+    /* A process of the sandbox may run it, without the socket, as /proc/PID/exe. */
     if (fcntl(SOCKET_FD, F_SETFD, FD_CLOEXEC) < 0)
         return 1;
     (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);

@@ -19,7 +19,8 @@ bool path_full(const struct tool_text *path, char ret[PATH_MAX], struct tool_rep
 
     if (len < PATH_MAX)
         return true;
-    tool_refuse(reply, "The path is %zu bytes long; %d are the limit.", path->len, PATH_MAX - 1);
+    tool_reply_set_error(reply, "The path has %zu bytes; the limit is %d.", path->len,
+                         PATH_MAX - 1);
     return false;
 }
 
@@ -41,8 +42,8 @@ const char *path_kind(mode_t mode)
     }
 }
 
-/* The name in a directory that looks most like another, or "". */
-static void nearest(const char *dir_path, const char *name, char ret[NAME_MAX + 1])
+/* Finds the name in a directory that is most similar to another, or "". */
+static void find_nearest_name(const char *dir_path, const char *name, char ret[NAME_MAX + 1])
 {
     DIR *dir = opendir(dir_path);
     const struct dirent *entry;
@@ -69,8 +70,8 @@ static bool is_dir(const char *path)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Something on the way is missing, or the last of it. */
-static void refuse_missing(struct tool_reply *reply, const char *path, const char *full)
+/* Reports the first component of the path that does not exist. */
+static void path_refuse_missing(struct tool_reply *reply, const char *path, const char *full)
 {
     char parent[PATH_MAX], name[NAME_MAX + 1], near_name[NAME_MAX + 1];
     size_t len = strlen(full), path_len = strlen(path);
@@ -82,8 +83,8 @@ static void refuse_missing(struct tool_reply *reply, const char *path, const cha
     for (slash = strchr(parent + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         if (!is_dir(parent)) {
-            tool_refuse(reply, "There is no '%s': the directory '%s' does not exist.", path,
-                        parent);
+            tool_reply_set_error(reply, "'%s' does not exist: there is no directory '%s'.", path,
+                                 parent);
             return;
         }
         *slash = '/';
@@ -91,29 +92,30 @@ static void refuse_missing(struct tool_reply *reply, const char *path, const cha
     slash = strrchr(parent, '/');
     (void)snprintf(name, sizeof(name), "%s", slash + 1);
     slash[slash == parent] = '\0';
-    nearest(parent, name, near_name);
+    find_nearest_name(parent, name, near_name);
     if (near_name[0])
-        tool_refuse(reply, "There is no '%s'. Did you mean '%.*s%s'?", path,
-                    (int)(path_len - strlen(name)), path, near_name);
+        tool_reply_set_error(reply, "'%s' does not exist. Did you mean '%.*s%s'?", path,
+                             (int)(path_len - strlen(name)), path, near_name);
     else
-        tool_refuse(reply, "There is no '%s'. list_dir and glob show what there is.", path);
+        tool_reply_set_error(reply, "'%s' does not exist. Use list_dir or glob to find files.",
+                             path);
 }
 
 static const struct {
     int errnum;
     const char *why;
 } reasons[] = {
-    { ENOTDIR, "something on the way to it is not a directory" },
+    { ENOTDIR, "a component of the path is not a directory" },
     { EACCES, "permission denied" },
-    { EPERM, "it is not permitted" },
-    { ELOOP, "its symbolic links lead in a circle" },
-    { ENAMETOOLONG, "a name in it is too long" },
-    { EROFS, "it is on a file system that is read-only; write below /workspace or /tmp" },
-    { ENOSPC, "no space is left; remove files that are not needed" },
-    { EDQUOT, "the sandbox's disk quota is used up; remove files that are not needed" },
-    { EFBIG, "it would be too large for the file system" },
-    { ENOMEM, "the sandbox's memory is used up; end processes that are not needed" },
-    { EMFILE, "too many files are open" },
+    { EPERM, "operation not permitted" },
+    { ELOOP, "too many levels of symbolic links" },
+    { ENAMETOOLONG, "a component of the path is too long" },
+    { EROFS, "the file system is read-only; use /workspace or /tmp" },
+    { ENOSPC, "no space left; remove files that are not needed" },
+    { EDQUOT, "the disk quota of the sandbox is exceeded; remove files that are not needed" },
+    { EFBIG, "the file would be too large" },
+    { ENOMEM, "the sandbox is out of memory; end processes that are not needed" },
+    { EMFILE, "too many open files" },
     { EISDIR, "it is a directory" },
 };
 
@@ -123,13 +125,13 @@ int path_refuse(struct tool_reply *reply, const char *verb, const char *path, co
     const char *why = strerror(-r);
 
     if (r == -ENOENT) {
-        refuse_missing(reply, path, full);
+        path_refuse_missing(reply, path, full);
         return r;
     }
     for (size_t i = 0; i < ARRAY_SIZE(reasons); i++)
         if (reasons[i].errnum == -r)
             why = reasons[i].why;
-    tool_refuse(reply, "Cannot %s '%s': %s.", verb, path, why);
+    tool_reply_set_error(reply, "Cannot %s '%s': %s.", verb, path, why);
     return r;
 }
 
@@ -148,9 +150,9 @@ int path_open_file(const char *path, const char *full, struct stat *ret, struct 
         (void)close(fd);
     }
     if (S_ISDIR(ret->st_mode))
-        tool_refuse(reply, "'%s' is a directory. Use list_dir to see what is in it.", path);
+        tool_reply_set_error(reply, "'%s' is a directory. Use list_dir to list it.", path);
     else
-        tool_refuse(reply, "'%s' is %s, not a file.", path,
-                    path_kind(ret->st_mode) ? path_kind(ret->st_mode) : "gone");
+        tool_reply_set_error(reply, "'%s' is %s, not a file.", path,
+                             path_kind(ret->st_mode) ? path_kind(ret->st_mode) : "gone");
     return -EINVAL;
 }

@@ -14,12 +14,12 @@
 
 enum {
     RECEIVE_CHUNK = 256 * 1024,
-    KEEP_MAX = 1024 * 1024, /* memory that waits with the worker for the next request */
+    KEEP_MAX = 1024 * 1024, /* bytes of a buffer that is kept for the next request */
     CHANGED_MAX = TOOL_EVENTS_MAX * 8192,
     PARTS_MAX = 2 * (TOOL_CONTENT_MAX / FILE_DATA_MAX) + 3,
 };
 
-/* What each tool is asked with, in the letters of type_letters. */
+/* The types of the parameters, as letters of type_letters. */
 static const struct {
     tool_fn *run;
     const char *types;
@@ -42,13 +42,13 @@ struct server {
     int fd;
     struct file_parser parser;
     struct buf in;
-    size_t taken;      /* of it */
+    size_t taken;      /* bytes of `in` that are parsed */
     struct buf values; /* encoded */
     struct tool_reply reply;
-    struct buf ends; /* headers and what else goes around the content */
+    struct buf ends; /* messages besides the content */
 };
 
-static int next_piece(struct server *server, struct file_piece *ret)
+static int server_next_piece(struct server *server, struct file_piece *ret)
 {
     for (;;) {
         struct buf *in = &server->in;
@@ -65,7 +65,7 @@ static int next_piece(struct server *server, struct file_piece *ret)
         server->taken = 0;
         if (buf_reserve(in, RECEIVE_CHUNK) < 0)
             return -ENOMEM;
-        /* The daemon's reading wakes who waits in recv; who polls sleeps on. */
+        /* A read by the daemon wakes a thread in recv, but not one in poll. */
         (void)poll(&(struct pollfd){ .fd = server->fd, .events = POLLIN }, 1, -1);
         n = recv(server->fd, in->data + in->len, RECEIVE_CHUNK, 0);
         if (n < 0 && errno == EINTR)
@@ -92,8 +92,8 @@ static int send_parts(int fd, struct iovec *parts, size_t count)
     return 0;
 }
 
-/* The whole answer at once: content in as many DATA as it needs, changes, the result. */
-static int send_reply(struct server *server)
+/* Sends the reply in one call: the content in DATA messages, changes, the result. */
+static int server_send_reply(struct server *server)
 {
     struct tool_reply *reply = &server->reply;
     static struct iovec parts[PARTS_MAX];
@@ -116,7 +116,7 @@ static int send_reply(struct server *server)
     return send_parts(server->fd, parts, count);
 }
 
-static bool fits(enum worker_tool tool, const struct tool_values *values)
+static bool values_fit(enum worker_tool tool, const struct tool_values *values)
 {
     const char *types = tools[tool].types;
 
@@ -128,10 +128,10 @@ static bool fits(enum worker_tool tool, const struct tool_values *values)
     return true;
 }
 
-static int receive_request(struct server *server, uint32_t *ret_tool)
+static int server_receive_request(struct server *server, uint32_t *ret_tool)
 {
     struct file_piece piece;
-    int r = next_piece(server, &piece);
+    int r = server_next_piece(server, &piece);
 
     if (r < 0)
         return r;
@@ -139,7 +139,7 @@ static int receive_request(struct server *server, uint32_t *ret_tool)
         return -EPROTO;
     buf_clear(&server->values);
     do {
-        r = next_piece(server, &piece);
+        r = server_next_piece(server, &piece);
         if (r == 0 && piece.type == FILE_DATA)
             r = buf_add(&server->values, piece.data, piece.len);
         else if (r == 0 && piece.type != FILE_END)
@@ -148,35 +148,35 @@ static int receive_request(struct server *server, uint32_t *ret_tool)
     return r;
 }
 
-/* What one request needed need not be kept for all that follow. */
-static void slim(struct buf *buf)
+/* Empties a buffer, and frees it if it is large. */
+static void buf_recycle(struct buf *buf)
 {
     if (buf->cap > KEEP_MAX)
         buf_done(buf);
     buf_clear(buf);
 }
 
-static int serve_one(struct server *server)
+static int server_serve_one(struct server *server)
 {
     struct tool_values values = { .count = 0 };
     uint32_t tool;
-    int r = receive_request(server, &tool);
+    int r = server_receive_request(server, &tool);
 
     if (r == 0)
         r = tool_get_values(server->values.data, server->values.len, &values);
     if (r < 0)
         return r;
-    if (fits((enum worker_tool)tool, &values)) {
+    if (values_fit((enum worker_tool)tool, &values)) {
         server->reply.outcome = (struct tool_outcome){ .flags = 0 };
         tools[tool].run(&values, &server->reply);
-        r = send_reply(server);
+        r = server_send_reply(server);
     } else {
         r = -EPROTO;
     }
     tool_values_done(&values);
-    slim(&server->values);
-    slim(&server->reply.content);
-    slim(&server->reply.changed);
+    buf_recycle(&server->values);
+    buf_recycle(&server->reply.content);
+    buf_recycle(&server->reply.changed);
     return r;
 }
 
@@ -205,6 +205,6 @@ int tools_serve(int fd)
     if (r == 0)
         r = send_parts(fd, &hello, 1);
     while (r == 0)
-        r = serve_one(&server);
+        r = server_serve_one(&server);
     return r == -EPIPE || r == -ECONNRESET ? 0 : r;
 }

@@ -1,6 +1,6 @@
-/* A tool worker's side of its socket: one request after the other. */
+/* The request loop of a tool worker. */
 #pragma once
 
-/* Says HELLO, then does what it is asked until the daemon hangs up: 0, or -errno when the daemon
- * said what it should not, or memory is out. */
+/* Sends HELLO, then serves requests until the daemon closes the socket. Returns 0, or -errno after
+ * a malformed request or without memory. */
 int tools_serve(int fd);

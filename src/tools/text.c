@@ -12,11 +12,11 @@
 #include "base/text/utf8.h"
 #include "tools/tool.h"
 
-enum { NUMBER_WIDTH = 6, REFUSAL_MAX = 3 * PATH_MAX + 1024, TEXTS = 4 };
+enum { NUMBER_WIDTH = 6, ERROR_MAX = 3 * PATH_MAX + 1024, TEXTS = 4 };
 
-void tool_refuse(struct tool_reply *reply, const char *format, ...)
+void tool_reply_set_error(struct tool_reply *reply, const char *format, ...)
 {
-    char text[REFUSAL_MAX];
+    char text[ERROR_MAX];
     va_list args;
 
     va_start(args, format);

@@ -1,4 +1,4 @@
-/* Lines as a model sees them. */
+/* Text in the form in which a model reads it. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,27 +8,27 @@
 struct buf;
 
 enum {
-    LINE_BYTES_MAX = 2000, /* shown of a line */
-    BINARY_LOOK = 8192,    /* bytes that are looked at to find out whether it is text */
+    LINE_BYTES_MAX = 2000, /* of a line that are shown */
+    BINARY_LOOK = 8192,    /* bytes that are searched for a NUL */
     NUMBER_BYTES_MAX = 24,
 };
 
-/* Whether a file that begins so is no text. */
+/* Returns whether a file with this beginning is binary: it has a NUL. */
 bool text_is_binary(const char *data, size_t len);
 
-/* "image/png", ..., or NULL: what such a file is. */
+/* Returns the MIME type of an image with this beginning, or NULL. */
 const char *text_image_type(const char *data, size_t len);
 
-/* "    12<tab>": 0 or -errno. */
+/* Appends a line number, as "    12<tab>". Returns 0 or -errno. */
 int text_add_number(struct buf *out, uint64_t number);
 
-/* A line with its number, without what ends it, and cut where it is too long: 0 or -errno. of_bytes
- * is how long the line is, of which data may only be the first part. */
+/* Appends a line with its number and a newline, cut after LINE_BYTES_MAX. of_bytes is the length of
+ * the line, of which data may be only the beginning. Returns 0 or -errno. */
 int text_add_line(struct buf *out, uint64_t number, const char *data, size_t len,
                   uint64_t of_bytes);
 
-/* A name, with what is not printable escaped as \n, \t or \xNN: 0 or -errno. */
+/* Appends a name, with unprintable bytes as \n, \t or \xNN. Returns 0 or -errno. */
 int text_add_name(struct buf *out, const char *name);
 
-/* "1 line", "2 lines": valid until the next but three. */
+/* Returns "1 line" or "2 lines", in one of four static buffers that are reused in turn. */
 const char *text_count(uint64_t count, const char *noun);

@@ -16,34 +16,34 @@
 #include "tools/text.h"
 
 enum {
-    LINES_NAMED_MAX = 10, /* of those where a text was found */
-    FINDER_MAX = 256,     /* bytes of a text */
+    LINES_NAMED_MAX = 10, /* line numbers in a reply */
+    FINDER_MAX = 256,     /* bytes of a string that a finder searches */
     LOCK_TRIES = 10 * 1000,
     LOCK_PAUSE_NS = 1000000,
-    READ_MORE = 64 * 1024, /* bytes, of a file that has grown */
+    READ_MORE = 64 * 1024, /* bytes to read at a time of a file that has grown */
     CRLF_MAX = 2 * TOOL_PARAMS_MAX,
     WHICH_MAX = 64,
-    TRIES = 100, /* of a file that others change meanwhile */
+    TRIES = 100, /* for a file that others change meanwhile */
 };
 
-/* A file while it is edited. */
+/* The state of an edit of one file. */
 struct editing {
-    const char *path; /* as it was given */
+    const char *path; /* as the model gave it */
     char full[PATH_MAX];
-    struct place place;
+    struct write_target target;
     struct buf content;
-    struct buf next;               /* what the content becomes */
-    struct buf old_crlf, new_crlf; /* of the present edit */
-    struct iovec parts[PARTS_MAX]; /* what is to be written at last */
+    struct buf next;               /* the new content */
+    struct buf old_crlf, new_crlf; /* strings of the current edit with CRLF */
+    struct iovec parts[PARTS_MAX]; /* of the new content, for writing */
     size_t part_count;
     uint64_t replaced;
-    struct buf lines; /* where, for the reply */
+    struct buf lines; /* numbers of the replaced lines, for the reply */
     struct tool_reply *reply;
 };
 
 static void editing_done(struct editing *editing)
 {
-    place_done(&editing->place);
+    target_done(&editing->target);
     buf_done(&editing->content);
     buf_done(&editing->next);
     buf_done(&editing->old_crlf);
@@ -53,9 +53,9 @@ static void editing_done(struct editing *editing)
 
 /* --- the file --------------------------------------------------------------------------------- */
 
-/* Two edits of the same file wait for each other. Whoever else holds such a lock means something of
- * his own by it, so it is not waited for without end. */
-static void lock(int fd)
+/* Serializes edits of the same file. Other programs may hold the lock for their own purposes, so
+ * the wait is limited. */
+static void file_lock(int fd)
 {
     const struct timespec pause = { .tv_nsec = LOCK_PAUSE_NS };
 
@@ -63,11 +63,11 @@ static void lock(int fd)
         (void)nanosleep(&pause, NULL);
 }
 
-static int read_whole(int fd, size_t size, struct buf *out)
+static int file_read(int fd, size_t size, struct buf *out)
 {
     ssize_t n = 1;
 
-    /* One byte more, so that the end is seen without a second call where nothing has changed. */
+    /* One byte more, so that a short read shows the end without a second call. */
     while (n > 0) {
         size_t room = size >= out->len ? size - out->len + 1 : READ_MORE;
         int r = buf_reserve(out, room);
@@ -85,9 +85,9 @@ static int read_whole(int fd, size_t size, struct buf *out)
     return 0;
 }
 
-/* 0 with the content, and the file locked as long as *ret_fd is open; -EAGAIN when it was replaced
- * meanwhile; any other: the reply says why. */
-static int load(struct editing *editing, int *ret_fd)
+/* Reads the content; the file is locked until *ret_fd is closed. Returns -EAGAIN when the file was
+ * replaced meanwhile, or another -errno with the error of the reply set. */
+static int editing_load(struct editing *editing, int *ret_fd)
 {
     cleanup_close int fd = -EBADF;
     struct stat st;
@@ -95,32 +95,33 @@ static int load(struct editing *editing, int *ret_fd)
 
     fd = path_open_file(editing->path, editing->full, &st, editing->reply);
     if (fd < 0)
-        return fd == -EAGAIN ? -EIO : fd; /* the reply says why */
+        return fd == -EAGAIN ? -EIO : fd;
     if (st.st_size > EDIT_BYTES_MAX) {
-        tool_refuse(editing->reply,
-                    "'%s' has %" PRIu64 " bytes; files of up to %d can be edited. Use bash with "
-                    "sed instead.",
-                    editing->path, (uint64_t)st.st_size, EDIT_BYTES_MAX);
+        tool_reply_set_error(editing->reply,
+                             "'%s' has %" PRIu64
+                             " bytes; the limit for edits is %d. Use bash with sed "
+                             "instead.",
+                             editing->path, (uint64_t)st.st_size, EDIT_BYTES_MAX);
         return -EFBIG;
     }
-    lock(fd);
-    r = place_find(editing->full, &editing->place);
+    file_lock(fd);
+    r = target_find(editing->full, &editing->target);
     if (r < 0)
         return path_refuse(editing->reply, "edit", editing->path, editing->full, r);
-    if (editing->place.is_new || editing->place.old.st_ino != st.st_ino ||
-        editing->place.old.st_dev != st.st_dev) {
-        place_done(&editing->place);
+    if (editing->target.is_new || editing->target.old.st_ino != st.st_ino ||
+        editing->target.old.st_dev != st.st_dev) {
+        target_done(&editing->target);
         return -EAGAIN;
     }
     buf_clear(&editing->content);
-    r = read_whole(fd, (size_t)editing->place.old.st_size, &editing->content);
+    r = file_read(fd, (size_t)editing->target.old.st_size, &editing->content);
     if (r < 0)
         return path_refuse(editing->reply, "edit", editing->path, editing->full,
                            r == -ENOBUFS ? -EFBIG : r);
     if (text_is_binary(editing->content.data, editing->content.len)) {
-        tool_refuse(editing->reply,
-                    "'%s' is a binary file; only text can be edited. Use bash for it.",
-                    editing->path);
+        tool_reply_set_error(editing->reply,
+                             "'%s' is a binary file; only text can be edited. Use bash instead.",
+                             editing->path);
         return -EINVAL;
     }
     *ret_fd = TAKE_FD(fd);
@@ -129,7 +130,7 @@ static int load(struct editing *editing, int *ret_fd)
 
 /* --- one edit --------------------------------------------------------------------------------- */
 
-/* Whether lines end with CRLF: *ret_all when all do. */
+/* Returns whether any line ends with CRLF, and in *ret_all whether all do. */
 static bool has_crlf(const struct buf *content, bool *ret_all)
 {
     const char *start = content->data, *end = start + content->len;
@@ -149,7 +150,7 @@ static bool has_crlf(const struct buf *content, bool *ret_all)
     return has;
 }
 
-/* The text with CRLF in the place of each LF that has no CR. */
+/* Copies the text with CRLF for each LF that has no CR. */
 static int to_crlf(const struct tool_text *text, struct buf *ret)
 {
     int r = buf_reserve(ret, text->len);
@@ -163,10 +164,10 @@ static int to_crlf(const struct tool_text *text, struct buf *ret)
     return r;
 }
 
-/* Where a text is in the content. */
+/* The occurrences of a string in the content. */
 struct hits {
     const struct tool_text *text;
-    struct finder finder; /* of a short text; a long one might be almost there in too many places */
+    struct finder finder; /* for a short text; with a long one it may be slow */
     const char *first;
     uint64_t count;
 };
@@ -185,7 +186,7 @@ static const char *hits_find(const struct hits *hits, const struct buf *content,
                : memmem(from, (size_t)(end - from), hits->text->data, hits->text->len);
 }
 
-/* How often it occurs; the lines where are noted. */
+/* Counts the occurrences and lists their line numbers. */
 static void hits_count(struct hits *hits, const struct buf *content, struct buf *ret_lines)
 {
     const char *counted = content->data, *at = content->data;
@@ -209,9 +210,9 @@ static void hits_count(struct hits *hits, const struct buf *content, struct buf 
     }
 }
 
-/* One hit need not be put in to be written. */
-static void put_together(struct editing *editing, const struct hits *hits,
-                         const struct tool_text *new_text)
+/* Makes the parts of a content with a single replacement without copying it. */
+static void editing_splice(struct editing *editing, const struct hits *hits,
+                           const struct tool_text *new_text)
 {
     const char *end = editing->content.data + editing->content.len;
     const char *rest = hits->first + hits->text->len;
@@ -223,8 +224,8 @@ static void put_together(struct editing *editing, const struct hits *hits,
     editing->part_count = 3;
 }
 
-static int replace(struct editing *editing, const struct hits *hits,
-                   const struct tool_text *new_text)
+static int editing_replace(struct editing *editing, const struct hits *hits,
+                           const struct tool_text *new_text)
 {
     const char *end = editing->content.data + editing->content.len, *at = editing->content.data;
     struct buf done;
@@ -250,23 +251,22 @@ static int replace(struct editing *editing, const struct hits *hits,
     return r;
 }
 
-static int refuse_edit(const struct editing *editing, const char *which, const char *why)
+static int editing_refuse(const struct editing *editing, const char *which, const char *why)
 {
-    tool_refuse(editing->reply, "%s%s Nothing was changed.", which, why);
+    tool_reply_set_error(editing->reply, "%s%s Nothing was changed.", which, why);
     return -EINVAL;
 }
 
-/* How long the file is to be, or more than it may be. */
-static uint64_t length_after(const struct editing *editing, const struct hits *hits,
-                             const struct tool_text *new_text)
+static uint64_t editing_new_length(const struct editing *editing, const struct hits *hits,
+                                   const struct tool_text *new_text)
 {
     uint64_t left = editing->content.len - hits->count * hits->text->len;
 
     return left + hits->count * new_text->len;
 }
 
-static int replace_found(struct editing *editing, const struct tool_edit *edit, const char *which,
-                         bool is_last)
+static int editing_replace_all(struct editing *editing, const struct tool_edit *edit,
+                               const char *which, bool is_last)
 {
     cleanup_with(hits_done) struct hits hits = { .text = &edit->old_text };
 
@@ -277,42 +277,43 @@ static int replace_found(struct editing *editing, const struct tool_edit *edit, 
         edit_explain_miss(editing->path, which, &content, &edit->old_text, editing->reply);
         if (editing->replaced > 0)
             (void)buf_add_str(&editing->reply->content,
-                              "(shown as the edits before it would have left it)\n");
+                              "(shown with the preceding edits applied)\n");
         return -ENOENT;
     }
     if (hits.count > 1 && !edit->all) {
-        tool_refuse(editing->reply,
-                    "%sold_string occurs %" PRIu64 " times in '%s' (lines %s). Give more of the "
-                    "lines around the one that is meant, or set replace_all. Nothing was changed.",
-                    which, hits.count, editing->path, editing->lines.data);
+        tool_reply_set_error(
+            editing->reply,
+            "%sold_string occurs %" PRIu64 " times in '%s' (lines %s). Include more "
+            "surrounding lines to make it unique, or set replace_all. Nothing was changed.",
+            which, hits.count, editing->path, editing->lines.data);
         return -EEXIST;
     }
-    if (length_after(editing, &hits, &edit->new_text) > EDIT_BYTES_MAX)
-        return refuse_edit(editing, which, "The file would be larger than 64 MiB.");
+    if (editing_new_length(editing, &hits, &edit->new_text) > EDIT_BYTES_MAX)
+        return editing_refuse(editing, which, "The file would be larger than 64 MiB.");
     editing->replaced += hits.count;
     if (is_last && hits.count == 1)
-        put_together(editing, &hits, &edit->new_text);
-    else if (replace(editing, &hits, &edit->new_text) < 0)
-        return refuse_edit(editing, which, "The sandbox's memory is used up.");
+        editing_splice(editing, &hits, &edit->new_text);
+    else if (editing_replace(editing, &hits, &edit->new_text) < 0)
+        return editing_refuse(editing, which, "The sandbox is out of memory.");
     return 0;
 }
 
-/* A model sees no difference between LF and CRLF, so it need not make one: what is in a file that
- * has CRLF is found with LF, and what is put there gets CRLF. */
-static int run_one(struct editing *editing, const struct tool_edit *edit, const char *which,
-                   bool is_last)
+/* read_file does not show the difference between LF and CRLF. So in a file with CRLF, LF in
+ * old_string matches CRLF, and new_string gets CRLF. */
+static int editing_run_one(struct editing *editing, const struct tool_edit *edit, const char *which,
+                           bool is_last)
 {
     struct buf *old_crlf = &editing->old_crlf, *new_crlf = &editing->new_crlf;
-    struct tool_edit meant = *edit;
+    struct tool_edit effective = *edit;
     bool is_all = false, has_lf = memchr(edit->old_text.data, '\n', edit->old_text.len);
     bool has_new_lf = memchr(edit->new_text.data, '\n', edit->new_text.len);
 
     if (edit->old_text.len == 0)
-        return refuse_edit(editing, which,
-                           "old_string is empty. Use write_file to write a whole file.");
+        return editing_refuse(editing, which,
+                              "old_string is empty. Use write_file to write a whole file.");
     if (edit->old_text.len == edit->new_text.len &&
         memcmp(edit->old_text.data, edit->new_text.data, edit->old_text.len) == 0)
-        return refuse_edit(editing, which, "old_string and new_string are the same.");
+        return editing_refuse(editing, which, "old_string and new_string are the same.");
     if ((has_lf || has_new_lf) && has_crlf(&editing->content, &is_all)) {
         bool is_exact = memmem(editing->content.data, editing->content.len, edit->old_text.data,
                                edit->old_text.len);
@@ -320,33 +321,33 @@ static int run_one(struct editing *editing, const struct tool_edit *edit, const 
         buf_clear(old_crlf);
         buf_clear(new_crlf);
         if (to_crlf(&edit->old_text, old_crlf) < 0 || to_crlf(&edit->new_text, new_crlf) < 0)
-            return refuse_edit(editing, which, "The sandbox's memory is used up.");
+            return editing_refuse(editing, which, "The sandbox is out of memory.");
         if (!is_exact)
-            meant.old_text = (struct tool_text){ old_crlf->data, old_crlf->len };
+            effective.old_text = (struct tool_text){ old_crlf->data, old_crlf->len };
         if (new_crlf->len > 0 && (is_all || !is_exact))
-            meant.new_text = (struct tool_text){ new_crlf->data, new_crlf->len };
+            effective.new_text = (struct tool_text){ new_crlf->data, new_crlf->len };
     }
-    return replace_found(editing, &meant, which, is_last);
+    return editing_replace_all(editing, &effective, which, is_last);
 }
 
-/* --- all of them ------------------------------------------------------------------------------ */
+/* --- all edits -------------------------------------------------------------------------------- */
 
-static int run_all(struct editing *editing, const struct tool_edit *edits, size_t count)
+static int editing_run_all(struct editing *editing, const struct tool_edit *edits, size_t count)
 {
     char which[WHICH_MAX] = "";
     int r = 0;
 
     if (!editing->content.data && buf_add(&editing->content, "", 0) < 0)
-        return refuse_edit(editing, "", "The sandbox's memory is used up.");
+        return editing_refuse(editing, "", "The sandbox is out of memory.");
     for (size_t i = 0; r == 0 && i < count; i++) {
         if (count > 1)
             (void)snprintf(which, sizeof(which), "Edit %zu of %zu: ", i + 1, count);
-        r = run_one(editing, &edits[i], which, i + 1 == count);
+        r = editing_run_one(editing, &edits[i], which, i + 1 == count);
     }
     return r;
 }
 
-static void tell(const struct editing *editing, size_t count)
+static void editing_report(const struct editing *editing, size_t count)
 {
     struct buf *out = &editing->reply->content;
 
@@ -358,36 +359,37 @@ static void tell(const struct editing *editing, size_t count)
     else
         (void)buf_printf(out, " with %zu edits", count);
     (void)buf_add_str(out, ".");
-    place_tell(&editing->place, editing->reply);
+    target_report(&editing->target, editing->reply);
 }
 
-/* From the file as it is now to the file as it is to be: 0, or -EAGAIN when somebody else has
- * replaced or written it meanwhile; any other: the reply says why. */
-static int try_once(struct editing *editing, const struct tool_edit *edits, size_t count)
+/* Reads the file, makes all edits and writes it. Returns -EAGAIN when the file was replaced or
+ * written meanwhile, or another -errno with the error of the reply set. */
+static int editing_try(struct editing *editing, const struct tool_edit *edits, size_t count)
 {
     cleanup_close int fd = -EBADF;
-    int r = load(editing, &fd);
+    int r = editing_load(editing, &fd);
 
     editing->replaced = 0;
     if (r == 0)
-        r = run_all(editing, edits, count);
+        r = editing_run_all(editing, edits, count);
     if (r < 0)
         return r;
-    r = place_write(&editing->place, editing->parts, editing->part_count, true);
+    r = target_write(&editing->target, editing->parts, editing->part_count, true);
     if (r == -ESTALE) {
-        place_done(&editing->place);
+        target_done(&editing->target);
         return -EAGAIN;
     }
     return r < 0 ? path_refuse(editing->reply, "write", editing->path, editing->full, r) : 0;
 }
 
-void edit_run(const struct tool_text *path, const struct tool_edit *edits, size_t count,
-              struct tool_reply *reply)
+/* Makes all edits in a file, in order, or none, and reports the outcome in the reply. */
+static void edit_run(const struct tool_text *path, const struct tool_edit *edits, size_t count,
+                     struct tool_reply *reply)
 {
     cleanup_with(editing_done) struct editing editing = {
         .path = path->data,
-        .place.dir_fd = -EBADF,
-        .content.max = EDIT_BYTES_MAX + 1, /* see read_whole */
+        .target.dir_fd = -EBADF,
+        .content.max = EDIT_BYTES_MAX + 1, /* see file_read */
         .next.max = EDIT_BYTES_MAX + 1,
         .old_crlf.max = CRLF_MAX,
         .new_crlf.max = CRLF_MAX,
@@ -399,10 +401,32 @@ void edit_run(const struct tool_text *path, const struct tool_edit *edits, size_
     if (!path_full(path, editing.full, reply))
         return;
     for (int i = 0; i < TRIES && r == -EAGAIN; i++)
-        r = try_once(&editing, edits, count);
+        r = editing_try(&editing, edits, count);
     if (r == -EAGAIN)
-        tool_refuse(reply, "'%s' is being changed all the time. Nothing was changed; try again.",
-                    editing.path);
+        tool_reply_set_error(
+            reply, "'%s' is constantly changed by other processes. Nothing was changed; try again.",
+            editing.path);
     else if (r == 0)
-        tell(&editing, count);
+        editing_report(&editing, count);
+}
+
+void tool_edit_file(const struct tool_values *values, struct tool_reply *reply)
+{
+    const struct tool_edit edit = {
+        .old_text = values->at[EDIT_OLD].text,
+        .new_text = values->at[EDIT_NEW].text,
+        .all = values->at[EDIT_ALL].number,
+    };
+
+    edit_run(&values->at[EDIT_PATH].text, &edit, 1, reply);
+}
+
+void tool_multi_edit(const struct tool_values *values, struct tool_reply *reply)
+{
+    const struct tool_value *edits = &values->at[MULTI_EDIT_EDITS];
+
+    if (edits->count == 0)
+        tool_reply_set_error(reply, "edits is empty. Give at least one edit.");
+    else
+        edit_run(&values->at[MULTI_EDIT_PATH].text, edits->edits, edits->count, reply);
 }

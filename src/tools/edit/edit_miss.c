@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Why a text is not in a file: what a model needs to know to get it right at the next try. */
+/* Explains why a string is not in a file, so that the model can correct it. */
 #include <ctype.h>
 #include <stdint.h>
 #include <string.h>
@@ -10,24 +10,24 @@
 #include "tools/text.h"
 
 enum {
-    WHOLE_LINES = 20, /* a file with no more lines is shown as a whole */
+    WHOLE_LINES = 20, /* a file with at most this many lines is shown completely */
     LINES_BEFORE = 2,
     LINES_AFTER = 4,
     SHOWN_LINES_MAX = 40,
-    LINES_MAX = 200 * 1000, /* of a file that are looked at */
+    LINES_MAX = 200 * 1000, /* of a file that are compared */
     WANTED_LINES_MAX = 200,
-    WANTED_MAX = 2 * TOOL_PARAMS_MAX, /* bytes: each LF may have become CRLF */
-    LIKE_LEAST = 40,                  /* per cent of a line that must be alike */
+    WANTED_MAX = 2 * TOOL_PARAMS_MAX, /* bytes; each LF may be CRLF now */
+    SIMILAR_MIN = 40,                 /* per cent */
 };
 
 struct line {
     const char *data;
     size_t len;
-    uint64_t hash; /* of what is not space; 0: nothing is */
+    uint64_t hash; /* of all bytes but whitespace; 0: there are none */
 };
 
 struct lines {
-    const struct line *at; /* in memory */
+    const struct line *at; /* in `memory` */
     size_t count;
     struct buf memory;
 };
@@ -37,7 +37,7 @@ static void lines_done(struct lines *lines)
     buf_done(&lines->memory);
 }
 
-static uint64_t hash_of(const char *data, size_t len)
+static uint64_t line_hash(const char *data, size_t len)
 {
     uint64_t hash = 0;
 
@@ -47,8 +47,8 @@ static uint64_t hash_of(const char *data, size_t len)
     return hash;
 }
 
-/* At most max of them. */
-static void split(const struct tool_text *text, size_t max, struct lines *ret)
+/* Splits a text into lines, at most max. */
+static void lines_split(const struct tool_text *text, size_t max, struct lines *ret)
 {
     const char *at = text->data, *end = at + text->len;
 
@@ -56,7 +56,7 @@ static void split(const struct tool_text *text, size_t max, struct lines *ret)
     while (at < end && ret->count < max) {
         const char *newline = memchr(at, '\n', (size_t)(end - at));
         size_t len = (size_t)((newline ? newline : end) - at);
-        const struct line line = { at, len, hash_of(at, len) };
+        const struct line line = { at, len, line_hash(at, len) };
 
         if (buf_add(&ret->memory, &line, sizeof(line)) < 0)
             break;
@@ -66,8 +66,8 @@ static void split(const struct tool_text *text, size_t max, struct lines *ret)
     ret->at = (const void *)ret->memory.data;
 }
 
-/* All that is not space, in lower case if wanted. */
-static bool squeeze(const struct tool_text *text, bool lowers, struct buf *ret)
+/* Copies all bytes but whitespace, in lower case if wanted. */
+static bool text_squeeze(const struct tool_text *text, bool lowers, struct buf *ret)
 {
     buf_clear(ret);
     if (buf_reserve(ret, text->len) < 0)
@@ -81,8 +81,8 @@ static bool squeeze(const struct tool_text *text, bool lowers, struct buf *ret)
     return true;
 }
 
-/* In which line, from 0, the byte stands that has so many before it that are not space. */
-static size_t line_of(const struct tool_text *text, size_t offset)
+/* Returns the line, from 0, of the byte at an offset that does not count whitespace. */
+static size_t squeezed_line(const struct tool_text *text, size_t offset)
 {
     size_t line = 0;
 
@@ -95,7 +95,7 @@ static size_t line_of(const struct tool_text *text, size_t offset)
     return line;
 }
 
-/* Whether it is there but for spaces, and upper and lower case if those do not count. */
+/* Searches without whitespace, and without case if `lowers`. */
 static bool find_squeezed(const struct tool_text *content, const struct tool_text *wanted,
                           bool lowers, size_t *ret_line)
 {
@@ -103,16 +103,17 @@ static bool find_squeezed(const struct tool_text *content, const struct tool_tex
     cleanup_with(buf_done) struct buf part = BUF_INIT(WANTED_MAX);
     const char *hit;
 
-    if (!squeeze(content, lowers, &all) || !squeeze(wanted, lowers, &part) || part.len == 0)
+    if (!text_squeeze(content, lowers, &all) || !text_squeeze(wanted, lowers, &part) ||
+        part.len == 0)
         return false;
     hit = memmem(all.data, all.len, part.data, part.len);
     if (hit)
-        *ret_line = line_of(content, (size_t)(hit - all.data));
+        *ret_line = squeezed_line(content, (size_t)(hit - all.data));
     return hit;
 }
 
-/* Where most lines are those that are wanted, in the order in which they are. */
-static bool find_votes(const struct lines *lines, const struct lines *wanted, size_t *ret_line)
+/* Finds the position at which most lines are equal to the wanted ones. */
+static bool find_most_equal(const struct lines *lines, const struct lines *wanted, size_t *ret_line)
 {
     cleanup_free uint16_t *votes = xcalloc(lines->count + 1, sizeof(*votes));
     uint16_t most = 0;
@@ -135,8 +136,8 @@ static struct line trimmed(struct line line)
     return line;
 }
 
-/* How much two lines begin and end alike, in per cent of the longer one. */
-static unsigned likeness(struct line a, struct line b)
+/* Returns the length of the common beginning and end, in per cent of the longer line. */
+static unsigned similarity(struct line a, struct line b)
 {
     size_t least = a.len < b.len ? a.len : b.len, most = a.len + b.len - least;
     size_t head = 0, tail = 0;
@@ -148,25 +149,25 @@ static unsigned likeness(struct line a, struct line b)
     return most ? (unsigned)(100 * (head + tail) / most) : 0;
 }
 
-static bool find_like(const struct lines *lines, const struct lines *wanted, size_t *ret_line)
+static bool find_similar(const struct lines *lines, const struct lines *wanted, size_t *ret_line)
 {
-    unsigned best = LIKE_LEAST - 1;
+    unsigned best = SIMILAR_MIN - 1;
     size_t first = 0;
 
     while (first < wanted->count && wanted->at[first].hash == 0)
         first++;
     for (size_t i = 0; first < wanted->count && i < lines->count; i++) {
-        unsigned like = likeness(trimmed(lines->at[i]), trimmed(wanted->at[first]));
+        unsigned similar = similarity(trimmed(lines->at[i]), trimmed(wanted->at[first]));
 
-        if (like > best) {
-            best = like;
+        if (similar > best) {
+            best = similar;
             *ret_line = i;
         }
     }
-    return best >= LIKE_LEAST;
+    return best >= SIMILAR_MIN;
 }
 
-/* Whether each line begins with a number and a tab, as read_file shows them. */
+/* Returns whether each line starts with a number and a tab, as in the output of read_file. */
 static bool has_numbers(const struct lines *wanted)
 {
     for (size_t i = 0; i < wanted->count; i++) {
@@ -183,7 +184,7 @@ static bool has_numbers(const struct lines *wanted)
     return wanted->count > 0;
 }
 
-static void show(const struct lines *lines, size_t from, size_t to, struct buf *out)
+static void lines_show(const struct lines *lines, size_t from, size_t to, struct buf *out)
 {
     for (size_t i = from; i < to && i < lines->count; i++) {
         const struct line *line = &lines->at[i];
@@ -193,9 +194,10 @@ static void show(const struct lines *lines, size_t from, size_t to, struct buf *
     }
 }
 
-/* Why it was not found, and at which line to look; SIZE_MAX when nothing is like it. */
-static const char *diagnose(const struct tool_text *content, const struct tool_text *wanted,
-                            const struct lines *lines, const struct lines *parts, size_t *ret_line)
+/* Returns the reason, and the line to show; SIZE_MAX: none. */
+static const char *miss_diagnose(const struct tool_text *content, const struct tool_text *wanted,
+                                 const struct lines *lines, const struct lines *parts,
+                                 size_t *ret_line)
 {
     bool is_small = lines->count <= WHOLE_LINES;
 
@@ -203,16 +205,16 @@ static const char *diagnose(const struct tool_text *content, const struct tool_t
     if (lines->count == 0)
         return "The file is empty.";
     if (has_numbers(parts))
-        return "It has line numbers in front of its lines; leave them out.";
+        return "It contains line numbers; leave them out.";
     if (find_squeezed(content, wanted, false, ret_line))
-        return "It is there with other whitespace. Copy it exactly as it is:";
+        return "The file has it with different whitespace. Copy it exactly:";
     if (find_squeezed(content, wanted, true, ret_line))
-        return "It is there with other upper and lower case. Copy it exactly as it is:";
+        return "The file has it with different upper and lower case. Copy it exactly:";
     if (is_small)
-        return "This is the whole file:";
-    if (find_votes(lines, parts, ret_line) || find_like(lines, parts, ret_line))
-        return "The nearest text in it is:";
-    return "Nothing in it is like that. Read the file again, or find the place with grep.";
+        return "The whole file is:";
+    if (find_most_equal(lines, parts, ret_line) || find_similar(lines, parts, ret_line))
+        return "The most similar text is:";
+    return "The file has nothing similar. Read it again, or search with grep.";
 }
 
 void edit_explain_miss(const char *path, const char *which, const struct tool_text *content,
@@ -223,17 +225,17 @@ void edit_explain_miss(const char *path, const char *which, const struct tool_te
     const char *why;
     size_t line, to;
 
-    split(content, LINES_MAX, &lines);
-    split(wanted, WANTED_LINES_MAX, &parts);
-    why = diagnose(content, wanted, &lines, &parts, &line);
-    tool_refuse(reply, "%sold_string was not found in '%s', and nothing was changed. %s\n", which,
-                path, why);
+    lines_split(content, LINES_MAX, &lines);
+    lines_split(wanted, WANTED_LINES_MAX, &parts);
+    why = miss_diagnose(content, wanted, &lines, &parts, &line);
+    tool_reply_set_error(reply, "%sold_string was not found in '%s', and nothing was changed. %s\n",
+                         which, path, why);
     if (lines.count <= WHOLE_LINES) {
-        show(&lines, 0, lines.count, &reply->content);
+        lines_show(&lines, 0, lines.count, &reply->content);
     } else if (line != SIZE_MAX) {
         to = line + parts.count + LINES_AFTER;
         line -= line < LINES_BEFORE ? line : LINES_BEFORE;
-        show(&lines, line, to - line > SHOWN_LINES_MAX ? line + SHOWN_LINES_MAX : to,
-             &reply->content);
+        lines_show(&lines, line, to - line > SHOWN_LINES_MAX ? line + SHOWN_LINES_MAX : to,
+                   &reply->content);
     }
 }

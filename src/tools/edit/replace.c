@@ -20,66 +20,65 @@
 
 enum { LINKS_MAX = 40, TRIES = 8, FD_PATH_MAX = 32, NEW_MODE = 0644 };
 
-/* Opens the directory, and says what the name in it is. */
-static int look(struct place *place)
+/* Opens the directory and reads the status of the file. */
+static int target_stat(struct write_target *target)
 {
-    char *slash = strrchr(place->path, '/');
+    char *slash = strrchr(target->path, '/');
 
-    place->name = slash + 1;
-    if (place->name[0] == '\0')
+    target->name = slash + 1;
+    if (target->name[0] == '\0')
         return -EISDIR;
     *slash = '\0';
-    place->dir_fd = open(place->path[0] ? place->path : "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    target->dir_fd = open(target->path[0] ? target->path : "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
     *slash = '/';
-    if (place->dir_fd < 0)
+    if (target->dir_fd < 0)
         return -errno;
-    place->is_new = fstatat(place->dir_fd, place->name, &place->old, AT_SYMLINK_NOFOLLOW) < 0;
-    return place->is_new && errno != ENOENT ? -errno : 0;
+    target->is_new = fstatat(target->dir_fd, target->name, &target->old, AT_SYMLINK_NOFOLLOW) < 0;
+    return target->is_new && errno != ENOENT ? -errno : 0;
 }
 
-/* What the link at path points to takes its place. Links of /proc say where they lead, but that is
- * no path. */
-static int follow(struct place *place)
+/* Replaces the path by the target of the link. The text of a link in /proc is not a path. */
+static int target_follow_link(struct write_target *target)
 {
-    char target[PATH_MAX];
+    char link[PATH_MAX];
     struct statfs fs;
-    ssize_t len = readlinkat(place->dir_fd, place->name, target, sizeof(target) - 1);
-    size_t dir_len = (size_t)(place->name - place->path), at;
+    ssize_t len = readlinkat(target->dir_fd, target->name, link, sizeof(link) - 1);
+    size_t dir_len = (size_t)(target->name - target->path), at;
 
     if (len <= 0)
         return len < 0 ? -errno : -ENOENT;
-    if (fstatfs(place->dir_fd, &fs) < 0 || fs.f_type == PROC_SUPER_MAGIC)
+    if (fstatfs(target->dir_fd, &fs) < 0 || fs.f_type == PROC_SUPER_MAGIC)
         return -EPERM;
-    place->dir_fd = fd_close(place->dir_fd);
-    at = target[0] == '/' ? 0 : dir_len;
-    if (at + (size_t)len >= sizeof(place->path))
+    target->dir_fd = fd_close(target->dir_fd);
+    at = link[0] == '/' ? 0 : dir_len;
+    if (at + (size_t)len >= sizeof(target->path))
         return -ENAMETOOLONG;
-    memcpy(place->path + at, target, (size_t)len);
-    place->path[at + (size_t)len] = '\0';
+    memcpy(target->path + at, link, (size_t)len);
+    target->path[at + (size_t)len] = '\0';
     return 0;
 }
 
-int place_find(const char *full_path, struct place *ret)
+int target_find(const char *full_path, struct write_target *ret)
 {
     int r;
 
     ret->dir_fd = -EBADF;
     if (snprintf(ret->path, sizeof(ret->path), "%s", full_path) >= (int)sizeof(ret->path))
         return -ENAMETOOLONG;
-    r = look(ret);
+    r = target_stat(ret);
     for (int links = 0; r == 0 && !ret->is_new && S_ISLNK(ret->old.st_mode); links++) {
-        r = links < LINKS_MAX ? follow(ret) : -ELOOP;
+        r = links < LINKS_MAX ? target_follow_link(ret) : -ELOOP;
         if (r == 0)
-            r = look(ret);
+            r = target_stat(ret);
     }
     if (r == 0 && !ret->is_new && !S_ISREG(ret->old.st_mode))
         r = S_ISDIR(ret->old.st_mode) ? -EISDIR : -EINVAL;
     return r;
 }
 
-void place_done(struct place *place)
+void target_done(struct write_target *target)
 {
-    place->dir_fd = fd_close(place->dir_fd);
+    target->dir_fd = fd_close(target->dir_fd);
 }
 
 static int write_parts(int fd, const struct iovec *parts, size_t count)
@@ -102,9 +101,9 @@ static int write_parts(int fd, const struct iovec *parts, size_t count)
     return 0;
 }
 
-static int open_temporary(const struct place *place, char name[FD_PATH_MAX])
+static int open_temporary(const struct write_target *target, char name[FD_PATH_MAX])
 {
-    mode_t mode = place->is_new ? NEW_MODE : place->old.st_mode & 0777;
+    mode_t mode = target->is_new ? NEW_MODE : target->old.st_mode & 0777;
 
     for (int i = 0; i < TRIES; i++) {
         uint64_t random = 0;
@@ -112,16 +111,16 @@ static int open_temporary(const struct place *place, char name[FD_PATH_MAX])
 
         (void)!getrandom(&random, sizeof(random), 0);
         (void)snprintf(name, FD_PATH_MAX, ".holt-%016llx", (unsigned long long)random);
-        fd =
-            openat(place->dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+        fd = openat(target->dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                    mode);
         if (fd >= 0 || errno != EEXIST)
             return fd < 0 ? -errno : fd;
     }
     return -EEXIST;
 }
 
-/* Capabilities are left: they were those of another content. */
-static bool is_kept(const char *name)
+/* File capabilities are not kept: they applied to the old content. */
+static bool is_kept_attribute(const char *name)
 {
     return strncmp(name, "user.", 5) == 0 || strcmp(name, "system.posix_acl_access") == 0;
 }
@@ -138,10 +137,10 @@ static int copy_attribute(int from, int to, const char *name)
     return len < 0 || fsetxattr(to, name, value, (size_t)len, 0) < 0 ? -errno : 0;
 }
 
-/* Attributes and the list of who may what, of which most files have none. */
-static int copy_attributes(const struct place *place, int to)
+/* Copies extended attributes and the ACL. */
+static int copy_attributes(const struct write_target *target, int to)
 {
-    cleanup_close int from = openat(place->dir_fd, place->name,
+    cleanup_close int from = openat(target->dir_fd, target->name,
                                     O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC);
     cleanup_free char *names = NULL;
     ssize_t len = from < 0 ? -1 : flistxattr(from, NULL, 0);
@@ -154,45 +153,46 @@ static int copy_attributes(const struct place *place, int to)
     if (len < 0)
         return -errno;
     for (ssize_t at = 0; r == 0 && at < len; at += (ssize_t)strlen(names + at) + 1)
-        if (is_kept(names + at))
+        if (is_kept_attribute(names + at))
             r = copy_attribute(from, to, names + at);
     return r;
 }
 
-/* The owner before the mode, of which it takes bits away; the mode before a list, which has it too.
- */
-static int take_over(const struct place *place, int fd)
+/* Copies owner, mode and attributes, in this order: chown clears bits of the mode, and chmod
+ * changes the mask of an ACL. */
+static int target_copy_metadata(const struct write_target *target, int fd)
 {
     struct stat st;
 
-    if (place->is_new)
+    if (target->is_new)
         return 0;
     if (fstat(fd, &st) < 0)
         return -errno;
-    if ((st.st_uid != place->old.st_uid || st.st_gid != place->old.st_gid) &&
-        fchown(fd, place->old.st_uid, place->old.st_gid) < 0)
+    if ((st.st_uid != target->old.st_uid || st.st_gid != target->old.st_gid) &&
+        fchown(fd, target->old.st_uid, target->old.st_gid) < 0)
         return -errno;
-    if ((st.st_mode & 07777) != (place->old.st_mode & 07777) &&
-        fchmod(fd, place->old.st_mode & 07777) < 0)
+    if ((st.st_mode & 07777) != (target->old.st_mode & 07777) &&
+        fchmod(fd, target->old.st_mode & 07777) < 0)
         return -errno;
-    return copy_attributes(place, fd);
+    return copy_attributes(target, fd);
 }
 
-static bool is_still(const struct place *place)
+static bool target_is_unchanged(const struct write_target *target)
 {
     struct stat st;
 
-    return fstatat(place->dir_fd, place->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-           st.st_ino == place->old.st_ino && st.st_dev == place->old.st_dev &&
-           st.st_size == place->old.st_size && st.st_mtim.tv_sec == place->old.st_mtim.tv_sec &&
-           st.st_mtim.tv_nsec == place->old.st_mtim.tv_nsec;
+    return fstatat(target->dir_fd, target->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+           st.st_ino == target->old.st_ino && st.st_dev == target->old.st_dev &&
+           st.st_size == target->old.st_size && st.st_mtim.tv_sec == target->old.st_mtim.tv_sec &&
+           st.st_mtim.tv_nsec == target->old.st_mtim.tv_nsec;
 }
 
-/* Where a file cannot be replaced: something is mounted on it, or nothing can be made beside it, as
+/* For a file that cannot be replaced: it is a mount point, or its directory allows no new files, as
  * in /proc. */
-static int write_in_place(const struct place *place, const struct iovec *parts, size_t count)
+static int target_overwrite(const struct write_target *target, const struct iovec *parts,
+                            size_t count)
 {
-    cleanup_close int fd = openat(place->dir_fd, place->name,
+    cleanup_close int fd = openat(target->dir_fd, target->name,
                                   O_WRONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC);
     struct stat st;
     off_t len = 0;
@@ -214,56 +214,58 @@ static bool cannot_replace(int r)
            r == -EOPNOTSUPP;
 }
 
-static int write_beside(const struct place *place, const struct iovec *parts, size_t count,
-                        bool if_still)
+static int target_replace(const struct write_target *target, const struct iovec *parts,
+                          size_t count, bool if_unchanged)
 {
     char name[FD_PATH_MAX];
-    cleanup_close int fd = open_temporary(place, name);
+    cleanup_close int fd = open_temporary(target, name);
     int r;
 
     if (fd < 0)
         return fd;
     r = write_parts(fd, parts, count);
     if (r == 0)
-        r = take_over(place, fd);
-    if (r == 0 && if_still && !is_still(place))
+        r = target_copy_metadata(target, fd);
+    if (r == 0 && if_unchanged && !target_is_unchanged(target))
         r = -ESTALE;
-    if (r == 0 && renameat(place->dir_fd, name, place->dir_fd, place->name) < 0)
+    if (r == 0 && renameat(target->dir_fd, name, target->dir_fd, target->name) < 0)
         r = -errno;
     if (r < 0)
-        (void)unlinkat(place->dir_fd, name, 0);
+        (void)unlinkat(target->dir_fd, name, 0);
     return r;
 }
 
-int place_write(const struct place *place, const struct iovec *parts, size_t count, bool if_still)
+int target_write(const struct write_target *target, const struct iovec *parts, size_t count,
+                 bool if_unchanged)
 {
-    int r = write_beside(place, parts, count, if_still);
+    int r = target_replace(target, parts, count, if_unchanged);
 
-    return cannot_replace(r) && !place->is_new ? write_in_place(place, parts, count) : r;
+    return cannot_replace(r) && !target->is_new ? target_overwrite(target, parts, count) : r;
 }
 
-static void tell(struct tool_reply *reply, enum file_event_kind kind, const char *path)
+static void reply_add_change(struct tool_reply *reply, enum file_event_kind kind, const char *path)
 {
     const struct file_event event = { .kind = kind, .path = path };
 
     (void)file_put_event(&reply->changed, &event);
 }
 
-/* As the kernel calls it, without links and dots. */
-void place_tell(const struct place *place, struct tool_reply *reply)
+/* Reports the path as the kernel resolves it, without links and dots. */
+void target_report(const struct write_target *target, struct tool_reply *reply)
 {
     char link[FD_PATH_MAX], path[PATH_MAX + NAME_MAX + 2];
     ssize_t len;
 
-    (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", place->dir_fd);
+    (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", target->dir_fd);
     len = readlink(link, path, PATH_MAX);
     if (len <= 0 || len >= PATH_MAX || path[0] != '/')
         return;
-    (void)snprintf(path + len, sizeof(path) - (size_t)len, "%s%s", len > 1 ? "/" : "", place->name);
-    tell(reply, place->is_new ? FILE_EVENT_CREATE : FILE_EVENT_WRITE, path);
+    (void)snprintf(path + len, sizeof(path) - (size_t)len, "%s%s", len > 1 ? "/" : "",
+                   target->name);
+    reply_add_change(reply, target->is_new ? FILE_EVENT_CREATE : FILE_EVENT_WRITE, path);
 }
 
-int place_make_dirs(const char *full_path, struct tool_reply *reply)
+int target_make_dirs(const char *full_path, struct tool_reply *reply)
 {
     char path[PATH_MAX], real[PATH_MAX];
 
@@ -274,7 +276,7 @@ int place_make_dirs(const char *full_path, struct tool_reply *reply)
         *slash = '\0';
         if (mkdir(path, 0755) == 0) {
             if (realpath(path, real))
-                tell(reply, FILE_EVENT_CREATE, real);
+                reply_add_change(reply, FILE_EVENT_CREATE, real);
         } else if (stat(path, &st) < 0) {
             return -errno;
         } else if (!S_ISDIR(st.st_mode)) {

@@ -1,4 +1,4 @@
-/* A file's content, replaced as a whole: whoever looks sees the old or the new. */
+/* Replaces the content of a file atomically: a reader sees the old or the new content. */
 #pragma once
 
 #include <limits.h>
@@ -11,26 +11,29 @@ struct tool_reply;
 
 enum { PARTS_MAX = 3 };
 
-/* Where a file is that is to be written, links followed. */
-struct place {
+/* The file to write, after following symbolic links. */
+struct write_target {
     int dir_fd;
-    char path[PATH_MAX]; /* behind all links */
-    const char *name;    /* the end of it */
+    char path[PATH_MAX]; /* without a link at its end */
+    const char *name;    /* its last component */
     bool is_new;
-    struct stat old; /* of what is there */
+    struct stat old; /* of the existing file */
 };
 
-/* Finds it: 0, or -errno, -EINVAL for what is there and no regular file; place_done in any case. */
-int place_find(const char *full_path, struct place *ret);
-void place_done(struct place *place);
+/* Finds the file to write. Returns 0, or -errno; -EINVAL: it is not a regular file. The caller
+ * calls target_done in both cases. */
+int target_find(const char *full_path, struct write_target *ret);
+void target_done(struct write_target *target);
 
-/* Writes the parts, at most PARTS_MAX, one behind the other. What was there keeps its mode and
- * owner; a new file gets 0644. if_still: -ESTALE when what is there is not what place.old says any
- * more. 0 or -errno. */
-int place_write(const struct place *place, const struct iovec *parts, size_t count, bool if_still);
+/* Writes the concatenated parts, at most PARTS_MAX. An existing file keeps its mode and owner; a
+ * new one gets mode 0644. With if_unchanged it returns -ESTALE when the file has changed since
+ * target_find. Returns 0 or -errno. */
+int target_write(const struct write_target *target, const struct iovec *parts, size_t count,
+                 bool if_unchanged);
 
-/* Notes in the reply that it was created or written. */
-void place_tell(const struct place *place, struct tool_reply *reply);
+/* Adds the created or written file to the changes of the reply. */
+void target_report(const struct write_target *target, struct tool_reply *reply);
 
-/* Makes the directories above it that are missing and notes them in the reply: 0 or -errno. */
-int place_make_dirs(const char *full_path, struct tool_reply *reply);
+/* Creates missing parent directories and adds them to the changes of the reply. Returns 0 or
+ * -errno. */
+int target_make_dirs(const char *full_path, struct tool_reply *reply);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* list_dir: a line for each entry, sorted by name, each directory followed by what is in it. */
+/* list_dir: one line for each entry, sorted by name, a directory followed by its entries. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -14,11 +14,11 @@
 enum {
     NAMES_MAX = 256 * 1024 * 1024, /* bytes of all names of a directory */
     READ_BYTES = 64 * 1024,
-    PREFIX_MAX = 64 * (4 * NAME_MAX + 1), /* as deep as it may go, all of it escaped */
+    PREFIX_MAX = 64 * (4 * NAME_MAX + 1), /* the maximum depth, all bytes escaped */
     SHOWN_MAX = 16 * 1024 * 1024,         /* bytes of lines */
 };
 
-/* The kernel's own struct. */
+/* As in getdents(2). */
 struct kernel_dirent {
     uint64_t d_ino;
     int64_t d_off;
@@ -27,7 +27,7 @@ struct kernel_dirent {
     char d_name[];
 };
 
-/* A directory that is read: the type and the name of each entry, and where each begins. */
+/* The entries of a directory: each is the type, as one byte, and the name. */
 struct names {
     struct buf text;
     const char **at;
@@ -35,8 +35,8 @@ struct names {
 };
 
 struct listing {
-    uint64_t left; /* entries that may still be told of */
-    uint64_t told;
+    uint64_t left; /* entries that may still be listed */
+    uint64_t listed;
     bool is_cut;
     struct tool_reply *reply;
 };
@@ -47,7 +47,7 @@ static void names_done(struct names *names)
     free(names->at);
 }
 
-static int add_names(struct names *names, const char *data, size_t len)
+static int names_add(struct names *names, const char *data, size_t len)
 {
     int r = 0;
 
@@ -67,19 +67,19 @@ static int add_names(struct names *names, const char *data, size_t len)
     return r;
 }
 
-static int by_name(const void *a, const void *b)
+static int compare_names(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a + 1, *(const char *const *)b + 1);
 }
 
-static int read_names(int fd, struct names *ret)
+static int names_read(int fd, struct names *ret)
 {
     static _Alignas(struct kernel_dirent) char data[READ_BYTES];
     long n;
     int r = 0;
 
     while (r == 0 && (n = syscall(SYS_getdents64, fd, data, sizeof(data))) != 0)
-        r = n < 0 ? -errno : add_names(ret, data, (size_t)n);
+        r = n < 0 ? -errno : names_add(ret, data, (size_t)n);
     if (r < 0)
         return r;
     ret->at = calloc(ret->count + 1, sizeof(*ret->at));
@@ -89,7 +89,7 @@ static int read_names(int fd, struct names *ret)
         ret->at[i] = ret->text.data + at;
         at += 1 + strlen(ret->at[i] + 1) + 1;
     }
-    qsort(ret->at, ret->count, sizeof(*ret->at), by_name);
+    qsort(ret->at, ret->count, sizeof(*ret->at), compare_names);
     return 0;
 }
 
@@ -103,7 +103,7 @@ static int add_target(struct buf *out, int dir_fd, const char *name)
     return r < 0 ? r : text_add_name(out, target);
 }
 
-/* What stands behind a name says what it is. */
+/* Appends the type and, for a file, the size. */
 static int add_kind(struct buf *out, int dir_fd, const char *name, unsigned char type)
 {
     struct stat st;
@@ -115,7 +115,7 @@ static int add_kind(struct buf *out, int dir_fd, const char *name, unsigned char
         return add_target(out, dir_fd, name);
     case DT_REG:
         if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-            return 0; /* it is gone by now */
+            return 0; /* removed meanwhile */
         return buf_printf(out, "\t%" PRIu64, (uint64_t)st.st_size);
     case DT_FIFO:
         return buf_add_str(out, "\t(pipe)");
@@ -126,7 +126,7 @@ static int add_kind(struct buf *out, int dir_fd, const char *name, unsigned char
     }
 }
 
-static unsigned char type_of(int dir_fd, const char *entry)
+static unsigned char entry_type(int dir_fd, const char *entry)
 {
     struct stat st;
 
@@ -135,11 +135,11 @@ static unsigned char type_of(int dir_fd, const char *entry)
     return fstatat(dir_fd, entry + 1, &st, AT_SYMLINK_NOFOLLOW) < 0 ? DT_REG : IFTODT(st.st_mode);
 }
 
-static int list(struct listing *listing, int dir_fd, struct buf *prefix, int64_t depth);
+static int listing_add_dir(struct listing *listing, int dir_fd, struct buf *prefix, int64_t depth);
 
-/* What cannot be read is said, and what is gone by now is left out. */
-static int list_below(struct listing *listing, int dir_fd, const char *name, struct buf *prefix,
-                      int64_t depth)
+/* Reports a directory that cannot be read; omits one that was removed meanwhile. */
+static int listing_add_subdir(struct listing *listing, int dir_fd, const char *name,
+                              struct buf *prefix, int64_t depth)
 {
     cleanup_close int fd =
         openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -150,11 +150,11 @@ static int list_below(struct listing *listing, int dir_fd, const char *name, str
     if (r == 0)
         r = buf_add_str(prefix, "/");
     if (r == 0 && found == 0)
-        found = list(listing, fd, prefix, depth);
+        found = listing_add_dir(listing, fd, prefix, depth);
     if (r == 0 && (found == -ENOBUFS || found == -ENOMEM))
         r = found;
     else if (r == 0 && found < 0 && found != -ENOENT)
-        r = buf_printf(&listing->reply->content, "(cannot look into %s: %s)\n", prefix->data,
+        r = buf_printf(&listing->reply->content, "(cannot read %s: %s)\n", prefix->data,
                        strerror(-found));
     prefix->len = before;
     if (prefix->data)
@@ -162,23 +162,23 @@ static int list_below(struct listing *listing, int dir_fd, const char *name, str
     return r;
 }
 
-/* Recursive, as deep as `depth`, which is at most 64. */
-static int list(struct listing *listing, int dir_fd, struct buf *prefix, int64_t depth)
+/* Recurses up to `depth`, which is at most 64. */
+static int listing_add_dir(struct listing *listing, int dir_fd, struct buf *prefix, int64_t depth)
 {
     cleanup_with(names_done) struct names names = { .text.max = NAMES_MAX };
     struct buf *out = &listing->reply->content;
-    int r = read_names(dir_fd, &names);
+    int r = names_read(dir_fd, &names);
 
     for (size_t i = 0; r == 0 && i < names.count; i++) {
         const char *name = names.at[i] + 1;
-        unsigned char type = type_of(dir_fd, names.at[i]);
+        unsigned char type = entry_type(dir_fd, names.at[i]);
 
         if (listing->left == 0 || out->len > SHOWN_MAX) {
             listing->is_cut = true;
             break;
         }
         listing->left--;
-        listing->told++;
+        listing->listed++;
         r = buf_add(out, prefix->data, prefix->len);
         if (r == 0)
             r = text_add_name(out, name);
@@ -187,7 +187,7 @@ static int list(struct listing *listing, int dir_fd, struct buf *prefix, int64_t
         if (r == 0)
             r = buf_add(out, "\n", 1);
         if (r == 0 && type == DT_DIR && depth > 1)
-            r = list_below(listing, dir_fd, name, prefix, depth - 1);
+            r = listing_add_subdir(listing, dir_fd, name, prefix, depth - 1);
     }
     return r;
 }
@@ -204,18 +204,19 @@ void tool_list_dir(const struct tool_values *values, struct tool_reply *reply)
     if (!path_full(path, full, reply))
         return;
     fd = open(full, O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC);
-    r = fd < 0 ? -errno : list(&listing, fd, &prefix, values->at[LIST_DEPTH].number);
+    r = fd < 0 ? -errno : listing_add_dir(&listing, fd, &prefix, values->at[LIST_DEPTH].number);
     if (r == -ENOTDIR && access(full, F_OK) == 0)
-        tool_refuse(reply, "'%s' is not a directory. Use read_file for a file.", path->data);
+        tool_reply_set_error(reply, "'%s' is not a directory. Use read_file to read a file.",
+                             path->data);
     else if (r < 0)
         (void)path_refuse(reply, "list", path->data, full, r);
-    else if (listing.told == 0)
+    else if (listing.listed == 0)
         (void)buf_printf(&reply->content, "(the directory '%s' is empty)\n", path->data);
     if (listing.is_cut) {
         reply->outcome.flags |= TOOL_IS_CUT;
         (void)buf_printf(&reply->content,
-                         "(there are more than these %" PRIu64
-                         " entries; raise max_results, or list one of the directories)\n",
-                         listing.told);
+                         "(truncated after %" PRIu64
+                         " entries; increase max_results, or list a subdirectory)\n",
+                         listing.listed);
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* read_file: lines of a file of any size, which is read as a stream. */
+/* read_file: lines of a file of any size, which is read in chunks. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,37 +15,36 @@ enum {
     SHOWN_MAX = 10 * 1024 * 1024, /* bytes of lines */
     IMAGE_MAX = 5 * 1024 * 1024,
     CHUNK = 256 * 1024,
-    COUNT_MAX = 64 * 1024 * 1024, /* a larger file is not read to its end to count lines */
+    COUNT_MAX = 64 * 1024 * 1024, /* the lines of a larger file are not counted */
 };
 
-/* A line that is longer than a chunk is shown from the part that is kept here. */
 struct reading {
     int fd;
-    uint64_t size;                 /* as the file says */
-    uint64_t first, last;          /* numbers of the lines wanted, from 1; last is none of them */
-    uint64_t lines;                /* that have ended so far */
-    uint64_t line_bytes;           /* of the present one, so far */
+    uint64_t size;                 /* of the file, as fstat returns it */
+    uint64_t first, last;          /* numbers of the requested lines, from 1; last is exclusive */
+    uint64_t lines;                /* complete lines so far */
+    uint64_t line_bytes;           /* of the current line so far */
     uint64_t shown;                /* lines in the content */
-    char kept[LINE_BYTES_MAX + 4]; /* how the present line begins */
+    char kept[LINE_BYTES_MAX + 4]; /* beginning of the current line, which may span chunks */
     size_t kept_len;
-    uint64_t done;  /* bytes of the file */
-    bool is_cut;    /* no more fits */
-    bool is_crlf;   /* the first line shown ends so */
-    char last_byte; /* of the present line */
+    uint64_t done;  /* bytes read */
+    bool is_cut;    /* the content is full */
+    bool is_crlf;   /* the first line shown ends with CRLF */
+    char last_byte; /* of the current line */
     struct buf *out;
 };
 
-static bool is_wanted(const struct reading *reading)
+static bool reading_wants_line(const struct reading *reading)
 {
     return reading->lines + 1 >= reading->first && reading->lines + 1 < reading->last &&
            !reading->is_cut;
 }
 
-static int end_line(struct reading *reading, bool has_newline)
+static int reading_end_line(struct reading *reading, bool has_newline)
 {
     int r = 0;
 
-    if (is_wanted(reading)) {
+    if (reading_wants_line(reading)) {
         bool is_crlf = has_newline && reading->line_bytes > 0 && reading->last_byte == '\r';
         uint64_t bytes = reading->line_bytes - is_crlf;
         size_t kept = reading->kept_len < bytes ? reading->kept_len : (size_t)bytes;
@@ -64,7 +63,7 @@ static int end_line(struct reading *reading, bool has_newline)
     return r;
 }
 
-static void keep(struct reading *reading, const char *data, size_t len)
+static void reading_keep(struct reading *reading, const char *data, size_t len)
 {
     size_t room = sizeof(reading->kept) - reading->kept_len;
     size_t part = len < room ? len : room;
@@ -77,8 +76,8 @@ static void keep(struct reading *reading, const char *data, size_t len)
     reading->last_byte = data[len - 1];
 }
 
-/* Whether no line that ends in these bytes, or begins in them, is wanted; then they are counted. */
-static bool skip(struct reading *reading, const char *data, size_t len)
+/* Only counts the lines if none in these bytes is requested; returns whether that is so. */
+static bool reading_skip(struct reading *reading, const char *data, size_t len)
 {
     bool is_behind = reading->lines + 1 >= reading->last || reading->is_cut;
     uint64_t lines = newline_count(data, data + len);
@@ -93,41 +92,41 @@ static bool skip(struct reading *reading, const char *data, size_t len)
     return true;
 }
 
-static int take(struct reading *reading, const char *data, size_t len)
+static int reading_take(struct reading *reading, const char *data, size_t len)
 {
     const char *end = data + len;
     int r = 0;
 
-    if (skip(reading, data, len))
+    if (reading_skip(reading, data, len))
         return 0;
 
     while (r == 0 && data < end) {
         const char *newline = memchr(data, '\n', (size_t)(end - data));
 
-        if (is_wanted(reading))
-            keep(reading, data, (size_t)((newline ? newline : end) - data));
+        if (reading_wants_line(reading))
+            reading_keep(reading, data, (size_t)((newline ? newline : end) - data));
         else
             reading->line_bytes += (uint64_t)((newline ? newline : end) - data);
         if (newline)
-            r = end_line(reading, true);
+            r = reading_end_line(reading, true);
         data = newline ? newline + 1 : end;
     }
     return r;
 }
 
-/* One whose end is not known to be there already is asked once more. */
-static bool is_at_end(const struct reading *reading)
+/* A size of 0, as in /proc, means that only read tells the end. */
+static bool reading_is_at_end(const struct reading *reading)
 {
     return reading->size > 0 && reading->done == reading->size;
 }
 
-/* Whether what comes can change nothing but the number of lines, and is too much for that. */
-static bool has_enough(const struct reading *reading)
+/* Returns whether only the count of lines is missing and the file is too large for it. */
+static bool reading_has_enough(const struct reading *reading)
 {
     return reading->size > COUNT_MAX && (reading->lines + 1 >= reading->last || reading->is_cut);
 }
 
-static ssize_t read_some(struct reading *reading, char *chunk, size_t len)
+static ssize_t reading_read(struct reading *reading, char *chunk, size_t len)
 {
     ssize_t n;
 
@@ -139,23 +138,23 @@ static ssize_t read_some(struct reading *reading, char *chunk, size_t len)
     return n < 0 ? -errno : n;
 }
 
-/* 1 when the file was read to its end, 0 when there is more, -errno. */
-static int read_lines(struct reading *reading, char *chunk, ssize_t n)
+/* Returns 1 when the file was read to its end, 0 when there is more, or -errno. */
+static int reading_read_lines(struct reading *reading, char *chunk, ssize_t n)
 {
     int r = 0;
 
     while (n > 0 && r == 0) {
-        r = take(reading, chunk, (size_t)n);
-        if (has_enough(reading))
+        r = reading_take(reading, chunk, (size_t)n);
+        if (reading_has_enough(reading))
             return 0;
-        if (is_at_end(reading))
+        if (reading_is_at_end(reading))
             break;
-        n = read_some(reading, chunk, CHUNK);
+        n = reading_read(reading, chunk, CHUNK);
     }
     if (r == 0 && n < 0)
         r = (int)n;
     if (r == 0 && reading->line_bytes > 0)
-        r = end_line(reading, false);
+        r = reading_end_line(reading, false);
     return r < 0 ? r : 1;
 }
 
@@ -165,10 +164,11 @@ static void return_image(const char *path, struct reading *reading, const char *
     size_t len = (size_t)reading->done;
 
     if (reading->size > IMAGE_MAX) {
-        tool_refuse(reply,
-                    "'%s' is an image (%s) of %" PRIu64 " bytes; up to %d are returned. Make a "
-                    "smaller one of it first.",
-                    path, type, reading->size, IMAGE_MAX);
+        tool_reply_set_error(reply,
+                             "'%s' is an image (%s) of %" PRIu64
+                             " bytes; the limit is %d. Make the image "
+                             "smaller first.",
+                             path, type, reading->size, IMAGE_MAX);
         return;
     }
     (void)buf_add(&reply->content, chunk, len);
@@ -178,7 +178,7 @@ static void return_image(const char *path, struct reading *reading, const char *
 
         if (buf_reserve(&reply->content, left) < 0)
             break;
-        n = read_some(reading, reply->content.data + reply->content.len, left);
+        n = reading_read(reading, reply->content.data + reply->content.len, left);
         if (n <= 0)
             break;
         reply->content.len += (size_t)n;
@@ -202,27 +202,27 @@ static void add_footer(const struct reading *reading, bool is_whole, struct tool
                          "(lines %" PRIu64 "-%" PRIu64 " of a file of %" PRIu64 " bytes", first,
                          last, reading->size);
     if (has_more)
-        (void)buf_printf(&reply->content, "; go on with offset %" PRIu64, last);
+        (void)buf_printf(&reply->content, "; continue with offset %" PRIu64, last);
     if (has_more || first > 1)
         (void)buf_add_str(&reply->content, ")\n");
     if (reading->is_crlf)
-        (void)buf_add_str(&reply->content, "(lines end with CRLF; edit_file keeps that)\n");
+        (void)buf_add_str(&reply->content, "(lines end with CRLF; edit_file keeps this)\n");
 }
 
 static void return_lines(const char *path, struct reading *reading, struct tool_reply *reply,
                          char *chunk)
 {
-    int r = read_lines(reading, chunk, (ssize_t)reading->done);
+    int r = reading_read_lines(reading, chunk, (ssize_t)reading->done);
 
     if (r < 0)
-        tool_refuse(reply, "Cannot read '%s': %s.", path, strerror(-r));
+        tool_reply_set_error(reply, "Cannot read '%s': %s.", path, strerror(-r));
     else if (reading->shown > 0)
         add_footer(reading, r == 1, reply);
     else if (reading->lines == 0)
         (void)buf_printf(&reply->content, "(the file '%s' is empty)\n", path);
     else
-        tool_refuse(reply, "'%s' has %s, so none comes after offset %" PRIu64 ".", path,
-                    text_count(reading->lines, "line"), reading->first - 1);
+        tool_reply_set_error(reply, "'%s' has %s; offset %" PRIu64 " is past the end.", path,
+                             text_count(reading->lines, "line"), reading->first - 1);
 }
 
 void tool_read_file(const struct tool_values *values, struct tool_reply *reply)
@@ -247,7 +247,7 @@ void tool_read_file(const struct tool_values *values, struct tool_reply *reply)
     reading.size = (uint64_t)st.st_size;
     reading.first = (uint64_t)offset + 1;
     reading.last = reading.first + (uint64_t)limit;
-    n = read_some(&reading, chunk, sizeof(chunk));
+    n = reading_read(&reading, chunk, sizeof(chunk));
     if (n < 0) {
         (void)path_refuse(reply, "read", path, full, (int)n);
         return;
@@ -256,10 +256,11 @@ void tool_read_file(const struct tool_values *values, struct tool_reply *reply)
     if (type)
         return_image(path, &reading, type, reply, chunk);
     else if (text_is_binary(chunk, (size_t)n))
-        tool_refuse(reply,
-                    "'%s' is a binary file of %" PRIu64 " bytes, not text. Use bash with file, "
-                    "strings or xxd to look into it.",
-                    path, reading.size);
+        tool_reply_set_error(reply,
+                             "'%s' is a binary file of %" PRIu64
+                             " bytes, not text. Use bash with file, "
+                             "strings or xxd to inspect it.",
+                             path, reading.size);
     else
         return_lines(path, &reading, reply, chunk);
 }

@@ -11,7 +11,7 @@
 
 enum { BYTES_MAX = 1024 * 1024 };
 
-/* A text with braces from `from` on, perhaps. */
+/* A pattern that is expanded up to `from`. */
 struct piece {
     char *text;
     size_t len, from;
@@ -23,15 +23,15 @@ struct work {
     size_t bytes;
 };
 
-/* The braces in a text, and one of the parts between their commas. */
+/* A pair of braces, and one of the alternatives in it. */
 struct choice {
     size_t open, close;
     size_t start, end;
 };
 
-/* Pushes the text with the part in the place of the braces. */
-static int push(struct work *work, size_t done, const struct piece *whole,
-                const struct choice *choice)
+/* Pushes the pattern with an alternative in place of the braces. */
+static int work_push(struct work *work, size_t done, const struct piece *whole,
+                     const struct choice *choice)
 {
     size_t open = choice->open, part = choice->end - choice->start;
     size_t tail = whole->len - choice->close - 1, len = open + part + tail;
@@ -50,7 +50,8 @@ static int push(struct work *work, size_t done, const struct piece *whole,
     return 0;
 }
 
-static int split(struct work *work, size_t done, const struct piece *whole, struct choice *choice)
+static int work_push_all(struct work *work, size_t done, const struct piece *whole,
+                         struct choice *choice)
 {
     size_t depth = 0;
 
@@ -66,7 +67,7 @@ static int split(struct work *work, size_t done, const struct piece *whole, stru
             int r;
 
             choice->end = i;
-            r = push(work, done, whole, choice);
+            r = work_push(work, done, whole, choice);
             if (r < 0)
                 return r;
             choice->start = i + 1;
@@ -77,17 +78,16 @@ static int split(struct work *work, size_t done, const struct piece *whole, stru
     return 0;
 }
 
-/* A brace that was opened and not closed yet. */
-struct opened {
+/* An opening brace. */
+struct open_brace {
     size_t at;
     bool has_comma;
 };
 
-/* Where the first braces are that mean something, which is those with a comma; false when there are
- * none. Time is linear, whatever is left open. */
-static bool find(const struct piece *piece, struct choice *ret)
+/* Finds the first pair of braces with a comma, in linear time also with unclosed braces. */
+static bool piece_find_braces(const struct piece *piece, struct choice *ret)
 {
-    cleanup_free struct opened *stack = xcalloc(piece->len + 1, sizeof(*stack));
+    cleanup_free struct open_brace *stack = xcalloc(piece->len + 1, sizeof(*stack));
     size_t depth = 0;
     bool found = false;
 
@@ -97,7 +97,7 @@ static bool find(const struct piece *piece, struct choice *ret)
         if (c == '\\') {
             i++;
         } else if (c == '{') {
-            stack[depth++] = (struct opened){ .at = i };
+            stack[depth++] = (struct open_brace){ .at = i };
         } else if (c == ',' && depth > 0) {
             stack[depth - 1].has_comma = true;
         } else if (c == '}' && depth > 0 && stack[--depth].has_comma &&
@@ -110,19 +110,19 @@ static bool find(const struct piece *piece, struct choice *ret)
     return found;
 }
 
-static int expand(struct work *work, struct braces *ret)
+static int work_expand(struct work *work, struct braces *ret)
 {
     while (work->count > 0) {
         struct piece piece = work->pieces[--work->count];
         struct choice choice = { 0 };
         int r;
 
-        if (!find(&piece, &choice)) {
+        if (!piece_find_braces(&piece, &choice)) {
             ret->at[ret->count] = piece.text;
             ret->lens[ret->count++] = piece.len;
             continue;
         }
-        r = split(work, ret->count, &piece, &choice);
+        r = work_push_all(work, ret->count, &piece, &choice);
         free(piece.text);
         if (r < 0)
             return r;
@@ -140,7 +140,7 @@ int braces_expand(const char *pattern, size_t len, struct braces *ret)
     work->pieces[0] = (struct piece){ .text = xcalloc(1, len + 1), .len = len };
     memcpy(work->pieces[0].text, pattern, len);
     work->count = 1;
-    r = expand(work, ret);
+    r = work_expand(work, ret);
     while (work->count > 0)
         free(work->pieces[--work->count].text);
     free(work);

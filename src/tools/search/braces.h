@@ -1,4 +1,4 @@
-/* Braces of a pattern, as the shell has them: a{b,c{d,e}} is ab, acd and ace. */
+/* Brace expansion as in a shell: a{b,c{d,e}} is ab, acd and ace. */
 #pragma once
 
 #include <stddef.h>
@@ -11,6 +11,7 @@ struct braces {
     size_t count;
 };
 
-/* 0, or -E2BIG when there would be more than BRACES_MAX texts or a megabyte of them. */
+/* Expands the braces of a pattern. Returns -E2BIG for more than BRACES_MAX results or a megabyte.
+ */
 int braces_expand(const char *pattern, size_t len, struct braces *ret);
 void braces_done(struct braces *braces);

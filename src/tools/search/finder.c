@@ -11,7 +11,7 @@
 
 #include "base/xalloc.h"
 
-/* How common a byte is in source code and documents: its place from the rarest on. */
+/* The rank of each byte by its frequency in source code and documents; 0 is the rarest. */
 static const unsigned char rank[256] = {
     0,   1,   2,   3,   4,   5,   6,   50,  7,   196, 245, 8,   71,  72,  9,   10,  11,  12,  13,
     14,  15,  16,  17,  18,  46,  19,  20,  47,  21,  22,  23,  24,  255, 161, 211, 207, 173, 160,
@@ -36,8 +36,8 @@ static char lower(char c)
     return c;
 }
 
-/* In either case, whichever is the commoner. */
-static unsigned commonness(const struct finder *finder, size_t at)
+/* Returns the rank of a byte of the text; with ignore_case that of its more frequent case. */
+static unsigned byte_rank(const struct finder *finder, size_t at)
 {
     unsigned char c = (unsigned char)finder->text[at];
     unsigned ret = rank[c];
@@ -55,11 +55,11 @@ void finder_init(struct finder *finder, const char *text, size_t len, bool ignor
     for (size_t i = 0; i < len && ignore_case; i++)
         finder->text[i] = lower(text[i]);
     for (size_t i = 1; i < len; i++)
-        if (commonness(finder, i) < commonness(finder, finder->rare))
+        if (byte_rank(finder, i) < byte_rank(finder, finder->rare))
             finder->rare = i;
     finder->other = finder->rare == 0 ? len - 1 : 0;
     for (size_t i = 0; i < len; i++)
-        if (i != finder->rare && commonness(finder, i) < commonness(finder, finder->other))
+        if (i != finder->rare && byte_rank(finder, i) < byte_rank(finder, finder->other))
             finder->other = i;
 }
 
@@ -69,7 +69,7 @@ void finder_done(struct finder *finder)
     finder->text = NULL;
 }
 
-static bool is_here(const struct finder *finder, const char *at)
+static bool finder_matches(const struct finder *finder, const char *at)
 {
     if (!finder->ignore_case)
         return memcmp(at, finder->text, finder->len) == 0;
@@ -79,10 +79,11 @@ static bool is_here(const struct finder *finder, const char *at)
     return true;
 }
 
-static const char *find_slowly(const struct finder *finder, const char *start, const char *end)
+static const char *finder_find_slowly(const struct finder *finder, const char *start,
+                                      const char *end)
 {
     for (; (size_t)(end - start) >= finder->len; start++)
-        if (is_here(finder, start))
+        if (finder_matches(finder, start))
             return start;
     return NULL;
 }
@@ -90,7 +91,7 @@ static const char *find_slowly(const struct finder *finder, const char *start, c
 #ifdef __SSE2__
 enum { WIDTH = sizeof(__m128i) };
 
-/* The bit that tells upper from lower case, where that is to be overlooked. */
+/* Returns the bit that differs between upper and lower case, if case is ignored. */
 static char case_bit(const struct finder *finder, size_t at)
 {
     char c = finder->text[at];
@@ -98,7 +99,7 @@ static char case_bit(const struct finder *finder, size_t at)
     return finder->ignore_case && c >= 'a' && c <= 'z' ? 0x20 : 0;
 }
 
-static __m128i load(const char *at)
+static __m128i load16(const char *at)
 {
     return _mm_loadu_si128((const __m128i *)(const void *)at);
 }
@@ -112,19 +113,19 @@ const char *finder_find(const struct finder *finder, const char *start, const ch
     const char *at = start;
 
     for (; end - at >= (ptrdiff_t)(finder->len + WIDTH); at += WIDTH) {
-        __m128i one = _mm_or_si128(load(at + finder->rare), rare_bit);
-        __m128i two = _mm_or_si128(load(at + finder->other), other_bit);
+        __m128i one = _mm_or_si128(load16(at + finder->rare), rare_bit);
+        __m128i two = _mm_or_si128(load16(at + finder->other), other_bit);
         unsigned found = (unsigned)_mm_movemask_epi8(
             _mm_and_si128(_mm_cmpeq_epi8(one, rare), _mm_cmpeq_epi8(two, other)));
 
         for (; found; found &= found - 1) {
             const char *place = at + __builtin_ctz(found);
 
-            if (is_here(finder, place))
+            if (finder_matches(finder, place))
                 return place;
         }
     }
-    return find_slowly(finder, at, end);
+    return finder_find_slowly(finder, at, end);
 }
 
 size_t newline_count(const char *start, const char *end)
@@ -135,9 +136,9 @@ size_t newline_count(const char *start, const char *end)
     while (end - start >= WIDTH) {
         __m128i sum = zero;
 
-        /* A byte counts to 255 before it overflows. */
+        /* A byte overflows after 255. */
         for (int i = 0; i < 255 && end - start >= WIDTH; i++, start += WIDTH)
-            sum = _mm_sub_epi8(sum, _mm_cmpeq_epi8(load(start), newline));
+            sum = _mm_sub_epi8(sum, _mm_cmpeq_epi8(load16(start), newline));
         sum = _mm_sad_epu8(sum, zero);
         ret += (size_t)_mm_cvtsi128_si64(sum) +
                (size_t)_mm_cvtsi128_si64(_mm_unpackhi_epi64(sum, sum));
@@ -150,7 +151,7 @@ size_t newline_count(const char *start, const char *end)
 const char *finder_find(const struct finder *finder, const char *start, const char *end)
 {
     if (finder->ignore_case)
-        return find_slowly(finder, start, end);
+        return finder_find_slowly(finder, start, end);
     return memmem(start, (size_t)(end - start), finder->text, finder->len);
 }
 

@@ -1,23 +1,23 @@
-/* Finds a text in bytes, at about the speed of memory: sixteen places at a time are looked at for
- * the two bytes of the text that are the rarest in files. */
+/* Finds a string at about the speed of memory: compares sixteen positions at a time with the two
+ * bytes of the string that are the rarest in files. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
 struct finder {
-    char *text; /* lower case if case does not matter */
+    char *text; /* in lower case with ignore_case */
     size_t len;
-    bool ignore_case;   /* of the letters a to z */
-    size_t rare, other; /* where in the text they are, rare first in rarity */
+    bool ignore_case;   /* of ASCII letters */
+    size_t rare, other; /* offsets of the rarest and the second rarest byte */
 };
 
-/* The text has at least one byte. */
+/* Prepares a search for a text of at least one byte. */
 void finder_init(struct finder *finder, const char *text, size_t len, bool ignore_case);
 void finder_done(struct finder *finder);
 
-/* The first place, or NULL. */
+/* Returns the first occurrence, or NULL. */
 const char *finder_find(const struct finder *finder, const char *start, const char *end);
 
-/* How many newlines there are. */
+/* Returns the number of newlines. */
 size_t newline_count(const char *start, const char *end);

@@ -18,9 +18,9 @@
 #include "tools/tool.h"
 #include "wire/file.h"
 
-enum { NOTES_BYTES = 1024 * 1024 }; /* that are kept for what is said behind the paths */
+enum { NOTES_BYTES = 1024 * 1024 }; /* reserved for the notes after the paths */
 
-/* A file, when they are sorted by time. */
+/* A file with its modification time. */
 struct timed {
     struct timespec at;
     char *path;
@@ -31,22 +31,23 @@ struct glob {
     enum glob_sort sort;
     size_t max;
     char *prefix;
-    struct buf *out;     /* the reply's */
-    struct timed *timed; /* sorted by time: a heap of the latest, the earliest of them on top */
+    struct buf *out;     /* content of the reply */
+    struct timed *timed; /* when sorted by time: a heap of the newest, with the oldest on top */
     uint64_t found;
     size_t shown;
-    uint64_t trouble_count;
-    char *trouble;
+    uint64_t unreadable_count;
+    char *first_unreadable;
 };
 
-static bool wants(void *context, void *data, const struct search_entry *entry)
+static bool glob_wants(void *context, void *data, const struct search_entry *entry)
 {
     struct glob *glob = context;
 
     return entry->is_dir || glob_set_accepts(glob->set, data, entry->name, entry->len);
 }
 
-static bool enter(void *context, void *parent, const struct search_entry *entry, void **ret_data)
+static bool glob_enter(void *context, void *parent, const struct search_entry *entry,
+                       void **ret_data)
 {
     struct glob *glob = context;
 
@@ -55,14 +56,14 @@ static bool enter(void *context, void *parent, const struct search_entry *entry,
     return *ret_data != NULL;
 }
 
-static void leave(void *context, void *data)
+static void glob_leave(void *context, void *data)
 {
     (void)context;
     free(data);
 }
 
-/* Whether one comes after the other in the result. */
-static bool is_behind(const struct timed *one, const struct timed *other)
+/* Returns whether one comes after the other in the result. */
+static bool timed_is_after(const struct timed *one, const struct timed *other)
 {
     if (one->at.tv_sec != other->at.tv_sec)
         return one->at.tv_sec < other->at.tv_sec;
@@ -71,7 +72,7 @@ static bool is_behind(const struct timed *one, const struct timed *other)
     return strcmp(one->path, other->path) > 0;
 }
 
-static void swap(struct timed *one, struct timed *other)
+static void timed_swap(struct timed *one, struct timed *other)
 {
     struct timed third = *one;
 
@@ -79,29 +80,29 @@ static void swap(struct timed *one, struct timed *other)
     *other = third;
 }
 
-static void sift_up(struct timed *heap, size_t at)
+static void heap_sift_up(struct timed *heap, size_t at)
 {
-    for (; at > 0 && is_behind(&heap[at], &heap[(at - 1) / 2]); at = (at - 1) / 2)
-        swap(&heap[at], &heap[(at - 1) / 2]);
+    for (; at > 0 && timed_is_after(&heap[at], &heap[(at - 1) / 2]); at = (at - 1) / 2)
+        timed_swap(&heap[at], &heap[(at - 1) / 2]);
 }
 
-static void sift_down(struct timed *heap, size_t count)
+static void heap_sift_down(struct timed *heap, size_t count)
 {
     for (size_t at = 0;;) {
         size_t least = at;
 
         for (size_t child = 2 * at + 1; child <= 2 * at + 2 && child < count; child++)
-            if (is_behind(&heap[child], &heap[least]))
+            if (timed_is_after(&heap[child], &heap[least]))
                 least = child;
         if (least == at)
             return;
-        swap(&heap[at], &heap[least]);
+        timed_swap(&heap[at], &heap[least]);
         at = least;
     }
 }
 
-static void add_timed(struct glob *glob, int dir_fd, const char *path,
-                      const struct search_entry *entry)
+static void glob_add_timed(struct glob *glob, int dir_fd, const char *path,
+                           const struct search_entry *entry)
 {
     struct timed new = { .at = { 0 } };
     struct stat st;
@@ -111,17 +112,17 @@ static void add_timed(struct glob *glob, int dir_fd, const char *path,
     new.path = xstrdup(path);
     if (glob->shown < glob->max) {
         glob->timed[glob->shown] = new;
-        sift_up(glob->timed, glob->shown++);
+        heap_sift_up(glob->timed, glob->shown++);
         return;
     }
-    if (is_behind(&glob->timed[0], &new)) {
-        swap(&glob->timed[0], &new);
-        sift_down(glob->timed, glob->shown);
+    if (timed_is_after(&glob->timed[0], &new)) {
+        timed_swap(&glob->timed[0], &new);
+        heap_sift_down(glob->timed, glob->shown);
     }
     free(new.path);
 }
 
-static int put_path(struct glob *glob, const char *path)
+static int glob_put_path(struct glob *glob, const char *path)
 {
     size_t before = glob->out->len;
     int r = before < TOOL_CONTENT_MAX - NOTES_BYTES ? search_path_add(glob->out, glob->prefix)
@@ -136,47 +137,47 @@ static int put_path(struct glob *glob, const char *path)
     return r;
 }
 
-static int file(void *context, struct search_dir *dir, const char *path,
-                const struct search_entry *entry)
+static int glob_add_file(void *context, struct search_dir *dir, const char *path,
+                         const struct search_entry *entry)
 {
     struct glob *glob = context;
 
     glob->found++;
     if (glob->sort == GLOB_BY_TIME)
-        add_timed(glob, dir->fd, path, entry);
-    else if (glob->shown < glob->max && put_path(glob, path) == 0)
+        glob_add_timed(glob, dir->fd, path, entry);
+    else if (glob->shown < glob->max && glob_put_path(glob, path) == 0)
         glob->shown++;
     return 0;
 }
 
-static void trouble(void *context, const char *path, int error)
+static void glob_add_unreadable(void *context, const char *path, int error)
 {
     struct glob *glob = context;
 
-    if (glob->trouble_count++ == 0)
-        glob->trouble = xasprintf("%s%s: %s", glob->prefix, path, strerrordesc_np(error));
+    if (glob->unreadable_count++ == 0)
+        glob->first_unreadable = xasprintf("%s%s: %s", glob->prefix, path, strerrordesc_np(error));
 }
 
 static int compare_timed(const void *one, const void *other)
 {
-    return is_behind(one, other) ? 1 : -1;
+    return timed_is_after(one, other) ? 1 : -1;
 }
 
-static void write_timed(struct glob *glob)
+static void glob_write_timed(struct glob *glob)
 {
     size_t count = glob->shown;
 
     qsort(glob->timed, count, sizeof(*glob->timed), compare_timed);
     glob->shown = 0;
     for (size_t i = 0; i < count; i++) {
-        if (put_path(glob, glob->timed[i].path) == 0)
+        if (glob_put_path(glob, glob->timed[i].path) == 0)
             glob->shown++;
         free(glob->timed[i].path);
     }
 }
 
-static void write_result(struct glob *glob, const struct tool_values *values,
-                         struct tool_reply *reply)
+static void glob_write_result(struct glob *glob, const struct tool_values *values,
+                              struct tool_reply *reply)
 {
     struct buf *out = &reply->content;
 
@@ -186,35 +187,36 @@ static void write_result(struct glob *glob, const struct tool_values *values,
         (void)buf_printf(out, "No files match '%s' in %s.", pattern,
                          *glob->prefix ? glob->prefix : FILE_WORKSPACE);
         if (!strstr(pattern, "**"))
-            (void)buf_printf(out, " * stays in one directory: **/%s looks in all below.",
-                             *pattern == '/' ? pattern + 1 : pattern);
+            (void)buf_printf(
+                out, " * matches in one directory only; **/%s also searches subdirectories.",
+                *pattern == '/' ? pattern + 1 : pattern);
     }
     if (glob->shown < glob->found) {
         reply->outcome.flags |= TOOL_IS_CUT;
         (void)buf_printf(out,
-                         "(%zu of %" PRIu64 " files; raise max_results or narrow the pattern to "
+                         "(%zu of %" PRIu64 " files; increase max_results or narrow the pattern to "
                          "see the others)\n",
                          glob->shown, glob->found);
     }
-    if (glob->trouble_count > 0)
+    if (glob->unreadable_count > 0)
         (void)buf_printf(out, "%s%" PRIu64 " director%s could not be read (%s).",
-                         glob->found == 0 ? " " : "", glob->trouble_count,
-                         glob->trouble_count == 1 ? "y" : "ies", glob->trouble);
+                         glob->found == 0 ? " " : "", glob->unreadable_count,
+                         glob->unreadable_count == 1 ? "y" : "ies", glob->first_unreadable);
 }
 
-static void look(struct glob *glob, const struct tool_values *values, const char *start,
-                 struct tool_reply *reply)
+static void glob_run(struct glob *glob, const struct tool_values *values, const char *start,
+                     struct tool_reply *reply)
 {
-    struct search_walk walk = { .hidden = true, /* the pattern knows */
+    struct search_walk walk = { .hidden = true, /* the pattern decides */
                                 .gitignore = values->at[GLOB_GITIGNORE].number != 0,
                                 .with_links = true,
                                 .start = start,
                                 .context = glob,
-                                .wants = wants,
-                                .enter = enter,
-                                .leave = leave,
-                                .file = file,
-                                .trouble = trouble };
+                                .wants = glob_wants,
+                                .enter = glob_enter,
+                                .leave = glob_leave,
+                                .file = glob_add_file,
+                                .unreadable = glob_add_unreadable };
 
     walk.fd = open(start, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK);
     if (walk.fd < 0) {
@@ -224,8 +226,8 @@ static void look(struct glob *glob, const struct tool_values *values, const char
     }
     search_walk(&walk);
     if (glob->sort == GLOB_BY_TIME)
-        write_timed(glob);
-    write_result(glob, values, reply);
+        glob_write_timed(glob);
+    glob_write_result(glob, values, reply);
 }
 
 void tool_glob(const struct tool_values *values, struct tool_reply *reply)
@@ -243,16 +245,16 @@ void tool_glob(const struct tool_values *values, struct tool_reply *reply)
 
     glob.set = glob_set_new(pattern->data, pattern->len, values->at[GLOB_HIDDEN].number != 0, &why);
     if (!glob.set) {
-        tool_refuse(reply, "%s", why);
+        tool_reply_set_error(reply, "%s", why);
         return;
     }
     base = glob_set_base(glob.set);
     start = *base == '/' ? xstrdup(base) : xasprintf("%s/%s", full, base);
     glob.prefix = search_path_prefix(full, base);
     glob.timed = xcalloc(glob.sort == GLOB_BY_TIME ? glob.max : 1, sizeof(*glob.timed));
-    look(&glob, values, start, reply);
+    glob_run(&glob, values, start, reply);
     free(glob.timed);
     free(glob.prefix);
-    free(glob.trouble);
+    free(glob.first_unreadable);
     glob_set_free(glob.set);
 }

@@ -16,17 +16,17 @@ struct part {
 };
 
 struct glob_set {
-    struct part *parts; /* of all alternatives, one after the other */
+    struct part *parts; /* of all alternatives, concatenated */
     size_t part_count;
     uint32_t starts[BRACES_MAX];
     size_t start_count;
-    bool *seen; /* of each part; for whoever makes states */
+    bool *seen; /* by part; used while states are collected */
     bool hidden;
     char *base;
 };
 
-/* The component at *at, which is moved behind it and its slashes. */
-static const char *component(const char *text, size_t len, size_t *at, size_t *ret_len)
+/* Returns the component at *at, and advances *at past it and its slashes. */
+static const char *next_component(const char *text, size_t len, size_t *at, size_t *ret_len)
 {
     const char *start = text + *at;
 
@@ -38,7 +38,7 @@ static const char *component(const char *text, size_t len, size_t *at, size_t *r
     return start;
 }
 
-/* How much of the first pattern is a base of all: whole components in so many words, none of them
+/* Returns the length of the common base of all alternatives: components without wildcards, except
  * the last. */
 static size_t common_base(const struct braces *braces)
 {
@@ -50,7 +50,7 @@ static size_t common_base(const struct braces *braces)
     base = at;
     while (at < len) {
         size_t size;
-        const char *part = component(text, len, &at, &size);
+        const char *part = next_component(text, len, &at, &size);
 
         if (at == len || text[at - 1] != '/' || !wildcard_is_plain(part, size))
             break;
@@ -70,35 +70,35 @@ static size_t common_base(const struct braces *braces)
     return base;
 }
 
-static bool is_name(const char *part, size_t len, const char *name)
+static bool name_equals(const char *part, size_t len, const char *name)
 {
     return len == strlen(name) && memcmp(part, name, len) == 0;
 }
 
 /* Appends the parts of one alternative. */
-static const char *add_parts(struct glob_set *set, const char *text, size_t len)
+static const char *set_add_parts(struct glob_set *set, const char *text, size_t len)
 {
     size_t first = set->part_count;
 
     if (len == 0)
-        return NULL; /* as a shell has it, a choice may be nothing */
+        return NULL; /* an alternative may be empty, as in a shell */
     for (size_t at = 0; at < len;) {
         size_t size;
-        const char *part = component(text, len, &at, &size);
+        const char *part = next_component(text, len, &at, &size);
         struct part *new = &set->parts[set->part_count];
 
-        if (size == 0 || (is_name(part, size, ".") && at < len))
+        if (size == 0 || (name_equals(part, size, ".") && at < len))
             continue;
-        if (is_name(part, size, ".."))
-            return "'..' can only stand at the beginning of a pattern, before any wildcard.";
-        new->is_any = is_name(part, size, "**");
+        if (name_equals(part, size, ".."))
+            return "'..' is allowed only at the start of a pattern, before any wildcard.";
+        new->is_any = name_equals(part, size, "**");
         if (new->is_any && set->part_count > first &&new[-1].is_any)
             continue;
         wildcard_init(&new->wildcard, WILDCARD_SHELL, part, size);
         set->part_count++;
     }
     if (text[len - 1] == '/')
-        return "The pattern ends with a slash, but only files are found: end it with /* or /**.";
+        return "The pattern ends with a slash, but glob finds only files: end it with /* or /**.";
     if (set->part_count == first)
         return "The pattern names no file.";
     set->parts[set->part_count - 1].is_last = true;
@@ -129,7 +129,7 @@ static size_t count_parts(const struct braces *braces)
     return ret;
 }
 
-static const char *compile(struct glob_set *set, const struct braces *braces)
+static const char *set_compile(struct glob_set *set, const struct braces *braces)
 {
     size_t base = common_base(braces), count = count_parts(braces);
 
@@ -137,7 +137,7 @@ static const char *compile(struct glob_set *set, const struct braces *braces)
     set->parts = xcalloc(count, sizeof(*set->parts));
     set->seen = xcalloc(count, sizeof(*set->seen));
     for (size_t i = 0; i < braces->count; i++) {
-        const char *why = add_parts(set, braces->at[i] + base, braces->lens[i] - base);
+        const char *why = set_add_parts(set, braces->at[i] + base, braces->lens[i] - base);
 
         if (why)
             return why;
@@ -156,15 +156,15 @@ struct glob_set *glob_set_new(const char *pattern, size_t len, bool hidden, cons
     else if (len > GLOB_SET_TEXT_MAX)
         *ret_why = "The pattern is longer than 4096 bytes.";
     else if (memchr(pattern, '\0', len))
-        *ret_why = "The pattern has a NUL byte in it, which no name has.";
+        *ret_why = "The pattern contains a NUL byte.";
     else if (braces_expand(pattern, len, &braces) < 0)
-        *ret_why = "The braces of the pattern stand for more than 1024 patterns.";
+        *ret_why = "The braces of the pattern expand to more than 1024 patterns.";
     if (*ret_why)
         return NULL;
 
     set = xcalloc(1, sizeof(*set));
     set->hidden = hidden;
-    *ret_why = compile(set, &braces);
+    *ret_why = set_compile(set, &braces);
     if (*ret_why) {
         glob_set_free(set);
         return NULL;
@@ -194,8 +194,8 @@ static struct glob_states *states_new(const struct glob_set *set)
     return xcalloc(1, sizeof(struct glob_states) + set->part_count * sizeof(uint32_t));
 }
 
-/* Adds a state, and what is reached when ** stands for nothing. */
-static void add_state(struct glob_set *set, struct glob_states *states, uint32_t at)
+/* Adds a state, and the following ones if ** matches no directory. */
+static void states_add(struct glob_set *set, struct glob_states *states, uint32_t at)
 {
     for (;; at++) {
         if (set->seen[at])
@@ -207,8 +207,8 @@ static void add_state(struct glob_set *set, struct glob_states *states, uint32_t
     }
 }
 
-/* Takes the marks away, and gives back the memory that is not needed; NULL when there are none. */
-static struct glob_states *states_ready(struct glob_set *set, struct glob_states *states)
+/* Clears the marks and shrinks the memory; returns NULL when there are no states. */
+static struct glob_states *states_finish(struct glob_set *set, struct glob_states *states)
 {
     struct glob_states *smaller;
 
@@ -227,11 +227,11 @@ struct glob_states *glob_set_start(struct glob_set *set)
     struct glob_states *states = states_new(set);
 
     for (size_t i = 0; i < set->start_count; i++)
-        add_state(set, states, set->starts[i]);
-    return states_ready(set, states);
+        states_add(set, states, set->starts[i]);
+    return states_finish(set, states);
 }
 
-static bool may_be_seen(const struct glob_set *set, const struct part *part, const char *name)
+static bool part_may_match(const struct glob_set *set, const struct part *part, const char *name)
 {
     return set->hidden || name[0] != '.' || (!part->is_any && part->wildcard.begins_with_dot);
 }
@@ -245,14 +245,14 @@ struct glob_states *glob_set_enter(struct glob_set *set, const struct glob_state
         uint32_t at = states->at[i];
         const struct part *part = &set->parts[at];
 
-        if (!may_be_seen(set, part, name))
+        if (!part_may_match(set, part, name))
             continue;
         if (part->is_any && !is_link)
-            add_state(set, ret, at);
+            states_add(set, ret, at);
         else if (!part->is_any && !part->is_last && wildcard_matches(&part->wildcard, name, len))
-            add_state(set, ret, at + 1);
+            states_add(set, ret, at + 1);
     }
-    return states_ready(set, ret);
+    return states_finish(set, ret);
 }
 
 bool glob_set_accepts(const struct glob_set *set, const struct glob_states *states,
@@ -261,7 +261,7 @@ bool glob_set_accepts(const struct glob_set *set, const struct glob_states *stat
     for (size_t i = 0; i < states->count; i++) {
         const struct part *part = &set->parts[states->at[i]];
 
-        if (part->is_last && may_be_seen(set, part, name) &&
+        if (part->is_last && part_may_match(set, part, name) &&
             (part->is_any || wildcard_matches(&part->wildcard, name, len)))
             return true;
     }
@@ -280,7 +280,7 @@ bool glob_set_matches_path(struct glob_set *set, const char *path)
 
     while (states && at < len) {
         size_t size;
-        const char *name = component(path, len, &at, &size);
+        const char *name = next_component(path, len, &at, &size);
         struct glob_states *next;
 
         if (at == len) {

@@ -1,6 +1,6 @@
-/* A glob pattern for paths, braces expanded, and how far down a tree it has matched. A directory's
- * states say which parts of the pattern may come next below it; there are never more of them than
- * the pattern has parts, so ** costs nothing extra however often it stands there. */
+/* A glob pattern for paths, matched during a walk as a nondeterministic automaton. The states of a
+ * directory are the parts of the pattern that can match the names in it. There are at most as many
+ * states as parts, so the number of ** does not matter. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,26 +16,27 @@ struct glob_states {
     uint32_t at[];
 };
 
-/* `hidden`: wildcards match names that begin with a dot too. NULL with *ret_why, a sentence, when
- * the pattern is none. */
+/* Compiles a pattern. With `hidden`, wildcards also match names that start with a dot. Returns NULL
+ * and a sentence in *ret_why for an invalid pattern. */
 struct glob_set *glob_set_new(const char *pattern, size_t len, bool hidden, const char **ret_why);
 void glob_set_free(struct glob_set *set);
 
-/* The directories that the pattern begins with in so many words, as "src/lib"; "" for none, "/..."
- * for a pattern that does not depend on where it is looked for. The states begin below it. */
+/* Returns the directories without wildcards at the start of the pattern, for example "src/lib"; ""
+ * for none, "/..." for an absolute pattern. The states start below it. */
 const char *glob_set_base(const struct glob_set *set);
 
-/* To be freed. */
+/* Returns the states of the start directory; the caller frees them. */
 struct glob_states *glob_set_start(struct glob_set *set);
 
-/* Below a directory of this name; NULL when nothing there can match. ** does not go through links.
- */
+/* Returns the states of a subdirectory, which the caller frees, or NULL when nothing in it can
+ * match.
+ * ** does not follow links. */
 struct glob_states *glob_set_enter(struct glob_set *set, const struct glob_states *states,
                                    const char *name, size_t len, bool is_link);
 
-/* Whether a file of this name matches. */
+/* Returns whether a file of this name matches. */
 bool glob_set_accepts(const struct glob_set *set, const struct glob_states *states,
                       const char *name, size_t len);
 
-/* Whether a path matches as a whole, from the set's start. */
+/* Returns whether a path relative to the start directory matches. */
 bool glob_set_matches_path(struct glob_set *set, const char *path);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The tool grep: which files are searched, by whom, and what becomes of what they find. */
+/* The tool grep: selects the files, and searches them with several threads. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -29,8 +29,8 @@ struct grep {
     struct grep_report report;
 };
 
-/* A file to be searched, then a file that was. */
-struct job {
+/* A file to search, and its result. */
+struct grep_job {
     struct search_dir *dir;
     char name[NAME_BYTES];
     const char *prefix;
@@ -39,28 +39,28 @@ struct job {
 
 static char *job_path(void *context)
 {
-    const struct job *job = context;
+    const struct grep_job *job = context;
     cleanup_free char *path = search_dir_path(job->dir, job->name);
 
     return xasprintf("%s%s", job->prefix, path);
 }
 
-static void *thread_new(void *context)
+static void *grep_thread_new(void *context)
 {
     const struct grep *grep = context;
 
     return grep_reader_new(&grep->search);
 }
 
-static void thread_free(void *thread)
+static void grep_thread_free(void *thread)
 {
     grep_reader_free(thread);
 }
 
-static size_t work(void *context, void *thread, void *arg)
+static size_t grep_job_work(void *context, void *thread, void *arg)
 {
-    struct job *job = arg;
-    /* Another kind of file may have taken its place by now; to open one must not wait. */
+    struct grep_job *job = arg;
+    /* The type may have changed meanwhile, and open must not block. */
     cleanup_close int fd =
         openat(job->dir->fd, job->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 
@@ -75,9 +75,9 @@ static size_t work(void *context, void *thread, void *arg)
     return job->found.text.cap;
 }
 
-static void drop(void *context, void *arg)
+static void grep_job_drop(void *context, void *arg)
 {
-    struct job *job = arg;
+    struct grep_job *job = arg;
 
     (void)context;
     grep_found_done(&job->found);
@@ -85,17 +85,17 @@ static void drop(void *context, void *arg)
     job->dir = NULL;
 }
 
-static bool take(void *context, void *arg)
+static bool grep_job_deliver(void *context, void *arg)
 {
     struct grep *grep = context;
-    struct job *job = arg;
-    bool goes_on = grep_report_add(&grep->report, &job->found, job_path, job);
+    struct grep_job *job = arg;
+    bool wants_more = grep_report_add(&grep->report, &job->found, job_path, job);
 
-    drop(context, arg);
-    return goes_on;
+    grep_job_drop(context, arg);
+    return wants_more;
 }
 
-static bool wants(void *context, void *data, const struct search_entry *entry)
+static bool grep_wants(void *context, void *data, const struct search_entry *entry)
 {
     struct grep *grep = context;
 
@@ -106,11 +106,11 @@ static bool wants(void *context, void *data, const struct search_entry *entry)
            name_filter_has_name(&grep->include, entry->name, entry->len);
 }
 
-static int file(void *context, struct search_dir *dir, const char *path,
-                const struct search_entry *entry)
+static int grep_submit_file(void *context, struct search_dir *dir, const char *path,
+                            const struct search_entry *entry)
 {
     struct grep *grep = context;
-    struct job *job;
+    struct grep_job *job;
 
     if (grep->include.is_for_paths && !name_filter_has_path(&grep->include, path))
         return 0;
@@ -122,34 +122,33 @@ static int file(void *context, struct search_dir *dir, const char *path,
     job->dir = search_dir_share(dir);
     memcpy(job->name, entry->name, entry->len + 1);
     job->prefix = grep->report.prefix;
-    ordered_give(grep->ordered);
+    ordered_submit(grep->ordered);
     return 0;
 }
 
-static void trouble(void *context, const char *path, int error)
+static void grep_add_unreadable(void *context, const char *path, int error)
 {
     struct grep *grep = context;
 
-    grep_report_trouble(&grep->report, path, error);
+    grep_report_unreadable(&grep->report, path, error);
 }
 
-static void search_tree(struct grep *grep, const struct tool_values *values, const char *path,
-                        int fd)
+static void grep_tree(struct grep *grep, const struct tool_values *values, const char *path, int fd)
 {
-    static const struct ordered_ops ops = { .job_size = sizeof(struct job),
-                                            .thread_new = thread_new,
-                                            .thread_free = thread_free,
-                                            .work = work,
-                                            .take = take,
-                                            .drop = drop };
+    static const struct ordered_ops ops = { .job_size = sizeof(struct grep_job),
+                                            .thread_new = grep_thread_new,
+                                            .thread_free = grep_thread_free,
+                                            .work = grep_job_work,
+                                            .deliver = grep_job_deliver,
+                                            .drop = grep_job_drop };
     struct search_walk walk = { .hidden = values->at[GREP_HIDDEN].number != 0,
                                 .gitignore = values->at[GREP_GITIGNORE].number != 0,
                                 .start = path,
                                 .fd = fd,
                                 .context = grep,
-                                .wants = wants,
-                                .file = file,
-                                .trouble = trouble };
+                                .wants = grep_wants,
+                                .file = grep_submit_file,
+                                .unreadable = grep_add_unreadable };
 
     grep->report.prefix = search_path_prefix(walk.start, "");
     grep->ordered = ordered_new(&ops, grep);
@@ -165,8 +164,8 @@ static char *only_path(void *context)
     return xstrdup(grep->report.prefix);
 }
 
-/* The one file that was named. */
-static void search_file(struct grep *grep, const char *path, int fd)
+/* Searches a single file. */
+static void grep_single_file(struct grep *grep, const char *path, int fd)
 {
     struct grep_reader *reader = grep_reader_new(&grep->search);
     struct grep_found found = { 0 };
@@ -183,7 +182,7 @@ static void search_file(struct grep *grep, const char *path, int fd)
     grep_reader_free(reader);
 }
 
-static void search(struct grep *grep, const struct tool_values *values, struct tool_reply *reply)
+static void grep_run(struct grep *grep, const struct tool_values *values, struct tool_reply *reply)
 {
     const struct tool_text *path = &values->at[GREP_PATH].text;
     cleanup_close int fd = -EBADF;
@@ -201,27 +200,28 @@ static void search(struct grep *grep, const struct tool_values *values, struct t
         if (fd < 0)
             (void)path_refuse(reply, "search", path->data, full, -errno);
         else
-            search_tree(grep, values, full, TAKE_FD(fd));
+            grep_tree(grep, values, full, TAKE_FD(fd));
     } else {
         fd = path_open_file(path->data, full, &st, reply);
         if (fd >= 0)
-            search_file(grep, full, fd);
+            grep_single_file(grep, full, fd);
     }
     if (!(reply->outcome.flags & TOOL_IS_ERROR))
         grep_report_write(&grep->report, values, grep->search.regex, reply);
 }
 
-/* The filters; false when one is wrong, which the reply then says. */
-static bool prepare(struct grep *grep, const struct tool_values *values, struct tool_reply *reply)
+/* Sets the parameters; returns false and sets the error of the reply if a filter is invalid. */
+static bool grep_prepare(struct grep *grep, const struct tool_values *values,
+                         struct tool_reply *reply)
 {
     const char *why = NULL;
 
     if (!name_filter_init(&grep->include, &values->at[GREP_INCLUDE].text, &why)) {
-        tool_refuse(reply, "include: %s", why);
+        tool_reply_set_error(reply, "include: %s", why);
         return false;
     }
     if (!name_filter_init(&grep->exclude, &values->at[GREP_EXCLUDE].text, &why)) {
-        tool_refuse(reply, "exclude: %s", why);
+        tool_reply_set_error(reply, "exclude: %s", why);
         return false;
     }
     grep->search.mode = (enum grep_mode)values->at[GREP_MODE].number;
@@ -245,23 +245,24 @@ void tool_grep(const struct tool_values *values, struct tool_reply *reply)
     while (pattern.len > 0 && pattern.data[pattern.len - 1] == '\n')
         pattern.len--;
     if (pattern.len == 0) {
-        tool_refuse(reply, "The pattern is empty.");
+        tool_reply_set_error(reply, "The pattern is empty.");
         return;
     }
     if (memchr(pattern.data, '\n', pattern.len)) {
-        tool_refuse(reply, "The pattern has more than one line, but files are searched line by "
-                           "line. Search for one of its lines, with context_lines to see the "
-                           "others.");
+        tool_reply_set_error(reply,
+                             "The pattern has more than one line, but files are searched line by "
+                             "line. Search for one of its lines, with context_lines to see the "
+                             "others.");
         return;
     }
     regex = regex_new(pattern.data, pattern.len, &options, &why);
     if (!regex) {
-        tool_refuse(reply, "%s", why.len > 0 ? why.data : "The pattern is too long.");
+        tool_reply_set_error(reply, "%s", why.len > 0 ? why.data : "The pattern is too long.");
         return;
     }
     grep.search.regex = regex;
-    if (prepare(&grep, values, reply))
-        search(&grep, values, reply);
+    if (grep_prepare(&grep, values, reply))
+        grep_run(&grep, values, reply);
     name_filter_done(&grep.include);
     name_filter_done(&grep.exclude);
     grep_report_done(&grep.report);

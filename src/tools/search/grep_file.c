@@ -13,12 +13,12 @@
 #include "tools/search/regex.h"
 
 enum {
-    BUFFER_BYTES = 256 * 1024,           /* stays in a processor's cache */
+    BUFFER_BYTES = 256 * 1024,           /* fits into the cache of a processor */
     BUFFER_BYTES_MAX = 32 * 1024 * 1024, /* longer lines are searched in pieces */
-    BUFFER_BYTES_KEPT = 4 * 1024 * 1024, /* after a file that needed more */
-    CONTEXT_BYTES_MAX = 1024 * 1024,     /* of lines before a match that are still kept */
-    BINARY_BYTES = 8192,                 /* a NUL in the first of them makes a file binary */
-    ENDLESS_BYTES = 64 * 1024 * 1024,    /* of a file that does not know its size */
+    BUFFER_BYTES_KEPT = 4 * 1024 * 1024, /* a larger buffer is freed after the file */
+    CONTEXT_BYTES_MAX = 1024 * 1024,     /* of lines before a match that are kept */
+    BINARY_BYTES = 8192,                 /* a file with a NUL in these is binary */
+    ENDLESS_BYTES = 64 * 1024 * 1024,    /* read of a file with size 0 */
 };
 
 struct grep_reader {
@@ -28,7 +28,7 @@ struct grep_reader {
     size_t cap;
 };
 
-/* The file in hand. Offsets are those in the file; data[0] is at base. */
+/* The search of one file. Offsets are those in the file; data[0] is at base. */
 struct scan {
     struct grep_reader *reader;
     struct grep_found *found;
@@ -39,15 +39,15 @@ struct scan {
 
     uint64_t base;
     size_t len;      /* bytes in data */
-    size_t at;       /* searched up to here; a line begins */
-    uint64_t limit;  /* read no further */
+    size_t at;       /* start of the first line that is not searched yet */
+    uint64_t limit;  /* bytes to read */
     bool is_limited; /* the limit is known */
     bool is_at_end;
-    uint64_t counted;    /* up to here lines are counted: */
-    uint64_t line;       /* the number of the line there */
-    uint64_t printed;    /* lines before this are in the text, or need not be */
-    uint64_t print_line; /* the number of the line there */
-    size_t after;        /* lines of context still to come */
+    uint64_t counted;    /* lines are counted up to here */
+    uint64_t line;       /* number of the line at `counted` */
+    uint64_t printed;    /* lines before this are in the text or not needed */
+    uint64_t print_line; /* number of the line at `printed` */
+    size_t after;        /* lines of context still to write */
     bool has_group;
 };
 
@@ -76,8 +76,8 @@ void grep_reader_free(struct grep_reader *reader)
     free(reader);
 }
 
-/* A file that grows is read as far as it goes now; the kernel's files have no size and end. */
-static void find_limit(struct scan *scan)
+/* Limits the read to the current size; files of /proc have size 0. */
+static void scan_find_limit(struct scan *scan)
 {
     struct stat st;
 
@@ -87,8 +87,8 @@ static void find_limit(struct scan *scan)
         scan->limit = (uint64_t)st.st_size;
 }
 
-/* Reads until the buffer is full or the file ends: 0 or -errno. */
-static int fill(struct scan *scan)
+/* Reads until the buffer is full or the file ends. Returns 0 or -errno. */
+static int scan_fill(struct scan *scan)
 {
     struct grep_reader *reader = scan->reader;
 
@@ -106,7 +106,7 @@ static int fill(struct scan *scan)
         scan->is_at_end = n == 0;
         scan->len += (size_t)n;
         if (!scan->is_limited && scan->len == reader->cap) {
-            find_limit(scan);
+            scan_find_limit(scan);
             if (scan->limit < scan->base + scan->len)
                 scan->limit = scan->base + scan->len;
         }
@@ -114,27 +114,27 @@ static int fill(struct scan *scan)
     return 0;
 }
 
-static const char *pointer(const struct scan *scan, uint64_t offset)
+static const char *scan_pointer(const struct scan *scan, uint64_t offset)
 {
     return scan->reader->data + (offset - scan->base);
 }
 
-static uint64_t offset_of(const struct scan *scan, const char *at)
+static uint64_t scan_offset(const struct scan *scan, const char *at)
 {
     return scan->base + (uint64_t)(at - scan->reader->data);
 }
 
 /* Counts lines up to an offset. */
-static void count_to(struct scan *scan, uint64_t offset)
+static void scan_count_to(struct scan *scan, uint64_t offset)
 {
     if (offset <= scan->counted)
         return;
-    scan->line += newline_count(pointer(scan, scan->counted), pointer(scan, offset));
+    scan->line += newline_count(scan_pointer(scan, scan->counted), scan_pointer(scan, offset));
     scan->counted = offset;
 }
 
-/* Whether lines are still written down, and not only counted. */
-static bool is_writing(const struct scan *scan)
+/* Returns whether matches are still added to the text, not only counted. */
+static bool scan_is_writing(const struct scan *scan)
 {
     const struct grep_search *search = scan->reader->search;
 
@@ -142,10 +142,10 @@ static bool is_writing(const struct scan *scan)
            scan->found->text.len <= search->max_bytes;
 }
 
-/* Writes the line at `printed`, which has no match of its own or one at match. */
-static void write_line(struct scan *scan, const char *end, const char *match, size_t match_len)
+/* Writes the line at `printed`, with its match or (NULL) as context. */
+static void scan_write_line(struct scan *scan, const char *end, const char *match, size_t match_len)
 {
-    const char *start = pointer(scan, scan->printed);
+    const char *start = scan_pointer(scan, scan->printed);
     const char *newline = memchr(start, '\n', (size_t)(end - start));
     struct grep_line line = { .path = scan->path,
                               .number = scan->print_line,
@@ -156,24 +156,25 @@ static void write_line(struct scan *scan, const char *end, const char *match, si
                               .is_context = match == NULL };
 
     grep_line_put(&line, &scan->found->text);
-    scan->printed = offset_of(scan, newline ? newline + 1 : end);
+    scan->printed = scan_offset(scan, newline ? newline + 1 : end);
     scan->print_line++;
 }
 
-/* The lines after the last match, as far as `end`. */
-static void write_after(struct scan *scan, const char *end)
+/* Writes the context after the last match, up to `end`. */
+static void scan_write_after(struct scan *scan, const char *end)
 {
-    while (scan->after > 0 && pointer(scan, scan->printed) < end) {
-        write_line(scan, end, NULL, 0);
+    while (scan->after > 0 && scan_pointer(scan, scan->printed) < end) {
+        scan_write_line(scan, end, NULL, 0);
         scan->after--;
     }
 }
 
-/* Where the lines before the one at start begin that are to be shown with it. */
-static const char *context_start(const struct scan *scan, const char *start, uint64_t *ret_lines)
+/* Returns the start of the context before the line at start. */
+static const char *scan_context_start(const struct scan *scan, const char *start,
+                                      uint64_t *ret_lines)
 {
     const char *first =
-        scan->printed > scan->base ? pointer(scan, scan->printed) : scan->reader->data;
+        scan->printed > scan->base ? scan_pointer(scan, scan->printed) : scan->reader->data;
 
     *ret_lines = 0;
     while (*ret_lines < scan->reader->search->context && start > first) {
@@ -185,7 +186,7 @@ static const char *context_start(const struct scan *scan, const char *start, uin
     return start;
 }
 
-static void end_match(struct scan *scan)
+static void scan_end_match(struct scan *scan)
 {
     struct grep_found *found = scan->found;
 
@@ -194,7 +195,7 @@ static void end_match(struct scan *scan)
     found->ends[found->kept - 1] = (uint32_t)found->text.len;
 }
 
-static void begin_match(struct grep_found *found)
+static void found_begin_match(struct grep_found *found)
 {
     if (found->kept == found->ends_cap) {
         size_t cap = found->ends_cap ? found->ends_cap * 2 : 16;
@@ -208,35 +209,34 @@ static void begin_match(struct grep_found *found)
     found->ends[found->kept++] = 0;
 }
 
-/* Writes a match with what is to be shown before it, and what was still to be shown after the one
- * before. */
-static void write_match(struct scan *scan, const char *start, const char *end, const char *match,
-                        size_t match_len)
+/* Writes the rest of the context of the previous match, then a match with the context before it. */
+static void scan_write_match(struct scan *scan, const char *start, const char *end,
+                             const char *match, size_t match_len)
 {
     uint64_t lines;
     const char *first;
 
     if (!scan->path)
         scan->path = scan->path_fn(scan->path_context);
-    write_after(scan, start);
-    end_match(scan);
-    begin_match(scan->found);
-    count_to(scan, offset_of(scan, start));
-    first = context_start(scan, start, &lines);
+    scan_write_after(scan, start);
+    scan_end_match(scan);
+    found_begin_match(scan->found);
+    scan_count_to(scan, scan_offset(scan, start));
+    first = scan_context_start(scan, start, &lines);
     if (scan->has_group && scan->reader->search->context > 0 &&
-        offset_of(scan, first) > scan->printed)
+        scan_offset(scan, first) > scan->printed)
         (void)buf_add_str(&scan->found->text, "--\n");
     scan->has_group = true;
-    scan->printed = offset_of(scan, first);
+    scan->printed = scan_offset(scan, first);
     scan->print_line = scan->line - lines;
-    while (pointer(scan, scan->printed) < start)
-        write_line(scan, start, NULL, 0);
-    write_line(scan, end, match, match_len);
+    while (scan_pointer(scan, scan->printed) < start)
+        scan_write_line(scan, start, NULL, 0);
+    scan_write_line(scan, end, match, match_len);
     scan->after = scan->reader->search->context;
 }
 
-/* Searches the whole lines up to `end`. False when that was enough of the file. */
-static bool search_lines(struct scan *scan, const char *end)
+/* Searches complete lines up to `end`. Returns false when the rest of the file is not needed. */
+static bool scan_search_lines(struct scan *scan, const char *end)
 {
     struct grep_reader *reader = scan->reader;
     struct grep_found *found = scan->found;
@@ -249,7 +249,7 @@ static bool search_lines(struct scan *scan, const char *end)
         int r = regex_find(reader->search->regex, reader->thread, at, end, &place, &len);
 
         if (r < 0) {
-            count_to(scan, offset_of(scan, place));
+            scan_count_to(scan, scan_offset(scan, place));
             found->status = GREP_TOO_HARD;
             found->line = scan->line;
             return false;
@@ -261,21 +261,21 @@ static bool search_lines(struct scan *scan, const char *end)
             return false;
         stop = memchr(place, '\n', (size_t)(end - place));
         stop = stop ? stop + 1 : end;
-        if (is_writing(scan)) {
+        if (scan_is_writing(scan)) {
             start = memrchr(at, '\n', (size_t)(place - at));
-            write_match(scan, start ? start + 1 : at, stop, place, len);
+            scan_write_match(scan, start ? start + 1 : at, stop, place, len);
         }
         at = stop;
     }
     if (reader->search->mode == GREP_CONTENT)
-        write_after(scan, end);
+        scan_write_after(scan, end);
     scan->at = (size_t)(end - reader->data);
     return true;
 }
 
-/* Up to where the buffer has whole lines; a line that is longer than any buffer is cut. NULL when
- * more must be read. */
-static const char *whole_lines(const struct scan *scan)
+/* Returns the end of the complete lines in the buffer, or NULL when more must be read. A line that
+ * is longer than the largest buffer is split. */
+static const char *scan_whole_lines(const struct scan *scan)
 {
     const struct grep_reader *reader = scan->reader;
     const char *newline;
@@ -288,8 +288,8 @@ static const char *whole_lines(const struct scan *scan)
     return scan->len == BUFFER_BYTES_MAX ? reader->data + scan->len : NULL;
 }
 
-/* Forgets what has been searched, but for lines that may be shown before the next match. */
-static void forget(struct scan *scan)
+/* Drops the searched lines, except the context of the next match. */
+static void scan_drop_searched(struct scan *scan)
 {
     struct grep_reader *reader = scan->reader;
     const char *at = reader->data + scan->at, *keep = at;
@@ -297,18 +297,18 @@ static void forget(struct scan *scan)
 
     if (reader->search->mode == GREP_CONTENT) {
         if (reader->search->context > 0 && scan->found->kept < reader->search->max_matches)
-            keep = context_start(scan, at, &lines);
+            keep = scan_context_start(scan, at, &lines);
         if (at - keep > CONTEXT_BYTES_MAX)
             keep = at;
-        count_to(scan, offset_of(scan, at));
+        scan_count_to(scan, scan_offset(scan, at));
     }
     scan->len -= (size_t)(keep - reader->data);
     scan->at -= (size_t)(keep - reader->data);
-    scan->base = offset_of(scan, keep);
+    scan->base = scan_offset(scan, keep);
     memmove(reader->data, keep, scan->len);
 }
 
-static void make_room(struct scan *scan)
+static void scan_make_room(struct scan *scan)
 {
     struct grep_reader *reader = scan->reader;
     size_t cap =
@@ -329,7 +329,7 @@ static void scan_file(struct scan *scan)
 
     for (;;) {
         const char *end;
-        int r = fill(scan);
+        int r = scan_fill(scan);
 
         if (r < 0) {
             found->status = GREP_UNREADABLE;
@@ -342,15 +342,15 @@ static void scan_file(struct scan *scan)
             return;
         }
         is_first = false;
-        end = whole_lines(scan);
-        if (end && !search_lines(scan, end))
+        end = scan_whole_lines(scan);
+        if (end && !scan_search_lines(scan, end))
             return;
         if (end && scan->is_at_end)
             return;
         if (end)
-            forget(scan);
+            scan_drop_searched(scan);
         if (scan->len == reader->cap)
-            make_room(scan);
+            scan_make_room(scan);
     }
 }
 
@@ -367,7 +367,7 @@ void grep_file(struct grep_reader *reader, int fd, grep_path_fn *path, void *con
 
     ret->text.max = TOOL_CONTENT_MAX;
     scan_file(&scan);
-    end_match(&scan);
+    scan_end_match(&scan);
     free(scan.path);
     if (reader->cap > BUFFER_BYTES_KEPT) {
         free(reader->data);

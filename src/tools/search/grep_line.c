@@ -7,10 +7,10 @@
 #include "base/text/utf8.h"
 #include "tools/search/search_path.h"
 
-enum { CHARS_BEFORE = 150 }; /* of the match, when the line is cut there */
+enum { CHARS_BEFORE = 150 }; /* shown before the match in a line that is cut */
 
-/* Up to `chars` characters back from at, not inside one. */
-static size_t back(const char *text, size_t at, size_t chars)
+/* Returns the position `chars` characters before at. */
+static size_t text_back(const char *text, size_t at, size_t chars)
 {
     while (at > 0 && chars > 0) {
         at--;
@@ -21,7 +21,7 @@ static size_t back(const char *text, size_t at, size_t chars)
     return at;
 }
 
-static size_t forward(const char *text, size_t len, size_t at, size_t chars)
+static size_t text_forward(const char *text, size_t len, size_t at, size_t chars)
 {
     for (; at < len && chars > 0; chars--) {
         size_t size = utf8_char(text + at, len - at);
@@ -38,12 +38,12 @@ void grep_line_put(const struct grep_line *line, struct buf *out)
 
     if (len > 0 && line->text[len - 1] == '\r')
         len--;
-    end = forward(line->text, len, 0, GREP_LINE_CHARS);
+    end = text_forward(line->text, len, 0, GREP_LINE_CHARS);
     if (end < len && line->match < len && line->match + line->match_len > end) {
-        start = back(line->text, line->match, CHARS_BEFORE);
-        end = forward(line->text, len, start, GREP_LINE_CHARS);
+        start = text_back(line->text, line->match, CHARS_BEFORE);
+        end = text_forward(line->text, len, start, GREP_LINE_CHARS);
         if (end == len)
-            start = back(line->text, len, GREP_LINE_CHARS);
+            start = text_back(line->text, len, GREP_LINE_CHARS);
     }
     if (search_path_add(out, line->path) < 0 ||
         buf_printf(out, "%c%" PRIu64 "%c %s", mark, line->number, mark, start > 0 ? "..." : "") <

@@ -1,4 +1,4 @@
-/* How a line that was found is shown: "path:12: text", or "path-13- text" around it. */
+/* Formats a matching line as "path:12: text", and a line of context as "path-13- text". */
 #pragma once
 
 #include <stdbool.h>
@@ -14,9 +14,9 @@ struct grep_line {
     uint64_t number;
     const char *text;
     size_t len;
-    size_t match, match_len; /* where in the text */
+    size_t match, match_len; /* position in the text */
     bool is_context;
 };
 
-/* What does not fit is left away. */
+/* Appends the line; output that does not fit is dropped. */
 void grep_line_put(const struct grep_line *line, struct buf *out);

@@ -20,28 +20,28 @@ void grep_report_done(struct grep_report *report)
 {
     buf_done(&report->body);
     free(report->prefix);
-    free(report->with_files.first);
-    free(report->with_dirs.first);
+    free(report->unreadable_files.first);
+    free(report->unreadable_dirs.first);
     free(report->failure);
 }
 
-static void add_trouble(struct grep_trouble *trouble, const char *path, int error)
+static void unreadable_add(struct grep_unreadable *unreadable, const char *path, int error)
 {
     if (error == ENOENT || error == ELOOP)
-        return; /* it has gone, or is something else by now */
-    if (trouble->count++ == 0)
-        trouble->first = xasprintf("%s: %s", path, strerrordesc_np(error));
+        return; /* removed or replaced meanwhile */
+    if (unreadable->count++ == 0)
+        unreadable->first = xasprintf("%s: %s", path, strerrordesc_np(error));
 }
 
-void grep_report_trouble(struct grep_report *report, const char *path, int error)
+void grep_report_unreadable(struct grep_report *report, const char *path, int error)
 {
     cleanup_free char *whole = xasprintf("%s%s", report->prefix, path);
 
-    add_trouble(&report->with_dirs, whole, error);
+    unreadable_add(&report->unreadable_dirs, whole, error);
 }
 
-/* Adds as many of a file's matches as there is room for. */
-static void add_matches(struct grep_report *report, const struct grep_found *found)
+/* Adds the matches of a file, as many as fit. */
+static void report_add_matches(struct grep_report *report, const struct grep_found *found)
 {
     const struct grep_search *search = report->search;
     size_t count = found->kept, room = search->max_matches - (size_t)report->shown;
@@ -58,8 +58,9 @@ static void add_matches(struct grep_report *report, const struct grep_found *fou
     report->is_cut = count < found->matches;
 }
 
-/* Adds a file's name, or its name and count. */
-static void add_name(struct grep_report *report, const struct grep_found *found, const char *path)
+/* Adds the path of a file, with the count in the mode count. */
+static void report_add_name(struct grep_report *report, const struct grep_found *found,
+                            const char *path)
 {
     const struct grep_search *search = report->search;
     size_t before = report->body.len;
@@ -91,11 +92,11 @@ bool grep_report_add(struct grep_report *report, const struct grep_found *found,
         (found->matches > 0 && report->search->mode != GREP_CONTENT))
         path = path_fn(context);
     if (found->status == GREP_UNREADABLE)
-        add_trouble(&report->with_files, path, found->error);
+        unreadable_add(&report->unreadable_files, path, found->error);
     if (found->status == GREP_TOO_HARD) {
         report->failure = xasprintf("The pattern takes too many steps on line %" PRIu64
-                                    " of %s. Make it simpler, as with "
-                                    "fewer nested * and +, or leave the file out with exclude.",
+                                    " of %s. Simplify it, for example "
+                                    "with fewer nested * and +, or skip the file with exclude.",
                                     found->line, path);
         return false;
     }
@@ -104,9 +105,9 @@ bool grep_report_add(struct grep_report *report, const struct grep_found *found,
     report->files++;
     report->matches += found->matches;
     if (report->search->mode == GREP_CONTENT)
-        add_matches(report, found);
+        report_add_matches(report, found);
     else
-        add_name(report, found, path);
+        report_add_name(report, found, path);
     return !report->is_cut;
 }
 
@@ -115,9 +116,9 @@ static const char *plural(uint64_t count)
     return count == 1 ? "" : "s";
 }
 
-/* Why there may be nothing, as far as that is known. */
-static void write_none(const struct grep_report *report, const struct tool_values *values,
-                       const struct regex *regex, struct buf *out)
+/* Reports that there are no matches, with possible reasons. */
+static void report_write_none(const struct grep_report *report, const struct tool_values *values,
+                              const struct regex *regex, struct buf *out)
 {
     const struct tool_text *pattern = &values->at[GREP_PATTERN].text;
     const struct tool_text *include = &values->at[GREP_INCLUDE].text;
@@ -130,19 +131,19 @@ static void write_none(const struct grep_report *report, const struct tool_value
                      *report->prefix ? report->prefix : FILE_WORKSPACE, report->searched,
                      plural(report->searched));
     if (looked_at == 0 && include->len > 0)
-        (void)buf_printf(out, " No file there matches include '%s'.", include->data);
+        (void)buf_printf(out, " No file matches include '%s'.", include->data);
     if (regex_has_newline(regex))
-        (void)buf_add_str(out, " Files are searched line by line: a pattern with \\n in it matches "
+        (void)buf_add_str(out, " Files are searched line by line, so a pattern with \\n matches "
                                "nothing.");
     if (report->binary_files > 0)
-        (void)buf_printf(out, " %" PRIu64 " binary file%s left out.", report->binary_files,
+        (void)buf_printf(out, " %" PRIu64 " binary file%s skipped.", report->binary_files,
                          report->binary_files == 1 ? " was" : "s were");
     if (report->hidden_count > 0)
-        (void)buf_printf(out, " %zu hidden director%s not searched: set hidden to true for that.",
+        (void)buf_printf(out, " %zu hidden director%s not searched; set hidden to search them.",
                          report->hidden_count, report->hidden_count == 1 ? "y was" : "ies were");
 }
 
-static void write_header(const struct grep_report *report, struct buf *out)
+static void report_write_header(const struct grep_report *report, struct buf *out)
 {
     const struct grep_search *search = report->search;
     const char *at_least = report->is_cut && !report->is_one_file ? "at least " : "";
@@ -158,13 +159,14 @@ static void write_header(const struct grep_report *report, struct buf *out)
         (void)buf_printf(
             out, "; showing %" PRIu64 ". %s, or narrow the search with path or include",
             report->shown,
-            report->shown == search->max_matches ? "Raise max_results" : "Raise max_bytes");
+            report->shown == search->max_matches ? "Increase max_results" : "Increase max_bytes");
     (void)buf_add_str(out, "\n");
 }
 
-static void write_trouble(const struct grep_report *report, struct buf *out)
+static void report_write_unreadable(const struct grep_report *report, struct buf *out)
 {
-    const struct grep_trouble *files = &report->with_files, *dirs = &report->with_dirs;
+    const struct grep_unreadable *files = &report->unreadable_files,
+                                 *dirs = &report->unreadable_dirs;
     uint64_t count = files->count + dirs->count;
 
     if (count > 0)
@@ -180,25 +182,25 @@ void grep_report_write(const struct grep_report *report, const struct tool_value
     struct buf *out = &reply->content;
 
     if (report->failure) {
-        tool_refuse(reply, "%s", report->failure);
+        tool_reply_set_error(reply, "%s", report->failure);
         return;
     }
     if (report->is_one_file && report->binary_files > 0) {
-        tool_refuse(reply, "%s is a binary file; grep searches text.", report->prefix);
+        tool_reply_set_error(reply, "%s is a binary file; grep searches text.", report->prefix);
         return;
     }
-    if (report->is_one_file && report->with_files.first) {
-        tool_refuse(reply, "%s.", report->with_files.first);
+    if (report->is_one_file && report->unreadable_files.first) {
+        tool_reply_set_error(reply, "%s.", report->unreadable_files.first);
         return;
     }
     if (report->files == 0) {
-        write_none(report, values, regex, out);
+        report_write_none(report, values, regex, out);
     } else {
-        write_header(report, out);
+        report_write_header(report, out);
         (void)buf_add(out, report->body.data, report->body.len);
     }
     if (report->is_cut)
         reply->outcome.flags |= TOOL_IS_CUT;
     else
-        write_trouble(report, out);
+        report_write_unreadable(report, out);
 }

@@ -30,7 +30,7 @@ struct rule {
     size_t part_count;
     bool is_negated;
     bool is_for_dirs;
-    bool is_anchored; /* the path from the file's directory on, else any name below it */
+    bool is_anchored; /* matches the path relative to the file, otherwise any name below it */
 };
 
 struct ignore {
@@ -41,8 +41,8 @@ struct ignore {
     size_t rule_count;
 };
 
-/* Spaces at the end do not count, unless a backslash stands before them. */
-static size_t trim(const char *line, size_t len)
+/* Returns the length without trailing unescaped spaces. */
+static size_t trimmed_length(const char *line, size_t len)
 {
     size_t ret = 0;
 
@@ -55,7 +55,7 @@ static size_t trim(const char *line, size_t len)
     return ret;
 }
 
-static void add_part(struct rule *rule, const char *text, size_t len)
+static void rule_add_part(struct rule *rule, const char *text, size_t len)
 {
     struct part *part = &rule->parts[rule->part_count];
     bool is_any = len == 2 && memcmp(text, "**", 2) == 0;
@@ -67,7 +67,7 @@ static void add_part(struct rule *rule, const char *text, size_t len)
     rule->part_count++;
 }
 
-static bool parse_rule(const char *line, size_t len, struct rule *ret)
+static bool rule_parse(const char *line, size_t len, struct rule *ret)
 {
     size_t slashes = 0, start = 0;
 
@@ -95,16 +95,16 @@ static bool parse_rule(const char *line, size_t len, struct rule *ret)
         size_t bracket = i < len && line[i] == '[' ? wildcard_bracket(line + i, len - i) : 0;
 
         if (bracket > 0) {
-            i += bracket - 1; /* a slash in there is no end of a name */
+            i += bracket - 1; /* a slash in it separates no names */
         } else if (i < len && line[i] == '\\') {
             i += i + 1 < len && line[i + 1] != '/';
         } else if (i == len || line[i] == '/') {
-            add_part(ret, line + start, i - start);
+            rule_add_part(ret, line + start, i - start);
             start = i + 1;
         }
     }
     if (!ret->is_anchored)
-        ret->parts[0].is_any = false; /* ** alone is a name like * */
+        ret->parts[0].is_any = false; /* a single ** is the same as * */
     return true;
 }
 
@@ -115,14 +115,14 @@ static void rule_done(struct rule *rule)
     free(rule->parts);
 }
 
-static void parse_line(struct ignore *ignore, const char *line, size_t len)
+static void ignore_parse_line(struct ignore *ignore, const char *line, size_t len)
 {
     size_t size = len > 0 && line[len - 1] == '\r' ? len - 1 : len;
 
-    size = trim(line, size);
+    size = trimmed_length(line, size);
     if (size == 0 || line[0] == '#' || memchr(line, '\0', size) || ignore->rule_count == RULES_MAX)
         return;
-    if (parse_rule(line, size, &ignore->rules[ignore->rule_count]))
+    if (rule_parse(line, size, &ignore->rules[ignore->rule_count]))
         ignore->rule_count++;
 }
 
@@ -153,7 +153,7 @@ struct ignore *ignore_new(const struct ignore *parent, const char *base, const c
         const char *end = memchr(text + start, '\n', len - start);
         size_t size = end ? (size_t)(end - text) - start : len - start;
 
-        parse_line(ignore, text + start, size);
+        ignore_parse_line(ignore, text + start, size);
         start += size + 1;
     }
     return ignore;
@@ -175,8 +175,8 @@ struct ignore *ignore_parent(const struct ignore *ignore)
     return (struct ignore *)(uintptr_t)ignore->parent;
 }
 
-/* As a pattern of names with stars is matched: only the last ** is gone back to. */
-static bool path_matches(const struct rule *rule, const char *path)
+/* Backtracks only to the last **, as wildcard_matches does with *. */
+static bool rule_matches_path(const struct rule *rule, const char *path)
 {
     const char *at = path, *star_at = NULL;
     size_t i = 0, star = 0;
@@ -212,7 +212,7 @@ static bool rule_matches(const struct rule *rule, const char *path, const char *
     if (rule->is_for_dirs && !is_dir)
         return false;
     if (rule->is_anchored)
-        return path_matches(rule, path);
+        return rule_matches_path(rule, path);
     return wildcard_matches(&rule->parts[0].wildcard, name, strlen(name));
 }
 
@@ -230,7 +230,7 @@ bool ignore_matches(const struct ignore *ignore, const char *path, bool is_dir)
     return false;
 }
 
-/* How much of the absolute path is the root of a repository; 0 when it is in none. */
+/* Returns the length of the root of the repository in an absolute path; 0 outside of one. */
 static size_t repository_root(const char *path)
 {
     for (size_t len = strlen(path); len > 0; len--) {
@@ -249,7 +249,7 @@ struct ignore *ignore_read(const struct ignore *parent, const char *base, int di
                            const char *file)
 {
     cleanup_with(buf_done) struct buf text = BUF_INIT(FILE_MAX);
-    /* A pipe in its place keeps nobody waiting, a link is none: git follows none here either. */
+    /* O_NONBLOCK because of pipes; git does not follow links here either. */
     cleanup_close int fd = openat(dir_fd, file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     struct stat st;
     ssize_t n;
@@ -261,8 +261,8 @@ struct ignore *ignore_read(const struct ignore *parent, const char *base, int di
     return n > 0 ? ignore_new(parent, base, text.data, (size_t)n) : NULL;
 }
 
-/* One more link of the chain, from a file that may not be there. */
-static struct ignore *add_file(struct ignore *chain, const char *base, const char *file)
+/* Adds the rules of a file to the chain, if it exists. */
+static struct ignore *ignore_add_file(struct ignore *chain, const char *base, const char *file)
 {
     struct ignore *link = ignore_read(chain, base, AT_FDCWD, file);
 
@@ -281,15 +281,15 @@ struct ignore *ignore_of_repository(const char *path, char **ret_prefix)
     {
         cleanup_free char *file = xasprintf("%.*s/.git/info/exclude", (int)root, whole);
 
-        chain = add_file(chain, "", file);
+        chain = ignore_add_file(chain, "", file);
     }
-    /* The directory itself is not above itself: whoever walks it reads its file. */
+    /* Without the directory itself, whose file the walk reads. */
     for (size_t at = root; whole[at] == '/'; at += 1 + strcspn(whole + at + 1, "/")) {
         cleanup_free char *file = xasprintf("%.*s/.gitignore", (int)at, whole);
         cleanup_free char *base =
             at == root ? xstrdup("") : xasprintf("%.*s/", (int)(at - root - 1), whole + root + 1);
 
-        chain = add_file(chain, base, file);
+        chain = ignore_add_file(chain, base, file);
     }
     *ret_prefix = whole[root] == '\0' ? xstrdup("") : xasprintf("%s/", whole + root + 1);
     return chain;

@@ -1,6 +1,6 @@
-/* What .gitignore files say, as git reads them. A directory has the rules of its own file and those
- * of the directories above it, up to the root of the repository; the nearest rule that matches
- * decides, and of one file the last. */
+/* The rules of .gitignore files, with the semantics of git. The rules of its own file apply to a
+ * directory, and those of its parents up to the root of the repository. The nearest file with a
+ * matching rule decides, and in one file the last matching rule. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,22 +8,22 @@
 
 struct ignore;
 
-/* The rules of one more directory below those of parent (NULL: none), which must outlive them.
- * `text` is what its .gitignore contains; `base` is the directory's path, from where all paths that
- * are asked about begin, "" for that place itself, else "a/b/". */
+/* Makes the rules of a directory in addition to those of parent (NULL: none), which must outlive
+ * them. `text` is the content of its .gitignore; `base` is the path of the directory relative to
+ * the root of all paths, "" or "a/b/". */
 struct ignore *ignore_new(const struct ignore *parent, const char *base, const char *text,
                           size_t len);
 void ignore_free(struct ignore *ignore);
 
-/* The same from a file; NULL when there is none that can be read. */
+/* Makes the rules from a file; returns NULL if it cannot be read. */
 struct ignore *ignore_read(const struct ignore *parent, const char *base, int dir_fd,
                            const char *file);
 
-/* Whether a path, in a directory that is not ignored itself, is. NULL ignores nothing. */
+/* Returns whether a path is ignored; its directory is not. NULL ignores nothing. */
 bool ignore_matches(const struct ignore *ignore, const char *path, bool is_dir);
 
-/* The rules that hold in the directory `path` because of what is above it in the same repository,
- * and the repository's own excludes. They form a chain through ignore_parent. `*ret_prefix`, to be
- * freed, is where the directory is in the repository: "" or "a/b/". NULL when there are none. */
+/* Returns the rules for the directory `path` from its parents in the same repository and from
+ * .git/info/exclude, as a chain through ignore_parent; NULL: none. *ret_prefix is the path of the
+ * directory in the repository, "" or "a/b/", or NULL outside of one; the caller frees it. */
 struct ignore *ignore_of_repository(const char *path, char **ret_prefix);
 struct ignore *ignore_parent(const struct ignore *ignore);

@@ -6,8 +6,8 @@
 
 #include "tools/search/glob_set.h"
 
-/* What stands around a name only to say that it is a directory's, or from where it is meant. */
-static void trim(const char **text, size_t *len)
+/* Removes a leading "./" or "/", and a trailing "/" or slash and double star. */
+static void glob_trim(const char **text, size_t *len)
 {
     if (*len > 2 && memcmp(*text, "./", 2) == 0) {
         *text += 2;
@@ -32,7 +32,7 @@ bool name_filter_init(struct name_filter *filter, const struct tool_text *glob,
     *filter = (struct name_filter){ 0 };
     if (len == 0)
         return true;
-    trim(&text, &len);
+    glob_trim(&text, &len);
     filter->set = glob_set_new(text, len, true, ret_why);
     if (!filter->set)
         return false;

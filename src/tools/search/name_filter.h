@@ -1,5 +1,5 @@
-/* Which files are meant by a glob such as *.c or *.{ts,tsx}: without a slash it is about names,
- * with one about paths from where the search begins. */
+/* Selects files by a glob such as *.c or *.{ts,tsx}: without a slash it matches names, with a slash
+ * paths relative to the start of the search. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,18 +10,19 @@ struct glob_set;
 struct glob_states;
 
 struct name_filter {
-    struct glob_set *set; /* NULL: there is none */
+    struct glob_set *set; /* NULL: no filter */
     struct glob_states *start;
     bool is_for_paths;
 };
 
-/* False when it is no glob; *ret_why says so. An empty one is none. */
+/* Compiles the glob; "" means no filter. Returns false and a sentence in *ret_why if it is invalid.
+ */
 bool name_filter_init(struct name_filter *filter, const struct tool_text *glob,
                       const char **ret_why);
 void name_filter_done(struct name_filter *filter);
 
-/* Whether it is about names and matches this one. */
+/* Returns whether the filter is for names and matches this one. */
 bool name_filter_has_name(const struct name_filter *filter, const char *name, size_t len);
 
-/* Whether it is about paths and matches this one. */
+/* Returns whether the filter is for paths and matches this one. */
 bool name_filter_has_path(struct name_filter *filter, const char *path);

@@ -9,8 +9,8 @@
 #include "base/xalloc.h"
 
 enum {
-    FEW_JOBS = 16,               /* not worth waking anybody for */
-    RESULT_BYTES_MAX = 16 << 20, /* that wait to be taken */
+    FEW_JOBS = 16,               /* not worth waking a thread */
+    RESULT_BYTES_MAX = 16 << 20, /* of results that wait for delivery */
 };
 
 struct slot {
@@ -24,22 +24,22 @@ struct ordered {
     const struct ordered_ops *ops;
     void *context;
     struct lock lock;
-    struct cond work_changed;  /* there are jobs, or there will be none */
-    struct cond place_changed; /* there is room, for jobs or for results */
+    struct cond work_changed;  /* new jobs, or closed */
+    struct cond place_changed; /* room for jobs or results */
     struct slot slots[ORDERED_JOBS];
-    uint64_t first; /* not taken yet */
-    uint64_t next;  /* nobody works on it yet */
+    uint64_t first; /* not delivered yet */
+    uint64_t next;  /* not started yet */
     uint64_t end;
-    size_t bytes; /* of results that are not taken */
+    size_t bytes; /* of results that are not delivered */
     bool is_closed, is_stopped;
     bool was_started;
     unsigned idle;
     struct thread threads[ORDERED_THREADS_MAX];
     unsigned thread_count;
-    void *own; /* of the giver, once it has worked itself */
+    void *own; /* thread data of the submitter, once it has done a job */
 };
 
-static struct slot *slot_of(struct ordered *ordered, uint64_t number)
+static struct slot *ordered_slot(struct ordered *ordered, uint64_t number)
 {
     return &ordered->slots[number % ORDERED_JOBS];
 }
@@ -56,27 +56,27 @@ struct ordered *ordered_new(const struct ordered_ops *ops, void *context)
     return ordered;
 }
 
-/* Takes what is done, in order. The lock is held. */
-static void take_done(struct ordered *ordered)
+/* Delivers finished results in order. The caller holds the lock. */
+static void ordered_deliver(struct ordered *ordered)
 {
-    while (ordered->first < ordered->next && slot_of(ordered, ordered->first)->is_done) {
-        struct slot *slot = slot_of(ordered, ordered->first++);
+    while (ordered->first < ordered->next && ordered_slot(ordered, ordered->first)->is_done) {
+        struct slot *slot = ordered_slot(ordered, ordered->first++);
 
         if (ordered->is_stopped)
             ordered->ops->drop(ordered->context, slot->job);
         else
-            ordered->is_stopped = !ordered->ops->take(ordered->context, slot->job);
+            ordered->is_stopped = !ordered->ops->deliver(ordered->context, slot->job);
         slot->is_done = false;
         ordered->bytes -= slot->bytes;
         slot->bytes = 0;
     }
 }
 
-/* Does the next job, which there is. The lock is held, but not meanwhile. */
-static void work_once(struct ordered *ordered, void *thread)
+/* Does the next job, which exists. The caller holds the lock; it is released during the work. */
+static void ordered_work_once(struct ordered *ordered, void *thread)
 {
     uint64_t number = ordered->next++;
-    struct slot *slot = slot_of(ordered, number);
+    struct slot *slot = ordered_slot(ordered, number);
 
     if (!ordered->is_stopped) {
         size_t bytes;
@@ -89,10 +89,10 @@ static void work_once(struct ordered *ordered, void *thread)
     slot->is_done = true;
     ordered->bytes += slot->bytes;
     if (number == ordered->first) {
-        take_done(ordered);
+        ordered_deliver(ordered);
         cond_broadcast(&ordered->place_changed);
     }
-    /* Results of big files wait for the one that is to be taken first, whoever works on that. */
+    /* Back-pressure: large results wait until the first one is delivered. */
     while (ordered->bytes > RESULT_BYTES_MAX && ordered->first <= number && !ordered->is_stopped)
         cond_wait(&ordered->place_changed, &ordered->lock);
 }
@@ -105,7 +105,7 @@ static void ordered_main(void *arg)
     lock_take(&ordered->lock);
     while (ordered->next < ordered->end || !ordered->is_closed) {
         if (ordered->next < ordered->end) {
-            work_once(ordered, thread);
+            ordered_work_once(ordered, thread);
             continue;
         }
         ordered->idle++;
@@ -116,7 +116,7 @@ static void ordered_main(void *arg)
     ordered->ops->thread_free(thread);
 }
 
-static unsigned processors(void)
+static unsigned processor_count(void)
 {
     cpu_set_t set;
     int count = sched_getaffinity(0, sizeof(set), &set) < 0 ? 1 : CPU_COUNT(&set);
@@ -124,10 +124,10 @@ static unsigned processors(void)
     return count < 1 ? 1 : count > ORDERED_THREADS_MAX ? ORDERED_THREADS_MAX : (unsigned)count;
 }
 
-/* As many as can be had; with none the giver does it all. */
-static void start_threads(struct ordered *ordered)
+/* Starts as many threads as possible; without any, the submitter does all jobs. */
+static void ordered_start_threads(struct ordered *ordered)
 {
-    unsigned wanted = processors();
+    unsigned wanted = processor_count();
 
     ordered->was_started = true;
     while (ordered->thread_count < wanted &&
@@ -136,11 +136,11 @@ static void start_threads(struct ordered *ordered)
         ordered->thread_count++;
 }
 
-static void work_as_giver(struct ordered *ordered)
+static void ordered_work_as_submitter(struct ordered *ordered)
 {
     if (!ordered->own)
         ordered->own = ordered->ops->thread_new(ordered->context);
-    work_once(ordered, ordered->own);
+    ordered_work_once(ordered, ordered->own);
 }
 
 void *ordered_next(struct ordered *ordered)
@@ -150,24 +150,24 @@ void *ordered_next(struct ordered *ordered)
     lock_take(&ordered->lock);
     while (!ordered->is_stopped && ordered->end - ordered->first == ORDERED_JOBS) {
         if (ordered->thread_count == 0)
-            work_as_giver(ordered);
+            ordered_work_as_submitter(ordered);
         else
             cond_wait(&ordered->place_changed, &ordered->lock);
     }
     if (!ordered->is_stopped)
-        slot = slot_of(ordered, ordered->end);
+        slot = ordered_slot(ordered, ordered->end);
     lock_release(&ordered->lock);
     if (slot && !slot->job)
         slot->job = xcalloc(1, ordered->ops->job_size);
     return slot ? slot->job : NULL;
 }
 
-void ordered_give(struct ordered *ordered)
+void ordered_submit(struct ordered *ordered)
 {
     lock_take(&ordered->lock);
     ordered->end++;
     if (!ordered->was_started && ordered->end - ordered->next == FEW_JOBS)
-        start_threads(ordered);
+        ordered_start_threads(ordered);
     else if (ordered->idle > 0 && ordered->end - ordered->next >= FEW_JOBS)
         cond_broadcast(&ordered->work_changed);
     lock_release(&ordered->lock);
@@ -179,7 +179,7 @@ void ordered_finish(struct ordered *ordered)
     ordered->is_closed = true;
     cond_broadcast(&ordered->work_changed);
     while (ordered->thread_count == 0 && ordered->next < ordered->end)
-        work_as_giver(ordered);
+        ordered_work_as_submitter(ordered);
     lock_release(&ordered->lock);
     for (unsigned i = 0; i < ordered->thread_count; i++)
         thread_join(&ordered->threads[i]);

@@ -1,5 +1,5 @@
-/* Jobs that several threads do and whose results are taken in the order in which they were given.
- * Few jobs are done by the giver alone, so that a small search starts no thread. */
+/* A queue of jobs for several threads that delivers the results in the order of submission. The
+ * submitting thread does a few jobs itself, so that a small search starts no threads. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,35 +8,35 @@
 struct ordered;
 
 enum {
-    ORDERED_JOBS = 512,      /* given and not taken yet */
-    ORDERED_THREADS_MAX = 4, /* but no more than there are processors */
+    ORDERED_JOBS = 512,      /* submitted jobs whose results are not delivered yet */
+    ORDERED_THREADS_MAX = 4, /* and at most one per processor */
 };
 
 struct ordered_ops {
-    size_t job_size; /* a job is so many bytes, zero at first */
+    size_t job_size; /* bytes of a job, which is zeroed first */
 
-    /* What one thread needs for itself, and its end. */
+    /* Make and free the data of a thread. */
     void *(*thread_new)(void *context);
     void (*thread_free)(void *thread);
 
-    /* Does a job; returns how many bytes its result keeps until it is taken. */
+    /* Does a job; returns the bytes that its result occupies. */
     size_t (*work)(void *context, void *thread, void *job);
 
-    /* Takes the result, one at a time, and leaves the job ready to be used again; false when no
-     * more are wanted. */
-    bool (*take)(void *context, void *job);
+    /* Consumes the result, one at a time, and resets the job. Returns false when no more results
+     * are needed. */
+    bool (*deliver)(void *context, void *job);
 
-    /* Instead, for those that come after that. */
+    /* Frees the result of a job that is not needed. */
     void (*drop)(void *context, void *job);
 };
 
 struct ordered *ordered_new(const struct ordered_ops *ops, void *context);
 
-/* A place for the next job, once there is one; NULL when no more are wanted. */
+/* Returns the next job to fill in, waiting for a free one; NULL when no more are needed. */
 void *ordered_next(struct ordered *ordered);
 
-/* What was put into that place is to be done. */
-void ordered_give(struct ordered *ordered);
+/* Submits the job that ordered_next returned. */
+void ordered_submit(struct ordered *ordered);
 
-/* Waits until all are done and taken, or dropped. */
+/* Waits until all results are delivered or dropped, and frees the queue. */
 void ordered_finish(struct ordered *ordered);

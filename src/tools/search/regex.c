@@ -20,18 +20,18 @@ enum {
     MATCH_HEAP_KIB = 64 * 1024,
     STACK_BYTES = 32 * 1024,
     STACK_BYTES_MAX = 8 * 1024 * 1024,
-    SHOWN_MAX = 200, /* of a pattern in an error */
-    COMPILED = 100,  /* what PCRE2 sets for no error */
+    SHOWN_MAX = 200, /* bytes of a pattern in an error message */
+    COMPILED = 100,  /* error code of PCRE2 for success */
 };
 
-/* What is valid UTF-8 is matched by `code`. The other bytes are no characters, so nothing but their
- * own absence matches them; that takes code of its own, which is not compiled any further: PCRE2's
- * compiler (10.42) gets \S, \W and \D wrong there. */
+/* `code` is for valid UTF-8. Invalid bytes are not characters, so no pattern matches them; that
+ * needs `for_bytes`, which is not JIT-compiled, because the JIT of PCRE2 10.42 handles \S, \W and
+ * \D wrongly there. */
 struct regex {
-    pcre2_code *code;      /* NULL: the literal is all there is */
-    pcre2_code *for_bytes; /* NULL: the expression does not care */
+    pcre2_code *code;      /* NULL: the pattern is only the literal */
+    pcre2_code *for_bytes; /* NULL: the expression does not depend on UTF-8 */
     bool has_literal;
-    struct finder literal; /* in every line that matches */
+    struct finder literal; /* occurs in every matching line */
     bool is_for_lines;
     bool has_newline;
 };
@@ -40,13 +40,14 @@ struct regex_thread {
     pcre2_match_data *data;
     pcre2_match_context *context;
     pcre2_jit_stack *stack;
-    bool is_hard;       /* many lines at once were too many once */
-    bool goes_by_lines; /* what is searched now is searched line by line */
+    bool is_hard;       /* a search of many lines at once exceeded the limit before */
+    bool goes_by_lines; /* the current search is line by line */
     bool is_bytes;      /* the line is not UTF-8 */
 };
 
-/* The pattern, and a mark below the place of the error. */
-static void explain(struct buf *why, const char *pattern, size_t len, int error, size_t offset)
+/* Writes the error with the pattern and a mark below its position. */
+static void regex_explain_error(struct buf *why, const char *pattern, size_t len, int error,
+                                size_t offset)
 {
     char message[128] = "";
     size_t column = 0;
@@ -59,12 +60,12 @@ static void explain(struct buf *why, const char *pattern, size_t len, int error,
             column += (pattern[i] & 0xc0) != 0x80;
         (void)buf_printf(why, "  %.*s\n  %*s^\n", (int)len, pattern, (int)column, "");
     }
-    (void)buf_add_str(why, "To search for the text itself, set literal to true; or put a backslash "
+    (void)buf_add_str(why, "To search for a plain string, set literal to true, or put a backslash "
                            "before ( ) [ ] { } . * + ? ^ $ | \\.");
 }
 
-static int compile(struct regex *regex, const struct regex_scan *scan,
-                   const struct tool_text *given, struct buf *why)
+static int regex_compile(struct regex *regex, const struct regex_scan *scan,
+                         const struct tool_text *given, struct buf *why)
 {
     bool is_changed = !scan->is_for_lines;
     PCRE2_SPTR text = (PCRE2_SPTR)(is_changed ? scan->text.data : given->data);
@@ -78,7 +79,7 @@ static int compile(struct regex *regex, const struct regex_scan *scan,
     if (!context)
         abort();
     (void)pcre2_set_newline(context, PCRE2_NEWLINE_LF);
-    /* Errors are told about what was asked for, not about what became of it. */
+    /* Compiled first, so that errors refer to the pattern as it was given. */
     regex->for_bytes =
         pcre2_compile((PCRE2_SPTR)given->data, given->len,
                       options | PCRE2_UTF | PCRE2_MATCH_INVALID_UTF, &error, &offset, context);
@@ -92,15 +93,15 @@ static int compile(struct regex *regex, const struct regex_scan *scan,
         regex->code = pcre2_compile(text, len, options, &error, &offset, context);
     pcre2_compile_context_free(context);
     if (!regex->code) {
-        explain(why, given->data, given->len, error, offset);
+        regex_explain_error(why, given->data, given->len, error, offset);
         return -EINVAL;
     }
-    /* Where memory cannot be made executable, matches are only slower. */
+    /* Without JIT, matching is only slower. */
     (void)pcre2_jit_compile(regex->code, PCRE2_JIT_COMPLETE);
     return 0;
 }
 
-static struct regex *text_new(const char *pattern, size_t len, bool ignore_case)
+static struct regex *regex_new_text(const char *pattern, size_t len, bool ignore_case)
 {
     struct regex *regex = xcalloc(1, sizeof(*regex));
 
@@ -109,8 +110,8 @@ static struct regex *text_new(const char *pattern, size_t len, bool ignore_case)
     return regex;
 }
 
-/* Every character that is not a letter or digit with a backslash before it. */
-static int quote(struct buf *out, const char *text, size_t len)
+/* Escapes every character that is not a letter or digit. */
+static int regex_quote(struct buf *out, const char *text, size_t len)
 {
     int r = 0;
 
@@ -137,9 +138,9 @@ struct regex *regex_new(const char *pattern, size_t len, const struct regex_opti
     struct regex *regex;
 
     if (options->is_text && !ignore_case)
-        return text_new(pattern, len, false);
+        return regex_new_text(pattern, len, false);
     if (options->is_text) {
-        if (quote(&quoted, pattern, len) < 0)
+        if (regex_quote(&quoted, pattern, len) < 0)
             return NULL;
         pattern = quoted.data;
         len = quoted.len;
@@ -153,13 +154,13 @@ struct regex *regex_new(const char *pattern, size_t len, const struct regex_opti
         return NULL;
     }
     if (scan.is_literal)
-        return text_new(scan.literal.data, scan.literal.len, ignore_case);
+        return regex_new_text(scan.literal.data, scan.literal.len, ignore_case);
 
     regex = xcalloc(1, sizeof(*regex));
     regex->is_for_lines = scan.is_for_lines;
     regex->has_newline = scan.has_newline;
     given = (struct tool_text){ .data = pattern, .len = len };
-    if (compile(regex, &scan, &given, why) < 0) {
+    if (regex_compile(regex, &scan, &given, why) < 0) {
         regex_free(regex);
         return NULL;
     }
@@ -212,7 +213,7 @@ void regex_thread_free(struct regex_thread *thread)
     free(thread);
 }
 
-/* ASCII in leaps, the rest by characters. */
+/* Tests 32 bytes of ASCII at a time, other text by characters. */
 static bool is_utf8(const char *at, const char *end)
 {
     while (at < end) {
@@ -234,9 +235,9 @@ static bool is_utf8(const char *at, const char *end)
     return true;
 }
 
-/* 1, 0 or -E2BIG. */
-static int match(const struct regex *regex, struct regex_thread *thread, const char *start,
-                 const char *end, const char **ret_place, size_t *ret_len)
+/* Returns 1, 0 or -E2BIG. */
+static int regex_match(const struct regex *regex, struct regex_thread *thread, const char *start,
+                       const char *end, const char **ret_place, size_t *ret_len)
 {
     const pcre2_code *code = thread->is_bytes ? regex->for_bytes : regex->code;
     const PCRE2_SIZE *found;
@@ -268,9 +269,10 @@ static const char *line_start(const char *start, const char *at)
     return newline ? newline + 1 : start;
 }
 
-/* One line after the other, or only those with the literal. */
-static int find_in_lines(const struct regex *regex, struct regex_thread *thread, const char *start,
-                         const char *end, const char **ret_place, size_t *ret_len)
+/* Searches line by line; if there is a literal, only lines that contain it. */
+static int regex_find_in_lines(const struct regex *regex, struct regex_thread *thread,
+                               const char *start, const char *end, const char **ret_place,
+                               size_t *ret_len)
 {
     while (start < end) {
         const char *stop;
@@ -285,7 +287,7 @@ static int find_in_lines(const struct regex *regex, struct regex_thread *thread,
         }
         stop = line_end(start, end);
         thread->is_bytes = regex->for_bytes && !is_utf8(start, stop);
-        r = match(regex, thread, start, stop, ret_place, ret_len);
+        r = regex_match(regex, thread, start, stop, ret_place, ret_len);
         if (r != 0)
             return r;
         start = stop + 1;
@@ -311,14 +313,14 @@ int regex_find(const struct regex *regex, struct regex_thread *thread, const cha
         return *ret_place != NULL;
     }
     if (thread->goes_by_lines)
-        return find_in_lines(regex, thread, start, end, ret_place, ret_len);
+        return regex_find_in_lines(regex, thread, start, end, ret_place, ret_len);
     thread->is_bytes = false;
-    r = match(regex, thread, start, end, ret_place, ret_len);
+    r = regex_match(regex, thread, start, end, ret_place, ret_len);
     if (r < 0) {
         thread->goes_by_lines = thread->is_hard = true;
-        return find_in_lines(regex, thread, start, end, ret_place, ret_len);
+        return regex_find_in_lines(regex, thread, start, end, ret_place, ret_len);
     }
     if (r > 0 && *ret_place == end && end > start && end[-1] == '\n')
-        return 0; /* behind the last line there is none */
+        return 0; /* after the last newline there is no line */
     return r;
 }

@@ -9,33 +9,33 @@
 
 enum { TEXT_MAX = 64 * 1024 * 1024 };
 
-/* Where the reading is, and the literal text that goes on there. */
+/* The position in the expression, and the current run of literal characters. */
 struct reader {
     struct regex_scan *scan;
     const char *text;
     size_t len, at;
     size_t depth;      /* of parentheses */
-    struct buf run;    /* literal characters, one after the other, outside of parentheses */
-    size_t last_char;  /* where the last of them begins in run */
-    bool in_run;       /* the last thing read is the last character of run */
-    bool no_literal;   /* nothing is sure to be in a match */
-    bool only_literal; /* nothing but characters so far */
+    struct buf run;    /* consecutive literal characters outside of parentheses */
+    size_t last_char;  /* offset of the last one in run */
+    bool in_run;       /* the last element is the last character of run */
+    bool no_literal;   /* no string is in every match */
+    bool only_literal; /* only literal characters so far */
     int error;
 };
 
-static void emit(struct reader *reader, const char *text, size_t len)
+static void reader_emit(struct reader *reader, const char *text, size_t len)
 {
     if (buf_add(&reader->scan->text, text, len) < 0)
         reader->error = -ENOMEM;
 }
 
-static void emit_str(struct reader *reader, const char *text)
+static void reader_emit_str(struct reader *reader, const char *text)
 {
-    emit(reader, text, strlen(text));
+    reader_emit(reader, text, strlen(text));
 }
 
-/* Something that is no plain character ends a run; the longest is kept. */
-static void end_run(struct reader *reader)
+/* Ends a run of literal characters; the longest run is kept. */
+static void reader_end_run(struct reader *reader)
 {
     struct buf *best = &reader->scan->literal;
 
@@ -48,21 +48,21 @@ static void end_run(struct reader *reader)
     reader->in_run = false;
 }
 
-static void other(struct reader *reader)
+static void reader_add_other(struct reader *reader)
 {
-    end_run(reader);
+    reader_end_run(reader);
     reader->only_literal = false;
 }
 
-/* Without regard to case, k and s are alike with characters beyond ASCII, and so are letters there
- * among themselves. */
+/* Without case, k and s match characters outside of ASCII, and non-ASCII letters match each other.
+ */
 static bool has_odd_case(const struct reader *reader, char c)
 {
     return reader->scan->ignore_case && ((unsigned char)c >= 0x80 || strchr("kKsS", c));
 }
 
-/* A plain character of len bytes. */
-static void character(struct reader *reader, const char *text, size_t len)
+/* Adds a literal character of len bytes. */
+static void reader_add_char(struct reader *reader, const char *text, size_t len)
 {
     if ((unsigned char)*text >= 0x80 || has_odd_case(reader, *text))
         reader->scan->needs_utf = true;
@@ -71,7 +71,7 @@ static void character(struct reader *reader, const char *text, size_t len)
     if (reader->depth > 0)
         return;
     if (has_odd_case(reader, *text)) {
-        other(reader);
+        reader_add_other(reader);
         return;
     }
     reader->last_char = reader->run.len;
@@ -80,15 +80,15 @@ static void character(struct reader *reader, const char *text, size_t len)
     reader->in_run = true;
 }
 
-/* An expression about which nothing more is claimed. */
-static void unknown(struct reader *reader)
+/* Adds an element that is not understood. */
+static void reader_add_unknown(struct reader *reader)
 {
-    other(reader);
+    reader_add_other(reader);
     reader->scan->is_for_lines = reader->scan->needs_utf = true;
 }
 
-/* The character of \t and the like; 0 for what is none. */
-static char control(char c)
+/* Returns the character of an escape such as \t, or 0. */
+static char control_char(char c)
 {
     switch (c) {
     case 't':
@@ -106,10 +106,10 @@ static char control(char c)
     }
 }
 
-/* \Q...\E: all characters between are plain. */
-static void quoted(struct reader *reader)
+/* Reads \Q...\E, which contains literal characters. */
+static void reader_read_quoted(struct reader *reader)
 {
-    emit_str(reader, "\\Q");
+    reader_emit_str(reader, "\\Q");
     while (reader->at < reader->len) {
         unsigned ignored;
         size_t size;
@@ -117,20 +117,20 @@ static void quoted(struct reader *reader)
         if (reader->len - reader->at >= 2 && memcmp(reader->text + reader->at, "\\E", 2) == 0)
             break;
         size = wildcard_char(reader->text + reader->at, reader->len - reader->at, &ignored);
-        emit(reader, reader->text + reader->at, size);
-        character(reader, reader->text + reader->at, size);
+        reader_emit(reader, reader->text + reader->at, size);
+        reader_add_char(reader, reader->text + reader->at, size);
         reader->at += size;
     }
-    emit_str(reader, "\\E");
+    reader_emit_str(reader, "\\E");
     reader->at += reader->at < reader->len ? 2 : 0;
 }
 
-/* A backslash and a letter or digit, which has been passed. */
-static void escape_class(struct reader *reader, char c)
+/* Handles a backslash and a letter or digit, which are read already. */
+static void reader_read_escape_class(struct reader *reader, char c)
 {
     static const struct {
         char c;
-        bool needs_utf; /* it also matches what is not ASCII, or within it */
+        bool needs_utf; /* it also matches non-ASCII characters, or positions in them */
         const char *instead;
     } classes[] = {
         { 'd', false, "\\d" },      { 'w', false, "\\w" },      { 'h', true, "\\h" },
@@ -142,48 +142,48 @@ static void escape_class(struct reader *reader, char c)
     for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++) {
         if (classes[i].c != c)
             continue;
-        emit_str(reader, classes[i].instead);
+        reader_emit_str(reader, classes[i].instead);
         reader->scan->needs_utf |= classes[i].needs_utf;
-        other(reader);
+        reader_add_other(reader);
         return;
     }
     if (c == 'n')
         reader->scan->has_newline = true;
     if (!strchr("nAZzGKvVXR", c))
-        reader->no_literal = true; /* what follows may belong to it */
-    emit(reader, (char[]){ '\\', c }, 2);
-    unknown(reader);
+        reader->no_literal = true; /* the following characters may be part of the escape */
+    reader_emit(reader, (char[]){ '\\', c }, 2);
+    reader_add_unknown(reader);
 }
 
-static void escape(struct reader *reader)
+static void reader_read_escape(struct reader *reader)
 {
     unsigned ignored;
     size_t size;
     char c;
 
     if (++reader->at == reader->len) {
-        emit_str(reader, "\\");
-        unknown(reader);
+        reader_emit_str(reader, "\\");
+        reader_add_unknown(reader);
         return;
     }
     c = reader->text[reader->at];
     size = wildcard_char(reader->text + reader->at, reader->len - reader->at, &ignored);
     reader->at += size;
     if (c == 'Q') {
-        quoted(reader);
-    } else if (control(c)) {
-        emit(reader, (char[]){ '\\', c }, 2);
-        character(reader, (char[]){ control(c) }, 1);
+        reader_read_quoted(reader);
+    } else if (control_char(c)) {
+        reader_emit(reader, (char[]){ '\\', c }, 2);
+        reader_add_char(reader, (char[]){ control_char(c) }, 1);
     } else if (isalnum((unsigned char)c)) {
-        escape_class(reader, c);
+        reader_read_escape_class(reader, c);
     } else {
-        emit_str(reader, "\\");
-        emit(reader, reader->text + reader->at - size, size);
-        character(reader, reader->text + reader->at - size, size);
+        reader_emit_str(reader, "\\");
+        reader_emit(reader, reader->text + reader->at - size, size);
+        reader_add_char(reader, reader->text + reader->at - size, size);
     }
 }
 
-/* [:name:] in a class: its length, 0 for what is none, and whether it leaves newlines alone. */
+/* Returns the length of [:name:] in a class, or 0, and whether it never matches a newline. */
 static size_t posix_class(const char *text, size_t len, bool *ret_is_safe)
 {
     static const char *const safe[] = { "alpha", "digit",  "alnum", "upper", "lower",
@@ -202,7 +202,7 @@ static size_t posix_class(const char *text, size_t len, bool *ret_is_safe)
     return (size_t)(end - text) + 2;
 }
 
-/* Whether what a backslash and c stand for in a class leaves newlines alone. */
+/* Returns whether a backslash and c never match a newline in a class. */
 static bool is_safe_in_class(char c, bool is_range)
 {
     if (c == 't')
@@ -210,8 +210,8 @@ static bool is_safe_in_class(char c, bool is_range)
     return strchr("wdhrfe", c) || (!isalnum((unsigned char)c) && (unsigned char)c < 0x80);
 }
 
-/* One item of a class, from reader->at on: its length. */
-static size_t class_item(struct reader *reader, bool *is_safe)
+/* Returns the length of the item of a class at reader->at. */
+static size_t reader_class_item(struct reader *reader, bool *is_safe)
 {
     const char *text = reader->text + reader->at;
     size_t left = reader->len - reader->at;
@@ -226,12 +226,12 @@ static size_t class_item(struct reader *reader, bool *is_safe)
         *is_safe &= is_safe_in_class(text[1], left > 2 && text[2] == '-');
         reader->scan->needs_utf |= text[1] == 'h';
         if (isalnum((unsigned char)text[1]) && !strchr("wWdDsShHvVntrfebxpP", text[1])) {
-            unknown(reader); /* the class may end somewhere else */
+            reader_add_unknown(reader); /* the end of the class is uncertain */
             reader->no_literal = true;
         }
         return 2;
     }
-    /* A range that begins with a control character may hold the newline. */
+    /* A range that starts with a control character may contain the newline. */
     if ((unsigned char)*text < ' ' && !(*text == '\t' && (left < 2 || text[1] != '-')))
         *is_safe = false;
     if ((unsigned char)*text >= 0x80 || reader->scan->ignore_case)
@@ -239,16 +239,16 @@ static size_t class_item(struct reader *reader, bool *is_safe)
     return 1;
 }
 
-static void class(struct reader *reader)
+static void reader_read_class(struct reader *reader)
 {
     bool is_negated, is_safe = true;
 
-    other(reader);
-    emit_str(reader, "[");
+    reader_add_other(reader);
+    reader_emit_str(reader, "[");
     reader->at++;
     is_negated = reader->at < reader->len && reader->text[reader->at] == '^';
     if (is_negated) {
-        emit_str(reader, "^\\n");
+        reader_emit_str(reader, "^\\n");
         reader->at++;
         reader->scan->needs_utf = true;
     }
@@ -258,60 +258,61 @@ static void class(struct reader *reader)
 
         if (*text == ']' && !is_first)
             break;
-        size = class_item(reader, &is_safe);
+        size = reader_class_item(reader, &is_safe);
         if (*text == ']' || (is_first && *text == '-'))
-            emit_str(reader, "\\"); /* it is no longer the first, and means itself all the same */
-        emit(reader, text, size);
+            reader_emit_str(reader, "\\"); /* no longer the first item, but still literal */
+        reader_emit(reader, text, size);
         reader->at += size;
     }
     if (!is_negated && !is_safe)
-        unknown(reader);
+        reader_add_unknown(reader);
     if (reader->at < reader->len) {
-        emit_str(reader, "]");
+        reader_emit_str(reader, "]");
         reader->at++;
     }
 }
 
-static bool comes(const struct reader *reader, const char *text)
+static bool reader_is_at(const struct reader *reader, const char *text)
 {
     size_t len = strlen(text);
 
     return reader->len - reader->at >= len && memcmp(reader->text + reader->at, text, len) == 0;
 }
 
-/* What an opening parenthesis is. */
-static void group(struct reader *reader)
+/* Reads the start of a group. */
+static void reader_read_group(struct reader *reader)
 {
     static const char *const known[] = {
         "(?:", "(?=", "(?!", "(?<=", "(?<!", "(?>", "(?|", "(?P<"
     };
     size_t size = 1;
 
-    other(reader);
+    reader_add_other(reader);
     reader->depth++;
-    if (comes(reader, "(?i)") || comes(reader, "(?i:")) {
-        reader->no_literal = reader->scan->needs_utf = true; /* in whatever case it is */
+    if (reader_is_at(reader, "(?i)") || reader_is_at(reader, "(?i:")) {
+        reader->no_literal = reader->scan->needs_utf = true; /* in any case */
         size = 3;
-    } else if (comes(reader, "(?<") && reader->len - reader->at > 3 &&
+    } else if (reader_is_at(reader, "(?<") && reader->len - reader->at > 3 &&
                isalpha((unsigned char)reader->text[reader->at + 3])) {
         size = 3;
-    } else if (comes(reader, "(?") || comes(reader, "(*")) {
+    } else if (reader_is_at(reader, "(?") || reader_is_at(reader, "(*")) {
         for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-            if (comes(reader, known[i]))
+            if (reader_is_at(reader, known[i]))
                 size = strlen(known[i]);
-        if (comes(reader, "(?!") || comes(reader, "(?<!"))
-            reader->scan->needs_utf = true; /* what is not there is not within a character either */
+        if (reader_is_at(reader, "(?!") || reader_is_at(reader, "(?<!"))
+            reader->scan->needs_utf =
+                true; /* a negative assertion must not match inside a character */
         if (size == 1) {
-            unknown(reader);
+            reader_add_unknown(reader);
             reader->no_literal = true;
         }
     }
-    emit(reader, reader->text + reader->at, size);
+    reader_emit(reader, reader->text + reader->at, size);
     reader->at += size;
 }
 
-/* {n}, {n,} or {n,m} at reader->at: its length, 0 for what is none; *ret_least is n. */
-static size_t braces(const struct reader *reader, unsigned *ret_least)
+/* Returns the length of {n}, {n,} or {n,m} at reader->at, or 0; *ret_least is n. */
+static size_t reader_match_braces(const struct reader *reader, unsigned *ret_least)
 {
     const char *text = reader->text + reader->at;
     size_t left = reader->len - reader->at, i = 1;
@@ -327,17 +328,17 @@ static size_t braces(const struct reader *reader, unsigned *ret_least)
     return i < left && text[i] == '}' ? i + 1 : 0;
 }
 
-/* How often the last thing may come: perhaps never, then it is not sure to be there. */
-static void quantifier(struct reader *reader, size_t size, bool may_be_none)
+/* Reads a quantifier. If it allows zero occurrences, the last character is not in every match. */
+static void reader_read_quantifier(struct reader *reader, size_t size, bool may_be_none)
 {
     if (reader->in_run && may_be_none && reader->depth == 0)
         reader->run.len = reader->last_char;
-    other(reader);
-    emit(reader, reader->text + reader->at, size);
+    reader_add_other(reader);
+    reader_emit(reader, reader->text + reader->at, size);
     reader->at += size;
 }
 
-static void read_one(struct reader *reader)
+static void reader_read_one(struct reader *reader)
 {
     unsigned least = 1, ignored;
     size_t size;
@@ -345,48 +346,48 @@ static void read_one(struct reader *reader)
 
     switch (c) {
     case '\\':
-        escape(reader);
+        reader_read_escape(reader);
         return;
     case '[':
-        class(reader);
+        reader_read_class(reader);
         return;
     case '(':
-        group(reader);
+        reader_read_group(reader);
         return;
     case '*':
     case '?':
     case '+':
-        quantifier(reader, 1, c != '+');
+        reader_read_quantifier(reader, 1, c != '+');
         return;
     case '{':
-        size = braces(reader, &least);
+        size = reader_match_braces(reader, &least);
         if (size > 0) {
-            quantifier(reader, size, least == 0);
+            reader_read_quantifier(reader, size, least == 0);
             return;
         }
         break;
     case '|':
         reader->no_literal |= reader->depth == 0;
-        quantifier(reader, 1, false);
+        reader_read_quantifier(reader, 1, false);
         return;
     case '.':
         reader->scan->needs_utf = true;
-        quantifier(reader, 1, false);
+        reader_read_quantifier(reader, 1, false);
         return;
     case '^':
     case '$':
-        quantifier(reader, 1, false);
+        reader_read_quantifier(reader, 1, false);
         return;
     case ')':
         reader->depth -= reader->depth > 0;
-        quantifier(reader, 1, false);
+        reader_read_quantifier(reader, 1, false);
         return;
     default:
         break;
     }
     size = wildcard_char(reader->text + reader->at, reader->len - reader->at, &ignored);
-    emit(reader, reader->text + reader->at, size);
-    character(reader, reader->text + reader->at, size);
+    reader_emit(reader, reader->text + reader->at, size);
+    reader_add_char(reader, reader->text + reader->at, size);
     reader->at += size;
 }
 
@@ -400,10 +401,10 @@ int regex_scan(struct regex_scan *scan, const char *pattern, size_t len, bool ig
                                  .literal = BUF_INIT(TEXT_MAX),
                                  .ignore_case = ignore_case };
     while (reader.at < len && reader.error == 0)
-        read_one(&reader);
+        reader_read_one(&reader);
     if (reader.only_literal && reader.run.len > 0)
         scan->is_literal = true;
-    end_run(&reader);
+    reader_end_run(&reader);
     if (reader.no_literal)
         buf_clear(&scan->literal);
     buf_done(&reader.run);

@@ -34,7 +34,7 @@ struct search_dir *search_dir_share(struct search_dir *dir)
 
 void search_dir_park(struct search_dir *dir)
 {
-    int fd = dir->fd; /* who gives back the last use is the last to know it */
+    int fd = dir->fd; /* after the last use is dropped, another thread may change it */
 
     if (atomic_fetch_sub(&dir->uses, 1) == 1)
         (void)close(fd);
@@ -50,13 +50,13 @@ void search_dir_unref(struct search_dir *dir)
     }
 }
 
-void search_dir_give_back(struct search_dir *dir)
+void search_dir_release(struct search_dir *dir)
 {
     search_dir_park(dir);
     search_dir_unref(dir);
 }
 
-static bool use_if_open(struct search_dir *dir)
+static bool dir_try_use(struct search_dir *dir)
 {
     unsigned uses = atomic_load(&dir->uses);
 
@@ -66,7 +66,7 @@ static bool use_if_open(struct search_dir *dir)
     return false;
 }
 
-/* Opens what lies between the nearest directory that is open and dir, name by name. */
+/* Opens dir, starting at its nearest open parent. */
 static int open_below(struct search_dir *open, const struct search_dir *dir)
 {
     size_t depth = 0;
@@ -96,11 +96,11 @@ int search_dir_resume(struct search_dir *dir)
     struct search_dir *open;
     int fd;
 
-    if (use_if_open(dir))
+    if (dir_try_use(dir))
         return 0;
     open = dir->parent;
-    while (!use_if_open(open))
-        open = open->parent; /* the walk never parks the top */
+    while (!dir_try_use(open))
+        open = open->parent; /* the start is never parked */
     fd = open_below(open, dir);
     search_dir_park(open);
     if (fd < 0)

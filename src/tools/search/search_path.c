@@ -10,8 +10,8 @@
 #include "tools/text.h"
 #include "wire/file.h"
 
-/* Without doubled slashes and "." components; ends with a slash unless it is empty. */
-static void tidy(char *path)
+/* Removes double slashes and "." components; the result ends with a slash unless it is empty. */
+static void path_normalize(char *path)
 {
     size_t to = 0;
 
@@ -38,7 +38,7 @@ char *search_path_prefix(const char *path, const char *more)
     static const char workspace[] = FILE_WORKSPACE "/";
     size_t len = sizeof(workspace) - 1;
 
-    tidy(ret);
+    path_normalize(ret);
     if (strncmp(ret, workspace, len) == 0)
         memmove(ret, ret + len, strlen(ret + len) + 1);
     return ret;

@@ -1,12 +1,12 @@
-/* Where a search begins, and how the paths that it finds are told: as they can be given to another
- * tool, which is from the workspace on when they are in it. */
+/* Paths in the results of a search, in the form in which other tools accept them: relative to the
+ * workspace if they are in it. */
 #pragma once
 
 struct buf;
 
-/* What is to be put before a path below the directory: "", "src/" or "/usr/include/". The path is
- * absolute, and `more` is below it unless it is absolute too. To be freed. */
+/* Returns the prefix of the paths below a directory: "", "src/" or "/usr/include/". The path is
+ * absolute; `more` is relative to it or absolute. The caller frees the result. */
 char *search_path_prefix(const char *path, const char *more);
 
-/* Appends a path as text_add_name does, at once where nothing in it has to be escaped. */
+/* Appends a path as text_add_name does, but faster if nothing must be escaped. */
 int search_path_add(struct buf *out, const char *path);

@@ -20,24 +20,24 @@
 
 enum {
     READ_BYTES = 256 * 1024,
-    OPEN_DEPTH = 64, /* directories above the present one that stay open */
+    OPEN_DEPTH = 64, /* parents of the current directory that stay open */
 };
 
 struct found {
-    uint64_t key; /* the first bytes of its name: most comparisons need no more */
-    uint32_t at;  /* in names; of a directory a slash stands behind it until it is sorted */
-    uint16_t len; /* with that slash */
+    uint64_t key; /* the first bytes of the name, which most comparisons need only */
+    uint32_t at;  /* in names; a directory has a slash at its end, for sorting */
+    uint16_t len; /* with the slash */
     bool is_dir, is_link;
 };
 
-/* A directory on the way from the top to where the walk is. */
+/* A directory on the path from the start to the current one. */
 struct level {
     struct search_dir *dir;
     bool is_parked;
     void *data;
-    struct ignore *own; /* rules that end with it; a chain down to `above` */
+    struct ignore *own; /* its own rules; a chain that ends at `above` */
     const struct ignore *above;
-    size_t path_len; /* of the walker's path up to here */
+    size_t path_len; /* of the walker's path for this directory */
     struct found *found;
     size_t count, cap, next;
     char *names;
@@ -49,13 +49,13 @@ struct walker {
     struct search_walk *walk;
     struct level *levels;
     size_t depth, cap;
-    char *path; /* of the directory, from the repository's root on if ignoring, with a slash */
+    char *path; /* with a slash at the end; relative to the repository with gitignore */
     size_t path_len, path_cap, prefix_len;
     char *buffer;
     struct ignore *repository;
 };
 
-static void path_set(struct walker *walker, size_t at, const char *text, size_t len)
+static void walker_set_path(struct walker *walker, size_t at, const char *text, size_t len)
 {
     if (at + len + 2 > walker->path_cap) {
         size_t cap = (at + len + 2) * 2;
@@ -70,7 +70,7 @@ static void path_set(struct walker *walker, size_t at, const char *text, size_t 
     walker->path[at + len] = '\0';
 }
 
-static void *grow(void *array, size_t *cap, size_t needed, size_t size)
+static void *array_grow(void *array, size_t *cap, size_t needed, size_t size)
 {
     size_t wanted = *cap ? *cap : 64;
 
@@ -95,7 +95,7 @@ static uint64_t sort_key(const char *text, size_t len)
     return be64toh(key);
 }
 
-static int compare(const void *a, const void *b, void *names)
+static int found_compare(const void *a, const void *b, void *names)
 {
     const struct found *one = a, *other = b;
     size_t len = one->len < other->len ? one->len : other->len;
@@ -107,14 +107,14 @@ static int compare(const void *a, const void *b, void *names)
     return r != 0 ? r : (one->len > other->len) - (one->len < other->len);
 }
 
-static void add_found(struct level *level, const struct search_entry *entry)
+static void level_add(struct level *level, const struct search_entry *entry)
 {
     size_t len = entry->len + entry->is_dir;
     struct found *found;
     char *name;
 
-    level->found = grow(level->found, &level->cap, level->count + 1, sizeof(*level->found));
-    level->names = grow(level->names, &level->names_cap, level->names_len + len + 1, 1);
+    level->found = array_grow(level->found, &level->cap, level->count + 1, sizeof(*level->found));
+    level->names = array_grow(level->names, &level->names_cap, level->names_len + len + 1, 1);
     name = level->names + level->names_len;
     memcpy(name, entry->name, entry->len);
     if (entry->is_dir)
@@ -129,9 +129,9 @@ static void add_found(struct level *level, const struct search_entry *entry)
     level->names_len += len + 1;
 }
 
-/* What kind of thing it is; false when it is of none that a search is about. */
-static bool find_kind(const struct walker *walker, int fd, unsigned char type,
-                      struct search_entry *entry)
+/* Finds the type; returns false unless it is a file or directory, or a link to one. */
+static bool entry_find_type(const struct walker *walker, int fd, unsigned char type,
+                            struct search_entry *entry)
 {
     struct stat st;
 
@@ -150,7 +150,8 @@ static bool find_kind(const struct walker *walker, int fd, unsigned char type,
     return type == DT_DIR || type == DT_REG;
 }
 
-static void take_entry(struct walker *walker, struct level *level, const struct dirent64 *entry)
+static void level_take_entry(struct walker *walker, struct level *level,
+                             const struct dirent64 *entry)
 {
     struct search_walk *walk = walker->walk;
     struct search_entry new = { .name = entry->d_name, .len = strlen(entry->d_name) };
@@ -164,17 +165,17 @@ static void take_entry(struct walker *walker, struct level *level, const struct 
     }
     if (is_hidden && walk->gitignore && strcmp(new.name, ".gitignore") == 0)
         level->has_gitignore = true;
-    if (!find_kind(walker, level->dir->fd, entry->d_type, &new))
+    if (!entry_find_type(walker, level->dir->fd, entry->d_type, &new))
         return;
     if (is_hidden && new.is_dir && !walk->hidden) {
         walk->hidden_count++;
         return;
     }
     if (!walk->wants || walk->wants(walk->context, level->data, &new))
-        add_found(level, &new);
+        level_add(level, &new);
 }
 
-static int read_level(struct walker *walker, struct level *level)
+static int level_read(struct walker *walker, struct level *level)
 {
     for (;;) {
         long n = syscall(SYS_getdents64, level->dir->fd, walker->buffer, READ_BYTES);
@@ -186,38 +187,38 @@ static int read_level(struct walker *walker, struct level *level)
 
             if (level->names_len > UINT32_MAX - 1024)
                 return -E2BIG;
-            take_entry(walker, level, entry);
+            level_take_entry(walker, level, entry);
             at += entry->d_reclen;
         }
     }
 }
 
-static void add_rules(struct level *level, struct ignore *more)
+static void level_add_rules(struct level *level, struct ignore *more)
 {
     if (more)
         level->own = more;
 }
 
-/* The rules that a directory adds; a repository in it begins anew. */
-static void read_rules(struct walker *walker, struct level *level)
+/* Reads the rules of a directory; in the root of a repository those of its parents do not apply. */
+static void level_read_rules(struct walker *walker, struct level *level)
 {
     int fd = level->dir->fd;
 
     if (level->has_git && walker->depth > 0) {
         level->above = NULL;
-        add_rules(level, ignore_read(NULL, walker->path, fd, ".git/info/exclude"));
+        level_add_rules(level, ignore_read(NULL, walker->path, fd, ".git/info/exclude"));
     }
     if (level->has_gitignore)
-        add_rules(level, ignore_read(level->own ? level->own : level->above, walker->path, fd,
-                                     ".gitignore"));
+        level_add_rules(level, ignore_read(level->own ? level->own : level->above, walker->path, fd,
+                                           ".gitignore"));
 }
 
-static void trouble(struct walker *walker, int error)
+static void walker_report_unreadable(struct walker *walker, int error)
 {
     struct search_walk *walk = walker->walk;
 
-    if (walk->trouble && error != -ENOENT)
-        walk->trouble(walk->context, walker->path + walker->prefix_len, -error);
+    if (walk->unreadable && error != -ENOENT)
+        walk->unreadable(walk->context, walker->path + walker->prefix_len, -error);
 }
 
 static void level_done(struct walker *walker, struct level *level)
@@ -239,37 +240,38 @@ static void level_done(struct walker *walker, struct level *level)
     free(level->names);
 }
 
-/* Reads a directory, whose path is the walker's, and makes it the one that the walk is in. */
-static void push(struct walker *walker, struct search_dir *dir, void *data,
-                 const struct ignore *above)
+/* Reads the directory at the walker's path and makes it the current one. */
+static void walker_push(struct walker *walker, struct search_dir *dir, void *data,
+                        const struct ignore *above)
 {
     struct level level = { .dir = dir, .data = data, .above = above, .path_len = walker->path_len };
-    int r = read_level(walker, &level);
+    int r = level_read(walker, &level);
 
     if (r < 0)
-        trouble(walker, r); /* what was read counts */
+        walker_report_unreadable(walker, r); /* entries read so far are used */
     if (walker->walk->gitignore)
-        read_rules(walker, &level);
+        level_read_rules(walker, &level);
     if (level.count > 0)
-        qsort_r(level.found, level.count, sizeof(*level.found), compare, level.names);
+        qsort_r(level.found, level.count, sizeof(*level.found), found_compare, level.names);
     if (walker->depth > OPEN_DEPTH) {
         struct level *parent = &walker->levels[walker->depth - 1];
 
         search_dir_park(parent->dir);
         parent->is_parked = true;
     }
-    walker->levels = grow(walker->levels, &walker->cap, walker->depth + 1, sizeof(level));
+    walker->levels = array_grow(walker->levels, &walker->cap, walker->depth + 1, sizeof(level));
     walker->levels[walker->depth++] = level;
 }
 
-static bool is_of_kernel(int fd)
+static bool is_proc_or_sys(int fd)
 {
     struct statfs st;
 
     return fstatfs(fd, &st) == 0 && (st.f_type == PROC_SUPER_MAGIC || st.f_type == SYSFS_MAGIC);
 }
 
-static void enter(struct walker *walker, struct level *level, const struct search_entry *entry)
+static void walker_enter(struct walker *walker, struct level *level,
+                         const struct search_entry *entry)
 {
     struct search_walk *walk = walker->walk;
     const struct ignore *rules = level->own ? level->own : level->above;
@@ -282,21 +284,21 @@ static void enter(struct walker *walker, struct level *level, const struct searc
     fd =
         openat(level->dir->fd, entry->name,
                O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK | (entry->is_link ? 0 : O_NOFOLLOW));
-    if (fd < 0 || is_of_kernel(fd)) {
+    if (fd < 0 || is_proc_or_sys(fd)) {
         if (fd < 0)
-            trouble(walker, -errno);
+            walker_report_unreadable(walker, -errno);
         else
             (void)close(fd);
         if (walk->leave)
             walk->leave(walk->context, data);
         return;
     }
-    path_set(walker, walker->path_len++, "/", 1);
-    push(walker, search_dir_new(level->dir, entry->name, fd), data, rules);
+    walker_set_path(walker, walker->path_len++, "/", 1);
+    walker_push(walker, search_dir_new(level->dir, entry->name, fd), data, rules);
 }
 
-/* The next entry of the directory that the walk is in; below 0 ends the walk. */
-static int step(struct walker *walker)
+/* Handles the next entry of the current directory; a negative result ends the walk. */
+static int walker_step(struct walker *walker)
 {
     struct search_walk *walk = walker->walk;
     struct level *level = &walker->levels[walker->depth - 1];
@@ -307,18 +309,18 @@ static int step(struct walker *walker)
                                   .is_link = found->is_link };
 
     level->names[found->at + entry.len] = '\0';
-    path_set(walker, level->path_len, entry.name, entry.len);
+    walker_set_path(walker, level->path_len, entry.name, entry.len);
     if (walk->gitignore &&
         ignore_matches(level->own ? level->own : level->above, walker->path, entry.is_dir))
         return 0;
     if (!entry.is_dir)
         return walk->file(walk->context, level->dir, walker->path + walker->prefix_len, &entry);
-    enter(walker, level, &entry);
+    walker_enter(walker, level, &entry);
     return 0;
 }
 
-/* Back to the directory above, whose descriptor may have to be opened again. */
-static void pop(struct walker *walker)
+/* Returns to the parent directory and opens it again if it is parked. */
+static void walker_pop(struct walker *walker)
 {
     struct level *level;
     int r;
@@ -332,7 +334,7 @@ static void pop(struct walker *walker)
         return;
     r = search_dir_resume(level->dir);
     if (r < 0) {
-        trouble(walker, r);
+        walker_report_unreadable(walker, r);
         level->next = level->count;
         return;
     }
@@ -353,17 +355,17 @@ void search_walk(struct search_walk *walk)
         return;
     }
     walker.prefix_len = prefix ? strlen(prefix) : 0;
-    path_set(&walker, 0, prefix ? prefix : "", walker.prefix_len);
+    walker_set_path(&walker, 0, prefix ? prefix : "", walker.prefix_len);
     walker.path_len = walker.prefix_len;
     walker.buffer = xcalloc(1, READ_BYTES);
-    push(&walker, search_dir_new(NULL, "", walk->fd), data, walker.repository);
+    walker_push(&walker, search_dir_new(NULL, "", walk->fd), data, walker.repository);
     while (walker.depth > 0) {
         const struct level *level = &walker.levels[walker.depth - 1];
 
         if (r < 0 || level->next == level->count)
-            pop(&walker);
+            walker_pop(&walker);
         else
-            r = step(&walker);
+            r = walker_step(&walker);
         if (r < 0 && walker.depth > 0)
             walker.levels[walker.depth - 1].next = walker.levels[walker.depth - 1].count;
     }

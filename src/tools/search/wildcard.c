@@ -49,7 +49,7 @@ static bool in_class(const char *name, size_t len, unsigned c)
     return false;
 }
 
-/* The length of [:name:] at text, or 0. */
+/* Returns the length of [:name:] at text, or 0. */
 static size_t class_length(const char *text, size_t len)
 {
     if (len < 4 || text[0] != '[' || text[1] != ':')
@@ -63,7 +63,7 @@ static size_t class_length(const char *text, size_t len)
     return 0;
 }
 
-/* One end of a range, a backslash before it taken off; moves *at. */
+/* Returns one end of a range, without its backslash, and advances *at. */
 static unsigned range_end(enum wildcard_rules rules, const char *text, size_t len, size_t *at)
 {
     unsigned c;
@@ -74,9 +74,9 @@ static unsigned range_end(enum wildcard_rules rules, const char *text, size_t le
     return c;
 }
 
-/* Whether c is in the [...] at text: its length, or 0 when nothing closes it. */
-static size_t bracket(enum wildcard_rules rules, const char *text, size_t len, unsigned c,
-                      bool *ret)
+/* Tests whether c is in the [...] at text. Returns its length, or 0 if it is not closed. */
+static size_t bracket_match(enum wildcard_rules rules, const char *text, size_t len, unsigned c,
+                            bool *ret)
 {
     size_t at = 1;
     bool is_negated = at < len && (text[at] == '!' || text[at] == '^'), found = false;
@@ -104,10 +104,10 @@ static size_t bracket(enum wildcard_rules rules, const char *text, size_t len, u
     return at + 1;
 }
 
-/* Whether what stands first in the pattern, no star, matches what stands first in the name: how
- * much of both that is. */
-static bool step(const struct wildcard *wildcard, size_t at, const char *name, size_t len,
-                 size_t *ret_pattern, size_t *ret_name)
+/* Matches one element of the pattern, which is not a star, against the start of the name; returns
+ * the lengths of both. */
+static bool wildcard_step(const struct wildcard *wildcard, size_t at, const char *name, size_t len,
+                          size_t *ret_pattern, size_t *ret_name)
 {
     const char *text = wildcard->text + at;
     size_t left = wildcard->len - at;
@@ -119,7 +119,7 @@ static bool step(const struct wildcard *wildcard, size_t at, const char *name, s
     if (*text == '?')
         return true;
     if (*text == '[') {
-        size_t length = bracket(wildcard->rules, text, left, c, &found);
+        size_t length = bracket_match(wildcard->rules, text, left, c, &found);
 
         if (length > 0) {
             *ret_pattern = length;
@@ -134,8 +134,7 @@ static bool step(const struct wildcard *wildcard, size_t at, const char *name, s
     return *text == *name;
 }
 
-/* Only the last star is ever gone back to: whatever an earlier one took, the later one can take
- * the rest. */
+/* Backtracks only to the last star: an earlier one could only make that one match less. */
 static bool mixed_matches(const struct wildcard *wildcard, const char *name, size_t len)
 {
     size_t at = 0, i = 0, star = NOWHERE, star_i = 0;
@@ -149,7 +148,8 @@ static bool mixed_matches(const struct wildcard *wildcard, const char *name, siz
             star_i = i;
             continue;
         }
-        if (at < wildcard->len && step(wildcard, at, name + i, len - i, &of_pattern, &of_name)) {
+        if (at < wildcard->len &&
+            wildcard_step(wildcard, at, name + i, len - i, &of_pattern, &of_name)) {
             at += of_pattern;
             i += of_name;
             continue;
@@ -198,7 +198,7 @@ size_t wildcard_bracket(const char *text, size_t len)
 {
     bool ignored;
 
-    return bracket(WILDCARD_GIT, text, len, 0, &ignored);
+    return bracket_match(WILDCARD_GIT, text, len, 0, &ignored);
 }
 
 static bool has_open_bracket(const char *text, size_t len)
@@ -217,7 +217,7 @@ static bool has_open_bracket(const char *text, size_t len)
     return false;
 }
 
-static void unescape(struct wildcard *wildcard)
+static void wildcard_unescape(struct wildcard *wildcard)
 {
     size_t to = 0;
 
@@ -229,7 +229,7 @@ static void unescape(struct wildcard *wildcard)
     wildcard->len = to;
 }
 
-/* A backslash with nothing behind it. */
+/* Returns whether the text ends with an unescaped backslash. */
 static bool ends_in_escape(const char *text, size_t len)
 {
     size_t count = 0;
@@ -263,7 +263,7 @@ void wildcard_init(struct wildcard *wildcard, enum wildcard_rules rules, const c
     memcpy(wildcard->text, text, len);
     wildcard->len = len;
     if (wildcard->kind != WILDCARD_MIXED)
-        unescape(wildcard);
+        wildcard_unescape(wildcard);
 }
 
 void wildcard_done(struct wildcard *wildcard)

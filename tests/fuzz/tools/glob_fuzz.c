@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A glob pattern in the first line, and the rest as a .gitignore: both are matched against paths,
- * of which one is the second line. */
+/* The first line is a glob pattern, the rest a .gitignore; both are matched against paths, one of
+ * which is the second line. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

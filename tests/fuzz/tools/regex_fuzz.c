@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A pattern in the first line and lines to search behind it: however the search goes about it, it
- * must find the lines that PCRE2 finds when it is shown one at a time. */
+/* The first line is a pattern, the others are searched: the result must be the lines that PCRE2
+ * matches one at a time. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ enum { STEPS_MAX = 10000 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Whether one line matches: 1, 0 or below 0 when that takes too long. */
+/* Returns 1 if the line matches, 0 if not, or a negative number after too many steps. */
 static int line_matches(const pcre2_code *code, const char *line, size_t len)
 {
     pcre2_match_data *found = pcre2_match_data_create(1, NULL);
@@ -32,7 +32,7 @@ static int line_matches(const pcre2_code *code, const char *line, size_t len)
     return r >= 0 ? 1 : r == PCRE2_ERROR_NOMATCH ? 0 : r;
 }
 
-/* Goes through all lines; the search must stop at each that matches and at no other. */
+/* Checks that the search finds exactly the matching lines. */
 static void compare(const struct regex *regex, const pcre2_code *code, const char *at,
                     const char *end)
 {
@@ -94,7 +94,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (!newline || newline == text || newline - text > 64 || size > 4096 ||
         utf8_valid(text, size) < size)
-        return 0; /* parameters are UTF-8; of other lines PCRE2 has a view of its own */
+        return 0; /* parameters are UTF-8; PCRE2 treats other bytes differently */
     search(text, (size_t)(newline - text), false, newline + 1, text + size);
     search(text, (size_t)(newline - text), true, newline + 1, text + size);
     return 0;

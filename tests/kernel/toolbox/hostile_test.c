@@ -153,8 +153,8 @@ static void links_stay_inside_the_sandbox(void)
                    outside, outside, outside);
     CHECK(world_sh(box, command, NULL) == 0);
     CHECK_SAYS(tool_read(box, outside), true, "does not exist");
-    CHECK_SAYS(tool_read(box, "out"), true, "There is no 'out'.");
-    CHECK_SAYS(tool_read(box, "up"), true, "There is no 'up'.");
+    CHECK_SAYS(tool_read(box, "out"), true, "'out' does not exist.");
+    CHECK_SAYS(tool_read(box, "up"), true, "'up' does not exist.");
     CHECK_SAYS(tool_read(box, "proc"), true, "proc");
     CHECK_SAYS(tool_read(box, "../../../../../../etc/origin"), false, "template");
     CHECK_SAYS(tool_write(box, outside, "evil", true), false, "Created");

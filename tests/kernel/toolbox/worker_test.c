@@ -15,7 +15,7 @@ static void a_worker_writes_reads_and_edits(void)
     CHECK_SAYS(tool_read(box, "/workspace/d/a.txt"), false, "     1\tone\n     2\ttwo\n");
     CHECK_SAYS(tool_edit(box, "d/a.txt", "two", "three"), false, "Replaced 1 occurrence");
     CHECK_TEXT(world_cat(box, "/workspace/d/a.txt"), "one\nthree");
-    CHECK_SAYS(tool_read(box, "nothing"), true, "There is no 'nothing'.");
+    CHECK_SAYS(tool_read(box, "nothing"), true, "'nothing' does not exist.");
     CHECK_SAYS(tool_read(box, "/etc/../etc//origin"), false, "     1\ttemplate\n");
 }
 
@@ -64,7 +64,7 @@ static void large_parameters_and_replies_work(void)
     got = tool_run(box, WORKER_READ_FILE, values, 3);
     CHECK(got.r == 0 && got.reply.outcome.flags == TOOL_IS_CUT);
     CHECK(got.reply.content.len > 9000 * 1000);
-    CHECK(strstr(got.reply.content.data, "(lines 1-9000 of 12583; go on with offset 9000)\n"));
+    CHECK(strstr(got.reply.content.data, "(lines 1-9000 of 12583; continue with offset 9000)\n"));
     outcome_done(&got);
     memcpy(text, "\x89PNG\r\n\x1a\n", 8);
     text[5 * 1024 * 1024] = '\0';

@@ -1,5 +1,5 @@
-"""What grep and glob are compared with: the tools in a process of their own, GNU grep, ripgrep, bash
-and git; and the trees that are searched."""
+"""The programs that grep and glob are compared with (GNU grep, ripgrep, bash, git), the tools in a
+process of their own, and the trees to search."""
 
 import json
 import os
@@ -14,7 +14,7 @@ BINARY_BYTES = 8192
 
 
 class Tools:
-    """The worker's own functions, called with parameters as JSON."""
+    """The functions of the tool worker, called with parameters as JSON."""
 
     def __init__(self):
         build = Path(os.environ.get("HOLT_BUILD_DIR", "build"))
@@ -47,7 +47,7 @@ def count_matches(found):
 
 
 def first_matches(found, count):
-    """The lines, of which all are matches, up to so many of them."""
+    """The first matching lines of a truncated result."""
     first = {}
     for name in sorted(found, key=os.fsencode):
         lines = found[name][:count]
@@ -63,7 +63,7 @@ def is_binary(path):
 
 
 def shown(data):
-    """A line as the tool shows it: UTF-8, without what ends it."""
+    """A line as the tool shows it: UTF-8, without its line ending."""
     if data.endswith(b"\r"):
         data = data[:-1]
     try:
@@ -86,8 +86,8 @@ def shown(data):
 
 
 def grep_by_tool(tools, root, pattern, **params):
-    """{file: [(line, mark, text)]}, or None for an error. The text of long lines is None. What is
-    cut is a Cut: the first matches of all."""
+    """{file: [(line, mark, text)]}, or None for an error. The text of long lines is None. A
+    truncated result is a Cut."""
     text, flags = tools.call("grep", pattern=pattern, path=str(root), max_results=100000,
                              max_bytes=8 << 20, **params)
     if flags & IS_ERROR:
@@ -155,7 +155,7 @@ def glob_by_tool(tools, root, pattern, **params):
 
 
 def glob_by_bash(root, patterns, hidden):
-    """For each pattern the files, sorted by bytes."""
+    """Returns the files for each pattern, sorted by bytes."""
     options = "globstar nullglob" + (" dotglob" if hidden else "")
     script = f"shopt -s {options}; IFS=; cd {root}\n" + "".join(
         f"printf '%s\\0' {pattern}; printf '\\n\\0'\n" for pattern in patterns)
@@ -173,7 +173,7 @@ def glob_by_bash(root, patterns, hidden):
 
 
 def copy_files(sources, target, max_bytes):
-    """Copies regular files below the sources until there are so many bytes of them."""
+    """Copies regular files from the sources, up to a number of bytes."""
     total = 0
     for source in sources:
         for at, dirs, files in os.walk(source):

@@ -1,4 +1,4 @@
-"""Calls of tools for tests: tool("bash", cmd="true") in the sandbox `box`, by the API of the daemon at $HOLT_HOST."""
+"""Tool calls for tests: tool("bash", cmd="true") in the sandbox `box`, with the API of the daemon at $HOLT_HOST."""
 import base64, http.client, json, os, re, subprocess, sys, threading, time
 from api import Connection, Refused, call, equal, run, start
 
@@ -6,7 +6,7 @@ box = os.environ.get("box", "")
 
 
 class Result(dict):
-    """What a call has answered with; text is all of it that is text."""
+    """The result of a call; `text` is all of its text."""
 
     @property
     def text(self):
@@ -19,14 +19,14 @@ def execute(name, params, connection=None, **fields):
 
 
 def tool(name, /, **params):
-    """A call that must do what was asked."""
+    """A call that must succeed."""
     result = execute(name, params)
     assert not result["isError"], f"{name} {str(params)[:200]}: {result.text[:2000]}"
     return result
 
 
 def wrong(name, /, *parts, **params):
-    """A call that must say to the model what was wrong, with these words in it."""
+    """A call whose result must be an error that contains these words."""
     result = execute(name, params)
     assert result["isError"], f"{name} {params} did it: {result.text[:2000]}"
     for part in parts:
@@ -35,7 +35,7 @@ def wrong(name, /, *parts, **params):
 
 
 def refused(code, name, params=None, **fields):
-    """A call that is refused as such, with a code or a cause."""
+    """A call that must fail with a code or a cause."""
     try:
         execute(name, params or {}, **fields)
     except Refused as refusal:
@@ -50,7 +50,7 @@ def has(text, *parts):
 
 
 def sh(script):
-    """In the sandbox and not by a tool; what it has written."""
+    """Runs a script in the sandbox without a tool; returns its output."""
     output = run(box, "sh", "-c", script)
     equal((script, 0), (script, output.ended.get("exitCode", 0)))
     return output.stdout
@@ -59,12 +59,12 @@ def sh(script):
 def eventually(claim):
     end = time.monotonic() + 60
     while not claim():
-        assert time.monotonic() < end, "it never came true"
+        assert time.monotonic() < end, "the condition did not become true"
         time.sleep(0.05)
 
 
 class Stream:
-    """An ExecuteStream: events one after the other, and a connection to hang up."""
+    """An ExecuteStream: its events, and a connection that can be closed."""
 
     def __init__(self, name, params, **fields):
         self.connection = Connection()
@@ -72,7 +72,7 @@ class Stream:
                                              **fields).messages()
 
     def said(self, wanted):
-        """Waits until the tool has said this."""
+        """Waits for this output of the tool."""
         text = ""
         while wanted not in text:
             text += next(self.events)["progress"]["content"]

@@ -1,6 +1,6 @@
-"""A session as a model has it: 200 calls of tools in 20 turns with 5 rollbacks, and beside it the same in a plain
-directory with nothing but Python and bash. Whatever the tools answer is held to what the plain files say, and at the end
-both have the same names, modes and contents.
+"""A session like that of a model: 200 tool calls in 20 turns with 5 rollbacks, and the same operations in a plain
+directory with Python and bash. The results of the tools are compared with the plain files, and at the end both trees
+must have the same names, modes and contents.
 usage: tool_session.py SANDBOX DIRECTORY SEED"""
 import fnmatch, io, os, random, re, shutil, stat, subprocess, sys, tarfile
 from api import Connection, equal
@@ -48,12 +48,12 @@ def content(path):
 
 
 def put(path, text):
-    """As an editor does that keeps the mode."""
+    """Writes the file and keeps its mode."""
     with open(here(path), "wb") as file:
         file.write(text.encode())
 
 
-# --- what a model might write -----------------------------------------------------------------------
+# --- random content ---------------------------------------------------------------------------------
 
 WORDS = ["alpha", "beta", "gamma", "delta", "int x = 1;", "return 0;", "# TODO", "\tindented", "caf\u00e9", "\u65e5\u672c",
          "", "  ", "$HOME", "'quoted'", "a\\b", "end"]
@@ -108,19 +108,19 @@ def a_piece_of(text):
         return "nothing of this is there"
     start = rng.randrange(len(text))
     piece = text[start:start + rng.randrange(1, 12)]
-    # Which \r\n a bare \n stands for is the tool's affair: it is asked for with what the file has.
+    # How the tool matches \n with \r\n is not tested here, so use what the file has.
     if piece.startswith("\n") and start > 0 and text[start - 1] == "\r":
         piece = "\r" + piece
     return piece + "\n" if piece.endswith("\r") else piece
 
 
 def overlaps_itself(text, piece):
-    """Which of two that overlap is meant is nobody's promise."""
+    """Which of two overlapping occurrences is replaced is not specified."""
     return text.count(piece) != sum(text.startswith(piece, start) for start in range(len(text)))
 
 
 def replaced(text, old, new, everywhere):
-    """What an edit makes of a text, or None where it must be refused."""
+    """The text after an edit, or None if the edit must be refused."""
     times = text.count(old)
     if times == 0 or old == new or (times > 1 and not everywhere):
         return None
@@ -167,7 +167,7 @@ def edit_several():
 
 
 def command():
-    """Scripts that leave the same wherever they run."""
+    """Scripts with the same effect in both trees."""
     global shell_at
     a, b = some_path(), some_path()
     script = rng.choice([
@@ -185,13 +185,13 @@ def command():
     answer, _, result = tool("bash", cmd=script)
     status, output = run_plainly(script)
     if "rm -r" in script or "rmdir" in script:
-        shell_at = None  # a shell stays in a directory that is gone, also when there is a new one of that name
+        shell_at = None  # the shell may be in a removed directory, also if there is a new one of that name
     equal((script, status), (script, result.get("exitCode")))
     assert output.strip() in answer, (script, output, answer)
 
 
 def command_once():
-    """With an id a call is made once, however often it is sent."""
+    """A call with an id is executed once."""
     script = "echo again >>counted; wc -l <counted"
     call_id = f"call-{SEED}-{calls}"
     first = tool("bash", call_id, cmd=script)
@@ -202,7 +202,7 @@ def command_once():
 
 
 def in_a_shell():
-    """A shell knows where it is from one call to the next."""
+    """A shell keeps its directory between calls."""
     global shell_at
     if shell_at is None or not os.path.isdir(here(shell_at)) or rng.random() < 0.3:
         shell_at = rng.choice(sorted({os.path.dirname(path) for path in files()} | {""}))
@@ -215,13 +215,13 @@ def in_a_shell():
 
 
 def paths_in(answer):
-    """Those of our files that have a line for themselves."""
+    """The files that have their own line."""
     lines = {line.removeprefix("/workspace/").removeprefix("./") for line in answer.splitlines()}
     return [path for path in files() if path in lines]
 
 
 def search():
-    """Which files have a word in them."""
+    """Files that contain a word."""
     word = rng.choice(["alpha", "TODO", "caf\u00e9", "changed", "x = 1"])
     answer, is_error, _ = tool("grep", pattern=word, literal=True, mode="files", hidden=True, max_results=1000)
     assert not is_error, answer
@@ -236,15 +236,15 @@ def find():
     equal((pattern, wanted), (pattern, paths_in(answer)))
 
 
-def look():
+def list_top():
     answer, is_error, _ = tool("list_dir")
     assert not is_error, answer
     for name in os.listdir(plain):
         assert name in answer, (name, answer)
 
 
-def told():
-    """What a call says it has changed."""
+def report_changes():
+    """The changes that a call reports."""
     path = f"told-{rng.randrange(10)}"
     kind = "M" if os.path.exists(here(path)) else "A"
     _, _, result = tool("write_file", path=path, content="x", changed=True)
@@ -253,7 +253,7 @@ def told():
 
 
 KINDS = [write, write, write, write, read, read, edit, edit, edit, edit_several, command, command, command, command_once,
-         in_a_shell, search, find, look, told, write_without_directories]
+         in_a_shell, search, find, list_top, report_changes, write_without_directories]
 
 
 # --- turns ------------------------------------------------------------------------------------------
@@ -285,7 +285,7 @@ def go_back():
 # --- the end ----------------------------------------------------------------------------------------
 
 def sandbox_tree():
-    """Name: kind, mode, and content or target."""
+    """Maps a name to its type, mode, and content or target."""
     done = subprocess.run(["holt", "exec", BOX, "--", "tar", "-C", "/workspace", "-cf", "-", "."], check=True,
                           stdout=subprocess.PIPE)
     tree = {}

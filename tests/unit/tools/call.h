@@ -1,4 +1,4 @@
-/* Tools of a tool worker, called in the test's own process with parameters as JSON. */
+/* Calls tools of a tool worker in the process of the test, with parameters as JSON. */
 #pragma once
 
 #include <jansson.h>
@@ -25,7 +25,7 @@ static int64_t tools_number(const struct tool_param *param, const json_t *given)
     return 0;
 }
 
-/* Calls a tool of the worker; the reply is the caller's to free. */
+/* Calls a tool; the caller frees the reply with tools_reply_done. */
 static inline void tools_call(const char *name, const json_t *params, struct tool_reply *reply)
 {
     static tool_fn *const functions[WORKER_TOOLS] = {
@@ -71,8 +71,9 @@ static inline void tools_reply_done(struct tool_reply *reply)
     buf_done(&reply->changed);
 }
 
-/* For tests in other languages: a line of JSON {"tool":, "params":} in, a line {"text":, "flags":}
- * out, until there is no more. */
+/* For tests in other languages: reads lines of JSON {"tool":, "params":} from stdin and writes
+ * lines
+ * {"text":, "flags":}. */
 static inline int tools_answer_lines(void)
 {
     cleanup_free char *line = NULL;

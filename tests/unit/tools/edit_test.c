@@ -30,7 +30,7 @@ static mode_t mode_of(const char *name)
     return st.st_mode;
 }
 
-static void a_text_is_replaced(void)
+static void a_string_is_replaced(void)
 {
     put_into("a", "one\ntwo\nthree\n");
     CHECK(chmod("a", 0751) == 0);
@@ -46,12 +46,12 @@ static void a_text_is_replaced(void)
                 about("Replaced 1 occurrence in '%s' (line 1).", "a"));
     CHECK_TEXT(content_of("a"), "");
     put_into("a", "aaaa");
-    (void)edit_name("a", "aa", "a", true); /* what was put in is not looked at again */
+    (void)edit_name("a", "aa", "a", true); /* replacements are not searched again */
     CHECK_TEXT(content_of("a"), "aa");
     CHECK(!has_leftovers());
 }
 
-static void bytes_stay_what_they_are(void)
+static void other_bytes_are_not_changed(void)
 {
     static const char odd[] = "\xff\xfe latin \xe9\r\nno newline at the end";
     char wanted[64];
@@ -62,7 +62,7 @@ static void bytes_stay_what_they_are(void)
     CHECK_TEXT(content_of("odd"), wanted);
 }
 
-/* A model sees no CRLF; a file that has it keeps it. */
+/* read_file does not show CRLF; an edit keeps it. */
 static void crlf_is_kept(void)
 {
     put_into("crlf", "one\r\ntwo\r\nthree\r\n");
@@ -76,7 +76,7 @@ static void crlf_is_kept(void)
     (void)edit_name("crlf", "2\n2", "2", false);
     CHECK_TEXT(content_of("crlf"), "1\r\n2\r\n3\r\n");
     put_into("mixed", "lf\nlf\ncrlf\r\ncrlf\r\n");
-    (void)edit_name("mixed", "lf\nlf\n", "x\ny\n", false); /* as it is there */
+    (void)edit_name("mixed", "lf\nlf\n", "x\ny\n", false); /* matches exactly */
     CHECK_TEXT(content_of("mixed"), "x\ny\ncrlf\r\ncrlf\r\n");
     (void)edit_name("mixed", "crlf\ncrlf", "z\nz", false);
     CHECK_TEXT(content_of("mixed"), "x\ny\nz\r\nz\r\n");
@@ -85,12 +85,12 @@ static void crlf_is_kept(void)
     CHECK(is_error());
 }
 
-static void more_than_one_is_refused_with_where_they_are(void)
+static void several_occurrences_are_refused_with_their_lines(void)
 {
     put_into("twice", "x\ny\nx\n");
     CHECK_ERROR(edit_name("twice", "x", "z", false),
-                about("old_string occurs 2 times in '%s' (lines 1, 3). Give more of the lines "
-                      "around the one that is meant, or set replace_all. Nothing was changed.",
+                about("old_string occurs 2 times in '%s' (lines 1, 3). Include more surrounding "
+                      "lines to make it unique, or set replace_all. Nothing was changed.",
                       "twice"));
     put_into("many", "x\nx\nx\nx\nx\nx\nx\nx\nx\nx\nx\nx\n");
     CHECK_CONTAINS(edit_name("many", "x", "z", false), "occurs 12 times in '");
@@ -99,7 +99,7 @@ static void more_than_one_is_refused_with_where_they_are(void)
     CHECK_TEXT(changed_at(0), "");
 }
 
-static void what_cannot_be_meant_is_refused(void)
+static void invalid_edits_are_refused(void)
 {
     put_into("a", "text");
     CHECK_ERROR(edit_name("a", "text", "text", false),
@@ -109,20 +109,20 @@ static void what_cannot_be_meant_is_refused(void)
     put_bytes_into("binary", "a\0b", 3);
     CHECK_ERROR(
         edit_name("binary", "a", "b", false),
-        about("'%s' is a binary file; only text can be edited. Use bash for it.", "binary"));
+        about("'%s' is a binary file; only text can be edited. Use bash instead.", "binary"));
     CHECK(mkdir("sub", 0755) == 0 && mkfifo("fifo", 0644) == 0);
     CHECK_CONTAINS(edit_name("sub", "a", "b", false), "is a directory.");
     CHECK_CONTAINS(edit_name("fifo", "a", "b", false), "is a pipe, not a file.");
-    CHECK_CONTAINS(edit_name("missing", "a", "b", false), "There is no '");
+    CHECK_CONTAINS(edit_name("missing", "a", "b", false), "does not exist.");
     put_into("large", "a");
     CHECK(truncate("large", 64 * 1024 * 1024 + 1) == 0);
     CHECK_ERROR(edit_name("large", "a", "b", false),
-                about("'%s' has 67108865 bytes; files of up to 67108864 can be edited. Use bash "
-                      "with sed instead.",
+                about("'%s' has 67108865 bytes; the limit for edits is 67108864. Use bash with sed "
+                      "instead.",
                       "large"));
 }
 
-static void a_file_grows_to_the_limit_and_no_further(void)
+static void a_file_cannot_grow_beyond_the_limit(void)
 {
     cleanup_free char *text = calloc(1, 64 * 1024 * 1024 + 1);
     const size_t len = 64 * 1024 * 1024;
@@ -138,7 +138,7 @@ static void a_file_grows_to_the_limit_and_no_further(void)
     CHECK(truncate("full", 0) == 0);
 }
 
-static void links_are_edited_through(void)
+static void links_are_followed(void)
 {
     put_into("target", "old");
     CHECK(symlink("target", "link") == 0);
@@ -148,16 +148,15 @@ static void links_are_edited_through(void)
     CHECK(S_ISLNK(mode_of("link")));
 }
 
-/* --- what a miss says ------------------------------------------------------------------------- */
+/* --- a string that is not found --------------------------------------------------------------- */
 
-static void a_small_file_is_shown_whole(void)
+static void a_small_file_is_shown_completely(void)
 {
     put_into("small", "one\ntwo\nthree\n");
-    CHECK_ERROR(
-        edit_name("small", "four", "x", false),
-        about("old_string was not found in '%s', and nothing was changed. This is the whole "
-              "file:\n" NUMBERS,
-              "small"));
+    CHECK_ERROR(edit_name("small", "four", "x", false),
+                about("old_string was not found in '%s', and nothing was changed. The whole file "
+                      "is:\n" NUMBERS,
+                      "small"));
     put_into("empty", "");
     CHECK_ERROR(edit_name("empty", "four", "x", false),
                 about("old_string was not found in '%s', and nothing was changed. The file is "
@@ -165,21 +164,21 @@ static void a_small_file_is_shown_whole(void)
                       "empty"));
 }
 
-static void other_whitespace_is_said(void)
+static void different_whitespace_and_case_are_reported(void)
 {
     put_into("space", "int f(void)\n{\n\treturn  1;\n}\n");
     CHECK_ERROR(edit_name("space", "{\n    return 1;\n}", "x", false),
-                about("old_string was not found in '%s', and nothing was changed. It is there with "
-                      "other whitespace. Copy it exactly as it is:\n"
+                about("old_string was not found in '%s', and nothing was changed. The file has it "
+                      "with different whitespace. Copy it exactly:\n"
                       "     1\tint f(void)\n     2\t{\n     3\t\treturn  1;\n     4\t}\n",
                       "space"));
     CHECK_CONTAINS(edit_name("space", "INT F(void)", "x", false),
-                   "It is there with other upper and lower case.");
+                   "The file has it with different upper and lower case.");
     CHECK_CONTAINS(edit_name("space", "     2\t{\n     3\t\treturn  1;", "x", false),
-                   "It has line numbers in front of its lines; leave them out.");
+                   "It contains line numbers; leave them out.");
 }
 
-static void the_nearest_place_of_a_large_file_is_shown(void)
+static void the_most_similar_text_of_a_large_file_is_shown(void)
 {
     cleanup_with(buf_done) struct buf text = BUF_INIT(1 << 20);
 
@@ -188,27 +187,27 @@ static void the_nearest_place_of_a_large_file_is_shown(void)
                          i) == 0);
     put_bytes_into("large", text.data, text.len);
     CHECK_ERROR(edit_name("large", "if (count >= limit)", "x", false),
-                about("old_string was not found in '%s', and nothing was changed. The nearest text "
-                      "in it is:\n"
+                about("old_string was not found in '%s', and nothing was changed. The most similar "
+                      "text is:\n"
                       "    98\tline number 98 is here\n    99\tline number 99 is here\n"
                       "   100\t    if (count > limit)\n   101\tline number 101 is here\n"
                       "   102\tline number 102 is here\n   103\tline number 103 is here\n"
                       "   104\tline number 104 is here\n",
                       "large"));
-    /* Of several lines most are there. */
+    /* Most of several lines are there. */
     (void)edit_name("large", "other\nline number 50 is here\nline number 51 is here\nother\n", "x",
                     false);
-    CHECK_CONTAINS(reply.content.data, "The nearest text in it is:\n    47\tline number 47");
+    CHECK_CONTAINS(reply.content.data, "The most similar text is:\n    47\tline number 47");
     CHECK_CONTAINS(reply.content.data, "    52\tline number 52");
     (void)edit_name("large", "0123456789", "x", false);
-    CHECK_CONTAINS(reply.content.data, "Nothing in it is like that. Read the file again, or find "
-                                       "the place with grep.\n");
+    CHECK_CONTAINS(reply.content.data, "The file has nothing similar. Read it again, or search "
+                                       "with grep.\n");
     (void)edit_name("large", "line number 7 is   here", "x", false);
-    CHECK_CONTAINS(reply.content.data, "other whitespace");
+    CHECK_CONTAINS(reply.content.data, "different whitespace");
     CHECK_CONTAINS(reply.content.data, "     7\tline number 7 is here\n");
 }
 
-/* Whatever is looked for, it ends, and nothing is read behind the text. */
+/* The explanation ends for any string, and does not read past the text. */
 static void any_bytes_are_explained(void)
 {
     static const char *const odd[] = { "\n", "\r\n", "\n\n\n", " ",       "\xff",
@@ -223,9 +222,9 @@ static void any_bytes_are_explained(void)
     }
 }
 
-/* --- several ---------------------------------------------------------------------------------- */
+/* --- several edits ---------------------------------------------------------------------------- */
 
-static void several_edits_are_made_one_after_the_other(void)
+static void several_edits_are_made_in_order(void)
 {
     struct tool_edit edits[] = { EDIT("one", "two", false), EDIT("two", "three", true),
                                  EDIT("\n", "", true) };
@@ -248,23 +247,23 @@ static void all_edits_are_made_or_none(void)
     CHECK(is_error());
     CHECK(strncmp(reply.content.data, "Edit 2 of 3: old_string was not found in '", 42) == 0);
     CHECK_CONTAINS(reply.content.data, "     1\t1\n     2\ttwo\n     3\tthree\n"
-                                       "(shown as the edits before it would have left it)\n");
-    CHECK(!strstr(edit_all("m", edits + 1, 2), "before it"));
+                                       "(shown with the preceding edits applied)\n");
+    CHECK(!strstr(edit_all("m", edits + 1, 2), "preceding edits"));
     CHECK_CONTAINS(edit_all("m", twice, ARRAY_SIZE(twice)),
                    "Edit 2 of 2: old_string occurs 2 times in '");
     CHECK_CONTAINS(edit_all("m", same, ARRAY_SIZE(same)),
                    "Edit 2 of 2: old_string and new_string are the same.");
     CHECK_TEXT(content_of("m"), "one\ntwo\nthree\n");
     CHECK_TEXT(changed_at(0), "");
-    CHECK_ERROR(edit_all("m", edits, 0), "There are no edits. Give at least one.");
+    CHECK_ERROR(edit_all("m", edits, 0), "edits is empty. Give at least one edit.");
     CHECK_CONTAINS(edit_all("m", edits, 1), "(line 1)."); /* as edit_file */
 }
 
-/* --- at the same time ------------------------------------------------------------------------- */
+/* --- concurrent edits ------------------------------------------------------------------------- */
 
 enum { EDITORS = 4, EDITS_EACH = 50 };
 
-/* As a worker: each in a process of its own. */
+/* Each runs in its own process, as a worker does. */
 static _Noreturn void edit_own(int number)
 {
     char old_text[32], new_text[32];
@@ -278,7 +277,7 @@ static _Noreturn void edit_own(int number)
     _exit(0);
 }
 
-static void edits_at_the_same_time_are_all_made(void)
+static void concurrent_edits_are_all_made(void)
 {
     put_into("shared", "<0:0>\n<1:0>\n<2:0>\n<3:0>\n");
     for (int i = 0; i < EDITORS; i++) {
@@ -300,20 +299,20 @@ static void edits_at_the_same_time_are_all_made(void)
 static void all(void)
 {
     world_open();
-    RUN(a_text_is_replaced);
-    RUN(bytes_stay_what_they_are);
+    RUN(a_string_is_replaced);
+    RUN(other_bytes_are_not_changed);
     RUN(crlf_is_kept);
-    RUN(more_than_one_is_refused_with_where_they_are);
-    RUN(what_cannot_be_meant_is_refused);
-    RUN(a_file_grows_to_the_limit_and_no_further);
-    RUN(links_are_edited_through);
-    RUN(a_small_file_is_shown_whole);
-    RUN(other_whitespace_is_said);
-    RUN(the_nearest_place_of_a_large_file_is_shown);
+    RUN(several_occurrences_are_refused_with_their_lines);
+    RUN(invalid_edits_are_refused);
+    RUN(a_file_cannot_grow_beyond_the_limit);
+    RUN(links_are_followed);
+    RUN(a_small_file_is_shown_completely);
+    RUN(different_whitespace_and_case_are_reported);
+    RUN(the_most_similar_text_of_a_large_file_is_shown);
     RUN(any_bytes_are_explained);
-    RUN(several_edits_are_made_one_after_the_other);
+    RUN(several_edits_are_made_in_order);
     RUN(all_edits_are_made_or_none);
-    RUN(edits_at_the_same_time_are_all_made);
+    RUN(concurrent_edits_are_all_made);
     world_close();
 }
 

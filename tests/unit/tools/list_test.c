@@ -38,7 +38,7 @@ static void kinds_make(void)
     (void)close(fd);
 }
 
-static void entries_are_sorted_and_say_what_they_are(void)
+static void entries_are_sorted_and_have_a_type(void)
 {
     kinds_make();
     CHECK_REPLY(list_name("kinds", 1), "..dots\t0\n.hidden\t1\nb\t5\nfifo\t(pipe)\nlink -> ../b\n"
@@ -46,18 +46,18 @@ static void entries_are_sorted_and_say_what_they_are(void)
     CHECK(reply.outcome.flags == 0);
 }
 
-static void depth_shows_what_is_below(void)
+static void depth_includes_subdirectories(void)
 {
     CHECK(mkdir("deep", 0755) == 0 && mkdir("deep/a", 0755) == 0 && mkdir("deep/a/b", 0755) == 0);
     put_into("deep/a/b/c", "1");
     put_into("deep/z", "");
-    CHECK(symlink("..", "deep/a/up") == 0); /* is not entered */
+    CHECK(symlink("..", "deep/a/up") == 0); /* not followed */
     CHECK_REPLY(list_name("deep", 2), "a/\na/b/\na/up -> ..\nz\t0\n");
     CHECK_REPLY(list_name("deep", 64), "a/\na/b/\na/b/c\t1\na/up -> ..\nz\t0\n");
     CHECK_REPLY(list_name("deep/a/up/a/../", 1), "a/\nz\t0\n");
 }
 
-static void names_that_cannot_be_shown_are_escaped(void)
+static void unprintable_names_are_escaped(void)
 {
     CHECK(mkdir("odd", 0755) == 0);
     put_into("odd/\xff\xfe", "");
@@ -70,50 +70,49 @@ static void names_that_cannot_be_shown_are_escaped(void)
                                      "l -> t\\n\\xfe\n\\xff\\xfe\t0\n");
 }
 
-static void what_is_too_much_is_cut(void)
+static void long_lists_are_truncated(void)
 {
     kinds_make();
     CHECK_REPLY(
         list_path(in_dir("kinds"), 1, 2),
-        "..dots\t0\n.hidden\t1\n(there are more than these 2 entries; raise max_results, or "
-        "list one of the directories)\n");
+        "..dots\t0\n.hidden\t1\n(truncated after 2 entries; increase max_results, or list a "
+        "subdirectory)\n");
     CHECK(reply.outcome.flags == TOOL_IS_CUT);
     (void)list_path(in_dir("kinds"), 1, 7);
     CHECK(reply.outcome.flags == 0);
 }
 
-static void what_cannot_be_listed_says_why(void)
+static void errors_name_the_reason(void)
 {
     CHECK(mkdir("empty", 0755) == 0);
     put_into("file", "");
     CHECK_REPLY(list_name("empty", 1), about("(the directory '%s' is empty)\n", "empty"));
     CHECK_ERROR(list_name("file", 1),
-                about("'%s' is not a directory. Use read_file for a file.", "file"));
+                about("'%s' is not a directory. Use read_file to read a file.", "file"));
     CHECK_CONTAINS(list_name("emtpy", 1), "Did you mean '");
-    CHECK_CONTAINS(list_name("no/such", 1), "/no' does not exist.");
-    CHECK_ERROR(
-        list_name("file/x", 1),
-        about("Cannot list '%s': something on the way to it is not a directory.", "file/x"));
+    CHECK_CONTAINS(list_name("no/such", 1), "/no'.");
+    CHECK_ERROR(list_name("file/x", 1),
+                about("Cannot list '%s': a component of the path is not a directory.", "file/x"));
 }
 
-static void a_directory_that_may_not_be_read_is_named(void)
+static void an_unreadable_directory_is_reported(void)
 {
     const char *path = in_dir("some");
     const struct tool_value values[] = { TEXT(path), NUMBER(9), NUMBER(100) };
 
     if (geteuid() != 0)
-        SKIP("only root can become somebody else");
+        SKIP("needs root");
     CHECK(mkdir("some", 0755) == 0 && mkdir("some/a", 0700) == 0 && mkdir("some/b", 0755) == 0);
     put_into("some/a/hidden", "");
     put_into("some/b/shown", "");
     CHECK_REPLY(run_as_nobody(tool_list_dir, values, 3),
-                "a/\n(cannot look into a/: Permission denied)\nb/\nb/shown\t0\n");
+                "a/\n(cannot read a/: Permission denied)\nb/\nb/shown\t0\n");
     CHECK(chmod("some", 0700) == 0);
     CHECK_ERROR(run_as_nobody(tool_list_dir, values, 3),
                 about("Cannot list '%s': permission denied.", "some"));
 }
 
-/* In memory, where it is made in no time. */
+/* In a tmpfs, for speed. */
 static void a_directory_of_100000_entries_is_listed(void)
 {
     char huge[] = "/dev/shm/holt-tools-test-XXXXXX", name[32];
@@ -135,7 +134,7 @@ static void a_directory_of_100000_entries_is_listed(void)
         lines++;
     }
     CHECK(lines == HUGE_COUNT);
-    CHECK_CONTAINS(list_path(huge, 1, 1000), "file-000999\t0\n(there are more than these 1000");
+    CHECK_CONTAINS(list_path(huge, 1, 1000), "file-000999\t0\n(truncated after 1000 entries");
     (void)close(fd);
     CHECK(tree_remove_at(AT_FDCWD, huge) == 0);
 }
@@ -143,12 +142,12 @@ static void a_directory_of_100000_entries_is_listed(void)
 static void all(void)
 {
     world_open();
-    RUN(entries_are_sorted_and_say_what_they_are);
-    RUN(depth_shows_what_is_below);
-    RUN(names_that_cannot_be_shown_are_escaped);
-    RUN(what_is_too_much_is_cut);
-    RUN(what_cannot_be_listed_says_why);
-    RUN(a_directory_that_may_not_be_read_is_named);
+    RUN(entries_are_sorted_and_have_a_type);
+    RUN(depth_includes_subdirectories);
+    RUN(unprintable_names_are_escaped);
+    RUN(long_lists_are_truncated);
+    RUN(errors_name_the_reason);
+    RUN(an_unreadable_directory_is_reported);
     RUN(a_directory_of_100000_entries_is_listed);
     world_close();
 }

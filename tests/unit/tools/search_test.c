@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The corners of grep and glob. That they find what others find: tests/system/toolbox/search_test,
- * for which this program calls the tools. */
+/* Edge cases of grep and glob. tests/system/toolbox/search_test compares them with other programs,
+ * and uses this program to call the tools. */
 #include <fcntl.h>
 #include <ftw.h>
 #include <limits.h>
@@ -17,9 +17,9 @@
 enum {
     MANY = 100000,
     LINKS = 1000,        /* to one file */
-    DEEP = 300,          /* directories, each with a name of */
-    NAME_LEN = 100,      /* bytes */
-    HUGE_LINE = 40 << 20 /* longer than what is searched at once */
+    DEEP = 300,          /* nested directories */
+    NAME_LEN = 100,      /* bytes of their names */
+    HUGE_LINE = 40 << 20 /* longer than the buffer */
 };
 
 static char top[] = "/tmp/holt-search-test-XXXXXX";
@@ -33,12 +33,12 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
     return remove(path);
 }
 
-static void begin(void)
+static void tree_begin(void)
 {
     CHECK(mkdtemp(memcpy(top, "/tmp/holt-search-test-XXXXXX", sizeof(top))), "(%m)");
 }
 
-static void end(void)
+static void tree_end(void)
 {
     tools_reply_done(&reply);
     CHECK(nftw(top, remove_one, 16, FTW_DEPTH | FTW_PHYS) == 0, "(%m)");
@@ -69,7 +69,7 @@ static void make_dir(const char *name)
     CHECK(mkdir(at(name), 0755) == 0, "(%s: %m)", name);
 }
 
-/* Calls a tool on the top, or what json names below it, with more of its parameters as JSON. */
+/* Calls a tool on the test directory, or a path in it, with more parameters as JSON. */
 static const char *call(const char *tool, const char *pattern, const char *more)
 {
     cleanup_json json_t *params = json_loads(more, 0, NULL);
@@ -93,7 +93,7 @@ static const char *glob_(const char *pattern, const char *more)
     return call("glob", pattern, more);
 }
 
-/* The text with the top's path in the place of each @. */
+/* Returns the text with the path of the test directory for each @. */
 static const char *text(const char *format)
 {
     static char ret[8192];
@@ -113,7 +113,7 @@ static const char *text(const char *format)
 
 static void lines_end_in_every_way(void)
 {
-    begin();
+    tree_begin();
     put("a", "");
     put("b", "one needle");
     put("c", "needle\r\n\r\nneedle two\r\n");
@@ -128,12 +128,12 @@ static void lines_end_in_every_way(void)
                                                           "needle\n"));
     CHECK_HAS(grep("x", "{\"path\": \"a\"}"), "No matches for 'x' in ");
     CHECK(!IS_ERROR);
-    end();
+    tree_end();
 }
 
-static void modes_say_as_much_as_they_should(void)
+static void modes_return_lines_files_or_counts(void)
 {
-    begin();
+    tree_begin();
     put("a", "x\nx\nx\n");
     put("b", "x\n");
     put("c", "y\n");
@@ -142,17 +142,17 @@ static void modes_say_as_much_as_they_should(void)
                text("Found 4 matches in 2 files\n@/a:3\n@/b:1\n"));
     CHECK_TEXT(
         grep("x", "{\"mode\": \"files\", \"max_results\": 1}"),
-        text("Found matches in at least 2 files; showing 1. Raise max_results, or narrow the "
+        text("Found matches in at least 2 files; showing 1. Increase max_results, or narrow the "
              "search with path or include\n@/a\n"));
     CHECK(IS_CUT);
-    end();
+    tree_end();
 }
 
-static void limits_cut_and_say_so(void)
+static void limits_truncate_the_result(void)
 {
     cleanup_free char *first = NULL;
 
-    begin();
+    tree_begin();
     for (int i = 0; i < 300; i++) {
         cleanup_free char *name = xasprintf("f%03d", i);
 
@@ -162,36 +162,38 @@ static void limits_cut_and_say_so(void)
     CHECK(!IS_CUT);
     first = xstrdup(grep("x", "{\"max_results\": 5}"));
     CHECK(IS_CUT);
-    CHECK_TEXT(first, text("Found at least 6 matches in 3 files; showing 5. Raise max_results, or "
-                           "narrow the search with path or include\n@/f000:1: x one\n@/f000:3: x "
-                           "two\n@/f001:1: x one\n@/f001:3: x two\n@/f002:1: x one\n"));
+    CHECK_TEXT(first,
+               text("Found at least 6 matches in 3 files; showing 5. Increase max_results, or "
+                    "narrow the search with path or include\n@/f000:1: x one\n@/f000:3: x "
+                    "two\n@/f001:1: x one\n@/f001:3: x two\n@/f002:1: x one\n"));
     for (int i = 0; i < 50; i++)
         CHECK_TEXT(grep("x", "{\"max_results\": 5}"), first);
-    CHECK_HAS(grep("x", "{\"max_results\": 600, \"max_bytes\": 1024}"), "Raise max_bytes");
+    CHECK_HAS(grep("x", "{\"max_results\": 600, \"max_bytes\": 1024}"), "Increase max_bytes");
     CHECK(IS_CUT && reply.content.len < 1024 + 200);
-    end();
+    tree_end();
 }
 
-static void context_ends_where_the_cut_is(void)
+static void context_ends_with_the_last_match(void)
 {
-    begin();
+    tree_begin();
     put("a", "1\n2\nx3\n4\n5\n6\n7\nx8\n9\n");
     CHECK_TEXT(
         grep("x", "{\"context_lines\": 1}"),
         text("Found 2 matches in 1 file\n@/a-2- 2\n@/a:3: x3\n@/a-4- 4\n--\n@/a-7- 7\n@/a:8: "
              "x8\n@/a-9- 9\n"));
-    CHECK_HAS(grep("x", "{\"context_lines\": 2, \"max_results\": 1, \"path\": \"a\"}"),
-              text("Found 2 matches in 1 file; showing 1. Raise max_results, or narrow the search "
-                   "with path or include\n@/a-1- 1\n@/a-2- 2\n@/a:3: x3\n@/a-4- 4\n@/a-5- 5\n"));
-    CHECK(!strstr(reply.content.data, "/a-6-")); /* the directory may have a 6 in its name */
-    end();
+    CHECK_HAS(
+        grep("x", "{\"context_lines\": 2, \"max_results\": 1, \"path\": \"a\"}"),
+        text("Found 2 matches in 1 file; showing 1. Increase max_results, or narrow the search "
+             "with path or include\n@/a-1- 1\n@/a-2- 2\n@/a:3: x3\n@/a-4- 4\n@/a-5- 5\n"));
+    CHECK(!strstr(reply.content.data, "/a-6-")); /* not "6": the name of the directory is random */
+    tree_end();
 }
 
-static void binary_files_are_left_out_and_named(void)
+static void binary_files_are_skipped_and_counted(void)
 {
     char data[9000];
 
-    begin();
+    tree_begin();
     put_bytes("a", "needle\0", 7);
     memset(data, 'x', sizeof(data));
     memcpy(data + 8900, "\nneedle\0z\n", 10);
@@ -200,13 +202,13 @@ static void binary_files_are_left_out_and_named(void)
     CHECK_TEXT(grep("needle", "{\"path\": \"a\"}"),
                text("@/a is a binary file; grep searches text."));
     CHECK(IS_ERROR);
-    CHECK_HAS(grep("nothing", "{}"), "1 binary file was left out");
-    end();
+    CHECK_HAS(grep("nothing", "{}"), "1 binary file was skipped");
+    tree_end();
 }
 
-static void what_is_not_utf8_is_shown_as_such(void)
+static void invalid_utf8_is_replaced(void)
 {
-    begin();
+    tree_begin();
     put("a", "a\xff\xfe needle \xc3\xa9\xc3\n\xe9t\xe9\n");
     CHECK_TEXT(grep("needle", "{}"),
                text("Found 1 match in 1 file\n@/a:1: a\xef\xbf\xbd\xef\xbf\xbd "
@@ -215,7 +217,7 @@ static void what_is_not_utf8_is_shown_as_such(void)
     CHECK_HAS(grep("^[^x]t", "{}"), "No matches");
     CHECK_HAS(grep("needle \xc3\xa9", "{}"), "Found 1 match");
     CHECK_HAS(grep("\\bt\\W?", "{}"), "Found 1 match");
-    end();
+    tree_end();
 }
 
 static void long_lines_are_cut_around_the_match(void)
@@ -224,7 +226,7 @@ static void long_lines_are_cut_around_the_match(void)
     cleanup_free char *data = xcalloc(1, len + 1);
     const char *shown;
 
-    begin();
+    tree_begin();
     for (size_t i = 0; i + 2 < len; i += 2)
         memcpy(data + i, "\xc3\xa9", 2);
     memcpy(data + len / 2, "needle", 6);
@@ -236,14 +238,14 @@ static void long_lines_are_cut_around_the_match(void)
     CHECK(!strstr(shown, "\xef\xbf\xbd"));
     shown = grep("^\xc3\xa9", "{}");
     CHECK(!strstr(shown, ": ...") && strstr(shown, "\xc3\xa9...\n"));
-    end();
+    tree_end();
 }
 
-static void lines_longer_than_memory_are_searched_in_pieces(void)
+static void lines_longer_than_the_buffer_are_searched_in_pieces(void)
 {
     cleanup_free char *data = xcalloc(1, HUGE_LINE + 64);
 
-    begin();
+    tree_begin();
     memset(data, '.', HUGE_LINE);
     memcpy(data, "first\n", 6);
     memcpy(data + HUGE_LINE - 100, "needle", 6);
@@ -252,14 +254,14 @@ static void lines_longer_than_memory_are_searched_in_pieces(void)
     CHECK_HAS(grep("needle", "{\"context_lines\": 1}"), "Found 2 matches in 1 file\n");
     CHECK_HAS(reply.content.data, text("@/a:2: ..."));
     CHECK_HAS(reply.content.data, text("@/a:3: last needle\n"));
-    end();
+    tree_end();
 }
 
 static void lines_are_numbered_across_reads(void)
 {
     cleanup_with(buf_done) struct buf all = BUF_INIT(16 << 20);
 
-    begin();
+    tree_begin();
     for (int i = 1; i <= 200000; i++)
         CHECK(buf_printf(&all, "line %d%s\n", i, i % 1000 == 0 ? " needle" : "") == 0);
     put_bytes("a", all.data, all.len);
@@ -273,17 +275,17 @@ static void lines_are_numbered_across_reads(void)
     }
     CHECK_HAS(grep("line 199999$", "{}"), "a:199999: line 199999\n");
     CHECK_HAS(grep("(?=x)x|line 199999$", "{}"), "a:199999: line 199999\n");
-    end();
+    tree_end();
 }
 
-static void patterns_that_are_none_are_explained(void)
+static void invalid_patterns_are_explained(void)
 {
-    begin();
+    tree_begin();
     put("a", "foo(bar\n");
     CHECK_TEXT(
         grep("foo(bar", "{}"),
         "The pattern is not a valid regular expression: missing closing parenthesis (at offset "
-        "7).\n  foo(bar\n         ^\nTo search for the text itself, set literal to true; or "
+        "7).\n  foo(bar\n         ^\nTo search for a plain string, set literal to true, or "
         "put a backslash before ( ) [ ] { } . * + ? ^ $ | \\.");
     CHECK(IS_ERROR);
     CHECK_HAS(grep("foo(bar", "{\"literal\": true}"), "Found 1 match");
@@ -291,32 +293,32 @@ static void patterns_that_are_none_are_explained(void)
     CHECK_HAS(grep("foo\nbar", "{}"), "files are searched line by line");
     CHECK(IS_ERROR);
     CHECK_HAS(grep("foo.bar\n", "{}"), "Found 1 match");
-    CHECK_HAS(grep("bar\\nx", "{}"), "a pattern with \\n in it matches nothing");
-    CHECK_HAS(grep("x", "{\"include\": \"*.rs\"}"), "No file there matches include '*.rs'.");
-    CHECK_HAS(grep("x", "{\"path\": \"b\"}"), "There is no '");
+    CHECK_HAS(grep("bar\\nx", "{}"), "a pattern with \\n matches nothing");
+    CHECK_HAS(grep("x", "{\"include\": \"*.rs\"}"), "No file matches include '*.rs'.");
+    CHECK_HAS(grep("x", "{\"path\": \"b\"}"), "does not exist.");
     CHECK(IS_ERROR);
-    end();
+    tree_end();
 }
 
-static void a_pattern_without_end_is_ended(void)
+static void a_pattern_with_too_many_steps_is_ended(void)
 {
     cleanup_with(buf_done) struct buf all = BUF_INIT(1 << 20);
 
-    begin();
+    tree_begin();
     put("a", "fine\n");
     for (int i = 0; i < 40; i++)
         CHECK(buf_add_str(&all, i == 0 ? "fine\nxxxxxxxx" : "xxxxxxxxxxxx") == 0);
     put_bytes("b", all.data, all.len);
-    CHECK_HAS(grep("(x+x+)+y", "{}"), "No matches"); /* there is no y, which is known at once */
+    CHECK_HAS(grep("(x+x+)+y", "{}"), "No matches"); /* the literal y is not in the file */
     CHECK_HAS(grep("(x+x+)+[yz]", "{}"),
               text("The pattern takes too many steps on line 2 of @/b."));
     CHECK(IS_ERROR);
-    end();
+    tree_end();
 }
 
-static void what_cannot_be_read_is_counted(void)
+static void unreadable_files_are_counted(void)
 {
-    begin();
+    tree_begin();
     put("a", "needle\n");
     put("secret", "needle\n");
     make_dir("closed");
@@ -332,12 +334,12 @@ static void what_cannot_be_read_is_counted(void)
     CHECK(IS_ERROR);
     CHECK(getuid() != 0 || seteuid(0) == 0);
     CHECK(chmod(at("closed"), 0755) == 0);
-    end();
+    tree_end();
 }
 
-static void pipes_and_links_are_passed_over(void)
+static void pipes_and_links_are_skipped(void)
 {
-    begin();
+    tree_begin();
     make_dir("d");
     put("d/a", "needle\n");
     CHECK(mkfifo(at("d/pipe"), 0644) == 0);
@@ -354,10 +356,10 @@ static void pipes_and_links_are_passed_over(void)
     CHECK_TEXT(glob_("**", "{}"), text("@/d/a\n@/d/link\n@/d/nowhere2\n"));
     CHECK_TEXT(glob_("d/loop/d/loop/d/l*", "{}"), text("@/d/loop/d/loop/d/link\n"));
     CHECK_TEXT(glob_("*/*/*/a", "{}"), text("@/d/loop/d/a\n"));
-    end();
+    tree_end();
 }
 
-/* Makes the file empty and large, again and again. */
+/* Truncates the file and makes it large again, repeatedly. */
 static atomic_bool is_over;
 
 static void *change_file(void *arg)
@@ -380,7 +382,7 @@ static void a_file_may_change_while_it_is_read(void)
     pthread_t thread;
     int fd;
 
-    begin();
+    tree_begin();
     fd = open(at("a"), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     CHECK(fd >= 0);
     atomic_store(&is_over, false);
@@ -393,7 +395,7 @@ static void a_file_may_change_while_it_is_read(void)
     atomic_store(&is_over, true);
     CHECK(pthread_join(thread, NULL) == 0);
     (void)close(fd);
-    end();
+    tree_end();
 }
 
 static void a_directory_may_have_many_entries(void)
@@ -401,7 +403,7 @@ static void a_directory_may_have_many_entries(void)
     char name[32], first[32] = "";
     cleanup_close int dir = -EBADF;
 
-    begin();
+    tree_begin();
     dir = open(top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     put("one", "needle\n");
     for (int i = 0; i < MANY; i++) { /* links cost less than files */
@@ -413,16 +415,17 @@ static void a_directory_may_have_many_entries(void)
             CHECK(linkat(dir, first, dir, name, 0) == 0, "(%m)");
         }
     }
-    CHECK_HAS(glob_("f*", "{}"), text("@/f00199\n(200 of 100000 files; raise max_results or narrow "
-                                      "the pattern to see the others)\n"));
+    CHECK_HAS(glob_("f*", "{}"),
+              text("@/f00199\n(200 of 100000 files; increase max_results or narrow "
+                   "the pattern to see the others)\n"));
     CHECK(IS_CUT);
     (void)glob_("**/f?????", "{\"max_results\": 100000}");
     CHECK(!IS_CUT && reply.content.len == MANY * (strlen(top) + 8), "(%zu)", reply.content.len);
     CHECK_TEXT(grep("needle", "{}"), text("Found 1 match in 1 file\n@/one:1: needle\n"));
-    end();
+    tree_end();
 }
 
-/* Goes down a tree that no path reaches the end of, or up again and removes it. */
+/* Creates or removes a tree that is deeper than PATH_MAX. */
 static void deep_tree(bool is_made)
 {
     char name[NAME_LEN + 1];
@@ -450,7 +453,7 @@ static void deep_tree(bool is_made)
 
 static void no_tree_is_too_deep(void)
 {
-    begin();
+    tree_begin();
     deep_tree(true);
     CHECK_HAS(
         grep("needle", "{\"mode\": \"count\", \"max_results\": 1000, \"max_bytes\": 8388608}"),
@@ -459,12 +462,12 @@ static void no_tree_is_too_deep(void)
     CHECK(!IS_CUT && !IS_ERROR);
     CHECK_HAS(glob_("**/z", "{\"max_results\": 3}"), "(3 of 301 files;");
     deep_tree(false);
-    end();
+    tree_end();
 }
 
-static void files_come_in_the_order_that_is_asked_for(void)
+static void files_are_sorted_as_requested(void)
 {
-    begin();
+    tree_begin();
     make_dir("a");
     make_dir("a.b");
     put("a/x", "");
@@ -481,16 +484,16 @@ static void files_come_in_the_order_that_is_asked_for(void)
     CHECK_TEXT(glob_("**", "{\"sort\": \"modified\"}"), text("@/a-x\n@/a/x\n@/a.b/x\n@/b\n"));
     CHECK_TEXT(
         glob_("**", "{\"sort\": \"modified\", \"max_results\": 2}"),
-        text("@/a-x\n@/a/x\n(2 of 4 files; raise max_results or narrow the pattern to see the "
+        text("@/a-x\n@/a/x\n(2 of 4 files; increase max_results or narrow the pattern to see the "
              "others)\n"));
-    end();
+    tree_end();
 }
 
 static void patterns_of_globs_have_bounds(void)
 {
     char many[256] = "", stars[1024] = "";
 
-    begin();
+    tree_begin();
     put("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
         "aaaaaaaaaa",
         "");
@@ -502,16 +505,16 @@ static void patterns_of_globs_have_bounds(void)
     CHECK_HAS(glob_(many, "{}"), "more than 1024");
     CHECK(IS_ERROR);
     CHECK_HAS(glob_("**/**/**/**/**/**/**/**/b", "{}"), "No files match");
-    CHECK_HAS(glob_("*/../b", "{}"), "'..' can only stand at the beginning");
-    CHECK_HAS(glob_("a*/", "{}"), "only files are found");
-    CHECK_HAS(glob_("x*", "{}"), "**/x* looks in all below");
-    CHECK_HAS(glob_("missing/x*", "{}"), "There is no '");
-    end();
+    CHECK_HAS(glob_("*/../b", "{}"), "'..' is allowed only at the start");
+    CHECK_HAS(glob_("a*/", "{}"), "glob finds only files");
+    CHECK_HAS(glob_("x*", "{}"), "**/x* also searches subdirectories");
+    CHECK_HAS(glob_("missing/x*", "{}"), "does not exist.");
+    tree_end();
 }
 
-static void hidden_and_ignored_files_are_left_out(void)
+static void hidden_and_ignored_files_are_skipped(void)
 {
-    begin();
+    tree_begin();
     make_dir(".git");
     make_dir("src");
     make_dir("src/.cache");
@@ -537,10 +540,10 @@ static void hidden_and_ignored_files_are_left_out(void)
     CHECK_HAS(grep("nothing", "{}"), "3 hidden directories were not searched");
     CHECK_TEXT(grep("needle", "{\"include\": \"src/**/b*\", \"mode\": \"files\"}"),
                text("Found matches in 1 file\n@/src/build\n"));
-    end();
+    tree_end();
 }
 
-static void paths_are_told_as_tools_take_them(void)
+static void paths_in_results_are_accepted_by_tools(void)
 {
     static const struct {
         const char *path, *more, *wanted;
@@ -568,24 +571,24 @@ int main(int argc, char **argv)
     if (argc == 2 && strcmp(argv[1], "--answer") == 0)
         return tools_answer_lines();
     RUN(lines_end_in_every_way);
-    RUN(modes_say_as_much_as_they_should);
-    RUN(limits_cut_and_say_so);
-    RUN(context_ends_where_the_cut_is);
-    RUN(binary_files_are_left_out_and_named);
-    RUN(what_is_not_utf8_is_shown_as_such);
+    RUN(modes_return_lines_files_or_counts);
+    RUN(limits_truncate_the_result);
+    RUN(context_ends_with_the_last_match);
+    RUN(binary_files_are_skipped_and_counted);
+    RUN(invalid_utf8_is_replaced);
     RUN(long_lines_are_cut_around_the_match);
-    RUN(lines_longer_than_memory_are_searched_in_pieces);
+    RUN(lines_longer_than_the_buffer_are_searched_in_pieces);
     RUN(lines_are_numbered_across_reads);
-    RUN(patterns_that_are_none_are_explained);
-    RUN(a_pattern_without_end_is_ended);
-    RUN(what_cannot_be_read_is_counted);
-    RUN(pipes_and_links_are_passed_over);
+    RUN(invalid_patterns_are_explained);
+    RUN(a_pattern_with_too_many_steps_is_ended);
+    RUN(unreadable_files_are_counted);
+    RUN(pipes_and_links_are_skipped);
     RUN(a_file_may_change_while_it_is_read);
     RUN(a_directory_may_have_many_entries);
     RUN(no_tree_is_too_deep);
-    RUN(files_come_in_the_order_that_is_asked_for);
+    RUN(files_are_sorted_as_requested);
     RUN(patterns_of_globs_have_bounds);
-    RUN(hidden_and_ignored_files_are_left_out);
-    RUN(paths_are_told_as_tools_take_them);
+    RUN(hidden_and_ignored_files_are_skipped);
+    RUN(paths_in_results_are_accepted_by_tools);
     return 0;
 }

@@ -1,4 +1,4 @@
-/* Tools called as functions on a directory of the test's own: what the tests about them share. */
+/* Helpers of the tests that call tools as functions, in a temporary directory. */
 #pragma once
 
 #include <dirent.h>
@@ -56,7 +56,7 @@ static inline void world_close(void)
     buf_done(&reply.changed);
 }
 
-/* The directory's own path of a name; up to four at a time. */
+/* Returns the absolute path of a name, in one of four static buffers. */
 static inline const char *in_dir(const char *name)
 {
     static char paths[4][PATH_MAX + 64];
@@ -79,7 +79,7 @@ static inline const char *run(tool_fn *tool, const struct tool_value *values, si
     return reply.content.data ? reply.content.data : "";
 }
 
-/* The same by somebody who owns nothing here. */
+/* Runs a tool as the user nobody. */
 static inline const char *run_as_nobody(tool_fn *tool, const struct tool_value *values,
                                         size_t count)
 {
@@ -109,7 +109,7 @@ static inline void put_into(const char *name, const char *text)
     put_bytes_into(name, text, strlen(text));
 }
 
-/* The whole of a small file. */
+/* Returns the content of a small file. */
 static inline const char *content_of(const char *name)
 {
     static char text[1 << 16];
@@ -122,7 +122,7 @@ static inline const char *content_of(const char *name)
     return text;
 }
 
-/* Whether the directory holds what a tool should have removed. */
+/* Returns whether temporary files are left. */
 static inline bool has_leftovers(void)
 {
     DIR *all = opendir(dir);
@@ -136,7 +136,7 @@ static inline bool has_leftovers(void)
     return has;
 }
 
-/* A text with the path of a name in it, at %s. */
+/* Returns the format with the path of a name for %s. */
 static inline const char *about(const char *format, const char *name)
 {
     static char text[2 * PATH_MAX];
@@ -147,8 +147,7 @@ static inline const char *about(const char *format, const char *name)
     return text;
 }
 
-/* The event in the reply: "A /path" or "M /path", of the one with this number; "" when there is
- * none. */
+/* Returns the change with this number in the reply as "A /path" or "M /path", or "". */
 static inline const char *changed_at(unsigned number)
 {
     static char text[PATH_MAX + 8];

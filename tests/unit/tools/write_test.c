@@ -53,7 +53,7 @@ static void a_file_is_replaced_with_its_mode_and_owner(void)
     CHECK_REPLY(write_name("old", "new"), about("Wrote '%s' (3 bytes).", "old"));
     CHECK_TEXT(content_of("old"), "new");
     CHECK((stat_of("old").st_mode & 07777) == 04751);
-    CHECK(stat_of("old").st_ino != before); /* whoever has the old one open reads the old one */
+    CHECK(stat_of("old").st_ino != before); /* a reader of the old file keeps it */
     CHECK_TEXT(changed_at(0), about("M %s", "old"));
     CHECK(chmod("old", 0400) == 0);
     if (geteuid() == 0)
@@ -66,8 +66,7 @@ static void a_file_is_replaced_with_its_mode_and_owner(void)
 
 static void a_file_is_replaced_with_its_attributes(void)
 {
-    /* Of version 2: tag, permissions and id of the owner, user 1234, the group, the mask, others.
-     */
+    /* Version 2; then tag, permissions and id of the owner, user 1234, group, mask, others. */
     static const char acl[] =
         "\2\0\0\0\1\0\6\0\xff\xff\xff\xff\2\0\4\0\xd2\4\0\0\4\0\4\0"
         "\xff\xff\xff\xff\x10\0\4\0\xff\xff\xff\xff\x20\0\0\0\xff\xff\xff\xff";
@@ -100,8 +99,8 @@ static void nul_and_any_byte_are_written(void)
     CHECK(memcmp(content_of("bytes"), "a\0\xff", 3) == 0);
 }
 
-/* What a link points to is written, not the link, be it there or not. */
-static void links_are_written_through(void)
+/* The target of a link is written, also if it does not exist yet. */
+static void links_are_followed(void)
 {
     CHECK(mkdir("deep", 0755) == 0);
     put_into("deep/target", "old");
@@ -125,15 +124,15 @@ static void links_are_written_through(void)
     CHECK_TEXT(changed_at(0), about("A %s", "deep/in")); /* without links and dots */
     CHECK(symlink("circle", "circle") == 0);
     CHECK_ERROR(write_name("circle", "x"),
-                about("Cannot write '%s': its symbolic links lead in a circle.", "circle"));
+                about("Cannot write '%s': too many levels of symbolic links.", "circle"));
     CHECK(symlink("nowhere/x", "dangling-dir") == 0);
     CHECK_CONTAINS(write_name("dangling-dir", "x"), "does not exist. Set create_dirs");
 }
 
-static void directories_are_made_when_wanted(void)
+static void directories_are_created_on_request(void)
 {
     CHECK_ERROR(write_name("a/b/c", "x"),
-                about("The directory of '%s' does not exist. Set create_dirs to have it made, or "
+                about("The directory of '%s' does not exist. Set create_dirs to create it, or "
                       "check the path.",
                       "a/b/c"));
     CHECK(access("a", F_OK) < 0);
@@ -146,12 +145,11 @@ static void directories_are_made_when_wanted(void)
     CHECK_TEXT(changed_at(3), "");
     CHECK_REPLY(write_path(in_dir("a/b/d"), "x", true), about("Created '%s' (1 byte).", "a/b/d"));
     CHECK_TEXT(changed_at(1), "");
-    CHECK_ERROR(
-        write_path(in_dir("a/b/c/d"), "x", true),
-        about("Cannot write '%s': something on the way to it is not a directory.", "a/b/c/d"));
+    CHECK_ERROR(write_path(in_dir("a/b/c/d"), "x", true),
+                about("Cannot write '%s': a component of the path is not a directory.", "a/b/c/d"));
 }
 
-static void what_is_no_file_is_not_written(void)
+static void only_files_are_written(void)
 {
     CHECK(mkdir("sub", 0755) == 0 && mkfifo("fifo", 0644) == 0);
     CHECK_ERROR(write_name("sub", "x"), about("'%s' is a directory, not a file.", "sub"));
@@ -162,15 +160,15 @@ static void what_is_no_file_is_not_written(void)
     CHECK(!has_leftovers());
 }
 
-/* Of /proc, links lead nowhere that has a name, and files are written where they are. */
-static void proc_is_written_as_far_as_it_can_be(void)
+/* Links in /proc have no path, and files in it are written in place. */
+static void files_in_proc_are_written_in_place(void)
 {
     char name[32] = "";
 
     CHECK_ERROR(write_path("/proc/self/exe", "x", true),
-                "Cannot write '/proc/self/exe': it is not permitted.");
+                "Cannot write '/proc/self/exe': operation not permitted.");
     CHECK_ERROR(write_path("/proc/self/fd/0", "x", true),
-                "Cannot write '/proc/self/fd/0': it is not permitted.");
+                "Cannot write '/proc/self/fd/0': operation not permitted.");
     CHECK_REPLY(write_path("/proc/self/comm", "renamed", false),
                 "Wrote '/proc/self/comm' (7 bytes).");
     CHECK(prctl(PR_GET_NAME, name, 0, 0, 0) == 0);
@@ -179,7 +177,7 @@ static void proc_is_written_as_far_as_it_can_be(void)
     CHECK(is_error());
 }
 
-static void a_write_that_fails_leaves_what_was_there(void)
+static void a_failed_write_keeps_the_old_content(void)
 {
     const struct rlimit none = { .rlim_cur = 100, .rlim_max = RLIM_INFINITY };
     const struct rlimit all = { .rlim_cur = RLIM_INFINITY, .rlim_max = RLIM_INFINITY };
@@ -190,27 +188,27 @@ static void a_write_that_fails_leaves_what_was_there(void)
     (void)signal(SIGXFSZ, SIG_IGN);
     CHECK(setrlimit(RLIMIT_FSIZE, &none) == 0);
     CHECK_ERROR(write_name("kept", large),
-                about("Cannot write '%s': it would be too large for the file system.", "kept"));
+                about("Cannot write '%s': the file would be too large.", "kept"));
     CHECK(setrlimit(RLIMIT_FSIZE, &all) == 0);
     CHECK_TEXT(content_of("kept"), "kept");
     CHECK_TEXT(changed_at(0), "");
     CHECK(!has_leftovers());
 }
 
-static void what_may_not_be_written_is_not(void)
+static void permissions_are_respected(void)
 {
     const char *path = in_dir("mine");
     const struct tool_value values[] = { TEXT(path), TEXT("x"), FLAG(false) };
 
     if (geteuid() != 0)
-        SKIP("only root can become somebody else");
+        SKIP("needs root");
     put_into("mine", "mine");
     CHECK_ERROR(run_as_nobody(tool_write_file, values, 3),
                 about("Cannot write '%s': permission denied.", "mine"));
     CHECK_TEXT(content_of("mine"), "mine");
 }
 
-/* In mounts of its own: a full and a read-only file system, and a file that is a mount itself. */
+/* In a mount namespace: a full and a read-only file system, and a file that is a mount point. */
 static int in_mounts(void)
 {
     static char large[100000];
@@ -221,12 +219,12 @@ static int in_mounts(void)
     memset(large, 'x', sizeof(large) - 1);
     CHECK_ERROR(
         write_name("small/f", large),
-        about("Cannot write '%s': no space is left; remove files that are not needed.", "small/f"));
+        about("Cannot write '%s': no space left; remove files that are not needed.", "small/f"));
     CHECK(rmdir("small/f") < 0 && errno == ENOENT);
     CHECK(mount("none", "small", NULL, MS_REMOUNT | MS_RDONLY, NULL) == 0);
     CHECK_ERROR(write_name("small/f", "x"),
-                about("Cannot write '%s': it is on a file system that is read-only; write below "
-                      "/workspace or /tmp.",
+                about("Cannot write '%s': the file system is read-only; use /workspace or "
+                      "/tmp.",
                       "small/f"));
     put_into("mounted", "one");
     put_into("point", "two");
@@ -236,7 +234,7 @@ static int in_mounts(void)
     return has_leftovers();
 }
 
-static void other_file_systems_are_written_or_say_why_not(void)
+static void full_and_read_only_file_systems_are_reported(void)
 {
     int status;
     pid_t pid = fork();
@@ -262,13 +260,13 @@ static void all(void)
     RUN(a_file_is_replaced_with_its_mode_and_owner);
     RUN(a_file_is_replaced_with_its_attributes);
     RUN(nul_and_any_byte_are_written);
-    RUN(links_are_written_through);
-    RUN(directories_are_made_when_wanted);
-    RUN(what_is_no_file_is_not_written);
-    RUN(proc_is_written_as_far_as_it_can_be);
-    RUN(a_write_that_fails_leaves_what_was_there);
-    RUN(what_may_not_be_written_is_not);
-    RUN(other_file_systems_are_written_or_say_why_not);
+    RUN(links_are_followed);
+    RUN(directories_are_created_on_request);
+    RUN(only_files_are_written);
+    RUN(files_in_proc_are_written_in_place);
+    RUN(a_failed_write_keeps_the_old_content);
+    RUN(permissions_are_respected);
+    RUN(full_and_read_only_file_systems_are_reported);
     world_close();
 }
 
