@@ -3,8 +3,15 @@ BUILD ?= release
 PREFIX ?= /usr/local
 VERSION := 0.1.0
 
-# A plain `make` puts the binaries in build/; the other variants keep to themselves below it.
-OUT := $(if $(filter release,$(BUILD)),build,build/$(BUILD))
+# What a build may leave out: the front ends for E2B and MCP.
+E2B ?= 1
+MCP ?= 1
+LEFT_OUT := $(if $(filter 0,$(E2B)),e2b) $(if $(filter 0,$(MCP)),mcp)
+
+# A plain `make` puts the binaries in build/; the other variants keep to themselves below it: build/asan,
+# build/core without the front ends, build/no-mcp, build/asan-core.
+VARIANT := $(filter-out release,$(BUILD)) $(if $(filter 2,$(words $(LEFT_OUT))),core,$(addprefix no-,$(LEFT_OUT)))
+OUT := build$(addprefix /,$(subst $() ,-,$(strip $(VARIANT))))
 OBJ := $(OUT)/obj
 # Structs and field tables of the messages in proto/, made by tools/generate-messages.
 GENERATED := $(OUT)/generated
@@ -13,9 +20,6 @@ WARN := -Wall -Wextra -Wformat=2 -Wshadow -Wstrict-prototypes -Wmissing-prototyp
 	-Wpointer-arith -Wwrite-strings -Wundef -Wvla -Wimplicit-fallthrough -Wswitch-enum -Wcast-qual \
 	-Wdate-time -Werror=return-type -Werror=int-conversion -Werror=incompatible-pointer-types \
 	-Werror=implicit-function-declaration $(if $(CI),-Werror)
-# What a build may leave out: the front ends for E2B and MCP.
-E2B ?= 1
-MCP ?= 1
 COMMON := -std=gnu17 -D_GNU_SOURCE -DHOLT_VERSION='"$(VERSION)"' -DHOLT_E2B=$(E2B) -DHOLT_MCP=$(MCP) \
 	-Isrc -I$(GENERATED) -Iinclude -g $(WARN) \
 	-fvisibility=hidden -MMD -MP
@@ -49,7 +53,7 @@ sources = $(wildcard $(foreach m,$(1),src/$(m)/*.c src/$(m)/*/*.c))
 modules = $(patsubst src/%.c,$(OBJ)/%.o,$(call sources,$(1))) $(if $(filter wire,$(1)),$(TABLES))
 PROTOS := $(sort $(shell find proto -name '*.proto'))
 TABLES := $(OBJ)/generated/wire/holt_v1.o
-HOST_MODULES := base kernel wire store runtime host toolbox builder auth http api e2b mcp
+HOST_MODULES := base kernel wire store runtime host toolbox builder auth http api $(filter-out $(LEFT_OUT),e2b mcp)
 CLIENT_MODULES := base wire client
 
 # holt-init has no glibc: a trapped CPUID costs 7 us on such machines and glibc's start makes 68.
@@ -77,14 +81,15 @@ TOOLS_LDFLAGS := -static -no-pie -Wl,--gc-sections -Wl,-z,noexecstack
 
 BINARIES := $(OUT)/holt $(OUT)/holtd $(OUT)/holt-init $(OUT)/holt-tools
 # Below each kind of test, folders mirror src/.
-FUZZ_SOURCES := $(sort $(shell find tests/fuzz -name '*_fuzz.c'))
-UNIT_TESTS := $(patsubst %.c,$(OUT)/%,$(sort $(shell find tests/unit -name '*_test.c')))
-KERNEL_TESTS := $(patsubst %.c,$(OUT)/%,$(sort $(shell find tests/kernel -name '*_test.c')))
+tests = $(sort $(shell find tests/$(1) -name '$(2)' $(foreach m,$(LEFT_OUT),-not -path '*/$(m)/*')))
+FUZZ_SOURCES := $(call tests,fuzz,*_fuzz.c)
+UNIT_TESTS := $(patsubst %.c,$(OUT)/%,$(call tests,unit,*_test.c))
+KERNEL_TESTS := $(patsubst %.c,$(OUT)/%,$(call tests,kernel,*_test.c))
 FUZZERS := $(patsubst tests/fuzz/%.c,$(OUT)/fuzz/%,$(FUZZ_SOURCES))
 REPLAYS := $(patsubst tests/fuzz/%_fuzz.c,$(OUT)/tests/replay/%_replay,$(FUZZ_SOURCES))
 BENCHES := $(patsubst bench/%.c,$(OUT)/bench/%,$(wildcard bench/*.c))
 
-.PHONY: all serve setup test tests unit-tests soak fuzzers lint format bench install clean help
+.PHONY: all serve setup check test tests unit-tests soak fuzzers lint format bench install clean help
 .DELETE_ON_ERROR:
 
 all: $(BINARIES) $(OUT)/libholt.a $(if $(filter release,$(BUILD)),$(OUT)/libholt.so) ## build holt, holtd, holt-init, holt-tools and libholt
@@ -99,6 +104,10 @@ setup:
 test: ## install what the tests need, build, run every test
 	@tools/setup test
 	@tools/test
+
+check: unit-tests ## the tests and checks that need no privileges; on a built tree, in a minute
+	@failed=0; HOLT_BUILD_DIR=$(OUT) tools/lint --quick || failed=1; \
+		tools/test --quick $(or $(notdir $(OUT:build=)),release) || failed=1; exit $$failed
 
 unit-tests: all $(UNIT_TESTS) $(REPLAYS)
 
