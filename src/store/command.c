@@ -22,12 +22,12 @@
 
 enum { CHUNK_BYTES = 16 << 10, MS_PER_SECOND = 1000, NS_PER_MS = 1000000 };
 
-/* A program that runs. */
-struct running {
+/* A child program. */
+struct command_child {
     pid_t pid;
-    int pid_fd, out_fd, complaint_fd;
+    int pid_fd, out_fd, stderr_fd;
     struct buf *output;
-    struct buf *complaint;
+    struct buf *stderr_text;
 };
 
 static int64_t now_ms(void)
@@ -50,7 +50,8 @@ static int find_program(const char *name, char ret_path[static PATH_MAX])
     return -ENOENT;
 }
 
-static int spawn(const char *path, const char *const args[], const int fds[static 3], pid_t *ret)
+static int command_spawn(const char *path, const char *const args[], const int fds[static 3],
+                         pid_t *ret)
 {
     static char *const env[] = { (char *)(uintptr_t) "PATH=/usr/sbin:/usr/bin:/sbin:/bin",
                                  (char *)(uintptr_t) "LC_ALL=C", NULL };
@@ -69,46 +70,46 @@ static int spawn(const char *path, const char *const args[], const int fds[stati
     return -r;
 }
 
-static int running_start(struct running *running, const char *path, const char *const args[])
+static int child_start(struct command_child *child, const char *path, const char *const args[])
 {
     cleanup_close int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-    cleanup_close int out_fd = -EBADF, complaint_fd = -EBADF;
+    cleanup_close int out_fd = -EBADF, stderr_fd = -EBADF;
     int ends[2], r;
 
     if (null_fd < 0 || pipe2(ends, O_CLOEXEC) < 0)
         return -errno;
-    running->out_fd = ends[0];
+    child->out_fd = ends[0];
     out_fd = ends[1];
     if (pipe2(ends, O_CLOEXEC) < 0)
         return -errno;
-    running->complaint_fd = ends[0];
-    complaint_fd = ends[1];
-    /* Only our ends: the program's must block as it expects. */
-    if (fcntl(running->out_fd, F_SETFL, O_NONBLOCK) < 0 ||
-        fcntl(running->complaint_fd, F_SETFL, O_NONBLOCK) < 0)
+    child->stderr_fd = ends[0];
+    stderr_fd = ends[1];
+    /* Only our ends: the program expects blocking pipes. */
+    if (fcntl(child->out_fd, F_SETFL, O_NONBLOCK) < 0 ||
+        fcntl(child->stderr_fd, F_SETFL, O_NONBLOCK) < 0)
         return -errno;
-    r = spawn(path, args, (const int[]){ null_fd, out_fd, complaint_fd }, &running->pid);
+    r = command_spawn(path, args, (const int[]){ null_fd, out_fd, stderr_fd }, &child->pid);
     if (r < 0)
         return r;
-    running->pid_fd = pidfd_open(running->pid, 0);
-    return running->pid_fd < 0 ? -errno : 0;
+    child->pid_fd = pidfd_open(child->pid, 0);
+    return child->pid_fd < 0 ? -errno : 0;
 }
 
-static void running_done(struct running *running)
+static void child_done(struct command_child *child)
 {
-    /* Not reaped yet means that it was given up. */
-    if (running->pid > 0) {
-        (void)kill(running->pid, SIGKILL);
-        while (waitpid(running->pid, NULL, 0) < 0 && errno == EINTR)
+    /* Not reaped yet: the run was given up. */
+    if (child->pid > 0) {
+        (void)kill(child->pid, SIGKILL);
+        while (waitpid(child->pid, NULL, 0) < 0 && errno == EINTR)
             continue;
     }
-    (void)fd_close(running->pid_fd);
-    (void)fd_close(running->out_fd);
-    (void)fd_close(running->complaint_fd);
+    (void)fd_close(child->pid_fd);
+    (void)fd_close(child->out_fd);
+    (void)fd_close(child->stderr_fd);
 }
 
-/* Reads what is there, and forgets what does not fit where `may_cut`. 0 or -ENOBUFS. */
-static int drain(int *fd, struct buf *into, bool may_cut)
+/* Reads what is available. With may_cut, drops what does not fit. Returns 0 or -ENOBUFS. */
+static int pipe_drain(int *fd, struct buf *into, bool may_cut)
 {
     char chunk[CHUNK_BYTES];
     ssize_t n;
@@ -126,23 +127,23 @@ static int drain(int *fd, struct buf *into, bool may_cut)
     return 0;
 }
 
-static int drain_both(struct running *running)
+static int command_drain(struct command_child *child)
 {
-    int r = running->out_fd < 0 ? 0 : drain(&running->out_fd, running->output, false);
+    int r = child->out_fd < 0 ? 0 : pipe_drain(&child->out_fd, child->output, false);
 
-    if (r == 0 && running->complaint_fd >= 0)
-        r = drain(&running->complaint_fd, running->complaint, true);
+    if (r == 0 && child->stderr_fd >= 0)
+        r = pipe_drain(&child->stderr_fd, child->stderr_text, true);
     return r;
 }
 
-/* Until the program itself ends: something it has left running may keep the pipes open. */
-static int running_follow(struct running *running, int64_t deadline_ms)
+/* Waits for the program itself: a process that it left behind may keep the pipes open. */
+static int child_follow(struct command_child *child, int64_t deadline_ms)
 {
     for (;;) {
         struct pollfd fds[] = {
-            { .fd = running->pid_fd, .events = POLLIN },
-            { .fd = running->out_fd, .events = POLLIN },
-            { .fd = running->complaint_fd, .events = POLLIN },
+            { .fd = child->pid_fd, .events = POLLIN },
+            { .fd = child->out_fd, .events = POLLIN },
+            { .fd = child->stderr_fd, .events = POLLIN },
         };
         int64_t left_ms = deadline_ms - now_ms();
         int r;
@@ -151,45 +152,45 @@ static int running_follow(struct running *running, int64_t deadline_ms)
             return -ETIMEDOUT;
         if (poll(fds, ARRAY_SIZE(fds), (int)left_ms) < 0 && errno != EINTR)
             return -errno;
-        r = drain_both(running);
+        r = command_drain(child);
         if (r < 0 || fds[0].revents)
             return r;
     }
 }
 
-static int running_reap(struct running *running)
+static int child_reap(struct command_child *child)
 {
     int status = 0;
 
-    while (waitpid(running->pid, &status, 0) < 0 && errno == EINTR)
+    while (waitpid(child->pid, &status, 0) < 0 && errno == EINTR)
         continue;
-    running->pid = 0;
+    child->pid = 0;
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 int command_run(const char *const args[], int timeout_ms, struct buf *output,
-                struct command_end *ret)
+                struct command_result *ret)
 {
-    cleanup_with(buf_done) struct buf complaint = BUF_INIT(COMMAND_COMPLAINT_BYTES - 1);
-    cleanup_with(running_done) struct running running = {
+    cleanup_with(buf_done) struct buf stderr_text = BUF_INIT(COMMAND_STDERR_BYTES - 1);
+    cleanup_with(child_done) struct command_child child = {
         .pid_fd = -EBADF,
         .out_fd = -EBADF,
-        .complaint_fd = -EBADF,
+        .stderr_fd = -EBADF,
         .output = output,
-        .complaint = &complaint,
+        .stderr_text = &stderr_text,
     };
     char path[PATH_MAX];
     int r = find_program(args[0], path);
 
     if (r == 0)
-        r = running_start(&running, path, args);
+        r = child_start(&child, path, args);
     if (r == 0)
-        r = running_follow(&running, now_ms() + timeout_ms);
+        r = child_follow(&child, now_ms() + timeout_ms);
     if (r < 0)
         return r;
-    ret->status = running_reap(&running);
-    r = drain_both(&running); /* what came between the last look and its end */
-    (void)snprintf(ret->complaint, sizeof(ret->complaint), "%s",
-                   complaint.data ? complaint.data : "");
+    ret->status = child_reap(&child);
+    r = command_drain(&child); /* output between the last poll and its exit */
+    (void)snprintf(ret->stderr_text, sizeof(ret->stderr_text), "%s",
+                   stderr_text.data ? stderr_text.data : "");
     return r;
 }

@@ -1,19 +1,19 @@
-/* Runs the programs that storage is made with: mkfs, zfs. Never through a shell, never for longer
- * than they are given, and never with more output than the caller has room for. */
+/* Runs the programs that manage storage: mkfs, zfs. Never through a shell, and bounded in time and
+ * output. */
 #pragma once
 
 struct buf;
 
-enum { COMMAND_COMPLAINT_BYTES = 1024 };
+enum { COMMAND_STDERR_BYTES = 1024 };
 
 /* How a program ended. Plain data. */
-struct command_end {
-    int status;                              /* its exit status; -1: a signal ended it */
-    char complaint[COMMAND_COMPLAINT_BYTES]; /* the beginning of what it wrote to stderr */
+struct command_result {
+    int status;                             /* exit status; -1: killed by a signal */
+    char stderr_text[COMMAND_STDERR_BYTES]; /* beginning of its stderr */
 };
 
-/* Runs args[0], which is looked for in the system's own directories, until it ends: 0 whatever its
- * status. What it prints is added to output (NULL: nobody's). -ENOENT when there is no such
- * program; -ETIMEDOUT, or -ENOBUFS when output is full, and then it has been killed. */
+/* Runs args[0], found in the system's directories, until it exits. Returns 0 whatever its status.
+ * Appends its stdout to output (NULL: discards it). Returns -ENOENT if there is no such program;
+ * -ETIMEDOUT, or -ENOBUFS if output is full, after killing it. */
 int command_run(const char *const args[], int timeout_ms, struct buf *output,
-                struct command_end *ret);
+                struct command_result *ret);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The state directory:
  *
- *   STATE/                     0700: templates and volumes hold other people's setuid files
+ *   STATE/                     0700: templates and volumes contain setuid files of other users
  *     templates/NAME/rootfs/   the tree, owners from 0 to 65535 as in the archive
  *     templates/NAME/meta.json struct template_meta
- *     templates/.import-*      being made; renamed into place when complete
- *     volumes.img              a btrfs filesystem with the next two in it, see
- * store/backend/btrfs_image.h; or scratch/ID/              what throw-away sandboxes write: emptied
- * by store_open volumes/ID/              what sandboxes write that stay, see
- * store/backend/layered.h
+ *     templates/.import-*      being created; renamed when complete
+ *     volumes.img              a btrfs filesystem that contains the next two (see
+ *                              store/backend/btrfs_image.h), or these directories:
+ *     scratch/ID/              temporary volumes; emptied by store_open
+ *     volumes/ID/              persistent volumes, see store/backend/layered.h
  */
 #include "store/store.h"
 
@@ -33,7 +33,7 @@
 #include "store/backend/btrfs_image.h"
 #include "store/store_internal.h"
 
-/* Every backend, by the name that the configuration has for it. */
+/* Every backend, by its name in the configuration. */
 static const struct store_ops *const backends[] = { &store_btrfs, &store_zfs, &store_dir };
 
 static void store_close_slot(struct store **store)
@@ -52,7 +52,7 @@ void store_temp_name(const char *prefix, char name[static STORE_TEMP_NAME_MAX])
     uint64_t random;
 
     if (getrandom(&random, sizeof(random), 0) != sizeof(random))
-        abort(); /* it cannot fail once the machine is up */
+        abort(); /* cannot fail after early boot */
     (void)snprintf(name, STORE_TEMP_NAME_MAX, ".%.10s-%016" PRIx64, prefix, random);
 }
 
@@ -142,14 +142,14 @@ static int sweep_template(void *context, const char *name)
     return tree_remove_at(store->templates_fd, name);
 }
 
-/* Removes what an earlier life left behind. */
-static int sweep(struct store *store, struct err *err)
+/* Removes leftovers of an earlier run. */
+static int store_sweep(struct store *store, struct err *err)
 {
     int r = store_each_name(store->scratch_fd, sweep_scratch, store);
 
     if (r == 0)
         r = store_each_name(store->templates_fd, sweep_template, store);
-    return r < 0 ? err_sys(err, r, "remove what is left in the state directory") : 0;
+    return r < 0 ? err_sys(err, r, "remove leftovers in the state directory") : 0;
 }
 
 int store_image(struct store *store, const struct store_options *options, struct err *err)
@@ -169,7 +169,7 @@ static int backend_open(struct store *store, const struct store_ops *ops,
     return r;
 }
 
-/* The best there is: a host that cannot have btrfs uses directories, and says why. */
+/* Prefers btrfs; falls back to directories and records why btrfs is not available. */
 static int backend_open_auto(struct store *store, const struct store_options *options,
                              struct err *err)
 {
@@ -199,10 +199,11 @@ static int backend_choose(struct store *store, const struct store_options *optio
             strncmp(backends[i]->name, options->storage, len) == 0)
             return backend_open(store, backends[i], options, err);
     }
-    return err_set(err, ERR_INVALID, "there is no storage '%s'", options->storage);
+    return err_set(err, ERR_INVALID, "unknown storage '%s' (auto, btrfs, zfs:POOL/DATASET or dir)",
+                   options->storage);
 }
 
-/* Scratch volumes are where files are made and deleted fastest, whatever the others need. */
+/* Scratch volumes use the storage that creates and deletes files fastest, whatever the backend. */
 static int scratch_open(struct store *store, const struct store_options *options, struct err *err)
 {
     struct err why = { 0 };
@@ -229,7 +230,7 @@ static int store_fill(struct store *store, const struct store_options *options, 
     if (r == 0)
         r = scratch_open(store, options, err);
     if (r == 0)
-        r = sweep(store, err);
+        r = store_sweep(store, err);
     return r == 0 ? template_host_refresh(store, err) : r;
 }
 
@@ -295,12 +296,12 @@ int store_space_of(int dir_fd, struct store_space *ret, struct err *err)
     struct statvfs info;
 
     if (fstatvfs(dir_fd, &info) < 0)
-        return err_sys(err, -errno, "ask for the free space of volumes");
+        return err_sys(err, -errno, "read the free space of the volumes");
     if (info.f_flag & ST_RDONLY)
         return err_set(
             err, ERR_INTERNAL,
-            "the storage has turned read-only after an error (the kernel's log says which; "
-            "a full disk, mostly): mend that, then restart the daemon");
+            "the storage became read-only after an error (see the kernel log; usually a full "
+            "disk): fix that, then restart the daemon");
     *ret = (struct store_space){
         .used = (uint64_t)(info.f_blocks - info.f_bfree) * info.f_frsize,
         .available = (uint64_t)info.f_bavail * info.f_frsize,

@@ -1,4 +1,4 @@
-/* Where templates and volumes live: one state directory on the host. */
+/* The store: templates and volumes in one state directory on the host. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,43 +9,48 @@ struct err;
 struct store;
 
 struct store_options {
-    const char *state_dir;       /* absolute; made 0700 when missing */
-    uint64_t template_bytes_max; /* what an import may unpack to */
+    const char *state_dir;       /* absolute path; created with mode 0700 if missing */
+    uint64_t template_bytes_max; /* limit of what an import may unpack */
     uint64_t template_files_max;
     const char *storage; /* "auto", "btrfs", "zfs:POOL/DATASET" or "dir" */
 };
 
-/* Bytes of the storage that volumes are in. An image can grow only as far as the filesystem below
- * it lets it, so `available` is the least of both. */
+/* Space of the storage that holds the volumes. An image cannot grow beyond the free space of the
+ * filesystem below it, so `available` is the smaller of the two. */
 struct store_space {
     uint64_t used;
     uint64_t available;
 };
 
-/* Opens the state directory, removes half-made imports and volumes of an earlier life, and brings
- * the host template up to date. */
+/* Opens the state directory, removes incomplete imports and volumes of an earlier run, and
+ * refreshes the host template. */
 int store_open(const struct store_options *options, struct store **ret, struct err *err);
 
-/* Where volumes are, and why there, for a person. */
+/* Describes the storage of volumes and the reason for its choice, for people. */
 const char *store_storage(const struct store *store);
 
+/* Reads the space of the storage of volumes. */
 int store_space(struct store *store, struct store_space *ret, struct err *err);
 
-/* ONLINE, DEGRADED (something has failed, all is there), or, in the backend's own words, why it
- * cannot be used: FAULTED, OFFLINE, REMOVED, UNAVAIL. An error means that nobody can say. */
+/* Reports the state of the storage: ONLINE, DEGRADED (a part has failed, all data is available),
+ * or a state of the backend in which it is unusable: FAULTED, OFFLINE, REMOVED, UNAVAIL. An error
+ * means that the state is unknown. */
 enum { STORE_STATE_SIZE = 16 };
 int store_state(struct store *store, char ret[static STORE_STATE_SIZE], struct err *err);
 
-/* The backend's name as the configuration spells it: btrfs, zfs, dir. */
+/* Returns the backend's name as in the configuration: btrfs, zfs, dir. */
 const char *store_backend(const struct store *store);
 
-/* Whether a snapshot is of one moment, or copies one file after the other. */
+/* Returns whether a snapshot is taken at one point in time, rather than file by file. */
 bool store_is_atomic(const struct store *store);
+
+/* Returns whether volumes may have a quota. */
 bool store_has_quota(const struct store *store);
 
-/* Storage that cannot map owners keeps every volume with the owners of one range of uids, which all
- * of its sandboxes then have: its first uid, or 0 where every sandbox may have its own. */
+/* Storage that cannot map owners keeps the files of all volumes in one range of uids, which all of
+ * its sandboxes then share. Returns the first uid of that range, or 0 if every sandbox may have
+ * its own. */
 uid_t store_shared_uid(const struct store *store);
 
-/* Accepts NULL. Every template and volume must be closed. */
+/* Closes the store; every template and volume must be closed before. Accepts NULL. */
 void store_close(struct store *store);

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Volumes on btrfs: every tree is a subvolume.
  *
- * Where quota is on, each volume has a quota group, whose number and limit its directory carries as
- * extended attributes, and every tree is born a member of it. So the limit is on the volume with
- * all of its snapshots, also after rollbacks, and the group's number is what they hold together. A
- * group outlives its volume while a fork holds something that the volume wrote: the directory
- * waits that long, as volumes/.gone-*, and is looked at again when another volume goes.
- */
-#include "base/lock.h"
+ * If quotas are enabled, each volume has a quota group (qgroup), whose id and limit are extended
+ * attributes of its directory, and every tree is created as a member of it. So the limit covers
+ * the volume with all of its snapshots, also after rollbacks, and the usage of the group is their
+ * total. A group cannot be removed while a fork shares extents that the volume wrote: until then
+ * its directory is kept as volumes/.gone-*, and removals of other volumes retry it. */
 #include "kernel/btrfs.h"
 
 #include <errno.h>
@@ -22,6 +20,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/files/tree.h"
+#include "base/lock.h"
 #include "base/text/parse.h"
 #include "base/xalloc.h"
 #include "kernel/path.h"
@@ -35,24 +34,24 @@
 
 enum {
     NUMBER_BYTES = 24,
-    RELAXED_BYTES = 4 << 20,
-    DROPS_A_PRUNE = 16, /* looking for stale groups costs a call for every tree of the volume */
-    RETRIES_A_TIME = 2,
+    SLACK_BYTES = 4 << 20,
+    DROPS_PER_PRUNE = 16, /* a search for stale groups takes a call for every tree of the volume */
+    RETRIES_PER_DESTROY = 2,
 };
 
-/* The directory of a volume that is gone, whose group is not. */
-struct waiting {
-    struct waiting *next;
+/* The directory of a removed volume whose quota group still exists. */
+struct pending_dir {
+    struct pending_dir *next;
     char name[];
 };
 
 struct btrfs_backend {
     struct lock lock;
-    bool has_groups; /* quota is on */
-    struct waiting *first, **last;
+    bool has_groups; /* quotas are enabled */
+    struct pending_dir *first, **last;
 };
 
-/* A number that a volume's directory carries; 0 where it carries none. */
+/* Reads a number from an extended attribute; 0 if there is none. */
 static int number_read(int volume_fd, const char *attribute, uint64_t *ret_number)
 {
     char text[NUMBER_BYTES] = "";
@@ -78,8 +77,8 @@ static int group_read(int volume_fd, uint64_t *ret_group)
     return number_read(volume_fd, GROUP, ret_group);
 }
 
-/* Makes a group that nobody has and writes its number down before it exists, so that none can be
- * forgotten. */
+/* Creates a group with an unused id. The id is recorded before the group exists, so that none can
+ * be lost. */
 static int group_new(int volume_fd, uint64_t *ret_group)
 {
     uint64_t random, group;
@@ -97,7 +96,7 @@ static int group_new(int volume_fd, uint64_t *ret_group)
     return r;
 }
 
-/* Quota on a filesystem that is not ours alone is turned on when somebody first asks for one. */
+/* On a filesystem that is not ours alone, quotas are enabled when a volume first needs one. */
 static int groups_enable(struct store *store, bool is_wanted, bool *ret_enabled)
 {
     struct btrfs_backend *backend = store->backend;
@@ -120,7 +119,7 @@ static int btrfs_prepare(struct volume *volume, int volume_fd, struct err *err)
     int r = groups_enable(volume->store, volume->quota_bytes > 0, &has_groups);
 
     if (r < 0)
-        return err_sys(err, r, "turn on quota for volume '%s'", volume->id);
+        return err_sys(err, r, "enable quotas for volume '%s'", volume->id);
     if (!has_groups)
         return 0;
     r = group_new(volume_fd, &group);
@@ -131,23 +130,23 @@ static int btrfs_prepare(struct volume *volume, int volume_fd, struct err *err)
     return r < 0 ? err_sys(err, r, "make the quota group of volume '%s'", volume->id) : 0;
 }
 
-static int subvolume_make(const struct tree_place *place)
+static int subvolume_make(const struct tree_target *target)
 {
     uint64_t group = 0;
-    int r = group_read(place->volume_fd, &group);
+    int r = group_read(target->volume_fd, &group);
 
-    return r < 0 ? r : btrfs_subvolume_make(place->dir_fd, place->name, group);
+    return r < 0 ? r : btrfs_subvolume_make(target->dir_fd, target->name, group);
 }
 
-static int subvolume_copy(const struct tree_place *place, int from_fd)
+static int subvolume_copy(const struct tree_target *target, int from_fd)
 {
     struct btrfs_snapshot snapshot = {
         .from_fd = from_fd,
-        .dir_fd = place->dir_fd,
-        .name = place->name,
-        .is_read_only = place->is_read_only,
+        .dir_fd = target->dir_fd,
+        .name = target->name,
+        .is_read_only = target->is_read_only,
     };
-    int r = group_read(place->volume_fd, &snapshot.group);
+    int r = group_read(target->volume_fd, &snapshot.group);
 
     return r < 0 ? r : btrfs_snapshot_make(&snapshot);
 }
@@ -157,12 +156,12 @@ static int subvolume_remove(struct store *store, int dir_fd, const char *name)
     int r = btrfs_subvolume_remove(dir_fd, name);
 
     (void)store;
-    /* Not a subvolume: something that the directory backend has left here. */
+    /* Not a subvolume: the directory backend created it. */
     return r == -EINVAL || r == -ENOTDIR ? tree_remove_at(dir_fd, name) : r;
 }
 
-/* Whether the volume's group is gone, or there was none. */
-static bool group_forget(int volume_fd)
+/* Removes the volume's group. Returns whether it is gone, or there was none. */
+static bool group_release(int volume_fd)
 {
     uint64_t group = 0;
     int r = group_read(volume_fd, &group);
@@ -174,55 +173,55 @@ static bool group_forget(int volume_fd)
     return r != -EBUSY;
 }
 
-static void waiting_add(struct btrfs_backend *backend, struct waiting *waiting)
+static void pending_add(struct btrfs_backend *backend, struct pending_dir *pending)
 {
     lock_take(&backend->lock);
-    waiting->next = NULL;
-    *backend->last = waiting;
-    backend->last = &waiting->next;
+    pending->next = NULL;
+    *backend->last = pending;
+    backend->last = &pending->next;
     lock_release(&backend->lock);
 }
 
-static struct waiting *waiting_take(struct btrfs_backend *backend)
+static struct pending_dir *pending_take(struct btrfs_backend *backend)
 {
-    struct waiting *waiting;
+    struct pending_dir *pending;
 
     lock_take(&backend->lock);
-    waiting = backend->first;
-    if (waiting)
-        backend->first = waiting->next;
+    pending = backend->first;
+    if (pending)
+        backend->first = pending->next;
     if (!backend->first)
         backend->last = &backend->first;
     lock_release(&backend->lock);
-    return waiting;
+    return pending;
 }
 
-static bool volume_forget(struct store *store, int volume_fd, const char *name)
+static bool volume_release(struct store *store, int volume_fd, const char *name)
 {
-    struct waiting *waiting;
+    struct pending_dir *pending;
 
-    if (group_forget(volume_fd))
+    if (group_release(volume_fd))
         return true;
-    waiting = xcalloc(1, sizeof(*waiting) + strlen(name) + 1);
-    memcpy(waiting->name, name, strlen(name) + 1);
-    waiting_add(store->backend, waiting);
+    pending = xcalloc(1, sizeof(*pending) + strlen(name) + 1);
+    memcpy(pending->name, name, strlen(name) + 1);
+    pending_add(store->backend, pending);
     return false;
 }
 
-/* Looks again at a few volumes that are gone. */
-static void waiting_retry(struct store *store)
+/* Retries the removal of a few groups. */
+static void pending_retry(struct store *store)
 {
-    for (int i = 0; i < RETRIES_A_TIME; i++) {
-        cleanup_free struct waiting *waiting = waiting_take(store->backend);
+    for (int i = 0; i < RETRIES_PER_DESTROY; i++) {
+        cleanup_free struct pending_dir *pending = pending_take(store->backend);
         cleanup_close int fd = -EBADF;
 
-        if (!waiting)
+        if (!pending)
             return;
-        fd = open_no_links(store->volumes_fd, waiting->name, O_RDONLY | O_DIRECTORY, 0);
-        if (fd >= 0 && !group_forget(fd))
-            waiting_add(store->backend, TAKE_PTR(waiting));
+        fd = open_no_links(store->volumes_fd, pending->name, O_RDONLY | O_DIRECTORY, 0);
+        if (fd >= 0 && !group_release(fd))
+            pending_add(store->backend, TAKE_PTR(pending));
         else
-            (void)tree_remove_at(store->volumes_fd, waiting->name);
+            (void)tree_remove_at(store->volumes_fd, pending->name);
     }
 }
 
@@ -231,11 +230,11 @@ static const struct tree_ops trees = {
     .make = subvolume_make,
     .copy = subvolume_copy,
     .remove = subvolume_remove,
-    .forget = volume_forget,
+    .release_volume = volume_release,
 };
 
-/* Our own image has quota from the start. */
-static int quota_find(struct store *store, bool is_own, struct err *err)
+/* Our own image has quotas from the start. */
+static int quota_detect(struct store *store, bool is_own, struct err *err)
 {
     struct btrfs_backend *backend = store->backend;
     enum btrfs_quota state = BTRFS_QUOTA_OFF;
@@ -246,7 +245,7 @@ static int quota_find(struct store *store, bool is_own, struct err *err)
         state = BTRFS_QUOTA_SIMPLE;
     }
     if (r < 0)
-        return err_sys(err, r, "turn on quota");
+        return err_sys(err, r, "enable quotas");
     backend->has_groups = state == BTRFS_QUOTA_SIMPLE;
     store->has_quota =
         backend->has_groups || (state == BTRFS_QUOTA_OFF && btrfs_can_simple_quota());
@@ -257,8 +256,8 @@ static void btrfs_close(struct store *store)
 {
     struct btrfs_backend *backend = store->backend;
 
-    for (struct waiting *waiting; (waiting = waiting_take(backend));)
-        free(waiting);
+    for (struct pending_dir *pending; (pending = pending_take(backend));)
+        free(pending);
     lock_destroy(&backend->lock);
     free(backend);
     store->backend = NULL;
@@ -281,7 +280,7 @@ static int btrfs_open(struct store *store, const struct store_options *options, 
     store->backend = backend;
     (void)snprintf(store->storage, sizeof(store->storage), "%s",
                    is_own ? "btrfs image" : "directory on btrfs");
-    r = quota_find(store, is_own, err);
+    r = quota_detect(store, is_own, err);
     if (r == 0)
         r = layered_sweep(store, &trees, err);
     if (r < 0)
@@ -323,7 +322,7 @@ static int btrfs_drop(struct volume *volume, const char *snapshot, uint32_t gene
     cleanup_close int fd = -EBADF;
     uint64_t group = 0;
 
-    if (r == 0 && (atomic_fetch_add(&volume->drops, 1) + 1) % DROPS_A_PRUNE == 0) {
+    if (r == 0 && (atomic_fetch_add(&volume->drops, 1) + 1) % DROPS_PER_PRUNE == 0) {
         fd = layered_volume_fd(volume);
         if (fd >= 0 && group_read(fd, &group) == 0 && group != 0)
             (void)btrfs_group_prune(fd, group);
@@ -336,7 +335,7 @@ static int btrfs_destroy(struct volume *volume)
     struct store *store = volume->store;
     int r = layered_destroy(volume, &trees);
 
-    waiting_retry(store);
+    pending_retry(store);
     return r;
 }
 
@@ -362,8 +361,8 @@ static void add_snapshot(void *context, const char *snapshot, uint32_t generatio
         walk->r = tree_add(walk, snapshot);
 }
 
-/* Without quota: by walking. What a file in a snapshot shares with its changed successor counts
- * twice, for nobody tells that cheaply. */
+/* Without quotas, usage is measured by a walk. Blocks that a file in a snapshot shares with its
+ * changed version count twice, because finding that out is expensive. */
 static int usage_walk(struct volume *volume, uint64_t *ret_bytes)
 {
     struct walk_trees walk = { .volume = volume, .usage = { .is_shared = true } };
@@ -398,11 +397,11 @@ static int btrfs_usage(struct volume *volume, uint64_t *ret_bytes)
         return r;
     if (group == 0)
         return usage_walk(volume, ret_bytes);
-    r = btrfs_sync(fd); /* what is not written yet is not charged yet */
+    r = btrfs_sync(fd); /* usage counts only what is written out */
     return r < 0 ? r : btrfs_group_usage(fd, group, ret_bytes);
 }
 
-/* A crash in between leaves it relaxed until the next mount. */
+/* A crash in between leaves the limit raised until the next mount. */
 static void btrfs_relax(struct volume *volume, bool is_relaxed)
 {
     cleanup_close int fd = layered_volume_fd(volume);
@@ -411,7 +410,7 @@ static void btrfs_relax(struct volume *volume, bool is_relaxed)
     if (fd < 0 || group_read(fd, &group) < 0 || number_read(fd, QUOTA, &quota) < 0)
         return;
     if (group != 0 && quota != 0)
-        (void)btrfs_group_limit(fd, group, quota + (is_relaxed ? RELAXED_BYTES : 0));
+        (void)btrfs_group_limit(fd, group, quota + (is_relaxed ? SLACK_BYTES : 0));
 }
 
 const struct store_ops store_btrfs = {

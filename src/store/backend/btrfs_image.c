@@ -29,24 +29,24 @@ enum { LOOPS_MAX = 1024, LOOP_TRIES = 16, DEVICE_BYTES = 32, MKFS_MS = 60 * 1000
 
 static const uint64_t size_min = 256ULL << 20, size_max = 256ULL << 30;
 
-static int make_filesystem(const char *path, struct err *err)
+static int image_format(const char *path, struct err *err)
 {
     const char *const args[] = { "mkfs.btrfs", "--quiet", path, NULL };
-    struct command_end end;
-    int r = command_run(args, MKFS_MS, NULL, &end);
+    struct command_result result;
+    int r = command_run(args, MKFS_MS, NULL, &result);
 
     if (r == -ENOENT)
-        return err_set(err, ERR_UNSUPPORTED, "mkfs.btrfs is not there (package btrfs-progs)");
+        return err_set(err, ERR_UNSUPPORTED, "mkfs.btrfs not found (package btrfs-progs)");
     if (r < 0)
         return err_sys(err, r, "run mkfs.btrfs on '%s'", path);
-    if (end.status != 0)
+    if (result.status != 0)
         return err_set(err, ERR_INTERNAL, "mkfs.btrfs of '%s' failed: %.*s", path,
-                       (int)strcspn(end.complaint, "\n"), end.complaint);
+                       (int)strcspn(result.stderr_text, "\n"), result.stderr_text);
     return 0;
 }
 
-/* A sparse file that could fill most of what is free, but costs what is written to it. */
-static int make_file(int state_fd, struct err *err)
+/* Creates a sparse file with the size of most of the free space; only written blocks use space. */
+static int image_file_make(int state_fd, struct err *err)
 {
     cleanup_close int fd =
         openat(state_fd, NEW_IMAGE, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -63,21 +63,21 @@ static int make_file(int state_fd, struct err *err)
     return 0;
 }
 
-static int make_image(int state_fd, const char *state_dir, struct err *err)
+static int image_make(int state_fd, const char *state_dir, struct err *err)
 {
     cleanup_free char *path = xasprintf("%s/%s", state_dir, NEW_IMAGE);
-    int r = make_file(state_fd, err);
+    int r = image_file_make(state_fd, err);
 
     if (r == 0)
-        r = make_filesystem(path, err);
+        r = image_format(path, err);
     if (r == 0 && renameat(state_fd, NEW_IMAGE, state_fd, IMAGE) < 0)
-        r = err_sys(err, -errno, "put the volume image in place");
+        r = err_sys(err, -errno, "rename the volume image");
     if (r < 0)
         (void)unlinkat(state_fd, NEW_IMAGE, 0);
     return r;
 }
 
-static int open_device(int number)
+static int loop_open(int number)
 {
     char path[DEVICE_BYTES];
     int fd;
@@ -87,13 +87,13 @@ static int open_device(int number)
     return fd < 0 ? -errno : fd;
 }
 
-/* A loop device that has this very file already: an earlier daemon's, still in use by its
- * sandboxes. A second one over the same file would be two filesystems in one place. */
-static bool find_attached(const struct stat *file, int *ret_fd, int *ret_number)
+/* Finds a loop device that is already attached to this file: one of an earlier daemon, in use by
+ * its sandboxes. A second one would be a second instance of the filesystem on the same data. */
+static bool loop_find(const struct stat *file, int *ret_fd, int *ret_number)
 {
     for (int i = 0; i < LOOPS_MAX; i++) {
         struct loop_info64 info;
-        int fd = open_device(i);
+        int fd = loop_open(i);
 
         if (fd < 0)
             continue;
@@ -108,7 +108,7 @@ static bool find_attached(const struct stat *file, int *ret_fd, int *ret_number)
     return false;
 }
 
-static int attach(int image_fd, int *ret_fd, int *ret_number)
+static int loop_attach(int image_fd, int *ret_fd, int *ret_number)
 {
     cleanup_close int control_fd = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
     struct loop_config config = {
@@ -118,10 +118,10 @@ static int attach(int image_fd, int *ret_fd, int *ret_number)
 
     if (control_fd < 0)
         return -errno;
-    /* Between asking for a free one and taking it, somebody else may have. */
+    /* Another process may attach the free device first. */
     for (int i = 0; i < LOOP_TRIES; i++) {
         int number = ioctl(control_fd, LOOP_CTL_GET_FREE);
-        int fd = number < 0 ? -errno : open_device(number);
+        int fd = number < 0 ? -errno : loop_open(number);
 
         if (fd < 0)
             return fd;
@@ -132,14 +132,15 @@ static int attach(int image_fd, int *ret_fd, int *ret_number)
         }
         (void)close(fd);
         if (errno == EINVAL && config.info.lo_flags & LO_FLAGS_DIRECT_IO)
-            config.info.lo_flags &= ~(uint32_t)LO_FLAGS_DIRECT_IO; /* tmpfs, for one, cannot */
+            config.info.lo_flags &=
+                ~(uint32_t)LO_FLAGS_DIRECT_IO; /* not supported on tmpfs, for example */
         else if (errno != EBUSY)
             return -errno;
     }
     return -EBUSY;
 }
 
-static int mount_device(int number, struct err *err)
+static int loop_mount(int number, struct err *err)
 {
     char device[DEVICE_BYTES];
     struct mount_option source = { .key = "source", .value = device };
@@ -148,11 +149,11 @@ static int mount_device(int number, struct err *err)
     (void)snprintf(device, sizeof(device), "/dev/loop%d", number);
     fd = mount_new("btrfs", &source, 1, MOUNT_ATTR_NOATIME);
     if (fd == -ENODEV)
-        return err_set(err, ERR_UNSUPPORTED, "this kernel has no btrfs");
+        return err_set(err, ERR_UNSUPPORTED, "this kernel does not support btrfs");
     return fd < 0 ? err_sys(err, fd, "mount the volume image on '%s'", device) : fd;
 }
 
-static int mount_image(int state_fd, struct err *err)
+static int image_mount_existing(int state_fd, struct err *err)
 {
     cleanup_close int image_fd = -EBADF, loop_fd = -EBADF;
     struct stat file;
@@ -161,23 +162,23 @@ static int mount_image(int state_fd, struct err *err)
     image_fd = openat(state_fd, IMAGE, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
     if (image_fd < 0 || fstat(image_fd, &file) < 0)
         return err_sys(err, -errno, "open the volume image");
-    if (!find_attached(&file, &loop_fd, &number))
-        r = attach(image_fd, &loop_fd, &number);
+    if (!loop_find(&file, &loop_fd, &number))
+        r = loop_attach(image_fd, &loop_fd, &number);
     if (r < 0)
-        return err_set(err, ERR_UNSUPPORTED, "no loop device can be had: %s", strerror(-r));
-    return mount_device(number, err);
+        return err_set(err, ERR_UNSUPPORTED, "no loop device available: %s", strerror(-r));
+    return loop_mount(number, err);
 }
 
 int image_mount(int state_fd, const char *state_dir, int *ret_fd, struct err *err)
 {
     bool is_new = faccessat(state_fd, IMAGE, F_OK, 0) < 0;
-    int fd = is_new ? make_image(state_fd, state_dir, err) : 0;
+    int fd = is_new ? image_make(state_fd, state_dir, err) : 0;
 
     if (fd == 0)
-        fd = mount_image(state_fd, err);
-    /* One that is there has somebody's files, and nothing else will do in its place. It may have
-     * failed: the kernel turns it read-only after an error, and it stays so, and cannot be mounted
-     * again, while a sandbox of an earlier life holds it, and a moment longer. */
+        fd = image_mount_existing(state_fd, err);
+    /* An existing image holds data, so there is no fallback. It may have failed: after an error
+     * the kernel makes it read-only, and it cannot be mounted again while a sandbox of an earlier
+     * run holds it, and for a moment after. */
     if (fd < 0 && !is_new)
         err->kind = ERR_BUSY;
     if (fd < 0)

@@ -1,14 +1,13 @@
-/* A btrfs filesystem in a sparse file of the state directory, for hosts whose own filesystem makes
- * and deletes files slowly or cannot take snapshots.
+/* A btrfs filesystem in a sparse file of the state directory, for hosts whose own filesystem
+ * creates and deletes files slowly or has no snapshots.
  *
- * It is mounted detached: no mount table shows it, and when the last sandbox and the daemon are
- * gone the kernel lets go of the mount and of the loop device by itself.
- */
+ * It is mounted detached: it is in no mount table, and once the last sandbox and the daemon have
+ * ended the kernel releases the mount and the loop device. */
 #pragma once
 
 struct err;
 
-/* Makes volumes.img where it is missing and mounts it: a descriptor of its root, or ERR_UNSUPPORTED
- * with what this host lacks, ERR_BUSY when one that is there cannot be mounted now, or another
- * error. */
+/* Creates volumes.img if it is missing, mounts it and returns a descriptor of its root.
+ * ERR_UNSUPPORTED names what this host lacks; ERR_BUSY means that an existing image cannot be
+ * mounted now. */
 int image_mount(int state_fd, const char *state_dir, int *ret_fd, struct err *err);

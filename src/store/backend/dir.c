@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Volumes in directories of any filesystem: every tree is a directory, and a snapshot is a copy of
- * it, which shares blocks where the filesystem can. It costs time for each file, and has no quota.
- */
+ * it that shares blocks if the filesystem can. It takes time per file and has no quotas. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -31,22 +30,22 @@ static int dir_make(int dir_fd, const char *name)
     return fd < 0 ? -errno : fd;
 }
 
-/* A name is on disk when its directory is. */
-static int names_sync(const struct tree_place *place)
+/* A new name is durable once its directory is synced. */
+static int names_sync(const struct tree_target *target)
 {
-    if (fsync(place->dir_fd) < 0 || fsync(place->volume_fd) < 0 ||
-        fsync(place->volume->store->volumes_fd) < 0)
+    if (fsync(target->dir_fd) < 0 || fsync(target->volume_fd) < 0 ||
+        fsync(target->volume->store->volumes_fd) < 0)
         return -errno;
     return 0;
 }
 
-static int dir_tree_make(const struct tree_place *place)
+static int dir_tree_make(const struct tree_target *target)
 {
-    return mkdirat(place->dir_fd, place->name, 0700) < 0 ? -errno : 0;
+    return mkdirat(target->dir_fd, target->name, 0700) < 0 ? -errno : 0;
 }
 
-/* Copies into a directory of the store's own, which is renamed when all of it is on disk. */
-static int copy_into(const struct tree_place *place, int from_fd, int temp_fd)
+/* Copies into a temporary directory, which is renamed after everything is synced. */
+static int tree_copy_into(const struct tree_target *target, int from_fd, int temp_fd)
 {
     cleanup_close int copy_fd = dir_make(temp_fd, COPY);
     cleanup_close int links_fd = dir_make(temp_fd, LINKS);
@@ -58,14 +57,14 @@ static int copy_into(const struct tree_place *place, int from_fd, int temp_fd)
     r = tree_copy(&copy, from_fd, copy_fd);
     if (r == 0 && syncfs(copy_fd) < 0)
         r = -errno;
-    if (r == 0 && renameat2(temp_fd, COPY, place->dir_fd, place->name, RENAME_NOREPLACE) < 0)
+    if (r == 0 && renameat2(temp_fd, COPY, target->dir_fd, target->name, RENAME_NOREPLACE) < 0)
         r = -errno;
-    return r < 0 ? r : names_sync(place);
+    return r < 0 ? r : names_sync(target);
 }
 
-static int dir_tree_copy(const struct tree_place *place, int from_fd)
+static int dir_tree_copy(const struct tree_target *target, int from_fd)
 {
-    int volumes_fd = place->volume->store->volumes_fd, r;
+    int volumes_fd = target->volume->store->volumes_fd, r;
     char temp[STORE_TEMP_NAME_MAX];
     cleanup_close int temp_fd = -EBADF;
 
@@ -73,12 +72,12 @@ static int dir_tree_copy(const struct tree_place *place, int from_fd)
     temp_fd = dir_make(volumes_fd, temp);
     if (temp_fd < 0)
         return temp_fd;
-    r = copy_into(place, from_fd, temp_fd);
+    r = tree_copy_into(target, from_fd, temp_fd);
     (void)tree_remove_at(volumes_fd, temp);
     return r;
 }
 
-/* Nobody sees a tree of which only a part is left. */
+/* Renamed first, so that a partly removed tree is never visible. */
 static int dir_tree_remove(struct store *store, int dir_fd, const char *name)
 {
     char gone[STORE_TEMP_NAME_MAX];
@@ -135,7 +134,7 @@ static int dir_drop(struct volume *volume, const char *snapshot, uint32_t genera
     return layered_drop(volume, snapshot, generation, &trees);
 }
 
-/* Blocks that copies share count for each of them: no call tells who shares what. */
+/* Blocks that copies share count for each of them, because no system call reports sharing. */
 static int dir_usage(struct volume *volume, uint64_t *ret_bytes)
 {
     cleanup_close int fd = layered_volume_fd(volume);

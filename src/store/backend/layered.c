@@ -25,12 +25,12 @@ struct listing {
     void *context;
 };
 
-/* What removes the trees of one directory. */
+/* A removal of all trees in one directory. */
 struct removal {
     struct store *store;
     const struct tree_ops *trees;
     int dir_fd;
-    bool is_of_live; /* leave what is no live tree */
+    bool is_of_live; /* skip names that are not live trees */
     size_t removed;  /* in this pass */
 };
 
@@ -40,7 +40,7 @@ static const char *live_name(char into[static LIVE_NAME_BYTES], uint32_t generat
     return into;
 }
 
-/* The generation that a name of a live tree says, or 0. */
+/* Parses the generation in the name of a live tree; 0 if it is none. */
 static uint32_t live_generation(const char *name)
 {
     uint64_t value;
@@ -63,7 +63,7 @@ int layered_volume_fd(const struct volume *volume)
     return open_dir(volume->store->volumes_fd, volume->id);
 }
 
-/* The directory of a tree's name. */
+/* Opens the directory that contains a tree. */
 static int parent_open(const struct volume *volume, const char *snapshot)
 {
     cleanup_close int fd = layered_volume_fd(volume);
@@ -73,7 +73,7 @@ static int parent_open(const struct volume *volume, const char *snapshot)
     return open_dir(fd, SNAPSHOTS);
 }
 
-static int fail(struct err *err, int r, const char *what, const struct volume *volume)
+static int layered_error(struct err *err, int r, const char *what, const struct volume *volume)
 {
     if (r == -ENOSPC || r == -EDQUOT)
         return err_refuse(err, r == -EDQUOT ? CAUSE_QUOTA_EXCEEDED : CAUSE_POOL_FULL,
@@ -81,21 +81,20 @@ static int fail(struct err *err, int r, const char *what, const struct volume *v
     return err_sys(err, r, "%s of volume '%s'", what, volume->id);
 }
 
-/* Makes volumes/ID. */
+/* Creates volumes/ID. */
 static int volume_dir_make(struct volume *volume, const struct tree_ops *trees, int *ret_fd,
                            struct err *err)
 {
     cleanup_close int fd = -EBADF;
 
     if (mkdirat(volume->store->volumes_fd, volume->id, 0700) < 0)
-        return errno == EEXIST
-                   ? err_set(err, ERR_EXISTS, "there is a volume '%s' already", volume->id)
-                   : fail(err, -errno, "make the directory", volume);
+        return errno == EEXIST ? err_set(err, ERR_EXISTS, "volume '%s' already exists", volume->id)
+                               : layered_error(err, -errno, "make the directory", volume);
     fd = layered_volume_fd(volume);
     if (fd < 0)
-        return fail(err, fd, "open the directory", volume);
+        return layered_error(err, fd, "open the directory", volume);
     if (mkdirat(fd, SNAPSHOTS, 0700) < 0)
-        return fail(err, -errno, "make the directory", volume);
+        return layered_error(err, -errno, "make the directory", volume);
     *ret_fd = TAKE_FD(fd);
     return trees->prepare ? trees->prepare(volume, *ret_fd, err) : 0;
 }
@@ -104,14 +103,14 @@ int layered_create(struct volume *volume, const struct tree_ops *trees, struct e
 {
     cleanup_close int fd = -EBADF;
     char name[LIVE_NAME_BYTES];
-    struct tree_place place = { .volume = volume, .name = live_name(name, 1) };
+    struct tree_target target = { .volume = volume, .name = live_name(name, 1) };
     int r = volume_dir_make(volume, trees, &fd, err);
 
     if (r < 0)
         return r;
-    place.volume_fd = place.dir_fd = fd;
-    r = trees->make(&place);
-    return r < 0 ? fail(err, r, "make the tree", volume) : 0;
+    target.volume_fd = target.dir_fd = fd;
+    r = trees->make(&target);
+    return r < 0 ? layered_error(err, r, "make the tree", volume) : 0;
 }
 
 int layered_branch(struct volume *volume, uint32_t generation, struct volume *from,
@@ -120,18 +119,18 @@ int layered_branch(struct volume *volume, uint32_t generation, struct volume *fr
     cleanup_close int from_fd = layered_open_tree(from, snapshot, NULL);
     cleanup_close int fd = layered_volume_fd(volume);
     char name[LIVE_NAME_BYTES];
-    struct tree_place place = { .volume = volume, .name = live_name(name, generation) };
-    int r = from_fd < 0 ? fail(err, from_fd, "open a tree", from) : 0;
+    struct tree_target target = { .volume = volume, .name = live_name(name, generation) };
+    int r = from_fd < 0 ? layered_error(err, from_fd, "open a tree", from) : 0;
 
     if (r == 0 && fd == -ENOENT)
         r = volume_dir_make(volume, trees, &fd, err);
     else if (r == 0 && fd < 0)
-        r = fail(err, fd, "open the directory", volume);
+        r = layered_error(err, fd, "open the directory", volume);
     if (r < 0)
         return r;
-    place.volume_fd = place.dir_fd = fd;
-    r = trees->copy(&place, from_fd);
-    return r < 0 ? fail(err, r, "make a tree", volume) : 0;
+    target.volume_fd = target.dir_fd = fd;
+    r = trees->copy(&target, from_fd);
+    return r < 0 ? layered_error(err, r, "make a tree", volume) : 0;
 }
 
 int layered_snapshot(struct volume *volume, const char *name, const struct tree_ops *trees,
@@ -140,15 +139,15 @@ int layered_snapshot(struct volume *volume, const char *name, const struct tree_
     cleanup_close int fd = layered_volume_fd(volume);
     cleanup_close int dir_fd = fd < 0 ? fd : open_dir(fd, SNAPSHOTS);
     cleanup_close int from_fd = layered_open_tree(volume, NULL, NULL);
-    struct tree_place place = {
+    struct tree_target target = {
         .volume = volume, .volume_fd = fd, .dir_fd = dir_fd, .name = name, .is_read_only = true
     };
     int r;
 
     if (dir_fd < 0 || from_fd < 0)
-        return fail(err, dir_fd < 0 ? dir_fd : from_fd, "open the live tree", volume);
-    r = trees->copy(&place, from_fd);
-    return r < 0 ? fail(err, r, "take a snapshot", volume) : 0;
+        return layered_error(err, dir_fd < 0 ? dir_fd : from_fd, "open the live tree", volume);
+    r = trees->copy(&target, from_fd);
+    return r < 0 ? layered_error(err, r, "take a snapshot", volume) : 0;
 }
 
 int layered_drop(struct volume *volume, const char *snapshot, uint32_t generation,
@@ -189,7 +188,7 @@ int layered_list(struct volume *volume,
     cleanup_close int dir_fd = fd < 0 ? fd : open_dir(fd, SNAPSHOTS);
     int r = fd < 0 ? fd : store_each_name(fd, list_live, &listing);
 
-    /* A volume that was being made may lack the directory. */
+    /* A volume that was being created may lack the directory. */
     if (r < 0 || dir_fd == -ENOENT)
         return r;
     return dir_fd < 0 ? dir_fd : store_each_name(dir_fd, list_snapshot, &listing);
@@ -213,7 +212,7 @@ void layered_release(struct volume *volume, char *temporary)
     (void)temporary;
 }
 
-static int remove_tree(void *context, const char *name)
+static int removal_one(void *context, const char *name)
 {
     struct removal *removal = context;
     int r;
@@ -225,20 +224,19 @@ static int remove_tree(void *context, const char *name)
     return r;
 }
 
-/* readdir may miss names while others are removed, so passes go on until one finds nothing. */
-static int remove_trees(struct removal *removal)
+/* readdir may skip names while others are removed, so this repeats until a pass finds none. */
+static int removal_run(struct removal *removal)
 {
     int r;
 
     do {
         removal->removed = 0;
-        r = store_each_name(removal->dir_fd, remove_tree, removal);
+        r = store_each_name(removal->dir_fd, removal_one, removal);
     } while (r == 0 && removal->removed > 0);
     return r;
 }
 
-/* Removes every tree below a volume's directory, then the directory, unless something has to be
- * remembered by it for a while. */
+/* Removes every tree of a volume, then its directory, unless the backend still needs it. */
 static int volume_dir_remove(struct store *store, const char *name, const struct tree_ops *trees)
 {
     cleanup_close int fd = open_dir(store->volumes_fd, name);
@@ -248,12 +246,12 @@ static int volume_dir_remove(struct store *store, const char *name, const struct
     int r = fd < 0 && fd != -ENOTDIR ? fd : 0;
 
     if (fd >= 0)
-        r = remove_trees(&live);
+        r = removal_run(&live);
     if (r == 0 && dir_fd >= 0)
-        r = remove_trees(&kept);
+        r = removal_run(&kept);
     if (r < 0)
         return r;
-    if (fd >= 0 && trees->forget && !trees->forget(store, fd, name))
+    if (fd >= 0 && trees->release_volume && !trees->release_volume(store, fd, name))
         return 0;
     return tree_remove_at(store->volumes_fd, name);
 }
@@ -268,12 +266,12 @@ int layered_destroy(struct volume *volume, const struct tree_ops *trees)
     if (renameat(store->volumes_fd, volume->id, store->volumes_fd, gone) < 0) {
         if (errno == ENOENT)
             return 0;
-        name = volume->id; /* a full disk must not keep anybody from making room */
+        name = volume->id; /* a full disk must not prevent the removal that frees space */
     }
     return volume_dir_remove(store, name, trees);
 }
 
-static void note_tree(void *context, const char *snapshot, uint32_t generation)
+static void mark_tree(void *context, const char *snapshot, uint32_t generation)
 {
     bool *has_tree = context;
 
@@ -290,9 +288,9 @@ static int sweep_one(void *context, const char *name)
     int r = 0;
 
     if (*name != '.')
-        r = layered_list(&volume, note_tree, &has_tree);
+        r = layered_list(&volume, mark_tree, &has_tree);
     if (r < 0 || has_tree)
-        return r == -ENOTDIR || r == -ELOOP ? 0 : r; /* whatever that is, it is not ours */
+        return r == -ENOTDIR || r == -ELOOP ? 0 : r; /* a file that the store did not create */
     return volume_dir_remove(sweep->store, name, sweep->trees);
 }
 
@@ -301,5 +299,5 @@ int layered_sweep(struct store *store, const struct tree_ops *trees, struct err 
     struct removal sweep = { .store = store, .trees = trees };
     int r = store_each_name(store->volumes_fd, sweep_one, &sweep);
 
-    return r < 0 ? err_sys(err, r, "remove what is left of volumes") : 0;
+    return r < 0 ? err_sys(err, r, "remove leftover volumes") : 0;
 }

@@ -1,11 +1,10 @@
-/* What the layered backends share: where the trees of a volume are.
+/* Shared by the layered backends: the layout of a volume's trees.
  *
  *   volumes/ID/live-N          a live tree: TREE and TREE.work for each tree of the template
- *   volumes/ID/snapshots/NAME  the same, kept
- *   volumes/.*                 being made or removed: the next store_open ends it
+ *   volumes/ID/snapshots/NAME  a snapshot, with the same contents
+ *   volumes/.*                 being created or removed: the next store_open removes it
  *
- * A volume without a tree is one that was being made when the host went down; it is removed too.
- */
+ * A volume without a tree was being created when the host crashed; it is removed too. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,35 +14,36 @@ struct err;
 struct store;
 struct volume;
 
-/* Where a tree is to go. */
-struct tree_place {
+/* Where a new tree is created. */
+struct tree_target {
     struct volume *volume;
     int volume_fd; /* volumes/ID */
-    int dir_fd;    /* that, or its snapshots/ */
+    int dir_fd;    /* volume_fd, or its snapshots/ */
     const char *name;
     bool is_read_only;
 };
 
-/* How one kind of storage makes and removes trees. 0 or -errno; each is whole or not done at all,
- * whenever the host goes down. */
+/* How one kind of storage creates and removes trees. Each returns 0 or -errno and is atomic across
+ * a crash of the host. */
 struct tree_ops {
-    /* Before the first tree of a volume; may be NULL. */
+    /* Called before the first tree of a volume; may be NULL. */
     int (*prepare)(struct volume *volume, int volume_fd, struct err *err);
-    int (*make)(const struct tree_place *place);
-    int (*copy)(const struct tree_place *place, int from_fd);
+    int (*make)(const struct tree_target *target);
+    int (*copy)(const struct tree_target *target, int from_fd);
     int (*remove)(struct store *store, int dir_fd, const char *name);
 
-    /* After the last tree of a volume: whether its directory may go now; may be NULL. */
-    bool (*forget)(struct store *store, int volume_fd, const char *name);
+    /* Called after the last tree of a volume. Returns whether its directory may be removed now;
+     * may be NULL. */
+    bool (*release_volume)(struct store *store, int volume_fd, const char *name);
 };
 
-/* Ends what an earlier life had begun. */
+/* Removes incomplete volumes of an earlier run. */
 int layered_sweep(struct store *store, const struct tree_ops *trees, struct err *err);
 
-/* volumes/ID, or -errno. */
+/* Opens volumes/ID. Returns a descriptor or -errno. */
 int layered_volume_fd(const struct volume *volume);
 
-/* As in struct store_ops. */
+/* Implement the calls of struct store_ops. */
 int layered_create(struct volume *volume, const struct tree_ops *trees, struct err *err);
 int layered_branch(struct volume *volume, uint32_t generation, struct volume *from,
                    const char *snapshot, const struct tree_ops *trees, struct err *err);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Volumes as clones of zfs datasets: see store_zfs_internal.h for what lies where. */
+/* Volumes as clones of zfs datasets; zfs_internal.h describes the layout. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -19,7 +19,7 @@
 #include "store/backend/zfs_internal.h"
 #include "store/store_internal.h"
 
-/* Which state directory a dataset belongs to. */
+/* The state directory that a dataset belongs to. */
 #define STATE_PROPERTY "holt:state"
 
 enum { ID_MAX = 64, NAME_BYTES_MAX = 255, FIND_TRIES = 3 };
@@ -29,7 +29,7 @@ struct zfs *zfs_of(const struct volume *volume)
     return volume->store->backend;
 }
 
-char *zfs_place(const struct volume *volume)
+char *zfs_parent(const struct volume *volume)
 {
     return xasprintf("%s/volumes/%s", zfs_of(volume)->dataset, volume->id);
 }
@@ -40,15 +40,15 @@ char *zfs_live(const struct volume *volume, uint32_t generation)
                      generation);
 }
 
-/* What is left for a snapshot's name once the longest tree's and NAME:1000 have been counted. */
+/* Returns the bytes left for a snapshot's name next to the longest tree name and NAME:1000. */
 static size_t snapshot_name_max(const struct volume *volume)
 {
-    cleanup_free char *place = zfs_place(volume);
+    cleanup_free char *parent = zfs_parent(volume);
 
-    return NAME_BYTES_MAX - strlen(place) - strlen("/_old-0123456789abcdef@:1000");
+    return NAME_BYTES_MAX - strlen(parent) - strlen("/_old-0123456789abcdef@:1000");
 }
 
-/* A name is a part of a command's argument: the front has checked it, and it is checked here. */
+/* Names become arguments of a command, so they are checked here again. */
 static int check_names(const struct volume *volume, const char *snapshot)
 {
     if (!zfs_is_safe(volume->id) || strlen(volume->id) > ID_MAX)
@@ -58,12 +58,12 @@ static int check_names(const struct volume *volume, const char *snapshot)
     return 0;
 }
 
-static int refuse_name(const struct volume *volume, const char *snapshot, struct err *err)
+static int name_error(const struct volume *volume, const char *snapshot, struct err *err)
 {
     if (check_names(volume, NULL) < 0)
-        return err_set(err, ERR_INVALID, "'%.64s' is no name for a volume", volume->id);
+        return err_set(err, ERR_INVALID, "'%.64s' is not a volume name", volume->id);
     return err_set(err, ERR_INVALID,
-                   "'%.64s' is no name for a snapshot (letters, digits, '.', '_', '-'; here at "
+                   "'%.64s' is not a snapshot name (letters, digits, '.', '_', '-'; here at "
                    "most %zu of them)",
                    snapshot, snapshot_name_max(volume));
 }
@@ -85,7 +85,7 @@ static int check_dataset(const char *dataset, struct err *err)
                    ZFS_DATASET_MAX);
 }
 
-/* What zpool calls its state: ONLINE, DEGRADED, FAULTED, ... */
+/* Reads the state as zpool reports it: ONLINE, DEGRADED, FAULTED, ... */
 static int pool_state(const char *pool, char ret[static STORE_STATE_SIZE], struct err *err)
 {
     cleanup_with(buf_done) struct buf output = BUF_INIT(ZFS_OUTPUT_MAX);
@@ -138,7 +138,7 @@ static int make_dataset(const char *dataset, struct err *err)
     return r == -EEXIST ? 0 : r;
 }
 
-/* Two daemons with one dataset would remove each other's volumes. */
+/* Two daemons on one dataset would remove each other's volumes. */
 static int claim_dataset(const char *dataset, const char *state_dir, struct err *err)
 {
     cleanup_free char *owner = NULL, *claim = xasprintf(STATE_PROPERTY "=%s", state_dir);
@@ -150,10 +150,11 @@ static int claim_dataset(const char *dataset, const char *state_dir, struct err 
         return ZFS(NULL, err, "set", claim, dataset);
     if (strcmp(owner, state_dir) == 0)
         return 0;
-    return err_set(err, ERR_BUSY,
-                   "zfs dataset '%s' belongs to state directory '%s' (zfs inherit " STATE_PROPERTY
-                   " %s makes it free)",
-                   dataset, owner, dataset);
+    return err_set(
+        err, ERR_BUSY,
+        "zfs dataset '%s' belongs to state directory '%s' (run 'zfs inherit " STATE_PROPERTY
+        " %s' to release it)",
+        dataset, owner, dataset);
 }
 
 static int make_datasets(const struct zfs *zfs, const char *state_dir, struct err *err)
@@ -231,8 +232,8 @@ static int get_bytes(const char *dataset, const char *property, uint64_t *ret, s
     if (r < 0)
         return r;
     if (parse_u64(text, ret) < 0)
-        return err_set(err, ERR_INTERNAL, "zfs says that '%s' of '%s' is '%s'", property, dataset,
-                       text);
+        return err_set(err, ERR_INTERNAL, "zfs reports property '%s' of '%s' as '%s'", property,
+                       dataset, text);
     return 0;
 }
 
@@ -251,21 +252,21 @@ static int zfs_space(struct store *store, struct store_space *ret, struct err *e
 
 /* --- trees ---------------------------------------------------------------------------------- */
 
-static int make_place(const struct volume *volume, struct err *err)
+static int parent_make(const struct volume *volume, struct err *err)
 {
-    cleanup_free char *place = zfs_place(volume);
+    cleanup_free char *parent = zfs_parent(volume);
     cleanup_free char *quota = xasprintf("quota=%" PRIu64, volume->quota_bytes);
     const char *const args[] = {
-        "zfs", "create",
-        "-o",  "canmount=off",
-        "-o",  "mountpoint=none",
-        "-o",  volume->quota_bytes > 0 ? quota : "quota=none",
-        place, NULL,
+        "zfs",  "create",
+        "-o",   "canmount=off",
+        "-o",   "mountpoint=none",
+        "-o",   volume->quota_bytes > 0 ? quota : "quota=none",
+        parent, NULL,
     };
     int r = zfs_run(args, NULL, err);
 
-    /* An earlier one of that name, destroyed while it was in use. */
-    if (r == -EEXIST && zfs_is_gone(volume)) {
+    /* A destroyed volume of that name may still be in use. */
+    if (r == -EEXIST && zfs_is_destroyed(volume)) {
         (void)zfs_drop_volume(zfs_of(volume), volume);
         r = zfs_run(args, NULL, err);
         if (r == -EEXIST)
@@ -280,10 +281,10 @@ static int zfs_create(struct volume *volume, struct err *err)
     int r = check_names(volume, NULL);
 
     if (r < 0)
-        return refuse_name(volume, NULL, err);
+        return name_error(volume, NULL, err);
     r = zfs_template_ready(zfs_of(volume), volume->template, &snapshot, err);
     if (r == 0)
-        r = make_place(volume, err);
+        r = parent_make(volume, err);
     if (r < 0)
         return r;
     tree = zfs_live(volume, 1);
@@ -294,14 +295,14 @@ static int branch_from(struct volume *volume, uint32_t generation, const char *s
                        struct err *err)
 {
     cleanup_free char *tree = zfs_live(volume, generation);
-    int r = make_place(volume, err);
+    int r = parent_make(volume, err);
 
     if (r < 0 && r != -EEXIST)
         return r;
     return zfs_clone_tree(zfs_of(volume), snapshot, tree, false, err);
 }
 
-/* It may be handed from a dropped tree to another between the two steps. */
+/* Retries because a removal may move the snapshot to another tree between the two steps. */
 static int branch_from_named(struct volume *volume, uint32_t generation, struct volume *from,
                              const char *snapshot, struct err *err)
 {
@@ -326,17 +327,17 @@ static int zfs_branch(struct volume *volume, uint32_t generation, struct volume 
     int r;
 
     if (check_names(volume, NULL) < 0)
-        return refuse_name(volume, NULL, err);
+        return name_error(volume, NULL, err);
     if (check_names(from, snapshot) < 0)
-        return refuse_name(from, snapshot, err);
+        return name_error(from, snapshot, err);
     if (snapshot)
         return branch_from_named(volume, generation, from, snapshot, err);
     r = zfs_take_snapshot(from, hidden, &source, err);
     if (r < 0)
         return r;
     r = branch_from(volume, generation, source, err);
-    /* From now on it goes with its last clone; at once, if there is none. */
-    (void)ZFS_PATIENTLY(&ignored, "destroy", "-d", source);
+    /* Destroyed with its last clone; at once if there is none. */
+    (void)ZFS_RETRY(&ignored, "destroy", "-d", source);
     return r;
 }
 
@@ -346,10 +347,10 @@ static int zfs_snapshot(struct volume *volume, const char *name, struct err *err
     int r = check_names(volume, name);
 
     if (r < 0)
-        return refuse_name(volume, name, err);
+        return name_error(volume, name, err);
     r = zfs_find_snapshot(volume, name, &found, err);
     if (r == 0)
-        return err_refuse(err, CAUSE_SNAPSHOT_EXISTS, "snapshot '%s' exists", name);
+        return err_refuse(err, CAUSE_SNAPSHOT_EXISTS, "snapshot '%s' already exists", name);
     if (err->cause != CAUSE_SNAPSHOT_NOT_FOUND)
         return r;
     return zfs_take_snapshot(volume, name, &taken, err);
@@ -370,17 +371,17 @@ static int zfs_list(struct volume *volume,
                     void *context)
 {
     cleanup_with(buf_done) struct buf output = BUF_INIT(ZFS_OUTPUT_MAX);
-    cleanup_free char *place = zfs_place(volume), *live = xasprintf("%s/live-", place);
+    cleanup_free char *parent = zfs_parent(volume), *live = xasprintf("%s/live-", parent);
     char *cursor, *line;
     struct err ignored;
     int r = check_names(volume, NULL);
 
-    /* A snapshot that is just being handed to another tree must not be overlooked. */
-    zfs_hold(zfs_of(volume));
+    /* Locked so that a snapshot that is moved to another tree is not missed. */
+    zfs_lock_reclaim(zfs_of(volume));
     if (r == 0)
         r = ZFS(&output, &ignored, "list", "-H", "-r", "-t", "filesystem,snapshot", "-o",
-                "name,defer_destroy", place);
-    zfs_let_go(zfs_of(volume));
+                "name,defer_destroy", parent);
+    zfs_unlock_reclaim(zfs_of(volume));
     cursor = r < 0 ? NULL : output.data;
     while ((line = zfs_next_line(&cursor))) {
         char *name = strsep(&line, "\t"), *snapshot = strchr(name, '@');
@@ -414,7 +415,7 @@ static int make_view(struct volume *volume, const char *name, const char *view)
     struct err err;
     int r = -ENOENT;
 
-    /* It may be handed from a dropped tree to another between the two steps. */
+    /* A removal may move the snapshot to another tree between the two steps. */
     for (int i = 0; r == -ENOENT && i < FIND_TRIES; i++) {
         cleanup_free char *snapshot = NULL;
 
@@ -453,7 +454,7 @@ static int zfs_open_tree(struct volume *volume, const char *snapshot, char **ret
     return fd;
 }
 
-/* What cannot go now, zfs_sweep removes. */
+/* zfs_sweep removes what is still in use now. */
 static void zfs_release(struct volume *volume, char *temporary)
 {
     if (temporary)
@@ -463,11 +464,11 @@ static void zfs_release(struct volume *volume, char *temporary)
 
 static int zfs_usage(struct volume *volume, uint64_t *ret_bytes)
 {
-    cleanup_free char *place = zfs_place(volume);
+    cleanup_free char *parent = zfs_parent(volume);
     struct err err;
     int r = check_names(volume, NULL);
 
-    return r < 0 ? r : get_bytes(place, "used", ret_bytes, &err);
+    return r < 0 ? r : get_bytes(parent, "used", ret_bytes, &err);
 }
 
 static int zfs_destroy(struct volume *volume)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The zfs command: how it is called, and what it means by what it says. */
+/* Runs the zfs command and interprets its messages. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,20 +16,20 @@
 
 enum {
     METADATA_MS = 30 * 1000,
-    DESTROY_MS = 10 * 60 * 1000, /* a volume with thousands of snapshots: each takes 10 ms */
+    DESTROY_MS = 10 * 60 * 1000, /* a volume with thousands of snapshots takes 10 ms for each */
     PAUSE_FIRST_MS = 1,
-    PAUSE_LAST_MS = 512, /* doubled from the first: about a second in all */
+    PAUSE_LAST_MS = 512, /* doubled from the first: about a second in total */
     NS_PER_MS = 1000000,
 };
 
-/* Phrases of several words, so that no name can be mistaken for one. */
+/* Phrases of several words, so that a name cannot match. */
 static const struct {
     const char *words;
     enum err_kind kind;
     int errnum;
 } reasons[] = {
     { "zfs-fuse daemon is running", ERR_UNSUPPORTED, EOPNOTSUPP },
-    { "internal error: Connection", ERR_UNSUPPORTED, EOPNOTSUPP }, /* it died meanwhile */
+    { "internal error: Connection", ERR_UNSUPPORTED, EOPNOTSUPP }, /* zfs-fuse died meanwhile */
     { "modules are not loaded", ERR_UNSUPPORTED, EOPNOTSUPP },
     { "has children", ERR_BUSY, ENOTEMPTY },
     { "has dependent clones", ERR_BUSY, EMLINK },
@@ -44,42 +44,41 @@ static const struct {
     { "permission denied", ERR_DENIED, EACCES },
 };
 
-/* Fills err from what the command has said; its first line is for people. */
-static int complain(struct err *err, const char *command, const char *complaint)
+/* Sets err from the messages of the command; their first line is shown to people. */
+static int zfs_error(struct err *err, const char *command, const char *stderr_text)
 {
     for (size_t i = 0; i < ARRAY_SIZE(reasons); i++) {
-        if (!strstr(complaint, reasons[i].words))
+        if (!strstr(stderr_text, reasons[i].words))
             continue;
         if (reasons[i].kind == ERR_UNSUPPORTED)
             return err_set(err, ERR_UNSUPPORTED,
-                           "zfs does not answer (start zfs-fuse, or load the zfs module)");
-        (void)err_set(err, reasons[i].kind, "%s: %.*s", command, (int)strcspn(complaint, "\n"),
-                      complaint);
+                           "zfs does not respond (start zfs-fuse, or load the zfs module)");
+        (void)err_set(err, reasons[i].kind, "%s: %.*s", command, (int)strcspn(stderr_text, "\n"),
+                      stderr_text);
         if (reasons[i].kind == ERR_EXHAUSTED)
             err->cause = reasons[i].errnum == EDQUOT ? CAUSE_QUOTA_EXCEEDED : CAUSE_POOL_FULL;
         err->errnum = reasons[i].errnum;
         return -err->errnum;
     }
-    return err_set(err, ERR_INTERNAL, "%s failed: %.*s", command, (int)strcspn(complaint, "\n"),
-                   complaint);
+    return err_set(err, ERR_INTERNAL, "%s failed: %.*s", command, (int)strcspn(stderr_text, "\n"),
+                   stderr_text);
 }
 
 int zfs_run(const char *const args[], struct buf *output, struct err *err)
 {
     int timeout_ms = args[1] && strcmp(args[1], "destroy") == 0 ? DESTROY_MS : METADATA_MS;
-    struct command_end end;
-    int r = command_run(args, timeout_ms, output, &end);
+    struct command_result result;
+    int r = command_run(args, timeout_ms, output, &result);
 
     if (r == -ENOENT)
         return err_set(err, ERR_UNSUPPORTED,
-                       "the command '%s' is not there (package zfs-fuse or zfsutils-linux)",
-                       args[0]);
+                       "command '%s' not found (package zfs-fuse or zfsutils-linux)", args[0]);
     if (r < 0)
         return err_sys(err, r, "run '%s %s'", args[0], args[1]);
-    return end.status == 0 ? 0 : complain(err, args[0], end.complaint);
+    return result.status == 0 ? 0 : zfs_error(err, args[0], result.stderr_text);
 }
 
-int zfs_run_patiently(const char *const args[], struct err *err)
+int zfs_run_retry(const char *const args[], struct err *err)
 {
     int r = zfs_run(args, NULL, err);
 
@@ -127,7 +126,7 @@ uint64_t zfs_unique(void)
     uint64_t unique;
 
     if (getrandom(&unique, sizeof(unique), 0) != sizeof(unique))
-        abort(); /* cannot be for so few bytes, once the kernel has any */
+        abort(); /* cannot fail for so few bytes after early boot */
     return unique;
 }
 

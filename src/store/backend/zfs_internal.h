@@ -1,16 +1,16 @@
-/* What the files of the zfs backend share.
+/* Internals shared by the files of the zfs backend.
  *
  *   DATASET                       POOL/DATASET of the configuration
  *     templates/NAME-HASH@base    a copy of a template's root, owners from ZFS_SHARED_UID
- *     volumes/ID                  a volume: its quota, and nothing itself
+ *     volumes/ID                  a volume: carries its quota, holds no files itself
  *       live-N                    the live tree of generation N, a clone
  *       _old-X                    never mounted: holds snapshots whose tree was dropped
- *       _view-X                   a snapshot that somebody looks at; read-only
+ *       _view-X                   a snapshot that is open for reading; read-only
  *     graveyard/_old-X            of destroyed volumes that others are still cloned from
  *
- * What begins with '_' can be no client's. Snapshots hang on live-N and _old-X. One that is marked
- * to be destroyed with its last clone is gone for everybody else; a new one of that name on the
- * same tree is called NAME:1, and so on. A tree is mounted on STATE/zfs/ID/TREE.
+ * Clients cannot use names that begin with '_'. Snapshots belong to live-N and _old-X. A snapshot
+ * that is marked for deferred destruction (with its last clone) is treated as absent; a new one of
+ * that name on the same tree is called NAME:1, and so on. A tree is mounted on STATE/zfs/ID/TREE.
  */
 #pragma once
 
@@ -27,9 +27,9 @@ struct template;
 struct volume;
 
 enum {
-    ZFS_SHARED_UID = 524288,   /* the first of the range that is set aside for containers */
+    ZFS_SHARED_UID = 524288,   /* first uid of the range reserved for containers */
     ZFS_OUTPUT_MAX = 32 << 20, /* of a list */
-    ZFS_DATASET_MAX = 100,     /* bytes; a full name ends at 255, snapshot included */
+    ZFS_DATASET_MAX = 100,     /* bytes; a full name has at most 255, including the snapshot */
 };
 
 struct zfs {
@@ -37,87 +37,88 @@ struct zfs {
     char *mounts; /* STATE/zfs */
     struct lock fill_lock;
     struct lock reclaim_lock;
-    bool has_gone; /* destroyed volumes that were in use; under reclaim_lock */
+    bool has_destroyed; /* destroyed volumes that were in use; protected by reclaim_lock */
 };
 
-/* Runs `zfs` or `zpool`. What it prints is added to output, which may be NULL. Returns -EBUSY,
- * -EEXIST, -ENOENT, -ENOSPC, -EDQUOT (a quota below what is used), -ENOTEMPTY (snapshots hang on
- * it) or -EMLINK (clones do) where zfs says that, and the kind that goes with it. */
+/* Runs `zfs` or `zpool` and appends its stdout to output, which may be NULL. Maps messages of zfs
+ * to -EBUSY, -EEXIST, -ENOENT, -ENOSPC, -EDQUOT (a quota below the usage), -ENOTEMPTY (has
+ * snapshots) or -EMLINK (has clones), with the matching error kind. */
 int zfs_run(const char *const args[], struct buf *output, struct err *err);
 #define ZFS(output, err, ...)                                                                      \
     zfs_run((const char *const[]){ "zfs", __VA_ARGS__, NULL }, output, err)
 
-/* The same; -EBUSY is tried again for a while: the daemon lets go of a tree some time after it was
- * unmounted. */
-int zfs_run_patiently(const char *const args[], struct err *err);
-#define ZFS_PATIENTLY(err, ...)                                                                    \
-    zfs_run_patiently((const char *const[]){ "zfs", __VA_ARGS__, NULL }, err)
+/* Like zfs_run, but retries -EBUSY for a while: zfs releases a tree some time after its unmount.
+ */
+int zfs_run_retry(const char *const args[], struct err *err);
+#define ZFS_RETRY(err, ...) zfs_run_retry((const char *const[]){ "zfs", __VA_ARGS__, NULL }, err)
 
-/* One property of a dataset as zfs prints it ("-": none); the caller frees it. */
+/* Reads one property of a dataset as zfs prints it ("-": none); the caller frees it. */
 int zfs_get(const char *dataset, const char *property, char **ret, struct err *err);
 
-/* The next line of a list, or NULL. */
+/* Returns the next line of a list, or NULL. */
 char *zfs_next_line(char **cursor);
 
-/* Whether an identifier cannot be anything but one component of a name. */
+/* Returns whether a name is safe as one component of a dataset name. */
 bool zfs_is_safe(const char *name);
 
-/* A name that nobody has. */
+/* Returns a random number for a unique name. */
 uint64_t zfs_unique(void);
 
-/* The last component of a dataset's name. */
+/* Returns the last component of a dataset's name. */
 const char *zfs_leaf(const char *dataset);
 
 struct zfs *zfs_of(const struct volume *volume);
-char *zfs_place(const struct volume *volume); /* DATASET/volumes/ID */
+char *zfs_parent(const struct volume *volume); /* DATASET/volumes/ID */
 char *zfs_live(const struct volume *volume, uint32_t generation);
 
-/* The full name of a volume's snapshot, wherever it hangs; or -ENOENT. */
+/* Finds the full name of a volume's snapshot, on whatever tree it is. ERR_NOT_FOUND if there is
+ * none. */
 int zfs_find_snapshot(const struct volume *volume, const char *name, char **ret, struct err *err);
 
-/* Takes a snapshot of the live tree; its full name, which the caller frees. The name must not be
- * taken, but a snapshot that is marked to go may still have it. */
+/* Takes a snapshot of the live tree and returns its full name, which the caller frees. The name
+ * must be unused, except by snapshots marked for deferred destruction. */
 int zfs_take_snapshot(const struct volume *volume, const char *name, char **ret, struct err *err);
 
-/* Where the tree DATASET/volumes/ID/TREE is mounted; the caller frees it. */
+/* Returns the mount point of the tree DATASET/volumes/ID/TREE; the caller frees it. */
 char *zfs_mount_path(const struct zfs *zfs, const char *tree);
 
-/* Mounts a dataset on its mountpoint, which is path, unless it is mounted and alive. */
+/* Mounts a dataset on its mountpoint, path, unless it is mounted and responds. */
 int zfs_mount(const char *dataset, const char *path, struct err *err);
 
-/* Takes what is mounted there away, and the directory too. -EBUSY when it is in use. */
+/* Unmounts path and removes the directory. Returns -EBUSY if it is in use. */
 int zfs_unmount(const char *path);
 
-/* Clones a snapshot to the tree and mounts it. Nothing is left of a failure. */
+/* Clones a snapshot to the tree and mounts it. Leaves nothing behind on failure. */
 int zfs_clone_tree(const struct zfs *zfs, const char *snapshot, const char *tree, bool is_view,
                    struct err *err);
 
-/* The snapshot that trees of a template are cloned from, made at its first use. */
+/* Returns the snapshot that trees of a template are cloned from; creates it at its first use. */
 int zfs_template_ready(struct zfs *zfs, const struct template *template, char **ret_snapshot,
                        struct err *err);
 
-/* Removes datasets of templates that are half-made, or whose template is gone or another by now,
+/* Removes datasets of templates that are incomplete, or whose template was removed or replaced,
  * unless a tree is cloned from them. */
 void zfs_template_sweep(struct zfs *zfs, struct store *store);
 
-/* Lifts the quota of a volume until zfs_restore_quota, also when that is in the next life. */
-int zfs_lift_quota(const char *place);
+/* Lifts the quota of a volume until zfs_restore_quota, across a restart too. */
+int zfs_lift_quota(const char *parent);
 
-/* Sets a quota back that was lifted. If more is used by now, the next removal tries again. */
-void zfs_restore_quota(const char *place);
+/* Restores a lifted quota. If more is used by now, the next removal tries again. */
+void zfs_restore_quota(const char *parent);
 
-/* Removal. What something else still needs is put aside, out of sight, and goes as soon as that
- * does. */
+/* Remove a tree or a snapshot. What clones still need is set aside and removed with the last of
+ * them. */
 int zfs_drop_tree(struct zfs *zfs, const char *tree);
 int zfs_drop_snapshot(struct zfs *zfs, const struct volume *volume, const char *name);
 
-/* Keeps removals from moving snapshots about meanwhile. */
-void zfs_hold(struct zfs *zfs);
-void zfs_let_go(struct zfs *zfs);
+/* Lock against removals, which move snapshots between trees. */
+void zfs_lock_reclaim(struct zfs *zfs);
+void zfs_unlock_reclaim(struct zfs *zfs);
 
-/* Succeeds for a volume in use, too: it goes later, and zfs_is_gone until then. */
+/* Destroys a volume. Also succeeds for one in use: it is then removed later, and zfs_is_destroyed
+ * returns true until then. */
 int zfs_drop_volume(struct zfs *zfs, const struct volume *volume);
-bool zfs_is_gone(const struct volume *volume);
+bool zfs_is_destroyed(const struct volume *volume);
 
-/* Removes what an earlier life left in the middle of something. */
+/* Removes leftovers of an interrupted operation of an earlier run. */
 void zfs_sweep(struct zfs *zfs);

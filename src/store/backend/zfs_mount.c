@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Where trees are mounted. zfs-fuse mounts a clone as soon as it is made and ignores the options
- * that forbid devices and setuid programs; when it dies its mounts stay, and answer ENOTCONN.
+/* Mounts trees. zfs-fuse mounts a clone as soon as it is created and ignores the nodev and nosuid
+ * options; when it dies, its mounts stay and return ENOTCONN.
  *
- * It must be unmounted with care: when the kernel ends a mount while the news that a file was
- * closed is still on its way, zfs-fuse waits for that news for ever, and serves nobody any more. So
- * a mount that lives is never taken away lazily, and ours is the last one of a tree to go. */
+ * Unmounting needs care: if the kernel ends a mount while a FUSE release request is in flight,
+ * zfs-fuse waits for that request for ever and serves nothing else. So a live mount is never
+ * detached lazily, and ours is the last mount of a tree to be unmounted. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -24,7 +24,7 @@ enum {
     STACKED_MAX = 8,
     ROUND_TRIPS = 3,
     PAUSE_FIRST_MS = 1,
-    PAUSE_LAST_MS = 512, /* doubled from the first: about a second in all */
+    PAUSE_LAST_MS = 512, /* doubled from the first: about a second in total */
     NS_PER_MS = 1000000,
 };
 
@@ -33,9 +33,9 @@ char *zfs_mount_path(const struct zfs *zfs, const char *tree)
     return xasprintf("%s%s", zfs->mounts, tree + strlen(zfs->dataset) + strlen("/volumes"));
 }
 
-/* 1: something is mounted there; 0: nothing; -ENOTCONN: a mount whose daemon is gone. What the
- * kernel remembers of a dead filesystem does not count, so it has to ask. */
-static int probe(const char *path)
+/* Returns 1 if path is a mount point, 0 if not, -ENOTCONN if the daemon of the mount is gone.
+ * Forces a request, because the kernel's cache still answers for a dead filesystem. */
+static int mount_probe(const char *path)
 {
     struct statx stx = { 0 };
 
@@ -44,8 +44,8 @@ static int probe(const char *path)
     return errno == ENOENT ? 0 : -errno;
 }
 
-/* Only of the dead. */
-static void detach(const char *path)
+/* Only for dead mounts. */
+static void mount_detach_dead(const char *path)
 {
     for (int i = 0; i < STACKED_MAX && umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) == 0; i++)
         continue;
@@ -69,20 +69,20 @@ static int restrict_mount(const char *path)
 
 int zfs_mount(const char *dataset, const char *path, struct err *err)
 {
-    int r = probe(path);
+    int r = mount_probe(path);
 
     if (r < 0) {
-        detach(path);
-        r = probe(path);
+        mount_detach_dead(path);
+        r = mount_probe(path);
     }
     if (r == 0) {
         r = tree_make(path, 0700);
         if (r < 0)
             return err_sys(err, r, "make '%s'", path);
-        r = ZFS_PATIENTLY(err, "mount", dataset);
+        r = ZFS_RETRY(err, "mount", dataset);
         if (r < 0)
             return r;
-        r = probe(path);
+        r = mount_probe(path);
     }
     if (r == 0)
         return err_set(err, ERR_UNSUPPORTED,
@@ -96,22 +96,22 @@ int zfs_mount(const char *dataset, const char *path, struct err *err)
 
 int zfs_unmount(const char *path)
 {
-    int r = probe(path);
+    int r = mount_probe(path);
 
     for (long ms = PAUSE_FIRST_MS; r > 0 && ms <= PAUSE_LAST_MS; ms *= 2) {
-        /* Requests are read in order: when these are answered, it knows of every closed file. */
+        /* Requests are read in order: once these are answered, it has processed every release. */
         for (int i = 0; r > 0 && i < ROUND_TRIPS; i++)
-            r = probe(path);
+            r = mount_probe(path);
         if (r > 0 && umount2(path, UMOUNT_NOFOLLOW) < 0 && errno != EBUSY)
             return -errno;
-        r = probe(path);
+        r = mount_probe(path);
         if (r > 0)
             pause_ms(ms);
     }
     if (r > 0)
         return -EBUSY;
     if (r < 0)
-        detach(path);
+        mount_detach_dead(path);
     (void)rmdir(path);
     return 0;
 }
@@ -127,12 +127,12 @@ int zfs_clone_tree(const struct zfs *zfs, const char *snapshot, const char *tree
     r = ZFS(NULL, err, "clone", "-o", "canmount=noauto", "-o", "atime=off", "-o", option, "-o",
             is_view ? "readonly=on" : "readonly=off", snapshot, tree);
     if (r == -EEXIST || r == -ENOENT)
-        return r; /* not ours to remove, or never made */
+        return r; /* not ours to remove, or never created */
     if (r == 0)
         r = zfs_mount(tree, path, err);
     if (r < 0) {
         (void)zfs_unmount(path);
-        (void)ZFS_PATIENTLY(&ignored, "destroy", tree);
+        (void)ZFS_RETRY(&ignored, "destroy", tree);
     }
     return r;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Quotas that have to be lifted for a moment. Snapshots that are handed from one tree of a volume
- * to another count twice meanwhile, which a full volume has no room for; and a full volume is what
- * people roll back. */
+/* Temporarily lifted quotas. While snapshots move from one tree of a volume to another they count
+ * twice, which does not fit into a full volume; and full volumes are the ones that need a
+ * rollback. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -13,13 +13,13 @@
 #include "base/xalloc.h"
 #include "store/backend/zfs_internal.h"
 
-/* What a quota was before it had to be lifted; there only until it is back. */
+/* The original value of a lifted quota; set only until it is restored. */
 #define QUOTA_PROPERTY "holt:quota"
 
 enum { QUOTA_TRIES = 4, SLACK_BYTES = 1 << 20 };
 
-/* A quota as close to what is used as can be: zfs refuses one below that. */
-static void set_least_quota(const char *place)
+/* Sets the quota as low as zfs allows, just above the usage. */
+static void quota_set_minimum(const char *parent)
 {
     uint64_t slack = SLACK_BYTES;
     struct err ignored;
@@ -29,44 +29,44 @@ static void set_least_quota(const char *place)
         cleanup_free char *used = NULL, *option = NULL;
         uint64_t bytes;
 
-        if (zfs_get(place, "used", &used, &ignored) < 0 || parse_u64(used, &bytes) < 0)
+        if (zfs_get(parent, "used", &used, &ignored) < 0 || parse_u64(used, &bytes) < 0)
             return;
         option = xasprintf("quota=%" PRIu64, bytes + slack);
-        r = ZFS(NULL, &ignored, "set", option, place);
+        r = ZFS(NULL, &ignored, "set", option, parent);
     }
 }
 
-void zfs_restore_quota(const char *place)
+void zfs_restore_quota(const char *parent)
 {
     cleanup_free char *wanted = NULL, *option = NULL;
     struct err ignored;
     int r;
 
-    if (zfs_get(place, QUOTA_PROPERTY, &wanted, &ignored) < 0 || strcmp(wanted, "-") == 0)
+    if (zfs_get(parent, QUOTA_PROPERTY, &wanted, &ignored) < 0 || strcmp(wanted, "-") == 0)
         return;
     option = xasprintf("quota=%s", wanted);
-    r = ZFS(NULL, &ignored, "set", option, place);
+    r = ZFS(NULL, &ignored, "set", option, parent);
     if (r == 0)
-        (void)ZFS(NULL, &ignored, "inherit", QUOTA_PROPERTY, place);
+        (void)ZFS(NULL, &ignored, "inherit", QUOTA_PROPERTY, parent);
     else if (r == -EDQUOT)
-        set_least_quota(place);
+        quota_set_minimum(parent);
 }
 
-int zfs_lift_quota(const char *place)
+int zfs_lift_quota(const char *parent)
 {
-    cleanup_free char *quota = NULL, *lifted = NULL, *note = NULL;
+    cleanup_free char *quota = NULL, *lifted = NULL, *record = NULL;
     struct err ignored;
     int r = 0;
 
-    (void)zfs_get(place, "quota", &quota, &ignored);
-    (void)zfs_get(place, QUOTA_PROPERTY, &lifted, &ignored);
+    (void)zfs_get(parent, "quota", &quota, &ignored);
+    (void)zfs_get(parent, QUOTA_PROPERTY, &lifted, &ignored);
     if (!quota || !lifted)
         return -EIO;
     if (strcmp(quota, "0") == 0 && strcmp(lifted, "-") == 0)
-        return -ENOSPC; /* there is none: it is the pool that is full */
-    note = xasprintf(QUOTA_PROPERTY "=%s", quota);
-    /* Noted first: whoever comes after a crash knows what to set back. */
+        return -ENOSPC; /* no quota: the pool is full */
+    record = xasprintf(QUOTA_PROPERTY "=%s", quota);
+    /* Recorded first, so that it can be restored after a crash. */
     if (strcmp(lifted, "-") == 0)
-        r = ZFS(NULL, &ignored, "set", note, place);
-    return r < 0 ? r : ZFS(NULL, &ignored, "set", "quota=none", place);
+        r = ZFS(NULL, &ignored, "set", record, parent);
+    return r < 0 ? r : ZFS(NULL, &ignored, "set", "quota=none", parent);
 }

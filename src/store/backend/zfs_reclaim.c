@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Removing trees, snapshots and volumes, of which others may be clones.
+/* Removes trees, snapshots and volumes that others may be cloned from.
  *
- * zfs refuses to destroy what something hangs on, and that refusal is all the safety there is: it
- * is never asked to take clones along. What is refused is put aside instead:
+ * zfs refuses to destroy a dataset that has dependents, and Holt relies on that: it never asks for
+ * clones to be destroyed as well. What zfs refuses is set aside:
  *
- * - A snapshot with clones is marked to go with the last of them; marked ones do not exist for
- *   anybody else.
- * - A tree with snapshots hands them to a clone of the newest one (_old-X), which has nothing of
- *   its own, and goes. So what was written after the last snapshot does not stay.
- * - A volume with clones in others does the same, and its _old-X are in the graveyard.
- * - A volume that is in use is marked and tried again.
+ * - A snapshot with clones is marked for deferred destruction with the last of them; everybody
+ * else treats it as absent.
+ * - A tree with snapshots hands them to a clone of the newest one (_old-X), which has no data of
+ * its own, and is destroyed. So data written after the last snapshot is freed.
+ * - A volume with clones in other volumes does the same, with its _old-X in the graveyard.
+ * - A volume in use is marked, and its removal is retried.
  *
- * Whoever removes a clone looks whether what it was cloned from had only waited for that. One
- * thread removes at a time, so that nobody else does in between.
+ * The removal of a clone checks whether its origin was only kept for that clone. Removals are
+ * serialised by reclaim_lock.
  *
- * Nothing is ever renamed: for that, zfs unmounts every clone and mounts it anew, under the feet of
- * whoever runs there.
- */
+ * Nothing is ever renamed: for a rename zfs unmounts every clone and mounts it again, under
+ * running processes. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -31,10 +30,10 @@
 #include "store/backend/zfs_internal.h"
 #include "store/store_internal.h"
 
-/* On a volume that is destroyed, but in use. */
-#define GONE_PROPERTY "holt:gone"
+/* Marks a volume that is destroyed but in use. */
+#define DESTROYED_PROPERTY "holt:gone"
 
-static const char gone_mark[] = GONE_PROPERTY "=on";
+static const char destroyed_mark[] = DESTROYED_PROPERTY "=on";
 
 static bool has_prefix(const char *text, const char *prefix)
 {
@@ -46,7 +45,8 @@ static bool is_aside(const char *dataset)
     return has_prefix(zfs_leaf(dataset), "_old-");
 }
 
-/* Names below a dataset, oldest first, one a line; `what` is filesystem or snapshot. */
+/* Lists the names below a dataset, oldest first, one per line; `what` is filesystem or snapshot.
+ */
 static int list_below(const char *dataset, const char *what, const char *columns, struct buf *ret)
 {
     struct err ignored;
@@ -55,8 +55,8 @@ static int list_below(const char *dataset, const char *what, const char *columns
                dataset);
 }
 
-/* The newest snapshot that hangs on a dataset, or NULL; the caller frees it. Whether one of them is
- * not only there for its clones is told, too. */
+/* Returns the newest snapshot of a dataset, or NULL; the caller frees it. *ret_is_wanted says
+ * whether one of its snapshots is not marked for deferred destruction. */
 static char *newest_snapshot(const char *dataset, bool *ret_is_wanted)
 {
     cleanup_with(buf_done) struct buf output = BUF_INIT(ZFS_OUTPUT_MAX);
@@ -74,7 +74,7 @@ static char *newest_snapshot(const char *dataset, bool *ret_is_wanted)
     return last ? xstrdup(last) : NULL;
 }
 
-/* The dataset that another was cloned from, or NULL; the caller frees it. */
+/* Returns the dataset that another was cloned from, or NULL; the caller frees it. */
 static char *origin_of(const char *dataset)
 {
     struct err ignored;
@@ -91,23 +91,23 @@ static char *parent_of(const char *dataset)
     return xasprintf("%.*s", (int)(zfs_leaf(dataset) - dataset - 1), dataset);
 }
 
-/* Makes a clone the owner of the snapshot it was made from and of all before it. They count twice
- * meanwhile. */
-static int promote(const char *clone, const char *place)
+/* Makes a clone the owner of its origin snapshot and of all earlier ones. They count twice against
+ * the quota meanwhile, so it may be lifted. */
+static int promote(const char *clone, const char *parent)
 {
     struct err ignored;
     int r = ZFS(NULL, &ignored, "promote", clone);
 
-    if (r == -ENOSPC && zfs_lift_quota(place) == 0)
+    if (r == -ENOSPC && zfs_lift_quota(parent) == 0)
         r = ZFS(NULL, &ignored, "promote", clone);
     return r;
 }
 
-/* Gives all snapshots of a tree to a clone of the newest, below `to`. */
-static int hand_on_snapshots(const char *tree, const char *to)
+/* Moves all snapshots of a tree to a clone of the newest one, created below `to`. */
+static int snapshots_move(const char *tree, const char *to)
 {
     bool is_wanted;
-    cleanup_free char *snapshot = newest_snapshot(tree, &is_wanted), *place = parent_of(tree);
+    cleanup_free char *snapshot = newest_snapshot(tree, &is_wanted), *parent = parent_of(tree);
     cleanup_free char *aside = xasprintf("%s/_old-%016" PRIx64, to, zfs_unique());
     struct err ignored;
     int r;
@@ -118,19 +118,20 @@ static int hand_on_snapshots(const char *tree, const char *to)
             aside);
     if (r < 0)
         return r;
-    r = promote(aside, place);
+    r = promote(aside, parent);
     if (r < 0)
-        (void)ZFS_PATIENTLY(&ignored, "destroy", aside);
+        (void)ZFS_RETRY(&ignored, "destroy", aside);
     return r;
 }
 
-/* The tree beside a dataset that was cloned from this snapshot, or NULL; the caller frees it. */
-static char *clone_beside(const char *place, const char *snapshot)
+/* Returns the tree below parent that was cloned from this snapshot, or NULL; the caller frees it.
+ */
+static char *clone_beside(const char *parent, const char *snapshot)
 {
     cleanup_with(buf_done) struct buf output = BUF_INIT(ZFS_OUTPUT_MAX);
     char *cursor, *line;
 
-    if (list_below(place, "filesystem", "name,origin", &output) < 0)
+    if (list_below(parent, "filesystem", "name,origin", &output) < 0)
         return NULL;
     cursor = output.data;
     while ((line = zfs_next_line(&cursor))) {
@@ -142,25 +143,25 @@ static char *clone_beside(const char *place, const char *snapshot)
     return NULL;
 }
 
-/* What is aside only for the clones of its snapshots gives them to the clone beside it: else every
- * rollback would leave one more tree for as long as the volume lives. */
-static bool hand_back(const char *dataset, const char *newest)
+/* If only clones need the snapshots of a dataset that is set aside, they move to the clone beside
+ * it: otherwise every rollback would add a tree for as long as the volume exists. */
+static bool snapshots_to_sibling(const char *dataset, const char *newest)
 {
-    cleanup_free char *place = parent_of(dataset), *clone = clone_beside(place, newest);
+    cleanup_free char *parent = parent_of(dataset), *clone = clone_beside(parent, newest);
     struct err ignored;
     int r;
 
     if (!clone)
         return false;
-    r = promote(clone, place);
+    r = promote(clone, parent);
     if (r == 0)
-        r = ZFS_PATIENTLY(&ignored, "destroy", dataset);
-    zfs_restore_quota(place);
+        r = ZFS_RETRY(&ignored, "destroy", dataset);
+    zfs_restore_quota(parent);
     return r == 0;
 }
 
-/* What is aside has nothing of its own as long as the newest snapshot is the one it was made from.
- * When that goes, it would keep what nobody can see. */
+/* A dataset that is set aside has no data of its own while its newest snapshot is its origin. Once
+ * that is destroyed, the dataset would keep data that is not visible anywhere. */
 static bool has_own_data(const char *dataset)
 {
     cleanup_free char *unique = NULL;
@@ -169,19 +170,19 @@ static bool has_own_data(const char *dataset)
     return zfs_get(dataset, "unique", &unique, &ignored) == 0 && strcmp(unique, "0") != 0;
 }
 
-static void hand_on_again(const char *dataset)
+static void aside_replace(const char *dataset)
 {
-    cleanup_free char *place = parent_of(dataset);
+    cleanup_free char *parent = parent_of(dataset);
     struct err ignored;
 
-    if (hand_on_snapshots(dataset, place) == 0)
-        (void)ZFS_PATIENTLY(&ignored, "destroy", dataset);
-    zfs_restore_quota(place);
+    if (snapshots_move(dataset, parent) == 0)
+        (void)ZFS_RETRY(&ignored, "destroy", dataset);
+    zfs_restore_quota(parent);
 }
 
-/* Destroys what is aside and what nothing hangs on any more, then looks at its origin. Takes the
- * name, which may be NULL. */
-static void settle(char *dataset)
+/* Destroys a dataset that is set aside and has no dependents left, then continues with its origin.
+ * Takes ownership of the name, which may be NULL. */
+static void aside_reclaim(char *dataset)
 {
     struct err ignored;
 
@@ -191,12 +192,12 @@ static void settle(char *dataset)
         char *origin;
 
         if (snapshot) {
-            if ((is_wanted || !hand_back(dataset, snapshot)) && has_own_data(dataset))
-                hand_on_again(dataset);
+            if ((is_wanted || !snapshots_to_sibling(dataset, snapshot)) && has_own_data(dataset))
+                aside_replace(dataset);
             break;
         }
         origin = origin_of(dataset);
-        if (ZFS_PATIENTLY(&ignored, "destroy", dataset) < 0) {
+        if (ZFS_RETRY(&ignored, "destroy", dataset) < 0) {
             free(origin);
             break;
         }
@@ -206,10 +207,10 @@ static void settle(char *dataset)
     free(dataset);
 }
 
-/* Removes one tree; the snapshots that hang on it stay. */
-static int drop_tree(const struct zfs *zfs, const char *tree)
+/* Removes one tree; its snapshots stay. */
+static int tree_drop(const struct zfs *zfs, const char *tree)
 {
-    cleanup_free char *path = zfs_mount_path(zfs, tree), *place = parent_of(tree);
+    cleanup_free char *path = zfs_mount_path(zfs, tree), *parent = parent_of(tree);
     struct err ignored;
     char *origin;
     int r = zfs_unmount(path);
@@ -217,26 +218,27 @@ static int drop_tree(const struct zfs *zfs, const char *tree)
     if (r < 0)
         return r;
     origin = origin_of(tree);
-    r = ZFS_PATIENTLY(&ignored, "destroy", tree);
+    r = ZFS_RETRY(&ignored, "destroy", tree);
     if (r == -ENOTEMPTY || r == -EMLINK) {
-        r = hand_on_snapshots(tree, place);
+        r = snapshots_move(tree, parent);
         if (r == 0)
-            r = ZFS_PATIENTLY(&ignored, "destroy", tree);
+            r = ZFS_RETRY(&ignored, "destroy", tree);
     }
-    settle(origin);
-    zfs_restore_quota(place);
+    aside_reclaim(origin);
+    zfs_restore_quota(parent);
     return r;
 }
 
-/* Lets a snapshot go with its last clone; at once, if there is none. */
+/* Destroys a snapshot with its last clone; at once if there is none. */
 static int destroy_later(const char *snapshot)
 {
     struct err ignored;
 
-    return ZFS_PATIENTLY(&ignored, "destroy", "-d", snapshot);
+    return ZFS_RETRY(&ignored, "destroy", "-d", snapshot);
 }
 
-/* The same with every snapshot below; `is_ours` limits it to those that no client knows. */
+/* Does the same with every snapshot below; `is_ours` limits it to names that clients cannot use.
+ */
 static void destroy_all_later(const char *below, bool is_ours)
 {
     cleanup_with(buf_done) struct buf output = BUF_INIT(ZFS_OUTPUT_MAX);
@@ -255,19 +257,19 @@ static void destroy_all_later(const char *below, bool is_ours)
 
 /* --- volumes -------------------------------------------------------------------------------- */
 
-/* Unmounts every tree of a volume and notes what they are clones of, one a line. */
-static int unmount_all(const struct zfs *zfs, const char *place, struct buf *ret_origins)
+/* Unmounts every tree of a volume and lists their origins, one per line. */
+static int unmount_all(const struct zfs *zfs, const char *parent, struct buf *ret_origins)
 {
     cleanup_with(buf_done) struct buf output = BUF_INIT(ZFS_OUTPUT_MAX);
     char *cursor, *line;
-    int first = 0, r = list_below(place, "filesystem", "name,origin", &output);
+    int first = 0, r = list_below(parent, "filesystem", "name,origin", &output);
 
     cursor = r < 0 ? NULL : output.data;
     while ((line = zfs_next_line(&cursor))) {
         char *tree = strsep(&line, "\t");
         cleanup_free char *path = zfs_mount_path(zfs, tree);
 
-        r = strcmp(tree, place) == 0 ? 0 : zfs_unmount(path);
+        r = strcmp(tree, parent) == 0 ? 0 : zfs_unmount(path);
         first = first ? first : r;
         if (line && strchr(line, '@'))
             (void)buf_printf(ret_origins, "%.*s\n", (int)strcspn(line, "@"), line);
@@ -276,8 +278,8 @@ static int unmount_all(const struct zfs *zfs, const char *place, struct buf *ret
     return r;
 }
 
-/* Moves every snapshot that somebody is cloned from to the graveyard, and destroys the rest. */
-static int vacate(const struct zfs *zfs, const char *place)
+/* Moves every snapshot that has clones to the graveyard, and destroys the rest. */
+static int parent_evacuate(const struct zfs *zfs, const char *parent)
 {
     cleanup_with(buf_done) struct buf output = BUF_INIT(ZFS_OUTPUT_MAX);
     cleanup_free char *graveyard = xasprintf("%s/graveyard", zfs->dataset);
@@ -285,131 +287,133 @@ static int vacate(const struct zfs *zfs, const char *place)
     char *cursor, *tree;
     int r;
 
-    destroy_all_later(place, false);
-    r = list_below(place, "filesystem", "name", &output);
+    destroy_all_later(parent, false);
+    r = list_below(parent, "filesystem", "name", &output);
     cursor = r < 0 ? NULL : output.data;
     while (r == 0 && (tree = zfs_next_line(&cursor))) {
         bool is_wanted;
         cleanup_free char *snapshot = newest_snapshot(tree, &is_wanted);
 
-        if (snapshot && strcmp(tree, place) != 0)
-            r = hand_on_snapshots(tree, graveyard);
+        if (snapshot && strcmp(tree, parent) != 0)
+            r = snapshots_move(tree, graveyard);
     }
-    return r < 0 ? r : ZFS_PATIENTLY(&ignored, "destroy", "-r", place);
+    return r < 0 ? r : ZFS_RETRY(&ignored, "destroy", "-r", parent);
 }
 
-static int drop_place(struct zfs *zfs, const char *place)
+static int parent_drop(struct zfs *zfs, const char *parent)
 {
     cleanup_with(buf_done) struct buf origins = BUF_INIT(ZFS_OUTPUT_MAX);
-    cleanup_free char *path = zfs_mount_path(zfs, place);
+    cleanup_free char *path = zfs_mount_path(zfs, parent);
     struct err ignored;
     char *cursor, *origin;
-    int r = unmount_all(zfs, place, &origins);
+    int r = unmount_all(zfs, parent, &origins);
 
     if (r == 0)
-        r = ZFS_PATIENTLY(&ignored, "destroy", "-r", place);
+        r = ZFS_RETRY(&ignored, "destroy", "-r", parent);
     if (r == -EMLINK)
-        r = vacate(zfs, place);
+        r = parent_evacuate(zfs, parent);
     (void)rmdir(path);
     cursor = origins.data;
     while ((origin = zfs_next_line(&cursor))) {
-        if (!has_prefix(origin, place) || origin[strlen(place)] != '/')
-            settle(xstrdup(origin));
+        if (!has_prefix(origin, parent) || origin[strlen(parent)] != '/')
+            aside_reclaim(xstrdup(origin));
     }
-    return r == -ENOENT ? 0 : r; /* never made, or gone already */
+    return r == -ENOENT ? 0 : r; /* never created, or already gone */
 }
 
-/* Tries again what was in use when it was to go. */
-static void drop_gone(struct zfs *zfs)
+/* Retries the volumes that were in use when they were destroyed. */
+static void retry_destroyed(struct zfs *zfs)
 {
     cleanup_with(buf_done) struct buf output = BUF_INIT(ZFS_OUTPUT_MAX);
     cleanup_free char *volumes = xasprintf("%s/volumes", zfs->dataset);
     char *cursor, *line;
 
-    if (!zfs->has_gone || list_below(volumes, "filesystem", "name," GONE_PROPERTY, &output) < 0)
+    if (!zfs->has_destroyed ||
+        list_below(volumes, "filesystem", "name," DESTROYED_PROPERTY, &output) < 0)
         return;
-    zfs->has_gone = false;
+    zfs->has_destroyed = false;
     cursor = output.data;
     while ((line = zfs_next_line(&cursor))) {
-        char *place = strsep(&line, "\t");
+        char *parent = strsep(&line, "\t");
 
         /* Its trees inherit the mark. */
-        if (strlen(place) <= strlen(volumes) || strchr(place + strlen(volumes) + 1, '/'))
+        if (strlen(parent) <= strlen(volumes) || strchr(parent + strlen(volumes) + 1, '/'))
             continue;
-        if (line && strcmp(line, "on") == 0 && drop_place(zfs, place) < 0)
-            zfs->has_gone = true;
+        if (line && strcmp(line, "on") == 0 && parent_drop(zfs, parent) < 0)
+            zfs->has_destroyed = true;
     }
 }
 
-/* --- what the others call ------------------------------------------------------------------- */
+/* --- interface ------------------------------------------------------------------------------ */
 
-void zfs_hold(struct zfs *zfs)
+void zfs_lock_reclaim(struct zfs *zfs)
 {
     lock_take(&zfs->reclaim_lock);
 }
 
-void zfs_let_go(struct zfs *zfs)
+void zfs_unlock_reclaim(struct zfs *zfs)
 {
     lock_release(&zfs->reclaim_lock);
 }
 
-static int unlock(struct zfs *zfs, int r)
+static int reclaim_finish(struct zfs *zfs, int r)
 {
-    drop_gone(zfs);
-    zfs_let_go(zfs);
+    retry_destroyed(zfs);
+    zfs_unlock_reclaim(zfs);
     return r;
 }
 
 int zfs_drop_tree(struct zfs *zfs, const char *tree)
 {
-    zfs_hold(zfs);
-    return unlock(zfs, drop_tree(zfs, tree));
+    zfs_lock_reclaim(zfs);
+    return reclaim_finish(zfs, tree_drop(zfs, tree));
 }
 
 int zfs_drop_snapshot(struct zfs *zfs, const struct volume *volume, const char *name)
 {
-    cleanup_free char *place = zfs_place(volume);
+    cleanup_free char *parent = zfs_parent(volume);
     char *snapshot = NULL;
     struct err err;
     int r;
 
-    zfs_hold(zfs);
+    zfs_lock_reclaim(zfs);
     r = zfs_find_snapshot(volume, name, &snapshot, &err);
     if (r < 0)
-        return unlock(zfs, r);
+        return reclaim_finish(zfs, r);
     r = destroy_later(snapshot);
     *strchrnul(snapshot, '@') = '\0';
-    settle(snapshot);
-    zfs_restore_quota(place);
-    return unlock(zfs, r);
+    aside_reclaim(snapshot);
+    zfs_restore_quota(parent);
+    return reclaim_finish(zfs, r);
 }
 
 int zfs_drop_volume(struct zfs *zfs, const struct volume *volume)
 {
-    cleanup_free char *place = zfs_place(volume);
+    cleanup_free char *parent = zfs_parent(volume);
     struct err ignored;
     int r;
 
-    zfs_hold(zfs);
-    r = drop_place(zfs, place);
-    if (r == -EBUSY && ZFS(NULL, &ignored, "set", gone_mark, place) == 0) {
-        zfs->has_gone = true;
-        /* Not at once again, as unlock would. */
-        zfs_let_go(zfs);
+    zfs_lock_reclaim(zfs);
+    r = parent_drop(zfs, parent);
+    if (r == -EBUSY && ZFS(NULL, &ignored, "set", destroyed_mark, parent) == 0) {
+        zfs->has_destroyed = true;
+        /* Without the immediate retry of reclaim_finish. */
+        zfs_unlock_reclaim(zfs);
         return 0;
     }
-    return unlock(zfs, r);
+    return reclaim_finish(zfs, r);
 }
 
-bool zfs_is_gone(const struct volume *volume)
+bool zfs_is_destroyed(const struct volume *volume)
 {
-    cleanup_free char *place = zfs_place(volume), *gone = NULL;
+    cleanup_free char *parent = zfs_parent(volume), *gone = NULL;
     struct err ignored;
 
-    return zfs_get(place, GONE_PROPERTY, &gone, &ignored) == 0 && strcmp(gone, "on") == 0;
+    return zfs_get(parent, DESTROYED_PROPERTY, &gone, &ignored) == 0 && strcmp(gone, "on") == 0;
 }
 
-/* Views of an earlier life, trees aside that hold nothing any more, quotas that were lifted. */
+/* Removes views of an earlier run and empty datasets that are set aside, and restores lifted
+ * quotas. */
 static void sweep_trees(const struct zfs *zfs, const char *below)
 {
     cleanup_with(buf_done) struct buf output = BUF_INIT(ZFS_OUTPUT_MAX);
@@ -420,9 +424,9 @@ static void sweep_trees(const struct zfs *zfs, const char *below)
     cursor = output.data;
     while ((tree = zfs_next_line(&cursor))) {
         if (has_prefix(zfs_leaf(tree), "_view-"))
-            (void)drop_tree(zfs, tree);
+            (void)tree_drop(zfs, tree);
         else if (is_aside(tree))
-            settle(xstrdup(tree));
+            aside_reclaim(xstrdup(tree));
         else if (strlen(tree) > strlen(below) && !strchr(tree + strlen(below) + 1, '/'))
             zfs_restore_quota(tree);
     }
@@ -433,11 +437,11 @@ void zfs_sweep(struct zfs *zfs)
     cleanup_free char *volumes = xasprintf("%s/volumes", zfs->dataset);
     cleanup_free char *graveyard = xasprintf("%s/graveyard", zfs->dataset);
 
-    zfs_hold(zfs);
+    zfs_lock_reclaim(zfs);
     destroy_all_later(volumes, true);
     destroy_all_later(graveyard, false);
     sweep_trees(zfs, volumes);
     sweep_trees(zfs, graveyard);
-    zfs->has_gone = true;
-    (void)unlock(zfs, 0);
+    zfs->has_destroyed = true;
+    (void)reclaim_finish(zfs, 0);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Snapshots by name. All names of a volume are one set, whatever tree each hangs on. */
+/* Snapshots by name. The names of a volume are one set, whatever tree each snapshot belongs to. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -15,51 +15,51 @@
 #include "store/backend/zfs_internal.h"
 #include "store/store_internal.h"
 
-/* How high the numbers of a volume's NAME:1, NAME:2, ... may be. */
+/* The highest number N of a volume's NAME:N. */
 #define ALTERNATIVES_PROPERTY "holt:alternatives"
 
 static const char tree_columns[] = "name," ALTERNATIVES_PROPERTY;
 
 enum { FIXED_ARGS = 5, ALTERNATIVES_MAX = 1000 };
 
-/* What `zfs list` is asked for: one name a tree and alternative. */
-struct question {
+/* Arguments of `zfs list`: one name per tree and alternative. */
+struct query {
     const char **args;
     size_t count;
 };
 
-static void question_done(struct question *question)
+static void query_done(struct query *query)
 {
-    for (size_t i = FIXED_ARGS; i < question->count; i++)
-        free((char *)(uintptr_t)question->args[i]);
-    free(question->args);
+    for (size_t i = FIXED_ARGS; i < query->count; i++)
+        free((char *)(uintptr_t)query->args[i]);
+    free(query->args);
 }
 
-/* `trees` is a list with the highest alternative behind each name. Asking by name takes 0.1 ms for
- * each; to list all snapshots there are takes 0.7 ms for each. */
-static void question_make(struct question *question, char *trees, const char *name)
+/* `trees` lists each tree with its highest alternative. A lookup by name takes 0.1 ms each, while
+ * listing all snapshots takes 0.7 ms each. */
+static void query_make(struct query *query, char *trees, const char *name)
 {
     static const char *const fixed[FIXED_ARGS] = { "zfs", "list", "-H", "-o",
                                                    "name,defer_destroy" };
     size_t capacity = FIXED_ARGS + 1;
     char *line;
 
-    question->args = xcalloc(capacity, sizeof(*question->args));
-    memcpy(question->args, fixed, sizeof(fixed));
-    question->count = FIXED_ARGS;
+    query->args = xcalloc(capacity, sizeof(*query->args));
+    memcpy(query->args, fixed, sizeof(fixed));
+    query->count = FIXED_ARGS;
     while ((line = zfs_next_line(&trees))) {
         const char *tree = strsep(&line, "\t");
         uint64_t alternatives = 0;
 
         (void)parse_u64(line ? line : "", &alternatives);
         capacity += alternatives + 1;
-        question->args = reallocarray(question->args, capacity, sizeof(*question->args));
-        if (!question->args)
+        query->args = reallocarray(query->args, capacity, sizeof(*query->args));
+        if (!query->args)
             abort();
-        question->args[question->count++] = xasprintf("%s@%s", tree, name);
+        query->args[query->count++] = xasprintf("%s@%s", tree, name);
         for (uint64_t i = 1; i <= alternatives && i <= ALTERNATIVES_MAX; i++)
-            question->args[question->count++] = xasprintf("%s@%s:%" PRIu64, tree, name, i);
-        question->args[question->count] = NULL;
+            query->args[query->count++] = xasprintf("%s@%s:%" PRIu64, tree, name, i);
+        query->args[query->count] = NULL;
     }
 }
 
@@ -67,15 +67,15 @@ int zfs_find_snapshot(const struct volume *volume, const char *name, char **ret,
 {
     cleanup_with(buf_done) struct buf trees = BUF_INIT(ZFS_OUTPUT_MAX);
     cleanup_with(buf_done) struct buf found = BUF_INIT(ZFS_OUTPUT_MAX);
-    cleanup_with(question_done) struct question question = { 0 };
-    cleanup_free char *place = zfs_place(volume);
+    cleanup_with(query_done) struct query query = { 0 };
+    cleanup_free char *parent = zfs_parent(volume);
     char *cursor, *line;
-    int r = ZFS(&trees, err, "list", "-H", "-r", "-t", "filesystem", "-o", tree_columns, place);
+    int r = ZFS(&trees, err, "list", "-H", "-r", "-t", "filesystem", "-o", tree_columns, parent);
 
     if (r < 0)
         return r;
-    question_make(&question, trees.data, name);
-    r = zfs_run(question.args, &found, err);
+    query_make(&query, trees.data, name);
+    r = zfs_run(query.args, &found, err);
     cursor = found.data;
     while ((line = zfs_next_line(&cursor))) {
         char *snapshot = strsep(&line, "\t");
@@ -90,7 +90,7 @@ int zfs_find_snapshot(const struct volume *volume, const char *name, char **ret,
     return err_refuse(err, CAUSE_SNAPSHOT_NOT_FOUND, "no snapshot '%s'", name);
 }
 
-/* Pages that were written through a mapping are still the kernel's. */
+/* Pages written through a mapping are still in the kernel's cache. */
 static void flush_tree(const struct zfs *zfs, const char *tree)
 {
     cleanup_free char *path = zfs_mount_path(zfs, tree);
@@ -100,18 +100,18 @@ static void flush_tree(const struct zfs *zfs, const char *tree)
         (void)syncfs(fd);
 }
 
-/* Notes how many alternatives there may be, before there are. */
-static int note_alternatives(const struct volume *volume, uint32_t count, struct err *err)
+/* Records the highest alternative before it is created. */
+static int record_alternatives(const struct volume *volume, uint32_t count, struct err *err)
 {
-    cleanup_free char *place = zfs_place(volume), *noted = NULL;
-    cleanup_free char *note = xasprintf(ALTERNATIVES_PROPERTY "=%" PRIu32, count);
+    cleanup_free char *parent = zfs_parent(volume), *recorded = NULL;
+    cleanup_free char *record = xasprintf(ALTERNATIVES_PROPERTY "=%" PRIu32, count);
     uint64_t highest = 0;
-    int r = zfs_get(place, ALTERNATIVES_PROPERTY, &noted, err);
+    int r = zfs_get(parent, ALTERNATIVES_PROPERTY, &recorded, err);
 
     if (r < 0)
         return r;
-    (void)parse_u64(noted, &highest);
-    return highest >= count ? 0 : ZFS(NULL, err, "set", note, place);
+    (void)parse_u64(recorded, &highest);
+    return highest >= count ? 0 : ZFS(NULL, err, "set", record, parent);
 }
 
 int zfs_take_snapshot(const struct volume *volume, const char *name, char **ret, struct err *err)
@@ -121,13 +121,13 @@ int zfs_take_snapshot(const struct volume *volume, const char *name, char **ret,
     int r;
 
     flush_tree(zfs_of(volume), tree);
-    r = ZFS_PATIENTLY(err, "snapshot", snapshot);
+    r = ZFS_RETRY(err, "snapshot", snapshot);
     for (uint32_t i = 1; r == -EEXIST && i <= ALTERNATIVES_MAX; i++) {
         free(snapshot);
         snapshot = xasprintf("%s@%s:%" PRIu32, tree, name, i);
-        r = note_alternatives(volume, i, err);
+        r = record_alternatives(volume, i, err);
         if (r == 0)
-            r = ZFS_PATIENTLY(err, "snapshot", snapshot);
+            r = ZFS_RETRY(err, "snapshot", snapshot);
     }
     if (r == 0)
         *ret = TAKE_PTR(snapshot);

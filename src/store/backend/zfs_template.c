@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Templates as datasets: a copy of the template's root, flat, with its owners shifted into the
- * range that all volumes share, because FUSE cannot map them. */
+/* Templates as datasets: a flat copy of the template's root, with its owners shifted into the
+ * range that all volumes share, because FUSE has no id-mapped mounts. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -51,8 +51,9 @@ static int hash_dir(uint64_t *hash, int fd)
     return 0;
 }
 
-/* NAME-HASH: another hash when the template was replaced by one of the same name. A template is
- * never written to after it is made, so which directories it has, and since when, says that. */
+/* NAME-HASH: the hash differs when the template was replaced by another of the same name. A
+ * template is never written to after its creation, so the inodes and change times of its
+ * directories identify it. */
 static int dataset_name(const struct zfs *zfs, const struct template *template, char **ret)
 {
     const struct template_tree *root = &template->trees[0];
@@ -66,7 +67,7 @@ static int dataset_name(const struct zfs *zfs, const struct template *template, 
     return r;
 }
 
-/* The root's tree as one: itself, or a read-only overlay of its layers. */
+/* Opens the tree of the root: itself, or a read-only overlay of its layers. */
 static int merge_root(const struct template_tree *tree)
 {
     char paths[TEMPLATE_LAYERS_MAX + 1][PROC_FD_BYTES];
@@ -104,17 +105,17 @@ static int copy_root(const struct template *template, const char *path, struct e
     return r < 0 ? err_wrap(err, "copy template '%s'", template->name) : 0;
 }
 
-static int fill(struct zfs *zfs, const struct template *template, const char *dataset,
-                const char *snapshot, struct err *err)
+static int dataset_fill(struct zfs *zfs, const struct template *template, const char *dataset,
+                        const char *snapshot, struct err *err)
 {
     cleanup_free char *path = xasprintf("%s/.templates/%s", zfs->mounts, zfs_leaf(dataset));
     cleanup_free char *option = xasprintf("mountpoint=%s", path);
     struct err ignored;
     int r;
 
-    /* Without @base it is what an interrupted copy has left. */
+    /* Without @base it is left over from an interrupted copy. */
     (void)zfs_unmount(path);
-    (void)ZFS_PATIENTLY(&ignored, "destroy", dataset);
+    (void)ZFS_RETRY(&ignored, "destroy", dataset);
     r = ZFS(NULL, err, "create", "-o", "canmount=noauto", "-o", option, dataset);
     if (r == 0)
         r = zfs_mount(dataset, path, err);
@@ -124,11 +125,11 @@ static int fill(struct zfs *zfs, const struct template *template, const char *da
         r = ZFS(NULL, err, "snapshot", snapshot);
     (void)zfs_unmount(path);
     if (r < 0)
-        (void)ZFS_PATIENTLY(&ignored, "destroy", dataset);
+        (void)ZFS_RETRY(&ignored, "destroy", dataset);
     return r;
 }
 
-static bool exists(const char *name)
+static bool dataset_exists(const char *name)
 {
     struct err ignored;
 
@@ -142,12 +143,12 @@ int zfs_template_ready(struct zfs *zfs, const struct template *template, char **
     int r = dataset_name(zfs, template, &dataset);
 
     if (r < 0)
-        return err_sys(err, r, "look at template '%s'", template->name);
+        return err_sys(err, r, "stat template '%s'", template->name);
     snapshot = xasprintf("%s@base", dataset);
-    if (!exists(snapshot)) {
+    if (!dataset_exists(snapshot)) {
         lock_take(&zfs->fill_lock);
-        if (!exists(snapshot))
-            r = fill(zfs, template, dataset, snapshot, err);
+        if (!dataset_exists(snapshot))
+            r = dataset_fill(zfs, template, dataset, snapshot, err);
         lock_release(&zfs->fill_lock);
     }
     if (r == 0)
@@ -155,8 +156,8 @@ int zfs_template_ready(struct zfs *zfs, const struct template *template, char **
     return r;
 }
 
-/* Whether a new volume may want this dataset. When in doubt it may. */
-static bool is_wanted(struct zfs *zfs, struct store *store, const char *dataset)
+/* Returns whether new volumes may use this dataset; true in doubt. */
+static bool dataset_is_wanted(struct zfs *zfs, struct store *store, const char *dataset)
 {
     cleanup_with(template_close_slot) struct template *template = NULL;
     cleanup_free char *current = NULL, *name = xstrdup(zfs_leaf(dataset));
@@ -186,11 +187,12 @@ void zfs_template_sweep(struct zfs *zfs, struct store *store)
         cleanup_free char *snapshot = xasprintf("%s@base", dataset);
         cleanup_free char *path = xasprintf("%s/.templates/%s", zfs->mounts, zfs_leaf(dataset));
 
-        if (strcmp(dataset, templates) == 0 || (is_wanted(zfs, store, dataset) && exists(snapshot)))
+        if (strcmp(dataset, templates) == 0 ||
+            (dataset_is_wanted(zfs, store, dataset) && dataset_exists(snapshot)))
             continue;
-        /* One that trees are cloned from refuses. */
+        /* zfs refuses if trees are cloned from it. */
         (void)zfs_unmount(path);
         if (ZFS(NULL, &ignored, "destroy", snapshot) == 0 || ignored.kind == ERR_NOT_FOUND)
-            (void)ZFS_PATIENTLY(&ignored, "destroy", dataset);
+            (void)ZFS_RETRY(&ignored, "destroy", dataset);
     }
 }

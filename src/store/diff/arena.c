@@ -12,7 +12,7 @@ struct diff_arena_block {
     alignas(max_align_t) char data[];
 };
 
-static struct diff_arena_block *block_add(struct diff_arena *arena)
+static struct diff_arena_block *arena_block_add(struct diff_arena *arena)
 {
     struct diff_arena_block *block;
 
@@ -37,7 +37,7 @@ void *diff_arena_take(struct diff_arena *arena, size_t size)
     if (size > room)
         return NULL;
     if (!block || size > room - block->used)
-        block = block_add(arena);
+        block = arena_block_add(arena);
     if (!block)
         return NULL;
     data = block->data + block->used;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The way down to the directory at hand, the last part of it open. To open each directory from the
- * top would cost its depth, and a hostile tree is ten thousand directories deep; to keep the whole
- * way open would cost as many descriptors. */
+/* The path to the current directory, of which the last part is open. Opening each directory from
+ * the top would cost its depth, and a hostile tree is ten thousand directories deep; keeping the
+ * whole path open would cost as many descriptors. */
 #include <string.h>
 
 #include "store/diff/diff_internal.h"
@@ -19,7 +19,7 @@ static void chain_drop_last(struct diff_chain *chain)
     diff_open_done(&chain->opens[--chain->count]);
 }
 
-/* Opens a directory, in the last one of the chain if that is its parent. */
+/* Opens a directory, relative to the last one of the chain if that is its parent. */
 static int chain_add(struct diff_chain *chain, const struct diff_dir *dir)
 {
     bool is_next = chain->count > 0 && chain->dirs[chain->count - 1] == dir->parent;
@@ -36,7 +36,7 @@ static int chain_add(struct diff_chain *chain, const struct diff_dir *dir)
     return 0;
 }
 
-/* Opens as many of the directories above dir as there is room for: the walk comes back to them. */
+/* Opens as many parents of dir as fit: the walk returns to them. */
 static int chain_refill(struct diff_chain *chain, const struct diff_dir *dir)
 {
     const struct diff_dir *above[DIFF_CHAIN_MAX - 1];
@@ -55,7 +55,7 @@ int diff_chain_enter(struct diff_chain *chain, const struct diff_dir *dir,
 {
     int r = 0;
 
-    /* The walk goes from a directory to one in it, or to one in any of those above it. */
+    /* The walk moves from a directory to one in it, or to one in any of its parents. */
     while (chain->count > 0 && chain->dirs[chain->count - 1] != dir->parent)
         chain_drop_last(chain);
     if (chain->count == 0)

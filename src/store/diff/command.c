@@ -16,12 +16,12 @@
 #include "base/spawn_signals.h"
 #include "store/diff/diff_internal.h"
 
-/* Where diff(1) finds the new text; the old one is its input. */
+/* Path of the new text for diff(1); the old one is its stdin. */
 #define NEW_PATH "/proc/self/fd/3"
 
 enum {
     NEW_FD = 3,
-    FIRST_OWN_FD = 16, /* above all that it gets */
+    FIRST_OWN_FD = 16, /* above all numbers that it gets */
     TIMEOUT_MS = 10 * 1000,
     CPU_SECONDS = 3,
     MEMORY_BYTES = 512 << 20,
@@ -29,7 +29,8 @@ enum {
     HEADER_LINES = 2,
 };
 
-/* Takes a descriptor and returns a copy that the dup2s of a child cannot overwrite. */
+/* Takes ownership of a descriptor and returns a copy that the dup2s of a child cannot overwrite.
+ */
 static int fd_raise(int fd)
 {
     cleanup_close int low_fd = fd;
@@ -82,7 +83,7 @@ static int prepare_files(posix_spawn_file_actions_t *files, const int fds[static
     return -r;
 }
 
-/* posix_spawn's arguments are not const, though nobody writes to them. */
+/* The arguments of posix_spawn are not const, though it does not write to them. */
 static char *const arguments[] = { (char[]){ "diff" },
                                    (char[]){ "-u" },
                                    (char[]){ "--text" },
@@ -95,11 +96,11 @@ static char *const arguments[] = { (char[]){ "diff" },
                                    (char[]){ NEW_PATH },
                                    NULL };
 
-/* In another language "\\ No newline at end of file" would be something else. */
+/* "\\ No newline at end of file" would be translated otherwise. */
 static char *const environment[] = { (char[]){ "LC_ALL=C" }, NULL };
 
 /* Returns the pid or -errno. */
-static pid_t command_start(const int fds[static DIFF_SIDES], int output_fd)
+static pid_t diff_start(const int fds[static DIFF_SIDES], int output_fd)
 {
     cleanup_with(files_done) posix_spawn_file_actions_t files;
     cleanup_with(attributes_done) posix_spawnattr_t attributes;
@@ -130,7 +131,7 @@ static long long now_ms(void)
     return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
 }
 
-/* Reads to the end: 1, or 0 when there is too much or it takes too long, or -errno. */
+/* Reads to the end. Returns 1, 0 if the output is too long or takes too long, or -errno. */
 static int output_read(int fd, struct buf *output)
 {
     const long long deadline_ms = now_ms() + TIMEOUT_MS;
@@ -165,8 +166,9 @@ static int64_t usage_ms(const struct rusage *usage)
            (usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) / 1000;
 }
 
-/* Ends it, if it has not ended: 1 if it had done its work, 0 if not. */
-static int command_end(pid_t pid, int r, int64_t *cpu_left_ms)
+/* Kills the program if r says that its output is incomplete, and reaps it. Returns 1 if it
+ * succeeded, 0 or -errno if not. */
+static int diff_reap(pid_t pid, int r, int64_t *cpu_left_ms)
 {
     struct rusage usage = { 0 };
     int status = 0;
@@ -181,8 +183,8 @@ static int command_end(pid_t pid, int r, int64_t *cpu_left_ms)
     return WIFEXITED(status) && WEXITSTATUS(status) <= 1;
 }
 
-static int command_read(const struct buf *old, const struct buf *new, int64_t *cpu_left_ms,
-                        struct buf *output)
+static int diff_read(const struct buf *old, const struct buf *new, int64_t *cpu_left_ms,
+                     struct buf *output)
 {
     cleanup_close int old_fd = text_fd(old), new_fd = text_fd(new);
     cleanup_close int read_fd = -EBADF, write_fd = -EBADF;
@@ -198,14 +200,15 @@ static int command_read(const struct buf *old, const struct buf *new, int64_t *c
     write_fd = fd_raise(ends[1]);
     if (write_fd < 0)
         return write_fd;
-    pid = command_start(fds, write_fd);
+    pid = diff_start(fds, write_fd);
     if (pid < 0)
         return pid;
     (void)fd_close(TAKE_FD(write_fd));
-    return command_end(pid, output_read(read_fd, output), cpu_left_ms);
+    return diff_reap(pid, output_read(read_fd, output), cpu_left_ms);
 }
 
-/* Its header carries two short names: those of the files may be longer than an argument can be. */
+/* Its header has two short labels, because the names of the files may be longer than an argument.
+ */
 static void header_drop(struct buf *output)
 {
     const char *rest = output->data;
@@ -220,7 +223,7 @@ static void header_drop(struct buf *output)
 int diff_command_run(const struct buf *old, const struct buf *new, int64_t *cpu_left_ms,
                      struct buf *ret_hunks)
 {
-    int r = *cpu_left_ms > 0 ? command_read(old, new, cpu_left_ms, ret_hunks) : 0;
+    int r = *cpu_left_ms > 0 ? diff_read(old, new, cpu_left_ms, ret_hunks) : 0;
 
     if (r == 1)
         header_drop(ret_hunks);

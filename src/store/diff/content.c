@@ -15,7 +15,8 @@
 
 enum {
     CHUNK_BYTES = 64 << 10,
-    READ_FLAGS = O_RDONLY | O_NONBLOCK | O_NOCTTY, /* whatever a name has become meanwhile */
+    READ_FLAGS = O_RDONLY | O_NONBLOCK |
+                 O_NOCTTY, /* safe even if the name was replaced by a device or fifo */
 };
 
 static void digest_free_slot(struct digest **digest)
@@ -23,7 +24,8 @@ static void digest_free_slot(struct digest **digest)
     digest_free(*digest);
 }
 
-/* Takes the descriptor, which is closed unless it is of a regular file with contents of its own. */
+/* Takes ownership of the descriptor and closes it unless it is a regular file with its own
+ * contents. */
 static int content_check(const struct diff_tree *tree, int fd, struct stat *ret_st)
 {
     cleanup_close int file_fd = fd;
@@ -52,7 +54,7 @@ int diff_content_open(const struct diff_change *change, enum diff_side side, str
     return content_check(change->dir->tree, fd, ret_st);
 }
 
-/* Where the next chunk with anything but a hole begins; at or behind the end if there is none. */
+/* Returns the offset of the next chunk that is not a hole, at or after size if there is none. */
 static uint64_t next_data(int fd, uint64_t from, uint64_t size)
 {
     off_t at;
@@ -65,13 +67,13 @@ static uint64_t next_data(int fd, uint64_t from, uint64_t size)
     return (uint64_t)at / CHUNK_BYTES * CHUNK_BYTES;
 }
 
-/* How much of the chunk at an offset lies within the file. */
+/* Returns the length of the chunk at an offset. */
 static size_t chunk_len(uint64_t at, uint64_t size)
 {
     return size - at < CHUNK_BYTES ? (size_t)(size - at) : CHUNK_BYTES;
 }
 
-/* Reads len bytes, zeros where the file has become shorter: 0 or -errno. */
+/* Reads len bytes, zeros if the file has become shorter. Returns 0 or -errno. */
 static int chunk_read(int fd, char *chunk, uint64_t offset, size_t len)
 {
     size_t have = 0;
@@ -120,8 +122,8 @@ static bool is_zero(const char *chunk, size_t len)
     return chunk[0] == '\0' && memcmp(chunk, chunk + 1, len - 1) == 0;
 }
 
-/* Chunks of zeros are left out, and all others carry their place: so it makes no difference whether
- * zeros are written or a hole. */
+/* Chunks of zeros are skipped and all others include their offset, so a hole equals written zeros.
+ */
 int diff_content_digest(int fd, uint64_t size, uint64_t *budget_bytes,
                         char ret_hex[static DIGEST_HEX_LEN + 1])
 {

@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "store/diff/diff_internal.h"
 
-/* What every entry is put together from. */
+/* Buffers and options from which entries are built. */
 struct report {
     const struct diff_options *options;
     diff_fn each;
@@ -95,7 +95,7 @@ static int change_report(struct report *report, const struct diff_change *change
     if (r == 0 && from)
         r = diff_path(from->dir, from->name, &report->old_path);
     if (r < 0)
-        return diff_fail(err, r, change->dir, change->name);
+        return diff_error(err, r, change->dir, change->name);
     entry.path = report->path.data;
     entry.old_path = from ? report->old_path.data : NULL;
     if ((report->options->wants_lines || report->options->wants_patch) && has_contents(change)) {
@@ -140,6 +140,6 @@ int diff_run(const struct volume_view *old, const struct volume_view *new,
         return r;
     r = diff_find_renames(&list);
     if (r < 0)
-        return err_sys(err, r, "look for renamed files");
+        return err_sys(err, r, "find renamed files");
     return list_report(&list, &report, err);
 }

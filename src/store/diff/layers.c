@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Directories merged from layers, as overlayfs does it (Documentation/filesystems/overlayfs.rst):
- * the topmost layer that has a name decides; directories are merged with those below them down to
- * the first that is opaque or the first name that is something else.
+/* Directories merged from layers, like overlayfs does (Documentation/filesystems/overlayfs.rst):
+ * the topmost layer that has a name decides; a directory is merged with those below it down to the
+ * first opaque one or the first name that is not a directory.
  *
- * Redirects and files with metadata only are what overlayfs makes of renamed directories and
- * changed modes where redirect_dir or metacopy are on. They are off by default and Holt does not
- * turn them on; a host whose module parameters do gets a refusal, not a wrong answer. */
+ * Redirects and metadata-only files occur if redirect_dir or metacopy is enabled, for renamed
+ * directories and changed modes. Both are off by default and Holt does not enable them; on a host
+ * whose module parameters do, the diff fails instead of being wrong. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -23,8 +23,8 @@
 #define XATTR_REDIRECT "trusted.overlay.redirect"
 #define XATTR_WHITEOUT "trusted.overlay.whiteout"
 
-/* Newer kernels write 'x' into the same attribute where a directory has whiteouts that are files.
- */
+/* Newer kernels write 'x' to the same attribute of a directory that contains whiteouts stored as
+ * files. */
 enum { OPAQUE = 'y', HAS_WHITEOUTS = 'x' };
 
 struct identity {
@@ -32,7 +32,7 @@ struct identity {
     ino_t ino;
 };
 
-static uint64_t bit(unsigned layer)
+static uint64_t layer_bit(unsigned layer)
 {
     return UINT64_C(1) << layer;
 }
@@ -51,12 +51,13 @@ static void layer_add(struct diff_tree *tree, int fd, uint32_t sides)
 {
     for (int side = 0; side < DIFF_SIDES; side++) {
         if (sides & 1U << side)
-            tree->layers[side] |= bit((unsigned)tree->layer_count);
+            tree->layers[side] |= layer_bit((unsigned)tree->layer_count);
     }
     tree->fds[tree->layer_count++] = fd;
 }
 
-/* The first of old's layers from `from` on that is the same directory, or count. */
+/* Returns the index of the first of old's layers from `from` on that is the same directory, or
+ * count. */
 static size_t layer_find(const struct identity *layers, size_t from, size_t count,
                          struct identity wanted)
 {
@@ -103,11 +104,11 @@ int diff_trees_init(struct diff_list *list, const struct volume_view *old,
     for (size_t i = 0; is_same && i < old->tree_count; i++)
         is_same = strcmp(old->trees[i].target, new->trees[i].target) == 0;
     if (!is_same)
-        return err_set(err, ERR_INVALID, "states of different volumes cannot be compared");
+        return err_set(err, ERR_INVALID, "states of different volumes are not comparable");
     for (size_t i = 0; i < old->tree_count; i++) {
         r = tree_init(&list->trees[i], old, new, i);
         if (r < 0)
-            return err_sys(err, r, "look at the layers of '%s'", old->trees[i].target);
+            return err_sys(err, r, "stat the layers of '%s'", old->trees[i].target);
     }
     list->tree_count = old->tree_count;
     list->owner_shifts[DIFF_OLD] = old->owner_shift;
@@ -129,12 +130,12 @@ static int layer_open(const struct diff_dir *dir, const struct diff_open *parent
 
     if (!parent)
         return diff_path_open(dir, NULL, layer, flags);
-    if (!(parent->opened & bit(layer)))
+    if (!(parent->opened & layer_bit(layer)))
         return -ENOENT;
     return open_no_links(parent->fds[layer], dir->name, flags, 0);
 }
 
-/* Reads what the overlay has noted about a directory, and leaves out what an opaque one hides. */
+/* Reads the overlay attributes of a directory, and drops the layers that an opaque one hides. */
 static int layer_inspect(struct diff_open *open, unsigned layer)
 {
     int fd = open->fds[layer];
@@ -143,10 +144,10 @@ static int layer_inspect(struct diff_open *open, unsigned layer)
     if (fgetxattr(fd, XATTR_REDIRECT, NULL, 0) > 0)
         return -EOPNOTSUPP;
     if (letter == HAS_WHITEOUTS)
-        open->marked |= bit(layer);
+        open->marked |= layer_bit(layer);
     for (int side = 0; letter == OPAQUE && side < DIFF_SIDES; side++) {
-        if (open->layers[side] & bit(layer))
-            open->layers[side] &= bit(layer + 1) - 1;
+        if (open->layers[side] & layer_bit(layer))
+            open->layers[side] &= layer_bit(layer + 1) - 1;
     }
     return 0;
 }
@@ -158,14 +159,14 @@ int diff_dir_open(const struct diff_dir *dir, const struct diff_open *parent, st
 
     memcpy(open.layers, dir->layers, sizeof(open.layers));
     for (unsigned i = 0; i < dir->tree->layer_count; i++) {
-        if (!((open.layers[DIFF_OLD] | open.layers[DIFF_NEW]) & bit(i)))
+        if (!((open.layers[DIFF_OLD] | open.layers[DIFF_NEW]) & layer_bit(i)))
             continue;
         open.fds[i] = layer_open(dir, parent, i);
         if (open.fds[i] < 0 && diff_is_gone(open.fds[i]))
             continue;
         if (open.fds[i] < 0)
             return open.fds[i];
-        open.opened |= bit(i);
+        open.opened |= layer_bit(i);
         if (dir->tree->is_overlay)
             r = layer_inspect(&open, i);
         if (r < 0)
@@ -198,11 +199,11 @@ static bool is_whiteout(const struct diff_open *open, unsigned layer, const char
 {
     if (S_ISCHR(st->st_mode))
         return st->st_rdev == makedev(0, 0);
-    return open->marked & bit(layer) && S_ISREG(st->st_mode) && st->st_size == 0 &&
+    return open->marked & layer_bit(layer) && S_ISREG(st->st_mode) && st->st_size == 0 &&
            is_marked_whiteout(open->fds[layer], name);
 }
 
-/* What a layer has: 1, or 0 for nothing, or -errno. */
+/* Returns 1 if a layer has the name, 0 if not, or -errno. */
 static int layer_stat(const struct diff_open *open, unsigned layer, const char *name,
                       struct stat *st)
 {
@@ -211,15 +212,15 @@ static int layer_stat(const struct diff_open *open, unsigned layer, const char *
     return diff_is_gone(-errno) ? 0 : -errno;
 }
 
-static int side_look_up(const struct diff_dir *dir, const struct diff_open *open, const char *name,
-                        enum diff_side side, struct diff_found *found)
+static int side_lookup(const struct diff_dir *dir, const struct diff_open *open, const char *name,
+                       enum diff_side side, struct diff_found *found)
 {
     struct stat st;
     int r;
 
     *found = (struct diff_found){ .exists = false };
     for (unsigned i = 0; i < dir->tree->layer_count; i++) {
-        if (!(open->layers[side] & bit(i)))
+        if (!(open->layers[side] & layer_bit(i)))
             continue;
         r = layer_stat(open, i, name, &st);
         if (r < 0)
@@ -234,22 +235,22 @@ static int side_look_up(const struct diff_dir *dir, const struct diff_open *open
             *found = (struct diff_found){ .exists = true, .layer = i, .st = st };
         if (!S_ISDIR(st.st_mode))
             break;
-        found->layers |= bit(i);
+        found->layers |= layer_bit(i);
     }
     return 0;
 }
 
-int diff_look_up(const struct diff_dir *dir, const struct diff_open *open, const char *name,
-                 struct diff_found found[static DIFF_SIDES])
+int diff_lookup(const struct diff_dir *dir, const struct diff_open *open, const char *name,
+                struct diff_found found[static DIFF_SIDES])
 {
-    int r = side_look_up(dir, open, name, DIFF_OLD, &found[DIFF_OLD]);
+    int r = side_lookup(dir, open, name, DIFF_OLD, &found[DIFF_OLD]);
 
     if (r == 0)
-        r = side_look_up(dir, open, name, DIFF_NEW, &found[DIFF_NEW]);
+        r = side_lookup(dir, open, name, DIFF_NEW, &found[DIFF_NEW]);
     return r;
 }
 
-int diff_look_up_root(const struct diff_tree *tree, struct diff_found found[static DIFF_SIDES])
+int diff_lookup_root(const struct diff_tree *tree, struct diff_found found[static DIFF_SIDES])
 {
     for (int side = 0; side < DIFF_SIDES; side++) {
         found[side] =

@@ -45,7 +45,7 @@ int diff_names_read(struct diff_names *names, int dir_fd)
         if (r < 0)
             return r;
     }
-    /* A directory that is removed while it is read has nothing more to say. */
+    /* A directory that was removed while it was read has no more names. */
     return n < 0 && !diff_is_gone(-errno) ? -errno : 0;
 }
 

@@ -16,8 +16,8 @@ bool diff_is_gone(int r)
     return r == -ENOENT || r == -ENOTDIR || r == -ELOOP || r == -ESTALE;
 }
 
-/* Writes the names from `dir` up to the tree's root, or with is_whole to "/", so that the last ends
- * at `end`; each has a slash in front. */
+/* Writes the names from `dir` up to the tree's root, or with is_whole up to "/", each after a
+ * slash, so that the last one ends at `end`. */
 static void names_write(const struct diff_dir *dir, bool is_whole, char *end)
 {
     for (; dir && (is_whole || !dir->is_tree_root) && dir->parent; dir = dir->parent) {
@@ -46,7 +46,7 @@ int diff_path(const struct diff_dir *dir, const char *name, struct buf *path)
     return r;
 }
 
-/* The end of the longest beginning of a path that one call can take. */
+/* Returns the end of the longest prefix of a path that fits into one call. */
 static char *piece_end(char *path)
 {
     size_t len = strlen(path);
@@ -82,7 +82,7 @@ int diff_path_open(const struct diff_dir *dir, const char *name, unsigned layer,
     return open_no_links(from_fd, piece, flags, 0);
 }
 
-int diff_fail(struct err *err, int r, const struct diff_dir *dir, const char *name)
+int diff_error(struct err *err, int r, const struct diff_dir *dir, const char *name)
 {
     cleanup_with(buf_done) struct buf path = BUF_INIT(DIFF_PATH_MAX + NAME_MAX + 2);
     struct import_label label;
@@ -90,11 +90,11 @@ int diff_fail(struct err *err, int r, const struct diff_dir *dir, const char *na
     label = import_label(diff_path(dir, name, &path) == 0 ? path.data : "?");
     if (r == -EOPNOTSUPP)
         return err_set(err, ERR_UNSUPPORTED,
-                       "'%s' was written with overlay's redirect_dir or metacopy turned on",
+                       "'%s' was written with overlayfs redirect_dir or metacopy enabled",
                        label.text);
     if (r == -ENOBUFS)
         return err_set(err, ERR_EXHAUSTED,
-                       "'%s' holds too much to be compared (more than %d MiB of names)", label.text,
-                       DIFF_NAMES_MAX >> 20);
+                       "directory '%s' is too large to compare (more than %d MiB of names)",
+                       label.text, DIFF_NAMES_MAX >> 20);
     return err_sys(err, r, "compare '%s'", label.text);
 }

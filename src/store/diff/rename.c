@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Renames: an added and a deleted file that are equal. Those with one inode number come together
- * first, the others in order of paths. */
+/* Renames: an added and a deleted file that are equal. Files with the same inode number are paired
+ * first, the others in the order of paths. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -13,15 +13,15 @@
 
 enum { CANDIDATES_MAX = 10000 };
 
-/* What may be read to find renames at all. */
+/* Limit of the bytes read to find renames. */
 static const uint64_t READ_BYTES_MAX = UINT64_C(1) << 30;
 
 struct candidate {
     struct diff_change *change;
-    size_t order; /* of its path */
+    size_t order; /* position of its path */
     enum diff_side side;
     bool is_paired;
-    char digest[DIGEST_HEX_LEN + 1]; /* "": of no use */
+    char digest[DIGEST_HEX_LEN + 1]; /* "": not usable */
 };
 
 typedef int (*candidate_compare_fn)(const struct candidate *a, const struct candidate *b);
@@ -60,7 +60,7 @@ static void candidates_collect(const struct diff_list *list, struct candidate *c
     }
 }
 
-static int compare(uint64_t a, uint64_t b)
+static int compare_numbers(uint64_t a, uint64_t b)
 {
     return a < b ? -1 : a > b;
 }
@@ -68,13 +68,13 @@ static int compare(uint64_t a, uint64_t b)
 static int meta_compare(const struct candidate *a, const struct candidate *b)
 {
     const struct diff_change *x = a->change, *y = b->change;
-    int r = compare(x->sizes[a->side], y->sizes[b->side]);
+    int r = compare_numbers(x->sizes[a->side], y->sizes[b->side]);
 
     if (r == 0)
-        r = compare(x->modes[a->side], y->modes[b->side]);
+        r = compare_numbers(x->modes[a->side], y->modes[b->side]);
     if (r == 0)
-        r = compare(x->uid, y->uid);
-    return r ? r : compare(x->gid, y->gid);
+        r = compare_numbers(x->uid, y->uid);
+    return r ? r : compare_numbers(x->gid, y->gid);
 }
 
 static int content_compare(const struct candidate *a, const struct candidate *b)
@@ -88,36 +88,36 @@ static int inode_compare(const struct candidate *a, const struct candidate *b)
 {
     int r = content_compare(a, b);
 
-    return r ? r : compare(a->change->inode, b->change->inode);
+    return r ? r : compare_numbers(a->change->inode, b->change->inode);
 }
 
-/* Within a group by side, then by path. */
-static int in_group(const struct candidate *a, const struct candidate *b)
+/* Within a group: by side, then by path. */
+static int group_compare(const struct candidate *a, const struct candidate *b)
 {
-    int r = compare(a->side, b->side);
+    int r = compare_numbers(a->side, b->side);
 
-    return r ? r : compare(a->order, b->order);
+    return r ? r : compare_numbers(a->order, b->order);
 }
 
 static int by_meta(const void *a, const void *b)
 {
     int r = meta_compare(a, b);
 
-    return r ? r : in_group(a, b);
+    return r ? r : group_compare(a, b);
 }
 
 static int by_content(const void *a, const void *b)
 {
     int r = content_compare(a, b);
 
-    return r ? r : in_group(a, b);
+    return r ? r : group_compare(a, b);
 }
 
 static int by_inode(const void *a, const void *b)
 {
     int r = inode_compare(a, b);
 
-    return r ? r : in_group(a, b);
+    return r ? r : group_compare(a, b);
 }
 
 static size_t group_end(const struct candidate *candidates, size_t begin, size_t count,
@@ -165,8 +165,7 @@ static int file_digest(const struct diff_change *change, enum diff_side side,
     return diff_content_digest(fd, change->sizes[side], budget_bytes, ret_hex);
 }
 
-/* What cannot be read, or not within the budget, is left without a digest and so out of the game.
- */
+/* A file that cannot be read, or not within the budget, gets no digest and is not paired. */
 static void candidate_digest(struct candidate *candidate, uint64_t *budget_bytes)
 {
     const struct diff_change *change = candidate->change;
@@ -181,7 +180,7 @@ static void candidate_digest(struct candidate *candidate, uint64_t *budget_bytes
         candidate->digest[0] = '\0';
 }
 
-/* Only what might have a partner is read. */
+/* Reads only files that may have a counterpart. */
 static void candidates_digest(struct candidate *candidates, size_t count)
 {
     uint64_t budget_bytes = READ_BYTES_MAX;
@@ -197,7 +196,7 @@ static void candidates_digest(struct candidate *candidates, size_t count)
     }
 }
 
-/* In a group the deleted come before the added. */
+/* In a group, deleted files precede added ones. */
 static void group_pair(struct candidate *candidates, size_t begin, size_t end)
 {
     size_t added = begin;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Patches in the form that diff -u, patch(1) and git apply agree on. What was added or deleted as a
- * whole is written down here; only two texts need diff(1). */
+/* Patches in the format that diff -u, patch(1) and git apply share. Patches of added and deleted
+ * files are written here; only two texts need diff(1). */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,12 +12,12 @@
 static const char NO_NEWLINE[] = "\\ No newline at end of file\n";
 
 enum {
-    /* Each byte of a path may become four; and around it quotes, a prefix, a tab. */
+    /* Each byte of a path may become four, plus quotes, prefix and tab. */
     LABEL_MAX = 4 * (DIFF_PATH_MAX + 256) + 16,
     READ_BYTES = 64 << 10,
 };
 
-/* 1 if the whole file was read and is text, 0 if not, or -errno. */
+/* Returns 1 if the whole file was read and is text, 0 if not, or -errno. */
 static int text_read(const struct diff_change *change, enum diff_side side, struct buf *text)
 {
     struct stat st;
@@ -39,7 +39,7 @@ static int text_read(const struct diff_change *change, enum diff_side side, stru
         if (n <= 0)
             break;
         text->len += (size_t)n;
-        /* Its size is not to be trusted while somebody writes. */
+        /* st_size is not reliable while the file is being written. */
         if (text->len > DIFF_TEXT_MAX)
             return 0;
     }
@@ -67,8 +67,8 @@ static int quoted_char_add(struct buf *label, char c)
     return buf_printf(label, "\\%03o", (unsigned)(unsigned char)c);
 }
 
-/* A name as git writes it: strange ones in quotes, one with a space with a tab behind it so that
- * nobody takes what follows for a date. */
+/* Writes a name like git: unusual ones in quotes, one with a space followed by a tab so that what
+ * follows is not taken for a date. */
 static int label_add(struct buf *header, const char *prefix, const char *path)
 {
     int r = is_plain(path) ? 0 : buf_add(header, "\"", 1);
@@ -84,7 +84,7 @@ static int label_add(struct buf *header, const char *prefix, const char *path)
     return r < 0 ? r : buf_add(header, "\"", 1);
 }
 
-/* A view that does not have the file has /dev/null. */
+/* A view without the file has /dev/null. */
 static int header_add(struct buf *patch, const char *path, bool has_old, bool has_new)
 {
     int r = buf_add_str(patch, "--- ");
@@ -126,7 +126,7 @@ static int lines_add(struct buf *patch, char sign, const struct buf *text)
     return r;
 }
 
-/* Where a file of that many lines is in the header of a hunk. */
+/* Writes the range of a whole file of that many lines in the header of a hunk. */
 static int range_add(struct buf *patch, char sign, uint64_t lines)
 {
     if (lines == 1)
@@ -134,7 +134,7 @@ static int range_add(struct buf *patch, char sign, uint64_t lines)
     return buf_printf(patch, "%c%d,%llu ", sign, lines > 0, (unsigned long long)lines);
 }
 
-/* All of a file that came or went. */
+/* Writes the patch of an added or deleted file. */
 static int whole_compare(const struct buf *content, enum diff_side side, const char *path,
                          struct diff_text *text)
 {
@@ -228,9 +228,9 @@ int diff_text_compare(const struct diff_change *change, const char *path, struct
     text->added_lines = text->deleted_lines = 0;
     buf_clear(&text->patch);
     r = contents_compare(change, path, text);
-    if (r == -ENOENT) /* a file that is gone is none */
-        return err_set(err, ERR_UNSUPPORTED, "there is no /usr/bin/diff (package diffutils)");
-    return r < 0 ? diff_fail(err, r, change->dir, change->name) : 0;
+    if (r == -ENOENT) /* a removed file is not an error, so only the program can be missing */
+        return err_set(err, ERR_UNSUPPORTED, "/usr/bin/diff not found (package diffutils)");
+    return r < 0 ? diff_error(err, r, change->dir, change->name) : 0;
 }
 
 void diff_text_done(struct diff_text *text)

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The walk over both views at once. Directories wait in a list of their own, so that depth costs
- * memory only.
+/* Walks both views at once. Directories to enter are in a list, so that depth costs only memory.
  *
- * The order of paths is not that of names: "a.c" comes before "a/b", as '.' is less than '/'. So
- * what is in a directory is listed when it is met, and what is below its subdirectories later,
- * behind the entry that precedes it. */
+ * The order of paths is not that of names: "a.c" precedes "a/b" because '.' is less than '/'. So
+ * the entries of a directory are listed when it is compared, and those below its subdirectories
+ * are inserted later, after the entry that precedes them. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -17,23 +16,23 @@
 
 struct walk {
     struct diff_list *list;
-    struct diff_dir *waiting; /* the next one first */
+    struct diff_dir *pending; /* directories to enter, next one first */
     struct diff_chain chain;
     struct err *err;
 };
 
-/* One directory while it is compared. */
-struct visit {
+/* A directory being compared. */
+struct dir_state {
     struct diff_dir *dir;
     const struct diff_open *open;
-    struct buf subdirs;       /* pointers to those to enter */
+    struct buf subdirs;       /* pointers to the subdirectories to enter */
     struct diff_change *tail; /* its last entry so far */
-    bool has_any[DIFF_SIDES]; /* whether anything is there at all */
+    bool has_any[DIFF_SIDES]; /* the view has at least one name here */
 };
 
-static void visit_done(struct visit *visit)
+static void dir_state_done(struct dir_state *state)
 {
-    buf_done(&visit->subdirs);
+    buf_done(&state->subdirs);
 }
 
 static void walk_done(struct walk *walk)
@@ -41,15 +40,15 @@ static void walk_done(struct walk *walk)
     diff_chain_done(&walk->chain);
 }
 
-static int list_full(struct walk *walk)
+static int list_full_error(struct walk *walk)
 {
-    return err_set(walk->err, ERR_EXHAUSTED,
-                   "too much has changed to be listed (more than %d MiB of names)",
+    return err_set(walk->err, ERR_EXHAUSTED, "too many changes to list (more than %d MiB of names)",
                    DIFF_LIST_MAX >> 20);
 }
 
-/* The component of an absolute path at a depth, and whether it is the last one. */
-static const char *component(const char *path, unsigned depth, size_t *ret_len, bool *ret_is_last)
+/* Returns the component of an absolute path at a depth, and whether it is the last one. */
+static const char *path_component(const char *path, unsigned depth, size_t *ret_len,
+                                  bool *ret_is_last)
 {
     const char *part = path + 1;
 
@@ -60,7 +59,8 @@ static const char *component(const char *path, unsigned depth, size_t *ret_len, 
     return part;
 }
 
-/* Which trees lie below the child of that name, and which one (or NULL) is right there. */
+/* Returns the trees mounted below the child of that name, and the one mounted exactly there (or
+ * NULL). */
 static uint32_t child_targets(const struct walk *walk, const struct diff_dir *dir, const char *name,
                               const struct diff_tree **ret_tree)
 {
@@ -74,7 +74,7 @@ static uint32_t child_targets(const struct walk *walk, const struct diff_dir *di
 
         if (!(dir->targets >> i & 1))
             continue;
-        part = component(walk->list->trees[i].target, dir->depth, &len, &is_last);
+        part = path_component(walk->list->trees[i].target, dir->depth, &len, &is_last);
         if (len != strlen(name) || memcmp(part, name, len) != 0)
             continue;
         if (is_last)
@@ -90,8 +90,8 @@ static uint64_t size_of(const struct stat *st)
     return S_ISREG(st->st_mode) || S_ISLNK(st->st_mode) ? (uint64_t)st->st_size : 0;
 }
 
-/* Puts an entry at the end of those of a directory. */
-static struct diff_change *change_add(struct walk *walk, struct visit *visit, const char *name,
+/* Appends an entry to those of a directory. */
+static struct diff_change *change_add(struct walk *walk, struct dir_state *state, const char *name,
                                       const struct diff_found found[static DIFF_SIDES])
 {
     struct diff_change *change =
@@ -100,7 +100,7 @@ static struct diff_change *change_add(struct walk *walk, struct visit *visit, co
     if (!change)
         return NULL;
     memcpy(change->name, name, strlen(name) + 1);
-    change->dir = visit->dir;
+    change->dir = state->dir;
     for (int side = 0; side < DIFF_SIDES; side++) {
         if (!found[side].exists)
             continue;
@@ -114,9 +114,9 @@ static struct diff_change *change_add(struct walk *walk, struct visit *visit, co
         change->uid = found[side].st.st_uid - walk->list->owner_shifts[side];
         change->gid = found[side].st.st_gid - walk->list->owner_shifts[side];
     }
-    change->next = visit->tail->next;
-    visit->tail->next = change;
-    visit->tail = change;
+    change->next = state->tail->next;
+    state->tail->next = change;
+    state->tail = change;
     return change;
 }
 
@@ -129,7 +129,8 @@ static bool is_same_meta(const struct diff_list *list, const struct stat *old,
            old->st_gid - old_shift == new->st_gid - new_shift;
 }
 
-/* File times move on by ticks of up to 10 ms, so two writes around a snapshot may bear the same. */
+/* File times advance in ticks of up to 10 ms, so writes before and after a snapshot may have the
+ * same time. */
 static bool is_settled(const struct diff_list *list, const struct stat *st)
 {
     const uint64_t tick_ms = 10;
@@ -139,9 +140,9 @@ static bool is_settled(const struct diff_list *list, const struct stat *st)
     return list->taken_ms == 0 || changed_ms + 2 * tick_ms < list->taken_ms;
 }
 
-/* A clone or snapshot has the inode numbers of what it was made from, and nobody can set a ctime:
- * what differs in none of these has not been touched since. But a filesystem that knows only whole
- * seconds (zfs-fuse) cannot tell. */
+/* A clone or snapshot keeps the inode numbers of its source, and a ctime cannot be set: if all of
+ * these are equal, the file has not changed. A filesystem with whole seconds (zfs-fuse) is too
+ * coarse for that. */
 static bool is_untouched(const struct diff_list *list, const struct stat *old,
                          const struct stat *new)
 {
@@ -161,7 +162,7 @@ static int is_same_link(const int fds[static DIFF_SIDES], const char *name)
     return old_len >= 0 && old_len == new_len && memcmp(old, new, (size_t)old_len) == 0;
 }
 
-/* 1 or 0, or -errno. What cannot be opened any more differs. */
+/* Returns 1, 0 or -errno. A file that can no longer be opened differs. */
 static int is_same_file(const struct diff_tree *tree, const int fds[static DIFF_SIDES],
                         const char *name)
 {
@@ -170,7 +171,7 @@ static int is_same_file(const struct diff_tree *tree, const int fds[static DIFF_
     cleanup_close int new_fd = diff_content_open_at(tree, fds[DIFF_NEW], name, &new_st);
     int r = old_fd < 0 ? old_fd : new_fd;
 
-    /* EAGAIN: somebody holds a lease on it, so it is being written to. */
+    /* EAGAIN: a process holds a lease on it, so it is being written to. */
     if (r < 0)
         return diff_is_gone(r) || r == -EAGAIN ? 0 : r;
     if (old_st.st_size != new_st.st_size)
@@ -178,13 +179,13 @@ static int is_same_file(const struct diff_tree *tree, const int fds[static DIFF_
     return diff_content_same(old_fd, new_fd, (uint64_t)old_st.st_size);
 }
 
-/* Whether two things, not both directories, are equal: 1 or 0, or -errno. */
-static int is_same(const struct walk *walk, const struct visit *visit, const char *name,
+/* Returns whether two files, not both directories, are equal: 1, 0 or -errno. */
+static int is_same(const struct walk *walk, const struct dir_state *state, const char *name,
                    const struct diff_found found[static DIFF_SIDES])
 {
     const struct stat *old = &found[DIFF_OLD].st, *new = &found[DIFF_NEW].st;
-    const int fds[DIFF_SIDES] = { visit->open->fds[found[DIFF_OLD].layer],
-                                  visit->open->fds[found[DIFF_NEW].layer] };
+    const int fds[DIFF_SIDES] = { state->open->fds[found[DIFF_OLD].layer],
+                                  state->open->fds[found[DIFF_NEW].layer] };
 
     if (!found[DIFF_OLD].exists || !found[DIFF_NEW].exists)
         return 0;
@@ -196,7 +197,7 @@ static int is_same(const struct walk *walk, const struct visit *visit, const cha
     case S_IFREG:
         if (old->st_size != new->st_size)
             return 0;
-        return is_untouched(walk->list, old, new) ? 1 : is_same_file(visit->dir->tree, fds, name);
+        return is_untouched(walk->list, old, new) ? 1 : is_same_file(state->dir->tree, fds, name);
     case S_IFLNK:
         return is_same_link(fds, name);
     case S_IFCHR:
@@ -227,41 +228,41 @@ static struct diff_dir *dir_new(struct walk *walk, struct diff_dir *parent, cons
     return dir;
 }
 
-/* Has a subdirectory entered later, unless both views have it from the very same layers. */
-static int subdir_add(struct walk *walk, struct visit *visit, const char *name,
+/* Schedules a subdirectory, unless both views have it from the same layers. */
+static int subdir_add(struct walk *walk, struct dir_state *state, const char *name,
                       const struct diff_found found[static DIFF_SIDES], struct diff_change *self)
 {
     const struct diff_tree *tree;
-    uint32_t targets = child_targets(walk, visit->dir, name, &tree);
+    uint32_t targets = child_targets(walk, state->dir, name, &tree);
     struct diff_dir *dir;
 
     if (found[DIFF_OLD].layers == found[DIFF_NEW].layers && targets == 0)
         return 0;
-    dir = dir_new(walk, visit->dir, name, tree);
+    dir = dir_new(walk, state->dir, name, tree);
     if (!dir)
-        return list_full(walk);
+        return list_full_error(walk);
     if (dir->path_len > DIFF_PATH_MAX)
         return err_set(walk->err, ERR_EXHAUSTED,
-                       "directories lie too deep to be compared (a path of more than %d KiB)",
+                       "directories are nested too deep to compare (a path of more than %d KiB)",
                        DIFF_PATH_MAX >> 10);
     dir->targets = targets;
     dir->self = self;
     dir->layers[DIFF_OLD] = found[DIFF_OLD].layers;
     dir->layers[DIFF_NEW] = found[DIFF_NEW].layers;
-    return buf_add(&visit->subdirs, &dir, sizeof(dir)) < 0 ? list_full(walk) : 0;
+    return buf_add(&state->subdirs, &dir, sizeof(dir)) < 0 ? list_full_error(walk) : 0;
 }
 
-static int dirs_compare(struct walk *walk, struct visit *visit, const char *name,
+static int dirs_compare(struct walk *walk, struct dir_state *state, const char *name,
                         const struct diff_found found[static DIFF_SIDES])
 {
     if (!is_same_meta(walk->list, &found[DIFF_OLD].st, &found[DIFF_NEW].st)) {
-        struct diff_change *change = change_add(walk, visit, name, found);
+        struct diff_change *change = change_add(walk, state, name, found);
 
         if (!change)
-            return list_full(walk);
+            return list_full_error(walk);
         change->is_named[DIFF_OLD] = change->is_named[DIFF_NEW] = true;
     }
-    return subdir_add(walk, visit, name, found, NULL);
+    return subdir_add(walk, state, name, found, NULL);
 }
 
 static bool is_dir(const struct diff_found *found)
@@ -269,36 +270,36 @@ static bool is_dir(const struct diff_found *found)
     return found->exists && S_ISDIR(found->st.st_mode);
 }
 
-static int name_compare(struct walk *walk, struct visit *visit, const char *name)
+static int name_compare(struct walk *walk, struct dir_state *state, const char *name)
 {
     struct diff_found found[DIFF_SIDES];
     const struct diff_tree *tree;
     struct diff_change *change;
     int r;
 
-    (void)child_targets(walk, visit->dir, name, &tree);
-    r = tree ? diff_look_up_root(tree, found) : diff_look_up(visit->dir, visit->open, name, found);
+    (void)child_targets(walk, state->dir, name, &tree);
+    r = tree ? diff_lookup_root(tree, found) : diff_lookup(state->dir, state->open, name, found);
     if (r < 0)
-        return diff_fail(walk->err, r, visit->dir, name);
+        return diff_error(walk->err, r, state->dir, name);
     for (int side = 0; side < DIFF_SIDES; side++)
-        visit->has_any[side] |= found[side].exists;
+        state->has_any[side] |= found[side].exists;
     if (!found[DIFF_OLD].exists && !found[DIFF_NEW].exists)
         return 0;
     if (is_dir(&found[DIFF_OLD]) && is_dir(&found[DIFF_NEW]))
-        return dirs_compare(walk, visit, name, found);
-    r = is_same(walk, visit, name, found);
+        return dirs_compare(walk, state, name, found);
+    r = is_same(walk, state, name, found);
     if (r != 0)
-        return r < 0 ? diff_fail(walk->err, r, visit->dir, name) : 0;
-    change = change_add(walk, visit, name, found);
+        return r < 0 ? diff_error(walk->err, r, state->dir, name) : 0;
+    change = change_add(walk, state, name, found);
     if (!change)
-        return list_full(walk);
+        return list_full_error(walk);
     if (is_dir(&found[DIFF_OLD]) || is_dir(&found[DIFF_NEW]))
-        return subdir_add(walk, visit, name, found, change);
+        return subdir_add(walk, state, name, found, change);
     return 0;
 }
 
-/* Where both views have the same of the layers that they share, only what the others have can make
- * a difference. That is how a large template costs nothing. */
+/* If both views share a part of the layers, only the other layers can make a difference. So a
+ * large template costs nothing. */
 static uint64_t layers_to_read(const struct diff_dir *dir, const struct diff_open *open)
 {
     const uint64_t *layers = open->layers;
@@ -326,13 +327,13 @@ static int names_read(const struct walk *walk, const struct diff_dir *dir,
 
         if (!(dir->targets >> i & 1))
             continue;
-        part = component(walk->list->trees[i].target, dir->depth, &len, &is_last);
+        part = path_component(walk->list->trees[i].target, dir->depth, &len, &is_last);
         r = diff_names_add(names, part, len);
     }
     return r < 0 ? r : diff_names_sort(names);
 }
 
-/* Compares two names as if each had a slash or, for an entry, nothing behind it. */
+/* Compares two names as if followed by a slash (directories) or by nothing (entries). */
 static int compare_ends(const char *a, const char *a_end, const char *b, const char *b_end)
 {
     size_t i = 0;
@@ -349,29 +350,29 @@ static int by_path(const void *a, const void *b)
     return compare_ends((*x)->name, "/", (*y)->name, "/");
 }
 
-/* Finds the place of each subdirectory's contents among the entries. The first is entered last:
- * what is put at a place comes to stand before what was put there earlier. */
-static void subdirs_place(struct walk *walk, struct visit *visit)
+/* Finds the position of each subdirectory's contents among the entries. The first one is entered
+ * last, because what is inserted at a position precedes what was inserted there before. */
+static void subdirs_position(struct walk *walk, struct dir_state *state)
 {
-    struct diff_dir **subdirs = (void *)visit->subdirs.data;
-    const size_t count = visit->subdirs.len / sizeof(*subdirs);
-    struct diff_change *at = visit->dir->after;
+    struct diff_dir **subdirs = (void *)state->subdirs.data;
+    const size_t count = state->subdirs.len / sizeof(*subdirs);
+    struct diff_change *at = state->dir->after;
 
     if (count > 0)
         qsort(subdirs, count, sizeof(*subdirs), by_path);
     for (size_t i = 0; i < count; i++) {
-        while (at != visit->tail && compare_ends(at->next->name, "", subdirs[i]->name, "/") < 0)
+        while (at != state->tail && compare_ends(at->next->name, "", subdirs[i]->name, "/") < 0)
             at = at->next;
         subdirs[i]->after = at;
-        subdirs[i]->next = walk->waiting;
-        walk->waiting = subdirs[i];
+        subdirs[i]->next = walk->pending;
+        walk->pending = subdirs[i];
     }
 }
 
 static int dir_compare(struct walk *walk, struct diff_dir *dir, const struct diff_open *open)
 {
     cleanup_with(diff_names_done) struct diff_names names = DIFF_NAMES_INIT;
-    cleanup_with(visit_done) struct visit visit = {
+    cleanup_with(dir_state_done) struct dir_state state = {
         .dir = dir,
         .open = open,
         .subdirs = BUF_INIT(DIFF_NAMES_MAX),
@@ -380,17 +381,17 @@ static int dir_compare(struct walk *walk, struct diff_dir *dir, const struct dif
     int r = names_read(walk, dir, open, &names);
 
     if (r < 0)
-        return diff_fail(walk->err, r, dir, NULL);
+        return diff_error(walk->err, r, dir, NULL);
     for (size_t i = 0; i < names.count; i++) {
-        r = name_compare(walk, &visit, names.list[i]);
+        r = name_compare(walk, &state, names.list[i]);
         if (r < 0)
             return r;
     }
     for (int side = 0; dir->self && side < DIFF_SIDES; side++) {
         if (S_ISDIR(dir->self->modes[side]))
-            dir->self->is_named[side] = !visit.has_any[side];
+            dir->self->is_named[side] = !state.has_any[side];
     }
-    subdirs_place(walk, &visit);
+    subdirs_position(walk, &state);
     return 0;
 }
 
@@ -399,31 +400,31 @@ static int dir_enter(struct walk *walk, struct diff_dir *dir)
     const struct diff_open *open = NULL;
     int r = diff_chain_enter(&walk->chain, dir, &open);
 
-    return r < 0 ? diff_fail(walk->err, r, dir, NULL) : dir_compare(walk, dir, open);
+    return r < 0 ? diff_error(walk->err, r, dir, NULL) : dir_compare(walk, dir, open);
 }
 
 static int root_compare(struct walk *walk)
 {
-    struct visit visit = { .tail = &walk->list->first };
+    struct dir_state state = { .tail = &walk->list->first };
     struct diff_dir *root = dir_new(walk, NULL, "", &walk->list->trees[0]);
     struct diff_found found[DIFF_SIDES];
-    int r = diff_look_up_root(&walk->list->trees[0], found);
+    int r = diff_lookup_root(&walk->list->trees[0], found);
 
     if (!root)
-        return list_full(walk);
+        return list_full_error(walk);
     if (r < 0)
-        return diff_fail(walk->err, r, root, NULL);
+        return diff_error(walk->err, r, root, NULL);
     if (!is_same_meta(walk->list, &found[DIFF_OLD].st, &found[DIFF_NEW].st)) {
-        struct diff_change *change = change_add(walk, &visit, "", found);
+        struct diff_change *change = change_add(walk, &state, "", found);
 
         if (!change)
-            return list_full(walk);
+            return list_full_error(walk);
         change->is_named[DIFF_OLD] = change->is_named[DIFF_NEW] = true;
     }
     root->layers[DIFF_OLD] = found[DIFF_OLD].layers;
     root->layers[DIFF_NEW] = found[DIFF_NEW].layers;
     root->targets = (1U << walk->list->tree_count) - 2;
-    root->after = visit.tail;
+    root->after = state.tail;
     return dir_enter(walk, root);
 }
 
@@ -432,10 +433,10 @@ int diff_walk(struct diff_list *list, struct err *err)
     cleanup_with(walk_done) struct walk walk = { .list = list, .err = err };
     int r = root_compare(&walk);
 
-    while (r == 0 && walk.waiting) {
-        struct diff_dir *dir = walk.waiting;
+    while (r == 0 && walk.pending) {
+        struct diff_dir *dir = walk.pending;
 
-        walk.waiting = dir->next;
+        walk.pending = dir->next;
         r = dir_enter(&walk, dir);
     }
     return r;

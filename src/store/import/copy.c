@@ -20,7 +20,7 @@
 #include "store/import/import.h"
 #include "store/import/root.h"
 
-/* Where the first name of a file with several went. */
+/* The path to which the first name of a hard-linked file was copied. */
 struct copied_link {
     dev_t dev;
     ino_t ino;
@@ -50,7 +50,8 @@ static int link_compare(const void *a, const void *b)
     return 0;
 }
 
-/* The path another name of the same file was copied to, or NULL, and then it is remembered. */
+/* Returns the path to which another name of the same file was copied, or records this one and
+ * returns NULL. */
 static const char *link_seen(struct import_copy *copy, const struct stat *st)
 {
     size_t len = strlen(copy->path) + 1;
@@ -69,7 +70,7 @@ static const char *link_seen(struct import_copy *copy, const struct stat *st)
     return NULL;
 }
 
-static struct import_node node_of(const struct import_copy *copy, const struct stat *st)
+static struct import_node copy_node(const struct import_copy *copy, const struct stat *st)
 {
     struct import_node node = {
         .path = copy->path,
@@ -99,7 +100,7 @@ static int xattr_copy(struct import_copy *copy, int from_fd, int to_fd, const ch
     if (len < 0 && errno == ENODATA)
         return 0;
     if (len < 0)
-        return import_fail(err, -errno, "read an attribute of", copy->path);
+        return import_error(err, -errno, "read an attribute of", copy->path);
     return import_root_xattr(copy->root, to_fd, name, value, (size_t)len, err);
 }
 
@@ -132,7 +133,7 @@ static int file_copy(struct import_copy *copy, int dir_fd, const char *name, str
     int r;
 
     if (from_fd < 0 || fstat(from_fd, &st) < 0)
-        return import_fail(err, -errno, "open", copy->path);
+        return import_error(err, -errno, "open", copy->path);
     if (!S_ISREG(st.st_mode))
         return err_set(err, ERR_BUSY, "'%s' changed while it was copied",
                        import_label(copy->path).text);
@@ -142,13 +143,13 @@ static int file_copy(struct import_copy *copy, int dir_fd, const char *name, str
     r = budget_spend(copy->root->budget, 0, (uint64_t)st.st_size, err);
     if (r < 0)
         return err_wrap(err, "'%s'", import_label(copy->path).text);
-    node = node_of(copy, &st);
+    node = copy_node(copy, &st);
     r = import_root_make(copy->root, &node, &to_fd, err);
     if (r < 0)
         return r;
     r = file_copy_content(from_fd, to_fd, st.st_size);
     if (r < 0)
-        return import_fail(err, r, "copy", copy->path);
+        return import_error(err, r, "copy", copy->path);
     r = import_root_finish(copy->root, &node, to_fd, err);
     return r < 0 ? r : xattrs_copy(copy, from_fd, to_fd, err);
 }
@@ -156,12 +157,12 @@ static int file_copy(struct import_copy *copy, int dir_fd, const char *name, str
 static int link_copy(struct import_copy *copy, int dir_fd, const char *name, const struct stat *st,
                      struct err *err)
 {
-    struct import_node node = node_of(copy, st);
+    struct import_node node = copy_node(copy, st);
     char target[PATH_MAX];
     ssize_t len = readlinkat(dir_fd, name, target, sizeof(target) - 1);
 
     if (len < 0)
-        return import_fail(err, -errno, "read the link", copy->path);
+        return import_error(err, -errno, "read the link", copy->path);
     target[len] = '\0';
     return import_root_symlink(copy->root, &node, target, err);
 }
@@ -169,7 +170,7 @@ static int link_copy(struct import_copy *copy, int dir_fd, const char *name, con
 static int entry_copy(struct import_copy *copy, int dir_fd, const char *name, int depth,
                       struct err *err);
 
-/* Takes fd. */
+/* Takes ownership of fd. */
 static int children_copy(struct import_copy *copy, int fd, int depth, struct err *err)
 {
     cleanup_with(closedir_slot) DIR *dir = fdopendir(fd);
@@ -178,7 +179,7 @@ static int children_copy(struct import_copy *copy, int fd, int depth, struct err
     int r = 0;
 
     if (!dir) {
-        r = import_fail(err, -errno, "list", copy->path);
+        r = import_error(err, -errno, "list", copy->path);
         (void)fd_close(fd);
         return r;
     }
@@ -186,18 +187,18 @@ static int children_copy(struct import_copy *copy, int fd, int depth, struct err
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
         if (len + strlen(entry->d_name) + 2 > sizeof(copy->path))
-            return import_fail(err, -ENAMETOOLONG, "copy", copy->path);
+            return import_error(err, -ENAMETOOLONG, "copy", copy->path);
         (void)snprintf(copy->path + len, sizeof(copy->path) - len, "%s%s", len ? "/" : "",
                        entry->d_name);
         r = entry_copy(copy, dirfd(dir), entry->d_name, depth + 1, err);
         copy->path[len] = '\0';
     }
     if (r >= 0 && errno)
-        r = import_fail(err, -errno, "list", copy->path);
+        r = import_error(err, -errno, "list", copy->path);
     return r;
 }
 
-/* Whether what is in a directory is left out, although the directory itself is made. */
+/* Returns whether the contents of a directory are skipped; the directory itself is created. */
 static bool is_left_empty(const struct import_copy *copy, int fd, const struct stat *st, int depth)
 {
     struct statx stx = { 0 };
@@ -221,11 +222,11 @@ static int dir_copy(struct import_copy *copy, int dir_fd, const char *name, int 
     int r;
 
     if (from_fd < 0 || fstat(from_fd, &st) < 0)
-        return import_fail(err, -errno, "open", copy->path);
+        return import_error(err, -errno, "open", copy->path);
     if (depth > IMPORT_DEPTH_MAX)
-        return err_set(err, ERR_INVALID, "directory '%s' lies too deep",
+        return err_set(err, ERR_INVALID, "directory '%s' is nested too deep",
                        import_label(copy->path).text);
-    node = node_of(copy, &st);
+    node = copy_node(copy, &st);
     r = import_root_make(copy->root, &node, &to_fd, err);
     if (r < 0)
         return r;
@@ -255,7 +256,7 @@ static int entry_copy(struct import_copy *copy, int dir_fd, const char *name, in
     int r;
 
     if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-        return import_fail(err, -errno, "stat", copy->path);
+        return import_error(err, -errno, "stat", copy->path);
     if (S_ISSOCK(st.st_mode) || (copy->is_public && !is_public(&st)))
         return 0;
     r = budget_spend(copy->root->budget, 1, 0, err);
@@ -269,7 +270,7 @@ static int entry_copy(struct import_copy *copy, int dir_fd, const char *name, in
     case S_IFLNK:
         return link_copy(copy, dir_fd, name, &st, err);
     case S_IFIFO:
-        node = node_of(copy, &st);
+        node = copy_node(copy, &st);
         return import_root_fifo(copy->root, &node, err);
     default:
         return err_set(err, ERR_INVALID, "'%s' is a device outside of /dev",
@@ -281,7 +282,7 @@ int import_copy_tree(struct import_copy *copy, int dir_fd, const char *name, con
                      struct err *err)
 {
     if (strlen(path) >= sizeof(copy->path))
-        return import_fail(err, -ENAMETOOLONG, "copy", path);
+        return import_error(err, -ENAMETOOLONG, "copy", path);
     (void)memccpy(copy->path, path, '\0', sizeof(copy->path));
     return entry_copy(copy, dir_fd, name, 0, err);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What `docker save` and podman's docker-archive write: manifest.json is a list of images, each
- * {"Config": path, "RepoTags": [...], "Layers": [path, ...]}, lowest layer first. A layer that an
- * archive holds twice may be a link to the first. */
+/* Archives of `docker save` and of podman's docker-archive: manifest.json is a list of images,
+ * each {"Config": path, "RepoTags": [...], "Layers": [path, ...]}, lowest layer first. A layer
+ * that occurs twice may be a link to the first. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ static int file_open(int image_fd, const char *path, int *ret_fd, struct err *er
     }
     fd = open_in_root(image_fd, path, O_RDONLY | O_NONBLOCK, 0);
     if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-        return err_set(err, ERR_INVALID, "the image lacks its file '%s'", import_label(path).text);
+        return err_set(err, ERR_INVALID, "the image lacks file '%s'", import_label(path).text);
     *ret_fd = TAKE_FD(fd);
     return 0;
 }
@@ -60,7 +60,7 @@ static void tags_add(struct buf *names, const json_t *image, const char *config)
         image_names_add(names, config);
 }
 
-/* The only image of the list. The same one may be listed twice. */
+/* Returns the only image of the list. The same image may be listed twice. */
 static int image_choose(const json_t *images, const json_t **ret, struct err *err)
 {
     cleanup_with(buf_done) struct buf names = BUF_INIT(IMAGE_NAMES_BYTES_MAX);
@@ -82,7 +82,7 @@ static int image_choose(const json_t *images, const json_t **ret, struct err *er
     if (!first)
         return err_set(err, ERR_INVALID, "manifest.json lists no image");
     if (several)
-        return err_set(err, ERR_INVALID, "it holds several images: %s", names.data);
+        return err_set(err, ERR_INVALID, "the archive has several images: %s", names.data);
     return 0;
 }
 

@@ -16,7 +16,7 @@
 
 #define WHITEOUT ".wh."
 #define WHITEOUT_OPAQUE ".wh..wh..opq"
-#define WHITEOUT_META ".wh..wh." /* aufs keeps its own notes under such names */
+#define WHITEOUT_META ".wh..wh." /* metadata of aufs */
 
 enum { BLOCK_BYTES = 128 << 10 };
 
@@ -24,7 +24,7 @@ struct extract {
     struct archive *archive;
     struct import_root *root;
     const struct extract_options *options;
-    char path[PATH_MAX]; /* of the entry at hand */
+    char path[PATH_MAX]; /* of the current entry */
 };
 
 static void archive_free_slot(struct archive **archive)
@@ -33,7 +33,7 @@ static void archive_free_slot(struct archive **archive)
         (void)archive_read_free(*archive);
 }
 
-static int archive_refuse(struct extract *extract, const char *where, struct err *err)
+static int archive_error(struct extract *extract, const char *where, struct err *err)
 {
     const char *why = archive_error_string(extract->archive);
 
@@ -58,7 +58,7 @@ static int archive_open(int fd, struct archive **ret, struct err *err)
     return 0;
 }
 
-/* Writes the content of the entry, holes as holes. No more than size bytes are taken. */
+/* Writes the content of the entry, preserving holes, up to size bytes. */
 static int content_write(struct extract *extract, int fd, uint64_t size, struct err *err)
 {
     const void *data;
@@ -68,16 +68,16 @@ static int content_write(struct extract *extract, int fd, uint64_t size, struct 
 
     while ((r = archive_read_data_block(extract->archive, &data, &len, &offset)) == ARCHIVE_OK) {
         if (offset < 0 || (uint64_t)offset > size || len > size - (uint64_t)offset)
-            return err_set(err, ERR_INVALID, "entry '%s' is longer than it says",
+            return err_set(err, ERR_INVALID, "entry '%s' is longer than its header says",
                            import_label(extract->path).text);
         r = pwrite_all(fd, data, len, offset);
         if (r < 0)
-            return import_fail(err, r, "write", extract->path);
+            return import_error(err, r, "write", extract->path);
     }
     if (r != ARCHIVE_EOF)
-        return archive_refuse(extract, "read", err);
+        return archive_error(extract, "read", err);
     if (ftruncate(fd, (off_t)size) < 0)
-        return import_fail(err, -errno, "write", extract->path);
+        return import_error(err, -errno, "write", extract->path);
     return 0;
 }
 
@@ -102,7 +102,7 @@ static int xattrs_write(struct extract *extract, struct archive_entry *entry, in
     return 0;
 }
 
-static struct import_node node_of(const struct extract *extract, struct archive_entry *entry)
+static struct import_node archive_node(const struct extract *extract, struct archive_entry *entry)
 {
     long nsec = archive_entry_mtime_nsec(entry);
 
@@ -143,7 +143,7 @@ static int hardlink_extract(struct extract *extract, const char *target, struct 
     return import_root_hardlink(extract->root, extract->path, path, err);
 }
 
-/* Holt brings its own /dev, so what an archive has there does not matter. */
+/* Holt provides its own /dev, so entries there are ignored. */
 static bool is_below_dev(const char *path)
 {
     return strncmp(path, "dev/", strlen("dev/")) == 0;
@@ -151,7 +151,7 @@ static bool is_below_dev(const char *path)
 
 static int entry_extract(struct extract *extract, struct archive_entry *entry, struct err *err)
 {
-    struct import_node node = node_of(extract, entry);
+    struct import_node node = archive_node(extract, entry);
     const char *target = archive_entry_hardlink(entry);
 
     if (is_below_dev(extract->path))
@@ -175,7 +175,7 @@ static int entry_extract(struct extract *extract, struct archive_entry *entry, s
     }
 }
 
-/* Handles the special names of a layer: 1 if the entry was one of them. */
+/* Handles the special names of a layer. Returns 1 if the entry was one of them. */
 static int whiteout_extract(struct extract *extract, struct err *err)
 {
     char *slash = strrchr(extract->path, '/'), *base = slash ? slash + 1 : extract->path;
@@ -197,7 +197,8 @@ static int whiteout_extract(struct extract *extract, struct err *err)
     return r < 0 ? r : 1;
 }
 
-/* Spends before anything is written, and also for what will be skipped: it is decompressed too. */
+/* Charged before anything is written, and for skipped entries too: they are decompressed as well.
+ */
 static int entry_spend(struct extract *extract, struct archive_entry *entry, struct err *err)
 {
     la_int64_t size = archive_entry_size(entry);
@@ -210,7 +211,7 @@ static int entry_spend(struct extract *extract, struct archive_entry *entry, str
     return r < 0 ? err_wrap(err, "entry '%s'", import_label(extract->path).text) : 0;
 }
 
-/* 0, or 1 if the entry is not accepted. */
+/* Returns 0, or 1 if the entry is not accepted. */
 static int entry_handle(struct extract *extract, struct archive_entry *entry, struct err *err)
 {
     const char *name = archive_entry_pathname(entry);
@@ -244,9 +245,10 @@ static int entries_extract(struct extract *extract, struct err *err)
         r = archive_read_next_header(extract->archive, &entry);
         if (r == ARCHIVE_EOF)
             return 0;
-        /* A warning: a name is not in the daemon's character set, and is taken as it is. */
+        /* A warning means that a name is not in the daemon's character set; it is used as it is.
+         */
         if (r != ARCHIVE_OK && r != ARCHIVE_WARN)
-            return archive_refuse(extract, "after entry", err);
+            return archive_error(extract, "after entry", err);
         r = entry_handle(extract, entry, err);
         if (r != 0)
             return r;

@@ -105,7 +105,7 @@ static int file_make(struct import_root *root, const char *path, mode_t mode, co
         return r;
     r = write_all(fd, text, strlen(text));
     if (r < 0)
-        return import_fail(err, r, "write", path);
+        return import_error(err, r, "write", path);
     return import_root_finish(root, &node, fd, err);
 }
 
@@ -117,8 +117,8 @@ static int link_make(struct import_root *root, const char *path, const char *tar
     return import_root_symlink(root, &node, target, err);
 }
 
-/* The place where a tree of the host will be joined, or the same link as on the host. */
-static int tree_place_make(struct import_root *root, const struct host_tree *tree, struct err *err)
+/* Creates the mount point for a tree of the host, or the same symbolic link as on the host. */
+static int mount_point_make(struct import_root *root, const struct host_tree *tree, struct err *err)
 {
     char target[PATH_MAX];
     ssize_t len = readlink(tree->target, target, sizeof(target) - 1);
@@ -142,7 +142,7 @@ static int skeleton_make(struct import_root *root, struct err *err)
     for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(links); i++)
         r = link_make(root, links[i].path, links[i].target, err);
     for (size_t i = 0; r >= 0 && i < host_tree_count; i++)
-        r = tree_place_make(root, &host_trees[i], err);
+        r = mount_point_make(root, &host_trees[i], err);
     return r;
 }
 
@@ -158,7 +158,7 @@ int import_host_build(struct import_root *root, struct err *err)
 
     if (r >= 0)
         r = host_etc_each(etc_copy, &copy, err);
-    /* Last, so that nothing of the host can take the place of what is generated. */
+    /* Last, so that no file of the host can replace a generated one. */
     for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(files); i++)
         r = file_make(root, files[i].path, files[i].mode, files[i].text, err);
     return r;
@@ -211,7 +211,7 @@ int import_host_fingerprint(char ret_hex[static DIGEST_HEX_LEN + 1], struct err 
     int r;
 
     if (!digest)
-        return err_set(err, ERR_INTERNAL, "OpenSSL has no SHA-256");
+        return err_set(err, ERR_INTERNAL, "OpenSSL does not support SHA-256");
     digest_generated(digest);
     digest_host_trees(digest);
     r = host_etc_each(host_etc_digest, digest, err);

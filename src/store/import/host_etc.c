@@ -17,8 +17,8 @@
 #include "store/import/digest.h"
 #include "store/import/import.h"
 
-/* The whole of what a sandbox may see of the host's /etc: what programs in /usr need to run, and
- * nothing that says who uses this machine, for what, or with which secrets. */
+/* All that a sandbox may see of the host's /etc: files that programs in /usr need to run, and none
+ * that reveal the users, the purpose or the secrets of this machine. */
 static const struct {
     const char *dir; /* below /etc */
     const char *pattern;
@@ -65,8 +65,8 @@ static int byte_order(const struct dirent **a, const struct dirent **b)
     return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-/* The sorted names in a directory; none where there is no such directory. */
-static struct name_list names_of(int dir_fd, const char *name)
+/* Lists the sorted names in a directory; empty if there is no such directory. */
+static struct name_list name_list_read(int dir_fd, const char *name)
 {
     struct name_list list = { 0 };
     int count = scandirat(dir_fd, name, &list.items, is_real, byte_order);
@@ -93,7 +93,7 @@ static int allowed_each(int etc_fd, const char *dir, host_etc_fn fn, void *conte
 
     if (fd < 0)
         return 0;
-    names = names_of(fd, ".");
+    names = name_list_read(fd, ".");
     for (int i = 0; r >= 0 && i < names.count; i++) {
         const char *name = names.items[i]->d_name;
 
@@ -138,7 +138,7 @@ static void digest_entry(struct digest *digest, int dir_fd, const char *name, in
     fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return;
-    names = names_of(fd, ".");
+    names = name_list_read(fd, ".");
     for (int i = 0; i < names.count; i++)
         digest_entry(digest, fd, names.items[i]->d_name, depth + 1);
 }

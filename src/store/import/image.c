@@ -101,12 +101,12 @@ int image_blob_open(int image_fd, const char *digest, int *ret_fd, struct err *e
         return r;
     fd = open_no_links(image_fd, path, O_RDONLY | O_NONBLOCK, 0);
     if (fd == -ENOENT || fd == -ELOOP || (fd >= 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))))
-        return err_set(err, ERR_INVALID, "the image lacks its blob %s", digest);
+        return err_set(err, ERR_INVALID, "the image lacks blob %s", digest);
     if (fd < 0)
-        return import_fail(err, fd, "open blob", digest);
+        return import_error(err, fd, "open blob", digest);
     r = digest_file(fd, hex);
     if (r < 0)
-        return import_fail(err, r, "read blob", digest);
+        return import_error(err, r, "read blob", digest);
     if (strcmp(hex, digest + strlen(SHA256_PREFIX)) != 0)
         return err_set(err, ERR_INVALID, "blob %s is damaged: its content has another digest",
                        digest);
@@ -139,7 +139,7 @@ int image_json_read(int fd, const char *name, json_t **ret, struct err *err)
         return err_set(err, ERR_EXHAUSTED, "%s is larger than %d bytes", name,
                        IMAGE_JSON_BYTES_MAX);
     if (r < 0)
-        return import_fail(err, r, "read", name);
+        return import_error(err, r, "read", name);
     value = json_loadb(text.data ? text.data : "", text.len, JSON_REJECT_DUPLICATES, &why);
     if (!value)
         return err_set(err, ERR_INVALID, "%s is not valid JSON at byte %d", name, why.position);
@@ -154,7 +154,7 @@ int image_config_check(const json_t *config, struct err *err)
     if (json_get_text(config, "os", &os, err) < 0 ||
         json_get_text(config, "architecture", &arch, err) < 0)
         return err_wrap(err, "image configuration");
-    /* Images made by hand often say nothing, and nothing is then held against them. */
+    /* Images made by hand often omit these fields. */
     if ((*os == '\0' || strcmp(os, "linux") == 0) &&
         (*arch == '\0' || strcmp(arch, image_arch()) == 0))
         return 0;

@@ -8,13 +8,13 @@
 struct err;
 struct import_root;
 
-/* Whether the directory is an OCI image layout / what `docker save` writes. */
+/* Return whether the directory is an OCI image layout, or the output of `docker save`. */
 bool image_is_oci(int image_fd);
 bool image_is_docker(int image_fd);
 
-/* Whether a path can belong to an archive of either kind. */
+/* Returns whether a path can belong to an archive of either kind. */
 bool image_has_path(const char *path);
 
-/* Apply the layers of the one image in the directory that suits this machine. */
+/* Apply the layers of the only image in the directory that matches this machine. */
 int image_apply_oci(int image_fd, struct import_root *root, struct err *err);
 int image_apply_docker(int image_fd, struct import_root *root, struct err *err);

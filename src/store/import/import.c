@@ -27,7 +27,7 @@ static int rootfs_import(struct import *import, int fd, struct err *err)
     return extract_archive(fd, &import->root, &options, err);
 }
 
-/* Unpacks the archive as that of a layered image: 1 if it turns out to be something else. */
+/* Unpacks the archive as a layered image. Returns 1 if it turns out to be something else. */
 static int image_unpack(struct import *import, int fd, int image_fd, struct err *err)
 {
     static const struct extract_options options = { .accepts = image_has_path };
@@ -49,8 +49,8 @@ static int image_import(struct import *import, int image_fd, struct err *err)
     return image_apply_docker(image_fd, &import->root, err);
 }
 
-/* The names in a root and in an image have nothing in common, so the first entry tells, and a
- * root is not decompressed twice. */
+/* Roots and images have no names in common, so the first entry decides, and a root is not
+ * decompressed twice. */
 static int archive_import(struct import *import, int fd, struct err *err)
 {
     cleanup_close int image_fd = -EBADF;
@@ -78,7 +78,7 @@ static int directory_import(struct import *import, int fd, struct err *err)
 
     if (image_is_oci(fd))
         return image_import(import, fd, err);
-    /* Else a copy of "/" would go on copying itself. */
+    /* Otherwise a copy of "/" would copy itself endlessly. */
     if (fstat(import->store->dir_fd, &state) < 0)
         return err_sys(err, -errno, "stat the state directory");
     copy.skip_dev = state.st_dev;
@@ -95,7 +95,7 @@ static int source_import(struct import *import, const char *path, struct err *er
         return err_set(err, ERR_INVALID, "'%s' is not an absolute path", import_label(path).text);
     fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (fd < 0 && errno == ENOENT)
-        return err_set(err, ERR_NOT_FOUND, "there is no '%s'", import_label(path).text);
+        return err_set(err, ERR_NOT_FOUND, "'%s' does not exist", import_label(path).text);
     if (fd < 0 || fstat(fd, &st) < 0)
         return err_sys(err, -errno, "open '%s'", import_label(path).text);
     if (S_ISDIR(st.st_mode))
@@ -106,7 +106,7 @@ static int source_import(struct import *import, const char *path, struct err *er
                    import_label(path).text);
 }
 
-/* Gives the complete template its name. */
+/* Renames the complete template to its name. */
 static int import_publish(struct import *import, const struct template_source *source,
                           struct template_meta *ret_meta, struct err *err)
 {
@@ -120,7 +120,7 @@ static int import_publish(struct import *import, const struct template_source *s
     int r = 0;
 
     if (meta.files == 0)
-        return err_set(err, ERR_INVALID, "it is empty");
+        return err_set(err, ERR_INVALID, "the template is empty");
     if (source->settings)
         r = template_settings_write_at(import->fd, source->settings, err);
     if (r == 0)
@@ -128,8 +128,8 @@ static int import_publish(struct import *import, const struct template_source *s
     if (r < 0)
         return r;
     if (renameat2(templates_fd, import->temp, templates_fd, name, RENAME_NOREPLACE) < 0)
-        return errno == EEXIST ? err_set(err, ERR_EXISTS, "there is a template '%s' already", name)
-                               : err_sys(err, -errno, "name the template");
+        return errno == EEXIST ? err_set(err, ERR_EXISTS, "template '%s' already exists", name)
+                               : err_sys(err, -errno, "rename the template");
     import->temp[0] = '\0';
     *ret_meta = meta;
     return 0;
@@ -147,7 +147,7 @@ int template_import(struct store *store, const struct template_source *source,
         return r;
     import.budget.progress = source->progress;
     import.budget.context = source->context;
-    if (import_begin(&import, err) < 0 || source_import(&import, source->path, err) < 0 ||
+    if (import_start(&import, err) < 0 || source_import(&import, source->path, err) < 0 ||
         import_publish(&import, source, &meta, err) < 0)
         return err_wrap(err, "import '%s'", source->name);
     *ret = (struct template_info){

@@ -1,4 +1,4 @@
-/* What every kind of import shares: the budget it may spend, and names from an archive. */
+/* Shared by all kinds of imports: the budget, and names from an archive. */
 #pragma once
 
 #include <limits.h>
@@ -14,7 +14,7 @@ enum {
     IMPORT_OWNER_MAX = 65535 /* a sandbox has this many uids and gids, from 0 */
 };
 
-/* What an import has unpacked so far and how far it may go. */
+/* What an import has unpacked so far, and its limits. */
 struct import_budget {
     uint64_t bytes, bytes_max;
     uint64_t files, files_max;
@@ -23,23 +23,25 @@ struct import_budget {
     void *context;
 };
 
-/* Spends, or refuses with ERR_EXHAUSTED before anything is written. */
+/* Charges the budget, or fails with ERR_EXHAUSTED before anything is written. */
 int budget_spend(struct import_budget *budget, uint64_t files, uint64_t bytes, struct err *err);
 
-/* A foreign name made fit for one line of a message: printable, bounded, its end kept. */
+/* An untrusted name made safe for one line of a message: printable, bounded, keeping its end. */
 struct import_label {
     char text[80];
 };
 
 struct import_label import_label(const char *name);
 
-/* A failed call about one entry. A full disk is ERR_EXHAUSTED, the rest ERR_INTERNAL. */
-int import_fail(struct err *err, int r, const char *what, const char *name);
+/* Sets an error for a failed call about one entry: ERR_EXHAUSTED for a full disk, otherwise
+ * ERR_INTERNAL. */
+int import_error(struct err *err, int r, const char *what, const char *name);
 
-/* A name from an archive as a path below the root: no leading slash, no "." and no empty
- * component, "" for the root itself. Refuses "..", and what is too deep or too long. */
+/* Converts a name from an archive to a path below the root: no leading slash, no "." and no empty
+ * component, "" for the root itself. Fails for ".." and for names that are too deep or too long.
+ */
 int import_path(const char *name, char ret_path[static PATH_MAX], struct err *err);
 
-/* Whether an extended attribute is kept. {trusted,user}.overlay.*, above all, would let an
- * archive steer the overlay that a sandbox's root is. */
+/* Returns whether an extended attribute is kept. {trusted,user}.overlay.* in particular would let
+ * an archive control the overlay of a sandbox's root. */
 bool import_keeps_xattr(const char *name);

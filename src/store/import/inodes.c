@@ -7,7 +7,7 @@
 
 enum { FIRST_CAPACITY = 1024 };
 
-/* The slot that holds inode, or the free one where it belongs. */
+/* Returns the slot that holds inode, or the free slot where it belongs. */
 static ino_t *slot_of(ino_t *slots, size_t capacity, ino_t inode)
 {
     size_t at = (size_t)(((uint64_t)inode * 0x9E3779B97F4A7C15u) >> 20) & (capacity - 1);
@@ -17,7 +17,7 @@ static ino_t *slot_of(ino_t *slots, size_t capacity, ino_t inode)
     return &slots[at];
 }
 
-static int set_grow(struct inode_set *set)
+static int inode_set_grow(struct inode_set *set)
 {
     size_t capacity = set->capacity ? set->capacity * 2 : FIRST_CAPACITY;
     ino_t *slots = calloc(capacity, sizeof(*slots));
@@ -40,7 +40,7 @@ int inode_set_add(struct inode_set *set, ino_t inode)
     int r;
 
     if (set->used * 2 >= set->capacity) {
-        r = set_grow(set);
+        r = inode_set_grow(set);
         if (r < 0)
             return r;
     }

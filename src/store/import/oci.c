@@ -39,9 +39,9 @@ static int descriptor_digest(const json_t *descriptor, const char **ret, struct 
     return 0;
 }
 
-/* Whether an entry of an index is, as far as the index knows, an image for this machine. Build
- * records ("attestations") are listed for a platform called unknown. */
-static bool is_for_us(const json_t *descriptor)
+/* Returns whether an index entry may be an image for this machine. Attestations of builds are
+ * listed with the platform "unknown". */
+static bool is_for_this_machine(const json_t *descriptor)
 {
     const json_t *platform = json_object_get(descriptor, "platform");
     const char *os = json_string_value(json_object_get(platform, "os"));
@@ -52,15 +52,16 @@ static bool is_for_us(const json_t *descriptor)
 
 static const char *descriptor_name(const json_t *descriptor, const char *digest)
 {
-    const json_t *notes = json_object_get(descriptor, "annotations");
-    const char *name = json_string_value(json_object_get(notes, "io.containerd.image.name"));
+    const json_t *annotations = json_object_get(descriptor, "annotations");
+    const char *name = json_string_value(json_object_get(annotations, "io.containerd.image.name"));
 
     if (!name)
-        name = json_string_value(json_object_get(notes, "org.opencontainers.image.ref.name"));
+        name = json_string_value(json_object_get(annotations, "org.opencontainers.image.ref.name"));
     return name ? name : digest;
 }
 
-/* The digest of the only entry for this machine. The same image may be listed under two names. */
+/* Returns the digest of the only entry for this machine. The same image may be listed under two
+ * names. */
 static int index_choose(const json_t *index, const char **ret_digest, struct err *err)
 {
     cleanup_with(buf_done) struct buf names = BUF_INIT(IMAGE_NAMES_BYTES_MAX);
@@ -74,7 +75,7 @@ static int index_choose(const json_t *index, const char **ret_digest, struct err
         return r;
     json_array_foreach(manifests, i, descriptor)
     {
-        if (!is_for_us(descriptor))
+        if (!is_for_this_machine(descriptor))
             continue;
         r = descriptor_digest(descriptor, &digest, err);
         if (r < 0)
@@ -84,14 +85,14 @@ static int index_choose(const json_t *index, const char **ret_digest, struct err
         chosen = digest;
     }
     if (!chosen)
-        return err_set(err, ERR_UNSUPPORTED, "it holds no image for linux/%s", image_arch());
+        return err_set(err, ERR_UNSUPPORTED, "the archive has no image for linux/%s", image_arch());
     if (several)
-        return err_set(err, ERR_INVALID, "it holds several images: %s", names.data);
+        return err_set(err, ERR_INVALID, "the archive has several images: %s", names.data);
     *ret_digest = chosen;
     return 0;
 }
 
-/* Goes down from an index, which it takes, to the manifest of the image. */
+/* Descends from an index, which it takes ownership of, to the manifest of the image. */
 static int manifest_find(int image_fd, json_t *index, json_t **ret, struct err *err)
 {
     cleanup_json json_t *document = index;
@@ -114,7 +115,7 @@ static int manifest_find(int image_fd, json_t *index, json_t **ret, struct err *
         json_decref(document);
         document = next;
     }
-    return err_set(err, ERR_INVALID, "its indexes are nested too deep");
+    return err_set(err, ERR_INVALID, "the image indexes are nested too deep");
 }
 
 static int config_check(int image_fd, const json_t *manifest, struct err *err)
@@ -176,7 +177,7 @@ int image_apply_oci(int image_fd, struct import_root *root, struct err *err)
     int r;
 
     if (fd < 0)
-        return import_fail(err, fd, "open", "index.json");
+        return import_error(err, fd, "open", "index.json");
     r = image_json_read(fd, "index.json", &index, err);
     if (r < 0)
         return r;

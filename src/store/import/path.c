@@ -23,7 +23,7 @@ struct import_label import_label(const char *name)
     return label;
 }
 
-int import_fail(struct err *err, int r, const char *what, const char *name)
+int import_error(struct err *err, int r, const char *what, const char *name)
 {
     if (r == -ENOSPC || r == -EDQUOT) {
         (void)err_set(err, ERR_EXHAUSTED, "%s '%s': the disk of the state directory is full", what,
@@ -33,7 +33,7 @@ int import_fail(struct err *err, int r, const char *what, const char *name)
     return err_sys(err, r, "%s '%s'", what, import_label(name).text);
 }
 
-static int refuse(struct err *err, const char *name, const char *why)
+static int name_error(struct err *err, const char *name, const char *why)
 {
     return err_set(err, ERR_INVALID, "entry '%s' %s", import_label(name).text, why);
 }
@@ -53,17 +53,17 @@ int import_path(const char *name, char ret_path[static PATH_MAX], struct err *er
     size_t used = 0, depth = 0, len;
 
     if (strlen(name) >= PATH_MAX)
-        return refuse(err, name, "has too long a path");
+        return name_error(err, name, "has a path that is too long");
     for (const char *part = skip_slashes(name); *part; part = skip_slashes(part + len)) {
         len = strcspn(part, "/");
         if (is_part(part, len, "."))
             continue;
         if (is_part(part, len, ".."))
-            return refuse(err, name, "has '..' in its path");
+            return name_error(err, name, "has '..' in its path");
         if (len > NAME_MAX)
-            return refuse(err, name, "has too long a name");
+            return name_error(err, name, "has a name that is too long");
         if (++depth > IMPORT_DEPTH_MAX)
-            return refuse(err, name, "lies too deep");
+            return name_error(err, name, "is nested too deep");
         if (used > 0)
             ret_path[used++] = '/';
         memcpy(ret_path + used, part, len);

@@ -21,7 +21,7 @@ static void set_mtime(int fd, struct timespec mtime)
 {
     const struct timespec times[] = { mtime, mtime };
 
-    /* A time that the filesystem cannot hold is clamped by the kernel; no other failure matters. */
+    /* The kernel clamps a time that the filesystem cannot store; other failures are harmless. */
     (void)futimens(fd, times);
 }
 
@@ -44,24 +44,24 @@ void import_root_done(struct import_root *root)
     inode_set_done(&root->written);
 }
 
-static int parent_refuse(struct err *err, int r, const char *path)
+static int parent_error(struct err *err, int r, const char *path)
 {
     switch (r) {
     case -ENOTDIR:
-        return err_set(err, ERR_INVALID, "an entry lies in '%s', which is not a directory",
+        return err_set(err, ERR_INVALID, "an entry is below '%s', which is not a directory",
                        import_label(path).text);
     case -EEXIST:
-        return err_set(err, ERR_INVALID, "an entry lies in '%s', a link that leads nowhere",
+        return err_set(err, ERR_INVALID, "an entry is below '%s', a dangling link",
                        import_label(path).text);
     case -ELOOP:
-        return err_set(err, ERR_INVALID, "an entry lies in '%s', a loop of links",
+        return err_set(err, ERR_INVALID, "an entry is below '%s', a loop of links",
                        import_label(path).text);
     default:
-        return import_fail(err, r, "make the directory", path);
+        return import_error(err, r, "make the directory", path);
     }
 }
 
-/* Makes and opens the one missing directory at the end of path. */
+/* Creates and opens the missing directory at the end of path. */
 static int missing_dir_make(struct import_root *root, int above_fd, const char *path)
 {
     struct stat above;
@@ -76,7 +76,7 @@ static int missing_dir_make(struct import_root *root, int above_fd, const char *
     return fd;
 }
 
-/* Opens a directory and makes what is missing of it. */
+/* Opens a directory and creates its missing components. */
 static int dirs_make(struct import_root *root, const char *path, int *ret_fd, struct err *err)
 {
     cleanup_close int fd = open_in_root(root->fd, ".", DIR_FLAGS, 0);
@@ -99,12 +99,12 @@ static int dirs_make(struct import_root *root, const char *path, int *ret_fd, st
         fd = next_fd;
     }
     if (fd < 0)
-        return parent_refuse(err, fd, path);
+        return parent_error(err, fd, path);
     *ret_fd = TAKE_FD(fd);
     return 0;
 }
 
-/* Makes the directory at path, "" for the root, the one that entries go to. */
+/* Makes the directory at path ("" for the root) the parent of the next entries. */
 static int parent_enter_dir(struct import_root *root, const char *path, bool make, struct err *err)
 {
     cleanup_close int fd = -EBADF;
@@ -120,11 +120,11 @@ static int parent_enter_dir(struct import_root *root, const char *path, bool mak
     if (fd == -ENOENT)
         r = dirs_make(root, path, &fd, err);
     else if (fd < 0)
-        r = parent_refuse(err, fd, path);
+        r = parent_error(err, fd, path);
     if (r < 0)
         return r;
     if (fstat(fd, &st) < 0)
-        return import_fail(err, -errno, "stat", path);
+        return import_error(err, -errno, "stat", path);
     root->parent_fd = TAKE_FD(fd);
     root->parent_mtime = st.st_mtim;
     (void)memccpy(root->parent, path, '\0', sizeof(root->parent));
@@ -146,21 +146,21 @@ int import_root_enter_dir(struct import_root *root, const char *path, struct err
     return parent_enter_dir(root, path, false, err);
 }
 
-/* Readies the place for a new entry: its directory is there and its name is free. */
-static int place_clear(struct import_root *root, const char *path, struct err *err)
+/* Prepares a path for a new entry: creates its directory and removes an existing file. */
+static int path_clear(struct import_root *root, const char *path, struct err *err)
 {
     int r;
 
     if (*path == '\0')
-        return err_set(err, ERR_INVALID, "an entry wants to replace the root directory");
+        return err_set(err, ERR_INVALID, "an entry would replace the root directory");
     r = import_root_enter(root, path, true, err);
     if (r < 0)
         return r;
     r = tree_remove_at(root->parent_fd, import_root_base(path));
-    return r < 0 ? import_fail(err, r, "replace", path) : 0;
+    return r < 0 ? import_error(err, r, "replace", path) : 0;
 }
 
-/* Remembers that the layer at hand wrote this. */
+/* Records that the current layer wrote this file. */
 static int written_add(struct import_root *root, int fd, const char *base, struct err *err)
 {
     struct stat st;
@@ -172,7 +172,7 @@ static int written_add(struct import_root *root, int fd, const char *base, struc
         r = -errno;
     if (r >= 0)
         r = inode_set_add(&root->written, st.st_ino);
-    return r < 0 ? import_fail(err, r, "remember", base) : 0;
+    return r < 0 ? import_error(err, r, "record", base) : 0;
 }
 
 static int dir_make(struct import_root *root, const char *path, struct err *err)
@@ -182,33 +182,33 @@ static int dir_make(struct import_root *root, const char *path, struct err *err)
     int r, fd;
 
     if (*path == '\0') {
-        parent_leave(root); /* else it would put back the old time of the root itself */
+        parent_leave(root); /* otherwise it would restore the old time of the root itself */
         fd = open_in_root(root->fd, ".", DIR_FLAGS, 0);
-        return fd < 0 ? import_fail(err, fd, "open", "/") : fd;
+        return fd < 0 ? import_error(err, fd, "open", "/") : fd;
     }
     r = import_root_enter(root, path, true, err);
     if (r < 0)
         return r;
     if (fstatat(root->parent_fd, base, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode)) {
-        r = place_clear(root, path, err);
+        r = path_clear(root, path, err);
         if (r < 0)
             return r;
         if (mkdirat(root->parent_fd, base, 0700) < 0)
-            return import_fail(err, -errno, "make", path);
+            return import_error(err, -errno, "make", path);
     }
     fd = openat(root->parent_fd, base, DIR_FLAGS | O_NOFOLLOW);
-    return fd < 0 ? import_fail(err, -errno, "open", path) : fd;
+    return fd < 0 ? import_error(err, -errno, "open", path) : fd;
 }
 
 static int file_make(struct import_root *root, const char *path, struct err *err)
 {
     const char *base = import_root_base(path);
-    int fd, r = place_clear(root, path, err);
+    int fd, r = path_clear(root, path, err);
 
     if (r < 0)
         return r;
     fd = openat(root->parent_fd, base, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    return fd < 0 ? import_fail(err, -errno, "make", path) : fd;
+    return fd < 0 ? import_error(err, -errno, "make", path) : fd;
 }
 
 static int owner_check(const struct import_root *root, const struct import_node *node,
@@ -217,7 +217,7 @@ static int owner_check(const struct import_root *root, const struct import_node 
     if (root->is_plain || (node->uid >= 0 && node->uid <= IMPORT_OWNER_MAX && node->gid >= 0 &&
                            node->gid <= IMPORT_OWNER_MAX))
         return 0;
-    return err_set(err, ERR_INVALID, "entry '%s' belongs to %lld:%lld; owners end at %d",
+    return err_set(err, ERR_INVALID, "entry '%s' has owner %lld:%lld; the highest id is %d",
                    import_label(node->path).text, (long long)node->uid, (long long)node->gid,
                    IMPORT_OWNER_MAX);
 }
@@ -245,24 +245,24 @@ int import_root_finish(struct import_root *root, const struct import_node *node,
 {
     if (root->is_plain)
         return 0;
-    /* In this order: a change of owner clears the setuid bits. */
+    /* In this order, because chown clears the setuid bits. */
     if (fchown(fd, (uid_t)node->uid + root->owner_shift, (gid_t)node->gid + root->owner_shift) <
             0 ||
         fchmod(fd, node->mode & 07777) < 0)
-        return import_fail(err, -errno, "set the owner and mode of", node->path);
+        return import_error(err, -errno, "set the owner and mode of", node->path);
     set_mtime(fd, node->mtime);
     return 0;
 }
 
-/* Owner and time of what has no descriptor of its own. */
-static int finish_at(struct import_root *root, const struct import_node *node, const char *base,
-                     struct err *err)
+/* Sets the owner and time of an entry that has no descriptor. */
+static int node_finish_at(struct import_root *root, const struct import_node *node,
+                          const char *base, struct err *err)
 {
     const struct timespec times[] = { node->mtime, node->mtime };
 
     if (!root->is_plain && fchownat(root->parent_fd, base, (uid_t)node->uid + root->owner_shift,
                                     (gid_t)node->gid + root->owner_shift, AT_SYMLINK_NOFOLLOW) < 0)
-        return import_fail(err, -errno, "set the owner of", node->path);
+        return import_error(err, -errno, "set the owner of", node->path);
     (void)utimensat(root->parent_fd, base, times, AT_SYMLINK_NOFOLLOW);
     return written_add(root, root->parent_fd, base, err);
 }
@@ -278,12 +278,12 @@ int import_root_symlink(struct import_root *root, const struct import_node *node
     if (*target == '\0' || strlen(target) >= PATH_MAX)
         return err_set(err, ERR_INVALID, "entry '%s' is a link without a usable target",
                        import_label(node->path).text);
-    r = place_clear(root, node->path, err);
+    r = path_clear(root, node->path, err);
     if (r < 0)
         return r;
     if (symlinkat(target, root->parent_fd, base) < 0)
-        return import_fail(err, -errno, "make the link", node->path);
-    return finish_at(root, node, base, err);
+        return import_error(err, -errno, "make the link", node->path);
+    return node_finish_at(root, node, base, err);
 }
 
 int import_root_fifo(struct import_root *root, const struct import_node *node, struct err *err)
@@ -293,17 +293,17 @@ int import_root_fifo(struct import_root *root, const struct import_node *node, s
 
     if (r < 0)
         return r;
-    r = place_clear(root, node->path, err);
+    r = path_clear(root, node->path, err);
     if (r < 0)
         return r;
-    /* The umask may take bits away, and a fifo cannot be opened to set them: fchmodat can. */
+    /* fchmodat, because the umask may clear bits and a fifo cannot be opened to set them. */
     if (mkfifoat(root->parent_fd, base, 0600) < 0)
-        return import_fail(err, -errno, "make the fifo", node->path);
-    r = finish_at(root, node, base, err);
+        return import_error(err, -errno, "make the fifo", node->path);
+    r = node_finish_at(root, node, base, err);
     if (r < 0)
         return r;
     if (fchmodat(root->parent_fd, base, node->mode & 07777, 0) < 0)
-        return import_fail(err, -errno, "set the mode of", node->path);
+        return import_error(err, -errno, "set the mode of", node->path);
     return 0;
 }
 
@@ -316,10 +316,10 @@ int import_root_xattr(struct import_root *root, int fd, const char *name, const 
         return r;
     if (fsetxattr(fd, name, value, len, 0) == 0 || errno == EOPNOTSUPP)
         return 0;
-    return import_fail(err, -errno, "set the attribute", name);
+    return import_error(err, -errno, "set the attribute", name);
 }
 
-/* The directory that a hard link's target is in. */
+/* Opens the directory of a hard link's target. */
 static int target_dir_open(struct import_root *root, const char *target)
 {
     const char *slash = strrchr(target, '/');
@@ -342,19 +342,20 @@ int import_root_hardlink(struct import_root *root, const char *path, const char 
 
     if (target_fd < 0 || fstatat(target_fd, target_base, &wanted, AT_SYMLINK_NOFOLLOW) < 0 ||
         S_ISDIR(wanted.st_mode))
-        return err_set(err, ERR_INVALID, "entry '%s' is a hard link to '%.60s', which is no file",
+        return err_set(err, ERR_INVALID,
+                       "entry '%s' is a hard link to '%.60s', which is not a file",
                        import_label(path).text, import_label(target).text);
     r = import_root_enter(root, path, true, err);
     if (r < 0)
         return r;
-    /* A link to itself is there already; making room for it would lose it. */
+    /* A link to itself exists already; clearing the path would remove the file. */
     if (fstatat(root->parent_fd, base, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
         there.st_dev == wanted.st_dev && there.st_ino == wanted.st_ino)
         return 0;
-    r = place_clear(root, path, err);
+    r = path_clear(root, path, err);
     if (r < 0)
         return r;
     if (linkat(target_fd, target_base, root->parent_fd, base, 0) < 0)
-        return import_fail(err, -errno, "make the hard link", path);
+        return import_error(err, -errno, "make the hard link", path);
     return written_add(root, root->parent_fd, base, err);
 }

@@ -1,5 +1,6 @@
-/* The tree an import writes. Every path is resolved by the kernel as if the tree were "/", so that
- * no link in it, however made, leads anywhere else. Paths are those that import_path returns. */
+/* The tree that an import writes to. The kernel resolves every path as if the tree were "/"
+ * (RESOLVE_IN_ROOT), so that no symbolic link in it leads outside. Paths are results of
+ * import_path. */
 #pragma once
 
 #include <errno.h>
@@ -17,19 +18,19 @@ struct import_budget;
 struct import_root {
     int fd;                       /* borrowed */
     struct import_budget *budget; /* borrowed */
-    uid_t owner_shift;            /* every owner is written this much higher */
-    bool is_plain;            /* bytes only: owners, modes and attributes are ours, not theirs */
-    bool is_layered;          /* remember what is written, for whiteouts to spare */
-    struct inode_set written; /* by the layer at hand */
+    uid_t owner_shift;            /* added to every owner */
+    bool is_plain;   /* contents only: owners, modes and attributes of entries are ignored */
+    bool is_layered; /* records what is written, so that whiteouts spare it */
+    struct inode_set written; /* by the current layer */
 
-    /* The directory the last entry went to. Its time is put back when the next entry goes
-     * elsewhere: thus directories keep the times the archive gave them, without a list of all. */
+    /* The directory of the last entry. Its time is restored when an entry goes elsewhere, so
+     * directories keep the times that the archive gave them without a list of all directories. */
     int parent_fd;
     char parent[PATH_MAX];
     struct timespec parent_mtime;
 };
 
-/* What one entry is to become. */
+/* Metadata of one entry to create. */
 struct import_node {
     const char *path;
     mode_t mode; /* with the file type */
@@ -42,16 +43,16 @@ struct import_node {
         .fd = (fd_), .budget = (budget_), .parent_fd = -EBADF                                      \
     }
 
-/* Forgets what was written so far: from now on it is a lower layer. */
+/* Starts the next layer: everything written so far belongs to lower layers. */
 void import_root_next_layer(struct import_root *root);
 void import_root_done(struct import_root *root);
 
-/* Opens a new regular file, or a new or existing directory, in place of whatever was there.
- * The caller writes the content, then calls import_root_finish. */
+/* Creates and opens a regular file or a directory, replacing what was there except a directory by
+ * a directory. The caller writes the content, then calls import_root_finish. */
 int import_root_make(struct import_root *root, const struct import_node *node, int *ret_fd,
                      struct err *err);
 
-/* Gives it the owner, mode and time of the node. Extended attributes come after. */
+/* Sets the owner, mode and time of the node. Extended attributes are set afterwards. */
 int import_root_finish(struct import_root *root, const struct import_node *node, int fd,
                        struct err *err);
 
@@ -59,14 +60,15 @@ int import_root_symlink(struct import_root *root, const struct import_node *node
                         const char *target, struct err *err);
 int import_root_fifo(struct import_root *root, const struct import_node *node, struct err *err);
 
-/* Links path to an earlier path of the tree, whose last component is not followed. */
+/* Links path to an earlier path of the tree; a symbolic link at its end is not followed. */
 int import_root_hardlink(struct import_root *root, const char *path, const char *target,
                          struct err *err);
 
-/* Sets one attribute that import_keeps_xattr. A filesystem without attributes keeps none. */
+/* Sets one attribute for which import_keeps_xattr returns true. Ignored on a filesystem without
+ * attributes. */
 int import_root_xattr(struct import_root *root, int fd, const char *name, const void *value,
                       size_t len, struct err *err);
 
-/* Removes what lower layers have at path, or below it where it is a directory that stays. */
+/* Remove what lower layers have at path, or below it if the directory itself stays (opaque). */
 int import_root_whiteout(struct import_root *root, const char *path, struct err *err);
 int import_root_opaque(struct import_root *root, const char *path, struct err *err);

@@ -1,11 +1,11 @@
-/* What the files of the import root share. */
+/* Internals shared by the files of the import root. */
 #pragma once
 
 #include <string.h>
 
 #include "store/import/root.h"
 
-/* The last component of a path. */
+/* Returns the last component of a path. */
 static inline const char *import_root_base(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -13,9 +13,9 @@ static inline const char *import_root_base(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* Makes root->parent_fd the directory that path is in. Without make, a missing directory is
- * -ENOENT and err is not set. */
+/* Makes root->parent_fd the directory that contains path. Without make, a missing directory gives
+ * -ENOENT without setting err. */
 int import_root_enter(struct import_root *root, const char *path, bool make, struct err *err);
 
-/* The same for a directory itself, never made. */
+/* Does the same for the directory path itself, which is never created. */
 int import_root_enter_dir(struct import_root *root, const char *path, struct err *err);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A whiteout removes what lower layers have, and only that: an archive may name it before or after
- * what its own layer puts in the same place. */
+/* A whiteout removes only files of lower layers: the archive may list it before or after files of
+ * its own layer at the same path. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include "store/import/import.h"
 #include "store/import/root_internal.h"
 
-/* Links can nest directories deeper than any one path goes; each level holds a descriptor. */
+/* Links can nest directories deeper than any path; each level holds a descriptor. */
 enum { DEPTH_MAX = 2 * IMPORT_DEPTH_MAX };
 
 static void closedir_slot(DIR **dir)
@@ -24,7 +24,7 @@ static void closedir_slot(DIR **dir)
 
 static int lower_clear(const struct import_root *root, int fd, int depth);
 
-/* 1 if name is gone, 0 if this layer needs it, or -errno. */
+/* Returns 1 if name was removed, 0 if this layer needs it, or -errno. */
 static int lower_remove(const struct import_root *root, int dir_fd, const char *name, int depth)
 {
     cleanup_close int fd = -EBADF;
@@ -50,7 +50,8 @@ static int lower_remove(const struct import_root *root, int dir_fd, const char *
     return errno == ENOTEMPTY ? 0 : -errno;
 }
 
-/* One pass over a directory: 1 if something went and another pass is due, 0, or -errno. */
+/* One pass over a directory: returns 1 if something was removed and another pass is needed, 0, or
+ * -errno. */
 static int lower_clear_once(const struct import_root *root, DIR *dir, int depth)
 {
     struct dirent *entry;
@@ -68,7 +69,7 @@ static int lower_clear_once(const struct import_root *root, DIR *dir, int depth)
     return errno ? -errno : removed;
 }
 
-/* Removes what lower layers have in a directory, and leaves its time as it was. */
+/* Removes the files of lower layers from a directory and keeps its time. */
 static int lower_clear(const struct import_root *root, int fd, int depth)
 {
     int copy_fd = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -102,7 +103,7 @@ int import_root_whiteout(struct import_root *root, const char *path, struct err 
     if (r < 0)
         return r;
     r = lower_remove(root, root->parent_fd, import_root_base(path), 0);
-    return r < 0 ? import_fail(err, r, "remove", path) : 0;
+    return r < 0 ? import_error(err, r, "remove", path) : 0;
 }
 
 int import_root_opaque(struct import_root *root, const char *path, struct err *err)
@@ -114,5 +115,5 @@ int import_root_opaque(struct import_root *root, const char *path, struct err *e
     if (r < 0)
         return r;
     r = lower_clear(root, root->parent_fd, 0);
-    return r < 0 ? import_fail(err, r, "empty", path) : 0;
+    return r < 0 ? import_error(err, r, "empty", path) : 0;
 }

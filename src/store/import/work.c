@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,21 +11,47 @@
 #include "base/err.h"
 #include "base/files/tree.h"
 
+enum { REPORT_BYTES = 16 << 20, REPORT_FILES = 512 };
+
+static void budget_report(struct import_budget *budget)
+{
+    if (!budget->progress || (budget->bytes - budget->reported_bytes < REPORT_BYTES &&
+                              budget->files - budget->reported_files < REPORT_FILES))
+        return;
+    budget->reported_bytes = budget->bytes;
+    budget->reported_files = budget->files;
+    budget->progress(budget->bytes, budget->files, budget->context);
+}
+
+int budget_spend(struct import_budget *budget, uint64_t files, uint64_t bytes, struct err *err)
+{
+    if (bytes > budget->bytes_max - budget->bytes)
+        return err_set(err, ERR_EXHAUSTED, "the template is larger than %" PRIu64 " bytes",
+                       budget->bytes_max);
+    if (files > budget->files_max - budget->files)
+        return err_set(err, ERR_EXHAUSTED, "the template has more than %" PRIu64 " files",
+                       budget->files_max);
+    budget->bytes += bytes;
+    budget->files += files;
+    budget_report(budget);
+    return 0;
+}
+
 int import_subdir(struct import *import, const char *name, mode_t mode, int *ret_fd,
                   struct err *err)
 {
     cleanup_close int fd = -EBADF;
 
     if (mkdirat(import->fd, name, 0700) < 0)
-        return import_fail(err, -errno, "make the directory", name);
+        return import_error(err, -errno, "make the directory", name);
     fd = openat(import->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0 || fchmod(fd, mode) < 0)
-        return import_fail(err, -errno, "open the directory", name);
+        return import_error(err, -errno, "open the directory", name);
     *ret_fd = TAKE_FD(fd);
     return 0;
 }
 
-int import_begin(struct import *import, struct err *err)
+int import_start(struct import *import, struct err *err)
 {
     int r = store_temp_dir(import->store->templates_fd, "import", import->temp, err);
 
@@ -35,7 +62,7 @@ int import_begin(struct import *import, struct err *err)
     import->fd = openat(import->store->templates_fd, import->temp,
                         O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (import->fd < 0)
-        return import_fail(err, -errno, "open", import->temp);
+        return import_error(err, -errno, "open", import->temp);
     r = import_subdir(import, "rootfs", 0755, &import->root_fd, err);
     if (r < 0)
         return r;
@@ -47,11 +74,11 @@ int import_seal(struct import *import, const struct template_meta *meta, struct 
 {
     int r;
 
-    import_root_done(&import->root); /* puts back the time of the last directory */
+    import_root_done(&import->root); /* restores the time of the last directory */
     r = template_meta_write(import->fd, meta, err);
     if (r < 0)
         return r;
-    return syncfs(import->fd) < 0 ? import_fail(err, -errno, "write", "meta.json") : 0;
+    return syncfs(import->fd) < 0 ? import_error(err, -errno, "write", "meta.json") : 0;
 }
 
 void import_done(struct import *import)
@@ -59,7 +86,7 @@ void import_done(struct import *import)
     import_root_done(&import->root);
     import->root_fd = fd_close(import->root_fd);
     import->fd = fd_close(import->fd);
-    /* What cannot be removed now, store_open removes. */
+    /* store_open removes leftovers. */
     if (import->temp[0])
         (void)tree_remove_at(import->store->templates_fd, import->temp);
 }

@@ -1,4 +1,4 @@
-/* A template in the making, in templates/.import-*, with nothing left of it unless it is done. */
+/* A template being imported in templates/.import-*, removed unless the import completes. */
 #pragma once
 
 #include "store/import/import.h"
@@ -7,9 +7,9 @@
 
 struct import {
     struct store *store;
-    char temp[STORE_TEMP_NAME_MAX]; /* the directory's name; "" when it is not ours to remove */
+    char temp[STORE_TEMP_NAME_MAX]; /* name of the directory; "": nothing to remove */
     int fd;                         /* of that directory */
-    int root_fd;                    /* of rootfs in it */
+    int root_fd;                    /* of its rootfs */
     struct import_budget budget;
     struct import_root root;
 };
@@ -23,16 +23,16 @@ struct import {
         }                                                                                          \
     }
 
-/* Makes the directory with an empty rootfs. */
-int import_begin(struct import *import, struct err *err);
+/* Creates the directory with an empty rootfs. */
+int import_start(struct import *import, struct err *err);
 
-/* Makes a directory beside rootfs. */
+/* Creates a directory beside rootfs. */
 int import_subdir(struct import *import, const char *name, mode_t mode, int *ret_fd,
                   struct err *err);
 
-/* Writes meta.json and waits until all of it is on disk: a name that survives a power failure
- * while its files do not would be taken for a good template. Then it may be renamed. */
+/* Writes meta.json and syncs everything, after which the directory may be renamed: a name that
+ * survives a power failure without its files would look like a complete template. */
 int import_seal(struct import *import, const struct template_meta *meta, struct err *err);
 
-/* Removes the directory, unless temp is "" by now. */
+/* Removes the directory, unless temp is "". */
 void import_done(struct import *import);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Templates from what a sandbox has written. */
+/* Creates templates from the files that a sandbox has written. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -21,12 +21,12 @@
 
 #define LINKS "links"
 
-/* A template in the making, in templates/.commit-*. */
+/* A template being created in templates/.commit-*. */
 struct commit {
     struct store *store;
-    const struct template *template; /* the volume's */
-    char temp[STORE_TEMP_NAME_MAX];  /* "" when it is not ours to remove */
-    int fd;                          /* of that directory */
+    const struct template *template; /* template of the volume */
+    char temp[STORE_TEMP_NAME_MAX];  /* "": nothing to remove */
+    int fd;                          /* of the temp directory */
     struct template_meta meta;
 };
 
@@ -37,14 +37,14 @@ static void commit_done(struct commit *commit)
         (void)tree_remove_at(commit->store->templates_fd, commit->temp);
 }
 
-static int fail(struct err *err, int r, const char *what)
+static int commit_error(struct err *err, int r, const char *what)
 {
     if (r == -ENOSPC || r == -EDQUOT)
         return err_refuse(err, CAUSE_POOL_FULL, "%s: %s", what, strerror(-r));
     return err_sys(err, r, "%s", what);
 }
 
-static int make_dir(int dir_fd, const char *name)
+static int dir_make(int dir_fd, const char *name)
 {
     int fd;
 
@@ -54,7 +54,7 @@ static int make_dir(int dir_fd, const char *name)
     return fd < 0 ? -errno : fd;
 }
 
-static int commit_begin(struct commit *commit, struct err *err)
+static int commit_start(struct commit *commit, struct err *err)
 {
     int templates_fd = commit->store->templates_fd;
     int r = store_temp_dir(templates_fd, "commit", commit->temp, err);
@@ -65,15 +65,15 @@ static int commit_begin(struct commit *commit, struct err *err)
     }
     commit->fd =
         openat(templates_fd, commit->temp, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    return commit->fd < 0 ? fail(err, -errno, "open the new template") : 0;
+    return commit->fd < 0 ? commit_error(err, -errno, "open the new template") : 0;
 }
 
-/* Copies one tree to name below dir_fd, its owners lower by owner_shift. */
+/* Copies one tree to name below dir_fd, with owners lowered by owner_shift. */
 static int copy_tree(struct commit *commit, int from_fd, int dir_fd, const char *name,
                      uid_t owner_shift)
 {
-    cleanup_close int to_fd = make_dir(dir_fd, name);
-    cleanup_close int links_fd = to_fd < 0 ? -EBADF : make_dir(commit->fd, LINKS);
+    cleanup_close int to_fd = dir_make(dir_fd, name);
+    cleanup_close int links_fd = to_fd < 0 ? -EBADF : dir_make(commit->fd, LINKS);
     struct tree_copy copy = { .links_fd = links_fd, .owner_shift = owner_shift };
     int removed, r;
 
@@ -93,7 +93,7 @@ static int is_content(void *context, const char *name)
     return -EEXIST;
 }
 
-/* Whether nothing was written to a tree. */
+/* Returns whether nothing was written to a tree. */
 static bool is_untouched(int fd)
 {
     struct stat st;
@@ -102,11 +102,11 @@ static bool is_untouched(int fd)
            st.st_gid == 0 && store_each_name(fd, is_content, NULL) == 0;
 }
 
-/* The upper of each tree that was written to becomes a layer; that of the root in any case, for it
- * is what counts how many lie above each other. */
+/* The upper of each tree that was written to becomes a layer. The root always gets one, because
+ * its layers are counted against the limit. */
 static int copy_layers(struct commit *commit, int tree_fd)
 {
-    cleanup_close int layers_fd = make_dir(commit->fd, "layers");
+    cleanup_close int layers_fd = dir_make(commit->fd, "layers");
     int r = layers_fd < 0 ? layers_fd : 0;
 
     for (size_t i = 0; r == 0 && i < commit->template->tree_count; i++) {
@@ -125,7 +125,7 @@ static int copy_layers(struct commit *commit, int tree_fd)
     return r;
 }
 
-/* Whose trees but the root those of the volume's template are. */
+/* Finds the template that provides the trees other than the root. */
 static int base_find(const struct commit *commit, struct template_meta *ret_meta)
 {
     cleanup_close int fd =
@@ -137,7 +137,7 @@ static int base_find(const struct commit *commit, struct template_meta *ret_meta
     return template_meta_read(fd, ret_meta, &err);
 }
 
-/* The root as it is. The other trees stay those of a base, if there are any. */
+/* Copies the root as it is. The other trees, if any, stay those of the base. */
 static int copy_root(struct commit *commit, int tree_fd)
 {
     struct template_meta base = { .size_bytes = 0 };
@@ -153,7 +153,7 @@ static int copy_root(struct commit *commit, int tree_fd)
     return r;
 }
 
-/* Whoever is made from the new one is to be as those of the old one are. */
+/* Sandboxes of the new template must behave like those of the old one. */
 static int copy_settings(const struct commit *commit, struct err *err)
 {
     cleanup_with(template_settings_done) struct template_settings settings = { .object = NULL };
@@ -162,7 +162,7 @@ static int copy_settings(const struct commit *commit, struct err *err)
     return r < 0 ? r : template_settings_write_at(commit->fd, &settings, err);
 }
 
-/* On disk first, then named: a name without its files would be taken for a good template. */
+/* Synced before it is renamed: a name without its files would look like a complete template. */
 static int commit_publish(struct commit *commit, const char *name, struct err *err)
 {
     int templates_fd = commit->store->templates_fd;
@@ -173,12 +173,12 @@ static int commit_publish(struct commit *commit, const char *name, struct err *e
     if (r < 0)
         return r;
     if (syncfs(commit->fd) < 0)
-        return fail(err, -errno, "write the new template");
+        return commit_error(err, -errno, "write the new template");
     if (renameat2(templates_fd, commit->temp, templates_fd, name, RENAME_NOREPLACE) < 0)
-        return errno == EEXIST ? err_set(err, ERR_EXISTS, "there is a template '%s' already", name)
-                               : fail(err, -errno, "name the new template");
+        return errno == EEXIST ? err_set(err, ERR_EXISTS, "template '%s' already exists", name)
+                               : commit_error(err, -errno, "rename the new template");
     commit->temp[0] = '\0';
-    return fsync(templates_fd) < 0 ? fail(err, -errno, "name the new template") : 0;
+    return fsync(templates_fd) < 0 ? commit_error(err, -errno, "rename the new template") : 0;
 }
 
 static int commit_check(const struct store *store, struct volume *volume, const char *snapshot,
@@ -192,8 +192,7 @@ static int commit_check(const struct store *store, struct volume *volume, const 
         return err_refuse(err, CAUSE_SNAPSHOT_NOT_FOUND, "no snapshot '%.64s'", snapshot);
     for (size_t i = 0; i < volume->template->tree_count; i++)
         if (volume->template->trees[i].layer_count == TEMPLATE_LAYERS_MAX)
-            return err_set(err, ERR_EXHAUSTED,
-                           "template '%s' has %d layers already, which is as many as there can be",
+            return err_set(err, ERR_EXHAUSTED, "template '%s' already has %d layers, the maximum",
                            volume->template->name, TEMPLATE_LAYERS_MAX);
     return 0;
 }
@@ -211,14 +210,14 @@ int template_commit(struct store *store, struct volume *volume, const char *snap
     int r = commit_check(store, volume, snapshot, name, err);
 
     if (r == 0)
-        r = commit_begin(&commit, err);
+        r = commit_start(&commit, err);
     if (r < 0)
         return r;
     r = volume_tree_open(&tree, snapshot);
     if (r == 0)
         r = volume_is_whole(volume) ? copy_root(&commit, tree.fd) : copy_layers(&commit, tree.fd);
     if (r < 0)
-        return fail(err, r, "copy the snapshot");
+        return commit_error(err, r, "copy the snapshot");
     r = commit_publish(&commit, name, err);
     if (r < 0)
         return r;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The template made from this machine: a generated root (import_host.c), and the host's own /usr
- * and the like joined to it. */
+/* The template made from this machine: a generated root (store/import/host.c) with the host's own
+ * /usr and similar directories mounted on it. */
 #include "store/import/host.h"
 
 #include <dirent.h>
@@ -21,7 +21,7 @@
 #include "store/import/work.h"
 #include "store/store_internal.h"
 
-#define KEPT ".host-"
+#define KEPT_PREFIX ".host-"
 
 enum { BOOT_ID_BYTES_MAX = 64 };
 
@@ -31,7 +31,7 @@ static void closedir_slot(DIR **dir)
         (void)closedir(*dir);
 }
 
-/* Whether the host template there is was made from the same things. */
+/* Returns whether the existing host template was made from the same sources. */
 static bool is_fresh(const struct store *store, const char *fingerprint)
 {
     cleanup_close int fd =
@@ -43,7 +43,7 @@ static bool is_fresh(const struct store *store, const char *fingerprint)
            strcmp(meta.fingerprint, fingerprint) == 0;
 }
 
-/* Puts the new tree in the place of the old one, in one step. The old one is then in temp. */
+/* Replaces the old tree with the new one atomically. The old one is then in temp. */
 static int host_swap(struct import *import, struct err *err)
 {
     int fd = import->store->templates_fd;
@@ -53,18 +53,18 @@ static int host_swap(struct import *import, struct err *err)
     if (errno != ENOENT)
         return err_sys(err, -errno, "replace the host template");
     if (renameat(fd, import->temp, fd, TEMPLATE_HOST) < 0)
-        return err_sys(err, -errno, "name the host template");
+        return err_sys(err, -errno, "rename the host template");
     import->temp[0] = '\0';
     return 0;
 }
 
-/* A name for a host template of old. It holds until the machine starts anew: no mount is older. */
-static void kept_name(char name[static STORE_TEMP_NAME_MAX], const char *unique)
+/* Names a replaced host template. It is valid until the next boot, because no mount is older. */
+static void kept_host_name(char name[static STORE_TEMP_NAME_MAX], const char *unique)
 {
     cleanup_with(buf_done) struct buf boot = BUF_INIT(BOOT_ID_BYTES_MAX);
 
     (void)file_read_at(AT_FDCWD, "/proc/sys/kernel/random/boot_id", &boot);
-    (void)snprintf(name, STORE_TEMP_NAME_MAX, KEPT "%.8s-%.12s", boot.len ? boot.data : "?",
+    (void)snprintf(name, STORE_TEMP_NAME_MAX, KEPT_PREFIX "%.8s-%.12s", boot.len ? boot.data : "?",
                    unique);
 }
 
@@ -74,7 +74,8 @@ static int is_volume(void *context, const char *name)
     return *name == '.' ? 0 : -EEXIST;
 }
 
-/* Whether there is a volume that stays, which a sandbox of an earlier daemon may have mounted. */
+/* Returns whether there is a persistent volume, which a sandbox of an earlier daemon may have
+ * mounted. */
 static bool has_volumes(const struct store *store)
 {
     return store->volumes_fd < 0 || store_each_name(store->volumes_fd, is_volume, NULL) < 0;
@@ -84,11 +85,11 @@ bool template_host_is_kept(const struct store *store, const char *name)
 {
     char this_boot[STORE_TEMP_NAME_MAX];
 
-    kept_name(this_boot, "");
+    kept_host_name(this_boot, "");
     return strncmp(name, this_boot, strlen(this_boot)) == 0 && has_volumes(store);
 }
 
-/* Leaves the old tree, which is in temp, where it is as long as somebody may be using it. */
+/* Keeps the old tree, which is in temp, while a sandbox may be using it. */
 static int host_keep_old(struct import *import, struct err *err)
 {
     int fd = import->store->templates_fd;
@@ -96,7 +97,7 @@ static int host_keep_old(struct import *import, struct err *err)
 
     if (!import->temp[0] || !has_volumes(import->store))
         return 0;
-    kept_name(name, strchr(import->temp, '-') + 1);
+    kept_host_name(name, strchr(import->temp, '-') + 1);
     if (renameat(fd, import->temp, fd, name) < 0)
         return err_sys(err, -errno, "keep the old host template");
     import->temp[0] = '\0';
@@ -106,7 +107,7 @@ static int host_keep_old(struct import *import, struct err *err)
 static int host_build(struct import *import, const char *fingerprint, struct err *err)
 {
     struct template_meta meta = { .created_at = time(NULL) };
-    int r = import_begin(import, err);
+    int r = import_start(import, err);
 
     if (r < 0)
         return r;
@@ -158,7 +159,7 @@ int template_host_open(struct template *template, struct err *err)
         const struct host_tree *tree = &host_trees[i];
         cleanup_close int fd = open(tree->target, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
-        /* Missing, or a link, which is in the generated root as such. */
+        /* A symbolic link is part of the generated root. */
         if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP))
             continue;
         if (fd < 0)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* templates/NAME/settings.json, as template_settings_parse takes it. */
+/* templates/NAME/settings.json, in the format of template_settings_parse. */
 #include "store/template/settings.h"
 
 #include <errno.h>
@@ -30,9 +30,9 @@ static int env_check(const json_t *env, struct err *err)
     json_object_foreach((json_t *)(uintptr_t)env, name, value)
     {
         if (*name == '\0' || strchr(name, '='))
-            return err_set(err, ERR_INVALID, "'%.64s' is not the name of a variable", name);
+            return err_set(err, ERR_INVALID, "'%.64s' is not a variable name", name);
         if (!json_is_string(value))
-            return err_set(err, ERR_INVALID, "the variable '%.64s' is not a text", name);
+            return err_set(err, ERR_INVALID, "variable '%.64s' is not a string", name);
     }
     return 0;
 }
@@ -61,8 +61,8 @@ int template_settings_parse(const json_t *object, struct template_settings *ret,
         return err_set(err, ERR_INVALID, "settings: the workdir '%.100s' is not absolute",
                        settings.workdir);
     if (settings.cpus > CPUS_MAX || settings.memory_bytes > MEMORY_BYTES_MAX)
-        return err_set(err, ERR_INVALID, "settings: more than %d processors or %llu bytes",
-                       CPUS_MAX, MEMORY_BYTES_MAX);
+        return err_set(err, ERR_INVALID, "settings: at most %d cpus and %llu memoryBytes", CPUS_MAX,
+                       MEMORY_BYTES_MAX);
     settings.object = json_incref((json_t *)(uintptr_t)object);
     *ret = settings;
     return 0;
@@ -95,7 +95,7 @@ int template_settings_write_at(int template_fd, const struct template_settings *
     int r = json_write(settings->object, &text);
 
     if (r == -ENOBUFS)
-        return err_set(err, ERR_EXHAUSTED, "the settings have more than %d bytes",
+        return err_set(err, ERR_EXHAUSTED, "settings are larger than %d bytes",
                        TEMPLATE_SETTINGS_BYTES_MAX);
     if (r >= 0)
         r = file_create_at(template_fd, FILE_NAME ".new", 0600, text.data);

@@ -1,6 +1,5 @@
-/* What a template says of the sandboxes made from it besides their files: whose processes they run,
- * where, with which environment, what is started in them, how much they may use, and whether setuid
- * programs work. */
+/* Template settings: what applies to sandboxes of a template besides its files, such as user,
+ * working directory, environment, start command, limits, and whether setuid programs work. */
 #pragma once
 
 #include <jansson.h>
@@ -12,30 +11,30 @@ struct store;
 
 enum { TEMPLATE_SETTINGS_BYTES_MAX = 256 * 1024 };
 
-/* Texts point into the object; "" stands for what was not said. */
+/* Strings point into the object; "" means unset. */
 struct template_settings {
     json_t *object;
-    const json_t *env;         /* of text, or NULL */
+    const json_t *env;         /* object of strings, or NULL */
     const char *workdir;       /* absolute */
     const char *user;          /* name or number */
-    const char *start_command; /* of bash: what runs in every sandbox from its beginning on */
-    const char *ready_command; /* succeeds when that is ready */
-    bool allows_setuid;        /* no_new_privs is off, and the root not nosuid */
-    unsigned cpus;             /* 0: not said; so is the memory */
+    const char *start_command; /* bash command that every sandbox starts when it is created */
+    const char *ready_command; /* succeeds once the start command is ready */
+    bool allows_setuid;        /* no_new_privs is off and the root is not nosuid */
+    unsigned cpus;             /* 0: unset, like memory_bytes */
     uint64_t memory_bytes;
 };
 
-/* Takes what a client wrote as settings: {"env": {}, "workdir", "user", "startCommand",
+/* Parses the settings that a client sent: {"env": {}, "workdir", "user", "startCommand",
  * "readyCommand", "allowSetuid", "cpus", "memoryBytes"}. */
 int template_settings_parse(const json_t *object, struct template_settings *ret, struct err *err);
 
-/* Of the template with this name; those of one that says nothing are empty. */
+/* Reads the settings of a template by name; all are unset if it has none. */
 int template_settings_read(struct store *store, const char *name, struct template_settings *ret,
                            struct err *err);
 
-/* Replaces all settings of a template. Sandboxes that run already keep what they have. */
+/* Replaces all settings of a template. Running sandboxes keep theirs. */
 int template_settings_write(struct store *store, const char *name,
                             const struct template_settings *settings, struct err *err);
 
-/* Accepts empty ones. */
+/* Frees settings; they may be zero. */
 void template_settings_done(struct template_settings *settings);

@@ -2,13 +2,12 @@
 /* templates/NAME:
  *
  *   rootfs/       the whole root
- *   layers/TREE/  what a committed one puts over the trees of its base, by the rules of overlayfs
+ *   layers/TREE/  layer of a committed template over a tree of its base, by the rules of overlayfs
  *   meta.json     {"created_at": seconds, "size_bytes": n, "files": n, "fingerprint": "...",
- *                 "base": "NAME"}
+ * "base": "NAME"}
  *   settings.json see store/template/settings.h; may be missing
  *
- * One with layers/ has a base; if it has a rootfs/ too, that takes the place of the base's.
- */
+ * A template with layers/ has a base; if it also has a rootfs/, that replaces the base's. */
 #include "store/template/template.h"
 
 #include <dirent.h>
@@ -77,16 +76,17 @@ int template_name_check(const struct store *store, const char *name, struct err 
     int r = name_check(name, err);
 
     if (r == 0 && fstatat(store->templates_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
-        r = err_set(err, ERR_EXISTS, "there is a template '%s' already", name);
+        r = err_set(err, ERR_EXISTS, "template '%s' already exists", name);
     return r;
 }
 
-static int not_found(const char *name, struct err *err)
+static int template_not_found(const char *name, struct err *err)
 {
     return err_refuse(err, CAUSE_TEMPLATE_NOT_FOUND, "no template '%s'", name);
 }
 
-/* The caller holds the lock. The slot that points to the use of name, or to NULL at the end. */
+/* Returns the slot that points to the use of name, or to NULL at the end. The caller holds the
+ * lock. */
 static struct template_use **use_find(struct store *store, const char *name)
 {
     struct template_use **slot = &store->uses;
@@ -175,7 +175,7 @@ static void tree_close(struct template_tree *tree)
     (void)fd_close(tree->fd);
 }
 
-/* Takes fd as the root, in the place of what was there. */
+/* Makes fd the root and closes the previous one. Takes ownership of fd. */
 static void root_set(struct template *template, int fd)
 {
     if (template->tree_count > 0)
@@ -185,7 +185,7 @@ static void root_set(struct template *template, int fd)
     template->trees[0] = (struct template_tree){ .target = "/", .name = "root", .fd = fd };
 }
 
-/* Puts the layers of one template over those that are there. */
+/* Adds the layers of one template on top. */
 static int layers_add(struct template *template, int layers_fd, const char *name, struct err *err)
 {
     for (size_t i = 0; i < template->tree_count; i++) {
@@ -210,7 +210,7 @@ static int layers_add(struct template *template, int layers_fd, const char *name
 static int template_fill(struct template *template, const char *name, size_t depth,
                          struct err *err);
 
-/* What a template with layers stands on. */
+/* Fills in the trees of the base of a template with layers. */
 static int base_fill(struct template *template, int dir_fd, const char *name, size_t depth,
                      struct err *err)
 {
@@ -220,7 +220,7 @@ static int base_fill(struct template *template, int dir_fd, const char *name, si
     if (r < 0)
         return err_wrap(err, "template '%s'", name);
     if (depth > TEMPLATE_LAYERS_MAX)
-        return err_set(err, ERR_INTERNAL, "template '%s' stands on too many others", name);
+        return err_set(err, ERR_INTERNAL, "template '%s' has too many bases", name);
     return meta.base[0] ? template_fill(template, meta.base, depth + 1, err) : 0;
 }
 
@@ -231,7 +231,7 @@ static int template_fill(struct template *template, const char *name, size_t dep
     int root_fd, r = 0;
 
     if (dir_fd == -ENOENT)
-        return not_found(name, err);
+        return template_not_found(name, err);
     if (dir_fd < 0)
         return err_sys(err, dir_fd, "open template '%s'", name);
     layers_fd = open_dir(dir_fd, "layers");
@@ -265,7 +265,7 @@ int template_open(struct store *store, const char *name, struct template **ret, 
 
     if (r < 0)
         return r;
-    /* Counted before it is looked up, so that a removal in between sees it in use. */
+    /* Counted before the lookup, so that a concurrent removal sees it in use. */
     use_add(store, name);
     template = xcalloc(1, sizeof(*template));
     template->store = store;
@@ -350,7 +350,7 @@ int template_list(struct store *store, struct template_info **ret, size_t *ret_c
         if (!is_name(entry->d_name))
             continue;
         r = info_read(store, entry->d_name, &info, err);
-        if (r == -ENOENT) /* removed while we looked */
+        if (r == -ENOENT) /* removed concurrently */
             continue;
         if (r < 0)
             return r;
@@ -365,7 +365,7 @@ int template_list(struct store *store, struct template_info **ret, size_t *ret_c
     return 0;
 }
 
-/* Whether a template may go that others may stand on. */
+/* A search for templates that are based on the one to remove. */
 struct base_search {
     struct store *store;
     const char *name;
@@ -379,12 +379,12 @@ static int base_check_one(void *context, const char *name)
     struct template_meta meta;
     struct err ignored;
 
-    /* What says nothing of a base has none that could be missed. */
+    /* Without readable metadata there is no base to protect. */
     if (fd < 0 || template_meta_read(fd, &meta, &ignored) < 0 ||
         strcmp(meta.base, search->name) != 0)
         return 0;
-    return err_set(search->err, ERR_BUSY, "template '%s' stands on '%s': remove that first", name,
-                   search->name);
+    return err_set(search->err, ERR_BUSY,
+                   "template '%s' is based on '%s' and must be removed first", name, search->name);
 }
 
 static int base_check(struct store *store, const char *name, struct err *err)
@@ -397,8 +397,8 @@ static int base_check(struct store *store, const char *name, struct err *err)
     return r < 0 && err->kind == ERR_NONE ? err_sys(err, r, "list templates") : r;
 }
 
-/* Moves an unused template out of sight, over the empty directory that temp names. */
-static int template_unname(struct store *store, const char *name, const char *temp, struct err *err)
+/* Renames an unused template over the empty directory temp, which hides it. */
+static int template_hide(struct store *store, const char *name, const char *temp, struct err *err)
 {
     int r = 0;
 
@@ -406,7 +406,7 @@ static int template_unname(struct store *store, const char *name, const char *te
     if (*use_find(store, name))
         r = err_refuse(err, CAUSE_TEMPLATE_IN_USE, "template '%s' is in use", name);
     else if (renameat(store->templates_fd, name, store->templates_fd, temp) < 0)
-        r = errno == ENOENT ? not_found(name, err)
+        r = errno == ENOENT ? template_not_found(name, err)
                             : err_sys(err, -errno, "remove template '%s'", name);
     lock_release(&store->lock);
     return r;
@@ -426,7 +426,7 @@ int template_remove(struct store *store, const char *name, struct err *err)
         r = store_temp_dir(store->templates_fd, "removed", temp, err);
     if (r < 0)
         return r;
-    r = template_unname(store, name, temp, err);
+    r = template_hide(store, name, temp, err);
     removed = tree_remove_at(store->templates_fd, temp);
     if (r >= 0 && removed < 0)
         r = err_sys(err, removed, "remove the files of template '%s'", name);

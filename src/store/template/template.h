@@ -12,18 +12,19 @@ enum { TEMPLATE_NAME_MAX = 64, TEMPLATE_TREES_MAX = 12, TEMPLATE_LAYERS_MAX = 16
 
 struct template_info {
     char name[TEMPLATE_NAME_MAX + 1];
-    bool is_host; /* made from the host's own /usr, cannot be removed */
+    bool is_host; /* made from the host's own /usr; cannot be removed */
     uint64_t size_bytes;
     uint64_t files;
     int64_t created_at; /* seconds since 1970 */
 };
 
-/* One read-only tree and where it appears in the sandbox. "/" comes first. */
+/* One read-only tree and its mount point in the sandbox. "/" comes first. */
 struct template_tree {
     const char *target; /* absolute, e.g. "/", "/usr" */
-    const char *name;   /* the same as a file name for the volume's upper, e.g. "root", "usr" */
-    int fd;             /* O_PATH directory: the bottom */
-    int layers[TEMPLATE_LAYERS_MAX]; /* overlay layers above it, topmost first: of committed ones */
+    const char *name;   /* file name of the volume's upper for this tree, e.g. "root", "usr" */
+    int fd;             /* O_PATH directory: the bottom layer */
+    int layers[TEMPLATE_LAYERS_MAX]; /* overlay layers of committed templates above it, topmost
+                                        first */
     size_t layer_count;
 };
 
@@ -39,38 +40,39 @@ struct template
 
 typedef void (*template_progress_fn)(uint64_t bytes, uint64_t files, void *context);
 
-/* What to import. */
+/* A template to import. */
 struct template_source {
-    const char *name;                         /* of the new template */
-    const char *path;                         /* absolute, on this machine */
-    const struct template_settings *settings; /* NULL: none */
-    template_progress_fn progress;            /* may be NULL; called from the importing thread */
+    const char *name;                         /* name of the new template */
+    const char *path;                         /* absolute path on this machine */
+    const struct template_settings *settings; /* NULL: defaults */
+    template_progress_fn progress;            /* may be NULL; called in the importing thread */
     void *context;
 };
 
-/* Opens a template by name. ERR_NOT_FOUND names it and says how to import or list. */
+/* Opens a template by name. ERR_NOT_FOUND if there is none. */
 int template_open(struct store *store, const char *name, struct template **ret, struct err *err);
 
-/* Accepts NULL. */
+/* Closes a template. Accepts NULL. */
 void template_close(struct template *template);
 
-/* Sorted by name; the host template is among them. The caller frees *ret. */
+/* Lists all templates sorted by name, including the host template. The caller frees *ret. */
 int template_list(struct store *store, struct template_info **ret, size_t *ret_count,
                   struct err *err);
 
-/* Refuses the host template (ERR_DENIED), and one in use or that another stands on (ERR_BUSY). */
+/* Removes a template. Fails for the host template (ERR_DENIED) and for one that is in use or the
+ * base of another (ERR_BUSY). */
 int template_remove(struct store *store, const char *name, struct err *err);
 
-/* Imports a directory, archive, OCI image layout or `docker save` archive under a new name.
- * Nothing is left behind on failure. */
+/* Imports a directory, archive, OCI image layout or `docker save` archive under a new name. Leaves
+ * nothing behind on failure. */
 int template_import(struct store *store, const struct template_source *source,
                     struct template_info *ret, struct err *err);
 
 struct volume;
 
-/* Makes a template from one of a volume's snapshots, with the settings of the volume's own. On
- * layered storage only what was written is copied, and the template below cannot be removed before
- * the new one is; ERR_EXHAUSTED when that would be more than TEMPLATE_LAYERS_MAX above each other.
- * Nothing is left behind on failure. */
+/* Creates a template from a snapshot of a volume, with the settings of the volume's template. On
+ * layered storage only the files written are copied, and the template below cannot be removed
+ * before the new one; ERR_EXHAUSTED if that would be more than TEMPLATE_LAYERS_MAX layers. Leaves
+ * nothing behind on failure. */
 int template_commit(struct store *store, struct volume *volume, const char *snapshot,
                     const char *name, struct template_info *ret, struct err *err);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A volume's live tree as mounts for a sandbox. */
+/* Assembles the live tree of a volume as mounts for a sandbox. */
 #include "kernel/mount.h"
 
 #include <errno.h>
@@ -22,25 +22,25 @@
 
 enum { LAYER_NAME_BYTES = 64 };
 
-/* A setuid file of the sandbox belongs to an owner of its own range, so it can only make somebody
- * of the sandbox out of whoever executes it there; nobody else sees these mounts. */
-static uint64_t safe(const struct template *template)
+/* A setuid file of the sandbox is owned by a uid of the sandbox's range, so executing it changes
+ * only to another user of the sandbox; these mounts are visible nowhere else. */
+static uint64_t mount_flags(const struct template *template)
 {
     return MOUNT_ATTR_NODEV | (template->allows_setuid ? 0 : MOUNT_ATTR_NOSUID);
 }
 
-/* What is in an upper is to be whiteouts and opaque directories, and nothing that binds it to the
- * very files below: a copy of it must be as good, and a template may be made anew. Some kernels are
- * built with other defaults. */
+/* An upper directory must contain only whiteouts and opaque directories and no reference to inodes
+ * of the lower layers: a copy of it has to be equivalent, and the template may be recreated. Some
+ * kernels are built with other defaults. */
 static const struct mount_option options[] = {
     { "index", "off" },
     { "redirect_dir", "nofollow" },
     { "metacopy", "off" },
-    { "volatile", NULL }, /* last: of scratch volumes only */
+    { "volatile", NULL }, /* must be last: only for scratch volumes */
 };
 
-/* The user namespace that a sandbox's files are seen from. */
-struct view_of {
+/* The user namespace that a sandbox's files are mapped to. */
+struct userns_view {
     int userns_fd;
     uid_t first_uid;
 };
@@ -51,7 +51,7 @@ static const char *work_name(char *into, const char *tree)
     return into;
 }
 
-/* 0755 whatever the umask is: the upper's own mode becomes that of the sandbox's directory. */
+/* 0755 whatever the umask: the mode of the upper becomes that of the sandbox's directory. */
 static int make_layer_dir(int dir_fd, const char *name)
 {
     if (mkdirat(dir_fd, name, 0755) < 0)
@@ -59,9 +59,9 @@ static int make_layer_dir(int dir_fd, const char *name)
     return fchmodat(dir_fd, name, 0755, 0) < 0 ? -errno : 0;
 }
 
-/* The upper and an empty work directory of one tree. Both may be there from an earlier mount, which
- * may have ended in the middle of something; what it had begun is in the work directory alone. The
- * host's template may have a tree that it had not when the volume was made. */
+/* Creates the upper and an empty work directory of one tree. An earlier mount may have left both
+ * and may have been interrupted; only the work directory can hold incomplete state. The host
+ * template may have gained a tree since the volume was created. */
 static int make_layer(int dir_fd, const char *tree)
 {
     char work[LAYER_NAME_BYTES];
@@ -75,7 +75,7 @@ static int make_layer(int dir_fd, const char *tree)
     return r < 0 ? r : make_layer_dir(dir_fd, work);
 }
 
-/* An idmapped, detached view of a directory. */
+/* Clones a directory as an id-mapped, detached mount. */
 static int clone_mapped(int dir_fd, int userns_fd)
 {
     cleanup_close int mount_fd = mount_clone(dir_fd, "", false);
@@ -84,9 +84,9 @@ static int clone_mapped(int dir_fd, int userns_fd)
     return r < 0 ? r : TAKE_FD(mount_fd);
 }
 
-/* Overlay does its own writes with the credentials of whoever made it. They must be expressible in
- * the mapped layers, or it fails with EOVERFLOW and turns read-only: so the maker's file uid is the
- * sandbox's root for this moment, with the capabilities that changing it takes away. */
+/* overlayfs writes with the credentials of the process that mounted it. They must be representable
+ * in the id-mapped layers, otherwise it fails with EOVERFLOW and becomes read-only. So the fsuid
+ * is the sandbox's root during the mount, with the capabilities that changing it clears. */
 static int mount_overlay_as(uid_t uid, const struct overlay *overlay)
 {
     int fd, r;
@@ -100,7 +100,8 @@ static int mount_overlay_as(uid_t uid, const struct overlay *overlay)
     return fd;
 }
 
-/* The read-only layers of a tree, mapped, topmost first: how many, or -errno. */
+/* Clones the read-only layers of a tree, id-mapped, topmost first. Returns their number or -errno.
+ */
 static int clone_lowers(const struct template_tree *tree, int userns_fd, int fds[])
 {
     size_t count = 0;
@@ -118,8 +119,8 @@ static int clone_lowers(const struct template_tree *tree, int userns_fd, int fds
     return (int)count;
 }
 
-static int mount_over(const struct volume *volume, const struct template_tree *tree,
-                      int upper_root_fd, const struct view_of *view)
+static int mount_tree(const struct volume *volume, const struct template_tree *tree,
+                      int upper_root_fd, const struct userns_view *view)
 {
     char work[LAYER_NAME_BYTES];
     int lowers[TEMPLATE_LAYERS_MAX + 1], r;
@@ -128,7 +129,7 @@ static int mount_over(const struct volume *volume, const struct template_tree *t
     struct overlay overlay = { .lower_fds = lowers,
                                .options = options,
                                .option_count = ARRAY_SIZE(options) - (volume->is_scratch ? 0 : 1),
-                               .attributes = safe(volume->template) };
+                               .attributes = mount_flags(volume->template) };
 
     if (count < 0)
         return count;
@@ -145,7 +146,7 @@ static int mount_over(const struct volume *volume, const struct template_tree *t
     return r;
 }
 
-static int mount_failed(const struct volume *volume, size_t tree, int r, struct err *err)
+static int mount_error(const struct volume *volume, size_t tree, int r, struct err *err)
 {
     const char *target = volume->template->trees[tree].target;
 
@@ -162,8 +163,8 @@ static void mounts_add(struct volume_mounts *mounts, const struct volume *volume
     mounts->fds[mounts->count++] = fd;
 }
 
-/* Everything that a scratch volume holds may be lost with the machine, and need never be synced. */
-static int mount_layered(struct volume *volume, int tree_fd, const struct view_of *view,
+/* Data of a scratch volume may be lost with the machine, so it is never synced. */
+static int mount_layered(struct volume *volume, int tree_fd, const struct userns_view *view,
                          struct volume_mounts *mounts, struct err *err)
 {
     cleanup_close int upper_root_fd = clone_mapped(tree_fd, view->userns_fd);
@@ -175,22 +176,22 @@ static int mount_layered(struct volume *volume, int tree_fd, const struct view_o
         int fd = make_layer(tree_fd, tree->name);
 
         if (fd == 0)
-            fd = mount_over(volume, tree, upper_root_fd, view);
+            fd = mount_tree(volume, tree, upper_root_fd, view);
         if (fd < 0)
-            return mount_failed(volume, i, fd, err);
+            return mount_error(volume, i, fd, err);
         mounts_add(mounts, volume, i, fd);
     }
     return 0;
 }
 
-/* The root as it is; with its owners already those of the range that all sandboxes then have, where
- * the storage cannot map them. */
-static int mount_root(const struct volume *volume, int tree_fd, const struct view_of *view)
+/* Mounts the root itself. If the storage cannot map owners, they are already those of the shared
+ * range. */
+static int mount_root(const struct volume *volume, int tree_fd, const struct userns_view *view)
 {
     cleanup_close int fd = mount_clone(tree_fd, "", false);
-    int r = fd < 0 ? fd : mount_set_attributes(fd, safe(volume->template), false);
+    int r = fd < 0 ? fd : mount_set_attributes(fd, mount_flags(volume->template), false);
 
-    /* The clone is as strict as the mount that the volume lies on. */
+    /* The clone inherits the flags of the mount that contains the volume. */
     if (r == 0 && volume->template->allows_setuid)
         r = mount_clear_attributes(fd, MOUNT_ATTR_NOSUID);
     if (r == 0 && volume->store->shared_uid == 0)
@@ -198,23 +199,24 @@ static int mount_root(const struct volume *volume, int tree_fd, const struct vie
     return r < 0 ? r : TAKE_FD(fd);
 }
 
-static int mount_read_only(const struct volume *volume, size_t tree, const struct view_of *view)
+static int mount_read_only(const struct volume *volume, size_t tree, const struct userns_view *view)
 {
     const struct template *template = volume->template;
     cleanup_close int fd = clone_mapped(template->trees[tree].fd, view->userns_fd);
-    int r = fd < 0 ? fd : mount_set_attributes(fd, safe(template) | MOUNT_ATTR_RDONLY, false);
+    int r =
+        fd < 0 ? fd : mount_set_attributes(fd, mount_flags(template) | MOUNT_ATTR_RDONLY, false);
 
     return r < 0 ? r : TAKE_FD(fd);
 }
 
-static int mount_whole(struct volume *volume, int tree_fd, const struct view_of *view,
+static int mount_whole(struct volume *volume, int tree_fd, const struct userns_view *view,
                        struct volume_mounts *mounts, struct err *err)
 {
     for (size_t i = 0; i < volume->template->tree_count; i++) {
         int fd = i == 0 ? mount_root(volume, tree_fd, view) : mount_read_only(volume, i, view);
 
         if (fd < 0)
-            return mount_failed(volume, i, fd, err);
+            return mount_error(volume, i, fd, err);
         mounts_add(mounts, volume, i, fd);
     }
     return 0;
@@ -230,7 +232,7 @@ int volume_mount(struct volume *volume, int userns_fd, uid_t first_uid, struct v
                  struct err *err)
 {
     cleanup_with(volume_mounts_done) struct volume_mounts mounts = { .count = 0 };
-    const struct view_of view = { .userns_fd = userns_fd, .first_uid = first_uid };
+    const struct userns_view view = { .userns_fd = userns_fd, .first_uid = first_uid };
     cleanup_with(volume_tree_done) struct volume_tree tree = { .volume = volume, .fd = -EBADF };
     int r = volume_tree_open(&tree, NULL);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* On a layered backend a plain tree is the first live tree of a volume without a template. A whole
- * one has nothing that could be cloned for it: it is a directory beside the scratch volumes then,
- * where owners can be mapped, and without a quota. */
+ * backend has nothing to clone it from: there it is a directory beside the scratch volumes, where
+ * owners can be mapped, without a quota. */
 #include "store/volume/plain.h"
 
 #include <errno.h>
@@ -16,12 +16,12 @@
 #include "store/backend/backend.h"
 #include "store/store_internal.h"
 
-#define PLACE "plain"
+#define PLAIN_DIR "plain"
 
 enum { TOP_MODE = 0777 };
 
-/* As the backends know it. */
-static struct volume volume_of(struct store *store, const char *id)
+/* Describes a plain tree to the backend. */
+static struct volume plain_volume(struct store *store, const char *id)
 {
     return (struct volume){ .store = store,
                             .id = (char *)(uintptr_t)id,
@@ -30,24 +30,26 @@ static struct volume volume_of(struct store *store, const char *id)
                             .dir_fd = -EBADF };
 }
 
-static int place_open(struct store *store, int *ret_fd, struct err *err)
+static int plain_dir_open(struct store *store, int *ret_fd, struct err *err)
 {
-    return store_subdir(store->image_fd >= 0 ? store->image_fd : store->dir_fd, PLACE, ret_fd, err);
+    return store_subdir(store->image_fd >= 0 ? store->image_fd : store->dir_fd, PLAIN_DIR, ret_fd,
+                        err);
 }
 
-static int make_dir(struct store *store, const char *id, struct err *err)
+static int plain_dir_make(struct store *store, const char *id, struct err *err)
 {
-    cleanup_close int place_fd = -EBADF;
-    int r = place_open(store, &place_fd, err);
+    cleanup_close int plain_fd = -EBADF;
+    int r = plain_dir_open(store, &plain_fd, err);
 
     if (r < 0)
         return r;
-    return mkdirat(place_fd, id, 0700) < 0 ? err_sys(err, -errno, "make tree '%s'", id) : 0;
+    return mkdirat(plain_fd, id, 0700) < 0 ? err_sys(err, -errno, "make tree '%s'", id) : 0;
 }
 
-static int make_tree(struct store *store, const char *id, uint64_t quota_bytes, struct err *err)
+static int plain_tree_make(struct store *store, const char *id, uint64_t quota_bytes,
+                           struct err *err)
 {
-    struct volume volume = volume_of(store, id);
+    struct volume volume = plain_volume(store, id);
     int r;
 
     volume.quota_bytes = store->has_quota ? quota_bytes : 0;
@@ -60,8 +62,8 @@ static int make_tree(struct store *store, const char *id, uint64_t quota_bytes, 
 int plain_create(struct store *store, const char *id, uint64_t quota_bytes, struct err *err)
 {
     cleanup_close int fd = -EBADF;
-    int r =
-        store->ops->is_whole ? make_dir(store, id, err) : make_tree(store, id, quota_bytes, err);
+    int r = store->ops->is_whole ? plain_dir_make(store, id, err)
+                                 : plain_tree_make(store, id, quota_bytes, err);
 
     if (r < 0)
         return r;
@@ -77,16 +79,16 @@ int plain_create(struct store *store, const char *id, uint64_t quota_bytes, stru
 
 int plain_open(struct store *store, const char *id)
 {
-    cleanup_close int place_fd = -EBADF;
-    struct volume volume = volume_of(store, id);
+    cleanup_close int plain_fd = -EBADF;
+    struct volume volume = plain_volume(store, id);
     struct err ignored;
     int fd;
 
     if (!store->ops->is_whole)
         return store->ops->open_tree(&volume, NULL, NULL);
-    if (place_open(store, &place_fd, &ignored) < 0)
+    if (plain_dir_open(store, &plain_fd, &ignored) < 0)
         return -EIO;
-    fd = openat(place_fd, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    fd = openat(plain_fd, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     return fd < 0 ? -errno : fd;
 }
 
@@ -97,7 +99,7 @@ int plain_mount(struct store *store, const char *id, int userns_fd, int *ret_fd,
     int r = mount_fd < 0 ? mount_fd : mount_set_idmap(mount_fd, userns_fd);
 
     if (dir_fd == -ENOENT)
-        return err_set(err, ERR_NOT_FOUND, "there is no tree '%s' in the storage", id);
+        return err_set(err, ERR_NOT_FOUND, "no tree '%s' in the storage", id);
     if (r == 0)
         r = mount_set_attributes(mount_fd, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, false);
     if (r < 0)
@@ -108,11 +110,11 @@ int plain_mount(struct store *store, const char *id, int userns_fd, int *ret_fd,
 
 int plain_destroy(struct store *store, const char *id)
 {
-    cleanup_close int place_fd = -EBADF;
-    struct volume volume = volume_of(store, id);
+    cleanup_close int plain_fd = -EBADF;
+    struct volume volume = plain_volume(store, id);
     struct err ignored;
 
     if (!store->ops->is_whole)
         return store->ops->destroy(&volume);
-    return place_open(store, &place_fd, &ignored) < 0 ? -EIO : tree_remove_at(place_fd, id);
+    return plain_dir_open(store, &plain_fd, &ignored) < 0 ? -EIO : tree_remove_at(plain_fd, id);
 }

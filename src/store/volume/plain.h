@@ -1,5 +1,5 @@
-/* Plain trees: files of their own, above no template and with no history, that any number of
- * sandboxes may have mounted at a time. They lie where volumes do, and have their quota. */
+/* Plain trees: directories without a template and without snapshots that any number of sandboxes
+ * may mount at the same time. They are stored with the volumes and may have a quota. */
 #pragma once
 
 #include <stdint.h>
@@ -7,16 +7,17 @@
 struct err;
 struct store;
 
-/* An empty tree that everybody in a sandbox may write to. A quota (0: none) bounds what it holds,
- * where the storage has one for it. Nothing is left behind on failure. */
+/* Creates an empty tree that every user of a sandbox may write to. A quota (0: none) limits it, if
+ * the storage supports quotas for plain trees. Leaves nothing behind on failure. */
 int plain_create(struct store *store, const char *id, uint64_t quota_bytes, struct err *err);
 
-/* Its top; owners on disk are those in sandboxes, from 0. -ENOENT when there is none. */
+/* Opens the top directory; owners on disk are those in sandboxes, from 0. Returns -ENOENT if there
+ * is no such tree. */
 int plain_open(struct store *store, const char *id);
 
-/* A detached mount of it whose owners appear in the user namespace as they are on disk. Nobody
- * gains anything from a set-user-ID bit or a device in it. */
+/* Clones a detached mount, id-mapped so that owners in the user namespace are those on disk. It is
+ * nosuid and nodev. */
 int plain_mount(struct store *store, const char *id, int userns_fd, int *ret_fd, struct err *err);
 
-/* 0 or -errno; one that is not there is fine. */
+/* Deletes a tree. Returns 0, also if there is none, or -errno. */
 int plain_destroy(struct store *store, const char *id);

@@ -8,7 +8,7 @@
 
 enum { BLOCK_BYTES = 512 };
 
-/* What is the same file: its inode and, among snapshots of one tree, when it last changed. */
+/* Identifies a file by its inode and, among snapshots of one tree, the time of its last change. */
 static ino_t key_of(const struct usage *usage, const struct stat *st)
 {
     uint64_t changed = (uint64_t)st->st_ctim.tv_sec * 1000000000 + (uint64_t)st->st_ctim.tv_nsec;
@@ -19,7 +19,7 @@ static ino_t key_of(const struct usage *usage, const struct stat *st)
     return key ? key : 1;
 }
 
-static int add(struct usage *usage, const struct stat *st)
+static int usage_add_inode(struct usage *usage, const struct stat *st)
 {
     bool may_repeat = usage->is_shared || (!S_ISDIR(st->st_mode) && st->st_nlink > 1);
 
@@ -39,14 +39,14 @@ static int add_entry(void *context, int dir_fd, const char *name, const struct s
 {
     (void)dir_fd;
     (void)name;
-    return add(context, st);
+    return usage_add_inode(context, st);
 }
 
 static int add_dir(void *context, int fd, const char *name, const struct stat *st)
 {
     (void)fd;
     (void)name;
-    return add(context, st);
+    return usage_add_inode(context, st);
 }
 
 int usage_add(struct usage *usage, int fd)

@@ -1,4 +1,4 @@
-/* What trees take in storage, by walking them. */
+/* Measures the storage that trees use by walking them. */
 #pragma once
 
 #include <stdbool.h>
@@ -6,16 +6,17 @@
 
 #include "store/import/inodes.h"
 
-/* Zero but for what the caller sets. */
+/* Zero-initialised except for is_shared. */
 struct usage {
-    /* The trees are snapshots of each other: a file that is in several, unchanged, counts once. */
+    /* The trees are snapshots of each other: an unchanged file in several of them counts once. */
     bool is_shared;
 
     uint64_t bytes;
     struct inode_set seen;
 };
 
-/* Adds all that is below a directory; a file with several names counts once. 0 or -errno. */
+/* Adds everything below a directory; a file with several hard links counts once. Returns 0 or
+ * -errno. */
 int usage_add(struct usage *usage, int fd);
 
 void usage_done(struct usage *usage);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A volume's states, to look at. */
+/* Opens the states of a volume for reading. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -48,7 +48,7 @@ static int view_add_copy(struct volume_view *view, int fd)
     return view_add(view, fcntl(fd, F_DUPFD_CLOEXEC, 3));
 }
 
-/* tree_fd: of the volume's own tree; less than 0 when the template alone is looked at. */
+/* tree_fd is the volume's own tree; negative to view the template alone. */
 static int view_add_tree(struct volume_view *view, const struct volume *volume, size_t index,
                          int tree_fd)
 {
@@ -62,7 +62,7 @@ static int view_add_tree(struct volume_view *view, const struct volume *volume, 
     } else if (tree_fd >= 0) {
         r = view_add(view,
                      openat(tree_fd, tree->name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-        if (r == -ENOENT) /* the tree is younger than this state, or nothing was mounted yet */
+        if (r == -ENOENT) /* added to the template later, or never mounted */
             r = 0;
     }
     for (size_t i = 0; r == 0 && i < tree->layer_count; i++)

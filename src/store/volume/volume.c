@@ -23,7 +23,7 @@ static bool is_letter_or_digit(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 }
 
-/* What may be the name of a file in the store. */
+/* Returns whether a name is valid for a file of the store. */
 static bool is_file_name(const char *name)
 {
     size_t len = 1;
@@ -41,7 +41,7 @@ static int id_check(const char *id, struct err *err)
 {
     if (is_file_name(id))
         return 0;
-    return err_set(err, ERR_INVALID, "'%.64s' cannot be the name of a volume", id);
+    return err_set(err, ERR_INVALID, "'%.64s' is not a volume name", id);
 }
 
 static int snapshot_check(const char *name, struct err *err)
@@ -53,10 +53,10 @@ static int snapshot_check(const char *name, struct err *err)
                    name, SNAPSHOT_NAME_MAX);
 }
 
-static int scratch_refuse(const struct volume *volume, struct err *err)
+static int scratch_error(const struct volume *volume, struct err *err)
 {
     return err_refuse(err, CAUSE_SNAPSHOTS_NOT_AVAILABLE,
-                      "volume '%s' is thrown away after use and has no snapshots", volume->id);
+                      "volume '%s' is temporary and has no snapshots", volume->id);
 }
 
 static const struct store_ops *ops_of(const struct volume *volume)
@@ -133,18 +133,18 @@ int volume_create_scratch(struct store *store, const char *id, struct template *
     return 0;
 }
 
-/* What a search through the trees of a volume looks for and finds. */
-struct search {
+/* A search through the trees of a volume: criteria and results. */
+struct tree_search {
     const char *snapshot;
     uint32_t generation;
     size_t trees;
-    uint32_t last; /* the largest generation */
+    uint32_t last; /* highest generation */
     bool is_found;
 };
 
-static void search_one(void *context, const char *snapshot, uint32_t generation)
+static void tree_search_add(void *context, const char *snapshot, uint32_t generation)
 {
-    struct search *search = context;
+    struct tree_search *search = context;
 
     search->trees++;
     if (snapshot ? search->snapshot && strcmp(snapshot, search->snapshot) == 0
@@ -154,25 +154,26 @@ static void search_one(void *context, const char *snapshot, uint32_t generation)
         search->last = generation;
 }
 
-static int search_run(struct volume *volume, struct search *search, struct err *err)
+static int tree_search_run(struct volume *volume, struct tree_search *search, struct err *err)
 {
-    int r = ops_of(volume)->list(volume, search_one, search);
+    int r = ops_of(volume)->list(volume, tree_search_add, search);
 
     return r < 0 && r != -ENOENT ? err_sys(err, r, "list the trees of volume '%s'", volume->id) : 0;
 }
 
-/* Refuses a quota where there is none, and a name that is taken. */
+/* Fails for a quota that the storage does not support and for a name that exists. */
 static int create_check(struct volume *volume, struct err *err)
 {
-    struct search search = { 0 };
+    struct tree_search search = { 0 };
     int r;
 
     if (volume->quota_bytes > 0 && !volume->store->has_quota)
-        return err_set(err, ERR_UNSUPPORTED, "the storage of volumes (%.120s) has no quota",
+        return err_set(err, ERR_UNSUPPORTED,
+                       "the storage of volumes (%.120s) does not support quotas",
                        volume->store->storage);
-    r = search_run(volume, &search, err);
+    r = tree_search_run(volume, &search, err);
     if (r == 0 && search.trees > 0)
-        r = err_set(err, ERR_EXISTS, "there is a volume '%s' already", volume->id);
+        r = err_set(err, ERR_EXISTS, "volume '%s' already exists", volume->id);
     return r;
 }
 
@@ -181,11 +182,11 @@ static int layers_check(const struct store *store, const struct template *templa
     if (!store->ops->is_whole || template->trees[0].layer_count == 0)
         return 0;
     return err_set(err, ERR_UNSUPPORTED,
-                   "template '%s' is made of layers, which storage '%s' cannot use", template->name,
+                   "template '%s' has layers, which storage '%s' does not support", template->name,
                    store->ops->name);
 }
 
-/* Removes what a failed create or fork has left, if it was that which made it. */
+/* Removes the remains of a failed create or fork, unless the volume existed before. */
 static int create_undo(struct volume *volume, int r, const struct err *err)
 {
     if (err->kind != ERR_EXISTS)
@@ -211,7 +212,7 @@ int volume_create(struct store *store, const char *id, struct template *template
     volume->template = template;
     r = ops_of(volume)->create(volume, err);
     if (r < 0) {
-        volume->template = NULL; /* still the caller's */
+        volume->template = NULL; /* still owned by the caller */
         return create_undo(volume, r, err);
     }
     *ret = TAKE_PTR(volume);
@@ -222,7 +223,7 @@ int volume_open(struct store *store, const char *id, struct template *template, 
                 struct volume **ret, struct err *err)
 {
     cleanup_with(volume_close_slot) struct volume *volume = NULL;
-    struct search search = { .generation = generation };
+    struct tree_search search = { .generation = generation };
     int r = id_check(id, err);
 
     if (r == 0)
@@ -230,7 +231,7 @@ int volume_open(struct store *store, const char *id, struct template *template, 
     if (r < 0)
         return r;
     volume = volume_new(store, id, generation);
-    r = search_run(volume, &search, err);
+    r = tree_search_run(volume, &search, err);
     if (r < 0)
         return r;
     if (search.trees == 0)
@@ -244,7 +245,7 @@ int volume_open(struct store *store, const char *id, struct template *template, 
     return 0;
 }
 
-static int snapshot_find(struct volume *volume, const char *name, struct search *search,
+static int snapshot_find(struct volume *volume, const char *name, struct tree_search *search,
                          struct err *err)
 {
     int r = snapshot_check(name, err);
@@ -252,14 +253,14 @@ static int snapshot_find(struct volume *volume, const char *name, struct search 
     if (r < 0)
         return r;
     if (volume->is_scratch)
-        return scratch_refuse(volume, err);
+        return scratch_error(volume, err);
     search->snapshot = name;
-    return search_run(volume, search, err);
+    return tree_search_run(volume, search, err);
 }
 
-/* The same, and it must be there. */
-static int snapshot_must(struct volume *volume, const char *name, struct search *search,
-                         struct err *err)
+/* Like snapshot_find, but fails if the snapshot does not exist. */
+static int snapshot_require(struct volume *volume, const char *name, struct tree_search *search,
+                            struct err *err)
 {
     int r = snapshot_find(volume, name, search, err);
 
@@ -272,13 +273,13 @@ int volume_fork(struct volume *from, const char *snapshot, const char *id, uint6
                 struct volume **ret, struct err *err)
 {
     cleanup_with(volume_close_slot) struct volume *volume = NULL;
-    struct search search = { 0 };
+    struct tree_search search = { 0 };
     int r = id_check(id, err);
 
     if (r == 0 && snapshot)
-        r = snapshot_must(from, snapshot, &search, err);
+        r = snapshot_require(from, snapshot, &search, err);
     else if (r == 0 && from->is_scratch)
-        r = scratch_refuse(from, err);
+        r = scratch_error(from, err);
     if (r < 0)
         return r;
     volume = volume_new(from->store, id, 1);
@@ -297,19 +298,19 @@ int volume_fork(struct volume *from, const char *snapshot, const char *id, uint6
 
 int volume_snapshot(struct volume *volume, const char *name, struct err *err)
 {
-    struct search search = { 0 };
+    struct tree_search search = { 0 };
     int r = snapshot_find(volume, name, &search, err);
 
     if (r < 0)
         return r;
     if (search.is_found)
-        return err_refuse(err, CAUSE_SNAPSHOT_EXISTS, "there is a snapshot '%.64s' already", name);
+        return err_refuse(err, CAUSE_SNAPSHOT_EXISTS, "snapshot '%.64s' already exists", name);
     return ops_of(volume)->snapshot(volume, name, err);
 }
 
 bool volume_has_snapshot(struct volume *volume, const char *name)
 {
-    struct search search = { 0 };
+    struct tree_search search = { 0 };
     struct err ignored;
 
     return snapshot_find(volume, name, &search, &ignored) == 0 && search.is_found;
@@ -318,9 +319,9 @@ bool volume_has_snapshot(struct volume *volume, const char *name)
 int volume_branch(struct volume *volume, const char *snapshot, uint32_t *ret_generation,
                   struct err *err)
 {
-    struct search search = { 0 };
+    struct tree_search search = { 0 };
     uint32_t generation;
-    int r = snapshot_must(volume, snapshot, &search, err);
+    int r = snapshot_require(volume, snapshot, &search, err);
 
     if (r < 0)
         return r;
@@ -334,7 +335,7 @@ int volume_branch(struct volume *volume, const char *snapshot, uint32_t *ret_gen
     return 0;
 }
 
-/* volume_usage and volume_view may be reading it. */
+/* Atomic because volume_usage and volume_view may read it concurrently. */
 void volume_switch(struct volume *volume, uint32_t generation)
 {
     __atomic_store_n(&volume->generation, generation, __ATOMIC_RELEASE);
@@ -354,15 +355,15 @@ int volume_drop(struct volume *volume, uint32_t generation)
 
 /* A list of generations or of names. */
 struct listing {
-    uint32_t live; /* the present one, which is left out */
+    uint32_t live; /* the live generation, which is omitted */
     uint32_t *generations;
     size_t generation_count;
     char **names;
     size_t name_count;
 };
 
-/* Room for one more in an array that doubles. */
-static void *grow(void *array, size_t count, size_t size)
+/* Makes room for one more element; the capacity is a power of two. */
+static void *array_grow(void *array, size_t count, size_t size)
 {
     if (count & (count - 1))
         return array;
@@ -377,11 +378,11 @@ static void listing_add(void *context, const char *snapshot, uint32_t generation
     struct listing *listing = context;
 
     if (snapshot) {
-        listing->names = grow(listing->names, listing->name_count, sizeof(*listing->names));
+        listing->names = array_grow(listing->names, listing->name_count, sizeof(*listing->names));
         listing->names[listing->name_count++] = xstrdup(snapshot);
     } else if (generation != listing->live) {
-        listing->generations =
-            grow(listing->generations, listing->generation_count, sizeof(*listing->generations));
+        listing->generations = array_grow(listing->generations, listing->generation_count,
+                                          sizeof(*listing->generations));
         listing->generations[listing->generation_count++] = generation;
     }
 }
@@ -414,8 +415,8 @@ int volume_tidy(struct volume *volume)
 
 int volume_remove_snapshot(struct volume *volume, const char *name, struct err *err)
 {
-    struct search search = { 0 };
-    int r = snapshot_must(volume, name, &search, err);
+    struct tree_search search = { 0 };
+    int r = snapshot_require(volume, name, &search, err);
 
     if (r < 0)
         return r;
@@ -469,7 +470,7 @@ int volume_usage(struct volume *volume, uint64_t *ret_bytes, struct err *err)
         volume->is_scratch ? scratch_usage(volume, &bytes) : ops_of(volume)->usage(volume, &bytes);
 
     if (r < 0)
-        return err_sys(err, r, "find out what volume '%s' holds", volume->id);
+        return err_sys(err, r, "measure volume '%s'", volume->id);
     *ret_bytes = bytes;
     return 0;
 }

@@ -1,20 +1,21 @@
-/* What the files of volumes share. */
+/* Internals shared by the files of volumes. */
 #pragma once
 
 #include <stdbool.h>
 
 struct volume;
 
-/* One tree of a volume, open. */
+/* An open tree of a volume. */
 struct volume_tree {
     struct volume *volume;
     int fd;
-    char *temporary; /* the backend's */
+    char *temporary; /* private to the backend */
 };
 
-/* Whether its trees are whole roots, not layers. A scratch volume always has layers. */
+/* Returns whether its trees are whole roots rather than layers. A scratch volume always has
+ * layers. */
 bool volume_is_whole(const struct volume *volume);
 
-/* Opens a snapshot, or (NULL) the live tree. 0 or -errno. */
+/* Opens a snapshot, or the live tree (NULL). Returns 0 or -errno. */
 int volume_tree_open(struct volume_tree *tree, const char *snapshot);
 void volume_tree_done(struct volume_tree *tree);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Templates made from what a sandbox has written, and templates that change below a volume. */
+/* Templates made from the files of a sandbox, and templates that change below a volume. */
 #include "base/io.h"
 #include "kernel/store/world.h"
 
@@ -20,7 +20,7 @@ static void drop_template(const char *name)
     CHECK_OK(template_remove(world.store, name, &err), &err);
 }
 
-/* What the base has less one file and one directory, which was made anew, and one more. */
+/* The base minus one file and one directory, which was recreated, plus one file. */
 static void change(struct volume *volume)
 {
     int fd = enter(volume);
@@ -180,7 +180,7 @@ static size_t count_templates(void)
     return count_entries(path);
 }
 
-/* Makes the store find the host template stale at its next start. */
+/* Makes the store consider the host template stale at its next start. */
 static void spoil_host(void)
 {
     char path[PATH_MAX];
@@ -201,14 +201,14 @@ static void a_mounted_volume_keeps_the_host_template_it_had(void)
     volume_close(volume);
     spoil_host();
     store_again();
-    store_again(); /* the second start does not sweep it either */
+    store_again(); /* the second start keeps it too */
     CHECK(count_templates() == before + 1);
     sandbox_enter();
     CHECK(reads(fd, "etc/hosts", "127.0.0.1 localhost holt\n::1 localhost ip6-localhost\n"));
     CHECK(reads(fd, "etc/new", "new") && !has(fd, "etc/hostname") && has(fd, "etc/passwd"));
     write_file(fd, "etc/hosts", "changed");
     leave(fd);
-    /* And mounted anew, on the template that took its place. */
+    /* Mounted again, on the template that replaced it. */
     {
         struct err err = { 0 };
 
@@ -224,7 +224,7 @@ static void a_mounted_volume_keeps_the_host_template_it_had(void)
     CHECK(volume_reads(volume, "etc/passwd", "changed") && volume_has(volume, "etc/group"));
     destroy(volume);
     drop_template("made");
-    store_again(); /* nobody can have it mounted now */
+    store_again(); /* nothing can have it mounted now */
     CHECK(count_templates() == before);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Differences in trees that somebody has made, or is making, as unpleasant as he can. */
+/* Diffs of trees that were made, or are changing, to cause as much trouble as possible. */
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -21,8 +21,8 @@ static void put_file_at(int dir_fd, const char *name, const char *text)
     CHECK(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
 }
 
-/* Makes a chain of directories; every so often with a file, and one in a directory aside, which the
- * walk comes back to from the very depth. */
+/* Makes a chain of directories; at intervals with a file, and one in a side directory, to which
+ * the walk returns from the full depth. */
 static void deep_make(const char *path, const char *text)
 {
     cleanup_close int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -43,14 +43,14 @@ static void deep_make(const char *path, const char *text)
     }
 }
 
-/* The lines of a report, each of which must be about a file at a depth that has one. */
+/* Checks the lines of a report, each of which must be about a file at a depth that has one. */
 static size_t check_deep_report(const char *report, char kind)
 {
     size_t lines = 0;
 
     for (const char *line = report, *next; *line; line = next) {
         const char *file = strstr(line, "/file");
-        size_t len = (size_t)(file - line) - 2; /* of "/d/d/d" or "/d/d/d/a" */
+        size_t len = (size_t)(file - line) - 2; /* length of "/d/d/d" or "/d/d/d/a" */
 
         next = strchr(line, '\n') + 1;
         CHECK(*line == kind && file < next);
@@ -145,7 +145,7 @@ static void *swap_loop(void *unused)
     return NULL;
 }
 
-/* Each kind of link leads to a secret, whose name and text must show nowhere. */
+/* Each kind of link leads to a secret, whose name and contents must not appear anywhere. */
 static void links_swapped_in_lead_nowhere(void)
 {
     pthread_t thread;
@@ -157,7 +157,7 @@ static void links_swapped_in_lead_nowhere(void)
     put_file("outside/sub/secret", "secret\n");
     make_dir("old");
     make_dir("new");
-    /* These make time between the look at a directory and its opening. */
+    /* These add time between the stat of a directory and its opening. */
     for (int i = 0; i < BYSTANDERS; i++) {
         char path[32];
 
@@ -190,7 +190,7 @@ static void *guess_loop(void *unused)
     return NULL;
 }
 
-/* Otherwise one could guess the contents of any file and see whether there is a difference. */
+/* Otherwise one could guess the contents of any file and see whether a difference is reported. */
 static void files_are_not_compared_through_a_link(void)
 {
     pthread_t thread;

@@ -1,4 +1,4 @@
-/* What a diff must say, found by looking at every file of two trees. */
+/* The expected result of a diff, computed from every file of two trees. */
 #pragma once
 
 #include <dirent.h>
@@ -14,7 +14,7 @@ struct item {
     gid_t gid;
     dev_t rdev;
     uint64_t size;
-    char text[TEXT_MAX + 1]; /* contents, or where a link leads */
+    char text[TEXT_MAX + 1]; /* contents, or target of a link */
 };
 
 struct state {
@@ -127,7 +127,7 @@ static char oracle(const struct state *old, const struct state *new, const char 
     return had ? 'D' : has ? 'A' : (char)0;
 }
 
-/* What diff_run says. */
+/* The reports of diff_run. */
 struct claim {
     char kind; /* a rename is two: 'A' and 'D' */
     bool is_rename;
@@ -141,7 +141,7 @@ struct claims {
     char last[PATH_BYTES];
 };
 
-static size_t oracle_renames, oracle_changes; /* seen so far */
+static size_t oracle_renames, oracle_changes; /* total so far */
 
 static void claim_add(struct claims *claims, char kind, const char *path, bool is_rename)
 {
@@ -194,7 +194,7 @@ static int claim_check(const struct diff_entry *entry, void *context)
     return 0;
 }
 
-/* Nothing that could have been a rename is left. */
+/* Checks that no pair remains that should have been a rename. */
 static void claims_check_renames(const struct claims *claims)
 {
     for (size_t i = 0; i < claims->count; i++) {
@@ -234,7 +234,7 @@ static size_t state_expect(const struct claims *claims, const struct state *path
     return count;
 }
 
-/* Holds what diff_run says of layers against the states that they showed. */
+/* Compares the reports of diff_run about layers with the states that they showed. */
 static inline void oracle_check(const char *old_layers, const struct state *old,
                                 const char *new_layers, const struct state *new,
                                 const struct diff_options *options)

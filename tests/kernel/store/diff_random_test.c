@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Random programs run through real overlays; what diff_run says of the layers must be what a plain
- * comparison of the merged trees says.
- * usage: store_diff_random_test [SEED [PROGRAMS]] */
+/* Random programs on real overlays; what diff_run reports about the layers must equal a plain
+ * comparison of the merged trees. usage: store_diff_random_test [SEED [PROGRAMS]] */
 #include <linux/btrfs.h>
 #include <sys/ioctl.h>
 #include <sys/sysmacros.h>
@@ -35,7 +34,7 @@ static void random_path(char path[static PATH_BYTES])
             (size_t)snprintf(path + used, PATH_BYTES - used, "/%s", names[pick(ARRAY_SIZE(names))]);
 }
 
-/* Few texts, so that equal ones meet. */
+/* Few texts, so that equal ones occur. */
 static int write_text(const char *path, int flags)
 {
     static const char *const texts[] = { "", "one\n", "two\n", "three\n", "no newline", "\0bin" };
@@ -71,7 +70,7 @@ static int op_truncate(const char *path, const char *other)
     struct stat st;
 
     (void)other;
-    /* Through a link it could reach out of the tree. */
+    /* Through a link it could leave the tree. */
     return lstat(path, &st) < 0 || !S_ISREG(st.st_mode) ? -1 : truncate(path, pick(12));
 }
 
@@ -206,7 +205,7 @@ static struct {
     { op_fifo, 2, 0 },        { op_touch, 3, 0 },
 };
 
-/* Tries until one operation has done something. */
+/* Tries until one operation has had an effect. */
 static void operate(void)
 {
     char path[PATH_BYTES], other[PATH_BYTES];
@@ -254,7 +253,7 @@ static void check_both_ways(const char *a_layers, const struct state *a, const c
     oracle_check(b_layers, b, a_layers, a, &options);
 }
 
-/* What was written, and again above it once it has become a layer of a template. */
+/* The upper as written, and again above it after it has become a layer of a template. */
 static void program_commits(void)
 {
     operate_in("upper2", "upper:lower", &states[2]);
@@ -262,7 +261,7 @@ static void program_commits(void)
     check_both_ways("lower", &states[0], "upper2:upper:lower", &states[2]);
 }
 
-/* Two branches from one template. */
+/* Two branches of one template. */
 static void program_branches(void)
 {
     operate_in("upper2", "lower", &states[2]);
@@ -287,7 +286,7 @@ static void tree_copy(const char *from, const char *to)
     CHECK(ioctl(dir_fd, BTRFS_IOC_SNAP_CREATE_V2, &args) == 0, "(%s)", strerror(errno));
 }
 
-/* A snapshot of the upper, and the upper as it went on. */
+/* A snapshot of the upper, and the upper after further changes. */
 static void program_goes_on(void)
 {
     tree_copy("upper", "snapshot");
@@ -296,7 +295,7 @@ static void program_goes_on(void)
     check_both_ways("lower", &states[0], "snapshot:lower", &states[1]);
 }
 
-/* A whole tree, and the clone of it that went on: no layers at all. */
+/* A whole tree and a clone of it with further changes: no layers at all. */
 static void program_clones(void)
 {
     tree_copy("upper", "snapshot");
@@ -331,7 +330,7 @@ static void run_program(unsigned program_seed)
     if (pick(4) > 0) {
         programs[pick(ARRAY_SIZE(programs))]();
     } else {
-        /* Without whiteouts, which only an overlay may make. */
+        /* Without whiteouts, which only an overlay may create. */
         CHECK(tree_remove_at(AT_FDCWD, "upper") == 0 && tree_remove_at(AT_FDCWD, "merged") == 0);
         upper_make();
         CHECK(run_in(".", "cp", "-aT", "lower", "upper", NULL) == 0);
@@ -341,10 +340,10 @@ static void run_program(unsigned program_seed)
 }
 
 static unsigned first_seed = 1;
-static unsigned seed; /* of the program that runs; 0: none does */
+static unsigned seed; /* of the running program; 0: none */
 static unsigned program_count = PROGRAMS;
 
-/* A broken claim ends the test program: the last thing it says is how to see that again. */
+/* A failed check ends the test program; its last line says how to reproduce the failure. */
 static void seed_tell(void)
 {
     if (seed > 0)

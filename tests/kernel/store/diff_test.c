@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Differences between states of a volume: what is named, what is a rename, and what is never read.
- */
+/* Diffs of states of a volume: reported paths, renames, and files that are never read. */
 #include <sys/inotify.h>
 
 #include "kernel/store/diff_world.h"
@@ -48,7 +47,7 @@ static void an_opaque_directory_hides_what_is_below(void)
     lower_make();
     overlay_mount("upper", "lower");
     CHECK(tree_remove_at(AT_FDCWD, "merged/dir") == 0 && mkdir("merged/dir", 0755) == 0);
-    put_file("merged/dir/inner", "inner\n"); /* as it was */
+    put_file("merged/dir/inner", "inner\n"); /* unchanged */
     put_file("merged/dir/new", "new\n");
     overlay_umount();
     CHECK(getxattr("upper/dir", "trusted.overlay.opaque", &letter, 1) == 1 && letter == 'y');
@@ -294,7 +293,7 @@ static void sizes_and_types_make(void)
     put_file("new/f", "12345");
     CHECK(mkfifo("old/p", 0644) == 0 && symlink("abc", "new/l") == 0);
     make_dir("new/d");
-    CHECK(mknod("new/c", S_IFCHR | 0644, 0) == 0); /* no whiteout: this tree is as it stands */
+    CHECK(mknod("new/c", S_IFCHR | 0644, 0) == 0); /* not a whiteout: this tree is no overlay */
 }
 
 static int check_types(const struct diff_entry *entry, void *context)
@@ -348,8 +347,8 @@ static void the_template_is_not_entered(void)
     for (ssize_t at = 0; at < len;) {
         const struct inotify_event *seen = (const void *)(events + at);
 
-        /* The changed directory is opened to look up names, but neither listed nor are its files
-         * read. */
+        /* The changed directory is opened to look up names, but it is not listed and its files are
+         * not read. */
         CHECK(seen->mask == (IN_OPEN | IN_ISDIR) && seen->wd == changed && seen->len == 0,
               "(%x in %d: %s)", seen->mask, seen->wd, seen->len ? seen->name : "");
         at += (ssize_t)(sizeof(*seen) + seen->len);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Differences as text: lines counted, and patches that other programs understand. */
+/* Diffs as text: line counts, and patches that other programs accept. */
 #include "kernel/store/diff_world.h"
 
 enum { FILES = 40, LINES_MAX = 60, LONG_TEXT = 1 << 20 };
@@ -10,7 +10,7 @@ static void pair_make(void)
     make_dir("new");
 }
 
-/* Applies the patch of everything to a copy of old with git, which must make it equal to new. */
+/* Applies the whole patch to a copy of old with git, which must make it equal to new. */
 static void check_applies(void)
 {
     const char *patch = diff_patch("old", "new");
@@ -51,7 +51,7 @@ static void what_is_not_text_is_binary(void)
     (void)memset(text, '\n', sizeof(text));
     put_bytes("new/c", text, sizeof(text));
     put_bytes("new/d", text, sizeof(text) - 1);
-    put_bytes("new/e", "\xff\xfe\x80", 3); /* not UTF-8, but nothing that a patch could not hold */
+    put_bytes("new/e", "\xff\xfe\x80", 3); /* not UTF-8, but valid in a patch */
     CHECK_TEXT(diff_lines("old", "new"),
                "M /a binary\nA /b binary\nA /c binary\nA /d +1048576 -0\nA /e +1 -0\n");
 }
@@ -98,7 +98,7 @@ static char *read_all(const char *path)
     return content.data;
 }
 
-/* What is written down here must be what diff(1) would have said. */
+/* Patches written by Holt must equal those of diff(1). */
 static void whole_files_are_as_diff_would_have_them(void)
 {
     static const char *const texts[] = { "1\n", "1", "1\n2\n", "1\n2", "\n", "\n\n", "\r\n1" };
@@ -208,8 +208,8 @@ static void random_edits_apply(void)
     check_applies();
 }
 
-/* Such texts keep diff(1) busy for many seconds, so it is stopped; on a very fast machine it may
- * not be. */
+/* Such texts keep diff(1) busy for many seconds, so it is stopped; a very fast machine may finish.
+ */
 static void texts_that_take_too_long_stop_nothing_else(void)
 {
     const char *report;

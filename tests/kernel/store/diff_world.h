@@ -1,4 +1,4 @@
-/* Real overlays to compare states of: what the tests of diffs have in common. */
+/* Fixture of the diff tests: real overlays whose states are compared. */
 #pragma once
 
 #include <fcntl.h>
@@ -31,7 +31,7 @@ static void world_end(void)
     (void)rmdir(world_dir);
 }
 
-/* Everything happens below a tmpfs in a mount namespace of our own; it is the working directory. */
+/* Everything is below a tmpfs in a private mount namespace; it is the working directory. */
 static inline void world_begin(void)
 {
     must_be_root();
@@ -61,7 +61,7 @@ static inline void put_file(const char *path, const char *text)
     put_bytes(path, text, strlen(text));
 }
 
-/* Runs a command in a directory, quietly: its exit status. */
+/* Runs a command in a directory without output. Returns its exit status. */
 __attribute__((sentinel)) static inline int run_in(const char *dir, const char *command, ...)
 {
     const char *words[16] = { command };
@@ -85,8 +85,8 @@ __attribute__((sentinel)) static inline int run_in(const char *dir, const char *
     return WEXITSTATUS(status);
 }
 
-/* Mounts upper, made with its work directory where they are missing, over lowers ("a:b", the first
- * topmost) at "merged". */
+/* Mounts upper, created with its work directory if missing, over lowers ("a:b", topmost first) at
+ * "merged". */
 static inline void overlay_mount(const char *upper, const char *lowers)
 {
     char options[512], work[64];
@@ -106,7 +106,7 @@ static inline void overlay_umount(void)
     CHECK(umount2("merged", 0) == 0, "(%s)", strerror(errno));
 }
 
-/* A view of trees: target and layers in turn, "/", "upper:lower", "/usr", ..., NULL. */
+/* Opens a view of trees: target and layers in turn, "/", "upper:lower", "/usr", ..., NULL. */
 __attribute__((sentinel)) static inline struct volume_view view_open(const char *target, ...)
 {
     struct volume_view view = { .tree_count = 0 };
@@ -141,7 +141,7 @@ static inline void view_close(struct volume_view *view)
     view->tree_count = 0;
 }
 
-/* One line an entry: "A /path", "R /new < /old"; then what differs as text, if it was asked for. */
+/* One line per entry: "A /path", "R /new < /old"; then the text difference, if requested. */
 static inline int entry_print(const struct diff_entry *entry, void *context)
 {
     struct buf *report = context;
@@ -163,7 +163,8 @@ static inline int patch_print(const struct diff_entry *entry, void *context)
     return entry->patch ? buf_add(context, entry->patch, entry->patch_len) : 0;
 }
 
-/* What differs between two roots of layers, "upper:lower", as text that the next call replaces. */
+/* Reports the differences between two roots of layers, "upper:lower", as text that the next call
+ * overwrites. */
 static inline const char *diff_layers(const char *old_layers, const char *new_layers,
                                       struct diff_options options, diff_fn each)
 {
@@ -195,7 +196,7 @@ static inline const char *diff_patch(const char *old_layers, const char *new_lay
                        patch_print);
 }
 
-/* Each test begins in an empty directory. */
+/* Each test starts in an empty directory. */
 static inline void stage_begin(void)
 {
     make_dir("stage");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What snapshots keep, and what a crash, a hostile sandbox or a full disk can do to volumes. */
+/* What snapshots preserve, and volumes after a crash, a hostile sandbox or a full disk. */
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
 
@@ -13,7 +13,7 @@ static struct stat stat_of(int fd, const char *path)
     return st;
 }
 
-/* Everything that an upper can hold, through the overlay. */
+/* Everything that an upper can contain, written through the overlay. */
 static void write_everything(int fd)
 {
     const struct timespec times[] = { { .tv_sec = 1000 }, { .tv_sec = 2000, .tv_nsec = 3 } };
@@ -106,7 +106,7 @@ static void nobody_writes_to_a_snapshot(void)
     put(volume, "file", "x");
     keep(volume, "s");
     CHECK_OK(volume_view(volume, "s", &view, &err), &err);
-    if (world.ground->has_quota) { /* btrfs; a plain directory is only out of reach */
+    if (world.filesystem->has_quota) { /* btrfs; in a plain directory it is only unreachable */
         CHECK(openat(view.trees[0].fds[0], "more", O_CREAT | O_WRONLY | O_CLOEXEC, 0600) < 0);
         CHECK(errno == EROFS);
     }
@@ -117,7 +117,7 @@ static void nobody_writes_to_a_snapshot(void)
     destroy(volume);
 }
 
-/* Names of all bytes there are, and paths that are longer than a path can be. */
+/* Names with all byte values, and paths longer than PATH_MAX. */
 static void write_hostile(int fd)
 {
     cleanup_close int deep = fcntl(fd, F_DUPFD_CLOEXEC, 3);
@@ -192,7 +192,7 @@ static void hostile_names_lead_nowhere(void)
     CHECK(count_volumes(false) == 0);
 }
 
-/* A link in the place of a snapshot, as only root could put it there. */
+/* A symbolic link in place of a snapshot, as only root could create it. */
 static void a_link_is_no_snapshot(void)
 {
     struct volume *volume = new_volume("v");
@@ -210,7 +210,7 @@ static void a_link_is_no_snapshot(void)
 
 /* --- crashes --------------------------------------------------------------------------------- */
 
-/* Lets a child go on with the store of its own until it is killed, or has done what it does. */
+/* Lets a child use its own store until it is killed or done. */
 static void crash(void (*work)(void), long after_ms)
 {
     pid_t pid;
@@ -221,7 +221,7 @@ static void crash(void (*work)(void), long after_ms)
     if (pid == 0) {
         store_start();
         work();
-        _exit(0); /* nothing closed, nothing unmounted */
+        _exit(0); /* without closing or unmounting anything */
     }
     if (after_ms >= 0) {
         pause_ms(after_ms);
@@ -251,7 +251,7 @@ static void a_volume_is_whole_after_a_crash(void)
 
     crash(work_in_a_volume, -1);
     volume = old_volume("v", 1);
-    /* What a volatile overlay, or one that was copying up, leaves in its work directory. */
+    /* Leftovers of a volatile overlay, or of an interrupted copy-up, in the work directory. */
     work_fd = openat(world.store->volumes_fd, "v/live-1/root.work", O_PATH | O_CLOEXEC);
     CHECK(work_fd >= 0 && (mkdirat(work_fd, "work", 0700) == 0 || errno == EEXIST));
     CHECK(mkdirat(work_fd, "work/incompat", 0700) == 0);
@@ -291,14 +291,14 @@ static void snapshot_without_end(void)
     for (int i = 0; i < 200; i++) {
         (void)snprintf(name, sizeof(name), "s%d", i);
         if (volume_snapshot(volume, name, &err) < 0)
-            continue; /* there from an earlier time */
+            continue; /* existed before */
         (void)snprintf(name, sizeof(name), "w%d", i);
         if (volume_fork(volume, NULL, name, 0, &fork, &err) == 0 && i % 2 == 0)
             (void)volume_destroy(fork);
     }
 }
 
-/* Every snapshot that there is has all of its files. */
+/* Every existing snapshot has all of its files. */
 static void check_whole(struct volume *volume)
 {
     struct volume_view view;
@@ -348,7 +348,7 @@ static void a_snapshot_is_whole_or_not_there(void)
     for (long ms = 20; ms < 120; ms += 17) {
         crash(snapshot_without_end, ms);
         volume = old_volume("v", 1);
-        CHECK(world.ground->has_quota || count_volumes(true) == 0);
+        CHECK(world.filesystem->has_quota || count_volumes(true) == 0);
         check_whole(volume);
         volume_close(volume);
     }
@@ -386,7 +386,7 @@ static void a_thousand_snapshots_are_no_trouble(void)
     CHECK(count_volumes(false) == 0);
 }
 
-/* Writes until there is no more room: the errno of that. */
+/* Writes until the storage is full. Returns the errno. */
 static int fill_up(int fd, const char *path)
 {
     cleanup_close int file = openat(fd, path, O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0644);
@@ -429,14 +429,14 @@ static void a_full_disk_is_survived(void)
     r = fill_up(fd, "big");
     leave(fd);
     CHECK(volume_has_snapshot(volume, "s") && r == ENOSPC);
-    /* What needs room may fail, but says so and harms nothing. */
+    /* Operations that need space may fail, but must report it and do no harm. */
     CHECK(volume_snapshot(other, "t", &err) == 0 || err.kind == ERR_EXHAUSTED, "(%s)", err.msg);
     if (volume_mount(other, world.userns_fd, FIRST_UID, &mounts, &err) == 0)
         volume_mounts_done(&mounts);
     else
         CHECK(err.kind == ERR_EXHAUSTED, "(%s)", err.msg);
     destroy(volume);
-    EVENTUALLY(available() > 100 << 20); /* btrfs gives space back in its time */
+    EVENTUALLY(available() > 100 << 20); /* btrfs frees space asynchronously */
     CHECK(volume_reads(other, "file", "other"));
     keep(other, "u");
     put(other, "file", "more");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What bounds a volume, and what is left of that when it is gone. */
+/* Quotas of volumes, and what remains of them after the volume is removed. */
 #include <linux/btrfs_tree.h>
 
 #include "base/io.h"
@@ -8,8 +8,7 @@
 
 enum { MIB = 1 << 20, QUOTA_MIB = 48, CLEANER_MS = 50 };
 
-/* Appends random bytes to a file: how many MiB went in before the quota, or all that were asked
- * for. */
+/* Appends random bytes to a file. Returns the MiB written before the quota was reached, or mib. */
 static int fill_at(int fd, const char *path, int mib)
 {
     cleanup_close int file = openat(fd, path, O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0644);
@@ -50,7 +49,7 @@ static uint64_t usage_of(struct volume *volume)
     return bytes;
 }
 
-/* Quota groups: of volumes, and of subvolumes that are there no more. */
+/* Counts quota groups: of volumes, and of removed subvolumes. */
 static size_t count_groups(unsigned level)
 {
     struct btrfs_ioctl_search_args args = { .key = {
@@ -68,13 +67,13 @@ static size_t count_groups(unsigned level)
     return args.key.nr_items;
 }
 
-/* Somebody else's filesystem is left as it is until a quota is asked for; our own is ready. */
+/* A filesystem of others is not changed until a quota is requested; our own image is ready. */
 static void quota_is_on_where_it_was_asked_for(void)
 {
-    bool is_ours = strcmp(world.ground->name, "btrfs image") == 0;
+    bool is_ours = strcmp(world.filesystem->name, "btrfs image") == 0;
     enum btrfs_quota state;
 
-    if (!world.ground->has_quota)
+    if (!world.filesystem->has_quota)
         return;
     destroy(new_volume("v"));
     CHECK(btrfs_quota_state(world.store->volumes_fd, &state) == 0);
@@ -89,8 +88,8 @@ static bool is_without_quota(void)
     struct volume *volume;
     struct err err = { 0 };
 
-    CHECK(store_has_quota(world.store) == world.ground->has_quota);
-    if (world.ground->has_quota)
+    CHECK(store_has_quota(world.store) == world.filesystem->has_quota);
+    if (world.filesystem->has_quota)
         return false;
     template = base_open("base");
     CHECK_KIND(volume_create(world.store, "v", template, 1 << 30, &volume, &err), &err,
@@ -200,7 +199,7 @@ static void a_fork_has_a_quota_of_its_own(void)
     destroy(fork);
 }
 
-/* One more volume comes and goes, which is when the groups of earlier ones are looked at. */
+/* Creates and destroys one more volume, which retries the groups of earlier ones. */
 static size_t groups_left(void)
 {
     destroy(new_volume("passing"));
@@ -220,7 +219,7 @@ static void quota_groups_do_not_pile_up(void)
         keep(volume, "s");
         go_back(volume, "s");
         CHECK_OK(volume_remove_snapshot(volume, "s", &err), &err);
-        /* Let the old tree go first, while the new one still holds what it wrote. */
+        /* Remove the old tree first, while the new one still holds its data. */
         write_out();
         pause_ms(CLEANER_MS);
         take(volume, "file");
@@ -233,7 +232,7 @@ static void quota_groups_do_not_pile_up(void)
     destroy(fork);
     EVENTUALLY(groups_left() <= 1 && count_volumes(true) <= 1);
     EVENTUALLY((store_again(), count_groups(1)) == 0);
-    EVENTUALLY(count_groups(0) == 1); /* the filesystem's own */
+    EVENTUALLY(count_groups(0) == 1); /* that of the filesystem itself */
     CHECK(count_volumes(true) == 0);
 }
 

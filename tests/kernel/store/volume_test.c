@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a volume is, whatever it is stored in. */
+/* Behaviour of volumes on every kind of storage. */
 #include "kernel/store/world.h"
 
 static void what_is_written_is_there_and_the_template_is_untouched(void)
@@ -285,7 +285,7 @@ static void the_store_knows_its_space(void)
 }
 
 static const struct claim claims[] = {
-    CLAIM(the_store_knows_its_space), /* first: what goes later gives back its space in its time */
+    CLAIM(the_store_knows_its_space), /* first: later tests free space asynchronously */
     CLAIM(what_is_written_is_there_and_the_template_is_untouched),
     CLAIM(a_rollback_brings_back_what_was),
     CLAIM(volumes_on_one_template_do_not_see_each_other),

@@ -1,8 +1,7 @@
-/* A store on each kind of filesystem there is, for tests that must hold on all of them.
+/* Fixture: a store on each kind of filesystem, for tests that must pass on all of them.
  *
- * A ground is a filesystem in a file, mounted in a mount namespace of the test's own: whatever
- * happens to the test, its end is the end of the mounts and of the loop devices.
- */
+ * Each filesystem is in a file, mounted in a private mount namespace, so the end of the test in
+ * any way also ends the mounts and the loop devices. */
 #pragma once
 
 #include <fcntl.h>
@@ -32,16 +31,16 @@
 
 enum { FIRST_UID = 1000000, UIDS = 65536 };
 
-struct ground {
+struct filesystem {
     const char *name;
-    const char *mkfs;     /* program, with its directory */
-    const char *argument; /* of it */
+    const char *mkfs;     /* program with its directory */
+    const char *argument; /* its argument */
     const char *storage;
     off_t bytes;
     bool has_quota;
 };
 
-static const struct ground grounds[] = {
+static const struct filesystem filesystems[] = {
     { "btrfs image", "/usr/sbin/mkfs.ext4", "-q", "btrfs", 400LL << 20, true },
     { "btrfs", "/usr/sbin/mkfs.btrfs", "--quiet", "auto", 400LL << 20, true },
     { "dir on ext4", "/usr/sbin/mkfs.ext4", "-q", "dir", 400LL << 20, false },
@@ -49,9 +48,9 @@ static const struct ground grounds[] = {
 };
 
 static struct {
-    const struct ground *ground;
-    char dir[64];   /* where the ground is mounted */
-    char state[96]; /* below that */
+    const struct filesystem *filesystem;
+    char dir[64];   /* mount point of the filesystem */
+    char state[96]; /* state directory below it */
     struct store *store;
     int userns_fd;
 } world = { .userns_fd = -EBADF };
@@ -74,7 +73,7 @@ static inline bool run_program(const char *const args[])
     return status == 0;
 }
 
-/* The user namespace that the files of every test are seen from. */
+/* The user namespace that the files of every test are mapped to. */
 static inline int new_userns(void)
 {
     char path[64], map[64];
@@ -108,7 +107,7 @@ static inline int new_userns(void)
     return fd;
 }
 
-/* Lets go of what other tests have mounted at this moment: a copy of a mount keeps it busy. */
+/* Releases the mounts of other tests: a copy of a mount keeps it busy. */
 static inline void forget_mounts_of_others(void)
 {
     FILE *file = fopen("/proc/self/mountinfo", "re");
@@ -121,7 +120,7 @@ static inline void forget_mounts_of_others(void)
     (void)fclose(file);
 }
 
-/* Once for the program. */
+/* Called once per program. */
 static inline void world_begin(void)
 {
     must_be_root();
@@ -139,7 +138,7 @@ static inline void store_start(void)
         .state_dir = world.state,
         .template_bytes_max = UINT64_MAX,
         .template_files_max = UINT64_MAX,
-        .storage = world.ground->storage,
+        .storage = world.filesystem->storage,
     };
 
     CHECK_OK(store_open(&options, &world.store, &err), &err);
@@ -171,7 +170,7 @@ static inline bool has(int dir_fd, const char *path)
     return fstatat(dir_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* Whether a file has this text; false when there is none. */
+/* Returns whether a file has this text; false if it does not exist. */
 static inline bool reads(int dir_fd, const char *path, const char *wanted)
 {
     cleanup_close int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC);
@@ -180,7 +179,8 @@ static inline bool reads(int dir_fd, const char *path, const char *wanted)
     return fd >= 0 && read(fd, text, sizeof(text) - 1) >= 0 && strcmp(text, wanted) == 0;
 }
 
-/* A template "base": /a and /b with their own names in them, /dir/{one,two}, /dir/sub/deep. */
+/* Creates a template "base": /a and /b with their own names in them, /dir/{one,two},
+ * /dir/sub/deep. */
 static inline void make_base(void)
 {
     struct template_info info;
@@ -203,40 +203,40 @@ static inline void make_base(void)
              &err);
 }
 
-/* Whether the ground could be had. */
-static inline bool ground_open(const struct ground *ground)
+/* Returns whether the filesystem is available. */
+static inline bool filesystem_open(const struct filesystem *filesystem)
 {
     char file[80];
-    const char *mkfs[] = { ground->mkfs, ground->argument, file, NULL };
+    const char *mkfs[] = { filesystem->mkfs, filesystem->argument, file, NULL };
     const char *attach[] = { "/bin/mount", "-o", "loop", file, world.dir, NULL };
     int fd;
 
-    world.ground = ground;
+    world.filesystem = filesystem;
     (void)snprintf(world.dir, sizeof(world.dir), "/tmp/holt-store-test-XXXXXX");
     CHECK(mkdtemp(world.dir));
     (void)snprintf(world.state, sizeof(world.state), "%s/state", world.dir);
     (void)snprintf(file, sizeof(file), "%s.img", world.dir);
     fd = open(file, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
-    CHECK(fd >= 0 && ftruncate(fd, ground->bytes) == 0);
+    CHECK(fd >= 0 && ftruncate(fd, filesystem->bytes) == 0);
     (void)close(fd);
     if (!run_program(mkfs) || !run_program(attach)) {
         CHECK(unlink(file) == 0 && rmdir(world.dir) == 0);
         return false;
     }
-    CHECK(unlink(file) == 0); /* the loop device holds it */
+    CHECK(unlink(file) == 0); /* the loop device keeps it open */
     store_start();
     make_base();
     return true;
 }
 
-static inline void ground_close(void)
+static inline void filesystem_close(void)
 {
     store_stop();
     CHECK(umount2(world.dir, 0) == 0, "(%s)", strerror(errno));
     CHECK(rmdir(world.dir) == 0);
 }
 
-/* Runs the tests of a list on every ground. */
+/* Runs the tests of a list on every filesystem. */
 struct claim {
     const char *name;
     void (*test)(void);
@@ -251,31 +251,31 @@ static inline void run_claim(const struct claim *claim)
 {
     char name[256];
 
-    (void)snprintf(name, sizeof(name), "%s: %s", world.ground->name, claim->name);
+    (void)snprintf(name, sizeof(name), "%s: %s", world.filesystem->name, claim->name);
     test_run(name, claim->test, run_clean);
 }
 
 static inline void run_claims(const struct claim *claims, size_t count)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(grounds); i++) {
-        if (!ground_open(&grounds[i])) {
-            test_skip("%s: cannot be made or mounted here", grounds[i].name);
+    for (size_t i = 0; i < ARRAY_SIZE(filesystems); i++) {
+        if (!filesystem_open(&filesystems[i])) {
+            test_skip("%s: cannot be made or mounted here", filesystems[i].name);
             continue;
         }
         for (size_t j = 0; j < count; j++)
             run_claim(&claims[j]);
-        ground_close();
+        filesystem_close();
     }
 }
 
-/* What was written is on disk; on btrfs what was removed begins to go, too. */
+/* Writes everything out; on btrfs this also starts the cleanup of removed subvolumes. */
 static inline void write_out(void)
 {
     if (ioctl(world.store->volumes_fd, BTRFS_IOC_SYNC) < 0)
         CHECK(syncfs(world.store->volumes_fd) == 0);
 }
 
-/* Names in volumes/: whole volumes, and what is on its way out. */
+/* Lists the names in volumes/: complete volumes, and those being removed. */
 static inline size_t count_volumes(bool is_of_temporary)
 {
     char path[64];
@@ -327,7 +327,7 @@ static inline struct volume *old_volume(const char *id, uint32_t generation)
     return volume;
 }
 
-/* From here to sandbox_leave files are made and read as the sandbox's root does. */
+/* Until sandbox_leave, files are created and read with the ids of the sandbox's root. */
 static inline void sandbox_enter(void)
 {
     (void)setfsgid(FIRST_UID);
@@ -341,7 +341,7 @@ static inline void sandbox_leave(void)
     (void)setfsgid(0);
 }
 
-/* The live tree's root, seen as from inside, until it is closed. */
+/* Opens the root of the live tree as the sandbox sees it, until it is closed. */
 static inline int enter(struct volume *volume)
 {
     struct volume_mounts mounts;
@@ -403,7 +403,7 @@ static inline void keep(struct volume *volume, const char *name)
     CHECK_OK(volume_snapshot(volume, name, &err), &err);
 }
 
-/* What a rollback does. */
+/* Does what a rollback does. */
 static inline void go_back(struct volume *volume, const char *snapshot)
 {
     uint32_t old = volume_generation(volume), generation;
@@ -417,7 +417,7 @@ static inline void go_back(struct volume *volume, const char *snapshot)
     CHECK(r == 0, "(%s)", strerror(-r));
 }
 
-/* Snapshots, by their names with blanks between. */
+/* Returns the names of the snapshots, separated by spaces. */
 static inline void check_snapshots(struct volume *volume, const char *wanted)
 {
     char **names, text[512] = "";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The zfs backend after accidents: left-overs of an earlier life, a daemon that is killed; and the
- * datasets of templates. */
+/* The zfs backend after accidents: leftovers of an earlier run, a killed daemon; and the datasets
+ * of templates. */
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
 #include <time.h>
@@ -27,11 +27,11 @@ static void zfs_do(const char *verb, const char *option, const char *below)
 static bool exists(const char *below)
 {
     cleanup_free char *name = dataset(below);
-    struct command_end end;
+    struct command_result result;
 
-    CHECK(command_run((const char *const[]){ "zfs", "list", name, NULL }, SCRIPT_MS, NULL, &end) ==
-          0);
-    return end.status == 0;
+    CHECK(command_run((const char *const[]){ "zfs", "list", name, NULL }, SCRIPT_MS, NULL,
+                      &result) == 0);
+    return result.status == 0;
 }
 
 static void reopen(void)
@@ -150,7 +150,7 @@ static void a_replaced_template_is_another(void)
     CHECK_EMPTY();
 }
 
-/* A layer over it: one file more, one gone, one directory that hides what is below. */
+/* A layer over it: one file added, one removed, one opaque directory. */
 static void make_layer(int fd)
 {
     cleanup_close int dir_fd = -EBADF;
@@ -223,7 +223,7 @@ static void a_killed_daemon_costs_only_its_mounts(void)
     roll_back(volume, "a");
     check_live(volume, "state", "1");
     reopen();
-    /* Never looked at since its mount died. */
+    /* Not accessed since its mount died. */
     destroy_volume(fork);
     destroy_volume(volume);
     CHECK_EMPTY();

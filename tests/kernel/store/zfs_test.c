@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The zfs backend on a real pool: trees, snapshots, forks, and every order to remove them in. */
+/* The zfs backend on a real pool: trees, snapshots, forks, and every order of their removal. */
 #include <sys/mman.h>
 #include <sys/statvfs.h>
 
 #include "kernel/store/zfs_world.h"
 
-/* Writes until it is refused or full; MiB written, and why it ended. */
+/* Writes until an error or the limit. Returns the MiB written, and the reason for the end. */
 static int fill(int dir_fd, const char *name, int mib, int *ret_errno)
 {
     static char chunk[MIB];
@@ -14,14 +14,14 @@ static int fill(int dir_fd, const char *name, int mib, int *ret_errno)
 
     *ret_errno = fd < 0 ? errno : 0;
     for (size_t i = 0; i < sizeof(chunk); i++)
-        chunk[i] = (char)(i * 7 + i / 251); /* nothing that compresses to a hole */
+        chunk[i] = (char)(i * 7 + i / 251); /* does not compress to a hole */
     while (*ret_errno == 0 && written < mib) {
         ssize_t n = write(fd, chunk, sizeof(chunk));
 
         if (n >= 0)
-            written += n == (ssize_t)sizeof(chunk); /* the next one says why it was cut */
+            written += n == (ssize_t)sizeof(chunk); /* the next one returns the reason */
         else if (errno == EAGAIN)
-            pause_ms(POLL_MS); /* zfs-fuse, near a quota, when it expects room soon */
+            pause_ms(POLL_MS); /* zfs-fuse, near a quota, when it expects space soon */
         else
             *ret_errno = errno;
     }
@@ -73,7 +73,7 @@ static void a_name_is_taken_once(void)
     take_snapshot(one, "a");
     CHECK(store_zfs.snapshot(one, "a", &err) < 0 && err.cause == CAUSE_SNAPSHOT_EXISTS);
     roll_back(one, "a");
-    /* It hangs on another tree by now. */
+    /* It belongs to another tree by now. */
     CHECK(store_zfs.snapshot(one, "a", &err) < 0 && err.cause == CAUSE_SNAPSHOT_EXISTS);
     CHECK(store_zfs.branch(one, 9, one, "b", &err) < 0 && err.cause == CAUSE_SNAPSHOT_NOT_FOUND);
     CHECK(store_zfs.drop(one, "b", 0) == -ENOENT);
@@ -229,7 +229,7 @@ static void a_hidden_tree_does_not_outlive_what_hung_on_it(void)
     roll_back(volume, "start");
     drop_snapshot(volume, "start");
     destroy_volume(other);
-    /* The volume, its tree, and what the tree is cloned from: one tree with one snapshot. */
+    /* The volume, its tree, and the origin of the tree: one tree with one snapshot. */
     CHECK(datasets() <= 2 + 4);
     destroy_volume(volume);
     CHECK_EMPTY();
@@ -260,7 +260,7 @@ static void a_fork_outlives_its_parent(void)
     fork = fork_volume(volume, "a", "two");
     destroy_volume(volume);
     check_live(fork, "state", "1");
-    /* The name is free although the data of its first owner is not. */
+    /* The name is free although the data of its first volume is not. */
     volume = make_volume("one", 0);
     check_live(volume, "state", NULL);
     take_snapshot(fork, "b");
@@ -271,7 +271,7 @@ static void a_fork_outlives_its_parent(void)
     CHECK_EMPTY();
 }
 
-/* What the parent wrote after the fork is nobody's once it is destroyed. */
+/* Data that the parent wrote after the fork is freed when the parent is destroyed. */
 static void a_buried_parent_keeps_only_what_its_forks_need(void)
 {
     struct volume *volume = make_volume("one", 0), *fork;
@@ -330,7 +330,7 @@ static void a_file_closed_a_moment_ago_harms_nobody(void)
     CHECK_EMPTY();
 }
 
-/* Whatever becomes of what it was cloned from, nobody unmounts what somebody runs in. */
+/* Whatever happens to its origin, a tree in use stays mounted. */
 static void a_fork_in_use_is_left_alone(void)
 {
     struct volume *volume = make_volume("one", 0), *fork;
@@ -355,7 +355,7 @@ static void a_fork_in_use_is_left_alone(void)
     CHECK_EMPTY();
 }
 
-/* A name that is used again and again, with forks of each that stay. */
+/* A name that is reused repeatedly, with a fork of each that stays. */
 static void a_name_has_any_number_of_lives(void)
 {
     struct volume *volume = make_volume("one", 0), *forks[4];
@@ -370,7 +370,7 @@ static void a_name_has_any_number_of_lives(void)
         if (i < 3)
             drop_snapshot(volume, "golden");
     }
-    destroy_volume(forks[0]); /* a hole in the numbers */
+    destroy_volume(forks[0]); /* a gap in the numbers */
     check_list(volume, "golden | 1");
     check_live(forks[1], "state", "1");
     write_live(volume, "state", "later");
@@ -384,7 +384,7 @@ static void a_name_has_any_number_of_lives(void)
     CHECK_EMPTY();
 }
 
-/* grandparent, parent and child, rolled back now and then, destroyed in an order of six. */
+/* grandparent, parent and child, rolled back at times, destroyed in one of six orders. */
 static void family_in_order(const int order[static 3])
 {
     struct volume *family[3];
@@ -429,7 +429,7 @@ static void a_snapshot_can_be_looked_at_but_not_written(void)
     CHECK(fd >= 0 && temporary, "(%s)", strerror(-fd));
     check_text(fd, "state", "1");
     CHECK(openat(fd, "new", O_CREAT | O_WRONLY | O_CLOEXEC, 0644) < 0 && errno == EROFS);
-    /* It stays what it was while the snapshot goes. */
+    /* The view stays unchanged while the snapshot is removed. */
     roll_back(volume, "a");
     drop_snapshot(volume, "a");
     check_text(fd, "state", "1");
@@ -476,7 +476,7 @@ static void a_tree_in_use_stays_and_a_volume_in_use_goes_later(void)
     CHECK(store_zfs.destroy(volume) == 0);
     CHECK(datasets() > 2);
     (void)close(held_fd);
-    /* Whoever destroys next takes it along. */
+    /* The next destroy removes it as well. */
     volume_forget(volume);
     destroy_volume(make_volume("two", 0));
     CHECK_EMPTY();
@@ -556,7 +556,7 @@ static void usage_counts_what_was_written(void)
     CHECK(store_zfs.usage(volume, &before) == 0);
     CHECK(fill(fd, "big", 8, &error) == 8);
     CHECK(fsync(fd) == 0 || errno == EBADF);
-    take_snapshot(volume, "a"); /* settles the books */
+    take_snapshot(volume, "a"); /* makes the usage exact */
     CHECK(store_zfs.usage(volume, &after) == 0);
     CHECK(after >= before + 8 * (uint64_t)MIB, "(%" PRIu64 ", then %" PRIu64 ")", before, after);
     (void)close(fd);

@@ -1,4 +1,5 @@
-/* A real pool in a file, a store on it that calls the backend's table directly, and a template. */
+/* Fixture: a real pool in a file, a store on it that calls the backend's table directly, and a
+ * template. */
 #pragma once
 
 #include <fcntl.h>
@@ -37,15 +38,15 @@ static struct {
 
 static struct store store;
 
-/* Runs a program that must succeed; what it prints, which the caller frees. */
+/* Runs a program that must succeed. Returns its stdout, which the caller frees. */
 static char *output_of(const char *const args[])
 {
     struct buf output = BUF_INIT(TEXT_MAX);
-    struct command_end end;
-    int r = command_run(args, SCRIPT_MS, &output, &end);
+    struct command_result result;
+    int r = command_run(args, SCRIPT_MS, &output, &result);
 
     CHECK(r == 0, "(%s %s: %s)", args[0], args[1], strerror(-r));
-    CHECK(end.status == 0, "(%s %s: %s)", args[0], args[1], end.complaint);
+    CHECK(result.status == 0, "(%s %s: %s)", args[0], args[1], result.stderr_text);
     return output.data ? output.data : xstrdup("");
 }
 
@@ -58,7 +59,7 @@ static char *output_of(const char *const args[])
         CHECK(r_ == 0, "(%s: %s)", strerror(-r_), (err).msg);                                      \
     } while (0)
 
-/* Everything there is in the dataset, templates left out, which stay between tests. */
+/* Lists everything in the dataset except templates, which stay between tests. */
 static char *inventory(void)
 {
     cleanup_free char *volumes = xasprintf("%s/holt/volumes", world.pool);
@@ -93,7 +94,8 @@ static size_t mounts_below(const char *dir)
     return count;
 }
 
-/* As RUN_CLEAN, but of mounts only ours count: a namespace also loses what others remove. */
+/* Like RUN_CLEAN, but only our mounts count: a mount namespace also loses mounts that others
+ * remove. */
 static inline void run_on_zfs(test_fn *test)
 {
     struct host_counts before = host_count(), after;
@@ -151,7 +153,7 @@ static bool has_file(int dir_fd, const char *name)
     return faccessat(dir_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* templates/NAME/rootfs with a file of each kind. */
+/* Creates templates/NAME/rootfs with a file of each kind. */
 static void make_template(const char *name)
 {
     cleanup_free char *path = xasprintf("%s/rootfs", name);
@@ -219,7 +221,7 @@ static void take_snapshot(struct volume *volume, const char *name)
     CHECK_OK(store_zfs.snapshot(volume, name, &err), err);
 }
 
-/* As the front does it: a new live tree, then the old one goes. */
+/* As volume.c does it: creates a new live tree, then drops the old one. */
 static void roll_back(struct volume *volume, const char *snapshot)
 {
     uint32_t old = volume->generation;
@@ -239,7 +241,7 @@ static void drop_snapshot(struct volume *volume, const char *name)
     CHECK(r == 0, "(%s: %s)", name, strerror(-r));
 }
 
-/* Ends both the volume and the struct. */
+/* Destroys the volume and frees the struct. */
 static void destroy_volume(struct volume *volume)
 {
     int r = store_zfs.destroy(volume);
@@ -275,7 +277,7 @@ static void check_live(struct volume *volume, const char *name, const char *text
         CHECK(!has_file(fd, name), "(%s is there)", name);
 }
 
-/* What list says: snapshots sorted, then "|", then generations: "a b | 2". */
+/* The result of list: sorted snapshots, then "|", then generations: "a b | 2". */
 struct listing {
     char *names[64];
     size_t count;
@@ -343,23 +345,23 @@ static void world_stop(void)
     CHECK(tree_remove_at(AT_FDCWD, world.dir) == 0);
 }
 
-/* A failed test ends the program in the middle. */
+/* A failed test ends the program early. */
 static void world_abandon(void)
 {
     const char *const args[] = {
         "bash", "tests/system/zfs.sh", "stop", world.dir, world.pool, NULL
     };
-    struct command_end end;
+    struct command_result result;
 
     if (access(world.dir, F_OK) < 0)
         return;
-    (void)command_run(args, SCRIPT_MS, NULL, &end);
+    (void)command_run(args, SCRIPT_MS, NULL, &result);
     (void)tree_remove_at(AT_FDCWD, world.dir);
 }
 
 static void world_start(void)
 {
-    /* No mount can outlive the test there, and a zfs of the machine's own is not touched. */
+    /* No mount can outlive the test there, and the machine's own zfs is not touched. */
     CHECK(unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_PRIVATE | MS_REC, NULL) == 0);
     (void)snprintf(world.dir, sizeof(world.dir), "/tmp/holt-zfs.XXXXXX");
     CHECK(mkdtemp(world.dir));

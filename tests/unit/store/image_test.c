@@ -11,11 +11,11 @@ struct image {
     struct item files[FILES_MAX];
     char paths[FILES_MAX][IMAGE_BLOB_PATH_MAX];
     size_t count;
-    char layers[JSON_MAX]; /* JSON, as the manifest lists them */
+    char layers[JSON_MAX]; /* JSON, in the order of the manifest */
 };
 
 static struct blob layer_blob, archive_blob;
-static char arena[2 * BLOB_BYTES_MAX]; /* of the files of the image at hand */
+static char arena[2 * BLOB_BYTES_MAX]; /* files of the current image */
 static size_t arena_used;
 
 static const char *sha256(const void *data, size_t len)
@@ -92,7 +92,7 @@ static void index_add(struct image *image, const char *manifests)
     image_file(image, "oci-layout", "{\"imageLayoutVersion\":\"1.0.0\"}", 30);
 }
 
-/* An index with the one image of the layers so far. */
+/* Adds an index with the image of the layers so far. */
 static void image_finish(struct image *image)
 {
     char text[JSON_MAX];
@@ -183,7 +183,7 @@ static void whiteouts_remove_what_is_below(void)
     forget("t");
 }
 
-/* The marker may come after what its own layer has in the directory. */
+/* The marker may follow entries of its own layer in the directory. */
 static void an_opaque_directory_keeps_its_own_layer(void)
 {
     struct image image = { 0 };
@@ -271,13 +271,13 @@ static void a_missing_blob_is_refused(void)
 
     (void)snprintf(text, sizeof(text), "{\"digest\":\"sha256:%s\"}", sha256("", 0));
     index_add(&image, text);
-    CHECK_REFUSED(image_import_tar(&image), ERR_INVALID, "lacks its blob");
+    CHECK_REFUSED(image_import_tar(&image), ERR_INVALID, "lacks blob");
     image = (struct image){ 0 };
     index_add(&image, "{\"digest\":\"sha256:../../../../../etc/passwd\"}");
     CHECK_REFUSED(image_import_tar(&image), ERR_INVALID, "is not a sha256 digest");
 }
 
-/* An index of an index, with a build record and another machine's image beside ours. */
+/* An index of an index, with an attestation and an image for another platform beside ours. */
 static void the_image_for_this_machine_is_chosen(void)
 {
     struct image image = { 0 };
@@ -348,7 +348,7 @@ static void huge_or_broken_json_is_refused(void)
     CHECK_REFUSED(image_import_tar(&image), ERR_INVALID, "not valid JSON");
 }
 
-/* What docker wrote before it wrote OCI layouts too; a repeated layer is a link to the first. */
+/* The old docker format; a repeated layer is a link to the first. */
 static void a_docker_archive_is_imported(void)
 {
     struct image image = { 0 };
@@ -387,10 +387,10 @@ static void a_docker_archive_cannot_name_host_files(void)
         "[{\"Config\":\"../../../../../../../../../../../../etc/passwd\",\"Layers\":[]}]";
 
     image_file(&image, "manifest.json", text, sizeof(text) - 1);
-    CHECK_REFUSED(image_import_tar(&image), ERR_INVALID, "lacks its file");
+    CHECK_REFUSED(image_import_tar(&image), ERR_INVALID, "lacks file");
 }
 
-/* The right content in a file of the host does not make up for a blob that is a link to it. */
+/* A link to a host file with the right content does not replace a blob. */
 static void a_blob_is_not_taken_from_the_host(void)
 {
     struct image image = { 0 };
@@ -400,7 +400,7 @@ static void a_blob_is_not_taken_from_the_host(void)
     file_put("blob", image.files[0].text, image.files[0].len);
     (void)snprintf(path, sizeof(path), "%s/blob", scratch);
     image.files[0] = (struct item){ .path = image.paths[0], .type = S_IFLNK, .link = path };
-    CHECK_REFUSED(image_import_tar(&image), ERR_INVALID, "lacks its blob");
+    CHECK_REFUSED(image_import_tar(&image), ERR_INVALID, "lacks blob");
 }
 
 static void an_image_bomb_is_refused(void)
@@ -409,14 +409,14 @@ static void an_image_bomb_is_refused(void)
     static char zeros[TEST_BYTES_MAX / 2 + 1];
     static const struct item items[] = { { .path = "z", .text = zeros, .len = sizeof(zeros) } };
 
-    /* Neither layer alone is too large, nor is what would be left in the end. */
+    /* Neither one layer alone nor the final tree is too large. */
     layer_add(&image, "gzip", items, 1);
     layer_add(&image, "gzip", items, 1);
     image_finish(&image);
-    CHECK_REFUSED(image_import_tar(&image), ERR_EXHAUSTED, "more than");
+    CHECK_REFUSED(image_import_tar(&image), ERR_EXHAUSTED, "larger than");
 }
 
-/* A root may have files that look like part of an image. */
+/* A root may contain files that look like a part of an image. */
 static void a_root_with_a_manifest_stays_a_root(void)
 {
     CHECK_IMPORTED(IMPORT("t", { .path = "manifest.json", .text = "[]" },

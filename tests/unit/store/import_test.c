@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Importing a root: the formats, and what hostile archives try. */
+/* Imports of a root: formats, and attacks by hostile archives. */
 #include "unit/store/import_test.h"
 
 #include <linux/limits.h>
@@ -32,7 +32,7 @@ static void other_formats_are_refused(void)
     CHECK_REFUSED(import_path_as("t", "archive"), ERR_INVALID, "not a tar archive");
     file_put("archive", "", 0);
     CHECK_REFUSED(import_path_as("t", "archive"), ERR_INVALID, "not a tar archive");
-    CHECK_REFUSED(import_path_as("t", "missing"), ERR_NOT_FOUND, "there is no");
+    CHECK_REFUSED(import_path_as("t", "missing"), ERR_NOT_FOUND, "does not exist");
     CHECK(mkfifoat(scratch_fd, "fifo", 0600) == 0);
     CHECK_REFUSED(import_path_as("t", "fifo"), ERR_INVALID, "neither a directory nor an archive");
 }
@@ -55,7 +55,7 @@ static void owners_modes_and_times_are_kept(void)
     CHECK(S_ISLNK(st.st_mode) && st.st_uid == 3);
     st = stat_in("t", "bin/pipe");
     CHECK(S_ISFIFO(st.st_mode) && (st.st_mode & 07777) == 0622 && st.st_uid == 4);
-    /* The directory was read-only before its files came, and keeps its time after them. */
+    /* The directory is read-only before its files are added, and keeps its time. */
     st = stat_in("t", "bin");
     CHECK((st.st_mode & 07777) == 0555 && st.st_mtime == 5);
     st = stat_in("t", ".");
@@ -79,7 +79,7 @@ static void absolute_names_are_taken_from_the_root(void)
     CHECK_IMPORTED(IMPORT("t", { .path = "/tmp/holt-absolute-name", .text = "in" }));
     CHECK_TEXT(text_in("t", "tmp/holt-absolute-name"), "in");
     CHECK(access("/tmp/holt-absolute-name", F_OK) < 0);
-    CHECK((stat_in("t", "tmp").st_mode & 07777) == 0755); /* made on the way */
+    CHECK((stat_in("t", "tmp").st_mode & 07777) == 0755); /* created implicitly */
     forget("t");
 }
 
@@ -113,16 +113,16 @@ static void links_do_not_lead_out(void)
     /* A file, and a directory, through a link to a directory outside. */
     CHECK_REFUSED(IMPORT("t", { .path = "l", .type = S_IFLNK, .link = outside },
                          { .path = "l/victim", .text = "harmed" }),
-                  ERR_INVALID, "leads nowhere");
+                  ERR_INVALID, "dangling link");
     CHECK_REFUSED(IMPORT("t", { .path = "l", .type = S_IFLNK, .link = "../../../../outside" },
                          { .path = "l/new/", .type = S_IFDIR }),
-                  ERR_INVALID, "leads nowhere");
+                  ERR_INVALID, "dangling link");
     /* A hard link to a file outside, by name or through a link. */
     CHECK_REFUSED(IMPORT("t", { .path = "h", .hard = victim }), ERR_INVALID, "hard link");
     CHECK_REFUSED(IMPORT("t", { .path = "l", .type = S_IFLNK, .link = outside },
                          { .path = "h", .hard = "l/victim" }),
                   ERR_INVALID, "hard link");
-    /* A file over a link replaces the link; a hard link to a link is a link. */
+    /* A file replaces a link; a hard link to a link is a link. */
     CHECK_IMPORTED(IMPORT("t", { .path = "l", .type = S_IFLNK, .link = victim },
                           { .path = "h", .hard = "l" }, { .path = "l", .text = "harmed" }));
     CHECK(S_ISREG(stat_in("t", "l").st_mode) && S_ISLNK(stat_in("t", "h").st_mode));
@@ -180,9 +180,9 @@ static void devices_are_refused_but_below_dev(void)
 static void owners_beyond_a_sandbox_are_refused(void)
 {
     CHECK_REFUSED(IMPORT("t", { .path = "etc/x", .uid = 65536, .text = "x" }), ERR_INVALID,
-                  "'etc/x' belongs to 65536");
+                  "'etc/x' has owner 65536");
     CHECK_REFUSED(IMPORT("t", { .path = "l", .type = S_IFLNK, .link = "x", .uid = 4294967295 }),
-                  ERR_INVALID, "belongs to");
+                  ERR_INVALID, "has owner");
 }
 
 static void a_bomb_of_bytes_is_refused(void)
@@ -196,7 +196,7 @@ static void a_bomb_of_bytes_is_refused(void)
     CHECK_REFUSED(import_items("t", "gzip", items, ARRAY_SIZE(items)), ERR_EXHAUSTED, "'big'");
 }
 
-/* What is skipped has to be decompressed as well. */
+/* Skipped entries have to be decompressed as well. */
 static void a_bomb_below_dev_is_refused(void)
 {
     static char zeros[TEST_BYTES_MAX + 1];
@@ -217,7 +217,7 @@ static void a_bomb_of_files_is_refused(void)
     CHECK_REFUSED(import_items("t", NULL, items, ARRAY_SIZE(items)), ERR_EXHAUSTED, "files");
 }
 
-/* Few entries, and more directories than files are allowed. */
+/* Few entries, but more directories than the file limit allows. */
 static void directories_made_on_the_way_count(void)
 {
     static char paths[5][2 * 100 + 8];
@@ -243,8 +243,10 @@ static void too_deep_and_too_long_are_refused(void)
     for (size_t i = 0; i < sizeof(path) - 1; i++)
         path[i] = i % 100 == 99 ? '/' : 'p';
     CHECK_REFUSED(IMPORT("t", { .path = deep, .type = S_IFDIR }), ERR_INVALID, "too deep");
-    CHECK_REFUSED(IMPORT("t", { .path = name, .text = "x" }), ERR_INVALID, "too long a name");
-    CHECK_REFUSED(IMPORT("t", { .path = path, .text = "x" }), ERR_INVALID, "too long a path");
+    CHECK_REFUSED(IMPORT("t", { .path = name, .text = "x" }), ERR_INVALID,
+                  "a name that is too long");
+    CHECK_REFUSED(IMPORT("t", { .path = path, .text = "x" }), ERR_INVALID,
+                  "a path that is too long");
 }
 
 static int import_truncated(const char *filter)
@@ -382,7 +384,7 @@ static void a_bad_directory_is_refused(void)
     CHECK(unlinkat(scratch_fd, "bad/null", 0) == 0);
     put_at("bad/foreign", 0644);
     CHECK(fchownat(scratch_fd, "bad/foreign", 70000, 0, 0) == 0);
-    CHECK_REFUSED(import_path_as("t", "bad"), ERR_INVALID, "belongs to 70000");
+    CHECK_REFUSED(import_path_as("t", "bad"), ERR_INVALID, "has owner 70000");
     CHECK(unlinkat(scratch_fd, "bad/foreign", 0) == 0);
     put_at("bad/huge", 0644);
     file_grow("bad/huge", 1LL << 40);
@@ -390,7 +392,7 @@ static void a_bad_directory_is_refused(void)
     CHECK(unlinkat(scratch_fd, "bad/huge", 0) == 0);
 }
 
-/* The state directory is in the scratch directory. */
+/* The state directory is inside the scratch directory. */
 static void a_copy_does_not_copy_itself(void)
 {
     CHECK(unlinkat(scratch_fd, "src/dev/null", 0) == 0 || errno == ENOENT);
@@ -423,7 +425,7 @@ static int busybox_in(const char *root)
     return WEXITSTATUS(status);
 }
 
-/* A real root, packed by the system's own tar. */
+/* A real root, packed by the system's tar. */
 static void busybox_runs_from_an_imported_root(void)
 {
     char directory[96], archive[96], bin[112], root[112];

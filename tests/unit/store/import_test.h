@@ -1,4 +1,4 @@
-/* Archives made in memory, hostile ones too, and a store to import them into. */
+/* Fixture: archives made in memory, hostile ones included, and a store to import them into. */
 #pragma once
 
 #include <archive.h>
@@ -23,13 +23,13 @@
 
 enum { TEST_BYTES_MAX = 4 << 20, TEST_FILES_MAX = 200, BLOB_BYTES_MAX = 1 << 20 };
 
-/* One entry of an archive. A zero mode means the usual one of its type. */
+/* One entry of an archive. Mode 0 means the default of its type. */
 struct item {
     const char *path;
-    mode_t type; /* S_IFREG where 0 */
+    mode_t type; /* 0: S_IFREG */
     mode_t mode;
     const char *text; /* content of a file */
-    size_t len;       /* of text, where it is not plain text */
+    size_t len;       /* length of text, unless it is a string */
     const char *link; /* target of a symbolic link */
     const char *hard; /* target of a hard link */
     int64_t uid;
@@ -42,12 +42,12 @@ struct blob {
     size_t len;
 };
 
-static char scratch[64]; /* the directory that everything is in */
+static char scratch[64]; /* directory that contains everything */
 static int scratch_fd = -1;
 static int templates_fd = -1;
 static struct store *store;
 static uint64_t bytes_max = TEST_BYTES_MAX;
-static struct err why; /* of the last import */
+static struct err why; /* error of the last import */
 
 static inline void item_write(struct archive *archive, const struct item *item)
 {
@@ -75,7 +75,7 @@ static inline void item_write(struct archive *archive, const struct item *item)
     archive_entry_free(entry);
 }
 
-/* filter is one of libarchive's names, or NULL. */
+/* filter is a name of libarchive, or NULL. */
 static inline void tar_write(struct blob *blob, const char *filter, const struct item *items,
                              size_t count)
 {
@@ -91,7 +91,7 @@ static inline void tar_write(struct blob *blob, const char *filter, const struct
         item_write(archive, &items[i]);
     CHECK(archive_write_close(archive) == ARCHIVE_OK, "%s", archive_error_string(archive));
     (void)archive_write_free(archive);
-    (void)uselocale(before); /* the import has to do without */
+    (void)uselocale(before); /* the import runs without that locale */
     freelocale(utf8);
 }
 
@@ -115,8 +115,8 @@ static inline size_t entries_in(int dir_fd, const char *path)
     return count - 2;
 }
 
-/* Imports a path below the scratch directory. Whatever comes of it, nothing may be left behind:
- * no descriptor, and no name in templates/ but that of a success. */
+/* Imports a path below the scratch directory. In any case nothing may be left behind: no
+ * descriptor, and no name in templates/ except that of a success. */
 static inline int import_path_as(const char *name, const char *file)
 {
     char path[192];
@@ -152,7 +152,7 @@ static inline int import_items(const char *name, const char *filter, const struc
 
 #define CHECK_IMPORTED(r) CHECK((r) >= 0, "(%s)", why.msg)
 
-/* The import failed, as this kind of error, and the message says this. */
+/* Checks that the import failed with this kind of error and this text in the message. */
 #define CHECK_REFUSED(r, kind_, text)                                                              \
     do {                                                                                           \
         CHECK((r) < 0);                                                                            \
@@ -160,7 +160,7 @@ static inline int import_items(const char *name, const char *filter, const struc
         CHECK(strstr(why.msg, (text)), "(%s)", why.msg);                                           \
     } while (0)
 
-/* A path in the root of a template; mode 0 means that there is nothing. */
+/* Stats a path in the root of a template; mode 0 means that it does not exist. */
 static inline struct stat stat_in(const char *name, const char *path)
 {
     char full[256];

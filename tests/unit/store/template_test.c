@@ -46,7 +46,7 @@ static void a_relative_state_directory_is_refused(void)
     CHECK(store_open(&options, &second, &err) < 0 && err.kind == ERR_INVALID, "%s", err.msg);
 }
 
-/* The host's /usr is joined; what is a link on the host is a link in the root. */
+/* The host's /usr is mounted; a link on the host is a link in the root. */
 static void the_host_template_has_the_hosts_trees(void)
 {
     static const char *const targets[] = { "/usr", "/bin", "/sbin", "/lib", "/lib64" };
@@ -110,7 +110,7 @@ static void the_host_template_is_remade_only_when_needed(void)
     ino_t before = stat_in("host", ".").st_ino;
     cleanup_close int old = openat(templates_fd, "host/rootfs", O_PATH | O_CLOEXEC);
 
-    CHECK(old >= 0); /* while it is open its number is not used again */
+    CHECK(old >= 0); /* its inode number is not reused while it is open */
     store_stop();
     store_start();
     CHECK(stat_in("host", ".").st_ino == before);
@@ -201,7 +201,7 @@ static void templates_are_listed_by_name(void)
     forget("zz");
 }
 
-/* A state directory on a filesystem of its own, which an import fills up. */
+/* A state directory on a small filesystem, which an import fills up. */
 static void a_full_disk_is_said_and_cleaned_up(void)
 {
     static char zeros[1 << 20], names[40][8], state[96];
