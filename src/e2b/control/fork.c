@@ -156,7 +156,7 @@ static enum MHD_Result fork_answer(struct e2b_request *request)
 
     if (fork_parse(request, &timeout_s, &count, &err) < 0 || e2b_ref_find(request, &err) < 0)
         return e2b_reply_err(request, &err);
-    if (!e2b_is_awake(request->sandbox))
+    if (!e2b_is_active(request->sandbox))
         return e2b_reply_error(request, MHD_HTTP_NOT_FOUND, "sandbox '%s' is not running",
                                request->params[0]);
     request->metadata = e2b_metadata_read(request->sandbox);

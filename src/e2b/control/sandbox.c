@@ -175,7 +175,7 @@ static int forget_memory(struct sandbox *sandbox, struct err *err)
     return info.state == SANDBOX_PAUSED ? sandbox_stop(sandbox, err) : 0;
 }
 
-static int connect_it(struct e2b_request *request, uint64_t timeout_s, bool *ret_was_awake,
+static int connect_it(struct e2b_request *request, uint64_t timeout_s, bool *ret_was_active,
                       struct err *err)
 {
     bool with_memory = true;
@@ -190,8 +190,8 @@ static int connect_it(struct e2b_request *request, uint64_t timeout_s, bool *ret
     if (r == 0 && !with_memory)
         r = forget_memory(request->sandbox, err);
     if (r == 0)
-        r = e2b_wake(request, timeout_s, ret_was_awake, err);
-    if (r == 0 && *ret_was_awake)
+        r = e2b_wake(request, timeout_s, ret_was_active, err);
+    if (r == 0 && *ret_was_active)
         r = extend(request->sandbox, request->metadata, timeout_s, err);
     return r;
 }
@@ -206,28 +206,28 @@ static enum MHD_Result connect_answer(struct e2b_request *request, unsigned stat
 
 static enum MHD_Result connect_to(struct e2b_request *request)
 {
-    bool was_awake = false;
+    bool was_active = false;
     struct err err = { 0 };
 
-    if (connect_it(request, E2B_TIMEOUT_DEFAULT_S, &was_awake, &err) < 0)
+    if (connect_it(request, E2B_TIMEOUT_DEFAULT_S, &was_active, &err) < 0)
         return e2b_reply_err(request, &err);
-    return connect_answer(request, was_awake ? MHD_HTTP_OK : MHD_HTTP_CREATED);
+    return connect_answer(request, was_active ? MHD_HTTP_OK : MHD_HTTP_CREATED);
 }
 
 /* The older form of the same. */
 static enum MHD_Result resume(struct e2b_request *request)
 {
-    bool was_awake = false, pauses = false;
+    bool was_active = false, pauses = false;
     struct err err = { 0 };
 
     if (e2b_ref_find(request, &err) < 0 ||
         json_get_bool(request->body, "autoPause", &pauses, &err) < 0)
         return e2b_reply_err(request, &err);
-    if (e2b_is_awake(request->sandbox))
+    if (e2b_is_active(request->sandbox))
         return e2b_reply_error(request, MHD_HTTP_CONFLICT, "sandbox '%s' is already running",
                                request->params[0]);
     if ((pauses && metadata_take(request, pauses_in, NULL, &err) < 0) ||
-        connect_it(request, E2B_TIMEOUT_DEFAULT_S, &was_awake, &err) < 0)
+        connect_it(request, E2B_TIMEOUT_DEFAULT_S, &was_active, &err) < 0)
         return e2b_reply_err(request, &err);
     return connect_answer(request, MHD_HTTP_CREATED);
 }
@@ -268,7 +268,7 @@ static enum MHD_Result refresh(struct e2b_request *request)
                                REFRESH_MAX_S);
     if (e2b_ref_find(request, &err) < 0)
         return e2b_reply_err(request, &err);
-    if (!e2b_is_awake(request->sandbox))
+    if (!e2b_is_active(request->sandbox))
         return not_running(request);
     request->metadata = e2b_metadata_read(request->sandbox);
     if (extend(request->sandbox, request->metadata, duration_s, &err) < 0)
@@ -303,7 +303,7 @@ static enum MHD_Result pause_answer(struct e2b_request *request)
     if (json_get_bool(request->body, "memory", &with_memory, &err) < 0 ||
         e2b_ref_find(request, &err) < 0)
         return e2b_reply_err(request, &err);
-    if (!e2b_is_awake(request->sandbox))
+    if (!e2b_is_active(request->sandbox))
         return e2b_reply_error(request, MHD_HTTP_CONFLICT, "sandbox '%s' is already paused",
                                request->params[0]);
     if (pause_it(request->sandbox, with_memory, &err) < 0)
@@ -337,7 +337,7 @@ static enum MHD_Result set_network(struct e2b_request *request)
 
     if (e2b_network_check(request->body, &err) < 0 || e2b_ref_find(request, &err) < 0)
         return e2b_reply_err(request, &err);
-    if (!e2b_is_awake(request->sandbox))
+    if (!e2b_is_active(request->sandbox))
         return not_running(request);
     if (metadata_take(request, network_in, request->body, &err) < 0)
         return e2b_reply_err(request, &err);

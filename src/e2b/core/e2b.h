@@ -1,5 +1,6 @@
 /* The E2B protocol, as its unmodified clients speak it: a control API (REST), and for each sandbox
- * an "envd" (Connect and REST) and the ports of its programs. Everything is a thin face over host/.
+ * an "envd" (Connect and REST) and the ports of its programs. Everything is a thin layer over
+ * host/.
  *
  * Where a request belongs is found in its header (e2b/core/target.h). It is then a struct
  * e2b_request and goes to the route that fits (e2b/core/route.c has the tables, each in the file of
@@ -106,7 +107,7 @@ struct e2b_request {
     const struct e2b_route *route;
     char *params[E2B_PARAMS_MAX]; /* what stood in the path's places, decoded */
 
-    struct e2b_place place;
+    struct e2b_target to;
     struct sandbox *sandbox; /* of envd and ports, with a reference */
     json_t *metadata;        /* what is kept of that sandbox for E2B, see e2b/core/metadata.h */
     bool is_read_only;       /* whoever calls may change nothing */

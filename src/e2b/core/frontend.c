@@ -104,7 +104,7 @@ static void request_fill(struct e2b_request *request, struct exchange *exchange)
 
 static bool e2b_claim(struct exchange *exchange)
 {
-    const struct e2b_signs signs = {
+    const struct e2b_request_headers headers = {
         .path = exchange->path,
         .sandbox_header = exchange_header(exchange, "E2b-Sandbox-Id"),
         .port_header = exchange_header(exchange, "E2b-Sandbox-Port"),
@@ -114,14 +114,14 @@ static bool e2b_claim(struct exchange *exchange)
         .has_key = exchange_header(exchange, "X-API-KEY") &&
                    !exchange_is_owned_by_other(exchange, exchange->frontend),
     };
-    struct e2b_place place;
+    struct e2b_target to;
     struct e2b_call *call;
-    bool is_clear = e2b_place_find(&signs, &place);
+    bool is_clear = e2b_target_find(&headers, &to);
 
-    if (is_clear && place.kind == E2B_NONE)
+    if (is_clear && to.kind == E2B_NONE)
         return false;
     call = xcalloc(1, sizeof(*call));
-    call->request.place = place;
+    call->request.to = to;
     request_fill(&call->request, exchange);
     exchange->state = call;
     if (!is_clear) {
@@ -150,7 +150,7 @@ static unsigned origin_check(struct exchange *exchange)
 {
     const struct e2b_request *request = &call_of(exchange)->request;
     const struct refusal *refusal =
-        exchange_check_origin(exchange, host_of(request), request->place.kind == E2B_PORT);
+        exchange_check_origin(exchange, host_of(request), request->to.kind == E2B_PORT);
 
     if (!refusal)
         return 0;
@@ -182,7 +182,7 @@ static void reset_register(struct e2b_request *request)
 {
     char id[SANDBOX_ID_MAX] = "";
 
-    (void)e2b_id_to(request->place.sandbox, id);
+    (void)e2b_id_to(request->to.sandbox, id);
     e2b_reset_add(request->e2b->resets, &call_of(request->exchange)->reset, id,
                   request->connection_fd);
 }
@@ -248,7 +248,7 @@ static enum MHD_Result e2b_begin(struct exchange *exchange)
     if (call->refusal != 0)
         return MHD_YES;
     unrouted = route_check(request, &why);
-    call->refusal = e2b_gate_pass(request, &exchange->err);
+    call->refusal = e2b_gate_check(request, &exchange->err);
     exchange->is_unauthenticated = call->refusal == MHD_HTTP_UNAUTHORIZED;
     if (call->refusal == 0 && unrouted != 0) {
         call->refusal = unrouted;
@@ -313,7 +313,7 @@ static int sandbox_stream_next(struct stream *stream, struct buf *out, struct er
     struct sandbox_stream *own = (struct sandbox_stream *)stream;
     int r = own->inner->ops->next(own->inner, out, err);
 
-    if (e2b_is_awake(own->sandbox))
+    if (e2b_is_active(own->sandbox))
         return r;
     e2b_connection_reset(own->fd);
     return -ECANCELED;
@@ -341,7 +341,7 @@ static int connect_stream(struct connect_call *connect, const json_t *message, s
     own->stream.ops = &ops;
     own->fd = request->connection_fd;
     request->body = json_incref((json_t *)(uintptr_t)message);
-    (void)e2b_id_to(request->place.sandbox, id);
+    (void)e2b_id_to(request->to.sandbox, id);
     r = sandbox_find(request->host, id, &own->sandbox, err);
     if (r == 0) {
         reset_register(request);
@@ -395,7 +395,7 @@ static bool sandbox_exists(const struct e2b_request *request)
     char id[SANDBOX_ID_MAX] = "";
     struct err ignored;
 
-    (void)e2b_id_to(request->place.sandbox, id);
+    (void)e2b_id_to(request->to.sandbox, id);
     return sandbox_find(request->host, id, &sandbox, &ignored) == 0;
 }
 

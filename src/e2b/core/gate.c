@@ -20,24 +20,25 @@ static bool is_local(const struct e2b_request *request)
     return request->exchange->listener->is_local;
 }
 
-/* How long it takes says nothing about how much of a guess was right. */
-static bool token_fits(const char *shown, const char *wanted)
+/* Compares in constant time. */
+static bool token_matches(const char *shown, const char *wanted)
 {
     size_t len = strlen(wanted);
 
     return shown && strlen(shown) == len && CRYPTO_memcmp(shown, wanted, len) == 0;
 }
 
-static unsigned refuse_control(struct err *err)
+static unsigned control_refuse(struct err *err)
 {
-    (void)err_set(err, ERR_UNAUTHENTICATED,
-                  "a valid API key is needed: a token of this host, as 'holt token create' prints "
-                  "it, in the header X-API-KEY");
+    (void)err_set(
+        err, ERR_UNAUTHENTICATED,
+        "a valid API key is required: a token of this host, as 'holt token create' prints "
+        "it, in the header X-API-KEY");
     return MHD_HTTP_UNAUTHORIZED;
 }
 
-/* A token that may only look may ask, and nothing else. */
-static unsigned pass_control(struct e2b_request *request, struct err *err)
+/* A read-only token may only use GET and HEAD. */
+static unsigned control_check(struct e2b_request *request, struct err *err)
 {
     struct exchange *exchange = request->exchange;
     const char *key = e2b_header(request, "X-API-KEY");
@@ -53,7 +54,7 @@ static unsigned pass_control(struct e2b_request *request, struct err *err)
     if (request->route && request->route->is_open)
         return 0;
     if (exchange->access == ACCESS_NONE)
-        return refuse_control(err);
+        return control_refuse(err);
     if (exchange->access == ACCESS_READ && strcmp(request->verb, MHD_HTTP_METHOD_GET) != 0 &&
         strcmp(request->verb, MHD_HTTP_METHOD_HEAD) != 0) {
         (void)err_set(err, ERR_DENIED, "this token is read-only");
@@ -62,28 +63,26 @@ static unsigned pass_control(struct e2b_request *request, struct err *err)
     return 0;
 }
 
-/* Of envd. */
-static bool access_fits(const struct e2b_request *request)
+static bool envd_token_matches(const struct e2b_request *request)
 {
     const char *wanted = e2b_metadata_text(request->metadata, "accessToken");
 
     return is_local(request) || e2b_metadata_is_open(request->metadata) ||
-           (wanted && token_fits(e2b_header(request, "X-Access-Token"), wanted));
+           (wanted && token_matches(e2b_header(request, "X-Access-Token"), wanted));
 }
 
-/* Of a port. */
-static bool traffic_fits(const struct e2b_request *request)
+static bool traffic_token_matches(const struct e2b_request *request)
 {
     const char *wanted = e2b_metadata_text(request->metadata, "trafficToken");
 
     return is_local(request) || !wanted ||
-           token_fits(e2b_header(request, "e2b-traffic-access-token"), wanted);
+           token_matches(e2b_header(request, "e2b-traffic-access-token"), wanted);
 }
 
 static unsigned refuse_token(const struct e2b_request *request, struct err *err)
 {
-    if (request->place.kind == E2B_PORT) {
-        (void)err_set(err, ERR_DENIED, "a valid traffic access token is needed for this port");
+    if (request->to.kind == E2B_PORT) {
+        (void)err_set(err, ERR_DENIED, "a valid traffic access token is required for this port");
         return MHD_HTTP_FORBIDDEN;
     }
     (void)err_set(err, ERR_UNAUTHENTICATED,
@@ -92,44 +91,45 @@ static unsigned refuse_token(const struct e2b_request *request, struct err *err)
     return MHD_HTTP_UNAUTHORIZED;
 }
 
-static unsigned refuse_gone(struct err *err)
+static unsigned gone_refuse(struct err *err)
 {
     (void)err_set(err, ERR_NOT_FOUND, "The sandbox was not found");
     return MHD_HTTP_BAD_GATEWAY;
 }
 
-/* One that sleeps is as good as not there, unless requests wake it: then who may not use it is told
- * so, and it sleeps on. Whether it runs is a question too, so that no path is open to all then. */
-static unsigned pass_sleeping(struct e2b_request *request, struct err *err)
+/* A paused sandbox counts as gone, unless requests resume it. Then a caller without access is told
+ * so and the sandbox stays paused; no path is public, as even its state is not. */
+static unsigned paused_check(struct e2b_request *request, struct err *err)
 {
     if (!e2b_metadata_bool(request->metadata, "autoResume"))
-        return refuse_gone(err);
+        return gone_refuse(err);
     if (!request->has_token) {
         (void)refuse_token(request, err);
         return MHD_HTTP_FORBIDDEN;
     }
-    return e2b_wake_for_traffic(request, err) < 0 ? refuse_gone(err) : 0;
+    return e2b_wake_for_traffic(request, err) < 0 ? gone_refuse(err) : 0;
 }
 
-static unsigned pass_sandbox(struct e2b_request *request, struct err *err)
+static unsigned sandbox_check(struct e2b_request *request, struct err *err)
 {
     char id[SANDBOX_ID_MAX];
 
-    if (!e2b_id_to(request->place.sandbox, id) ||
+    if (!e2b_id_to(request->to.sandbox, id) ||
         sandbox_find(request->host, id, &request->sandbox, err) < 0)
-        return refuse_gone(err);
+        return gone_refuse(err);
     request->metadata = e2b_metadata_read(request->sandbox);
     request->has_token =
-        request->place.kind == E2B_PORT ? traffic_fits(request) : access_fits(request);
-    if (!e2b_is_awake(request->sandbox))
-        return pass_sleeping(request, err);
+        request->to.kind == E2B_PORT ? traffic_token_matches(request) : envd_token_matches(request);
+    if (!e2b_is_active(request->sandbox))
+        return paused_check(request, err);
     if (!request->has_token && !(request->route && request->route->is_open))
         return refuse_token(request, err);
     return 0;
 }
 
-/* A signed URL names no sandbox: it is the one whose token makes the same signature. */
-static void find_signed(struct e2b_request *request)
+/* A pre-signed URL does not name its sandbox: it is the one whose token makes the same signature.
+ */
+static void signed_sandbox_find(struct e2b_request *request)
 {
     struct sandbox_info *list = NULL;
     size_t count = 0;
@@ -141,30 +141,30 @@ static void find_signed(struct e2b_request *request)
         json_t *metadata = list[i].metadata ? json_loads(list[i].metadata, 0, NULL) : NULL;
         const char *token = e2b_metadata_text(metadata, "accessToken");
 
-        if (token && e2b_signature_fits(request, token))
-            (void)e2b_id_from(list[i].id, request->place.sandbox);
+        if (token && e2b_signature_matches(request, token))
+            (void)e2b_id_from(list[i].id, request->to.sandbox);
         json_decref(metadata);
         sandbox_info_done(&list[i]);
     }
     free(list);
-    request->place.kind = E2B_ENVD;
+    request->to.kind = E2B_ENVD;
 }
 
-/* Nobody's signature: as of a sandbox that is there and has another token. */
-static unsigned refuse_signature(struct err *err)
+/* The same reply as for an existing sandbox with another token. */
+static unsigned signature_refuse(struct err *err)
 {
     (void)err_set(err, ERR_UNAUTHENTICATED, "invalid signature");
     return MHD_HTTP_UNAUTHORIZED;
 }
 
-unsigned e2b_gate_pass(struct e2b_request *request, struct err *err)
+unsigned e2b_gate_check(struct e2b_request *request, struct err *err)
 {
-    if (request->place.kind == E2B_CONTROL)
-        return pass_control(request, err);
-    if (request->place.kind == E2B_SIGNED) {
-        find_signed(request);
-        if (request->place.sandbox[0] == '\0')
-            return refuse_signature(err);
+    if (request->to.kind == E2B_CONTROL)
+        return control_check(request, err);
+    if (request->to.kind == E2B_SIGNED) {
+        signed_sandbox_find(request);
+        if (request->to.sandbox[0] == '\0')
+            return signature_refuse(err);
     }
-    return pass_sandbox(request, err);
+    return sandbox_check(request, err);
 }

@@ -6,4 +6,4 @@ struct err;
 
 /* Looks at who calls. Finds the sandbox of envd and ports and wakes it if it wants that. 0, or the
  * HTTP status to refuse with, and err; MHD_HTTP_BAD_GATEWAY: the sandbox is not there. */
-unsigned e2b_gate_pass(struct e2b_request *request, struct err *err);
+unsigned e2b_gate_check(struct e2b_request *request, struct err *err);

@@ -37,14 +37,13 @@ int e2b_metadata_print(const json_t *metadata, char **ret, struct err *err)
     cleanup_with(buf_done) struct buf text = BUF_INIT(SANDBOX_METADATA_MAX);
 
     if (json_write(metadata, &text) < 0)
-        return err_set(err, ERR_EXHAUSTED,
-                       "what is to be kept of the sandbox is longer than %d bytes",
+        return err_set(err, ERR_EXHAUSTED, "the metadata of the sandbox is longer than %d bytes",
                        SANDBOX_METADATA_MAX);
     *ret = xstrdup(text.data);
     return 0;
 }
 
-static int note_write(struct sandbox *sandbox, const json_t *metadata, struct err *err)
+static int metadata_write(struct sandbox *sandbox, const json_t *metadata, struct err *err)
 {
     cleanup_free char *text = NULL;
     int r = e2b_metadata_print(metadata, &text, err);
@@ -55,7 +54,7 @@ static int note_write(struct sandbox *sandbox, const json_t *metadata, struct er
 int e2b_metadata_change(struct sandbox *sandbox, e2b_metadata_fn change, const void *context,
                         json_t **ret, struct err *err)
 {
-    /* One for all sandboxes: notes are changed seldom. Nobody waits for a sandbox with it. */
+    /* One lock for all sandboxes: changes are rare and short. */
     static struct lock lock = LOCK_INIT(LOCK_E2B_METADATA);
     cleanup_json json_t *metadata = NULL;
     int r;
@@ -64,7 +63,7 @@ int e2b_metadata_change(struct sandbox *sandbox, e2b_metadata_fn change, const v
     metadata = e2b_metadata_read(sandbox);
     r = change(metadata, context, err);
     if (r > 0)
-        r = note_write(sandbox, metadata, err);
+        r = metadata_write(sandbox, metadata, err);
     lock_release(&lock);
     if (r == 0)
         *ret = TAKE_PTR(metadata);

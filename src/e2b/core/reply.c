@@ -108,9 +108,8 @@ enum MHD_Result e2b_reply_error(struct e2b_request *request, unsigned status, co
 enum MHD_Result e2b_reply_gone(struct e2b_request *request)
 {
     return e2b_reply_json(request, MHD_HTTP_BAD_GATEWAY,
-                          json_pack("{s:s, s:s, s:i}", "sandboxId", request->place.sandbox,
-                                    "message", "The sandbox was not found", "code",
-                                    MHD_HTTP_BAD_GATEWAY));
+                          json_pack("{s:s, s:s, s:i}", "sandboxId", request->to.sandbox, "message",
+                                    "The sandbox was not found", "code", MHD_HTTP_BAD_GATEWAY));
 }
 
 /* Whether an error says that a sandbox does not run. */
@@ -132,7 +131,7 @@ unsigned e2b_status_of(const struct err *err)
 }
 
 /* Clients try again by themselves what they are told when to try again. */
-static void tell_when(struct e2b_request *request, unsigned status, const struct err *err)
+static void retry_after_add(struct e2b_request *request, unsigned status, const struct err *err)
 {
     if ((status == MHD_HTTP_TOO_MANY_REQUESTS || status == MHD_HTTP_SERVICE_UNAVAILABLE) &&
         err_is_retryable(err))
@@ -143,10 +142,10 @@ enum MHD_Result e2b_reply_err(struct e2b_request *request, const struct err *err
 {
     unsigned status = e2b_status_of(err);
 
-    if (request->place.kind != E2B_CONTROL && is_gone(err))
+    if (request->to.kind != E2B_CONTROL && is_gone(err))
         return e2b_reply_gone(request);
     if (err->kind == ERR_INTERNAL)
         log_warn("e2b: %s %s: %s", request->verb, request->path, err->msg);
-    tell_when(request, status, err);
+    retry_after_add(request, status, err);
     return e2b_reply_error(request, status, "%s", err->msg);
 }

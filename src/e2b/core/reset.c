@@ -19,9 +19,9 @@
 
 struct e2b_resets {
     struct host *host;
-    int stop_fds[2]; /* a pair; the thread's end hangs up when it is to stop */
+    int stop_fds[2]; /* a socket pair; closing the first stops the thread */
 
-    struct lock lock; /* over what is below */
+    struct lock lock; /* protects everything below */
     struct event_reader *reader;
     struct thread thread;
     struct e2b_reset *first;
@@ -31,13 +31,13 @@ void e2b_connection_reset(int fd)
 {
     const struct sockaddr nobody = { .sa_family = AF_UNSPEC };
 
-    /* TCP's way of leaving without a word about it in SO_LINGER, which would send the end of the
-     * stream first if somebody shuts the socket down before it is closed. */
+    /* Disconnecting with AF_UNSPEC sends RST. SO_LINGER would not: libmicrohttpd shuts the socket
+     * down first, which sends FIN. */
     if (connect(fd, &nobody, sizeof(nobody)) < 0)
         (void)shutdown(fd, SHUT_RDWR);
 }
 
-/* sandbox NULL: of all. */
+/* Resets the connections of one sandbox; NULL: of all. */
 static void reset_all(struct e2b_resets *resets, const char *sandbox)
 {
     lock_take(&resets->lock);
@@ -47,13 +47,13 @@ static void reset_all(struct e2b_resets *resets, const char *sandbox)
     lock_release(&resets->lock);
 }
 
-static void take_events(struct e2b_resets *resets)
+static void events_handle(struct e2b_resets *resets)
 {
     struct event *event;
     uint64_t lost = 0;
 
     while ((event = event_reader_take(resets->reader, &lost))) {
-        /* Whose sandbox it was that something happened to is not known any more. */
+        /* The lost events may have been about any sandbox. */
         if (lost > 0)
             log_warn("%llu events were missed: connections to sandboxes are reset",
                      (unsigned long long)lost);
@@ -68,7 +68,7 @@ static void resets_main(void *argument)
     struct e2b_resets *resets = argument;
 
     while (event_reader_wait(resets->reader, resets->stop_fds[1], -1) == 0)
-        take_events(resets);
+        events_handle(resets);
 }
 
 struct e2b_resets *e2b_resets_new(struct host *host)
@@ -81,7 +81,7 @@ struct e2b_resets *e2b_resets_new(struct host *host)
     return resets;
 }
 
-/* Locked. */
+/* Needs the lock. */
 static int resets_start(struct e2b_resets *resets, struct err *err)
 {
     const struct event_reader_spec spec = {
@@ -99,7 +99,7 @@ static int resets_start(struct e2b_resets *resets, struct err *err)
     if (r < 0)
         return r;
     r = thread_start(&resets->thread, "holt-resets", resets_main, resets);
-    return r < 0 ? err_sys(err, r, "start a thread that resets connections") : 0;
+    return r < 0 ? err_sys(err, r, "start the thread that resets connections") : 0;
 }
 
 void e2b_resets_free(struct e2b_resets *resets)
@@ -120,7 +120,7 @@ void e2b_reset_add(struct e2b_resets *resets, struct e2b_reset *reset, const cha
 
     (void)snprintf(reset->sandbox, sizeof(reset->sandbox), "%s", sandbox);
     reset->fd = fd;
-    reset->is_noted = true;
+    reset->is_listed = true;
     lock_take(&resets->lock);
     if (!resets->thread.is_started && resets_start(resets, &err) < 0)
         log_warn("connections to sandboxes will not be reset: %s", err.msg);
@@ -134,12 +134,12 @@ void e2b_reset_add(struct e2b_resets *resets, struct e2b_reset *reset, const cha
 
 void e2b_reset_remove(struct e2b_resets *resets, struct e2b_reset *reset)
 {
-    if (!reset->is_noted)
+    if (!reset->is_listed)
         return;
     lock_take(&resets->lock);
     *reset->slot = reset->next;
     if (reset->next)
         reset->next->slot = reset->slot;
     lock_release(&resets->lock);
-    reset->is_noted = false;
+    reset->is_listed = false;
 }

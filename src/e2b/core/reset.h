@@ -1,6 +1,5 @@
-/* Connections that go with their sandbox. A client that reads a stream from a sandbox which is
- * paused or ends must see its connection reset: an orderly end would look as if the stream were
- * whole. Whoever answers with such a stream notes its connection here meanwhile. */
+/* Connections that are reset when their sandbox is paused or ends: an orderly close would look like
+ * a complete stream. A request that replies with a stream lists its connection here meanwhile. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,28 +9,27 @@
 struct e2b_resets;
 struct host;
 
-/* Part of whoever answers. */
+/* Part of the request's state. */
 struct e2b_reset {
-    struct e2b_reset *next, **slot; /* slot points at us; under the lock of all */
-    bool is_noted;
+    struct e2b_reset *next, **slot; /* protected by the lock of the list */
+    bool is_listed;
     char sandbox[SANDBOX_ID_MAX]; /* Holt's id */
     int fd;
 };
 
-/* With the first connection a thread begins that hears of what happens to sandboxes. */
+/* Creates the list. The first connection starts a thread that follows the events of sandboxes. */
 struct e2b_resets *e2b_resets_new(struct host *host);
 
-/* No connection may be noted any more; the host must still be open. Accepts NULL. */
+/* No connection may be listed any more; the host must still be open. Accepts NULL. */
 void e2b_resets_free(struct e2b_resets *resets);
 
-/* From now on the connection is reset when this sandbox is paused, stops, is rolled back or
- * destroyed. To be called before the sandbox is asked for anything: one that is paused already
- * refuses then. */
+/* Lists a connection: it is reset when the sandbox is paused, stopped, rolled back or destroyed.
+ * Must be called before the request uses the sandbox, which fails if it is paused already. */
 void e2b_reset_add(struct e2b_resets *resets, struct e2b_reset *reset, const char *sandbox, int fd);
 
-/* To be called before the connection is closed. Fine for one that is not noted. */
+/* Removes the connection from the list, if it is there. Must be called before it is closed. */
 void e2b_reset_remove(struct e2b_resets *resets, struct e2b_reset *reset);
 
-/* Ends a client's connection at once: over TCP it is told so (RST), and what it has not received
- * yet is lost. The descriptor stays open, with nobody at its other end. */
+/* Resets a connection at once (RST over TCP); data that was not received is lost. The descriptor
+ * stays open. */
 void e2b_connection_reset(int fd);

@@ -148,7 +148,7 @@ static const struct place *place_of(enum e2b_kind kind)
 
 const struct e2b_route *e2b_route_find(struct e2b_request *request, bool *ret_has_path)
 {
-    const struct place *place = place_of(request->place.kind);
+    const struct place *place = place_of(request->to.kind);
     const struct e2b_route *route = NULL;
 
     *ret_has_path = false;

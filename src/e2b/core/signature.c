@@ -33,7 +33,7 @@ static void sign(const char *text, char ret[SIGNATURE_SIZE])
     ret[strcspn(ret, "=")] = '\0';
 }
 
-bool e2b_signature_fits(const struct e2b_request *request, const char *token)
+bool e2b_signature_matches(const struct e2b_request *request, const char *token)
 {
     const char *given = or_empty(e2b_query(request, "signature"));
     const char *expires = e2b_query(request, "signature_expiration");

@@ -7,8 +7,7 @@
 #include "base/cleanup.h"
 #include "base/text/parse.h"
 
-/* First segments of the control API's paths. Everything else is Holt's, unless it comes with a key
- * and Holt has no such path. */
+/* First segments of the control API's paths. */
 static const char *const control_paths[] = {
     "/sandboxes", "/snapshots", "/templates", "/teams", "/secrets", "/volumes",  "/v2",
     "/v3",        "/health",    "/api-keys",  "/nodes", "/events",  "/webhooks", "/volumecontent",
@@ -34,7 +33,7 @@ static bool is_id_char(char c)
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
 }
 
-/* The length of what may be an id at the beginning of text; 0: nothing. */
+/* Returns the length of the id at the start of text; 0: none. */
 static size_t id_length(const char *text)
 {
     size_t len = 0;
@@ -78,32 +77,32 @@ static enum e2b_kind kind_of_port(uint16_t port)
     return port == E2B_ENVD_PORT ? E2B_ENVD : E2B_PORT;
 }
 
-static bool place_by_header(const struct e2b_signs *signs, struct e2b_place *ret)
+static bool target_by_header(const struct e2b_request_headers *headers, struct e2b_target *ret)
 {
-    const char *id = signs->sandbox_header;
+    const char *id = headers->sandbox_header;
 
     ret->port = E2B_ENVD_PORT;
-    if (signs->port_header &&
-        !port_parse(signs->port_header, strlen(signs->port_header), &ret->port))
+    if (headers->port_header &&
+        !port_parse(headers->port_header, strlen(headers->port_header), &ret->port))
         return false;
     ret->kind = kind_of_port(ret->port);
-    /* What can be no id is nobody's: it is answered as any other unknown one. */
+    /* A malformed id stays empty, and is answered like an unknown one. */
     if (id_length(id) == strlen(id))
         (void)snprintf(ret->sandbox, sizeof(ret->sandbox), "%s", id);
     return true;
 }
 
-bool e2b_place_find(const struct e2b_signs *signs, struct e2b_place *ret)
+bool e2b_target_find(const struct e2b_request_headers *headers, struct e2b_target *ret)
 {
-    *ret = (struct e2b_place){ .kind = E2B_NONE };
-    if (signs->sandbox_header)
-        return place_by_header(signs, ret);
-    if (signs->host && e2b_host_parse(signs->host, &ret->port, ret->sandbox)) {
+    *ret = (struct e2b_target){ .kind = E2B_NONE };
+    if (headers->sandbox_header)
+        return target_by_header(headers, ret);
+    if (headers->host && e2b_host_parse(headers->host, &ret->port, ret->sandbox)) {
         ret->kind = kind_of_port(ret->port);
-    } else if (strcmp(signs->path, "/files") == 0 && signs->has_signature) {
+    } else if (strcmp(headers->path, "/files") == 0 && headers->has_signature) {
         ret->kind = E2B_SIGNED;
         ret->port = E2B_ENVD_PORT;
-    } else if (is_control(signs->path) || signs->has_key) {
+    } else if (is_control(headers->path) || headers->has_key) {
         ret->kind = E2B_CONTROL;
     }
     return true;

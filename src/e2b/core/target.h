@@ -1,4 +1,4 @@
-/* Which of its places a request of the E2B protocol is for, by its header alone. */
+/* Where an E2B request is addressed to: control API, envd or a port. Its header alone decides. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,36 +8,36 @@
 
 enum { E2B_ENVD_PORT = 49983 };
 
-struct e2b_place {
+struct e2b_target {
     enum e2b_kind {
-        E2B_NONE,    /* the request is Holt's own */
+        E2B_NONE,    /* not an E2B request */
         E2B_CONTROL, /* the control API */
         E2B_ENVD,
         E2B_PORT,   /* of a program in a sandbox */
-        E2B_SIGNED, /* /files with a signature that tells the sandbox */
+        E2B_SIGNED, /* /files with a signature that identifies the sandbox */
     } kind;
-    char sandbox[SANDBOX_ID_MAX]; /* as E2B's clients spell it */
+    char sandbox[SANDBOX_ID_MAX]; /* in E2B's form, see e2b_id_from */
     uint16_t port;
 };
 
-/* What is looked at of a request; NULL: it has no such header. */
-struct e2b_signs {
+/* The headers that decide; NULL: absent. */
+struct e2b_request_headers {
     const char *path; /* decoded */
     const char *sandbox_header;
     const char *port_header;
     const char *host;
     bool has_signature; /* in the query */
-    bool has_key;       /* of the control API, at a path that is none of Holt's */
+    bool has_key;       /* an API key, at a path that no other front end owns */
 };
 
-/* False where the headers contradict themselves: a port that is none. */
-bool e2b_place_find(const struct e2b_signs *signs, struct e2b_place *ret);
+/* Finds the target. Returns false for a malformed port. */
+bool e2b_target_find(const struct e2b_request_headers *headers, struct e2b_target *ret);
 
-/* "3000-sb1234.example.org:80" is port 3000 of that sandbox, and "example.org:80" is who must be
- * known to be us; the latter, or NULL where the host has no such form. */
+/* Splits "3000-sb1234.example.org:80" into port, sandbox and our own name, "example.org:80".
+ * Returns the name, or NULL if the host does not have this form. */
 const char *e2b_host_parse(const char *host, uint16_t *ret_port, char ret_sandbox[SANDBOX_ID_MAX]);
 
-/* Holt's "sb-0123" is E2B's "sb0123": a host name is split at its first dash. False for what is no
- * id of that kind. */
+/* Convert ids: Holt's "sb-0123" is "sb0123" for E2B, because host names are split at the first
+ * dash. Return false for a malformed id. */
 bool e2b_id_from(const char *holt, char ret[SANDBOX_ID_MAX]);
 bool e2b_id_to(const char *e2b, char ret[SANDBOX_ID_MAX]);

@@ -17,7 +17,7 @@ static enum sandbox_state state_of(struct sandbox *sandbox)
     return info.state;
 }
 
-bool e2b_is_awake(struct sandbox *sandbox)
+bool e2b_is_active(struct sandbox *sandbox)
 {
     return state_of(sandbox) == SANDBOX_ACTIVE;
 }
@@ -36,8 +36,8 @@ int e2b_set_timeout(struct sandbox *sandbox, const json_t *metadata, uint64_t ti
                               err);
 }
 
-/* Its time is recorded with its state, so that a daemon that dies leaves none that runs for ever or
- * that is killed in its sleep. */
+/* Records the timeout together with the state, so that a killed daemon leaves no sandbox that runs
+ * for ever, and none that expires while paused. */
 static int wake(struct sandbox *sandbox, const json_t *metadata, uint64_t timeout_s, bool is_cold,
                 struct err *err)
 {
@@ -50,25 +50,25 @@ static int wake(struct sandbox *sandbox, const json_t *metadata, uint64_t timeou
     r = sandbox_plan_expiry(sandbox, expires_ms, e2b_action(metadata), err);
     if (r == 0)
         r = is_cold ? sandbox_start(sandbox, err) : sandbox_resume(sandbox, err);
-    if (r < 0 && !e2b_is_awake(sandbox))
+    if (r < 0 && !e2b_is_active(sandbox))
         (void)sandbox_plan_expiry(sandbox, before.expires_ms, before.expire_action, &ignored);
     return r;
 }
 
-/* Somebody else may do the same at the same time: whoever comes second finds it awake. */
-int e2b_wake(const struct e2b_request *request, uint64_t timeout_s, bool *ret_was_awake,
+/* Two requests may resume a sandbox at the same time: the second one finds it running. */
+int e2b_wake(const struct e2b_request *request, uint64_t timeout_s, bool *ret_was_active,
              struct err *err)
 {
     enum sandbox_state state = state_of(request->sandbox);
     bool is_cold = state == SANDBOX_STOPPED || state == SANDBOX_FAILED;
     int r;
 
-    *ret_was_awake = state == SANDBOX_ACTIVE;
-    if (*ret_was_awake)
+    *ret_was_active = state == SANDBOX_ACTIVE;
+    if (*ret_was_active)
         return 0;
     r = wake(request->sandbox, request->metadata, timeout_s, is_cold, err);
-    if (r < 0 && e2b_is_awake(request->sandbox)) {
-        *ret_was_awake = true;
+    if (r < 0 && e2b_is_active(request->sandbox)) {
+        *ret_was_active = true;
         return e2b_set_timeout(request->sandbox, request->metadata, timeout_s, err);
     }
     if (r == 0 && is_cold)
@@ -81,11 +81,11 @@ int e2b_wake_for_traffic(const struct e2b_request *request, struct err *err)
 {
     uint64_t timeout_s =
         (uint64_t)json_integer_value(json_object_get(request->metadata, "timeout"));
-    bool was_awake;
+    bool was_active;
 
     if (!e2b_metadata_bool(request->metadata, "autoResume"))
         return err_refuse(err, CAUSE_SESSION_PAUSED, "the sandbox is paused");
     if (timeout_s < E2B_TIMEOUT_DEFAULT_S)
         timeout_s = E2B_TIMEOUT_DEFAULT_S;
-    return e2b_wake(request, timeout_s, &was_awake, err);
+    return e2b_wake(request, timeout_s, &was_active, err);
 }

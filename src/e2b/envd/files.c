@@ -35,7 +35,7 @@ int e2b_files_may(const struct e2b_request *request, struct err *err)
         return 0;
     if (!e2b_query(request, "signature"))
         return err_set(err, ERR_UNAUTHENTICATED, "missing signature query parameter");
-    if (!token || !e2b_signature_fits(request, token))
+    if (!token || !e2b_signature_matches(request, token))
         return err_set(err, ERR_UNAUTHENTICATED, "invalid signature");
     if (e2b_signature_is_over(request))
         return err_set(err, ERR_UNAUTHENTICATED, "signature is already expired");
@@ -138,7 +138,7 @@ static int download_next(struct download *download, struct err *err)
 /* Clients tell by a reset that it was the sandbox that has ended. */
 static ssize_t download_break(const struct download *download)
 {
-    if (!e2b_is_awake(download->sandbox))
+    if (!e2b_is_active(download->sandbox))
         e2b_connection_reset(download->connection_fd);
     return MHD_CONTENT_READER_END_WITH_ERROR;
 }

@@ -115,7 +115,7 @@ static int start(struct e2b_request *request, struct stream **ret, struct err *e
     struct e2b_surroundings around = {
         .cwd = workdir ? workdir : "~",
         .env = json_object_get(request->metadata, "envVars"),
-        .sandbox_id = request->place.sandbox,
+        .sandbox_id = request->to.sandbox,
         .template_name = e2b_metadata_text(request->metadata, "templateID"),
         .timeout_ms = time_given_ms(request),
     };

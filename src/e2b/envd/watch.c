@@ -144,7 +144,7 @@ static int wait_event(const struct watch_stream *self, struct err *err)
 /* A sandbox that ends takes its streams with it without a word; a directory that does not. */
 static int worker_lost(struct watch_stream *self, int r)
 {
-    if (r == -ECANCELED || !e2b_is_awake(self->watched.sandbox))
+    if (r == -ECANCELED || !e2b_is_active(self->watched.sandbox))
         return -ECANCELED;
     self->is_deaf = true;
     return 1;

@@ -154,7 +154,7 @@ static struct watcher **slot_find(const struct e2b_request *request)
     struct watcher **slot = &watchers_of(request)->first;
 
     while (*slot && id &&
-           (strcmp((*slot)->id, id) != 0 || strcmp((*slot)->sandbox, request->place.sandbox) != 0))
+           (strcmp((*slot)->id, id) != 0 || strcmp((*slot)->sandbox, request->to.sandbox) != 0))
         slot = &(*slot)->next;
     return *slot && id ? slot : NULL;
 }
@@ -223,7 +223,7 @@ int e2b_watcher_create(struct e2b_request *request, json_t **ret_reply, struct e
     watcher->watchers = watchers_of(request);
     watcher->stop_fds[0] = watcher->stop_fds[1] = -EBADF;
     watcher->events.max = KEPT_MAX;
-    memcpy(watcher->sandbox, request->place.sandbox, sizeof(watcher->sandbox));
+    memcpy(watcher->sandbox, request->to.sandbox, sizeof(watcher->sandbox));
     r = e2b_token_make(watcher->id, err);
     if (r == 0 && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, watcher->stop_fds) < 0)
         r = err_sys(err, -errno, "make a pair of sockets");

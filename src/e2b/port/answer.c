@@ -22,8 +22,8 @@ enum { BLOCK_BYTES = 32 * 1024 };
 enum MHD_Result proxied_request_fail(struct e2b_request *request, const char *message)
 {
     return e2b_reply_json(request, MHD_HTTP_BAD_GATEWAY,
-                          json_pack("{s:s, s:s, s:i, s:i}", "sandboxId", request->place.sandbox,
-                                    "message", message, "port", (int)request->place.port, "code",
+                          json_pack("{s:s, s:s, s:i, s:i}", "sandboxId", request->to.sandbox,
+                                    "message", message, "port", (int)request->to.port, "code",
                                     MHD_HTTP_BAD_GATEWAY));
 }
 
@@ -35,7 +35,7 @@ static bool is_cut(void *context)
 {
     struct proxied_request *proxied = context;
 
-    return !e2b_is_awake(proxied->sandbox);
+    return !e2b_is_active(proxied->sandbox);
 }
 
 /* An orderly end closes one half of the server's connection; what closes it whole is the end of the

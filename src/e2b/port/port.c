@@ -73,7 +73,7 @@ static int head_write(struct e2b_request *request, struct proxied_request *proxi
     struct port_request head = {
         .verb = request->verb,
         .target = request->target,
-        .port = request->place.port,
+        .port = request->to.port,
         .mask_host = mask_of(request),
     };
 
@@ -163,11 +163,10 @@ static int dial(struct e2b_request *request, struct proxied_request *proxied, st
         .deadline_ms = clock_ms() + CONNECT_MS,
         .cancel_fd = -1,
     };
-    int r =
-        sandbox_dial(proxied->sandbox, request->place.port, &patience, &proxied->server_fd, err);
+    int r = sandbox_dial(proxied->sandbox, request->to.port, &patience, &proxied->server_fd, err);
 
     proxied->is_closed = r < 0 && err->kind == ERR_BUSY && err->cause == CAUSE_NONE;
-    if (r < 0 && err->kind == ERR_INTERNAL && !e2b_is_awake(proxied->sandbox))
+    if (r < 0 && err->kind == ERR_INTERNAL && !e2b_is_active(proxied->sandbox))
         return err_refuse(err, CAUSE_SESSION_DESTROYING, "the sandbox has ended");
     return proxied->is_closed ? 0 : r;
 }

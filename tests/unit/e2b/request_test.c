@@ -56,41 +56,46 @@ static void host_names_say_which_port_of_which_sandbox(void)
         CHECK(!e2b_host_parse(bad[i], &port, sandbox), "%s", bad[i]);
 }
 
-static enum e2b_kind kind_of(const struct e2b_signs *signs)
+static enum e2b_kind kind_of(const struct e2b_request_headers *signs)
 {
-    struct e2b_place place;
+    struct e2b_target to;
 
-    CHECK(e2b_place_find(signs, &place));
+    CHECK(e2b_target_find(signs, &place));
     return place.kind;
 }
 
 static void a_request_has_one_place(void)
 {
-    struct e2b_place place;
-    static const struct e2b_signs wrong = { .path = "/",
-                                            .sandbox_header = "sb1",
-                                            .port_header = "http" };
+    struct e2b_target to;
+    static const struct e2b_request_headers wrong = { .path = "/",
+                                                      .sandbox_header = "sb1",
+                                                      .port_header = "http" };
 
-    CHECK(kind_of(&(struct e2b_signs){ .path = "/metrics" }) == E2B_NONE);
-    CHECK(kind_of(&(struct e2b_signs){ .path = "/healthz" }) == E2B_NONE);
-    CHECK(kind_of(&(struct e2b_signs){ .path = "/mcp", .host = "localhost" }) == E2B_NONE);
-    CHECK(kind_of(&(struct e2b_signs){ .path = "/holt.v1.HostService/Health" }) == E2B_NONE);
-    CHECK(kind_of(&(struct e2b_signs){ .path = "/sandboxesx" }) == E2B_NONE);
-    CHECK(kind_of(&(struct e2b_signs){ .path = "/files" }) == E2B_NONE);
-    CHECK(kind_of(&(struct e2b_signs){ .path = "/nothing", .has_key = true }) == E2B_CONTROL);
-    CHECK(kind_of(&(struct e2b_signs){ .path = "/health" }) == E2B_CONTROL);
-    CHECK(kind_of(&(struct e2b_signs){ .path = "/sandboxes/sb1/pause" }) == E2B_CONTROL);
-    CHECK(kind_of(&(struct e2b_signs){ .path = "/files", .has_signature = true }) == E2B_SIGNED);
-    CHECK(kind_of(&(struct e2b_signs){ .path = "/metrics", .sandbox_header = "sb1" }) == E2B_ENVD);
-    CHECK(kind_of(&(struct e2b_signs){ .path = "/", .host = "8000-sb1.x" }) == E2B_PORT);
-    CHECK(e2b_place_find(&(struct e2b_signs){ .path = "/sandboxes",
-                                              .host = "8000-sb1.x",
-                                              .sandbox_header = "sb2",
-                                              .port_header = "49983" },
-                         &place));
+    CHECK(kind_of(&(struct e2b_request_headers){ .path = "/metrics" }) == E2B_NONE);
+    CHECK(kind_of(&(struct e2b_request_headers){ .path = "/healthz" }) == E2B_NONE);
+    CHECK(kind_of(&(struct e2b_request_headers){ .path = "/mcp", .host = "localhost" }) ==
+          E2B_NONE);
+    CHECK(kind_of(&(struct e2b_request_headers){ .path = "/holt.v1.HostService/Health" }) ==
+          E2B_NONE);
+    CHECK(kind_of(&(struct e2b_request_headers){ .path = "/sandboxesx" }) == E2B_NONE);
+    CHECK(kind_of(&(struct e2b_request_headers){ .path = "/files" }) == E2B_NONE);
+    CHECK(kind_of(&(struct e2b_request_headers){ .path = "/nothing", .has_key = true }) ==
+          E2B_CONTROL);
+    CHECK(kind_of(&(struct e2b_request_headers){ .path = "/health" }) == E2B_CONTROL);
+    CHECK(kind_of(&(struct e2b_request_headers){ .path = "/sandboxes/sb1/pause" }) == E2B_CONTROL);
+    CHECK(kind_of(&(struct e2b_request_headers){ .path = "/files", .has_signature = true }) ==
+          E2B_SIGNED);
+    CHECK(kind_of(&(struct e2b_request_headers){ .path = "/metrics", .sandbox_header = "sb1" }) ==
+          E2B_ENVD);
+    CHECK(kind_of(&(struct e2b_request_headers){ .path = "/", .host = "8000-sb1.x" }) == E2B_PORT);
+    CHECK(e2b_target_find(&(struct e2b_request_headers){ .path = "/sandboxes",
+                                                         .host = "8000-sb1.x",
+                                                         .sandbox_header = "sb2",
+                                                         .port_header = "49983" },
+                          &place));
     CHECK(place.kind == E2B_ENVD);
     CHECK_TEXT(place.sandbox, "sb2");
-    CHECK(!e2b_place_find(&wrong, &place));
+    CHECK(!e2b_target_find(&wrong, &place));
 }
 
 static void escapes_are_undone(void)
