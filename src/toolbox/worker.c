@@ -148,7 +148,7 @@ static int lease_fail(const struct worker_lease *lease, int r, struct err *err)
     if (r == -EPROTO)
         return err_set(err, ERR_INTERNAL, "a tool worker of sandbox '%s' sent a malformed reply",
                        sandbox_id(lease->sandbox));
-    return lease_refuse(lease, r, err);
+    return lease_set_error(lease, r, err);
 }
 
 int tool_worker_run(struct sandbox *sandbox, const struct tool_worker_job *job,

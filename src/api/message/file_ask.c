@@ -13,5 +13,5 @@ int file_ask(const struct call *call, const struct file_call_request *wish,
 
     if (r == 0)
         r = file_call_open(*ret_sandbox, call->connection_fd, call->is_read_only, ret, err);
-    return r < 0 ? r : file_call_ask(*ret, &wish->request, err);
+    return r < 0 ? r : file_call_send_request(*ret, &wish->request, err);
 }

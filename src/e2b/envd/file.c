@@ -44,13 +44,13 @@ int e2b_files_ask(struct e2b_files *files, struct file_request *request, struct 
 {
     request->user = files->user.name;
     request->flags |= FILE_GIVE | FILE_DETAILS | FILE_FROM_HOME;
-    return e2b_files_explain(files, file_call_ask(files->call, request, err), err);
+    return e2b_files_explain(files, file_call_send_request(files->call, request, err), err);
 }
 
 int e2b_files_explain(const struct e2b_files *files, int r, struct err *err)
 {
     const char *path = "", *name = files->user.name;
-    int errnum = r < 0 && files->call ? file_call_failed(files->call, &path) : 0;
+    int errnum = r < 0 && files->call ? file_call_failure(files->call, &path) : 0;
 
     if (errnum == ENOENT && err->kind == ERR_NOT_FOUND)
         return err_set(err, ERR_NOT_FOUND, "path '%.180s' does not exist", path);

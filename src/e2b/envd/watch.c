@@ -89,7 +89,7 @@ static int watch_ask(struct e2b_watched *watched, bool is_recursive, struct err 
     int r = file_call_open_watch(watched->sandbox, watched->watch_fd, &watched->call, err);
 
     if (r == 0)
-        r = file_call_ask(watched->call, &wish, err);
+        r = file_call_send_request(watched->call, &wish, err);
     if (r == 0)
         r = file_call_next(watched->call, &answer, err);
     return r < 0 ? r : 0;

@@ -19,8 +19,8 @@
 #include "kernel/path.h"
 #include "store/volume/plain.h"
 
-/* What a failed call is to the client. */
-static int explain(int r, const char *doing, const char *path, struct err *err)
+/* Converts the errno of a failed call to an error for the client. */
+static int volume_error_set(int r, const char *doing, const char *path, struct err *err)
 {
     if (r == -ENOENT)
         return err_refuse(err, CAUSE_FILE_NOT_FOUND, "path '%.150s' not found", path);
@@ -72,7 +72,7 @@ static int top_open(struct host *host, const char *id, int *ret_fd, struct err *
     return *ret_fd < 0 ? err_set(err, ERR_NOT_FOUND, "no volume '%s'", id) : 0;
 }
 
-/* The directory that a path is in, and its last name; "." for the top. */
+/* Opens the directory that contains a path, and returns the last name; "." for the top. */
 static int parent_open(int top_fd, const char *path, int *ret_fd, char ret_name[NAME_MAX + 1])
 {
     cleanup_free char *copy = xstrdup(path);
@@ -94,55 +94,55 @@ static int parent_open(int top_fd, const char *path, int *ret_fd, char ret_name[
     return *ret_fd < 0 ? *ret_fd : 0;
 }
 
-/* What a path is about: its parent and name. */
-struct spot {
+/* A path in a volume: an open parent directory and a name. */
+struct volume_path {
     int top_fd, parent_fd;
     char name[NAME_MAX + 1];
 };
 
-static void spot_done(struct spot *spot)
+static void volume_path_done(struct volume_path *at)
 {
-    spot->parent_fd = fd_close(spot->parent_fd);
-    spot->top_fd = fd_close(spot->top_fd);
+    at->parent_fd = fd_close(at->parent_fd);
+    at->top_fd = fd_close(at->top_fd);
 }
 
-static int spot_open(struct host *host, const struct shared_volume_file *file, struct spot *ret,
-                     struct err *err)
+static int volume_path_open(struct host *host, const struct shared_volume_file *file,
+                            struct volume_path *ret, struct err *err)
 {
     int r = top_open(host, file->shared_volume, &ret->top_fd, err);
 
     if (r < 0)
         return r;
     r = parent_open(ret->top_fd, file->path, &ret->parent_fd, ret->name);
-    return r < 0 ? explain(r, "find", file->path, err) : 0;
+    return r < 0 ? volume_error_set(r, "find", file->path, err) : 0;
 }
 
 int shared_volume_stat(struct host *host, const struct shared_volume_file *file, struct stat *ret,
                        char *target, struct err *err)
 {
-    cleanup_with(spot_done) struct spot spot = { -EBADF, -EBADF, "" };
+    cleanup_with(volume_path_done) struct volume_path at = { -EBADF, -EBADF, "" };
     ssize_t len = 0;
-    int r = spot_open(host, file, &spot, err);
+    int r = volume_path_open(host, file, &at, err);
 
     if (r < 0)
         return r;
-    if (fstatat(spot.parent_fd, spot.name, ret, AT_SYMLINK_NOFOLLOW) < 0)
-        return explain(-errno, "look at", file->path, err);
+    if (fstatat(at.parent_fd, at.name, ret, AT_SYMLINK_NOFOLLOW) < 0)
+        return volume_error_set(-errno, "stat", file->path, err);
     if (S_ISLNK(ret->st_mode))
-        len = readlinkat(spot.parent_fd, spot.name, target, SHARED_VOLUME_PATH_MAX - 1);
+        len = readlinkat(at.parent_fd, at.name, target, SHARED_VOLUME_PATH_MAX - 1);
     target[len > 0 ? len : 0] = '\0';
     return 0;
 }
 
-/* --- lists ------------------------------------------------------------------------------------ */
+/* --- lists --- */
 
 struct listing {
     shared_volume_fn *each;
     void *context;
-    unsigned left; /* entries that may still be told of */
+    unsigned left; /* entries that may still be reported */
 };
 
-/* Names of one directory, as many as may still be told of. */
+/* The names of one directory, up to a limit. */
 struct names {
     char **list;
     size_t count;
@@ -203,7 +203,7 @@ static int list_entry(struct listing *listing, int dir_fd, const char *below, co
     return fd < 0 ? 0 : list_dir(listing, fd, path, depth - 1);
 }
 
-/* As deep as SHARED_VOLUME_DEPTH_MAX at most. */
+/* Recurses to SHARED_VOLUME_DEPTH_MAX at most. */
 static int list_dir(struct listing *listing, int dir_fd, const char *below, unsigned depth)
 {
     cleanup_with(names_done) struct names names = { 0 };
@@ -232,13 +232,13 @@ int shared_volume_list(struct host *host, const struct shared_volume_file *file,
     if (r == -E2BIG)
         return err_set(err, ERR_EXHAUSTED, "'%.150s' has more than %d entries", file->path,
                        SHARED_VOLUME_ENTRIES_MAX);
-    return r < 0 ? explain(r, "list", file->path, err) : 0;
+    return r < 0 ? volume_error_set(r, "list", file->path, err) : 0;
 }
 
-/* --- changes ---------------------------------------------------------------------------------- */
+/* --- changes --- */
 
-/* Of what is open, not a path: it cannot be exchanged meanwhile. */
-static int apply(int fd, const struct shared_volume_file *file)
+/* Works on the open file rather than a path, which could be replaced meanwhile. */
+static int attributes_apply(int fd, const struct shared_volume_file *file)
 {
     if ((file->uid != SHARED_VOLUME_KEEP || file->gid != SHARED_VOLUME_KEEP) &&
         fchownat(fd, "", file->uid, file->gid, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) < 0)
@@ -248,23 +248,23 @@ static int apply(int fd, const struct shared_volume_file *file)
     return 0;
 }
 
-/* Whoever runs commands in a sandbox is to be able to change what was put there for it. */
-static int adopt(int fd)
+/* Files belong to the default user of sandboxes, so that its commands can change them. */
+static int default_owner_set(int fd)
 {
     return fchown(fd, SHARED_VOLUME_OWNER, SHARED_VOLUME_OWNER) < 0 ? -errno : 0;
 }
 
-static int make_one(int parent_fd, const char *name)
+static int dir_make(int parent_fd, const char *name)
 {
     cleanup_close int fd = -EBADF;
 
     if (mkdirat(parent_fd, name, 0755) < 0)
         return -errno;
     fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    return fd < 0 ? -errno : adopt(fd);
+    return fd < 0 ? -errno : default_owner_set(fd);
 }
 
-static int make_parents(int top_fd, const char *path)
+static int parents_make(int top_fd, const char *path)
 {
     cleanup_free char *copy = xstrdup(path);
 
@@ -279,7 +279,7 @@ static int make_parents(int top_fd, const char *path)
         *at = '\0';
         r = parent_open(top_fd, copy, &fd, name);
         if (r == 0)
-            r = make_one(fd, name);
+            r = dir_make(fd, name);
         *at = was;
         if (r < 0 && r != -EEXIST)
             return r;
@@ -296,51 +296,51 @@ int shared_volume_make_dir(struct host *host, const struct shared_volume_file *f
 
     if (r < 0)
         return r;
-    r = parents ? make_parents(top_fd, file->path) : 0;
+    r = parents ? parents_make(top_fd, file->path) : 0;
     if (r == 0)
         r = parent_open(top_fd, file->path, &parent_fd, name);
     if (r == 0 && !parents)
-        r = make_one(parent_fd, name);
+        r = dir_make(parent_fd, name);
     if (r == 0) {
         fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        r = fd < 0 ? -errno : apply(fd, file);
+        r = fd < 0 ? -errno : attributes_apply(fd, file);
     }
-    return r < 0 ? explain(r, "make", file->path, err) : 0;
+    return r < 0 ? volume_error_set(r, "make", file->path, err) : 0;
 }
 
 int shared_volume_change(struct host *host, const struct shared_volume_file *file, struct err *err)
 {
-    cleanup_with(spot_done) struct spot spot = { -EBADF, -EBADF, "" };
+    cleanup_with(volume_path_done) struct volume_path at = { -EBADF, -EBADF, "" };
     cleanup_close int fd = -EBADF;
-    int r = spot_open(host, file, &spot, err);
+    int r = volume_path_open(host, file, &at, err);
 
     if (r < 0)
         return r;
-    fd = openat(spot.parent_fd, spot.name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    r = fd < 0 ? -errno : apply(fd, file);
-    return r < 0 ? explain(r, "change", file->path, err) : 0;
+    fd = openat(at.parent_fd, at.name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    r = fd < 0 ? -errno : attributes_apply(fd, file);
+    return r < 0 ? volume_error_set(r, "change", file->path, err) : 0;
 }
 
 int shared_volume_remove(struct host *host, const struct shared_volume_file *file, struct err *err)
 {
-    cleanup_with(spot_done) struct spot spot = { -EBADF, -EBADF, "" };
+    cleanup_with(volume_path_done) struct volume_path at = { -EBADF, -EBADF, "" };
     cleanup_close int fd = -EBADF;
     struct stat st;
-    int r = spot_open(host, file, &spot, err);
+    int r = volume_path_open(host, file, &at, err);
 
     if (r < 0)
         return r;
-    if (strcmp(spot.name, ".") == 0)
-        return err_set(err, ERR_INVALID, "the top of a volume cannot be removed");
-    if (fstatat(spot.parent_fd, spot.name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-        return explain(-errno, "remove", file->path, err);
-    fd = openat(spot.parent_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    r = fd < 0 ? -errno : tree_remove_at(fd, spot.name);
-    return r < 0 ? explain(r, "remove", file->path, err) : 0;
+    if (strcmp(at.name, ".") == 0)
+        return err_set(err, ERR_INVALID, "the root directory of a volume cannot be removed");
+    if (fstatat(at.parent_fd, at.name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return volume_error_set(-errno, "remove", file->path, err);
+    fd = openat(at.parent_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    r = fd < 0 ? -errno : tree_remove_at(fd, at.name);
+    return r < 0 ? volume_error_set(r, "remove", file->path, err) : 0;
 }
 
-/* Only what is plain is read or written: a pipe would wait for somebody. */
-static int check_plain(int fd)
+/* Only regular files are read or written: a FIFO would block. */
+static int regular_check(int fd)
 {
     struct stat st;
 
@@ -360,9 +360,9 @@ int shared_volume_open_read(struct host *host, const struct shared_volume_file *
     if (r < 0)
         return r;
     fd = open_in_root(top_fd, file->path, O_RDONLY | O_NONBLOCK, 0);
-    r = fd < 0 ? fd : check_plain(fd);
+    r = fd < 0 ? fd : regular_check(fd);
     if (r < 0)
-        return explain(r, "read", file->path, err);
+        return volume_error_set(r, "read", file->path, err);
     *ret_fd = TAKE_FD(fd);
     return 0;
 }
@@ -376,17 +376,17 @@ int shared_volume_open_write(struct host *host, const struct shared_volume_file 
     if (r < 0)
         return r;
     fd = open_in_root(top_fd, file->path, O_WRONLY | O_CREAT | O_NONBLOCK | O_EXCL, 0644);
-    r = fd < 0 ? fd : adopt(fd);
+    r = fd < 0 ? fd : default_owner_set(fd);
     if (r == -EEXIST && replaces)
         r = fd = open_in_root(top_fd, file->path, O_WRONLY | O_CREAT | O_NONBLOCK, 0644);
     if (r >= 0)
-        r = check_plain(fd);
+        r = regular_check(fd);
     if (r == 0 && ftruncate(fd, 0) < 0)
         r = -errno;
     if (r == 0)
-        r = apply(fd, file);
+        r = attributes_apply(fd, file);
     if (r < 0)
-        return explain(r, "write", file->path, err);
+        return volume_error_set(r, "write", file->path, err);
     *ret_fd = TAKE_FD(fd);
     return 0;
 }

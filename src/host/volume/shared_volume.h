@@ -1,7 +1,7 @@
-/* Files that clients keep on the host beside sandboxes, in trees with an id each. Sandboxes may
- * have them mounted (host/sandbox/mount.h) and write what they like. So paths are taken as if the
- * tree's top were "/", and nothing in one, not even a link, leads out of it. Owners and modes are
- * those in sandboxes, and mean nothing to the host. */
+/* Shared volumes: file trees on the host, each with an id, that outlive sandboxes. Sandboxes can
+ * mount them (host/sandbox/mount.h) and write anything into them, so paths are resolved with the
+ * tree's root as "/", and no symbolic link leads out of it. Owners and modes are those seen in
+ * sandboxes and have no meaning on the host. */
 #pragma once
 
 #include <stdbool.h>
@@ -18,9 +18,9 @@ enum {
     SHARED_VOLUME_DEPTH_MAX = 32
 };
 
-enum { SHARED_VOLUME_OWNER = 1000 }; /* of what is made and not told whose it is */
+enum { SHARED_VOLUME_OWNER = 1000 }; /* of new files without an explicit owner */
 
-#define SHARED_VOLUME_KEEP UINT32_MAX /* of an owner or a mode: as it is, or as what is new is */
+#define SHARED_VOLUME_KEEP UINT32_MAX /* keeps an owner or a mode, or uses the default */
 
 struct shared_volume_file {
     const char *shared_volume;
@@ -28,35 +28,37 @@ struct shared_volume_file {
     uint32_t uid, gid, mode;
 };
 
-/* Every call: ERR_NOT_FOUND (FileNotFound) where there is no such path, ERR_INVALID where it is not
- * of the right kind, NoSpace where the disk is full. */
+/* Every call fails with ERR_NOT_FOUND (FileNotFound) for a missing path, ERR_INVALID for a file of
+ * the wrong type, and NoSpace when the disk is full. */
 
-/* With the quota that a sandbox has who asks for none, where the storage has any. */
+/* Creates a volume, with the default quota of sandboxes if the storage supports quotas. */
 int shared_volume_create(struct host *host, const char *id, struct err *err);
 
-/* ERR_BUSY while a sandbox has it mounted. */
+/* Removes a volume. ERR_BUSY while a sandbox has it mounted. */
 int shared_volume_destroy(struct host *host, const char *id, struct err *err);
 
-/* What is at the path itself; target has SHARED_VOLUME_PATH_MAX bytes, "" for what is no link. */
+/* Describes the file at the path, without following a link; target has SHARED_VOLUME_PATH_MAX
+ * bytes, "" if the file is no link. */
 int shared_volume_stat(struct host *host, const struct shared_volume_file *file, struct stat *ret,
                        char *target, struct err *err);
 
-/* Tells of each entry of a directory, by its path below it, down to this depth. */
+/* Calls each() for the entries of a directory, with their paths below it, down to this depth. */
 typedef int shared_volume_fn(void *context, const char *below);
 int shared_volume_list(struct host *host, const struct shared_volume_file *file, unsigned depth,
                        shared_volume_fn *each, void *context, struct err *err);
 
-/* With parents, those that are missing are made as well, and one that is there is fine. */
+/* Creates a directory. With parents, missing parents are created too, and an existing directory is
+ * no error. */
 int shared_volume_make_dir(struct host *host, const struct shared_volume_file *file, bool parents,
                            struct err *err);
 
 int shared_volume_change(struct host *host, const struct shared_volume_file *file, struct err *err);
 
-/* With all that is in it. */
+/* Removes a file or a directory with its contents. */
 int shared_volume_remove(struct host *host, const struct shared_volume_file *file, struct err *err);
 
-/* A file to read from, or an empty one to write to; ERR_EXISTS unless an old one may go. The
- * descriptor is the caller's. */
+/* Opens a file for reading, or an empty one for writing; ERR_EXISTS unless it may replace an old
+ * one. The caller owns the descriptor. */
 int shared_volume_open_read(struct host *host, const struct shared_volume_file *file, int *ret_fd,
                             struct err *err);
 int shared_volume_open_write(struct host *host, const struct shared_volume_file *file,

@@ -1,5 +1,6 @@
-/* Files of a sandbox, through a worker inside it: one request (wire/file.h) and its answers. All of
- * it blocks, and ends when the caller's client goes away. A worker is lent for one call. */
+/* File operations of a sandbox, done by a worker inside it: one request (wire/file.h) and its
+ * answers. All calls block, and end when the caller's client disconnects. A worker is leased for
+ * one call. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,21 +13,23 @@ struct err;
 struct file_call;
 struct sandbox;
 
-/* Needs what exec needs, and keeps the sandbox from being idle. The sandbox must stay referenced
- * until the call is closed. watch_fd hangs up when the client goes away (-1: none). -ECANCELED when
- * it has. is_read_only: the client may change nothing, and has only a share of the workers. */
+/* Opens a call, under the same conditions as an exec, and keeps the sandbox from being idle. The
+ * caller keeps the sandbox referenced until the call is closed. watch_fd hangs up when the client
+ * disconnects (-1: none); the result is then -ECANCELED. A read-only client can change nothing and
+ * gets only a share of the workers. */
 int file_call_open(struct sandbox *sandbox, int watch_fd, bool is_read_only, struct file_call **ret,
                    struct err *err);
 
-/* The same for one FILE_WATCH, with the rights of root, which takes no worker from the others: a
- * sandbox has up to FILE_HUB_MAX of these at once. */
+/* Opens a call for one FILE_WATCH, with the rights of root. It takes no worker of the pool; a
+ * sandbox can have up to FILE_HUB_MAX of these at once. */
 int file_call_open_watch(struct sandbox *sandbox, int watch_fd, struct file_call **ret,
                          struct err *err);
 
-/* Sends the request. What is too long, or has a NUL in it, is refused. */
-int file_call_ask(struct file_call *call, const struct file_request *request, struct err *err);
+/* Sends the request. Texts that are too long or contain a NUL are ERR_INVALID. */
+int file_call_send_request(struct file_call *call, const struct file_request *request,
+                           struct err *err);
 
-/* What the worker says; texts and data are valid until the next call. */
+/* An answer of the worker; texts and data are valid until the next call. */
 struct file_answer {
     enum file_message_type type; /* ENTRY, DATA, TROUBLE, EVENT; or END, with a number */
     struct file_entry entry;
@@ -37,28 +40,30 @@ struct file_answer {
     uint32_t number;
 };
 
-/* The next answer: 1, or 0 when this was the last, or a negative errno with err set; -ECANCELED
- * when the client has gone. The last of STAT, MKDIR, MOVE and WRITE is an ENTRY, that of the others
- * END; a WATCH has none. */
+/* Receives the next answer. Returns 1, 0 when this was the last one, or a negative errno with err
+ * set; -ECANCELED when the client has disconnected. The last answer of STAT, MKDIR, MOVE and WRITE
+ * is an ENTRY, that of the others END; WATCH has no last answer. */
 int file_call_next(struct file_call *call, struct file_answer *ret, struct err *err);
 
-/* Why the worker has refused the last request, and of which path: an errno, 0 if it has not. */
-int file_call_failed(const struct file_call *call, const char **ret_path);
+/* Returns the errno with which the worker refused the last request (0: it did not), and the path.
+ */
+int file_call_failure(const struct file_call *call, const char **ret_path);
 
-/* Waits until the next answer, or the first part of it, is here: 1, or 0 after so long, or a
- * negative errno with err set; -ECANCELED when the client has gone. */
+/* Waits until the next answer has begun to arrive. Returns 1, 0 after the timeout, or a negative
+ * errno with err set; -ECANCELED when the client has disconnected. */
 int file_call_wait(struct file_call *call, int timeout_ms, struct err *err);
 
-/* From now on it is this that hangs up when nobody wants the answers any more. */
+/* Replaces the descriptor that hangs up when the client disconnects. */
 void file_call_set_watch_fd(struct file_call *call, int watch_fd);
 
-/* Whether the next answer is here already, so that asking for it does not wait. */
+/* Returns whether the next answer has arrived, so that file_call_next does not wait. */
 bool file_call_has_next(const struct file_call *call);
 
-/* What goes on behind WRITE and PUSH. When the worker has failed already these say so. */
+/* Send the entries and data that follow a WRITE or PUSH. They fail when the worker has reported a
+ * failure. */
 int file_call_send_entry(struct file_call *call, const struct file_entry *entry, struct err *err);
 int file_call_send_data(struct file_call *call, const void *data, size_t len, struct err *err);
 int file_call_send_end(struct file_call *call, struct err *err);
 
-/* Gives the worker back, or ends it if it is in the middle of something. Accepts NULL. */
+/* Returns the worker to the pool, or ends it if the call is incomplete. Accepts NULL. */
 void file_call_close(struct file_call *call);

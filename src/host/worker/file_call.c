@@ -20,35 +20,35 @@ enum {
     RECEIVE_SMALL = 32 * 1024,
     RECEIVE_LARGE = 256 * 1024,
     SEND_AT = 128 * 1024,
-    ABORT_MS = 2000, /* how long a worker may take to undo what was begun */
+    ABORT_MS = 2000, /* time for a worker to undo a partial write */
 };
 
 _Static_assert(RECEIVE_LARGE >= FILE_HEADER_SIZE + FILE_WHOLE_MAX, "a message is received whole");
 
 enum stage {
-    STAGE_IDLE,      /* nothing was asked, or all was answered: the worker is as good as new */
-    STAGE_SENDING,   /* more of the request is to come */
-    STAGE_ANSWERING, /* answers are to come */
-    STAGE_BROKEN,    /* the worker is of no use any more */
+    STAGE_IDLE,      /* no request, or all answers were received: the worker can be reused */
+    STAGE_SENDING,   /* the request is incomplete */
+    STAGE_ANSWERING, /* answers are outstanding */
+    STAGE_BROKEN,    /* the worker cannot be reused */
 };
 
 struct file_call {
     struct worker_lease lease;
     enum stage stage;
     enum file_message_type type; /* of the request */
-    bool is_watching;            /* of WATCH: it has begun */
-    bool is_torn;                /* a message was not sent to its end */
-    uint32_t entries_left;       /* of LIST: that it may still tell of */
+    bool is_watching;            /* of WATCH: the first answer has come */
+    bool is_torn;                /* a message was sent in part */
+    uint32_t entries_left;       /* of LIST: entries that may still come */
     int failed_errnum;
     char failed_path[ENTRY_PATH_MAX + 1];
     struct file_parser parser;
     struct buf in;
-    size_t taken; /* of it */
+    size_t taken; /* bytes of `in` that are parsed */
     struct buf out;
 };
 
-/* Which answers a request may have, besides FAILED. */
-static bool may_answer(const struct file_call *call, enum file_message_type answer)
+/* Returns whether a request may have this answer, besides FAILED. */
+static bool answer_is_allowed(const struct file_call *call, enum file_message_type answer)
 {
     switch ((int)call->type) {
     case FILE_STAT:
@@ -73,7 +73,7 @@ static bool may_answer(const struct file_call *call, enum file_message_type answ
     }
 }
 
-static bool is_last(const struct file_call *call, enum file_message_type answer)
+static bool answer_is_last(const struct file_call *call, enum file_message_type answer)
 {
     if (answer == FILE_END)
         return call->type != FILE_WATCH;
@@ -81,15 +81,15 @@ static bool is_last(const struct file_call *call, enum file_message_type answer)
                                     call->type == FILE_MOVE || call->type == FILE_WRITE);
 }
 
-static int open_call(struct sandbox *sandbox, const struct worker_request *wish,
-                     struct file_call **ret, struct err *err)
+static int file_call_open_lease(struct sandbox *sandbox, const struct worker_request *request,
+                                struct file_call **ret, struct err *err)
 {
     struct file_call *call = xcalloc(1, sizeof(*call));
     int r;
 
     call->in.max = FILE_HEADER_SIZE + FILE_WHOLE_MAX + RECEIVE_LARGE;
     call->out.max = SEND_AT + 2 * (FILE_HEADER_SIZE + FILE_WHOLE_MAX);
-    r = lease_begin(&call->lease, sandbox, wish, err);
+    r = lease_begin(&call->lease, sandbox, request, err);
     if (r < 0) {
         file_call_close(call);
         return r;
@@ -101,17 +101,17 @@ static int open_call(struct sandbox *sandbox, const struct worker_request *wish,
 int file_call_open(struct sandbox *sandbox, int watch_fd, bool is_read_only, struct file_call **ret,
                    struct err *err)
 {
-    const struct worker_request wish = { .is_read_only = is_read_only, .watch_fd = watch_fd };
+    const struct worker_request request = { .is_read_only = is_read_only, .watch_fd = watch_fd };
 
-    return open_call(sandbox, &wish, ret, err);
+    return file_call_open_lease(sandbox, &request, ret, err);
 }
 
 int file_call_open_watch(struct sandbox *sandbox, int watch_fd, struct file_call **ret,
                          struct err *err)
 {
-    const struct worker_request wish = { .is_watch = true, .watch_fd = watch_fd };
+    const struct worker_request request = { .is_watch = true, .watch_fd = watch_fd };
 
-    return open_call(sandbox, &wish, ret, err);
+    return file_call_open_lease(sandbox, &request, ret, err);
 }
 
 void file_call_set_watch_fd(struct file_call *call, int watch_fd)
@@ -119,55 +119,57 @@ void file_call_set_watch_fd(struct file_call *call, int watch_fd)
     call->lease.watch_fd = watch_fd;
 }
 
-static int refuse_broken(struct file_call *call, struct err *err)
+static int file_call_set_broken(struct file_call *call, struct err *err)
 {
     call->stage = STAGE_BROKEN;
-    return err_set(err, ERR_INTERNAL, "a file worker of sandbox '%s' does not answer as it should",
+    return err_set(err, ERR_INTERNAL, "a file worker of sandbox '%s' violates the protocol",
                    call->lease.sandbox->info.id);
 }
 
-static int refuse_dead(struct file_call *call, struct err *err)
+static int file_call_set_dead(struct file_call *call, struct err *err)
 {
     call->stage = STAGE_BROKEN;
-    return lease_refuse(&call->lease, -EPIPE, err);
+    return lease_set_error(&call->lease, -EPIPE, err);
 }
 
-/* Sends all parts, which are changed. */
-static int send_parts(struct file_call *call, struct iovec *parts, size_t count, struct err *err)
+/* Sends all parts, and modifies them. */
+static int file_call_send_parts(struct file_call *call, struct iovec *parts, size_t count,
+                                struct err *err)
 {
     int r;
 
     call->is_torn = true;
     r = lease_send(&call->lease, parts, count);
     if (r < 0)
-        return r == -EPIPE ? refuse_dead(call, err) : lease_refuse(&call->lease, r, err);
+        return r == -EPIPE ? file_call_set_dead(call, err) : lease_set_error(&call->lease, r, err);
     call->is_torn = false;
     return 0;
 }
 
-static int flush(struct file_call *call, struct err *err)
+static int file_call_flush(struct file_call *call, struct err *err)
 {
     struct iovec part = { .iov_base = call->out.data, .iov_len = call->out.len };
-    int r = call->out.len > 0 ? send_parts(call, &part, 1, err) : 0;
+    int r = call->out.len > 0 ? file_call_send_parts(call, &part, 1, err) : 0;
 
     buf_clear(&call->out);
     return r;
 }
 
-int file_call_ask(struct file_call *call, const struct file_request *request, struct err *err)
+int file_call_send_request(struct file_call *call, const struct file_request *request,
+                           struct err *err)
 {
     bool has_more = request->type == FILE_WRITE || request->type == FILE_PUSH;
     int r;
 
     if (request->path[0] == '\0' || (request->type == FILE_MOVE && request->to[0] == '\0'))
-        return err_set(err, ERR_INVALID, "a path is empty");
+        return err_set(err, ERR_INVALID, "empty path");
     if (strlen(request->path) > ENTRY_PATH_MAX ||
         (request->to && strlen(request->to) > ENTRY_PATH_MAX))
-        return err_set(err, ERR_INVALID, "a path is longer than %d bytes", ENTRY_PATH_MAX);
+        return err_set(err, ERR_INVALID, "path too long (at most %d bytes)", ENTRY_PATH_MAX);
     if (request->user && strlen(request->user) > FILE_USER_MAX)
-        return err_set(err, ERR_INVALID, "a user's name is longer than %d bytes", FILE_USER_MAX);
+        return err_set(err, ERR_INVALID, "user name too long (at most %d bytes)", FILE_USER_MAX);
     if (request->meta_len > FILE_META_MAX)
-        return err_set(err, ERR_INVALID, "a file's metadata is longer than %d bytes",
+        return err_set(err, ERR_INVALID, "metadata of the file too long (at most %d bytes)",
                        FILE_META_MAX);
     call->failed_errnum = 0;
     call->type = request->type;
@@ -177,13 +179,13 @@ int file_call_ask(struct file_call *call, const struct file_request *request, st
     if (r < 0)
         return err_sys(err, r, "write a request to a file worker");
     call->stage = has_more ? STAGE_SENDING : STAGE_ANSWERING;
-    return has_more ? 0 : flush(call, err);
+    return has_more ? 0 : file_call_flush(call, err);
 }
 
-/* --- answers --------------------------------------------------------------------------------- */
+/* --- answers --- */
 
-/* Small at first: most answers are, and memory is touched as it is used. */
-static int receive(struct file_call *call, struct err *err)
+/* The buffer starts small: most answers are short, and memory is used as it is touched. */
+static int file_call_receive(struct file_call *call, struct err *err)
 {
     size_t room =
         call->type == FILE_READ || call->type == FILE_PULL ? RECEIVE_LARGE : RECEIVE_SMALL;
@@ -193,11 +195,11 @@ static int receive(struct file_call *call, struct err *err)
     call->taken = 0;
     r = lease_receive(&call->lease, &call->in, room);
     if (r < 0)
-        return r == -EPIPE ? refuse_dead(call, err) : lease_refuse(&call->lease, r, err);
+        return r == -EPIPE ? file_call_set_dead(call, err) : lease_set_error(&call->lease, r, err);
     return 0;
 }
 
-static ssize_t piece_here(struct file_call *call, struct file_piece *ret)
+static ssize_t file_call_parse(struct file_call *call, struct file_piece *ret)
 {
     return file_next(&call->parser, call->in.data + call->taken, call->in.len - call->taken, ret);
 }
@@ -241,16 +243,17 @@ int file_call_wait(struct file_call *call, int timeout_ms, struct err *err)
     r = lease_wait(&call->lease, POLLIN, timeout_ms);
     if (r == -ETIMEDOUT)
         return 0;
-    return r < 0 ? lease_refuse(&call->lease, r, err) : 1;
+    return r < 0 ? lease_set_error(&call->lease, r, err) : 1;
 }
 
-/* The request is over, and the worker ready for the next, unless it goes on reading this one. */
-static int take_failure(struct file_call *call, const struct file_piece *piece, struct err *err)
+/* Ends the request; the worker is then ready for the next one, unless it still reads this one. */
+static int file_call_on_failure(struct file_call *call, const struct file_piece *piece,
+                                struct err *err)
 {
     struct file_failure failure;
 
     if (!file_get_failure(piece, &failure))
-        return refuse_broken(call, err);
+        return file_call_set_broken(call, err);
     if (call->stage == STAGE_ANSWERING)
         call->stage = STAGE_IDLE;
     call->failed_errnum = (int)failure.errnum;
@@ -258,7 +261,7 @@ static int take_failure(struct file_call *call, const struct file_piece *piece, 
     return file_error_set(err, call->type, &failure);
 }
 
-int file_call_failed(const struct file_call *call, const char **ret_path)
+int file_call_failure(const struct file_call *call, const char **ret_path)
 {
     *ret_path = call->failed_path;
     return call->failed_errnum;
@@ -271,89 +274,91 @@ int file_call_next(struct file_call *call, struct file_answer *ret, struct err *
     int r;
 
     if (call->stage != STAGE_ANSWERING)
-        return refuse_dead(call, err);
-    while ((n = piece_here(call, &piece)) == 0) {
-        r = receive(call, err);
+        return file_call_set_dead(call, err);
+    while ((n = file_call_parse(call, &piece)) == 0) {
+        r = file_call_receive(call, err);
         if (r < 0)
             return r;
     }
     if (n < 0)
-        return refuse_broken(call, err);
+        return file_call_set_broken(call, err);
     call->taken += (size_t)n;
     if (piece.type == FILE_FAILED)
-        return take_failure(call, &piece, err);
-    if (!may_answer(call, piece.type) || !answer_get(&piece, ret))
-        return refuse_broken(call, err);
+        return file_call_on_failure(call, &piece, err);
+    if (!answer_is_allowed(call, piece.type) || !answer_get(&piece, ret))
+        return file_call_set_broken(call, err);
     if (call->type == FILE_LIST && piece.type == FILE_ENTRY && call->entries_left-- == 0)
-        return refuse_broken(call, err);
+        return file_call_set_broken(call, err);
     if (call->type == FILE_WATCH)
         call->is_watching = true;
-    if (!is_last(call, piece.type))
+    if (!answer_is_last(call, piece.type))
         return 1;
     call->stage = call->taken == call->in.len ? STAGE_IDLE : STAGE_BROKEN;
     return 0;
 }
 
-/* --- what goes on behind a request ------------------------------------------------------------ */
+/* --- data behind a request --- */
 
-static int put_end(struct file_call *call, struct err *err)
+static int file_call_put_end(struct file_call *call, struct err *err)
 {
     int r = file_put_number(&call->out, FILE_END, 0);
 
-    return r < 0 ? err_sys(err, r, "write to a file worker") : flush(call, err);
+    return r < 0 ? err_sys(err, r, "write to a file worker") : file_call_flush(call, err);
 }
 
-/* A worker that has failed reads on until it is told that this is all. */
-static int take_early(struct file_call *call, struct err *err)
+/* Receives a failure that came while we were sending. The worker reads on until END. */
+static int file_call_receive_early(struct file_call *call, struct err *err)
 {
     struct file_piece piece;
     struct err ignored;
     ssize_t n;
     int r;
 
-    while ((n = piece_here(call, &piece)) == 0) {
-        r = receive(call, err);
+    while ((n = file_call_parse(call, &piece)) == 0) {
+        r = file_call_receive(call, err);
         if (r < 0)
             return r;
     }
     if (n < 0 || piece.type != FILE_FAILED)
-        return refuse_broken(call, err);
+        return file_call_set_broken(call, err);
     call->taken += (size_t)n;
     buf_clear(&call->out);
-    r = take_failure(call, &piece, err);
+    r = file_call_on_failure(call, &piece, err);
     if (call->stage == STAGE_SENDING)
-        call->stage = put_end(call, &ignored) < 0 ? STAGE_BROKEN : STAGE_IDLE;
+        call->stage = file_call_put_end(call, &ignored) < 0 ? STAGE_BROKEN : STAGE_IDLE;
     return r;
 }
 
-/* Whether the worker has something to say already, which can only be that it has failed. */
-static bool has_early(const struct file_call *call)
+/* Returns whether the worker has sent something already; that can only be a failure. */
+static bool file_call_has_early(const struct file_call *call)
 {
     char byte;
 
     return recv(call->lease.worker.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
-static int send_check(struct file_call *call, struct err *err)
+static int file_call_check_sending(struct file_call *call, struct err *err)
 {
     if (call->stage != STAGE_SENDING)
-        return refuse_dead(call, err);
-    return call->out.len >= SEND_AT && has_early(call) ? take_early(call, err) : 0;
+        return file_call_set_dead(call, err);
+    return call->out.len >= SEND_AT && file_call_has_early(call)
+               ? file_call_receive_early(call, err)
+               : 0;
 }
 
 int file_call_send_entry(struct file_call *call, const struct file_entry *entry, struct err *err)
 {
-    int r = send_check(call, err);
+    int r = file_call_check_sending(call, err);
 
     if (r == 0 && call->out.len >= SEND_AT)
-        r = flush(call, err);
+        r = file_call_flush(call, err);
     if (r < 0)
         return r;
     r = file_put_entry(&call->out, entry);
-    return r < 0 ? err_set(err, ERR_INVALID, "an entry is too long") : 0;
+    return r < 0 ? err_set(err, ERR_INVALID, "entry too long") : 0;
 }
 
-/* Few bytes wait for others; many go as they are. */
+/* Small pieces are collected; large ones are sent without a copy. */
 int file_call_send_data(struct file_call *call, const void *data, size_t len, struct err *err)
 {
     const char *bytes = data;
@@ -364,21 +369,21 @@ int file_call_send_data(struct file_call *call, const void *data, size_t len, st
         char header[FILE_HEADER_SIZE];
         struct iovec parts[3];
 
-        r = send_check(call, err);
+        r = file_call_check_sending(call, err);
         if (r < 0)
             return r;
         file_header(header, FILE_DATA, part);
         if (call->out.len + FILE_HEADER_SIZE + part <= SEND_AT) {
             if (buf_add(&call->out, header, sizeof(header)) < 0 ||
                 buf_add(&call->out, bytes, part) < 0)
-                return err_sys(err, -ENOMEM, "make room for data");
+                return err_sys(err, -ENOMEM, "allocate memory for data");
         } else {
-            if (has_early(call))
-                return take_early(call, err);
+            if (file_call_has_early(call))
+                return file_call_receive_early(call, err);
             parts[0] = (struct iovec){ call->out.data, call->out.len };
             parts[1] = (struct iovec){ header, sizeof(header) };
             parts[2] = (struct iovec){ (void *)(uintptr_t)bytes, part };
-            r = send_parts(call, parts, ARRAY_SIZE(parts), err);
+            r = file_call_send_parts(call, parts, ARRAY_SIZE(parts), err);
             buf_clear(&call->out);
         }
         bytes += part;
@@ -389,34 +394,34 @@ int file_call_send_data(struct file_call *call, const void *data, size_t len, st
 
 int file_call_send_end(struct file_call *call, struct err *err)
 {
-    int r = send_check(call, err);
+    int r = file_call_check_sending(call, err);
 
     if (r < 0)
         return r;
-    r = put_end(call, err);
+    r = file_call_put_end(call, err);
     if (r == 0)
         call->stage = STAGE_ANSWERING;
     return r;
 }
 
-/* Whether the worker has said, in one word and in time, how a write ended. */
-static bool has_ended(struct file_call *call)
+/* Returns whether the worker has reported the outcome of a write in time, in one message. */
+static bool file_call_wait_ended(struct file_call *call)
 {
     struct file_piece piece;
     struct err ignored;
     ssize_t n;
 
-    if (lease_wait(&call->lease, POLLIN, ABORT_MS) < 0 || receive(call, &ignored) < 0)
+    if (lease_wait(&call->lease, POLLIN, ABORT_MS) < 0 || file_call_receive(call, &ignored) < 0)
         return false;
-    n = piece_here(call, &piece);
+    n = file_call_parse(call, &piece);
     return n > 0 && call->taken + (size_t)n == call->in.len &&
-           (piece.type == FILE_FAILED || may_answer(call, piece.type));
+           (piece.type == FILE_FAILED || answer_is_allowed(call, piece.type));
 }
 
-/* What was written is to be undone, and what is all there is to be finished, which the worker does
- * if it is let. Nobody waits for it without end: it may be stopped, and read nothing. In the middle
- * of a message it can only be hung up on. */
-static void abandon(struct file_call *call)
+/* Lets the worker undo a partial write, or finish a complete one, but does not wait for longer than
+ * ABORT_MS: a stopped worker reads nothing. After a partial message the socket can only be shut
+ * down. */
+static void file_call_abandon(struct file_call *call)
 {
     bool is_write = call->type == FILE_WRITE || call->type == FILE_PUSH;
     char header[FILE_HEADER_SIZE];
@@ -429,7 +434,7 @@ static void abandon(struct file_call *call)
         (call->is_torn || send(call->lease.worker.fd, header, sizeof(header),
                                MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)sizeof(header)))
         (void)shutdown(call->lease.worker.fd, SHUT_WR);
-    call->stage = has_ended(call) ? STAGE_IDLE : STAGE_BROKEN;
+    call->stage = file_call_wait_ended(call) ? STAGE_IDLE : STAGE_BROKEN;
 }
 
 void file_call_close(struct file_call *call)
@@ -437,7 +442,7 @@ void file_call_close(struct file_call *call)
     if (!call)
         return;
     if (call->lease.machine)
-        abandon(call);
+        file_call_abandon(call);
     lease_end(&call->lease, call->stage == STAGE_IDLE);
     buf_done(&call->in);
     buf_done(&call->out);

@@ -8,13 +8,13 @@
 #include "base/err.h"
 
 static const char *const verbs[FILE_MESSAGE_TYPES] = {
-    [FILE_STAT] = "look at",  [FILE_LIST] = "list",  [FILE_READ] = "read",
-    [FILE_WRITE] = "write",   [FILE_MKDIR] = "make", [FILE_MOVE] = "move to",
-    [FILE_REMOVE] = "remove", [FILE_PULL] = "copy",  [FILE_PUSH] = "copy to",
+    [FILE_STAT] = "stat",     [FILE_LIST] = "list",    [FILE_READ] = "read",
+    [FILE_WRITE] = "write",   [FILE_MKDIR] = "create", [FILE_MOVE] = "move to",
+    [FILE_REMOVE] = "remove", [FILE_PULL] = "copy",    [FILE_PUSH] = "copy to",
     [FILE_WATCH] = "watch",
 };
 
-/* Those that are the caller's affair; any other is an internal error. */
+/* Errnos that the client can cause; any other is an internal error. */
 static const struct {
     int errnum;
     enum err_kind kind;

@@ -16,7 +16,7 @@
 
 enum { BEGIN_MS = 10 * 1000 };
 
-/* A worker becomes a hub when it is told to, and says so. */
+/* Turns a worker into a hub: sends the request and waits for the reply. */
 static int hub_begin(const struct file_pool *pool, struct file_worker *worker, struct err *err)
 {
     cleanup_with(buf_done) struct buf out = BUF_INIT(FILE_HEADER_SIZE + FILE_WHOLE_MAX);
@@ -41,10 +41,11 @@ static int hub_begin(const struct file_pool *pool, struct file_worker *worker, s
         if (piece.type == FILE_FAILED && file_get_failure(&piece, &failure))
             return file_error_set(err, FILE_WATCH, &failure);
     }
-    return err_set(err, ERR_BUSY, "sandbox '%s' cannot watch files now", file_pool_id(pool));
+    return err_set(err, ERR_BUSY, "the watch worker of sandbox '%s' does not respond",
+                   file_pool_id(pool));
 }
 
-/* Without the lock: it may take long. */
+/* Starts the hub without holding the lock, as that may take seconds. */
 static int hub_start(struct file_pool *pool, uint64_t deadline_ms, struct err *err)
 {
     struct file_worker worker = { .fd = -EBADF, .pidfd = -EBADF };
@@ -65,7 +66,8 @@ static int hub_start(struct file_pool *pool, uint64_t deadline_ms, struct err *e
     return r;
 }
 
-/* Locked. 0, -EPIPE when the worker is gone, or another -errno. */
+/* Sends a socket to the hub. Returns 0, -EPIPE when the worker is gone, or another -errno. The
+ * caller holds the lock. */
 static int hub_send(const struct file_hub *hub, int fd)
 {
     ssize_t n = fds_send(hub->fd, "", 1, MSG_DONTWAIT, &fd, 1);
@@ -75,8 +77,8 @@ static int hub_send(const struct file_hub *hub, int fd)
     return n == -EAGAIN || n == -ENOBUFS || n == -ETOOMANYREFS ? -EAGAIN : -EPIPE;
 }
 
-/* Locked. 1 with a socket, 0 when there is no worker that takes one, -EAGAIN, -EDQUOT or another
- * -errno. */
+/* Opens a watch. Returns 1 with a socket, 0 when there is no hub, -EAGAIN, -EDQUOT or another
+ * -errno. The caller holds the lock. */
 static int hub_join(struct file_hub *hub, int *ret_fd)
 {
     cleanup_close int theirs = -EBADF;
@@ -99,7 +101,7 @@ static int hub_join(struct file_hub *hub, int *ret_fd)
     return 1;
 }
 
-/* Locked. */
+/* The caller holds the lock. */
 static void hub_kill(struct file_hub *hub)
 {
     struct file_worker worker = { .fd = TAKE_FD(hub->fd), .pidfd = TAKE_FD(hub->pidfd) };
@@ -107,14 +109,15 @@ static void hub_kill(struct file_hub *hub)
     file_worker_kill(&worker);
 }
 
-static int refuse(const struct file_pool *pool, int r, struct err *err)
+static int hub_set_error(const struct file_pool *pool, int r, struct err *err)
 {
     const char *id = file_pool_id(pool);
 
     if (r == -EDQUOT)
-        return err_set(err, ERR_EXHAUSTED, "sandbox '%s' has %d watches already", id, FILE_HUB_MAX);
+        return err_set(err, ERR_EXHAUSTED, "watch limit of sandbox '%s' reached (%d)", id,
+                       FILE_HUB_MAX);
     if (r == -EAGAIN)
-        return err_set(err, ERR_BUSY, "sandbox '%s' takes no more watches now", id);
+        return err_set(err, ERR_BUSY, "sandbox '%s' accepts no more watches now", id);
     return err_sys(err, r, "watch files of sandbox '%s'", id);
 }
 
@@ -135,7 +138,7 @@ int file_hub_take(struct file_pool *pool, uint64_t deadline_ms, struct file_work
         starts = pool->hub.is_starting = true;
     lock_release(&pool->lock);
     if (r < 0)
-        return refuse(pool, r, err);
+        return hub_set_error(pool, r, err);
     if (r == 1)
         *ret = (struct file_worker){ .fd = fd, .pidfd = -EBADF };
     if (starts)
@@ -147,7 +150,7 @@ void file_hub_wait(struct file_pool *pool)
 {
     lock_take(&pool->lock);
     if (pool->hub.is_starting && !pool->is_closed)
-        file_pool_sleep(pool);
+        file_pool_wait_change(pool);
     lock_release(&pool->lock);
 }
 

@@ -18,7 +18,7 @@
 #include "wire/file.h"
 #include "wire/frame.h"
 
-/* Linux 6.5; the headers may be older. */
+/* Since Linux 6.5; older headers lack it. */
 #ifndef SO_PASSPIDFD
 #define SO_PASSPIDFD 76
 #endif
@@ -29,7 +29,7 @@
 enum {
     HELLO_SIZE = FILE_HEADER_SIZE + 4,
     START_MS = 10 * 1000,
-    SOCKET_BYTES = 1024 * 1024, /* on the way in each direction */
+    SOCKET_BYTES = 1024 * 1024, /* send buffer in each direction */
     WAIT_MS = 50,
 };
 
@@ -46,7 +46,7 @@ void file_pool_init(struct file_pool *pool, struct machine *machine, bool is_of_
     cond_init(&pool->changed);
 }
 
-const char *file_pool_what(const struct file_pool *pool)
+const char *file_pool_worker_name(const struct file_pool *pool)
 {
     return pool->is_of_tools ? "tool worker" : "file worker";
 }
@@ -56,7 +56,7 @@ const char *file_pool_id(const struct file_pool *pool)
     return pool->machine->id;
 }
 
-/* One that is stopped does not see that its socket is closed. */
+/* Closing the socket is not enough: a stopped worker does not notice. */
 void file_worker_kill(struct file_worker *worker)
 {
     if (worker->pidfd >= 0)
@@ -65,8 +65,8 @@ void file_worker_kill(struct file_worker *worker)
     worker->fd = fd_close(worker->fd);
 }
 
-/* Locked. */
-static void hub_end(struct file_pool *pool)
+/* The caller holds the lock. */
+static void pool_end_hub(struct file_pool *pool)
 {
     struct file_worker hub = { .fd = TAKE_FD(pool->hub.fd), .pidfd = TAKE_FD(pool->hub.pidfd) };
 
@@ -81,7 +81,7 @@ void file_pool_close(struct file_pool *pool)
         file_worker_kill(&pool->idle[--pool->idle_count]);
         pool->count--;
     }
-    hub_end(pool);
+    pool_end_hub(pool);
     cond_broadcast(&pool->changed);
     lock_release(&pool->lock);
 }
@@ -93,25 +93,26 @@ void file_pool_done(struct file_pool *pool)
     lock_destroy(&pool->lock);
 }
 
-/* One that says something without having been asked, or nothing ever again, is of no use. */
-static bool is_waiting(const struct file_worker *worker)
+/* A worker that sent something unasked, or has closed its socket, cannot be reused. */
+static bool worker_is_idle(const struct file_worker *worker)
 {
     char byte;
 
     return recv(worker->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
 }
 
-/* 1 with a worker, 0 when one may be started (and is counted), -EAGAIN when there are too many. */
-static int claim(struct file_pool *pool, bool is_read_only, struct file_worker *ret)
+/* Returns 1 with an idle worker, 0 when one may be started (it is counted already), -EAGAIN when
+ * the limit is reached. */
+static int pool_claim(struct file_pool *pool, bool is_read_only, struct file_worker *ret)
 {
     bool may_be;
     int r = -EAGAIN;
 
     lock_take(&pool->lock);
-    may_be = !is_read_only || pool->lookers < FILE_LOOKERS_MAX;
+    may_be = !is_read_only || pool->read_only_count < FILE_READ_ONLY_MAX;
     while (may_be && r == -EAGAIN && pool->idle_count > 0) {
         *ret = pool->idle[--pool->idle_count];
-        if (is_waiting(ret)) {
+        if (worker_is_idle(ret)) {
             r = 1;
         } else {
             file_worker_kill(ret);
@@ -122,12 +123,12 @@ static int claim(struct file_pool *pool, bool is_read_only, struct file_worker *
         pool->count++;
         r = 0;
     }
-    pool->lookers += is_read_only && r != -EAGAIN;
+    pool->read_only_count += is_read_only && r != -EAGAIN;
     lock_release(&pool->lock);
     return r;
 }
 
-static int make_sockets(int ret[2])
+static int worker_make_sockets(int ret[2])
 {
     const int on = 1, bytes = SOCKET_BYTES;
 
@@ -139,7 +140,7 @@ static int make_sockets(int ret[2])
     return 0;
 }
 
-static int send_start(const struct file_pool *pool, int socket_fd, struct err *err)
+static int worker_send_start(const struct file_pool *pool, int socket_fd, struct err *err)
 {
     cleanup_with(buf_done) struct buf out = BUF_INIT(64);
     cleanup_close int cgroup_fd = -EBADF;
@@ -156,13 +157,14 @@ static int send_start(const struct file_pool *pool, int socket_fd, struct err *e
     if (r == 0)
         r = channel_send(&machine->channel, &out,
                          (int[]){ cgroup_fd, socket_fd, machine->host->tools_fd }, fds);
-    return r < 0 ? err_sys(err, r, "ask sandbox '%s' for a %s", machine->id, file_pool_what(pool))
+    return r < 0 ? err_sys(err, r, "send machine '%s' a request for a %s", machine->id,
+                           file_pool_worker_name(pool))
                  : 0;
 }
 
-/* What came with the first words: from the kernel who said them; descriptors that were sent along
- * come before that, and nobody has asked for them. */
-static void control_take(const struct cmsghdr *header, struct file_worker *worker)
+/* Takes the sender's pidfd from the kernel, and closes descriptors that the sender has passed
+ * without being asked. */
+static void worker_take_control(const struct cmsghdr *header, struct file_worker *worker)
 {
     bool has_fds = header && header->cmsg_level == SOL_SOCKET &&
                    (header->cmsg_type == SCM_PIDFD || header->cmsg_type == SCM_RIGHTS);
@@ -179,9 +181,9 @@ static void control_take(const struct cmsghdr *header, struct file_worker *worke
     }
 }
 
-/* The first words, and who said them. */
-static ssize_t receive_hello(struct file_worker *worker, uint64_t deadline_ms,
-                             char data[HELLO_SIZE])
+/* Receives the first message, and the pidfd of its sender. */
+static ssize_t worker_receive_hello(struct file_worker *worker, uint64_t deadline_ms,
+                                    char data[HELLO_SIZE])
 {
     union {
         struct cmsghdr header;
@@ -208,59 +210,58 @@ static ssize_t receive_hello(struct file_worker *worker, uint64_t deadline_ms,
     n = recvmsg(worker->fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
     if (n < 0)
         return -errno;
-    control_take(CMSG_FIRSTHDR(&message), worker);
+    worker_take_control(CMSG_FIRSTHDR(&message), worker);
     (void)setsockopt(worker->fd, SOL_SOCKET, SO_PASSPIDFD, &off, sizeof(off));
     return n;
 }
 
-/* Why there is none, as holt-init says it. */
-static int refuse_start(const struct file_pool *pool, uint32_t errnum, struct err *err)
+/* Converts the errno with which holt-init refused to start a worker. */
+static int worker_set_start_error(const struct file_pool *pool, uint32_t errnum, struct err *err)
 {
-    const char *id = pool->machine->id, *what = file_pool_what(pool);
+    const char *id = pool->machine->id, *what = file_pool_worker_name(pool);
 
     if (errnum == EAGAIN || errnum == ENOMEM)
         return err_set(err, ERR_EXHAUSTED,
-                       "sandbox '%s' cannot start a %s: its limit of processes or memory is "
-                       "reached",
-                       id, what);
+                       "sandbox '%s' cannot start a %s: its process or memory limit is reached", id,
+                       what);
     return err_sys(err, -(int)(errnum < 4096 ? errnum : EIO), "start a %s in '%s'", what, id);
 }
 
-/* A guest that knows no tool workers hangs up. */
-static int refuse_silent(const struct file_pool *pool, struct err *err)
+/* A holt-init that knows no tool workers closes the socket. */
+static int worker_set_silent_error(const struct file_pool *pool, struct err *err)
 {
-    (void)err_set(err, ERR_BUSY, "the %s of sandbox '%s' has ended at once", file_pool_what(pool),
-                  pool->machine->id);
+    (void)err_set(err, ERR_BUSY, "the %s of sandbox '%s' ended at its start",
+                  file_pool_worker_name(pool), pool->machine->id);
     if (pool->is_of_tools)
-        (void)err_remedy(err, "stop and start the sandbox, if an older Holt has started it");
+        (void)err_remedy(err, "stop and start the sandbox if an older Holt started it");
     return -EBUSY;
 }
 
-static int wait_hello(const struct file_pool *pool, struct file_worker *worker,
-                      uint64_t deadline_ms, struct err *err)
+static int worker_wait_hello(const struct file_pool *pool, struct file_worker *worker,
+                             uint64_t deadline_ms, struct err *err)
 {
     const char *id = pool->machine->id;
     struct file_parser parser = { 0 };
     struct file_piece piece = { 0 };
     char data[HELLO_SIZE];
     uint32_t errnum = 0;
-    ssize_t n = receive_hello(worker, deadline_ms, data);
+    ssize_t n = worker_receive_hello(worker, deadline_ms, data);
 
     if (n == -ETIMEDOUT && deadline_ms > 0 && clock_ms() >= deadline_ms)
-        return err_set(err, ERR_DEADLINE, "sandbox '%s' has started no %s in time", id,
-                       file_pool_what(pool));
+        return err_set(err, ERR_DEADLINE, "sandbox '%s' did not start a %s before the deadline", id,
+                       file_pool_worker_name(pool));
     if (n == -ETIMEDOUT)
-        return err_set(err, ERR_BUSY, "sandbox '%s' has started no %s within %d s", id,
-                       file_pool_what(pool), START_MS / 1000);
+        return err_set(err, ERR_BUSY, "sandbox '%s' did not start a %s within %d s", id,
+                       file_pool_worker_name(pool), START_MS / 1000);
     if (n <= 0)
-        return refuse_silent(pool, err);
+        return worker_set_silent_error(pool, err);
     if (n != HELLO_SIZE || file_next(&parser, data, (size_t)n, &piece) != n ||
         piece.type != FILE_HELLO || !file_get_number(&piece, &errnum))
-        return err_set(err, ERR_INTERNAL, "sandbox '%s' does not greet as it should", id);
-    /* What was sent by holt-init itself, because there is no worker, names holt-init. */
+        return err_set(err, ERR_INTERNAL, "malformed hello of a worker of sandbox '%s'", id);
+    /* holt-init sends the failure itself: the pidfd is its own. */
     if (errnum != 0)
         worker->pidfd = fd_close(worker->pidfd);
-    return errnum == 0 ? 0 : refuse_start(pool, errnum, err);
+    return errnum == 0 ? 0 : worker_set_start_error(pool, errnum, err);
 }
 
 int file_worker_start(const struct file_pool *pool, uint64_t deadline_ms, struct file_worker *ret,
@@ -268,16 +269,16 @@ int file_worker_start(const struct file_pool *pool, uint64_t deadline_ms, struct
 {
     struct file_worker worker = { .fd = -EBADF, .pidfd = -EBADF };
     cleanup_close int theirs = -EBADF;
-    int sockets[2], r = make_sockets(sockets);
+    int sockets[2], r = worker_make_sockets(sockets);
 
     if (r < 0)
-        return err_sys(err, r, "make a socket for a %s", file_pool_what(pool));
+        return err_sys(err, r, "create a socket for a %s", file_pool_worker_name(pool));
     worker.fd = sockets[0];
     theirs = sockets[1];
-    r = send_start(pool, theirs, err);
-    (void)fd_close(TAKE_FD(theirs)); /* so that the end of the worker is seen */
+    r = worker_send_start(pool, theirs, err);
+    (void)fd_close(TAKE_FD(theirs)); /* otherwise the end of the worker would go unnoticed */
     if (r == 0)
-        r = wait_hello(pool, &worker, deadline_ms, err);
+        r = worker_wait_hello(pool, &worker, deadline_ms, err);
     if (r < 0) {
         file_worker_kill(&worker);
         return r;
@@ -286,11 +287,11 @@ int file_worker_start(const struct file_pool *pool, uint64_t deadline_ms, struct
     return 0;
 }
 
-static void count_down(struct file_pool *pool, bool is_read_only)
+static void pool_uncount(struct file_pool *pool, bool is_read_only)
 {
     lock_take(&pool->lock);
     pool->count--;
-    pool->lookers -= is_read_only;
+    pool->read_only_count -= is_read_only;
     cond_signal(&pool->changed);
     lock_release(&pool->lock);
 }
@@ -298,28 +299,28 @@ static void count_down(struct file_pool *pool, bool is_read_only)
 int file_pool_take(struct file_pool *pool, bool is_read_only, uint64_t deadline_ms,
                    struct file_worker *ret, struct err *err)
 {
-    int r = claim(pool, is_read_only, ret);
+    int r = pool_claim(pool, is_read_only, ret);
 
     if (r == -EAGAIN)
         return 0;
     if (r == 0)
         r = file_worker_start(pool, deadline_ms, ret, err);
     if (r < 0) {
-        count_down(pool, is_read_only);
+        pool_uncount(pool, is_read_only);
         return r;
     }
     ret->is_read_only = is_read_only;
     return 1;
 }
 
-/* Locked. */
-static bool is_full(const struct file_pool *pool, bool is_read_only)
+/* The caller holds the lock. */
+static bool pool_is_full(const struct file_pool *pool, bool is_read_only)
 {
     return (pool->count >= FILE_WORKERS_MAX && pool->idle_count == 0) ||
-           (is_read_only && pool->lookers >= FILE_LOOKERS_MAX);
+           (is_read_only && pool->read_only_count >= FILE_READ_ONLY_MAX);
 }
 
-void file_pool_sleep(struct file_pool *pool)
+void file_pool_wait_change(struct file_pool *pool)
 {
     (void)cond_wait_until(&pool->changed, &pool->lock, clock_after_ms(WAIT_MS));
 }
@@ -327,8 +328,8 @@ void file_pool_sleep(struct file_pool *pool)
 void file_pool_wait(struct file_pool *pool, bool is_read_only)
 {
     lock_take(&pool->lock);
-    if (is_full(pool, is_read_only) && !pool->is_closed)
-        file_pool_sleep(pool);
+    if (pool_is_full(pool, is_read_only) && !pool->is_closed)
+        file_pool_wait_change(pool);
     lock_release(&pool->lock);
 }
 
@@ -342,7 +343,7 @@ void file_pool_prune(struct file_pool *pool, uint64_t now_ms)
     pool->idle_count -= old;
     pool->count -= old;
     if (pool->hub.count == 0 && pool->hub.idle_ms + FILE_IDLE_MS < now_ms)
-        hub_end(pool);
+        pool_end_hub(pool);
     memmove(pool->idle, pool->idle + old, pool->idle_count * sizeof(pool->idle[0]));
     lock_release(&pool->lock);
 }
@@ -350,7 +351,7 @@ void file_pool_prune(struct file_pool *pool, uint64_t now_ms)
 void file_pool_give(struct file_pool *pool, struct file_worker *worker, bool is_good)
 {
     lock_take(&pool->lock);
-    pool->lookers -= worker->is_read_only;
+    pool->read_only_count -= worker->is_read_only;
     worker->is_read_only = false;
     if (is_good && !pool->is_closed && pool->idle_count < FILE_WORKERS_MAX) {
         worker->idle_ms = clock_ms();

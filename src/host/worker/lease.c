@@ -22,15 +22,15 @@ static bool client_is_gone(int watch_fd)
     return watch_fd >= 0 && poll(&wait, 1, 0) > 0;
 }
 
-static bool is_late(const struct worker_lease *lease)
+static bool lease_is_late(const struct worker_lease *lease)
 {
     return lease->deadline_ms > 0 && clock_ms() >= lease->deadline_ms;
 }
 
-/* A place in the gate is only held while a worker is on its way: waiting for one to come back may
- * take long, and a pause or a rollback must not wait for that. */
-static int take_worker(struct worker_lease *lease, const struct worker_request *wish,
-                       struct err *err)
+/* Holds the machine only while a worker starts: waiting for one to be returned may take long, and a
+ * pause or a rollback must not wait for that. */
+static int lease_take_worker(struct worker_lease *lease, const struct worker_request *request,
+                             struct err *err)
 {
     for (;;) {
         struct machine *machine = NULL;
@@ -40,46 +40,46 @@ static int take_worker(struct worker_lease *lease, const struct worker_request *
         if (r < 0)
             return r;
         (void)machine_ref(machine);
-        pool = wish->is_of_tools ? &machine->tools : &machine->files;
-        r = wish->is_watch
-                ? file_hub_take(pool, lease->deadline_ms, &lease->worker, err)
-                : file_pool_take(pool, wish->is_read_only, lease->deadline_ms, &lease->worker, err);
+        pool = request->is_of_tools ? &machine->tools : &machine->files;
+        r = request->is_watch ? file_hub_take(pool, lease->deadline_ms, &lease->worker, err)
+                              : file_pool_take(pool, request->is_read_only, lease->deadline_ms,
+                                               &lease->worker, err);
         sandbox_release_machine(lease->sandbox, machine);
         if (r == 1) {
             lease->machine = machine;
             lease->pool = pool;
             return 0;
         }
-        if (r == 0 && wish->is_watch)
+        if (r == 0 && request->is_watch)
             file_hub_wait(pool);
         else if (r == 0)
-            file_pool_wait(pool, wish->is_read_only);
+            file_pool_wait(pool, request->is_read_only);
         machine_unref(machine);
         if (r < 0)
             return r;
         if (client_is_gone(lease->watch_fd))
             return -ECANCELED;
-        if (is_late(lease))
-            return lease_refuse(lease, -ETIMEDOUT, err);
+        if (lease_is_late(lease))
+            return lease_set_error(lease, -ETIMEDOUT, err);
     }
 }
 
 int lease_begin(struct worker_lease *lease, struct sandbox *sandbox,
-                const struct worker_request *wish, struct err *err)
+                const struct worker_request *request, struct err *err)
 {
     *lease = (struct worker_lease){
         .sandbox = sandbox,
         .worker = { .fd = -EBADF, .pidfd = -EBADF },
-        .is_watch = wish->is_watch,
-        .watch_fd = wish->watch_fd,
-        .deadline_ms = wish->deadline_ms,
+        .is_watch = request->is_watch,
+        .watch_fd = request->watch_fd,
+        .deadline_ms = request->deadline_ms,
     };
     sandbox_attach(sandbox);
-    return take_worker(lease, wish, err);
+    return lease_take_worker(lease, request, err);
 }
 
-/* How long there is left to wait, in the terms of poll. */
-static int left_ms(const struct worker_lease *lease, int timeout_ms)
+/* Returns the timeout for poll. */
+static int lease_left_ms(const struct worker_lease *lease, int timeout_ms)
 {
     uint64_t now_ms, left;
 
@@ -98,7 +98,7 @@ int lease_wait(const struct worker_lease *lease, short events, int timeout_ms)
         { .fd = lease->worker.fd, .events = events },
         { .fd = lease->watch_fd, .events = POLLRDHUP },
     };
-    int n = poll(fds, lease->watch_fd >= 0 ? 2 : 1, left_ms(lease, timeout_ms));
+    int n = poll(fds, lease->watch_fd >= 0 ? 2 : 1, lease_left_ms(lease, timeout_ms));
 
     if (n < 0)
         return errno == EINTR ? 0 : -errno;
@@ -147,26 +147,27 @@ int lease_receive(const struct worker_lease *lease, struct buf *in, size_t room)
     return r;
 }
 
-int lease_refuse(const struct worker_lease *lease, int r, struct err *err)
+int lease_set_error(const struct worker_lease *lease, int r, struct err *err)
 {
     const char *id = lease->sandbox->info.id;
-    const char *what = lease->pool ? file_pool_what(lease->pool) : "worker";
+    const char *what = lease->pool ? file_pool_worker_name(lease->pool) : "worker";
 
     if (r == -ECANCELED)
         return r;
     if (r == -ETIMEDOUT)
-        return err_set(err, ERR_DEADLINE, "the %s in sandbox '%s' took too long", what, id);
-    /* It was killed, from inside or together with all that ran there. */
+        return err_set(err, ERR_DEADLINE,
+                       "the %s in sandbox '%s' did not finish before the deadline", what, id);
+    /* The worker was killed, by a process inside or together with all processes. */
     if (r == -EPIPE)
         return err_set(err, ERR_BUSY,
-                       "the %s in sandbox '%s' has ended; what it was doing may be half done", what,
+                       "the %s in sandbox '%s' was killed; its operation may be incomplete", what,
                        id);
     return err_sys(err, r, "wait for a %s", what);
 }
 
-/* As sandbox_detach, but most calls are so short that nobody need look whether the sandbox is idle
- * now; unless it is to be, some time after the last. */
-static void leave(struct sandbox *sandbox)
+/* Does what sandbox_detach does, but wakes the expiry thread only if the sandbox has an idle
+ * timeout, since most calls are short. */
+static void lease_detach(struct sandbox *sandbox)
 {
     bool has_idle_time;
 
@@ -188,5 +189,5 @@ void lease_end(struct worker_lease *lease, bool is_good)
             file_pool_give(lease->pool, &lease->worker, is_good);
         machine_unref(lease->machine);
     }
-    leave(lease->sandbox);
+    lease_detach(lease->sandbox);
 }

@@ -20,7 +20,7 @@ static void a_worker_that_is_killed_ends_its_call_alone(void)
     struct err err = { 0 };
     int r;
 
-    CHECK_OK(file_call_ask(call, &write, &err), &err);
+    CHECK_OK(file_call_send_request(call, &write, &err), &err);
     CHECK(world_sh(box, "busybox killall -9 holt-files", NULL) == 0);
     r = file_call_send_data(call, "x", 1, &err);
     if (r == 0)
@@ -41,7 +41,7 @@ static void a_worker_that_is_stopped_goes_with_its_call(void)
     int before = world_running(box, "holt-files");
 
     CHECK(world_sh(box, "busybox killall -STOP holt-files", NULL) == 0);
-    CHECK_OK(file_call_ask(call, &stat, &err), &err);
+    CHECK_OK(file_call_send_request(call, &stat, &err), &err);
     file_call_close(call);
     EVENTUALLY(world_running(box, "holt-files") < before);
     CHECK(world_sh(box, "busybox killall -9 holt-files; true", NULL) == 0);
@@ -124,17 +124,17 @@ static void names_that_change_lead_nowhere(void)
 /* Calls that never end, of those who may only look, leave workers to the others. */
 static void who_may_only_look_leaves_room_for_others(void)
 {
-    struct file_call *calls[FILE_LOOKERS_MAX], *call = NULL;
+    struct file_call *calls[FILE_READ_ONLY_MAX], *call = NULL;
     struct err err = { 0 };
     int client[2];
 
-    for (int i = 0; i < FILE_LOOKERS_MAX; i++)
+    for (int i = 0; i < FILE_READ_ONLY_MAX; i++)
         CHECK_OK(file_call_open(box, -1, true, &calls[i], &err), &err);
     CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, client) == 0);
     (void)close(client[1]);
     CHECK(file_call_open(box, client[0], true, &call, &err) == -ECANCELED); /* it would wait */
     CHECK_DONE(ask_path(box, FILE_STAT, "/", 0));
-    for (int i = 0; i < FILE_LOOKERS_MAX; i++)
+    for (int i = 0; i < FILE_READ_ONLY_MAX; i++)
         file_call_close(calls[i]);
     CHECK_OK(file_call_open(box, client[0], true, &call, &err), &err);
     file_call_close(call);
@@ -169,7 +169,7 @@ static struct outcome_of_file hear(enum file_message_type type, const void *data
     struct file_answer answer;
     struct pollfd hung_up = { .fd = fd }; /* as nobody wants such a worker */
 
-    outcome.r = file_call_ask(call, &request, &outcome.err);
+    outcome.r = file_call_send_request(call, &request, &outcome.err);
     CHECK(outcome.r == 0);
     CHECK(send(fd, data, len, MSG_NOSIGNAL) == (ssize_t)len);
     CHECK(shutdown(fd, SHUT_WR) == 0);
@@ -255,7 +255,7 @@ static struct file_call *send_until_gone(const struct file_request *request)
 
     CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, client) == 0);
     CHECK_OK(file_call_open(box, client[0], false, &call, &err), &err);
-    CHECK_OK(file_call_ask(call, request, &err), &err);
+    CHECK_OK(file_call_send_request(call, request, &err), &err);
     (void)close(client[1]);
     while (r == 0)
         r = file_call_send_data(call, zeros, sizeof(zeros), &err);
@@ -280,7 +280,7 @@ static void nobody_waits_for_the_rest_of_a_word(void)
     struct file_call *call = call_open(box);
     struct err err = { 0 };
 
-    CHECK_OK(file_call_ask(call, &write, &err), &err);
+    CHECK_OK(file_call_send_request(call, &write, &err), &err);
     CHECK(send(fd, "a", 1, MSG_NOSIGNAL) == 1);
     file_call_close(call);
     (void)close(fd);

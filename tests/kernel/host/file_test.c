@@ -56,7 +56,7 @@ static void an_atomic_write_replaces_a_file_at_once(void)
     CHECK(world_sh(box, "echo old > a && busybox chmod 751 a && busybox chown 7:8 a && ln -s a la",
                    NULL) == 0);
     call = call_open(box);
-    CHECK_OK(file_call_ask(call, &request, &err), &err);
+    CHECK_OK(file_call_send_request(call, &request, &err), &err);
     CHECK_OK(file_call_send_data(call, "half", 4, &err), &err);
     file_call_close(call); /* which is the end of it */
     CHECK(strcmp(world_cat(box, "/workspace/a"), "old") == 0);
@@ -123,7 +123,7 @@ static size_t list(const struct file_request *request, char *ret, size_t size, u
     int r;
 
     ret[0] = '\0';
-    CHECK_OK(file_call_ask(call, request, &err), &err);
+    CHECK_OK(file_call_send_request(call, request, &err), &err);
     while ((r = file_call_next(call, &answer, &err)) > 0) {
         count++;
         if (used < size)
@@ -406,7 +406,7 @@ static void a_rollback_ends_workers_and_brings_the_old_files(void)
     CHECK_DONE(file_put_text(box, "turn", "two", 0));
     CHECK(world_sh(box, "dd if=/dev/zero of=long bs=1M count=32 2>/dev/null", NULL) == 0);
     call = call_open(box);
-    CHECK_OK(file_call_ask(call, &read, &err), &err);
+    CHECK_OK(file_call_send_request(call, &read, &err), &err);
     CHECK(file_call_next(call, &answer, &err) == 1 && answer.type == FILE_ENTRY);
     CHECK_OK(sandbox_rollback(box, snapshot.name, false, &err), &err);
     while ((r = file_call_next(call, &answer, &err)) > 0)
@@ -438,7 +438,7 @@ static void changes_are_watched(void)
 
     CHECK(world_sh(box, "mkdir -p w/old", NULL) == 0);
     call = call_open(box);
-    CHECK_OK(file_call_ask(call, &watch, &err), &err);
+    CHECK_OK(file_call_send_request(call, &watch, &err), &err);
     CHECK(file_call_next(call, &answer, &err) == 1 && answer.type == FILE_END);
     CHECK(world_sh(box, "cd w && echo x > old/f && busybox chmod 600 old/f", NULL) == 0);
     await_event(call, FILE_EVENT_CREATE, "old/f");

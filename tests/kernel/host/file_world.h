@@ -51,7 +51,7 @@ static inline struct outcome_of_file ask(struct sandbox *sandbox,
     struct file_call *call = call_open(sandbox);
     struct file_answer answer;
 
-    outcome.r = file_call_ask(call, request, &outcome.err);
+    outcome.r = file_call_send_request(call, request, &outcome.err);
     while (outcome.r >= 0) {
         outcome.r = file_call_next(call, &answer, &outcome.err);
         if (outcome.r < 0)
@@ -82,7 +82,7 @@ put(struct sandbox *sandbox, const struct file_request *request, const void *dat
     struct file_call *call = call_open(sandbox);
     struct file_answer answer;
 
-    outcome.r = file_call_ask(call, request, &outcome.err);
+    outcome.r = file_call_send_request(call, request, &outcome.err);
     if (outcome.r == 0)
         outcome.r = file_call_send_data(call, data, len, &outcome.err);
     if (outcome.r == 0)

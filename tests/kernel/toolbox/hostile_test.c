@@ -233,7 +233,7 @@ static unsigned read_only_workers(void)
     unsigned count;
 
     lock_take(&pool->lock);
-    count = pool->lookers;
+    count = pool->read_only_count;
     lock_release(&pool->lock);
     return count;
 }
@@ -241,14 +241,14 @@ static unsigned read_only_workers(void)
 /* Endless calls of read-only clients leave workers to other clients. */
 static void read_only_clients_leave_workers_to_others(void)
 {
-    enum { LOOKERS = FILE_LOOKERS_MAX + 2 };
+    enum { LOOKERS = FILE_READ_ONLY_MAX + 2 };
     struct file_pool *pool = &box->machine->tools;
     pthread_t threads[LOOKERS];
-    int client[2], silent[FILE_LOOKERS_MAX][2];
+    int client[2], silent[FILE_READ_ONLY_MAX][2];
 
     empty_pool();
     CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, client) == 0);
-    for (int i = 0; i < FILE_LOOKERS_MAX; i++) {
+    for (int i = 0; i < FILE_READ_ONLY_MAX; i++) {
         struct file_worker worker = { .pidfd = -EBADF };
 
         CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, silent[i]) == 0);
@@ -258,14 +258,14 @@ static void read_only_clients_leave_workers_to_others(void)
     }
     for (int i = 0; i < LOOKERS; i++)
         CHECK(pthread_create(&threads[i], NULL, hold_a_worker, &client[0]) == 0);
-    EVENTUALLY(read_only_workers() == FILE_LOOKERS_MAX);
+    EVENTUALLY(read_only_workers() == FILE_READ_ONLY_MAX);
     CHECK_SAYS(tool_write(box, "meanwhile", "x", true), false, "Created");
     (void)close(client[1]);
     for (int i = 0; i < LOOKERS; i++)
         CHECK(pthread_join(threads[i], NULL) == 0);
     CHECK(read_only_workers() == 0);
     (void)close(client[0]);
-    for (int i = 0; i < FILE_LOOKERS_MAX; i++)
+    for (int i = 0; i < FILE_READ_ONLY_MAX; i++)
         (void)close(silent[i][1]);
 }
 
