@@ -90,7 +90,8 @@ static int begin(struct mcp_call *call, const struct mcp_call_request *request, 
     int r;
 
     if (call->caller.is_read_only && !request->tool->is_read_only)
-        return err_set(err, ERR_DENIED, "who may only look cannot use %s", request->tool->name);
+        return err_set(err, ERR_DENIED, "this client is read-only and cannot use %s",
+                       request->tool->name);
     r = mcp_session_sandbox(call->caller.session, call->caller.may_wake, &call->sandbox, err);
     if (r == 0)
         r = tool_open(call->sandbox, &wanted, call->caller.connection_fd, &call->call, err);
@@ -134,7 +135,7 @@ static json_t *last_line(const char *text, size_t len)
     return line ? line : json_string("");
 }
 
-/* NULL: nobody wants it, or not so often. A sign of life counts as a byte: progress has to grow. */
+/* NULL: not requested, or too soon. A keepalive counts as progress, which must grow. */
 static json_t *progress_json(struct mcp_call *call, const char *text, size_t len)
 {
     uint64_t now = clock_ns();

@@ -13,11 +13,11 @@ struct mcp_message;
 struct mcp_session;
 struct tool;
 
-/* What is asked for; points into the request. */
+/* The parameters; they point into the request. */
 struct mcp_call_request {
     const struct tool *tool;
     const json_t *arguments;      /* NULL: none */
-    const json_t *progress_token; /* NULL: nobody wants to know */
+    const json_t *progress_token; /* NULL: progress was not requested */
     const char *call_id;          /* NULL: none; see toolbox/tool.h */
     bool wants_changed;
 };
@@ -26,7 +26,7 @@ struct mcp_call_request {
 int mcp_call_request_parse(const json_t *params, struct mcp_call_request *ret,
                            struct mcp_fault *fault);
 
-/* Who asks, and where. */
+/* The caller. */
 struct mcp_caller {
     struct mcp_session *session; /* must outlive the call */
     bool is_read_only;           /* other tools are refused */
@@ -38,10 +38,9 @@ struct mcp_caller {
 struct mcp_call *mcp_call_new(const struct mcp_caller *caller, json_t *id,
                               const struct mcp_call_request *request);
 
-/* Waits for what is to be sent next: 1 with a notification of progress (NULL: there is none, but
- * the call is alive after a silence), 0 with the answer (NULL when the client has cancelled it and
- * wants none), or -ECANCELED when the connection is of no use any more, because the client has gone
- * or the daemon goes. */
+/* Waits for the next message: 1 with a progress notification (NULL: a keepalive is due), 0 with the
+ * reply (NULL: the client has cancelled the call), or -ECANCELED when the client has gone or the
+ * daemon stops. */
 int mcp_call_next(struct mcp_call *call, json_t **ret, struct err *err);
 
 /* Accepts NULL. */

@@ -31,13 +31,13 @@ struct mcp_post {
     struct exchange *exchange;
     unsigned char owner[MCP_OWNER_BYTES];
     struct mcp_session *session; /* NULL: none yet */
-    bool is_broken;              /* nobody reads from the connection any more */
+    bool is_broken;              /* the reading half of the connection was shut down */
 };
 
 _Static_assert((int)MCP_OWNER_BYTES == (int)SHA256_DIGEST_LENGTH, "an owner is a hash");
 
-/* Over the unix socket everybody is the same. The token is what stands behind the last space; that
- * it is a good one was seen at the door. */
+/* All clients of the unix socket have the same owner. The token follows the last space of the
+ * header, and was checked before. */
 static void owner_find(struct mcp_post *post)
 {
     const char *header = exchange_header(post->exchange, MHD_HTTP_HEADER_AUTHORIZATION);
@@ -183,8 +183,7 @@ static struct mcp_call *call_begin(const struct mcp_post *post, json_t *id,
     return mcp_call_new(&caller, id, request);
 }
 
-/* Waits for the answer: 0 with it, or with NULL where none is wanted or nobody is there to read it;
- * 1 if it is not there after a silence. */
+/* Waits for the reply: 0 with it (NULL: no reply is needed), 1 when a keepalive is due. */
 static int call_next(struct mcp_post *post, struct mcp_call *call, json_t *id, json_t **ret)
 {
     struct err err = { 0 };
@@ -241,7 +240,7 @@ static json_t *message_answer(struct mcp_post *post, const struct mcp_message *m
     return result ? mcp_result(message->id, result) : mcp_failure(message->id, &fault);
 }
 
-/* Appends an answer, or where all together become too long one that says so. */
+/* Appends a reply, or an error if the batch becomes too long. */
 static void batch_add(json_t *answers, json_t *reply, size_t *left)
 {
     size_t len = json_dumpb(reply, NULL, 0, JSON_COMPACT);
@@ -300,7 +299,7 @@ static enum MHD_Result batch_take(struct mcp_post *post, const json_t *batch)
     return answer(post, MHD_HTTP_OK, TAKE_PTR(answers));
 }
 
-/* As a stream if somebody wants to hear of progress, or if it takes so long that the connection
+/* Replies with a stream if progress was requested, or if the call takes so long that the connection
  * would look dead. */
 static enum MHD_Result call_answer(struct mcp_post *post, json_t *id,
                                    const struct mcp_call_request *request)

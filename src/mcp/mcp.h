@@ -1,5 +1,4 @@
-/* The Model Context Protocol: what is answered to which message. How messages come and go is the
- * affair of mcp/frontend.c. */
+/* Messages of the Model Context Protocol and their replies. mcp/frontend.c has the transport. */
 #pragma once
 
 #include <jansson.h>
@@ -21,6 +20,6 @@ bool mcp_version_has_batches(const char *version);
 /* The result of a request that needs no time; NULL with fault set. */
 json_t *mcp_answer(const struct mcp_message *message, bool is_read_only, struct mcp_fault *fault);
 
-/* The id that a notification cancels, or NULL: it is none that does, or no request can have it. Who
- * remembers it can rely on its being short. */
+/* Returns the request id that a notification cancels; NULL: none, or an id that no request can
+ * have. It is short enough to be stored. */
 const json_t *mcp_cancelled_id(const struct mcp_message *message);

@@ -72,7 +72,7 @@ int mcp_message_read(const json_t *value, struct mcp_message *ret, struct mcp_fa
     return 0;
 }
 
-/* JSON-RPC wants null where nobody knows what is answered. */
+/* JSON-RPC requires null for an unknown id. */
 static json_t *id_of(json_t *id)
 {
     return id ? json_incref(id) : json_null();

@@ -48,8 +48,8 @@ bool mcp_is_id(const json_t *id);
 /* Text to a value, of whatever kind: 0 or -1. */
 int mcp_parse(const char *text, size_t len, json_t **ret, struct mcp_fault *fault);
 
-/* 0 or -1; ret->id is set in any case, where it can be told, so that a refusal reaches whoever
- * waits for it. */
+/* Returns 0 or -1. Sets ret->id in both cases, if there is one, so that an error reaches its
+ * request. */
 int mcp_message_read(const json_t *value, struct mcp_message *ret, struct mcp_fault *fault);
 
 /* Answers to the request with this id (NULL: it is not known); NULL when there is no memory.

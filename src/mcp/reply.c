@@ -19,7 +19,7 @@
 
 enum { STREAM_BLOCK = 1024 }; /* libmicrohttpd's own buffer, which chunked replies do not use */
 
-/* Appends the message, or where it is too long an answer that says so. Takes it. */
+/* Appends the message, which it takes, or an error if it is too long. */
 static int message_write(json_t *message, struct buf *out)
 {
     cleanup_json json_t *owned = message;
@@ -96,7 +96,8 @@ static int event_add(struct events *events, json_t *message)
     return r < 0 ? r : buf_add_str(&events->out, "\n\n");
 }
 
-/* 0, or negative when the connection is of no use any more. An answer that nobody wants is none. */
+/* Fills the buffer: 0, or negative when the connection is unusable. Nothing is sent for a cancelled
+ * call. */
 static int fill(struct events *events)
 {
     json_t *message = NULL;
@@ -145,8 +146,8 @@ static void events_free(void *context)
     free(events);
 }
 
-/* Who cancels a call shuts down the reading half of its connection, after which no other request
- * can come over it; so it is announced to be the last before anybody knows. */
+/* Cancelling a call shuts down the reading half of its connection, after which it carries no more
+ * requests. So "Connection: close" is announced in advance. */
 enum MHD_Result mcp_stream_send(struct MHD_Connection *connection, const struct mcp_stream *stream)
 {
     struct events *events = xcalloc(1, sizeof(*events));

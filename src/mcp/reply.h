@@ -25,7 +25,7 @@ struct mcp_reply {
 enum MHD_Result mcp_reply_send(struct MHD_Connection *connection, struct client_connection *client,
                                const struct mcp_reply *reply);
 
-/* A call whose client wants to hear of progress. */
+/* A call whose client requested progress. */
 struct mcp_stream {
     struct exchange *exchange;
     struct mcp_call *call;       /* taken */

@@ -30,7 +30,7 @@ struct early {
 
 struct mcp_sessions {
     struct host *host;
-    struct lock lock; /* over the list, and what of a session says so */
+    struct lock lock; /* protects the list and the fields marked so */
     struct mcp_session *first;
     unsigned count;
 };
@@ -41,7 +41,7 @@ struct mcp_session {
     unsigned char owner[MCP_OWNER_BYTES];
     char *sandbox, *template;
     bool is_read_only, may_batch;
-    struct lock making; /* held by whoever makes the sandbox */
+    struct lock making; /* held while the sandbox is created */
 
     struct mcp_session *next; /* from here on: the table's lock */
     unsigned refs;            /* of requests; the table itself is one more */
@@ -72,7 +72,7 @@ static void session_free(struct mcp_session *session)
     free(session);
 }
 
-/* Takes it out of the list. It is freed when nobody uses it. Locked. */
+/* Removes the session from the list. The last reference frees it. Needs the lock. */
 static void forget(struct mcp_session *session)
 {
     struct mcp_session **slot = &session->sessions->first;
@@ -103,8 +103,8 @@ static bool is_expired(const struct mcp_session *session, uint64_t now)
     return session->refs == 0 && now - session->used_ns > (uint64_t)MCP_IDLE_MS * 1000000;
 }
 
-/* Who has more than half of all sessions; NULL: nobody. It is who is left when each session of one
- * owner goes together with one of another. Locked. */
+/* Returns the owner of more than half of all sessions, or NULL: Boyer-Moore majority vote. Needs
+ * the lock. */
 static const unsigned char *hoarder_find(const struct mcp_sessions *sessions)
 {
     const unsigned char *most = NULL;
@@ -123,7 +123,7 @@ static const unsigned char *hoarder_find(const struct mcp_sessions *sessions)
     return own > sessions->count / 2 ? most : NULL;
 }
 
-/* The one that nobody has used for longest, of this owner (NULL: of all). Locked. */
+/* Returns the least recently used session, of this owner (NULL: of all). Needs the lock. */
 static struct mcp_session *oldest_find(const struct mcp_sessions *sessions,
                                        const unsigned char *owner)
 {
@@ -136,9 +136,9 @@ static struct mcp_session *oldest_find(const struct mcp_sessions *sessions,
     return oldest;
 }
 
-/* Makes room: those whose time is over go, and where that is not enough, the one that nobody has
- * used for longest; of whoever has most of them, so that one client cannot drive out all others.
- * False when all are in use. Locked. */
+/* Makes room: removes expired sessions, or else the least recently used one, of the owner with a
+ * majority if there is one, so that one client cannot evict all others. Returns false when all are
+ * in use. Needs the lock. */
 static bool make_room(struct mcp_sessions *sessions)
 {
     uint64_t now = clock_ns();
@@ -261,8 +261,7 @@ bool mcp_session_may_batch(const struct mcp_session *session)
     return session->may_batch;
 }
 
-/* Whoever waits for the call with an eye on its connection takes this for a client that has gone.
- * Locked. */
+/* The call sees a hang-up of its client. Needs the lock. */
 static void slot_cancel(struct mcp_slot *slot)
 {
     slot->is_cancelled = true;
@@ -286,7 +285,7 @@ int mcp_session_end(struct mcp_session *session, struct err *err)
     struct mcp_sessions *sessions = session->sessions;
     char made[SANDBOX_ID_MAX];
 
-    lock_take(&session->making); /* who makes one now finds that it is over */
+    lock_take(&session->making); /* a concurrent creation sees that the session is over */
     lock_take(&sessions->lock);
     forget(session);
     for (struct mcp_slot *each = session->slots; each; each = each->next)
@@ -298,8 +297,8 @@ int mcp_session_end(struct mcp_session *session, struct err *err)
     return made[0] ? sandbox_remove(sessions->host, made, err) : 0;
 }
 
-/* The making lock is held. What was made is idle when its session is, and then goes by itself, also
- * when the daemon knows nothing of the session any more. */
+/* The caller holds the creation lock. The sandbox has an idle timeout, so it goes even if the
+ * daemon forgets the session. */
 static int sandbox_make(struct mcp_session *session, struct sandbox **ret, struct err *err)
 {
     const struct label label = { .key = "made-by", .value = "mcp" };
@@ -335,14 +334,14 @@ static int sandbox_of_own(struct mcp_session *session, bool may_make, struct san
         r = sandbox_find(session->sessions->host, session->made, ret, err);
     else if (!may_make)
         r = err_set(err, ERR_DENIED,
-                    "who may only look gets no sandbox made: name one, as /mcp?sandbox=ID");
+                    "a read-only client cannot create a sandbox: name one, as /mcp?sandbox=ID");
     else
         r = sandbox_make(session, ret, err);
     lock_release(&session->making);
     return r;
 }
 
-/* Somebody else may be faster at waking it, and then it is awake. */
+/* Another request may resume it first; then it is active. */
 static int sandbox_wake(struct sandbox *sandbox, struct err *err)
 {
     cleanup_with(sandbox_info_done) struct sandbox_info info = { 0 };

@@ -1,6 +1,6 @@
-/* Clients of /mcp: each has a session from its initialize to its DELETE, or until nobody has used
- * it for an hour. A session belongs to the token that opened it, is about one sandbox, and knows
- * which calls are under way, because another request may cancel them. */
+/* Sessions of /mcp, from initialize to DELETE or an hour without use. A session belongs to the
+ * token that opened it, is about one sandbox, and lists its calls in progress, because another
+ * request may cancel them. */
 #pragma once
 
 #include <jansson.h>
@@ -27,15 +27,15 @@ struct mcp_sessions *mcp_sessions_new(struct host *host);
 void mcp_sessions_free(struct mcp_sessions *sessions);
 
 struct mcp_session_spec {
-    unsigned char owner[MCP_OWNER_BYTES]; /* who asks: see mcp_session_find */
+    unsigned char owner[MCP_OWNER_BYTES]; /* the owner, see mcp_session_find */
     const char *sandbox;                  /* id or name; NULL: one is made at the first call */
     const char *template;                 /* of that one; NULL: the daemon's default */
     bool is_read_only;                    /* only such tools are wanted */
     bool may_batch;                       /* its revision of the protocol knows batches */
 };
 
-/* Each is for the caller to put back. ERR_EXHAUSTED, or ERR_NOT_FOUND for an id that does not
- * exist, has expired, or is somebody else's, which are alike. */
+/* Return a reference that the caller puts back. Fail with ERR_EXHAUSTED, or ERR_NOT_FOUND for an id
+ * that is unknown, expired or another owner's, with the same text. */
 int mcp_session_open(struct mcp_sessions *sessions, const struct mcp_session_spec *spec,
                      struct mcp_session **ret, struct err *err);
 int mcp_session_find(struct mcp_sessions *sessions, const char *id,
@@ -49,9 +49,7 @@ const char *mcp_session_id(const struct mcp_session *session);
 bool mcp_session_is_read_only(const struct mcp_session *session);
 bool mcp_session_may_batch(const struct mcp_session *session);
 
-/* Nobody finds it any more, what is under way is cancelled, and a sandbox that was made for it
- * goes.
- */
+/* Ends the session: cancels its calls and removes a sandbox that was created for it. */
 int mcp_session_end(struct mcp_session *session, struct err *err);
 
 /* Its sandbox, able to run tools, with a reference: made, started or resumed if need be and

@@ -36,8 +36,8 @@ static json_t *block_json(const struct tool_block *block)
     return json_pack("{s:s, s:s%}", "type", "text", "text", block->text, block->len);
 }
 
-/* What is known of the call besides its content. It is not structuredContent, because many clients
- * give that to the model in the place of the content. */
+/* Facts about the call besides its content. Not structuredContent, because many clients give that
+ * to the model instead of the content. */
 static json_t *meta_json(const struct tool_result *result)
 {
     struct tool_result rest = *result;

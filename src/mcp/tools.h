@@ -1,4 +1,4 @@
-/* Tools as the Model Context Protocol tells of them. */
+/* Tools in the form of the Model Context Protocol. */
 #pragma once
 
 #include <jansson.h>

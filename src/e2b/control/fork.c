@@ -17,7 +17,7 @@
 
 enum { FORKS_MAX = 100 };
 
-/* One of several that a client wants at once: it stands, or has an error of its own. */
+/* One of several forks made by one request: a sandbox, or its own error. */
 struct fork {
     struct sandbox *sandbox; /* NULL: it failed */
     json_t *metadata;
@@ -25,7 +25,7 @@ struct fork {
     struct err err;
 };
 
-/* It is what its original is, with a time and tokens of its own. */
+/* Copies the original's metadata, with a new timeout and new tokens. */
 static int metadata_make(struct fork *fork, const json_t *original, uint64_t timeout_s,
                          struct err *err)
 {

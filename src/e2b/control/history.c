@@ -123,7 +123,7 @@ static void ring_take(struct ring *ring, const struct sandbox_stats *stats, uint
                                   .disk_kib = ring->disk_kib });
 }
 
-/* Locked. What is not there any more is forgotten. */
+/* Forgets sandboxes that no longer exist. Needs the lock. */
 static void rings_prune(struct e2b_history *history)
 {
     size_t kept = 0;
@@ -184,7 +184,7 @@ static void look(struct e2b_history *history, bool wants_space)
     lock_release(&history->worker.lock);
 }
 
-/* Looks at every full five seconds. */
+/* Samples at every full five seconds. */
 static void history_main(void *argument)
 {
     const uint64_t step_ms = E2B_HISTORY_STEP_S * UINT64_C(1000);

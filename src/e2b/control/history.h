@@ -1,5 +1,5 @@
-/* What sandboxes have used: a sample every five seconds of each that runs, for an hour, in memory.
- * It begins when a client of E2B first asks for anything about sandboxes. */
+/* Usage of sandboxes: one sample every five seconds of each active one, for an hour, in memory.
+ * Sampling starts with the first E2B request about sandboxes. */
 #pragma once
 
 #include <stddef.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The control API: logs of a sandbox, which are what is known of its processes: when each was
- * started, and how it ended. */
+/* The control API: logs of a sandbox, made from the records of its processes: when each started and
+ * how it ended. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -122,7 +122,7 @@ static bool has_now(const struct range *range)
     return now_s - SLACK_S <= range->end_s && range->start_s <= now_s + SLACK_S;
 }
 
-/* What was written down; of one that runs and of which nothing was yet, the present. */
+/* Returns the samples; for an active sandbox without any, a current one. */
 static enum MHD_Result one(struct e2b_request *request)
 {
     cleanup_with(looks_done) struct looks looks = { 0 };

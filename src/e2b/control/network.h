@@ -9,5 +9,5 @@ struct err;
 /* Checks a network configuration (NULL: none) as E2B does. */
 int e2b_network_check(const json_t *network, struct err *err);
 
-/* A copy without secrets, as it is kept and shown. */
+/* Returns a copy without secrets, which is stored and shown. */
 json_t *e2b_network_copy(const json_t *network);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The control API: what is done with one sandbox. */
+/* The control API: operations on one sandbox. */
 #include "host/sandbox/sandbox.h"
 
 #include <stdlib.h>
@@ -122,7 +122,7 @@ static enum MHD_Result kill_it(struct e2b_request *request)
 
 /* --- time ------------------------------------------------------------------------------------- */
 
-/* One that nobody gave a time keeps having none. */
+/* A sandbox without a timeout keeps having none. */
 static int extend(struct sandbox *sandbox, const json_t *metadata, uint64_t timeout_s,
                   struct err *err)
 {
@@ -278,7 +278,7 @@ static enum MHD_Result refresh(struct e2b_request *request)
 
 /* --- pause ------------------------------------------------------------------------------------ */
 
-/* A paused sandbox stays until somebody ends it; its time is recorded with its state. */
+/* A paused sandbox does not expire; that is recorded together with its state. */
 static int pause_it(struct sandbox *sandbox, bool with_memory, struct err *err)
 {
     cleanup_with(sandbox_info_done) struct sandbox_info before = { 0 };
@@ -313,7 +313,7 @@ static enum MHD_Result pause_answer(struct e2b_request *request)
 
 /* --- network ---------------------------------------------------------------------------------- */
 
-/* What is about traffic that comes in is no part of what is replaced. */
+/* Settings for incoming traffic are not replaced. */
 static int network_in(json_t *metadata, const void *wanted, struct err *err)
 {
     static const char *const kept[] = { "allowPublicTraffic", "maskRequestHost", "httpsPorts" };

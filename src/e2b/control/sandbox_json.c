@@ -74,7 +74,7 @@ static const char *template_of(const struct sandbox_info *info, const json_t *me
     return id ? id : info->template;
 }
 
-/* Who may only look does not get what opens the sandbox. */
+/* A read-only token does not get the sandbox's secrets. */
 static json_t *secret_json(const struct e2b_request *request, const json_t *metadata,
                            const char *field)
 {
@@ -109,8 +109,8 @@ uint64_t e2b_disk_bytes(struct e2b_request *request, uint64_t quota_bytes)
     return request->storage_bytes;
 }
 
-/* One that goes on until somebody ends it is said to end as late as any could; one that sleeps, to
- * have ended when it last did something. */
+/* A sandbox without a timeout reports the latest possible end; a paused one the time of its last
+ * activity. */
 static uint64_t end_of(const struct sandbox_info *info)
 {
     if (info->expires_ms)
@@ -155,7 +155,7 @@ json_t *e2b_detail_json(struct e2b_request *request, const struct sandbox_info *
     cleanup_json json_t *more = NULL;
     char domain[DOMAIN_SIZE];
 
-    /* What was asked for is in the metadata; that nothing gets out is what is true. */
+    /* Reports the truth, that nothing gets out; the metadata has the request. */
     more = json_pack("{s:o*, s:s?, s:b, s:o, s:{s:s, s:b}}", "envdAccessToken",
                      secret_json(request, metadata, "accessToken"), "domain",
                      domain_of(request, domain), "allowInternetAccess", 0, "network",

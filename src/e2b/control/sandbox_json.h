@@ -1,4 +1,4 @@
-/* What clients of E2B are told of a sandbox. */
+/* Sandboxes as JSON of the control API. */
 #pragma once
 
 #include <jansson.h>

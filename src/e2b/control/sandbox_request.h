@@ -10,11 +10,11 @@ struct err;
 struct e2b_create {
     const char *template_id; /* in the request */
     uint64_t timeout_s;
-    json_t *metadata; /* but for what is known of the template */
+    json_t *metadata; /* without the values of the template */
 };
 
-/* is_v1: the first version of the call, whose clients ask for what those of the second always have.
- */
+/* is_v1: the first version of the call, in which clients must ask for what the second always
+ * includes. */
 int e2b_create_parse(const json_t *body, bool is_v1, struct e2b_create *ret, struct err *err);
 void e2b_create_done(struct e2b_create *create);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The control API: secrets. Values are kept and never told again; nothing uses them so far, as
- * sandboxes have no way out that one could be put into. */
+/* The control API: secrets. Values are stored and never returned. Nothing uses them yet, as
+ * sandboxes have no egress. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -135,10 +135,10 @@ static enum MHD_Result get(struct e2b_request *request)
     return e2b_reply_json(request, MHD_HTTP_OK, secret_json(stored));
 }
 
-/* A new version of one; nobody's is lost when two come at once. */
+/* Adds a version of a secret; concurrent updates are all kept. */
 struct update {
     const struct e2b_request *request;
-    json_t *stored; /* as it is afterwards */
+    json_t *stored; /* the result */
 };
 
 static int update_in(json_t *list, void *context, struct err *err)
@@ -152,7 +152,7 @@ static int update_in(json_t *list, void *context, struct err *err)
     if (r == 0)
         r = json_object_set_new(stored, "version", json_integer(version));
     if (r == 0)
-        update->stored = json_deep_copy(stored); /* the list is for whoever has the lock */
+        update->stored = json_deep_copy(stored); /* the list is valid only under the lock */
     return r;
 }
 

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The control API: snapshots. They carry files, not memory.
- *
- * A snapshot outlives its sandbox and others are made from it, so it is a template of Holt's, named
- * snapshot-HEX; the object store has its name and where it came from. It is there before its
- * template is, "making", so that a daemon that dies leaves no template that nobody knows of. One
- * that is deleted while a sandbox stands on it is gone to clients at once, and its template when
- * that can go. */
+/* The control API: snapshots. They hold files, not memory. A snapshot outlives its sandbox and is
+ * the source of others, so it is a template named snapshot-HEX. The object store has its name and
+ * origin. The object is stored first, in state "making", so that a killed daemon leaves no unknown
+ * template. A snapshot deleted while a sandbox uses it disappears for clients at once; its template
+ * is removed later. */
 #include "e2b/control/snapshot.h"
 
 #include <stdio.h>
@@ -118,7 +116,7 @@ static int finish_in(json_t *list, void *context, struct err *err)
     if (old)
         forget(old);
     (void)json_object_del(stored, "making");
-    copy = json_deep_copy(made); /* the list is for whoever has the lock */
+    copy = json_deep_copy(made); /* the list is valid only under the lock */
     return json_object_update(stored, copy);
 }
 
@@ -198,8 +196,7 @@ int e2b_snapshot_delete(struct e2b_request *request, const char *word, struct er
     return r;
 }
 
-/* As templates, which is what clients take them for, but with a namespace that nobody has encoded.
- */
+/* Clients list snapshots as templates, with a namespace that is not percent-encoded. */
 static enum MHD_Result delete_spaced(struct e2b_request *request)
 {
     struct err err = { 0 };

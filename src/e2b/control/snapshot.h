@@ -6,7 +6,7 @@ struct e2b_objects;
 struct err;
 struct host;
 
-/* What was being made when the last daemon ended never was. */
+/* Removes the snapshots that a killed daemon left unfinished. */
 int e2b_snapshots_recover(struct host *host, struct e2b_objects *objects, struct err *err);
 
 /* By name or id, as clients write it: with a tag or without. It is gone at once, and its template

@@ -17,7 +17,7 @@
 
 enum { READY_TRIES = 600, READY_PAUSE_US = 50 * 1000 };
 
-/* A host template has no such user; there everybody is who the client says. */
+/* The host template has no such user; its sandboxes accept the client's choice. */
 int e2b_start_note(struct host *host, const char *template, json_t *metadata,
                    struct sandbox_limits *limits, struct err *err)
 {

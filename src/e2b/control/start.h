@@ -8,8 +8,8 @@ struct host;
 struct sandbox;
 struct sandbox_limits;
 
-/* Puts the template's environment (below what the client asked for), user and working directory
- * into the metadata of a sandbox to be, and what it may use into its limits. */
+/* Puts the template's environment (the client's values take precedence), user and working directory
+ * into the metadata of a new sandbox, and its resources into the limits. */
 int e2b_start_note(struct host *host, const char *template, json_t *metadata,
                    struct sandbox_limits *limits, struct err *err);
 
@@ -18,8 +18,8 @@ int e2b_start_note(struct host *host, const char *template, json_t *metadata,
 int e2b_start_begin(struct host *host, struct sandbox *sandbox, const json_t *metadata,
                     struct err *err);
 
-/* Waits until that is ready, as far as the template says how to know. watch_fd hangs up when the
- * client goes. */
+/* Waits until the start command is ready, if the template has a ready command. watch_fd hangs up
+ * when the client goes away. */
 int e2b_start_await(struct host *host, struct sandbox *sandbox, const json_t *metadata,
                     int watch_fd, struct err *err);
 

@@ -105,8 +105,7 @@ void e2b_volume_remember(struct sandbox *sandbox, json_t *snapshot)
         (void)json_object_set(snapshot, "volumeMounts", mounts);
 }
 
-/* What a snapshot had mounted is mounted in what is made from it, but for volumes that have gone.
- */
+/* Returns the mounts of a snapshot, without volumes that no longer exist. */
 static json_t *snapshot_mounts(const struct e2b_request *request, const char *template)
 {
     cleanup_json json_t *snapshot =

@@ -15,5 +15,5 @@ struct sandbox_mount;
 int e2b_volume_mounts(const struct e2b_request *request, const char *template, json_t *metadata,
                       struct sandbox_mount *ret, size_t *ret_count, struct err *err);
 
-/* Adds the volumeMounts of a sandbox to what is kept of its snapshot. */
+/* Copies the volumeMounts of a sandbox into its snapshot. */
 void e2b_volume_remember(struct sandbox *sandbox, json_t *snapshot);

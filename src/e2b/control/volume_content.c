@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Files of a volume. Whoever calls shows the volume's own token, which is all that it opens. */
+/* Files of a volume. Requests carry the volume's own token, which gives access to that volume
+ * alone. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,7 +76,7 @@ static json_t *moment_json(struct timespec at)
     return e2b_time_json((uint64_t)at.tv_sec * 1000 + (uint64_t)at.tv_nsec / 1000000);
 }
 
-/* As it is asked for: absolute, and without blanks of slashes at its end. */
+/* Normalises the requested path: absolute, without trailing slashes. */
 static json_t *entry_json(const char *path, const struct stat *st, const char *target)
 {
     cleanup_free char *full = xasprintf("/%s", path + strspn(path, "/"));
@@ -174,7 +175,7 @@ struct listing {
     json_t *array;
 };
 
-/* What vanishes meanwhile is not told of. */
+/* Skips entries that vanish meanwhile. */
 static int list_add(void *context, const char *below)
 {
     struct listing *listing = context;
@@ -208,7 +209,7 @@ static enum MHD_Result list_dir(struct e2b_request *request)
     return e2b_reply_json(request, MHD_HTTP_OK, listing.array);
 }
 
-/* The client may take as long as it goes on reading. */
+/* A client may take as long as it keeps reading. */
 static enum MHD_Result read_file(struct e2b_request *request)
 {
     cleanup_close int fd = -EBADF;

@@ -35,13 +35,13 @@ enum {
     E2B_HEADERS_MAX = 8, /* of an answer */
 };
 
-/* The version of envd that clients are told of; they do without what came after it. */
+/* The version of envd that clients see; they do without later features. */
 #define E2B_ENVD_VERSION "0.6.13"
 
-/* Who takes a body piece by piece, in place of one JSON object. */
+/* Takes a body piece by piece, instead of one JSON object. */
 struct e2b_body_ops {
-    /* The header is here. A negative errno with err set: the request fails (e2b_reply_err), and
-     * what is still to come of its body is thrown away. */
+    /* The header is complete. On a negative errno with err set the request fails (e2b_reply_err)
+     * and the rest of its body is discarded. */
     int (*begin)(struct e2b_request *request, struct err *err);
 
     /* Some bytes are here; as begin. Chunks of the transfer are undone already. */
@@ -53,7 +53,7 @@ struct e2b_route {
     const char *verb; /* "*": any */
     const char *path; /* "{}" is one segment, "*" at the end all that is left */
 
-    /* REST. The whole request is here: sends the answer with one of e2b_reply_*, once. */
+    /* REST. The request is complete: sends the reply with one of e2b_reply_*, once. */
     enum MHD_Result (*answer)(struct e2b_request *request);
 
     /* Connect. request->body is the message, {} at least. An error travels as its code. */
@@ -62,11 +62,11 @@ struct e2b_route {
 
     const struct e2b_body_ops *body; /* NULL: JSON, bounded */
 
-    /* Whatever begin, receive or answer left in request->state goes. Called once, when the answer
-     * has been sent or the client has gone; not when state is NULL. */
+    /* Frees request->state. Called once, when the reply was sent or the client has gone; not when
+     * state is NULL. */
     void (*close)(struct e2b_request *request);
 
-    bool is_open;     /* whoever calls need not show a token */
+    bool is_open;     /* needs no token */
     bool is_transfer; /* REST: breaks off with the sandbox, as streams do (e2b/core/reset.h) */
 };
 
@@ -109,8 +109,8 @@ struct e2b_request {
 
     struct e2b_target to;
     struct sandbox *sandbox; /* of envd and ports, with a reference */
-    json_t *metadata;        /* what is kept of that sandbox for E2B, see e2b/core/metadata.h */
-    bool is_read_only;       /* whoever calls may change nothing */
+    json_t *metadata;        /* of the sandbox, see e2b/core/metadata.h */
+    bool is_read_only;       /* the token is read-only */
     bool has_token;          /* the sandbox's own was shown, or none is needed here */
 
     json_t *body;           /* an object; NULL: the request has none */

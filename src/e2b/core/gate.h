@@ -1,9 +1,10 @@
-/* Whether a request of E2B's may go on, and with which sandbox. */
+/* Access control of E2B requests. */
 #pragma once
 
 struct e2b_request;
 struct err;
 
-/* Looks at who calls. Finds the sandbox of envd and ports and wakes it if it wants that. 0, or the
- * HTTP status to refuse with, and err; MHD_HTTP_BAD_GATEWAY: the sandbox is not there. */
+/* Checks the caller's token, finds the sandbox of envd and ports, and resumes it if its metadata
+ * says so. Returns 0, or an HTTP status with err set; MHD_HTTP_BAD_GATEWAY: the sandbox does not
+ * exist. */
 unsigned e2b_gate_check(struct e2b_request *request, struct err *err);

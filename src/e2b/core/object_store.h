@@ -1,5 +1,5 @@
-/* What clients of E2B keep here that is no sandbox: small objects, each with an "id", in one file a
- * kind below the state directory. */
+/* The object store: small objects of E2B's clients that are not sandboxes, each with an "id", in
+ * one file per kind below the state directory. */
 #pragma once
 
 #include <jansson.h>
@@ -14,25 +14,25 @@ int e2b_objects_open(const char *state_dir, struct e2b_objects **ret, struct err
 /* Accepts NULL. */
 void e2b_objects_close(struct e2b_objects *objects);
 
-/* A copy of all of a kind, oldest first. */
+/* Returns a copy of all objects of a kind, oldest first. */
 json_t *e2b_objects_list(struct e2b_objects *objects, enum e2b_objects_kind kind);
 
-/* A copy of the one whose field has this value, or NULL. */
+/* Returns a copy of the object whose field has this value, or NULL. */
 json_t *e2b_objects_find(struct e2b_objects *objects, enum e2b_objects_kind kind, const char *field,
                          const char *value);
 
-/* Adds an object, in the place of the one with its id. With a unique field, ERR_EXISTS when another
- * has the same there. On disk when it returns. */
+/* Adds an object, or replaces the one with its id. With a unique field, fails with ERR_EXISTS if
+ * another object has the same value. On disk when this returns. */
 int e2b_objects_put(struct e2b_objects *objects, enum e2b_objects_kind kind, const json_t *object,
                     const char *unique, struct err *err);
 
-/* Changes what is there, with nobody in between: change gets a copy of all of a kind, oldest first,
- * which takes their place unless it fails. On disk when it returns. */
+/* Changes the objects of a kind atomically: change() gets a copy of the list, oldest first, which
+ * replaces the list unless it fails. On disk when this returns. */
 typedef int (*e2b_objects_fn)(json_t *list, void *context, struct err *err);
 int e2b_objects_change(struct e2b_objects *objects, enum e2b_objects_kind kind,
                        e2b_objects_fn change, void *context, struct err *err);
 
-/* The one of a list whose field has this value, or NULL. */
+/* Returns the object of a list whose field has this value, or NULL. */
 json_t *e2b_objects_pick(const json_t *list, const char *field, const char *value);
 
 /* ERR_NOT_FOUND. */

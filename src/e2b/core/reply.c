@@ -130,7 +130,7 @@ unsigned e2b_status_of(const struct err *err)
     return err_kind_row(err->kind)->http_status;
 }
 
-/* Clients try again by themselves what they are told when to try again. */
+/* Clients retry by themselves after the time in Retry-After. */
 static void retry_after_add(struct e2b_request *request, unsigned status, const struct err *err)
 {
     if ((status == MHD_HTTP_TOO_MANY_REQUESTS || status == MHD_HTTP_SERVICE_UNAVAILABLE) &&

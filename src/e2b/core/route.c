@@ -9,7 +9,7 @@
 #include "base/xalloc.h"
 #include "e2b/core/e2b.h"
 
-/* Whoever adds a file of routes adds a line here. */
+/* A new file of routes needs a line here. */
 static const struct e2b_routes *const control_tables[] = {
     &e2b_tag_routes,
     &e2b_upload_routes,
@@ -55,7 +55,7 @@ static int hex_digit(char c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* What is no escape stands for itself, as most decoders have it. */
+/* An invalid escape is kept as it is, as in most decoders. */
 char *e2b_unescape(const char *text, size_t len, bool plus)
 {
     cleanup_free char *out = xcalloc(len + 1, 1);

@@ -8,8 +8,8 @@
 struct e2b_request;
 struct e2b_route;
 
-/* The route for the request's place, verb and path; its parameters are then in the request. NULL:
- * none, and *ret_has_path says whether one with another verb fits. */
+/* Finds the route for the request's target, verb and path, and fills in its parameters. NULL: none;
+ * *ret_has_path says whether the path exists with another verb. */
 const struct e2b_route *e2b_route_find(struct e2b_request *request, bool *ret_has_path);
 
 /* All of them in turn; NULL behind the last. *ret_place is "control", "envd" or "port". */

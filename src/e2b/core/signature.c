@@ -45,8 +45,8 @@ bool e2b_signature_matches(const struct e2b_request *request, const char *token)
                   user, token, expires ? ":" : "", or_empty(expires));
     char wanted[SIGNATURE_SIZE];
 
-    /* A colon in a name would move the border between the fields: what was signed as a path could
-     * be used as another one, with another verb. */
+    /* A colon in a name would shift the fields: a signed path could be used as another path, with
+     * another verb. */
     if (strchr(user, ':'))
         return false;
     sign(text, wanted);

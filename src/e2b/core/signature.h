@@ -1,4 +1,4 @@
-/* Signed URLs: who knows a sandbox's access token makes one for somebody who does not. */
+/* Pre-signed URLs: made with a sandbox's access token, for clients without one. */
 #pragma once
 
 #include <stdbool.h>

@@ -11,7 +11,7 @@
 #include "e2b/core/e2b.h"
 #include "e2b/core/metadata.h"
 
-/* The user of a sandbox that has the usual one; else root, whom each has. */
+/* "user" if the sandbox has it, else root, which always exists. */
 #define DEFAULT_USER "user:0"
 
 int e2b_user_refuse(const char *name, struct err *err)
@@ -29,7 +29,7 @@ static int set_name(struct e2b_user *user, const char *name, struct err *err)
     return 0;
 }
 
-/* What a template says, or what is usual. */
+/* The template's user, or the default. */
 static int set_default(const struct e2b_request *request, struct e2b_user *user, struct err *err)
 {
     const char *name = e2b_metadata_text(request->metadata, "user");

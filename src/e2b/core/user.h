@@ -1,4 +1,4 @@
-/* As whom a request of E2B's acts inside its sandbox. */
+/* The user that an E2B request acts as inside its sandbox. */
 #pragma once
 
 #include "host/process/process.h"
@@ -6,14 +6,15 @@
 struct e2b_request;
 struct err;
 
-/* A name, or several of whom the first that the sandbox has counts: what a request that names
- * nobody means. */
+/* The user of a request that names none: a name, or several, of which the first that exists counts.
+ */
 struct e2b_user {
     char name[PROCESS_USER_MAX + 1];
     bool is_named; /* by the request */
 };
 
-/* Whom a Connect call names (Basic, without a password), or a REST call (?username=). */
+/* Returns the user that a Connect call (Basic, without a password) or a REST call (?username=)
+ * names. */
 int e2b_user_of_call(const struct e2b_request *request, struct e2b_user *ret, struct err *err);
 int e2b_user_of_query(const struct e2b_request *request, struct e2b_user *ret, struct err *err);
 

@@ -18,7 +18,7 @@ static const char *type_name(enum entry_type type)
     return type == ENTRY_DIRECTORY ? "FILE_TYPE_DIRECTORY" : "FILE_TYPE_FILE";
 }
 
-/* As Go writes it: what it is, in letters, then nine bits; "-" for what is nothing special. */
+/* Formats the mode as Go does: letters for the type, then nine bits; "-" for a regular file. */
 static void permissions_write(const struct file_entry *entry, char ret[PERMISSIONS_SIZE])
 {
     static const char *const types[ENTRY_TYPES] = {
@@ -57,7 +57,7 @@ static void time_write(const struct file_entry *entry, char ret[TIME_SIZE])
                    tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, entry->mtime_ns);
 }
 
-/* A name, or the number of who has none. */
+/* Returns the name, or the number if there is none. */
 static json_t *owner_json(const char *name, uint32_t id)
 {
     char number[NUMBER_SIZE];

@@ -9,7 +9,7 @@ struct err;
 struct file_call;
 struct file_request;
 
-/* A worker of the sandbox, and for whom it works. */
+/* A file worker of the sandbox, and the user that it works for. */
 struct e2b_files {
     struct file_call *call;
     struct e2b_user user;
@@ -26,14 +26,14 @@ void e2b_files_close(struct e2b_files *files);
 int e2b_files_path(const struct e2b_request *request, const char *field, const char **ret,
                    struct err *err);
 
-/* Asks for something with the rights of root, for the user; paths may begin at the user's home, and
- * are told from the root; entries have their details. */
+/* Sends a request with the rights of root on behalf of the user. Relative paths start at the user's
+ * home; reported paths are absolute; entries have all details. */
 int e2b_files_ask(struct e2b_files *files, struct file_request *request, struct err *err);
 
 /* The same, and the one entry that is the answer. Its texts are valid until the next call. */
 int e2b_files_ask_one(struct e2b_files *files, struct file_request *request, struct file_entry *ret,
                       struct err *err);
 
-/* What the sandbox has refused, in E2B's words: a path that is not there, a user that it does not
- * know; any other error as it is. Returns r, or what stands for it. */
+/* Translates a refusal into E2B's words: a missing path, an unknown user; other errors stay.
+ * Returns r or its replacement. */
 int e2b_files_explain(const struct e2b_files *files, int r, struct err *err);

@@ -156,13 +156,13 @@ static ssize_t download_read(void *context, uint64_t position, char *data, size_
         if (download_next(download, &ignored) < 0)
             return download_break(download);
     }
-    /* Workers are few: nobody has one who does not read. */
+    /* Workers are few: a client that does not read must not keep one. */
     client_connection_allow(download->client, CONNECTION_IDLE_MS);
     len = download->len < size ? download->len : size;
     memcpy(data, download->data, len);
     download->data += len;
     download->len -= len;
-    /* Nobody asks for more: if the worker has said that this is all, it is ready for the next. */
+    /* All was sent: if the worker has reported the end, it is ready for the next call. */
     if (position + len == download->size && file_call_has_next(download->files.call))
         (void)download_next(download, &ignored);
     return (ssize_t)len;

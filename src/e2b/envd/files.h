@@ -5,8 +5,7 @@
 
 struct buf;
 
-/* Whether the caller may: by the sandbox's token, or by a signature of what it asks for.
- * ERR_UNAUTHENTICATED. */
+/* Checks the sandbox's token, or the signature of the URL. Fails with ERR_UNAUTHENTICATED. */
 int e2b_files_may(const struct e2b_request *request, struct err *err);
 
 /* What the X-Metadata-* headers say of a file, as wire/file.h has it. ERR_INVALID. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* POST /files: a form with any number of files, or the bytes of one; packed by gzip or not. All of
- * it goes on to the sandbox as it comes. */
+/* POST /files: a form with any number of files, or the bytes of one file, optionally gzipped. All
+ * bytes go to the sandbox as they arrive. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +30,7 @@ struct upload {
     const char *path; /* in the query: where the first goes; NULL: each says it itself */
     bool is_form;
     struct multipart form;
-    struct inflater *inflater; /* NULL: it comes as it is */
+    struct inflater *inflater; /* NULL: not compressed */
     bool is_open;              /* a file is being written */
     json_t *written;
 };

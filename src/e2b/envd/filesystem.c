@@ -19,7 +19,7 @@
 
 enum {
     LIST_MAX = 200 * 1000, /* entries of one answer */
-    ENTRY_BYTES = 512,     /* of one, beside its path, as it is written */
+    ENTRY_BYTES = 512,     /* of one entry, besides its path */
 };
 
 static int entry_reply(const struct file_entry *entry, json_t **ret_reply)
@@ -42,7 +42,7 @@ static int stat_path(struct e2b_request *request, json_t **ret_reply, struct err
     return r < 0 ? r : entry_reply(&entry, ret_reply);
 }
 
-/* What is there already is refused, in one way or the other. */
+/* Refuses to overwrite an existing path. */
 static int refuse_taken(struct e2b_files *files, const char *path, struct err *err)
 {
     struct file_request wish = { .type = FILE_STAT, .path = path, .flags = FILE_FOLLOW };

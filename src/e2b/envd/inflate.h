@@ -11,7 +11,7 @@ typedef int inflate_fn(void *context, const void *data, size_t len, struct err *
 
 struct inflater *inflater_new(inflate_fn *take, void *context);
 
-/* ERR_INVALID for what is not gzip. */
+/* Fails with ERR_INVALID if the data is not gzip. */
 int inflater_feed(struct inflater *inflater, const void *data, size_t len, struct err *err);
 
 /* Nothing more comes: ERR_INVALID when something is missing. */

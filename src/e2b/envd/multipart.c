@@ -206,7 +206,7 @@ static int take_step(struct multipart *form, struct err *err)
     case MULTIPART_OVER:
         break;
     }
-    buf_clear(&form->in); /* what is behind the last boundary means nothing */
+    buf_clear(&form->in); /* data behind the last boundary is ignored */
     return 0;
 }
 

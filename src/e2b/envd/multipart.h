@@ -34,7 +34,7 @@ struct multipart {
     enum { MULTIPART_BEFORE, MULTIPART_LINE, MULTIPART_HEADERS, MULTIPART_BODY, MULTIPART_OVER } at;
     char delimiter[MULTIPART_BOUNDARY_MAX + 5]; /* CRLF, two dashes, the boundary */
     size_t delimiter_len;
-    struct buf in; /* what is not taken yet */
+    struct buf in; /* not consumed yet */
 };
 
 /* By the Content-Type of the request. ERR_INVALID when it names no boundary. The caller calls

@@ -173,7 +173,7 @@ static int update(struct e2b_request *request, json_t **ret_reply, struct err *e
     return r < 0 || !has_pty ? r : process_resize(process, rows, columns, err);
 }
 
-/* One that does not read keeps its client waiting, but nobody who has gone. */
+/* A process that does not read keeps its client waiting, but no longer than the client stays. */
 static int input_send(const struct e2b_request *request, struct process *process,
                       const struct buf *data, struct err *err)
 {
@@ -216,7 +216,7 @@ static int close_stdin(struct e2b_request *request, json_t **ret_reply, struct e
     return r < 0 ? r : process_send_input(process, NULL, 0, true, err);
 }
 
-/* One that is killed is dead for whoever looks when this has returned. */
+/* A killed process is gone when this returns. */
 static int send_signal(struct e2b_request *request, json_t **ret_reply, struct err *err)
 {
     cleanup_with(process_unref_slot) struct process *process = NULL;

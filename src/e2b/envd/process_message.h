@@ -19,7 +19,7 @@ struct e2b_start {
     struct buf env;           /* "NAME=value", each with its NUL */
 };
 
-/* What every process of a sandbox gets, beside what it was asked for. */
+/* Defaults for every process of a sandbox. */
 struct e2b_surroundings {
     const char *user;
     const char *cwd;           /* where the request has none */
@@ -42,7 +42,7 @@ struct e2b_selector {
 
 int e2b_selector_parse(const json_t *message, struct e2b_selector *ret, struct err *err);
 
-/* {"size": {"cols", "rows"}}, of the field "pty"; *ret_is_there says whether it has one. */
+/* {"size": {"cols", "rows"}} of the field "pty"; *ret_is_there: whether the field is present. */
 int e2b_pty_parse(const json_t *message, bool *ret_is_there, uint16_t *ret_rows,
                   uint16_t *ret_columns, struct err *err);
 

@@ -28,7 +28,7 @@ struct process_events {
     struct stream stream;
     struct sandbox *sandbox;      /* attached to */
     struct process *process;      /* our own, or NULL */
-    struct output_reader *joined; /* of somebody else's, or NULL */
+    struct output_reader *joined; /* of a process started by another client, or NULL */
     struct record *record;
     uint32_t pid;
     bool has_terminal;

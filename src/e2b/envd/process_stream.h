@@ -9,12 +9,12 @@ struct process;
 struct record;
 struct stream;
 
-/* Of a process that was just started (taken), whose output waits for this stream: without it, it
- * goes on and waits for nobody. */
+/* Streams a process that was just started (taken), whose output waits for this stream. Without the
+ * stream it continues without flow control. */
 int e2b_process_stream_own(struct e2b_request *request, struct process *process,
                            struct stream **ret, struct err *err);
 
-/* Of one that somebody else has started (taken), from now on. */
+/* Streams a running process (taken) from now on. */
 int e2b_process_stream_join(struct e2b_request *request, struct record *record, struct stream **ret,
                             struct err *err);
 

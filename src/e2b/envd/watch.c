@@ -36,7 +36,7 @@ static const char *const kinds[FILE_EVENT_KINDS] = {
     [FILE_EVENT_CHMOD] = "EVENT_TYPE_CHMOD",
 };
 
-/* What is there now; NULL when it is gone already. */
+/* Returns the present entry; NULL if it is gone. */
 static json_t *entry_look(const struct e2b_watched *watched, const struct file_event *event)
 {
     cleanup_with(e2b_files_close) struct e2b_files looks = { .user = watched->user };
@@ -131,7 +131,7 @@ void e2b_watched_done(struct e2b_watched *watched)
 
 /* --- WatchDir --------------------------------------------------------------------------------- */
 
-/* 1 when there is an event, 0 when the client wants to hear that we are still there. */
+/* Returns 1 for an event, 0 when a keepalive is due. */
 static int wait_event(const struct watch_stream *self, struct err *err)
 {
     struct pollfd client = { .fd = self->watched.watch_fd, .events = POLLRDHUP };

@@ -1,5 +1,4 @@
-/* What changes below a directory of a sandbox, as filesystem.Filesystem of E2B's envd tells of it.
- */
+/* Changes below a directory of a sandbox, as filesystem.Filesystem of E2B's envd reports them. */
 #pragma once
 
 #include <jansson.h>
@@ -20,7 +19,7 @@ struct e2b_watched {
     struct file_call *call;
     struct e2b_user user;
     bool wants_entries;
-    int watch_fd; /* hangs up when nobody wants to know any more */
+    int watch_fd; /* hangs up when the watch is no longer needed */
     char path[ENTRY_PATH_MAX + 1];
 };
 
@@ -28,7 +27,7 @@ struct e2b_watched {
  * watched. The caller calls e2b_watched_done, also when it fails. */
 int e2b_watched_begin(struct e2b_request *request, int watch_fd, struct e2b_watched *ret,
                       struct err *err);
-/* It goes on without the request, until this hangs up. */
+/* The watch outlives the request, until this hangs up. */
 void e2b_watched_outlive(struct e2b_watched *watched, int watch_fd);
 
 void e2b_watched_done(struct e2b_watched *watched);

@@ -35,7 +35,7 @@ struct watcher {
     char id[E2B_TOKEN_SIZE];
     char sandbox[SANDBOX_ID_MAX]; /* as the request has it */
     struct thread thread;
-    int stop_fds[2]; /* who watches hears on the second that the first is closed */
+    int stop_fds[2]; /* closing the first wakes the watching thread on the second */
     struct e2b_watched watched;
     /* Under the lock of all. */
     struct buf events; /* as text, which takes a tenth of the memory: "{...},{...}" */
@@ -68,7 +68,7 @@ static size_t kept_bytes(const struct watcher *watcher)
     return bytes;
 }
 
-/* What is too much is forgotten: a client who never asks must not fill the memory. */
+/* Drops events beyond the limit: a client that never polls must not fill the memory. */
 static void keep(struct watcher *watcher, json_t *event)
 {
     cleanup_with(buf_done) struct buf text = BUF_INIT(EVENT_MAX);
@@ -86,7 +86,7 @@ static void keep(struct watcher *watcher, json_t *event)
     lock_release(&watcher->watchers->lock);
 }
 
-/* Who has many events left would tell of each before it looks whether it is to stop. */
+/* A thread with many pending events would report each before it checks for a stop. */
 static bool is_stopped(const struct watcher *watcher)
 {
     struct pollfd wait = { .fd = watcher->stop_fds[1], .events = POLLRDHUP };
@@ -166,7 +166,7 @@ static int refuse_unknown(const struct e2b_request *request, struct err *err)
     return err_set(err, ERR_NOT_FOUND, "watcher with id %.100s not found", id ? id : "");
 }
 
-/* Locked. Takes those off the list whose client may have forgotten them. */
+/* Removes watchers that were not polled for long. Needs the lock. */
 static struct watcher *sweep(struct e2b_watchers *watchers)
 {
     struct watcher *old = NULL, **slot = &watchers->first;

@@ -1,5 +1,4 @@
-/* Watching for clients of E2B who cannot read a stream: events are kept until they are asked for.
- */
+/* Watchers for clients that cannot read a stream: events are kept until polled. */
 #pragma once
 
 #include <jansson.h>

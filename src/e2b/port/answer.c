@@ -71,7 +71,7 @@ static ssize_t receive(struct proxied_request *proxied, char *data, size_t size)
     }
 }
 
-/* The same, beginning with what was received before. */
+/* Does the same, starting with the bytes received before. */
 static ssize_t take(struct proxied_request *proxied, char *data, size_t size)
 {
     size_t len = proxied->early.len < size ? proxied->early.len : size;
@@ -142,8 +142,7 @@ static bool is_named(const struct port_reply *reply, const char *name)
     return false;
 }
 
-/* How long it is and how it is told apart from the next is said by libmicrohttpd, for this
- * connection. */
+/* libmicrohttpd writes the framing headers of this connection itself. */
 static bool stays(const struct port_reply *reply, const char *name)
 {
     if (reply->is_upgraded && strcasecmp(name, MHD_HTTP_HEADER_UPGRADE) == 0)
@@ -198,7 +197,7 @@ static void on_upgrade(void *cls, struct MHD_Connection *connection, void *slot,
     (void)MHD_upgrade_action(handle, MHD_UPGRADE_ACTION_CLOSE);
 }
 
-/* --- the whole -------------------------------------------------------------------------------- */
+/* --- replies ---------------------------------------------------------------------------------- */
 
 static enum MHD_Result fail(struct e2b_request *request, struct proxied_request *proxied, int r)
 {

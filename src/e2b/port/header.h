@@ -27,12 +27,12 @@ struct port_request {
     const char *target; /* as it stood in the request line */
     uint16_t port;
     const char *mask_host; /* for the header Host, with ${PORT} in it; NULL: as the client said */
-    bool is_upgrade;       /* it asks for another protocol, and may get it */
+    bool is_upgrade;       /* requests an upgrade, which is possible */
     bool is_chunked;       /* its body has no length yet */
     const struct port_header *headers;
     size_t header_count;
 };
 
-/* The request line and all headers that go on, in their order and as they are spelled, with the
- * empty line. 0, -EINVAL when a part of it cannot stand in a request, or as buf_add. */
+/* Appends the request line and all forwarded headers, unchanged and in order, with the empty line.
+ * Returns 0, -EINVAL if a part is not valid in a request, or an error of buf_add. */
 int port_request_write(const struct port_request *request, struct buf *out);

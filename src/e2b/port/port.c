@@ -27,7 +27,7 @@ enum {
     CONNECT_MS = 10 * 1000,
     HEAD_MAX = 64 * 1024,           /* more than libmicrohttpd lets in */
     HEADERS_MAX = 1024,             /* the same */
-    DISCARD_MAX = 64 * 1024 * 1024, /* what is read of a body that nobody wants */
+    DISCARD_MAX = 64 * 1024 * 1024, /* bytes read of a body without a receiver */
 };
 
 /* --- the head --------------------------------------------------------------------------------- */
@@ -81,8 +81,8 @@ static int head_write(struct e2b_request *request, struct proxied_request *proxi
     head.headers = headers->list;
     head.header_count = headers->count;
     head.is_chunked = proxied->is_chunked = headers->is_chunked;
-    /* Behind TLS libmicrohttpd passes such a connection on by a few bytes at a time, and may spin:
-     * a client that asks for what it cannot have is answered as if it had not asked. */
+    /* Behind TLS libmicrohttpd passes an upgraded connection a few bytes at a time, and may spin.
+     * The request is answered as if it had not asked for the upgrade. */
     head.is_upgrade = proxied->reply.can_upgrade =
         headers->has_upgrade && headers->wants_upgrade && !request->exchange->listener->is_tls;
     proxied->reply.is_head = strcmp(request->verb, MHD_HTTP_METHOD_HEAD) == 0;
@@ -93,7 +93,7 @@ static int head_write(struct e2b_request *request, struct proxied_request *proxi
 
 /* --- sending ---------------------------------------------------------------------------------- */
 
-/* Who answers while it is still asked is listened to, lest both wait for each other. */
+/* Reads a reply that arrives while the request is being sent, to avoid a deadlock. */
 static int hear_early(struct proxied_request *proxied)
 {
     char bytes[16 * 1024];
@@ -156,7 +156,7 @@ static int send_piece(struct proxied_request *proxied, const char *data, size_t 
 
 /* --- the route -------------------------------------------------------------------------------- */
 
-/* A port that nobody listens at is no error of the host's, and neither is a sandbox that ends. */
+/* A closed port is not an error of the host, and neither is a sandbox that ends. */
 static int dial(struct e2b_request *request, struct proxied_request *proxied, struct err *err)
 {
     const struct port_patience patience = {
@@ -197,7 +197,7 @@ static int begin(struct e2b_request *request, struct err *err)
     return r;
 }
 
-/* What is sent to nobody is read away, so that the client comes to its answer. */
+/* Reads and drops a body without a receiver, so that the client gets its reply. */
 static void discard(struct proxied_request *proxied, size_t len)
 {
     proxied->discarded += len;

@@ -17,8 +17,8 @@ struct sandbox;
 enum {
     /* How long nothing may happen on a connection that was not upgraded. */
     PORT_IDLE_MS = 640 * 1000,
-    /* What is kept of an answer that comes while its request is still being sent. libmicrohttpd
-     * sends nothing before that has ended. */
+    /* Buffers a reply that arrives while its request is being sent: libmicrohttpd sends nothing
+       before the request is complete. */
     PORT_EARLY_MAX = 1024 * 1024,
 };
 
@@ -26,18 +26,18 @@ struct proxied_request {
     struct sandbox *sandbox; /* the request's, attached */
     struct e2b_resets *resets;
     int server_fd;  /* the server's connection; -EBADF: there is none */
-    int client_fd;  /* where it is seen that the client has gone */
-    bool is_closed; /* nobody listens at the port */
+    int client_fd;  /* shows that the client has gone */
+    bool is_closed; /* the port is closed */
     bool is_chunked;
     bool is_full;     /* the server takes no more of the body */
-    size_t discarded; /* of the body, for nobody wanted it */
+    size_t discarded; /* of the body, without a receiver */
     struct buf early; /* received from the server, and not parsed */
     struct port_reply reply;
     struct buf body; /* decoded, and not handed on: what came with the head */
     struct e2b_reset reset;
 };
 
-/* Answers with what the server says. The whole request was sent. */
+/* Replies with the server's reply. The complete request was sent. */
 enum MHD_Result proxied_request_answer(struct e2b_request *request,
                                        struct proxied_request *proxied);
 

@@ -18,7 +18,7 @@ struct way {
     const char *early;            /* to be written before anything is read */
     size_t start, end;            /* in bytes, or in early while there is some */
     bool is_read_out;             /* from has said its end of file */
-    bool is_over;                 /* and to has been told */
+    bool is_over;                 /* and `to` was shut down */
     char bytes[PUMP_BYTES];
 };
 
@@ -69,7 +69,7 @@ static int way_go(struct way *way)
     if (way->side->is_cut && way->side->is_cut(way->side->context))
         return -ECONNRESET;
     way->is_over = true;
-    /* One who has gone altogether needs no telling. */
+    /* A side that has disconnected needs no shutdown. */
     return shutdown(way->to, SHUT_WR) < 0 && errno != ENOTCONN ? -errno : 0;
 }
 
@@ -97,7 +97,7 @@ static int way_wait(const struct way *up, const struct way *down)
     for (size_t i = 0; i < 2; i++)
         if ((fds[i].revents & (POLLERR | POLLNVAL)) ||
             ((fds[i].revents & POLLHUP) && fds[i].events == 0))
-            return -ECONNRESET; /* nobody is left to hear the other */
+            return -ECONNRESET; /* no reader is left for the other direction */
     return 0;
 }
 

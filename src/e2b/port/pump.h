@@ -6,13 +6,13 @@
 
 struct port_side {
     int fd;
-    const char *early; /* what was received from it already */
+    const char *early; /* bytes received before */
     size_t early_len;
-    bool (*is_cut)(void *context); /* asked at its end of file: whether that is none of its own */
+    bool (*is_cut)(void *context); /* called at end of file: whether the connection was cut */
     void *context;                 /* NULL, both: it always is */
 };
 
-/* Returns when both sides have said their end of file, or one is broken or goes away. A side that
- * does not read holds back the one that writes; the end of one direction is passed on and leaves
- * the other open. 0, or -errno: then it was no orderly end. */
+/* Copies both ways until both sides have sent end of file, or one fails. A side that does not read
+ * stops the other; the end of one direction leaves the other open. Returns 0, or -errno if it did
+ * not end in order. */
 int port_pump(const struct port_side *client, const struct port_side *server);

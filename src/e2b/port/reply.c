@@ -28,7 +28,7 @@ static int on_field(struct http_parser *parser, const char *data, size_t len)
     struct port_reply *reply = parser->data;
     bool is_new = reply->header_count == 0 || reply->has_value;
 
-    /* A trailer: whoever sent it could say in it what was to be said before. */
+    /* Trailers are dropped: they could add headers after the fact. */
     if (reply->has_head)
         return 0;
     if (is_new) {

@@ -1,7 +1,6 @@
-/* The reply of a server inside a sandbox, from its bytes. The server may be hostile: of what it
- * says nothing is passed on but a status, headers whose names and values can stand in a header, and
- * a decoded body. Where a reply ends is said anew to the client, so no reply can be taken for two.
- */
+/* Parses the reply of a server inside a sandbox, which may be hostile. Only a status, well-formed
+ * headers and a decoded body pass. The client's framing is written anew, so one reply cannot be
+ * taken for two. */
 #pragma once
 
 #include <http_parser.h>
@@ -23,7 +22,7 @@ enum {
 struct port_reply {
     /* what the request was; set before the first byte */
     bool is_head;     /* the reply has no body, whatever it says */
-    bool can_upgrade; /* it asked for another protocol */
+    bool can_upgrade; /* the request asked for an upgrade */
 
     bool has_head; /* everything up to the body is here */
     bool is_complete;
@@ -46,9 +45,9 @@ struct port_reply {
 void port_reply_init(struct port_reply *reply);
 void port_reply_done(struct port_reply *reply);
 
-/* Takes bytes as they were received; len 0: the server has hung up. What is body among them
- * (upgraded: all that follows) is moved to the beginning of data: returns how much that is, or
- * -EBADMSG when it is not a reply. Nothing may be fed behind a complete one. */
+/* Parses received bytes; len 0: the server has closed the connection. Moves body bytes (after an
+ * upgrade: all) to the start of data and returns their number, or -EBADMSG for a malformed reply.
+ * Must not be called after a complete reply. */
 ssize_t port_reply_feed(struct port_reply *reply, char *data, size_t len);
 
 /* The header of this index, once there is a head. Names are tokens, values have no control

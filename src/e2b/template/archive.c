@@ -20,7 +20,7 @@
 enum {
     UNUSED_MAX_S = 7 * 24 * 3600,
     PART_MAX_S = 24 * 3600,
-    ARCHIVES_MAX = 4096, /* that are looked at; those behind, when some of these have gone */
+    ARCHIVES_MAX = 4096, /* checked per run; the rest after some of these were removed */
 };
 
 struct archive {

@@ -7,9 +7,8 @@
 #define E2B_ARCHIVE_BYTES_MAX (2ULL << 30) /* of one */
 #define E2B_ARCHIVES_BYTES_MAX (8ULL << 30)
 
-/* Makes sure that there is the directory, and that what is in it was used in the last days and is
- * not more than so many bytes: of what is whole the longest unused goes first. What is on its way
- * goes only when it can be no more. */
+/* Creates the directory if missing and prunes it: files unused for days, then the least recently
+ * used ones beyond the size limit. Incomplete uploads are removed only when they are abandoned. */
 int e2b_archives_prune(const char *directory);
 
 /* Whether it is there; if so, it has been used now. */

@@ -94,8 +94,8 @@ void e2b_builds_ticket(const struct e2b_builds *builds, const char *hash, char i
  * ----------------------------------------------------------------------
  */
 
-/* Puts on the object store what has become of builds. That some fail because the daemon ends is for
- * the next one to say. Needs the lock. */
+/* Stores the outcome of builds that have ended. Builds that fail because the daemon stops are
+ * marked by the next daemon. Needs the lock. */
 static void settle(struct e2b_builds *builds)
 {
     for (struct entry *entry = builds->entries; entry; entry = entry->next) {
@@ -218,7 +218,7 @@ static void sweep(struct e2b_builds *builds)
     struct err ignored;
     size_t count = 0;
 
-    /* In this order: what is made meanwhile is on the object store, but not in the list. */
+    /* In this order: a build made meanwhile is in the object store, but not in the list. */
     if (template_list(host_store(builds->host), &infos, &count, &ignored) < 0)
         return;
     templates = e2b_builds_list(builds);
@@ -232,8 +232,7 @@ static void sweep(struct e2b_builds *builds)
     }
 }
 
-/* --- builds that go on -------------------------------------------------------------------------
- */
+/* --- running builds --------------------------------------------------------------------------- */
 
 /* Waits for their threads, which may need the lock. */
 static void entries_free(struct entry *entries)
@@ -290,7 +289,8 @@ static int begin(struct e2b_builds *builds, json_t *template, const char *id,
     if (strcmp(status, "waiting") != 0)
         return err_set(err, ERR_INVALID, "build '%s' was started already", id);
     if (running(builds) >= E2B_BUILDS_MAX)
-        return err_set(err, ERR_EXHAUSTED, "%d builds go on or wait already", E2B_BUILDS_MAX);
+        return err_set(err, ERR_EXHAUSTED, "build limit reached (%d running or waiting)",
+                       E2B_BUILDS_MAX);
     spec->queue = builds->queue;
     spec->ended = on_ended;
     spec->context = builds;
@@ -387,7 +387,7 @@ int e2b_builds_open(struct host *host, struct e2b_objects *objects, const char *
     builds->files = xasprintf("%s/e2b-files", state_dir);
     if (r == 0) {
         r = e2b_archives_prune(builds->files);
-        r = r < 0 ? err_sys(err, r, "look at the uploaded files") : 0;
+        r = r < 0 ? err_sys(err, r, "prune the uploaded files") : 0;
     }
     if (r == 0)
         r = owners_record(builds, err);

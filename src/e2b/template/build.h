@@ -34,46 +34,45 @@ enum {
 int e2b_builds_open(struct host *host, struct e2b_objects *objects, const char *state_dir,
                     struct e2b_builds **ret, struct err *err);
 
-/* Ends what goes on. Accepts NULL. */
+/* Cancels running builds. Accepts NULL. */
 void e2b_builds_close(struct e2b_builds *builds);
 
-/* Twenty digits that nobody has had before. */
+/* Makes an unused id of twenty digits. */
 int e2b_id_new(char into[E2B_ID_BYTES], struct err *err);
 
-/* A copy of a template on the object store, by id or name, with what has become of its builds; or
- * NULL. */
+/* Returns a copy of a stored template, by id or name, with the state of its builds; or NULL. */
 json_t *e2b_builds_find(struct e2b_builds *builds, const char *word);
 
-/* All of them. */
+/* Returns copies of all stored templates. */
 json_t *e2b_builds_list(struct e2b_builds *builds);
 
-/* Changes a template on the object store, by id or name, while nobody else does; where there is
- * none, the fallback becomes it (NULL: ERR_NOT_FOUND). A change that fails is none. */
+/* Changes a stored template, by id or name, atomically. If there is none, the fallback is stored
+ * (NULL: ERR_NOT_FOUND). A change that fails changes nothing. */
 typedef int (*e2b_change_fn)(json_t *template, void *context, struct err *err);
 int e2b_builds_change(struct e2b_builds *builds, const char *word, const json_t *fallback,
                       e2b_change_fn change, void *context, struct err *err);
 
-/* Takes a template from the object store, by id, and ends what goes on for it. The files of builds
- * that a sandbox still stands on go later. */
+/* Removes a stored template by id and cancels its builds. Files of builds that a sandbox uses are
+ * removed later. */
 int e2b_builds_remove(struct e2b_builds *builds, const char *id, struct err *err);
 
-/* Begins a build that the template, by id, has already as "waiting". ERR_EXHAUSTED when too many go
- * on. */
+/* Starts a build that the template, by id, lists as "waiting". Fails with ERR_EXHAUSTED at the
+ * limit of builds. */
 int e2b_builds_begin(struct e2b_builds *builds, const char *template_id, const char *id,
                      struct build_spec *spec, struct err *err);
 
-/* What one has said, from the offset-th on; and whether it still waits for its turn. */
+/* Returns the log of a build from the offset-th line on, and whether the build is still queued. */
 json_t *e2b_builds_logs(struct e2b_builds *builds, const char *id, size_t offset, size_t limit,
                         bool *ret_waits);
 
-/* Where uploaded files are, absolute. */
+/* Returns the absolute path of the uploaded files. */
 const char *e2b_builds_files(const struct e2b_builds *builds);
 
-/* What a client must show to upload the files with this hash; 64 digits. */
+/* Makes the ticket that permits an upload of the files with this hash; 64 digits. */
 void e2b_builds_ticket(const struct e2b_builds *builds, const char *hash, char into[65]);
 
-/* The name of Holt's own template with a build's files. */
+/* Writes the name of the template that holds a build's files. */
 void e2b_build_template(const char *id, char into[TEMPLATE_NAME_MAX + 1]);
 
-/* The build whose files such a template has, by its name, or NULL: it is somebody's own. */
+/* Returns the build whose files a template has, by its name, or NULL. */
 const char *e2b_build_of(const char *template);

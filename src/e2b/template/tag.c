@@ -69,10 +69,10 @@ static int tags_count_check(const json_t *template, struct err *err)
     return err_set(err, ERR_INVALID, "a template has at most %d tags", E2B_TAGS_MAX);
 }
 
-/* What is asked of a template's tags. */
+/* A request about a template's tags. */
 struct asked {
     char name[TEMPLATE_NAME_MAX + 1], tag[TEMPLATE_NAME_MAX + 1];
-    char build[E2B_ID_BYTES]; /* what was assigned */
+    char build[E2B_ID_BYTES]; /* the assigned tags */
     const json_t *tags;
 };
 

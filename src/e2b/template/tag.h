@@ -18,5 +18,5 @@ bool e2b_tag_is_valid(const char *tag);
 int e2b_tag_split(const char *asked, char name[TEMPLATE_NAME_MAX + 1],
                   char tag[TEMPLATE_NAME_MAX + 1], struct err *err);
 
-/* The build that a tag ("": the usual one) of a template stands for, or NULL. */
+/* Returns the build that a tag ("": the default) of a template refers to, or NULL. */
 const char *e2b_tag_build(const json_t *template, const char *tag);

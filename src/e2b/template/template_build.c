@@ -56,7 +56,7 @@ static int tags_of(const json_t *body, const char *tag, json_t **ret, struct err
     return 0;
 }
 
-/* Of a build; the template is told to be as large as the last one. */
+/* Resources of a build; the template reports those of its last build. */
 static int size_take(const json_t *body, json_t *template, json_t *build, struct err *err)
 {
     uint32_t cpus = E2B_CPUS_DEFAULT, memory_mb = E2B_MEMORY_DEFAULT_MB;

@@ -75,7 +75,7 @@ static int built_find(const struct e2b_request *request, const char *asked,
     return 1;
 }
 
-/* Whoever is new here asks for one of those that have to be made first. */
+/* A new user may ask for a template that must be built first. */
 static int not_found(const char *asked, const char *name, struct err *err)
 {
     if (strcmp(name, "base") == 0 || strcmp(name, "code-interpreter-v1") == 0)

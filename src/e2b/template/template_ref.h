@@ -9,7 +9,7 @@ struct err;
 
 struct e2b_template_ref {
     char name[TEMPLATE_NAME_MAX + 1];  /* as Holt knows it */
-    char id[2 * TEMPLATE_NAME_MAX];    /* that clients are told */
+    char id[2 * TEMPLATE_NAME_MAX];    /* reported to clients */
     char alias[TEMPLATE_NAME_MAX + 1]; /* "": none */
 };
 

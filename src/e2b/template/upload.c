@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The files of a build's COPY steps, by their hash. Whether they are here is asked with a key; they
- * are brought to an address that carries its own leave, as clients put no key there. Who has them
- * here already is told the address too: some bring them anew. */
+/* The files of a build's COPY steps, by their hash. A request with a key asks whether they exist;
+ * the upload goes to a pre-signed URL, as clients send no key there. The URL is returned in every
+ * case: some clients upload again. */
 #include <errno.h>
 #include <fcntl.h>
 #include <openssl/crypto.h>
