@@ -20,15 +20,15 @@ static const uint64_t status_simple = 1ULL << 3;
 
 static const uint64_t group_level = 1ULL << 48, group_mask = (1ULL << 48) - 1;
 
-enum { MEMBERS_AT_ONCE = 64 };
+enum { MEMBERS_PER_READ = 64 };
 
-/* struct btrfs_qgroup_inherit with room for its one group. */
+/* struct btrfs_qgroup_inherit with room for one group. */
 union inherit {
     struct btrfs_qgroup_inherit head;
     char bytes[sizeof(struct btrfs_qgroup_inherit) + sizeof(uint64_t)];
 };
 
-static int result(int r)
+static int errno_result(int r)
 {
     return r < 0 ? -errno : 0;
 }
@@ -40,8 +40,8 @@ bool is_btrfs(int dir_fd)
     return fstatfs(dir_fd, &info) == 0 && info.f_type == BTRFS_SUPER_MAGIC;
 }
 
-static int make(int dir_fd, unsigned long request, struct btrfs_ioctl_vol_args_v2 *args,
-                const char *name, uint64_t group)
+static int subvolume_create(int dir_fd, unsigned long request, struct btrfs_ioctl_vol_args_v2 *args,
+                            const char *name, uint64_t group)
 {
     union inherit inherit = { .head.num_qgroups = 1 };
 
@@ -54,14 +54,14 @@ static int make(int dir_fd, unsigned long request, struct btrfs_ioctl_vol_args_v
         args->size = sizeof(inherit);
         args->qgroup_inherit = &inherit.head;
     }
-    return result(ioctl(dir_fd, request, args));
+    return errno_result(ioctl(dir_fd, request, args));
 }
 
 int btrfs_subvolume_make(int dir_fd, const char *name, uint64_t group)
 {
     struct btrfs_ioctl_vol_args_v2 args = { 0 };
 
-    return make(dir_fd, BTRFS_IOC_SUBVOL_CREATE_V2, &args, name, group);
+    return subvolume_create(dir_fd, BTRFS_IOC_SUBVOL_CREATE_V2, &args, name, group);
 }
 
 int btrfs_snapshot_make(const struct btrfs_snapshot *snapshot)
@@ -71,7 +71,8 @@ int btrfs_snapshot_make(const struct btrfs_snapshot *snapshot)
         .flags = snapshot->is_read_only ? BTRFS_SUBVOL_RDONLY : 0,
     };
 
-    return make(snapshot->dir_fd, BTRFS_IOC_SNAP_CREATE_V2, &args, snapshot->name, snapshot->group);
+    return subvolume_create(snapshot->dir_fd, BTRFS_IOC_SNAP_CREATE_V2, &args, snapshot->name,
+                            snapshot->group);
 }
 
 int btrfs_subvolume_remove(int dir_fd, const char *name)
@@ -81,12 +82,12 @@ int btrfs_subvolume_remove(int dir_fd, const char *name)
     if (strlen(name) > BTRFS_PATH_NAME_MAX)
         return -ENAMETOOLONG;
     memcpy(args.name, name, strlen(name) + 1);
-    return result(ioctl(dir_fd, BTRFS_IOC_SNAP_DESTROY, &args));
+    return errno_result(ioctl(dir_fd, BTRFS_IOC_SNAP_DESTROY, &args));
 }
 
 int btrfs_sync(int fd)
 {
-    return result(ioctl(fd, BTRFS_IOC_SYNC));
+    return errno_result(ioctl(fd, BTRFS_IOC_SYNC));
 }
 
 static struct btrfs_ioctl_search_key quota_key(uint64_t object, uint32_t type)
@@ -103,14 +104,14 @@ static struct btrfs_ioctl_search_key quota_key(uint64_t object, uint32_t type)
     };
 }
 
-/* The one item of a key, of at least size bytes. */
+/* Reads the only item of a key, of at least size bytes. */
 static int item_read(int fd, const struct btrfs_ioctl_search_key *key, void *ret, size_t size)
 {
     struct btrfs_ioctl_search_args args = { .key = *key };
     struct btrfs_ioctl_search_header header;
 
     if (ioctl(fd, BTRFS_IOC_TREE_SEARCH, &args) < 0)
-        return -errno; /* ENOENT: there is no such tree, so quota is off */
+        return -errno; /* ENOENT: no quota tree, so quotas are off */
     memcpy(&header, args.buf, sizeof(header));
     if (args.key.nr_items == 0 || header.len < size)
         return -ENOENT;
@@ -142,7 +143,7 @@ int btrfs_quota_enable(int fd)
 {
     struct btrfs_ioctl_quota_ctl_args args = { .cmd = ENABLE_SIMPLE_QUOTA };
 
-    return result(ioctl(fd, BTRFS_IOC_QUOTA_CTL, &args));
+    return errno_result(ioctl(fd, BTRFS_IOC_QUOTA_CTL, &args));
 }
 
 uint64_t btrfs_group(uint64_t number)
@@ -154,14 +155,14 @@ int btrfs_group_make(int fd, uint64_t group)
 {
     struct btrfs_ioctl_qgroup_create_args args = { .create = 1, .qgroupid = group };
 
-    return result(ioctl(fd, BTRFS_IOC_QGROUP_CREATE, &args));
+    return errno_result(ioctl(fd, BTRFS_IOC_QGROUP_CREATE, &args));
 }
 
 int btrfs_group_remove(int fd, uint64_t group)
 {
     struct btrfs_ioctl_qgroup_create_args args = { .create = 0, .qgroupid = group };
 
-    return result(ioctl(fd, BTRFS_IOC_QGROUP_CREATE, &args));
+    return errno_result(ioctl(fd, BTRFS_IOC_QGROUP_CREATE, &args));
 }
 
 int btrfs_group_limit(int fd, uint64_t group, uint64_t bytes)
@@ -171,7 +172,7 @@ int btrfs_group_limit(int fd, uint64_t group, uint64_t bytes)
         .lim = { .flags = BTRFS_QGROUP_LIMIT_MAX_RFER, .max_rfer = bytes },
     };
 
-    return result(ioctl(fd, BTRFS_IOC_QGROUP_LIMIT, &args));
+    return errno_result(ioctl(fd, BTRFS_IOC_QGROUP_LIMIT, &args));
 }
 
 int btrfs_group_usage(int fd, uint64_t group, uint64_t *ret_bytes)
@@ -187,7 +188,8 @@ int btrfs_group_usage(int fd, uint64_t group, uint64_t *ret_bytes)
     return r;
 }
 
-/* Up to MEMBERS_AT_ONCE members of a group, from number `first` on: how many, or -errno. */
+/* Reads up to MEMBERS_PER_READ members of a group, from id `first` on. Returns their number or
+ * -errno. */
 static int members_read(int fd, uint64_t group, uint64_t first, uint64_t members[])
 {
     struct btrfs_ioctl_search_args args = { .key = quota_key(group, BTRFS_QGROUP_RELATION_KEY) };
@@ -195,8 +197,8 @@ static int members_read(int fd, uint64_t group, uint64_t first, uint64_t members
     size_t at = 0;
 
     args.key.min_offset = first;
-    args.key.max_offset = group_mask; /* groups above this one have a level */
-    args.key.nr_items = MEMBERS_AT_ONCE;
+    args.key.max_offset = group_mask; /* groups have ids above this */
+    args.key.nr_items = MEMBERS_PER_READ;
     if (ioctl(fd, BTRFS_IOC_TREE_SEARCH, &args) < 0)
         return -errno;
     for (uint32_t i = 0; i < args.key.nr_items; i++) {
@@ -209,17 +211,17 @@ static int members_read(int fd, uint64_t group, uint64_t first, uint64_t members
 
 int btrfs_group_prune(int fd, uint64_t group)
 {
-    uint64_t members[MEMBERS_AT_ONCE] = { 0 }, bytes, next = 0;
+    uint64_t members[MEMBERS_PER_READ] = { 0 }, bytes, next = 0;
     int count;
 
     do {
         count = members_read(fd, group, next, members);
         for (int i = 0; i < count; i++) {
-            /* The kernel refuses where the subvolume is still there. */
+            /* The kernel refuses if the subvolume still exists. */
             if (btrfs_group_usage(fd, members[i], &bytes) == 0 && bytes == 0)
                 (void)btrfs_group_remove(fd, members[i]);
             next = members[i] + 1;
         }
-    } while (count == MEMBERS_AT_ONCE);
+    } while (count == MEMBERS_PER_READ);
     return count < 0 ? count : 0;
 }

@@ -17,14 +17,14 @@ uint64_t caps_docker_default(void)
            BIT(CAP_AUDIT_WRITE) | BIT(CAP_SETFCAP);
 }
 
-static int get(struct __user_cap_data_struct data[2])
+static int caps_read(struct __user_cap_data_struct data[2])
 {
     struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 
     return syscall(SYS_capget, &header, data) < 0 ? -errno : 0;
 }
 
-static int set(const struct __user_cap_data_struct data[2])
+static int caps_write(const struct __user_cap_data_struct data[2])
 {
     struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 
@@ -38,31 +38,31 @@ int caps_set(uint64_t permitted, uint64_t effective, uint64_t inheritable)
         { (uint32_t)(effective >> 32), (uint32_t)(permitted >> 32), (uint32_t)(inheritable >> 32) },
     };
 
-    return set(data);
+    return caps_write(data);
 }
 
 int caps_raise(uint64_t add)
 {
     struct __user_cap_data_struct data[2];
-    int r = get(data);
+    int r = caps_read(data);
 
     if (r < 0)
         return r;
     data[0].effective |= (uint32_t)add & data[0].permitted;
     data[1].effective |= (uint32_t)(add >> 32) & data[1].permitted;
-    return set(data);
+    return caps_write(data);
 }
 
 int caps_keep_over_exec(void)
 {
     struct __user_cap_data_struct data[2];
-    int r = get(data);
+    int r = caps_read(data);
 
     if (r < 0)
         return r;
     data[0].inheritable = data[0].permitted;
     data[1].inheritable = data[1].permitted;
-    r = set(data);
+    r = caps_write(data);
     if (r < 0)
         return r;
     for (unsigned cap = 0; cap < 64; cap++) {
@@ -82,7 +82,7 @@ int caps_limit(uint64_t keep)
         if (keep & BIT(cap))
             continue;
         if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0) {
-            /* The first number beyond the kernel's last capability. */
+            /* The first number after the kernel's last capability. */
             if (errno == EINVAL)
                 return 0;
             return -errno;

@@ -19,12 +19,12 @@ enum { FIRST_FD = 3, HIGH_FD = 100 };
 
 struct child {
     const struct clone_exec *spec;
-    int result; /* written by the child: memory is shared until it runs its program */
+    int result; /* written by the child, which shares the memory until exec */
 };
 
-/* Moves the descriptors out of each other's way first, then to 3, 4, ... By raw calls: a sanitizer
- * behind libc's would note them down as the parent's. */
-static ON_BORROWED_MEMORY int place_fds(const struct clone_exec *spec)
+/* Duplicates the descriptors to high numbers first, then to 3, 4, ... Raw system calls, because a
+ * sanitizer's wrappers would record them as the parent's. */
+static ON_BORROWED_MEMORY int dup_fds(const struct clone_exec *spec)
 {
     int high[CLONE_EXEC_FDS_MAX], count = (int)spec->fd_count;
 
@@ -39,7 +39,7 @@ static ON_BORROWED_MEMORY int place_fds(const struct clone_exec *spec)
     return 0;
 }
 
-/* In the new namespaces, on the caller's memory. */
+/* Runs in the new namespaces, on the caller's memory. */
 static ON_BORROWED_MEMORY int child_prepare(const struct clone_exec *spec, int *ret_program_fd)
 {
     static const uint64_t no_signals;
@@ -51,7 +51,7 @@ static ON_BORROWED_MEMORY int child_prepare(const struct clone_exec *spec, int *
     r = caps_keep_over_exec();
     if (r < 0)
         return r;
-    r = place_fds(spec);
+    r = dup_fds(spec);
     if (r < 0)
         return r;
     if (syscall(SYS_close_range, FIRST_FD + (unsigned)spec->fd_count, ~0U, CLOSE_RANGE_CLOEXEC) < 0)

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* One header is all there is room for, and all a unix socket delivers at a time. */
+/* Room for one header, which is all that a unix socket delivers at a time. */
 union control {
     struct cmsghdr header;
     char bytes[CMSG_SPACE(sizeof(int) * FDS_MAX)];
@@ -16,7 +16,7 @@ ssize_t fds_send(int socket_fd, const void *data, size_t len, int flags, const i
                  size_t count)
 {
     union control control;
-    /* The kernel's struct is older than const. */
+    /* The kernel's struct lacks const. */
     struct iovec part = { .iov_base = (void *)(uintptr_t)data, .iov_len = len };
     struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
     ssize_t n;

@@ -1,4 +1,4 @@
-/* Descriptors that travel over a unix socket with the bytes they belong to. */
+/* Passes descriptors over a unix socket together with the bytes that they belong to. */
 #pragma once
 
 #include <stddef.h>
@@ -6,12 +6,13 @@
 
 enum { FDS_MAX = 20 };
 
-/* Sends bytes, and count descriptors with the first of them: bytes sent, or -errno. Never SIGPIPE.
- * flags are sendmsg's. */
+/* Sends bytes, with count descriptors attached to the first. Returns the bytes sent or -errno.
+ * Never raises SIGPIPE. flags are those of sendmsg. */
 ssize_t fds_send(int socket_fd, const void *data, size_t len, int flags, const int *fds,
                  size_t count);
 
-/* Receives bytes and whatever came with them, close-on-exec: bytes, 0 at the end, or -errno. The
- * descriptors, FDS_MAX at most, are the caller's. flags are recvmsg's. */
+/* Receives bytes and the attached descriptors, close-on-exec. Returns the bytes received, 0 at end
+ * of file, or -errno. The caller owns the descriptors, at most FDS_MAX. flags are those of
+ * recvmsg. */
 ssize_t fds_receive(int socket_fd, void *data, size_t size, int flags, int *ret_fds,
                     size_t *ret_count);

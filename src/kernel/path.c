@@ -17,7 +17,7 @@ static int open_resolved(int dir_fd, const char *path, int flags, mode_t mode, u
         .resolve = resolve,
     };
 
-    /* openat2 says EAGAIN when a rename anywhere on the machine raced with "..". */
+    /* openat2 fails with EAGAIN if a rename anywhere on the machine races with "..". */
     for (int i = 0; i < EAGAIN_TRIES; i++) {
         long fd = syscall(SYS_openat2, dir_fd, path, &how, sizeof(how));
 

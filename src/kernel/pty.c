@@ -19,7 +19,7 @@ int pty_open(int devpts_fd, int *ret_master_fd, int *ret_slave_fd)
 
     if (master_fd < 0 || ioctl(master_fd, TIOCSPTLCK, &unlocked) < 0)
         return -errno;
-    /* The peer by descriptor: a path such as /dev/pts/0 belongs to whoever is in the sandbox. */
+    /* By descriptor, because the sandbox may replace a path such as /dev/pts/0. */
     slave_fd = ioctl(master_fd, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
     if (slave_fd < 0)
         return -errno;

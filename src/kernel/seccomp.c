@@ -22,17 +22,17 @@
 #endif
 
 enum {
-    LAST_KNOWN = 450, /* set_mempolicy_home_node: all calls of Linux 6.1 were looked at */
+    LAST_KNOWN = 450, /* set_mempolicy_home_node: all calls of Linux 6.1 were reviewed */
     JUMP_MAX = 255,
     NAMESPACES = CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID |
                  CLONE_NEWNET | CLONE_NEWCGROUP,
-    NEWTIME = 0x80, /* CLONE_NEWTIME; in clone(2) the bit is part of the exit signal */
+    NEWTIME = 0x80, /* CLONE_NEWTIME; in clone(2) this bit is part of the exit signal */
 };
 
 enum action {
     ALLOW,
-    REFUSE,  /* EPERM */
-    MISSING, /* ENOSYS: callers have another way that works */
+    DENY,    /* EPERM */
+    MISSING, /* ENOSYS: callers have a fallback */
     CHECK_CLONE,
     CHECK_UNSHARE,
     CHECK_IOCTL,
@@ -49,83 +49,83 @@ static const struct {
     /* namespaces and mounts */
     { SYS_clone, CHECK_CLONE },
     { SYS_clone3,
-      MISSING }, /* its flags are in memory, out of a filter's sight; libc then uses clone */
+      MISSING }, /* its flags are in memory, which a filter cannot read; libc falls back to clone */
     { SYS_unshare, CHECK_UNSHARE },
-    { SYS_setns, REFUSE },
-    { SYS_mount, REFUSE },
-    { SYS_umount2, REFUSE },
-    { SYS_pivot_root, REFUSE },
-    { SYS_open_tree, REFUSE },
-    { SYS_move_mount, REFUSE },
-    { SYS_mount_setattr, REFUSE },
-    { SYS_fsopen, REFUSE },
-    { SYS_fsconfig, REFUSE },
-    { SYS_fsmount, REFUSE },
-    { SYS_fspick, REFUSE },
-    { SYS_quotactl, REFUSE },
-    { SYS_quotactl_fd, REFUSE },
-    { SYS_swapon, REFUSE },
-    { SYS_swapoff, REFUSE },
-    { SYS_fanotify_init, REFUSE },
-    { SYS_open_by_handle_at, REFUSE },
-    { SYS_lookup_dcookie, REFUSE },
+    { SYS_setns, DENY },
+    { SYS_mount, DENY },
+    { SYS_umount2, DENY },
+    { SYS_pivot_root, DENY },
+    { SYS_open_tree, DENY },
+    { SYS_move_mount, DENY },
+    { SYS_mount_setattr, DENY },
+    { SYS_fsopen, DENY },
+    { SYS_fsconfig, DENY },
+    { SYS_fsmount, DENY },
+    { SYS_fspick, DENY },
+    { SYS_quotactl, DENY },
+    { SYS_quotactl_fd, DENY },
+    { SYS_swapon, DENY },
+    { SYS_swapoff, DENY },
+    { SYS_fanotify_init, DENY },
+    { SYS_open_by_handle_at, DENY },
+    { SYS_lookup_dcookie, DENY },
 
     /* code and probes in the kernel */
-    { SYS_init_module, REFUSE },
-    { SYS_finit_module, REFUSE },
-    { SYS_delete_module, REFUSE },
-    { SYS_kexec_load, REFUSE },
-    { SYS_kexec_file_load, REFUSE },
-    { SYS_bpf, REFUSE },
-    { SYS_perf_event_open, REFUSE },
-    { SYS_userfaultfd, REFUSE },
+    { SYS_init_module, DENY },
+    { SYS_finit_module, DENY },
+    { SYS_delete_module, DENY },
+    { SYS_kexec_load, DENY },
+    { SYS_kexec_file_load, DENY },
+    { SYS_bpf, DENY },
+    { SYS_perf_event_open, DENY },
+    { SYS_userfaultfd, DENY },
     { SYS_io_uring_setup, MISSING },
     { SYS_io_uring_enter, MISSING },
     { SYS_io_uring_register, MISSING },
 
     /* state of the whole machine */
-    { SYS_reboot, REFUSE },
-    { SYS_syslog, REFUSE },
-    { SYS_acct, REFUSE },
-    { SYS_vhangup, REFUSE },
-    { SYS_settimeofday, REFUSE },
-    { SYS_clock_settime, REFUSE },
-    { SYS_clock_adjtime, REFUSE },
-    { SYS_adjtimex, REFUSE },
-    { SYS_sethostname, REFUSE },
-    { SYS_setdomainname, REFUSE },
-    { SYS_nfsservctl, REFUSE },
-    { SYS_kcmp, REFUSE },
-    { SYS_migrate_pages, REFUSE },
-    { SYS_move_pages, REFUSE },
+    { SYS_reboot, DENY },
+    { SYS_syslog, DENY },
+    { SYS_acct, DENY },
+    { SYS_vhangup, DENY },
+    { SYS_settimeofday, DENY },
+    { SYS_clock_settime, DENY },
+    { SYS_clock_adjtime, DENY },
+    { SYS_adjtimex, DENY },
+    { SYS_sethostname, DENY },
+    { SYS_setdomainname, DENY },
+    { SYS_nfsservctl, DENY },
+    { SYS_kcmp, DENY },
+    { SYS_migrate_pages, DENY },
+    { SYS_move_pages, DENY },
     { SYS_personality, CHECK_PERSONALITY },
 
     /* keys are not namespaced */
-    { SYS_add_key, REFUSE },
-    { SYS_request_key, REFUSE },
-    { SYS_keyctl, REFUSE },
+    { SYS_add_key, DENY },
+    { SYS_request_key, DENY },
+    { SYS_keyctl, DENY },
 
-    /* what is fine but for some arguments */
+    /* allowed except for some arguments */
     { SYS_ioctl, CHECK_IOCTL },
     { SYS_socket, CHECK_SOCKET },
     { SYS_prlimit64, CHECK_PRLIMIT },
 #if defined(__x86_64__)
-    { SYS_ioperm, REFUSE },
-    { SYS_iopl, REFUSE },
-    { SYS_modify_ldt, REFUSE },
-    { SYS_uselib, REFUSE },
-    { SYS_ustat, REFUSE },
-    { SYS_sysfs, REFUSE },
-    { SYS__sysctl, REFUSE },
-    { SYS_create_module, REFUSE },
-    { SYS_get_kernel_syms, REFUSE },
-    { SYS_query_module, REFUSE },
+    { SYS_ioperm, DENY },
+    { SYS_iopl, DENY },
+    { SYS_modify_ldt, DENY },
+    { SYS_uselib, DENY },
+    { SYS_ustat, DENY },
+    { SYS_sysfs, DENY },
+    { SYS__sysctl, DENY },
+    { SYS_create_module, DENY },
+    { SYS_get_kernel_syms, DENY },
+    { SYS_query_module, DENY },
 #endif
 };
 
-/* The program is written from its end to its beginning: jumps lead forward only, and so their
- * targets are there already. A place is counted from the end, too. What is written is one path for
- * each call, and every end of a path once: the kernel compiles all of it for every process. */
+/* The program is emitted from its end to its beginning, because jumps lead only forward: so their
+ * targets exist already. Positions are counted from the end, too. There is one path for each call,
+ * and every end of a path occurs once: the kernel compiles all of it for every process. */
 static size_t emit(struct seccomp_program *program, struct sock_filter instruction)
 {
     assert(program->len < SECCOMP_PROGRAM_MAX);
@@ -140,19 +140,19 @@ static size_t emit_return(struct seccomp_program *program, int errnum)
     return emit(program, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, value));
 }
 
-/* Goes on with what was written last. */
+/* Continues with the instruction emitted last. */
 static size_t emit_load(struct seccomp_program *program, size_t offset)
 {
     return emit(program, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset));
 }
 
-/* The low half is all of a flag word or a 32-bit command that the kernel itself looks at. */
+/* The kernel itself reads only the low half of a flag word or of a 32-bit command. */
 static size_t emit_load_argument(struct seccomp_program *program, unsigned number)
 {
     return emit_load(program, offsetof(struct seccomp_data, args) + number * sizeof(uint64_t));
 }
 
-/* Goes on at one of two places, by a test of the loaded word. */
+/* Continues at one of two positions, by a test of the loaded word. */
 static size_t emit_test(struct seccomp_program *program, uint16_t test, uint32_t operand,
                         size_t yes, size_t no)
 {
@@ -163,7 +163,7 @@ static size_t emit_test(struct seccomp_program *program, uint16_t test, uint32_t
                                                       (uint8_t)yes_distance, (uint8_t)no_distance));
 }
 
-/* Goes on at one of two places, by whether an argument is one of a few values. */
+/* Continues at one of two positions, depending on whether an argument is one of a few values. */
 static size_t emit_one_of(struct seccomp_program *program, unsigned argument,
                           const uint32_t *values, size_t count, size_t yes, size_t no)
 {
@@ -174,26 +174,27 @@ static size_t emit_one_of(struct seccomp_program *program, unsigned argument,
     return emit_load_argument(program, argument);
 }
 
-static size_t emit_flags(struct seccomp_program *program, uint32_t forbidden, const size_t *places)
+static size_t emit_flags(struct seccomp_program *program, uint32_t forbidden,
+                         const size_t *positions)
 {
-    (void)emit_test(program, BPF_JSET, forbidden, places[REFUSE], places[ALLOW]);
+    (void)emit_test(program, BPF_JSET, forbidden, positions[DENY], positions[ALLOW]);
     return emit_load_argument(program, 0);
 }
 
-/* Where each action begins. */
-static void emit_actions(struct seccomp_program *program, size_t places[ACTIONS])
+/* Emits the code of each action and stores its position. */
+static void emit_actions(struct seccomp_program *program, size_t positions[ACTIONS])
 {
     static const uint32_t harmless[] = { 0, 0x8, 0x20000, 0x20008, 0xffffffff };
     static const uint32_t families[] = { AF_UNIX, AF_INET, AF_INET6, AF_NETLINK, AF_PACKET };
-    /* Whoever has its uid may set the limits of holt-init, and so cripple it. */
+    /* A process with the same uid could cripple holt-init by setting its limits. */
     static const uint32_t init = 1;
     static const uint32_t commands[] = {
-        /* Both put characters into a terminal's input, as if typed by whoever owns it
+        /* Both insert characters into a terminal's input as if its owner had typed them
          * (CVE-2017-5226). */
         TIOCSTI,
         0x541c, /* TIOCLINUX */
-        /* What anybody may do who owns a directory of btrfs, as that of a volume: subvolumes in it
-         * could not be removed as files are, and others have it mounted who want to write. */
+        /* Allowed by the kernel to any owner of a btrfs directory, such as a volume: subvolumes in
+         * it could not be removed as files, and other sandboxes that mount it need to write. */
         BTRFS_IOC_SUBVOL_CREATE,
         BTRFS_IOC_SUBVOL_CREATE_V2,
         BTRFS_IOC_SNAP_CREATE,
@@ -202,37 +203,37 @@ static void emit_actions(struct seccomp_program *program, size_t places[ACTIONS]
         BTRFS_IOC_SET_RECEIVED_SUBVOL,
     };
     size_t no_family = emit_return(program, EAFNOSUPPORT);
-    size_t allow = places[ALLOW] = emit_return(program, 0);
-    size_t refuse = places[REFUSE] = emit_return(program, EPERM);
+    size_t allow = positions[ALLOW] = emit_return(program, 0);
+    size_t refuse = positions[DENY] = emit_return(program, EPERM);
 
-    places[MISSING] = emit_return(program, ENOSYS);
-    places[CHECK_CLONE] = emit_flags(program, (uint32_t)NAMESPACES, places);
-    places[CHECK_UNSHARE] = emit_flags(program, (uint32_t)NAMESPACES | NEWTIME, places);
-    places[CHECK_IOCTL] = emit_one_of(program, 1, commands, ARRAY_SIZE(commands), refuse, allow);
-    places[CHECK_SOCKET] =
+    positions[MISSING] = emit_return(program, ENOSYS);
+    positions[CHECK_CLONE] = emit_flags(program, (uint32_t)NAMESPACES, positions);
+    positions[CHECK_UNSHARE] = emit_flags(program, (uint32_t)NAMESPACES | NEWTIME, positions);
+    positions[CHECK_IOCTL] = emit_one_of(program, 1, commands, ARRAY_SIZE(commands), refuse, allow);
+    positions[CHECK_SOCKET] =
         emit_one_of(program, 0, families, ARRAY_SIZE(families), allow, no_family);
-    places[CHECK_PRLIMIT] = emit_one_of(program, 0, &init, 1, refuse, allow);
-    places[CHECK_PERSONALITY] =
+    positions[CHECK_PRLIMIT] = emit_one_of(program, 0, &init, 1, refuse, allow);
+    positions[CHECK_PERSONALITY] =
         emit_one_of(program, 0, harmless, ARRAY_SIZE(harmless), allow, refuse);
 }
 
-/* Consecutive calls with one action: first is the lowest number, the next run begins where it ends.
- */
+/* Consecutive calls with one action: first is the lowest number; the next run begins where it
+ * ends. */
 struct run {
     uint32_t first;
     enum action action;
 };
 
-/* A binary search for the number in the accumulator over runs[0..count). */
+/* Emits a binary search for the number in the accumulator over runs[0..count). */
 static size_t emit_tree(struct seccomp_program *program, const struct run *runs, size_t count,
-                        const size_t *places)
+                        const size_t *positions)
 {
     size_t half = count / 2, above, below;
 
     if (count == 1)
-        return places[runs[0].action];
-    above = emit_tree(program, runs + half, count - half, places);
-    below = emit_tree(program, runs, half, places);
+        return positions[runs[0].action];
+    above = emit_tree(program, runs + half, count - half, positions);
+    below = emit_tree(program, runs, half, positions);
     return emit_test(program, BPF_JGE, runs[half].first, above, below);
 }
 
@@ -245,14 +246,14 @@ static size_t find_runs(struct run *ret)
         actions[i] = ALLOW;
     for (size_t i = 0; i < ARRAY_SIZE(exceptions); i++)
         actions[exceptions[i].number] = exceptions[i].action;
-    actions[LAST_KNOWN + 1] = MISSING; /* and so for all numbers above it, x32's among them */
+    actions[LAST_KNOWN + 1] = MISSING; /* also for all higher numbers, including those of x32 */
     for (uint32_t i = 0; i < ARRAY_SIZE(actions); i++)
         if (i == 0 || actions[i] != actions[i - 1])
             ret[count++] = (struct run){ .first = i, .action = actions[i] };
     return count;
 }
 
-static void reverse(struct seccomp_program *program)
+static void program_reverse(struct seccomp_program *program)
 {
     for (size_t i = 0; i < program->len / 2; i++) {
         struct sock_filter swapped = program->code[i];
@@ -265,13 +266,13 @@ static void reverse(struct seccomp_program *program)
 void seccomp_build(struct seccomp_program *ret)
 {
     struct run runs[LAST_KNOWN + 2];
-    size_t places[ACTIONS], native;
+    size_t positions[ACTIONS], native;
 
     memset(ret, 0, sizeof(*ret));
-    emit_actions(ret, places);
-    (void)emit_tree(ret, runs, find_runs(runs), places);
+    emit_actions(ret, positions);
+    (void)emit_tree(ret, runs, find_runs(runs), positions);
     native = emit_load(ret, offsetof(struct seccomp_data, nr));
-    (void)emit_test(ret, BPF_JEQ, NATIVE_ARCH, native, places[MISSING]);
+    (void)emit_test(ret, BPF_JEQ, NATIVE_ARCH, native, positions[MISSING]);
     (void)emit_load(ret, offsetof(struct seccomp_data, arch));
-    reverse(ret);
+    program_reverse(ret);
 }

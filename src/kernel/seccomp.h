@@ -1,9 +1,8 @@
-/* The system call filter of every process in a sandbox.
+/* The seccomp filter of every process in a sandbox.
  *
- * It is compiled here and not by libseccomp because the kernel, when a filter is installed, walks
- * it once for every system call it knows: the same policy took 120-190 us a process as libseccomp
- * lays it out and about 45 us as a search tree over ranges, and every exec pays that.
- */
+ * It is compiled here rather than by libseccomp, because on installation the kernel runs the
+ * filter once for every system call that it knows: the same policy took 120-190 us per process in
+ * libseccomp's layout and about 45 us as a search tree over ranges, and every exec pays that. */
 #pragma once
 
 #include <linux/filter.h>
@@ -16,7 +15,7 @@ struct seccomp_program {
     size_t len; /* instructions */
 };
 
-/* What Docker's default profile allows without extra capabilities, less io_uring and kernel keys:
- * calls that make namespaces, mounts or modules, or reach the kernel's insides, fail with EPERM;
- * calls newer than this table do not exist (ENOSYS), and neither does any foreign ABI. */
+/* Builds the policy of Docker's default profile without extra capabilities, minus io_uring and
+ * kernel keys: calls that create namespaces, mounts or modules, or reach kernel internals, fail
+ * with EPERM; calls newer than this table and all foreign ABIs fail with ENOSYS. */
 void seccomp_build(struct seccomp_program *ret);

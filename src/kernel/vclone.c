@@ -5,8 +5,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The system call itself, without a function around it: two processes come back, one after the
- * other on the same stack, and a return address below this frame would not survive the first. */
+/* The system call is inlined: it returns twice on the same stack, and the child would overwrite a
+ * return address below this frame. */
 static inline __attribute__((always_inline)) long clone3_inline(struct clone_args *args)
 {
 #if defined(__x86_64__)

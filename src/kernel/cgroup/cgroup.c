@@ -34,8 +34,8 @@ const char *cgroup_path(char *into, const char *name, const char *child, const c
     return into;
 }
 
-/* The group's cgroup.procs decides who may clone into it. */
-static int give_to_owner(int root_fd, const char *name, const char *child, uid_t owner)
+/* The owner of cgroup.procs may clone into the group. */
+static int group_chown(int root_fd, const char *name, const char *child, uid_t owner)
 {
     char path[CGROUP_PATH_BYTES];
 
@@ -52,8 +52,8 @@ int cgroup_create(struct cgroup_root *root, const char *name, uid_t owner, struc
         return err_sys(err, -errno, "make control group '%s'", name);
     if (mkdirat(root->unified_fd, cgroup_path(path, name, "init", NULL), 0755) < 0)
         return err_sys(err, -errno, "make control group '%s'", path);
-    r = give_to_owner(root->unified_fd, name, NULL, owner);
-    return r < 0 ? err_sys(err, r, "hand over control group '%s'", name) : 0;
+    r = group_chown(root->unified_fd, name, NULL, owner);
+    return r < 0 ? err_sys(err, r, "change the owner of control group '%s'", name) : 0;
 }
 
 int cgroup_open_child(struct cgroup_root *root, const char *name, const char *child, uid_t owner,
@@ -65,9 +65,9 @@ int cgroup_open_child(struct cgroup_root *root, const char *name, const char *ch
     cgroup_path(path, name, child, NULL);
     if (mkdirat(root->unified_fd, path, 0755) < 0 && errno != EEXIST)
         r = -errno;
-    /* Whoever has made it in this moment may not have come so far. */
+    /* A concurrent creator may not have changed the owner yet. */
     if (r == 0)
-        r = give_to_owner(root->unified_fd, name, child, owner);
+        r = group_chown(root->unified_fd, name, child, owner);
     if (r < 0)
         return err_sys(err, r, "make control group '%s'", path);
     fd = openat(root->unified_fd, path, O_DIRECTORY | O_RDONLY | O_CLOEXEC);
@@ -92,7 +92,7 @@ int cgroup_set_frozen(struct cgroup_root *root, const char *name, const char *ch
                          on ? "1" : "0");
 }
 
-static bool is_to_be_frozen(struct cgroup_root *root, const char *name, const char *child)
+static bool is_freeze_requested(struct cgroup_root *root, const char *name, const char *child)
 {
     char path[CGROUP_PATH_BYTES];
     long long value;
@@ -124,8 +124,7 @@ int cgroup_wait_event(struct cgroup_root *root, const char *name, const char *ch
 
     if (fd < 0)
         return -errno;
-    /* The kernel holds a notification back for 10 ms after another one, so we look for ourselves.
-     */
+    /* Polls as well, because the kernel delays a notification for 10 ms after the previous one. */
     for (long pause_ns = EVENTS_RECHECK_MIN_NS;; pause_ns = next_pause(pause_ns)) {
         struct pollfd poll_fd = { .fd = fd, .events = POLLPRI };
         struct timespec pause = { .tv_nsec = pause_ns };
@@ -151,8 +150,8 @@ int cgroup_signal(struct cgroup_root *root, const char *name, const char *child,
 
     if (signal == SIGKILL)
         return cgroup_kill(root, name, child);
-    was_frozen = is_to_be_frozen(root, name, child);
-    /* Frozen processes neither fork nor end, so no pid in the list can become another's. */
+    was_frozen = is_freeze_requested(root, name, child);
+    /* Frozen processes neither fork nor exit, so no pid in the list can be reused. */
     r = cgroup_set_frozen(root, name, child, true);
     if (r == 0)
         r = cgroup_wait_event(root, name, child, "frozen 1",
@@ -175,7 +174,7 @@ int cgroup_wait_empty(struct cgroup_root *root, const char *name, const char *ch
 {
     int r = cgroup_wait_event(root, name, child, "populated 0", CGROUP_NO_DEADLINE);
 
-    /* ENODEV: removed while we looked. */
+    /* ENODEV: removed meanwhile. */
     return r == -ENOENT || r == -ENODEV ? 0 : r;
 }
 
@@ -193,7 +192,7 @@ int cgroup_remove_dir(int root_fd, const char *path)
     return -EBUSY;
 }
 
-static int remove_children(int root_fd, const char *name)
+static int children_remove(int root_fd, const char *name)
 {
     int fd = openat(root_fd, name, O_DIRECTORY | O_RDONLY | O_CLOEXEC), r = 0;
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -215,7 +214,7 @@ int cgroup_remove(struct cgroup_root *root, const char *name, const char *child)
 
     if (child)
         return cgroup_remove_dir(root->unified_fd, cgroup_path(path, name, child, NULL));
-    r = remove_children(root->unified_fd, name);
+    r = children_remove(root->unified_fd, name);
     return r < 0 ? r : cgroup_remove_dir(root->unified_fd, name);
 }
 

@@ -1,50 +1,52 @@
-/* What the files of the cgroup module share. */
+/* Internals shared by the files of the cgroup module. */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { CGROUP_PATH_BYTES = 160, CGROUP_PLACE_BYTES = 512 };
+enum { CGROUP_PATH_BYTES = 160, CGROUP_LOCATION_BYTES = 512 };
 
 enum cgroup_controller { CGROUP_MEMORY, CGROUP_PIDS, CGROUP_CPU, CGROUP_CONTROLLERS };
 
-/* Each controller may have a hierarchy of its own; the unified one comes behind them. */
+/* Each controller may have its own hierarchy; the unified one follows them. */
 enum { CGROUP_UNIFIED = CGROUP_CONTROLLERS, CGROUP_HIERARCHIES };
 extern const char *const cgroup_hierarchy_names[CGROUP_HIERARCHIES];
 
-/* Groups by their paths below the mount of each hierarchy; "" where there is none. */
-struct cgroup_places {
-    char path[CGROUP_HIERARCHIES][CGROUP_PLACE_BYTES];
+/* Locations of groups: paths below the mount of each hierarchy; "" if there is none. */
+struct cgroup_locations {
+    char path[CGROUP_HIERARCHIES][CGROUP_LOCATION_BYTES];
 };
 
 struct cgroup_root {
     char *label;
-    int unified_own_fd;              /* the parent of the label's: mostly the daemon's own group */
-    int unified_fd;                  /* the label's group on the unified hierarchy */
-    bool has_v2[CGROUP_CONTROLLERS]; /* the controller works there */
+    int unified_own_fd; /* parent of the label's group: usually the daemon's own group */
+    int unified_fd;     /* the label's group on the unified hierarchy */
+    bool has_v2[CGROUP_CONTROLLERS]; /* the controller is available there */
     int v1_own_fd[CGROUP_CONTROLLERS];
     int v1_fd[CGROUP_CONTROLLERS]; /* the label's group in the controller's own hierarchy, or -1 */
 };
 
-/* "NAME/FILE" or "NAME/CHILD/FILE", relative to a label's group. Names are our own, never a
- * client's. */
+/* Formats "NAME/FILE" or "NAME/CHILD/FILE", relative to a label's group. Names are chosen by Holt,
+ * never by a client. */
 const char *cgroup_path(char *into, const char *name, const char *child, const char *file);
 
-/* A group may be busy for an instant after its last process was seen to end: tries for a while. */
+/* Removes a group. Retries for a while, because a group may be busy for a moment after its last
+ * process has ended. */
 int cgroup_remove_dir(int root_fd, const char *path);
 
-/* Removes the groups below those of a zygote, of children that had limits. */
+/* Removes the groups below a zygote's, which were made for children with limits. */
 void cgroup_zygote_clear(struct cgroup_root *root, const char *zygote);
 
-/* What was written there last; nothing when the file is missing or damaged. */
-void cgroup_places_read(const char *file, struct cgroup_places *ret);
+/* Reads the locations written last; none if the file is missing or damaged. */
+void cgroup_locations_read(const char *file, struct cgroup_locations *ret);
 
-/* Replaces the file as a whole: 0 or -errno. */
-int cgroup_places_write(const char *file, const struct cgroup_places *places);
+/* Replaces the file atomically. Returns 0 or -errno. */
+int cgroup_locations_write(const char *file, const struct cgroup_locations *locations);
 
 uint64_t cgroup_clock_ms(void);
 
-/* Waits until the events file of the group says so, or until the clock does: 0 or -ETIMEDOUT. */
+/* Waits until the events file of the group contains the event, or until the deadline. Returns 0,
+ * -ETIMEDOUT or -errno. */
 #define CGROUP_NO_DEADLINE UINT64_MAX
 int cgroup_wait_event(struct cgroup_root *root, const char *name, const char *child,
                       const char *event, uint64_t deadline_ms);

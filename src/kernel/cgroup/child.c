@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Limits of one child of a sandbox's group, below those of the whole. With cgroup v2 they are set
- * on the child itself. With v1 there is a group for it below the zygote's, and who is in the child
- * is moved there: what the move costs is paid by those alone who ask for such limits. */
+/* Limits of one child of a sandbox's group, below those of the sandbox. With cgroup v2 they are
+ * set on the child itself. With v1 there is a group for it below the zygote's, and the members of
+ * the child are moved there: only processes with such limits pay for the move. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -20,14 +20,14 @@
 
 enum { PASSES_MAX = 16, PIDS_BYTES_MAX = 1 << 20, LINKS_EMPTY = 2 };
 
-static bool is_asked(const struct cgroup_limits *limits, int which)
+static bool is_limited(const struct cgroup_limits *limits, int which)
 {
     return which == CGROUP_MEMORY ? limits->memory_bytes > 0
                                   : which == CGROUP_CPU && limits->cpu_millis > 0;
 }
 
-static int prepare(struct cgroup_root *root, const struct cgroup_child *child,
-                   const struct cgroup_limits *limits, const char *group)
+static int child_prepare(struct cgroup_root *root, const struct cgroup_child *child,
+                         const struct cgroup_limits *limits, const char *group)
 {
     static const char *const words[] = { [CGROUP_MEMORY] = "+memory", [CGROUP_CPU] = "+cpu" };
     char path[CGROUP_PATH_BYTES];
@@ -35,7 +35,7 @@ static int prepare(struct cgroup_root *root, const struct cgroup_child *child,
     for (int i = 0; i < CGROUP_CONTROLLERS; i++) {
         int r = 0;
 
-        if (!is_asked(limits, i))
+        if (!is_limited(limits, i))
             continue;
         if (root->has_v2[i])
             r = file_write_at(root->unified_fd,
@@ -51,23 +51,23 @@ static int prepare(struct cgroup_root *root, const struct cgroup_child *child,
     return 0;
 }
 
-/* A process that has ended meanwhile needs no limit. */
-static int move_one(struct cgroup_root *root, const struct cgroup_limits *limits, const char *group,
-                    const char *pid)
+/* A process that has exited meanwhile needs no limit. */
+static int process_move(struct cgroup_root *root, const struct cgroup_limits *limits,
+                        const char *group, const char *pid)
 {
     char path[CGROUP_PATH_BYTES];
     int r = 0;
 
     for (int i = 0; r == 0 && i < CGROUP_CONTROLLERS; i++)
-        if (is_asked(limits, i) && root->v1_fd[i] >= 0 && !root->has_v2[i])
+        if (is_limited(limits, i) && root->v1_fd[i] >= 0 && !root->has_v2[i])
             r = file_write_at(root->v1_fd[i], cgroup_path(path, group, NULL, "cgroup.procs"), pid);
     return r == -ESRCH ? 0 : r;
 }
 
-/* Who was forked before its parent was moved is seen in the next pass; after the last one that
- * found somebody new there is nobody left. */
-static int move_all(struct cgroup_root *root, const struct cgroup_child *child,
-                    const struct cgroup_limits *limits, const char *group)
+/* A process that was forked before its parent was moved appears in the next pass; a pass that
+ * finds nothing new is the last. */
+static int processes_move(struct cgroup_root *root, const struct cgroup_child *child,
+                          const struct cgroup_limits *limits, const char *group)
 {
     cleanup_with(buf_done) struct buf before = BUF_INIT(PIDS_BYTES_MAX);
     cleanup_with(buf_done) struct buf pids = BUF_INIT(PIDS_BYTES_MAX);
@@ -88,7 +88,7 @@ static int move_all(struct cgroup_root *root, const struct cgroup_child *child,
         (void)buf_add(&before, pids.data, pids.len);
         for (char *pid = strtok_r(pids.data, "\n", &save); r == 0 && pid;
              pid = strtok_r(NULL, "\n", &save))
-            r = move_one(root, limits, group, pid);
+            r = process_move(root, limits, group, pid);
         if (r < 0)
             return r;
     }
@@ -98,7 +98,7 @@ static int move_all(struct cgroup_root *root, const struct cgroup_child *child,
 static bool needs_move(const struct cgroup_root *root, const struct cgroup_limits *limits)
 {
     for (int i = 0; i < CGROUP_CONTROLLERS; i++)
-        if (is_asked(limits, i) && !root->has_v2[i])
+        if (is_limited(limits, i) && !root->has_v2[i])
             return true;
     return false;
 }
@@ -113,7 +113,7 @@ int cgroup_limit_child(struct cgroup_root *root, const struct cgroup_child *chil
     int r;
 
     cgroup_path(group, child->limits_group, child->child, NULL);
-    r = prepare(root, child, &wanted, group);
+    r = child_prepare(root, child, &wanted, group);
     if (r == -EOPNOTSUPP)
         return err_set(err, ERR_UNSUPPORTED, "this host cannot limit memory or CPUs");
     if (r < 0)
@@ -123,7 +123,7 @@ int cgroup_limit_child(struct cgroup_root *root, const struct cgroup_child *chil
         return r;
     if (wanted.memory_bytes > 0)
         cgroup_meter_open(root, group, ret_meter);
-    r = needs_move(root, &wanted) ? move_all(root, child, &wanted, group) : 0;
+    r = needs_move(root, &wanted) ? processes_move(root, child, &wanted, group) : 0;
     return r < 0 ? err_sys(err, r, "move processes to control group '%s'", group) : 0;
 }
 
@@ -137,7 +137,7 @@ void cgroup_unlimit_child(struct cgroup_root *root, const struct cgroup_child *c
             (void)unlinkat(root->v1_fd[i], group, AT_REMOVEDIR);
 }
 
-static void remove_children(int dir_fd)
+static void children_remove(int dir_fd)
 {
     int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -153,7 +153,7 @@ static void remove_children(int dir_fd)
     (void)closedir(dir);
 }
 
-/* The number of links says whether there are any, for less than opening a directory. */
+/* The link count shows whether there are any, at less cost than opening a directory. */
 void cgroup_zygote_clear(struct cgroup_root *root, const char *zygote)
 {
     for (int i = 0; i < CGROUP_CONTROLLERS; i++) {
@@ -165,6 +165,6 @@ void cgroup_zygote_clear(struct cgroup_root *root, const char *zygote)
             continue;
         fd = openat(root->v1_fd[i], zygote, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (fd >= 0)
-            remove_children(fd);
+            children_remove(fd);
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Limits and accounts: files of the sandbox's own group (v2), or of its zygote (v1). */
+/* Limits and counters: files of the sandbox's own group (v2), or of its zygote (v1). */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -18,7 +18,7 @@
 
 enum { CPU_PERIOD_US = 100000, METER_BYTES = 512 };
 
-static int write_limit(struct cgroup_root *root, enum cgroup_controller which, const char *name,
+static int limit_write(struct cgroup_root *root, enum cgroup_controller which, const char *name,
                        const char *file, const char *text)
 {
     char path[CGROUP_PATH_BYTES];
@@ -27,37 +27,37 @@ static int write_limit(struct cgroup_root *root, enum cgroup_controller which, c
     return file_write_at(fd, cgroup_path(path, name, NULL, file), text);
 }
 
-static int set_memory(struct cgroup_root *root, const char *name, uint64_t bytes)
+static int memory_limit_set(struct cgroup_root *root, const char *name, uint64_t bytes)
 {
     char text[32];
     int r;
 
     (void)snprintf(text, sizeof(text), "%" PRIu64, bytes);
     if (root->has_v2[CGROUP_MEMORY]) {
-        r = write_limit(root, CGROUP_MEMORY, name, "memory.max", text);
-        /* Without this the limit is only that of memory, and the rest goes to swap. */
-        if (r == 0 && write_limit(root, CGROUP_MEMORY, name, "memory.swap.max", "0") == -ENOSPC)
+        r = limit_write(root, CGROUP_MEMORY, name, "memory.max", text);
+        /* Otherwise the limit covers only memory, and the excess goes to swap. */
+        if (r == 0 && limit_write(root, CGROUP_MEMORY, name, "memory.swap.max", "0") == -ENOSPC)
             r = -ENOSPC;
         return r;
     }
-    r = write_limit(root, CGROUP_MEMORY, name, "memory.limit_in_bytes", text);
+    r = limit_write(root, CGROUP_MEMORY, name, "memory.limit_in_bytes", text);
     if (r == 0)
-        r = write_limit(root, CGROUP_MEMORY, name, "memory.memsw.limit_in_bytes", text);
+        r = limit_write(root, CGROUP_MEMORY, name, "memory.memsw.limit_in_bytes", text);
     /* Kernels without swap accounting have no such file. */
     return r == -ENOENT ? 0 : r;
 }
 
-static int set_cpu(struct cgroup_root *root, const char *name, uint32_t millis)
+static int cpu_limit_set(struct cgroup_root *root, const char *name, uint32_t millis)
 {
     char text[48];
     uint64_t quota = (uint64_t)millis * CPU_PERIOD_US / 1000;
 
     if (root->has_v2[CGROUP_CPU]) {
         (void)snprintf(text, sizeof(text), "%" PRIu64 " %d", quota, CPU_PERIOD_US);
-        return write_limit(root, CGROUP_CPU, name, "cpu.max", text);
+        return limit_write(root, CGROUP_CPU, name, "cpu.max", text);
     }
     (void)snprintf(text, sizeof(text), "%" PRIu64, quota);
-    return write_limit(root, CGROUP_CPU, name, "cpu.cfs_quota_us", text);
+    return limit_write(root, CGROUP_CPU, name, "cpu.cfs_quota_us", text);
 }
 
 int cgroup_set_limits(struct cgroup_root *root, const char *name,
@@ -67,19 +67,19 @@ int cgroup_set_limits(struct cgroup_root *root, const char *name,
     int r;
 
     if (limits->memory_bytes > 0) {
-        r = set_memory(root, name, limits->memory_bytes);
+        r = memory_limit_set(root, name, limits->memory_bytes);
         if (r < 0)
             return err_sys(err, r, "set the memory limit to %" PRIu64 " bytes",
                            limits->memory_bytes);
     }
     if (limits->cpu_millis > 0) {
-        r = set_cpu(root, name, limits->cpu_millis);
+        r = cpu_limit_set(root, name, limits->cpu_millis);
         if (r < 0)
             return err_sys(err, r, "set the CPU limit to %u/1000", limits->cpu_millis);
     }
     if (limits->pids > 0) {
         (void)snprintf(text, sizeof(text), "%u", limits->pids);
-        r = write_limit(root, CGROUP_PIDS, name, "pids.max", text);
+        r = limit_write(root, CGROUP_PIDS, name, "pids.max", text);
         if (r < 0)
             return err_sys(err, r, "set the process limit to %s", text);
     }
@@ -101,8 +101,8 @@ void cgroup_meter_close(struct cgroup_meter *meter)
     meter->oom_fd = fd_close(meter->oom_fd);
 }
 
-/* All of a small file from its beginning; "" when there is none any more. */
-static void read_again(int fd, char text[static METER_BYTES])
+/* Reads a small file from its beginning; "" if the group is gone. */
+static void counter_read(int fd, char text[static METER_BYTES])
 {
     ssize_t n = fd < 0 ? 0 : pread(fd, text, METER_BYTES - 1, 0);
 
@@ -114,7 +114,7 @@ uint64_t cgroup_meter_oom_kills(const struct cgroup_meter *meter)
     static const char key[] = "\noom_kill ";
     char text[METER_BYTES], *found;
 
-    read_again(meter->oom_fd, text);
+    counter_read(meter->oom_fd, text);
     found = strstr(text, key);
     return found ? strtoull(found + strlen(key), NULL, 10) : 0;
 }
@@ -134,7 +134,7 @@ int cgroup_zygote_create(struct cgroup_root *root, const char *zygote, struct er
 
         if (r == 0)
             continue;
-        /* Only what was made here: a group that was there already is another's. */
+        /* Only groups that were created here: an existing one belongs to another zygote. */
         while (i-- > 0)
             if (root->v1_fd[i] >= 0)
                 (void)cgroup_remove_dir(root->v1_fd[i], zygote);
@@ -159,9 +159,9 @@ int cgroup_zygote_attach(struct cgroup_root *root, const char *zygote, pid_t pid
     return 0;
 }
 
-/* Reclaims what the last user left in the page cache, if it is worth the time that takes: what
- * stays is given back under pressure anyway, but would be in the next one's account. */
-static void empty_memory(struct cgroup_root *root, const char *zygote)
+/* Reclaims the page cache of the last sandbox if it is worth the time: the rest is reclaimed under
+ * memory pressure, but would be charged to the next sandbox. */
+static void cache_reclaim(struct cgroup_root *root, const char *zygote)
 {
     const long long worth = 2 << 20;
     char path[CGROUP_PATH_BYTES];
@@ -170,7 +170,7 @@ static void empty_memory(struct cgroup_root *root, const char *zygote)
     cgroup_path(path, zygote, NULL, "memory.usage_in_bytes");
     if (root->v1_fd[CGROUP_MEMORY] >= 0 &&
         file_read_number_at(root->v1_fd[CGROUP_MEMORY], path, &usage) == 0 && usage > worth)
-        (void)write_limit(root, CGROUP_MEMORY, zygote, "memory.force_empty", "0");
+        (void)limit_write(root, CGROUP_MEMORY, zygote, "memory.force_empty", "0");
 }
 
 void cgroup_zygote_reset(struct cgroup_root *root, const char *zygote)
@@ -187,10 +187,10 @@ void cgroup_zygote_reset(struct cgroup_root *root, const char *zygote)
     };
 
     cgroup_zygote_clear(root, zygote);
-    empty_memory(root, zygote);
+    cache_reclaim(root, zygote);
     for (size_t i = 0; i < ARRAY_SIZE(resets); i++)
         if (root->v1_fd[resets[i].which] >= 0)
-            (void)write_limit(root, resets[i].which, zygote, resets[i].file, resets[i].text);
+            (void)limit_write(root, resets[i].which, zygote, resets[i].file, resets[i].text);
 }
 
 void cgroup_reclaim(struct cgroup_root *root, const char *name)
@@ -199,15 +199,15 @@ void cgroup_reclaim(struct cgroup_root *root, const char *name)
     long long usage;
 
     if (!root->has_v2[CGROUP_MEMORY]) {
-        (void)write_limit(root, CGROUP_MEMORY, name, "memory.force_empty", "0");
+        (void)limit_write(root, CGROUP_MEMORY, name, "memory.force_empty", "0");
         return;
     }
     cgroup_path(path, name, NULL, "memory.current");
     if (file_read_number_at(root->unified_fd, path, &usage) < 0)
         return;
-    /* Fails when not all of it can be had, which is what one expects of a sandbox that lives. */
+    /* Fails if not all of it can be reclaimed, which is normal for a running sandbox. */
     (void)snprintf(text, sizeof(text), "%lld", usage);
-    (void)write_limit(root, CGROUP_MEMORY, name, "memory.reclaim", text);
+    (void)limit_write(root, CGROUP_MEMORY, name, "memory.reclaim", text);
 }
 
 int cgroup_zygote_remove(struct cgroup_root *root, const char *zygote)

@@ -17,11 +17,11 @@
 #include "kernel/cgroup/cgroup_internal.h"
 #include "kernel/path.h"
 
-#define OWN_LEAF "holtd" /* where the daemon itself may have to be: see enable_controller */
+#define OWN_LEAF "holtd" /* group that the daemon may have to move to: see enable_controller */
 
-enum { PROC_TEXT_MAX = 1 << 20, PATH_BYTES = CGROUP_PLACE_BYTES };
+enum { PROC_TEXT_MAX = 1 << 20, PATH_BYTES = CGROUP_LOCATION_BYTES };
 
-/* Whether word is one of the comma-separated words of list. */
+/* Returns whether word is one of the comma-separated words of list. */
 static bool list_has(const char *list, const char *word)
 {
     size_t len = strlen(word);
@@ -34,7 +34,7 @@ static bool list_has(const char *list, const char *word)
     return false;
 }
 
-/* Where a hierarchy is mounted: cgroup2 for a NULL controller, else the v1 one that has it. */
+/* Finds the mount point of a hierarchy: cgroup2 for a NULL controller, else the v1 one with it. */
 static bool find_mount(const char *mountinfo, const char *controller, char *ret_path, size_t size)
 {
     cleanup_free char *text = xstrdup(mountinfo);
@@ -56,7 +56,7 @@ static bool find_mount(const char *mountinfo, const char *controller, char *ret_
     return false;
 }
 
-/* This process's own group in a hierarchy, as /proc/self/cgroup has it ("0::" for cgroup2). */
+/* Finds this process's own group in a hierarchy, from /proc/self/cgroup ("0::" for cgroup2). */
 static void find_own_group(const char *self_cgroup, const char *controller, char *ret, size_t size)
 {
     cleanup_free char *text = xstrdup(self_cgroup);
@@ -76,9 +76,9 @@ static void find_own_group(const char *self_cgroup, const char *controller, char
     }
 }
 
-/* Out of the leaf into which an earlier life of the daemon, or systemd's DelegateSubgroup=, has put
- * it: that is no place for groups that have controllers. */
-static void leave_leaf(char *group)
+/* Strips the leaf group into which an earlier daemon, or systemd's DelegateSubgroup=, moved the
+ * daemon: groups with controllers cannot be created there. */
+static void leaf_strip(char *group)
 {
     size_t len = strlen(group), leaf = strlen("/" OWN_LEAF);
 
@@ -93,8 +93,8 @@ static int open_group(int mount_fd, const char *path)
     return open_beneath(mount_fd, *path ? path : ".", O_DIRECTORY | O_RDONLY, 0);
 }
 
-/* Whether an earlier life left anything below the label in this group. An empty group of that name
- * is nobody's, and is removed. */
+/* Returns whether an earlier run left anything below the label in this group. Removes an empty
+ * group of that name. */
 static bool has_leftovers(int mount_fd, const char *path, const char *label)
 {
     cleanup_close int fd = open_group(mount_fd, path);
@@ -102,43 +102,43 @@ static bool has_leftovers(int mount_fd, const char *path, const char *label)
     return fd >= 0 && unlinkat(fd, label, AT_REMOVEDIR) < 0 && errno != ENOENT;
 }
 
-/* Everything that opening a root needs to know. */
-struct opening {
+/* State of cgroup_root_open_at. */
+struct open_state {
     struct cgroup_root *root;
-    struct buf mounts, self; /* of this process */
-    struct cgroup_places before, now;
+    struct buf mounts, self; /* /proc/self/mountinfo and /proc/self/cgroup */
+    struct cgroup_locations before, now;
 };
 
-static void opening_done(struct opening *opening)
+static void open_state_done(struct open_state *state)
 {
-    buf_done(&opening->mounts);
-    buf_done(&opening->self);
+    buf_done(&state->mounts);
+    buf_done(&state->self);
 }
 
-/* Opens the group below which the label's group is to be in one hierarchy: 0, or -ENOENT where
- * there is no such hierarchy. */
-static int open_place(struct opening *opening, int which, int *ret_fd, struct err *err)
+/* Opens the parent of the label's group in one hierarchy. Returns 0, or -ENOENT if there is no
+ * such hierarchy. */
+static int parent_open(struct open_state *state, int which, int *ret_fd, struct err *err)
 {
     const char *controller = which == CGROUP_UNIFIED ? NULL : cgroup_hierarchy_names[which];
-    const char *before = opening->before.path[which];
-    char mount_path[PATH_BYTES], *place = opening->now.path[which];
+    const char *before = state->before.path[which];
+    char mount_path[PATH_BYTES], *parent = state->now.path[which];
     cleanup_close int mount_fd = -EBADF;
     int fd;
 
-    if (!find_mount(opening->mounts.data, controller, mount_path, sizeof(mount_path)))
+    if (!find_mount(state->mounts.data, controller, mount_path, sizeof(mount_path)))
         return -ENOENT;
     mount_fd = open(mount_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (mount_fd < 0)
         return err_sys(err, -errno, "open '%s'", mount_path);
-    find_own_group(opening->self.data, controller, place, PATH_BYTES);
+    find_own_group(state->self.data, controller, parent, PATH_BYTES);
     if (which == CGROUP_UNIFIED)
-        leave_leaf(place);
-    if (*before && strcmp(before, place) != 0 &&
-        has_leftovers(mount_fd, before, opening->root->label))
-        memcpy(place, before, PATH_BYTES);
-    fd = open_group(mount_fd, place);
+        leaf_strip(parent);
+    if (*before && strcmp(before, parent) != 0 &&
+        has_leftovers(mount_fd, before, state->root->label))
+        memcpy(parent, before, PATH_BYTES);
+    fd = open_group(mount_fd, parent);
     if (fd < 0)
-        return err_sys(err, fd, "open control group '%s' in '%s'", place, mount_path);
+        return err_sys(err, fd, "open control group '%s' in '%s'", parent, mount_path);
     *ret_fd = fd;
     return 0;
 }
@@ -156,8 +156,8 @@ static int make_label_group(int own_fd, const char *label, int *ret_fd, struct e
     return 0;
 }
 
-/* Lets children of the group have a v2 controller. A group with processes of its own may not, so
- * the daemon steps aside into a leaf where that is what stands in the way. */
+/* Enables a v2 controller for the children of a group. That is not possible while the group has
+ * processes of its own, so the daemon then moves to a leaf group. */
 static int enable_controller(int group_fd, const char *name)
 {
     char text[32];
@@ -185,35 +185,35 @@ static bool has_controller(int group_fd, const char *name)
     return list_has(text.data, name);
 }
 
-static int open_controller(struct opening *opening, int which, struct err *err)
+static int open_controller(struct open_state *state, int which, struct err *err)
 {
     const char *name = cgroup_hierarchy_names[which];
-    struct cgroup_root *root = opening->root;
+    struct cgroup_root *root = state->root;
     int r;
 
     root->has_v2[which] = has_controller(root->unified_own_fd, name);
     if (root->has_v2[which])
         return 0;
-    r = open_place(opening, which, &root->v1_own_fd[which], err);
+    r = parent_open(state, which, &root->v1_own_fd[which], err);
     if (r == -ENOENT)
         return err_set(err, ERR_UNSUPPORTED, "no cgroup controller '%s' on this host", name);
     return r;
 }
 
-static int find_places(struct opening *opening, struct err *err)
+static int parents_open(struct open_state *state, struct err *err)
 {
-    int r = file_read_at(AT_FDCWD, "/proc/self/mountinfo", &opening->mounts);
+    int r = file_read_at(AT_FDCWD, "/proc/self/mountinfo", &state->mounts);
 
     if (r == 0)
-        r = file_read_at(AT_FDCWD, "/proc/self/cgroup", &opening->self);
+        r = file_read_at(AT_FDCWD, "/proc/self/cgroup", &state->self);
     if (r < 0)
         return err_sys(err, r, "read this process's mounts and groups");
-    r = open_place(opening, CGROUP_UNIFIED, &opening->root->unified_own_fd, err);
+    r = parent_open(state, CGROUP_UNIFIED, &state->root->unified_own_fd, err);
     if (r == -ENOENT)
         return err_set(err, ERR_UNSUPPORTED,
                        "no cgroup2 hierarchy is mounted (usually at /sys/fs/cgroup)");
     for (int i = 0; r == 0 && i < CGROUP_CONTROLLERS; i++)
-        r = open_controller(opening, i, err);
+        r = open_controller(state, i, err);
     return r;
 }
 
@@ -264,19 +264,19 @@ int cgroup_root_open_at(const char *label, const char *home_file, struct cgroup_
                         struct err *err)
 {
     cleanup_with(root_close_slot) struct cgroup_root *root = root_new(label);
-    cleanup_with(opening_done) struct opening opening = { .root = root,
-                                                          .mounts = BUF_INIT(PROC_TEXT_MAX),
-                                                          .self = BUF_INIT(PROC_TEXT_MAX) };
+    cleanup_with(open_state_done) struct open_state state = { .root = root,
+                                                              .mounts = BUF_INIT(PROC_TEXT_MAX),
+                                                              .self = BUF_INIT(PROC_TEXT_MAX) };
     int r;
 
     if (home_file)
-        cgroup_places_read(home_file, &opening.before);
-    r = find_places(&opening, err);
+        cgroup_locations_read(home_file, &state.before);
+    r = parents_open(&state, err);
     if (r < 0)
         return r;
-    /* First the note, then the groups: whatever is made can be found again. */
+    /* Recorded before the groups are created, so that they can be found again. */
     if (home_file) {
-        r = cgroup_places_write(home_file, &opening.now);
+        r = cgroup_locations_write(home_file, &state.now);
         if (r < 0)
             return err_sys(err, r, "write '%s'", home_file);
     }
@@ -287,7 +287,7 @@ int cgroup_root_open_at(const char *label, const char *home_file, struct cgroup_
     return 0;
 }
 
-/* Ends what is in one group of the unified hierarchy and removes it. */
+/* Kills the processes of one group of the unified hierarchy and removes it. */
 static int sweep_group(struct cgroup_root *root, const char *name)
 {
     int r = cgroup_kill(root, name, NULL);
@@ -308,7 +308,7 @@ struct sweep {
     void *context;
 };
 
-/* Calls remove for every group below dir_fd that is not kept: how many, or -errno. */
+/* Calls remove for every group below dir_fd that is not kept. Returns their number or -errno. */
 static int sweep_each(const struct sweep *sweep, int dir_fd,
                       int (*remove)(struct cgroup_root *root, const char *name))
 {
@@ -337,8 +337,7 @@ int cgroup_root_sweep(struct cgroup_root *root, cgroup_keep_fn keep, void *conte
     for (int i = 0; r >= 0 && i < CGROUP_CONTROLLERS; i++)
         if (root->v1_fd[i] >= 0)
             r = sweep_each(&sweep, root->v1_fd[i], sweep_zygote);
-    return r < 0 ? err_sys(err, r, "remove what was left in control group '%s'", root->label)
-                 : swept;
+    return r < 0 ? err_sys(err, r, "remove leftovers in control group '%s'", root->label) : swept;
 }
 
 void cgroup_root_close(struct cgroup_root *root)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A sandbox's processes as one: every child of its group but "init". */
+/* Acts on all processes of a sandbox: every child of its group except "init". */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -19,11 +19,11 @@
 
 enum {
     FREEZE_TIMEOUT_MS = 5 * 1000,
-    KILL_TIMEOUT_MS = 60 * 1000, /* a process with much memory takes a while to end */
+    KILL_TIMEOUT_MS = 60 * 1000, /* a process with much memory takes a while to exit */
     PIDS_BYTES_MAX = 1 << 20,
 };
 
-/* A group to act on, and until when. */
+/* A group to act on, and the deadline. */
 struct target {
     struct cgroup_root *root;
     const char *name, *child;
@@ -37,8 +37,8 @@ static bool is_gone(int r)
     return r == -ENOENT || r == -ENODEV;
 }
 
-/* Does it to each child, also after one where it failed: 0, or the first -errno. Groups that others
- * remove meanwhile are done with. */
+/* Calls act for each child, even after a failure. Returns 0 or the first -errno. Groups that are
+ * removed meanwhile count as done. */
 static int each_child(struct target target, int (*act)(const struct target *target))
 {
     int fd = openat(target.root->unified_fd, target.name, O_DIRECTORY | O_RDONLY | O_CLOEXEC);
@@ -62,7 +62,7 @@ static int each_child(struct target target, int (*act)(const struct target *targ
     return result;
 }
 
-static int tell_child(const struct target *target)
+static int child_report(const struct target *target)
 {
     target->each(target->context, target->child);
     return 0;
@@ -73,7 +73,7 @@ int cgroup_list_children(struct cgroup_root *root, const char *name,
 {
     const struct target target = { .root = root, .name = name, .each = each, .context = context };
 
-    return each_child(target, tell_child);
+    return each_child(target, child_report);
 }
 
 static int freeze_child(const struct target *target)
@@ -101,7 +101,7 @@ int cgroup_freeze(struct cgroup_root *root, const char *name, bool on)
 
     if (!on)
         return each_child(target, thaw_child);
-    /* All are told before any is waited for, so that it takes as long as the slowest. */
+    /* All are frozen before any is waited for, so that it takes as long as the slowest one. */
     r = each_child(target, freeze_child);
     if (r == 0)
         r = each_child(target, await_frozen);
@@ -133,7 +133,7 @@ int cgroup_kill_processes(struct cgroup_root *root, const char *name)
     return r == 0 ? each_child(target, await_end) : r;
 }
 
-static int read_init(struct cgroup_root *root, const char *name, struct buf *ret_pids)
+static int init_pids_read(struct cgroup_root *root, const char *name, struct buf *ret_pids)
 {
     char path[CGROUP_PATH_BYTES];
     int r;
@@ -143,7 +143,7 @@ static int read_init(struct cgroup_root *root, const char *name, struct buf *ret
     return is_gone(r) ? -ESRCH : r;
 }
 
-static bool lists(const struct buf *pids, pid_t pid)
+static bool pids_contain(const struct buf *pids, pid_t pid)
 {
     for (const char *line = pids->data; line && *line; line = strchr(line, '\n')) {
         line += *line == '\n';
@@ -160,9 +160,9 @@ static bool has_ended(int pidfd)
     return poll(&wait, 1, 0) != 0;
 }
 
-/* Whoever has this number now may be another than the one that was listed. But one who had it when
- * the descriptor was opened, is listed after that, and has not ended after that, is the one. */
-static int open_listed(struct cgroup_root *root, const char *name, pid_t pid, int *ret_pidfd)
+/* A pid may have been reused since it was listed. But a process that had it when the pidfd was
+ * opened, is listed after that, and has not exited after that, is the right one. */
+static int listed_open(struct cgroup_root *root, const char *name, pid_t pid, int *ret_pidfd)
 {
     cleanup_with(buf_done) struct buf pids = BUF_INIT(PIDS_BYTES_MAX);
     cleanup_close int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -170,10 +170,10 @@ static int open_listed(struct cgroup_root *root, const char *name, pid_t pid, in
 
     if (pidfd < 0)
         return -errno;
-    r = read_init(root, name, &pids);
+    r = init_pids_read(root, name, &pids);
     if (r < 0)
         return r;
-    if (!lists(&pids, pid) || has_ended(pidfd))
+    if (!pids_contain(&pids, pid) || has_ended(pidfd))
         return -ESRCH;
     *ret_pidfd = TAKE_FD(pidfd);
     return 0;
@@ -183,7 +183,7 @@ int cgroup_find_init(struct cgroup_root *root, const char *name, pid_t *ret_pid,
 {
     cleanup_with(buf_done) struct buf pids = BUF_INIT(PIDS_BYTES_MAX);
     char *save = NULL;
-    int r = read_init(root, name, &pids);
+    int r = init_pids_read(root, name, &pids);
 
     if (r < 0)
         return r;
@@ -194,7 +194,7 @@ int cgroup_find_init(struct cgroup_root *root, const char *name, pid_t *ret_pid,
 
         if (pid <= 0)
             continue;
-        r = open_listed(root, name, pid, ret_pidfd);
+        r = listed_open(root, name, pid, ret_pidfd);
         if (r == 0)
             *ret_pid = pid;
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a sandbox uses now. */
+/* Reads the current usage of a sandbox. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +22,7 @@ bool cgroup_root_has(const struct cgroup_root *root, enum cgroup_limit limit)
     return root->has_v2[controllers[limit]] || root->v1_fd[controllers[limit]] >= 0;
 }
 
-/* The number behind a word at the start of a line of a file; 0 where there is none. */
+/* Reads the number after a word at the start of a line; 0 if there is none. */
 static uint64_t read_stat(int root_fd, const char *path, const char *word)
 {
     cleanup_with(buf_done) struct buf text = BUF_INIT(STAT_BYTES_MAX);
@@ -62,7 +62,7 @@ static void read_memory(struct cgroup_root *root, const char *group, struct cgro
     ret->memory_bytes -= ret->cache_bytes;
 }
 
-/* Time is counted on the unified hierarchy whether or not the controller is there. */
+/* CPU time is counted on the unified hierarchy even without the controller. */
 void cgroup_read_usage(struct cgroup_root *root, const char *name, const char *limits_group,
                        struct cgroup_usage *ret)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Control groups of this machine, v2 or hybrid, under a label that is only ours. */
+/* Control groups of this machine, v2 or hybrid, under a label that is unique to this test. */
 #include <sys/stat.h>
 
 #include "kernel/kernel/cgroup_world.h"
@@ -30,7 +30,7 @@ static void a_group_is_removed_with_its_children(void)
     CHECK(label_groups() == 0);
 }
 
-/* As two do who open a group at a time that neither has found. */
+/* Like two concurrent callers that both found the group missing. */
 static void a_group_that_somebody_is_making_is_given_to_its_owner(void)
 {
     enum { OWNER = 4711 };
@@ -94,7 +94,7 @@ static void what_an_earlier_life_left_is_swept(void)
     CHECK_OK(cgroup_create(root, "two", 0, &err), &err);
     CHECK_OK(cgroup_zygote_create(root, "seat-1", &err), &err);
     pid = start_in(root, "one", "p1", "sleep 1000 & exec sleep 1000");
-    cgroup_root_close(root); /* not empty, so it stays */
+    cgroup_root_close(root); /* not empty, so it is kept */
     CHECK(label_groups() > 0);
 
     root = open_root();
@@ -218,9 +218,9 @@ static void a_zygote_whose_name_is_taken_is_not_made(void)
     CHECK(label_groups() == 0);
 }
 
-/* --- from another shell ---------------------------------------------------------------------- */
+/* --- from another group ---------------------------------------------------------------------- */
 
-/* Runs it in a process whose own groups are others than ours, and dies there without a word. */
+/* Runs it in a process that is in other groups, and exits without closing anything. */
 static void elsewhere(void (*life)(const char *home_file), const char *home_file)
 {
     cleanup_close int group_fd = -EBADF;
@@ -322,7 +322,7 @@ static void groups_are_found_again_from_another_shell(void)
     CHECK(WTERMSIG(status_of(pid)) == SIGKILL);
     cgroup_root_close(root);
 
-    root = open_at(home); /* nothing holds it there any more */
+    root = open_at(home); /* the old location is empty now */
     CHECK_OK(cgroup_create(root, "one", 0, &err), &err);
     pid = start_in(root, "one", "p1", "exec sleep 1000");
     CHECK(!is_elsewhere(pid));
@@ -361,15 +361,16 @@ static void a_damaged_home_file_is_as_none(void)
         "holt control groups 2\nunified /\n",
     };
     const char *home = home_path();
-    struct cgroup_places places;
+    struct cgroup_locations locations;
 
     for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
         CHECK(file_create_at(AT_FDCWD, home, 0600, texts[i]) == 0);
         cgroup_root_close(open_at(home));
         CHECK(label_groups() == 0);
-        cgroup_places_read(home, &places);
-        CHECK(places.path[CGROUP_UNIFIED][0] == '/' && !strstr(places.path[CGROUP_UNIFIED], ".."),
-              "(text %zu: '%s')", i, places.path[CGROUP_UNIFIED]);
+        cgroup_locations_read(home, &locations);
+        CHECK(locations.path[CGROUP_UNIFIED][0] == '/' &&
+                  !strstr(locations.path[CGROUP_UNIFIED], ".."),
+              "(text %zu: '%s')", i, locations.path[CGROUP_UNIFIED]);
     }
     CHECK(unlink(home) == 0 && mkdir(home, 0700) == 0);
     {

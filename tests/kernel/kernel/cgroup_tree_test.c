@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* All processes of a sandbox as one: frozen, ended, found, and their memory. */
+/* All processes of a sandbox together: freezing, killing, finding, and their memory. */
 #include <sys/ptrace.h>
 #include <sys/stat.h>
 
@@ -9,7 +9,7 @@
     "f() { while :; do /bin/true & /bin/true & (/bin/true; /bin/true) & wait; done; }; "           \
     "f & f & f"
 
-/* What had already ended when all was frozen takes a last moment to go. */
+/* A process that had already exited when all were frozen takes a moment to disappear. */
 enum { SETTLE_MS = 20 };
 
 static uint64_t cpu_us(struct cgroup_root *root, const char *child)
@@ -36,7 +36,7 @@ static bool is_frozen(struct cgroup_root *root, const char *child)
     return strstr(text.data, "frozen 1");
 }
 
-/* A sandbox whose "init" is busy and whose p1 forks wildly; p2 is empty. */
+/* A sandbox whose "init" is busy and whose p1 forks continuously; p2 is empty. */
 static struct cgroup_root *open_busy(pid_t *ret_init, pid_t *ret_pid)
 {
     struct cgroup_root *root = open_root();
@@ -105,7 +105,7 @@ static void what_is_traced_can_be_frozen(void)
     cgroup_root_close(root);
 }
 
-/* A file server that never answers: who asks it for anything waits where only a kill reaches. */
+/* A FUSE server that never replies: its callers wait in a state that only SIGKILL ends. */
 static int mount_silence(const char *path)
 {
     char options[64];
@@ -165,7 +165,7 @@ static size_t groups_in(struct cgroup_root *root, const char *name)
 {
     struct stat info;
 
-    /* A directory has a link for itself, one from above, and one for each below. */
+    /* A directory has a link for itself, one from its parent, and one for each subdirectory. */
     CHECK(fstatat(root->unified_fd, name, &info, 0) == 0);
     return info.st_nlink - 2;
 }

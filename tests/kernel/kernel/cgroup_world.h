@@ -1,4 +1,4 @@
-/* Control groups under labels that are only ours: what the tests of them have in common. */
+/* Fixture of the cgroup tests: groups under labels that are unique to this test. */
 #pragma once
 
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 #include "kernel/harness.h"
 
 static char label[32];
-static char other_label[32]; /* of groups that are somebody else's, for all that `label` knows */
+static char other_label[32]; /* label of groups that do not belong to `label` */
 static char dir[64];         /* for files */
 
 #define CHECK_OK(call, err) CHECK((call) >= 0, "(%s)", (err)->msg)
@@ -36,7 +36,7 @@ static inline size_t label_groups(void)
     return groups_with(label);
 }
 
-/* A process that was born in a child group of `name`; ignores all it can. */
+/* Starts a process in a child group of `name` that ignores all signals it can. */
 static inline pid_t start_in(struct cgroup_root *root, const char *name, const char *child,
                              const char *script)
 {
@@ -64,7 +64,7 @@ static inline int status_of(pid_t pid)
     return status;
 }
 
-/* After a broken claim. The innermost first; and nobody may look into what never answers. */
+/* After a failed check. Innermost first, without access to the FUSE mount that never replies. */
 static inline void sweep(void)
 {
     const char *const labels[] = { label, other_label };
@@ -85,14 +85,14 @@ static inline void sweep(void)
     (void)tree_remove_at(AT_FDCWD, dir);
 }
 
-/* What every main does first. */
+/* Called first by every main. */
 static inline void begin(void)
 {
     must_be_root();
     CHECK(atexit(sweep) == 0);
     (void)snprintf(label, sizeof(label), "holt-cgroup-test-%d", (int)getpid());
     (void)snprintf(other_label, sizeof(other_label), "holt-other-test-%d", (int)getpid());
-    /* Not /tmp, which is memory on many machines. */
+    /* Not /tmp, which is a tmpfs on many machines. */
     (void)snprintf(dir, sizeof(dir), "/var/tmp/holt-cgroup-test-XXXXXX");
     CHECK(mkdtemp(dir));
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Detached mounts: each test runs in a mount namespace of its own, so that a failure leaves none.
- */
+/* Detached mounts. Each test runs in its own mount namespace, so that a failure leaves none. */
 #include <fcntl.h>
 #include <linux/mount.h>
 #include <sched.h>
@@ -98,7 +97,7 @@ static void a_clone_is_a_mount_of_its_own(void)
     CHECK(copy >= 0 && mount_set_attributes(copy, MOUNT_ATTR_RDONLY, false) == 0);
     check_file(copy, "file", "text");
     CHECK(openat(copy, "file", O_WRONLY | O_CLOEXEC) < 0 && errno == EROFS);
-    put_file(below, "file", "new"); /* the original stays as it was */
+    put_file(below, "file", "new"); /* the original stays unchanged */
     check_file(copy, "file", "new");
 }
 
@@ -148,7 +147,7 @@ static void pivot_and_look(void)
     CHECK(stat("/..", &info) == 0 && stat("/../etc", &info) < 0);
 }
 
-/* In a child, whose end takes everything along. */
+/* In a child, whose exit removes all mounts. */
 static void in_a_namespace(void (*test)(void))
 {
     int status;
@@ -163,7 +162,7 @@ static void in_a_namespace(void (*test)(void))
     }
     CHECK(waitpid(pid, &status, 0) == pid);
     if (status != 0)
-        exit(1); /* the child has said why */
+        exit(1); /* the child has printed the reason */
 }
 
 static void an_attached_mount_is_where_it_was_put(void)

@@ -9,7 +9,7 @@
 #include "kernel/harness.h"
 #include "kernel/path.h"
 
-/* base/dir/file, links out of base and inside it. */
+/* base/dir/file, with links out of base and inside it. */
 static char base[] = "/tmp/holt-path-test-XXXXXX";
 static int base_fd;
 
@@ -39,9 +39,9 @@ static void make_links(void)
         CHECK(symlinkat(links[i].target, base_fd, links[i].name) == 0);
 }
 
-static int try(int (*origin_rules)(int, const char *, int, mode_t), const char *path)
+static int try(int (*open_fn)(int, const char *, int, mode_t), const char *path)
 {
-    int fd = origin_rules(base_fd, path, O_RDONLY, 0);
+    int fd = open_fn(base_fd, path, O_RDONLY, 0);
 
     if (fd < 0)
         return fd;
@@ -85,7 +85,7 @@ static void in_root_stays_inside(void)
 {
     CHECK(try(open_in_root, "/dir/file") == 0 && try(open_in_root, "root_relative/file") == 0);
     CHECK(try(open_in_root, "../../dir/file") == 0 && try(open_in_root, "parent/dir/file") == 0);
-    /* There is no etc in this root, wherever the link seems to point. */
+    /* This root has no etc, wherever the link points. */
     CHECK(try(open_in_root, "absolute/passwd") == -ENOENT);
     CHECK(try(open_in_root, "above/passwd") == -ENOENT);
     CHECK(try(open_in_root, "/etc/passwd") == -ENOENT);
@@ -114,7 +114,7 @@ static void a_new_file_is_made_inside_only(void)
     CHECK(access("/etc/holt-path-test", F_OK) < 0);
 }
 
-/* Another process exchanges a directory for a link to /etc, over and over. */
+/* Another process repeatedly exchanges a directory for a link to /etc. */
 static void a_race_with_a_link_is_never_won(void)
 {
     struct stat wanted, outside;

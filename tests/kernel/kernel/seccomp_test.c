@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The filter on the real kernel: each call is made in a child that has it. */
+/* The filter on the real kernel: each call is made in a child that has installed it. */
 #include <fcntl.h>
 #include <linux/btrfs.h>
 #include <linux/fs.h>
@@ -18,7 +18,7 @@
 
 enum { CHILD_FAILED = 255, NO_ERROR = 0 };
 
-/* The errno of one system call behind the filter, 0 when it worked. */
+/* Returns the errno of one system call behind the filter, 0 if it succeeded. */
 static int errno_behind(long number, const long args[6])
 {
     static struct seccomp_program program;
@@ -45,7 +45,7 @@ static int errno_behind(long number, const long args[6])
 
 #define ERRNO_OF(number, ...) errno_behind(number, (const long[6]){ __VA_ARGS__ })
 
-/* The kernel compiles it for every process, so its length is part of what an exec costs. */
+/* The kernel compiles it for every process, so its length is a part of the cost of an exec. */
 static void the_filter_is_short(void)
 {
     struct seccomp_program program;
@@ -128,7 +128,7 @@ static void no_namespace_is_made(void)
         CHECK(ERRNO_OF(SYS_unshare, flags[i]) == EPERM, "(unshare %lx)", flags[i]);
         CHECK(ERRNO_OF(SYS_clone, flags[i] | SIGCHLD) == EPERM, "(clone %lx)", flags[i]);
     }
-    /* Its flags are in memory, where a filter cannot look: libc falls back to clone. */
+    /* Its flags are in memory, which a filter cannot read: libc falls back to clone. */
     CHECK(ERRNO_OF(SYS_clone3, 0, 0) == ENOSYS);
 }
 
@@ -150,7 +150,7 @@ static void no_subvolumes_are_made(void)
 
     for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
         CHECK(ERRNO_OF(SYS_ioctl, 0, commands[i], 0) == EPERM, "(command %zu)", i);
-    /* Copies that share blocks are fine. */
+    /* Reflink copies are allowed. */
     CHECK(ERRNO_OF(SYS_ioctl, 0, FICLONE, -1) != EPERM);
 }
 
@@ -174,7 +174,7 @@ static void unknown_calls_do_not_exist(void)
 }
 
 #ifdef __x86_64__
-/* The door of 32-bit programs has other numbers: 20 is getpid there, and here writev. */
+/* The entry point of 32-bit programs has other numbers: 20 is getpid there and writev here. */
 static void the_foreign_door_is_shut(void)
 {
     static struct seccomp_program program;
@@ -196,7 +196,7 @@ static void the_foreign_door_is_shut(void)
         _exit(r > 0 ? 1 : 0);
     }
     CHECK(waitpid(pid, &status, 0) == pid);
-    /* Refused or killed, or the kernel has no such door; but it must not have worked. */
+    /* Refused or killed, or the kernel has no such entry point; but it must not have succeeded. */
     CHECK(!WIFEXITED(status) || WEXITSTATUS(status) == 0, "(status %x)", status);
 }
 #endif

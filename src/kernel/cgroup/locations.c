@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The file that remembers where the label's groups were made: a line "NAME PATH" for each
- * hierarchy, after a first line that says what the file is. Paths begin with "/" and are below the
- * mount of their hierarchy. It is not synced: what it leads to does not survive a crash of the
- * machine either. */
+/* The file that records where the label's groups were created: a line "NAME PATH" for each
+ * hierarchy, after a first line that identifies the file. Paths begin with "/" and are below the
+ * mount of their hierarchy. It is not synced: the groups do not survive a crash of the machine
+ * either. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ const char *const cgroup_hierarchy_names[CGROUP_HIERARCHIES] = {
     [CGROUP_UNIFIED] = "unified",
 };
 
-static bool read_line(const char *line, struct cgroup_places *places)
+static bool read_line(const char *line, struct cgroup_locations *locations)
 {
     for (int i = 0; i < CGROUP_HIERARCHIES; i++) {
         size_t len = strlen(cgroup_hierarchy_names[i]);
@@ -33,16 +33,16 @@ static bool read_line(const char *line, struct cgroup_places *places)
 
         if (strncmp(line, cgroup_hierarchy_names[i], len) != 0 || line[len] != ' ')
             continue;
-        if (*path != '/' || strlen(path) >= sizeof(places->path[i]) || places->path[i][0])
+        if (*path != '/' || strlen(path) >= sizeof(locations->path[i]) || locations->path[i][0])
             return false;
-        (void)snprintf(places->path[i], sizeof(places->path[i]), "%s", path);
+        (void)snprintf(locations->path[i], sizeof(locations->path[i]), "%s", path);
         return true;
     }
     return false;
 }
 
-/* A file that was cut lacks its last newline, or lines; one with NUL bytes was never whole. */
-static bool read_text(struct buf *text, struct cgroup_places *places)
+/* A truncated file lacks its last newline, or lines; one with NUL bytes was never complete. */
+static bool read_text(struct buf *text, struct cgroup_locations *locations)
 {
     char *save = NULL, *line;
 
@@ -52,29 +52,29 @@ static bool read_text(struct buf *text, struct cgroup_places *places)
     if (!line || strcmp(line, TITLE) != 0)
         return false;
     while ((line = strtok_r(NULL, "\n", &save)))
-        if (!read_line(line, places))
+        if (!read_line(line, locations))
             return false;
     return true;
 }
 
-void cgroup_places_read(const char *file, struct cgroup_places *ret)
+void cgroup_locations_read(const char *file, struct cgroup_locations *ret)
 {
     cleanup_with(buf_done) struct buf text = BUF_INIT(FILE_BYTES_MAX);
-    struct cgroup_places places = { 0 };
-    bool is_whole = file_read_at(AT_FDCWD, file, &text) == 0 && read_text(&text, &places);
+    struct cgroup_locations locations = { 0 };
+    bool is_complete = file_read_at(AT_FDCWD, file, &text) == 0 && read_text(&text, &locations);
 
-    *ret = is_whole ? places : (struct cgroup_places){ 0 };
+    *ret = is_complete ? locations : (struct cgroup_locations){ 0 };
 }
 
-int cgroup_places_write(const char *file, const struct cgroup_places *places)
+int cgroup_locations_write(const char *file, const struct cgroup_locations *locations)
 {
     cleanup_with(buf_done) struct buf text = BUF_INIT(FILE_BYTES_MAX);
     cleanup_free char *temporary = xasprintf("%s.new", file);
     int r = buf_printf(&text, TITLE "\n");
 
     for (int i = 0; r == 0 && i < CGROUP_HIERARCHIES; i++)
-        if (places->path[i][0])
-            r = buf_printf(&text, "%s %s\n", cgroup_hierarchy_names[i], places->path[i]);
+        if (locations->path[i][0])
+            r = buf_printf(&text, "%s %s\n", cgroup_hierarchy_names[i], locations->path[i]);
     if (r == 0)
         r = file_create_at(AT_FDCWD, temporary, 0600, text.data);
     if (r == 0 && rename(temporary, file) < 0)
