@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Nothing of a build survives the daemon but what it has kept of its steps. */
+/* A build does not survive the daemon; only its cached steps do. */
 #include "builder/build.h"
 
 #include <errno.h>
@@ -24,15 +24,15 @@ enum {
     READY_PAUSE_US = 100 * 1000,
 };
 
-/* By which those that a daemon has left behind are found. */
-static const struct label label_of_builds = { "holt.build", "1" };
+/* Marks the sandboxes of builds, for build_sweep. */
+static const struct label build_label = { "holt.build", "1" };
 
 int build_need_sandbox(struct build *build, struct err *err)
 {
     const struct sandbox_spec spec = { .template = build->origin,
                                        .limits = { .memory_bytes = build->memory_bytes,
                                                    .cpu_millis = build->cpus * 1000 },
-                                       .labels = &label_of_builds,
+                                       .labels = &build_label,
                                        .label_count = 1 };
 
     if (build->sandbox)
@@ -40,7 +40,7 @@ int build_need_sandbox(struct build *build, struct err *err)
     return sandbox_create(build->host, &spec, &build->sandbox, err);
 }
 
-static void set_step(struct build *build, size_t step)
+static void build_set_step(struct build *build, size_t step)
 {
     lock_take(&build->lock);
     if (step > json_array_size(build->steps))
@@ -50,9 +50,9 @@ static void set_step(struct build *build, size_t step)
     lock_release(&build->lock);
 }
 
-static int run_steps(struct build *build, struct err *err)
+static int build_run_steps(struct build *build, struct err *err)
 {
-    size_t kept = build_steps_kept(build), count = json_array_size(build->steps), i;
+    size_t cached = build_cached_steps(build), count = json_array_size(build->steps), i;
     char text[STEP_TEXT_MAX], line[STEP_TEXT_MAX + 64];
     json_t *step;
 
@@ -60,27 +60,27 @@ static int run_steps(struct build *build, struct err *err)
     {
         int r = 0;
 
-        set_step(build, i + 1);
+        build_set_step(build, i + 1);
         build_step_describe(step, text, sizeof(text));
         (void)snprintf(line, sizeof(line), "[builder %zu/%zu] %s%s", i + 1, count,
-                       i < kept ? "CACHED " : "", text);
+                       i < cached ? "CACHED " : "", text);
         build_log_text(build, line);
         build_hash_step(build->hash, step);
         build->is_forced = build->is_forced || json_is_true(json_object_get(step, "force"));
-        if (i >= kept)
+        if (i >= cached)
             r = build_step_run(build, step, err);
         if (r < 0)
             return r;
         build_step_apply(build, step);
-        if (i >= kept && build_step_writes(step))
-            build_keep_step(build);
+        if (i >= cached && build_step_writes(step))
+            build_cache_step(build);
     }
-    set_step(build, count + 1);
+    build_set_step(build, count + 1);
     return 0;
 }
 
-/* The start command is run here too, so that one that never is ready fails now. */
-static int try_start(struct build *build, struct err *err)
+/* Runs the start command, so that a template that never becomes ready fails here. */
+static int build_try_start(struct build *build, struct err *err)
 {
     struct build_command command = { .text = build->start_command,
                                      .user = build->user,
@@ -91,7 +91,7 @@ static int try_start(struct build *build, struct err *err)
 
     if (!*build->start_command)
         return 0;
-    build_log_text(build, "starting the start command");
+    build_log_text(build, "running the start command");
     r = build_run(build, &command, err);
     command = (struct build_command){ .text = build->ready_command,
                                       .user = build->user,
@@ -108,11 +108,11 @@ static int try_start(struct build *build, struct err *err)
         (void)usleep(READY_PAUSE_US);
     }
     return err_set(err, ERR_DEADLINE,
-                   "the start command was not ready in %llu s: '%.100s' has not succeeded",
+                   "the start command was not ready within %llu s: '%.100s' did not succeed",
                    (unsigned long long)build->ready_ms / 1000, build->ready_command);
 }
 
-static int publish(struct build *build, struct err *err)
+static int build_publish(struct build *build, struct err *err)
 {
     cleanup_with(template_settings_done) struct template_settings old = { .object = NULL },
                                                                   new = { .object = NULL };
@@ -135,22 +135,23 @@ static int publish(struct build *build, struct err *err)
     return r;
 }
 
-static int build_all(struct build *build, struct err *err)
+static int build_run_all(struct build *build, struct err *err)
 {
     struct err ignored;
     int r = build_hash_origin(build, err);
 
     if (r == 0)
-        r = run_steps(build, err);
+        r = build_run_steps(build, err);
     if (r == 0)
         r = build_need_sandbox(build, err);
     if (r == 0)
-        r = try_start(build, err);
+        r = build_try_start(build, err);
     if (r == 0)
         r = build_check_cancel(build, err);
     if (r == 0)
-        r = publish(build, err);
-    /* Who cancels removes what there is by then; what came later nobody else knows of. */
+        r = build_publish(build, err);
+    /* The caller of build_cancel removes an existing template, but not one that is published later.
+     */
     if (r == 0 && build_check_cancel(build, err) < 0) {
         (void)host_remove_template(build->host, build->name, &ignored);
         return -ECANCELED;
@@ -162,7 +163,7 @@ int build_sweep(struct host *host, struct err *err)
 {
     cleanup_free struct sandbox_info *infos = NULL;
     size_t count = 0;
-    int r = sandbox_list(host, &label_of_builds, 1, &infos, &count, err);
+    int r = sandbox_list(host, &build_label, 1, &infos, &count, err);
 
     for (size_t i = 0; i < count; i++) {
         struct sandbox *sandbox = NULL;
@@ -176,7 +177,7 @@ int build_sweep(struct host *host, struct err *err)
     return r;
 }
 
-static void set_status(struct build *build, enum build_status status, const struct err *err)
+static void build_set_status(struct build *build, enum build_status status, const struct err *err)
 {
     lock_take(&build->lock);
     build->state.status = status;
@@ -184,15 +185,15 @@ static void set_status(struct build *build, enum build_status status, const stru
     lock_release(&build->lock);
 }
 
-/* Its turn has come. */
+/* Runs the build, which is at the front of the queue. */
 static int build_in_turn(struct build *build, struct err *err)
 {
     struct err ignored;
     int r;
 
-    set_status(build, BUILD_RUNS, err);
+    build_set_status(build, BUILD_RUNS, err);
     build->end_ms = clock_ms() + build->limit_ms;
-    r = build_all(build, err);
+    r = build_run_all(build, err);
     if (build->sandbox) {
         (void)sandbox_destroy(build->sandbox, &ignored);
         sandbox_unref(build->sandbox);
@@ -216,7 +217,7 @@ static void build_main(void *context)
         build_log_end(build, "error", err.msg);
     else
         build_log_end(build, "info", "the template is ready");
-    set_status(build, r < 0 ? BUILD_HAS_FAILED : BUILD_IS_READY, &err);
+    build_set_status(build, r < 0 ? BUILD_HAS_FAILED : BUILD_IS_READY, &err);
     if (build->ended)
         build->ended(build->context);
 }
@@ -247,7 +248,7 @@ static int steps_check(const json_t *steps, struct err *err)
     size_t i;
 
     if (json_array_size(steps) > BUILD_STEPS_MAX)
-        return err_set(err, ERR_INVALID, "there are more than %d steps", BUILD_STEPS_MAX);
+        return err_set(err, ERR_INVALID, "more than %d steps", BUILD_STEPS_MAX);
     json_array_foreach(steps, i, step)
     {
         int r = build_step_check(step, err);
@@ -258,8 +259,8 @@ static int steps_check(const json_t *steps, struct err *err)
     return 0;
 }
 
-/* What the steps begin with is what sandboxes of the origin have. */
-static int settings_take(struct build *build, const struct build_spec *spec, struct err *err)
+/* Starts with the settings of the base template. */
+static int build_init_settings(struct build *build, const struct build_spec *spec, struct err *err)
 {
     cleanup_with(template_settings_done) struct template_settings old = { .object = NULL };
     int r = template_settings_read(host_store(build->host), spec->from, &old, err);
@@ -300,7 +301,7 @@ int build_start(struct host *host, const struct build_spec *spec, struct build *
     (void)snprintf(build->name, sizeof(build->name), "%s", spec->name);
     r = steps_check(build->steps, err);
     if (r == 0)
-        r = settings_take(build, spec, err);
+        r = build_init_settings(build, spec, err);
     if (r < 0)
         return r;
     if (spec->notice)

@@ -1,4 +1,4 @@
-/* What the files of a build share. */
+/* struct build and its functions, for the files of the builder. */
 #pragma once
 
 #include <stdatomic.h>
@@ -19,7 +19,7 @@ struct build {
     struct thread thread;
     atomic_bool is_cancelled;
 
-    /* The thread's own. */
+    /* Used only by the thread. */
     char from[TEMPLATE_NAME_MAX + 1], name[TEMPLATE_NAME_MAX + 1];
     char *files;
     json_t *steps;
@@ -29,74 +29,75 @@ struct build {
     void (*ended)(void *context);
     void *context;
     uint64_t limit_ms, ready_ms, end_ms; /* end_ms by clock_ms() */
-    char hash[BUILD_HASH_BYTES]; /* of what the sandbox is: its origin and the steps so far */
-    struct sandbox *sandbox;     /* NULL: not needed yet */
-    char origin[TEMPLATE_NAME_MAX + 1]; /* what it is to be made from */
+    char hash[BUILD_HASH_BYTES];         /* of the base template and the steps so far */
+    struct sandbox *sandbox;             /* NULL: not created yet */
+    char origin[TEMPLATE_NAME_MAX + 1];  /* template of the sandbox: the base or a cached step */
     json_t *env;
     char *user, *workdir, *start_command, *ready_command;
     unsigned cpus;
     uint64_t memory_bytes;
 
-    struct lock lock; /* over what follows */
+    struct lock lock; /* protects all fields below */
     struct build_state state;
-    struct process *process; /* that a cancel has to end */
+    struct process *process; /* the running one, for build_cancel */
     json_t *logs;
     size_t log_bytes;
 };
 
-/* build_log.c: one line for whoever follows. */
+/* log.c: append one line, unless the log is full. */
 void build_log(struct build *build, const char *level, const char *text, size_t len);
 void build_log_text(struct build *build, const char *text);
 
-/* What has become of it, which is told in any case. */
+/* Appends the outcome of the build, also to a full log. */
 void build_log_end(struct build *build, const char *level, const char *text);
 
-/* Takes whole lines from what a command has written; at its end, what is left too. */
+/* Appends the complete lines of the output of a command; with is_last also the incomplete one. */
 void build_log_output(struct build *build, struct buf *pending, enum output_stream stream,
                       bool is_last);
 
-/* Makes sure that there is a sandbox with everything so far. */
+/* build.c: creates the sandbox, unless it exists. */
 int build_need_sandbox(struct build *build, struct err *err);
 
-/* build_command.c: 0, or ERR_CANCELED. */
+/* command.c: returns 0, or ERR_CANCELED for a cancelled build. */
 int build_check_cancel(struct build *build, struct err *err);
 
-/* Runs a command of bash in it and logs what it writes. input (NULL: none) is a file for its stdin.
- * An exit code other than 0 is an error, unless ret_code takes it. */
+/* Runs a bash command in the sandbox and logs its output. A nonzero exit code is an error, unless
+ * ret_code is set. */
 struct build_command {
     const char *text;
-    const char *what;  /* it is called if it fails; NULL: by its text */
+    const char *what;  /* its name in errors; NULL: the text */
     char *const *args; /* "$1" and so on; NULL: none */
     const char *user, *cwd;
-    int input_fd;      /* -1: none */
-    bool is_detached;  /* goes on by itself */
-    uint64_t until_ms; /* by clock_ms(), when before the end of the build; 0: that */
+    int input_fd;      /* file for stdin; -1: none */
+    bool is_detached;  /* do not wait for its end */
+    uint64_t until_ms; /* deadline by clock_ms(); 0: that of the build */
     int *ret_code;
 };
 int build_run(struct build *build, const struct build_command *command, struct err *err);
 
-/* build_step.c: whether the step is known and has what it needs. */
+/* step.c: checks the type and the arguments of a step. */
 int build_step_check(const json_t *step, struct err *err);
 
-/* Whether it changes files, and not only what comes after it. */
+/* Returns whether the step changes files. */
 bool build_step_writes(const json_t *step);
 
+/* Runs the commands of a step. */
 int build_step_run(struct build *build, const json_t *step, struct err *err);
 
-/* What it means for the steps behind it, also of one that was run before. */
+/* Applies the effect of a step, also of a cached one, on the following steps. */
 void build_step_apply(struct build *build, const json_t *step);
 
-/* In one line. */
+/* Describes the step in one line. */
 void build_step_describe(const json_t *step, char *into, size_t size);
 
-/* build_cache.c: begins the hash with the template that the build is made from. */
+/* cache.c: starts the hash with the base template. */
 int build_hash_origin(struct build *build, struct err *err);
 
-/* hash becomes that of itself and the step behind it. */
+/* Adds the step to the hash. */
 void build_hash_step(char hash[BUILD_HASH_BYTES], const json_t *step);
 
-/* How many steps need not be run; the sandbox is then made from what they left. */
-size_t build_steps_kept(struct build *build);
+/* Returns the number of cached steps at the start, and sets origin to the last one. */
+size_t build_cached_steps(struct build *build);
 
-/* Keeps what the sandbox is after a step, and of all steps only the newest. */
-void build_keep_step(struct build *build);
+/* Adds the present sandbox to the cache, and removes the oldest steps from it. */
+void build_cache_step(struct build *build);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What has been run before is not run again: every step has a hash over its origin and all steps up
- * to it, and after one that writes files the sandbox is committed as the template step-HASH. A
- * build begins from the last of these that there is. What was made anew although it was there
- * replaces it; if that cannot be removed because others stand on it, the new one is step-HASH.1 and
- * so on, and the last counts. */
+/* The cache of steps. The hash of a step covers the base template and all steps up to it. After a
+ * step that writes files, the sandbox is committed as the template step-HASH. A build starts from
+ * the last cached step. A forced step replaces the cached one; if that cannot be removed because
+ * other templates depend on it, the new one is step-HASH.1 and so on, and the highest number is
+ * used. */
 #include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@
 
 enum {
     STEPS_KEPT_MAX = 64,
-    STEP_NAME_HASH = 32, /* digits of it in the name of a template */
+    STEP_NAME_HASH = 32, /* digits of the hash in the name of a template */
     STEP_VERSIONS_MAX = 8,
 };
 
@@ -42,7 +42,7 @@ bool build_is_step(const char *template)
            (template[prefix + STEP_NAME_HASH] == '\0' || template[prefix + STEP_NAME_HASH] == '.');
 }
 
-/* hash becomes that of itself and the text behind it. */
+/* Replaces the hash by that of itself and the text. */
 static void hash_add(char hash[BUILD_HASH_BYTES], const char *text)
 {
     cleanup_free char *both = xasprintf("%s\n%s", hash, text);
@@ -65,7 +65,7 @@ void build_hash_step(char hash[BUILD_HASH_BYTES], const json_t *step)
     free(text);
 }
 
-/* A template that was removed and made anew is another origin. */
+/* Includes the time of creation, because a template can be removed and created again. */
 int build_hash_origin(struct build *build, struct err *err)
 {
     cleanup_free struct template_info *infos = NULL;
@@ -84,8 +84,8 @@ int build_hash_origin(struct build *build, struct err *err)
     return r < 0 ? r : err_set(err, ERR_NOT_FOUND, "no template '%s'", build->from);
 }
 
-/* There, and with room above it for the template that is to be. */
-static bool can_begin_from(struct build *build, const char *name)
+/* Returns whether the template exists and can have another layer. */
+static bool template_is_usable(struct build *build, const char *name)
 {
     struct template *template = NULL;
     struct err ignored;
@@ -102,13 +102,13 @@ static bool step_find(struct build *build, const char *hash, char ret_name[TEMPL
 {
     for (int version = STEP_VERSIONS_MAX - 1; version >= 0; version--) {
         step_template(hash, version, ret_name);
-        if (can_begin_from(build, ret_name))
+        if (template_is_usable(build, ret_name))
             return true;
     }
     return false;
 }
 
-size_t build_steps_kept(struct build *build)
+size_t build_cached_steps(struct build *build)
 {
     char hash[BUILD_HASH_BYTES], name[TEMPLATE_NAME_MAX + 1];
     size_t kept = 0, i;
@@ -128,8 +128,8 @@ size_t build_steps_kept(struct build *build)
     return kept;
 }
 
-/* Removes the oldest of what steps have left, beyond so many; but not what others stand on. */
-static void prune_steps(struct build *build)
+/* Removes the oldest cached steps beyond the limit, except those that other templates need. */
+static void cache_prune(struct build *build)
 {
     cleanup_free struct template_info *infos = NULL;
     size_t count = 0, kept = 0;
@@ -153,7 +153,7 @@ static void prune_steps(struct build *build)
     }
 }
 
-/* Removes what there is; the first version that lies behind what stays. */
+/* Removes the versions of a step; returns the first free version after those that remain. */
 static int version_make_room(struct build *build)
 {
     char name[TEMPLATE_NAME_MAX + 1];
@@ -168,8 +168,8 @@ static int version_make_room(struct build *build)
     return next;
 }
 
-/* If it is there and was not asked to be made anew, somebody was faster, and it is as good. */
-void build_keep_step(struct build *build)
+/* If the step is cached already by a concurrent build, that one is used. */
+void build_cache_step(struct build *build)
 {
     char name[TEMPLATE_NAME_MAX + 1];
     struct template_info info;
@@ -177,5 +177,5 @@ void build_keep_step(struct build *build)
 
     step_template(build->hash, build->is_forced ? version_make_room(build) : 0, name);
     (void)sandbox_commit(build->sandbox, name, &info, &ignored);
-    prune_steps(build);
+    cache_prune(build);
 }

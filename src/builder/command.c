@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Commands of a build: started in its sandbox, followed to their end, and explained if they fail.
- */
+/* Runs the commands of a build in its sandbox. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +21,7 @@ int build_check_cancel(struct build *build, struct err *err)
     return err_set(err, ERR_CANCELED, "the build was cancelled");
 }
 
-static int send_file(struct process *process, int fd, struct err *err)
+static int process_send_file(struct process *process, int fd, struct err *err)
 {
     cleanup_free char *data = xcalloc(1, PROCESS_INPUT_MAX);
     ssize_t n;
@@ -37,15 +36,15 @@ static int send_file(struct process *process, int fd, struct err *err)
     return r;
 }
 
-static void set_process(struct build *build, struct process *process)
+static void build_set_process(struct build *build, struct process *process)
 {
     lock_take(&build->lock);
     build->process = process;
     lock_release(&build->lock);
 }
 
-static int explain(const struct build *build, const struct build_command *command,
-                   const struct process_end *end, struct err *err)
+static int command_explain(const struct build *build, const struct build_command *command,
+                           const struct process_end *end, struct err *err)
 {
     const char *what = command->what ? command->what : command->text;
 
@@ -65,8 +64,8 @@ static int explain(const struct build *build, const struct build_command *comman
                    process_outcome_name(end->outcome), end->reason);
 }
 
-/* Reads to the end, which it returns. */
-static struct process_end follow(struct build *build, struct process *process)
+/* Logs the output of the process and returns its end. */
+static struct process_end build_follow_process(struct build *build, struct process *process)
 {
     cleanup_with(buf_done) struct buf out = BUF_INIT(1 << 20), errors = BUF_INIT(1 << 20);
     struct buf *pending[] = { [PROCESS_OUT] = &out, [PROCESS_ERR] = &errors };
@@ -85,7 +84,7 @@ static struct process_end follow(struct build *build, struct process *process)
     return event.end;
 }
 
-/* At least one: none would be no limit. */
+/* Returns at least 1, because 0 means no limit. */
 static uint64_t ms_until(uint64_t end_ms)
 {
     uint64_t now = clock_ms();
@@ -93,8 +92,8 @@ static uint64_t ms_until(uint64_t end_ms)
     return now < end_ms ? end_ms - now : 1;
 }
 
-static int start(struct build *build, const struct build_command *command, struct process **ret,
-                 struct err *err)
+static int command_start(struct build *build, const struct build_command *command,
+                         struct process **ret, struct err *err)
 {
     char bash[] = "/bin/bash", login[] = "-l", flag[] = "-c", zero[] = "step";
     cleanup_free char *text = xstrdup(command->text);
@@ -126,21 +125,21 @@ int build_run(struct build *build, const struct build_command *command, struct e
     if (r == 0)
         r = build_need_sandbox(build, err);
     if (r == 0)
-        r = start(build, command, &process, err);
+        r = command_start(build, command, &process, err);
     if (r < 0)
         return r;
     if (command->is_detached) {
         process_unref(process);
         return 0;
     }
-    set_process(build, process);
+    build_set_process(build, process);
     if (build_check_cancel(build, &ignored) < 0)
         process_kill(process, KILLER_USER);
-    /* Who does not read all of its input is asked for its status, not for why. */
+    /* A command that does not read all of its input is judged by its exit code. */
     if (command->input_fd >= 0)
-        (void)send_file(process, command->input_fd, &ignored);
-    end = follow(build, process);
-    set_process(build, NULL);
+        (void)process_send_file(process, command->input_fd, &ignored);
+    end = build_follow_process(build, process);
+    build_set_process(build, NULL);
     process_unref(process);
     r = build_check_cancel(build, err);
     if (r < 0)
@@ -149,6 +148,7 @@ int build_run(struct build *build, const struct build_command *command, struct e
         *command->ret_code = end.exit_code;
         return 0;
     }
-    return end.outcome == OUTCOME_EXITED && end.exit_code == 0 ? 0
-                                                               : explain(build, command, &end, err);
+    return end.outcome == OUTCOME_EXITED && end.exit_code == 0
+               ? 0
+               : command_explain(build, command, &end, err);
 }

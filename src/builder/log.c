@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a build has said, for as long as it is known: bounded in lines and bytes. */
+/* The log of a build, bounded in lines and bytes. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,14 +10,14 @@
 #include "builder/build_internal.h"
 #include "host/core/reactor.h"
 
-/* Needs the lock. */
+/* The caller holds the lock. */
 static bool log_is_full(const struct build *build)
 {
     return json_array_size(build->logs) >= BUILD_LOGS_MAX ||
            build->log_bytes >= BUILD_LOGS_BYTES_MAX;
 }
 
-/* Needs the lock. */
+/* The caller holds the lock. */
 static void log_append(struct build *build, const char *level, const char *line)
 {
     build->log_bytes += strlen(line);
@@ -39,7 +39,7 @@ void build_log(struct build *build, const char *level, const char *text, size_t 
     }
     log_append(build, level, line);
     if (log_is_full(build))
-        log_append(build, "warn", "the log is full: what comes now is left out");
+        log_append(build, "warn", "the log is full: further lines are dropped");
     lock_release(&build->lock);
 }
 

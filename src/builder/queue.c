@@ -32,8 +32,8 @@ void build_queue_free(struct build_queue *queue)
     free(queue);
 }
 
-/* Where the pointer to it is; to one that is not in the queue yet, its end. */
-static struct build_turn **slot_of(struct build_queue *queue, const struct build_turn *turn)
+/* Returns the pointer to a build in the list; for one that is not in it, the end of the list. */
+static struct build_turn **queue_slot(struct build_queue *queue, const struct build_turn *turn)
 {
     struct build_turn **slot = &queue->first;
 
@@ -46,21 +46,21 @@ void build_queue_join(struct build_queue *queue, struct build_turn *turn)
 {
     turn->next = NULL;
     lock_take(&queue->lock);
-    *slot_of(queue, turn) = turn;
+    *queue_slot(queue, turn) = turn;
     lock_release(&queue->lock);
 }
 
-/* Locked. */
-static void give_up(struct build_queue *queue, struct build_turn *turn)
+/* Removes a waiting build. The caller holds the lock. */
+static void queue_remove(struct build_queue *queue, struct build_turn *turn)
 {
-    *slot_of(queue, turn) = turn->next;
+    *queue_slot(queue, turn) = turn->next;
     cond_broadcast(&queue->changed);
 }
 
 void build_queue_quit(struct build_queue *queue, struct build_turn *turn)
 {
     lock_take(&queue->lock);
-    give_up(queue, turn);
+    queue_remove(queue, turn);
     lock_release(&queue->lock);
 }
 
@@ -75,7 +75,7 @@ bool build_queue_enter(struct build_queue *queue, struct build_turn *turn,
         cond_wait(&queue->changed, &queue->lock);
     may_run = !atomic_load(is_cancelled);
     queue->running += may_run;
-    give_up(queue, turn);
+    queue_remove(queue, turn);
     lock_release(&queue->lock);
     return may_run;
 }

@@ -2,8 +2,8 @@
 /* The steps of a build:
  *
  *   RUN      [command] or [command, user]
- *   COPY     [source, destination, user or "", octal mode or ""], with the hash of an archive that
- *            has the source
+ *   COPY     [source, destination, user or "", octal mode or ""], and filesHash, the hash of an
+ *            archive that contains the source
  *   ENV      [name, value, name, value, ...]
  *   WORKDIR  [path]
  *   USER     [name]
@@ -19,14 +19,15 @@
 #include "base/xalloc.h"
 #include "builder/build_internal.h"
 
-/* As root, with the archive on stdin: source, destination, owner, mode, working directory. */
+/* Runs as root with the archive on stdin; arguments: source, destination, owner, mode, working
+ * directory. */
 static const char copy_script[] =
     "set -e; shopt -s dotglob nullglob\n"
     "t=$(mktemp -d); trap 'rm -rf \"$t\"' EXIT\n"
     "tar -xzf - --no-same-owner -C \"$t\"\n"
     "chown -R \"$3:\" \"$t\"; [ -z \"$4\" ] || chmod -R \"$4\" \"$t\"/*\n"
     "mkdir -p \"$5\"; cd \"$5\"; IFS=; src=(\"$t\"/${1#/})\n"
-    "[ ${#src[@]} -gt 0 ] || { echo \"there is no '$1' to copy\" >&2; exit 1; }\n"
+    "[ ${#src[@]} -gt 0 ] || { echo \"no '$1' to copy\" >&2; exit 1; }\n"
     "if [ ${#src[@]} -eq 1 ] && [ -d \"${src[0]}\" ]; then\n"
     "    mkdir -p \"$2\"; cp -a \"${src[0]}/.\" \"$2/\"\n"
     "elif [ ${#src[@]} -eq 1 ] && [ \"${2%/}\" = \"$2\" ] && [ ! -d \"$2\" ]; then\n"
@@ -37,19 +38,19 @@ static const char copy_script[] =
 
 static const char workdir_script[] = "mkdir -p \"$1\" && chown \"$2:\" \"$1\"";
 
-static const char *arg_of(const json_t *step, size_t index)
+static const char *step_arg(const json_t *step, size_t index)
 {
     const char *text = json_string_value(json_array_get(json_object_get(step, "args"), index));
 
     return text ? text : "";
 }
 
-static size_t arg_count(const json_t *step)
+static size_t step_arg_count(const json_t *step)
 {
     return json_array_size(json_object_get(step, "args"));
 }
 
-static const char *type_of(const json_t *step)
+static const char *step_type(const json_t *step)
 {
     const char *type = json_string_value(json_object_get(step, "type"));
 
@@ -65,13 +66,13 @@ static bool is_hash(const char *text)
 
 static bool args_are_text(const json_t *step)
 {
-    for (size_t i = 0; i < arg_count(step); i++)
+    for (size_t i = 0; i < step_arg_count(step); i++)
         if (!json_is_string(json_array_get(json_object_get(step, "args"), i)))
             return false;
     return true;
 }
 
-/* Puts a new text into the place of an old one. */
+/* Replaces an allocated string by a copy of the text. */
 static void text_set(char **slot, const char *text)
 {
     char *copy = xstrdup(text);
@@ -80,11 +81,11 @@ static void text_set(char **slot, const char *text)
     *slot = copy;
 }
 
-static int run_run(struct build *build, const json_t *step, struct err *err)
+static int step_run_run(struct build *build, const json_t *step, struct err *err)
 {
     const struct build_command command = {
-        .text = arg_of(step, 0),
-        .user = *arg_of(step, 1) ? arg_of(step, 1) : build->user,
+        .text = step_arg(step, 0),
+        .user = *step_arg(step, 1) ? step_arg(step, 1) : build->user,
         .cwd = build->workdir,
         .input_fd = -1,
     };
@@ -92,14 +93,14 @@ static int run_run(struct build *build, const json_t *step, struct err *err)
     return build_run(build, &command, err);
 }
 
-static int run_copy(struct build *build, const json_t *step, struct err *err)
+static int step_run_copy(struct build *build, const json_t *step, struct err *err)
 {
     const char *hash = json_string_value(json_object_get(step, "filesHash"));
     cleanup_free char *path = xasprintf("%s/%s.tar.gz", build->files, hash);
     cleanup_close int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    cleanup_free char *source = xstrdup(arg_of(step, 0)), *target = xstrdup(arg_of(step, 1));
-    cleanup_free char *owner = xstrdup(*arg_of(step, 2) ? arg_of(step, 2) : build->user);
-    cleanup_free char *mode = xstrdup(arg_of(step, 3)), *workdir = xstrdup(build->workdir);
+    cleanup_free char *source = xstrdup(step_arg(step, 0)), *target = xstrdup(step_arg(step, 1));
+    cleanup_free char *owner = xstrdup(*step_arg(step, 2) ? step_arg(step, 2) : build->user);
+    cleanup_free char *mode = xstrdup(step_arg(step, 3)), *workdir = xstrdup(build->workdir);
     char *const args[] = { source, target, owner, mode, workdir, NULL };
 
     if (fd < 0)
@@ -110,23 +111,24 @@ static int run_copy(struct build *build, const json_t *step, struct err *err)
                      err);
 }
 
-static void apply_env(struct build *build, const json_t *step)
+static void step_apply_env(struct build *build, const json_t *step)
 {
-    for (size_t i = 0; i + 1 < arg_count(step); i += 2)
-        (void)json_object_set_new(build->env, arg_of(step, i), json_string(arg_of(step, i + 1)));
+    for (size_t i = 0; i + 1 < step_arg_count(step); i += 2)
+        (void)json_object_set_new(build->env, step_arg(step, i),
+                                  json_string(step_arg(step, i + 1)));
 }
 
-/* A relative one begins where the last one is. */
-static char *workdir_of(const struct build *build, const json_t *step)
+/* Returns the absolute path; a relative one starts at the present working directory. */
+static char *step_workdir(const struct build *build, const json_t *step)
 {
-    const char *path = arg_of(step, 0);
+    const char *path = step_arg(step, 0);
 
     return path[0] == '/' ? xstrdup(path) : xasprintf("%s/%s", build->workdir, path);
 }
 
-static int run_workdir(struct build *build, const json_t *step, struct err *err)
+static int step_run_workdir(struct build *build, const json_t *step, struct err *err)
 {
-    cleanup_free char *path = workdir_of(build, step), *owner = xstrdup(build->user);
+    cleanup_free char *path = step_workdir(build, step), *owner = xstrdup(build->user);
     char *const args[] = { path, owner, NULL };
 
     return build_run(build,
@@ -135,79 +137,82 @@ static int run_workdir(struct build *build, const json_t *step, struct err *err)
                      err);
 }
 
-static void apply_workdir(struct build *build, const json_t *step)
+static void step_apply_workdir(struct build *build, const json_t *step)
 {
-    cleanup_free char *path = workdir_of(build, step);
+    cleanup_free char *path = step_workdir(build, step);
 
     text_set(&build->workdir, path);
 }
 
-/* That there is such a user is better known here than in a sandbox made from the template. */
-static int run_user(struct build *build, const json_t *step, struct err *err)
+/* Fails here if the user does not exist, not later in a sandbox of the template. */
+static int step_run_user(struct build *build, const json_t *step, struct err *err)
 {
     return build_run(build,
                      &(struct build_command){
-                         .text = "whoami", .user = arg_of(step, 0), .cwd = "/", .input_fd = -1 },
+                         .text = "whoami", .user = step_arg(step, 0), .cwd = "/", .input_fd = -1 },
                      err);
 }
 
-static void apply_user(struct build *build, const json_t *step)
+static void step_apply_user(struct build *build, const json_t *step)
 {
-    text_set(&build->user, arg_of(step, 0));
+    text_set(&build->user, step_arg(step, 0));
 }
 
 static const struct step_kind {
     const char *type;
-    size_t least; /* arguments */
+    size_t least; /* number of required arguments */
     bool writes;
     int (*run)(struct build *build, const json_t *step, struct err *err); /* or NULL */
     void (*apply)(struct build *build, const json_t *step);               /* or NULL */
 } kinds[] = {
-    { "RUN", 1, true, run_run, NULL },          { "COPY", 2, true, run_copy, NULL },
-    { "ENV", 2, false, NULL, apply_env },       { "WORKDIR", 1, true, run_workdir, apply_workdir },
-    { "USER", 1, false, run_user, apply_user },
+    { "RUN", 1, true, step_run_run, NULL },
+    { "COPY", 2, true, step_run_copy, NULL },
+    { "ENV", 2, false, NULL, step_apply_env },
+    { "WORKDIR", 1, true, step_run_workdir, step_apply_workdir },
+    { "USER", 1, false, step_run_user, step_apply_user },
 };
 
-static const struct step_kind *kind_of(const json_t *step)
+static const struct step_kind *step_kind_find(const json_t *step)
 {
     for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
-        if (strcmp(kinds[i].type, type_of(step)) == 0)
+        if (strcmp(kinds[i].type, step_type(step)) == 0)
             return &kinds[i];
     return NULL;
 }
 
 int build_step_check(const json_t *step, struct err *err)
 {
-    const struct step_kind *kind = kind_of(step);
+    const struct step_kind *kind = step_kind_find(step);
 
     if (!kind)
-        return err_set(err, ERR_INVALID, "there is no step '%.32s'", type_of(step));
-    if (!args_are_text(step) || arg_count(step) < kind->least || *arg_of(step, 0) == '\0')
+        return err_set(err, ERR_INVALID, "no step '%.32s'", step_type(step));
+    if (!args_are_text(step) || step_arg_count(step) < kind->least || *step_arg(step, 0) == '\0')
         return err_set(err, ERR_INVALID, "a step %s needs %zu arguments", kind->type, kind->least);
-    if (kind->run == run_copy && !is_hash(json_string_value(json_object_get(step, "filesHash"))))
-        return err_set(err, ERR_INVALID, "a step COPY needs the hash of its files");
-    for (size_t i = 0; kind->apply == apply_env && i < arg_count(step); i += 2)
-        if (*arg_of(step, i) == '\0' || strchr(arg_of(step, i), '='))
+    if (kind->run == step_run_copy &&
+        !is_hash(json_string_value(json_object_get(step, "filesHash"))))
+        return err_set(err, ERR_INVALID, "a step COPY needs filesHash");
+    for (size_t i = 0; kind->apply == step_apply_env && i < step_arg_count(step); i += 2)
+        if (*step_arg(step, i) == '\0' || strchr(step_arg(step, i), '='))
             return err_set(err, ERR_INVALID, "'%.64s' is not the name of a variable",
-                           arg_of(step, i));
+                           step_arg(step, i));
     return 0;
 }
 
 bool build_step_writes(const json_t *step)
 {
-    return kind_of(step)->writes;
+    return step_kind_find(step)->writes;
 }
 
 int build_step_run(struct build *build, const json_t *step, struct err *err)
 {
-    const struct step_kind *kind = kind_of(step);
+    const struct step_kind *kind = step_kind_find(step);
 
     return kind->run ? kind->run(build, step, err) : 0;
 }
 
 void build_step_apply(struct build *build, const json_t *step)
 {
-    const struct step_kind *kind = kind_of(step);
+    const struct step_kind *kind = step_kind_find(step);
 
     if (kind->apply)
         kind->apply(build, step);
@@ -215,8 +220,8 @@ void build_step_apply(struct build *build, const json_t *step)
 
 void build_step_describe(const json_t *step, char *into, size_t size)
 {
-    size_t used = (size_t)snprintf(into, size, "%s", type_of(step));
+    size_t used = (size_t)snprintf(into, size, "%s", step_type(step));
 
-    for (size_t i = 0; i < arg_count(step) && used < size; i++)
-        used += (size_t)snprintf(into + used, size - used, " %s", arg_of(step, i));
+    for (size_t i = 0; i < step_arg_count(step) && used < size; i++)
+        used += (size_t)snprintf(into + used, size - used, " %s", step_arg(step, i));
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The ends of builds that do not come by themselves: of time, by a cancel, and of those that wait.
- */
+/* Builds that exceed a time limit, are cancelled, or wait. */
 #include "base/json.h"
 #include "builder/build.h"
 #include "builder/queue.h"
@@ -10,8 +9,8 @@ enum { LONG_MS = 3600 * 1000, SHORT_MS = 300 };
 
 static struct err err;
 
-static struct build *begin(struct build_queue *queue, const char *command, const char *ready,
-                           uint64_t limit_ms)
+static struct build *build_begin(struct build_queue *queue, const char *command, const char *ready,
+                                 uint64_t limit_ms)
 {
     cleanup_json json_t *steps =
         json_pack("[{s:s, s:[s]}]", "type", "RUN", "args", ready ? "true" : command);
@@ -33,7 +32,7 @@ static struct build *begin(struct build_queue *queue, const char *command, const
     return build;
 }
 
-static enum build_status status_of(struct build *build)
+static enum build_status build_status_of(struct build *build)
 {
     struct build_state state;
 
@@ -41,16 +40,17 @@ static enum build_status status_of(struct build *build)
     return state.status;
 }
 
-static struct build_state ended(struct build *build)
+static struct build_state build_wait_end(struct build *build)
 {
     struct build_state state;
 
-    EVENTUALLY(status_of(build) == BUILD_HAS_FAILED || status_of(build) == BUILD_IS_READY);
+    EVENTUALLY(build_status_of(build) == BUILD_HAS_FAILED ||
+               build_status_of(build) == BUILD_IS_READY);
     build_get(build, &state);
     return state;
 }
 
-static void nothing_is_left(void)
+static void check_nothing_left(void)
 {
     cleanup_free struct sandbox_info *infos = NULL;
     struct template *template = NULL;
@@ -61,54 +61,55 @@ static void nothing_is_left(void)
     CHECK(template_open(host_store(world.host), "made", &template, &err) < 0);
 }
 
-static void a_step_that_never_ends_ends_with_the_time_of_its_build(void)
+static void an_endless_step_ends_at_the_time_limit_of_the_build(void)
 {
     struct build_queue *queue = build_queue_new(1);
-    struct build *build = begin(queue, "sleep 100000", NULL, SHORT_MS);
-    struct build_state state = ended(build);
+    struct build *build = build_begin(queue, "sleep 100000", NULL, SHORT_MS);
+    struct build_state state = build_wait_end(build);
 
     CHECK(state.status == BUILD_HAS_FAILED && strcmp(state.step, "1") == 0);
     CHECK(strstr(state.err.msg, "'sleep 100000': the build took longer than"), "(%s)",
           state.err.msg);
     build_free(build);
     build_queue_free(queue);
-    nothing_is_left();
+    check_nothing_left();
 }
 
 static void a_start_command_that_is_never_ready_fails_the_build(void)
 {
     struct build_queue *queue = build_queue_new(1);
-    struct build *build = begin(queue, "sleep 100000", "sleep 100000; true", LONG_MS);
-    struct build_state state = ended(build);
+    struct build *build = build_begin(queue, "sleep 100000", "sleep 100000; true", LONG_MS);
+    struct build_state state = build_wait_end(build);
 
     CHECK(state.status == BUILD_HAS_FAILED && strcmp(state.step, "finalize") == 0);
     CHECK(strstr(state.err.msg, "was not ready") && strstr(state.err.msg, "'sleep 100000; true'"),
           "(%s)", state.err.msg);
     build_free(build);
     build_queue_free(queue);
-    nothing_is_left();
+    check_nothing_left();
 }
 
 static void a_cancelled_build_ends_and_lets_the_next_one_run(void)
 {
     struct build_queue *queue = build_queue_new(1);
-    struct build *first = begin(queue, "sleep 100000", NULL, LONG_MS), *second, *third;
+    struct build *first = build_begin(queue, "sleep 100000", NULL, LONG_MS), *second, *third;
 
-    EVENTUALLY(status_of(first) == BUILD_RUNS);
-    second = begin(queue, "sleep 100000", NULL, LONG_MS);
-    third = begin(queue, "exit 3", NULL, LONG_MS);
-    CHECK(status_of(second) == BUILD_WAITS);
+    EVENTUALLY(build_status_of(first) == BUILD_RUNS);
+    second = build_begin(queue, "sleep 100000", NULL, LONG_MS);
+    third = build_begin(queue, "exit 3", NULL, LONG_MS);
+    CHECK(build_status_of(second) == BUILD_WAITS);
     build_cancel(second);
-    CHECK(ended(second).status == BUILD_HAS_FAILED && status_of(first) == BUILD_RUNS);
-    CHECK(status_of(third) == BUILD_WAITS);
+    CHECK(build_wait_end(second).status == BUILD_HAS_FAILED &&
+          build_status_of(first) == BUILD_RUNS);
+    CHECK(build_status_of(third) == BUILD_WAITS);
     build_cancel(first);
-    CHECK(strstr(ended(first).err.msg, "cancelled"));
-    CHECK(strstr(ended(third).err.msg, "exit status 3"));
+    CHECK(strstr(build_wait_end(first).err.msg, "cancelled"));
+    CHECK(strstr(build_wait_end(third).err.msg, "exit status 3"));
     build_free(first);
     build_free(second);
     build_free(third);
     build_queue_free(queue);
-    nothing_is_left();
+    check_nothing_left();
 }
 
 static void all(void)
@@ -118,7 +119,7 @@ static void all(void)
     must_be_root();
     (void)setvbuf(stdout, NULL, _IOLBF, 0);
     world_open("auto");
-    RUN(a_step_that_never_ends_ends_with_the_time_of_its_build);
+    RUN(an_endless_step_ends_at_the_time_limit_of_the_build);
     RUN(a_start_command_that_is_never_ready_fails_the_build);
     RUN(a_cancelled_build_ends_and_lets_the_next_one_run);
     world_close();
