@@ -57,7 +57,7 @@ static json_t *bytes_json(const char *data, size_t len)
     return base64_encode(&text, data, len) < 0 || !text.data ? NULL : json_string(text.data);
 }
 
-/* A name is any bytes; what is not UTF-8 goes beside it exactly. */
+/* A name can be any bytes; one that is not UTF-8 is also sent exactly, as bytes. */
 static void path_add(json_t *message, const char *field, const char *raw_field, const char *path)
 {
     json_t *exact = json_string(path);

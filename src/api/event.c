@@ -84,7 +84,7 @@ static int await(struct watch_stream *watch, struct buf *out, struct err *err)
     return r < 0 ? r : 1;
 }
 
-/* Says at once where it begins: whoever asked knows then that it is heard. */
+/* Sends the start position at once, so that the client knows that it is subscribed. */
 static int watch_next(struct stream *stream, struct buf *out, struct err *err)
 {
     struct watch_stream *watch = (struct watch_stream *)stream;

@@ -89,7 +89,7 @@ int file_service_remove(const struct call *call, const json_t *request, json_t *
 struct listing {
     json_t *entries;
     char base[ENTRY_PATH_MAX + 1]; /* absolute, without a slash behind it */
-    char last[ENTRY_PATH_MAX + 1]; /* that was told of, from the base */
+    char last[ENTRY_PATH_MAX + 1]; /* of the last entry sent, relative to the base */
     size_t bytes;
 };
 
@@ -104,7 +104,7 @@ static int listing_add(struct listing *listing, struct file_entry entry)
     return json_array_append_new(listing->entries, file_json_of(&entry)) < 0 ? -ENOMEM : 0;
 }
 
-/* What does not fit is for the next call; the worker is then not heard to its end. */
+/* Entries that do not fit are left for the next call; the worker is then not read to its end. */
 static int listing_fill(struct listing *listing, struct file_call *files, bool *ret_more,
                         struct err *err)
 {

@@ -19,7 +19,7 @@ struct page {
     int (*fill)(const struct exchange *exchange, struct buf *out);
 };
 
-/* Says that the daemon answers and nothing else, as it is public. */
+/* Reports only that the daemon answers, as the page is public. */
 static int healthz_fill(const struct exchange *exchange, struct buf *out)
 {
     (void)exchange;

@@ -92,7 +92,7 @@ int port_service_forward(const struct call *call, const json_t *request, struct 
         r = sandbox_ref_find(call, request, &self->sandbox, err);
     if (r < 0)
         return r;
-    sandbox_attach(self->sandbox); /* whoever forwards a port means to use it */
+    sandbox_attach(self->sandbox); /* forwarding a port counts as use of the sandbox */
     r = sandbox_forward(self->sandbox, port, listen, &self->forward, err);
     if (r < 0)
         return r;

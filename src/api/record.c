@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The part of ProcessService that is about what is known of processes, be they over or not. */
+/* The part of ProcessService that reads records of processes, running or ended. */
 #include "host/process/record.h"
 
 #include <errno.h>

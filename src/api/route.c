@@ -78,7 +78,7 @@ static const struct route routes[] = {
     { "/holt.v1.HostService/Audit", .stream = host_service_audit, .is_read_only = true },
 };
 
-_Static_assert(ARRAY_SIZE(routes) <= ROUTES_MAX, "what is counted for each must have room");
+_Static_assert(ARRAY_SIZE(routes) <= ROUTES_MAX, "call_stats must have room for every method");
 
 const struct route *route_find(const char *path)
 {

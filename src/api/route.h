@@ -10,7 +10,7 @@ struct route {
     unary_fn *unary; /* one of the three */
     stream_fn *stream;
     upload_fn *upload;
-    bool can_be_raw;   /* a stream whose connection the client may ask for */
+    bool can_be_raw;   /* the client may ask for the connection itself */
     bool is_read_only; /* changes nothing: a token that may only read may call it */
     bool is_large;     /* its request may bring a whole file, with NULs inside */
 };

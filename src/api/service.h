@@ -12,20 +12,20 @@ struct stream;
 struct token_store;
 struct upload;
 
-/* What a service may know about the request besides its message. */
+/* What a service knows of the call besides its message. */
 struct call {
     struct host *host;
     const struct listener *listener;
     struct token_store *tokens;
     bool is_local;     /* it came over the unix socket */
-    bool is_read_only; /* whoever calls may change nothing */
+    bool is_read_only; /* the token is read-only */
     bool is_raw;       /* the connection is handed over to the stream, which makes frames */
     int connection_fd; /* hangs up when the client goes away */
-    struct buf *out;   /* of one with one answer: who writes it here as text makes no JSON of it */
+    struct buf *out;   /* of a unary call: a service may write the reply here as JSON text */
 };
 
-/* Answers one message with one. *ret_reply left NULL stands for what is in call->out, or else for
- * an empty message. */
+/* Answers one message with one. *ret_reply left NULL stands for the text in call->out, or for an
+ * empty message. */
 typedef int unary_fn(const struct call *call, const json_t *request, json_t **ret_reply,
                      struct err *err);
 

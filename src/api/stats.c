@@ -81,7 +81,7 @@ static const struct sandbox_stats *find(const struct sandbox_stats *list, size_t
     return NULL;
 }
 
-/* Thousandths of a processor since then; a machine that was started anew begins with 0. */
+/* Returns thousandths of a processor since the last sample; 0 for a restarted machine. */
 static json_int_t cpu_millis(const struct sandbox_stats *now, const struct sandbox_stats *then)
 {
     uint64_t ms = now->taken_ms - then->taken_ms;
@@ -135,7 +135,7 @@ struct stats_stream {
     uint64_t space_next_ms; /* when it asks the storage again */
 };
 
-/* Until it is time for the next: 0, or -ECANCELED when the client has gone. */
+/* Waits until the next sample is due: 0, or -ECANCELED when the client has gone. */
 static int await(const struct stats_stream *self)
 {
     struct pollfd hang_up = { .fd = self->connection_fd, .events = POLLRDHUP };
@@ -152,7 +152,7 @@ static int await(const struct stats_stream *self)
     return 0;
 }
 
-/* A sandbox among those asked for that goes away is left out from then on. */
+/* A sandbox that is destroyed is left out from then on. */
 static void forget_gone(struct stats_stream *self)
 {
     size_t kept = 0;

@@ -26,7 +26,7 @@
 
 enum { PROGRESS_INTERVAL_MS = 200 };
 
-/* An import runs in a thread of its own, because the HTTP side asks for messages while it works. */
+/* An import runs in a thread of its own, as the reply must report progress meanwhile. */
 struct import_stream {
     struct stream stream;
     struct host *host;
@@ -81,7 +81,7 @@ static void import_main(void *context)
     cond_signal(&import->over);
 }
 
-/* Waits until the import is over or it is time to say how far it is. Needs the lock. */
+/* Waits until the import is over or progress is due. Needs the lock. */
 static bool import_wait(struct import_stream *import)
 {
     uint64_t until_ms = clock_after_ms(PROGRESS_INTERVAL_MS);
@@ -91,8 +91,7 @@ static bool import_wait(struct import_stream *import)
     return import->is_over;
 }
 
-/* Progress comes even where nothing has changed: the attempt to send is how a client that has gone
- * is noticed. */
+/* Progress is sent even without a change: only a write detects a client that has gone. */
 static int import_next(struct stream *stream, struct buf *out, struct err *err)
 {
     struct import_stream *import = (struct import_stream *)stream;
@@ -127,7 +126,7 @@ static void import_free(struct import_stream *import)
     free(import);
 }
 
-/* An import cannot be stopped half way; whoever asked for it and left finds it finished later. */
+/* An import cannot be stopped; a client that left finds it finished later. */
 static void import_close(struct stream *stream)
 {
     struct import_stream *import = (struct import_stream *)stream;

@@ -28,15 +28,15 @@ enum {
     EVENT_BYTES = 8 * 1024, /* of one that is not output */
 };
 
-_Static_assert(RAW_DATA_MAX - RAW_OUTPUT_BYTES >= 0, "what is read at once is one frame");
+_Static_assert(RAW_DATA_MAX - RAW_OUTPUT_BYTES >= 0, "one read must fit into one frame");
 
 /* A process in one of two kinds of place, for as long as its client listens. */
 struct process_stream {
     struct stream stream;
-    struct machine *machine;      /* thrown away with the stream; or NULL and */
+    struct machine *machine;      /* destroyed with the stream; or NULL and */
     struct sandbox *sandbox;      /* attached to, and stays */
     struct process *process;      /* waits for us, and ends with the stream; or NULL, and */
-    struct output_reader *reader; /* of one that is somebody else's */
+    struct output_reader *reader; /* of a process started by another call */
     struct record *record;
     struct process_started started;
     uint64_t from[PROCESS_STREAMS];
@@ -103,7 +103,7 @@ static int events_next(struct stream *stream, struct buf *out, struct err *err)
     return event.kind == READER_DATA || event.kind == READER_GAP ? 1 : 0;
 }
 
-/* What was made as a message of the JSON stream, as a frame. */
+/* Turns a message of the JSON stream into a frame. */
 static int raw_event_add(struct buf *out, const struct buf *message)
 {
     return raw_add(out, RAW_EVENT, message->data + ENVELOPE_HEADER_SIZE,
@@ -176,7 +176,7 @@ static void events_free(struct process_stream *events)
     free(events);
 }
 
-/* The client has its last byte, or has gone; only now may undoing a sandbox take time. */
+/* The client has received everything or has gone, so destroying the machine may take time. */
 static void events_close(struct stream *stream)
 {
     events_free((struct process_stream *)stream);
@@ -290,7 +290,7 @@ int process_stream_exec(const struct call *call, const struct start_request *req
     return 0;
 }
 
-/* So many bytes before the end; but what is not kept is not worth telling of. */
+/* Returns the offset this many bytes before the end, but not before the kept output. */
 static void replay_from(struct record *record, uint64_t bytes, uint64_t ret[PROCESS_STREAMS])
 {
     struct record_info info;

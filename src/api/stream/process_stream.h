@@ -21,10 +21,9 @@ int process_stream_run(const struct call *call, const struct machine_spec *machi
 int process_stream_exec(const struct call *call, const struct start_request *request,
                         struct stream **ret, struct err *err);
 
-/* Of a process that is there already, and does not care who listens. */
+/* Streams a running process without flow control. */
 int process_stream_attach(const struct call *call, const struct attach_request *request,
                           struct stream **ret, struct err *err);
 
-/* The process whose stdin is that of the client, with a reference; NULL: somebody else's, or none.
- */
+/* Returns the process that reads the client's stdin, with a reference; NULL: none. */
 struct process *process_stream_writer(struct stream *stream);

@@ -24,14 +24,14 @@
 
 enum {
     OUT_MAX = 2 * RAW_DATA_MAX,
-    LINGER_MS = 5000, /* how long a client may take to hang up once it was told the end */
+    LINGER_MS = 5000, /* for the client to hang up after the end was sent */
 };
 
 struct stream_session {
     struct upgraded_connection session;
     struct stream *stream;
     const struct stream_owner *owner;
-    struct process *process; /* whose stdin is the client's; NULL: nobody's */
+    struct process *process; /* that reads the client's stdin; NULL: none */
     struct raw_parser parser;
     struct buf in;         /* the input thread's: received, and not handed on */
     atomic_bool is_broken; /* the client does not keep to the protocol */
@@ -79,8 +79,8 @@ static int receive(struct stream_session *session)
     }
 }
 
-/* Waits until the process has room. What it takes no more is dropped: how it ended is told by its
- * own stream. */
+/* Waits until the process has room. Input that it no longer takes is dropped; its stream reports
+ * how it ended. */
 static void hand_on(const struct stream_session *session, const struct raw_piece *piece)
 {
     bool is_eof = piece->type == RAW_STDIN_EOF;
@@ -115,7 +115,8 @@ static void input_main(void *argument)
     while (r == 0 && receive(session) > 0);
     if (r < 0) {
         atomic_store(&session->is_broken, true);
-        (void)shutdown(session->session.fd, SHUT_RD); /* which whoever waits for the process sees */
+        (void)shutdown(session->session.fd,
+                       SHUT_RD); /* wakes the thread that waits for the process */
     }
 }
 

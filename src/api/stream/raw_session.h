@@ -8,12 +8,12 @@ struct stream_owner;
 struct upgraded_connections;
 struct upload;
 
-/* Passes bytes both ways until the process has ended or the client has gone. Takes the stream,
- * which must be one that was made raw. */
+/* Copies both ways until the process has ended or the client has gone. Takes the stream, which must
+ * be raw. */
 void raw_session_run(struct upgraded_connections *upgraded, struct stream *stream,
                      const struct stream_owner *owner, const struct raw_client *client);
 
-/* The same for a client stream that was begun: takes what the client sends and answers it. Takes
- * the upload. */
+/* Does the same for a client stream that has begun: handles what the client sends and replies.
+ * Takes the upload. */
 void raw_upload_run(struct upgraded_connections *upgraded, struct upload *upload,
                     const struct stream_owner *owner, const struct raw_client *client);

@@ -19,7 +19,7 @@
 
 enum {
     RECEIVE_CHUNK = 256 * 1024,
-    DISCARD_MAX = 64 * 1024 * 1024, /* what is read behind a failure before we hang up */
+    DISCARD_MAX = 64 * 1024 * 1024, /* bytes read after a failure before hanging up */
     DISCARD_MS = 2000,
     IN_MAX = 2 * RECEIVE_CHUNK,
     OUT_MAX = 2 * (RAW_HEADER_SIZE + RAW_WHOLE_MAX),
@@ -75,7 +75,7 @@ static int take_piece(struct raw_intake *intake, const struct raw_piece *piece, 
     return 0;
 }
 
-/* Until the client has said all: 0, -ECANCELED when it has gone, or -errno with err set. */
+/* Reads until the client's end: 0, -ECANCELED when it has gone, or -errno with err set. */
 static int take_all(struct raw_intake *intake, struct err *err)
 {
     int r = 0;
@@ -111,7 +111,7 @@ static int answer(struct raw_intake *intake, struct buf *out, struct err *err)
     return r < 0 ? err_sys(err, r, "write the reply") : 0;
 }
 
-/* A client that is still sending would otherwise not come to hear why it need not. */
+/* Reads on after a failure: a client that is still sending would not read the error otherwise. */
 static void discard(struct raw_intake *intake)
 {
     size_t total = 0;
@@ -134,7 +134,7 @@ static void serve(struct raw_intake *intake, const struct stream_owner *owner, s
     if (r == 0)
         r = answer(intake, &out, err);
     intake->upload->ops->close(intake->upload);
-    /* To who waits, a call that is late looks like a client that has gone. */
+    /* A call past its deadline looks like a client that has gone. */
     if (r == -ECANCELED && !owner->is_late(owner->context, err))
         return;
     if (r < 0)

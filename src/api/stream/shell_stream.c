@@ -49,7 +49,7 @@ static int event_add(const struct shell_stream *events, struct buf *out,
         return process_output_add(out, PROCESS_ERR, NULL, events->output.data, event->len);
     case SHELL_EVENT_ENDED:
         return ended_add(out, &event->end);
-    case SHELL_EVENT_SILENCE: /* was not asked for */
+    case SHELL_EVENT_SILENCE: /* not requested */
         break;
     }
     return -EINVAL;

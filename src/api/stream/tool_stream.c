@@ -18,7 +18,7 @@
 
 struct tool_stream {
     struct stream stream;
-    json_t *message; /* that asked for it */
+    json_t *message; /* the request */
     struct sandbox *sandbox;
     struct tool_call *tool;
 };

@@ -8,6 +8,6 @@ struct err;
 struct stream;
 struct tool_call_request;
 
-/* The wish points into the message, which the stream keeps. */
+/* Opens the stream. The request points into the message, which the stream keeps. */
 int tool_stream_open(const struct call *call, const json_t *message,
                      const struct tool_call_request *wish, struct stream **ret, struct err *err);

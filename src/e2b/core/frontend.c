@@ -33,7 +33,7 @@
 #include "http/reply.h"
 #include "http/stream.h"
 
-/* A request, with what was found out before its body was complete. */
+/* A request, with what its header has decided. */
 struct e2b_call {
     struct e2b_request request; /* first: handlers see this part */
     struct connect_call connect;
