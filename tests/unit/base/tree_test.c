@@ -44,6 +44,8 @@ static void a_file_in_the_way_is_an_error(void)
 
 static void a_tree_goes_with_all_that_is_in_it(void)
 {
+    if (geteuid() != 0)
+        SKIP("only root may remove from a directory without permissions");
     make("gone/with/depth");
     CHECK(file_create_at(scratch_fd, "gone/with/file", 0000, "x") == 0);
     CHECK(mkfifoat(scratch_fd, "gone/fifo", 0600) == 0);

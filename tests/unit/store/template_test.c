@@ -230,6 +230,8 @@ static void a_very_deep_tree_is_removed(void)
 {
     cleanup_close int fd = -EBADF;
 
+    if (geteuid() != 0)
+        SKIP("only root may enter a directory without permissions");
     CHECK(mkdirat(scratch_fd, "deep", 0700) == 0);
     fd = openat(scratch_fd, "deep", O_PATH | O_CLOEXEC);
     for (int i = 0; i < DEEP; i++) {
@@ -274,6 +276,10 @@ static void all(void)
     RUN(a_very_deep_tree_is_removed);
     RUN(a_link_is_removed_not_followed);
     RUN(missing_directories_are_made);
+    if (geteuid() != 0) {
+        scratch_remove();
+        SKIP("only root may set the owners of a template's files");
+    }
     store_start();
     RUN(the_state_directory_is_private);
     RUN(a_relative_state_directory_is_refused);
