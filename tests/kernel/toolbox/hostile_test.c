@@ -59,6 +59,7 @@ static void processes_of_the_sandbox_cannot_inspect_a_worker(void)
 
 static void a_worker_has_the_privileges_of_a_process_of_the_sandbox(void)
 {
+    CHECK_SAYS(tool_read(box, "/etc/origin"), false, "template");
     CHECK(world_sh(box,
                    "what() { busybox grep -E "
                    "'^(Uid|Gid|Groups|Cap(Inh|Prm|Eff|Bnd|Amb)|NoNewPrivs|Seccomp):' "
