@@ -61,7 +61,7 @@ CLIENT_MODULES := base wire client
 GUEST_CC := musl-gcc
 UAPI := $(OUT)/uapi
 GUEST_SOURCES := $(call sources,guest) $(wildcard src/wire/file.c src/wire/frame.c src/wire/message.c) \
-	$(addprefix src/base/,buf.c err.c io.c xalloc.c \
+	$(addprefix src/base/,buf.c clock.c err.c io.c random.c xalloc.c text/hex.c \
 		files/file_entry.c files/tree.c files/tree_sink.c files/tree_source.c) \
 	$(wildcard $(addprefix src/kernel/,caps.c clone.c fds.c mount.c netns.c path.c pty.c vclone.c))
 GUEST_OBJECTS := $(patsubst src/%.c,$(OUT)/obj-guest/%.o,$(GUEST_SOURCES))
@@ -73,7 +73,7 @@ GUEST_LDFLAGS := -static -no-pie -Wl,--gc-sections -Wl,-z,noexecstack
 # and threads are what searching is about. It is the same in every variant.
 TOOLS_CC := gcc
 TOOLS_SOURCES := $(call sources,tools) $(addprefix src/wire/,file.c frame.c tool.c) \
-	$(addprefix src/base/,buf.c clock.c io.c lock.c thread.c xalloc.c text/near.c text/utf8.c)
+	$(addprefix src/base/,buf.c clock.c io.c lock.c random.c thread.c xalloc.c text/hex.c text/near.c text/utf8.c)
 TOOLS_OBJECTS := $(patsubst src/%.c,$(OUT)/obj-tools/%.o,$(TOOLS_SOURCES))
 TOOLS_CFLAGS := $(COMMON) -O2 -D_FORTIFY_SOURCE=3 -fstack-protector-strong -fno-pie \
 	-ffunction-sections -fdata-sections

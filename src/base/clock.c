@@ -5,9 +5,6 @@
 #include <limits.h>
 #include <stdatomic.h>
 
-#define NS_PER_S UINT64_C(1000000000)
-#define NS_PER_MS UINT64_C(1000000)
-
 static _Atomic int64_t wall_step_ms;
 
 static uint64_t read_clock(clockid_t clock)

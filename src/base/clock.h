@@ -5,6 +5,10 @@
 #include <stdint.h>
 #include <time.h>
 
+#define NS_PER_S UINT64_C(1000000000)
+#define NS_PER_MS UINT64_C(1000000)
+#define NS_PER_US UINT64_C(1000)
+
 #define CLOCK_NEVER UINT64_MAX /* a deadline that never passes */
 
 /* Returns the monotonic time in nanoseconds. */

@@ -7,8 +7,6 @@
 
 #include "base/clock.h"
 
-#define NS_PER_MS UINT64_C(1000000)
-
 void cond_init(struct cond *cond)
 {
     pthread_condattr_t monotonic;

@@ -3,11 +3,11 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <sys/time.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/io.h"
+#include "base/text/parse.h"
 
 enum { LOG_LINE_MAX = 1024 };
 
@@ -24,18 +24,14 @@ __attribute__((format(printf, 2, 0))) static void log_line(enum log_level level,
 {
     static const char *const names[] = { "error", "warn", "info", "debug" };
     char line[LOG_LINE_MAX];
-    struct timeval now;
-    struct tm utc;
+    char now[TIME_TEXT_SIZE];
     size_t used;
     int len;
 
     if (level > threshold)
         return;
-    (void)gettimeofday(&now, NULL);
-    (void)gmtime_r(&now.tv_sec, &utc);
-    used = strftime(line, sizeof(line), "%Y-%m-%dT%H:%M:%S", &utc);
-    used += (size_t)snprintf(line + used, sizeof(line) - used, ".%03ldZ %s ",
-                             (long)now.tv_usec / 1000, names[level]);
+    format_time_ms(clock_wall_ms(), now);
+    used = (size_t)snprintf(line, sizeof(line), "%s %s ", now, names[level]);
     len = vsnprintf(line + used, sizeof(line) - used - 1, format, args);
     if (len > 0)
         used += (size_t)len < sizeof(line) - used - 1 ? (size_t)len : sizeof(line) - used - 2;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "builder/build_internal.h"
@@ -21,7 +22,7 @@
 
 enum {
     STEP_TEXT_MAX = 512,
-    READY_PAUSE_US = 100 * 1000,
+    READY_PAUSE_MS = 100,
 };
 
 /* Marks the sandboxes of builds, for build_sweep. */
@@ -105,7 +106,7 @@ static int build_try_start(struct build *build, struct err *err)
         r = build_run(build, &command, err);
         if (r < 0 || code == 0)
             return r;
-        (void)usleep(READY_PAUSE_US);
+        clock_sleep_ms(READY_PAUSE_MS);
     }
     return err_set(err, ERR_DEADLINE,
                    "the start command was not ready within %llu s: '%.100s' did not succeed",

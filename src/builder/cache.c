@@ -4,13 +4,14 @@
  * the last cached step. A forced step replaces the cached one; if that cannot be removed because
  * other templates depend on it, the new one is step-HASH.1 and so on, and the highest number is
  * used. */
-#include <openssl/evp.h>
+#include <openssl/sha.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/text/hex.h"
 #include "base/xalloc.h"
 #include "builder/build_internal.h"
 #include "host/core/host.h"
@@ -46,12 +47,10 @@ bool build_is_step(const char *template)
 static void hash_add(char hash[BUILD_HASH_BYTES], const char *text)
 {
     cleanup_free char *both = xasprintf("%s\n%s", hash, text);
-    unsigned char digest[EVP_MAX_MD_SIZE];
-    unsigned len = 0;
+    unsigned char digest[SHA256_DIGEST_LENGTH];
 
-    (void)EVP_Digest(both, strlen(both), digest, &len, EVP_sha256(), NULL);
-    for (size_t i = 0; i < len && 2 * i + 2 < BUILD_HASH_BYTES; i++)
-        (void)snprintf(hash + 2 * i, 3, "%02x", digest[i]);
+    (void)SHA256((const unsigned char *)both, strlen(both), digest);
+    hex_encode(digest, sizeof(digest), hash);
 }
 
 void build_hash_step(char hash[BUILD_HASH_BYTES], const json_t *step)

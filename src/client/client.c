@@ -2,11 +2,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "base/random.h"
 #include "client/client_internal.h"
 #include "client/error.h"
 #include "client/transport/deadline.h"
@@ -86,10 +86,7 @@ int holt_call(struct holt *holt, const char *method, const char *request, int64_
  */
 static int64_t jitter(int64_t pause_ms)
 {
-    uint32_t random = 0;
-
-    (void)!getrandom(&random, sizeof(random), GRND_NONBLOCK);
-    return pause_ms / 2 + random % (pause_ms / 2 + 1);
+    return pause_ms / 2 + (int64_t)(random_u64() % (uint64_t)(pause_ms / 2 + 1));
 }
 
 /* Whether trying again makes sense; the pause before it is over then. */

@@ -4,9 +4,9 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -47,14 +47,6 @@ static void log_keys(const json_t *keys, const char *what)
         log_info("reload: %s %s", json_string_value(json_array_get(keys, i)), what);
 }
 
-static uint64_t monotonic_us(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
-
 static int apply(struct command_line *line, struct command_line *again, struct host *host,
                  struct err *err)
 {
@@ -83,7 +75,7 @@ void reload(int argc, char *const *argv, struct command_line *line, struct host 
     struct err err = { 0 };
     int r;
 
-    notify_systemd("RELOADING=1\nMONOTONIC_USEC=%" PRIu64, monotonic_us());
+    notify_systemd("RELOADING=1\nMONOTONIC_USEC=%" PRIu64, clock_ns() / NS_PER_US);
     r = command_line_read_again(argc, argv, &again, &err);
     if (r == 0)
         r = apply(line, &again, host, &err);

@@ -7,13 +7,14 @@
 #include <linux/mount.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/io.h"
+#include "base/random.h"
+#include "base/text/hex.h"
 #include "kernel/mount.h"
 #include "kernel/path.h"
 
@@ -26,15 +27,15 @@ enum { UUID_TEXT = 40 };
 static int random_uuid(char *text)
 {
     uint8_t b[16];
+    char hex[HEX_SIZE(sizeof(b))];
 
-    if (getrandom(b, sizeof(b), 0) != sizeof(b))
+    if (random_bytes(b, sizeof(b)) < 0)
         return -EIO;
     b[6] = (uint8_t)((b[6] & 0x0f) | 0x40);
     b[8] = (uint8_t)((b[8] & 0x3f) | 0x80);
-    (void)snprintf(text, UUID_TEXT,
-                   "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x\n", b[0],
-                   b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13],
-                   b[14], b[15]);
+    hex_encode(b, sizeof(b), hex);
+    (void)snprintf(text, UUID_TEXT, "%.8s-%.4s-%.4s-%.4s-%.12s\n", hex, hex + 8, hex + 12, hex + 16,
+                   hex + 20);
     return 0;
 }
 

@@ -7,15 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/thread.h"
 #include "base/xalloc.h"
-
-#define NS_PER_MS UINT64_C(1000000)
-#define NS_PER_S UINT64_C(1000000000)
 
 enum {
     TICK_MS = 1000, /* how late a connection may be closed; deadlines are exact */
@@ -220,7 +216,6 @@ void connection_limits_drain(struct connection_limits *limits)
 
 void connection_limits_await_empty(struct connection_limits *limits, uint64_t until_ns)
 {
-    const struct timespec pause = { .tv_nsec = 2 * NS_PER_MS };
     bool is_empty = false;
 
     while (!is_empty && clock_ns() < until_ns) {
@@ -228,7 +223,7 @@ void connection_limits_await_empty(struct connection_limits *limits, uint64_t un
         is_empty = !limits->first;
         lock_release(&limits->worker.lock);
         if (!is_empty)
-            (void)nanosleep(&pause, NULL);
+            clock_sleep_ms(2);
     }
 }
 

@@ -13,14 +13,14 @@
 #include <string.h>
 #include <sys/pidfd.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/spawn_signals.h"
 
-enum { CHUNK_BYTES = 16 << 10, MS_PER_SECOND = 1000, NS_PER_MS = 1000000 };
+enum { CHUNK_BYTES = 16 << 10 };
 
 /* A child program. */
 struct command_child {
@@ -29,14 +29,6 @@ struct command_child {
     struct buf *output;
     struct buf *stderr_text;
 };
-
-static int64_t now_ms(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * MS_PER_SECOND + now.tv_nsec / NS_PER_MS;
-}
 
 static int find_program(const char *name, char ret_path[static PATH_MAX])
 {
@@ -137,7 +129,7 @@ static int command_drain(struct command_child *child)
 }
 
 /* Waits for the program itself: a process that it left behind may keep the pipes open. */
-static int child_follow(struct command_child *child, int64_t deadline_ms)
+static int child_follow(struct command_child *child, uint64_t deadline_ms)
 {
     for (;;) {
         struct pollfd fds[] = {
@@ -145,12 +137,12 @@ static int child_follow(struct command_child *child, int64_t deadline_ms)
             { .fd = child->out_fd, .events = POLLIN },
             { .fd = child->stderr_fd, .events = POLLIN },
         };
-        int64_t left_ms = deadline_ms - now_ms();
+        int left_ms = clock_left_ms(deadline_ms);
         int r;
 
-        if (left_ms <= 0)
+        if (left_ms == 0)
             return -ETIMEDOUT;
-        if (poll(fds, ARRAY_SIZE(fds), (int)left_ms) < 0 && errno != EINTR)
+        if (poll(fds, ARRAY_SIZE(fds), left_ms) < 0 && errno != EINTR)
             return -errno;
         r = command_drain(child);
         if (r < 0 || fds[0].revents)
@@ -185,7 +177,7 @@ int command_run(const char *const args[], int timeout_ms, struct buf *output,
     if (r == 0)
         r = child_start(&child, path, args);
     if (r == 0)
-        r = child_follow(&child, now_ms() + timeout_ms);
+        r = child_follow(&child, clock_after_ms((uint64_t)timeout_ms));
     if (r < 0)
         return r;
     ret->status = child_reap(&child);

@@ -19,7 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -27,6 +26,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/files/tree.h"
+#include "base/random.h"
 #include "base/xalloc.h"
 #include "kernel/btrfs.h"
 #include "store/backend/backend.h"
@@ -49,11 +49,7 @@ static void closedir_slot(DIR **dir)
 
 void store_temp_name(const char *prefix, char name[static STORE_TEMP_NAME_MAX])
 {
-    uint64_t random;
-
-    if (getrandom(&random, sizeof(random), 0) != sizeof(random))
-        abort(); /* cannot fail after early boot */
-    (void)snprintf(name, STORE_TEMP_NAME_MAX, ".%.10s-%016" PRIx64, prefix, random);
+    (void)snprintf(name, STORE_TEMP_NAME_MAX, ".%.10s-%016" PRIx64, prefix, random_u64());
 }
 
 int store_temp_dir(int dir_fd, const char *prefix, char name[static STORE_TEMP_NAME_MAX],

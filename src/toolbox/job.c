@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/text/hex.h"
 #include "base/xalloc.h"
 #include "host/core/extension.h"
 #include "host/core/host.h"
@@ -109,8 +110,7 @@ static void hash_hex(const char *text, size_t len, char ret[static TOOL_HASH_SIZ
     unsigned char bytes[SHA256_DIGEST_LENGTH];
 
     (void)SHA256((const unsigned char *)text, len, bytes);
-    for (size_t i = 0; i < sizeof(bytes); i++)
-        (void)snprintf(ret + 2 * i, 3, "%02x", bytes[i]);
+    hex_encode(bytes, sizeof(bytes), ret);
 }
 
 /* Sorts the keys, so that the digest does not depend on how the client wrote the parameters. */

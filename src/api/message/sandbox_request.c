@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "base/text/hex.h"
 
 /* In the place of a snapshot's name: the template, before anything was written. */
 static const char template_word[] = "template";
@@ -58,8 +59,7 @@ static int digest_make(const json_t *object, char ret[static SANDBOX_DIGEST_LEN 
     if (!text)
         return err_sys(err, -ENOMEM, "read the request");
     (void)SHA256((const unsigned char *)text, strlen(text), hash);
-    for (size_t i = 0; i < sizeof(hash); i++)
-        (void)snprintf(ret + 2 * i, 3, "%02x", hash[i]);
+    hex_encode(hash, sizeof(hash), ret);
     return 0;
 }
 

@@ -8,13 +8,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/files/file_entry.h"
 #include "base/io.h"
+#include "base/random.h"
 #include "base/xalloc.h"
 
 enum { DEPTH_MAX = 512, TEMPORARY_NAME = 32, TRIES = 8 };
@@ -135,11 +135,8 @@ static int temporary_make(struct tree_sink *sink, int (*make)(struct tree_sink *
     int r = -EEXIST;
 
     for (int i = 0; i < TRIES && r == -EEXIST; i++) {
-        uint64_t random = 0;
-
-        (void)!getrandom(&random, sizeof(random), 0);
         (void)snprintf(sink->temporary, sizeof(sink->temporary), ".holt-%016llx",
-                       (unsigned long long)random);
+                       (unsigned long long)random_u64());
         r = make(sink, innermost(sink)->fd);
     }
     if (r < 0)

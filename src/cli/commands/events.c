@@ -2,9 +2,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/json.h"
 #include "base/text/parse.h"
@@ -43,11 +43,8 @@ static int set_text(json_t *request, const char *name, const char *value, struct
 /* "10m" is ten minutes ago. */
 static int set_ago(json_t *request, uint64_t ms)
 {
-    struct timespec now;
-    uint64_t now_ms;
+    uint64_t now_ms = clock_wall_ms();
 
-    (void)clock_gettime(CLOCK_REALTIME, &now);
-    now_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
     return json_object_set_new(request, "sinceTime", json_time(ms < now_ms ? now_ms - ms : 0));
 }
 

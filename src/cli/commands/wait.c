@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <stdint.h>
-#include <time.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/json.h"
 #include "base/text/parse.h"
@@ -36,14 +36,6 @@ static const struct option_row rows[] = {
 
 static const struct option_table table = { rows, ARRAY_SIZE(rows), NULL };
 
-static uint64_t now_ms(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 /* The exit status of one; *ret_ended says whether it has one of its own. */
 static int wait_one(struct holt *holt, const char *sandbox, const char *process,
                     uint64_t timeout_ms, bool *ret_ended)
@@ -70,7 +62,7 @@ static int wait_run(int argc, char **argv)
     static const struct operands operands = { 2, 0, "an ID and a PROCESS" };
     cleanup_with(connection_close) struct connection connection = { .holt = NULL };
     struct wait_options options = { .timeout_ms = 0 };
-    const uint64_t start_ms = now_ms();
+    const uint64_t start_ms = clock_ms();
     bool has_ended = true;
     int next, status;
 
@@ -80,7 +72,7 @@ static int wait_run(int argc, char **argv)
         connection_open(&connection) < 0)
         return STATUS_HOLT;
     for (int i = next + 1; i < argc && has_ended; i++) {
-        uint64_t passed_ms = now_ms() - start_ms, left_ms = 0;
+        uint64_t passed_ms = clock_ms() - start_ms, left_ms = 0;
 
         /* 0 would be for ever. */
         if (options.timeout_ms > 0)

@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/xalloc.h"
 #include "cli/core/daemon.h"
@@ -39,12 +39,10 @@ static int open_host(const char *host, struct holt **ret, struct holt_error *err
 /* The daemon that won the race for the lock may not listen yet. */
 static int open_patiently(const char *host, struct holt **ret, struct holt_error *error)
 {
-    const struct timespec delay = { .tv_nsec = RETRY_DELAY_MS * 1000000L };
-
     for (int i = 0; i < RETRY_COUNT; i++) {
         if (open_host(host, ret, error) == 0)
             return 0;
-        (void)nanosleep(&delay, NULL);
+        clock_sleep_ms(RETRY_DELAY_MS);
     }
     return -1;
 }

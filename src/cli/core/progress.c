@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "cli/core/report.h"
 #include "cli/core/table.h"
 #include "cli/core/terminal.h"
@@ -20,14 +20,6 @@ enum {
     BAR_MOST = 40,
 };
 
-static uint64_t now_ms(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 static int columns(void)
 {
     struct winsize size = { .ws_col = 0 };
@@ -39,7 +31,7 @@ static int columns(void)
 
 void progress_begin(struct progress *progress, const char *label, uint64_t total)
 {
-    uint64_t now = now_ms();
+    uint64_t now = clock_ms();
 
     *progress = (struct progress){
         .label = label,
@@ -130,7 +122,7 @@ void progress_add(struct progress *progress, uint64_t bytes)
     progress->done += bytes;
     if (!progress->is_shown)
         return;
-    now = now_ms();
+    now = clock_ms();
     if (now - progress->drawn_ms >= DRAW_EVERY_MS)
         draw(progress, now);
 }

@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/text/parse.h"
 #include "base/xalloc.h"
 #include "cli/core/report.h"
@@ -144,7 +144,7 @@ void format_age(char cell[CELL_SIZE], const char *moment)
         uint64_t seconds;
         const char *letter;
     } units[] = { { 86400, "d" }, { 3600, "h" }, { 60, "m" }, { 1, "s" } };
-    uint64_t then_ms, now = (uint64_t)time(NULL), age;
+    uint64_t then_ms, now = clock_wall_ms() / 1000, age;
     size_t i = 0;
 
     if (parse_time_ms(moment, &then_ms) < 0) {

@@ -4,16 +4,13 @@
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "holt.h"
 
 int64_t deadline_now(void)
 {
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    return (int64_t)clock_ms();
 }
 
 int64_t holt_after(int64_t ms)
@@ -51,10 +48,8 @@ int deadline_wait(int fd, short events, int64_t deadline)
 void deadline_sleep(int64_t ms, int64_t deadline)
 {
     int left = deadline_left(deadline);
-    struct timespec delay;
 
     if (left >= 0 && ms > left)
         ms = left;
-    delay = (struct timespec){ .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000 };
-    (void)nanosleep(&delay, NULL);
+    clock_sleep_ms((uint64_t)ms);
 }

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/json.h"
 #include "base/xalloc.h"
@@ -15,7 +16,7 @@
 #include "host/sandbox/sandbox.h"
 #include "store/template/settings.h"
 
-enum { READY_TRIES = 600, READY_PAUSE_US = 50 * 1000 };
+enum { READY_TRIES = 600, READY_PAUSE_MS = 50 };
 
 /* The host template has no such user; its sandboxes accept the client's choice. */
 int e2b_start_note(struct host *host, const char *template, json_t *metadata,
@@ -111,7 +112,7 @@ int e2b_start_await(struct host *host, struct sandbox *sandbox, const json_t *me
         r = try_ready(sandbox, &settings, metadata, watch_fd, err);
         if (r != 0)
             return r < 0 ? r : 0;
-        (void)usleep(READY_PAUSE_US);
+        clock_sleep_ms(READY_PAUSE_MS);
     }
     return err_set(err, ERR_DEADLINE, "the start command of the template is not ready");
 }

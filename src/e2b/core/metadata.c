@@ -3,25 +3,21 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <sys/random.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json.h"
 #include "base/lock.h"
+#include "base/random.h"
 #include "base/xalloc.h"
 #include "host/sandbox/sandbox.h"
 
 int e2b_token_make(char ret[E2B_TOKEN_SIZE], struct err *err)
 {
-    unsigned char bytes[(E2B_TOKEN_SIZE - 1) / 2];
+    int r = random_hex(ret, (E2B_TOKEN_SIZE - 1) / 2);
 
-    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
-        return err_sys(err, -EIO, "get random bytes");
-    for (size_t i = 0; i < sizeof(bytes); i++)
-        (void)snprintf(ret + 2 * i, 3, "%02x", bytes[i]);
-    return 0;
+    return r < 0 ? err_sys(err, r, "get random bytes") : 0;
 }
 
 json_t *e2b_metadata_read(struct sandbox *sandbox)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What envd answers by itself. */
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "e2b/control/usage.h"
 #include "e2b/core/e2b.h"
@@ -39,14 +39,13 @@ static int stats_take(const struct e2b_request *request, bool wants_space,
 
 static enum MHD_Result metrics(struct e2b_request *request)
 {
-    const struct timespec pause = { .tv_nsec = CPU_SAMPLE_MS * 1000000L };
     struct sandbox_stats before = { 0 }, now = { 0 };
     struct e2b_whole whole;
     struct err err = { 0 };
     int r = stats_take(request, false, &before, &err);
 
     if (r == 0) {
-        (void)nanosleep(&pause, NULL);
+        clock_sleep_ms(CPU_SAMPLE_MS);
         r = stats_take(request, true, &now, &err);
     }
     if (r < 0)

@@ -2,16 +2,17 @@
 #include "e2b/template/build.h"
 
 #include <errno.h>
-#include <openssl/evp.h>
+#include <openssl/sha.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json.h"
 #include "base/lock.h"
+#include "base/random.h"
+#include "base/text/hex.h"
 #include "base/xalloc.h"
 #include "builder/build.h"
 #include "builder/queue.h"
@@ -58,20 +59,16 @@ const char *e2b_build_of(const char *template)
     const char *id = template + strlen(TEMPLATE_PREFIX);
 
     if (strncmp(template, TEMPLATE_PREFIX, strlen(TEMPLATE_PREFIX)) != 0 ||
-        strlen(id) != E2B_ID_BYTES - 1 || strspn(id, "0123456789abcdef") != E2B_ID_BYTES - 1)
+        !hex_is_text(id, E2B_ID_BYTES - 1))
         return NULL;
     return id;
 }
 
 int e2b_id_new(char into[E2B_ID_BYTES], struct err *err)
 {
-    unsigned char bytes[E2B_ID_BYTES / 2];
+    int r = random_hex(into, E2B_ID_BYTES / 2);
 
-    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
-        return err_sys(err, -EIO, "get random bytes");
-    for (size_t i = 0; i < sizeof(bytes); i++)
-        (void)snprintf(into + 2 * i, 3, "%02x", bytes[i]);
-    return 0;
+    return r < 0 ? err_sys(err, r, "get random bytes") : 0;
 }
 
 const char *e2b_builds_files(const struct e2b_builds *builds)
@@ -82,12 +79,10 @@ const char *e2b_builds_files(const struct e2b_builds *builds)
 void e2b_builds_ticket(const struct e2b_builds *builds, const char *hash, char into[65])
 {
     cleanup_free char *text = xasprintf("%s%s", builds->secret, hash);
-    unsigned char digest[EVP_MAX_MD_SIZE];
-    unsigned len = 0;
+    unsigned char digest[SHA256_DIGEST_LENGTH];
 
-    (void)EVP_Digest(text, strlen(text), digest, &len, EVP_sha256(), NULL);
-    for (size_t i = 0; i < len && i < 32; i++)
-        (void)snprintf(into + 2 * i, 3, "%02x", digest[i]);
+    (void)SHA256((const unsigned char *)text, strlen(text), digest);
+    hex_encode(digest, sizeof(digest), into);
 }
 
 /* --- what the object store knows

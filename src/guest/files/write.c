@@ -5,12 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/files/tree_sink.h"
 #include "base/io.h"
+#include "base/random.h"
 #include "guest/files/file_internal.h"
 
 enum { TRIES = 8 };
@@ -31,12 +31,9 @@ static int open_temporary(struct file_writer *writer)
     size_t dir_len = (size_t)(strrchr(writer->path, '/') - writer->path);
 
     for (int i = 0; i < TRIES; i++) {
-        uint64_t random = 0;
-        int len;
+        int len = snprintf(writer->temporary, sizeof(writer->temporary), "%.*s/.holt-%016llx",
+                           (int)dir_len, writer->path, (unsigned long long)random_u64());
 
-        (void)!getrandom(&random, sizeof(random), 0);
-        len = snprintf(writer->temporary, sizeof(writer->temporary), "%.*s/.holt-%016llx",
-                       (int)dir_len, writer->path, (unsigned long long)random);
         if (len >= (int)sizeof(writer->temporary))
             return -ENAMETOOLONG;
         writer->fd =

@@ -9,10 +9,10 @@
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/xalloc.h"
 #include "guest/guest.h"
@@ -116,14 +116,6 @@ static int chown_ends(const struct message_spawn *message, const struct stdio_en
             fchown(ends->child[i], message->uid, (gid_t)-1) < 0)
             return -errno;
     return 0;
-}
-
-static uint64_t clock_ms(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
 /* Takes over our ends and adds the process to the table. */

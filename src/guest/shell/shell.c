@@ -32,10 +32,10 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/io.h"
 #include "guest/guest.h"
 #include "guest/process/process.h"
@@ -56,10 +56,7 @@ enum {
 
 static uint64_t clock_us(void)
 {
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+    return clock_ns() / NS_PER_US;
 }
 
 static int memfd_replace(int fd, const char *text, size_t len)

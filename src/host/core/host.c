@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/fault.h"
 #include "base/files/tree.h"
 #include "base/xalloc.h"
@@ -45,7 +45,7 @@ enum {
     LABEL_BYTES = 32,
     REAP_WAIT_MS = 10000,
     STORE_TRIES = 100,
-    STORE_PAUSE_NS = 100 * 1000 * 1000,
+    STORE_PAUSE_MS = 100,
 };
 
 /* Returns a number derived from the path of the state directory (FNV-1a). It names the daemon's
@@ -222,7 +222,6 @@ static int open_store(struct host *host, const struct config *config, struct err
  * could not have written any more; their files stay as they were when it failed. */
 static int open_failed_store(struct host *host, const struct config *config, struct err *err)
 {
-    const struct timespec pause = { .tv_nsec = STORE_PAUSE_NS };
     int r = cgroup_root_sweep(host->cgroups, NULL, NULL, err);
 
     if (r < 0)
@@ -231,7 +230,7 @@ static int open_failed_store(struct host *host, const struct config *config, str
         r = open_store(host, config, err);
         if (r == 0 || err->kind != ERR_BUSY)
             return r;
-        (void)nanosleep(&pause, NULL);
+        clock_sleep_ms(STORE_PAUSE_MS);
     }
     return r;
 }

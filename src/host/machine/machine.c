@@ -2,14 +2,15 @@
 #include "host/machine/machine.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 
 #include "base/cleanup.h"
+#include "base/random.h"
 #include "base/xalloc.h"
 #include "host/core/host_internal.h"
 #include "host/core/uids.h"
@@ -147,11 +148,7 @@ static const struct channel_events machine_events = { .frame = machine_dispatch_
 
 static void machine_make_id(char *id, size_t size)
 {
-    unsigned char bytes[6] = { 0 };
-
-    (void)!getrandom(bytes, sizeof(bytes), 0);
-    (void)snprintf(id, size, "sb-%02x%02x%02x%02x%02x%02x", bytes[0], bytes[1], bytes[2], bytes[3],
-                   bytes[4], bytes[5]);
+    (void)snprintf(id, size, "sb-%012" PRIx64, random_u64() >> 16);
 }
 
 static struct machine *machine_new(struct host *host)

@@ -13,23 +13,24 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "base/lock.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "base/json.h"
+#include "base/lock.h"
+#include "base/text/parse.h"
 #include "base/xalloc.h"
 #include "host/observe/audit_internal.h"
 
-enum { CHUNK_BYTES = AUDIT_LINE_MAX, TIME_TEXT_MAX = 32 };
+enum { CHUNK_BYTES = AUDIT_LINE_MAX };
 
 struct audit {
     int fd;
-    size_t page;          /* bytes */
+    size_t page;      /* bytes */
     struct lock lock; /* over all below, and the file */
     struct audit_link last;
     off_t end;
@@ -190,18 +191,6 @@ void audit_close(struct audit *audit)
     free(audit);
 }
 
-static void time_text(char ret[static TIME_TEXT_MAX])
-{
-    struct timespec now;
-    struct tm utc;
-    size_t len;
-
-    (void)clock_gettime(CLOCK_REALTIME, &now);
-    (void)gmtime_r(&now.tv_sec, &utc);
-    len = strftime(ret, TIME_TEXT_MAX, "%Y-%m-%dT%H:%M:%S", &utc);
-    (void)snprintf(ret + len, TIME_TEXT_MAX - len, ".%03ldZ", now.tv_nsec / 1000000);
-}
-
 static int check_details(const char *event, const json_t *details, struct err *err)
 {
     static const char *const ours[] = { "seq", "time", "event", "sandbox", "prev", "hash" };
@@ -220,10 +209,10 @@ static int check_details(const char *event, const json_t *details, struct err *e
 static json_t *make_record(const struct audit *audit, const char *event, const char *sandbox,
                            json_t *details)
 {
-    char time[TIME_TEXT_MAX];
+    char time[TIME_TEXT_SIZE];
     cleanup_json json_t *record = NULL;
 
-    time_text(time);
+    format_time_ms(clock_wall_ms(), time);
     record = json_pack("{s:I, s:s, s:s, s:s*}", "seq", (json_int_t)audit->last.seq + 1, "time",
                        time, "event", event, "sandbox", sandbox);
     if (!record || (details && json_object_update(record, details) < 0) ||

@@ -5,10 +5,10 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "base/json.h"
@@ -63,7 +63,6 @@ static bool is_blank(const struct reader *reader)
  * it is too long, -ENODATA when the file ends within it, or -errno. */
 static int reader_next(struct reader *reader, char **ret_line, size_t *ret_len)
 {
-    static const struct timespec pause = { .tv_nsec = PAUSE_MS * 1000000L };
     unsigned pauses = 0;
 
     for (;;) {
@@ -90,7 +89,7 @@ static int reader_next(struct reader *reader, char **ret_line, size_t *ret_len)
         if (n == 0 && ++pauses > PAUSES_MAX)
             return -ENODATA;
         if (n == 0)
-            (void)nanosleep(&pause, NULL);
+            clock_sleep_ms(PAUSE_MS);
     }
 }
 

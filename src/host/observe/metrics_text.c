@@ -4,9 +4,10 @@
 #include <stdio.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "host/observe/metrics.h"
 
-enum { NS_PER_S = 1000000000, SECONDS_SIZE = 40 };
+enum { SECONDS_SIZE = 40 };
 
 int metric_begin(struct buf *out, const char *name, enum metric_kind kind, const char *help)
 {

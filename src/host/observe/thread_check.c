@@ -6,14 +6,14 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/xalloc.h"
 #include "host/core/host_internal.h"
 #include "host/core/reactor.h"
 #include "host/process/writer.h"
 
-enum { LOOK_NS = 5 * 1000 * 1000 };
+enum { LOOK_EVERY_MS = 5 };
 
 struct thread_check {
     struct reactor_timer timer;
@@ -48,7 +48,6 @@ static void ask(struct host *host)
 
 int host_check_threads(struct host *host, unsigned patience_ms, struct err *err)
 {
-    const struct timespec pause = { .tv_nsec = LOOK_NS };
     uint64_t until_ms = clock_ms() + patience_ms;
     bool has_reactor = false, has_writer = false;
 
@@ -59,11 +58,11 @@ int host_check_threads(struct host *host, unsigned patience_ms, struct err *err)
         has_writer = process_writer_has_answered(host->writer);
         if ((has_reactor && has_writer) || clock_ms() >= until_ms)
             break;
-        (void)nanosleep(&pause, NULL);
+        clock_sleep_ms(LOOK_EVERY_MS);
     }
     if (!has_reactor)
         return err_set(err, ERR_INTERNAL, "the reactor does not answer");
     if (!has_writer)
-        return err_set(err, ERR_INTERNAL, "the scribe does not answer");
+        return err_set(err, ERR_INTERNAL, "the process writer does not answer");
     return 0;
 }

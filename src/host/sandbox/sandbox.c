@@ -2,15 +2,15 @@
 #include "host/sandbox/sandbox.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
-#include <time.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/random.h"
 #include "base/xalloc.h"
 #include "host/core/extension.h"
 #include "host/core/host_internal.h"
@@ -25,12 +25,7 @@
 
 static void sandbox_make_id(char *id)
 {
-    unsigned char bytes[8] = { 0 };
-    int used = snprintf(id, SANDBOX_ID_MAX, "sb-");
-
-    (void)!getrandom(bytes, sizeof(bytes), 0);
-    for (size_t i = 0; i < sizeof(bytes); i++)
-        used += snprintf(id + used, SANDBOX_ID_MAX - (size_t)used, "%02x", bytes[i]);
+    (void)snprintf(id, SANDBOX_ID_MAX, "sb-%016" PRIx64, random_u64());
 }
 
 struct sandbox *sandbox_new(struct host *host)

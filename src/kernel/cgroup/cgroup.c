@@ -15,13 +15,14 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "kernel/cgroup/cgroup_internal.h"
 
 enum {
     REMOVE_TRIES = 400,
-    REMOVE_PAUSE_NS = 5 * 1000 * 1000,
+    REMOVE_PAUSE_MS = 5,
     EVENTS_RECHECK_MIN_NS = 50 * 1000,
     EVENTS_RECHECK_MAX_NS = 100 * 1000 * 1000,
     SIGNAL_FREEZE_TIMEOUT_MS = 2000,
@@ -102,14 +103,6 @@ static bool is_freeze_requested(struct cgroup_root *root, const char *name, cons
            value == 1;
 }
 
-uint64_t cgroup_clock_ms(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 static long next_pause(long pause_ns)
 {
     return pause_ns < EVENTS_RECHECK_MAX_NS / 2 ? pause_ns * 2 : EVENTS_RECHECK_MAX_NS;
@@ -135,7 +128,7 @@ int cgroup_wait_event(struct cgroup_root *root, const char *name, const char *ch
         text[n] = '\0';
         if (strstr(text, event))
             return 0;
-        if (cgroup_clock_ms() >= deadline_ms)
+        if (clock_ms() >= deadline_ms)
             return -ETIMEDOUT;
         (void)ppoll(&poll_fd, 1, &pause, NULL);
     }
@@ -154,8 +147,7 @@ int cgroup_signal(struct cgroup_root *root, const char *name, const char *child,
     /* Frozen processes neither fork nor exit, so no pid in the list can be reused. */
     r = cgroup_set_frozen(root, name, child, true);
     if (r == 0)
-        r = cgroup_wait_event(root, name, child, "frozen 1",
-                              cgroup_clock_ms() + SIGNAL_FREEZE_TIMEOUT_MS);
+        r = cgroup_wait_event(root, name, child, "frozen 1", clock_ms() + SIGNAL_FREEZE_TIMEOUT_MS);
     if (r == 0)
         r = file_read_at(root->unified_fd, cgroup_path(path, name, child, "cgroup.procs"), &pids);
     for (char *line = r == 0 ? strtok_r(pids.data, "\n", &save) : NULL; line;
@@ -180,14 +172,12 @@ int cgroup_wait_empty(struct cgroup_root *root, const char *name, const char *ch
 
 int cgroup_remove_dir(int root_fd, const char *path)
 {
-    const struct timespec pause = { .tv_nsec = REMOVE_PAUSE_NS };
-
     for (int i = 0; i < REMOVE_TRIES; i++) {
         if (unlinkat(root_fd, path, AT_REMOVEDIR) == 0 || errno == ENOENT)
             return 0;
         if (errno != EBUSY)
             return -errno;
-        (void)nanosleep(&pause, NULL);
+        clock_sleep_ms(REMOVE_PAUSE_MS);
     }
     return -EBUSY;
 }

@@ -43,8 +43,6 @@ void cgroup_locations_read(const char *file, struct cgroup_locations *ret);
 /* Replaces the file atomically. Returns 0 or -errno. */
 int cgroup_locations_write(const char *file, const struct cgroup_locations *locations);
 
-uint64_t cgroup_clock_ms(void);
-
 /* Waits until the events file of the group contains the event, or until the deadline. Returns 0,
  * -ETIMEDOUT or -errno. */
 #define CGROUP_NO_DEADLINE UINT64_MAX

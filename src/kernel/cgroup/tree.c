@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/io.h"
 #include "kernel/cgroup/cgroup.h"
 #include "kernel/cgroup/cgroup_internal.h"
@@ -96,7 +97,7 @@ int cgroup_freeze(struct cgroup_root *root, const char *name, bool on)
 {
     const struct target target = { .root = root,
                                    .name = name,
-                                   .deadline_ms = cgroup_clock_ms() + FREEZE_TIMEOUT_MS };
+                                   .deadline_ms = clock_ms() + FREEZE_TIMEOUT_MS };
     int r;
 
     if (!on)
@@ -127,7 +128,7 @@ int cgroup_kill_processes(struct cgroup_root *root, const char *name)
 {
     const struct target target = { .root = root,
                                    .name = name,
-                                   .deadline_ms = cgroup_clock_ms() + KILL_TIMEOUT_MS };
+                                   .deadline_ms = clock_ms() + KILL_TIMEOUT_MS };
     int r = each_child(target, kill_child);
 
     return r == 0 ? each_child(target, await_end) : r;

@@ -14,13 +14,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/xattr.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/files/tree.h"
 #include "base/lock.h"
+#include "base/random.h"
 #include "base/text/parse.h"
 #include "base/xalloc.h"
 #include "kernel/path.h"
@@ -81,13 +81,11 @@ static int group_read(int volume_fd, uint64_t *ret_group)
  * be lost. */
 static int group_new(int volume_fd, uint64_t *ret_group)
 {
-    uint64_t random, group;
+    uint64_t group;
     int r;
 
     do {
-        if (getrandom(&random, sizeof(random), 0) != sizeof(random))
-            return -errno;
-        group = btrfs_group(random);
+        group = btrfs_group(random_u64());
         r = number_write(volume_fd, GROUP, group);
         if (r == 0)
             r = btrfs_group_make(volume_fd, group);

@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/files/tree.h"
+#include "base/random.h"
 #include "base/text/parse.h"
 #include "base/xalloc.h"
 #include "store/backend/backend.h"
@@ -322,7 +323,7 @@ static int branch_from_named(struct volume *volume, uint32_t generation, struct 
 static int zfs_branch(struct volume *volume, uint32_t generation, struct volume *from,
                       const char *snapshot, struct err *err)
 {
-    cleanup_free char *source = NULL, *hidden = xasprintf("_fork-%016" PRIx64, zfs_unique());
+    cleanup_free char *source = NULL, *hidden = xasprintf("_fork-%016" PRIx64, random_u64());
     struct err ignored;
     int r;
 
@@ -442,7 +443,7 @@ static int zfs_open_tree(struct volume *volume, const char *snapshot, char **ret
         return fd;
     }
     tree = xasprintf("%s/volumes/%s/_view-%016" PRIx64, zfs_of(volume)->dataset, volume->id,
-                     zfs_unique());
+                     random_u64());
     r = make_view(volume, snapshot, tree);
     if (r < 0)
         return r;

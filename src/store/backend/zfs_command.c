@@ -4,11 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
-#include <time.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/xalloc.h"
 #include "store/backend/zfs_internal.h"
@@ -19,7 +18,6 @@ enum {
     DESTROY_MS = 10 * 60 * 1000, /* a volume with thousands of snapshots takes 10 ms for each */
     PAUSE_FIRST_MS = 1,
     PAUSE_LAST_MS = 512, /* doubled from the first: about a second in total */
-    NS_PER_MS = 1000000,
 };
 
 /* Phrases of several words, so that a name cannot match. */
@@ -83,9 +81,7 @@ int zfs_run_retry(const char *const args[], struct err *err)
     int r = zfs_run(args, NULL, err);
 
     for (long ms = PAUSE_FIRST_MS; r == -EBUSY && ms <= PAUSE_LAST_MS; ms *= 2) {
-        const struct timespec pause = { .tv_nsec = ms * NS_PER_MS };
-
-        (void)nanosleep(&pause, NULL);
+        clock_sleep_ms((uint64_t)ms);
         r = zfs_run(args, NULL, err);
     }
     return r;
@@ -119,15 +115,6 @@ bool zfs_is_safe(const char *name)
                                      "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
     return *name && !strchr("._-", *name) && name[strspn(name, characters)] == '\0';
-}
-
-uint64_t zfs_unique(void)
-{
-    uint64_t unique;
-
-    if (getrandom(&unique, sizeof(unique), 0) != sizeof(unique))
-        abort(); /* cannot fail for so few bytes after early boot */
-    return unique;
 }
 
 const char *zfs_leaf(const char *dataset)

@@ -61,9 +61,6 @@ char *zfs_next_line(char **cursor);
 /* Returns whether a name is safe as one component of a dataset name. */
 bool zfs_is_safe(const char *name);
 
-/* Returns a random number for a unique name. */
-uint64_t zfs_unique(void);
-
 /* Returns the last component of a dataset's name. */
 const char *zfs_leaf(const char *dataset);
 

@@ -10,10 +10,10 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/files/tree.h"
 #include "base/xalloc.h"
@@ -25,7 +25,6 @@ enum {
     ROUND_TRIPS = 3,
     PAUSE_FIRST_MS = 1,
     PAUSE_LAST_MS = 512, /* doubled from the first: about a second in total */
-    NS_PER_MS = 1000000,
 };
 
 char *zfs_mount_path(const struct zfs *zfs, const char *tree)
@@ -49,13 +48,6 @@ static void mount_detach_dead(const char *path)
 {
     for (int i = 0; i < STACKED_MAX && umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) == 0; i++)
         continue;
-}
-
-static void pause_ms(long ms)
-{
-    const struct timespec pause = { .tv_nsec = ms * NS_PER_MS };
-
-    (void)nanosleep(&pause, NULL);
 }
 
 static int restrict_mount(const char *path)
@@ -106,7 +98,7 @@ int zfs_unmount(const char *path)
             return -errno;
         r = mount_probe(path);
         if (r > 0)
-            pause_ms(ms);
+            clock_sleep_ms((uint64_t)ms);
     }
     if (r > 0)
         return -EBUSY;

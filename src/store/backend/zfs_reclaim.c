@@ -26,6 +26,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/random.h"
 #include "base/xalloc.h"
 #include "store/backend/zfs_internal.h"
 #include "store/store_internal.h"
@@ -108,7 +109,7 @@ static int snapshots_move(const char *tree, const char *to)
 {
     bool is_wanted;
     cleanup_free char *snapshot = newest_snapshot(tree, &is_wanted), *parent = parent_of(tree);
-    cleanup_free char *aside = xasprintf("%s/_old-%016" PRIx64, to, zfs_unique());
+    cleanup_free char *aside = xasprintf("%s/_old-%016" PRIx64, to, random_u64());
     struct err ignored;
     int r;
 

@@ -8,10 +8,10 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/io.h"
 #include "base/spawn_signals.h"
 #include "store/diff/diff_internal.h"
@@ -123,25 +123,17 @@ static pid_t diff_start(const int fds[static DIFF_SIDES], int output_fd)
     return pid;
 }
 
-static long long now_ms(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
-}
-
 /* Reads to the end. Returns 1, 0 if the output is too long or takes too long, or -errno. */
 static int output_read(int fd, struct buf *output)
 {
-    const long long deadline_ms = now_ms() + TIMEOUT_MS;
+    const uint64_t deadline_ms = clock_after_ms(TIMEOUT_MS);
     struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
     char chunk[CHUNK_BYTES];
 
     for (;;) {
-        long long left_ms = deadline_ms - now_ms();
+        int left_ms = clock_left_ms(deadline_ms);
         ssize_t n;
-        int r = left_ms > 0 ? poll(&poll_fd, 1, (int)left_ms) : 0;
+        int r = left_ms > 0 ? poll(&poll_fd, 1, left_ms) : 0;
 
         if (r == 0)
             return 0;

@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "base/text/hex.h"
 #include "base/xalloc.h"
 
 enum { SHA256_BYTES = DIGEST_HEX_LEN / 2, CHUNK_BYTES = 128 << 10 };
@@ -48,8 +49,7 @@ int digest_hex(struct digest *digest, char ret_hex[static DIGEST_HEX_LEN + 1])
     if (digest->is_broken || EVP_DigestFinal_ex(digest->context, bytes, &len) != 1 ||
         len != SHA256_BYTES)
         return -EIO;
-    for (size_t i = 0; i < SHA256_BYTES; i++)
-        (void)snprintf(ret_hex + 2 * i, 3, "%02x", bytes[i]);
+    hex_encode(bytes, SHA256_BYTES, ret_hex);
     return 0;
 }
 

@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/json.h"
+#include "base/text/hex.h"
 #include "kernel/path.h"
 #include "store/import/digest.h"
 #include "store/import/extract.h"
@@ -84,7 +85,7 @@ int image_blob_path(const char *digest, char ret_path[static IMAGE_BLOB_PATH_MAX
     const char *hex = digest + strlen(SHA256_PREFIX);
 
     if (strncmp(digest, SHA256_PREFIX, strlen(SHA256_PREFIX)) != 0 ||
-        strlen(hex) != DIGEST_HEX_LEN || strspn(hex, "0123456789abcdef") != DIGEST_HEX_LEN)
+        !hex_is_text(hex, DIGEST_HEX_LEN))
         return err_set(err, ERR_INVALID, "'%s' is not a sha256 digest", import_label(digest).text);
     (void)snprintf(ret_path, IMAGE_BLOB_PATH_MAX, "blobs/sha256/%s", hex);
     return 0;

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/uio.h>
-#include <time.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "tools/edit/replace.h"
 #include "tools/path.h"
 #include "tools/search/finder.h"
@@ -19,7 +19,7 @@ enum {
     LINES_NAMED_MAX = 10, /* line numbers in a reply */
     FINDER_MAX = 256,     /* bytes of a string that a finder searches */
     LOCK_TRIES = 10 * 1000,
-    LOCK_PAUSE_NS = 1000000,
+    LOCK_PAUSE_MS = 1,
     READ_MORE = 64 * 1024, /* bytes to read at a time of a file that has grown */
     CRLF_MAX = 2 * TOOL_PARAMS_MAX,
     WHICH_MAX = 64,
@@ -57,10 +57,8 @@ static void editing_done(struct editing *editing)
  * the wait is limited. */
 static void file_lock(int fd)
 {
-    const struct timespec pause = { .tv_nsec = LOCK_PAUSE_NS };
-
     for (int i = 0; i < LOCK_TRIES && flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK; i++)
-        (void)nanosleep(&pause, NULL);
+        clock_sleep_ms(LOCK_PAUSE_MS);
 }
 
 static int file_read(int fd, size_t size, struct buf *out)

@@ -7,13 +7,13 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/uio.h>
 #include <sys/vfs.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/random.h"
 #include "base/xalloc.h"
 #include "tools/tool.h"
 #include "wire/file.h"
@@ -106,11 +106,9 @@ static int open_temporary(const struct write_target *target, char name[FD_PATH_M
     mode_t mode = target->is_new ? NEW_MODE : target->old.st_mode & 0777;
 
     for (int i = 0; i < TRIES; i++) {
-        uint64_t random = 0;
         int fd;
 
-        (void)!getrandom(&random, sizeof(random), 0);
-        (void)snprintf(name, FD_PATH_MAX, ".holt-%016llx", (unsigned long long)random);
+        (void)snprintf(name, FD_PATH_MAX, ".holt-%016llx", (unsigned long long)random_u64());
         fd = openat(target->dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
                     mode);
         if (fd >= 0 || errno != EEXIST)

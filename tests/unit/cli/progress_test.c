@@ -18,7 +18,7 @@ static char seen[SEEN_SIZE];
 static void wait_enough(struct progress *progress)
 {
     progress->drawn_ms = 0;
-    progress->began_ms = now_ms() - 1000;
+    progress->began_ms = clock_ms() - 1000;
 }
 
 /* What `work` writes to a terminal of so many columns. */
