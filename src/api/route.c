@@ -3,7 +3,52 @@
 
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/cleanup.h"
+#include "base/err.h"
+
+/* Decodes the request and calls the method. */
+#define CALL(type, ...)                                                                            \
+    cleanup_with(arena_done) struct arena arena = ARENA_INIT(MESSAGE_BYTES_MAX);                   \
+    struct call with = *call;                                                                      \
+    struct type request;                                                                           \
+    int r = schema_decode(SCHEMA(type, &request), json, DECODE_REQUEST, &arena, err);              \
+                                                                                                   \
+    with.message = json;                                                                           \
+    with.arena = &arena;                                                                           \
+    return r < 0 ? r : __VA_ARGS__
+
+#define UNARY(function, type)                                                                      \
+    static int function##_call(const struct call *call, const json_t *json, json_t **ret_reply,    \
+                               struct err *err)                                                    \
+    {                                                                                              \
+        (void)ret_reply;                                                                           \
+        CALL(type, function(&with, &request, err));                                                \
+    }
+#define STREAM(function, type)                                                                     \
+    static int function##_call(const struct call *call, const json_t *json, struct stream **ret,   \
+                               struct err *err)                                                    \
+    {                                                                                              \
+        CALL(type, function(&with, &request, ret, err));                                           \
+    }
+
+UNARY(token_service_create, msg_token_create_request)
+UNARY(token_service_list, msg_token_list_request)
+UNARY(token_service_remove, msg_token_remove_request)
+UNARY(volume_service_create, msg_volume_create_request)
+UNARY(volume_service_list, msg_volume_list_request)
+UNARY(volume_service_remove, msg_volume_remove_request)
+static int template_service_import_call(const struct call *call, const json_t *json,
+                                        struct stream **ret, struct err *err)
+{
+    if (!call->is_local)
+        return err_set(err, ERR_DENIED, "this method is only allowed over the unix socket");
+    CALL(msg_import_request, template_service_import(&with, &request, ret, err));
+}
+
+UNARY(template_service_list, msg_list_templates_request)
+UNARY(template_service_remove, msg_remove_template_request)
+UNARY(template_service_commit, msg_commit_request)
 
 static const struct route routes[] = {
     { "/holt.v1.SandboxService/Create", .unary = sandbox_service_create },
@@ -60,16 +105,16 @@ static const struct route routes[] = {
       .is_read_only = true, .is_large = true },
     { "/holt.v1.ToolService/List", .unary = tool_service_list, .is_read_only = true },
     { "/holt.v1.ToolService/ReadOutput", .unary = tool_service_read_output, .is_read_only = true },
-    { "/holt.v1.TemplateService/Import", .stream = template_service_import },
-    { "/holt.v1.TemplateService/List", .unary = template_service_list, .is_read_only = true },
-    { "/holt.v1.TemplateService/Remove", .unary = template_service_remove },
-    { "/holt.v1.TemplateService/Commit", .unary = template_service_commit },
-    { "/holt.v1.VolumeService/Create", .unary = volume_service_create },
-    { "/holt.v1.VolumeService/List", .unary = volume_service_list, .is_read_only = true },
-    { "/holt.v1.VolumeService/Remove", .unary = volume_service_remove },
-    { "/holt.v1.TokenService/Create", .unary = token_service_create },
-    { "/holt.v1.TokenService/List", .unary = token_service_list },
-    { "/holt.v1.TokenService/Remove", .unary = token_service_remove },
+    { "/holt.v1.TemplateService/Import", .stream = template_service_import_call },
+    { "/holt.v1.TemplateService/List", .unary = template_service_list_call, .is_read_only = true },
+    { "/holt.v1.TemplateService/Remove", .unary = template_service_remove_call },
+    { "/holt.v1.TemplateService/Commit", .unary = template_service_commit_call },
+    { "/holt.v1.VolumeService/Create", .unary = volume_service_create_call },
+    { "/holt.v1.VolumeService/List", .unary = volume_service_list_call, .is_read_only = true },
+    { "/holt.v1.VolumeService/Remove", .unary = volume_service_remove_call },
+    { "/holt.v1.TokenService/Create", .unary = token_service_create_call },
+    { "/holt.v1.TokenService/List", .unary = token_service_list_call },
+    { "/holt.v1.TokenService/Remove", .unary = token_service_remove_call },
     { "/holt.v1.HostService/Health", .unary = host_service_health, .is_read_only = true },
     { "/holt.v1.HostService/Capabilities", .unary = host_service_capabilities,
       .is_read_only = true },

@@ -4,6 +4,9 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "wire/holt_v1.h"
+
+struct arena;
 struct buf;
 struct err;
 struct host;
@@ -22,7 +25,13 @@ struct call {
     bool is_raw;       /* the connection is handed over to the stream, which makes frames */
     int connection_fd; /* hangs up when the client goes away */
     struct buf *out;   /* of a unary call: a service may write the reply here as JSON text */
+    const json_t *message; /* the request as it came */
+    struct arena *arena;   /* for what lives as long as the request */
 };
+
+/* Writes the reply of a unary method: 0, or a negative errno with err set. */
+int call_reply(const struct call *call, const struct schema *schema, const void *message,
+               struct err *err);
 
 /* Answers one message with one. *ret_reply left NULL stands for the text in call->out, or for an
  * empty message. */
@@ -71,8 +80,22 @@ unary_fn file_service_stat, file_service_list, file_service_make_dir, file_servi
 unary_fn tool_service_execute, tool_service_list, tool_service_read_output;
 stream_fn tool_service_execute_stream;
 
-stream_fn template_service_import;
-unary_fn template_service_list, template_service_remove, template_service_commit;
+#define UNARY(function, type)                                                                      \
+    int function(const struct call *call, const struct type *request, struct err *err);
+#define STREAM(function, type)                                                                     \
+    int function(const struct call *call, const struct type *request, struct stream **ret,         \
+                 struct err *err);
 
-unary_fn token_service_create, token_service_list, token_service_remove;
-unary_fn volume_service_create, volume_service_list, volume_service_remove;
+UNARY(token_service_create, msg_token_create_request)
+UNARY(token_service_list, msg_token_list_request)
+UNARY(token_service_remove, msg_token_remove_request)
+UNARY(volume_service_create, msg_volume_create_request)
+UNARY(volume_service_list, msg_volume_list_request)
+UNARY(volume_service_remove, msg_volume_remove_request)
+STREAM(template_service_import, msg_import_request)
+UNARY(template_service_list, msg_list_templates_request)
+UNARY(template_service_remove, msg_remove_template_request)
+UNARY(template_service_commit, msg_commit_request)
+
+#undef UNARY
+#undef STREAM

@@ -8,13 +8,13 @@
 #include "api/message/messages.h"
 #include "api/message/sandbox_ref.h"
 #include "api/service.h"
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fault.h"
 #include "base/json.h"
-#include "base/text/parse.h"
 #include "base/thread.h"
 #include "base/xalloc.h"
 #include "builder/build.h"
@@ -104,11 +104,13 @@ static int import_next(struct stream *stream, struct buf *out, struct err *err)
         *err = import->err;
         r = import->result == -ECANCELED ? -EIO : import->result;
     } else if (is_over) {
-        r = message_add_take(out, json_pack("{s:o}", "template", template_json(&import->info)));
+        const struct msg_template template = template_message(&import->info);
+
+        r = message_add(out, MESSAGE(msg_import_response, .template = &template));
     } else {
-        r = message_add_take(out,
-                             json_pack("{s:{s:o, s:o}}", "progress", "bytes",
-                                       json_u64(import->bytes), "files", json_u64(import->files)));
+        const struct msg_import_progress progress = { import->bytes, import->files };
+
+        r = message_add(out, MESSAGE(msg_import_response, .progress = &progress));
     }
     lock_release(&import->lock);
     if (r < 0)
@@ -150,75 +152,29 @@ static struct import_stream *import_new(struct host *host, const char *name, con
     return import;
 }
 
-static int name_get(const json_t *request, const char **ret, struct err *err)
+int template_service_import(const struct call *call, const struct msg_import_request *request,
+                            struct stream **ret, struct err *err)
 {
-    const char *name = "";
-    int r = json_get_text(request, "name", &name, err);
-
-    if (r < 0)
-        return r;
-    if (!is_name(name))
-        return err_set(err, ERR_INVALID, "'%.100s' is not a valid template name", name);
-    *ret = name;
-    return 0;
-}
-
-static int path_get(const json_t *request, const char **ret, struct err *err)
-{
-    const char *path = "";
-    int r = json_get_text(request, "path", &path, err);
-
-    if (r < 0)
-        return r;
-    if (*path != '/' || strlen(path) >= PATH_MAX)
-        return err_set(err, ERR_INVALID, "field 'path' must be an absolute path");
-    *ret = path;
-    return 0;
-}
-
-static int settings_get(const json_t *request, struct template_settings *ret, struct err *err)
-{
-    const json_t *settings = NULL;
-    int r = json_get_object(request, "settings", &settings, err);
-
-    return r < 0 || !settings ? r : template_settings_parse(settings, ret, err);
-}
-
-int template_service_import(const struct call *call, const json_t *request, struct stream **ret,
-                            struct err *err)
-{
-    static const char *const fields[] = { "name", "path", "settings", NULL };
-    cleanup_with(template_settings_done) struct template_settings settings = { .object = NULL };
     struct import_stream *import;
-    const char *name = NULL, *path = NULL;
     int r;
 
-    if (!call->is_local)
-        return err_set(err, ERR_DENIED,
-                       "import is only allowed over the unix socket, because it "
-                       "reads the daemon's own files");
-    r = json_only_fields(request, fields, err);
-    if (r == 0)
-        r = name_get(request, &name, err);
-    if (r == 0)
-        r = path_get(request, &path, err);
-    if (r == 0)
-        r = settings_get(request, &settings, err);
-    if (r < 0)
-        return r;
-    import = import_new(call->host, name, path);
-    import->settings = settings;
-    settings.object = NULL;
-    r = thread_start(&import->thread, "holt-import", import_main, import);
+    import = import_new(call->host, request->name, request->path);
+    r = request->settings
+            ? template_settings_parse(json_field(call->message, "settings"), &import->settings, err)
+            : 0;
+    if (r == 0) {
+        r = thread_start(&import->thread, "holt-import", import_main, import);
+        r = r < 0 ? err_sys(err, r, "start the import") : 0;
+    }
     if (r < 0) {
         import_free(import);
-        return err_sys(err, r, "start the import");
+        return r;
     }
     *ret = &import->stream;
     return 0;
 }
 
-/* Returns what the template belongs to, for the caller to free; NULL: nothing. */
+/* Finds what the template belongs to, for the caller to free; NULL: nothing. */
 static int owner_find(struct host *host, const char *name, char **ret, struct err *err)
 {
     if (!build_is_step(name))
@@ -227,76 +183,52 @@ static int owner_find(struct host *host, const char *name, char **ret, struct er
     return 0;
 }
 
-static int list_add(struct host *host, json_t *list, const struct template_info *info,
-                    bool wants_all, struct err *err)
-{
-    cleanup_free char *owner = NULL;
-    json_t *template;
-    int r = owner_find(host, info->name, &owner, err);
-
-    if (r < 0 || (owner && !wants_all))
-        return r;
-    template = template_json(info);
-    if (owner)
-        (void)json_object_set_new(template, "owner", json_text(owner));
-    (void)json_array_append_new(list, template);
-    return 0;
-}
-
-int template_service_list(const struct call *call, const json_t *request, json_t **ret_reply,
+int template_service_list(const struct call *call, const struct msg_list_templates_request *request,
                           struct err *err)
 {
-    static const char *const fields[] = { "all", NULL };
     cleanup_free struct template_info *infos = NULL;
-    cleanup_json json_t *list = json_array();
-    bool wants_all = false;
-    size_t count = 0;
-    int r = json_only_fields(request, fields, err);
+    cleanup_free char **owners = NULL;
+    struct msg_template *templates;
+    size_t count = 0, shown = 0;
+    int r = template_list(host_store(call->host), &infos, &count, err);
 
+    templates = arena_take(call->arena, count, sizeof(*templates));
+    owners = xcalloc(count + 1, sizeof(*owners));
+    for (size_t i = 0; r == 0 && i < count; i++) {
+        r = owner_find(call->host, infos[i].name, &owners[i], err);
+        if (r < 0 || (owners[i] && !request->all))
+            continue;
+        templates[shown] = template_message(&infos[i]);
+        templates[shown++].owner = owners[i];
+    }
     if (r == 0)
-        r = json_get_bool(request, "all", &wants_all, err);
-    if (r == 0)
-        r = template_list(host_store(call->host), &infos, &count, err);
-    for (size_t i = 0; r == 0 && i < count; i++)
-        r = list_add(call->host, list, &infos[i], wants_all, err);
-    if (r < 0)
-        return r;
-    *ret_reply = json_pack("{s:O}", "templates", list);
-    return *ret_reply ? 0 : err_sys(err, -ENOMEM, "list templates");
+        r = call_reply(
+            call,
+            MESSAGE(msg_list_templates_response, .templates = templates, .templates_count = shown),
+            err);
+    for (size_t i = 0; i < count; i++)
+        free(owners[i]);
+    return r;
 }
 
-int template_service_remove(const struct call *call, const json_t *request, json_t **ret_reply,
-                            struct err *err)
+int template_service_remove(const struct call *call,
+                            const struct msg_remove_template_request *request, struct err *err)
 {
-    static const char *const fields[] = { "name", NULL };
-    const char *name = NULL;
-    int r = json_only_fields(request, fields, err);
-
-    (void)ret_reply;
-    if (r == 0)
-        r = name_get(request, &name, err);
-    if (r < 0)
-        return r;
-    return host_remove_template(call->host, name, err);
+    return host_remove_template(call->host, request->name, err);
 }
 
-int template_service_commit(const struct call *call, const json_t *request, json_t **ret_reply,
+int template_service_commit(const struct call *call, const struct msg_commit_request *request,
                             struct err *err)
 {
-    static const char *const fields[] = { "sandboxId", "name", NULL };
     cleanup_with(sandbox_ref_drop) struct sandbox *sandbox = NULL;
     struct template_info info = { 0 };
-    const char *name = NULL;
-    int r = json_only_fields(request, fields, err);
+    struct msg_template template;
+    int r = sandbox_find(call->host, request->sandbox_id, &sandbox, err);
 
     if (r == 0)
-        r = name_get(request, &name, err);
-    if (r == 0)
-        r = sandbox_ref_find(call, request, &sandbox, err);
-    if (r == 0)
-        r = sandbox_commit(sandbox, name, &info, err);
+        r = sandbox_commit(sandbox, request->name, &info, err);
     if (r < 0)
         return r;
-    *ret_reply = json_pack("{s:o}", "template", template_json(&info));
-    return *ret_reply ? 0 : err_sys(err, -ENOMEM, "write the reply");
+    template = template_message(&info);
+    return call_reply(call, MESSAGE(msg_commit_response, .template = &template), err);
 }

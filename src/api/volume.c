@@ -1,70 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <errno.h>
-
-#include "api/message/fields.h"
 #include "api/service.h"
+#include "base/arena.h"
 #include "base/cleanup.h"
-#include "base/err.h"
-#include "base/json.h"
 #include "host/volume/named_volume.h"
 
-static json_t *volume_json(const struct volume_info *info)
+static struct msg_volume volume_message(const struct volume_info *info)
 {
-    return json_pack("{s:s, s:s}", "id", info->id, "name", info->name);
+    return (struct msg_volume){ .id = info->id, .name = info->name };
 }
 
-static int reply_check(const json_t *reply, struct err *err)
-{
-    return reply ? 0 : err_sys(err, -ENOMEM, "write the reply");
-}
-
-int volume_service_create(const struct call *call, const json_t *request, json_t **ret_reply,
+int volume_service_create(const struct call *call, const struct msg_volume_create_request *request,
                           struct err *err)
 {
-    static const char *const fields[] = { "name", NULL };
+    struct msg_volume volume;
     struct volume_info info;
-    const char *name = NULL;
-    int r = json_only_fields(request, fields, err);
+    int r = named_volume_create(call->host, request->name, &info, err);
 
-    if (r == 0)
-        r = field_needed(request, "name", &name, err);
-    if (r == 0)
-        r = named_volume_create(call->host, name, &info, err);
     if (r < 0)
         return r;
-    *ret_reply = json_pack("{s:o}", "volume", volume_json(&info));
-    return reply_check(*ret_reply, err);
+    volume = volume_message(&info);
+    return call_reply(call, MESSAGE(msg_volume_create_response, .volume = &volume), err);
 }
 
-int volume_service_list(const struct call *call, const json_t *request, json_t **ret_reply,
+int volume_service_list(const struct call *call, const struct msg_volume_list_request *request,
                         struct err *err)
 {
-    static const char *const fields[] = { NULL };
     cleanup_free struct volume_info *infos = NULL;
+    struct msg_volume *volumes;
     size_t count = 0;
-    json_t *list;
-    int r = json_only_fields(request, fields, err);
+    int r = named_volume_list(call->host, &infos, &count, err);
 
-    if (r == 0)
-        r = named_volume_list(call->host, &infos, &count, err);
+    (void)request;
     if (r < 0)
         return r;
-    list = json_array();
+    volumes = arena_take(call->arena, count, sizeof(*volumes));
     for (size_t i = 0; i < count; i++)
-        (void)json_array_append_new(list, volume_json(&infos[i]));
-    *ret_reply = json_pack("{s:o}", "volumes", list);
-    return reply_check(*ret_reply, err);
+        volumes[i] = volume_message(&infos[i]);
+    return call_reply(
+        call, MESSAGE(msg_volume_list_response, .volumes = volumes, .volumes_count = count), err);
 }
 
-int volume_service_remove(const struct call *call, const json_t *request, json_t **ret_reply,
+int volume_service_remove(const struct call *call, const struct msg_volume_remove_request *request,
                           struct err *err)
 {
-    static const char *const fields[] = { "volume", NULL };
-    const char *word = NULL;
-    int r = json_only_fields(request, fields, err);
-
-    (void)ret_reply;
-    if (r == 0)
-        r = field_needed(request, "volume", &word, err);
-    return r == 0 ? named_volume_remove(call->host, word, err) : r;
+    return named_volume_remove(call->host, request->volume, err);
 }

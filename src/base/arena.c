@@ -44,6 +44,15 @@ void *arena_alloc(struct arena *arena, size_t count, size_t size)
     return memory;
 }
 
+void *arena_take(struct arena *arena, size_t count, size_t size)
+{
+    void *memory = arena_alloc(arena, count, size);
+
+    if (!memory)
+        abort();
+    return memory;
+}
+
 void arena_done(struct arena *arena)
 {
     while (arena->last) {

@@ -20,5 +20,8 @@ struct arena {
  * memory. */
 void *arena_alloc(struct arena *arena, size_t count, size_t size);
 
+/* The same for what no client sizes: aborts without memory, as xcalloc does. */
+void *arena_take(struct arena *arena, size_t count, size_t size);
+
 /* Frees everything. */
 void arena_done(struct arena *arena);

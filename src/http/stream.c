@@ -16,6 +16,7 @@
 #include "base/xalloc.h"
 #include "http/connect.h"
 #include "wire/envelope.h"
+#include "wire/schema.h"
 
 struct stream_reply {
     struct stream *stream;
@@ -37,6 +38,18 @@ void message_end(struct buf *out, size_t start)
     uint32_t len = htonl((uint32_t)(out->len - start - ENVELOPE_HEADER_SIZE));
 
     memcpy(out->data + start + 1, &len, sizeof(len));
+}
+
+int message_add(struct buf *out, const struct schema *schema, const void *message)
+{
+    size_t start = out->len;
+    int r = message_begin(out);
+
+    if (r == 0)
+        r = schema_encode(schema, message, ENCODE_ALL, out);
+    if (r == 0)
+        message_end(out, start);
+    return r;
 }
 
 int message_add_take(struct buf *out, json_t *value)

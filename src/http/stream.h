@@ -10,6 +10,7 @@
 #include "base/err.h"
 
 struct buf;
+struct schema;
 struct stream;
 
 struct stream_ops {
@@ -35,6 +36,9 @@ void message_end(struct buf *out, size_t start);
 
 /* Appends a complete message and frees the value (NULL: -ENOMEM). */
 int message_add_take(struct buf *out, json_t *value);
+
+/* Appends a complete message: 0, -ENOBUFS or -ENOMEM. */
+int message_add(struct buf *out, const struct schema *schema, const void *message);
 
 /* The HTTP reply of a stream, which it owns. */
 struct stream_reply;

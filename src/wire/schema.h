@@ -4,24 +4,24 @@
  * struct msg_sandbox and a table msg_sandbox_schema:
  *
  *     struct arena arena = ARENA_INIT(MESSAGE_BYTES_MAX);
- *     struct msg_sandbox_request request;
- *     int r = schema_decode(SCHEMA(msg_sandbox_request, &request), json, DECODE_REQUEST, &arena,
- * err);
+ *     struct msg_sandbox_request in;
+ *     r = schema_decode(SCHEMA(msg_sandbox_request, &in), json, DECODE_REQUEST, &arena, err);
  *     ...
  *     arena_done(&arena);
  *
- *     const struct msg_volume volume = { .id = id, .name = name };
- *     int r = schema_encode(SCHEMA_OF(msg_volume, &volume), ENCODE_ALL, out);
+ *     r = schema_encode(MESSAGE(msg_volume, .id = id, .name = name), ENCODE_ALL, out);
  *
  * Fields become members of the same name:
- *     bool, numbers        the C type; with "optional" or in a oneof a bool has_NAME beside it
- *     string               const char *, "" when absent; NULL when absent if "optional" or in a
- * oneof bytes                struct span; data is NULL when absent, and ends with a NUL enum enum
- * PREFIX_NAME message              a pointer, NULL when absent repeated             a pointer and
- * NAME_count; a list of texts ends with NULL map                  struct pair * and NAME_count
- *     Timestamp            uint64_t NAME_ms, 0 when absent; struct timestamp with
- * (rule).nanoseconds Struct               const json_t *, NULL when absent Decoded texts and
- * objects point into the json_t, everything else into the arena. */
+ *     bool, numbers  the C type; "optional" or in a oneof: a bool has_NAME beside it
+ *     string         const char *, "" when absent; "optional" or in a oneof: NULL when absent
+ *     bytes          struct span; data is NULL when absent, and has a NUL behind it
+ *     enum           enum PREFIX_NAME
+ *     message        a pointer, NULL when absent
+ *     repeated       a pointer and NAME_count; a list of texts ends with NULL
+ *     map            struct pair * and NAME_count
+ *     Timestamp      uint64_t NAME_ms, 0 when absent; (rule).nanoseconds: struct timestamp
+ *     Struct         const json_t *, NULL when absent
+ * Decoded texts and objects point into the json_t, everything else into the arena. */
 #pragma once
 
 #include <jansson.h>
@@ -129,6 +129,13 @@ struct schema_enum {
     &type##_schema, (const struct type *)                                                          \
     {                                                                                              \
         message                                                                                    \
+    }
+
+/* The same with a message made here: MESSAGE(msg_volume, .id = id, .name = name). */
+#define MESSAGE(type, ...)                                                                         \
+    &type##_schema, &(const struct type)                                                           \
+    {                                                                                              \
+        __VA_ARGS__                                                                                \
     }
 
 enum decode_mode {

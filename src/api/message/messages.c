@@ -66,12 +66,15 @@ json_t *snapshot_json(const struct snapshot_info *info)
                      json_u64(info->space_used));
 }
 
-json_t *template_json(const struct template_info *info)
+struct msg_template template_message(const struct template_info *info)
 {
-    return json_pack("{s:s, s:s, s:o, s:o, s:o}", "name", info->name, "kind",
-                     info->is_host ? "host" : "imported", "sizeBytes", json_u64(info->size_bytes),
-                     "files", json_u64(info->files), "createdAt",
-                     json_u64((uint64_t)info->created_at));
+    return (struct msg_template){
+        .name = info->name,
+        .kind = info->is_host ? "host" : "imported",
+        .size_bytes = info->size_bytes,
+        .files = info->files,
+        .created_at = info->created_at,
+    };
 }
 
 static json_t *can_json(const struct host_capabilities *can)

@@ -4,6 +4,8 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "wire/holt_v1.h"
+
 struct host;
 struct host_capabilities;
 struct sandbox_info;
@@ -13,5 +15,7 @@ struct template_info;
 /* spaceUsed is there only where the storage was asked. */
 json_t *sandbox_json(const struct sandbox_info *info, bool has_space);
 json_t *snapshot_json(const struct snapshot_info *info);
-json_t *template_json(const struct template_info *info);
+
+/* Points into the info. */
+struct msg_template template_message(const struct template_info *info);
 json_t *capabilities_json(const struct host_capabilities *can);

@@ -1,6 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The JSON bodies about services, shells, ports and templates: whatever the bytes, a typed refusal,
  * or a call of the host with what the host may rely on. */
+#define process_service_launch fuzz_launch
+#define shell_service_run fuzz_shell_run
+#define shell_service_open fuzz_shell_open
+#define shell_service_list fuzz_shell_list
+#define shell_service_remove fuzz_shell_remove
+#define port_service_forward fuzz_port_forward
+#define port_service_list fuzz_port_list
+#define template_service_import fuzz_template_import
+#define template_service_list fuzz_template_list
+#define template_service_remove fuzz_template_remove
+#define template_service_commit fuzz_template_commit
+#define route_find fuzz_route_find
+#define route_at fuzz_route_at
+#define route_index fuzz_route_index
+
 #include <assert.h>
 #include <errno.h>
 #include <limits.h>
@@ -24,6 +39,8 @@
 #include "store/template/template.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { REPLY_BYTES = 1 << 16 };
 
 /* --- a host that checks what it is told and refuses it ---------------------------------------- */
 
@@ -196,22 +213,6 @@ static int check_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 #define template_list check_template_list
 #define pthread_create check_pthread_create
 
-#define process_service_launch fuzz_launch
-#define shell_service_run fuzz_shell_run
-#define shell_service_open fuzz_shell_open
-#define shell_service_list fuzz_shell_list
-#define shell_service_remove fuzz_shell_remove
-#define port_service_forward fuzz_port_forward
-#define port_service_list fuzz_port_list
-#define template_service_import fuzz_template_import
-#define template_service_list fuzz_template_list
-#define template_service_remove fuzz_template_remove
-#define template_service_commit fuzz_template_commit
-
-unary_fn fuzz_launch, fuzz_shell_open, fuzz_shell_list, fuzz_shell_remove, fuzz_port_list,
-    fuzz_template_list, fuzz_template_remove, fuzz_template_commit;
-stream_fn fuzz_shell_run, fuzz_port_forward, fuzz_template_import;
-
 #define port_get launch_port_get
 #include "../../../src/api/launch.c" // NOLINT(bugprone-suspicious-include)
 #undef port_get
@@ -219,6 +220,7 @@ stream_fn fuzz_shell_run, fuzz_port_forward, fuzz_template_import;
 #include "../../../src/api/shell.c" // NOLINT(bugprone-suspicious-include)
 #undef name_get
 #include "../../../src/api/port.c"     // NOLINT(bugprone-suspicious-include)
+#include "../../../src/api/route.c"    // NOLINT(bugprone-suspicious-include)
 #include "../../../src/api/template.c" // NOLINT(bugprone-suspicious-include)
 
 /* --------------------------------------------------------------------------------------------- */
@@ -230,16 +232,40 @@ static void refusal_check(const struct err *err)
     assert(*err->msg && !strpbrk(err->msg, "\n\r\033"));
 }
 
+static void unary_check(const char *path, const json_t *object)
+{
+    cleanup_with(buf_done) struct buf out = BUF_INIT(REPLY_BYTES);
+    const struct call call = { .is_local = true, .connection_fd = -1, .out = &out };
+    cleanup_json json_t *reply = NULL;
+    struct err err = { 0 };
+
+    if (route_find(path)->unary(&call, object, &reply, &err) < 0)
+        refusal_check(&err);
+}
+
+static void stream_check(const char *path, const json_t *object)
+{
+    static const struct call call = { .is_local = true, .connection_fd = -1 };
+    struct stream *stream = NULL;
+    struct err err = { 0 };
+
+    assert(route_find(path)->stream(&call, object, &stream, &err) < 0 && !stream);
+    refusal_check(&err);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static unary_fn *const unary[] = {
-        process_service_launch,  shell_service_open,      shell_service_list,
-        shell_service_remove,    port_service_list,       template_service_list,
-        template_service_remove, template_service_commit,
+    static const char *const unary[] = {
+        "/holt.v1.ProcessService/Launch",  "/holt.v1.ShellService/Open",
+        "/holt.v1.ShellService/List",      "/holt.v1.ShellService/Remove",
+        "/holt.v1.PortService/List",       "/holt.v1.TemplateService/List",
+        "/holt.v1.TemplateService/Remove", "/holt.v1.TemplateService/Commit",
     };
-    static stream_fn *const streams[] = { shell_service_run, port_service_forward,
-                                          template_service_import };
-    static const struct call call = { .is_local = true, .connection_fd = -1 };
+    static const char *const streams[] = {
+        "/holt.v1.ShellService/Run",
+        "/holt.v1.PortService/Forward",
+        "/holt.v1.TemplateService/Import",
+    };
     cleanup_json json_t *object = NULL;
     struct err err = { 0 };
 
@@ -247,17 +273,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         refusal_check(&err);
         return 0;
     }
-    for (size_t i = 0; i < ARRAY_SIZE(unary); i++) {
-        cleanup_json json_t *reply = NULL;
-
-        if (unary[i](&call, object, &reply, &err) < 0)
-            refusal_check(&err);
-    }
-    for (size_t i = 0; i < ARRAY_SIZE(streams); i++) {
-        struct stream *stream = NULL;
-
-        assert(streams[i](&call, object, &stream, &err) < 0 && !stream);
-        refusal_check(&err);
-    }
+    for (size_t i = 0; i < ARRAY_SIZE(unary); i++)
+        unary_check(unary[i], object);
+    for (size_t i = 0; i < ARRAY_SIZE(streams); i++)
+        stream_check(streams[i], object);
     return 0;
 }

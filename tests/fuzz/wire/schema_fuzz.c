@@ -17,8 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { TEXT_MAX = 16 << 20 };
 
-#define SCHEMAS(kind, path, function, request, response, is_read_only, is_raw, is_large)           \
-    &request##_schema, &response##_schema,
+#define SCHEMAS(kind, path, function, request, response, ...) &request##_schema, &response##_schema,
 static const struct schema *const schemas[] = { MSG_METHODS(SCHEMAS) };
 
 /* Decodes the object and appends it as text: 0, or a negative errno. */

@@ -1,11 +1,17 @@
-/* Calls of services without a server: JSON text in, JSON text out. */
+/* Calls of methods without a server: JSON text in, JSON text out. A method is named
+ * "Service/Method"; what it calls is what the test has defined its function to. */
 #pragma once
 
-#include "api/service.h"
+#define route_find test_route_find
+#define route_at test_route_at
+#define route_index test_route_index
+
+#include "../../../src/api/route.c" // NOLINT(bugprone-suspicious-include)
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "base/xalloc.h"
 #include "check.h"
 #include "http/stream.h"
 #include "wire/envelope.h"
@@ -13,6 +19,37 @@
 enum { TEXT_MAX = 32 << 20 };
 
 static const struct call direct_call = { .connection_fd = -1 };
+
+static const struct route *method_of(const char *name)
+{
+    cleanup_free char *path = xasprintf("/holt.v1.%s", name);
+    const struct route *route = route_find(path);
+
+    CHECK(route, "(no method %s)", name);
+    return route;
+}
+
+/* A unary call whose answer is appended as text. */
+static inline int direct_answer(const char *method, const json_t *request, struct buf *got,
+                                struct err *err)
+{
+    cleanup_json json_t *reply = NULL;
+    struct call call = direct_call;
+    int r;
+
+    call.out = got;
+    r = method_of(method)->unary(&call, request, &reply, err);
+    if (r < 0)
+        return r;
+    CHECK((reply ? json_write(reply, got) : buf_add_str(got, got->len > 0 ? "" : "{}")) == 0);
+    return 0;
+}
+
+static inline int direct_stream(const char *method, const json_t *request, struct stream **ret,
+                                struct err *err)
+{
+    return method_of(method)->stream(&direct_call, request, ret, err);
+}
 
 static json_t *request_of(const char *text)
 {
@@ -24,36 +61,36 @@ static json_t *request_of(const char *text)
 }
 
 /* The answer must be exactly this. */
-static inline void answers(unary_fn *service, const char *text, const char *wanted)
+static inline void answers(const char *method, const char *text, const char *wanted)
 {
     cleanup_with(buf_done) struct buf got = BUF_INIT(TEXT_MAX);
-    cleanup_json json_t *request = request_of(text), *reply = NULL;
+    cleanup_json json_t *request = request_of(text);
     struct err err = { 0 };
 
-    CHECK(service(&direct_call, request, &reply, &err) == 0, "(%s)", err.msg);
-    CHECK((reply ? json_write(reply, &got) : buf_add_str(&got, "{}")) == 0);
+    CHECK(direct_answer(method, request, &got, &err) == 0, "(%s)", err.msg);
     CHECK_TEXT(got.data, wanted);
 }
 
-static inline void refuses(unary_fn *service, const char *text, enum err_kind kind,
+static inline void refuses(const char *method, const char *text, enum err_kind kind,
                            const char *reason)
 {
-    cleanup_json json_t *request = request_of(text), *reply = NULL;
+    cleanup_with(buf_done) struct buf got = BUF_INIT(TEXT_MAX);
+    cleanup_json json_t *request = request_of(text);
     struct err err = { 0 };
 
-    CHECK(service(&direct_call, request, &reply, &err) < 0, "(%.200s was accepted)", text);
-    CHECK(!reply && err.kind == kind, "(%s)", err.msg);
+    CHECK(direct_answer(method, request, &got, &err) < 0, "(%.200s was accepted)", text);
+    CHECK(got.len == 0 && err.kind == kind, "(%s)", err.msg);
     CHECK(strstr(err.msg, reason), "(%s)", err.msg);
 }
 
-static inline void refuses_stream(stream_fn *service, const char *text, enum err_kind kind,
+static inline void refuses_stream(const char *method, const char *text, enum err_kind kind,
                                   const char *reason)
 {
     cleanup_json json_t *request = request_of(text);
     struct stream *stream = NULL;
     struct err err = { 0 };
 
-    CHECK(service(&direct_call, request, &stream, &err) < 0, "(%.200s was accepted)", text);
+    CHECK(direct_stream(method, request, &stream, &err) < 0, "(%.200s was accepted)", text);
     CHECK(!stream && err.kind == kind, "(%s)", err.msg);
     CHECK(strstr(err.msg, reason), "(%s)", err.msg);
 }
@@ -76,7 +113,7 @@ static inline void lines_add(struct buf *lines, const struct buf *envelopes)
 }
 
 /* All messages, one a line; an error as "error: ..." at the end. */
-static inline void streams(stream_fn *service, const char *text, struct buf *lines)
+static inline void streams(const char *method, const char *text, struct buf *lines)
 {
     cleanup_with(buf_done) struct buf out = BUF_INIT(2 * ENVELOPE_PAYLOAD_MAX);
     cleanup_json json_t *request = request_of(text);
@@ -84,7 +121,7 @@ static inline void streams(stream_fn *service, const char *text, struct buf *lin
     struct err err = { 0 };
     int r;
 
-    CHECK(service(&direct_call, request, &stream, &err) == 0, "(%s)", err.msg);
+    CHECK(direct_stream(method, request, &stream, &err) == 0, "(%s)", err.msg);
     buf_clear(lines);
     do {
         buf_clear(&out);

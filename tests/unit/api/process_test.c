@@ -301,27 +301,27 @@ static void a_process_is_told_of_without_its_environment(void)
 {
     cleanup_with(buf_done) struct buf wanted = BUF_INIT(TEXT_MAX);
 
-    answers(process_service_get, "{" P1 "}", "{\"process\":" INFO_1 "}");
+    answers("ProcessService/Get", "{" P1 "}", "{\"process\":" INFO_1 "}");
     memset(long_arg, 'y', LONG_ARG);
     CHECK(buf_printf(&wanted, "{\"process\":" INFO_2("\"?\",\"%s\"", "false") "}", long_arg) == 0);
-    answers(process_service_get, "{" P2 "}", wanted.data);
+    answers("ProcessService/Get", "{" P2 "}", wanted.data);
     check_all_given_back();
 }
 
 static void a_list_is_bounded_and_may_be_of_one_tag(void)
 {
     memset(long_arg, 'y', LONG_ARG);
-    answers(process_service_list, "{" S1 "}",
+    answers("ProcessService/List", "{" S1 "}",
             "{\"processes\":[" INFO_1 "," INFO_2("\"?\"", "true") "]}");
-    answers(process_service_list, "{" S1 ",\"tag\":\"web\"}", "{\"processes\":[" INFO_1 "]}");
-    answers(process_service_list, "{" S1 ",\"tag\":\"db\"}", "{\"processes\":[]}");
+    answers("ProcessService/List", "{" S1 ",\"tag\":\"web\"}", "{\"processes\":[" INFO_1 "]}");
+    answers("ProcessService/List", "{" S1 ",\"tag\":\"db\"}", "{\"processes\":[]}");
     check_all_given_back();
 }
 
 static void a_start_belongs_to_nobody(void)
 {
     starts = handed_back = 0;
-    answers(process_service_start, "{" S1 ",\"process\":{\"args\":[\"a\"],\"tag\":\"t\"}}",
+    answers("ProcessService/Start", "{" S1 ",\"process\":{\"args\":[\"a\"],\"tag\":\"t\"}}",
             "{\"process\":" INFO_1 ",\"joined\":false}");
     CHECK(starts == 1 && handed_back == 0 && started_with.is_detached && !started_with.key);
     check_all_given_back();
@@ -330,16 +330,16 @@ static void a_start_belongs_to_nobody(void)
 static void a_key_joins_what_it_has_started(void)
 {
     starts = 0;
-    answers(process_service_start, "{" S1 "," SH ",\"idempotencyKey\":\"k1\"}",
+    answers("ProcessService/Start", "{" S1 "," SH ",\"idempotencyKey\":\"k1\"}",
             "{\"process\":" INFO_1 ",\"joined\":true}");
     CHECK(starts == 0);
-    refuses(process_service_start,
+    refuses("ProcessService/Start",
             "{" S1 ",\"process\":{\"args\":[\"sh\",\"-c\"]},\"idempotencyKey\":\"k1\"}",
             ERR_INVALID, "belongs to process 'p1', which has other arguments");
-    refuses(process_service_start,
+    refuses("ProcessService/Start",
             "{" S1 ",\"process\":{\"args\":[\"sh\",\"-c\",\"x\",\"\"]},\"idempotencyKey\":\"k1\"}",
             ERR_INVALID, "other arguments");
-    refuses(process_service_start, "{" S1 "," SH ",\"idempotencyKey\":\"gone\"}", ERR_NOT_FOUND,
+    refuses("ProcessService/Start", "{" S1 "," SH ",\"idempotencyKey\":\"gone\"}", ERR_NOT_FOUND,
             "no process 'gone'");
     check_all_given_back();
 }
@@ -349,7 +349,7 @@ static void a_joined_exec_gets_all_and_harms_nobody(void)
     cleanup_with(buf_done) struct buf lines = BUF_INIT(TEXT_MAX);
 
     starts = handed_back = 0;
-    streams(process_service_exec, "{" S1 "," SH ",\"idempotencyKey\":\"k1\"}", &lines);
+    streams("ProcessService/Exec", "{" S1 "," SH ",\"idempotencyKey\":\"k1\"}", &lines);
     CHECK_TEXT(lines.data,
                "{\"started\":{\"sandboxId\":\"sb-1\",\"processId\":\"p1\",\"joined\":true}}\n"
                "{\"stdout\":\"eHg=\"}\n"
@@ -357,7 +357,7 @@ static void a_joined_exec_gets_all_and_harms_nobody(void)
                "{\"stderr\":\"eA==\"}\n");
     CHECK(opened.from[PROCESS_OUT] == 0 && opened.follows && opened.is_flow);
     CHECK(starts == 0 && handed_back == 0);
-    streams(process_service_exec, "{" S1 "," SH ",\"idempotencyKey\":\"new\"}", &lines);
+    streams("ProcessService/Exec", "{" S1 "," SH ",\"idempotencyKey\":\"new\"}", &lines);
     CHECK_TEXT(lines.data, "{\"started\":{\"sandboxId\":\"sb-1\",\"processId\":\"p1\"}}\n"
                            "{\"ended\":" ENDED_WITH("900", "5", "true") "}\n");
     CHECK(starts == 1 && handed_back == 1 && !started_with.is_detached);
@@ -369,7 +369,7 @@ static void an_attach_says_where_everything_is(void)
     cleanup_with(buf_done) struct buf lines = BUF_INIT(TEXT_MAX);
 
     handed_back = 0;
-    streams(process_service_attach, "{" P1 ",\"stdoutOffset\":\"98\",\"stderrOffset\":4}", &lines);
+    streams("ProcessService/Attach", "{" P1 ",\"stdoutOffset\":\"98\",\"stderrOffset\":4}", &lines);
     CHECK_TEXT(lines.data,
                "{\"started\":{\"sandboxId\":\"sb-1\",\"processId\":\"p1\",\"stdoutOffset\":\"98\","
                "\"stderrOffset\":\"4\"}}\n"
@@ -377,7 +377,7 @@ static void an_attach_says_where_everything_is(void)
                "{\"gap\":{\"stream\":\"STREAM_STDOUT\",\"offset\":\"100\",\"missing\":\"700\"}}\n"
                "{\"offset\":\"4\",\"stderr\":\"eA==\"}\n");
     CHECK(!opened.follows && !opened.is_flow && handed_back == 0);
-    streams(process_service_attach, "{" P2 ",\"follow\":true,\"flow\":true}", &lines);
+    streams("ProcessService/Attach", "{" P2 ",\"follow\":true,\"flow\":true}", &lines);
     CHECK(strstr(lines.data, "{\"ended\":" ENDED_WITH("3", "0", "false") "}\n"), "(%s)",
           lines.data);
     CHECK(opened.follows && opened.is_flow);
@@ -400,7 +400,7 @@ static void a_replay_begins_before_the_end_and_not_in_a_gap(void)
         char request[128];
 
         (void)snprintf(request, sizeof(request), "{" P1 ",\"replayBytes\":%s}", cases[i].bytes);
-        streams(process_service_attach, request, &lines);
+        streams("ProcessService/Attach", request, &lines);
         CHECK(opened.from[PROCESS_OUT] == cases[i].out && opened.from[PROCESS_ERR] == cases[i].err,
               "(%s)", cases[i].bytes);
     }
@@ -409,15 +409,15 @@ static void a_replay_begins_before_the_end_and_not_in_a_gap(void)
 
 static void a_wait_ends_with_the_process_or_with_its_time(void)
 {
-    answers(process_service_wait, "{" P2 "}", "{\"ended\":" ENDED_WITH("3", "0", "false") "}");
-    answers(process_service_wait, "{" P1 ",\"timeoutMs\":5}", "{\"timedOut\":true}");
-    refuses(process_service_wait, "{" P1 "}", ERR_INTERNAL, "wait for process 'p1'");
+    answers("ProcessService/Wait", "{" P2 "}", "{\"ended\":" ENDED_WITH("3", "0", "false") "}");
+    answers("ProcessService/Wait", "{" P1 ",\"timeoutMs\":5}", "{\"timedOut\":true}");
+    refuses("ProcessService/Wait", "{" P1 "}", ERR_INTERNAL, "wait for process 'p1'");
     check_all_given_back();
 }
 
 static void wrong_requests_are_refused_with_the_reason(void)
 {
-    static unary_fn *const about_one[] = { process_service_get, process_service_wait };
+    static const char *const about_one[] = { "ProcessService/Get", "ProcessService/Wait" };
 
     for (size_t i = 0; i < ARRAY_SIZE(about_one); i++) {
         refuses(about_one[i], "{" S1 "}", ERR_INVALID, "'processId' is missing");
@@ -427,23 +427,23 @@ static void wrong_requests_are_refused_with_the_reason(void)
         refuses(about_one[i], "{\"sandboxId\":\"s2\",\"processId\":\"p1\"}", ERR_NOT_FOUND,
                 "no sandbox 's2'");
     }
-    refuses(process_service_wait, "{" P1 ",\"timeoutMs\":\"18446744073709551615\"}", ERR_INVALID,
+    refuses("ProcessService/Wait", "{" P1 ",\"timeoutMs\":\"18446744073709551615\"}", ERR_INVALID,
             "too large");
-    refuses(process_service_list, "{}", ERR_INVALID, "'sandboxId' is missing");
-    refuses(process_service_list, "{" S1 ",\"tag\":\"a\\nb\"}", ERR_INVALID, "control character");
-    refuses(process_service_start, "{" S1 "}", ERR_INVALID, "'process' is missing");
-    refuses(process_service_start, "{" SH "}", ERR_INVALID, "'sandboxId' is missing");
-    refuses(process_service_start, "{" S1 "," SH ",\"idempotencyKey\":\"a\\u007f\"}", ERR_INVALID,
+    refuses("ProcessService/List", "{}", ERR_INVALID, "'sandboxId' is missing");
+    refuses("ProcessService/List", "{" S1 ",\"tag\":\"a\\nb\"}", ERR_INVALID, "control character");
+    refuses("ProcessService/Start", "{" S1 "}", ERR_INVALID, "'process' is missing");
+    refuses("ProcessService/Start", "{" SH "}", ERR_INVALID, "'sandboxId' is missing");
+    refuses("ProcessService/Start", "{" S1 "," SH ",\"idempotencyKey\":\"a\\u007f\"}", ERR_INVALID,
             "'idempotencyKey' has a control character");
-    refuses_stream(process_service_attach, "{" P1 ",\"stdoutOffset\":\"901\"}", ERR_INVALID,
+    refuses_stream("ProcessService/Attach", "{" P1 ",\"stdoutOffset\":\"901\"}", ERR_INVALID,
                    "has not come so far");
-    refuses_stream(process_service_attach, "{" P1 ",\"stdoutOffset\":-1}", ERR_INVALID,
+    refuses_stream("ProcessService/Attach", "{" P1 ",\"stdoutOffset\":-1}", ERR_INVALID,
                    "stdoutOffset");
-    refuses_stream(process_service_attach, "{" P1 ",\"stdoutOffset\":0,\"replayBytes\":0}",
+    refuses_stream("ProcessService/Attach", "{" P1 ",\"stdoutOffset\":0,\"replayBytes\":0}",
                    ERR_INVALID, "takes the place of offsets");
-    refuses_stream(process_service_attach, "{" S1 ",\"processId\":\"p9\"}", ERR_NOT_FOUND,
+    refuses_stream("ProcessService/Attach", "{" S1 ",\"processId\":\"p9\"}", ERR_NOT_FOUND,
                    "no process 'p9'");
-    refuses_stream(process_service_attach, "{" P1 ",\"follow\":1}", ERR_INVALID, "follow");
+    refuses_stream("ProcessService/Attach", "{" P1 ",\"follow\":1}", ERR_INVALID, "follow");
     check_all_given_back();
 }
 
@@ -458,15 +458,15 @@ static void tags_and_keys_are_bounded(void)
                      "{" S1 ",\"process\":{\"args\":[\"a\"],\"tag\":\"%s\"},\"idempotencyKey\":"
                      "\"%s\"}",
                      text, text) == 0);
-    answers(process_service_start, request.data, "{\"process\":" INFO_1 ",\"joined\":false}");
+    answers("ProcessService/Start", request.data, "{\"process\":" INFO_1 ",\"joined\":false}");
     text[PROCESS_TAG_MAX] = 'a';
     buf_clear(&request);
     CHECK(buf_printf(&request, "{" S1 ",\"process\":{\"args\":[\"a\"],\"tag\":\"%s\"}}", text) ==
           0);
-    refuses(process_service_start, request.data, ERR_INVALID, "'tag' is longer than 128 bytes");
+    refuses("ProcessService/Start", request.data, ERR_INVALID, "'tag' is longer than 128 bytes");
     buf_clear(&request);
     CHECK(buf_printf(&request, "{" S1 "," SH ",\"idempotencyKey\":\"%s\"}", text) == 0);
-    refuses(process_service_start, request.data, ERR_INVALID,
+    refuses("ProcessService/Start", request.data, ERR_INVALID,
             "'idempotencyKey' is longer than 128 bytes");
     check_all_given_back();
 }

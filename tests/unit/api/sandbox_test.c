@@ -217,7 +217,7 @@ int stub_sandbox_fork(struct sandbox *sandbox, const char *from, size_t count,
 
 static void a_full_create_becomes_a_spec(void)
 {
-    answers(sandbox_service_create,
+    answers("SandboxService/Create",
             "{\"name\":\"My.box_1\",\"template\":\"debian\",\"runtime\":\"bwrap\",\"limits\":"
             "{\"memoryBytes\":\"1024\",\"cpuMillis\":1500,\"pids\":9},\"quotaBytes\":\"2048\","
             "\"labels\":{\"a.b/c-d_E\":\"\",\"team\":\"red \xc3\xa4\"},\"maxSnapshots\":3,"
@@ -231,7 +231,7 @@ static void a_full_create_becomes_a_spec(void)
 
 static void the_least_create_leaves_all_to_the_host(void)
 {
-    answers(sandbox_service_create, "{\"name\":\"\",\"labels\":{},\"limits\":null}", CREATED);
+    answers("SandboxService/Create", "{\"name\":\"\",\"labels\":{},\"limits\":null}", CREATED);
     CHECK_TEXT(asked, "- - - memory=0 cpu=0 pids=0 quota=0 labels=0 max=0 ttl=0:0 idle=0:0");
 }
 
@@ -240,18 +240,18 @@ static void a_key_comes_with_a_digest_of_the_rest(void)
 {
     char first[sizeof(digest)];
 
-    answers(sandbox_service_create, "{\"name\":\"a\",\"ttlMs\":5,\"idempotencyKey\":\"new\"}",
+    answers("SandboxService/Create", "{\"name\":\"a\",\"ttlMs\":5,\"idempotencyKey\":\"new\"}",
             CREATED);
     CHECK(strlen(digest) == 64);
     memcpy(first, digest, sizeof(first));
-    answers(sandbox_service_create, "{\"idempotencyKey\":\"known\",\"ttlMs\":5,\"name\":\"a\"}",
+    answers("SandboxService/Create", "{\"idempotencyKey\":\"known\",\"ttlMs\":5,\"name\":\"a\"}",
             CREATED_WITH(",\"joined\":true"));
     CHECK_TEXT(digest, first);
-    answers(sandbox_service_create, "{\"name\":\"b\",\"ttlMs\":5,\"idempotencyKey\":\"new\"}",
+    answers("SandboxService/Create", "{\"name\":\"b\",\"ttlMs\":5,\"idempotencyKey\":\"new\"}",
             CREATED);
     CHECK(strcmp(digest, first) != 0);
-    refuses(sandbox_service_create, "{\"idempotencyKey\":\"a\\nb\"}", ERR_INVALID, "control");
-    refuses(sandbox_service_create, "{\"idempotencyKey\":7}", ERR_INVALID, "idempotencyKey");
+    refuses("SandboxService/Create", "{\"idempotencyKey\":\"a\\nb\"}", ERR_INVALID, "control");
+    refuses("SandboxService/Create", "{\"idempotencyKey\":7}", ERR_INVALID, "idempotencyKey");
     CHECK(references == 0);
 }
 
@@ -264,7 +264,7 @@ static void names_of_sandboxes_are_checked_at_the_door(void)
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
         cleanup_free char *text = xasprintf("{\"name\":\"%s\"}", bad[i]);
 
-        refuses(sandbox_service_create, text, ERR_INVALID, "cannot name a sandbox");
+        refuses("SandboxService/Create", text, ERR_INVALID, "cannot name a sandbox");
     }
     for (int len = 128; len <= 129; len++) {
         cleanup_free char *text = NULL;
@@ -273,9 +273,9 @@ static void names_of_sandboxes_are_checked_at_the_door(void)
         longest[len] = '\0';
         text = xasprintf("{\"name\":\"%s\"}", longest);
         if (len == 128)
-            answers(sandbox_service_create, text, CREATED);
+            answers("SandboxService/Create", text, CREATED);
         else
-            refuses(sandbox_service_create, text, ERR_INVALID, "cannot name a sandbox");
+            refuses("SandboxService/Create", text, ERR_INVALID, "cannot name a sandbox");
     }
 }
 
@@ -284,113 +284,114 @@ static void labels_are_checked_at_the_door(void)
     cleanup_with(buf_done) struct buf text = BUF_INIT(TEXT_MAX);
     char longest[300];
 
-    refuses(sandbox_service_create, "{\"labels\":{\"\":\"x\"}}", ERR_INVALID, "key of a label");
-    refuses(sandbox_service_create, "{\"labels\":{\"a b\":\"x\"}}", ERR_INVALID, "key of a label");
-    refuses(sandbox_service_create, "{\"labels\":{\"a\":1}}", ERR_INVALID, "value of label 'a'");
-    refuses(sandbox_service_create, "{\"labels\":{\"a\":\"x\\ny\"}}", ERR_INVALID, "value of");
-    refuses(sandbox_service_create, "{\"labels\":{\"a\":\"\x7f\"}}", ERR_INVALID, "value of");
-    refuses(sandbox_service_create, "{\"labels\":[\"a\"]}", ERR_INVALID, "must be an object");
+    refuses("SandboxService/Create", "{\"labels\":{\"\":\"x\"}}", ERR_INVALID, "key of a label");
+    refuses("SandboxService/Create", "{\"labels\":{\"a b\":\"x\"}}", ERR_INVALID, "key of a label");
+    refuses("SandboxService/Create", "{\"labels\":{\"a\":1}}", ERR_INVALID, "value of label 'a'");
+    refuses("SandboxService/Create", "{\"labels\":{\"a\":\"x\\ny\"}}", ERR_INVALID, "value of");
+    refuses("SandboxService/Create", "{\"labels\":{\"a\":\"\x7f\"}}", ERR_INVALID, "value of");
+    refuses("SandboxService/Create", "{\"labels\":[\"a\"]}", ERR_INVALID, "must be an object");
     memset(longest, 'k', sizeof(longest));
     CHECK(buf_printf(&text, "{\"labels\":{\"%.64s\":\"x\"}}", longest) == 0);
-    refuses(sandbox_service_create, text.data, ERR_INVALID, "key of a label");
+    refuses("SandboxService/Create", text.data, ERR_INVALID, "key of a label");
     buf_clear(&text);
     CHECK(buf_printf(&text, "{\"labels\":{\"%.63s\":\"%.256s\"}}", longest, longest) == 0);
-    refuses(sandbox_service_create, text.data, ERR_INVALID, "at most 255 bytes");
+    refuses("SandboxService/Create", text.data, ERR_INVALID, "at most 255 bytes");
     buf_clear(&text);
     CHECK(buf_add_str(&text, "{\"labels\":{\"x\":\"\"") == 0);
     for (int i = 0; i < 64; i++)
         CHECK(buf_printf(&text, ",\"k%d\":\"\"", i) == 0);
     CHECK(buf_add_str(&text, "}}") == 0);
-    refuses(sandbox_service_create, text.data, ERR_EXHAUSTED, "more than 64 labels");
+    refuses("SandboxService/Create", text.data, ERR_EXHAUSTED, "more than 64 labels");
 }
 
 static void wrong_creates_are_refused_with_the_reason(void)
 {
-    refuses(sandbox_service_create, "{\"name\":\"taken\"}", ERR_EXISTS, "there is a sandbox");
-    refuses(sandbox_service_create, "{\"nam\":\"x\"}", ERR_INVALID, "unknown field 'nam'");
-    refuses(sandbox_service_create, "{\"template\":\"../x\"}", ERR_INVALID, "not a valid name");
-    refuses(sandbox_service_create, "{\"limits\":{\"disk\":1}}", ERR_INVALID, "unknown field");
-    refuses(sandbox_service_create, "{\"quotaBytes\":-1}", ERR_INVALID, "quotaBytes");
-    refuses(sandbox_service_create, "{\"ttlMs\":\"18446744073709551615\"}", ERR_INVALID,
+    refuses("SandboxService/Create", "{\"name\":\"taken\"}", ERR_EXISTS, "there is a sandbox");
+    refuses("SandboxService/Create", "{\"nam\":\"x\"}", ERR_INVALID, "unknown field 'nam'");
+    refuses("SandboxService/Create", "{\"template\":\"../x\"}", ERR_INVALID, "not a valid name");
+    refuses("SandboxService/Create", "{\"limits\":{\"disk\":1}}", ERR_INVALID, "unknown field");
+    refuses("SandboxService/Create", "{\"quotaBytes\":-1}", ERR_INVALID, "quotaBytes");
+    refuses("SandboxService/Create", "{\"ttlMs\":\"18446744073709551615\"}", ERR_INVALID,
             "'ttlMs' is too large");
-    refuses(sandbox_service_create, "{\"idleTimeoutMs\":\"18446744073709551615\"}", ERR_INVALID,
+    refuses("SandboxService/Create", "{\"idleTimeoutMs\":\"18446744073709551615\"}", ERR_INVALID,
             "'idleTimeoutMs' is too large");
-    refuses(sandbox_service_create, "{\"expireAction\":\"explode\"}", ERR_INVALID,
+    refuses("SandboxService/Create", "{\"expireAction\":\"explode\"}", ERR_INVALID,
             "kill, pause or stop");
-    refuses(sandbox_service_create, "{\"idleAction\":\"KILL\"}", ERR_INVALID,
+    refuses("SandboxService/Create", "{\"idleAction\":\"KILL\"}", ERR_INVALID,
             "kill, pause or stop");
-    refuses(sandbox_service_create, "{\"maxSnapshots\":4294967296}", ERR_INVALID, "too large");
+    refuses("SandboxService/Create", "{\"maxSnapshots\":4294967296}", ERR_INVALID, "too large");
     CHECK(references == 0);
 }
 
 static void only_get_tells_the_use_of_storage(void)
 {
-    answers(sandbox_service_get, "{\"sandboxId\":\"s1\"}",
+    answers("SandboxService/Get", "{\"sandboxId\":\"s1\"}",
             "{\"sandbox\":" SANDBOX("1", "\"spaceUsed\":\"2305843009213693952\",") "}");
-    answers(sandbox_service_list, "{}",
+    answers("SandboxService/List", "{}",
             "{\"sandboxes\":[" SANDBOX("1", "") "," SANDBOX("2", "") "]}");
     CHECK(references == 0);
 }
 
 static void a_list_may_be_of_those_with_labels(void)
 {
-    answers(sandbox_service_list, "{\"labels\":{\"team\":\"blue\"}}", "{\"sandboxes\":[]}");
-    refuses(sandbox_service_list, "{\"labels\":{\"fail\":\"\"}}", ERR_INTERNAL, "it failed");
-    refuses(sandbox_service_list, "{\"labels\":{\"a b\":\"\"}}", ERR_INVALID, "key of a label");
-    refuses(sandbox_service_list, "{\"name\":\"x\"}", ERR_INVALID, "unknown field");
+    answers("SandboxService/List", "{\"labels\":{\"team\":\"blue\"}}", "{\"sandboxes\":[]}");
+    refuses("SandboxService/List", "{\"labels\":{\"fail\":\"\"}}", ERR_INTERNAL, "it failed");
+    refuses("SandboxService/List", "{\"labels\":{\"a b\":\"\"}}", ERR_INVALID, "key of a label");
+    refuses("SandboxService/List", "{\"name\":\"x\"}", ERR_INVALID, "unknown field");
 }
 
 static void states_change_one_by_one(void)
 {
     static const struct {
-        unary_fn *service;
+        const char *method;
         const char *asked;
     } verbs[] = {
-        { sandbox_service_resume, "resume" },
-        { sandbox_service_stop, "stop" },
-        { sandbox_service_start, "start" },
+        { "SandboxService/Resume", "resume" },
+        { "SandboxService/Stop", "stop" },
+        { "SandboxService/Start", "start" },
     };
 
     for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
-        answers(verbs[i].service, "{\"sandboxId\":\"s1\"}", "{\"sandbox\":" SANDBOX("1", "") "}");
+        answers(verbs[i].method, "{\"sandboxId\":\"s1\"}", "{\"sandbox\":" SANDBOX("1", "") "}");
         CHECK_TEXT(asked, verbs[i].asked);
-        refuses(verbs[i].service, "{}", ERR_INVALID, "'sandboxId' is missing");
-        refuses(verbs[i].service, "{\"sandboxId\":\"s1\",\"x\":1}", ERR_INVALID, "unknown field");
+        refuses(verbs[i].method, "{}", ERR_INVALID, "'sandboxId' is missing");
+        refuses(verbs[i].method, "{\"sandboxId\":\"s1\",\"x\":1}", ERR_INVALID, "unknown field");
     }
-    answers(sandbox_service_destroy, "{\"sandboxId\":\"s1\"}", "{}");
+    answers("SandboxService/Destroy", "{\"sandboxId\":\"s1\"}", "{}");
     CHECK_TEXT(asked, "destroy");
     CHECK(references == 0);
 }
 
 static void a_refusal_of_the_host_keeps_its_cause(void)
 {
-    cleanup_json json_t *request = request_of("{\"sandboxId\":\"s1\"}"), *reply = NULL;
+    cleanup_with(buf_done) struct buf got = BUF_INIT(TEXT_MAX);
+    cleanup_json json_t *request = request_of("{\"sandboxId\":\"s1\"}");
     struct err err = { 0 };
 
-    CHECK(sandbox_service_pause(&direct_call, request, &reply, &err) < 0);
+    CHECK(direct_answer("SandboxService/Pause", request, &got, &err) < 0);
     CHECK(err.cause == CAUSE_SESSION_PAUSED && err.kind == ERR_BUSY);
-    refuses(sandbox_service_get, "{\"sandboxId\":\"s2\"}", ERR_NOT_FOUND, "no sandbox 's2'");
-    refuses(sandbox_service_destroy, "{\"sandboxId\":\"s2\"}", ERR_NOT_FOUND, "no sandbox 's2'");
-    refuses(sandbox_service_get, "{\"sandboxId\":\"../s1\"}", ERR_INVALID, "cannot be the id");
-    refuses(sandbox_service_get, "{\"sandboxId\":7}", ERR_INVALID, "must be text");
+    refuses("SandboxService/Get", "{\"sandboxId\":\"s2\"}", ERR_NOT_FOUND, "no sandbox 's2'");
+    refuses("SandboxService/Destroy", "{\"sandboxId\":\"s2\"}", ERR_NOT_FOUND, "no sandbox 's2'");
+    refuses("SandboxService/Get", "{\"sandboxId\":\"../s1\"}", ERR_INVALID, "cannot be the id");
+    refuses("SandboxService/Get", "{\"sandboxId\":7}", ERR_INVALID, "must be text");
     CHECK(references == 0);
 }
 
 static void forks_are_from_1_to_256(void)
 {
-    answers(sandbox_service_fork, "{\"sandboxId\":\"s1\"}",
+    answers("SandboxService/Fork", "{\"sandboxId\":\"s1\"}",
             "{\"sandboxes\":[" SANDBOX("2", "") "]}");
     CHECK_TEXT(asked, "fork 1 from now");
-    answers(sandbox_service_fork, "{\"sandboxId\":\"s1\",\"count\":2,\"from\":\"turn-0001\"}",
+    answers("SandboxService/Fork", "{\"sandboxId\":\"s1\",\"count\":2,\"from\":\"turn-0001\"}",
             "{\"sandboxes\":[" SANDBOX("2", "") "," SANDBOX("3", "") "]}");
     CHECK_TEXT(asked, "fork 2 from turn-0001");
-    refuses(sandbox_service_fork, "{\"sandboxId\":\"s1\",\"count\":0}", ERR_INVALID, "1 to 256");
-    refuses(sandbox_service_fork, "{\"sandboxId\":\"s1\",\"count\":257}", ERR_INVALID, "1 to 256");
-    refuses(sandbox_service_fork, "{\"sandboxId\":\"s1\",\"from\":\"gone\"}", ERR_NOT_FOUND,
+    refuses("SandboxService/Fork", "{\"sandboxId\":\"s1\",\"count\":0}", ERR_INVALID, "1 to 256");
+    refuses("SandboxService/Fork", "{\"sandboxId\":\"s1\",\"count\":257}", ERR_INVALID, "1 to 256");
+    refuses("SandboxService/Fork", "{\"sandboxId\":\"s1\",\"from\":\"gone\"}", ERR_NOT_FOUND,
             "gone");
-    refuses(sandbox_service_fork, "{\"sandboxId\":\"s1\",\"from\":\"a/b\"}", ERR_INVALID,
+    refuses("SandboxService/Fork", "{\"sandboxId\":\"s1\",\"from\":\"a/b\"}", ERR_INVALID,
             "cannot name a snapshot");
-    refuses(sandbox_service_fork, "{\"sandboxId\":\"s1\",\"from\":\"template\"}", ERR_INVALID,
+    refuses("SandboxService/Fork", "{\"sandboxId\":\"s1\",\"from\":\"template\"}", ERR_INVALID,
             "the template itself");
     CHECK(references == 0);
 }

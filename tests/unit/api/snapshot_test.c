@@ -196,53 +196,54 @@ int stub_host_read_audit(struct host *host, const char *sandbox, audit_fn each, 
 
 static void a_turn_is_answered_with_its_snapshot(void)
 {
-    answers(snapshot_service_turn_complete, "{" S1 "}", "{\"snapshot\":" TURN "}");
-    refuses(snapshot_service_turn_complete, "{\"sandboxId\":\"s2\"}", ERR_NOT_FOUND, "s2");
-    refuses(snapshot_service_turn_complete, "{" S1 ",\"name\":\"x\"}", ERR_INVALID, "unknown");
+    answers("SnapshotService/TurnComplete", "{" S1 "}", "{\"snapshot\":" TURN "}");
+    refuses("SnapshotService/TurnComplete", "{\"sandboxId\":\"s2\"}", ERR_NOT_FOUND, "s2");
+    refuses("SnapshotService/TurnComplete", "{" S1 ",\"name\":\"x\"}", ERR_INVALID, "unknown");
     CHECK(references == 0);
 }
 
 static void snapshots_have_names_and_kinds(void)
 {
-    answers(snapshot_service_create, "{" S1 ",\"name\":\"Before_1.x-y\"}",
+    answers("SnapshotService/Create", "{" S1 ",\"name\":\"Before_1.x-y\"}",
             "{\"snapshot\":" OTHER("Before_1.x-y", "named") "}");
-    answers(snapshot_service_create, "{" S1 ",\"name\":\"t\",\"kind\":\"tool\"}",
+    answers("SnapshotService/Create", "{" S1 ",\"name\":\"t\",\"kind\":\"tool\"}",
             "{\"snapshot\":" OTHER("t", "tool") "}");
-    refuses(snapshot_service_create, "{" S1 ",\"name\":\"t\",\"kind\":\"turn\"}", ERR_INVALID,
+    refuses("SnapshotService/Create", "{" S1 ",\"name\":\"t\",\"kind\":\"turn\"}", ERR_INVALID,
             "TurnComplete");
-    refuses(snapshot_service_create, "{" S1 ",\"name\":\"taken\"}", ERR_EXISTS, "taken");
-    refuses(snapshot_service_create, "{" S1 "}", ERR_INVALID, "'name' is missing");
-    refuses(snapshot_service_create, "{" S1 ",\"name\":\"template\"}", ERR_INVALID,
+    refuses("SnapshotService/Create", "{" S1 ",\"name\":\"taken\"}", ERR_EXISTS, "taken");
+    refuses("SnapshotService/Create", "{" S1 "}", ERR_INVALID, "'name' is missing");
+    refuses("SnapshotService/Create", "{" S1 ",\"name\":\"template\"}", ERR_INVALID,
             "the template itself");
-    refuses(snapshot_service_create, "{" S1 ",\"name\":\"../x\"}", ERR_INVALID, "cannot name");
-    refuses(snapshot_service_create, "{" S1 ",\"name\":\".x\"}", ERR_INVALID, "cannot name");
+    refuses("SnapshotService/Create", "{" S1 ",\"name\":\"../x\"}", ERR_INVALID, "cannot name");
+    refuses("SnapshotService/Create", "{" S1 ",\"name\":\".x\"}", ERR_INVALID, "cannot name");
     CHECK(references == 0);
 }
 
 static void a_rollback_names_its_snapshot(void)
 {
-    cleanup_json json_t *request = request_of("{" S1 ",\"snapshot\":\"turn-0001\"}"), *reply = NULL;
+    cleanup_json json_t *request = request_of("{" S1 ",\"snapshot\":\"turn-0001\"}");
+    cleanup_with(buf_done) struct buf got = BUF_INIT(TEXT_MAX);
     struct err err = { 0 };
 
-    CHECK(snapshot_service_rollback(&direct_call, request, &reply, &err) == 0);
+    CHECK(direct_answer("SnapshotService/Rollback", request, &got, &err) == 0);
     CHECK_TEXT(asked, "rollback turn-0001 0");
-    CHECK(json_object_get(reply, "sandbox"));
+    CHECK(strncmp(got.data, "{\"sandbox\":{", 12) == 0, "(%s)", got.data);
     json_object_set_new(request, "pruneNewer", json_true());
-    json_decref(reply);
-    CHECK(snapshot_service_rollback(&direct_call, request, &reply, &err) == 0);
+    buf_clear(&got);
+    CHECK(direct_answer("SnapshotService/Rollback", request, &got, &err) == 0);
     CHECK_TEXT(asked, "rollback turn-0001 1");
-    refuses(snapshot_service_rollback, "{" S1 "}", ERR_INVALID, "'snapshot' is missing");
-    refuses(snapshot_service_rollback, "{" S1 ",\"snapshot\":\"x\",\"pruneNewer\":1}", ERR_INVALID,
+    refuses("SnapshotService/Rollback", "{" S1 "}", ERR_INVALID, "'snapshot' is missing");
+    refuses("SnapshotService/Rollback", "{" S1 ",\"snapshot\":\"x\",\"pruneNewer\":1}", ERR_INVALID,
             "true or false");
     CHECK(references == 0);
 }
 
 static void snapshots_are_listed_with_the_one_that_files_go_back_to(void)
 {
-    answers(snapshot_service_list, "{" S1 "}",
+    answers("SnapshotService/List", "{" S1 "}",
             "{\"snapshots\":[" TURN "," OTHER("x", "tool") "],\"base\":\"turn-0002\"}");
-    refuses(snapshot_service_remove, "{" S1 ",\"snapshot\":\"x\"}", ERR_NOT_FOUND, "'x'");
-    refuses(snapshot_service_remove, "{" S1 "}", ERR_INVALID, "'snapshot' is missing");
+    refuses("SnapshotService/Remove", "{" S1 ",\"snapshot\":\"x\"}", ERR_NOT_FOUND, "'x'");
+    refuses("SnapshotService/Remove", "{" S1 "}", ERR_INVALID, "'snapshot' is missing");
     CHECK(references == 0);
 }
 
@@ -250,7 +251,7 @@ static void a_diff_is_one_message_an_entry(void)
 {
     cleanup_with(buf_done) struct buf lines = BUF_INIT(TEXT_MAX);
 
-    streams(snapshot_service_diff, "{" S1 ",\"lines\":true}", &lines);
+    streams("SnapshotService/Diff", "{" S1 ",\"lines\":true}", &lines);
     CHECK_TEXT(asked, "diff base now 1 0");
     CHECK_TEXT(
         lines.data,
@@ -259,7 +260,7 @@ static void a_diff_is_one_message_an_entry(void)
         "{\"kind\":\"renamed\",\"rawPath\":\"L27/\",\"path\":\"/n?\",\"oldPath\":\"/o\","
         "\"type\":\"link\",\"size\":\"1\",\"oldSize\":\"1\",\"binary\":true,\"addedLines\":"
         "\"0\",\"deletedLines\":\"0\",\"patch\":\"QEAK\"}\n");
-    streams(snapshot_service_diff,
+    streams("SnapshotService/Diff",
             "{" S1 ",\"from\":\"template\",\"to\":\"turn-0001\",\"patch\":true}", &lines);
     CHECK_TEXT(asked, "diff template turn-0001 0 1");
     CHECK(references == 0);
@@ -269,11 +270,11 @@ static void what_is_wrong_with_a_diff_is_told(void)
 {
     cleanup_with(buf_done) struct buf lines = BUF_INIT(TEXT_MAX);
 
-    streams(snapshot_service_diff, "{" S1 ",\"from\":\"gone\"}", &lines);
+    streams("SnapshotService/Diff", "{" S1 ",\"from\":\"gone\"}", &lines);
     CHECK_TEXT(lines.data, "error: no snapshot 'gone'\n");
-    refuses_stream(snapshot_service_diff, "{\"sandboxId\":\"s2\"}", ERR_NOT_FOUND, "s2");
-    refuses_stream(snapshot_service_diff, "{" S1 ",\"from\":\"a/b\"}", ERR_INVALID, "cannot name");
-    refuses_stream(snapshot_service_diff, "{" S1 ",\"stat\":true}", ERR_INVALID, "unknown field");
+    refuses_stream("SnapshotService/Diff", "{\"sandboxId\":\"s2\"}", ERR_NOT_FOUND, "s2");
+    refuses_stream("SnapshotService/Diff", "{" S1 ",\"from\":\"a/b\"}", ERR_INVALID, "cannot name");
+    refuses_stream("SnapshotService/Diff", "{" S1 ",\"stat\":true}", ERR_INVALID, "unknown field");
     CHECK(references == 0);
 }
 
@@ -282,7 +283,7 @@ static void a_long_patch_comes_in_pieces(void)
     cleanup_with(buf_done) struct buf lines = BUF_INIT(TEXT_MAX), patch = BUF_INIT(TEXT_MAX);
     int count = 0;
 
-    streams(snapshot_service_diff, "{" S1 ",\"from\":\"huge\",\"patch\":true}", &lines);
+    streams("SnapshotService/Diff", "{" S1 ",\"from\":\"huge\",\"patch\":true}", &lines);
     for (char *line = lines.data, *end; *line; line = end + 1, count++) {
         cleanup_json json_t *message = NULL;
         struct err err = { 0 };
@@ -303,7 +304,7 @@ static void a_reader_that_leaves_stops_a_diff(void)
     struct stream *stream = NULL;
     struct err err = { 0 };
 
-    CHECK(snapshot_service_diff(&direct_call, request, &stream, &err) == 0);
+    CHECK(direct_stream("SnapshotService/Diff", request, &stream, &err) == 0);
     for (int i = 0; i < 5; i++) {
         (void)usleep(20 * 1000); /* for as much to wait as may */
         buf_clear(&out);
@@ -316,12 +317,12 @@ static void a_reader_that_leaves_stops_a_diff(void)
 
 static void a_commit_is_answered_with_the_template(void)
 {
-    answers(template_service_commit, "{" S1 ",\"name\":\"new\"}",
+    answers("TemplateService/Commit", "{" S1 ",\"name\":\"new\"}",
             "{\"template\":{\"name\":\"new\",\"kind\":\"imported\",\"sizeBytes\":\"5000000000\","
             "\"files\":\"12\",\"createdAt\":\"1700000000\"}}");
-    refuses(template_service_commit, "{" S1 "}", ERR_INVALID, "not a valid template name");
-    refuses(template_service_commit, "{" S1 ",\"name\":\"A\"}", ERR_INVALID, "not a valid");
-    refuses(template_service_commit, "{\"name\":\"new\"}", ERR_INVALID, "'sandboxId' is missing");
+    refuses("TemplateService/Commit", "{" S1 "}", ERR_INVALID, "'name' is missing");
+    refuses("TemplateService/Commit", "{" S1 ",\"name\":\"A\"}", ERR_INVALID, "not a valid");
+    refuses("TemplateService/Commit", "{\"name\":\"new\"}", ERR_INVALID, "'sandboxId' is missing");
     CHECK(references == 0);
 }
 
@@ -331,11 +332,11 @@ static void the_record_ends_with_a_verdict(void)
         "{\"verdict\":{\"inOrder\":true,\"lines\":\"1\",\"problem\":\"\"}}\n";
     cleanup_with(buf_done) struct buf lines = BUF_INIT(TEXT_MAX);
 
-    streams(host_service_audit, "{}", &lines);
+    streams("HostService/Audit", "{}", &lines);
     CHECK_TEXT(asked, "audit all");
     CHECK(strstr(lines.data, "{\"line\":\"{\\\"seq\\\":1}\"}\n") == lines.data);
     CHECK_TEXT(strchr(lines.data, '\n') + 1, verdict);
-    streams(host_service_audit, "{\"verify\":true,\"sandboxId\":\"s1\"}", &lines);
+    streams("HostService/Audit", "{\"verify\":true,\"sandboxId\":\"s1\"}", &lines);
     CHECK_TEXT(asked, "audit sb-1");
     CHECK_TEXT(lines.data, verdict);
     CHECK(references == 0);
@@ -345,13 +346,14 @@ static void a_record_that_is_not_whole_is_an_answer_too(void)
 {
     cleanup_with(buf_done) struct buf lines = BUF_INIT(TEXT_MAX);
 
-    streams(host_service_audit, "{\"sandboxId\":\"broken\",\"verify\":true}", &lines);
+    streams("HostService/Audit", "{\"sandboxId\":\"broken\",\"verify\":true}", &lines);
     CHECK_TEXT(lines.data, "{\"verdict\":{\"inOrder\":false,\"lines\":\"0\",\"problem\":\"line 2 "
                            "does not follow from line 1\"}}\n");
-    streams(host_service_audit, "{\"sandboxId\":\"absent\",\"verify\":true}", &lines);
+    streams("HostService/Audit", "{\"sandboxId\":\"absent\",\"verify\":true}", &lines);
     CHECK_TEXT(lines.data, "error: there is no record\n");
-    refuses_stream(host_service_audit, "{\"sandboxId\":\"../x\"}", ERR_INVALID, "cannot be the id");
-    refuses_stream(host_service_audit, "{\"follow\":true}", ERR_INVALID, "unknown field");
+    refuses_stream("HostService/Audit", "{\"sandboxId\":\"../x\"}", ERR_INVALID,
+                   "cannot be the id");
+    refuses_stream("HostService/Audit", "{\"follow\":true}", ERR_INVALID, "unknown field");
 }
 
 int main(void)

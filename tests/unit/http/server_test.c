@@ -792,8 +792,8 @@ static void templates_are_listed_and_removed(void)
     expect("TemplateService/List", "{\"all\":true}", "200", "\"owner\":\"the cache of builds\"");
     expect("TemplateService/Remove", "{\"name\":\"host\"}", "403", "permission_denied");
     expect("TemplateService/Remove", "{\"name\":\"used\"}", "400", "failed_precondition");
-    expect("TemplateService/Remove", "{\"name\":\"../x\"}", "400", "not a valid template name");
-    expect("TemplateService/Remove", "{}", "400", "not a valid template name");
+    expect("TemplateService/Remove", "{\"name\":\"../x\"}", "400", "not a valid name");
+    expect("TemplateService/Remove", "{}", "400", "field 'name' is missing");
 }
 
 static void an_import_tells_its_progress(void)
