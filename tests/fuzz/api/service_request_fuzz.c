@@ -30,6 +30,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/text/parse.h"
+#include "base/thread.h"
 #include "host/core/host.h"
 #include "host/port/port.h"
 #include "host/process/record.h"
@@ -185,13 +186,12 @@ static int check_template_list(struct store *store, struct template_info **ret, 
 }
 
 /* No import begins. */
-static int check_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
-                                void *(*start)(void *), void *import)
+static int check_thread_start(struct thread *thread, const char *name, void (*start)(void *),
+                              void *import)
 {
     (void)thread;
-    (void)attr;
-    assert(start && import);
-    return EAGAIN;
+    assert(name && start && import);
+    return -EAGAIN;
 }
 
 #define sandbox_find check_sandbox_find
@@ -211,7 +211,7 @@ static int check_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 #define host_store check_host_store
 #define host_remove_template check_host_remove_template
 #define template_list check_template_list
-#define pthread_create check_pthread_create
+#define thread_start check_thread_start
 
 #define port_get launch_port_get
 #include "../../../src/api/launch.c" // NOLINT(bugprone-suspicious-include)

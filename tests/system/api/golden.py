@@ -89,6 +89,7 @@ BY_PATH = {  # the same names are constant elsewhere
     ("template", "files"), ("template", "createdAt"), ("verdict", "lines"), ("progress", "bytes"),
     ("progress", "files"), ("ports", "port"), ("truncated", "total"), ("runtimes", "problem"), ("storage", "state"), ("storage", "backend"),
 }
+TEXTS = {"reason", "description", "title"}  # that are for people
 HOSTS = {"storage", "limitsFrom", "runtimes"}  # that depend on the machine
 
 
@@ -655,15 +656,16 @@ def all_fields(daemon):
 # --- recording and comparing -----------------------------------------------------------------------------------------
 
 
-def take_reasons(value, found):
-    """Takes the texts that say why a process has ended out of an answer."""
-    if isinstance(value, dict):
-        if value.get("reason"):
-            found.append(value["reason"])
-            value["reason"] = "<text>"
-        value = list(value.values())
-    for each in value if isinstance(value, list) else []:
-        take_reasons(each, found)
+def take_texts(value, found, above=""):
+    """Takes the texts for people out of an answer: why a process ended, what a tool says and what it is."""
+    if isinstance(value, list):
+        for each in value:
+            take_texts(each, found, above)
+    for name, each in value.items() if isinstance(value, dict) else ():
+        if isinstance(each, str) and each and (name in TEXTS or (above, name) == ("content", "text")):
+            found.append(each)
+            value[name] = "<text>"
+        take_texts(each, found, name)
 
 
 def split_texts(answers):
@@ -671,7 +673,7 @@ def split_texts(answers):
     texts = {}
     for label, each in answers.items():
         answer, reasons = each["answer"], []
-        take_reasons(answer, reasons)
+        take_texts(answer, reasons)
         if reasons:
             texts[label] = reasons
         last = answer[-1] if isinstance(answer, list) and answer else answer
