@@ -15,7 +15,7 @@ enum {
     FLAG_END = 2,
 };
 
-static int add(struct buf *out, unsigned char flags, const void *payload, size_t len)
+static int envelope_append(struct buf *out, unsigned char flags, const void *payload, size_t len)
 {
     const unsigned char header[ENVELOPE_HEADER_SIZE] = {
         flags,
@@ -35,12 +35,13 @@ static int add(struct buf *out, unsigned char flags, const void *payload, size_t
 
 int envelope_add(struct buf *out, const void *payload, size_t len)
 {
-    return len > ENVELOPE_PAYLOAD_MAX ? -EMSGSIZE : add(out, FLAG_MESSAGE, payload, len);
+    return len > ENVELOPE_PAYLOAD_MAX ? -EMSGSIZE
+                                      : envelope_append(out, FLAG_MESSAGE, payload, len);
 }
 
 int envelope_add_large(struct buf *out, const void *payload, size_t len)
 {
-    return len > ENVELOPE_LARGE_MAX ? -EMSGSIZE : add(out, FLAG_MESSAGE, payload, len);
+    return len > ENVELOPE_LARGE_MAX ? -EMSGSIZE : envelope_append(out, FLAG_MESSAGE, payload, len);
 }
 
 int envelope_add_end(struct buf *out, const struct err *err)
@@ -50,12 +51,12 @@ int envelope_add_end(struct buf *out, const struct err *err)
     int r;
 
     if (!err)
-        return add(out, FLAG_END, "{}", 2);
+        return envelope_append(out, FLAG_END, "{}", 2);
     end = json_pack("{s:o}", "error", error_object(err));
     if (!end)
         return -ENOMEM;
     r = json_write(end, &payload);
-    return r < 0 ? r : add(out, FLAG_END, payload.data, payload.len);
+    return r < 0 ? r : envelope_append(out, FLAG_END, payload.data, payload.len);
 }
 
 ssize_t envelope_parse(const void *data, size_t len, struct envelope *ret)

@@ -12,7 +12,7 @@
 
 enum {
     INFO_MAX = 512,
-    TEXT_MAX = 2 * INFO_MAX, /* of base64 */
+    TEXT_MAX = 2 * INFO_MAX, /* base64 */
     FIELD_CAUSE = 1,
     FIELD_REMEDY = 2,
     FIELD_RETRYABLE = 3,
@@ -20,8 +20,8 @@ enum {
     WIRE_BYTES = 2,
 };
 
-/* Texts here are shorter than the 16384 bytes whose length two bytes can tell. */
-static int add_text(struct buf *out, unsigned field, const char *text)
+/* The length fits into two varint bytes: texts here are shorter than 16384 bytes. */
+static int field_add_text(struct buf *out, unsigned field, const char *text)
 {
     size_t len = text ? strlen(text) : 0;
     const unsigned char head[] = {
@@ -37,21 +37,22 @@ static int add_text(struct buf *out, unsigned field, const char *text)
     return r < 0 ? r : buf_add(out, text, len);
 }
 
-static int add_true(struct buf *out, unsigned field, bool value)
+static int field_add_true(struct buf *out, unsigned field, bool value)
 {
     const unsigned char bytes[] = { (unsigned char)(field << 3 | WIRE_VARINT), 1 };
 
     return value ? buf_add(out, bytes, sizeof(bytes)) : 0;
 }
 
-/* [{"type":"holt.v1.ErrorInfo", ...}], or NULL where there is nothing to tell. */
-static json_t *details(const char *cause, const char *remedy, bool is_retryable)
+/* Returns [{"type":"holt.v1.ErrorInfo", ...}], or NULL if it would be empty. */
+static json_t *error_details(const char *cause, const char *remedy, bool is_retryable)
 {
     cleanup_with(buf_done) struct buf info = BUF_INIT(INFO_MAX);
     cleanup_with(buf_done) struct buf text = BUF_INIT(TEXT_MAX);
 
-    if (add_text(&info, FIELD_CAUSE, cause) < 0 || add_text(&info, FIELD_REMEDY, remedy) < 0 ||
-        add_true(&info, FIELD_RETRYABLE, is_retryable) < 0 || info.len == 0 ||
+    if (field_add_text(&info, FIELD_CAUSE, cause) < 0 ||
+        field_add_text(&info, FIELD_REMEDY, remedy) < 0 ||
+        field_add_true(&info, FIELD_RETRYABLE, is_retryable) < 0 || info.len == 0 ||
         base64_encode(&text, info.data, info.len) < 0)
         return NULL;
     while (text.data[text.len - 1] == '=')
@@ -68,5 +69,5 @@ json_t *error_object(const struct err *err)
     return json_pack("{s:s,s:o,s:s*,s:O*,s:b,s:o*}", "code", err_kind_row(err->kind)->code,
                      "message", json_text(err->msg), "cause", cause, "remedy", remedy, "retryable",
                      is_retryable, "details",
-                     details(cause, json_string_value(remedy), is_retryable));
+                     error_details(cause, json_string_value(remedy), is_retryable));
 }

@@ -16,8 +16,8 @@ void file_header(char header[FILE_HEADER_SIZE], enum file_message_type type, siz
     }
 }
 
-/* Makes room for a header: where the message begins. */
-static size_t begin(struct buf *out)
+/* Reserves a header. Returns the start of the message, or -1. */
+static size_t message_start(struct buf *out)
 {
     static const char nothing[FILE_HEADER_SIZE];
     size_t start = out->len;
@@ -25,8 +25,8 @@ static size_t begin(struct buf *out)
     return buf_add(out, nothing, sizeof(nothing)) < 0 ? (size_t)-1 : start;
 }
 
-/* Closes the message that begins at start, or takes it back. */
-static int end(struct buf *out, size_t start, enum file_message_type type, bool is_whole)
+/* Completes the message that starts at start, or removes it. */
+static int message_finish(struct buf *out, size_t start, enum file_message_type type, bool is_whole)
 {
     size_t size;
 
@@ -41,12 +41,12 @@ static int end(struct buf *out, size_t start, enum file_message_type type, bool 
     return 0;
 }
 
-static const char *or_nothing(const char *text)
+static const char *text_or_empty(const char *text)
 {
     return text ? text : "";
 }
 
-/* Nothing at all where there is none: a worker that is older knows all else. */
+/* Omitted if there is none, so that older workers accept the request. */
 static bool put_meta(struct buf *out, const struct file_request *request)
 {
     return !(request->flags & FILE_HAS_META) || put_bytes(out, request->meta, request->meta_len);
@@ -61,71 +61,74 @@ static bool put_details(struct buf *out, const struct file_entry *entry)
 
 int file_put_request(struct buf *out, const struct file_request *request)
 {
-    size_t start = begin(out);
+    size_t start = message_start(out);
 
-    return end(out, start, request->type,
-               put_u32(out, request->flags) && put_u32(out, request->mode) &&
-                   put_u32(out, request->depth) && put_u32(out, request->limit) &&
-                   put_u64(out, request->offset) && put_u64(out, request->length) &&
-                   put_text(out, or_nothing(request->path)) &&
-                   put_text(out, or_nothing(request->to)) &&
-                   put_text(out, or_nothing(request->after)) &&
-                   put_text(out, or_nothing(request->user)) && put_meta(out, request));
+    return message_finish(out, start, request->type,
+                          put_u32(out, request->flags) && put_u32(out, request->mode) &&
+                              put_u32(out, request->depth) && put_u32(out, request->limit) &&
+                              put_u64(out, request->offset) && put_u64(out, request->length) &&
+                              put_text(out, text_or_empty(request->path)) &&
+                              put_text(out, text_or_empty(request->to)) &&
+                              put_text(out, text_or_empty(request->after)) &&
+                              put_text(out, text_or_empty(request->user)) &&
+                              put_meta(out, request));
 }
 
 int file_put_entry(struct buf *out, const struct file_entry *entry)
 {
-    size_t start = begin(out);
+    size_t start = message_start(out);
 
-    return end(out, start, FILE_ENTRY,
-               put_u32(out, entry->type) && put_u32(out, entry->mode) && put_u32(out, entry->uid) &&
-                   put_u32(out, entry->gid) && put_u32(out, entry->links) &&
-                   put_u64(out, entry->size) && put_u64(out, entry->inode) &&
-                   put_u64(out, (uint64_t)entry->mtime_s) && put_u32(out, entry->mtime_ns) &&
-                   put_text(out, entry->path) && put_text(out, entry->target) &&
-                   put_text(out, entry->same_as) && put_text(out, entry->user_name) &&
-                   put_text(out, entry->group_name) && put_details(out, entry));
+    return message_finish(
+        out, start, FILE_ENTRY,
+        put_u32(out, entry->type) && put_u32(out, entry->mode) && put_u32(out, entry->uid) &&
+            put_u32(out, entry->gid) && put_u32(out, entry->links) && put_u64(out, entry->size) &&
+            put_u64(out, entry->inode) && put_u64(out, (uint64_t)entry->mtime_s) &&
+            put_u32(out, entry->mtime_ns) && put_text(out, entry->path) &&
+            put_text(out, entry->target) && put_text(out, entry->same_as) &&
+            put_text(out, entry->user_name) && put_text(out, entry->group_name) &&
+            put_details(out, entry));
 }
 
 int file_put_failure(struct buf *out, enum file_message_type type,
                      const struct file_failure *failure)
 {
-    size_t start = begin(out);
+    size_t start = message_start(out);
 
-    return end(out, start, type,
-               put_u32(out, failure->errnum) && put_text(out, failure->path) &&
-                   put_text(out, or_nothing(failure->why)));
+    return message_finish(out, start, type,
+                          put_u32(out, failure->errnum) && put_text(out, failure->path) &&
+                              put_text(out, text_or_empty(failure->why)));
 }
 
 int file_put_event(struct buf *out, const struct file_event *event)
 {
-    size_t start = begin(out);
+    size_t start = message_start(out);
 
-    return end(out, start, FILE_EVENT, put_u32(out, event->kind) && put_text(out, event->path));
+    return message_finish(out, start, FILE_EVENT,
+                          put_u32(out, event->kind) && put_text(out, event->path));
 }
 
 int file_put_number(struct buf *out, enum file_message_type type, uint32_t number)
 {
-    size_t start = begin(out);
+    size_t start = message_start(out);
 
-    return end(out, start, type, put_u32(out, number));
+    return message_finish(out, start, type, put_u32(out, number));
 }
 
 int file_put_outcome(struct buf *out, const struct tool_outcome *outcome)
 {
-    size_t start = begin(out);
+    size_t start = message_start(out);
 
-    return end(out, start, FILE_RESULT,
-               put_u32(out, outcome->flags) && put_text(out, outcome->mime));
+    return message_finish(out, start, FILE_RESULT,
+                          put_u32(out, outcome->flags) && put_text(out, outcome->mime));
 }
 
-static uint32_t number_at(const unsigned char *bytes)
+static uint32_t u32_at(const unsigned char *bytes)
 {
     return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 |
            (uint32_t)bytes[3] << 24;
 }
 
-static ssize_t take_data(struct file_parser *parser, const char *data, size_t len,
+static ssize_t data_next(struct file_parser *parser, const char *data, size_t len,
                          struct file_piece *ret)
 {
     size_t part = parser->left < len ? parser->left : len;
@@ -143,18 +146,18 @@ ssize_t file_next(struct file_parser *parser, const void *data, size_t len, stru
     if (len == 0)
         return 0;
     if (parser->left > 0)
-        return take_data(parser, data, len, ret);
+        return data_next(parser, data, len, ret);
     if (len < FILE_HEADER_SIZE)
         return 0;
-    size = number_at(data);
-    type = number_at((const unsigned char *)data + 4);
+    size = u32_at(data);
+    type = u32_at((const unsigned char *)data + 4);
     if (type == FILE_NONE || type >= FILE_MESSAGE_TYPES ||
         size > (type == FILE_DATA ? (uint32_t)FILE_DATA_MAX : (uint32_t)FILE_WHOLE_MAX))
         return -EPROTO;
     len -= FILE_HEADER_SIZE;
     if (type == FILE_DATA && (len > 0 || size == 0)) {
         parser->left = size;
-        return FILE_HEADER_SIZE + take_data(parser, payload, len, ret);
+        return FILE_HEADER_SIZE + data_next(parser, payload, len, ret);
     }
     if (type == FILE_DATA || len < size)
         return 0;
@@ -162,13 +165,13 @@ ssize_t file_next(struct file_parser *parser, const void *data, size_t len, stru
     return FILE_HEADER_SIZE + (ssize_t)size;
 }
 
-static struct reader reader_at(const struct file_piece *piece)
+static struct reader piece_reader(const struct file_piece *piece)
 {
     return (struct reader){ .next = piece->data, .left = piece->len, .ok = true };
 }
 
-/* A text that is no longer than it may be. */
-static const char *get_short(struct reader *reader, size_t max)
+/* Reads a text of at most max bytes. */
+static const char *get_text_up_to(struct reader *reader, size_t max)
 {
     const char *text = get_text(reader);
 
@@ -177,7 +180,7 @@ static const char *get_short(struct reader *reader, size_t max)
     return text;
 }
 
-/* Names and values in turn: an even number of texts. */
+/* Names and values alternate: an even number of strings. */
 static const char *get_meta(struct reader *reader, size_t *ret_len)
 {
     const char *meta = get_bytes(reader, ret_len);
@@ -195,7 +198,7 @@ static void get_details(struct reader *reader, struct file_entry *ret)
     uint32_t type = get_u32(reader);
 
     ret->end_mode = get_u32(reader);
-    ret->end_path = get_short(reader, ENTRY_PATH_MAX);
+    ret->end_path = get_text_up_to(reader, ENTRY_PATH_MAX);
     ret->meta = get_meta(reader, &ret->meta_len);
     ret->end_type = type < ENTRY_TYPES ? (enum entry_type)type : ENTRY_NONE;
     if (type >= ENTRY_TYPES || ret->end_mode > 07777)
@@ -204,7 +207,7 @@ static void get_details(struct reader *reader, struct file_entry *ret)
 
 bool file_get_request(const struct file_piece *piece, struct file_request *ret)
 {
-    struct reader reader = reader_at(piece);
+    struct reader reader = piece_reader(piece);
 
     if ((piece->type < FILE_STAT || piece->type > FILE_WATCH) && piece->type != FILE_HUB)
         return false;
@@ -215,10 +218,10 @@ bool file_get_request(const struct file_piece *piece, struct file_request *ret)
     ret->limit = get_u32(&reader);
     ret->offset = get_u64(&reader);
     ret->length = get_u64(&reader);
-    ret->path = get_short(&reader, ENTRY_PATH_MAX);
-    ret->to = get_short(&reader, ENTRY_PATH_MAX);
-    ret->after = get_short(&reader, ENTRY_PATH_MAX);
-    ret->user = get_short(&reader, FILE_USER_MAX);
+    ret->path = get_text_up_to(&reader, ENTRY_PATH_MAX);
+    ret->to = get_text_up_to(&reader, ENTRY_PATH_MAX);
+    ret->after = get_text_up_to(&reader, ENTRY_PATH_MAX);
+    ret->user = get_text_up_to(&reader, FILE_USER_MAX);
     if (ret->flags & FILE_HAS_META)
         ret->meta = get_meta(&reader, &ret->meta_len);
     return reader_is_done(&reader) && !(ret->flags & ~(uint32_t)FILE_ALL_FLAGS) &&
@@ -227,7 +230,7 @@ bool file_get_request(const struct file_piece *piece, struct file_request *ret)
 
 bool file_get_entry(const struct file_piece *piece, struct file_entry *ret)
 {
-    struct reader reader = reader_at(piece);
+    struct reader reader = piece_reader(piece);
     uint32_t type = get_u32(&reader);
 
     if (piece->type != FILE_ENTRY || type == ENTRY_NONE || type >= ENTRY_TYPES)
@@ -241,11 +244,11 @@ bool file_get_entry(const struct file_piece *piece, struct file_entry *ret)
     ret->inode = get_u64(&reader);
     ret->mtime_s = (int64_t)get_u64(&reader);
     ret->mtime_ns = get_u32(&reader);
-    ret->path = get_short(&reader, ENTRY_PATH_MAX);
-    ret->target = get_short(&reader, ENTRY_PATH_MAX);
-    ret->same_as = get_short(&reader, ENTRY_PATH_MAX);
-    ret->user_name = get_short(&reader, FILE_USER_MAX);
-    ret->group_name = get_short(&reader, FILE_USER_MAX);
+    ret->path = get_text_up_to(&reader, ENTRY_PATH_MAX);
+    ret->target = get_text_up_to(&reader, ENTRY_PATH_MAX);
+    ret->same_as = get_text_up_to(&reader, ENTRY_PATH_MAX);
+    ret->user_name = get_text_up_to(&reader, FILE_USER_MAX);
+    ret->group_name = get_text_up_to(&reader, FILE_USER_MAX);
     if (reader.left > 0)
         get_details(&reader, ret);
     return reader_is_done(&reader) && ret->mode <= 07777 && ret->mtime_ns < 1000000000 &&
@@ -254,39 +257,39 @@ bool file_get_entry(const struct file_piece *piece, struct file_entry *ret)
 
 bool file_get_failure(const struct file_piece *piece, struct file_failure *ret)
 {
-    struct reader reader = reader_at(piece);
+    struct reader reader = piece_reader(piece);
 
     ret->errnum = get_u32(&reader);
-    ret->path = get_short(&reader, ENTRY_PATH_MAX);
-    ret->why = get_short(&reader, FILE_WHY_MAX);
+    ret->path = get_text_up_to(&reader, ENTRY_PATH_MAX);
+    ret->why = get_text_up_to(&reader, FILE_WHY_MAX);
     return reader_is_done(&reader) && ret->errnum > 0 && ret->errnum < 4096;
 }
 
 bool file_get_event(const struct file_piece *piece, struct file_event *ret)
 {
-    struct reader reader = reader_at(piece);
+    struct reader reader = piece_reader(piece);
     uint32_t kind = get_u32(&reader);
 
-    ret->path = get_short(&reader, ENTRY_PATH_MAX);
+    ret->path = get_text_up_to(&reader, ENTRY_PATH_MAX);
     ret->kind = kind < FILE_EVENT_KINDS ? (enum file_event_kind)kind : FILE_EVENT_NONE;
     return reader_is_done(&reader) && piece->type == FILE_EVENT && ret->kind != FILE_EVENT_NONE;
 }
 
 bool file_get_number(const struct file_piece *piece, uint32_t *ret)
 {
-    struct reader reader = reader_at(piece);
+    struct reader reader = piece_reader(piece);
 
     *ret = get_u32(&reader);
     return reader_is_done(&reader);
 }
 
-/* An image, and nothing else, has a type of its own. */
+/* Only an image has a MIME type. */
 bool file_get_outcome(const struct file_piece *piece, struct tool_outcome *ret)
 {
     static const char type_letters[] = "abcdefghijklmnopqrstuvwxyz0123456789/+.-";
-    struct reader reader = reader_at(piece);
+    struct reader reader = piece_reader(piece);
     uint32_t flags = get_u32(&reader);
-    const char *mime = get_short(&reader, TOOL_MIME_MAX);
+    const char *mime = get_text_up_to(&reader, TOOL_MIME_MAX);
     bool is_image = flags & TOOL_IS_IMAGE;
 
     if (piece->type != FILE_RESULT || !reader_is_done(&reader) ||

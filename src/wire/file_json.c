@@ -14,7 +14,7 @@
 
 enum { TIME_SIZE = 48, NS_DIGITS = 9, RAW_MAX = 2 * (ENTRY_PATH_MAX + 1) };
 
-/* What a google.protobuf.Timestamp can say: the years 1 to 9999. */
+/* The range of google.protobuf.Timestamp: the years 1 to 9999. */
 static const int64_t time_min = -62135596800, time_max = 253402300799;
 
 int file_json_set_path(json_t *object, const char *field, const char *raw_field, const char *text)
@@ -43,7 +43,7 @@ int file_json_get_path(const json_t *object, const char *field, const char *raw_
         if (r < 0)
             return r;
         if (raw.len > 0 && memchr(raw.data, '\0', raw.len))
-            return err_set(err, ERR_INVALID, "field '%s' has a NUL in it", raw_field);
+            return err_set(err, ERR_INVALID, "field '%s' contains a NUL byte", raw_field);
         text = raw.len > 0 ? raw.data : text;
     }
     if (text[0] == '\0') {
@@ -71,8 +71,8 @@ static void time_format(const struct file_entry *entry, char ret[TIME_SIZE])
                    tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, entry->mtime_ns);
 }
 
-/* Takes so many digits and what stands behind them (0: nothing). */
-static bool take_digits(const char **text, int digits, char behind, int *ret)
+/* Parses a fixed number of digits and the character after them (0: none). */
+static bool digits_parse(const char **text, int digits, char behind, int *ret)
 {
     *ret = 0;
     for (int i = 0; i < digits; i++, (*text)++) {
@@ -85,15 +85,15 @@ static bool take_digits(const char **text, int digits, char behind, int *ret)
     return true;
 }
 
-/* "2026-11-15T10:00:00.123456789Z", with as many digits behind the point as there are. */
+/* Parses "2026-11-15T10:00:00.123456789Z", with 1 to 9 fractional digits or none. */
 static bool time_parse(const char *text, struct file_entry *ret)
 {
     struct tm tm = { 0 };
     uint32_t ns = 0;
 
-    if (!take_digits(&text, 4, '-', &tm.tm_year) || !take_digits(&text, 2, '-', &tm.tm_mon) ||
-        !take_digits(&text, 2, 'T', &tm.tm_mday) || !take_digits(&text, 2, ':', &tm.tm_hour) ||
-        !take_digits(&text, 2, ':', &tm.tm_min) || !take_digits(&text, 2, 0, &tm.tm_sec))
+    if (!digits_parse(&text, 4, '-', &tm.tm_year) || !digits_parse(&text, 2, '-', &tm.tm_mon) ||
+        !digits_parse(&text, 2, 'T', &tm.tm_mday) || !digits_parse(&text, 2, ':', &tm.tm_hour) ||
+        !digits_parse(&text, 2, ':', &tm.tm_min) || !digits_parse(&text, 2, 0, &tm.tm_sec))
         return false;
     if (*text == '.') {
         size_t digits = strspn(++text, "0123456789");
@@ -192,8 +192,8 @@ int file_json_get(const json_t *message, struct file_json_texts *texts, struct f
         return r;
     ret->type = entry_type_find(type);
     if (ret->type == ENTRY_NONE)
-        return err_set(err, ERR_INVALID, "field 'type': '%.40s' is no type of file", type);
+        return err_set(err, ERR_INVALID, "field 'type': '%.40s' is not a file type", type);
     if (when && !time_parse(when, ret))
-        return err_set(err, ERR_INVALID, "field 'modifiedTime': '%.60s' is no time", when);
+        return err_set(err, ERR_INVALID, "field 'modifiedTime': '%.60s' is not a time", when);
     return 0;
 }

@@ -93,8 +93,8 @@ struct reader reader_of(const struct frame *frame)
     return (struct reader){ .next = frame->payload, .left = frame->size, .ok = true };
 }
 
-/* The next len bytes, or NULL (and nothing more from this reader). */
-static const char *take(struct reader *reader, size_t len)
+/* Returns the next len bytes, or NULL, after which the reader fails. */
+static const char *reader_take(struct reader *reader, size_t len)
 {
     const char *bytes = reader->next;
 
@@ -109,14 +109,14 @@ static const char *take(struct reader *reader, size_t len)
 
 uint8_t get_u8(struct reader *reader)
 {
-    const char *bytes = take(reader, 1);
+    const char *bytes = reader_take(reader, 1);
 
     return bytes ? (uint8_t)*bytes : 0;
 }
 
 uint16_t get_u16(struct reader *reader)
 {
-    const char *bytes = take(reader, sizeof(uint16_t));
+    const char *bytes = reader_take(reader, sizeof(uint16_t));
     uint16_t value = 0;
 
     if (bytes)
@@ -126,7 +126,7 @@ uint16_t get_u16(struct reader *reader)
 
 uint32_t get_u32(struct reader *reader)
 {
-    const char *bytes = take(reader, sizeof(uint32_t));
+    const char *bytes = reader_take(reader, sizeof(uint32_t));
     uint32_t value = 0;
 
     if (bytes)
@@ -136,7 +136,7 @@ uint32_t get_u32(struct reader *reader)
 
 uint64_t get_u64(struct reader *reader)
 {
-    const char *bytes = take(reader, sizeof(uint64_t));
+    const char *bytes = reader_take(reader, sizeof(uint64_t));
     uint64_t value = 0;
 
     if (bytes)
@@ -147,7 +147,7 @@ uint64_t get_u64(struct reader *reader)
 const char *get_bytes(struct reader *reader, size_t *ret_len)
 {
     uint32_t len = get_u32(reader);
-    const char *bytes = take(reader, len);
+    const char *bytes = reader_take(reader, len);
 
     *ret_len = bytes ? len : 0;
     return bytes;

@@ -5,7 +5,7 @@
 
 #include "base/buf.h"
 
-/* Width in bytes of the one or two numbers that make up a small payload. */
+/* Width in bytes of the one or two numbers of a small payload. */
 static const struct {
     uint8_t first, second;
 } numbers[FRAME_TYPES] = {
@@ -173,8 +173,8 @@ static void get_credentials(struct reader *reader, struct message_spawn *ret)
     }
 }
 
-/* Nothing at all where nothing is asked for: a guest that is older knows all else. */
-static bool put_manners(struct buf *out, const struct message_spawn *spawn)
+/* Omitted if unused, so that older guests accept the spawn. */
+static bool put_optional(struct buf *out, const struct message_spawn *spawn)
 {
     const char *user = spawn->user ? spawn->user : "";
 
@@ -194,13 +194,13 @@ int message_put_spawn(struct buf *out, uint32_t process, uint16_t fds,
                          put_text(out, spawn->cwd) && put_credentials(out, spawn) &&
                          put_u8(out, spawn->has_stdin) && put_u8(out, spawn->has_terminal) &&
                          put_u16(out, spawn->rows) && put_u16(out, spawn->columns) &&
-                         put_u8(out, (uint8_t)spawn->shell) && put_manners(out, spawn));
+                         put_u8(out, (uint8_t)spawn->shell) && put_optional(out, spawn));
 }
 
 bool message_get_spawn(const struct frame *frame, struct message_spawn *ret)
 {
     struct reader reader = reader_of(frame);
-    bool has_manners;
+    bool has_optional;
     uint8_t shell;
 
     get_words(&reader, ret->args, &ret->arg_count);
@@ -213,9 +213,9 @@ bool message_get_spawn(const struct frame *frame, struct message_spawn *ret)
     ret->columns = get_u16(&reader);
     shell = get_u8(&reader);
     ret->shell = (enum shell_kind)shell;
-    has_manners = reader.left > 0;
-    ret->user = has_manners ? get_text(&reader) : "";
-    ret->waits_for_writers = has_manners && get_u8(&reader);
+    has_optional = reader.left > 0;
+    ret->user = has_optional ? get_text(&reader) : "";
+    ret->waits_for_writers = has_optional && get_u8(&reader);
     return reader_is_done(&reader) && strlen(ret->user) <= MESSAGE_USER_MAX && ret->arg_count > 0 &&
            shell < SHELL_KINDS && (shell == SHELL_NONE || ret->has_terminal);
 }

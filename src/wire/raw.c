@@ -5,7 +5,7 @@
 
 #include "base/buf.h"
 
-/* What is known of each type: who sends it, how long it may be, and whether it comes in pieces. */
+/* Properties of each type: direction, maximum length, and whether it is delivered in pieces. */
 static const struct raw_rule {
     bool is_to_daemon;
     bool is_data;
@@ -20,7 +20,7 @@ static const struct raw_rule {
     [RAW_MESSAGE] = { .is_to_daemon = true, .max = RAW_WHOLE_MAX },
 };
 
-/* The type of a header that is whole, or RAW_NONE for one that is not as it should be. */
+/* Parses a complete header. Returns its type, or RAW_NONE if it is malformed. */
 static enum raw_type header_parse(const struct raw_parser *parser, const unsigned char *header,
                                   size_t *ret_len)
 {
@@ -36,7 +36,7 @@ static enum raw_type header_parse(const struct raw_parser *parser, const unsigne
     return type;
 }
 
-static ssize_t take_data(struct raw_parser *parser, const char *data, size_t len,
+static ssize_t data_next(struct raw_parser *parser, const char *data, size_t len,
                          struct raw_piece *ret)
 {
     size_t part = parser->left < len ? parser->left : len;
@@ -53,7 +53,7 @@ ssize_t raw_next(struct raw_parser *parser, const void *data, size_t len, struct
     size_t size;
 
     if (parser->left > 0)
-        return take_data(parser, data, len, ret);
+        return data_next(parser, data, len, ret);
     if (len < RAW_HEADER_SIZE)
         return 0;
     type = header_parse(parser, data, &size);
@@ -63,7 +63,7 @@ ssize_t raw_next(struct raw_parser *parser, const void *data, size_t len, struct
     if (rules[type].is_data && (len > 0 || size == 0)) {
         parser->type = type;
         parser->left = size;
-        return RAW_HEADER_SIZE + take_data(parser, payload, len, ret);
+        return RAW_HEADER_SIZE + data_next(parser, payload, len, ret);
     }
     if (rules[type].is_data || len < size)
         return 0;

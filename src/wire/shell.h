@@ -1,26 +1,25 @@
-/* Where a shell has its side of the channel that its commands go over: descriptors that it
- * inherits. See guest/shell/shell.c. */
+/* The descriptors that a shell inherits to receive its commands. See guest/shell/shell.c. */
 #pragma once
 
-/* bash reads commands in a trap and has a terminal beside that; a plain sh (dash, busybox) reads
- * them as its script. */
+/* bash reads commands in a trap and also has a terminal; a plain sh (dash, busybox) reads them as
+ * its script. */
 enum shell_kind { SHELL_NONE, SHELL_BASH, SHELL_SH, SHELL_KINDS };
 
-/* The numbers of the descriptors of bash: out of everybody's way, and below 255, which bash likes.
- */
+/* Descriptor numbers of bash: unlikely to be used by scripts, and below 255, which bash uses
+ * itself. */
 enum {
     SHELL_BASH_OUT = 240,
     SHELL_BASH_ERR,
     SHELL_BASH_STATUS,
-    SHELL_BASH_CONTROL, /* what the trap reads; at first, the commands that set it */
+    SHELL_BASH_CONTROL, /* sourced by the trap; initially, the commands that set the trap */
     SHELL_BASH_TEXT,
     SHELL_BASH_CODE,
     SHELL_BASH_END
 };
 #define SHELL_BASH_RC "/proc/self/fd/243"
 
-/* Of a plain sh, which knows redirections of one digit only. Its script is not its stdin: busybox
- * would take a signal for the end of that. */
+/* Descriptor numbers of a plain sh, which supports only one-digit redirections. Its script is not
+ * its stdin, because busybox would take a signal for the end of that. */
 enum {
     SHELL_SH_SCRIPT = 4,
     SHELL_SH_CODE,

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Values as bytes: u32 how many, then each as
+/* Encoding of values: u32 count, then each as
  *
  * - u8 type: enum tool_type
- * - TEXT: a text, which is u32 length, bytes, a NUL that does not count
+ * - TEXT: a text: u32 length, bytes, and a NUL that is not counted
  * - NUMBER, FLAG, CHOICE: u64
- * - TEXTS: u32 how many, texts
- * - EDITS: u32 how many, each the old text, the new text, u8 all
- */
+ * - TEXTS: u32 count, texts
+ * - EDITS: u32 count, each the old text, the new text, u8 all */
 #include "wire/tool.h"
 
 #include <errno.h>
@@ -56,8 +55,8 @@ static bool put_value(struct buf *out, const struct tool_value *value)
     return false;
 }
 
-/* What the values need, and a little more. */
-static size_t size_of(const struct tool_value *values, size_t count)
+/* Returns an upper bound of the encoded size. */
+static size_t values_size(const struct tool_value *values, size_t count)
 {
     size_t ret = 0;
 
@@ -84,7 +83,7 @@ int tool_put_values(struct buf *out, const struct tool_value *values, size_t cou
         if ((values[i].type == TOOL_TEXTS || values[i].type == TOOL_EDITS) &&
             values[i].count > TOOL_LIST_MAX)
             return -EMSGSIZE;
-    if (size_of(values, count) > TOOL_PARAMS_MAX)
+    if (values_size(values, count) > TOOL_PARAMS_MAX)
         return -EMSGSIZE;
     ok = put_u32(out, (uint32_t)count);
     for (size_t i = 0; ok && i < count; i++)

@@ -5,9 +5,9 @@
  * clones to be destroyed as well. What zfs refuses is set aside:
  *
  * - A snapshot with clones is marked for deferred destruction with the last of them; everybody
- * else treats it as absent.
+ *   else treats it as absent.
  * - A tree with snapshots hands them to a clone of the newest one (_old-X), which has no data of
- * its own, and is destroyed. So data written after the last snapshot is freed.
+ *   its own, and is destroyed. So data written after the last snapshot is freed.
  * - A volume with clones in other volumes does the same, with its _old-X in the graveyard.
  * - A volume in use is marked, and its removal is retried.
  *

@@ -4,7 +4,7 @@
  *   rootfs/       the whole root
  *   layers/TREE/  layer of a committed template over a tree of its base, by the rules of overlayfs
  *   meta.json     {"created_at": seconds, "size_bytes": n, "files": n, "fingerprint": "...",
- * "base": "NAME"}
+ *                "base": "NAME"}
  *   settings.json see store/template/settings.h; may be missing
  *
  * A template with layers/ has a base; if it also has a rootfs/, that replaces the base's. */

@@ -12,7 +12,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* What was parsed, when written again, is what was there. */
+/* A parsed envelope that is encoded again gives the same bytes. */
 static void check_same(const struct envelope *envelope, const uint8_t *data, size_t size)
 {
     cleanup_with(buf_done) struct buf again = BUF_INIT(ENVELOPE_HEADER_SIZE + ENVELOPE_PAYLOAD_MAX);

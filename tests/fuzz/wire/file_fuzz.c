@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Messages between the daemon and a file worker, in both directions, and every message in them. */
+/* Messages between the daemon and a file worker, in both directions, and every payload in them. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -45,8 +45,8 @@ static void touch_entry(const struct file_entry *entry)
         abort();
 }
 
-/* Reads the piece as what it says it is and writes it again: false for what is refused. */
-static bool again(const struct file_piece *piece, struct buf *out)
+/* Parses the piece by its type and encodes it again. Returns false if it is invalid. */
+static bool encode_again(const struct file_piece *piece, struct buf *out)
 {
     struct file_request request;
     struct file_entry entry;
@@ -90,20 +90,20 @@ static bool again(const struct file_piece *piece, struct buf *out)
     }
 }
 
-/* What is accepted is written as it was. */
+/* A valid piece is encoded to the same bytes. */
 static void piece_check(const struct file_piece *piece, const uint8_t *start, size_t used)
 {
     cleanup_with(buf_done) struct buf out = BUF_INIT(2 * (FILE_HEADER_SIZE + FILE_WHOLE_MAX));
 
     if (piece->len > used)
         abort();
-    if (piece->type == FILE_DATA || !again(piece, &out))
+    if (piece->type == FILE_DATA || !encode_again(piece, &out))
         return;
     if (out.len != used || memcmp(out.data, start, used) != 0)
         abort();
 }
 
-/* Receives at most step bytes at a time; what was said is added to content. */
+/* Receives at most step bytes at a time and appends the contents. */
 static ssize_t parse(const uint8_t *data, size_t size, size_t step, struct buf *content)
 {
     struct file_parser parser = { 0 };
@@ -129,7 +129,7 @@ static ssize_t parse(const uint8_t *data, size_t size, size_t step, struct buf *
     return n < 0 ? n : 0;
 }
 
-/* However the bytes come in, they say the same. */
+/* The result does not depend on how the bytes arrive. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     cleanup_with(buf_done) struct buf at_once = BUF_INIT(CONTENT_MAX);

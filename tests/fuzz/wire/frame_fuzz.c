@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Frames as the daemon gets them from a hostile guest, and every message in them. */
+/* Frames that the daemon receives from a hostile guest, and every message in them. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static void touch_text(const char *text)
     touch(text, strlen(text) + 1);
 }
 
-/* Each of these reads all it was told to be there. False: the payload was refused. */
+/* Each reads all fields of a message. Returns false if the payload is invalid. */
 static bool read_boot(const struct frame *frame, struct buf *again)
 {
     struct message_boot boot;
@@ -175,7 +175,7 @@ static bool (*const readers[FRAME_TYPES])(const struct frame *frame, struct buf 
     [FRAME_SHELL_DONE] = read_shell_done,
 };
 
-/* What was accepted is, when written again, as long as what was there: nothing was passed over. */
+/* A valid frame that is encoded again has the same length: nothing was skipped. */
 static void check_frame(const struct frame *frame)
 {
     cleanup_with(buf_done) struct buf again = BUF_INIT(FRAME_HEADER_SIZE + FRAME_FROM_DAEMON_MAX);
@@ -183,7 +183,7 @@ static void check_frame(const struct frame *frame)
 
     if (is_accepted && again.len != FRAME_HEADER_SIZE + frame->size)
         abort();
-    /* A parser must not mind being asked for the wrong message either. */
+    /* A parser must also survive a frame of another type. */
     for (int type = 0; type < FRAME_TYPES; type++) {
         buf_clear(&again);
         if (readers[type])

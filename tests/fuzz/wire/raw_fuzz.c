@@ -14,7 +14,7 @@ enum { CONTENT_MAX = 1 << 20 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Who receives: a client, or the daemon in a stream, or in a client stream. */
+/* The receiver: a client, or the daemon in a stream, or in a client stream. */
 enum side { SIDE_CLIENT, SIDE_STREAM, SIDE_UPLOAD, SIDES };
 
 static void piece_check(const struct raw_piece *piece, bool is_daemon, const uint8_t *data,
@@ -29,8 +29,8 @@ static void piece_check(const struct raw_piece *piece, bool is_daemon, const uin
         (void)error_from_end(&ignored, piece->data, piece->len);
 }
 
-/* Receives at most step bytes at a time; what was said is added to content. The result of the last
- * call is returned. */
+/* Receives at most step bytes at a time and appends the contents. Returns the result of the last
+ * call. */
 static ssize_t parse(const uint8_t *data, size_t size, enum side side, size_t step,
                      struct buf *content)
 {
@@ -58,7 +58,7 @@ static ssize_t parse(const uint8_t *data, size_t size, enum side side, size_t st
     return n < 0 ? n : 0;
 }
 
-/* However the bytes come in, they say the same. */
+/* The result does not depend on how the bytes arrive. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size > CONTENT_MAX)

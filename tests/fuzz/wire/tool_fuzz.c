@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the daemon sends to a tool worker, and what a worker may reply: the same bytes as both. */
+/* Messages from the daemon to a tool worker, and replies of a worker: the same bytes as both. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +39,7 @@ static void touch_value(const struct tool_value *value)
         abort();
 }
 
-/* Values that are accepted are written as they were. */
+/* Valid values are encoded to the same bytes. */
 static void values_check(const char *data, size_t size)
 {
     cleanup_with(buf_done) struct buf out = BUF_INIT(INPUT_MAX);
@@ -69,8 +69,8 @@ static void answer_check(const struct tool_worker_reply *reply)
             abort();
 }
 
-/* Hears at most step bytes at a time. */
-static int hear(const char *data, size_t size, size_t step, struct tool_worker_reply *ret)
+/* Receives at most step bytes at a time. */
+static int reply_receive(const char *data, size_t size, size_t step, struct tool_worker_reply *ret)
 {
     struct tool_worker_parser parser = { .in.max = INPUT_MAX };
     int r = 0;
@@ -84,12 +84,13 @@ static int hear(const char *data, size_t size, size_t step, struct tool_worker_r
     return r;
 }
 
-/* However the bytes come in, they say the same, but for what comes behind the end. */
+/* The result does not depend on how the bytes arrive, except for what follows the end. */
 static void answers_check(const char *data, size_t size)
 {
     struct tool_worker_reply at_once = { .content.max = TOOL_CONTENT_MAX };
     struct tool_worker_reply in_steps = { .content.max = TOOL_CONTENT_MAX };
-    int r = hear(data, size, size, &at_once), steps_r = hear(data, size, 1, &in_steps);
+    int r = reply_receive(data, size, size, &at_once),
+        steps_r = reply_receive(data, size, 1, &in_steps);
 
     if (r == 1)
         answer_check(&at_once);

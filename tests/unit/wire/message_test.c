@@ -10,7 +10,7 @@
 #include "unit/wire/samples.h"
 #include "wire/message.h"
 
-/* Takes the one frame that is in the buffer. */
+/* Returns the only frame in the buffer. */
 static struct frame only_frame(const struct buf *out)
 {
     struct frame frame = { 0 };
@@ -50,7 +50,7 @@ static void every_truncation_of_every_message_is_refused(void)
         size_t whole = frame.size;
 
         for (size_t size = 0; size < whole; size++) {
-            /* A copy of exactly this size, so that a sanitizer sees a read beyond it. */
+            /* A copy of exactly this size, so that a sanitizer detects a read beyond it. */
             cleanup_free char *cut = xcalloc(1, size > 0 ? size : 1);
 
             memcpy(cut, frame.payload, size);
@@ -157,7 +157,7 @@ static void a_root_has_as_many_mounts_as_there_is_room_for(void)
         CHECK(message_get_root(&frame, &root) == (count > 0));
         if (count < MESSAGE_MOUNTS_MAX)
             continue;
-        /* One more than there is room for, in the count and in the descriptors. */
+        /* One more than the limit, in the count and in the descriptors. */
         out.data[FRAME_HEADER_SIZE + 7] = MESSAGE_MOUNTS_MAX + 1;
         frame.fds = MESSAGE_MOUNTS_MAX + 1;
         CHECK(!message_get_root(&frame, &root));
@@ -208,7 +208,7 @@ static void a_spawn_may_name_a_user(void)
     }
 }
 
-/* Puts a spawn with these counts and says whether it is accepted. */
+/* Encodes a spawn with these counts. Returns whether it is accepted. */
 static bool is_accepted(size_t args, size_t env, size_t groups, size_t rlimits)
 {
     cleanup_free struct message_spawn *spawn = xcalloc(1, sizeof(*spawn));
@@ -236,7 +236,7 @@ static void a_spawn_needs_a_command_and_knows_its_limits(void)
     CHECK(is_accepted(MESSAGE_ARGS_MAX, MESSAGE_ARGS_MAX, MESSAGE_GROUPS_MAX, MESSAGE_RLIMITS_MAX));
 }
 
-/* Writes a number over a count in a spawn of one argument, no variables, groups or limits. */
+/* Overwrites a count in a spawn of one argument without variables, groups or limits. */
 static bool is_accepted_with(size_t offset, uint32_t count)
 {
     static struct message_spawn spawn;

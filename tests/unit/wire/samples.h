@@ -1,4 +1,4 @@
-/* One frame of each kind, as it may be sent: for the tests of the wire and the fuzzer's corpus. */
+/* One valid frame of each type, for the tests of the wire and the corpus of the fuzzer. */
 #pragma once
 
 #include <stdint.h>
@@ -141,7 +141,7 @@ NUMBERS_SAMPLE(CONN_EOF, 0x0102030405060708, 0)
 NUMBERS_SAMPLE(CONN_ACK, 0x0102030405060708, 0)
 NUMBERS_SAMPLE(CONN_END, 111, 0)
 
-/* By type; those that are NULL do not exist. */
+/* By type; NULL: no sample. */
 static int (*const samples[FRAME_TYPES])(struct buf *out) = {
     [FRAME_BOOT] = put_boot_sample,
     [FRAME_ROOT] = put_root_sample,
@@ -174,7 +174,7 @@ static int (*const samples[FRAME_TYPES])(struct buf *out) = {
     [FRAME_SHELL_DONE] = put_shell_done_sample,
 };
 
-/* Whether the frame's payload is what its type says. */
+/* Returns whether the frame's payload is valid for its type. */
 static inline bool is_message(const struct frame *frame)
 {
     static struct message_spawn spawn;

@@ -34,7 +34,7 @@ static void values_come_back_as_they_were(void)
     CHECK_TEXT(got.at[5].edits[1].new_text.data, "yy");
     CHECK(got.at[6].count == 0);
     tool_values_done(&got);
-    /* Less than all of it is nothing. */
+    /* Every proper prefix is invalid. */
     for (size_t len = 0; len < out.len; len++)
         CHECK(tool_get_values(out.data, len, &got) == -EPROTO);
 }
