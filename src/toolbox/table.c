@@ -467,6 +467,11 @@ const struct tool *tool_find(const char *name)
     return NULL;
 }
 
+unsigned tool_tier(const struct tool *tool)
+{
+    return tool->work == TOOL_BY_HOST ? 0 : tool->work == TOOL_BY_WORKER ? 1 : 2;
+}
+
 size_t tool_param_count(const struct tool *tool)
 {
     size_t ret = 0;

@@ -47,4 +47,7 @@ const struct tool *tool_at(size_t index);
 /* Finds a tool by name, or returns NULL. */
 const struct tool *tool_find(const char *name);
 
+/* Returns the tier that executes the tool: 0: the host, 1: a worker, 2: a process. */
+unsigned tool_tier(const struct tool *tool);
+
 size_t tool_param_count(const struct tool *tool);

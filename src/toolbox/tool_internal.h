@@ -146,12 +146,6 @@ bool tool_job_is_canceled(struct tool_job *job);
 
 /* --- for kinds ------------------------------------------------------------------------------- */
 
-/* Returns the tier that executes the tool, see struct tool_result. */
-static inline unsigned tool_tier(const struct tool *tool)
-{
-    return tool->work == TOOL_BY_HOST ? 0 : tool->work == TOOL_BY_WORKER ? 1 : 2;
-}
-
 /* Return the value of a parameter, by its index in the table. */
 static inline const char *tool_text_at(const struct tool_job *job, size_t index)
 {

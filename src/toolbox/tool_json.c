@@ -15,47 +15,47 @@ enum { RESULT_MAX = 32 * 1024 * 1024 };
 
 /* --- parameters ------------------------------------------------------------------------------- */
 
-/* Sets a field of an object that may be NULL to a value that may be: 0 only if neither was. */
-static int put(json_t *object, const char *key, json_t *value)
+/* Sets a field; fails if the object or the value is NULL. */
+static int schema_set(json_t *object, const char *key, json_t *value)
 {
     return json_object_set_new(object, key, value);
 }
 
 static int text_fill(json_t *schema, const struct tool_param *param)
 {
-    int r = put(schema, "type", json_string("string"));
+    int r = schema_set(schema, "type", json_string("string"));
 
     if (param->text)
-        r |= put(schema, "default", json_string(param->text));
+        r |= schema_set(schema, "default", json_string(param->text));
     if (param->is_needed && !param->may_be_empty)
-        r |= put(schema, "minLength", json_integer(1));
+        r |= schema_set(schema, "minLength", json_integer(1));
     return r;
 }
 
-/* Bounds that every number keeps are not worth telling of. */
+/* Omits bounds that every number satisfies. */
 static int number_fill(json_t *schema, const struct tool_param *param)
 {
-    int r = put(schema, "type", json_string("integer"));
+    int r = schema_set(schema, "type", json_string("integer"));
 
     if (!param->is_needed)
-        r |= put(schema, "default", json_integer(param->number));
+        r |= schema_set(schema, "default", json_integer(param->number));
     if (param->least != INT64_MIN)
-        r |= put(schema, "minimum", json_integer(param->least));
+        r |= schema_set(schema, "minimum", json_integer(param->least));
     if (param->most != INT64_MAX)
-        r |= put(schema, "maximum", json_integer(param->most));
+        r |= schema_set(schema, "maximum", json_integer(param->most));
     return r;
 }
 
 static int choice_fill(json_t *schema, const struct tool_param *param)
 {
     json_t *words = json_array();
-    int r = put(schema, "type", json_string("string"));
+    int r = schema_set(schema, "type", json_string("string"));
 
     for (size_t i = 0; i < TOOL_CHOICES_MAX && param->choices[i]; i++)
         r |= json_array_append_new(words, json_string(param->choices[i]));
-    r |= put(schema, "enum", words);
+    r |= schema_set(schema, "enum", words);
     if (!param->is_needed)
-        r |= put(schema, "default", json_string(param->choices[0]));
+        r |= schema_set(schema, "default", json_string(param->choices[0]));
     return r;
 }
 
@@ -69,13 +69,14 @@ static json_t *edit_schema(void)
 
 static int list_fill(json_t *schema, const struct tool_param *param)
 {
-    int r = put(schema, "type", json_string("array"));
+    int r = schema_set(schema, "type", json_string("array"));
 
-    r |= put(schema, "items",
-             param->type == TOOL_EDITS ? edit_schema() : json_pack("{s:s}", "type", "string"));
+    r |= schema_set(schema, "items",
+                    param->type == TOOL_EDITS ? edit_schema()
+                                              : json_pack("{s:s}", "type", "string"));
     if (param->is_needed)
-        r |= put(schema, "minItems", json_integer(1));
-    r |= put(schema, "maxItems", json_integer(TOOL_LIST_MAX));
+        r |= schema_set(schema, "minItems", json_integer(1));
+    r |= schema_set(schema, "maxItems", json_integer(TOOL_LIST_MAX));
     return r;
 }
 
@@ -87,7 +88,8 @@ static int param_fill(json_t *schema, const struct tool_param *param)
     case TOOL_NUMBER:
         return number_fill(schema, param);
     case TOOL_FLAG:
-        return put(schema, "type", json_string("boolean")) | put(schema, "default", json_false());
+        return schema_set(schema, "type", json_string("boolean")) |
+               schema_set(schema, "default", json_false());
     case TOOL_CHOICE:
         return choice_fill(schema, param);
     case TOOL_TEXTS:
@@ -103,7 +105,8 @@ static json_t *param_schema(const struct tool_param *param)
 {
     cleanup_json json_t *schema = json_object();
 
-    if ((param_fill(schema, param) | put(schema, "description", json_string(param->about))) < 0)
+    if ((param_fill(schema, param) | schema_set(schema, "description", json_string(param->about))) <
+        0)
         return NULL;
     return TAKE_PTR(schema);
 }
@@ -116,7 +119,7 @@ json_t *tool_schema_json(const struct tool *tool)
     for (size_t i = 0; i < tool_param_count(tool); i++) {
         const struct tool_param *param = &tool->params[i];
 
-        if (put(properties, param->name, param_schema(param)) < 0)
+        if (schema_set(properties, param->name, param_schema(param)) < 0)
             return NULL;
         if (param->is_needed && json_array_append_new(required, json_string(param->name)) < 0)
             return NULL;
@@ -125,30 +128,17 @@ json_t *tool_schema_json(const struct tool *tool)
                      required, "additionalProperties", 0);
 }
 
-static int tier_of(enum tool_work work)
-{
-    switch (work) {
-    case TOOL_BY_HOST:
-        return 0;
-    case TOOL_BY_WORKER:
-        return 1;
-    case TOOL_BY_PROCESS:
-        break;
-    }
-    return 2;
-}
-
 json_t *tool_json(const struct tool *tool)
 {
     return json_pack("{s:s, s:s, s:s, s:o, s:b, s:b, s:b, s:b, s:i}", "name", tool->name, "title",
                      tool->title, "description", tool->about, "inputSchema", tool_schema_json(tool),
                      "readOnly", tool->is_read_only, "destructive", tool->destroys, "idempotent",
-                     tool->is_idempotent, "openWorld", tool->is_open, "tier", tier_of(tool->work));
+                     tool->is_idempotent, "openWorld", tool->is_open, "tier", (int)tool_tier(tool));
 }
 
 /* --- results ---------------------------------------------------------------------------------- */
 
-/* By hand, because almost all of it is one long text. */
+/* Written without jansson, because almost all of a result is one long text. */
 static int block_write(const struct tool_block *block, struct buf *out)
 {
     int r = buf_add_str(out, block->mime ? "{\"image\":{\"data\":" : "{\"text\":");
@@ -172,7 +162,7 @@ static int blocks_write(const struct tool_result *result, struct buf *out)
     return r < 0 ? r : buf_add_str(out, "]");
 }
 
-/* A text that need not be UTF-8, with its name, behind others. */
+/* Appends a field with a comma before it; replaces invalid UTF-8. */
 static int field_write(struct buf *out, const char *name, const char *text)
 {
     cleanup_json json_t *valid = json_text(text);

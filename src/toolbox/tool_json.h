@@ -1,4 +1,4 @@
-/* Tools and their results as JSON: what ToolService and MCP say alike. */
+/* Tools and their results as JSON, for ToolService and MCP. */
 #pragma once
 
 #include <jansson.h>
@@ -7,16 +7,16 @@ struct buf;
 struct tool;
 struct tool_result;
 
-/* JSON Schema of a tool's parameters, or NULL without memory. Other names of parameters are not in
- * it: a model needs one. */
+/* Returns the JSON Schema of the parameters of a tool, or NULL without memory. It does not contain
+ * aliases: a model needs one name. */
 json_t *tool_schema_json(const struct tool *tool);
 
-/* A holt.v1.Tool. */
+/* Returns a holt.v1.Tool, or NULL without memory. */
 json_t *tool_json(const struct tool *tool);
 
-/* Appends a holt.v1.ExecuteToolResponse as text: 0, -ENOBUFS or -ENOMEM. What is false, empty or
- * zero is left out, but for is_error, duration and tier. */
+/* Appends a holt.v1.ExecuteToolResponse as text. Returns 0, -ENOBUFS or -ENOMEM. Default values are
+ * omitted, except for is_error, duration and tier. */
 int tool_result_write(const struct tool_result *result, struct buf *out);
 
-/* The same as a value, for whoever has more to say in the same message. */
+/* Returns the same as a value, or NULL without memory. */
 json_t *tool_result_json(const struct tool_result *result);

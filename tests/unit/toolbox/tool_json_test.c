@@ -48,7 +48,7 @@ static void every_tool_has_a_schema(void)
     CHECK(count >= 27);
 }
 
-static void a_parameter_says_what_it_takes(void)
+static void a_schema_describes_each_parameter(void)
 {
     static const struct {
         const char *tool, *param, *schema;
@@ -87,7 +87,7 @@ static void edits_are_objects(void)
                "[\"old_string\",\"new_string\"]");
 }
 
-static void a_result_says_what_happened(void)
+static void a_result_has_all_fields(void)
 {
     const struct tool_block blocks[] = { { "a\0b", 3, NULL }, { "AAAA", 4, "image/png" } };
     const struct tool_change changed[] = { { 'A', "/workspace/x" }, { 'D', "/\xff" } };
@@ -119,7 +119,7 @@ static void a_result_says_what_happened(void)
                      "\"path\":\"/workspace/x\"},{\"kind\":\"D\",\"path\":\"/?\"}]}");
 }
 
-static void what_is_not_so_is_not_said(void)
+static void default_values_are_omitted(void)
 {
     cleanup_json json_t *json = tool_result_json(&(struct tool_result){ .tier = 1 });
 
@@ -129,9 +129,9 @@ static void what_is_not_so_is_not_said(void)
 int main(void)
 {
     RUN(every_tool_has_a_schema);
-    RUN(a_parameter_says_what_it_takes);
+    RUN(a_schema_describes_each_parameter);
     RUN(edits_are_objects);
-    RUN(a_result_says_what_happened);
-    RUN(what_is_not_so_is_not_said);
+    RUN(a_result_has_all_fields);
+    RUN(default_values_are_omitted);
     return 0;
 }
