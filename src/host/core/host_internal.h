@@ -77,12 +77,12 @@ struct host {
     _Atomic uint64_t output_memory; /* bytes of a stream that may wait to be written to disk */
     _Atomic uint64_t output_disk;   /* bytes of a stream on disk */
     _Atomic uint64_t processes_keep_ms;
-    _Atomic uint32_t processes_max;   /* ended processes that a sandbox keeps */
+    _Atomic uint32_t processes_max; /* ended processes that a sandbox keeps */
+    _Atomic uint32_t tool_cpus;
+    _Atomic uint64_t tool_memory;
     _Atomic uint64_t tool_timeout_ms; /* 0: none */
     _Atomic uint32_t tool_tokens;
     _Atomic uint32_t tool_snapshots; /* 0 or 1 */
-    _Atomic uint64_t tool_memory;
-    _Atomic uint32_t tool_cpus;
 
     struct lock lock; /* protects all fields below */
     struct cond changed;
