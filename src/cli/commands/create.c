@@ -7,10 +7,10 @@
 #include "base/json.h"
 #include "base/text/parse.h"
 #include "base/xalloc.h"
-#include "cli/core/call.h"
 #include "cli/core/command.h"
-#include "cli/core/labels.h"
 #include "cli/core/report.h"
+#include "cli/core/result.h"
+#include "cli/core/words.h"
 #include "cli/run/options.h"
 
 struct create_options {

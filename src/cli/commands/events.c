@@ -8,9 +8,9 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/text/parse.h"
-#include "cli/core/call.h"
 #include "cli/core/command.h"
 #include "cli/core/report.h"
+#include "cli/core/result.h"
 #include "holt.h"
 
 struct events_options {

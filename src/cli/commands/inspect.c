@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "cli/core/call.h"
 #include "cli/core/command.h"
 #include "cli/core/connect.h"
 #include "cli/core/report.h"
+#include "cli/core/result.h"
 #include "holt.h"
 
 /* There is no other form, but whoever writes -o json everywhere need not know that. */

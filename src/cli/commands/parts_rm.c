@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The commands that remove something of a sandbox by name. */
 #include "base/cleanup.h"
-#include "cli/core/call.h"
 #include "cli/core/command.h"
 #include "cli/core/connect.h"
 #include "cli/core/report.h"
+#include "cli/core/result.h"
 #include "holt.h"
 
 struct part {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "cli/core/call.h"
 #include "cli/core/command.h"
 #include "cli/core/report.h"
+#include "cli/core/result.h"
 #include "cli/core/table.h"
 
 static int print_table(const json_t *ports)

@@ -9,9 +9,9 @@
 #include "base/io.h"
 #include "base/json.h"
 #include "base/text/parse.h"
-#include "cli/core/call.h"
 #include "cli/core/command.h"
 #include "cli/core/report.h"
+#include "cli/core/result.h"
 #include "holt.h"
 
 enum { OUTPUT_MAX = 1024 * 1024 };

@@ -3,9 +3,9 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "cli/core/call.h"
 #include "cli/core/command.h"
 #include "cli/core/report.h"
+#include "cli/core/result.h"
 #include "cli/run/attach.h"
 
 struct shell_options {

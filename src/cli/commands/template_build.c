@@ -19,10 +19,10 @@
 #include "base/json.h"
 #include "base/spawn_signals.h"
 #include "base/xalloc.h"
-#include "cli/commands/template_import.h"
-#include "cli/core/call.h"
+#include "cli/commands/templates.h"
 #include "cli/core/command.h"
 #include "cli/core/report.h"
+#include "cli/core/result.h"
 #include "holt.h"
 
 /* Files of templates/, as they are. */

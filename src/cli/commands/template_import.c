@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/commands/template_import.h"
-
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,10 +7,11 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json.h"
-#include "cli/core/call.h"
+#include "cli/commands/templates.h"
 #include "cli/core/command.h"
 #include "cli/core/progress.h"
 #include "cli/core/report.h"
+#include "cli/core/result.h"
 #include "holt.h"
 
 struct import {

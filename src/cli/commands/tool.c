@@ -9,9 +9,9 @@
 #include "base/json.h"
 #include "base/text/parse.h"
 #include "cli/commands/tool_params.h"
-#include "cli/core/call.h"
 #include "cli/core/command.h"
 #include "cli/core/report.h"
+#include "cli/core/result.h"
 #include "cli/core/terminal.h"
 #include "holt.h"
 

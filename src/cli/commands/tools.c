@@ -5,9 +5,9 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/text/near.h"
-#include "cli/core/call.h"
 #include "cli/core/command.h"
 #include "cli/core/report.h"
+#include "cli/core/result.h"
 #include "cli/core/table.h"
 
 static int print_table(const json_t *tools)

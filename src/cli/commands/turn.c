@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/core/call.h"
 #include "cli/core/command.h"
+#include "cli/core/result.h"
 
 static int turn_run(int argc, char **argv)
 {

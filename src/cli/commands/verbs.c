@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "cli/core/call.h"
 #include "cli/core/command.h"
 #include "cli/core/connect.h"
 #include "cli/core/report.h"
+#include "cli/core/result.h"
 #include "holt.h"
 
 struct verb_options {

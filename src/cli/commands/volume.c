@@ -4,10 +4,10 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "cli/core/call.h"
 #include "cli/core/command.h"
 #include "cli/core/connect.h"
 #include "cli/core/report.h"
+#include "cli/core/result.h"
 #include "cli/core/table.h"
 #include "holt.h"
 

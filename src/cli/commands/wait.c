@@ -6,10 +6,10 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/text/parse.h"
-#include "cli/core/call.h"
 #include "cli/core/command.h"
 #include "cli/core/connect.h"
 #include "cli/core/report.h"
+#include "cli/core/result.h"
 #include "cli/run/outcome.h"
 #include "holt.h"
 

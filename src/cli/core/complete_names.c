@@ -7,9 +7,9 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/xalloc.h"
-#include "cli/core/call.h"
 #include "cli/core/complete.h"
 #include "cli/core/connect.h"
+#include "cli/core/result.h"
 #include "holt.h"
 
 enum { PATIENCE_S = 1 };

@@ -5,8 +5,8 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json.h"
-#include "cli/core/call.h"
 #include "cli/core/report.h"
+#include "cli/core/result.h"
 #include "cli/diff/diff.h"
 
 enum { PATH_BYTES_MAX = 1024 * 1024, PATCH_BYTES_MAX = 1024 * 1024 };

@@ -6,9 +6,9 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json.h"
-#include "cli/core/call.h"
 #include "cli/core/command.h"
 #include "cli/core/report.h"
+#include "cli/core/result.h"
 #include "holt.h"
 
 struct diff_options {

@@ -13,8 +13,8 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/xalloc.h"
-#include "cli/core/call.h"
 #include "cli/core/report.h"
+#include "cli/core/result.h"
 #include "cli/cp/cp.h"
 #include "holt.h"
 

@@ -2,9 +2,9 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/text/parse.h"
-#include "cli/core/call.h"
 #include "cli/core/command.h"
 #include "cli/core/report.h"
+#include "cli/core/result.h"
 #include "holt.h"
 
 struct port_options {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/core/labels.h"
+#include "cli/core/words.h"
 
 #include <string.h>
 

@@ -5,11 +5,11 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json.h"
-#include "cli/core/call.h"
 #include "cli/core/command.h"
-#include "cli/core/labels.h"
 #include "cli/core/report.h"
+#include "cli/core/result.h"
 #include "cli/core/table.h"
+#include "cli/core/words.h"
 
 struct ls_options {
     struct output_options output;

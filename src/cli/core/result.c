@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/core/call.h"
+#include "cli/core/result.h"
 
 #include <stdio.h>
 #include <string.h>

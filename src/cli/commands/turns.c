@@ -5,9 +5,9 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json.h"
-#include "cli/core/call.h"
 #include "cli/core/command.h"
 #include "cli/core/report.h"
+#include "cli/core/result.h"
 #include "cli/core/table.h"
 
 /* The turn of what is none is "-". */
