@@ -1,36 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/json.h"
 #include "base/text/parse.h"
 #include "base/xalloc.h"
 #include "cli/core/command.h"
+#include "cli/core/connect.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
 #include "cli/core/words.h"
 #include "cli/run/options.h"
+#include "holt.h"
 
 struct create_options {
     struct run_options run;
-    json_t *request; /* what run_options do not know */
+    struct holt_sandbox_options sandbox; /* all but run, labels and volumes */
+    struct words labels;
+    struct words volumes;
     bool is_quiet;
 };
 
 static void options_done(struct create_options *options)
 {
     run_options_done(&options->run);
-    json_decref(options->request);
+    words_done(&options->labels);
+    words_done(&options->volumes);
 }
 
 static int set_name(void *into, const char *value, struct err *err)
 {
     struct create_options *options = into;
 
-    if (json_object_set_new(options->request, "name", json_string(value)) < 0)
-        return err_set(err, ERR_INVALID, "--name is not UTF-8");
+    (void)err;
+    options->sandbox.name = value;
     return 0;
 }
 
@@ -38,72 +43,64 @@ static int set_label(void *into, const char *value, struct err *err)
 {
     struct create_options *options = into;
 
-    return label_add(json_object_get(options->request, "labels"), value, err);
+    return words_add_label(&options->labels, value, err);
 }
 
 static int set_quota(void *into, const char *value, struct err *err)
 {
     struct create_options *options = into;
-    uint64_t bytes;
+    uint64_t *bytes = &options->sandbox.quota_bytes;
 
-    if (parse_size(value, &bytes) < 0 || bytes == 0)
+    if (parse_size(value, bytes) < 0 || *bytes == 0)
         return err_set(err, ERR_INVALID, "--quota '%.100s' is not a size like 2G", value);
-    return json_object_set_new(options->request, "quotaBytes", json_u64(bytes));
+    return 0;
 }
 
-/* TIME, TIME:kill or TIME:pause. */
-static int set_time(json_t *request, const char *value, const char *time_field,
-                    const char *action_field)
+/* Parses TIME or TIME:ACTION. */
+static int time_parse(const char *value, uint64_t *ret_ms, const char **ret_action)
 {
     size_t len = strcspn(value, ":");
     cleanup_free char *time = xasprintf("%.*s", (int)len, value);
     const char *action = value[len] ? value + len + 1 : "kill";
-    uint64_t ms;
 
-    if (parse_duration_ms(time, &ms) < 0 || ms == 0 ||
+    if (parse_duration_ms(time, ret_ms) < 0 || *ret_ms == 0 ||
         (strcmp(action, "kill") != 0 && strcmp(action, "pause") != 0 &&
          strcmp(action, "stop") != 0))
         return -EINVAL;
-    (void)json_object_set_new(request, time_field, json_u64(ms));
-    (void)json_object_set_new(request, action_field, json_string(action));
+    *ret_action = action;
     return 0;
 }
 
 static int set_ttl(void *into, const char *value, struct err *err)
 {
-    struct create_options *options = into;
+    struct holt_sandbox_options *sandbox = &((struct create_options *)into)->sandbox;
 
-    if (set_time(options->request, value, "ttlMs", "expireAction") < 0)
+    if (time_parse(value, &sandbox->ttl_ms, &sandbox->expire_action) < 0)
         return err_set(err, ERR_INVALID, "--ttl '%.100s' is not a time like 1h or 1h:pause", value);
     return 0;
 }
 
 static int set_idle_timeout(void *into, const char *value, struct err *err)
 {
-    struct create_options *options = into;
+    struct holt_sandbox_options *sandbox = &((struct create_options *)into)->sandbox;
 
-    if (set_time(options->request, value, "idleTimeoutMs", "idleAction") < 0)
+    if (time_parse(value, &sandbox->idle_timeout_ms, &sandbox->idle_action) < 0)
         return err_set(err, ERR_INVALID,
                        "--idle-timeout '%.100s' is not a time like 10m or 10m:pause", value);
     return 0;
 }
 
-/* A path has slashes and a name has none, so the first colon is the one between them. */
+/* A name has no colon, so the first one separates it from the path. */
 static int set_volume(void *into, const char *value, struct err *err)
 {
     struct create_options *options = into;
     size_t len = strcspn(value, ":");
-    cleanup_free char *name = xasprintf("%.*s", (int)len, value);
-    json_t *mount = NULL;
 
-    if (len > 0 && value[len] && value[len + 1] == '/')
-        mount = json_pack("{s:s, s:s}", "volume", name, "path", value + len + 1);
-    if (!mount)
-        return err_set(err, ERR_INVALID, "--volume '%.100s' is not NAME:PATH, as data:/mnt/data",
+    if (len == 0 || !value[len] || value[len + 1] != '/')
+        return err_set(err, ERR_INVALID, "--volume '%.100s' is not NAME:PATH like data:/mnt/data",
                        value);
-    if (!json_object_get(options->request, "volumes"))
-        (void)json_object_set_new(options->request, "volumes", json_array());
-    return json_array_append_new(json_object_get(options->request, "volumes"), mount);
+    words_add(&options->volumes, value);
+    return 0;
 }
 
 static int set_max_snapshots(void *into, const char *value, struct err *err)
@@ -113,15 +110,16 @@ static int set_max_snapshots(void *into, const char *value, struct err *err)
 
     if (parse_u64(value, &count) < 0 || count == 0 || count > UINT32_MAX)
         return err_set(err, ERR_INVALID, "--max-snapshots '%.100s' is not a number like 20", value);
-    return json_object_set_new(options->request, "maxSnapshots", json_integer((json_int_t)count));
+    options->sandbox.max_snapshots = (uint32_t)count;
+    return 0;
 }
 
 static int set_key(void *into, const char *value, struct err *err)
 {
     struct create_options *options = into;
 
-    if (json_object_set_new(options->request, "idempotencyKey", json_string(value)) < 0)
-        return err_set(err, ERR_INVALID, "--key is not UTF-8");
+    (void)err;
+    options->sandbox.idempotency_key = value;
     return 0;
 }
 
@@ -136,16 +134,15 @@ static int set_quiet(void *into, const char *value, struct err *err)
 }
 
 static const struct option_row rows[] = {
-    { "name", 0, "NAME", "a name to use in place of the id", set_name },
-    { "label", 'l', "KEY=VALUE", "something to find it by; may be repeated", set_label },
-    { "quota", 0, "SIZE", "most its files and snapshots may hold: 2G", set_quota },
+    { "name", 0, "NAME", "a unique name, to use instead of the id", set_name },
+    { "label", 'l', "KEY=VALUE", "a label, for 'holt ls --label'; may be repeated", set_label },
+    { "quota", 0, "SIZE", "limit of its files and snapshots: 2G", set_quota },
     { "volume", 'v', "NAME:PATH", "a volume to mount at a path; may be repeated", set_volume },
-    { "ttl", 0, "TIME[:ACTION]", "kill, pause or stop it when it is so old: 1h, 1h:pause",
-      set_ttl },
-    { "idle-timeout", 0, "TIME[:ACTION]", "kill, pause or stop it when unused for so long",
+    { "ttl", 0, "TIME[:ACTION]", "kill, pause or stop it at this age: 1h, 1h:pause", set_ttl },
+    { "idle-timeout", 0, "TIME[:ACTION]", "kill, pause or stop it when unused for this time",
       set_idle_timeout },
-    { "max-snapshots", 0, "NUMBER", "how many turns to keep", set_max_snapshots },
-    { "key", 0, "KEY", "make nothing if a sandbox was made with this key already", set_key },
+    { "max-snapshots", 0, "NUMBER", "the number of turns to keep", set_max_snapshots },
+    { "key", 0, "KEY", "create once: a second create with this key joins the first", set_key },
     { "quiet", 'q', NULL, "print only the id", set_quiet },
     OPTION_HELP,
 };
@@ -154,46 +151,48 @@ static const struct option_table own_table = { rows, ARRAY_SIZE(rows), NULL };
 
 static const struct option_table table = { run_sandbox_rows, RUN_SANDBOX_ROWS, &own_table };
 
-static int print_created(const json_t *reply, bool is_quiet)
+static int print_created(const struct holt_sandbox *sandbox, bool is_quiet)
 {
-    const json_t *sandbox = call_object(reply, "sandbox");
-    const char *id = call_text(sandbox, "id"), *name = call_text(sandbox, "name");
-
-    if (!sandbox)
-        return STATUS_HOLT;
     if (is_quiet)
-        (void)printf("%s\n", id);
-    else if (json_is_true(json_object_get(reply, "joined")))
-        (void)printf("sandbox %s was made with this key already\n", id);
-    else if (*name)
-        (void)printf("created sandbox %s (%s)\n", id, name);
+        (void)printf("%s\n", sandbox->id);
+    else if (sandbox->is_joined)
+        (void)printf("sandbox %s was made with this key already\n", sandbox->id);
+    else if (*sandbox->name)
+        (void)printf("created sandbox %s (%s)\n", sandbox->id, sandbox->name);
     else
-        (void)printf("created sandbox %s\n", id);
+        (void)printf("created sandbox %s\n", sandbox->id);
     return command_printed();
 }
 
 static int create_run(int argc, char **argv)
 {
-    cleanup_with(options_done) struct create_options options = { .is_quiet = false };
-    cleanup_json json_t *reply = NULL;
+    cleanup_with(connection_close) struct connection connection = { .holt = NULL };
+    cleanup_with(options_done) struct create_options options = { .sandbox = HOLT_INIT(
+                                                                     holt_sandbox_options) };
+    cleanup_result struct holt_sandbox *sandbox = NULL;
+    struct holt_error error;
     int next, status;
 
-    run_options_init(&options.run);
-    options.request = json_pack("{s:{}}", "labels");
     if (!command_parse(&command_create, &options, argc, argv, &next, &status))
         return status;
     if (next != argc)
         return command_misused(&command_create, "takes no arguments");
-    run_add_sandbox(options.request, &options.run);
-    status = call_once("holt.v1.SandboxService/Create", json_incref(options.request), &reply);
-    return status == STATUS_OK ? print_created(reply, options.is_quiet) : status;
+    if (connection_open(&connection) < 0)
+        return STATUS_HOLT;
+    run_sandbox_set(&options.run, &options.sandbox);
+    options.sandbox.labels = (const char *const *)options.labels.items;
+    options.sandbox.volumes = (const char *const *)options.volumes.items;
+    if (holt_sandbox_create(connection.holt, &options.sandbox, HOLT_NO_DEADLINE, &sandbox, &error) <
+        0)
+        return report_holt_error(&error);
+    return print_created(sandbox, options.is_quiet);
 }
 
 const struct command command_create = {
     .group = "Sandboxes",
     .name = "create",
     .operands = "",
-    .summary = "Make a sandbox that stays",
+    .summary = "Create a persistent sandbox",
     .example = "id=$(holt create --name work --label team=red --ttl 1h -q)",
     .options = &table,
     .run = create_run,

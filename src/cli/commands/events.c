@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <inttypes.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -9,19 +9,26 @@
 #include "base/json.h"
 #include "base/text/parse.h"
 #include "cli/core/command.h"
+#include "cli/core/connect.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
+#include "cli/core/words.h"
 #include "holt.h"
 
 struct events_options {
     struct output_options output;
     bool is_following;
-    json_t *request;
+    bool has_since;
+    uint64_t since;    /* the number of an event */
+    uint64_t since_ms; /* a time; 0: none */
+    const char *sandbox;
+    struct words types;
+    int status; /* after a report: an event could not be printed */
 };
 
 static void options_done(struct events_options *options)
 {
-    json_decref(options->request);
+    words_done(&options->types);
 }
 
 static int set_follow(void *into, const char *value, struct err *err)
@@ -33,67 +40,50 @@ static int set_follow(void *into, const char *value, struct err *err)
     return 0;
 }
 
-static int set_text(json_t *request, const char *name, const char *value, struct err *err)
-{
-    if (json_object_set_new(request, name, json_string(value)) < 0)
-        return err_set(err, ERR_INVALID, "'%.100s' is not UTF-8", value);
-    return 0;
-}
-
-/* "10m" is ten minutes ago. */
-static int set_ago(json_t *request, uint64_t ms)
-{
-    uint64_t now_ms = clock_wall_ms();
-
-    return json_object_set_new(request, "sinceTime", json_time(ms < now_ms ? now_ms - ms : 0));
-}
-
+/* "10m" means ten minutes ago. */
 static int set_since(void *into, const char *value, struct err *err)
 {
     struct events_options *options = into;
-    json_t *request = options->request;
-    uint64_t number;
+    uint64_t now_ms = clock_wall_ms(), ago_ms;
 
-    if (parse_u64(value, &number) == 0)
-        return json_object_set_new(request, "since", json_u64(number));
-    if (strchr(value, 'T'))
-        return set_text(request, "sinceTime", value, err);
-    if (parse_duration_ms(value, &number) == 0)
-        return set_ago(request, number);
-    return err_set(err, ERR_INVALID,
-                   "--since '%.100s' is not the number of an event, a time like 10m, or a moment "
-                   "like 2026-01-31T12:00:00Z",
-                   value);
+    options->since_ms = 0;
+    options->has_since = parse_u64(value, &options->since) == 0;
+    if (options->has_since || parse_time_ms(value, &options->since_ms) == 0)
+        return 0;
+    if (parse_duration_ms(value, &ago_ms) < 0)
+        return err_set(err, ERR_INVALID,
+                       "--since '%.100s' is not the number of an event, a time like 10m, or a "
+                       "moment like 2026-01-31T12:00:00Z",
+                       value);
+    options->since_ms = ago_ms < now_ms ? now_ms - ago_ms : 1;
+    return 0;
 }
 
 static int set_sandbox(void *into, const char *value, struct err *err)
 {
     struct events_options *options = into;
 
-    return set_text(options->request, "sandboxId", value, err);
+    (void)err;
+    options->sandbox = value;
+    return 0;
 }
 
 static int set_type(void *into, const char *value, struct err *err)
 {
     struct events_options *options = into;
-    json_t *list = json_object_get(options->request, "types");
 
-    if (!list) {
-        list = json_array();
-        (void)json_object_set_new(options->request, "types", list);
-    }
-    if (json_array_append_new(list, json_string(value)) < 0)
-        return err_set(err, ERR_INVALID, "--type is not UTF-8");
+    (void)err;
+    words_add(&options->types, value);
     return 0;
 }
 
 static const struct option_row rows[] = {
-    { "follow", 'f', NULL, "go on with what happens from now on", set_follow },
-    { "since", 0, "WHEN", "begin behind event N, or at a time: 10m, 2026-01-31T12:00:00Z",
+    { "follow", 'f', NULL, "continue with new events", set_follow },
+    { "since", 0, "WHEN", "start after event N, or at a time: 10m, 2026-01-31T12:00:00Z",
       set_since },
-    { "sandbox", 0, "ID", "only what is about this one", set_sandbox },
-    { "type", 0, "GLOB", "only those of this type, like 'sandbox.*'; may be repeated", set_type },
-    { "output", 'o', "FORMAT", "'table' (the default) or 'json', one object a line",
+    { "sandbox", 0, "ID", "only events of this sandbox", set_sandbox },
+    { "type", 0, "GLOB", "only events of this type, like 'sandbox.*'; may be repeated", set_type },
+    { "output", 'o', "FORMAT", "'table' (the default) or 'json', one object per line",
       option_set_output },
     OPTION_JSON,
     OPTION_HELP,
@@ -101,69 +91,54 @@ static const struct option_row rows[] = {
 
 static const struct option_table table = { rows, ARRAY_SIZE(rows), NULL };
 
-static void print_word(const char *text)
+/* Prints "SEQ  TIME  TYPE  SANDBOX  KEY=VALUE ...". */
+static void print_event(const struct holt_event *event)
 {
-    for (; *text; text++)
-        (void)putchar((unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text);
-}
+    cleanup_json json_t *fields = json_loads(event->fields, 0, NULL);
+    char time[TIME_TEXT_SIZE];
 
-static void print_fields(json_t *fields)
-{
-    const char *name;
-    json_t *value;
-
-    json_object_foreach(fields, name, value)
-    {
-        cleanup_free char *text = NULL;
-
-        (void)printf("  ");
-        print_word(name);
-        (void)printf("=");
-        if (!json_is_string(value))
-            text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
-        print_word(json_is_string(value) ? json_string_value(value) : text ? text : "?");
-    }
-}
-
-/* "SEQ  TIME  TYPE  SANDBOX  KEY=VALUE ...". */
-static void print_event(const json_t *event)
-{
-    const char *id = call_text(event, "sandboxId"), *name = call_text(event, "sandboxName");
-
-    print_word(call_text(event, "seq"));
+    format_time_ms((uint64_t)event->time_ms, time);
+    (void)printf("%" PRIu64 "  %s  ", event->seq, time);
+    print_word(event->type);
     (void)printf("  ");
-    print_word(call_text(event, "time"));
-    (void)printf("  ");
-    print_word(call_text(event, "type"));
-    (void)printf("  ");
-    print_word(*name ? name : *id ? id : "-");
-    print_fields(json_object_get(event, "fields"));
+    print_word(*event->sandbox_name ? event->sandbox_name
+               : *event->sandbox_id ? event->sandbox_id
+                                    : "-");
+    print_members(fields);
     (void)printf("\n");
 }
 
-static int handle_message(const json_t *message, void *context)
+/* Prints the event on one line, or the whole message if events were lost. */
+static int print_event_json(const struct holt_event *event)
 {
-    const struct events_options *options = context;
-    json_t *event = json_object_get(message, "event");
-    const char *lost = call_text(message, "lost");
+    cleanup_json json_t *message = result_json(event);
+    const json_t *object = json_object_get(message, "event");
+    cleanup_free char *line = message ? json_dumps(object ? object : message, JSON_COMPACT) : NULL;
 
-    if (!event && !*lost) /* a heartbeat */
-        return STATUS_OK;
-    if (options->output.wants_json) {
-        cleanup_free char *line = json_dumps(event ? event : message, JSON_COMPACT);
+    (void)printf("%s\n", line ? line : "{}");
+    return message ? STATUS_OK : STATUS_HOLT;
+}
 
-        (void)printf("%s\n", line ? line : "{}");
-    } else if (event) {
+static int event_take(void *context, const struct holt_event *event)
+{
+    struct events_options *options = context;
+
+    if (options->output.wants_json)
+        options->status = print_event_json(event);
+    else if (*event->type)
         print_event(event);
-    } else {
-        (void)printf("-  %s events are not remembered any more\n", lost);
-    }
-    return command_printed();
+    else
+        (void)printf("-  %" PRIu64 " older events were dropped\n", event->lost);
+    if (options->status == STATUS_OK)
+        options->status = command_printed();
+    return options->status;
 }
 
 static int events_run(int argc, char **argv)
 {
-    cleanup_with(options_done) struct events_options options = { .request = json_object() };
+    cleanup_with(connection_close) struct connection connection = { .holt = NULL };
+    cleanup_with(options_done) struct events_options options = { .status = STATUS_OK };
+    struct holt_event_options request = HOLT_INIT(holt_event_options);
     struct holt_error error;
     int next, status;
 
@@ -171,22 +146,26 @@ static int events_run(int argc, char **argv)
         return status;
     if (next != argc)
         return command_misused(&command_events, "takes no arguments");
-    if (!options.is_following) {
-        (void)json_object_set_new(options.request, "noFollow", json_true());
-        if (!json_object_get(options.request, "since") &&
-            !json_object_get(options.request, "sinceTime"))
-            (void)json_object_set_new(options.request, "since", json_u64(0));
-    }
-    status = call_stream("holt.v1.EventService/Watch", json_incref(options.request), handle_message,
-                         &options, &error);
-    return status < 0 ? report_holt_error(&error) : status;
+    if (connection_open(&connection) < 0)
+        return STATUS_HOLT;
+    request.ends = !options.is_following;
+    request.has_since = options.has_since || (request.ends && options.since_ms == 0);
+    request.since = options.since;
+    request.since_ms = (int64_t)options.since_ms;
+    request.sandbox = options.sandbox;
+    request.types = (const char *const *)options.types.items;
+    request.on_event = event_take;
+    request.context = &options;
+    if (holt_event_watch(connection.holt, &request, HOLT_NO_DEADLINE, &error) < 0)
+        return options.status != STATUS_OK ? options.status : report_holt_error(&error);
+    return STATUS_OK;
 }
 
 const struct command command_events = {
     .group = "Host",
     .name = "events",
     .operands = "",
-    .summary = "Show what has happened, and what happens",
+    .summary = "Show past and new events",
     .example = "holt events -f --type 'process.*' -o json | jq .fields.outcome",
     .options = &table,
     .run = events_run,

@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The commands that show the state of the host. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/err.h"
 #include "base/json.h"
 #include "cli/core/command.h"
 #include "cli/core/connect.h"
+#include "cli/core/daemon.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
 #include "cli/core/table.h"
 #include "holt.h"
+
+/* --- info ------------------------------------------------------------------------------------- */
 
 enum { STATUS_DEGRADED = 1, STATUS_UNHEALTHY = 2 };
 
@@ -23,94 +28,111 @@ static const struct option_row rows[] = {
 
 static const struct option_table table = { rows, ARRAY_SIZE(rows), NULL };
 
-static void print_health(const json_t *health)
+static void print_health(const struct holt_health *health)
 {
-    const json_t *storage = json_object_get(health, "storage");
-    const json_t *errors = json_object_get(health, "errors");
     char used[CELL_SIZE], size[CELL_SIZE];
 
-    format_size(used, call_number(storage, "usedBytes"));
-    format_size(size, call_number(storage, "sizeBytes"));
-    (void)printf("Status:     %s\n", call_text(health, "status"));
-    for (size_t i = 0; i < json_array_size(errors); i++)
-        (void)printf("            %s\n", json_string_value(json_array_get(errors, i)));
-    (void)printf("Version:    %s, up for %" PRIu64 " s\n", call_text(health, "version"),
-                 call_number(health, "uptimeMs") / 1000);
-    (void)printf("Sandboxes:  %" PRIu64 ", with %" PRIu64 " processes\n",
-                 call_number(health, "sandboxes"), call_number(health, "processes"));
-    (void)printf("Warm pool:  %" PRIu64 " of %" PRIu64 " ready\n", call_number(health, "poolReady"),
-                 call_number(health, "poolSize"));
-    (void)printf("Storage:    %s, %s, %s of %s used (%" PRIu64 "%%)\n",
-                 call_text(storage, "backend"), call_text(storage, "state"), used, size,
-                 call_number(storage, "usedPercent"));
+    format_size(used, health->storage_used_bytes);
+    format_size(size, health->storage_size_bytes);
+    (void)printf("Status:     %s\n", health->status);
+    for (size_t i = 0; health->errors[i]; i++)
+        (void)printf("            %s\n", health->errors[i]);
+    (void)printf("Version:    %s, up for %" PRIu64 " s\n", health->version,
+                 health->uptime_ms / 1000);
+    (void)printf("Sandboxes:  %" PRIu32 ", with %" PRIu32 " processes\n", health->sandboxes,
+                 health->processes);
+    (void)printf("Warm pool:  %" PRIu32 " of %" PRIu32 " ready\n", health->pool_ready,
+                 health->pool_size);
+    (void)printf("Storage:    %s, %s, %s of %s used (%" PRIu32 "%%)\n", health->storage,
+                 health->storage_state, used, size, health->storage_used_percent);
 }
 
-static void print_runtimes(const json_t *answer)
+static void print_runtimes(const struct holt_capabilities *can)
 {
-    const json_t *list = json_object_get(answer, "runtimes");
-
     (void)printf("Runtimes:  ");
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        const json_t *runtime = json_array_get(list, i);
-        const char *name = call_text(runtime, "name");
-        bool is_default = strcmp(name, call_text(answer, "defaultRuntime")) == 0;
+    for (size_t i = 0; i < can->runtime_count; i++) {
+        const struct holt_runtime *runtime = can->runtimes[i];
+        bool is_default = strcmp(runtime->name, can->default_runtime) == 0;
 
-        (void)printf("%s%s%s%s", i > 0 ? ", " : " ", name, is_default ? " (default)" : "",
-                     json_is_true(json_object_get(runtime, "works")) ? ""
-                                                                     : " (does not work here)");
+        (void)printf("%s%s%s%s", i > 0 ? ", " : " ", runtime->name, is_default ? " (default)" : "",
+                     runtime->works ? "" : " (does not work here)");
     }
-    (void)printf("\nLimits:     by %s\n", call_text(answer, "limitsFrom"));
+    (void)printf("\nLimits:     by %s\n", can->limits_from);
 }
 
-/* What is true, and what is not, as words. */
-static void print_can(const json_t *can)
+/* Prints the names of the features that are supported, or of those that are not. */
+static void print_features(const struct holt_capabilities *can, bool is_supported)
 {
-    for (int wanted = 1; wanted >= 0; wanted--) {
-        const char *name, *comma = " ";
-        json_t *value;
+    const struct {
+        const char *name;
+        bool is_supported;
+    } features[] = {
+        { "snapshots", can->snapshots },
+        { "rollback", can->rollback },
+        { "fork", can->fork },
+        { "atomicSnapshots", can->atomic_snapshots },
+        { "quota", can->quota },
+        { "pause", can->pause },
+        { "deepPause", can->deep_pause },
+        { "launch", can->launch },
+        { "streamingProgress", can->streaming_progress },
+        { "tierRouting", can->tier_routing },
+        { "memoryLimit", can->memory_limit },
+        { "cpuLimit", can->cpu_limit },
+        { "pidsLimit", can->pids_limit },
+    };
+    const char *comma = " ";
 
-        (void)printf(wanted ? "Can:       " : "Cannot:    ");
-        json_object_foreach((json_t *)(uintptr_t)can, name, value)
-        {
-            if (!json_is_boolean(value) || json_is_true(value) != wanted)
-                continue;
-            (void)printf("%s%s", comma, name);
-            comma = ", ";
-        }
-        (void)printf("\n");
+    (void)printf(is_supported ? "Can:       " : "Cannot:    ");
+    for (size_t i = 0; i < ARRAY_SIZE(features); i++) {
+        if (features[i].is_supported != is_supported)
+            continue;
+        (void)printf("%s%s", comma, features[i].name);
+        comma = ", ";
     }
+    (void)printf("\n");
 }
 
-static int status_of(const json_t *health)
+static int print_both_json(const struct holt_health *health, const struct holt_capabilities *can)
 {
-    const char *status = call_text(health, "status");
-
-    if (strcmp(status, "ok") == 0)
-        return STATUS_OK;
-    return strcmp(status, "degraded") == 0 ? STATUS_DEGRADED : STATUS_UNHEALTHY;
-}
-
-static int show(const struct output_options *output, const json_t *health, const json_t *answer)
-{
+    cleanup_json json_t *first = result_json(health), *second = result_json(can);
     cleanup_json json_t *both = NULL;
+
+    if (!first || !second)
+        return STATUS_HOLT;
+    both = json_pack("{s:O, s:O}", "health", first, "capabilities", second);
+    return print_json(both);
+}
+
+static int health_status(const struct holt_health *health)
+{
+    if (strcmp(health->status, "ok") == 0)
+        return STATUS_OK;
+    return strcmp(health->status, "degraded") == 0 ? STATUS_DEGRADED : STATUS_UNHEALTHY;
+}
+
+static int info_print(const struct output_options *output, const struct holt_health *health,
+                      const struct holt_capabilities *can)
+{
     int status;
 
     if (output->wants_json) {
-        both = json_pack("{s:O, s:O}", "health", health, "capabilities", answer);
-        status = print_json(both);
+        status = print_both_json(health, can);
     } else {
         print_health(health);
-        print_runtimes(answer);
-        print_can(json_object_get(answer, "capabilities"));
+        print_runtimes(can);
+        print_features(can, true);
+        print_features(can, false);
         status = command_printed();
     }
-    return status == STATUS_OK ? status_of(health) : status;
+    return status == STATUS_OK ? health_status(health) : status;
 }
 
 static int info_run(int argc, char **argv)
 {
     cleanup_with(connection_close) struct connection connection = { .holt = NULL };
-    cleanup_json json_t *health = NULL, *answer = NULL;
+    cleanup_result struct holt_capabilities *can = NULL;
+    cleanup_result struct holt_health *health = NULL;
     struct output_options options = { .is_quiet = false };
     struct holt_error error;
     int next, status;
@@ -121,19 +143,47 @@ static int info_run(int argc, char **argv)
         return command_misused(&command_info, "takes no arguments");
     if (connection_open(&connection) < 0)
         return STATUS_HOLT;
-    if (call_try(connection.holt, "holt.v1.HostService/Health", json_object(), &health, &error) <
-            0 ||
-        call_try(connection.holt, "holt.v1.HostService/Capabilities", json_object(), &answer,
-                 &error) < 0)
+    if (holt_health(connection.holt, HOLT_NO_DEADLINE, &health, &error) < 0 ||
+        holt_capabilities(connection.holt, HOLT_NO_DEADLINE, &can, &error) < 0)
         return report_holt_error(&error);
-    return show(&options, health, answer);
+    return info_print(&options, health, can);
 }
 
 const struct command command_info = {
     .group = "Host",
     .name = "info",
     .operands = "",
-    .summary = "Show how the host is, and what it can do",
+    .summary = "Show the health and the features of the host",
     .options = &table,
     .run = info_run,
+};
+
+/* --- doctor ----------------------------------------------------------------------------------- */
+
+/* Runs holtd --doctor: the checks are needed most on a machine where the daemon does not start. */
+static int doctor_run(int argc, char **argv)
+{
+    struct output_options options = { .wants_json = false };
+    char name[] = "holtd", doctor[] = "--doctor", json[] = "--json";
+    char *const words[] = { name, doctor, NULL, NULL };
+    char *const json_words[] = { name, doctor, json, NULL };
+    cleanup_free char *binary = daemon_find();
+    int next, status;
+
+    if (!command_parse(&command_doctor, &options, argc, argv, &next, &status))
+        return status;
+    if (next != argc)
+        return command_misused(&command_doctor, "takes no arguments");
+    (void)execvp(binary, options.wants_json ? json_words : words);
+    return errno == ENOENT ? report("holtd is neither beside holt nor in PATH")
+                           : report("cannot run %s: %s", binary, strerror(errno));
+}
+
+const struct command command_doctor = {
+    .group = "Host",
+    .name = "doctor",
+    .operands = "",
+    .summary = "Check what this machine supports, with causes and remedies",
+    .options = &table,
+    .run = doctor_run,
 };

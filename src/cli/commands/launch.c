@@ -3,17 +3,18 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/json.h"
 #include "base/text/parse.h"
 #include "cli/core/command.h"
+#include "cli/core/connect.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
 #include "cli/run/options.h"
+#include "holt.h"
 
 struct launch_options {
     struct run_options run;
     const char *key;
-    const char *restart;
+    enum holt_restart restart;
     const char *ready_path;
     uint64_t ready_ms;
     uint32_t port;
@@ -39,16 +40,16 @@ static int set_port(void *into, const char *value, struct err *err)
 
 static int set_restart(void *into, const char *value, struct err *err)
 {
-    static const char *const names[][2] = {
-        { "no", "RESTART_NO" },
-        { "on-failure", "RESTART_ON_FAILURE" },
-        { "always", "RESTART_ALWAYS" },
+    static const char *const names[] = {
+        [HOLT_RESTART_NO] = "no",
+        [HOLT_RESTART_ON_FAILURE] = "on-failure",
+        [HOLT_RESTART_ALWAYS] = "always",
     };
     struct launch_options *options = into;
 
     for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-        if (strcmp(names[i][0], value) == 0) {
-            options->restart = names[i][1];
+        if (strcmp(names[i], value) == 0) {
+            options->restart = (enum holt_restart)i;
             return 0;
         }
     }
@@ -94,82 +95,64 @@ static int set_key(void *into, const char *value, struct err *err)
 }
 
 static const struct option_row rows[] = {
-    { "port", 'p', "PORT", "where it listens: forwarded to the host, and waited for", set_port },
+    { "port", 'p', "PORT", "its port, which is forwarded to the host and waited for", set_port },
     { "ready", 0, "PATH", "ready when a GET of this path succeeds", set_ready },
-    { "ready-timeout", 0, "TIME", "how long to wait for that; 0: not at all", set_ready_timeout },
-    { "restart", 0, "POLICY", "start it again when it ends: no, on-failure or always",
-      set_restart },
-    { "tag", 0, "TEXT", "something to find the process by", set_tag },
-    { "key", 0, "TEXT", "launch once: a second launch with it joins the first", set_key },
+    { "ready-timeout", 0, "TIME", "how long to wait for it; 0: do not wait", set_ready_timeout },
+    { "restart", 0, "POLICY", "when to start it again: no, on-failure or always", set_restart },
+    { "tag", 0, "TEXT", "a tag, for 'holt ps --tag'", set_tag },
+    { "key", 0, "TEXT", "launch once: a second launch with this key joins the first", set_key },
 };
 
 static const struct option_table table = { rows, ARRAY_SIZE(rows), &run_process_table };
 
-/* What there is to wait for. */
-static json_t *ready_object(const struct launch_options *options)
+/* Prints the id and the address, if there is one, on one line. */
+static int print_launched(const struct holt_process_info *process, const char *command)
 {
-    json_t *ready = json_object();
-
-    if (options->ready_path)
-        (void)json_object_set_new(ready, "httpPath", json_string(options->ready_path));
-    if (options->ready_ms > 0)
-        (void)json_object_set_new(ready, "timeoutMs", json_u64(options->ready_ms));
-    return ready;
-}
-
-/* NULL where something is not UTF-8. */
-static json_t *make_request(const char *id, const struct launch_options *options)
-{
-    json_t *request = json_pack("{s:s, s:s*, s:s*}", "sandboxId", id, "idempotencyKey",
-                                options->key, "restart", options->restart);
-
-    if (request && options->port)
-        (void)json_object_set_new(request, "port", json_integer(options->port));
-    if (request && options->port && !options->does_not_wait)
-        (void)json_object_set_new(request, "ready", ready_object(options));
-    return request;
-}
-
-/* The id and, where there is one, the address: one line for programs. */
-static int print_launched(const json_t *reply, const char *command)
-{
-    const json_t *process = call_object(reply, "process");
-    const char *readiness = call_text(reply, "readiness"), *address;
-
-    if (!process)
-        return STATUS_HOLT;
-    address = call_text(process, "address");
-    (void)printf("%s%s%s\n", call_text(process, "id"), *address ? " " : "", address);
-    if (strcmp(readiness, "READINESS_ENDED") == 0)
+    (void)printf("%s%s%s\n", process->id, *process->address ? " " : "", process->address);
+    if (process->has_ended_unready)
         return report("launch: '%.200s' has ended (see 'holt logs')", command);
     return command_printed();
+}
+
+static int launch(const char *sandbox, struct launch_options *options, char **args)
+{
+    cleanup_with(connection_close) struct connection connection = { .holt = NULL };
+    struct holt_command command = HOLT_INIT(holt_command);
+    struct holt_service service = HOLT_INIT(holt_service);
+    cleanup_result struct holt_process_info *process = NULL;
+    struct holt_error error;
+    struct err err;
+
+    if (run_command_set(&options->run, args, options->run.tty == TTY_ALWAYS, &command, &err) < 0)
+        return report("launch: %s", err.msg);
+    command.idempotency_key = options->key;
+    service.command = &command;
+    service.port = options->port;
+    service.restart = options->restart;
+    service.waits = options->port && !options->does_not_wait;
+    service.ready_path = options->ready_path;
+    service.ready_timeout_ms = options->ready_ms;
+    if (connection_open(&connection) < 0)
+        return STATUS_HOLT;
+    if (holt_process_launch(connection.holt, sandbox, &service, HOLT_NO_DEADLINE, &process,
+                            &error) < 0)
+        return report_holt_error(&error);
+    return print_launched(process, args[0]);
 }
 
 static int launch_run(int argc, char **argv)
 {
     cleanup_with(options_done) struct launch_options options = { .key = NULL };
-    cleanup_json json_t *request = NULL, *reply = NULL;
-    struct run_plan plan = { .has_stdin = false };
     struct command_words words;
     int status;
-    struct err err;
 
-    run_options_init(&options.run);
     if (!command_parse_with_id(&command_launch, &options, argc, argv, &words, &status))
         return status;
     if (words.command >= argc)
         return command_misused(&command_launch, "needs an ID and a COMMAND");
     if ((options.ready_path || options.ready_ms) && !options.port)
         return command_misused(&command_launch, "--ready and --ready-timeout need a --port");
-    plan.args = argv + words.command;
-    plan.has_tty = options.run.tty == TTY_ALWAYS;
-    request = make_request(argv[words.id], &options);
-    if (!request)
-        return report("launch: the ID or the key is not UTF-8");
-    if (run_add_process(request, &options.run, &plan, &err) < 0)
-        return report("launch: %s", err.msg);
-    status = call_once("holt.v1.ProcessService/Launch", TAKE_PTR(request), &reply);
-    return status == STATUS_OK ? print_launched(reply, argv[words.command]) : status;
+    return launch(argv[words.id], &options, argv + words.command);
 }
 
 const struct command command_launch = {

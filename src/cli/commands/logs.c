@@ -3,13 +3,12 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/json.h"
 #include "base/text/parse.h"
 #include "cli/core/command.h"
 #include "cli/core/connect.h"
 #include "cli/core/report.h"
-#include "cli/run/attach.h"
 #include "cli/run/session.h"
+#include "holt.h"
 
 struct logs_options {
     struct common_options common;
@@ -61,37 +60,23 @@ static int set_tail(void *into, const char *value, struct err *err)
 }
 
 static const struct option_row rows[] = {
-    { "follow", 'f', NULL, "go on to the end of the process", set_follow },
-    { "since", 0, "OFFSET", "begin stdout behind so many bytes", set_since },
-    { "stderr-since", 0, "OFFSET", "the same for stderr", set_stderr_since },
-    { "tail", 0, "SIZE", "begin so many bytes before the end of each", set_tail },
+    { "follow", 'f', NULL, "continue until the process ends", set_follow },
+    { "since", 0, "OFFSET", "skip this many bytes of stdout", set_since },
+    { "stderr-since", 0, "OFFSET", "skip this many bytes of stderr", set_stderr_since },
+    { "tail", 0, "SIZE", "only the last bytes of each stream: 4K", set_tail },
     OPTION_HELP,
 };
 
 static const struct option_table table = { rows, ARRAY_SIZE(rows), NULL };
 
-static json_t *make_request(const struct logs_options *options, char **operands)
-{
-    json_t *request = json_pack("{s:s, s:s, s:b}", "sandboxId", operands[0], "processId",
-                                operands[1], "follow", options->is_following);
-
-    if (!request)
-        return NULL;
-    if (options->has_tail) {
-        (void)json_object_set_new(request, "replayBytes", json_u64(options->tail_bytes));
-        return request;
-    }
-    (void)json_object_set_new(request, "stdoutOffset", json_u64(options->since));
-    (void)json_object_set_new(request, "stderrOffset", json_u64(options->stderr_since));
-    return request;
-}
-
 static int logs_run(int argc, char **argv)
 {
     static const struct operands operands = { 2, 2, "an ID and a PROCESS" };
     cleanup_with(connection_close) struct connection connection = { .holt = NULL };
+    struct holt_attach_options request = HOLT_INIT(holt_attach_options);
     struct logs_options options = { .is_following = false };
-    struct run_setup setup = { .role = RUN_VIEWER, .signal_fd = -1 };
+    struct run_setup setup = { .connection = &connection, .role = RUN_VIEWER, .signal_fd = -1 };
+    struct holt_error error;
     int next, status;
 
     if (!command_parse(&command_logs, &options, argc, argv, &next, &status))
@@ -99,17 +84,27 @@ static int logs_run(int argc, char **argv)
     if (!command_has_operands(&command_logs, &operands, argc - next))
         return STATUS_HOLT;
     if (options.has_tail && options.has_since)
-        return command_misused(&command_logs, "begins either at --tail or at --since");
+        return command_misused(&command_logs, "starts either at --tail or at --since");
     if (connection_open(&connection) < 0)
         return STATUS_HOLT;
-    return attach_session(&connection, make_request(&options, argv + next), &setup);
+    request.sandbox = argv[next];
+    request.process_id = argv[next + 1];
+    request.follows = options.is_following;
+    request.replays = options.has_tail;
+    request.replay_bytes = options.tail_bytes;
+    request.stdout_offset = options.since;
+    request.stderr_offset = options.stderr_since;
+    if (holt_process_attach(connection.holt, &request, HOLT_NO_DEADLINE, &setup.process, &error) <
+        0)
+        return report_holt_error(&error);
+    return run_session(&setup);
 }
 
 const struct command command_logs = {
     .group = "Processes",
     .name = "logs",
     .operands = "ID PROCESS",
-    .summary = "Show what a process has written",
+    .summary = "Show the output of a process",
     .example = "holt logs -f --tail 4K work p4",
     .options = &table,
     .run = logs_run,

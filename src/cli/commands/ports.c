@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The commands that forward ports of sandboxes and list the forwards. */
+#include <inttypes.h>
+
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/text/parse.h"
 #include "cli/core/command.h"
+#include "cli/core/connect.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
+#include "cli/core/table.h"
 #include "holt.h"
 
 struct port_options {
@@ -21,27 +26,38 @@ static int set_listen(void *into, const char *value, struct err *err)
     return 0;
 }
 
-static const struct option_row rows[] = {
-    { "listen", 'l', "ADDR:PORT", "where to listen; :PORT for the usual address", set_listen },
+static const struct option_row port_rows[] = {
+    { "listen", 'l', "ADDR:PORT", "where to listen; :PORT for the default address", set_listen },
     OPTION_HELP,
 };
 
-static const struct option_table table = { rows, ARRAY_SIZE(rows), NULL };
+static const struct option_table port_table = { port_rows, ARRAY_SIZE(port_rows), NULL };
 
-static int print_address(const json_t *message, void *context)
+static int forward(const struct holt_forward_options *options)
 {
-    (void)context;
-    (void)printf("%s\n", call_text(message, "address"));
-    return command_printed();
+    cleanup_with(connection_close) struct connection connection = { .holt = NULL };
+    struct holt_forward *forward;
+    struct holt_error error;
+    int r, status;
+
+    if (connection_open(&connection) < 0)
+        return STATUS_HOLT;
+    if (holt_forward_open(connection.holt, options, HOLT_NO_DEADLINE, &forward, &error) < 0)
+        return report_holt_error(&error);
+    (void)printf("%s\n", holt_forward_address(forward));
+    status = command_printed();
+    r = status == STATUS_OK ? holt_forward_wait(forward, &error) : 0;
+    holt_forward_close(forward);
+    return r < 0 ? report_holt_error(&error) : status;
 }
 
-/* Goes on until a signal ends it, and then says so like any command: the daemon sees that the
- * connection is gone. So a script can tell that from a sandbox that has ended. */
+/* A signal ends the forward and this process, which then has the exit status of a signal; so a
+ * script can tell it from the stop of the sandbox. */
 static int port_run(int argc, char **argv)
 {
     static const struct operands operands = { 2, 2, "an ID and a PORT" };
-    struct port_options options = { .listen = "" };
-    struct holt_error error;
+    struct holt_forward_options request = HOLT_INIT(holt_forward_options);
+    struct port_options options = { .listen = NULL };
     uint64_t port;
     int next, status;
 
@@ -51,11 +67,10 @@ static int port_run(int argc, char **argv)
         return STATUS_HOLT;
     if (parse_u64(argv[next + 1], &port) < 0 || port < 1 || port > UINT16_MAX)
         return command_misused(&command_port, "PORT is a number from 1 to 65535");
-    status = call_stream("holt.v1.PortService/Forward",
-                         json_pack("{s:s, s:I, s:s}", "sandboxId", argv[next], "port",
-                                   (json_int_t)port, "listen", options.listen),
-                         print_address, NULL, &error);
-    return status < 0 ? report_holt_error(&error) : status;
+    request.sandbox = argv[next];
+    request.port = (uint32_t)port;
+    request.listen = options.listen;
+    return forward(&request);
 }
 
 const struct command command_port = {
@@ -64,6 +79,54 @@ const struct command command_port = {
     .operands = "ID PORT",
     .summary = "Forward a port of a sandbox until interrupted",
     .example = "holt port -l :8080 work 8000",
-    .options = &table,
+    .options = &port_table,
     .run = port_run,
+};
+
+static int print_table(const struct holt_port_list *list)
+{
+    static const char *const titles[] = { "SANDBOX", "PORT", "ADDRESS", "CONNECTIONS" };
+    cleanup_with(table_done) struct table cells = { titles, ARRAY_SIZE(titles), 0xa, NULL, 0 };
+
+    for (size_t i = 0; i < list->count; i++) {
+        table_add(&cells, "%s", list->items[i]->sandbox_id);
+        table_add(&cells, "%" PRIu32, list->items[i]->port);
+        table_add(&cells, "%s", list->items[i]->address);
+        table_add(&cells, "%" PRIu32, list->items[i]->connections);
+    }
+    table_print(&cells);
+    return command_printed();
+}
+
+static const struct option_row ls_rows[] = { OPTION_OUTPUT, OPTION_HELP };
+
+static const struct option_table ls_table = { ls_rows, ARRAY_SIZE(ls_rows), NULL };
+
+static int port_ls_run(int argc, char **argv)
+{
+    static const struct operands operands = { 0, 1, "one ID or none" };
+    cleanup_with(connection_close) struct connection connection = { .holt = NULL };
+    struct output_options options = { .wants_json = false };
+    cleanup_result struct holt_port_list *list = NULL;
+    struct holt_error error;
+    int next, status;
+
+    if (!command_parse(&command_port_ls, &options, argc, argv, &next, &status))
+        return status;
+    if (!command_has_operands(&command_port_ls, &operands, argc - next) ||
+        connection_open(&connection) < 0)
+        return STATUS_HOLT;
+    if (holt_port_list(connection.holt, next < argc ? argv[next] : NULL, HOLT_NO_DEADLINE, &list,
+                       &error) < 0)
+        return report_holt_error(&error);
+    return options.wants_json ? print_result(list, "ports") : print_table(list);
+}
+
+const struct command command_port_ls = {
+    .group = "Processes",
+    .name = "port ls",
+    .operands = "[ID]",
+    .summary = "List the forwarded ports",
+    .options = &ls_table,
+    .run = port_ls_run,
 };

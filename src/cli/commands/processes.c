@@ -1,18 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The commands that list processes, send them signals and wait for them. */
+#include <ctype.h>
+#include <inttypes.h>
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "base/text/parse.h"
 #include "cli/core/command.h"
+#include "cli/core/connect.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
 #include "cli/core/signal_name.h"
 #include "cli/core/table.h"
+#include "cli/run/outcome.h"
+#include "holt.h"
 
-enum { STATE_SIZE = 64, COMMAND_MAX = 80, LINE_MAX_BYTES = 4096 };
+enum { STATE_SIZE = 64, COMMAND_MAX = 80, LINE_MAX_BYTES = 4096, STATUS_TIMED_OUT = 124 };
+
+/* --- ps --------------------------------------------------------------------------------------- */
 
 struct ps_options {
     struct output_options output;
@@ -39,8 +50,8 @@ static int set_tag(void *into, const char *value, struct err *err)
     return 0;
 }
 
-static const struct option_row rows[] = {
-    { "all", 'a', NULL, "also those that have ended", set_all },
+static const struct option_row ps_rows[] = {
+    { "all", 'a', NULL, "include processes that have ended", set_all },
     { "tag", 0, "TEXT", "only those with this tag", set_tag },
     OPTION_OUTPUT,
     OPTION_JSON,
@@ -48,50 +59,36 @@ static const struct option_row rows[] = {
     OPTION_HELP,
 };
 
-static const struct option_table table = { rows, ARRAY_SIZE(rows), NULL };
+static const struct option_table ps_table = { ps_rows, ARRAY_SIZE(ps_rows), NULL };
 
-static bool is_running(const json_t *process)
+static void format_state(char ret[STATE_SIZE], const struct holt_process_info *process)
 {
-    return strcmp(call_text(process, "state"), "PROCESS_STATE_RUNNING") == 0;
-}
+    static const char *const words[] = {
+        [HOLT_OUTCOME_UNKNOWN] = "unknown",
+        [HOLT_TIMED_OUT] = "timed out",
+        [HOLT_OOM] = "oom",
+        [HOLT_LOST] = "lost",
+        [HOLT_NOT_STARTED] = "not started",
+    };
+    const struct holt_end *end = process->end;
 
-/* The end of a name like OUTCOME_TIMED_OUT, in small letters and with spaces. */
-static void words_of(const char *name, const char *prefix, char *ret, size_t size)
-{
-    size_t len = strlen(prefix);
-
-    (void)snprintf(ret, size, "%s", strncmp(name, prefix, len) == 0 ? name + len : name);
-    for (; *ret; ret++)
-        if (*ret == '_')
-            *ret = ' ';
-        else if (*ret >= 'A' && *ret <= 'Z')
-            *ret |= 0x20;
-}
-
-static void state_format(const json_t *process, char ret[STATE_SIZE])
-{
-    const json_t *ended = json_object_get(process, "ended");
-    const char *outcome = call_text(ended, "outcome");
-    int code = (int)json_integer_value(json_object_get(ended, "exitCode"));
-    int signal = (int)json_integer_value(json_object_get(ended, "signal"));
-    char words[STATE_SIZE / 2];
-
-    if (is_running(process)) {
-        (void)snprintf(ret, STATE_SIZE, "running");
-    } else if (strcmp(outcome, "OUTCOME_EXITED") == 0) {
-        (void)snprintf(ret, STATE_SIZE, "exited %d", code);
-    } else if (strcmp(outcome, "OUTCOME_SIGNALED") == 0) {
-        signal_format(signal, ret);
-    } else if (strcmp(outcome, "OUTCOME_KILLED") == 0) {
-        words_of(call_text(ended, "killedBy"), "KILLED_BY_", words, sizeof(words));
-        (void)snprintf(ret, STATE_SIZE, "killed by %s", words);
+    if (process->is_running || !end) {
+        (void)snprintf(ret, STATE_SIZE, "%s", process->is_running ? "running" : "");
+    } else if (end->outcome == HOLT_EXITED) {
+        (void)snprintf(ret, STATE_SIZE, "exited %d", end->exit_code);
+    } else if (end->outcome == HOLT_SIGNALED) {
+        signal_format(end->signal, ret);
+    } else if (end->outcome == HOLT_KILLED) {
+        (void)snprintf(ret, STATE_SIZE, "killed by %s", end->killed_by);
+        for (char *next = ret; *next; next++)
+            *next = (char)tolower((unsigned char)*next);
     } else {
-        words_of(outcome, "OUTCOME_", ret, STATE_SIZE);
+        (void)snprintf(ret, STATE_SIZE, "%s", words[end->outcome]);
     }
 }
 
-/* Not more than a line has room for, and no half of a character; all of it where a program reads.
- */
+/* Cuts the line to what a terminal has room for, at the end of a character; a program that reads
+ * our output gets all of it. */
 static void line_cut(struct buf *line)
 {
     size_t len = COMMAND_MAX;
@@ -104,91 +101,93 @@ static void line_cut(struct buf *line)
     (void)buf_add_str(line, "...");
 }
 
-static void command_add(struct table *cells, const json_t *process)
+static void command_add(struct table *cells, const struct holt_process_info *process)
 {
     cleanup_with(buf_done) struct buf line = BUF_INIT(LINE_MAX_BYTES);
-    const json_t *args = json_object_get(process, "args");
 
-    for (size_t i = 0; i < json_array_size(args); i++) {
-        const char *arg = json_string_value(json_array_get(args, i));
-
-        if (arg)
-            (void)buf_printf(&line, "%s%s", i > 0 ? " " : "", arg);
-    }
-    if (json_is_true(json_object_get(process, "argsTruncated")))
+    for (size_t i = 0; process->args[i]; i++)
+        (void)buf_printf(&line, "%s%s", i > 0 ? " " : "", process->args[i]);
+    if (process->is_args_truncated)
         (void)buf_add_str(&line, " ...");
     line_cut(&line);
     table_add(cells, "%s", line.data ? line.data : "-");
 }
 
-static void row_add(struct table *cells, const json_t *process)
+static void row_add(struct table *cells, const struct holt_process_info *process)
 {
-    json_int_t pid = json_integer_value(json_object_get(process, "pid"));
-    const char *tag = call_text(process, "tag");
     char state[STATE_SIZE], age[CELL_SIZE];
 
-    state_format(process, state);
-    format_age(age, call_text(process, "startedAt"));
-    table_add(cells, "%s", call_text(process, "id"));
-    if (pid > 0)
-        table_add(cells, "%" JSON_INTEGER_FORMAT, pid);
+    format_state(state, process);
+    format_age(age, process->started_ms);
+    table_add(cells, "%s", process->id);
+    if (process->pid > 0)
+        table_add(cells, "%" PRIu32, process->pid);
     else
         table_add(cells, "-");
     table_add(cells, "%s", state);
     table_add(cells, "%s", age);
-    table_add(cells, "%s", *tag ? tag : "-");
+    table_add(cells, "%s", *process->tag ? process->tag : "-");
     command_add(cells, process);
 }
 
-static int print_table(const json_t *processes)
+static bool is_wanted(const struct ps_options *options, const struct holt_process_info *process)
+{
+    return options->wants_all || process->is_running;
+}
+
+static int print_table(const struct ps_options *options, const struct holt_process_list *list)
 {
     static const char *const titles[] = { "ID", "PID", "STATE", "STARTED", "TAG", "COMMAND" };
     cleanup_with(table_done) struct table cells = { titles, ARRAY_SIZE(titles), 0x2, NULL, 0 };
 
-    for (size_t i = 0; i < json_array_size(processes); i++)
-        row_add(&cells, json_array_get(processes, i));
+    for (size_t i = 0; i < list->count; i++)
+        if (is_wanted(options, list->items[i]))
+            row_add(&cells, list->items[i]);
     table_print(&cells);
     return command_printed();
 }
 
-/* Those that are wanted, for the caller to drop. */
-static json_t *select_wanted(const json_t *processes, bool wants_all)
+static int print_ids(const struct ps_options *options, const struct holt_process_list *list)
 {
-    json_t *wanted = json_array();
+    for (size_t i = 0; i < list->count; i++)
+        if (is_wanted(options, list->items[i]))
+            (void)printf("%s\n", list->items[i]->id);
+    return command_printed();
+}
 
-    for (size_t i = 0; i < json_array_size(processes); i++) {
-        json_t *process = json_array_get(processes, i);
+static int print_wanted(const struct ps_options *options, const struct holt_process_list *list)
+{
+    cleanup_json json_t *message = result_json(list), *wanted = json_array();
+    const json_t *all = json_object_get(message, "processes");
 
-        if (wants_all || is_running(process))
-            (void)json_array_append(wanted, process);
-    }
-    return wanted;
+    if (!message)
+        return STATUS_HOLT;
+    for (size_t i = 0; i < list->count; i++)
+        if (is_wanted(options, list->items[i]))
+            (void)json_array_append(wanted, json_array_get(all, i));
+    return print_json(wanted);
 }
 
 static int ps_run(int argc, char **argv)
 {
     static const struct operands operands = { 1, 1, "an ID" };
+    cleanup_with(connection_close) struct connection connection = { .holt = NULL };
+    cleanup_result struct holt_process_list *list = NULL;
     struct ps_options options = { .tag = NULL };
-    cleanup_json json_t *reply = NULL, *wanted = NULL;
-    const json_t *processes = NULL;
+    struct holt_error error;
     int next, status;
 
     if (!command_parse(&command_ps, &options, argc, argv, &next, &status))
         return status;
-    if (!command_has_operands(&command_ps, &operands, argc - next))
+    if (!command_has_operands(&command_ps, &operands, argc - next) ||
+        connection_open(&connection) < 0)
         return STATUS_HOLT;
-    status = call_once(
-        "holt.v1.ProcessService/List",
-        json_pack("{s:s, s:s}", "sandboxId", argv[next], "tag", options.tag ? options.tag : ""),
-        &reply);
-    if (status != STATUS_OK)
-        return status;
-    if (!call_list(reply, "processes", &processes))
-        return STATUS_HOLT;
-    wanted = select_wanted(processes, options.wants_all);
+    if (holt_process_list(connection.holt, argv[next], options.tag, HOLT_NO_DEADLINE, &list,
+                          &error) < 0)
+        return report_holt_error(&error);
     if (options.output.is_quiet)
-        return print_texts(wanted, "id");
-    return options.output.wants_json ? print_json(wanted) : print_table(wanted);
+        return print_ids(&options, list);
+    return options.output.wants_json ? print_wanted(&options, list) : print_table(&options, list);
 }
 
 const struct command command_ps = {
@@ -196,6 +195,148 @@ const struct command command_ps = {
     .name = "ps",
     .operands = "ID",
     .summary = "List the processes of a sandbox",
-    .options = &table,
+    .options = &ps_table,
     .run = ps_run,
+};
+
+/* --- kill ------------------------------------------------------------------------------------- */
+
+struct kill_options {
+    struct common_options common;
+    int signal;
+    bool is_for_tree;
+};
+
+static int set_signal(void *into, const char *value, struct err *err)
+{
+    struct kill_options *options = into;
+
+    if (signal_parse(value, &options->signal) < 0)
+        return err_set(err, ERR_INVALID, "--signal '%.100s' is not a signal like TERM or 15",
+                       value);
+    return 0;
+}
+
+static int set_tree(void *into, const char *value, struct err *err)
+{
+    struct kill_options *options = into;
+
+    (void)value;
+    (void)err;
+    options->is_for_tree = true;
+    return 0;
+}
+
+static const struct option_row kill_rows[] = {
+    { "signal", 's', "SIGNAL", "a name or a number; TERM by default", set_signal },
+    { "tree", 0, NULL, "also signal all descendants of the process", set_tree },
+    OPTION_HELP,
+};
+
+static const struct option_table kill_table = { kill_rows, ARRAY_SIZE(kill_rows), NULL };
+
+/* Continues after a failure, as kill(1) does. */
+static int kill_run(int argc, char **argv)
+{
+    static const struct operands operands = { 2, 0, "an ID and a PROCESS" };
+    cleanup_with(connection_close) struct connection connection = { .holt = NULL };
+    struct kill_options options = { .signal = SIGTERM };
+    struct holt_error error;
+    int next, status;
+
+    if (!command_parse(&command_kill, &options, argc, argv, &next, &status))
+        return status;
+    if (!command_has_operands(&command_kill, &operands, argc - next) ||
+        connection_open(&connection) < 0)
+        return STATUS_HOLT;
+    status = STATUS_OK;
+    for (int i = next + 1; i < argc; i++)
+        if ((options.is_for_tree ? holt_process_signal_tree : holt_process_signal)(
+                connection.holt, argv[next], argv[i], options.signal, HOLT_NO_DEADLINE, &error) < 0)
+            status = report_holt_error(&error);
+    return status;
+}
+
+const struct command command_kill = {
+    .group = "Processes",
+    .name = "kill",
+    .operands = "ID PROCESS...",
+    .summary = "Send a signal to processes",
+    .example = "holt kill -s INT --tree work p4",
+    .options = &kill_table,
+    .run = kill_run,
+};
+
+/* --- wait ------------------------------------------------------------------------------------- */
+
+struct wait_options {
+    struct common_options common;
+    uint64_t timeout_ms; /* 0: none */
+};
+
+static int set_timeout(void *into, const char *value, struct err *err)
+{
+    struct wait_options *options = into;
+
+    if (parse_duration_ms(value, &options->timeout_ms) < 0)
+        return err_set(err, ERR_INVALID, "--timeout '%.100s' is not a time like 30s", value);
+    return 0;
+}
+
+static const struct option_row wait_rows[] = {
+    { "timeout", 0, "TIME", "give up after this time: 30s, 5m", set_timeout },
+    OPTION_HELP,
+};
+
+static const struct option_table wait_table = { wait_rows, ARRAY_SIZE(wait_rows), NULL };
+
+/* Returns the exit status of a process; *ret_ended is whether it has ended. */
+static int wait_one(struct holt *holt, const char *sandbox, const char *process,
+                    uint64_t timeout_ms, bool *ret_ended)
+{
+    cleanup_result struct holt_end *end = NULL;
+    struct holt_error error;
+
+    *ret_ended = false;
+    if (holt_process_wait_for(holt, sandbox, process, timeout_ms, HOLT_NO_DEADLINE, &end, &error) <
+        0)
+        return report_holt_error(&error);
+    *ret_ended = end != NULL;
+    return end ? run_outcome(process, end) : STATUS_TIMED_OUT;
+}
+
+/* Stops at the first process that does not exist or does not end in time. */
+static int wait_run(int argc, char **argv)
+{
+    static const struct operands operands = { 2, 0, "an ID and a PROCESS" };
+    cleanup_with(connection_close) struct connection connection = { .holt = NULL };
+    struct wait_options options = { .timeout_ms = 0 };
+    const uint64_t start_ms = clock_ms();
+    bool has_ended = true;
+    int next, status;
+
+    if (!command_parse(&command_wait, &options, argc, argv, &next, &status))
+        return status;
+    if (!command_has_operands(&command_wait, &operands, argc - next) ||
+        connection_open(&connection) < 0)
+        return STATUS_HOLT;
+    for (int i = next + 1; i < argc && has_ended; i++) {
+        uint64_t passed_ms = clock_ms() - start_ms, left_ms = 0;
+
+        if (options.timeout_ms > 0) /* 0 would mean no limit */
+            left_ms = options.timeout_ms > passed_ms ? options.timeout_ms - passed_ms : 1;
+        status = wait_one(connection.holt, argv[next], argv[i], left_ms, &has_ended);
+    }
+    return status;
+}
+
+const struct command command_wait = {
+    .group = "Processes",
+    .name = "wait",
+    .operands = "ID PROCESS...",
+    .summary = "Wait for processes to end; exit with the status of the last",
+    .example = "holt wait --timeout 5m work p4",
+    .options = &wait_table,
+    .passes_status = true,
+    .run = wait_run,
 };

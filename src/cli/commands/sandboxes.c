@@ -1,34 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The commands that list, show, pause, stop, start and remove sandboxes. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/json.h"
 #include "cli/core/command.h"
+#include "cli/core/connect.h"
+#include "cli/core/each.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
 #include "cli/core/table.h"
 #include "cli/core/words.h"
+#include "holt.h"
+
+/* --- ls --------------------------------------------------------------------------------------- */
 
 struct ls_options {
     struct output_options output;
-    json_t *labels;
+    struct words labels;
 };
 
-static void options_done(struct ls_options *options)
+static void ls_options_done(struct ls_options *options)
 {
-    json_decref(options->labels);
+    words_done(&options->labels);
 }
 
 static int set_label(void *into, const char *value, struct err *err)
 {
     struct ls_options *options = into;
 
-    return label_add(options->labels, value, err);
+    return words_add_label(&options->labels, value, err);
 }
 
-static const struct option_row rows[] = {
+static const struct option_row ls_rows[] = {
     { "label", 'l', "KEY=VALUE", "only those with this label; may be repeated", set_label },
     OPTION_OUTPUT,
     OPTION_JSON,
@@ -36,66 +40,153 @@ static const struct option_row rows[] = {
     OPTION_HELP,
 };
 
-static const struct option_table table = { rows, ARRAY_SIZE(rows), NULL };
+static const struct option_table ls_table = { ls_rows, ARRAY_SIZE(ls_rows), NULL };
 
 static const char *or_dash(const char *text)
 {
     return *text ? text : "-";
 }
 
-static void row_add(struct table *cells, const json_t *sandbox)
-{
-    char age[CELL_SIZE];
-
-    format_age(age, call_text(sandbox, "createdAt"));
-    table_add(cells, "%s", call_text(sandbox, "id"));
-    table_add(cells, "%s", or_dash(call_text(sandbox, "name")));
-    table_add(cells, "%s", call_text(sandbox, "state"));
-    table_add(cells, "%s", or_dash(call_text(sandbox, "template")));
-    table_add(cells, "%" JSON_INTEGER_FORMAT,
-              json_integer_value(json_object_get(sandbox, "turns")));
-    table_add(cells, "%s", age);
-}
-
-static int print_table(const json_t *sandboxes)
+static int print_table(const struct holt_sandbox_list *list)
 {
     static const char *const titles[] = { "ID", "NAME", "STATE", "TEMPLATE", "TURNS", "CREATED" };
     cleanup_with(table_done) struct table cells = { titles, ARRAY_SIZE(titles), 0x10, NULL, 0 };
 
-    for (size_t i = 0; i < json_array_size(sandboxes); i++)
-        row_add(&cells, json_array_get(sandboxes, i));
+    for (size_t i = 0; i < list->count; i++) {
+        const struct holt_sandbox *sandbox = list->items[i];
+        char age[CELL_SIZE];
+
+        format_age(age, sandbox->created_ms);
+        table_add(&cells, "%s", sandbox->id);
+        table_add(&cells, "%s", or_dash(sandbox->name));
+        table_add(&cells, "%s", holt_state_name(sandbox->state));
+        table_add(&cells, "%s", or_dash(sandbox->template_name));
+        table_add(&cells, "%" PRIu32, sandbox->turns);
+        table_add(&cells, "%s", age);
+    }
     table_print(&cells);
+    return command_printed();
+}
+
+static int print_ids(const struct holt_sandbox_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        (void)printf("%s\n", list->items[i]->id);
     return command_printed();
 }
 
 static int ls_run(int argc, char **argv)
 {
-    cleanup_with(options_done) struct ls_options options = { .labels = json_object() };
-    cleanup_json json_t *reply = NULL;
-    const json_t *sandboxes = NULL;
+    cleanup_with(connection_close) struct connection connection = { .holt = NULL };
+    cleanup_with(ls_options_done) struct ls_options options = { .labels = { .count = 0 } };
+    cleanup_result struct holt_sandbox_list *list = NULL;
+    struct holt_error error;
     int next, status;
 
     if (!command_parse(&command_ls, &options, argc, argv, &next, &status))
         return status;
     if (next != argc)
         return command_misused(&command_ls, "takes no arguments");
-    status = call_once("holt.v1.SandboxService/List", json_pack("{s:O}", "labels", options.labels),
-                       &reply);
-    if (status != STATUS_OK)
-        return status;
-    if (!call_list(reply, "sandboxes", &sandboxes))
+    if (connection_open(&connection) < 0)
         return STATUS_HOLT;
+    if (holt_sandbox_list(connection.holt, (const char *const *)options.labels.items,
+                          HOLT_NO_DEADLINE, &list, &error) < 0)
+        return report_holt_error(&error);
     if (options.output.is_quiet)
-        return print_texts(sandboxes, "id");
-    return options.output.wants_json ? print_json(sandboxes) : print_table(sandboxes);
+        return print_ids(list);
+    return options.output.wants_json ? print_result(list, "sandboxes") : print_table(list);
 }
 
 const struct command command_ls = {
     .group = "Sandboxes",
     .name = "ls",
     .operands = "",
-    .summary = "List the sandboxes",
+    .summary = "List sandboxes",
     .example = "holt ls --label team=red -q | xargs holt rm",
-    .options = &table,
+    .options = &ls_table,
     .run = ls_run,
 };
+
+/* --- inspect ---------------------------------------------------------------------------------- */
+
+/* There is no other format, but a script can pass -o json to every command. */
+static const struct option_row inspect_rows[] = { OPTION_OUTPUT, OPTION_HELP };
+
+static const struct option_table inspect_table = { inspect_rows, ARRAY_SIZE(inspect_rows), NULL };
+
+static int inspect_one(struct holt *holt, const char *id)
+{
+    cleanup_result struct holt_sandbox *sandbox = NULL;
+    struct holt_error error;
+
+    if (holt_sandbox_get(holt, id, HOLT_NO_DEADLINE, &sandbox, &error) < 0)
+        return report_holt_error(&error);
+    return print_result(sandbox, "sandbox");
+}
+
+static int inspect_run(int argc, char **argv)
+{
+    static const struct operands operands = { 1, 0, "an ID" };
+    cleanup_with(connection_close) struct connection connection = { .holt = NULL };
+    struct output_options options = { .wants_json = true };
+    int next, status;
+
+    if (!command_parse(&command_inspect, &options, argc, argv, &next, &status))
+        return status;
+    if (!command_has_operands(&command_inspect, &operands, argc - next))
+        return STATUS_HOLT;
+    if (!options.wants_json)
+        return command_misused(&command_inspect, "prints JSON only; 'holt ls' prints a table");
+    if (connection_open(&connection) < 0)
+        return STATUS_HOLT;
+    status = STATUS_OK;
+    for (; next < argc; next++)
+        if (inspect_one(connection.holt, argv[next]) != STATUS_OK)
+            status = STATUS_HOLT;
+    return status;
+}
+
+const struct command command_inspect = {
+    .group = "Sandboxes",
+    .name = "inspect",
+    .operands = "ID...",
+    .summary = "Show all properties of sandboxes as JSON",
+    .options = &inspect_table,
+    .run = inspect_run,
+};
+
+/* --- pause, resume, stop, start, rm ----------------------------------------------------------- */
+
+#define SANDBOX_COMMAND(verb, call, what, table)                                                   \
+    static int verb##_act(struct holt *holt, const char *sandbox, const char *operand,             \
+                          struct holt_error *error)                                                \
+    {                                                                                              \
+        (void)sandbox;                                                                             \
+        return call;                                                                               \
+    }                                                                                              \
+                                                                                                   \
+    static int verb##_run(int argc, char **argv)                                                   \
+    {                                                                                              \
+        return each_run(&(struct each){ &command_##verb, "an ID", false, verb##_act }, argc,       \
+                        argv);                                                                     \
+    }                                                                                              \
+                                                                                                   \
+    const struct command command_##verb = {                                                        \
+        .group = "Sandboxes",                                                                      \
+        .name = #verb,                                                                             \
+        .operands = "ID...",                                                                       \
+        .summary = what,                                                                           \
+        .options = &(table),                                                                       \
+        .run = verb##_run,                                                                         \
+    }
+
+SANDBOX_COMMAND(pause, holt_sandbox_pause(holt, operand, HOLT_NO_DEADLINE, NULL, error),
+                "Freeze all processes of sandboxes", option_table_help);
+SANDBOX_COMMAND(resume, holt_sandbox_resume(holt, operand, HOLT_NO_DEADLINE, NULL, error),
+                "Resume paused sandboxes", option_table_help);
+SANDBOX_COMMAND(stop, holt_sandbox_stop(holt, operand, HOLT_NO_DEADLINE, NULL, error),
+                "End all processes of sandboxes and keep their files", option_table_help);
+SANDBOX_COMMAND(start, holt_sandbox_start(holt, operand, HOLT_NO_DEADLINE, NULL, error),
+                "Start stopped or failed sandboxes", option_table_help);
+SANDBOX_COMMAND(rm, holt_sandbox_destroy(holt, operand, HOLT_NO_DEADLINE, error),
+                "Remove sandboxes and all their snapshots", each_force_table);

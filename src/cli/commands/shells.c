@@ -1,61 +1,222 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The commands for the persistent shells of a sandbox. */
+#include <inttypes.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
 #include "base/cleanup.h"
-#include "base/json.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "base/text/parse.h"
 #include "cli/core/command.h"
+#include "cli/core/connect.h"
+#include "cli/core/each.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
 #include "cli/core/table.h"
+#include "cli/run/attach.h"
+#include "holt.h"
 
-static void row_add(struct table *cells, const json_t *shell)
+/* --- shell ------------------------------------------------------------------------------------ */
+
+struct shell_options {
+    struct common_options common;
+    const char *name;
+};
+
+static int set_name(void *into, const char *value, struct err *err)
 {
-    const char *kind = call_text(shell, "kind"), *process = call_text(shell, "processId");
-    bool is_busy = json_is_true(json_object_get(shell, "busy"));
+    struct shell_options *options = into;
 
-    table_add(cells, "%s", call_text(shell, "name"));
-    table_add(cells, "%s", *kind ? kind : "-");
-    table_add(cells, "%s", *process ? process : "-");
-    table_add(cells, "%s", is_busy ? "busy" : *process ? "idle" : "asleep");
-    table_add(cells, "%" JSON_INTEGER_FORMAT,
-              json_integer_value(json_object_get(shell, "waiting")));
+    (void)err;
+    options->name = value;
+    return 0;
 }
 
-static int print_table(const json_t *shells)
+static const struct option_row shell_rows[] = {
+    { "name", 'n', "SHELL", "the name of the shell; 'main' by default", set_name },
+    OPTION_HELP,
+};
+
+static const struct option_table shell_table = { shell_rows, ARRAY_SIZE(shell_rows), NULL };
+
+static int shell_run(int argc, char **argv)
+{
+    static const struct operands operands = { 1, 1, "an ID" };
+    cleanup_with(connection_close) struct connection connection = { .holt = NULL };
+    struct shell_options options = { .name = "main" };
+    cleanup_result struct holt_shell *shell = NULL;
+    struct holt_error error;
+    int next, status;
+
+    if (!command_parse(&command_shell, &options, argc, argv, &next, &status))
+        return status;
+    if (!command_has_operands(&command_shell, &operands, argc - next) ||
+        connection_open(&connection) < 0)
+        return STATUS_HOLT;
+    if (holt_shell_open(connection.holt, argv[next], options.name, HOLT_NO_DEADLINE, &shell,
+                        &error) < 0)
+        return report_holt_error(&error);
+    if (strcmp(shell->kind, "bash") != 0)
+        return report("shell: the sandbox has no bash, and a plain sh has no terminal; use "
+                      "'holt sh'");
+    return attach_run(&connection, argv[next], shell->process_id);
+}
+
+const struct command command_shell = {
+    .group = "Shells",
+    .name = "shell",
+    .operands = "ID",
+    .summary = "Attach to the terminal of a persistent shell",
+    .example = "holt shell work -n build",
+    .options = &shell_table,
+    .passes_status = true,
+    .run = shell_run,
+};
+
+/* --- sh --------------------------------------------------------------------------------------- */
+
+struct sh_options {
+    struct common_options common;
+    uint64_t timeout_ms;
+    int status; /* of a failed write; STATUS_OK: all output was written */
+};
+
+static int set_timeout(void *into, const char *value, struct err *err)
+{
+    struct sh_options *options = into;
+
+    if (parse_duration_ms(value, &options->timeout_ms) < 0 || options->timeout_ms == 0)
+        return err_set(err, ERR_INVALID, "--timeout '%.100s' is not a time like 30s", value);
+    return 0;
+}
+
+static const struct option_row sh_rows[] = {
+    { "timeout", 0, "TIME", "interrupt the command after this time: 30s, 5m", set_timeout },
+    OPTION_HELP,
+};
+
+static const struct option_table sh_table = { sh_rows, ARRAY_SIZE(sh_rows), NULL };
+
+static int output_write(void *context, enum holt_piece_kind kind, const char *data, size_t len)
+{
+    struct sh_options *options = context;
+    bool is_stdout = kind == HOLT_STDOUT;
+    int r = write_all(is_stdout ? STDOUT_FILENO : STDERR_FILENO, data, len);
+
+    if (r == -EPIPE)
+        options->status = STATUS_BROKEN_PIPE;
+    else if (r < 0)
+        options->status =
+            report("cannot write to %s: %s", is_stdout ? "stdout" : "stderr", strerror(-r));
+    return r;
+}
+
+static int result_status(const struct holt_result *result, const char *shell)
+{
+    const struct holt_end *end = result->end;
+
+    if (end->outcome == HOLT_TIMED_OUT)
+        (void)report("the command timed out%s", result->is_shell_ended ? ", its shell ended" : "");
+    else if (result->is_shell_ended && *end->reason)
+        (void)report("shell '%.70s' ended: %s", shell, end->reason);
+    return end->exit_code & 0xff;
+}
+
+static int sh_run(int argc, char **argv)
+{
+    static const struct operands operands = { 3, 3, "an ID, a NAME and one COMMAND" };
+    cleanup_with(connection_close) struct connection connection = { .holt = NULL };
+    struct holt_shell_command command = HOLT_INIT(holt_shell_command);
+    struct sh_options options = { .status = STATUS_OK };
+    cleanup_result struct holt_result *result = NULL;
+    struct holt_error error;
+    int next, status;
+
+    if (!command_parse(&command_sh, &options, argc, argv, &next, &status))
+        return status;
+    if (!command_has_operands(&command_sh, &operands, argc - next) ||
+        connection_open(&connection) < 0)
+        return STATUS_HOLT;
+    (void)signal(SIGPIPE, SIG_IGN); /* EPIPE is the exit status instead */
+    command.shell = argv[next + 1];
+    command.text = argv[next + 2];
+    command.timeout_ms = options.timeout_ms;
+    command.on_output = output_write;
+    command.context = &options;
+    if (holt_shell_run(connection.holt, argv[next], &command, HOLT_NO_DEADLINE, &result, &error) <
+        0)
+        return options.status != STATUS_OK ? options.status : report_holt_error(&error);
+    return result_status(result, command.shell);
+}
+
+const struct command command_sh = {
+    .group = "Shells",
+    .name = "sh",
+    .operands = "ID SHELL COMMAND",
+    .summary = "Run one command in a persistent shell",
+    .example = "holt sh work main 'cd /workspace && make'",
+    .options = &sh_table,
+    .passes_status = true,
+    .run = sh_run,
+};
+
+/* --- shells ----------------------------------------------------------------------------------- */
+
+static void row_add(struct table *cells, const struct holt_shell *shell)
+{
+    bool has_process = *shell->process_id != '\0';
+
+    table_add(cells, "%s", shell->name);
+    table_add(cells, "%s", *shell->kind ? shell->kind : "-");
+    table_add(cells, "%s", has_process ? shell->process_id : "-");
+    table_add(cells, "%s", shell->is_busy ? "busy" : has_process ? "idle" : "asleep");
+    table_add(cells, "%" PRIu32, shell->waiting);
+}
+
+static int print_table(const struct holt_shell_list *list)
 {
     static const char *const titles[] = { "NAME", "KIND", "PROCESS", "STATE", "WAITING" };
     cleanup_with(table_done) struct table cells = { titles, ARRAY_SIZE(titles), 0x10, NULL, 0 };
 
-    for (size_t i = 0; i < json_array_size(shells); i++)
-        row_add(&cells, json_array_get(shells, i));
+    for (size_t i = 0; i < list->count; i++)
+        row_add(&cells, list->items[i]);
     table_print(&cells);
     return command_printed();
 }
 
-static const struct option_row rows[] = { OPTION_OUTPUT, OPTION_JSON, OPTION_QUIET_NAMES,
-                                          OPTION_HELP };
+static int print_names(const struct holt_shell_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        (void)printf("%s\n", list->items[i]->name);
+    return command_printed();
+}
 
-static const struct option_table table = { rows, ARRAY_SIZE(rows), NULL };
+static const struct option_row shells_rows[] = { OPTION_OUTPUT, OPTION_JSON, OPTION_QUIET_NAMES,
+                                                 OPTION_HELP };
+
+static const struct option_table shells_table = { shells_rows, ARRAY_SIZE(shells_rows), NULL };
 
 static int shells_run(int argc, char **argv)
 {
     static const struct operands operands = { 1, 1, "an ID" };
+    cleanup_with(connection_close) struct connection connection = { .holt = NULL };
     struct output_options options = { .wants_json = false };
-    cleanup_json json_t *reply = NULL;
-    const json_t *shells = NULL;
+    cleanup_result struct holt_shell_list *list = NULL;
+    struct holt_error error;
     int next, status;
 
     if (!command_parse(&command_shells, &options, argc, argv, &next, &status))
         return status;
-    if (!command_has_operands(&command_shells, &operands, argc - next))
+    if (!command_has_operands(&command_shells, &operands, argc - next) ||
+        connection_open(&connection) < 0)
         return STATUS_HOLT;
-    status =
-        call_once("holt.v1.ShellService/List", json_pack("{s:s}", "sandboxId", argv[next]), &reply);
-    if (status != STATUS_OK)
-        return status;
-    if (!call_list(reply, "shells", &shells))
-        return STATUS_HOLT;
+    if (holt_shell_list(connection.holt, argv[next], HOLT_NO_DEADLINE, &list, &error) < 0)
+        return report_holt_error(&error);
     if (options.is_quiet)
-        return print_texts(shells, "name");
-    return options.wants_json ? print_json(shells) : print_table(shells);
+        return print_names(list);
+    return options.wants_json ? print_result(list, "shells") : print_table(list);
 }
 
 const struct command command_shells = {
@@ -63,6 +224,27 @@ const struct command command_shells = {
     .name = "shells",
     .operands = "ID",
     .summary = "List the shells of a sandbox",
-    .options = &table,
+    .options = &shells_table,
     .run = shells_run,
+};
+
+static int shell_remove(struct holt *holt, const char *sandbox, const char *shell,
+                        struct holt_error *error)
+{
+    return holt_shell_remove(holt, sandbox, shell, HOLT_NO_DEADLINE, error);
+}
+
+static int shells_rm_run(int argc, char **argv)
+{
+    return each_run(&(struct each){ &command_shells_rm, "an ID and a NAME", true, shell_remove },
+                    argc, argv);
+}
+
+const struct command command_shells_rm = {
+    .group = "Shells",
+    .name = "shells rm",
+    .operands = "ID SHELL...",
+    .summary = "End shells of a sandbox and all their processes",
+    .options = &option_table_help,
+    .run = shells_rm_run,
 };

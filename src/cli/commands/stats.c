@@ -6,27 +6,26 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/json.h"
 #include "base/text/parse.h"
 #include "cli/core/command.h"
+#include "cli/core/connect.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
 #include "cli/core/table.h"
 #include "cli/core/terminal.h"
 #include "holt.h"
 
-enum {
-    STATUS_ENOUGH = -2,
-    SHORT_MS = 250
-}; /* of one look: over this time processors are counted */
+enum { SHORT_MS = 250 }; /* the interval of the CPU usage if the table is shown once */
 
 struct stats_options {
     struct output_options output;
     bool is_once;
     uint64_t interval_ms;
 
-    unsigned messages; /* that have come */
-    unsigned lines;    /* on the terminal, to be drawn over */
+    unsigned reports; /* received so far */
+    unsigned lines;   /* on the terminal, to be drawn over */
+    bool is_done;
+    int status; /* if is_done */
 };
 
 static int set_no_stream(void *into, const char *value, struct err *err)
@@ -48,8 +47,8 @@ static int set_interval(void *into, const char *value, struct err *err)
 }
 
 static const struct option_row rows[] = {
-    { "no-stream", 0, NULL, "show it once, as when stdout is no terminal", set_no_stream },
-    { "interval", 0, "TIME", "how often to look: 1s by default", set_interval },
+    { "no-stream", 0, NULL, "print the table once, as if stdout is not a terminal", set_no_stream },
+    { "interval", 0, "TIME", "time between updates; 1s by default", set_interval },
     OPTION_OUTPUT,
     OPTION_JSON,
     OPTION_HELP,
@@ -57,7 +56,7 @@ static const struct option_row rows[] = {
 
 static const struct option_table table = { rows, ARRAY_SIZE(rows), NULL };
 
-/* "12.0 MiB / 64.0 MiB", or without a limit the first alone. */
+/* Adds "12.0 MiB / 64.0 MiB", or "12.0 MiB" if there is no limit. */
 static void add_share(struct table *cells, uint64_t used, uint64_t limit)
 {
     char used_text[CELL_SIZE], limit_text[CELL_SIZE];
@@ -85,84 +84,72 @@ static void add_age(struct table *cells, uint64_t ms)
     }
 }
 
-static void add_row(struct table *cells, const json_t *stats)
+static void add_row(struct table *cells, const struct holt_stats *stats)
 {
-    const char *name = call_text(stats, "sandboxName");
-    uint64_t cpu = call_number(stats, "cpuMillis");
-
-    table_add(cells, "%s", *name ? name : call_text(stats, "sandboxId"));
-    table_add(cells, "%s", call_text(stats, "state"));
-    table_add(cells, "%" PRIu64 ".%" PRIu64 "%%", cpu / 10, cpu % 10);
-    add_share(cells, call_number(stats, "memoryBytes"), call_number(stats, "memoryLimitBytes"));
-    table_add(cells, "%" PRIu64, call_number(stats, "pids"));
-    table_add(cells, "%" PRIu64, call_number(stats, "processes"));
-    add_share(cells, call_number(stats, "spaceUsed"), call_number(stats, "quotaBytes"));
-    add_age(cells, call_number(stats, "ageMs"));
+    table_add(cells, "%s", *stats->sandbox_name ? stats->sandbox_name : stats->sandbox_id);
+    table_add(cells, "%s", stats->state);
+    table_add(cells, "%" PRIu32 ".%" PRIu32 "%%", stats->cpu_millis / 10, stats->cpu_millis % 10);
+    add_share(cells, stats->memory_bytes, stats->memory_limit_bytes);
+    table_add(cells, "%" PRIu32, stats->pids);
+    table_add(cells, "%" PRIu32, stats->processes);
+    add_share(cells, stats->space_used_bytes, stats->quota_bytes);
+    add_age(cells, stats->age_ms);
 }
 
-/* As many rows as the terminal has room for, where there is one. */
-static unsigned draw(const json_t *list, size_t most)
+/* Prints at most this many rows; returns the number of lines. */
+static unsigned table_draw(const struct holt_stats_list *list, size_t most)
 {
     static const char *const titles[] = { "SANDBOX", "STATE",     "CPU",     "MEMORY",
                                           "PIDS",    "PROCESSES", "STORAGE", "AGE" };
     cleanup_with(table_done) struct table cells = { titles, ARRAY_SIZE(titles), 0xf4, NULL, 0 };
-    size_t count = json_array_size(list) < most ? json_array_size(list) : most;
+    size_t count = list->count < most ? list->count : most;
 
     for (size_t i = 0; i < count; i++)
-        add_row(&cells, json_array_get(list, i));
+        add_row(&cells, list->items[i]);
     table_print(&cells);
     return (unsigned)count + 1;
 }
 
-/* Over what was drawn before. */
-static int redraw(struct stats_options *options, const json_t *list)
+/* Draws over the previous table, with as many rows as the terminal has room for. */
+static int table_redraw(struct stats_options *options, const struct holt_stats_list *list)
 {
     uint32_t height, width;
 
     terminal_size(&height, &width);
     if (options->lines > 0)
         (void)printf("\033[%uA\033[J", options->lines);
-    options->lines = draw(list, height > 2 ? height - 2 : 1);
+    options->lines = table_draw(list, height > 2 ? height - 2 : 1);
     return command_printed();
 }
 
-/* What processors did shows from the second message on. */
-static int handle_message(const json_t *message, void *context)
+static int print_once(const struct stats_options *options, const struct holt_stats_list *list)
 {
-    struct stats_options *options = context;
-    const json_t *list = NULL;
-
-    if (!call_list(message, "stats", &list))
-        return STATUS_HOLT;
-    if (!options->is_once)
-        return redraw(options, list);
-    if (options->messages++ == 0)
-        return STATUS_OK;
-    if (options->output.wants_json) {
-        int status = print_json(list);
-
-        return status == STATUS_OK ? STATUS_ENOUGH : status;
-    }
-    (void)draw(list, SIZE_MAX);
-    return command_printed() == STATUS_OK ? STATUS_ENOUGH : STATUS_HOLT;
+    if (options->output.wants_json)
+        return print_result(list, "stats");
+    (void)table_draw(list, SIZE_MAX);
+    return command_printed();
 }
 
-static json_t *make_request(const struct stats_options *options, char **ids, int count)
+/* The first report has no CPU usage. */
+static int stats_take(void *context, const struct holt_stats_list *list)
 {
-    json_t *list = json_array();
+    struct stats_options *options = context;
 
-    for (int i = 0; i < count; i++)
-        if (json_array_append_new(list, json_string(ids[i])) < 0) {
-            json_decref(list);
-            return NULL;
-        }
-    return json_pack("{s:o, s:o}", "sandboxIds", list, "intervalMs",
-                     json_u64(options->interval_ms));
+    if (!options->is_once) {
+        options->status = table_redraw(options, list);
+        options->is_done = options->status != STATUS_OK;
+    } else if (options->reports++ > 0) {
+        options->status = print_once(options, list);
+        options->is_done = true;
+    }
+    return options->is_done;
 }
 
 static int stats_run(int argc, char **argv)
 {
-    struct stats_options options = { .is_once = false };
+    cleanup_with(connection_close) struct connection connection = { .holt = NULL };
+    struct holt_stats_options request = HOLT_INIT(holt_stats_options);
+    struct stats_options options = { .status = STATUS_OK };
     struct holt_error error;
     int next, status;
 
@@ -172,19 +159,23 @@ static int stats_run(int argc, char **argv)
         options.is_once = true;
     if (options.is_once && options.interval_ms == 0)
         options.interval_ms = SHORT_MS;
-    status = call_stream("holt.v1.SandboxService/WatchStats",
-                         make_request(&options, argv + next, argc - next), handle_message, &options,
-                         &error);
-    if (status == STATUS_ENOUGH)
-        return STATUS_OK;
-    return status < 0 ? report_holt_error(&error) : status;
+    if (connection_open(&connection) < 0)
+        return STATUS_HOLT;
+    request.sandboxes = (const char *const *)argv + next; /* argv ends with NULL */
+    request.interval_ms = options.interval_ms;
+    request.on_stats = stats_take;
+    request.context = &options;
+    if (holt_stats_watch(connection.holt, &request, HOLT_NO_DEADLINE, &error) < 0 &&
+        !options.is_done)
+        return report_holt_error(&error);
+    return options.status;
 }
 
 const struct command command_stats = {
     .group = "Sandboxes",
     .name = "stats",
     .operands = "[ID...]",
-    .summary = "Show what sandboxes use, again and again",
+    .summary = "Show the resource usage of sandboxes, live",
     .options = &table,
     .run = stats_run,
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Makes the templates that Holt knows by name. The root is made here and not by the daemon: that
- * takes minutes, a mirror and tools of the distribution, and ends with whoever waits for it. */
+/* Builds the templates that Holt knows by name. holt builds the root file system, not the daemon:
+ * that takes minutes, a mirror and tools of the distribution, and must end with the terminal. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -16,16 +16,16 @@
 #include "base/err.h"
 #include "base/files/tree.h"
 #include "base/io.h"
-#include "base/json.h"
 #include "base/spawn_signals.h"
 #include "base/xalloc.h"
 #include "cli/commands/templates.h"
 #include "cli/core/command.h"
+#include "cli/core/connect.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
 #include "holt.h"
 
-/* Files of templates/, as they are. */
+/* Embeds files of templates/. */
 #define EMBED(symbol, path)                                                                        \
     __asm__(".section .rodata\n" #symbol ": .incbin \"" path "\"\n.byte 0\n.previous\n");          \
     extern const char symbol[]
@@ -35,11 +35,11 @@ EMBED(template_code_interpreter, "templates/code-interpreter/server.py");
 
 #define INTERPRETER "/opt/code-interpreter/server.py"
 
-/* What is made of the one root. */
+/* A template made from the root file system. */
 struct recipe {
     const char *name;
-    const char *file;    /* to add to it, absolute; NULL: none */
-    const char *content; /* of that */
+    const char *file;    /* to add to the root, absolute; NULL: none */
+    const char *content; /* of the file */
     const char *start, *ready;
 };
 
@@ -83,7 +83,7 @@ static const struct recipe *recipe_find(const char *name)
     return NULL;
 }
 
-/* Runs a program with our own output and waits for its end: its exit status. */
+/* Runs a program with our stdout and stderr. Returns its exit status. */
 static int run_program(const char *const *args)
 {
     posix_spawnattr_t attributes;
@@ -103,7 +103,7 @@ static int run_program(const char *const *args)
     return WIFEXITED(status) ? WEXITSTATUS(status) : STATUS_HOLT;
 }
 
-/* An archive that is there is taken as it is: it is what another build has kept. */
+/* Builds the archive of the root, unless an earlier build has kept it. */
 static int make_archive(const char *dir, const char *archive, const char *packages)
 {
     cleanup_free char *script = xasprintf("%s/build", dir);
@@ -117,7 +117,7 @@ static int make_archive(const char *dir, const char *archive, const char *packag
     return run_program((const char *const[]){ "sh", script, archive, packages, NULL });
 }
 
-/* A copy of the archive with one more file, which the original is left without. */
+/* Writes a copy of the archive with the file of the recipe to dir/root.tar. */
 static int add_file(const struct recipe *recipe, const char *dir, const char *archive)
 {
     cleanup_free char *root = xasprintf("%s/root", dir), *copy = xasprintf("%s/root.tar", dir);
@@ -143,39 +143,37 @@ static int add_file(const struct recipe *recipe, const char *dir, const char *ar
                                               recipe->file + 1, NULL });
 }
 
-static json_t *settings_of(const struct recipe *recipe)
-{
-    json_t *settings = json_pack("{s:s, s:b}", "user", "user", "allowSetuid", true);
-
-    if (recipe->start) {
-        (void)json_object_set_new(settings, "startCommand", json_string(recipe->start));
-        (void)json_object_set_new(settings, "readyCommand", json_string(recipe->ready));
-    }
-    return settings;
-}
-
-/* Before minutes are spent on what the daemon would refuse. */
+/* Fails if a template of this name exists, before minutes are spent on one that the daemon would
+ * refuse. */
 static int check_name(const char *name)
 {
-    cleanup_json json_t *reply = NULL;
-    const json_t *list = NULL, *each;
-    size_t i;
-    int status = call_once("holt.v1.TemplateService/List", json_object(), &reply);
+    cleanup_with(connection_close) struct connection connection = { .holt = NULL };
+    cleanup_result struct holt_template_list *list = NULL;
+    struct holt_error error;
+    struct err err;
 
-    if (status != STATUS_OK)
-        return status;
-    if (!call_list(reply, "templates", &list))
+    if (connection_open(&connection) < 0)
         return STATUS_HOLT;
-    json_array_foreach(list, i, each)
-    {
-        if (strcmp(call_text(each, "name"), name) == 0) {
-            struct err err;
-
-            (void)err_set(&err, ERR_EXISTS, "there is a template '%s' already", name);
-            return report_err(&err);
-        }
+    if (holt_template_list(connection.holt, HOLT_NO_DEADLINE, &list, &error) < 0)
+        return report_holt_error(&error);
+    for (size_t i = 0; i < list->count; i++) {
+        if (strcmp(list->items[i]->name, name) != 0)
+            continue;
+        (void)err_set(&err, ERR_EXISTS, "template '%s' exists already", name);
+        return report_err(&err);
     }
     return STATUS_OK;
+}
+
+static int import(const struct recipe *recipe, const char *path)
+{
+    struct holt_template_settings settings = HOLT_INIT(holt_template_settings);
+
+    settings.user = "user";
+    settings.allows_setuid = true;
+    settings.start_command = recipe->start;
+    settings.ready_command = recipe->ready;
+    return template_import(recipe->name, path, &settings);
 }
 
 static int build_in(const char *dir, const struct recipe *recipe,
@@ -195,7 +193,7 @@ static int build_in(const char *dir, const struct recipe *recipe,
     path = realpath(archive, NULL);
     if (!path)
         return report("template build: %s: %s", archive, strerror(errno));
-    return template_import_follow(recipe->name, path, settings_of(recipe));
+    return import(recipe, path);
 }
 
 static int template_build_run(int argc, char **argv)
@@ -212,7 +210,7 @@ static int template_build_run(int argc, char **argv)
         return STATUS_HOLT;
     recipe = recipe_find(argv[next]);
     if (!recipe)
-        return report_usage("template build: there is no recipe '%s' (there are: base, "
+        return report_usage("template build: no recipe '%s' (the recipes are base and "
                             "code-interpreter-v1)",
                             argv[next]);
     status = check_name(recipe->name);
@@ -229,8 +227,8 @@ static int template_build_run(int argc, char **argv)
 }
 
 static const struct option_row rows[] = {
-    { "archive", 0, "FILE", "keep the root as this archive, or take it from there", set_archive },
-    { "packages", 0, "NAMES", "more packages, with commas between them", set_packages },
+    { "archive", 0, "FILE", "keep the root in this archive, or use it if it exists", set_archive },
+    { "packages", 0, "NAMES", "additional packages, separated by commas", set_packages },
     OPTION_HELP,
 };
 
@@ -240,7 +238,7 @@ const struct command command_template_build = {
     .group = "Templates",
     .name = "template build",
     .operands = "NAME",
-    .summary = "Make one of Holt's own templates: base or code-interpreter-v1",
+    .summary = "Build one of Holt's own templates: base or code-interpreter-v1",
     .example = "holt template build base",
     .options = &table,
     .run = template_build_run,

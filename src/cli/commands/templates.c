@@ -1,92 +1,127 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The commands that import, commit, list and remove templates; template_build.c builds them. */
+#include "cli/commands/templates.h"
+
+#include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/json.h"
 #include "cli/core/command.h"
+#include "cli/core/connect.h"
+#include "cli/core/each.h"
+#include "cli/core/progress.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
 #include "cli/core/table.h"
+#include "holt.h"
+
+/* --- import, commit --------------------------------------------------------------------------- */
+
+struct import {
+    struct progress progress;
+    char label[64];
+};
+
+static int progress_show(void *context, uint64_t bytes, uint64_t files)
+{
+    struct import *import = context;
+
+    if (bytes < import->progress.done)
+        return 0;
+    (void)snprintf(import->label, sizeof(import->label), "%" PRIu64 " files", files);
+    progress_add(&import->progress, bytes - import->progress.done);
+    return 0;
+}
+
+int template_import(const char *name, const char *path,
+                    const struct holt_template_settings *settings)
+{
+    cleanup_with(connection_close) struct connection connection = { .holt = NULL };
+    struct holt_import_options options = HOLT_INIT(holt_import_options);
+    struct import import = { .label = "" };
+    struct holt_error error;
+    int r;
+
+    if (connection_open(&connection) < 0)
+        return STATUS_HOLT;
+    options.name = name;
+    options.path = path;
+    options.settings = settings;
+    options.on_progress = progress_show;
+    options.context = &import;
+    progress_begin(&import.progress, import.label, 0);
+    r = holt_template_import(connection.holt, &options, HOLT_NO_DEADLINE, NULL, &error);
+    progress_end(&import.progress);
+    return r < 0 ? report_holt_error(&error) : STATUS_OK;
+}
+
+static int template_import_run(int argc, char **argv)
+{
+    static const struct operands operands = { 2, 2, "a NAME and a PATH" };
+    cleanup_free char *path = NULL;
+    int next, status;
+
+    if (!command_parse_plain(&command_template_import, &operands, argc, argv, &next, &status))
+        return status;
+    path = realpath(argv[next + 1], NULL);
+    if (!path)
+        return report("template import: %s: %s", argv[next + 1], strerror(errno));
+    status = template_import(argv[next], path, NULL);
+    if (status != STATUS_OK)
+        return status;
+    (void)printf("%s\n", argv[next]);
+    return command_printed();
+}
+
+const struct command command_template_import = {
+    .group = "Templates",
+    .name = "template import",
+    .operands = "NAME PATH",
+    .summary = "Import a directory, an archive or an image as a template",
+    .example = "holt template import debian rootfs.tar.zst",
+    .options = &option_table_help,
+    .run = template_import_run,
+};
+
+static int template_commit_run(int argc, char **argv)
+{
+    static const struct operands operands = { 2, 2, "an ID and a NAME" };
+    cleanup_with(connection_close) struct connection connection = { .holt = NULL };
+    cleanup_result struct holt_template *template = NULL;
+    struct holt_error error;
+    int next, status;
+
+    if (!command_parse_plain(&command_template_commit, &operands, argc, argv, &next, &status))
+        return status;
+    if (connection_open(&connection) < 0)
+        return STATUS_HOLT;
+    if (holt_template_commit(connection.holt, argv[next], argv[next + 1], HOLT_NO_DEADLINE,
+                             &template, &error) < 0)
+        return report_holt_error(&error);
+    (void)printf("%s\n", template->name);
+    return command_printed();
+}
+
+const struct command command_template_commit = {
+    .group = "Templates",
+    .name = "template commit",
+    .operands = "ID NAME",
+    .summary = "Create a template from the current files of a sandbox",
+    .example = "holt template commit work work-base",
+    .options = &option_table_help,
+    .run = template_commit_run,
+};
+
+/* --- ls, rm ----------------------------------------------------------------------------------- */
 
 struct ls_options {
     struct output_options output;
     bool wants_all;
 };
-
-/* What was never created, as the template of the host itself, has no time. */
-static void format_time(char *cell, uint64_t seconds)
-{
-    time_t when = (time_t)seconds;
-    struct tm utc;
-
-    if (seconds == 0 || !gmtime_r(&when, &utc) ||
-        strftime(cell, CELL_SIZE, "%Y-%m-%dT%H:%M:%SZ", &utc) == 0)
-        (void)snprintf(cell, CELL_SIZE, "-");
-}
-
-static int row_add(struct table *table, const json_t *template, bool wants_owner)
-{
-    char size[CELL_SIZE] = "-", count[CELL_SIZE] = "-", created[CELL_SIZE];
-    uint64_t size_bytes = 0, files = 0, created_at = 0;
-    const char *owner = call_text(template, "owner");
-    struct err err;
-
-    if (json_get_u64(template, "sizeBytes", &size_bytes, &err) < 0 ||
-        json_get_u64(template, "files", &files, &err) < 0 ||
-        json_get_u64(template, "createdAt", &created_at, &err) < 0)
-        return report_unreadable(err.msg);
-    if (files > 0) {
-        format_size(size, size_bytes);
-        (void)snprintf(count, sizeof(count), "%" PRIu64, files);
-    }
-    format_time(created, created_at);
-    table_add(table, "%s", call_text(template, "name"));
-    table_add(table, "%s", call_text(template, "kind"));
-    table_add(table, "%s", size);
-    table_add(table, "%s", count);
-    table_add(table, "%s", created);
-    if (wants_owner)
-        table_add(table, "%s", *owner ? owner : "-");
-    return STATUS_OK;
-}
-
-static int print_table(const json_t *templates, bool wants_owner)
-{
-    static const char *const titles[] = { "NAME", "KIND", "SIZE", "FILES", "CREATED", "OWNER" };
-    const size_t columns = ARRAY_SIZE(titles) - !wants_owner;
-    cleanup_with(table_done) struct table table = { titles, columns, 0x0c, NULL, 0 };
-
-    for (size_t i = 0; i < json_array_size(templates); i++)
-        if (row_add(&table, json_array_get(templates, i), wants_owner) != STATUS_OK)
-            return STATUS_HOLT;
-    table_print(&table);
-    return command_printed();
-}
-
-static int template_ls_run(int argc, char **argv)
-{
-    struct ls_options options = { .wants_all = false };
-    cleanup_json json_t *reply = NULL;
-    const json_t *templates = NULL;
-    int next, status;
-
-    if (!command_parse(&command_template_ls, &options, argc, argv, &next, &status))
-        return status;
-    if (next != argc)
-        return command_misused(&command_template_ls, "takes no arguments");
-    status = call_once("holt.v1.TemplateService/List", json_pack("{s:b}", "all", options.wants_all),
-                       &reply);
-    if (status != STATUS_OK)
-        return status;
-    if (!call_list(reply, "templates", &templates))
-        return STATUS_HOLT;
-    if (options.output.is_quiet)
-        return print_texts(templates, "name");
-    return options.output.wants_json ? print_json(templates)
-                                     : print_table(templates, options.wants_all);
-}
 
 static int set_all(void *into, const char *value, struct err *err)
 {
@@ -98,20 +133,116 @@ static int set_all(void *into, const char *value, struct err *err)
     return 0;
 }
 
-static const struct option_row rows[] = {
-    { "all", 'a', NULL, "also those that builds have made for themselves", set_all },
+static const struct option_row ls_rows[] = {
+    { "all", 'a', NULL, "include internal templates of builds", set_all },
     OPTION_OUTPUT,
     OPTION_QUIET_NAMES,
     OPTION_HELP,
 };
 
-static const struct option_table table = { rows, ARRAY_SIZE(rows), NULL };
+static const struct option_table ls_table = { ls_rows, ARRAY_SIZE(ls_rows), NULL };
+
+/* The template of the host itself has no time of creation. */
+static void format_created(char cell[CELL_SIZE], int64_t ms)
+{
+    time_t when = (time_t)(ms / 1000);
+    struct tm utc;
+
+    if (ms == 0 || !gmtime_r(&when, &utc) ||
+        strftime(cell, CELL_SIZE, "%Y-%m-%dT%H:%M:%SZ", &utc) == 0)
+        (void)snprintf(cell, CELL_SIZE, "-");
+}
+
+static void row_add(struct table *cells, const struct holt_template *template, bool wants_owner)
+{
+    char size[CELL_SIZE] = "-", count[CELL_SIZE] = "-", created[CELL_SIZE];
+
+    if (template->files > 0) {
+        format_size(size, template->size_bytes);
+        (void)snprintf(count, sizeof(count), "%" PRIu64, template->files);
+    }
+    format_created(created, template->created_ms);
+    table_add(cells, "%s", template->name);
+    table_add(cells, "%s", template->kind);
+    table_add(cells, "%s", size);
+    table_add(cells, "%s", count);
+    table_add(cells, "%s", created);
+    if (wants_owner)
+        table_add(cells, "%s", *template->owner ? template->owner : "-");
+}
+
+static int print_table(const struct holt_template_list *list, bool wants_owner)
+{
+    static const char *const titles[] = { "NAME", "KIND", "SIZE", "FILES", "CREATED", "OWNER" };
+    const size_t columns = ARRAY_SIZE(titles) - !wants_owner;
+    cleanup_with(table_done) struct table cells = { titles, columns, 0x0c, NULL, 0 };
+
+    for (size_t i = 0; i < list->count; i++)
+        row_add(&cells, list->items[i], wants_owner);
+    table_print(&cells);
+    return command_printed();
+}
+
+static int print_names(const struct holt_template_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        (void)printf("%s\n", list->items[i]->name);
+    return command_printed();
+}
+
+static int template_ls_run(int argc, char **argv)
+{
+    cleanup_with(connection_close) struct connection connection = { .holt = NULL };
+    struct ls_options options = { .wants_all = false };
+    cleanup_result struct holt_template_list *list = NULL;
+    struct holt_error error;
+    int next, status, r;
+
+    if (!command_parse(&command_template_ls, &options, argc, argv, &next, &status))
+        return status;
+    if (next != argc)
+        return command_misused(&command_template_ls, "takes no arguments");
+    if (connection_open(&connection) < 0)
+        return STATUS_HOLT;
+    if (options.wants_all)
+        r = holt_template_list_all(connection.holt, HOLT_NO_DEADLINE, &list, &error);
+    else
+        r = holt_template_list(connection.holt, HOLT_NO_DEADLINE, &list, &error);
+    if (r < 0)
+        return report_holt_error(&error);
+    if (options.output.is_quiet)
+        return print_names(list);
+    return options.output.wants_json ? print_result(list, "templates")
+                                     : print_table(list, options.wants_all);
+}
 
 const struct command command_template_ls = {
     .group = "Templates",
     .name = "template ls",
     .operands = "",
-    .summary = "List the templates",
-    .options = &table,
+    .summary = "List templates",
+    .options = &ls_table,
     .run = template_ls_run,
+};
+
+static int template_remove(struct holt *holt, const char *sandbox, const char *name,
+                           struct holt_error *error)
+{
+    (void)sandbox;
+    return holt_template_remove(holt, name, HOLT_NO_DEADLINE, error);
+}
+
+static int template_rm_run(int argc, char **argv)
+{
+    return each_run(&(struct each){ &command_template_rm, "a NAME", false, template_remove }, argc,
+                    argv);
+}
+
+const struct command command_template_rm = {
+    .group = "Templates",
+    .name = "template rm",
+    .operands = "TEMPLATE...",
+    .summary = "Remove templates",
+    .options = &option_table_help,
+    .run = template_rm_run,
 };

@@ -1,8 +1,9 @@
-/* What commands that import a template have in common. */
+/* Importing templates, for `holt template import` and `holt template build`. */
 #pragma once
 
-#include <jansson.h>
+struct holt_template_settings;
 
-/* Imports an absolute path under this name, with settings (taken; NULL: none), and shows how far it
- * is: the exit status. */
-int template_import_follow(const char *name, const char *path, json_t *settings);
+/* Imports an absolute path under this name with settings (NULL: none), and shows the progress.
+ * Returns the exit status. */
+int template_import(const char *name, const char *path,
+                    const struct holt_template_settings *settings);

@@ -10,6 +10,7 @@
 #include "base/text/parse.h"
 #include "cli/commands/tool_params.h"
 #include "cli/core/command.h"
+#include "cli/core/connect.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
 #include "cli/core/terminal.h"
@@ -19,13 +20,17 @@ enum { STATUS_TOOL_ERROR = 1, STATUS_TIMED_OUT = 124 };
 
 struct tool_options {
     struct output_options output;
-    json_t *request;
     json_t *params;
+    const char *id;
+    uint64_t timeout_ms;
+    uint64_t max_output_tokens;
+    bool wants_changed;
+    bool wants_snapshot;
+    int status; /* of a failed write; STATUS_OK: all progress was written */
 };
 
 static void options_done(struct tool_options *options)
 {
-    json_decref(options->request);
     json_decref(options->params);
 }
 
@@ -46,29 +51,28 @@ static int set_id(void *into, const char *value, struct err *err)
 {
     struct tool_options *options = into;
 
-    if (json_object_set_new(options->request, "toolCallId", json_string(value)) < 0)
-        return err_set(err, ERR_INVALID, "--id is not UTF-8");
+    (void)err;
+    options->id = value;
     return 0;
 }
 
 static int set_timeout(void *into, const char *value, struct err *err)
 {
     struct tool_options *options = into;
-    uint64_t ms;
 
-    if (parse_duration_ms(value, &ms) < 0 || ms == 0)
-        return err_set(err, ERR_INVALID, "'%.100s' is not a time, as 30s or 5m", value);
-    return json_object_set_new(options->request, "timeoutMs", json_u64(ms));
+    if (parse_duration_ms(value, &options->timeout_ms) < 0 || options->timeout_ms == 0)
+        return err_set(err, ERR_INVALID, "--timeout '%.100s' is not a time like 30s", value);
+    return 0;
 }
 
 static int set_tokens(void *into, const char *value, struct err *err)
 {
     struct tool_options *options = into;
-    uint64_t tokens;
 
-    if (parse_u64(value, &tokens) < 0 || tokens == 0)
-        return err_set(err, ERR_INVALID, "'%.100s' is not a number of tokens", value);
-    return json_object_set_new(options->request, "maxOutputTokens", json_u64(tokens));
+    if (parse_u64(value, &options->max_output_tokens) < 0 || options->max_output_tokens == 0)
+        return err_set(err, ERR_INVALID, "--max-output-tokens '%.100s' is not a number like 1000",
+                       value);
+    return 0;
 }
 
 static int set_changed(void *into, const char *value, struct err *err)
@@ -76,7 +80,8 @@ static int set_changed(void *into, const char *value, struct err *err)
     struct tool_options *options = into;
 
     (void)value, (void)err;
-    return json_object_set_new(options->request, "changed", json_true());
+    options->wants_changed = true;
+    return 0;
 }
 
 static int set_snapshot(void *into, const char *value, struct err *err)
@@ -84,18 +89,18 @@ static int set_snapshot(void *into, const char *value, struct err *err)
     struct tool_options *options = into;
 
     (void)value, (void)err;
-    return json_object_set_new(options->request, "snapshot", json_true());
+    options->wants_snapshot = true;
+    return 0;
 }
 
 static const struct option_row rows[] = {
-    { "json", 0, "PARAMS", "the parameters as JSON: the name of a file, - for stdin, or the object",
+    { "json", 0, "PARAMS", "the parameters as JSON: a file, - for stdin, or the object itself",
       set_params },
-    { "id", 0, "TEXT", "make the call once: a second one with this id gets the same result",
-      set_id },
-    { "timeout", 0, "TIME", "end the tool after this time (30s, 5m)", set_timeout },
-    { "max-output-tokens", 0, "NUMBER", "cut longer results in the middle; a token is 4 bytes",
+    { "id", 0, "TEXT", "call once: a second call with this id returns the same result", set_id },
+    { "timeout", 0, "TIME", "end the tool after this time: 30s, 5m", set_timeout },
+    { "max-output-tokens", 0, "NUMBER", "truncate longer results in the middle; a token is 4 bytes",
       set_tokens },
-    { "changed", 0, NULL, "say on stderr which paths the call has changed", set_changed },
+    { "changed", 0, NULL, "list the changed paths on stderr", set_changed },
     { "snapshot", 0, NULL, "take a snapshot after the call", set_snapshot },
     OPTION_OUTPUT,
     OPTION_HELP,
@@ -105,7 +110,7 @@ static const struct option_table table = { rows, ARRAY_SIZE(rows), NULL };
 
 /* --- the result ------------------------------------------------------------------------------- */
 
-static int put(int fd, const char *data, size_t len)
+static int bytes_write(int fd, const char *data, size_t len)
 {
     int r = write_all(fd, data, len);
 
@@ -114,156 +119,122 @@ static int put(int fd, const char *data, size_t len)
     return r < 0 ? report("cannot write: %s", strerror(-r)) : STATUS_OK;
 }
 
-static int print_image(const json_t *image)
+static int print_image(const struct holt_tool_block *block)
 {
     cleanup_free char *line = NULL;
-    int len =
-        asprintf(&line, "[image: %s, %zu bytes of base64; -o json has it]\n",
-                 call_text(image, "mimeType"), json_string_length(json_object_get(image, "data")));
+    int len = asprintf(&line, "[image: %s, %zu bytes of base64; -o json has it]\n",
+                       block->mime_type, (block->len + 2) / 3 * 4);
 
-    return len < 0 ? STATUS_HOLT : put(STDOUT_FILENO, line, (size_t)len);
+    return len < 0 ? STATUS_HOLT : bytes_write(STDOUT_FILENO, line, (size_t)len);
 }
 
-/* As it is, and the end of a line behind it where there is none. */
-static int print_text(const json_t *text)
+/* Prints the text, and a newline if it does not end with one. */
+static int print_text(const struct holt_tool_block *block)
 {
-    const char *data = json_string_value(text);
-    size_t len = json_string_length(text);
-    int status = len > 0 ? put(STDOUT_FILENO, data, len) : STATUS_OK;
+    int status = block->len > 0 ? bytes_write(STDOUT_FILENO, block->data, block->len) : STATUS_OK;
 
-    if (status != STATUS_OK || len == 0 || data[len - 1] == '\n')
+    if (status != STATUS_OK || block->len == 0 || block->data[block->len - 1] == '\n')
         return status;
-    return put(STDOUT_FILENO, "\n", 1);
+    return bytes_write(STDOUT_FILENO, "\n", 1);
 }
 
-static int print_content(const json_t *result)
+static int print_content(const struct holt_tool_result *result)
 {
-    const json_t *blocks = json_object_get(result, "content");
     int status = STATUS_OK;
 
-    for (size_t i = 0; status == STATUS_OK && i < json_array_size(blocks); i++) {
-        const json_t *block = json_array_get(blocks, i), *image = json_object_get(block, "image");
+    for (size_t i = 0; status == STATUS_OK && i < result->block_count; i++) {
+        const struct holt_tool_block *block = result->blocks[i];
 
-        status = image ? print_image(image) : print_text(json_object_get(block, "text"));
+        status = *block->mime_type ? print_image(block) : print_text(block);
     }
     return status;
 }
 
-static void print_changed(const json_t *result)
+/* Prints what is not part of the content to stderr. */
+static void print_notes(const struct holt_tool_result *result)
 {
-    const json_t *changed = json_object_get(result, "changed");
-
-    for (size_t i = 0; i < json_array_size(changed); i++) {
-        const json_t *each = json_array_get(changed, i);
-
-        report_note("%s %s", call_text(each, "kind"), call_text(each, "path"));
-    }
-    if (json_is_true(json_object_get(result, "changedTruncated")))
-        report_note("and more paths have changed");
+    for (size_t i = 0; i < result->changed_count; i++)
+        report_note("%s %s", result->changed[i]->kind, result->changed[i]->path);
+    if (result->is_changed_truncated)
+        report_note("more paths have changed");
+    if (*result->snapshot_id)
+        report_note("snapshot %s", result->snapshot_id);
+    if (*result->snapshot_error)
+        report_note("no snapshot was taken: %s", result->snapshot_error);
 }
 
-/* What is about the call and not of its content. */
-static void print_notes(const json_t *result)
+static int result_status(const struct holt_tool_result *result)
 {
-    const char *snapshot = call_text(result, "snapshotId");
-    const char *why = call_text(result, "snapshotError");
-
-    print_changed(result);
-    if (*snapshot)
-        report_note("snapshot %s", snapshot);
-    if (*why)
-        report_note("no snapshot was taken: %s", why);
-}
-
-static int exit_status(const json_t *result)
-{
-    json_int_t code = json_integer_value(json_object_get(result, "exitCode"));
-
-    if (json_is_true(json_object_get(result, "timedOut")))
+    if (result->is_timed_out)
         return STATUS_TIMED_OUT;
-    if ((code & 0xff) != 0)
-        return (int)(code & 0xff);
-    return json_is_true(json_object_get(result, "isError")) ? STATUS_TOOL_ERROR : STATUS_OK;
+    if ((result->exit_code & 0xff) != 0)
+        return result->exit_code & 0xff;
+    return result->is_error ? STATUS_TOOL_ERROR : STATUS_OK;
 }
 
-static int print_result(const json_t *result, bool wants_json)
+static int print_tool_result(const struct holt_tool_result *result, bool wants_json)
 {
     int status;
 
     if (wants_json) {
-        status = print_json(result);
+        status = print_result(result, NULL);
     } else {
         status = print_content(result);
         print_notes(result);
     }
-    return status == STATUS_OK ? exit_status(result) : status;
+    return status == STATUS_OK ? result_status(result) : status;
 }
 
 /* --- the call --------------------------------------------------------------------------------- */
 
-/* Who watches a terminal sees what a tool says meanwhile, in another colour than its result. */
-static int print_progress(const json_t *progress)
+/* Shows progress on the terminal, in another colour than the result. */
+static int progress_write(void *context, enum holt_piece_kind kind, const char *data, size_t len)
 {
-    const json_t *content = json_object_get(progress, "content");
     bool is_coloured = terminal_has_colours(STDERR_FILENO);
+    struct tool_options *options = context;
     int status = STATUS_OK;
 
+    (void)kind;
     if (is_coloured)
-        status = put(STDERR_FILENO, COLOUR_GREY, strlen(COLOUR_GREY));
-    if (status == STATUS_OK && json_string_length(content) > 0)
-        status = put(STDERR_FILENO, json_string_value(content), json_string_length(content));
+        status = bytes_write(STDERR_FILENO, COLOUR_GREY, strlen(COLOUR_GREY));
+    if (status == STATUS_OK && len > 0)
+        status = bytes_write(STDERR_FILENO, data, len);
     if (status == STATUS_OK && is_coloured)
-        status = put(STDERR_FILENO, COLOUR_NONE, strlen(COLOUR_NONE));
-    return status;
-}
-
-static int take_event(const json_t *event, void *context)
-{
-    json_t *progress = json_object_get(event, "progress");
-    json_t **result = context;
-
-    if (progress)
-        return print_progress(progress);
-    if (!*result)
-        *result = json_incref(json_object_get(event, "result"));
-    return STATUS_OK;
-}
-
-/* Takes the request. */
-static int follow(json_t *request, json_t **ret)
-{
-    struct holt_error error;
-    int status = call_stream("holt.v1.ToolService/ExecuteStream", request, take_event, ret, &error);
-
-    if (status < 0)
-        return report_holt_error(&error);
-    if (status == STATUS_OK && !*ret)
-        return report_unreadable("it has no result");
+        status = bytes_write(STDERR_FILENO, COLOUR_NONE, strlen(COLOUR_NONE));
+    options->status = status;
     return status;
 }
 
 static int execute(struct tool_options *options, const char *id, const char *tool)
 {
-    cleanup_json json_t *result = NULL;
-    bool is_watched = isatty(STDERR_FILENO) && !options->output.wants_json;
-    int status;
+    cleanup_with(connection_close) struct connection connection = { .holt = NULL };
+    cleanup_free char *params = json_dumps(options->params, JSON_COMPACT);
+    struct holt_tool_call call = HOLT_INIT(holt_tool_call);
+    cleanup_result struct holt_tool_result *result = NULL;
+    struct holt_error error;
 
-    if (json_object_set_new(options->request, "sandboxId", json_string(id)) < 0 ||
-        json_object_set_new(options->request, "tool", json_string(tool)) < 0 ||
-        json_object_set(options->request, "params", options->params) < 0)
-        return report("tool: an argument is not UTF-8");
-    /* The result may be longer than its reader wants it. */
-    (void)signal(SIGPIPE, SIG_IGN);
-    status = is_watched
-                 ? follow(json_incref(options->request), &result)
-                 : call_once("holt.v1.ToolService/Execute", json_incref(options->request), &result);
-    return status == STATUS_OK ? print_result(result, options->output.wants_json) : status;
+    if (connection_open(&connection) < 0)
+        return STATUS_HOLT;
+    call.tool = tool;
+    call.params = params;
+    call.id = options->id;
+    call.timeout_ms = options->timeout_ms;
+    call.max_output_tokens = options->max_output_tokens;
+    call.wants_changed = options->wants_changed;
+    call.snapshot = options->wants_snapshot ? HOLT_TOOL_SNAPSHOT_YES : HOLT_TOOL_SNAPSHOT_DEFAULT;
+    if (isatty(STDERR_FILENO) && !options->output.wants_json) {
+        call.on_progress = progress_write;
+        call.context = options;
+    }
+    (void)signal(SIGPIPE, SIG_IGN); /* EPIPE is the exit status instead */
+    if (holt_tool_execute(connection.holt, id, &call, HOLT_NO_DEADLINE, &result, &error) < 0)
+        return options->status != STATUS_OK ? options->status : report_holt_error(&error);
+    return print_tool_result(result, options->output.wants_json);
 }
 
 static int tool_run(int argc, char **argv)
 {
-    cleanup_with(options_done) struct tool_options options = { .request = json_object(),
-                                                               .params = json_object() };
+    cleanup_with(options_done) struct tool_options options = { .params = json_object() };
     struct err err;
     int next, status;
 
@@ -281,7 +252,7 @@ const struct command command_tool = {
     .group = "Tools",
     .name = "tool",
     .operands = "ID TOOL [KEY=VALUE...]",
-    .summary = "Call a tool as a model would",
+    .summary = "Call a tool as a model does",
     .example = "holt tool work edit_file path=a.c old_string=foo new_string=bar\n"
                "  holt tool work write_file path=a.c content=@a.c create_dirs=true\n"
                "  holt tool work grep pattern=TODO max_results:=20 -o json",

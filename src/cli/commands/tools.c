@@ -6,27 +6,34 @@
 #include "base/json.h"
 #include "base/text/near.h"
 #include "cli/core/command.h"
+#include "cli/core/connect.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
 #include "cli/core/table.h"
+#include "holt.h"
 
-static int print_table(const json_t *tools)
+static int print_table(const struct holt_tool_list *list)
 {
     static const char *const titles[] = { "TOOL", "CHANGES", "WHAT IT DOES" };
     cleanup_with(table_done) struct table cells = { titles, ARRAY_SIZE(titles), 0, NULL, 0 };
 
-    for (size_t i = 0; i < json_array_size(tools); i++) {
-        const json_t *tool = json_array_get(tools, i);
-
-        table_add(&cells, "%s", call_text(tool, "name"));
-        table_add(&cells, "%s", json_is_true(json_object_get(tool, "readOnly")) ? "no" : "yes");
-        table_add(&cells, "%s", call_text(tool, "title"));
+    for (size_t i = 0; i < list->count; i++) {
+        table_add(&cells, "%s", list->items[i]->name);
+        table_add(&cells, "%s", list->items[i]->is_read_only ? "no" : "yes");
+        table_add(&cells, "%s", list->items[i]->title);
     }
     table_print(&cells);
     return command_printed();
 }
 
-static bool is_needed(const json_t *schema, const char *name)
+static int print_names(const struct holt_tool_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        (void)printf("%s\n", list->items[i]->name);
+    return command_printed();
+}
+
+static bool is_required(const json_t *schema, const char *name)
 {
     const json_t *required = json_object_get(schema, "required");
 
@@ -36,13 +43,13 @@ static bool is_needed(const json_t *schema, const char *name)
     return false;
 }
 
-/* "one of a, b", or what JSON Schema calls it. */
+/* Prints "one of a, b", or the type of the JSON Schema. */
 static void print_type(const json_t *param)
 {
     const json_t *words = json_object_get(param, "enum");
 
     if (!words)
-        (void)printf("%s", call_text(param, "type"));
+        (void)printf("%s", json_text_of(param, "type"));
     for (size_t i = 0; i < json_array_size(words); i++)
         (void)printf("%s%s", i == 0 ? "one of " : ", ",
                      json_string_value(json_array_get(words, i)));
@@ -56,22 +63,21 @@ static void print_param(const json_t *schema, const char *name, const json_t *pa
 
     (void)printf("  %-14s ", name);
     print_type(param);
-    if (is_needed(schema, name))
-        (void)printf(", needed");
+    if (is_required(schema, name))
+        (void)printf(", required");
     if (text)
-        (void)printf(", %s if absent", text);
-    (void)printf("\n  %-14s %s\n", "", call_text(param, "description"));
+        (void)printf(", default %s", text);
+    (void)printf("\n  %-14s %s\n", "", json_text_of(param, "description"));
 }
 
-static int print_tool(const json_t *tool)
+static int print_tool(const struct holt_tool *tool)
 {
-    const json_t *schema = json_object_get(tool, "inputSchema");
+    cleanup_json json_t *schema = json_loads(tool->input_schema, 0, NULL);
     json_t *properties = json_object_get(schema, "properties");
     const char *name;
     json_t *param;
 
-    (void)printf("Usage: holt tool ID %s [KEY=VALUE...]\n\n%s\n", call_text(tool, "name"),
-                 call_text(tool, "description"));
+    (void)printf("Usage: holt tool ID %s [KEY=VALUE...]\n\n%s\n", tool->name, tool->description);
     if (json_object_size(properties) > 0)
         (void)printf("\nParameters:\n");
     json_object_foreach(properties, name, param)
@@ -81,25 +87,29 @@ static int print_tool(const json_t *tool)
     return command_printed();
 }
 
-static const char *name_at(const json_t *tools, size_t index)
+static int print_one_json(const struct holt_tool_list *list, size_t index)
 {
-    return call_text(json_array_get(tools, index), "name");
+    cleanup_json json_t *message = result_json(list);
+
+    if (!message)
+        return STATUS_HOLT;
+    return print_json(json_array_get(json_object_get(message, "tools"), index));
 }
 
-static int print_one(const json_t *tools, const char *name, bool wants_json)
+static int print_one(const struct holt_tool_list *list, const char *name, bool wants_json)
 {
     const char *near = NULL;
     int least = NEAR_MAX + 1;
 
-    for (size_t i = 0; i < json_array_size(tools); i++) {
-        int distance = word_distance(name, name_at(tools, i));
+    for (size_t i = 0; i < list->count; i++) {
+        const struct holt_tool *tool = list->items[i];
+        int distance = word_distance(name, tool->name);
 
-        if (strcmp(name_at(tools, i), name) == 0)
-            return wants_json ? print_json(json_array_get(tools, i))
-                              : print_tool(json_array_get(tools, i));
+        if (strcmp(tool->name, name) == 0)
+            return wants_json ? print_one_json(list, i) : print_tool(tool);
         if (distance < least) {
             least = distance;
-            near = name_at(tools, i);
+            near = tool->name;
         }
     }
     return near ? report_usage("tools: no tool '%s' (did you mean '%s'?)", name, near)
@@ -114,32 +124,31 @@ static const struct option_table table = { rows, ARRAY_SIZE(rows), NULL };
 static int tools_run(int argc, char **argv)
 {
     static const struct operands operands = { 0, 1, "at most one TOOL" };
+    cleanup_with(connection_close) struct connection connection = { .holt = NULL };
     struct output_options options = { .wants_json = false };
-    cleanup_json json_t *reply = NULL;
-    const json_t *tools = NULL;
+    cleanup_result struct holt_tool_list *list = NULL;
+    struct holt_error error;
     int next, status;
 
     if (!command_parse(&command_tools, &options, argc, argv, &next, &status))
         return status;
-    if (!command_has_operands(&command_tools, &operands, argc - next))
+    if (!command_has_operands(&command_tools, &operands, argc - next) ||
+        connection_open(&connection) < 0)
         return STATUS_HOLT;
-    status = call_once("holt.v1.ToolService/List", json_object(), &reply);
-    if (status != STATUS_OK)
-        return status;
-    if (!call_list(reply, "tools", &tools))
-        return STATUS_HOLT;
+    if (holt_tool_list(connection.holt, HOLT_NO_DEADLINE, &list, &error) < 0)
+        return report_holt_error(&error);
     if (next < argc)
-        return print_one(tools, argv[next], options.wants_json);
+        return print_one(list, argv[next], options.wants_json);
     if (options.is_quiet)
-        return print_texts(tools, "name");
-    return options.wants_json ? print_json(tools) : print_table(tools);
+        return print_names(list);
+    return options.wants_json ? print_result(list, "tools") : print_table(list);
 }
 
 const struct command command_tools = {
     .group = "Tools",
     .name = "tools",
     .operands = "[TOOL]",
-    .summary = "List the tools, or the parameters of one",
+    .summary = "List the tools, or show the parameters of one",
     .options = &table,
     .run = tools_run,
 };

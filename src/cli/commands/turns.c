@@ -1,87 +1,142 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The commands for turns, snapshots, rollbacks and forks. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/json.h"
+#include "base/text/parse.h"
 #include "cli/core/command.h"
+#include "cli/core/connect.h"
+#include "cli/core/each.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
 #include "cli/core/table.h"
+#include "holt.h"
 
-/* The turn of what is none is "-". */
-static void turn_add(struct table *cells, const json_t *snapshot)
+/* --- turn, snapshot --------------------------------------------------------------------------- */
+
+static int turn_run(int argc, char **argv)
 {
-    json_int_t turn = json_integer_value(json_object_get(snapshot, "turn"));
+    static const struct operands operands = { 1, 1, "an ID" };
+    cleanup_with(connection_close) struct connection connection = { .holt = NULL };
+    cleanup_result struct holt_snapshot *snapshot = NULL;
+    struct holt_error error;
+    int next, status;
 
-    if (turn > 0)
-        table_add(cells, "%" JSON_INTEGER_FORMAT, turn);
+    if (!command_parse_plain(&command_turn, &operands, argc, argv, &next, &status))
+        return status;
+    if (connection_open(&connection) < 0)
+        return STATUS_HOLT;
+    if (holt_turn(connection.holt, argv[next], HOLT_NO_DEADLINE, &snapshot, &error) < 0)
+        return report_holt_error(&error);
+    (void)printf("%s\n", snapshot->name);
+    return command_printed();
+}
+
+const struct command command_turn = {
+    .group = "Turns",
+    .name = "turn",
+    .operands = "ID",
+    .summary = "End a turn: take a snapshot of the files, turn-NNNN",
+    .options = &option_table_help,
+    .run = turn_run,
+};
+
+static int snapshot_run(int argc, char **argv)
+{
+    static const struct operands operands = { 2, 2, "an ID and a NAME" };
+    cleanup_with(connection_close) struct connection connection = { .holt = NULL };
+    cleanup_result struct holt_snapshot *snapshot = NULL;
+    struct holt_error error;
+    int next, status;
+
+    if (!command_parse_plain(&command_snapshot, &operands, argc, argv, &next, &status))
+        return status;
+    if (connection_open(&connection) < 0)
+        return STATUS_HOLT;
+    if (holt_snapshot_create(connection.holt, argv[next], argv[next + 1], HOLT_NO_DEADLINE,
+                             &snapshot, &error) < 0)
+        return report_holt_error(&error);
+    (void)printf("%s\n", snapshot->name);
+    return command_printed();
+}
+
+const struct command command_snapshot = {
+    .group = "Turns",
+    .name = "snapshot",
+    .operands = "ID NAME",
+    .summary = "Take a named snapshot of the files",
+    .example = "holt snapshot work before-upgrade",
+    .options = &option_table_help,
+    .run = snapshot_run,
+};
+
+/* --- snapshots -------------------------------------------------------------------------------- */
+
+static void row_add(struct table *cells, const struct holt_snapshot *snapshot, const char *base)
+{
+    char age[CELL_SIZE], space[CELL_SIZE];
+
+    format_age(age, snapshot->created_ms);
+    format_size(space, snapshot->space_used_bytes);
+    table_add(cells, "%s", snapshot->name);
+    table_add(cells, "%s", snapshot->kind);
+    if (snapshot->turn > 0)
+        table_add(cells, "%" PRIu32, snapshot->turn);
     else
         table_add(cells, "-");
-}
-
-static int row_add(struct table *cells, const json_t *snapshot, const char *base)
-{
-    const char *name = call_text(snapshot, "name"), *parent = call_text(snapshot, "parent");
-    char age[CELL_SIZE], space[CELL_SIZE];
-    uint64_t bytes = 0;
-    struct err err;
-
-    if (json_get_u64(snapshot, "spaceUsed", &bytes, &err) < 0)
-        return report_unreadable(err.msg);
-    format_age(age, call_text(snapshot, "createdAt"));
-    format_size(space, bytes);
-    table_add(cells, "%s", name);
-    table_add(cells, "%s", call_text(snapshot, "kind"));
-    turn_add(cells, snapshot);
-    table_add(cells, "%s", *parent ? parent : "template");
+    table_add(cells, "%s", *snapshot->parent ? snapshot->parent : "template");
     table_add(cells, "%s", age);
     table_add(cells, "%s", space);
-    table_add(cells, "%s", strcmp(name, base) == 0 ? "<- now" : "");
-    return STATUS_OK;
+    table_add(cells, "%s", strcmp(snapshot->name, base) == 0 ? "<- now" : "");
 }
 
-static int print_table(const json_t *snapshots, const char *base)
+static int print_table(const struct holt_snapshot_list *list)
 {
     static const char *const titles[] = {
         "NAME", "KIND", "TURN", "PARENT", "CREATED", "SPACE", ""
     };
     cleanup_with(table_done) struct table cells = { titles, ARRAY_SIZE(titles), 0x24, NULL, 0 };
 
-    for (size_t i = 0; i < json_array_size(snapshots); i++)
-        if (row_add(&cells, json_array_get(snapshots, i), base) != STATUS_OK)
-            return STATUS_HOLT;
+    for (size_t i = 0; i < list->count; i++)
+        row_add(&cells, list->items[i], list->base);
     table_print(&cells);
     return command_printed();
 }
 
-static const struct option_row rows[] = { OPTION_OUTPUT, OPTION_QUIET_NAMES, OPTION_HELP };
+static int print_names(const struct holt_snapshot_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        (void)printf("%s\n", list->items[i]->name);
+    return command_printed();
+}
 
-static const struct option_table table = { rows, ARRAY_SIZE(rows), NULL };
+static const struct option_row snapshots_rows[] = { OPTION_OUTPUT, OPTION_QUIET_NAMES,
+                                                    OPTION_HELP };
+
+static const struct option_table snapshots_table = { snapshots_rows, ARRAY_SIZE(snapshots_rows),
+                                                     NULL };
 
 static int snapshots_run(int argc, char **argv)
 {
     static const struct operands operands = { 1, 1, "an ID" };
+    cleanup_with(connection_close) struct connection connection = { .holt = NULL };
     struct output_options options = { .wants_json = false };
-    cleanup_json json_t *reply = NULL;
-    const json_t *snapshots = NULL;
+    cleanup_result struct holt_snapshot_list *list = NULL;
+    struct holt_error error;
     int next, status;
 
     if (!command_parse(&command_snapshots, &options, argc, argv, &next, &status))
         return status;
-    if (!command_has_operands(&command_snapshots, &operands, argc - next))
+    if (!command_has_operands(&command_snapshots, &operands, argc - next) ||
+        connection_open(&connection) < 0)
         return STATUS_HOLT;
-    status = call_once("holt.v1.SnapshotService/List", json_pack("{s:s}", "sandboxId", argv[next]),
-                       &reply);
-    if (status != STATUS_OK)
-        return status;
-    if (!call_list(reply, "snapshots", &snapshots))
-        return STATUS_HOLT;
+    if (holt_snapshot_list(connection.holt, argv[next], HOLT_NO_DEADLINE, &list, &error) < 0)
+        return report_holt_error(&error);
     if (options.is_quiet)
-        return print_texts(snapshots, "name");
-    return options.wants_json ? print_json(reply)
-                              : print_table(snapshots, call_text(reply, "base"));
+        return print_names(list);
+    return options.wants_json ? print_result(list, NULL) : print_table(list);
 }
 
 const struct command command_snapshots = {
@@ -89,6 +144,153 @@ const struct command command_snapshots = {
     .name = "snapshots",
     .operands = "ID",
     .summary = "List the turns and snapshots of a sandbox",
-    .options = &table,
+    .options = &snapshots_table,
     .run = snapshots_run,
+};
+
+static int snapshot_remove(struct holt *holt, const char *sandbox, const char *snapshot,
+                           struct holt_error *error)
+{
+    return holt_snapshot_remove(holt, sandbox, snapshot, HOLT_NO_DEADLINE, error);
+}
+
+static int snapshots_rm_run(int argc, char **argv)
+{
+    return each_run(
+        &(struct each){ &command_snapshots_rm, "an ID and a NAME", true, snapshot_remove }, argc,
+        argv);
+}
+
+const struct command command_snapshots_rm = {
+    .group = "Turns",
+    .name = "snapshots rm",
+    .operands = "ID SNAPSHOT...",
+    .summary = "Remove turns or snapshots of a sandbox",
+    .options = &option_table_help,
+    .run = snapshots_rm_run,
+};
+
+/* --- rollback --------------------------------------------------------------------------------- */
+
+struct rollback_options {
+    struct common_options common;
+    bool prunes_newer;
+};
+
+static int set_prune_newer(void *into, const char *value, struct err *err)
+{
+    struct rollback_options *options = into;
+
+    (void)value;
+    (void)err;
+    options->prunes_newer = true;
+    return 0;
+}
+
+static const struct option_row rollback_rows[] = {
+    { "prune-newer", 0, NULL, "remove all newer snapshots", set_prune_newer },
+    OPTION_HELP,
+};
+
+static const struct option_table rollback_table = { rollback_rows, ARRAY_SIZE(rollback_rows),
+                                                    NULL };
+
+static int rollback_run(int argc, char **argv)
+{
+    static const struct operands operands = { 2, 2, "an ID and a SNAPSHOT" };
+    cleanup_with(connection_close) struct connection connection = { .holt = NULL };
+    struct rollback_options options = { .prunes_newer = false };
+    struct holt_error error;
+    int next, status;
+
+    if (!command_parse(&command_rollback, &options, argc, argv, &next, &status))
+        return status;
+    if (!command_has_operands(&command_rollback, &operands, argc - next) ||
+        connection_open(&connection) < 0)
+        return STATUS_HOLT;
+    if (holt_rollback(connection.holt, argv[next], argv[next + 1], options.prunes_newer,
+                      HOLT_NO_DEADLINE, &error) < 0)
+        return report_holt_error(&error);
+    return STATUS_OK;
+}
+
+const struct command command_rollback = {
+    .group = "Turns",
+    .name = "rollback",
+    .operands = "ID SNAPSHOT",
+    .summary = "Restore the files of a snapshot (ends all processes)",
+    .example = "holt rollback work turn-0003",
+    .options = &rollback_table,
+    .run = rollback_run,
+};
+
+/* --- fork ------------------------------------------------------------------------------------- */
+
+struct fork_options {
+    struct common_options common;
+    uint32_t count;
+    const char *from;
+};
+
+static int set_count(void *into, const char *value, struct err *err)
+{
+    struct fork_options *options = into;
+    uint64_t count;
+
+    if (parse_u64(value, &count) < 0 || count == 0 || count > UINT32_MAX)
+        return err_set(err, ERR_INVALID, "--count '%.100s' is not a number like 8", value);
+    options->count = (uint32_t)count;
+    return 0;
+}
+
+static int set_from(void *into, const char *value, struct err *err)
+{
+    struct fork_options *options = into;
+
+    (void)err;
+    options->from = value;
+    return 0;
+}
+
+static const struct option_row fork_rows[] = {
+    { "count", 'n', "NUMBER", "how many to create, all or none", set_count },
+    { "from", 0, "SNAPSHOT", "with the files of a snapshot, not the current files", set_from },
+    OPTION_HELP,
+};
+
+static const struct option_table fork_table = { fork_rows, ARRAY_SIZE(fork_rows), NULL };
+
+static int fork_run(int argc, char **argv)
+{
+    static const struct operands operands = { 1, 1, "an ID" };
+    cleanup_with(connection_close) struct connection connection = { .holt = NULL };
+    struct holt_fork_options request = HOLT_INIT(holt_fork_options);
+    struct fork_options options = { .count = 1 };
+    cleanup_result struct holt_sandbox_list *list = NULL;
+    struct holt_error error;
+    int next, status;
+
+    if (!command_parse(&command_fork, &options, argc, argv, &next, &status))
+        return status;
+    if (!command_has_operands(&command_fork, &operands, argc - next) ||
+        connection_open(&connection) < 0)
+        return STATUS_HOLT;
+    request.from = options.from;
+    request.count = options.count;
+    if (holt_sandbox_fork(connection.holt, argv[next], &request, HOLT_NO_DEADLINE, &list, &error) <
+        0)
+        return report_holt_error(&error);
+    for (size_t i = 0; i < list->count; i++)
+        (void)printf("%s\n", list->items[i]->id);
+    return command_printed();
+}
+
+const struct command command_fork = {
+    .group = "Turns",
+    .name = "fork",
+    .operands = "ID",
+    .summary = "Create new sandboxes with the files of one",
+    .example = "holt fork work --from turn-0003 --count 8",
+    .options = &fork_table,
+    .run = fork_run,
 };

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The commands about volumes, which sandboxes share. */
+/* The commands for volumes, which sandboxes share. */
 #include <stdio.h>
 
 #include "base/cleanup.h"
-#include "base/json.h"
 #include "cli/core/command.h"
 #include "cli/core/connect.h"
+#include "cli/core/each.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
 #include "cli/core/table.h"
@@ -14,29 +14,38 @@
 static int volume_create_run(int argc, char **argv)
 {
     static const struct operands operands = { 1, 1, "a NAME" };
-    cleanup_json json_t *reply = NULL;
+    cleanup_with(connection_close) struct connection connection = { .holt = NULL };
+    cleanup_result struct holt_volume *volume = NULL;
+    struct holt_error error;
     int next, status;
 
     if (!command_parse_plain(&command_volume_create, &operands, argc, argv, &next, &status))
         return status;
-    status =
-        call_once("holt.v1.VolumeService/Create", json_pack("{s:s}", "name", argv[next]), &reply);
-    if (status != STATUS_OK)
-        return status;
-    (void)printf("created volume %s\n", call_text(call_object(reply, "volume"), "name"));
+    if (connection_open(&connection) < 0)
+        return STATUS_HOLT;
+    if (holt_volume_create(connection.holt, argv[next], HOLT_NO_DEADLINE, &volume, &error) < 0)
+        return report_holt_error(&error);
+    (void)printf("created volume %s\n", volume->name);
     return command_printed();
 }
 
-static int print_table(const json_t *volumes)
+static int print_table(const struct holt_volume_list *list)
 {
     static const char *const titles[] = { "NAME", "ID" };
     cleanup_with(table_done) struct table cells = { titles, ARRAY_SIZE(titles), 0, NULL, 0 };
 
-    for (size_t i = 0; i < json_array_size(volumes); i++) {
-        table_add(&cells, "%s", call_text(json_array_get(volumes, i), "name"));
-        table_add(&cells, "%s", call_text(json_array_get(volumes, i), "id"));
+    for (size_t i = 0; i < list->count; i++) {
+        table_add(&cells, "%s", list->items[i]->name);
+        table_add(&cells, "%s", list->items[i]->id);
     }
     table_print(&cells);
+    return command_printed();
+}
+
+static int print_names(const struct holt_volume_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        (void)printf("%s\n", list->items[i]->name);
     return command_printed();
 }
 
@@ -47,50 +56,43 @@ static const struct option_table list_table = { list_rows, ARRAY_SIZE(list_rows)
 
 static int volume_ls_run(int argc, char **argv)
 {
+    cleanup_with(connection_close) struct connection connection = { .holt = NULL };
     struct output_options options = { .wants_json = false };
-    cleanup_json json_t *reply = NULL;
-    const json_t *volumes = NULL;
+    cleanup_result struct holt_volume_list *list = NULL;
+    struct holt_error error;
     int next, status;
 
     if (!command_parse(&command_volume_ls, &options, argc, argv, &next, &status))
         return status;
     if (next != argc)
         return command_misused(&command_volume_ls, "takes no arguments");
-    status = call_once("holt.v1.VolumeService/List", json_object(), &reply);
-    if (status != STATUS_OK)
-        return status;
-    if (!call_list(reply, "volumes", &volumes))
-        return STATUS_HOLT;
-    if (options.is_quiet)
-        return print_texts(volumes, "name");
-    return options.wants_json ? print_json(volumes) : print_table(volumes);
-}
-
-/* Goes on after a failure, as rm(1) does. */
-static int volume_rm_run(int argc, char **argv)
-{
-    static const struct operands operands = { 1, 0, "a VOLUME" };
-    cleanup_with(connection_close) struct connection connection = { .holt = NULL };
-    struct holt_error error;
-    int next, status;
-
-    if (!command_parse_plain(&command_volume_rm, &operands, argc, argv, &next, &status))
-        return status;
     if (connection_open(&connection) < 0)
         return STATUS_HOLT;
-    status = STATUS_OK;
-    for (; next < argc; next++)
-        if (call_try(connection.holt, "holt.v1.VolumeService/Remove",
-                     json_pack("{s:s}", "volume", argv[next]), NULL, &error) < 0)
-            status = report_holt_error(&error);
-    return status;
+    if (holt_volume_list(connection.holt, HOLT_NO_DEADLINE, &list, &error) < 0)
+        return report_holt_error(&error);
+    if (options.is_quiet)
+        return print_names(list);
+    return options.wants_json ? print_result(list, "volumes") : print_table(list);
+}
+
+static int volume_remove(struct holt *holt, const char *sandbox, const char *volume,
+                         struct holt_error *error)
+{
+    (void)sandbox;
+    return holt_volume_remove(holt, volume, HOLT_NO_DEADLINE, error);
+}
+
+static int volume_rm_run(int argc, char **argv)
+{
+    return each_run(&(struct each){ &command_volume_rm, "a VOLUME", false, volume_remove }, argc,
+                    argv);
 }
 
 const struct command command_volume_create = {
     .group = "Volumes",
     .name = "volume create",
     .operands = "NAME",
-    .summary = "Make a volume for sandboxes to share",
+    .summary = "Create a volume that sandboxes can share",
     .example = "holt volume create data && holt create --volume data:/mnt/data",
     .options = &option_table_help,
     .run = volume_create_run,
@@ -100,7 +102,7 @@ const struct command command_volume_ls = {
     .group = "Volumes",
     .name = "volume ls",
     .operands = "",
-    .summary = "List the volumes",
+    .summary = "List volumes",
     .options = &list_table,
     .run = volume_ls_run,
 };

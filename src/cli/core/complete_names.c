@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/json.h"
+#include "base/text/parse.h"
 #include "base/xalloc.h"
 #include "cli/core/complete.h"
 #include "cli/core/connect.h"
@@ -14,79 +14,136 @@
 
 enum { PATIENCE_S = 1 };
 
-/* A kind of name: the call that lists them, and the fields of an element. */
-struct source {
-    const char *kind;
-    const char *method;
-    bool is_of_sandbox;
-    const char *list;
-    const char *name, *other; /* other: a second name of the same, or NULL */
-    const char *what;         /* said beside the name */
-};
-
-static const struct source sources[] = {
-    { "ID", "holt.v1.SandboxService/List", false, "sandboxes", "id", "name", "state" },
-    { "ID:", "holt.v1.SandboxService/List", false, "sandboxes", "id", "name", "state" },
-    { "TEMPLATE", "holt.v1.TemplateService/List", false, "templates", "name", NULL, "kind" },
-    { "SNAPSHOT", "holt.v1.SnapshotService/List", true, "snapshots", "name", NULL, "createdAt" },
-    { "PROCESS", "holt.v1.ProcessService/List", true, "processes", "id", NULL, "tag" },
-    { "VOLUME", "holt.v1.VolumeService/List", false, "volumes", "name", NULL, "id" },
-    { "TOKEN", "holt.v1.TokenService/List", false, "tokens", "id", NULL, "label" },
-    { "TOOL", "holt.v1.ToolService/List", false, "tools", "name", NULL, "title" },
-    { "SHELL", "holt.v1.ShellService/List", true, "shells", "name", NULL, "kind" },
-};
-
-/* Nobody waits for a daemon that does not answer just because a key was pressed. */
-static void leave(int number)
+/* A pressed key must not wait for a daemon that does not respond. */
+static void give_up(int number)
 {
     (void)number;
     _exit(0);
 }
 
-/* "ID:" is an ID in front of a path. */
-static void offer_one(const char *start, const char *name, const char *what, bool is_place)
-{
-    cleanup_free char *word = xasprintf("%s%s", name, is_place ? ":" : "");
+/* Calls a function that lists, and offers a word for each item. */
+#define OFFER_LIST(type, call, item, offer)                                                        \
+    do {                                                                                           \
+        cleanup_result type *list = NULL;                                                          \
+        struct holt_error error;                                                                   \
+                                                                                                   \
+        if ((call) < 0)                                                                            \
+            return;                                                                                \
+        for (size_t i = 0; i < list->count; i++) {                                                 \
+            const typeof(**list->items) *item = list->items[i];                                    \
+                                                                                                   \
+            offer;                                                                                 \
+        }                                                                                          \
+    } while (0)
 
-    complete_offer(start, word, what);
+/* Offers the name, and the id if there is no name or the user has begun to type. */
+static void sandbox_offer(const struct holt_sandbox *sandbox, const char *suffix, const char *start)
+{
+    cleanup_free char *name = xasprintf("%s%s", sandbox->name, suffix);
+    cleanup_free char *id = xasprintf("%s%s", sandbox->id, suffix);
+
+    if (*sandbox->name)
+        complete_offer(start, name, holt_state_name(sandbox->state));
+    if (!*sandbox->name || *start)
+        complete_offer(start, id, holt_state_name(sandbox->state));
 }
 
-static void offer_all(const struct source *source, const json_t *list, const char *start)
+static void sandboxes_offer(struct holt *holt, const char *sandbox, const char *start)
 {
-    bool is_place = strcmp(source->kind, "ID:") == 0;
-
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        const json_t *each = json_array_get(list, i);
-        const char *other = source->other ? call_text(each, source->other) : "";
-
-        if (*other)
-            offer_one(start, other, call_text(each, source->what), is_place);
-        /* An id is offered where there is no name, and to who has begun to write one. */
-        if (!*other || *start)
-            offer_one(start, call_text(each, source->name), call_text(each, source->what),
-                      is_place);
-    }
+    (void)sandbox;
+    OFFER_LIST(struct holt_sandbox_list,
+               holt_sandbox_list(holt, NULL, HOLT_NO_DEADLINE, &list, &error), item,
+               sandbox_offer(item, "", start));
 }
 
-static void ask(const struct source *source, const char *sandbox, const char *start)
+static void places_offer(struct holt *holt, const char *sandbox, const char *start)
 {
-    cleanup_with(connection_close) struct connection connection = { .holt = NULL };
-    cleanup_json json_t *request = json_object(), *reply = NULL;
-    struct holt_error error;
-
-    (void)signal(SIGALRM, leave);
-    (void)alarm(PATIENCE_S);
-    if (connection_open_quietly(&connection) < 0)
-        return;
-    if (source->is_of_sandbox)
-        (void)json_object_set_new(request, "sandboxId", json_string(sandbox));
-    if (call_try(connection.holt, source->method, TAKE_PTR(request), &reply, &error) == 0)
-        offer_all(source, json_object_get(reply, source->list), start);
+    (void)sandbox;
+    OFFER_LIST(struct holt_sandbox_list,
+               holt_sandbox_list(holt, NULL, HOLT_NO_DEADLINE, &list, &error), item,
+               sandbox_offer(item, ":", start));
 }
+
+static void templates_offer(struct holt *holt, const char *sandbox, const char *start)
+{
+    (void)sandbox;
+    OFFER_LIST(struct holt_template_list, holt_template_list(holt, HOLT_NO_DEADLINE, &list, &error),
+               item, complete_offer(start, item->name, item->kind));
+}
+
+static void snapshot_offer(const struct holt_snapshot *snapshot, const char *start)
+{
+    char time[TIME_TEXT_SIZE];
+
+    format_time_ms((uint64_t)snapshot->created_ms, time);
+    complete_offer(start, snapshot->name, time);
+}
+
+static void snapshots_offer(struct holt *holt, const char *sandbox, const char *start)
+{
+    OFFER_LIST(struct holt_snapshot_list,
+               holt_snapshot_list(holt, sandbox, HOLT_NO_DEADLINE, &list, &error), item,
+               snapshot_offer(item, start));
+}
+
+static void processes_offer(struct holt *holt, const char *sandbox, const char *start)
+{
+    OFFER_LIST(struct holt_process_list,
+               holt_process_list(holt, sandbox, NULL, HOLT_NO_DEADLINE, &list, &error), item,
+               complete_offer(start, item->id, item->tag));
+}
+
+static void volumes_offer(struct holt *holt, const char *sandbox, const char *start)
+{
+    (void)sandbox;
+    OFFER_LIST(struct holt_volume_list, holt_volume_list(holt, HOLT_NO_DEADLINE, &list, &error),
+               item, complete_offer(start, item->name, item->id));
+}
+
+static void tokens_offer(struct holt *holt, const char *sandbox, const char *start)
+{
+    (void)sandbox;
+    OFFER_LIST(struct holt_token_list, holt_token_list(holt, HOLT_NO_DEADLINE, &list, &error), item,
+               complete_offer(start, item->id, item->label));
+}
+
+static void tools_offer(struct holt *holt, const char *sandbox, const char *start)
+{
+    (void)sandbox;
+    OFFER_LIST(struct holt_tool_list, holt_tool_list(holt, HOLT_NO_DEADLINE, &list, &error), item,
+               complete_offer(start, item->name, item->title));
+}
+
+static void shells_offer(struct holt *holt, const char *sandbox, const char *start)
+{
+    OFFER_LIST(struct holt_shell_list,
+               holt_shell_list(holt, sandbox, HOLT_NO_DEADLINE, &list, &error), item,
+               complete_offer(start, item->name, item->kind));
+}
+
+static const struct source {
+    const char *kind;
+    bool is_of_sandbox;
+    void (*offer)(struct holt *holt, const char *sandbox, const char *start);
+} sources[] = {
+    { "ID", false, sandboxes_offer },       { "ID:", false, places_offer },
+    { "TEMPLATE", false, templates_offer }, { "SNAPSHOT", true, snapshots_offer },
+    { "PROCESS", true, processes_offer },   { "VOLUME", false, volumes_offer },
+    { "TOKEN", false, tokens_offer },       { "TOOL", false, tools_offer },
+    { "SHELL", true, shells_offer },
+};
 
 void complete_names(const char *kind, const char *sandbox, const char *start)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(sources); i++)
-        if (strcmp(sources[i].kind, kind) == 0 && (sandbox || !sources[i].is_of_sandbox))
-            ask(&sources[i], sandbox, start);
+    cleanup_with(connection_close) struct connection connection = { .holt = NULL };
+
+    for (size_t i = 0; i < ARRAY_SIZE(sources); i++) {
+        if (strcmp(sources[i].kind, kind) != 0 || (!sandbox && sources[i].is_of_sandbox))
+            continue;
+        (void)signal(SIGALRM, give_up);
+        (void)alarm(PATIENCE_S);
+        if (connection_open_quietly(&connection) == 0)
+            sources[i].offer(connection.holt, sandbox, start);
+        return;
+    }
 }

@@ -33,6 +33,7 @@ static int open_host(const char *host, struct holt **ret, struct holt_error *err
     struct holt_options options = HOLT_INIT(holt_options);
 
     options.host = host;
+    options.attempts = 1; /* a person sees the error and decides */
     return holt_open(&options, HOLT_NO_DEADLINE, ret, error);
 }
 
@@ -120,30 +121,21 @@ static char *host_choose(void)
 int connection_open_quietly(struct connection *ret)
 {
     cleanup_free char *host = host_choose();
-    struct holt *holt = NULL;
     struct holt_error error;
 
-    if (open_host(host, &holt, &error) < 0)
-        return -1;
-    *ret = (struct connection){ .holt = holt, .host = TAKE_PTR(host) };
-    return 0;
+    return open_host(host, &ret->holt, &error);
 }
 
 int connection_open(struct connection *ret)
 {
     const char *named = environment("HOLT_HOST"), *run_dir = run_directory();
     cleanup_free char *host = host_choose();
-    struct holt *holt = NULL;
 
-    if ((named ? open_named(host, &holt) : open_local(run_dir, host, &holt)) < 0)
-        return -1;
-    *ret = (struct connection){ .holt = holt, .host = TAKE_PTR(host) };
-    return 0;
+    return named ? open_named(host, &ret->holt) : open_local(run_dir, host, &ret->holt);
 }
 
 void connection_close(struct connection *connection)
 {
     holt_close(connection->holt);
-    free(connection->host);
-    *connection = (struct connection){ .holt = NULL };
+    connection->holt = NULL;
 }

@@ -1,17 +1,18 @@
-/* Getting hold of a daemon: the one HOLT_HOST names, else the one of this machine. */
+/* Connections to the daemon that HOLT_HOST names, or else to that of this machine. */
 #pragma once
 
 struct holt;
 
 struct connection {
-    struct holt *holt;
-    char *host; /* for further connections to the same daemon */
+    struct holt *holt; /* NULL: not connected */
 };
 
-/* Connects, and starts the daemon of this machine if need be. 0, or -1 after having reported why.
+/* Connects; starts the daemon of this machine if it does not run. Returns 0, or -1 after a report.
  */
 int connection_open(struct connection *ret);
 
-/* The same with a daemon that is there already, and without a word. */
+/* Connects to a running daemon. Returns 0, or -1 without a report. */
 int connection_open_quietly(struct connection *ret);
+
+/* Closes the connection, if there is one. */
 void connection_close(struct connection *connection);

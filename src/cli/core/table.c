@@ -11,7 +11,6 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/text/parse.h"
 #include "base/xalloc.h"
 #include "cli/core/report.h"
 #include "cli/core/terminal.h"
@@ -138,20 +137,20 @@ void format_size(char cell[CELL_SIZE], uint64_t bytes)
     (void)snprintf(cell, CELL_SIZE, unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
 }
 
-void format_age(char cell[CELL_SIZE], const char *moment)
+void format_age(char cell[CELL_SIZE], int64_t ms)
 {
     static const struct {
         uint64_t seconds;
         const char *letter;
     } units[] = { { 86400, "d" }, { 3600, "h" }, { 60, "m" }, { 1, "s" } };
-    uint64_t then_ms, now = clock_wall_ms() / 1000, age;
+    uint64_t now = clock_wall_ms() / 1000, then = (uint64_t)ms / 1000, age;
     size_t i = 0;
 
-    if (parse_time_ms(moment, &then_ms) < 0) {
+    if (ms <= 0) {
         (void)snprintf(cell, CELL_SIZE, "-");
         return;
     }
-    age = now > then_ms / 1000 ? now - then_ms / 1000 : 0;
+    age = now > then ? now - then : 0;
     while (i + 1 < ARRAY_SIZE(units) && age < units[i].seconds)
         i++;
     (void)snprintf(cell, CELL_SIZE, "%" PRIu64 "%s ago", age / units[i].seconds, units[i].letter);

@@ -28,5 +28,5 @@ enum { CELL_SIZE = 40 };
 /* "1.5 MiB". */
 void format_size(char cell[CELL_SIZE], uint64_t bytes);
 
-/* How long ago an RFC 3339 moment was: "5m ago"; "-" for what is none. */
-void format_age(char cell[CELL_SIZE], const char *moment);
+/* Formats how long ago a time, in milliseconds since 1970, was: "5m ago"; "-" for 0. */
+void format_age(char cell[CELL_SIZE], int64_t ms);

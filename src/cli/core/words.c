@@ -1,20 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/core/words.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/err.h"
 #include "base/xalloc.h"
 
-int label_add(json_t *labels, const char *text, struct err *err)
+void words_add(struct words *words, const char *text)
 {
-    const char *equals = strchr(text, '=');
-    cleanup_free char *key = xasprintf("%.*s", (int)strcspn(text, "="), text);
+    char **items = xcalloc(words->count + 2, sizeof(*items));
 
-    if (!equals || *key == '\0')
+    if (words->count > 0)
+        memcpy(items, words->items, words->count * sizeof(*items));
+    free(words->items);
+    words->items = items;
+    words->items[words->count++] = xstrdup(text);
+}
+
+int words_add_label(struct words *words, const char *text, struct err *err)
+{
+    if (!strchr(text, '=') || *text == '=')
         return err_set(err, ERR_INVALID, "--label '%.100s' is not KEY=VALUE", text);
-    if (json_object_set_new(labels, key, json_string(equals + 1)) < 0)
-        return err_set(err, ERR_INVALID, "--label '%.100s' is not UTF-8", key);
+    words_add(words, text);
     return 0;
+}
+
+void words_done(struct words *words)
+{
+    for (size_t i = 0; i < words->count; i++)
+        free(words->items[i]);
+    free(words->items);
 }

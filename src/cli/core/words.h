@@ -1,9 +1,19 @@
-/* KEY=VALUE on a command line. */
+/* A list of texts from repeated options, for libholt. */
 #pragma once
 
-#include <jansson.h>
+#include <stddef.h>
 
 struct err;
 
-/* Adds the label to an object of texts. */
-int label_add(json_t *labels, const char *text, struct err *err);
+struct words {
+    char **items; /* ends with NULL; NULL: no words */
+    size_t count;
+};
+
+/* Adds a copy of the text. */
+void words_add(struct words *words, const char *text);
+
+/* Adds the text of a --label; fails if it is not KEY=VALUE. */
+int words_add_label(struct words *words, const char *text, struct err *err);
+
+void words_done(struct words *words);

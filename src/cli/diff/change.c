@@ -3,70 +3,24 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/err.h"
-#include "base/json.h"
 #include "cli/core/report.h"
-#include "cli/core/result.h"
 #include "cli/diff/diff.h"
+#include "holt.h"
 
-enum { PATH_BYTES_MAX = 1024 * 1024, PATCH_BYTES_MAX = 1024 * 1024 };
-
-static char letter_of(const char *kind)
+char diff_letter(const struct holt_change *change)
 {
     static const char *const kinds[] = { "added", "modified", "deleted", "renamed" };
 
     for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
-        if (strcmp(kinds[i], kind) == 0)
+        if (strcmp(kinds[i], change->kind) == 0)
             return "AMDR"[i];
     return 0;
 }
 
-/* The exact bytes, which are apart where they are no text. */
-static int path_read(const json_t *message, const char *field, const char *raw_field,
-                     struct buf *ret, struct err *err)
+static bool needs_quotes(const char *path)
 {
-    int r = json_get_bytes(message, raw_field, ret, err);
-
-    if (r == 0 && ret->len == 0 && buf_add_str(ret, call_text(message, field)) < 0)
-        return err_set(err, ERR_EXHAUSTED, "a path is too long");
-    return r;
-}
-
-int diff_change_read(const json_t *message, struct diff_change *ret, struct err *err)
-{
-    int r;
-
-    ret->path.max = ret->old_path.max = PATH_BYTES_MAX;
-    ret->patch.max = PATCH_BYTES_MAX;
-    ret->letter = letter_of(call_text(message, "kind"));
-    ret->type = call_text(message, "type");
-    r = path_read(message, "path", "rawPath", &ret->path, err);
-    if (r == 0)
-        r = path_read(message, "oldPath", "rawOldPath", &ret->old_path, err);
-    if (r == 0)
-        r = json_get_bool(message, "binary", &ret->is_binary, err);
-    if (r == 0)
-        r = json_get_u64(message, "size", &ret->size, err);
-    if (r == 0)
-        r = json_get_u64(message, "oldSize", &ret->old_size, err);
-    if (r == 0)
-        r = json_get_u64(message, "addedLines", &ret->added, err);
-    if (r == 0)
-        r = json_get_u64(message, "deletedLines", &ret->deleted, err);
-    return r < 0 ? r : json_get_bytes(message, "patch", &ret->patch, err);
-}
-
-void diff_change_done(struct diff_change *change)
-{
-    buf_done(&change->path);
-    buf_done(&change->old_path);
-    buf_done(&change->patch);
-}
-
-static bool needs_quotes(const struct buf *path)
-{
-    for (size_t i = 0; i < path->len; i++)
-        if ((unsigned char)path->data[i] < ' ' || strchr("\"\\\x7f", path->data[i]))
+    for (; *path; path++)
+        if ((unsigned char)*path < ' ' || strchr("\"\\\x7f", *path))
             return true;
     return false;
 }
@@ -74,7 +28,7 @@ static bool needs_quotes(const struct buf *path)
 static void escaped_add(struct buf *out, unsigned char byte)
 {
     static const char plain[] = "\a\b\t\n\v\f\r\"\\", letters[] = "abtnvfr\"\\";
-    const char *at = byte ? strchr(plain, byte) : NULL;
+    const char *at = strchr(plain, byte);
 
     if (at)
         (void)buf_printf(out, "\\%c", letters[at - plain]);
@@ -84,17 +38,17 @@ static void escaped_add(struct buf *out, unsigned char byte)
         (void)buf_add(out, &byte, 1);
 }
 
-void diff_path_add(struct buf *out, const char *prefix, const struct buf *path)
+void diff_path_add(struct buf *out, const char *prefix, const char *path)
 {
     const char *quote = needs_quotes(path) ? "\"" : "";
 
     (void)buf_printf(out, "%s%s", quote, prefix);
-    for (size_t i = 0; i < path->len; i++)
-        escaped_add(out, (unsigned char)path->data[i]);
+    for (; *path; path++)
+        escaped_add(out, (unsigned char)*path);
     (void)buf_add_str(out, quote);
 }
 
-static void print_path(const char *prefix, const struct buf *path)
+static void print_path(const char *prefix, const char *path)
 {
     cleanup_with(buf_done) struct buf text = BUF_INIT(DIFF_NAME_MAX);
 
@@ -102,77 +56,78 @@ static void print_path(const char *prefix, const struct buf *path)
     (void)printf("%s", text.data ? text.data : "");
 }
 
-void diff_print_name(const struct diff_change *change)
+void diff_print_name(const struct holt_change *change)
 {
-    (void)printf("%c ", change->letter);
-    if (change->letter == 'R') {
-        print_path("", &change->old_path);
+    char letter = diff_letter(change);
+
+    (void)printf("%c ", letter);
+    if (letter == 'R') {
+        print_path("", change->old_path);
         (void)printf(" -> ");
     }
-    print_path("", &change->path);
+    print_path("", change->path);
     (void)printf("\n");
 }
 
-/* "a/etc/passwd": paths in a patch are not absolute. */
-static void print_side(const char *prefix, const struct buf *path)
+/* Prints "a/etc/passwd": paths in a patch are not absolute. */
+static void print_side(const char *prefix, const char *path)
 {
-    const struct buf relative = {
-        .data = path->data + (path->len > 0),
-        .len = path->len - (path->len > 0),
-    };
-
-    print_path(prefix, &relative);
+    print_path(prefix, *path ? path + 1 : path);
 }
 
-static bool begins(const struct buf *text, const char *start)
+static void print_header(const struct holt_change *change)
 {
-    return text->len >= strlen(start) && memcmp(text->data, start, strlen(start)) == 0;
-}
-
-static void print_header(const struct diff_change *change)
-{
-    const struct buf *old = change->letter == 'R' ? &change->old_path : &change->path;
+    char letter = diff_letter(change);
+    const char *old_path = letter == 'R' ? change->old_path : change->path;
 
     (void)printf("diff --git ");
-    print_side("a/", old);
+    print_side("a/", old_path);
     (void)printf(" ");
-    print_side("b/", &change->path);
+    print_side("b/", change->path);
     (void)printf("\n");
-    if (change->letter == 'A')
+    if (letter == 'A')
         (void)printf("new file mode 100644\n");
-    if (change->letter == 'D')
+    if (letter == 'D')
         (void)printf("deleted file mode 100644\n");
-    if (change->letter != 'R')
+    if (letter != 'R')
         return;
     (void)printf("similarity index 100%%\nrename from ");
-    print_side("", old);
+    print_side("", old_path);
     (void)printf("\nrename to ");
-    print_side("", &change->path);
+    print_side("", change->path);
     (void)printf("\n");
 }
 
-/* Whether a header alone says all: an empty file that came or went, or a file that moved. */
-static bool is_header_only(const struct diff_change *change)
+static bool has_header(const struct holt_change *change)
 {
-    bool is_empty = change->size == 0 && change->old_size == 0;
+    static const char start[] = "diff --git ";
+
+    return change->patch_len >= strlen(start) && memcmp(change->patch, start, strlen(start)) == 0;
+}
+
+/* Returns whether the header is the whole patch: of an empty file, or of a renamed file. */
+static bool is_header_only(const struct holt_change *change)
+{
+    bool is_empty = change->size_bytes == 0 && change->old_size_bytes == 0;
+    char letter = diff_letter(change);
 
     if (strcmp(change->type, "file") != 0)
         return false;
-    return change->letter == 'R' || (is_empty && change->letter != 'M');
+    return letter == 'R' || (is_empty && letter != 'M');
 }
 
-void diff_print_patch(const struct diff_change *change)
+void diff_print_patch(const struct holt_change *change)
 {
-    if (change->letter == 0) {
-        (void)fwrite(change->patch.data, 1, change->patch.len, stdout);
-    } else if (change->patch.len > 0) {
-        if (!begins(&change->patch, "diff --git "))
+    bool continues = diff_letter(change) == 0;
+
+    if (continues || change->patch_len > 0) {
+        if (!continues && !has_header(change))
             print_header(change);
-        (void)fwrite(change->patch.data, 1, change->patch.len, stdout);
+        (void)fwrite(change->patch, 1, change->patch_len, stdout);
     } else if (is_header_only(change)) {
         print_header(change);
     } else {
-        (void)report("left out of the patch: %.400s, which is %s%s", change->path.data,
+        (void)report("left out of the patch: %.400s, which is %s%s", change->path,
                      change->is_binary ? "not text" : "a ", change->is_binary ? "" : change->type);
     }
 }

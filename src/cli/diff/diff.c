@@ -7,14 +7,16 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "cli/core/command.h"
+#include "cli/core/connect.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
 #include "holt.h"
 
 struct diff_options {
-    struct output_options output; /* JSON: one change a line */
+    struct output_options output; /* JSON: one change per line */
     bool wants_stat, wants_patch;
-    struct diff_stat stat; /* gathered on the way */
+    struct diff_stat stat;
+    int status; /* after a report: a change could not be printed */
 };
 
 static void options_done(struct diff_options *options)
@@ -43,8 +45,8 @@ static int set_patch(void *into, const char *value, struct err *err)
 }
 
 static const struct option_row rows[] = {
-    { "stat", 0, NULL, "count the lines that changed", set_stat },
-    { "patch", 'p', NULL, "write a patch that git apply takes", set_patch },
+    { "stat", 0, NULL, "count the changed lines", set_stat },
+    { "patch", 'p', NULL, "print a patch for git apply", set_patch },
     OPTION_OUTPUT,
     OPTION_JSON,
     OPTION_HELP,
@@ -52,40 +54,62 @@ static const struct option_row rows[] = {
 
 static const struct option_table table = { rows, ARRAY_SIZE(rows), NULL };
 
-static void show(struct diff_options *options, struct diff_change *change)
+static int print_change_json(const struct holt_change *change)
 {
-    if (options->wants_patch)
+    cleanup_json json_t *message = result_json(change);
+
+    if (!message)
+        return STATUS_HOLT;
+    (void)json_dumpf(message, stdout, JSON_COMPACT);
+    (void)printf("\n");
+    return STATUS_OK;
+}
+
+static int change_take(void *context, const struct holt_change *change)
+{
+    struct diff_options *options = context;
+
+    if (options->output.wants_json)
+        options->status = print_change_json(change);
+    else if (options->wants_patch)
         diff_print_patch(change);
-    else if (change->letter == 0)
-        return;
+    else if (diff_letter(change) == 0)
+        return 0;
     else if (options->wants_stat)
         diff_stat_add(&options->stat, change);
     else
         diff_print_name(change);
+    return options->status;
 }
 
-static int handle_message(const json_t *message, void *context)
+static int diff(struct diff_options *options, int count, char **operands)
 {
-    cleanup_with(diff_change_done) struct diff_change change = { .letter = 0 };
-    struct diff_options *options = context;
-    struct err err;
+    cleanup_with(connection_close) struct connection connection = { .holt = NULL };
+    struct holt_diff_options request = HOLT_INIT(holt_diff_options);
+    struct holt_error error;
+    int r;
 
-    if (options->output.wants_json) {
-        (void)json_dumpf(message, stdout, JSON_COMPACT);
-        (void)printf("\n");
-        return STATUS_OK;
-    }
-    if (diff_change_read(message, &change, &err) < 0)
-        return report_unreadable(err.msg);
-    show(options, &change);
-    return STATUS_OK;
+    if (connection_open(&connection) < 0)
+        return STATUS_HOLT;
+    request.from = count > 1 ? operands[1] : NULL;
+    request.to = count > 2 ? operands[2] : NULL;
+    request.counts_lines = options->wants_stat;
+    request.has_patch = options->wants_patch;
+    request.on_change = change_take;
+    request.context = options;
+    r = holt_diff(connection.holt, operands[0], &request, HOLT_NO_DEADLINE, &error);
+    if (r == 0 && options->wants_stat && !options->output.wants_json)
+        diff_stat_print(&options->stat);
+    (void)fflush(stdout);
+    if (r < 0)
+        return options->status != STATUS_OK ? options->status : report_holt_error(&error);
+    return command_printed();
 }
 
 static int diff_run(int argc, char **argv)
 {
     static const struct operands operands = { 1, 3, "an ID and at most FROM and TO" };
-    cleanup_with(options_done) struct diff_options options = { .wants_stat = false };
-    struct holt_error error;
+    cleanup_with(options_done) struct diff_options options = { .status = STATUS_OK };
     int next, status;
 
     if (!command_parse(&command_diff, &options, argc, argv, &next, &status))
@@ -94,25 +118,14 @@ static int diff_run(int argc, char **argv)
         return STATUS_HOLT;
     if (options.wants_stat && options.wants_patch && !options.output.wants_json)
         return command_misused(&command_diff, "shows either --stat or --patch");
-    status = call_stream("holt.v1.SnapshotService/Diff",
-                         json_pack("{s:s, s:s, s:s, s:b, s:b}", "sandboxId", argv[next], "from",
-                                   argc - next > 1 ? argv[next + 1] : "", "to",
-                                   argc - next > 2 ? argv[next + 2] : "", "lines",
-                                   options.wants_stat, "patch", options.wants_patch),
-                         handle_message, &options, &error);
-    if (status == 0 && options.wants_stat && !options.output.wants_json)
-        diff_stat_print(&options.stat);
-    (void)fflush(stdout);
-    if (status < 0)
-        return report_holt_error(&error);
-    return status == 0 ? command_printed() : status;
+    return diff(&options, argc - next, argv + next);
 }
 
 const struct command command_diff = {
     .group = "Turns",
     .name = "diff",
     .operands = "ID [FROM [TO]]",
-    .summary = "Show which files changed",
+    .summary = "Show changed files",
     .example = "holt diff work turn-0001 --patch | git apply",
     .options = &table,
     .run = diff_run,

@@ -8,16 +8,17 @@
 #include "base/xalloc.h"
 #include "cli/core/table.h"
 #include "cli/diff/diff.h"
+#include "holt.h"
 
 enum { GRAPH_WIDTH = 40, ROWS_STEP = 256 };
 
 struct diff_stat_row {
-    struct buf name; /* as it is shown */
+    struct buf name; /* as printed */
     bool is_binary;
     uint64_t size, old_size, added, deleted;
 };
 
-void diff_stat_add(struct diff_stat *stat, const struct diff_change *change)
+void diff_stat_add(struct diff_stat *stat, const struct holt_change *change)
 {
     struct diff_stat_row *row;
 
@@ -33,16 +34,16 @@ void diff_stat_add(struct diff_stat *stat, const struct diff_change *change)
     *row = (struct diff_stat_row){
         .name = BUF_INIT(DIFF_NAME_MAX),
         .is_binary = change->is_binary,
-        .size = change->size,
-        .old_size = change->old_size,
-        .added = change->added,
-        .deleted = change->deleted,
+        .size = change->size_bytes,
+        .old_size = change->old_size_bytes,
+        .added = change->added_lines,
+        .deleted = change->deleted_lines,
     };
-    if (change->letter == 'R') {
-        diff_path_add(&row->name, "", &change->old_path);
+    if (diff_letter(change) == 'R') {
+        diff_path_add(&row->name, "", change->old_path);
         (void)buf_add_str(&row->name, " => ");
     }
-    diff_path_add(&row->name, "", &change->path);
+    diff_path_add(&row->name, "", change->path);
 }
 
 static void print_marks(char mark, uint64_t lines, uint64_t most)

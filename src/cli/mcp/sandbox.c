@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/json.h"
 #include "base/xalloc.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
@@ -20,7 +19,7 @@
 
 enum {
     BASENAME_MAX = 32,
-    IDLE_MS = 60 * 60 * 1000, /* after which a temporary one goes, whatever became of us */
+    IDLE_MS = 60 * 60 * 1000, /* removes a temporary sandbox even if holt was killed */
 };
 
 /* FNV-1a, folded to 24 bits. */
@@ -33,8 +32,8 @@ static uint32_t path_hash(const char *path)
     return (hash ^ hash >> 24) & 0xffffff;
 }
 
-/* What the name of a sandbox may have. */
-static void basename_take(const char *path, char ret[BASENAME_MAX + 1])
+/* Copies the last component with "-" for characters that the name of a sandbox cannot have. */
+static void basename_copy(const char *path, char ret[BASENAME_MAX + 1])
 {
     static const char good[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
     const char *slash = strrchr(path, '/');
@@ -57,7 +56,7 @@ int mcp_sandbox_init(struct mcp_sandbox *sandbox)
     sandbox->directory = realpath(directory, NULL);
     if (!sandbox->directory)
         return report("read '%s': %s", directory, strerror(errno));
-    basename_take(sandbox->directory, base);
+    basename_copy(sandbox->directory, base);
     len = snprintf(sandbox->name, sizeof(sandbox->name), "mcp-%s-%06x", base,
                    path_hash(sandbox->directory));
     if (sandbox->is_temporary)
@@ -81,55 +80,52 @@ static bool is_code(const struct holt_error *error, const char *code)
     return strcmp(error->code, code) == 0;
 }
 
-static json_t *name_json(const struct mcp_sandbox *sandbox)
+/* A sandbox that another process has created meanwhile serves as well. */
+static int sandbox_create(const struct mcp_sandbox *sandbox, struct holt *holt,
+                          struct holt_error *error)
 {
-    return json_pack("{s:s}", "sandboxId", sandbox->name);
-}
+    static const char *const labels[] = { "made-by=mcp", NULL };
+    struct holt_sandbox_options options = HOLT_INIT(holt_sandbox_options);
 
-/* Made by somebody else meanwhile is as good as found. */
-static int make(const struct mcp_sandbox *sandbox, struct holt *holt, struct holt_error *error)
-{
-    json_t *request = json_pack("{s:s, s:s*, s:{s:s}}", "name", sandbox->name, "template",
-                                sandbox->template, "labels", "made-by", "mcp");
-
+    options.name = sandbox->name;
+    options.template_name = sandbox->template;
+    options.labels = labels;
     if (sandbox->is_temporary)
-        (void)json_object_set_new(request, "idleTimeoutMs", json_u64(IDLE_MS));
-    if (call_try(holt, "holt.v1.SandboxService/Create", request, NULL, error) == 0) {
-        report_note("sandbox %s was made for %s", sandbox->name, sandbox->directory);
+        options.idle_timeout_ms = IDLE_MS;
+    if (holt_sandbox_create(holt, &options, HOLT_NO_DEADLINE, NULL, error) == 0) {
+        report_note("created sandbox %s for %s", sandbox->name, sandbox->directory);
         return 0;
     }
     return is_code(error, "already_exists") ? 0 : -1;
 }
 
-/* 1 when it is there, 0 when it is not, or -1. */
-static int find(const struct mcp_sandbox *sandbox, struct holt *holt, char ret_state[32],
-                struct holt_error *error)
+/* Returns 1 and the state if the sandbox exists, 0 if it does not, or -1. */
+static int sandbox_find(const struct mcp_sandbox *sandbox, struct holt *holt,
+                        enum holt_state *ret_state, struct holt_error *error)
 {
-    cleanup_json json_t *reply = NULL;
+    cleanup_result struct holt_sandbox *found = NULL;
 
-    if (call_try(holt, "holt.v1.SandboxService/Get", name_json(sandbox), &reply, error) < 0)
+    if (holt_sandbox_get(holt, sandbox->name, HOLT_NO_DEADLINE, &found, error) < 0)
         return is_code(error, "not_found") ? 0 : -1;
-    (void)snprintf(ret_state, 32, "%s", call_text(json_object_get(reply, "sandbox"), "state"));
+    *ret_state = found->state;
     return 1;
 }
 
-/* 1 when the workspace is in it, 0 when it is not, or -1. */
+/* Returns 1 if the workspace was copied into the sandbox, 0 if it was not, or -1. */
 static int has_workspace(const struct mcp_sandbox *sandbox, struct holt *holt,
                          struct holt_error *error)
 {
-    cleanup_json json_t *reply = NULL;
-    const json_t *list;
+    cleanup_result struct holt_snapshot_list *list = NULL;
 
-    if (call_try(holt, "holt.v1.SnapshotService/List", name_json(sandbox), &reply, error) < 0)
+    if (holt_snapshot_list(holt, sandbox->name, HOLT_NO_DEADLINE, &list, error) < 0)
         return -1;
-    list = json_object_get(reply, "snapshots");
-    for (size_t i = 0; i < json_array_size(list); i++)
-        if (strcmp(call_text(json_array_get(list, i), "name"), MCP_WORKSPACE_SNAPSHOT) == 0)
+    for (size_t i = 0; i < list->count; i++)
+        if (strcmp(list->items[i]->name, MCP_WORKSPACE_SNAPSHOT) == 0)
             return 1;
     return 0;
 }
 
-static int copy(const struct mcp_sandbox *sandbox, struct holt_error *error)
+static int workspace_copy(const struct mcp_sandbox *sandbox, struct holt_error *error)
 {
     cleanup_free char *from = xasprintf("%s/.", sandbox->directory);
     struct cp cp = {
@@ -145,52 +141,51 @@ static int copy(const struct mcp_sandbox *sandbox, struct holt_error *error)
     if (status == STATUS_OK)
         return 0;
     *error = (struct holt_error){ .code = "internal" };
-    (void)snprintf(error->message, sizeof(error->message),
-                   "%.200s could not be copied into the sandbox", sandbox->directory);
+    (void)snprintf(error->message, sizeof(error->message), "cannot copy %.200s into the sandbox",
+                   sandbox->directory);
     return -1;
 }
 
-static int wake(const struct mcp_sandbox *sandbox, const char *state, struct holt *holt,
-                struct holt_error *error)
+static int sandbox_start(const struct mcp_sandbox *sandbox, enum holt_state state,
+                         struct holt *holt, struct holt_error *error)
 {
-    if (strcmp(state, "stopped") == 0)
-        return call_try(holt, "holt.v1.SandboxService/Start", name_json(sandbox), NULL, error);
-    if (strcmp(state, "paused") == 0)
-        return call_try(holt, "holt.v1.SandboxService/Resume", name_json(sandbox), NULL, error);
+    if (state == HOLT_STATE_STOPPED)
+        return holt_sandbox_start(holt, sandbox->name, HOLT_NO_DEADLINE, NULL, error);
+    if (state == HOLT_STATE_PAUSED)
+        return holt_sandbox_resume(holt, sandbox->name, HOLT_NO_DEADLINE, NULL, error);
     return 0;
 }
 
-static int fill(const struct mcp_sandbox *sandbox, const char *state, struct holt *holt,
-                struct holt_error *error)
+static int workspace_fill(const struct mcp_sandbox *sandbox, enum holt_state state,
+                          struct holt *holt, struct holt_error *error)
 {
-    json_t *request;
     int r = has_workspace(sandbox, holt, error);
 
     if (r != 0)
         return r < 0 ? -1 : 0;
-    if (wake(sandbox, state, holt, error) < 0 || copy(sandbox, error) < 0)
+    if (sandbox_start(sandbox, state, holt, error) < 0 || workspace_copy(sandbox, error) < 0)
         return -1;
-    request = name_json(sandbox);
-    (void)json_object_set_new(request, "name", json_string(MCP_WORKSPACE_SNAPSHOT));
-    return call_try(holt, "holt.v1.SnapshotService/Create", request, NULL, error);
+    return holt_snapshot_create(holt, sandbox->name, MCP_WORKSPACE_SNAPSHOT, HOLT_NO_DEADLINE, NULL,
+                                error);
 }
 
-/* Two that serve the same directory must not copy into one sandbox at a time, least of all the
- * second over what the first has done there since; so the directory is locked. */
-static int prepare(const struct mcp_sandbox *sandbox, struct holt *holt, struct holt_error *error)
+/* The directory is locked: of two processes that serve it, the second must not copy over what the
+ * first has changed in the sandbox since. */
+static int sandbox_prepare(const struct mcp_sandbox *sandbox, struct holt *holt,
+                           struct holt_error *error)
 {
     cleanup_close int fd = open(sandbox->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    char state[32] = "";
+    enum holt_state state = HOLT_STATE_UNKNOWN;
     int r;
 
     if (fd >= 0)
         (void)flock(fd, LOCK_EX);
-    r = find(sandbox, holt, state, error);
+    r = sandbox_find(sandbox, holt, &state, error);
     if (r == 0)
-        r = make(sandbox, holt, error);
+        r = sandbox_create(sandbox, holt, error);
     if (r < 0)
         return -1;
-    return sandbox->workspace ? fill(sandbox, state, holt, error) : 0;
+    return sandbox->workspace ? workspace_fill(sandbox, state, holt, error) : 0;
 }
 
 int mcp_sandbox_prepare(struct mcp_sandbox *sandbox, struct holt *holt, struct holt_error *error)
@@ -201,7 +196,7 @@ int mcp_sandbox_prepare(struct mcp_sandbox *sandbox, struct holt *holt, struct h
         return 0;
     lock_take(&sandbox->lock);
     if (!sandbox->is_ready)
-        r = prepare(sandbox, holt, error);
+        r = sandbox_prepare(sandbox, holt, error);
     sandbox->is_ready = r == 0;
     lock_release(&sandbox->lock);
     return r;
@@ -211,9 +206,9 @@ void mcp_sandbox_remove(struct mcp_sandbox *sandbox, struct holt *holt)
 {
     struct holt_error error;
 
-    lock_take(&sandbox->lock); /* one that is being made is made first */
+    lock_take(&sandbox->lock); /* waits for a create in progress */
     if (sandbox->is_temporary && !sandbox->sandbox &&
-        call_try(holt, "holt.v1.SandboxService/Destroy", name_json(sandbox), NULL, &error) < 0 &&
+        holt_sandbox_destroy(holt, sandbox->name, HOLT_NO_DEADLINE, &error) < 0 &&
         !is_code(&error, "not_found"))
         (void)report_holt_error(&error);
     lock_release(&sandbox->lock);

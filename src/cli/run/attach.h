@@ -1,21 +1,9 @@
-/* Staying with a process that is there already. */
+/* Attaching to a process that runs already. */
 #pragma once
 
-#include <jansson.h>
-
 struct connection;
-struct run_setup;
 
-struct attach {
-    const char *sandbox; /* id or name */
-    const char *process; /* id */
-};
-
-/* Shows what the process writes, and the last of what it has written; passes on input, the size of
- * our terminal and what is typed there, until the process ends or the user leaves: the exit status,
- * which is the process's own, or 0 after leaving. */
-int attach_run(const struct attach *what);
-
-/* Opens an Attach and runs the session that the rest of the setup asks for: the exit status. Takes
- * the request; NULL stands for one with an argument that is not UTF-8. */
-int attach_session(const struct connection *connection, json_t *request, struct run_setup *setup);
+/* Shows the output of a process, starting with the latest, and passes on input and the size of our
+ * terminal until the process ends or the user detaches. Returns the exit status: that of the
+ * process, or 0 after detaching. */
+int attach_run(struct connection *connection, const char *sandbox, const char *process);

@@ -3,12 +3,13 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/json.h"
 #include "cli/core/command.h"
+#include "cli/core/connect.h"
 #include "cli/core/report.h"
 #include "cli/core/result.h"
-#include "cli/run/call.h"
 #include "cli/run/options.h"
+#include "cli/run/run.h"
+#include "holt.h"
 
 struct exec_options {
     struct run_options run;
@@ -61,73 +62,59 @@ static int set_key(void *into, const char *value, struct err *err)
 }
 
 static const struct option_row rows[] = {
-    { "detach", 'd', NULL, "do not wait: print the id of the process", set_detach },
-    { "interactive", 'i', NULL, "with -d: keep stdin open, for 'holt attach'; else as always",
+    { "detach", 'd', NULL, "do not wait; print the id of the process", set_detach },
+    { "interactive", 'i', NULL, "with -d: keep stdin open for 'holt attach' (else always done)",
       set_interactive },
-    { "tag", 0, "TEXT", "something to find the process by", set_tag },
-    { "key", 0, "TEXT", "start once: a second exec with it joins the first", set_key },
+    { "tag", 0, "TEXT", "a tag, for 'holt ps --tag'", set_tag },
+    { "key", 0, "TEXT", "start once: a second exec with this key joins the first", set_key },
 };
 
 static const struct option_table table = { rows, ARRAY_SIZE(rows), &run_process_table };
 
-/* Takes the request. */
-static int start(json_t *request, const struct exec_options *options, char **args)
+static int exec_detached(const char *sandbox, struct exec_options *options, char **args)
 {
-    cleanup_json json_t *owned = request, *reply = NULL;
-    const struct run_plan plan = {
-        .args = args,
-        .has_tty = options->run.tty == TTY_ALWAYS,
-        .has_stdin = options->is_interactive,
-    };
-    const json_t *process;
+    cleanup_with(connection_close) struct connection connection = { .holt = NULL };
+    struct holt_command command = HOLT_INIT(holt_command);
+    cleanup_result struct holt_process_info *process = NULL;
+    struct holt_error error;
     struct err err;
-    int status;
 
-    if (run_add_process(owned, &options->run, &plan, &err) < 0)
+    if (run_command_set(&options->run, args, options->run.tty == TTY_ALWAYS, &command, &err) < 0)
         return report("exec: %s", err.msg);
-    status = call_once("holt.v1.ProcessService/Start", TAKE_PTR(owned), &reply);
-    if (status != STATUS_OK)
-        return status;
-    process = call_object(reply, "process");
-    if (!process)
+    command.has_stdin = options->is_interactive;
+    command.idempotency_key = options->key;
+    if (connection_open(&connection) < 0)
         return STATUS_HOLT;
-    (void)printf("%s\n", call_text(process, "id"));
+    if (holt_process_start(connection.holt, sandbox, &command, HOLT_NO_DEADLINE, &process, &error) <
+        0)
+        return report_holt_error(&error);
+    (void)printf("%s\n", process->id);
     return command_printed();
-}
-
-static json_t *make_request(const char *id, const char *key)
-{
-    return key ? json_pack("{s:s, s:s}", "sandboxId", id, "idempotencyKey", key)
-               : json_pack("{s:s}", "sandboxId", id);
 }
 
 static int exec_run(int argc, char **argv)
 {
     cleanup_with(options_done) struct exec_options options = { .key = NULL };
-    struct run_call call = { .command = &command_exec, .method = "holt.v1.ProcessService/Exec" };
+    struct run_request request = { .command = &command_exec, .options = &options.run };
     struct command_words words;
     int status;
 
-    run_options_init(&options.run);
     if (!command_parse_with_id(&command_exec, &options, argc, argv, &words, &status))
         return status;
     if (words.command >= argc)
         return command_misused(&command_exec, "needs an ID and a COMMAND");
-    call.request = make_request(argv[words.id], options.key);
-    if (!call.request)
-        return report("exec: the ID or the key is not UTF-8");
-    if (options.is_detached)
-        return start(call.request, &options, argv + words.command);
-    call.options = &options.run;
-    call.args = argv + words.command;
-    return run_call(&call);
+    request.sandbox = argv[words.id];
+    request.key = options.key;
+    request.args = argv + words.command;
+    return options.is_detached ? exec_detached(request.sandbox, &options, request.args)
+                               : run_follow(&request);
 }
 
 const struct command command_exec = {
     .group = "Processes",
     .name = "exec",
     .operands = "ID [--] COMMAND [ARGUMENT...]",
-    .summary = "Run a command in a sandbox that stays",
+    .summary = "Run a command in a sandbox",
     .example = "holt exec work -- sh -c 'echo 1 >/workspace/a'",
     .options = &table,
     .takes_command = true,

@@ -1,21 +1,19 @@
-/* Passes stdin on to the process, in a thread of its own: beside its output where the daemon can do
- * that, else over a second connection. */
+/* A thread that passes stdin on to a process. */
 #pragma once
 
 #include <stdbool.h>
 
-struct holt_stream;
-struct run_target;
+struct holt_process;
 
 struct run_input {
-    const struct run_target *target;
-    const struct holt_stream *stream;
-    bool keeps_open; /* the end of our stdin is not the end of the process's */
-    int leave_fd;    /* an eventfd that is told of the keys to leave (leave_keys.h); -1: none */
+    struct holt_process *process;
+    bool keeps_open; /* the end of stdin does not close the stdin of the process */
+    int leave_fd;    /* an eventfd for the keys that detach (leave_keys.h); -1: none */
 };
 
-/* Starts the thread and never waits for it: it ends with the program. 0 or -errno. */
-int run_input_start(const struct run_input *what);
+/* Starts the thread, which may use the process until the end of the program. Returns 0 or -errno.
+ */
+int run_input_start(const struct run_input *options);
 
-/* Whether stdin can ever have a byte; /dev/null also stands for a stdin that was closed. */
+/* Returns whether stdin can have input: it is not /dev/null, which also replaces a closed stdin. */
 bool run_input_is_possible(void);

@@ -6,10 +6,11 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/json.h"
 #include "base/text/parse.h"
+#include "base/text/utf8.h"
 #include "base/xalloc.h"
 #include "cli/core/terminal.h"
+#include "holt.h"
 
 static int set_template(void *into, const char *value, struct err *err)
 {
@@ -72,16 +73,15 @@ static int set_timeout(void *into, const char *value, struct err *err)
 static int set_env(void *into, const char *value, struct err *err)
 {
     struct run_options *options = into;
-    const char *equals = strchr(value, '=');
-    cleanup_free char *name = xasprintf("%.*s", (int)strcspn(value, "="), value);
-    const char *text = equals ? equals + 1 : getenv(value);
+    bool has_value = strchr(value, '=') != NULL;
+    const char *own = has_value ? NULL : getenv(value);
+    cleanup_free char *text = own ? xasprintf("%s=%s", value, own) : xstrdup(value);
 
-    if (*name == '\0')
+    if (*value == '\0' || *value == '=')
         return err_set(err, ERR_INVALID, "--env '%.100s' has no name", value);
-    if (!text)
-        return err_set(err, ERR_INVALID, "--env %.100s: holt itself has no such variable", value);
-    if (json_object_set_new(options->env, name, json_string(text)) < 0)
-        return err_set(err, ERR_INVALID, "--env %.100s: not UTF-8", name);
+    if (!has_value && !own)
+        return err_set(err, ERR_INVALID, "--env %.100s: not set in the environment of holt", value);
+    words_add(&options->env, text);
     return 0;
 }
 
@@ -126,106 +126,66 @@ static int set_no_tty(void *into, const char *value, struct err *err)
 }
 
 const struct option_row run_sandbox_rows[RUN_SANDBOX_ROWS] = {
-    { "template", 0, "TEMPLATE", "the files to start from", set_template },
-    { "runtime", 0, "RUNTIME", "the kind of sandbox: native or bwrap", set_runtime },
-    { "memory", 'm', "SIZE", "most memory the sandbox may use: 512M, 2G", set_memory },
-    { "cpus", 0, "NUMBER", "most CPUs it may use: 1.5", set_cpus },
-    { "pids", 0, "NUMBER", "most processes and threads it may have", set_pids },
+    { "template", 0, "TEMPLATE", "the template of the files", set_template },
+    { "runtime", 0, "RUNTIME", "the runtime: native or bwrap", set_runtime },
+    { "memory", 'm', "SIZE", "memory limit of the sandbox: 512M, 2G", set_memory },
+    { "cpus", 0, "NUMBER", "CPU limit: 1.5", set_cpus },
+    { "pids", 0, "NUMBER", "limit of processes and threads", set_pids },
 };
 
 static const struct option_row process_rows[] = {
-    { "timeout", 0, "TIME", "end everything after this time: 30s, 5m", set_timeout },
-    { "env", 'e', "NAME[=VALUE]", "set a variable, or pass on our own", set_env },
-    { "workdir", 'w', "DIR", "directory to start the command in", set_workdir },
+    { "timeout", 0, "TIME", "kill the command after this time: 30s, 5m", set_timeout },
+    { "env", 'e', "NAME[=VALUE]", "set a variable, or pass on that of holt", set_env },
+    { "workdir", 'w', "DIR", "the working directory of the command", set_workdir },
     { "cwd", 0, "DIR", "the same as --workdir", set_workdir },
-    { "user", 'u', "USER", "whom to run the command as: a name or number", set_user },
+    { "user", 'u', "USER", "the user to run the command as: a name or number", set_user },
     { "tty", 't', NULL, "give the command a terminal", set_tty },
-    { "no-tty", 'T', NULL, "give it pipes, even on a terminal", set_no_tty },
+    { "no-tty", 'T', NULL, "use pipes, even on a terminal", set_no_tty },
     OPTION_HELP,
 };
 
 const struct option_table run_process_table = { process_rows, ARRAY_SIZE(process_rows), NULL };
 
-void run_options_init(struct run_options *options)
-{
-    *options = (struct run_options){ .env = json_object() };
-}
-
 void run_options_done(struct run_options *options)
 {
-    json_decref(options->env);
-    options->env = NULL;
+    words_done(&options->env);
 }
 
-static json_t *make_limits(const struct run_options *options)
+void run_sandbox_set(const struct run_options *options, struct holt_sandbox_options *ret)
 {
-    json_t *limits = json_object();
-
-    if (options->memory_bytes)
-        (void)json_object_set_new(limits, "memoryBytes", json_u64(options->memory_bytes));
-    if (options->cpu_millis)
-        (void)json_object_set_new(limits, "cpuMillis", json_integer(options->cpu_millis));
-    if (options->pids)
-        (void)json_object_set_new(limits, "pids", json_integer(options->pids));
-    return limits;
+    ret->template_name = options->template;
+    ret->runtime = options->runtime;
+    ret->memory_bytes = options->memory_bytes;
+    ret->cpu_millis = options->cpu_millis;
+    ret->pids = options->pids;
 }
 
-void run_add_sandbox(json_t *object, const struct run_options *options)
+static bool has_variable(const struct words *env, const char *start)
 {
-    if (options->template)
-        (void)json_object_set_new(object, "template", json_string(options->template));
-    if (options->runtime)
-        (void)json_object_set_new(object, "runtime", json_string(options->runtime));
-    (void)json_object_set_new(object, "limits", make_limits(options));
+    for (size_t i = 0; i < env->count; i++)
+        if (strncmp(env->items[i], start, strlen(start)) == 0)
+            return true;
+    return false;
 }
 
-static int add_args(json_t *process, char **args, struct err *err)
-{
-    json_t *list = json_array();
-
-    (void)json_object_set_new(process, "args", list);
-    for (size_t i = 0; args[i]; i++)
-        if (json_array_append_new(list, json_string(args[i])) < 0)
-            return err_set(err, ERR_INVALID, "word %zu of the command is not UTF-8", i + 1);
-    return 0;
-}
-
-/* The command is to draw for the terminal that we are on, unless it was told otherwise. */
-static void add_terminal(json_t *process, const struct run_options *options)
+int run_command_set(struct run_options *options, char **args, bool has_tty,
+                    struct holt_command *ret, struct err *err)
 {
     const char *term = getenv("TERM");
-    uint32_t rows_now, columns_now;
+    cleanup_free char *own_term = term ? xasprintf("TERM=%s", term) : NULL;
 
-    terminal_size(&rows_now, &columns_now);
-    (void)json_object_set_new(
-        process, "terminal",
-        json_pack("{s:I,s:I}", "rows", (json_int_t)rows_now, "columns", (json_int_t)columns_now));
-    if (term && !json_object_get(options->env, "TERM"))
-        (void)json_object_set_new(options->env, "TERM", json_string(term));
-}
-
-int run_add_process(json_t *request, const struct run_options *options, const struct run_plan *plan,
-                    struct err *err)
-{
-    json_t *process = json_object();
-    int r;
-
-    (void)json_object_set_new(request, "process", process);
-    r = add_args(process, plan->args, err);
-    if (r < 0)
-        return r;
-    if (plan->has_tty)
-        add_terminal(process, options);
-    if (plan->has_stdin)
-        (void)json_object_set_new(process, "stdin", json_true());
-    if (options->timeout_ms)
-        (void)json_object_set_new(process, "timeoutMs", json_u64(options->timeout_ms));
-    if (options->workdir && json_object_set_new(process, "cwd", json_string(options->workdir)) < 0)
-        return err_set(err, ERR_INVALID, "--workdir is not UTF-8");
-    if (options->user && json_object_set_new(process, "user", json_string(options->user)) < 0)
-        return err_set(err, ERR_INVALID, "--user is not UTF-8");
-    if (options->tag && json_object_set_new(process, "tag", json_string(options->tag)) < 0)
-        return err_set(err, ERR_INVALID, "--tag is not UTF-8");
-    (void)json_object_set(process, "env", options->env);
+    for (size_t i = 0; args[i]; i++)
+        if (utf8_valid(args[i], strlen(args[i])) != strlen(args[i]))
+            return err_set(err, ERR_INVALID, "word %zu of the command is not UTF-8", i + 1);
+    if (has_tty && own_term && !has_variable(&options->env, "TERM="))
+        words_add(&options->env, own_term);
+    if (has_tty)
+        terminal_size(&ret->rows, &ret->columns);
+    ret->args = (const char *const *)args;
+    ret->env = (const char *const *)options->env.items;
+    ret->cwd = options->workdir;
+    ret->user = options->user;
+    ret->tag = options->tag;
+    ret->timeout_ms = options->timeout_ms;
     return 0;
 }

@@ -1,15 +1,17 @@
-/* The options of `holt run`, which `holt create` and `holt exec` share, and what they ask for. */
+/* The options that `holt run`, `holt exec`, `holt launch` and `holt create` share. */
 #pragma once
 
-#include <jansson.h>
 #include <stdint.h>
 
 #include "cli/core/command.h"
+#include "cli/core/words.h"
 
 struct err;
+struct holt_command;
+struct holt_sandbox_options;
 
 enum run_tty {
-    TTY_AUTO, /* where stdin and stdout are terminals */
+    TTY_AUTO, /* if stdin and stdout are terminals */
     TTY_ALWAYS,
     TTY_NEVER,
 };
@@ -25,30 +27,23 @@ struct run_options {
     uint32_t cpu_millis;
     uint32_t pids;
     enum run_tty tty;
-    const char *tag; /* of a process that stays known; NULL: none */
-    json_t *env;     /* name to value */
+    const char *tag;  /* NULL: none */
+    struct words env; /* "NAME=value" */
 };
 
-/* What a sandbox is to be. */
+/* The options of a sandbox. */
 enum { RUN_SANDBOX_ROWS = 5 };
 extern const struct option_row run_sandbox_rows[RUN_SANDBOX_ROWS];
 
-/* What a process is to get, and --help. Both target what starts with a struct run_options. */
+/* The options of a process, and --help. Both tables are for structs that start with run_options. */
 extern const struct option_table run_process_table;
 
-void run_options_init(struct run_options *options);
 void run_options_done(struct run_options *options);
 
-/* What the process gets to begin with. */
-struct run_plan {
-    char **args; /* ends with NULL */
-    bool has_tty;
-    bool has_stdin;
-};
+/* Sets the template, the runtime and the limits. */
+void run_sandbox_set(const struct run_options *options, struct holt_sandbox_options *ret);
 
-/* Adds template, runtime and limits, as far as they were given. */
-void run_add_sandbox(json_t *object, const struct run_options *options);
-
-/* Adds "process". Fails where an argument is not UTF-8. */
-int run_add_process(json_t *request, const struct run_options *options, const struct run_plan *plan,
-                    struct err *err);
+/* Sets the command, whose args end with NULL, and its options. Adds the TERM of holt to the
+ * environment of a command with a terminal. Fails if a word is not UTF-8. */
+int run_command_set(struct run_options *options, char **args, bool has_tty,
+                    struct holt_command *ret, struct err *err);

@@ -1,7 +1,7 @@
-/* What the end of a process means for the user of `holt run`. */
+/* The exit status of `holt run` and its like. */
 #pragma once
 
-#include <jansson.h>
+struct holt_end;
 
-/* Says in one line what the exit status alone would hide, and returns the exit status. */
-int run_outcome(const char *command, const json_t *ended);
+/* Reports an outcome that the exit status alone would hide, and returns the exit status. */
+int run_outcome(const char *command, const struct holt_end *end);

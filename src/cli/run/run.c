@@ -1,27 +1,80 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cli/run/run.h"
+
+#include <string.h>
+#include <unistd.h>
+
 #include "base/cleanup.h"
+#include "base/err.h"
 #include "cli/core/command.h"
-#include "cli/run/call.h"
+#include "cli/core/connect.h"
+#include "cli/core/report.h"
+#include "cli/run/input.h"
 #include "cli/run/options.h"
+#include "cli/run/session.h"
+#include "cli/run/signals.h"
+#include "holt.h"
+
+static bool has_tty(enum run_tty wanted)
+{
+    if (wanted == TTY_AUTO)
+        return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+    return wanted == TTY_ALWAYS;
+}
+
+static int process_open(struct holt *holt, const struct run_request *request,
+                        const struct holt_command *command, struct holt_process **ret,
+                        struct holt_error *error)
+{
+    struct holt_sandbox_options sandbox = HOLT_INIT(holt_sandbox_options);
+
+    if (request->sandbox)
+        return holt_process_open(holt, request->sandbox, command, HOLT_NO_DEADLINE, ret, error);
+    run_sandbox_set(request->options, &sandbox);
+    return holt_process_run(holt, &sandbox, command, HOLT_NO_DEADLINE, ret, error);
+}
+
+int run_follow(const struct run_request *request)
+{
+    cleanup_with(connection_close) struct connection connection = { .holt = NULL };
+    struct holt_command command = HOLT_INIT(holt_command);
+    struct run_setup setup = {
+        .connection = &connection,
+        .command = request->args[0],
+        .has_tty = has_tty(request->options->tty),
+        .has_stdin = run_input_is_possible(),
+    };
+    cleanup_close int signal_fd = -EBADF;
+    struct holt_error error;
+    struct err err;
+
+    if (run_command_set(request->options, request->args, setup.has_tty, &command, &err) < 0)
+        return report("%s: %s", request->command->name, err.msg);
+    command.has_stdin = setup.has_stdin;
+    command.idempotency_key = request->key;
+    if (connection_open(&connection) < 0)
+        return STATUS_HOLT;
+    signal_fd = run_signals_open(setup.has_tty);
+    if (signal_fd < 0)
+        return report("signalfd: %s", strerror(-signal_fd));
+    setup.signal_fd = signal_fd;
+    if (process_open(connection.holt, request, &command, &setup.process, &error) < 0)
+        return report_holt_error(&error);
+    return run_session(&setup);
+}
 
 static int run_run(int argc, char **argv)
 {
-    cleanup_with(run_options_done) struct run_options options = { .env = NULL };
-    struct run_call call = { .command = &command_run, .method = "holt.v1.SandboxService/Run" };
-    json_t *sandbox;
+    cleanup_with(run_options_done) struct run_options options = { .template = NULL };
+    struct run_request request = { .command = &command_run, .options = &options };
     int next, status;
 
-    run_options_init(&options);
     if (!command_parse(&command_run, &options, argc, argv, &next, &status))
         return status;
     if (next == argc)
         return command_misused(&command_run, "needs a COMMAND");
-    sandbox = json_object();
-    run_add_sandbox(sandbox, &options);
-    call.request = json_pack("{s:o}", "sandbox", sandbox);
-    call.options = &options;
-    call.args = argv + next;
-    return run_call(&call);
+    request.args = argv + next;
+    return run_follow(&request);
 }
 
 static int set_nothing(void *into, const char *value, struct err *err)
@@ -32,10 +85,10 @@ static int set_nothing(void *into, const char *value, struct err *err)
     return 0;
 }
 
-/* Fingers that know other tools type run --rm -it. */
+/* For users of other tools, who type run --rm -it. */
 static const struct option_row habit_rows[] = {
-    { "interactive", 'i', NULL, "pass stdin on, as always", set_nothing },
-    { "rm", 0, NULL, "remove the sandbox at the end, as always", set_nothing },
+    { "interactive", 'i', NULL, "pass stdin on (always done)", set_nothing },
+    { "rm", 0, NULL, "remove the sandbox at the end (always done)", set_nothing },
 };
 
 static const struct option_table habit_table = { habit_rows, ARRAY_SIZE(habit_rows),

@@ -1,28 +1,28 @@
-/* One run from its first event to its outcome. */
+/* A session with a process, from its first event to its end. */
 #pragma once
 
 #include <stdbool.h>
 
-struct holt_stream;
+struct connection;
+struct holt_process;
 
-/* What we are to the process. */
 enum run_role {
-    RUN_OWNER,  /* it was started for us */
-    RUN_GUEST,  /* it goes on when we leave */
-    RUN_VIEWER, /* the same, and all we do is look */
+    RUN_OWNER,  /* the process was started for us */
+    RUN_GUEST,  /* the process continues when we detach */
+    RUN_VIEWER, /* like RUN_GUEST, and we only read its output */
 };
 
 struct run_setup {
-    struct holt_stream *stream; /* of RunResponse, or one that has more */
+    struct connection *connection;
+    struct holt_process *process; /* run_session takes it */
     enum run_role role;
-    const char *host;
     const char *command; /* its name, for messages */
-    int signal_fd;       /* -1: none are passed on */
-    bool has_tty;        /* ours is to be raw, and the process's as large as ours */
-    bool has_stdin;      /* ours is passed on */
-    bool keeps_stdin;    /* the process's stays open at the end of ours */
+    int signal_fd;       /* of run_signals_open; -1: signals are not forwarded */
+    bool has_tty;        /* our terminal becomes raw, and that of the process gets its size */
+    bool has_stdin;      /* our stdin is passed on */
+    bool keeps_stdin;    /* the end of our stdin does not close that of the process */
 };
 
-/* Passes output, input and signals until the process has ended, or until we leave: the exit status,
- * which is the process's own, or 0 for who only looks. */
+/* Passes output, input and signals on until the process ends or we detach. Returns the exit status,
+ * which is that of the process, or 0 for a viewer. */
 int run_session(const struct run_setup *setup);

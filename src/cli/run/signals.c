@@ -8,8 +8,8 @@
 
 #include "base/cleanup.h"
 
-/* A blocked signal is queued even if it is ignored, but whoever started us under nohup, or in the
- * background of a script, meant it to be ignored. */
+/* A blocked signal is queued even if it is ignored; under nohup, or in the background of a script,
+ * it must stay ignored. */
 static bool is_ignored(int number)
 {
     struct sigaction action;
@@ -19,13 +19,13 @@ static bool is_ignored(int number)
 
 int run_signals_open(bool has_tty)
 {
-    static const int passed_on[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2 };
+    static const int forwarded[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2 };
     sigset_t taken, blocked;
 
     (void)sigemptyset(&taken);
-    for (size_t i = 0; i < ARRAY_SIZE(passed_on); i++)
-        if (!is_ignored(passed_on[i]))
-            (void)sigaddset(&taken, passed_on[i]);
+    for (size_t i = 0; i < ARRAY_SIZE(forwarded); i++)
+        if (!is_ignored(forwarded[i]))
+            (void)sigaddset(&taken, forwarded[i]);
     if (has_tty)
         (void)sigaddset(&taken, SIGWINCH);
     blocked = taken;

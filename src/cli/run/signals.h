@@ -1,15 +1,15 @@
-/* The signals that `holt run` takes on behalf of the command it runs. */
+/* The signals that `holt run` forwards to its command. */
 #pragma once
 
 #include <stdbool.h>
 
 struct run_signal {
     int number;
-    bool is_from_kernel; /* typed at the terminal or its hang-up, not sent with kill(2) */
+    bool is_from_kernel; /* of the terminal: a key or its hang-up; not of kill(2) */
 };
 
-/* Blocks the signals to be passed on, and returns the descriptor to poll for them, or -errno. */
+/* Blocks the signals to forward; returns the descriptor to poll for them, or -errno. */
 int run_signals_open(bool has_tty);
 
-/* The next one: 1, or 0 when there is none. */
+/* Returns 1 and the next signal, or 0 if there is none. */
 int run_signals_next(int fd, struct run_signal *ret);

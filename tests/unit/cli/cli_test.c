@@ -237,8 +237,8 @@ static void options_become_the_request(void)
     CHECK(pthread_mutex_lock(&last_run_lock) == 0);
     CHECK_TEXT(last_run, "{\"sandbox\":{\"template\":\"debian\",\"limits\":{\"memoryBytes\":"
                          "\"1024\",\"cpuMillis\":1500,\"pids\":9}},\"process\":{\"args\":[\"true\","
-                         "\"--help\"],\"timeoutMs\":\"2000\",\"cwd\":\"/w\",\"env\":{\"A\":"
-                         "\"b=c\"}}}");
+                         "\"--help\"],\"env\":{\"A\":\"b=c\"},\"cwd\":\"/w\",\"timeoutMs\":"
+                         "\"2000\"}}");
     CHECK(pthread_mutex_unlock(&last_run_lock) == 0);
 }
 
