@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/files/tree.h"
+#include "base/text/parse.h"
 #include "base/xalloc.h"
 #include "host/core/config.h"
 #include "host/core/extension.h"
@@ -540,4 +541,35 @@ int host_remove_template(struct host *host, const char *name, struct err *err)
     if (r == 0)
         host_event(host, EVENT_TEMPLATE_REMOVED, json_pack("{s:s}", "template", name));
     return r;
+}
+
+void host_limits(const struct host *host, const struct sandbox_limits *limits,
+                 struct cgroup_limits *ret)
+{
+    *ret = (struct cgroup_limits){
+        .memory_bytes = limits->memory_bytes ? limits->memory_bytes : host->limit_memory,
+        .cpu_millis = limits->cpu_millis ? limits->cpu_millis : host->limit_cpus,
+        .pids = limits->pids ? limits->pids : host->limit_pids,
+    };
+}
+
+int host_find_runtime(const struct host *host, const char *name, const struct runtime_ops **ret,
+                      struct err *err)
+{
+    int r = 0;
+
+    *ret = host->default_runtime;
+    if (name)
+        r = runtime_find(name, ret, err);
+    return r < 0 ? r : (*ret)->probe(err);
+}
+
+int host_choose_template(const struct host *host, const char *wanted, char *ret, struct err *err)
+{
+    const char *name = wanted ? wanted : host->default_template;
+
+    if (!is_name(name))
+        return err_set(err, ERR_INVALID, "invalid template name '%.80s'", name);
+    (void)snprintf(ret, TEMPLATE_NAME_MAX + 1, "%s", name);
+    return 0;
 }

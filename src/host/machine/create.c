@@ -4,23 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text/parse.h"
 #include "host/core/host_internal.h"
 #include "host/machine/machine_internal.h"
 #include "host/machine/pool.h"
 #include "host/observe/metrics_internal.h"
 #include "kernel/cgroup/cgroup.h"
-#include "store/template/template.h"
-
-void host_limits(const struct host *host, const struct sandbox_limits *limits,
-                 struct cgroup_limits *ret)
-{
-    *ret = (struct cgroup_limits){
-        .memory_bytes = limits->memory_bytes ? limits->memory_bytes : host->limit_memory,
-        .cpu_millis = limits->cpu_millis ? limits->cpu_millis : host->limit_cpus,
-        .pids = limits->pids ? limits->pids : host->limit_pids,
-    };
-}
 
 int machine_set_limits(struct machine *machine, const struct sandbox_limits *limits,
                        struct err *err)
@@ -70,27 +58,6 @@ int machine_check_limits(const struct sandbox_limits *limits, struct err *err)
                        MEMORY_MIN >> 20);
     if (limits->cpu_millis && limits->cpu_millis < CPU_MIN)
         return err_set(err, ERR_INVALID, "the CPU limit must be at least 0.01");
-    return 0;
-}
-
-int host_find_runtime(const struct host *host, const char *name, const struct runtime_ops **ret,
-                      struct err *err)
-{
-    int r = 0;
-
-    *ret = host->default_runtime;
-    if (name)
-        r = runtime_find(name, ret, err);
-    return r < 0 ? r : (*ret)->probe(err);
-}
-
-int host_choose_template(const struct host *host, const char *wanted, char *ret, struct err *err)
-{
-    const char *name = wanted ? wanted : host->default_template;
-
-    if (!is_name(name))
-        return err_set(err, ERR_INVALID, "invalid template name '%.80s'", name);
-    (void)snprintf(ret, TEMPLATE_NAME_MAX + 1, "%s", name);
     return 0;
 }
 

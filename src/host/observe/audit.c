@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A line is one write(2), but that alone does not make it whole: the kernel looks for a SIGKILL
- * between two pages, so of the lines that cross from one to the next some were cut (3 % of kills,
- * Linux 6.18). So a line that would is preceded by blanks, and begins with the page. What is longer
- * than a page may still be cut; then, or when the machine crashes, audit_open moves the piece
- * aside. */
+/* A line is one write(2), but that alone does not make it atomic: the kernel checks for a SIGKILL
+ * between two pages, which cut 3 % of the killed writes that crossed a page boundary (Linux 6.18).
+ * So blanks are written before such a line to move it to the next page. A line longer than a page
+ * can still be cut; then, or after a crash of the machine, audit_open moves the partial line away.
+ */
 #include "host/observe/audit.h"
 
 #include <errno.h>
@@ -30,8 +30,8 @@ enum { CHUNK_BYTES = AUDIT_LINE_MAX };
 
 struct audit {
     int fd;
-    size_t page;      /* bytes */
-    struct lock lock; /* over all below, and the file */
+    size_t page;      /* size of a memory page */
+    struct lock lock; /* protects the fields below and the file */
     struct audit_link last;
     off_t end;
 };
@@ -41,7 +41,7 @@ static void audit_close_slot(struct audit **audit)
     audit_close(*audit);
 }
 
-/* Where the line that ends before `end` begins: behind the newline before, or at 0. */
+/* Finds the start of the line that ends before `end`. */
 static int line_begin(int fd, off_t end, off_t *ret)
 {
     cleanup_free char *chunk = xcalloc(1, CHUNK_BYTES);
@@ -64,8 +64,8 @@ static int line_begin(int fd, off_t end, off_t *ret)
     return 0;
 }
 
-/* Appends the piece from `from` on to audit.torn, and only then cuts it off. */
-static int move_aside(const struct audit *audit, int state_fd, off_t from)
+/* Appends the partial line at `from` to audit.torn, and truncates the log afterwards. */
+static int audit_move_torn(const struct audit *audit, int state_fd, off_t from)
 {
     cleanup_free char *chunk = xcalloc(1, CHUNK_BYTES);
     cleanup_close int torn_fd = openat(
@@ -92,8 +92,9 @@ static int move_aside(const struct audit *audit, int state_fd, off_t from)
     return 0;
 }
 
-/* Whether only blanks are from `at` to the end: those before a line that never came. */
-static bool is_blank(const struct audit *audit, off_t at)
+/* Returns whether everything from `at` to the end is blank: padding before a line that was never
+ * written. */
+static bool audit_is_blank(const struct audit *audit, off_t at)
 {
     char byte = ' ';
 
@@ -105,28 +106,28 @@ static bool is_blank(const struct audit *audit, off_t at)
     return byte == ' ';
 }
 
-/* Takes what is behind the last newline out of the file; *ret_bytes of it were worth keeping. */
-static int mend(struct audit *audit, int state_fd, off_t *ret_bytes, struct err *err)
+/* Removes everything behind the last newline; *ret_bytes of it were moved to audit.torn. */
+static int audit_repair(struct audit *audit, int state_fd, off_t *ret_bytes, struct err *err)
 {
     off_t begin = 0, bytes = 0;
     int r = line_begin(audit->fd, audit->end, &begin);
 
-    if (r >= 0 && is_blank(audit, begin)) {
+    if (r >= 0 && audit_is_blank(audit, begin)) {
         if (begin < audit->end && ftruncate(audit->fd, begin) < 0)
             r = -errno;
     } else if (r >= 0) {
         bytes = audit->end - begin;
-        r = move_aside(audit, state_fd, begin);
+        r = audit_move_torn(audit, state_fd, begin);
     }
     if (r < 0)
-        return err_sys(err, r, "mend the end of " AUDIT_FILE);
+        return err_sys(err, r, "repair the end of " AUDIT_FILE);
     audit->end = begin;
     *ret_bytes = bytes;
     return 0;
 }
 
-/* Finds what the next line has to follow. */
-static int read_last(struct audit *audit, struct err *err)
+/* Reads the last line, which the next one links to. */
+static int audit_read_last(struct audit *audit, struct err *err)
 {
     cleanup_json json_t *object = NULL;
     cleanup_free char *line = NULL;
@@ -150,7 +151,7 @@ static int read_last(struct audit *audit, struct err *err)
     if (!wrong)
         return 0;
     return err_set(err, ERR_INTERNAL,
-                   "the last line of " AUDIT_FILE " %s: somebody changed it; move the file away to "
+                   "the last line of " AUDIT_FILE " %s: it was changed; move the file away to "
                    "begin a new one",
                    wrong);
 }
@@ -170,9 +171,9 @@ int audit_open(int state_fd, struct audit **ret, struct err *err)
     audit->end = lseek(audit->fd, 0, SEEK_END);
     if (audit->end < 0)
         return err_sys(err, -errno, "find the end of " AUDIT_FILE);
-    r = mend(audit, state_fd, &torn_bytes, err);
+    r = audit_repair(audit, state_fd, &torn_bytes, err);
     if (r >= 0)
-        r = read_last(audit, err);
+        r = audit_read_last(audit, err);
     if (r >= 0 && torn_bytes > 0)
         r = audit_add(audit, "audit.torn", NULL,
                       json_pack("{s:I}", "bytes", (json_int_t)torn_bytes), err);
@@ -199,15 +200,16 @@ static int check_details(const char *event, const json_t *details, struct err *e
         return err_set(err, ERR_INVALID, "the details of event '%.64s' are not an object", event);
     for (size_t i = 0; i < ARRAY_SIZE(ours); i++) {
         if (json_object_get(details, ours[i]))
-            return err_set(err, ERR_INVALID, "event '%.64s' has a detail named '%s'", event,
+            return err_set(err, ERR_INVALID,
+                           "event '%.64s' has a detail with the reserved name '%s'", event,
                            ours[i]);
     }
     return 0;
 }
 
-/* All of a line but its hash. The caller holds the lock. */
-static json_t *make_record(const struct audit *audit, const char *event, const char *sandbox,
-                           json_t *details)
+/* Makes all of a line but its hash. The caller holds the lock. */
+static json_t *audit_make_record(const struct audit *audit, const char *event, const char *sandbox,
+                                 json_t *details)
 {
     char time[TIME_TEXT_SIZE];
     cleanup_json json_t *record = NULL;
@@ -221,7 +223,8 @@ static json_t *make_record(const struct audit *audit, const char *event, const c
     return TAKE_PTR(record);
 }
 
-/* How many blanks bring a line of len bytes to the next page, if it does not fit this one. */
+/* Returns the number of blanks that move a line of len bytes to the next page, if it would cross a
+ * page boundary. */
 static size_t blanks_before(const struct audit *audit, size_t len)
 {
     size_t left = audit->page - (size_t)audit->end % audit->page;
@@ -229,9 +232,9 @@ static size_t blanks_before(const struct audit *audit, size_t len)
     return len <= audit->page && len > left ? left : 0;
 }
 
-/* Writes the record as the line that it will be: 0, -ENOBUFS when it is too long, or -errno. */
-static int make_line(const struct audit *audit, const json_t *record, struct buf *line,
-                     char ret_hash[static DIGEST_HEX_LEN + 1])
+/* Formats the record as a line. Returns 0, -ENOBUFS when it is too long, or another -errno. */
+static int audit_make_line(const struct audit *audit, const json_t *record, struct buf *line,
+                           char ret_hash[static DIGEST_HEX_LEN + 1])
 {
     cleanup_with(buf_done) struct buf text = BUF_INIT(AUDIT_LINE_MAX - AUDIT_HASH_LEN);
     size_t blanks;
@@ -239,7 +242,7 @@ static int make_line(const struct audit *audit, const json_t *record, struct buf
 
     if (r < 0)
         return r;
-    text.len--; /* the closing brace comes behind the hash */
+    text.len--; /* the hash goes before the closing brace */
     blanks = blanks_before(audit, text.len + AUDIT_HASH_LEN + 1);
     r = buf_printf(line, "%*s", (int)blanks, "");
     if (r >= 0)
@@ -251,8 +254,8 @@ static int make_line(const struct audit *audit, const json_t *record, struct buf
     return r;
 }
 
-/* One write(2); takes back what did not get on the disk whole. */
-static int append(const struct audit *audit, const struct buf *line)
+/* Appends the line with one write(2), and truncates the file again if that was incomplete. */
+static int audit_append(const struct audit *audit, const struct buf *line)
 {
     struct stat st;
     ssize_t n;
@@ -270,17 +273,18 @@ static int append(const struct audit *audit, const struct buf *line)
 }
 
 /* The caller holds the lock. */
-static int add_record(struct audit *audit, const char *event, const json_t *record, struct err *err)
+static int audit_add_record(struct audit *audit, const char *event, const json_t *record,
+                            struct err *err)
 {
     cleanup_with(buf_done) struct buf line = BUF_INIT(AUDIT_LINE_MAX);
     char hash[DIGEST_HEX_LEN + 1];
-    int r = make_line(audit, record, &line, hash);
+    int r = audit_make_line(audit, record, &line, hash);
 
     if (r == -ENOBUFS)
         return err_set(err, ERR_EXHAUSTED, "event '%.64s' is longer than %d bytes", event,
                        AUDIT_LINE_MAX);
     if (r >= 0)
-        r = append(audit, &line);
+        r = audit_append(audit, &line);
     if (r < 0)
         return err_sys(err, r, "record event '%.64s' in " AUDIT_FILE, event);
     audit->last.seq++;
@@ -299,11 +303,11 @@ int audit_add(struct audit *audit, const char *event, const char *sandbox, json_
     if (r < 0)
         return r;
     lock_take(&audit->lock);
-    record = make_record(audit, event, sandbox, taken);
+    record = audit_make_record(audit, event, sandbox, taken);
     if (record)
-        r = add_record(audit, event, record, err);
+        r = audit_add_record(audit, event, record, err);
     else
-        r = err_set(err, ERR_INVALID, "event '%.64s' is not text", event);
+        r = err_set(err, ERR_INVALID, "the name of event '%.64s' is not valid UTF-8", event);
     lock_release(&audit->lock);
     return r;
 }

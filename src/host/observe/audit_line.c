@@ -30,7 +30,7 @@ int audit_hash(const char *line, size_t len, char ret_hex[static DIGEST_HEX_LEN 
 const char *audit_line_read(const char *line, size_t len, struct audit_link *ret_link,
                             json_t **ret_object)
 {
-    static const char *const no_record = "is not a record";
+    static const char *const no_record = "is not an audit record";
     cleanup_json json_t *object = NULL;
     char wanted[AUDIT_HASH_LEN + 1];
     const char *prev;
@@ -42,7 +42,7 @@ const char *audit_line_read(const char *line, size_t len, struct audit_link *ret
         return "cannot be hashed";
     (void)snprintf(wanted, sizeof(wanted), AUDIT_HASH_BEFORE "%s" AUDIT_HASH_AFTER, ret_link->hash);
     if (memcmp(line + len - AUDIT_HASH_LEN, wanted, AUDIT_HASH_LEN) != 0)
-        return "has a hash that is not of its content";
+        return "does not match its hash";
 
     object = json_loadb(line, len, JSON_REJECT_DUPLICATES, NULL);
     prev = json_string_value(json_object_get(object, "prev"));

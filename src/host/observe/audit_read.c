@@ -21,20 +21,20 @@ enum {
     PAUSES_MAX = 100,
 };
 
-struct reader {
+struct audit_reader {
     int fd;
     char *data;        /* BUFFER_BYTES */
-    size_t start, end; /* what was read and not yet taken */
+    size_t start, end; /* the unparsed bytes in data */
 };
 
-static void reader_done(struct reader *reader)
+static void reader_done(struct audit_reader *reader)
 {
     (void)fd_close(reader->fd);
     free(reader->data);
 }
 
-/* Reads more behind what is there: bytes, 0 at the end of the file, or -errno. */
-static ssize_t reader_fill(struct reader *reader)
+/* Reads more data. Returns the number of bytes, 0 at the end of the file, or -errno. */
+static ssize_t reader_fill(struct audit_reader *reader)
 {
     size_t held = reader->end - reader->start;
     ssize_t n;
@@ -48,9 +48,8 @@ static ssize_t reader_fill(struct reader *reader)
     return n;
 }
 
-/* Blanks are what comes before a line that is moved to the next page; their line may not be there
- * yet, or never come. */
-static bool is_blank(const struct reader *reader)
+/* Returns whether only padding is left: the line after it may not be written yet, or never. */
+static bool reader_is_blank(const struct audit_reader *reader)
 {
     for (size_t i = reader->start; i < reader->end; i++) {
         if (reader->data[i] != ' ')
@@ -59,9 +58,9 @@ static bool is_blank(const struct reader *reader)
     return true;
 }
 
-/* The next whole line, terminated by NUL in place of its newline. 1, 0 at the end, -EMSGSIZE when
- * it is too long, -ENODATA when the file ends within it, or -errno. */
-static int reader_next(struct reader *reader, char **ret_line, size_t *ret_len)
+/* Returns the next complete line, with NUL in place of the newline: 1, 0 at the end, -EMSGSIZE when
+ * it is too long, -ENODATA when the file ends within it, or another -errno. */
+static int reader_next(struct audit_reader *reader, char **ret_line, size_t *ret_len)
 {
     unsigned pauses = 0;
 
@@ -83,9 +82,9 @@ static int reader_next(struct reader *reader, char **ret_line, size_t *ret_len)
         n = reader_fill(reader);
         if (n < 0)
             return (int)n;
-        if (n == 0 && is_blank(reader))
+        if (n == 0 && reader_is_blank(reader))
             return 0;
-        /* It may be on its way: a reader can see the first part of a write before the rest. */
+        /* The rest may follow: a reader can see the first part of a write before the rest. */
         if (n == 0 && ++pauses > PAUSES_MAX)
             return -ENODATA;
         if (n == 0)
@@ -93,13 +92,13 @@ static int reader_next(struct reader *reader, char **ret_line, size_t *ret_len)
     }
 }
 
-static int bad_line(uint64_t line, const char *why, struct err *err)
+static int line_set_error(uint64_t line, const char *why, struct err *err)
 {
     return err_set(err, ERR_INTERNAL, AUDIT_FILE " line %" PRIu64 " %s", line, why);
 }
 
-/* Whether the line follows the last one, which it then is. */
-static int follow(struct audit_link *last, const struct audit_link *link, struct err *err)
+/* Checks that the line follows the last one, and makes it the last one. */
+static int link_follow(struct audit_link *last, const struct audit_link *link, struct err *err)
 {
     uint64_t line = last->seq + 1;
 
@@ -107,31 +106,31 @@ static int follow(struct audit_link *last, const struct audit_link *link, struct
         return err_set(err, ERR_INTERNAL, AUDIT_FILE " line %" PRIu64 " has seq %" PRIu64, line,
                        link->seq);
     if (strcmp(link->prev, last->hash) != 0)
-        return bad_line(line, "does not follow the line before it", err);
+        return line_set_error(line, "does not follow the line before it", err);
     *last = *link;
     return 0;
 }
 
-static bool is_about(const json_t *object, const char *sandbox)
+static bool record_is_about(const json_t *object, const char *sandbox)
 {
     const char *about = json_string_value(json_object_get(object, "sandbox"));
 
     return !sandbox || (about && strcmp(about, sandbox) == 0);
 }
 
-static int read_error(int r, uint64_t line, struct err *err)
+static int read_set_error(int r, uint64_t line, struct err *err)
 {
     if (r == -EMSGSIZE)
-        return bad_line(line, "is too long", err);
+        return line_set_error(line, "is too long", err);
     if (r == -ENODATA)
-        return bad_line(line, "is unfinished", err);
+        return line_set_error(line, "is incomplete", err);
     return err_sys(err, r, "read " AUDIT_FILE);
 }
 
 int audit_read(int state_fd, const char *sandbox, audit_fn each, void *context, uint64_t *ret_lines,
                struct err *err)
 {
-    cleanup_with(reader_done) struct reader reader = {
+    cleanup_with(reader_done) struct audit_reader reader = {
         .fd = openat(state_fd, AUDIT_FILE, O_RDONLY | O_NOFOLLOW | O_CLOEXEC),
         .data = NULL,
     };
@@ -141,7 +140,7 @@ int audit_read(int state_fd, const char *sandbox, audit_fn each, void *context, 
     int r;
 
     if (reader.fd < 0 && errno == ENOENT)
-        return err_set(err, ERR_NOT_FOUND, "there is no " AUDIT_FILE);
+        return err_set(err, ERR_NOT_FOUND, "no " AUDIT_FILE " in the state directory");
     if (reader.fd < 0)
         return err_sys(err, -errno, "open " AUDIT_FILE);
     reader.data = xcalloc(1, BUFFER_BYTES);
@@ -150,15 +149,15 @@ int audit_read(int state_fd, const char *sandbox, audit_fn each, void *context, 
         const char *wrong = audit_line_read(line, len, &link, &object);
 
         if (wrong)
-            return bad_line(last.seq + 1, wrong, err);
-        r = follow(&last, &link, err);
-        if (r >= 0 && is_about(object, sandbox))
+            return line_set_error(last.seq + 1, wrong, err);
+        r = link_follow(&last, &link, err);
+        if (r >= 0 && record_is_about(object, sandbox))
             r = each(line, context);
         if (r != 0)
             return r;
     }
     if (r < 0)
-        return read_error(r, last.seq + 1, err);
+        return read_set_error(r, last.seq + 1, err);
     *ret_lines = last.seq;
     return 0;
 }

@@ -32,11 +32,11 @@ enum verdict { VERDICT_OK, VERDICT_WARN, VERDICT_FAIL };
 struct finding {
     enum verdict verdict;
     char detail[256];
-    const char *remedy; /* NULL when all is well */
+    const char *remedy; /* NULL if the verdict is OK */
 };
 
-static void found(struct finding *finding, enum verdict verdict, const char *remedy,
-                  const char *detail)
+static void finding_set(struct finding *finding, enum verdict verdict, const char *remedy,
+                        const char *detail)
 {
     finding->verdict = verdict;
     finding->remedy = remedy;
@@ -47,9 +47,9 @@ static void check_user(const struct config *config, struct finding *ret)
 {
     (void)config;
     if (geteuid() == 0)
-        found(ret, VERDICT_OK, NULL, "root");
+        finding_set(ret, VERDICT_OK, NULL, "root");
     else
-        found(ret, VERDICT_FAIL, "run holtd as root, or use sudo", "holtd needs root");
+        finding_set(ret, VERDICT_FAIL, "run holtd as root, or use sudo", "holtd needs root");
 }
 
 static void check_kernel(const struct config *config, struct finding *ret)
@@ -63,12 +63,12 @@ static void check_kernel(const struct config *config, struct finding *ret)
     major = strtoul(name.release, &end, 10);
     if (*end == '.')
         minor = strtoul(end + 1, NULL, 10);
-    /* Overlay layers by descriptor came with 6.13, clones of detached mounts with 6.15; the check
-     * of a sandbox below tries what matters. */
+    /* Overlay layers by descriptor need 6.13, clones of detached mounts 6.15. The sandbox check
+     * below tests the features themselves. */
     if (major > 6 || (major == 6 && minor >= 15))
-        found(ret, VERDICT_OK, NULL, name.release);
+        finding_set(ret, VERDICT_OK, NULL, name.release);
     else
-        found(ret, VERDICT_WARN, "Holt is made for Linux 6.15 or newer", name.release);
+        finding_set(ret, VERDICT_WARN, "upgrade to Linux 6.15 or newer", name.release);
 }
 
 static void check_cgroups(const struct config *config, struct finding *ret)
@@ -80,11 +80,12 @@ static void check_cgroups(const struct config *config, struct finding *ret)
     (void)config;
     (void)snprintf(label, sizeof(label), "holt-doctor-%d", (int)getpid());
     if (cgroup_root_open(label, &root, &err) < 0) {
-        found(ret, VERDICT_FAIL,
-              "mount cgroup2 at /sys/fs/cgroup, with memory, pids and cpu there or as v1", err.msg);
+        finding_set(ret, VERDICT_FAIL,
+                    "mount cgroup2 at /sys/fs/cgroup, with memory, pids and cpu there or as v1",
+                    err.msg);
         return;
     }
-    found(ret, VERDICT_OK, NULL, cgroup_root_kind(root));
+    finding_set(ret, VERDICT_OK, NULL, cgroup_root_kind(root));
     cgroup_root_close(root);
 }
 
@@ -96,13 +97,13 @@ static void check_init(const struct config *config, struct finding *ret)
     (void)config;
     if (program_find("holt-init", &path, &err) < 0 ||
         program_find("holt-tools", &tools_path, &err) < 0)
-        found(ret, VERDICT_FAIL, "build it with 'make', or install Holt with 'make install'",
-              err.msg);
+        finding_set(ret, VERDICT_FAIL, "build it with 'make', or install Holt with 'make install'",
+                    err.msg);
     else
-        found(ret, VERDICT_OK, NULL, path);
+        finding_set(ret, VERDICT_OK, NULL, path);
 }
 
-/* The directory itself, or the nearest one above it that exists: they share a filesystem. */
+/* Returns the directory, or its nearest existing ancestor, which is on the same filesystem. */
 static char *existing_parent(const char *path)
 {
     char *parent = xstrdup(path);
@@ -141,22 +142,23 @@ static void check_storage(const struct config *config, struct finding *ret)
     uint64_t free_bytes;
 
     if (statfs(path, &info) < 0) {
-        found(ret, VERDICT_FAIL, "choose another directory with --state", strerror(errno));
+        finding_set(ret, VERDICT_FAIL, "choose another directory with --state", strerror(errno));
         return;
     }
     free_bytes = (uint64_t)info.f_bavail * (uint64_t)info.f_bsize;
     detail = xasprintf("%s on %s, %" PRIu64 " MiB free", config->state, filesystem_name(&info),
                        free_bytes >> 20);
     if (info.f_type == OVERLAYFS_SUPER_MAGIC)
-        found(ret, VERDICT_FAIL, "choose with --state a directory that is not on an overlay",
-              detail);
+        finding_set(ret, VERDICT_FAIL, "choose a directory that is not on an overlay with --state",
+                    detail);
     else if (free_bytes < little)
-        found(ret, VERDICT_WARN, "make room, or choose another directory with --state", detail);
+        finding_set(ret, VERDICT_WARN, "free some space, or choose another directory with --state",
+                    detail);
     else
-        found(ret, VERDICT_OK, NULL, detail);
+        finding_set(ret, VERDICT_OK, NULL, detail);
 }
 
-/* Runs `true` in a sandbox on a host of its own: what works here works in the daemon. */
+/* Runs `true` in a sandbox on a separate host, so that the result also holds for the daemon. */
 static int run_true(struct host *host, struct err *err)
 {
     static char *const args[] = { (char *)(uintptr_t) "true", NULL };
@@ -175,8 +177,8 @@ static int run_true(struct host *host, struct err *err)
         while (event.kind != READER_ENDED)
             (void)process_next(process, -1, output, sizeof(output), &event);
         if (event.end.outcome != OUTCOME_EXITED || event.end.exit_code != 0)
-            r = err_set(err, ERR_INTERNAL, "'true' did not succeed: %.160s",
-                        event.end.reason[0] ? event.end.reason : "it ended otherwise");
+            r = err_set(err, ERR_INTERNAL, "'true' failed: %.160s",
+                        event.end.reason[0] ? event.end.reason : "unknown reason");
         process_unref(process);
     }
     machine_destroy(machine);
@@ -184,7 +186,7 @@ static int run_true(struct host *host, struct err *err)
     return r;
 }
 
-/* A host with its own state, beside the real one and on the same filesystem. */
+/* Opens a host with its own state directory, next to the real one and on the same filesystem. */
 static int try_sandbox(const struct config *config, const char *runtime, struct finding *ret,
                        struct err *err)
 {
@@ -196,7 +198,7 @@ static int try_sandbox(const struct config *config, const char *runtime, struct 
     int r;
 
     if (!mkdtemp(state))
-        return err_sys(err, -errno, "make a directory in '%s'", parent);
+        return err_sys(err, -errno, "create a directory in '%s'", parent);
     trial.state = state;
     trial.runtime = (char *)(uintptr_t)runtime;
     trial.pool_size = 0;
@@ -218,8 +220,8 @@ static void check_sandbox(const struct config *config, struct finding *ret)
     struct err err = { 0 };
 
     if (try_sandbox(config, "native", ret, &err) < 0)
-        found(ret, VERDICT_FAIL,
-              "the message names the step; in a container, Holt needs --privileged", err.msg);
+        finding_set(ret, VERDICT_FAIL,
+                    "see the failed step above; in a container, Holt needs --privileged", err.msg);
 }
 
 static void check_bwrap(const struct config *config, struct finding *ret)
@@ -227,8 +229,8 @@ static void check_bwrap(const struct config *config, struct finding *ret)
     struct err err = { 0 };
 
     if (try_sandbox(config, "bwrap", ret, &err) < 0)
-        found(ret, VERDICT_WARN, "apt-get install bubblewrap; only --runtime bwrap needs it",
-              err.msg);
+        finding_set(ret, VERDICT_WARN, "install bubblewrap if you want to use --runtime bwrap",
+                    err.msg);
 }
 
 static const struct {

@@ -1,4 +1,4 @@
-/* What this machine can and cannot do, tried for real, with cause and remedy. */
+/* The doctor: tests on this machine whether sandboxes work, and reports causes and remedies. */
 #pragma once
 
 #include <stdbool.h>
@@ -6,5 +6,6 @@
 
 struct config;
 
-/* Writes one line per check, or a JSON object: 0 when sandboxes can run here, 1 otherwise. */
+/* Writes one line per check, or a JSON object. Returns 0 when sandboxes can run here, otherwise 1.
+ */
 int doctor_run(const struct config *config, bool as_json, FILE *out);

@@ -17,7 +17,7 @@
 #include "host/process/table.h"
 #include "host/sandbox/sandbox_internal.h"
 
-/* What subscribers and the audit log call it; NULL: it is not recorded. */
+/* The names for subscribers and for the audit log; NULL: not recorded. */
 static const struct {
     const char *name;
     const char *record;
@@ -67,7 +67,7 @@ static const struct {
     [EVENT_VOLUME_REMOVED] = { "volume.removed", "volume-remove" },
 };
 
-_Static_assert(EVENT_TYPES <= 64, "a bit for each");
+_Static_assert(EVENT_TYPES <= 64, "the types must fit a 64-bit set");
 
 const char *event_type_name(enum event_type type)
 {
@@ -84,12 +84,12 @@ uint64_t event_types_matching(const char *pattern)
     return found;
 }
 
-/* Tells subscribers. */
-static void publish(struct host *host, enum event_type type, const char *sandbox, const char *name,
-                    const json_t *fields)
+/* Sends the event to subscribers. */
+static void event_publish(struct host *host, enum event_type type, const char *sandbox,
+                          const char *name, const json_t *fields)
 {
     cleanup_free char *text = fields ? json_dumps(fields, JSON_COMPACT) : NULL;
-    const struct event_news news = {
+    const struct event_content news = {
         .type = type, .sandbox = sandbox, .name = name, .fields = text
     };
 
@@ -97,7 +97,7 @@ static void publish(struct host *host, enum event_type type, const char *sandbox
     event_ring_add(host->events, &news);
 }
 
-static void note_missing(struct host *host, const struct err *err)
+static void audit_count_failure(struct host *host, const struct err *err)
 {
     lock_take(&host->lock);
     host->audit_failures++;
@@ -105,9 +105,10 @@ static void note_missing(struct host *host, const struct err *err)
     lock_release(&host->lock);
 }
 
-/* On record first: who is told of it can look there. Takes the fields. */
-static void tell(struct host *host, enum event_type type, const struct sandbox_info *about,
-                 json_t *fields)
+/* Writes the audit log before it notifies subscribers, so that these find the record. Takes the
+ * fields. */
+static void event_emit(struct host *host, enum event_type type, const struct sandbox_info *about,
+                       json_t *fields)
 {
     cleanup_json json_t *owned = fields;
     const char *id = about ? about->id : NULL;
@@ -115,18 +116,18 @@ static void tell(struct host *host, enum event_type type, const struct sandbox_i
 
     if (types[type].record &&
         audit_add(host->audit, types[type].record, id, json_incref(owned), &err) < 0)
-        note_missing(host, &err);
-    publish(host, type, id, about ? about->name : NULL, owned);
+        audit_count_failure(host, &err);
+    event_publish(host, type, id, about ? about->name : NULL, owned);
 }
 
 void host_event(struct host *host, enum event_type type, json_t *fields)
 {
-    tell(host, type, NULL, fields);
+    event_emit(host, type, NULL, fields);
 }
 
 void sandbox_event(struct sandbox *sandbox, enum event_type type, json_t *fields)
 {
-    tell(sandbox->host, type, &sandbox->info, fields); /* id and name never change */
+    event_emit(sandbox->host, type, &sandbox->info, fields); /* id and name never change */
 }
 
 void process_table_event(const struct process_table *process_table, struct host *host,
@@ -135,8 +136,8 @@ void process_table_event(const struct process_table *process_table, struct host 
     cleanup_json json_t *owned = fields;
 
     assert(!types[type].record);
-    publish(host, type, process_table_sandbox(process_table),
-            process_table_sandbox_name(process_table), owned);
+    event_publish(host, type, process_table_sandbox(process_table),
+                  process_table_sandbox_name(process_table), owned);
 }
 
 void machine_event(const struct machine *machine, enum event_type type, json_t *fields)
@@ -147,7 +148,7 @@ void machine_event(const struct machine *machine, enum event_type type, json_t *
     if (machine->process_table)
         process_table_event(machine->process_table, machine->host, type, TAKE_PTR(owned));
     else
-        publish(machine->host, type, machine->id, NULL, owned);
+        event_publish(machine->host, type, machine->id, NULL, owned);
 }
 
 json_t *process_end_fields(const char *process, const struct process_end *end)

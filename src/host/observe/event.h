@@ -1,5 +1,5 @@
-/* Everything that happens is said once, here: subscribers get all of it, the audit log what is to
- * be recorded for good. docs/events.md lists the types with their fields. */
+/* Events: subscribers receive all of them; the audit log records some for good. docs/events.md
+ * lists the types with their fields. */
 #pragma once
 
 #include <jansson.h>
@@ -59,23 +59,23 @@ enum event_type {
     EVENT_TYPES
 };
 
-/* "sandbox.created". */
+/* Returns the name of the type: "sandbox.created". */
 const char *event_type_name(enum event_type type);
 
-/* The types whose names match one of the patterns, as of a shell, as bits. */
+/* Returns the set of types, as bits, whose names match a shell pattern. */
 uint64_t event_types_matching(const char *pattern);
 
-/* Something about no sandbox has happened. fields (taken; an object) may be NULL. Those that are
- * recorded are written to the audit log before this returns, so no lock may be held; what cannot be
- * written is counted, and health shows it. */
+/* Emits an event that concerns no sandbox. fields (an object, taken) may be NULL. Recorded types
+ * are written to the audit log before this returns, so the caller must hold no lock; failed writes
+ * are counted and shown by health. */
 void host_event(struct host *host, enum event_type type, json_t *fields);
 
-/* As host_event, about a sandbox. */
+/* Emits an event about a sandbox, as host_event does. */
 void sandbox_event(struct sandbox *sandbox, enum event_type type, json_t *fields);
 
-/* As event_reader_open, of this host's events; close it before the host is closed. */
+/* Opens a reader of this host's events; the caller closes it before the host. */
 int host_watch(struct host *host, const struct event_reader_spec *spec, struct event_reader **ret,
                struct err *err);
 
-/* The number of the last event. */
+/* Returns the number of the last event. */
 uint64_t host_last_event(struct host *host);

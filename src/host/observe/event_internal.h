@@ -1,4 +1,4 @@
-/* Events as the host's own files make them. */
+/* Functions that emit events, for the files of the host. */
 #pragma once
 
 #include "host/observe/event.h"
@@ -7,12 +7,13 @@ struct process_table;
 struct machine;
 struct process_end;
 
-/* As machine_event, about a process of the sandbox that has this process table. */
+/* Emits an event about a process of the sandbox that owns the process table, as machine_event does.
+ */
 void process_table_event(const struct process_table *process_table, struct host *host,
                          enum event_type type, json_t *fields);
 
-/* What there is to say of a process that has ended. */
+/* Returns the fields of the event that a process has ended. */
 json_t *process_end_fields(const char *process, const struct process_end *end);
 
-/* About something in a machine, which may be locked: of a type that is not recorded. */
+/* Emits an event about a machine, which may be locked. The type must not be a recorded one. */
 void machine_event(const struct machine *machine, enum event_type type, json_t *fields);

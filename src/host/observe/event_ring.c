@@ -13,11 +13,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/lock.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/io.h"
+#include "base/lock.h"
 #include "base/xalloc.h"
 #include "host/core/reactor.h"
 
@@ -27,10 +27,10 @@
 enum {
     PAGE_BYTES = 4096,
     BOOT_ID_SIZE = 40,
-    CRASH_SKIP = 1 << 20, /* more than there can be before the kernel writes the page out */
+    CRASH_SKIP = 1 << 20, /* more events than fit between two writebacks of the page */
 };
 
-/* The page: which life of the machine wrote it, and the last number. */
+/* The page: the boot that wrote it, and the last number. */
 struct page {
     char boot_id[BOOT_ID_SIZE];
     uint64_t seq;
@@ -38,21 +38,21 @@ struct page {
 
 struct event_reader {
     struct event_ring *ring;
-    struct event_reader *next; /* this and all below under the ring's lock */
-    uint64_t seq;              /* the last that was read, or passed over */
+    struct event_reader *next; /* this and the fields below: under the ring's lock */
+    uint64_t seq;              /* the last one that was read or skipped */
     uint64_t types;
     char *sandbox;
     bool is_asleep;
-    int event_fd; /* written when it is asleep and something has come for it */
+    int event_fd; /* signalled when a waiting reader has something to read */
 };
 
 struct event_ring {
     struct page *page;
 
-    struct lock lock; /* over all below; nothing is taken inside it */
+    struct lock lock; /* protects all fields below; no other lock is taken under it */
     uint64_t seq;
-    struct event *events[EVENT_RING_COUNT]; /* by number */
-    uint64_t first;                         /* number of the oldest, if count is not 0 */
+    struct event *events[EVENT_RING_COUNT]; /* indexed by number */
+    uint64_t first;                         /* number of the oldest event, if count is not 0 */
     size_t count;
     size_t bytes;
     struct event_reader *readers;
@@ -79,7 +79,7 @@ static void read_boot_id(char ret[static BOOT_ID_SIZE])
         (void)snprintf(ret, BOOT_ID_SIZE, "%.36s", text.data);
 }
 
-/* The file is written whole once, so that a full disk shows now and not as SIGBUS later. */
+/* Writes the whole file once, so that a full disk fails here and not later with SIGBUS. */
 static int page_map(int state_fd, struct page **ret)
 {
     static const char zeros[PAGE_BYTES];
@@ -134,12 +134,12 @@ void event_ring_close(struct event_ring *ring)
     free(ring);
 }
 
-static size_t size_of(const struct event *event)
+static size_t event_size(const struct event *event)
 {
     return sizeof(*event) + event->len + 1;
 }
 
-static struct event *event_make(const struct event_news *news)
+static struct event *event_make(const struct event_content *news)
 {
     const char *fields = news->fields ? news->fields : "{}";
     size_t len = strlen(fields);
@@ -160,19 +160,19 @@ static struct event *event_make(const struct event_news *news)
     return event;
 }
 
-/* Locked. */
-static void drop_oldest(struct event_ring *ring)
+/* The caller holds the lock. */
+static void ring_drop_oldest(struct event_ring *ring)
 {
     struct event **slot = &ring->events[ring->first % EVENT_RING_COUNT];
 
-    ring->bytes -= size_of(*slot);
+    ring->bytes -= event_size(*slot);
     event_unref(*slot);
     *slot = NULL;
     ring->first++;
     ring->count--;
 }
 
-static bool is_wanted(const struct event_reader *reader, const struct event *event)
+static bool reader_matches(const struct event_reader *reader, const struct event *event)
 {
     if (!(reader->types >> event->type & 1))
         return false;
@@ -180,8 +180,8 @@ static bool is_wanted(const struct event_reader *reader, const struct event *eve
            (event->name[0] && strcmp(reader->sandbox, event->name) == 0);
 }
 
-/* Locked. */
-static void wake(struct event_reader *reader)
+/* The caller holds the lock. */
+static void reader_wake(struct event_reader *reader)
 {
     const uint64_t one = 1;
 
@@ -191,7 +191,7 @@ static void wake(struct event_reader *reader)
     (void)!write(reader->event_fd, &one, sizeof(one));
 }
 
-void event_ring_add(struct event_ring *ring, const struct event_news *news)
+void event_ring_add(struct event_ring *ring, const struct event_content *news)
 {
     struct event *event = event_make(news);
 
@@ -200,15 +200,15 @@ void event_ring_add(struct event_ring *ring, const struct event_news *news)
     event->time_ms = clock_wall_ms();
     ring->page->seq = ring->seq;
     while (ring->count == EVENT_RING_COUNT ||
-           (ring->count > 0 && ring->bytes + size_of(event) > EVENT_RING_BYTES))
-        drop_oldest(ring);
+           (ring->count > 0 && ring->bytes + event_size(event) > EVENT_RING_BYTES))
+        ring_drop_oldest(ring);
     if (ring->count++ == 0)
         ring->first = event->seq;
-    ring->bytes += size_of(event);
+    ring->bytes += event_size(event);
     ring->events[event->seq % EVENT_RING_COUNT] = event;
     for (struct event_reader *reader = ring->readers; reader; reader = reader->next)
-        if (is_wanted(reader, event))
-            wake(reader);
+        if (reader_matches(reader, event))
+            reader_wake(reader);
     lock_release(&ring->lock);
 }
 
@@ -217,7 +217,7 @@ void event_ring_shut(struct event_ring *ring)
     lock_take(&ring->lock);
     ring->is_shut = true;
     for (struct event_reader *reader = ring->readers; reader; reader = reader->next)
-        wake(reader);
+        reader_wake(reader);
     lock_release(&ring->lock);
 }
 
@@ -231,8 +231,9 @@ uint64_t event_ring_last(struct event_ring *ring)
     return seq;
 }
 
-/* Locked. The number before the first event that is to be read. */
-static uint64_t begin_at(const struct event_ring *ring, const struct event_reader_spec *spec)
+/* Returns the number before the first event to read. The caller holds the lock. */
+static uint64_t reader_start_seq(const struct event_ring *ring,
+                                 const struct event_reader_spec *spec)
 {
     uint64_t seq = ring->seq;
 
@@ -254,18 +255,18 @@ int event_reader_open(struct event_ring *ring, const struct event_reader_spec *s
     int fd;
 
     if (spec->start == EVENT_BEHIND_SEQ && spec->value > last)
-        return err_set(err, ERR_INVALID, "the last event is %llu, there is none %llu yet",
+        return err_set(err, ERR_INVALID, "the last event is %llu, event %llu does not exist yet",
                        (unsigned long long)last, (unsigned long long)spec->value);
     fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (fd < 0)
-        return err_sys(err, -errno, "make an event descriptor");
+        return err_sys(err, -errno, "create an eventfd");
     reader = xcalloc(1, sizeof(*reader));
     reader->ring = ring;
     reader->event_fd = fd;
     reader->types = spec->types;
     reader->sandbox = spec->sandbox ? xstrdup(spec->sandbox) : NULL;
     lock_take(&ring->lock);
-    reader->seq = begin_at(ring, spec);
+    reader->seq = reader_start_seq(ring, spec);
     reader->next = ring->readers;
     ring->readers = reader;
     lock_release(&ring->lock);
@@ -290,21 +291,23 @@ void event_reader_close(struct event_reader *reader)
     free(reader);
 }
 
-/* Locked. The number of the oldest event that can still be read, or of the next one. */
-static uint64_t oldest_of(const struct event_ring *ring)
+/* Returns the number of the oldest event that can still be read, or of the next one. The caller
+ * holds the lock. */
+static uint64_t ring_oldest(const struct event_ring *ring)
 {
     return ring->count > 0 ? ring->first : ring->seq + 1;
 }
 
-/* Locked, and nothing is lost. Passes over what is not wanted; NULL when there is nothing more. */
-static struct event *find_next(struct event_reader *reader)
+/* Returns the next matching event and skips others; NULL when there is none. No event must have
+ * been lost. The caller holds the lock. */
+static struct event *reader_find_next(struct event_reader *reader)
 {
     const struct event_ring *ring = reader->ring;
 
     while (reader->seq < ring->seq) {
         struct event *event = ring->events[(reader->seq + 1) % EVENT_RING_COUNT];
 
-        if (is_wanted(reader, event))
+        if (reader_matches(reader, event))
             return event;
         reader->seq++;
     }
@@ -319,12 +322,12 @@ struct event *event_reader_take(struct event_reader *reader, uint64_t *ret_lost)
 
     *ret_lost = 0;
     lock_take(&ring->lock);
-    oldest = oldest_of(ring);
+    oldest = ring_oldest(ring);
     if (reader->seq + 1 < oldest) {
         *ret_lost = oldest - reader->seq - 1;
         reader->seq = oldest - 1;
     }
-    event = find_next(reader);
+    event = reader_find_next(reader);
     if (event) {
         atomic_fetch_add(&event->refs, 1);
         reader->seq = event->seq;
@@ -333,16 +336,18 @@ struct event *event_reader_take(struct event_reader *reader, uint64_t *ret_lost)
     return event;
 }
 
-/* Whether it is to wait: then it is woken. -ESHUTDOWN when there is nothing to wait for. */
-static int fall_asleep(struct event_reader *reader)
+/* Returns whether the reader has to wait; it will be woken then. -ESHUTDOWN when no event will
+ * come. */
+static int reader_prepare_wait(struct event_reader *reader)
 {
     struct event_ring *ring = reader->ring;
     uint64_t count;
     int r = 0;
 
     lock_take(&ring->lock);
-    (void)!read(reader->event_fd, &count, sizeof(count)); /* of what it has read since */
-    if (reader->seq + 1 < oldest_of(ring) || find_next(reader))
+    (void)!read(reader->event_fd, &count,
+                sizeof(count)); /* clear wake-ups for events that were read already */
+    if (reader->seq + 1 < ring_oldest(ring) || reader_find_next(reader))
         r = 1;
     else if (ring->is_shut)
         r = -ESHUTDOWN;
@@ -358,7 +363,7 @@ int event_reader_wait(struct event_reader *reader, int watch_fd, int timeout_ms)
         { .fd = reader->event_fd, .events = POLLIN },
         { .fd = watch_fd, .events = POLLRDHUP },
     };
-    int r = fall_asleep(reader);
+    int r = reader_prepare_wait(reader);
 
     if (r != 0)
         return r < 0 ? r : 0;
@@ -367,5 +372,5 @@ int event_reader_wait(struct event_reader *reader, int watch_fd, int timeout_ms)
         return errno == EINTR ? 0 : -errno;
     if (r == 0)
         return -ETIMEDOUT;
-    return fds[0].revents ? 0 : -ECANCELED; /* what has come counts first */
+    return fds[0].revents ? 0 : -ECANCELED; /* an event takes precedence over a hang-up */
 }

@@ -1,10 +1,10 @@
-/* The latest of what has happened, in memory. Whoever adds never waits for a reader: the ring holds
- * so many events and no more, readers have numbers of their own, and one who comes too late is told
- * how many are gone.
+/* The latest events, in memory. Adding an event never waits for a reader: the ring has a fixed
+ * capacity, each reader has its own position, and a reader that falls behind learns how many events
+ * it has lost.
  *
  * Numbers begin with 1 and never go back. The last one is in a page that is mapped from a file of
- * the state directory (events.seq), so the next life of the daemon goes on there, also after a kill
- * -9. When the machine has crashed since, numbers that were never written out are jumped over. */
+ * the state directory (events.seq), so a restarted daemon continues there, even after kill -9.
+ * After a crash of the machine, the numbers that may not have reached the disk are skipped. */
 #pragma once
 
 #include <stdatomic.h>
@@ -18,28 +18,28 @@ struct event_ring;
 enum {
     EVENT_RING_COUNT = 4096,
     EVENT_RING_BYTES = 1 << 20,
-    EVENT_FIELDS_MAX = 16 << 10, /* bytes of what is longer than that are left out */
+    EVENT_FIELDS_MAX = 16 << 10, /* bytes; longer fields are left out */
     EVENT_SANDBOX_SIZE = 32,
     EVENT_NAME_SIZE = 129,
 };
 
-/* Reference counted, and never changed. */
+/* Reference counted and immutable. */
 struct event {
     atomic_int refs;
     unsigned type; /* below 64 */
     uint64_t seq;
     uint64_t time_ms;                 /* since 1970 */
-    char sandbox[EVENT_SANDBOX_SIZE]; /* "": about none */
-    char name[EVENT_NAME_SIZE];       /* of that sandbox; "": it has none */
+    char sandbox[EVENT_SANDBOX_SIZE]; /* "": none */
+    char name[EVENT_NAME_SIZE];       /* of that sandbox; "": none */
     size_t len;
-    char fields[]; /* the text of a JSON object */
+    char fields[]; /* a JSON object as text */
 };
 
-/* Accepts NULL. */
+/* Drops a reference. Accepts NULL. */
 void event_unref(struct event *event);
 
-/* What an event is about, and what else there is to say: a JSON object. Texts may be NULL. */
-struct event_news {
+/* The content of a new event; fields is a JSON object. Texts may be NULL. */
+struct event_content {
     unsigned type;
     const char *sandbox;
     const char *name;
@@ -48,42 +48,43 @@ struct event_news {
 
 int event_ring_open(int state_fd, struct event_ring **ret, struct err *err);
 
-/* No reader may be left. Accepts NULL. */
+/* Frees the ring; there must be no reader. Accepts NULL. */
 void event_ring_close(struct event_ring *ring);
 
-/* From any thread, with any lock held but the ring's own; never waits. */
-void event_ring_add(struct event_ring *ring, const struct event_news *news);
+/* Adds an event. It can be called from any thread and with any lock held but the ring's own; it
+ * never blocks. */
+void event_ring_add(struct event_ring *ring, const struct event_content *news);
 
-/* Nothing more comes: readers end when they have read what there is. */
+/* Makes readers end after the last event. */
 void event_ring_shut(struct event_ring *ring);
 
-/* The number of the last event; 0: there was none yet. */
+/* Returns the number of the last event, 0 if there was none. */
 uint64_t event_ring_last(struct event_ring *ring);
 
 enum event_start {
     EVENT_FROM_NOW,
-    EVENT_BEHIND_SEQ, /* the first event that is wanted is the one behind this number */
-    EVENT_SINCE_TIME, /* of those in the ring: milliseconds since 1970 */
+    EVENT_BEHIND_SEQ, /* events after this number */
+    EVENT_SINCE_TIME, /* events in the ring since this time, in milliseconds since 1970 */
 };
 
 struct event_reader_spec {
     enum event_start start;
-    uint64_t value;      /* of the latter two */
-    uint64_t types;      /* a bit for each type that is wanted */
-    const char *sandbox; /* by id or name; NULL: about any or none */
+    uint64_t value;      /* of EVENT_BEHIND_SEQ and EVENT_SINCE_TIME */
+    uint64_t types;      /* a bit for each type */
+    const char *sandbox; /* by id or name; NULL: all events */
 };
 
-/* ERR_INVALID for a number that has not been given yet. */
+/* Opens a reader. ERR_INVALID for a number that does not exist yet. */
 int event_reader_open(struct event_ring *ring, const struct event_reader_spec *spec,
                       struct event_reader **ret, struct err *err);
 
-/* Accepts NULL. */
+/* Closes the reader. Accepts NULL. */
 void event_reader_close(struct event_reader *reader);
 
-/* The next event, with a reference, or NULL; *ret_lost is how many were missed before it, 0 for
- * none. Does not wait. One thread at a time. */
+/* Returns the next event with a reference, or NULL; *ret_lost is the number of events lost before
+ * it. Does not wait. Must not be called by two threads at a time. */
 struct event *event_reader_take(struct event_reader *reader, uint64_t *ret_lost);
 
-/* Until there is something to take. 0, -ETIMEDOUT, -ECANCELED once the peer of watch_fd (a
- * connection; -1: none) has hung up, or -ESHUTDOWN when nothing will come any more. */
+/* Waits until there is an event to take. Returns 0, -ETIMEDOUT, -ECANCELED once the peer of
+ * watch_fd (a connection; -1: none) has hung up, or -ESHUTDOWN when no event will come any more. */
 int event_reader_wait(struct event_reader *reader, int watch_fd, int timeout_ms);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* How the host is doing, and whether it has room for more. */
+/* The health and the capabilities of the host. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,12 +11,11 @@
 #include "host/machine/pool.h"
 #include "host/observe/audit.h"
 #include "host/observe/metrics_internal.h"
-#include "host/process/process_internal.h"
 #include "host/sandbox/sandbox_internal.h"
 #include "store/store.h"
 
-/* Per cent of the storage that is in use. */
-static unsigned fullness(const struct store_space *space)
+/* Returns the used percentage of the storage. */
+static unsigned space_percent(const struct store_space *space)
 {
     uint64_t total = space->used + space->available;
 
@@ -30,18 +29,19 @@ int host_check_space(struct host *host, struct err *err)
 
     if (r < 0)
         return r;
-    if (fullness(&space) < host->storage_full)
+    if (space_percent(&space) < host->storage_full)
         return 0;
     return err_refuse(err, CAUSE_POOL_FULL,
-                      "the storage is %u %% full (%" PRIu64 " MiB are left): remove sandboxes or "
-                      "snapshots, or give it more room",
-                      fullness(&space), space.available >> 20);
+                      "the storage is %u %% full (%" PRIu64 " MiB left): remove sandboxes or "
+                      "snapshots, or add space",
+                      space_percent(&space), space.available >> 20);
 }
 
-static void worsen(struct host_health *health, enum health_status status, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+static void health_worsen(struct host_health *health, enum health_status status, const char *format,
+                          ...) __attribute__((format(printf, 3, 4)));
 
-static void worsen(struct host_health *health, enum health_status status, const char *format, ...)
+static void health_worsen(struct host_health *health, enum health_status status, const char *format,
+                          ...)
 {
     size_t used = strlen(health->errors);
     va_list args;
@@ -55,30 +55,30 @@ static void worsen(struct host_health *health, enum health_status status, const 
     va_end(args);
 }
 
-static void look_at_space(struct host *host, struct host_health *ret)
+static void health_check_space(struct host *host, struct host_health *ret)
 {
     struct store_space space = { 0 };
     struct err err = { 0 };
 
     if (store_space(host->store, &space, &err) < 0) {
         ret->storage_condition = STORAGE_FAILED;
-        worsen(ret, HEALTH_UNHEALTHY, "%s", err.msg);
+        health_worsen(ret, HEALTH_UNHEALTHY, "%s", err.msg);
         return;
     }
     ret->storage_used = space.used;
     ret->storage_available = space.available;
-    if (fullness(&space) >= host->storage_full) {
+    if (space_percent(&space) >= host->storage_full) {
         ret->storage_condition = STORAGE_FULL;
-        worsen(ret, HEALTH_UNHEALTHY, "the storage is %u %% full: no sandbox can be created",
-               fullness(&space));
-    } else if (fullness(&space) >= host->storage_warn) {
+        health_worsen(ret, HEALTH_UNHEALTHY, "the storage is %u %% full: creates fail",
+                      space_percent(&space));
+    } else if (space_percent(&space) >= host->storage_warn) {
         ret->storage_condition = STORAGE_DEGRADED;
-        worsen(ret, HEALTH_DEGRADED, "the storage is %u %% full", fullness(&space));
+        health_worsen(ret, HEALTH_DEGRADED, "the storage is %u %% full", space_percent(&space));
     }
 }
 
-/* Whatever is not known to be good is not. */
-static void look_at_storage(struct host *host, struct host_health *ret)
+/* Everything but a known good state counts as failed. */
+static void health_check_storage(struct host *host, struct host_health *ret)
 {
     struct err err = { 0 };
 
@@ -86,29 +86,19 @@ static void look_at_storage(struct host *host, struct host_health *ret)
     if (store_state(host->store, ret->storage_state, &err) < 0) {
         (void)snprintf(ret->storage_state, sizeof(ret->storage_state), "UNAVAIL");
         ret->storage_condition = STORAGE_FAILED;
-        worsen(ret, HEALTH_UNHEALTHY, "%s", err.msg);
+        health_worsen(ret, HEALTH_UNHEALTHY, "%s", err.msg);
         return;
     }
-    look_at_space(host, ret);
+    health_check_space(host, ret);
     if (strcmp(ret->storage_state, "DEGRADED") == 0) {
         if (ret->storage_condition < STORAGE_DEGRADED)
             ret->storage_condition = STORAGE_DEGRADED;
-        worsen(ret, HEALTH_DEGRADED, "a part of the storage has failed (see 'zpool status')");
+        health_worsen(ret, HEALTH_DEGRADED,
+                      "a device of the storage has failed (see 'zpool status')");
     } else if (strcmp(ret->storage_state, "ONLINE") != 0) {
         ret->storage_condition = STORAGE_FAILED;
-        worsen(ret, HEALTH_UNHEALTHY, "the storage is %s", ret->storage_state);
+        health_worsen(ret, HEALTH_UNHEALTHY, "the storage is %s", ret->storage_state);
     }
-}
-
-uint32_t machine_count_processes(struct machine *machine)
-{
-    uint32_t count = 0;
-
-    lock_take(&machine->lock);
-    for (const struct process *process = machine->processes; process; process = process->next)
-        count += !process->is_over;
-    lock_release(&machine->lock);
-    return count;
 }
 
 void host_take_census(struct host *host, struct host_census *ret)
@@ -139,19 +129,19 @@ void host_health(struct host *host, struct host_health *ret)
         .uptime_ms = clock_ms() - host->started_ms,
         .runtime = host->default_runtime->name,
     };
-    look_at_storage(host, ret);
+    health_check_storage(host, ret);
     host_take_census(host, &census);
     ret->processes = census.processes;
     ret->tools = metrics_tools_running(host->metrics);
     lock_take(&host->lock);
     ret->sandboxes = host->active;
     if (host->audit_failures > 0)
-        worsen(ret, HEALTH_DEGRADED, "%u events are missing from the audit log: %.160s",
-               host->audit_failures, host->audit_error);
+        health_worsen(ret, HEALTH_DEGRADED, "%u events are missing from the audit log: %.160s",
+                      host->audit_failures, host->audit_error);
     lock_release(&host->lock);
 }
 
-/* Every backend has histories; they differ in what a snapshot costs and in quota. */
+/* All backends have snapshots; they differ in the cost of a snapshot and in quotas. */
 void host_capabilities(struct host *host, struct host_capabilities *ret)
 {
     *ret = (struct host_capabilities){

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Labels have few values, all known here: never an id or a name that a client gives. */
+/* Labels have few values, all of them known here: never an id or a name from a client. */
 #include "host/observe/metrics.h"
 
 #include <dirent.h>
@@ -65,12 +65,12 @@ void host_tool_ended(struct host *host, unsigned tier, uint64_t began_ns, int re
     atomic_fetch_sub_explicit(&host->metrics->tools_running, 1, memory_order_relaxed);
 }
 
-static uint64_t get(const atomic_uint_fast64_t *counter)
+static uint64_t counter_get(const atomic_uint_fast64_t *counter)
 {
     return atomic_load_explicit(counter, memory_order_relaxed);
 }
 
-/* The totals that a control plane asks for, by the events that they are. */
+/* The counters for control planes, derived from events. */
 static int write_totals(const struct metrics *metrics, struct buf *out)
 {
     static const struct {
@@ -79,7 +79,7 @@ static int write_totals(const struct metrics *metrics, struct buf *out)
         const char *help;
     } totals[] = {
         { "holt_sandboxes_created_total", EVENT_SANDBOX_CREATED, "Sandboxes created." },
-        { "holt_sandboxes_forked_total", EVENT_SANDBOX_FORKED, "Sandboxes made by forks." },
+        { "holt_sandboxes_forked_total", EVENT_SANDBOX_FORKED, "Sandboxes created by forks." },
         { "holt_sandboxes_paused_total", EVENT_SANDBOX_PAUSED, "Pauses." },
         { "holt_sandboxes_resumed_total", EVENT_SANDBOX_RESUMED, "Resumes." },
         { "holt_sandboxes_destroyed_total", EVENT_SANDBOX_DESTROYED, "Sandboxes destroyed." },
@@ -91,26 +91,27 @@ static int write_totals(const struct metrics *metrics, struct buf *out)
     for (size_t i = 0; r == 0 && i < ARRAY_SIZE(totals); i++) {
         r = metric_begin(out, totals[i].name, METRIC_COUNTER, totals[i].help);
         if (r == 0)
-            r = metric_add(out, totals[i].name, NULL, get(&metrics->events[totals[i].type]));
+            r = metric_add(out, totals[i].name, NULL,
+                           counter_get(&metrics->events[totals[i].type]));
     }
     if (r == 0)
         r = metric_begin(out, "holt_snapshots_total", METRIC_COUNTER,
-                         "Snapshots taken, those of turns among them.");
+                         "Snapshots taken, including those of turns.");
     if (r == 0)
         r = metric_add(out, "holt_snapshots_total", NULL,
-                       get(&metrics->events[EVENT_TURN_COMPLETED]) +
-                           get(&metrics->events[EVENT_SNAPSHOT_CREATED]));
+                       counter_get(&metrics->events[EVENT_TURN_COMPLETED]) +
+                           counter_get(&metrics->events[EVENT_SNAPSHOT_CREATED]));
     return r;
 }
 
 static int write_events(const struct metrics *metrics, struct buf *out)
 {
     char label[64];
-    int r = metric_begin(out, "holt_events_total", METRIC_COUNTER, "Events, by their type.");
+    int r = metric_begin(out, "holt_events_total", METRIC_COUNTER, "Events by type.");
 
     for (unsigned i = 0; r == 0 && i < EVENT_TYPES; i++) {
         (void)snprintf(label, sizeof(label), "type=\"%s\"", event_type_name(i));
-        r = metric_add(out, "holt_events_total", label, get(&metrics->events[i]));
+        r = metric_add(out, "holt_events_total", label, counter_get(&metrics->events[i]));
     }
     return r;
 }
@@ -121,24 +122,24 @@ static int write_timed(const struct metrics *metrics, struct buf *out)
     uint64_t buckets[METRICS_BUCKETS + 1];
     char label[64];
     int r = metric_begin(out, name, METRIC_HISTOGRAM,
-                         "How long operations took that succeeded; an exec until it was started.");
+                         "Duration of successful operations; an exec counts until its start.");
 
     for (unsigned i = 0; r == 0 && i < TIMED_COUNT; i++) {
         const struct metric_histogram histogram = { bounds_ns, buckets, METRICS_BUCKETS,
-                                                    get(&metrics->timed[i].total_ns) };
+                                                    counter_get(&metrics->timed[i].total_ns) };
 
         for (size_t k = 0; k <= METRICS_BUCKETS; k++)
-            buckets[k] = get(&metrics->timed[i].buckets[k]);
+            buckets[k] = counter_get(&metrics->timed[i].buckets[k]);
         (void)snprintf(label, sizeof(label), "operation=\"%s\"", timed_names[i]);
         r = metric_add_histogram(out, name, label, &histogram);
     }
     if (r == 0)
         r = metric_begin(out, "holt_operation_failures_total", METRIC_COUNTER,
-                         "Operations that failed or were refused.");
+                         "Failed or refused operations.");
     for (unsigned i = 0; r == 0 && i < TIMED_COUNT; i++) {
         (void)snprintf(label, sizeof(label), "operation=\"%s\"", timed_names[i]);
         r = metric_add(out, "holt_operation_failures_total", label,
-                       get(&metrics->timed[i].failures));
+                       counter_get(&metrics->timed[i].failures));
     }
     return r;
 }
@@ -147,11 +148,12 @@ static int write_ends(const struct metrics *metrics, struct buf *out)
 {
     char label[64];
     int r = metric_begin(out, "holt_processes_ended_total", METRIC_COUNTER,
-                         "Processes that have ended, by their outcome.");
+                         "Ended processes by outcome.");
 
     for (unsigned i = OUTCOME_EXITED; r == 0 && i <= OUTCOME_NOT_STARTED; i++) {
         (void)snprintf(label, sizeof(label), "outcome=\"%s\"", process_outcome_name(i));
-        r = metric_add(out, "holt_processes_ended_total", label, get(&metrics->process_ends[i]));
+        r = metric_add(out, "holt_processes_ended_total", label,
+                       counter_get(&metrics->process_ends[i]));
     }
     return r;
 }
@@ -173,67 +175,66 @@ static int write_counter(struct buf *out, const char *name, const char *help, ui
 static int write_sandboxes(const struct host_census *census, struct buf *out)
 {
     char label[64];
-    int r = metric_begin(out, "holt_sandboxes", METRIC_GAUGE, "Sandboxes, by their state.");
+    int r = metric_begin(out, "holt_sandboxes", METRIC_GAUGE, "Sandboxes by state.");
 
     for (unsigned i = 0; r == 0 && i < SANDBOX_STATES; i++) {
         (void)snprintf(label, sizeof(label), "state=\"%s\"", sandbox_state_name(i));
         r = metric_add(out, "holt_sandboxes", label, census->sandboxes[i]);
     }
     if (r == 0)
-        r = write_gauge(out, "holt_runs", "Throw-away sandboxes that run now.", census->runs);
+        r = write_gauge(out, "holt_runs", "Running throw-away machines.", census->runs);
     if (r == 0)
-        r = write_gauge(out, "holt_processes_running", "Processes that run in all sandboxes.",
+        r = write_gauge(out, "holt_processes_running", "Running processes in all sandboxes.",
                         census->processes);
     return r;
 }
 
 static int write_tools(const struct host *host, struct buf *out)
 {
-    return write_gauge(out, "holt_tools_running", "Tool calls that are going on.",
+    return write_gauge(out, "holt_tools_running", "Tool calls in progress.",
                        metrics_tools_running(host->metrics));
 }
 
 static int write_pool(struct host *host, struct buf *out)
 {
-    int r = write_gauge(out, "holt_pool_size", "Warm sandboxes that are to be ready.",
+    int r = write_gauge(out, "holt_pool_size", "Configured size of the warm pool.",
                         pool_size(host->pool));
 
     if (r == 0)
-        r = write_gauge(out, "holt_pool_ready", "Warm sandboxes that are ready.",
+        r = write_gauge(out, "holt_pool_ready", "Machines ready in the warm pool.",
                         pool_ready(host->pool));
     if (r == 0)
-        r = write_counter(out, "holt_pool_hits_total", "Sandboxes that came from the warm pool.",
-                          get(&host->metrics->pool_hits));
+        r = write_counter(out, "holt_pool_hits_total", "Creates served from the warm pool.",
+                          counter_get(&host->metrics->pool_hits));
     if (r == 0)
-        r = write_counter(out, "holt_pool_misses_total",
-                          "Sandboxes that were started cold, as the pool had none.",
-                          get(&host->metrics->pool_misses));
+        r = write_counter(out, "holt_pool_misses_total", "Creates that found the warm pool empty.",
+                          counter_get(&host->metrics->pool_misses));
     return r;
 }
 
 static int write_health(const struct host_health *health, struct buf *out)
 {
     char label[160];
-    int r = write_gauge(out, "holt_storage_used_bytes", "Storage that is in use.",
-                        health->storage_used);
+    int r = write_gauge(out, "holt_storage_used_bytes", "Used storage.", health->storage_used);
 
     if (r == 0)
-        r = write_gauge(out, "holt_storage_available_bytes", "Storage that is left.",
+        r = write_gauge(out, "holt_storage_available_bytes", "Available storage.",
                         health->storage_available);
     if (r == 0)
         r = write_gauge(out, "holt_health", "0: ok, 1: degraded, 2: unhealthy.", health->status);
     if (r == 0)
-        r = metric_begin(out, "holt_uptime_seconds", METRIC_GAUGE, "Since the daemon started.");
+        r = metric_begin(out, "holt_uptime_seconds", METRIC_GAUGE,
+                         "Time since the daemon started.");
     if (r == 0)
         r = metric_add_seconds(out, "holt_uptime_seconds", NULL, health->uptime_ms * 1000000);
     if (r == 0)
-        r = metric_begin(out, "holt_build_info", METRIC_GAUGE, "What this daemon is.");
+        r = metric_begin(out, "holt_build_info", METRIC_GAUGE, "Version of the daemon.");
     (void)snprintf(label, sizeof(label), "version=\"%s\",storage=\"%s\",runtime=\"%s\"",
                    HOLT_VERSION, health->storage_backend, health->runtime);
     return r < 0 ? r : metric_add(out, "holt_build_info", label, 1);
 }
 
-/* How many entries a directory of /proc/self has. */
+/* Returns the number of entries of a directory of /proc/self. */
 static uint64_t count_entries(const char *path)
 {
     DIR *dir = opendir(path);
@@ -261,7 +262,7 @@ static uint64_t resident_bytes(void)
     return (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* By the names that Prometheus' own libraries use. */
+/* The names are those of Prometheus' own client libraries. */
 static int write_process(struct buf *out)
 {
     struct rusage usage = { 0 };
@@ -273,19 +274,20 @@ static int write_process(struct buf *out)
     (void)getrlimit(RLIMIT_NOFILE, &files);
     cpu_us = (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 +
              (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
-    r = write_gauge(out, "process_resident_memory_bytes", "Memory of the daemon.",
+    r = write_gauge(out, "process_resident_memory_bytes", "Resident memory of the daemon.",
                     resident_bytes());
     if (r == 0)
-        r = write_gauge(out, "process_open_fds", "Descriptors that the daemon has open.",
+        r = write_gauge(out, "process_open_fds", "Open file descriptors of the daemon.",
                         count_entries("/proc/self/fd"));
     if (r == 0)
-        r = write_gauge(out, "process_max_fds", "The most it may have.", files.rlim_cur);
+        r = write_gauge(out, "process_max_fds", "Maximum number of open file descriptors.",
+                        files.rlim_cur);
     if (r == 0)
         r = write_gauge(out, "process_threads", "Threads of the daemon.",
                         count_entries("/proc/self/task"));
     if (r == 0)
         r = metric_begin(out, "process_cpu_seconds_total", METRIC_COUNTER,
-                         "Time on processors that the daemon has used.");
+                         "CPU time of the daemon.");
     return r < 0 ? r : metric_add_seconds(out, "process_cpu_seconds_total", NULL, cpu_us * 1000);
 }
 

@@ -1,4 +1,4 @@
-/* Counters and times of the host, and how they are written for Prometheus (text format 0.0.4). */
+/* Counters and durations of the host, in the text format of Prometheus (0.0.4). */
 #pragma once
 
 #include <stddef.h>
@@ -7,25 +7,25 @@
 struct buf;
 struct host;
 
-/* Appends everything the host counts: 0, -ENOBUFS or -ENOMEM. */
+/* Appends all metrics of the host. Returns 0, -ENOBUFS or -ENOMEM. */
 int host_metrics_write(struct host *host, struct buf *out);
 
-/* Count a tool call that begins, and one that ends with this result; its duration counts for its
- * tier (0: the host, 1: a worker, 2: a process). */
+/* Count the start of a tool call, and its end with this result; its duration counts for its tier
+ * (0: the host, 1: a worker, 2: a process). */
 void host_tool_began(struct host *host);
 void host_tool_ended(struct host *host, unsigned tier, uint64_t began_ns, int result);
 
-/* What a metric is; each is begun once, and its samples follow. */
+/* The kind of a metric. Each metric is begun once, and its samples follow. */
 enum metric_kind { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM };
 int metric_begin(struct buf *out, const char *name, enum metric_kind kind, const char *help);
 
-/* One sample. labels is `a="b",c="d"`, or NULL; whoever makes it knows that its values need no
- * escapes. */
+/* Appends one sample. labels is `a="b",c="d"`, or NULL; the caller ensures that the values need no
+ * escaping. */
 int metric_add(struct buf *out, const char *name, const char *labels, uint64_t value);
 int metric_add_seconds(struct buf *out, const char *name, const char *labels, uint64_t ns);
 
-/* The samples of a histogram of times: count bounds, and one bucket more than that, each time
- * counted in one of them. */
+/* A histogram of durations: `count` bounds and count + 1 buckets. Each duration is counted in one
+ * bucket. */
 struct metric_histogram {
     const uint64_t *bounds_ns;
     const uint64_t *buckets;

@@ -1,4 +1,4 @@
-/* Counting, on the way of requests: no lock, a few nanoseconds. */
+/* Counters on the request path: without locks, a few nanoseconds each. */
 #pragma once
 
 #include <stdatomic.h>
@@ -8,11 +8,11 @@
 #include "host/observe/event.h"
 #include "host/observe/metrics.h"
 
-/* Operations whose time is taken. */
+/* Operations with a measured duration. */
 enum timed {
     TIMED_CREATE,
-    TIMED_RUN,  /* a throw-away machine is made */
-    TIMED_EXEC, /* from the call until the guest has started it */
+    TIMED_RUN,  /* the creation of a throw-away machine */
+    TIMED_EXEC, /* from the request until the guest has started the process */
     TIMED_SNAPSHOT,
     TIMED_ROLLBACK,
     TIMED_FORK,
@@ -41,7 +41,7 @@ struct metrics {
     atomic_uint_fast64_t process_ends[8]; /* by enum outcome */
 };
 
-/* An operation that began then is over: returns the result, so that it can stand at the end. */
+/* Records the end of an operation; returns the result, for use in a return statement. */
 int metrics_note(struct metrics *metrics, enum timed what, uint64_t began_ns, int result);
 
 static inline void metrics_add(atomic_uint_fast64_t *counter)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Prometheus' text format: see metrics.h. */
+/* The text format of Prometheus: see metrics.h. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -20,14 +20,15 @@ int metric_begin(struct buf *out, const char *name, enum metric_kind kind, const
     return buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, kinds[kind]);
 }
 
-static const char *or_nothing(const char *labels)
+static const char *labels_or_empty(const char *labels)
 {
     return labels ? labels : "";
 }
 
 static int add_text(struct buf *out, const char *name, const char *labels, const char *value)
 {
-    return buf_printf(out, labels ? "%s{%s} %s\n" : "%s%s %s\n", name, or_nothing(labels), value);
+    return buf_printf(out, labels ? "%s{%s} %s\n" : "%s%s %s\n", name, labels_or_empty(labels),
+                      value);
 }
 
 int metric_add(struct buf *out, const char *name, const char *labels, uint64_t value)
@@ -38,7 +39,7 @@ int metric_add(struct buf *out, const char *name, const char *labels, uint64_t v
     return add_text(out, name, labels, text);
 }
 
-/* With all digits: 64 bits of nanoseconds do not fit a double. */
+/* Prints all digits: 64 bits of nanoseconds do not fit a double. */
 static void seconds_text(char text[static SECONDS_SIZE], uint64_t ns)
 {
     int len = snprintf(text, SECONDS_SIZE, "%" PRIu64 ".%09" PRIu64, ns / NS_PER_S, ns % NS_PER_S);
@@ -66,7 +67,7 @@ int metric_add_histogram(struct buf *out, const char *name, const char *labels,
     for (size_t i = 0; r == 0 && i < histogram->count; i++) {
         total += histogram->buckets[i];
         seconds_text(text, histogram->bounds_ns[i]);
-        r = buf_printf(out, "%s_bucket{%s%sle=\"%s\"} %" PRIu64 "\n", name, or_nothing(labels),
+        r = buf_printf(out, "%s_bucket{%s%sle=\"%s\"} %" PRIu64 "\n", name, labels_or_empty(labels),
                        comma, text, total);
     }
     total += histogram->buckets[histogram->count];
@@ -75,7 +76,7 @@ int metric_add_histogram(struct buf *out, const char *name, const char *labels,
         r = buf_printf(out,
                        "%s_bucket{%s%sle=\"+Inf\"} %" PRIu64
                        "\n%s_sum{%s} %s\n%s_count{%s} %" PRIu64 "\n",
-                       name, or_nothing(labels), comma, total, name, or_nothing(labels), text, name,
-                       or_nothing(labels), total);
+                       name, labels_or_empty(labels), comma, total, name, labels_or_empty(labels),
+                       text, name, labels_or_empty(labels), total);
     return r;
 }

@@ -12,8 +12,8 @@
 #include "host/process/process_internal.h"
 #include "host/sandbox/sandbox_internal.h"
 
-static void fill_machine(const struct host *host, struct machine *machine,
-                         struct sandbox_stats *ret)
+static void stats_fill_machine(const struct host *host, struct machine *machine,
+                               struct sandbox_stats *ret)
 {
     uint32_t own = runtime_guest_own_processes(&machine->guest);
     struct cgroup_usage usage;
@@ -26,7 +26,7 @@ static void fill_machine(const struct host *host, struct machine *machine,
     ret->processes = machine_count_processes(machine);
 }
 
-static void fill(struct sandbox *sandbox, bool wants_space, struct sandbox_stats *ret)
+static void stats_fill(struct sandbox *sandbox, bool wants_space, struct sandbox_stats *ret)
 {
     cleanup_with(sandbox_info_done) struct sandbox_info info = { .labels = NULL };
     struct machine *machine;
@@ -50,7 +50,7 @@ static void fill(struct sandbox *sandbox, bool wants_space, struct sandbox_stats
     memcpy(ret->id, info.id, sizeof(ret->id));
     memcpy(ret->name, info.name, sizeof(ret->name));
     if (machine)
-        fill_machine(sandbox->host, machine, ret);
+        stats_fill_machine(sandbox->host, machine, ret);
     machine_unref(machine);
 }
 
@@ -69,8 +69,8 @@ void sandbox_limits_in_force(struct host *host, const struct sandbox_limits *ask
         ret->memory_bytes = memory_bytes;
 }
 
-static int find_all(struct host *host, const char *const *ids, size_t count, struct sandbox **ret,
-                    struct err *err)
+static int sandboxes_find(struct host *host, const char *const *ids, size_t count,
+                          struct sandbox **ret, struct err *err)
 {
     for (size_t i = 0; i < count; i++) {
         int r = sandbox_find(host, ids[i], &ret[i], err);
@@ -81,7 +81,7 @@ static int find_all(struct host *host, const char *const *ids, size_t count, str
     return 0;
 }
 
-static void free_list(struct sandbox **list, size_t count)
+static void sandboxes_free(struct sandbox **list, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         sandbox_unref(list[i]);
@@ -99,14 +99,14 @@ int sandbox_list_stats(struct host *host, const struct stats_query *query,
         list = host_list_sandboxes(host, &count);
     } else {
         list = xcalloc(count, sizeof(struct sandbox *));
-        r = find_all(host, query->ids, count, list, err);
+        r = sandboxes_find(host, query->ids, count, list, err);
     }
     if (r == 0) {
         *ret = xcalloc(count + 1, sizeof(**ret));
         *ret_count = count;
         for (size_t i = 0; i < count; i++)
-            fill(list[i], query->wants_space, &(*ret)[i]);
+            stats_fill(list[i], query->wants_space, &(*ret)[i]);
     }
-    free_list(list, count);
+    sandboxes_free(list, count);
     return r;
 }

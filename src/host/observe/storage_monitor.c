@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* One thread that looks at the storage every health.interval, so that whoever follows the events
- * hears of it before a create is refused. */
+/* One thread that checks the storage every health.interval, so that subscribers of events learn
+ * about a full storage before creates fail. */
 #include "host/observe/storage_monitor.h"
 
 #include <errno.h>
@@ -17,10 +17,10 @@
 struct storage_monitor {
     struct host *host;
     struct worker worker;
-    enum storage_condition condition; /* as it was last; the thread's */
+    enum storage_condition condition; /* of the last check; used by the thread only */
 };
 
-static void look(struct storage_monitor *storage_monitor)
+static void storage_monitor_check(struct storage_monitor *storage_monitor)
 {
     static const enum event_type types[] = {
         [STORAGE_OK] = EVENT_STORAGE_OK,
@@ -45,7 +45,7 @@ static void storage_monitor_main(void *argument)
     struct storage_monitor *storage_monitor = argument;
 
     do
-        look(storage_monitor);
+        storage_monitor_check(storage_monitor);
     while (worker_rest(&storage_monitor->worker, storage_monitor->host->health_interval_ms, 0));
 }
 

@@ -1,4 +1,4 @@
-/* What host_check_threads needs to ask with; must outlive the reactor. */
+/* State of host_check_threads; must outlive the reactor. */
 #pragma once
 
 struct thread_check;

@@ -165,6 +165,17 @@ static void machine_set_killer(struct machine *machine, enum killer killer)
     lock_release(&machine->lock);
 }
 
+uint32_t machine_count_processes(struct machine *machine)
+{
+    uint32_t count = 0;
+
+    lock_take(&machine->lock);
+    for (const struct process *process = machine->processes; process; process = process->next)
+        count += !process->is_over;
+    lock_release(&machine->lock);
+    return count;
+}
+
 int machine_end_processes(struct machine *machine, enum killer killer)
 {
     int r;

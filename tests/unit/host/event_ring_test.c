@@ -44,7 +44,7 @@ static void start_anew(void)
 
 static void add(unsigned type, const char *sandbox, const char *name)
 {
-    event_ring_add(ring, &(struct event_news){ type, sandbox, name, "{\"a\":1}" });
+    event_ring_add(ring, &(struct event_content){ type, sandbox, name, "{\"a\":1}" });
 }
 
 static struct event_reader *open_reader(struct event_reader_spec spec)
@@ -111,7 +111,7 @@ static void an_event_has_what_was_said(void)
     CHECK_TEXT(event->fields, "{\"a\":1}");
     event_unref(event);
     memset(long_fields, 'x', sizeof(long_fields) - 1);
-    event_ring_add(ring, &(struct event_news){ .type = 1, .fields = long_fields });
+    event_ring_add(ring, &(struct event_content){ .type = 1, .fields = long_fields });
     event = event_reader_take(reader, &lost);
     CHECK(event);
     CHECK_TEXT(event->fields, "{}");
@@ -148,7 +148,7 @@ static void the_ring_is_bounded(void)
     start_anew();
     memset(fields, 'x', sizeof(fields) - 1);
     for (int i = 0; i < 1000; i++)
-        event_ring_add(ring, &(struct event_news){ .fields = fields });
+        event_ring_add(ring, &(struct event_content){ .fields = fields });
     reader = open_reader((struct event_reader_spec){ .start = EVENT_BEHIND_SEQ });
     CHECK(take(reader, &lost) > 0 && lost > 0);
     for (count = 1; take(reader, &(uint64_t){ 0 }) > 0;)
