@@ -60,8 +60,8 @@ static enum e2b_kind kind_of(const struct e2b_request_headers *signs)
 {
     struct e2b_target to;
 
-    CHECK(e2b_target_find(signs, &place));
-    return place.kind;
+    CHECK(e2b_target_find(signs, &to));
+    return to.kind;
 }
 
 static void a_request_has_one_place(void)
@@ -92,10 +92,10 @@ static void a_request_has_one_place(void)
                                                          .host = "8000-sb1.x",
                                                          .sandbox_header = "sb2",
                                                          .port_header = "49983" },
-                          &place));
-    CHECK(place.kind == E2B_ENVD);
-    CHECK_TEXT(place.sandbox, "sb2");
-    CHECK(!e2b_target_find(&wrong, &place));
+                          &to));
+    CHECK(to.kind == E2B_ENVD);
+    CHECK_TEXT(to.sandbox, "sb2");
+    CHECK(!e2b_target_find(&wrong, &to));
 }
 
 static void escapes_are_undone(void)
@@ -136,7 +136,7 @@ struct found {
 
 static struct found find(enum e2b_kind kind, const char *verb, const char *path)
 {
-    struct found found = { .request = { .verb = verb, .place.kind = kind } };
+    struct found found = { .request = { .verb = verb, .to.kind = kind } };
 
     found.request.path = xstrdup(path);
     found.route = e2b_route_find(&found.request, &found.has_path);
