@@ -119,13 +119,13 @@ static void escapes_are_undone(void)
 static void every_route_has_its_counter(void)
 {
     const struct e2b_route *route;
-    const char *place = "";
+    const char *to = "";
     size_t count = 0;
 
-    for (; (route = e2b_route_at(count, &place)); count++)
+    for (; (route = e2b_route_at(count, &to)); count++)
         CHECK(e2b_route_index(route) == count);
     CHECK(count > 60 && ROUTES_MAX + count <= CALL_STATS_METHODS, "(%zu)", count);
-    CHECK_TEXT(place, "port");
+    CHECK_TEXT(to, "port");
 }
 
 struct found {
