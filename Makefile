@@ -50,9 +50,12 @@ SONAME := libholt.so.$(firstword $(subst ., ,$(VERSION)))
 step = $(if $(V),,@echo "$(1) $(2)" && )
 
 sources = $(wildcard $(foreach m,$(1),src/$(m)/*.c src/$(m)/*/*.c))
-modules = $(patsubst src/%.c,$(OBJ)/%.o,$(call sources,$(1))) $(if $(filter wire,$(1)),$(TABLES))
+modules = $(patsubst src/%.c,$(OBJ)/%.o,$(call sources,$(1))) $(if $(filter wire,$(1)),$(TABLES)) \
+	$(if $(filter e2b,$(1)),$(ENVD_TABLES))
 PROTOS := $(sort $(shell find proto -name '*.proto'))
 TABLES := $(OBJ)/generated/wire/holt_v1.o
+ENVD_TABLES := $(OBJ)/generated/e2b/envd_messages.o
+STAMPS := $(GENERATED)/wire/holt_v1.stamp $(GENERATED)/e2b/envd_messages.stamp
 HOST_MODULES := base kernel wire store runtime host toolbox builder auth http api $(filter-out $(LEFT_OUT),e2b mcp)
 CLIENT_MODULES := base wire client
 
@@ -202,18 +205,20 @@ $(GENERATED)/protos: $(PROTOS)
 	$(call step,PROTOC,$@)protoc -Iproto --include_imports --descriptor_set_out=$@ $(PROTOS)
 
 # Files that would stay as they are keep their time; the stamp has the time of the last look.
-$(GENERATED)/holt_v1.stamp: $(GENERATED)/protos tools/generate-messages
-	$(call step,GEN,$(GENERATED)/wire/holt_v1.h)tools/generate-messages $< $(GENERATED)/wire/holt_v1 holt.v1=msg
+$(GENERATED)/wire/holt_v1.stamp: PACKAGES := holt.v1=msg
+$(GENERATED)/e2b/envd_messages.stamp: PACKAGES := process=envd filesystem=envd
+$(STAMPS): $(GENERATED)/protos tools/generate-messages
+	$(call step,GEN,$(@:.stamp=.h))tools/generate-messages $< $(@:.stamp=) $(PACKAGES)
 	@touch $@
 
-$(GENERATED)/wire/%.h $(GENERATED)/wire/%.c: $(GENERATED)/%.stamp ;
+$(GENERATED)/%.h $(GENERATED)/%.c: $(GENERATED)/%.stamp ;
 
 $(OBJ)/generated/%.o: $(GENERATED)/%.c Makefile
 	@mkdir -p $(@D)
 	$(call step,CC,$<)$(CC) $(CFLAGS) -c -o $@ $<
 
 # With other flags all of them are others.
-$(OBJ)/%.o: src/%.c Makefile | $(GENERATED)/holt_v1.stamp
+$(OBJ)/%.o: src/%.c Makefile | $(STAMPS)
 	@mkdir -p $(@D)
 	$(call step,CC,$<)$(CC) $(CFLAGS) -c -o $@ $<
 
@@ -230,7 +235,7 @@ TEST_LIBS := $(LDLIBS_daemon) -lpcre2-8
 $(TEST_ARCHIVE): $(TEST_OBJECTS)
 	$(call step,AR,$@)rm -f $@ && $(AR) rcsT $@ $^
 
-$(OUT)/obj-tests/%.o: tests/%.c Makefile | $(GENERATED)/holt_v1.stamp
+$(OUT)/obj-tests/%.o: tests/%.c Makefile | $(STAMPS)
 	@mkdir -p $(@D)
 	$(call step,CC,$<)$(CC) $(CFLAGS) -Itests -c -o $@ $<
 

@@ -132,7 +132,7 @@ static int text_get(const struct decoder *decoder, const struct schema_field *fi
     if (!json_is_string(value))
         return wrong_type(field, "text", err);
     *ret = json_string_value(value);
-    if (decoder->mode == DECODE_REQUEST && strlen(*ret) != json_string_length(value))
+    if (decoder->mode != DECODE_REPLY && strlen(*ret) != json_string_length(value))
         return err_set(err, ERR_INVALID, "field '%s' has a NUL inside", field->json_name);
     return 0;
 }
@@ -326,7 +326,7 @@ static int list_get(const struct decoder *decoder, const struct schema_field *fi
 
     if (!json_is_array(list))
         return wrong_type(field, "a list", err);
-    r = decoder->mode == DECODE_REQUEST ? rule_check_count(field, json_array_size(list), err) : 0;
+    r = decoder->mode != DECODE_REPLY ? rule_check_count(field, json_array_size(list), err) : 0;
     if (r < 0)
         return r;
     *(size_t *)(void *)(message + field->aux) = json_array_size(list);
@@ -345,7 +345,7 @@ static int pairs_get(const struct decoder *decoder, const struct schema_field *f
 
     if (!json_is_object(map))
         return wrong_type(field, "an object", err);
-    r = decoder->mode == DECODE_REQUEST ? rule_check_count(field, json_object_size(map), err) : 0;
+    r = decoder->mode != DECODE_REPLY ? rule_check_count(field, json_object_size(map), err) : 0;
     pairs = r == 0 ? room(decoder, field, json_object_size(map), sizeof(*pairs), err) : NULL;
     if (!pairs)
         return r < 0 ? r : -ENOMEM;
@@ -488,7 +488,7 @@ static int message_get(const struct decoder *decoder, const struct schema *schem
     for (size_t i = 0; i < schema->field_count; i++)
         field_reset(&schema->fields[i], ret);
     r = keys_get(decoder, schema, ret, object, err);
-    for (size_t i = 0; r == 0 && decoder->mode == DECODE_REQUEST && i < schema->field_count; i++)
+    for (size_t i = 0; r == 0 && decoder->mode != DECODE_REPLY && i < schema->field_count; i++)
         r = rule_check(&schema->fields[i], ret, err);
     return r;
 }

@@ -336,3 +336,26 @@ int schema_encode(const struct schema *schema, const void *message, enum encode_
 
     return message_put(&encoder, schema, message);
 }
+
+int list_encoder_begin(struct list_encoder *list, const struct schema *schema, struct buf *out)
+{
+    const struct schema_field *field = &schema->fields[0];
+    int r = buf_add(out, "{", 1);
+
+    *list = (struct list_encoder){ .out = out, .item = field->of };
+    if (r == 0)
+        r = name_put(out, field->json_name, true);
+    return r < 0 ? r : buf_add(out, "[", 1);
+}
+
+int list_encoder_add(struct list_encoder *list, const void *item)
+{
+    int r = list->count++ > 0 ? buf_add(list->out, ",", 1) : 0;
+
+    return r < 0 ? r : schema_encode(list->item, item, ENCODE_ALL, list->out);
+}
+
+int list_encoder_end(struct list_encoder *list)
+{
+    return buf_add(list->out, "]}", 2);
+}

@@ -140,6 +140,7 @@ struct schema_enum {
 
 enum decode_mode {
     DECODE_REQUEST, /* refuses unknown fields, and values that break a rule */
+    DECODE_LENIENT, /* ignores unknown fields, and refuses values that break a rule */
     DECODE_REPLY,   /* ignores unknown fields, and checks only types: the daemon may be newer */
 };
 
@@ -158,6 +159,18 @@ enum encode_mode {
  * byte outside ASCII. */
 int schema_encode(const struct schema *schema, const void *message, enum encode_mode mode,
                   struct buf *out);
+
+/* A message whose first field is a list of messages, written item by item with ENCODE_ALL, so that
+ * the items need not be in memory together. Each call returns 0, -ENOBUFS or -ENOMEM. */
+struct list_encoder {
+    struct buf *out;
+    const struct schema *item;
+    size_t count;
+};
+
+int list_encoder_begin(struct list_encoder *list, const struct schema *schema, struct buf *out);
+int list_encoder_add(struct list_encoder *list, const void *item);
+int list_encoder_end(struct list_encoder *list);
 
 /* The text, or NULL where it is empty. */
 static inline const char *text_or_null(const char *text)

@@ -19,6 +19,7 @@
 #include "base/err.h"
 #include "e2b/core/target.h"
 
+struct buf;
 struct e2b_builds;
 struct e2b_history;
 struct e2b_objects;
@@ -56,8 +57,9 @@ struct e2b_route {
     /* REST. The request is complete: sends the reply with one of e2b_reply_*, once. */
     enum MHD_Result (*answer)(struct e2b_request *request);
 
-    /* Connect. request->body is the message, {} at least. An error travels as its code. */
-    int (*unary)(struct e2b_request *request, json_t **ret_reply, struct err *err);
+    /* Connect. request->body is the message, {} at least. A unary call appends its reply to out;
+     * nothing stands for {}. An error travels as its code. */
+    int (*unary)(struct e2b_request *request, struct buf *out, struct err *err);
     int (*stream)(struct e2b_request *request, struct stream **ret, struct err *err);
 
     const struct e2b_body_ops *body; /* NULL: JSON, bounded */
@@ -81,7 +83,7 @@ extern const struct e2b_routes e2b_template_routes, e2b_template_build_routes, e
 extern const struct e2b_routes e2b_sandbox_routes, e2b_list_routes, e2b_metrics_routes,
     e2b_log_routes, e2b_snapshot_routes, e2b_fork_routes, e2b_team_routes, e2b_secret_routes,
     e2b_volume_routes, e2b_volume_content_routes, e2b_envd_routes, e2b_port_routes;
-extern const struct e2b_routes e2b_process_routes, e2b_filesystem_routes, e2b_files_routes;
+extern const struct e2b_routes e2b_method_routes, e2b_files_routes;
 
 /* What the front end keeps as long as the daemon runs. */
 struct e2b {

@@ -287,15 +287,13 @@ static int connect_unary(struct connect_call *connect, const json_t *message, st
                          struct err *err)
 {
     struct e2b_request *request = request_of(connect);
-    cleanup_json json_t *reply = NULL;
     int r;
 
     request->body = json_incref((json_t *)(uintptr_t)message);
-    r = request->route->unary(request, &reply, err);
-    if (r < 0)
-        return r;
-    r = reply ? json_write(reply, out) : buf_add_str(out, "{}");
-    return r < 0 ? err_sys(err, r, "write the reply") : 0;
+    r = request->route->unary(request, out, err);
+    if (r == 0 && out->len == 0 && buf_add_str(out, "{}") < 0)
+        return err_sys(err, -ENOMEM, "write the reply");
+    return r;
 }
 
 /* A stream whose client must be able to tell the end of the sandbox from the end of the stream. */

@@ -29,8 +29,7 @@ static const struct e2b_routes *const control_tables[] = {
 
 static const struct e2b_routes *const envd_tables[] = {
     &e2b_envd_routes,
-    &e2b_process_routes,
-    &e2b_filesystem_routes,
+    &e2b_method_routes,
     &e2b_files_routes,
 };
 

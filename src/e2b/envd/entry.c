@@ -2,24 +2,24 @@
 #include "e2b/envd/entry.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include "base/files/file_entry.h"
 #include "base/json.h"
+#include "base/text/utf8.h"
+#include "base/xalloc.h"
 
-enum { PERMISSIONS_SIZE = 16, TIME_SIZE = 64, NUMBER_SIZE = 16 };
-
-static const char *type_name(enum entry_type type)
+static enum envd_file_type type_of(enum entry_type type)
 {
     if (type == ENTRY_NONE)
-        return NULL;
-    return type == ENTRY_DIRECTORY ? "FILE_TYPE_DIRECTORY" : "FILE_TYPE_FILE";
+        return ENVD_FILE_TYPE_UNSPECIFIED;
+    return type == ENTRY_DIRECTORY ? ENVD_FILE_TYPE_DIRECTORY : ENVD_FILE_TYPE_FILE;
 }
 
 /* Formats the mode as Go does: letters for the type, then nine bits; "-" for a regular file. */
-static void permissions_write(const struct file_entry *entry, char ret[PERMISSIONS_SIZE])
+static void permissions_write(const struct file_entry *entry, char ret[E2B_PERMISSIONS_SIZE])
 {
     static const char *const types[ENTRY_TYPES] = {
         [ENTRY_NONE] = "?",
@@ -32,7 +32,7 @@ static void permissions_write(const struct file_entry *entry, char ret[PERMISSIO
         [ENTRY_BLOCK_DEVICE] = "D",
     };
     static const char bits[] = "rwxrwxrwx";
-    int len = snprintf(ret, PERMISSIONS_SIZE, "%s%s%s%s%s", types[entry->type],
+    int len = snprintf(ret, E2B_PERMISSIONS_SIZE, "%s%s%s%s%s", types[entry->type],
                        entry->mode & S_ISUID ? "u" : "", entry->mode & S_ISGID ? "g" : "",
                        entry->type == ENTRY_CHARACTER_DEVICE ? "c" : "",
                        entry->mode & S_ISVTX ? "t" : "");
@@ -46,62 +46,89 @@ static void permissions_write(const struct file_entry *entry, char ret[PERMISSIO
     ret[len + 9] = '\0';
 }
 
-static void time_write(const struct file_entry *entry, char ret[TIME_SIZE])
+/* Returns the name, or the number if there is none. */
+static const char *owner_text(const char *name, uint32_t id, char number[E2B_OWNER_SIZE])
 {
-    const int64_t last = 253402300799; /* of the year 9999, the last that a timestamp can say */
-    time_t when = entry->mtime_s < 0 ? 0 : entry->mtime_s > last ? last : (time_t)entry->mtime_s;
-    struct tm tm;
-
-    (void)gmtime_r(&when, &tm);
-    (void)snprintf(ret, TIME_SIZE, "%04d-%02d-%02dT%02d:%02d:%02d.%09uZ", tm.tm_year + 1900,
-                   tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, entry->mtime_ns);
+    (void)snprintf(number, E2B_OWNER_SIZE, "%u", id);
+    return name[0] ? name : number;
 }
 
-/* Returns the name, or the number if there is none. */
-static json_t *owner_json(const char *name, uint32_t id)
+/* Takes the next name and value of the metadata at *at, which is NULL first; false at the end. */
+static bool meta_next(const struct file_entry *entry, const char **at, struct pair *ret)
 {
-    char number[NUMBER_SIZE];
+    const char *end = entry->meta + entry->meta_len;
+    const char *name = *at ? *at : entry->meta, *value;
 
-    (void)snprintf(number, sizeof(number), "%u", id);
-    return json_text(name[0] ? name : number);
+    if (!name || name >= end)
+        return false;
+    value = name + strlen(name) + 1;
+    if (value >= end)
+        return false;
+    *ret = (struct pair){ name, value };
+    *at = value + strlen(value) + 1;
+    return true;
 }
 
 json_t *e2b_meta_json(const struct file_entry *entry)
 {
     json_t *object = json_object();
-    const char *next = entry->meta, *end = entry->meta + entry->meta_len;
+    const char *at = NULL;
+    struct pair pair;
 
-    while (object && next && next < end) {
-        const char *value = next + strlen(next) + 1;
-
-        if (value >= end)
-            break;
-        (void)json_object_set_new(object, next, json_text(value));
-        next = value + strlen(value) + 1;
-    }
+    while (object && meta_next(entry, &at, &pair))
+        (void)json_object_set_new(object, pair.key, json_text(pair.value));
     return object;
 }
 
-json_t *e2b_entry_json(const char *path, const struct file_entry *entry)
+/* Names that are not UTF-8, which a sandbox can set by itself, could become alike: left out. */
+static void meta_fill(struct e2b_entry *ret, const struct file_entry *entry)
+{
+    size_t count = 0;
+    const char *at = NULL;
+    struct pair pair;
+
+    while (meta_next(entry, &at, &pair))
+        count++;
+    if (count == 0)
+        return;
+    ret->metadata = xcalloc(count, sizeof(*ret->metadata));
+    for (count = 0, at = NULL; meta_next(entry, &at, &pair);)
+        if (utf8_valid(pair.key, strlen(pair.key)) == strlen(pair.key))
+            ret->metadata[count++] = pair;
+    ret->info.metadata = ret->metadata;
+    ret->info.metadata_count = count;
+}
+
+void e2b_entry_init(struct e2b_entry *ret, const char *path, const struct file_entry *entry)
 {
     bool is_link = entry->type == ENTRY_LINK;
     const char *slash = strrchr(path, '/');
-    char permissions[PERMISSIONS_SIZE], when[TIME_SIZE];
-    json_t *message;
 
-    permissions_write(entry, permissions);
-    time_write(entry, when);
-    message =
-        json_pack("{s:o, s:s*, s:o, s:o, s:I, s:s, s:o, s:o, s:s, s:o}", "name",
-                  json_text(slash && slash[1] ? slash + 1 : path), "type",
-                  type_name(is_link ? entry->end_type : entry->type), "path", json_text(path),
-                  "size", json_u64(entry->size), "mode",
-                  (json_int_t)((is_link && entry->end_type ? entry->end_mode : entry->mode) & 0777),
-                  "permissions", permissions, "owner", owner_json(entry->user_name, entry->uid),
-                  "group", owner_json(entry->group_name, entry->gid), "modifiedTime", when,
-                  "metadata", e2b_meta_json(entry));
-    if (message && is_link)
-        (void)json_object_set_new(message, "symlinkTarget",
-                                  json_text(entry->end_path[0] ? entry->end_path : entry->target));
-    return message;
+    *ret = (struct e2b_entry){
+        .info = {
+            .name = slash && slash[1] ? slash + 1 : path,
+            .type = type_of(is_link ? entry->end_type : entry->type),
+            .path = path,
+            .size = (int64_t)entry->size,
+            .mode = (is_link && entry->end_type ? entry->end_mode : entry->mode) & 0777,
+            .permissions = ret->permissions,
+            .modified_time = {
+                .is_set = true,
+                .seconds = entry->mtime_s < 0 ? 0 : entry->mtime_s,
+                .nanoseconds = entry->mtime_ns,
+            },
+        },
+    };
+    ret->info.owner = owner_text(entry->user_name, entry->uid, ret->uid);
+    ret->info.group = owner_text(entry->group_name, entry->gid, ret->gid);
+    permissions_write(entry, ret->permissions);
+    meta_fill(ret, entry);
+    if (is_link)
+        ret->info.symlink_target = entry->end_path[0] ? entry->end_path : entry->target;
+}
+
+void e2b_entry_done(struct e2b_entry *entry)
+{
+    free(entry->metadata);
+    entry->metadata = NULL;
 }

@@ -2,10 +2,8 @@
 #include "e2b/envd/file.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "base/err.h"
-#include "base/json.h"
 #include "e2b/core/e2b.h"
 #include "host/worker/file.h"
 
@@ -28,16 +26,9 @@ void e2b_files_close(struct e2b_files *files)
     files->call = NULL;
 }
 
-int e2b_files_path(const struct e2b_request *request, const char *field, const char **ret,
-                   struct err *err)
+const char *e2b_files_path(const char *path)
 {
-    const json_t *value = json_field(request->body, field);
-    const char *path = value ? json_string_value(value) : "";
-
-    if (!path || strlen(path) != (value ? json_string_length(value) : 0))
-        return err_set(err, ERR_INVALID, "field '%s' must be text", field);
-    *ret = path[0] ? path : "~";
-    return 0;
+    return path[0] ? path : "~";
 }
 
 int e2b_files_ask(struct e2b_files *files, struct file_request *request, struct err *err)

@@ -22,9 +22,8 @@ int e2b_files_open(const struct e2b_request *request, bool is_rest, struct e2b_f
                    struct err *err);
 void e2b_files_close(struct e2b_files *files);
 
-/* The path of a field of the message as it stands there, which is part of the request. */
-int e2b_files_path(const struct e2b_request *request, const char *field, const char **ret,
-                   struct err *err);
+/* Returns the path of a message, or the user's home for an empty one. */
+const char *e2b_files_path(const char *path);
 
 /* Sends a request with the rights of root on behalf of the user. Relative paths start at the user's
  * home; reported paths are absolute; entries have all details. */

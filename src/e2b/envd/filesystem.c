@@ -7,13 +7,11 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/json.h"
 #include "base/xalloc.h"
 #include "e2b/core/e2b.h"
 #include "e2b/envd/entry.h"
 #include "e2b/envd/file.h"
-#include "e2b/envd/watch.h"
-#include "e2b/envd/watcher.h"
+#include "e2b/envd/methods.h"
 #include "host/worker/file.h"
 #include "http/reply.h"
 
@@ -22,24 +20,26 @@ enum {
     ENTRY_BYTES = 512,     /* of one entry, besides its path */
 };
 
-static int entry_reply(const struct file_entry *entry, json_t **ret_reply)
+/* Appends a message with one field, "entry": those of Stat, MakeDir and Move are alike. */
+static int entry_reply(const struct file_entry *entry, struct buf *out, struct err *err)
 {
-    *ret_reply = json_pack("{s:o}", "entry", e2b_entry_json(entry->path, entry));
-    return *ret_reply ? 0 : -ENOMEM;
+    cleanup_with(e2b_entry_done) struct e2b_entry described = { .metadata = NULL };
+
+    e2b_entry_init(&described, entry->path, entry);
+    return envd_reply(out, MESSAGE(envd_stat_response, .entry = &described.info), err);
 }
 
-static int stat_path(struct e2b_request *request, json_t **ret_reply, struct err *err)
+int envd_filesystem_stat(struct e2b_request *request, const struct envd_stat_request *message,
+                         struct buf *out, struct err *err)
 {
     cleanup_with(e2b_files_close) struct e2b_files files = { .call = NULL };
-    struct file_request wish = { .type = FILE_STAT };
+    struct file_request wish = { .type = FILE_STAT, .path = e2b_files_path(message->path) };
     struct file_entry entry = { .path = "" };
-    int r = e2b_files_path(request, "path", &wish.path, err);
+    int r = e2b_files_open(request, false, &files, err);
 
     if (r == 0)
-        r = e2b_files_open(request, false, &files, err);
-    if (r == 0)
         r = e2b_files_ask_one(&files, &wish, &entry, err);
-    return r < 0 ? r : entry_reply(&entry, ret_reply);
+    return r < 0 ? r : entry_reply(&entry, out, err);
 }
 
 /* Refuses to overwrite an existing path. */
@@ -57,48 +57,51 @@ static int refuse_taken(struct e2b_files *files, const char *path, struct err *e
                    entry.path);
 }
 
-static int make_dir(struct e2b_request *request, json_t **ret_reply, struct err *err)
+int envd_filesystem_make_dir(struct e2b_request *request,
+                             const struct envd_make_dir_request *message, struct buf *out,
+                             struct err *err)
 {
     cleanup_with(e2b_files_close) struct e2b_files files = { .call = NULL };
-    struct file_request wish = { .type = FILE_MKDIR, .flags = FILE_PARENTS };
+    struct file_request wish = { .type = FILE_MKDIR,
+                                 .path = e2b_files_path(message->path),
+                                 .flags = FILE_PARENTS };
     struct file_entry entry = { .path = "" };
-    int r = e2b_files_path(request, "path", &wish.path, err);
+    int r = e2b_files_open(request, false, &files, err);
 
-    if (r == 0)
-        r = e2b_files_open(request, false, &files, err);
     if (r == 0)
         r = refuse_taken(&files, wish.path, err);
     if (r == 0)
         r = e2b_files_ask_one(&files, &wish, &entry, err);
-    return r < 0 ? r : entry_reply(&entry, ret_reply);
+    return r < 0 ? r : entry_reply(&entry, out, err);
 }
 
-static int move(struct e2b_request *request, json_t **ret_reply, struct err *err)
+int envd_filesystem_move(struct e2b_request *request, const struct envd_move_request *message,
+                         struct buf *out, struct err *err)
 {
     cleanup_with(e2b_files_close) struct e2b_files files = { .call = NULL };
-    struct file_request wish = { .type = FILE_MOVE, .flags = FILE_PARENTS | FILE_REPLACE };
+    struct file_request wish = { .type = FILE_MOVE,
+                                 .path = e2b_files_path(message->source),
+                                 .to = e2b_files_path(message->destination),
+                                 .flags = FILE_PARENTS | FILE_REPLACE };
     struct file_entry entry = { .path = "" };
-    int r = e2b_files_path(request, "source", &wish.path, err);
+    int r = e2b_files_open(request, false, &files, err);
 
-    if (r == 0)
-        r = e2b_files_path(request, "destination", &wish.to, err);
-    if (r == 0)
-        r = e2b_files_open(request, false, &files, err);
     if (r == 0)
         r = e2b_files_ask_one(&files, &wish, &entry, err);
-    return r < 0 ? r : entry_reply(&entry, ret_reply);
+    return r < 0 ? r : entry_reply(&entry, out, err);
 }
 
-static int remove_path(struct e2b_request *request, json_t **ret_reply, struct err *err)
+int envd_filesystem_remove(struct e2b_request *request, const struct envd_remove_request *message,
+                           struct buf *out, struct err *err)
 {
     cleanup_with(e2b_files_close) struct e2b_files files = { .call = NULL };
-    struct file_request wish = { .type = FILE_REMOVE, .flags = FILE_RECURSIVE | FILE_MISSING_OK };
+    struct file_request wish = { .type = FILE_REMOVE,
+                                 .path = e2b_files_path(message->path),
+                                 .flags = FILE_RECURSIVE | FILE_MISSING_OK };
     struct file_answer answer;
-    int r = e2b_files_path(request, "path", &wish.path, err);
+    int r = e2b_files_open(request, false, &files, err);
 
-    (void)ret_reply;
-    if (r == 0)
-        r = e2b_files_open(request, false, &files, err);
+    (void)out;
     if (r == 0)
         r = e2b_files_ask(&files, &wish, err);
     if (r < 0)
@@ -108,11 +111,13 @@ static int remove_path(struct e2b_request *request, json_t **ret_reply, struct e
 
 /* --- listing ---------------------------------------------------------------------------------- */
 
-static int list_add(json_t *entries, const char *top, const struct file_entry *entry)
+static int list_add(struct list_encoder *entries, const char *top, const struct file_entry *entry)
 {
     cleanup_free char *path = xasprintf("%s/%s", top[1] ? top : "", entry->path);
+    cleanup_with(e2b_entry_done) struct e2b_entry described = { .metadata = NULL };
 
-    return json_array_append_new(entries, e2b_entry_json(path, entry)) < 0 ? -ENOMEM : 0;
+    e2b_entry_init(&described, path, entry);
+    return list_encoder_add(entries, &described.info);
 }
 
 /* The first entry is the directory itself. */
@@ -129,7 +134,7 @@ static int list_top(struct e2b_files *files, char ret[ENTRY_PATH_MAX + 1], struc
     return 0;
 }
 
-static int list_fill(struct e2b_files *files, json_t *entries, struct err *err)
+static int list_fill(struct e2b_files *files, struct list_encoder *entries, struct err *err)
 {
     char top[ENTRY_PATH_MAX + 1] = "";
     size_t bytes = 0;
@@ -153,39 +158,26 @@ static int list_fill(struct e2b_files *files, json_t *entries, struct err *err)
     return r;
 }
 
-static int list_dir(struct e2b_request *request, json_t **ret_reply, struct err *err)
+int envd_filesystem_list_dir(struct e2b_request *request,
+                             const struct envd_list_dir_request *message, struct buf *out,
+                             struct err *err)
 {
     cleanup_with(e2b_files_close) struct e2b_files files = { .call = NULL };
-    cleanup_json json_t *entries = json_array();
-    struct file_request wish = { .type = FILE_LIST, .limit = LIST_MAX };
-    int r = json_get_u32(request->body, "depth", &wish.depth, err);
+    struct file_request wish = { .type = FILE_LIST,
+                                 .path = e2b_files_path(message->path),
+                                 .depth = message->depth,
+                                 .limit = LIST_MAX };
+    struct list_encoder entries;
+    int r = e2b_files_open(request, false, &files, err);
 
-    if (r == 0)
-        r = e2b_files_path(request, "path", &wish.path, err);
-    if (r == 0)
-        r = e2b_files_open(request, false, &files, err);
     if (r == 0)
         r = e2b_files_ask(&files, &wish, err);
-    if (r == 0)
-        r = list_fill(&files, entries, err);
     if (r < 0)
         return r;
-    *ret_reply = json_pack("{s:O}", "entries", entries);
-    return *ret_reply ? 0 : err_sys(err, -ENOMEM, "write the reply");
+    if (list_encoder_begin(&entries, &envd_list_dir_response_schema, out) < 0)
+        return err_sys(err, -ENOMEM, "write the reply");
+    r = list_fill(&files, &entries, err);
+    if (r == 0 && list_encoder_end(&entries) < 0)
+        return err_sys(err, -ENOMEM, "write the reply");
+    return r;
 }
-
-#define FILESYSTEM "/filesystem.Filesystem/"
-
-static const struct e2b_route routes[] = {
-    { "POST", FILESYSTEM "Stat", .unary = stat_path },
-    { "POST", FILESYSTEM "MakeDir", .unary = make_dir },
-    { "POST", FILESYSTEM "Move", .unary = move },
-    { "POST", FILESYSTEM "ListDir", .unary = list_dir },
-    { "POST", FILESYSTEM "Remove", .unary = remove_path },
-    { "POST", FILESYSTEM "WatchDir", .stream = e2b_watch },
-    { "POST", FILESYSTEM "CreateWatcher", .unary = e2b_watcher_create },
-    { "POST", FILESYSTEM "GetWatcherEvents", .unary = e2b_watcher_events },
-    { "POST", FILESYSTEM "RemoveWatcher", .unary = e2b_watcher_remove },
-};
-
-const struct e2b_routes e2b_filesystem_routes = { routes, ARRAY_SIZE(routes) };

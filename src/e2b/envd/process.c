@@ -9,10 +9,10 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/json.h"
 #include "e2b/core/e2b.h"
 #include "e2b/core/metadata.h"
 #include "e2b/core/user.h"
+#include "e2b/envd/methods.h"
 #include "e2b/envd/process_message.h"
 #include "e2b/envd/process_stream.h"
 #include "host/core/reactor.h"
@@ -24,19 +24,18 @@
 enum {
     ENDED_KEPT_MS = 30 * 1000, /* how long one that has ended is still found */
     KILL_WAIT_MS = 10 * 1000,
-    INPUT_MAX = 4 * 1024 * 1024,
 };
 
 /* --- finding ---------------------------------------------------------------------------------- */
 
-static bool is_wanted(const struct record_info *info, const struct e2b_selector *selector)
+static bool is_wanted(const struct record_info *info, const struct envd_process_selector *selector)
 {
     if (selector->tag)
         return info->spec->tag && strcmp(info->spec->tag, selector->tag) == 0;
     return info->pid == selector->pid;
 }
 
-static int refuse_unknown(const struct e2b_selector *selector, struct err *err)
+static int refuse_unknown(const struct envd_process_selector *selector, struct err *err)
 {
     if (selector->tag)
         return err_set(err, ERR_NOT_FOUND, "process with tag %.150s not found", selector->tag);
@@ -44,14 +43,14 @@ static int refuse_unknown(const struct e2b_selector *selector, struct err *err)
 }
 
 /* The one that runs, or else the last that has ended not long ago. */
-static int record_find(const struct e2b_request *request, bool wants_ended, struct record **ret,
-                       struct err *err)
+static int record_find(const struct e2b_request *request,
+                       const struct envd_process_selector *selector, bool wants_ended,
+                       struct record **ret, struct err *err)
 {
-    struct e2b_selector selector;
     struct record **records = NULL, *found = NULL;
     uint64_t now_ms = clock_wall_ms();
     size_t count = 0;
-    int r = e2b_selector_parse(request->body, &selector, err);
+    int r = e2b_selector_check(selector, err);
 
     if (r < 0)
         return r;
@@ -60,7 +59,7 @@ static int record_find(const struct e2b_request *request, bool wants_ended, stru
         struct record_info info;
 
         record_get(records[i], &info);
-        if (!is_wanted(&info, &selector) || info.pid == 0 ||
+        if (!is_wanted(&info, selector) || info.pid == 0 ||
             (info.is_over && (!wants_ended || info.ended_ms + ENDED_KEPT_MS < now_ms))) {
             record_unref(records[i]);
             continue;
@@ -70,16 +69,17 @@ static int record_find(const struct e2b_request *request, bool wants_ended, stru
     }
     free(records);
     *ret = found;
-    return found ? 0 : refuse_unknown(&selector, err);
+    return found ? 0 : refuse_unknown(selector, err);
 }
 
 /* One that runs. */
-static int process_find_wanted(const struct e2b_request *request, struct process **ret,
+static int process_find_wanted(const struct e2b_request *request,
+                               const struct envd_process_selector *selector, struct process **ret,
                                struct err *err)
 {
     struct record *record = NULL;
     struct record_info info;
-    int r = record_find(request, false, &record, err);
+    int r = record_find(request, selector, false, &record, err);
 
     if (r < 0)
         return r;
@@ -108,7 +108,8 @@ static uint64_t time_given_ms(const struct e2b_request *request)
     return (exchange->deadline_ns - exchange->started_ns) / 1000000;
 }
 
-static int start(struct e2b_request *request, struct stream **ret, struct err *err)
+int envd_process_start(struct e2b_request *request, const struct envd_start_request *message,
+                       struct stream **ret, struct err *err)
 {
     cleanup_with(e2b_start_done) struct e2b_start wish = { .words = NULL };
     const char *workdir = e2b_metadata_text(request->metadata, "workdir");
@@ -125,57 +126,62 @@ static int start(struct e2b_request *request, struct stream **ret, struct err *e
 
     around.user = user.name;
     if (r == 0)
-        r = e2b_start_parse(request->body, &around, &wish, err);
+        r = e2b_start_parse(message, &around, &wish, err);
     if (r == 0)
         r = sandbox_exec(request->sandbox, &wish.spec, &process, err);
     return r < 0 ? r : e2b_process_stream_own(request, process, ret, err);
 }
 
-static int join(struct e2b_request *request, struct stream **ret, struct err *err)
+int envd_process_connect(struct e2b_request *request, const struct envd_connect_request *message,
+                         struct stream **ret, struct err *err)
 {
     struct record *record = NULL;
-    int r = record_find(request, true, &record, err);
+    int r = record_find(request, message->process, true, &record, err);
 
     return r < 0 ? r : e2b_process_stream_join(request, record, ret, err);
 }
 
-static int list(struct e2b_request *request, json_t **ret_reply, struct err *err)
+int envd_process_list(struct e2b_request *request, const struct envd_list_request *message,
+                      struct buf *out, struct err *err)
 {
-    json_t *processes = json_array();
     struct record **records = NULL;
+    struct list_encoder list;
     size_t count = 0;
+    int r = list_encoder_begin(&list, &envd_list_response_schema, out);
 
-    (void)err;
+    (void)message;
     sandbox_list_records(request->sandbox, &records, &count);
     for (size_t i = 0; i < count; i++) {
         struct record_info info;
 
         record_get(records[i], &info);
-        if (!info.is_over && info.pid != 0)
-            (void)json_array_append_new(processes, e2b_process_json(&info));
+        if (r == 0 && !info.is_over && info.pid != 0)
+            r = e2b_process_add(&list, &info);
         record_unref(records[i]);
     }
     free(records);
-    *ret_reply = json_pack("{s:o}", "processes", processes);
-    return 0;
+    if (r == 0)
+        r = list_encoder_end(&list);
+    return r < 0 ? err_sys(err, r, "write the reply") : 0;
 }
 
-static int update(struct e2b_request *request, json_t **ret_reply, struct err *err)
+int envd_process_update(struct e2b_request *request, const struct envd_update_request *message,
+                        struct buf *out, struct err *err)
 {
     cleanup_with(process_unref_slot) struct process *process = NULL;
-    uint16_t rows = 0, columns = 0;
-    bool has_pty = false;
-    int r = e2b_pty_parse(request->body, &has_pty, &rows, &columns, err);
+    const struct envd_pty_size *size = message->pty ? message->pty->size : NULL;
+    int r = process_find_wanted(request, message->process, &process, err);
 
-    (void)ret_reply;
-    if (r == 0)
-        r = process_find_wanted(request, &process, err);
-    return r < 0 || !has_pty ? r : process_resize(process, rows, columns, err);
+    (void)out;
+    if (r < 0 || !message->pty)
+        return r;
+    return process_resize(process, size ? (uint16_t)size->rows : 0, size ? (uint16_t)size->cols : 0,
+                          err);
 }
 
 /* A process that does not read keeps its client waiting, but no longer than the client stays. */
 static int input_send(const struct e2b_request *request, struct process *process,
-                      const struct buf *data, struct err *err)
+                      const struct span *data, struct err *err)
 {
     int r = 0;
 
@@ -188,17 +194,19 @@ static int input_send(const struct e2b_request *request, struct process *process
     return r;
 }
 
-static int send_input(struct e2b_request *request, json_t **ret_reply, struct err *err)
+int envd_process_send_input(struct e2b_request *request,
+                            const struct envd_send_input_request *message, struct buf *out,
+                            struct err *err)
 {
     cleanup_with(process_unref_slot) struct process *process = NULL;
-    cleanup_with(buf_done) struct buf data = BUF_INIT(INPUT_MAX);
+    struct span data = { NULL, 0 };
     struct record_info info;
     bool is_pty = false;
-    int r = e2b_input_parse(request->body, &data, &is_pty, err);
+    int r = e2b_input_parse(message, &data, &is_pty, err);
 
-    (void)ret_reply;
+    (void)out;
     if (r == 0)
-        r = process_find_wanted(request, &process, err);
+        r = process_find_wanted(request, message->process, &process, err);
     if (r < 0)
         return r;
     record_get(process_record(process), &info);
@@ -207,25 +215,29 @@ static int send_input(struct e2b_request *request, json_t **ret_reply, struct er
     return input_send(request, process, &data, err);
 }
 
-static int close_stdin(struct e2b_request *request, json_t **ret_reply, struct err *err)
+int envd_process_close_stdin(struct e2b_request *request,
+                             const struct envd_close_stdin_request *message, struct buf *out,
+                             struct err *err)
 {
     cleanup_with(process_unref_slot) struct process *process = NULL;
-    int r = process_find_wanted(request, &process, err);
+    int r = process_find_wanted(request, message->process, &process, err);
 
-    (void)ret_reply;
+    (void)out;
     return r < 0 ? r : process_send_input(process, NULL, 0, true, err);
 }
 
 /* A killed process is gone when this returns. */
-static int send_signal(struct e2b_request *request, json_t **ret_reply, struct err *err)
+int envd_process_send_signal(struct e2b_request *request,
+                             const struct envd_send_signal_request *message, struct buf *out,
+                             struct err *err)
 {
     cleanup_with(process_unref_slot) struct process *process = NULL;
     struct process_end end;
-    int signal = 0, r = e2b_signal_parse(request->body, &signal, err);
+    int signal = 0, r = e2b_signal_parse(message, &signal, err);
 
-    (void)ret_reply;
+    (void)out;
     if (r == 0)
-        r = process_find_wanted(request, &process, err);
+        r = process_find_wanted(request, message->process, &process, err);
     if (r == 0)
         r = process_signal(process, signal, false, err);
     if (r == 0 && signal == SIGKILL)
@@ -234,23 +246,10 @@ static int send_signal(struct e2b_request *request, json_t **ret_reply, struct e
 }
 
 /* No client can stream what it sends over HTTP/1.1. */
-static int stream_input(struct e2b_request *request, json_t **ret_reply, struct err *err)
+int envd_process_stream_input(struct e2b_request *request,
+                              const struct envd_stream_input_request *message, struct buf *out,
+                              struct err *err)
 {
-    (void)request, (void)ret_reply;
+    (void)request, (void)message, (void)out;
     return err_set(err, ERR_UNSUPPORTED, "input comes by SendInput");
 }
-
-#define PROCESS "/process.Process/"
-
-static const struct e2b_route routes[] = {
-    { "POST", PROCESS "Start", .stream = start },
-    { "POST", PROCESS "Connect", .stream = join },
-    { "POST", PROCESS "List", .unary = list },
-    { "POST", PROCESS "Update", .unary = update },
-    { "POST", PROCESS "SendInput", .unary = send_input },
-    { "POST", PROCESS "CloseStdin", .unary = close_stdin },
-    { "POST", PROCESS "SendSignal", .unary = send_signal },
-    { "POST", PROCESS "StreamInput", .unary = stream_input },
-};
-
-const struct e2b_routes e2b_process_routes = { routes, ARRAY_SIZE(routes) };

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "e2b/envd_messages.h"
 #include "host/process/process.h"
 
 struct e2b_user;
@@ -29,34 +30,26 @@ struct e2b_surroundings {
     uint64_t timeout_ms;       /* 0: none */
 };
 
-/* The message of Start. The caller calls e2b_start_done, also when it fails. */
-int e2b_start_parse(const json_t *message, const struct e2b_surroundings *around,
+/* Checks the message of Start. The caller calls e2b_start_done, also when it fails. */
+int e2b_start_parse(const struct envd_start_request *message, const struct e2b_surroundings *around,
                     struct e2b_start *ret, struct err *err);
 void e2b_start_done(struct e2b_start *start);
 
-/* {"pid": n} or {"tag": text}, of the field "process". */
-struct e2b_selector {
-    uint32_t pid;
-    const char *tag; /* NULL: by pid */
-};
+/* Fails unless the selector, which may be NULL, has a pid or a tag. */
+int e2b_selector_check(const struct envd_process_selector *selector, struct err *err);
 
-int e2b_selector_parse(const json_t *message, struct e2b_selector *ret, struct err *err);
+/* Returns SIGKILL or SIGTERM in *ret; other signals are refused. */
+int e2b_signal_parse(const struct envd_send_signal_request *message, int *ret, struct err *err);
 
-/* {"size": {"cols", "rows"}} of the field "pty"; *ret_is_there: whether the field is present. */
-int e2b_pty_parse(const json_t *message, bool *ret_is_there, uint16_t *ret_rows,
-                  uint16_t *ret_columns, struct err *err);
+/* Returns the bytes for the standard input or for the terminal. */
+int e2b_input_parse(const struct envd_send_input_request *message, struct span *ret,
+                    bool *ret_is_pty, struct err *err);
 
-/* SIGNAL_SIGKILL or SIGNAL_SIGTERM, by name or number. */
-int e2b_signal_parse(const json_t *message, int *ret, struct err *err);
-
-/* {"stdin": bytes} or {"pty": bytes}, of the field "input". */
-int e2b_input_parse(const json_t *message, struct buf *ret, bool *ret_is_pty, struct err *err);
-
-/* One of List's. */
-json_t *e2b_process_json(const struct record_info *info);
+/* Appends a ProcessInfo to the list of List: 0 or -errno. */
+int e2b_process_add(struct list_encoder *list, const struct record_info *info);
 
 /* Events of a stream, each a whole message: 0 or -errno. */
 int e2b_event_start(struct buf *out, uint32_t pid);
-int e2b_event_data(struct buf *out, const char *stream, const void *data, size_t len);
+int e2b_event_data(struct buf *out, const struct envd_process_event_data_event *data);
 int e2b_event_keepalive(struct buf *out);
 int e2b_event_end(struct buf *out, const struct process_end *end);

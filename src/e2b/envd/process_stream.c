@@ -72,11 +72,16 @@ static int end_add(const struct process_end *end, struct buf *out, struct err *e
 static int data_add(const struct process_events *events, const struct reader_event *event,
                     struct buf *out)
 {
-    const char *stream = events->has_terminal           ? "pty"
-                         : event->stream == PROCESS_OUT ? "stdout"
-                                                        : "stderr";
+    const struct span bytes = { events->data, event->len };
+    struct envd_process_event_data_event data = { .pty = { NULL, 0 } };
 
-    return e2b_event_data(out, stream, events->data, event->len);
+    if (events->has_terminal)
+        data.pty = bytes;
+    else if (event->stream == PROCESS_OUT)
+        data.stdout = bytes;
+    else
+        data.stderr = bytes;
+    return e2b_event_data(out, &data);
 }
 
 static int event_add(struct process_events *events, struct buf *out, struct err *err)

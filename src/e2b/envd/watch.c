@@ -2,7 +2,6 @@
 #include "e2b/envd/watch.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,12 +10,10 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/json.h"
 #include "base/xalloc.h"
 #include "e2b/core/e2b.h"
 #include "e2b/core/wake.h"
-#include "e2b/envd/entry.h"
-#include "e2b/envd/file.h"
+#include "e2b/envd/methods.h"
 #include "e2b/envd/process_stream.h"
 #include "host/sandbox/sandbox.h"
 #include "host/worker/file.h"
@@ -30,39 +27,50 @@ struct watch_stream {
     int keepalive_ms;
 };
 
-static const char *const kinds[FILE_EVENT_KINDS] = {
-    [FILE_EVENT_CREATE] = "EVENT_TYPE_CREATE", [FILE_EVENT_WRITE] = "EVENT_TYPE_WRITE",
-    [FILE_EVENT_REMOVE] = "EVENT_TYPE_REMOVE", [FILE_EVENT_RENAME] = "EVENT_TYPE_RENAME",
-    [FILE_EVENT_CHMOD] = "EVENT_TYPE_CHMOD",
+static const enum envd_event_type types[FILE_EVENT_KINDS] = {
+    [FILE_EVENT_CREATE] = ENVD_EVENT_TYPE_CREATE, [FILE_EVENT_WRITE] = ENVD_EVENT_TYPE_WRITE,
+    [FILE_EVENT_REMOVE] = ENVD_EVENT_TYPE_REMOVE, [FILE_EVENT_RENAME] = ENVD_EVENT_TYPE_RENAME,
+    [FILE_EVENT_CHMOD] = ENVD_EVENT_TYPE_CHMOD,
 };
 
-/* Returns the present entry; NULL if it is gone. */
-static json_t *entry_look(const struct e2b_watched *watched, const struct file_event *event)
+/* Adds the entry, unless it is gone already. */
+static void entry_add(struct e2b_change *change, const struct e2b_watched *watched,
+                      const struct file_event *event)
 {
-    cleanup_with(e2b_files_close) struct e2b_files looks = { .user = watched->user };
     bool may_be_there = event->kind == FILE_EVENT_CREATE || event->kind == FILE_EVENT_WRITE ||
                         event->kind == FILE_EVENT_CHMOD;
-    char path[ENTRY_PATH_MAX + 1];
-    struct file_request wish = { .type = FILE_STAT, .path = path };
+    struct file_request wish = { .type = FILE_STAT, .path = change->path };
     struct file_entry entry;
     struct err ignored;
 
-    /* Workers are few: this one is had for a moment only. */
     if (!watched->wants_entries || !may_be_there ||
-        snprintf(path, sizeof(path), "%s/%s", watched->path[1] ? watched->path : "", event->path) >=
-            (int)sizeof(path) ||
-        file_call_open(watched->sandbox, watched->watch_fd, false, &looks.call, &ignored) < 0 ||
-        e2b_files_ask_one(&looks, &wish, &entry, &ignored) < 0)
-        return NULL;
-    return e2b_entry_json(path, &entry);
+        snprintf(change->path, sizeof(change->path), "%s/%s", watched->path[1] ? watched->path : "",
+                 event->path) >= (int)sizeof(change->path) ||
+        file_call_open(watched->sandbox, watched->watch_fd, false, &change->files.call, &ignored) <
+            0 ||
+        e2b_files_ask_one(&change->files, &wish, &entry, &ignored) < 0)
+        return;
+    e2b_entry_init(&change->entry, change->path, &entry);
+    change->message.entry = &change->entry.info;
 }
 
-json_t *e2b_watched_event(struct e2b_watched *watched, const struct file_event *event)
+bool e2b_change_init(struct e2b_change *ret, const struct e2b_watched *watched,
+                     const struct file_event *event)
 {
-    if (!kinds[event->kind] || event->path[0] == '\0')
-        return NULL;
-    return json_pack("{s:o, s:s, s:o*}", "name", json_text(event->path), "type", kinds[event->kind],
-                     "entry", entry_look(watched, event));
+    ret->message =
+        (struct envd_filesystem_event){ .name = event->path, .type = types[event->kind] };
+    ret->entry.metadata = NULL;
+    ret->files = (struct e2b_files){ .user = watched->user };
+    if (!ret->message.type || event->path[0] == '\0')
+        return false;
+    entry_add(ret, watched, event);
+    return true;
+}
+
+void e2b_change_done(struct e2b_change *change)
+{
+    e2b_entry_done(&change->entry);
+    e2b_files_close(&change->files);
 }
 
 /* The directory, from the root, if the sandbox has such a user. */
@@ -95,24 +103,17 @@ static int watch_ask(struct e2b_watched *watched, bool is_recursive, struct err 
     return r < 0 ? r : 0;
 }
 
-int e2b_watched_begin(struct e2b_request *request, int watch_fd, struct e2b_watched *ret,
-                      struct err *err)
+int e2b_watched_begin(struct e2b_request *request, const struct envd_watch_dir_request *message,
+                      int watch_fd, struct e2b_watched *ret, struct err *err)
 {
-    const char *path = NULL;
-    bool is_recursive = false;
-    int r = json_get_bool(request->body, "recursive", &is_recursive, err);
+    int r;
 
-    *ret = (struct e2b_watched){ .watch_fd = watch_fd };
+    *ret = (struct e2b_watched){ .watch_fd = watch_fd, .wants_entries = message->include_entry };
     ret->sandbox = TAKE_PTR(request->sandbox); /* a watch may outlive its request */
+    r = e2b_user_of_call(request, &ret->user, err);
     if (r == 0)
-        r = json_get_bool(request->body, "includeEntry", &ret->wants_entries, err);
-    if (r == 0)
-        r = e2b_user_of_call(request, &ret->user, err);
-    if (r == 0)
-        r = e2b_files_path(request, "path", &path, err);
-    if (r == 0)
-        r = top_find(ret, path, err);
-    return r == 0 ? watch_ask(ret, is_recursive, err) : r;
+        r = top_find(ret, e2b_files_path(message->path), err);
+    return r == 0 ? watch_ask(ret, message->recursive, err) : r;
 }
 
 void e2b_watched_outlive(struct e2b_watched *watched, int watch_fd)
@@ -150,37 +151,45 @@ static int worker_lost(struct watch_stream *self, int r)
     return 1;
 }
 
+static int change_add(struct watch_stream *self, const struct file_event *event, struct buf *out)
+{
+    cleanup_with(e2b_change_done) struct e2b_change change;
+
+    if (!e2b_change_init(&change, &self->watched, event))
+        return 0;
+    return message_add(out, MESSAGE(envd_watch_dir_response, .filesystem = &change.message));
+}
+
 /* As watch_next, but may have nothing to say. */
 static int watch_turn(struct watch_stream *self, struct buf *out, struct err *err)
 {
+    static const struct envd_watch_dir_response_keep_alive keepalive;
     struct file_answer answer;
-    json_t *event;
     int r = wait_event(self, err);
 
     if (r < 0)
         return r;
     if (r == 0) {
-        r = message_add_take(out, json_pack("{s:{}}", "keepalive"));
+        r = message_add(out, MESSAGE(envd_watch_dir_response, .keepalive = &keepalive));
         return r < 0 ? err_sys(err, r, "write an event") : 1;
     }
     r = file_call_next(self->watched.call, &answer, err);
     if (r < 0)
         return worker_lost(self, r);
-    event = e2b_watched_event(&self->watched, &answer.event);
-    if (event)
-        r = message_add_take(out, json_pack("{s:o}", "filesystem", event));
+    r = change_add(self, &answer.event, out);
     return r < 0 ? err_sys(err, r, "write an event") : 1;
 }
 
 static int watch_next(struct stream *stream, struct buf *out, struct err *err)
 {
+    static const struct envd_watch_dir_response_start_event start;
     struct watch_stream *self = (struct watch_stream *)stream;
     size_t before = out->len;
     int r;
 
     if (!self->is_announced) {
         self->is_announced = true;
-        r = message_add_take(out, json_pack("{s:{}}", "start"));
+        r = message_add(out, MESSAGE(envd_watch_dir_response, .start = &start));
         return r < 0 ? err_sys(err, r, "write an event") : 1;
     }
     do
@@ -197,11 +206,13 @@ static void watch_close(struct stream *stream)
     free(self);
 }
 
-int e2b_watch(struct e2b_request *request, struct stream **ret, struct err *err)
+int envd_filesystem_watch_dir(struct e2b_request *request,
+                              const struct envd_watch_dir_request *message, struct stream **ret,
+                              struct err *err)
 {
     static const struct stream_ops ops = { watch_next, watch_close };
     struct watch_stream *self = xcalloc(1, sizeof(*self));
-    int r = e2b_watched_begin(request, request->connection_fd, &self->watched, err);
+    int r = e2b_watched_begin(request, message, request->connection_fd, &self->watched, err);
 
     self->stream.ops = &ops;
     self->keepalive_ms = (int)e2b_keepalive_ms(request);

@@ -1,17 +1,17 @@
 /* Changes below a directory of a sandbox, as filesystem.Filesystem of E2B's envd reports them. */
 #pragma once
 
-#include <jansson.h>
 #include <stdbool.h>
 
 #include "base/files/file_entry.h"
 #include "e2b/core/user.h"
+#include "e2b/envd/entry.h"
+#include "e2b/envd/file.h"
 
 struct e2b_request;
 struct err;
 struct file_event;
 struct sandbox;
-struct stream;
 
 /* A directory that is watched. */
 struct e2b_watched {
@@ -23,17 +23,25 @@ struct e2b_watched {
     char path[ENTRY_PATH_MAX + 1];
 };
 
-/* As the request's message has it; takes the sandbox out of the request. Returns when it is
- * watched. The caller calls e2b_watched_done, also when it fails. */
-int e2b_watched_begin(struct e2b_request *request, int watch_fd, struct e2b_watched *ret,
-                      struct err *err);
+/* As the message has it; takes the sandbox out of the request. Returns when it is watched. The
+ * caller calls e2b_watched_done, also when it fails. */
+int e2b_watched_begin(struct e2b_request *request, const struct envd_watch_dir_request *message,
+                      int watch_fd, struct e2b_watched *ret, struct err *err);
 /* The watch outlives the request, until this hangs up. */
 void e2b_watched_outlive(struct e2b_watched *watched, int watch_fd);
 
 void e2b_watched_done(struct e2b_watched *watched);
 
-/* A FilesystemEvent; NULL: it is none that clients know. */
-json_t *e2b_watched_event(struct e2b_watched *watched, const struct file_event *event);
+/* A FilesystemEvent and everything it points to, besides the event of the host. */
+struct e2b_change {
+    struct envd_filesystem_event message;
+    struct e2b_entry entry;
+    struct e2b_files files; /* the worker that has the texts of the entry */
+    char path[ENTRY_PATH_MAX + 1];
+};
 
-/* WatchDir. */
-int e2b_watch(struct e2b_request *request, struct stream **ret, struct err *err);
+/* Returns false if the event is of a kind that clients do not know. The caller calls
+ * e2b_change_done soon, also then: there are few workers. */
+bool e2b_change_init(struct e2b_change *ret, const struct e2b_watched *watched,
+                     const struct file_event *event);
+void e2b_change_done(struct e2b_change *change);

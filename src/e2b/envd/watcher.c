@@ -12,11 +12,11 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/json.h"
 #include "base/thread.h"
 #include "base/xalloc.h"
 #include "e2b/core/e2b.h"
 #include "e2b/core/metadata.h"
+#include "e2b/envd/methods.h"
 #include "e2b/envd/watch.h"
 #include "host/sandbox/info.h"
 #include "host/worker/file.h"
@@ -69,12 +69,11 @@ static size_t kept_bytes(const struct watcher *watcher)
 }
 
 /* Drops events beyond the limit: a client that never polls must not fill the memory. */
-static void keep(struct watcher *watcher, json_t *event)
+static void event_keep(struct watcher *watcher, const struct envd_filesystem_event *event)
 {
     cleanup_with(buf_done) struct buf text = BUF_INIT(EVENT_MAX);
-    cleanup_json json_t *owned = event;
 
-    if (json_write(owned, &text) < 0)
+    if (schema_encode(SCHEMA_OF(envd_filesystem_event, event), ENCODE_ALL, &text) < 0)
         return;
     lock_take(&watcher->watchers->lock);
     if (watcher->event_count < EVENTS_MAX && kept_bytes(watcher) + 1 + text.len <= KEPT_MAX &&
@@ -101,10 +100,10 @@ static void watcher_main(void *argument)
     struct err ignored;
 
     while (!is_stopped(watcher) && file_call_next(watcher->watched.call, &answer, &ignored) > 0) {
-        json_t *event = e2b_watched_event(&watcher->watched, &answer.event);
+        cleanup_with(e2b_change_done) struct e2b_change change;
 
-        if (event)
-            keep(watcher, event);
+        if (e2b_change_init(&change, &watcher->watched, &answer.event))
+            event_keep(watcher, &change.message);
     }
     e2b_watched_done(&watcher->watched);
     lock_scope(&watcher->watchers->lock);
@@ -148,22 +147,19 @@ static struct e2b_watchers *watchers_of(const struct e2b_request *request)
 }
 
 /* Locked. Where the request's watcher is on the list; NULL: it has none of this name. */
-static struct watcher **slot_find(const struct e2b_request *request)
+static struct watcher **slot_find(const struct e2b_request *request, const char *id)
 {
-    const char *id = json_string_value(json_field(request->body, "watcherId"));
     struct watcher **slot = &watchers_of(request)->first;
 
-    while (*slot && id &&
+    while (*slot &&
            (strcmp((*slot)->id, id) != 0 || strcmp((*slot)->sandbox, request->to.sandbox) != 0))
         slot = &(*slot)->next;
-    return *slot && id ? slot : NULL;
+    return *slot ? slot : NULL;
 }
 
-static int refuse_unknown(const struct e2b_request *request, struct err *err)
+static int refuse_unknown(const char *id, struct err *err)
 {
-    const char *id = json_string_value(json_field(request->body, "watcherId"));
-
-    return err_set(err, ERR_NOT_FOUND, "watcher with id %.100s not found", id ? id : "");
+    return err_set(err, ERR_NOT_FOUND, "watcher with id %.100s not found", id);
 }
 
 /* Removes watchers that were not polled for long. Needs the lock. */
@@ -214,10 +210,14 @@ static int enlist(struct watcher *watcher, struct err *err)
     return r;
 }
 
-int e2b_watcher_create(struct e2b_request *request, json_t **ret_reply, struct err *err)
+int envd_filesystem_create_watcher(struct e2b_request *request,
+                                   const struct envd_create_watcher_request *message,
+                                   struct buf *out, struct err *err)
 {
+    const struct envd_watch_dir_request what = { .path = message->path,
+                                                 .recursive = message->recursive,
+                                                 .include_entry = message->include_entry };
     struct watcher *watcher = xcalloc(1, sizeof(*watcher));
-    cleanup_json json_t *reply = NULL;
     int r;
 
     watcher->watchers = watchers_of(request);
@@ -228,31 +228,30 @@ int e2b_watcher_create(struct e2b_request *request, json_t **ret_reply, struct e
     if (r == 0 && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, watcher->stop_fds) < 0)
         r = err_sys(err, -errno, "make a pair of sockets");
     if (r == 0)
-        r = e2b_watched_begin(request, request->connection_fd, &watcher->watched, err);
+        r = e2b_watched_begin(request, &what, request->connection_fd, &watcher->watched, err);
     if (r == 0)
         e2b_watched_outlive(&watcher->watched, watcher->stop_fds[1]);
     /* Once it is on the list another request may end it. */
     if (r == 0)
-        reply = json_pack("{s:s}", "watcherId", watcher->id);
+        r = envd_reply(out, MESSAGE(envd_create_watcher_response, .watcher_id = watcher->id), err);
     if (r == 0)
         r = enlist(watcher, err);
-    if (r < 0) {
+    if (r < 0)
         watcher_free(watcher);
-        return r;
-    }
-    *ret_reply = TAKE_PTR(reply);
-    return 0;
+    return r;
 }
 
-int e2b_watcher_events(struct e2b_request *request, json_t **ret_reply, struct err *err)
+int envd_filesystem_get_watcher_events(struct e2b_request *request,
+                                       const struct envd_get_watcher_events_request *message,
+                                       struct buf *out, struct err *err)
 {
-    cleanup_with(buf_done) struct buf text = BUF_INIT(KEPT_MAX + 64);
     cleanup_with(buf_done) struct buf events = BUF_INIT(KEPT_MAX);
     struct e2b_watchers *watchers = watchers_of(request);
+    struct list_encoder list;
     struct watcher **slot;
 
     lock_take(&watchers->lock);
-    slot = slot_find(request);
+    slot = slot_find(request, message->watcher_id);
     if (slot) {
         events = (*slot)->events;
         (*slot)->events = (struct buf){ .max = KEPT_MAX };
@@ -260,21 +259,23 @@ int e2b_watcher_events(struct e2b_request *request, json_t **ret_reply, struct e
     }
     lock_release(&watchers->lock);
     if (!slot)
-        return refuse_unknown(request, err);
-    if (buf_add_str(&text, "{\"events\":[") < 0 || buf_add(&text, events.data, events.len) < 0 ||
-        buf_add_str(&text, "]}") < 0)
+        return refuse_unknown(message->watcher_id, err);
+    if (list_encoder_begin(&list, &envd_get_watcher_events_response_schema, out) < 0 ||
+        buf_add(out, events.data, events.len) < 0 || list_encoder_end(&list) < 0)
         return err_sys(err, -ENOMEM, "make room for events");
-    return json_parse_object(text.data, text.len, ret_reply, err);
+    return 0;
 }
 
-int e2b_watcher_remove(struct e2b_request *request, json_t **ret_reply, struct err *err)
+int envd_filesystem_remove_watcher(struct e2b_request *request,
+                                   const struct envd_remove_watcher_request *message,
+                                   struct buf *out, struct err *err)
 {
     struct e2b_watchers *watchers = watchers_of(request);
     struct watcher **slot, *watcher = NULL;
 
-    (void)ret_reply;
+    (void)out;
     lock_take(&watchers->lock);
-    slot = slot_find(request);
+    slot = slot_find(request, message->watcher_id);
     if (slot) {
         watcher = *slot;
         *slot = watcher->next;
@@ -282,7 +283,7 @@ int e2b_watcher_remove(struct e2b_request *request, json_t **ret_reply, struct e
     }
     lock_release(&watchers->lock);
     if (!watcher)
-        return refuse_unknown(request, err);
+        return refuse_unknown(message->watcher_id, err);
     watcher_stop(watcher);
     return 0;
 }

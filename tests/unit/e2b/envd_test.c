@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <zlib.h>
 
+#include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/files/file_entry.h"
@@ -183,8 +184,10 @@ static json_t *json_of(const char *text)
     return value;
 }
 
-static int start_of(const json_t *message, struct e2b_start *ret, struct err *err)
+/* Decodes and checks the message of Start. */
+static int start_of(const json_t *json, struct arena *arena, struct e2b_start *ret, struct err *err)
 {
+    struct envd_start_request message;
     cleanup_json json_t *env = json_of("{\"A\": \"sandbox\", \"B\": \"2\"}");
     const struct e2b_surroundings around = { .user = "user:0",
                                              .cwd = "~",
@@ -193,7 +196,9 @@ static int start_of(const json_t *message, struct e2b_start *ret, struct err *er
                                              .template_name = "base",
                                              .timeout_ms = 60000 };
 
-    return e2b_start_parse(message, &around, ret, err);
+    int r = schema_decode(SCHEMA(envd_start_request, &message), json, DECODE_LENIENT, arena, err);
+
+    return r < 0 ? r : e2b_start_parse(&message, &around, ret, err);
 }
 
 static void a_start_becomes_what_the_host_takes(void)
@@ -203,9 +208,10 @@ static void a_start_becomes_what_the_host_takes(void)
         "{\"A\": \"own\"}, \"cwd\": \"x\"}, \"stdin\": false, \"tag\": \"t\", \"unknown\": 1, "
         "\"pty\": {\"size\": {\"cols\": 80, \"rows\": 24}}}");
     cleanup_with(e2b_start_done) struct e2b_start start = { 0 };
+    cleanup_with(arena_done) struct arena arena = ARENA_INIT(TEXT_MAX);
     struct err err = { 0 };
 
-    CHECK(start_of(message, &start, &err) == 0, "(%s)", err.msg);
+    CHECK(start_of(message, &arena, &start, &err) == 0, "(%s)", err.msg);
     CHECK_TEXT(start.spec.args[0], "/bin/bash");
     CHECK_TEXT(start.spec.args[2], "true");
     CHECK(!start.spec.args[3]);
@@ -226,9 +232,10 @@ static void a_start_of_an_old_client_has_stdin_and_begins_at_home(void)
 {
     cleanup_json json_t *message = json_of("{\"process\": {\"cmd\": \"cat\"}}");
     cleanup_with(e2b_start_done) struct e2b_start start = { 0 };
+    cleanup_with(arena_done) struct arena arena = ARENA_INIT(TEXT_MAX);
     struct err err = { 0 };
 
-    CHECK(start_of(message, &start, &err) == 0, "(%s)", err.msg);
+    CHECK(start_of(message, &arena, &start, &err) == 0, "(%s)", err.msg);
     CHECK(start.spec.has_stdin && !start.spec.has_terminal && !start.spec.args[1]);
     CHECK_TEXT(start.spec.cwd, "~");
 }
@@ -254,9 +261,10 @@ static void a_start_that_cannot_be_is_refused(void)
     for (size_t i = 0; i < ARRAY_SIZE(messages); i++) {
         cleanup_json json_t *message = json_of(messages[i]);
         cleanup_with(e2b_start_done) struct e2b_start start = { 0 };
+        cleanup_with(arena_done) struct arena arena = ARENA_INIT(TEXT_MAX);
         struct err err = { 0 };
 
-        CHECK(start_of(message, &start, &err) < 0, "(%s)", messages[i]);
+        CHECK(start_of(message, &arena, &start, &err) < 0, "(%s)", messages[i]);
         CHECK(err.kind == ERR_INVALID, "(%s: %s)", messages[i], err.msg);
     }
 }
@@ -277,10 +285,16 @@ static void a_signal_goes_by_name_or_number(void)
 
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         cleanup_json json_t *message = json_of(cases[i].message);
+        cleanup_with(arena_done) struct arena arena = ARENA_INIT(TEXT_MAX);
+        struct envd_send_signal_request request;
         struct err err = { 0 };
         int signal = 0;
+        int r = schema_decode(SCHEMA(envd_send_signal_request, &request), message, DECODE_LENIENT,
+                              &arena, &err);
 
-        CHECK((e2b_signal_parse(message, &signal, &err) == 0) == (cases[i].signal != 0));
+        if (r == 0)
+            r = e2b_signal_parse(&request, &signal, &err);
+        CHECK((r == 0) == (cases[i].signal != 0));
         CHECK(signal == cases[i].signal, "(%s)", cases[i].message);
     }
 }
@@ -340,6 +354,16 @@ static void check_field(const json_t *object, const char *name, const char *want
     CHECK(!text || (wanted && strcmp(text, wanted) == 0), "(%s: got '%s')", name, text);
 }
 
+static json_t *entry_json(const char *path, const struct file_entry *entry)
+{
+    cleanup_with(e2b_entry_done) struct e2b_entry described;
+    cleanup_with(buf_done) struct buf text = BUF_INIT(TEXT_MAX);
+
+    e2b_entry_init(&described, path, entry);
+    CHECK(schema_encode(SCHEMA_OF(envd_entry_info, &described.info), ENCODE_ALL, &text) == 0);
+    return json_of(text.data);
+}
+
 static void an_entry_is_told_as_clients_know_it(void)
 {
     struct file_entry entry = entry_make(ENTRY_FILE, 04755);
@@ -347,7 +371,7 @@ static void an_entry_is_told_as_clients_know_it(void)
 
     entry.meta = "k\0v\0l\0";
     entry.meta_len = 7;
-    file = e2b_entry_json("/home/user/f", &entry);
+    file = entry_json("/home/user/f", &entry);
     check_field(file, "name", "f");
     check_field(file, "type", "FILE_TYPE_FILE");
     check_field(file, "path", "/home/user/f");
@@ -363,20 +387,20 @@ static void an_entry_is_told_as_clients_know_it(void)
 
     entry = entry_make(ENTRY_LINK, 0777);
     entry.target = "../f";
-    dangling = e2b_entry_json("/l", &entry);
+    dangling = entry_json("/l", &entry);
     check_field(dangling, "type", NULL);
     check_field(dangling, "symlinkTarget", "../f");
     entry.end_type = ENTRY_DIRECTORY;
     entry.end_mode = 01700;
     entry.end_path = "/f";
-    link = e2b_entry_json("/l", &entry);
+    link = entry_json("/l", &entry);
     check_field(link, "type", "FILE_TYPE_DIRECTORY");
     check_field(link, "permissions", "Lrwxrwxrwx");
     check_field(link, "symlinkTarget", "/f");
     CHECK(json_integer_value(json_object_get(link, "mode")) == 0700);
 
     entry = entry_make(ENTRY_DIRECTORY, 01777);
-    root = e2b_entry_json("/", &entry);
+    root = entry_json("/", &entry);
     check_field(root, "name", "/");
     check_field(root, "permissions", "dtrwxrwxrwx");
 }
