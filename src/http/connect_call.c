@@ -316,7 +316,7 @@ static enum MHD_Result stream_answer(struct connect_call *call, const json_t *re
     }
     (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, CONNECT_STREAM_TYPE);
     /* At its deadline the connection is shut down for reading, long after the header was sent. */
-    if (call->exchange->deadline_ns != CONNECTION_FOREVER)
+    if (call->exchange->deadline_ns != CONNECTION_FOREVER && !call->is_kept)
         (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
     return response_send(call, MHD_HTTP_OK, response);
 }

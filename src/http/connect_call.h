@@ -62,6 +62,7 @@ struct connect_call {
     bool can_be_raw;    /* the client may ask for the connection itself */
     bool is_large;      /* the request may hold a whole file, with NULs inside */
     bool accepts_empty; /* an empty body stands for {} */
+    bool is_kept;       /* a stream with a deadline leaves the connection open at its end */
     bool is_raw;        /* the client asks for the connection itself */
 
     struct upload_intake *intake;

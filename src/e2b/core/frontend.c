@@ -218,6 +218,7 @@ static void connect_init(struct e2b_request *request)
         .name = request->route->path,
         .shape = request->route->stream ? CONNECT_STREAM : CONNECT_UNARY,
         .accepts_empty = true,
+        .is_kept = true, /* every command of an SDK has a deadline, and most end before it */
     };
 }
 
