@@ -49,7 +49,7 @@ SONAME := libholt.so.$(firstword $(subst ., ,$(VERSION)))
 # One short line a step; V=1 shows the whole command instead.
 step = $(if $(V),,@echo "$(1) $(2)" && )
 
-sources = $(wildcard $(foreach m,$(1),src/$(m)/*.c src/$(m)/*/*.c))
+sources = $(filter-out $(LEFT_OUT:%=src/cli/%/%),$(wildcard $(foreach m,$(1),src/$(m)/*.c src/$(m)/*/*.c)))
 modules = $(patsubst src/%.c,$(OBJ)/%.o,$(call sources,$(1))) $(if $(filter wire,$(1)),$(TABLES)) \
 	$(if $(filter e2b,$(1)),$(ENVD_TABLES))
 PROTOS := $(sort $(shell find proto -name '*.proto'))

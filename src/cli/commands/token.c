@@ -36,7 +36,9 @@ static int set_e2b(void *into, const char *value, struct err *err)
 {
     struct create_options *options = into;
 
-    (void)value, (void)err;
+    (void)value;
+    if (!HOLT_E2B)
+        return err_set(err, ERR_INVALID, "this build of holt has no E2B; build it with E2B=1");
     options->is_e2b = true;
     return 0;
 }
