@@ -23,7 +23,7 @@ struct bounded_dir {
 
     struct lock lock; /* protects all fields below */
     bool is_loaded;
-    bool is_purged;                    /* accepts no files any more */
+    bool is_purged;                    /* no longer accepts files */
     struct bounded_dir_entry *entries; /* oldest first */
     size_t count;
     uint64_t bytes;

@@ -18,7 +18,6 @@
 #include "toolbox/archive.h"
 #include "toolbox/job_table.h"
 #include "toolbox/params.h"
-#include "toolbox/result.h"
 #include "toolbox/tool_internal.h"
 
 #define WORKSPACE "/workspace"

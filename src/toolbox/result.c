@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "toolbox/result.h"
-
+/* Makes the result of a job from the output of its tool. */
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>

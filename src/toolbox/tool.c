@@ -20,7 +20,6 @@
 #include "toolbox/archive.h"
 #include "toolbox/job_table.h"
 #include "toolbox/params.h"
-#include "toolbox/result.h"
 #include "toolbox/tool_internal.h"
 
 /* A client's handle of a job. */

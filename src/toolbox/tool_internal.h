@@ -176,3 +176,11 @@ uint64_t tool_job_left_ms(const struct tool_job *job, uint64_t most);
 
 /* Sets ERR_INVALID: an earlier call with this id had another tool or other parameters. */
 int tool_job_refuse_reused_id(const struct tool_job *job, struct err *err);
+
+/* --- result.c -------------------------------------------------------------------------------- */
+
+/* Fills in the result: changes, snapshot, the text truncated to its budget. */
+void tool_result_finish(struct tool_job *job);
+
+/* Fills in the pointers of a result whose fields and text are set. */
+void tool_result_restore(struct tool_job *job);
