@@ -58,16 +58,16 @@ static int set_stop_all(void *into, const char *value, struct err *err)
 static const struct option_row own_rows[] = {
     { "config", 'c', "FILE", "read this file, not /etc/holt/holt.conf", set_config },
     { "print-config", 0, NULL, "print the configuration in effect and exit", set_print_config },
-    { "doctor", 0, NULL, "say what this machine can and cannot do, and exit", set_doctor },
-    { "json", 0, NULL, "with --doctor: as JSON", set_json },
-    { "stop-all", 0, NULL, "at the end, stop sandboxes instead of leaving them running",
+    { "doctor", 0, NULL, "check whether sandboxes work on this machine, and exit", set_doctor },
+    { "json", 0, NULL, "with --doctor: print JSON", set_json },
+    { "stop-all", 0, NULL, "stop all sandboxes on exit instead of leaving them running",
       set_stop_all },
     { "ready-fd", 0, "N", "write \"ready\" or \"error: ...\" to descriptor N", set_ready_fd },
     { "version", 'V', NULL, "print the version and exit", set_version },
     { "help", 'h', NULL, "print this help and exit", set_help },
 };
 
-/* Our own rows and the configuration's. The caller frees the rows. */
+/* Joins the daemon's own rows and those of the configuration. The caller frees the rows. */
 static struct option_table table_join(struct option_row **ret_rows)
 {
     struct option_table keys = config_options();
@@ -91,8 +91,8 @@ static int words_read(int argc, char *const *argv, struct command_line *line, st
     return r;
 }
 
-/* The words are read twice: first to find --config, then over what the file and the environment
- * say. */
+/* Reads the arguments twice: first to find --config, then to override the file and the environment.
+ */
 static int all_read(int argc, char *const *argv, struct command_line *ret, struct err *err)
 {
     int r = words_read(argc, argv, ret, err);

@@ -1,4 +1,4 @@
-/* What holtd was asked to do. */
+/* The command line of holtd. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,7 +10,7 @@ struct command_line {
     struct config config; /* first: the rows of config_options set fields of it */
     const char *config_path;
     int ready_fd;  /* -1: none */
-    bool is_again; /* read once more, while the daemon runs: what was of use at its start is not */
+    bool is_again; /* read again while the daemon runs: options for its start are ignored */
     bool print_config;
     bool doctor;
     bool json;
@@ -18,11 +18,11 @@ struct command_line {
     bool help;
 };
 
-/* Reads argv and, by way of it, the configuration. ready_fd is set even on failure, if it was named
- * before what was wrong. */
+/* Reads argv and the configuration. ready_fd is set even on failure, if its option came before the
+ * error. */
 int command_line_read(int argc, char *const *argv, struct command_line *ret, struct err *err);
 
-/* Reads the same words, and the configuration, again. */
+/* Reads the same arguments, and the configuration, again. */
 int command_line_read_again(int argc, char *const *argv, struct command_line *ret, struct err *err);
 
 void command_line_help(FILE *out);

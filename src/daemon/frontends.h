@@ -15,5 +15,5 @@ int frontends_open(const struct config *config, struct host *host, struct fronte
 int frontends_serve(struct frontends *frontends, const struct config *config,
                     struct http_server **ret, struct err *err);
 
-/* The HTTP server must be stopped. Accepts NULL. */
+/* Closes all front ends. The HTTP server must be stopped. Accepts NULL. */
 void frontends_close(struct frontends *frontends);

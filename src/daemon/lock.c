@@ -35,8 +35,8 @@ static int pid_write(int fd)
     return write_all(fd, text, strlen(text));
 }
 
-/* A lock of the process itself, and not of the open file, which a child that has not come to its
- * exec yet has too: one whose parent was killed would keep the next daemon from starting. */
+/* Locks on behalf of the process, not of the open file: a forked child before its exec shares the
+ * open file, and after a kill of its parent would keep the next daemon from starting. */
 static int file_lock(int fd)
 {
     struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
@@ -44,7 +44,7 @@ static int file_lock(int fd)
     return fcntl(fd, F_SETLK, &whole) < 0 ? -errno : 0;
 }
 
-/* The file stays behind: removing it would let two daemons lock two files of the same name. */
+/* The file is never removed: two daemons could then lock two files of the same name. */
 int lock_take(const struct lock_spec *spec, int *ret_fd, struct err *err)
 {
     cleanup_free char *path = xasprintf("%s/%s", spec->dir, spec->name);

@@ -27,7 +27,7 @@
 
 enum { EXIT_REFUSED = 125, DRAIN_MS = 5000, START_US = 600 * 1000 * 1000 };
 
-/* In the order in which they come up. */
+/* In the order of their start. */
 struct daemon {
     int run_lock;
     int state_lock;
@@ -37,8 +37,8 @@ struct daemon {
     struct watchdog *watchdog;
 };
 
-/* No handler ever runs: signals are read in daemon_wait, and every thread inherits the mask. Only
- * faults stay open, for the reports of sanitizers. */
+/* No signal handler ever runs: daemon_wait reads signals, and every thread inherits the mask. Only
+ * faults are not blocked, for the reports of sanitizers. */
 static void signals_block(void)
 {
     static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP };
@@ -50,7 +50,7 @@ static void signals_block(void)
     (void)sigprocmask(SIG_SETMASK, &all, NULL);
 }
 
-/* What we were started with must neither reach a sandbox nor decide the mode of a file. */
+/* The inherited environment must neither reach a sandbox nor determine the modes of files. */
 static void process_prepare(void)
 {
     struct rlimit files;
@@ -69,7 +69,7 @@ static int directory_claim(const struct lock_spec *spec, mode_t mode, int *ret_l
     int r = tree_make(spec->dir, mode);
 
     if (r < 0)
-        return err_sys(err, r, "make %s", spec->dir);
+        return err_sys(err, r, "create %s", spec->dir);
     return lock_take(spec, ret_lock, err);
 }
 
@@ -80,9 +80,8 @@ static int daemon_start(struct daemon *daemon, const struct config *config, stru
     int r;
 
     if (geteuid() != 0)
-        return err_set(err, ERR_DENIED, "the daemon must be started by root");
-    /* Sandboxes of an earlier life are taken over one after the other, and storage may have to be
-     * checked. */
+        return err_set(err, ERR_DENIED, "holtd must be started as root");
+    /* Sandboxes are taken over one by one, and storage may have to be checked. */
     notify_systemd("EXTEND_TIMEOUT_USEC=%d\nSTATUS=Taking over sandboxes", START_US);
     r = directory_claim(&run, 0755, &daemon->run_lock, err);
     if (r == 0)
@@ -96,7 +95,7 @@ static int daemon_start(struct daemon *daemon, const struct config *config, stru
     return r == 0 ? watchdog_start(daemon->host, config->run, &daemon->watchdog, err) : r;
 }
 
-/* Until it is to end. SIGHUP: the configuration is read again. */
+/* Waits for a signal to stop; on SIGHUP, reads the configuration again. */
 static void daemon_wait(int argc, char *const *argv, struct command_line *line, struct host *host)
 {
     sigset_t wanted;
@@ -116,7 +115,7 @@ static void daemon_wait(int argc, char *const *argv, struct command_line *line, 
     log_info("%s: stopping", signal == SIGINT ? "interrupted" : "terminated");
 }
 
-/* What goes on is given a moment to end, and whoever listens to something is told why it ends. */
+/* Gives requests in progress a moment to end; subscribers learn why their streams end. */
 static void daemon_stop(struct daemon *daemon)
 {
     notify_systemd("STOPPING=1\nSTATUS=Stopping");
@@ -131,7 +130,7 @@ static void daemon_stop(struct daemon *daemon)
     daemon->run_lock = fd_close(daemon->run_lock);
 }
 
-static int fail(const struct command_line *line, const struct err *err)
+static int daemon_fail(const struct command_line *line, const struct err *err)
 {
     (void)fprintf(stderr, "holtd: %s\n", err->msg);
     if (err->remedy[0])
@@ -140,14 +139,14 @@ static int fail(const struct command_line *line, const struct err *err)
     return EXIT_REFUSED;
 }
 
-static int serve(int argc, char *const *argv, struct command_line *line)
+static int daemon_serve(int argc, char *const *argv, struct command_line *line)
 {
     struct daemon daemon = { .run_lock = -EBADF, .state_lock = -EBADF };
     struct err err = { 0 };
     int status = 0;
 
     if (daemon_start(&daemon, &line->config, &err) < 0) {
-        status = fail(line, &err);
+        status = daemon_fail(line, &err);
     } else {
         notify_ready(line->ready_fd);
         notify_systemd("READY=1\nSTATUS=Ready");
@@ -157,8 +156,8 @@ static int serve(int argc, char *const *argv, struct command_line *line)
     return status;
 }
 
-/* Whatever is answered on stdout and needs no daemon; otherwise serves. */
-static int dispatch(int argc, char *const *argv, struct command_line *line)
+/* Handles the options that only print something, otherwise serves. */
+static int daemon_run(int argc, char *const *argv, struct command_line *line)
 {
     if (line->help) {
         command_line_help(stdout);
@@ -175,7 +174,7 @@ static int dispatch(int argc, char *const *argv, struct command_line *line)
     if (line->doctor)
         return doctor_run(&line->config, line->json, stdout);
     reload_log_level(line->config.log);
-    return serve(argc, argv, line);
+    return daemon_serve(argc, argv, line);
 }
 
 int main(int argc, char **argv)
@@ -187,8 +186,8 @@ int main(int argc, char **argv)
     signals_block();
     process_prepare();
     fault_init();
-    status = command_line_read(argc, argv, &line, &err) < 0 ? fail(&line, &err)
-                                                            : dispatch(argc, argv, &line);
+    status = command_line_read(argc, argv, &line, &err) < 0 ? daemon_fail(&line, &err)
+                                                            : daemon_run(argc, argv, &line);
     command_line_done(&line);
     return status;
 }

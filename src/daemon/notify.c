@@ -27,7 +27,7 @@ static void datagram_send(const char *text)
     if (len == 0 || len >= sizeof(address.sun_path))
         return;
     memcpy(address.sun_path, path, len);
-    if (*path == '@') /* an abstract name, which has no NUL at its end */
+    if (*path == '@') /* an abstract name, not NUL-terminated */
         address.sun_path[0] = '\0';
     fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd >= 0)
@@ -46,7 +46,7 @@ void notify_systemd(const char *format, ...)
     va_end(args);
 }
 
-/* Meant for another process when it names one. */
+/* WATCHDOG_PID names the process that the interval is meant for. */
 uint64_t notify_watchdog_us(void)
 {
     const char *text = getenv("WATCHDOG_USEC"), *pid_text = getenv("WATCHDOG_PID");

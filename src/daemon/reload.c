@@ -29,12 +29,12 @@ void reload_log_level(const char *name)
             log_set_level((enum log_level)i);
 }
 
-/* Keys that differ, by what becomes of them. */
+/* The changed keys, by their effect. */
 struct changes {
     json_t *applied, *restart;
 };
 
-static void change_metadata(void *context, const char *key, bool is_live)
+static void changes_add(void *context, const char *key, bool is_live)
 {
     struct changes *changes = context;
 
@@ -47,19 +47,19 @@ static void log_keys(const json_t *keys, const char *what)
         log_info("reload: %s %s", json_string_value(json_array_get(keys, i)), what);
 }
 
-static int apply(struct command_line *line, struct command_line *again, struct host *host,
-                 struct err *err)
+static int reload_apply(struct command_line *line, struct command_line *again, struct host *host,
+                        struct err *err)
 {
     struct changes changes = { json_array(), json_array() };
     int r = host_reload(host, &again->config, err);
 
     if (r == 0) {
-        config_compare(&line->config, &again->config, change_metadata, &changes);
+        config_compare(&line->config, &again->config, changes_add, &changes);
         config_take_live(&line->config, &again->config);
         reload_log_level(line->config.log);
         log_info("reload: the configuration was read again");
         log_keys(changes.applied, "has changed");
-        log_keys(changes.restart, "has changed, and needs a restart");
+        log_keys(changes.restart, "has changed and needs a restart");
         host_event(
             host, EVENT_CONFIG_RELOADED,
             json_pack("{s:O, s:O}", "changed", changes.applied, "needRestart", changes.restart));
@@ -78,10 +78,10 @@ void reload(int argc, char *const *argv, struct command_line *line, struct host 
     notify_systemd("RELOADING=1\nMONOTONIC_USEC=%" PRIu64, clock_ns() / NS_PER_US);
     r = command_line_read_again(argc, argv, &again, &err);
     if (r == 0)
-        r = apply(line, &again, host, &err);
+        r = reload_apply(line, &again, host, &err);
     command_line_done(&again);
     if (r < 0) {
-        log_error("reload: nothing has changed: %s", err.msg);
+        log_error("reload: the configuration is unchanged: %s", err.msg);
         host_event(host, EVENT_CONFIG_REFUSED, json_pack("{s:o}", "reason", json_text(err.msg)));
     }
     notify_systemd("READY=1\nSTATUS=%s%.200s",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Before each sign of life the threads that everything goes through are asked for one, and the API
- * for its /healthz. When one of them does not answer there is no sign, and systemd restarts the
- * daemon; sandboxes go on meanwhile. */
+/* Before each WATCHDOG=1 the central threads are checked, and the API's /healthz. If one of them
+ * does not respond, the message is not sent and systemd restarts the daemon; sandboxes keep
+ * running. */
 #include "daemon/watchdog.h"
 
 #include <stdbool.h>
@@ -20,7 +20,7 @@
 #include "daemon/notify.h"
 #include "host/core/host.h"
 
-enum { US_PER_MS = 1000, PARTS = 4 }; /* a sign, and a wait, in each fourth of the time */
+enum { US_PER_MS = 1000, PARTS = 4 }; /* a message, and a check, in each quarter of the interval */
 
 struct watchdog {
     struct host *host;
@@ -29,7 +29,7 @@ struct watchdog {
     struct worker worker;
 };
 
-static int ask(int fd, uint64_t patience_ms)
+static int healthz_get(int fd, uint64_t patience_ms)
 {
     static const char request[] =
         "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
@@ -46,24 +46,25 @@ static int ask(int fd, uint64_t patience_ms)
     return strcmp(answer, "HTTP/1.1 200") == 0 ? 0 : -EIO;
 }
 
-/* Where the socket was handed to us and lies elsewhere, there is nothing to ask at. */
+/* With socket activation the socket may be elsewhere; there is nothing to check then. */
 static int check_api(const struct watchdog *watchdog, struct err *err)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX };
     cleanup_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
     if (fd < 0)
-        return err_sys(err, -errno, "make a socket");
+        return err_sys(err, -errno, "create a socket");
     if (strlen(watchdog->socket_path) >= sizeof(address.sun_path))
         return 0;
     memcpy(address.sun_path, watchdog->socket_path, strlen(watchdog->socket_path) + 1);
     if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
         return errno == ENOENT ? 0 : err_sys(err, -errno, "connect to the API");
-    return ask(fd, watchdog->part_ms) < 0 ? err_set(err, ERR_INTERNAL, "the API does not answer")
-                                          : 0;
+    return healthz_get(fd, watchdog->part_ms) < 0
+               ? err_set(err, ERR_INTERNAL, "the API does not respond")
+               : 0;
 }
 
-static void sign(const struct watchdog *watchdog)
+static void watchdog_notify(const struct watchdog *watchdog)
 {
     struct err err = { 0 };
     int r = host_check_threads(watchdog->host, (unsigned)watchdog->part_ms, &err);
@@ -73,7 +74,7 @@ static void sign(const struct watchdog *watchdog)
     if (r == 0)
         notify_systemd("WATCHDOG=1");
     else
-        log_error("no sign of life for systemd: %s", err.msg);
+        log_error("watchdog: not notifying systemd: %s", err.msg);
 }
 
 static void watchdog_main(void *argument)
@@ -81,7 +82,7 @@ static void watchdog_main(void *argument)
     struct watchdog *watchdog = argument;
 
     do
-        sign(watchdog);
+        watchdog_notify(watchdog);
     while (worker_rest(&watchdog->worker, watchdog->part_ms, 0));
 }
 

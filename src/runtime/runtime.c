@@ -32,7 +32,7 @@ enum { PROC_PATH_BYTES = 48, SEND_TIMEOUT_S = 10 };
 struct runtime {
     struct cgroup_root *cgroups;
     struct zygotes *zygotes;
-    int init_fd; /* holt-init in sealed memory, executable but not readable: see program_load */
+    int init_fd; /* a sealed, execute-only memfd: see program_load */
     struct seccomp_program filter;
 };
 
@@ -81,11 +81,11 @@ int runtime_find(const char *name, const struct runtime_ops **ret, struct err *e
         (void)snprintf(known + used, sizeof(known) - used, "%s%s", used ? ", " : "",
                        backends[i]->name);
     }
-    return err_set(err, ERR_INVALID, "no runtime '%.40s' (there are: %s)", name, known);
+    return err_set(err, ERR_INVALID, "no runtime '%.40s' (known: %s)", name, known);
 }
 
-/* 0..65535 inside are 65,536 ids outside that nobody else has. */
-static int write_maps(pid_t pid, uid_t first)
+/* Maps 0..65535 inside to the guest's 65,536 ids outside. */
+static int guest_write_maps(pid_t pid, uid_t first)
 {
     static const char *const files[] = { "uid_map", "gid_map" };
     char path[PROC_PATH_BYTES], text[64];
@@ -109,8 +109,8 @@ static int open_userns(pid_t pid)
     return fd < 0 ? -errno : fd;
 }
 
-static int send_boot(const struct runtime *runtime, const struct runtime_guest *guest,
-                     struct err *err)
+static int guest_send_boot(const struct runtime *runtime, const struct runtime_guest *guest,
+                           struct err *err)
 {
     const struct message_boot boot = {
         .builds_root = guest->ops->builds_root,
@@ -128,7 +128,7 @@ static int send_boot(const struct runtime *runtime, const struct runtime_guest *
     return r < 0 ? err_sys(err, r, "send the boot message to '%s'", guest->id) : 0;
 }
 
-/* A guest that does not read must not hold a thread of ours for ever. */
+/* A guest that does not read must not block a thread forever. */
 static void limit_sending(int stream_fd)
 {
     const struct timeval timeout = { .tv_sec = SEND_TIMEOUT_S };
@@ -136,8 +136,8 @@ static void limit_sending(int stream_fd)
     (void)setsockopt(stream_fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
 }
 
-static int start_init(struct runtime *runtime, struct runtime_guest *guest, pid_t *ret_pid,
-                      struct err *err)
+static int guest_start_init(struct runtime *runtime, struct runtime_guest *guest, pid_t *ret_pid,
+                            struct err *err)
 {
     cleanup_close int cgroup_fd = -EBADF, theirs = -EBADF;
     int sockets[2];
@@ -146,7 +146,7 @@ static int start_init(struct runtime *runtime, struct runtime_guest *guest, pid_
     if (r < 0)
         return r;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) < 0)
-        return err_sys(err, -errno, "make a connection to holt-init");
+        return err_sys(err, -errno, "create a socket pair for holt-init");
     guest->stream_fd = sockets[0];
     theirs = sockets[1];
     limit_sending(guest->stream_fd);
@@ -159,8 +159,8 @@ static int start_init(struct runtime *runtime, struct runtime_guest *guest, pid_
                                 ret_pid, &guest->pidfd, err);
 }
 
-/* Its groups first, then itself, then its user ids; it waits meanwhile. */
-static int set_up(struct runtime *runtime, struct runtime_guest *guest, struct err *err)
+/* Creates the cgroups, starts the process and maps its user ids; the process waits meanwhile. */
+static int guest_set_up(struct runtime *runtime, struct runtime_guest *guest, struct err *err)
 {
     pid_t pid = -1;
     int r = zygote_take(runtime->zygotes, &guest->zygote, err);
@@ -172,19 +172,19 @@ static int set_up(struct runtime *runtime, struct runtime_guest *guest, struct e
                                                                 : guest->id);
     r = cgroup_create(runtime->cgroups, guest->id, guest->first_uid, err);
     if (r == 0)
-        r = start_init(runtime, guest, &pid, err);
+        r = guest_start_init(runtime, guest, &pid, err);
     if (r < 0)
         return r;
-    r = write_maps(pid, guest->first_uid);
+    r = guest_write_maps(pid, guest->first_uid);
     if (r < 0)
         return err_sys(err, r, "map the user ids of '%s'", guest->id);
     guest->userns_fd = open_userns(pid);
     if (guest->userns_fd < 0)
         return err_sys(err, guest->userns_fd, "open the user namespace of '%s'", guest->id);
-    return send_boot(runtime, guest, err);
+    return guest_send_boot(runtime, guest, err);
 }
 
-static struct runtime_guest new_guest(struct runtime *runtime, const struct runtime_ops *ops,
+static struct runtime_guest guest_new(struct runtime *runtime, const struct runtime_ops *ops,
                                       const char *id, uid_t first_uid)
 {
     struct runtime_guest guest = {
@@ -205,40 +205,40 @@ int runtime_start(struct runtime *runtime, const struct runtime_ops *ops, const 
 {
     int r;
 
-    *ret = new_guest(runtime, ops, id, first_uid);
-    r = set_up(runtime, ret, err);
+    *ret = guest_new(runtime, ops, id, first_uid);
+    r = guest_set_up(runtime, ret, err);
     if (r < 0)
         (void)runtime_guest_done(ret);
     return r;
 }
 
-static bool has_ended(int pidfd)
+static bool pidfd_has_ended(int pidfd)
 {
     struct pollfd wait = { .fd = pidfd, .events = POLLIN };
 
     return poll(&wait, 1, 0) != 0;
 }
 
-/* Any process of "init" has the right namespace, in every runtime: the one that the zygote made.
- * That it is, its owner says, who is nobody else's. */
-static int adopt_init(struct runtime_guest *guest, struct err *err)
+/* Every process in the cgroup "init" is in the user namespace that the zygote made, whatever the
+ * runtime. The owner of that namespace proves it: no other guest has this uid. */
+static int guest_adopt_init(struct runtime_guest *guest, struct err *err)
 {
     uid_t owner = 0;
     pid_t pid = -1;
     int r = cgroup_find_init(guest->runtime->cgroups, guest->id, &pid, &guest->pidfd);
 
     if (r == -ESRCH)
-        return err_set(err, ERR_NOT_FOUND, "nothing of '%s' runs any more", guest->id);
+        return err_set(err, ERR_NOT_FOUND, "no process of '%s' runs any more", guest->id);
     if (r < 0)
         return err_sys(err, r, "find holt-init of '%s'", guest->id);
     guest->userns_fd = open_userns(pid);
-    /* Until here the pid was its own, if it has not ended since. */
-    if (has_ended(guest->pidfd))
-        return err_set(err, ERR_NOT_FOUND, "nothing of '%s' runs any more", guest->id);
+    /* The pid was still the guest's own if it has not ended by now. */
+    if (pidfd_has_ended(guest->pidfd))
+        return err_set(err, ERR_NOT_FOUND, "no process of '%s' runs any more", guest->id);
     if (guest->userns_fd < 0)
         return err_sys(err, guest->userns_fd, "open the user namespace of '%s'", guest->id);
     if (ioctl(guest->userns_fd, NS_GET_OWNER_UID, &owner) < 0)
-        return err_sys(err, -errno, "ask for the owner of the user namespace of '%s'", guest->id);
+        return err_sys(err, -errno, "get the owner of the user namespace of '%s'", guest->id);
     if (owner != guest->first_uid)
         return err_set(err, ERR_INVALID, "the user namespace of '%s' belongs to uid %u, not %u",
                        guest->id, owner, guest->first_uid);
@@ -249,8 +249,8 @@ int runtime_adopt(struct runtime *runtime, const struct runtime_ops *ops,
                   const struct runtime_adoption *adoption, struct runtime_guest *ret,
                   struct err *err)
 {
-    struct runtime_guest guest = new_guest(runtime, ops, adoption->id, adoption->first_uid);
-    int r = adopt_init(&guest, err);
+    struct runtime_guest guest = guest_new(runtime, ops, adoption->id, adoption->first_uid);
+    int r = guest_adopt_init(&guest, err);
 
     if (r < 0) {
         (void)fd_close(guest.pidfd);
@@ -276,8 +276,8 @@ void runtime_guest_kill(const struct runtime_guest *guest)
     (void)cgroup_kill(guest->runtime->cgroups, guest->id, NULL);
 }
 
-/* A child is collected; another daemon's child is only seen to end. */
-static void wait_for_end(int pidfd)
+/* Reaps a child; for another daemon's child it only waits for the end. */
+static void pidfd_wait_end(int pidfd)
 {
     struct pollfd wait = { .fd = pidfd, .events = POLLIN };
     siginfo_t info;
@@ -297,7 +297,8 @@ static int remove_group(struct cgroup_root *cgroups, const char *id)
     return r == 0 ? cgroup_remove(cgroups, id, NULL) : r;
 }
 
-/* Where limits are set on zygotes, one that nobody sits on any more is only its groups. */
+/* Where limits are set on zygotes, an unused zygote of an earlier daemon consists of its cgroups
+ * only. */
 static int remove_limits(struct cgroup_root *cgroups, const char *limits_group)
 {
     return *limits_group ? cgroup_zygote_remove(cgroups, limits_group) : 0;
@@ -310,7 +311,7 @@ int runtime_guest_done(struct runtime_guest *guest)
 
     runtime_guest_kill(guest);
     if (guest->pidfd >= 0)
-        wait_for_end(guest->pidfd);
+        pidfd_wait_end(guest->pidfd);
     r = remove_group(cgroups, guest->id);
     if (guest->zygote)
         zygote_return(guest->runtime->zygotes, TAKE_PTR(guest->zygote));

@@ -1,8 +1,7 @@
-/* Runtimes: how holt-init comes to run behind a wall, with a byte stream to it.
+/* Runtimes: how holt-init is started in isolation, with a byte stream to it.
  *
- * A backend is one file, runtime_<name>.c, exporting one const table. Everything that happens in a
- * sandbox goes through holt-init, so a backend only says how to start it; the front does the rest.
- */
+ * A runtime is one file, runtime_<name>.c, that exports one const table. Everything in a sandbox is
+ * done by holt-init, so a runtime only describes how to start it; the common code does the rest. */
 #pragma once
 
 #include <stdbool.h>
@@ -18,15 +17,17 @@ struct zygote;
 enum { RUNTIME_ID_MAX = 32, RUNTIME_IDS_PER_SANDBOX = 65536 };
 
 struct runtime_ops {
-    const char *name;        /* as written in the configuration */
-    bool builds_root;        /* holt-init makes /proc, /dev and /sys itself */
-    uint64_t namespaces;     /* CLONE_NEW* that holt-init, or what starts it, is born in */
-    const char *const *args; /* NULL-terminated; what the zygote is to run, see wire/zygote.h */
-    const char *go;          /* bytes the program waits for before its first frame */
+    const char *name;    /* in the configuration */
+    bool builds_root;    /* holt-init mounts /proc, /dev and /sys itself */
+    uint64_t namespaces; /* CLONE_NEW* flags of holt-init, or of the program that starts it */
+    const char *const
+        *args;      /* NULL-terminated; the program that the zygote runs, see wire/zygote.h */
+    const char *go; /* bytes that the program expects before its first frame */
 
-    unsigned own_processes; /* that live as long as the sandbox, holt-init among them */
+    unsigned own_processes; /* that live as long as the sandbox, with holt-init */
 
-    /* Whether this machine can: 0, or ERR_UNSUPPORTED with cause and remedy. */
+    /* Returns 0 if this machine supports the runtime, otherwise ERR_UNSUPPORTED with cause and
+     * remedy. */
     int (*probe)(struct err *err);
 };
 
@@ -36,32 +37,32 @@ extern const struct runtime_ops runtime_native, runtime_bwrap;
 struct runtime_guest {
     const struct runtime_ops *ops;
     struct runtime *runtime;
-    char id[RUNTIME_ID_MAX];           /* also the name of its control group */
-    struct zygote *zygote;             /* what started it; NULL: adopted */
-    char limits_group[RUNTIME_ID_MAX]; /* the control group that has its limits and accounts */
-    uid_t first_uid;                   /* of the 65,536 that are its own */
+    char id[RUNTIME_ID_MAX];           /* also the name of its cgroup */
+    struct zygote *zygote;             /* the zygote that started it; NULL: adopted */
+    char limits_group[RUNTIME_ID_MAX]; /* the cgroup that carries its limits and accounting */
+    uid_t first_uid;                   /* of its 65,536 uids */
     int pidfd;
     int stream_fd; /* frames; the caller may take it (TAKE_FD) */
     int userns_fd; /* its user namespace, for idmapped mounts */
 };
 
-/* Loads holt-init from path into sealed memory and compiles the filter. */
+/* Loads holt-init from path into a sealed memfd and compiles the seccomp filter. */
 int runtime_open(struct cgroup_root *cgroups, const char *init_path, struct runtime **ret,
                  struct err *err);
 
-/* Accepts NULL. */
+/* Frees the runtime. Accepts NULL. */
 void runtime_close(struct runtime *runtime);
 
-/* The backend of this name, or ERR_INVALID that lists those there are. */
+/* Finds a runtime by name; ERR_INVALID lists the known ones. */
 int runtime_find(const char *name, const struct runtime_ops **ret, struct err *err);
 
-/* Starts a blank: its boot frame is on the way when this returns, its READY is not awaited. */
+/* Starts a blank guest. Its boot frame is sent when this returns; its READY is still to come. */
 int runtime_start(struct runtime *runtime, const struct runtime_ops *ops, const char *id,
                   uid_t first_uid, struct runtime_guest *ret, struct err *err);
 
-/* Takes over a guest that another life of the daemon has started: who it is, as that one noted it,
- * and a new connection to it (taken on success). Its zygote is gone, its groups are not.
- * ERR_NOT_FOUND when it has ended. */
+/* Takes over a guest that an earlier daemon process started, from the recorded data and a new
+ * connection to it (taken on success). Its zygote is gone, its cgroups are not. ERR_NOT_FOUND when
+ * the guest has ended. */
 struct runtime_adoption {
     const char *id;
     const char *limits_group;
@@ -72,19 +73,20 @@ int runtime_adopt(struct runtime *runtime, const struct runtime_ops *ops,
                   const struct runtime_adoption *adoption, struct runtime_guest *ret,
                   struct err *err);
 
-/* Ends and removes what is left of a guest that nobody will adopt, were it nothing; limits_group
- * may be "". 0, or -errno when something could not be removed. */
+/* Kills and removes the remains, if any, of a guest that is not adopted; limits_group may be "".
+ * Returns 0, or -errno when something could not be removed. */
 int runtime_bury(struct runtime *runtime, const char *id, const char *limits_group);
 
-/* How many processes of Holt and its helpers count against the sandbox's limit. */
+/* Returns the number of Holt's own processes that count against the sandbox's limit. */
 unsigned runtime_guest_own_processes(const struct runtime_guest *guest);
 
-/* Ends every process of the sandbox, holt-init first of all. */
+/* Kills every process of the sandbox, holt-init first. */
 void runtime_guest_kill(const struct runtime_guest *guest);
 
-/* Kills, waits until nothing is left, removes its control groups, closes its descriptors. Accepts a
- * half-made guest. 0, or -errno when something could not be removed. */
+/* Kills the guest, waits until all processes are gone, removes its cgroups and closes its
+ * descriptors. Accepts a partly started guest. Returns 0, or -errno when something could not be
+ * removed. */
 int runtime_guest_done(struct runtime_guest *guest);
 
-/* Lets go of a guest that is to go on without this daemon. */
+/* Frees the guest's data but leaves it running. */
 void runtime_guest_release(struct runtime_guest *guest);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Debian's bubblewrap builds the wall; holt-init then runs as its process 1, exactly as natively.
+/* Isolation by Debian's bubblewrap; holt-init runs as its process 1, as in the native runtime.
  *
- * Holt makes only the user namespace, because bubblewrap can map no more than one uid: the first
- * holt-init becomes root there and runs bwrap, which makes the other namespaces, a blank root,
+ * Holt creates only the user namespace, because bubblewrap can map no more than one uid: the first
+ * holt-init becomes root there and runs bwrap, which creates the other namespaces, a blank root,
  * /proc and /dev, and starts the second holt-init from descriptor 4. */
 #include <sched.h>
 #include <stddef.h>

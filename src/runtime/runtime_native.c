@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Namespaces made by Holt itself: the default, and the fastest. */
+/* Isolation by namespaces that Holt creates itself: the default, and the fastest. */
 #include <sched.h>
 #include <stddef.h>
 
 #include "base/err.h"
 #include "runtime/runtime.h"
 
-static const char *const args[] = { NULL }; /* the zygote itself goes on as holt-init */
+static const char *const args[] = { NULL }; /* the zygote itself becomes holt-init */
 
-/* What it needs of the kernel is needed by every runtime, and probed when the host is opened. */
+/* Every runtime needs the same kernel features; opening the host probes them. */
 static int probe(struct err *err)
 {
     (void)err;
@@ -18,7 +18,7 @@ static int probe(struct err *err)
 const struct runtime_ops runtime_native = {
     .name = "native",
     .builds_root = true,
-    /* The cgroup namespace is taken later, by holt-init: see guest/boot.c. */
+    /* holt-init enters the cgroup namespace later: see guest/boot.c. */
     .namespaces =
         CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS,
     .args = args,

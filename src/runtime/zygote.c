@@ -33,13 +33,13 @@ struct zygotes {
     struct cgroup_root *cgroups;
     int init_fd;
     int group_fd;
-    struct lock lock; /* over all below */
+    struct lock lock; /* protects all fields below */
     struct zygote *free;
     unsigned free_count;
     unsigned last_number;
 };
 
-/* Zygotes of a daemon that was killed end by themselves, but a new one may be quicker. */
+/* Zygotes of a killed daemon end by themselves, but a new daemon may start before that. */
 static int remove_old_group(struct cgroup_root *cgroups, struct err *err)
 {
     int r = cgroup_kill(cgroups, ZYGOTES_GROUP, NULL);
@@ -72,7 +72,7 @@ int zygotes_open(struct cgroup_root *cgroups, int init_fd, struct zygotes **ret,
     return 0;
 }
 
-/* It ends when its socket closes. */
+/* The zygote ends when its socket closes. */
 void zygote_release(struct zygote *zygote)
 {
     siginfo_t info;
@@ -110,7 +110,7 @@ void zygotes_close(struct zygotes *zygotes)
     free(zygotes);
 }
 
-static int launch(const struct zygotes *zygotes, struct zygote *zygote, struct err *err)
+static int zygote_launch(const struct zygotes *zygotes, struct zygote *zygote, struct err *err)
 {
     static char *const args[] = { (char *)(uintptr_t) "holt-init", (char *)(uintptr_t) "seat",
                                   NULL };
@@ -120,7 +120,7 @@ static int launch(const struct zygotes *zygotes, struct zygote *zygote, struct e
     pid_t pid;
 
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0)
-        return err_sys(err, -errno, "make a connection to a seat");
+        return err_sys(err, -errno, "create a socket pair for a zygote");
     zygote->socket_fd = sockets[0];
     theirs = sockets[1];
     r = clone_exec(&(struct clone_exec){ .cgroup_fd = zygotes->group_fd,
@@ -131,11 +131,11 @@ static int launch(const struct zygotes *zygotes, struct zygote *zygote, struct e
                                          .fd_count = 2 },
                    &pid, &zygote->pidfd);
     if (r < 0)
-        return err_sys(err, r, "start a seat");
+        return err_sys(err, r, "start a zygote");
     return cgroup_zygote_attach(zygotes->cgroups, zygote->name, pid, err);
 }
 
-static unsigned next_number(struct zygotes *zygotes)
+static unsigned zygote_next_number(struct zygotes *zygotes)
 {
     unsigned number;
 
@@ -145,13 +145,13 @@ static unsigned next_number(struct zygotes *zygotes)
     return number;
 }
 
-/* Names that are taken are those of sandboxes that outlived another daemon. */
-static int make_groups(struct zygotes *zygotes, struct zygote *zygote, struct err *err)
+/* Skips names that are taken by sandboxes of an earlier daemon process. */
+static int zygote_make_groups(struct zygotes *zygotes, struct zygote *zygote, struct err *err)
 {
     int r;
 
     do {
-        (void)snprintf(zygote->name, sizeof(zygote->name), "seat-%u", next_number(zygotes));
+        (void)snprintf(zygote->name, sizeof(zygote->name), "seat-%u", zygote_next_number(zygotes));
         r = cgroup_zygote_create(zygotes->cgroups, zygote->name, err);
     } while (r == -EEXIST);
     return r;
@@ -160,14 +160,14 @@ static int make_groups(struct zygotes *zygotes, struct zygote *zygote, struct er
 static int zygote_new(struct zygotes *zygotes, struct zygote **ret, struct err *err)
 {
     struct zygote *zygote = xcalloc(1, sizeof(*zygote));
-    int r = make_groups(zygotes, zygote, err);
+    int r = zygote_make_groups(zygotes, zygote, err);
 
     if (r < 0) {
         free(zygote);
         return r;
     }
     zygote->pidfd = zygote->socket_fd = -EBADF;
-    r = launch(zygotes, zygote, err);
+    r = zygote_launch(zygotes, zygote, err);
     if (r < 0) {
         zygote_free(zygotes, zygote);
         return r;
@@ -198,7 +198,7 @@ const char *zygote_name(const struct zygote *zygote)
     return zygote->name;
 }
 
-static int send_request(const struct zygote *zygote, const struct zygote_start *start)
+static int zygote_send_request(const struct zygote *zygote, const struct zygote_start *start)
 {
     _Alignas(struct zygote_request) char packet[ZYGOTE_PACKET_MAX];
     const int fds[] = { start->cgroup_fd, start->stream_fd };
@@ -220,8 +220,8 @@ static int send_request(const struct zygote *zygote, const struct zygote_start *
     return n < 0 ? (int)n : 0;
 }
 
-/* The pid, or -errno. */
-static int receive_reply(const struct zygote *zygote, int *ret_pidfd)
+/* Returns the pid, or -errno. */
+static int zygote_receive_reply(const struct zygote *zygote, int *ret_pidfd)
 {
     int result, fds[FDS_MAX];
     size_t count;
@@ -239,18 +239,18 @@ static int receive_reply(const struct zygote *zygote, int *ret_pidfd)
 int zygote_start_process(struct zygote *zygote, const struct zygote_start *start, pid_t *ret_pid,
                          int *ret_pidfd, struct err *err)
 {
-    int r = send_request(zygote, start);
+    int r = zygote_send_request(zygote, start);
 
     if (r == 0)
-        r = receive_reply(zygote, ret_pidfd);
+        r = zygote_receive_reply(zygote, ret_pidfd);
     if (r < 0)
         return err_sys(err, r, "start holt-init in new namespaces");
     *ret_pid = r;
     return 0;
 }
 
-/* A sandbox that runs out of memory may have taken its zygote with it. */
-static bool is_alive(const struct zygote *zygote)
+/* The OOM killer may have ended a zygote together with its sandbox. */
+static bool zygote_is_alive(const struct zygote *zygote)
 {
     siginfo_t info = { 0 };
 
@@ -265,7 +265,7 @@ void zygote_return(struct zygotes *zygotes, struct zygote *zygote)
     if (!zygote)
         return;
     cgroup_zygote_reset(zygotes->cgroups, zygote->name);
-    is_kept = is_alive(zygote);
+    is_kept = zygote_is_alive(zygote);
     lock_take(&zygotes->lock);
     is_kept = is_kept && zygotes->free_count < FREE_MAX;
     if (is_kept) {

@@ -1,5 +1,5 @@
-/* Zygotes: see kernel/cgroup/cgroup.h for why, wire/zygote.h for how. Kept and used again;
- * thread-safe. */
+/* Zygotes: kernel/cgroup/cgroup.h explains why they exist, wire/zygote.h their protocol. They are
+ * reused; all functions are thread-safe. */
 #pragma once
 
 #include <stdint.h>
@@ -18,24 +18,24 @@ struct zygote_start {
     int stream_fd;
 };
 
-/* init_fd is the program that zygotes run, and start. */
+/* Opens the set of zygotes; init_fd is the program that they run and start. */
 int zygotes_open(struct cgroup_root *cgroups, int init_fd, struct zygotes **ret, struct err *err);
 
 /* Ends and removes all zygotes, which must have been returned. Accepts NULL. */
 void zygotes_close(struct zygotes *zygotes);
 
-/* A free zygote, or a new one. */
+/* Returns a free zygote, or a new one. */
 int zygote_take(struct zygotes *zygotes, struct zygote **ret, struct err *err);
 
-/* The name of its control groups. */
+/* Returns the name of its cgroups. */
 const char *zygote_name(const struct zygote *zygote);
 
-/* Starts a process in the zygote's groups; it is this process's child. */
+/* Starts a process in the zygote's cgroups, as a child of this process. */
 int zygote_start_process(struct zygote *zygote, const struct zygote_start *start, pid_t *ret_pid,
                          int *ret_pidfd, struct err *err);
 
-/* Whoever sat there has ended. Accepts NULL. */
+/* Makes the zygote free again, after its guest has ended. Accepts NULL. */
 void zygote_return(struct zygotes *zygotes, struct zygote *zygote);
 
-/* Whoever sits there stays in its groups; the zygote itself ends. */
+/* Ends the zygote; its guest stays in its cgroups. */
 void zygote_release(struct zygote *zygote);
