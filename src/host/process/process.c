@@ -237,19 +237,57 @@ struct record *process_record(struct process *process)
     return process->record;
 }
 
+/* Returns whether enough output was handed on since the last acknowledgement. */
+static bool process_wants_ack(const struct process *process, int stream, uint64_t *ret_offset)
+{
+    *ret_offset = record_ack_offset(process->record, stream, process->machine->process_table);
+    return *ret_offset >= atomic_load(&process->acked[stream]) + PROCESS_ACK_EVERY;
+}
+
+/* Sends one acknowledgement if the guest takes it now: 0, -EAGAIN to try again, or -errno. */
+static int process_offer_ack(struct process *process, int stream, uint64_t offset)
+{
+    cleanup_with(buf_done) struct buf out = BUF_INIT(64);
+    int r = message_put_numbers(&out, FRAME_ACK, process->number, (uint64_t)stream,
+                                offset - process->base[stream]);
+
+    if (r == 0)
+        r = channel_offer(&process->machine->channel, &out);
+    if (r != -EAGAIN)
+        atomic_store(&process->acked[stream], offset);
+    return r > 0 ? -EAGAIN : r;
+}
+
+bool process_try_acknowledge(struct process *process)
+{
+    const struct buf none = BUF_INIT(0);
+    bool is_done;
+
+    if (!lock_try(&process->ack_lock))
+        return false;
+    /* The unsent end of an earlier frame. */
+    is_done = channel_offer(&process->machine->channel, &none) != -EAGAIN;
+    for (int i = 0; is_done && i < PROCESS_STREAMS; i++) {
+        uint64_t offset;
+
+        if (process_wants_ack(process, i, &offset))
+            is_done = process_offer_ack(process, i, offset) != -EAGAIN;
+    }
+    lock_release(&process->ack_lock);
+    return is_done;
+}
+
 void process_acknowledge(struct process *process)
 {
-    bool is_kept = process->machine->process_table;
-
     lock_take(&process->ack_lock);
     for (int i = 0; i < PROCESS_STREAMS; i++) {
-        uint64_t settled = record_ack_offset(process->record, i, is_kept);
+        uint64_t offset;
 
-        if (settled < atomic_load(&process->acked[i]) + PROCESS_ACK_EVERY)
+        if (!process_wants_ack(process, i, &offset))
             continue;
-        atomic_store(&process->acked[i], settled);
+        atomic_store(&process->acked[i], offset);
         /* If the guest is gone, the reactor ends the process, which readers then see. */
-        (void)process_send_numbers(process, FRAME_ACK, (uint64_t)i, settled - process->base[i]);
+        (void)process_send_numbers(process, FRAME_ACK, (uint64_t)i, offset - process->base[i]);
     }
     lock_release(&process->ack_lock);
 }

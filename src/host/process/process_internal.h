@@ -38,7 +38,8 @@ struct process {
     /* Queues of the process writer, under its lock. */
     struct process *next_now, *next_later;
     uint64_t due_ms;
-    bool is_in_now;
+    bool is_in_now, is_in_later;
+    atomic_bool is_restarting; /* a restart has the record; the writer leaves it alone */
 
     /* Used by the process writer only. */
     bool is_recorded; /* its start is in the journal */
@@ -96,6 +97,10 @@ void process_set_timeout(struct process *process);
 
 /* Acknowledges output to the guest once PROCESS_ACK_EVERY bytes are on disk or read. */
 void process_acknowledge(struct process *process);
+
+/* Does the same without blocking. Returns false if it has to be called again, because the guest
+ * does not read or another thread is acknowledging. */
+bool process_try_acknowledge(struct process *process);
 
 bool process_is_over(struct process *process);
 

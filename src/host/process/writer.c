@@ -8,7 +8,9 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/lock.h"
+#include "base/thread.h"
 #include "base/xalloc.h"
+#include "host/core/host_internal.h"
 #include "host/machine/machine_internal.h"
 #include "host/process/process_internal.h"
 #include "host/process/record_internal.h"
@@ -30,26 +32,34 @@ struct process_writer {
     struct cond changed;
     struct process_queue now;
     struct process_queue later; /* each due LATER_MS after it was added */
+    unsigned restarts;          /* threads at work */
     bool is_stopping;
     atomic_bool is_asked;
 };
 
+/* Needs the lock. */
+static void writer_queue_now(struct process_writer *writer, struct process *process)
+{
+    if (process->is_in_now)
+        return;
+    process->is_in_now = true;
+    process->next_now = NULL;
+    *writer->now.last = process_ref(process);
+    writer->now.last = &process->next_now;
+    cond_signal(&writer->changed);
+}
+
 void process_writer_add(struct process_writer *writer, struct process *process)
 {
     lock_take(&writer->lock);
-    if (!process->is_in_now) {
-        process->is_in_now = true;
-        process->next_now = NULL;
-        *writer->now.last = process_ref(process);
-        writer->now.last = &process->next_now;
-        cond_signal(&writer->changed);
-    }
+    writer_queue_now(writer, process);
     lock_release(&writer->lock);
 }
 
-void process_writer_add_later(struct process_writer *writer, struct process *process)
+/* Needs the lock. */
+static void writer_queue_later(struct process_writer *writer, struct process *process)
 {
-    lock_take(&writer->lock);
+    process->is_in_later = true;
     process->due_ms = clock_ms() + LATER_MS;
     process->next_later = NULL;
     *writer->later.last = process_ref(process);
@@ -57,6 +67,13 @@ void process_writer_add_later(struct process_writer *writer, struct process *pro
     /* Otherwise the thread already has an earlier deadline. */
     if (writer->later.first == process)
         cond_signal(&writer->changed);
+}
+
+void process_writer_add_later(struct process_writer *writer, struct process *process)
+{
+    lock_take(&writer->lock);
+    if (!process->is_in_later)
+        writer_queue_later(writer, process);
     lock_release(&writer->lock);
 }
 
@@ -91,6 +108,7 @@ static struct process *writer_take(struct process_writer *writer, uint64_t now_m
     writer->later.first = process->next_later;
     if (!writer->later.first)
         writer->later.last = &writer->later.first;
+    process->is_in_later = false;
     return process;
 }
 
@@ -120,6 +138,50 @@ static size_t writer_take_batch(struct process_writer *writer,
     return count;
 }
 
+/* A guest that does not read now gets its acknowledgement later. A writer that stops does not wait
+ * for it: the guest sends its output again to the next daemon. */
+static void writer_retry(struct process_writer *writer, struct process *process)
+{
+    lock_take(&writer->lock);
+    if (!process->is_in_later && !writer->is_stopping)
+        writer_queue_later(writer, process);
+    lock_release(&writer->lock);
+}
+
+/* A restart waits for the old control group to become empty and for the guest, so it runs on a
+ * thread of its own: the writer must not be held up by one sandbox. */
+static void restart_main(void *argument)
+{
+    struct process *process = argument;
+    struct process_writer *writer = process->machine->host->writer;
+
+    process_respawn(process);
+    lock_take(&writer->lock);
+    atomic_store(&process->is_restarting, false);
+    if (!writer->is_stopping)
+        writer_queue_now(writer, process); /* for output that the writer left alone meanwhile */
+    lock_release(&writer->lock);
+    process_unref(process);
+    lock_take(&writer->lock);
+    writer->restarts--;
+    cond_broadcast(&writer->changed);
+    lock_release(&writer->lock);
+}
+
+static void writer_restart(struct process *process)
+{
+    struct process_writer *writer = process->machine->host->writer;
+    int r;
+
+    atomic_store(&process->is_restarting, true);
+    lock_take(&writer->lock);
+    writer->restarts++;
+    lock_release(&writer->lock);
+    r = thread_start_detached("holt-restart", 0, restart_main, process_ref(process));
+    if (r < 0)
+        restart_main(process);
+}
+
 /* Writes the output of a process and returns whether its record has to be written. Output comes
  * first, so that a record with an end implies complete output. */
 static bool writer_spool(struct process *process)
@@ -127,15 +189,18 @@ static bool writer_spool(struct process *process)
     bool is_over = process_is_over(process), wants;
 
     process_set_timers(process);
+    if (atomic_load(&process->is_restarting))
+        return false;
     if (process->is_settled) /* its end is already on disk */
         return false;
     if (process_claim_restart(process)) {
-        process_respawn(process);
+        writer_restart(process);
         return false;
     }
     process_table_spool(process->machine->process_table, process->record,
                         is_over ? SPOOL_LONG : SPOOL_EXCESS);
-    process_acknowledge(process);
+    if (!process_try_acknowledge(process) && !is_over)
+        writer_retry(process->machine->host->writer, process);
     wants = is_over || !process->is_recorded;
     process->is_recorded = true;
     process->is_ending = is_over;
@@ -200,6 +265,10 @@ void process_writer_stop(struct process_writer *writer)
     cond_signal(&writer->changed);
     lock_release(&writer->lock);
     (void)pthread_join(writer->thread, NULL);
+    lock_take(&writer->lock);
+    while (writer->restarts > 0)
+        cond_wait(&writer->changed, &writer->lock);
+    lock_release(&writer->lock);
     cond_destroy(&writer->changed);
     lock_destroy(&writer->lock);
     free(writer);

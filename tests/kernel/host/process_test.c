@@ -3,9 +3,16 @@
  * end, and after a restart of the daemon. */
 #include <inttypes.h>
 #include <signal.h>
+#include <sys/pidfd.h>
 
+#include "host/core/host_internal.h"
+#include "host/machine/machine_internal.h"
+#include "host/process/process_internal.h"
+#include "host/process/record_internal.h"
+#include "host/process/writer.h"
 #include "kernel/host/host_world.h"
 #include "wire/frame.h"
+#include "wire/message.h"
 
 enum { DISK_BYTES = 1 << 20, DATA_BYTES = 64 * 1024 };
 
@@ -588,6 +595,47 @@ static void a_rollback_ends_services_for_good(void)
     world_destroy(sandbox);
 }
 
+/* Fills the socket to a stopped guest, with acknowledgements that are valid and change nothing. */
+static void channel_fill(const struct process *process)
+{
+    cleanup_with(buf_done) struct buf frame = BUF_INIT(64);
+    uint64_t offset = record_ack_offset(process->record, PROCESS_OUT, true);
+    int r;
+
+    CHECK(message_put_numbers(&frame, FRAME_ACK, process->number, STREAM_STDOUT, offset) == 0);
+    do
+        r = channel_offer(&process->machine->channel, &frame);
+    while (r == 0);
+    CHECK(r == 1 || r == -EAGAIN);
+}
+
+/* A blocking send would give the guest up after ten seconds: then its machine would be gone. */
+static void a_guest_that_does_not_read_holds_up_nobody_else(void)
+{
+    struct sandbox *stuck = world_create("stuck"), *other = world_create("other");
+    struct process *process = start(stuck, "while :; do echo 0123456789abcdef; done", NULL);
+    struct machine *machine = process->machine;
+    uint64_t acked, received;
+
+    EVENTUALLY(atomic_load(&process->acked[STREAM_STDOUT]) >= 2 * PROCESS_ACK_EVERY);
+    CHECK(pidfd_send_signal(machine->guest.pidfd, SIGSTOP, NULL, 0) == 0);
+    channel_fill(process);
+    acked = atomic_exchange(&process->acked[STREAM_STDOUT], 0);
+    process_writer_add(world.host->writer, process);
+
+    (void)wait_end(other, start_detached(other, NUMBERS(655360)));
+    CHECK(!machine->is_gone && machine->state == MACHINE_ACTIVE, "(the stuck guest was given up)");
+    CHECK(atomic_load(&process->acked[STREAM_STDOUT]) == 0);
+
+    received = record_received(process->record, PROCESS_OUT);
+    CHECK(pidfd_send_signal(machine->guest.pidfd, SIGCONT, NULL, 0) == 0);
+    EVENTUALLY(atomic_load(&process->acked[STREAM_STDOUT]) > acked);
+    EVENTUALLY(record_received(process->record, PROCESS_OUT) > received);
+    process_abandon(process);
+    world_destroy(stuck);
+    world_destroy(other);
+}
+
 /* --- forgetting ------------------------------------------------------------------------------ */
 
 static size_t count_records(struct sandbox *sandbox)
@@ -658,6 +706,7 @@ static void all_tests(void)
     RUN(an_offset_that_was_never_written_is_refused);
     RUN(a_reader_that_does_not_follow_gets_what_there_is);
     RUN(of_long_output_head_and_tail_are_kept);
+    RUN(a_guest_that_does_not_read_holds_up_nobody_else);
     RUN(a_slow_owner_misses_nothing);
     RUN(outcomes_say_who_did_it);
     RUN(a_process_runs_as_a_user_of_its_sandbox);
