@@ -125,7 +125,8 @@ int root_enter(const struct message_root *message, const int *fds, const struct 
                struct err *err)
 {
     cleanup_close int old_root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    cleanup_with(close_mount_points) int mount_points[ARRAY_SIZE(carried)] = { -EBADF, -EBADF, -EBADF };
+    cleanup_with(close_mount_points) int mount_points[ARRAY_SIZE(carried)] = { -EBADF, -EBADF,
+                                                                               -EBADF };
     int root_fd = fds[0], r;
 
     if (old_root_fd < 0)

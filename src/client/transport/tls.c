@@ -13,9 +13,9 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "base/lock.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/lock.h"
 #include "base/xalloc.h"
 #include "client/error.h"
 #include "client/transport/address.h"
