@@ -82,8 +82,8 @@ int holt_call(struct holt *holt, const char *method, const char *request, int64_
     return r;
 }
 
-/* Between half and all of the pause, so that clients who failed together do not come back together.
- */
+/* Waits between half and all of the pause, so that clients that failed together do not retry
+ * together. */
 static int64_t jitter(int64_t pause_ms)
 {
     return pause_ms / 2 + (int64_t)(random_u64() % (uint64_t)(pause_ms / 2 + 1));

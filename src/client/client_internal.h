@@ -18,18 +18,18 @@ int options_take(void *into, size_t size, const void *given, struct holt_error *
 /* A call of the typed layer. */
 struct client_call {
     const char *method;   /* "HostService/Health", of holt.v1 */
-    json_t *request;      /* taken; NULL stands for a text that is not UTF-8, or no memory */
+    json_t *request;      /* taken; NULL: a text is not UTF-8, or there is no memory */
     bool can_be_repeated; /* it changes nothing, or carries a key */
     int64_t deadline;
 };
 
-/* 0 with the reply, an object for the caller to drop, or -1. Who may is tried again when the daemon
- * is unavailable. */
+/* Calls the daemon: 0 with the reply, an object that the caller frees, or -1. Retries a repeatable
+ * call while the daemon is unavailable. */
 int client_call(struct holt *holt, const struct client_call *call, json_t **ret_reply,
                 struct holt_error *error);
 
-/* The same, for an answer that is one object in a field of the reply. ret is where the caller wants
- * the pointer to the result; NULL: nobody wants it. */
+/* Does the same for a reply with one object in a field. ret points to the caller's result pointer;
+ * NULL: the result is not needed. */
 struct client_answer {
     const char *field; /* NULL: the reply itself */
     size_t size;       /* of the result */

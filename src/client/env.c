@@ -58,7 +58,7 @@ static struct holt_env *env_new(struct holt *holt, const char *id, struct holt_c
     return env;
 }
 
-/* What is needed is asked for first, so there is no sandbox to forget when it is not there. */
+/* Checks the requirements first, so that no sandbox is left behind when one is missing. */
 int holt_env_create(struct holt *holt, const struct holt_sandbox_options *options, int64_t deadline,
                     struct holt_env **ret, struct holt_error *error)
 {

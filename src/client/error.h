@@ -9,11 +9,11 @@ struct holt_error;
 void error_fill(struct holt_error *error, const char *code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The same, and is -1, so that a caller can return it, and whoever checks the caller knows it. */
+/* Does the same and returns -1, which lets static analysis see it. */
 #define error_set(...) (error_fill(__VA_ARGS__), -1)
 
-/* Takes an error from the daemon (wire/error.h), or, where the body is something else, says what
- * the HTTP status stands for. */
+/* Takes an error from the daemon (wire/error.h), or describes the HTTP status if the body is
+ * something else. */
 void error_from_reply(struct holt_error *error, unsigned status, const char *body, size_t len);
 
 /* Takes the payload of a stream's end: 0 for a good end, else -1. */

@@ -44,8 +44,7 @@ static bool has_part(const struct http_parser_url *url, enum http_parser_url_fie
     return url->field_set & (1U << part);
 }
 
-/* An address names a machine and a port; whoever wrote more meant something that we would ignore.
- */
+/* An address names a machine and a port; more would be ignored, so it is an error. */
 static bool names_only_host(const struct http_parser_url *url, const char *text)
 {
     const char *path = text + url->field_data[UF_PATH].off;
@@ -102,7 +101,7 @@ static int no_answer(const struct address *address, int r, struct holt_error *er
                      address->is_unix ? address->host : address->authority, strerror(-r));
 }
 
-/* 0 or -errno. A unix socket whose queue is full says so at once, and cannot be waited for. */
+/* Connects: 0 or -errno. A unix socket with a full queue fails at once and cannot be polled for. */
 static int connect_by(int fd, const struct sockaddr *name, socklen_t len, int64_t deadline)
 {
     socklen_t size = sizeof(int);
@@ -127,7 +126,7 @@ static int connect_by(int fd, const struct sockaddr *name, socklen_t len, int64_
     return 0;
 }
 
-/* Blocking, for who waits in the kernel; who has a deadline never waits there. */
+/* Blocking, for calls without a deadline; others wait in poll. */
 static int make_blocking(int fd)
 {
     int flags = fcntl(fd, F_GETFL);

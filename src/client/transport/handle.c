@@ -123,8 +123,7 @@ void connection_failed(struct connection *connection, const struct holt_error *e
     connection->has_rest = false;
 }
 
-/* Whether a request may be sent now, once what is left of a stream that ended well has been read.
- */
+/* Whether a request can be sent now, after reading the rest of a stream that ended well. */
 static bool is_usable(struct connection *connection)
 {
     struct holt_error ignored;

@@ -1,7 +1,6 @@
-/* The handle: where the daemon is, how to reach it, and connections to it that nobody uses now.
- *
- * A call or a stream has a connection for itself and gives it back. Nothing else is shared between
- * threads, and the lock is held for the list alone. */
+/* The handle: address of the daemon, connection settings and a list of idle connections. A call or
+ * a stream owns a connection and gives it back. Nothing else is shared between threads, and the
+ * lock protects the list alone. */
 #pragma once
 
 #include <stdbool.h>
@@ -43,12 +42,12 @@ int handle_take(struct holt *holt, int64_t deadline, struct connection **ret,
 void handle_give(struct connection *connection);
 
 /* Takes a connection and sends a request over it; method is its path. A request is never sent
- * twice: who knows what the first one did. */
+ * twice, as the effect of the first is unknown. */
 int handle_send(struct holt *holt, const char *method, struct http_request *request,
                 struct connection **ret, struct holt_error *error);
 
-/* The call has failed with error, as the daemon says. One whose deadline the daemon has seen pass
- * is ended by hanging up on it, so its connection is of no use any more. */
+/* Handles a failed call. A connection whose deadline the daemon saw pass is closed, as the daemon
+ * has shut it down. */
 void connection_failed(struct connection *connection, const struct holt_error *error);
 
 /* Reads the rest of the reply into the connection's body: 0 or -1. */

@@ -68,7 +68,7 @@ static int on_headers(struct http_parser *parser)
 
     http->has_head = !is_interim(parser);
     if (http->has_head)
-        http->wanted = NULL; /* whoever wanted it may go now, before a trailer comes */
+        http->wanted = NULL; /* the body is complete; a trailer may follow */
     return 0;
 }
 
@@ -214,7 +214,7 @@ int http_feed(struct http *http, const char *data, size_t len, struct holt_error
         return error_set(error, "internal", "the daemon changed the protocol unasked");
     if (http->is_upgraded) {
         if (buf_add(&http->body, data + taken, len - taken) < 0)
-            return error_set(error, "resource_exhausted", "no memory for what was received");
+            return error_set(error, "resource_exhausted", "out of memory for the reply");
         return 0;
     }
     if (http->is_complete) {

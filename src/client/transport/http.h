@@ -14,7 +14,7 @@
 struct holt_error;
 struct link;
 
-/* A header of the reply that somebody wants; of the others nothing is kept. */
+/* A header of the reply to keep; all others are dropped. */
 struct http_wanted {
     const char *name;
     char value[128]; /* "": it is not there, or too long */
@@ -30,7 +30,7 @@ struct http {
     bool is_complete;
     bool can_reuse; /* the connection may carry one more request behind this reply */
     bool is_overfull;
-    bool can_upgrade; /* it was asked for */
+    bool can_upgrade; /* it was requested */
     bool is_upgraded; /* the reply was 101; what came behind it is in body */
     struct http_wanted *wanted;
     char field[64]; /* the name of the header that is being parsed, as far as it has come */
@@ -45,13 +45,13 @@ struct http_request {
     const char *headers; /* further ones, each with its end of line; NULL: none */
     const char *content_type;
     const char *token;   /* NULL: none */
-    const char *upgrade; /* the protocol that the connection is asked for; NULL: none */
+    const char *upgrade; /* the protocol to upgrade to; NULL: none */
     const void *body;
     size_t len;
     bool is_chunked;            /* there is no body yet: it comes with http_send_chunk */
     size_t reply_max;           /* bytes of body that may wait to be taken */
     struct http_wanted *wanted; /* must stay until the reply's status was read; NULL: none */
-    int64_t deadline; /* of all that follows, up to the end of the reply; told to the daemon */
+    int64_t deadline;           /* for everything up to the end of the reply; sent to the daemon */
 };
 
 /* Takes the link. */

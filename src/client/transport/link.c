@@ -92,7 +92,7 @@ static ssize_t send_some(struct link *link, const struct msghdr *message, int fl
     return n < 0 ? -errno : n;
 }
 
-/* Who has all the time there is lets the kernel wait, which saves a call. */
+/* Without a deadline the kernel waits, which saves a system call. */
 static int flags_for(int64_t deadline)
 {
     return deadline == HOLT_NO_DEADLINE ? 0 : MSG_DONTWAIT;
@@ -118,8 +118,8 @@ int link_send(struct link *link, struct iovec *parts, size_t count, int64_t dead
     return 0;
 }
 
-/* Never waits in recv: on a unix socket that is woken, for nothing, when the daemon takes what was
- * sent before; poll is not. */
+/* Never blocks in recv: on a unix socket that wakes up when the daemon reads what was sent; poll
+ * does not. */
 ssize_t link_receive(struct link *link, void *data, size_t size, int64_t deadline)
 {
     for (;;) {

@@ -1,6 +1,5 @@
-/* One connection to a daemon: a socket, and TLS over it where the address says https.
- *
- * One thread may send while another receives. A link lives as long as anybody holds it. */
+/* One connection to a daemon: a socket, with TLS for https. One thread may send while another
+ * receives. Reference counted. */
 #pragma once
 
 #include <stdbool.h>
@@ -36,5 +35,5 @@ bool link_is_quiet(struct link *link);
 /* The descriptor to poll before receiving; -1 when there is something to receive already. */
 int link_poll_fd(struct link *link);
 
-/* Ends the connection for everybody who holds the link. */
+/* Shuts the connection down for all holders of the link. */
 void link_hang_up(struct link *link);

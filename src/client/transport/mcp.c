@@ -24,7 +24,7 @@ struct mcp_post {
     struct http_wanted session;
     unsigned status;
     enum kind kind;
-    size_t position;  /* in the body: behind what was handed out last */
+    size_t position;  /* offset in the body of the next message */
     struct buf event; /* data of the event that is being read */
     bool is_over;
 };

@@ -1,5 +1,5 @@
-/* Messages of the Model Context Protocol to a daemon's /mcp, for `holt mcp`, which passes on what
- * others wrote: nobody here looks into them. */
+/* Messages of the Model Context Protocol to a daemon's /mcp, for `holt mcp`, which forwards them
+ * unread. */
 #pragma once
 
 #include <stddef.h>

@@ -9,13 +9,14 @@
 struct holt;
 struct holt_error;
 
-/* 0 to go on, or -1 with error set, which ends the call. What is read goes when it returns. */
+/* Returns 0 to continue, or -1 with error set, which ends the call. The message is freed when it
+ * returns. */
 typedef int (*message_fn)(void *context, struct reading *reading, const json_t *message,
                           struct holt_error *error);
 
 struct messages_call {
     const char *method; /* "holt.v1.SnapshotService/Diff" */
-    json_t *request;    /* taken; NULL stands for one that cannot be built */
+    json_t *request;    /* taken; NULL: it could not be built */
     int64_t deadline;
     message_fn each;
     void *context;

@@ -112,7 +112,7 @@ static int read_more(struct holt_stream *stream, struct holt_error *error)
 
 static int end(struct holt_stream *stream, const struct envelope *last, struct holt_error *error)
 {
-    /* What is left is HTTP's own end, for which nobody needs to wait now. */
+    /* Only HTTP's own end is left, which needs no wait. */
     stream->is_over = true;
     stream->connection->has_rest = !stream->connection->http.is_complete;
     if (error_from_end(error, last->payload, last->len) == 0)

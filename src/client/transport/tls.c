@@ -88,7 +88,7 @@ struct tls_session {
     SSL *ssl;
     BIO *received, *sent; /* of ssl */
     struct buf out;       /* of sent, on its way to the socket */
-    size_t owed;          /* bytes that tls_write has taken and not told of yet */
+    size_t owed;          /* bytes that tls_write has taken and not reported yet */
     struct lock lock;
 };
 
@@ -180,8 +180,8 @@ static int flush(struct tls_session *session)
     }
 }
 
-/* Gives OpenSSL what has come: how much, 0 at the end of the connection, -EAGAIN or another -errno.
- */
+/* Passes received bytes to OpenSSL: their number, 0 at the end of the connection, -EAGAIN or
+ * another -errno. */
 static ssize_t fill(struct tls_session *session)
 {
     char data[RECORD_MAX];
@@ -194,8 +194,8 @@ static ssize_t fill(struct tls_session *session)
     return n;
 }
 
-/* What a call that returned r waits for: 1 when it can go on, 0 at the end of the connection,
- * -EAGAIN with what to poll for, or another -errno. */
+/* Returns 1 when a call that returned r can be retried, 0 at the end of the connection, -EAGAIN
+ * with the events to poll for, or another -errno. */
 static ssize_t advance(struct tls_session *session, int r, short *ret_events)
 {
     int reason = session->call->SSL_get_error(session->ssl, r), sent = flush(session);
@@ -261,7 +261,7 @@ ssize_t tls_write(struct tls_session *session, const void *data, size_t len, sho
     return n;
 }
 
-/* What was received may hold records that OpenSSL has not looked at yet, or half of one. */
+/* Received bytes may hold records that OpenSSL has not read yet, or a partial one. */
 static bool has_bytes_locked(struct tls_session *session)
 {
     const struct functions *call = session->call;
@@ -287,7 +287,7 @@ bool tls_has_bytes(struct tls_session *session)
     return has_bytes;
 }
 
-/* The name that the certificate must have; an IP address is none, and is not told either. */
+/* The name that the certificate must have. An IP address has none, and sends no SNI. */
 static bool set_peer(struct tls_session *session, const char *host)
 {
     const struct functions *call = session->call;

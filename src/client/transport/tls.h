@@ -17,8 +17,8 @@ struct tls_session;
 int tls_open(const char *ca_file, struct tls **ret, struct holt_error *error);
 void tls_close(struct tls *tls);
 
-/* Shakes hands over a connected socket, which stays the caller's and becomes non-blocking, and
- * checks that the other side is who the address says. */
+/* Does the TLS handshake over a connected socket, which stays the caller's and becomes
+ * non-blocking, and verifies the name of the peer. */
 int tls_session_open(struct tls *tls, const struct address *address, int fd, int64_t deadline,
                      struct tls_session **ret, struct holt_error *error);
 void tls_session_free(struct tls_session *session);

@@ -41,7 +41,7 @@ int holt_upload_open(struct holt *holt, const char *method, int64_t deadline,
     return 0;
 }
 
-/* The daemon says something before it has heard all: only ever why it wants no more. */
+/* A reply before the end of the upload is always an error. */
 static bool has_answer(const struct holt_upload *upload)
 {
     return !link_is_quiet(upload->connection->http.link);
