@@ -11,7 +11,6 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/files/file_replace.h"
 #include "base/io.h"
 #include "base/json.h"
 #include "base/text/hex.h"

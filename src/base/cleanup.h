@@ -1,4 +1,4 @@
-/* Ownership in one line: a local owner is declared with one of these and handed on with TAKE_*. */
+/* Ownership: declare a local owner with one of these macros and transfer it with TAKE_*. */
 #pragma once
 
 #include <errno.h>
@@ -12,7 +12,7 @@ static inline void cleanup_free_ptr(void *slot)
 
 static inline void cleanup_close_fd(const int *fd)
 {
-    /* Never retried on EINTR: Linux has already released the descriptor by then. */
+    /* Not retried on EINTR: Linux has already released the descriptor. */
     if (*fd >= 0)
         (void)close(*fd);
 }

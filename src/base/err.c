@@ -23,11 +23,11 @@ static const struct err_kind_row kinds[ERR_KINDS] = {
     [ERR_INTERNAL] = { "internal", "internal", 500, 125, false, EIO },
 };
 
-/* What a person can do about an error of a kind that has no cause. */
+/* Remedies of kinds, for errors without a cause. */
 static const char *const kind_remedies[ERR_KINDS] = {
-    [ERR_UNAUTHENTICATED] = "put the daemon's token into HOLT_TOKEN",
-    [ERR_INTERNAL] = "the daemon's log says more",
-    [ERR_DEADLINE] = "allow more time, and look whether it has happened all the same",
+    [ERR_UNAUTHENTICATED] = "set HOLT_TOKEN to the daemon's token",
+    [ERR_INTERNAL] = "see the daemon's log",
+    [ERR_DEADLINE] = "allow more time, and check whether the operation has completed",
 };
 
 static const struct {
@@ -37,42 +37,40 @@ static const struct {
     const char *remedy;
 } causes[ERR_CAUSES] = {
     [CAUSE_SESSION_NOT_FOUND] = { "SessionNotFound", ERR_NOT_FOUND, false,
-                                  "see 'holt ls' for the sandboxes that there are" },
+                                  "list sandboxes with 'holt ls'" },
     [CAUSE_SESSION_EXISTS] = { "SessionExists", ERR_EXISTS, false, "choose another name, or none" },
-    [CAUSE_SESSION_PAUSED] = { "SessionPaused", ERR_BUSY, false,
-                               "let it go on with 'holt resume'" },
-    [CAUSE_SESSION_DESTROYING] = { "SessionDestroying", ERR_BUSY, false, "make a new sandbox" },
+    [CAUSE_SESSION_PAUSED] = { "SessionPaused", ERR_BUSY, false, "resume it with 'holt resume'" },
+    [CAUSE_SESSION_DESTROYING] = { "SessionDestroying", ERR_BUSY, false, "create a new sandbox" },
     [CAUSE_PROCESS_NOT_FOUND] = { "ProcessNotFound", ERR_NOT_FOUND, false,
-                                  "see 'holt ps --all' for the processes of a sandbox" },
+                                  "list processes with 'holt ps --all'" },
     [CAUSE_PROCESS_EXISTS] = { "ProcessExists", ERR_EXISTS, false, NULL },
-    [CAUSE_PROCESS_ENDED] = { "ProcessEnded", ERR_BUSY, false,
-                              "'holt logs' has what it has written" },
+    [CAUSE_PROCESS_ENDED] = { "ProcessEnded", ERR_BUSY, false, "see its output with 'holt logs'" },
     [CAUSE_SNAPSHOT_NOT_FOUND] = { "SnapshotNotFound", ERR_NOT_FOUND, false,
-                                   "see 'holt snapshots' for those of a sandbox" },
+                                   "list snapshots with 'holt snapshots'" },
     [CAUSE_SNAPSHOT_EXISTS] = { "SnapshotExists", ERR_EXISTS, false, "choose another name" },
     [CAUSE_ROLLBACK_IN_PROGRESS] = { "RollbackInProgress", ERR_BUSY, true,
-                                     "try again when the rollback is over" },
+                                     "try again after the rollback" },
     [CAUSE_INVALID_STATE] = { "InvalidState", ERR_BUSY, false,
-                              "'holt inspect' tells the state of a sandbox and why" },
+                              "see the state of the sandbox with 'holt inspect'" },
     [CAUSE_MAX_SESSIONS_REACHED] = { "MaxSessionsReached", ERR_EXHAUSTED, true,
                                      "remove sandboxes with 'holt rm', or raise sandboxes.max" },
     [CAUSE_SNAPSHOTS_NOT_AVAILABLE] = { "SnapshotsNotAvailable", ERR_UNSUPPORTED, false,
                                         "choose another storage in holt.conf(5)" },
     [CAUSE_POOL_FULL] = { "PoolFull", ERR_EXHAUSTED, true,
-                          "remove sandboxes or snapshots, or give the storage more room" },
+                          "remove sandboxes or snapshots, or enlarge the storage" },
     [CAUSE_SHUTTING_DOWN] = { "ShuttingDown", ERR_UNAVAILABLE, true,
-                              "try again when the daemon has come back" },
+                              "try again when the daemon is running again" },
     [CAUSE_TOOLS_IN_FLIGHT] = { "ToolsInFlight", ERR_BUSY, true,
-                                "wait for the tools that run, or stop them" },
+                                "wait for the running tools, or stop them" },
     [CAUSE_QUOTA_EXCEEDED] = { "QuotaExceeded", ERR_EXHAUSTED, false,
-                               "remove files or snapshots of the sandbox, or make one with a "
+                               "remove files or snapshots of the sandbox, or create one with a "
                                "larger quota" },
     [CAUSE_CAPACITY_EXCEEDED] = { "CapacityExceeded", ERR_EXHAUSTED, true,
-                                  "try again when some of them are over" },
+                                  "try again when some of them have ended" },
     [CAUSE_TEMPLATE_NOT_FOUND] = { "TemplateNotFound", ERR_NOT_FOUND, false,
-                                   "see 'holt template ls' for the templates that there are" },
+                                   "list templates with 'holt template ls'" },
     [CAUSE_TEMPLATE_IN_USE] = { "TemplateInUse", ERR_BUSY, false,
-                                "remove the sandboxes that are made from it first" },
+                                "remove the sandboxes that use it first" },
     [CAUSE_FILE_NOT_FOUND] = { "FileNotFound", ERR_NOT_FOUND, false, NULL },
     [CAUSE_FILE_EXISTS] = { "FileExists", ERR_EXISTS, false, NULL },
     [CAUSE_NO_SPACE] = { "NoSpace", ERR_EXHAUSTED, false,
@@ -118,9 +116,9 @@ const char *err_cause_name(enum err_cause cause)
     return cause < ERR_CAUSES ? causes[cause].name : NULL;
 }
 
-/* One line, whatever it quotes: a name from outside may hold control characters. */
-__attribute__((format(printf, 2, 0))) static void say(struct err *err, const char *format,
-                                                      va_list args)
+/* Keeps the message on one line: a quoted name may contain control characters. */
+__attribute__((format(printf, 2, 0))) static void err_format(struct err *err, const char *format,
+                                                             va_list args)
 {
     (void)vsnprintf(err->msg, sizeof(err->msg), format, args);
     for (char *next = err->msg; *next; next++)
@@ -128,16 +126,16 @@ __attribute__((format(printf, 2, 0))) static void say(struct err *err, const cha
             *next = '?';
 }
 
-static int set(struct err *err, enum err_kind kind, const char *format, va_list args)
+static int err_fill(struct err *err, enum err_kind kind, const char *format, va_list args)
     __attribute__((format(printf, 3, 0)));
 
-static int set(struct err *err, enum err_kind kind, const char *format, va_list args)
+static int err_fill(struct err *err, enum err_kind kind, const char *format, va_list args)
 {
     err->kind = kind;
     err->cause = CAUSE_NONE;
     err->remedy[0] = '\0';
     err->errnum = kinds[kind].errnum;
-    say(err, format, args);
+    err_format(err, format, args);
     return -err->errnum;
 }
 
@@ -147,7 +145,7 @@ int err_set(struct err *err, enum err_kind kind, const char *format, ...)
     int r;
 
     va_start(args, format);
-    r = set(err, kind, format, args);
+    r = err_fill(err, kind, format, args);
     va_end(args);
     return r;
 }
@@ -158,7 +156,7 @@ int err_refuse(struct err *err, enum err_cause cause, const char *format, ...)
     int r;
 
     va_start(args, format);
-    r = set(err, causes[cause].kind, format, args);
+    r = err_fill(err, causes[cause].kind, format, args);
     va_end(args);
     err->cause = cause;
     return r;
@@ -175,10 +173,10 @@ int err_sys(struct err *err, int r, const char *format, ...)
     err->remedy[0] = '\0';
     err->errnum = r < 0 ? -r : EIO;
     va_start(args, format);
-    say(err, format, args);
+    err_format(err, format, args);
     va_end(args);
 
-    /* A long noun must not push out the reason. */
+    /* A long name must not displace the reason. */
     (void)snprintf(reason, sizeof(reason), ": %s", strerror(err->errnum));
     used = strlen(err->msg);
     if (used + strlen(reason) >= sizeof(err->msg))
@@ -195,7 +193,7 @@ int err_wrap(struct err *err, const char *format, ...)
 
     memcpy(inner, err->msg, sizeof(inner));
     va_start(args, format);
-    say(err, format, args);
+    err_format(err, format, args);
     va_end(args);
     used = strlen(err->msg);
     (void)snprintf(err->msg + used, sizeof(err->msg) - used, ": %s", inner);

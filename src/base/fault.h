@@ -1,10 +1,10 @@
-/* Places where a test may end the daemon: HOLT_FAULT=STEP kills it (SIGKILL) when it comes to that
- * step for the first time, HOLT_FAULT=STEP:N at the Nth. Without the variable a step costs one
- * comparison. */
+/* Crash points for tests: HOLT_FAULT=STEP kills the daemon (SIGKILL) when it first reaches that
+ * step, HOLT_FAULT=STEP:N the Nth time. Without the variable a step costs one comparison. */
 #pragma once
 
 /* Reads the environment; called once, before threads start. */
 void fault_init(void);
 
-/* step is a literal, "create.recorded": operation, then what has just been done. */
+/* Marks a step. step is a literal such as "create.recorded": the operation, then what it has just
+ * done. */
 void fault_point(const char *step);

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -80,6 +82,25 @@ int file_create_at(int dir_fd, const char *path, mode_t mode, const char *text)
     if (fd < 0)
         return -errno;
     return write_all(fd, text, strlen(text));
+}
+
+int file_replace_at(int dir_fd, const char *name, const void *data, size_t len)
+{
+    cleanup_close int fd = -EBADF;
+    char new_name[NAME_MAX + 1];
+    int r = snprintf(new_name, sizeof(new_name), "%s.new", name);
+
+    if (r < 0 || (size_t)r >= sizeof(new_name))
+        return -ENAMETOOLONG;
+    fd = openat(dir_fd, new_name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return -errno;
+    r = write_all(fd, data, len);
+    if (r < 0)
+        return r;
+    if (fsync(fd) < 0 || renameat(dir_fd, new_name, dir_fd, name) < 0 || fsync(dir_fd) < 0)
+        return -errno;
+    return 0;
 }
 
 int file_read_number_at(int dir_fd, const char *path, long long *ret_value)

@@ -15,7 +15,8 @@
 #include "base/text/parse.h"
 #include "base/xalloc.h"
 
-static int parse(const char *text, size_t len, size_t flags, json_t **ret_object, struct err *err)
+static int parse_with_flags(const char *text, size_t len, size_t flags, json_t **ret_object,
+                            struct err *err)
 {
     json_error_t why;
     json_t *value = json_loadb(text, len, flags, &why);
@@ -32,20 +33,20 @@ static int parse(const char *text, size_t len, size_t flags, json_t **ret_object
 
 int json_parse_object(const char *text, size_t len, json_t **ret_object, struct err *err)
 {
-    return parse(text, len, JSON_REJECT_DUPLICATES, ret_object, err);
+    return parse_with_flags(text, len, JSON_REJECT_DUPLICATES, ret_object, err);
 }
 
 int json_parse_with_nul(const char *text, size_t len, json_t **ret_object, struct err *err)
 {
-    return parse(text, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, ret_object, err);
+    return parse_with_flags(text, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, ret_object, err);
 }
 
-static int wrong_type(const char *name, const char *wanted, struct err *err)
+static int type_error(const char *name, const char *wanted, struct err *err)
 {
     return err_set(err, ERR_INVALID, "field '%s' must be %s", name, wanted);
 }
 
-/* Whether key is the name as a .proto spells it: sandbox_id for sandboxId. */
+/* Returns whether key is the .proto spelling of name: sandbox_id for sandboxId. */
 static bool is_proto_name(const char *key, const char *name)
 {
     for (; *name; name++) {
@@ -59,7 +60,7 @@ static bool is_proto_name(const char *key, const char *name)
     return *key == '\0';
 }
 
-/* The value under the name of the .proto, or NULL. */
+/* Returns the value under the .proto name, or NULL. */
 static json_t *find_proto_name(const json_t *object, const char *name)
 {
     const char *key;
@@ -89,12 +90,12 @@ int json_get_text(const json_t *object, const char *name, const char **ret, stru
     if (!value)
         return 0;
     if (!json_is_string(value))
-        return wrong_type(name, "text", err);
+        return type_error(name, "text", err);
     *ret = json_string_value(value);
     return 0;
 }
 
-/* 1.0 and 1e3 are whole numbers too, as far as a double can tell them apart. */
+/* 1.0 and 1e3 are whole numbers too, as far as a double is exact. */
 static bool is_whole(double value)
 {
     return value >= 0 && value <= (double)(1ULL << 53) && (double)(uint64_t)value == value;
@@ -111,7 +112,7 @@ int json_get_u64(const json_t *object, const char *name, uint64_t *ret, struct e
     else if (json_is_real(value) && is_whole(json_real_value(value)))
         *ret = (uint64_t)json_real_value(value);
     else if (!json_is_string(value) || parse_u64(json_string_value(value), ret) < 0)
-        return wrong_type(name, "a whole number, not negative", err);
+        return type_error(name, "a whole number, not negative", err);
     return 0;
 }
 
@@ -135,7 +136,7 @@ int json_get_bool(const json_t *object, const char *name, bool *ret, struct err 
     if (!value)
         return 0;
     if (!json_is_boolean(value))
-        return wrong_type(name, "true or false", err);
+        return type_error(name, "true or false", err);
     *ret = json_is_true(value);
     return 0;
 }
@@ -147,7 +148,7 @@ int json_get_object(const json_t *object, const char *name, const json_t **ret, 
     if (!value)
         return 0;
     if (!json_is_object(value))
-        return wrong_type(name, "an object", err);
+        return type_error(name, "an object", err);
     *ret = value;
     return 0;
 }
@@ -159,13 +160,13 @@ int json_get_array(const json_t *object, const char *name, const json_t **ret, s
     if (!value)
         return 0;
     if (!json_is_array(value))
-        return wrong_type(name, "a list", err);
+        return type_error(name, "a list", err);
     *ret = value;
     return 0;
 }
 
-/* The same bytes as our own base64: of the URL's alphabet, or without padding. */
-static int decode_foreign(struct buf *ret, const char *text)
+/* Decodes base64 of the URL alphabet, or without padding. */
+static int decode_lenient(struct buf *ret, const char *text)
 {
     size_t len = strlen(text);
     cleanup_free char *copy = xcalloc(len + 4, 1);
@@ -186,7 +187,7 @@ int json_decode_bytes(const char *text, struct buf *ret)
 {
     int r = base64_decode(ret, text, strlen(text));
 
-    return r == -EINVAL ? decode_foreign(ret, text) : r;
+    return r == -EINVAL ? decode_lenient(ret, text) : r;
 }
 
 int json_get_bytes(const json_t *object, const char *name, struct buf *ret, struct err *err)
@@ -200,7 +201,7 @@ int json_get_bytes(const json_t *object, const char *name, struct buf *ret, stru
     if (r == -ENOBUFS)
         return err_set(err, ERR_EXHAUSTED, "field '%s' is longer than %zu bytes", name, ret->max);
     if (r < 0)
-        return wrong_type(name, "base64", err);
+        return type_error(name, "base64", err);
     return 0;
 }
 
@@ -252,7 +253,7 @@ json_t *json_time(uint64_t ms)
     return json_string(text);
 }
 
-/* How far nothing has to be escaped. */
+/* Returns the length of the prefix that needs no escaping. */
 static size_t plain_len(const char *text, size_t len)
 {
     size_t i = 0;
@@ -298,14 +299,14 @@ int json_add_text(struct buf *out, const char *text, size_t len)
     return r < 0 ? r : buf_add(out, "\"", 1);
 }
 
-static int append(const char *text, size_t len, void *out)
+static int dump_append(const char *text, size_t len, void *out)
 {
     return buf_add(out, text, len) < 0 ? -1 : 0;
 }
 
 int json_write(const json_t *value, struct buf *out)
 {
-    return json_dump_callback(value, append, out, JSON_COMPACT) < 0 ? -ENOBUFS : 0;
+    return json_dump_callback(value, dump_append, out, JSON_COMPACT) < 0 ? -ENOBUFS : 0;
 }
 
 char **json_words(const json_t *object)

@@ -18,7 +18,7 @@ void log_set_level(enum log_level level)
     threshold = level;
 }
 
-/* One write(2) a line, so that lines of several threads never mix. */
+/* One write(2) per line, so that lines of several threads do not mix. */
 __attribute__((format(printf, 2, 0))) static void log_line(enum log_level level, const char *format,
                                                            va_list args)
 {

@@ -1,4 +1,4 @@
-/* Command lines as a table: one row per option gives parsing, --help and the man page check. */
+/* Command lines as a table: one row per option provides parsing, --help and the man page check. */
 #pragma once
 
 #include <stddef.h>

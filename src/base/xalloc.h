@@ -1,4 +1,5 @@
-/* Small fixed allocations abort when memory is out; what a client sizes goes through struct buf. */
+/* Small allocations that abort when memory is exhausted. Sizes that a client controls use struct
+ * buf. */
 #pragma once
 
 #include <stddef.h>

@@ -16,11 +16,11 @@ enum { CHUNK_BYTES = 256 << 10 };
 struct range {
     int from_fd, to_fd;
     off_t at, end;
-    char *chunk; /* made when the kernel cannot copy by itself */
+    char *chunk; /* allocated if the kernel cannot copy itself */
 };
 
-/* One step by hand: bytes copied, 0 at the end of the file, or -errno. */
-static ssize_t step_by_hand(struct range *range)
+/* Copies one chunk in user space. Returns the bytes copied, 0 at end of file, or -errno. */
+static ssize_t chunk_copy(struct range *range)
 {
     size_t want =
         range->end - range->at < CHUNK_BYTES ? (size_t)(range->end - range->at) : CHUNK_BYTES;
@@ -36,28 +36,28 @@ static ssize_t step_by_hand(struct range *range)
     return r < 0 ? r : n;
 }
 
-/* One step by the kernel, which cannot between all filesystems. */
-static ssize_t step(struct range *range)
+/* Copies one chunk with copy_file_range, which does not work between all filesystems. */
+static ssize_t range_step(struct range *range)
 {
     off_t from = range->at, to = range->at;
     ssize_t n;
 
     if (range->chunk)
-        return step_by_hand(range);
+        return chunk_copy(range);
     n = copy_file_range(range->from_fd, &from, range->to_fd, &to, (size_t)(range->end - range->at),
                         0);
     if (n > 0)
         return n;
-    /* 0 is also what some filesystems say instead of refusing. */
+    /* Some filesystems return 0 instead of an error. */
     if (n == 0 || errno == EXDEV || errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP)
-        return step_by_hand(range);
+        return chunk_copy(range);
     return -errno;
 }
 
 static int range_copy(struct range *range)
 {
     while (range->at < range->end) {
-        ssize_t n = step(range);
+        ssize_t n = range_step(range);
 
         if (n == -EINTR)
             continue;
@@ -84,7 +84,7 @@ int file_copy_content(int from_fd, int to_fd, off_t size)
         data = range.end;
         r = range_copy(&range);
     }
-    if (data < 0 && errno != ENXIO) /* ENXIO: nothing but a hole is left */
+    if (data < 0 && errno != ENXIO) /* ENXIO: only a hole is left */
         r = -errno;
     free(range.chunk);
     if (r == 0 && ftruncate(to_fd, size) < 0)

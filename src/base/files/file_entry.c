@@ -85,8 +85,8 @@ bool entry_path_is_below(const char *path)
     return true;
 }
 
-/* Appends a path's parts, of which none is empty, "." or "..". */
-static int add_parts(char ret[ENTRY_PATH_MAX + 1], const char *path)
+/* Appends the components of a path, resolving empty ones, "." and "..". */
+static int path_append(char ret[ENTRY_PATH_MAX + 1], const char *path)
 {
     size_t used = strlen(ret);
 
@@ -116,11 +116,11 @@ int entry_path_from(const char *home, const char *path, char ret[ENTRY_PATH_MAX 
 
     ret[0] = '\0';
     if (path[0] != '/')
-        r = add_parts(ret, home);
+        r = path_append(ret, home);
     if (path[0] == '~' && (path[1] == '/' || path[1] == '\0'))
         path++;
     if (r == 0)
-        r = add_parts(ret, path);
+        r = path_append(ret, path);
     if (r == 0 && ret[0] == '\0')
         memcpy(ret, "/", 2);
     return r;

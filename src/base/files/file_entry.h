@@ -1,4 +1,4 @@
-/* What is known of one file: how listings, copies and answers about files speak of it. */
+/* The metadata of one file, as used in listings, copies and replies. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,7 +9,7 @@ enum entry_type {
     ENTRY_NONE,
     ENTRY_FILE,
     ENTRY_DIRECTORY,
-    ENTRY_LINK, /* a symbolic one */
+    ENTRY_LINK, /* symbolic link */
     ENTRY_PIPE,
     ENTRY_SOCKET,
     ENTRY_CHARACTER_DEVICE,
@@ -17,11 +17,11 @@ enum entry_type {
     ENTRY_TYPES
 };
 
-enum { ENTRY_PATH_MAX = 4095 }; /* bytes of a path, and of what a link points to */
+enum { ENTRY_PATH_MAX = 4095 }; /* bytes of a path, and of a link target */
 
 struct stat;
 
-/* Texts are any bytes but NUL, never NULL; "" where there is nothing to say. */
+/* Strings contain any bytes except NUL and are never NULL; "" if empty. */
 struct file_entry {
     const char *path;
     enum entry_type type;
@@ -32,33 +32,34 @@ struct file_entry {
     uint32_t links;
     int64_t mtime_s;
     uint32_t mtime_ns;
-    const char *target;    /* of a symbolic link */
-    const char *same_as;   /* of a further name of a file: the path it had before in this tree */
-    const char *user_name; /* as the sandbox itself knows them */
+    const char *target; /* of a symbolic link */
+    const char
+        *same_as; /* of a further hard link: the path of the file's first name in this tree */
+    const char *user_name; /* as the sandbox's own files name them */
     const char *group_name;
 
-    /* Details, where they were asked for. */
-    enum entry_type end_type; /* of a link: what it leads to at last; ENTRY_NONE: nothing */
+    /* Details, if requested. */
+    enum entry_type end_type; /* type of a link's final target; ENTRY_NONE: dangling */
     uint32_t end_mode;
-    const char *end_path; /* of that, without any link in it */
-    const char *meta;     /* names and values in turn, each with its NUL; NULL: not asked for */
+    const char *end_path; /* its path, without any link */
+    const char *meta;     /* names and values alternating, each with its NUL; NULL: not requested */
     size_t meta_len;
 };
 
-/* All that stat says; path is kept, not copied. */
+/* Converts a stat result; path is referenced, not copied. */
 struct file_entry entry_of(const char *path, const struct stat *st);
 
-/* "file", "directory", "link", "pipe", "socket", "character-device", "block-device"; "" for none.
- */
+/* Returns "file", "directory", "link", "pipe", "socket", "character-device", "block-device"; ""
+ * for ENTRY_NONE. */
 const char *entry_type_name(enum entry_type type);
 
-/* The other way round: ENTRY_NONE for what is none of them. */
+/* Returns the type of a name, ENTRY_NONE if it is unknown. */
 enum entry_type entry_type_find(const char *name);
 
-/* Whether a path names something below where it starts: not empty, not absolute, no empty part, no
+/* Returns whether a path stays below its start: not empty, not absolute, no empty component, no
  * "." and no "..". */
 bool entry_path_is_below(const char *path);
 
-/* A path from the root: others than absolute ones begin at home, with "~" in front or without.
- * Without "." and "..", and without a slash at its end: 0 or -ENAMETOOLONG. */
+/* Makes a path absolute and normalised: relative paths, with or without "~", start at home;
+ * without ".", ".." and trailing slash. Returns 0 or -ENAMETOOLONG. */
 int entry_path_from(const char *home, const char *path, char ret[ENTRY_PATH_MAX + 1]);

@@ -16,17 +16,17 @@
 
 #include "base/cleanup.h"
 
-/* A sandbox may nest directories without end. What lies deeper than this is moved up to the top
+/* A sandbox may nest directories arbitrarily deep. Those deeper than this are moved to the top
  * first, so that neither descriptors nor the stack grow with the tree. */
 enum { DEPTH_MAX = 32 };
 
 struct removal {
     int top_fd;
-    unsigned moved; /* directories moved up so far; makes their names unique */
+    unsigned moved; /* directories moved to the top so far; makes their names unique */
     int first_error;
 };
 
-static int make_one(const char *path, mode_t mode)
+static int dir_make(const char *path, mode_t mode)
 {
     struct stat st;
 
@@ -34,7 +34,7 @@ static int make_one(const char *path, mode_t mode)
         return 0;
     if (errno != EEXIST)
         return -errno;
-    /* A link among the operator's own directories (/var/run) is as good as what it names. */
+    /* A link among the operator's own directories (/var/run) is accepted. */
     if (stat(path, &st) < 0)
         return -errno;
     return S_ISDIR(st.st_mode) ? 0 : -ENOTDIR;
@@ -53,12 +53,12 @@ int tree_make(const char *path, mode_t mode)
     memcpy(prefix, path, len + 1);
     for (char *slash = prefix + 1; (slash = strchr(slash, '/')); slash++) {
         *slash = '\0';
-        r = make_one(prefix, mode);
+        r = dir_make(prefix, mode);
         if (r < 0)
             return r;
         *slash = '/';
     }
-    return make_one(prefix, mode);
+    return dir_make(prefix, mode);
 }
 
 static void closedir_slot(DIR **dir)
@@ -67,13 +67,14 @@ static void closedir_slot(DIR **dir)
         (void)closedir(*dir);
 }
 
-static void note_error(struct removal *removal, int r)
+static void record_error(struct removal *removal, int r)
 {
     if (removal->first_error == 0)
         removal->first_error = r;
 }
 
-/* Opens a directory to empty it. One that something is mounted on is not ours to empty. */
+/* Opens a directory to empty it. Fails for a mount point, whose contents belong to another mount.
+ */
 static int open_own_dir(int dir_fd, const char *name)
 {
     cleanup_close int fd =
@@ -89,7 +90,7 @@ static int open_own_dir(int dir_fd, const char *name)
     return TAKE_FD(fd);
 }
 
-static int move_up(struct removal *removal, int dir_fd, const char *name)
+static int move_to_top(struct removal *removal, int dir_fd, const char *name)
 {
     char moved[32];
 
@@ -102,10 +103,10 @@ static int move_up(struct removal *removal, int dir_fd, const char *name)
     }
 }
 
-static int empty_dir(struct removal *removal, int fd, int depth);
+static int dir_empty(struct removal *removal, int fd, int depth);
 
-/* Whether name is gone afterwards. */
-static bool remove_one(struct removal *removal, int dir_fd, const char *name, int depth)
+/* Returns whether name was removed. */
+static bool entry_remove(struct removal *removal, int dir_fd, const char *name, int depth)
 {
     cleanup_close int fd = -EBADF;
     int r = 0;
@@ -113,27 +114,27 @@ static bool remove_one(struct removal *removal, int dir_fd, const char *name, in
     if (unlinkat(dir_fd, name, 0) == 0)
         return true;
     if (errno != EISDIR && errno != EPERM) {
-        note_error(removal, -errno);
+        record_error(removal, -errno);
         return false;
     }
-    /* Most directories in a dead tree are met empty: try before opening. */
+    /* Most directories of a removed tree are empty: try rmdir before opening. */
     if (unlinkat(dir_fd, name, AT_REMOVEDIR) == 0)
         return true;
     if (depth >= DEPTH_MAX)
-        r = move_up(removal, dir_fd, name);
+        r = move_to_top(removal, dir_fd, name);
     else {
         fd = open_own_dir(dir_fd, name);
-        r = fd < 0 ? fd : empty_dir(removal, fd, depth + 1);
+        r = fd < 0 ? fd : dir_empty(removal, fd, depth + 1);
         if (r >= 0 && unlinkat(dir_fd, name, AT_REMOVEDIR) < 0)
             r = -errno;
     }
     if (r < 0)
-        note_error(removal, r);
+        record_error(removal, r);
     return r >= 0;
 }
 
-/* One pass over a directory; *ret_removed says whether another may find more to remove. */
-static int empty_dir_once(struct removal *removal, int fd, int depth, bool *ret_removed)
+/* One pass over a directory; *ret_removed says whether another pass may find more. */
+static int dir_empty_once(struct removal *removal, int fd, int depth, bool *ret_removed)
 {
     int copy_fd = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     cleanup_with(closedir_slot) DIR *dir = copy_fd < 0 ? NULL : fdopendir(copy_fd);
@@ -148,21 +149,22 @@ static int empty_dir_once(struct removal *removal, int fd, int depth, bool *ret_
     while ((errno = 0, entry = readdir(dir))) {
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
-        if (remove_one(removal, fd, entry->d_name, depth))
+        if (entry_remove(removal, fd, entry->d_name, depth))
             *ret_removed = true;
     }
     return -errno;
 }
 
-/* readdir may miss entries while others are removed, so passes go on until one removes nothing. */
-static int empty_dir(struct removal *removal, int fd, int depth)
+/* readdir may skip entries while others are removed, so this repeats until a pass removes nothing.
+ */
+static int dir_empty(struct removal *removal, int fd, int depth)
 {
     bool removed;
     int r;
 
     do {
         removed = false;
-        r = empty_dir_once(removal, fd, depth, &removed);
+        r = dir_empty_once(removal, fd, depth, &removed);
     } while (r == 0 && removed);
     return r;
 }
@@ -181,7 +183,7 @@ int tree_remove_at(int dir_fd, const char *name)
     if (fd < 0)
         return fd;
     removal.top_fd = fd;
-    r = empty_dir(&removal, fd, 0);
+    r = dir_empty(&removal, fd, 0);
     if (unlinkat(dir_fd, name, AT_REMOVEDIR) == 0)
         return 0;
     if (removal.first_error < 0)

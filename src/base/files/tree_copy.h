@@ -1,20 +1,20 @@
-/* Copies directory trees that strangers have filled. */
+/* Copies directory trees with untrusted contents. */
 #pragma once
 
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Zero but for what the caller sets. */
+/* Zero-initialised except for what the caller sets. */
 struct tree_copy {
-    int links_fd;      /* an empty directory beside the copy, on its filesystem; the caller's to
-                          remove: there hard links find each other, however many there are */
-    uid_t owner_shift; /* taken off every owner and group */
+    int links_fd; /* empty directory beside the copy, on its filesystem, which the caller removes:
+                     holds one link per hard-linked file, however many there are */
+    uid_t owner_shift; /* subtracted from every owner and group */
 
-    uint64_t bytes, files; /* copied; holes are no bytes */
+    uint64_t bytes, files; /* copied; holes do not count as bytes */
 };
 
-/* Copies a directory, with everything below it, into the empty directory to_fd: modes, owners,
- * times, hard links, symbolic links, holes, devices and all extended attributes. Blocks are shared
- * where the filesystem can. No link is followed; memory does not grow with what is copied, but with
- * its depth. 0 or -errno; the copy is worth nothing then. */
+/* Copies a directory recursively into the empty directory to_fd: modes, owners, times, hard links,
+ * symbolic links, holes, devices and all extended attributes. Shares blocks if the filesystem can.
+ * Follows no link; memory grows only with the depth. Returns 0 or -errno, after which the copy is
+ * unusable. */
 int tree_copy(struct tree_copy *copy, int from_fd, int to_fd);

@@ -19,7 +19,7 @@
 
 enum { DEPTH_MAX = 512, TEMPORARY_NAME = 32, TRIES = 8 };
 
-/* What is set when nothing more comes into a directory or file. */
+/* Set when a directory or file is complete. */
 struct attributes {
     uint32_t mode, uid, gid;
     struct timespec mtime;
@@ -38,8 +38,8 @@ struct tree_sink {
     struct level levels[DEPTH_MAX];
     int depth; /* levels in use; the first is the top, with the path "" */
 
-    int file_fd;                    /* of the file that is being written; negative: none */
-    char temporary[TEMPORARY_NAME]; /* its name meanwhile; "": it has none, as is best */
+    int file_fd;                    /* of the file being written; negative: none */
+    char temporary[TEMPORARY_NAME]; /* its temporary name; "": it is unnamed (O_TMPFILE) */
     char name[NAME_MAX + 1];
     struct attributes file;
 };
@@ -72,7 +72,7 @@ static struct attributes attributes_of(const struct tree_sink *sink, const struc
     return attributes;
 }
 
-/* The owner first: to change it takes set-uid bits away. */
+/* The owner first, because chown clears set-user-ID bits. */
 static int attributes_set(const struct tree_sink *sink, int fd, const struct attributes *attributes)
 {
     const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, attributes->mtime };
@@ -121,15 +121,15 @@ static int levels_return(struct tree_sink *sink, const char *path, size_t len)
     return innermost(sink)->path_len == len && memcmp(sink->path, path, len) == 0 ? 0 : -EBADMSG;
 }
 
-/* Whatever has the name gives way, unless it is a directory. */
-static int make_way(int dir_fd, const char *name)
+/* Removes an existing file or link; fails for a directory. */
+static int existing_remove(int dir_fd, const char *name)
 {
     if (unlinkat(dir_fd, name, 0) == 0 || errno == ENOENT)
         return 0;
     return errno == EPERM ? -EISDIR : -errno;
 }
 
-/* -EEXIST when all names are taken that were tried. */
+/* Returns -EEXIST if all names that were tried exist. */
 static int temporary_make(struct tree_sink *sink, int (*make)(struct tree_sink *sink, int dir_fd))
 {
     int r = -EEXIST;
@@ -144,8 +144,8 @@ static int temporary_make(struct tree_sink *sink, int (*make)(struct tree_sink *
     return r;
 }
 
-/* Kernels before 6.10 let only the privileged do it without the way through /proc. */
-static int name_give(struct tree_sink *sink, int dir_fd)
+/* Before Linux 6.10 only privileged processes may do it without /proc. */
+static int file_link(struct tree_sink *sink, int dir_fd)
 {
     char path[32];
 
@@ -157,22 +157,22 @@ static int name_give(struct tree_sink *sink, int dir_fd)
     return linkat(AT_FDCWD, path, dir_fd, sink->temporary, AT_SYMLINK_FOLLOW) < 0 ? -errno : 0;
 }
 
-static int named_open(struct tree_sink *sink, int dir_fd)
+static int temporary_open(struct tree_sink *sink, int dir_fd)
 {
     sink->file_fd =
         openat(dir_fd, sink->temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     return sink->file_fd < 0 ? -errno : 0;
 }
 
-static void file_abandon(struct tree_sink *sink)
+static void file_discard(struct tree_sink *sink)
 {
     if (sink->temporary[0])
         (void)unlinkat(innermost(sink)->fd, sink->temporary, 0);
     sink->file_fd = fd_close(sink->file_fd);
 }
 
-/* What has the name stays until the moment in which the new file is whole. */
-static int file_end(struct tree_sink *sink)
+/* An existing file stays until the new one is complete. */
+static int file_finish(struct tree_sink *sink)
 {
     int dir_fd = innermost(sink)->fd, r;
     struct stat st;
@@ -183,24 +183,24 @@ static int file_end(struct tree_sink *sink)
     if (r == 0 && fstatat(dir_fd, sink->name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode))
         r = -EISDIR;
     if (r == 0 && !sink->temporary[0])
-        r = temporary_make(sink, name_give);
+        r = temporary_make(sink, file_link);
     if (r == 0 && renameat(dir_fd, sink->temporary, dir_fd, sink->name) < 0)
         r = -errno;
     if (r == 0)
         sink->temporary[0] = '\0';
-    file_abandon(sink);
+    file_discard(sink);
     return r;
 }
 
-/* Without a name, where the filesystem can: of that nothing is left, however we end. */
-static int file_begin(struct tree_sink *sink, const char *name, const struct file_entry *entry)
+/* Unnamed if the filesystem can: then nothing is left however this process ends. */
+static int file_start(struct tree_sink *sink, const char *name, const struct file_entry *entry)
 {
     int r = 0;
 
     sink->temporary[0] = '\0';
     sink->file_fd = openat(innermost(sink)->fd, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
     if (sink->file_fd < 0)
-        r = temporary_make(sink, named_open);
+        r = temporary_make(sink, temporary_open);
     if (r < 0)
         return r;
     (void)snprintf(sink->name, sizeof(sink->name), "%s", name);
@@ -235,7 +235,7 @@ static int directory_add(struct tree_sink *sink, const char *name, const struct 
 
 static int link_add(struct tree_sink *sink, const char *name, const struct file_entry *entry)
 {
-    int dir_fd = innermost(sink)->fd, r = make_way(dir_fd, name);
+    int dir_fd = innermost(sink)->fd, r = existing_remove(dir_fd, name);
     const struct attributes attributes = attributes_of(sink, entry);
 
     if (r < 0)
@@ -245,7 +245,7 @@ static int link_add(struct tree_sink *sink, const char *name, const struct file_
     return link_attributes_set(sink, dir_fd, name, &attributes);
 }
 
-/* The directory of a path below the top, one part after the other and through no link. */
+/* Opens the directory of a path below the top, component by component without following links. */
 static int open_parent(const struct tree_sink *sink, const char *path, const char **ret_name)
 {
     int fd = openat(sink->levels[0].fd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC), below;
@@ -267,7 +267,7 @@ static int open_parent(const struct tree_sink *sink, const char *path, const cha
     return fd < 0 ? -errno : fd;
 }
 
-static int name_add(struct tree_sink *sink, const char *name, const struct file_entry *entry)
+static int hard_link_add(struct tree_sink *sink, const char *name, const struct file_entry *entry)
 {
     const char *old_name = NULL;
     cleanup_close int old_fd = -EBADF;
@@ -283,17 +283,17 @@ static int name_add(struct tree_sink *sink, const char *name, const struct file_
         return -errno;
     if (!S_ISREG(st.st_mode))
         return -EBADMSG;
-    r = make_way(dir_fd, name);
+    r = existing_remove(dir_fd, name);
     if (r < 0)
         return r;
     return linkat(old_fd, old_name, dir_fd, name, 0) < 0 ? -errno : 0;
 }
 
-static int add(struct tree_sink *sink, const char *name, const struct file_entry *entry)
+static int entry_add(struct tree_sink *sink, const char *name, const struct file_entry *entry)
 {
     switch ((int)entry->type) {
     case ENTRY_FILE:
-        return entry->same_as[0] ? name_add(sink, name, entry) : file_begin(sink, name, entry);
+        return entry->same_as[0] ? hard_link_add(sink, name, entry) : file_start(sink, name, entry);
     case ENTRY_DIRECTORY:
         return directory_add(sink, name, entry);
     case ENTRY_LINK:
@@ -306,7 +306,7 @@ static int add(struct tree_sink *sink, const char *name, const struct file_entry
 int tree_sink_entry(struct tree_sink *sink, const struct file_entry *entry)
 {
     const char *slash = strrchr(entry->path, '/'), *name = slash ? slash + 1 : entry->path;
-    int r = file_end(sink);
+    int r = file_finish(sink);
 
     if (r < 0)
         return r;
@@ -315,7 +315,7 @@ int tree_sink_entry(struct tree_sink *sink, const struct file_entry *entry)
     if (strlen(name) > NAME_MAX)
         return -ENAMETOOLONG;
     r = levels_return(sink, entry->path, slash ? (size_t)(slash - entry->path) : 0);
-    return r < 0 ? r : add(sink, name, entry);
+    return r < 0 ? r : entry_add(sink, name, entry);
 }
 
 int tree_sink_data(struct tree_sink *sink, const void *data, size_t len)
@@ -325,7 +325,7 @@ int tree_sink_data(struct tree_sink *sink, const void *data, size_t len)
 
 int tree_sink_finish(struct tree_sink *sink)
 {
-    int r = file_end(sink);
+    int r = file_finish(sink);
 
     while (r == 0 && sink->depth > 1)
         r = level_pop(sink);
@@ -337,7 +337,7 @@ void tree_sink_free(struct tree_sink *sink)
     if (!sink)
         return;
     if (sink->file_fd >= 0)
-        file_abandon(sink);
+        file_discard(sink);
     while (sink->depth > 0)
         (void)fd_close(sink->levels[--sink->depth].fd);
     free(sink);

@@ -1,8 +1,8 @@
-/* Makes a directory tree out of entries that somebody else tells of, who is not trusted: whatever
- * they say, nothing outside the directory is touched. An entry's directory must be one that was
- * told of before and is still open, so that no path is ever looked up; no link is followed. What
- * had a name before gives way to a file or link of that name; a directory is only added to. A file
- * has its name when it is whole. */
+/* Builds a directory tree from entries of an untrusted sender: nothing outside the directory is
+ * touched, whatever the entries say. The directory of an entry must be an earlier entry that is
+ * still open, so no path is ever looked up and no link is followed. A file or link replaces an
+ * existing file or link of its name; an existing directory is extended. A file gets its name once
+ * it is complete. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,24 +12,24 @@ struct file_entry;
 struct tree_sink;
 
 struct tree_sink_options {
-    bool keeps_owner; /* numeric owners; and set-uid bits, which otherwise are left out */
-    bool has_uid;     /* what is made belongs to these; not with keeps_owner */
+    bool keeps_owner; /* numeric owners, and set-user-ID bits, which are dropped otherwise */
+    bool has_uid;     /* new files belong to uid and gid; not with keeps_owner */
     unsigned uid, gid;
 };
 
-/* Everything goes below the directory fd, which is taken. */
+/* Everything is created below the directory fd, which it takes ownership of. */
 struct tree_sink *tree_sink_new(int fd, const struct tree_sink_options *options);
 
-/* Ends the file before it, if there is one. 0, -ENOTSUP for what cannot be copied (a pipe, a
- * device), -EBADMSG for a path that cannot be meant, or another -errno. After the first failure
- * only free may be called; but after -ENOTSUP one may go on. */
+/* Completes the previous file, if any, and starts this entry. Returns 0, -ENOTSUP for a type that
+ * cannot be copied (a pipe, a device), -EBADMSG for an invalid path, or another -errno. After a
+ * failure other than -ENOTSUP only tree_sink_free may be called. */
 int tree_sink_entry(struct tree_sink *sink, const struct file_entry *entry);
 
-/* More bytes of the file that was told of last. */
+/* Appends bytes to the file of the last entry. */
 int tree_sink_data(struct tree_sink *sink, const void *data, size_t len);
 
-/* All was told. */
+/* Completes the tree. */
 int tree_sink_finish(struct tree_sink *sink);
 
-/* Accepts NULL. A file that is not whole leaves nothing behind. */
+/* Frees a sink. Accepts NULL. An incomplete file leaves nothing behind. */
 void tree_sink_free(struct tree_sink *sink);

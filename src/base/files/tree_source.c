@@ -16,11 +16,12 @@
 
 enum {
     DATA_CHUNK = 256 * 1024,
-    NAMED_MAX = 1 << 16, /* files with several names that are remembered; others are told twice */
+    NAMED_MAX = 1 << 16, /* hard-linked files that are remembered; further ones are reported as
+                            separate files */
     NAMES_BYTES_MAX = 256 << 20,
 };
 
-/* A file that has been told of and has other names. */
+/* A reported file that has other hard links. */
 struct named {
     dev_t dev;
     ino_t ino;
@@ -29,7 +30,7 @@ struct named {
 
 /* The names in one directory, in order. */
 struct names {
-    char *text; /* one behind the other, each with its NUL */
+    char *text; /* consecutive, each with its NUL */
     const char **list;
     size_t count;
 };
@@ -40,7 +41,7 @@ struct source {
     void *context;
     char path[ENTRY_PATH_MAX + 1];
     size_t path_len;
-    uint32_t level; /* directories that we are in */
+    uint32_t level; /* depth of the current directory */
     void *named;
     size_t named_count;
     char *data;
@@ -52,7 +53,7 @@ int tree_source_compare(const char *one, const char *other)
         one++;
         other++;
     }
-    /* A slash stands before every byte that a name can have. */
+    /* A slash sorts before every byte of a name. */
     unsigned char a = *one == '/' ? 1 : *one == '\0' ? 0 : (unsigned char)*one;
     unsigned char b = *other == '/' ? 1 : *other == '\0' ? 0 : (unsigned char)*other;
 
@@ -100,7 +101,7 @@ static int names_add(struct names *names, const char *name, size_t *used, size_t
     return 0;
 }
 
-/* Takes fd, and reads all of the directory before anything else is opened in it. */
+/* Takes ownership of fd, and reads the whole directory before anything in it is opened. */
 static int names_read(int fd, struct names *names)
 {
     DIR *dir = fdopendir(fd);
@@ -130,12 +131,12 @@ static int names_read(int fd, struct names *names)
     return 0;
 }
 
-static int trouble(struct source *source, int r)
+static int report_trouble(struct source *source, int r)
 {
     return source->ops->trouble(source->context, source->path, -r);
 }
 
-/* Appends a part to the path: the length before, or -ENAMETOOLONG. */
+/* Appends a component to the path. Returns the previous length, or -ENAMETOOLONG. */
 static ssize_t path_push(struct source *source, const char *name)
 {
     size_t before = source->path_len, len = strlen(name);
@@ -155,8 +156,8 @@ static void path_pop(struct source *source, size_t before)
     source->path[before] = '\0';
 }
 
-/* Whether the file has been told of already, and if so under which path. */
-static const char *name_before(struct source *source, const struct stat *st)
+/* Returns the path under which the file was already reported, or "" after recording it. */
+static const char *first_path(struct source *source, const struct stat *st)
 {
     size_t size = sizeof(struct named) + source->path_len + 1;
     struct named *named, **found;
@@ -177,7 +178,8 @@ static const char *name_before(struct source *source, const struct stat *st)
     return found ? (*found)->path : "";
 }
 
-/* Only what comes behind options->after is told of; but a directory may hold such things. */
+/* Only paths after options->after are reported; but a directory before it may contain such paths.
+ */
 static bool is_wanted(const struct source *source)
 {
     const char *after = source->options->after;
@@ -185,8 +187,8 @@ static bool is_wanted(const struct source *source)
     return !after || tree_source_compare(source->path, after) > 0;
 }
 
-/* Whether it is the last that was told of before, or a directory which that is in. */
-static bool is_on_the_way(const struct source *source)
+/* Returns whether the current path is options->after or a parent of it. */
+static bool is_on_path_to_after(const struct source *source)
 {
     const char *after = source->options->after;
 
@@ -194,7 +196,7 @@ static bool is_on_the_way(const struct source *source)
            (after[source->path_len] == '/' || after[source->path_len] == '\0');
 }
 
-static int tell_data(struct source *source, int fd)
+static int report_data(struct source *source, int fd)
 {
     if (!source->data)
         source->data = xcalloc(1, DATA_CHUNK);
@@ -205,7 +207,7 @@ static int tell_data(struct source *source, int fd)
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            return trouble(source, -errno);
+            return report_trouble(source, -errno);
         if (n == 0)
             return 0;
         r = source->ops->data(source->context, source->data, (size_t)n);
@@ -214,7 +216,7 @@ static int tell_data(struct source *source, int fd)
     }
 }
 
-static int tell(struct source *source, int dir_fd, const char *name, const struct stat *st)
+static int report_entry(struct source *source, int dir_fd, const char *name, const struct stat *st)
 {
     char target[ENTRY_PATH_MAX + 1];
     struct file_entry entry = entry_of(source->path, st);
@@ -223,18 +225,18 @@ static int tell(struct source *source, int dir_fd, const char *name, const struc
         ssize_t len = readlinkat(dir_fd, name, target, sizeof(target) - 1);
 
         if (len < 0)
-            return trouble(source, -errno);
+            return report_trouble(source, -errno);
         target[len] = '\0';
         entry.target = target;
     }
-    entry.same_as = name_before(source, st);
+    entry.same_as = first_path(source, st);
     return source->ops->entry(source->context, &entry);
 }
 
-static int visit(struct source *source, int dir_fd, const char *name, bool follows);
+static int entry_visit(struct source *source, int dir_fd, const char *name, bool follows);
 
-/* Takes fd. */
-static int visit_inside(struct source *source, int fd)
+/* Takes ownership of fd. */
+static int directory_visit_contents(struct source *source, int fd)
 {
     cleanup_with(names_done) struct names names = { .text = NULL };
     cleanup_close int dir_fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
@@ -245,36 +247,36 @@ static int visit_inside(struct source *source, int fd)
     else
         (void)close(fd);
     if (r < 0)
-        return trouble(source, r);
+        return report_trouble(source, r);
     if (source->level >= TREE_SOURCE_DEPTH_MAX)
-        return trouble(source, -ENAMETOOLONG);
+        return report_trouble(source, -ENAMETOOLONG);
     source->level++;
     for (size_t i = 0; r == 0 && i < names.count; i++) {
         ssize_t before = path_push(source, names.list[i]);
 
         if (before < 0) {
-            r = trouble(source, (int)before);
+            r = report_trouble(source, (int)before);
             continue;
         }
-        r = visit(source, dir_fd, names.list[i], false);
+        r = entry_visit(source, dir_fd, names.list[i], false);
         path_pop(source, (size_t)before);
     }
     source->level--;
     return r;
 }
 
-static int visit_directory(struct source *source, int dir_fd, const char *name, int flags)
+static int directory_visit(struct source *source, int dir_fd, const char *name, int flags)
 {
     int fd;
 
     if (source->options->depth && source->level >= source->options->depth)
         return 0;
     fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK | flags);
-    return fd < 0 ? trouble(source, -errno) : visit_inside(source, fd);
+    return fd < 0 ? report_trouble(source, -errno) : directory_visit_contents(source, fd);
 }
 
-/* What is opened is told of, not what had its name a moment before. */
-static int visit_file(struct source *source, int dir_fd, const char *name, int flags)
+/* Reports the file that was opened, not the one that had its name before. */
+static int file_visit(struct source *source, int dir_fd, const char *name, int flags)
 {
     cleanup_close int fd =
         openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags);
@@ -283,32 +285,32 @@ static int visit_file(struct source *source, int dir_fd, const char *name, int f
     int r;
 
     if (fd < 0 || fstat(fd, &st) < 0)
-        return trouble(source, -errno);
+        return report_trouble(source, -errno);
     if (!S_ISREG(st.st_mode))
-        return trouble(source, -ESTALE);
+        return report_trouble(source, -ESTALE);
     entry = entry_of(source->path, &st);
-    entry.same_as = name_before(source, &st);
+    entry.same_as = first_path(source, &st);
     r = source->ops->entry(source->context, &entry);
-    return r < 0 || entry.same_as[0] ? r : tell_data(source, fd);
+    return r < 0 || entry.same_as[0] ? r : report_data(source, fd);
 }
 
-static int visit(struct source *source, int dir_fd, const char *name, bool follows)
+static int entry_visit(struct source *source, int dir_fd, const char *name, bool follows)
 {
     int flags = follows ? 0 : O_NOFOLLOW, r = 0;
-    bool is_top = source->level == 0, is_told = !is_top || !source->options->skips_top;
+    bool is_top = source->level == 0, is_reported = !is_top || !source->options->skips_top;
     struct stat st;
 
-    if (!is_top && !is_wanted(source) && !is_on_the_way(source))
+    if (!is_top && !is_wanted(source) && !is_on_path_to_after(source))
         return 0;
     if (fstatat(dir_fd, name, &st, follows ? 0 : AT_SYMLINK_NOFOLLOW) < 0)
-        return errno == ENOENT && !is_top ? 0 : trouble(source, -errno);
+        return errno == ENOENT && !is_top ? 0 : report_trouble(source, -errno);
     if (S_ISREG(st.st_mode) && source->options->wants_data)
-        return visit_file(source, dir_fd, name, flags);
-    if (is_told && is_wanted(source))
-        r = tell(source, dir_fd, name, &st);
+        return file_visit(source, dir_fd, name, flags);
+    if (is_reported && is_wanted(source))
+        r = report_entry(source, dir_fd, name, &st);
     if (r < 0 || !S_ISDIR(st.st_mode))
         return r;
-    return visit_directory(source, dir_fd, name, flags);
+    return directory_visit(source, dir_fd, name, flags);
 }
 
 static const char *last_part(const char *path)
@@ -328,7 +330,7 @@ int tree_source_run(int dir_fd, const char *name, const struct tree_source *opti
     if (!options->skips_top)
         r = path_push(source, options->rename ? options->rename : last_part(name));
     if (r >= 0)
-        r = visit(source, dir_fd, name, options->follows_top);
+        r = entry_visit(source, dir_fd, name, options->follows_top);
     while (source->named) {
         struct named *named = *(struct named **)source->named;
 

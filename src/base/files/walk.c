@@ -11,13 +11,13 @@
 
 #include "base/cleanup.h"
 
-/* So many of the innermost directories are open. One further out is opened again on the way back,
- * as the parent of the one below, if that is still the same. */
+/* Only this many innermost directories are open. An outer one is reopened on the way back, as the
+ * parent of the one below, if it is still the same. */
 enum { OPEN_MAX = 16, TRIES = 8 };
 
 struct level {
-    DIR *dir; /* NULL: not open at the moment */
-    long at;  /* where to go on when it is opened again */
+    DIR *dir; /* NULL: currently closed */
+    long at;  /* position to continue at when it is reopened */
     struct stat st;
 };
 
@@ -57,7 +57,7 @@ static int levels_grow(struct walk *walk)
     return 0;
 }
 
-/* Closes the outermost open directory when there are enough inside it. */
+/* Closes the outermost open directory if enough inner ones are open. */
 static void levels_close_outer(struct walk *walk)
 {
     struct level *outer;
@@ -72,8 +72,8 @@ static void levels_close_outer(struct walk *walk)
     outer->dir = NULL;
 }
 
-/* Takes fd. */
-static int push(struct walk *walk, int fd, const char *name)
+/* Takes ownership of fd. */
+static int level_push(struct walk *walk, int fd, const char *name)
 {
     cleanup_close int dir_fd = fd;
     struct level level = { .dir = NULL };
@@ -92,7 +92,7 @@ static int push(struct walk *walk, int fd, const char *name)
     return walk->ops->enter ? walk->ops->enter(walk->context, fd, name, &level.st) : 0;
 }
 
-/* Opens the directory outside of `inner` again, where the walk was in it. */
+/* Reopens the parent of `inner` at the position of the walk. */
 static int level_reopen(struct level *level, const struct level *inner)
 {
     cleanup_close int fd = openat(dirfd(inner->dir), "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -110,7 +110,7 @@ static int level_reopen(struct level *level, const struct level *inner)
     return 0;
 }
 
-static int pop(struct walk *walk)
+static int level_pop(struct walk *walk)
 {
     struct level *level = &walk->levels[walk->depth - 1];
     int r = walk->ops->leave ? walk->ops->leave(walk->context, dirfd(level->dir), &level->st) : 0;
@@ -122,7 +122,7 @@ static int pop(struct walk *walk)
     return r;
 }
 
-static int visit(struct walk *walk, int dir_fd, const char *name)
+static int entry_visit(struct walk *walk, int dir_fd, const char *name)
 {
     struct stat st;
     int fd;
@@ -134,8 +134,8 @@ static int visit(struct walk *walk, int dir_fd, const char *name)
             return walk->ops->entry(walk->context, dir_fd, name, &st);
         fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (fd >= 0)
-            return push(walk, fd, name);
-        /* Something else has its name by now. */
+            return level_push(walk, fd, name);
+        /* The name was replaced meanwhile. */
         if (errno != ENOENT && errno != ENOTDIR && errno != ELOOP)
             return -errno;
     }
@@ -151,16 +151,16 @@ int tree_walk(int fd, const struct walk_ops *ops, void *context)
 {
     cleanup_with(walk_done) struct walk walk = { .ops = ops, .context = context };
     int top_fd = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int r = top_fd < 0 ? -errno : push(&walk, top_fd, NULL);
+    int r = top_fd < 0 ? -errno : level_push(&walk, top_fd, NULL);
 
     while (r == 0 && walk.depth > 0) {
         DIR *dir = walk.levels[walk.depth - 1].dir;
         struct dirent *entry = (errno = 0, readdir(dir));
 
         if (entry && !is_dots(entry->d_name))
-            r = visit(&walk, dirfd(dir), entry->d_name);
+            r = entry_visit(&walk, dirfd(dir), entry->d_name);
         else if (!entry)
-            r = errno ? -errno : pop(&walk);
+            r = errno ? -errno : level_pop(&walk);
     }
     return r;
 }

@@ -11,8 +11,8 @@
 
 static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/* One more than the value of each character; 0 where there is none. A table, because all output of
- * all processes goes through here. */
+/* The value of each character plus one; 0: invalid. A table, because the output of all processes
+ * passes through here. */
 static const unsigned char values[256] = {
     ['A'] = 1,  ['B'] = 2,  ['C'] = 3,  ['D'] = 4,  ['E'] = 5,  ['F'] = 6,  ['G'] = 7,  ['H'] = 8,
     ['I'] = 9,  ['J'] = 10, ['K'] = 11, ['L'] = 12, ['M'] = 13, ['N'] = 14, ['O'] = 15, ['P'] = 16,
@@ -62,8 +62,7 @@ int base64_encode(struct buf *out, const void *data, size_t len)
     return 0;
 }
 
-/* Four characters without padding to 24 bits. The bits above in *bad are set by one that is none of
- * ours. */
+/* Decodes four characters without padding to 24 bits. An invalid one sets high bits in *bad. */
 static inline uint32_t decode_group(const unsigned char *in, uint32_t *bad)
 {
     uint32_t a = values[in[0]] - 1U, b = values[in[1]] - 1U, c = values[in[2]] - 1U,
@@ -85,8 +84,8 @@ static void put_group(unsigned char *out, uint32_t bits)
     out[2] = (unsigned char)bits;
 }
 
-/* The last four characters: how many bytes they are, or -EINVAL. Bits that padding cuts off must be
- * 0, so that no two texts stand for the same bytes. */
+/* Decodes the last four characters. Returns the number of bytes or -EINVAL. The bits that padding
+ * cuts off must be 0, so that the encoding is unique. */
 static int decode_tail(const unsigned char *in, unsigned char *out)
 {
     int padding = (in[3] == '=') + (in[3] == '=' && in[2] == '=');
@@ -117,7 +116,7 @@ int base64_decode(struct buf *out, const char *text, size_t len)
     if (r < 0 || len == 0)
         return r;
     next = (unsigned char *)out->data + out->len;
-    /* Two groups at once, in one store: its last two bytes are room of the groups behind. */
+    /* Decodes two groups into one store; its last two bytes are overwritten by the next groups. */
     for (; len > 8; len -= 8, in += 8, next += 6) {
         uint64_t first = decode_group(in, &bad), second = decode_group(in + 4, &bad);
         uint64_t bytes = htobe64(first << 40 | second << 16);

@@ -10,7 +10,7 @@ static int least_of(int a, int b)
     return a < b ? a : b;
 }
 
-/* One row of the matrix from the two before it. */
+/* Computes one row of the matrix from the previous two. */
 static void next_row(const char *a, const char *b, size_t at, int rows[3][WORD_MAX + 1])
 {
     int *row = rows[at % 3], *before = rows[(at + 2) % 3], *earlier = rows[(at + 1) % 3];

@@ -19,7 +19,7 @@ struct unit {
 
 enum { NAME_MAX_BYTES = 64 };
 
-/* A non-negative decimal number and, right behind it, one of the units. */
+/* Parses a non-negative decimal number directly followed by one of the units. */
 static int parse_with_unit(const char *text, const struct unit *units, size_t count,
                            uint64_t *ret_value)
 {
@@ -65,7 +65,7 @@ static int parse_one_duration(const char *text, uint64_t *ret_ms)
     return parse_with_unit(text, units, ARRAY_SIZE(units), ret_ms);
 }
 
-/* How much of text is one number with its unit. */
+/* Returns the length of one number with its unit. */
 static size_t duration_length(const char *text)
 {
     size_t number = strspn(text, "0123456789.");
@@ -73,7 +73,7 @@ static size_t duration_length(const char *text)
     return number + strcspn(text + number, "0123456789.");
 }
 
-/* Each part is smaller than the one before it, so "1h30m" is a time and "30m1h" a slip. */
+/* Each part must be smaller than the previous one: "1h30m" is valid, "30m1h" is not. */
 int parse_duration_ms(const char *text, uint64_t *ret_ms)
 {
     uint64_t total = 0, last = UINT64_MAX;

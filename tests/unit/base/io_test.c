@@ -74,7 +74,7 @@ static void an_empty_file_reads_as_empty_text(void)
     long long number = 7;
     char *garbage = malloc(256);
 
-    /* Leaves text where the allocator will look next, so that a missing terminator shows. */
+    /* Fills memory that the allocator will reuse, so that a missing terminator shows. */
     CHECK(garbage);
     memset(garbage, '5', 256);
     free(garbage);

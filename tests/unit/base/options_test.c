@@ -45,7 +45,7 @@ static const struct option_row rows[] = {
 };
 static const struct option_table table = { rows, ARRAY_SIZE(rows), NULL };
 
-/* Parses words up to NULL, the first being the command's own name. */
+/* Parses words up to NULL, of which the first is the command name. */
 static int parse(const char *const *words, struct wanted *wanted, int *next, struct err *err)
 {
     int count = 0;

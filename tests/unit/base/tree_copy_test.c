@@ -41,7 +41,7 @@ static bool reads(int fd, const char *name, const char *wanted)
     return file >= 0 && read(file, text, sizeof(text) - 1) >= 0 && strcmp(text, wanted) == 0;
 }
 
-/* Copies "from" to "to", which is made anew. */
+/* Copies "from" to "to", which is recreated. */
 static int copy(struct tree_copy *copy)
 {
     cleanup_close int from = openat(scratch_fd, "from", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -130,8 +130,8 @@ static void many_entries_are_all_copied(void)
 
 enum { PAIRS = 100, COPIES = 40 };
 
-/* Exchanges names below fd as fast as it can: directories with links out, files with links, and a
- * directory that is gone and back. */
+/* Exchanges names below fd as fast as possible: directories with links to outside, files with
+ * links, and a directory that disappears and returns. */
 static pid_t swap_names(int fd)
 {
     char dir_name[16], link_name[16];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A tree that somebody else tells of never leaves its directory, and what is told of a tree makes
- * the same tree. */
+/* A tree from untrusted entries never leaves its directory, and a reported tree is rebuilt
+ * identically. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -19,7 +19,7 @@
 
 static char dir[64];
 
-/* Runs a line of shell: its status. */
+/* Runs a shell command. Returns its status. */
 static int shell(const char *line)
 {
     pid_t pid = fork();
@@ -58,8 +58,8 @@ static struct tree_sink *sink_new(void)
     return tree_sink_new(fd, &options);
 }
 
-/* What the sink says to the last of these. */
-static int tell(const struct file_entry *entries, size_t count)
+/* Returns the sink's result for the last of these entries. */
+static int sink_result(const struct file_entry *entries, size_t count)
 {
     struct tree_sink *sink = sink_new();
     int r = 0;
@@ -83,7 +83,7 @@ static void paths_that_lead_outside_are_refused(void)
     for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
         const struct file_entry bad = entry(paths[i], ENTRY_FILE);
 
-        CHECK(tell(&bad, 1) == -EBADMSG, "(%s)", paths[i]);
+        CHECK(sink_result(&bad, 1) == -EBADMSG, "(%s)", paths[i]);
     }
 }
 
@@ -96,16 +96,17 @@ static void nothing_goes_through_a_link(void)
     (void)snprintf(outside, sizeof(outside), "%s/outside", dir);
     CHECK(mkdir(outside, 0755) == 0);
     link.target = outside;
-    CHECK(tell((struct file_entry[]){ link, below }, 2) == -EBADMSG);
-    CHECK(tell((struct file_entry[]){ same }, 1) == -ENOTDIR);
-    CHECK(tell((struct file_entry[]){ same, below }, 1) == -ENOTDIR);
+    CHECK(sink_result((struct file_entry[]){ link, below }, 2) == -EBADMSG);
+    CHECK(sink_result((struct file_entry[]){ same }, 1) == -ENOTDIR);
+    CHECK(sink_result((struct file_entry[]){ same, below }, 1) == -ENOTDIR);
     deep.same_as = "link/secret";
-    CHECK(tell(&deep, 1) == -ENOTDIR);
+    CHECK(sink_result(&deep, 1) == -ENOTDIR);
     deep.same_as = "../outside";
-    CHECK(tell(&deep, 1) == -EBADMSG);
+    CHECK(sink_result(&deep, 1) == -EBADMSG);
     deep.same_as = "link";
-    CHECK(tell(&deep, 1) == -EBADMSG); /* a link to a link would be one to whatever it names */
-    CHECK(rmdir(outside) == 0);        /* so it is empty */
+    CHECK(sink_result(&deep, 1) ==
+          -EBADMSG);            /* otherwise a link to a link would reach its target */
+    CHECK(rmdir(outside) == 0); /* fails unless it is empty */
 }
 
 static void a_directory_is_not_entered_again(void)
@@ -113,7 +114,7 @@ static void a_directory_is_not_entered_again(void)
     const struct file_entry entries[] = { entry("a", ENTRY_DIRECTORY), entry("b", ENTRY_DIRECTORY),
                                           entry("a/x", ENTRY_FILE) };
 
-    CHECK(tell(entries, 3) == -EBADMSG);
+    CHECK(sink_result(entries, 3) == -EBADMSG);
 }
 
 static void a_file_that_is_not_whole_leaves_nothing(void)
@@ -134,7 +135,7 @@ static void a_file_that_is_not_whole_leaves_nothing(void)
     CHECK(shell(command) == 0);
 }
 
-/* Not even when nobody cleans up behind it: a kill in the middle is no worse than this. */
+/* Even without a cleanup: a kill in the middle leaves no more than this. */
 static void a_file_has_no_name_before_it_is_whole(void)
 {
     const struct file_entry file = entry("whole", ENTRY_FILE), next = entry("zz", ENTRY_FILE);

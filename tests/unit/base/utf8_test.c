@@ -35,7 +35,7 @@ static void characters_are_what_the_standard_says(void)
     CHECK(utf8_char("", 0) == 0);
 }
 
-/* Each place in a word of eight, with what is special about a byte. */
+/* A special byte at each position of a word of eight. */
 static void the_first_bad_byte_is_found_wherever_it_is(void)
 {
     static const char bad[] = { '\0', '\x80', '\xff' };
@@ -75,7 +75,7 @@ static void what_is_none_is_replaced(void)
     CHECK(utf8_add(&out, "0123456789012345678901234567890123456789012345678901234567890", 61) < 0);
 }
 
-/* However it is cut, the same comes out. */
+/* The result does not depend on how the input is cut. */
 static void pieces_are_as_the_whole(void)
 {
     static const char text[] =

@@ -259,7 +259,7 @@ static void a_refusal_is_a_line_and_a_remedy_and_125(void)
     HOLT("run", "unstarted");
     CHECK_SEEN(125, "",
                "holt: clone: Resource temporarily?unavailable\n"
-               "      the daemon's log says more\n");
+               "      see the daemon's log\n");
     HOLT("run", "death");
     CHECK_SEEN(125, "", "holt: the daemon closed the connection in the middle of its reply\n");
     HOLT("run", "silence");
