@@ -1,5 +1,6 @@
 /* Every lock of Holt. A thread that holds one takes only locks further down this table; no thread
- * holds two locks of one row. The documentation repeats the table (tools/check-locks). */
+ * holds two locks of one row. ARCHITECTURE.md repeats the table (tools/print-locks,
+ * tools/check-docs). */
 #pragma once
 
 /* row(rank, file, what it protects) */

@@ -24,14 +24,14 @@
 
 enum {
     OUT_MAX = 2 * RAW_DATA_MAX,
-    LINGER_MS = 5000, /* for the client to hang up after the end was sent */
+    LINGER_MS = 5000, /* how long the daemon waits for the client to close after the end was sent */
 };
 
 struct stream_session {
     struct upgraded_connection session;
     struct stream *stream;
     const struct stream_owner *owner;
-    struct process *process; /* that reads the client's stdin; NULL: none */
+    struct process *process; /* the process that gets the client's input; NULL: none */
     struct raw_parser parser;
     struct buf in;         /* the input thread's: received, and not handed on */
     atomic_bool is_broken; /* the client does not keep to the protocol */

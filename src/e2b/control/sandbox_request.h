@@ -10,7 +10,7 @@ struct err;
 struct e2b_create {
     const char *template_id; /* in the request */
     uint64_t timeout_s;
-    json_t *metadata; /* without the values of the template */
+    json_t *metadata; /* the sandbox's metadata, before the template's own values are merged */
 };
 
 /* is_v1: the first version of the call, in which clients must ask for what the second always

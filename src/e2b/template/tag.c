@@ -72,7 +72,7 @@ static int tags_count_check(const json_t *template, struct err *err)
 /* A request about a template's tags. */
 struct asked {
     char name[TEMPLATE_NAME_MAX + 1], tag[TEMPLATE_NAME_MAX + 1];
-    char build[E2B_ID_BYTES]; /* the assigned tags */
+    char build[E2B_ID_BYTES]; /* the id of the build that the tags refer to */
     const json_t *tags;
 };
 

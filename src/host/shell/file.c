@@ -99,7 +99,7 @@ int shell_file_find(struct sandbox *sandbox, const char *name, struct shell_reco
     return 0;
 }
 
-/* Fails if snapshots still have states in the directory. */
+/* Removes the directory, unless snapshots still have states in it. */
 static void shell_dir_remove(const struct sandbox *sandbox, const char *name)
 {
     char path[PATH_SIZE];
