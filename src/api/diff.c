@@ -1,21 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/message/sandbox_request.h"
+#include "api/message/messages.h"
 #include "api/service.h"
-#include "base/buf.h"
-#include "base/cleanup.h"
 #include "base/err.h"
-#include "base/json.h"
-#include "base/text/base64.h"
 #include "base/xalloc.h"
 #include "host/sandbox/sandbox.h"
 #include "http/feed.h"
 
 /* Bytes of a patch in one message, which with base64 around them stay below an envelope's limit. */
-enum { PATCH_PIECE = 512 * 1024, PATCH_TEXT_MAX = 2 * PATCH_PIECE };
+enum { PATCH_PIECE = 512 * 1024 };
 
 struct diff_feed {
     struct sandbox *sandbox;
@@ -50,62 +45,48 @@ static const char *type_name(char type)
     return at ? names[at - letters] : "";
 }
 
-static json_t *bytes_json(const char *data, size_t len)
+static struct msg_diff_response entry_message(const struct diff_entry *entry,
+                                              const struct diff_options *options)
 {
-    cleanup_with(buf_done) struct buf text = BUF_INIT(PATCH_TEXT_MAX);
+    const char *old_path = entry->old_path ? entry->old_path : "";
 
-    return base64_encode(&text, data, len) < 0 || !text.data ? NULL : json_string(text.data);
-}
-
-/* A name can be any bytes; one that is not UTF-8 is also sent exactly, as bytes. */
-static void path_add(json_t *message, const char *field, const char *raw_field, const char *path)
-{
-    json_t *exact = json_string(path);
-
-    if (!exact)
-        (void)json_object_set_new(message, raw_field, bytes_json(path, strlen(path)));
-    (void)json_object_set_new(message, field, exact ? exact : json_text(path));
-}
-
-static json_t *entry_json(const struct diff_entry *entry, const struct diff_options *options)
-{
-    json_t *message = json_pack("{s:s}", "kind", kind_name(entry->kind));
-
-    path_add(message, "path", "rawPath", entry->path);
-    if (entry->old_path)
-        path_add(message, "oldPath", "rawOldPath", entry->old_path);
-    (void)json_object_set_new(message, "type", json_string(type_name(entry->type)));
-    (void)json_object_set_new(message, "size", json_u64(entry->size));
-    (void)json_object_set_new(message, "oldSize", json_u64(entry->old_size));
-    (void)json_object_set_new(message, "binary", json_boolean(entry->is_binary));
-    if (options->wants_lines) {
-        (void)json_object_set_new(message, "addedLines", json_u64(entry->added_lines));
-        (void)json_object_set_new(message, "deletedLines", json_u64(entry->deleted_lines));
-    }
-    return message;
+    return (struct msg_diff_response){
+        .kind = kind_name(entry->kind),
+        .path = entry->path,
+        .raw_path = path_raw(entry->path),
+        .old_path = old_path,
+        .raw_old_path = path_raw(old_path),
+        .type = type_name(entry->type),
+        .size = entry->size,
+        .old_size = entry->old_size,
+        .binary = entry->is_binary,
+        .added_lines = entry->added_lines,
+        .has_added_lines = options->wants_lines,
+        .deleted_lines = entry->deleted_lines,
+        .has_deleted_lines = options->wants_lines,
+    };
 }
 
 /* What does not fit the first message follows in messages that have nothing else. */
 static int entry_put(const struct diff_entry *entry, void *context)
 {
     const struct diff_feed *diff = context;
-    json_t *message = entry_json(entry, &diff->what.options);
-    size_t sent = 0;
+    struct msg_diff_response message = entry_message(entry, &diff->what.options);
+    size_t len = entry->patch ? entry->patch_len : 0, sent = len < PATCH_PIECE ? len : PATCH_PIECE;
+    int r;
 
-    while (entry->patch && entry->patch_len - sent > 0) {
-        size_t len = entry->patch_len - sent < PATCH_PIECE ? entry->patch_len - sent : PATCH_PIECE;
-        int r;
+    if (len > 0)
+        message.patch = (struct span){ entry->patch, sent };
+    r = feed_put(diff->feed, SCHEMA_OF(msg_diff_response, &message), ENCODE_ALL);
+    while (r == 0 && sent < len) {
+        size_t piece = len - sent < PATCH_PIECE ? len - sent : PATCH_PIECE;
 
-        (void)json_object_set_new(message, "patch", bytes_json(entry->patch + sent, len));
-        sent += len;
-        if (sent == entry->patch_len)
-            break;
-        r = feed_put(diff->feed, message);
-        if (r < 0)
-            return r;
-        message = json_object();
+        r = feed_put(diff->feed,
+                     MESSAGE(msg_diff_response, .patch = { entry->patch + sent, piece }),
+                     ENCODE_SOME);
+        sent += piece;
     }
-    return feed_put(diff->feed, message);
+    return r;
 }
 
 static int diff_run_feed(struct feed *feed, void *context, struct err *err)
@@ -128,22 +109,30 @@ static void diff_free(void *context)
 
 static const struct feed_ops diff_ops = { diff_run_feed, diff_free };
 
-int snapshot_service_diff(const struct call *call, const json_t *request, struct stream **ret,
-                          struct err *err)
+/* Returns a side of the diff as the host names it, for the caller to free: NULL for the default, ""
+ * for the template. */
+static char *side_of(const char *name)
 {
-    struct diff_request wanted = { 0 };
+    if (*name == '\0')
+        return NULL;
+    return xstrdup(strcmp(name, SNAPSHOT_TEMPLATE) == 0 ? "" : name);
+}
+
+int snapshot_service_diff(const struct call *call, const struct msg_diff_request *request,
+                          struct stream **ret, struct err *err)
+{
     struct sandbox *sandbox = NULL;
     struct diff_feed *diff;
-    int r = diff_request_parse(request, &wanted, err);
+    int r = sandbox_find(call->host, request->sandbox_id, &sandbox, err);
 
-    if (r == 0)
-        r = sandbox_find(call->host, wanted.sandbox, &sandbox, err);
     if (r < 0)
         return r;
     diff = xcalloc(1, sizeof(*diff));
     diff->sandbox = sandbox;
-    diff->from = wanted.what.from ? xstrdup(wanted.what.from) : NULL;
-    diff->to = wanted.what.to ? xstrdup(wanted.what.to) : NULL;
-    diff->what = (struct sandbox_diff){ diff->from, diff->to, wanted.what.options };
+    diff->from = side_of(request->from);
+    diff->to = side_of(request->to);
+    diff->what = (struct sandbox_diff){
+        diff->from, diff->to, { .wants_lines = request->lines, .wants_patch = request->patch }
+    };
     return feed_start(&diff_ops, diff, call->connection_fd, ret, err);
 }

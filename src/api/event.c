@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/message/event_request.h"
 #include "api/service.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -17,6 +16,7 @@
 
 enum {
     HEARTBEAT_MS = 15000,
+    PATTERN_MAX = 64,        /* bytes */
     BATCH_BYTES = 64 * 1024, /* of messages that are sent together */
 };
 
@@ -32,16 +32,24 @@ struct watch_stream {
 
 static int heartbeat_put(struct buf *out, uint64_t seq)
 {
-    return message_add_take(out, json_pack("{s:{s:o}}", "heartbeat", "seq", json_u64(seq)));
+    const struct msg_heartbeat heartbeat = { .seq = seq };
+
+    return message_add(out, MESSAGE(msg_watch_response, .heartbeat = &heartbeat));
 }
 
-static json_t *event_json(const struct event *event)
+static int event_put(struct buf *out, const struct event *event)
 {
-    json_t *fields = json_loadb(event->fields, event->len, 0, NULL);
+    cleanup_json json_t *fields = json_loadb(event->fields, event->len, 0, NULL);
+    const struct msg_event message = {
+        .seq = event->seq,
+        .time_ms = event->time_ms,
+        .type = event_type_name(event->type),
+        .sandbox_id = event->sandbox,
+        .sandbox_name = event->name,
+        .fields = fields,
+    };
 
-    return json_pack("{s:{s:o, s:o, s:s, s:s, s:s, s:o*}}", "event", "seq", json_u64(event->seq),
-                     "time", json_time(event->time_ms), "type", event_type_name(event->type),
-                     "sandboxId", event->sandbox, "sandboxName", event->name, "fields", fields);
+    return message_add(out, MESSAGE(msg_watch_response, .event = &message));
 }
 
 /* Whatever there is, up to some bytes: how many messages, or -errno. */
@@ -54,9 +62,9 @@ static int batch_put(struct watch_stream *watch, struct buf *out)
         struct event *event = event_reader_take(watch->reader, &lost);
 
         if (lost > 0)
-            r = message_add_take(out, json_pack("{s:o}", "lost", json_u64(lost)));
+            r = message_add(out, MESSAGE(msg_watch_response, .lost = lost, .has_lost = true));
         if (r == 0 && event)
-            r = message_add_take(out, event_json(event));
+            r = event_put(out, event);
         count += (lost > 0) + (event != NULL);
         if (!event)
             break;
@@ -117,17 +125,49 @@ static void watch_close(struct stream *stream)
 
 static const struct stream_ops watch_ops = { watch_next, watch_close };
 
-int event_service_watch(const struct call *call, const json_t *request, struct stream **ret,
-                        struct err *err)
+/* Bits of the types that one of the patterns matches; all when there is none. */
+static int types_find(const struct msg_watch_request *request, uint64_t *ret, struct err *err)
 {
-    struct watch_request wanted = { 0 };
-    struct watch_stream *watch;
-    struct event_reader *reader = NULL;
+    *ret = request->types_count == 0 ? UINT64_MAX : 0;
+    for (size_t i = 0; i < request->types_count; i++) {
+        const char *pattern = request->types[i];
+        uint64_t types = strlen(pattern) <= PATTERN_MAX ? event_types_matching(pattern) : 0;
+
+        if (types == 0)
+            return err_set(err, ERR_INVALID, "no event type matches '%.40s'", pattern);
+        *ret |= types;
+    }
+    return 0;
+}
+
+static int reader_spec_fill(const struct msg_watch_request *request, struct event_reader_spec *ret,
+                            struct err *err)
+{
+    *ret = (struct event_reader_spec){ .start = EVENT_FROM_NOW,
+                                       .sandbox = text_or_null(request->sandbox_id) };
+    if (request->has_since && request->since_time_ms > 0)
+        return err_set(err, ERR_INVALID, "fields 'since' and 'sinceTime' exclude each other");
+    if (request->has_since) {
+        ret->start = EVENT_BEHIND_SEQ;
+        ret->value = request->since;
+    } else if (request->since_time_ms > 0) {
+        ret->start = EVENT_SINCE_TIME;
+        ret->value = request->since_time_ms;
+    }
+    return types_find(request, &ret->types, err);
+}
+
+int event_service_watch(const struct call *call, const struct msg_watch_request *request,
+                        struct stream **ret, struct err *err)
+{
     uint64_t last = host_last_event(call->host);
-    int r = watch_request_parse(request, &wanted, err);
+    struct event_reader *reader = NULL;
+    struct event_reader_spec spec;
+    struct watch_stream *watch;
+    int r = reader_spec_fill(request, &spec, err);
 
     if (r == 0)
-        r = host_watch(call->host, &wanted.spec, &reader, err);
+        r = host_watch(call->host, &spec, &reader, err);
     if (r < 0)
         return r;
     watch = xcalloc(1, sizeof(*watch));
@@ -135,7 +175,7 @@ int event_service_watch(const struct call *call, const json_t *request, struct s
     watch->stream.ends_itself = true;
     watch->host = call->host;
     watch->connection_fd = call->connection_fd;
-    watch->follows = wanted.follows;
+    watch->follows = !request->no_follow;
     watch->last = last;
     watch->reader = reader;
     *ret = &watch->stream;

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/core/host.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/message/fields.h"
 #include "api/service.h"
+#include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/json.h"
 #include "base/xalloc.h"
 #include "host/sandbox/sandbox.h"
 #include "http/feed.h"
@@ -25,53 +23,59 @@ static const char *status_name(enum health_status status)
     return names[status < ARRAY_SIZE(names) ? status : HEALTH_UNHEALTHY];
 }
 
-/* One text for each line. */
-static json_t *errors_json(const char *lines)
+/* Splits the lines into texts, with NULL behind the last. */
+static const char **errors_split(const char *lines, struct arena *arena, size_t *ret_count)
 {
-    json_t *list = json_array();
+    size_t size = strlen(lines) + 1;
+    char *copy = arena_take(arena, size, 1), *rest = NULL;
+    const char **errors = arena_take(arena, size / 2 + 2, sizeof(*errors));
 
-    while (*lines) {
-        size_t len = strcspn(lines, "\n");
-        cleanup_free char *line = xasprintf("%.*s", (int)len, lines);
-
-        if (len > 0)
-            (void)json_array_append_new(list, json_text(line));
-        lines += len + (lines[len] == '\n');
-    }
-    return list;
+    memcpy(copy, lines, size);
+    *ret_count = 0;
+    for (const char *line = strtok_r(copy, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+        errors[(*ret_count)++] = line;
+    return errors;
 }
 
-static json_t *storage_json(const struct host_health *health)
+static struct msg_storage storage_message(const struct host_health *health)
 {
     uint64_t total = health->storage_used + health->storage_available;
     double share = total == 0 ? 0 : (double)health->storage_used / (double)total;
 
-    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:i}", "backend",
-                     health->storage_backend ? health->storage_backend : "", "state",
-                     health->storage_state, "usedBytes", json_u64(health->storage_used),
-                     "availableBytes", json_u64(health->storage_available), "sizeBytes",
-                     json_u64(total), "usedPercent", (int)(share * 100));
+    return (struct msg_storage){
+        .backend = health->storage_backend,
+        .used_bytes = health->storage_used,
+        .available_bytes = health->storage_available,
+        .state = health->storage_state,
+        .size_bytes = total,
+        .used_percent = (uint32_t)(share * 100),
+    };
 }
 
-int host_service_health(const struct call *call, const json_t *request, json_t **ret_reply,
+int host_service_health(const struct call *call, const struct msg_health_request *request,
                         struct err *err)
 {
-    static const char *const fields[] = { NULL };
     struct host_health health = { 0 };
-    int r = json_only_fields(request, fields, err);
+    struct msg_health_response reply;
+    struct msg_storage storage;
 
-    if (r < 0)
-        return r;
+    (void)request;
     host_health(call->host, &health);
-    *ret_reply =
-        json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:s, s:o, s:o, s:o}", "status",
-                  status_name(health.status), "version", HOLT_VERSION, "sandboxes",
-                  (json_int_t)health.sandboxes, "processes", (json_int_t)health.processes, "tools",
-                  (json_int_t)health.tools, "poolReady", (json_int_t)health.pool_ready, "poolSize",
-                  (json_int_t)health.pool_size, "runtime", health.runtime ? health.runtime : "",
-                  "uptimeMs", json_u64(health.uptime_ms), "storage", storage_json(&health),
-                  "errors", errors_json(health.errors));
-    return *ret_reply ? 0 : err_sys(err, -ENOMEM, "write the reply");
+    storage = storage_message(&health);
+    reply = (struct msg_health_response){
+        .status = status_name(health.status),
+        .version = HOLT_VERSION,
+        .sandboxes = health.sandboxes,
+        .pool_ready = health.pool_ready,
+        .runtime = health.runtime,
+        .uptime_ms = health.uptime_ms,
+        .storage = &storage,
+        .processes = health.processes,
+        .pool_size = health.pool_size,
+        .tools = health.tools,
+    };
+    reply.errors = errors_split(health.errors, call->arena, &reply.errors_count);
+    return call_reply(call, SCHEMA_OF(msg_health_response, &reply), err);
 }
 
 struct audit_feed {
@@ -87,13 +91,14 @@ static int line_put(const char *line, void *context)
 
     if (audit->is_verdict_only)
         return 0;
-    return feed_put(audit->feed, json_pack("{s:o}", "line", json_text(line)));
+    return feed_put(audit->feed, MESSAGE(msg_audit_response, .line = line), ENCODE_ALL);
 }
 
 /* A record that was tampered with is an answer, not a failure to answer. */
 static int audit_run(struct feed *feed, void *context, struct err *err)
 {
     struct audit_feed *audit = context;
+    struct msg_audit_verdict verdict;
     uint64_t lines = 0;
     int r;
 
@@ -101,8 +106,12 @@ static int audit_run(struct feed *feed, void *context, struct err *err)
     r = host_read_audit(audit->host, audit->sandbox, line_put, audit, &lines, err);
     if (r < 0 && err->kind != ERR_INTERNAL)
         return r;
-    return feed_put(feed, json_pack("{s:{s:b, s:o, s:o}}", "verdict", "inOrder", r >= 0, "lines",
-                                    json_u64(lines), "problem", json_text(r < 0 ? err->msg : "")));
+    verdict = (struct msg_audit_verdict){
+        .in_order = r >= 0,
+        .lines = lines,
+        .problem = r < 0 ? err->msg : "",
+    };
+    return feed_put(feed, MESSAGE(msg_audit_response, .verdict = &verdict), ENCODE_ALL);
 }
 
 static void audit_free(void *context)
@@ -129,26 +138,13 @@ static char *recorded_id(struct host *host, const char *id)
     return xstrdup(info.id);
 }
 
-int host_service_audit(const struct call *call, const json_t *request, struct stream **ret,
-                       struct err *err)
+int host_service_audit(const struct call *call, const struct msg_audit_request *request,
+                       struct stream **ret, struct err *err)
 {
-    static const char *const fields[] = { "sandboxId", "verify", NULL };
-    struct audit_feed *audit;
-    const char *sandbox = NULL;
-    bool is_verdict_only = false;
-    int r = json_only_fields(request, fields, err);
+    struct audit_feed *audit = xcalloc(1, sizeof(*audit));
 
-    if (r == 0)
-        r = field_text(request, "sandboxId", &sandbox, err);
-    if (r == 0 && sandbox)
-        r = field_sandbox(request, &sandbox, err);
-    if (r == 0)
-        r = json_get_bool(request, "verify", &is_verdict_only, err);
-    if (r < 0)
-        return r;
-    audit = xcalloc(1, sizeof(*audit));
     audit->host = call->host;
-    audit->sandbox = sandbox ? recorded_id(call->host, sandbox) : NULL;
-    audit->is_verdict_only = is_verdict_only;
+    audit->sandbox = *request->sandbox_id ? recorded_id(call->host, request->sandbox_id) : NULL;
+    audit->is_verdict_only = request->verify;
     return feed_start(&audit_ops, audit, call->connection_fd, ret, err);
 }

@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* ProcessService/Launch: a process with a port, and the wait until it answers there. */
-#include <errno.h>
-#include <string.h>
 
-#include "api/message/fields.h"
 #include "api/message/process_messages.h"
-#include "api/message/process_request.h"
+#include "api/message/process_spec.h"
 #include "api/message/process_start.h"
-#include "api/message/sandbox_ref.h"
 #include "api/service.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/json.h"
 #include "host/process/record.h"
 #include "host/process/service.h"
 #include "host/sandbox/sandbox.h"
@@ -23,103 +18,41 @@ static void record_drop(struct record **record)
     record_unref(*record);
 }
 
-struct launch_request {
-    struct start_request start;
-    bool waits; /* until it is ready */
-    struct readiness_spec ready;
-};
-
-static void launch_request_done(struct launch_request *request)
+static int spec_check(const struct msg_launch_request *request, const struct process_spec *spec,
+                      struct err *err)
 {
-    start_request_done(&request->start);
+    if (request->ready && spec->port == 0)
+        return err_set(err, ERR_INVALID, "field 'ready' needs a 'port'");
+    if (spec->has_terminal && spec->restart != RESTART_NO)
+        return err_set(err, ERR_INVALID, "a process with a terminal cannot be started again");
+    return 0;
 }
 
-/* An enum is its name or its number. */
-static int restart_get(const json_t *object, enum restart *ret, struct err *err)
+static int spec_fill(const struct call *call, const struct msg_launch_request *request,
+                     struct process_spec *ret, struct err *err)
 {
-    static const char *const names[] = {
-        [RESTART_NO] = "RESTART_NO",
-        [RESTART_ON_FAILURE] = "RESTART_ON_FAILURE",
-        [RESTART_ALWAYS] = "RESTART_ALWAYS",
-    };
-    const json_t *number = json_field(object, "restart");
-    const char *name = names[RESTART_NO];
-    int r;
+    int r = process_spec_fill(request->process, call->arena, ret, err);
 
-    if (json_is_integer(number) && json_integer_value(number) >= 0 &&
-        json_integer_value(number) < (json_int_t)ARRAY_SIZE(names)) {
-        *ret = (enum restart)json_integer_value(number);
-        return 0;
-    }
-    r = json_get_text(object, "restart", &name, err);
     if (r < 0)
         return r;
-    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-        if (strcmp(names[i], name) == 0) {
-            *ret = (enum restart)i;
-            return 0;
-        }
-    }
-    return err_set(err, ERR_INVALID,
-                   "field 'restart' must be RESTART_NO, RESTART_ON_FAILURE or RESTART_ALWAYS, "
-                   "not '%.40s'",
-                   name);
+    ret->key = text_or_null(request->idempotency_key);
+    ret->port = (uint16_t)request->port;
+    ret->restart = (enum restart)request->restart;
+    ret->is_detached = true;
+    return spec_check(request, ret, err);
 }
 
-static int port_get(const json_t *object, uint16_t *ret, struct err *err)
+static int ready_wait(const struct call *call, const struct msg_ready *ready,
+                      struct sandbox *sandbox, struct record *record, enum readiness *ret,
+                      struct err *err)
 {
-    uint32_t port = 0;
-    int r = json_get_u32(object, "port", &port, err);
+    const struct readiness_spec spec = {
+        .http_path = ready->http_path,
+        .timeout_ms = ready->timeout_ms > 0 ? ready->timeout_ms : READY_TIMEOUT_MS,
+        .watch_fd = call->connection_fd,
+    };
 
-    if (r == 0 && port > UINT16_MAX)
-        r = err_set(err, ERR_INVALID, "field 'port' must be from 1 to %d", UINT16_MAX);
-    *ret = (uint16_t)port;
-    return r;
-}
-
-static int ready_parse(const json_t *object, struct launch_request *ret, struct err *err)
-{
-    static const char *const fields[] = { "httpPath", "timeoutMs", NULL };
-    const json_t *ready = NULL;
-    int r = json_get_object(object, "ready", &ready, err);
-
-    ret->waits = ready;
-    if (r < 0 || !ready)
-        return r;
-    r = json_only_fields(ready, fields, err);
-    if (r == 0)
-        r = json_get_text(ready, "httpPath", &ret->ready.http_path, err);
-    if (r == 0 && ret->ready.http_path && *ret->ready.http_path != '/')
-        r = err_set(err, ERR_INVALID, "field 'httpPath' must begin with '/'");
-    if (r == 0)
-        r = field_duration(ready, "timeoutMs", &ret->ready.timeout_ms, err);
-    if (r == 0 && ret->start.process.spec.port == 0)
-        r = err_set(err, ERR_INVALID, "field 'ready' needs a 'port'");
-    if (ret->ready.timeout_ms == 0)
-        ret->ready.timeout_ms = READY_TIMEOUT_MS;
-    return r;
-}
-
-static int launch_request_parse(const json_t *object, struct launch_request *ret, struct err *err)
-{
-    static const char *const fields[] = { "sandboxId", "process", "idempotencyKey",
-                                          "port",      "restart", "ready",
-                                          NULL };
-    struct process_spec *spec = &ret->start.process.spec;
-    int r = json_only_fields(object, fields, err);
-
-    if (r == 0)
-        r = start_fields_parse(object, &ret->start, err);
-    if (r == 0)
-        r = port_get(object, &spec->port, err);
-    if (r == 0)
-        r = restart_get(object, &spec->restart, err);
-    if (r == 0)
-        r = ready_parse(object, ret, err);
-    if (r == 0 && spec->has_terminal && spec->restart != RESTART_NO)
-        r = err_set(err, ERR_INVALID, "a process with a terminal cannot be started again");
-    spec->is_detached = true;
-    return r;
+    return service_wait_ready(sandbox, record, &spec, ret, err);
 }
 
 static int launch(struct sandbox *sandbox, const struct process_spec *spec, struct record **ret,
@@ -131,39 +64,41 @@ static int launch(struct sandbox *sandbox, const struct process_spec *spec, stru
     return *ret_joined ? process_join(sandbox, spec, ret, err) : r;
 }
 
-static const char *readiness_name(enum readiness readiness)
+static enum msg_readiness readiness_message(enum readiness readiness)
 {
-    static const char *const names[] = {
-        [SERVICE_READY] = "READINESS_READY",
-        [SERVICE_STARTING] = "READINESS_STARTING",
-        [SERVICE_ENDED] = "READINESS_ENDED",
+    static const enum msg_readiness messages[] = {
+        [SERVICE_READY] = MSG_READINESS_READY,
+        [SERVICE_STARTING] = MSG_READINESS_STARTING,
+        [SERVICE_ENDED] = MSG_READINESS_ENDED,
     };
 
-    return names[readiness];
+    return messages[readiness];
 }
 
-int process_service_launch(const struct call *call, const json_t *request, json_t **ret_reply,
+int process_service_launch(const struct call *call, const struct msg_launch_request *request,
                            struct err *err)
 {
-    cleanup_with(launch_request_done) struct launch_request wanted = { .waits = false };
-    cleanup_with(sandbox_ref_drop) struct sandbox *sandbox = NULL;
+    cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
     cleanup_with(record_drop) struct record *record = NULL;
     enum readiness readiness = SERVICE_STARTING;
+    struct msg_process_info message;
+    struct process_spec spec;
     struct record_info info;
     bool is_joined = false;
-    int r = launch_request_parse(request, &wanted, err);
+    int r = spec_fill(call, request, &spec, err);
 
     if (r == 0)
-        r = sandbox_find(call->host, wanted.start.sandbox, &sandbox, err);
+        r = sandbox_find(call->host, request->sandbox_id, &sandbox, err);
     if (r == 0)
-        r = launch(sandbox, &wanted.start.process.spec, &record, &is_joined, err);
-    wanted.ready.watch_fd = call->connection_fd;
-    if (r == 0 && wanted.waits)
-        r = service_wait_ready(sandbox, record, &wanted.ready, &readiness, err);
+        r = launch(sandbox, &spec, &record, &is_joined, err);
+    if (r == 0 && request->ready)
+        r = ready_wait(call, request->ready, sandbox, record, &readiness, err);
     if (r < 0)
         return r;
     record_get(record, &info);
-    *ret_reply = json_pack("{s:o, s:s, s:b}", "process", process_info_json(&info, false),
-                           "readiness", readiness_name(readiness), "joined", is_joined);
-    return *ret_reply ? 0 : err_sys(err, -ENOMEM, "write the reply");
+    message = process_info_message(&info, false, call->arena);
+    return call_reply(call,
+                      MESSAGE(msg_launch_response, .process = &message,
+                              .readiness = readiness_message(readiness), .joined = is_joined),
+                      err);
 }

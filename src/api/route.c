@@ -32,12 +32,55 @@
         CALL(type, function(&with, &request, ret, err));                                           \
     }
 
-UNARY(token_service_create, msg_token_create_request)
-UNARY(token_service_list, msg_token_list_request)
-UNARY(token_service_remove, msg_token_remove_request)
+STREAM(event_service_watch, msg_watch_request)
+STREAM(process_service_exec, msg_exec_request)
+UNARY(process_service_start, msg_start_request)
+UNARY(process_service_launch, msg_launch_request)
+UNARY(process_service_get, msg_get_process_request)
+UNARY(process_service_list, msg_list_processes_request)
+STREAM(process_service_attach, msg_attach_request)
+UNARY(process_service_wait, msg_wait_request)
+UNARY(process_service_send_input, msg_send_input_request)
+UNARY(process_service_signal, msg_signal_request)
+UNARY(process_service_resize, msg_resize_request)
 UNARY(volume_service_create, msg_volume_create_request)
 UNARY(volume_service_list, msg_volume_list_request)
 UNARY(volume_service_remove, msg_volume_remove_request)
+UNARY(sandbox_service_create, msg_create_sandbox_request)
+UNARY(sandbox_service_get, msg_get_sandbox_request)
+UNARY(sandbox_service_list, msg_list_sandboxes_request)
+UNARY(sandbox_service_pause, msg_sandbox_request)
+UNARY(sandbox_service_resume, msg_sandbox_request)
+UNARY(sandbox_service_stop, msg_sandbox_request)
+UNARY(sandbox_service_start, msg_sandbox_request)
+UNARY(sandbox_service_destroy, msg_sandbox_request)
+UNARY(sandbox_service_fork, msg_fork_request)
+UNARY(sandbox_service_stats, msg_stats_request)
+STREAM(sandbox_service_watch_stats, msg_watch_stats_request)
+STREAM(sandbox_service_run, msg_run_request)
+UNARY(host_service_health, msg_health_request)
+UNARY(host_service_capabilities, msg_capabilities_request)
+UNARY(host_service_metrics, msg_metrics_request)
+STREAM(host_service_audit, msg_audit_request)
+STREAM(port_service_forward, msg_forward_request)
+UNARY(port_service_list, msg_list_ports_request)
+STREAM(shell_service_run, msg_shell_run_request)
+UNARY(shell_service_open, msg_shell_open_request)
+UNARY(shell_service_list, msg_shell_list_request)
+UNARY(shell_service_remove, msg_shell_remove_request)
+UNARY(snapshot_service_turn_complete, msg_turn_complete_request)
+UNARY(snapshot_service_create, msg_create_snapshot_request)
+UNARY(snapshot_service_rollback, msg_rollback_request)
+UNARY(snapshot_service_list, msg_list_snapshots_request)
+UNARY(snapshot_service_remove, msg_remove_snapshot_request)
+STREAM(snapshot_service_diff, msg_diff_request)
+UNARY(template_service_list, msg_list_templates_request)
+UNARY(template_service_remove, msg_remove_template_request)
+UNARY(template_service_commit, msg_commit_request)
+UNARY(token_service_create, msg_token_create_request)
+UNARY(token_service_list, msg_token_list_request)
+UNARY(token_service_remove, msg_token_remove_request)
+
 static int template_service_import_call(const struct call *call, const json_t *json,
                                         struct stream **ret, struct err *err)
 {
@@ -46,46 +89,43 @@ static int template_service_import_call(const struct call *call, const json_t *j
     CALL(msg_import_request, template_service_import(&with, &request, ret, err));
 }
 
-UNARY(template_service_list, msg_list_templates_request)
-UNARY(template_service_remove, msg_remove_template_request)
-UNARY(template_service_commit, msg_commit_request)
-
 static const struct route routes[] = {
-    { "/holt.v1.SandboxService/Create", .unary = sandbox_service_create },
-    { "/holt.v1.SandboxService/Get", .unary = sandbox_service_get, .is_read_only = true },
-    { "/holt.v1.SandboxService/List", .unary = sandbox_service_list, .is_read_only = true },
-    { "/holt.v1.SandboxService/Pause", .unary = sandbox_service_pause },
-    { "/holt.v1.SandboxService/Resume", .unary = sandbox_service_resume },
-    { "/holt.v1.SandboxService/Stop", .unary = sandbox_service_stop },
-    { "/holt.v1.SandboxService/Start", .unary = sandbox_service_start },
-    { "/holt.v1.SandboxService/Destroy", .unary = sandbox_service_destroy },
-    { "/holt.v1.SandboxService/Fork", .unary = sandbox_service_fork },
-    { "/holt.v1.SandboxService/Stats", .unary = sandbox_service_stats, .is_read_only = true },
-    { "/holt.v1.SandboxService/WatchStats", .stream = sandbox_service_watch_stats,
+    { "/holt.v1.SandboxService/Create", .unary = sandbox_service_create_call },
+    { "/holt.v1.SandboxService/Get", .unary = sandbox_service_get_call, .is_read_only = true },
+    { "/holt.v1.SandboxService/List", .unary = sandbox_service_list_call, .is_read_only = true },
+    { "/holt.v1.SandboxService/Pause", .unary = sandbox_service_pause_call },
+    { "/holt.v1.SandboxService/Resume", .unary = sandbox_service_resume_call },
+    { "/holt.v1.SandboxService/Stop", .unary = sandbox_service_stop_call },
+    { "/holt.v1.SandboxService/Start", .unary = sandbox_service_start_call },
+    { "/holt.v1.SandboxService/Destroy", .unary = sandbox_service_destroy_call },
+    { "/holt.v1.SandboxService/Fork", .unary = sandbox_service_fork_call },
+    { "/holt.v1.SandboxService/Stats", .unary = sandbox_service_stats_call, .is_read_only = true },
+    { "/holt.v1.SandboxService/WatchStats", .stream = sandbox_service_watch_stats_call,
       .is_read_only = true },
-    { "/holt.v1.SandboxService/Run", .stream = sandbox_service_run, .can_be_raw = true },
-    { "/holt.v1.SnapshotService/TurnComplete", .unary = snapshot_service_turn_complete },
-    { "/holt.v1.SnapshotService/Create", .unary = snapshot_service_create },
-    { "/holt.v1.SnapshotService/Rollback", .unary = snapshot_service_rollback },
-    { "/holt.v1.SnapshotService/List", .unary = snapshot_service_list, .is_read_only = true },
-    { "/holt.v1.SnapshotService/Remove", .unary = snapshot_service_remove },
-    { "/holt.v1.SnapshotService/Diff", .stream = snapshot_service_diff, .is_read_only = true },
-    { "/holt.v1.ProcessService/Exec", .stream = process_service_exec, .can_be_raw = true },
-    { "/holt.v1.ProcessService/Start", .unary = process_service_start },
-    { "/holt.v1.ProcessService/Launch", .unary = process_service_launch },
-    { "/holt.v1.ProcessService/Get", .unary = process_service_get, .is_read_only = true },
-    { "/holt.v1.ProcessService/List", .unary = process_service_list, .is_read_only = true },
-    { "/holt.v1.ProcessService/Attach", .stream = process_service_attach, .is_read_only = true },
-    { "/holt.v1.ProcessService/Wait", .unary = process_service_wait, .is_read_only = true },
-    { "/holt.v1.ProcessService/SendInput", .unary = process_service_send_input },
-    { "/holt.v1.ProcessService/Signal", .unary = process_service_signal },
-    { "/holt.v1.ProcessService/Resize", .unary = process_service_resize },
-    { "/holt.v1.PortService/Forward", .stream = port_service_forward },
-    { "/holt.v1.PortService/List", .unary = port_service_list, .is_read_only = true },
-    { "/holt.v1.ShellService/Run", .stream = shell_service_run },
-    { "/holt.v1.ShellService/Open", .unary = shell_service_open },
-    { "/holt.v1.ShellService/List", .unary = shell_service_list, .is_read_only = true },
-    { "/holt.v1.ShellService/Remove", .unary = shell_service_remove },
+    { "/holt.v1.SandboxService/Run", .stream = sandbox_service_run_call, .can_be_raw = true },
+    { "/holt.v1.SnapshotService/TurnComplete", .unary = snapshot_service_turn_complete_call },
+    { "/holt.v1.SnapshotService/Create", .unary = snapshot_service_create_call },
+    { "/holt.v1.SnapshotService/Rollback", .unary = snapshot_service_rollback_call },
+    { "/holt.v1.SnapshotService/List", .unary = snapshot_service_list_call, .is_read_only = true },
+    { "/holt.v1.SnapshotService/Remove", .unary = snapshot_service_remove_call },
+    { "/holt.v1.SnapshotService/Diff", .stream = snapshot_service_diff_call, .is_read_only = true },
+    { "/holt.v1.ProcessService/Exec", .stream = process_service_exec_call, .can_be_raw = true },
+    { "/holt.v1.ProcessService/Start", .unary = process_service_start_call },
+    { "/holt.v1.ProcessService/Launch", .unary = process_service_launch_call },
+    { "/holt.v1.ProcessService/Get", .unary = process_service_get_call, .is_read_only = true },
+    { "/holt.v1.ProcessService/List", .unary = process_service_list_call, .is_read_only = true },
+    { "/holt.v1.ProcessService/Attach", .stream = process_service_attach_call,
+      .is_read_only = true },
+    { "/holt.v1.ProcessService/Wait", .unary = process_service_wait_call, .is_read_only = true },
+    { "/holt.v1.ProcessService/SendInput", .unary = process_service_send_input_call },
+    { "/holt.v1.ProcessService/Signal", .unary = process_service_signal_call },
+    { "/holt.v1.ProcessService/Resize", .unary = process_service_resize_call },
+    { "/holt.v1.PortService/Forward", .stream = port_service_forward_call },
+    { "/holt.v1.PortService/List", .unary = port_service_list_call, .is_read_only = true },
+    { "/holt.v1.ShellService/Run", .stream = shell_service_run_call },
+    { "/holt.v1.ShellService/Open", .unary = shell_service_open_call },
+    { "/holt.v1.ShellService/List", .unary = shell_service_list_call, .is_read_only = true },
+    { "/holt.v1.ShellService/Remove", .unary = shell_service_remove_call },
     { "/holt.v1.FileService/Stat", .unary = file_service_stat, .is_read_only = true },
     { "/holt.v1.FileService/List", .unary = file_service_list, .is_read_only = true },
     { "/holt.v1.FileService/Read", .stream = file_service_read, .can_be_raw = true,
@@ -115,12 +155,12 @@ static const struct route routes[] = {
     { "/holt.v1.TokenService/Create", .unary = token_service_create_call },
     { "/holt.v1.TokenService/List", .unary = token_service_list_call },
     { "/holt.v1.TokenService/Remove", .unary = token_service_remove_call },
-    { "/holt.v1.HostService/Health", .unary = host_service_health, .is_read_only = true },
-    { "/holt.v1.HostService/Capabilities", .unary = host_service_capabilities,
+    { "/holt.v1.HostService/Health", .unary = host_service_health_call, .is_read_only = true },
+    { "/holt.v1.HostService/Capabilities", .unary = host_service_capabilities_call,
       .is_read_only = true },
-    { "/holt.v1.HostService/Metrics", .unary = host_service_metrics, .is_read_only = true },
-    { "/holt.v1.EventService/Watch", .stream = event_service_watch, .is_read_only = true },
-    { "/holt.v1.HostService/Audit", .stream = host_service_audit, .is_read_only = true },
+    { "/holt.v1.HostService/Metrics", .unary = host_service_metrics_call, .is_read_only = true },
+    { "/holt.v1.EventService/Watch", .stream = event_service_watch_call, .is_read_only = true },
+    { "/holt.v1.HostService/Audit", .stream = host_service_audit_call, .is_read_only = true },
 };
 
 _Static_assert(ARRAY_SIZE(routes) <= ROUTES_MAX, "call_stats must have room for every method");

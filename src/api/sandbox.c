@@ -2,205 +2,260 @@
 #include "host/sandbox/sandbox.h"
 
 #include <errno.h>
+#include <openssl/sha.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "api/message/fields.h"
 #include "api/message/messages.h"
-#include "api/message/run_request.h"
-#include "api/message/sandbox_ref.h"
-#include "api/message/sandbox_request.h"
+#include "api/message/process_spec.h"
 #include "api/service.h"
 #include "api/stream/process_stream.h"
+#include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "base/text/hex.h"
 #include "host/core/host.h"
+#include "host/machine/machine.h"
 #include "host/sandbox/mount.h"
 #include "host/volume/named_volume.h"
 
-int sandbox_service_run(const struct call *call, const json_t *request, struct stream **ret,
-                        struct err *err)
-{
-    cleanup_with(run_request_done) struct run_request wanted = { 0 };
-    int r = run_request_parse(request, &wanted, err);
+_Static_assert(MSG_CREATE_SANDBOX_REQUEST_LABELS_MAX_ITEMS <= SANDBOX_LABELS_MAX, "labels");
+_Static_assert(MSG_CREATE_SANDBOX_REQUEST_VOLUMES_MAX_ITEMS <= SANDBOX_MOUNTS_MAX, "mounts");
+_Static_assert(MSG_CREATE_SANDBOX_REQUEST_IDEMPOTENCY_KEY_MAX_BYTES <= SANDBOX_KEY_MAX, "keys");
+_Static_assert(MSG_FORK_REQUEST_COUNT_MAX <= FORK_MAX, "forks");
+_Static_assert(MSG_FORK_REQUEST_FROM_MAX_BYTES <= SNAPSHOT_NAME_MAX, "snapshots");
 
-    if (r < 0)
-        return r;
-    return process_stream_run(call, &wanted.machine, &wanted.process.spec, ret, err);
+static struct sandbox_limits limits_of(const struct msg_limits *limits)
+{
+    return limits ? (struct sandbox_limits){ .memory_bytes = limits->memory_bytes,
+                                             .cpu_millis = limits->cpu_millis,
+                                             .pids = limits->pids }
+                  : (struct sandbox_limits){ 0 };
 }
 
-/* What a sandbox is to have mounted, into room for SANDBOX_MOUNTS_MAX. */
-static int mounts_find(const struct call *call, const struct create_request *wanted,
-                       struct sandbox_mount *ret, size_t *ret_count, struct err *err)
+int sandbox_service_run(const struct call *call, const struct msg_run_request *request,
+                        struct stream **ret, struct err *err)
 {
-    const json_t *mount;
-    size_t index;
+    static const struct msg_sandbox_spec none = { .template = "", .runtime = "" };
+    const struct msg_sandbox_spec *sandbox = request->sandbox ? request->sandbox : &none;
+    const struct machine_spec machine = {
+        .template = text_or_null(sandbox->template),
+        .runtime = text_or_null(sandbox->runtime),
+        .limits = limits_of(sandbox->limits),
+    };
+    struct process_spec process;
+    int r = process_spec_fill(request->process, call->arena, &process, err);
 
-    json_array_foreach(wanted->volumes, index, mount)
-    {
-        const char *word = json_string_value(json_object_get(mount, "volume"));
-        const char *path = json_string_value(json_object_get(mount, "path"));
-        int r = named_volume_mount(call->host, word, path, &ret[index], err);
+    return r < 0 ? r : process_stream_run(call, &machine, &process, ret, err);
+}
+
+static const struct label *labels_of(const struct pair *pairs, size_t count, struct arena *arena)
+{
+    struct label *labels = arena_take(arena, count, sizeof(*labels));
+
+    for (size_t i = 0; i < count; i++) {
+        (void)snprintf(labels[i].key, sizeof(labels[i].key), "%s", pairs[i].key);
+        (void)snprintf(labels[i].value, sizeof(labels[i].value), "%s", pairs[i].value);
+    }
+    return labels;
+}
+
+/* Computes the digest of everything but the key, whatever the order of the fields. */
+static int digest_make(const struct call *call, const char **ret, struct err *err)
+{
+    unsigned char hash[SHA256_DIGEST_LENGTH];
+    cleanup_json json_t *rest = json_copy((json_t *)(uintptr_t)call->message);
+    cleanup_free char *text = NULL;
+    char *digest = arena_take(call->arena, SANDBOX_DIGEST_LEN + 1, 1);
+
+    (void)json_object_del(rest, "idempotencyKey");
+    text = json_dumps(rest, JSON_COMPACT | JSON_SORT_KEYS);
+    if (!text)
+        return err_sys(err, -ENOMEM, "read the request");
+    (void)SHA256((const unsigned char *)text, strlen(text), hash);
+    hex_encode(hash, sizeof(hash), digest);
+    *ret = digest;
+    return 0;
+}
+
+static int mounts_find(const struct call *call, const struct msg_create_sandbox_request *request,
+                       struct sandbox_spec *ret, struct err *err)
+{
+    struct sandbox_mount *mounts = arena_take(call->arena, request->volumes_count, sizeof(*mounts));
+
+    for (size_t i = 0; i < request->volumes_count; i++) {
+        const struct msg_volume_mount *mount = &request->volumes[i];
+        int r = named_volume_mount(call->host, mount->volume, mount->path, &mounts[i], err);
 
         if (r < 0)
             return r;
     }
-    *ret_count = json_array_size(wanted->volumes);
-    return sandbox_mounts_check(ret, *ret_count, err);
+    ret->mounts = mounts;
+    ret->mount_count = request->volumes_count;
+    return sandbox_mounts_check(mounts, request->volumes_count, err);
 }
 
-int sandbox_service_create(const struct call *call, const json_t *request, json_t **ret_reply,
-                           struct err *err)
+static int spec_fill(const struct call *call, const struct msg_create_sandbox_request *request,
+                     struct sandbox_spec *ret, struct err *err)
 {
-    cleanup_with(create_request_done) struct create_request wanted = { 0 };
-    cleanup_with(sandbox_ref_drop) struct sandbox *sandbox = NULL;
-    struct sandbox_mount mounts[SANDBOX_MOUNTS_MAX];
+    int r = 0;
+
+    *ret = (struct sandbox_spec){
+        .name = text_or_null(request->name),
+        .template = text_or_null(request->template),
+        .runtime = text_or_null(request->runtime),
+        .limits = limits_of(request->limits),
+        .quota_bytes = request->quota_bytes,
+        .labels = labels_of(request->labels, request->labels_count, call->arena),
+        .label_count = request->labels_count,
+        .snapshots_max = request->max_snapshots,
+        .ttl_ms = request->ttl_ms,
+        .idle_timeout_ms = request->idle_timeout_ms,
+        .key = text_or_null(request->idempotency_key),
+    };
+    (void)sandbox_action_parse(request->expire_action, &ret->expire_action);
+    (void)sandbox_action_parse(request->idle_action, &ret->idle_action);
+    if (ret->key)
+        r = digest_make(call, &ret->digest, err);
+    return r < 0 ? r : mounts_find(call, request, ret, err);
+}
+
+int sandbox_service_create(const struct call *call,
+                           const struct msg_create_sandbox_request *request, struct err *err)
+{
+    cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
+    cleanup_with(sandbox_info_done) struct sandbox_info info = { 0 };
+    struct msg_capabilities capabilities;
     struct host_capabilities can;
+    struct msg_sandbox message;
+    struct sandbox_spec spec;
     bool is_joined = false;
-    int r = create_request_parse(request, &wanted, err);
+    int r = spec_fill(call, request, &spec, err);
 
     if (r == 0)
-        r = mounts_find(call, &wanted, mounts, &wanted.spec.mount_count, err);
-    wanted.spec.mounts = mounts;
-    if (r == 0)
-        r = sandbox_create_once(call->host, &wanted.spec, &sandbox, &is_joined, err);
-    if (r == 0)
-        r = sandbox_ref_reply(sandbox, false, ret_reply, err);
+        r = sandbox_create_once(call->host, &spec, &sandbox, &is_joined, err);
     if (r < 0)
         return r;
-    if (is_joined)
-        (void)json_object_set_new(*ret_reply, "joined", json_true());
+    sandbox_get_info(sandbox, false, &info);
+    message = sandbox_message(&info, false, call->arena);
     host_capabilities(call->host, &can);
-    (void)json_object_set_new(*ret_reply, "capabilities", capabilities_json(&can));
-    return 0;
+    capabilities = capabilities_message(&can);
+    return call_reply(call,
+                      MESSAGE(msg_create_sandbox_response, .sandbox = &message, .joined = is_joined,
+                              .capabilities = &capabilities),
+                      err);
 }
 
-/* Finds the sandbox of a request that names nothing else. */
-static int find_only(const struct call *call, const json_t *request, struct sandbox **ret,
-                     struct err *err)
-{
-    static const char *const fields[] = { "sandboxId", NULL };
-    int r = json_only_fields(request, fields, err);
-
-    return r < 0 ? r : sandbox_ref_find(call, request, ret, err);
-}
-
-int sandbox_service_get(const struct call *call, const json_t *request, json_t **ret_reply,
+int sandbox_service_get(const struct call *call, const struct msg_get_sandbox_request *request,
                         struct err *err)
 {
-    cleanup_with(sandbox_ref_drop) struct sandbox *sandbox = NULL;
-    int r = find_only(call, request, &sandbox, err);
+    cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
+    cleanup_with(sandbox_info_done) struct sandbox_info info = { 0 };
+    struct msg_sandbox message;
+    int r = sandbox_find(call->host, request->sandbox_id, &sandbox, err);
 
-    return r < 0 ? r : sandbox_ref_reply(sandbox, true, ret_reply, err);
+    if (r < 0)
+        return r;
+    sandbox_get_info(sandbox, true, &info);
+    message = sandbox_message(&info, true, call->arena);
+    return call_reply(call, MESSAGE(msg_get_sandbox_response, .sandbox = &message), err);
 }
 
-/* A change of state, answered with what the sandbox has become. */
-static int change(const struct call *call, const json_t *request,
-                  int (*to)(struct sandbox *sandbox, struct err *err), json_t **ret_reply,
-                  struct err *err)
+/* Changes the state, and replies with the new one. */
+static int state_change(const struct call *call, const struct msg_sandbox_request *request,
+                        int (*change)(struct sandbox *sandbox, struct err *err), struct err *err)
 {
-    cleanup_with(sandbox_ref_drop) struct sandbox *sandbox = NULL;
-    int r = find_only(call, request, &sandbox, err);
+    cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
+    int r = sandbox_find(call->host, request->sandbox_id, &sandbox, err);
 
     if (r == 0)
-        r = to(sandbox, err);
-    return r < 0 ? r : sandbox_ref_reply(sandbox, false, ret_reply, err);
+        r = change(sandbox, err);
+    return r < 0 ? r : sandbox_reply(call, sandbox, err);
 }
 
-int sandbox_service_pause(const struct call *call, const json_t *request, json_t **ret_reply,
+int sandbox_service_pause(const struct call *call, const struct msg_sandbox_request *request,
                           struct err *err)
 {
-    return change(call, request, sandbox_pause, ret_reply, err);
+    return state_change(call, request, sandbox_pause, err);
 }
 
-int sandbox_service_resume(const struct call *call, const json_t *request, json_t **ret_reply,
+int sandbox_service_resume(const struct call *call, const struct msg_sandbox_request *request,
                            struct err *err)
 {
-    return change(call, request, sandbox_resume, ret_reply, err);
+    return state_change(call, request, sandbox_resume, err);
 }
 
-int sandbox_service_stop(const struct call *call, const json_t *request, json_t **ret_reply,
+int sandbox_service_stop(const struct call *call, const struct msg_sandbox_request *request,
                          struct err *err)
 {
-    return change(call, request, sandbox_stop, ret_reply, err);
+    return state_change(call, request, sandbox_stop, err);
 }
 
-int sandbox_service_start(const struct call *call, const json_t *request, json_t **ret_reply,
+int sandbox_service_start(const struct call *call, const struct msg_sandbox_request *request,
                           struct err *err)
 {
-    return change(call, request, sandbox_start, ret_reply, err);
+    return state_change(call, request, sandbox_start, err);
 }
 
-int sandbox_service_destroy(const struct call *call, const json_t *request, json_t **ret_reply,
+int sandbox_service_destroy(const struct call *call, const struct msg_sandbox_request *request,
                             struct err *err)
 {
-    cleanup_with(sandbox_ref_drop) struct sandbox *sandbox = NULL;
-    int r = find_only(call, request, &sandbox, err);
+    cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
+    int r = sandbox_find(call->host, request->sandbox_id, &sandbox, err);
 
-    (void)ret_reply;
     return r < 0 ? r : sandbox_destroy(sandbox, err);
 }
 
-static void infos_free(struct sandbox_info *infos, size_t count)
+/* Replies with these sandboxes, and frees what the infos own. */
+static int infos_reply(const struct call *call, struct sandbox_info *infos, size_t count,
+                       struct err *err)
 {
+    struct msg_sandbox *sandboxes = arena_take(call->arena, count, sizeof(*sandboxes));
+    int r;
+
+    for (size_t i = 0; i < count; i++)
+        sandboxes[i] = sandbox_message(&infos[i], false, call->arena);
+    r = call_reply(
+        call, MESSAGE(msg_fork_response, .sandboxes = sandboxes, .sandboxes_count = count), err);
     for (size_t i = 0; i < count; i++)
         sandbox_info_done(&infos[i]);
-    free(infos);
+    return r;
 }
 
-int sandbox_service_list(const struct call *call, const json_t *request, json_t **ret_reply,
+int sandbox_service_list(const struct call *call, const struct msg_list_sandboxes_request *request,
                          struct err *err)
 {
-    static const char *const fields[] = { "labels", NULL };
-    cleanup_free struct label *labels = NULL;
-    cleanup_json json_t *list = json_array();
-    struct sandbox_info *infos = NULL;
-    size_t label_count = 0, count = 0;
-    int r = json_only_fields(request, fields, err);
+    const struct label *labels = labels_of(request->labels, request->labels_count, call->arena);
+    cleanup_free struct sandbox_info *infos = NULL;
+    size_t count = 0;
+    int r = sandbox_list(call->host, labels, request->labels_count, &infos, &count, err);
 
-    if (r == 0)
-        r = field_labels(request, &labels, &label_count, err);
-    if (r == 0)
-        r = sandbox_list(call->host, labels, label_count, &infos, &count, err);
-    if (r < 0)
-        return r;
-    for (size_t i = 0; i < count; i++)
-        (void)json_array_append_new(list, sandbox_json(&infos[i], false));
-    infos_free(infos, count);
-    *ret_reply = json_pack("{s:O}", "sandboxes", list);
-    return *ret_reply && json_array_size(list) == count ? 0
-                                                        : err_sys(err, -ENOMEM, "list sandboxes");
+    return r < 0 ? r : infos_reply(call, infos, count, err);
 }
 
-/* Drops the references. */
-static json_t *forks_json(struct sandbox *const *forks, size_t count)
+int sandbox_service_fork(const struct call *call, const struct msg_fork_request *request,
+                         struct err *err)
 {
-    json_t *list = json_array();
+    cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
+    struct sandbox *forks[FORK_MAX] = { NULL };
+    struct sandbox_info *infos;
+    int r;
 
-    for (size_t i = 0; i < count; i++) {
-        cleanup_with(sandbox_info_done) struct sandbox_info info = { 0 };
-
-        sandbox_get_info(forks[i], false, &info);
-        (void)json_array_append_new(list, sandbox_json(&info, false));
+    if (strcmp(request->from, SNAPSHOT_TEMPLATE) == 0)
+        return err_set(err, ERR_INVALID,
+                       "field 'from': 'template' stands for the template itself; create a sandbox "
+                       "from that instead");
+    r = sandbox_find(call->host, request->sandbox_id, &sandbox, err);
+    if (r == 0)
+        r = sandbox_fork(sandbox, text_or_null(request->from), request->count, NULL, forks, err);
+    if (r < 0)
+        return r;
+    infos = arena_take(call->arena, request->count, sizeof(*infos));
+    for (size_t i = 0; i < request->count; i++) {
+        sandbox_get_info(forks[i], false, &infos[i]);
         sandbox_unref(forks[i]);
     }
-    return list;
-}
-
-int sandbox_service_fork(const struct call *call, const json_t *request, json_t **ret_reply,
-                         struct err *err)
-{
-    cleanup_with(sandbox_ref_drop) struct sandbox *sandbox = NULL;
-    struct sandbox *forks[FORK_MAX] = { NULL };
-    struct fork_request wanted = { 0 };
-    int r = fork_request_parse(request, &wanted, err);
-
-    if (r == 0)
-        r = sandbox_find(call->host, wanted.sandbox, &sandbox, err);
-    if (r == 0)
-        r = sandbox_fork(sandbox, wanted.from, wanted.count, NULL, forks, err);
-    if (r < 0)
-        return r;
-    *ret_reply = json_pack("{s:o}", "sandboxes", forks_json(forks, wanted.count));
-    return *ret_reply ? 0 : err_sys(err, -ENOMEM, "write the reply");
+    return infos_reply(call, infos, request->count, err);
 }

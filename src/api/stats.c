@@ -6,22 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/message/fields.h"
 #include "api/service.h"
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/json.h"
 #include "base/xalloc.h"
 #include "host/core/host.h"
 #include "host/core/reactor.h"
 #include "http/stream.h"
 
 enum {
-    IDS_MAX = 1024,
     INTERVAL_DEFAULT_MS = 1000,
-    INTERVAL_MIN_MS = 100,
-    INTERVAL_MAX_MS = 3600 * 1000,
     SPACE_EVERY_MS = 10000, /* some storage has to count files to know */
 };
 
@@ -38,38 +34,24 @@ static void stats_request_done(struct stats_request *request)
     free(request->ids);
 }
 
-static int ids_parse(const json_t *request, struct stats_request *ret, struct err *err)
+static struct msg_sandbox_stats stats_message(const struct sandbox_stats *stats)
 {
-    const json_t *list = NULL;
-    int r = json_get_array(request, "sandboxIds", &list, err);
-    size_t count = json_array_size(list);
-
-    if (r < 0)
-        return r;
-    if (count > IDS_MAX)
-        return err_set(err, ERR_INVALID, "field 'sandboxIds' has more than %d", IDS_MAX);
-    ret->ids = xcalloc(count + 1, sizeof(*ret->ids));
-    for (size_t i = 0; i < count; i++) {
-        const char *id = json_string_value(json_array_get(list, i));
-
-        if (!id || !*id)
-            return err_set(err, ERR_INVALID, "field 'sandboxIds' must be a list of ids or names");
-        ret->ids[ret->count++] = xstrdup(id);
-    }
-    return 0;
-}
-
-static json_t *stats_json(const struct sandbox_stats *stats)
-{
-    return json_pack(
-        "{s:s, s:s, s:s, s:o, s:o, s:I, s:o, s:o, s:o, s:I, s:I, s:I, s:o, s:o}", "sandboxId",
-        stats->id, "sandboxName", stats->name, "state", sandbox_state_name(stats->state), "ageMs",
-        json_u64(stats->age_ms), "cpuUs", json_u64(stats->cpu_us), "cpuLimitMillis",
-        (json_int_t)stats->limits.cpu_millis, "memoryBytes", json_u64(stats->memory_bytes),
-        "cacheBytes", json_u64(stats->cache_bytes), "memoryLimitBytes",
-        json_u64(stats->limits.memory_bytes), "pids", (json_int_t)stats->pids, "pidsLimit",
-        (json_int_t)stats->limits.pids, "processes", (json_int_t)stats->processes, "spaceUsed",
-        json_u64(stats->space_used), "quotaBytes", json_u64(stats->quota_bytes));
+    return (struct msg_sandbox_stats){
+        .sandbox_id = stats->id,
+        .sandbox_name = stats->name,
+        .state = sandbox_state_name(stats->state),
+        .age_ms = stats->age_ms,
+        .cpu_us = stats->cpu_us,
+        .cpu_limit_millis = stats->limits.cpu_millis,
+        .memory_bytes = stats->memory_bytes,
+        .cache_bytes = stats->cache_bytes,
+        .memory_limit_bytes = stats->limits.memory_bytes,
+        .pids = stats->pids,
+        .pids_limit = stats->limits.pids,
+        .processes = stats->processes,
+        .space_used = stats->space_used,
+        .quota_bytes = stats->quota_bytes,
+    };
 }
 
 static const struct sandbox_stats *find(const struct sandbox_stats *list, size_t count,
@@ -82,12 +64,12 @@ static const struct sandbox_stats *find(const struct sandbox_stats *list, size_t
 }
 
 /* Returns thousandths of a processor since the last sample; 0 for a restarted machine. */
-static json_int_t cpu_millis(const struct sandbox_stats *now, const struct sandbox_stats *then)
+static uint32_t cpu_millis(const struct sandbox_stats *now, const struct sandbox_stats *then)
 {
     uint64_t ms = now->taken_ms - then->taken_ms;
     uint64_t used_us = now->cpu_us >= then->cpu_us ? now->cpu_us - then->cpu_us : now->cpu_us;
 
-    return ms == 0 ? 0 : (json_int_t)(used_us / ms);
+    return ms == 0 ? 0 : (uint32_t)(used_us / ms);
 }
 
 static int list_stats(struct host *host, const struct stats_request *wanted, bool wants_space,
@@ -99,27 +81,21 @@ static int list_stats(struct host *host, const struct stats_request *wanted, boo
     return sandbox_list_stats(host, &query, ret, ret_count, err);
 }
 
-int sandbox_service_stats(const struct call *call, const json_t *request, json_t **ret_reply,
+int sandbox_service_stats(const struct call *call, const struct msg_stats_request *request,
                           struct err *err)
 {
-    static const char *const fields[] = { "sandboxIds", NULL };
-    cleanup_with(stats_request_done) struct stats_request wanted = { 0 };
+    const struct stats_query query = { request->sandbox_ids, request->sandbox_ids_count, true };
     cleanup_free struct sandbox_stats *list = NULL;
-    cleanup_json json_t *array = json_array();
+    struct msg_sandbox_stats *stats;
     size_t count = 0;
-    int r = json_only_fields(request, fields, err);
+    int r = sandbox_list_stats(call->host, &query, &list, &count, err);
 
-    if (r == 0)
-        r = ids_parse(request, &wanted, err);
-    if (r == 0)
-        r = list_stats(call->host, &wanted, true, &list, &count, err);
     if (r < 0)
         return r;
+    stats = arena_take(call->arena, count, sizeof(*stats));
     for (size_t i = 0; i < count; i++)
-        (void)json_array_append_new(array, stats_json(&list[i]));
-    *ret_reply = json_pack("{s:O}", "stats", array);
-    return *ret_reply && json_array_size(array) == count ? 0
-                                                         : err_sys(err, -ENOMEM, "list statistics");
+        stats[i] = stats_message(&list[i]);
+    return call_reply(call, MESSAGE(msg_stats_response, .stats = stats, .stats_count = count), err);
 }
 
 /* --- as a stream ------------------------------------------------------------------------------ */
@@ -186,23 +162,21 @@ static int look(struct stats_stream *self, bool wants_space, struct sandbox_stat
     return list_stats(self->host, &self->request, wants_space, ret, ret_count, err);
 }
 
-static json_t *list_json(const struct stats_stream *self, struct sandbox_stats *list, size_t count,
-                         bool has_space)
+static int list_add(const struct stats_stream *self, struct sandbox_stats *list, size_t count,
+                    bool has_space, struct buf *out)
 {
-    json_t *array = json_array();
+    cleanup_free struct msg_sandbox_stats *stats = xcalloc(count + 1, sizeof(*stats));
 
     for (size_t i = 0; i < count; i++) {
         const struct sandbox_stats *then = find(self->last, self->last_count, list[i].id);
-        json_t *one;
 
         if (then && !has_space)
             list[i].space_used = then->space_used;
-        one = stats_json(&list[i]);
-        if (one && then)
-            (void)json_object_set_new(one, "cpuMillis", json_integer(cpu_millis(&list[i], then)));
-        (void)json_array_append_new(array, one);
+        stats[i] = stats_message(&list[i]);
+        stats[i].has_cpu_millis = then != NULL;
+        stats[i].cpu_millis = then ? cpu_millis(&list[i], then) : 0;
     }
-    return json_pack("{s:o}", "stats", array);
+    return message_add(out, MESSAGE(msg_stats_response, .stats = stats, .stats_count = count));
 }
 
 static int stats_next(struct stream *stream, struct buf *out, struct err *err)
@@ -224,7 +198,7 @@ static int stats_next(struct stream *stream, struct buf *out, struct err *err)
         return r;
     if (has_space)
         self->space_next_ms = clock_ms() + SPACE_EVERY_MS;
-    r = message_add_take(out, list_json(self, list, count, has_space));
+    r = list_add(self, list, count, has_space, out);
     free(self->last);
     self->last = list;
     self->last_count = count;
@@ -243,34 +217,22 @@ static void stats_close(struct stream *stream)
 
 static const struct stream_ops stats_ops = { stats_next, stats_close };
 
-static int watch_parse(const json_t *request, struct stats_request *ret, struct err *err)
-{
-    static const char *const fields[] = { "sandboxIds", "intervalMs", NULL };
-    int r = json_only_fields(request, fields, err);
-
-    if (r == 0)
-        r = json_get_u64(request, "intervalMs", &ret->interval_ms, err);
-    if (r == 0 && ret->interval_ms == 0)
-        ret->interval_ms = INTERVAL_DEFAULT_MS;
-    if (r == 0 && (ret->interval_ms < INTERVAL_MIN_MS || ret->interval_ms > INTERVAL_MAX_MS))
-        r = err_set(err, ERR_INVALID, "field 'intervalMs' must be between %d and %d",
-                    INTERVAL_MIN_MS, INTERVAL_MAX_MS);
-    return r < 0 ? r : ids_parse(request, ret, err);
-}
-
-int sandbox_service_watch_stats(const struct call *call, const json_t *request, struct stream **ret,
+int sandbox_service_watch_stats(const struct call *call,
+                                const struct msg_watch_stats_request *request, struct stream **ret,
                                 struct err *err)
 {
     struct stats_stream *self = xcalloc(1, sizeof(*self));
-    int r = watch_parse(request, &self->request, err);
 
-    if (r < 0) {
-        stats_close(&self->stream);
-        return r;
-    }
+    (void)err;
     self->stream.ops = &stats_ops;
     self->host = call->host;
     self->connection_fd = call->connection_fd;
+    self->request.ids = xcalloc(request->sandbox_ids_count + 1, sizeof(*self->request.ids));
+    self->request.count = request->sandbox_ids_count;
+    for (size_t i = 0; i < self->request.count; i++)
+        self->request.ids[i] = xstrdup(request->sandbox_ids[i]);
+    self->request.interval_ms =
+        request->interval_ms > 0 ? request->interval_ms : INTERVAL_DEFAULT_MS;
     *ret = &self->stream;
     return 0;
 }

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "api/message/messages.h"
-#include "api/message/sandbox_ref.h"
 #include "api/service.h"
 #include "base/arena.h"
 #include "base/buf.h"
@@ -220,7 +219,7 @@ int template_service_remove(const struct call *call,
 int template_service_commit(const struct call *call, const struct msg_commit_request *request,
                             struct err *err)
 {
-    cleanup_with(sandbox_ref_drop) struct sandbox *sandbox = NULL;
+    cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
     struct template_info info = { 0 };
     struct msg_template template;
     int r = sandbox_find(call->host, request->sandbox_id, &sandbox, err);

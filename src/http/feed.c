@@ -10,7 +10,6 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/json.h"
 #include "base/thread.h"
 #include "base/xalloc.h"
 #include "http/stream.h"
@@ -46,20 +45,17 @@ static void reader_wake(struct feed *feed)
     (void)eventfd_write(feed->filled_fd, 1);
 }
 
-int feed_put(struct feed *feed, json_t *message)
+int feed_put(struct feed *feed, const struct schema *schema, const void *message,
+             enum encode_mode mode)
 {
     int r;
 
     lock_take(&feed->lock);
     while (feed->ready.len >= READY_ENOUGH && !feed->is_closed)
         cond_wait(&feed->changed, &feed->lock);
-    if (feed->is_closed) {
-        json_decref(message);
-        r = -ECANCELED;
-    } else {
-        r = message_add_take(&feed->ready, message);
+    r = feed->is_closed ? -ECANCELED : message_add_as(&feed->ready, schema, message, mode);
+    if (!feed->is_closed)
         reader_wake(feed);
-    }
     lock_release(&feed->lock);
     return r;
 }

@@ -2,7 +2,7 @@
  * in a thread of its own and waits while the reader is slow. */
 #pragma once
 
-#include <jansson.h>
+#include "wire/schema.h"
 
 struct err;
 struct feed;
@@ -21,6 +21,7 @@ struct feed_ops {
 int feed_start(const struct feed_ops *ops, void *context, int watch_fd, struct stream **ret,
                struct err *err);
 
-/* Adds a message, which it takes (NULL: -ENOMEM), and waits until there is room for the next one:
- * 0, or a negative errno that run() must return. */
-int feed_put(struct feed *feed, json_t *message);
+/* Adds one message, and waits until there is room for the next: 0, or a negative errno for run to
+ * return. */
+int feed_put(struct feed *feed, const struct schema *schema, const void *message,
+             enum encode_mode mode);

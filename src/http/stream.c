@@ -40,16 +40,22 @@ void message_end(struct buf *out, size_t start)
     memcpy(out->data + start + 1, &len, sizeof(len));
 }
 
-int message_add(struct buf *out, const struct schema *schema, const void *message)
+int message_add_as(struct buf *out, const struct schema *schema, const void *message,
+                   enum encode_mode mode)
 {
     size_t start = out->len;
     int r = message_begin(out);
 
     if (r == 0)
-        r = schema_encode(schema, message, ENCODE_ALL, out);
+        r = schema_encode(schema, message, mode, out);
     if (r == 0)
         message_end(out, start);
     return r;
+}
+
+int message_add(struct buf *out, const struct schema *schema, const void *message)
+{
+    return message_add_as(out, schema, message, ENCODE_ALL);
 }
 
 int message_add_take(struct buf *out, json_t *value)

@@ -8,9 +8,9 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "wire/schema.h"
 
 struct buf;
-struct schema;
 struct stream;
 
 struct stream_ops {
@@ -39,6 +39,8 @@ int message_add_take(struct buf *out, json_t *value);
 
 /* Appends a complete message: 0, -ENOBUFS or -ENOMEM. */
 int message_add(struct buf *out, const struct schema *schema, const void *message);
+int message_add_as(struct buf *out, const struct schema *schema, const void *message,
+                   enum encode_mode mode);
 
 /* The HTTP reply of a stream, which it owns. */
 struct stream_reply;

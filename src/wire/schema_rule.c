@@ -138,12 +138,12 @@ static int missing(const struct schema_field *field, struct err *err)
     return err_set(err, ERR_INVALID, "field '%s' is missing", field->json_name);
 }
 
-/* An empty text breaks no rule but one: that it must be there. */
+/* A text that is empty, and so perhaps absent, breaks no rule but one: that it must be there. */
 static int text_check(const struct schema_field *field, const char *text, struct err *err)
 {
     int r;
 
-    if (!text || !*text)
+    if (!text || (!*text && !(field->flags & FIELD_PRESENCE)))
         return field->flags & FIELD_REQUIRED ? missing(field, err) : 0;
     r = field->syntax == SYNTAX_HANDLE ? 0 : length_check(field, strlen(text), err);
     if (r == 0 && field->words)

@@ -1,69 +1,82 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/message/messages.h"
 
+#include <string.h>
+
+#include "api/service.h"
+#include "base/arena.h"
 #include "base/cleanup.h"
-#include "base/json.h"
+#include "base/text/utf8.h"
 #include "host/core/host.h"
-#include "host/sandbox/info.h"
-#include "store/template/template.h"
+#include "host/sandbox/sandbox.h"
 #include "wire/envelope.h"
 
-static json_t *labels_json(const struct sandbox_info *info)
+static const struct pair *labels_message(const struct sandbox_info *info, struct arena *arena)
 {
-    json_t *map = json_object();
+    struct pair *pairs = arena_take(arena, info->label_count, sizeof(*pairs));
 
     for (size_t i = 0; i < info->label_count; i++)
-        (void)json_object_set_new(map, info->labels[i].key, json_text(info->labels[i].value));
-    return map;
+        pairs[i] = (struct pair){ info->labels[i].key, info->labels[i].value };
+    return pairs;
 }
 
-/* What it has none of is left out. */
-static json_t *mounts_json(const struct sandbox_info *info)
+static const struct msg_volume_mount *mounts_message(const struct sandbox_info *info,
+                                                     struct arena *arena)
 {
-    json_t *list = info->mount_count > 0 ? json_array() : NULL;
+    struct msg_volume_mount *mounts = arena_take(arena, info->mount_count, sizeof(*mounts));
 
     for (size_t i = 0; i < info->mount_count; i++)
-        (void)json_array_append_new(list,
-                                    json_pack("{s:s, s:o}", "volume", info->mounts[i].shared_volume,
-                                              "path", json_text(info->mounts[i].path)));
-    return list;
+        mounts[i] =
+            (struct msg_volume_mount){ info->mounts[i].shared_volume, info->mounts[i].path };
+    return mounts;
 }
 
-static json_t *limits_json(const struct sandbox_limits *limits)
+struct msg_sandbox sandbox_message(const struct sandbox_info *info, bool has_space,
+                                   struct arena *arena)
 {
-    return json_pack("{s:o, s:I, s:I}", "memoryBytes", json_u64(limits->memory_bytes), "cpuMillis",
-                     (json_int_t)limits->cpu_millis, "pids", (json_int_t)limits->pids);
+    struct msg_limits *limits = arena_take(arena, 1, sizeof(*limits));
+
+    *limits = (struct msg_limits){ .memory_bytes = info->limits.memory_bytes,
+                                   .cpu_millis = info->limits.cpu_millis,
+                                   .pids = info->limits.pids };
+    return (struct msg_sandbox){
+        .id = info->id,
+        .name = info->name,
+        .state = sandbox_state_name(info->state),
+        .reason = info->reason,
+        .template = info->template,
+        .runtime = info->runtime,
+        .created_at_ms = info->created_ms,
+        .labels = labels_message(info, arena),
+        .labels_count = info->label_count,
+        .limits = limits,
+        .quota_bytes = info->quota_bytes,
+        .turns = info->turns,
+        .snapshots = info->snapshot_count,
+        .max_snapshots = info->snapshots_max,
+        .base = info->base,
+        .space_used = info->space_used,
+        .has_space_used = has_space,
+        .expires_at_ms = info->expires_ms,
+        .expire_action = sandbox_action_name(info->expire_action),
+        .idle_timeout_ms = info->idle_timeout_ms,
+        .idle_action = sandbox_action_name(info->idle_action),
+        .last_active_at_ms = info->last_active_ms,
+        .volumes = mounts_message(info, arena),
+        .volumes_count = info->mount_count,
+    };
 }
 
-/* What never comes is left out. */
-static json_t *moment_json(uint64_t ms)
+struct msg_snapshot snapshot_message(const struct snapshot_info *info)
 {
-    return ms ? json_time(ms) : NULL;
-}
-
-json_t *sandbox_json(const struct sandbox_info *info, bool has_space)
-{
-    return json_pack(
-        "{s:s, s:s, s:s, s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:s, s:o*, s:o*, s:s, "
-        "s:o, s:s, s:o*, s:o*}",
-        "id", info->id, "name", info->name, "state", sandbox_state_name(info->state), "reason",
-        json_text(info->reason), "template", info->template, "runtime", info->runtime, "createdAt",
-        json_time(info->created_ms), "labels", labels_json(info), "limits",
-        limits_json(&info->limits), "quotaBytes", json_u64(info->quota_bytes), "turns",
-        (json_int_t)info->turns, "snapshots", (json_int_t)info->snapshot_count, "maxSnapshots",
-        (json_int_t)info->snapshots_max, "base", info->base, "spaceUsed",
-        has_space ? json_u64(info->space_used) : NULL, "expiresAt", moment_json(info->expires_ms),
-        "expireAction", sandbox_action_name(info->expire_action), "idleTimeoutMs",
-        json_u64(info->idle_timeout_ms), "idleAction", sandbox_action_name(info->idle_action),
-        "lastActiveAt", moment_json(info->last_active_ms), "volumes", mounts_json(info));
-}
-
-json_t *snapshot_json(const struct snapshot_info *info)
-{
-    return json_pack("{s:s, s:s, s:I, s:s, s:o, s:o}", "name", info->name, "kind",
-                     snapshot_kind_name(info->kind), "turn", (json_int_t)info->turn, "parent",
-                     info->parent, "createdAt", json_time(info->created_ms), "spaceUsed",
-                     json_u64(info->space_used));
+    return (struct msg_snapshot){
+        .name = info->name,
+        .kind = snapshot_kind_name(info->kind),
+        .turn = info->turn,
+        .parent = info->parent,
+        .created_at_ms = info->created_ms,
+        .space_used = info->space_used,
+    };
 }
 
 struct msg_template template_message(const struct template_info *info)
@@ -77,27 +90,45 @@ struct msg_template template_message(const struct template_info *info)
     };
 }
 
-static json_t *can_json(const struct host_capabilities *can)
+struct msg_capabilities capabilities_message(const struct host_capabilities *can)
 {
-    return json_pack("{s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b}",
-                     "snapshots", can->snapshots, "rollback", can->rollback, "fork", can->fork,
-                     "atomicSnapshots", can->atomic_snapshots, "quota", can->quota, "pause",
-                     can->pause, "deepPause", can->deep_pause, "launch", can->launch,
-                     "streamingProgress", can->streaming_progress, "tierRouting", can->tier_routing,
-                     "memoryLimit", can->memory_limit, "cpuLimit", can->cpu_limit, "pidsLimit",
-                     can->pids_limit);
+    return (struct msg_capabilities){
+        .snapshots = can->snapshots,
+        .rollback = can->rollback,
+        .fork = can->fork,
+        .atomic_snapshots = can->atomic_snapshots,
+        .quota = can->quota,
+        .pause = can->pause,
+        .deep_pause = can->deep_pause,
+        .launch = can->launch,
+        .streaming_progress = can->streaming_progress,
+        .tier_routing = can->tier_routing,
+        .memory_limit = can->memory_limit,
+        .cpu_limit = can->cpu_limit,
+        .pids_limit = can->pids_limit,
+        .max_sandboxes = can->sandboxes_max,
+        .max_sandbox_duration_ms = can->sandbox_duration_max_ms,
+        .max_snapshots = can->snapshots_max,
+        .max_forks = can->forks_max,
+        .default_quota_bytes = can->default_quota,
+        .max_message_bytes = ENVELOPE_PAYLOAD_MAX,
+    };
 }
 
-json_t *capabilities_json(const struct host_capabilities *can)
+int sandbox_reply(const struct call *call, struct sandbox *sandbox, struct err *err)
 {
-    cleanup_json json_t *limits = json_pack(
-        "{s:I, s:o, s:I, s:I, s:o, s:I}", "maxSandboxes", (json_int_t)can->sandboxes_max,
-        "maxSandboxDurationMs", json_u64(can->sandbox_duration_max_ms), "maxSnapshots",
-        (json_int_t)can->snapshots_max, "maxForks", (json_int_t)can->forks_max, "defaultQuotaBytes",
-        json_u64(can->default_quota), "maxMessageBytes", (json_int_t)ENVELOPE_PAYLOAD_MAX);
-    json_t *all = can_json(can);
+    cleanup_with(sandbox_info_done) struct sandbox_info info = { 0 };
+    struct msg_sandbox message;
 
-    if (all && limits)
-        (void)json_object_update(all, limits);
-    return all;
+    sandbox_get_info(sandbox, false, &info);
+    message = sandbox_message(&info, false, call->arena);
+    return call_reply(call, MESSAGE(msg_sandbox_response, .sandbox = &message), err);
+}
+
+struct span path_raw(const char *path)
+{
+    size_t len = strlen(path);
+
+    return utf8_valid(path, len) == len ? (struct span){ .data = NULL }
+                                        : (struct span){ path, len };
 }

@@ -4,14 +4,18 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/buf.h"
-#include "base/cleanup.h"
-#include "base/json.h"
 #include "base/text/base64.h"
 #include "host/process/record.h"
 #include "http/stream.h"
 
 enum { LISTED_ARGS_BYTES = 1024 };
+
+/* The numbers on the wire are the host's own. */
+_Static_assert((int)MSG_OUTCOME_NOT_STARTED == (int)OUTCOME_NOT_STARTED, "outcomes");
+_Static_assert((int)MSG_KILLED_BY_QUOTA == (int)KILLER_QUOTA, "killers");
+_Static_assert((int)MSG_RESTART_ALWAYS == (int)RESTART_ALWAYS, "restarts");
 
 static const char *const stream_fields[PROCESS_STREAMS] = { "stdout", "stderr" };
 
@@ -32,105 +36,91 @@ void process_written_get(struct record *record, struct process_written *ret)
     written_count(&info, ret);
 }
 
-static const char *outcome_name(enum outcome outcome)
+struct msg_ended process_ended_message(const struct process_end *end,
+                                       const struct process_written *written)
 {
-    static const char *const names[] = {
-        [OUTCOME_NONE] = "OUTCOME_UNSPECIFIED",  [OUTCOME_EXITED] = "OUTCOME_EXITED",
-        [OUTCOME_SIGNALED] = "OUTCOME_SIGNALED", [OUTCOME_TIMED_OUT] = "OUTCOME_TIMED_OUT",
-        [OUTCOME_OOM] = "OUTCOME_OOM",           [OUTCOME_KILLED] = "OUTCOME_KILLED",
-        [OUTCOME_LOST] = "OUTCOME_LOST",         [OUTCOME_NOT_STARTED] = "OUTCOME_NOT_STARTED",
+    return (struct msg_ended){
+        .outcome = (enum msg_outcome)end->outcome,
+        .exit_code = end->exit_code,
+        .signal = end->signal,
+        .reason = end->reason,
+        .duration_ms = end->duration_ms,
+        .cpu_ms = end->cpu_ms,
+        .memory_peak_bytes = end->memory_peak_bytes,
+        .killed_by = (enum msg_killed_by)end->killer,
+        .stdout_bytes = written->bytes[PROCESS_OUT],
+        .stderr_bytes = written->bytes[PROCESS_ERR],
+        .truncated = written->is_truncated,
     };
-
-    return names[outcome < ARRAY_SIZE(names) ? outcome : OUTCOME_NONE];
 }
 
-static const char *killer_name(enum killer killer)
+/* How many of the arguments are shown. */
+static size_t args_count(char *const *args, bool is_listed, bool *ret_truncated)
 {
-    static const char *const names[] = {
-        [KILLER_NONE] = "KILLED_BY_UNSPECIFIED", [KILLER_USER] = "KILLED_BY_USER",
-        [KILLER_CLIENT] = "KILLED_BY_CLIENT",    [KILLER_ROLLBACK] = "KILLED_BY_ROLLBACK",
-        [KILLER_STOP] = "KILLED_BY_STOP",        [KILLER_DESTROY] = "KILLED_BY_DESTROY",
-        [KILLER_QUOTA] = "KILLED_BY_QUOTA",
-    };
-
-    return names[killer < ARRAY_SIZE(names) ? killer : KILLER_NONE];
-}
-
-json_t *process_ended_json(const struct process_end *end, const struct process_written *written)
-{
-    return json_pack("{s:s, s:i, s:i, s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:b}", "outcome",
-                     outcome_name(end->outcome), "exitCode", end->exit_code, "signal", end->signal,
-                     "reason", json_text(end->reason), "durationMs", json_u64(end->duration_ms),
-                     "cpuMs", json_u64(end->cpu_ms), "memoryPeakBytes",
-                     json_u64(end->memory_peak_bytes), "killedBy", killer_name(end->killer),
-                     "stdoutBytes", json_u64(written->bytes[PROCESS_OUT]), "stderrBytes",
-                     json_u64(written->bytes[PROCESS_ERR]), "truncated", written->is_truncated);
-}
-
-static json_t *args_json(char *const *args, bool is_listed, bool *ret_truncated)
-{
-    json_t *list = json_array();
-    size_t bytes = 0;
+    size_t count = 0, bytes = 0;
 
     *ret_truncated = false;
-    for (; args && *args; args++) {
-        bytes += strlen(*args);
+    for (; args && args[count]; count++) {
+        bytes += strlen(args[count]);
         *ret_truncated = is_listed && bytes > LISTED_ARGS_BYTES;
         if (*ret_truncated)
             break;
-        (void)json_array_append_new(list, json_text(*args));
     }
-    return list;
+    return count;
 }
 
-static json_t *extent_json(const struct record_stream *stream)
+static const struct msg_extent *extent_message(const struct record_stream *stream,
+                                               struct arena *arena)
 {
-    return json_pack("{s:o, s:o, s:o}", "total", json_u64(stream->total), "headEnd",
-                     json_u64(stream->head_end), "tailStart", json_u64(stream->tail_start));
+    struct msg_extent *extent = arena_take(arena, 1, sizeof(*extent));
+
+    *extent = (struct msg_extent){ .total = stream->total,
+                                   .head_end = stream->head_end,
+                                   .tail_start = stream->tail_start };
+    return extent;
 }
 
-static json_t *end_json(const struct record_info *info)
+static const struct msg_ended *end_message(const struct record_info *info, struct arena *arena)
 {
     struct process_written written;
+    struct msg_ended *ended;
 
+    if (!info->is_over)
+        return NULL;
     written_count(info, &written);
-    return info->is_over ? process_ended_json(&info->end, &written) : NULL;
+    ended = arena_take(arena, 1, sizeof(*ended));
+    *ended = process_ended_message(&info->end, &written);
+    return ended;
 }
 
-static json_t *text_or_empty(const char *text)
-{
-    return json_text(text ? text : "");
-}
-
-static const char *restart_name(enum restart restart)
-{
-    static const char *const names[] = {
-        [RESTART_NO] = "RESTART_NO",
-        [RESTART_ON_FAILURE] = "RESTART_ON_FAILURE",
-        [RESTART_ALWAYS] = "RESTART_ALWAYS",
-    };
-
-    return names[restart];
-}
-
-json_t *process_info_json(const struct record_info *info, bool is_listed)
+struct msg_process_info process_info_message(const struct record_info *info, bool is_listed,
+                                             struct arena *arena)
 {
     const struct process_spec *spec = info->spec;
     bool is_truncated;
-    json_t *args = args_json(spec->args, is_listed, &is_truncated);
+    size_t count = args_count(spec->args, is_listed, &is_truncated);
 
-    return json_pack("{s:s, s:o, s:b, s:o, s:o, s:b, s:b, s:s, s:I, s:o, s:o*, s:o*, s:o, s:o, "
-                     "s:i, s:s*, s:I, s:s}",
-                     "id", info->id, "args", args, "argsTruncated", is_truncated, "cwd",
-                     text_or_empty(spec->cwd), "tag", text_or_empty(spec->tag), "stdin",
-                     spec->has_stdin, "terminal", spec->has_terminal, "state",
-                     info->is_over ? "PROCESS_STATE_ENDED" : "PROCESS_STATE_RUNNING", "pid",
-                     (json_int_t)info->pid, "startedAt", json_time(info->started_ms), "endedAt",
-                     info->is_over ? json_time(info->ended_ms) : NULL, "ended", end_json(info),
-                     "stdout", extent_json(&info->streams[PROCESS_OUT]), "stderr",
-                     extent_json(&info->streams[PROCESS_ERR]), "port", (int)spec->port, "address",
-                     info->address, "restarts", (json_int_t)info->restarts, "restart",
-                     restart_name(spec->restart));
+    return (struct msg_process_info){
+        .id = info->id,
+        .args = (const char *const *)spec->args,
+        .args_count = count,
+        .args_truncated = is_truncated,
+        .cwd = spec->cwd,
+        .tag = spec->tag,
+        .stdin = spec->has_stdin,
+        .terminal = spec->has_terminal,
+        .state = info->is_over ? MSG_PROCESS_STATE_ENDED : MSG_PROCESS_STATE_RUNNING,
+        .pid = (uint32_t)info->pid,
+        .started_at_ms = info->started_ms,
+        .ended_at_ms = info->is_over ? info->ended_ms : 0,
+        .ended = end_message(info, arena),
+        .stdout = extent_message(&info->streams[PROCESS_OUT], arena),
+        .stderr = extent_message(&info->streams[PROCESS_ERR], arena),
+        .port = spec->port,
+        .address = info->address,
+        .restart = (enum msg_restart)spec->restart,
+        .restarts = info->restarts,
+    };
 }
 
 int process_started_add(struct buf *out, const struct process_started *started)
@@ -177,15 +167,19 @@ int process_output_add(struct buf *out, enum output_stream stream, const uint64_
 
 int process_gap_add(struct buf *out, const struct reader_event *gap)
 {
-    static const char *const names[PROCESS_STREAMS] = { "STREAM_STDOUT", "STREAM_STDERR" };
+    const struct msg_gap message = {
+        .stream = gap->stream == PROCESS_OUT ? MSG_STREAM_STDOUT : MSG_STREAM_STDERR,
+        .offset = gap->offset,
+        .missing = gap->missing,
+    };
 
-    return message_add_take(out, json_pack("{s:{s:s, s:o, s:o}}", "gap", "stream",
-                                           names[gap->stream], "offset", json_u64(gap->offset),
-                                           "missing", json_u64(gap->missing)));
+    return message_add(out, MESSAGE(msg_exec_response, .gap = &message));
 }
 
 int process_ended_add(struct buf *out, const struct process_end *end,
                       const struct process_written *written)
 {
-    return message_add_take(out, json_pack("{s:o}", "ended", process_ended_json(end, written)));
+    const struct msg_ended message = process_ended_message(end, written);
+
+    return message_add(out, MESSAGE(msg_exec_response, .ended = &message));
 }

@@ -1,13 +1,14 @@
 /* What is told of processes: the events of a stream, and ProcessInfo. */
 #pragma once
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "host/process/process.h"
+#include "wire/holt_v1.h"
 
+struct arena;
 struct buf;
 struct reader_event;
 struct record;
@@ -22,12 +23,14 @@ struct process_written {
 /* What the record says of it now. */
 void process_written_get(struct record *record, struct process_written *ret);
 
-/* The Ended message. */
-json_t *process_ended_json(const struct process_end *end, const struct process_written *written);
+/* Points into the end. */
+struct msg_ended process_ended_message(const struct process_end *end,
+                                       const struct process_written *written);
 
-/* The ProcessInfo message. As one of a list it has no more than the beginning of args, which may be
- * long. */
-json_t *process_info_json(const struct record_info *info, bool is_listed);
+/* As one of a list it has no more than the beginning of args, which may be long. Points into the
+ * info and the arena. */
+struct msg_process_info process_info_message(const struct record_info *info, bool is_listed,
+                                             struct arena *arena);
 
 /* Each appends one event as a message: 0, -ENOBUFS or -ENOMEM. */
 

@@ -14,7 +14,3 @@ int sandbox_ref_find(const struct call *call, const json_t *request, struct sand
 
 /* For cleanup_with: drops the reference. */
 void sandbox_ref_drop(struct sandbox **sandbox);
-
-/* {"sandbox": ...}: what is known of it now. 0, or -ENOMEM with err set. */
-int sandbox_ref_reply(struct sandbox *sandbox, bool wants_space, json_t **ret_reply,
-                      struct err *err);

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "api/message/process_messages.h"
-#include "api/message/process_request.h"
 #include "api/message/process_start.h"
 #include "api/service.h"
 #include "base/buf.h"
@@ -263,8 +262,8 @@ static void started_in_sandbox(struct process_stream *events)
     started_set(events, info.id, record.id);
 }
 
-int process_stream_exec(const struct call *call, const struct start_request *request,
-                        struct stream **ret, struct err *err)
+int process_stream_exec(const struct call *call, const char *sandbox,
+                        const struct process_spec *process, struct stream **ret, struct err *err)
 {
     static const struct reader_spec all = { .follows = true, .is_flow = true };
     cleanup_with(events_free_slot) struct process_stream *events = NULL;
@@ -272,9 +271,9 @@ int process_stream_exec(const struct call *call, const struct start_request *req
     int r = events_new(call, &events, err);
 
     if (r == 0)
-        r = sandbox_enter(call, request->sandbox, events, err);
+        r = sandbox_enter(call, sandbox, events, err);
     if (r == 0)
-        r = process_start_or_join(events->sandbox, &request->process.spec, &started, err);
+        r = process_start_or_join(events->sandbox, process, &started, err);
     if (r < 0)
         return r;
     events->process = started.process;
@@ -305,20 +304,24 @@ static void replay_from(struct record *record, uint64_t bytes, uint64_t ret[PROC
     }
 }
 
-int process_stream_attach(const struct call *call, const struct attach_request *request,
+int process_stream_attach(const struct call *call, const struct msg_attach_request *request,
                           struct stream **ret, struct err *err)
 {
     cleanup_with(events_free_slot) struct process_stream *events = NULL;
-    struct reader_spec spec = request->reader;
+    struct reader_spec spec = {
+        .from = { [PROCESS_OUT] = request->stdout_offset, [PROCESS_ERR] = request->stderr_offset },
+        .follows = request->follow,
+        .is_flow = request->flow,
+    };
     int r = events_new(call, &events, err);
 
     if (r == 0)
-        r = sandbox_enter(call, request->name.sandbox, events, err);
+        r = sandbox_enter(call, request->sandbox_id, events, err);
     if (r == 0)
-        r = sandbox_find_record(events->sandbox, request->name.process, &events->record, err);
+        r = sandbox_find_record(events->sandbox, request->process_id, &events->record, err);
     if (r < 0)
         return r;
-    if (request->has_replay)
+    if (request->has_replay_bytes)
         replay_from(events->record, request->replay_bytes, spec.from);
     memcpy(events->from, spec.from, sizeof(events->from));
     events->started.from = events->from;

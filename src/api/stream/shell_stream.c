@@ -6,12 +6,10 @@
 #include <stdlib.h>
 
 #include "api/message/process_messages.h"
-#include "api/message/sandbox_ref.h"
 #include "api/service.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/json.h"
 #include "base/xalloc.h"
 #include "host/sandbox/sandbox.h"
 #include "host/shell/shell.h"
@@ -27,12 +25,24 @@ struct shell_stream {
     struct buf output; /* reserved in full */
 };
 
+static int started_add(struct buf *out, const char *sandbox_id, const char *process_id)
+{
+    const struct msg_shell_started started = { .sandbox_id = sandbox_id, .process_id = process_id };
+
+    return message_add(out, MESSAGE(msg_shell_run_response, .started = &started));
+}
+
 static int ended_add(struct buf *out, const struct shell_end_info *end)
 {
-    return message_add_take(
-        out, json_pack("{s:{s:i, s:b, s:b, s:o, s:o}}", "ended", "exitCode", end->exit_code,
-                       "timedOut", end->is_timed_out, "shellEnded", end->is_shell_ended,
-                       "durationMs", json_u64(end->duration_ms), "reason", json_text(end->reason)));
+    const struct msg_shell_ended ended = {
+        .exit_code = end->exit_code,
+        .timed_out = end->is_timed_out,
+        .shell_ended = end->is_shell_ended,
+        .duration_ms = end->duration_ms,
+        .reason = end->reason,
+    };
+
+    return message_add(out, MESSAGE(msg_shell_run_response, .ended = &ended));
 }
 
 static int event_add(const struct shell_stream *events, struct buf *out,
@@ -40,9 +50,7 @@ static int event_add(const struct shell_stream *events, struct buf *out,
 {
     switch (event->kind) {
     case SHELL_EVENT_STARTED:
-        return message_add_take(out, json_pack("{s:{s:s, s:s}}", "started", "sandboxId",
-                                               events->sandbox_id, "processId",
-                                               shell_run_process(events->run)));
+        return started_add(out, events->sandbox_id, shell_run_process(events->run));
     case SHELL_EVENT_STDOUT:
         return process_output_add(out, PROCESS_OUT, NULL, events->output.data, event->len);
     case SHELL_EVENT_STDERR:
@@ -84,7 +92,7 @@ static const struct stream_ops events_ops = { events_next, events_close };
 int shell_stream_run(const struct call *call, const char *sandbox,
                      const struct shell_command *command, struct stream **ret, struct err *err)
 {
-    cleanup_with(sandbox_ref_drop) struct sandbox *found = NULL;
+    cleanup_with(sandbox_unref_slot) struct sandbox *found = NULL;
     cleanup_with(sandbox_info_done) struct sandbox_info info = { 0 };
     struct shell_stream *events;
     int r = sandbox_find(call->host, sandbox, &found, err);

@@ -5,15 +5,16 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "api/message/event_request.h"
 #include "api/message/fields.h"
 #include "api/message/file_request.h"
+#include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json.h"
 #include "base/text/parse.h"
 #include "host/sandbox/info.h"
 #include "wire/file_json.h"
+#include "wire/holt_v1.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -49,10 +50,13 @@ static void request_check(const json_t *object, enum file_message_type type)
 
 static void watch_check(const json_t *object)
 {
-    struct watch_request request = { .follows = false };
+    cleanup_with(arena_done) struct arena arena = ARENA_INIT(MESSAGE_BYTES_MAX);
+    struct msg_watch_request request;
     struct err err = { 0 };
 
-    refusal_check(watch_request_parse(object, &request, &err), &err);
+    refusal_check(
+        schema_decode(SCHEMA(msg_watch_request, &request), object, DECODE_REQUEST, &arena, &err),
+        &err);
 }
 
 /* An entry that is read can be written, and then says the same. */

@@ -1,95 +1,66 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The JSON bodies about processes: whatever the bytes, a typed refusal or what the host may rely
  * on. */
-#include <assert.h>
 #include <stdint.h>
-#include <string.h>
 
-#include "api/message/process_request.h"
-#include "base/cleanup.h"
-#include "base/err.h"
-#include "base/json.h"
-#include "base/text/parse.h"
-#include "host/sandbox/info.h"
+#include "api/message/process_spec.h"
+#include "fuzz/api/decode.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void refusal_check(int r, const struct err *err)
+static void start_check(const json_t *object, struct arena *arena)
 {
-    assert(r == 0 || err->kind == ERR_INVALID || err->kind == ERR_EXHAUSTED);
-}
-
-static void sandbox_check(const char *id)
-{
-    assert(is_handle(id, SANDBOX_NAME_MAX) && !strstr(id, ".."));
-}
-
-/* A tag or a key, or NULL. */
-static void word_check(const char *word)
-{
-    assert(!word || (*word && strlen(word) <= PROCESS_TAG_MAX && !strpbrk(word, "\n\r\t\x1b\x7f")));
-}
-
-static void start_check(const json_t *object)
-{
-    cleanup_with(start_request_done) struct start_request request = { 0 };
-    const struct process_spec *spec = &request.process.spec;
+    struct msg_start_request request;
+    struct process_spec spec;
     struct err err = { 0 };
-    int r = start_request_parse(object, &request, &err);
+    int r;
 
+    if (!decode(SCHEMA(msg_start_request, &request), object, arena))
+        return;
+    sandbox_check(request.sandbox_id);
+    word_check(request.idempotency_key, PROCESS_TAG_MAX);
+    r = process_spec_fill(request.process, arena, &spec, &err);
     refusal_check(r, &err);
     if (r < 0)
         return;
-    sandbox_check(request.sandbox);
-    word_check(spec->tag);
-    word_check(spec->key);
-    assert(*spec->args[0] && !spec->is_detached);
-    assert(!spec->has_terminal || (spec->rows && spec->columns));
+    word_check(spec.tag ? spec.tag : "", PROCESS_TAG_MAX);
+    assert(*spec.args[0] && !spec.is_detached && !spec.args[request.process->args_count]);
+    assert(!spec.has_terminal || (spec.rows && spec.columns));
 }
 
-static void attach_check(const json_t *object)
+static void attach_check(const json_t *object, struct arena *arena)
 {
-    struct attach_request request = { 0 };
-    struct err err = { 0 };
-    int r = attach_request_parse(object, &request, &err);
+    struct msg_attach_request request;
 
-    refusal_check(r, &err);
-    if (r < 0)
+    if (!decode(SCHEMA(msg_attach_request, &request), object, arena))
         return;
-    sandbox_check(request.name.sandbox);
-    assert(*request.name.process);
-    assert(!request.has_replay ||
-           (request.reader.from[PROCESS_OUT] == 0 && request.reader.from[PROCESS_ERR] == 0));
+    sandbox_check(request.sandbox_id);
+    assert(*request.process_id);
 }
 
-static void wait_check(const json_t *object)
+static void wait_check(const json_t *object, struct arena *arena)
 {
-    struct wait_request request = { 0 };
-    struct err err = { 0 };
-    int r = wait_request_parse(object, &request, &err);
+    struct msg_wait_request request;
 
-    refusal_check(r, &err);
-    if (r < 0)
+    if (!decode(SCHEMA(msg_wait_request, &request), object, arena))
         return;
-    sandbox_check(request.name.sandbox);
-    assert(*request.name.process && request.timeout_ms <= INT64_MAX / 1000000);
+    sandbox_check(request.sandbox_id);
+    assert(*request.process_id && request.timeout_ms <= INT64_MAX / 1000000);
 }
 
-static void list_check(const json_t *object)
+static void list_check(const json_t *object, struct arena *arena)
 {
-    struct list_request request = { 0 };
-    struct err err = { 0 };
-    int r = list_request_parse(object, &request, &err);
+    struct msg_list_processes_request request;
 
-    refusal_check(r, &err);
-    if (r < 0)
+    if (!decode(SCHEMA(msg_list_processes_request, &request), object, arena))
         return;
-    sandbox_check(request.sandbox);
-    word_check(request.tag);
+    sandbox_check(request.sandbox_id);
+    word_check(request.tag, PROCESS_TAG_MAX);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    cleanup_with(arena_done) struct arena arena = ARENA_INIT(MESSAGE_BYTES_MAX);
     cleanup_json json_t *object = NULL;
     struct err err = { 0 };
 
@@ -97,9 +68,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         assert(err.kind == ERR_INVALID);
         return 0;
     }
-    start_check(object);
-    attach_check(object);
-    wait_check(object);
-    list_check(object);
+    start_check(object, &arena);
+    attach_check(object, &arena);
+    wait_check(object, &arena);
+    list_check(object, &arena);
     return 0;
 }

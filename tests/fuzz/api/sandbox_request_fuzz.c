@@ -1,110 +1,87 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The JSON bodies about sandboxes and snapshots: whatever the bytes, a typed refusal or what the
  * host may rely on. */
-#include <assert.h>
 #include <stdint.h>
-#include <string.h>
 
-#include "api/message/fields.h"
-#include "api/message/process_request.h"
-#include "api/message/sandbox_request.h"
-#include "base/cleanup.h"
-#include "base/err.h"
-#include "base/json.h"
-#include "base/text/parse.h"
+#include "api/message/process_spec.h"
+#include "fuzz/api/decode.h"
+#include "host/sandbox/sandbox.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void refusal_check(int r, const struct err *err)
+static void create_check(const json_t *object, struct arena *arena)
 {
-    assert(r == 0 || err->kind == ERR_INVALID || err->kind == ERR_EXHAUSTED);
-}
+    struct msg_create_sandbox_request request;
 
-static void sandbox_check(const char *id)
-{
-    assert(is_handle(id, SANDBOX_NAME_MAX) && !strstr(id, ".."));
-}
-
-/* NULL, "" for the template, or a name. */
-static void snapshot_check(const char *name)
-{
-    assert(!name || *name == '\0' || is_handle(name, SNAPSHOT_NAME_MAX));
-}
-
-static void create_check(const json_t *object)
-{
-    cleanup_with(create_request_done) struct create_request request = { 0 };
-    const struct sandbox_spec *spec = &request.spec;
-    struct err err = { 0 };
-    int r = create_request_parse(object, &request, &err);
-
-    refusal_check(r, &err);
-    if (r < 0)
+    if (!decode(SCHEMA(msg_create_sandbox_request, &request), object, arena))
         return;
-    if (spec->name)
-        sandbox_check(spec->name);
-    assert(!spec->template || is_name(spec->template));
-    assert(!spec->runtime || is_name(spec->runtime));
-    assert(spec->label_count <= SANDBOX_LABELS_MAX && (spec->labels || spec->label_count == 0));
-    for (size_t i = 0; i < spec->label_count; i++)
-        assert(*spec->labels[i].key && !strpbrk(spec->labels[i].value, "\n\r\t\x1b"));
-    assert(spec->ttl_ms <= INT64_MAX / 1000000 && spec->idle_timeout_ms <= INT64_MAX / 1000000);
+    if (*request.name)
+        sandbox_check(request.name);
+    assert(!*request.template || is_name(request.template));
+    assert(!*request.runtime || is_name(request.runtime));
+    assert(request.labels_count <= SANDBOX_LABELS_MAX);
+    for (size_t i = 0; i < request.labels_count; i++)
+        assert(*request.labels[i].key && strlen(request.labels[i].key) <= LABEL_KEY_MAX &&
+               strlen(request.labels[i].value) <= LABEL_VALUE_MAX &&
+               !strpbrk(request.labels[i].value, "\n\r\t\x1b"));
+    assert(request.volumes_count <= SANDBOX_MOUNTS_MAX);
+    for (size_t i = 0; i < request.volumes_count; i++)
+        assert(*request.volumes[i].volume && *request.volumes[i].path);
+    assert(request.ttl_ms <= INT64_MAX / 1000000 && request.idle_timeout_ms <= INT64_MAX / 1000000);
+    word_check(request.idempotency_key, SANDBOX_KEY_MAX);
 }
 
-static void fork_check(const json_t *object)
+static void fork_check(const json_t *object, struct arena *arena)
 {
-    struct fork_request request = { 0 };
-    struct err err = { 0 };
-    int r = fork_request_parse(object, &request, &err);
+    struct msg_fork_request request;
 
-    refusal_check(r, &err);
-    if (r < 0)
+    if (!decode(SCHEMA(msg_fork_request, &request), object, arena))
         return;
-    sandbox_check(request.sandbox);
+    sandbox_check(request.sandbox_id);
     snapshot_check(request.from);
     assert(request.count >= 1 && request.count <= FORK_MAX);
 }
 
-static void snapshot_request_check(const json_t *object)
+static void snapshot_request_check(const json_t *object, struct arena *arena)
 {
-    struct snapshot_request request = { 0 };
-    struct err err = { 0 };
-    int r = snapshot_request_parse(object, &request, &err);
+    struct msg_create_snapshot_request request;
 
-    refusal_check(r, &err);
-    if (r < 0)
+    if (!decode(SCHEMA(msg_create_snapshot_request, &request), object, arena))
         return;
-    sandbox_check(request.sandbox);
-    assert(is_handle(request.name, SNAPSHOT_NAME_MAX) && strcmp(request.name, "template") != 0);
-    assert(request.kind == SNAPSHOT_NAMED || request.kind == SNAPSHOT_TOOL);
+    sandbox_check(request.sandbox_id);
+    assert(is_handle(request.name, SNAPSHOT_NAME_MAX));
+    assert(!*request.kind || strcmp(request.kind, "named") == 0 ||
+           strcmp(request.kind, "tool") == 0);
 }
 
-static void diff_check(const json_t *object)
+static void diff_check(const json_t *object, struct arena *arena)
 {
-    struct diff_request request = { 0 };
-    struct err err = { 0 };
-    int r = diff_request_parse(object, &request, &err);
+    struct msg_diff_request request;
 
-    refusal_check(r, &err);
-    if (r < 0)
+    if (!decode(SCHEMA(msg_diff_request, &request), object, arena))
         return;
-    sandbox_check(request.sandbox);
-    snapshot_check(request.what.from);
-    snapshot_check(request.what.to);
+    sandbox_check(request.sandbox_id);
+    snapshot_check(request.from);
+    snapshot_check(request.to);
 }
 
-static void process_check(const json_t *object)
+static void process_check(const json_t *object, struct arena *arena)
 {
-    cleanup_with(process_request_done) struct process_request request = { 0 };
+    struct msg_run_request request;
+    struct process_spec spec;
     struct err err = { 0 };
-    int r = process_request_parse(object, &request, &err);
+    int r;
 
+    if (!decode(SCHEMA(msg_run_request, &request), object, arena))
+        return;
+    r = process_spec_fill(request.process, arena, &spec, &err);
     refusal_check(r, &err);
-    assert(r < 0 || *request.spec.args[0]);
+    assert(r < 0 || *spec.args[0]);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    cleanup_with(arena_done) struct arena arena = ARENA_INIT(MESSAGE_BYTES_MAX);
     cleanup_json json_t *object = NULL;
     struct err err = { 0 };
 
@@ -112,10 +89,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         assert(err.kind == ERR_INVALID);
         return 0;
     }
-    create_check(object);
-    fork_check(object);
-    snapshot_request_check(object);
-    diff_check(object);
-    process_check(object);
+    create_check(object, &arena);
+    fork_check(object, &arena);
+    snapshot_request_check(object, &arena);
+    diff_check(object, &arena);
+    process_check(object, &arena);
     return 0;
 }

@@ -23,8 +23,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "api/message/fields.h"
-#include "api/message/sandbox_ref.h"
 #include "api/service.h"
 #include "api/stream/shell_stream.h"
 #include "base/err.h"
@@ -58,16 +56,6 @@ static int check_sandbox_find(struct host *host, const char *id, struct sandbox 
     assert(is_handle(id, SANDBOX_NAME_MAX) && !strstr(id, ".."));
     *ret = NULL;
     return 0;
-}
-
-static int check_sandbox_ref_find(const struct call *call, const json_t *request,
-                                  struct sandbox **ret, struct err *err)
-{
-    const char *id = NULL;
-    int r = field_sandbox(request, &id, err);
-
-    (void)call;
-    return r < 0 ? r : check_sandbox_find(NULL, id, ret, err);
 }
 
 static int check_service_launch(struct sandbox *sandbox, const struct process_spec *spec,
@@ -195,7 +183,6 @@ static int check_thread_start(struct thread *thread, const char *name, void (*st
 }
 
 #define sandbox_find check_sandbox_find
-#define sandbox_ref_find check_sandbox_ref_find
 #define sandbox_forward check_sandbox_forward
 #define sandbox_attach check_nothing
 #define sandbox_detach(sandbox, ...) check_nothing(sandbox)
@@ -213,14 +200,10 @@ static int check_thread_start(struct thread *thread, const char *name, void (*st
 #define template_list check_template_list
 #define thread_start check_thread_start
 
-#define port_get launch_port_get
-#include "../../../src/api/launch.c" // NOLINT(bugprone-suspicious-include)
-#undef port_get
-#define name_get shell_name_get
-#include "../../../src/api/shell.c" // NOLINT(bugprone-suspicious-include)
-#undef name_get
+#include "../../../src/api/launch.c"   // NOLINT(bugprone-suspicious-include)
 #include "../../../src/api/port.c"     // NOLINT(bugprone-suspicious-include)
 #include "../../../src/api/route.c"    // NOLINT(bugprone-suspicious-include)
+#include "../../../src/api/shell.c"    // NOLINT(bugprone-suspicious-include)
 #include "../../../src/api/template.c" // NOLINT(bugprone-suspicious-include)
 
 /* --------------------------------------------------------------------------------------------- */

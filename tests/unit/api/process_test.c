@@ -7,8 +7,8 @@
 #define process_start_or_join test_process_start_or_join
 #define process_join test_process_join
 #define process_written_get test_process_written_get
-#define process_ended_json test_process_ended_json
-#define process_info_json test_process_info_json
+#define process_ended_message test_process_ended_message
+#define process_info_message test_process_info_message
 #define process_started_add test_process_started_add
 #define process_output_add test_process_output_add
 #define process_gap_add test_process_gap_add
@@ -22,9 +22,6 @@
 #define process_service_send_input test_process_service_send_input
 #define process_service_signal test_process_service_signal
 #define process_service_resize test_process_service_resize
-#define sandbox_ref_find test_sandbox_ref_find
-#define sandbox_ref_drop test_sandbox_ref_drop
-#define sandbox_ref_reply test_sandbox_ref_reply
 
 #define sandbox_find stub_sandbox_find
 #define sandbox_unref stub_sandbox_unref
@@ -48,7 +45,6 @@
 
 #include "../../../src/api/message/process_messages.c" // NOLINT(bugprone-suspicious-include)
 #include "../../../src/api/message/process_start.c"    // NOLINT(bugprone-suspicious-include)
-#include "../../../src/api/message/sandbox_ref.c"      // NOLINT(bugprone-suspicious-include)
 #include "../../../src/api/process.c"                  // NOLINT(bugprone-suspicious-include)
 #include "../../../src/api/record.c"                   // NOLINT(bugprone-suspicious-include)
 #include "../../../src/api/stream/process_stream.c"    // NOLINT(bugprone-suspicious-include)
@@ -269,7 +265,7 @@ int stub_process_next(struct process *process, int watch_fd, void *data, size_t 
 #define P2 S1 ",\"processId\":\"p2\""
 #define SH "\"process\":{\"args\":[\"sh\",\"-c\",\"x\"]}"
 
-#define NO_SERVICE ",\"port\":0,\"restarts\":0,\"restart\":\"RESTART_NO\""
+#define NO_SERVICE ",\"port\":0,\"restart\":\"RESTART_NO\",\"restarts\":0"
 #define INFO_1                                                                                     \
     "{\"id\":\"p1\",\"args\":[\"sh\",\"-c\",\"x\"],\"argsTruncated\":false,\"cwd\":\"/"            \
     "w\",\"tag\":"                                                                                 \
@@ -428,7 +424,7 @@ static void wrong_requests_are_refused_with_the_reason(void)
                 "no sandbox 's2'");
     }
     refuses("ProcessService/Wait", "{" P1 ",\"timeoutMs\":\"18446744073709551615\"}", ERR_INVALID,
-            "too large");
+            "at most 4611686018427");
     refuses("ProcessService/List", "{}", ERR_INVALID, "'sandboxId' is missing");
     refuses("ProcessService/List", "{" S1 ",\"tag\":\"a\\nb\"}", ERR_INVALID, "control character");
     refuses("ProcessService/Start", "{" S1 "}", ERR_INVALID, "'process' is missing");
@@ -440,7 +436,7 @@ static void wrong_requests_are_refused_with_the_reason(void)
     refuses_stream("ProcessService/Attach", "{" P1 ",\"stdoutOffset\":-1}", ERR_INVALID,
                    "stdoutOffset");
     refuses_stream("ProcessService/Attach", "{" P1 ",\"stdoutOffset\":0,\"replayBytes\":0}",
-                   ERR_INVALID, "takes the place of offsets");
+                   ERR_INVALID, "excludes offsets");
     refuses_stream("ProcessService/Attach", "{" S1 ",\"processId\":\"p9\"}", ERR_NOT_FOUND,
                    "no process 'p9'");
     refuses_stream("ProcessService/Attach", "{" P1 ",\"follow\":1}", ERR_INVALID, "follow");

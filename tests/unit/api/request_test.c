@@ -2,8 +2,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "api/message/run_request.h"
-#include "api/message/terminal_size.h"
+#include "api/message/process_spec.h"
+#include "base/arena.h"
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json.h"
@@ -11,15 +12,17 @@
 #include "check.h"
 #include "http/connect.h"
 
-/* A parsed request with the JSON that it points into. */
+/* A decoded request with what it points to. */
 struct parsed {
     json_t *object;
-    struct run_request request;
+    struct arena arena;
+    struct msg_run_request request;
+    struct process_spec process;
 };
 
 static void parsed_done(struct parsed *parsed)
 {
-    run_request_done(&parsed->request);
+    arena_done(&parsed->arena);
     json_decref(parsed->object);
 }
 
@@ -27,7 +30,11 @@ static int parse(const char *text, struct parsed *ret, struct err *err)
 {
     int r = json_parse_object(text, strlen(text), &ret->object, err);
 
-    return r < 0 ? r : run_request_parse(ret->object, &ret->request, err);
+    ret->arena.max = MESSAGE_BYTES_MAX;
+    if (r == 0)
+        r = schema_decode(SCHEMA(msg_run_request, &ret->request), ret->object, DECODE_REQUEST,
+                          &ret->arena, err);
+    return r < 0 ? r : process_spec_fill(ret->request.process, &ret->arena, &ret->process, err);
 }
 
 static void refuse(const char *text, enum err_kind kind, const char *reason)
@@ -43,8 +50,8 @@ static void refuse(const char *text, enum err_kind kind, const char *reason)
 static void a_full_request_becomes_specs(void)
 {
     cleanup_with(parsed_done) struct parsed parsed = { 0 };
-    const struct process_spec *process = &parsed.request.process.spec;
-    const struct machine_spec *sandbox = &parsed.request.machine;
+    const struct process_spec *process = &parsed.process;
+    const struct msg_sandbox_spec *sandbox;
     struct err err = { 0 };
 
     CHECK(parse("{\"sandbox\":{\"template\":\"debian\",\"runtime\":\"bwrap\",\"limits\":"
@@ -54,10 +61,11 @@ static void a_full_request_becomes_specs(void)
                 "\"timeoutMs\":30000}}",
                 &parsed, &err) == 0,
           "(%s)", err.msg);
+    sandbox = parsed.request.sandbox;
     CHECK_TEXT(sandbox->template, "debian");
     CHECK_TEXT(sandbox->runtime, "bwrap");
-    CHECK(sandbox->limits.memory_bytes == 512 << 20 && sandbox->limits.cpu_millis == 1500);
-    CHECK(sandbox->limits.pids == 256);
+    CHECK(sandbox->limits->memory_bytes == 512 << 20 && sandbox->limits->cpu_millis == 1500);
+    CHECK(sandbox->limits->pids == 256);
     CHECK_TEXT(process->args[0], "sh");
     CHECK_TEXT(process->args[1], "-c");
     CHECK_TEXT(process->args[2], "");
@@ -80,25 +88,27 @@ static void the_least_request_leaves_defaults_to_the_host(void)
               "\"cwd\":\"\"}}",
               &parsed, &err) == 0,
         "(%s)", err.msg);
-    CHECK(!parsed.request.machine.template && !parsed.request.machine.runtime);
-    CHECK(!parsed.request.process.spec.cwd && !parsed.request.process.spec.has_terminal);
-    CHECK(!parsed.request.process.spec.env[0]);
+    CHECK_TEXT(parsed.request.sandbox->template, "");
+    CHECK_TEXT(parsed.request.sandbox->runtime, "");
+    CHECK(!parsed.process.cwd && !parsed.process.has_terminal && !parsed.process.env[0]);
 }
 
 static void wrong_requests_are_refused_with_the_reason(void)
 {
     refuse("{}", ERR_INVALID, "'process' is missing");
     refuse("[]", ERR_INVALID, "not a JSON object");
-    refuse("{\"process\":{}}", ERR_INVALID, "must name a command");
-    refuse("{\"process\":{\"args\":[]}}", ERR_INVALID, "must name a command");
+    refuse("{\"process\":{}}", ERR_INVALID, "'args' is missing");
+    refuse("{\"process\":{\"args\":[]}}", ERR_INVALID, "'args' is missing");
     refuse("{\"process\":{\"args\":[\"\"]}}", ERR_INVALID, "command is empty");
     refuse("{\"process\":{\"args\":[1]}}", ERR_INVALID, "list of text");
     refuse("{\"process\":{\"args\":\"ls\"}}", ERR_INVALID, "must be a list");
     refuse("{\"process\":{\"args\":[\"a\\u0000b\"]}}", ERR_INVALID, "not valid JSON");
     refuse("{\"process\":{\"args\":[\"a\"]},\"proces\":1}", ERR_INVALID, "unknown field 'proces'");
     refuse("{\"process\":{\"args\":[\"a\"],\"timeoutms\":1}}", ERR_INVALID, "unknown field");
-    refuse("{\"process\":{\"args\":[\"a\"],\"env\":{\"\":\"x\"}}}", ERR_INVALID, "cannot name");
-    refuse("{\"process\":{\"args\":[\"a\"],\"env\":{\"A=B\":\"x\"}}}", ERR_INVALID, "cannot name");
+    refuse("{\"process\":{\"args\":[\"a\"],\"env\":{\"\":\"x\"}}}", ERR_INVALID,
+           "name of a variable");
+    refuse("{\"process\":{\"args\":[\"a\"],\"env\":{\"A=B\":\"x\"}}}", ERR_INVALID,
+           "name of a variable");
     refuse("{\"process\":{\"args\":[\"a\"],\"env\":{\"A\":1}}}", ERR_INVALID, "must be text");
     refuse("{\"process\":{\"args\":[\"a\"],\"cwd\":\"tmp\"}}", ERR_INVALID, "absolute");
     refuse("{\"process\":{\"args\":[\"a\"],\"terminal\":{}}}", ERR_INVALID, "'rows'");
@@ -106,7 +116,7 @@ static void wrong_requests_are_refused_with_the_reason(void)
            ERR_INVALID, "'columns'");
     refuse("{\"process\":{\"args\":[\"a\"],\"timeoutMs\":-1}}", ERR_INVALID, "timeoutMs");
     refuse("{\"process\":{\"args\":[\"a\"],\"timeoutMs\":\"18446744073709551615\"}}", ERR_INVALID,
-           "too large");
+           "at most 4611686018427");
     refuse("{\"process\":{\"args\":[\"a\"]},\"sandbox\":{\"template\":\"../x\"}}", ERR_INVALID,
            "not a valid name");
     refuse("{\"process\":{\"args\":[\"a\"]},\"sandbox\":{\"limits\":{\"pids\":4294967296}}}",
@@ -123,7 +133,7 @@ static void counts_and_sizes_are_bounded(void)
     for (int i = 0; i < PROCESS_ARGS_MAX; i++)
         CHECK(buf_add_str(&text, ",\"\"") == 0);
     CHECK(buf_add_str(&text, "]}}") == 0);
-    refuse(text.data, ERR_EXHAUSTED, "arguments");
+    refuse(text.data, ERR_EXHAUSTED, "more than 4096 items");
 
     buf_clear(&text);
     CHECK(buf_add_str(&text, "{\"process\":{\"args\":[\"") == 0);

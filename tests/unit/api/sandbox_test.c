@@ -10,9 +10,12 @@
 #define sandbox_service_destroy test_sandbox_service_destroy
 #define sandbox_service_fork test_sandbox_service_fork
 #define sandbox_service_run test_sandbox_service_run
-#define sandbox_ref_find test_sandbox_ref_find
-#define sandbox_ref_drop test_sandbox_ref_drop
-#define sandbox_ref_reply test_sandbox_ref_reply
+#define sandbox_message test_sandbox_message
+#define snapshot_message test_snapshot_message
+#define template_message test_template_message
+#define capabilities_message test_capabilities_message
+#define sandbox_reply test_sandbox_reply
+#define path_raw test_path_raw
 
 #define host_capabilities stub_host_capabilities
 #define sandbox_create_once stub_sandbox_create_once
@@ -27,8 +30,8 @@
 #define sandbox_destroy stub_sandbox_destroy
 #define sandbox_fork stub_sandbox_fork
 
-#include "../../../src/api/message/sandbox_ref.c" // NOLINT(bugprone-suspicious-include)
-#include "../../../src/api/sandbox.c"             // NOLINT(bugprone-suspicious-include)
+#include "../../../src/api/message/messages.c" // NOLINT(bugprone-suspicious-include)
+#include "../../../src/api/sandbox.c"          // NOLINT(bugprone-suspicious-include)
 #include "base/xalloc.h"
 #include "unit/api/direct.h"
 
@@ -264,7 +267,7 @@ static void names_of_sandboxes_are_checked_at_the_door(void)
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
         cleanup_free char *text = xasprintf("{\"name\":\"%s\"}", bad[i]);
 
-        refuses("SandboxService/Create", text, ERR_INVALID, "cannot name a sandbox");
+        refuses("SandboxService/Create", text, ERR_INVALID, "name of a sandbox");
     }
     for (int len = 128; len <= 129; len++) {
         cleanup_free char *text = NULL;
@@ -275,7 +278,7 @@ static void names_of_sandboxes_are_checked_at_the_door(void)
         if (len == 128)
             answers("SandboxService/Create", text, CREATED);
         else
-            refuses("SandboxService/Create", text, ERR_INVALID, "cannot name a sandbox");
+            refuses("SandboxService/Create", text, ERR_INVALID, "name of a sandbox");
     }
 }
 
@@ -286,7 +289,8 @@ static void labels_are_checked_at_the_door(void)
 
     refuses("SandboxService/Create", "{\"labels\":{\"\":\"x\"}}", ERR_INVALID, "key of a label");
     refuses("SandboxService/Create", "{\"labels\":{\"a b\":\"x\"}}", ERR_INVALID, "key of a label");
-    refuses("SandboxService/Create", "{\"labels\":{\"a\":1}}", ERR_INVALID, "value of label 'a'");
+    refuses("SandboxService/Create", "{\"labels\":{\"a\":1}}", ERR_INVALID,
+            "value of 'a' must be text");
     refuses("SandboxService/Create", "{\"labels\":{\"a\":\"x\\ny\"}}", ERR_INVALID, "value of");
     refuses("SandboxService/Create", "{\"labels\":{\"a\":\"\x7f\"}}", ERR_INVALID, "value of");
     refuses("SandboxService/Create", "{\"labels\":[\"a\"]}", ERR_INVALID, "must be an object");
@@ -301,7 +305,7 @@ static void labels_are_checked_at_the_door(void)
     for (int i = 0; i < 64; i++)
         CHECK(buf_printf(&text, ",\"k%d\":\"\"", i) == 0);
     CHECK(buf_add_str(&text, "}}") == 0);
-    refuses("SandboxService/Create", text.data, ERR_EXHAUSTED, "more than 64 labels");
+    refuses("SandboxService/Create", text.data, ERR_EXHAUSTED, "'labels' has more than 64 items");
 }
 
 static void wrong_creates_are_refused_with_the_reason(void)
@@ -312,9 +316,9 @@ static void wrong_creates_are_refused_with_the_reason(void)
     refuses("SandboxService/Create", "{\"limits\":{\"disk\":1}}", ERR_INVALID, "unknown field");
     refuses("SandboxService/Create", "{\"quotaBytes\":-1}", ERR_INVALID, "quotaBytes");
     refuses("SandboxService/Create", "{\"ttlMs\":\"18446744073709551615\"}", ERR_INVALID,
-            "'ttlMs' is too large");
+            "'ttlMs' must be at most");
     refuses("SandboxService/Create", "{\"idleTimeoutMs\":\"18446744073709551615\"}", ERR_INVALID,
-            "'idleTimeoutMs' is too large");
+            "'idleTimeoutMs' must be at most");
     refuses("SandboxService/Create", "{\"expireAction\":\"explode\"}", ERR_INVALID,
             "kill, pause or stop");
     refuses("SandboxService/Create", "{\"idleAction\":\"KILL\"}", ERR_INVALID,
@@ -390,7 +394,7 @@ static void forks_are_from_1_to_256(void)
     refuses("SandboxService/Fork", "{\"sandboxId\":\"s1\",\"from\":\"gone\"}", ERR_NOT_FOUND,
             "gone");
     refuses("SandboxService/Fork", "{\"sandboxId\":\"s1\",\"from\":\"a/b\"}", ERR_INVALID,
-            "cannot name a snapshot");
+            "not a valid name");
     refuses("SandboxService/Fork", "{\"sandboxId\":\"s1\",\"from\":\"template\"}", ERR_INVALID,
             "the template itself");
     CHECK(references == 0);

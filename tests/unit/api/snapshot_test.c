@@ -12,9 +12,12 @@
 #define template_service_list test_template_service_list
 #define template_service_remove test_template_service_remove
 #define template_service_commit test_template_service_commit
-#define sandbox_ref_find test_sandbox_ref_find
-#define sandbox_ref_drop test_sandbox_ref_drop
-#define sandbox_ref_reply test_sandbox_ref_reply
+#define sandbox_message test_sandbox_message
+#define snapshot_message test_snapshot_message
+#define template_message test_template_message
+#define capabilities_message test_capabilities_message
+#define sandbox_reply test_sandbox_reply
+#define path_raw test_path_raw
 
 #define sandbox_find stub_sandbox_find
 #define sandbox_unref stub_sandbox_unref
@@ -30,11 +33,11 @@
 
 #include <stdatomic.h>
 
-#include "../../../src/api/diff.c"                // NOLINT(bugprone-suspicious-include)
-#include "../../../src/api/host.c"                // NOLINT(bugprone-suspicious-include)
-#include "../../../src/api/message/sandbox_ref.c" // NOLINT(bugprone-suspicious-include)
-#include "../../../src/api/snapshot.c"            // NOLINT(bugprone-suspicious-include)
-#include "../../../src/api/template.c"            // NOLINT(bugprone-suspicious-include)
+#include "../../../src/api/diff.c"             // NOLINT(bugprone-suspicious-include)
+#include "../../../src/api/host.c"             // NOLINT(bugprone-suspicious-include)
+#include "../../../src/api/message/messages.c" // NOLINT(bugprone-suspicious-include)
+#include "../../../src/api/snapshot.c"         // NOLINT(bugprone-suspicious-include)
+#include "../../../src/api/template.c"         // NOLINT(bugprone-suspicious-include)
 #include "unit/api/direct.h"
 
 struct sandbox {
@@ -209,13 +212,14 @@ static void snapshots_have_names_and_kinds(void)
     answers("SnapshotService/Create", "{" S1 ",\"name\":\"t\",\"kind\":\"tool\"}",
             "{\"snapshot\":" OTHER("t", "tool") "}");
     refuses("SnapshotService/Create", "{" S1 ",\"name\":\"t\",\"kind\":\"turn\"}", ERR_INVALID,
-            "TurnComplete");
+            "must be named or tool");
     refuses("SnapshotService/Create", "{" S1 ",\"name\":\"taken\"}", ERR_EXISTS, "taken");
     refuses("SnapshotService/Create", "{" S1 "}", ERR_INVALID, "'name' is missing");
     refuses("SnapshotService/Create", "{" S1 ",\"name\":\"template\"}", ERR_INVALID,
             "the template itself");
-    refuses("SnapshotService/Create", "{" S1 ",\"name\":\"../x\"}", ERR_INVALID, "cannot name");
-    refuses("SnapshotService/Create", "{" S1 ",\"name\":\".x\"}", ERR_INVALID, "cannot name");
+    refuses("SnapshotService/Create", "{" S1 ",\"name\":\"../x\"}", ERR_INVALID,
+            "not a valid name");
+    refuses("SnapshotService/Create", "{" S1 ",\"name\":\".x\"}", ERR_INVALID, "not a valid name");
     CHECK(references == 0);
 }
 
@@ -257,7 +261,7 @@ static void a_diff_is_one_message_an_entry(void)
         lines.data,
         "{\"kind\":\"modified\",\"path\":\"/a\",\"type\":\"file\",\"size\":\"7\",\"oldSize\":"
         "\"5\",\"binary\":false,\"addedLines\":\"2\",\"deletedLines\":\"1\"}\n"
-        "{\"kind\":\"renamed\",\"rawPath\":\"L27/\",\"path\":\"/n?\",\"oldPath\":\"/o\","
+        "{\"kind\":\"renamed\",\"path\":\"/n?\",\"rawPath\":\"L27/\",\"oldPath\":\"/o\","
         "\"type\":\"link\",\"size\":\"1\",\"oldSize\":\"1\",\"binary\":true,\"addedLines\":"
         "\"0\",\"deletedLines\":\"0\",\"patch\":\"QEAK\"}\n");
     streams("SnapshotService/Diff",
@@ -273,7 +277,8 @@ static void what_is_wrong_with_a_diff_is_told(void)
     streams("SnapshotService/Diff", "{" S1 ",\"from\":\"gone\"}", &lines);
     CHECK_TEXT(lines.data, "error: no snapshot 'gone'\n");
     refuses_stream("SnapshotService/Diff", "{\"sandboxId\":\"s2\"}", ERR_NOT_FOUND, "s2");
-    refuses_stream("SnapshotService/Diff", "{" S1 ",\"from\":\"a/b\"}", ERR_INVALID, "cannot name");
+    refuses_stream("SnapshotService/Diff", "{" S1 ",\"from\":\"a/b\"}", ERR_INVALID,
+                   "not a valid name");
     refuses_stream("SnapshotService/Diff", "{" S1 ",\"stat\":true}", ERR_INVALID, "unknown field");
     CHECK(references == 0);
 }
