@@ -48,7 +48,7 @@ static int unknown_long(const struct option_table *table, const char *name, size
     return err_set(err, ERR_INVALID, "unknown option --%s", word);
 }
 
-/* --name, --name=VALUE or --name VALUE; *used is how many words of argv it took. */
+/* Parses --name, --name=VALUE or --name VALUE; *used is the number of words. */
 static int parse_long(const struct option_table *table, void *into, char *const *argv, int *used,
                       struct err *err)
 {
@@ -70,7 +70,7 @@ static int parse_long(const struct option_table *table, void *into, char *const 
     return row->set(into, argv[1], err);
 }
 
-/* -abc, -nVALUE or -n VALUE. */
+/* Parses -abc, -nVALUE or -n VALUE. */
 static int parse_letters(const struct option_table *table, void *into, char *const *argv, int *used,
                          struct err *err)
 {
@@ -96,7 +96,7 @@ static int parse_letters(const struct option_table *table, void *into, char *con
     return 0;
 }
 
-/* Takes the option at argv[*position], or "--", which ends them all. */
+/* Parses the option at argv[*position], or "--", which ends the options. */
 static int parse_next(const struct option_table *table, void *into, char *const *argv,
                       int *position, bool *is_over, struct err *err)
 {
@@ -132,8 +132,7 @@ int options_parse(const struct option_table *table, void *into, int argc, char *
     return 0;
 }
 
-/* Moves the words of argv from `from` on back to `to`, in front of the operands that stand there.
- */
+/* Moves the words argv[from..end) to `to`, before the operands that are there. */
 static void move_words(char **argv, int to, int from, int end)
 {
     for (; from < end; from++, to++) {
@@ -148,7 +147,7 @@ int options_parse_anywhere(const struct option_table *table, void *into, int arg
                            int *ret_next, struct err *err)
 {
     bool is_over = false;
-    int i = 1, first = 1; /* operands found so far stand from first to i */
+    int i = 1, first = 1; /* operands found so far are in [first, i) */
 
     while (i < argc && !is_over) {
         int before = i, r;

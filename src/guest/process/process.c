@@ -380,7 +380,7 @@ static bool handle_ack(struct guest *guest, struct process *process, uint64_t st
     return true;
 }
 
-/* Counts the bytes that are in the pipe. Other holders of the pipe may write for ever, and the
+/* Counts the bytes that are in the pipe. Other holders of the pipe may write forever, and the
  * exit of the process does not wait for them unless the spawn asked for that. */
 static uint64_t waiting_bytes(const struct watch *watch)
 {
