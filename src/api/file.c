@@ -25,10 +25,7 @@ enum {
     AFTER_MAX = 2 * (ENTRY_PATH_MAX + 1),
 };
 
-static void call_close_slot(struct file_call **call)
-{
-    file_call_close(*call);
-}
+DEFINE_CLEANUP(file_call_close, struct file_call *);
 
 static json_t *entry_at(struct file_entry entry, const char *path)
 {
@@ -45,7 +42,7 @@ static int answer_one(const struct call *call, const json_t *message, enum file_
 {
     cleanup_free struct file_call_request *wish = xcalloc(1, sizeof(*wish));
     cleanup_with(sandbox_ref_drop) struct sandbox *sandbox = NULL;
-    cleanup_with(call_close_slot) struct file_call *files = NULL;
+    cleanup_with(file_call_close_slot) struct file_call *files = NULL;
     struct file_answer answer = { .type = FILE_END };
     int r = file_call_request_parse(message, type, wish, err);
 
@@ -152,7 +149,7 @@ int file_service_list(const struct call *call, const json_t *request, json_t **r
     cleanup_free struct file_call_request *wish = xcalloc(1, sizeof(*wish));
     cleanup_with(listing_free) struct listing *listing = xcalloc(1, sizeof(*listing));
     cleanup_with(sandbox_ref_drop) struct sandbox *sandbox = NULL;
-    cleanup_with(call_close_slot) struct file_call *files = NULL;
+    cleanup_with(file_call_close_slot) struct file_call *files = NULL;
     bool has_more = false;
     int r = file_call_request_parse(request, FILE_LIST, wish, err);
 

@@ -13,11 +13,6 @@
 
 enum { READY_TIMEOUT_MS = 30 * 1000 };
 
-static void record_drop(struct record **record)
-{
-    record_unref(*record);
-}
-
 static int spec_check(const struct msg_launch_request *request, const struct process_spec *spec,
                       struct err *err)
 {
@@ -79,7 +74,7 @@ int process_service_launch(const struct call *call, const struct msg_launch_requ
                            struct err *err)
 {
     cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
-    cleanup_with(record_drop) struct record *record = NULL;
+    cleanup_with(record_unref_slot) struct record *record = NULL;
     enum readiness readiness = SERVICE_STARTING;
     struct msg_process_info message;
     struct process_spec spec;

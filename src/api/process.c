@@ -9,16 +9,6 @@
 #include "host/machine/machine.h"
 #include "host/sandbox/sandbox.h"
 
-static void machine_unref_slot(struct machine **machine)
-{
-    machine_unref(*machine);
-}
-
-static void process_unref_slot(struct process **process)
-{
-    process_unref(*process);
-}
-
 /* In a throw-away machine, or in a sandbox. */
 static int process_find_anywhere(struct host *host, const char *sandbox_id, const char *id,
                                  struct process **ret, struct err *err)

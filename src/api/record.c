@@ -16,11 +16,6 @@
 #include "host/process/process.h"
 #include "host/sandbox/sandbox.h"
 
-static void record_drop(struct record **record)
-{
-    record_unref(*record);
-}
-
 static int record_find(const struct call *call, const char *sandbox_id, const char *process_id,
                        struct sandbox **ret_sandbox, struct record **ret, struct err *err)
 {
@@ -33,7 +28,7 @@ int process_service_start(const struct call *call, const struct msg_start_reques
                           struct err *err)
 {
     cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
-    cleanup_with(record_drop) struct record *record = NULL;
+    cleanup_with(record_unref_slot) struct record *record = NULL;
     struct process_started_as started = { .process = NULL };
     struct msg_process_info message;
     struct process_spec spec;
@@ -63,7 +58,7 @@ int process_service_get(const struct call *call, const struct msg_get_process_re
                         struct err *err)
 {
     cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
-    cleanup_with(record_drop) struct record *record = NULL;
+    cleanup_with(record_unref_slot) struct record *record = NULL;
     struct msg_process_info message;
     struct record_info info;
     int r = record_find(call, request->sandbox_id, request->process_id, &sandbox, &record, err);
@@ -125,7 +120,7 @@ int process_service_wait(const struct call *call, const struct msg_wait_request 
                          struct err *err)
 {
     cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
-    cleanup_with(record_drop) struct record *record = NULL;
+    cleanup_with(record_unref_slot) struct record *record = NULL;
     struct process_written written;
     struct process_end end;
     struct msg_ended message;

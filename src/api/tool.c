@@ -16,10 +16,7 @@
 #include "toolbox/table.h"
 #include "toolbox/tool_json.h"
 
-static void tool_close_slot(struct tool_call **tool)
-{
-    tool_close(*tool);
-}
+DEFINE_CLEANUP(tool_close, struct tool_call *);
 
 static int result_wait(struct tool_call *tool, const struct tool_result **ret, struct err *err)
 {

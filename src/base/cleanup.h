@@ -1,6 +1,7 @@
 /* Ownership: declare a local owner with one of these macros and transfer it with TAKE_*. */
 #pragma once
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -30,6 +31,8 @@ static inline void cleanup_close_fd(const int *fd)
             (void)fn(*slot);                                                                       \
     }                                                                                              \
     struct err /* takes the semicolon behind the macro */
+
+DEFINE_CLEANUP(closedir, DIR *);
 
 #define TAKE_PTR(ptr)                                                                              \
     ({                                                                                             \

@@ -5,15 +5,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/cleanup.h"
+
 struct buf;
 struct err;
 
-static inline void json_unref_slot(json_t **value)
-{
-    json_decref(*value);
-}
+DEFINE_CLEANUP(json_decref, json_t *);
 
-#define cleanup_json cleanup_with(json_unref_slot)
+#define cleanup_json cleanup_with(json_decref_slot)
 
 /* Parses exactly one JSON object. */
 int json_parse_object(const char *text, size_t len, json_t **ret_object, struct err *err);

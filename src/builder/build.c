@@ -237,11 +237,7 @@ static void build_drop(struct build *build)
     free(build);
 }
 
-static void build_drop_slot(struct build **build)
-{
-    if (*build)
-        build_drop(*build);
-}
+DEFINE_CLEANUP(build_drop, struct build *);
 
 static int steps_check(const json_t *steps, struct err *err)
 {

@@ -78,11 +78,7 @@ int listen_unix(const char *path, int *ret_fd, struct err *err)
     return 0;
 }
 
-static void addrinfo_free_slot(struct addrinfo **list)
-{
-    if (*list)
-        freeaddrinfo(*list);
-}
+DEFINE_CLEANUP(freeaddrinfo, struct addrinfo *);
 
 static int address_resolve(const char *text, struct addrinfo **ret, struct err *err)
 {
@@ -138,7 +134,7 @@ static int tcp_bind(int fd, const struct addrinfo *address)
 
 int listen_tcp(const char *address, int *ret_fd, struct err *err)
 {
-    cleanup_with(addrinfo_free_slot) struct addrinfo *resolved = NULL;
+    cleanup_with(freeaddrinfo_slot) struct addrinfo *resolved = NULL;
     cleanup_close int fd = -EBADF;
     int r = address_resolve(address, &resolved, err);
 

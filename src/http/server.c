@@ -244,10 +244,7 @@ static int tcp_start(struct http_server *http, const struct http_options *option
     return server_start(&http->tcp, TAKE_FD(fd), err);
 }
 
-static void http_stop_slot(struct http_server **http)
-{
-    http_stop(*http);
-}
+DEFINE_CLEANUP(http_stop, struct http_server *);
 
 static int listeners_start(struct http_server *http, const struct http_options *options,
                            struct err *err)

@@ -40,20 +40,11 @@ static int key_is_private(const char *path, struct err *err)
     return 0;
 }
 
-static void bio_free_slot(BIO **bio)
-{
-    (void)BIO_free(*bio);
-}
+DEFINE_CLEANUP(BIO_free, BIO *);
 
-static void cert_free_slot(X509 **cert)
-{
-    X509_free(*cert);
-}
+DEFINE_CLEANUP(X509_free, X509 *);
 
-static void key_free_slot(EVP_PKEY **key)
-{
-    EVP_PKEY_free(*key);
-}
+DEFINE_CLEANUP(EVP_PKEY_free, EVP_PKEY *);
 
 /* A daemon cannot ask for a passphrase. */
 static int no_passphrase(char *text, int size, int rwflag, void *context)
@@ -65,12 +56,12 @@ static int no_passphrase(char *text, int size, int rwflag, void *context)
 static int pair_check(const struct tls *tls, const char *cert_path, const char *key_path,
                       struct err *err)
 {
-    cleanup_with(bio_free_slot) BIO *cert_text =
+    cleanup_with(BIO_free_slot) BIO *cert_text =
         BIO_new_mem_buf(tls->cert.data, (int)tls->cert.len);
-    cleanup_with(bio_free_slot) BIO *key_text = BIO_new_mem_buf(tls->key.data, (int)tls->key.len);
-    cleanup_with(cert_free_slot) X509 *cert =
+    cleanup_with(BIO_free_slot) BIO *key_text = BIO_new_mem_buf(tls->key.data, (int)tls->key.len);
+    cleanup_with(X509_free_slot) X509 *cert =
         cert_text ? PEM_read_bio_X509(cert_text, NULL, NULL, NULL) : NULL;
-    cleanup_with(key_free_slot) EVP_PKEY *key =
+    cleanup_with(EVP_PKEY_free_slot) EVP_PKEY *key =
         key_text ? PEM_read_bio_PrivateKey(key_text, NULL, no_passphrase, NULL) : NULL;
 
     if (!cert)

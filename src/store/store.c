@@ -36,16 +36,7 @@
 /* Every backend, by its name in the configuration. */
 static const struct store_ops *const backends[] = { &store_btrfs, &store_zfs, &store_dir };
 
-static void store_close_slot(struct store **store)
-{
-    store_close(*store);
-}
-
-static void closedir_slot(DIR **dir)
-{
-    if (*dir)
-        (void)closedir(*dir);
-}
+DEFINE_CLEANUP(store_close, struct store *);
 
 void store_temp_name(const char *prefix, char name[static STORE_TEMP_NAME_MAX])
 {

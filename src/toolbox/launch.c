@@ -20,11 +20,6 @@ enum { KILL_PROCESS, KILL_SIGNAL };
 
 enum { LOG_BYTES = 16 * 1024 * 1024, KEY_SIZE = 80 };
 
-static void record_unref_slot(struct record **record)
-{
-    record_unref(*record);
-}
-
 /* --- process_start --------------------------------------------------------------------------- */
 
 /* Starts the process, or finds the one that the same call started under an earlier daemon process,

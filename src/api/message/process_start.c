@@ -10,11 +10,6 @@
 #include "host/process/record.h"
 #include "host/sandbox/sandbox.h"
 
-static void record_unref_slot(struct record **record)
-{
-    record_unref(*record);
-}
-
 static bool is_same(char *const *one, char *const *other)
 {
     while (*one && *other && strcmp(*one, *other) == 0) {

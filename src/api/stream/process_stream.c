@@ -181,11 +181,7 @@ static void events_close(struct stream *stream)
     events_free((struct process_stream *)stream);
 }
 
-static void events_free_slot(struct process_stream **events)
-{
-    if (*events)
-        events_free(*events);
-}
+DEFINE_CLEANUP(events_free, struct process_stream *);
 
 static const struct stream_ops events_ops = { events_next, events_close };
 static const struct stream_ops raw_events_ops = { raw_events_next, events_close };

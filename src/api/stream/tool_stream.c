@@ -78,11 +78,7 @@ static void events_close(struct stream *stream)
     events_free((struct tool_stream *)stream);
 }
 
-static void events_free_slot(struct tool_stream **events)
-{
-    if (*events)
-        events_free(*events);
-}
+DEFINE_CLEANUP(events_free, struct tool_stream *);
 
 static const struct stream_ops events_ops = { events_next, events_close };
 

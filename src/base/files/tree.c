@@ -61,12 +61,6 @@ int tree_make(const char *path, mode_t mode)
     return dir_make(prefix, mode);
 }
 
-static void closedir_slot(DIR **dir)
-{
-    if (*dir)
-        (void)closedir(*dir);
-}
-
 static void record_error(struct removal *removal, int r)
 {
     if (removal->first_error == 0)

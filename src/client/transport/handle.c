@@ -45,10 +45,7 @@ static bool is_printable(const char *text)
     return true;
 }
 
-static void holt_close_slot(struct holt **holt)
-{
-    holt_close(*holt);
-}
+DEFINE_CLEANUP(holt_close, struct holt *);
 
 static int prepare(struct holt *holt, const struct holt_options *options, struct holt_error *error)
 {

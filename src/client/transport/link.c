@@ -45,10 +45,7 @@ void link_unref(struct link *link)
     free(link);
 }
 
-static void link_unref_slot(struct link **link)
-{
-    link_unref(*link);
-}
+DEFINE_CLEANUP(link_unref, struct link *);
 
 int link_open(const struct address *address, struct tls *tls, int64_t deadline, struct link **ret,
               struct holt_error *error)

@@ -133,10 +133,7 @@ static int context_make(struct tls *tls, const char *ca_file, struct holt_error 
     return 0;
 }
 
-static void tls_close_slot(struct tls **tls)
-{
-    tls_close(*tls);
-}
+DEFINE_CLEANUP(tls_close, struct tls *);
 
 int tls_open(const char *ca_file, struct tls **ret, struct holt_error *error)
 {
@@ -347,15 +344,12 @@ static int shake_hands(struct tls_session *session, const struct address *addres
     }
 }
 
-static void session_free_slot(struct tls_session **session)
-{
-    tls_session_free(*session);
-}
+DEFINE_CLEANUP(tls_session_free, struct tls_session *);
 
 int tls_session_open(struct tls *tls, const struct address *address, int fd, int64_t deadline,
                      struct tls_session **ret, struct holt_error *error)
 {
-    cleanup_with(session_free_slot) struct tls_session *session = xcalloc(1, sizeof(*session));
+    cleanup_with(tls_session_free_slot) struct tls_session *session = xcalloc(1, sizeof(*session));
     const struct functions *call = &tls->call;
 
     *session = (struct tls_session){ .call = call, .fd = fd, .out = BUF_INIT(OUT_MAX) };

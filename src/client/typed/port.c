@@ -54,10 +54,7 @@ void holt_forward_close(struct holt_forward *forward)
     free(forward);
 }
 
-static void forward_close_slot(struct holt_forward **forward)
-{
-    holt_forward_close(*forward);
-}
+DEFINE_CLEANUP(holt_forward_close, struct holt_forward *);
 
 /* Reads the first message, which has the address. */
 static int address_read(struct holt_forward *forward, struct holt_error *error)
@@ -90,7 +87,8 @@ static json_t *request_forward(const struct holt_forward_options *options)
 int holt_forward_open(struct holt *holt, const struct holt_forward_options *options,
                       int64_t deadline, struct holt_forward **ret, struct holt_error *error)
 {
-    cleanup_with(forward_close_slot) struct holt_forward *forward = xcalloc(1, sizeof(*forward));
+    cleanup_with(holt_forward_close_slot) struct holt_forward *forward =
+        xcalloc(1, sizeof(*forward));
     struct holt_forward_options given = HOLT_INIT(holt_forward_options);
     cleanup_json json_t *request = NULL;
     cleanup_free char *text = NULL;

@@ -66,14 +66,11 @@ static int file_write(int state_fd, const char *name, json_t *list, struct err *
     return r < 0 ? err_sys(err, r, "write %s in the state directory", name) : 0;
 }
 
-static void close_slot(struct e2b_objects **objects)
-{
-    e2b_objects_close(*objects);
-}
+DEFINE_CLEANUP(e2b_objects_close, struct e2b_objects *);
 
 int e2b_objects_open(const char *state_dir, struct e2b_objects **ret, struct err *err)
 {
-    cleanup_with(close_slot) struct e2b_objects *objects = xcalloc(1, sizeof(*objects));
+    cleanup_with(e2b_objects_close_slot) struct e2b_objects *objects = xcalloc(1, sizeof(*objects));
     int r = 0;
 
     lock_init(&objects->lock, LOCK_E2B_OBJECTS);

@@ -115,11 +115,7 @@ static void download_free(void *context)
     free(download);
 }
 
-static void download_free_slot(struct download **download)
-{
-    if (*download)
-        download_free(*download);
-}
+DEFINE_CLEANUP(download_free, struct download *);
 
 /* Waits for more. */
 static int download_next(struct download *download, struct err *err)

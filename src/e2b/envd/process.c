@@ -91,11 +91,6 @@ static int process_find_wanted(const struct e2b_request *request,
     return r;
 }
 
-static void process_unref_slot(struct process **process)
-{
-    process_unref(*process);
-}
-
 /* --- calls ------------------------------------------------------------------------------------ */
 
 /* The time that the client gives the call is the time that its process has. */

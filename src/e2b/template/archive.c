@@ -30,12 +30,6 @@ struct archive {
     bool is_whole;
 };
 
-static void dir_close(DIR **dir)
-{
-    if (*dir)
-        (void)closedir(*dir);
-}
-
 /* Longest unused first. */
 static int compare(const void *a, const void *b)
 {
@@ -69,7 +63,7 @@ static size_t gather(DIR *dir, struct archive all[ARCHIVES_MAX])
 
 int e2b_archives_prune(const char *directory)
 {
-    cleanup_with(dir_close) DIR *dir = NULL;
+    cleanup_with(closedir_slot) DIR *dir = NULL;
     cleanup_free struct archive *all = xcalloc(ARCHIVES_MAX, sizeof(*all));
     time_t now = time(NULL);
     uint64_t total = 0;

@@ -204,10 +204,7 @@ static int push_piece(struct tree_sink *sink, const struct file_piece *piece, ch
     return tree_sink_entry(sink, &entry);
 }
 
-static void sink_free_slot(struct tree_sink **sink)
-{
-    tree_sink_free(*sink);
-}
+DEFINE_CLEANUP(tree_sink_free, struct tree_sink *);
 
 static int push_open(const struct file_request *request, struct tree_sink **ret)
 {
@@ -233,7 +230,7 @@ static int push_open(const struct file_request *request, struct tree_sink **ret)
 
 int file_push(struct worker *worker, const struct file_request *request)
 {
-    cleanup_with(sink_free_slot) struct tree_sink *sink = NULL;
+    cleanup_with(tree_sink_free_slot) struct tree_sink *sink = NULL;
     char path[ENTRY_PATH_MAX + 1] = "";
     struct file_piece piece = { 0 };
     int r = push_open(request, &sink), broken = 0;

@@ -142,15 +142,9 @@ static const char *const statement_texts[STATEMENTS] = {
     [STATEMENT_LIST_MOUNTS] = "SELECT path, depot FROM mounts WHERE sandbox = ?1 ORDER BY path",
 };
 
-static void registry_close_slot(struct registry **registry)
-{
-    registry_close(*registry);
-}
+DEFINE_CLEANUP(registry_close, struct registry *);
 
-static void statement_finalize(sqlite3_stmt **statement)
-{
-    (void)sqlite3_finalize(*statement);
-}
+DEFINE_CLEANUP(sqlite3_finalize, sqlite3_stmt *);
 
 int registry_damaged(const struct registry *registry, const char *why, struct err *err)
 {
@@ -248,7 +242,7 @@ static int run_sql(struct registry *registry, const char *sql, const char *doing
 /* Reads the only value of a query. */
 static int read_number(struct registry *registry, const char *sql, int64_t *ret, struct err *err)
 {
-    cleanup_with(statement_finalize) sqlite3_stmt *statement = NULL;
+    cleanup_with(sqlite3_finalize_slot) sqlite3_stmt *statement = NULL;
 
     if (sqlite3_prepare_v2(registry->db, sql, -1, &statement, NULL) != SQLITE_OK ||
         sqlite3_step(statement) != SQLITE_ROW)
@@ -288,7 +282,7 @@ static int registry_identify(struct registry *registry, int64_t *ret_version, st
 static int check_pages(struct registry *registry, struct err *err)
 {
     static const char *const heading = "*** in database main ***\n";
-    cleanup_with(statement_finalize) sqlite3_stmt *statement = NULL;
+    cleanup_with(sqlite3_finalize_slot) sqlite3_stmt *statement = NULL;
     const char *verdict;
 
     if (sqlite3_prepare_v2(registry->db, "PRAGMA quick_check(1)", -1, &statement, NULL) !=
@@ -327,7 +321,7 @@ static int check_rows(struct registry *registry, const struct row_layout *layout
                       struct err *err)
 {
     cleanup_with(buf_done) struct buf sql = BUF_INIT(SQL_BYTES_MAX);
-    cleanup_with(statement_finalize) sqlite3_stmt *statement = NULL;
+    cleanup_with(sqlite3_finalize_slot) sqlite3_stmt *statement = NULL;
     union {
         struct sandbox_info sandbox;
         struct label label;

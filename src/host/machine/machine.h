@@ -3,6 +3,7 @@
  * counted. */
 #pragma once
 
+#include "base/cleanup.h"
 #include "host/core/limits.h"
 
 struct err;
@@ -35,3 +36,4 @@ void machine_destroy(struct machine *machine);
 
 /* Drops a reference. Accepts NULL. */
 void machine_unref(struct machine *machine);
+DEFINE_CLEANUP(machine_unref, struct machine *);

@@ -36,10 +36,7 @@ struct audit {
     off_t end;
 };
 
-static void audit_close_slot(struct audit **audit)
-{
-    audit_close(*audit);
-}
+DEFINE_CLEANUP(audit_close, struct audit *);
 
 /* Finds the start of the line that ends before `end`. */
 static int line_begin(int fd, off_t end, off_t *ret)

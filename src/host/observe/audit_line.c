@@ -11,11 +11,6 @@ const struct audit_link audit_origin = {
     .hash = "0000000000000000000000000000000000000000000000000000000000000000",
 };
 
-static void digest_free_slot(struct digest **digest)
-{
-    digest_free(*digest);
-}
-
 int audit_hash(const char *line, size_t len, char ret_hex[static DIGEST_HEX_LEN + 1])
 {
     cleanup_with(digest_free_slot) struct digest *digest = digest_new();

@@ -65,10 +65,7 @@ void event_unref(struct event *event)
         free(event);
 }
 
-static void ring_close_slot(struct event_ring **ring)
-{
-    event_ring_close(*ring);
-}
+DEFINE_CLEANUP(event_ring_close, struct event_ring *);
 
 static void read_boot_id(char ret[static BOOT_ID_SIZE])
 {
@@ -104,7 +101,7 @@ static int page_map(int state_fd, struct page **ret)
 
 int event_ring_open(int state_fd, struct event_ring **ret, struct err *err)
 {
-    cleanup_with(ring_close_slot) struct event_ring *ring = xcalloc(1, sizeof(*ring));
+    cleanup_with(event_ring_close_slot) struct event_ring *ring = xcalloc(1, sizeof(*ring));
     char boot_id[BOOT_ID_SIZE];
     int r;
 

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/cleanup.h"
 #include "wire/shell.h"
 
 struct err;
@@ -152,3 +153,4 @@ struct process *process_ref(struct process *process);
 
 /* Accepts NULL. */
 void process_unref(struct process *process);
+DEFINE_CLEANUP(process_unref, struct process *);

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/cleanup.h"
 #include "host/process/process.h"
 
 struct record;
@@ -43,6 +44,7 @@ struct record *record_ref(struct record *record);
 
 /* Accepts NULL. */
 void record_unref(struct record *record);
+DEFINE_CLEANUP(record_unref, struct record *);
 
 /* --- reading --------------------------------------------------------------------------------- */
 

@@ -155,16 +155,10 @@ static void names_done(struct names *names)
     free(names->list);
 }
 
-static void dir_close_slot(DIR **dir)
-{
-    if (*dir)
-        (void)closedir(*dir);
-}
-
 static int names_read(int dir_fd, size_t max, struct names *ret)
 {
     int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    cleanup_with(dir_close_slot) DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    cleanup_with(closedir_slot) DIR *dir = fd < 0 ? NULL : fdopendir(fd);
     const struct dirent *entry;
 
     if (!dir)

@@ -250,10 +250,7 @@ static struct cgroup_root *root_new(const char *label)
     return root;
 }
 
-static void root_close_slot(struct cgroup_root **root)
-{
-    cgroup_root_close(*root);
-}
+DEFINE_CLEANUP(cgroup_root_close, struct cgroup_root *);
 
 int cgroup_root_open(const char *label, struct cgroup_root **ret, struct err *err)
 {
@@ -263,7 +260,7 @@ int cgroup_root_open(const char *label, struct cgroup_root **ret, struct err *er
 int cgroup_root_open_at(const char *label, const char *home_file, struct cgroup_root **ret,
                         struct err *err)
 {
-    cleanup_with(root_close_slot) struct cgroup_root *root = root_new(label);
+    cleanup_with(cgroup_root_close_slot) struct cgroup_root *root = root_new(label);
     cleanup_with(open_state_done) struct open_state state = { .root = root,
                                                               .mounts = BUF_INIT(PROC_TEXT_MAX),
                                                               .self = BUF_INIT(PROC_TEXT_MAX) };

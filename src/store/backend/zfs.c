@@ -186,10 +186,7 @@ static void backend_free(struct zfs *zfs)
     free(zfs);
 }
 
-static void backend_free_slot(struct zfs **zfs)
-{
-    backend_free(*zfs);
-}
+DEFINE_CLEANUP(backend_free, struct zfs *);
 
 static int zfs_open(struct store *store, const struct store_options *options, struct err *err)
 {

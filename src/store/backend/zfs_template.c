@@ -27,11 +27,6 @@ enum { HASH_DIGITS = 16, PROC_FD_BYTES = 32 };
 
 static const uint64_t fnv_basis = 14695981039346656037U, fnv_prime = 1099511628211U;
 
-static void template_close_slot(struct template **template)
-{
-    template_close(*template);
-}
-
 static uint64_t hash_add(uint64_t hash, uint64_t value)
 {
     for (unsigned shift = 0; shift < 64; shift += 8)

@@ -19,11 +19,6 @@ enum {
                  O_NOCTTY, /* safe even if the name was replaced by a device or fifo */
 };
 
-static void digest_free_slot(struct digest **digest)
-{
-    digest_free(*digest);
-}
-
 /* Takes ownership of the descriptor and closes it unless it is a regular file with its own
  * contents. */
 static int content_check(const struct diff_tree *tree, int fd, struct stat *ret_st)

@@ -27,12 +27,6 @@ struct copied_link {
     char path[];
 };
 
-static void closedir_slot(DIR **dir)
-{
-    if (*dir)
-        (void)closedir(*dir);
-}
-
 void import_copy_done(struct import_copy *copy)
 {
     tdestroy(copy->links, free);

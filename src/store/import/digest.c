@@ -20,11 +20,6 @@ struct digest {
     bool is_broken;
 };
 
-static void digest_free_slot(struct digest **digest)
-{
-    digest_free(*digest);
-}
-
 struct digest *digest_new(void)
 {
     cleanup_with(digest_free_slot) struct digest *digest = xcalloc(1, sizeof(*digest));

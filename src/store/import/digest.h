@@ -3,6 +3,8 @@
 
 #include <stddef.h>
 
+#include "base/cleanup.h"
+
 enum { DIGEST_HEX_LEN = 64 };
 
 struct digest; /* a digest being computed */
@@ -16,6 +18,7 @@ int digest_hex(struct digest *digest, char ret_hex[static DIGEST_HEX_LEN + 1]);
 
 /* Frees a digest. Accepts NULL. */
 void digest_free(struct digest *digest);
+DEFINE_CLEANUP(digest_free, struct digest *);
 
 /* Computes the digest of an open file and rewinds it. Returns 0 or -errno. */
 int digest_file(int fd, char ret_hex[static DIGEST_HEX_LEN + 1]);

@@ -27,11 +27,7 @@ struct extract {
     char path[PATH_MAX]; /* of the current entry */
 };
 
-static void archive_free_slot(struct archive **archive)
-{
-    if (*archive)
-        (void)archive_read_free(*archive);
-}
+DEFINE_CLEANUP(archive_read_free, struct archive *);
 
 static int archive_error(struct extract *extract, const char *where, struct err *err)
 {
@@ -43,7 +39,7 @@ static int archive_error(struct extract *extract, const char *where, struct err 
 
 static int archive_open(int fd, struct archive **ret, struct err *err)
 {
-    cleanup_with(archive_free_slot) struct archive *archive = archive_read_new();
+    cleanup_with(archive_read_free_slot) struct archive *archive = archive_read_new();
 
     if (!archive)
         return err_sys(err, -ENOMEM, "read the archive");
@@ -258,7 +254,7 @@ static int entries_extract(struct extract *extract, struct err *err)
 int extract_archive(int fd, struct import_root *root, const struct extract_options *options,
                     struct err *err)
 {
-    cleanup_with(archive_free_slot) struct archive *archive = NULL;
+    cleanup_with(archive_read_free_slot) struct archive *archive = NULL;
     struct extract extract = { .root = root, .options = options };
     int r = archive_open(fd, &archive, err);
 

@@ -200,11 +200,6 @@ static void digest_host_trees(struct digest *digest)
     }
 }
 
-static void digest_free_slot(struct digest **digest)
-{
-    digest_free(*digest);
-}
-
 int import_host_fingerprint(char ret_hex[static DIGEST_HEX_LEN + 1], struct err *err)
 {
     cleanup_with(digest_free_slot) struct digest *digest = digest_new();

@@ -16,12 +16,6 @@
 /* Links can nest directories deeper than any path; each level holds a descriptor. */
 enum { DEPTH_MAX = 2 * IMPORT_DEPTH_MAX };
 
-static void closedir_slot(DIR **dir)
-{
-    if (*dir)
-        (void)closedir(*dir);
-}
-
 static int lower_clear(const struct import_root *root, int fd, int depth);
 
 /* Returns 1 if name was removed, 0 if this layer needs it, or -errno. */

@@ -25,12 +25,6 @@
 
 enum { BOOT_ID_BYTES_MAX = 64 };
 
-static void closedir_slot(DIR **dir)
-{
-    if (*dir)
-        (void)closedir(*dir);
-}
-
 /* Returns whether the existing host template was made from the same sources. */
 static bool is_fresh(const struct store *store, const char *fingerprint)
 {

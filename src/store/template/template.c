@@ -45,20 +45,9 @@ struct template_list {
     size_t capacity;
 };
 
-static void closedir_slot(DIR **dir)
-{
-    if (*dir)
-        (void)closedir(*dir);
-}
-
 static void list_done(struct template_list *list)
 {
     free(list->items);
-}
-
-static void template_close_slot(struct template **template)
-{
-    template_close(*template);
 }
 
 static int name_check(const char *name, struct err *err)

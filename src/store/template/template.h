@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/cleanup.h"
+
 struct err;
 struct store;
 
@@ -54,6 +56,7 @@ int template_open(struct store *store, const char *name, struct template **ret, 
 
 /* Closes a template. Accepts NULL. */
 void template_close(struct template *template);
+DEFINE_CLEANUP(template_close, struct template *);
 
 /* Lists all templates sorted by name, including the host template. The caller frees *ret. */
 int template_list(struct store *store, struct template_info **ret, size_t *ret_count,

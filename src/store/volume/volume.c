@@ -90,10 +90,7 @@ void volume_close(struct volume *volume)
     free(volume);
 }
 
-static void volume_close_slot(struct volume **volume)
-{
-    volume_close(*volume);
-}
+DEFINE_CLEANUP(volume_close, struct volume *);
 
 int volume_destroy(struct volume *volume)
 {
@@ -108,10 +105,7 @@ int volume_destroy(struct volume *volume)
     return r;
 }
 
-static void volume_destroy_slot(struct volume **volume)
-{
-    (void)volume_destroy(*volume);
-}
+DEFINE_CLEANUP(volume_destroy, struct volume *);
 
 int volume_create_scratch(struct store *store, const char *id, struct template *template,
                           struct volume **ret, struct err *err)
