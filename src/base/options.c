@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/options.h"
 
-#include <stdbool.h>
+#include <errno.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/text/near.h"
+#include "base/text/parse.h"
 #include "base/xalloc.h"
 
 static const struct option_row *find_long(const struct option_table *table, const char *name,
@@ -48,6 +49,77 @@ static int unknown_long(const struct option_table *table, const char *name, size
     return err_set(err, ERR_INVALID, "unknown option --%s", word);
 }
 
+static int set_text(const struct option_row *row, const char *value, const char **field)
+{
+    if ((row->type == OPTION_TYPE_NAME && !is_name(value)) ||
+        (row->type == OPTION_TYPE_PATH && *value != '/'))
+        return -EINVAL;
+    *field = value;
+    return 0;
+}
+
+static int set_u32(const struct option_row *row, const char *value, uint32_t *field)
+{
+    uint64_t number = 0;
+    uint32_t millis = 0;
+    int r = row->type == OPTION_TYPE_CPUS ? parse_cpus(value, &millis) : parse_u64(value, &number);
+
+    if (row->type == OPTION_TYPE_CPUS)
+        number = millis;
+    if (r < 0 || number < row->least || number > UINT32_MAX)
+        return -EINVAL;
+    *field = (uint32_t)number;
+    return 0;
+}
+
+static int set_u64(const struct option_row *row, const char *value, uint64_t *field)
+{
+    uint64_t number = 0;
+    int r;
+
+    if (row->type == OPTION_TYPE_SIZE)
+        r = parse_size(value, &number);
+    else if (row->type == OPTION_TYPE_DURATION)
+        r = parse_duration_ms(value, &number);
+    else
+        r = parse_u64(value, &number);
+    if (r < 0 || number < row->least)
+        return -EINVAL;
+    *field = number;
+    return 0;
+}
+
+static int option_set(const struct option_row *row, void *into, const char *value, struct err *err)
+{
+    void *field = (char *)into + row->offset;
+    int r = 0;
+
+    switch (row->type) {
+    case OPTION_TYPE_CALL:
+        return row->set(into, value, err);
+    case OPTION_TYPE_FLAG:
+        *(bool *)field = true;
+        break;
+    case OPTION_TYPE_TEXT:
+    case OPTION_TYPE_NAME:
+    case OPTION_TYPE_PATH:
+        r = set_text(row, value, field);
+        break;
+    case OPTION_TYPE_U32:
+    case OPTION_TYPE_CPUS:
+        r = set_u32(row, value, field);
+        break;
+    case OPTION_TYPE_U64:
+    case OPTION_TYPE_SIZE:
+    case OPTION_TYPE_DURATION:
+        r = set_u64(row, value, field);
+        break;
+    }
+    if (r < 0)
+        return err_set(err, ERR_INVALID, "--%s '%.100s' is not %s", row->name, value, row->what);
+    return 0;
+}
+
 /* Parses --name, --name=VALUE or --name VALUE; *used is the number of words. */
 static int parse_long(const struct option_table *table, void *into, char *const *argv, int *used,
                       struct err *err)
@@ -63,11 +135,11 @@ static int parse_long(const struct option_table *table, void *into, char *const 
     if (!row->argument && equals)
         return err_set(err, ERR_INVALID, "option --%s takes no value", row->name);
     if (!row->argument || equals)
-        return row->set(into, equals ? equals + 1 : NULL, err);
+        return option_set(row, into, equals ? equals + 1 : NULL, err);
     if (!argv[1])
         return err_set(err, ERR_INVALID, "option --%s needs %s", row->name, row->argument);
     *used = 2;
-    return row->set(into, argv[1], err);
+    return option_set(row, into, argv[1], err);
 }
 
 /* Parses -abc, -nVALUE or -n VALUE. */
@@ -82,14 +154,14 @@ static int parse_letters(const struct option_table *table, void *into, char *con
         if (!row)
             return err_set(err, ERR_INVALID, "unknown option -%c", *letter);
         if (row->argument && letter[1])
-            return row->set(into, letter + 1, err);
+            return option_set(row, into, letter + 1, err);
         if (row->argument && !argv[1])
             return err_set(err, ERR_INVALID, "option -%c needs %s", *letter, row->argument);
         if (row->argument) {
             *used = 2;
-            return row->set(into, argv[1], err);
+            return option_set(row, into, argv[1], err);
         }
-        r = row->set(into, NULL, err);
+        r = option_set(row, into, NULL, err);
         if (r < 0)
             return r;
     }

@@ -75,18 +75,8 @@ struct main_options {
     bool wants_version;
 };
 
-static int set_version(void *into, const char *value, struct err *err)
-{
-    struct main_options *options = into;
-
-    (void)value;
-    (void)err;
-    options->wants_version = true;
-    return 0;
-}
-
 static const struct option_row rows[] = {
-    { "version", 'V', NULL, "show the version", set_version },
+    { "version", 'V', NULL, "show the version", OPTION_FLAG(struct main_options, wants_version) },
     OPTION_HELP,
 };
 

@@ -12,15 +12,6 @@
 #include "base/text/parse.h"
 #include "base/xalloc.h"
 
-static int set_config(void *into, const char *value, struct err *err)
-{
-    struct command_line *line = into;
-
-    (void)err;
-    line->config_path = value;
-    return 0;
-}
-
 static int set_ready_fd(void *into, const char *value, struct err *err)
 {
     struct command_line *line = into;
@@ -34,37 +25,21 @@ static int set_ready_fd(void *into, const char *value, struct err *err)
     return 0;
 }
 
-#define DEFINE_FLAG(name)                                                                          \
-    static int set_##name(void *into, const char *value, struct err *err)                          \
-    {                                                                                              \
-        (void)value, (void)err;                                                                    \
-        ((struct command_line *)into)->name = true;                                                \
-        return 0;                                                                                  \
-    }
-
-DEFINE_FLAG(print_config)
-DEFINE_FLAG(doctor)
-DEFINE_FLAG(json)
-DEFINE_FLAG(version)
-DEFINE_FLAG(help)
-
-static int set_stop_all(void *into, const char *value, struct err *err)
-{
-    (void)value, (void)err;
-    ((struct command_line *)into)->config.stop_all = true;
-    return 0;
-}
-
 static const struct option_row own_rows[] = {
-    { "config", 'c', "FILE", "read this file, not /etc/holt/holt.conf", set_config },
-    { "print-config", 0, NULL, "print the configuration in effect and exit", set_print_config },
-    { "doctor", 0, NULL, "check whether sandboxes work on this machine, and exit", set_doctor },
-    { "json", 0, NULL, "with --doctor: print JSON", set_json },
+    { "config", 'c', "FILE", "read this file, not /etc/holt/holt.conf",
+      OPTION_TEXT(struct command_line, config_path) },
+    { "print-config", 0, NULL, "print the configuration in effect and exit",
+      OPTION_FLAG(struct command_line, print_config) },
+    { "doctor", 0, NULL, "check whether sandboxes work on this machine, and exit",
+      OPTION_FLAG(struct command_line, doctor) },
+    { "json", 0, NULL, "with --doctor: print JSON", OPTION_FLAG(struct command_line, json) },
     { "stop-all", 0, NULL, "stop all sandboxes on exit instead of leaving them running",
-      set_stop_all },
-    { "ready-fd", 0, "N", "write \"ready\" or \"error: ...\" to descriptor N", set_ready_fd },
-    { "version", 'V', NULL, "print the version and exit", set_version },
-    { "help", 'h', NULL, "print this help and exit", set_help },
+      OPTION_FLAG(struct command_line, config.stop_all) },
+    { "ready-fd", 0, "N", "write \"ready\" or \"error: ...\" to descriptor N",
+      OPTION_CALL(set_ready_fd) },
+    { "version", 'V', NULL, "print the version and exit",
+      OPTION_FLAG(struct command_line, version) },
+    { "help", 'h', NULL, "print this help and exit", OPTION_FLAG(struct command_line, help) },
 };
 
 /* Joins the daemon's own rows and those of the configuration. The caller frees the rows. */

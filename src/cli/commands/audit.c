@@ -19,20 +19,11 @@ struct audit_options {
     int status; /* after a report: a line could not be printed */
 };
 
-static int set_verify(void *into, const char *value, struct err *err)
-{
-    struct audit_options *options = into;
-
-    (void)value;
-    (void)err;
-    options->only_verifies = true;
-    return 0;
-}
-
 static const struct option_row rows[] = {
-    { "verify", 0, NULL, "only verify the hash chain of the record", set_verify },
+    { "verify", 0, NULL, "only verify the hash chain of the record",
+      OPTION_FLAG(struct audit_options, only_verifies) },
     { "output", 'o', "FORMAT", "'table' (the default) or 'json', the lines of the record",
-      option_set_output },
+      OPTION_CALL(option_set_output) },
     OPTION_HELP,
 };
 

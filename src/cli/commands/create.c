@@ -30,30 +30,11 @@ static void options_done(struct create_options *options)
     words_done(&options->volumes);
 }
 
-static int set_name(void *into, const char *value, struct err *err)
-{
-    struct create_options *options = into;
-
-    (void)err;
-    options->sandbox.name = value;
-    return 0;
-}
-
 static int set_label(void *into, const char *value, struct err *err)
 {
     struct create_options *options = into;
 
     return words_add_label(&options->labels, value, err);
-}
-
-static int set_quota(void *into, const char *value, struct err *err)
-{
-    struct create_options *options = into;
-    uint64_t *bytes = &options->sandbox.quota_bytes;
-
-    if (parse_size(value, bytes) < 0 || *bytes == 0)
-        return err_set(err, ERR_INVALID, "--quota '%.100s' is not a size like 2G", value);
-    return 0;
 }
 
 /* Parses TIME or TIME:ACTION. */
@@ -103,47 +84,24 @@ static int set_volume(void *into, const char *value, struct err *err)
     return 0;
 }
 
-static int set_max_snapshots(void *into, const char *value, struct err *err)
-{
-    struct create_options *options = into;
-    uint64_t count;
-
-    if (parse_u64(value, &count) < 0 || count == 0 || count > UINT32_MAX)
-        return err_set(err, ERR_INVALID, "--max-snapshots '%.100s' is not a number like 20", value);
-    options->sandbox.max_snapshots = (uint32_t)count;
-    return 0;
-}
-
-static int set_key(void *into, const char *value, struct err *err)
-{
-    struct create_options *options = into;
-
-    (void)err;
-    options->sandbox.idempotency_key = value;
-    return 0;
-}
-
-static int set_quiet(void *into, const char *value, struct err *err)
-{
-    struct create_options *options = into;
-
-    (void)value;
-    (void)err;
-    options->is_quiet = true;
-    return 0;
-}
-
 static const struct option_row rows[] = {
-    { "name", 0, "NAME", "a unique name, to use instead of the id", set_name },
-    { "label", 'l', "KEY=VALUE", "a label, for 'holt ls --label'; may be repeated", set_label },
-    { "quota", 0, "SIZE", "limit of its files and snapshots: 2G", set_quota },
-    { "volume", 'v', "NAME:PATH", "a volume to mount at a path; may be repeated", set_volume },
-    { "ttl", 0, "TIME[:ACTION]", "kill, pause or stop it at this age: 1h, 1h:pause", set_ttl },
+    { "name", 0, "NAME", "a unique name, to use instead of the id",
+      OPTION_TEXT(struct create_options, sandbox.name) },
+    { "label", 'l', "KEY=VALUE", "a label, for 'holt ls --label'; may be repeated",
+      OPTION_CALL(set_label) },
+    { "quota", 0, "SIZE", "limit of its files and snapshots: 2G",
+      OPTION_SIZE(struct create_options, sandbox.quota_bytes, 1, "a size like 2G") },
+    { "volume", 'v', "NAME:PATH", "a volume to mount at a path; may be repeated",
+      OPTION_CALL(set_volume) },
+    { "ttl", 0, "TIME[:ACTION]", "kill, pause or stop it at this age: 1h, 1h:pause",
+      OPTION_CALL(set_ttl) },
     { "idle-timeout", 0, "TIME[:ACTION]", "kill, pause or stop it when unused for this time",
-      set_idle_timeout },
-    { "max-snapshots", 0, "NUMBER", "the number of turns to keep", set_max_snapshots },
-    { "key", 0, "KEY", "create once: a second create with this key joins the first", set_key },
-    { "quiet", 'q', NULL, "print only the id", set_quiet },
+      OPTION_CALL(set_idle_timeout) },
+    { "max-snapshots", 0, "NUMBER", "the number of turns to keep",
+      OPTION_U32(struct create_options, sandbox.max_snapshots, 1, "a number like 20") },
+    { "key", 0, "KEY", "create once: a second create with this key joins the first",
+      OPTION_TEXT(struct create_options, sandbox.idempotency_key) },
+    { "quiet", 'q', NULL, "print only the id", OPTION_FLAG(struct create_options, is_quiet) },
     OPTION_HELP,
 };
 

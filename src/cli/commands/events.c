@@ -31,15 +31,6 @@ static void options_done(struct events_options *options)
     words_done(&options->types);
 }
 
-static int set_follow(void *into, const char *value, struct err *err)
-{
-    struct events_options *options = into;
-
-    (void)value, (void)err;
-    options->is_following = true;
-    return 0;
-}
-
 /* "10m" means ten minutes ago. */
 static int set_since(void *into, const char *value, struct err *err)
 {
@@ -59,15 +50,6 @@ static int set_since(void *into, const char *value, struct err *err)
     return 0;
 }
 
-static int set_sandbox(void *into, const char *value, struct err *err)
-{
-    struct events_options *options = into;
-
-    (void)err;
-    options->sandbox = value;
-    return 0;
-}
-
 static int set_type(void *into, const char *value, struct err *err)
 {
     struct events_options *options = into;
@@ -78,13 +60,16 @@ static int set_type(void *into, const char *value, struct err *err)
 }
 
 static const struct option_row rows[] = {
-    { "follow", 'f', NULL, "continue with new events", set_follow },
+    { "follow", 'f', NULL, "continue with new events",
+      OPTION_FLAG(struct events_options, is_following) },
     { "since", 0, "WHEN", "start after event N, or at a time: 10m, 2026-01-31T12:00:00Z",
-      set_since },
-    { "sandbox", 0, "ID", "only events of this sandbox", set_sandbox },
-    { "type", 0, "GLOB", "only events of this type, like 'sandbox.*'; may be repeated", set_type },
+      OPTION_CALL(set_since) },
+    { "sandbox", 0, "ID", "only events of this sandbox",
+      OPTION_TEXT(struct events_options, sandbox) },
+    { "type", 0, "GLOB", "only events of this type, like 'sandbox.*'; may be repeated",
+      OPTION_CALL(set_type) },
     { "output", 'o', "FORMAT", "'table' (the default) or 'json', one object per line",
-      option_set_output },
+      OPTION_CALL(option_set_output) },
     OPTION_JSON,
     OPTION_HELP,
 };

@@ -56,16 +56,6 @@ static int set_restart(void *into, const char *value, struct err *err)
     return err_set(err, ERR_INVALID, "--restart '%.100s' is not no, on-failure or always", value);
 }
 
-static int set_ready(void *into, const char *value, struct err *err)
-{
-    struct launch_options *options = into;
-
-    if (*value != '/')
-        return err_set(err, ERR_INVALID, "--ready '%.100s' is not a path like /health", value);
-    options->ready_path = value;
-    return 0;
-}
-
 static int set_ready_timeout(void *into, const char *value, struct err *err)
 {
     struct launch_options *options = into;
@@ -76,31 +66,18 @@ static int set_ready_timeout(void *into, const char *value, struct err *err)
     return 0;
 }
 
-static int set_tag(void *into, const char *value, struct err *err)
-{
-    struct launch_options *options = into;
-
-    (void)err;
-    options->run.tag = value;
-    return 0;
-}
-
-static int set_key(void *into, const char *value, struct err *err)
-{
-    struct launch_options *options = into;
-
-    (void)err;
-    options->key = value;
-    return 0;
-}
-
 static const struct option_row rows[] = {
-    { "port", 'p', "PORT", "its port, which is forwarded to the host and waited for", set_port },
-    { "ready", 0, "PATH", "ready when a GET of this path succeeds", set_ready },
-    { "ready-timeout", 0, "TIME", "how long to wait for it; 0: do not wait", set_ready_timeout },
-    { "restart", 0, "POLICY", "when to start it again: no, on-failure or always", set_restart },
-    { "tag", 0, "TEXT", "a tag, for 'holt ps --tag'", set_tag },
-    { "key", 0, "TEXT", "launch once: a second launch with this key joins the first", set_key },
+    { "port", 'p', "PORT", "its port, which is forwarded to the host and waited for",
+      OPTION_CALL(set_port) },
+    { "ready", 0, "PATH", "ready when a GET of this path succeeds",
+      OPTION_PATH(struct launch_options, ready_path, "a path like /health") },
+    { "ready-timeout", 0, "TIME", "how long to wait for it; 0: do not wait",
+      OPTION_CALL(set_ready_timeout) },
+    { "restart", 0, "POLICY", "when to start it again: no, on-failure or always",
+      OPTION_CALL(set_restart) },
+    { "tag", 0, "TEXT", "a tag, for 'holt ps --tag'", OPTION_TEXT(struct launch_options, run.tag) },
+    { "key", 0, "TEXT", "launch once: a second launch with this key joins the first",
+      OPTION_TEXT(struct launch_options, key) },
 };
 
 static const struct option_table table = { rows, ARRAY_SIZE(rows), &run_process_table };

@@ -19,16 +19,6 @@ struct logs_options {
     uint64_t tail_bytes;
 };
 
-static int set_follow(void *into, const char *value, struct err *err)
-{
-    struct logs_options *options = into;
-
-    (void)value;
-    (void)err;
-    options->is_following = true;
-    return 0;
-}
-
 static int set_since(void *into, const char *value, struct err *err)
 {
     struct logs_options *options = into;
@@ -60,10 +50,12 @@ static int set_tail(void *into, const char *value, struct err *err)
 }
 
 static const struct option_row rows[] = {
-    { "follow", 'f', NULL, "continue until the process ends", set_follow },
-    { "since", 0, "OFFSET", "skip this many bytes of stdout", set_since },
-    { "stderr-since", 0, "OFFSET", "skip this many bytes of stderr", set_stderr_since },
-    { "tail", 0, "SIZE", "only the last bytes of each stream: 4K", set_tail },
+    { "follow", 'f', NULL, "continue until the process ends",
+      OPTION_FLAG(struct logs_options, is_following) },
+    { "since", 0, "OFFSET", "skip this many bytes of stdout", OPTION_CALL(set_since) },
+    { "stderr-since", 0, "OFFSET", "skip this many bytes of stderr",
+      OPTION_CALL(set_stderr_since) },
+    { "tail", 0, "SIZE", "only the last bytes of each stream: 4K", OPTION_CALL(set_tail) },
     OPTION_HELP,
 };
 

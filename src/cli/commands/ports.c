@@ -17,17 +17,9 @@ struct port_options {
     const char *listen;
 };
 
-static int set_listen(void *into, const char *value, struct err *err)
-{
-    struct port_options *options = into;
-
-    (void)err;
-    options->listen = value;
-    return 0;
-}
-
 static const struct option_row port_rows[] = {
-    { "listen", 'l', "ADDR:PORT", "where to listen; :PORT for the default address", set_listen },
+    { "listen", 'l', "ADDR:PORT", "where to listen; :PORT for the default address",
+      OPTION_TEXT(struct port_options, listen) },
     OPTION_HELP,
 };
 

@@ -31,28 +31,10 @@ struct ps_options {
     bool wants_all;
 };
 
-static int set_all(void *into, const char *value, struct err *err)
-{
-    struct ps_options *options = into;
-
-    (void)value;
-    (void)err;
-    options->wants_all = true;
-    return 0;
-}
-
-static int set_tag(void *into, const char *value, struct err *err)
-{
-    struct ps_options *options = into;
-
-    (void)err;
-    options->tag = value;
-    return 0;
-}
-
 static const struct option_row ps_rows[] = {
-    { "all", 'a', NULL, "include processes that have ended", set_all },
-    { "tag", 0, "TEXT", "only those with this tag", set_tag },
+    { "all", 'a', NULL, "include processes that have ended",
+      OPTION_FLAG(struct ps_options, wants_all) },
+    { "tag", 0, "TEXT", "only those with this tag", OPTION_TEXT(struct ps_options, tag) },
     OPTION_OUTPUT,
     OPTION_JSON,
     OPTION_QUIET,
@@ -217,19 +199,10 @@ static int set_signal(void *into, const char *value, struct err *err)
     return 0;
 }
 
-static int set_tree(void *into, const char *value, struct err *err)
-{
-    struct kill_options *options = into;
-
-    (void)value;
-    (void)err;
-    options->is_for_tree = true;
-    return 0;
-}
-
 static const struct option_row kill_rows[] = {
-    { "signal", 's', "SIGNAL", "a name or a number; TERM by default", set_signal },
-    { "tree", 0, NULL, "also signal all descendants of the process", set_tree },
+    { "signal", 's', "SIGNAL", "a name or a number; TERM by default", OPTION_CALL(set_signal) },
+    { "tree", 0, NULL, "also signal all descendants of the process",
+      OPTION_FLAG(struct kill_options, is_for_tree) },
     OPTION_HELP,
 };
 
@@ -274,17 +247,9 @@ struct wait_options {
     uint64_t timeout_ms; /* 0: none */
 };
 
-static int set_timeout(void *into, const char *value, struct err *err)
-{
-    struct wait_options *options = into;
-
-    if (parse_duration_ms(value, &options->timeout_ms) < 0)
-        return err_set(err, ERR_INVALID, "--timeout '%.100s' is not a time like 30s", value);
-    return 0;
-}
-
 static const struct option_row wait_rows[] = {
-    { "timeout", 0, "TIME", "give up after this time: 30s, 5m", set_timeout },
+    { "timeout", 0, "TIME", "give up after this time: 30s, 5m",
+      OPTION_DURATION(struct wait_options, timeout_ms, 0, "a time like 30s") },
     OPTION_HELP,
 };
 

@@ -33,7 +33,8 @@ static int set_label(void *into, const char *value, struct err *err)
 }
 
 static const struct option_row ls_rows[] = {
-    { "label", 'l', "KEY=VALUE", "only those with this label; may be repeated", set_label },
+    { "label", 'l', "KEY=VALUE", "only those with this label; may be repeated",
+      OPTION_CALL(set_label) },
     OPTION_OUTPUT,
     OPTION_JSON,
     OPTION_QUIET,

@@ -25,17 +25,9 @@ struct shell_options {
     const char *name;
 };
 
-static int set_name(void *into, const char *value, struct err *err)
-{
-    struct shell_options *options = into;
-
-    (void)err;
-    options->name = value;
-    return 0;
-}
-
 static const struct option_row shell_rows[] = {
-    { "name", 'n', "SHELL", "the name of the shell; 'main' by default", set_name },
+    { "name", 'n', "SHELL", "the name of the shell; 'main' by default",
+      OPTION_TEXT(struct shell_options, name) },
     OPTION_HELP,
 };
 
@@ -83,17 +75,9 @@ struct sh_options {
     int status; /* of a failed write; STATUS_OK: all output was written */
 };
 
-static int set_timeout(void *into, const char *value, struct err *err)
-{
-    struct sh_options *options = into;
-
-    if (parse_duration_ms(value, &options->timeout_ms) < 0 || options->timeout_ms == 0)
-        return err_set(err, ERR_INVALID, "--timeout '%.100s' is not a time like 30s", value);
-    return 0;
-}
-
 static const struct option_row sh_rows[] = {
-    { "timeout", 0, "TIME", "interrupt the command after this time: 30s, 5m", set_timeout },
+    { "timeout", 0, "TIME", "interrupt the command after this time: 30s, 5m",
+      OPTION_DURATION(struct sh_options, timeout_ms, 1, "a time like 30s") },
     OPTION_HELP,
 };
 

@@ -28,27 +28,11 @@ struct stats_options {
     int status; /* if is_done */
 };
 
-static int set_no_stream(void *into, const char *value, struct err *err)
-{
-    struct stats_options *options = into;
-
-    (void)value, (void)err;
-    options->is_once = true;
-    return 0;
-}
-
-static int set_interval(void *into, const char *value, struct err *err)
-{
-    struct stats_options *options = into;
-
-    if (parse_duration_ms(value, &options->interval_ms) < 0 || options->interval_ms == 0)
-        return err_set(err, ERR_INVALID, "--interval '%.100s' is not a time like 2s", value);
-    return 0;
-}
-
 static const struct option_row rows[] = {
-    { "no-stream", 0, NULL, "print the table once, as if stdout is not a terminal", set_no_stream },
-    { "interval", 0, "TIME", "time between updates; 1s by default", set_interval },
+    { "no-stream", 0, NULL, "print the table once, as if stdout is not a terminal",
+      OPTION_FLAG(struct stats_options, is_once) },
+    { "interval", 0, "TIME", "time between updates; 1s by default",
+      OPTION_DURATION(struct stats_options, interval_ms, 1, "a time like 2s") },
     OPTION_OUTPUT,
     OPTION_JSON,
     OPTION_HELP,

@@ -60,13 +60,6 @@ struct build_options {
     const char *packages;
 };
 
-static int set_archive(void *into, const char *value, struct err *err)
-{
-    (void)err;
-    ((struct build_options *)into)->archive = value;
-    return 0;
-}
-
 static int set_packages(void *into, const char *value, struct err *err)
 {
     if (value[strspn(value, "abcdefghijklmnopqrstuvwxyz0123456789+-.,")] || *value == '-')
@@ -227,8 +220,10 @@ static int template_build_run(int argc, char **argv)
 }
 
 static const struct option_row rows[] = {
-    { "archive", 0, "FILE", "keep the root in this archive, or use it if it exists", set_archive },
-    { "packages", 0, "NAMES", "additional packages, separated by commas", set_packages },
+    { "archive", 0, "FILE", "keep the root in this archive, or use it if it exists",
+      OPTION_TEXT(struct build_options, archive) },
+    { "packages", 0, "NAMES", "additional packages, separated by commas",
+      OPTION_CALL(set_packages) },
     OPTION_HELP,
 };
 

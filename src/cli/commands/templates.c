@@ -123,18 +123,9 @@ struct ls_options {
     bool wants_all;
 };
 
-static int set_all(void *into, const char *value, struct err *err)
-{
-    struct ls_options *options = into;
-
-    (void)value;
-    (void)err;
-    options->wants_all = true;
-    return 0;
-}
-
 static const struct option_row ls_rows[] = {
-    { "all", 'a', NULL, "include internal templates of builds", set_all },
+    { "all", 'a', NULL, "include internal templates of builds",
+      OPTION_FLAG(struct ls_options, wants_all) },
     OPTION_OUTPUT,
     OPTION_QUIET_NAMES,
     OPTION_HELP,

@@ -23,15 +23,6 @@ struct create_options {
     bool is_e2b;
 };
 
-static int set_read_only(void *into, const char *value, struct err *err)
-{
-    struct create_options *options = into;
-
-    (void)value, (void)err;
-    options->is_read_only = true;
-    return 0;
-}
-
 static int set_e2b(void *into, const char *value, struct err *err)
 {
     struct create_options *options = into;
@@ -43,29 +34,13 @@ static int set_e2b(void *into, const char *value, struct err *err)
     return 0;
 }
 
-static int set_label(void *into, const char *value, struct err *err)
-{
-    struct create_options *options = into;
-
-    (void)err;
-    options->label = value;
-    return 0;
-}
-
-static int set_ttl(void *into, const char *value, struct err *err)
-{
-    struct create_options *options = into;
-
-    if (parse_duration_ms(value, &options->ttl_ms) < 0 || options->ttl_ms == 0)
-        return err_set(err, ERR_INVALID, "--ttl '%.100s' is not a time like 12h or 30d", value);
-    return 0;
-}
-
 static const struct option_row create_rows[] = {
-    { "read-only", 0, NULL, "allow only calls that change nothing", set_read_only },
-    { "label", 0, "TEXT", "a note for people", set_label },
-    { "ttl", 0, "TIME", "how long it is valid: 12h, 30d; unlimited by default", set_ttl },
-    { "e2b", 0, NULL, "print it in the format of an E2B API key", set_e2b },
+    { "read-only", 0, NULL, "allow only calls that change nothing",
+      OPTION_FLAG(struct create_options, is_read_only) },
+    { "label", 0, "TEXT", "a note for people", OPTION_TEXT(struct create_options, label) },
+    { "ttl", 0, "TIME", "how long it is valid: 12h, 30d; unlimited by default",
+      OPTION_DURATION(struct create_options, ttl_ms, 1, "a time like 12h or 30d") },
+    { "e2b", 0, NULL, "print it in the format of an E2B API key", OPTION_CALL(set_e2b) },
     OPTION_OUTPUT,
     OPTION_HELP,
 };

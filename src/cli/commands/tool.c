@@ -47,61 +47,19 @@ static int set_params(void *into, const char *value, struct err *err)
     return 0;
 }
 
-static int set_id(void *into, const char *value, struct err *err)
-{
-    struct tool_options *options = into;
-
-    (void)err;
-    options->id = value;
-    return 0;
-}
-
-static int set_timeout(void *into, const char *value, struct err *err)
-{
-    struct tool_options *options = into;
-
-    if (parse_duration_ms(value, &options->timeout_ms) < 0 || options->timeout_ms == 0)
-        return err_set(err, ERR_INVALID, "--timeout '%.100s' is not a time like 30s", value);
-    return 0;
-}
-
-static int set_tokens(void *into, const char *value, struct err *err)
-{
-    struct tool_options *options = into;
-
-    if (parse_u64(value, &options->max_output_tokens) < 0 || options->max_output_tokens == 0)
-        return err_set(err, ERR_INVALID, "--max-output-tokens '%.100s' is not a number like 1000",
-                       value);
-    return 0;
-}
-
-static int set_changed(void *into, const char *value, struct err *err)
-{
-    struct tool_options *options = into;
-
-    (void)value, (void)err;
-    options->wants_changed = true;
-    return 0;
-}
-
-static int set_snapshot(void *into, const char *value, struct err *err)
-{
-    struct tool_options *options = into;
-
-    (void)value, (void)err;
-    options->wants_snapshot = true;
-    return 0;
-}
-
 static const struct option_row rows[] = {
     { "json", 0, "PARAMS", "the parameters as JSON: a file, - for stdin, or the object itself",
-      set_params },
-    { "id", 0, "TEXT", "call once: a second call with this id returns the same result", set_id },
-    { "timeout", 0, "TIME", "end the tool after this time: 30s, 5m", set_timeout },
+      OPTION_CALL(set_params) },
+    { "id", 0, "TEXT", "call once: a second call with this id returns the same result",
+      OPTION_TEXT(struct tool_options, id) },
+    { "timeout", 0, "TIME", "end the tool after this time: 30s, 5m",
+      OPTION_DURATION(struct tool_options, timeout_ms, 1, "a time like 30s") },
     { "max-output-tokens", 0, "NUMBER", "truncate longer results in the middle; a token is 4 bytes",
-      set_tokens },
-    { "changed", 0, NULL, "list the changed paths on stderr", set_changed },
-    { "snapshot", 0, NULL, "take a snapshot after the call", set_snapshot },
+      OPTION_U64(struct tool_options, max_output_tokens, 1, "a number like 1000") },
+    { "changed", 0, NULL, "list the changed paths on stderr",
+      OPTION_FLAG(struct tool_options, wants_changed) },
+    { "snapshot", 0, NULL, "take a snapshot after the call",
+      OPTION_FLAG(struct tool_options, wants_snapshot) },
     OPTION_OUTPUT,
     OPTION_HELP,
 };

@@ -177,18 +177,9 @@ struct rollback_options {
     bool prunes_newer;
 };
 
-static int set_prune_newer(void *into, const char *value, struct err *err)
-{
-    struct rollback_options *options = into;
-
-    (void)value;
-    (void)err;
-    options->prunes_newer = true;
-    return 0;
-}
-
 static const struct option_row rollback_rows[] = {
-    { "prune-newer", 0, NULL, "remove all newer snapshots", set_prune_newer },
+    { "prune-newer", 0, NULL, "remove all newer snapshots",
+      OPTION_FLAG(struct rollback_options, prunes_newer) },
     OPTION_HELP,
 };
 
@@ -232,29 +223,11 @@ struct fork_options {
     const char *from;
 };
 
-static int set_count(void *into, const char *value, struct err *err)
-{
-    struct fork_options *options = into;
-    uint64_t count;
-
-    if (parse_u64(value, &count) < 0 || count == 0 || count > UINT32_MAX)
-        return err_set(err, ERR_INVALID, "--count '%.100s' is not a number like 8", value);
-    options->count = (uint32_t)count;
-    return 0;
-}
-
-static int set_from(void *into, const char *value, struct err *err)
-{
-    struct fork_options *options = into;
-
-    (void)err;
-    options->from = value;
-    return 0;
-}
-
 static const struct option_row fork_rows[] = {
-    { "count", 'n', "NUMBER", "how many to create, all or none", set_count },
-    { "from", 0, "SNAPSHOT", "with the files of a snapshot, not the current files", set_from },
+    { "count", 'n', "NUMBER", "how many to create, all or none",
+      OPTION_U32(struct fork_options, count, 1, "a number like 8") },
+    { "from", 0, "SNAPSHOT", "with the files of a snapshot, not the current files",
+      OPTION_TEXT(struct fork_options, from) },
     OPTION_HELP,
 };
 

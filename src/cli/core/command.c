@@ -8,16 +8,6 @@
 #include "base/text/near.h"
 #include "cli/core/report.h"
 
-int option_set_help(void *into, const char *value, struct err *err)
-{
-    struct common_options *options = into;
-
-    (void)value;
-    (void)err;
-    options->wants_help = true;
-    return 0;
-}
-
 int option_set_output(void *into, const char *value, struct err *err)
 {
     struct output_options *options = into;
@@ -34,16 +24,6 @@ int option_set_json(void *into, const char *value, struct err *err)
 {
     (void)value;
     return option_set_output(into, "json", err);
-}
-
-int option_set_quiet(void *into, const char *value, struct err *err)
-{
-    struct output_options *options = into;
-
-    (void)value;
-    (void)err;
-    options->is_quiet = true;
-    return 0;
 }
 
 static const struct option_row help_rows[] = { OPTION_HELP };

@@ -37,32 +37,29 @@ struct output_options {
 /* Rows for tables that target a struct which starts with output_options. */
 #define OPTION_OUTPUT                                                                              \
     {                                                                                              \
-        "output", 'o', "FORMAT", "'table' (the default) or 'json'", option_set_output              \
+        "output", 'o', "FORMAT", "'table' (the default) or 'json'", OPTION_CALL(option_set_output) \
     }
 #define OPTION_JSON                                                                                \
     {                                                                                              \
-        "json", 0, NULL, "the same as --output json", option_set_json                              \
+        "json", 0, NULL, "the same as --output json", OPTION_CALL(option_set_json)                 \
     }
 #define OPTION_QUIET                                                                               \
     {                                                                                              \
-        "quiet", 'q', NULL, "print only ids", option_set_quiet                                     \
+        "quiet", 'q', NULL, "print only ids", OPTION_FLAG(struct output_options, is_quiet)         \
     }
 #define OPTION_QUIET_NAMES                                                                         \
     {                                                                                              \
-        "quiet", 'q', NULL, "print only names", option_set_quiet                                   \
+        "quiet", 'q', NULL, "print only names", OPTION_FLAG(struct output_options, is_quiet)       \
     }
 
 int option_set_output(void *into, const char *value, struct err *err);
 int option_set_json(void *into, const char *value, struct err *err);
-int option_set_quiet(void *into, const char *value, struct err *err);
 
 /* The row that every command's table ends with. */
 #define OPTION_HELP                                                                                \
     {                                                                                              \
-        "help", 'h', NULL, "show this help", option_set_help                                       \
+        "help", 'h', NULL, "show this help", OPTION_FLAG(struct common_options, wants_help)        \
     }
-
-int option_set_help(void *into, const char *value, struct err *err);
 
 extern const struct command command_run;
 extern const struct command command_create;

@@ -14,18 +14,9 @@ struct each_options {
     bool is_forced;
 };
 
-static int set_force(void *into, const char *value, struct err *err)
-{
-    struct each_options *options = into;
-
-    (void)value;
-    (void)err;
-    options->is_forced = true;
-    return 0;
-}
-
 static const struct option_row force_rows[] = {
-    { "force", 'f', NULL, "ignore operands that do not exist", set_force },
+    { "force", 'f', NULL, "ignore operands that do not exist",
+      OPTION_FLAG(struct each_options, is_forced) },
     OPTION_HELP,
 };
 

@@ -17,27 +17,11 @@ struct cp_options {
     bool keeps_owner, follows_link;
 };
 
-static int set_archive(void *into, const char *value, struct err *err)
-{
-    struct cp_options *options = into;
-
-    (void)value, (void)err;
-    options->keeps_owner = true;
-    return 0;
-}
-
-static int set_follow(void *into, const char *value, struct err *err)
-{
-    struct cp_options *options = into;
-
-    (void)value, (void)err;
-    options->follows_link = true;
-    return 0;
-}
-
 static const struct option_row rows[] = {
-    { "archive", 'a', NULL, "keep owners (numeric) and set-uid bits", set_archive },
-    { "follow-link", 'L', NULL, "copy what a link SOURCE points to", set_follow },
+    { "archive", 'a', NULL, "keep owners (numeric) and set-uid bits",
+      OPTION_FLAG(struct cp_options, keeps_owner) },
+    { "follow-link", 'L', NULL, "copy what a link SOURCE points to",
+      OPTION_FLAG(struct cp_options, follows_link) },
     OPTION_HELP,
 };
 

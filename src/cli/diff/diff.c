@@ -24,29 +24,10 @@ static void options_done(struct diff_options *options)
     diff_stat_done(&options->stat);
 }
 
-static int set_stat(void *into, const char *value, struct err *err)
-{
-    struct diff_options *options = into;
-
-    (void)value;
-    (void)err;
-    options->wants_stat = true;
-    return 0;
-}
-
-static int set_patch(void *into, const char *value, struct err *err)
-{
-    struct diff_options *options = into;
-
-    (void)value;
-    (void)err;
-    options->wants_patch = true;
-    return 0;
-}
-
 static const struct option_row rows[] = {
-    { "stat", 0, NULL, "count the changed lines", set_stat },
-    { "patch", 'p', NULL, "print a patch for git apply", set_patch },
+    { "stat", 0, NULL, "count the changed lines", OPTION_FLAG(struct diff_options, wants_stat) },
+    { "patch", 'p', NULL, "print a patch for git apply",
+      OPTION_FLAG(struct diff_options, wants_patch) },
     OPTION_OUTPUT,
     OPTION_JSON,
     OPTION_HELP,

@@ -28,15 +28,6 @@ static int set_sandbox(void *into, const char *value, struct err *err)
     return 0;
 }
 
-static int set_template(void *into, const char *value, struct err *err)
-{
-    struct mcp_options *options = into;
-
-    (void)err;
-    options->sandbox.template = value;
-    return 0;
-}
-
 static int set_workspace(void *into, const char *value, struct err *err)
 {
     struct mcp_options *options = into;
@@ -48,31 +39,16 @@ static int set_workspace(void *into, const char *value, struct err *err)
     return 0;
 }
 
-static int set_rm(void *into, const char *value, struct err *err)
-{
-    struct mcp_options *options = into;
-
-    (void)value, (void)err;
-    options->sandbox.is_temporary = true;
-    return 0;
-}
-
-static int set_read_only(void *into, const char *value, struct err *err)
-{
-    struct mcp_options *options = into;
-
-    (void)value, (void)err;
-    options->is_read_only = true;
-    return 0;
-}
-
 static const struct option_row rows[] = {
-    { "sandbox", 0, "ID", "the sandbox to work in, which must be there", set_sandbox },
-    { "template", 't', "TEMPLATE", "what a sandbox that is made begins with", set_template },
+    { "sandbox", 0, "ID", "the sandbox to work in, which must be there", OPTION_CALL(set_sandbox) },
+    { "template", 't', "TEMPLATE", "what a sandbox that is made begins with",
+      OPTION_TEXT(struct mcp_options, sandbox.template) },
     { "workspace", 'w', "PATH", "a directory to copy to /workspace of one that is made",
-      set_workspace },
-    { "rm", 0, NULL, "a new sandbox, which is removed at the end", set_rm },
-    { "read-only", 0, NULL, "only tools that change nothing", set_read_only },
+      OPTION_CALL(set_workspace) },
+    { "rm", 0, NULL, "a new sandbox, which is removed at the end",
+      OPTION_FLAG(struct mcp_options, sandbox.is_temporary) },
+    { "read-only", 0, NULL, "only tools that change nothing",
+      OPTION_FLAG(struct mcp_options, is_read_only) },
     OPTION_HELP,
 };
 

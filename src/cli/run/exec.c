@@ -23,50 +23,14 @@ static void options_done(struct exec_options *options)
     run_options_done(&options->run);
 }
 
-static int set_detach(void *into, const char *value, struct err *err)
-{
-    struct exec_options *options = into;
-
-    (void)value;
-    (void)err;
-    options->is_detached = true;
-    return 0;
-}
-
-static int set_interactive(void *into, const char *value, struct err *err)
-{
-    struct exec_options *options = into;
-
-    (void)value;
-    (void)err;
-    options->is_interactive = true;
-    return 0;
-}
-
-static int set_tag(void *into, const char *value, struct err *err)
-{
-    struct exec_options *options = into;
-
-    (void)err;
-    options->run.tag = value;
-    return 0;
-}
-
-static int set_key(void *into, const char *value, struct err *err)
-{
-    struct exec_options *options = into;
-
-    (void)err;
-    options->key = value;
-    return 0;
-}
-
 static const struct option_row rows[] = {
-    { "detach", 'd', NULL, "do not wait; print the id of the process", set_detach },
+    { "detach", 'd', NULL, "do not wait; print the id of the process",
+      OPTION_FLAG(struct exec_options, is_detached) },
     { "interactive", 'i', NULL, "with -d: keep stdin open for 'holt attach' (else always done)",
-      set_interactive },
-    { "tag", 0, "TEXT", "a tag, for 'holt ps --tag'", set_tag },
-    { "key", 0, "TEXT", "start once: a second exec with this key joins the first", set_key },
+      OPTION_FLAG(struct exec_options, is_interactive) },
+    { "tag", 0, "TEXT", "a tag, for 'holt ps --tag'", OPTION_TEXT(struct exec_options, run.tag) },
+    { "key", 0, "TEXT", "start once: a second exec with this key joins the first",
+      OPTION_TEXT(struct exec_options, key) },
 };
 
 static const struct option_table table = { rows, ARRAY_SIZE(rows), &run_process_table };

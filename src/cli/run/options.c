@@ -12,64 +12,6 @@
 #include "cli/core/terminal.h"
 #include "holt.h"
 
-static int set_template(void *into, const char *value, struct err *err)
-{
-    struct run_options *options = into;
-
-    if (!is_name(value))
-        return err_set(err, ERR_INVALID, "--template '%.100s' is not a name", value);
-    options->template = value;
-    return 0;
-}
-
-static int set_runtime(void *into, const char *value, struct err *err)
-{
-    struct run_options *options = into;
-
-    if (!is_name(value))
-        return err_set(err, ERR_INVALID, "--runtime '%.100s' is not a name", value);
-    options->runtime = value;
-    return 0;
-}
-
-static int set_memory(void *into, const char *value, struct err *err)
-{
-    struct run_options *options = into;
-
-    if (parse_size(value, &options->memory_bytes) < 0 || options->memory_bytes == 0)
-        return err_set(err, ERR_INVALID, "--memory '%.100s' is not a size like 512M", value);
-    return 0;
-}
-
-static int set_cpus(void *into, const char *value, struct err *err)
-{
-    struct run_options *options = into;
-
-    if (parse_cpus(value, &options->cpu_millis) < 0 || options->cpu_millis == 0)
-        return err_set(err, ERR_INVALID, "--cpus '%.100s' is not a number like 1.5", value);
-    return 0;
-}
-
-static int set_pids(void *into, const char *value, struct err *err)
-{
-    struct run_options *options = into;
-    uint64_t pids;
-
-    if (parse_u64(value, &pids) < 0 || pids == 0 || pids > UINT32_MAX)
-        return err_set(err, ERR_INVALID, "--pids '%.100s' is not a number like 256", value);
-    options->pids = (uint32_t)pids;
-    return 0;
-}
-
-static int set_timeout(void *into, const char *value, struct err *err)
-{
-    struct run_options *options = into;
-
-    if (parse_duration_ms(value, &options->timeout_ms) < 0)
-        return err_set(err, ERR_INVALID, "--timeout '%.100s' is not a time like 30s", value);
-    return 0;
-}
-
 static int set_env(void *into, const char *value, struct err *err)
 {
     struct run_options *options = into;
@@ -82,16 +24,6 @@ static int set_env(void *into, const char *value, struct err *err)
     if (!has_value && !own)
         return err_set(err, ERR_INVALID, "--env %.100s: not set in the environment of holt", value);
     words_add(&options->env, text);
-    return 0;
-}
-
-static int set_workdir(void *into, const char *value, struct err *err)
-{
-    struct run_options *options = into;
-
-    if (*value != '/')
-        return err_set(err, ERR_INVALID, "--workdir '%.100s' is not an absolute path", value);
-    options->workdir = value;
     return 0;
 }
 
@@ -126,21 +58,30 @@ static int set_no_tty(void *into, const char *value, struct err *err)
 }
 
 const struct option_row run_sandbox_rows[RUN_SANDBOX_ROWS] = {
-    { "template", 0, "TEMPLATE", "the template of the files", set_template },
-    { "runtime", 0, "RUNTIME", "the runtime: native or bwrap", set_runtime },
-    { "memory", 'm', "SIZE", "memory limit of the sandbox: 512M, 2G", set_memory },
-    { "cpus", 0, "NUMBER", "CPU limit: 1.5", set_cpus },
-    { "pids", 0, "NUMBER", "limit of processes and threads", set_pids },
+    { "template", 0, "TEMPLATE", "the template of the files",
+      OPTION_NAME(struct run_options, template) },
+    { "runtime", 0, "RUNTIME", "the runtime: native or bwrap",
+      OPTION_NAME(struct run_options, runtime) },
+    { "memory", 'm', "SIZE", "memory limit of the sandbox: 512M, 2G",
+      OPTION_SIZE(struct run_options, memory_bytes, 1, "a size like 512M") },
+    { "cpus", 0, "NUMBER", "CPU limit: 1.5",
+      OPTION_CPUS(struct run_options, cpu_millis, 1, "a number like 1.5") },
+    { "pids", 0, "NUMBER", "limit of processes and threads",
+      OPTION_U32(struct run_options, pids, 1, "a number like 256") },
 };
 
 static const struct option_row process_rows[] = {
-    { "timeout", 0, "TIME", "kill the command after this time: 30s, 5m", set_timeout },
-    { "env", 'e', "NAME[=VALUE]", "set a variable, or pass on that of holt", set_env },
-    { "workdir", 'w', "DIR", "the working directory of the command", set_workdir },
-    { "cwd", 0, "DIR", "the same as --workdir", set_workdir },
-    { "user", 'u', "USER", "the user to run the command as: a name or number", set_user },
-    { "tty", 't', NULL, "give the command a terminal", set_tty },
-    { "no-tty", 'T', NULL, "use pipes, even on a terminal", set_no_tty },
+    { "timeout", 0, "TIME", "kill the command after this time: 30s, 5m",
+      OPTION_DURATION(struct run_options, timeout_ms, 0, "a time like 30s") },
+    { "env", 'e', "NAME[=VALUE]", "set a variable, or pass on that of holt", OPTION_CALL(set_env) },
+    { "workdir", 'w', "DIR", "the working directory of the command",
+      OPTION_PATH(struct run_options, workdir, "an absolute path") },
+    { "cwd", 0, "DIR", "the same as --workdir",
+      OPTION_PATH(struct run_options, workdir, "an absolute path") },
+    { "user", 'u', "USER", "the user to run the command as: a name or number",
+      OPTION_CALL(set_user) },
+    { "tty", 't', NULL, "give the command a terminal", OPTION_CALL(set_tty) },
+    { "no-tty", 'T', NULL, "use pipes, even on a terminal", OPTION_CALL(set_no_tty) },
     OPTION_HELP,
 };
 

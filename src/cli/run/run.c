@@ -87,8 +87,8 @@ static int set_nothing(void *into, const char *value, struct err *err)
 
 /* For users of other tools, who type run --rm -it. */
 static const struct option_row habit_rows[] = {
-    { "interactive", 'i', NULL, "pass stdin on (always done)", set_nothing },
-    { "rm", 0, NULL, "remove the sandbox at the end (always done)", set_nothing },
+    { "interactive", 'i', NULL, "pass stdin on (always done)", OPTION_CALL(set_nothing) },
+    { "rm", 0, NULL, "remove the sandbox at the end (always done)", OPTION_CALL(set_nothing) },
 };
 
 static const struct option_table habit_table = { habit_rows, ARRAY_SIZE(habit_rows),

@@ -477,7 +477,7 @@ struct option_table config_options(void)
 {
     static const struct option_row options[ROW_COUNT] = {
 #define DEFINE_OPTION(field, key, flag, kind, argument, initial, help)                             \
-    [ROW_##field] = { flag, 0, argument, help, option_##field },
+    [ROW_##field] = { flag, 0, argument, help, OPTION_CALL(option_##field) },
         CONFIG_ROWS(DEFINE_OPTION)
     };
 

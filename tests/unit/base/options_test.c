@@ -39,9 +39,9 @@ static int set_quiet(void *into, const char *value, struct err *err)
 }
 
 static const struct option_row rows[] = {
-    { "memory", 'm', "SIZE", "how much memory", set_memory },
-    { "tty", 't', NULL, "give it a terminal", set_tty },
-    { "quiet", 0, NULL, "say less", set_quiet },
+    { "memory", 'm', "SIZE", "how much memory", OPTION_CALL(set_memory) },
+    { "tty", 't', NULL, "give it a terminal", OPTION_CALL(set_tty) },
+    { "quiet", 0, NULL, "say less", OPTION_CALL(set_quiet) },
 };
 static const struct option_table table = { rows, ARRAY_SIZE(rows), NULL };
 
@@ -152,7 +152,8 @@ static void options_may_stand_behind_operands(void)
 
 static void shared_rows_are_options_too(void)
 {
-    static const struct option_row own[] = { { "own", 'o', NULL, "one's own", set_quiet } };
+    static const struct option_row own[] = { { "own", 'o', NULL, "one's own",
+                                               OPTION_CALL(set_quiet) } };
     static const struct option_table joined = { own, ARRAY_SIZE(own), &table };
     char name[] = "x", first[] = "-o", second[] = "--tty";
     char *const argv[] = { name, first, second, NULL };
@@ -164,6 +165,76 @@ static void shared_rows_are_options_too(void)
     CHECK(wanted.quiet && wanted.tty && next == 3);
 }
 
+struct typed {
+    bool is_set;
+    const char *text, *name, *path;
+    uint32_t count, cpu_millis;
+    uint64_t number, bytes, ms;
+};
+
+static const struct option_row typed_rows[] = {
+    { "flag", 'f', NULL, "a flag", OPTION_FLAG(struct typed, is_set) },
+    { "text", 0, "TEXT", "any text", OPTION_TEXT(struct typed, text) },
+    { "name", 0, "NAME", "a name", OPTION_NAME(struct typed, name) },
+    { "path", 0, "PATH", "a path", OPTION_PATH(struct typed, path, "an absolute path") },
+    { "count", 'c', "N", "a count", OPTION_U32(struct typed, count, 1, "a number like 20") },
+    { "cpus", 0, "CPUS", "cpus", OPTION_CPUS(struct typed, cpu_millis, 1, "a number like 1.5") },
+    { "number", 0, "N", "a number", OPTION_U64(struct typed, number, 0, "a number of bytes") },
+    { "size", 0, "SIZE", "a size", OPTION_SIZE(struct typed, bytes, 1, "a size like 2G") },
+    { "time", 0, "TIME", "a time", OPTION_DURATION(struct typed, ms, 1, "a time like 30s") },
+};
+static const struct option_table typed_table = { typed_rows, ARRAY_SIZE(typed_rows), NULL };
+
+static int parse_typed(struct typed *ret, struct err *err, const char *word, const char *value)
+{
+    char *argv[] = { (char *)(uintptr_t) "test", (char *)(uintptr_t)word, (char *)(uintptr_t)value,
+                     NULL };
+    int next;
+
+    *ret = (struct typed){ .is_set = false };
+    return options_parse(&typed_table, ret, value ? 3 : 2, argv, &next, err);
+}
+
+static void values_go_into_fields_of_their_type(void)
+{
+    struct typed typed;
+    struct err err;
+
+    CHECK(parse_typed(&typed, &err, "-f", NULL) == 0 && typed.is_set);
+    CHECK(parse_typed(&typed, &err, "--text", "") == 0);
+    CHECK_TEXT(typed.text, "");
+    CHECK(parse_typed(&typed, &err, "--name=base", NULL) == 0);
+    CHECK_TEXT(typed.name, "base");
+    CHECK(parse_typed(&typed, &err, "--path", "/a b") == 0);
+    CHECK_TEXT(typed.path, "/a b");
+    CHECK(parse_typed(&typed, &err, "-c4294967295", NULL) == 0 && typed.count == UINT32_MAX);
+    CHECK(parse_typed(&typed, &err, "--cpus", "1.5") == 0 && typed.cpu_millis == 1500);
+    CHECK(parse_typed(&typed, &err, "--number", "0") == 0 && typed.number == 0);
+    CHECK(parse_typed(&typed, &err, "--size", "2K") == 0 && typed.bytes == 2048);
+    CHECK(parse_typed(&typed, &err, "--time", "2m") == 0 && typed.ms == 120000);
+}
+
+static void a_wrong_value_is_named_with_what_it_is_not(void)
+{
+    static const char *const wrong[][3] = {
+        { "--name", "No!", "--name 'No!' is not a name" },
+        { "--path", "a", "--path 'a' is not an absolute path" },
+        { "--count", "0", "--count '0' is not a number like 20" },
+        { "--count", "4294967296", "--count '4294967296' is not a number like 20" },
+        { "--cpus", "many", "--cpus 'many' is not a number like 1.5" },
+        { "--number", "-1", "--number '-1' is not a number of bytes" },
+        { "--size", "0", "--size '0' is not a size like 2G" },
+        { "--time", "soon", "--time 'soon' is not a time like 30s" },
+    };
+    struct typed typed;
+    struct err err;
+
+    for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+        CHECK(parse_typed(&typed, &err, wrong[i][0], wrong[i][1]) == -EINVAL);
+        CHECK_TEXT(err.msg, wrong[i][2]);
+    }
+}
+
 int main(void)
 {
     RUN(options_may_stand_behind_operands);
@@ -172,5 +243,7 @@ int main(void)
     RUN(options_end_at_the_first_operand_or_behind_dashes);
     RUN(mistakes_are_named);
     RUN(help_has_one_line_for_each_option);
+    RUN(values_go_into_fields_of_their_type);
+    RUN(a_wrong_value_is_named_with_what_it_is_not);
     return 0;
 }
