@@ -244,17 +244,20 @@ static bool process_wants_ack(const struct process *process, int stream, uint64_
     return *ret_offset >= atomic_load(&process->acked[stream]) + PROCESS_ACK_EVERY;
 }
 
-/* Sends one acknowledgement if the guest takes it now: 0, -EAGAIN to try again, or -errno. */
+/* Sends one acknowledgement if the guest takes it now: 0, -EAGAIN to try again, or -errno. The
+ * offset is stored first: with the acknowledgement the guest may send more, and the reactor rejects
+ * output beyond the window. */
 static int process_offer_ack(struct process *process, int stream, uint64_t offset)
 {
     cleanup_with(buf_done) struct buf out = BUF_INIT(64);
+    uint64_t before = atomic_exchange(&process->acked[stream], offset);
     int r = message_put_numbers(&out, FRAME_ACK, process->number, (uint64_t)stream,
                                 offset - process->base[stream]);
 
     if (r == 0)
         r = channel_offer(&process->machine->channel, &out);
-    if (r != -EAGAIN)
-        atomic_store(&process->acked[stream], offset);
+    if (r == -EAGAIN)
+        atomic_store(&process->acked[stream], before);
     return r > 0 ? -EAGAIN : r;
 }
 
