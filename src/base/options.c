@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/options.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -51,6 +52,7 @@ static int unknown_long(const struct option_table *table, const char *name, size
 
 static int set_text(const struct option_row *row, const char *value, const char **field)
 {
+    assert(value); /* only a flag has none */
     if ((row->type == OPTION_TYPE_NAME && !is_name(value)) ||
         (row->type == OPTION_TYPE_PATH && *value != '/'))
         return -EINVAL;

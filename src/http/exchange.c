@@ -267,7 +267,7 @@ void exchange_free(struct exchange *exchange)
                                                       ? CONNECTION_KEPT_MS
                                                       : CONNECTION_IDLE_MS);
     }
-    if (exchange->state && ops->close)
+    if (exchange->state && ops && ops->close)
         ops->close(exchange);
     buf_done(&exchange->body);
     free(exchange->target);

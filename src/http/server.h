@@ -34,8 +34,8 @@ int http_start(const struct http_options *options, struct http_server **ret, str
 /* Accepts no more connections, lets calls in progress end, and tells clients that wait or follow a
  * stream that the daemon is shutting down (host_drain comes first). Returns when all clients have
  * gone, or after this time. Accepts NULL. */
-void http_drain(struct http_server *server, unsigned ms);
+void http_drain(struct http_server *http, unsigned ms);
 
 /* Disconnects every client, waits for the requests in progress and removes the socket file.
  * Accepts NULL. */
-void http_stop(struct http_server *server);
+void http_stop(struct http_server *http);

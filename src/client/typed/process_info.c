@@ -201,6 +201,8 @@ int holt_process_wait(struct holt *holt, const char *sandbox, const char *proces
     return client_call_for(holt, &call, &answer, ret, error);
 }
 
+/* The parameters are those of the public API. */
+// NOLINTNEXTLINE(readability-function-size)
 int holt_process_wait_for(struct holt *holt, const char *sandbox, const char *process_id,
                           uint64_t timeout_ms, int64_t deadline, struct holt_end **ret,
                           struct holt_error *error)

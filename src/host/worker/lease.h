@@ -36,7 +36,7 @@ struct worker_request {
 /* Takes a worker, under the same conditions as an exec, and keeps the sandbox from being idle. The
  * caller calls lease_end in any case. */
 int lease_begin(struct worker_lease *lease, struct sandbox *sandbox,
-                const struct worker_request *wish, struct err *err);
+                const struct worker_request *request, struct err *err);
 
 /* Waits until the worker's socket is ready, for at most timeout_ms (-1: until the deadline).
  * Returns 0, -ECANCELED when the client has disconnected, -ETIMEDOUT or another -errno. */
