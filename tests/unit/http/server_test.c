@@ -749,7 +749,7 @@ static void input_signals_and_sizes_reach_the_process(void)
     expect("ProcessService/SendInput", "{\"sandboxId\":\"no\",\"processId\":\"p1\",\"eof\":true}",
            "404",
            "{\"code\":\"not_found\",\"message\":\"no sandbox 'no'\",\"cause\":"
-           "\"SessionNotFound\",\"remedy\":\"see 'holt ls'");
+           "\"SessionNotFound\",\"remedy\":\"list sandboxes with 'holt ls'");
     signals = 0;
     expect("ProcessService/Signal", "{\"sandboxId\":\"stay\",\"processId\":\"p1\",\"signal\":2}",
            "200", "{}");

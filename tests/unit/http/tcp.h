@@ -33,7 +33,7 @@ static void tcp_needs_the_token(void)
         tcp_reply(paths[i], CONNECT_UNARY_TYPE, NULL, &reply);
         CHECK(strncmp(reply.data, "HTTP/1.1 401", 12) == 0, "(%s)", reply.data);
         CHECK(strstr(reply.data, "{\"code\":\"unauthenticated\",\"message\":\"a valid bearer "
-                                 "token is required\",\"remedy\":\"put the daemon's"));
+                                 "token is required\",\"remedy\":\"set HOLT_TOKEN to the"));
         tcp_reply(paths[i], CONNECT_UNARY_TYPE, wrong, &reply);
         CHECK(strncmp(reply.data, "HTTP/1.1 401", 12) == 0, "(%s)", reply.data);
     }
