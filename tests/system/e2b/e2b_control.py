@@ -591,7 +591,7 @@ def a_full_host_says_when_to_come_again():
     equal([True, True, False, False], ["sandbox" in each for each in forks])
     for each in forks[2:]:
         equal(429, each["error"]["code"])
-        assert "most" in each["error"]["message"], each
+        assert "limit" in each["error"]["message"], each
     for verb, path, body in (("POST", "/v2/sandboxes", {"templateID": TEMPLATE}), ("POST", f"/sandboxes/{sandbox['sandboxID']}/fork", {})):
         status, head, body = ask(verb, path, body)
         equal((429, 429, "1"), (status, body["code"], head["Retry-After"]))
