@@ -8,6 +8,7 @@
 #include "base/xalloc.h"
 #include "host/sandbox/sandbox.h"
 #include "http/feed.h"
+#include "wire/file_message.h"
 
 /* Bytes of a patch in one message, which with base64 around them stay below an envelope's limit. */
 enum { PATCH_PIECE = 512 * 1024 };

@@ -8,102 +8,129 @@
 #include <string.h>
 
 #include "api/message/file_ask.h"
-#include "api/message/file_request.h"
-#include "api/message/sandbox_ref.h"
 #include "api/service.h"
-#include "base/buf.h"
+#include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/json.h"
-#include "base/text/base64.h"
-#include "base/xalloc.h"
 #include "host/sandbox/sandbox.h"
-#include "wire/file_json.h"
+#include "wire/file_message.h"
 
 enum {
     LIST_BYTES = 4 * 1024 * 1024, /* of paths in one answer, which JSON makes longer */
-    AFTER_MAX = 2 * (ENTRY_PATH_MAX + 1),
+    LIST_MAX = 10000,
 };
 
-DEFINE_CLEANUP(file_call_close, struct file_call *);
+static void call_close_slot(struct file_call **call)
+{
+    file_call_close(*call);
+}
 
-static json_t *entry_at(struct file_entry entry, const char *path)
+/* Replies with the entry under the absolute path that was asked for. */
+static int entry_reply(const struct call *call, struct file_entry entry, const char *path,
+                       struct err *err)
 {
     char absolute[ENTRY_PATH_MAX + 1];
+    struct msg_file_entry message;
+    struct err ignored;
 
-    if (file_call_request_absolute(path, absolute) == 0)
+    if (file_ask_absolute(path, absolute, &ignored) == 0)
         entry.path = absolute;
-    return file_json_of(&entry);
+    message = file_entry_message(&entry);
+    return call_reply(call, MESSAGE(msg_stat_file_response, .entry = &message), err);
 }
 
 /* One request with one answer: an entry, or nothing. */
-static int answer_one(const struct call *call, const json_t *message, enum file_message_type type,
-                      json_t **ret_reply, struct err *err)
+static int answer_one(const struct call *call, const struct file_ask *ask, struct err *err)
 {
-    cleanup_free struct file_call_request *wish = xcalloc(1, sizeof(*wish));
-    cleanup_with(sandbox_ref_drop) struct sandbox *sandbox = NULL;
-    cleanup_with(file_call_close_slot) struct file_call *files = NULL;
+    cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
+    cleanup_with(call_close_slot) struct file_call *files = NULL;
     struct file_answer answer = { .type = FILE_END };
-    int r = file_call_request_parse(message, type, wish, err);
+    const char *path = ask->request.type == FILE_MOVE ? ask->request.to : ask->request.path;
+    int r = file_ask_send(call, ask, &sandbox, &files, err);
 
-    if (r == 0)
-        r = file_ask(call, wish, &sandbox, &files, err);
     if (r == 0)
         r = file_call_next(files, &answer, err);
-    if (r < 0 || answer.type == FILE_END)
-        return r;
-    *ret_reply = json_pack("{s:o}", "entry",
-                           entry_at(answer.entry, type == FILE_MOVE ? wish->to : wish->path));
-    return *ret_reply ? 0 : err_sys(err, -ENOMEM, "write the reply");
+    return r < 0 || answer.type == FILE_END ? r : entry_reply(call, answer.entry, path, err);
 }
 
-int file_service_stat(const struct call *call, const json_t *request, json_t **ret_reply,
+int file_service_stat(const struct call *call, const struct msg_stat_file_request *request,
                       struct err *err)
 {
-    return answer_one(call, request, FILE_STAT, ret_reply, err);
+    const struct file_ask ask =
+        FILE_ASK(request, .type = FILE_STAT, .flags = FILE_FLAG(request->follow, FILE_FOLLOW));
+
+    return answer_one(call, &ask, err);
 }
 
-int file_service_make_dir(const struct call *call, const json_t *request, json_t **ret_reply,
+int file_service_make_dir(const struct call *call, const struct msg_make_dir_request *request,
                           struct err *err)
 {
-    return answer_one(call, request, FILE_MKDIR, ret_reply, err);
+    const struct file_ask ask = FILE_ASK(request, .type = FILE_MKDIR, .mode = request->mode,
+                                         .flags = FILE_FLAG(request->parents, FILE_PARENTS) |
+                                                  FILE_FLAG(request->has_mode, FILE_HAS_MODE));
+
+    return answer_one(call, &ask, err);
 }
 
-int file_service_move(const struct call *call, const json_t *request, json_t **ret_reply,
+int file_service_move(const struct call *call, const struct msg_move_file_request *request,
                       struct err *err)
 {
-    return answer_one(call, request, FILE_MOVE, ret_reply, err);
+    struct file_ask ask = FILE_ASK(request, .type = FILE_MOVE,
+                                   .flags = FILE_FLAG(request->replace, FILE_REPLACE) |
+                                            FILE_FLAG(request->parents, FILE_PARENTS));
+
+    ask.request.to = path_of(request->to, &request->raw_to);
+    return answer_one(call, &ask, err);
 }
 
-int file_service_remove(const struct call *call, const json_t *request, json_t **ret_reply,
+int file_service_remove(const struct call *call, const struct msg_remove_file_request *request,
                         struct err *err)
 {
-    return answer_one(call, request, FILE_REMOVE, ret_reply, err);
+    const struct file_ask ask = FILE_ASK(request, .type = FILE_REMOVE,
+                                         .flags = FILE_FLAG(request->recursive, FILE_RECURSIVE) |
+                                                  FILE_FLAG(request->missing_ok, FILE_MISSING_OK));
+
+    return answer_one(call, &ask, err);
 }
 
 /* --- listing --------------------------------------------------------------------------------- */
 
 struct listing {
-    json_t *entries;
-    char base[ENTRY_PATH_MAX + 1]; /* absolute, without a slash behind it */
-    char last[ENTRY_PATH_MAX + 1]; /* of the last entry sent, relative to the base */
+    struct arena *arena;
+    struct msg_file_entry *entries; /* room for as many as were asked for */
+    size_t count;
     size_t bytes;
+    const char *last;              /* path of the last entry, relative to the base */
+    char base[ENTRY_PATH_MAX + 1]; /* absolute, without a slash at the end */
 };
 
-static int listing_add(struct listing *listing, struct file_entry entry)
+static char *text_copy(struct arena *arena, const char *text)
 {
-    char path[2 * ENTRY_PATH_MAX + 2];
+    size_t size = strlen(text) + 1;
 
-    (void)snprintf(listing->last, sizeof(listing->last), "%s", entry.path);
-    (void)snprintf(path, sizeof(path), "%s/%s", listing->base, entry.path);
+    return memcpy(arena_take(arena, size, 1), text, size);
+}
+
+/* Copies the texts: the answer is valid only until the next one. */
+static void listing_add(struct listing *listing, struct file_entry entry)
+{
+    size_t base_len = strlen(listing->base), size = base_len + strlen(entry.path) + 2;
+    char *path = arena_take(listing->arena, size, 1);
+
+    (void)snprintf(path, size, "%s/%s", listing->base, entry.path);
+    listing->last = path + base_len + 1;
     listing->bytes += strlen(path) + strlen(entry.target);
     entry.path = path;
-    return json_array_append_new(listing->entries, file_json_of(&entry)) < 0 ? -ENOMEM : 0;
+    entry.target = text_copy(listing->arena, entry.target);
+    entry.user_name = text_copy(listing->arena, entry.user_name);
+    entry.group_name = text_copy(listing->arena, entry.group_name);
+    entry.same_as = "";
+    listing->entries[listing->count++] = file_entry_message(&entry);
 }
 
 /* Entries that do not fit are left for the next call; the worker is then not read to its end. */
-static int listing_fill(struct listing *listing, struct file_call *files, bool *ret_more,
-                        struct err *err)
+static int listing_fill(struct listing *listing, size_t limit, struct file_call *files,
+                        bool *ret_more, struct err *err)
 {
     for (;;) {
         struct file_answer answer;
@@ -115,55 +142,52 @@ static int listing_fill(struct listing *listing, struct file_call *files, bool *
             *ret_more = answer.number == 1;
             return 0;
         }
-        if (listing->bytes > LIST_BYTES) {
+        if (listing->bytes > LIST_BYTES || listing->count == limit) {
             *ret_more = true;
             return 0;
         }
-        r = listing_add(listing, answer.entry);
-        if (r < 0)
-            return err_sys(err, r, "write the reply");
+        listing_add(listing, answer.entry);
     }
 }
 
-static int listing_reply(const struct listing *listing, bool has_more, json_t **ret_reply)
+static int listing_reply(const struct call *call, const struct listing *listing, bool has_more,
+                         struct err *err)
 {
-    cleanup_with(buf_done) struct buf after = BUF_INIT(AFTER_MAX);
+    struct span after = { .data = NULL };
 
-    *ret_reply = json_pack("{s:O}", "entries", listing->entries);
-    if (!*ret_reply || !has_more)
-        return *ret_reply ? 0 : -ENOMEM;
-    if (base64_encode(&after, listing->last, strlen(listing->last)) < 0)
-        return -ENOMEM;
-    return json_object_set_new(*ret_reply, "nextAfter", json_string(after.data)) < 0 ? -ENOMEM : 0;
+    if (has_more && listing->last)
+        after = (struct span){ listing->last, strlen(listing->last) };
+    return call_reply(call,
+                      MESSAGE(msg_list_files_response, .entries = listing->entries,
+                              .entries_count = listing->count, .next_after = after),
+                      err);
 }
 
-static void listing_free(struct listing **listing)
+static void slashes_cut(char *path)
 {
-    json_decref((*listing)->entries);
-    free(*listing);
+    for (size_t len = strlen(path); len > 0 && path[len - 1] == '/'; len--)
+        path[len - 1] = '\0';
 }
 
-int file_service_list(const struct call *call, const json_t *request, json_t **ret_reply,
+int file_service_list(const struct call *call, const struct msg_list_files_request *request,
                       struct err *err)
 {
-    cleanup_free struct file_call_request *wish = xcalloc(1, sizeof(*wish));
-    cleanup_with(listing_free) struct listing *listing = xcalloc(1, sizeof(*listing));
-    cleanup_with(sandbox_ref_drop) struct sandbox *sandbox = NULL;
-    cleanup_with(file_call_close_slot) struct file_call *files = NULL;
+    uint32_t limit = request->limit == 0 || request->limit > LIST_MAX ? LIST_MAX : request->limit;
+    struct file_ask ask =
+        FILE_ASK(request, .type = FILE_LIST, .depth = request->depth, .limit = limit);
+    cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
+    cleanup_with(call_close_slot) struct file_call *files = NULL;
+    struct listing listing = { .arena = call->arena };
     bool has_more = false;
-    int r = file_call_request_parse(request, FILE_LIST, wish, err);
+    int r = file_ask_absolute(ask.request.path, listing.base, err);
 
-    listing->entries = json_array();
-    if (r == 0 && file_call_request_absolute(wish->path, listing->base) < 0)
-        r = err_set(err, ERR_INVALID, "the path is too long");
+    ask.request.after = request->after.len > 0 ? request->after.data : "";
     if (r == 0)
-        r = file_ask(call, wish, &sandbox, &files, err);
-    for (size_t len = strlen(listing->base); len > 0 && listing->base[len - 1] == '/'; len--)
-        listing->base[len - 1] = '\0';
-    if (r == 0)
-        r = listing_fill(listing, files, &has_more, err);
+        r = file_ask_send(call, &ask, &sandbox, &files, err);
     if (r < 0)
         return r;
-    r = listing_reply(listing, has_more, ret_reply);
-    return r < 0 ? err_sys(err, r, "write the reply") : 0;
+    slashes_cut(listing.base);
+    listing.entries = arena_take(call->arena, limit, sizeof(*listing.entries));
+    r = listing_fill(&listing, limit, files, &has_more, err);
+    return r < 0 ? r : listing_reply(call, &listing, has_more, err);
 }

@@ -33,14 +33,13 @@ static int rpc_unary(struct connect_call *connect, const json_t *request, struct
                      struct err *err)
 {
     struct rpc *rpc = rpc_of(connect);
-    cleanup_json json_t *reply = NULL;
     int r;
 
     rpc->call.out = out;
-    r = rpc->route->unary(&rpc->call, request, &reply, err);
-    if (r < 0)
+    r = rpc->route->unary(&rpc->call, request, err);
+    if (r < 0 || out->len > 0)
         return r;
-    r = reply ? json_write(reply, out) : buf_add_str(out, out->len > 0 ? "" : "{}");
+    r = buf_add_str(out, "{}");
     return r < 0 ? err_sys(err, r, "write the reply") : 0;
 }
 

@@ -33,12 +33,11 @@ struct call {
 int call_reply(const struct call *call, const struct schema *schema, const void *message,
                struct err *err);
 
-/* Answers one message with one. *ret_reply left NULL stands for the text in call->out, or for an
- * empty message. */
-typedef int unary_fn(const struct call *call, const json_t *request, json_t **ret_reply,
-                     struct err *err);
+/* A method as the table of routes has it: decodes the request, and calls the function below. A
+ * unary method writes its reply to call->out; no text stands for an empty message. */
+typedef int unary_fn(const struct call *call, const json_t *request, struct err *err);
 
-/* Answers one message with a stream. The request is gone when the stream is first read. */
+/* The request is gone when the stream is first read. */
 typedef int stream_fn(const struct call *call, const json_t *request, struct stream **ret,
                       struct err *err);
 
@@ -46,69 +45,21 @@ typedef int stream_fn(const struct call *call, const json_t *request, struct str
 typedef int upload_fn(const struct call *call, const json_t *first, struct upload **ret,
                       struct err *err);
 
-stream_fn file_service_read, file_service_pull, file_service_watch;
-upload_fn file_service_write, file_service_push;
-unary_fn file_service_stat, file_service_list, file_service_make_dir, file_service_move,
-    file_service_remove;
-
-unary_fn tool_service_execute, tool_service_list, tool_service_read_output;
-stream_fn tool_service_execute_stream;
-
-#define UNARY(function, type)                                                                      \
+/* One function for each method of holt.v1, named after it: sandbox_service_create for
+ * SandboxService/Create. It takes the decoded request. */
+#define DECLARE_UNARY(function, type)                                                              \
     int function(const struct call *call, const struct type *request, struct err *err);
-#define STREAM(function, type)                                                                     \
+#define DECLARE_STREAM(function, type)                                                             \
     int function(const struct call *call, const struct type *request, struct stream **ret,         \
                  struct err *err);
+#define DECLARE_UPLOAD(function, type)                                                             \
+    int function(const struct call *call, const struct type *first, struct upload **ret,           \
+                 struct err *err);
+#define DECLARE(kind, path, function, request, ...) DECLARE_##kind(function, request)
 
-STREAM(event_service_watch, msg_watch_request)
-STREAM(process_service_exec, msg_exec_request)
-UNARY(process_service_start, msg_start_request)
-UNARY(process_service_launch, msg_launch_request)
-UNARY(process_service_get, msg_get_process_request)
-UNARY(process_service_list, msg_list_processes_request)
-STREAM(process_service_attach, msg_attach_request)
-UNARY(process_service_wait, msg_wait_request)
-UNARY(process_service_send_input, msg_send_input_request)
-UNARY(process_service_signal, msg_signal_request)
-UNARY(process_service_resize, msg_resize_request)
-UNARY(volume_service_create, msg_volume_create_request)
-UNARY(volume_service_list, msg_volume_list_request)
-UNARY(volume_service_remove, msg_volume_remove_request)
-UNARY(sandbox_service_create, msg_create_sandbox_request)
-UNARY(sandbox_service_get, msg_get_sandbox_request)
-UNARY(sandbox_service_list, msg_list_sandboxes_request)
-UNARY(sandbox_service_pause, msg_sandbox_request)
-UNARY(sandbox_service_resume, msg_sandbox_request)
-UNARY(sandbox_service_stop, msg_sandbox_request)
-UNARY(sandbox_service_start, msg_sandbox_request)
-UNARY(sandbox_service_destroy, msg_sandbox_request)
-UNARY(sandbox_service_fork, msg_fork_request)
-UNARY(sandbox_service_stats, msg_stats_request)
-STREAM(sandbox_service_watch_stats, msg_watch_stats_request)
-STREAM(sandbox_service_run, msg_run_request)
-UNARY(host_service_health, msg_health_request)
-UNARY(host_service_capabilities, msg_capabilities_request)
-UNARY(host_service_metrics, msg_metrics_request)
-STREAM(host_service_audit, msg_audit_request)
-STREAM(port_service_forward, msg_forward_request)
-UNARY(port_service_list, msg_list_ports_request)
-STREAM(shell_service_run, msg_shell_run_request)
-UNARY(shell_service_open, msg_shell_open_request)
-UNARY(shell_service_list, msg_shell_list_request)
-UNARY(shell_service_remove, msg_shell_remove_request)
-UNARY(snapshot_service_turn_complete, msg_turn_complete_request)
-UNARY(snapshot_service_create, msg_create_snapshot_request)
-UNARY(snapshot_service_rollback, msg_rollback_request)
-UNARY(snapshot_service_list, msg_list_snapshots_request)
-UNARY(snapshot_service_remove, msg_remove_snapshot_request)
-STREAM(snapshot_service_diff, msg_diff_request)
-STREAM(template_service_import, msg_import_request)
-UNARY(template_service_list, msg_list_templates_request)
-UNARY(template_service_remove, msg_remove_template_request)
-UNARY(template_service_commit, msg_commit_request)
-UNARY(token_service_create, msg_token_create_request)
-UNARY(token_service_list, msg_token_list_request)
-UNARY(token_service_remove, msg_token_remove_request)
+MSG_METHODS(DECLARE)
 
-#undef UNARY
-#undef STREAM
+#undef DECLARE
+#undef DECLARE_UNARY
+#undef DECLARE_STREAM
+#undef DECLARE_UPLOAD

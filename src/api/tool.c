@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "toolbox/tool.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
-#include "api/message/fields.h"
-#include "api/message/sandbox_ref.h"
-#include "api/message/tool_request.h"
 #include "api/service.h"
 #include "api/stream/tool_stream.h"
+#include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/json.h"
 #include "host/sandbox/sandbox.h"
 #include "toolbox/table.h"
 #include "toolbox/tool_json.h"
@@ -32,20 +28,45 @@ static int result_wait(struct tool_call *tool, const struct tool_result **ret, s
     return 0;
 }
 
-int tool_service_execute(const struct call *call, const json_t *request, json_t **ret_reply,
+/* Thousandths of a CPU; a share that is asked for is never rounded to none. */
+static uint32_t cpus_milli(double cpus)
+{
+    uint32_t milli = (uint32_t)(cpus * 1000);
+
+    return cpus > 0 && milli == 0 ? 1 : milli;
+}
+
+static struct tool_request request_of(const struct call *call,
+                                      const struct msg_execute_tool_request *request)
+{
+    static const struct msg_tool_resources none;
+    const struct msg_tool_resources *resources = request->resources ? request->resources : &none;
+
+    return (struct tool_request){
+        .name = request->tool,
+        .params = request->params,
+        .call_id = text_or_null(request->tool_call_id),
+        .timeout_ms = request->timeout_ms,
+        .max_output_tokens = request->max_output_tokens,
+        .memory_bytes = resources->memory_bytes,
+        .cpus_milli = cpus_milli(resources->cpus),
+        .wants_changed = request->changed,
+        .snapshot = request->has_snapshot ? request->snapshot : -1,
+        .is_read_only = call->is_read_only,
+    };
+}
+
+int tool_service_execute(const struct call *call, const struct msg_execute_tool_request *request,
                          struct err *err)
 {
-    cleanup_with(sandbox_ref_drop) struct sandbox *sandbox = NULL;
+    const struct tool_request wanted = request_of(call, request);
+    cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
     cleanup_with(tool_close_slot) struct tool_call *tool = NULL;
     const struct tool_result *result = NULL;
-    struct tool_call_request wish;
-    int r = tool_call_request_parse(request, call->is_read_only, &wish, err);
+    int r = sandbox_find(call->host, request->sandbox_id, &sandbox, err);
 
-    (void)ret_reply;
     if (r == 0)
-        r = sandbox_find(call->host, wish.sandbox, &sandbox, err);
-    if (r == 0)
-        r = tool_open(sandbox, &wish.request, call->connection_fd, &tool, err);
+        r = tool_open(sandbox, &wanted, call->connection_fd, &tool, err);
     if (r == 0)
         r = result_wait(tool, &result, err);
     if (r < 0)
@@ -54,56 +75,68 @@ int tool_service_execute(const struct call *call, const json_t *request, json_t 
     return r < 0 ? err_sys(err, r, "write the reply") : 0;
 }
 
-int tool_service_execute_stream(const struct call *call, const json_t *request, struct stream **ret,
+int tool_service_execute_stream(const struct call *call,
+                                const struct msg_execute_tool_request *request, struct stream **ret,
                                 struct err *err)
 {
-    struct tool_call_request wish;
-    int r = tool_call_request_parse(request, call->is_read_only, &wish, err);
+    const struct tool_request wanted = request_of(call, request);
 
-    return r < 0 ? r : tool_stream_open(call, request, &wish, ret, err);
+    return tool_stream_open(call, request->sandbox_id, &wanted, ret, err);
 }
 
-int tool_service_list(const struct call *call, const json_t *request, json_t **ret_reply,
+static struct msg_tool tool_message(const struct tool *tool)
+{
+    return (struct msg_tool){
+        .name = tool->name,
+        .title = tool->title,
+        .description = tool->about,
+        .input_schema = tool_schema_json(tool),
+        .read_only = tool->is_read_only,
+        .destructive = tool->destroys,
+        .idempotent = tool->is_idempotent,
+        .open_world = tool->is_open,
+        .tier = tool_tier(tool),
+    };
+}
+
+int tool_service_list(const struct call *call, const struct msg_list_tools_request *request,
                       struct err *err)
 {
-    static const char *const fields[] = { NULL };
-    cleanup_json json_t *list = json_array();
-    const struct tool *tool;
-    int r = json_only_fields(request, fields, err);
+    struct msg_tool *tools;
+    size_t count = 0;
+    int r;
 
-    (void)call;
-    if (r < 0)
-        return r;
-    for (size_t i = 0; (tool = tool_at(i)); i++)
-        if (json_array_append_new(list, tool_json(tool)) < 0)
-            return err_sys(err, -ENOMEM, "list tools");
-    *ret_reply = json_pack("{s:O}", "tools", list);
-    return *ret_reply ? 0 : err_sys(err, -ENOMEM, "list tools");
+    (void)request;
+    while (tool_at(count))
+        count++;
+    tools = arena_take(call->arena, count, sizeof(*tools));
+    for (size_t i = 0; i < count; i++)
+        tools[i] = tool_message(tool_at(i));
+    r = call_reply(call, MESSAGE(msg_list_tools_response, .tools = tools, .tools_count = count),
+                   err);
+    for (size_t i = 0; i < count; i++)
+        json_decref((json_t *)(uintptr_t)tools[i].input_schema);
+    return r;
 }
 
-int tool_service_read_output(const struct call *call, const json_t *request, json_t **ret_reply,
+int tool_service_read_output(const struct call *call, const struct msg_read_output_request *request,
                              struct err *err)
 {
-    static const char *const fields[] = { "sandboxId", "handle", "offset", "limit", NULL };
-    cleanup_with(sandbox_ref_drop) struct sandbox *sandbox = NULL;
-    struct tool_part part = { .handle = NULL };
+    const struct tool_part part = { .handle = request->handle,
+                                    .offset = request->offset,
+                                    .limit = request->limit };
+    cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
     struct tool_output output = { .text = NULL };
-    int r = json_only_fields(request, fields, err);
+    int r = sandbox_find(call->host, request->sandbox_id, &sandbox, err);
 
-    if (r == 0)
-        r = field_needed(request, "handle", &part.handle, err);
-    if (r == 0)
-        r = json_get_u64(request, "offset", &part.offset, err);
-    if (r == 0)
-        r = json_get_u64(request, "limit", &part.limit, err);
-    if (r == 0)
-        r = sandbox_ref_find(call, request, &sandbox, err);
     if (r == 0)
         r = tool_read_output(sandbox, &part, &output, err);
     if (r < 0)
         return r;
-    *ret_reply = json_pack("{s:o, s:o}", "text", json_stringn(output.text, output.len), "total",
-                           json_u64(output.total));
+    r = call_reply(call,
+                   MESSAGE(msg_read_output_response, .text = { output.text, output.len },
+                           .total = output.total),
+                   err);
     free(output.text);
-    return *ret_reply ? 0 : err_sys(err, -ENOMEM, "write the reply");
+    return r;
 }

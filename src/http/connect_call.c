@@ -151,9 +151,9 @@ enum MHD_Result connect_call_begin(struct connect_call *call)
 
 /* --- client streams --------------------------------------------------------------------------- */
 
-static int upload_finish(const struct connect_call *call, json_t **ret_reply, struct err *err)
+static int upload_finish(const struct connect_call *call, struct buf *out, struct err *err)
 {
-    int r = upload_intake_finish(call->intake, ret_reply, err);
+    int r = upload_intake_finish(call->intake, out, err);
 
     if (r == -ECANCELED)
         exchange_explain_cancel(call->exchange, err);
@@ -164,8 +164,7 @@ static int upload_finish(const struct connect_call *call, json_t **ret_reply, st
  * behind TLS, where the socket is not ours to write to. */
 static void upload_fail_early(struct connect_call *call)
 {
-    cleanup_with(buf_done) struct buf body = BUF_INIT(REPLY_MAX);
-    cleanup_json json_t *reply = NULL;
+    cleanup_with(buf_done) struct buf reply = BUF_INIT(REPLY_MAX), body = BUF_INIT(REPLY_MAX);
     struct err err = { 0 };
 
     if (call->is_answered || call->exchange->listener->is_tls ||
@@ -211,14 +210,13 @@ enum MHD_Result connect_call_receive(struct connect_call *call, const char *data
 /* The reply is a stream of one message. */
 static enum MHD_Result upload_answer(struct connect_call *call)
 {
-    cleanup_with(buf_done) struct buf body = BUF_INIT(REPLY_MAX);
-    cleanup_json json_t *reply = NULL;
+    cleanup_with(buf_done) struct buf reply = BUF_INIT(REPLY_MAX), body = BUF_INIT(REPLY_MAX);
     struct err err = { 0 };
     int r;
 
     if (upload_finish(call, &reply, &err) < 0)
         return connect_call_fail(call, &err);
-    r = message_add_take(&body, reply ? json_incref(reply) : json_object());
+    r = reply.len > 0 ? envelope_add(&body, reply.data, reply.len) : envelope_add(&body, "{}", 2);
     if (r == 0)
         r = envelope_add_end(&body, NULL);
     if (r < 0) {

@@ -131,13 +131,13 @@ int upload_intake_begun(struct upload_intake *intake, struct upload **ret, struc
     return r;
 }
 
-int upload_intake_finish(struct upload_intake *intake, json_t **ret_reply, struct err *err)
+int upload_intake_finish(struct upload_intake *intake, struct buf *out, struct err *err)
 {
     int r = body_check(intake, err);
 
     if (r < 0)
         return r;
-    return intake->upload->ops->finish(intake->upload, ret_reply, err);
+    return intake->upload->ops->finish(intake->upload, out, err);
 }
 
 void upload_intake_free(struct upload_intake *intake)

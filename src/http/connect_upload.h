@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct buf;
 struct err;
 struct upload;
 struct upload_intake;
@@ -20,8 +21,9 @@ struct upload_intake *upload_intake_new(upload_begin_fn begin, void *context);
  * the bytes were ignored, and upload_intake_finish says why. */
 bool upload_intake_take(struct upload_intake *intake, const char *data, size_t len);
 
-/* The body is complete: returns the service's reply, or the first error. */
-int upload_intake_finish(struct upload_intake *intake, json_t **ret_reply, struct err *err);
+/* The body is complete: appends the JSON of the service's reply to out, or returns the first error.
+ */
+int upload_intake_finish(struct upload_intake *intake, struct buf *out, struct err *err);
 
 /* Hands the upload to the caller. The body must be exactly its first message; the rest comes as raw
  * frames. */

@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 
+struct buf;
 struct err;
 struct upload;
 
@@ -12,8 +13,9 @@ struct upload_ops {
      * ignored. */
     int (*message)(struct upload *upload, const json_t *message, struct err *err);
 
-    /* The client has sent everything. *ret_reply left NULL stands for an empty message. */
-    int (*finish)(struct upload *upload, json_t **ret_reply, struct err *err);
+    /* The client has sent everything: appends the JSON of the reply to out. No text stands for an
+     * empty message. */
+    int (*finish)(struct upload *upload, struct buf *out, struct err *err);
 
     /* Frees the upload. Called once in every case. Without an earlier finish() the client went away
      * or a call failed, and the upload undoes what it has done. */

@@ -128,14 +128,6 @@ json_t *tool_schema_json(const struct tool *tool)
                      required, "additionalProperties", 0);
 }
 
-json_t *tool_json(const struct tool *tool)
-{
-    return json_pack("{s:s, s:s, s:s, s:o, s:b, s:b, s:b, s:b, s:i}", "name", tool->name, "title",
-                     tool->title, "description", tool->about, "inputSchema", tool_schema_json(tool),
-                     "readOnly", tool->is_read_only, "destructive", tool->destroys, "idempotent",
-                     tool->is_idempotent, "openWorld", tool->is_open, "tier", (int)tool_tier(tool));
-}
-
 /* --- results ---------------------------------------------------------------------------------- */
 
 /* Written without jansson, because almost all of a result is one long text. */

@@ -11,9 +11,6 @@ struct tool_result;
  * aliases: a model needs one name. */
 json_t *tool_schema_json(const struct tool *tool);
 
-/* Returns a holt.v1.Tool, or NULL without memory. */
-json_t *tool_json(const struct tool *tool);
-
 /* Appends a holt.v1.ExecuteToolResponse as text. Returns 0, -ENOBUFS or -ENOMEM. Default values are
  * omitted, except for is_error, duration and tier. */
 int tool_result_write(const struct tool_result *result, struct buf *out);

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/message/messages.h"
 
-#include <string.h>
-
 #include "api/service.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
-#include "base/text/utf8.h"
 #include "host/core/host.h"
 #include "host/sandbox/sandbox.h"
 #include "wire/envelope.h"
@@ -123,12 +120,4 @@ int sandbox_reply(const struct call *call, struct sandbox *sandbox, struct err *
     sandbox_get_info(sandbox, false, &info);
     message = sandbox_message(&info, false, call->arena);
     return call_reply(call, MESSAGE(msg_sandbox_response, .sandbox = &message), err);
-}
-
-struct span path_raw(const char *path)
-{
-    size_t len = strlen(path);
-
-    return utf8_valid(path, len) == len ? (struct span){ .data = NULL }
-                                        : (struct span){ path, len };
 }

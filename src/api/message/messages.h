@@ -27,6 +27,3 @@ struct msg_capabilities capabilities_message(const struct host_capabilities *can
 
 /* Replies with a SandboxResponse: the sandbox as it is now. */
 int sandbox_reply(const struct call *call, struct sandbox *sandbox, struct err *err);
-
-/* Returns the bytes of a path that is not UTF-8, for the raw_ field beside it; none otherwise. */
-struct span path_raw(const char *path);

@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Calls about files that are answered with a stream: as messages, or as frames (wire/raw.h). */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/message/file_ask.h"
-#include "api/message/file_request.h"
 #include "api/service.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/json.h"
-#include "base/text/base64.h"
 #include "base/xalloc.h"
 #include "host/sandbox/sandbox.h"
 #include "host/worker/file.h"
 #include "http/stream.h"
-#include "wire/file_json.h"
+#include "wire/file_message.h"
 #include "wire/raw.h"
 
 enum {
@@ -40,91 +36,88 @@ static const char *below_top(const char *path)
     return slash ? slash + 1 : "";
 }
 
-static json_t *entry_json(const struct file_stream *self, struct file_entry *entry)
+/* Appends a message in the form that the stream has. */
+typedef int put_fn(struct buf *out, const struct schema *schema, const void *message,
+                   enum encode_mode mode);
+
+static int raw_put(struct buf *out, const struct schema *schema, const void *message,
+                   enum encode_mode mode)
 {
+    cleanup_with(buf_done) struct buf text = BUF_INIT(EVENT_MAX);
+    int r = schema_encode(schema, message, mode, &text);
+
+    return r < 0 ? r : raw_add(out, RAW_EVENT, text.data, text.len);
+}
+
+/* PullFilesResponse has the fields of ReadFileResponse, too. */
+static int entry_put(const struct file_stream *self, struct file_entry *entry, put_fn *put,
+                     struct buf *out)
+{
+    struct msg_file_entry message;
+
     entry->path = self->type == FILE_PULL ? below_top(entry->path) : self->path;
     if (entry->same_as[0])
         entry->same_as = below_top(entry->same_as);
-    return json_pack("{s:o}", "entry", file_json_of(entry));
+    message = file_entry_message(entry);
+    return put(out, MESSAGE(msg_pull_files_response, .entry = &message), ENCODE_ALL);
 }
 
-static json_t *trouble_json(const struct file_failure *trouble)
+static int trouble_put(const struct file_failure *trouble, put_fn *put, struct buf *out)
 {
-    json_t *message = json_pack("{s:s}", "message", strerror((int)trouble->errnum));
+    const char *path = below_top(trouble->path);
+    const struct msg_file_trouble message = {
+        .path = path,
+        .raw_path = path_raw(path),
+        .message = strerror((int)trouble->errnum),
+    };
 
-    if (file_json_set_path(message, "path", "rawPath", below_top(trouble->path)) < 0) {
-        json_decref(message);
-        return NULL;
-    }
-    return json_pack("{s:o}", "trouble", message);
+    return put(out, MESSAGE(msg_pull_files_response, .trouble = &message), ENCODE_ALL);
 }
 
-static json_t *event_json(const struct file_event *event)
+static int event_put(const struct file_event *event, put_fn *put, struct buf *out)
 {
     static const char *const names[FILE_EVENT_KINDS] = {
         [FILE_EVENT_CREATE] = "create", [FILE_EVENT_WRITE] = "write",
         [FILE_EVENT_REMOVE] = "remove", [FILE_EVENT_RENAME] = "rename",
         [FILE_EVENT_CHMOD] = "chmod",   [FILE_EVENT_OVERFLOW] = "overflow",
     };
-    json_t *message = json_pack("{s:s}", "type", names[event->kind]);
 
-    if (file_json_set_path(message, "path", "rawPath", event->path) < 0) {
-        json_decref(message);
-        return NULL;
-    }
-    return message;
+    return put(out,
+               MESSAGE(msg_watch_files_response, .type = names[event->kind], .path = event->path,
+                       .raw_path = path_raw(event->path)),
+               ENCODE_ALL);
 }
 
-/* Anything but data. */
-static json_t *answer_json(const struct file_stream *self, struct file_answer *answer)
+/* Anything but data. What has no fields says that a watch has begun. */
+static int answer_put(const struct file_stream *self, struct file_answer *answer, put_fn *put,
+                      struct buf *out)
 {
     switch ((int)answer->type) {
     case FILE_ENTRY:
-        return entry_json(self, &answer->entry);
+        return entry_put(self, &answer->entry, put, out);
     case FILE_TROUBLE:
-        return trouble_json(&answer->trouble);
+        return trouble_put(&answer->trouble, put, out);
     case FILE_EVENT:
-        return event_json(&answer->event);
+        return event_put(&answer->event, put, out);
     default:
-        return json_object();
+        return put(out, MESSAGE(msg_watch_files_response, .path = NULL), ENCODE_SOME);
     }
-}
-
-static int data_add(struct buf *out, const char *data, size_t len)
-{
-    size_t start = out->len;
-    int r = message_begin(out);
-
-    if (r == 0)
-        r = buf_add_str(out, "{\"data\":\"");
-    if (r == 0)
-        r = base64_encode(out, data, len);
-    if (r == 0)
-        r = buf_add_str(out, "\"}");
-    if (r == 0)
-        message_end(out, start);
-    return r;
 }
 
 static int answer_add(const struct file_stream *self, struct file_answer *answer, struct buf *out)
 {
     if (answer->type == FILE_DATA)
-        return data_add(out, answer->data, answer->len);
-    return message_add_take(out, answer_json(self, answer));
+        return message_add(out,
+                           MESSAGE(msg_read_file_response, .data = { answer->data, answer->len }));
+    return answer_put(self, answer, message_add_as, out);
 }
 
 static int raw_answer_add(const struct file_stream *self, struct file_answer *answer,
                           struct buf *out)
 {
-    cleanup_with(buf_done) struct buf text = BUF_INIT(EVENT_MAX);
-    cleanup_json json_t *message = NULL;
-    int r;
-
     if (answer->type == FILE_DATA)
         return raw_add(out, RAW_STDOUT, answer->data, answer->len);
-    message = answer_json(self, answer);
-    r = message ? json_write(message, &text) : -ENOMEM;
-    return r < 0 ? r : raw_add(out, RAW_EVENT, text.data, text.len);
+    return answer_put(self, answer, raw_put, out);
 }
 
 typedef int answer_fn(const struct file_stream *self, struct file_answer *answer, struct buf *out);
@@ -170,41 +163,47 @@ static void file_stream_close_slot(struct file_stream **self)
         file_stream_close(&(*self)->stream);
 }
 
-static int file_stream_open(const struct call *call, const json_t *request,
-                            enum file_message_type type, struct stream **ret, struct err *err)
+static int file_stream_open(const struct call *call, const struct file_ask *ask,
+                            struct stream **ret, struct err *err)
 {
     static const struct stream_ops ops = { file_next_messages, file_stream_close };
     static const struct stream_ops raw_ops = { file_next_raw, file_stream_close };
     cleanup_with(file_stream_close_slot) struct file_stream *self = xcalloc(1, sizeof(*self));
-    cleanup_free struct file_call_request *wish = xcalloc(1, sizeof(*wish));
-    int r = file_call_request_parse(request, type, wish, err);
+    int r = file_ask_absolute(ask->request.path, self->path, err);
 
     self->stream.ops = call->is_raw ? &raw_ops : &ops;
-    self->type = type;
-    if (r == 0 && file_call_request_absolute(wish->path, self->path) < 0)
-        r = err_set(err, ERR_INVALID, "the path is too long");
+    self->type = ask->request.type;
     if (r == 0)
-        r = file_ask(call, wish, &self->sandbox, &self->files, err);
+        r = file_ask_send(call, ask, &self->sandbox, &self->files, err);
     if (r < 0)
         return r;
     *ret = &TAKE_PTR(self)->stream;
     return 0;
 }
 
-int file_service_read(const struct call *call, const json_t *request, struct stream **ret,
-                      struct err *err)
+int file_service_read(const struct call *call, const struct msg_read_file_request *request,
+                      struct stream **ret, struct err *err)
 {
-    return file_stream_open(call, request, FILE_READ, ret, err);
+    const struct file_ask ask =
+        FILE_ASK(request, .type = FILE_READ, .offset = request->offset, .length = request->length);
+
+    return file_stream_open(call, &ask, ret, err);
 }
 
-int file_service_pull(const struct call *call, const json_t *request, struct stream **ret,
-                      struct err *err)
+int file_service_pull(const struct call *call, const struct msg_pull_files_request *request,
+                      struct stream **ret, struct err *err)
 {
-    return file_stream_open(call, request, FILE_PULL, ret, err);
+    const struct file_ask ask =
+        FILE_ASK(request, .type = FILE_PULL, .flags = FILE_FLAG(request->follow, FILE_FOLLOW));
+
+    return file_stream_open(call, &ask, ret, err);
 }
 
-int file_service_watch(const struct call *call, const json_t *request, struct stream **ret,
-                       struct err *err)
+int file_service_watch(const struct call *call, const struct msg_watch_files_request *request,
+                       struct stream **ret, struct err *err)
 {
-    return file_stream_open(call, request, FILE_WATCH, ret, err);
+    const struct file_ask ask = FILE_ASK(request, .type = FILE_WATCH,
+                                         .flags = FILE_FLAG(request->recursive, FILE_RECURSIVE));
+
+    return file_stream_open(call, &ask, ret, err);
 }

@@ -100,14 +100,12 @@ static int take_all(struct raw_intake *intake, struct err *err)
 static int answer(struct raw_intake *intake, struct buf *out, struct err *err)
 {
     cleanup_with(buf_done) struct buf text = BUF_INIT(RAW_WHOLE_MAX);
-    cleanup_json json_t *reply = NULL;
-    int r = intake->upload->ops->finish(intake->upload, &reply, err);
+    int r = intake->upload->ops->finish(intake->upload, &text, err);
 
     if (r < 0)
         return r;
-    r = reply ? json_write(reply, &text) : buf_add_str(&text, "{}");
-    if (r == 0)
-        r = raw_add(out, RAW_EVENT, text.data, text.len);
+    r = text.len > 0 ? raw_add(out, RAW_EVENT, text.data, text.len)
+                     : raw_add(out, RAW_EVENT, "{}", 2);
     return r < 0 ? err_sys(err, r, "write the reply") : 0;
 }
 

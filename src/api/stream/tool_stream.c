@@ -4,12 +4,10 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "api/message/tool_request.h"
 #include "api/service.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/json.h"
 #include "base/xalloc.h"
 #include "host/sandbox/sandbox.h"
 #include "http/stream.h"
@@ -23,32 +21,33 @@ struct tool_stream {
     struct tool_call *tool;
 };
 
-static int event_write(struct buf *out, const struct tool_event *event)
-{
-    int r;
-
-    if (event->kind == TOOL_RESULT) {
-        r = buf_add_str(out, "{\"result\":");
-        if (r == 0)
-            r = tool_result_write(event->result, out);
-        return r < 0 ? r : buf_add_str(out, "}");
-    }
-    r = buf_add_str(out, "{\"progress\":{\"content\":");
-    if (r == 0)
-        r = json_add_text(out, event->progress.text, event->progress.len);
-    return r < 0 ? r : buf_add_str(out, event->progress.is_stderr ? ",\"isError\":true}}" : "}}");
-}
-
-static int event_add(struct buf *out, const struct tool_event *event)
+/* The result is written by toolbox/tool_json.c, which MCP uses as well. */
+static int result_add(struct buf *out, const struct tool_result *result)
 {
     size_t start = out->len;
     int r = message_begin(out);
 
     if (r == 0)
-        r = event_write(out, event);
+        r = buf_add_str(out, "{\"result\":");
+    if (r == 0)
+        r = tool_result_write(result, out);
+    if (r == 0)
+        r = buf_add_str(out, "}");
     if (r == 0)
         message_end(out, start);
     return r;
+}
+
+static int event_add(struct buf *out, const struct tool_event *event)
+{
+    const struct msg_tool_progress progress = {
+        .content = { event->progress.text, event->progress.len },
+        .is_error = event->progress.is_stderr,
+    };
+
+    if (event->kind == TOOL_RESULT)
+        return result_add(out, event->result);
+    return message_add(out, MESSAGE(msg_execute_tool_event, .progress = &progress));
 }
 
 static int events_next(struct stream *stream, struct buf *out, struct err *err)
@@ -82,17 +81,17 @@ DEFINE_CLEANUP(events_free, struct tool_stream *);
 
 static const struct stream_ops events_ops = { events_next, events_close };
 
-int tool_stream_open(const struct call *call, const json_t *message,
-                     const struct tool_call_request *wish, struct stream **ret, struct err *err)
+int tool_stream_open(const struct call *call, const char *sandbox,
+                     const struct tool_request *request, struct stream **ret, struct err *err)
 {
     cleanup_with(events_free_slot) struct tool_stream *events = xcalloc(1, sizeof(*events));
     int r;
 
     events->stream.ops = &events_ops;
-    events->message = json_incref((json_t *)(uintptr_t)message);
-    r = sandbox_find(call->host, wish->sandbox, &events->sandbox, err);
+    events->message = json_incref((json_t *)(uintptr_t)call->message);
+    r = sandbox_find(call->host, sandbox, &events->sandbox, err);
     if (r == 0)
-        r = tool_open(events->sandbox, &wish->request, call->connection_fd, &events->tool, err);
+        r = tool_open(events->sandbox, request, call->connection_fd, &events->tool, err);
     if (r < 0)
         return r;
     *ret = &TAKE_PTR(events)->stream;

@@ -1,13 +1,11 @@
-/* A tool at work, as a stream: what it has to say, then its result. */
+/* The events of a tool call as a stream: progress, then the result. */
 #pragma once
-
-#include <jansson.h>
 
 struct call;
 struct err;
 struct stream;
-struct tool_call_request;
+struct tool_request;
 
-/* Opens the stream. The request points into the message, which the stream keeps. */
-int tool_stream_open(const struct call *call, const json_t *message,
-                     const struct tool_call_request *wish, struct stream **ret, struct err *err);
+/* Opens the stream, which keeps the message that the request points into. */
+int tool_stream_open(const struct call *call, const char *sandbox,
+                     const struct tool_request *request, struct stream **ret, struct err *err);

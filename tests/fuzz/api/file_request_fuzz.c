@@ -1,79 +1,101 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The JSON bodies about files and events: whatever the bytes, a typed refusal, or what workers and
- * rings may rely on. The first byte says which method of FileService it is. */
-#include <assert.h>
+ * rings may rely on. The first byte chooses the method of FileService. */
 #include <stdint.h>
-#include <string.h>
 
-#include "api/message/fields.h"
-#include "api/message/file_request.h"
-#include "base/arena.h"
-#include "base/cleanup.h"
-#include "base/err.h"
-#include "base/json.h"
-#include "base/text/parse.h"
-#include "host/sandbox/info.h"
-#include "wire/file_json.h"
-#include "wire/holt_v1.h"
+#include "api/message/file_ask.h"
+#include "base/buf.h"
+#include "fuzz/api/decode.h"
+#include "wire/file_message.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void refusal_check(int r, const struct err *err)
-{
-    assert(r == 0 || err->kind == ERR_INVALID || err->kind == ERR_EXHAUSTED);
-    assert(r == 0 || (*err->msg && !strpbrk(err->msg, "\n\r\033")));
-}
+enum { TEXT_MAX = 1 << 20 };
 
 static void path_check(const char *path)
 {
     char absolute[ENTRY_PATH_MAX + 1];
+    struct err err = { 0 };
 
     assert(strlen(path) <= ENTRY_PATH_MAX);
-    if (file_call_request_absolute(path, absolute) == 0)
+    if (file_ask_absolute(path, absolute, &err) == 0)
         assert(absolute[0] == '/' && strlen(absolute) <= ENTRY_PATH_MAX);
+    else
+        refusal_check(-1, &err);
 }
 
-static void request_check(const json_t *object, enum file_message_type type)
-{
-    struct file_call_request wish = { .sandbox = NULL };
-    struct err err = { 0 };
-    int r = file_call_request_parse(object, type, &wish, &err);
+#define CHECK_REQUEST(type)                                                                        \
+    {                                                                                              \
+        struct type request;                                                                       \
+                                                                                                   \
+        if (decode(SCHEMA(type, &request), object, arena)) {                                       \
+            sandbox_check(request.sandbox_id);                                                     \
+            path_check(path_of(request.path, &request.raw_path));                                  \
+        }                                                                                          \
+        return;                                                                                    \
+    }
 
-    refusal_check(r, &err);
-    if (r < 0)
-        return;
-    assert(wish.sandbox && is_handle(wish.sandbox, SANDBOX_NAME_MAX));
-    path_check(wish.path);
-    path_check(wish.to);
-    assert(strlen(wish.after) <= ENTRY_PATH_MAX);
+static void request_check(const json_t *object, unsigned method, struct arena *arena)
+{
+    switch (method) {
+    case 0:
+        CHECK_REQUEST(msg_stat_file_request)
+    case 1:
+        CHECK_REQUEST(msg_list_files_request)
+    case 2:
+        CHECK_REQUEST(msg_read_file_request)
+    case 3:
+        CHECK_REQUEST(msg_write_file_request)
+    case 4:
+        CHECK_REQUEST(msg_make_dir_request)
+    case 5:
+        CHECK_REQUEST(msg_move_file_request)
+    case 6:
+        CHECK_REQUEST(msg_remove_file_request)
+    case 7:
+        CHECK_REQUEST(msg_pull_files_request)
+    case 8:
+        CHECK_REQUEST(msg_push_files_request)
+    default:
+        CHECK_REQUEST(msg_watch_files_request)
+    }
 }
 
-static void watch_check(const json_t *object)
+static void watch_check(const json_t *object, struct arena *arena)
 {
-    cleanup_with(arena_done) struct arena arena = ARENA_INIT(MESSAGE_BYTES_MAX);
     struct msg_watch_request request;
-    struct err err = { 0 };
 
-    refusal_check(
-        schema_decode(SCHEMA(msg_watch_request, &request), object, DECODE_REQUEST, &arena, &err),
-        &err);
+    (void)decode(SCHEMA(msg_watch_request, &request), object, arena);
+}
+
+static bool entry_get(const json_t *object, struct arena *arena, struct msg_file_entry *message,
+                      struct file_entry *ret)
+{
+    struct err err = { 0 };
+    int r;
+
+    if (!decode(SCHEMA(msg_file_entry, message), object, arena))
+        return false;
+    r = file_entry_of(message, ret, &err);
+    refusal_check(r, &err);
+    return r == 0;
 }
 
 /* An entry that is read can be written, and then says the same. */
-static void entry_check(const json_t *object)
+static void entry_check(const json_t *object, struct arena *arena)
 {
-    static struct file_json_texts texts, again_texts;
-    cleanup_json json_t *message = NULL;
+    cleanup_with(buf_done) struct buf text = BUF_INIT(TEXT_MAX);
+    struct msg_file_entry message, written, read;
+    cleanup_json json_t *rewritten = NULL;
     struct file_entry entry, again;
     struct err err = { 0 };
-    int r = file_json_get(object, &texts, &entry, &err);
 
-    refusal_check(r, &err);
-    if (r < 0)
+    if (!entry_get(object, arena, &message, &entry))
         return;
-    message = file_json_of(&entry);
-    assert(message);
-    assert(file_json_get(message, &again_texts, &again, &err) == 0);
+    written = file_entry_message(&entry);
+    assert(schema_encode(SCHEMA_OF(msg_file_entry, &written), ENCODE_ALL, &text) == 0);
+    assert(json_parse_object(text.data, text.len, &rewritten, &err) == 0);
+    assert(entry_get(rewritten, arena, &read, &again));
     assert(strcmp(entry.path, again.path) == 0 && strcmp(entry.target, again.target) == 0 &&
            strcmp(entry.same_as, again.same_as) == 0);
     assert(entry.type == again.type && entry.mode == again.mode && entry.size == again.size);
@@ -81,13 +103,14 @@ static void entry_check(const json_t *object)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    cleanup_with(arena_done) struct arena arena = ARENA_INIT(MESSAGE_BYTES_MAX);
     cleanup_json json_t *object = NULL;
     struct err err = { 0 };
 
     if (size == 0 || json_parse_object((const char *)data + 1, size - 1, &object, &err) < 0)
         return 0;
-    request_check(object, (enum file_message_type)(FILE_STAT + data[0] % (FILE_ABORT - FILE_STAT)));
-    watch_check(object);
-    entry_check(object);
+    request_check(object, data[0] % 10, &arena);
+    watch_check(object, &arena);
+    entry_check(object, &arena);
     return 0;
 }

@@ -219,10 +219,9 @@ static void unary_check(const char *path, const json_t *object)
 {
     cleanup_with(buf_done) struct buf out = BUF_INIT(REPLY_BYTES);
     const struct call call = { .is_local = true, .connection_fd = -1, .out = &out };
-    cleanup_json json_t *reply = NULL;
     struct err err = { 0 };
 
-    if (route_find(path)->unary(&call, object, &reply, &err) < 0)
+    if (route_find(path)->unary(&call, object, &err) < 0)
         refusal_check(&err);
 }
 

@@ -46,14 +46,13 @@ static int on_message(struct upload *upload, const json_t *message, struct err *
     return hear(((struct listener *)upload)->told, message, err);
 }
 
-static int on_finish(struct upload *upload, json_t **ret_reply, struct err *err)
+static int on_finish(struct upload *upload, struct buf *out, struct err *err)
 {
     struct told *told = ((struct listener *)upload)->told;
 
     (void)err;
     told->finished++;
-    *ret_reply = json_pack("{s:i}", "messages", (int)told->messages);
-    return 0;
+    return buf_printf(out, "{\"messages\":%d}", (int)told->messages);
 }
 
 static void on_close(struct upload *upload)
@@ -80,7 +79,7 @@ static int begin(void *context, const json_t *first, struct upload **ret, struct
 static void answer(const uint8_t *data, size_t size, size_t piece, struct told *told)
 {
     struct upload_intake *intake;
-    cleanup_json json_t *reply = NULL;
+    cleanup_with(buf_done) struct buf reply = BUF_INIT(TEXT_MAX);
     struct err err = { 0 };
     int r;
 

@@ -320,7 +320,7 @@ def process_calls(call):
     call("wait for the signalled", "ProcessService/Wait", sandboxId="plain", processId=sleeper)
     call("signal too late", "ProcessService/Signal", sandboxId="plain", processId=sleeper, signal=9)
     long = call("start with long arguments", "ProcessService/Start", sandboxId="plain",
-                process={"args": ["true", "x" * 900, "y" * 200], "tag": "long"})["process"]["id"]
+                process={"args": ["sh", "-c", "sleep 0.5", "x" * 900, "y" * 200], "tag": "long"})["process"]["id"]
     call("wait for the long", "ProcessService/Wait", sandboxId="plain", processId=long)
     call("list the long", "ProcessService/List", sandboxId="plain", tag="long")
     service = call("launch", "ProcessService/Launch", sandboxId="plain", process={**shell(
@@ -546,7 +546,8 @@ BASES = {  # a request that is right, and is refused for what it names, or chang
     "ProcessService/Resize": {**NOBODY, "processId": "p1", "size": {"rows": 1, "columns": 1}},
     "ProcessService/Signal": {**NOBODY, "processId": "p1", "signal": 9},
     "PortService/Forward": {**NOBODY, "port": 80}, "PortService/List": {},
-    "FileService/Push": {**NOBODY, "path": "/x", "entry": {"path": "x", "type": "file"}},
+    "FileService/Push": {"sandboxId": "full", "path": "/workspace", "entry": {"path": "x", "type": "file"}},
+    "FileService/Write": {"sandboxId": "full", "path": "/workspace/x"},
     "FileService/Move": {**NOBODY, "path": "/x", "to": "/y"},
     "ToolService/Execute": {**NOBODY, "tool": "bash", "resources": {}},
     "ToolService/ExecuteStream": {**NOBODY, "tool": "bash", "resources": {}}, "ToolService/List": {},

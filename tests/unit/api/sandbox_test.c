@@ -15,7 +15,6 @@
 #define template_message test_template_message
 #define capabilities_message test_capabilities_message
 #define sandbox_reply test_sandbox_reply
-#define path_raw test_path_raw
 
 #define host_capabilities stub_host_capabilities
 #define sandbox_create_once stub_sandbox_create_once

@@ -17,7 +17,6 @@
 #define template_message test_template_message
 #define capabilities_message test_capabilities_message
 #define sandbox_reply test_sandbox_reply
-#define path_raw test_path_raw
 
 #define sandbox_find stub_sandbox_find
 #define sandbox_unref stub_sandbox_unref

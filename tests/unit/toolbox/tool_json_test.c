@@ -32,10 +32,9 @@ static void every_tool_has_a_schema(void)
     size_t count = 0;
 
     for (const struct tool *tool; (tool = tool_at(count)); count++) {
-        cleanup_json json_t *entry = tool_json(tool);
-        json_t *schema = json_object_get(entry, "inputSchema");
+        cleanup_json json_t *schema = tool_schema_json(tool);
 
-        CHECK(entry, "(%s)", tool->name);
+        CHECK(schema, "(%s)", tool->name);
         CHECK_TEXT(json_string_value(json_object_get(schema, "type")), "object");
         CHECK(json_is_false(json_object_get(schema, "additionalProperties")));
         CHECK(json_object_size(json_object_get(schema, "properties")) == tool_param_count(tool));

@@ -171,7 +171,7 @@ static void bytes_of_either_alphabet_are_decoded(void)
         cleanup_free char *text = NULL;
         struct msg_write_file_request request;
 
-        CHECK(asprintf(&text, "{\"data\":\"%s\"}", texts[i]) > 0);
+        CHECK(asprintf(&text, "{\"sandboxId\":\"s\",\"data\":\"%s\"}", texts[i]) > 0);
         cleanup_with(decoded_done) struct decoded decoded =
             decode(SCHEMA(msg_write_file_request, &request), text, DECODE_REQUEST);
 
