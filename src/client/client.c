@@ -11,11 +11,12 @@
 #include "client/error.h"
 #include "client/transport/deadline.h"
 #include "client/transport/handle.h"
+#include "client/typed/methods.h"
+#include "client/typed/request.h"
 #include "holt.h"
 
 enum {
     REPLY_MAX = 32 * 1024 * 1024,
-    METHOD_MAX = 128,
     PAUSE_FIRST_MS = 50, /* between attempts, doubled each time */
     PAUSE_MAX_MS = 2000,
 };
@@ -82,15 +83,15 @@ int holt_call(struct holt *holt, const char *method, const char *request, int64_
     return r;
 }
 
-/* Waits between half and all of the pause, so that clients that failed together do not retry
+/* Returns between half and all of the pause, so that clients that failed together do not retry
  * together. */
 static int64_t jitter(int64_t pause_ms)
 {
     return pause_ms / 2 + (int64_t)(random_u64() % (uint64_t)(pause_ms / 2 + 1));
 }
 
-/* Whether trying again makes sense; the pause before it is over then. */
-static bool may_repeat(const struct client_call *call, int64_t *pause_ms,
+/* Returns whether the call can be sent again, after the pause before that. */
+static bool can_repeat(const struct client_call *call, int64_t *pause_ms,
                        const struct holt_error *error)
 {
     if (!call->can_be_repeated || strcmp(error->code, "unavailable") != 0 ||
@@ -101,28 +102,33 @@ static bool may_repeat(const struct client_call *call, int64_t *pause_ms,
     return deadline_left(call->deadline) != 0;
 }
 
+/* Sends the request until it succeeds or must not be repeated. */
+static int client_send(struct holt *holt, const struct client_call *call, char **ret_reply,
+                       struct holt_error *error)
+{
+    cleanup_with(buf_done) struct buf request = BUF_INIT(REQUEST_BYTES_MAX);
+    int64_t pause_ms = PAUSE_FIRST_MS;
+    int r;
+
+    if (request_encode(call->method->request, call->request, &request, error) < 0)
+        return -1;
+    for (unsigned attempt = 1;; attempt++) {
+        r = holt_call(holt, call->method->path, request.data, call->deadline, ret_reply, error);
+        if (r == 0 || attempt == holt->attempts || !can_repeat(call, &pause_ms, error))
+            return r;
+    }
+}
+
 int client_call(struct holt *holt, const struct client_call *call, json_t **ret_reply,
                 struct holt_error *error)
 {
-    cleanup_json json_t *request = call->request;
-    cleanup_free char *text = request ? json_dumps(request, JSON_COMPACT) : NULL, *answer = NULL;
-    int64_t pause_ms = PAUSE_FIRST_MS;
-    char method[METHOD_MAX];
+    cleanup_free char *text = NULL;
     struct err err;
-    int r;
 
-    if (!text)
-        return error_set(error, "invalid_argument", "an argument is missing or not UTF-8");
-    (void)snprintf(method, sizeof(method), "holt.v1.%s", call->method);
-    for (unsigned attempt = 1;; attempt++) {
-        r = holt_call(holt, method, text, call->deadline, &answer, error);
-        if (r == 0 || attempt == holt->attempts || !may_repeat(call, &pause_ms, error))
-            break;
-    }
-    if (r < 0)
+    if (client_send(holt, call, &text, error) < 0)
         return -1;
-    if (json_parse_with_nul(answer, strlen(answer), ret_reply, &err) < 0)
-        return error_set(error, "internal", "the daemon's answer cannot be read: %s", err.msg);
+    if (json_parse_with_nul(text, strlen(text), ret_reply, &err) < 0)
+        return error_set(error, "internal", "cannot read the reply of the daemon: %s", err.msg);
     return 0;
 }
 
@@ -133,25 +139,20 @@ int client_call_void(struct holt *holt, const struct client_call *call, struct h
     return client_call(holt, call, &reply, error);
 }
 
-int client_call_for(struct holt *holt, const struct client_call *call,
-                    const struct client_answer *answer, void *ret, struct holt_error *error)
+int client_call_for(struct holt *holt, const struct client_call *call, size_t size, fill_fn fill,
+                    void *ret, struct holt_error *error)
 {
-    struct reading reading = { .is_wrong = false };
     cleanup_result void *result = NULL;
-    const json_t *object;
+    const void *message;
     json_t *reply;
 
     if (!ret)
         return client_call_void(holt, call, error);
     if (client_call(holt, call, &reply, error) < 0)
         return -1;
-    reading.result = result = result_new(answer->size, reply);
-    object = answer->field ? read_object(&reading, reply, answer->field) : reply;
-    if (!object && !reading.is_wrong)
-        return error_set(error, "internal", "the daemon's answer has no '%s'", answer->field);
-    if (object)
-        answer->read(&reading, object, result);
-    if (reading_end(&reading, error) < 0)
+    result = result_new(size, reply);
+    message = result_decode(result, call->method->reply, reply, error);
+    if (!message || fill(result, message, error) < 0)
         return -1;
     memcpy(ret, &result, sizeof(result));
     result = NULL;

@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/json.h"
 #include "base/thread.h"
 #include "client/client_internal.h"
 #include "client/error.h"
 #include "client/typed/gather.h"
 #include "client/typed/process.h"
-#include "client/typed/request.h"
 #include "holt.h"
 
-/* Input goes its own way, so that a process that writes before it has read all does not wait for
- * us, who wait for it. */
+/* A thread sends the input, so that a process that writes before it has read everything does not
+ * block, with the caller waiting for its output. */
 struct feeder {
     struct holt_process *process;
     const void *data;
@@ -23,8 +19,7 @@ struct feeder {
     struct thread thread;
 };
 
-/* What cannot be sent is not wanted: the process has ended or closed its stdin, and its end tells
- * the rest. */
+/* An error means that the process has ended or closed its stdin; its events have the reason. */
 static void feeder_main(void *argument)
 {
     struct feeder *feeder = argument;
@@ -46,9 +41,9 @@ static int feeder_start(struct feeder *feeder, struct holt_error *error)
     return 0;
 }
 
-/* Follows the process to its end: 0 or -1. */
-static int follow(struct holt_process *process, struct gather *gather, struct feeder *feeder,
-                  struct holt_error *error)
+/* Collects the events of the process until its end. */
+static int process_follow(struct holt_process *process, struct gather *gather,
+                          struct feeder *feeder, struct holt_error *error)
 {
     const struct holt_process_event *event;
     int r;
@@ -69,31 +64,28 @@ static int follow(struct holt_process *process, struct gather *gather, struct fe
     return r;
 }
 
-static int run(struct holt *holt, const struct process_call *call,
-               const struct holt_command *command, struct holt_result **ret,
-               struct holt_error *error)
+/* Takes the process. */
+static int process_finish(struct holt_process *process, const struct holt_command *command,
+                          int64_t deadline, struct holt_result **ret, struct holt_error *error)
 {
     cleanup_with(gather_done) struct gather gather;
     struct feeder feeder = {
+        .process = process,
         .data = command->input,
         .len = command->input_len,
-        .deadline = call->deadline,
+        .deadline = deadline,
     };
-    struct holt_process *process;
     int r;
 
     gather_init(&gather, command->on_output, command->context, command->output_max);
-    if (process_open(holt, call, &process, error) < 0)
-        return -1;
-    feeder.process = process;
-    r = follow(process, &gather, &feeder, error);
+    r = process_follow(process, &gather, &feeder, error);
     if (r == 0)
         r = gather_result(&gather, holt_process_sandbox_id(process), holt_process_id(process), ret,
                           error);
     if (r == 0)
         (*ret)->is_joined = holt_process_is_joined(process);
-    /* The stream first: its end is the end of a feeder that waits for the process. */
-    process_leave(process);
+    /* The stream is closed first: that ends a feeder that waits for the process. */
+    process_hang_up(process);
     thread_join(&feeder.thread);
     holt_process_close(process);
     return r;
@@ -103,25 +95,27 @@ int holt_exec(struct holt *holt, const char *sandbox, const struct holt_command 
               int64_t deadline, struct holt_result **ret, struct holt_error *error)
 {
     struct holt_command given = HOLT_INIT(holt_command);
-    struct process_call call;
+    struct holt_process *process;
 
     if (options_take(&given, sizeof(given), command, error) < 0)
         return -1;
-    call = process_exec_call(sandbox, &given, given.input != NULL, deadline);
-    return run(holt, &call, &given, ret, error);
+    given.has_stdin = given.input != NULL;
+    if (holt_process_open(holt, sandbox, &given, deadline, &process, error) < 0)
+        return -1;
+    return process_finish(process, &given, deadline, ret, error);
 }
 
 int holt_run(struct holt *holt, const struct holt_sandbox_options *options,
              const struct holt_command *command, int64_t deadline, struct holt_result **ret,
              struct holt_error *error)
 {
-    struct holt_sandbox_options sandbox = HOLT_INIT(holt_sandbox_options);
     struct holt_command given = HOLT_INIT(holt_command);
-    struct process_call call;
+    struct holt_process *process;
 
-    if (options_take(&sandbox, sizeof(sandbox), options, error) < 0 ||
-        options_take(&given, sizeof(given), command, error) < 0)
+    if (options_take(&given, sizeof(given), command, error) < 0)
         return -1;
-    call = process_run_call(&sandbox, &given, given.input != NULL, deadline);
-    return run(holt, &call, &given, ret, error);
+    given.has_stdin = given.input != NULL;
+    if (holt_process_run(holt, options, &given, deadline, &process, error) < 0)
+        return -1;
+    return process_finish(process, &given, deadline, ret, error);
 }

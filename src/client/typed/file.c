@@ -4,231 +4,249 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/err.h"
 #include "base/json.h"
-#include "base/text/base64.h"
 #include "client/client_internal.h"
 #include "client/error.h"
-#include "client/transport/messages.h"
+#include "client/typed/messages.h"
 #include "client/typed/request.h"
 #include "holt.h"
 
 enum {
     READ_MAX = 64 * 1024 * 1024,
     WRITE_PART = 256 * 1024, /* bytes of one message */
-    WRITE_TEXT_MAX = WRITE_PART / 3 * 4 + 64,
-    PATH_TEXT_MAX = 64 * 1024,
 };
 
-/* The path as text, or, where it is not UTF-8, its bytes. */
-static json_t *request_path(json_t *request, const char *name, const char *raw_name,
-                            const char *path)
+static void file_fill(void *result, struct holt_file *file, const struct msg_file_entry *message)
 {
-    cleanup_with(buf_done) struct buf text = BUF_INIT(PATH_TEXT_MAX);
-    json_t *value = path ? json_string(path) : NULL;
+    const struct timestamp *modified = &message->modified_time;
 
-    if (value || !path)
-        return request_value(request, name, value);
-    if (base64_encode(&text, path, strlen(path)) < 0)
-        return request_value(request, raw_name, NULL);
-    return request_text(request, raw_name, text.data);
+    (void)result;
+    *file = (struct holt_file){
+        .path = path_of(message->path, &message->raw_path),
+        .name = message->name,
+        .type = message->type,
+        .size_bytes = message->size,
+        .mode = message->mode,
+        .uid = message->uid,
+        .gid = message->gid,
+        .owner = message->owner,
+        .group = message->group,
+        .modified_ms = modified->seconds * 1000 + modified->nanoseconds / 1000000,
+        .inode = message->inode,
+        .links = message->links,
+        .target = path_of(message->target, &message->raw_target),
+    };
 }
 
-static json_t *request_file(const char *sandbox, const char *path)
+static int stat_fill(void *result, const void *message, struct holt_error *error)
 {
-    return request_path(request_for(sandbox), "path", "rawPath", path);
-}
+    const struct msg_stat_file_response *reply = message;
 
-static void file_read(struct reading *reading, const json_t *object, void *into)
-{
-    struct holt_file *file = into;
-
-    file->path = read_path(reading, object, "path", "rawPath");
-    file->name = read_text(reading, object, "name");
-    file->type = read_text(reading, object, "type");
-    file->size_bytes = read_u64(reading, object, "size");
-    file->mode = read_u32(reading, object, "mode");
-    file->uid = read_u32(reading, object, "uid");
-    file->gid = read_u32(reading, object, "gid");
-    file->owner = read_text(reading, object, "owner");
-    file->group = read_text(reading, object, "group");
-    file->modified_ms = read_time(reading, object, "modifiedTime");
-    file->inode = read_u64(reading, object, "inode");
-    file->links = read_u32(reading, object, "links");
-    file->target = read_path(reading, object, "target", "rawTarget");
+    if (!reply->entry)
+        return reply_lacks("entry", error);
+    file_fill(result, result, reply->entry);
+    return 0;
 }
 
 int holt_file_stat(struct holt *holt, const char *sandbox, const char *path, int64_t deadline,
                    struct holt_file **ret, struct holt_error *error)
 {
-    const struct client_answer answer = { "entry", sizeof(**ret), file_read };
-    const struct client_call call = { "FileService/Stat", request_file(sandbox, path), true,
-                                      deadline };
+    const struct msg_stat_file_request request = { .sandbox_id = sandbox, REQUEST_PATH(path) };
+    const struct client_call call = { &method_file_service_stat, &request, true, deadline };
 
-    return client_call_for(holt, &call, &answer, ret, error);
+    return client_call_for(holt, &call, sizeof(**ret), stat_fill, ret, error);
 }
 
-/* Appends the entries of one page to all of them; "" when it was the last. */
-static int list_page(struct holt *holt, const struct client_call *call, json_t *all,
-                     json_t **ret_after, struct holt_error *error)
-{
-    cleanup_json json_t *reply = NULL;
-    json_t *entries;
+/* --- listing ---------------------------------------------------------------------------------- */
 
-    if (client_call(holt, call, &reply, error) < 0)
+/* The pages of a list, whose files go to the result. */
+struct listing {
+    struct holt_file_list *list; /* a result */
+    const struct holt_file **items;
+    size_t room; /* of items */
+    struct span after;
+};
+
+static void page_add(struct listing *listing, const struct msg_list_files_response *page)
+{
+    struct holt_file_list *list = listing->list;
+    size_t count = list->count + page->entries_count;
+
+    if (count + 1 > listing->room) {
+        listing->room = 2 * (count + 1);
+        listing->items = result_part(list, listing->room, sizeof(*listing->items));
+        if (list->count > 0)
+            memcpy(listing->items, list->items, list->count * sizeof(*listing->items));
+        list->items = listing->items;
+    }
+    for (size_t i = 0; i < page->entries_count; i++) {
+        struct holt_file *file = result_part(list, 1, sizeof(*file));
+
+        file_fill(list, file, &page->entries[i]);
+        listing->items[list->count++] = file;
+    }
+    listing->after = page->next_after;
+}
+
+/* Decodes a page with the memory of the list, and keeps its JSON, which the names are in. */
+static int page_take(struct listing *listing, json_t *pages, json_t *json, struct holt_error *error)
+{
+    const struct msg_list_files_response *page;
+
+    if (json_array_append_new(pages, json) < 0)
+        return error_set(error, "resource_exhausted", "no memory for the list");
+    page = result_decode(listing->list, &msg_list_files_response_schema, json, error);
+    if (!page)
         return -1;
-    entries = json_object_get(reply, "entries");
-    if (entries && json_array_extend(all, entries) < 0)
-        return error_set(error, "internal", "the daemon's answer cannot be read: no 'entries'");
-    *ret_after = json_incref(json_object_get(reply, "nextAfter"));
-    return 0;
-}
-
-static int list_all(struct holt *holt, const char *sandbox, const char *path, int64_t deadline,
-                    json_t *all, struct holt_error *error)
-{
-    json_t *after = NULL;
-
-    do {
-        struct client_call call = { "FileService/List", request_file(sandbox, path), true,
-                                    deadline };
-
-        if (after)
-            call.request = request_value(call.request, "after", TAKE_PTR(after));
-        if (list_page(holt, &call, all, &after, error) < 0)
-            return -1;
-    } while (after && *json_string_value(after));
-    json_decref(after);
+    page_add(listing, page);
     return 0;
 }
 
 int holt_file_list(struct holt *holt, const char *sandbox, const char *path, int64_t deadline,
                    struct holt_file_list **ret, struct holt_error *error)
 {
-    cleanup_result struct holt_file_list *list = NULL;
-    struct reading reading = { .is_wrong = false };
-    json_t *all = json_array();
+    json_t *pages = json_array();
+    cleanup_result struct holt_file_list *list = result_new(sizeof(*list), pages);
+    struct listing listing = { .list = list };
 
-    reading.result = list = result_new(sizeof(*list), all);
-    if (list_all(holt, sandbox, path, deadline, all, error) < 0)
-        return -1;
-    list->count = json_array_size(all);
-    list->items =
-        (const struct holt_file *const *)read_list(&reading, all, sizeof(**list->items), file_read);
-    if (reading_end(&reading, error) < 0)
-        return -1;
+    do {
+        const struct msg_list_files_request request = { .sandbox_id = sandbox,
+                                                        REQUEST_PATH(path),
+                                                        .after = listing.after };
+        const struct client_call call = { &method_file_service_list, &request, true, deadline };
+        json_t *json;
+
+        if (client_call(holt, &call, &json, error) < 0 ||
+            page_take(&listing, pages, json, error) < 0)
+            return -1;
+    } while (listing.after.len > 0);
     *ret = TAKE_PTR(list);
     return 0;
 }
 
-struct read {
+/* --- reading ---------------------------------------------------------------------------------- */
+
+struct reading {
     struct holt_read_options options;
     struct holt_content *content; /* a result */
     struct buf bytes;
 };
 
-static int take_bytes(struct read *read, const char *data, size_t len, struct holt_error *error)
+static int bytes_take(struct reading *reading, const struct span *data, struct holt_error *error)
 {
-    const struct holt_read_options *options = &read->options;
+    const struct holt_read_options *options = &reading->options;
 
-    if (options->on_data && len > 0 && options->on_data(options->context, data, len) != 0)
-        return error_set(error, "canceled", "the caller wanted no more of the file");
-    if (!options->on_data && buf_add(&read->bytes, data, len) < 0)
+    if (data->len == 0)
+        return 0;
+    if (options->on_data)
+        return options->on_data(options->context, data->data, data->len) == 0
+                   ? 0
+                   : error_set(error, "canceled", "the caller ended the read");
+    if (buf_add(&reading->bytes, data->data, data->len) < 0)
         return error_set(error, "resource_exhausted", "the file has more than %zu bytes",
-                         read->bytes.max);
+                         reading->bytes.max);
     return 0;
 }
 
-static int take_message(void *context, struct reading *reading, const json_t *message,
-                        struct holt_error *error)
+/* The first message has the entry, and its result becomes that of the call. */
+static int read_take(void *context, void **result, const void *message, struct holt_error *error)
 {
-    json_t *entry = (json_t *)(uintptr_t)read_object(reading, message, "entry");
-    struct read *read = context;
-    const char *data;
-    size_t len;
+    const struct msg_read_file_response *reply = message;
+    struct reading *reading = context;
 
-    if (entry && !read->content) {
-        struct reading own = { .is_wrong = false };
-        struct holt_file *file;
+    if (bytes_take(reading, &reply->data, error) < 0)
+        return -1;
+    if (reply->entry && !reading->content) {
+        struct holt_file *file = result_part(*result, 1, sizeof(*file));
 
-        own.result = read->content = result_new(sizeof(*read->content), json_incref(entry));
-        file = result_part(read->content, 1, sizeof(*file));
-        file_read(&own, entry, file);
-        read->content->file = file;
-        if (reading_end(&own, error) < 0)
-            return -1;
+        file_fill(*result, file, reply->entry);
+        reading->content = TAKE_PTR(*result);
+        reading->content->file = file;
     }
-    data = read_bytes(reading, message, "data", &len);
-    return take_bytes(read, data, len, error);
+    return 0;
 }
 
 int holt_file_read(struct holt *holt, const char *sandbox, const struct holt_read_options *options,
                    int64_t deadline, struct holt_content **ret, struct holt_error *error)
 {
-    struct read read = { .options = HOLT_INIT(holt_read_options) };
-    struct messages_call call = {
-        .method = "holt.v1.FileService/Read",
-        .deadline = deadline,
-        .each = take_message,
-        .context = &read,
-    };
+    struct reading reading = { .options = HOLT_INIT(holt_read_options) };
+    const struct holt_read_options *given = &reading.options;
     cleanup_result struct holt_content *content = NULL;
+    struct msg_read_file_request request;
+    const struct messages_call call = {
+        .method = &method_file_service_read,
+        .request = &request,
+        .deadline = deadline,
+        .each = read_take,
+        .context = &reading,
+        .size = sizeof(struct holt_content),
+    };
     int r;
 
-    if (options_take(&read.options, sizeof(read.options), options, error) < 0)
+    if (options_take(&reading.options, sizeof(reading.options), options, error) < 0)
         return -1;
-    read.bytes.max = read.options.max ? read.options.max : READ_MAX;
-    call.request =
-        request_text(request_file(sandbox, read.options.path), "user", read.options.user);
-    call.request = request_u64(call.request, "offset", read.options.offset);
-    call.request = request_u64(call.request, "length", read.options.length);
+    reading.bytes.max = given->max ? given->max : READ_MAX;
+    request = (struct msg_read_file_request){
+        .sandbox_id = sandbox,
+        REQUEST_PATH(given->path),
+        .user = given->user,
+        .offset = given->offset,
+        .length = given->length,
+    };
     r = messages_follow(holt, &call, error);
-    content = read.content;
+    content = reading.content;
     if (r == 0 && !content)
-        r = error_set(error, "internal", "the daemon has not said what file it read");
+        r = reply_lacks("entry", error);
     if (r == 0) {
-        content->data = result_bytes(content, read.bytes.data, read.bytes.len);
-        content->len = read.bytes.len;
+        content->data = result_bytes(content, reading.bytes.data, reading.bytes.len);
+        content->len = reading.bytes.len;
         *ret = TAKE_PTR(content);
     }
-    buf_done(&read.bytes);
+    buf_done(&reading.bytes);
     return r;
 }
 
-static json_t *write_request(const char *sandbox, const struct holt_write_options *options)
-{
-    json_t *request = request_text(request_file(sandbox, options->path), "user", options->user);
+/* --- writing ---------------------------------------------------------------------------------- */
 
-    if (options->has_mode)
-        request = request_value(request, "mode", json_integer(options->mode));
-    request = request_true(request, "parents", options->makes_parents);
-    request = request_true(request, "atomic", options->is_atomic);
-    request = request_true(request, "exclusive", options->is_exclusive);
-    return request_true(request, "append", options->appends);
+static int message_send(struct holt_upload *upload, const struct msg_write_file_request *message,
+                        struct buf *text, struct holt_error *error)
+{
+    buf_clear(text);
+    if (request_encode(&msg_write_file_request_schema, message, text, error) < 0)
+        return -1;
+    return holt_upload_send(upload, text->data, text->len, error);
 }
 
 /* The first message names the file, the others have its bytes. */
-static int send_all(struct holt_upload *upload, json_t *first, const char *data, size_t len,
-                    struct holt_error *error)
+static int file_send(struct holt_upload *upload, const char *sandbox,
+                     const struct holt_write_options *options, struct holt_error *error)
 {
-    cleanup_json json_t *request = first;
-    cleanup_free char *head = request ? json_dumps(request, JSON_COMPACT) : NULL;
-    cleanup_with(buf_done) struct buf text = BUF_INIT(WRITE_TEXT_MAX);
+    cleanup_with(buf_done) struct buf text = BUF_INIT(REQUEST_BYTES_MAX);
+    const struct msg_write_file_request first = {
+        .sandbox_id = sandbox,
+        REQUEST_PATH(options->path),
+        .user = options->user,
+        .has_mode = options->has_mode,
+        .mode = options->mode,
+        .parents = options->makes_parents,
+        .atomic = options->is_atomic,
+        .exclusive = options->is_exclusive,
+        .append = options->appends,
+    };
+    const char *data = options->data;
+    size_t left = options->len;
 
-    if (!head)
-        return error_set(error, "invalid_argument", "an argument is missing or not UTF-8");
-    if (holt_upload_send(upload, head, strlen(head), error) < 0)
+    if (message_send(upload, &first, &text, error) < 0)
         return -1;
-    while (len > 0) {
-        size_t part = len < WRITE_PART ? len : WRITE_PART;
+    while (left > 0) {
+        size_t part = left < WRITE_PART ? left : WRITE_PART;
+        const struct msg_write_file_request next = { .data = { data, part } };
 
-        buf_clear(&text);
-        if (buf_add_str(&text, "{\"data\":\"") < 0 || base64_encode(&text, data, part) < 0 ||
-            buf_add_str(&text, "\"}") < 0)
-            return error_set(error, "resource_exhausted", "no memory for the file");
-        if (holt_upload_send(upload, text.data, text.len, error) < 0)
+        if (message_send(upload, &next, &text, error) < 0)
             return -1;
         data += part;
-        len -= part;
+        left -= part;
     }
     return 0;
 }
@@ -236,16 +254,19 @@ static int send_all(struct holt_upload *upload, json_t *first, const char *data,
 static int write_reply(const char *text, struct holt_file **ret, struct holt_error *error)
 {
     cleanup_result struct holt_file *file = NULL;
-    struct reading reading = { .is_wrong = false };
-    json_t *reply;
+    const struct msg_write_file_response *reply;
+    json_t *json;
     struct err err;
 
-    if (json_parse_object(text, strlen(text), &reply, &err) < 0)
-        return error_set(error, "internal", "the daemon's answer cannot be read: %s", err.msg);
-    reading.result = file = result_new(sizeof(*file), reply);
-    file_read(&reading, read_object(&reading, reply, "entry"), file);
-    if (reading_end(&reading, error) < 0)
+    if (json_parse_object(text, strlen(text), &json, &err) < 0)
+        return error_set(error, "internal", "cannot read the reply of the daemon: %s", err.msg);
+    file = result_new(sizeof(*file), json);
+    reply = result_decode(file, &msg_write_file_response_schema, json, error);
+    if (!reply)
         return -1;
+    if (!reply->entry)
+        return reply_lacks("entry", error);
+    file_fill(file, file, reply->entry);
     if (ret)
         *ret = TAKE_PTR(file);
     return 0;
@@ -261,9 +282,9 @@ int holt_file_write(struct holt *holt, const char *sandbox,
     int r;
 
     if (options_take(&given, sizeof(given), options, error) < 0 ||
-        holt_upload_open(holt, "holt.v1.FileService/Write", deadline, &upload, error) < 0)
+        holt_upload_open(holt, method_file_service_write.path, deadline, &upload, error) < 0)
         return -1;
-    r = send_all(upload, write_request(sandbox, &given), given.data, given.len, error);
+    r = file_send(upload, sandbox, &given, error);
     if (r == 0)
         r = holt_upload_finish(upload, &reply, error);
     holt_upload_close(upload);
@@ -273,9 +294,10 @@ int holt_file_write(struct holt *holt, const char *sandbox,
 int holt_file_mkdir(struct holt *holt, const char *sandbox, const char *path, int64_t deadline,
                     struct holt_error *error)
 {
-    const struct client_call call = { "FileService/MakeDir",
-                                      request_true(request_file(sandbox, path), "parents", true),
-                                      false, deadline };
+    const struct msg_make_dir_request request = { .sandbox_id = sandbox,
+                                                  REQUEST_PATH(path),
+                                                  .parents = true };
+    const struct client_call call = { &method_file_service_make_dir, &request, false, deadline };
 
     return client_call_void(holt, &call, error);
 }
@@ -283,9 +305,13 @@ int holt_file_mkdir(struct holt *holt, const char *sandbox, const char *path, in
 int holt_file_move(struct holt *holt, const char *sandbox, const char *path, const char *to,
                    int64_t deadline, struct holt_error *error)
 {
-    const struct client_call call = { "FileService/Move",
-                                      request_path(request_file(sandbox, path), "to", "rawTo", to),
-                                      false, deadline };
+    const struct msg_move_file_request request = {
+        .sandbox_id = sandbox,
+        REQUEST_PATH(path),
+        .to = request_is_text(to) ? to : NULL,
+        .raw_to = request_is_text(to) ? (struct span){ NULL, 0 } : request_span(to),
+    };
+    const struct client_call call = { &method_file_service_move, &request, false, deadline };
 
     return client_call_void(holt, &call, error);
 }
@@ -293,25 +319,25 @@ int holt_file_move(struct holt *holt, const char *sandbox, const char *path, con
 int holt_file_remove(struct holt *holt, const char *sandbox, const char *path, bool is_recursive,
                      int64_t deadline, struct holt_error *error)
 {
-    const struct client_call call = {
-        "FileService/Remove", request_true(request_file(sandbox, path), "recursive", is_recursive),
-        false, deadline
-    };
+    const struct msg_remove_file_request request = { .sandbox_id = sandbox,
+                                                     REQUEST_PATH(path),
+                                                     .recursive = is_recursive };
+    const struct client_call call = { &method_file_service_remove, &request, false, deadline };
 
     return client_call_void(holt, &call, error);
 }
 
-static int take_change(void *context, struct reading *reading, const json_t *message,
-                       struct holt_error *error)
+/* --- watching --------------------------------------------------------------------------------- */
+
+static int change_take(void *context, void **result, const void *message, struct holt_error *error)
 {
     const struct holt_watch_options *options = context;
-    const char *type = read_text(reading, message, "type");
-    const char *path = read_path(reading, message, "path", "rawPath");
+    const struct msg_watch_files_response *reply = message;
 
-    if (reading_end(reading, error) < 0)
-        return -1;
-    if (options->on_change && options->on_change(options->context, type, path) != 0)
-        return error_set(error, "canceled", "the caller wanted no more changes");
+    (void)result;
+    if (options->on_change && options->on_change(options->context, reply->type,
+                                                 path_of(reply->path, &reply->raw_path)) != 0)
+        return error_set(error, "canceled", "the caller ended the watch");
     return 0;
 }
 
@@ -320,15 +346,21 @@ int holt_file_watch(struct holt *holt, const char *sandbox,
                     struct holt_error *error)
 {
     struct holt_watch_options given = HOLT_INIT(holt_watch_options);
-    struct messages_call call = {
-        .method = "holt.v1.FileService/Watch",
+    struct msg_watch_files_request request;
+    const struct messages_call call = {
+        .method = &method_file_service_watch,
+        .request = &request,
         .deadline = deadline,
-        .each = take_change,
+        .each = change_take,
         .context = &given,
     };
 
     if (options_take(&given, sizeof(given), options, error) < 0)
         return -1;
-    call.request = request_true(request_file(sandbox, given.path), "recursive", given.is_recursive);
+    request = (struct msg_watch_files_request){
+        .sandbox_id = sandbox,
+        REQUEST_PATH(given.path),
+        .recursive = given.is_recursive,
+    };
     return messages_follow(holt, &call, error);
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <stdlib.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/err.h"
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "client/client_internal.h"
@@ -9,35 +11,35 @@
 #include "client/typed/request.h"
 #include "holt.h"
 
-static void port_read(struct reading *reading, const json_t *object, void *into)
+static void port_fill(void *result, struct holt_port *port,
+                      const struct msg_forwarded_port *message)
 {
-    struct holt_port *port = into;
-
-    port->sandbox_id = read_text(reading, object, "sandboxId");
-    port->port = read_u32(reading, object, "port");
-    port->address = read_text(reading, object, "address");
-    port->connections = read_u32(reading, object, "connections");
+    (void)result;
+    port->sandbox_id = message->sandbox_id;
+    port->port = message->port;
+    port->address = message->address;
+    port->connections = message->connections;
 }
 
-static void list_read(struct reading *reading, const json_t *object, void *into)
+static int list_fill(void *result, const void *message, struct holt_error *error)
 {
-    const json_t *ports = read_array(reading, object, "ports");
-    struct holt_port_list *list = into;
+    const struct msg_list_ports_response *reply = message;
+    struct holt_port_list *list = result;
 
-    list->count = json_array_size(ports);
-    list->items = (const struct holt_port *const *)read_list(reading, ports, sizeof(**list->items),
-                                                             port_read);
+    (void)error;
+    list->count = reply->ports_count;
+    list->items =
+        RESULT_LIST(result, struct holt_port, port_fill, reply->ports, reply->ports_count);
+    return 0;
 }
 
 int holt_port_list(struct holt *holt, const char *sandbox, int64_t deadline,
                    struct holt_port_list **ret, struct holt_error *error)
 {
-    const struct client_answer answer = { NULL, sizeof(**ret), list_read };
-    const struct client_call call = { "PortService/List",
-                                      request_text(json_object(), "sandboxId", sandbox), true,
-                                      deadline };
+    const struct msg_list_ports_request request = { .sandbox_id = sandbox };
+    const struct client_call call = { &method_port_service_list, &request, true, deadline };
 
-    return client_call_for(holt, &call, &answer, ret, error);
+    return client_call_for(holt, &call, sizeof(**ret), list_fill, ret, error);
 }
 
 struct holt_forward {
@@ -59,8 +61,10 @@ DEFINE_CLEANUP(holt_forward_close, struct holt_forward *);
 /* Reads the first message, which has the address. */
 static int address_read(struct holt_forward *forward, struct holt_error *error)
 {
-    cleanup_json json_t *message = NULL;
-    const char *text, *address = "";
+    cleanup_result void *result = NULL;
+    const struct msg_forward_response *reply;
+    const char *text;
+    json_t *json;
     struct err err;
     size_t len;
     int r = holt_stream_next(forward->stream, &text, &len, error);
@@ -69,19 +73,14 @@ static int address_read(struct holt_forward *forward, struct holt_error *error)
         return -1;
     if (r == 0)
         return error_set(error, "internal", "the daemon ended the forward without an address");
-    if (json_parse_object(text, len, &message, &err) < 0 ||
-        json_get_text(message, "address", &address, &err) < 0)
-        return error_set(error, "internal", "the daemon's answer cannot be read: %s", err.msg);
-    forward->address = xstrdup(address);
+    if (json_parse_object(text, len, &json, &err) < 0)
+        return error_set(error, "internal", "cannot read the reply of the daemon: %s", err.msg);
+    result = result_new(0, json);
+    reply = result_decode(result, &msg_forward_response_schema, json, error);
+    if (!reply)
+        return -1;
+    forward->address = xstrdup(reply->address);
     return 0;
-}
-
-static json_t *request_forward(const struct holt_forward_options *options)
-{
-    json_t *request =
-        request_value(request_for(options->sandbox), "port", json_integer(options->port));
-
-    return request_text(request, "listen", options->listen);
 }
 
 int holt_forward_open(struct holt *holt, const struct holt_forward_options *options,
@@ -89,18 +88,20 @@ int holt_forward_open(struct holt *holt, const struct holt_forward_options *opti
 {
     cleanup_with(holt_forward_close_slot) struct holt_forward *forward =
         xcalloc(1, sizeof(*forward));
+    cleanup_with(buf_done) struct buf text = BUF_INIT(REQUEST_BYTES_MAX);
     struct holt_forward_options given = HOLT_INIT(holt_forward_options);
-    cleanup_json json_t *request = NULL;
-    cleanup_free char *text = NULL;
+    struct msg_forward_request request;
 
     if (options_take(&given, sizeof(given), options, error) < 0)
         return -1;
-    request = request_forward(&given);
-    text = request ? json_dumps(request, JSON_COMPACT) : NULL;
-    if (!text)
-        return error_set(error, "invalid_argument", "an argument is missing or not UTF-8");
-    if (holt_stream_open(holt, "holt.v1.PortService/Forward", text, deadline, &forward->stream,
-                         error) < 0 ||
+    request = (struct msg_forward_request){
+        .sandbox_id = given.sandbox,
+        .port = given.port,
+        .listen = given.listen,
+    };
+    if (request_encode(&msg_forward_request_schema, &request, &text, error) < 0 ||
+        holt_stream_open(holt, method_port_service_forward.path, text.data, deadline,
+                         &forward->stream, error) < 0 ||
         address_read(forward, error) < 0)
         return -1;
     *ret = TAKE_PTR(forward);

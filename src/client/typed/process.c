@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/err.h"
 #include "base/json.h"
 #include "base/text/base64.h"
 #include "base/xalloc.h"
@@ -17,38 +18,34 @@
 #include "holt.h"
 #include "wire/envelope.h"
 
-enum {
-    INPUT_PART = 64 * 1024,                     /* of one SendInput */
-    INPUT_TEXT_MAX = INPUT_PART / 3 * 4 + 1024, /* the same in base64, with the rest */
-};
+enum { INPUT_PART = MSG_SEND_INPUT_REQUEST_DATA_MAX_BYTES }; /* of one SendInput */
 
 struct holt_process {
     struct holt *holt;
     struct holt_stream *stream;
-    struct holt_input *input; /* NULL: the stream carries none, and the daemon is called */
+    struct holt_input *input; /* NULL: the stream has none, input is sent with SendInput */
     char *sandbox_id;
     char *id;
     bool is_joined;
     struct buf decoded;                /* output of a message */
-    struct holt_process_event bytes;   /* an event that is only bytes */
-    struct holt_process_event *latest; /* a result: any other */
+    struct holt_process_event bytes;   /* the event of output */
+    struct holt_process_event *latest; /* a result: any other event */
 };
 
-int process_open(struct holt *holt, const struct process_call *call, struct holt_process **ret,
-                 struct holt_error *error)
+/* --- opening and closing ---------------------------------------------------------------------- */
+
+/* Sends the request of a method whose stream is like that of Attach. */
+static int process_open(struct holt *holt, const struct client_method *method, const void *request,
+                        int64_t deadline, struct holt_process **ret, struct holt_error *error)
 {
-    cleanup_json json_t *request = call->request;
-    cleanup_free char *text = request ? json_dumps(request, JSON_COMPACT) : NULL;
+    cleanup_with(buf_done) struct buf text = BUF_INIT(REQUEST_BYTES_MAX);
+    bool is_raw = method != &method_process_service_attach;
     struct holt_process *process;
     struct holt_stream *stream;
-    int r;
 
-    if (!text)
-        return error_set(error, "invalid_argument", "an argument is missing or not UTF-8");
-    r = call->is_raw
-            ? holt_stream_open_raw(holt, call->method, text, call->deadline, &stream, error)
-            : holt_stream_open(holt, call->method, text, call->deadline, &stream, error);
-    if (r < 0)
+    if (request_encode(method->request, request, &text, error) < 0 ||
+        (is_raw ? holt_stream_open_raw : holt_stream_open)(holt, method->path, text.data, deadline,
+                                                           &stream, error) < 0)
         return -1;
     process = xcalloc(1, sizeof(*process));
     process->holt = holt;
@@ -58,79 +55,72 @@ int process_open(struct holt *holt, const struct process_call *call, struct holt
     return 0;
 }
 
-struct process_call process_exec_call(const char *sandbox, const struct holt_command *command,
-                                      bool has_stdin, int64_t deadline)
-{
-    json_t *request =
-        request_value(request_for(sandbox), "process", request_process(command, has_stdin));
-
-    return (struct process_call){
-        .method = "holt.v1.ProcessService/Exec",
-        .request = request_text(request, "idempotencyKey", command->idempotency_key),
-        .is_raw = true,
-        .deadline = deadline,
-    };
-}
-
 int holt_process_open(struct holt *holt, const char *sandbox, const struct holt_command *command,
                       int64_t deadline, struct holt_process **ret, struct holt_error *error)
 {
+    cleanup_with(arena_done) struct arena arena = ARENA_INIT(REQUEST_BYTES_MAX);
     struct holt_command given = HOLT_INIT(holt_command);
-    struct process_call call;
+    struct request_process process;
+    struct msg_exec_request request;
 
-    if (options_take(&given, sizeof(given), command, error) < 0)
+    if (options_take(&given, sizeof(given), command, error) < 0 ||
+        request_process_set(&process, &given, given.has_stdin, &arena, error) < 0)
         return -1;
-    call = process_exec_call(sandbox, &given, given.has_stdin, deadline);
-    return process_open(holt, &call, ret, error);
-}
-
-struct process_call process_run_call(const struct holt_sandbox_options *options,
-                                     const struct holt_command *command, bool has_stdin,
-                                     int64_t deadline)
-{
-    json_t *request =
-        request_value(json_object(), "sandbox", request_sandbox(json_object(), options));
-
-    return (struct process_call){
-        .method = "holt.v1.SandboxService/Run",
-        .request = request_value(request, "process", request_process(command, has_stdin)),
-        .is_raw = true,
-        .deadline = deadline,
+    request = (struct msg_exec_request){
+        .sandbox_id = sandbox,
+        .process = &process.spec,
+        .idempotency_key = given.idempotency_key,
     };
+    return process_open(holt, &method_process_service_exec, &request, deadline, ret, error);
 }
 
 int holt_process_run(struct holt *holt, const struct holt_sandbox_options *options,
                      const struct holt_command *command, int64_t deadline,
                      struct holt_process **ret, struct holt_error *error)
 {
-    struct holt_sandbox_options sandbox = HOLT_INIT(holt_sandbox_options);
+    cleanup_with(arena_done) struct arena arena = ARENA_INIT(REQUEST_BYTES_MAX);
+    struct holt_sandbox_options given_sandbox = HOLT_INIT(holt_sandbox_options);
     struct holt_command given = HOLT_INIT(holt_command);
-    struct process_call call;
+    struct request_process process;
+    struct msg_sandbox_spec sandbox;
+    struct msg_run_request request;
+    struct msg_limits limits;
 
-    if (options_take(&sandbox, sizeof(sandbox), options, error) < 0 ||
-        options_take(&given, sizeof(given), command, error) < 0)
+    if (options_take(&given_sandbox, sizeof(given_sandbox), options, error) < 0 ||
+        options_take(&given, sizeof(given), command, error) < 0 ||
+        request_process_set(&process, &given, given.has_stdin, &arena, error) < 0)
         return -1;
-    call = process_run_call(&sandbox, &given, given.has_stdin, deadline);
-    return process_open(holt, &call, ret, error);
+    limits = request_limits(&given_sandbox);
+    sandbox = (struct msg_sandbox_spec){
+        .template = given_sandbox.template_name,
+        .runtime = given_sandbox.runtime,
+        .limits = &limits,
+    };
+    request = (struct msg_run_request){ .sandbox = &sandbox, .process = &process.spec };
+    return process_open(holt, &method_sandbox_service_run, &request, deadline, ret, error);
 }
 
 int holt_process_attach(struct holt *holt, const struct holt_attach_options *options,
                         int64_t deadline, struct holt_process **ret, struct holt_error *error)
 {
     struct holt_attach_options given = HOLT_INIT(holt_attach_options);
-    struct process_call call = { .method = "holt.v1.ProcessService/Attach", .deadline = deadline };
+    struct msg_attach_request request;
 
     if (options_take(&given, sizeof(given), options, error) < 0)
         return -1;
-    call.request = request_value(request_for(given.sandbox), "processId",
-                                 given.process_id ? json_string(given.process_id) : NULL);
-    if (given.replays)
-        call.request = request_value(call.request, "replayBytes", json_u64(given.replay_bytes));
-    call.request = request_u64(call.request, "stdoutOffset", given.stdout_offset);
-    call.request = request_u64(call.request, "stderrOffset", given.stderr_offset);
-    call.request = request_true(call.request, "follow", given.follows);
-    call.request = request_true(call.request, "flow", given.holds);
-    return process_open(holt, &call, ret, error);
+    request = (struct msg_attach_request){
+        .sandbox_id = given.sandbox,
+        .process_id = given.process_id,
+        .has_stdout_offset = given.stdout_offset > 0,
+        .stdout_offset = given.stdout_offset,
+        .has_stderr_offset = given.stderr_offset > 0,
+        .stderr_offset = given.stderr_offset,
+        .has_replay_bytes = given.replays,
+        .replay_bytes = given.replay_bytes,
+        .follow = given.follows,
+        .flow = given.holds,
+    };
+    return process_open(holt, &method_process_service_attach, &request, deadline, ret, error);
 }
 
 const char *holt_process_id(const struct holt_process *process)
@@ -153,7 +143,7 @@ int holt_process_fd(const struct holt_process *process)
     return holt_stream_fd(process->stream);
 }
 
-void process_leave(struct holt_process *process)
+void process_hang_up(struct holt_process *process)
 {
     holt_stream_close(TAKE_PTR(process->stream));
 }
@@ -162,7 +152,7 @@ void holt_process_close(struct holt_process *process)
 {
     if (!process)
         return;
-    process_leave(process);
+    process_hang_up(process);
     holt_input_close(process->input);
     holt_free(process->latest);
     buf_done(&process->decoded);
@@ -171,71 +161,73 @@ void holt_process_close(struct holt_process *process)
     free(process);
 }
 
-static void started_read(struct holt_process *process, struct reading *reading,
-                         const json_t *started)
+/* --- events ----------------------------------------------------------------------------------- */
+
+static void started_take(struct holt_process *process, const struct msg_started *started)
 {
     struct holt_error ignored;
 
     process->latest->kind = HOLT_PROCESS_STARTED;
     if (process->id)
         return;
-    process->sandbox_id = xstrdup(read_text(reading, started, "sandboxId"));
-    process->id = xstrdup(read_text(reading, started, "processId"));
-    process->is_joined = read_bool(reading, started, "joined");
+    process->sandbox_id = xstrdup(started->sandbox_id);
+    process->id = xstrdup(started->process_id);
+    process->is_joined = started->joined;
     if (holt_input_open(process->stream, &process->input, &ignored) < 0)
         process->input = NULL;
 }
 
-static void gap_read(struct holt_process_event *event, struct reading *reading, const json_t *gap)
+static void ended_take(struct holt_process_event *event, const struct msg_ended *ended)
 {
-    event->kind = HOLT_PROCESS_GAP;
-    event->offset = read_u64(reading, gap, "offset");
-    event->missing = read_u64(reading, gap, "missing");
-    event->stream =
-        strcmp(read_text(reading, gap, "stream"), "STREAM_STDERR") == 0 ? HOLT_STDERR : HOLT_STDOUT;
+    struct holt_end *end = result_part(event, 1, sizeof(*end));
+
+    end_fill(end, ended);
+    event->kind = HOLT_PROCESS_ENDED;
+    event->end = end;
 }
 
-static void output_read(struct holt_process_event *event, struct reading *reading,
-                        const json_t *message)
+static void gap_take(struct holt_process_event *event, const struct msg_gap *gap)
 {
-    bool is_stdout = json_object_get(message, "stdout") != NULL;
+    event->kind = HOLT_PROCESS_GAP;
+    event->offset = gap->offset;
+    event->missing = gap->missing;
+    event->stream = gap->stream == MSG_STREAM_STDERR ? HOLT_STDERR : HOLT_STDOUT;
+}
 
-    event->kind = is_stdout ? HOLT_PROCESS_STDOUT : HOLT_PROCESS_STDERR;
-    event->offset = read_u64(reading, message, "offset");
-    event->data = read_bytes(reading, message, is_stdout ? "stdout" : "stderr", &event->len);
+static void output_take(struct holt_process_event *event, const struct msg_attach_response *message)
+{
+    const struct span *bytes = message->stdout.data ? &message->stdout : &message->stderr;
+
+    event->kind = message->stdout.data ? HOLT_PROCESS_STDOUT : HOLT_PROCESS_STDERR;
+    event->offset = message->offset;
+    event->data = bytes->data ? bytes->data : "";
+    event->len = bytes->len;
 }
 
 static int message_read(struct holt_process *process, const struct holt_piece *piece,
                         const struct holt_process_event **ret, struct holt_error *error)
 {
-    struct reading reading = { .is_wrong = false };
-    const json_t *started, *ended, *gap;
+    const struct msg_attach_response *message;
     struct holt_process_event *event;
-    json_t *message;
+    json_t *json;
     struct err err;
 
-    if (json_parse_object(piece->data, piece->len, &message, &err) < 0)
-        return error_set(error, "internal", "the daemon's answer cannot be read: %s", err.msg);
-    reading.result = event = process->latest = result_new(sizeof(*event), message);
+    if (json_parse_object(piece->data, piece->len, &json, &err) < 0)
+        return error_set(error, "internal", "cannot read the reply of the daemon: %s", err.msg);
+    event = process->latest = result_new(sizeof(*event), json);
     event->data = "";
-    started = read_object(&reading, message, "started");
-    ended = read_object(&reading, message, "ended");
-    gap = read_object(&reading, message, "gap");
-    if (started) {
-        started_read(process, &reading, started);
-    } else if (ended) {
-        struct holt_end *end = result_part(event, 1, sizeof(*end));
-
-        end_read(&reading, ended, end);
-        event->kind = HOLT_PROCESS_ENDED;
-        event->end = end;
-    } else if (gap) {
-        gap_read(event, &reading, gap);
-    } else {
-        output_read(event, &reading, message);
-    }
-    if (reading_end(&reading, error) < 0)
+    /* The messages of Exec and Run are those of Attach without some fields. */
+    message = result_decode(event, &msg_attach_response_schema, json, error);
+    if (!message)
         return -1;
+    if (message->started)
+        started_take(process, message->started);
+    else if (message->ended)
+        ended_take(event, message->ended);
+    else if (message->gap)
+        gap_take(event, message->gap);
+    else
+        output_take(event, message);
     *ret = event;
     return 1;
 }
@@ -314,29 +306,26 @@ int holt_process_next(struct holt_process *process, const struct holt_process_ev
     return 1;
 }
 
+/* --- input, size and signals ------------------------------------------------------------------ */
+
 static int not_started(struct holt_error *error)
 {
     return error_set(error, "failed_precondition", "the process has not started yet");
 }
 
-static json_t *request_here(const struct holt_process *process)
+static int input_call(struct holt_process *process, const char *data, size_t len, bool is_eof,
+                      int64_t deadline, struct holt_error *error)
 {
-    return request_text(request_for(process->sandbox_id), "processId", process->id);
-}
+    const struct msg_send_input_request request = {
+        .sandbox_id = process->sandbox_id,
+        .process_id = process->id,
+        .data = { len > 0 ? data : "", len },
+        .eof = is_eof,
+    };
+    const struct client_call call = { &method_process_service_send_input, &request, false,
+                                      deadline };
 
-/* The data is written by hand: jansson would look at each of its bytes three times. */
-static int call_with_input(struct holt_process *process, const char *data, size_t len, bool is_eof,
-                           int64_t deadline, struct holt_error *error)
-{
-    cleanup_with(buf_done) struct buf text = BUF_INIT(INPUT_TEXT_MAX);
-    cleanup_json json_t *request = request_true(request_here(process), "eof", is_eof);
-    cleanup_free char *rest = json_dumps(request, JSON_COMPACT), *reply = NULL;
-
-    if (!rest || buf_add_str(&text, "{\"data\":\"") < 0 || base64_encode(&text, data, len) < 0 ||
-        buf_printf(&text, "\",%s", rest + 1) < 0)
-        return error_set(error, "resource_exhausted", "no memory for input");
-    return holt_call(process->holt, "holt.v1.ProcessService/SendInput", text.data, deadline, &reply,
-                     error);
+    return client_call_void(process->holt, &call, error);
 }
 
 int holt_process_send(struct holt_process *process, const void *data, size_t len, bool is_eof,
@@ -349,24 +338,27 @@ int holt_process_send(struct holt_process *process, const void *data, size_t len
     if (process->input)
         return holt_input_send(process->input, data, len, is_eof, deadline, error);
     while (len > INPUT_PART) {
-        if (call_with_input(process, bytes, INPUT_PART, false, deadline, error) < 0)
+        if (input_call(process, bytes, INPUT_PART, false, deadline, error) < 0)
             return -1;
         bytes += INPUT_PART;
         len -= INPUT_PART;
     }
-    return call_with_input(process, bytes, len, is_eof, deadline, error);
+    return input_call(process, bytes, len, is_eof, deadline, error);
 }
 
 int holt_process_resize(struct holt_process *process, uint32_t rows, uint32_t columns,
                         int64_t deadline, struct holt_error *error)
 {
-    struct client_call call = { .method = "ProcessService/Resize", .deadline = deadline };
+    const struct msg_terminal_size size = { .rows = rows, .columns = columns };
+    const struct msg_resize_request request = {
+        .sandbox_id = process->sandbox_id,
+        .process_id = process->id,
+        .size = &size,
+    };
+    const struct client_call call = { &method_process_service_resize, &request, false, deadline };
 
     if (!process->id)
         return not_started(error);
-    call.request = request_value(
-        request_here(process), "size",
-        json_pack("{s:I,s:I}", "rows", (json_int_t)rows, "columns", (json_int_t)columns));
     return client_call_void(process->holt, &call, error);
 }
 

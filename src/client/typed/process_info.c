@@ -1,204 +1,205 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/typed/process_info.h"
 
-#include <limits.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/json.h"
 #include "client/client_internal.h"
 #include "client/error.h"
-#include "client/transport/deadline.h"
 #include "client/typed/request.h"
 #include "holt.h"
 
-static enum holt_outcome outcome_of(const char *name)
+void end_fill(struct holt_end *end, const struct msg_ended *message)
 {
-    static const char *const names[] = {
-        [HOLT_EXITED] = "OUTCOME_EXITED",           [HOLT_SIGNALED] = "OUTCOME_SIGNALED",
-        [HOLT_TIMED_OUT] = "OUTCOME_TIMED_OUT",     [HOLT_OOM] = "OUTCOME_OOM",
-        [HOLT_KILLED] = "OUTCOME_KILLED",           [HOLT_LOST] = "OUTCOME_LOST",
-        [HOLT_NOT_STARTED] = "OUTCOME_NOT_STARTED",
+    static const enum holt_outcome outcomes[] = {
+        [MSG_OUTCOME_UNSPECIFIED] = HOLT_OUTCOME_UNKNOWN,
+        [MSG_OUTCOME_EXITED] = HOLT_EXITED,
+        [MSG_OUTCOME_SIGNALED] = HOLT_SIGNALED,
+        [MSG_OUTCOME_TIMED_OUT] = HOLT_TIMED_OUT,
+        [MSG_OUTCOME_OOM] = HOLT_OOM,
+        [MSG_OUTCOME_KILLED] = HOLT_KILLED,
+        [MSG_OUTCOME_LOST] = HOLT_LOST,
+        [MSG_OUTCOME_NOT_STARTED] = HOLT_NOT_STARTED,
+    };
+    static const char *const killers[] = {
+        [MSG_KILLED_BY_UNSPECIFIED] = "",  [MSG_KILLED_BY_USER] = "USER",
+        [MSG_KILLED_BY_CLIENT] = "CLIENT", [MSG_KILLED_BY_ROLLBACK] = "ROLLBACK",
+        [MSG_KILLED_BY_STOP] = "STOP",     [MSG_KILLED_BY_DESTROY] = "DESTROY",
+        [MSG_KILLED_BY_QUOTA] = "QUOTA",
     };
 
-    for (size_t i = HOLT_EXITED; i < ARRAY_SIZE(names); i++)
-        if (strcmp(names[i], name) == 0)
-            return (enum holt_outcome)i;
-    return HOLT_OUTCOME_UNKNOWN;
+    *end = (struct holt_end){
+        .outcome = outcomes[message->outcome],
+        .exit_code = message->exit_code,
+        .signal = message->signal,
+        .reason = message->reason,
+        .killed_by = killers[message->killed_by],
+        .duration_ms = message->duration_ms,
+        .cpu_ms = message->cpu_ms,
+        .memory_peak_bytes = message->memory_peak_bytes,
+        .stdout_bytes = message->stdout_bytes,
+        .stderr_bytes = message->stderr_bytes,
+        .is_truncated = message->truncated,
+    };
 }
 
-/* "KILLED_BY_USER" is "USER". */
-static const char *killer(const char *name)
+static void info_fill(void *result, struct holt_process_info *info,
+                      const struct msg_process_info *message)
 {
-    static const char prefix[] = "KILLED_BY_";
+    *info = (struct holt_process_info){
+        .id = message->id,
+        .args = message->args,
+        .cwd = message->cwd,
+        .tag = message->tag,
+        .has_stdin = message->stdin,
+        .has_terminal = message->terminal,
+        .is_running = message->state == MSG_PROCESS_STATE_RUNNING,
+        .pid = message->pid,
+        .started_ms = (int64_t)message->started_at_ms,
+        .ended_ms = (int64_t)message->ended_at_ms,
+        .port = message->port,
+        .address = message->address,
+        .restarts = message->restarts,
+        .is_args_truncated = message->args_truncated,
+    };
+    if (message->ended) {
+        struct holt_end *end = result_part(result, 1, sizeof(*end));
 
-    if (strncmp(name, prefix, strlen(prefix)) != 0 || strcmp(name, "KILLED_BY_UNSPECIFIED") == 0)
-        return "";
-    return name + strlen(prefix);
-}
-
-void end_read(struct reading *reading, const json_t *object, void *into)
-{
-    struct holt_end *end = into;
-
-    end->outcome = outcome_of(read_text(reading, object, "outcome"));
-    end->exit_code = (int)read_u32(reading, object, "exitCode");
-    end->signal = (int)read_u32(reading, object, "signal");
-    end->reason = read_text(reading, object, "reason");
-    end->killed_by = killer(read_text(reading, object, "killedBy"));
-    end->duration_ms = read_u64(reading, object, "durationMs");
-    end->cpu_ms = read_u64(reading, object, "cpuMs");
-    end->memory_peak_bytes = read_u64(reading, object, "memoryPeakBytes");
-    end->stdout_bytes = read_u64(reading, object, "stdoutBytes");
-    end->stderr_bytes = read_u64(reading, object, "stderrBytes");
-    end->is_truncated = read_bool(reading, object, "truncated");
-}
-
-void process_info_read(struct reading *reading, const json_t *object, void *into)
-{
-    const json_t *ended = read_object(reading, object, "ended");
-    struct holt_process_info *info = into;
-
-    info->id = read_text(reading, object, "id");
-    info->args = read_texts(reading, object, "args");
-    info->cwd = read_text(reading, object, "cwd");
-    info->tag = read_text(reading, object, "tag");
-    info->has_stdin = read_bool(reading, object, "stdin");
-    info->has_terminal = read_bool(reading, object, "terminal");
-    info->is_running = strcmp(read_text(reading, object, "state"), "PROCESS_STATE_RUNNING") == 0;
-    info->pid = read_u32(reading, object, "pid");
-    info->started_ms = read_time(reading, object, "startedAt");
-    info->ended_ms = read_time(reading, object, "endedAt");
-    if (ended) {
-        struct holt_end *end = result_part(reading->result, 1, sizeof(*end));
-
-        end_read(reading, ended, end);
+        end_fill(end, message->ended);
         info->end = end;
     }
-    info->port = read_u32(reading, object, "port");
-    info->address = read_text(reading, object, "address");
-    info->restarts = read_u32(reading, object, "restarts");
-    info->is_args_truncated = read_bool(reading, object, "argsTruncated");
 }
 
-/* The answer to a start or a launch, whose process is one field of it. */
-static void started_read(struct reading *reading, const json_t *object, void *into)
+static int one_fill(void *result, const struct msg_process_info *message, struct holt_error *error)
 {
-    const char *readiness = read_text(reading, object, "readiness");
-    struct holt_process_info *info = into;
+    if (!message)
+        return reply_lacks("process", error);
+    info_fill(result, result, message);
+    return 0;
+}
 
-    process_info_read(reading, read_object(reading, object, "process"), info);
-    info->is_joined = read_bool(reading, object, "joined");
-    info->is_ready = strcmp(readiness, "READINESS_READY") == 0;
-    info->has_ended_unready = strcmp(readiness, "READINESS_ENDED") == 0;
+static int started_fill(void *result, const void *message, struct holt_error *error)
+{
+    const struct msg_start_response *reply = message;
+
+    if (one_fill(result, reply->process, error) < 0)
+        return -1;
+    ((struct holt_process_info *)result)->is_joined = reply->joined;
+    return 0;
 }
 
 int holt_process_start(struct holt *holt, const char *sandbox, const struct holt_command *command,
                        int64_t deadline, struct holt_process_info **ret, struct holt_error *error)
 {
-    const struct client_answer answer = { NULL, sizeof(**ret), started_read };
+    cleanup_with(arena_done) struct arena arena = ARENA_INIT(REQUEST_BYTES_MAX);
     struct holt_command given = HOLT_INIT(holt_command);
-    struct client_call call = { .method = "ProcessService/Start", .deadline = deadline };
+    struct request_process process;
+    struct msg_start_request request;
+    struct client_call call = { &method_process_service_start, &request, false, deadline };
 
-    if (options_take(&given, sizeof(given), command, error) < 0)
+    if (options_take(&given, sizeof(given), command, error) < 0 ||
+        request_process_set(&process, &given, given.has_stdin, &arena, error) < 0)
         return -1;
-    call.request =
-        request_value(request_for(sandbox), "process", request_process(&given, given.has_stdin));
-    call.request = request_text(call.request, "idempotencyKey", given.idempotency_key);
+    request = (struct msg_start_request){
+        .sandbox_id = sandbox,
+        .process = &process.spec,
+        .idempotency_key = given.idempotency_key,
+    };
     call.can_be_repeated = given.idempotency_key != NULL;
-    return client_call_for(holt, &call, &answer, ret, error);
+    return client_call_for(holt, &call, sizeof(**ret), started_fill, ret, error);
 }
 
-static json_t *launch_request(const char *sandbox, const struct holt_service *service,
-                              const struct holt_command *command)
+static int launched_fill(void *result, const void *message, struct holt_error *error)
 {
-    static const char *const restarts[] = { NULL, "RESTART_ON_FAILURE", "RESTART_ALWAYS" };
-    json_t *request = request_value(request_for(sandbox), "process",
-                                    request_process(command, command->has_stdin));
-    json_t *ready;
+    const struct msg_launch_response *reply = message;
+    struct holt_process_info *info = result;
 
-    request = request_text(request, "idempotencyKey", command->idempotency_key);
-    if (service->port)
-        request = request_value(request, "port", json_integer(service->port));
-    if ((size_t)service->restart < ARRAY_SIZE(restarts))
-        request = request_text(request, "restart", restarts[service->restart]);
-    if (!service->waits)
-        return request;
-    ready = request_text(json_object(), "httpPath", service->ready_path);
-    return request_value(request, "ready",
-                         request_u64(ready, "timeoutMs", service->ready_timeout_ms));
+    if (one_fill(result, reply->process, error) < 0)
+        return -1;
+    info->is_joined = reply->joined;
+    info->is_ready = reply->readiness == MSG_READINESS_READY;
+    info->has_ended_unready = reply->readiness == MSG_READINESS_ENDED;
+    return 0;
+}
+
+static enum msg_restart restart_of(enum holt_restart restart)
+{
+    switch (restart) {
+    case HOLT_RESTART_NO:
+        break;
+    case HOLT_RESTART_ON_FAILURE:
+        return MSG_RESTART_ON_FAILURE;
+    case HOLT_RESTART_ALWAYS:
+        return MSG_RESTART_ALWAYS;
+    }
+    return MSG_RESTART_NO;
 }
 
 int holt_process_launch(struct holt *holt, const char *sandbox, const struct holt_service *service,
                         int64_t deadline, struct holt_process_info **ret, struct holt_error *error)
 {
-    const struct client_answer answer = { NULL, sizeof(**ret), started_read };
+    cleanup_with(arena_done) struct arena arena = ARENA_INIT(REQUEST_BYTES_MAX);
     struct holt_service given = HOLT_INIT(holt_service);
     struct holt_command command = HOLT_INIT(holt_command);
-    struct client_call call = { .method = "ProcessService/Launch", .deadline = deadline };
+    struct request_process process;
+    struct msg_launch_request request;
+    struct client_call call = { &method_process_service_launch, &request, false, deadline };
+    struct msg_ready ready;
 
     if (options_take(&given, sizeof(given), service, error) < 0 ||
-        options_take(&command, sizeof(command), given.command, error) < 0)
+        options_take(&command, sizeof(command), given.command, error) < 0 ||
+        request_process_set(&process, &command, command.has_stdin, &arena, error) < 0)
         return -1;
-    call.request = launch_request(sandbox, &given, &command);
+    ready =
+        (struct msg_ready){ .http_path = given.ready_path, .timeout_ms = given.ready_timeout_ms };
+    request = (struct msg_launch_request){
+        .sandbox_id = sandbox,
+        .process = &process.spec,
+        .idempotency_key = command.idempotency_key,
+        .port = given.port,
+        .restart = restart_of(given.restart),
+        .ready = given.waits ? &ready : NULL,
+    };
     call.can_be_repeated = command.idempotency_key != NULL;
-    return client_call_for(holt, &call, &answer, ret, error);
+    return client_call_for(holt, &call, sizeof(**ret), launched_fill, ret, error);
 }
 
-static json_t *request_of(const char *sandbox, const char *process_id)
+static int got_fill(void *result, const void *message, struct holt_error *error)
 {
-    return request_value(request_for(sandbox), "processId",
-                         process_id ? json_string(process_id) : NULL);
+    const struct msg_get_process_response *reply = message;
+
+    return one_fill(result, reply->process, error);
 }
 
 int holt_process_get(struct holt *holt, const char *sandbox, const char *process_id,
                      int64_t deadline, struct holt_process_info **ret, struct holt_error *error)
 {
-    const struct client_answer answer = { "process", sizeof(**ret), process_info_read };
-    const struct client_call call = { "ProcessService/Get", request_of(sandbox, process_id), true,
-                                      deadline };
+    const struct msg_get_process_request request = { .sandbox_id = sandbox,
+                                                     .process_id = process_id };
+    const struct client_call call = { &method_process_service_get, &request, true, deadline };
 
-    return client_call_for(holt, &call, &answer, ret, error);
+    return client_call_for(holt, &call, sizeof(**ret), got_fill, ret, error);
 }
 
-static void list_read(struct reading *reading, const json_t *object, void *into)
+static int list_fill(void *result, const void *message, struct holt_error *error)
 {
-    const json_t *processes = read_array(reading, object, "processes");
-    struct holt_process_list *list = into;
+    const struct msg_list_processes_response *reply = message;
+    struct holt_process_list *list = result;
 
-    list->count = json_array_size(processes);
-    list->items = (const struct holt_process_info *const *)read_list(
-        reading, processes, sizeof(**list->items), process_info_read);
+    (void)error;
+    list->count = reply->processes_count;
+    list->items = RESULT_LIST(result, struct holt_process_info, info_fill, reply->processes,
+                              reply->processes_count);
+    return 0;
 }
 
 int holt_process_list(struct holt *holt, const char *sandbox, const char *tag, int64_t deadline,
                       struct holt_process_list **ret, struct holt_error *error)
 {
-    const struct client_answer answer = { NULL, sizeof(**ret), list_read };
-    const struct client_call call = { "ProcessService/List",
-                                      request_text(request_for(sandbox), "tag", tag), true,
-                                      deadline };
+    const struct msg_list_processes_request request = { .sandbox_id = sandbox, .tag = tag };
+    const struct client_call call = { &method_process_service_list, &request, true, deadline };
 
-    return client_call_for(holt, &call, &answer, ret, error);
-}
-
-static void wait_read(struct reading *reading, const json_t *object, void *into)
-{
-    const json_t *ended = read_object(reading, object, "ended");
-
-    if (ended)
-        end_read(reading, ended, into);
-}
-
-/* A wait is a read: it may be begun again. */
-int holt_process_wait(struct holt *holt, const char *sandbox, const char *process_id,
-                      int64_t deadline, struct holt_end **ret, struct holt_error *error)
-{
-    const struct client_answer answer = { NULL, sizeof(**ret), wait_read };
-    const struct client_call call = { "ProcessService/Wait", request_of(sandbox, process_id), true,
-                                      deadline };
-
-    return client_call_for(holt, &call, &answer, ret, error);
+    return client_call_for(holt, &call, sizeof(**ret), list_fill, ret, error);
 }
 
 /* The parameters are those of the public API. */
@@ -207,35 +208,43 @@ int holt_process_wait_for(struct holt *holt, const char *sandbox, const char *pr
                           uint64_t timeout_ms, int64_t deadline, struct holt_end **ret,
                           struct holt_error *error)
 {
-    const struct client_call call = {
-        "ProcessService/Wait",
-        request_u64(request_of(sandbox, process_id), "timeoutMs", timeout_ms), true, deadline
+    const struct msg_wait_request request = {
+        .sandbox_id = sandbox,
+        .process_id = process_id,
+        .timeout_ms = timeout_ms,
     };
-    struct reading reading = { .is_wrong = false };
+    const struct client_call call = { &method_process_service_wait, &request, true, deadline };
     cleanup_result struct holt_end *end = NULL;
-    const json_t *ended;
-    json_t *reply;
+    const struct msg_wait_response *reply;
+    json_t *json;
 
-    if (client_call(holt, &call, &reply, error) < 0)
+    if (client_call(holt, &call, &json, error) < 0)
         return -1;
-    reading.result = end = result_new(sizeof(*end), reply);
-    ended = read_object(&reading, reply, "ended");
-    if (ended)
-        end_read(&reading, ended, end);
-    else if (!read_bool(&reading, reply, "timedOut"))
-        return error_set(error, "internal", "the daemon's answer has no 'ended'");
-    if (reading_end(&reading, error) < 0)
+    end = result_new(sizeof(*end), json);
+    reply = result_decode(end, call.method->reply, json, error);
+    if (!reply)
         return -1;
-    *ret = ended ? TAKE_PTR(end) : NULL;
+    if (!reply->ended && !reply->timed_out)
+        return reply_lacks("ended", error);
+    if (reply->ended)
+        end_fill(end, reply->ended);
+    *ret = reply->ended ? TAKE_PTR(end) : NULL;
     return 0;
 }
 
-static int send_signal(struct holt *holt, json_t *request, int signal, int64_t deadline,
-                       struct holt_error *error)
+/* Without a timeout, the daemon replies only when the process has ended. */
+int holt_process_wait(struct holt *holt, const char *sandbox, const char *process_id,
+                      int64_t deadline, struct holt_end **ret, struct holt_error *error)
 {
-    const struct client_call call = { "ProcessService/Signal",
-                                      request_value(request, "signal", json_integer(signal)), false,
-                                      deadline };
+    if (holt_process_wait_for(holt, sandbox, process_id, 0, deadline, ret, error) < 0)
+        return -1;
+    return *ret ? 0 : reply_lacks("ended", error);
+}
+
+static int signal_send(struct holt *holt, const struct msg_signal_request *request,
+                       int64_t deadline, struct holt_error *error)
+{
+    const struct client_call call = { &method_process_service_signal, request, false, deadline };
 
     return client_call_void(holt, &call, error);
 }
@@ -243,12 +252,24 @@ static int send_signal(struct holt *holt, json_t *request, int signal, int64_t d
 int holt_process_signal(struct holt *holt, const char *sandbox, const char *process_id, int signal,
                         int64_t deadline, struct holt_error *error)
 {
-    return send_signal(holt, request_of(sandbox, process_id), signal, deadline, error);
+    const struct msg_signal_request request = {
+        .sandbox_id = sandbox,
+        .process_id = process_id,
+        .signal = signal,
+    };
+
+    return signal_send(holt, &request, deadline, error);
 }
 
 int holt_process_signal_tree(struct holt *holt, const char *sandbox, const char *process_id,
                              int signal, int64_t deadline, struct holt_error *error)
 {
-    return send_signal(holt, request_true(request_of(sandbox, process_id), "tree", true), signal,
-                       deadline, error);
+    const struct msg_signal_request request = {
+        .sandbox_id = sandbox,
+        .process_id = process_id,
+        .signal = signal,
+        .tree = true,
+    };
+
+    return signal_send(holt, &request, deadline, error);
 }

@@ -1,10 +1,7 @@
-/* Processes and their ends as the typed layer reads them. */
+/* The outcome of a process in public structs. */
 #pragma once
 
-#include <jansson.h>
+struct holt_end;
+struct msg_ended;
 
-struct reading;
-
-/* read_fns of struct holt_end (a message Ended) and struct holt_process_info. */
-void end_read(struct reading *reading, const json_t *object, void *into);
-void process_info_read(struct reading *reading, const json_t *object, void *into);
+void end_fill(struct holt_end *end, const struct msg_ended *message);

@@ -1,96 +1,174 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/typed/request.h"
 
-#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
-#include "base/cleanup.h"
-#include "base/json.h"
+#include "base/buf.h"
+#include "base/text/utf8.h"
+#include "client/error.h"
 #include "holt.h"
 
-json_t *request_value(json_t *request, const char *name, json_t *value)
+static bool is_utf8(const char *text)
 {
-    if (request && value && json_object_set_new(request, name, value) == 0)
-        return request;
-    if (!request)
-        json_decref(value);
-    json_decref(request);
-    return NULL;
+    return !text || utf8_valid(text, strlen(text)) == strlen(text);
 }
 
-json_t *request_for(const char *sandbox)
+static bool pairs_are_utf8(const struct pair *pairs, size_t count)
 {
-    return request_value(json_object(), "sandboxId", sandbox ? json_string(sandbox) : NULL);
+    for (size_t i = 0; i < count; i++)
+        if (!is_utf8(pairs[i].key) || !is_utf8(pairs[i].value))
+            return false;
+    return true;
 }
 
-json_t *request_text(json_t *request, const char *name, const char *value)
+static bool texts_are_utf8(const char *const *texts, size_t count)
 {
-    return value ? request_value(request, name, json_string(value)) : request;
+    for (size_t i = 0; i < count; i++)
+        if (!is_utf8(texts[i]))
+            return false;
+    return true;
 }
 
-json_t *request_u64(json_t *request, const char *name, uint64_t value)
+static int request_check(const struct schema *schema, const char *request,
+                         struct holt_error *error);
+
+static int messages_check(const struct schema_field *field, const char *request,
+                          struct holt_error *error)
 {
-    return value ? request_value(request, name, json_u64(value)) : request;
+    const char *messages = *(const char *const *)(const void *)(request + field->offset);
+    size_t count = messages ? 1 : 0;
+    const struct schema *schema = field->of;
+
+    if (field->flags & FIELD_LIST)
+        count = *(const size_t *)(const void *)(request + field->aux);
+    for (size_t i = 0; i < count; i++)
+        if (request_check(schema, messages + i * schema->size, error) < 0)
+            return -1;
+    return 0;
 }
 
-json_t *request_true(json_t *request, const char *name, bool value)
+static bool field_is_utf8(const struct schema_field *field, const char *request)
 {
-    return value ? request_value(request, name, json_true()) : request;
+    const void *value = request + field->offset;
+
+    if (field->kind == FIELD_PAIRS)
+        return pairs_are_utf8(*(const struct pair *const *)value,
+                              *(const size_t *)(const void *)(request + field->aux));
+    if (field->kind == FIELD_TEXT && (field->flags & FIELD_LIST))
+        return texts_are_utf8(*(const char *const *const *)value,
+                              *(const size_t *)(const void *)(request + field->aux));
+    return field->kind != FIELD_TEXT || is_utf8(*(const char *const *)value);
 }
 
-json_t *request_map(const char *const *pairs)
+static bool is_missing(const struct schema_field *field, const char *request)
 {
-    json_t *map = json_object();
+    return field->kind == FIELD_TEXT && (field->flags & FIELD_REQUIRED) &&
+           !(field->flags & FIELD_LIST) &&
+           !*(const char *const *)(const void *)(request + field->offset);
+}
 
-    for (; map && *pairs; pairs++) {
-        const char *equals = strchr(*pairs, '=');
-        json_t *key = equals ? json_stringn(*pairs, (size_t)(equals - *pairs)) : NULL;
+static int request_check(const struct schema *schema, const char *request, struct holt_error *error)
+{
+    for (size_t i = 0; i < schema->field_count; i++) {
+        const struct schema_field *field = &schema->fields[i];
 
-        map = key ? request_text(map, json_string_value(key), equals + 1)
-                  : request_value(map, "", NULL);
-        json_decref(key);
+        if (is_missing(field, request))
+            return error_set(error, "invalid_argument", "argument '%s' is missing",
+                             field->json_name);
+        if (!field_is_utf8(field, request))
+            return error_set(error, "invalid_argument", "argument '%s' is not UTF-8",
+                             field->json_name);
+        if (field->kind == FIELD_MESSAGE && messages_check(field, request, error) < 0)
+            return -1;
     }
-    return map;
+    return 0;
 }
 
-json_t *request_texts(const char *const *values)
+int request_encode(const struct schema *schema, const void *request, struct buf *out,
+                   struct holt_error *error)
 {
-    cleanup_json json_t *list = json_array();
-
-    for (; values && *values; values++)
-        if (json_array_append_new(list, json_string(*values)) < 0)
-            return NULL;
-    return json_incref(list);
+    if (request_check(schema, request, error) < 0)
+        return -1;
+    if (schema_encode(schema, request, ENCODE_SOME, out) < 0)
+        return error_set(error, "resource_exhausted", "no memory for the request");
+    return 0;
 }
 
-json_t *request_process(const struct holt_command *command, bool has_stdin)
+size_t request_count(const char *const *texts)
 {
-    json_t *process = request_value(json_object(), "args", request_texts(command->args));
+    size_t count = 0;
 
-    if (command->env)
-        process = request_value(process, "env", request_map(command->env));
-    process = request_text(process, "cwd", command->cwd);
-    process = request_u64(process, "timeoutMs", command->timeout_ms);
-    process = request_text(process, "tag", command->tag);
-    process = request_text(process, "user", command->user);
-    process = request_true(process, "stdin", has_stdin);
+    while (texts && texts[count])
+        count++;
+    return count;
+}
+
+static void pair_set(struct pair *pairs, size_t *count, const char *key, const char *value)
+{
+    size_t i = 0;
+
+    while (i < *count && strcmp(pairs[i].key, key) != 0)
+        i++;
+    pairs[i] = (struct pair){ key, value };
+    if (i == *count)
+        ++*count;
+}
+
+int request_pairs(struct arena *arena, const char *const *texts, const struct pair **ret,
+                  size_t *ret_count, struct holt_error *error)
+{
+    struct pair *pairs = arena_take(arena, request_count(texts) + 1, sizeof(*pairs));
+
+    *ret = pairs;
+    *ret_count = 0;
+    for (; texts && *texts; texts++) {
+        const char *equals = strchr(*texts, '=');
+        size_t len = equals ? (size_t)(equals - *texts) : 0;
+        char *key;
+
+        if (!equals)
+            return error_set(error, "invalid_argument", "'%.100s' is not name=value", *texts);
+        key = arena_take(arena, len + 1, 1);
+        memcpy(key, *texts, len);
+        pair_set(pairs, ret_count, key, equals + 1);
+    }
+    return 0;
+}
+
+bool request_is_text(const char *path)
+{
+    return is_utf8(path);
+}
+
+struct span request_span(const char *path)
+{
+    return (struct span){ path, strlen(path) };
+}
+
+int request_process_set(struct request_process *ret, const struct holt_command *command,
+                        bool has_stdin, struct arena *arena, struct holt_error *error)
+{
+    *ret = (struct request_process){
+        .spec = { .args = command->args,
+                  .args_count = request_count(command->args),
+                  .cwd = command->cwd,
+                  .stdin = has_stdin,
+                  .timeout_ms = command->timeout_ms,
+                  .tag = command->tag,
+                  .user = command->user },
+        .terminal = { .rows = command->rows, .columns = command->columns },
+    };
     if (command->rows && command->columns)
-        process = request_value(process, "terminal",
-                                json_pack("{s:I,s:I}", "rows", (json_int_t)command->rows, "columns",
-                                          (json_int_t)command->columns));
-    return process;
+        ret->spec.terminal = &ret->terminal;
+    return request_pairs(arena, command->env, &ret->spec.env, &ret->spec.env_count, error);
 }
 
-json_t *request_sandbox(json_t *request, const struct holt_sandbox_options *options)
+struct msg_limits request_limits(const struct holt_sandbox_options *options)
 {
-    json_t *limits = json_object();
-
-    limits = request_u64(limits, "memoryBytes", options->memory_bytes);
-    if (options->cpu_millis)
-        limits = request_value(limits, "cpuMillis", json_integer(options->cpu_millis));
-    if (options->pids)
-        limits = request_value(limits, "pids", json_integer(options->pids));
-    request = request_text(request, "template", options->template_name);
-    request = request_text(request, "runtime", options->runtime);
-    return request_value(request, "limits", limits);
+    return (struct msg_limits){
+        .memory_bytes = options->memory_bytes,
+        .cpu_millis = options->cpu_millis,
+        .pids = options->pids,
+    };
 }

@@ -1,32 +1,47 @@
-/* Building requests of the typed layer. Absent options (NULL, 0, false) are left out, which leaves
- * them to the daemon. */
+/* Requests: messages of wire/holt_v1.h as JSON, and parts of them that several methods share. */
 #pragma once
 
-#include <jansson.h>
 #include <stdbool.h>
-#include <stdint.h>
+#include <stddef.h>
 
+#include "base/arena.h"
+#include "wire/holt_v1.h"
+
+struct buf;
 struct holt_command;
+struct holt_error;
 struct holt_sandbox_options;
 
-/* {"sandboxId": sandbox}; NULL for a text that is not UTF-8. */
-json_t *request_for(const char *sandbox);
+/* The memory of the lists of one request. */
+enum { REQUEST_BYTES_MAX = 64 * 1024 * 1024 };
 
-/* Each returns the request, or NULL, having dropped it, where that fails: so they can be chained.
- */
-json_t *request_text(json_t *request, const char *name, const char *value);
-json_t *request_u64(json_t *request, const char *name, uint64_t value);
-json_t *request_true(json_t *request, const char *name, bool value);
+/* Appends a request as JSON. Fails with "invalid_argument" if a required text is missing, or a text
+ * is not UTF-8. Returns 0 or -1. */
+int request_encode(const struct schema *schema, const void *request, struct buf *out,
+                   struct holt_error *error);
 
-/* Takes value. */
-json_t *request_value(json_t *request, const char *name, json_t *value);
+/* Returns the number of texts before the NULL; NULL: 0. */
+size_t request_count(const char *const *texts);
 
-/* A map of texts from "name=value" texts, which end with NULL. */
-json_t *request_map(const char *const *pairs);
+/* Makes pairs of "name=value" texts, which end with NULL (NULL: none); of two with the same name,
+ * the last counts. Returns 0, or -1 if one has no "=". */
+int request_pairs(struct arena *arena, const char *const *texts, const struct pair **ret,
+                  size_t *ret_count, struct holt_error *error);
 
-/* A list of texts, which end with NULL; NULL: an empty one. */
-json_t *request_texts(const char *const *values);
+/* A path as text, or as bytes if it is not UTF-8. */
+#define REQUEST_PATH(path_text)                                                                    \
+    .path = request_is_text(path_text) ? (path_text) : NULL,                                       \
+    .raw_path = request_is_text(path_text) ? (struct span){ NULL, 0 } : request_span(path_text)
+bool request_is_text(const char *path);
+struct span request_span(const char *path);
 
-/* A ProcessSpec; a template, a runtime and limits into a request. */
-json_t *request_process(const struct holt_command *command, bool has_stdin);
-json_t *request_sandbox(json_t *request, const struct holt_sandbox_options *options);
+/* A command and its terminal. */
+struct request_process {
+    struct msg_process_spec spec;
+    struct msg_terminal_size terminal;
+};
+int request_process_set(struct request_process *ret, const struct holt_command *command,
+                        bool has_stdin, struct arena *arena, struct holt_error *error);
+
+/* Returns the limits of a sandbox. */
+struct msg_limits request_limits(const struct holt_sandbox_options *options);

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/typed/sandbox.h"
-
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/json.h"
 #include "client/client_internal.h"
 #include "client/error.h"
 #include "client/typed/request.h"
-#include "client/typed/result.h"
 #include "holt.h"
 
 static const char *const states[] = {
@@ -37,218 +33,231 @@ static enum holt_state state_of(const char *name)
     return HOLT_STATE_UNKNOWN;
 }
 
-static void labels_read(struct reading *reading, const json_t *object, struct holt_sandbox *sandbox)
+static void labels_fill(void *result, struct holt_sandbox *sandbox,
+                        const struct msg_sandbox *message)
 {
-    json_t *map = (json_t *)(uintptr_t)read_object(reading, object, "labels"), *value;
-    struct holt_label *labels =
-        result_part(reading->result, json_object_size(map), sizeof(*labels));
-    const char *key;
+    struct holt_label *labels = result_part(result, message->labels_count, sizeof(*labels));
 
+    for (size_t i = 0; i < message->labels_count; i++)
+        labels[i] = (struct holt_label){ message->labels[i].key, message->labels[i].value };
     sandbox->labels = labels;
-    json_object_foreach(map, key, value) labels[sandbox->label_count++] =
-        (struct holt_label){ .key = key, .value = read_text(reading, map, key) };
+    sandbox->label_count = message->labels_count;
 }
 
-static void mounts_read(struct reading *reading, const json_t *object, struct holt_sandbox *sandbox)
+static void mounts_fill(void *result, struct holt_sandbox *sandbox,
+                        const struct msg_sandbox *message)
 {
-    const json_t *list = read_array(reading, object, "volumes");
-    struct holt_mount *mounts =
-        result_part(reading->result, json_array_size(list), sizeof(*mounts));
+    struct holt_mount *mounts = result_part(result, message->volumes_count, sizeof(*mounts));
 
+    for (size_t i = 0; i < message->volumes_count; i++)
+        mounts[i] = (struct holt_mount){ message->volumes[i].volume, message->volumes[i].path };
     sandbox->mounts = mounts;
-    sandbox->mount_count = json_array_size(list);
-    for (size_t i = 0; i < sandbox->mount_count; i++) {
-        mounts[i].volume = read_text(reading, json_array_get(list, i), "volume");
-        mounts[i].path = read_text(reading, json_array_get(list, i), "path");
-    }
+    sandbox->mount_count = message->volumes_count;
 }
 
-void sandbox_read(struct reading *reading, const json_t *object, void *into)
+static void sandbox_fill(void *result, struct holt_sandbox *sandbox,
+                         const struct msg_sandbox *message)
 {
-    const json_t *limits = read_object(reading, object, "limits");
-    struct holt_sandbox *sandbox = into;
+    static const struct msg_limits no_limits;
+    const struct msg_limits *limits = message->limits ? message->limits : &no_limits;
 
-    sandbox->id = read_text(reading, object, "id");
-    sandbox->name = read_text(reading, object, "name");
-    sandbox->state = state_of(read_text(reading, object, "state"));
-    sandbox->reason = read_text(reading, object, "reason");
-    sandbox->template_name = read_text(reading, object, "template");
-    sandbox->runtime = read_text(reading, object, "runtime");
-    sandbox->created_ms = read_time(reading, object, "createdAt");
-    labels_read(reading, object, sandbox);
-    if (limits) {
-        sandbox->memory_bytes = read_u64(reading, limits, "memoryBytes");
-        sandbox->cpu_millis = read_u32(reading, limits, "cpuMillis");
-        sandbox->pids = read_u32(reading, limits, "pids");
-    }
-    sandbox->quota_bytes = read_u64(reading, object, "quotaBytes");
-    sandbox->turns = read_u32(reading, object, "turns");
-    sandbox->snapshots = read_u32(reading, object, "snapshots");
-    sandbox->max_snapshots = read_u32(reading, object, "maxSnapshots");
-    sandbox->base = read_text(reading, object, "base");
-    sandbox->space_used_bytes = read_u64(reading, object, "spaceUsed");
-    sandbox->expires_ms = read_time(reading, object, "expiresAt");
-    sandbox->expire_action = read_text(reading, object, "expireAction");
-    sandbox->idle_timeout_ms = read_u64(reading, object, "idleTimeoutMs");
-    sandbox->idle_action = read_text(reading, object, "idleAction");
-    sandbox->last_active_ms = read_time(reading, object, "lastActiveAt");
-    mounts_read(reading, object, sandbox);
+    *sandbox = (struct holt_sandbox){
+        .id = message->id,
+        .name = message->name,
+        .state = state_of(message->state),
+        .reason = message->reason,
+        .template_name = message->template,
+        .runtime = message->runtime,
+        .created_ms = (int64_t)message->created_at_ms,
+        .memory_bytes = limits->memory_bytes,
+        .cpu_millis = limits->cpu_millis,
+        .pids = limits->pids,
+        .quota_bytes = message->quota_bytes,
+        .turns = message->turns,
+        .snapshots = message->snapshots,
+        .max_snapshots = message->max_snapshots,
+        .base = message->base,
+        .space_used_bytes = message->space_used,
+        .expires_ms = (int64_t)message->expires_at_ms,
+        .expire_action = message->expire_action,
+        .idle_timeout_ms = message->idle_timeout_ms,
+        .idle_action = message->idle_action,
+        .last_active_ms = (int64_t)message->last_active_at_ms,
+    };
+    labels_fill(result, sandbox, message);
+    mounts_fill(result, sandbox, message);
 }
 
-static void created_read(struct reading *reading, const json_t *object, void *into)
+static int one_fill(void *result, const struct msg_sandbox *message, struct holt_error *error)
 {
-    struct holt_sandbox *sandbox = into;
-
-    sandbox_read(reading, read_object(reading, object, "sandbox"), sandbox);
-    sandbox->is_joined = read_bool(reading, object, "joined");
-}
-
-/* A call that is answered with one sandbox; ret may be NULL. */
-static int call_for_one(struct holt *holt, const struct client_call *call,
-                        struct holt_sandbox **ret, struct holt_error *error)
-{
-    return client_call_for(
-        holt, call, &(struct client_answer){ "sandbox", sizeof(**ret), sandbox_read }, ret, error);
-}
-
-static int call_for_list(struct holt *holt, const struct client_call *call,
-                         struct holt_sandbox_list **ret, struct holt_error *error)
-{
-    cleanup_result struct holt_sandbox_list *list = NULL;
-    struct reading reading = { .is_wrong = false };
-    const json_t *sandboxes;
-    json_t *reply;
-
-    if (client_call(holt, call, &reply, error) < 0)
-        return -1;
-    reading.result = list = result_new(sizeof(*list), reply);
-    sandboxes = read_array(&reading, reply, "sandboxes");
-    list->count = json_array_size(sandboxes);
-    list->items = (const struct holt_sandbox *const *)read_list(
-        &reading, sandboxes, sizeof(struct holt_sandbox), sandbox_read);
-    if (reading_end(&reading, error) < 0)
-        return -1;
-    *ret = TAKE_PTR(list);
+    if (!message)
+        return reply_lacks("sandbox", error);
+    sandbox_fill(result, result, message);
     return 0;
 }
 
-/* A list of VolumeMount from "name:/path" texts, which end with NULL. A name has no colon; what has
- * none at all is for the daemon to refuse. */
-static json_t *volumes_list(const char *const *texts)
+static int list_fill(void *result, const struct msg_sandbox *messages, size_t count)
 {
-    json_t *list = json_array();
+    struct holt_sandbox_list *list = result;
 
-    for (; *texts && list; texts++) {
-        size_t len = strcspn(*texts, ":");
-        json_t *mount = json_pack("{s:s%, s:s}", "volume", *texts, len, "path",
-                                  (*texts)[len] ? *texts + len + 1 : "");
+    list->count = count;
+    list->items = RESULT_LIST(result, struct holt_sandbox, sandbox_fill, messages, count);
+    return 0;
+}
 
-        if (json_array_append_new(list, mount) < 0) {
-            json_decref(list);
-            list = NULL;
-        }
+/* Makes mounts of "name:/path" texts, which end with NULL. A name has no colon; the daemon refuses
+ * a text without one. */
+static void mounts_set(struct msg_create_sandbox_request *request, const char *const *texts,
+                       struct arena *arena)
+{
+    struct msg_volume_mount *mounts = arena_take(arena, request_count(texts) + 1, sizeof(*mounts));
+
+    request->volumes = mounts;
+    request->volumes_count = request_count(texts);
+    for (size_t i = 0; i < request->volumes_count; i++) {
+        size_t len = strcspn(texts[i], ":");
+        char *volume = arena_take(arena, len + 1, 1);
+
+        memcpy(volume, texts[i], len);
+        mounts[i].volume = volume;
+        mounts[i].path = texts[i][len] ? texts[i] + len + 1 : "";
     }
-    return list;
+}
+
+static int created_fill(void *result, const void *message, struct holt_error *error)
+{
+    const struct msg_create_sandbox_response *reply = message;
+
+    if (one_fill(result, reply->sandbox, error) < 0)
+        return -1;
+    ((struct holt_sandbox *)result)->is_joined = reply->joined;
+    return 0;
 }
 
 int holt_sandbox_create(struct holt *holt, const struct holt_sandbox_options *options,
                         int64_t deadline, struct holt_sandbox **ret, struct holt_error *error)
 {
-    const struct client_answer answer = { NULL, sizeof(**ret), created_read };
+    cleanup_with(arena_done) struct arena arena = ARENA_INIT(REQUEST_BYTES_MAX);
     struct holt_sandbox_options given = HOLT_INIT(holt_sandbox_options);
-    struct client_call call = { .method = "SandboxService/Create", .deadline = deadline };
-    json_t *request;
+    struct msg_create_sandbox_request request;
+    struct client_call call = { &method_sandbox_service_create, &request, false, deadline };
+    struct msg_limits limits;
 
     if (options_take(&given, sizeof(given), options, error) < 0)
         return -1;
-    request = request_sandbox(request_text(json_object(), "name", given.name), &given);
-    request = request_u64(request, "quotaBytes", given.quota_bytes);
-    if (given.labels)
-        request = request_value(request, "labels", request_map(given.labels));
-    if (given.max_snapshots)
-        request = request_value(request, "maxSnapshots", json_integer(given.max_snapshots));
-    if (given.volumes)
-        request = request_value(request, "volumes", volumes_list(given.volumes));
-    request = request_u64(request, "ttlMs", given.ttl_ms);
-    request = request_text(request, "expireAction", given.expire_action);
-    request = request_u64(request, "idleTimeoutMs", given.idle_timeout_ms);
-    request = request_text(request, "idleAction", given.idle_action);
-    call.request = request_text(request, "idempotencyKey", given.idempotency_key);
+    limits = request_limits(&given);
+    request = (struct msg_create_sandbox_request){
+        .name = given.name,
+        .template = given.template_name,
+        .runtime = given.runtime,
+        .limits = &limits,
+        .quota_bytes = given.quota_bytes,
+        .max_snapshots = given.max_snapshots,
+        .ttl_ms = given.ttl_ms,
+        .expire_action = given.expire_action,
+        .idle_timeout_ms = given.idle_timeout_ms,
+        .idle_action = given.idle_action,
+        .idempotency_key = given.idempotency_key,
+    };
+    if (request_pairs(&arena, given.labels, &request.labels, &request.labels_count, error) < 0)
+        return -1;
+    mounts_set(&request, given.volumes, &arena);
     call.can_be_repeated = given.idempotency_key != NULL;
-    return client_call_for(holt, &call, &answer, ret, error);
+    return client_call_for(holt, &call, sizeof(**ret), created_fill, ret, error);
+}
+
+static int got_fill(void *result, const void *message, struct holt_error *error)
+{
+    const struct msg_get_sandbox_response *reply = message;
+
+    return one_fill(result, reply->sandbox, error);
 }
 
 int holt_sandbox_get(struct holt *holt, const char *sandbox, int64_t deadline,
                      struct holt_sandbox **ret, struct holt_error *error)
 {
-    const struct client_call call = {
-        .method = "SandboxService/Get",
-        .request = request_for(sandbox),
-        .can_be_repeated = true,
-        .deadline = deadline,
-    };
+    const struct msg_get_sandbox_request request = { .sandbox_id = sandbox };
+    const struct client_call call = { &method_sandbox_service_get, &request, true, deadline };
 
-    return call_for_one(holt, &call, ret, error);
+    return client_call_for(holt, &call, sizeof(**ret), got_fill, ret, error);
+}
+
+static int listed_fill(void *result, const void *message, struct holt_error *error)
+{
+    const struct msg_list_sandboxes_response *reply = message;
+
+    (void)error;
+    return list_fill(result, reply->sandboxes, reply->sandboxes_count);
 }
 
 int holt_sandbox_list(struct holt *holt, const char *const *labels, int64_t deadline,
                       struct holt_sandbox_list **ret, struct holt_error *error)
 {
-    struct client_call call = {
-        .method = "SandboxService/List",
-        .request = json_object(),
-        .can_be_repeated = true,
-        .deadline = deadline,
-    };
+    cleanup_with(arena_done) struct arena arena = ARENA_INIT(REQUEST_BYTES_MAX);
+    struct msg_list_sandboxes_request request = { 0 };
+    const struct client_call call = { &method_sandbox_service_list, &request, true, deadline };
 
-    if (labels)
-        call.request = request_value(call.request, "labels", request_map(labels));
-    return call_for_list(holt, &call, ret, error);
+    if (request_pairs(&arena, labels, &request.labels, &request.labels_count, error) < 0)
+        return -1;
+    return client_call_for(holt, &call, sizeof(**ret), listed_fill, ret, error);
+}
+
+static int changed_fill(void *result, const void *message, struct holt_error *error)
+{
+    const struct msg_sandbox_response *reply = message;
+
+    return one_fill(result, reply->sandbox, error);
+}
+
+/* Makes a call that changes the state of a sandbox. */
+static int state_change(struct holt *holt, const struct client_method *method, const char *sandbox,
+                        int64_t deadline, struct holt_sandbox **ret, struct holt_error *error)
+{
+    const struct msg_sandbox_request request = { .sandbox_id = sandbox };
+    const struct client_call call = { method, &request, false, deadline };
+
+    return client_call_for(holt, &call, sizeof(**ret), changed_fill, ret, error);
 }
 
 int holt_sandbox_pause(struct holt *holt, const char *sandbox, int64_t deadline,
                        struct holt_sandbox **ret, struct holt_error *error)
 {
-    const struct client_call call = { "SandboxService/Pause", request_for(sandbox), false,
-                                      deadline };
-
-    return call_for_one(holt, &call, ret, error);
+    return state_change(holt, &method_sandbox_service_pause, sandbox, deadline, ret, error);
 }
 
 int holt_sandbox_resume(struct holt *holt, const char *sandbox, int64_t deadline,
                         struct holt_sandbox **ret, struct holt_error *error)
 {
-    const struct client_call call = { "SandboxService/Resume", request_for(sandbox), false,
-                                      deadline };
-
-    return call_for_one(holt, &call, ret, error);
+    return state_change(holt, &method_sandbox_service_resume, sandbox, deadline, ret, error);
 }
 
 int holt_sandbox_stop(struct holt *holt, const char *sandbox, int64_t deadline,
                       struct holt_sandbox **ret, struct holt_error *error)
 {
-    const struct client_call call = { "SandboxService/Stop", request_for(sandbox), false,
-                                      deadline };
-
-    return call_for_one(holt, &call, ret, error);
+    return state_change(holt, &method_sandbox_service_stop, sandbox, deadline, ret, error);
 }
 
 int holt_sandbox_start(struct holt *holt, const char *sandbox, int64_t deadline,
                        struct holt_sandbox **ret, struct holt_error *error)
 {
-    const struct client_call call = { "SandboxService/Start", request_for(sandbox), false,
-                                      deadline };
-
-    return call_for_one(holt, &call, ret, error);
+    return state_change(holt, &method_sandbox_service_start, sandbox, deadline, ret, error);
 }
 
 int holt_sandbox_destroy(struct holt *holt, const char *sandbox, int64_t deadline,
                          struct holt_error *error)
 {
-    const struct client_call call = { "SandboxService/Destroy", request_for(sandbox), false,
-                                      deadline };
+    const struct msg_sandbox_request request = { .sandbox_id = sandbox };
+    const struct client_call call = { &method_sandbox_service_destroy, &request, false, deadline };
 
     return client_call_void(holt, &call, error);
+}
+
+static int forked_fill(void *result, const void *message, struct holt_error *error)
+{
+    const struct msg_fork_response *reply = message;
+
+    (void)error;
+    return list_fill(result, reply->sandboxes, reply->sandboxes_count);
 }
 
 int holt_sandbox_fork(struct holt *holt, const char *sandbox,
@@ -256,12 +265,15 @@ int holt_sandbox_fork(struct holt *holt, const char *sandbox,
                       struct holt_sandbox_list **ret, struct holt_error *error)
 {
     struct holt_fork_options given = HOLT_INIT(holt_fork_options);
-    struct client_call call = { .method = "SandboxService/Fork", .deadline = deadline };
+    struct msg_fork_request request;
+    const struct client_call call = { &method_sandbox_service_fork, &request, false, deadline };
 
     if (options_take(&given, sizeof(given), options, error) < 0)
         return -1;
-    call.request = request_text(request_for(sandbox), "from", given.from);
-    if (given.count)
-        call.request = request_value(call.request, "count", json_integer(given.count));
-    return call_for_list(holt, &call, ret, error);
+    request = (struct msg_fork_request){
+        .sandbox_id = sandbox,
+        .from = given.from,
+        .count = given.count,
+    };
+    return client_call_for(holt, &call, sizeof(**ret), forked_fill, ret, error);
 }

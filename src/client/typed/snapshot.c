@@ -1,75 +1,80 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/json.h"
 #include "client/client_internal.h"
 #include "client/error.h"
-#include "client/transport/messages.h"
-#include "client/typed/request.h"
+#include "client/typed/messages.h"
 #include "holt.h"
 
-static void snapshot_read(struct reading *reading, const json_t *object, void *into)
+static void snapshot_fill(void *result, struct holt_snapshot *snapshot,
+                          const struct msg_snapshot *message)
 {
-    struct holt_snapshot *snapshot = into;
-
-    snapshot->name = read_text(reading, object, "name");
-    snapshot->kind = read_text(reading, object, "kind");
-    snapshot->turn = read_u32(reading, object, "turn");
-    snapshot->parent = read_text(reading, object, "parent");
-    snapshot->created_ms = read_time(reading, object, "createdAt");
-    snapshot->space_used_bytes = read_u64(reading, object, "spaceUsed");
+    (void)result;
+    *snapshot = (struct holt_snapshot){
+        .name = message->name,
+        .kind = message->kind,
+        .turn = message->turn,
+        .parent = message->parent,
+        .created_ms = (int64_t)message->created_at_ms,
+        .space_used_bytes = message->space_used,
+    };
 }
 
-static const struct client_answer one = { "snapshot", sizeof(struct holt_snapshot), snapshot_read };
-
-static json_t *request_named(const char *sandbox, const char *field, const char *name)
+static int one_fill(void *result, const void *message, struct holt_error *error)
 {
-    return request_value(request_for(sandbox), field, name ? json_string(name) : NULL);
+    const struct msg_snapshot_response *reply = message;
+
+    if (!reply->snapshot)
+        return reply_lacks("snapshot", error);
+    snapshot_fill(result, result, reply->snapshot);
+    return 0;
 }
 
 int holt_turn(struct holt *holt, const char *sandbox, int64_t deadline, struct holt_snapshot **ret,
               struct holt_error *error)
 {
-    const struct client_call call = { "SnapshotService/TurnComplete", request_for(sandbox), false,
+    const struct msg_turn_complete_request request = { .sandbox_id = sandbox };
+    const struct client_call call = { &method_snapshot_service_turn_complete, &request, false,
                                       deadline };
 
-    return client_call_for(holt, &call, &one, ret, error);
+    return client_call_for(holt, &call, sizeof(**ret), one_fill, ret, error);
 }
 
 int holt_snapshot_create(struct holt *holt, const char *sandbox, const char *name, int64_t deadline,
                          struct holt_snapshot **ret, struct holt_error *error)
 {
-    const struct client_call call = { "SnapshotService/Create",
-                                      request_named(sandbox, "name", name), false, deadline };
+    const struct msg_create_snapshot_request request = { .sandbox_id = sandbox, .name = name };
+    const struct client_call call = { &method_snapshot_service_create, &request, false, deadline };
 
-    return client_call_for(holt, &call, &one, ret, error);
+    return client_call_for(holt, &call, sizeof(**ret), one_fill, ret, error);
 }
 
-static void list_read(struct reading *reading, const json_t *object, void *into)
+static int list_fill(void *result, const void *message, struct holt_error *error)
 {
-    const json_t *snapshots = read_array(reading, object, "snapshots");
-    struct holt_snapshot_list *list = into;
+    const struct msg_list_snapshots_response *reply = message;
+    struct holt_snapshot_list *list = result;
 
-    list->base = read_text(reading, object, "base");
-    list->count = json_array_size(snapshots);
-    list->items = (const struct holt_snapshot *const *)read_list(
-        reading, snapshots, sizeof(**list->items), snapshot_read);
+    (void)error;
+    list->base = reply->base;
+    list->count = reply->snapshots_count;
+    list->items = RESULT_LIST(result, struct holt_snapshot, snapshot_fill, reply->snapshots,
+                              reply->snapshots_count);
+    return 0;
 }
 
 int holt_snapshot_list(struct holt *holt, const char *sandbox, int64_t deadline,
                        struct holt_snapshot_list **ret, struct holt_error *error)
 {
-    const struct client_answer answer = { NULL, sizeof(**ret), list_read };
-    const struct client_call call = { "SnapshotService/List", request_for(sandbox), true,
-                                      deadline };
+    const struct msg_list_snapshots_request request = { .sandbox_id = sandbox };
+    const struct client_call call = { &method_snapshot_service_list, &request, true, deadline };
 
-    return client_call_for(holt, &call, &answer, ret, error);
+    return client_call_for(holt, &call, sizeof(**ret), list_fill, ret, error);
 }
 
 int holt_snapshot_remove(struct holt *holt, const char *sandbox, const char *snapshot,
                          int64_t deadline, struct holt_error *error)
 {
-    const struct client_call call = { "SnapshotService/Remove",
-                                      request_named(sandbox, "snapshot", snapshot), false,
-                                      deadline };
+    const struct msg_remove_snapshot_request request = { .sandbox_id = sandbox,
+                                                         .snapshot = snapshot };
+    const struct client_call call = { &method_snapshot_service_remove, &request, false, deadline };
 
     return client_call_void(holt, &call, error);
 }
@@ -77,37 +82,38 @@ int holt_snapshot_remove(struct holt *holt, const char *sandbox, const char *sna
 int holt_rollback(struct holt *holt, const char *sandbox, const char *snapshot, bool prunes_newer,
                   int64_t deadline, struct holt_error *error)
 {
-    const struct client_call call = { "SnapshotService/Rollback",
-                                      request_true(request_named(sandbox, "snapshot", snapshot),
-                                                   "pruneNewer", prunes_newer),
-                                      false, deadline };
+    const struct msg_rollback_request request = {
+        .sandbox_id = sandbox,
+        .snapshot = snapshot,
+        .prune_newer = prunes_newer,
+    };
+    const struct client_call call = { &method_snapshot_service_rollback, &request, false,
+                                      deadline };
 
     return client_call_void(holt, &call, error);
 }
 
-static int take_change(void *context, struct reading *reading, const json_t *message,
-                       struct holt_error *error)
+static int change_take(void *context, void **result, const void *message, struct holt_error *error)
 {
     const struct holt_diff_options *options = context;
-    struct holt_change *change = reading->result;
+    const struct msg_diff_response *reply = message;
+    struct holt_change *change = *result;
 
     *change = (struct holt_change){
-        .kind = read_text(reading, message, "kind"),
-        .path = read_path(reading, message, "path", "rawPath"),
-        .old_path = read_path(reading, message, "oldPath", "rawOldPath"),
-        .type = read_text(reading, message, "type"),
-        .size_bytes = read_u64(reading, message, "size"),
-        .old_size_bytes = read_u64(reading, message, "oldSize"),
-        .is_binary = read_bool(reading, message, "binary"),
-        .added_lines = read_u64(reading, message, "addedLines"),
-        .deleted_lines = read_u64(reading, message, "deletedLines"),
+        .kind = reply->kind,
+        .path = path_of(reply->path, &reply->raw_path),
+        .old_path = path_of(reply->old_path, &reply->raw_old_path),
+        .type = reply->type,
+        .size_bytes = reply->size,
+        .old_size_bytes = reply->old_size,
+        .is_binary = reply->binary,
+        .added_lines = reply->added_lines,
+        .deleted_lines = reply->deleted_lines,
+        .patch = reply->patch.data ? reply->patch.data : "",
+        .patch_len = reply->patch.len,
     };
-
-    change->patch = read_bytes(reading, message, "patch", &change->patch_len);
-    if (reading_end(reading, error) < 0)
-        return -1;
     if (options->on_change && options->on_change(options->context, change) != 0)
-        return error_set(error, "canceled", "the caller wanted no more changes");
+        return error_set(error, "canceled", "the caller ended the diff");
     return 0;
 }
 
@@ -115,19 +121,24 @@ int holt_diff(struct holt *holt, const char *sandbox, const struct holt_diff_opt
               int64_t deadline, struct holt_error *error)
 {
     struct holt_diff_options given = HOLT_INIT(holt_diff_options);
-    struct messages_call call = {
-        .method = "holt.v1.SnapshotService/Diff",
+    struct msg_diff_request request;
+    const struct messages_call call = {
+        .method = &method_snapshot_service_diff,
+        .request = &request,
         .deadline = deadline,
-        .each = take_change,
+        .each = change_take,
         .context = &given,
         .size = sizeof(struct holt_change),
     };
 
     if (options_take(&given, sizeof(given), options, error) < 0)
         return -1;
-    call.request = request_text(request_for(sandbox), "from", given.from);
-    call.request = request_text(call.request, "to", given.to);
-    call.request = request_true(call.request, "lines", given.counts_lines);
-    call.request = request_true(call.request, "patch", given.has_patch);
+    request = (struct msg_diff_request){
+        .sandbox_id = sandbox,
+        .from = given.from,
+        .to = given.to,
+        .lines = given.counts_lines,
+        .patch = given.has_patch,
+    };
     return messages_follow(holt, &call, error);
 }

@@ -1,53 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <string.h>
-
 #include "base/cleanup.h"
-#include "base/json.h"
 #include "client/client_internal.h"
 #include "client/error.h"
-#include "client/transport/messages.h"
+#include "client/typed/messages.h"
 #include "client/typed/request.h"
 #include "holt.h"
 
-static void template_read(struct reading *reading, const json_t *object, void *into)
+static void template_fill(void *result, struct holt_template *template,
+                          const struct msg_template *message)
 {
-    struct holt_template *template = into;
-
-    template->name = read_text(reading, object, "name");
-    template->kind = read_text(reading, object, "kind");
-    template->size_bytes = read_u64(reading, object, "sizeBytes");
-    template->files = read_u64(reading, object, "files");
-    template->created_ms = (int64_t)read_u64(reading, object, "createdAt") * 1000;
-    template->owner = read_text(reading, object, "owner");
+    (void)result;
+    *template = (struct holt_template){
+        .name = message->name,
+        .kind = message->kind,
+        .size_bytes = message->size_bytes,
+        .files = message->files,
+        .created_ms = message->created_at * 1000,
+        .owner = message->owner,
+    };
 }
 
-static void list_read(struct reading *reading, const json_t *object, void *into)
+static int list_fill(void *result, const void *message, struct holt_error *error)
 {
-    const json_t *templates = read_array(reading, object, "templates");
-    struct holt_template_list *list = into;
+    const struct msg_list_templates_response *reply = message;
+    struct holt_template_list *list = result;
 
-    list->count = json_array_size(templates);
-    list->items = (const struct holt_template *const *)read_list(
-        reading, templates, sizeof(**list->items), template_read);
+    (void)error;
+    list->count = reply->templates_count;
+    list->items = RESULT_LIST(result, struct holt_template, template_fill, reply->templates,
+                              reply->templates_count);
+    return 0;
+}
+
+static int templates_list(struct holt *holt, bool wants_all, int64_t deadline,
+                          struct holt_template_list **ret, struct holt_error *error)
+{
+    const struct msg_list_templates_request request = { .all = wants_all };
+    const struct client_call call = { &method_template_service_list, &request, true, deadline };
+
+    return client_call_for(holt, &call, sizeof(**ret), list_fill, ret, error);
 }
 
 int holt_template_list(struct holt *holt, int64_t deadline, struct holt_template_list **ret,
                        struct holt_error *error)
 {
-    const struct client_answer answer = { NULL, sizeof(**ret), list_read };
-    const struct client_call call = { "TemplateService/List", json_object(), true, deadline };
-
-    return client_call_for(holt, &call, &answer, ret, error);
+    return templates_list(holt, false, deadline, ret, error);
 }
 
 int holt_template_list_all(struct holt *holt, int64_t deadline, struct holt_template_list **ret,
                            struct holt_error *error)
 {
-    const struct client_answer answer = { NULL, sizeof(**ret), list_read };
-    const struct client_call call = { "TemplateService/List",
-                                      request_true(json_object(), "all", true), true, deadline };
-
-    return client_call_for(holt, &call, &answer, ret, error);
+    return templates_list(holt, true, deadline, ret, error);
 }
 
 struct import {
@@ -55,65 +58,68 @@ struct import {
     struct holt_template *template; /* a result */
 };
 
-static int take_message(void *context, struct reading *reading, const json_t *message,
-                        struct holt_error *error)
+static int import_take(void *context, void **result, const void *message, struct holt_error *error)
 {
-    const json_t *progress = read_object(reading, message, "progress");
-    const json_t *template = read_object(reading, message, "template");
+    const struct msg_import_response *reply = message;
+    const struct msg_import_progress *progress = reply->progress;
     struct import *import = context;
-    uint64_t bytes, files;
 
-    if (template && !import->template) {
-        import->template =
-            result_new(sizeof(*import->template), json_incref((json_t *)(uintptr_t) template));
-        template_read(reading, template, import->template);
+    if (reply->template && !import->template) {
+        template_fill(*result, *result, reply->template);
+        import->template = TAKE_PTR(*result);
     }
-    if (!progress || !import->options.on_progress)
-        return 0;
-    bytes = read_u64(reading, progress, "bytes");
-    files = read_u64(reading, progress, "files");
-    if (import->options.on_progress(import->options.context, bytes, files) != 0)
-        return error_set(error, "canceled", "the caller gave the import up");
+    if (progress && import->options.on_progress &&
+        import->options.on_progress(import->options.context, progress->bytes, progress->files) != 0)
+        return error_set(error, "canceled", "the caller canceled the import");
     return 0;
 }
 
-static json_t *request_settings(const struct holt_template_settings *settings)
+static int settings_set(struct msg_template_settings *ret,
+                        const struct holt_template_settings *options, struct arena *arena,
+                        struct holt_error *error)
 {
-    json_t *request = json_object();
+    struct holt_template_settings given = HOLT_INIT(holt_template_settings);
 
-    if (settings->env)
-        request = request_value(request, "env", request_map(settings->env));
-    request = request_text(request, "workdir", settings->workdir);
-    request = request_text(request, "user", settings->user);
-    request = request_text(request, "startCommand", settings->start_command);
-    request = request_text(request, "readyCommand", settings->ready_command);
-    request = request_true(request, "allowSetuid", settings->allows_setuid);
-    if (settings->cpus)
-        request = request_value(request, "cpus", json_integer(settings->cpus));
-    return request_u64(request, "memoryBytes", settings->memory_bytes);
+    if (options_take(&given, sizeof(given), options, error) < 0)
+        return -1;
+    *ret = (struct msg_template_settings){
+        .workdir = given.workdir,
+        .user = given.user,
+        .start_command = given.start_command,
+        .ready_command = given.ready_command,
+        .allow_setuid = given.allows_setuid,
+        .cpus = given.cpus,
+        .memory_bytes = given.memory_bytes,
+    };
+    return request_pairs(arena, given.env, &ret->env, &ret->env_count, error);
 }
 
 int holt_template_import(struct holt *holt, const struct holt_import_options *options,
                          int64_t deadline, struct holt_template **ret, struct holt_error *error)
 {
+    cleanup_with(arena_done) struct arena arena = ARENA_INIT(REQUEST_BYTES_MAX);
     struct import import = { .options = HOLT_INIT(holt_import_options) };
-    struct messages_call call = {
-        .method = "holt.v1.TemplateService/Import",
-        .deadline = deadline,
-        .each = take_message,
-        .context = &import,
-    };
-    struct holt_template_settings settings = HOLT_INIT(holt_template_settings);
     cleanup_result struct holt_template *template = NULL;
+    struct msg_template_settings settings;
+    struct msg_import_request request;
+    const struct messages_call call = {
+        .method = &method_template_service_import,
+        .request = &request,
+        .deadline = deadline,
+        .each = import_take,
+        .context = &import,
+        .size = sizeof(struct holt_template),
+    };
     int r;
 
     if (options_take(&import.options, sizeof(import.options), options, error) < 0 ||
-        options_take(&settings, sizeof(settings), import.options.settings, error) < 0)
+        settings_set(&settings, import.options.settings, &arena, error) < 0)
         return -1;
-    call.request = request_text(json_object(), "name", import.options.name);
-    call.request = request_text(call.request, "path", import.options.path);
-    if (import.options.settings)
-        call.request = request_value(call.request, "settings", request_settings(&settings));
+    request = (struct msg_import_request){
+        .name = import.options.name,
+        .path = import.options.path,
+        .settings = import.options.settings ? &settings : NULL,
+    };
     r = messages_follow(holt, &call, error);
     template = import.template;
     if (r < 0)
@@ -125,22 +131,30 @@ int holt_template_import(struct holt *holt, const struct holt_import_options *op
     return 0;
 }
 
+static int committed_fill(void *result, const void *message, struct holt_error *error)
+{
+    const struct msg_commit_response *reply = message;
+
+    if (!reply->template)
+        return reply_lacks("template", error);
+    template_fill(result, result, reply->template);
+    return 0;
+}
+
 int holt_template_commit(struct holt *holt, const char *sandbox, const char *name, int64_t deadline,
                          struct holt_template **ret, struct holt_error *error)
 {
-    const struct client_answer answer = { "template", sizeof(**ret), template_read };
-    const struct client_call call = { "TemplateService/Commit",
-                                      request_text(request_for(sandbox), "name", name), false,
-                                      deadline };
+    const struct msg_commit_request request = { .sandbox_id = sandbox, .name = name };
+    const struct client_call call = { &method_template_service_commit, &request, false, deadline };
 
-    return client_call_for(holt, &call, &answer, ret, error);
+    return client_call_for(holt, &call, sizeof(**ret), committed_fill, ret, error);
 }
 
 int holt_template_remove(struct holt *holt, const char *name, int64_t deadline,
                          struct holt_error *error)
 {
-    const struct client_call call = { "TemplateService/Remove",
-                                      request_text(json_object(), "name", name), false, deadline };
+    const struct msg_remove_template_request request = { .name = name };
+    const struct client_call call = { &method_template_service_remove, &request, false, deadline };
 
     return client_call_void(holt, &call, error);
 }

@@ -1,68 +1,76 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/json.h"
 #include "client/client_internal.h"
-#include "client/typed/request.h"
+#include "client/error.h"
 #include "holt.h"
 
-static void token_read(struct reading *reading, const json_t *object, void *into)
+static void token_fill(void *result, struct holt_token *token, const struct msg_token *message)
 {
-    struct holt_token *token = into;
-
-    token->id = read_text(reading, object, "id");
-    token->label = read_text(reading, object, "label");
-    token->is_read_only = read_bool(reading, object, "readOnly");
-    token->created_ms = read_time(reading, object, "createdAt");
-    token->expires_ms = read_time(reading, object, "expiresAt");
-    token->last_used_ms = read_time(reading, object, "lastUsedAt");
-    token->secret = "";
+    (void)result;
+    *token = (struct holt_token){
+        .id = message->id,
+        .label = message->label,
+        .is_read_only = message->read_only,
+        .created_ms = (int64_t)message->created_at_ms,
+        .expires_ms = (int64_t)message->expires_at_ms,
+        .last_used_ms = (int64_t)message->last_used_at_ms,
+        .secret = "",
+    };
 }
 
-static void created_read(struct reading *reading, const json_t *object, void *into)
+static int created_fill(void *result, const void *message, struct holt_error *error)
 {
-    struct holt_token *token = into;
+    const struct msg_token_create_response *reply = message;
+    struct holt_token *token = result;
 
-    token_read(reading, read_object(reading, object, "token"), token);
-    token->secret = read_text(reading, object, "secret");
+    if (!reply->token)
+        return reply_lacks("token", error);
+    token_fill(result, token, reply->token);
+    token->secret = reply->secret;
+    return 0;
 }
 
 int holt_token_create(struct holt *holt, const struct holt_token_options *options, int64_t deadline,
                       struct holt_token **ret, struct holt_error *error)
 {
-    const struct client_answer answer = { NULL, sizeof(**ret), created_read };
     struct holt_token_options given = HOLT_INIT(holt_token_options);
-    struct client_call call = { .method = "TokenService/Create", .deadline = deadline };
+    struct msg_token_create_request request;
+    const struct client_call call = { &method_token_service_create, &request, false, deadline };
 
     if (options_take(&given, sizeof(given), options, error) < 0)
         return -1;
-    call.request = request_text(json_object(), "label", given.label);
-    call.request = request_true(call.request, "readOnly", given.is_read_only);
-    call.request = request_u64(call.request, "ttlMs", given.ttl_ms);
-    return client_call_for(holt, &call, &answer, ret, error);
+    request = (struct msg_token_create_request){
+        .label = given.label,
+        .read_only = given.is_read_only,
+        .ttl_ms = given.ttl_ms,
+    };
+    return client_call_for(holt, &call, sizeof(**ret), created_fill, ret, error);
 }
 
-static void list_read(struct reading *reading, const json_t *object, void *into)
+static int list_fill(void *result, const void *message, struct holt_error *error)
 {
-    const json_t *tokens = read_array(reading, object, "tokens");
-    struct holt_token_list *list = into;
+    const struct msg_token_list_response *reply = message;
+    struct holt_token_list *list = result;
 
-    list->count = json_array_size(tokens);
-    list->items = (const struct holt_token *const *)read_list(reading, tokens,
-                                                              sizeof(**list->items), token_read);
+    (void)error;
+    list->count = reply->tokens_count;
+    list->items =
+        RESULT_LIST(result, struct holt_token, token_fill, reply->tokens, reply->tokens_count);
+    return 0;
 }
 
 int holt_token_list(struct holt *holt, int64_t deadline, struct holt_token_list **ret,
                     struct holt_error *error)
 {
-    const struct client_answer answer = { NULL, sizeof(**ret), list_read };
-    const struct client_call call = { "TokenService/List", json_object(), true, deadline };
+    const struct msg_token_list_request request = { 0 };
+    const struct client_call call = { &method_token_service_list, &request, true, deadline };
 
-    return client_call_for(holt, &call, &answer, ret, error);
+    return client_call_for(holt, &call, sizeof(**ret), list_fill, ret, error);
 }
 
 int holt_token_remove(struct holt *holt, const char *id, int64_t deadline, struct holt_error *error)
 {
-    const struct client_call call = { "TokenService/Remove", request_text(json_object(), "id", id),
-                                      false, deadline };
+    const struct msg_token_remove_request request = { .id = id };
+    const struct client_call call = { &method_token_service_remove, &request, false, deadline };
 
     return client_call_void(holt, &call, error);
 }

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/typed/tree.h"
 
-#include <errno.h>
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,25 +10,22 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/xalloc.h"
+#include "client/client_internal.h"
 #include "client/error.h"
+#include "client/typed/request.h"
 #include "holt.h"
-#include "wire/file_json.h"
 
-enum {
-    MESSAGE_MAX = 64 * 1024,
-    GATHER = 64 * 1024, /* bytes of small files that go together */
-};
+enum { GATHER = 64 * 1024 }; /* bytes of small files that are sent together */
 
 struct tree_pull {
     struct holt_stream *stream;
-    struct file_json_texts texts;
-    char why[256];
+    void *latest; /* a result: the message of the latest entry */
 };
 
 struct tree_push {
     struct holt_stream *stream;
     struct holt_input *input;
-    struct buf small; /* bytes of the present file that were not sent yet */
+    struct buf small; /* bytes of the current file that were not sent yet */
 };
 
 static int no_memory(struct holt_error *error)
@@ -38,104 +33,110 @@ static int no_memory(struct holt_error *error)
     return error_set(error, "resource_exhausted", "no memory for a message");
 }
 
-static int strange(struct holt_error *error, const struct err *err)
+/* Fills an entry in, which points into the message. */
+static int entry_fill(struct file_entry *entry, const struct msg_file_entry *message,
+                      struct holt_error *error)
 {
-    return error_set(error, "internal", "the daemon's answer cannot be read: %s", err->msg);
-}
-
-/* The fields that all requests have. */
-static json_t *request_of(const struct tree_place *place)
-{
-    json_t *request = json_pack("{s:s}", "sandboxId", place->sandbox);
-
-    if (file_json_set_path(request, "path", "rawPath", place->path) < 0 ||
-        (place->user && json_object_set_new(request, "user", json_string(place->user)) < 0)) {
-        json_decref(request);
-        return NULL;
-    }
-    return request;
-}
-
-static char *text_of(const json_t *value)
-{
-    return value ? json_dumps(value, JSON_COMPACT) : NULL;
+    if (!message)
+        return reply_lacks("entry", error);
+    *entry = (struct file_entry){
+        .path = path_of(message->path, &message->raw_path),
+        .type = entry_type_find(message->type),
+        .mode = message->mode,
+        .uid = message->uid,
+        .gid = message->gid,
+        .size = message->size,
+        .inode = message->inode,
+        .links = message->links,
+        .mtime_s = message->modified_time.seconds,
+        .mtime_ns = message->modified_time.nanoseconds,
+        .target = path_of(message->target, &message->raw_target),
+        .same_as = path_of(message->same_as, &message->raw_same_as),
+        .user_name = "",
+        .group_name = "",
+    };
+    if (entry->type == ENTRY_NONE || entry->mode > 07777 || strlen(entry->path) > ENTRY_PATH_MAX ||
+        strlen(entry->target) > ENTRY_PATH_MAX || strlen(entry->same_as) > ENTRY_PATH_MAX)
+        return error_set(error, "internal", "the daemon sent an invalid file entry");
+    return 0;
 }
 
 int tree_stat(struct holt *holt, const struct tree_place *place, struct file_entry *ret,
               struct holt_error *error)
 {
-    cleanup_free struct file_json_texts *texts = xcalloc(1, sizeof(*texts));
-    cleanup_json json_t *request = request_of(place), *reply = NULL;
-    cleanup_free char *text = NULL, *answer = NULL;
-    struct err err = { 0 };
+    const struct msg_stat_file_request request = {
+        .sandbox_id = place->sandbox,
+        REQUEST_PATH(place->path),
+        .user = place->user,
+        .follow = place->follows_link,
+    };
+    const struct client_call call = { &method_file_service_stat, &request, true, HOLT_NO_DEADLINE };
+    const struct msg_stat_file_response *reply;
+    cleanup_result void *result = NULL;
+    json_t *json;
 
-    (void)json_object_set_new(request, "follow", json_boolean(place->follows_link));
-    text = text_of(request);
-    if (!text)
-        return no_memory(error);
-    if (holt_call(holt, "holt.v1.FileService/Stat", text, HOLT_NO_DEADLINE, &answer, error) < 0)
+    if (client_call(holt, &call, &json, error) < 0)
         return -1;
-    if (json_parse_object(answer, strlen(answer), &reply, &err) < 0 ||
-        file_json_get(json_object_get(reply, "entry"), texts, ret, &err) < 0)
-        return strange(error, &err);
+    result = result_new(0, json);
+    reply = result_decode(result, call.method->reply, json, error);
+    if (!reply || entry_fill(ret, reply->entry, error) < 0)
+        return -1;
     ret->path = ret->target = ret->same_as = "";
     return 0;
 }
 
+static int stream_open(struct holt *holt, const struct client_method *method, const void *request,
+                       struct holt_stream **ret, struct holt_error *error)
+{
+    cleanup_with(buf_done) struct buf text = BUF_INIT(REQUEST_BYTES_MAX);
+
+    if (request_encode(method->request, request, &text, error) < 0)
+        return -1;
+    return holt_stream_open_raw(holt, method->path, text.data, HOLT_NO_DEADLINE, ret, error);
+}
+
+/* --- out of a sandbox ------------------------------------------------------------------------- */
+
 int tree_pull_open(struct holt *holt, const struct tree_place *place, struct tree_pull **ret,
                    struct holt_error *error)
 {
-    cleanup_json json_t *request = request_of(place);
-    cleanup_free char *text = NULL;
-    struct holt_stream *stream = NULL;
+    const struct msg_pull_files_request request = {
+        .sandbox_id = place->sandbox,
+        REQUEST_PATH(place->path),
+        .user = place->user,
+        .follow = place->follows_link,
+    };
+    struct holt_stream *stream;
 
-    if (place->follows_link)
-        (void)json_object_set_new(request, "follow", json_true());
-    text = text_of(request);
-    if (!text)
-        return no_memory(error);
-    if (holt_stream_open_raw(holt, "holt.v1.FileService/Pull", text, HOLT_NO_DEADLINE, &stream,
-                             error) < 0)
+    if (stream_open(holt, &method_file_service_pull, &request, &stream, error) < 0)
         return -1;
     *ret = xcalloc(1, sizeof(**ret));
     (*ret)->stream = stream;
     return 0;
 }
 
-static int take_trouble(struct tree_pull *pull, const json_t *trouble, struct tree_piece *ret,
-                        struct err *err)
+static int event_take(struct tree_pull *pull, const struct holt_piece *piece,
+                      struct tree_piece *ret, struct holt_error *error)
 {
-    const char *why = "";
-    int r = file_json_get_path(trouble, "path", "rawPath", pull->texts.path, err);
+    const struct msg_pull_files_response *event;
+    const struct msg_file_trouble *trouble;
+    json_t *json;
+    struct err err;
 
-    if (r == 0)
-        r = json_get_text(trouble, "message", &why, err);
-    if (r < 0)
-        return r;
-    (void)snprintf(pull->why, sizeof(pull->why), "%s", why);
-    *ret = (struct tree_piece){ .kind = TREE_TROUBLE,
-                                .entry = { .path = pull->texts.path },
-                                .data = pull->why,
-                                .len = strlen(pull->why) };
-    return 0;
-}
-
-static int take_event(struct tree_pull *pull, const char *data, size_t len, struct tree_piece *ret,
-                      struct holt_error *error)
-{
-    cleanup_json json_t *message = NULL;
-    const json_t *trouble;
-    struct err err = { 0 };
-    int r = json_parse_object(data, len, &message, &err);
-
-    if (r == 0) {
-        trouble = json_object_get(message, "trouble");
-        ret->kind = TREE_ENTRY;
-        r = trouble
-                ? take_trouble(pull, trouble, ret, &err)
-                : file_json_get(json_object_get(message, "entry"), &pull->texts, &ret->entry, &err);
-    }
-    return r < 0 ? strange(error, &err) : 1;
+    if (json_parse_object(piece->data, piece->len, &json, &err) < 0)
+        return error_set(error, "internal", "cannot read the reply of the daemon: %s", err.msg);
+    pull->latest = result_new(0, json);
+    event = result_decode(pull->latest, &msg_pull_files_response_schema, json, error);
+    if (!event)
+        return -1;
+    trouble = event->trouble;
+    *ret = (struct tree_piece){ .kind = trouble ? TREE_TROUBLE : TREE_ENTRY };
+    if (!trouble)
+        return entry_fill(&ret->entry, event->entry, error) < 0 ? -1 : 1;
+    ret->entry.path = path_of(trouble->path, &trouble->raw_path);
+    ret->data = trouble->message;
+    ret->len = strlen(trouble->message);
+    return 1;
 }
 
 int tree_pull_next(struct tree_pull *pull, struct tree_piece *ret, struct holt_error *error)
@@ -143,10 +144,11 @@ int tree_pull_next(struct tree_pull *pull, struct tree_piece *ret, struct holt_e
     struct holt_piece piece;
     int r = holt_stream_next_raw(pull->stream, &piece, error);
 
+    holt_free(TAKE_PTR(pull->latest));
     if (r <= 0)
         return r;
     if (piece.kind == HOLT_EVENT)
-        return take_event(pull, piece.data, piece.len, ret, error);
+        return event_take(pull, &piece, ret, error);
     *ret = (struct tree_piece){ .kind = TREE_DATA, .data = piece.data, .len = piece.len };
     return 1;
 }
@@ -156,40 +158,41 @@ void tree_pull_close(struct tree_pull *pull)
     if (!pull)
         return;
     holt_stream_close(pull->stream);
+    holt_free(pull->latest);
     free(pull);
 }
 
-/* The first piece says that it has begun, or why not. */
-static int push_begin(struct tree_push *push, struct holt_error *error)
+/* --- into a sandbox --------------------------------------------------------------------------- */
+
+/* Waits for the first piece: the daemon is ready, or refuses. */
+static int push_start(struct tree_push *push, struct holt_error *error)
 {
     struct holt_piece piece;
     int r = holt_stream_next_raw(push->stream, &piece, error);
 
     if (r == 0)
-        return error_set(error, "internal", "the daemon ended the copy before it began");
+        return error_set(error, "internal", "the daemon ended the copy before it started");
     return r < 0 ? -1 : holt_input_open(push->stream, &push->input, error);
 }
 
 int tree_push_open(struct holt *holt, const struct tree_place *place, struct tree_push **ret,
                    struct holt_error *error)
 {
-    cleanup_json json_t *request = request_of(place);
-    cleanup_free char *text = NULL;
-    struct holt_stream *stream = NULL;
+    const struct msg_push_files_request request = {
+        .sandbox_id = place->sandbox,
+        REQUEST_PATH(place->path),
+        .user = place->user,
+        .keep_owner = place->keeps_owner,
+    };
+    struct holt_stream *stream;
     struct tree_push *push;
 
-    if (place->keeps_owner)
-        (void)json_object_set_new(request, "keepOwner", json_true());
-    text = text_of(request);
-    if (!text)
-        return no_memory(error);
-    if (holt_stream_open_raw(holt, "holt.v1.FileService/Push", text, HOLT_NO_DEADLINE, &stream,
-                             error) < 0)
+    if (stream_open(holt, &method_file_service_push, &request, &stream, error) < 0)
         return -1;
     push = xcalloc(1, sizeof(*push));
     push->stream = stream;
     push->small.max = GATHER;
-    if (push_begin(push, error) < 0) {
+    if (push_start(push, error) < 0) {
         tree_push_close(push);
         return -1;
     }
@@ -197,8 +200,8 @@ int tree_push_open(struct holt *holt, const struct tree_place *place, struct tre
     return 0;
 }
 
-/* What the daemon says after all; if that is nothing bad, error stays what it was. */
-static int hear(struct tree_push *push, struct holt_error *error)
+/* Replaces the error with that of the daemon, if it has sent one. Returns -1. */
+static int push_fail(struct tree_push *push, struct holt_error *error)
 {
     struct holt_error heard = { .code = "" };
     struct holt_piece piece;
@@ -212,24 +215,24 @@ static int hear(struct tree_push *push, struct holt_error *error)
     return -1;
 }
 
-/* A daemon that speaks before it is asked has a reason to stop. */
-static int check_early(struct tree_push *push, struct holt_error *error)
+/* Fails if the daemon has replied, which it does before the end only to refuse. */
+static int push_check(struct tree_push *push, struct holt_error *error)
 {
     struct pollfd wait = { .fd = holt_stream_fd(push->stream), .events = POLLIN };
 
     if (wait.fd >= 0 && poll(&wait, 1, 0) <= 0)
         return 0;
     error_fill(error, "internal", "the daemon ended the copy early");
-    return hear(push, error);
+    return push_fail(push, error);
 }
 
-static int send_small(struct tree_push *push, struct holt_error *error)
+static int small_send(struct tree_push *push, struct holt_error *error)
 {
     if (push->small.len == 0)
         return 0;
     if (holt_input_send(push->input, push->small.data, push->small.len, false, HOLT_NO_DEADLINE,
                         error) < 0)
-        return hear(push, error);
+        return push_fail(push, error);
     buf_clear(&push->small);
     return 0;
 }
@@ -237,25 +240,41 @@ static int send_small(struct tree_push *push, struct holt_error *error)
 int tree_push_entry(struct tree_push *push, const struct file_entry *entry,
                     struct holt_error *error)
 {
-    cleanup_json json_t *message = json_pack("{s:o}", "entry", file_json_of(entry));
-    cleanup_free char *text = text_of(message);
+    cleanup_with(buf_done) struct buf text = BUF_INIT(REQUEST_BYTES_MAX);
+    const struct msg_file_entry message = {
+        REQUEST_PATH(entry->path),
+        .type = entry_type_name(entry->type),
+        .size = entry->size,
+        .mode = entry->mode,
+        .uid = entry->uid,
+        .gid = entry->gid,
+        .modified_time = { true, entry->mtime_ns, entry->mtime_s },
+        .target = request_is_text(entry->target) ? entry->target : NULL,
+        .raw_target =
+            request_is_text(entry->target) ? (struct span){ NULL, 0 } : request_span(entry->target),
+        .same_as = request_is_text(entry->same_as) ? entry->same_as : NULL,
+        .raw_same_as = request_is_text(entry->same_as) ? (struct span){ NULL, 0 }
+                                                       : request_span(entry->same_as),
+    };
+    const struct msg_push_files_request request = { .entry = &message };
 
-    if (!text)
+    if (schema_encode(SCHEMA_OF(msg_push_files_request, &request), ENCODE_SOME, &text) < 0)
         return no_memory(error);
-    if (check_early(push, error) < 0 || send_small(push, error) < 0)
+    if (push_check(push, error) < 0 || small_send(push, error) < 0)
         return -1;
-    return holt_input_message(push->input, text, HOLT_NO_DEADLINE, error) < 0 ? hear(push, error)
-                                                                              : 0;
+    return holt_input_message(push->input, text.data, HOLT_NO_DEADLINE, error) < 0
+               ? push_fail(push, error)
+               : 0;
 }
 
 int tree_push_data(struct tree_push *push, const void *data, size_t len, struct holt_error *error)
 {
     if (push->small.len + len <= GATHER)
         return buf_add(&push->small, data, len) < 0 ? no_memory(error) : 0;
-    if (check_early(push, error) < 0 || send_small(push, error) < 0)
+    if (push_check(push, error) < 0 || small_send(push, error) < 0)
         return -1;
     return holt_input_send(push->input, data, len, false, HOLT_NO_DEADLINE, error) < 0
-               ? hear(push, error)
+               ? push_fail(push, error)
                : 0;
 }
 
@@ -264,10 +283,10 @@ int tree_push_finish(struct tree_push *push, struct holt_error *error)
     struct holt_piece piece;
     int r;
 
-    if (send_small(push, error) < 0)
+    if (small_send(push, error) < 0)
         return -1;
     if (holt_input_send(push->input, NULL, 0, true, HOLT_NO_DEADLINE, error) < 0)
-        return hear(push, error);
+        return push_fail(push, error);
     do
         r = holt_stream_next_raw(push->stream, &piece, error);
     while (r > 0);

@@ -1,52 +1,60 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/json.h"
 #include "client/client_internal.h"
-#include "client/typed/request.h"
+#include "client/error.h"
 #include "holt.h"
 
-static void volume_read(struct reading *reading, const json_t *object, void *into)
+static void volume_fill(void *result, struct holt_volume *volume, const struct msg_volume *message)
 {
-    struct holt_volume *volume = into;
+    (void)result;
+    volume->id = message->id;
+    volume->name = message->name;
+}
 
-    volume->id = read_text(reading, object, "id");
-    volume->name = read_text(reading, object, "name");
+static int created_fill(void *result, const void *message, struct holt_error *error)
+{
+    const struct msg_volume_create_response *reply = message;
+
+    if (!reply->volume)
+        return reply_lacks("volume", error);
+    volume_fill(result, result, reply->volume);
+    return 0;
 }
 
 int holt_volume_create(struct holt *holt, const char *name, int64_t deadline,
                        struct holt_volume **ret, struct holt_error *error)
 {
-    const struct client_answer answer = { "volume", sizeof(**ret), volume_read };
-    const struct client_call call = { "VolumeService/Create",
-                                      request_text(json_object(), "name", name), false, deadline };
+    const struct msg_volume_create_request request = { .name = name };
+    const struct client_call call = { &method_volume_service_create, &request, false, deadline };
 
-    return client_call_for(holt, &call, &answer, ret, error);
+    return client_call_for(holt, &call, sizeof(**ret), created_fill, ret, error);
 }
 
-static void list_read(struct reading *reading, const json_t *object, void *into)
+static int list_fill(void *result, const void *message, struct holt_error *error)
 {
-    const json_t *volumes = read_array(reading, object, "volumes");
-    struct holt_volume_list *list = into;
+    const struct msg_volume_list_response *reply = message;
+    struct holt_volume_list *list = result;
 
-    list->count = json_array_size(volumes);
-    list->items = (const struct holt_volume *const *)read_list(reading, volumes,
-                                                               sizeof(**list->items), volume_read);
+    (void)error;
+    list->count = reply->volumes_count;
+    list->items =
+        RESULT_LIST(result, struct holt_volume, volume_fill, reply->volumes, reply->volumes_count);
+    return 0;
 }
 
 int holt_volume_list(struct holt *holt, int64_t deadline, struct holt_volume_list **ret,
                      struct holt_error *error)
 {
-    const struct client_answer answer = { NULL, sizeof(**ret), list_read };
-    const struct client_call call = { "VolumeService/List", json_object(), true, deadline };
+    const struct msg_volume_list_request request = { 0 };
+    const struct client_call call = { &method_volume_service_list, &request, true, deadline };
 
-    return client_call_for(holt, &call, &answer, ret, error);
+    return client_call_for(holt, &call, sizeof(**ret), list_fill, ret, error);
 }
 
 int holt_volume_remove(struct holt *holt, const char *volume, int64_t deadline,
                        struct holt_error *error)
 {
-    const struct client_call call = { "VolumeService/Remove",
-                                      request_text(json_object(), "volume", volume), false,
-                                      deadline };
+    const struct msg_volume_remove_request request = { .volume = volume };
+    const struct client_call call = { &method_volume_service_remove, &request, false, deadline };
 
     return client_call_void(holt, &call, error);
 }

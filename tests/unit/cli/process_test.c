@@ -220,8 +220,8 @@ static void kill_signals_all_and_reports_each_failure(void)
     check_heard("ProcessService/Signal {\"sandboxId\":\"s1\",\"processId\":\"p1\",\"signal\":15}\n"
                 "ProcessService/Signal {\"sandboxId\":\"s1\",\"processId\":\"p9\",\"signal\":15}\n"
                 "ProcessService/Signal {\"sandboxId\":\"s1\",\"processId\":\"p2\",\"signal\":15}\n"
-                "ProcessService/Signal {\"sandboxId\":\"s1\",\"processId\":\"p1\",\"tree\":true,"
-                "\"signal\":9}\n");
+                "ProcessService/Signal {\"sandboxId\":\"s1\",\"processId\":\"p1\",\"signal\":9,"
+                "\"tree\":true}\n");
 }
 
 static void wait_has_the_status_of_the_last(void)

@@ -239,7 +239,7 @@ static void verbs_do_all_and_report_each_failure(void)
     HOLT("rm", "gone", "-f");
     CHECK_SEEN(0, "", "");
     HOLT("rm", "\xff");
-    CHECK_SEEN(2, "", "holt: an argument is missing or not UTF-8\n");
+    CHECK_SEEN(2, "", "holt: argument 'sandboxId' is not UTF-8\n");
     check_heard("SandboxService/Destroy {\"sandboxId\":\"gone\"}\n"
                 "SandboxService/Destroy {\"sandboxId\":\"gone\"}\n");
 }
