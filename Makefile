@@ -39,7 +39,8 @@ ifeq ($(BUILD),fuzz)
 CC := clang
 endif
 
-CFLAGS := $(COMMON) $(CFLAGS_$(BUILD))
+# Builds for finding errors abort where a thread takes locks out of order (base/lock.h).
+CFLAGS := $(COMMON) $(CFLAGS_$(BUILD)) $(if $(filter-out release,$(BUILD)),-DLOCK_CHECKS)
 LDFLAGS := $(LDFLAGS_$(BUILD))
 LDLIBS_daemon := -lmicrohttpd -lhttp_parser -ljansson -larchive -lsqlite3 -lcrypto -lz -lm -lpthread
 LDLIBS_cli := -lhttp_parser -ljansson -lm -lpthread

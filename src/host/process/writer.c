@@ -2,12 +2,10 @@
 #include "host/process/writer.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/lock.h"
 #include "base/thread.h"
 #include "base/xalloc.h"
 #include "host/core/host_internal.h"
@@ -26,14 +24,12 @@ struct process_queue {
 
 struct process_writer {
     struct host *host;
-    pthread_t thread;
+    struct worker worker;
 
-    struct lock lock; /* protects everything below, and the queue links of processes */
-    struct cond changed;
+    /* Under the worker's lock, as the queue links of processes: */
     struct process_queue now;
     struct process_queue later; /* each due LATER_MS after it was added */
     unsigned restarts;          /* threads at work */
-    bool is_stopping;
     atomic_bool is_asked;
 };
 
@@ -46,14 +42,14 @@ static void writer_queue_now(struct process_writer *writer, struct process *proc
     process->next_now = NULL;
     *writer->now.last = process_ref(process);
     writer->now.last = &process->next_now;
-    cond_signal(&writer->changed);
+    cond_signal(&writer->worker.changed);
 }
 
 void process_writer_add(struct process_writer *writer, struct process *process)
 {
-    lock_take(&writer->lock);
+    lock_take(&writer->worker.lock);
     writer_queue_now(writer, process);
-    lock_release(&writer->lock);
+    lock_release(&writer->worker.lock);
 }
 
 /* Needs the lock. */
@@ -66,23 +62,23 @@ static void writer_queue_later(struct process_writer *writer, struct process *pr
     writer->later.last = &process->next_later;
     /* Otherwise the thread already has an earlier deadline. */
     if (writer->later.first == process)
-        cond_signal(&writer->changed);
+        cond_signal(&writer->worker.changed);
 }
 
 void process_writer_add_later(struct process_writer *writer, struct process *process)
 {
-    lock_take(&writer->lock);
+    lock_take(&writer->worker.lock);
     if (!process->is_in_later)
         writer_queue_later(writer, process);
-    lock_release(&writer->lock);
+    lock_release(&writer->worker.lock);
 }
 
 void process_writer_ask(struct process_writer *writer)
 {
     atomic_store(&writer->is_asked, true);
-    lock_take(&writer->lock);
-    cond_signal(&writer->changed);
-    lock_release(&writer->lock);
+    lock_take(&writer->worker.lock);
+    cond_signal(&writer->worker.changed);
+    lock_release(&writer->worker.lock);
 }
 
 bool process_writer_has_answered(struct process_writer *writer)
@@ -103,7 +99,7 @@ static struct process *writer_take(struct process_writer *writer, uint64_t now_m
         return process;
     }
     process = writer->later.first;
-    if (!process || (process->due_ms > now_ms && !writer->is_stopping))
+    if (!process || (process->due_ms > now_ms && !writer->worker.is_stopping))
         return NULL;
     writer->later.first = process->next_later;
     if (!writer->later.first)
@@ -116,7 +112,8 @@ static void writer_wait(struct process_writer *writer)
 {
     const struct process *next = writer->later.first;
 
-    (void)cond_wait_until(&writer->changed, &writer->lock, next ? next->due_ms : CLOCK_NEVER);
+    (void)cond_wait_until(&writer->worker.changed, &writer->worker.lock,
+                          next ? next->due_ms : CLOCK_NEVER);
 }
 
 /* Waits for due processes and returns their number; 0: the writer is stopping. */
@@ -125,16 +122,16 @@ static size_t writer_take_batch(struct process_writer *writer,
 {
     size_t count = 0;
 
-    lock_take(&writer->lock);
+    lock_take(&writer->worker.lock);
     for (;;) {
         atomic_store(&writer->is_asked, false);
         while (count < BATCH_MAX && (batch[count] = writer_take(writer, clock_ms())))
             count++;
-        if (count > 0 || writer->is_stopping)
+        if (count > 0 || writer->worker.is_stopping)
             break;
         writer_wait(writer);
     }
-    lock_release(&writer->lock);
+    lock_release(&writer->worker.lock);
     return count;
 }
 
@@ -142,10 +139,10 @@ static size_t writer_take_batch(struct process_writer *writer,
  * for it: the guest sends its output again to the next daemon. */
 static void writer_retry(struct process_writer *writer, struct process *process)
 {
-    lock_take(&writer->lock);
-    if (!process->is_in_later && !writer->is_stopping)
+    lock_take(&writer->worker.lock);
+    if (!process->is_in_later && !writer->worker.is_stopping)
         writer_queue_later(writer, process);
-    lock_release(&writer->lock);
+    lock_release(&writer->worker.lock);
 }
 
 /* A restart waits for the old control group to become empty and for the guest, so it runs on a
@@ -156,16 +153,16 @@ static void restart_main(void *argument)
     struct process_writer *writer = process->machine->host->writer;
 
     process_respawn(process);
-    lock_take(&writer->lock);
+    lock_take(&writer->worker.lock);
     atomic_store(&process->is_restarting, false);
-    if (!writer->is_stopping)
+    if (!writer->worker.is_stopping)
         writer_queue_now(writer, process); /* for output that the writer left alone meanwhile */
-    lock_release(&writer->lock);
+    lock_release(&writer->worker.lock);
     process_unref(process);
-    lock_take(&writer->lock);
+    lock_take(&writer->worker.lock);
     writer->restarts--;
-    cond_broadcast(&writer->changed);
-    lock_release(&writer->lock);
+    cond_broadcast(&writer->worker.changed);
+    lock_release(&writer->worker.lock);
 }
 
 static void writer_restart(struct process *process)
@@ -174,9 +171,9 @@ static void writer_restart(struct process *process)
     int r;
 
     atomic_store(&process->is_restarting, true);
-    lock_take(&writer->lock);
+    lock_take(&writer->worker.lock);
     writer->restarts++;
-    lock_release(&writer->lock);
+    lock_release(&writer->worker.lock);
     r = thread_start_detached("holt-restart", 0, restart_main, process_ref(process));
     if (r < 0)
         restart_main(process);
@@ -226,7 +223,7 @@ static void writer_handle_batch(struct process_writer *writer, struct process *c
     }
 }
 
-static void *process_writer_main(void *argument)
+static void process_writer_main(void *argument)
 {
     struct process_writer *writer = argument;
     struct process *batch[BATCH_MAX];
@@ -234,7 +231,6 @@ static void *process_writer_main(void *argument)
 
     while ((count = writer_take_batch(writer, batch)) > 0)
         writer_handle_batch(writer, batch, count);
-    return NULL;
 }
 
 int process_writer_start(struct host *host, struct process_writer **ret, struct err *err)
@@ -245,9 +241,8 @@ int process_writer_start(struct host *host, struct process_writer **ret, struct 
     writer->host = host;
     writer->now.last = &writer->now.first;
     writer->later.last = &writer->later.first;
-    lock_init(&writer->lock, LOCK_PROCESS_WRITER);
-    cond_init(&writer->changed);
-    r = -pthread_create(&writer->thread, NULL, process_writer_main, writer);
+    worker_init(&writer->worker, LOCK_PROCESS_WRITER);
+    r = thread_start(&writer->worker.thread, "holt-writer", process_writer_main, writer);
     if (r < 0) {
         free(writer);
         return err_sys(err, r, "start the process writer");
@@ -260,16 +255,11 @@ void process_writer_stop(struct process_writer *writer)
 {
     if (!writer)
         return;
-    lock_take(&writer->lock);
-    writer->is_stopping = true;
-    cond_signal(&writer->changed);
-    lock_release(&writer->lock);
-    (void)pthread_join(writer->thread, NULL);
-    lock_take(&writer->lock);
+    worker_stop(&writer->worker);
+    lock_take(&writer->worker.lock);
     while (writer->restarts > 0)
-        cond_wait(&writer->changed, &writer->lock);
-    lock_release(&writer->lock);
-    cond_destroy(&writer->changed);
-    lock_destroy(&writer->lock);
+        cond_wait(&writer->worker.changed, &writer->worker.lock);
+    lock_release(&writer->worker.lock);
+    worker_destroy(&writer->worker);
     free(writer);
 }
