@@ -209,12 +209,15 @@ int holt_file_read(struct holt *holt, const char *sandbox, const struct holt_rea
 
 /* --- writing ---------------------------------------------------------------------------------- */
 
-static int message_send(struct holt_upload *upload, const struct msg_write_file_request *message,
-                        struct buf *text, struct holt_error *error)
+/* Sends a part of the file. Fields that only the first message needs are absent. */
+static int data_send(struct holt_upload *upload, struct span data, struct buf *text,
+                     struct holt_error *error)
 {
+    const struct msg_write_file_request message = { .data = data };
+
     buf_clear(text);
-    if (request_encode(&msg_write_file_request_schema, message, text, error) < 0)
-        return -1;
+    if (schema_encode(&msg_write_file_request_schema, &message, ENCODE_SOME, text) < 0)
+        return error_set(error, "resource_exhausted", "no memory for the request");
     return holt_upload_send(upload, text->data, text->len, error);
 }
 
@@ -237,13 +240,13 @@ static int file_send(struct holt_upload *upload, const char *sandbox,
     const char *data = options->data;
     size_t left = options->len;
 
-    if (message_send(upload, &first, &text, error) < 0)
+    if (request_encode(&msg_write_file_request_schema, &first, &text, error) < 0 ||
+        holt_upload_send(upload, text.data, text.len, error) < 0)
         return -1;
     while (left > 0) {
         size_t part = left < WRITE_PART ? left : WRITE_PART;
-        const struct msg_write_file_request next = { .data = { data, part } };
 
-        if (message_send(upload, &next, &text, error) < 0)
+        if (data_send(upload, (struct span){ data, part }, &text, error) < 0)
             return -1;
         data += part;
         left -= part;
