@@ -25,7 +25,7 @@ static void call_close_slot(struct file_call **call)
     file_call_close(*call);
 }
 
-/* Replies with the entry under the absolute path that was asked for. */
+/* Replies with the entry, with the absolute path of the request. */
 static int entry_reply(const struct call *call, struct file_entry entry, const char *path,
                        struct err *err)
 {
@@ -97,7 +97,7 @@ int file_service_remove(const struct call *call, const struct msg_remove_file_re
 
 struct listing {
     struct arena *arena;
-    struct msg_file_entry *entries; /* room for as many as were asked for */
+    struct msg_file_entry *entries; /* capacity for the requested number */
     size_t count;
     size_t bytes;
     const char *last;              /* path of the last entry, relative to the base */

@@ -28,7 +28,7 @@ static int result_wait(struct tool_call *tool, const struct tool_result **ret, s
     return 0;
 }
 
-/* Thousandths of a CPU; a share that is asked for is never rounded to none. */
+/* Thousandths of a CPU; a share above 0 is rounded up to at least 1. */
 static uint32_t cpus_milli(double cpus)
 {
     uint32_t milli = (uint32_t)(cpus * 1000);

@@ -62,7 +62,7 @@ static inline void lock_note_released(const struct lock *lock)
 }
 #endif
 
-/* Makes a lock that nobody holds. */
+/* Initializes an unlocked lock. */
 static inline void lock_init(struct lock *lock, enum lock_rank rank)
 {
     (void)pthread_mutex_init(&lock->mutex, NULL);
@@ -73,7 +73,7 @@ static inline void lock_init(struct lock *lock, enum lock_rank rank)
 #endif
 }
 
-/* Nobody may hold the lock or use it afterwards. */
+/* Destroys an unlocked lock. */
 static inline void lock_destroy(struct lock *lock)
 {
     (void)pthread_mutex_destroy(&lock->mutex);
@@ -87,7 +87,7 @@ static inline void lock_take(struct lock *lock)
     lock_note_taken(lock);
 }
 
-/* Takes the lock if nobody holds it; returns whether it did. Needs no order, as it never waits. */
+/* Takes the lock if it is free; returns whether it did. Needs no order, as it never waits. */
 static inline bool lock_try(struct lock *lock)
 {
     if (pthread_mutex_trylock(&lock->mutex) != 0)
@@ -122,7 +122,7 @@ static inline void lock_scope_end(struct lock *const *lock)
     cleanup_with(lock_scope_end) __attribute__((__unused__)) struct lock *const LOCK_JOIN(         \
         lock_scope_, __LINE__) = lock_scope_begin(which)
 
-/* Makes a condition variable that nobody waits for. */
+/* Initializes a condition variable without waiters. */
 void cond_init(struct cond *cond);
 
 /* No thread may wait for it. */

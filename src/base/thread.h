@@ -20,7 +20,7 @@ struct thread {
 int thread_start(struct thread *thread, const char *name, void (*main)(void *argument),
                  void *argument);
 
-/* The same for a thread that nobody joins; stack_bytes may be 0 for the usual size. */
+/* The same for a detached thread; stack_bytes 0: the default size. */
 int thread_start_detached(const char *name, size_t stack_bytes, void (*main)(void *argument),
                           void *argument);
 

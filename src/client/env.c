@@ -9,7 +9,7 @@
 #include "client/error.h"
 #include "holt.h"
 
-/* Nothing of it changes but the flag, so threads need no lock. */
+/* Only the flag changes after creation, so no lock is needed. */
 struct holt_env {
     struct holt *holt;
     char *id;
@@ -44,7 +44,7 @@ static int check_needs(const struct holt_capabilities *can, unsigned needs,
             return error_set(error, "unimplemented", "the daemon cannot do this: %s", rows[i].name);
         needs &= ~rows[i].need;
     }
-    return needs ? error_set(error, "invalid_argument", "no need has the number %#x", needs) : 0;
+    return needs ? error_set(error, "invalid_argument", "unknown requirement %#x", needs) : 0;
 }
 
 static struct holt_env *env_new(struct holt *holt, const char *id, struct holt_capabilities *can)
@@ -107,7 +107,7 @@ const struct holt_capabilities *holt_env_capabilities(const struct holt_env *env
     return env->can;
 }
 
-/* Whether the environment can be used for something that needs this. */
+/* Returns whether the environment has this capability. */
 static int check(const struct holt_env *env, unsigned needs, struct holt_error *error)
 {
     if (!atomic_load(&env->is_destroyed))

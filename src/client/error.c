@@ -21,7 +21,7 @@ void error_fill(struct holt_error *error, const char *code, const char *format, 
     va_end(args);
 }
 
-/* What the Connect protocol says a bare HTTP status means. */
+/* Returns the Connect code that the protocol assigns to an HTTP status without a body. */
 static const char *code_of_status(unsigned status)
 {
     static const struct {
@@ -39,7 +39,7 @@ static const char *code_of_status(unsigned status)
     return "unknown";
 }
 
-/* Whether object is an error in Connect's form, which then is in error. */
+/* Returns whether object is an error in Connect's form, and stores it in error. */
 static bool take_error(struct holt_error *error, const json_t *object)
 {
     const char *code = NULL, *message = "the daemon gave no reason", *cause = "", *remedy = "";
@@ -64,7 +64,7 @@ void error_from_reply(struct holt_error *error, unsigned status, const char *bod
     if (len > 0 && json_parse_object(body, len, &object, &ignored) == 0 &&
         take_error(error, object))
         return;
-    error_fill(error, code_of_status(status), "the daemon answered with HTTP status %u", status);
+    error_fill(error, code_of_status(status), "the daemon replied with HTTP status %u", status);
 }
 
 int error_from_end(struct holt_error *error, const char *payload, size_t len)

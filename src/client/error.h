@@ -12,9 +12,9 @@ void error_fill(struct holt_error *error, const char *code, const char *format, 
 /* Does the same and returns -1, which lets static analysis see it. */
 #define error_set(...) (error_fill(__VA_ARGS__), -1)
 
-/* Takes an error from the daemon (wire/error.h), or describes the HTTP status if the body is
+/* Reads an error reply of the daemon (wire/error.h); describes the HTTP status if the body is
  * something else. */
 void error_from_reply(struct holt_error *error, unsigned status, const char *body, size_t len);
 
-/* Takes the payload of a stream's end: 0 for a good end, else -1. */
+/* Reads the payload of a stream's end. Returns 0 for a successful end, else -1. */
 int error_from_end(struct holt_error *error, const char *payload, size_t len);

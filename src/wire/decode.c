@@ -425,7 +425,7 @@ static int field_get(const struct decoder *decoder, const struct schema_field *f
     return value_get(decoder, field, message, value, err);
 }
 
-/* What a field is that is absent, where zeros do not say so. */
+/* Stores the value of an absent field if it is not zero. */
 static void field_reset(const struct schema_field *field, char *message)
 {
     static const char *const nothing[1];

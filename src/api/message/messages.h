@@ -1,5 +1,5 @@
-/* Messages that several services answer with. What a message points to lives as long as the info it
- * is made of and the arena. */
+/* Messages that several services reply with. They point into the info that they are made from and
+ * into the arena, and are valid as long as both. */
 #pragma once
 
 #include <stdbool.h>

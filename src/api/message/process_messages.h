@@ -1,4 +1,4 @@
-/* What is told of processes: the events of a stream, and ProcessInfo. */
+/* Messages about processes: the events of a stream, and ProcessInfo. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,7 +14,7 @@ struct reader_event;
 struct record;
 struct record_info;
 
-/* What a process has written, as far as its end tells of it. */
+/* The output sizes of a process, for the event of its end. */
 struct process_written {
     uint64_t bytes[PROCESS_STREAMS];
     bool is_truncated;

@@ -88,7 +88,7 @@ static int event_put(const struct file_event *event, put_fn *put, struct buf *ou
                ENCODE_ALL);
 }
 
-/* Anything but data. What has no fields says that a watch has begun. */
+/* Sends a message other than data. One without fields reports that the watch has begun. */
 static int answer_put(const struct file_stream *self, struct file_answer *answer, put_fn *put,
                       struct buf *out)
 {

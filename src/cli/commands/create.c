@@ -114,7 +114,7 @@ static int print_created(const struct holt_sandbox *sandbox, bool is_quiet)
     if (is_quiet)
         (void)printf("%s\n", sandbox->id);
     else if (sandbox->is_joined)
-        (void)printf("sandbox %s was made with this key already\n", sandbox->id);
+        (void)printf("sandbox %s was already created with this key\n", sandbox->id);
     else if (*sandbox->name)
         (void)printf("created sandbox %s (%s)\n", sandbox->id, sandbox->name);
     else

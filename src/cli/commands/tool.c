@@ -108,7 +108,7 @@ static int print_content(const struct holt_tool_result *result)
     return status;
 }
 
-/* Prints what is not part of the content to stderr. */
+/* Prints notices, which are not part of the content, to stderr. */
 static void print_notes(const struct holt_tool_result *result)
 {
     for (size_t i = 0; i < result->changed_count; i++)

@@ -71,7 +71,7 @@ static int text_value(const char *text, json_t **ret, struct err *err)
     if (r < 0)
         return r;
     *ret = json_stringn(content.data ? content.data : "", content.len);
-    return *ret ? 0 : err_set(err, ERR_INVALID, "what is in '%.200s' is not UTF-8", text + 1);
+    return *ret ? 0 : err_set(err, ERR_INVALID, "the content of '%.200s' is not UTF-8", text + 1);
 }
 
 static int json_value(const char *text, json_t **ret, struct err *err)

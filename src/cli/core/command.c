@@ -101,7 +101,7 @@ int command_misused(const struct command *command, const char *why)
     return report_usage("%s: %s; see 'holt %s --help'", command->name, why, command->name);
 }
 
-/* How many of the words are the command's name; 0 when they name another. */
+/* Returns the number of words that are the command's name; 0 if they name another command. */
 static int words_matched(const struct command *command, int count, char *const *words)
 {
     size_t first = strcspn(command->name, " ");
@@ -114,7 +114,7 @@ static int words_matched(const struct command *command, int count, char *const *
     return count >= 2 && strcmp(words[1], second + 1) == 0 ? 2 : 0;
 }
 
-/* One line per command under the heading of its group. */
+/* Prints one line per command under the heading of its group. */
 static void list_all(void)
 {
     const char *group = "";
@@ -128,7 +128,7 @@ static void list_all(void)
     }
 }
 
-/* Those whose name begins with this word. False when there are none. */
+/* Prints the commands whose name begins with this word. Returns false if there are none. */
 static bool list_below(const char *word)
 {
     bool is_found = false;
@@ -144,7 +144,7 @@ static bool list_below(const char *word)
     return is_found;
 }
 
-/* What the same is called elsewhere. */
+/* Maps names of other tools to ours. */
 static const struct {
     const char *word, *name;
 } synonyms[] = {
@@ -173,7 +173,7 @@ static const struct {
     { "status", "info" },
 };
 
-/* What was perhaps meant, or NULL. */
+/* Returns the most similar command name, or NULL. */
 static const char *nearest_command(const char *word)
 {
     const char *found = NULL;
@@ -238,7 +238,7 @@ int commands_help(int count, char **words)
         list_all();
     else if (count > 1 || !list_below(words[0]))
         return unknown(count, words);
-    (void)printf("\n'holt COMMAND --help' tells more about one of them.\n");
+    (void)printf("\nSee 'holt COMMAND --help' for more about a command.\n");
     return command_printed();
 }
 

@@ -10,13 +10,14 @@
 struct command {
     const char *group;    /* the heading that --help lists it under */
     const char *name;     /* one word, or two: "template import" */
-    const char *operands; /* behind the options, as --help shows them; "" for none. Completion
-                           * knows what an ID, a TEMPLATE, ... is by these words. */
+    const char *operands; /* after the options, as --help shows them; "" for none. Completion
+                             derives the kind of an operand (ID, TEMPLATE, ...) from these words. */
     const char *summary;
-    const char *example; /* lines for --help, where it is not obvious, or NULL */
+    const char *example; /* extra lines for --help, or NULL */
     const struct option_table *options;
-    bool takes_command; /* the operands are another command's words: options end at the first */
-    bool passes_status; /* exits as a process in a sandbox does; Holt's own failures are all 125 */
+    bool takes_command; /* the operands are a command line: option parsing ends at the first one */
+    bool passes_status; /* the exit status is that of a process in a sandbox; failures of Holt
+                           itself are 125 */
 
     /* argv[0] is the last word of the name. Returns the exit status. */
     int (*run)(int argc, char **argv);
@@ -27,7 +28,7 @@ struct common_options {
     bool wants_help;
 };
 
-/* Of commands that show things. */
+/* For commands that print a result. */
 struct output_options {
     struct common_options common;
     bool wants_json;
@@ -117,17 +118,17 @@ extern const struct command command_help;
 /* The table of a command that has no option but --help. */
 extern const struct option_table option_table_help;
 
-/* All of them, in the order of --help; ends with NULL. */
+/* All commands in the order of --help, terminated by NULL. */
 extern const struct command *const commands[];
 
 /* Parses the command's options into a struct that starts with common_options; ret_next is the index
- * of the first operand. False when there is nothing left to do, with the exit status: help was
- * asked for, or the options are wrong. */
+ * of the first operand. Returns false with the exit status if help was printed or an option is
+ * wrong. */
 bool command_parse(const struct command *command, void *into, int argc, char **argv, int *ret_next,
                    int *ret_status);
 
-/* The same for ID [--] COMMAND...: options may stand on both sides of the ID, until "--" has ended
- * them. Where the ID and the command are (argc: nowhere). */
+/* The same for ID [--] COMMAND...: options may precede or follow the ID, up to "--". Stores the
+ * indexes of the ID and of the command (argc: absent). */
 struct command_words {
     int id;
     int command;
@@ -135,8 +136,8 @@ struct command_words {
 bool command_parse_with_id(const struct command *command, void *options, int argc, char **argv,
                            struct command_words *ret, int *ret_status);
 
-/* The same for a command without options of its own that takes from least to most operands (most 0:
- * any number); wrong ones are reported as "needs " and what needs says. */
+/* The same for a command without options of its own that takes between least and most operands
+ * (most 0: no maximum); another number is reported as "needs NEEDS". */
 struct operands {
     int least, most;
     const char *needs; /* "an ID" */
@@ -144,25 +145,25 @@ struct operands {
 bool command_parse_plain(const struct command *command, const struct operands *operands, int argc,
                          char **argv, int *ret_next, int *ret_status);
 
-/* Whether there are as many operands as there must be; false after a report. */
+/* Returns whether the number of operands is right; if not, reports it. */
 bool command_has_operands(const struct command *command, const struct operands *operands,
                           int count);
 
-/* Ends a command that has printed something: the exit status. */
+/* Flushes stdout. Returns the exit status. */
 int command_printed(void);
 
 /* Reports wrong operands. Returns the exit status. */
 int command_misused(const struct command *command, const char *why);
 
-/* The command with the longest name that the words begin with, and of how many words that is; NULL:
- * none. */
+/* Returns the command with the longest name that the words begin with, and its number of words;
+ * NULL: none. */
 const struct command *command_find(int count, char *const *words, int *ret_used);
 
-/* Whether the command's name is of two words, of which this is the first. */
+/* Returns whether the command has a name of two words that starts with this one. */
 bool command_is_below(const struct command *command, const char *word);
 
 /* Runs the command that words name, and returns its exit status. */
 int commands_run(int count, char **words);
 
-/* Help on the command or the group of commands that words name; without words, on holt. */
+/* Prints help on the command or the group that words name; without words, on holt. */
 int commands_help(int count, char **words);

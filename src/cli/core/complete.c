@@ -10,12 +10,12 @@
 
 enum { KIND_SIZE = 32 };
 
-/* How far the words of a command have come. */
+/* The parser state after the words before the one to complete. */
 struct place {
     const struct option_row *waiting; /* the option whose argument comes next, or NULL */
     bool is_past_options;
-    int operands;        /* that stand there already */
-    const char *sandbox; /* the one that was the ID, or NULL */
+    int operands;        /* operands so far */
+    const char *sandbox; /* the operand that is the sandbox's ID, or NULL */
 };
 
 void complete_offer(const char *start, const char *word, const char *what)
@@ -36,8 +36,8 @@ static const struct option_row *row_find(const struct option_table *table, const
     return NULL;
 }
 
-/* What the operand of this number is called: "ID" in "ID [FROM [TO]]"; the last one repeats where
- * dots stand behind it. "" where there is none. */
+/* Returns the kind of the operand with this number, "ID" in "ID [FROM [TO]]"; the last one repeats
+ * if dots follow it. "" if there is none. */
 static void operand_kind(const char *operands, int number, char ret[KIND_SIZE])
 {
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ|abcdefghijklmnopqrstuvwxyz";
@@ -61,7 +61,7 @@ static void operand_kind(const char *operands, int number, char ret[KIND_SIZE])
         *ret = '\0';
 }
 
-/* Takes one word that stands before the one to complete. */
+/* Advances the state by one word before the one to complete. */
 static void place_pass(struct place *place, const struct command *command, const char *word)
 {
     char kind[KIND_SIZE];
@@ -102,7 +102,7 @@ static void offer_commands(const char *start)
         size_t len = strcspn((*next)->name, " ");
         cleanup_free char *word = xasprintf("%.*s", (int)len, (*next)->name);
 
-        /* Those of two words stand one behind the other. */
+        /* Commands of one group are adjacent in the list. */
         if (strncmp(before, word, len) != 0 || (before[len] != ' ' && before[len] != '\0'))
             complete_offer(start, word, (*next)->name[len] == ' ' ? "" : (*next)->summary);
         before = (*next)->name;
@@ -116,7 +116,7 @@ static void offer_below(const char *word, const char *start)
             complete_offer(start, (*next)->name + strlen(word) + 1, (*next)->summary);
 }
 
-/* The words of kinds that need nobody to ask. */
+/* Words of the kinds that need no call to the daemon. */
 static const struct {
     const char *kind, *words[6];
 } fixed[] = {
@@ -139,7 +139,7 @@ static void offer_kind(const char *kind, const struct place *place, const char *
     if (strcmp(kind, "PATH") == 0 || strcmp(kind, "FILE") == 0 || is_place)
         (void)printf(":files\n");
     if (is_state)
-        complete_offer(start, "template", "what the sandbox began with");
+        complete_offer(start, "template", "the template's files");
     complete_names(is_state ? "SNAPSHOT" : is_place ? "ID:" : kind, place->sandbox, start);
 }
 

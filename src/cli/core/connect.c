@@ -64,7 +64,7 @@ static int start_and_open(const char *run_dir, const char *host, struct holt **r
     return -1;
 }
 
-/* What a person can do where nobody answers is told by who knows how they came here. */
+/* The caller reports the remedy, as it knows how the user came here. */
 static int report_absence(struct holt_error *error, const char *remedy)
 {
     if (!error->remedy[0])

@@ -41,8 +41,8 @@ char *daemon_find(void)
     return xstrdup("holtd");
 }
 
-/* The daemon keeps nothing of ours: not the terminal, the directory, the signals nor any descriptor
- * that our own caller let us inherit, a lock for example. */
+/* The daemon inherits nothing: no terminal, working directory, signal mask or descriptor (a
+ * caller's lock, for example). */
 static int prepare_files(posix_spawn_file_actions_t *files, const char *log_path, int ready_fd)
 {
     int r = posix_spawn_file_actions_addopen(files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
@@ -92,7 +92,7 @@ static int spawn(const char *run_dir, const char *log_path, int ready_fd)
     return -posix_spawnp(&pid, binary, &files, &attributes, argv, environ);
 }
 
-/* Reads one line, without its end; empty when the daemon closed the pipe without a word. */
+/* Reads one line without its newline; empty if the daemon closed the pipe first. */
 static int read_line(int fd, char *line, size_t size)
 {
     size_t len = 0;
@@ -118,8 +118,8 @@ static int read_line(int fd, char *line, size_t size)
     return 0;
 }
 
-/* Another holt was faster to start the same daemon. One that only shares our state directory has
- * its socket elsewhere and is of no use. */
+/* Another holt has started the same daemon meanwhile. A daemon that only shares our state directory
+ * listens elsewhere and is of no use. */
 static bool is_same_daemon(const char *reason)
 {
     static const char running[] = "already running";
@@ -135,12 +135,11 @@ static int wait_ready(int fd, const char *log_path, struct err *err)
     int r = read_line(fd, line, sizeof(line));
 
     if (r < 0)
-        return err_sys(err, r, "wait for holtd, whose log is %s", log_path);
+        return err_sys(err, r, "wait for holtd (log: %s)", log_path);
     if (strcmp(line, "ready") == 0)
         return 0;
     if (strncmp(line, failed, strlen(failed)) != 0)
-        return err_set(err, ERR_INTERNAL, "holtd ended before it was ready; its log is %s",
-                       log_path);
+        return err_set(err, ERR_INTERNAL, "holtd exited before it was ready (log: %s)", log_path);
     return err_set(err, is_same_daemon(reason) ? ERR_EXISTS : ERR_INTERNAL,
                    "cannot start holtd: %s", reason);
 }
@@ -164,6 +163,6 @@ int daemon_start(const char *run_dir, struct err *err)
                        "no daemon runs, and holtd is neither beside holt nor in PATH");
     if (r < 0)
         return err_sys(err, r, "start holtd");
-    (void)close(TAKE_FD(write_fd)); /* so that the end of holtd is the end of the pipe */
+    (void)close(TAKE_FD(write_fd)); /* so that the pipe ends when holtd ends */
     return wait_ready(read_fd, log_path, err);
 }

@@ -3,10 +3,10 @@
 
 struct err;
 
-/* The path of holtd beside our own binary, else "holtd", which is to be looked up in PATH. The
- * caller frees it. */
+/* Returns the path of holtd beside our own binary, or else "holtd" for a lookup in PATH. The caller
+ * frees it. */
 char *daemon_find(void);
 
-/* Starts holtd in a session of its own, with its sockets and holtd.log in run_dir, and waits until
- * it says that it is ready. ERR_EXISTS when another has just been started there. */
+/* Starts holtd in a new session, with its sockets and holtd.log in run_dir, and waits until it
+ * reports that it is ready. ERR_EXISTS: another process has just started one there. */
 int daemon_start(const char *run_dir, struct err *err);

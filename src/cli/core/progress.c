@@ -16,7 +16,7 @@ enum {
     DRAW_EVERY_MS = 100,
     LINE_BYTES = 1024,
     COLUMNS_LEAST = 20,
-    BAR_LEAST = 10, /* a shorter one says nothing */
+    BAR_LEAST = 10, /* a shorter bar is not drawn */
     BAR_MOST = 40,
 };
 
@@ -52,7 +52,7 @@ static void time_format(char cell[CELL_SIZE], uint64_t seconds)
         (void)snprintf(cell, CELL_SIZE, "%" PRIu64 ":%02" PRIu64, seconds / 60, seconds % 60);
 }
 
-/* What stands behind the bar: "45%  120.0 MiB  38.2 MiB/s  0:05 left". */
+/* Formats the text after the bar: "45% 120.0 MiB 38.2 MiB/s 0:05 left". */
 static void figures_format(const struct progress *progress, uint64_t elapsed_ms, char *ret,
                            size_t size)
 {
@@ -73,7 +73,7 @@ static void figures_format(const struct progress *progress, uint64_t elapsed_ms,
                    100.0 * (double)progress->done / (double)progress->total, done, speed, left);
 }
 
-/* "[====>     ] ", or nothing where there is no room or no total. */
+/* Formats the bar, "[====>     ] "; empty if there is no room or no total. */
 static void bar_format(const struct progress *progress, int room, char *ret)
 {
     int width = room < BAR_MOST ? room : BAR_MOST, filled;
@@ -92,7 +92,7 @@ static void bar_format(const struct progress *progress, int room, char *ret)
     memcpy(ret, "] ", sizeof("] "));
 }
 
-/* Never the last column, where some terminals begin a new line. */
+/* The last column stays empty: some terminals wrap there. */
 static void draw(struct progress *progress, uint64_t now)
 {
     char figures[4 * CELL_SIZE], bar[BAR_MOST + 1], label[LINE_BYTES / 4], line[LINE_BYTES];

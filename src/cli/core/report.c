@@ -23,7 +23,7 @@ void drop_controls(char *text)
             *text = '?';
 }
 
-/* holt is one command in one process; what it has to say of itself goes through here. */
+/* All messages of holt itself are printed by this file. */
 static enum err_kind last_kind;
 static bool is_json;
 

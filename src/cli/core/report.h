@@ -1,4 +1,4 @@
-/* What holt itself has to say: one line on stderr, and the exit status that goes with it. */
+/* Messages of holt itself: one line on stderr, and the matching exit status. */
 #pragma once
 
 struct err;
@@ -8,29 +8,30 @@ enum {
     STATUS_OK = 0,
     STATUS_HOLT = 125,        /* holt refused or failed, as opposed to the command it runs */
     STATUS_SIGNAL = 128,      /* plus the number of the signal */
-    STATUS_BROKEN_PIPE = 141, /* as a tool that SIGPIPE ended */
+    STATUS_BROKEN_PIPE = 141, /* as of a tool that died of SIGPIPE */
 };
 
-/* Writes "holt: ..." as one line, whatever bytes the text has. Returns STATUS_HOLT. */
+/* Writes "holt: ..." as one line; control characters become "?". Returns STATUS_HOLT. */
 int report(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The same line for what is no error. */
+/* The same for a notice that is not an error. */
 void report_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* As report, for a command line that cannot be right. */
+/* The same for an invalid command line. */
 int report_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The same for errors of the rooms below; what can be done about one is a second line. */
+/* The same for a struct err; its remedy, if any, is a second line. */
 int report_err(const struct err *err);
 int report_holt_error(const struct holt_error *error);
 
-/* From here on errors of the daemon are one line of JSON on stderr, {"code":"not_found", ...}. */
+/* From now on, errors of the daemon are printed as one line of JSON on stderr, {"code":"not_found",
+ * ...}. */
 void report_in_json(void);
 
-/* The exit status of a command that ended with this one: in the place of STATUS_HOLT comes the one
- * that base/err.h has for the kind of what was reported last. */
+/* Returns the final exit status of a command: STATUS_HOLT becomes the status that base/err.h has
+ * for the kind of the last reported error. */
 int report_exit_status(int status);
 
-/* Names and reasons come from elsewhere; none of them may move the cursor or start a second line:
- * control characters become "?". */
+/* Replaces control characters with "?": names and reasons come from elsewhere and must neither move
+ * the cursor nor start another line. */
 void drop_controls(char *text);

@@ -51,7 +51,7 @@ int text_width(const char *text)
     return width;
 }
 
-/* What a state looks like; NULL: plain. The words are those of sandboxes and processes. */
+/* Returns the colour of a state of a sandbox or process; NULL: none. */
 static const char *state_colour(const char *state)
 {
     static const struct {
@@ -75,7 +75,7 @@ static const char *state_colour(const char *state)
     return NULL;
 }
 
-/* A cell in the column STATE has the colour of its state. */
+/* Cells of the column STATE are coloured. */
 static void print_cell(const struct layout *layout, const char *title, const char *cell)
 {
     bool is_state = layout->has_colours && strcmp(title, "STATE") == 0;
@@ -84,7 +84,7 @@ static void print_cell(const struct layout *layout, const char *title, const cha
     (void)printf("%s%s%s", colour ? colour : "", cell, colour ? COLOUR_NONE : "");
 }
 
-/* Nothing is padded at the end of a line, nor is an empty last cell set off. */
+/* The last column is not padded, and an empty last cell has no separator. */
 static void print_row(const struct table *table, const char *const *cells,
                       const struct layout *layout)
 {

@@ -1,4 +1,4 @@
-/* Columns for people: as wide as their widest cell. */
+/* Tables of aligned columns, each as wide as its widest cell. */
 #pragma once
 
 #include <stddef.h>
@@ -20,7 +20,7 @@ void table_print(const struct table *table);
 
 void table_done(struct table *table);
 
-/* Columns of a terminal, where a character is one: the bytes that begin one. */
+/* Returns the width of a text on a terminal, one column per UTF-8 character. */
 int text_width(const char *text);
 
 enum { CELL_SIZE = 40 };

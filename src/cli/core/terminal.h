@@ -10,20 +10,20 @@ struct terminal {
     struct termios before;
 };
 
-/* Hands every key to us as it is typed, where stdin is a terminal. */
+/* Enters raw mode if stdin is a terminal. */
 void terminal_make_raw(struct terminal *terminal);
 
-/* Puts the terminal back as it was; does nothing the second time. */
+/* Restores the terminal; a second call has no effect. */
 void terminal_restore(struct terminal *terminal);
 
-/* The size of the terminal that shows our output; 24 by 80 where there is none. */
+/* Returns the size of the terminal that shows our output; 24 by 80 if there is none. */
 void terminal_size(uint32_t *ret_rows, uint32_t *ret_columns);
 
-/* TERM says that it cannot move its cursor or change its colour. */
+/* Returns whether TERM names a terminal without cursor movement and colours. */
 bool terminal_is_dumb(void);
 
-/* Whether what is written to fd may have colours: on a terminal that is not dumb, unless NO_COLOR
- * is set. */
+/* Returns whether output to fd may be coloured: it is a terminal that is not dumb, and NO_COLOR is
+ * not set. */
 bool terminal_has_colours(int fd);
 
 #define COLOUR_RED "\033[31m"

@@ -20,14 +20,14 @@ struct cp_options {
 static const struct option_row rows[] = {
     { "archive", 'a', NULL, "keep owners (numeric) and set-uid bits",
       OPTION_FLAG(struct cp_options, keeps_owner) },
-    { "follow-link", 'L', NULL, "copy what a link SOURCE points to",
+    { "follow-link", 'L', NULL, "follow SOURCE if it is a symbolic link",
       OPTION_FLAG(struct cp_options, follows_link) },
     OPTION_HELP,
 };
 
 static const struct option_table table = { rows, ARRAY_SIZE(rows), NULL };
 
-/* "ID:PATH", unless it begins as a path or has a slash before the colon. */
+/* Parses "ID:PATH"; a text that begins as a path or has a slash before the colon is local. */
 static bool place_parse(const char *text, struct cp_place *ret)
 {
     const char *colon = strchr(text, ':'), *slash = strchr(text, '/');
@@ -51,7 +51,8 @@ static bool ends_with_slash(const char *path)
     return len > 0 && path[len - 1] == '/';
 }
 
-/* Whether what is in the directory is meant, and not the directory: "dir/." or ".". */
+/* Returns whether a path names the contents of a directory ("dir/." or ".") rather than the
+ * directory. */
 static bool means_contents(const char *path)
 {
     size_t len = strlen(path);
@@ -59,7 +60,7 @@ static bool means_contents(const char *path)
     return strcmp(path, ".") == 0 || (len >= 2 && strcmp(path + len - 2, "/.") == 0);
 }
 
-/* Cuts a path into directory and name. False when it has no name. */
+/* Splits a path into directory and name. Returns false if it has no name. */
 static bool split(const char *path, char into[PATH_MAX], char name[NAME_MAX + 1])
 {
     size_t len = strlen(path), start;
@@ -92,8 +93,7 @@ static int aim_into(struct cp *cp, bool is_source_directory)
     if (is_source_directory && means_contents(cp->from.path))
         return 0;
     if (!split(cp->from.path, ignored, cp->name))
-        return report_usage("'%s' has no name that it could have in '%s'", cp->from.text,
-                            cp->to.text);
+        return report_usage("'%s' has no file name to use in '%s'", cp->from.text, cp->to.text);
     return 0;
 }
 
@@ -102,7 +102,7 @@ int cp_aim(struct cp *cp, bool is_source_directory, const struct cp_target *targ
     if (target->exists && target->is_directory)
         return aim_into(cp, is_source_directory);
     if (target->exists && is_source_directory)
-        return report_usage("'%s' is a directory, but '%s' is none", cp->from.text, cp->to.text);
+        return report_usage("'%s' is a directory, but '%s' is not", cp->from.text, cp->to.text);
     if (ends_with_slash(cp->to.path) && !is_source_directory)
         return report_usage("'%s' is not a directory", cp->to.text);
     if (!split(cp->to.path, cp->into, cp->name))
@@ -121,7 +121,7 @@ int cp_entry_path(const struct cp *cp, const char *path, char ret[ENTRY_PATH_MAX
 void cp_trouble(struct cp *cp, const char *path, const char *why)
 {
     cp->troubles++;
-    progress_end(&cp->progress); /* so that this is a line of its own */
+    progress_end(&cp->progress); /* ends the progress line first */
     (void)report("'%s' is left out: %s", path[0] ? path : cp->from.text, why);
 }
 

@@ -1,5 +1,5 @@
-/* What the files of `holt cp` share: a copy has a source, a destination, and troubles on its way
- * that do not end it. */
+/* Shared by the files of `holt cp`. A copy has a source, a destination, and warnings about skipped
+ * files that do not end it. */
 #pragma once
 
 #include <limits.h>
@@ -13,13 +13,13 @@ struct holt_error;
 
 /* A place on this machine or in a sandbox. */
 struct cp_place {
-    const char *text;    /* as it was written */
+    const char *text;    /* as the user wrote it */
     const char *sandbox; /* NULL: on this machine */
     const char *path;
     char id[128]; /* of the sandbox */
 };
 
-/* What is there. */
+/* The type of the file at the place. */
 struct cp_target {
     bool exists;
     bool is_directory;
@@ -29,33 +29,33 @@ struct cp {
     struct cp_place from, to;
     bool keeps_owner, follows_link;
 
-    /* Decided before anything is copied: into which directory, under which name. */
+    /* The directory to copy into and the name there, decided before the copy begins. */
     char into[PATH_MAX];
-    char name[NAME_MAX + 1]; /* "": what is in the source goes there, not the source itself */
+    char name[NAME_MAX + 1]; /* "": copy the contents of the source directory */
 
-    struct progress progress; /* of a single file its total is known */
-    unsigned troubles;        /* what was left out */
+    struct progress progress; /* the total is known for a single file */
+    unsigned troubles;        /* number of skipped files */
     int status;               /* after a report */
 };
 
-/* Finds out `into` and `name`: 0, or the exit status after a report. */
+/* Sets `into` and `name`. Returns 0, or the exit status after a report. */
 int cp_aim(struct cp *cp, bool is_source_directory, const struct cp_target *target);
 
-/* The path that an entry of the tree gets: 0, or -1 when it is too long. */
+/* Stores the destination path of an entry of the tree. Returns 0, or -1 if it is too long. */
 int cp_entry_path(const struct cp *cp, const char *path, char ret[ENTRY_PATH_MAX + 1]);
 
-/* Tells of something that is left out. */
+/* Reports a skipped file. */
 void cp_trouble(struct cp *cp, const char *path, const char *why);
 
-/* So many bytes were copied. */
+/* Adds copied bytes to the progress. */
 void cp_moved(struct cp *cp, size_t bytes);
 
-/* Each copies: the exit status. */
+/* Each copies and returns the exit status. */
 int cp_up(struct cp *cp);
 int cp_down(struct cp *cp);
 int cp_across(struct cp *cp);
 
-/* What is at a place in a sandbox: 0, with ret->type ENTRY_NONE where nothing is, or -1. */
+/* Stats a path in a sandbox. Returns 0 (with ret->type ENTRY_NONE if nothing is there) or -1. */
 struct holt;
 int cp_stat_remote(struct holt *holt, const struct cp_place *place, bool follows,
                    struct file_entry *ret, struct holt_error *error);

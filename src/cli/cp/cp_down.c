@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Out of a sandbox, whose word is not trusted: base/files/tree_sink.h keeps everything where it
- * belongs.
- */
+/* Copies out of a sandbox, which is not trusted: base/files/tree_sink.h keeps every file inside the
+ * destination. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -14,7 +13,7 @@
 #include "cli/cp/cp.h"
 #include "holt.h"
 
-/* Whoever takes what comes. */
+/* The receiver of entries and data. */
 struct taker {
     int (*entry)(void *context, const struct file_entry *entry);
     int (*data)(void *context, const void *data, size_t len);
@@ -25,16 +24,16 @@ static bool is_copied(enum entry_type type)
     return type == ENTRY_FILE || type == ENTRY_DIRECTORY || type == ENTRY_LINK;
 }
 
-/* Whether the entry is to be handed on, with the paths that it is to have. */
+/* Returns whether to pass the entry on, with its paths at the destination. */
 static bool entry_prepare(struct cp *cp, struct file_entry *entry, char path[ENTRY_PATH_MAX + 1],
                           char same_as[ENTRY_PATH_MAX + 1])
 {
     const char *before = entry->path;
 
     if (before[0] == '\0' && cp->name[0] == '\0')
-        return false; /* only what is in it was meant */
+        return false; /* only its contents are copied */
     if (!is_copied(entry->type)) {
-        cp_trouble(cp, before, "it is neither a file nor a directory nor a link");
+        cp_trouble(cp, before, "it is not a file, directory or symbolic link");
         return false;
     }
     if (cp_entry_path(cp, before, path) < 0 ||
@@ -48,7 +47,7 @@ static bool entry_prepare(struct cp *cp, struct file_entry *entry, char path[ENT
     return true;
 }
 
-/* Until the end, or something goes wrong: 0, -1 with error set, or what the taker says. */
+/* Receives entries until the end. Returns 0, -1 with error set, or the error of the receiver. */
 static int take_all(struct cp *cp, struct tree_pull *pull, const struct taker *taker, void *context,
                     struct holt_error *error)
 {
@@ -81,7 +80,7 @@ static int take_all(struct cp *cp, struct tree_pull *pull, const struct taker *t
 
 struct downward {
     struct tree_sink *sink;
-    char path[ENTRY_PATH_MAX + 1]; /* of the entry that came last */
+    char path[ENTRY_PATH_MAX + 1]; /* of the latest entry */
 };
 
 static int sink_entry(void *context, const struct file_entry *entry)

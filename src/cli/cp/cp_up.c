@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* From this machine into a sandbox. */
+/* Copies from this machine into a sandbox. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ struct upward {
     struct cp *cp;
     struct tree_push *push;
     struct holt_error error;
-    bool is_left_out; /* the bytes that come are of nothing */
+    bool is_left_out; /* the data belongs to a skipped file */
 };
 
 static int push_entry(void *context, const struct file_entry *entry)
@@ -27,7 +27,7 @@ static int push_entry(void *context, const struct file_entry *entry)
     up->is_left_out =
         entry->type != ENTRY_FILE && entry->type != ENTRY_DIRECTORY && entry->type != ENTRY_LINK;
     if (up->is_left_out) {
-        cp_trouble(up->cp, entry->path, "it is neither a file nor a directory nor a link");
+        cp_trouble(up->cp, entry->path, "it is not a file, directory or symbolic link");
         return 0;
     }
     return tree_push_entry(up->push, entry, &up->error) < 0 ? -EPIPE : 0;
@@ -49,7 +49,7 @@ static int push_trouble(void *context, const char *path, int errnum)
     return 0;
 }
 
-/* A directory that only says where it is has another name in its parent. */
+/* "." and ".." are resolved to find the directory's name. */
 static const char *source_path(struct cp *cp, char real[PATH_MAX])
 {
     const char *path = cp->from.path;

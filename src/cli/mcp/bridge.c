@@ -23,7 +23,7 @@
 #include "holt.h"
 
 enum {
-    LINE_MAX_BYTES = 4 * 1024 * 1024, /* as the daemon's */
+    LINE_MAX_BYTES = 4 * 1024 * 1024, /* equal to the daemon's limit */
     READ_SIZE = 64 * 1024,
     UNDER_WAY_MAX = 256,
     LEAVE_MS = 1000,
@@ -36,21 +36,21 @@ struct bridge {
     const struct mcp_bridge_options *options;
     char *path;
     int signal_fd;
-    int wake_fd; /* a message was answered, or nobody reads */
+    int wake_fd; /* a message was answered, or stdout was closed */
 
-    struct lock out_lock; /* over stdout, which may wait for its reader */
-    struct lock lock;     /* over all below */
-    struct buf first;     /* the initialize, for when the daemon has forgotten the session */
+    struct lock out_lock; /* serialises writes to stdout, which may block */
+    struct lock lock;     /* protects everything below */
+    struct buf first; /* the initialize request, sent again if the daemon has lost the session */
     char session[MCP_SESSION_SIZE];
     unsigned under_way;
-    bool is_broken; /* nobody reads stdout */
+    bool is_broken; /* stdout was closed */
 };
 
-/* A message on its way, and the thread that follows it. */
+/* A message in flight and its thread. */
 struct job {
     struct bridge *bridge;
     struct buf line;
-    json_t *id; /* that an error has; NULL: it is not known */
+    json_t *id; /* for an error reply; NULL: unknown */
     bool needs_sandbox;
 };
 
@@ -94,7 +94,7 @@ static void put_error(struct bridge *bridge, json_t *id, int code, const char *t
         put_line(bridge, line, strlen(line));
 }
 
-/* The session as it is now. */
+/* Returns a copy of the current session id. */
 static void session_get(struct bridge *bridge, char ret[MCP_SESSION_SIZE])
 {
     lock_take(&bridge->lock);
@@ -115,8 +115,8 @@ static int post(struct bridge *bridge, const struct buf *body, const char *sessi
     return mcp_post_open(bridge->options->holt, &request, ret, error);
 }
 
-/* The session that an initialize has opened. One that was refused has opened none, and then the one
- * that there was is still as good as it was. Locked. */
+/* Stores the session that an initialize has opened. A refused initialize opens none, and the
+ * previous session stays valid. Needs the lock. */
 static bool session_take(struct bridge *bridge, const struct mcp_post *reply)
 {
     const char *session = mcp_post_session(reply);
@@ -127,8 +127,8 @@ static bool session_take(struct bridge *bridge, const struct mcp_post *reply)
     return true;
 }
 
-/* The daemon has forgotten the session, as one does that was started again: another in its place,
- * unless somebody was faster. The client needs not know. Locked. */
+/* Opens a new session after a restart of the daemon, unless another thread has done so already. The
+ * client does not notice. Needs the lock. */
 static int session_renew(struct bridge *bridge, const char *old, struct holt_error *error)
 {
     struct mcp_post *reply;
@@ -142,7 +142,7 @@ static int session_renew(struct bridge *bridge, const char *old, struct holt_err
     return 0;
 }
 
-/* Sends a message, once more where the session had to be renewed. */
+/* Sends a message; repeats it if the session had to be renewed. */
 static int send_message(struct bridge *bridge, const struct buf *body, struct mcp_post **ret,
                         struct holt_error *error)
 {
@@ -161,7 +161,7 @@ static int send_message(struct bridge *bridge, const struct buf *body, struct mc
     return r < 0 ? r : post(bridge, body, session, ret, error);
 }
 
-/* Whether it is what the protocol has, and not an error page of somebody on the way. */
+/* Returns whether the reply is a JSON-RPC message, and not the error page of a proxy. */
 static bool is_message(const char *text, size_t len)
 {
     cleanup_json json_t *value = json_loadb(text, len, 0, NULL);
@@ -180,7 +180,7 @@ static void error_put(struct bridge *bridge, const struct job *job, const struct
         (void)report("%s", text);
 }
 
-/* Passes on what is answered. */
+/* Writes the messages of the reply to stdout. */
 static void reply_follow(const struct job *job, struct mcp_post *reply)
 {
     struct bridge *bridge = job->bridge;
@@ -193,8 +193,9 @@ static void reply_follow(const struct job *job, struct mcp_post *reply)
         if (mcp_post_status(reply) == 200 || is_message(text, len)) {
             put_line(bridge, text, len);
         } else {
-            (void)snprintf(error.message, sizeof(error.message), "the daemon refuses: %.*s",
-                           (int)(len < 300 ? len : 300), text);
+            (void)snprintf(error.message, sizeof(error.message),
+                           "the daemon refused the message: %.*s", (int)(len < 300 ? len : 300),
+                           text);
             error.remedy[0] = '\0';
             error_put(bridge, job, &error);
         }
@@ -231,7 +232,7 @@ static void job_main(void *argument)
     lock_release(&bridge->lock);
 }
 
-/* No more is read then. */
+/* Ends the reader. */
 static bool is_full(struct bridge *bridge)
 {
     bool is_full;
@@ -242,7 +243,7 @@ static bool is_full(struct bridge *bridge)
     return is_full;
 }
 
-/* Takes the job. */
+/* Takes ownership of the job. */
 static void job_start(struct job *job)
 {
     struct bridge *bridge = job->bridge;
@@ -254,7 +255,7 @@ static void job_start(struct job *job)
         job_main(job);
 }
 
-/* All that comes behind it needs the session, so it is waited for. */
+/* Later messages need the session, so this waits for it. */
 static void initialize(struct job *job)
 {
     struct bridge *bridge = job->bridge;
@@ -282,8 +283,8 @@ static bool is_blank(const char *line, size_t len)
     return len == 0;
 }
 
-/* A line that is no message at all is sent like the others: what is wrong with it is for the daemon
- * to say. Requests may take their time; all else is over in a moment and keeps its order. */
+/* Invalid lines are sent too, so that the daemon replies with the error. A request runs in a thread
+ * of its own; other messages are short and are sent in order. */
 static void line_take(struct bridge *bridge, const char *line, size_t len)
 {
     cleanup_json json_t *value = json_loadb(line, len, JSON_DECODE_ANY, NULL);
@@ -311,14 +312,14 @@ static void line_take(struct bridge *bridge, const char *line, size_t len)
     }
 }
 
-/* What was read of stdin and not taken yet. */
+/* Input that was read and not handled yet. */
 struct input {
     struct buf bytes;
     bool has_ended;
-    bool is_skipping; /* the line is too long: up to its end nothing is looked at */
+    bool is_skipping; /* the line is too long: skip to its end */
 };
 
-/* How long the next line is, or -1 when it is not whole yet. What stdin ends with is one. */
+/* Returns the length of the next line, or -1 if it is incomplete. The end of stdin ends a line. */
 static ssize_t line_find(const struct input *input)
 {
     const struct buf *bytes = &input->bytes;
@@ -383,7 +384,7 @@ static bool is_idle(struct bridge *bridge)
     return is_idle;
 }
 
-/* Returns the number of the signal that ended it, or 0. */
+/* Returns the number of the signal that ended the loop, or 0. */
 static int serve(struct bridge *bridge, struct input *input)
 {
     struct run_signal signal;
@@ -413,7 +414,7 @@ static int serve(struct bridge *bridge, struct input *input)
     return 0;
 }
 
-/* Ends what is under way in the daemon too. */
+/* Cancels the running requests in the daemon too. */
 static void session_end(struct bridge *bridge)
 {
     struct mcp_post_request request = { .verb = "DELETE", .path = bridge->path, .body = "" };
@@ -427,8 +428,8 @@ static void session_end(struct bridge *bridge)
         mcp_post_close(reply);
 }
 
-/* What is under way has been ended by whoever serves it; but a thread may wait for somebody to read
- * our stdout, or copy a workspace, and then it goes with the process. */
+/* The daemon has ended the running requests. A thread may still be blocked on stdout or copy a
+ * workspace; it ends with the process. */
 static void jobs_await(struct bridge *bridge, int status)
 {
     struct pollfd fd = { .fd = bridge->wake_fd, .events = POLLIN };

@@ -1,5 +1,5 @@
-/* A line of JSON on stdin is a message to the daemon's /mcp; what it answers, as it comes, are
- * lines on stdout. Nothing else ever goes there. */
+/* Forwards each line of JSON on stdin to the daemon's /mcp, and writes each message of the replies
+ * as a line to stdout. Nothing else is written there. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,6 +13,6 @@ struct mcp_bridge_options {
     bool is_read_only;
 };
 
-/* Until stdin has ended and all is answered, or a signal comes, or nobody reads stdout any more:
- * the exit status. */
+/* Runs until stdin has ended and all requests are answered, a signal arrives, or stdout is closed.
+ * Returns the exit status. */
 int mcp_bridge_run(const struct mcp_bridge_options *options);

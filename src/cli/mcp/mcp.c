@@ -23,7 +23,7 @@ static int set_sandbox(void *into, const char *value, struct err *err)
     struct mcp_options *options = into;
 
     if (!is_handle(value, NAME_MAX_BYTES))
-        return err_set(err, ERR_INVALID, "'%.100s' cannot be the id of a sandbox", value);
+        return err_set(err, ERR_INVALID, "'%.100s' is not a valid sandbox id or name", value);
     options->sandbox.sandbox = value;
     return 0;
 }
@@ -40,12 +40,12 @@ static int set_workspace(void *into, const char *value, struct err *err)
 }
 
 static const struct option_row rows[] = {
-    { "sandbox", 0, "ID", "the sandbox to work in, which must be there", OPTION_CALL(set_sandbox) },
-    { "template", 't', "TEMPLATE", "what a sandbox that is made begins with",
+    { "sandbox", 0, "ID", "an existing sandbox to work in", OPTION_CALL(set_sandbox) },
+    { "template", 't', "TEMPLATE", "the template of a new sandbox",
       OPTION_TEXT(struct mcp_options, sandbox.template) },
-    { "workspace", 'w', "PATH", "a directory to copy to /workspace of one that is made",
+    { "workspace", 'w', "PATH", "a directory to copy to /workspace of a new sandbox",
       OPTION_CALL(set_workspace) },
-    { "rm", 0, NULL, "a new sandbox, which is removed at the end",
+    { "rm", 0, NULL, "use a new sandbox and remove it at the end",
       OPTION_FLAG(struct mcp_options, sandbox.is_temporary) },
     { "read-only", 0, NULL, "only tools that change nothing",
       OPTION_FLAG(struct mcp_options, is_read_only) },
@@ -77,8 +77,9 @@ static int mcp_run(int argc, char **argv)
     if (next != argc)
         return command_misused(&command_mcp, "takes no arguments");
     if (sandbox->sandbox && (sandbox->template || sandbox->workspace || sandbox->is_temporary))
-        return command_misused(&command_mcp,
-                               "--sandbox is there already: no --template, --workspace or --rm");
+        return command_misused(
+            &command_mcp,
+            "--sandbox names an existing sandbox; it excludes --template, --workspace and --rm");
     status = mcp_sandbox_init(&options.sandbox);
     if (status == STATUS_OK)
         status = serve(&options);

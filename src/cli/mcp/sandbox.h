@@ -1,5 +1,5 @@
-/* The sandbox that `holt mcp` is about: the one that was named, or one for a directory, which is
- * made when the first tool is called and found again the next time. */
+/* The sandbox of `holt mcp`: a named one, or one per directory, which is created when the first
+ * tool is called and found again later. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,31 +11,31 @@ struct holt_error;
 
 enum { MCP_NAME_SIZE = 64 };
 
-/* The snapshot that says that the workspace was copied, and to which everything can go back. */
+/* The snapshot made after the workspace was copied; it is also the state to roll back to. */
 #define MCP_WORKSPACE_SNAPSHOT "workspace"
 
 struct mcp_sandbox {
-    const char *sandbox;   /* id or name; NULL: that of the directory */
-    const char *template;  /* for making one; NULL: the daemon's default */
+    const char *sandbox;   /* id or name; NULL: the sandbox of the directory */
+    const char *template;  /* template for a new one; NULL: the daemon's default */
     const char *workspace; /* a directory to copy into it; NULL: none */
-    bool is_temporary;     /* it is this process's alone, and goes with it */
+    bool is_temporary;     /* temporary: it belongs to this process and is removed with it */
 
-    char *directory; /* whose sandbox it is; NULL where one was named */
+    char *directory; /* the directory; NULL if a sandbox was named */
     char name[MCP_NAME_SIZE];
     struct lock lock;
     bool is_ready;
 };
 
-/* Finds out its name: 0, or the exit status after a report. */
+/* Determines the name. Returns 0, or the exit status after a report. */
 int mcp_sandbox_init(struct mcp_sandbox *sandbox);
 void mcp_sandbox_done(struct mcp_sandbox *sandbox);
 
-/* Its id or name. */
+/* Returns the id or name. */
 const char *mcp_sandbox_name(const struct mcp_sandbox *sandbox);
 
-/* Makes it, if need be, and copies the workspace, if that was not done yet: 0 or -1. From any
- * thread. */
+/* Creates the sandbox and copies the workspace unless that is done already. Returns 0 or -1.
+ * Thread-safe. */
 int mcp_sandbox_prepare(struct mcp_sandbox *sandbox, struct holt *holt, struct holt_error *error);
 
-/* Removes it, if it is temporary and was made. */
+/* Removes a temporary sandbox that was created. */
 void mcp_sandbox_remove(struct mcp_sandbox *sandbox, struct holt *holt);

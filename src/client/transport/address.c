@@ -44,7 +44,7 @@ static bool has_part(const struct http_parser_url *url, enum http_parser_url_fie
     return url->field_set & (1U << part);
 }
 
-/* An address names a machine and a port; more would be ignored, so it is an error. */
+/* A path or query would be ignored, so it is an error. */
 static bool names_only_host(const struct http_parser_url *url, const char *text)
 {
     const char *path = text + url->field_data[UF_PATH].off;
@@ -101,7 +101,8 @@ static int no_answer(const struct address *address, int r, struct holt_error *er
                      address->is_unix ? address->host : address->authority, strerror(-r));
 }
 
-/* Connects: 0 or -errno. A unix socket with a full queue fails at once and cannot be polled for. */
+/* Connects. Returns 0 or -errno. A unix socket with a full queue fails at once and cannot be
+ * polled. */
 static int connect_by(int fd, const struct sockaddr *name, socklen_t len, int64_t deadline)
 {
     socklen_t size = sizeof(int);
@@ -126,7 +127,7 @@ static int connect_by(int fd, const struct sockaddr *name, socklen_t len, int64_
     return 0;
 }
 
-/* Blocking, for calls without a deadline; others wait in poll. */
+/* Blocking mode is for calls without a deadline; others wait in poll. */
 static int make_blocking(int fd)
 {
     int flags = fcntl(fd, F_GETFL);
@@ -166,7 +167,7 @@ static int connect_one(const struct addrinfo *found, int64_t deadline)
         r = make_blocking(fd);
     if (r < 0)
         return r;
-    /* A request is one write; waiting for more to fill a packet would only add latency. */
+    /* A request is one write, so Nagle's algorithm would only add latency. */
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     return TAKE_FD(fd);
 }

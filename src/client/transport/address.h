@@ -1,4 +1,4 @@
-/* Where a daemon listens: "unix:///path", "http://host:port" or "https://host:port". */
+/* The address of a daemon: "unix:///path", "http://host:port" or "https://host:port". */
 #pragma once
 
 #include <stdbool.h>
@@ -7,7 +7,7 @@
 struct holt_error;
 
 enum {
-    ADDRESS_HOST_MAX = 256, /* a DNS name, or a socket's path, which the kernel keeps shorter */
+    ADDRESS_HOST_MAX = 256, /* a DNS name or the path of a socket, which is shorter */
 };
 
 struct address {
@@ -18,9 +18,9 @@ struct address {
     char authority[ADDRESS_HOST_MAX + 16]; /* for the Host header */
 };
 
-/* 0, or -1 with code "invalid_argument". */
+/* Parses an address. Returns 0, or -1 with code "invalid_argument". */
 int address_parse(const char *text, struct address *ret, struct holt_error *error);
 
-/* A connected socket, or -1 with "unavailable", "permission_denied" or "deadline_exceeded". (How
- * long the system takes to find a name's addresses is its own affair, though.) */
+/* Returns a connected socket, or -1 with "unavailable", "permission_denied" or "deadline_exceeded".
+ * The deadline does not cover the name lookup. */
 int address_connect(const struct address *address, int64_t deadline, struct holt_error *error);

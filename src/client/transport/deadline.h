@@ -1,5 +1,4 @@
-/* Moments by which a call must be over, in milliseconds of CLOCK_MONOTONIC; HOLT_NO_DEADLINE is
- * never. */
+/* Deadlines of calls, in milliseconds of CLOCK_MONOTONIC; HOLT_NO_DEADLINE is never. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,11 +6,11 @@
 
 int64_t deadline_now(void);
 
-/* What poll takes: 0 when it is over, -1 for never. */
+/* Returns the timeout for poll: 0 if the deadline has passed, -1 for never. */
 int deadline_left(int64_t deadline);
 
-/* Waits until fd has one of these events: 1, or -ETIMEDOUT, or another -errno. */
+/* Waits for one of these events on fd. Returns 1, -ETIMEDOUT or another -errno. */
 int deadline_wait(int fd, short events, int64_t deadline);
 
-/* Sleeps for ms, but not beyond the deadline. */
+/* Sleeps for ms, at most until the deadline. */
 void deadline_sleep(int64_t ms, int64_t deadline);

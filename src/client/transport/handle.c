@@ -16,9 +16,10 @@
 enum {
     IDLE_MAX = 8,
     ATTEMPTS = 4,
-    /* Half of what the daemon allows, so that it does not hang up on a request that comes. */
+    /* Half of the daemon's idle timeout, so that it does not close the connection while a request
+       is sent. */
     IDLE_MS = 60 * 1000,
-    REST_MS = 1000, /* for HTTP's own end of a reply, which follows the last message at once */
+    REST_MS = 1000, /* for the final HTTP chunk, which follows the last message at once */
 };
 
 static const char *environment(const char *name)
@@ -28,7 +29,7 @@ static const char *environment(const char *name)
     return value && *value ? value : NULL;
 }
 
-/* The address to use where the caller named none. */
+/* Returns the default address. */
 static char *default_host(void)
 {
     const char *host = environment("HOLT_HOST"), *run = environment("HOLT_RUN");
@@ -36,7 +37,7 @@ static char *default_host(void)
     return host ? xstrdup(host) : xasprintf("unix://%s/holt.sock", run ? run : "/run/holt");
 }
 
-/* Whether text can stand in a header without ending it. */
+/* Returns whether text is valid in a header. */
 static bool is_printable(const char *text)
 {
     for (; *text; text++)
@@ -56,7 +57,7 @@ static int prepare(struct holt *holt, const struct holt_options *options, struct
     holt->idle_max = options->idle_max ? options->idle_max : IDLE_MAX;
     holt->attempts = options->attempts ? options->attempts : ATTEMPTS;
     if (token && !is_printable(token))
-        return error_set(error, "invalid_argument", "the token has characters that none can have");
+        return error_set(error, "invalid_argument", "the token has invalid characters");
     if (address_parse(options->host ? options->host : fallback, &holt->address, error) < 0)
         return -1;
     if (token)
@@ -120,7 +121,8 @@ void connection_failed(struct connection *connection, const struct holt_error *e
     connection->has_rest = false;
 }
 
-/* Whether a request can be sent now, after reading the rest of a stream that ended well. */
+/* Returns whether a request can be sent on the connection, after reading the rest of a stream that
+ * has ended. */
 static bool is_usable(struct connection *connection)
 {
     struct holt_error ignored;
@@ -203,7 +205,7 @@ int handle_send(struct holt *holt, const char *method, struct http_request *requ
     struct connection *connection;
 
     if (!is_printable(method))
-        return error_set(error, "invalid_argument", "'%.100s' cannot be a method", method);
+        return error_set(error, "invalid_argument", "'%.100s' is not a valid method", method);
     if (handle_take(holt, request->deadline, &connection, error) < 0)
         return -1;
     request->authority = holt->address.authority;

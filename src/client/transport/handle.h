@@ -16,8 +16,8 @@ struct tls;
 struct connection {
     struct holt *holt;
     struct http http;
-    bool has_rest; /* HTTP's own end of the last stream was not read yet */
-    int64_t since; /* when it was given back */
+    bool has_rest; /* the final HTTP chunk of the last stream was not read yet */
+    int64_t since; /* when it became idle */
     struct connection *next;
 };
 
@@ -29,16 +29,15 @@ struct holt {
     unsigned attempts;
 
     struct lock lock;
-    struct connection *idle; /* the latest first */
+    struct connection *idle; /* most recently used first */
     unsigned idle_count;
 };
 
-/* A connection on which a request may be sent: one that waits, if the daemon has not closed it, or
- * a new one. 0 or -1. */
+/* Takes an idle connection that the daemon has not closed, or opens a new one. Returns 0 or -1. */
 int handle_take(struct holt *holt, int64_t deadline, struct connection **ret,
                 struct holt_error *error);
 
-/* Takes it back, and closes it unless it can be used again. NULL is none. */
+/* Returns a connection to the idle list, or closes it if it cannot be reused. Accepts NULL. */
 void handle_give(struct connection *connection);
 
 /* Takes a connection and sends a request over it; method is its path. A request is never sent
@@ -50,5 +49,5 @@ int handle_send(struct holt *holt, const char *method, struct http_request *requ
  * has shut it down. */
 void connection_failed(struct connection *connection, const struct holt_error *error);
 
-/* Reads the rest of the reply into the connection's body: 0 or -1. */
+/* Reads the rest of the reply into the connection's body. Returns 0 or -1. */
 int connection_read_all(struct connection *connection, struct holt_error *error);

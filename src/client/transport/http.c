@@ -22,13 +22,13 @@ static bool is_upgrade(const struct http_parser *parser)
     return parser->status_code == HTTP_STATUS_SWITCHING_PROTOCOLS;
 }
 
-/* 100 Continue and its like stand in front of the reply. */
+/* Interim replies such as 100 Continue precede the reply. */
 static bool is_interim(const struct http_parser *parser)
 {
     return parser->status_code / 100 == 1 && !is_upgrade(parser);
 }
 
-/* Adds a piece to a text of this length, which is empty from where it is too long on. */
+/* Appends to a text of this capacity; a text that is too long becomes empty. */
 static void text_add(char *text, size_t size, size_t *len, const char *data, size_t more)
 {
     if (*len + more < size) {
@@ -167,7 +167,7 @@ static int send_parts(struct http *http, struct iovec *parts, size_t count,
     int r = link_send(http->link, parts, count, http->deadline);
 
     if (r == -ETIMEDOUT)
-        return error_set(error, "deadline_exceeded", "the daemon did not take the request in time");
+        return error_set(error, "deadline_exceeded", "timed out while sending the request");
     if (r < 0 && r != -EPIPE && r != -ECONNRESET)
         return error_set(error, "unavailable", "send to the daemon: %s", strerror(-r));
     return 0;
@@ -211,14 +211,14 @@ int http_feed(struct http *http, const char *data, size_t len, struct holt_error
     size_t taken = http_parser_execute(&http->parser, &settings, data, len);
 
     if (http->is_upgraded && !http->can_upgrade)
-        return error_set(error, "internal", "the daemon changed the protocol unasked");
+        return error_set(error, "internal", "the daemon switched protocols without a request");
     if (http->is_upgraded) {
         if (buf_add(&http->body, data + taken, len - taken) < 0)
             return error_set(error, "resource_exhausted", "out of memory for the reply");
         return 0;
     }
     if (http->is_complete) {
-        /* Nothing was asked yet that more bytes could answer. */
+        /* No request is pending, so unexpected bytes are an error. */
         http->can_reuse = http->can_reuse && taken == len;
         return 0;
     }
@@ -240,7 +240,7 @@ static int receive(struct http *http, struct holt_error *error)
     ssize_t n = link_receive(http->link, data, sizeof(data), http->deadline);
 
     if (n == -ETIMEDOUT)
-        return error_set(error, "deadline_exceeded", "the daemon has not answered in time");
+        return error_set(error, "deadline_exceeded", "the daemon did not reply in time");
     if (n < 0 && n != -ECONNRESET)
         return error_set(error, "unavailable", "receive from the daemon: %s", strerror((int)-n));
     return http_feed(http, data, n < 0 ? 0 : (size_t)n, error);

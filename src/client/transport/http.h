@@ -1,7 +1,6 @@
-/* One HTTP/1.1 connection from the client's side: a request out, a reply in, all of it bounded.
- *
- * Replies are parsed by http_parser, which itself stops at 80 KiB of headers; we keep none of them.
- * The decoded body gathers in a buffer whose limit each request sets. */
+/* The client side of one HTTP/1.1 connection. Replies are parsed by http_parser, which stops at 80
+ * KiB of headers; only requested headers are kept. The decoded body is collected in a buffer whose
+ * limit each request sets. */
 #pragma once
 
 #include <http_parser.h>
@@ -14,66 +13,66 @@
 struct holt_error;
 struct link;
 
-/* A header of the reply to keep; all others are dropped. */
+/* A reply header to keep; all others are dropped. */
 struct http_wanted {
     const char *name;
-    char value[128]; /* "": it is not there, or too long */
+    char value[128]; /* "": absent or too long */
     size_t len;
 };
 
 struct http {
     struct link *link; /* NULL: not connected */
-    int64_t deadline;  /* of the request that was sent last */
+    int64_t deadline;  /* of the latest request */
     struct http_parser parser;
-    struct buf body; /* decoded, and left by the caller until now */
+    struct buf body; /* decoded and not consumed yet */
     bool has_head;
     bool is_complete;
-    bool can_reuse; /* the connection may carry one more request behind this reply */
+    bool can_reuse; /* the connection can be reused after this reply */
     bool is_overfull;
     bool can_upgrade; /* it was requested */
-    bool is_upgraded; /* the reply was 101; what came behind it is in body */
+    bool is_upgraded; /* the reply was 101; body has the bytes after it */
     struct http_wanted *wanted;
-    char field[64]; /* the name of the header that is being parsed, as far as it has come */
+    char field[64]; /* the name of the header that is being parsed, so far */
     size_t field_len;
-    bool has_value; /* some of what belongs to it was seen */
+    bool has_value; /* a part of the reply was received */
 };
 
 struct http_request {
     const char *verb; /* NULL: POST */
     const char *authority;
     const char *path;    /* without the leading slash */
-    const char *headers; /* further ones, each with its end of line; NULL: none */
+    const char *headers; /* additional headers, each with its end of line; NULL: none */
     const char *content_type;
     const char *token;   /* NULL: none */
     const char *upgrade; /* the protocol to upgrade to; NULL: none */
     const void *body;
     size_t len;
-    bool is_chunked;            /* there is no body yet: it comes with http_send_chunk */
-    size_t reply_max;           /* bytes of body that may wait to be taken */
-    struct http_wanted *wanted; /* must stay until the reply's status was read; NULL: none */
-    int64_t deadline;           /* for everything up to the end of the reply; sent to the daemon */
+    bool is_chunked;            /* the body follows by http_send_chunk */
+    size_t reply_max;           /* limit of the body's unconsumed bytes */
+    struct http_wanted *wanted; /* must stay valid until the reply's status was read; NULL: none */
+    int64_t deadline;           /* for the whole call; also sent to the daemon */
 };
 
-/* Takes the link. */
+/* Takes ownership of the link. */
 void http_init(struct http *http, struct link *link);
 void http_done(struct http *http);
 
-/* Whether a request may be sent: the last reply has been read whole, and the daemon has not closed
- * the connection since then. */
+/* Returns whether a request may be sent: the last reply is complete and the daemon has not closed
+ * the connection. */
 bool http_is_idle(const struct http *http);
 
-/* 0 or -1. A daemon that hangs up while it is sent to has perhaps said why, so that is no error
- * here: reading the reply tells. */
+/* Sends a request. Returns 0 or -1. If the daemon hangs up meanwhile, this returns 0, as its reply
+ * may have the reason. */
 int http_send(struct http *http, const struct http_request *request, struct holt_error *error);
 
-/* A part of a chunked body; len 0 is its end. As http_send. */
+/* Sends a part of a chunked body; len 0 ends it. Errors are those of http_send. */
 int http_send_chunk(struct http *http, const void *data, size_t len, struct holt_error *error);
 
-/* Waits for the reply's status: 0 with it in ret_status, or -1. */
+/* Waits for the reply's status. Returns 0 or -1. */
 int http_read_head(struct http *http, unsigned *ret_status, struct holt_error *error);
 
-/* Waits for more of the body: 1, or 0 when the reply is complete, or -1. */
+/* Waits for more of the body. Returns 1, 0 if the reply is complete, or -1. */
 int http_read_body(struct http *http, struct holt_error *error);
 
-/* Takes received bytes, or with len 0 the end of the connection: 0 or -1. */
+/* Parses received bytes; len 0 is the end of the connection. Returns 0 or -1. */
 int http_feed(struct http *http, const char *data, size_t len, struct holt_error *error);

@@ -75,7 +75,8 @@ static void parts_skip(struct msghdr *message, size_t done)
     }
 }
 
-/* Something of the message: how much, or -EAGAIN with what to wait for, or another -errno. */
+/* Sends a part of the message. Returns the number of bytes, -EAGAIN with the events to wait for, or
+ * another -errno. */
 static ssize_t send_some(struct link *link, const struct msghdr *message, int flags,
                          short *ret_events)
 {
@@ -89,7 +90,7 @@ static ssize_t send_some(struct link *link, const struct msghdr *message, int fl
     return n < 0 ? -errno : n;
 }
 
-/* Without a deadline the kernel waits, which saves a system call. */
+/* Without a deadline a blocking call saves a system call. */
 static int flags_for(int64_t deadline)
 {
     return deadline == HOLT_NO_DEADLINE ? 0 : MSG_DONTWAIT;
@@ -115,8 +116,8 @@ int link_send(struct link *link, struct iovec *parts, size_t count, int64_t dead
     return 0;
 }
 
-/* Never blocks in recv: on a unix socket that wakes up when the daemon reads what was sent; poll
- * does not. */
+/* Polls before recv: a blocking recv on a unix socket wakes up when the daemon reads what was sent;
+ * poll does not. */
 ssize_t link_receive(struct link *link, void *data, size_t size, int64_t deadline)
 {
     for (;;) {

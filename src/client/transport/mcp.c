@@ -80,8 +80,8 @@ const char *mcp_post_session(const struct mcp_post *post)
     return post->session.value;
 }
 
-/* Takes one line of an event stream: whether an event ends with it. Only its data matters to us; of
- * several lines that would be, a line of JSON is made again. */
+/* Parses one line of an event stream. Returns whether it ends an event. Only data fields are used;
+ * several data lines are joined to one line of JSON. */
 static bool line_take(struct buf *event, const char *line, size_t len)
 {
     static const char data[] = "data:";
@@ -102,7 +102,7 @@ static bool line_take(struct buf *event, const char *line, size_t len)
     return false;
 }
 
-/* Whether an event has come whole. */
+/* Returns whether an event is complete. */
 static bool event_gather(struct mcp_post *post)
 {
     const struct buf *body = &post->connection->http.body;
@@ -139,8 +139,8 @@ static int event_next(struct mcp_post *post, const char **ret, size_t *ret_len,
     return 1;
 }
 
-/* A reply in one piece begins as JSON does; no event stream does. 1, 0 when there is nothing in it,
- * or -1. */
+/* Reads a reply that is one JSON message; an event stream never begins like JSON. Returns 1, 0 if
+ * it is empty, or -1. */
 static int kind_find(struct mcp_post *post, struct holt_error *error)
 {
     const struct buf *body = &post->connection->http.body;

@@ -1,5 +1,4 @@
-/* Messages of the Model Context Protocol to a daemon's /mcp, for `holt mcp`, which forwards them
- * unread. */
+/* Sends MCP messages to a daemon's /mcp, for `holt mcp`, which forwards them unparsed. */
 #pragma once
 
 #include <stddef.h>
@@ -18,17 +17,17 @@ struct mcp_post_request {
     size_t len;
 };
 
-/* Sends it and waits until the daemon begins to answer: 0 or -1. */
+/* Sends the message and waits for the start of the reply. Returns 0 or -1. */
 int mcp_post_open(struct holt *holt, const struct mcp_post_request *request, struct mcp_post **ret,
                   struct holt_error *error);
 
 unsigned mcp_post_status(const struct mcp_post *post);
 
-/* The session that the reply names, or "". */
+/* Returns the session id of the reply, or "". */
 const char *mcp_post_session(const struct mcp_post *post);
 
-/* The next message of the reply, without an end of line in it, valid until the next call: 1, 0 at
- * the end, or -1. */
+/* Returns the next message of the reply as one line, valid until the next call: 1, 0 at the end, or
+ * -1. */
 int mcp_post_next(struct mcp_post *post, const char **ret, size_t *ret_len,
                   struct holt_error *error);
 

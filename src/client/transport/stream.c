@@ -16,7 +16,7 @@
 
 enum {
     RAW_RECEIVE = 256 * 1024,
-    /* The longest envelope that is not whole yet, and what one receive can add to it. */
+    /* The longest incomplete envelope, and what one receive can add to it. */
     WAITING_MAX = ENVELOPE_HEADER_SIZE + ENVELOPE_LARGE_MAX + 64 * 1024,
 };
 
@@ -24,7 +24,7 @@ _Static_assert(RAW_RECEIVE >= RAW_HEADER_SIZE + RAW_WHOLE_MAX, "one frame is rec
 
 struct holt_stream {
     struct connection *connection;
-    size_t position; /* in the body: behind the message that was handed out last */
+    size_t position; /* offset in the body, after the latest message */
     struct raw_parser parser;
     bool has_status;
     bool is_over;
@@ -69,7 +69,7 @@ int holt_stream_open_raw(struct holt *holt, const char *method, const char *requ
     return stream_open(holt, method, request, &http_request, ret, error);
 }
 
-/* The envelope at the position, as envelope_parse_up_to says. */
+/* Parses the envelope at the position; returns as envelope_parse_up_to. */
 static ssize_t parse_waiting(const struct holt_stream *stream, struct envelope *ret)
 {
     const struct buf *body = &stream->connection->http.body;
@@ -106,13 +106,13 @@ static int read_more(struct holt_stream *stream, struct holt_error *error)
     stream->position = 0;
     r = http_read_body(http, error);
     if (r == 0)
-        return error_set(error, "unavailable", "the daemon broke off the stream");
+        return error_set(error, "unavailable", "the daemon closed the stream early");
     return r < 0 ? -1 : 0;
 }
 
 static int end(struct holt_stream *stream, const struct envelope *last, struct holt_error *error)
 {
-    /* Only HTTP's own end is left, which needs no wait. */
+    /* Only the final HTTP chunk is left, so this does not wait. */
     stream->is_over = true;
     stream->connection->has_rest = !stream->connection->http.is_complete;
     if (error_from_end(error, last->payload, last->len) == 0)
@@ -131,7 +131,7 @@ static int envelope_next(struct holt_stream *stream, const char **ret_message, s
         if (read_more(stream, error) < 0)
             return -1;
     if (size < 0)
-        return error_set(error, "internal", "the daemon's stream cannot be read: %s",
+        return error_set(error, "internal", "cannot read the daemon's stream: %s",
                          strerror((int)-size));
     stream->position += (size_t)size;
     if (envelope.is_end)
@@ -141,7 +141,7 @@ static int envelope_next(struct holt_stream *stream, const char **ret_message, s
     return 1;
 }
 
-/* The piece at the position, as raw_next says. */
+/* Parses the frame at the position; returns as raw_next. */
 static ssize_t raw_waiting(struct holt_stream *stream, struct raw_piece *ret)
 {
     const struct buf *body = &stream->connection->http.body;
@@ -163,9 +163,9 @@ static int raw_read_more(struct holt_stream *stream, struct holt_error *error)
         return error_set(error, "resource_exhausted", "no memory for the stream");
     n = link_receive(http->link, body->data + body->len, RAW_RECEIVE, http->deadline);
     if (n == -ETIMEDOUT)
-        return error_set(error, "deadline_exceeded", "the stream has not ended in time");
+        return error_set(error, "deadline_exceeded", "the stream did not end in time");
     if (n <= 0)
-        return error_set(error, "unavailable", "the daemon broke off the stream");
+        return error_set(error, "unavailable", "the daemon closed the stream early");
     body->len += (size_t)n;
     return 0;
 }
@@ -178,7 +178,7 @@ static int piece_next(struct holt_stream *stream, struct raw_piece *ret, struct 
         if (raw_read_more(stream, error) < 0)
             return -1;
     if (size < 0)
-        return error_set(error, "internal", "the daemon's stream cannot be read: %s",
+        return error_set(error, "internal", "cannot read the daemon's stream: %s",
                          strerror((int)-size));
     stream->position += (size_t)size;
     if (ret->type != RAW_END)
@@ -187,7 +187,7 @@ static int piece_next(struct holt_stream *stream, struct raw_piece *ret, struct 
     return error_from_end(error, ret->data, ret->len);
 }
 
-/* 0 when there is something to read. */
+/* Waits until something can be read. Returns 0 or -1. */
 static int begin_next(struct holt_stream *stream, struct holt_error *error)
 {
     if (stream->is_over)
@@ -226,7 +226,7 @@ int holt_stream_next_raw(struct holt_stream *stream, struct holt_piece *ret,
     return 1;
 }
 
-/* Whether a next call would have to receive first. */
+/* Returns whether the next call has to receive first. */
 static bool is_waiting(const struct holt_stream *stream)
 {
     const struct http *http = &stream->connection->http;
@@ -253,7 +253,7 @@ void holt_stream_close(struct holt_stream *stream)
     if (!stream)
         return;
     http = &stream->connection->http;
-    /* An input may hold the link as well, so that letting go of it alone would not hang up. */
+    /* An input may hold a reference to the link, so dropping ours would not close it. */
     if (http->is_upgraded)
         link_hang_up(http->link);
     handle_give(stream->connection);
@@ -313,7 +313,7 @@ int holt_input_send(struct holt_input *input, const void *data, size_t len, bool
     if (r == 0 && is_eof)
         r = input_put(input, RAW_STDIN_EOF, NULL, 0, deadline);
     if (r == -ETIMEDOUT)
-        return error_set(error, "deadline_exceeded", "the process has not taken its input in time");
+        return error_set(error, "deadline_exceeded", "the process did not read its input in time");
     return r < 0 ? error_set(error, "unavailable", "send to the daemon: %s", strerror(-r)) : 0;
 }
 
@@ -324,7 +324,7 @@ int holt_input_message(struct holt_input *input, const char *message, int64_t de
     int r = len > RAW_WHOLE_MAX ? -EMSGSIZE : input_put(input, RAW_MESSAGE, message, len, deadline);
 
     if (r == -ETIMEDOUT)
-        return error_set(error, "deadline_exceeded", "the daemon has not taken a message in time");
+        return error_set(error, "deadline_exceeded", "timed out while sending a message");
     return r < 0 ? error_set(error, "unavailable", "send to the daemon: %s", strerror(-r)) : 0;
 }
 

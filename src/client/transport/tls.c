@@ -25,11 +25,11 @@
 #define LIBRARY "libssl.so.3"
 
 enum {
-    RECORD_MAX = 16 * 1024, /* of bytes that are written, before TLS adds its own */
+    RECORD_MAX = 16 * 1024, /* plaintext bytes of one record */
     OUT_MAX = 4 * RECORD_MAX,
 };
 
-/* What we use of libssl and of libcrypto, which it brings. */
+/* Functions of libssl and libcrypto. */
 #define FUNCTIONS(FUNCTION)                                                                        \
     FUNCTION(BIO_ctrl_pending)                                                                     \
     FUNCTION(BIO_new)                                                                              \
@@ -80,15 +80,15 @@ struct tls {
     SSL_CTX *context;
 };
 
-/* OpenSSL works on memory here and never sees the socket: its own way of sending would raise
- * SIGPIPE in a program that is not ours. No call waits while it holds the lock. */
+/* OpenSSL uses memory BIOs and never the socket: its own writes would raise SIGPIPE in the user's
+ * program. No call waits while it holds the lock. */
 struct tls_session {
     const struct functions *call;
     int fd;
     SSL *ssl;
     BIO *received, *sent; /* of ssl */
-    struct buf out;       /* of sent, on its way to the socket */
-    size_t owed;          /* bytes that tls_write has taken and not reported yet */
+    struct buf out;       /* bytes of `sent` that are written to the socket */
+    size_t owed;          /* bytes that tls_write has accepted and not reported yet */
     struct lock lock;
 };
 
@@ -145,7 +145,7 @@ int tls_open(const char *ca_file, struct tls **ret, struct holt_error *error)
     return 0;
 }
 
-/* The library stays: OpenSSL leaves handlers in the process that need it to the end. */
+/* The library is never unloaded, as OpenSSL installs exit handlers. */
 void tls_close(struct tls *tls)
 {
     if (!tls)
@@ -155,7 +155,7 @@ void tls_close(struct tls *tls)
     free(tls);
 }
 
-/* Sends what OpenSSL wants to be sent: 0, -EAGAIN or another -errno. */
+/* Flushes OpenSSL's output. Returns 0, -EAGAIN or another -errno. */
 static int flush(struct tls_session *session)
 {
     char data[RECORD_MAX];
@@ -177,8 +177,8 @@ static int flush(struct tls_session *session)
     }
 }
 
-/* Passes received bytes to OpenSSL: their number, 0 at the end of the connection, -EAGAIN or
- * another -errno. */
+/* Passes received bytes to OpenSSL. Returns their number, 0 at the end of the connection, -EAGAIN
+ * or another -errno. */
 static ssize_t fill(struct tls_session *session)
 {
     char data[RECORD_MAX];
@@ -284,7 +284,7 @@ bool tls_has_bytes(struct tls_session *session)
     return has_bytes;
 }
 
-/* The name that the certificate must have. An IP address has none, and sends no SNI. */
+/* Sets the name to verify. An IP address is verified without SNI. */
 static bool set_peer(struct tls_session *session, const char *host)
 {
     const struct functions *call = session->call;
@@ -326,19 +326,19 @@ static int shake_hands(struct tls_session *session, const struct address *addres
 
         session->call->ERR_clear_error();
         r = session->call->SSL_connect(session->ssl);
-        /* The last words are on their way, or will be with the first of ours. */
+        /* The end of the handshake is flushed here or with the first data. */
         if (r == 1)
             return flush(session) == 0 ? 0 : handshake_failed(session, address, error);
         n = advance(session, r, &events);
         if (n == -EAGAIN)
             n = deadline_wait(session->fd, events, deadline);
         if (n == -ETIMEDOUT)
-            return error_set(error, "deadline_exceeded", "%s has not shaken hands in time",
+            return error_set(error, "deadline_exceeded", "the TLS handshake with %s timed out",
                              address->authority);
         if (n == -EPROTO)
             return handshake_failed(session, address, error);
         if (n <= 0)
-            return error_set(error, "unavailable", "%s broke off the handshake: %s",
+            return error_set(error, "unavailable", "the TLS handshake with %s failed: %s",
                              address->authority,
                              n < 0 ? strerror((int)-n) : "it closed the connection");
     }
@@ -361,7 +361,7 @@ int tls_session_open(struct tls *tls, const struct address *address, int fd, int
         return error_set(error, "resource_exhausted", "no memory for TLS");
     call->SSL_set_bio(session->ssl, session->received, session->sent);
     if (!set_peer(session, address->host))
-        return error_set(error, "invalid_argument", "no certificate can be for '%.200s'",
+        return error_set(error, "invalid_argument", "'%.200s' is not a valid host name for TLS",
                          address->host);
     if (shake_hands(session, address, deadline, error) < 0)
         return -1;

@@ -16,7 +16,7 @@ enum { WAITING_MAX = 2 * (ENVELOPE_HEADER_SIZE + ENVELOPE_PAYLOAD_MAX) };
 struct holt_upload {
     struct connection *connection;
     struct buf message; /* with its envelope */
-    bool is_cut;        /* not all was sent */
+    bool is_cut;        /* the upload is incomplete */
     bool is_over;
 };
 
@@ -63,7 +63,7 @@ int holt_upload_send(struct holt_upload *upload, const char *message, size_t len
                            error);
 }
 
-/* The body of the reply: one message and the end, or an end that says why. */
+/* Parses the body of the reply: one message and the end, or an end with an error. */
 static int read_answer(const struct buf *body, char **ret_reply, struct holt_error *error)
 {
     const char *data = body->data;
@@ -74,10 +74,10 @@ static int read_answer(const struct buf *body, char **ret_reply, struct holt_err
     if (size > 0 && message.is_end) {
         if (error_from_end(error, message.payload, message.len) < 0)
             return -1;
-        return error_set(error, "internal", "the daemon ended the upload without an answer");
+        return error_set(error, "internal", "the daemon ended the upload without a reply");
     }
     if (size <= 0 || envelope_parse(data + size, len - (size_t)size, &end) <= 0 || !end.is_end)
-        return error_set(error, "internal", "the daemon's answer to the upload cannot be read");
+        return error_set(error, "internal", "cannot read the daemon's reply to the upload");
     if (error_from_end(error, end.payload, end.len) < 0)
         return -1;
     *ret_reply = strndup(message.payload, message.len);

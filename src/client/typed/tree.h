@@ -1,5 +1,5 @@
-/* Trees of files from and into a sandbox, as `holt cp` wants them. One connection each, which is
- * busy until they are closed. 0, or -1 with error filled. */
+/* Transfers of file trees from and into a sandbox, for `holt cp`. Each uses one connection until it
+ * is closed. Functions return 0, or -1 with error set. */
 #pragma once
 
 #include <stdbool.h>
@@ -20,7 +20,7 @@ struct tree_place {
     bool follows_link; /* pull */
 };
 
-/* What is at a path, following links or not. The path of the entry is not set. */
+/* Stats a path, following symbolic links or not. Does not set the path of the entry. */
 int tree_stat(struct holt *holt, const struct tree_place *place, struct file_entry *ret,
               struct holt_error *error);
 
@@ -31,16 +31,16 @@ enum tree_piece_kind { TREE_ENTRY, TREE_DATA, TREE_TROUBLE };
 
 struct tree_piece {
     enum tree_piece_kind kind;
-    struct file_entry entry; /* with trouble only its path */
-    const char *data;        /* bytes, or why there is trouble */
+    struct file_entry entry; /* for a skipped file, only its path is set */
+    const char *data;        /* data, or the reason why the file was skipped */
     size_t len;
 };
 
-/* What comes next, valid until the next call: 1, or 0 at the good end, or -1. */
+/* Receives the next item, valid until the next call. Returns 1, 0 at a successful end, or -1. */
 int tree_pull_next(struct tree_pull *pull, struct tree_piece *ret, struct holt_error *error);
 void tree_pull_close(struct tree_pull *pull);
 
-/* Everything goes into the directory that place names. */
+/* Everything is written below the directory that place names. */
 int tree_push_open(struct holt *holt, const struct tree_place *place, struct tree_push **ret,
                    struct holt_error *error);
 int tree_push_entry(struct tree_push *push, const struct file_entry *entry,
@@ -48,5 +48,5 @@ int tree_push_entry(struct tree_push *push, const struct file_entry *entry,
 int tree_push_data(struct tree_push *push, const void *data, size_t len, struct holt_error *error);
 int tree_push_finish(struct tree_push *push, struct holt_error *error);
 
-/* Before finish, what is not whole is undone. */
+/* Closing before finish undoes an incomplete file. */
 void tree_push_close(struct tree_push *push);

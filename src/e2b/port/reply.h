@@ -1,6 +1,6 @@
 /* Parses the reply of a server inside a sandbox, which may be hostile. Only a status, well-formed
- * headers and a decoded body pass. The client's framing is written anew, so one reply cannot be
- * taken for two. */
+ * headers and a decoded body pass. The framing for the client is new, so one reply cannot be taken
+ * for two. */
 #pragma once
 
 #include <http_parser.h>

@@ -165,11 +165,11 @@ static void errors_of_the_daemon_are_read(void)
                 "{\"code\":\"not_found\",\"message\":\"no 'x'\"}",
                 "not_found", "no 'x'");
     check_error("HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n", "unauthenticated",
-                "the daemon answered with HTTP status 401");
+                "the daemon replied with HTTP status 401");
     check_error("HTTP/1.1 503 Busy\r\nContent-Length: 6\r\n\r\n<html>", "unavailable",
-                "the daemon answered with HTTP status 503");
+                "the daemon replied with HTTP status 503");
     check_error("HTTP/1.1 418 Teapot\r\nContent-Length: 12\r\n\r\n{\"code\":404}", "unknown",
-                "the daemon answered with HTTP status 418");
+                "the daemon replied with HTTP status 418");
 }
 
 static void open_stream(const struct script *script, struct holt **ret_holt,
@@ -288,11 +288,11 @@ static void a_stream_can_fail_in_every_way(void)
 
     check_stream_error(&refused, "not_found", "no 'x'");
     check_stream_error(&failed, "internal", "it broke");
-    check_stream_error(&broken_off, "unavailable", "the daemon broke off the stream");
+    check_stream_error(&broken_off, "unavailable", "the daemon closed the stream early");
     check_stream_error(&compressed, "internal",
-                       "the daemon's stream cannot be read: Protocol error");
+                       "cannot read the daemon's stream: Protocol error");
     check_stream_error(&too_long, "internal",
-                       "the daemon's stream cannot be read: Message too long");
+                       "cannot read the daemon's stream: Message too long");
 }
 
 static void a_stream_that_is_left_early_costs_only_its_connection(void)
