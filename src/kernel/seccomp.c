@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/btrfs.h>
+#include <linux/netlink.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <stdint.h>
@@ -26,7 +27,8 @@ enum {
     JUMP_MAX = 255,
     NAMESPACES = CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID |
                  CLONE_NEWNET | CLONE_NEWCGROUP,
-    NEWTIME = 0x80, /* CLONE_NEWTIME; in clone(2) this bit is part of the exit signal */
+    NEWTIME = 0x80,    /* CLONE_NEWTIME; in clone(2) this bit is part of the exit signal */
+    SOCKET_TYPE = 0xf, /* the bits of socket(2)'s type that are not flags */
 };
 
 enum action {
@@ -181,11 +183,35 @@ static size_t emit_flags(struct seccomp_program *program, uint32_t forbidden,
     return emit_load_argument(program, 0);
 }
 
+/* Refuses sockets whose queues no memory limit covers: packet sockets, by their family and by the
+ * old type SOCK_PACKET, raw IP sockets, and netlink between processes. */
+static size_t emit_socket(struct seccomp_program *program, size_t allow, size_t refuse,
+                          size_t no_family)
+{
+    static const uint32_t families[] = { AF_UNIX, AF_INET, AF_INET6 };
+    /* Devices and addresses, ss(8), udev, and families with a name. */
+    static const uint32_t protocols[] = { NETLINK_ROUTE, NETLINK_SOCK_DIAG, NETLINK_KOBJECT_UEVENT,
+                                          NETLINK_GENERIC };
+    size_t no_protocol = emit_return(program, EPROTONOSUPPORT);
+    size_t netlink = emit_one_of(program, 2, protocols, ARRAY_SIZE(protocols), allow, no_protocol);
+    size_t raw, next = no_family;
+
+    (void)emit_test(program, BPF_JEQ, AF_NETLINK, netlink, refuse);
+    raw = emit_load_argument(program, 0);
+    for (size_t i = ARRAY_SIZE(families); i-- > 0;)
+        next = emit_test(program, BPF_JEQ, families[i], allow, next);
+    (void)emit_test(program, BPF_JEQ, AF_NETLINK, netlink, next);
+    next = emit_load_argument(program, 0);
+    next = emit_test(program, BPF_JEQ, SOCK_PACKET, no_family, next);
+    (void)emit_test(program, BPF_JEQ, SOCK_RAW, raw, next);
+    (void)emit(program, (struct sock_filter)BPF_STMT(BPF_ALU | BPF_AND | BPF_K, SOCKET_TYPE));
+    return emit_load_argument(program, 1);
+}
+
 /* Emits the code of each action and stores its position. */
 static void emit_actions(struct seccomp_program *program, size_t positions[ACTIONS])
 {
     static const uint32_t harmless[] = { 0, 0x8, 0x20000, 0x20008, 0xffffffff };
-    static const uint32_t families[] = { AF_UNIX, AF_INET, AF_INET6, AF_NETLINK, AF_PACKET };
     /* A process with the same uid could cripple holt-init by setting its limits. */
     static const uint32_t init = 1;
     static const uint32_t commands[] = {
@@ -210,8 +236,7 @@ static void emit_actions(struct seccomp_program *program, size_t positions[ACTIO
     positions[CHECK_CLONE] = emit_flags(program, (uint32_t)NAMESPACES, positions);
     positions[CHECK_UNSHARE] = emit_flags(program, (uint32_t)NAMESPACES | NEWTIME, positions);
     positions[CHECK_IOCTL] = emit_one_of(program, 1, commands, ARRAY_SIZE(commands), refuse, allow);
-    positions[CHECK_SOCKET] =
-        emit_one_of(program, 0, families, ARRAY_SIZE(families), allow, no_family);
+    positions[CHECK_SOCKET] = emit_socket(program, allow, refuse, no_family);
     positions[CHECK_PRLIMIT] = emit_one_of(program, 0, &init, 1, refuse, allow);
     positions[CHECK_PERSONALITY] =
         emit_one_of(program, 0, harmless, ARRAY_SIZE(harmless), allow, refuse);

@@ -17,5 +17,6 @@ struct seccomp_program {
 
 /* Builds the policy of Docker's default profile without extra capabilities, minus io_uring and
  * kernel keys: calls that create namespaces, mounts or modules, or reach kernel internals, fail
- * with EPERM; calls newer than this table and all foreign ABIs fail with ENOSYS. */
+ * with EPERM; calls newer than this table and all foreign ABIs fail with ENOSYS. Packet and raw
+ * sockets are refused, because no memory limit covers their queues. */
 void seccomp_build(struct seccomp_program *ret);

@@ -83,12 +83,17 @@ static int enter_directory(const char *path)
     return now[0] == '/' ? 0 : -EACCES;
 }
 
+/* A daemon that was started with less cannot give more. */
 static int set_limits(const struct message_spawn *message)
 {
     for (size_t i = 0; i < message->rlimit_count; i++) {
         const struct message_rlimit *limit = &message->rlimits[i];
-        const struct rlimit value = { .rlim_cur = limit->soft, .rlim_max = limit->hard };
+        struct rlimit value, most;
 
+        if (getrlimit((int)limit->resource, &most) < 0)
+            return -errno;
+        value.rlim_max = limit->hard < most.rlim_max ? limit->hard : most.rlim_max;
+        value.rlim_cur = limit->soft < value.rlim_max ? limit->soft : value.rlim_max;
         if (setrlimit((int)limit->resource, &value) < 0)
             return -errno;
     }

@@ -18,7 +18,7 @@
 
 #define DEFAULT_PATH "/etc/holt/holt.conf"
 
-enum { HOST_NAME_BYTES_MAX = 253 };
+enum { HOST_NAME_BYTES_MAX = 253, FILES_MIN = 64 };
 
 enum kind {
     KIND_PATH,
@@ -31,6 +31,7 @@ enum kind {
     KIND_FILE,
     KIND_LEVEL,
     KIND_U32,
+    KIND_FILES,
     KIND_PERCENT,
     KIND_SIZE,
     KIND_DURATION,
@@ -91,6 +92,10 @@ enum kind {
         "CPUs of a sandbox that sets no limit; 0: no limit")                                       \
     ROW(limit_pids, "limits.pids", "limits-pids", KIND_U32, "N", "1024",                           \
         "processes of a sandbox that sets no limit")                                               \
+    ROW(limit_files, "limits.files", "limits-files", KIND_FILES, "N", "16384",                     \
+        "descriptors that a process in a sandbox may allow itself")                                \
+    ROW(limit_files_soft, "limits.files-soft", "limits-files-soft", KIND_FILES, "N", "1024",       \
+        "descriptors of a process that does not change its limit")                                 \
     ROW(tool_timeout, "tool.timeout", "tool-timeout", KIND_TIMEOUT, "TIME", "5m",                  \
         "timeout of a tool call that sets none; none: no limit")                                   \
     ROW(tool_tokens, "tool.output-tokens", "tool-output-tokens", KIND_U32, "N", "10000",           \
@@ -138,6 +143,8 @@ static const bool is_live[ROW_COUNT] = {
     [ROW_limit_memory] = true,
     [ROW_limit_cpus] = true,
     [ROW_limit_pids] = true,
+    [ROW_limit_files] = true,
+    [ROW_limit_files_soft] = true,
     [ROW_tool_timeout] = true,
     [ROW_tool_tokens] = true,
     [ROW_tool_snapshots] = true,
@@ -285,6 +292,8 @@ static int number_set(const struct config_row *row, void *field, const char *val
         r = parse_u64(value, &wide);
         if (r == 0 && wide > (row->kind == KIND_PERCENT ? 100 : UINT32_MAX))
             r = -ERANGE;
+        if (r == 0 && row->kind == KIND_FILES && wide < FILES_MIN)
+            return err_set(err, ERR_INVALID, "%s must be at least %d", row->key, FILES_MIN);
         if (r == 0)
             *(uint32_t *)field = (uint32_t)wide;
     }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
@@ -41,6 +42,7 @@
 #include "kernel/cgroup/cgroup.h"
 #include "runtime/program.h"
 #include "store/store.h"
+#include "wire/message.h"
 
 enum {
     LABEL_BYTES = 32,
@@ -242,6 +244,8 @@ static void host_apply_settings(struct host *host, const struct config *config)
     host->limit_memory = config->limit_memory;
     host->limit_cpus = config->limit_cpus;
     host->limit_pids = config->limit_pids;
+    host->limit_files = config->limit_files;
+    host->limit_files_soft = config->limit_files_soft;
     host->sandboxes_max = config->sandboxes_max;
     host->snapshots_max = config->snapshots_max;
     host->default_quota = config->quota;
@@ -551,6 +555,15 @@ void host_limits(const struct host *host, const struct sandbox_limits *limits,
         .cpu_millis = limits->cpu_millis ? limits->cpu_millis : host->limit_cpus,
         .pids = limits->pids ? limits->pids : host->limit_pids,
     };
+}
+
+void host_files_limit(const struct host *host, struct message_rlimit *ret)
+{
+    uint64_t hard = host->limit_files, soft = host->limit_files_soft;
+
+    *ret = (struct message_rlimit){ .resource = RLIMIT_NOFILE,
+                                    .soft = soft < hard ? soft : hard,
+                                    .hard = hard };
 }
 
 int host_find_runtime(const struct host *host, const char *name, const struct runtime_ops **ret,

@@ -20,6 +20,7 @@ struct expiry;
 struct host_extension;
 struct journal;
 struct machine;
+struct message_rlimit;
 struct metrics;
 struct pool;
 struct ports;
@@ -71,6 +72,8 @@ struct host {
     _Atomic uint64_t limit_memory;  /* this and the next two: of a sandbox that sets none */
     _Atomic uint32_t limit_cpus;
     _Atomic uint32_t limit_pids;
+    _Atomic uint32_t limit_files; /* of one process; this and the next are for all sandboxes */
+    _Atomic uint32_t limit_files_soft;
     _Atomic uint32_t storage_warn; /* per cent */
     _Atomic uint32_t storage_full;
     _Atomic uint64_t health_interval_ms;
@@ -106,6 +109,9 @@ struct host {
 /* Computes the limits of a sandbox: 0 in `limits` means the daemon's default. */
 void host_limits(const struct host *host, const struct sandbox_limits *limits,
                  struct cgroup_limits *ret);
+
+/* Returns the limit of descriptors of a process in a sandbox. */
+void host_files_limit(const struct host *host, struct message_rlimit *ret);
 
 /* Queues a killed machine for the reaper, which takes over the caller's reference. */
 void host_reap_later(struct host *host, struct machine *machine);

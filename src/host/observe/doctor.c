@@ -85,7 +85,12 @@ static void check_cgroups(const struct config *config, struct finding *ret)
                     err.msg);
         return;
     }
-    finding_set(ret, VERDICT_OK, NULL, cgroup_root_kind(root));
+    if (cgroup_root_limits_sockets(root))
+        finding_set(ret, VERDICT_OK, NULL, cgroup_root_kind(root));
+    else
+        finding_set(ret, VERDICT_WARN,
+                    "use cgroup v2, or a kernel with memory.kmem.tcp.limit_in_bytes",
+                    "this kernel does not limit the memory of sockets");
     cgroup_root_close(root);
 }
 

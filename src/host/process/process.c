@@ -97,14 +97,16 @@ static void process_delist(struct process *process)
 int process_send_spawn(struct process *process, const struct process_spec *spec, struct err *err)
 {
     struct machine *machine = process->machine;
+    struct message_rlimit files;
     cleanup_with(buf_done) struct buf out = BUF_INIT(FRAME_FROM_DAEMON_MAX);
     cleanup_close int cgroup_fd = -EBADF;
     int r = cgroup_open_child(machine->host->cgroups, machine->id, process->id,
                               machine->guest.first_uid, &cgroup_fd, err);
 
     fault_point("exec.grouped");
+    host_files_limit(machine->host, &files);
     if (r == 0)
-        r = process_put_spawn(&out, process->number, spec, err);
+        r = process_put_spawn(&out, process->number, spec, &files, err);
     if (r < 0)
         return r;
     r = channel_send(&machine->channel, &out, &cgroup_fd, 1);

@@ -61,7 +61,7 @@ static int env_fill(struct message_spawn *spawn, const struct process_spec *spec
 }
 
 int process_put_spawn(struct buf *out, uint32_t process, const struct process_spec *spec,
-                      struct err *err)
+                      const struct message_rlimit *files, struct err *err)
 {
     cleanup_free struct message_spawn *spawn = xcalloc(1, sizeof(*spawn));
     int r = env_fill(spawn, spec);
@@ -74,6 +74,7 @@ int process_put_spawn(struct buf *out, uint32_t process, const struct process_sp
     spawn->columns = spec->columns;
     spawn->shell = spec->shell;
     spawn->waits_for_writers = spec->waits_for_writers;
+    spawn->rlimits[spawn->rlimit_count++] = *files;
     for (char *const *arg = spec->args; r == 0 && *arg; arg++) {
         if (spawn->arg_count == MESSAGE_ARGS_MAX)
             r = -E2BIG;

@@ -16,7 +16,15 @@
 #include "kernel/cgroup/cgroup.h"
 #include "kernel/cgroup/cgroup_internal.h"
 
-enum { CPU_PERIOD_US = 100000, METER_BYTES = 512 };
+#define SOCKETS_FILE "memory.kmem.tcp.limit_in_bytes"
+
+enum {
+    CPU_PERIOD_US = 100000,
+    METER_BYTES = 512,
+    SOCKETS_SHARE = 4, /* of the memory limit: this part of it */
+    SOCKETS_MIN = 4 << 20,
+    SOCKETS_MAX = 256 << 20,
+};
 
 static int limit_write(struct cgroup_root *root, enum cgroup_controller which, const char *name,
                        const char *file, const char *text)
@@ -25,6 +33,30 @@ static int limit_write(struct cgroup_root *root, enum cgroup_controller which, c
     int fd = root->has_v2[which] ? root->unified_fd : root->v1_fd[which];
 
     return file_write_at(fd, cgroup_path(path, name, NULL, file), text);
+}
+
+/* Limits the queues of TCP and UDP sockets, which v1 counts apart from all other memory, and only
+ * for sockets that were made after the first limit. Kernels without it are reported by the
+ * doctor. */
+static int sockets_limit_set(struct cgroup_root *root, const char *name, uint64_t memory_bytes)
+{
+    uint64_t bytes = memory_bytes ? memory_bytes / SOCKETS_SHARE : SOCKETS_MAX;
+    char text[32];
+    int r;
+
+    if (bytes < SOCKETS_MIN)
+        bytes = SOCKETS_MIN;
+    if (bytes > SOCKETS_MAX)
+        bytes = SOCKETS_MAX;
+    (void)snprintf(text, sizeof(text), "%" PRIu64, bytes);
+    r = limit_write(root, CGROUP_MEMORY, name, SOCKETS_FILE, text);
+    return r == -ENOENT || r == -EOPNOTSUPP ? 0 : r;
+}
+
+bool cgroup_root_limits_sockets(const struct cgroup_root *root)
+{
+    return root->has_v2[CGROUP_MEMORY] ||
+           faccessat(root->v1_fd[CGROUP_MEMORY], SOCKETS_FILE, W_OK, 0) == 0;
 }
 
 static int memory_limit_set(struct cgroup_root *root, const char *name, uint64_t bytes)
@@ -44,7 +76,9 @@ static int memory_limit_set(struct cgroup_root *root, const char *name, uint64_t
     if (r == 0)
         r = limit_write(root, CGROUP_MEMORY, name, "memory.memsw.limit_in_bytes", text);
     /* Kernels without swap accounting have no such file. */
-    return r == -ENOENT ? 0 : r;
+    if (r == 0 || r == -ENOENT)
+        r = sockets_limit_set(root, name, bytes);
+    return r;
 }
 
 static int cpu_limit_set(struct cgroup_root *root, const char *name, uint32_t millis)
@@ -140,6 +174,8 @@ int cgroup_zygote_create(struct cgroup_root *root, const char *zygote, struct er
                 (void)cgroup_remove_dir(root->v1_fd[i], zygote);
         return err_sys(err, r, "make control group '%s'", zygote);
     }
+    if (root->v1_fd[CGROUP_MEMORY] >= 0)
+        (void)sockets_limit_set(root, zygote, 0);
     return 0;
 }
 
@@ -191,6 +227,8 @@ void cgroup_zygote_reset(struct cgroup_root *root, const char *zygote)
     for (size_t i = 0; i < ARRAY_SIZE(resets); i++)
         if (root->v1_fd[resets[i].which] >= 0)
             (void)limit_write(root, resets[i].which, zygote, resets[i].file, resets[i].text);
+    if (root->v1_fd[CGROUP_MEMORY] >= 0)
+        (void)sockets_limit_set(root, zygote, 0);
 }
 
 void cgroup_reclaim(struct cgroup_root *root, const char *name)

@@ -283,6 +283,18 @@ static long try_alg(void)
 {
     return socket(AF_ALG, SOCK_SEQPACKET, 0);
 }
+static long try_packet(void)
+{
+    return socket(AF_PACKET, SOCK_DGRAM, 0);
+}
+static long try_old_packet(void)
+{
+    return socket(AF_INET, SOCK_PACKET, 0);
+}
+static long try_raw_ip(void)
+{
+    return socket(AF_INET, SOCK_RAW, 1 /* ICMP */);
+}
 static long try_key_socket(void)
 {
     return socket(AF_KEY, SOCK_RAW, 2);
@@ -467,6 +479,9 @@ static const struct {
     ROW(personality),
     ROW(vsock),
     ROW(alg),
+    ROW(packet),
+    ROW(old_packet),
+    ROW(raw_ip),
     ROW(key_socket),
     ROW(tiocsti),
     ROW(tiocsti_high_bits),

@@ -87,6 +87,8 @@ static void a_bad_line_is_named_with_file_and_line(void)
     refuse("pool.size = 5000000000\n", ":1:", "too large");
     refuse("limits.memory = lots\n", ":1:", "not a valid size");
     refuse("limits.cpus = 1,5\n", ":1:", "not a valid number");
+    refuse("limits.files = 63\n", ":1:", "limits.files must be at least 64");
+    refuse("limits.files-soft = 0\n", ":1:", "at least 64");
     refuse("state = relative/dir\n", ":1:", "absolute");
     refuse("run = \n", ":1:", "absolute");
     refuse("listen = 7070\n", ":1:", "ADDR:PORT");

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+/* usage: queues ring|udp|tcp|raw|netlink|unix [SOCKETS]
+ * Fills the queues of as many sockets as it gets, and prints how many MiB the kernel holds for
+ * them. "ring" maps packet rings instead. An error is printed by its name if there is no first
+ * socket. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/if_packet.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <linux/sock_diag.h>
+#include <net/ethernet.h>
+#include <netinet/ip.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { SOCKETS_MAX = 16000, RINGS = 16, RING_BYTES = 16 << 20, SENDS = 400 };
+
+static unsigned long long held_bytes(int fd, int which)
+{
+    unsigned info[SK_MEMINFO_VARS] = { 0 };
+    socklen_t len = sizeof(info);
+
+    return getsockopt(fd, SOL_SOCKET, SO_MEMINFO, info, &len) < 0 ? 0 : info[which];
+}
+
+static void enlarge(int fd)
+{
+    const int bytes = 1 << 20;
+
+    (void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
+    (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+}
+
+/* Fills the queue of a socket that is bound to its own address. */
+static unsigned long long fill_self(int fd, const void *address, socklen_t len)
+{
+    static char data[32 << 10];
+
+    for (int i = 0; i < SENDS; i++)
+        if (sendto(fd, data, sizeof(data), MSG_DONTWAIT, address, len) < 0)
+            break;
+    return held_bytes(fd, SK_MEMINFO_RMEM_ALLOC);
+}
+
+static long long take_ring(long n)
+{
+    struct tpacket_req ring = { .tp_block_size = 1 << 20,
+                                .tp_block_nr = RING_BYTES >> 20,
+                                .tp_frame_size = 1 << 11,
+                                .tp_frame_nr = RING_BYTES >> 11 };
+    int fd = socket(AF_PACKET, SOCK_RAW, htons(ETH_P_ALL));
+
+    if (n >= RINGS)
+        return -ENOSPC;
+    /* The old way to ask for the same. */
+    if (fd < 0)
+        fd = socket(AF_INET, SOCK_PACKET, htons(ETH_P_ALL));
+    if (fd < 0 || setsockopt(fd, SOL_PACKET, PACKET_RX_RING, &ring, sizeof(ring)) < 0)
+        return -errno;
+    return RING_BYTES;
+}
+
+static long long take_datagrams(int type, long n)
+{
+    /* An address of its own for each, so that one packet is in one queue. */
+    struct sockaddr_in address = { .sin_family = AF_INET,
+                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK + (unsigned)n) };
+    socklen_t len = sizeof(address);
+    int fd = socket(AF_INET, type, type == SOCK_RAW ? 253 /* for experiments */ : 0);
+
+    if (fd < 0 || bind(fd, (struct sockaddr *)&address, len) < 0 ||
+        getsockname(fd, (struct sockaddr *)&address, &len) < 0)
+        return -errno;
+    enlarge(fd);
+    return (long long)fill_self(fd, &address, len);
+}
+
+static long long take_udp(long n)
+{
+    return take_datagrams(SOCK_DGRAM, n);
+}
+
+static long long take_raw(long n)
+{
+    return take_datagrams(SOCK_RAW, n);
+}
+
+/* A connection to itself: both queues of it fill. */
+static long long take_tcp(long n)
+{
+    struct sockaddr_in address = { .sin_family = AF_INET,
+                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK + (unsigned)n) };
+    socklen_t len = sizeof(address);
+    static char data[64 << 10];
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+    if (fd < 0)
+        return -errno;
+    enlarge(fd);
+    if (bind(fd, (struct sockaddr *)&address, len) < 0 ||
+        getsockname(fd, (struct sockaddr *)&address, &len) < 0 ||
+        connect(fd, (struct sockaddr *)&address, len) < 0)
+        return -errno;
+    for (int i = 0; i < SENDS; i++)
+        if (send(fd, data, sizeof(data), MSG_DONTWAIT) < 0)
+            break;
+    return (long long)(held_bytes(fd, SK_MEMINFO_RMEM_ALLOC) +
+                       held_bytes(fd, SK_MEMINFO_WMEM_QUEUED));
+}
+
+static long long take_unix(long n)
+{
+    static char data[32 << 10];
+    int fds[2];
+
+    (void)n;
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, fds) < 0)
+        return -errno;
+    enlarge(fds[0]);
+    for (int i = 0; i < SENDS; i++)
+        if (send(fds[0], data, sizeof(data), MSG_DONTWAIT) < 0)
+            break;
+    return (long long)held_bytes(fds[0], SK_MEMINFO_WMEM_ALLOC);
+}
+
+/* The replies to requests for the one device that there is. */
+static long long take_netlink(long n)
+{
+    struct {
+        struct nlmsghdr header;
+        struct ifinfomsg info;
+    } request = { .header = { .nlmsg_len = sizeof(request),
+                              .nlmsg_type = RTM_GETLINK,
+                              .nlmsg_flags = NLM_F_REQUEST },
+                  .info = { .ifi_index = 1 } };
+    int fd = socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE);
+
+    (void)n;
+    if (fd < 0)
+        return -errno;
+    enlarge(fd);
+    for (int i = 0; i < SENDS; i++)
+        if (send(fd, &request, sizeof(request), MSG_DONTWAIT) < 0)
+            break;
+    return (long long)held_bytes(fd, SK_MEMINFO_RMEM_ALLOC);
+}
+
+/* Messages from one process to another. */
+static long long take_usersock(long n)
+{
+    struct sockaddr_nl address = { .nl_family = AF_NETLINK };
+    socklen_t len = sizeof(address);
+    int fd = socket(AF_NETLINK, SOCK_RAW, NETLINK_USERSOCK);
+
+    (void)n;
+    if (fd < 0 || bind(fd, (struct sockaddr *)&address, len) < 0 ||
+        getsockname(fd, (struct sockaddr *)&address, &len) < 0)
+        return -errno;
+    enlarge(fd);
+    return (long long)fill_self(fd, &address, len);
+}
+
+static const struct {
+    const char *name;
+    long long (*take)(long n);
+} kinds[] = {
+    { "ring", take_ring }, { "udp", take_udp },         { "tcp", take_tcp },
+    { "raw", take_raw },   { "netlink", take_netlink }, { "usersock", take_usersock },
+    { "unix", take_unix },
+};
+
+int main(int argc, char **argv)
+{
+    long most = argc > 2 ? strtol(argv[2], NULL, 10) : SOCKETS_MAX;
+    long long held = 0, r = -EINVAL;
+    struct rlimit files;
+
+    (void)getrlimit(RLIMIT_NOFILE, &files);
+    files.rlim_cur = files.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &files);
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        if (argc < 2 || strcmp(kinds[i].name, argv[1]) != 0)
+            continue;
+        r = kinds[i].take(0);
+        for (long n = 1; n < most && r >= 0; n++) {
+            held += r;
+            r = kinds[i].take(n);
+        }
+    }
+    if (r < 0 && held == 0)
+        (void)printf("%s\n", strerrorname_np((int)-r));
+    else
+        (void)printf("%lld\n", held >> 20);
+    return 0;
+}
