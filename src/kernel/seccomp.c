@@ -81,6 +81,7 @@ static const struct {
     { SYS_bpf, DENY },
     { SYS_perf_event_open, DENY },
     { SYS_userfaultfd, DENY },
+    { SYS_io_setup, MISSING }, /* the machine has fs.aio-max-nr of them, and no group has a share */
     { SYS_io_uring_setup, MISSING },
     { SYS_io_uring_enter, MISSING },
     { SYS_io_uring_register, MISSING },

@@ -121,6 +121,14 @@ static void io_uring_is_refused(void)
     }
 }
 
+/* All contexts of the machine share one limit. */
+static void aio_contexts_do_not_exist(void)
+{
+    long context = 0;
+
+    CHECK(ERRNO_OF(SYS_io_setup, 1, (long)&context) == ENOSYS);
+}
+
 static void no_namespace_is_made(void)
 {
     static const long flags[] = { CLONE_NEWUSER, CLONE_NEWNS,  CLONE_NEWPID,   CLONE_NEWNET,
@@ -232,6 +240,7 @@ int main(void)
     RUN_CLEAN(ordinary_calls_work);
     RUN_CLEAN(calls_that_reach_the_kernels_insides_are_refused);
     RUN_CLEAN(io_uring_is_refused);
+    RUN_CLEAN(aio_contexts_do_not_exist);
     RUN_CLEAN(no_namespace_is_made);
     RUN_CLEAN(characters_are_not_pushed_into_a_terminal);
     RUN_CLEAN(no_subvolumes_are_made);

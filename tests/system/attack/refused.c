@@ -189,6 +189,11 @@ static long try_io_uring_setup(void)
     char params[128] = { 0 };
     return syscall(SYS_io_uring_setup, 1, params);
 }
+static long try_io_setup(void)
+{
+    unsigned long context = 0;
+    return syscall(SYS_io_setup, 1, &context);
+}
 static long try_userfaultfd(void)
 {
     return syscall(SYS_userfaultfd, 1 /* user mode only */);
@@ -459,6 +464,7 @@ static const struct {
     ROW(finit_module),
     ROW(delete_module),
     ROW(io_uring_setup),
+    ROW(io_setup),
     ROW(userfaultfd),
     ROW(fanotify_init),
     ROW(open_by_handle_at),
