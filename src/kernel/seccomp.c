@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
@@ -39,6 +40,9 @@ enum action {
     CHECK_UNSHARE,
     CHECK_IOCTL,
     CHECK_SOCKET,
+    CHECK_SOCKET_OPTION,
+    CHECK_SECCOMP,
+    CHECK_PRCTL,
     CHECK_PRLIMIT,
     CHECK_PERSONALITY,
     ACTIONS,
@@ -111,6 +115,9 @@ static const struct {
     /* allowed except for some arguments */
     { SYS_ioctl, CHECK_IOCTL },
     { SYS_socket, CHECK_SOCKET },
+    { SYS_setsockopt, CHECK_SOCKET_OPTION },
+    { SYS_seccomp, CHECK_SECCOMP },
+    { SYS_prctl, CHECK_PRCTL },
     { SYS_prlimit64, CHECK_PRLIMIT },
 #if defined(__x86_64__)
     { SYS_ioperm, DENY },
@@ -209,6 +216,24 @@ static size_t emit_socket(struct seccomp_program *program, size_t allow, size_t 
     return emit_load_argument(program, 1);
 }
 
+/* Refuses filters of programs, for sockets and for system calls: the kernel compiles them in memory
+ * of which the whole machine has net.core.bpf_jit_limit, 72 KiB for each. Without it no process of
+ * any sandbox can be started. The answers are those of a kernel that has no filters. */
+static void emit_filters(struct seccomp_program *program, size_t allow, size_t *positions)
+{
+    static const uint32_t options[] = { SO_ATTACH_FILTER, SO_ATTACH_BPF, SO_ATTACH_REUSEPORT_CBPF,
+                                        SO_ATTACH_REUSEPORT_EBPF };
+    static const uint32_t sockets = SOL_SOCKET, mode = SECCOMP_MODE_FILTER,
+                          seccomp = PR_SET_SECCOMP, install = SECCOMP_SET_MODE_FILTER;
+    size_t no_option = emit_return(program, ENOPROTOOPT), invalid = emit_return(program, EINVAL);
+    size_t next = emit_one_of(program, 2, options, ARRAY_SIZE(options), no_option, allow);
+
+    positions[CHECK_SOCKET_OPTION] = emit_one_of(program, 1, &sockets, 1, next, allow);
+    next = emit_one_of(program, 1, &mode, 1, invalid, allow);
+    positions[CHECK_PRCTL] = emit_one_of(program, 0, &seccomp, 1, next, allow);
+    positions[CHECK_SECCOMP] = emit_one_of(program, 0, &install, 1, invalid, allow);
+}
+
 /* Emits the code of each action and stores its position. */
 static void emit_actions(struct seccomp_program *program, size_t positions[ACTIONS])
 {
@@ -238,6 +263,7 @@ static void emit_actions(struct seccomp_program *program, size_t positions[ACTIO
     positions[CHECK_UNSHARE] = emit_flags(program, (uint32_t)NAMESPACES | NEWTIME, positions);
     positions[CHECK_IOCTL] = emit_one_of(program, 1, commands, ARRAY_SIZE(commands), refuse, allow);
     positions[CHECK_SOCKET] = emit_socket(program, allow, refuse, no_family);
+    emit_filters(program, allow, positions);
     positions[CHECK_PRLIMIT] = emit_one_of(program, 0, &init, 1, refuse, allow);
     positions[CHECK_PERSONALITY] =
         emit_one_of(program, 0, harmless, ARRAY_SIZE(harmless), allow, refuse);

@@ -18,5 +18,6 @@ struct seccomp_program {
 /* Builds the policy of Docker's default profile without extra capabilities, minus io_uring and
  * kernel keys: calls that create namespaces, mounts or modules, or reach kernel internals, fail
  * with EPERM; calls newer than this table and all foreign ABIs fail with ENOSYS. Packet and raw
- * sockets are refused, because no memory limit covers their queues. */
+ * sockets are refused, because no memory limit covers their queues; filters of programs, because
+ * the machine has little memory for them. So a process installs this filter once. */
 void seccomp_build(struct seccomp_program *ret);

@@ -52,7 +52,7 @@ enum cgroup_limit { CGROUP_LIMIT_MEMORY, CGROUP_LIMIT_PIDS, CGROUP_LIMIT_CPU };
 bool cgroup_root_has(const struct cgroup_root *root, enum cgroup_limit limit);
 
 /* Returns whether the queues of sockets are limited: with v2 as a part of a sandbox's memory, with
- * v1 apart from it, to a quarter of the memory limit (4 to 256 MiB). */
+ * v1 apart from it, to a quarter of the memory limit (4 to 64 MiB). */
 bool cgroup_root_limits_sockets(const struct cgroup_root *root);
 
 /* Returns whether limits are set on zygotes rather than on the sandboxes' own groups. */

@@ -23,7 +23,7 @@ enum {
     METER_BYTES = 512,
     SOCKETS_SHARE = 4, /* of the memory limit: this part of it */
     SOCKETS_MIN = 4 << 20,
-    SOCKETS_MAX = 256 << 20,
+    SOCKETS_MAX = 64 << 20, /* the machine has net.ipv4.tcp_mem for all */
 };
 
 static int limit_write(struct cgroup_root *root, enum cgroup_controller which, const char *name,

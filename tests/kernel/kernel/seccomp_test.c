@@ -129,6 +129,30 @@ static void aio_contexts_do_not_exist(void)
     CHECK(ERRNO_OF(SYS_io_setup, 1, (long)&context) == ENOSYS);
 }
 
+/* The machine has a few hundred MiB for all of them, and no process starts without its filter. */
+static void programs_have_no_filters_of_their_own(void)
+{
+    static struct sock_filter code[] = { BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW) };
+    static const struct sock_fprog program = { .len = 1, .filter = code };
+    static const int options[] = { SO_ATTACH_FILTER, SO_ATTACH_BPF, SO_ATTACH_REUSEPORT_CBPF,
+                                   SO_ATTACH_REUSEPORT_EBPF };
+    const long filter = (long)(uintptr_t)&program;
+    int one = 1, fds[2];
+
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, fds) == 0);
+    for (size_t i = 0; i < ARRAY_SIZE(options); i++)
+        CHECK(ERRNO_OF(SYS_setsockopt, fds[0], SOL_SOCKET, options[i], filter, sizeof(program)) ==
+                  ENOPROTOOPT,
+              "(option %d)", options[i]);
+    CHECK(ERRNO_OF(SYS_setsockopt, fds[0], SOL_SOCKET, SO_KEEPALIVE, (long)(uintptr_t)&one,
+                   sizeof(one)) == NO_ERROR);
+    CHECK(close(fds[0]) == 0 && close(fds[1]) == 0);
+    CHECK(ERRNO_OF(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, filter) == EINVAL);
+    CHECK(ERRNO_OF(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, 0) == EINVAL);
+    CHECK(ERRNO_OF(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, filter) == EINVAL);
+    CHECK(ERRNO_OF(SYS_prctl, PR_SET_NAME, (long)(uintptr_t) "name") == NO_ERROR);
+}
+
 static void no_namespace_is_made(void)
 {
     static const long flags[] = { CLONE_NEWUSER, CLONE_NEWNS,  CLONE_NEWPID,   CLONE_NEWNET,
@@ -241,6 +265,7 @@ int main(void)
     RUN_CLEAN(calls_that_reach_the_kernels_insides_are_refused);
     RUN_CLEAN(io_uring_is_refused);
     RUN_CLEAN(aio_contexts_do_not_exist);
+    RUN_CLEAN(programs_have_no_filters_of_their_own);
     RUN_CLEAN(no_namespace_is_made);
     RUN_CLEAN(characters_are_not_pushed_into_a_terminal);
     RUN_CLEAN(no_subvolumes_are_made);

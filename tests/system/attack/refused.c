@@ -4,6 +4,7 @@
  * work. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
 #include <linux/sched.h>
 #include <sched.h>
 #include <signal.h>
@@ -13,6 +14,7 @@
 #include <sys/ioctl.h>
 #include <sys/klog.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/reboot.h>
 #include <sys/socket.h>
@@ -193,6 +195,23 @@ static long try_io_setup(void)
 {
     unsigned long context = 0;
     return syscall(SYS_io_setup, 1, &context);
+}
+static struct sock_filter filter_code[] = { BPF_STMT(BPF_RET | BPF_K, 0x7fff0000) };
+static struct sock_fprog filter = { .len = 1, .filter = filter_code };
+static long try_socket_filter(void)
+{
+    return setsockopt(socket(AF_UNIX, SOCK_DGRAM, 0), SOL_SOCKET, SO_ATTACH_FILTER, &filter,
+                      sizeof(filter));
+}
+static long try_seccomp_filter(void)
+{
+    (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    return syscall(SYS_seccomp, 1, 0, &filter);
+}
+static long try_prctl_filter(void)
+{
+    (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    return prctl(PR_SET_SECCOMP, 2, &filter, 0, 0);
 }
 static long try_userfaultfd(void)
 {
@@ -465,6 +484,9 @@ static const struct {
     ROW(delete_module),
     ROW(io_uring_setup),
     ROW(io_setup),
+    ROW(socket_filter),
+    ROW(seccomp_filter),
+    ROW(prctl_filter),
     ROW(userfaultfd),
     ROW(fanotify_init),
     ROW(open_by_handle_at),
