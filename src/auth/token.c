@@ -36,18 +36,15 @@ static int token_read(int dir_fd, char ret[TOKEN_LEN + 1])
     return 0;
 }
 
-/* Renames a complete file into place, so that a crash never leaves half a token. */
+/* Renames a complete file into place, so that a crash never leaves half a token, and none is lost
+ * that a client has read. */
 static int token_write(int dir_fd, const char *token)
 {
     char line[TOKEN_LEN + 2];
-    int r;
 
     (void)snprintf(line, sizeof(line), "%s\n", token);
     (void)unlinkat(dir_fd, "token.new", 0);
-    r = file_create_at(dir_fd, "token.new", 0600, line);
-    if (r < 0)
-        return r;
-    return renameat(dir_fd, "token.new", dir_fd, "token") < 0 ? -errno : 0;
+    return file_replace_at(dir_fd, "token", line, strlen(line));
 }
 
 int token_load(const char *state_dir, char ret[TOKEN_LEN + 1], struct err *err)

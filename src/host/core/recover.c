@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Takes over the sandboxes that an earlier daemon process has left, by recorded state:
  *
- *   creating         the client never got a reply: removed
+ *   creating         the client never got a reply: removed, unless the audit log or a snapshot
+ *                    proves that it did: then the registry has lost its last changes
  *   active           adopted if its holt-init answers, otherwise stopped
  *   paused           like active, and its processes are frozen (again)
  *   rolling-back     the new files were recorded: the sandbox boots on them
@@ -22,6 +23,7 @@
 #include "host/core/registry.h"
 #include "host/machine/guest_socket.h"
 #include "host/machine/machine_internal.h"
+#include "host/observe/audit_facts.h"
 #include "host/observe/event_internal.h"
 #include "host/process/record_internal.h"
 #include "host/process/restart.h"
@@ -67,6 +69,53 @@ static void recover_to_state(struct sandbox *sandbox, enum sandbox_state state, 
     if (state == SANDBOX_FAILED)
         sandbox_event(sandbox, EVENT_SANDBOX_FAILED,
                       json_pack("{s:o}", "reason", json_text(sandbox->info.reason)));
+}
+
+/* Reads what the audit log proves about a sandbox; nothing if it cannot be read. */
+static struct audit_facts facts_of(const struct sandbox *sandbox)
+{
+    struct audit_facts facts = { .is_created = false };
+    struct err ignored;
+
+    (void)audit_facts_read(sandbox->host->state_fd, sandbox->info.id, &facts, &ignored);
+    return facts;
+}
+
+/* Returns whether a sandbox that is recorded as being created was complete: the record of its first
+ * state does not wait for the disk, and the registry may have lost more. */
+static bool is_complete(const struct sandbox *sandbox)
+{
+    struct volume_summary summary = { .snapshots = 0 };
+    struct audit_facts facts = facts_of(sandbox);
+    struct err ignored;
+
+    if (facts.is_created)
+        return !facts.is_destroyed;
+    return volume_summarize(sandbox->host->store, sandbox->info.id, &summary, &ignored) == 0 &&
+           summary.snapshots > 0;
+}
+
+/* Makes the recorded generation that of the files, if the registry has lost a rollback: the audit
+ * log has it, or the recorded tree is gone and a newer one is there. A newer tree alone proves
+ * nothing, since an interrupted rollback leaves one. Returns whether the generation has changed. */
+static bool generation_correct(struct sandbox *sandbox)
+{
+    struct sandbox_info *info = &sandbox->info;
+    struct volume_summary summary = { .generation = info->generation };
+    struct audit_facts facts;
+    struct err ignored;
+
+    if (volume_summarize(sandbox->host->store, info->id, &summary, &ignored) < 0 ||
+        summary.last_generation <= info->generation)
+        return false;
+    facts = facts_of(sandbox);
+    if (facts.generation > info->generation && facts.generation <= summary.last_generation)
+        info->generation = facts.generation;
+    else if (!summary.has_generation)
+        info->generation = summary.last_generation;
+    else
+        return false;
+    return true;
 }
 
 static bool snapshots_have(const struct snapshot_info *list, size_t count, const char *name)
@@ -205,13 +254,32 @@ static void rollback_finish(struct sandbox *sandbox)
     sandbox->info.state = was_running ? SANDBOX_ACTIVE : SANDBOX_STOPPED;
     (void)sandbox_record(sandbox, sandbox->info.state, &err);
     sandbox_event(sandbox, EVENT_SANDBOX_ROLLED_BACK,
-                  json_pack("{s:s, s:b}", "snapshot", sandbox->info.base, "recovered", true));
+                  json_pack("{s:s, s:I, s:b}", "snapshot", sandbox->info.base, "generation",
+                            (json_int_t)sandbox->info.generation, "recovered", true));
+}
+
+/* Opens the volume. One without snapshots that is missing was new when the machine lost power: it
+ * had nothing that was written to disk, so it is made again from its template. A fork is never
+ * missing in that way. */
+static int volume_recover(struct sandbox *sandbox, bool *ret_is_new, struct err *err)
+{
+    const struct sandbox_info *info = &sandbox->info;
+    int r = sandbox_open_volume(sandbox, &sandbox->volume, err);
+    struct err ignored;
+
+    *ret_is_new = r < 0 && err->kind == ERR_NOT_FOUND && info->turns == 0 &&
+                  info->base[0] == '\0' && info->generation == 1 && !facts_of(sandbox).is_fork;
+    if (!*ret_is_new || sandbox_make_volume(sandbox, &ignored) < 0)
+        return r;
+    *err = (struct err){ 0 };
+    return 0;
 }
 
 static void recover_volume(struct sandbox *sandbox)
 {
     struct err err = { 0 };
-    int r = sandbox_open_volume(sandbox, &sandbox->volume, &err);
+    bool has_moved = generation_correct(sandbox), is_new;
+    int r = volume_recover(sandbox, &is_new, &err);
 
     if (r == 0) {
         (void)volume_tidy(sandbox->volume);
@@ -224,8 +292,28 @@ static void recover_volume(struct sandbox *sandbox)
         recover_to_state(sandbox, SANDBOX_FAILED, err.msg);
         return;
     }
+    if (is_new || has_moved) {
+        (void)runtime_bury(sandbox->host->runtime, sandbox->info.machine,
+                           sandbox->info.limits_group);
+        recover_to_state(sandbox, SANDBOX_STOPPED,
+                         is_new ? "its files were lost with the power before anything was written "
+                                  "to disk; they are those of the template again"
+                                : "the registry had lost its last changes, among them a rollback");
+        return;
+    }
     if (info_is_running(&sandbox->info))
         recover_running(sandbox);
+}
+
+/* Keeps a sandbox whose creation was complete, although the registry does not know it. */
+static void recover_created(struct sandbox *sandbox)
+{
+    sandbox->info.machine[0] = '\0';
+    sandbox->info.state = SANDBOX_STOPPED;
+    recover_volume(sandbox);
+    if (sandbox->info.state == SANDBOX_STOPPED && !sandbox->info.reason[0])
+        recover_to_state(sandbox, SANDBOX_STOPPED,
+                         "the registry had lost that it was created; its files are there");
 }
 
 /* Starts the services that were waiting for a restart. */
@@ -292,6 +380,7 @@ static void sandbox_recover(struct host *host, struct sandbox_info *info)
 {
     struct sandbox *sandbox = sandbox_new(host);
     bool is_wanted = info->state != SANDBOX_CREATING && info->state != SANDBOX_DESTROYING;
+    bool is_creating = info->state == SANDBOX_CREATING;
     struct err err = { 0 };
 
     sandbox->info = *info;
@@ -300,9 +389,12 @@ static void sandbox_recover(struct host *host, struct sandbox_info *info)
     host_count_in(host);
     if (sandbox_enter_table(sandbox, &err) < 0) {
         host_dismiss(host);
-    } else if (is_wanted) {
+    } else if (is_wanted || (is_creating && is_complete(sandbox))) {
         process_table_load(sandbox->process_table);
-        recover_volume(sandbox);
+        if (is_wanted)
+            recover_volume(sandbox);
+        else
+            recover_created(sandbox);
         recover_processes(sandbox);
         shells_load(sandbox);
     } else {

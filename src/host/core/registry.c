@@ -82,8 +82,19 @@ static int transaction_begin(struct registry *registry, struct err *err)
     return statement_run(registry, STATEMENT_BEGIN, "begin a transaction", err);
 }
 
-/* Commits when r is not negative, otherwise rolls back; releases the lock in both cases. */
-static int transaction_end(struct registry *registry, int r, struct err *err)
+/* Waits until a committed transaction is on disk, without the lock: threads that commit at the same
+ * time share one flush. */
+static int registry_flush(struct registry *registry, uint64_t write, struct err *err)
+{
+    int r = flush_wait(&registry->flush, registry->wal_fd, write);
+
+    return r < 0 ? err_sys(err, r, "flush registry %s", registry->path) : 0;
+}
+
+/* Commits when r is not negative, otherwise rolls back; releases the lock in both cases. Returns
+ * the number of the write for registry_flush in ret_write. */
+static int transaction_finish(struct registry *registry, int r, uint64_t *ret_write,
+                              struct err *err)
 {
     struct err ignored;
 
@@ -91,8 +102,18 @@ static int transaction_end(struct registry *registry, int r, struct err *err)
         r = statement_run(registry, STATEMENT_COMMIT, "commit", err);
     if (r < 0 && !sqlite3_get_autocommit(registry->db))
         (void)statement_run(registry, STATEMENT_ROLLBACK, "roll back", &ignored);
+    if (r >= 0)
+        *ret_write = flush_count_write(&registry->flush);
     lock_release(&registry->lock);
     return r;
+}
+
+static int transaction_end(struct registry *registry, int r, struct err *err)
+{
+    uint64_t write = 0;
+
+    r = transaction_finish(registry, r, &write, err);
+    return r < 0 ? r : registry_flush(registry, write, err);
 }
 
 static int put_labels(struct registry *registry, const struct sandbox_info *info, struct err *err)
@@ -196,8 +217,9 @@ int registry_put(struct registry *registry, const struct sandbox_info *info, str
     return registry_put_all(registry, info, 1, err);
 }
 
-int registry_put_all(struct registry *registry, const struct sandbox_info *infos, size_t count,
-                     struct err *err)
+/* Puts the sandboxes in one transaction, and returns the number of its write. */
+static int put_all(struct registry *registry, const struct sandbox_info *infos, size_t count,
+                   uint64_t *ret_write, struct err *err)
 {
     int r = 0;
 
@@ -211,7 +233,29 @@ int registry_put_all(struct registry *registry, const struct sandbox_info *infos
         if (r >= 0 && infos[i].state == SANDBOX_CREATING)
             r = put_created_parts(registry, &infos[i], err);
     }
-    return transaction_end(registry, r, err);
+    return transaction_finish(registry, r, ret_write, err);
+}
+
+int registry_put_all(struct registry *registry, const struct sandbox_info *infos, size_t count,
+                     struct err *err)
+{
+    uint64_t write = 0;
+    int r = put_all(registry, infos, count, &write, err);
+
+    return r < 0 ? r : registry_flush(registry, write, err);
+}
+
+int registry_put_later(struct registry *registry, const struct sandbox_info *infos, size_t count,
+                       struct err *err)
+{
+    uint64_t ignored;
+
+    return put_all(registry, infos, count, &ignored, err);
+}
+
+int registry_sync(struct registry *registry, struct err *err)
+{
+    return registry_flush(registry, flush_last_write(&registry->flush), err);
 }
 
 int registry_put_metadata(struct registry *registry, const char *id, const char *metadata,
@@ -256,13 +300,14 @@ int registry_put_snapshot(struct registry *registry, const struct sandbox_info *
 
 int registry_remove(struct registry *registry, const char *id, struct err *err)
 {
+    uint64_t ignored;
     int r = transaction_begin(registry, err);
 
     if (r >= 0 && bind_text(registry->statements[STATEMENT_REMOVE], 1, id) != SQLITE_OK)
         r = registry_explain(registry, "remove", err);
     if (r >= 0)
         r = statement_run(registry, STATEMENT_REMOVE, "remove", err);
-    return transaction_end(registry, r, err);
+    return transaction_finish(registry, r, &ignored, err);
 }
 
 static int bind_snapshot(struct registry *registry, enum registry_statement which, const char *id,
@@ -438,20 +483,6 @@ int registry_list_snapshots(struct registry *registry, const char *id, struct sn
     return 0;
 }
 
-/* Runs one change of a volume. The connection does not wait for the disk at a commit otherwise. */
-static int volume_change(struct registry *registry, enum registry_statement which,
-                         const char *doing, struct err *err)
-{
-    int r;
-
-    (void)sqlite3_exec(registry->db, "PRAGMA synchronous = FULL", NULL, NULL, NULL);
-    r = statement_run(registry, which, doing, err);
-    if (r < 0 && is_unique_violation(registry))
-        r = err_set(err, ERR_EXISTS, "a volume of this name exists already");
-    (void)sqlite3_exec(registry->db, "PRAGMA synchronous = NORMAL", NULL, NULL, NULL);
-    return r;
-}
-
 int registry_add_volume(struct registry *registry, const struct volume_info *info, struct err *err)
 {
     cleanup_free struct volume_info *all = NULL;
@@ -463,20 +494,26 @@ int registry_add_volume(struct registry *registry, const struct volume_info *inf
         r = err_set(err, ERR_EXHAUSTED, "volume limit reached (%d)", VOLUMES_MAX);
     if (r < 0)
         return r;
-    lock_scope(&registry->lock);
-    if (row_bind(add, 1, &row_volume, info) != SQLITE_OK)
-        return registry_explain(registry, "record a volume", err);
-    r = volume_change(registry, STATEMENT_ADD_VOLUME, "record a volume", err);
+    r = transaction_begin(registry, err);
+    if (r >= 0 && row_bind(add, 1, &row_volume, info) != SQLITE_OK)
+        r = registry_explain(registry, "record a volume", err);
+    if (r >= 0)
+        r = statement_run(registry, STATEMENT_ADD_VOLUME, "record a volume", err);
+    if (r < 0 && is_unique_violation(registry))
+        r = err_set(err, ERR_EXISTS, "a volume of this name exists already");
+    r = transaction_end(registry, r, err);
     return r < 0 ? err_wrap(err, "volume '%s'", info->name) : 0;
 }
 
 int registry_remove_volume(struct registry *registry, const char *id, struct err *err)
 {
-    lock_scope(&registry->lock);
+    int r = transaction_begin(registry, err);
 
-    if (bind_text(registry->statements[STATEMENT_REMOVE_VOLUME], 1, id) != SQLITE_OK)
-        return registry_explain(registry, "remove a volume", err);
-    return volume_change(registry, STATEMENT_REMOVE_VOLUME, "remove a volume", err);
+    if (r >= 0 && bind_text(registry->statements[STATEMENT_REMOVE_VOLUME], 1, id) != SQLITE_OK)
+        r = registry_explain(registry, "remove a volume", err);
+    if (r >= 0)
+        r = statement_run(registry, STATEMENT_REMOVE_VOLUME, "remove a volume", err);
+    return transaction_end(registry, r, err);
 }
 
 int registry_find_volume(struct registry *registry, const char *word, struct volume_info *ret,
@@ -515,12 +552,14 @@ int registry_put_template_owner(struct registry *registry, const char *template,
 {
     enum registry_statement which = owner ? STATEMENT_PUT_OWNER : STATEMENT_DROP_OWNER;
     sqlite3_stmt *statement = registry->statements[which];
-    lock_scope(&registry->lock);
+    int r = transaction_begin(registry, err);
 
-    if (bind_text(statement, 1, template) != SQLITE_OK ||
-        (owner && bind_text(statement, 2, owner) != SQLITE_OK))
-        return registry_explain(registry, "record the owner of a template", err);
-    return statement_run(registry, which, "record the owner of a template", err);
+    if (r >= 0 && (bind_text(statement, 1, template) != SQLITE_OK ||
+                   (owner && bind_text(statement, 2, owner) != SQLITE_OK)))
+        r = registry_explain(registry, "record the owner of a template", err);
+    if (r >= 0)
+        r = statement_run(registry, which, "record the owner of a template", err);
+    return transaction_end(registry, r, err);
 }
 
 int registry_get_template_owner(struct registry *registry, const char *template, char **ret,

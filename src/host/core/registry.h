@@ -1,7 +1,8 @@
 /* The registry: the daemon's durable record of sandboxes, snapshots, named volumes and owners of
  * templates, in SQLite (state/holt.db).
- * One connection, one lock; every call is one transaction. A crash of the daemon loses nothing; a
- * crash of the machine loses at most the last transactions. */
+ * One connection, one lock; every call is one transaction. A crash of the daemon loses none. Unless
+ * its comment says otherwise, a call returns after its transaction is on disk, so that a crash of
+ * the machine does not lose it either. */
 #pragma once
 
 #include <stddef.h>
@@ -32,6 +33,14 @@ int registry_put(struct registry *registry, const struct sandbox_info *info, str
 int registry_put_all(struct registry *registry, const struct sandbox_info *infos, size_t count,
                      struct err *err);
 
+/* Does the same without waiting for the disk: a crash of the machine may lose it, until
+ * registry_sync or any later change that waits. */
+int registry_put_later(struct registry *registry, const struct sandbox_info *infos, size_t count,
+                       struct err *err);
+
+/* Waits until all changes so far are on disk. */
+int registry_sync(struct registry *registry, struct err *err);
+
 /* Replaces the metadata of a recorded sandbox. */
 int registry_put_metadata(struct registry *registry, const char *id, const char *metadata,
                           struct err *err);
@@ -40,7 +49,8 @@ int registry_put_metadata(struct registry *registry, const char *id, const char 
 int registry_put_expiry(struct registry *registry, const char *id, uint64_t expires_ms,
                         enum sandbox_action action, struct err *err);
 
-/* Removes the sandbox with its snapshots; no error when there is none. */
+/* Removes the sandbox with its snapshots; no error when there is none. Does not wait for the disk:
+ * the row says `destroying` or `creating` until it is gone, and recovery finishes both. */
 int registry_remove(struct registry *registry, const char *id, struct err *err);
 
 /* Records a snapshot together with the changed sandbox. Returns ERR_EXISTS (SnapshotExists) when
@@ -63,8 +73,7 @@ int registry_list_snapshots(struct registry *registry, const char *id, struct sn
                             size_t *ret_count, struct err *err);
 
 /* Records a named volume. Returns ERR_EXISTS when another one has its name, ERR_EXHAUSTED when
- * there are VOLUMES_MAX. A volume is on disk when this returns, even if the machine crashes: its
- * files would otherwise be without a record. */
+ * there are VOLUMES_MAX. */
 enum { VOLUMES_MAX = 10000 };
 int registry_add_volume(struct registry *registry, const struct volume_info *info, struct err *err);
 

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/flush.h"
 #include "base/lock.h"
 #include "host/core/registry.h"
 
@@ -46,6 +47,8 @@ struct registry {
     sqlite3 *db;
     struct lock lock; /* protects the connection and its statements */
     sqlite3_stmt *statements[STATEMENTS];
+    int wal_fd; /* for flushes; SQLite keeps no lock on this file that closing it would drop */
+    struct flush flush;
 };
 
 /* Turns SQLite's last error into err; `doing` is the failed action, in the infinitive. */

@@ -8,10 +8,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -467,6 +469,7 @@ static int registry_set_up(struct registry *registry, struct err *err)
         r = check_tables(registry, err);
     if (r >= 0 && chmod(registry->path, 0600) < 0)
         r = err_sys(err, -errno, "make registry %s private", registry->path);
+    /* NORMAL: a commit does not wait for the disk, registry_flush does, outside of the lock. */
     if (r >= 0)
         r = run_sql(registry,
                     "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"
@@ -475,6 +478,22 @@ static int registry_set_up(struct registry *registry, struct err *err)
     if (r >= 0)
         r = make_schema(registry, err);
     return r >= 0 ? statements_prepare(registry, err) : r;
+}
+
+/* Opens the -wal for flushes. SQLite has just made it, if it did not exist, and removes it when the
+ * last connection closes, so this one stays the same file. */
+static int wal_open(struct registry *registry, struct err *err)
+{
+    cleanup_free char *wal = xasprintf("%s-wal", registry->path);
+    cleanup_free char *path = xstrdup(registry->path);
+    cleanup_close int dir_fd = open(dirname(path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    registry->wal_fd = open(wal, O_RDWR | O_CLOEXEC);
+    if (registry->wal_fd < 0)
+        return err_sys(err, -errno, "open %s", wal);
+    if (dir_fd < 0 || fdatasync(registry->wal_fd) < 0 || fsync(dir_fd) < 0)
+        return err_sys(err, -errno, "flush registry %s", registry->path);
+    return 0;
 }
 
 int registry_open(const char *path, struct registry **ret, struct err *err)
@@ -487,9 +506,13 @@ int registry_open(const char *path, struct registry **ret, struct err *err)
     registry = xcalloc(1, sizeof(*registry));
     registry->path = xstrdup(path);
     lock_init(&registry->lock, LOCK_REGISTRY);
+    flush_init(&registry->flush);
+    registry->wal_fd = -EBADF;
     r = connect_file(registry, err);
     if (r >= 0)
         r = registry_set_up(registry, err);
+    if (r >= 0)
+        r = wal_open(registry, err);
     if (r < 0)
         return r;
     *ret = TAKE_PTR(registry);
@@ -503,6 +526,8 @@ void registry_close(struct registry *registry)
     for (size_t i = 0; i < STATEMENTS; i++)
         (void)sqlite3_finalize(registry->statements[i]);
     (void)sqlite3_close(registry->db);
+    (void)fd_close(registry->wal_fd);
+    flush_destroy(&registry->flush);
     lock_destroy(&registry->lock);
     free(registry->path);
     free(registry);

@@ -19,6 +19,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/flush.h"
 #include "base/io.h"
 #include "base/json.h"
 #include "base/lock.h"
@@ -34,6 +35,7 @@ struct audit {
     struct lock lock; /* protects the fields below and the file */
     struct audit_link last;
     off_t end;
+    struct flush flush;
 };
 
 DEFINE_CLEANUP(audit_close, struct audit *);
@@ -160,6 +162,7 @@ int audit_open(int state_fd, struct audit **ret, struct err *err)
     int r;
 
     lock_init(&audit->lock, LOCK_AUDIT);
+    flush_init(&audit->flush);
     audit->page = (size_t)sysconf(_SC_PAGESIZE);
     audit->fd =
         openat(state_fd, AUDIT_FILE, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -168,6 +171,8 @@ int audit_open(int state_fd, struct audit **ret, struct err *err)
     audit->end = lseek(audit->fd, 0, SEEK_END);
     if (audit->end < 0)
         return err_sys(err, -errno, "find the end of " AUDIT_FILE);
+    if (fsync(state_fd) < 0)
+        return err_sys(err, -errno, "flush the name of " AUDIT_FILE);
     r = audit_repair(audit, state_fd, &torn_bytes, err);
     if (r >= 0)
         r = audit_read_last(audit, err);
@@ -185,6 +190,7 @@ void audit_close(struct audit *audit)
     if (!audit)
         return;
     (void)fd_close(audit->fd);
+    flush_destroy(&audit->flush);
     lock_destroy(&audit->lock);
     free(audit);
 }
@@ -290,11 +296,20 @@ static int audit_add_record(struct audit *audit, const char *event, const json_t
     return 0;
 }
 
+/* Waits until a line is on disk, without the lock: lines of one moment share a flush. */
+static int audit_flush(struct audit *audit, uint64_t write, struct err *err)
+{
+    int r = flush_wait(&audit->flush, audit->fd, write);
+
+    return r < 0 ? err_sys(err, r, "flush " AUDIT_FILE) : 0;
+}
+
 int audit_add(struct audit *audit, const char *event, const char *sandbox, json_t *details,
               struct err *err)
 {
     cleanup_json json_t *taken = details;
     cleanup_json json_t *record = NULL;
+    uint64_t write = 0;
     int r = check_details(event, details, err);
 
     if (r < 0)
@@ -305,6 +320,8 @@ int audit_add(struct audit *audit, const char *event, const char *sandbox, json_
         r = audit_add_record(audit, event, record, err);
     else
         r = err_set(err, ERR_INVALID, "the name of event '%.64s' is not valid UTF-8", event);
+    if (r == 0)
+        write = flush_count_write(&audit->flush);
     lock_release(&audit->lock);
-    return r;
+    return r < 0 ? r : audit_flush(audit, write, err);
 }

@@ -22,8 +22,9 @@ void audit_close(struct audit *audit);
 
 /* Appends an event; sandbox and details (an object, taken) may be NULL. Thread-safe. The operation
  * has happened already, so the caller only reports an error: ERR_INVALID when a detail has the name
- * of a field above, ERR_EXHAUSTED when the line would be too long. On any error nothing was added,
- * and later calls still work. */
+ * of a field above, ERR_EXHAUSTED when the line would be too long. The line is on disk when this
+ * returns 0. On any other error than that of the flush nothing was added; later calls still work.
+ */
 int audit_add(struct audit *audit, const char *event, const char *sandbox, json_t *details,
               struct err *err);
 

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "host/core/host_internal.h"
+#include "host/core/registry.h"
 #include "host/machine/machine_internal.h"
 #include "host/observe/audit.h"
 #include "host/observe/event_internal.h"
@@ -115,8 +116,10 @@ static void event_emit(struct host *host, enum event_type type, const struct san
     struct err err = { 0 };
 
     if (types[type].record &&
-        audit_add(host->audit, types[type].record, id, json_incref(owned), &err) < 0)
+        audit_add(host->audit, types[type].record, id, json_incref(owned), &err) < 0) {
         audit_count_failure(host, &err);
+        (void)registry_sync(host->registry, &err); /* its line would have been the proof */
+    }
     event_publish(host, type, id, about ? about->name : NULL, owned);
 }
 

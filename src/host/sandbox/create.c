@@ -116,9 +116,16 @@ int sandbox_admit(struct sandbox *sandbox, struct err *err)
         host_dismiss(sandbox->host);
         return r;
     }
-    r = sandbox_record(sandbox, SANDBOX_CREATING, err);
+    r = sandbox_record_later(&sandbox, 1, SANDBOX_CREATING, err);
     if (r < 0)
         sandbox_leave_table(sandbox);
+    return r;
+}
+
+int sandbox_admit_flush(struct host *host, struct err *err)
+{
+    int r = registry_sync(host->registry, err);
+
     fault_point("create.recorded");
     return r;
 }
@@ -141,12 +148,14 @@ static int sandbox_boot_first(struct sandbox *sandbox, struct err *err)
     if (r < 0)
         return r;
     fault_point("create.booted");
-    r = sandbox_record(sandbox, SANDBOX_ACTIVE, err);
+    /* The audit log is flushed before the reply: with its line, recovery keeps the sandbox even if
+     * this record is lost. */
+    r = sandbox_record_later(&sandbox, 1, SANDBOX_ACTIVE, err);
     fault_point("create.done");
     return r;
 }
 
-static int volume_make(struct sandbox *sandbox, struct err *err)
+int sandbox_make_volume(struct sandbox *sandbox, struct err *err)
 {
     struct store *store = sandbox->host->store;
     const struct sandbox_info *info = &sandbox->info;
@@ -184,7 +193,9 @@ static int sandbox_build(struct sandbox *sandbox, struct err *err)
 
     if (r < 0)
         return r;
-    r = volume_make(sandbox, err);
+    r = sandbox_admit_flush(sandbox->host, err);
+    if (r == 0)
+        r = sandbox_make_volume(sandbox, err);
     if (r == 0)
         r = sandbox_boot_first(sandbox, err);
     if (r < 0) {

@@ -141,7 +141,7 @@ static int fork_admit_all(struct fork_batch *fork, struct sandbox *original, siz
         }
         fork->made[fork->count++] = sandbox;
     }
-    return 0;
+    return sandbox_admit_flush(original->host, err);
 }
 
 static int fork_make_all(struct fork_batch *fork, struct sandbox *original, const char *from,
@@ -160,7 +160,7 @@ static int fork_make_all(struct fork_batch *fork, struct sandbox *original, cons
         *err = fork->err;
         return r;
     }
-    r = sandbox_record_all(fork->made, fork->count, SANDBOX_ACTIVE, err);
+    r = sandbox_record_later(fork->made, fork->count, SANDBOX_ACTIVE, err); /* see create.c */
     fault_point("fork.recorded");
     return r;
 }
@@ -181,7 +181,8 @@ static void fork_finish_all(struct fork_batch *fork, const struct sandbox *origi
 
     for (size_t i = 0; i < fork->count; i++) {
         sandbox_event(fork->made[i], EVENT_SANDBOX_FORKED,
-                      json_pack("{s:s}", "from", original->info.id));
+                      json_pack("{s:s, s:s}", "from", original->info.id, "template",
+                                original->info.template));
         /* A fork that was destroyed in the meantime returns an error when it is used. */
         (void)sandbox_finish_create(fork->made[i], &ignored);
     }

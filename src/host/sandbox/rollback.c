@@ -103,8 +103,8 @@ static int rollback_run(struct sandbox *sandbox, const char *snapshot, enum sand
     }
     shells_restore_snapshot(sandbox, snapshot);
     /* The rollback is complete even if this fails: the next write, or recovery, corrects the
-     * state. */
-    (void)sandbox_record(sandbox, state, &ignored);
+     * state. That is also why it does not wait for the disk. */
+    (void)sandbox_record_later(&sandbox, 1, state, &ignored);
     fault_point("rollback.done");
     tree_cleaner_add(sandbox, &old_root, old.generation);
     return 0;
@@ -134,7 +134,9 @@ int sandbox_rollback(struct sandbox *sandbox, const char *snapshot, bool wants_n
         r = rollback_run(sandbox, snapshot, state, err);
     }
     if (r == 0)
-        sandbox_event(sandbox, EVENT_SANDBOX_ROLLED_BACK, json_pack("{s:s}", "snapshot", snapshot));
+        sandbox_event(sandbox, EVENT_SANDBOX_ROLLED_BACK,
+                      json_pack("{s:s, s:I}", "snapshot", snapshot, "generation",
+                                (json_int_t)sandbox->info.generation));
     if (r == 0 && wants_newer_pruned)
         rollback_prune_newer(sandbox, snapshot);
     sandbox_finish(sandbox, state);

@@ -303,7 +303,10 @@ int sandbox_record(struct sandbox *sandbox, enum sandbox_state state, struct err
     return sandbox_record_all(&sandbox, 1, state, err);
 }
 
-int sandbox_record_all(struct sandbox *const *list, size_t count, enum sandbox_state state,
+/* Records the sandboxes with registry_put_all or registry_put_later. */
+static int record_with(int (*put)(struct registry *registry, const struct sandbox_info *infos,
+                                  size_t count, struct err *err),
+                       struct sandbox *const *list, size_t count, enum sandbox_state state,
                        struct err *err)
 {
     cleanup_free struct sandbox_info *infos = xcalloc(count, sizeof(*infos));
@@ -318,10 +321,22 @@ int sandbox_record_all(struct sandbox *const *list, size_t count, enum sandbox_s
         if (state == SANDBOX_ACTIVE)
             infos[i].reason[0] = '\0';
     }
-    r = registry_put_all(list[0]->host->registry, infos, count, err);
+    r = put(list[0]->host->registry, infos, count, err);
     for (size_t i = 0; i < count; i++)
         sandbox_info_done(&infos[i]);
     return r;
+}
+
+int sandbox_record_all(struct sandbox *const *list, size_t count, enum sandbox_state state,
+                       struct err *err)
+{
+    return record_with(registry_put_all, list, count, state, err);
+}
+
+int sandbox_record_later(struct sandbox *const *list, size_t count, enum sandbox_state state,
+                         struct err *err)
+{
+    return record_with(registry_put_later, list, count, state, err);
 }
 
 void sandbox_attach(struct sandbox *sandbox)

@@ -124,6 +124,10 @@ int sandbox_record(struct sandbox *sandbox, enum sandbox_state state, struct err
 int sandbox_record_all(struct sandbox *const *list, size_t count, enum sandbox_state state,
                        struct err *err);
 
+/* Does the same without waiting for the disk (registry_put_later). */
+int sandbox_record_later(struct sandbox *const *list, size_t count, enum sandbox_state state,
+                         struct err *err);
+
 /* Returns the volume for use in parallel with an operation, or NULL if there is none. The volume
  * stays open until sandbox_unpin. */
 struct volume *sandbox_pin(struct sandbox *sandbox);
@@ -136,8 +140,16 @@ int sandbox_open_volume(struct sandbox *sandbox, struct volume **ret, struct err
 int sandbox_enter(const struct sandbox *sandbox, struct machine *machine,
                   struct volume_mounts *ret_old, struct err *err);
 
-/* Counts a new sandbox, adds it to the host's table and records it: all or nothing. */
+/* Counts a new sandbox, adds it to the host's table and records it: all or nothing. The caller
+ * calls sandbox_admit_flush before it makes the first resource. */
 int sandbox_admit(struct sandbox *sandbox, struct err *err);
+
+/* Waits until the records of all admitted sandboxes are on disk. So a volume without a record means
+ * that the registry was lost, and is kept. */
+int sandbox_admit_flush(struct host *host, struct err *err);
+
+/* Makes the empty volume of a sandbox from its template. */
+int sandbox_make_volume(struct sandbox *sandbox, struct err *err);
 
 /* Ends the creation. ERR_BUSY if the sandbox was destroyed in the meantime. */
 int sandbox_finish_create(struct sandbox *sandbox, struct err *err);

@@ -55,6 +55,9 @@ struct store_ops {
                 void (*each)(void *context, const char *snapshot, uint32_t generation),
                 void *context);
 
+    /* Calls each for the id of every volume; a result below 0 ends it and is returned. */
+    int (*each)(struct store *store, int (*each)(void *context, const char *id), void *context);
+
     /* Opens the directory of a snapshot, or of the live tree (NULL). If something had to be
      * created for that, *ret_temporary names it (otherwise NULL) and release removes it. */
     int (*open_tree)(struct volume *volume, const char *snapshot, char **ret_temporary);

@@ -422,6 +422,7 @@ const struct store_ops store_btrfs = {
     .snapshot = btrfs_snapshot,
     .drop = btrfs_drop,
     .list = layered_list,
+    .each = layered_each,
     .open_tree = layered_open_tree,
     .release = layered_release,
     .usage = btrfs_usage,

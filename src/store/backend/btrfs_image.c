@@ -63,6 +63,19 @@ static int image_file_make(int state_fd, struct err *err)
     return 0;
 }
 
+/* Waits until the new image is on disk, then gives it its name, which is on disk as well when this
+ * returns. */
+static int image_publish(int state_fd, struct err *err)
+{
+    cleanup_close int fd = openat(state_fd, NEW_IMAGE, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+
+    if (fd < 0 || fsync(fd) < 0)
+        return err_sys(err, -errno, "flush the volume image");
+    if (renameat(state_fd, NEW_IMAGE, state_fd, IMAGE) < 0 || fsync(state_fd) < 0)
+        return err_sys(err, -errno, "rename the volume image");
+    return 0;
+}
+
 static int image_make(int state_fd, const char *state_dir, struct err *err)
 {
     cleanup_free char *path = xasprintf("%s/%s", state_dir, NEW_IMAGE);
@@ -70,8 +83,8 @@ static int image_make(int state_fd, const char *state_dir, struct err *err)
 
     if (r == 0)
         r = image_format(path, err);
-    if (r == 0 && renameat(state_fd, NEW_IMAGE, state_fd, IMAGE) < 0)
-        r = err_sys(err, -errno, "rename the volume image");
+    if (r == 0)
+        r = image_publish(state_fd, err);
     if (r < 0)
         (void)unlinkat(state_fd, NEW_IMAGE, 0);
     return r;

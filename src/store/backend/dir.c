@@ -160,6 +160,7 @@ const struct store_ops store_dir = {
     .snapshot = dir_snapshot,
     .drop = dir_drop,
     .list = layered_list,
+    .each = layered_each,
     .open_tree = layered_open_tree,
     .release = layered_release,
     .usage = dir_usage,

@@ -194,6 +194,26 @@ int layered_list(struct volume *volume,
     return dir_fd < 0 ? dir_fd : store_each_name(dir_fd, list_snapshot, &listing);
 }
 
+struct volume_listing {
+    int (*each)(void *context, const char *id);
+    void *context;
+};
+
+/* Names with a dot are removals and copies under way. */
+static int list_volume(void *context, const char *name)
+{
+    const struct volume_listing *listing = context;
+
+    return *name == '.' ? 0 : listing->each(listing->context, name);
+}
+
+int layered_each(struct store *store, int (*each)(void *context, const char *id), void *context)
+{
+    struct volume_listing listing = { .each = each, .context = context };
+
+    return store_each_name(store->volumes_fd, list_volume, &listing);
+}
+
 int layered_open_tree(struct volume *volume, const char *snapshot, char **ret_temporary)
 {
     cleanup_close int fd = parent_open(volume, snapshot);

@@ -54,6 +54,7 @@ int layered_drop(struct volume *volume, const char *snapshot, uint32_t generatio
 int layered_list(struct volume *volume,
                  void (*each)(void *context, const char *snapshot, uint32_t generation),
                  void *context);
+int layered_each(struct store *store, int (*each)(void *context, const char *id), void *context);
 int layered_open_tree(struct volume *volume, const char *snapshot, char **ret_temporary);
 void layered_release(struct volume *volume, char *temporary);
 int layered_destroy(struct volume *volume, const struct tree_ops *trees);

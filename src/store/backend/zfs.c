@@ -364,6 +364,25 @@ static int zfs_drop(struct volume *volume, const char *snapshot, uint32_t genera
                     : zfs_drop_tree(zfs_of(volume), tree);
 }
 
+static int zfs_each(struct store *store, int (*each)(void *context, const char *id), void *context)
+{
+    const struct zfs *zfs = store->backend;
+    cleanup_with(buf_done) struct buf output = BUF_INIT(ZFS_OUTPUT_MAX);
+    cleanup_free char *parent = xasprintf("%s/volumes", zfs->dataset);
+    char *cursor, *name;
+    struct err ignored;
+    int r = ZFS(&output, &ignored, "list", "-H", "-r", "-t", "filesystem", "-o", "name", parent);
+
+    cursor = r < 0 ? NULL : output.data;
+    while (r >= 0 && (name = zfs_next_line(&cursor))) {
+        const char *id = name + strlen(parent) + 1;
+
+        if (strlen(name) > strlen(parent) + 1 && !strchr(id, '/'))
+            r = each(context, id);
+    }
+    return r;
+}
+
 static int zfs_list(struct volume *volume,
                     void (*each)(void *context, const char *snapshot, uint32_t generation),
                     void *context)
@@ -489,6 +508,7 @@ const struct store_ops store_zfs = {
     .snapshot = zfs_snapshot,
     .drop = zfs_drop,
     .list = zfs_list,
+    .each = zfs_each,
     .open_tree = zfs_open_tree,
     .release = zfs_release,
     .usage = zfs_usage,

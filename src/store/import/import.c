@@ -131,6 +131,8 @@ static int import_publish(struct import *import, const struct template_source *s
         return errno == EEXIST ? err_set(err, ERR_EXISTS, "template '%s' already exists", name)
                                : err_sys(err, -errno, "rename the template");
     import->temp[0] = '\0';
+    if (fsync(templates_fd) < 0)
+        return err_sys(err, -errno, "flush the name of template '%s'", name);
     *ret_meta = meta;
     return 0;
 }

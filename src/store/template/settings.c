@@ -98,9 +98,7 @@ int template_settings_write_at(int template_fd, const struct template_settings *
         return err_set(err, ERR_EXHAUSTED, "settings are larger than %d bytes",
                        TEMPLATE_SETTINGS_BYTES_MAX);
     if (r >= 0)
-        r = file_create_at(template_fd, FILE_NAME ".new", 0600, text.data);
-    if (r >= 0 && renameat(template_fd, FILE_NAME ".new", template_fd, FILE_NAME) < 0)
-        r = -errno;
+        r = file_replace_at(template_fd, FILE_NAME, text.data, text.len);
     return r < 0 ? err_sys(err, r, "write " FILE_NAME) : 0;
 }
 

@@ -239,6 +239,41 @@ int volume_open(struct store *store, const char *id, struct template *template, 
     return 0;
 }
 
+static void summary_add(void *context, const char *snapshot, uint32_t generation)
+{
+    struct volume_summary *summary = context;
+
+    summary->snapshots += snapshot != NULL;
+    if (!snapshot && generation == summary->generation)
+        summary->has_generation = true;
+    if (generation > summary->last_generation)
+        summary->last_generation = generation;
+}
+
+int volume_summarize(struct store *store, const char *id, struct volume_summary *summary,
+                     struct err *err)
+{
+    cleanup_with(volume_close_slot) struct volume *volume = NULL;
+    int r = id_check(id, err);
+
+    if (r < 0)
+        return r;
+    *summary = (struct volume_summary){ .generation = summary->generation };
+    volume = volume_new(store, id, 1);
+    r = ops_of(volume)->list(volume, summary_add, summary);
+    if (r == -ENOENT || (r == 0 && summary->last_generation == 0 && summary->snapshots == 0))
+        return err_set(err, ERR_NOT_FOUND, "no volume '%s'", id);
+    return r < 0 ? err_sys(err, r, "list the trees of volume '%s'", id) : 0;
+}
+
+int volume_each(struct store *store, int (*each)(void *context, const char *id), void *context,
+                struct err *err)
+{
+    int r = store->ops->each(store, each, context);
+
+    return r < 0 ? err_sys(err, r, "list the volumes") : 0;
+}
+
 static int snapshot_find(struct volume *volume, const char *name, struct tree_search *search,
                          struct err *err)
 {

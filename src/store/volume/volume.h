@@ -46,6 +46,23 @@ int volume_create(struct store *store, const char *id, struct template *template
 int volume_open(struct store *store, const char *id, struct template *template, uint32_t generation,
                 struct volume **ret, struct err *err);
 
+/* What the storage has of a volume. */
+struct volume_summary {
+    uint32_t generation;      /* the live tree to look for, given by the caller */
+    bool has_generation;      /* it is there */
+    uint32_t last_generation; /* the newest live tree; 0: none */
+    size_t snapshots;
+};
+
+/* Summarizes a volume, which need not be open. ERR_NOT_FOUND if the storage has nothing of it. */
+int volume_summarize(struct store *store, const char *id, struct volume_summary *summary,
+                     struct err *err);
+
+/* Calls each for the id of every volume that the storage has, complete or not, with a row in the
+ * registry or not. */
+int volume_each(struct store *store, int (*each)(void *context, const char *id), void *context,
+                struct err *err);
+
 /* Creates a volume, generation 1, as a copy-on-write copy of another: of its live tree (snapshot
  * NULL) or of a snapshot. Opens the template again. */
 int volume_fork(struct volume *from, const char *snapshot, const char *id, uint64_t quota_bytes,
