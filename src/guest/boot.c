@@ -29,8 +29,9 @@ enum {
                                                                 MS_NOSUID | MS_NODEV | MS_NOEXEC */
 };
 
-/* Paths below /proc and /sys that a sandbox must not see or write to; the list is Docker's. Paths
- * that this kernel does not have are skipped. */
+/* Paths below /proc and /sys that a sandbox must not see or write to: Docker's list, and what tells
+ * of the host's storage (paths of images, sizes and use of other sandboxes' volumes). Paths that
+ * this kernel does not have are skipped. */
 enum cover { COVER_NULL, COVER_EMPTY, COVER_READONLY };
 static const struct {
     const char *path;
@@ -44,11 +45,16 @@ static const struct {
     { "/proc/sched_debug", COVER_NULL },
     { "/proc/interrupts", COVER_NULL },
     { "/proc/sysrq-trigger", COVER_NULL },
+    { "/proc/cmdline", COVER_NULL },
+    { "/proc/diskstats", COVER_NULL },
+    { "/proc/partitions", COVER_NULL },
     { "/proc/acpi", COVER_EMPTY },
     { "/proc/asound", COVER_EMPTY },
     { "/proc/scsi", COVER_EMPTY },
     { "/sys/firmware", COVER_EMPTY },
     { "/sys/devices/virtual/powercap", COVER_EMPTY },
+    { "/sys/devices/virtual/block", COVER_EMPTY },
+    { "/sys/fs", COVER_EMPTY },
     { "/proc/bus", COVER_READONLY },
     { "/proc/fs", COVER_READONLY },
     { "/proc/irq", COVER_READONLY },
