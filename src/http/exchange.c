@@ -10,6 +10,7 @@
 #include "base/text/parse.h"
 #include "base/xalloc.h"
 #include "http/exchange_internal.h"
+#include "http/framing.h"
 #include "http/frontend.h"
 #include "http/limits.h"
 #include "http/reply.h"
@@ -59,47 +60,11 @@ int exchange_read_timeout(struct exchange *exchange, struct err *err)
     return 0;
 }
 
-/* Counts of the headers that decide where a request ends and which host it is for. */
-struct framing {
-    unsigned hosts, lengths, encodings, sandboxes, ports;
-    bool has_unknown_encoding;
-};
-
-static enum MHD_Result framing_count(void *context, enum MHD_ValueKind kind, const char *name,
-                                     const char *value)
-{
-    struct framing *framing = context;
-
-    (void)kind;
-    framing->hosts += strcasecmp(name, MHD_HTTP_HEADER_HOST) == 0;
-    framing->lengths += strcasecmp(name, MHD_HTTP_HEADER_CONTENT_LENGTH) == 0;
-    framing->sandboxes += strcasecmp(name, "E2b-Sandbox-Id") == 0;
-    framing->ports += strcasecmp(name, "E2b-Sandbox-Port") == 0;
-    if (strcasecmp(name, MHD_HTTP_HEADER_TRANSFER_ENCODING) == 0) {
-        framing->encodings++;
-        framing->has_unknown_encoding |= !value || strcasecmp(value, "chunked") != 0;
-    }
-    return MHD_YES;
-}
-
-/* Request smuggling: libmicrohttpd takes one of several lengths. A proxy in front of us may take
- * another, and would pass what it thinks is a body as a request of the next client. */
-static bool framing_is_unambiguous(struct MHD_Connection *connection)
-{
-    struct framing framing = { 0 };
-
-    (void)MHD_get_connection_values(connection, MHD_HEADER_KIND, framing_count, &framing);
-    return framing.hosts <= 1 && framing.lengths + framing.encodings <= 1 &&
-           !framing.has_unknown_encoding && framing.sandboxes <= 1 && framing.ports <= 1;
-}
-
 const struct refusal *exchange_check_origin(const struct exchange *exchange, const char *host,
                                             bool allows_any_origin)
 {
     const struct origin_rules *rules = &exchange->listener->origin_rules;
 
-    if (!framing_is_unambiguous(exchange->connection))
-        return &refuse_framing;
     if (!origin_rules_allow_host(rules, host))
         return &refuse_host;
     if (!allows_any_origin &&
@@ -174,9 +139,18 @@ static enum MHD_Result frontend_begin(struct exchange *exchange)
     return ops->begin ? ops->begin(exchange) : MHD_YES;
 }
 
-enum MHD_Result exchange_begin(struct exchange *exchange, struct MHD_Connection *connection,
-                               const char *path, const char *verb)
+/* What follows a header that is refused here is no body that could be read, so the client gets the
+ * reason at once, and the connection ends. */
+static enum MHD_Result framing_refuse(struct exchange *exchange, const struct refusal *refusal)
 {
+    exchange->refusal = refusal;
+    return reply_refuse(exchange->connection, refusal);
+}
+
+enum MHD_Result exchange_begin(struct exchange *exchange, struct MHD_Connection *connection,
+                               const char *path, const struct request_line *line)
+{
+    const struct refusal *refusal = framing_check(connection, line);
     const struct frontend_ops *ops;
 
     exchange->is_begun = true;
@@ -186,11 +160,13 @@ enum MHD_Result exchange_begin(struct exchange *exchange, struct MHD_Connection 
     exchange->client =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
     exchange->path = path;
-    exchange->verb = verb;
+    exchange->verb = line->verb;
     exchange->body.max = EXCHANGE_BODY_MAX;
     exchange->deadline_ns = CONNECTION_FOREVER;
     exchange->started_ns = clock_ns();
     client_connection_allow(exchange->client, CONNECTION_BODY_MS);
+    if (refusal)
+        return framing_refuse(exchange, refusal);
     frontend_find(exchange);
     ops = exchange->frontend ? exchange->frontend->ops : NULL;
     if (ops && ops->claim)

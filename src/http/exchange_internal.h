@@ -7,6 +7,7 @@
 
 struct exchange;
 struct listener;
+struct request_line;
 
 /* The first line has arrived; target is what it asks for, as the client wrote it. */
 struct exchange *exchange_new(const struct listener *listener, const char *target);
@@ -14,9 +15,9 @@ struct exchange *exchange_new(const struct listener *listener, const char *targe
 /* Whether exchange_begin was not called yet. */
 bool exchange_is_new(const struct exchange *exchange);
 
-/* The header is complete. */
+/* The header is complete; line->verb must stay until the end of the request. */
 enum MHD_Result exchange_begin(struct exchange *exchange, struct MHD_Connection *connection,
-                               const char *path, const char *verb);
+                               const char *path, const struct request_line *line);
 
 /* A piece of the body has arrived. */
 enum MHD_Result exchange_receive(struct exchange *exchange, const char *data, size_t len);

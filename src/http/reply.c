@@ -15,6 +15,15 @@ const struct refusal refuse_framing = {
     NULL,
     true,
 };
+const struct refusal refuse_header = {
+    400,
+    ERR_INVALID,
+    "malformed request: folded header line, blank before a colon, control character or line end "
+    "other than CR LF",
+    NULL,
+    NULL,
+    true,
+};
 const struct refusal refuse_host = {
     403, ERR_DENIED, "unknown host name; see listen.hosts", NULL, NULL, true,
 };

@@ -20,6 +20,7 @@
 #include "http/call_stats.h"
 #include "http/exchange.h"
 #include "http/exchange_internal.h"
+#include "http/framing.h"
 #include "http/frontend.h"
 #include "http/limits.h"
 #include "http/listen.h"
@@ -73,9 +74,12 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
     struct exchange *exchange = *slot;
     enum MHD_Result result;
 
-    (void)cls, (void)version;
-    if (exchange_is_new(exchange))
-        return exchange_begin(exchange, connection, path, verb);
+    (void)cls;
+    if (exchange_is_new(exchange)) {
+        const struct request_line line = { verb, exchange->target, version };
+
+        return exchange_begin(exchange, connection, path, &line);
+    }
     if (*len == 0)
         return exchange_answer(exchange);
     result = exchange_receive(exchange, data, *len);

@@ -1,6 +1,7 @@
 """Sends requests that are wrong, each in its own way, and checks that each is refused with a typed error.
 
 usage: malformed.py COUNT SEED SOCKET [ADDRESS]
+       malformed.py ambiguous SOCKET ADDRESS
 
 Most are whole HTTP requests, sent many at a time over connections that stay. Some break HTTP itself: there the
 connection may end without an answer. Every method of the contract takes its turn. After each thousand a normal call is
@@ -199,6 +200,25 @@ def broken(rng):
     ])()
 
 
+START = b"POST /holt.v1.HostService/Health HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+AMBIGUOUS = [  # a proxy could read each of them differently than the daemon
+    START + b"Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n",
+    START + b"Transfer-Encoding\t: chunked\r\n\r\n0\r\n\r\n",
+    START + b"Content-Length : 2\r\n\r\n{}",
+    START + b"Content-Length: 2\r\n Transfer-Encoding: chunked\r\n\r\n{}",
+    START + b"Transfer-Encoding: chunked\r\n folded\r\n\r\n0\r\n\r\n",
+    START + b"Transfer-Encoding:\r\n chunked\r\n\r\n0\r\n\r\n",
+    START + b"X: a\0b\r\nContent-Length: 2\r\n\r\n{}",
+    START + b"Content-Length: 2\r\nX: a\0\0\0\r\n\r\n{}",
+    START + b"X: a\rContent-Length: 2\r\n\r\n{}",
+    START + b"X: a\nContent-Length: 2\r\n\r\n{}",
+    START + b"Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}",
+    START + b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    *(START.replace(b"POST", verb) + b"Transfer-Encoding: " + coding + b"\r\n\r\n"
+      for verb in (b"POST", b"PUT", b"PATCH", b"DELETE", b"GET") for coding in (b"gzip", b"gzip, chunked", b"identity", b"")),
+]
+
+
 # --- answers -----------------------------------------------------------------------------------------------------------
 
 class Peer:
@@ -303,6 +323,23 @@ def send_broken(address, request):
         peer.close()
 
 
+def refuses_ambiguous(address):
+    """Each is answered with 400 while the client could still send a body, and then the connection ends."""
+    for request in AMBIGUOUS:
+        peer = Peer(address)
+        peer.write(request)
+        try:
+            answer = peer.answer()
+            if answer is None or answer[0] != 400 or not peer.is_over:
+                raise Failed(f"not refused with 400: {answer!r:.300}\nto {request!r}")
+            check(answer)
+            if peer.file.read(1):
+                raise Failed(f"goes on after its refusal: {request!r}")
+        except ConnectionResetError as why:
+            raise Failed(f"cut without an answer: {request!r}") from why
+        peer.close()
+
+
 def works(address):
     peer = Peer(address)
     peer.socket.sendall(http("/holt.v1.HostService/Health", b"{}", UNARY))
@@ -337,6 +374,14 @@ def run(count, rng, local, remote):
 
 
 def main():
+    if sys.argv[1] == "ambiguous":
+        host, _, port = sys.argv[3].rpartition(":")
+        try:
+            for address in (sys.argv[2], (host, int(port))):
+                refuses_ambiguous(address)
+        except (Failed, OSError) as why:
+            sys.exit(f"{address}: {why}")
+        return
     count, seed, local = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
     host, _, port = (sys.argv[4] if len(sys.argv) > 4 else "").rpartition(":")
     try:
