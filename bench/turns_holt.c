@@ -248,8 +248,9 @@ static void sample_fork(struct bench *bench)
     forks = json_object_get(answer, "sandboxes");
     if (json_array_size(forks) != (size_t)bench->many)
         errx(1, "Fork made %zu sandboxes", json_array_size(forks));
-    json_array_foreach(forks, i, fork) destroy_us +=
-        call_sandbox(bench, SANDBOX "Destroy", json_string_value(json_object_get(fork, "id")));
+    json_array_foreach(forks, i, fork)
+        destroy_us +=
+            call_sandbox(bench, SANDBOX "Destroy", json_string_value(json_object_get(fork, "id")));
     json_decref(answer);
     (void)printf("%.1f %.1f\n", fork_us, destroy_us);
 }

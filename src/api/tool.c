@@ -63,6 +63,7 @@ int tool_service_execute(const struct call *call, const struct msg_execute_tool_
     cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
     cleanup_with(tool_close_slot) struct tool_call *tool = NULL;
     const struct tool_result *result = NULL;
+    struct msg_execute_tool_response reply;
     int r = sandbox_find(call->host, request->sandbox_id, &sandbox, err);
 
     if (r == 0)
@@ -71,8 +72,8 @@ int tool_service_execute(const struct call *call, const struct msg_execute_tool_
         r = result_wait(tool, &result, err);
     if (r < 0)
         return r;
-    r = tool_result_write(result, call->out);
-    return r < 0 ? err_sys(err, r, "write the reply") : 0;
+    reply = tool_result_message(result, call->arena);
+    return call_reply(call, &msg_execute_tool_response_schema, &reply, err);
 }
 
 int tool_service_execute_stream(const struct call *call,

@@ -66,8 +66,7 @@ static json_t *find_proto_name(const json_t *object, const char *name)
     const char *key;
     json_t *value;
 
-    json_object_foreach((json_t *)(uintptr_t)object, key, value)
-    {
+    json_object_foreach((json_t *)(uintptr_t)object, key, value) {
         if (is_proto_name(key, name))
             return value;
     }
@@ -210,8 +209,7 @@ int json_only_fields(const json_t *object, const char *const *names, struct err 
     const char *key;
     json_t *value;
 
-    json_object_foreach((json_t *)(uintptr_t)object, key, value)
-    {
+    json_object_foreach((json_t *)(uintptr_t)object, key, value) {
         const char *const *name = names;
 
         (void)value;
@@ -316,8 +314,8 @@ char **json_words(const json_t *object)
     const char *name;
     json_t *value;
 
-    json_object_foreach((json_t *)(uintptr_t)object, name, value) words[count++] =
-        xasprintf("%s=%s", name, json_string_value(value));
+    json_object_foreach((json_t *)(uintptr_t)object, name, value)
+        words[count++] = xasprintf("%s=%s", name, json_string_value(value));
     return words;
 }
 

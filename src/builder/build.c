@@ -57,8 +57,7 @@ static int build_run_steps(struct build *build, struct err *err)
     char text[STEP_TEXT_MAX], line[STEP_TEXT_MAX + 64];
     json_t *step;
 
-    json_array_foreach(build->steps, i, step)
-    {
+    json_array_foreach(build->steps, i, step) {
         int r = 0;
 
         build_set_step(build, i + 1);
@@ -246,8 +245,7 @@ static int steps_check(const json_t *steps, struct err *err)
 
     if (json_array_size(steps) > BUILD_STEPS_MAX)
         return err_set(err, ERR_INVALID, "more than %d steps", BUILD_STEPS_MAX);
-    json_array_foreach(steps, i, step)
-    {
+    json_array_foreach(steps, i, step) {
         int r = build_step_check(step, err);
 
         if (r < 0)

@@ -114,8 +114,7 @@ size_t build_cached_steps(struct build *build)
     json_t *step;
 
     memcpy(hash, build->hash, sizeof(hash));
-    json_array_foreach(build->steps, i, step)
-    {
+    json_array_foreach(build->steps, i, step) {
         if (build->is_forced || json_is_true(json_object_get(step, "force")))
             break;
         build_hash_step(hash, step);

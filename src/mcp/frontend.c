@@ -265,8 +265,7 @@ static json_t *batch_answer(struct mcp_post *post, const json_t *batch)
     size_t index, left = BATCH_BYTES;
     json_t *value;
 
-    json_array_foreach((json_t *)(uintptr_t)batch, index, value)
-    {
+    json_array_foreach((json_t *)(uintptr_t)batch, index, value) {
         struct mcp_message message;
         struct mcp_fault fault;
         json_t *reply = mcp_message_read(value, &message, &fault) < 0

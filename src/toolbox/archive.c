@@ -149,8 +149,7 @@ static void call_unpack_changes(struct tool_job *job, const json_t *list)
     size_t index;
     json_t *pair;
 
-    json_array_foreach(list, index, pair)
-    {
+    json_array_foreach(list, index, pair) {
         const char *kind = json_string_value(json_array_get(pair, 0));
         const char *path = json_string_value(json_array_get(pair, 1));
 

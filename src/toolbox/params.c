@@ -410,8 +410,7 @@ static int check_names(const struct param_parser *parser, const json_t *object)
     const char *key;
     json_t *value;
 
-    json_object_foreach((json_t *)(uintptr_t)object, key, value)
-    {
+    json_object_foreach((json_t *)(uintptr_t)object, key, value) {
         size_t i = 0;
 
         while (i < count && !param_has_name(&parser->tool->params[i], key))

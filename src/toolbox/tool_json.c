@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "toolbox/tool_json.h"
 
-#include <errno.h>
-#include <inttypes.h>
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "toolbox/table.h"
 #include "toolbox/tool.h"
+#include "wire/schema.h"
 
 enum { RESULT_MAX = 32 * 1024 * 1024 };
 
@@ -130,109 +130,87 @@ json_t *tool_schema_json(const struct tool *tool)
 
 /* --- results ---------------------------------------------------------------------------------- */
 
-/* Written without jansson, because almost all of a result is one long text. */
-static int block_write(const struct tool_block *block, struct buf *out)
+static const struct msg_tool_content *content_messages(const struct tool_result *result,
+                                                       struct arena *arena)
 {
-    int r = buf_add_str(out, block->mime ? "{\"image\":{\"data\":" : "{\"text\":");
+    struct msg_tool_content *content = arena_take(arena, result->block_count, sizeof(*content));
 
-    if (r == 0)
-        r = json_add_text(out, block->text, block->len);
-    if (r == 0 && block->mime)
-        r = buf_printf(out, ",\"mimeType\":\"%s\"}", block->mime);
-    return r < 0 ? r : buf_add_str(out, "}");
-}
+    for (size_t i = 0; i < result->block_count; i++) {
+        const struct tool_block *block = &result->blocks[i];
+        const struct span text = { block->text, block->len };
+        struct msg_tool_image *image;
 
-static int blocks_write(const struct tool_result *result, struct buf *out)
-{
-    int r = buf_add_str(out, "{\"content\":[");
-
-    for (size_t i = 0; r == 0 && i < result->block_count; i++) {
-        r = buf_add_str(out, i > 0 ? "," : "");
-        if (r == 0)
-            r = block_write(&result->blocks[i], out);
+        if (!block->mime) {
+            content[i].text = text;
+            continue;
+        }
+        image = arena_take(arena, 1, sizeof(*image));
+        *image = (struct msg_tool_image){ .data = text, .mime_type = block->mime };
+        content[i].image = image;
     }
-    return r < 0 ? r : buf_add_str(out, "]");
+    return content;
 }
 
-/* Appends a field with a comma before it; replaces invalid UTF-8. */
-static int field_write(struct buf *out, const char *name, const char *text)
+static const char *change_kind(char kind)
 {
-    cleanup_json json_t *valid = json_text(text);
-    int r = valid ? buf_printf(out, ",\"%s\":", name) : -ENOMEM;
-
-    return r < 0 ? r : json_add_text(out, json_string_value(valid), json_string_length(valid));
+    return kind == 'A' ? "A" : kind == 'M' ? "M" : "D";
 }
 
-static int truncated_write(const struct tool_result *result, struct buf *out)
+static const struct msg_tool_change *change_messages(const struct tool_result *result,
+                                                     struct arena *arena)
 {
-    int r = buf_printf(out, ",\"truncated\":{\"shown\":\"%" PRIu64 "\",\"total\":\"%" PRIu64 "\"",
-                       result->shown, result->total);
+    struct msg_tool_change *changes = arena_take(arena, result->changed_count, sizeof(*changes));
 
-    if (r == 0 && result->handle)
-        r = field_write(out, "handle", result->handle);
-    return r < 0 ? r : buf_add_str(out, "}");
+    for (size_t i = 0; i < result->changed_count; i++)
+        changes[i] = (struct msg_tool_change){ .kind = change_kind(result->changed[i].kind),
+                                               .path = result->changed[i].path };
+    return changes;
 }
 
-static int changed_write(const struct tool_result *result, struct buf *out)
+static const struct msg_tool_truncated *truncated_message(const struct tool_result *result,
+                                                          struct arena *arena)
 {
-    int r = buf_add_str(out, ",\"changed\":[");
+    struct msg_tool_truncated *truncated;
 
-    for (size_t i = 0; r == 0 && i < result->changed_count; i++) {
-        r = buf_printf(out, "%s{\"kind\":\"%c\"", i > 0 ? "," : "", result->changed[i].kind);
-        if (r == 0)
-            r = field_write(out, "path", result->changed[i].path);
-        if (r == 0)
-            r = buf_add_str(out, "}");
-    }
-    return r < 0 ? r : buf_add_str(out, "]");
+    if (!result->is_truncated)
+        return NULL;
+    truncated = arena_take(arena, 1, sizeof(*truncated));
+    *truncated = (struct msg_tool_truncated){ .shown = result->shown,
+                                              .total = result->total,
+                                              .handle = result->handle };
+    return truncated;
 }
 
-static int flags_write(const struct tool_result *result, struct buf *out)
+struct msg_execute_tool_response tool_result_message(const struct tool_result *result,
+                                                     struct arena *arena)
 {
-    const struct {
-        const char *text;
-        bool is_on;
-    } flags[] = {
-        { ",\"timedOut\":true", result->timed_out },
-        { ",\"oom\":true", result->oom },
-        { ",\"changedTruncated\":true", result->changed_is_cut },
-        { ",\"repeatedCall\":true", result->is_repeated },
+    return (struct msg_execute_tool_response){
+        .content = content_messages(result, arena),
+        .content_count = result->block_count,
+        .is_error = result->is_error,
+        .has_exit_code = result->has_exit_code,
+        .exit_code = result->exit_code,
+        .truncated = truncated_message(result, arena),
+        .timed_out = result->timed_out,
+        .oom = result->oom,
+        .duration_ms = result->duration_ms,
+        .tier = result->tier,
+        .snapshot_id = result->snapshot_id,
+        .snapshot_error = result->snapshot_error,
+        .changed = change_messages(result, arena),
+        .changed_count = result->changed_count,
+        .changed_truncated = result->changed_is_cut,
+        .repeated_call = result->is_repeated,
     };
-    int r = 0;
-
-    for (size_t i = 0; r == 0 && i < ARRAY_SIZE(flags); i++)
-        if (flags[i].is_on)
-            r = buf_add_str(out, flags[i].text);
-    return r;
-}
-
-int tool_result_write(const struct tool_result *result, struct buf *out)
-{
-    int r = blocks_write(result, out);
-
-    if (r == 0)
-        r = buf_printf(out, ",\"isError\":%s,\"durationMs\":\"%" PRIu64 "\",\"tier\":%u",
-                       result->is_error ? "true" : "false", result->duration_ms, result->tier);
-    if (r == 0)
-        r = flags_write(result, out);
-    if (r == 0 && result->has_exit_code)
-        r = buf_printf(out, ",\"exitCode\":%d", result->exit_code);
-    if (r == 0 && result->is_truncated)
-        r = truncated_write(result, out);
-    if (r == 0 && result->snapshot_id)
-        r = field_write(out, "snapshotId", result->snapshot_id);
-    if (r == 0 && result->snapshot_error)
-        r = field_write(out, "snapshotError", result->snapshot_error);
-    if (r == 0 && result->changed_count > 0)
-        r = changed_write(result, out);
-    return r < 0 ? r : buf_add_str(out, "}");
 }
 
 json_t *tool_result_json(const struct tool_result *result)
 {
     cleanup_with(buf_done) struct buf text = BUF_INIT(RESULT_MAX);
+    cleanup_with(arena_done) struct arena arena = ARENA_INIT(RESULT_MAX);
+    const struct msg_execute_tool_response message = tool_result_message(result, &arena);
 
-    if (tool_result_write(result, &text) < 0)
+    if (schema_encode(&msg_execute_tool_response_schema, &message, ENCODE_ALL, &text) < 0)
         return NULL;
     return json_loadb(text.data, text.len, JSON_ALLOW_NUL, NULL);
 }

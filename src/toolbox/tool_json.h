@@ -3,7 +3,9 @@
 
 #include <jansson.h>
 
-struct buf;
+#include "wire/holt_v1.h"
+
+struct arena;
 struct tool;
 struct tool_result;
 
@@ -11,9 +13,9 @@ struct tool_result;
  * aliases: a model needs one name. */
 json_t *tool_schema_json(const struct tool *tool);
 
-/* Appends a holt.v1.ExecuteToolResponse as text. Returns 0, -ENOBUFS or -ENOMEM. Default values are
- * omitted, except for is_error, duration and tier. */
-int tool_result_write(const struct tool_result *result, struct buf *out);
+/* Returns the result as a message that points into the result and the arena. */
+struct msg_execute_tool_response tool_result_message(const struct tool_result *result,
+                                                     struct arena *arena);
 
-/* Returns the same as a value, or NULL without memory. */
+/* Returns the result as JSON, or NULL without memory. */
 json_t *tool_result_json(const struct tool_result *result);

@@ -349,8 +349,7 @@ static int pairs_get(const struct decoder *decoder, const struct schema_field *f
     pairs = r == 0 ? room(decoder, field, json_object_size(map), sizeof(*pairs), err) : NULL;
     if (!pairs)
         return r < 0 ? r : -ENOMEM;
-    json_object_foreach((json_t *)(uintptr_t)map, key, value)
-    {
+    json_object_foreach((json_t *)(uintptr_t)map, key, value) {
         if (!json_is_string(value))
             return err_set(err, ERR_INVALID, "field '%s': the value of '%.100s' must be text",
                            field->json_name, key);
@@ -462,8 +461,7 @@ static int keys_get(const struct decoder *decoder, const struct schema *schema, 
     const char *key;
     json_t *value;
 
-    json_object_foreach((json_t *)(uintptr_t)object, key, value)
-    {
+    json_object_foreach((json_t *)(uintptr_t)object, key, value) {
         bool is_json_name = true;
         const struct schema_field *field = field_find(schema, key, &is_json_name);
         int r;

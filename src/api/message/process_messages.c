@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/message/process_messages.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "base/text/base64.h"
 #include "host/process/record.h"
 #include "http/stream.h"
 
@@ -16,8 +14,6 @@ enum { LISTED_ARGS_BYTES = 1024 };
 _Static_assert((int)MSG_OUTCOME_NOT_STARTED == (int)OUTCOME_NOT_STARTED, "outcomes");
 _Static_assert((int)MSG_KILLED_BY_QUOTA == (int)KILLER_QUOTA, "killers");
 _Static_assert((int)MSG_RESTART_ALWAYS == (int)RESTART_ALWAYS, "restarts");
-
-static const char *const stream_fields[PROCESS_STREAMS] = { "stdout", "stderr" };
 
 static void written_count(const struct record_info *info, struct process_written *ret)
 {
@@ -125,44 +121,27 @@ struct msg_process_info process_info_message(const struct record_info *info, boo
 
 int process_started_add(struct buf *out, const struct process_started *started)
 {
-    size_t start = out->len;
-    int r = message_begin(out);
+    const struct msg_started message = {
+        .sandbox_id = started->sandbox_id,
+        .process_id = started->process_id,
+        .joined = started->is_joined,
+        .has_stdout_offset = started->from != NULL,
+        .stdout_offset = started->from ? started->from[PROCESS_OUT] : 0,
+        .has_stderr_offset = started->from != NULL,
+        .stderr_offset = started->from ? started->from[PROCESS_ERR] : 0,
+    };
 
-    if (r == 0)
-        r = buf_printf(out, "{\"started\":{\"sandboxId\":\"%s\",\"processId\":\"%s\"%s",
-                       started->sandbox_id, started->process_id,
-                       started->is_joined ? ",\"joined\":true" : "");
-    if (r == 0 && started->from)
-        r = buf_printf(out, ",\"stdoutOffset\":\"%" PRIu64 "\",\"stderrOffset\":\"%" PRIu64 "\"",
-                       started->from[PROCESS_OUT], started->from[PROCESS_ERR]);
-    if (r == 0)
-        r = buf_add_str(out, "}}");
-    if (r == 0)
-        message_end(out, start);
-    return r;
+    return message_add(out, MESSAGE(msg_exec_response, .started = &message));
 }
 
-/* By hand, and the bytes last: almost all that is ever sent goes this way, and readers that know so
- * need no parser (see src/cli/run/session.c). */
 int process_output_add(struct buf *out, enum output_stream stream, const uint64_t *offset,
                        const void *data, size_t len)
 {
-    size_t start = out->len;
-    int r = message_begin(out);
+    struct msg_attach_response message = { .has_offset = offset, .offset = offset ? *offset : 0 };
+    struct span *bytes = stream == PROCESS_OUT ? &message.stdout : &message.stderr;
 
-    if (r == 0)
-        r = buf_add_str(out, "{");
-    if (r == 0 && offset)
-        r = buf_printf(out, "\"offset\":\"%" PRIu64 "\",", *offset);
-    if (r == 0)
-        r = buf_printf(out, "\"%s\":\"", stream_fields[stream]);
-    if (r == 0)
-        r = base64_encode(out, data, len);
-    if (r == 0)
-        r = buf_add_str(out, "\"}");
-    if (r == 0)
-        message_end(out, start);
-    return r;
+    *bytes = (struct span){ len > 0 ? data : "", len };
+    return message_add(out, &msg_attach_response_schema, &message);
 }
 
 int process_gap_add(struct buf *out, const struct reader_event *gap)

@@ -43,7 +43,7 @@ struct process_started {
 };
 int process_started_add(struct buf *out, const struct process_started *started);
 
-/* offset: where the bytes begin, or NULL to say nothing of that. */
+/* offset: of the first byte in its stream; NULL: do not send it. */
 int process_output_add(struct buf *out, enum output_stream stream, const uint64_t *offset,
                        const void *data, size_t len);
 int process_gap_add(struct buf *out, const struct reader_event *gap);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "api/service.h"
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -21,21 +22,12 @@ struct tool_stream {
     struct tool_call *tool;
 };
 
-/* The result is written by toolbox/tool_json.c, which MCP uses as well. */
 static int result_add(struct buf *out, const struct tool_result *result)
 {
-    size_t start = out->len;
-    int r = message_begin(out);
+    cleanup_with(arena_done) struct arena arena = ARENA_INIT(MESSAGE_BYTES_MAX);
+    const struct msg_execute_tool_response message = tool_result_message(result, &arena);
 
-    if (r == 0)
-        r = buf_add_str(out, "{\"result\":");
-    if (r == 0)
-        r = tool_result_write(result, out);
-    if (r == 0)
-        r = buf_add_str(out, "}");
-    if (r == 0)
-        message_end(out, start);
-    return r;
+    return message_add(out, MESSAGE(msg_execute_tool_event, .result = &message));
 }
 
 static int event_add(struct buf *out, const struct tool_event *event)

@@ -80,8 +80,7 @@ static int print_tool(const struct holt_tool *tool)
     (void)printf("Usage: holt tool ID %s [KEY=VALUE...]\n\n%s\n", tool->name, tool->description);
     if (json_object_size(properties) > 0)
         (void)printf("\nParameters:\n");
-    json_object_foreach(properties, name, param)
-    {
+    json_object_foreach(properties, name, param) {
         print_param(schema, name, param);
     }
     return command_printed();

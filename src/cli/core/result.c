@@ -57,8 +57,7 @@ void print_members(const json_t *object)
     const char *name;
     json_t *value;
 
-    json_object_foreach((json_t *)(uintptr_t)object, name, value)
-    {
+    json_object_foreach((json_t *)(uintptr_t)object, name, value) {
         cleanup_free char *text = NULL;
 
         (void)printf("  ");

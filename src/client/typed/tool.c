@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "base/text/base64.h"
 #include "client/client_internal.h"
 #include "client/error.h"
 #include "client/typed/messages.h"
@@ -60,16 +61,29 @@ int holt_tool_list(struct holt *holt, int64_t deadline, struct holt_tool_list **
 
 /* --- results ---------------------------------------------------------------------------------- */
 
+/* Leaves the data NULL if it is not base64. */
+static void image_fill(void *result, struct holt_tool_block *block,
+                       const struct msg_tool_image *image)
+{
+    cleanup_with(buf_done) struct buf bytes = BUF_INIT(image->data.len + 1);
+
+    block->mime_type = image->mime_type;
+    if (base64_decode(&bytes, image->data.data, image->data.len) < 0)
+        return;
+    block->data = result_bytes(result, bytes.data, bytes.len);
+    block->len = bytes.len;
+}
+
 static void block_fill(void *result, struct holt_tool_block *block,
                        const struct msg_tool_content *message)
 {
-    const struct msg_tool_image *image = message->image;
-    const struct span *bytes = image ? &image->data : &message->text;
-
-    (void)result;
-    block->mime_type = image ? image->mime_type : "";
-    block->data = bytes->data ? bytes->data : "";
-    block->len = bytes->len;
+    if (message->image) {
+        image_fill(result, block, message->image);
+        return;
+    }
+    block->mime_type = "";
+    block->data = message->text.data ? message->text.data : "";
+    block->len = message->text.len;
 }
 
 static void change_fill(void *result, struct holt_tool_change *change,
@@ -94,6 +108,10 @@ static int content_join(struct holt_tool_result *result, struct holt_error *erro
     for (size_t i = 0; i < result->block_count && r == 0; i++) {
         const struct holt_tool_block *block = result->blocks[i];
 
+        if (!block->data)
+            return error_set(error, "internal",
+                             "cannot read the reply of the daemon: an image is "
+                             "not base64");
         if (i > 0)
             r = buf_add_str(&all, "\n");
         if (r == 0)

@@ -104,8 +104,7 @@ static bool has_metadata(const json_t *kept, const json_t *wanted)
     const char *key;
     json_t *value;
 
-    json_object_foreach((json_t *)(uintptr_t)wanted, key, value)
-    {
+    json_object_foreach((json_t *)(uintptr_t)wanted, key, value) {
         if (!json_equal(json_object_get(metadata, key), value))
             return false;
     }

@@ -193,8 +193,7 @@ static json_t *lines_json(const json_t *entries)
     size_t index;
     json_t *entry;
 
-    json_array_foreach((json_t *)(uintptr_t)entries, index, entry)
-    {
+    json_array_foreach((json_t *)(uintptr_t)entries, index, entry) {
         (void)json_array_append_new(array, line_json(entry));
     }
     return array;

@@ -40,8 +40,7 @@ static bool has_everything(const json_t *list)
     size_t index;
     json_t *value;
 
-    json_array_foreach((json_t *)(uintptr_t)list, index, value)
-    {
+    json_array_foreach((json_t *)(uintptr_t)list, index, value) {
         if (strcmp(json_string_value(value), EVERYTHING) == 0)
             return true;
     }
@@ -56,8 +55,7 @@ static int list_check(const json_t *list, const char *field, bool may_name, stru
 
     if (json_array_size(list) > RULES_MAX)
         return err_set(err, ERR_INVALID, "network.%s has more than %d entries", field, RULES_MAX);
-    json_array_foreach((json_t *)(uintptr_t)list, index, value)
-    {
+    json_array_foreach((json_t *)(uintptr_t)list, index, value) {
         const char *text = json_string_value(value);
 
         if (!text)

@@ -37,8 +37,7 @@ static int texts_take(const json_t *body, const char *field, json_t *metadata, s
 
     if (r < 0 || !object)
         return r;
-    json_object_foreach((json_t *)(uintptr_t)object, key, value)
-    {
+    json_object_foreach((json_t *)(uintptr_t)object, key, value) {
         if (!json_is_string(value))
             return err_set(err, ERR_INVALID, "%s must have texts as values", field);
         if (strcmp(field, "envVars") == 0 && (*key == '\0' || strchr(key, '=')))
@@ -105,8 +104,7 @@ static int mounts_take(const json_t *body, json_t *metadata, struct err *err)
         return err_set(err, ERR_INVALID, "a sandbox has at most %d volumes", SANDBOX_MOUNTS_MAX);
     kept = json_array();
     (void)json_object_set_new(metadata, "volumeMounts", kept);
-    json_array_foreach(mounts, index, mount)
-    {
+    json_array_foreach(mounts, index, mount) {
         const char *name = json_string_value(json_object_get(mount, "name"));
         const char *path = json_string_value(json_object_get(mount, "path"));
 

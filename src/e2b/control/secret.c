@@ -76,8 +76,7 @@ static int version_take(const json_t *body, json_t *stored, struct err *err)
     if (!value || strlen(value) > VALUE_MAX_BYTES)
         return err_set(err, ERR_INVALID, "value must be a text of at most %d bytes",
                        VALUE_MAX_BYTES);
-    json_object_foreach((json_t *)(uintptr_t)metadata, key, each)
-    {
+    json_object_foreach((json_t *)(uintptr_t)metadata, key, each) {
         if (!json_is_string(each))
             return err_set(err, ERR_INVALID, "metadata must have texts as values");
     }

@@ -92,8 +92,7 @@ static void sweep(struct host *host, struct e2b_objects *objects)
     size_t index;
     json_t *stored;
 
-    json_array_foreach(list, index, stored)
-    {
+    json_array_foreach(list, index, stored) {
         const char *id = json_string_value(json_object_get(stored, "id"));
 
         if (has(stored, "deleted") &&
@@ -213,8 +212,7 @@ int e2b_snapshots_recover(struct host *host, struct e2b_objects *objects, struct
     json_t *stored;
     int r = 0;
 
-    json_array_foreach(list, index, stored)
-    {
+    json_array_foreach(list, index, stored) {
         if (r < 0 || !has(stored, "making"))
             continue;
         forget(stored);

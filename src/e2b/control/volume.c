@@ -113,8 +113,7 @@ static json_t *snapshot_mounts(const struct e2b_request *request, const char *te
     json_t *mounts = json_array(), *mount;
     size_t index;
 
-    json_array_foreach(json_object_get(snapshot, "volumeMounts"), index, mount)
-    {
+    json_array_foreach(json_object_get(snapshot, "volumeMounts"), index, mount) {
         const char *name = json_string_value(json_object_get(mount, "name"));
         struct volume_info info;
         struct err ignored;
@@ -133,8 +132,7 @@ int e2b_volume_mounts(const struct e2b_request *request, const char *template, j
 
     if (!json_object_get(metadata, "volumeMounts"))
         (void)json_object_set_new(metadata, "volumeMounts", snapshot_mounts(request, template));
-    json_array_foreach(json_object_get(metadata, "volumeMounts"), index, mount)
-    {
+    json_array_foreach(json_object_get(metadata, "volumeMounts"), index, mount) {
         const char *name = json_string_value(json_object_get(mount, "name"));
         const char *path = json_string_value(json_object_get(mount, "path"));
         int r = named_volume_mount(request->host, name, path, &ret[index], err);

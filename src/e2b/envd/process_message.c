@@ -56,8 +56,7 @@ static int env_add_metadata(struct buf *env, const json_t *object, struct err *e
     json_t *value;
     int r = 0;
 
-    json_object_foreach((json_t *)(uintptr_t)object, name, value)
-    {
+    json_object_foreach((json_t *)(uintptr_t)object, name, value) {
         const char *text = json_string_value(value);
 
         r = env_add(env, name, text && strlen(text) == json_string_length(value) ? text : NULL,

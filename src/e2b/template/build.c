@@ -193,10 +193,8 @@ static int owners_record(struct e2b_builds *builds, struct err *err)
     size_t index;
     int r = 0;
 
-    json_array_foreach(templates, index, template)
-    {
-        json_object_foreach(json_object_get(template, "builds"), id, build)
-        {
+    json_array_foreach(templates, index, template) {
+        json_object_foreach(json_object_get(template, "builds"), id, build) {
             if (r == 0)
                 r = owner_record(builds->host, id, template, err);
         }

@@ -16,9 +16,10 @@ static void tags_move(json_t *template, const json_t *build, const char *id)
     const json_t *tag;
     size_t i;
 
-    json_array_foreach(json_object_get(build, "tags"), i, tag)(void) json_object_set_new(
-        json_object_get(template, "tags"), json_string_value(tag),
-        json_pack("{s:s, s:o}", "build", id, "createdAt", json_time(clock_wall_ms())));
+    json_array_foreach(json_object_get(build, "tags"), i, tag)
+        (void)json_object_set_new(
+            json_object_get(template, "tags"), json_string_value(tag),
+            json_pack("{s:s, s:o}", "build", id, "createdAt", json_time(clock_wall_ms())));
 }
 
 void e2b_build_settle(json_t *template, const char *id, const struct build_state *state)
@@ -43,8 +44,7 @@ static bool has_tag(const json_t *template, const char *id)
     const char *tag;
     json_t *each;
 
-    json_object_foreach(json_object_get(template, "tags"), tag, each)
-    {
+    json_object_foreach(json_object_get(template, "tags"), tag, each) {
         const char *build = json_string_value(json_object_get(each, "build"));
 
         if (build && strcmp(build, id) == 0)
@@ -84,8 +84,7 @@ bool e2b_build_is_known(const json_t *templates, const char *id)
     const json_t *template;
     size_t i;
 
-    json_array_foreach(templates, i, template)
-    {
+    json_array_foreach(templates, i, template) {
         const json_t *build = json_object_get(json_object_get(template, "builds"), id);
         const char *status = json_string_value(json_object_get(build, "status"));
 
@@ -103,12 +102,10 @@ int e2b_builds_mark_lost(struct e2b_objects *objects, struct err *err)
     size_t i;
     int r = 0;
 
-    json_array_foreach(list, i, template)
-    {
+    json_array_foreach(list, i, template) {
         bool is_changed = false;
 
-        json_object_foreach(json_object_get(template, "builds"), id, build)
-        {
+        json_object_foreach(json_object_get(template, "builds"), id, build) {
             if (!is_going_on(build))
                 continue;
             (void)json_object_set_new(build, "status", json_string("error"));

@@ -57,8 +57,9 @@ static int tags_check(const json_t *tags, struct err *err)
 
     if (json_array_size(tags) == 0)
         return err_set(err, ERR_INVALID, "tags are missing");
-    json_array_foreach(tags, i, tag) if (!e2b_tag_is_valid(json_string_value(tag))) return err_set(
-        err, ERR_INVALID, "invalid tag");
+    json_array_foreach(tags, i, tag)
+        if (!e2b_tag_is_valid(json_string_value(tag)))
+            return err_set(err, ERR_INVALID, "invalid tag");
     return 0;
 }
 
@@ -100,9 +101,10 @@ static int tags_add(json_t *template, void *context, struct err *err)
         return err_set(err, ERR_NOT_FOUND, "tag '%s' not found",
                        *asked->tag ? asked->tag : E2B_TAG_DEFAULT);
     (void)snprintf(asked->build, sizeof(asked->build), "%s", build);
-    json_array_foreach(asked->tags, i, each)(void) json_object_set_new(
-        json_object_get(template, "tags"), json_string_value(each),
-        json_pack("{s:s, s:o}", "build", asked->build, "createdAt", json_time(clock_wall_ms())));
+    json_array_foreach(asked->tags, i, each)
+        (void)json_object_set_new(json_object_get(template, "tags"), json_string_value(each),
+                                  json_pack("{s:s, s:o}", "build", asked->build, "createdAt",
+                                            json_time(clock_wall_ms())));
     return tags_count_check(template, err);
 }
 
@@ -112,8 +114,7 @@ static int tags_remove(json_t *template, void *context, struct err *err)
     const json_t *each;
     size_t i;
 
-    json_array_foreach(asked->tags, i, each)
-    {
+    json_array_foreach(asked->tags, i, each) {
         const char *tag = json_string_value(each);
 
         if (json_object_del(json_object_get(template, "tags"), tag) < 0)
@@ -157,9 +158,10 @@ static enum MHD_Result list(struct e2b_request *request)
         return e2b_reply_error(request, MHD_HTTP_NOT_FOUND, "template '%.100s' not found",
                                request->params[0]);
     all = json_array();
-    json_object_foreach(json_object_get(template, "tags"), tag, each)(void) json_array_append_new(
-        all, json_pack("{s:s, s:O, s:O}", "tag", tag, "buildID", json_object_get(each, "build"),
-                       "createdAt", json_object_get(each, "createdAt")));
+    json_object_foreach(json_object_get(template, "tags"), tag, each)
+        (void)json_array_append_new(all, json_pack("{s:s, s:O, s:O}", "tag", tag, "buildID",
+                                                   json_object_get(each, "build"), "createdAt",
+                                                   json_object_get(each, "createdAt")));
     return e2b_reply_json(request, MHD_HTTP_OK, all);
 }
 

@@ -34,8 +34,7 @@ static const char *last_build(const json_t *template, const json_t **ret)
     json_t *build;
 
     *ret = NULL;
-    json_object_foreach(json_object_get(template, "builds"), id, build)
-    {
+    json_object_foreach(json_object_get(template, "builds"), id, build) {
         last = id;
         *ret = build;
     }
@@ -87,8 +86,8 @@ static enum MHD_Result list(struct e2b_request *request)
     struct err err = { 0 };
     size_t count = 0, i;
 
-    json_array_foreach(built, i, template)(void)
-        json_array_append_new(all, template_json(template));
+    json_array_foreach(built, i, template)
+        (void)json_array_append_new(all, template_json(template));
     if (template_list(host_store(request->host), &infos, &count, &err) < 0) {
         json_decref(all);
         return e2b_reply_err(request, &err);
@@ -104,13 +103,14 @@ static json_t *builds_json(const json_t *template)
     json_t *list_of = json_array(), *build;
     const char *id;
 
-    json_object_foreach(json_object_get(template, "builds"), id, build)(void) json_array_append_new(
-        list_of, json_pack("{s:s, s:O, s:O, s:O, s:O, s:O}", "buildID", id, "status",
-                           json_object_get(build, "status"), "createdAt",
-                           json_object_get(build, "createdAt"), "updatedAt",
-                           json_object_get(template, "updatedAt"), "cpuCount",
-                           json_object_get(build, "cpuCount"), "memoryMB",
-                           json_object_get(build, "memoryMB")));
+    json_object_foreach(json_object_get(template, "builds"), id, build)
+        (void)json_array_append_new(list_of,
+                                    json_pack("{s:s, s:O, s:O, s:O, s:O, s:O}", "buildID", id,
+                                              "status", json_object_get(build, "status"),
+                                              "createdAt", json_object_get(build, "createdAt"),
+                                              "updatedAt", json_object_get(template, "updatedAt"),
+                                              "cpuCount", json_object_get(build, "cpuCount"),
+                                              "memoryMB", json_object_get(build, "memoryMB")));
     return list_of;
 }
 

@@ -44,8 +44,7 @@ static int tags_of(const json_t *body, const char *tag, json_t **ret, struct err
         return r;
     if (*tag)
         (void)json_array_append_new(tags, json_string(tag));
-    json_array_foreach(more, i, each)
-    {
+    json_array_foreach(more, i, each) {
         if (!e2b_tag_is_valid(json_string_value(each)))
             return err_set(err, ERR_INVALID, "invalid tag");
         (void)json_array_append(tags, (json_t *)(uintptr_t)each);
@@ -202,8 +201,8 @@ static json_t *lines_of(const json_t *entries)
     const json_t *entry;
     size_t i;
 
-    json_array_foreach(entries, i, entry)(void)
-        json_array_append(lines, json_object_get(entry, "message"));
+    json_array_foreach(entries, i, entry)
+        (void)json_array_append(lines, json_object_get(entry, "message"));
     return lines;
 }
 

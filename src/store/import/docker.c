@@ -51,8 +51,7 @@ static void tags_add(struct buf *names, const json_t *image, const char *config)
     const json_t *tags = json_object_get(image, "RepoTags"), *tag;
     size_t i;
 
-    json_array_foreach(tags, i, tag)
-    {
+    json_array_foreach(tags, i, tag) {
         if (json_is_string(tag))
             image_names_add(names, json_string_value(tag));
     }
@@ -69,8 +68,7 @@ static int image_choose(const json_t *images, const json_t **ret, struct err *er
     bool several = false;
     size_t i;
 
-    json_array_foreach(images, i, image)
-    {
+    json_array_foreach(images, i, image) {
         config = json_string_value(json_object_get(image, "Config"));
         if (!config)
             return err_set(err, ERR_INVALID, "manifest.json lists an image without 'Config'");
@@ -120,8 +118,7 @@ static int layers_apply(int image_fd, const json_t *image, struct import_root *r
         return r;
     if (json_array_size(layers) > IMAGE_LAYERS_MAX)
         return err_set(err, ERR_EXHAUSTED, "the image has more than %d layers", IMAGE_LAYERS_MAX);
-    json_array_foreach(layers, i, layer)
-    {
+    json_array_foreach(layers, i, layer) {
         r = layer_apply(image_fd, layer, root, err);
         if (r < 0)
             return r;

@@ -73,8 +73,7 @@ static int index_choose(const json_t *index, const char **ret_digest, struct err
 
     if (r < 0)
         return r;
-    json_array_foreach(manifests, i, descriptor)
-    {
+    json_array_foreach(manifests, i, descriptor) {
         if (!is_for_this_machine(descriptor))
             continue;
         r = descriptor_digest(descriptor, &digest, err);
@@ -160,8 +159,7 @@ static int layers_apply(int image_fd, const json_t *manifest, struct import_root
         return r;
     if (json_array_size(layers) > IMAGE_LAYERS_MAX)
         return err_set(err, ERR_EXHAUSTED, "the image has more than %d layers", IMAGE_LAYERS_MAX);
-    json_array_foreach(layers, i, descriptor)
-    {
+    json_array_foreach(layers, i, descriptor) {
         r = layer_apply(image_fd, descriptor, root, err);
         if (r < 0)
             return r;

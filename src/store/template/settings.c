@@ -27,8 +27,7 @@ static int env_check(const json_t *env, struct err *err)
     const char *name;
     json_t *value;
 
-    json_object_foreach((json_t *)(uintptr_t)env, name, value)
-    {
+    json_object_foreach((json_t *)(uintptr_t)env, name, value) {
         if (*name == '\0' || strchr(name, '='))
             return err_set(err, ERR_INVALID, "'%.64s' is not a variable name", name);
         if (!json_is_string(value))

@@ -289,10 +289,8 @@ static void a_stream_can_fail_in_every_way(void)
     check_stream_error(&refused, "not_found", "no 'x'");
     check_stream_error(&failed, "internal", "it broke");
     check_stream_error(&broken_off, "unavailable", "the daemon closed the stream early");
-    check_stream_error(&compressed, "internal",
-                       "cannot read the daemon's stream: Protocol error");
-    check_stream_error(&too_long, "internal",
-                       "cannot read the daemon's stream: Message too long");
+    check_stream_error(&compressed, "internal", "cannot read the daemon's stream: Protocol error");
+    check_stream_error(&too_long, "internal", "cannot read the daemon's stream: Message too long");
 }
 
 static void a_stream_that_is_left_early_costs_only_its_connection(void)

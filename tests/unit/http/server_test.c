@@ -101,6 +101,7 @@
 #include "../../../src/api/template.c"                 // NOLINT(bugprone-suspicious-include)
 #include "api/pages.h"
 #include "base/log.h"
+#include "base/text/base64.h"
 #include "check.h"
 #include "http/exchange.h"
 #include "http/listen.h"

@@ -111,11 +111,12 @@ static void a_result_has_all_fields(void)
     cleanup_json json_t *json = tool_result_json(&result);
 
     check_text(json, "{\"content\":[{\"text\":\"a\\u0000b\"},{\"image\":{\"data\":\"AAAA\","
-                     "\"mimeType\":\"image/png\"}}],\"isError\":true,\"durationMs\":\"12\","
-                     "\"tier\":2,\"timedOut\":true,\"repeatedCall\":true,\"exitCode\":-1,"
+                     "\"mimeType\":\"image/png\"}}],\"isError\":true,\"exitCode\":-1,"
                      "\"truncated\":{\"shown\":\"3\",\"total\":\"18446744073709551615\","
-                     "\"handle\":\"h\"},\"snapshotId\":\"tool-1\",\"changed\":[{\"kind\":\"A\","
-                     "\"path\":\"/workspace/x\"},{\"kind\":\"D\",\"path\":\"/?\"}]}");
+                     "\"handle\":\"h\"},\"timedOut\":true,\"durationMs\":\"12\",\"tier\":2,"
+                     "\"snapshotId\":\"tool-1\",\"changed\":[{\"kind\":\"A\","
+                     "\"path\":\"/workspace/x\"},{\"kind\":\"D\",\"path\":\"/?\"}],"
+                     "\"repeatedCall\":true}");
 }
 
 static void default_values_are_omitted(void)

@@ -52,8 +52,7 @@ static inline void tools_call(const char *name, const json_t *params, struct too
             values.at[i].number = tools_number(param, given);
         }
     }
-    json_object_foreach((json_t *)(uintptr_t)params, key, each)
-    {
+    json_object_foreach((json_t *)(uintptr_t)params, key, each) {
         bool is_known = false;
 
         for (size_t i = 0; i < values.count; i++)
