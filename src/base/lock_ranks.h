@@ -37,6 +37,7 @@
     row(LOCK_EXPIRY, "host/sandbox/expiry.c", "the wake-up of the expiry thread")                  \
     row(LOCK_STORAGE_MONITOR, "host/observe/storage_monitor.c", "the wake-up of the monitor")      \
     row(LOCK_TREE_CLEANER, "host/sandbox/tree_cleaner.c", "the trees to remove")                   \
+    row(LOCK_REAPER, "host/machine/reaper.c", "the machines that were killed last")                \
     row(LOCK_TOOL_JOBS, "toolbox/job_table.c", "the jobs, and threads of jobs without a caller")   \
     row(LOCK_BUILD_QUEUE, "builder/queue.c", "the builds that wait for their turn")                \
     row(LOCK_FORK, "host/sandbox/fork.c", "the result of one fork")                                \

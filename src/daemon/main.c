@@ -125,7 +125,8 @@ static void daemon_stop(struct daemon *daemon)
     http_drain(daemon->http, DRAIN_MS);
     http_stop(daemon->http);
     frontends_close(daemon->frontends);
-    host_close(daemon->host);
+    if (!host_close(daemon->host))
+        return; /* the locks are held until the process has ended, and its threads with it */
     daemon->state_lock = fd_close(daemon->state_lock);
     daemon->run_lock = fd_close(daemon->run_lock);
 }

@@ -304,23 +304,55 @@ static int remove_limits(struct cgroup_root *cgroups, const char *limits_group)
     return *limits_group ? cgroup_zygote_remove(cgroups, limits_group) : 0;
 }
 
-int runtime_guest_done(struct runtime_guest *guest)
+bool runtime_guest_has_ended(const struct runtime_guest *guest)
 {
-    struct cgroup_root *cgroups = guest->runtime->cgroups;
-    int r, limits_r = 0;
+    siginfo_t info = { 0 };
 
-    runtime_guest_kill(guest);
-    if (guest->pidfd >= 0)
-        pidfd_wait_end(guest->pidfd);
-    r = remove_group(cgroups, guest->id);
+    if (guest->pidfd >= 0) {
+        int r = waitid(P_PIDFD, (id_t)guest->pidfd, &info, WEXITED | WNOHANG | __WALL);
+
+        /* Reaped by an earlier call, or the child of an earlier daemon process. */
+        if (r < 0 ? !pidfd_has_ended(guest->pidfd) : info.si_pid == 0)
+            return false;
+    }
+    return cgroup_is_empty(guest->runtime->cgroups, guest->id) > 0;
+}
+
+int runtime_guest_try_remove(const struct runtime_guest *guest)
+{
+    return cgroup_try_remove(guest->runtime->cgroups, guest->id, NULL);
+}
+
+bool runtime_guest_is_heavy(const struct runtime_guest *guest)
+{
+    return !guest->zygote ||
+           cgroup_zygote_is_heavy(guest->runtime->cgroups, zygote_name(guest->zygote));
+}
+
+int runtime_guest_recycle(struct runtime_guest *guest)
+{
+    int r = 0;
+
     if (guest->zygote)
         zygote_return(guest->runtime->zygotes, TAKE_PTR(guest->zygote));
     else
-        limits_r = remove_limits(cgroups, guest->limits_group);
+        r = remove_limits(guest->runtime->cgroups, guest->limits_group);
     guest->limits_group[0] = '\0';
     guest->pidfd = fd_close(guest->pidfd);
     guest->stream_fd = fd_close(guest->stream_fd);
     guest->userns_fd = fd_close(guest->userns_fd);
+    return r;
+}
+
+int runtime_guest_done(struct runtime_guest *guest)
+{
+    int r, limits_r;
+
+    runtime_guest_kill(guest);
+    if (guest->pidfd >= 0)
+        pidfd_wait_end(guest->pidfd);
+    r = remove_group(guest->runtime->cgroups, guest->id);
+    limits_r = runtime_guest_recycle(guest);
     return r < 0 ? r : limits_r;
 }
 

@@ -83,6 +83,20 @@ unsigned runtime_guest_own_processes(const struct runtime_guest *guest);
 /* Kills every process of the sandbox, holt-init first. */
 void runtime_guest_kill(const struct runtime_guest *guest);
 
+/* The end of a guest in three steps, of which the first two do not wait, for a caller that ends
+ * many at once. Returns whether a killed guest and all processes of its sandbox have ended. */
+bool runtime_guest_has_ended(const struct runtime_guest *guest);
+
+/* Removes the control group of an ended guest. Returns 0, or -errno to call again: -EBUSY for a
+ * moment after the end. */
+int runtime_guest_try_remove(const struct runtime_guest *guest);
+
+/* Returns the zygote for use by another guest, and closes the descriptors. */
+int runtime_guest_recycle(struct runtime_guest *guest);
+
+/* Returns whether runtime_guest_recycle may take long. */
+bool runtime_guest_is_heavy(const struct runtime_guest *guest);
+
 /* Kills the guest, waits until all processes are gone, removes its cgroups and closes its
  * descriptors. Accepts a partly started guest. Returns 0, or -errno when something could not be
  * removed. */

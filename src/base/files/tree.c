@@ -23,6 +23,7 @@ enum { DEPTH_MAX = 32 };
 struct removal {
     int top_fd;
     unsigned moved; /* directories moved to the top so far; makes their names unique */
+    unsigned left;  /* entries that may still be removed */
     int first_error;
 };
 
@@ -99,21 +100,29 @@ static int move_to_top(struct removal *removal, int dir_fd, const char *name)
 
 static int dir_empty(struct removal *removal, int fd, int depth);
 
+/* Removes what is not a directory with entries. Returns whether name was removed. */
+static bool entry_unlink(struct removal *removal, int dir_fd, const char *name)
+{
+    /* Most directories of a removed tree are empty: try rmdir before opening. */
+    bool is_removed = unlinkat(dir_fd, name, 0) == 0 || ((errno == EISDIR || errno == EPERM) &&
+                                                         unlinkat(dir_fd, name, AT_REMOVEDIR) == 0);
+
+    removal->left -= is_removed && removal->left > 0;
+    return is_removed;
+}
+
 /* Returns whether name was removed. */
 static bool entry_remove(struct removal *removal, int dir_fd, const char *name, int depth)
 {
     cleanup_close int fd = -EBADF;
     int r = 0;
 
-    if (unlinkat(dir_fd, name, 0) == 0)
+    if (entry_unlink(removal, dir_fd, name))
         return true;
-    if (errno != EISDIR && errno != EPERM) {
+    if (errno != ENOTEMPTY && errno != EEXIST) {
         record_error(removal, -errno);
         return false;
     }
-    /* Most directories of a removed tree are empty: try rmdir before opening. */
-    if (unlinkat(dir_fd, name, AT_REMOVEDIR) == 0)
-        return true;
     if (depth >= DEPTH_MAX)
         r = move_to_top(removal, dir_fd, name);
     else {
@@ -122,7 +131,7 @@ static bool entry_remove(struct removal *removal, int dir_fd, const char *name, 
         if (r >= 0 && unlinkat(dir_fd, name, AT_REMOVEDIR) < 0)
             r = -errno;
     }
-    if (r < 0)
+    if (r < 0 && r != -EAGAIN)
         record_error(removal, r);
     return r >= 0;
 }
@@ -145,6 +154,8 @@ static int dir_empty_once(struct removal *removal, int fd, int depth, bool *ret_
             continue;
         if (entry_remove(removal, fd, entry->d_name, depth))
             *ret_removed = true;
+        if (removal->left == 0)
+            return -EAGAIN;
     }
     return -errno;
 }
@@ -163,9 +174,9 @@ static int dir_empty(struct removal *removal, int fd, int depth)
     return r;
 }
 
-int tree_remove_at(int dir_fd, const char *name)
+int tree_remove_some_at(int dir_fd, const char *name, unsigned entries)
 {
-    struct removal removal = { 0 };
+    struct removal removal = { .left = entries };
     cleanup_close int fd = -EBADF;
     int r;
 
@@ -180,7 +191,19 @@ int tree_remove_at(int dir_fd, const char *name)
     r = dir_empty(&removal, fd, 0);
     if (unlinkat(dir_fd, name, AT_REMOVEDIR) == 0)
         return 0;
+    if (r == -EAGAIN)
+        return r;
     if (removal.first_error < 0)
         return removal.first_error;
     return r < 0 ? r : -errno;
+}
+
+int tree_remove_at(int dir_fd, const char *name)
+{
+    int r;
+
+    do {
+        r = tree_remove_some_at(dir_fd, name, UINT_MAX);
+    } while (r == -EAGAIN);
+    return r;
 }

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/files/tree.h"
+#include "base/log.h"
 #include "base/text/parse.h"
 #include "base/xalloc.h"
 #include "host/core/config.h"
@@ -26,6 +27,7 @@
 #include "host/machine/guest_socket.h"
 #include "host/machine/machine_internal.h"
 #include "host/machine/pool.h"
+#include "host/machine/reaper.h"
 #include "host/observe/audit.h"
 #include "host/observe/event_internal.h"
 #include "host/observe/event_ring.h"
@@ -47,6 +49,7 @@
 enum {
     LABEL_BYTES = 32,
     REAP_WAIT_MS = 10000,
+    CLOSE_MS = 8000, /* for the end of what still runs when the daemon stops */
     STORE_TRIES = 100,
     STORE_PAUSE_MS = 100,
 };
@@ -102,34 +105,17 @@ void host_dismiss(struct host *host)
 void host_reap_later(struct host *host, struct machine *machine)
 {
     lock_take(&host->lock);
-    machine->next = host->reap_queue;
-    host->reap_queue = machine;
     host->reaping++;
-    cond_broadcast(&host->changed);
     lock_release(&host->lock);
+    reaper_add(host->reaper, machine);
 }
 
-/* Waits for processes to end and deletes files in the background, so that no request has to wait
- * for that. */
-static void reaper_main(void *argument)
+void host_note_reaped(struct host *host)
 {
-    struct host *host = argument;
-    lock_scope(&host->lock);
-
-    while (!host->is_stopping || host->live > 0) {
-        struct machine *machine = host->reap_queue;
-
-        if (!machine) {
-            cond_wait(&host->changed, &host->lock);
-            continue;
-        }
-        host->reap_queue = machine->next;
-        lock_release(&host->lock);
-        machine_reap(machine);
-        lock_take(&host->lock);
-        host->reaping--;
-        cond_broadcast(&host->changed);
-    }
+    lock_take(&host->lock);
+    host->reaping--;
+    cond_broadcast(&host->changed);
+    lock_release(&host->lock);
 }
 
 static int open_cgroups(struct host *host, const struct config *config, struct recovery *recovery,
@@ -315,10 +301,7 @@ static int start_threads(struct host *host, const struct config *config, struct 
         r = tree_cleaner_start(&host->tree_cleaner, err);
     if (r == 0)
         r = process_writer_start(host, &host->writer, err);
-    if (r < 0)
-        return r;
-    r = thread_start(&host->reaper, "holt-reaper", reaper_main, host);
-    return r < 0 ? err_sys(err, r, "start the reaper") : 0;
+    return r == 0 ? reaper_start(host, &host->reaper, err) : r;
 }
 
 /* The order matters: leftover processes end before their files are removed, since they may be
@@ -428,7 +411,7 @@ static void release_sandboxes(struct host *host)
         struct sandbox *sandbox = host->sandboxes;
 
         host->sandboxes = sandbox->next;
-        if (host->is_stop_all)
+        if (host->is_stop_all && sandbox->machine)
             (void)sandbox_halt(sandbox, sandbox->info.state, &ignored);
         services_close(sandbox);
         if (sandbox->machine)
@@ -440,42 +423,62 @@ static void release_sandboxes(struct host *host)
 
 void host_drain(struct host *host)
 {
-    if (atomic_exchange(&host->is_closing, true) || !host->events)
+    if (atomic_exchange(&host->is_closing, true))
+        return;
+    host->close_deadline_ms = clock_after_ms(CLOSE_MS);
+    if (host->reaper)
+        reaper_abandon_at(host->reaper, host->close_deadline_ms);
+    if (!host->events)
         return;
     host_event(host, EVENT_DAEMON_STOPPING, NULL);
     event_ring_shut(host->events);
 }
 
-void host_close(struct host *host)
+/* Stops the threads that end machines and remove their files. Returns whether they have ended:
+ * otherwise they may still use the host. */
+static bool close_machines(struct host *host)
 {
-    if (!host)
-        return;
-    host_drain(host);
-    expiry_stop(host->expiry);
+    bool is_rested = expiry_stop(host->expiry, host->close_deadline_ms);
+
     storage_monitor_stop(host->storage_monitor);
     pool_stop(host->pool);
-    tree_cleaner_stop(host->tree_cleaner);
     fault_point("close.rested");
     release_sandboxes(host);
     destroy_machines(host);
     if (host->extension)
         host->extension->host_free(host->extension_data);
+    is_rested = reaper_stop(host->reaper) && is_rested;
+    return tree_cleaner_stop(host->tree_cleaner, host->close_deadline_ms) && is_rested;
+}
+
+bool host_close(struct host *host)
+{
+    bool is_rested;
+
+    if (!host)
+        return true;
+    host_drain(host);
+    is_rested = close_machines(host);
     fault_point("close.parted");
     if (host->audit && host->events)
         host_event(host, EVENT_DAEMON_STOPPED, NULL);
-    lock_take(&host->lock);
-    host->is_stopping = true;
-    cond_broadcast(&host->changed);
-    lock_release(&host->lock);
-    thread_join(&host->reaper);
+    if (!is_rested) {
+        log_warn("some sandboxes have not ended within %d s: the next start removes what is "
+                 "left of them",
+                 CLOSE_MS / 1000);
+        return false;
+    }
     ports_stop(host->ports);
     reactor_stop(host->reactor);
     process_writer_stop(host->writer);
     ports_free(host->ports);
+    reaper_free(host->reaper);
+    tree_cleaner_free(host->tree_cleaner);
     expiry_free(host->expiry);
     thread_check_free(host->thread_check);
     pool_free(host->pool);
     host_free(host);
+    return true;
 }
 
 struct store *host_store(struct host *host)

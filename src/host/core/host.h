@@ -46,8 +46,9 @@ int host_is_open(struct host *host, struct err *err);
 void host_drain(struct host *host);
 
 /* Destroys all throw-away machines, releases the sandboxes (or stops them, as configured) and stops
- * every thread. Accepts NULL. */
-void host_close(struct host *host);
+ * every thread. Accepts NULL. Returns false if a sandbox or a removal of files did not end in time:
+ * then threads still run, the host is not freed, and the caller should exit at once. */
+bool host_close(struct host *host);
 
 struct store *host_store(struct host *host);
 

@@ -25,6 +25,7 @@ struct metrics;
 struct pool;
 struct ports;
 struct process_writer;
+struct reaper;
 struct reactor;
 struct registry;
 struct runtime;
@@ -55,6 +56,7 @@ struct host {
     char *default_template;
     struct reactor *reactor;
     struct pool *pool;
+    struct reaper *reaper;
     struct tree_cleaner *tree_cleaner;
     struct expiry *expiry;
     struct storage_monitor *storage_monitor;
@@ -93,15 +95,12 @@ struct host {
     struct machine *machines;                  /* throw-aways */
     struct sandbox *sandboxes;                 /* oldest first */
     struct shared_volume_removal *removals;    /* of shared volumes, in progress */
-    uint32_t active; /* created and not destroyed; at most sandboxes_max */
-    uint32_t live;   /* machines that hold resources, with warm ones and those being reaped */
-    struct machine *reap_queue;
-    uint32_t reaping;       /* machines that have ended and are not released yet */
-    atomic_bool is_closing; /* new operations fail; also read without the lock */
-    bool is_stopping;       /* the reaper may end */
+    uint32_t active;  /* created and not destroyed; at most sandboxes_max */
+    uint32_t reaping; /* machines that have ended and are not released yet */
+    atomic_bool is_closing;     /* new operations fail; also read without the lock */
+    uint64_t close_deadline_ms; /* of clock_ms: what has not ended then is left to the next start */
     uint32_t audit_failures;
     char audit_error[240];
-    struct thread reaper;
     uint8_t *uid_slots; /* one byte for each range: taken or not */
     unsigned next_uid_slot;
 };
@@ -115,6 +114,9 @@ void host_files_limit(const struct host *host, struct message_rlimit *ret);
 
 /* Queues a killed machine for the reaper, which takes over the caller's reference. */
 void host_reap_later(struct host *host, struct machine *machine);
+
+/* Counts a machine out that was queued for the reaper and holds nothing any more. */
+void host_note_reaped(struct host *host);
 
 /* Counts a new sandbox; fails when the limit is reached. */
 int host_admit(struct host *host, struct err *err);

@@ -28,7 +28,6 @@ static void take_slot(struct host *host, struct machine *machine, unsigned slot)
 {
     machine->uid_slot = slot;
     host->uid_slots[slot] = 1;
-    host->live++;
 }
 
 int host_take_uids(struct host *host, struct machine *machine)
@@ -71,7 +70,6 @@ void host_return_uids(struct host *host, const struct machine *machine)
     lock_take(&host->lock);
     if (!machine->has_shared_uids)
         host->uid_slots[machine->uid_slot] = 0;
-    host->live--;
     cond_broadcast(&host->changed);
     lock_release(&host->lock);
 }

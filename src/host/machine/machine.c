@@ -23,7 +23,10 @@
 #include "store/volume/volume.h"
 #include "wire/message.h"
 
-enum { ANSWER_TIMEOUT_MS = 30000 };
+enum {
+    ANSWER_TIMEOUT_MS = 30000,
+    REMOVE_TRIES = 60, /* of the reaper, in some seconds */
+};
 
 static struct machine *machine_of(struct channel *channel)
 {
@@ -353,44 +356,71 @@ void machine_destroy(struct machine *machine)
     host_reap_later(machine->host, machine);
 }
 
-static void machine_wait_gone(struct machine *machine)
+static bool machine_is_gone(struct machine *machine)
 {
-    lock_take(&machine->lock);
-    while (!machine->is_gone)
-        cond_wait(&machine->changed, &machine->lock);
-    lock_release(&machine->lock);
+    lock_scope(&machine->lock);
+
+    return machine->is_gone;
 }
 
-/* Releases the machine's resources once its channel is gone. */
-static void machine_release_resources(struct machine *machine)
+bool machine_try_reap(struct machine *machine)
 {
-    machine_wait_gone(machine);
+    if (!runtime_guest_has_ended(&machine->guest) || !machine_is_gone(machine))
+        return false;
+    /* What cannot be removed for long is left to the next start of the daemon. */
+    if (runtime_guest_try_remove(&machine->guest) < 0 && ++machine->remove_tries < REMOVE_TRIES)
+        return false;
+    guest_socket_remove(machine->host->guests_fd, machine->id);
     file_pool_close(&machine->files);
     file_pool_close(&machine->tools);
     process_drop_all(machine);
-    volume_mounts_done(&machine->root);
-    machine_drop_volume(machine);
-    host_return_uids(machine->host, machine);
-    lock_take(&machine->lock);
+    if (!runtime_guest_is_heavy(&machine->guest))
+        (void)runtime_guest_recycle(&machine->guest);
+    lock_scope(&machine->lock);
     machine->is_reaped = true;
     cond_broadcast(&machine->changed);
-    lock_release(&machine->lock);
-    machine_unref(machine);
+    return true;
 }
 
-void machine_reap(struct machine *machine)
+void machine_close_root(struct machine *machine)
 {
-    (void)runtime_guest_done(&machine->guest);
-    guest_socket_remove(machine->host->guests_fd, machine->id);
-    machine_release_resources(machine);
-}
+    struct volume_mounts root;
 
-void machine_wait_reaped(struct machine *machine)
-{
     lock_take(&machine->lock);
-    while (!machine->is_reaped)
-        cond_wait(&machine->changed, &machine->lock);
+    root = machine->root;
+    machine->root.count = 0;
     lock_release(&machine->lock);
+    volume_mounts_done(&root);
+}
+
+int machine_clean_some(struct machine *machine)
+{
+    machine_close_root(machine);
+    if (volume_destroy_some(&machine->old_volume) == -EAGAIN ||
+        volume_destroy_some(&machine->volume) == -EAGAIN)
+        return -EAGAIN;
+    (void)runtime_guest_recycle(&machine->guest);
+    host_return_uids(machine->host, machine);
+    host_note_reaped(machine->host);
+    machine_unref(machine);
+    return 0;
+}
+
+void machine_abandon(struct machine *machine)
+{
+    lock_scope(&machine->lock);
+
+    machine->is_abandoned = true;
+    cond_broadcast(&machine->changed);
+}
+
+bool machine_wait_reaped(struct machine *machine)
+{
+    lock_scope(&machine->lock);
+
+    while (!machine->is_reaped && !machine->is_abandoned)
+        cond_wait(&machine->changed, &machine->lock);
+    return machine->is_reaped;
 }
 
 void machine_release(struct machine *machine)
@@ -401,7 +431,17 @@ void machine_release(struct machine *machine)
     lock_release(&machine->lock);
     (void)shutdown(machine->channel.source.fd, SHUT_RDWR);
     runtime_guest_release(&machine->guest);
-    machine_release_resources(machine);
+    lock_take(&machine->lock);
+    while (!machine->is_gone)
+        cond_wait(&machine->changed, &machine->lock);
+    lock_release(&machine->lock);
+    file_pool_close(&machine->files);
+    file_pool_close(&machine->tools);
+    process_drop_all(machine);
+    machine_close_root(machine);
+    machine_drop_volume(machine);
+    host_return_uids(machine->host, machine);
+    machine_unref(machine);
 }
 
 struct machine *machine_ref(struct machine *machine)

@@ -53,14 +53,18 @@ struct machine {
     struct port_table ports;
     struct file_pool files; /* file workers */
     struct file_pool tools; /* tool workers */
-    struct machine *next;   /* in the host's table, or in the reaper's queue */
+    struct machine *next;   /* in the host's table, or in a queue of the reaper */
+    uint64_t reap_at_ns;    /* of the reaper's thread: when to look at it again */
+    long reap_pause_ns;     /* how long to wait then; 0: holt-init may still run */
+    unsigned remove_tries;  /* failed removals of its control group */
 
     struct lock lock; /* protects all fields below */
     struct cond changed;
     enum machine_state state;
     struct err failure;
-    bool is_gone;   /* the guest sends nothing any more */
-    bool is_reaped; /* all its resources are released */
+    bool is_gone;      /* the guest sends nothing any more */
+    bool is_reaped;    /* nothing of it runs or uses its files any more */
+    bool is_abandoned; /* it did not end before the daemon had to; the next start removes it */
     enum root_answer root_answer;
     struct process *processes;
     uint32_t last_process; /* of a throw-away; a sandbox's process table has its own counter */
@@ -134,11 +138,23 @@ struct machine *machine_ref(struct machine *machine);
  * reference then belongs to the caller. */
 bool machine_leave_table(struct machine *machine);
 
-/* Releases everything that the machine holds. The reaper calls it and owns the last reference. */
-void machine_reap(struct machine *machine);
+/* Releases a killed machine that has ended, except its files and what may take long, and returns
+ * true; false if it has not ended yet. Does not wait. */
+bool machine_try_reap(struct machine *machine);
 
-/* Waits, after machine_destroy, until the reaper has released everything. */
-void machine_wait_reaped(struct machine *machine);
+/* Releases a part of what machine_try_reap has left. Returns -EAGAIN when there is more, otherwise
+ * takes the reference of the reaper. */
+int machine_clean_some(struct machine *machine);
+
+/* Tells those who wait for the machine's end that it comes too late for this daemon process. */
+void machine_abandon(struct machine *machine);
+
+/* Waits, after machine_destroy, until the machine has ended, and returns true; false if it was
+ * abandoned. */
+bool machine_wait_reaped(struct machine *machine);
+
+/* Closes the mounts of the root that the machine holds open. */
+void machine_close_root(struct machine *machine);
 
 /* Forgets the machine, which outlives the daemon. Takes the caller's reference. */
 void machine_release(struct machine *machine);

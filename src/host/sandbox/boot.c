@@ -91,18 +91,23 @@ int sandbox_boot(struct sandbox *sandbox, struct err *err)
     return 0;
 }
 
-void sandbox_unboot(struct sandbox *sandbox)
+bool sandbox_unboot(struct sandbox *sandbox)
 {
     struct machine *machine;
+    bool is_reaped;
 
     lock_take(&sandbox->lock);
     machine = TAKE_PTR(sandbox->machine);
     sandbox->info.machine[0] = '\0';
     lock_release(&sandbox->lock);
     if (!machine)
-        return;
+        return true;
     machine_destroy(machine);
     services_close(sandbox);
-    machine_wait_reaped(machine);
+    is_reaped = machine_wait_reaped(machine);
+    /* This may sync a filesystem, which only this sandbox has to wait for. */
+    if (is_reaped)
+        machine_close_root(machine);
     machine_unref(machine);
+    return is_reaped;
 }

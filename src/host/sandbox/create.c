@@ -134,9 +134,11 @@ void sandbox_undo_create(struct sandbox *sandbox)
 {
     struct err ignored;
 
-    sandbox_unboot(sandbox);
-    (void)volume_destroy(TAKE_PTR(sandbox->volume));
-    (void)registry_remove(sandbox->host->registry, sandbox->info.id, &ignored);
+    /* Otherwise its processes still use the files, and the next start removes both. */
+    if (sandbox_unboot(sandbox)) {
+        (void)volume_destroy(TAKE_PTR(sandbox->volume));
+        (void)registry_remove(sandbox->host->registry, sandbox->info.id, &ignored);
+    }
     sandbox_leave_table(sandbox);
 }
 

@@ -25,6 +25,10 @@ static bool destroy_claim(struct sandbox *sandbox)
     if (is_ours)
         sandbox->info.state = SANDBOX_DESTROYING;
     cond_broadcast(&sandbox->changed);
+    lock_release(&sandbox->lock);
+    if (is_ours)
+        tree_cleaner_cancel(sandbox);
+    lock_take(&sandbox->lock);
     while (is_ours && !sandbox->is_gone &&
            (sandbox->operation != OPERATION_NONE || sandbox->starting > 0 || sandbox->pins > 0))
         cond_wait(&sandbox->changed, &sandbox->lock);
@@ -62,6 +66,21 @@ static int destroy_fail(struct sandbox *sandbox, const struct err *err)
     return err->errnum > 0 ? -err->errnum : -1;
 }
 
+/* The daemon has to end before the machine does: the record says that the sandbox is to be removed,
+ * so the next start does that. */
+static int destroy_leave(struct sandbox *sandbox, struct err *err)
+{
+    lock_take(&sandbox->lock);
+    sandbox->info.state = SANDBOX_FAILED;
+    (void)snprintf(sandbox->info.reason, sizeof(sandbox->info.reason),
+                   "the next start of the daemon removes it");
+    cond_broadcast(&sandbox->changed);
+    lock_release(&sandbox->lock);
+    return err_refuse(err, CAUSE_SHUTTING_DOWN,
+                      "the daemon is shutting down: its next start removes sandbox '%s'",
+                      sandbox->info.id);
+}
+
 /* volume_destroy closes the handle, so a second attempt opens the volume again. */
 static int destroy_files(struct sandbox *sandbox, struct err *err)
 {
@@ -86,7 +105,8 @@ static int destroy_run(struct sandbox *sandbox, struct err *err)
     if (r < 0)
         return destroy_fail(sandbox, err);
     fault_point("destroy.recorded");
-    sandbox_unboot(sandbox);
+    if (!sandbox_unboot(sandbox))
+        return destroy_leave(sandbox, err);
     fault_point("destroy.ended");
     r = destroy_files(sandbox, err);
     process_table_purge(sandbox->process_table);

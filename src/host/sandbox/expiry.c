@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The expiry thread: ends expired and idle sandboxes, detects machines that ended unexpectedly,
- * and cleans up ended processes. */
+/* Duties and the threads that perform them: see expiry.h. */
 #include "host/sandbox/expiry.h"
 
 #include <errno.h>
@@ -22,6 +21,8 @@
 enum {
     SWEEP_AGAIN_MS = 1000,
     REST_MAX_MS = 60000,
+    ACTIONS_MAX = 256,
+    ACTION_STACK_BYTES = 512 * 1024,
     GATHER_MS = 20, /* batches wakeups: a round visits every sandbox, and every ended process wakes
                        the thread */
 };
@@ -29,10 +30,18 @@ enum {
 struct expiry {
     struct host *host;
     struct worker worker;
+    unsigned actions; /* under way; under the worker's lock */
 };
 
 /* What the expiry thread has to do with a sandbox. */
 enum duty { DUTY_NONE, DUTY_HANDLE_LOSS, DUTY_KILL, DUTY_PAUSE, DUTY_STOP };
+
+/* A duty that a thread of its own performs. */
+struct action {
+    struct expiry *expiry;
+    struct sandbox *sandbox; /* referenced */
+    enum duty duty;
+};
 
 static bool is_machine_gone(struct machine *machine)
 {
@@ -69,20 +78,17 @@ static int64_t idle_left_ms(const struct sandbox *sandbox, int64_t now)
            (now - sandbox->times.active);
 }
 
-/* Locked. Begins a stop operation if the machine is lost, so that no other operation starts. */
+/* Locked. */
 static enum duty duty_find(struct sandbox *sandbox, int64_t now, uint64_t *wait_ms)
 {
     struct sandbox_info *info = &sandbox->info;
     bool is_on = info->state == SANDBOX_ACTIVE || info->state == SANDBOX_PAUSED;
 
-    if (sandbox->operation != OPERATION_NONE || info->state == SANDBOX_DESTROYING)
+    if (sandbox->operation != OPERATION_NONE || info->state == SANDBOX_DESTROYING ||
+        sandbox->is_expiring)
         return DUTY_NONE;
-    if (is_on && sandbox->machine && is_machine_gone(sandbox->machine)) {
-        sandbox->operation = OPERATION_STOP;
-        info->state = SANDBOX_STOPPED;
-        (void)snprintf(info->reason, sizeof(info->reason), "%.200s", sandbox->machine->failure.msg);
+    if (is_on && sandbox->machine && is_machine_gone(sandbox->machine))
         return DUTY_HANDLE_LOSS;
-    }
     if (info->expires_ms && (info->expire_action == ACTION_KILL || info->state == SANDBOX_ACTIVE) &&
         duty_is_due(sandbox->times.expires - now, wait_ms))
         return duty_of_action(info->expire_action);
@@ -147,6 +153,90 @@ static void duty_perform(struct sandbox *sandbox, enum duty duty)
     }
 }
 
+static bool action_count_in(struct expiry *expiry)
+{
+    lock_scope(&expiry->worker.lock);
+
+    if (expiry->actions >= ACTIONS_MAX)
+        return false;
+    expiry->actions++;
+    return true;
+}
+
+/* The expiry may be freed once the last action is counted out. */
+static void action_count_out(struct expiry *expiry)
+{
+    lock_scope(&expiry->worker.lock);
+
+    expiry->actions--;
+    expiry->worker.is_woken = true;
+    cond_broadcast(&expiry->worker.changed);
+}
+
+static void sandbox_set_expiring(struct sandbox *sandbox, bool is_expiring)
+{
+    lock_take(&sandbox->lock);
+    sandbox->is_expiring = is_expiring;
+    lock_release(&sandbox->lock);
+}
+
+static void action_main(void *argument)
+{
+    struct action action = *(struct action *)argument;
+
+    free(argument);
+    duty_perform(action.sandbox, action.duty);
+    sandbox_set_expiring(action.sandbox, false);
+    sandbox_unref(action.sandbox);
+    action_count_out(action.expiry);
+}
+
+/* Locked. Begins a stop operation if the machine is lost, so that no other operation starts. */
+static void duty_claim(struct sandbox *sandbox, enum duty duty)
+{
+    struct sandbox_info *info = &sandbox->info;
+
+    sandbox->is_expiring = true;
+    if (duty != DUTY_HANDLE_LOSS)
+        return;
+    sandbox->operation = OPERATION_STOP;
+    info->state = SANDBOX_STOPPED;
+    (void)snprintf(info->reason, sizeof(info->reason), "%.200s", sandbox->machine->failure.msg);
+}
+
+/* Starts a thread for the duty that was claimed; without one, the expiry thread performs it. */
+static void action_start(struct expiry *expiry, struct sandbox *sandbox, enum duty duty)
+{
+    struct action *action = xcalloc(1, sizeof(*action));
+
+    *action = (struct action){ expiry, sandbox_ref(sandbox), duty };
+    if (thread_start_detached("holt-expire", ACTION_STACK_BYTES, action_main, action) < 0)
+        action_main(action);
+}
+
+/* Finds out what is to be done with a sandbox and starts it. When too many actions are under way,
+ * the end of one wakes the expiry thread. */
+static void duty_start(struct expiry *expiry, struct sandbox *sandbox, int64_t now,
+                       uint64_t *wait_ms)
+{
+    enum duty duty;
+
+    lock_take(&sandbox->lock);
+    duty = duty_find(sandbox, now, wait_ms);
+    lock_release(&sandbox->lock);
+    if (duty == DUTY_NONE || !action_count_in(expiry))
+        return;
+    lock_take(&sandbox->lock);
+    duty = duty_find(sandbox, now, wait_ms);
+    if (duty != DUTY_NONE)
+        duty_claim(sandbox, duty);
+    lock_release(&sandbox->lock);
+    if (duty != DUTY_NONE)
+        action_start(expiry, sandbox, duty);
+    else
+        action_count_out(expiry);
+}
+
 static void sandbox_sweep(struct sandbox *sandbox, uint64_t *wait_ms)
 {
     struct machine *machine;
@@ -163,30 +253,26 @@ static void sandbox_sweep(struct sandbox *sandbox, uint64_t *wait_ms)
     machine_unref(machine);
 }
 
-static void sandbox_tend(struct sandbox *sandbox, int64_t now, uint64_t *wait_ms)
+static void sandbox_tend(struct expiry *expiry, struct sandbox *sandbox, int64_t now,
+                         uint64_t *wait_ms)
 {
-    enum duty duty;
-
     sandbox_correct_times(sandbox);
-    lock_take(&sandbox->lock);
-    duty = duty_find(sandbox, now, wait_ms);
-    lock_release(&sandbox->lock);
-    duty_perform(sandbox, duty);
+    duty_start(expiry, sandbox, now, wait_ms);
     sandbox_sweep(sandbox, wait_ms);
     services_prune(sandbox);
     process_table_expire(sandbox->process_table, now, wait_ms);
 }
 
 /* Visits every sandbox and returns the milliseconds until the next round. */
-static uint64_t expiry_round(struct host *host)
+static uint64_t expiry_round(struct expiry *expiry)
 {
     int64_t now = clock_boot_ms();
     uint64_t wait_ms = REST_MAX_MS;
     size_t count;
-    cleanup_free struct sandbox **list = host_list_sandboxes(host, &count);
+    cleanup_free struct sandbox **list = host_list_sandboxes(expiry->host, &count);
 
     for (size_t i = 0; i < count; i++) {
-        sandbox_tend(list[i], now, &wait_ms);
+        sandbox_tend(expiry, list[i], now, &wait_ms);
         sandbox_unref(list[i]);
     }
     return wait_ms;
@@ -198,7 +284,7 @@ static void expiry_main(void *argument)
     uint64_t wait_ms;
 
     do
-        wait_ms = expiry_round(expiry->host);
+        wait_ms = expiry_round(expiry);
     while (worker_rest(&expiry->worker, wait_ms, GATHER_MS));
 }
 
@@ -223,9 +309,15 @@ void expiry_wake(struct expiry *expiry)
     worker_wake(&expiry->worker);
 }
 
-void expiry_stop(struct expiry *expiry)
+bool expiry_stop(struct expiry *expiry, uint64_t deadline_ms)
 {
-    worker_stop(&expiry->worker);
+    struct worker *worker = &expiry->worker;
+
+    worker_stop(worker);
+    lock_scope(&worker->lock);
+    while (expiry->actions > 0 && cond_wait_until(&worker->changed, &worker->lock, deadline_ms))
+        ;
+    return expiry->actions == 0;
 }
 
 void expiry_free(struct expiry *expiry)

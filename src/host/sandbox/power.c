@@ -118,7 +118,7 @@ int sandbox_halt(struct sandbox *sandbox, enum sandbox_state before, struct err 
         return r;
     }
     process_set_killer_all(sandbox->machine, KILLER_STOP);
-    sandbox_unboot(sandbox);
+    (void)sandbox_unboot(sandbox);
     shells_set_dormant(sandbox);
     fault_point("stop.ended");
     sandbox_event(sandbox, EVENT_SANDBOX_STOPPED, NULL);
@@ -157,7 +157,7 @@ int sandbox_start(struct sandbox *sandbox, struct err *err)
     if (r == 0) {
         r = sandbox_record(sandbox, SANDBOX_ACTIVE, err);
         if (r < 0)
-            sandbox_unboot(sandbox);
+            (void)sandbox_unboot(sandbox);
     }
     fault_point("start.done");
     if (r == 0)
@@ -170,7 +170,7 @@ void sandbox_handle_loss(struct sandbox *sandbox)
 {
     struct err ignored;
 
-    sandbox_unboot(sandbox);
+    (void)sandbox_unboot(sandbox);
     shells_set_dormant(sandbox);
     fault_point("loss.ended");
     (void)sandbox_record(sandbox, SANDBOX_STOPPED, &ignored);

@@ -8,6 +8,7 @@
 #include "base/lock.h"
 #include "host/sandbox/sandbox.h"
 
+struct machine;
 struct tree_cleaner;
 struct volume;
 struct volume_mounts;
@@ -48,6 +49,7 @@ struct sandbox {
     enum operation operation; /* running now; only its thread uses volume and machine */
     bool is_quiesced;         /* files are being copied: no process may start */
     bool is_gone;             /* destroyed, or creation failed */
+    bool is_expiring;         /* a thread of expiry.c acts on it */
     unsigned starting;        /* processes being started in the machine */
     unsigned attached;        /* clients attached to a process */
     unsigned pins;            /* other users of the volume, see sandbox_pin */
@@ -167,8 +169,9 @@ int sandbox_drop_snapshot(struct sandbox *sandbox, const char *name, struct err 
 /* Starts a machine on the sandbox's volume. */
 int sandbox_boot(struct sandbox *sandbox, struct err *err);
 
-/* Ends the machine, if there is one, and waits until its resources are released. */
-void sandbox_unboot(struct sandbox *sandbox);
+/* Ends the machine, if there is one, and waits until nothing of it uses the files any more. Returns
+ * false if that takes longer than the daemon may still run. */
+bool sandbox_unboot(struct sandbox *sandbox);
 
 /* Stops a sandbox that was in this state. The caller runs an operation, or no other thread can
  * begin one. */
@@ -186,5 +189,19 @@ int host_check_space(struct host *host, struct err *err);
 
 /* Closes the mounts of an old root and removes its tree (generation 0: none) in the background. */
 void tree_cleaner_add(struct sandbox *sandbox, struct volume_mounts *mounts, uint32_t generation);
+
+/* Removes what an ended machine has left in the background, and takes over its reference. */
+void tree_cleaner_add_machine(struct tree_cleaner *tree_cleaner, struct machine *machine);
+
+/* Forgets the trees of a sandbox that is being destroyed with all its trees, so that this need not
+ * wait for those of others. */
+void tree_cleaner_cancel(struct sandbox *sandbox);
+
 int tree_cleaner_start(struct tree_cleaner **ret, struct err *err);
-void tree_cleaner_stop(struct tree_cleaner *tree_cleaner);
+
+/* Lets the thread end when nothing is left to do, at the deadline of clock_ms at the latest.
+ * Returns whether everything was done. Accepts NULL. */
+bool tree_cleaner_stop(struct tree_cleaner *tree_cleaner, uint64_t deadline_ms);
+
+/* Frees a cleaner that has done everything. Accepts NULL. */
+void tree_cleaner_free(struct tree_cleaner *tree_cleaner);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Removes the old trees of rollbacks in the background: closing the last descriptor of an
- * overlay syncs a whole filesystem, and deleting a tree is slow too. */
+/* Removes the old trees of rollbacks and the files of ended machines in the background: closing the
+ * last descriptor of an overlay syncs a whole filesystem, and deleting a tree is slow too. Large
+ * scratch volumes are removed in parts, in turn with the others. */
+#include <errno.h>
 #include <stdlib.h>
 
 #include "base/cleanup.h"
@@ -8,11 +10,14 @@
 #include "base/thread.h"
 #include "base/xalloc.h"
 #include "host/core/host_internal.h"
+#include "host/machine/machine_internal.h"
 #include "host/sandbox/sandbox_internal.h"
 #include "store/volume/volume.h"
 
+/* The old tree of a sandbox, or what an ended machine has left. */
 struct tree_cleaner_job {
     struct tree_cleaner_job *next;
+    struct machine *machine; /* NULL: the next four */
     struct sandbox *sandbox; /* referenced, its volume pinned */
     struct volume *volume;
     struct volume_mounts mounts;
@@ -21,41 +26,87 @@ struct tree_cleaner_job {
 
 struct tree_cleaner {
     struct worker worker;
-    struct tree_cleaner_job *first, **last; /* under its lock */
+    struct tree_cleaner_job *first, **last; /* this and the next two: under its lock */
+    uint64_t deadline_ms;                   /* when it stops: the rest is left to the next start */
+    bool has_ended;
 };
 
-/* A tree that cannot be removed now remains until the sandbox is recovered or destroyed. */
-static void tree_cleaner_run(struct tree_cleaner_job *job)
+static void job_done(struct tree_cleaner_job *job)
 {
+    sandbox_unpin(job->sandbox);
+    sandbox_unref(job->sandbox);
+    free(job);
+}
+
+/* Runs a job, or a part of it; returns whether there is more to do. A tree that cannot be removed
+ * now remains until the sandbox is recovered or destroyed. */
+static bool job_run(struct tree_cleaner_job *job)
+{
+    if (job->machine) {
+        if (machine_clean_some(job->machine) == -EAGAIN)
+            return true;
+        free(job);
+        return false;
+    }
     volume_mounts_done(&job->mounts);
     fault_point("tree_cleaner.closed");
     (void)volume_drop(job->volume, job->generation);
     fault_point("tree_cleaner.dropped");
-    sandbox_unpin(job->sandbox);
-    sandbox_unref(job->sandbox);
-    free(job);
+    job_done(job);
+    return false;
+}
+
+/* Locked. */
+static void job_put(struct tree_cleaner *tree_cleaner, struct tree_cleaner_job *job)
+{
+    job->next = NULL;
+    *tree_cleaner->last = job;
+    tree_cleaner->last = &job->next;
+    cond_broadcast(&tree_cleaner->worker.changed);
+}
+
+/* Locked. Unlinks the job at this place. */
+static struct tree_cleaner_job *job_take(struct tree_cleaner *tree_cleaner,
+                                         struct tree_cleaner_job **slot)
+{
+    struct tree_cleaner_job *job = *slot;
+
+    *slot = job->next;
+    if (!*slot)
+        tree_cleaner->last = slot;
+    return job;
+}
+
+/* Locked. */
+static bool tree_cleaner_must_end(const struct tree_cleaner *tree_cleaner)
+{
+    return tree_cleaner->worker.is_stopping &&
+           (!tree_cleaner->first || clock_ms() >= tree_cleaner->deadline_ms);
 }
 
 static void tree_cleaner_main(void *argument)
 {
     struct tree_cleaner *tree_cleaner = argument;
     struct worker *worker = &tree_cleaner->worker;
-    struct tree_cleaner_job *job;
     lock_scope(&worker->lock);
 
-    while (tree_cleaner->first || !worker->is_stopping) {
-        job = tree_cleaner->first;
-        if (!job) {
+    while (!tree_cleaner_must_end(tree_cleaner)) {
+        struct tree_cleaner_job *job;
+        bool has_more;
+
+        if (!tree_cleaner->first) {
             cond_wait(&worker->changed, &worker->lock);
             continue;
         }
-        tree_cleaner->first = job->next;
-        if (!tree_cleaner->first)
-            tree_cleaner->last = &tree_cleaner->first;
+        job = job_take(tree_cleaner, &tree_cleaner->first);
         lock_release(&worker->lock);
-        tree_cleaner_run(job);
+        has_more = job_run(job);
         lock_take(&worker->lock);
+        if (has_more)
+            job_put(tree_cleaner, job);
     }
+    tree_cleaner->has_ended = true;
+    cond_broadcast(&worker->changed);
 }
 
 void tree_cleaner_add(struct sandbox *sandbox, struct volume_mounts *mounts, uint32_t generation)
@@ -77,9 +128,38 @@ void tree_cleaner_add(struct sandbox *sandbox, struct volume_mounts *mounts, uin
     };
     mounts->count = 0;
     lock_scope(&tree_cleaner->worker.lock);
-    *tree_cleaner->last = job;
-    tree_cleaner->last = &job->next;
-    cond_signal(&tree_cleaner->worker.changed);
+    job_put(tree_cleaner, job);
+}
+
+void tree_cleaner_add_machine(struct tree_cleaner *tree_cleaner, struct machine *machine)
+{
+    struct tree_cleaner_job *job = xcalloc(1, sizeof(*job));
+
+    job->machine = machine;
+    lock_scope(&tree_cleaner->worker.lock);
+    job_put(tree_cleaner, job);
+}
+
+/* Takes the next job of this sandbox out of the queue, or returns NULL. */
+static struct tree_cleaner_job *job_take_of(struct tree_cleaner *tree_cleaner,
+                                            const struct sandbox *sandbox)
+{
+    struct tree_cleaner_job **slot = &tree_cleaner->first;
+    lock_scope(&tree_cleaner->worker.lock);
+
+    while (*slot && (*slot)->sandbox != sandbox)
+        slot = &(*slot)->next;
+    return *slot ? job_take(tree_cleaner, slot) : NULL;
+}
+
+void tree_cleaner_cancel(struct sandbox *sandbox)
+{
+    struct tree_cleaner_job *job;
+
+    while ((job = job_take_of(sandbox->host->tree_cleaner, sandbox))) {
+        volume_mounts_done(&job->mounts);
+        job_done(job);
+    }
 }
 
 int tree_cleaner_start(struct tree_cleaner **ret, struct err *err)
@@ -98,7 +178,26 @@ int tree_cleaner_start(struct tree_cleaner **ret, struct err *err)
     return 0;
 }
 
-void tree_cleaner_stop(struct tree_cleaner *tree_cleaner)
+bool tree_cleaner_stop(struct tree_cleaner *tree_cleaner, uint64_t deadline_ms)
+{
+    struct worker *worker = tree_cleaner ? &tree_cleaner->worker : NULL;
+    bool has_ended;
+
+    if (!worker)
+        return true;
+    lock_take(&worker->lock);
+    worker->is_stopping = true;
+    tree_cleaner->deadline_ms = deadline_ms;
+    cond_broadcast(&worker->changed);
+    while (!tree_cleaner->has_ended &&
+           cond_wait_until(&worker->changed, &worker->lock, deadline_ms))
+        ;
+    has_ended = tree_cleaner->has_ended && !tree_cleaner->first;
+    lock_release(&worker->lock);
+    return has_ended;
+}
+
+void tree_cleaner_free(struct tree_cleaner *tree_cleaner)
 {
     if (!tree_cleaner)
         return;

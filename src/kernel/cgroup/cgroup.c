@@ -170,6 +170,15 @@ int cgroup_wait_empty(struct cgroup_root *root, const char *name, const char *ch
     return r == -ENOENT || r == -ENODEV ? 0 : r;
 }
 
+int cgroup_is_empty(struct cgroup_root *root, const char *name)
+{
+    int r = cgroup_wait_event(root, name, NULL, "populated 0", 0);
+
+    if (r == -ETIMEDOUT)
+        return 0;
+    return r == 0 || r == -ENOENT || r == -ENODEV ? 1 : r;
+}
+
 int cgroup_remove_dir(int root_fd, const char *path)
 {
     for (int i = 0; i < REMOVE_TRIES; i++) {
@@ -182,7 +191,14 @@ int cgroup_remove_dir(int root_fd, const char *path)
     return -EBUSY;
 }
 
-static int children_remove(int root_fd, const char *name)
+static int dir_try_remove(int root_fd, const char *path)
+{
+    return unlinkat(root_fd, path, AT_REMOVEDIR) == 0 || errno == ENOENT ? 0 : -errno;
+}
+
+/* Calls remove for the groups below a group. */
+static int children_remove(int root_fd, const char *name,
+                           int (*remove)(int root_fd, const char *path))
 {
     int fd = openat(root_fd, name, O_DIRECTORY | O_RDONLY | O_CLOEXEC), r = 0;
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -192,7 +208,7 @@ static int children_remove(int root_fd, const char *name)
         return errno == ENOENT ? 0 : -errno;
     while (r == 0 && (entry = readdir(dir)))
         if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
-            r = cgroup_remove_dir(dirfd(dir), entry->d_name);
+            r = remove(dirfd(dir), entry->d_name);
     (void)closedir(dir);
     return r;
 }
@@ -204,15 +220,14 @@ int cgroup_remove(struct cgroup_root *root, const char *name, const char *child)
 
     if (child)
         return cgroup_remove_dir(root->unified_fd, cgroup_path(path, name, child, NULL));
-    r = children_remove(root->unified_fd, name);
+    r = children_remove(root->unified_fd, name, cgroup_remove_dir);
     return r < 0 ? r : cgroup_remove_dir(root->unified_fd, name);
 }
 
 int cgroup_try_remove(struct cgroup_root *root, const char *name, const char *child)
 {
     char path[CGROUP_PATH_BYTES];
+    int r = child ? 0 : children_remove(root->unified_fd, name, dir_try_remove);
 
-    if (unlinkat(root->unified_fd, cgroup_path(path, name, child, NULL), AT_REMOVEDIR) == 0)
-        return 0;
-    return errno == ENOENT ? 0 : -errno;
+    return r < 0 ? r : dir_try_remove(root->unified_fd, cgroup_path(path, name, child, NULL));
 }

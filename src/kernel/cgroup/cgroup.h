@@ -78,6 +78,9 @@ int cgroup_zygote_attach(struct cgroup_root *root, const char *zygote, pid_t pid
  * accounting. */
 void cgroup_zygote_reset(struct cgroup_root *root, const char *zygote);
 
+/* Returns whether the reset has so much page cache to reclaim that it may take long. */
+bool cgroup_zygote_is_heavy(struct cgroup_root *root, const char *zygote);
+
 int cgroup_zygote_remove(struct cgroup_root *root, const char *zygote);
 
 /* Sets limits on a sandbox's own group, or on its zygote if it has one. */
@@ -140,7 +143,12 @@ int cgroup_wait_empty(struct cgroup_root *root, const char *name, const char *ch
 /* Removes the group of one child, or the sandbox's group with all children (NULL). */
 int cgroup_remove(struct cgroup_root *root, const char *name, const char *child);
 
-/* Removes the group of one child if it is empty now. Returns 0 or -EBUSY. */
+/* Returns 1 if the sandbox's group has no processes, or does not exist, 0 if it has some, or
+ * -errno. Does not wait. */
+int cgroup_is_empty(struct cgroup_root *root, const char *name);
+
+/* Removes the group of one child, or the sandbox's group with all children (NULL), if it is empty
+ * now. Returns 0 or -errno: -EBUSY if it is not. */
 int cgroup_try_remove(struct cgroup_root *root, const char *name, const char *child);
 
 /* The following act on everything in the sandbox's group except its child "init", which is Holt's

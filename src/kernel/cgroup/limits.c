@@ -23,7 +23,9 @@ enum {
     METER_BYTES = 512,
     SOCKETS_SHARE = 4, /* of the memory limit: this part of it */
     SOCKETS_MIN = 4 << 20,
-    SOCKETS_MAX = 64 << 20, /* the machine has net.ipv4.tcp_mem for all */
+    SOCKETS_MAX = 64 << 20,  /* the machine has net.ipv4.tcp_mem for all */
+    RECLAIM_WORTH = 2 << 20, /* bytes */
+    RECLAIM_HEAVY = 8 << 20,
 };
 
 static int limit_write(struct cgroup_root *root, enum cgroup_controller which, const char *name,
@@ -195,18 +197,29 @@ int cgroup_zygote_attach(struct cgroup_root *root, const char *zygote, pid_t pid
     return 0;
 }
 
-/* Reclaims the page cache of the last sandbox if it is worth the time: the rest is reclaimed under
- * memory pressure, but would be charged to the next sandbox. */
-static void cache_reclaim(struct cgroup_root *root, const char *zygote)
+static long long zygote_usage(const struct cgroup_root *root, const char *zygote)
 {
-    const long long worth = 2 << 20;
     char path[CGROUP_PATH_BYTES];
     long long usage;
 
     cgroup_path(path, zygote, NULL, "memory.usage_in_bytes");
-    if (root->v1_fd[CGROUP_MEMORY] >= 0 &&
-        file_read_number_at(root->v1_fd[CGROUP_MEMORY], path, &usage) == 0 && usage > worth)
+    if (root->v1_fd[CGROUP_MEMORY] < 0 ||
+        file_read_number_at(root->v1_fd[CGROUP_MEMORY], path, &usage) < 0)
+        return 0;
+    return usage;
+}
+
+/* Reclaims the page cache of the last sandbox if it is worth the time: the rest is reclaimed under
+ * memory pressure, but would be charged to the next sandbox. */
+static void cache_reclaim(struct cgroup_root *root, const char *zygote)
+{
+    if (zygote_usage(root, zygote) > RECLAIM_WORTH)
         (void)limit_write(root, CGROUP_MEMORY, zygote, "memory.force_empty", "0");
+}
+
+bool cgroup_zygote_is_heavy(struct cgroup_root *root, const char *zygote)
+{
+    return zygote_usage(root, zygote) > RECLAIM_HEAVY;
 }
 
 void cgroup_zygote_reset(struct cgroup_root *root, const char *zygote)

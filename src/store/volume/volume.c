@@ -18,6 +18,8 @@
 #include "store/volume/usage.h"
 #include "store/volume/volume_internal.h"
 
+enum { DESTROY_SOME = 1000 }; /* entries: some milliseconds */
+
 static bool is_letter_or_digit(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
@@ -106,6 +108,18 @@ int volume_destroy(struct volume *volume)
 }
 
 DEFINE_CLEANUP(volume_destroy, struct volume *);
+
+int volume_destroy_some(struct volume **volume)
+{
+    struct volume *scratch = *volume;
+
+    if (scratch && scratch->is_scratch) {
+        scratch->dir_fd = fd_close(scratch->dir_fd);
+        if (tree_remove_some_at(scratch->store->scratch_fd, scratch->id, DESTROY_SOME) == -EAGAIN)
+            return -EAGAIN;
+    }
+    return volume_destroy(TAKE_PTR(*volume));
+}
 
 int volume_create_scratch(struct store *store, const char *id, struct template *template,
                           struct volume **ret, struct err *err)

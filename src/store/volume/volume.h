@@ -117,6 +117,11 @@ void volume_close(struct volume *volume);
  * the deletion. */
 int volume_destroy(struct volume *volume);
 
+/* Deletes a part of a scratch volume's files, or all of another volume. Returns -EAGAIN when there
+ * are more, so that the caller can turn to other volumes first; otherwise the volume is closed and
+ * *volume is NULL. Accepts NULL in it. */
+int volume_destroy_some(struct volume **volume);
+
 /* Deletes a volume that is not open, complete or not. Returns 0 or -errno. */
 int volume_purge(struct store *store, const char *id);
 

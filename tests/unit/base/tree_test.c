@@ -100,6 +100,23 @@ static void depth_beyond_path_max_is_no_obstacle(void)
     CHECK(!exists("deep"));
 }
 
+static void a_tree_can_be_removed_in_parts(void)
+{
+    enum { FILES = 25, PART = 10 };
+    char name[32];
+    int parts = 1;
+
+    make("parts/below");
+    for (int i = 0; i < FILES; i++) {
+        (void)snprintf(name, sizeof(name), "parts/below/%d", i);
+        CHECK(file_create_at(scratch_fd, name, 0600, "x") == 0);
+    }
+    for (int r; (r = tree_remove_some_at(scratch_fd, "parts", PART)) != 0; parts++)
+        CHECK(r == -EAGAIN && parts <= FILES && exists("parts"));
+    CHECK(parts == FILES / PART + 1, "(%d)", parts);
+    CHECK(!exists("parts"));
+}
+
 static void remove_scratch(void)
 {
     (void)tree_remove_at(AT_FDCWD, scratch);
@@ -119,6 +136,7 @@ static void all(void)
     RUN(a_single_file_goes_too);
     RUN(a_symlink_is_removed_and_never_followed);
     RUN(depth_beyond_path_max_is_no_obstacle);
+    RUN(a_tree_can_be_removed_in_parts);
 }
 
 int main(void)
