@@ -3,6 +3,7 @@
  * chosen when it is created (volumes of struct holt_sandbox_options). */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,9 +18,18 @@ struct holt_volume {
     const char *name;
 };
 
+/* A volume that the daemon keeps although the registry has no record of it. */
+struct holt_unrecorded_volume {
+    const char *id; /* of the sandbox whose files these are, or of the shared volume */
+    bool is_shared;
+    bool is_running; /* the processes of the sandbox still run */
+};
+
 struct holt_volume_list {
     size_t count;
     const struct holt_volume *const *items;
+    size_t unrecorded_count;
+    const struct holt_unrecorded_volume *const *unrecorded;
 };
 
 /* Creates an empty volume. The name is unique and has 1 to 128 letters, digits, '.', '_' and '-', a
@@ -32,6 +42,23 @@ HOLT_API int holt_volume_list(struct holt *holt, int64_t deadline, struct holt_v
 /* Removes a volume, by name or id, and its files. Fails while a sandbox in any state mounts it. */
 HOLT_API int holt_volume_remove(struct holt *holt, const char *volume, int64_t deadline,
                                 struct holt_error *error);
+
+struct holt_adopt_options {
+    size_t size;
+    const char *name;          /* NULL: that of the audit log, or none; a shared volume needs one */
+    const char *template_name; /* NULL: that of the audit log */
+};
+
+struct holt_adopted_volume {
+    const char *sandbox; /* its id; "" for a shared volume */
+};
+
+/* Records a volume, by id, that the registry has no record of: the files of a sandbox become a
+ * stopped sandbox with all its snapshots, a shared volume gets a name. options and ret may be NULL.
+ */
+HOLT_API int holt_volume_adopt(struct holt *holt, const char *volume,
+                               const struct holt_adopt_options *options, int64_t deadline,
+                               struct holt_adopted_volume **ret, struct holt_error *error);
 
 #ifdef __cplusplus
 }

@@ -2,7 +2,9 @@
 #include "api/service.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
+#include "host/sandbox/sandbox.h"
 #include "host/volume/named_volume.h"
+#include "host/volume/unrecorded.h"
 
 static struct msg_volume volume_message(const struct volume_info *info)
 {
@@ -26,8 +28,10 @@ int volume_service_list(const struct call *call, const struct msg_volume_list_re
                         struct err *err)
 {
     cleanup_free struct volume_info *infos = NULL;
+    cleanup_free struct unrecorded_volume *kept = NULL;
+    struct msg_unrecorded_volume *unrecorded;
     struct msg_volume *volumes;
-    size_t count = 0;
+    size_t count = 0, kept_count = 0;
     int r = named_volume_list(call->host, &infos, &count, err);
 
     (void)request;
@@ -36,12 +40,41 @@ int volume_service_list(const struct call *call, const struct msg_volume_list_re
     volumes = arena_take(call->arena, count, sizeof(*volumes));
     for (size_t i = 0; i < count; i++)
         volumes[i] = volume_message(&infos[i]);
-    return call_reply(
-        call, MESSAGE(msg_volume_list_response, .volumes = volumes, .volumes_count = count), err);
+    kept = unrecorded_list(call->host, &kept_count);
+    unrecorded = arena_take(call->arena, kept_count, sizeof(*unrecorded));
+    for (size_t i = 0; i < kept_count; i++)
+        unrecorded[i] =
+            (struct msg_unrecorded_volume){ .id = kept[i].id,
+                                            .is_shared = kept[i].is_shared,
+                                            .is_running = kept[i].machine.machine[0] != '\0' };
+    return call_reply(call,
+                      MESSAGE(msg_volume_list_response, .volumes = volumes, .volumes_count = count,
+                              .unrecorded = unrecorded, .unrecorded_count = kept_count),
+                      err);
 }
 
 int volume_service_remove(const struct call *call, const struct msg_volume_remove_request *request,
                           struct err *err)
 {
     return named_volume_remove(call->host, request->volume, err);
+}
+
+int volume_service_adopt(const struct call *call, const struct msg_volume_adopt_request *request,
+                         struct err *err)
+{
+    const struct unrecorded_adoption adoption = {
+        .volume = request->volume,
+        .name = *request->name ? request->name : NULL,
+        .template = *request->template ? request->template : NULL,
+    };
+    struct sandbox *sandbox = NULL;
+    int r = unrecorded_adopt(call->host, &adoption, &sandbox, err);
+
+    if (r < 0)
+        return r;
+    r = call_reply(
+        call, MESSAGE(msg_volume_adopt_response, .sandbox_id = sandbox ? sandbox_id(sandbox) : ""),
+        err);
+    sandbox_unref(sandbox);
+    return r;
 }

@@ -18,6 +18,11 @@ void *xcalloc(size_t count, size_t size)
     return or_abort(calloc(count, size));
 }
 
+void *xreallocarray(void *array, size_t count, size_t size)
+{
+    return or_abort(reallocarray(array, count, size));
+}
+
 char *xstrdup(const char *text)
 {
     return or_abort(strdup(text));

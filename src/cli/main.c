@@ -54,6 +54,7 @@ const struct command *const commands[] = {
     &command_template_ls,
     &command_template_rm,
 
+    &command_volume_adopt,
     &command_volume_create,
     &command_volume_ls,
     &command_volume_rm,

@@ -15,6 +15,7 @@
 #include "base/files/tree.h"
 #include "base/log.h"
 #include "daemon/command_line.h"
+#include "daemon/event_log.h"
 #include "daemon/frontends.h"
 #include "daemon/lock.h"
 #include "daemon/notify.h"
@@ -32,6 +33,7 @@ struct daemon {
     int run_lock;
     int state_lock;
     struct host *host;
+    struct event_log *event_log;
     struct frontends *frontends;
     struct http_server *http;
     struct watchdog *watchdog;
@@ -89,6 +91,8 @@ static int daemon_start(struct daemon *daemon, const struct config *config, stru
     if (r == 0)
         r = host_open(config, &toolbox_extension, &daemon->host, err);
     if (r == 0)
+        r = event_log_start(daemon->host, &daemon->event_log, err);
+    if (r == 0)
         r = frontends_open(config, daemon->host, &daemon->frontends, err);
     if (r == 0)
         r = frontends_serve(daemon->frontends, config, &daemon->http, err);
@@ -125,6 +129,7 @@ static void daemon_stop(struct daemon *daemon)
     http_drain(daemon->http, DRAIN_MS);
     http_stop(daemon->http);
     frontends_close(daemon->frontends);
+    event_log_stop(daemon->event_log);
     if (!host_close(daemon->host))
         return; /* the locks are held until the process has ended, and its threads with it */
     daemon->state_lock = fd_close(daemon->state_lock);

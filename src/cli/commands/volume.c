@@ -38,6 +38,10 @@ static int print_table(const struct holt_volume_list *list)
         table_add(&cells, "%s", list->items[i]->name);
         table_add(&cells, "%s", list->items[i]->id);
     }
+    for (size_t i = 0; i < list->unrecorded_count; i++) {
+        table_add(&cells, "-");
+        table_add(&cells, "%s (no record; see holt volume adopt)", list->unrecorded[i]->id);
+    }
     table_print(&cells);
     return command_printed();
 }
@@ -87,6 +91,59 @@ static int volume_rm_run(int argc, char **argv)
     return each_run(&(struct each){ &command_volume_rm, "a VOLUME", false, volume_remove }, argc,
                     argv);
 }
+
+struct adopt_options {
+    struct common_options common;
+    const char *name;
+    const char *template_name;
+};
+
+static const struct option_row adopt_rows[] = {
+    { "name", 0, "NAME", "the name of the sandbox or shared volume",
+      OPTION_TEXT(struct adopt_options, name) },
+    { "template", 't', "TEMPLATE", "the template of the sandbox, if the audit log does not tell",
+      OPTION_TEXT(struct adopt_options, template_name) },
+    OPTION_HELP,
+};
+
+static const struct option_table adopt_table = { adopt_rows, ARRAY_SIZE(adopt_rows), NULL };
+
+static int volume_adopt_run(int argc, char **argv)
+{
+    static const struct operands operands = { 1, 1, "a VOLUME" };
+    cleanup_with(connection_close) struct connection connection = { .holt = NULL };
+    struct holt_adopt_options request = HOLT_INIT(holt_adopt_options);
+    struct adopt_options options = { .name = NULL };
+    cleanup_result struct holt_adopted_volume *volume = NULL;
+    struct holt_error error;
+    int next, status;
+
+    if (!command_parse(&command_volume_adopt, &options, argc, argv, &next, &status))
+        return status;
+    if (!command_has_operands(&command_volume_adopt, &operands, argc - next) ||
+        connection_open(&connection) < 0)
+        return STATUS_HOLT;
+    request.name = options.name;
+    request.template_name = options.template_name;
+    if (holt_volume_adopt(connection.holt, argv[next], &request, HOLT_NO_DEADLINE, &volume,
+                          &error) < 0)
+        return report_holt_error(&error);
+    if (*volume->sandbox)
+        (void)printf("adopted sandbox %s, which is stopped\n", volume->sandbox);
+    else
+        (void)printf("adopted volume %s\n", argv[next]);
+    return command_printed();
+}
+
+const struct command command_volume_adopt = {
+    .group = "Volumes",
+    .name = "volume adopt",
+    .operands = "UNRECORDED",
+    .summary = "Record a volume that the registry has lost ('volume ls' shows them)",
+    .example = "holt volume adopt sb-0123456789abcdef --name work",
+    .options = &adopt_table,
+    .run = volume_adopt_run,
+};
 
 const struct command command_volume_create = {
     .group = "Volumes",

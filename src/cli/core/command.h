@@ -101,6 +101,7 @@ extern const struct command command_template_commit;
 extern const struct command command_template_ls;
 extern const struct command command_template_rm;
 extern const struct command command_mcp;
+extern const struct command command_volume_adopt;
 extern const struct command command_volume_create;
 extern const struct command command_volume_ls;
 extern const struct command command_volume_rm;

@@ -100,6 +100,19 @@ static void volumes_offer(struct holt *holt, const char *sandbox, const char *st
                item, complete_offer(start, item->name, item->id));
 }
 
+static void unrecorded_offer(struct holt *holt, const char *sandbox, const char *start)
+{
+    cleanup_result struct holt_volume_list *list = NULL;
+    struct holt_error error;
+
+    (void)sandbox;
+    if (holt_volume_list(holt, HOLT_NO_DEADLINE, &list, &error) < 0)
+        return;
+    for (size_t i = 0; i < list->unrecorded_count; i++)
+        complete_offer(start, list->unrecorded[i]->id,
+                       list->unrecorded[i]->is_shared ? "shared volume" : "files of a sandbox");
+}
+
 static void tokens_offer(struct holt *holt, const char *sandbox, const char *start)
 {
     (void)sandbox;
@@ -130,7 +143,7 @@ static const struct source {
     { "TEMPLATE", false, templates_offer }, { "SNAPSHOT", true, snapshots_offer },
     { "PROCESS", true, processes_offer },   { "VOLUME", false, volumes_offer },
     { "TOKEN", false, tokens_offer },       { "TOOL", false, tools_offer },
-    { "SHELL", true, shells_offer },
+    { "SHELL", true, shells_offer },        { "UNRECORDED", false, unrecorded_offer },
 };
 
 void complete_names(const char *kind, const char *sandbox, const char *start)

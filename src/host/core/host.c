@@ -41,6 +41,7 @@
 #include "host/sandbox/expiry.h"
 #include "host/sandbox/sandbox_internal.h"
 #include "host/volume/named_volume.h"
+#include "host/volume/unrecorded.h"
 #include "kernel/cgroup/cgroup.h"
 #include "runtime/program.h"
 #include "store/store.h"
@@ -127,6 +128,8 @@ static int open_cgroups(struct host *host, const struct config *config, struct r
 
     (void)snprintf(label, sizeof(label), "holt-%08" PRIx32, state_hash(config->state));
     r = cgroup_root_open_at(label, home, &host->cgroups, err);
+    if (r == 0)
+        r = unrecorded_find_machines(host->cgroups, recovery, err);
     if (r == 0)
         r = cgroup_root_sweep(host->cgroups, recover_keeps, recovery, err);
     fault_point("recover.swept");
@@ -286,6 +289,7 @@ static void host_free(struct host *host)
     (void)fd_close(host->state_fd);
     cond_destroy(&host->changed);
     lock_destroy(&host->lock);
+    free(host->unrecorded);
     free(host->uid_slots);
     free(host->default_template);
     free(host);
@@ -314,9 +318,9 @@ static int host_fill(struct host *host, const struct config *config, struct reco
     if (r == 0)
         r = recovery_open(host->registry, recovery, err);
     if (r == 0)
-        r = open_guests(host, recovery, err);
-    if (r == 0)
         r = open_cgroups(host, config, recovery, err);
+    if (r >= 0)
+        r = open_guests(host, recovery, err);
     if (r < 0)
         return r;
     r = open_store(host, config, err);
@@ -330,8 +334,12 @@ static int host_fill(struct host *host, const struct config *config, struct reco
         return r;
     host_event(host, EVENT_DAEMON_STARTED, json_pack("{s:s}", "version", HOLT_VERSION));
     recovery_run(recovery, host);
+    r = named_volumes_recover(host, err);
+    if (r == 0)
+        r = unrecorded_find(host, recovery, err);
     fault_point("recover.done");
-    r = pool_start(host, host->default_runtime, config->pool_size, &host->pool, err);
+    if (r == 0)
+        r = pool_start(host, host->default_runtime, config->pool_size, &host->pool, err);
     if (r == 0)
         r = expiry_start(host->expiry, err);
     return r == 0 ? storage_monitor_start(host, &host->storage_monitor, err) : r;

@@ -37,6 +37,7 @@ struct storage_monitor;
 struct store;
 struct thread_check;
 struct tree_cleaner;
+struct unrecorded_volume;
 
 struct host {
     struct store *store;
@@ -103,6 +104,8 @@ struct host {
     char audit_error[240];
     uint8_t *uid_slots; /* one byte for each range: taken or not */
     unsigned next_uid_slot;
+    struct unrecorded_volume *unrecorded; /* kept volumes without a row, see volume/unrecorded.h */
+    size_t unrecorded_count;
 };
 
 /* Computes the limits of a sandbox: 0 in `limits` means the daemon's default. */

@@ -31,6 +31,7 @@
 #include "host/process/table.h"
 #include "host/sandbox/sandbox_internal.h"
 #include "host/shell/state.h"
+#include "host/volume/unrecorded.h"
 #include "kernel/cgroup/cgroup.h"
 #include "store/store.h"
 #include "store/volume/volume.h"
@@ -51,6 +52,10 @@ bool recover_keeps(const char *group, void *context)
             (strcmp(info->machine, group) == 0 || strcmp(info->limits_group, group) == 0))
             return true;
     }
+    for (size_t i = 0; i < recovery->machine_count; i++)
+        if (strcmp(recovery->machines[i].machine, group) == 0 ||
+            strcmp(recovery->machines[i].limits_group, group) == 0)
+            return true;
     return false;
 }
 
@@ -178,8 +183,7 @@ static void free_names(char **names, size_t count)
     free(names);
 }
 
-/* Makes the registry agree with the storage. */
-static int match_snapshots(struct sandbox *sandbox, struct err *err)
+int recover_snapshots(struct sandbox *sandbox, struct err *err)
 {
     struct registry *registry = sandbox->host->registry;
     cleanup_free struct snapshot_info *known = NULL;
@@ -284,7 +288,7 @@ static void recover_volume(struct sandbox *sandbox)
     if (r == 0) {
         (void)volume_tidy(sandbox->volume);
         fault_point("recover.tidied");
-        r = match_snapshots(sandbox, &err);
+        r = recover_snapshots(sandbox, &err);
     }
     if (r < 0) {
         (void)runtime_bury(sandbox->host->runtime, sandbox->info.machine,
@@ -424,5 +428,6 @@ void recovery_done(struct recovery *recovery)
     for (size_t i = 0; i < recovery->count; i++)
         sandbox_info_done(&recovery->infos[i]);
     free(recovery->infos);
+    free(recovery->machines);
     *recovery = (struct recovery){ .infos = NULL };
 }

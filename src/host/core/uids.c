@@ -74,6 +74,21 @@ void host_return_uids(struct host *host, const struct machine *machine)
     lock_release(&host->lock);
 }
 
+void host_reserve_slot(struct host *host, unsigned slot)
+{
+    lock_take(&host->lock);
+    host->uid_slots[slot % HOST_UID_RANGES] = 1;
+    lock_release(&host->lock);
+}
+
+void host_release_slot(struct host *host, unsigned slot)
+{
+    lock_take(&host->lock);
+    if (host_first_uid(slot) != store_shared_uid(host->store))
+        host->uid_slots[slot % HOST_UID_RANGES] = 0;
+    lock_release(&host->lock);
+}
+
 uid_t host_first_uid(unsigned slot)
 {
     return (uid_t)(UID_FIRST + slot * RUNTIME_IDS_PER_SANDBOX);

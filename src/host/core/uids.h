@@ -25,5 +25,9 @@ void host_share_uids(struct host *host, struct machine *machine, uid_t first_uid
  */
 void host_return_uids(struct host *host, const struct machine *machine);
 
+/* Keeps the range of a machine that is not the daemon's, and ends that. */
+void host_reserve_slot(struct host *host, unsigned slot);
+void host_release_slot(struct host *host, unsigned slot);
+
 /* Returns the first uid of a range. */
 uid_t host_first_uid(unsigned slot);

@@ -13,9 +13,11 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/files/tree.h"
+#include "base/io.h"
 #include "base/json.h"
 #include "base/xalloc.h"
 #include "host/core/config.h"
@@ -23,9 +25,12 @@
 #include "host/machine/machine.h"
 #include "host/process/process.h"
 #include "host/process/record.h"
+#include "host/volume/unrecorded.h"
 #include "kernel/cgroup/cgroup.h"
 #include "runtime/program.h"
 #include "store/store.h"
+
+enum { UNRECORDED_BYTES_MAX = 1 << 20 };
 
 enum verdict { VERDICT_OK, VERDICT_WARN, VERDICT_FAIL };
 
@@ -163,6 +168,26 @@ static void check_storage(const struct config *config, struct finding *ret)
         finding_set(ret, VERDICT_OK, NULL, detail);
 }
 
+/* Reads the list that the last daemon has written. */
+static void check_registry(const struct config *config, struct finding *ret)
+{
+    cleanup_with(buf_done) struct buf text = BUF_INIT(UNRECORDED_BYTES_MAX);
+    cleanup_free char *path = xasprintf("%s/" UNRECORDED_FILE, config->state);
+    cleanup_free char *detail = NULL;
+
+    if (file_read_at(AT_FDCWD, path, &text) < 0 || text.len == 0) {
+        finding_set(ret, VERDICT_OK, NULL, "every volume has a record");
+        return;
+    }
+    for (size_t i = 0; i < text.len; i++)
+        if (text.data[i] == '\n')
+            text.data[i] = ' ';
+    detail = xasprintf("volumes without a record: %s", text.data);
+    finding_set(ret, VERDICT_WARN,
+                "restore the registry (docs/registry.md), or run 'holt volume adopt' for each",
+                detail);
+}
+
 /* Runs `true` in a sandbox on a separate host, so that the result also holds for the daemon. */
 static int run_true(struct host *host, struct err *err)
 {
@@ -242,9 +267,9 @@ static const struct {
     const char *name;
     void (*run)(const struct config *config, struct finding *ret);
 } checks[] = {
-    { "user", check_user },           { "kernel", check_kernel },   { "cgroups", check_cgroups },
-    { "holt-init", check_init },      { "storage", check_storage }, { "sandbox", check_sandbox },
-    { "runtime bwrap", check_bwrap },
+    { "user", check_user },       { "kernel", check_kernel },       { "cgroups", check_cgroups },
+    { "holt-init", check_init },  { "storage", check_storage },     { "registry", check_registry },
+    { "sandbox", check_sandbox }, { "runtime bwrap", check_bwrap },
 };
 
 static const char *const verdict_names[] = { "ok", "warn", "fail" };

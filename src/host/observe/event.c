@@ -66,6 +66,8 @@ static const struct {
     [EVENT_TOKEN_REMOVED] = { "token.removed", "token-remove" },
     [EVENT_VOLUME_CREATED] = { "volume.created", "volume-create" },
     [EVENT_VOLUME_REMOVED] = { "volume.removed", "volume-remove" },
+    [EVENT_VOLUME_UNRECORDED] = { "volume.unrecorded", NULL },
+    [EVENT_VOLUME_ADOPTED] = { "volume.adopted", "volume-adopt" },
 };
 
 _Static_assert(EVENT_TYPES <= 64, "the types must fit a 64-bit set");

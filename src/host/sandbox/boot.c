@@ -10,11 +10,13 @@
 #include "host/process/service.h"
 #include "host/process/table.h"
 #include "host/sandbox/sandbox_internal.h"
+#include "host/volume/unrecorded.h"
 #include "store/store.h"
 #include "store/volume/volume.h"
 
 static void machine_discard(struct machine *machine)
 {
+    unrecorded_note_owner(machine->host, NULL, machine->id); /* the row may be gone before it */
     machine_destroy(machine);
     machine_unref(machine);
 }
@@ -87,6 +89,7 @@ int sandbox_boot(struct sandbox *sandbox, struct err *err)
     (void)snprintf(sandbox->info.machine, sizeof(sandbox->info.machine), "%s", machine->id);
     (void)snprintf(sandbox->info.limits_group, sizeof(sandbox->info.limits_group), "%s",
                    machine->guest.limits_group);
+    unrecorded_note_owner(sandbox->host, &sandbox->info, machine->id);
     lock_release(&sandbox->lock);
     return 0;
 }

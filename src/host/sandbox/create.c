@@ -25,7 +25,7 @@ static bool is_name_char(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 }
 
-static int name_check(const char *name, struct err *err)
+int sandbox_check_name(const char *name, struct err *err)
 {
     size_t len = strlen(name);
 
@@ -48,7 +48,7 @@ static int spec_check(struct host *host, const struct sandbox_spec *spec, struct
     int r = host_is_open(host, err);
 
     if (r == 0 && spec->name)
-        r = name_check(spec->name, err);
+        r = sandbox_check_name(spec->name, err);
     if (r == 0)
         r = machine_check_limits(&spec->limits, err);
     if (r == 0 && spec->quota_bytes && !store_has_quota(host->store)) {

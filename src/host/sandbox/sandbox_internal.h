@@ -150,6 +150,9 @@ int sandbox_admit(struct sandbox *sandbox, struct err *err);
  * that the registry was lost, and is kept. */
 int sandbox_admit_flush(struct host *host, struct err *err);
 
+/* Fails with ERR_INVALID for a text that is not a name of a sandbox. */
+int sandbox_check_name(const char *name, struct err *err);
+
 /* Makes the empty volume of a sandbox from its template. */
 int sandbox_make_volume(struct sandbox *sandbox, struct err *err);
 

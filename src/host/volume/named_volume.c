@@ -21,6 +21,7 @@
 #include "host/sandbox/info.h"
 #include "host/sandbox/mount.h"
 #include "host/volume/shared_volume.h"
+#include "store/volume/plain.h"
 
 enum { ID_BYTES = 10, TOKEN_BYTES = (VOLUME_TOKEN_SIZE - 1) / 2, OLD_FILE_MAX = 16 * 1024 * 1024 };
 
@@ -104,6 +105,36 @@ int named_volume_remove(struct host *host, const char *word, struct err *err)
         r = registry_remove_volume(host->registry, info.id, err);
     if (r == 0)
         event_send(host, EVENT_VOLUME_REMOVED, &info);
+    return r;
+}
+
+int named_volume_record(struct host *host, const char *id, const char *name, struct err *err)
+{
+    struct volume_info info = { .id = "" };
+    int r = info_init(&info, name, err);
+
+    if (r < 0)
+        return r;
+    (void)snprintf(info.id, sizeof(info.id), "%s", id);
+    return registry_add_volume(host->registry, &info, err);
+}
+
+int named_volumes_recover(struct host *host, struct err *err)
+{
+    cleanup_free struct volume_info *list = NULL;
+    size_t count = 0;
+    int r = registry_list_volumes(host->registry, &list, &count, err);
+
+    for (size_t i = 0; r == 0 && i < count; i++) {
+        cleanup_close int fd = plain_open(host->store, list[i].id);
+
+        if (fd != -ENOENT)
+            continue;
+        r = shared_volume_create(host, list[i].id, err);
+        host_event(host, EVENT_VOLUME_CREATED,
+                   json_pack("{s:s, s:s, s:b}", "volume", list[i].id, "name", list[i].name,
+                             "recovered", true));
+    }
     return r;
 }
 

@@ -35,6 +35,13 @@ int named_volume_list(struct host *host, struct volume_info **ret, size_t *ret_c
 /* Removes a volume with its files. Fails with ERR_BUSY while a sandbox has it mounted. */
 int named_volume_remove(struct host *host, const char *word, struct err *err);
 
+/* Records the files of a shared volume that has an id and no record under a name. */
+int named_volume_record(struct host *host, const char *id, const char *name, struct err *err);
+
+/* Makes the empty files of a recorded volume again that a power failure took before they were on
+ * disk. */
+int named_volumes_recover(struct host *host, struct err *err);
+
 /* Fills in the mount of a volume at a path of a sandbox. */
 int named_volume_mount(struct host *host, const char *word, const char *path,
                        struct sandbox_mount *ret, struct err *err);

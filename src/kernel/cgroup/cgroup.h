@@ -41,6 +41,15 @@ typedef bool (*cgroup_keep_fn)(const char *name, void *context);
 int cgroup_root_sweep(struct cgroup_root *root, cgroup_keep_fn keep, void *context,
                       struct err *err);
 
+/* Notes on the group of a sandbox what it belongs to (NULL: to nothing any more), and reads that:
+ * -ENODATA if there is none. */
+int cgroup_set_owner(struct cgroup_root *root, const char *name, const char *owner);
+int cgroup_get_owner(struct cgroup_root *root, const char *name, char *ret, size_t size);
+
+/* Calls each for every group of a sandbox. */
+int cgroup_each(struct cgroup_root *root, void (*each)(void *context, const char *name),
+                void *context);
+
 /* Removes the label's own groups if they are empty. Accepts NULL. */
 void cgroup_root_close(struct cgroup_root *root);
 

@@ -118,3 +118,15 @@ int plain_destroy(struct store *store, const char *id)
         return store->ops->destroy(&volume);
     return plain_dir_open(store, &plain_fd, &ignored) < 0 ? -EIO : tree_remove_at(plain_fd, id);
 }
+
+int plain_each(struct store *store, int (*each)(void *context, const char *id), void *context,
+               struct err *err)
+{
+    cleanup_close int plain_fd = -EBADF;
+    int r = store->ops->is_whole ? plain_dir_open(store, &plain_fd, err) : 0;
+
+    if (r < 0 || !store->ops->is_whole)
+        return r;
+    r = store_each_name(plain_fd, each, context);
+    return r < 0 ? err_sys(err, r, "list the shared volumes") : 0;
+}

@@ -20,4 +20,8 @@ int plain_open(struct store *store, const char *id);
 int plain_mount(struct store *store, const char *id, int userns_fd, int *ret_fd, struct err *err);
 
 /* Deletes a tree. Returns 0, also if there is none, or -errno. */
+/* Calls each for the id of every plain tree that volume_each does not report. */
+int plain_each(struct store *store, int (*each)(void *context, const char *id), void *context,
+               struct err *err);
+
 int plain_destroy(struct store *store, const char *id);

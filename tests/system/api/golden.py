@@ -247,6 +247,7 @@ def volume_calls(call):
     call("destroy mounted", "SandboxService/Destroy", sandboxId="mounted")
     call("remove a volume", "VolumeService/Remove", volume="data")
     call("remove no volume", "VolumeService/Remove", volume="data")
+    call("adopt no volume", "VolumeService/Adopt", volume="nothing")
 
 
 def snapshot_calls(call, run):
@@ -556,7 +557,7 @@ BASES = {  # a request that is right, and is refused for what it names, or chang
     "TemplateService/List": {}, "TemplateService/Remove": {"name": "nothing"},
     "TemplateService/Commit": {**NOBODY, "name": "nothing"},
     "VolumeService/Create": {"name": "a volume's name"}, "VolumeService/List": {},
-    "VolumeService/Remove": {"volume": "nothing"},
+    "VolumeService/Remove": {"volume": "nothing"}, "VolumeService/Adopt": {"volume": "nothing"},
     "TokenService/Create": {"label": "fields", "ttlMs": 60000}, "TokenService/List": {},
     "TokenService/Remove": {"id": "nothing"},
     "HostService/Health": {}, "HostService/Capabilities": {}, "HostService/Metrics": {},
