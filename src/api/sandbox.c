@@ -44,6 +44,7 @@ int sandbox_service_run(const struct call *call, const struct msg_run_request *r
         .template = text_or_null(sandbox->template),
         .runtime = text_or_null(sandbox->runtime),
         .limits = limits_of(sandbox->limits),
+        .quota_bytes = sandbox->quota_bytes,
     };
     struct process_spec process;
     int r = process_spec_fill(request->process, call->arena, &process, err);

@@ -104,18 +104,19 @@ static int make_mounts(struct boot_state *b)
         { "newinstance", NULL }, { "ptmxmode", "0666" }, { "mode", "0620" },
         { "gid", "5" },          { "max", "256" }, /* the whole machine has a few thousand */
     };
-    static const struct mount_option shm[] = { { "mode", "1777" } };
+    /* Half of the default memory limit; files in it count against a lower limit, too. */
+    static const struct mount_option shm[] = { { "mode", "1777" }, { "size", "25%" } };
     const uint64_t terminals = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC;
     int r;
 
     r = mount_filesystem("devpts", pts, ARRAY_SIZE(pts), terminals, "/dev/pts");
+    if (r == 0)
+        r = mount_filesystem("tmpfs", shm, ARRAY_SIZE(shm), SAFE, "/dev/shm");
     if (r < 0 || !b->message->builds_root)
         return r;
     r = mount_filesystem("proc", NULL, 0, SAFE, "/proc");
     if (r == 0)
         r = mount_filesystem("sysfs", NULL, 0, SAFE | MOUNT_ATTR_RDONLY, "/sys");
-    if (r == 0)
-        r = mount_filesystem("tmpfs", shm, ARRAY_SIZE(shm), SAFE, "/dev/shm");
     return r == 0 ? mount_filesystem("mqueue", NULL, 0, SAFE, "/dev/mqueue") : r;
 }
 

@@ -32,6 +32,7 @@
 #include "store/backend/backend.h"
 #include "store/backend/btrfs_image.h"
 #include "store/store_internal.h"
+#include "store/volume/scratch.h"
 
 /* Every backend, by its name in the configuration. */
 static const struct store_ops *const backends[] = { &store_btrfs, &store_zfs, &store_dir };
@@ -115,9 +116,7 @@ int store_each_name(int dir_fd, int (*each)(void *context, const char *name), vo
 
 static int sweep_scratch(void *context, const char *name)
 {
-    const struct store *store = context;
-
-    return tree_remove_at(store->scratch_fd, name);
+    return scratch_remove(context, name);
 }
 
 static int sweep_template(void *context, const char *name)
@@ -202,8 +201,11 @@ static int scratch_open(struct store *store, const struct store_options *options
         *err = why;
         return r;
     }
-    return store_subdir(store->image_fd >= 0 ? store->image_fd : store->dir_fd, "scratch",
-                        &store->scratch_fd, err);
+    r = store_subdir(store->image_fd >= 0 ? store->image_fd : store->dir_fd, "scratch",
+                     &store->scratch_fd, err);
+    if (r == 0)
+        store->is_scratch_limited = scratch_has_quota(store);
+    return r;
 }
 
 static int store_fill(struct store *store, const struct store_options *options, struct err *err)
@@ -266,6 +268,11 @@ const char *store_storage(const struct store *store)
 const char *store_backend(const struct store *store)
 {
     return store->ops->name;
+}
+
+bool store_is_quota_on(const struct store *store)
+{
+    return store->is_quota_on;
 }
 
 bool store_has_quota(const struct store *store)

@@ -47,6 +47,10 @@ bool store_is_atomic(const struct store *store);
 /* Returns whether volumes may have a quota. */
 bool store_has_quota(const struct store *store);
 
+/* Returns whether volumes may have a quota without a change of the whole filesystem, which may be
+ * in use for more than this store. */
+bool store_is_quota_on(const struct store *store);
+
 /* Storage that cannot map owners keeps the files of all volumes in one range of uids, which all of
  * its sandboxes then share. Returns the first uid of that range, or 0 if every sandbox may have
  * its own. */

@@ -22,6 +22,8 @@ struct store {
     const struct store_ops *ops; /* backend of persistent volumes */
     void *backend;               /* private to the backend */
     bool has_quota;              /* set by the backend, like shared_uid */
+    bool is_quota_on;            /* quotas are enabled already; set by the backend, too */
+    bool is_scratch_limited;     /* scratch volumes are subvolumes and may have a quota */
     uid_t shared_uid;
     char storage[320]; /* text of store_storage */
     uint64_t template_bytes_max;

@@ -89,8 +89,6 @@ static const struct option_row rows[] = {
       OPTION_TEXT(struct create_options, sandbox.name) },
     { "label", 'l', "KEY=VALUE", "a label, for 'holt ls --label'; may be repeated",
       OPTION_CALL(set_label) },
-    { "quota", 0, "SIZE", "limit of its files and snapshots: 2G",
-      OPTION_SIZE(struct create_options, sandbox.quota_bytes, 1, "a size like 2G") },
     { "volume", 'v', "NAME:PATH", "a volume to mount at a path; may be repeated",
       OPTION_CALL(set_volume) },
     { "ttl", 0, "TIME[:ACTION]", "kill, pause or stop it at this age: 1h, 1h:pause",

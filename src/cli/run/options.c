@@ -68,6 +68,8 @@ const struct option_row run_sandbox_rows[RUN_SANDBOX_ROWS] = {
       OPTION_CPUS(struct run_options, cpu_millis, 1, "a number like 1.5") },
     { "pids", 0, "NUMBER", "limit of processes and threads",
       OPTION_U32(struct run_options, pids, 1, "a number like 256") },
+    { "quota", 0, "SIZE", "limit of its files and snapshots: 2G",
+      OPTION_SIZE(struct run_options, quota_bytes, 1, "a size like 2G") },
 };
 
 static const struct option_row process_rows[] = {
@@ -99,6 +101,7 @@ void run_sandbox_set(const struct run_options *options, struct holt_sandbox_opti
     ret->memory_bytes = options->memory_bytes;
     ret->cpu_millis = options->cpu_millis;
     ret->pids = options->pids;
+    ret->quota_bytes = options->quota_bytes;
 }
 
 static bool has_variable(const struct words *env, const char *start)

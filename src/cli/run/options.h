@@ -23,6 +23,7 @@ struct run_options {
     const char *workdir;
     const char *user;
     uint64_t memory_bytes;
+    uint64_t quota_bytes;
     uint64_t timeout_ms;
     uint32_t cpu_millis;
     uint32_t pids;
@@ -32,7 +33,7 @@ struct run_options {
 };
 
 /* The options of a sandbox. */
-enum { RUN_SANDBOX_ROWS = 5 };
+enum { RUN_SANDBOX_ROWS = 6 };
 extern const struct option_row run_sandbox_rows[RUN_SANDBOX_ROWS];
 
 /* The options of a process, and --help. Both tables are for structs that start with run_options. */

@@ -95,6 +95,7 @@ int holt_process_run(struct holt *holt, const struct holt_sandbox_options *optio
         .template = given_sandbox.template_name,
         .runtime = given_sandbox.runtime,
         .limits = &limits,
+        .quota_bytes = given_sandbox.quota_bytes,
     };
     request = (struct msg_run_request){ .sandbox = &sandbox, .process = &process.spec };
     return process_open(holt, &method_sandbox_service_run, &request, deadline, ret, error);

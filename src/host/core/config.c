@@ -34,6 +34,7 @@ enum kind {
     KIND_FILES,
     KIND_PERCENT,
     KIND_SIZE,
+    KIND_AUTO_SIZE,
     KIND_DURATION,
     KIND_TIMEOUT,
     KIND_BOOL,
@@ -66,8 +67,8 @@ enum kind {
         "maximum number of sandboxes")                                                             \
     ROW(snapshots_max, "snapshots.max", "snapshots-max", KIND_U32, "N", "0",                       \
         "turns kept of a sandbox that sets no limit; 0: all")                                      \
-    ROW(quota, "quota", "quota", KIND_SIZE, "SIZE", "0",                                           \
-        "storage of a sandbox that sets no quota; 0: no limit")                                    \
+    ROW(quota, "quota", "quota", KIND_AUTO_SIZE, "SIZE", "auto",                                   \
+        "storage of a sandbox that sets no quota; auto: a quarter, at most 20G; 0: no limit")      \
     ROW(storage_warn, "storage.warn", "storage-warn", KIND_PERCENT, "PERCENT", "85",               \
         "storage usage from which health is degraded")                                             \
     ROW(storage_full, "storage.full", "storage-full", KIND_PERCENT, "PERCENT", "95",               \
@@ -86,8 +87,8 @@ enum kind {
         "address that port forwards listen on")                                                    \
     ROW(ports_advertise, "ports.advertise", "ports-advertise", KIND_HOST, "HOST", "",              \
         "host given to clients instead of ports.listen; empty: ports.listen")                      \
-    ROW(limit_memory, "limits.memory", "limits-memory", KIND_SIZE, "SIZE", "0",                    \
-        "memory of a sandbox that sets no limit; 0: no limit")                                     \
+    ROW(limit_memory, "limits.memory", "limits-memory", KIND_AUTO_SIZE, "SIZE", "auto",            \
+        "memory of a sandbox that sets no limit; auto: half of the machine's; 0: no limit")        \
     ROW(limit_cpus, "limits.cpus", "limits-cpus", KIND_CPUS, "CPUS", "0",                          \
         "CPUs of a sandbox that sets no limit; 0: no limit")                                       \
     ROW(limit_pids, "limits.pids", "limits-pids", KIND_U32, "N", "1024",                           \
@@ -263,6 +264,15 @@ static int timeout_parse(const char *value, uint64_t *ret_ms)
     return r;
 }
 
+static int auto_size_parse(const char *value, uint64_t *ret)
+{
+    if (strcmp(value, "auto") == 0) {
+        *ret = CONFIG_AUTO;
+        return 0;
+    }
+    return parse_size(value, ret);
+}
+
 static int bool_parse(const char *value, uint32_t *ret)
 {
     bool is_on;
@@ -282,6 +292,8 @@ static int number_set(const struct config_row *row, void *field, const char *val
         r = parse_cpus(value, field);
     else if (row->kind == KIND_SIZE)
         r = parse_size(value, field);
+    else if (row->kind == KIND_AUTO_SIZE)
+        r = auto_size_parse(value, field);
     else if (row->kind == KIND_DURATION)
         r = parse_duration_ms(value, field);
     else if (row->kind == KIND_TIMEOUT)
@@ -301,7 +313,7 @@ static int number_set(const struct config_row *row, void *field, const char *val
         return err_set(err, ERR_INVALID, "%s: '%s' is too large", row->key, value);
     if (r < 0)
         return err_set(err, ERR_INVALID, "%s: '%s' is not a valid %s", row->key, value,
-                       row->kind == KIND_SIZE                                    ? "size"
+                       row->kind == KIND_SIZE || row->kind == KIND_AUTO_SIZE     ? "size"
                        : row->kind == KIND_DURATION || row->kind == KIND_TIMEOUT ? "time"
                        : row->kind == KIND_BOOL                                  ? "yes or no"
                                                                                  : "number");
@@ -410,7 +422,11 @@ static void value_print(const struct config_row *row, const struct config *confi
         (void)fprintf(out, "%s\n", *(char *const *)field);
         return;
     }
-    if (row->kind == KIND_SIZE) {
+    if (row->kind == KIND_AUTO_SIZE && *(const uint64_t *)field == CONFIG_AUTO) {
+        (void)fprintf(out, "auto\n");
+        return;
+    }
+    if (row->kind == KIND_SIZE || row->kind == KIND_AUTO_SIZE) {
         size_print(*(const uint64_t *)field, out);
         return;
     }
@@ -438,7 +454,8 @@ void config_print(const struct config *config, FILE *out)
 
 static bool is_wide(enum kind kind)
 {
-    return kind == KIND_SIZE || kind == KIND_DURATION || kind == KIND_TIMEOUT;
+    return kind == KIND_SIZE || kind == KIND_AUTO_SIZE || kind == KIND_DURATION ||
+           kind == KIND_TIMEOUT;
 }
 
 static bool is_same(const struct config_row *row, const struct config *one,

@@ -11,6 +11,7 @@
 struct err;
 
 #define CONFIG_NO_TIMEOUT UINT64_MAX
+#define CONFIG_AUTO UINT64_MAX /* a size that depends on this machine */
 enum { CONFIG_TOOL_TIMEOUT_MS = 5 * 60 * 1000 };
 
 struct config {
@@ -30,7 +31,7 @@ struct config {
     uint32_t pool_size;
     uint32_t sandboxes_max;
     uint32_t snapshots_max; /* turns kept of a sandbox that sets no limit; 0: all */
-    uint64_t quota;         /* bytes of a sandbox that sets none; 0: no limit */
+    uint64_t quota;         /* bytes of a sandbox that sets none; 0: no limit; or CONFIG_AUTO */
     uint32_t storage_warn;  /* per cent of the storage in use */
     uint32_t storage_full;
     uint64_t health_interval; /* milliseconds */
@@ -39,7 +40,7 @@ struct config {
     uint64_t processes_keep; /* milliseconds */
     uint32_t processes_max;
     bool stop_all;         /* stop all sandboxes when the daemon ends */
-    uint64_t limit_memory; /* bytes; 0: none */
+    uint64_t limit_memory; /* bytes; 0: none; or CONFIG_AUTO */
     uint32_t limit_cpus;   /* thousandths of a CPU; 0: none */
     uint32_t limit_pids;
     uint32_t limit_files; /* descriptors of one process: hard and soft limit */

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -46,6 +47,9 @@
 #include "runtime/program.h"
 #include "store/store.h"
 #include "wire/message.h"
+
+#define MIB (UINT64_C(1) << 20)
+#define QUOTA_AUTO_MAX (20 * 1024 * MIB)
 
 enum {
     LABEL_BYTES = 32,
@@ -227,17 +231,41 @@ static int open_failed_store(struct host *host, const struct config *config, str
     return r;
 }
 
+/* Half of the machine's memory: one sandbox leaves as much to all others. */
+static uint64_t default_memory(const struct config *config)
+{
+    if (config->limit_memory != CONFIG_AUTO)
+        return config->limit_memory;
+    return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / 2 & ~(MIB - 1);
+}
+
+/* A quarter of the storage. None if that would enable quotas for a whole filesystem of others. */
+static uint64_t default_quota(const struct host *host, const struct config *config)
+{
+    struct store_space space = { 0 };
+    struct err ignored;
+    uint64_t bytes;
+
+    if (config->quota != CONFIG_AUTO)
+        return config->quota;
+    if (!host->store || !store_is_quota_on(host->store) ||
+        store_space(host->store, &space, &ignored) < 0)
+        return 0;
+    bytes = (space.used + space.available) / 4 & ~(MIB - 1);
+    return bytes < QUOTA_AUTO_MAX ? bytes : QUOTA_AUTO_MAX;
+}
+
 /* Copies the settings that can change while the daemon runs. */
 static void host_apply_settings(struct host *host, const struct config *config)
 {
-    host->limit_memory = config->limit_memory;
+    host->limit_memory = default_memory(config);
     host->limit_cpus = config->limit_cpus;
     host->limit_pids = config->limit_pids;
     host->limit_files = config->limit_files;
     host->limit_files_soft = config->limit_files_soft;
     host->sandboxes_max = config->sandboxes_max;
     host->snapshots_max = config->snapshots_max;
-    host->default_quota = config->quota;
+    host->default_quota = default_quota(host, config);
     host->storage_warn = config->storage_warn;
     host->storage_full = config->storage_full;
     host->health_interval_ms = config->health_interval;
@@ -332,6 +360,7 @@ static int host_fill(struct host *host, const struct config *config, struct reco
         r = start_threads(host, config, err);
     if (r < 0)
         return r;
+    host->default_quota = default_quota(host, config);
     host_event(host, EVENT_DAEMON_STARTED, json_pack("{s:s}", "version", HOLT_VERSION));
     recovery_run(recovery, host);
     r = named_volumes_recover(host, err);

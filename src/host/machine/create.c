@@ -9,6 +9,7 @@
 #include "host/machine/pool.h"
 #include "host/observe/metrics_internal.h"
 #include "kernel/cgroup/cgroup.h"
+#include "store/volume/volume.h"
 
 int machine_set_limits(struct machine *machine, const struct sandbox_limits *limits,
                        struct err *err)
@@ -91,11 +92,25 @@ static int machine_obtain(struct host *host, const struct runtime_ops *ops, cons
     return 0;
 }
 
-static int throwaway_activate(struct machine *machine, const struct sandbox_limits *limits,
+/* A default that the storage cannot enforce is none. */
+static int throwaway_set_quota(struct machine *machine, uint64_t asked_bytes, struct err *err)
+{
+    uint64_t bytes = asked_bytes ? asked_bytes : machine->host->default_quota;
+    struct err ignored;
+
+    if (bytes == 0)
+        return 0;
+    return asked_bytes ? volume_limit_scratch(machine->volume, bytes, err)
+                       : ((void)volume_limit_scratch(machine->volume, bytes, &ignored), 0);
+}
+
+static int throwaway_activate(struct machine *machine, const struct machine_spec *spec,
                               struct err *err)
 {
-    int r = machine_set_limits(machine, limits, err);
+    int r = machine_set_limits(machine, &spec->limits, err);
 
+    if (r == 0)
+        r = throwaway_set_quota(machine, spec->quota_bytes, err);
     if (r < 0)
         return r;
     machine_activate(machine);
@@ -104,7 +119,7 @@ static int throwaway_activate(struct machine *machine, const struct sandbox_limi
 }
 
 static int machine_create_admitted(struct host *host, const struct runtime_ops *ops,
-                                   const char *template, const struct sandbox_limits *limits,
+                                   const char *template, const struct machine_spec *spec,
                                    struct machine **ret, struct err *err)
 {
     struct machine *machine = NULL;
@@ -113,7 +128,7 @@ static int machine_create_admitted(struct host *host, const struct runtime_ops *
     if (r < 0)
         return r;
     assert(machine);
-    r = throwaway_activate(machine, limits, err);
+    r = throwaway_activate(machine, spec, err);
     if (r < 0) {
         machine_destroy(machine);
         machine_unref(machine);
@@ -140,7 +155,7 @@ int machine_create(struct host *host, const struct machine_spec *spec, struct ma
         r = host_admit(host, err);
     if (r < 0)
         return metrics_note(host->metrics, TIMED_RUN, began_ns, r);
-    r = machine_create_admitted(host, ops, template, &spec->limits, ret, err);
+    r = machine_create_admitted(host, ops, template, spec, ret, err);
     if (r < 0)
         host_dismiss(host);
     return metrics_note(host->metrics, TIMED_RUN, began_ns, r);

@@ -14,6 +14,7 @@ struct machine_spec {
     const char *template; /* NULL: the daemon's default */
     const char *runtime;  /* NULL: the daemon's default */
     struct sandbox_limits limits;
+    uint64_t quota_bytes; /* 0: the daemon's default */
 };
 
 /* Creates a throw-away machine, from the warm pool when one is ready. The caller owns one

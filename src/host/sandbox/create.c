@@ -16,6 +16,7 @@
 #include "host/observe/event_internal.h"
 #include "host/observe/metrics_internal.h"
 #include "host/sandbox/sandbox_internal.h"
+#include "kernel/cgroup/cgroup.h"
 #include "store/store.h"
 #include "store/template/template.h"
 #include "store/volume/volume.h"
@@ -72,6 +73,7 @@ static int info_fill(struct sandbox *sandbox, const struct sandbox_spec *spec, s
     struct host *host = sandbox->host;
     struct sandbox_info *info = &sandbox->info;
     const struct runtime_ops *ops = NULL;
+    struct cgroup_limits limits;
     int r = host_choose_template(host, spec->template, info->template, err);
 
     if (r == 0)
@@ -81,7 +83,8 @@ static int info_fill(struct sandbox *sandbox, const struct sandbox_spec *spec, s
     assert(ops);
     (void)snprintf(info->runtime, sizeof(info->runtime), "%s", ops->name);
     (void)snprintf(info->name, sizeof(info->name), "%s", spec->name ? spec->name : "");
-    info->limits = spec->limits;
+    host_limits(host, &spec->limits, &limits);
+    info->limits = (struct sandbox_limits){ limits.memory_bytes, limits.cpu_millis, limits.pids };
     info->quota_bytes = spec->quota_bytes ? spec->quota_bytes : host->default_quota;
     info->snapshots_max = spec->snapshots_max ? spec->snapshots_max : host->snapshots_max;
     info->generation = 1;

@@ -247,6 +247,7 @@ static int quota_detect(struct store *store, bool is_own, struct err *err)
     backend->has_groups = state == BTRFS_QUOTA_SIMPLE;
     store->has_quota =
         backend->has_groups || (state == BTRFS_QUOTA_OFF && btrfs_can_simple_quota());
+    store->is_quota_on = backend->has_groups;
     return 0;
 }
 

@@ -211,7 +211,7 @@ static int zfs_open(struct store *store, const struct store_options *options, st
     zfs_template_sweep(zfs, store);
     (void)snprintf(store->storage, sizeof(store->storage), "zfs dataset %s", zfs->dataset);
     store->shared_uid = ZFS_SHARED_UID;
-    store->has_quota = true;
+    store->has_quota = store->is_quota_on = true;
     store->backend = TAKE_PTR(zfs);
     return 0;
 }

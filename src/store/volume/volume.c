@@ -15,6 +15,7 @@
 #include "base/xalloc.h"
 #include "store/backend/backend.h"
 #include "store/store_internal.h"
+#include "store/volume/scratch.h"
 #include "store/volume/usage.h"
 #include "store/volume/volume_internal.h"
 
@@ -101,7 +102,7 @@ int volume_destroy(struct volume *volume)
     if (!volume)
         return 0;
     volume->dir_fd = fd_close(volume->dir_fd);
-    r = volume->is_scratch ? tree_remove_at(volume->store->scratch_fd, volume->id)
+    r = volume->is_scratch ? scratch_remove(volume->store, volume->id)
                            : ops_of(volume)->destroy(volume);
     volume_close(volume);
     return r;
@@ -129,16 +130,26 @@ int volume_create_scratch(struct store *store, const char *id, struct template *
 
     if (r < 0)
         return r;
-    if (mkdirat(store->scratch_fd, id, 0700) < 0)
-        return err_sys(err, -errno, "make volume '%s'", id);
+    r = scratch_make(store, id);
+    if (r < 0)
+        return err_sys(err, r, "make volume '%s'", id);
     volume = volume_new(store, id, 1);
     volume->is_scratch = true;
-    volume->dir_fd = openat(store->scratch_fd, id, O_DIRECTORY | O_RDONLY | O_CLOEXEC);
-    if (volume->dir_fd < 0)
-        return err_sys(err, -errno, "open volume '%s'", id);
+    volume->dir_fd = r;
     volume->template = template;
     *ret = TAKE_PTR(volume);
     return 0;
+}
+
+int volume_limit_scratch(struct volume *volume, uint64_t quota_bytes, struct err *err)
+{
+    int r;
+
+    if (!volume->store->is_scratch_limited)
+        return err_set(err, ERR_UNSUPPORTED,
+                       "the storage of throw-away sandboxes does not support quotas");
+    r = scratch_limit(volume->dir_fd, quota_bytes);
+    return r < 0 ? err_sys(err, r, "set the quota of volume '%s'", volume->id) : 0;
 }
 
 /* A search through the trees of a volume: criteria and results. */

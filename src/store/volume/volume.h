@@ -31,9 +31,12 @@ struct volume_mounts {
 };
 
 /* Creates an empty volume that the next store_open removes. fsync in it is free, and it has
- * neither snapshots nor quota. Takes ownership of the template on success. */
+ * neither snapshots nor, at first, a quota. Takes ownership of the template on success. */
 int volume_create_scratch(struct store *store, const char *id, struct template *template,
                           struct volume **ret, struct err *err);
+
+/* Limits a scratch volume; ERR_UNSUPPORTED if the storage of scratch volumes has no quotas. */
+int volume_limit_scratch(struct volume *volume, uint64_t quota_bytes, struct err *err);
 
 /* Creates an empty volume, generation 1, that persists until it is destroyed. A quota (0: none)
  * limits the volume together with its snapshots; ERR_UNSUPPORTED if the storage has no quotas.

@@ -67,6 +67,35 @@ static size_t count_groups(unsigned level)
     return args.key.nr_items;
 }
 
+/* With a quota on another filesystem than our own image, there are only directories. */
+static void a_scratch_volume_has_a_quota(void)
+{
+    bool is_limited = strcmp(world.filesystem->name, "btrfs image") == 0;
+    struct volume *volume;
+    struct err err = { 0 };
+    char path[48];
+    int mib;
+
+    CHECK_OK(volume_create_scratch(world.store, "v", base_open("base"), &volume, &err), &err);
+    if (!is_limited) {
+        if (volume_limit_scratch(volume, (uint64_t)QUOTA_MIB * MIB, &err) < 0)
+            CHECK(err.kind == ERR_UNSUPPORTED);
+        destroy(volume);
+        return;
+    }
+    CHECK_OK(volume_limit_scratch(volume, (uint64_t)QUOTA_MIB * MIB, &err), &err);
+    mib = fill(volume, "file", 2 * QUOTA_MIB);
+    CHECK(mib > QUOTA_MIB / 2 && mib <= QUOTA_MIB, "(%d MiB)", mib);
+    destroy(volume);
+    /* The next of this name starts afresh, and what is given up is removed at the next start. */
+    CHECK_OK(volume_create_scratch(world.store, "v", base_open("base"), &volume, &err), &err);
+    CHECK(fill(volume, "file", 2 * QUOTA_MIB) == 2 * QUOTA_MIB);
+    volume_close(volume);
+    store_again();
+    (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", world.store->scratch_fd);
+    CHECK(count_entries(path) == 0);
+}
+
 /* A filesystem of others is not changed until a quota is requested; our own image is ready. */
 static void quota_is_on_where_it_was_asked_for(void)
 {
@@ -237,9 +266,13 @@ static void quota_groups_do_not_pile_up(void)
 }
 
 static const struct claim claims[] = {
-    CLAIM(quota_is_on_where_it_was_asked_for),    CLAIM(a_quota_is_the_end_of_writing),
-    CLAIM(a_full_volume_works_in_all_other_ways), CLAIM(snapshots_count_and_rollbacks_do_not_reset),
-    CLAIM(a_fork_has_a_quota_of_its_own),         CLAIM(quota_groups_do_not_pile_up),
+    CLAIM(a_scratch_volume_has_a_quota),
+    CLAIM(quota_is_on_where_it_was_asked_for),
+    CLAIM(a_quota_is_the_end_of_writing),
+    CLAIM(a_full_volume_works_in_all_other_ways),
+    CLAIM(snapshots_count_and_rollbacks_do_not_reset),
+    CLAIM(a_fork_has_a_quota_of_its_own),
+    CLAIM(quota_groups_do_not_pile_up),
 };
 
 static void all(void)

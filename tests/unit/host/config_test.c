@@ -51,7 +51,8 @@ static void defaults_are_complete(void)
     CHECK_TEXT(config.template, "host");
     CHECK_TEXT(config.log, "info");
     CHECK(config.pool_size == 4 && config.sandboxes_max == 1000 && config.limit_pids == 1024);
-    CHECK(config.limit_memory == 0 && config.limit_cpus == 0);
+    CHECK(config.limit_memory == CONFIG_AUTO && config.quota == CONFIG_AUTO);
+    CHECK(config.limit_cpus == 0 && config.limit_files == 16384 && config.limit_files_soft == 1024);
     CHECK(config.template_bytes_max == UINT64_C(16) << 30 && config.template_files_max == 2000000);
 }
 
@@ -77,6 +78,18 @@ static void a_file_sets_keys(void)
     CHECK(config.limit_memory == UINT64_C(3) << 29);
     CHECK(config.limit_cpus == 1500);
     CHECK(config.pool_size == 0);
+}
+
+static void no_limit_and_a_limit_that_depends_on_the_machine_differ(void)
+{
+    cleanup_with(config_done) struct config none = { 0 }, usual = { 0 };
+
+    load("quota = 0\nlimits.memory = 0\n", &none);
+    CHECK(none.quota == 0 && none.limit_memory == 0);
+    load("quota = auto\nlimits.memory = auto\n", &usual);
+    CHECK(usual.quota == CONFIG_AUTO && usual.limit_memory == CONFIG_AUTO);
+    refuse("quota = automatic\n", ":1:", "not a valid size");
+    refuse("tool.memory = auto\n", ":1:", "not a valid size");
 }
 
 static void a_bad_line_is_named_with_file_and_line(void)
@@ -215,6 +228,7 @@ static void all(void)
     CHECK(fd >= 0 && close(fd) == 0);
     RUN(defaults_are_complete);
     RUN(a_file_sets_keys);
+    RUN(no_limit_and_a_limit_that_depends_on_the_machine_differ);
     RUN(a_bad_line_is_named_with_file_and_line);
     RUN(a_missing_file_is_an_error_only_when_named);
     RUN(environment_overrides_the_file_and_flags_override_both);
