@@ -6,12 +6,22 @@
 #include "base/err.h"
 #include "base/text/utf8.h"
 
-struct span path_raw(const char *path)
+static bool path_is_text(const char *path)
 {
     size_t len = strlen(path);
 
-    return utf8_valid(path, len) == len ? (struct span){ .data = NULL }
-                                        : (struct span){ path, len };
+    return utf8_valid(path, len) == len;
+}
+
+const char *path_text(const char *path)
+{
+    return path && path_is_text(path) ? path : NULL;
+}
+
+struct span path_raw(const char *path)
+{
+    return !path || path_is_text(path) ? (struct span){ .data = NULL }
+                                       : (struct span){ path, strlen(path) };
 }
 
 const char *path_of(const char *text, const struct span *raw)

@@ -7,10 +7,14 @@
 
 struct err;
 
-/* Returns the bytes of a path that is not UTF-8, for the raw_ field; none otherwise. */
+/* Returns a path that is UTF-8, for the text field; otherwise NULL. Accepts NULL. */
+const char *path_text(const char *path);
+
+/* Returns the bytes of a path that is not UTF-8, for the raw_ field; otherwise none. Accepts NULL.
+ */
 struct span path_raw(const char *path);
 
-/* Returns the path that a text field and its raw_ field stand for. */
+/* Returns the path of a text field and its raw_ field. */
 const char *path_of(const char *text, const struct span *raw);
 
 /* Returns the entry as a message, which points into the entry. */

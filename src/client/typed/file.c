@@ -11,6 +11,7 @@
 #include "client/typed/messages.h"
 #include "client/typed/request.h"
 #include "holt.h"
+#include "wire/file_message.h"
 
 enum {
     READ_MAX = 64 * 1024 * 1024,
@@ -311,8 +312,8 @@ int holt_file_move(struct holt *holt, const char *sandbox, const char *path, con
     const struct msg_move_file_request request = {
         .sandbox_id = sandbox,
         REQUEST_PATH(path),
-        .to = request_is_text(to) ? to : NULL,
-        .raw_to = request_is_text(to) ? (struct span){ NULL, 0 } : request_span(to),
+        .to = path_text(to),
+        .raw_to = path_raw(to),
     };
     const struct client_call call = { &method_file_service_move, &request, false, deadline };
 

@@ -136,16 +136,6 @@ int request_pairs(struct arena *arena, const char *const *texts, const struct pa
     return 0;
 }
 
-bool request_is_text(const char *path)
-{
-    return is_utf8(path);
-}
-
-struct span request_span(const char *path)
-{
-    return (struct span){ path, strlen(path) };
-}
-
 int request_process_set(struct request_process *ret, const struct holt_command *command,
                         bool has_stdin, struct arena *arena, struct holt_error *error)
 {

@@ -29,11 +29,7 @@ int request_pairs(struct arena *arena, const char *const *texts, const struct pa
                   size_t *ret_count, struct holt_error *error);
 
 /* A path as text, or as bytes if it is not UTF-8. */
-#define REQUEST_PATH(path_text)                                                                    \
-    .path = request_is_text(path_text) ? (path_text) : NULL,                                       \
-    .raw_path = request_is_text(path_text) ? (struct span){ NULL, 0 } : request_span(path_text)
-bool request_is_text(const char *path);
-struct span request_span(const char *path);
+#define REQUEST_PATH(name) .path = path_text(name), .raw_path = path_raw(name)
 
 /* A command and its terminal. */
 struct request_process {

@@ -39,9 +39,3 @@ void result_free_slot(void *slot);
         }                                                                                          \
         (const type *const *)items_;                                                               \
     })
-
-/* Returns the exact bytes of a path, which raw has if text could not hold them. */
-static inline const char *path_of(const char *text, const struct span *raw)
-{
-    return raw->len ? raw->data : text;
-}

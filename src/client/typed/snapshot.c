@@ -3,6 +3,7 @@
 #include "client/error.h"
 #include "client/typed/messages.h"
 #include "holt.h"
+#include "wire/file_message.h"
 
 static void snapshot_fill(void *result, struct holt_snapshot *snapshot,
                           const struct msg_snapshot *message)

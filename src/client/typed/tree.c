@@ -14,6 +14,7 @@
 #include "client/error.h"
 #include "client/typed/request.h"
 #include "holt.h"
+#include "wire/file_message.h"
 
 enum { GATHER = 64 * 1024 }; /* bytes of small files that are sent together */
 
@@ -37,26 +38,13 @@ static int no_memory(struct holt_error *error)
 static int entry_fill(struct file_entry *entry, const struct msg_file_entry *message,
                       struct holt_error *error)
 {
+    struct err err;
+
     if (!message)
         return reply_lacks("entry", error);
-    *entry = (struct file_entry){
-        .path = path_of(message->path, &message->raw_path),
-        .type = entry_type_find(message->type),
-        .mode = message->mode,
-        .uid = message->uid,
-        .gid = message->gid,
-        .size = message->size,
-        .inode = message->inode,
-        .links = message->links,
-        .mtime_s = message->modified_time.seconds,
-        .mtime_ns = message->modified_time.nanoseconds,
-        .target = path_of(message->target, &message->raw_target),
-        .same_as = path_of(message->same_as, &message->raw_same_as),
-        .user_name = "",
-        .group_name = "",
-    };
-    if (entry->type == ENTRY_NONE || entry->mode > 07777 || strlen(entry->path) > ENTRY_PATH_MAX ||
-        strlen(entry->target) > ENTRY_PATH_MAX || strlen(entry->same_as) > ENTRY_PATH_MAX)
+    if (file_entry_of(message, entry, &err) < 0 || entry->mode > 07777 ||
+        strlen(entry->path) > ENTRY_PATH_MAX || strlen(entry->target) > ENTRY_PATH_MAX ||
+        strlen(entry->same_as) > ENTRY_PATH_MAX)
         return error_set(error, "internal", "the daemon sent an invalid file entry");
     return 0;
 }
@@ -241,21 +229,7 @@ int tree_push_entry(struct tree_push *push, const struct file_entry *entry,
                     struct holt_error *error)
 {
     cleanup_with(buf_done) struct buf text = BUF_INIT(REQUEST_BYTES_MAX);
-    const struct msg_file_entry message = {
-        REQUEST_PATH(entry->path),
-        .type = entry_type_name(entry->type),
-        .size = entry->size,
-        .mode = entry->mode,
-        .uid = entry->uid,
-        .gid = entry->gid,
-        .modified_time = { true, entry->mtime_ns, entry->mtime_s },
-        .target = request_is_text(entry->target) ? entry->target : NULL,
-        .raw_target =
-            request_is_text(entry->target) ? (struct span){ NULL, 0 } : request_span(entry->target),
-        .same_as = request_is_text(entry->same_as) ? entry->same_as : NULL,
-        .raw_same_as = request_is_text(entry->same_as) ? (struct span){ NULL, 0 }
-                                                       : request_span(entry->same_as),
-    };
+    const struct msg_file_entry message = file_entry_message(entry);
     const struct msg_push_files_request request = { .entry = &message };
 
     if (schema_encode(SCHEMA_OF(msg_push_files_request, &request), ENCODE_SOME, &text) < 0)
