@@ -50,9 +50,10 @@ int event_log_start(struct host *host, struct event_log **ret, struct err *err)
 {
     const struct event_reader_spec spec = {
         .start = EVENT_SINCE_TIME,
-        .types = event_types_matching("storage.*") | event_types_matching("sandbox.recovered") |
-                 event_types_matching("sandbox.failed") |
-                 event_types_matching("volume.unrecorded") | event_types_matching("volume.adopted"),
+        .types =
+            event_types_matching("storage.*") | event_types_matching("sandbox.recovered") |
+            event_types_matching("sandbox.failed") | event_types_matching("volume.unrecorded") |
+            event_types_matching("registry.incomplete") | event_types_matching("volume.adopted"),
     };
     struct event_log *log = xcalloc(1, sizeof(*log));
     int r = host_watch(host, &spec, &log->reader, err);

@@ -362,6 +362,10 @@ static int host_fill(struct host *host, const struct config *config, struct reco
         return r;
     host->default_quota = default_quota(host, config);
     host_event(host, EVENT_DAEMON_STARTED, json_pack("{s:s}", "version", HOLT_VERSION));
+    if (registry_lost_frames(host->registry) > 0)
+        host_event(
+            host, EVENT_REGISTRY_INCOMPLETE,
+            json_pack("{s:I}", "lostFrames", (json_int_t)registry_lost_frames(host->registry)));
     recovery_run(recovery, host);
     r = named_volumes_recover(host, err);
     if (r == 0)

@@ -82,18 +82,36 @@ static int transaction_begin(struct registry *registry, struct err *err)
     return statement_run(registry, STATEMENT_BEGIN, "begin a transaction", err);
 }
 
-/* Waits until a committed transaction is on disk, without the lock: threads that commit at the same
- * time share one flush. */
-static int registry_flush(struct registry *registry, uint64_t write, struct err *err)
+/* Notes that the log is on disk up to here, unless the mark says more. */
+static void mark_advance(struct registry *registry, const struct wal_position *to)
 {
-    int r = flush_wait(&registry->flush, registry->wal_fd, write);
+    lock_scope(&registry->lock);
+    struct wal_position *marked = &registry->marked;
+    bool is_same = memcmp(marked->salt, to->salt, sizeof(to->salt)) == 0;
+    bool is_older =
+        is_same ? to->frames <= marked->frames : (int32_t)(to->salt[0] - marked->salt[0]) < 0;
 
-    return r < 0 ? err_sys(err, r, "flush registry %s", registry->path) : 0;
+    if (marked->frames > 0 && is_older)
+        return;
+    *marked = *to;
+    wal_mark_write(registry->mark_fd, marked);
 }
 
-/* Commits when r is not negative, otherwise rolls back; releases the lock in both cases. Returns
- * the number of the write for registry_flush in ret_write. */
-static int transaction_finish(struct registry *registry, int r, uint64_t *ret_write,
+/* Waits until a committed transaction is on disk, without the lock: threads that commit at the same
+ * time share one flush. */
+static int registry_flush(struct registry *registry, const struct registry_write *write,
+                          struct err *err)
+{
+    int r = flush_wait(&registry->flush, registry->wal_fd, write->number);
+
+    if (r < 0)
+        return err_sys(err, r, "flush registry %s", registry->path);
+    mark_advance(registry, &write->end);
+    return 0;
+}
+
+/* Commits when r is not negative, otherwise rolls back; releases the lock in both cases. */
+static int transaction_finish(struct registry *registry, int r, struct registry_write *ret_write,
                               struct err *err)
 {
     struct err ignored;
@@ -103,17 +121,18 @@ static int transaction_finish(struct registry *registry, int r, uint64_t *ret_wr
     if (r < 0 && !sqlite3_get_autocommit(registry->db))
         (void)statement_run(registry, STATEMENT_ROLLBACK, "roll back", &ignored);
     if (r >= 0)
-        *ret_write = flush_count_write(&registry->flush);
+        *ret_write = (struct registry_write){ .number = flush_count_write(&registry->flush),
+                                              .end = registry->wal };
     lock_release(&registry->lock);
     return r;
 }
 
 static int transaction_end(struct registry *registry, int r, struct err *err)
 {
-    uint64_t write = 0;
+    struct registry_write write;
 
     r = transaction_finish(registry, r, &write, err);
-    return r < 0 ? r : registry_flush(registry, write, err);
+    return r < 0 ? r : registry_flush(registry, &write, err);
 }
 
 static int put_labels(struct registry *registry, const struct sandbox_info *info, struct err *err)
@@ -219,7 +238,7 @@ int registry_put(struct registry *registry, const struct sandbox_info *info, str
 
 /* Puts the sandboxes in one transaction, and returns the number of its write. */
 static int put_all(struct registry *registry, const struct sandbox_info *infos, size_t count,
-                   uint64_t *ret_write, struct err *err)
+                   struct registry_write *ret_write, struct err *err)
 {
     int r = 0;
 
@@ -239,23 +258,29 @@ static int put_all(struct registry *registry, const struct sandbox_info *infos, 
 int registry_put_all(struct registry *registry, const struct sandbox_info *infos, size_t count,
                      struct err *err)
 {
-    uint64_t write = 0;
+    struct registry_write write;
     int r = put_all(registry, infos, count, &write, err);
 
-    return r < 0 ? r : registry_flush(registry, write, err);
+    return r < 0 ? r : registry_flush(registry, &write, err);
 }
 
 int registry_put_later(struct registry *registry, const struct sandbox_info *infos, size_t count,
                        struct err *err)
 {
-    uint64_t ignored;
+    struct registry_write ignored;
 
     return put_all(registry, infos, count, &ignored, err);
 }
 
 int registry_sync(struct registry *registry, struct err *err)
 {
-    return registry_flush(registry, flush_last_write(&registry->flush), err);
+    struct registry_write write;
+
+    lock_take(&registry->lock);
+    write = (struct registry_write){ .number = flush_last_write(&registry->flush),
+                                     .end = registry->wal };
+    lock_release(&registry->lock);
+    return registry_flush(registry, &write, err);
 }
 
 int registry_put_metadata(struct registry *registry, const char *id, const char *metadata,
@@ -300,7 +325,7 @@ int registry_put_snapshot(struct registry *registry, const struct sandbox_info *
 
 int registry_remove(struct registry *registry, const char *id, struct err *err)
 {
-    uint64_t ignored;
+    struct registry_write ignored;
     int r = transaction_begin(registry, err);
 
     if (r >= 0 && bind_text(registry->statements[STATEMENT_REMOVE], 1, id) != SQLITE_OK)

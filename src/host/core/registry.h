@@ -16,9 +16,13 @@ struct volume_info;
 
 /* Opens or creates the file, and reads all of it once. Never deletes or repairs anything: returns
  * ERR_BUSY when another process writes to it, ERR_EXHAUSTED when the disk is full, ERR_INTERNAL
- * with the remedy when it is damaged, belongs to another program, is newer than this program, or is
- * read-only. */
+ * with the remedy when it or its write-ahead log is damaged or the log is missing, when it belongs
+ * to another program, is newer than this program, or is read-only. */
 int registry_open(const char *path, struct registry **ret, struct err *err);
+
+/* Returns how many frames were missing at the end of the write-ahead log when it was opened:
+ * changes that were on disk once, and are lost. */
+uint32_t registry_lost_frames(const struct registry *registry);
 
 /* Closes the file. Accepts NULL. */
 void registry_close(struct registry *registry);

@@ -8,6 +8,7 @@
 #include "base/flush.h"
 #include "base/lock.h"
 #include "host/core/registry.h"
+#include "host/core/registry_wal.h"
 
 struct buf;
 struct row_layout;
@@ -48,7 +49,17 @@ struct registry {
     struct lock lock; /* protects the connection and its statements */
     sqlite3_stmt *statements[STATEMENTS];
     int wal_fd; /* for flushes; SQLite keeps no lock on this file that closing it would drop */
+    int mark_fd;
+    struct wal_position wal;    /* the end of the log after the last transaction */
+    struct wal_position marked; /* what the mark says */
+    uint32_t lost_frames;       /* that were missing when it was opened */
     struct flush flush;
+};
+
+/* A committed transaction that may not be on disk yet. */
+struct registry_write {
+    uint64_t number;
+    struct wal_position end;
 };
 
 /* Turns SQLite's last error into err; `doing` is the failed action, in the infinitive. */

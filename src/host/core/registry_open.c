@@ -27,6 +27,7 @@ enum {
     BUSY_MS = 2000,
     VALUE_BYTES_MAX = 64 << 10, /* far above any row of ours; rejects what others wrote */
     SQL_BYTES_MAX = 8 << 10,
+    WAL_FRAMES_MAX = 1000,
 };
 
 static const char schema_1[] = "CREATE TABLE sandboxes ("
@@ -217,6 +218,19 @@ static int make_file(const char *path, struct err *err)
     return 0;
 }
 
+/* Remembers the end of the log after a commit, and lets SQLite move a long log into the file, which
+ * it would do itself without this hook. */
+static int wal_committed(void *context, sqlite3 *db, const char *name, int frames)
+{
+    struct registry *registry = context;
+
+    if (registry->wal_fd >= 0 && wal_read_salt(registry->wal_fd, registry->wal.salt) == 0)
+        registry->wal.frames = (uint32_t)frames;
+    if (frames >= WAL_FRAMES_MAX)
+        (void)sqlite3_wal_checkpoint_v2(db, name, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    return SQLITE_OK;
+}
+
 static int connect_file(struct registry *registry, struct err *err)
 {
     /* Our own lock serializes all threads; SQLite's would be a second one. */
@@ -231,6 +245,7 @@ static int connect_file(struct registry *registry, struct err *err)
     (void)sqlite3_db_config(registry->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     (void)sqlite3_db_config(registry->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     (void)sqlite3_busy_timeout(registry->db, BUSY_MS);
+    (void)sqlite3_wal_hook(registry->db, wal_committed, registry);
     return 0;
 }
 
@@ -493,21 +508,36 @@ static int wal_open(struct registry *registry, struct err *err)
         return err_sys(err, -errno, "open %s", wal);
     if (dir_fd < 0 || fdatasync(registry->wal_fd) < 0 || fsync(dir_fd) < 0)
         return err_sys(err, -errno, "flush registry %s", registry->path);
-    return 0;
+    registry->mark_fd = wal_mark_open(registry->path, err);
+    return registry->mark_fd < 0 ? registry->mark_fd : 0;
+}
+
+/* Moves the whole log into the file. SQLite flushes both. */
+static bool wal_empty(struct registry *registry)
+{
+    int frames = -1, moved = -1;
+
+    return sqlite3_wal_checkpoint_v2(registry->db, NULL, SQLITE_CHECKPOINT_FULL, &frames, &moved) ==
+               SQLITE_OK &&
+           frames >= 0 && frames == moved;
 }
 
 int registry_open(const char *path, struct registry **ret, struct err *err)
 {
     cleanup_with(registry_close_slot) struct registry *registry = NULL;
+    uint32_t lost = 0;
     int r = make_file(path, err);
 
+    if (r == 0)
+        r = wal_check(path, &lost, err);
     if (r < 0)
         return r;
     registry = xcalloc(1, sizeof(*registry));
     registry->path = xstrdup(path);
     lock_init(&registry->lock, LOCK_REGISTRY);
     flush_init(&registry->flush);
-    registry->wal_fd = -EBADF;
+    registry->wal_fd = registry->mark_fd = -EBADF;
+    registry->lost_frames = lost;
     r = connect_file(registry, err);
     if (r >= 0)
         r = registry_set_up(registry, err);
@@ -519,12 +549,21 @@ int registry_open(const char *path, struct registry **ret, struct err *err)
     return 0;
 }
 
+uint32_t registry_lost_frames(const struct registry *registry)
+{
+    return registry->lost_frames;
+}
+
 void registry_close(struct registry *registry)
 {
     if (!registry)
         return;
     for (size_t i = 0; i < STATEMENTS; i++)
         (void)sqlite3_finalize(registry->statements[i]);
+    /* In this order: there is a mark only while there is a log with all that is not in the file. */
+    if (registry->mark_fd >= 0 && wal_empty(registry))
+        wal_mark_remove(registry->path);
+    (void)fd_close(registry->mark_fd);
     (void)sqlite3_close(registry->db);
     (void)fd_close(registry->wal_fd);
     flush_destroy(&registry->flush);

@@ -66,6 +66,7 @@ static const struct {
     [EVENT_TOKEN_REMOVED] = { "token.removed", "token-remove" },
     [EVENT_VOLUME_CREATED] = { "volume.created", "volume-create" },
     [EVENT_VOLUME_REMOVED] = { "volume.removed", "volume-remove" },
+    [EVENT_REGISTRY_INCOMPLETE] = { "registry.incomplete", "registry-incomplete" },
     [EVENT_VOLUME_UNRECORDED] = { "volume.unrecorded", NULL },
     [EVENT_VOLUME_ADOPTED] = { "volume.adopted", "volume-adopt" },
 };
