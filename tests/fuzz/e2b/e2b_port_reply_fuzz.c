@@ -25,8 +25,8 @@ static void check_headers(const struct port_reply *reply)
     }
 }
 
-/* Feeds a reply in pieces and then its end: whether it was refused. Each piece has memory of its
- * own, so that whoever runs over its end is seen. */
+/* Feeds a reply in pieces and then its end; returns whether it was refused. Each piece is an
+ * allocation of its own, so that a read beyond its end is detected. */
 static bool feed(struct port_reply *reply, const uint8_t *data, size_t size, size_t piece,
                  struct buf *body)
 {
@@ -54,8 +54,8 @@ static bool feed(struct port_reply *reply, const uint8_t *data, size_t size, siz
     return is_refused;
 }
 
-/* However a reply is cut, the same is read. The first byte says what was asked for and how it is
- * cut. Behind an upgrade all that has come belongs to it, so its length differs. */
+/* The result does not depend on how a reply is split. The first byte chooses the request and the
+ * split. After an upgrade all received bytes belong to the connection, so the length differs. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct port_reply whole = { 0 }, pieces = { 0 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What stands in headers: Host, Origin, Content-Type and Authorization. The first byte says which;
- * nobody is let in whom we do not know. */
+/* Parses the headers Host, Origin, Content-Type and Authorization. The first byte chooses the
+ * header; no unknown token may be accepted. */
 #include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>

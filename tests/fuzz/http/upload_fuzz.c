@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { TEXT_MAX = 64 << 20, MESSAGES_MAX = 50 };
 
-/* What a service was told, and how it ended. */
+/* The calls of a service, and how it ended. */
 struct told {
     struct buf text;
     unsigned messages;

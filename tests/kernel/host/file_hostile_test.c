@@ -121,7 +121,7 @@ static void names_that_change_lead_nowhere(void)
 
 /* --- what callers may do to each other -------------------------------------------------------- */
 
-/* Calls that never end, of those who may only look, leave workers to the others. */
+/* Calls of read-only tokens that never end leave workers for others. */
 static void who_may_only_look_leaves_room_for_others(void)
 {
     struct file_call *calls[FILE_READ_ONLY_MAX], *call = NULL;
@@ -167,7 +167,7 @@ static struct outcome_of_file hear(enum file_message_type type, const void *data
     int fd = false_worker();
     struct file_call *call = call_open(box);
     struct file_answer answer;
-    struct pollfd hung_up = { .fd = fd }; /* as nobody wants such a worker */
+    struct pollfd hung_up = { .fd = fd }; /* as such a worker is not reused */
 
     outcome.r = file_call_send_request(call, &request, &outcome.err);
     CHECK(outcome.r == 0);
@@ -219,7 +219,7 @@ static void answers_that_cannot_be_meant_end_the_worker(void)
     CHECK_REFUSED(hear_message(FILE_PULL, FILE_TROUBLE, zeros, 10), ERR_INTERNAL);
 }
 
-/* One word too many, and the worker is not used again; so hear() sees it hung up on. */
+/* One surplus message, and the worker is not reused; hear() then sees the hang-up. */
 static void a_worker_that_says_more_than_it_was_asked_is_ended(void)
 {
     static const unsigned char twice[] = { 4, 0, 0, 0, FILE_END, 0, 0, 0, 0, 0, 0, 0,
@@ -245,7 +245,7 @@ static void a_listing_is_no_longer_than_was_asked_for(void)
     CHECK_REFUSED(hear(FILE_LIST, out.data, out.len), ERR_INTERNAL);
 }
 
-/* A call that sends until its client has gone, since the worker takes no more than fits. */
+/* A call that sends until its client disconnects, since the worker takes only what fits. */
 static struct file_call *send_until_gone(const struct file_request *request)
 {
     static const char zeros[FILE_DATA_MAX];
@@ -286,7 +286,8 @@ static void nobody_waits_for_the_rest_of_a_word(void)
     (void)close(fd);
 }
 
-/* The worker is stopped until the client has gone, so that the last message is not whole. */
+/* The worker is stopped until the client has disconnected, so that the last message is incomplete.
+ */
 static void a_client_that_goes_away_in_the_middle_of_a_message_leaves_nothing(void)
 {
     const struct file_request write = { .type = FILE_WRITE, .path = "w", .flags = FILE_ATOMIC };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Files of a sandbox through its workers: every operation, and what is refused. */
+/* Files of a sandbox through its workers: every operation, and every refusal. */
 #include "kernel/host/file_world.h"
 
 static struct sandbox *box;
@@ -87,7 +87,7 @@ static void directories_are_made_moved_and_removed(void)
     CHECK_REFUSED(ask_path(box, FILE_REMOVE, "/", FILE_RECURSIVE), ERR_BUSY);
 }
 
-/* overlayfs renames no directory of a template; what was there must not be lost. */
+/* overlayfs cannot rename a directory of a template; the old content must survive. */
 static void a_directory_of_the_template_is_moved(void)
 {
     const struct file_request there = { .type = FILE_MOVE, .path = "/bin", .to = "/bin2" };
@@ -275,7 +275,7 @@ static void paths_begin_at_a_users_home(void)
     CHECK(strcmp(ask(box, &request, NULL).path, "/root") == 0);
 }
 
-/* With FILE_GIVE a user's rights do not count, but what is made is theirs. */
+/* With FILE_GIVE the user's rights do not apply, but new files belong to the user. */
 static void what_is_given_belongs_to_the_user(void)
 {
     struct file_request request = {
@@ -293,7 +293,7 @@ static void what_is_given_belongs_to_the_user(void)
     CHECK(put(box, &request, "x", 1).entry.uid == 88);
     request.flags = FILE_PARENTS;
     CHECK_REFUSED(put(box, &request, "x", 1), ERR_DENIED);
-    /* The next request is nobody's but root's again. */
+    /* The next request runs as root again. */
     CHECK(file_put_text(box, "/shut/mine", "x", 0).entry.uid == 0);
     CHECK(world_sh(box, "rm -r /shut", NULL) == 0);
 }
@@ -341,7 +341,7 @@ static void a_tree_of_which_nothing_may_be_read_is_copied_all_the_same(void)
     CHECK(world_sh(box, "rm -r /shut", NULL) == 0);
 }
 
-/* The same worker goes on after a failure, and the sandbox's processes do not know of it. */
+/* The same worker continues after a failure, and the sandbox's processes do not see it. */
 static void workers_are_used_again(void)
 {
     struct buf before = BUF_INIT(4096), after = BUF_INIT(4096);
@@ -419,7 +419,7 @@ static void a_rollback_ends_workers_and_brings_the_old_files(void)
     CHECK_REFUSED(ask_path(box, FILE_STAT, "long", 0), ERR_NOT_FOUND);
 }
 
-/* Until this is told. One change may be several events. */
+/* Waits for this event. One change may cause several events. */
 static void await_event(struct file_call *call, enum file_event_kind kind, const char *path)
 {
     struct file_answer answer;

@@ -12,7 +12,7 @@ enum { CONTENT_MAX = 64 * 1024 * 1024 };
 struct outcome_of_file {
     int r;
     struct err err;
-    struct file_entry entry; /* its texts are gone but for these */
+    struct file_entry entry; /* only these of its texts are kept */
     char target[256];
     char user_name[64];
     char group_name[64];

@@ -14,7 +14,7 @@ enum {
     STILL_MS = 300,
 };
 
-/* Whether anybody is connected to the server, which is on port 0x1b58. */
+/* Returns whether the server, on port 0x1b58, has a connection. */
 #define CONNECTED "/bin/busybox grep -q ':1B58 .* 01 ' /proc/net/tcp"
 
 #define GIB (UINT64_C(1) << 30)

@@ -70,7 +70,7 @@ static inline struct port_forward *forward(struct sandbox *sandbox, uint16_t por
 
 /* --- clients --------------------------------------------------------------------------------- */
 
-/* Whether somebody listens there. */
+/* Returns whether a process listens there. */
 static inline bool connects(uint16_t port, int *ret_fd)
 {
     const struct sockaddr_in address = { .sin_family = AF_INET,

@@ -609,7 +609,7 @@ static void channel_fill(const struct process *process)
     CHECK(r == 1 || r == -EAGAIN);
 }
 
-/* A blocking send would give the guest up after ten seconds: then its machine would be gone. */
+/* A blocking send would give the guest up after ten seconds, and its machine would end. */
 static void a_guest_that_does_not_read_holds_up_nobody_else(void)
 {
     struct sandbox *stuck = world_create("stuck"), *other = world_create("other");

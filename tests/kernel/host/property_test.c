@@ -426,7 +426,7 @@ static void check_counts(void)
     struct host_counts now = host_count();
     static bool is_zfs;
 
-    if (world.config.storage) /* the configuration is gone after the last time */
+    if (world.config.storage) /* the configuration was freed after the last use */
         is_zfs = strncmp(world.config.storage, "zfs:", 4) == 0;
 
     CHECK(now.fds == counts_before.fds, "(%zu, not %zu)", now.fds, counts_before.fds);

@@ -334,7 +334,7 @@ static void a_command_whose_client_goes_is_interrupted(void)
     world_destroy(sandbox);
 }
 
-/* bash goes on after a SIGINT that its child gets between fork and exec, so B is not checked. */
+/* bash continues after a SIGINT that its child gets between fork and exec, so B is not checked. */
 static void a_command_can_be_interrupted_as_soon_as_it_starts(void)
 {
     struct sandbox *sandbox = create();

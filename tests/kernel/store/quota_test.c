@@ -87,7 +87,8 @@ static void a_scratch_volume_has_a_quota(void)
     mib = fill(volume, "file", 2 * QUOTA_MIB);
     CHECK(mib > QUOTA_MIB / 2 && mib <= QUOTA_MIB, "(%d MiB)", mib);
     destroy(volume);
-    /* The next of this name starts afresh, and what is given up is removed at the next start. */
+    /* The next volume of this name starts empty, and the abandoned one is removed at the next
+     * start. */
     CHECK_OK(volume_create_scratch(world.store, "v", base_open("base"), &volume, &err), &err);
     CHECK(fill(volume, "file", 2 * QUOTA_MIB) == 2 * QUOTA_MIB);
     volume_close(volume);

@@ -659,7 +659,7 @@ static void the_list_of_changes_is_exact(void)
 
         CHECK(many.result->changed_count == 1000 && many.result->changed_is_cut);
         CHECK(none.result->changed_count == 0 && !none.result->changed_is_cut);
-        CHECK_HAS(list.text, "no snapshots"); /* the marks are gone */
+        CHECK_HAS(list.text, "no snapshots"); /* the marks were removed */
     }
     world_destroy(sandbox);
 }

@@ -109,7 +109,7 @@ UNSHARE(net, CLONE_NEWNET)
 UNSHARE(ipc, CLONE_NEWIPC)
 UNSHARE(uts, CLONE_NEWUTS)
 UNSHARE(cgroup, CLONE_NEWCGROUP)
-/* The kernel looks at the low half of a flag word only, and so must the filter. */
+/* The kernel uses only the low half of a flag word, and so must the filter. */
 UNSHARE(user_high_bits, CLONE_NEWUSER | 1UL << 40)
 static long try_unshare_time(void)
 {

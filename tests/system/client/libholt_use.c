@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A program of somebody else's that uses all of libholt; libholt_test compiles it against what is
- * installed and runs it with $HOLT_HOST. */
+/* A foreign program that uses all of libholt; libholt_test compiles it against the installed files
+ * and runs it with $HOLT_HOST. */
 #include <holt.h>
 #include <pthread.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* SandboxService with a host of cardboard: what is asked of the host, and what clients hear. */
+/* SandboxService with a fake host: which host calls a request makes, and what clients receive. */
 #define sandbox_service_create test_sandbox_service_create
 #define sandbox_service_get test_sandbox_service_get
 #define sandbox_service_list test_sandbox_service_list
@@ -237,7 +237,7 @@ static void the_least_create_leaves_all_to_the_host(void)
     CHECK_TEXT(asked, "- - - memory=0 cpu=0 pids=0 quota=0 labels=0 max=0 ttl=0:0 idle=0:0");
 }
 
-/* The same wish has the same digest, in whatever order and under whatever key it is uttered. */
+/* The same request has the same digest, regardless of the order of its fields and of its key. */
 static void a_key_comes_with_a_digest_of_the_rest(void)
 {
     char first[sizeof(digest)];

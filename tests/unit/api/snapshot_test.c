@@ -113,7 +113,7 @@ int stub_sandbox_list_snapshots(struct sandbox *sandbox, struct snapshot_info **
     return 0;
 }
 
-/* From "many": entries until somebody stops it. From "huge": a patch of 1.5 MiB. */
+/* From "many": entries until the stream is stopped. From "huge": a patch of 1.5 MiB. */
 int stub_sandbox_diff(struct sandbox *sandbox, const struct sandbox_diff *what, diff_fn each,
                       void *context, struct err *err)
 {

@@ -1,5 +1,5 @@
-/* The real holt binary against a daemon that a test plays: what is sent to it, and what a user
- * sees. A test defines serve_call. */
+/* Runs the real holt binary against a fake daemon: which requests it sends, and what a user sees. A
+ * test defines serve_call. */
 #pragma once
 
 #include <errno.h>

@@ -141,7 +141,7 @@ static void a_detached_exec_prints_the_id(void)
                 "\"stdin\":true}}\n");
 }
 
-/* Nor is there a line about a signal that somebody sent on purpose. */
+/* Nor is there a message about a signal that a user sent. */
 static void a_joined_exec_sends_no_input(void)
 {
     struct user user;
@@ -238,7 +238,7 @@ static void wait_has_the_status_of_the_last(void)
                 "ProcessService/Wait {\"sandboxId\":\"s1\",\"processId\":\"p9\"}\n");
 }
 
-/* Whether the command exits with somebody else's status, so that 125 must be its own. */
+/* Returns whether the command exits with the status of a process, so that 125 must be its own. */
 static bool passes_status(const char *command)
 {
     return strcmp(command, "attach") == 0 || strcmp(command, "wait") == 0 ||

@@ -16,7 +16,7 @@
 
 enum { REQUEST_SIZE = 16 * 1024 };
 
-/* Answers one request; without data it hangs up, and the next connection goes on behind it. */
+/* Answers one request; without data it hangs up, and the next connection continues after it. */
 struct reply {
     const char *data;
     size_t len;

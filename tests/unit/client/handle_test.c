@@ -42,7 +42,7 @@ struct served {
     int fd;
 };
 
-/* All or nothing; a client that is gone is no reason to die. */
+/* Sends everything; ignores a client that has disconnected. */
 static bool put(int fd, const char *text)
 {
     return send(fd, text, strlen(text), MSG_NOSIGNAL) == (ssize_t)strlen(text);
@@ -225,7 +225,7 @@ static void a_request_that_is_not_taken_ends_at_its_deadline(void)
     (void)snprintf(name.sun_path, sizeof(name.sun_path), "/tmp/holt-handle-full.%d", (int)getpid());
     (void)snprintf(host, sizeof(host), "unix://%s", name.sun_path);
     CHECK(bind(fd, (const struct sockaddr *)&name, sizeof(name)) == 0 && listen(fd, 0) == 0);
-    holt = open_at(host, 0); /* which fills the queue that nobody looks at */
+    holt = open_at(host, 0); /* which fills the listen queue */
     memset(request, ' ', len);
     CHECK(holt_call(holt, "a.B/C", request, holt_after(SHORT_MS), &reply, &error) == -1);
     CHECK_TEXT(error.code, "deadline_exceeded");

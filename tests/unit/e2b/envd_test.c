@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What E2B's envd is told and says, without a sandbox: forms, packed bodies, messages, paths. */
+/* The messages of E2B's envd, without a sandbox: forms, compressed bodies, messages, paths. */
 #include <signal.h>
 #include <zlib.h>
 

@@ -73,7 +73,7 @@ static void who_is_gone_is_forgotten_and_who_sleeps_is_not(void)
     rings_take(history, stats, 1, false);
     CHECK(count_of(history, "sb-1") == 3);
     CHECK(history->count == 1 && count_of(history, "sb-3") == 0);
-    /* One whose machine was started again counts its processors anew. */
+    /* The CPU time of a restarted machine starts at 0. */
     stats[0] = stats_of("sb-1", 4);
     stats[0].cpu_us = 0;
     rings_take(history, stats, 1, false);

@@ -428,7 +428,7 @@ static void *read_slowly(void *argument)
     return NULL;
 }
 
-/* Nobody reads at first: what is sent then is what sockets and the pump hold, and no more. */
+/* Without a reader, only as much is sent as the sockets and the pump can hold. */
 static void a_slow_side_holds_the_other_back(void)
 {
     char *bytes = xcalloc(1, LARGE);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Where requests of the E2B protocol belong, and who answers them. */
+/* Routing of E2B requests. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

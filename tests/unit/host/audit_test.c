@@ -123,7 +123,7 @@ static void an_inserted_line_is_found(void)
     }
 }
 
-/* Well made by somebody who knows how, but for its number. */
+/* Valid except for its number. */
 static void a_line_with_another_number_is_found(void)
 {
     cleanup_with(buf_done) struct buf line = BUF_INIT(LINE_BYTES_MAX);

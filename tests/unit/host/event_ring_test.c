@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The ring of events: nobody waits, nothing is missed unsaid, numbers never go back. */
+/* The ring of events: writers never wait, losses are reported, numbers never decrease. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>

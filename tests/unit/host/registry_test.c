@@ -109,7 +109,7 @@ static void a_name_that_another_has_is_refused(void)
     CHECK(strstr(err.msg, "'dev'"), "%s", err.msg);
     CHECK_TEXT(list_one()->id, "s1");
 
-    /* Free again once the first is gone, and no name at all is nobody's. */
+    /* A name is free again once its sandbox is removed; the empty name is never taken. */
     CHECK(registry_remove(registry, "s1", &err) == 0);
     put(&second);
     second.name[0] = first.name[0] = '\0';

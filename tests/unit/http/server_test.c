@@ -285,7 +285,7 @@ const char *stub_process_id(const struct process *process)
     return "p1";
 }
 
-/* A process and what is known of it are the same here. */
+/* Here a process and its record are the same. */
 struct record *stub_process_record(struct process *process)
 {
     return (struct record *)process;
@@ -797,7 +797,7 @@ static void an_import_tells_its_progress(void)
 {
     cleanup_with(buf_done) struct buf lines = BUF_INIT(REPLY_BYTES_MAX);
 
-    do { /* who is slow to look finds it done */
+    do { /* a slow observer finds it done */
         stream("TemplateService/Import", "{\"name\":\"new\",\"path\":\"/x.tar\"}", &lines);
     } while (!strstr(lines.data, "progress") && strstr(lines.data, "template"));
     CHECK_TEXT(lines.data,

@@ -140,7 +140,7 @@ static void an_upload_that_fails_says_why_and_is_closed(void)
     CHECK(uploads_finished == finished);
 }
 
-/* The client has announced much more than it sends before it is told. */
+/* The client has announced many more bytes than it sends before the refusal. */
 static void an_upload_that_fails_is_answered_before_its_end(void)
 {
     static const char head[] = "POST /test.SumService/Add HTTP/1.1\r\nHost: holt\r\n"
