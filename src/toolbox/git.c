@@ -14,6 +14,9 @@ enum {
     IDENTITY_MS = 10 * 1000,
     OUTPUT_BYTES = 256 * 1024,
     CONFIG_BYTES = 16 * 1024,
+    FILTER_BYTES = 64 * 1024,
+    FILTERS_MAX = 512,
+    PIECE_BYTES = 4096, /* a buffer with less space left may have lost output */
     EXIT_NOT_FOUND = 127,
 };
 
@@ -45,29 +48,96 @@ static void git_set_environment(const struct tool_job *job, struct tool_command 
         "GIT_CONFIG_KEY_0=safe.directory",
         "GIT_CONFIG_VALUE_0=*",
     };
-    /* A read-only tool must not write the index or run programs that a repository names. */
+    /* A read-only tool must not write the index or run programs that a repository names. Hooks and
+     * the merge drivers of a remerge diff are such programs, and so is everything that fetches the
+     * missing objects of a partial clone. */
     static const char *const read_only[] = {
-        "GIT_OPTIONAL_LOCKS=0",
-        "GIT_CONFIG_KEY_1=core.fsmonitor",
-        "GIT_CONFIG_VALUE_1=false",
+        "GIT_OPTIONAL_LOCKS=0",         "GIT_NO_LAZY_FETCH=1",
+        "GIT_ALLOW_PROTOCOL=none",      "GIT_CONFIG_KEY_1=core.fsmonitor",
+        "GIT_CONFIG_VALUE_1=false",     "GIT_CONFIG_KEY_2=core.hooksPath",
+        "GIT_CONFIG_VALUE_2=/dev/null", "GIT_CONFIG_KEY_3=log.diffMerges",
+        "GIT_CONFIG_VALUE_3=separate",
     };
 
     for (size_t i = 0; i < ARRAY_SIZE(always); i++)
         tool_command_set(ret, always[i]);
     for (size_t i = 0; job->tool->is_read_only && i < ARRAY_SIZE(read_only); i++)
         tool_command_set(ret, read_only[i]);
-    tool_command_set(ret, job->tool->is_read_only ? "GIT_CONFIG_COUNT=2" : "GIT_CONFIG_COUNT=1");
+    tool_command_set(ret, job->tool->is_read_only ? "GIT_CONFIG_COUNT=4" : "GIT_CONFIG_COUNT=1");
 }
 
-static void git_begin(const struct tool_job *job, const char *verb, size_t repo,
-                      struct tool_command *ret)
+static void git_begin_options(const struct tool_job *job, size_t repo, struct tool_command *ret)
 {
     git_set_environment(job, ret);
     ret->cwd = tool_path(tool_text_at(job, repo));
     ret->timeout_ms = job->tool->is_open ? 0 : LOCAL_MS;
     tool_command_add(ret, "git");
     tool_command_add(ret, "--no-pager");
+}
+
+static void git_begin(const struct tool_job *job, const char *verb, size_t repo,
+                      struct tool_command *ret)
+{
+    git_begin_options(job, repo, ret);
     tool_command_add(ret, verb);
+}
+
+/* Adds options that set each of these keys, one per line, to nothing. Returns false when there are
+ * too many. A key may contain '=', hence not -c. */
+static bool git_add_cleared(char *keys, struct tool_command *ret)
+{
+    char *rest = NULL;
+    int count = 0;
+
+    tool_command_set(ret, "HOLT_NOTHING=");
+    for (char *key = strtok_r(keys, "\n", &rest); key; key = strtok_r(NULL, "\n", &rest)) {
+        cleanup_free char *option = xasprintf("--config-env=%s=HOLT_NOTHING", key);
+
+        tool_command_add(ret, option);
+        if (++count > FILTERS_MAX)
+            return false;
+    }
+    return true;
+}
+
+/* Disables all filters that git is configured with. Returns 1, 0 after tool_job_set_error, or
+ * negative with err set. */
+static int git_clear_filters(struct tool_job *job, size_t repo, struct tool_command *ret,
+                             struct err *err)
+{
+    cleanup_with(tool_command_done) struct tool_command command = { .arg_count = 0 };
+    cleanup_with(buf_done) struct buf keys = BUF_INIT(FILTER_BYTES);
+    int r;
+
+    git_begin(job, "config", repo, &command);
+    tool_command_add(&command, "--name-only");
+    tool_command_add(&command, "--get-regexp");
+    tool_command_add(&command, "^filter\\.");
+    r = tool_capture(job, &command, &keys, err);
+    if (r < 0)
+        return tool_job_fail(job, r, err);
+    if (keys.len + PIECE_BYTES > FILTER_BYTES || (keys.data && !git_add_cleared(keys.data, ret))) {
+        tool_job_set_error(job, "This repository configures too many filters for a read-only "
+                                "token.");
+        return 0;
+    }
+    return 1;
+}
+
+/* Begins a command that compares the working tree. git runs filters for that, of the repository and
+ * of its submodules: a read-only client must not cause it to. */
+static int git_begin_compare(struct tool_job *job, const char *verb, size_t repo,
+                             struct tool_command *ret, struct err *err)
+{
+    int r = 1;
+
+    git_begin_options(job, repo, ret);
+    if (job->is_read_only)
+        r = git_clear_filters(job, repo, ret, err);
+    tool_command_add(ret, verb);
+    if (job->is_read_only)
+        tool_command_add(ret, "--ignore-submodules=dirty");
+    return r;
 }
 
 /* Adds a revision; refuses one that git would take for an option and returns false. */
@@ -94,10 +164,11 @@ static void git_add_path(const struct tool_job *job, size_t index, struct tool_c
 static int git_make_status(struct tool_job *job, int attempt, struct tool_command *ret,
                            struct err *err)
 {
-    (void)attempt, (void)err;
-    git_begin(job, "status", STATUS_REPO, ret);
+    int r = git_begin_compare(job, "status", STATUS_REPO, ret, err);
+
+    (void)attempt;
     tool_command_add(ret, "--porcelain");
-    return 1;
+    return r;
 }
 
 static void git_add_diff_options(struct tool_command *ret)
@@ -105,13 +176,17 @@ static void git_add_diff_options(struct tool_command *ret)
     tool_command_add(ret, "--no-color");
     tool_command_add(ret, "--no-ext-diff");
     tool_command_add(ret, "--no-textconv");
+    tool_command_add(ret, "--submodule=short");
 }
 
 static int git_make_diff(struct tool_job *job, int attempt, struct tool_command *ret,
                          struct err *err)
 {
-    (void)attempt, (void)err;
-    git_begin(job, "diff", DIFF_REPO, ret);
+    int r = git_begin_compare(job, "diff", DIFF_REPO, ret, err);
+
+    (void)attempt;
+    if (r <= 0)
+        return r;
     git_add_diff_options(ret);
     if (tool_number_at(job, DIFF_STAGED))
         tool_command_add(ret, "--staged");
@@ -146,6 +221,7 @@ static int git_make_show(struct tool_job *job, int attempt, struct tool_command 
     git_begin(job, "show", SHOW_REPO, ret);
     git_add_diff_options(ret);
     tool_command_add(ret, "--no-show-signature");
+    tool_command_add(ret, "--format=medium"); /* the configured one may verify signatures */
     if (!git_add_ref(job, SHOW_REF, ret))
         return 0;
     tool_command_add(ret, "--");
