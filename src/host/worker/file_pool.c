@@ -2,11 +2,15 @@
 #include "host/worker/file_pool.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -63,6 +67,43 @@ void file_worker_kill(struct file_worker *worker)
         (void)pidfd_send_signal(worker->pidfd, SIGKILL, NULL, 0);
     worker->pidfd = fd_close(worker->pidfd);
     worker->fd = fd_close(worker->fd);
+}
+
+void file_worker_signal(const struct file_worker *worker, int signal)
+{
+    if (worker->pidfd >= 0)
+        (void)pidfd_send_signal(worker->pidfd, signal, NULL, 0);
+}
+
+/* Reads a file of /proc that describes a process. */
+static int proc_read(const char *path, char *ret, size_t size)
+{
+    cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, ret, size - 1) : -1;
+
+    if (n < 0)
+        return -errno;
+    ret[n] = '\0';
+    return 0;
+}
+
+/* A pid that is reused meanwhile does no harm: the worker is only signalled by its pidfd. */
+bool file_worker_is_stopped(const struct file_worker *worker)
+{
+    char path[64], text[1024];
+    const char *at;
+    int pid;
+
+    (void)snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", worker->pidfd);
+    if (worker->pidfd < 0 || proc_read(path, text, sizeof(text)) < 0)
+        return false;
+    at = strstr(text, "\nPid:");
+    pid = at ? (int)strtol(at + strlen("\nPid:"), NULL, 10) : -1;
+    (void)snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+    if (pid <= 0 || proc_read(path, text, sizeof(text)) < 0)
+        return false;
+    at = strrchr(text, ')'); /* the name before it may contain anything */
+    return at && strncmp(at, ") T ", 4) == 0;
 }
 
 /* The caller holds the lock. */

@@ -70,5 +70,11 @@ int file_worker_start(const struct file_pool *pool, uint64_t deadline_ms, struct
                       struct err *err);
 void file_worker_kill(struct file_worker *worker);
 
+/* Whether a process of the sandbox has stopped the worker (SIGSTOP); false when that is unknown. */
+bool file_worker_is_stopped(const struct file_worker *worker);
+
+/* Lets a stopped worker run again, or kills it without closing its descriptors. */
+void file_worker_signal(const struct file_worker *worker, int signal);
+
 /* Waits a moment for a change. The caller holds the lock. */
 void file_pool_wait_change(struct file_pool *pool);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -14,6 +15,11 @@
 #include "host/machine/machine_internal.h"
 #include "host/sandbox/expiry.h"
 #include "host/sandbox/sandbox_internal.h"
+
+enum {
+    STOPPED_CHECK_MS = 2000, /* how long a stopped worker may hold up its call */
+    STOPPED_MOST = 3,        /* times that a worker is resumed while a call waits for it */
+};
 
 static bool client_is_gone(int watch_fd)
 {
@@ -92,19 +98,53 @@ static int lease_left_ms(const struct worker_lease *lease, int timeout_ms)
     return left < INT_MAX ? (int)left : INT_MAX;
 }
 
-int lease_wait(const struct worker_lease *lease, short events, int timeout_ms)
+/* Waits once, for at most this time (-1: no limit). */
+static int lease_poll(const struct worker_lease *lease, short events, int timeout_ms)
 {
     struct pollfd fds[] = {
         { .fd = lease->worker.fd, .events = events },
         { .fd = lease->watch_fd, .events = POLLRDHUP },
     };
-    int n = poll(fds, lease->watch_fd >= 0 ? 2 : 1, lease_left_ms(lease, timeout_ms));
+    int n = poll(fds, lease->watch_fd >= 0 ? 2 : 1, timeout_ms);
 
     if (n < 0)
         return errno == EINTR ? 0 : -errno;
     if (n == 0)
         return -ETIMEDOUT;
     return fds[0].revents == 0 ? -ECANCELED : 0;
+}
+
+/* Resumes a worker that a process of the sandbox has stopped. One that is stopped again and again
+ * is killed, so that no call waits for it for ever. */
+static int lease_resume(const struct worker_lease *lease, unsigned *stops)
+{
+    if (!file_worker_is_stopped(&lease->worker))
+        return 0;
+    if (++*stops > STOPPED_MOST) {
+        file_worker_signal(&lease->worker, SIGKILL);
+        return -EPIPE;
+    }
+    file_worker_signal(&lease->worker, SIGCONT);
+    return 0;
+}
+
+int lease_wait(const struct worker_lease *lease, short events, int timeout_ms)
+{
+    int left_ms = lease_left_ms(lease, timeout_ms);
+    unsigned stops = 0;
+
+    for (;;) {
+        bool is_last = lease->worker.pidfd < 0 || (left_ms >= 0 && left_ms <= STOPPED_CHECK_MS);
+        int r = lease_poll(lease, events, is_last ? left_ms : STOPPED_CHECK_MS);
+
+        if (r != -ETIMEDOUT || is_last)
+            return r;
+        r = lease_resume(lease, &stops);
+        if (r < 0)
+            return r;
+        if (left_ms >= 0)
+            left_ms -= STOPPED_CHECK_MS;
+    }
 }
 
 int lease_send(const struct worker_lease *lease, struct iovec *parts, size_t count)

@@ -39,7 +39,9 @@ int lease_begin(struct worker_lease *lease, struct sandbox *sandbox,
                 const struct worker_request *request, struct err *err);
 
 /* Waits until the worker's socket is ready, for at most timeout_ms (-1: until the deadline).
- * Returns 0, -ECANCELED when the client has disconnected, -ETIMEDOUT or another -errno. */
+ * Returns 0, -ECANCELED when the client has disconnected, -EPIPE when the worker was stopped too
+ * often and has been killed, -ETIMEDOUT or another -errno. A worker that the sandbox has stopped is
+ * resumed within two seconds. */
 int lease_wait(const struct worker_lease *lease, short events, int timeout_ms);
 
 /* Sends all parts, and modifies them. Returns 0, -EPIPE when the worker has ended, or as

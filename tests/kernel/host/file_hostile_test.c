@@ -47,6 +47,13 @@ static void a_worker_that_is_stopped_goes_with_its_call(void)
     CHECK(world_sh(box, "busybox killall -9 holt-files; true", NULL) == 0);
 }
 
+static void a_stopped_idle_worker_holds_up_no_call(void)
+{
+    CHECK_DONE(ask_path(box, FILE_STAT, "/", 0));
+    CHECK(world_sh(box, "busybox killall -STOP holt-files", NULL) == 0);
+    CHECK_DONE(ask_path(box, FILE_STAT, "/", 0));
+}
+
 static void nobody_inside_looks_into_a_worker(void)
 {
     CHECK_DONE(ask_path(box, FILE_STAT, "/", 0));
@@ -353,6 +360,7 @@ static void all(void)
     box = world_create("hostile");
     RUN(a_worker_that_is_killed_ends_its_call_alone);
     RUN(a_worker_that_is_stopped_goes_with_its_call);
+    RUN(a_stopped_idle_worker_holds_up_no_call);
     RUN(nobody_inside_looks_into_a_worker);
     RUN(a_sandbox_without_room_for_a_worker_says_so);
     RUN(names_that_change_lead_nowhere);

@@ -121,6 +121,37 @@ static void a_stopped_worker_is_killed_when_the_client_disconnects(void)
     (void)close(client[0]);
 }
 
+static void a_stopped_idle_worker_holds_up_no_call(void)
+{
+    stop_the_worker();
+    CHECK(read_until(0, -1).r == 0);
+    CHECK_SAYS(tool_read(box, "/etc/origin"), false, "template");
+}
+
+/* A call that meets a worker which is stopped again and again ends, with or without a result. */
+static void a_worker_that_is_stopped_constantly_delays_a_call_for_seconds(void)
+{
+    char *args[] = { (char *)(uintptr_t) "/bin/sh", (char *)(uintptr_t) "-c",
+                     (char *)(uintptr_t) "while :; do busybox killall -STOP holt-tools; done",
+                     NULL };
+    const struct process_spec command = { .args = args, .is_detached = true };
+    struct process *process = NULL;
+    struct err err = { 0 };
+
+    stop_the_worker();
+    CHECK_OK(sandbox_exec(box, &command, &process, &err), &err);
+    for (int i = 0; i < 2; i++) {
+        struct outcome_of_tool outcome = read_until(0, -1);
+
+        CHECK(outcome.r == 0 || outcome.err.kind == ERR_BUSY, "(%s)", outcome.err.msg);
+        if (outcome.r == 0)
+            tool_worker_reply_done(&outcome.reply);
+    }
+    process_kill(process, KILLER_USER);
+    process_abandon(process);
+    CHECK_SAYS(tool_read(box, "/etc/origin"), false, "template");
+}
+
 /* The deadline also applies while all workers are in use. */
 static void the_deadline_includes_the_wait_for_a_worker(void)
 {
@@ -471,6 +502,8 @@ static void all(void)
     RUN(a_killed_idle_worker_is_replaced);
     RUN(a_stopped_worker_is_killed_at_the_deadline);
     RUN(a_stopped_worker_is_killed_when_the_client_disconnects);
+    RUN(a_stopped_idle_worker_holds_up_no_call);
+    RUN(a_worker_that_is_stopped_constantly_delays_a_call_for_seconds);
     RUN(the_deadline_includes_the_wait_for_a_worker);
     RUN(links_stay_inside_the_sandbox);
     RUN(files_that_change_their_type_stay_inside_the_sandbox);
