@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "auth/token.h"
 #include "auth/token_store.h"
@@ -31,9 +32,8 @@
 #define TLS_PRIORITIES "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
 
 enum {
-    CONNECTIONS_MAX = 1024,  /* on each listener, so that TCP cannot crowd out the unix socket */
-    CONNECTIONS_SPARE = 128, /* while evicted connections are being closed */
-    CONNECTIONS_PER_CLIENT = 640, /* of one address on TCP, so that others can connect */
+    CONNECTIONS_MAX = 1024, /* on each listener, so that TCP cannot crowd out the unix socket */
+    CONNECTIONS_SHARE = 8,  /* at most this part of the daemon's descriptors */
     CONNECTION_BYTES = 32 * 1024, /* header and buffers; zeroed by libmicrohttpd on every request */
     THREAD_STACK_BYTES = 1024 * 1024,
 };
@@ -139,6 +139,17 @@ static void server_init(struct server *server, const struct http_server *http,
     };
 }
 
+/* A daemon that may open few descriptors keeps most of them for sandboxes. */
+static unsigned connections_max(void)
+{
+    struct rlimit files;
+    bool is_known = getrlimit(RLIMIT_NOFILE, &files) == 0;
+
+    return is_known && files.rlim_cur / CONNECTIONS_SHARE < CONNECTIONS_MAX
+               ? (unsigned)files.rlim_cur / CONNECTIONS_SHARE
+               : CONNECTIONS_MAX;
+}
+
 /* The socket belongs to the server from here on. */
 static int server_start(struct server *server, int fd, struct err *err)
 {
@@ -152,8 +163,11 @@ static int server_start(struct server *server, int fd, struct err *err)
         { MHD_OPTION_HTTPS_PRIORITIES, 0, (char *)(uintptr_t)TLS_PRIORITIES },
         { MHD_OPTION_END, 0, NULL },
     };
-    int r = connection_limits_start(CONNECTIONS_MAX, is_local ? 0 : CONNECTIONS_PER_CLIENT,
-                                    &server->limits, err);
+    const unsigned most = connections_max();
+    const unsigned spare = most / 8; /* while evicted connections are being closed */
+    const unsigned per_client =
+        most / 8 * 5; /* of one address on TCP, so that others can connect */
+    int r = connection_limits_start(most, is_local ? 0 : per_client, &server->limits, err);
 
     if (r < 0) {
         (void)fd_close(fd);
@@ -161,9 +175,8 @@ static int server_start(struct server *server, int fd, struct err *err)
     }
     server->daemon = MHD_start_daemon(
         flags, 0, NULL, NULL, on_request, &server->listener, MHD_OPTION_EXTERNAL_LOGGER, on_log,
-        NULL, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)CONNECTIONS_MAX + CONNECTIONS_SPARE, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
-        is_local ? 0U : (unsigned)CONNECTIONS_PER_CLIENT + CONNECTIONS_SPARE,
+        NULL, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, most + spare,
+        MHD_OPTION_PER_IP_CONNECTION_LIMIT, is_local ? 0U : per_client + spare,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES, MHD_OPTION_THREAD_STACK_SIZE,
         (size_t)THREAD_STACK_BYTES, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_COMPLETED,
         on_completed, NULL, MHD_OPTION_URI_LOG_CALLBACK, on_target, &server->listener,

@@ -4,13 +4,28 @@
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 /* Room for one header, which is all that a unix socket delivers at a time. */
 union control {
     struct cmsghdr header;
     char bytes[CMSG_SPACE(sizeof(int) * FDS_MAX)];
 };
+
+/* Since Linux 6.2 the size of the directory is the number of descriptors. */
+int fds_count(unsigned *ret_open, unsigned *ret_max)
+{
+    struct rlimit files;
+    struct stat st;
+
+    if (getrlimit(RLIMIT_NOFILE, &files) < 0 || stat("/proc/self/fd", &st) < 0)
+        return -errno;
+    *ret_open = (unsigned)st.st_size;
+    *ret_max = files.rlim_cur < UINT32_MAX ? (unsigned)files.rlim_cur : UINT32_MAX;
+    return 0;
+}
 
 ssize_t fds_send(int socket_fd, const void *data, size_t len, int flags, const int *fds,
                  size_t count)

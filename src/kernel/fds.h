@@ -1,10 +1,15 @@
-/* Passes descriptors over a unix socket together with the bytes that they belong to. */
+/* Counts descriptors, and passes them over a unix socket together with the bytes that they belong
+ * to. */
 #pragma once
 
 #include <stddef.h>
 #include <sys/types.h>
 
 enum { FDS_MAX = 20 };
+
+/* Counts the descriptors that this process has open, and how many it may have. Returns 0 or -errno.
+ * Takes a microsecond and no descriptor. */
+int fds_count(unsigned *ret_open, unsigned *ret_max);
 
 /* Sends bytes, with count descriptors attached to the first. Returns the bytes sent or -errno.
  * Never raises SIGPIPE. flags are those of sendmsg. */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -271,9 +272,13 @@ unsigned runtime_guest_own_processes(const struct runtime_guest *guest)
     return guest->ops->own_processes + (has_zygote ? 1 : 0);
 }
 
-void runtime_guest_kill(const struct runtime_guest *guest)
+int runtime_guest_kill(const struct runtime_guest *guest)
 {
-    (void)cgroup_kill(guest->runtime->cgroups, guest->id, NULL);
+    int r = cgroup_kill(guest->runtime->cgroups, guest->id, NULL);
+
+    if (r < 0 && guest->pidfd >= 0)
+        (void)pidfd_send_signal(guest->pidfd, SIGKILL, NULL, 0);
+    return r == -ENOENT ? 0 : r;
 }
 
 /* Reaps a child; for another daemon's child it only waits for the end. */
@@ -348,7 +353,7 @@ int runtime_guest_done(struct runtime_guest *guest)
 {
     int r, limits_r;
 
-    runtime_guest_kill(guest);
+    (void)runtime_guest_kill(guest);
     if (guest->pidfd >= 0)
         pidfd_wait_end(guest->pidfd);
     r = remove_group(guest->runtime->cgroups, guest->id);

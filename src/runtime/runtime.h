@@ -80,8 +80,9 @@ int runtime_bury(struct runtime *runtime, const char *id, const char *limits_gro
 /* Returns the number of Holt's own processes that count against the sandbox's limit. */
 unsigned runtime_guest_own_processes(const struct runtime_guest *guest);
 
-/* Kills every process of the sandbox, holt-init first. */
-void runtime_guest_kill(const struct runtime_guest *guest);
+/* Kills every process of the sandbox. Returns 0, or -errno when only the first process could be
+ * killed, and this should be called again; the others end with it in most runtimes. */
+int runtime_guest_kill(const struct runtime_guest *guest);
 
 /* The end of a guest in three steps, of which the first two do not wait, for a caller that ends
  * many at once. Returns whether a killed guest and all processes of its sandbox have ended. */

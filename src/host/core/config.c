@@ -31,6 +31,7 @@ enum kind {
     KIND_FILE,
     KIND_LEVEL,
     KIND_U32,
+    KIND_AUTO_U32,
     KIND_FILES,
     KIND_PERCENT,
     KIND_SIZE,
@@ -63,8 +64,8 @@ enum kind {
         "storage of volumes: auto, btrfs, zfs:POOL/DATASET or dir")                                \
     ROW(log, "log", "log", KIND_LEVEL, "LEVEL", "info", "log level: error, warn, info or debug")   \
     ROW(pool_size, "pool.size", "pool-size", KIND_U32, "N", "4", "warm sandboxes kept ready")      \
-    ROW(sandboxes_max, "sandboxes.max", "sandboxes-max", KIND_U32, "N", "1000",                    \
-        "maximum number of sandboxes")                                                             \
+    ROW(sandboxes_max, "sandboxes.max", "sandboxes-max", KIND_AUTO_U32, "N", "auto",               \
+        "maximum number of sandboxes; auto: by memory and descriptors")                            \
     ROW(snapshots_max, "snapshots.max", "snapshots-max", KIND_U32, "N", "0",                       \
         "turns kept of a sandbox that sets no limit; 0: all")                                      \
     ROW(quota, "quota", "quota", KIND_AUTO_SIZE, "SIZE", "auto",                                   \
@@ -300,7 +301,10 @@ static int number_set(const struct config_row *row, void *field, const char *val
         r = timeout_parse(value, field);
     else if (row->kind == KIND_BOOL)
         r = bool_parse(value, field);
-    else {
+    else if (row->kind == KIND_AUTO_U32 && strcmp(value, "auto") == 0) {
+        *(uint32_t *)field = CONFIG_AUTO_COUNT;
+        r = 0;
+    } else {
         r = parse_u64(value, &wide);
         if (r == 0 && wide > (row->kind == KIND_PERCENT ? 100 : UINT32_MAX))
             r = -ERANGE;
@@ -437,6 +441,8 @@ static void value_print(const struct config_row *row, const struct config *confi
     number = *(const uint32_t *)field;
     if (row->kind == KIND_BOOL)
         (void)fprintf(out, "%s\n", number ? "yes" : "no");
+    else if (row->kind == KIND_AUTO_U32 && number == CONFIG_AUTO_COUNT)
+        (void)fprintf(out, "auto\n");
     else if (row->kind == KIND_CPUS && number % 1000 != 0)
         (void)fprintf(out, "%" PRIu32 ".%03" PRIu32 "\n", number / 1000, number % 1000);
     else

@@ -11,7 +11,8 @@
 struct err;
 
 #define CONFIG_NO_TIMEOUT UINT64_MAX
-#define CONFIG_AUTO UINT64_MAX /* a size that depends on this machine */
+#define CONFIG_AUTO UINT64_MAX       /* a size that depends on this machine */
+#define CONFIG_AUTO_COUNT UINT32_MAX /* the same for a number */
 enum { CONFIG_TOOL_TIMEOUT_MS = 5 * 60 * 1000 };
 
 struct config {

@@ -19,6 +19,7 @@
 #include "base/text/parse.h"
 #include "base/xalloc.h"
 #include "host/core/config.h"
+#include "host/core/descriptors.h"
 #include "host/core/extension.h"
 #include "host/core/host_internal.h"
 #include "host/core/limits.h"
@@ -74,7 +75,12 @@ static uint32_t state_hash(const char *state)
 int host_admit(struct host *host, struct err *err)
 {
     bool is_full;
+    int r = descriptors_check_sandbox(err);
 
+    if (r < 0) {
+        storage_monitor_wake(host->storage_monitor);
+        return r;
+    }
     lock_take(&host->lock);
     is_full = host->active >= host->sandboxes_max;
     if (!is_full)
@@ -263,7 +269,8 @@ static void host_apply_settings(struct host *host, const struct config *config)
     host->limit_pids = config->limit_pids;
     host->limit_files = config->limit_files;
     host->limit_files_soft = config->limit_files_soft;
-    host->sandboxes_max = config->sandboxes_max;
+    host->sandboxes_max = config->sandboxes_max == CONFIG_AUTO_COUNT ? descriptors_sandboxes_max()
+                                                                     : config->sandboxes_max;
     host->snapshots_max = config->snapshots_max;
     host->default_quota = default_quota(host, config);
     host->storage_warn = config->storage_warn;
@@ -382,7 +389,8 @@ static int config_check(const struct config *config, struct err *err)
 {
     enum { MEMORY_MIN = 4 << 10, MEMORY_MAX = 128 << 10, DISK_MIN = 1 << 20 };
 
-    if (config->sandboxes_max == 0 || config->sandboxes_max > HOST_UID_RANGES)
+    if (config->sandboxes_max == 0 ||
+        (config->sandboxes_max > HOST_UID_RANGES && config->sandboxes_max != CONFIG_AUTO_COUNT))
         return err_set(err, ERR_INVALID, "sandboxes.max must be between 1 and %d", HOST_UID_RANGES);
     if (config->output_memory < MEMORY_MIN || config->output_memory > MEMORY_MAX)
         return err_set(err, ERR_INVALID, "output.memory must be between %dK and %dK",
@@ -403,6 +411,8 @@ int host_open(const struct config *config, const struct host_extension *extensio
     int r;
 
     r = config_check(config, err);
+    if (r == 0)
+        r = descriptors_check_limit(err);
     if (r < 0)
         return r;
     host = host_new(config, extension);

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "host/core/descriptors.h"
 #include "host/observe/audit.h"
 
 struct config;
@@ -29,6 +30,7 @@ struct host_health {
     char storage_state[16]; /* ONLINE, DEGRADED, ...: see store_state */
     uint64_t storage_used;  /* bytes */
     uint64_t storage_available;
+    struct descriptors descriptors;
     enum health_status status;
     char errors[512]; /* reasons for a status other than OK, one per line */
 };

@@ -348,7 +348,7 @@ void machine_destroy(struct machine *machine)
     lock_release(&machine->lock);
     if (!is_first)
         return;
-    runtime_guest_kill(&machine->guest);
+    machine->needs_kill = runtime_guest_kill(&machine->guest) < 0;
     if (machine_leave_table(machine))
         host_dismiss(machine->host);
     else
@@ -365,6 +365,8 @@ static bool machine_is_gone(struct machine *machine)
 
 bool machine_try_reap(struct machine *machine)
 {
+    if (machine->needs_kill)
+        machine->needs_kill = runtime_guest_kill(&machine->guest) < 0;
     if (!runtime_guest_has_ended(&machine->guest) || !machine_is_gone(machine))
         return false;
     /* What cannot be removed for long is left to the next start of the daemon. */

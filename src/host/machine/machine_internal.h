@@ -56,6 +56,7 @@ struct machine {
     struct machine *next;   /* in the host's table, or in a queue of the reaper */
     uint64_t reap_at_ns;    /* of the reaper's thread: when to look at it again */
     long reap_pause_ns;     /* how long to wait then; 0: holt-init may still run */
+    bool needs_kill;        /* not all of its processes could be killed */
     unsigned remove_tries;  /* failed removals of its control group */
 
     struct lock lock; /* protects all fields below */

@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/thread.h"
 #include "base/xalloc.h"
+#include "host/core/descriptors.h"
 #include "host/core/host_internal.h"
 #include "host/machine/machine_internal.h"
 #include "host/observe/metrics_internal.h"
@@ -48,7 +49,8 @@ static struct machine *machine_make_warm(const struct pool *pool)
     lock_take(&pool->host->lock);
     memcpy(template, pool->host->warm_template, sizeof(template));
     lock_release(&pool->host->lock);
-    if (machine_start_blank(pool->host, pool->ops, &machine, &err) < 0)
+    if (descriptors_check_sandbox(&err) < 0 ||
+        machine_start_blank(pool->host, pool->ops, &machine, &err) < 0)
         return NULL;
     r = machine_wait(machine, MACHINE_BLANK, &err);
     if (r == 0)

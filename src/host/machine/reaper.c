@@ -90,7 +90,7 @@ static void reaper_watch(struct reaper *reaper, struct machine *machine)
     struct epoll_event event = { .events = EPOLLIN, .data.ptr = machine };
 
     machine->reap_pause_ns = 0;
-    if (machine->guest.pidfd < 0 ||
+    if (machine->guest.pidfd < 0 || machine->needs_kill ||
         epoll_ctl(reaper->epoll_fd, EPOLL_CTL_ADD, machine->guest.pidfd, &event) < 0)
         machine_end_soon(machine);
     queue_put(&reaper->waiting, machine);

@@ -32,6 +32,8 @@ static const struct {
     [EVENT_STORAGE_DEGRADED] = { "storage.degraded", NULL },
     [EVENT_STORAGE_FULL] = { "storage.full", NULL },
     [EVENT_STORAGE_FAILED] = { "storage.failed", NULL },
+    [EVENT_RESOURCE_LOW] = { "resource.low", NULL },
+    [EVENT_RESOURCE_OK] = { "resource.ok", NULL },
     [EVENT_SANDBOX_CREATED] = { "sandbox.created", "create" },
     [EVENT_SANDBOX_FORKED] = { "sandbox.forked", "fork" },
     [EVENT_SANDBOX_STARTED] = { "sandbox.started", "start" },

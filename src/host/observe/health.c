@@ -101,6 +101,18 @@ static void health_check_storage(struct host *host, struct host_health *ret)
     }
 }
 
+static void health_check_descriptors(struct host_health *ret)
+{
+    struct err err = { 0 };
+
+    descriptors_count(&ret->descriptors);
+    if (descriptors_check_sandbox(&err) < 0)
+        health_worsen(ret, HEALTH_UNHEALTHY, "%s", err.msg);
+    else if (ret->descriptors.is_low)
+        health_worsen(ret, HEALTH_DEGRADED, "%u of %u file descriptors are open",
+                      ret->descriptors.open, ret->descriptors.max);
+}
+
 void host_take_census(struct host *host, struct host_census *ret)
 {
     *ret = (struct host_census){ .runs = 0 };
@@ -130,6 +142,7 @@ void host_health(struct host *host, struct host_health *ret)
         .runtime = host->default_runtime->name,
     };
     health_check_storage(host, ret);
+    health_check_descriptors(ret);
     host_take_census(host, &census);
     ret->processes = census.processes;
     ret->tools = metrics_tools_running(host->metrics);

@@ -221,6 +221,12 @@ static int write_health(const struct host_health *health, struct buf *out)
         r = write_gauge(out, "holt_storage_available_bytes", "Available storage.",
                         health->storage_available);
     if (r == 0)
+        r = metric_begin(out, "holt_resource_low", METRIC_GAUGE,
+                         "1: the resource of the daemon is near its end.");
+    if (r == 0)
+        r = metric_add(out, "holt_resource_low", "resource=\"file-descriptors\"",
+                       health->descriptors.is_low);
+    if (r == 0)
         r = write_gauge(out, "holt_health", "0: ok, 1: degraded, 2: unhealthy.", health->status);
     if (r == 0)
         r = metric_begin(out, "holt_uptime_seconds", METRIC_GAUGE,

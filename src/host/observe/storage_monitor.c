@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* One thread that checks the storage every health.interval, so that subscribers of events learn
- * about a full storage before creates fail. */
+/* One thread that checks the storage and the daemon's descriptors every health.interval, so that
+ * subscribers of events learn about their end before creates fail. */
 #include "host/observe/storage_monitor.h"
 
 #include <errno.h>
@@ -18,7 +18,19 @@ struct storage_monitor {
     struct host *host;
     struct worker worker;
     enum storage_condition condition; /* of the last check; used by the thread only */
+    bool is_low_on_descriptors;       /* the same */
 };
+
+static void descriptors_check(struct storage_monitor *storage_monitor,
+                              const struct descriptors *now)
+{
+    if (now->is_low == storage_monitor->is_low_on_descriptors)
+        return;
+    storage_monitor->is_low_on_descriptors = now->is_low;
+    host_event(storage_monitor->host, now->is_low ? EVENT_RESOURCE_LOW : EVENT_RESOURCE_OK,
+               json_pack("{s:s, s:i, s:i}", "resource", "file-descriptors", "used", (int)now->open,
+                         "max", (int)now->max));
+}
 
 static void storage_monitor_check(struct storage_monitor *storage_monitor)
 {
@@ -31,6 +43,7 @@ static void storage_monitor_check(struct storage_monitor *storage_monitor)
     struct host_health health;
 
     host_health(storage_monitor->host, &health);
+    descriptors_check(storage_monitor, &health.descriptors);
     if (health.storage_condition == storage_monitor->condition)
         return;
     storage_monitor->condition = health.storage_condition;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Decides when an operation may begin: the table of sandbox.h. */
 #include "base/cleanup.h"
+#include "host/core/descriptors.h"
 #include "host/core/host_internal.h"
 #include "host/machine/machine_internal.h"
 #include "host/process/processes.h"
@@ -159,8 +160,10 @@ int sandbox_exec(struct sandbox *sandbox, const struct process_spec *spec, struc
                  struct err *err)
 {
     struct machine *machine = NULL;
-    int r = sandbox_hold_machine(sandbox, &machine, err);
+    int r = descriptors_check_process(err);
 
+    if (r == 0)
+        r = sandbox_hold_machine(sandbox, &machine, err);
     if (r < 0)
         return r;
     r = process_start(machine, spec, ret, err);

@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/fault.h"
 #include "base/json.h"
+#include "host/core/descriptors.h"
 #include "host/core/host_internal.h"
 #include "host/observe/event_internal.h"
 #include "host/observe/metrics_internal.h"
@@ -151,7 +152,9 @@ int sandbox_start(struct sandbox *sandbox, struct err *err)
 
     if (r < 0)
         return metrics_note(sandbox->host->metrics, TIMED_START, began_ns, r);
-    r = sandbox_ensure_volume(sandbox, err);
+    r = descriptors_check_sandbox(err);
+    if (r == 0)
+        r = sandbox_ensure_volume(sandbox, err);
     if (r == 0)
         r = sandbox_boot(sandbox, err);
     if (r == 0) {

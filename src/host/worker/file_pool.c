@@ -15,6 +15,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "host/core/descriptors.h"
 #include "host/core/host_internal.h"
 #include "host/machine/channel.h"
 #include "host/machine/machine_internal.h"
@@ -188,7 +189,10 @@ static int worker_send_start(const struct file_pool *pool, int socket_fd, struct
     struct machine *machine = pool->machine;
     uint16_t fds = pool->is_of_tools ? 3 : 2;
     size_t start;
-    int r = cgroup_open_child(machine->host->cgroups, machine->id, GROUP, machine->guest.first_uid,
+    int r = descriptors_check_process(err);
+
+    if (r == 0)
+        r = cgroup_open_child(machine->host->cgroups, machine->id, GROUP, machine->guest.first_uid,
                               &cgroup_fd, err);
 
     if (r < 0)

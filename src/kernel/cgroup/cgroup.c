@@ -26,6 +26,7 @@ enum {
     EVENTS_RECHECK_MIN_NS = 50 * 1000,
     EVENTS_RECHECK_MAX_NS = 100 * 1000 * 1000,
     SIGNAL_FREEZE_TIMEOUT_MS = 2000,
+    SPARE_TRIES = 3,
 };
 
 const char *cgroup_path(char *into, const char *name, const char *child, const char *file)
@@ -78,11 +79,37 @@ int cgroup_open_child(struct cgroup_root *root, const char *name, const char *ch
     return 0;
 }
 
+static bool is_out_of_fds(int r)
+{
+    return r == -EMFILE || r == -ENFILE;
+}
+
+/* Closes the spare descriptor and opens it again afterwards. Another thread may take its place in
+ * between, so this is tried a few times. */
+static int kill_with_spare(struct cgroup_root *root, const char *path)
+{
+    int r = -EMFILE;
+
+    for (int i = 0; is_out_of_fds(r) && i < SPARE_TRIES; i++) {
+        (void)fd_close(atomic_exchange(&root->spare_fd, -1));
+        r = file_write_at(root->unified_fd, path, "1");
+        if (atomic_load(&root->spare_fd) < 0) {
+            int spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+            (void)fd_close(atomic_exchange(&root->spare_fd, spare_fd));
+        }
+    }
+    return r;
+}
+
 int cgroup_kill(struct cgroup_root *root, const char *name, const char *child)
 {
     char path[CGROUP_PATH_BYTES];
+    int r;
 
-    return file_write_at(root->unified_fd, cgroup_path(path, name, child, "cgroup.kill"), "1");
+    cgroup_path(path, name, child, "cgroup.kill");
+    r = file_write_at(root->unified_fd, path, "1");
+    return is_out_of_fds(r) ? kill_with_spare(root, path) : r;
 }
 
 int cgroup_set_frozen(struct cgroup_root *root, const char *name, const char *child, bool on)

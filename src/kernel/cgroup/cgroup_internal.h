@@ -1,6 +1,7 @@
 /* Internals shared by the files of the cgroup module. */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -19,8 +20,9 @@ struct cgroup_locations {
 
 struct cgroup_root {
     char *label;
-    int unified_own_fd; /* parent of the label's group: usually the daemon's own group */
-    int unified_fd;     /* the label's group on the unified hierarchy */
+    int unified_own_fd;  /* parent of the label's group: usually the daemon's own group */
+    int unified_fd;      /* the label's group on the unified hierarchy */
+    atomic_int spare_fd; /* closed to make room for the one descriptor that a kill needs */
     bool has_v2[CGROUP_CONTROLLERS]; /* the controller is available there */
     int v1_own_fd[CGROUP_CONTROLLERS];
     int v1_fd[CGROUP_CONTROLLERS]; /* the label's group in the controller's own hierarchy, or -1 */

@@ -245,6 +245,7 @@ static struct cgroup_root *root_new(const char *label)
 
     root->label = xstrdup(label);
     root->unified_own_fd = root->unified_fd = -EBADF;
+    atomic_init(&root->spare_fd, open("/dev/null", O_RDONLY | O_CLOEXEC));
     for (int i = 0; i < CGROUP_CONTROLLERS; i++)
         root->v1_own_fd[i] = root->v1_fd[i] = -EBADF;
     return root;
@@ -350,6 +351,7 @@ void cgroup_root_close(struct cgroup_root *root)
     if (root->unified_own_fd >= 0)
         (void)unlinkat(root->unified_own_fd, root->label, AT_REMOVEDIR);
     root->unified_fd = fd_close(root->unified_fd);
+    (void)fd_close(atomic_exchange(&root->spare_fd, -1));
     root->unified_own_fd = fd_close(root->unified_own_fd);
     free(root->label);
     free(root);

@@ -50,7 +50,8 @@ static void defaults_are_complete(void)
     CHECK_TEXT(config.runtime, "native");
     CHECK_TEXT(config.template, "host");
     CHECK_TEXT(config.log, "info");
-    CHECK(config.pool_size == 4 && config.sandboxes_max == 1000 && config.limit_pids == 1024);
+    CHECK(config.pool_size == 4 && config.sandboxes_max == CONFIG_AUTO_COUNT);
+    CHECK(config.limit_pids == 1024);
     CHECK(config.limit_memory == CONFIG_AUTO && config.quota == CONFIG_AUTO);
     CHECK(config.limit_cpus == 0 && config.limit_files == 16384 && config.limit_files_soft == 1024);
     CHECK(config.template_bytes_max == UINT64_C(16) << 30 && config.template_files_max == 2000000);
