@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/close_range.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 #include "base/err.h"
 #include "base/fault.h"
 #include "base/files/tree.h"
+#include "base/io.h"
 #include "base/log.h"
 #include "daemon/command_line.h"
 #include "daemon/event_log.h"
@@ -26,7 +28,14 @@
 #include "http/server.h"
 #include "toolbox/tool.h"
 
-enum { EXIT_REFUSED = 125, DRAIN_MS = 5000, START_US = 600 * 1000 * 1000 };
+#define OOM_SCORE_TEXT "-900"
+
+enum {
+    EXIT_REFUSED = 125,
+    DRAIN_MS = 5000,
+    START_US = 600 * 1000 * 1000,
+    OOM_SCORE_ADJUST = -900,
+};
 
 /* In the order of their start. */
 struct daemon {
@@ -52,6 +61,17 @@ static void signals_block(void)
     (void)sigprocmask(SIG_SETMASK, &all, NULL);
 }
 
+/* When the machine has no memory left, the daemon should be the last to go: without it nobody can
+ * end a sandbox. Refused without CAP_SYS_RESOURCE. Zygotes give the protection up. */
+static void protect_from_oom(void)
+{
+    static const char path[] = "/proc/self/oom_score_adj";
+    long long now;
+
+    if (file_read_number_at(AT_FDCWD, path, &now) == 0 && now > OOM_SCORE_ADJUST)
+        (void)file_write_at(AT_FDCWD, path, OOM_SCORE_TEXT);
+}
+
 /* The inherited environment must neither reach a sandbox nor determine the modes of files. */
 static void process_prepare(void)
 {
@@ -59,6 +79,7 @@ static void process_prepare(void)
 
     (void)close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
     (void)umask(022);
+    protect_from_oom();
     if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
         files.rlim_cur = files.rlim_max;
         (void)setrlimit(RLIMIT_NOFILE, &files);

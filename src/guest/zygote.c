@@ -125,10 +125,22 @@ static int drop_stdio(void)
     return r;
 }
 
+/* The daemon may be protected from the OOM killer; a sandbox must not be. */
+static void drop_oom_protection(void)
+{
+    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+    if (fd >= 0)
+        (void)!write(fd, "0", 1);
+    cleanup_close_fd(&fd);
+}
+
 static int zygote_prepare(void)
 {
     struct err err = { 0 };
     int r = drop_stdio();
+
+    drop_oom_protection();
 
     /* Capabilities must survive the change of uid. */
     if (r == 0 && prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP, 0, 0, 0) < 0)

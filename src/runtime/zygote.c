@@ -110,6 +110,16 @@ void zygotes_close(struct zygotes *zygotes)
     free(zygotes);
 }
 
+/* The limit is that of all sandboxes together: a new one has no other. */
+static int start_error(struct err *err, int r, const char *what)
+{
+    if (r == -EAGAIN)
+        return err_refuse(err, CAUSE_CAPACITY_EXCEEDED, "out of processes: cannot %s", what);
+    if (r == -ENOMEM)
+        return err_refuse(err, CAUSE_CAPACITY_EXCEEDED, "out of memory: cannot %s", what);
+    return err_sys(err, r, "%s", what);
+}
+
 static int zygote_launch(const struct zygotes *zygotes, struct zygote *zygote, struct err *err)
 {
     static char *const args[] = { (char *)(uintptr_t) "holt-init", (char *)(uintptr_t) "seat",
@@ -131,7 +141,7 @@ static int zygote_launch(const struct zygotes *zygotes, struct zygote *zygote, s
                                          .fd_count = 2 },
                    &pid, &zygote->pidfd);
     if (r < 0)
-        return err_sys(err, r, "start a zygote");
+        return start_error(err, r, "start a zygote");
     return cgroup_zygote_attach(zygotes->cgroups, zygote->name, pid, err);
 }
 
@@ -244,7 +254,7 @@ int zygote_start_process(struct zygote *zygote, const struct zygote_start *start
     if (r == 0)
         r = zygote_receive_reply(zygote, ret_pidfd);
     if (r < 0)
-        return err_sys(err, r, "start holt-init in new namespaces");
+        return start_error(err, r, "start holt-init in new namespaces");
     *ret_pid = r;
     return 0;
 }

@@ -77,6 +77,8 @@ int host_admit(struct host *host, struct err *err)
     bool is_full;
     int r = descriptors_check_sandbox(err);
 
+    if (r == 0)
+        r = cgroup_root_check_room(host->cgroups, err);
     if (r < 0) {
         storage_monitor_wake(host->storage_monitor);
         return r;
@@ -138,6 +140,8 @@ static int open_cgroups(struct host *host, const struct config *config, struct r
 
     (void)snprintf(label, sizeof(label), "holt-%08" PRIx32, state_hash(config->state));
     r = cgroup_root_open_at(label, home, &host->cgroups, err);
+    if (r == 0)
+        cgroup_root_reserve(host->cgroups);
     if (r == 0)
         r = unrecorded_find_machines(host->cgroups, recovery, err);
     if (r == 0)

@@ -96,8 +96,8 @@ struct host {
     struct machine *machines;                  /* throw-aways */
     struct sandbox *sandboxes;                 /* oldest first */
     struct shared_volume_removal *removals;    /* of shared volumes, in progress */
-    uint32_t active;  /* created and not destroyed; at most sandboxes_max */
-    uint32_t reaping; /* machines that have ended and are not released yet */
+    uint32_t active;            /* created and not destroyed; at most sandboxes_max */
+    uint32_t reaping;           /* machines that have ended and are not released yet */
     atomic_bool is_closing;     /* new operations fail; also read without the lock */
     uint64_t close_deadline_ms; /* of clock_ms: what has not ended then is left to the next start */
     uint32_t audit_failures;
@@ -121,7 +121,8 @@ void host_reap_later(struct host *host, struct machine *machine);
 /* Counts a machine out that was queued for the reaper and holds nothing any more. */
 void host_note_reaped(struct host *host);
 
-/* Counts a new sandbox; fails when the limit is reached. */
+/* Counts a new sandbox; fails when the limit is reached, or when sandboxes have used up the memory
+ * or the processes of the machine. */
 int host_admit(struct host *host, struct err *err);
 
 /* Counts a sandbox that exists already, above the limit if need be. */

@@ -99,6 +99,22 @@ static void check_cgroups(const struct config *config, struct finding *ret)
     cgroup_root_close(root);
 }
 
+/* The kernel refuses to open any file, in all sandboxes, beyond this number. */
+static void check_files(const struct config *config, struct finding *ret)
+{
+    uint64_t one = (uint64_t)config->limit_pids * config->limit_files;
+    cleanup_free char *detail = NULL;
+    long long most = 0;
+
+    (void)file_read_number_at(AT_FDCWD, "/proc/sys/fs/file-max", &most);
+    detail = xasprintf("fs.file-max is %lld; one sandbox can open %" PRIu64 " files", most, one);
+    if (config->limit_pids > 0 && (uint64_t)most > one)
+        finding_set(ret, VERDICT_OK, NULL, detail);
+    else
+        finding_set(ret, VERDICT_WARN, "raise fs.file-max in sysctl.conf(5), or lower limits.files",
+                    detail);
+}
+
 static void check_init(const struct config *config, struct finding *ret)
 {
     cleanup_free char *path = NULL, *tools_path = NULL;
@@ -267,9 +283,9 @@ static const struct {
     const char *name;
     void (*run)(const struct config *config, struct finding *ret);
 } checks[] = {
-    { "user", check_user },       { "kernel", check_kernel },       { "cgroups", check_cgroups },
-    { "holt-init", check_init },  { "storage", check_storage },     { "registry", check_registry },
-    { "sandbox", check_sandbox }, { "runtime bwrap", check_bwrap },
+    { "user", check_user },         { "kernel", check_kernel },   { "cgroups", check_cgroups },
+    { "open files", check_files },  { "holt-init", check_init },  { "storage", check_storage },
+    { "registry", check_registry }, { "sandbox", check_sandbox }, { "runtime bwrap", check_bwrap },
 };
 
 static const char *const verdict_names[] = { "ok", "warn", "fail" };

@@ -104,6 +104,10 @@ void process_explain_failure(const struct message_failed *failed, char *into, si
         (void)snprintf(into, size, "the working directory does not exist");
     else if (failed->step == FAILED_USER && failed->errnum == ENOENT)
         (void)snprintf(into, size, "no such user in the sandbox");
+    else if (failed->step == FAILED_SETUP && failed->errnum == EAGAIN)
+        (void)snprintf(into, size, "out of processes: the limit of the sandbox or host is reached");
+    else if (failed->step == FAILED_SETUP && failed->errnum == ENOMEM)
+        (void)snprintf(into, size, "out of memory: the limit of the sandbox or host is reached");
     else
         (void)snprintf(into, size, "%s: %.160s", what[failed->step], failed->text);
 }

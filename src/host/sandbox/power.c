@@ -154,6 +154,8 @@ int sandbox_start(struct sandbox *sandbox, struct err *err)
         return metrics_note(sandbox->host->metrics, TIMED_START, began_ns, r);
     r = descriptors_check_sandbox(err);
     if (r == 0)
+        r = cgroup_root_check_room(sandbox->host->cgroups, err);
+    if (r == 0)
         r = sandbox_ensure_volume(sandbox, err);
     if (r == 0)
         r = sandbox_boot(sandbox, err);

@@ -35,6 +35,14 @@ int cgroup_root_open(const char *label, struct cgroup_root **ret, struct err *er
 int cgroup_root_open_at(const char *label, const char *home_file, struct cgroup_root **ret,
                         struct err *err);
 
+/* Limits all sandboxes together to the machine's memory and processes without a reserve, which
+ * keeps the daemon alive. A parent's lower limit is in force as well. */
+void cgroup_root_reserve(struct cgroup_root *root);
+
+/* Fails with ERR_EXHAUSTED, and names the resource, if the memory or the processes of all sandboxes
+ * together leave no room for one more. */
+int cgroup_root_check_room(struct cgroup_root *root, struct err *err);
+
 /* Kills and removes the groups below the label that an earlier run left behind, on every
  * hierarchy, except those for which keep (NULL: none) returns true. Returns their number. */
 typedef bool (*cgroup_keep_fn)(const char *name, void *context);

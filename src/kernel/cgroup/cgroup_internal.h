@@ -18,6 +18,15 @@ struct cgroup_locations {
     char path[CGROUP_HIERARCHIES][CGROUP_LOCATION_BYTES];
 };
 
+/* Files of the label's group that every create reads, kept open: opening takes longer. */
+enum cgroup_room {
+    ROOM_MEMORY_USED,
+    ROOM_MEMORY_LIMIT,
+    ROOM_PIDS_USED,
+    ROOM_PIDS_LIMIT,
+    ROOM_FILES
+};
+
 struct cgroup_root {
     char *label;
     int unified_own_fd;  /* parent of the label's group: usually the daemon's own group */
@@ -26,6 +35,7 @@ struct cgroup_root {
     bool has_v2[CGROUP_CONTROLLERS]; /* the controller is available there */
     int v1_own_fd[CGROUP_CONTROLLERS];
     int v1_fd[CGROUP_CONTROLLERS]; /* the label's group in the controller's own hierarchy, or -1 */
+    int room_fds[ROOM_FILES];      /* opened by cgroup_root_reserve */
 };
 
 /* Formats "NAME/FILE" or "NAME/CHILD/FILE", relative to a label's group. Names are chosen by Holt,

@@ -248,6 +248,8 @@ static struct cgroup_root *root_new(const char *label)
     atomic_init(&root->spare_fd, open("/dev/null", O_RDONLY | O_CLOEXEC));
     for (int i = 0; i < CGROUP_CONTROLLERS; i++)
         root->v1_own_fd[i] = root->v1_fd[i] = -EBADF;
+    for (int i = 0; i < ROOM_FILES; i++)
+        root->room_fds[i] = -EBADF;
     return root;
 }
 
@@ -342,6 +344,8 @@ void cgroup_root_close(struct cgroup_root *root)
 {
     if (!root)
         return;
+    for (int i = 0; i < ROOM_FILES; i++)
+        root->room_fds[i] = fd_close(root->room_fds[i]);
     for (int i = 0; i < CGROUP_CONTROLLERS; i++) {
         if (root->v1_own_fd[i] >= 0)
             (void)unlinkat(root->v1_own_fd[i], root->label, AT_REMOVEDIR);
