@@ -121,12 +121,29 @@ static int levels_return(struct tree_sink *sink, const char *path, size_t len)
     return innermost(sink)->path_len == len && memcmp(sink->path, path, len) == 0 ? 0 : -EBADMSG;
 }
 
-/* Removes an existing file or link; fails for a directory. */
-static int existing_remove(int dir_fd, const char *name)
+/* Returns 0 if an entry may have this name: nothing has it, or something that the entry may
+ * replace. */
+static int existing_check(const struct tree_sink *sink, int dir_fd, const char *name, bool is_link)
 {
-    if (unlinkat(dir_fd, name, 0) == 0 || errno == ENOENT)
+    struct stat st;
+
+    if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return errno == ENOENT ? 0 : -errno;
+    if (S_ISDIR(st.st_mode))
+        return -EISDIR;
+    if (S_ISREG(st.st_mode))
         return 0;
-    return errno == EPERM ? -EISDIR : -errno;
+    return S_ISLNK(st.st_mode) && (is_link || sink->options.replaces_links) ? 0 : -EEXIST;
+}
+
+/* Removes an existing regular file or link; fails for everything else. */
+static int existing_remove(const struct tree_sink *sink, int dir_fd, const char *name, bool is_link)
+{
+    int r = existing_check(sink, dir_fd, name, is_link);
+
+    if (r < 0)
+        return r;
+    return unlinkat(dir_fd, name, 0) == 0 || errno == ENOENT ? 0 : -errno;
 }
 
 /* Returns -EEXIST if all names that were tried exist. */
@@ -175,13 +192,12 @@ static void file_discard(struct tree_sink *sink)
 static int file_finish(struct tree_sink *sink)
 {
     int dir_fd = innermost(sink)->fd, r;
-    struct stat st;
 
     if (sink->file_fd < 0)
         return 0;
     r = attributes_set(sink, sink->file_fd, &sink->file);
-    if (r == 0 && fstatat(dir_fd, sink->name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode))
-        r = -EISDIR;
+    if (r == 0)
+        r = existing_check(sink, dir_fd, sink->name, false);
     if (r == 0 && !sink->temporary[0])
         r = temporary_make(sink, file_link);
     if (r == 0 && renameat(dir_fd, sink->temporary, dir_fd, sink->name) < 0)
@@ -195,8 +211,10 @@ static int file_finish(struct tree_sink *sink)
 /* Unnamed if the filesystem can: then nothing is left however this process ends. */
 static int file_start(struct tree_sink *sink, const char *name, const struct file_entry *entry)
 {
-    int r = 0;
+    int r = existing_check(sink, innermost(sink)->fd, name, false);
 
+    if (r < 0)
+        return r;
     sink->temporary[0] = '\0';
     sink->file_fd = openat(innermost(sink)->fd, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
     if (sink->file_fd < 0)
@@ -235,7 +253,7 @@ static int directory_add(struct tree_sink *sink, const char *name, const struct 
 
 static int link_add(struct tree_sink *sink, const char *name, const struct file_entry *entry)
 {
-    int dir_fd = innermost(sink)->fd, r = existing_remove(dir_fd, name);
+    int dir_fd = innermost(sink)->fd, r = existing_remove(sink, dir_fd, name, true);
     const struct attributes attributes = attributes_of(sink, entry);
 
     if (r < 0)
@@ -283,7 +301,7 @@ static int hard_link_add(struct tree_sink *sink, const char *name, const struct 
         return -errno;
     if (!S_ISREG(st.st_mode))
         return -EBADMSG;
-    r = existing_remove(dir_fd, name);
+    r = existing_remove(sink, dir_fd, name, false);
     if (r < 0)
         return r;
     return linkat(old_fd, old_name, dir_fd, name, 0) < 0 ? -errno : 0;

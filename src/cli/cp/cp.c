@@ -12,6 +12,8 @@
 #include "cli/core/report.h"
 #include "holt.h"
 
+enum { LINKS_MAX = 40 }; /* as the kernel's */
+
 struct cp_options {
     struct common_options common;
     bool keeps_owner, follows_link;
@@ -33,7 +35,7 @@ static bool place_parse(const char *text, struct cp_place *ret)
     const char *colon = strchr(text, ':'), *slash = strchr(text, '/');
     size_t len = colon ? (size_t)(colon - text) : 0;
 
-    *ret = (struct cp_place){ .text = text, .path = text };
+    *ret = (struct cp_place){ .text = text, .path = text, .is_stream = strcmp(text, "-") == 0 };
     if (!colon || len == 0 || text[0] == '.' || (slash && slash < colon))
         return true;
     if (len >= sizeof(ret->id))
@@ -143,6 +145,35 @@ int cp_stat_remote(struct holt *holt, const struct cp_place *place, bool follows
     return strcmp(error->cause, "FileNotFound") == 0 ? 0 : -1;
 }
 
+/* Stores the path that a link at `path` with this target leads to. */
+static int link_resolve(const char *path, const char *target, char ret[PATH_MAX])
+{
+    const char *slash = target[0] == '/' ? NULL : strrchr(path, '/');
+    int len = snprintf(ret, PATH_MAX, "%.*s%s", slash ? (int)(slash - path + 1) : 0, path, target);
+
+    return len >= PATH_MAX ? -1 : 0;
+}
+
+int cp_follow_remote(struct cp *cp, struct holt *holt)
+{
+    char target[ENTRY_PATH_MAX + 1], path[PATH_MAX];
+
+    for (int i = 0; i < LINKS_MAX; i++) {
+        const struct tree_place at = { .sandbox = cp->to.sandbox, .path = cp->to.path };
+        struct holt_error error;
+
+        if (tree_read_link(holt, &at, target, &error) < 0)
+            return report_holt_error(&error);
+        if (!target[0])
+            return 0;
+        if (link_resolve(cp->to.path, target, path) < 0)
+            return report_usage("'%s' is too long", cp->to.text);
+        memcpy(cp->followed, path, strlen(path) + 1);
+        cp->to.path = cp->followed;
+    }
+    return report("'%s' has too many levels of symbolic links", cp->to.text);
+}
+
 static int cp_run(int argc, char **argv)
 {
     static const struct operands operands = { 2, 2, "a SOURCE and a DESTINATION" };
@@ -159,7 +190,7 @@ static int cp_run(int argc, char **argv)
     if (!cp.from.sandbox && !cp.to.sandbox)
         return command_misused(&command_cp, "needs a sandbox on one side, as ID:PATH");
     cp.keeps_owner = options.keeps_owner;
-    cp.follows_link = options.follows_link || ends_with_slash(cp.from.path);
+    cp.follows_link = options.follows_link || cp.to.is_stream || ends_with_slash(cp.from.path);
     progress_begin(&cp.progress, cp.from.text, 0);
     if (!cp.from.sandbox)
         status = cp_up(&cp);
@@ -174,7 +205,8 @@ const struct command command_cp = {
     .name = "cp",
     .operands = "SOURCE DESTINATION",
     .summary = "Copy files and trees into or out of a sandbox (ID:PATH)",
-    .example = "holt cp work:/workspace/out .",
+    .example = "holt cp work:/workspace/out .\n"
+               "holt cp work:/workspace/src - | tar tf -    # '-' is standard input or output",
     .options = &table,
     .run = cp_run,
 };

@@ -15,6 +15,7 @@ struct holt_error;
 struct cp_place {
     const char *text;    /* as the user wrote it */
     const char *sandbox; /* NULL: on this machine */
+    bool is_stream;      /* "-": standard input or output */
     const char *path;
     char id[128]; /* of the sandbox */
 };
@@ -32,6 +33,7 @@ struct cp {
     /* The directory to copy into and the name there, decided before the copy begins. */
     char into[PATH_MAX];
     char name[NAME_MAX + 1]; /* "": copy the contents of the source directory */
+    char followed[PATH_MAX]; /* the destination, if it was a symbolic link */
 
     struct progress progress; /* the total is known for a single file */
     unsigned troubles;        /* number of skipped files */
@@ -50,12 +52,39 @@ void cp_trouble(struct cp *cp, const char *path, const char *why);
 /* Adds copied bytes to the progress. */
 void cp_moved(struct cp *cp, size_t bytes);
 
+/* The receiver of a tree from a sandbox. Both return 0 or -errno; after -EEXIST of entry the entry
+ * is skipped. */
+struct cp_taker {
+    int (*entry)(void *context, const struct file_entry *entry);
+    int (*data)(void *context, const void *data, size_t len);
+};
+
+/* Passes every entry on until the end, with its path at the destination. Returns 0, -1 with error
+ * set, or the error of the receiver. */
+int cp_take(struct cp *cp, struct tree_pull *pull, const struct cp_taker *taker, void *context,
+            struct holt_error *error);
+
+/* Writes the bytes of one file to a descriptor. Returns the exit status. */
+int cp_pull_bytes(struct cp *cp, struct tree_pull *pull, int fd);
+
+/* Writes a tree to standard output as a tar archive. Returns the exit status. */
+int cp_pull_tar(struct cp *cp, struct tree_pull *pull);
+
+/* Pushes standard input as one file, or the entries of the tar archive in it. Returns the exit
+ * status. */
+int cp_push_bytes(struct cp *cp, struct tree_push *push);
+int cp_push_tar(struct cp *cp, struct tree_push *push);
+
 /* Each copies and returns the exit status. */
 int cp_up(struct cp *cp);
 int cp_down(struct cp *cp);
 int cp_across(struct cp *cp);
 
-/* Stats a path in a sandbox. Returns 0 (with ret->type ENTRY_NONE if nothing is there) or -1. */
+/* Makes the destination in a sandbox the file that a symbolic link there leads to, as cp does for
+ * one file. Returns 0, or the exit status after a report. */
 struct holt;
+int cp_follow_remote(struct cp *cp, struct holt *holt);
+
+/* Stats a path in a sandbox. Returns 0 (with ret->type ENTRY_NONE if nothing is there) or -1. */
 int cp_stat_remote(struct holt *holt, const struct cp_place *place, bool follows,
                    struct file_entry *ret, struct holt_error *error);

@@ -3,8 +3,11 @@
  * destination. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/files/tree_sink.h"
@@ -12,12 +15,6 @@
 #include "cli/core/report.h"
 #include "cli/cp/cp.h"
 #include "holt.h"
-
-/* The receiver of entries and data. */
-struct taker {
-    int (*entry)(void *context, const struct file_entry *entry);
-    int (*data)(void *context, const void *data, size_t len);
-};
 
 static bool is_copied(enum entry_type type)
 {
@@ -47,9 +44,8 @@ static bool entry_prepare(struct cp *cp, struct file_entry *entry, char path[ENT
     return true;
 }
 
-/* Receives entries until the end. Returns 0, -1 with error set, or the error of the receiver. */
-static int take_all(struct cp *cp, struct tree_pull *pull, const struct taker *taker, void *context,
-                    struct holt_error *error)
+int cp_take(struct cp *cp, struct tree_pull *pull, const struct cp_taker *taker, void *context,
+            struct holt_error *error)
 {
     char path[ENTRY_PATH_MAX + 1], same_as[ENTRY_PATH_MAX + 1];
     struct tree_piece piece;
@@ -65,6 +61,11 @@ static int take_all(struct cp *cp, struct tree_pull *pull, const struct taker *t
             is_wanted = entry_prepare(cp, &piece.entry, path, same_as);
             if (is_wanted)
                 taken = taker->entry(context, &piece.entry);
+            if (taken == -EEXIST) {
+                cp_trouble(cp, path, "a link, pipe, socket or device has its name");
+                is_wanted = false;
+                taken = 0;
+            }
         }
         if (piece.kind == TREE_DATA && is_wanted) {
             cp_moved(cp, piece.len);
@@ -100,11 +101,11 @@ static int sink_data(void *context, const void *data, size_t len)
 
 static int pull_to(struct cp *cp, struct tree_pull *pull, int dir_fd)
 {
-    static const struct taker taker = { sink_entry, sink_data };
+    static const struct cp_taker taker = { sink_entry, sink_data };
     const struct tree_sink_options options = { .keeps_owner = cp->keeps_owner };
     struct downward down = { .sink = tree_sink_new(dir_fd, &options) };
     struct holt_error error = { .code = "" };
-    int r = take_all(cp, pull, &taker, &down, &error);
+    int r = cp_take(cp, pull, &taker, &down, &error);
 
     if (r == 0)
         r = tree_sink_finish(down.sink);
@@ -114,34 +115,95 @@ static int pull_to(struct cp *cp, struct tree_pull *pull, int dir_fd)
     return r < 0 ? report("write '%s/%s': %s", cp->into, down.path, strerror(-r)) : STATUS_OK;
 }
 
-static int copy_down(struct cp *cp, struct holt *holt)
+static int pull_into_directory(struct cp *cp, struct tree_pull *pull)
+{
+    int fd = open(cp->into, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    return fd < 0 ? report("open '%s': %s", cp->into, strerror(errno)) : pull_to(cp, pull, fd);
+}
+
+/* Writes through a pipe or device as cp does, and never replaces it. */
+static int pull_through(struct cp *cp, struct tree_pull *pull)
+{
+    cleanup_close int fd = open(cp->to.path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
+
+    return fd < 0 ? report("open '%s': %s", cp->to.text, strerror(errno))
+                  : cp_pull_bytes(cp, pull, fd);
+}
+
+typedef int pull_fn(struct cp *cp, struct tree_pull *pull);
+
+static int pull_stdout(struct cp *cp, struct tree_pull *pull)
+{
+    return cp_pull_bytes(cp, pull, STDOUT_FILENO);
+}
+
+/* A file follows a link that the user has named; what lies below a directory is never followed. */
+static int aim_at_file(struct cp *cp, pull_fn **ret)
 {
     struct cp_target target = { .exists = false };
+    struct stat st;
+    char *real;
+
+    if (lstat(cp->to.path, &st) == 0 && S_ISLNK(st.st_mode)) {
+        real = realpath(cp->to.path, NULL);
+        if (!real)
+            return report("'%s' is a symbolic link that leads nowhere: %s", cp->to.text,
+                          strerror(errno));
+        (void)snprintf(cp->followed, sizeof(cp->followed), "%s", real);
+        free(real);
+        cp->to.path = cp->followed;
+    }
+    target.exists = stat(cp->to.path, &st) == 0;
+    target.is_directory = target.exists && S_ISDIR(st.st_mode);
+    if (target.exists && !S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
+        *ret = pull_through;
+    return cp_aim(cp, false, &target);
+}
+
+static int aim_at_tree(struct cp *cp, enum entry_type type)
+{
+    struct cp_target target = { .exists = false };
+    struct stat st;
+
+    target.exists = stat(cp->to.path, &st) == 0;
+    target.is_directory = target.exists && S_ISDIR(st.st_mode);
+    return cp_aim(cp, type == ENTRY_DIRECTORY, &target);
+}
+
+/* Chooses how the source is received. Returns 0, or the exit status after a report. */
+static int aim(struct cp *cp, const struct file_entry *source, pull_fn **ret)
+{
+    static const struct cp_target here = { .exists = true, .is_directory = true };
+
+    *ret = pull_into_directory;
+    if (cp->to.is_stream) {
+        *ret = source->type == ENTRY_DIRECTORY ? cp_pull_tar : pull_stdout;
+        return cp_aim(cp, source->type == ENTRY_DIRECTORY, &here);
+    }
+    return source->type == ENTRY_FILE ? aim_at_file(cp, ret) : aim_at_tree(cp, source->type);
+}
+
+static int copy_down(struct cp *cp, struct holt *holt)
+{
     const struct tree_place from = { .sandbox = cp->from.sandbox,
                                      .path = cp->from.path,
                                      .follows_link = cp->follows_link };
     struct tree_pull *pull = NULL;
     struct file_entry there;
     struct holt_error error;
-    struct stat st;
-    int status, fd;
+    pull_fn *receive;
+    int status;
 
     if (tree_stat(holt, &from, &there, &error) < 0)
         return report_holt_error(&error);
-    target.exists = stat(cp->to.path, &st) == 0;
-    target.is_directory = target.exists && S_ISDIR(st.st_mode);
     cp->progress.total = there.type == ENTRY_FILE ? there.size : 0;
-    status = cp_aim(cp, there.type == ENTRY_DIRECTORY, &target);
+    status = aim(cp, &there, &receive);
     if (status != 0)
         return status;
-    fd = open(cp->into, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return report("open '%s': %s", cp->into, strerror(errno));
-    if (tree_pull_open(holt, &from, &pull, &error) < 0) {
-        (void)close(fd);
+    if (tree_pull_open(holt, &from, &pull, &error) < 0)
         return report_holt_error(&error);
-    }
-    status = pull_to(cp, pull, fd);
+    status = receive(cp, pull);
     tree_pull_close(pull);
     return status;
 }
@@ -176,7 +238,7 @@ static int across_data(void *context, const void *data, size_t len)
 
 static int pass(struct cp *cp, struct holt *to, struct tree_pull *pull)
 {
-    static const struct taker taker = { across_entry, across_data };
+    static const struct cp_taker taker = { across_entry, across_data };
     const struct tree_place into = { .sandbox = cp->to.sandbox,
                                      .path = cp->into,
                                      .keeps_owner = cp->keeps_owner };
@@ -184,7 +246,7 @@ static int pass(struct cp *cp, struct holt *to, struct tree_pull *pull)
     int r = tree_push_open(to, &into, &across.push, &across.error);
 
     if (r == 0)
-        r = take_all(cp, pull, &taker, &across, &across.error);
+        r = cp_take(cp, pull, &taker, &across, &across.error);
     if (r == 0)
         r = tree_push_finish(across.push, &across.error);
     tree_push_close(across.push);
@@ -207,7 +269,9 @@ static int copy_across(struct cp *cp, struct holt *from_holt, struct holt *to_ho
         return report_holt_error(&error);
     target.exists = there.type != ENTRY_NONE;
     target.is_directory = there.type == ENTRY_DIRECTORY;
-    status = cp_aim(cp, source.type == ENTRY_DIRECTORY, &target);
+    status = source.type == ENTRY_FILE && target.exists ? cp_follow_remote(cp, to_holt) : 0;
+    if (status == 0)
+        status = cp_aim(cp, source.type == ENTRY_DIRECTORY, &target);
     if (status != 0)
         return status;
     if (tree_pull_open(from_holt, &from, &pull, &error) < 0)

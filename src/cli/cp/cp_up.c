@@ -101,8 +101,39 @@ static int copy(struct cp *cp, struct holt *holt)
     target.is_directory = there.type == ENTRY_DIRECTORY;
     if (S_ISREG(st.st_mode))
         cp->progress.total = (uint64_t)st.st_size;
-    status = cp_aim(cp, S_ISDIR(st.st_mode), &target);
+    status = S_ISREG(st.st_mode) && target.exists ? cp_follow_remote(cp, holt) : 0;
+    if (status == 0)
+        status = cp_aim(cp, S_ISDIR(st.st_mode), &target);
     return status != 0 ? status : push_all(cp, holt, S_ISDIR(st.st_mode));
+}
+
+/* Standard input is a tar archive for a directory, and otherwise the contents of a file. */
+static int copy_stdin(struct cp *cp, struct holt *holt)
+{
+    struct tree_place into = { .sandbox = cp->to.sandbox, .keeps_owner = cp->keeps_owner };
+    struct cp_target target = { .exists = false };
+    struct tree_push *push = NULL;
+    struct file_entry there;
+    struct holt_error error;
+    int status = 0;
+
+    if (cp_stat_remote(holt, &cp->to, true, &there, &error) < 0)
+        return report_holt_error(&error);
+    target.exists = there.type != ENTRY_NONE;
+    into.path = cp->to.path;
+    if (there.type != ENTRY_DIRECTORY) {
+        status = target.exists ? cp_follow_remote(cp, holt) : 0;
+        if (status == 0)
+            status = cp_aim(cp, false, &target);
+        into.path = cp->into;
+    }
+    if (status != 0)
+        return status;
+    if (tree_push_open(holt, &into, &push, &error) < 0)
+        return report_holt_error(&error);
+    status = there.type == ENTRY_DIRECTORY ? cp_push_tar(cp, push) : cp_push_bytes(cp, push);
+    tree_push_close(push);
+    return status;
 }
 
 int cp_up(struct cp *cp)
@@ -113,5 +144,5 @@ int cp_up(struct cp *cp)
     cp->from.path = source_path(cp, real);
     if (connection_open(&connection) < 0)
         return STATUS_HOLT;
-    return copy(cp, connection.holt);
+    return cp->from.is_stream ? copy_stdin(cp, connection.holt) : copy(cp, connection.holt);
 }

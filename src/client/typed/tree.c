@@ -2,6 +2,7 @@
 #include "client/typed/tree.h"
 
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,8 +50,9 @@ static int entry_fill(struct file_entry *entry, const struct msg_file_entry *mes
     return 0;
 }
 
-int tree_stat(struct holt *holt, const struct tree_place *place, struct file_entry *ret,
-              struct holt_error *error)
+/* The entry points into the result, which the caller frees. */
+static int stat_call(struct holt *holt, const struct tree_place *place, struct file_entry *ret,
+                     void **ret_result, struct holt_error *error)
 {
     const struct msg_stat_file_request request = {
         .sandbox_id = place->sandbox,
@@ -69,7 +71,31 @@ int tree_stat(struct holt *holt, const struct tree_place *place, struct file_ent
     reply = result_decode(result, call.method->reply, json, error);
     if (!reply || entry_fill(ret, reply->entry, error) < 0)
         return -1;
+    *ret_result = TAKE_PTR(result);
+    return 0;
+}
+
+int tree_stat(struct holt *holt, const struct tree_place *place, struct file_entry *ret,
+              struct holt_error *error)
+{
+    cleanup_result void *result = NULL;
+
+    if (stat_call(holt, place, ret, &result, error) < 0)
+        return -1;
     ret->path = ret->target = ret->same_as = "";
+    return 0;
+}
+
+int tree_read_link(struct holt *holt, const struct tree_place *place,
+                   char ret_target[ENTRY_PATH_MAX + 1], struct holt_error *error)
+{
+    cleanup_result void *result = NULL;
+    struct file_entry entry;
+
+    if (stat_call(holt, place, &entry, &result, error) < 0)
+        return -1;
+    (void)snprintf(ret_target, ENTRY_PATH_MAX + 1, "%s",
+                   entry.type == ENTRY_LINK ? entry.target : "");
     return 0;
 }
 

@@ -24,6 +24,10 @@ struct tree_place {
 int tree_stat(struct holt *holt, const struct tree_place *place, struct file_entry *ret,
               struct holt_error *error);
 
+/* Reads a symbolic link. Stores "" if the path is something else. */
+int tree_read_link(struct holt *holt, const struct tree_place *place,
+                   char ret_target[ENTRY_PATH_MAX + 1], struct holt_error *error);
+
 int tree_pull_open(struct holt *holt, const struct tree_place *place, struct tree_pull **ret,
                    struct holt_error *error);
 

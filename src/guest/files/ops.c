@@ -272,7 +272,7 @@ static int copy_trouble(void *sink, const char *path, int errnum)
 static int move_by_copy(const char *from, const char *to)
 {
     static const struct tree_source_ops ops = { copy_entry, copy_data, copy_trouble };
-    const struct tree_sink_options keeps = { .keeps_owner = true };
+    const struct tree_sink_options keeps = { .keeps_owner = true, .replaces_links = true };
     const char *name = strrchr(to, '/') + 1;
     const struct tree_source options = { .wants_data = true, .rename = name };
     char parent[PATH_MAX];

@@ -210,6 +210,7 @@ static int push_open(const struct file_request *request, struct tree_sink **ret)
 {
     const struct tree_sink_options options = {
         .keeps_owner = request->flags & FILE_KEEP_OWNER,
+        .replaces_links = true,
     };
     char path[PATH_MAX];
     int fd, r = worker_path(request->path, path);
@@ -226,6 +227,11 @@ static int push_open(const struct file_request *request, struct tree_sink **ret)
         return -errno;
     *ret = tree_sink_new(fd, &options);
     return 0;
+}
+
+static const char *push_error_text(int r)
+{
+    return r == -EEXIST ? "a pipe, socket or device has this name" : NULL;
 }
 
 int file_push(struct worker *worker, const struct file_request *request)
@@ -247,7 +253,7 @@ int file_push(struct worker *worker, const struct file_request *request)
         if (r == -EPROTO)
             return r;
         if (r < 0)
-            broken = worker_fail(worker, r, path, NULL);
+            broken = worker_fail(worker, r, path, push_error_text(r));
     }
     if (broken < 0 || r < 0)
         return broken;

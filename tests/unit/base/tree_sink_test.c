@@ -109,6 +109,54 @@ static void nothing_goes_through_a_link(void)
     CHECK(rmdir(outside) == 0); /* fails unless it is empty */
 }
 
+/* Returns the sink's result for an entry in the place of something, which must be there afterwards.
+ */
+static int in_place_of(const char *make, const char *type, const struct file_entry *new_entry)
+{
+    char command[256];
+    int r;
+
+    (void)snprintf(command, sizeof(command),
+                   "mkdir -p %s/inside && cd %s/inside && rm -f special && %s", dir, dir, make);
+    CHECK(shell(command) == 0);
+    r = sink_result(new_entry, 1);
+    (void)snprintf(command, sizeof(command), "cd %s/inside && test -%s special && rm special", dir,
+                   type);
+    CHECK(shell(command) == 0, "(%s)", make);
+    return r;
+}
+
+static void only_regular_files_are_replaced(void)
+{
+    struct file_entry file = entry("special", ENTRY_FILE), link = entry("special", ENTRY_LINK);
+
+    link.target = "elsewhere";
+    CHECK(in_place_of("mkfifo special", "p", &file) == -EEXIST);
+    CHECK(in_place_of("mkfifo special", "p", &link) == -EEXIST);
+    CHECK(in_place_of("ln -s nowhere special", "L", &file) == -EEXIST);
+    CHECK(in_place_of("ln -s nowhere special", "L", &link) == 0);
+    CHECK(in_place_of("echo >special", "f", &file) == 0);
+    CHECK(in_place_of("echo >special", "L", &link) == 0);
+}
+
+static void a_skipped_entry_ends_no_copy(void)
+{
+    const struct file_entry file = entry("special", ENTRY_FILE), next = entry("third", ENTRY_FILE);
+    struct tree_sink *sink = sink_new();
+    char command[256];
+
+    (void)snprintf(command, sizeof(command), "cd %s/inside && mkfifo special", dir);
+    CHECK(shell(command) == 0);
+    CHECK(tree_sink_entry(sink, &file) == -EEXIST);
+    CHECK(tree_sink_data(sink, "x", 1) == -EBADMSG);
+    CHECK(tree_sink_entry(sink, &next) == 0 && tree_sink_data(sink, "new", 3) == 0);
+    CHECK(tree_sink_finish(sink) == 0);
+    tree_sink_free(sink);
+    (void)snprintf(command, sizeof(command),
+                   "cd %s/inside && test \"$(cat third)\" = new && rm special third", dir);
+    CHECK(shell(command) == 0);
+}
+
 static void a_directory_is_not_entered_again(void)
 {
     const struct file_entry entries[] = { entry("a", ENTRY_DIRECTORY), entry("b", ENTRY_DIRECTORY),
@@ -206,6 +254,8 @@ static void all(void)
     CHECK(mkdtemp(dir));
     RUN(paths_that_lead_outside_are_refused);
     RUN(nothing_goes_through_a_link);
+    RUN(only_regular_files_are_replaced);
+    RUN(a_skipped_entry_ends_no_copy);
     RUN(a_directory_is_not_entered_again);
     RUN(a_file_that_is_not_whole_leaves_nothing);
     RUN(a_file_has_no_name_before_it_is_whole);
