@@ -192,12 +192,13 @@ static void a_log_that_was_begun_anew_is_opened(void)
 static void an_older_log_is_refused(void)
 {
     cleanup_with(buf_done) struct buf old = BUF_INIT(WAL_BYTES_MAX);
-    cleanup_free char *wal = beside("-wal");
+    cleanup_close int dir_fd = -1;
 
     make_killed();
-    CHECK(file_read_at(AT_FDCWD, wal, &old) == 0);
+    dir_fd = open(scratch, O_DIRECTORY | O_CLOEXEC);
+    CHECK(dir_fd >= 0 && file_read_at(dir_fd, "holt.db-wal", &old) == 0);
     child_run(rows_write_many);
-    CHECK(file_replace_at(AT_FDCWD, wal, old.data, old.len) == 0);
+    CHECK(file_replace_at(dir_fd, "holt.db-wal", old.data, old.len) == 0);
     check_refused("is older");
 }
 
