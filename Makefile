@@ -117,12 +117,13 @@ unit-tests: all $(UNIT_TESTS) $(REPLAYS)
 
 tests: unit-tests $(KERNEL_TESTS)
 
-soak: ## the long form of some tests: ten thousand sandboxes, 500 random programs, 10 GiB of output
+soak: ## the long form of some tests: ten thousand sandboxes, 500 random programs, 10 GiB of output, 200 power cuts
 	@tools/setup test
 	@$(MAKE) --no-print-directory all $(filter %/soak_test %/property_test,$(KERNEL_TESTS))
 	SOAK_ROUNDS=10000 $(filter %/soak_test,$(KERNEL_TESTS))
 	PROPERTY_PROGRAMS=500 $(filter %/property_test,$(KERNEL_TESTS))
 	SLOW_GIB=10 $(shell find tests/system -name slow_test)
+	POWER_CUTS=200 unshare --mount --propagation private tests/system/host/power_test
 
 fuzzers: $(FUZZERS) ## build the libFuzzer targets (BUILD=fuzz)
 

@@ -260,6 +260,12 @@ void store_close(struct store *store)
     free(store);
 }
 
+void store_flush(struct store *store)
+{
+    if (store->volumes_fd >= 0)
+        (void)syncfs(store->volumes_fd);
+}
+
 const char *store_storage(const struct store *store)
 {
     return store->storage;

@@ -26,6 +26,9 @@ struct store_space {
  * refreshes the host template. */
 int store_open(const struct store_options *options, struct store **ret, struct err *err);
 
+/* Waits until what was made and removed so far is on disk. */
+void store_flush(struct store *store);
+
 /* Describes the storage of volumes and the reason for its choice, for people. */
 const char *store_storage(const struct store *store);
 

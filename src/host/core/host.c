@@ -381,6 +381,7 @@ static int host_fill(struct host *host, const struct config *config, struct reco
     r = named_volumes_recover(host, err);
     if (r == 0)
         r = unrecorded_find(host, recovery, err);
+    recovery_finish(host);
     fault_point("recover.done");
     if (r == 0)
         r = pool_start(host, host->default_runtime, config->pool_size, &host->pool, err);

@@ -13,6 +13,7 @@
 #include "store/template/template.h"
 
 struct audit;
+struct audit_facts_list;
 struct cgroup_limits;
 struct cgroup_root;
 struct event_ring;
@@ -27,6 +28,7 @@ struct ports;
 struct process_writer;
 struct reaper;
 struct reactor;
+struct recovery;
 struct registry;
 struct runtime;
 struct runtime_ops;
@@ -89,6 +91,10 @@ struct host {
     _Atomic uint64_t tool_timeout_ms; /* 0: none */
     _Atomic uint32_t tool_tokens;
     _Atomic uint32_t tool_snapshots; /* 0 or 1 */
+
+    /* Used by the starting thread only. */
+    struct recovery *recovery;
+    struct audit_facts_list *facts;
 
     struct lock lock; /* protects all fields below */
     struct cond changed;

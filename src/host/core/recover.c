@@ -18,6 +18,7 @@
 #include "base/cleanup.h"
 #include "base/fault.h"
 #include "base/json.h"
+#include "base/xalloc.h"
 #include "host/core/extension.h"
 #include "host/core/host_internal.h"
 #include "host/core/registry.h"
@@ -34,6 +35,7 @@
 #include "host/volume/unrecorded.h"
 #include "kernel/cgroup/cgroup.h"
 #include "store/store.h"
+#include "store/volume/plain.h"
 #include "store/volume/volume.h"
 
 static bool info_is_running(const struct sandbox_info *info)
@@ -76,14 +78,33 @@ static void recover_to_state(struct sandbox *sandbox, enum sandbox_state state, 
                       json_pack("{s:o}", "reason", json_text(sandbox->info.reason)));
 }
 
-/* Reads what the audit log proves about a sandbox; nothing if it cannot be read. */
-static struct audit_facts facts_of(const struct sandbox *sandbox)
+static int facts_want(void *context, const char *id)
 {
-    struct audit_facts facts = { .is_created = false };
+    audit_facts_add(context, id);
+    return 0;
+}
+
+const struct audit_facts_list *recovery_facts(struct host *host)
+{
+    struct audit_facts_list *facts = host->facts;
     struct err ignored;
 
-    (void)audit_facts_read(sandbox->host->state_fd, sandbox->info.id, &facts, &ignored);
+    if (facts)
+        return facts;
+    facts = host->facts = xcalloc(1, sizeof(*facts));
+    for (const struct sandbox *sandbox = host->sandboxes; sandbox; sandbox = sandbox->next)
+        audit_facts_add(facts, sandbox->info.id);
+    for (size_t i = 0; i < host->recovery->count; i++)
+        audit_facts_add(facts, host->recovery->infos[i].id);
+    (void)volume_each(host->store, facts_want, facts, &ignored);
+    (void)plain_each(host->store, facts_want, facts, &ignored);
+    (void)audit_facts_read(host->state_fd, facts, &ignored);
     return facts;
+}
+
+static struct audit_facts facts_of(const struct sandbox *sandbox)
+{
+    return audit_facts_find(recovery_facts(sandbox->host), sandbox->info.id);
 }
 
 /* Returns whether a sandbox that is recorded as being created was complete: the record of its first
@@ -374,9 +395,9 @@ static void remove_unfinished(struct sandbox *sandbox)
         sandbox->host->extension->sandbox_remove(sandbox);
     fault_point("recover.emptied");
     shells_remove(sandbox);
+    sandbox_event(sandbox, EVENT_SANDBOX_DESTROYED, json_pack("{s:b}", "recovered", true));
     (void)registry_remove(sandbox->host->registry, sandbox->info.id, &err);
     fault_point("recover.forgotten");
-    sandbox_event(sandbox, EVENT_SANDBOX_DESTROYED, json_pack("{s:b}", "recovered", true));
     sandbox_leave_table(sandbox);
 }
 
@@ -416,11 +437,21 @@ int recovery_open(struct registry *registry, struct recovery *ret, struct err *e
  * adopted machines must have claimed theirs first. */
 void recovery_run(struct recovery *recovery, struct host *host)
 {
+    host->recovery = recovery;
     for (size_t i = 0; i < recovery->count; i++)
         sandbox_recover(host, &recovery->infos[i]);
     for (struct sandbox *sandbox = host->sandboxes; sandbox; sandbox = sandbox->next)
         if (sandbox->info.state == SANDBOX_ROLLING_BACK)
             rollback_finish(sandbox);
+}
+
+void recovery_finish(struct host *host)
+{
+    if (host->facts)
+        audit_facts_done(host->facts);
+    free(host->facts);
+    host->facts = NULL;
+    host->recovery = NULL;
 }
 
 void recovery_done(struct recovery *recovery)

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct audit_facts_list;
 struct err;
 struct host;
 struct registry;
@@ -28,6 +29,13 @@ bool recover_keeps(const char *group, void *context);
 /* Puts every sandbox back into the table of a host whose store and runtime are open. One that
  * cannot be recovered is in the table too, failed, with the reason. */
 void recovery_run(struct recovery *recovery, struct host *host);
+
+/* Reads what the audit log proves about all sandboxes and volumes that are recorded or in storage,
+ * once, when it is first needed; valid until recovery_finish. */
+const struct audit_facts_list *recovery_facts(struct host *host);
+
+/* Ends the recovery; the host uses the recovery no more. */
+void recovery_finish(struct host *host);
 
 /* Makes the records of a sandbox's snapshots agree with its volume. */
 int recover_snapshots(struct sandbox *sandbox, struct err *err);

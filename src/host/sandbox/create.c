@@ -139,7 +139,11 @@ void sandbox_undo_create(struct sandbox *sandbox)
 
     /* Otherwise its processes still use the files, and the next start removes both. */
     if (sandbox_unboot(sandbox)) {
-        (void)volume_destroy(TAKE_PTR(sandbox->volume));
+        if (sandbox->volume) {
+            (void)volume_destroy(TAKE_PTR(sandbox->volume));
+            store_flush(
+                sandbox->host->store); /* or it is there without a row after a power failure */
+        }
         (void)registry_remove(sandbox->host->registry, sandbox->info.id, &ignored);
     }
     sandbox_leave_table(sandbox);

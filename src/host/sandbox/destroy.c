@@ -115,12 +115,15 @@ static int destroy_run(struct sandbox *sandbox, struct err *err)
     fault_point("destroy.emptied");
     if (r == 0)
         shells_remove(sandbox);
-    if (r == 0)
-        r = registry_remove(sandbox->host->registry, sandbox->info.id, err);
+    if (r < 0)
+        return destroy_fail(sandbox, err);
+    /* Before the row goes: the removal of the files may not be on disk, and if they are back after
+     * a power failure, this line says that nobody wants them. */
+    sandbox_event(sandbox, EVENT_SANDBOX_DESTROYED, NULL);
+    r = registry_remove(sandbox->host->registry, sandbox->info.id, err);
     if (r < 0)
         return destroy_fail(sandbox, err);
     fault_point("destroy.forgotten");
-    sandbox_event(sandbox, EVENT_SANDBOX_DESTROYED, NULL);
     sandbox_leave_table(sandbox);
     return 0;
 }

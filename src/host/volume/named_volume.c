@@ -16,7 +16,9 @@
 #include "base/text/hex.h"
 #include "base/text/parse.h"
 #include "host/core/host_internal.h"
+#include "host/core/recover.h"
 #include "host/core/registry.h"
+#include "host/observe/audit_facts.h"
 #include "host/observe/event.h"
 #include "host/sandbox/info.h"
 #include "host/sandbox/mount.h"
@@ -101,11 +103,10 @@ int named_volume_remove(struct host *host, const char *word, struct err *err)
 
     if (r == 0)
         r = shared_volume_destroy(host, info.id, err);
-    if (r == 0)
-        r = registry_remove_volume(host->registry, info.id, err);
-    if (r == 0)
-        event_send(host, EVENT_VOLUME_REMOVED, &info);
-    return r;
+    if (r < 0)
+        return r;
+    event_send(host, EVENT_VOLUME_REMOVED, &info); /* before the row goes, as in destroy.c */
+    return registry_remove_volume(host->registry, info.id, err);
 }
 
 int named_volume_record(struct host *host, const char *id, const char *name, struct err *err)
@@ -130,6 +131,10 @@ int named_volumes_recover(struct host *host, struct err *err)
 
         if (fd != -ENOENT)
             continue;
+        if (audit_facts_find(recovery_facts(host), list[i].id).is_destroyed) {
+            r = registry_remove_volume(host->registry, list[i].id, err);
+            continue;
+        }
         r = shared_volume_create(host, list[i].id, err);
         host_event(host, EVENT_VOLUME_CREATED,
                    json_pack("{s:s, s:s, s:b}", "volume", list[i].id, "name", list[i].name,

@@ -151,6 +151,15 @@ static void volume_keep(struct host *host, const struct unrecorded_volume *volum
                          volume->machine.machine[0] != '\0'));
 }
 
+/* Removes the files of something that was destroyed: the removal was lost with the power. */
+static void volume_forget(struct host *host, const struct unrecorded_volume *volume)
+{
+    if (volume->is_shared)
+        (void)plain_destroy(host->store, volume->id);
+    else
+        (void)volume_purge(host->store, volume->id);
+}
+
 static int volume_add(void *context, const char *id)
 {
     const struct volume_search *search = context;
@@ -166,6 +175,10 @@ static int volume_add(void *context, const char *id)
     if (!volume.is_shared && volume_summarize(search->host->store, id, &summary, &ignored) < 0)
         return 0;
     (void)snprintf(volume.id, sizeof(volume.id), "%s", id);
+    if (audit_facts_find(recovery_facts(search->host), id).is_destroyed) {
+        volume_forget(search->host, &volume);
+        return 0;
+    }
     if (machine) {
         volume.machine = *machine;
         host_reserve_slot(search->host, machine->uid_slot);
@@ -256,14 +269,17 @@ static int info_find(struct host *host, const struct unrecorded_adoption *adopti
                      struct sandbox_info *info, struct err *err)
 {
     struct volume_summary summary = { .generation = 0 };
-    struct audit_facts facts = { .is_created = false };
+    cleanup_with(audit_facts_done) struct audit_facts_list list = { .items = NULL };
+    struct audit_facts facts;
     struct err ignored;
     const char *template, *name;
     int r = volume_summarize(host->store, adoption->volume, &summary, err);
 
     if (r < 0)
         return r;
-    (void)audit_facts_read(host->state_fd, adoption->volume, &facts, &ignored);
+    audit_facts_add(&list, adoption->volume);
+    (void)audit_facts_read(host->state_fd, &list, &ignored);
+    facts = audit_facts_find(&list, adoption->volume);
     template = adoption->template ? adoption->template : facts.template;
     name = adoption->name ? adoption->name : facts.name;
     if (!template[0]) {

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/fsuid.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -119,6 +120,20 @@ static int clone_lowers(const struct template_tree *tree, int userns_fd, int fds
     return (int)count;
 }
 
+/* overlayfs mounts read-only, without an error, if it cannot make a directory in its work
+ * directory: usually the storage is full. Takes the mount, and returns it if it can be written. */
+static int overlay_check(int mount_fd, int upper_fd)
+{
+    cleanup_close int fd = mount_fd;
+    struct statvfs overlay, below;
+
+    if (fstatvfs(fd, &overlay) < 0 || fstatvfs(upper_fd, &below) < 0)
+        return -errno;
+    if (!(overlay.f_flag & ST_RDONLY))
+        return TAKE_FD(fd);
+    return below.f_flag & ST_RDONLY ? -EROFS : -ENOSPC;
+}
+
 static int mount_tree(const struct volume *volume, const struct template_tree *tree,
                       int upper_root_fd, const struct userns_view *view)
 {
@@ -141,6 +156,8 @@ static int mount_tree(const struct volume *volume, const struct template_tree *t
     overlay.work_fd = work_fd;
     if (r == 0)
         r = mount_overlay_as(view->first_uid, &overlay);
+    if (r >= 0)
+        r = overlay_check(r, upper_fd);
     while (count > 0)
         (void)close(lowers[--count]);
     return r;

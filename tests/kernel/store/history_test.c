@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What snapshots preserve, and volumes after a crash, a hostile sandbox or a full disk. */
+#include <sys/statvfs.h>
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
 
@@ -445,6 +446,59 @@ static void a_full_disk_is_survived(void)
     destroy(other);
 }
 
+/* Names a file that takes one inode. */
+static const char *inode_name(unsigned number)
+{
+    static char name[160];
+
+    (void)snprintf(name, sizeof(name), "%s/inode-%u", world.dir, number);
+    return name;
+}
+
+/* With few inodes left, overlayfs cannot make its own directory, and mounts read-only. Whatever
+ * their number, a mount fails or can be written. */
+static void no_tree_is_mounted_read_only_when_inodes_are_short(void)
+{
+    unsigned used = 0, failed = 0, mounted = 0;
+
+    if (strcmp(world.filesystem->name, "dir on ext4") != 0)
+        return; /* the others make inodes as they are needed */
+    for (unsigned left = 0; left < 8; left++) {
+        char id[16];
+        struct volume *volume;
+        struct volume_mounts mounts;
+        struct err err = { 0 };
+        int fd;
+
+        (void)snprintf(id, sizeof(id), "v%u", left);
+        volume = new_volume(id);
+        while ((fd = open(inode_name(used), O_CREAT | O_WRONLY | O_CLOEXEC, 0600)) >= 0) {
+            (void)close(fd);
+            used++;
+        }
+        CHECK(errno == ENOSPC);
+        for (unsigned i = 0; i < left; i++)
+            CHECK(unlink(inode_name(--used)) == 0);
+        if (volume_mount(volume, world.userns_fd, FIRST_UID, &mounts, &err) < 0) {
+            CHECK(err.kind == ERR_EXHAUSTED, "(%s)", err.msg);
+            failed++;
+        } else {
+            struct statvfs info;
+
+            CHECK(fstatvfs(mounts.fds[0], &info) == 0 && !(info.f_flag & ST_RDONLY),
+                  "(%u inodes left)", left);
+            volume_mounts_done(&mounts);
+            mounted++;
+        }
+        for (unsigned i = 0; i < 32; i++)
+            CHECK(unlink(inode_name(--used)) == 0);
+        destroy(volume);
+    }
+    while (used > 0)
+        CHECK(unlink(inode_name(--used)) == 0);
+    CHECK(failed > 0 && mounted > 0, "(%u failed, %u mounted)", failed, mounted);
+}
+
 static const struct claim claims[] = {
     CLAIM(everything_survives_snapshot_and_branch),
     CLAIM(nobody_writes_to_a_snapshot),
@@ -454,6 +508,7 @@ static const struct claim claims[] = {
     CLAIM(a_snapshot_is_whole_or_not_there),
     CLAIM(a_thousand_snapshots_are_no_trouble),
     CLAIM(a_full_disk_is_survived),
+    CLAIM(no_tree_is_mounted_read_only_when_inodes_are_short),
 };
 
 static void all(void)
