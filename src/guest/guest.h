@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "guest/boot.h"
 #include "guest/link.h"
+#include "guest/net/netlink.h"
 #include "guest/process/names.h"
 #include "guest/process/spawn.h"
 #include "guest/watch.h"
@@ -26,6 +27,7 @@ struct guest {
     struct watch listener; /* fd < 0: the sandbox ends with the connection */
     struct link link;
     struct boot_result base;
+    struct netlink_guard netlink;
     struct spawn_rules rules;
     struct buf filter; /* owns the memory of rules.filter */
     struct names names;

@@ -63,6 +63,9 @@ static bool handle_boot(struct guest *guest, const struct frame *frame)
         reply_error(guest, &err);
         return true;
     }
+    /* Fails where another program filters this one in the same way: then nothing limits them. */
+    if (netlink_guard_open(&guest->netlink) == 0)
+        watch_set(guest->epoll_fd, &guest->netlink.watch, EPOLLIN);
     guest->is_booted = true;
     guest->filter.max = message.filter_len;
     if (buf_add(&guest->filter, message.filter, message.filter_len) < 0)
@@ -251,6 +254,9 @@ static void event_dispatch(struct guest *guest, struct watch *watch, uint32_t ev
     case WATCH_SHELL:
         if (watch->fd >= 0)
             shell_status_ready(guest, watch->owner);
+        break;
+    case WATCH_NETLINK:
+        netlink_guard_ready(&guest->netlink);
         break;
     }
 }

@@ -11,7 +11,8 @@ enum watch_kind {
     WATCH_OUTPUT,
     WATCH_INPUT,
     WATCH_CONNECTION,
-    WATCH_SHELL
+    WATCH_SHELL,
+    WATCH_NETLINK
 };
 
 struct watch {

@@ -202,7 +202,7 @@ static size_t emit_socket(struct seccomp_program *program, size_t allow, size_t 
                                           NETLINK_GENERIC };
     size_t no_protocol = emit_return(program, EPROTONOSUPPORT);
     size_t netlink = emit_one_of(program, 2, protocols, ARRAY_SIZE(protocols), allow, no_protocol);
-    size_t raw, next = no_family;
+    size_t raw, next = no_family, start;
 
     (void)emit_test(program, BPF_JEQ, AF_NETLINK, netlink, refuse);
     raw = emit_load_argument(program, 0);
@@ -213,7 +213,9 @@ static size_t emit_socket(struct seccomp_program *program, size_t allow, size_t 
     next = emit_test(program, BPF_JEQ, SOCK_PACKET, no_family, next);
     (void)emit_test(program, BPF_JEQ, SOCK_RAW, raw, next);
     (void)emit(program, (struct sock_filter)BPF_STMT(BPF_ALU | BPF_AND | BPF_K, SOCKET_TYPE));
-    return emit_load_argument(program, 1);
+    start = emit_load_argument(program, 1);
+    (void)emit_test(program, BPF_JEQ, SECCOMP_NETLINK_KEY, refuse, start);
+    return emit_load(program, offsetof(struct seccomp_data, args) + sizeof(uint32_t));
 }
 
 /* Refuses filters of programs, for sockets and for system calls: the kernel compiles them in memory

@@ -10,6 +10,10 @@
 
 enum { SECCOMP_PROGRAM_MAX = 1024 };
 
+/* Upper half of the family in holt-init's own calls for netlink sockets: see guest/net/netlink.h.
+ */
+#define SECCOMP_NETLINK_KEY 0x484f4c54
+
 struct seccomp_program {
     struct sock_filter code[SECCOMP_PROGRAM_MAX];
     size_t len; /* instructions */

@@ -218,6 +218,7 @@ static void sockets_that_escape_the_memory_limit_are_refused(void)
     CHECK(ERRNO_OF(SYS_socket, AF_NETLINK, SOCK_DGRAM, NETLINK_ROUTE) == NO_ERROR);
     CHECK(ERRNO_OF(SYS_socket, AF_NETLINK, SOCK_DGRAM, NETLINK_GENERIC) == NO_ERROR);
     CHECK(ERRNO_OF(SYS_socket, AF_NETLINK, SOCK_DGRAM, NETLINK_KOBJECT_UEVENT) == NO_ERROR);
+    CHECK(ERRNO_OF(SYS_socket, AF_NETLINK | (long)SECCOMP_NETLINK_KEY << 32, SOCK_RAW, 0) == EPERM);
 }
 
 static void unknown_calls_do_not_exist(void)
