@@ -504,6 +504,7 @@ struct holt_process_info {
     bool is_ready;          /* the service is ready; from holt_process_launch */
     bool has_ended_unready; /* it ended before that; from holt_process_launch */
     bool is_args_truncated; /* args are incomplete; from holt_process_list */
+    const char *unready_reason; /* "": ready, or not waited for; from holt_process_launch */
 };
 
 struct holt_process_list {

@@ -79,6 +79,7 @@ int process_service_launch(const struct call *call, const struct msg_launch_requ
     struct msg_process_info message;
     struct process_spec spec;
     struct record_info info;
+    const char *reason = NULL;
     bool is_joined = false;
     int r = spec_fill(call, request, &spec, err);
 
@@ -90,10 +91,13 @@ int process_service_launch(const struct call *call, const struct msg_launch_requ
         r = ready_wait(call, request->ready, sandbox, record, &readiness, err);
     if (r < 0)
         return r;
+    if (request->ready && readiness == SERVICE_STARTING)
+        reason = err->msg;
     record_get(record, &info);
     message = process_info_message(&info, false, call->arena);
     return call_reply(call,
                       MESSAGE(msg_launch_response, .process = &message,
-                              .readiness = readiness_message(readiness), .joined = is_joined),
+                              .readiness = readiness_message(readiness), .joined = is_joined,
+                              .reason = reason),
                       err);
 }

@@ -82,13 +82,27 @@ static const struct option_row rows[] = {
 
 static const struct option_table table = { rows, ARRAY_SIZE(rows), &run_process_table };
 
-/* Prints the id and the address, if there is one, on one line. */
-static int print_launched(const struct holt_process_info *process, const char *command)
+static int report_unready(const struct holt_process_info *process, const char *command)
 {
-    (void)printf("%s%s%s\n", process->id, *process->address ? " " : "", process->address);
+    struct err err;
+
+    (void)err_set(&err, ERR_DEADLINE, "launch: '%.200s' (%s) is not ready in time: %.200s", command,
+                  process->id, process->unready_reason);
+    (void)err_remedy(&err, "it continues to run (see 'holt logs', 'holt ps')");
+    return report_err(&err);
+}
+
+/* Prints the id and the address on one line; the address only if the service is ready or was not
+ * waited for. */
+static int print_launched(const struct holt_process_info *process, const char *command, bool waits)
+{
+    bool is_unready = waits && !process->is_ready;
+    const char *address = is_unready ? "" : process->address;
+
+    (void)printf("%s%s%s\n", process->id, *address ? " " : "", address);
     if (process->has_ended_unready)
         return report("launch: '%.200s' has ended (see 'holt logs')", command);
-    return command_printed();
+    return is_unready ? report_unready(process, command) : command_printed();
 }
 
 static int launch(const char *sandbox, struct launch_options *options, char **args)
@@ -114,7 +128,7 @@ static int launch(const char *sandbox, struct launch_options *options, char **ar
     if (holt_process_launch(connection.holt, sandbox, &service, HOLT_NO_DEADLINE, &process,
                             &error) < 0)
         return report_holt_error(&error);
-    return print_launched(process, args[0]);
+    return print_launched(process, args[0], service.waits);
 }
 
 static int launch_run(int argc, char **argv)

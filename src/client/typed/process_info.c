@@ -61,6 +61,7 @@ static void info_fill(void *result, struct holt_process_info *info,
         .address = message->address,
         .restarts = message->restarts,
         .is_args_truncated = message->args_truncated,
+        .unready_reason = "",
     };
     if (message->ended) {
         struct holt_end *end = result_part(result, 1, sizeof(*end));
@@ -118,6 +119,7 @@ static int launched_fill(void *result, const void *message, struct holt_error *e
         return -1;
     info->is_joined = reply->joined;
     info->is_ready = reply->readiness == MSG_READINESS_READY;
+    info->unready_reason = reply->reason;
     info->has_ended_unready = reply->readiness == MSG_READINESS_ENDED;
     return 0;
 }

@@ -48,6 +48,16 @@ struct port_info {
 /* Lists the forwards of this owner (NULL: of all), oldest first; the caller frees *ret. */
 void port_list(struct host *host, const char *owner, struct port_info **ret, size_t *ret_count);
 
+enum port_listener {
+    PORT_LISTENER_NONE,  /* nothing listens on the port */
+    PORT_LISTENER_OWN,   /* the process or one of its descendants does */
+    PORT_LISTENER_OTHER, /* only other processes do */
+};
+
+/* Finds out whether a process of the machine listens on a TCP port. */
+int port_find_listener(struct machine *machine, const char *process_id, uint16_t port,
+                       enum port_listener *ret);
+
 /* A deadline, and a descriptor that cancels the wait. */
 struct port_patience {
     uint64_t deadline_ms; /* of clock_ms() */

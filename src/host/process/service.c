@@ -111,13 +111,38 @@ int service_launch(struct sandbox *sandbox, const struct process_spec *spec, str
     return r;
 }
 
+/* A port that another process answers says nothing about this service. If the kernel does not tell
+ * who listens, the probe decides alone. */
+static int listener_check(struct sandbox *sandbox, const struct record *record, struct err *err)
+{
+    enum port_listener listener;
+    struct err ignored;
+
+    if (sandbox_find_listener(sandbox, record->id, record->spec->port, &listener, &ignored) < 0)
+        return 0;
+    switch (listener) {
+    case PORT_LISTENER_OWN:
+        break;
+    case PORT_LISTENER_NONE:
+        (void)err_set(err, ERR_BUSY, "nothing listens on port %u", record->spec->port);
+        return -EAGAIN;
+    case PORT_LISTENER_OTHER:
+        (void)err_set(err, ERR_BUSY, "another process listens on port %u", record->spec->port);
+        return -EAGAIN;
+    }
+    return 0;
+}
+
 /* Returns 0 if the service responds, -EAGAIN if not yet, or another -errno. */
 static int service_probe(struct sandbox *sandbox, const struct record *record,
                          const struct readiness_spec *spec, uint64_t deadline_ms, struct err *err)
 {
     const struct port_patience patience = { deadline_ms, spec->watch_fd };
-    int r = sandbox_probe(sandbox, record->spec->port, spec->http_path, &patience, err);
+    int r = listener_check(sandbox, record, err);
 
+    if (r < 0)
+        return r;
+    r = sandbox_probe(sandbox, record->spec->port, spec->http_path, &patience, err);
     return r < 0 && r != -ECANCELED && err->kind == ERR_BUSY ? -EAGAIN : r;
 }
 

@@ -26,7 +26,8 @@ struct readiness_spec {
     int watch_fd; /* a connection that may hang up; -1: none */
 };
 
-/* Waits until a service with a port is ready. -ECANCELED if the peer of watch_fd hung up. */
+/* Waits until a service with a port is ready: it or a descendant listens there, and answers. If it
+ * is SERVICE_STARTING, err has the reason. -ECANCELED if the peer of watch_fd hung up. */
 int service_wait_ready(struct sandbox *sandbox, struct record *record,
                        const struct readiness_spec *spec, enum readiness *ret, struct err *err);
 

@@ -2,6 +2,7 @@
 /* Access to the ports of a sandbox. */
 #include "host/port/port.h"
 
+#include "base/err.h"
 #include "host/machine/machine.h"
 #include "host/sandbox/sandbox_internal.h"
 
@@ -35,6 +36,19 @@ int sandbox_probe(struct sandbox *sandbox, uint16_t port, const char *http_path,
     r = port_probe(machine, port, http_path, patience, err);
     machine_unref(machine);
     return r;
+}
+
+int sandbox_find_listener(struct sandbox *sandbox, const char *process_id, uint16_t port,
+                          enum port_listener *ret, struct err *err)
+{
+    struct machine *machine = NULL;
+    int r = sandbox_ref_machine(sandbox, &machine, err);
+
+    if (r < 0)
+        return r;
+    r = port_find_listener(machine, process_id, port, ret);
+    machine_unref(machine);
+    return r < 0 ? err_sys(err, r, "find the process that listens on port %u", port) : 0;
 }
 
 int sandbox_dial(struct sandbox *sandbox, uint16_t port, const struct port_patience *patience,

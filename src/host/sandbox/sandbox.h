@@ -146,6 +146,11 @@ int sandbox_forward(struct sandbox *sandbox, uint16_t port, const char *listen,
 int sandbox_probe(struct sandbox *sandbox, uint16_t port, const char *http_path,
                   const struct port_patience *patience, struct err *err);
 
+/* Like port_find_listener, in the states that allow exec. */
+enum port_listener;
+int sandbox_find_listener(struct sandbox *sandbox, const char *process_id, uint16_t port,
+                          enum port_listener *ret, struct err *err);
+
 /* Like port_dial, in the states that allow exec. */
 int sandbox_dial(struct sandbox *sandbox, uint16_t port, const struct port_patience *patience,
                  int *ret_fd, struct err *err);

@@ -161,10 +161,18 @@ int cgroup_wait_event(struct cgroup_root *root, const char *name, const char *ch
     }
 }
 
+int cgroup_read_processes(struct cgroup_root *root, const char *name, const char *child,
+                          struct buf *ret)
+{
+    char path[CGROUP_PATH_BYTES];
+
+    return file_read_at(root->unified_fd, cgroup_path(path, name, child, "cgroup.procs"), ret);
+}
+
 int cgroup_signal(struct cgroup_root *root, const char *name, const char *child, int signal)
 {
     cleanup_with(buf_done) struct buf pids = BUF_INIT(1 << 20);
-    char path[CGROUP_PATH_BYTES], *save = NULL;
+    char *save = NULL;
     bool was_frozen;
     int r;
 
@@ -176,7 +184,7 @@ int cgroup_signal(struct cgroup_root *root, const char *name, const char *child,
     if (r == 0)
         r = cgroup_wait_event(root, name, child, "frozen 1", clock_ms() + SIGNAL_FREEZE_TIMEOUT_MS);
     if (r == 0)
-        r = file_read_at(root->unified_fd, cgroup_path(path, name, child, "cgroup.procs"), &pids);
+        r = cgroup_read_processes(root, name, child, &pids);
     for (char *line = r == 0 ? strtok_r(pids.data, "\n", &save) : NULL; line;
          line = strtok_r(NULL, "\n", &save)) {
         pid_t pid = (pid_t)strtol(line, NULL, 10);

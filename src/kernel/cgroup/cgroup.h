@@ -154,6 +154,11 @@ int cgroup_kill(struct cgroup_root *root, const char *name, const char *child);
 /* Sends a signal to every process in the group of a child. Frozen processes stay frozen. */
 int cgroup_signal(struct cgroup_root *root, const char *name, const char *child, int signal);
 
+/* Reads the processes in the group of a child, one number a line. */
+struct buf;
+int cgroup_read_processes(struct cgroup_root *root, const char *name, const char *child,
+                          struct buf *ret);
+
 /* Waits until the group has no processes. */
 int cgroup_wait_empty(struct cgroup_root *root, const char *name, const char *child);
 
