@@ -190,7 +190,8 @@ struct holt_token_options {
     size_t size;
     const char *label;
     bool is_read_only;
-    uint64_t ttl_ms; /* 0: unlimited */
+    uint64_t ttl_ms;      /* 0: unlimited */
+    const char *ports_of; /* the secret only opens the ports of this sandbox; NULL: all calls */
 };
 
 /* options may be NULL. */

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "api/service.h"
 #include "auth/token_store.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
+#include "base/err.h"
 #include "base/json.h"
 #include "host/observe/event.h"
+#include "host/sandbox/sandbox.h"
 
 _Static_assert(MSG_TOKEN_CREATE_REQUEST_LABEL_MAX_BYTES == TOKEN_LABEL_MAX, "a label has room");
 
@@ -22,6 +25,24 @@ static struct msg_token token_message(const struct token_info *info)
     };
 }
 
+/* Finds the sandbox whose ports a token is for; ret stays "" if the request names none. */
+static int ports_owner_find(const struct call *call, const struct msg_token_create_request *request,
+                            char ret[SANDBOX_ID_MAX], struct err *err)
+{
+    cleanup_with(sandbox_unref_slot) struct sandbox *sandbox = NULL;
+    int r;
+
+    ret[0] = '\0';
+    if (*request->ports_of == '\0')
+        return 0;
+    if (request->read_only)
+        return err_set(err, ERR_INVALID, "a token for ports cannot be read-only");
+    r = sandbox_find(call->host, request->ports_of, &sandbox, err);
+    if (r == 0)
+        (void)snprintf(ret, SANDBOX_ID_MAX, "%s", sandbox_id(sandbox));
+    return r;
+}
+
 int token_service_create(const struct call *call, const struct msg_token_create_request *request,
                          struct err *err)
 {
@@ -30,18 +51,24 @@ int token_service_create(const struct call *call, const struct msg_token_create_
         .is_read_only = request->read_only,
         .ttl_ms = request->ttl_ms,
     };
-    char secret[TOKEN_SECRET_SIZE] = "";
+    char secret[TOKEN_SECRET_SIZE] = "", port_token[TOKEN_PORT_SIZE] = "", owner[SANDBOX_ID_MAX];
     struct token_info info = { 0 };
     struct msg_token token;
-    int r = token_store_create(call->tokens, &spec, &info, secret, err);
+    int r = ports_owner_find(call, request, owner, err);
 
+    if (r == 0)
+        r = token_store_create(call->tokens, &spec, &info, secret, err);
     if (r < 0)
         return r;
+    if (owner[0] != '\0')
+        token_port_derive(secret, owner, port_token);
     host_event(call->host, EVENT_TOKEN_CREATED,
                json_pack("{s:s, s:o, s:b}", "token", info.id, "label", json_text(info.label),
                          "readOnly", info.is_read_only));
     token = token_message(&info);
-    return call_reply(call, MESSAGE(msg_token_create_response, .token = &token, .secret = secret),
+    return call_reply(call,
+                      MESSAGE(msg_token_create_response, .token = &token,
+                              .secret = owner[0] != '\0' ? port_token : secret),
                       err);
 }
 

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
 #include <openssl/sha.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +25,7 @@ _Static_assert((int)TOKEN_HASH_BYTES == (int)SHA256_DIGEST_LENGTH, "tokens are k
 
 #define SECRET_PREFIX "holt_"
 #define E2B_PREFIX "e2b_"
+#define PORT_PREFIX "holt_port_"
 
 enum { SECRET_BYTES = 32 };
 
@@ -151,6 +154,62 @@ enum token_access token_store_match_key(struct token_store *store, const char *k
     return access != ACCESS_NONE || strlen(key) != 2 * (size_t)SECRET_BYTES
                ? access
                : match_text(store, secret);
+}
+
+/* HMAC-SHA256 of the sandbox, with the stored hash of the token as the key. */
+static void port_token_make(const unsigned char *hash, const char *sandbox_id,
+                            char ret[TOKEN_PORT_SIZE])
+{
+    cleanup_free char *text = xasprintf("ports of %s", sandbox_id);
+    unsigned char digest[TOKEN_HASH_BYTES];
+    char digits[2 * TOKEN_HASH_BYTES + 1];
+
+    (void)HMAC(EVP_sha256(), hash, TOKEN_HASH_BYTES, (const unsigned char *)text, strlen(text),
+               digest, NULL);
+    hex_encode(digest, sizeof(digest), digits);
+    (void)snprintf(ret, TOKEN_PORT_SIZE, PORT_PREFIX "%s", digits);
+}
+
+void token_port_derive(const char *secret, const char *sandbox_id, char ret[TOKEN_PORT_SIZE])
+{
+    unsigned char hash[TOKEN_HASH_BYTES];
+
+    hash_text(secret, hash);
+    port_token_make(hash, sandbox_id, ret);
+}
+
+static bool port_token_is_of(const unsigned char *hash, const char *text, const char *sandbox_id)
+{
+    char wanted[TOKEN_PORT_SIZE];
+
+    port_token_make(hash, sandbox_id, wanted);
+    return CRYPTO_memcmp(text, wanted, TOKEN_PORT_SIZE - 1) == 0;
+}
+
+static bool port_token_match(struct token_store *store, const char *text, const char *sandbox_id)
+{
+    uint64_t now = clock_wall_ms();
+    bool is_valid;
+
+    lock_scope(&store->lock);
+    is_valid = store->has_main && port_token_is_of(store->main_hash, text, sandbox_id);
+    for (size_t i = 0; i < store->count; i++) {
+        struct token_row *row = &store->rows[i];
+
+        if (row->info.is_read_only || is_expired(&row->info, now) ||
+            !port_token_is_of(row->hash, text, sandbox_id))
+            continue;
+        is_valid = true;
+        atomic_store(&row->used_ms, now);
+    }
+    return is_valid;
+}
+
+bool token_store_match_port(struct token_store *store, const char *text, const char *sandbox_id)
+{
+    if (strlen(text) == TOKEN_PORT_SIZE - 1 && strncmp(text, PORT_PREFIX, strlen(PORT_PREFIX)) == 0)
+        return port_token_match(store, text, sandbox_id);
+    return token_store_match_key(store, text) == ACCESS_FULL;
 }
 
 /* Copies the list without expired tokens and without this id (NULL: with all). The caller holds the

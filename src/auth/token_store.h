@@ -15,6 +15,7 @@ enum {
     TOKEN_LABEL_MAX = 64,
     TOKEN_HASH_BYTES = 32,
     TOKEN_SECRET_SIZE = 5 + 64 + 1, /* "holt_", a prefix for secret scanners, and 256 bits */
+    TOKEN_PORT_SIZE = 10 + 64 + 1,  /* "holt_port_" and 256 bits */
 };
 
 enum token_access {
@@ -55,6 +56,13 @@ enum token_access token_store_match(struct token_store *store, const char *heade
 /* The same for a bare token, which may have the form that E2B's clients require: "e2b_" and its
  * hexadecimal digits. */
 enum token_access token_store_match_key(struct token_store *store, const char *key);
+
+/* Derives the port token of a sandbox from a token: it opens the ports of this sandbox and nothing
+ * else, as long as the token is valid, and the token cannot be recovered from it. */
+void token_port_derive(const char *secret, const char *sandbox_id, char ret[TOKEN_PORT_SIZE]);
+
+/* Whether a text is a port token of this sandbox, or a token with full access. */
+bool token_store_match_port(struct token_store *store, const char *text, const char *sandbox_id);
 
 struct token_spec {
     const char *label; /* NULL: none */

@@ -18,6 +18,7 @@
 struct create_options {
     struct output_options output;
     const char *label;
+    const char *ports_of;
     uint64_t ttl_ms;
     bool is_read_only;
     bool is_e2b;
@@ -40,6 +41,8 @@ static const struct option_row create_rows[] = {
     { "label", 0, "TEXT", "a note for people", OPTION_TEXT(struct create_options, label) },
     { "ttl", 0, "TIME", "how long it is valid: 12h, 30d; unlimited by default",
       OPTION_DURATION(struct create_options, ttl_ms, 1, "a time like 12h or 30d") },
+    { "ports-of", 0, "ID", "open only the ports of this sandbox by host name",
+      OPTION_TEXT(struct create_options, ports_of) },
     { "e2b", 0, NULL, "print it in the format of an E2B API key", OPTION_CALL(set_e2b) },
     OPTION_OUTPUT,
     OPTION_HELP,
@@ -58,6 +61,11 @@ static int print_created(const struct holt_token *token, const struct create_opt
         (void)printf("e2b%s\n", digits);
     else
         (void)printf("%s\n", token->secret);
+    if (options->ports_of && isatty(STDERR_FILENO))
+        (void)fprintf(stderr,
+                      "Browsers open http://PORT-ID.NAME/?holt-token=%s (ID without '-', "
+                      "NAME of the daemon); programs send it in the header Holt-Token.\n",
+                      token->secret);
     if (isatty(STDERR_FILENO))
         (void)fprintf(stderr, "The secret of token %s is not shown again.\n", token->id);
     return command_printed();
@@ -81,6 +89,7 @@ static int token_create_run(int argc, char **argv)
     request.label = options.label;
     request.is_read_only = options.is_read_only;
     request.ttl_ms = options.ttl_ms;
+    request.ports_of = options.ports_of;
     if (holt_token_create(connection.holt, &request, HOLT_NO_DEADLINE, &token, &error) < 0)
         return report_holt_error(&error);
     return print_created(token, &options);

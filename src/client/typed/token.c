@@ -42,6 +42,7 @@ int holt_token_create(struct holt *holt, const struct holt_token_options *option
         .label = given.label,
         .read_only = given.is_read_only,
         .ttl_ms = given.ttl_ms,
+        .ports_of = given.ports_of,
     };
     return client_call_for(holt, &call, sizeof(**ret), created_fill, ret, error);
 }

@@ -134,7 +134,8 @@ static int extend(struct sandbox *sandbox, const json_t *metadata, uint64_t time
     return e2b_set_timeout(sandbox, metadata, timeout_s, err);
 }
 
-/* A sandbox that E2B's clients did not make gets its tokens when one first connects. */
+/* A sandbox that E2B's clients did not make gets its tokens when one first connects. Its ports stay
+ * private. */
 static int tokens_in(json_t *metadata, const void *context, struct err *err)
 {
     int r = 0;
@@ -143,6 +144,8 @@ static int tokens_in(json_t *metadata, const void *context, struct err *err)
     if (e2b_metadata_text(metadata, "accessToken") || e2b_metadata_is_open(metadata))
         return 0;
     r = e2b_metadata_add_tokens(metadata, err);
+    if (r == 0)
+        r = e2b_metadata_add_traffic_token(metadata, err);
     return r < 0 ? r : 1;
 }
 

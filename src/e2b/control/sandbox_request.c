@@ -115,6 +115,16 @@ static int mounts_take(const json_t *body, json_t *metadata, struct err *err)
     return 0;
 }
 
+int e2b_metadata_add_traffic_token(json_t *metadata, struct err *err)
+{
+    char token[E2B_TOKEN_SIZE];
+    int r = e2b_token_make(token, err);
+
+    if (r == 0)
+        (void)json_object_set_new(metadata, "trafficToken", json_string(token));
+    return r;
+}
+
 int e2b_metadata_add_tokens(json_t *metadata, struct err *err)
 {
     const json_t *network = json_object_get(metadata, "network");
@@ -127,17 +137,15 @@ int e2b_metadata_add_tokens(json_t *metadata, struct err *err)
     if (r < 0)
         return r;
     (void)json_object_set_new(metadata, "accessToken", json_string(token));
-    if (!json_is_false(json_object_get(network, "allowPublicTraffic")))
-        return 0;
-    r = e2b_token_make(token, err);
-    if (r == 0)
-        (void)json_object_set_new(metadata, "trafficToken", json_string(token));
-    return r;
+    return json_is_false(json_object_get(network, "allowPublicTraffic"))
+               ? e2b_metadata_add_traffic_token(metadata, err)
+               : 0;
 }
 
 int e2b_create_parse(const json_t *body, bool is_v1, struct e2b_create *ret, struct err *err)
 {
-    bool is_secure = !is_v1;
+    bool is_secure = !is_v1; /* only checked: a client without a token of the sandbox is refused in
+                                any case, and all clients that know envd's tokens send them */
     int r;
 
     *ret = (struct e2b_create){ .timeout_s = is_v1 ? TIMEOUT_V1_S : E2B_TIMEOUT_DEFAULT_S };
@@ -151,8 +159,6 @@ int e2b_create_parse(const json_t *body, bool is_v1, struct e2b_create *ret, str
     if (r < 0)
         return r;
     ret->metadata = json_pack("{s:I}", "timeout", (json_int_t)ret->timeout_s);
-    if (!is_secure)
-        (void)json_object_set_new(ret->metadata, "secure", json_false());
     r = texts_take(body, "metadata", ret->metadata, err);
     if (r == 0)
         r = texts_take(body, "envVars", ret->metadata, err);

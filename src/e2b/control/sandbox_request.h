@@ -23,3 +23,6 @@ int e2b_timeout_parse(const json_t *body, const char *field, uint64_t *ret, stru
 
 /* New tokens: for envd, and for ports unless the metadata says that they are public. */
 int e2b_metadata_add_tokens(json_t *metadata, struct err *err);
+
+/* A new token for ports, which are then not public. */
+int e2b_metadata_add_traffic_token(json_t *metadata, struct err *err);

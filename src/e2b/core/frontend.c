@@ -23,6 +23,7 @@
 #include "e2b/core/route.h"
 #include "e2b/core/wake.h"
 #include "e2b/envd/watcher.h"
+#include "e2b/port/access.h"
 #include "e2b/template/build.h"
 #include "host/sandbox/sandbox.h"
 #include "http/call_stats.h"
@@ -38,6 +39,7 @@ struct e2b_call {
     struct e2b_request request; /* first: handlers see this part */
     struct connect_call connect;
     unsigned refusal;       /* HTTP status, with exchange->err as the reason; 0: none */
+    bool is_login;          /* a browser passes its token for a port; see e2b/port/access.h */
     struct e2b_reset reset; /* of a stream or a transfer */
 };
 
@@ -152,6 +154,8 @@ static unsigned origin_check(struct exchange *exchange)
     const struct refusal *refusal =
         exchange_check_origin(exchange, host_of(request), request->to.kind == E2B_PORT);
 
+    if (!refusal && request->to.kind == E2B_PORT && !port_origin_is_allowed(request))
+        refusal = &refuse_origin;
     if (!refusal)
         return 0;
     exchange->is_unauthenticated = true;
@@ -255,7 +259,9 @@ static enum MHD_Result e2b_begin(struct exchange *exchange)
         call->refusal = unrouted;
         exchange->err = why;
     }
-    if (call->refusal == 0 && body_begin(request, &exchange->err) < 0)
+    call->is_login =
+        call->refusal == 0 && request->to.kind == E2B_PORT && port_access_is_login(request);
+    if (call->refusal == 0 && !call->is_login && body_begin(request, &exchange->err) < 0)
         request_fail(exchange);
     return MHD_YES;
 }
@@ -271,7 +277,7 @@ static enum MHD_Result e2b_receive(struct exchange *exchange, const char *data, 
     struct e2b_call *call = call_of(exchange);
 
     client_connection_extend(exchange->client, len);
-    if (call->refusal != 0 || exchange->is_failed)
+    if (call->refusal != 0 || call->is_login || exchange->is_failed)
         return exchange_discard(exchange, len);
     if (call->request.route->body) {
         if (call->request.route->body->receive(&call->request, data, len, &exchange->err) < 0)
@@ -405,6 +411,8 @@ static enum MHD_Result e2b_answer(struct exchange *exchange)
 
     if (call->refusal != 0)
         return refusal_answer(call);
+    if (call->is_login)
+        return port_access_login(request);
     if (exchange_is_stopped(exchange, &exchange->err)) {
         e2b_header_add(request, MHD_HTTP_HEADER_CONNECTION, "close");
         return e2b_reply_error(request, MHD_HTTP_SERVICE_UNAVAILABLE, "%s", exchange->err.msg);

@@ -12,6 +12,7 @@
 #include "e2b/core/metadata.h"
 #include "e2b/core/signature.h"
 #include "e2b/core/wake.h"
+#include "e2b/port/access.h"
 #include "host/sandbox/sandbox.h"
 #include "http/exchange.h"
 
@@ -71,18 +72,25 @@ static bool envd_token_matches(const struct e2b_request *request)
            (wanted && token_matches(e2b_header(request, "X-Access-Token"), wanted));
 }
 
-static bool traffic_token_matches(const struct e2b_request *request)
+/* Ports of a sandbox that E2B's clients have made are public unless it has a traffic token. Those
+ * of other sandboxes never are. */
+static bool traffic_token_matches(const struct e2b_request *request, const char *id)
 {
     const char *wanted = e2b_metadata_text(request->metadata, "trafficToken");
+    bool is_public = !wanted && (e2b_metadata_text(request->metadata, "accessToken") ||
+                                 e2b_metadata_is_open(request->metadata));
 
-    return is_local(request) || !wanted ||
-           token_matches(e2b_header(request, "e2b-traffic-access-token"), wanted);
+    return is_local(request) || is_public ||
+           (wanted && token_matches(e2b_header(request, "e2b-traffic-access-token"), wanted)) ||
+           port_access_is_allowed(request, id);
 }
 
 static unsigned refuse_token(const struct e2b_request *request, struct err *err)
 {
     if (request->to.kind == E2B_PORT) {
-        (void)err_set(err, ERR_DENIED, "a valid traffic access token is required for this port");
+        (void)err_set(err, ERR_DENIED,
+                      "a valid traffic access token is required for this port; 'holt token create "
+                      "--ports-of ID' makes one");
         return MHD_HTTP_FORBIDDEN;
     }
     (void)err_set(err, ERR_UNAUTHENTICATED,
@@ -118,8 +126,8 @@ static unsigned sandbox_check(struct e2b_request *request, struct err *err)
         sandbox_find(request->host, id, &request->sandbox, err) < 0)
         return gone_refuse(err);
     request->metadata = e2b_metadata_read(request->sandbox);
-    request->has_token =
-        request->to.kind == E2B_PORT ? traffic_token_matches(request) : envd_token_matches(request);
+    request->has_token = request->to.kind == E2B_PORT ? traffic_token_matches(request, id)
+                                                      : envd_token_matches(request);
     if (!e2b_is_active(request->sandbox))
         return paused_check(request, err);
     if (!request->has_token && !(request->route && request->route->is_open))

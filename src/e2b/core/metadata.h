@@ -2,7 +2,7 @@
  * itself does not know. Its fields, all optional:
  *
  *   accessToken    required by envd; made at creation, never changed
- *   secure         false: envd requires no token
+ *   secure         false: envd requires no token; only in sandboxes of earlier versions
  *   trafficToken   required by ports; absent: they are public
  *   templateID     of the request, resolved
  *   alias          the name of that template

@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "e2b/port/access.h"
 
 #define PORT_WORD "${PORT}"
 
@@ -70,7 +71,8 @@ static bool is_named(const struct port_request *request, const char *name)
 /* What only we are to know or have answered already: 100 Continue is said by us. */
 static bool is_ours(const char *name)
 {
-    return strcasecmp(name, "Expect") == 0 || strcasecmp(name, "E2b-Traffic-Access-Token") == 0;
+    return strcasecmp(name, "Expect") == 0 || strcasecmp(name, "E2b-Traffic-Access-Token") == 0 ||
+           strcasecmp(name, PORT_TOKEN_HEADER) == 0;
 }
 
 static bool stays(const struct port_request *request, const char *name)
@@ -112,6 +114,28 @@ static int add_host(const struct port_request *request, const char *name, struct
     return r < 0 ? r : buf_printf(out, "%s\r\n", mask);
 }
 
+/* Writes the cookies except our own; nothing if there is no other. */
+static int add_cookies(const struct port_header *header, struct buf *out)
+{
+    static const char own[] = PORT_TOKEN_COOKIE;
+    const char *at = header->value;
+    bool is_first = true;
+    int r = 0;
+
+    while (r == 0 && *(at += strspn(at, "; \t")) != '\0') {
+        size_t len = strcspn(at, ";"), name = strcspn(at, "=; \t");
+
+        if (name != strlen(own) || strncasecmp(at, own, name) != 0) {
+            r = is_first ? buf_printf(out, "%s: ", header->name) : buf_add_str(out, "; ");
+            if (r == 0)
+                r = buf_add(out, at, len);
+            is_first = false;
+        }
+        at += len;
+    }
+    return r < 0 || is_first ? r : buf_add_str(out, "\r\n");
+}
+
 static int add_header(const struct port_request *request, const struct port_header *header,
                       struct buf *out)
 {
@@ -121,6 +145,8 @@ static int add_header(const struct port_request *request, const struct port_head
         return -EINVAL;
     if (request->mask_host && strcasecmp(header->name, "Host") == 0)
         return add_host(request, header->name, out);
+    if (strcasecmp(header->name, "Cookie") == 0)
+        return add_cookies(header, out);
     return buf_printf(out, "%s: %s\r\n", header->name, header->value);
 }
 

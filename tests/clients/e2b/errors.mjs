@@ -88,7 +88,7 @@ await claim("both_generations_of_create_work", async () => {
     assert.match(json.startedAt, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3,9}Z$/);
     return Math.round((new Date(json.endAt) - new Date(json.startedAt)) / 1000);
   };
-  for (const [path, body, secured] of [["/sandboxes", { templateID: "base" }, false], ["/sandboxes", { templateID: "base", secure: true }, true],
+  for (const [path, body, secured] of [["/sandboxes", { templateID: "base" }, true], ["/sandboxes", { templateID: "base", secure: true }, true],
     ["/v2/sandboxes", { templateID: "base" }, true],
     ["/v2/sandboxes", { templateID: "base", timeout: 60, unknown: { a: [1, { b: null }] }, metadata: {}, envVars: {}, mcp: {}, iam: { tokens: {} } }, true],
     ["/sandboxes", { templateID: "base", timeout: 60, secure: true, allow_internet_access: true, autoPause: false, later: "field" }, true]]) {

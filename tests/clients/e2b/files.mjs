@@ -243,16 +243,20 @@ await claim("signatures_that_are_wrong_or_late_are_refused", async () => {
   assert.notEqual((await fetch(`${apiUrl}/files?path=/tmp/f&signature=${encodeURIComponent(signature)}`)).status, 200);
 });
 
-await claim("a_sandbox_without_token_needs_no_signature", async () => {
+await claim("a_sandbox_made_without_secure_needs_its_token_and_the_sdk_sends_it", async () => {
   const made = await call("POST", "/sandboxes", { templateID: "base", timeout: 600 });
   assert.equal(made.status, 201);
-  assert.equal(made.json.envdAccessToken, undefined);
-  const box = { sandboxId: made.json.sandboxID };
+  assert.equal(typeof made.json.envdAccessToken, "string");
+  const id = { sandboxId: made.json.sandboxID };
   try {
-    assert.equal((await callSandbox(box, "POST", "/files?path=/tmp/f", { body: form("f", "open") })).status, 200);
-    assert.equal(await (await callSandbox(box, "GET", "/files?path=/tmp/f")).text(), "open");
+    assert.equal((await callSandbox(id, "POST", "/files?path=/tmp/f", { body: form("f", "open") })).status, 401);
+    assert.equal((await callSandbox(id, "GET", "/files?path=/tmp/f")).status, 401);
+    const box = await Sandbox.connect(id.sandboxId);
+    await box.files.write("/tmp/f", "closed");
+    assert.equal(await (await fetch(await box.downloadUrl("/tmp/f"))).text(), "closed");
+    assert.equal((await box.commands.run("cat /tmp/f")).stdout, "closed");
   } finally {
-    await call("DELETE", `/sandboxes/${box.sandboxId}`);
+    await call("DELETE", `/sandboxes/${id.sandboxId}`);
   }
 });
 

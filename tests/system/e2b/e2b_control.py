@@ -191,18 +191,17 @@ def a_sandbox_is_made_as_asked():
         kill(each)
 
 
-def an_open_one_needs_no_token():
-    sandbox = create("", timeout=60)
-    assert "envdAccessToken" not in sandbox and "envdAccessToken" not in detail(sandbox), sandbox
-    equal(200, envd(sandbox, path="/envs", token=None)[0])
-    again = expect(200, "POST", f"/sandboxes/{sandbox['sandboxID']}/connect", {})
-    assert "envdAccessToken" not in again, again
-    [fork] = expect(201, "POST", f"/sandboxes/{sandbox['sandboxID']}/fork", {})
-    assert "envdAccessToken" not in fork["sandbox"], fork
-    closed = create("", timeout=60, secure=True)
-    equal(401, envd(closed, path="/envs", token=None)[0])
-    for each in (sandbox, fork["sandbox"], closed):
-        kill(each)
+def every_sandbox_has_a_token():
+    for wishes in ({}, {"secure": False}, {"secure": True}):
+        sandbox = create("", timeout=60, **wishes)
+        equal(sandbox["envdAccessToken"], detail(sandbox)["envdAccessToken"])
+        equal((401, 200), (envd(sandbox, path="/envs", token=None)[0], envd(sandbox, path="/envs")[0]))
+        again = expect(200, "POST", f"/sandboxes/{sandbox['sandboxID']}/connect", {})
+        equal(sandbox["envdAccessToken"], again["envdAccessToken"])
+        [fork] = expect(201, "POST", f"/sandboxes/{sandbox['sandboxID']}/fork", {})
+        equal(401, envd(fork["sandbox"], path="/envs", token=None)[0])
+        for each in (sandbox, fork["sandbox"]):
+            kill(each)
 
 
 def what_cannot_be_is_refused():

@@ -17,7 +17,7 @@ def connect():
 
 
 def head_of(verb, path, port=8000, **headers):
-    named = {"Host": "localhost", "E2b-Sandbox-Id": ID, "E2b-Sandbox-Port": str(port)}
+    named = {"Host": "localhost", "E2b-Sandbox-Id": ID, "E2b-Sandbox-Port": str(port), "Holt-Token": os.environ["token"]}
     named.update({name.replace("_", "-"): value for name, value in headers.items()})
     lines = "".join(f"{name}: {value}\r\n" for name, value in named.items() if value is not None)
     return f"{verb} {path} HTTP/1.1\r\n{lines}\r\n".encode("latin-1")
@@ -300,6 +300,85 @@ def a_private_port_wants_its_token():
         answer = owned.ask("/", E2B_Traffic_Access_Token=token)
         equal(200, answer.status)
         assert token.encode() not in answer.text, answer.text
+
+
+def a_port_of_a_native_sandbox_wants_a_token():
+    token, full = os.environ["token"], open(os.path.join(os.environ["state"], "token")).read().strip()
+    for headers in ({"Holt_Token": None}, {"Holt_Token": token[:-1] + ("1" if token[-1] == "0" else "0")}, {"Holt_Token": ""},
+                    {"Holt_Token": None, "Cookie": "holt-token=holt_port_" + "0" * 64},
+                    {"Holt_Token": None, "E2b_Traffic_Access_Token": "x"}):
+        equal((headers, 403), (headers, ask("/", **headers).status))
+        equal((headers, 403), (headers, ask("/", E2b_Sandbox_Id=None, E2b_Sandbox_Port=None, Host=f"8000-{ID}.localhost",
+                                            **headers).status))
+    for secret in (token, full):
+        answer = ask("/", Holt_Token=secret)
+        equal(200, answer.status)
+        assert secret.encode() not in answer.text, answer.text
+    answer = ask("/", Holt_Token=None, Cookie=f"a=b; holt-token={token};c=d; HOLT-TOKEN=x")
+    equal(200, answer.status)
+    assert b"\r\nCookie: a=b; c=d\r\n" in answer.text, answer.text
+    answer = ask("/", Holt_Token=None, Cookie=f"holt-token={token}")
+    assert answer.status == 200 and b"ookie" not in answer.text, answer.text
+    # It opens the ports of its sandbox, and nothing else.
+    with connect() as sock, sock.makefile("rwb") as stream:
+        stream.write(f"POST /holt.v1.HostService/Health HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                     f"Authorization: Bearer {token}\r\nContent-Length: 2\r\n\r\n{{}}".encode())
+        stream.flush()
+        equal(401, Answer(stream).status)
+    equal(401, ask("/v2/sandboxes", E2b_Sandbox_Id=None, E2b_Sandbox_Port=None, X_API_KEY=token).status)
+    other = subprocess.run(["holt", "create", "-q"], check=True, capture_output=True, text=True).stdout.strip()
+    equal(403, ask("/", E2b_Sandbox_Id=other.replace("-", "")).status)
+    equal(502, ask("/", E2b_Sandbox_Id=other.replace("-", ""), Holt_Token=full).status)
+    # An E2B client that connects to it does not open its ports.
+    made = control("POST", f"/sandboxes/{other.replace('-', '')}/connect", timeout=60)
+    equal(403, ask("/", E2b_Sandbox_Id=other.replace("-", "")).status)
+    equal(502, ask("/", E2b_Sandbox_Id=other.replace("-", ""), E2b_Traffic_Access_Token=made["trafficAccessToken"]).status)
+    holt("rm", other)
+    # A token that is removed opens nothing any more.
+    made = json.loads(subprocess.run(["holt", "token", "create", "--ports-of", os.environ["id"], "-o", "json"], check=True,
+                                     capture_output=True, text=True).stdout)
+    equal(200, ask("/", Holt_Token=made["secret"]).status)
+    holt("token", "rm", made["token"]["id"] if "token" in made else made["id"])
+    equal(403, ask("/", Holt_Token=made["secret"]).status)
+
+
+def a_browser_passes_its_token_once():
+    token = os.environ["token"]
+    host = {"E2b_Sandbox_Id": None, "E2b_Sandbox_Port": None, "Host": f"8000-{ID}.localhost", "Holt_Token": None}
+    answer = ask(f"//evil.test/a?x=1&holt-token={token}&y=%26", **host)
+    equal((303, ["/evil.test/a?x=1&y=%26"]), (answer.status, answer.get("Location")))
+    [cookie] = answer.get("Set-Cookie")
+    equal([f"holt-token={token}", "Path=/", "HttpOnly", "SameSite=Lax"] + ["Secure"] * ("tls" in os.environ), cookie.split("; "))
+    equal(200, ask("/", Cookie=cookie.split(";")[0], **host).status)
+    equal(["/"], ask(f"/?holt-token={token}", **host).get("Location"))
+    equal(403, ask("/?holt-token=holt_port_" + "0" * 64, **host).status)
+    full = open(os.path.join(os.environ["state"], "token")).read().strip()
+    equal(403, ask("/?holt-token=" + full, **host).status)
+    equal(403, ask(f"/?holt-token={token}", "POST", b"x", **host).status)
+
+
+def pages_of_others_change_nothing():
+    name = f"8000-{ID}.localhost:7070"
+    host = {"E2b_Sandbox_Id": None, "E2b_Sandbox_Port": None, "Host": name}
+    shout = {"Connection": "Upgrade", "Upgrade": "websocket"}
+    own = ("http://" + name, "https://" + name.upper(), f"http://3000-{ID}.localhost:7070")
+    other = ("http://evil.test", "null", "http://localhost:7070", f"http://3000-{ID}0.localhost:7070", f"http://3000-{ID}.localhost",
+             f"http://3000-{ID}.evil.test", "http://" + name + ".evil.test", f"http://evil.test/{name}")
+    for verb in ("POST", "PUT", "PATCH", "DELETE"):
+        for origin in own:
+            equal((origin, 200), (origin, ask("/", verb, Origin=origin, **host).status))
+        for origin in other:
+            equal((verb, origin, 403), (verb, origin, ask("/", verb, Origin=origin, **host).status))
+    for origin in own:
+        assert ask("/", Origin=origin, **shout, **host).status != 403, origin
+    for origin in other:
+        equal((origin, 403), (origin, ask("/", Origin=origin, **shout, **host).status))
+        for verb in ("GET", "HEAD", "OPTIONS"):
+            equal((verb, origin, 200), (verb, origin, ask("/", verb, Origin=origin, **host).status))
+    equal(200, ask("/", "POST", **host).status)
+    with Owned() as owned:
+        equal(403, owned.ask("/", verb="POST", Origin="http://evil.test").status)
+        equal(200, owned.ask("/", verb="POST").status)
 
 
 def a_request_wakes_who_wants_that():

@@ -100,6 +100,34 @@ static void tokens_stay_until_they_are_removed(void)
 }
 
 /* Tokens that have expired leave their places. */
+static void a_port_token_opens_one_sandbox(void)
+{
+    const struct token_spec all = { .label = "all" }, eyes = { .is_read_only = true };
+    struct token_store *store = store_open();
+    char secret[TOKEN_SECRET_SIZE], reader[TOKEN_SECRET_SIZE], token[TOKEN_PORT_SIZE];
+    struct token_info info = { 0 }, other = { 0 };
+    struct err err = { 0 };
+
+    create(store, &all, &info, secret);
+    create(store, &eyes, &other, reader);
+    token_port_derive(secret, "sb-1", token);
+    CHECK(strncmp(token, "holt_port_", 10) == 0 && !strstr(token, secret + 5));
+    CHECK(token_store_match_port(store, token, "sb-1"));
+    CHECK(token_store_match_port(store, secret, "sb-1"));
+    CHECK(!token_store_match_port(store, token, "sb-2"));
+    CHECK(!token_store_match_port(store, reader, "sb-1"));
+    CHECK(!token_store_match_port(store, "", "sb-1"));
+    CHECK(token_store_match_key(store, token) == ACCESS_NONE);
+    token[TOKEN_PORT_SIZE - 2] ^= 1;
+    CHECK(!token_store_match_port(store, token, "sb-1"));
+    token_port_derive(reader, "sb-1", token);
+    CHECK(!token_store_match_port(store, token, "sb-1"));
+    token_port_derive(secret, "sb-1", token);
+    CHECK(token_store_remove(store, info.id, &err) == 0);
+    CHECK(!token_store_match_port(store, token, "sb-1"));
+    token_store_close(store);
+}
+
 static void there_is_room_for_so_many(void)
 {
     const struct token_spec spec = { .ttl_ms = 1 }, lasting = { .label = NULL };
@@ -177,6 +205,7 @@ static void all(void)
     CHECK(mkdtemp(state));
     RUN(only_the_whole_token_matches);
     RUN(tokens_stay_until_they_are_removed);
+    RUN(a_port_token_opens_one_sandbox);
     RUN(there_is_room_for_so_many);
     RUN(a_file_that_is_damaged_is_not_overwritten);
     RUN(a_token_is_made_once_and_private);

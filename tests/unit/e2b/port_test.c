@@ -256,6 +256,27 @@ static void a_request_goes_on_as_it_was_written(void)
                             "Connection: Upgrade\r\n\r\n");
 }
 
+static void tokens_of_holt_stay_here(void)
+{
+    static const struct port_header headers[] = {
+        { "Host", "a" },
+        { "holt-TOKEN", "holt_port_1" },
+        { "Cookie", "holt-token=x" },
+        { "Cookie", "a=b;holt-token=x; c=holt-token ;;" },
+        { "COOKIE", "Holt-Token = x; holt-tokens=y; holt-token" },
+    };
+    const struct port_request request = {
+        .verb = "GET",
+        .target = "/",
+        .port = 80,
+        .headers = headers,
+        .header_count = ARRAY_SIZE(headers),
+    };
+
+    check_request(&request, "GET / HTTP/1.1\r\nHost: a\r\nCookie: a=b; c=holt-token \r\n"
+                            "COOKIE: holt-tokens=y\r\nConnection: close\r\n\r\n");
+}
+
 static void a_body_without_a_length_is_chunked(void)
 {
     static const struct port_header headers[] = {
@@ -473,6 +494,7 @@ int main(void)
     RUN(headers_are_bounded);
     RUN(what_follows_an_upgrade_is_left_as_it_is);
     RUN(a_request_goes_on_as_it_was_written);
+    RUN(tokens_of_holt_stay_here);
     RUN(a_body_without_a_length_is_chunked);
     RUN(nothing_is_smuggled_into_a_request);
     RUN(bytes_pass_both_ways_and_each_ends_alone);

@@ -209,7 +209,10 @@ static void wishes_are_taken_or_refused(void)
     CHECK(wish.timeout_s == 300 && !json_object_get(wish.metadata, "trafficToken"));
     e2b_create_done(&wish);
     CHECK(create_parse("{\"templateID\":\"t\"}", true, &wish) == 0 && wish.timeout_s == 15);
-    CHECK(!json_object_get(wish.metadata, "accessToken"));
+    CHECK(json_object_get(wish.metadata, "accessToken"));
+    e2b_create_done(&wish);
+    CHECK(create_parse("{\"templateID\":\"t\",\"secure\":false}", true, &wish) == 0);
+    CHECK(json_object_get(wish.metadata, "accessToken"));
     e2b_create_done(&wish);
     CHECK(create_parse("{\"templateID\":\"t\",\"secure\":true}", true, &wish) == 0);
     CHECK(json_object_get(wish.metadata, "accessToken"));

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "e2b/port/access.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "auth/token_store.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/xalloc.h"
+#include "e2b/core/e2b.h"
+#include "e2b/port/header.h"
+#include "http/exchange.h"
+#include "http/origin.h"
+
+enum { LOCATION_MAX = 32 * 1024 };
+
+static bool reads_only(const struct e2b_request *request)
+{
+    return strcmp(request->verb, MHD_HTTP_METHOD_GET) == 0 ||
+           strcmp(request->verb, MHD_HTTP_METHOD_HEAD) == 0;
+}
+
+/* --- tokens ----------------------------------------------------------------------------------- */
+
+bool port_access_is_login(const struct e2b_request *request)
+{
+    return reads_only(request) && e2b_query(request, PORT_TOKEN_QUERY) != NULL;
+}
+
+/* The token in a URL must be a port token: one with full access does not belong there. */
+static const char *login_token(const struct e2b_request *request)
+{
+    const char *text = port_access_is_login(request) ? e2b_query(request, PORT_TOKEN_QUERY) : NULL;
+
+    return text && strlen(text) == TOKEN_PORT_SIZE - 1 ? text : NULL;
+}
+
+bool port_access_is_allowed(const struct e2b_request *request, const char *id)
+{
+    const char *texts[] = {
+        e2b_header(request, PORT_TOKEN_HEADER),
+        MHD_lookup_connection_value(request->connection, MHD_COOKIE_KIND, PORT_TOKEN_COOKIE),
+        login_token(request),
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+        if (texts[i] && token_store_match_port(request->exchange->listener->tokens, texts[i], id))
+            return true;
+    return false;
+}
+
+static bool is_token_parameter(const char *text)
+{
+    static const char name[] = PORT_TOKEN_QUERY "=";
+
+    return strncmp(text, name, strlen(name)) == 0;
+}
+
+/* Writes the target without the token. A target of two slashes would be another host. */
+static int location_write(const char *target, struct buf *out)
+{
+    size_t path = strcspn(target, "?");
+    const char *at = target + path;
+    char mark = '?';
+    int r =
+        buf_printf(out, "/%.*s", (int)(path - strspn(target, "/")), target + strspn(target, "/"));
+
+    while (r == 0 && *at != '\0') {
+        size_t len = strcspn(++at, "&");
+
+        if (len > 0 && !is_token_parameter(at)) {
+            r = buf_printf(out, "%c%.*s", mark, (int)len, at);
+            mark = '&';
+        }
+        at += len;
+    }
+    return r;
+}
+
+enum MHD_Result port_access_login(struct e2b_request *request)
+{
+    cleanup_with(buf_done) struct buf location = BUF_INIT(LOCATION_MAX);
+    const char *token = login_token(request);
+    cleanup_free char *cookie = NULL;
+
+    if (!token)
+        return e2b_reply_error(request, MHD_HTTP_BAD_REQUEST, PORT_TOKEN_QUERY " is no port token");
+    if (location_write(request->target, &location) < 0)
+        return e2b_reply_error(request, MHD_HTTP_URI_TOO_LONG, "the URL is too long");
+    cookie = xasprintf(PORT_TOKEN_COOKIE "=%s; Path=/; HttpOnly; SameSite=Lax%s", token,
+                       request->exchange->listener->is_tls ? "; Secure" : "");
+    e2b_header_add(request, MHD_HTTP_HEADER_SET_COOKIE, cookie);
+    e2b_header_add(request, MHD_HTTP_HEADER_LOCATION, location.data);
+    e2b_header_add(request, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+    e2b_header_add(request, "Referrer-Policy", "no-referrer");
+    return e2b_reply_empty(request, MHD_HTTP_SEE_OTHER);
+}
+
+/* --- origins ---------------------------------------------------------------------------------- */
+
+/* Whether an origin is this preview, or another port of the same sandbox under the same name. */
+static bool origin_is_own(const struct e2b_request *request, const char *origin)
+{
+    const char *host = e2b_header(request, MHD_HTTP_HEADER_HOST);
+    const char *scheme = strstr(origin, "://");
+    char theirs[SANDBOX_ID_MAX], ours[SANDBOX_ID_MAX];
+    const char *their_name, *our_name;
+    uint16_t port;
+
+    if (!scheme || !host)
+        return false;
+    origin = scheme + strlen("://");
+    if (strcasecmp(origin, host) == 0)
+        return true;
+    their_name = e2b_host_parse(origin, &port, theirs);
+    our_name = e2b_host_parse(host, &port, ours);
+    return their_name && strcmp(theirs, request->to.sandbox) == 0 &&
+           strcasecmp(their_name, our_name ? our_name : host) == 0;
+}
+
+bool port_origin_is_allowed(const struct e2b_request *request)
+{
+    const struct origin_rules *rules = &request->exchange->listener->origin_rules;
+    const char *origin = e2b_header(request, MHD_HTTP_HEADER_ORIGIN);
+    bool changes = !reads_only(request) && strcmp(request->verb, MHD_HTTP_METHOD_OPTIONS) != 0;
+    bool upgrades = e2b_header(request, MHD_HTTP_HEADER_UPGRADE) != NULL;
+
+    return (!changes && !upgrades) || origin_rules_allow_origin(rules, origin) ||
+           origin_is_own(request, origin);
+}

@@ -1,0 +1,27 @@
+/* Access to ports: tokens of Holt for ports that are not public, how a browser passes one, and
+ * which web pages may use a port. */
+#pragma once
+
+#include <microhttpd.h>
+#include <stdbool.h>
+
+struct e2b_request;
+
+/* The header, the cookie and the parameter of a query that carry a token; see docs/ports.md. */
+#define PORT_TOKEN_HEADER "Holt-Token"
+#define PORT_TOKEN_COOKIE "holt-token"
+#define PORT_TOKEN_QUERY "holt-token"
+
+/* Whether the request has a token of Holt that opens the ports of this sandbox (Holt's id). */
+bool port_access_is_allowed(const struct e2b_request *request, const char *id);
+
+/* Whether a browser passes its token in the URL. Such a request is not forwarded. */
+bool port_access_is_login(const struct e2b_request *request);
+
+/* Stores the token of a login as a cookie of this host name, and redirects to the same URL without
+ * it. The request has passed the gate. */
+enum MHD_Result port_access_login(struct e2b_request *request);
+
+/* Whether a web page may send the request: any page may read, but only pages of the same sandbox,
+ * or of a configured origin, may change anything or open a WebSocket. */
+bool port_origin_is_allowed(const struct e2b_request *request);
