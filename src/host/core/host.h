@@ -17,6 +17,15 @@ struct store;
 enum health_status { HEALTH_OK, HEALTH_DEGRADED, HEALTH_UNHEALTHY };
 enum storage_condition { STORAGE_OK, STORAGE_DEGRADED, STORAGE_FULL, STORAGE_FAILED };
 
+/* What sandboxes use up together: memory, processes. */
+enum { HOST_RESOURCES = 2 };
+
+struct host_resource {
+    const char *name; /* in events and metrics */
+    uint64_t used, max;
+    bool is_low; /* less than an eighth is left, or too little for one more sandbox */
+};
+
 struct host_health {
     uint32_t sandboxes;
     uint32_t processes; /* running, in sandboxes and throw-aways */
@@ -31,6 +40,7 @@ struct host_health {
     uint64_t storage_used;  /* bytes */
     uint64_t storage_available;
     struct descriptors descriptors;
+    struct host_resource resources[HOST_RESOURCES];
     enum health_status status;
     char errors[512]; /* reasons for a status other than OK, one per line */
 };

@@ -12,6 +12,7 @@
 #include "host/observe/audit.h"
 #include "host/observe/metrics_internal.h"
 #include "host/sandbox/sandbox_internal.h"
+#include "kernel/cgroup/cgroup.h"
 #include "store/store.h"
 
 /* Returns the used percentage of the storage. */
@@ -113,6 +114,34 @@ static void health_check_descriptors(struct host_health *ret)
                       ret->descriptors.open, ret->descriptors.max);
 }
 
+static void health_check_resources(const struct host *host, struct host_health *ret)
+{
+    static const struct {
+        const char *name;
+        enum cgroup_limit limit;
+    } kinds[HOST_RESOURCES] = { { "memory", CGROUP_LIMIT_MEMORY },
+                                { "processes", CGROUP_LIMIT_PIDS } };
+    struct err err = { 0 };
+
+    for (size_t i = 0; i < HOST_RESOURCES; i++) {
+        struct cgroup_total total;
+
+        cgroup_root_read_total(host->cgroups, kinds[i].limit, &total);
+        ret->resources[i] = (struct host_resource){
+            .name = kinds[i].name,
+            .used = total.used,
+            .max = total.max,
+            .is_low = total.is_full || (total.max > 0 && total.used >= total.max / 8 * 7),
+        };
+        if (ret->resources[i].is_low)
+            health_worsen(ret, HEALTH_DEGRADED, "sandboxes have %" PRIu64 " of %" PRIu64 " %s",
+                          total.used, total.max,
+                          kinds[i].limit == CGROUP_LIMIT_MEMORY ? "bytes of memory" : "processes");
+    }
+    if (cgroup_root_check_room(host->cgroups, &err) < 0)
+        health_worsen(ret, HEALTH_UNHEALTHY, "%s", err.msg);
+}
+
 void host_take_census(struct host *host, struct host_census *ret)
 {
     *ret = (struct host_census){ .runs = 0 };
@@ -143,6 +172,7 @@ void host_health(struct host *host, struct host_health *ret)
     };
     health_check_storage(host, ret);
     health_check_descriptors(ret);
+    health_check_resources(host, ret);
     host_take_census(host, &census);
     ret->processes = census.processes;
     ret->tools = metrics_tools_running(host->metrics);

@@ -226,6 +226,10 @@ static int write_health(const struct host_health *health, struct buf *out)
     if (r == 0)
         r = metric_add(out, "holt_resource_low", "resource=\"file-descriptors\"",
                        health->descriptors.is_low);
+    for (size_t i = 0; r == 0 && i < HOST_RESOURCES; i++) {
+        (void)snprintf(label, sizeof(label), "resource=\"%s\"", health->resources[i].name);
+        r = metric_add(out, "holt_resource_low", label, health->resources[i].is_low);
+    }
     if (r == 0)
         r = write_gauge(out, "holt_health", "0: ok, 1: degraded, 2: unhealthy.", health->status);
     if (r == 0)

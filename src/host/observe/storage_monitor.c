@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* One thread that checks the storage and the daemon's descriptors every health.interval, so that
- * subscribers of events learn about their end before creates fail. */
+/* One thread that checks the storage, the daemon's descriptors and what sandboxes use up every
+ * health.interval, so that subscribers of events learn about their end before creates fail. */
 #include "host/observe/storage_monitor.h"
 
 #include <errno.h>
@@ -19,6 +19,7 @@ struct storage_monitor {
     struct worker worker;
     enum storage_condition condition; /* of the last check; used by the thread only */
     bool is_low_on_descriptors;       /* the same */
+    bool is_low[HOST_RESOURCES];      /* the same */
 };
 
 static void descriptors_check(struct storage_monitor *storage_monitor,
@@ -30,6 +31,17 @@ static void descriptors_check(struct storage_monitor *storage_monitor,
     host_event(storage_monitor->host, now->is_low ? EVENT_RESOURCE_LOW : EVENT_RESOURCE_OK,
                json_pack("{s:s, s:i, s:i}", "resource", "file-descriptors", "used", (int)now->open,
                          "max", (int)now->max));
+}
+
+static void resource_check(struct storage_monitor *storage_monitor, bool *was_low,
+                           const struct host_resource *now)
+{
+    if (now->is_low == *was_low)
+        return;
+    *was_low = now->is_low;
+    host_event(storage_monitor->host, now->is_low ? EVENT_RESOURCE_LOW : EVENT_RESOURCE_OK,
+               json_pack("{s:s, s:I, s:I}", "resource", now->name, "used", (json_int_t)now->used,
+                         "max", (json_int_t)now->max));
 }
 
 static void storage_monitor_check(struct storage_monitor *storage_monitor)
@@ -44,6 +56,8 @@ static void storage_monitor_check(struct storage_monitor *storage_monitor)
 
     host_health(storage_monitor->host, &health);
     descriptors_check(storage_monitor, &health.descriptors);
+    for (size_t i = 0; i < HOST_RESOURCES; i++)
+        resource_check(storage_monitor, &storage_monitor->is_low[i], &health.resources[i]);
     if (health.storage_condition == storage_monitor->condition)
         return;
     storage_monitor->condition = health.storage_condition;

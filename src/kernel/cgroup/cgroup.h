@@ -20,6 +20,8 @@
 struct cgroup_root;
 struct err;
 
+enum cgroup_limit { CGROUP_LIMIT_MEMORY, CGROUP_LIMIT_PIDS, CGROUP_LIMIT_CPU };
+
 struct cgroup_limits {
     uint64_t memory_bytes; /* 0: no limit */
     uint32_t cpu_millis;
@@ -38,6 +40,16 @@ int cgroup_root_open_at(const char *label, const char *home_file, struct cgroup_
 /* Limits all sandboxes together to the machine's memory and processes without a reserve, which
  * keeps the daemon alive. A parent's lower limit is in force as well. */
 void cgroup_root_reserve(struct cgroup_root *root);
+
+/* What all sandboxes together have and may have; max is 0 if there is no limit. */
+struct cgroup_total {
+    uint64_t used, max;
+    bool is_full; /* no room for one more sandbox */
+};
+
+/* Reads the total of memory (without file cache) or of processes. */
+void cgroup_root_read_total(struct cgroup_root *root, enum cgroup_limit limit,
+                            struct cgroup_total *ret);
 
 /* Fails with ERR_EXHAUSTED, and names the resource, if the memory or the processes of all sandboxes
  * together leave no room for one more. */
@@ -65,7 +77,6 @@ void cgroup_root_close(struct cgroup_root *root);
 const char *cgroup_root_kind(const struct cgroup_root *root);
 
 /* Returns whether a limit can be set, and usage counted, on this host. */
-enum cgroup_limit { CGROUP_LIMIT_MEMORY, CGROUP_LIMIT_PIDS, CGROUP_LIMIT_CPU };
 bool cgroup_root_has(const struct cgroup_root *root, enum cgroup_limit limit);
 
 /* Returns whether the queues of sockets are limited: with v2 as a part of a sandbox's memory, with

@@ -154,6 +154,20 @@ static int pids_check(const struct cgroup_root *root, struct err *err)
                       used, limit);
 }
 
+void cgroup_root_read_total(struct cgroup_root *root, enum cgroup_limit limit,
+                            struct cgroup_total *ret)
+{
+    bool is_memory = limit == CGROUP_LIMIT_MEMORY;
+    long long max = room_read(root, is_memory ? ROOM_MEMORY_LIMIT : ROOM_PIDS_LIMIT);
+    struct cgroup_usage usage;
+
+    cgroup_read_usage(root, ".", ".", &usage);
+    *ret = (struct cgroup_total){ .used = is_memory ? usage.memory_bytes : usage.pids,
+                                  .max = max > 0 && max < LLONG_MAX ? (uint64_t)max : 0 };
+    ret->is_full = !has_room((long long)ret->used, max,
+                             is_memory ? (long long)(ROOM_MEMORY_MIB * MIB) : ROOM_PIDS);
+}
+
 int cgroup_root_check_room(struct cgroup_root *root, struct err *err)
 {
     int r = pids_check(root, err);
