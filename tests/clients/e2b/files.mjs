@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { AuthenticationError, FileNotFoundError, FileType, FilesystemEventType, getSignature, InvalidArgumentError, NotEnoughSpaceError,
-  SandboxError, TimeoutError } from "e2b";
+  Sandbox, SandboxError, TimeoutError } from "e2b";
 import { apiUrl, call, callSandbox, claim, eventually, finish, pattern, pause, refused, run, sandbox, stdout } from "./lib.mjs";
 
 const streamOf = (bytes, size = 65536) => new ReadableStream({
