@@ -26,6 +26,11 @@
 #include "runtime/zygote.h"
 #include "wire/message.h"
 
+/* Since Linux 6.11; older headers lack it. */
+#ifndef PIDFD_GET_USER_NAMESPACE
+#define PIDFD_GET_USER_NAMESPACE _IO(0xFF, 9)
+#endif
+
 static const struct runtime_ops *const backends[] = { &runtime_native, &runtime_bwrap };
 
 enum { PROC_PATH_BYTES = 48, SEND_TIMEOUT_S = 10 };
@@ -100,14 +105,43 @@ static int guest_write_maps(pid_t pid, uid_t first)
     return r;
 }
 
-static int open_userns(pid_t pid)
+static bool pidfd_has_ended(int pidfd)
+{
+    struct pollfd wait = { .fd = pidfd, .events = POLLIN };
+
+    return poll(&wait, 1, 0) != 0;
+}
+
+int runtime_guest_open_userns(const struct runtime_guest *guest, struct err *err)
+{
+    int fd = ioctl(guest->pidfd, PIDFD_GET_USER_NAMESPACE, 0);
+
+    return fd < 0 ? err_sys(err, -errno, "open the user namespace of '%s'", guest->id) : fd;
+}
+
+/* Returns the pid of holt-init, which the program of some runtimes has started. */
+static pid_t guest_init_pid(const struct runtime_guest *guest)
 {
     char path[PROC_PATH_BYTES];
-    int fd;
+    long long pid;
 
-    (void)snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    return fd < 0 ? -errno : fd;
+    if (guest->ops->builds_root)
+        return guest->pid;
+    (void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children", guest->pid, guest->pid);
+    return file_read_number_at(AT_FDCWD, path, &pid) == 0 ? (pid_t)pid : guest->pid;
+}
+
+int runtime_guest_open_root(const struct runtime_guest *guest)
+{
+    char path[PROC_PATH_BYTES];
+    cleanup_close int fd = -EBADF;
+
+    (void)snprintf(path, sizeof(path), "/proc/%d/root", guest_init_pid(guest));
+    fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    /* The pid was still the guest's own if it has not ended by now. */
+    return pidfd_has_ended(guest->pidfd) ? -ESRCH : TAKE_FD(fd);
 }
 
 static int guest_send_boot(const struct runtime *runtime, const struct runtime_guest *guest,
@@ -137,8 +171,7 @@ static void limit_sending(int stream_fd)
     (void)setsockopt(stream_fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
 }
 
-static int guest_start_init(struct runtime *runtime, struct runtime_guest *guest, pid_t *ret_pid,
-                            struct err *err)
+static int guest_start_init(struct runtime *runtime, struct runtime_guest *guest, struct err *err)
 {
     cleanup_close int cgroup_fd = -EBADF, theirs = -EBADF;
     int sockets[2];
@@ -157,13 +190,12 @@ static int guest_start_init(struct runtime *runtime, struct runtime_guest *guest
                                                         .args = guest->ops->args,
                                                         .cgroup_fd = cgroup_fd,
                                                         .stream_fd = theirs },
-                                ret_pid, &guest->pidfd, err);
+                                &guest->pid, &guest->pidfd, err);
 }
 
 /* Creates the cgroups, starts the process and maps its user ids; the process waits meanwhile. */
 static int guest_set_up(struct runtime *runtime, struct runtime_guest *guest, struct err *err)
 {
-    pid_t pid = -1;
     int r = zygote_take(runtime->zygotes, &guest->zygote, err);
 
     if (r < 0)
@@ -173,15 +205,12 @@ static int guest_set_up(struct runtime *runtime, struct runtime_guest *guest, st
                                                                 : guest->id);
     r = cgroup_create(runtime->cgroups, guest->id, guest->first_uid, err);
     if (r == 0)
-        r = guest_start_init(runtime, guest, &pid, err);
+        r = guest_start_init(runtime, guest, err);
     if (r < 0)
         return r;
-    r = guest_write_maps(pid, guest->first_uid);
+    r = guest_write_maps(guest->pid, guest->first_uid);
     if (r < 0)
         return err_sys(err, r, "map the user ids of '%s'", guest->id);
-    guest->userns_fd = open_userns(pid);
-    if (guest->userns_fd < 0)
-        return err_sys(err, guest->userns_fd, "open the user namespace of '%s'", guest->id);
     return guest_send_boot(runtime, guest, err);
 }
 
@@ -194,7 +223,6 @@ static struct runtime_guest guest_new(struct runtime *runtime, const struct runt
         .first_uid = first_uid,
         .pidfd = -EBADF,
         .stream_fd = -EBADF,
-        .userns_fd = -EBADF,
     };
 
     (void)snprintf(guest.id, sizeof(guest.id), "%s", id);
@@ -213,32 +241,24 @@ int runtime_start(struct runtime *runtime, const struct runtime_ops *ops, const 
     return r;
 }
 
-static bool pidfd_has_ended(int pidfd)
-{
-    struct pollfd wait = { .fd = pidfd, .events = POLLIN };
-
-    return poll(&wait, 1, 0) != 0;
-}
-
 /* Every process in the cgroup "init" is in the user namespace that the zygote made, whatever the
  * runtime. The owner of that namespace proves it: no other guest has this uid. */
 static int guest_adopt_init(struct runtime_guest *guest, struct err *err)
 {
+    cleanup_close int userns_fd = -EBADF;
     uid_t owner = 0;
-    pid_t pid = -1;
-    int r = cgroup_find_init(guest->runtime->cgroups, guest->id, &pid, &guest->pidfd);
+    int r = cgroup_find_init(guest->runtime->cgroups, guest->id, &guest->pid, &guest->pidfd);
 
     if (r == -ESRCH)
         return err_set(err, ERR_NOT_FOUND, "no process of '%s' runs any more", guest->id);
     if (r < 0)
         return err_sys(err, r, "find holt-init of '%s'", guest->id);
-    guest->userns_fd = open_userns(pid);
-    /* The pid was still the guest's own if it has not ended by now. */
+    userns_fd = runtime_guest_open_userns(guest, err);
     if (pidfd_has_ended(guest->pidfd))
         return err_set(err, ERR_NOT_FOUND, "no process of '%s' runs any more", guest->id);
-    if (guest->userns_fd < 0)
-        return err_sys(err, guest->userns_fd, "open the user namespace of '%s'", guest->id);
-    if (ioctl(guest->userns_fd, NS_GET_OWNER_UID, &owner) < 0)
+    if (userns_fd < 0)
+        return userns_fd;
+    if (ioctl(userns_fd, NS_GET_OWNER_UID, &owner) < 0)
         return err_sys(err, -errno, "get the owner of the user namespace of '%s'", guest->id);
     if (owner != guest->first_uid)
         return err_set(err, ERR_INVALID, "the user namespace of '%s' belongs to uid %u, not %u",
@@ -255,7 +275,6 @@ int runtime_adopt(struct runtime *runtime, const struct runtime_ops *ops,
 
     if (r < 0) {
         (void)fd_close(guest.pidfd);
-        (void)fd_close(guest.userns_fd);
         return r;
     }
     (void)snprintf(guest.limits_group, sizeof(guest.limits_group), "%s", adoption->limits_group);
@@ -345,7 +364,6 @@ int runtime_guest_recycle(struct runtime_guest *guest)
     guest->limits_group[0] = '\0';
     guest->pidfd = fd_close(guest->pidfd);
     guest->stream_fd = fd_close(guest->stream_fd);
-    guest->userns_fd = fd_close(guest->userns_fd);
     return r;
 }
 
@@ -377,5 +395,4 @@ void runtime_guest_release(struct runtime_guest *guest)
         zygote_release(TAKE_PTR(guest->zygote));
     guest->pidfd = fd_close(guest->pidfd);
     guest->stream_fd = fd_close(guest->stream_fd);
-    guest->userns_fd = fd_close(guest->userns_fd);
 }

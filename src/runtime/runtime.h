@@ -41,9 +41,9 @@ struct runtime_guest {
     struct zygote *zygote;             /* the zygote that started it; NULL: adopted */
     char limits_group[RUNTIME_ID_MAX]; /* the cgroup that carries its limits and accounting */
     uid_t first_uid;                   /* of its 65,536 uids */
-    int pidfd;
-    int stream_fd; /* frames; the caller may take it (TAKE_FD) */
-    int userns_fd; /* its user namespace, for idmapped mounts */
+    pid_t pid;                         /* of holt-init, or of the program that starts it */
+    int pidfd;                         /* the same */
+    int stream_fd;                     /* frames; the caller may take it (TAKE_FD) */
 };
 
 /* Loads holt-init from path into a sealed memfd and compiles the seccomp filter. */
@@ -76,6 +76,13 @@ int runtime_adopt(struct runtime *runtime, const struct runtime_ops *ops,
 /* Kills and removes the remains, if any, of a guest that is not adopted; limits_group may be "".
  * Returns 0, or -errno when something could not be removed. */
 int runtime_bury(struct runtime *runtime, const char *id, const char *limits_group);
+
+/* Opens the user namespace of a guest, for idmapped mounts. Returns a descriptor or -errno. */
+int runtime_guest_open_userns(const struct runtime_guest *guest, struct err *err);
+
+/* Opens the root directory of a guest (O_PATH). Everything below belongs to the sandbox. Returns a
+ * descriptor or -errno. */
+int runtime_guest_open_root(const struct runtime_guest *guest);
 
 /* Returns the number of Holt's own processes that count against the sandbox's limit. */
 unsigned runtime_guest_own_processes(const struct runtime_guest *guest);

@@ -25,7 +25,7 @@ enum { FREE_MAX = 64 };
 struct zygote {
     struct zygote *next;
     char name[24];
-    int pidfd;
+    pid_t pid; /* a child that nothing else waits for, so no other process can get this number */
     int socket_fd;
 };
 
@@ -78,10 +78,9 @@ void zygote_release(struct zygote *zygote)
     siginfo_t info;
 
     zygote->socket_fd = fd_close(zygote->socket_fd);
-    if (zygote->pidfd >= 0)
-        while (waitid(P_PIDFD, (id_t)zygote->pidfd, &info, WEXITED | __WALL) < 0 && errno == EINTR)
+    if (zygote->pid > 0)
+        while (waitid(P_PID, (id_t)zygote->pid, &info, WEXITED | __WALL) < 0 && errno == EINTR)
             continue;
-    (void)fd_close(zygote->pidfd);
     free(zygote);
 }
 
@@ -125,9 +124,8 @@ static int zygote_launch(const struct zygotes *zygotes, struct zygote *zygote, s
     static char *const args[] = { (char *)(uintptr_t) "holt-init", (char *)(uintptr_t) "seat",
                                   NULL };
     static char *const no_environment[] = { NULL };
-    cleanup_close int theirs = -EBADF;
+    cleanup_close int theirs = -EBADF, pidfd = -EBADF;
     int sockets[2], r;
-    pid_t pid;
 
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0)
         return err_sys(err, -errno, "create a socket pair for a zygote");
@@ -139,10 +137,10 @@ static int zygote_launch(const struct zygotes *zygotes, struct zygote *zygote, s
                                          .env = no_environment,
                                          .fds = (const int[]){ theirs, zygotes->init_fd },
                                          .fd_count = 2 },
-                   &pid, &zygote->pidfd);
+                   &zygote->pid, &pidfd);
     if (r < 0)
         return start_error(err, r, "start a zygote");
-    return cgroup_zygote_attach(zygotes->cgroups, zygote->name, pid, err);
+    return cgroup_zygote_attach(zygotes->cgroups, zygote->name, zygote->pid, err);
 }
 
 static unsigned zygote_next_number(struct zygotes *zygotes)
@@ -176,7 +174,7 @@ static int zygote_new(struct zygotes *zygotes, struct zygote **ret, struct err *
         free(zygote);
         return r;
     }
-    zygote->pidfd = zygote->socket_fd = -EBADF;
+    zygote->socket_fd = -EBADF;
     r = zygote_launch(zygotes, zygote, err);
     if (r < 0) {
         zygote_free(zygotes, zygote);
@@ -264,7 +262,7 @@ static bool zygote_is_alive(const struct zygote *zygote)
 {
     siginfo_t info = { 0 };
 
-    return waitid(P_PIDFD, (id_t)zygote->pidfd, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0 &&
+    return waitid(P_PID, (id_t)zygote->pid, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0 &&
            info.si_pid == 0;
 }
 

@@ -85,6 +85,9 @@ int template_name_check(const struct store *store, const char *name, struct err 
 int template_meta_read(int template_fd, struct template_meta *ret, struct err *err);
 int template_meta_write(int template_fd, const struct template_meta *meta, struct err *err);
 
+/* Makes the next template_open read the template again. Those that have it open keep it. */
+void template_forget_open(struct store *store, const char *name);
+
 /* Reads or writes settings by the template's directory: see store/template/settings.h. */
 struct template_settings;
 int template_settings_read_at(int template_fd, struct template_settings *ret, struct err *err);

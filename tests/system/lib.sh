@@ -206,10 +206,10 @@ volume_dir() {
 volume_files() { find "$(volume_dir)" -mindepth 1 -maxdepth 2 2>/dev/null | count; }
 
 # Seats (see src/runtime/zygote.h) are kept for the next sandbox where controllers are v1: each is one
-# process, two descriptors and a group a controller. They are no leak, so they are counted apart.
+# process, one descriptor and a group a controller. They are no leak, so they are counted apart.
 seats() { label_groups | sed -n 's,.*/\(seat-[0-9]*\)$,\1,p' | sort -u | count; }
 cgroups() { label_groups | grep -v '/seat' | count; }
-holtd_fds() { echo $(($(find "/proc/$holtd_pid/fd" -mindepth 1 | count) - 2 * $(seats))); }
+holtd_fds() { echo $(($(find "/proc/$holtd_pid/fd" -mindepth 1 | count) - $(seats))); }
 
 sandbox_processes() { # everything alive in our groups but the seats
     label_groups | grep -v '/seat' | while read -r group; do

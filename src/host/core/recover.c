@@ -260,7 +260,7 @@ static void recover_running(struct sandbox *sandbox)
         sandbox_event(sandbox, EVENT_SANDBOX_ADOPTED, NULL);
         return;
     }
-    (void)sandbox_unboot(sandbox);
+    (void)sandbox_unboot(sandbox, NULL);
     (void)snprintf(why, sizeof(why), "did not survive the restart of the daemon: %.180s", err.msg);
     recover_to_state(sandbox, SANDBOX_STOPPED, why);
 }

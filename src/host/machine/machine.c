@@ -186,7 +186,6 @@ static int machine_watch(struct machine *machine, struct err *err)
 {
     int r;
 
-    cgroup_meter_open(machine->host->cgroups, machine->guest.limits_group, &machine->meter);
     (void)machine_ref(machine); /* the channel's reference */
     r = channel_start(&machine->channel, machine->host->reactor, TAKE_FD(machine->guest.stream_fd),
                       &machine_events);
@@ -384,20 +383,8 @@ bool machine_try_reap(struct machine *machine)
     return true;
 }
 
-void machine_close_root(struct machine *machine)
-{
-    struct volume_mounts root;
-
-    lock_take(&machine->lock);
-    root = machine->root;
-    machine->root.count = 0;
-    lock_release(&machine->lock);
-    volume_mounts_done(&root);
-}
-
 int machine_clean_some(struct machine *machine)
 {
-    machine_close_root(machine);
     if (volume_destroy_some(&machine->old_volume) == -EAGAIN ||
         volume_destroy_some(&machine->volume) == -EAGAIN)
         return -EAGAIN;
@@ -440,7 +427,6 @@ void machine_release(struct machine *machine)
     file_pool_close(&machine->files);
     file_pool_close(&machine->tools);
     process_drop_all(machine);
-    machine_close_root(machine);
     machine_drop_volume(machine);
     host_return_uids(machine->host, machine);
     machine_unref(machine);

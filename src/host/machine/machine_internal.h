@@ -43,13 +43,11 @@ struct machine {
     unsigned uid_slot;
     bool has_shared_uids; /* another machine owns the slot */
     struct runtime_guest guest;
-    struct cgroup_meter meter;            /* of the cgroup that carries the limits */
     struct channel channel;               /* holds a reference until its `gone` event */
     char template[TEMPLATE_NAME_MAX + 1]; /* of its volume; "" before it has one */
     struct volume *volume;                /* its own scratch volume */
     struct volume *old_volume;           /* of a warm machine that was taken for another template */
     struct process_table *process_table; /* the sandbox's, referenced; NULL for a throw-away */
-    struct volume_mounts root;           /* of a sandbox's machine: held open, see machine_enter */
     struct port_table ports;
     struct file_pool files; /* file workers */
     struct file_pool tools; /* tool workers */
@@ -68,9 +66,10 @@ struct machine {
     bool is_abandoned; /* it did not end before the daemon had to; the next start removes it */
     enum root_answer root_answer;
     struct process *processes;
-    uint32_t last_process; /* of a throw-away; a sandbox's process table has its own counter */
-    enum killer killer;    /* why all processes are being ended */
-    bool is_released;      /* it outlives this daemon */
+    uint32_t last_process;     /* of a throw-away; a sandbox's process table has its own counter */
+    struct cgroup_meter meter; /* of the cgroup with the limits; open while there are processes */
+    enum killer killer;        /* why all processes are being ended */
+    bool is_released;          /* it outlives this daemon */
 };
 
 /* Starts a blank machine, which is in no table yet. */
@@ -108,9 +107,9 @@ int machine_set_limits(struct machine *machine, const struct sandbox_limits *lim
 int machine_set_scratch_root(struct machine *machine, const char *template, struct err *err);
 
 /* Moves the machine to the live tree of a volume, with shared volumes mounted on top, and returns
- * when it is there; on failure it keeps its old root. The mounts of the old root go to *ret_old:
- * overlay syncs a whole filesystem when its last descriptor closes, and the caller can do that
- * later. */
+ * when it is there; on failure it keeps its old root. The mounts of the old root go to *ret_old
+ * (NULL: it needs no sync): overlay syncs a whole filesystem when its last descriptor closes, and
+ * the caller can do that later. */
 struct machine_files {
     struct volume *volume;
     const char *hostname;
@@ -120,6 +119,12 @@ struct machine_files {
 int machine_enter(struct machine *machine, const struct machine_files *files,
                   struct volume_mounts *ret_old, struct err *err);
 
+/* Opens the mounts of the machine's root, so that their last close, which may sync a filesystem, is
+ * the caller's and not that of holt-init. They are not held all the time, because that would take
+ * a descriptor for each. */
+void machine_hold_root(const struct machine *machine, struct volume *volume,
+                       struct volume_mounts *ret);
+
 /* Makes the guest listen on a socket of its own, so that it survives the daemon. */
 int machine_listen(struct machine *machine, struct err *err);
 
@@ -128,6 +133,9 @@ void machine_drop_volume(struct machine *machine);
 
 /* Ends every process in the machine; their outcome names the killer. */
 int machine_end_processes(struct machine *machine, enum killer killer);
+
+/* Returns how many processes the OOM killer has killed in the machine. Locked. */
+uint64_t machine_count_oom_kills(struct machine *machine);
 
 /* Returns the number of running processes that clients started. */
 uint32_t machine_count_processes(struct machine *machine);
@@ -153,9 +161,6 @@ void machine_abandon(struct machine *machine);
 /* Waits, after machine_destroy, until the machine has ended, and returns true; false if it was
  * abandoned. */
 bool machine_wait_reaped(struct machine *machine);
-
-/* Closes the mounts of the root that the machine holds open. */
-void machine_close_root(struct machine *machine);
 
 /* Forgets the machine, which outlives the daemon. Takes the caller's reference. */
 void machine_release(struct machine *machine);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The file tree of a machine. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include "host/machine/guest_socket.h"
 #include "host/machine/machine_internal.h"
 #include "kernel/fds.h"
+#include "kernel/path.h"
 #include "store/template/template.h"
 #include "store/volume/plain.h"
 #include "store/volume/volume.h"
@@ -55,7 +57,7 @@ static void parts_close_volumes(struct root_parts *parts)
     }
 }
 
-static int parts_add_volumes(struct root_parts *parts, struct machine *machine,
+static int parts_add_volumes(struct root_parts *parts, struct machine *machine, int userns_fd,
                              const struct machine_files *files, struct err *err)
 {
     struct store *store = machine->host->store;
@@ -65,7 +67,7 @@ static int parts_add_volumes(struct root_parts *parts, struct machine *machine,
         const struct sandbox_mount *mount = &files->mounts[i];
         int fd = -EBADF;
 
-        r = plain_mount(store, mount->shared_volume, machine->guest.userns_fd, &fd, err);
+        r = plain_mount(store, mount->shared_volume, userns_fd, &fd, err);
         if (r < 0)
             return r;
         parts_add(parts, mount->path, fd);
@@ -111,17 +113,17 @@ static int machine_send_root(struct machine *machine, const struct root_parts *p
 int machine_set_scratch_root(struct machine *machine, const char *template, struct err *err)
 {
     cleanup_with(volume_mounts_done) struct volume_mounts mounts = { .count = 0 };
-    const struct runtime_guest *guest = &machine->guest;
+    cleanup_close int userns_fd = runtime_guest_open_userns(&machine->guest, err);
     struct root_parts parts;
     struct volume *volume;
-    int r = machine_make_volume(machine, template, &volume, err);
+    int r = userns_fd < 0 ? userns_fd : machine_make_volume(machine, template, &volume, err);
 
     if (r < 0)
         return r;
     machine->old_volume = machine->volume;
     machine->volume = volume;
     (void)snprintf(machine->template, sizeof(machine->template), "%s", template);
-    r = volume_mount(volume, guest->userns_fd, guest->first_uid, &mounts, err);
+    r = volume_mount(volume, userns_fd, machine->guest.first_uid, &mounts, err);
     if (r < 0)
         return r;
     parts = parts_from_mounts(&mounts);
@@ -165,20 +167,42 @@ static int machine_wait_root_answer(struct machine *machine, struct err *err)
     return r;
 }
 
+/* The paths are the sandbox's: another file that it has put there is held for a moment. */
+void machine_hold_root(const struct machine *machine, struct volume *volume,
+                       struct volume_mounts *ret)
+{
+    cleanup_close int root_fd = runtime_guest_open_root(&machine->guest);
+    const char *target;
+
+    ret->count = 0;
+    for (size_t i = 0; root_fd >= 0 && (target = volume_target(volume, i)); i++) {
+        int fd = i == 0 ? fcntl(root_fd, F_DUPFD_CLOEXEC, 3)
+                        : open_no_links(root_fd, target + 1, O_PATH | O_DIRECTORY, 0);
+
+        if (fd >= 0)
+            ret->fds[ret->count++] = fd;
+    }
+}
+
 int machine_enter(struct machine *machine, const struct machine_files *files,
                   struct volume_mounts *ret_old, struct err *err)
 {
     cleanup_with(volume_mounts_done) struct volume_mounts mounts = { .count = 0 };
+    cleanup_with(volume_mounts_done) struct volume_mounts old = { .count = 0 };
     cleanup_with(parts_close_volumes) struct root_parts parts = { .count = 0 };
-    const struct runtime_guest *guest = &machine->guest;
-    int r = volume_mount(files->volume, guest->userns_fd, guest->first_uid, &mounts, err);
+    cleanup_close int userns_fd = runtime_guest_open_userns(&machine->guest, err);
+    int r = userns_fd < 0
+                ? userns_fd
+                : volume_mount(files->volume, userns_fd, machine->guest.first_uid, &mounts, err);
 
     if (r < 0)
         return r;
     parts = parts_from_mounts(&mounts);
-    r = parts_add_volumes(&parts, machine, files, err);
+    r = parts_add_volumes(&parts, machine, userns_fd, files, err);
     if (r < 0)
         return r;
+    if (ret_old)
+        machine_hold_root(machine, files->volume, &old);
     machine_set_root_answer(machine, ROOT_AWAITED);
     r = machine_send_root(machine, &parts, files->hostname, err);
     if (r == 0)
@@ -187,9 +211,10 @@ int machine_enter(struct machine *machine, const struct machine_files *files,
         machine_set_root_answer(machine, ROOT_NOT_AWAITED);
     if (r < 0)
         return err_wrap(err, "switch to the new root");
-    *ret_old = machine->root;
-    machine->root = mounts;
-    mounts.count = 0;
+    if (ret_old) {
+        *ret_old = old;
+        old.count = 0;
+    }
     return 0;
 }
 

@@ -114,9 +114,7 @@ void process_set_killed(struct process *process, enum killer killer, int signal)
 
 static bool process_was_oom_killed(const struct process *process)
 {
-    const struct machine *machine = process->machine;
-
-    return cgroup_meter_oom_kills(&machine->meter) > process->record->oom_kills_before ||
+    return machine_count_oom_kills(process->machine) > process->record->oom_kills_before ||
            cgroup_meter_oom_kills(&process->meter) > 0;
 }
 

@@ -165,6 +165,22 @@ static void machine_set_killer(struct machine *machine, enum killer killer)
     lock_release(&machine->lock);
 }
 
+uint64_t machine_count_oom_kills(struct machine *machine)
+{
+    if (machine->meter.oom_fd < 0)
+        cgroup_meter_open(machine->host->cgroups, machine->guest.limits_group, &machine->meter);
+    return cgroup_meter_oom_kills(&machine->meter);
+}
+
+/* An idle sandbox has no descriptor for this. */
+static void machine_close_meter(struct machine *machine)
+{
+    lock_scope(&machine->lock);
+
+    if (!machine->processes)
+        cgroup_meter_close(&machine->meter);
+}
+
 uint32_t machine_count_processes(struct machine *machine)
 {
     uint32_t count = 0;
@@ -250,6 +266,8 @@ bool process_sweep(struct machine *machine)
         last->next = machine->processes;
         machine->processes = left;
         lock_release(&machine->lock);
+    } else {
+        machine_close_meter(machine);
     }
     return left;
 }

@@ -155,7 +155,9 @@ int process_start(struct machine *machine, const struct process_spec *spec, stru
 
     if (r < 0)
         return metrics_note(machine->host->metrics, TIMED_EXEC, began_ns, r);
-    record->oom_kills_before = cgroup_meter_oom_kills(&machine->meter);
+    lock_take(&machine->lock);
+    record->oom_kills_before = machine_count_oom_kills(machine);
+    lock_release(&machine->lock);
     process = process_alloc(machine, record);
     process->has_terminal = spec->has_terminal;
     process->is_input_closed = !spec->has_stdin && !spec->has_terminal;

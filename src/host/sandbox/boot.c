@@ -52,14 +52,12 @@ int sandbox_enter(const struct sandbox *sandbox, struct machine *machine,
 
 static int machine_prepare(struct sandbox *sandbox, struct machine *machine, struct err *err)
 {
-    struct volume_mounts old = { .count = 0 };
     int r = machine_set_limits(machine, &sandbox->info.limits, err);
 
     if (r == 0)
-        r = sandbox_enter(sandbox, machine, &old, err);
+        r = sandbox_enter(sandbox, machine, NULL, err);
     if (r < 0)
         return r;
-    volume_mounts_done(&old);
     fault_point("boot.rooted");
     machine_drop_volume(machine);
     machine_activate(machine);
@@ -94,8 +92,9 @@ int sandbox_boot(struct sandbox *sandbox, struct err *err)
     return 0;
 }
 
-bool sandbox_unboot(struct sandbox *sandbox)
+bool sandbox_unboot(struct sandbox *sandbox, struct volume_mounts *ret_root)
 {
+    struct volume_mounts root = { .count = 0 };
     struct machine *machine;
     bool is_reaped;
 
@@ -105,12 +104,15 @@ bool sandbox_unboot(struct sandbox *sandbox)
     lock_release(&sandbox->lock);
     if (!machine)
         return true;
+    if (sandbox->volume)
+        machine_hold_root(machine, sandbox->volume, &root);
     machine_destroy(machine);
     services_close(sandbox);
     is_reaped = machine_wait_reaped(machine);
-    /* This may sync a filesystem, which only this sandbox has to wait for. */
-    if (is_reaped)
-        machine_close_root(machine);
+    if (ret_root)
+        *ret_root = root;
+    else if (is_reaped)
+        volume_mounts_done(&root);
     machine_unref(machine);
     return is_reaped;
 }

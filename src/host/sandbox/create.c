@@ -138,7 +138,7 @@ void sandbox_undo_create(struct sandbox *sandbox)
     struct err ignored;
 
     /* Otherwise its processes still use the files, and the next start removes both. */
-    if (sandbox_unboot(sandbox)) {
+    if (sandbox_unboot(sandbox, NULL)) {
         if (sandbox->volume) {
             (void)volume_destroy(TAKE_PTR(sandbox->volume));
             store_flush(

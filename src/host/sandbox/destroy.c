@@ -100,15 +100,17 @@ static int destroy_files(struct sandbox *sandbox, struct err *err)
 
 static int destroy_run(struct sandbox *sandbox, struct err *err)
 {
+    struct volume_mounts root = { .count = 0 };
     int r = sandbox_record(sandbox, SANDBOX_DESTROYING, err);
 
     if (r < 0)
         return destroy_fail(sandbox, err);
     fault_point("destroy.recorded");
-    if (!sandbox_unboot(sandbox))
+    if (!sandbox_unboot(sandbox, &root))
         return destroy_leave(sandbox, err);
     fault_point("destroy.ended");
     r = destroy_files(sandbox, err);
+    tree_cleaner_add_mounts(sandbox->host->tree_cleaner, &root);
     process_table_purge(sandbox->process_table);
     if (sandbox->host->extension)
         sandbox->host->extension->sandbox_remove(sandbox);

@@ -119,7 +119,7 @@ int sandbox_halt(struct sandbox *sandbox, enum sandbox_state before, struct err 
         return r;
     }
     process_set_killer_all(sandbox->machine, KILLER_STOP);
-    (void)sandbox_unboot(sandbox);
+    (void)sandbox_unboot(sandbox, NULL);
     shells_set_dormant(sandbox);
     fault_point("stop.ended");
     sandbox_event(sandbox, EVENT_SANDBOX_STOPPED, NULL);
@@ -162,7 +162,7 @@ int sandbox_start(struct sandbox *sandbox, struct err *err)
     if (r == 0) {
         r = sandbox_record(sandbox, SANDBOX_ACTIVE, err);
         if (r < 0)
-            (void)sandbox_unboot(sandbox);
+            (void)sandbox_unboot(sandbox, NULL);
     }
     fault_point("start.done");
     if (r == 0)
@@ -175,7 +175,7 @@ void sandbox_handle_loss(struct sandbox *sandbox)
 {
     struct err ignored;
 
-    (void)sandbox_unboot(sandbox);
+    (void)sandbox_unboot(sandbox, NULL);
     shells_set_dormant(sandbox);
     fault_point("loss.ended");
     (void)sandbox_record(sandbox, SANDBOX_STOPPED, &ignored);

@@ -173,8 +173,9 @@ int sandbox_drop_snapshot(struct sandbox *sandbox, const char *name, struct err 
 int sandbox_boot(struct sandbox *sandbox, struct err *err);
 
 /* Ends the machine, if there is one, and waits until nothing of it uses the files any more. Returns
- * false if that takes longer than the daemon may still run. */
-bool sandbox_unboot(struct sandbox *sandbox);
+ * false if that takes longer than the daemon may still run. The mounts of its root go to *ret_root
+ * for a caller that need not wait for their sync; NULL: they are closed. */
+bool sandbox_unboot(struct sandbox *sandbox, struct volume_mounts *ret_root);
 
 /* Stops a sandbox that was in this state. The caller runs an operation, or no other thread can
  * begin one. */
@@ -195,6 +196,9 @@ void tree_cleaner_add(struct sandbox *sandbox, struct volume_mounts *mounts, uin
 
 /* Removes what an ended machine has left in the background, and takes over its reference. */
 void tree_cleaner_add_machine(struct tree_cleaner *tree_cleaner, struct machine *machine);
+
+/* Closes mounts in the background, and takes them. */
+void tree_cleaner_add_mounts(struct tree_cleaner *tree_cleaner, struct volume_mounts *mounts);
 
 /* Forgets the trees of a sandbox that is being destroyed with all its trees, so that this need not
  * wait for those of others. */

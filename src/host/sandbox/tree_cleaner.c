@@ -14,11 +14,11 @@
 #include "host/sandbox/sandbox_internal.h"
 #include "store/volume/volume.h"
 
-/* The old tree of a sandbox, or what an ended machine has left. */
+/* The old tree of a sandbox, what an ended machine has left, or mounts alone. */
 struct tree_cleaner_job {
     struct tree_cleaner_job *next;
     struct machine *machine; /* NULL: the next four */
-    struct sandbox *sandbox; /* referenced, its volume pinned */
+    struct sandbox *sandbox; /* referenced, its volume pinned; NULL: only mounts */
     struct volume *volume;
     struct volume_mounts mounts;
     uint32_t generation;
@@ -49,6 +49,10 @@ static bool job_run(struct tree_cleaner_job *job)
         return false;
     }
     volume_mounts_done(&job->mounts);
+    if (!job->sandbox) {
+        free(job);
+        return false;
+    }
     fault_point("tree_cleaner.closed");
     (void)volume_drop(job->volume, job->generation);
     fault_point("tree_cleaner.dropped");
@@ -136,6 +140,19 @@ void tree_cleaner_add_machine(struct tree_cleaner *tree_cleaner, struct machine 
     struct tree_cleaner_job *job = xcalloc(1, sizeof(*job));
 
     job->machine = machine;
+    lock_scope(&tree_cleaner->worker.lock);
+    job_put(tree_cleaner, job);
+}
+
+void tree_cleaner_add_mounts(struct tree_cleaner *tree_cleaner, struct volume_mounts *mounts)
+{
+    struct tree_cleaner_job *job;
+
+    if (mounts->count == 0)
+        return;
+    job = xcalloc(1, sizeof(*job));
+    job->mounts = *mounts;
+    mounts->count = 0;
     lock_scope(&tree_cleaner->worker.lock);
     job_put(tree_cleaner, job);
 }

@@ -127,5 +127,6 @@ int template_settings_write(struct store *store, const char *name,
     cleanup_close int fd = template_dir(store, name, err);
     int r = fd < 0 ? fd : template_settings_write_at(fd, settings, err);
 
+    template_forget_open(store, name);
     return r < 0 ? err_wrap(err, "template '%.64s'", name) : 0;
 }

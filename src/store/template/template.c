@@ -36,6 +36,7 @@ enum { META_BYTES_MAX = 4096 };
 struct template_use {
     struct template_use *next;
     size_t count;
+    struct template *open; /* for the next open; NULL: it must be read first */
     char name[TEMPLATE_NAME_MAX + 1];
 };
 
@@ -247,6 +248,50 @@ static int settings_apply(struct template *template, struct err *err)
     return r;
 }
 
+/* Returns the open template of this name with another reference, or NULL. */
+static struct template *template_share(struct store *store, const char *name)
+{
+    struct template *template;
+    lock_scope(&store->lock);
+
+    template = (*use_find(store, name))->open;
+    if (template)
+        template->refs++;
+    return template;
+}
+
+/* Makes a template the one that is shared from now on. */
+static void template_publish(struct template *template)
+{
+    lock_scope(&template->store->lock);
+
+    (*use_find(template->store, template->name))->open = template;
+}
+
+void template_forget_open(struct store *store, const char *name)
+{
+    struct template_use *use;
+    lock_scope(&store->lock);
+
+    use = *use_find(store, name);
+    if (use)
+        use->open = NULL;
+}
+
+/* Returns whether this was the last reference. */
+static bool template_unref(struct template *template)
+{
+    struct template_use *use;
+    lock_scope(&template->store->lock);
+
+    if (--template->refs > 0)
+        return false;
+    use = *use_find(template->store, template->name);
+    if (use && use->open == template)
+        use->open = NULL;
+    return true;
+}
+
 int template_open(struct store *store, const char *name, struct template **ret, struct err *err)
 {
     cleanup_with(template_close_slot) struct template *template = NULL;
@@ -256,26 +301,37 @@ int template_open(struct store *store, const char *name, struct template **ret, 
         return r;
     /* Counted before the lookup, so that a concurrent removal sees it in use. */
     use_add(store, name);
+    *ret = template_share(store, name);
+    if (*ret)
+        return 0;
     template = xcalloc(1, sizeof(*template));
     template->store = store;
+    template->refs = 1;
     (void)snprintf(template->name, sizeof(template->name), "%s", name);
     r = template_fill(template, name, 0, err);
     if (r == 0)
         r = settings_apply(template, err);
     if (r < 0)
         return r;
+    template_publish(template);
     *ret = TAKE_PTR(template);
     return 0;
 }
 
 void template_close(struct template *template)
 {
+    struct store *store = template ? template->store : NULL;
+    char name[TEMPLATE_NAME_MAX + 1];
+
     if (!template)
         return;
-    for (size_t i = 0; i < template->tree_count; i++)
-        tree_close(&template->trees[i]);
-    use_drop(template->store, template->name);
-    free(template);
+    memcpy(name, template->name, sizeof(name));
+    if (template_unref(template)) {
+        for (size_t i = 0; i < template->tree_count; i++)
+            tree_close(&template->trees[i]);
+        free(template);
+    }
+    use_drop(store, name);
 }
 
 static int info_read(struct store *store, const char *name, struct template_info *ret,

@@ -30,10 +30,12 @@ struct template_tree {
     size_t layer_count;
 };
 
-/* An open template. It cannot be removed while it is open. */
+/* An open template. It cannot be removed while it is open. All that have one open share it, so it
+ * is not changed. */
 struct template
 {
     struct store *store;
+    size_t refs; /* under the store's lock */
     char name[TEMPLATE_NAME_MAX + 1];
     bool allows_setuid; /* see store/template/settings.h */
     struct template_tree trees[TEMPLATE_TREES_MAX];

@@ -269,6 +269,13 @@ int volume_mount(struct volume *volume, int userns_fd, uid_t first_uid, struct v
     return 0;
 }
 
+const char *volume_target(const struct volume *volume, size_t index)
+{
+    const struct template *template = volume->template;
+
+    return index < template->tree_count ? template->trees[index].target : NULL;
+}
+
 void volume_mounts_done(struct volume_mounts *mounts)
 {
     while (mounts->count > 0)

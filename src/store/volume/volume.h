@@ -76,6 +76,9 @@ int volume_fork(struct volume *from, const char *snapshot, const char *id, uint6
 int volume_mount(struct volume *volume, int userns_fd, uid_t first_uid, struct volume_mounts *ret,
                  struct err *err);
 
+/* Returns where the index-th mount of the live tree belongs, "/" first; NULL behind the last. */
+const char *volume_target(const struct volume *volume, size_t index);
+
 void volume_mounts_done(struct volume_mounts *mounts);
 
 /* Takes a snapshot of the live tree under a name (letters, digits, '_', '.', '-', starting with a

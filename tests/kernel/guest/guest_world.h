@@ -248,14 +248,16 @@ static inline void send_root(struct guest *guest)
     struct template *template;
     struct volume *volume;
     struct err err = { 0 };
+    cleanup_close int userns_fd = runtime_guest_open_userns(&guest->started, &err);
     char id[32];
 
+    CHECK(userns_fd >= 0, "(%s)", err.msg);
     (void)snprintf(id, sizeof(id), "sb-%012x", ++world.last_volume);
     CHECK_OK(template_open(world.store, "host", &template, &err), &err);
     CHECK_OK(volume_create_scratch(world.store, id, template, &volume, &err), &err);
     CHECK(guest->volume_count < ROOTS_MAX);
     guest->volumes[guest->volume_count++] = volume;
-    CHECK_OK(volume_mount(volume, guest->started.userns_fd, FIRST_UID, &mounts, &err), &err);
+    CHECK_OK(volume_mount(volume, userns_fd, FIRST_UID, &mounts, &err), &err);
     root.mount_count = mounts.count;
     memcpy(root.targets, mounts.targets, sizeof(mounts.targets[0]) * mounts.count);
     CHECK(message_put_root(&out, &root) == 0);

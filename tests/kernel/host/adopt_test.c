@@ -224,12 +224,13 @@ static void check_user_namespace(const struct guest *guest)
     cleanup_close int init_fd = -EBADF;
     struct stat adopted, found;
     struct err err = { 0 };
+    cleanup_close int userns_fd = runtime_guest_open_userns(&guest->started, &err);
     unsigned count = 0;
     char path[48], *save = NULL;
 
     CHECK_OK(cgroup_open_child(world.cgroups, guest->started.id, "init", 0, &init_fd, &err), &err);
     CHECK(file_read_at(init_fd, "cgroup.procs", &pids) == 0);
-    CHECK(fstat(guest->started.userns_fd, &adopted) == 0);
+    CHECK(fstat(userns_fd, &adopted) == 0);
     for (char *line = strtok_r(pids.data, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
         (void)snprintf(path, sizeof(path), "/proc/%s/ns/user", line);
         CHECK(stat(path, &found) == 0 && found.st_ino == adopted.st_ino, "(%s)", path);
