@@ -74,7 +74,7 @@ static void page_add(struct listing *listing, const struct msg_list_files_respon
     struct holt_file_list *list = listing->list;
     size_t count = list->count + page->entries_count;
 
-    if (count + 1 > listing->room) {
+    if (!listing->items || count + 1 > listing->room) {
         listing->room = 2 * (count + 1);
         listing->items = result_part(list, listing->room, sizeof(*listing->items));
         if (list->count > 0)

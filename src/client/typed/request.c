@@ -42,7 +42,7 @@ static int messages_check(const struct schema_field *field, const char *request,
 
     if (field->flags & FIELD_LIST)
         count = *(const size_t *)(const void *)(request + field->aux);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; messages && i < count; i++)
         if (request_check(schema, messages + i * schema->size, error) < 0)
             return -1;
     return 0;

@@ -50,7 +50,7 @@
 #include "wire/message.h"
 
 #define MIB (UINT64_C(1) << 20)
-#define QUOTA_AUTO_MAX (20 * 1024 * MIB)
+#define QUOTA_AUTO_MAX (UINT64_C(20) << 30)
 
 enum {
     LABEL_BYTES = 32,

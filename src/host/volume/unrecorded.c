@@ -350,7 +350,7 @@ static int files_adopt(struct host *host, const struct unrecorded_adoption *adop
 int unrecorded_adopt(struct host *host, const struct unrecorded_adoption *adoption,
                      struct sandbox **ret_sandbox, struct err *err)
 {
-    struct unrecorded_volume volume;
+    struct unrecorded_volume volume = { .is_shared = false };
     struct sandbox *sandbox = NULL;
     int r = host_is_open(host, err);
 
