@@ -117,13 +117,14 @@ unit-tests: all $(UNIT_TESTS) $(REPLAYS)
 
 tests: unit-tests $(KERNEL_TESTS)
 
-soak: ## the long form of some tests: ten thousand sandboxes, 500 random programs, 10 GiB of output, 200 power cuts
+soak: ## the long form of some tests: ten thousand sandboxes, 500 random programs, 10 GiB of output, 200 power cuts, half an hour of mixed work
 	@tools/setup test
 	@$(MAKE) --no-print-directory all $(filter %/soak_test %/property_test,$(KERNEL_TESTS))
 	SOAK_ROUNDS=10000 $(filter %/soak_test,$(KERNEL_TESTS))
 	PROPERTY_PROGRAMS=500 $(filter %/property_test,$(KERNEL_TESTS))
 	SLOW_GIB=10 $(shell find tests/system -name slow_test)
 	POWER_CUTS=200 unshare --mount --propagation private tests/system/host/power_test
+	MIXED_SECONDS=1800 unshare --mount --propagation private tests/system/host/mixed_test
 
 fuzzers: $(FUZZERS) ## build the libFuzzer targets (BUILD=fuzz)
 
@@ -137,7 +138,7 @@ format: ## reformat the tree
 bench: ## measure against peers in the same run; JSON lines in build/bench*.jsonl
 	@tools/setup bench
 	@$(MAKE) --no-print-directory all $(BENCHES)
-	@failed=0; for each in run exec turns api files tools search e2b; do bench/$$each || failed=1; done; exit $$failed
+	@failed=0; for each in run exec turns api files tools search e2b fairness; do bench/$$each || failed=1; done; exit $$failed
 
 install: all ## install below PREFIX (DESTDIR is honoured)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/holt $(DESTDIR)$(PREFIX)/lib/pkgconfig \
@@ -258,6 +259,11 @@ $(OUT)/fuzz/%: $(OUT)/obj-tests/fuzz/%.o $(TEST_ARCHIVE)
 $(OUT)/bench/true: bench/true.c
 	@mkdir -p $(@D)
 	$(call step,LD,$@)$(CC) -O2 $(WARN) -static -nostdlib -ffreestanding -fno-stack-protector -o $@ $<
+
+# Runs in a sandbox whose template has no libraries.
+$(OUT)/bench/hostile: bench/hostile.c
+	@mkdir -p $(@D)
+	$(call step,LD,$@)$(CC) -O2 -std=gnu17 -D_GNU_SOURCE $(WARN) -static -o $@ $<
 
 # The worker's functions as they are in holt-tools.
 $(OUT)/bench/search_holt: bench/search_holt.c $(filter-out $(OUT)/obj-tools/tools/main.o,$(TOOLS_OBJECTS))
