@@ -23,31 +23,34 @@ static bool reads_only(const struct e2b_request *request)
 
 /* --- tokens ----------------------------------------------------------------------------------- */
 
-bool port_access_is_login(const struct e2b_request *request)
-{
-    return reads_only(request) && e2b_query(request, PORT_TOKEN_QUERY) != NULL;
-}
-
 /* The token in a URL must be a port token: one with full access does not belong there. */
 static const char *login_token(const struct e2b_request *request)
 {
-    const char *text = port_access_is_login(request) ? e2b_query(request, PORT_TOKEN_QUERY) : NULL;
+    const char *text = reads_only(request) ? e2b_query(request, PORT_TOKEN_QUERY) : NULL;
 
     return text && strlen(text) == TOKEN_PORT_SIZE - 1 ? text : NULL;
 }
 
+static bool token_is_valid(const struct e2b_request *request, const char *text, const char *id)
+{
+    return text && token_store_match_port(request->exchange->listener->tokens, text, id);
+}
+
+bool port_access_is_login(const struct e2b_request *request)
+{
+    char id[SANDBOX_ID_MAX] = "";
+
+    return e2b_id_to(request->to.sandbox, id) && token_is_valid(request, login_token(request), id);
+}
+
 bool port_access_is_allowed(const struct e2b_request *request, const char *id)
 {
-    const char *texts[] = {
-        e2b_header(request, PORT_TOKEN_HEADER),
-        MHD_lookup_connection_value(request->connection, MHD_COOKIE_KIND, PORT_TOKEN_COOKIE),
-        login_token(request),
-    };
-
-    for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
-        if (texts[i] && token_store_match_port(request->exchange->listener->tokens, texts[i], id))
-            return true;
-    return false;
+    return token_is_valid(request, e2b_header(request, PORT_TOKEN_HEADER), id) ||
+           token_is_valid(
+               request,
+               MHD_lookup_connection_value(request->connection, MHD_COOKIE_KIND, PORT_TOKEN_COOKIE),
+               id) ||
+           token_is_valid(request, login_token(request), id);
 }
 
 static bool is_token_parameter(const char *text)
@@ -81,15 +84,12 @@ static int location_write(const char *target, struct buf *out)
 enum MHD_Result port_access_login(struct e2b_request *request)
 {
     cleanup_with(buf_done) struct buf location = BUF_INIT(LOCATION_MAX);
-    const char *token = login_token(request);
     cleanup_free char *cookie = NULL;
 
-    if (!token)
-        return e2b_reply_error(request, MHD_HTTP_BAD_REQUEST, PORT_TOKEN_QUERY " is no port token");
     if (location_write(request->target, &location) < 0)
         return e2b_reply_error(request, MHD_HTTP_URI_TOO_LONG, "the URL is too long");
-    cookie = xasprintf(PORT_TOKEN_COOKIE "=%s; Path=/; HttpOnly; SameSite=Lax%s", token,
-                       request->exchange->listener->is_tls ? "; Secure" : "");
+    cookie = xasprintf(PORT_TOKEN_COOKIE "=%s; Path=/; HttpOnly; SameSite=Lax%s",
+                       login_token(request), request->exchange->listener->is_tls ? "; Secure" : "");
     e2b_header_add(request, MHD_HTTP_HEADER_SET_COOKIE, cookie);
     e2b_header_add(request, MHD_HTTP_HEADER_LOCATION, location.data);
     e2b_header_add(request, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");

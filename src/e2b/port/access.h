@@ -15,11 +15,11 @@ struct e2b_request;
 /* Whether the request has a token of Holt that opens the ports of this sandbox (Holt's id). */
 bool port_access_is_allowed(const struct e2b_request *request, const char *id);
 
-/* Whether a browser passes its token in the URL. Such a request is not forwarded. */
+/* Whether a browser passes a valid token in the URL. Such a request is not forwarded. */
 bool port_access_is_login(const struct e2b_request *request);
 
 /* Stores the token of a login as a cookie of this host name, and redirects to the same URL without
- * it. The request has passed the gate. */
+ * it. Only for a request that is a login. */
 enum MHD_Result port_access_login(struct e2b_request *request);
 
 /* Whether a web page may send the request: any page may read, but only pages of the same sandbox,

@@ -355,6 +355,11 @@ def a_browser_passes_its_token_once():
     full = open(os.path.join(os.environ["state"], "token")).read().strip()
     equal(403, ask("/?holt-token=" + full, **host).status)
     equal(403, ask(f"/?holt-token={token}", "POST", b"x", **host).status)
+    # On a public port too, no other text becomes a cookie.
+    with Owned() as owned:
+        for text in (token, "x%3b%20Domain=localhost".ljust(78, "x"), "x"):
+            answer = owned.ask("/?holt-token=" + text, Holt_Token=None)
+            equal((text, 200, []), (text, answer.status, answer.get("Set-Cookie")))
 
 
 def pages_of_others_change_nothing():
