@@ -308,6 +308,7 @@ int process_stream_attach(const struct call *call, const struct msg_attach_reque
         .from = { [PROCESS_OUT] = request->stdout_offset, [PROCESS_ERR] = request->stderr_offset },
         .follows = request->follow,
         .is_flow = request->flow,
+        .hides_queries = request->has_replay_bytes,
     };
     int r = events_new(call, &events, err);
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -51,6 +52,9 @@ int reader_open(struct record *record, const struct reader_spec *spec, struct ou
             .is_flow = spec->is_flow,
             .event_fd = TAKE_FD(event_fd),
             .at = { spec->from[PROCESS_OUT], spec->from[PROCESS_ERR] },
+            .replay_end = spec->hides_queries && record->spec->has_terminal
+                              ? record->streams[PROCESS_OUT].window.end
+                              : 0,
         };
         record->readers = reader;
         *ret = reader;
@@ -122,18 +126,41 @@ static void reader_advance(struct output_reader *reader, const struct reader_eve
     process_unref(writer);
 }
 
+/* Hides the requests in the held bytes and those behind them. Leaves no data if all of it is held
+ * back for the next read, which there is before the end of the replay. */
+static void reader_hide_queries(struct output_reader *reader, char *data,
+                                struct reader_event *event)
+{
+    uint64_t start = event->offset - reader->held_len;
+    size_t len = reader->held_len + event->len, old = len, done;
+    bool is_last = start + len >= reader->replay_end;
+
+    if (is_last)
+        old = reader->replay_end > start ? (size_t)(reader->replay_end - start) : 0;
+    done = terminal_query_hide(&reader->filter, data, old, is_last);
+    event->offset = start;
+    event->len = is_last ? len : done;
+    reader->held_len = is_last ? 0 : old - done;
+    memcpy(reader->held, data + done, reader->held_len);
+    if (is_last)
+        reader->replay_end = 0;
+}
+
 /* Returns 1 with an event, 0 if there is none yet, -EAGAIN to try again, or -errno. */
 static int reader_try_next(struct output_reader *reader, void *data, size_t size,
                            struct reader_event *ret)
 {
     struct record *record = reader->record;
+    size_t held = reader->replay_end > 0 ? reader->held_len : 0;
     struct read_job job = { .spool = NULL };
+    char *room = (char *)data + held;
     bool has_event = false;
     int r = 0;
 
+    memcpy(data, reader->held, held);
     lock_take(&record->lock);
     for (int i = 0; i < PROCESS_STREAMS && !has_event; i++)
-        has_event = reader_peek(reader, i, data, size, ret, &job);
+        has_event = reader_peek(reader, i, room, size - held, ret, &job);
     if (!has_event && (record->is_over || !reader->follows)) {
         *ret = (struct reader_event){ .kind = record->is_over ? READER_ENDED : READER_UP_TO_DATE,
                                       .end = record->end };
@@ -144,13 +171,17 @@ static int reader_try_next(struct output_reader *reader, void *data, size_t size
     if (!has_event)
         return 0;
     if (job.spool)
-        r = read_job_run(reader, &job, data, size, ret);
+        r = read_job_run(reader, &job, room, size - held, ret);
     if (r < 0)
         return r;
     if (ret->kind == READER_DATA && ret->len == 0)
         return -EAGAIN;
     reader_advance(reader, ret);
-    return 1;
+    if (reader->replay_end > 0 && ret->kind == READER_DATA && ret->stream == PROCESS_OUT)
+        reader_hide_queries(reader, data, ret);
+    else
+        reader->held_len = 0; /* a gap: the sequence has no end */
+    return ret->kind == READER_DATA && ret->len == 0 ? -EAGAIN : 1;
 }
 
 static int reader_wait(const struct output_reader *reader, int watch_fd, int timeout_ms)

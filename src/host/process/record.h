@@ -53,7 +53,8 @@ struct output_reader;
 struct reader_spec {
     uint64_t from[PROCESS_STREAMS]; /* start offsets */
     bool follows;                   /* waits for further output */
-    bool is_flow; /* back-pressure: the process waits for this reader, which misses nothing */
+    bool hides_queries; /* of a terminal: requests to it in output up to now are left out */
+    bool is_flow;       /* back-pressure: the process waits for this reader, which misses nothing */
 };
 
 enum reader_event_kind {

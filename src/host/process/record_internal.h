@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 
 #include "base/lock.h"
+#include "base/text/terminal_query.h"
 #include "host/process/record.h"
 #include "host/process/spool.h"
 #include "host/process/window.h"
@@ -17,6 +18,12 @@ struct output_reader {
     bool is_flow;
     int event_fd;
     uint64_t at[PROCESS_STREAMS]; /* the next byte to read; under the record's lock */
+
+    /* Old output of a terminal, in which requests to the terminal are hidden; only PROCESS_OUT. */
+    uint64_t replay_end; /* 0: nothing is hidden */
+    struct terminal_query_filter filter;
+    char held[TERMINAL_QUERY_MAX]; /* the start of a sequence, read and not reported yet */
+    size_t held_len;
 };
 
 enum {
