@@ -26,7 +26,7 @@ static void options_done(struct exec_options *options)
 static const struct option_row rows[] = {
     { "detach", 'd', NULL, "do not wait; print the id of the process",
       OPTION_FLAG(struct exec_options, is_detached) },
-    { "interactive", 'i', NULL, "with -d: keep stdin open for 'holt attach' (else always done)",
+    { "interactive", 'i', NULL, "pass stdin on; with -d, keep it open for 'holt attach'",
       OPTION_FLAG(struct exec_options, is_interactive) },
     { "tag", 0, "TEXT", "a tag, for 'holt ps --tag'", OPTION_TEXT(struct exec_options, run.tag) },
     { "key", 0, "TEXT", "start once: a second exec with this key joins the first",
@@ -69,6 +69,7 @@ static int exec_run(int argc, char **argv)
         return command_misused(&command_exec, "needs an ID and a COMMAND");
     request.sandbox = argv[words.id];
     request.key = options.key;
+    request.has_stdin = options.is_interactive;
     request.args = argv + words.command;
     return options.is_detached ? exec_detached(request.sandbox, &options, request.args)
                                : run_follow(&request);

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -122,6 +123,15 @@ int run_input_start(const struct run_input *options)
     if (r < 0)
         input_free(input);
     return r;
+}
+
+bool run_input_is_waiting(void)
+{
+    struct stat stat;
+    int bytes = 0;
+
+    return fstat(STDIN_FILENO, &stat) == 0 && (S_ISFIFO(stat.st_mode) || S_ISSOCK(stat.st_mode)) &&
+           ioctl(STDIN_FILENO, FIONREAD, &bytes) == 0 && bytes > 0;
 }
 
 bool run_input_is_possible(void)

@@ -15,5 +15,8 @@ struct run_input {
  */
 int run_input_start(const struct run_input *options);
 
+/* Returns whether stdin is a pipe or socket that has data. */
+bool run_input_is_waiting(void);
+
 /* Returns whether stdin can have input: it is not /dev/null, which also replaces a closed stdin. */
 bool run_input_is_possible(void);

@@ -42,7 +42,6 @@ int run_follow(const struct run_request *request)
         .connection = &connection,
         .command = request->args[0],
         .has_tty = has_tty(request->options->tty),
-        .has_stdin = run_input_is_possible(),
     };
     cleanup_close int signal_fd = -EBADF;
     struct holt_error error;
@@ -50,6 +49,9 @@ int run_follow(const struct run_request *request)
 
     if (run_command_set(request->options, request->args, setup.has_tty, &command, &err) < 0)
         return report("%s: %s", request->command->name, err.msg);
+    setup.has_stdin = (request->has_stdin || setup.has_tty) && run_input_is_possible();
+    if (!request->has_stdin && !setup.has_tty && run_input_is_waiting())
+        report_note("%s: standard input is not passed on; use -i", request->command->name);
     command.has_stdin = setup.has_stdin;
     command.idempotency_key = request->key;
     if (connection_open(&connection) < 0)
@@ -66,7 +68,9 @@ int run_follow(const struct run_request *request)
 static int run_run(int argc, char **argv)
 {
     cleanup_with(run_options_done) struct run_options options = { .template = NULL };
-    struct run_request request = { .command = &command_run, .options = &options };
+    struct run_request request = { .command = &command_run,
+                                   .options = &options,
+                                   .has_stdin = true };
     int next, status;
 
     if (!command_parse(&command_run, &options, argc, argv, &next, &status))

@@ -273,7 +273,7 @@ class Owned:
     def __enter__(self):
         name = "sb-" + self.id.removeprefix("sb")
         with open(os.path.join(os.path.dirname(__file__), "e2b_port_server.py")) as program:
-            subprocess.run(["holt", "exec", name, "--", "sh", "-c", "cat >/workspace/server.py"], stdin=program,
+            subprocess.run(["holt", "exec", "-i", name, "--", "sh", "-c", "cat >/workspace/server.py"], stdin=program,
                            check=True)
         holt("exec", name, "--", "sh", "-c", "python3 /workspace/server.py 8000 >/dev/null 2>&1 </dev/null &")
         while self.ask("/", E2B_Traffic_Access_Token=self.made["trafficAccessToken"]).status == 502:

@@ -146,7 +146,7 @@ static void a_joined_exec_sends_no_input(void)
 {
     struct user user;
 
-    user_start(&user, true, (const char *const[]){ "exec", "--key", "k", "s1", "cat", NULL });
+    user_start(&user, true, (const char *const[]){ "exec", "-i", "--key", "k", "s1", "cat", NULL });
     CHECK(write(user.in, "x", 1) == 1);
     user_finish(&user);
     CHECK_SEEN(143, "", "");
