@@ -256,6 +256,7 @@ struct holt_sandbox {
     const struct holt_mount *mounts;
     size_t mount_count;
     bool is_joined; /* the key was known; from holt_sandbox_create */
+    uint32_t files; /* descriptors of one process */
 };
 
 struct holt_sandbox_list {
@@ -284,6 +285,7 @@ struct holt_sandbox_options {
     const char *idempotency_key;
     unsigned needs;             /* for holt_env_create: HOLT_NEEDS_... flags */
     const char *const *volumes; /* "name:/path", by name or id, ends with NULL */
+    uint32_t files;             /* descriptors of one process */
 };
 
 /* Creates a sandbox. options may be NULL. All functions accept the id or the name of a sandbox. */

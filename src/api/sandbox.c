@@ -31,7 +31,8 @@ static struct sandbox_limits limits_of(const struct msg_limits *limits)
 {
     return limits ? (struct sandbox_limits){ .memory_bytes = limits->memory_bytes,
                                              .cpu_millis = limits->cpu_millis,
-                                             .pids = limits->pids }
+                                             .pids = limits->pids,
+                                             .files = limits->files }
                   : (struct sandbox_limits){ 0 };
 }
 

@@ -35,7 +35,8 @@ struct msg_sandbox sandbox_message(const struct sandbox_info *info, bool has_spa
 
     *limits = (struct msg_limits){ .memory_bytes = info->limits.memory_bytes,
                                    .cpu_millis = info->limits.cpu_millis,
-                                   .pids = info->limits.pids };
+                                   .pids = info->limits.pids,
+                                   .files = info->limits.files };
     return (struct msg_sandbox){
         .id = info->id,
         .name = info->name,

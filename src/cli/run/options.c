@@ -68,6 +68,8 @@ const struct option_row run_sandbox_rows[RUN_SANDBOX_ROWS] = {
       OPTION_CPUS(struct run_options, cpu_millis, 1, "a number like 1.5") },
     { "pids", 0, "NUMBER", "limit of processes and threads",
       OPTION_U32(struct run_options, pids, 1, "a number like 256") },
+    { "files", 0, "NUMBER", "limit of descriptors of one process",
+      OPTION_U32(struct run_options, files, 1, "a number like 4096") },
     { "quota", 0, "SIZE", "limit of its files and snapshots: 2G",
       OPTION_SIZE(struct run_options, quota_bytes, 1, "a size like 2G") },
 };
@@ -101,6 +103,7 @@ void run_sandbox_set(const struct run_options *options, struct holt_sandbox_opti
     ret->memory_bytes = options->memory_bytes;
     ret->cpu_millis = options->cpu_millis;
     ret->pids = options->pids;
+    ret->files = options->files;
     ret->quota_bytes = options->quota_bytes;
 }
 

@@ -27,13 +27,14 @@ struct run_options {
     uint64_t timeout_ms;
     uint32_t cpu_millis;
     uint32_t pids;
+    uint32_t files;
     enum run_tty tty;
     const char *tag;  /* NULL: none */
     struct words env; /* "NAME=value" */
 };
 
 /* The options of a sandbox. */
-enum { RUN_SANDBOX_ROWS = 6 };
+enum { RUN_SANDBOX_ROWS = 7 };
 extern const struct option_row run_sandbox_rows[RUN_SANDBOX_ROWS];
 
 /* The options of a process, and --help. Both tables are for structs that start with run_options. */

@@ -160,5 +160,6 @@ struct msg_limits request_limits(const struct holt_sandbox_options *options)
         .memory_bytes = options->memory_bytes,
         .cpu_millis = options->cpu_millis,
         .pids = options->pids,
+        .files = options->files,
     };
 }

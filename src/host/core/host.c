@@ -616,9 +616,9 @@ void host_limits(const struct host *host, const struct sandbox_limits *limits,
     };
 }
 
-void host_files_limit(const struct host *host, struct message_rlimit *ret)
+void host_files_limit(const struct host *host, uint32_t files, struct message_rlimit *ret)
 {
-    uint64_t hard = host->limit_files, soft = host->limit_files_soft;
+    uint64_t hard = files ? files : host->limit_files, soft = host->limit_files_soft;
 
     *ret = (struct message_rlimit){ .resource = RLIMIT_NOFILE,
                                     .soft = soft < hard ? soft : hard,

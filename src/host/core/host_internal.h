@@ -77,7 +77,7 @@ struct host {
     _Atomic uint64_t limit_memory;  /* this and the next two: of a sandbox that sets none */
     _Atomic uint32_t limit_cpus;
     _Atomic uint32_t limit_pids;
-    _Atomic uint32_t limit_files; /* of one process; this and the next are for all sandboxes */
+    _Atomic uint32_t limit_files; /* of one process */
     _Atomic uint32_t limit_files_soft;
     _Atomic uint32_t storage_warn; /* per cent */
     _Atomic uint32_t storage_full;
@@ -118,8 +118,9 @@ struct host {
 void host_limits(const struct host *host, const struct sandbox_limits *limits,
                  struct cgroup_limits *ret);
 
-/* Returns the limit of descriptors of a process in a sandbox. */
-void host_files_limit(const struct host *host, struct message_rlimit *ret);
+/* Returns the limit of descriptors of a process in a sandbox; files is the sandbox's own (0: none).
+ */
+void host_files_limit(const struct host *host, uint32_t files, struct message_rlimit *ret);
 
 /* Queues a killed machine for the reaper, which takes over the caller's reference. */
 void host_reap_later(struct host *host, struct machine *machine);

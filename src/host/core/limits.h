@@ -10,4 +10,5 @@ struct sandbox_limits {
     uint64_t memory_bytes;
     uint32_t cpu_millis;
     uint32_t pids;
+    uint32_t files; /* descriptors of one process, hard limit */
 };

@@ -232,6 +232,7 @@ static int sandbox_adopt(struct sandbox *sandbox, struct err *err)
 {
     struct sandbox_info *info = &sandbox->info;
     struct machine_adoption known = {
+        .files = sandbox->info.limits.files,
         .id = info->machine,
         .limits_group = info->limits_group,
         .uid_slot = info->uid_slot,

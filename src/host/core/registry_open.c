@@ -23,7 +23,7 @@
 
 enum {
     APPLICATION_ID = 0x486f6c74,
-    SCHEMA_VERSION = 4,
+    SCHEMA_VERSION = 5,
     BUSY_MS = 2000,
     VALUE_BYTES_MAX = 64 << 10, /* far above any row of ours; rejects what others wrote */
     SQL_BYTES_MAX = 8 << 10,
@@ -106,8 +106,11 @@ static const char schema_4[] = "CREATE TABLE volumes ("
                                " owner TEXT NOT NULL"
                                ") STRICT, WITHOUT ROWID;";
 
+static const char schema_5[] = "ALTER TABLE sandboxes ADD COLUMN files INTEGER NOT NULL DEFAULT 0;";
+
 /* The steps from each version to the next. Published steps never change. */
-static const char *const schema_steps[SCHEMA_VERSION] = { schema_1, schema_2, schema_3, schema_4 };
+static const char *const schema_steps[SCHEMA_VERSION] = { schema_1, schema_2, schema_3, schema_4,
+                                                          schema_5 };
 
 /* The missing statements name every field of a struct and are generated from its layout. */
 static const char *const statement_texts[STATEMENTS] = {

@@ -40,6 +40,7 @@ static const struct row_field sandbox_fields[] = {
     SANDBOX(ROW_U32, generation),
     SANDBOX(ROW_TEXT, request_key),
     SANDBOX(ROW_TEXT, request_digest),
+    FIELD(sandbox_info, ROW_U32, "files", limits.files),
 };
 
 static const struct row_field label_fields[] = {

@@ -17,6 +17,7 @@ int machine_set_limits(struct machine *machine, const struct sandbox_limits *lim
     struct cgroup_limits values;
 
     host_limits(machine->host, limits, &values);
+    machine->limit_files = limits->files;
     /* Holt's own processes in the machine do not count against the sandbox's limit. */
     if (values.pids)
         values.pids += runtime_guest_own_processes(&machine->guest);
@@ -52,13 +53,15 @@ bool machine_leave_table(struct machine *machine)
 
 int machine_check_limits(const struct sandbox_limits *limits, struct err *err)
 {
-    enum { MEMORY_MIN = 4 << 20, CPU_MIN = 10 };
+    enum { MEMORY_MIN = 4 << 20, CPU_MIN = 10, FILES_MIN = 64 };
 
     if (limits->memory_bytes && limits->memory_bytes < MEMORY_MIN)
         return err_set(err, ERR_INVALID, "the memory limit must be at least %d MiB",
                        MEMORY_MIN >> 20);
     if (limits->cpu_millis && limits->cpu_millis < CPU_MIN)
         return err_set(err, ERR_INVALID, "the CPU limit must be at least 0.01");
+    if (limits->files && limits->files < FILES_MIN)
+        return err_set(err, ERR_INVALID, "the limit of descriptors must be at least %d", FILES_MIN);
     return 0;
 }
 

@@ -288,6 +288,7 @@ int machine_adopt(struct host *host, const struct machine_adoption *adoption, st
 
     (void)snprintf(machine->id, sizeof(machine->id), "%s", adoption->id);
     machine->process_table = process_table_ref(adoption->process_table);
+    machine->limit_files = adoption->files;
     host_claim_uids(host, machine, adoption->uid_slot);
     r = machine_connect(machine, adoption, err);
     if (r < 0) {

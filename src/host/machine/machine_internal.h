@@ -42,6 +42,7 @@ struct machine {
     atomic_int refs;
     unsigned uid_slot;
     bool has_shared_uids; /* another machine owns the slot */
+    uint32_t limit_files; /* descriptors of one process; 0: the daemon's default */
     struct runtime_guest guest;
     struct channel channel;               /* holds a reference until its `gone` event */
     char template[TEMPLATE_NAME_MAX + 1]; /* of its volume; "" before it has one */
@@ -82,6 +83,7 @@ int machine_start_shared(struct host *host, const struct runtime_ops *ops, uid_t
 
 /* Takes over a running machine that an earlier daemon process started. */
 struct machine_adoption {
+    uint32_t files; /* limit of descriptors of one process; 0: the daemon's default */
     const struct runtime_ops *ops;
     const char *id;
     const char *limits_group;

@@ -43,7 +43,7 @@ static void stats_fill(struct sandbox *sandbox, bool wants_space, struct sandbox
         .state = info.state,
         .taken_ms = clock_ms(),
         .age_ms = age_ms > 0 ? (uint64_t)age_ms : 0,
-        .limits = { limits.memory_bytes, limits.cpu_millis, limits.pids },
+        .limits = { limits.memory_bytes, limits.cpu_millis, limits.pids, info.limits.files },
         .space_used = info.space_used,
         .quota_bytes = info.quota_bytes,
     };
@@ -62,7 +62,8 @@ void sandbox_limits_in_force(struct host *host, const struct sandbox_limits *ask
     struct cgroup_limits limits;
 
     host_limits(host, asked, &limits);
-    *ret = (struct sandbox_limits){ limits.memory_bytes, limits.cpu_millis, limits.pids };
+    *ret = (struct sandbox_limits){ limits.memory_bytes, limits.cpu_millis, limits.pids,
+                                    asked->files };
     if (ret->cpu_millis == 0 || ret->cpu_millis > cpu_millis)
         ret->cpu_millis = cpu_millis;
     if (ret->memory_bytes == 0 || ret->memory_bytes > memory_bytes)

@@ -104,7 +104,7 @@ int process_send_spawn(struct process *process, const struct process_spec *spec,
                               machine->guest.first_uid, &cgroup_fd, err);
 
     fault_point("exec.grouped");
-    host_files_limit(machine->host, &files);
+    host_files_limit(machine->host, machine->limit_files, &files);
     if (r == 0)
         r = process_put_spawn(&out, process->number, spec, &files, err);
     if (r < 0)

@@ -84,7 +84,9 @@ static int info_fill(struct sandbox *sandbox, const struct sandbox_spec *spec, s
     (void)snprintf(info->runtime, sizeof(info->runtime), "%s", ops->name);
     (void)snprintf(info->name, sizeof(info->name), "%s", spec->name ? spec->name : "");
     host_limits(host, &spec->limits, &limits);
-    info->limits = (struct sandbox_limits){ limits.memory_bytes, limits.cpu_millis, limits.pids };
+    info->limits =
+        (struct sandbox_limits){ limits.memory_bytes, limits.cpu_millis, limits.pids,
+                                 spec->limits.files ? spec->limits.files : host->limit_files };
     info->quota_bytes = spec->quota_bytes ? spec->quota_bytes : host->default_quota;
     info->snapshots_max = spec->snapshots_max ? spec->snapshots_max : host->snapshots_max;
     info->generation = 1;

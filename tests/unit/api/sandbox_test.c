@@ -52,7 +52,7 @@ void stub_sandbox_get_info(struct sandbox *sandbox, bool wants_space, struct san
         .state = SANDBOX_FAILED,
         .reason = "cut off \xc3",
         .created_ms = 86400123,
-        .limits = { UINT64_C(1) << 60, 1500, 256 },
+        .limits = { UINT64_C(1) << 60, 1500, 256, 512 },
         .quota_bytes = 2 << 20,
         .turns = 7,
         .snapshots_max = 20,
@@ -76,7 +76,8 @@ void stub_sandbox_get_info(struct sandbox *sandbox, bool wants_space, struct san
     "{\"id\":\"sb-" number "\",\"name\":\"s1\",\"state\":\"failed\",\"reason\":\"cut off ?\","     \
     "\"template\":\"debian\",\"runtime\":\"native\",\"createdAt\":\"1970-01-02T00:00:00.123Z\","   \
     "\"labels\":{\"team\":\"red\"},\"limits\":{\"memoryBytes\":\"1152921504606846976\","           \
-    "\"cpuMillis\":1500,\"pids\":256},\"quotaBytes\":\"2097152\",\"turns\":7,\"snapshots\":5,"     \
+    "\"cpuMillis\":1500,\"pids\":256,\"files\":512},\"quotaBytes\":\"2097152\",\"turns\":7,"       \
+    "\"snapshots\":5,"                                                                             \
     "\"maxSnapshots\":20,\"base\":\"turn-0007\"," space                                            \
     "\"expiresAt\":\"1970-01-02T00:00:00.000Z\",\"expireAction\":\"pause\","                       \
     "\"idleTimeoutMs\":\"600000\",\"idleAction\":\"kill\","                                        \
@@ -127,15 +128,16 @@ int stub_sandbox_create_once(struct host *host, const struct sandbox_spec *spec,
     (void)snprintf(digest, sizeof(digest), "%s", spec->key ? spec->digest : "");
     if (spec->name && strcmp(spec->name, "taken") == 0)
         return err_refuse(err, CAUSE_SESSION_EXISTS, "there is a sandbox 'taken'");
-    (void)snprintf(asked, sizeof(asked),
-                   "%s %s %s memory=%llu cpu=%u pids=%u quota=%llu labels=%zu max=%u ttl=%llu:%d "
-                   "idle=%llu:%d",
-                   spec->name ? spec->name : "-", spec->template ? spec->template : "-",
-                   spec->runtime ? spec->runtime : "-",
-                   (unsigned long long)spec->limits.memory_bytes, spec->limits.cpu_millis,
-                   spec->limits.pids, (unsigned long long)spec->quota_bytes, spec->label_count,
-                   spec->snapshots_max, (unsigned long long)spec->ttl_ms, spec->expire_action,
-                   (unsigned long long)spec->idle_timeout_ms, spec->idle_action);
+    (void)snprintf(
+        asked, sizeof(asked),
+        "%s %s %s memory=%llu cpu=%u pids=%u files=%u quota=%llu labels=%zu max=%u ttl=%llu:%d "
+        "idle=%llu:%d",
+        spec->name ? spec->name : "-", spec->template ? spec->template : "-",
+        spec->runtime ? spec->runtime : "-", (unsigned long long)spec->limits.memory_bytes,
+        spec->limits.cpu_millis, spec->limits.pids, spec->limits.files,
+        (unsigned long long)spec->quota_bytes, spec->label_count, spec->snapshots_max,
+        (unsigned long long)spec->ttl_ms, spec->expire_action,
+        (unsigned long long)spec->idle_timeout_ms, spec->idle_action);
     for (size_t i = 0; i < spec->label_count; i++)
         (void)snprintf(asked + strlen(asked), sizeof(asked) - strlen(asked), " %s=%s",
                        spec->labels[i].key, spec->labels[i].value);
@@ -221,20 +223,24 @@ static void a_full_create_becomes_a_spec(void)
 {
     answers("SandboxService/Create",
             "{\"name\":\"My.box_1\",\"template\":\"debian\",\"runtime\":\"bwrap\",\"limits\":"
-            "{\"memoryBytes\":\"1024\",\"cpuMillis\":1500,\"pids\":9},\"quotaBytes\":\"2048\","
+            "{\"memoryBytes\":\"1024\",\"cpuMillis\":1500,\"pids\":9,\"files\":77},\"quotaBytes\":"
+            "\"2048\","
             "\"labels\":{\"a.b/c-d_E\":\"\",\"team\":\"red \xc3\xa4\"},\"maxSnapshots\":3,"
             "\"ttlMs\":\"60000\",\"expireAction\":\"pause\",\"idleTimeoutMs\":5,"
             "\"idleAction\":\"kill\"}",
             CREATED);
-    CHECK_TEXT(asked, "My.box_1 debian bwrap memory=1024 cpu=1500 pids=9 quota=2048 labels=2 max=3 "
-                      "ttl=60000:1 idle=5:0 a.b/c-d_E= team=red \xc3\xa4");
+    CHECK_TEXT(
+        asked,
+        "My.box_1 debian bwrap memory=1024 cpu=1500 pids=9 files=77 quota=2048 labels=2 max=3 "
+        "ttl=60000:1 idle=5:0 a.b/c-d_E= team=red \xc3\xa4");
     CHECK(references == 0);
 }
 
 static void the_least_create_leaves_all_to_the_host(void)
 {
     answers("SandboxService/Create", "{\"name\":\"\",\"labels\":{},\"limits\":null}", CREATED);
-    CHECK_TEXT(asked, "- - - memory=0 cpu=0 pids=0 quota=0 labels=0 max=0 ttl=0:0 idle=0:0");
+    CHECK_TEXT(asked,
+               "- - - memory=0 cpu=0 pids=0 files=0 quota=0 labels=0 max=0 ttl=0:0 idle=0:0");
 }
 
 /* The same request has the same digest, regardless of the order of its fields and of its key. */

@@ -198,7 +198,8 @@ static void a_newer_registry_is_refused(void)
 /* Takes away what later versions have brought. */
 static void make_first_version(void)
 {
-    change("DROP TABLE volumes; DROP TABLE template_owners;"
+    change("ALTER TABLE sandboxes DROP COLUMN files;"
+           "DROP TABLE volumes; DROP TABLE template_owners;"
            "DROP TABLE notes; DROP TABLE mounts; ALTER TABLE sandboxes DROP COLUMN request_key;"
            "ALTER TABLE sandboxes DROP COLUMN request_digest; PRAGMA user_version = 1");
 }
@@ -215,6 +216,7 @@ static void an_older_registry_becomes_one_of_today(void)
     start();
     kept = list_one();
     CHECK(kept->turns == 7 && !*kept->request_key && !*kept->request_digest && !kept->metadata);
+    CHECK(kept->limits.files == 0);
     (void)snprintf(info.request_key, sizeof(info.request_key), "key");
     put(&info);
     stop();

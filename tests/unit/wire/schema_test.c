@@ -310,7 +310,7 @@ static void defaults_are_encoded(void)
     const struct msg_template template = { .name = "t", .created_at = -5 };
 
     encodes_to(SCHEMA_OF(msg_limits, &limits), ENCODE_ALL,
-               "{\"memoryBytes\":\"18446744073709551615\",\"cpuMillis\":0,\"pids\":0}");
+               "{\"memoryBytes\":\"18446744073709551615\",\"cpuMillis\":0,\"pids\":0,\"files\":0}");
     encodes_to(SCHEMA_OF(msg_limits, &limits), ENCODE_SOME,
                "{\"memoryBytes\":\"18446744073709551615\"}");
     encodes_to(SCHEMA_OF(msg_template, &template), ENCODE_ALL,
