@@ -52,6 +52,7 @@
     row(LOCK_ZFS_RECLAIM, "store/backend/zfs_reclaim.c", "the removal of unused datasets")         \
     row(LOCK_BTRFS, "store/backend/btrfs.c", "the quota groups")                                   \
     row(LOCK_STORE, "store/store.c", "the use counts of templates")                                \
+    row(LOCK_DISK, "store/disk.c", "the wake-up of the thread of the disk")                        \
     row(LOCK_CHANNEL, "host/machine/channel.c", "the frames to one guest")                         \
     row(LOCK_BRIDGE, "cli/mcp/bridge.c", "the calls under way")                                    \
     row(LOCK_BRIDGE_SANDBOX, "cli/mcp/sandbox.c", "the bridge's sandbox")                          \

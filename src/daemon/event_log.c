@@ -20,7 +20,8 @@ struct event_log {
 
 static void event_print(const struct event *event)
 {
-    bool is_good = event->type == EVENT_STORAGE_OK || event->type == EVENT_VOLUME_ADOPTED;
+    bool is_good = event->type == EVENT_STORAGE_OK || event->type == EVENT_RESOURCE_OK ||
+                   event->type == EVENT_VOLUME_ADOPTED;
     const char *type = event_type_name(event->type);
 
     if (is_good)
@@ -51,8 +52,9 @@ int event_log_start(struct host *host, struct event_log **ret, struct err *err)
     const struct event_reader_spec spec = {
         .start = EVENT_SINCE_TIME,
         .types =
-            event_types_matching("storage.*") | event_types_matching("sandbox.recovered") |
-            event_types_matching("sandbox.failed") | event_types_matching("volume.unrecorded") |
+            event_types_matching("storage.*") | event_types_matching("resource.*") |
+            event_types_matching("sandbox.recovered") | event_types_matching("sandbox.failed") |
+            event_types_matching("volume.unrecorded") |
             event_types_matching("registry.incomplete") | event_types_matching("volume.adopted"),
     };
     struct event_log *log = xcalloc(1, sizeof(*log));

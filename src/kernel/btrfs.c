@@ -3,9 +3,12 @@
 
 #include <endian.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <linux/btrfs.h>
 #include <linux/btrfs_tree.h>
 #include <linux/magic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -13,6 +16,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/io.h"
+#include "base/text/hex.h"
 
 /* Linux 6.7; older headers lack them. */
 enum { ENABLE_SIMPLE_QUOTA = 4 };
@@ -38,6 +43,40 @@ bool is_btrfs(int dir_fd)
     struct statfs info;
 
     return fstatfs(dir_fd, &info) == 0 && info.f_type == BTRFS_SUPER_MAGIC;
+}
+
+int btrfs_resize(int fd, uint64_t bytes)
+{
+    struct btrfs_ioctl_vol_args args = { .fd = 0 };
+
+    (void)snprintf(args.name, sizeof(args.name), "%" PRIu64, bytes);
+    return errno_result(ioctl(fd, BTRFS_IOC_RESIZE, &args));
+}
+
+/* Only sysfs tells it; 0 where there is none. */
+static uint64_t promised_read(const unsigned char fsid[static BTRFS_FSID_SIZE])
+{
+    static const char *const format = "/sys/fs/btrfs/%.8s-%.4s-%.4s-%.4s-%.12s/allocation/data/"
+                                      "bytes_may_use";
+    char digits[HEX_SIZE(BTRFS_FSID_SIZE)], path[128];
+    long long value = 0;
+
+    hex_encode(fsid, BTRFS_FSID_SIZE, digits);
+    (void)snprintf(path, sizeof(path), format, digits, digits + 8, digits + 12, digits + 16,
+                   digits + 20);
+    return file_read_number_at(AT_FDCWD, path, &value) == 0 && value > 0 ? (uint64_t)value : 0;
+}
+
+int btrfs_sizes(int fd, uint64_t *ret_bytes, uint64_t *ret_promised)
+{
+    struct btrfs_ioctl_fs_info_args info = { .max_id = 0 };
+    struct btrfs_ioctl_dev_info_args device = { .devid = 1 };
+
+    if (ioctl(fd, BTRFS_IOC_FS_INFO, &info) < 0 || ioctl(fd, BTRFS_IOC_DEV_INFO, &device) < 0)
+        return -errno;
+    *ret_bytes = device.total_bytes;
+    *ret_promised = promised_read(info.fsid);
+    return 0;
 }
 
 static int subvolume_create(int dir_fd, unsigned long request, struct btrfs_ioctl_vol_args_v2 *args,

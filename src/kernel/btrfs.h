@@ -35,6 +35,14 @@ int btrfs_subvolume_remove(int dir_fd, const char *name);
 /* Writes out everything, so that the usage of groups is current. */
 int btrfs_sync(int fd);
 
+/* Makes the filesystem, which has one device, this large, at most as large as the device. -ENOSPC
+ * if what it has does not fit. */
+int btrfs_resize(int fd, uint64_t bytes);
+
+/* Reads the size of the filesystem's device as the filesystem uses it, and the bytes of data that
+ * are promised to writers and not in its statfs(2) yet. */
+int btrfs_sizes(int fd, uint64_t *ret_bytes, uint64_t *ret_promised);
+
 enum btrfs_quota { BTRFS_QUOTA_OFF, BTRFS_QUOTA_SIMPLE, BTRFS_QUOTA_FULL };
 
 int btrfs_quota_state(int fd, enum btrfs_quota *ret);

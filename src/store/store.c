@@ -31,6 +31,7 @@
 #include "kernel/btrfs.h"
 #include "store/backend/backend.h"
 #include "store/backend/btrfs_image.h"
+#include "store/disk.h"
 #include "store/store_internal.h"
 #include "store/volume/scratch.h"
 
@@ -140,9 +141,14 @@ static int store_sweep(struct store *store, struct err *err)
 
 int store_image(struct store *store, const struct store_options *options, struct err *err)
 {
+    int r;
+
     if (store->image_fd >= 0)
         return 0;
-    return image_mount(store->dir_fd, options->state_dir, &store->image_fd, err);
+    r = image_open(store->dir_fd, options->state_dir, &store->image, err);
+    if (r == 0)
+        store->image_fd = image_root(store->image);
+    return r;
 }
 
 static int backend_open(struct store *store, const struct store_ops *ops,
@@ -220,6 +226,8 @@ static int store_fill(struct store *store, const struct store_options *options, 
         r = scratch_open(store, options, err);
     if (r == 0)
         r = store_sweep(store, err);
+    if (r == 0)
+        r = disk_open(store->dir_fd, store->image, &store->disk, err);
     return r == 0 ? template_host_refresh(store, err) : r;
 }
 
@@ -249,11 +257,12 @@ void store_close(struct store *store)
 {
     if (!store)
         return;
+    disk_close(store->disk);
     if (store->ops)
         store->ops->close(store);
     (void)fd_close(store->volumes_fd);
     (void)fd_close(store->scratch_fd);
-    (void)fd_close(store->image_fd);
+    image_close(store->image);
     (void)fd_close(store->templates_fd);
     (void)fd_close(store->dir_fd);
     lock_destroy(&store->lock);
@@ -309,9 +318,26 @@ int store_space_of(int dir_fd, struct store_space *ret, struct err *err)
     return 0;
 }
 
+const char *store_shortage(const struct store *store, int errnum)
+{
+    struct statvfs info;
+
+    if (errnum == ENOSPC && store->volumes_fd >= 0 && fstatvfs(store->volumes_fd, &info) == 0 &&
+        info.f_files > 0 && info.f_favail == 0)
+        return "no inodes are left";
+    return strerror(errnum);
+}
+
 int store_space(struct store *store, struct store_space *ret, struct err *err)
 {
     return store->ops->space(store, ret, err);
+}
+
+int store_disk(const struct store *store, struct disk_space *ret, struct err *err)
+{
+    int r = disk_read(store->disk, ret);
+
+    return r < 0 ? err_sys(err, r, "read the free space of the state directory") : 0;
 }
 
 int store_state(struct store *store, char ret[static STORE_STATE_SIZE], struct err *err)

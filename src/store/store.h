@@ -15,8 +15,8 @@ struct store_options {
     const char *storage; /* "auto", "btrfs", "zfs:POOL/DATASET" or "dir" */
 };
 
-/* Space of the storage that holds the volumes. An image cannot grow beyond the free space of the
- * filesystem below it, so `available` is the smaller of the two. */
+/* Space of the storage that holds the volumes. `available` includes what an image can still grow
+ * by; that of a sparse image is not more than the filesystem below it has. */
 struct store_space {
     uint64_t used;
     uint64_t available;
@@ -34,6 +34,10 @@ const char *store_storage(const struct store *store);
 
 /* Reads the space of the storage of volumes. */
 int store_space(struct store *store, struct store_space *ret, struct err *err);
+
+/* Reads the space of the disk below the state directory (store/disk.h). */
+struct disk_space;
+int store_disk(const struct store *store, struct disk_space *ret, struct err *err);
 
 /* Reports the state of the storage: ONLINE, DEGRADED (a part has failed, all data is available),
  * or a state of the backend in which it is unusable: FAULTED, OFFLINE, REMOVED, UNAVAIL. An error

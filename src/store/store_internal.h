@@ -9,16 +9,20 @@
 #include "store/store.h"
 #include "store/template/template.h"
 
+struct disk;
+struct image;
 struct store_ops;
 struct template_use; /* reference count of one template name */
 
 struct store {
-    int dir_fd;       /* the state directory */
-    int templates_fd; /* templates/NAME/... */
-    int image_fd;     /* mount of the image, unmounted by closing this; or -1 */
-    int scratch_fd;   /* scratch/ID/..., in the state directory or the image */
-    int volumes_fd;   /* volumes/ID/..., in the state directory or the image; -1 for a whole backend
-                       */
+    int dir_fd;          /* the state directory */
+    int templates_fd;    /* templates/NAME/... */
+    struct image *image; /* NULL: none */
+    int image_fd;        /* root of the image, which owns it; or -1 */
+    struct disk *disk;
+    int scratch_fd; /* scratch/ID/..., in the state directory or the image */
+    int volumes_fd; /* volumes/ID/..., in the state directory or the image; -1 for a whole backend
+                     */
     const struct store_ops *ops; /* backend of persistent volumes */
     void *backend;               /* private to the backend */
     bool has_quota;              /* set by the backend, like shared_uid */
@@ -71,6 +75,9 @@ int store_each_name(int dir_fd, int (*each)(void *context, const char *name), vo
 
 /* Reads the space of the filesystem that contains a directory. */
 int store_space_of(int dir_fd, struct store_space *ret, struct err *err);
+
+/* Names what has run out when a call on the volumes fails with this errno. */
+const char *store_shortage(const struct store *store, int errnum);
 
 /* Writes a unique name ".PREFIX-XXXXXX". The next store_open removes files with such names. */
 void store_temp_name(const char *prefix, char name[static STORE_TEMP_NAME_MAX]);

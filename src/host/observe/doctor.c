@@ -28,6 +28,7 @@
 #include "host/volume/unrecorded.h"
 #include "kernel/cgroup/cgroup.h"
 #include "runtime/program.h"
+#include "store/disk.h"
 #include "store/store.h"
 
 enum { UNRECORDED_BYTES_MAX = 1 << 20 };
@@ -159,6 +160,15 @@ static const char *filesystem_name(const struct statfs *info)
     return "another filesystem";
 }
 
+/* Returns whether a daemon that runs, or was killed, had to remove its ballast. */
+static bool is_ballast_freed(const char *state)
+{
+    cleanup_free char *mark = xasprintf("%s/holt.db-open", state);
+    cleanup_free char *ballast = xasprintf("%s/" BALLAST_FILE, state);
+
+    return access(mark, F_OK) == 0 && access(ballast, F_OK) < 0;
+}
+
 static void check_storage(const struct config *config, struct finding *ret)
 {
     const uint64_t little = 1ULL << 30;
@@ -177,6 +187,9 @@ static void check_storage(const struct config *config, struct finding *ret)
     if (info.f_type == OVERLAYFS_SUPER_MAGIC)
         finding_set(ret, VERDICT_FAIL, "choose a directory that is not on an overlay with --state",
                     detail);
+    else if (is_ballast_freed(config->state))
+        finding_set(ret, VERDICT_WARN,
+                    "free some space: the disk was full, and the ballast is gone", detail);
     else if (free_bytes < little)
         finding_set(ret, VERDICT_WARN, "free some space, or choose another directory with --state",
                     detail);

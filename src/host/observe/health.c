@@ -11,9 +11,13 @@
 #include "host/machine/pool.h"
 #include "host/observe/audit.h"
 #include "host/observe/metrics_internal.h"
+#include "host/observe/storage_monitor.h"
 #include "host/sandbox/sandbox_internal.h"
 #include "kernel/cgroup/cgroup.h"
+#include "store/disk.h"
 #include "store/store.h"
+
+enum { INODES_LOW = 1000, RESOURCE_DISK = 2, RESOURCE_INODES = 3 };
 
 /* Returns the used percentage of the storage. */
 static unsigned space_percent(const struct store_space *space)
@@ -23,13 +27,38 @@ static unsigned space_percent(const struct store_space *space)
     return total == 0 ? 100 : (unsigned)((double)space->used * 100 / (double)total);
 }
 
+/* Fails when others have filled the disk of the state directory: the registry and the logs need
+ * what is left of it. */
+static int check_disk(struct host *host, struct err *err)
+{
+    struct disk_space disk;
+    int r = store_disk(host->store, &disk, err);
+
+    if (r < 0)
+        return r;
+    if (disk.inodes_total > 0 && disk.inodes == 0)
+        return err_refuse(err, CAUSE_POOL_FULL,
+                          "no inodes are left on the disk of the state directory");
+    if (!disk.is_full)
+        return 0;
+    return err_refuse(err, CAUSE_POOL_FULL,
+                      "the disk of the state directory is full (%" PRIu64 " MiB left): free space "
+                      "there",
+                      disk.available >> 20);
+}
+
 int host_check_space(struct host *host, struct err *err)
 {
     struct store_space space;
     int r = store_space(host->store, &space, err);
 
-    if (r < 0)
+    if (r == 0)
+        r = check_disk(host, err);
+    if (r < 0) {
+        if (host->storage_monitor)
+            storage_monitor_wake(host->storage_monitor);
         return r;
+    }
     if (space_percent(&space) < host->storage_full)
         return 0;
     return err_refuse(err, CAUSE_POOL_FULL,
@@ -78,6 +107,36 @@ static void health_check_space(struct host *host, struct host_health *ret)
     }
 }
 
+/* Fills in the last two resources. */
+static void health_check_disk(struct host *host, struct host_health *ret)
+{
+    struct host_resource *space = &ret->resources[RESOURCE_DISK];
+    struct host_resource *inodes = &ret->resources[RESOURCE_INODES];
+    struct disk_space disk = { 0 };
+    struct err err = { 0 };
+
+    (void)store_disk(host->store, &disk, &err);
+    *space = (struct host_resource){ "disk", disk.total - disk.available, disk.total,
+                                     disk.is_low || disk.is_full };
+    *inodes = (struct host_resource){ "inodes", disk.inodes_total - disk.inodes, disk.inodes_total,
+                                      disk.inodes_total > 0 && disk.inodes < INODES_LOW };
+    if (check_disk(host, &err) < 0) {
+        if (ret->storage_condition < STORAGE_FULL)
+            ret->storage_condition = STORAGE_FULL;
+        health_worsen(ret, HEALTH_UNHEALTHY, "%s; creates fail, and the ballast is freed", err.msg);
+        return;
+    }
+    if (space->is_low)
+        health_worsen(ret, HEALTH_DEGRADED,
+                      "the disk of the state directory has %" PRIu64 " MiB left",
+                      disk.available >> 20);
+    if (inodes->is_low)
+        health_worsen(ret, HEALTH_DEGRADED,
+                      "the disk of the state directory has %" PRIu64 " inodes left", disk.inodes);
+    if ((space->is_low || inodes->is_low) && ret->storage_condition < STORAGE_DEGRADED)
+        ret->storage_condition = STORAGE_DEGRADED;
+}
+
 /* Everything but a known good state counts as failed. */
 static void health_check_storage(struct host *host, struct host_health *ret)
 {
@@ -119,11 +178,10 @@ static void health_check_resources(const struct host *host, struct host_health *
     static const struct {
         const char *name;
         enum cgroup_limit limit;
-    } kinds[HOST_RESOURCES] = { { "memory", CGROUP_LIMIT_MEMORY },
-                                { "processes", CGROUP_LIMIT_PIDS } };
+    } kinds[] = { { "memory", CGROUP_LIMIT_MEMORY }, { "processes", CGROUP_LIMIT_PIDS } };
     struct err err = { 0 };
 
-    for (size_t i = 0; i < HOST_RESOURCES; i++) {
+    for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
         struct cgroup_total total;
 
         cgroup_root_read_total(host->cgroups, kinds[i].limit, &total);
@@ -171,6 +229,7 @@ void host_health(struct host *host, struct host_health *ret)
         .runtime = host->default_runtime->name,
     };
     health_check_storage(host, ret);
+    health_check_disk(host, ret);
     health_check_descriptors(ret);
     health_check_resources(host, ret);
     host_take_census(host, &census);

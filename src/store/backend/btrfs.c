@@ -25,7 +25,9 @@
 #include "base/xalloc.h"
 #include "kernel/path.h"
 #include "store/backend/backend.h"
+#include "store/backend/btrfs_image.h"
 #include "store/backend/layered.h"
+#include "store/disk.h"
 #include "store/store_internal.h"
 #include "store/volume/usage.h"
 
@@ -289,14 +291,19 @@ static int btrfs_open(struct store *store, const struct store_options *options, 
 
 static int btrfs_space(struct store *store, struct store_space *ret, struct err *err)
 {
-    struct store_space below;
+    struct disk_space below;
     int r = store_space_of(store->volumes_fd, ret, err);
 
-    if (r == 0)
-        r = store_space_of(store->dir_fd, &below, err);
-    if (r == 0 && below.available < ret->available)
+    if (r < 0 || !store->image)
+        return r;
+    r = store_disk(store, &below, err);
+    if (r < 0)
+        return r;
+    if (!image_is_sparse(store->image))
+        ret->available += below.spare;
+    else if (below.available < ret->available)
         ret->available = below.available;
-    return r;
+    return 0;
 }
 
 static int btrfs_create(struct volume *volume, struct err *err)

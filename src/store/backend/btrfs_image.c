@@ -19,6 +19,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/xalloc.h"
+#include "kernel/btrfs.h"
 #include "kernel/mount.h"
 #include "store/command.h"
 
@@ -27,11 +28,25 @@
 
 enum { LOOPS_MAX = 1024, LOOP_TRIES = 16, DEVICE_BYTES = 32, MKFS_MS = 60 * 1000 };
 
-static const uint64_t size_min = 256ULL << 20, size_max = 256ULL << 30;
+static const uint64_t size_min = 256ULL << 20;
+
+/* A step must be more than sandboxes write to the page cache between two looks, or one of them gets
+ * ENOSPC although there is space: at 3 GB/s this is enough for half a second. */
+static const uint64_t step_min = 64ULL << 20, step_max = 2ULL << 30, grain = 16ULL << 20;
+enum { STEPS_PER_DISK = 2 };
+
+struct image {
+    int file_fd;
+    int mount_fd; /* unmounts it when it is closed; a path only */
+    int root_fd;
+    int loop; /* number of its device */
+    uint64_t step;
+    bool is_sparse;
+};
 
 static int image_format(const char *path, struct err *err)
 {
-    const char *const args[] = { "mkfs.btrfs", "--quiet", path, NULL };
+    const char *const args[] = { "mkfs.btrfs", "--quiet", "--nodiscard", path, NULL };
     struct command_result result;
     int r = command_run(args, MKFS_MS, NULL, &result);
 
@@ -45,22 +60,35 @@ static int image_format(const char *path, struct err *err)
     return 0;
 }
 
-/* Creates a sparse file with the size of most of the free space; only written blocks use space. */
+/* Allocates the blocks of a part of the file, which grows if need be. On a filesystem that cannot,
+ * the file is sparse. */
+static int file_allocate(int fd, uint64_t from, uint64_t to)
+{
+    struct stat st;
+
+    if (to <= from || fallocate(fd, 0, (off_t)from, (off_t)(to - from)) == 0)
+        return 0;
+    if (errno != EOPNOTSUPP)
+        return -errno;
+    if (fstat(fd, &st) < 0 || ((uint64_t)st.st_size < to && ftruncate(fd, (off_t)to) < 0))
+        return -errno;
+    return 0;
+}
+
+/* Creates a file of the smallest size. */
 static int image_file_make(int state_fd, struct err *err)
 {
     cleanup_close int fd =
         openat(state_fd, NEW_IMAGE, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     struct statfs info;
-    uint64_t size;
+    int r;
 
     if (fd < 0 || fstatfs(fd, &info) < 0)
         return err_sys(err, -errno, "make the volume image");
-    size = (uint64_t)info.f_bavail * (uint64_t)info.f_bsize / 5 * 4;
-    if (size < size_min)
+    if ((uint64_t)info.f_bavail * (uint64_t)info.f_bsize / 5 * 4 < size_min)
         return err_set(err, ERR_UNSUPPORTED, "less than %" PRIu64 " MiB are free", size_min >> 20);
-    if (ftruncate(fd, (off_t)(size < size_max ? size : size_max)) < 0)
-        return err_sys(err, -errno, "size the volume image");
-    return 0;
+    r = file_allocate(fd, 0, size_min);
+    return r < 0 ? err_sys(err, r, "allocate the volume image") : 0;
 }
 
 /* Waits until the new image is on disk, then gives it its name, which is on disk as well when this
@@ -156,46 +184,194 @@ static int loop_attach(int image_fd, int *ret_fd, int *ret_number)
 static int loop_mount(int number, struct err *err)
 {
     char device[DEVICE_BYTES];
-    struct mount_option source = { .key = "source", .value = device };
+    /* A discarded block of the image would no longer be allocated. */
+    const struct mount_option options[] = { { "source", device }, { "nodiscard", NULL } };
     int fd;
 
     (void)snprintf(device, sizeof(device), "/dev/loop%d", number);
-    fd = mount_new("btrfs", &source, 1, MOUNT_ATTR_NOATIME);
+    fd = mount_new("btrfs", options, ARRAY_SIZE(options), MOUNT_ATTR_NOATIME);
     if (fd == -ENODEV)
         return err_set(err, ERR_UNSUPPORTED, "this kernel does not support btrfs");
     return fd < 0 ? err_sys(err, fd, "mount the volume image on '%s'", device) : fd;
 }
 
-static int image_mount_existing(int state_fd, struct err *err)
+static int loop_error(int r, struct err *err)
 {
-    cleanup_close int image_fd = -EBADF, loop_fd = -EBADF;
-    struct stat file;
-    int number = -1, r = 0;
-
-    image_fd = openat(state_fd, IMAGE, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-    if (image_fd < 0 || fstat(image_fd, &file) < 0)
-        return err_sys(err, -errno, "open the volume image");
-    if (!loop_find(&file, &loop_fd, &number))
-        r = loop_attach(image_fd, &loop_fd, &number);
-    if (r < 0)
+    if (r == -ENOENT || r == -ENXIO || r == -EPERM || r == -EACCES)
         return err_set(err, ERR_UNSUPPORTED, "no loop device available: %s", strerror(-r));
-    return loop_mount(number, err);
+    return err_set(err, ERR_EXHAUSTED, "no loop device is free: %s", strerror(-r));
 }
 
-int image_mount(int state_fd, const char *state_dir, int *ret_fd, struct err *err)
+static int image_mount_existing(int state_fd, struct image *image, struct err *err)
 {
-    bool is_new = faccessat(state_fd, IMAGE, F_OK, 0) < 0;
-    int fd = is_new ? image_make(state_fd, state_dir, err) : 0;
+    cleanup_close int loop_fd = -EBADF;
+    struct stat file;
+    int r = 0;
 
-    if (fd == 0)
-        fd = image_mount_existing(state_fd, err);
+    image->file_fd = openat(state_fd, IMAGE, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+    if (image->file_fd < 0 || fstat(image->file_fd, &file) < 0)
+        return err_sys(err, -errno, "open the volume image");
+    if (!loop_find(&file, &loop_fd, &image->loop))
+        r = loop_attach(image->file_fd, &loop_fd, &image->loop);
+    if (r < 0)
+        return loop_error(r, err);
+    image->mount_fd = loop_mount(image->loop, err);
+    if (image->mount_fd < 0)
+        return image->mount_fd;
+    image->root_fd = openat(image->mount_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return image->root_fd < 0 ? err_sys(err, -errno, "open the root of the volume image") : 0;
+}
+
+/* --- the size --------------------------------------------------------------------------------- */
+
+static uint64_t step_choose(int fd)
+{
+    struct statfs info;
+    uint64_t step = step_min;
+
+    if (fstatfs(fd, &info) == 0)
+        step = (uint64_t)info.f_blocks * (uint64_t)info.f_bsize / STEPS_PER_DISK / grain * grain;
+    if (step < step_min)
+        return step_min;
+    return step < step_max ? step : step_max;
+}
+
+/* Makes the loop device as large as the file. */
+static int loop_resize(const struct image *image)
+{
+    cleanup_close int loop_fd = loop_open(image->loop);
+
+    if (loop_fd < 0)
+        return loop_fd;
+    return ioctl(loop_fd, LOOP_SET_CAPACITY, 0) < 0 ? -errno : 0;
+}
+
+static bool file_is_sparse(const struct stat *st)
+{
+    return (uint64_t)st->st_blocks * 512 + grain < (uint64_t)st->st_size;
+}
+
+/* Shrinks an image of an earlier version to about what is allocated, and allocates the rest. */
+static int image_condense(struct image *image, uint64_t spare)
+{
+    struct stat st;
+    uint64_t size;
+    int r;
+
+    if (fstat(image->file_fd, &st) < 0)
+        return -errno;
+    if (!file_is_sparse(&st))
+        return 0;
+    size = ((uint64_t)st.st_blocks * 512 + image->step + grain - 1) / grain * grain;
+    if (size < size_min)
+        size = size_min;
+    if (size > (uint64_t)st.st_size)
+        size = (uint64_t)st.st_size;
+    if (size - (uint64_t)st.st_blocks * 512 > spare)
+        return -ENOSPC;
+    r = size < (uint64_t)st.st_size ? btrfs_resize(image->root_fd, size) : 0;
+    if (r == 0 && ftruncate(image->file_fd, (off_t)size) < 0)
+        r = -errno;
+    if (r == 0)
+        r = loop_resize(image);
+    return r < 0 ? r : file_allocate(image->file_fd, 0, size);
+}
+
+/* Returns the bytes that can still be written to the image as it is. */
+static int image_free(const struct image *image, uint64_t *ret)
+{
+    uint64_t size, promised = 0, available;
+    struct statfs info;
+    int r = btrfs_sizes(image->root_fd, &size, &promised);
+
+    if (r < 0)
+        return r;
+    if (fstatfs(image->root_fd, &info) < 0)
+        return -errno;
+    available = (uint64_t)info.f_bavail * (uint64_t)info.f_bsize;
+    *ret = available > promised ? available - promised : 0;
+    return 0;
+}
+
+int image_grow(struct image *image, uint64_t spare)
+{
+    uint64_t available = 0, more;
+    struct stat st;
+    int r = image_free(image, &available);
+
+    if (r < 0 || available >= image->step || image->is_sparse)
+        return r;
+    if (fstat(image->file_fd, &st) < 0)
+        return -errno;
+    more = (image->step < spare ? image->step : spare) / grain * grain;
+    if (more == 0)
+        return -ENOSPC;
+    r = file_allocate(image->file_fd, (uint64_t)st.st_size, (uint64_t)st.st_size + more);
+    if (r < 0) {
+        (void)!ftruncate(image->file_fd, st.st_size);
+        return r;
+    }
+    r = loop_resize(image);
+    return r < 0 ? r : btrfs_resize(image->root_fd, (uint64_t)st.st_size + more);
+}
+
+bool image_is_sparse(const struct image *image)
+{
+    return image->is_sparse;
+}
+
+/* --- open and close --------------------------------------------------------------------------- */
+
+int image_root(const struct image *image)
+{
+    return image->root_fd;
+}
+
+void image_close(struct image *image)
+{
+    if (!image)
+        return;
+    (void)fd_close(image->root_fd);
+    (void)fd_close(image->mount_fd);
+    (void)fd_close(image->file_fd);
+    free(image);
+}
+
+DEFINE_CLEANUP(image_close, struct image *);
+
+/* A crash between the growth of the file and that of the filesystem leaves the latter smaller. */
+static void image_adjust(struct image *image, uint64_t spare)
+{
+    uint64_t size = 0, ignored;
+    struct stat st;
+
+    image->step = step_choose(image->file_fd);
+    image->is_sparse = image_condense(image, spare) < 0;
+    if (!image->is_sparse && fstat(image->file_fd, &st) == 0 &&
+        btrfs_sizes(image->root_fd, &size, &ignored) == 0 && size < (uint64_t)st.st_size &&
+        loop_resize(image) == 0)
+        (void)btrfs_resize(image->root_fd, (uint64_t)st.st_size);
+}
+
+int image_open(int state_fd, const char *state_dir, struct image **ret, struct err *err)
+{
+    cleanup_with(image_close_slot) struct image *image = xcalloc(1, sizeof(*image));
+    bool is_new = faccessat(state_fd, IMAGE, F_OK, 0) < 0;
+    struct statfs info = { 0 };
+    int r = is_new ? image_make(state_fd, state_dir, err) : 0;
+
+    image->file_fd = image->mount_fd = image->root_fd = -EBADF;
+    if (r == 0)
+        r = image_mount_existing(state_fd, image, err);
     /* An existing image holds data, so there is no fallback. It may have failed: after an error
      * the kernel makes it read-only, and it cannot be mounted again while a sandbox of an earlier
      * run holds it, and for a moment after. */
-    if (fd < 0 && !is_new)
+    if (r < 0 && !is_new && err->kind != ERR_EXHAUSTED)
         err->kind = ERR_BUSY;
-    if (fd < 0)
-        return fd;
-    *ret_fd = fd;
+    if (r < 0)
+        return r;
+    (void)fstatfs(state_fd, &info);
+    image_adjust(image, (uint64_t)info.f_bavail * (uint64_t)info.f_bsize);
+    *ret = TAKE_PTR(image);
     return 0;
 }

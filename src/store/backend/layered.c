@@ -77,7 +77,8 @@ static int layered_error(struct err *err, int r, const char *what, const struct 
 {
     if (r == -ENOSPC || r == -EDQUOT)
         return err_refuse(err, r == -EDQUOT ? CAUSE_QUOTA_EXCEEDED : CAUSE_POOL_FULL,
-                          "%s of volume '%s': %s", what, volume->id, strerror(-r));
+                          "%s of volume '%s': %s", what, volume->id,
+                          store_shortage(volume->store, -r));
     return err_sys(err, r, "%s of volume '%s'", what, volume->id);
 }
 

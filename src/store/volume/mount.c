@@ -169,7 +169,8 @@ static int mount_error(const struct volume *volume, size_t tree, int r, struct e
 
     if (r == -ENOSPC || r == -EDQUOT)
         return err_refuse(err, r == -EDQUOT ? CAUSE_QUOTA_EXCEEDED : CAUSE_POOL_FULL,
-                          "the storage of volume '%s' is full: %s", volume->id, strerror(-r));
+                          "the storage of volume '%s' is full: %s", volume->id,
+                          store_shortage(volume->store, -r));
     return err_sys(err, r, "mount '%s' of template '%s'", target, volume->template->name);
 }
 
