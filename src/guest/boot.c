@@ -16,6 +16,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/io.h"
 #include "kernel/caps.h"
 #include "kernel/mount.h"
 #include "kernel/netns.h"
@@ -175,6 +176,16 @@ static int make_identity(struct boot_state *b)
     return identity_make(&b->result.identity);
 }
 
+/* No memory limit covers the queue of a connection that was not accepted yet, so both the number of
+ * such connections and their queues are bounded. Inside, /proc/sys is read-only. */
+static int limit_queues(struct boot_state *b)
+{
+    int r = file_write_at(AT_FDCWD, "/proc/sys/net/core/somaxconn", "128");
+
+    (void)b;
+    return r < 0 ? r : file_write_at(AT_FDCWD, "/proc/sys/net/ipv4/tcp_rmem", "4096 65536 1048576");
+}
+
 static int bring_up_loopback(struct boot_state *b)
 {
     (void)b;
@@ -202,6 +213,7 @@ static const struct {
     { "make /proc, /sys and /dev", make_mounts },
     { "open the null device and devpts", open_devices },
     { "create a boot id", make_identity },
+    { "limit the queues of connections", limit_queues },
     { "cover hidden paths of /proc and /sys", cover_secrets },
     { "bring up the loopback device", bring_up_loopback },
     { "limit privileges", limit_privileges },

@@ -7,6 +7,7 @@
 #include <linux/btrfs.h>
 #include <linux/netlink.h>
 #include <linux/seccomp.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <stdint.h>
 #include <string.h>
@@ -218,6 +219,25 @@ static size_t emit_socket(struct seccomp_program *program, size_t allow, size_t 
     return emit_load(program, offsetof(struct seccomp_data, args) + sizeof(uint32_t));
 }
 
+/* Ignores options that let the queues of a socket grow beyond the default, where no memory limit
+ * counts them: buffer sizes (which connections inherit that were not accepted yet), time stamps and
+ * the error queue. The answer is success, since resolvers and databases give up otherwise. */
+static size_t emit_socket_options(struct seccomp_program *program, size_t allow, size_t filter)
+{
+    static const uint32_t of_sockets[] = { SO_RCVBUF, SO_SNDBUF, SO_TIMESTAMPING_OLD,
+                                           SO_TIMESTAMPING_NEW };
+    static const uint32_t ip = SOL_IP, ip6 = SOL_IPV6, sockets = SOL_SOCKET;
+    static const uint32_t ip_errors = IP_RECVERR, ip6_errors = IPV6_RECVERR;
+    size_t ignore = emit(program, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO));
+    size_t of_ip6 = emit_one_of(program, 2, &ip6_errors, 1, ignore, allow);
+    size_t of_ip = emit_one_of(program, 2, &ip_errors, 1, ignore, allow);
+    size_t of_socket = emit_one_of(program, 2, of_sockets, ARRAY_SIZE(of_sockets), ignore, filter);
+    size_t next = emit_one_of(program, 1, &ip6, 1, of_ip6, allow);
+
+    next = emit_one_of(program, 1, &ip, 1, of_ip, next);
+    return emit_one_of(program, 1, &sockets, 1, of_socket, next);
+}
+
 /* Refuses filters of programs, for sockets and for system calls: the kernel compiles them in memory
  * of which the whole machine has net.core.bpf_jit_limit, 72 KiB for each. Without it no process of
  * any sandbox can be started. The answers are those of a kernel that has no filters. */
@@ -225,12 +245,12 @@ static void emit_filters(struct seccomp_program *program, size_t allow, size_t *
 {
     static const uint32_t options[] = { SO_ATTACH_FILTER, SO_ATTACH_BPF, SO_ATTACH_REUSEPORT_CBPF,
                                         SO_ATTACH_REUSEPORT_EBPF };
-    static const uint32_t sockets = SOL_SOCKET, mode = SECCOMP_MODE_FILTER,
-                          seccomp = PR_SET_SECCOMP, install = SECCOMP_SET_MODE_FILTER;
+    static const uint32_t mode = SECCOMP_MODE_FILTER, seccomp = PR_SET_SECCOMP,
+                          install = SECCOMP_SET_MODE_FILTER;
     size_t no_option = emit_return(program, ENOPROTOOPT), invalid = emit_return(program, EINVAL);
     size_t next = emit_one_of(program, 2, options, ARRAY_SIZE(options), no_option, allow);
 
-    positions[CHECK_SOCKET_OPTION] = emit_one_of(program, 1, &sockets, 1, next, allow);
+    positions[CHECK_SOCKET_OPTION] = emit_socket_options(program, allow, next);
     next = emit_one_of(program, 1, &mode, 1, invalid, allow);
     positions[CHECK_PRCTL] = emit_one_of(program, 0, &seccomp, 1, next, allow);
     positions[CHECK_SECCOMP] = emit_one_of(program, 0, &install, 1, invalid, allow);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* usage: queues ring|udp|tcp|raw|netlink|unix [SOCKETS]
+/* usage: queues ring|udp|tcp|raw|netlink|usersock|unix|unaccepted|errors [SOCKETS]
  * Fills the queues of as many sockets as it gets, and prints how many MiB the kernel holds for
  * them. "ring" maps packet rings instead. An error is printed by its name if there is no first
  * socket. */
@@ -7,11 +7,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/if_packet.h>
+#include <linux/net_tstamp.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <linux/sock_diag.h>
 #include <net/ethernet.h>
 #include <netinet/ip.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -168,13 +170,77 @@ static long long take_usersock(long n)
     return (long long)fill_self(fd, &address, len);
 }
 
+/* Returns a listener that never accepts, whose connections inherit its buffer. */
+static int idle_listener(struct sockaddr_in *ret)
+{
+    socklen_t len = sizeof(*ret);
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+    *ret = (struct sockaddr_in){ .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    enlarge(fd);
+    if (fd < 0 || bind(fd, (struct sockaddr *)ret, len) < 0 || listen(fd, 4096) < 0 ||
+        getsockname(fd, (struct sockaddr *)ret, &len) < 0)
+        return -errno;
+    return fd;
+}
+
+/* A connection that is closed before it is accepted. The bytes that it took are counted, since its
+ * socket has no descriptor. */
+static long long take_unaccepted(long n)
+{
+    static struct sockaddr_in address;
+    static char data[64 << 10];
+    struct pollfd ready = { .events = POLLOUT };
+    long long sent = 0;
+
+    if (n == 0 && idle_listener(&address) < 0)
+        return -errno;
+    ready.fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+    if (ready.fd < 0)
+        return -errno;
+    (void)connect(ready.fd, (struct sockaddr *)&address, sizeof(address));
+    while (sent < SENDS * (long long)sizeof(data) && poll(&ready, 1, 500) == 1) {
+        ssize_t part = send(ready.fd, data, sizeof(data), MSG_NOSIGNAL);
+
+        if (part <= 0)
+            break;
+        sent += part;
+    }
+    (void)close(ready.fd);
+    return sent > 0 ? sent : -EAGAIN; /* the queue of the listener is full */
+}
+
+/* Sent datagrams that are kept for their time stamps, and errors about closed ports. */
+static long long take_errors(long n)
+{
+    struct sockaddr_in address = { .sin_family = AF_INET,
+                                   .sin_port = htons(9),
+                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    const int stamps = SOF_TIMESTAMPING_TX_SOFTWARE | SOF_TIMESTAMPING_SOFTWARE, on = 1;
+    static char data[16 << 10];
+    int fd = socket(AF_INET, SOCK_DGRAM, 0);
+
+    (void)n;
+    if (fd < 0)
+        return -errno;
+    enlarge(fd);
+    (void)setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPING, &stamps, sizeof(stamps));
+    (void)setsockopt(fd, SOL_IP, IP_RECVERR, &on, sizeof(on));
+    for (int i = 0; i < SENDS; i++)
+        (void)sendto(fd, data, sizeof(data), MSG_DONTWAIT, (struct sockaddr *)&address,
+                     sizeof(address));
+    return (long long)held_bytes(fd, SK_MEMINFO_RMEM_ALLOC);
+}
+
 static const struct {
     const char *name;
     long long (*take)(long n);
 } kinds[] = {
-    { "ring", take_ring }, { "udp", take_udp },         { "tcp", take_tcp },
-    { "raw", take_raw },   { "netlink", take_netlink }, { "usersock", take_usersock },
-    { "unix", take_unix },
+    { "ring", take_ring },       { "udp", take_udp },
+    { "tcp", take_tcp },         { "raw", take_raw },
+    { "netlink", take_netlink }, { "usersock", take_usersock },
+    { "unix", take_unix },       { "unaccepted", take_unaccepted },
+    { "errors", take_errors },
 };
 
 int main(int argc, char **argv)
