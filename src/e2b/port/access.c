@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/xalloc.h"
 #include "e2b/core/e2b.h"
+#include "e2b/core/metadata.h"
 #include "e2b/port/header.h"
 #include "http/exchange.h"
 #include "http/origin.h"
@@ -51,6 +52,27 @@ bool port_access_is_allowed(const struct e2b_request *request, const char *id)
                MHD_lookup_connection_value(request->connection, MHD_COOKIE_KIND, PORT_TOKEN_COOKIE),
                id) ||
            token_is_valid(request, login_token(request), id);
+}
+
+/* A token that has expired or was removed is a secret as well: its form is enough. */
+static bool is_token(const struct e2b_request *request, const char *text)
+{
+    return strncmp(text, "holt_", 5) == 0 ||
+           token_store_match_key(request->exchange->listener->tokens, text) != ACCESS_NONE;
+}
+
+bool port_access_is_credential(const struct e2b_request *request, const char *name,
+                               const char *value)
+{
+    const char *envd = e2b_metadata_text(request->metadata, "accessToken");
+
+    if (strcasecmp(name, MHD_HTTP_HEADER_AUTHORIZATION) == 0) {
+        value += strcspn(value, " ");
+        value += strspn(value, " ");
+    } else if (strcasecmp(name, "X-API-Key") != 0 && strcasecmp(name, "X-Access-Token") != 0) {
+        return false;
+    }
+    return is_token(request, value) || (envd && *envd && strcmp(value, envd) == 0);
 }
 
 static bool is_token_parameter(const char *text)

@@ -16,6 +16,7 @@
 #include "e2b/core/e2b.h"
 #include "e2b/core/metadata.h"
 #include "e2b/core/wake.h"
+#include "e2b/port/access.h"
 #include "e2b/port/header.h"
 #include "e2b/port/proxied_request.h"
 #include "host/core/reactor.h"
@@ -35,6 +36,7 @@ enum {
 struct headers {
     struct port_header list[HEADERS_MAX];
     size_t count;
+    const struct e2b_request *request;
     bool is_overfull;
     bool has_upgrade, wants_upgrade, is_chunked;
 };
@@ -50,6 +52,8 @@ static enum MHD_Result header_note(void *context, enum MHD_ValueKind kind, const
         return MHD_NO;
     }
     value = value ? value : "";
+    if (port_access_is_credential(headers->request, name, value))
+        return MHD_YES;
     headers->list[headers->count++] = (struct port_header){ name, value };
     headers->has_upgrade |= strcasecmp(name, MHD_HTTP_HEADER_UPGRADE) == 0;
     headers->wants_upgrade |= strcasecmp(name, MHD_HTTP_HEADER_CONNECTION) == 0 &&
@@ -77,6 +81,7 @@ static int head_write(struct e2b_request *request, struct proxied_request *proxi
         .mask_host = mask_of(request),
     };
 
+    headers->request = request;
     (void)MHD_get_connection_values(request->connection, MHD_HEADER_KIND, header_note, headers);
     head.headers = headers->list;
     head.header_count = headers->count;

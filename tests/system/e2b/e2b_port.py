@@ -86,6 +86,21 @@ def a_request_arrives_as_it_was_written():
           "Connection: close\r\n", answer.text.decode())
 
 
+def credentials_for_holt_stay_behind():
+    """The program sees its own, and none that open Holt."""
+    full = subprocess.run(["holt", "token", "create"], check=True, capture_output=True, text=True).stdout.split()[-1]
+    e2b = subprocess.run(["holt", "token", "create", "--e2b"], check=True, capture_output=True, text=True).stdout.split()[-1]
+    for secret in full, e2b, os.environ["token"], "holt_" + "0" * 64:
+        for name, value in (("Authorization", f"Bearer {secret}"), ("authorization", f"bearer  {secret}"),
+                            ("X-API-Key", secret), ("X-Access-Token", secret)):
+            answer = ask("/see", **{name: value, "X_Own": "1"})
+            equal(200, answer.status)
+            assert secret not in answer.text.decode() and "X-Own: 1" in answer.text.decode(), (name, answer.text)
+    answer = ask("/see", Authorization="Basic dTpw", X_API_Key="own", X_Access_Token="theirs", Cookie=f"a=b; holt-token={full}")
+    for wanted in "Authorization: Basic dTpw", "X-API-Key: own", "X-Access-Token: theirs", "Cookie: a=b\r\n":
+        assert wanted in answer.text.decode(), (wanted, answer.text)
+
+
 def a_host_name_leads_to_a_port():
     answer = ask("/", E2b_Sandbox_Id=None, E2b_Sandbox_Port=None, Host=f"8000-{ID}.localhost")
     equal(200, answer.status)
