@@ -300,6 +300,8 @@ static struct host *host_new(const struct config *config, const struct host_exte
     host_apply_settings(host, config);
     host->is_stop_all = config->stop_all;
     host->state_fd = host->guests_fd = host->outputs_fd = host->tools_fd = -EBADF;
+    host->last_sandbox = &host->sandboxes;
+    host->sandbox_index = xcalloc(1, sizeof(*host->sandbox_index));
     host_uids_init(host, state_hash(config->state));
     host->expiry = expiry_new(host);
     host->thread_check = thread_check_new();
@@ -330,6 +332,7 @@ static void host_free(struct host *host)
     lock_destroy(&host->lock);
     free(host->unrecorded);
     free(host->uid_slots);
+    free(host->sandbox_index);
     free(host->default_template);
     free(host);
 }
@@ -467,6 +470,9 @@ static void release_sandboxes(struct host *host)
         struct sandbox *sandbox = host->sandboxes;
 
         host->sandboxes = sandbox->next;
+        if (host->sandboxes)
+            host->sandboxes->slot = &host->sandboxes;
+        sandbox->slot = NULL;
         if (host->is_stop_all && sandbox->machine)
             (void)sandbox_halt(sandbox, sandbox->info.state, &ignored);
         services_close(sandbox);

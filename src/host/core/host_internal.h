@@ -33,6 +33,7 @@ struct registry;
 struct runtime;
 struct runtime_ops;
 struct sandbox;
+struct sandbox_index;
 struct sandbox_limits;
 struct shared_volume_removal;
 struct storage_monitor;
@@ -101,6 +102,8 @@ struct host {
     char warm_template[TEMPLATE_NAME_MAX + 1]; /* of the last create */
     struct machine *machines;                  /* throw-aways */
     struct sandbox *sandboxes;                 /* oldest first */
+    struct sandbox **last_sandbox;             /* the end of that list */
+    struct sandbox_index *sandbox_index;       /* finds them by id, name or key */
     struct shared_volume_removal *removals;    /* of shared volumes, in progress */
     uint32_t active;            /* created and not destroyed; at most sandboxes_max */
     uint32_t reaping;           /* machines that have ended and are not released yet */

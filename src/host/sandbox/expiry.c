@@ -23,8 +23,10 @@ enum {
     REST_MAX_MS = 60000,
     ACTIONS_MAX = 256,
     ACTION_STACK_BYTES = 512 * 1024,
-    GATHER_MS = 20, /* batches wakeups: a round visits every sandbox, and every ended process wakes
-                       the thread */
+    GATHER_MIN_MS = 20, /* batches wakeups: a round visits every sandbox, and every ended process
+                           wakes the thread */
+    GATHER_MAX_MS = 200,
+    ROUND_SHARE = 20, /* a round takes one part in so many of the time */
 };
 
 struct expiry {
@@ -278,14 +280,22 @@ static uint64_t expiry_round(struct expiry *expiry)
     return wait_ms;
 }
 
+static uint64_t gather_ms(uint64_t round_ms)
+{
+    if (round_ms > GATHER_MAX_MS / ROUND_SHARE)
+        return GATHER_MAX_MS;
+    return round_ms > GATHER_MIN_MS / ROUND_SHARE ? round_ms * ROUND_SHARE : GATHER_MIN_MS;
+}
+
 static void expiry_main(void *argument)
 {
     struct expiry *expiry = argument;
-    uint64_t wait_ms;
+    uint64_t wait_ms, began_ms;
 
-    do
+    do {
+        began_ms = clock_ms();
         wait_ms = expiry_round(expiry);
-    while (worker_rest(&expiry->worker, wait_ms, GATHER_MS));
+    } while (worker_rest(&expiry->worker, wait_ms, gather_ms(clock_ms() - began_ms)));
 }
 
 struct expiry *expiry_new(struct host *host)

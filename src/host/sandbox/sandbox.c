@@ -94,24 +94,76 @@ void *sandbox_extension_data(struct sandbox *sandbox)
     return data;
 }
 
-/* Locked. Ids and names share one namespace; both are constant while a sandbox is in the table. */
-static struct sandbox *table_find(const struct host *host, const char *word)
+/* All of them are constant while the sandbox is in the table. */
+static const char *sandbox_word(const struct sandbox *sandbox, enum sandbox_word kind)
 {
-    struct sandbox *sandbox = host->sandboxes;
+    const struct sandbox_info *info = &sandbox->info;
 
-    while (sandbox && strcmp(sandbox->info.id, word) != 0 && strcmp(sandbox->info.name, word) != 0)
-        sandbox = sandbox->next;
-    return sandbox;
+    if (kind == SANDBOX_WORD_ID)
+        return info->id;
+    return kind == SANDBOX_WORD_NAME ? info->name : info->request_key;
+}
+
+/* Returns the chain with all sandboxes that may have this word (FNV-1a). */
+static struct sandbox **index_chain(const struct host *host, enum sandbox_word kind,
+                                    const char *word)
+{
+    uint32_t hash = 2166136261U;
+
+    for (const char *c = word; *c; c++)
+        hash = (hash ^ (unsigned char)*c) * 16777619U;
+    return &host->sandbox_index->chains[kind][hash % SANDBOX_CHAINS];
 }
 
 /* Locked. */
-static struct sandbox *table_find_key(const struct host *host, const char *key)
+static struct sandbox *index_find(const struct host *host, enum sandbox_word kind, const char *word)
 {
-    struct sandbox *sandbox = *key ? host->sandboxes : NULL;
+    struct sandbox *sandbox = *word ? *index_chain(host, kind, word) : NULL;
 
-    while (sandbox && strcmp(sandbox->info.request_key, key) != 0)
-        sandbox = sandbox->next;
+    while (sandbox && strcmp(sandbox_word(sandbox, kind), word) != 0)
+        sandbox = sandbox->next_of_word[kind];
     return sandbox;
+}
+
+/* Locked. Ids and names share one namespace. */
+static struct sandbox *table_find(const struct host *host, const char *word)
+{
+    struct sandbox *sandbox = index_find(host, SANDBOX_WORD_ID, word);
+
+    return sandbox ? sandbox : index_find(host, SANDBOX_WORD_NAME, word);
+}
+
+/* Locked. */
+static void table_add(struct host *host, struct sandbox *sandbox)
+{
+    sandbox->next = NULL;
+    sandbox->slot = host->last_sandbox;
+    *host->last_sandbox = sandbox;
+    host->last_sandbox = &sandbox->next;
+    for (enum sandbox_word kind = 0; kind < SANDBOX_WORDS; kind++) {
+        struct sandbox **chain = index_chain(host, kind, sandbox_word(sandbox, kind));
+
+        sandbox->next_of_word[kind] = *chain;
+        *chain = sandbox;
+    }
+}
+
+/* Locked. */
+static void table_remove(struct host *host, struct sandbox *sandbox)
+{
+    *sandbox->slot = sandbox->next;
+    if (sandbox->next)
+        sandbox->next->slot = sandbox->slot;
+    else
+        host->last_sandbox = sandbox->slot;
+    sandbox->slot = NULL;
+    for (enum sandbox_word kind = 0; kind < SANDBOX_WORDS; kind++) {
+        struct sandbox **slot = index_chain(host, kind, sandbox_word(sandbox, kind));
+
+        while (*slot != sandbox)
+            slot = &(*slot)->next_of_word[kind];
+        *slot = sandbox->next_of_word[kind];
+    }
 }
 
 struct sandbox *sandbox_find_by_key(struct host *host, const char *key)
@@ -119,7 +171,7 @@ struct sandbox *sandbox_find_by_key(struct host *host, const char *key)
     struct sandbox *sandbox;
 
     lock_take(&host->lock);
-    sandbox = table_find_key(host, key);
+    sandbox = index_find(host, SANDBOX_WORD_KEY, key);
     if (sandbox)
         (void)sandbox_ref(sandbox);
     lock_release(&host->lock);
@@ -129,7 +181,6 @@ struct sandbox *sandbox_find_by_key(struct host *host, const char *key)
 int sandbox_enter_table(struct sandbox *sandbox, struct err *err)
 {
     struct host *host = sandbox->host;
-    struct sandbox **slot = &host->sandboxes;
     const char *name = sandbox->info.name;
     bool is_taken, is_being_removed;
 
@@ -137,12 +188,10 @@ int sandbox_enter_table(struct sandbox *sandbox, struct err *err)
     sandbox_begin_times(sandbox);
     lock_take(&host->lock);
     is_taken = table_find(host, sandbox->info.id) || (*name && table_find(host, name)) ||
-               table_find_key(host, sandbox->info.request_key);
+               index_find(host, SANDBOX_WORD_KEY, sandbox->info.request_key);
     is_being_removed = sandbox_mounts_are_being_removed(host, &sandbox->info);
-    while (*slot)
-        slot = &(*slot)->next;
     if (!is_taken && !is_being_removed)
-        *slot = sandbox_ref(sandbox);
+        table_add(host, sandbox_ref(sandbox));
     lock_release(&host->lock);
     if (is_being_removed)
         return err_set(err, ERR_NOT_FOUND, "a volume of sandbox '%s' is being removed",
@@ -155,15 +204,12 @@ int sandbox_enter_table(struct sandbox *sandbox, struct err *err)
 void sandbox_leave_table(struct sandbox *sandbox)
 {
     struct host *host = sandbox->host;
-    struct sandbox **slot = &host->sandboxes;
     bool was_there;
 
     lock_take(&host->lock);
-    while (*slot && *slot != sandbox)
-        slot = &(*slot)->next;
-    was_there = *slot;
+    was_there = sandbox->slot;
     if (was_there)
-        *slot = sandbox->next;
+        table_remove(host, sandbox);
     lock_release(&host->lock);
     if (!was_there)
         return;

@@ -30,6 +30,16 @@ enum operation {
     OPERATIONS
 };
 
+/* The words by which the host's table finds a sandbox; "" is none. */
+enum sandbox_word { SANDBOX_WORD_ID, SANDBOX_WORD_NAME, SANDBOX_WORD_KEY, SANDBOX_WORDS };
+
+enum { SANDBOX_CHAINS = 4096 };
+
+/* Finds sandboxes by hash, because every request finds one. */
+struct sandbox_index {
+    struct sandbox *chains[SANDBOX_WORDS][SANDBOX_CHAINS];
+};
+
 /* Times of a sandbox that decide when it expires, of clock_boot_ms; see lifetime.c. */
 struct sandbox_times {
     int64_t created;
@@ -40,7 +50,9 @@ struct sandbox_times {
 struct sandbox {
     struct host *host;
     atomic_int refs;
-    struct sandbox *next; /* in the host's table; under the host's lock */
+    struct sandbox *next;  /* in the host's table, like the next two; under the host's lock */
+    struct sandbox **slot; /* the pointer to this one */
+    struct sandbox *next_of_word[SANDBOX_WORDS]; /* in a chain of the index */
 
     struct lock lock; /* protects everything below */
     struct cond changed;

@@ -222,6 +222,18 @@ bool cgroup_zygote_is_heavy(struct cgroup_root *root, const char *zygote)
     return zygote_usage(root, zygote) > RECLAIM_HEAVY;
 }
 
+/* Reads first, because the kernel visits all groups of the machine for every write. */
+static void cpu_limit_reset(struct cgroup_root *root, const char *zygote)
+{
+    char path[CGROUP_PATH_BYTES];
+    long long quota;
+
+    cgroup_path(path, zygote, NULL, "cpu.cfs_quota_us");
+    if (root->v1_fd[CGROUP_CPU] >= 0 &&
+        (file_read_number_at(root->v1_fd[CGROUP_CPU], path, &quota) < 0 || quota != -1))
+        (void)limit_write(root, CGROUP_CPU, zygote, "cpu.cfs_quota_us", "-1");
+}
+
 void cgroup_zygote_reset(struct cgroup_root *root, const char *zygote)
 {
     static const struct {
@@ -229,7 +241,6 @@ void cgroup_zygote_reset(struct cgroup_root *root, const char *zygote)
         const char *file, *text;
     } resets[] = {
         { CGROUP_PIDS, "pids.max", "max" },
-        { CGROUP_CPU, "cpu.cfs_quota_us", "-1" },
         { CGROUP_MEMORY, "memory.memsw.limit_in_bytes", "-1" },
         { CGROUP_MEMORY, "memory.limit_in_bytes", "-1" },
         { CGROUP_MEMORY, "memory.max_usage_in_bytes", "0" },
@@ -240,6 +251,7 @@ void cgroup_zygote_reset(struct cgroup_root *root, const char *zygote)
     for (size_t i = 0; i < ARRAY_SIZE(resets); i++)
         if (root->v1_fd[resets[i].which] >= 0)
             (void)limit_write(root, resets[i].which, zygote, resets[i].file, resets[i].text);
+    cpu_limit_reset(root, zygote);
     if (root->v1_fd[CGROUP_MEMORY] >= 0)
         (void)sockets_limit_set(root, zygote, 0);
 }
