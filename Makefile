@@ -117,12 +117,14 @@ unit-tests: all $(UNIT_TESTS) $(REPLAYS)
 
 tests: unit-tests $(KERNEL_TESTS)
 
-soak: ## the long form of some tests: ten thousand sandboxes, 500 random programs, 10 GiB of output, 200 power cuts, half an hour of mixed work
+soak: ## the long form of some tests: ten thousand sandboxes, 500 random programs, 10 GiB of output, 5,000 idle sandboxes, 200 power cuts, half an hour of mixed work
 	@tools/setup test
 	@$(MAKE) --no-print-directory all $(filter %/soak_test %/property_test,$(KERNEL_TESTS))
 	SOAK_ROUNDS=10000 $(filter %/soak_test,$(KERNEL_TESTS))
 	PROPERTY_PROGRAMS=500 $(filter %/property_test,$(KERNEL_TESTS))
 	SLOW_GIB=10 $(shell find tests/system -name slow_test)
+	SLOW_END_FILES=150000 unshare --mount --propagation private tests/system/host/slow_end_test
+	IDLE_SANDBOXES=5000 unshare --mount --propagation private tests/system/host/idle_test
 	POWER_CUTS=200 unshare --mount --propagation private tests/system/host/power_test
 	MIXED_SECONDS=1800 unshare --mount --propagation private tests/system/host/mixed_test
 

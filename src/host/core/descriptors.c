@@ -9,10 +9,10 @@
 
 enum {
     RESERVE = 500,
-    RESERVE_SHARE = 4,           /* at most this part of all */
-    DAEMON_SHARE = 8,            /* of all, for clients and the daemon itself, */
-    DAEMON_MAX = 1000,           /* at most */
-    SANDBOX_BYTES = 1024 * 1024, /* of one without processes, mostly in the kernel */
+    RESERVE_SHARE = 4,               /* at most this part of all */
+    DAEMON_SHARE = 8,                /* of all, for clients and the daemon itself, */
+    DAEMON_MAX = 1000,               /* at most */
+    SANDBOX_BYTES = 2 * 1024 * 1024, /* of one without processes, mostly in the kernel */
 };
 
 static unsigned at_most(unsigned value, unsigned max)
