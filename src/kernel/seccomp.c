@@ -30,6 +30,7 @@ enum {
     NAMESPACES = CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID |
                  CLONE_NEWNET | CLONE_NEWCGROUP,
     NEWTIME = 0x80,    /* CLONE_NEWTIME; in clone(2) this bit is part of the exit signal */
+    FLOW_LABELS = 32,  /* IPV6_FLOWLABEL_MGR, which no header of a libc has */
     SOCKET_TYPE = 0xf, /* the bits of socket(2)'s type that are not flags */
 };
 
@@ -41,6 +42,7 @@ enum action {
     CHECK_UNSHARE,
     CHECK_IOCTL,
     CHECK_SOCKET,
+    CHECK_SOCKETPAIR,
     CHECK_SOCKET_OPTION,
     CHECK_SECCOMP,
     CHECK_PRCTL,
@@ -116,6 +118,7 @@ static const struct {
     /* allowed except for some arguments */
     { SYS_ioctl, CHECK_IOCTL },
     { SYS_socket, CHECK_SOCKET },
+    { SYS_socketpair, CHECK_SOCKETPAIR },
     { SYS_setsockopt, CHECK_SOCKET_OPTION },
     { SYS_seccomp, CHECK_SECCOMP },
     { SYS_prctl, CHECK_PRCTL },
@@ -219,17 +222,21 @@ static size_t emit_socket(struct seccomp_program *program, size_t allow, size_t 
     return emit_load(program, offsetof(struct seccomp_data, args) + sizeof(uint32_t));
 }
 
-/* Ignores options that let the queues of a socket grow beyond the default, where no memory limit
- * counts them: buffer sizes (which connections inherit that were not accepted yet), time stamps and
- * the error queue. The answer is success, since resolvers and databases give up otherwise. */
-static size_t emit_socket_options(struct seccomp_program *program, size_t allow, size_t filter)
+/* Refuses IPv6 flow labels, of which the machine has one pool. Ignores options that let the queues
+ * of a socket grow beyond the default, where no memory limit counts them: buffer sizes (which
+ * connections inherit that were not accepted yet), time stamps and the error queue. The answer is
+ * success, since resolvers and databases give up otherwise. */
+static size_t emit_socket_options(struct seccomp_program *program, size_t allow, size_t no_option,
+                                  size_t filter)
 {
     static const uint32_t of_sockets[] = { SO_RCVBUF, SO_SNDBUF, SO_TIMESTAMPING_OLD,
                                            SO_TIMESTAMPING_NEW };
     static const uint32_t ip = SOL_IP, ip6 = SOL_IPV6, sockets = SOL_SOCKET;
-    static const uint32_t ip_errors = IP_RECVERR, ip6_errors = IPV6_RECVERR;
+    static const uint32_t ip_errors = IP_RECVERR, ip6_errors = IPV6_RECVERR,
+                          ip6_labels = FLOW_LABELS; /* the machine has 4,096 */
     size_t ignore = emit(program, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO));
-    size_t of_ip6 = emit_one_of(program, 2, &ip6_errors, 1, ignore, allow);
+    size_t no_label = emit_one_of(program, 2, &ip6_labels, 1, no_option, allow);
+    size_t of_ip6 = emit_one_of(program, 2, &ip6_errors, 1, ignore, no_label);
     size_t of_ip = emit_one_of(program, 2, &ip_errors, 1, ignore, allow);
     size_t of_socket = emit_one_of(program, 2, of_sockets, ARRAY_SIZE(of_sockets), ignore, filter);
     size_t next = emit_one_of(program, 1, &ip6, 1, of_ip6, allow);
@@ -250,7 +257,7 @@ static void emit_filters(struct seccomp_program *program, size_t allow, size_t *
     size_t no_option = emit_return(program, ENOPROTOOPT), invalid = emit_return(program, EINVAL);
     size_t next = emit_one_of(program, 2, options, ARRAY_SIZE(options), no_option, allow);
 
-    positions[CHECK_SOCKET_OPTION] = emit_socket_options(program, allow, next);
+    positions[CHECK_SOCKET_OPTION] = emit_socket_options(program, allow, no_option, next);
     next = emit_one_of(program, 1, &mode, 1, invalid, allow);
     positions[CHECK_PRCTL] = emit_one_of(program, 0, &seccomp, 1, next, allow);
     positions[CHECK_SECCOMP] = emit_one_of(program, 0, &install, 1, invalid, allow);
@@ -262,6 +269,8 @@ static void emit_actions(struct seccomp_program *program, size_t positions[ACTIO
     static const uint32_t harmless[] = { 0, 0x8, 0x20000, 0x20008, 0xffffffff };
     /* A process with the same uid could cripple holt-init by setting its limits. */
     static const uint32_t init = 1;
+    /* Other families make two sockets before they refuse to connect them. */
+    static const uint32_t local = AF_UNIX;
     static const uint32_t commands[] = {
         /* Both insert characters into a terminal's input as if its owner had typed them
          * (CVE-2017-5226). */
@@ -285,6 +294,7 @@ static void emit_actions(struct seccomp_program *program, size_t positions[ACTIO
     positions[CHECK_UNSHARE] = emit_flags(program, (uint32_t)NAMESPACES | NEWTIME, positions);
     positions[CHECK_IOCTL] = emit_one_of(program, 1, commands, ARRAY_SIZE(commands), refuse, allow);
     positions[CHECK_SOCKET] = emit_socket(program, allow, refuse, no_family);
+    positions[CHECK_SOCKETPAIR] = emit_one_of(program, 0, &local, 1, allow, no_family);
     emit_filters(program, allow, positions);
     positions[CHECK_PRLIMIT] = emit_one_of(program, 0, &init, 1, refuse, allow);
     positions[CHECK_PERSONALITY] =
