@@ -372,18 +372,20 @@ static void layers_differ_as_merged_trees_do(void)
 static void snapshots_of_btrfs_differ_as_merged_trees_do(void)
 {
     cleanup_close int state_fd = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    cleanup_close int mount_fd = -EBADF, target_fd = -EBADF;
+    cleanup_close int target_fd = -EBADF;
     struct err err = { 0 };
+    struct image *image;
 
-    if (image_mount(state_fd, ".", &mount_fd, &err) < 0)
+    if (image_open(state_fd, ".", &image, &err) < 0)
         SKIP("%s", err.msg);
     make_dir("btrfs");
     target_fd = open("btrfs", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    CHECK(mount_attach(mount_fd, target_fd) == 0 && chdir("btrfs") == 0);
+    CHECK(mount_attach(image_root(image), target_fd) == 0 && chdir("btrfs") == 0);
     is_btrfs = true;
     run_programs(program_count / 4);
     is_btrfs = false;
     CHECK(chdir("..") == 0 && umount2("btrfs", MNT_DETACH) == 0);
+    image_close(image);
 }
 
 static void all(void)
