@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/json.h"
 #include "cli/core/command.h"
 #include "cli/core/connect.h"
 #include "cli/core/each.h"
@@ -115,14 +116,21 @@ static const struct option_row inspect_rows[] = { OPTION_OUTPUT, OPTION_HELP };
 
 static const struct option_table inspect_table = { inspect_rows, ARRAY_SIZE(inspect_rows), NULL };
 
-static int inspect_one(struct holt *holt, const char *id)
+/* Prints a sandbox, or appends it to the list if there is one. */
+static int inspect_one(struct holt *holt, const char *id, json_t *list)
 {
+    cleanup_json json_t *message = NULL;
     cleanup_result struct holt_sandbox *sandbox = NULL;
     struct holt_error error;
 
     if (holt_sandbox_get(holt, id, HOLT_NO_DEADLINE, &sandbox, &error) < 0)
         return report_holt_error(&error);
-    return print_result(sandbox, "sandbox");
+    if (!list)
+        return print_result(sandbox, "sandbox");
+    message = result_json(sandbox);
+    return message && json_array_append(list, json_object_get(message, "sandbox")) == 0
+               ? STATUS_OK
+               : STATUS_HOLT;
 }
 
 static int inspect_run(int argc, char **argv)
@@ -130,6 +138,7 @@ static int inspect_run(int argc, char **argv)
     static const struct operands operands = { 1, 0, "an ID" };
     cleanup_with(connection_close) struct connection connection = { .holt = NULL };
     struct output_options options = { .wants_json = true };
+    cleanup_json json_t *list = NULL;
     int next, status;
 
     if (!command_parse(&command_inspect, &options, argc, argv, &next, &status))
@@ -140,10 +149,13 @@ static int inspect_run(int argc, char **argv)
         return command_misused(&command_inspect, "prints JSON only; 'holt ls' prints a table");
     if (connection_open(&connection) < 0)
         return STATUS_HOLT;
+    list = argc - next > 1 ? json_array() : NULL; /* several are one JSON value, too */
     status = STATUS_OK;
     for (; next < argc; next++)
-        if (inspect_one(connection.holt, argv[next]) != STATUS_OK)
+        if (inspect_one(connection.holt, argv[next], list) != STATUS_OK)
             status = STATUS_HOLT;
+    if (list && print_json(list) != STATUS_OK)
+        status = STATUS_HOLT;
     return status;
 }
 

@@ -258,8 +258,11 @@ static void sandboxes_are_listed(void)
     check_heard("SandboxService/List {}\n"
                 "SandboxService/List {\"labels\":{\"a\":\"b\",\"c\":\"d\"}}\n"
                 "SandboxService/List {}\n");
+    HOLT("inspect", "s1");
+    CHECK_SEEN(0, "{\n  \"id\": \"sb-1\",\n  \"spaceUsed\": \"7\"\n}\n", "");
+    check_heard("SandboxService/Get {\"sandboxId\":\"s1\"}\n");
     HOLT("inspect", "s1", "gone");
-    CHECK_SEEN(3, "{\n  \"id\": \"sb-1\",\n  \"spaceUsed\": \"7\"\n}\n",
+    CHECK_SEEN(3, "[\n  {\n    \"id\": \"sb-1\",\n    \"spaceUsed\": \"7\"\n  }\n]\n",
                "holt: no sandbox 'gone'\n      look around\n");
     check_heard("SandboxService/Get {\"sandboxId\":\"s1\"}\n"
                 "SandboxService/Get {\"sandboxId\":\"gone\"}\n");
