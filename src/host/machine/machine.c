@@ -372,6 +372,7 @@ bool machine_try_reap(struct machine *machine)
     /* What cannot be removed for long is left to the next start of the daemon. */
     if (runtime_guest_try_remove(&machine->guest) < 0 && ++machine->remove_tries < REMOVE_TRIES)
         return false;
+    machine->guest.pidfd = fd_close(machine->guest.pidfd); /* files may take long */
     guest_socket_remove(machine->host->guests_fd, machine->id);
     file_pool_close(&machine->files);
     file_pool_close(&machine->tools);

@@ -209,7 +209,7 @@ void tree_cleaner_add(struct sandbox *sandbox, struct volume_mounts *mounts, uin
 /* Removes what an ended machine has left in the background, and takes over its reference. */
 void tree_cleaner_add_machine(struct tree_cleaner *tree_cleaner, struct machine *machine);
 
-/* Closes mounts in the background, and takes them. */
+/* Closes mounts in the background, or now if many are waiting, and takes them. */
 void tree_cleaner_add_mounts(struct tree_cleaner *tree_cleaner, struct volume_mounts *mounts);
 
 /* Forgets the trees of a sandbox that is being destroyed with all its trees, so that this need not

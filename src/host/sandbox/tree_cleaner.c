@@ -14,6 +14,9 @@
 #include "host/sandbox/sandbox_internal.h"
 #include "store/volume/volume.h"
 
+/* Each holds descriptors; beyond these the callers close theirs. */
+enum { MOUNTS_WAITING_MAX = 32 };
+
 /* The old tree of a sandbox, what an ended machine has left, or mounts alone. */
 struct tree_cleaner_job {
     struct tree_cleaner_job *next;
@@ -27,6 +30,7 @@ struct tree_cleaner_job {
 struct tree_cleaner {
     struct worker worker;
     struct tree_cleaner_job *first, **last; /* this and the next two: under its lock */
+    unsigned mounts_waiting;                /* jobs of mounts alone; under its lock too */
     uint64_t deadline_ms;                   /* when it stops: the rest is left to the next start */
     bool has_ended;
 };
@@ -103,6 +107,7 @@ static void tree_cleaner_main(void *argument)
             continue;
         }
         job = job_take(tree_cleaner, &tree_cleaner->first);
+        tree_cleaner->mounts_waiting -= !job->machine && !job->sandbox;
         lock_release(&worker->lock);
         has_more = job_run(job);
         lock_take(&worker->lock);
@@ -147,14 +152,22 @@ void tree_cleaner_add_machine(struct tree_cleaner *tree_cleaner, struct machine 
 void tree_cleaner_add_mounts(struct tree_cleaner *tree_cleaner, struct volume_mounts *mounts)
 {
     struct tree_cleaner_job *job;
+    bool is_full;
 
     if (mounts->count == 0)
         return;
-    job = xcalloc(1, sizeof(*job));
-    job->mounts = *mounts;
-    mounts->count = 0;
-    lock_scope(&tree_cleaner->worker.lock);
-    job_put(tree_cleaner, job);
+    lock_take(&tree_cleaner->worker.lock);
+    is_full = tree_cleaner->mounts_waiting >= MOUNTS_WAITING_MAX;
+    if (!is_full) {
+        job = xcalloc(1, sizeof(*job));
+        job->mounts = *mounts;
+        mounts->count = 0;
+        tree_cleaner->mounts_waiting++;
+        job_put(tree_cleaner, job);
+    }
+    lock_release(&tree_cleaner->worker.lock);
+    if (is_full)
+        volume_mounts_done(mounts);
 }
 
 /* Takes the next job of this sandbox out of the queue, or returns NULL. */
