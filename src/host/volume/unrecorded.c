@@ -76,7 +76,9 @@ static void machine_add(void *context, const char *group)
     struct unrecorded_machine machine = { .uid_slot = 0 };
     char owner[OWNER_BYTES];
 
-    if (cgroup_get_owner(search->cgroups, group, owner, sizeof(owner)) < 0 ||
+    /* The group of a machine that has ended is swept like any other. */
+    if (cgroup_is_empty(search->cgroups, group) == 1 ||
+        cgroup_get_owner(search->cgroups, group, owner, sizeof(owner)) < 0 ||
         !owner_parse(owner, &machine))
         return;
     for (size_t i = 0; i < recovery->count; i++)
