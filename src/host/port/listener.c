@@ -4,7 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,17 +34,15 @@ struct listeners {
  * kernel lists these first. */
 static bool listener_parse(const char *line, uint16_t port, struct listeners *listeners)
 {
-    unsigned local_port, state;
-    uint64_t inode;
+    char local_port[5], state[3], inode[21];
 
-    if (sscanf(line, "%*u: %*[0-9A-F]:%X %*[0-9A-F]:%*X %X %*s %*s %*s %*u %*u %" SCNu64,
-               &local_port, &state, &inode) != 3)
+    if (sscanf(line, "%*[ 0-9]: %*[0-9A-F]:%4[0-9A-F] %*s %2[0-9A-F] %*s %*s %*s %*s %*s %20[0-9]",
+               local_port, state, inode) != 3)
         return true; /* the heading */
-    if (state != STATE_LISTEN)
+    if (strtoul(state, NULL, 16) != STATE_LISTEN)
         return false;
-    if (local_port == port && listeners->count < LISTENERS_MAX)
-        (void)snprintf(listeners->sockets[listeners->count++], LISTENER_TEXT,
-                       "socket:[%" PRIu64 "]", inode);
+    if (strtoul(local_port, NULL, 16) == port && listeners->count < LISTENERS_MAX)
+        (void)snprintf(listeners->sockets[listeners->count++], LISTENER_TEXT, "socket:[%s]", inode);
     return true;
 }
 
