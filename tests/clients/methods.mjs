@@ -260,6 +260,7 @@ await claim("volumes_are_shared", async () => {
   await refused(Code.InvalidArgument, holt.sandbox.create({ volumes: [{ volume: volume.id, path: "/proc" }] }));
   await holt.volume.remove({ volume: volume.id });
   await refused(Code.NotFound, holt.volume.remove({ volume: volume.id }));
+  await refused(Code.NotFound, holt.volume.adopt({ volume: volume.id, name: "official" })); // it has no files
 });
 
 await claim("tokens_come_and_go", async () => {
