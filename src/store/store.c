@@ -354,3 +354,9 @@ bool store_is_atomic(const struct store *store)
 {
     return store->ops->is_atomic;
 }
+
+bool store_needs_unmount(const struct store *store)
+{
+    /* Whole trees are datasets; others are layers of an overlay, whose files can be removed. */
+    return store->ops->is_whole;
+}

@@ -51,6 +51,9 @@ const char *store_backend(const struct store *store);
 /* Returns whether a snapshot is taken at one point in time, rather than file by file. */
 bool store_is_atomic(const struct store *store);
 
+/* Returns whether a volume cannot be removed while a tree of it is mounted. */
+bool store_needs_unmount(const struct store *store);
+
 /* Returns whether volumes may have a quota. */
 bool store_has_quota(const struct store *store);
 

@@ -12,6 +12,7 @@
 #include "host/process/table.h"
 #include "host/sandbox/sandbox_internal.h"
 #include "host/shell/state.h"
+#include "store/store.h"
 #include "store/volume/volume.h"
 
 /* Marks the sandbox as destroying, which makes all new operations fail, and waits for the
@@ -109,6 +110,8 @@ static int destroy_run(struct sandbox *sandbox, struct err *err)
     if (!sandbox_unboot(sandbox, &root))
         return destroy_leave(sandbox, err);
     fault_point("destroy.ended");
+    if (store_needs_unmount(sandbox->host->store))
+        volume_mounts_done(&root);
     r = destroy_files(sandbox, err);
     tree_cleaner_add_mounts(sandbox->host->tree_cleaner, &root);
     process_table_purge(sandbox->process_table);
