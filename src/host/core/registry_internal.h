@@ -110,3 +110,51 @@ int row_bind(sqlite3_stmt *statement, int first, const struct row_layout *layout
 /* Reads the columns of the current row. Returns NULL, or the column whose value is invalid: too
  * long, out of range or not a known word. */
 const char *row_read(sqlite3_stmt *statement, const struct row_layout *layout, void *into);
+
+/* --- registry_statement.c --------------------------------------------------------------------- */
+
+/* Resets a statement for its next use, under the lock: declare it after lock_scope(). */
+void registry_reset(sqlite3_stmt **statement);
+
+/* Binds a text that stays valid until the statement is reset. Returns an SQLite result code. */
+int registry_bind_text(sqlite3_stmt *statement, int index, const char *text);
+
+/* Runs a bound statement that returns no rows. `doing` is the action for errors. */
+int registry_run(struct registry *registry, enum registry_statement which, const char *doing,
+                 struct err *err);
+
+/* Returns whether a statement failed because of a unique column. */
+bool registry_is_duplicate(const struct registry *registry);
+
+/* Takes the lock and begins a transaction. registry_commit or registry_end must follow, with the
+ * result so far. */
+int registry_begin(struct registry *registry, struct err *err);
+
+/* Commits if r is not negative, otherwise rolls back; releases the lock in both cases. */
+int registry_commit(struct registry *registry, int r, struct registry_write *ret_write,
+                    struct err *err);
+
+/* Waits until a committed transaction is on disk, without the lock: threads that commit at the same
+ * time share one flush. */
+int registry_flush(struct registry *registry, const struct registry_write *write, struct err *err);
+
+/* Commits or rolls back, and waits for the disk after a commit. */
+int registry_end(struct registry *registry, int r, struct err *err);
+
+/* A growing array of rows. */
+struct row_list {
+    char *items;
+    size_t item_size;
+    size_t count;
+    size_t capacity;
+};
+
+void row_list_done(struct row_list *list);
+
+/* Appends all rows of a bound statement to the list. The caller holds the lock. */
+int registry_read_rows(struct registry *registry, sqlite3_stmt *statement,
+                       const struct row_layout *layout, struct row_list *list, struct err *err);
+
+/* The same for a statement with one parameter, a text. */
+int registry_read_of(struct registry *registry, enum registry_statement which, const char *key,
+                     const struct row_layout *layout, struct row_list *list, struct err *err);
